@@ -1,0 +1,127 @@
+package source
+
+import (
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// converter builds our tree out of yaml.v3's.
+type converter struct {
+	file   *File
+	faults Faults
+}
+
+func (c *converter) node(y *yaml.Node) *Node {
+	for y.Kind == yaml.AliasNode {
+		y = y.Alias
+	}
+	n := &Node{File: c.file, Pos: c.pos(y), form: formOf(y)}
+	switch y.Kind {
+	case yaml.MappingNode:
+		n.Kind = Map
+		c.mapping(n, y)
+	case yaml.SequenceNode:
+		n.Kind = List
+		n.Items = make([]*Node, len(y.Content))
+		for i, item := range y.Content {
+			n.Items[i] = c.node(item)
+		}
+	default:
+		n.Kind, n.Text = kindOf(y.Tag), y.Value
+	}
+	c.checkTag(n, y)
+	return n
+}
+
+// pos is where the value itself starts: yaml.v3 points at the tag or anchor before it.
+func (c *converter) pos(y *yaml.Node) Pos {
+	p := Pos{max(y.Line, 1), max(y.Column, 1)}
+	if y.Anchor == "" && y.Style&yaml.TaggedStyle == 0 {
+		return p
+	}
+	at := c.file.at(p)
+	for strings.HasPrefix(at.rest, "&") || strings.HasPrefix(at.rest, "!") {
+		word, _, _ := strings.Cut(strings.ReplaceAll(at.rest, "\t", " "), " ")
+		at.skip(runes(word))
+		at.skipSpace()
+	}
+	if at.atEnd() {
+		return p
+	}
+	return at.pos()
+}
+
+// skipSpace goes to the next character that is no blank, line break or comment.
+func (c *cursor) skipSpace() {
+	for c.skipBlanks(); !c.atEnd() && (c.rest == "" || c.rest[0] == '#'); c.skipBlanks() {
+		c.nextLine()
+	}
+}
+
+func formOf(y *yaml.Node) form {
+	switch {
+	case y.Style&yaml.SingleQuotedStyle != 0:
+		return single
+	case y.Style&yaml.DoubleQuotedStyle != 0:
+		return double
+	case y.Style&yaml.LiteralStyle != 0:
+		return literal
+	case y.Style&yaml.FoldedStyle != 0:
+		return folded
+	case y.Style&yaml.FlowStyle != 0:
+		return flow
+	case y.Kind != yaml.ScalarNode:
+		return block
+	case y.Tag == "!!timestamp":
+		return date
+	}
+	return plain
+}
+
+func kindOf(tag string) Kind {
+	switch tag {
+	case "!!null":
+		return Null
+	case "!!bool":
+		return Bool
+	case "!!int":
+		return Int
+	case "!!float":
+		return Float
+	}
+	return String
+}
+
+// checkTag allows the tags of JSON's types, as far as they agree with the value.
+func (c *converter) checkTag(n *Node, y *yaml.Node) {
+	if y.Style&yaml.TaggedStyle == 0 {
+		return
+	}
+	known := map[Kind]string{Bool: "!!bool", Int: "!!int", Float: "!!float", String: "!!str", List: "!!seq", Map: "!!map", Null: "!!null"}[n.Kind]
+	if y.Tag != known {
+		c.fault(n.Fault("delete the tag", "unknown tag %s", y.Tag))
+	} else if !tagHolds(n) {
+		c.fault(n.Fault("delete the tag", "%s is no %s", quote(n.Text), y.Tag))
+	}
+}
+
+func tagHolds(n *Node) bool {
+	switch n.Kind {
+	case Null:
+		return n.Text == "" || n.Text == "~" || n.Text == "null"
+	case Bool:
+		return n.Text == "true" || n.Text == "false"
+	case Int:
+		return plainDigits(n.Text)
+	case Float:
+		return decimalFloat.MatchString(n.Text)
+	}
+	return true
+}
+
+func (c *converter) fault(f Fault) {
+	if len(c.faults) < maxFaults {
+		c.faults = append(c.faults, f)
+	}
+}

@@ -1,0 +1,86 @@
+package source
+
+import (
+	"fmt"
+
+	"gopkg.in/yaml.v3"
+)
+
+// surveyor measures a document without expanding it: every anchor is measured once, so bombs cost nothing.
+type surveyor struct {
+	file    *File
+	fault   *Fault // the first limit exceeded
+	open    map[*yaml.Node]bool
+	sizes   map[*yaml.Node]extent // of aliased values
+	aliases int
+}
+
+// extent is the size of a value after expansion.
+type extent struct{ nodes, depth int }
+
+// checkLimits refuses alias bombs, values that contain themselves, and too much of anything.
+func checkLimits(file *File, root *yaml.Node) Faults {
+	s := surveyor{file: file, open: map[*yaml.Node]bool{}, sizes: map[*yaml.Node]extent{}}
+	if s.measure(root, 1); s.fault != nil {
+		return Faults{*s.fault}
+	}
+	return nil
+}
+
+// refuse keeps the first fault; the rest would follow from it.
+func (s *surveyor) refuse(y *yaml.Node, hint, format string, args ...any) {
+	if s.fault == nil {
+		s.fault = &Fault{File: s.file, Pos: Pos{y.Line, y.Column}, What: fmt.Sprintf(format, args...), Hint: hint}
+	}
+}
+
+// measure gives the extent of y, which stands at the given depth.
+func (s *surveyor) measure(y *yaml.Node, depth int) extent {
+	if depth > maxDepth {
+		s.refuse(y, "", "nested deeper than %d levels", maxDepth)
+	}
+	if y.Kind == yaml.MappingNode && len(y.Content)/2 > maxKeys {
+		s.refuse(y, "keep large task lists in a .jsonl file of their own", "a mapping of %d keys, at most %d are allowed", len(y.Content)/2, maxKeys)
+	}
+	if s.fault != nil {
+		return extent{}
+	}
+	if y.Kind == yaml.AliasNode {
+		return s.alias(y, depth)
+	}
+	if y.Anchor != "" {
+		s.open[y] = true
+		defer delete(s.open, y)
+	}
+	total := extent{nodes: 1, depth: 1}
+	for _, child := range y.Content {
+		size := s.measure(child, depth+1)
+		total.nodes += size.nodes
+		total.depth = max(total.depth, size.depth+1)
+		if total.nodes > maxNodes {
+			s.refuse(child, "keep large task lists in a .jsonl file of their own", "more than %d values, aliases expanded", maxNodes)
+		}
+	}
+	return total
+}
+
+func (s *surveyor) alias(y *yaml.Node, depth int) extent {
+	s.aliases++
+	switch {
+	case s.open[y.Alias]:
+		s.refuse(y, "", "the alias *%s stands inside the value that it names", y.Value)
+		return extent{}
+	case s.aliases > maxAliases:
+		s.refuse(y, "", "more than %d aliases", maxAliases)
+		return extent{}
+	}
+	size, known := s.sizes[y.Alias]
+	if !known {
+		size = s.measure(y.Alias, depth)
+		s.sizes[y.Alias] = size
+	}
+	if depth+size.depth-1 > maxDepth {
+		s.refuse(y, "", "nested deeper than %d levels", maxDepth)
+	}
+	return size
+}
