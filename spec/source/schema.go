@@ -69,7 +69,7 @@ func (g *Generator) schema(t reflect.Type, r rules) map[string]any {
 func (g *Generator) reference(t reflect.Type) map[string]any {
 	name, known := g.names[t]
 	if !known {
-		name = g.freeName(t.Name())
+		name = g.freeName(definitionName(t))
 		g.names[t] = name
 		g.definitions[name] = nil
 		g.definitions[name] = g.definition(t)
