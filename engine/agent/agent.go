@@ -1,0 +1,49 @@
+// Package agent decides what executes one iteration of a loop: a model that is
+// prompted, or a program.
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Agent executes iterations. Implementations are safe for concurrent use.
+//
+// An error is a *record.Error, model.ErrEnded (the agent ends the run before
+// the iteration), or the context's error. The Result may hold calls that were
+// made before the error.
+type Agent interface {
+	Execute(ctx context.Context, turn *Turn) (Result, error)
+}
+
+// Turn is what an agent is given for one iteration.
+type Turn struct {
+	Task      *spec.Task
+	Trial     int
+	Iteration int // from 1
+	Phase     string
+	Strategy  string
+	System    string
+	Prompt    string
+	Elapsed   time.Duration  // as-if, since the start of the run
+	Calls     map[string]int // calls of each model so far in the run; Execute counts on
+	// Input is what a program reads on stdin, as JSON: task (without target),
+	// iteration, phase, strategy, prompt, feedback, previous, best.
+	Input func() ([]byte, error)
+}
+
+// Result is what an iteration gave.
+type Result struct {
+	Request   string          // hash of what was sent
+	Output    json.RawMessage // JSON: a string for a text reply
+	Value     any             // the output as expressions see it
+	Fault     string          // why a reply that was to be JSON is not; Output is then the text
+	Thinking  string
+	Calls     []record.Call
+	ToolCalls []record.ToolCall
+	Ended     *record.Ended
+}

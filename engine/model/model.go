@@ -1,0 +1,61 @@
+// Package model decides what a model is to the rest of agentbench: something
+// that answers one request with one reply. The providers are beneath it:
+// openai, script, simulate; limit and later cache wrap any of them.
+package model
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Model answers requests. Implementations are safe for concurrent use.
+//
+// An error is a *record.Error where its class is known, ErrEnded, or the
+// context's error.
+type Model interface {
+	Call(ctx context.Context, request *Request) (*Reply, error)
+}
+
+// ErrEnded says that the agent behind a model has nothing more to give: the run
+// ends before the iteration, and no call is counted.
+var ErrEnded = errors.New("the agent has nothing more to give")
+
+// Request is everything that is sent, and for which draw.
+type Request struct {
+	Messages        []Message
+	Temperature     *float64
+	TopP            *float64
+	Seed            *int64
+	MaxOutputTokens int  // 0: the server's default
+	JSON            bool // the reply is to be one JSON value
+	Draw            Draw
+}
+
+// Message is one message of a conversation.
+type Message struct {
+	Role string // system, user, assistant
+	Text string
+}
+
+// Draw tells which of several equal requests this one is: equal requests of
+// different tasks, trials or moments of a run are different draws.
+type Draw struct {
+	Task      string
+	Trial     int // from 1
+	Call      int // how many calls of this model the run made before
+	Iteration int // from 1
+}
+
+// Reply is a complete answer.
+type Reply struct {
+	Text     string
+	Finish   string // the model's finish reason: stop, length, content_filter ...
+	Usage    record.Usage
+	Duration time.Duration // as-if: of a simulated or cached call, what it stands for
+	Waited   time.Duration // for rate limits, not part of Duration
+	Attempts int           // requests sent; 0 means 1
+	Cached   bool
+}

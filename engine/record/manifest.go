@@ -1,0 +1,136 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Manifest says under which spec the records of a folder came to be. It is
+// manifest.json.
+type Manifest struct {
+	Version    int    `json:"v"`
+	Suite      string `json:"suite"`
+	Agentbench string `json:"agentbench"` // the version that made it
+	// SpecHash identifies the resolved spec; only runs of the same one may be
+	// added to the folder.
+	SpecHash string          `json:"spec_hash"`
+	Spec     json.RawMessage `json:"spec,omitempty"` // the resolved spec
+	Seed     int64           `json:"seed"`
+	Status   State           `json:"status"`
+
+	Configurations []ConfigurationHead `json:"configurations"`
+	Baseline       string              `json:"baseline,omitempty"`
+	Tasks          int                 `json:"tasks"`
+	Trials         int                 `json:"trials"`
+	Scorers        []string            `json:"scorers"`             // their names, in the order declared
+	Simulated      []string            `json:"simulated,omitempty"` // the models that are simulated
+	// PricesAsOf is the date of the prices, "" where none is known.
+	PricesAsOf string `json:"prices_as_of,omitempty"`
+
+	Totals Totals `json:"totals"`
+	// Volatile is left out where manifests are compared byte for byte.
+	Volatile ManifestVolatile `json:"volatile,omitzero"`
+}
+
+// ManifestVolatile is what the manifests of two equal results may differ in.
+type ManifestVolatile struct {
+	Started  time.Time     `json:"started,omitzero"`
+	Finished time.Time     `json:"finished,omitzero"`
+	Wall     time.Duration `json:"wall_ns,omitempty"` // of all sessions together
+	Paid     Usage         `json:"paid,omitzero"`     // what was really spent
+}
+
+// State is how far a result folder has come.
+type State string
+
+// The states.
+const (
+	StateRunning  State = "running" // or killed while it did
+	StateComplete State = "complete"
+	StateStopped  State = "stopped" // by a budget or a signal; can be resumed
+	StateFailed   State = "failed"  // the results could not be measured or written
+)
+
+// ConfigurationHead is what reports need to know of a configuration.
+type ConfigurationHead struct {
+	Name    string      `json:"name"`
+	Aliases []string    `json:"aliases,omitempty"` // equal configurations, run once
+	Loop    string      `json:"loop"`              // the hash of the resolved loop
+	Params  []Param     `json:"params,omitempty"`  // those set, in the order declared
+	Phases  []PhaseHead `json:"phases,omitempty"`
+	// MaxIterations is the explicit limit, 0 where there is none; EffectiveMax
+	// the one that is in force.
+	MaxIterations int `json:"max_iterations,omitempty"`
+	EffectiveMax  int `json:"effective_max,omitempty"`
+}
+
+// Param is a parameter of a configuration and its value as JSON.
+type Param struct {
+	Path  string          `json:"path"`
+	Value json.RawMessage `json:"value"`
+}
+
+// PhaseHead is a phase of a configuration. Limit 0 means none.
+type PhaseHead struct {
+	Name  string `json:"name"`
+	Limit int    `json:"limit,omitempty"`
+}
+
+// Totals are sums over the runs of a folder, each run counted once.
+type Totals struct {
+	Planned   int   `json:"planned"`
+	Completed int   `json:"completed"`
+	Failed    int   `json:"failed"`
+	Faults    int   `json:"faults"`
+	Cancelled int   `json:"cancelled"`
+	Usage     Usage `json:"usage"` // as if nothing were cached
+	Judging   Usage `json:"judging,omitzero"`
+}
+
+// Runs is how many runs have ended, in whatever way.
+func (t *Totals) Runs() int { return t.Completed + t.Failed + t.Faults + t.Cancelled }
+
+// Add counts a run.
+func (t *Totals) Add(s *Signals) {
+	switch s.Outcome.Status {
+	case Completed:
+		t.Completed++
+	case Failed:
+		t.Failed++
+	case Faulted:
+		t.Faults++
+	case Cancelled:
+		t.Cancelled++
+	}
+	t.Usage = t.Usage.Plus(s.Usage)
+	t.Judging = t.Judging.Plus(s.Judging)
+}
+
+// ReadManifest reads the manifest of a result folder.
+func ReadManifest(dir string) (Manifest, error) {
+	var m Manifest
+	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	if err != nil {
+		return m, fmt.Errorf("reading the manifest: %w", err)
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, fmt.Errorf("reading %s: %w", filepath.Join(dir, manifestFile), err)
+	}
+	if m.Version > Version {
+		return m, fmt.Errorf("%s was written by a newer agentbench (format %d, this one knows %d)",
+			filepath.Join(dir, manifestFile), m.Version, Version)
+	}
+	return m, nil
+}
+
+func encodeManifest(m *Manifest) ([]byte, error) {
+	m.Version = Version
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encoding the manifest: %w", err)
+	}
+	return append(text, '\n'), nil
+}

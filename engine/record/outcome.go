@@ -1,0 +1,125 @@
+package record
+
+// Status tells how a run ended, apart from whether its loop believed in it.
+type Status string
+
+// The statuses.
+const (
+	Completed Status = "completed" // a condition, a guard or the agent ended it
+	Failed    Status = "failed"    // the agent failed; the run counts
+	Faulted   Status = "fault"     // infrastructure failed; the run is excluded and retried on resume
+	Cancelled Status = "cancelled" // a signal or the suite's budget; retried on resume
+)
+
+// Outcome is how a run ended and what it returns.
+type Outcome struct {
+	Status Status `json:"status"`
+	Reason Reason `json:"reason"`
+	Class  Class  `json:"class"`
+	// Fired is the name of the condition or guard that decided.
+	Fired string `json:"fired,omitempty"`
+	// Held are the names of all leaves that held at the stop, in order.
+	Held []string `json:"held,omitempty"`
+	// Success is what the loop believed. Scores say what was true.
+	Success bool `json:"success"`
+	// Returned is the iteration whose output is returned, from 1; 0: none.
+	Returned int    `json:"returned,omitempty"`
+	Error    *Error `json:"error,omitempty"`
+}
+
+// Counts says whether the run belongs into metrics.
+func (o *Outcome) Counts() bool { return o.Status == Completed || o.Status == Failed }
+
+// Reason is why a run stopped: one of a closed list, or "when:" and the name of
+// the condition.
+type Reason string
+
+// The reasons, in the order of decision where one exists.
+const (
+	ReasonCancelled           Reason = "cancelled"
+	ReasonSuiteBudget         Reason = "suite_budget"
+	ReasonError               Reason = "error"
+	ReasonPassed              Reason = "passed"
+	ReasonChecklistComplete   Reason = "checklist_complete"
+	ReasonStrategySucceeded   Reason = "strategy_succeeded"
+	ReasonFinalResponse       Reason = "final_response"
+	ReasonToolEnded           Reason = "tool_ended"
+	ReasonQuestionAsked       Reason = "question_asked"
+	ReasonCapability          Reason = "capability"
+	ReasonAgentEnded          Reason = "agent_ended"
+	ReasonConfidence          Reason = "confidence"
+	ReasonRepeated            Reason = "repeated"
+	ReasonConsecutive         Reason = "consecutive"
+	ReasonNoImprovement       Reason = "no_improvement"
+	ReasonTimeout             Reason = "timeout"
+	ReasonStrategiesExhausted Reason = "strategies_exhausted"
+	ReasonPhasesComplete      Reason = "phases_complete"
+	ReasonMaxIterations       Reason = "max_iterations"
+	ReasonCircuitBreaker      Reason = "circuit_breaker"
+	ReasonStagnation          Reason = "stagnation"
+	ReasonRepeatedOutput      Reason = "repeated_output"
+	ReasonDegradation         Reason = "degradation"
+	ReasonBudgetTokens        Reason = "budget_tokens"
+	ReasonBudgetCalls         Reason = "budget_calls"
+	ReasonBudgetCost          Reason = "budget_cost"
+	ReasonAbsolute            Reason = "absolute_max_iterations"
+)
+
+// ReasonWhen is the reason of a `when` condition of that name.
+func ReasonWhen(name string) Reason { return Reason("when:" + name) }
+
+// Class groups reasons.
+type Class string
+
+// The classes.
+const (
+	ByCondition Class = "condition"
+	ByGuard     Class = "guard"
+	ByAgent     Class = "agent"
+	ByBudget    Class = "budget"
+	ByFault     Class = "fault"
+)
+
+// ErrorClass says what kind of thing went wrong.
+type ErrorClass string
+
+// The error classes. Those of the first group are faults of the infrastructure:
+// the run is excluded from metrics and retried on resume. Those of the second
+// are failures of the agent: the run counts.
+const (
+	RateLimit      ErrorClass = "rate_limit"
+	Quota          ErrorClass = "quota"
+	Server         ErrorClass = "server"
+	Network        ErrorClass = "network"
+	CallTimeout    ErrorClass = "timeout"
+	Auth           ErrorClass = "auth"
+	InvalidRequest ErrorClass = "invalid_request"
+	Incomplete     ErrorClass = "incomplete"
+	BadResponse    ErrorClass = "bad_response"
+	Exhausted      ErrorClass = "exhausted" // a script ran out of answers
+	Internal       ErrorClass = "internal"  // a panic, a fault of agentbench
+	Expression     ErrorClass = "expression"
+
+	ContextLength ErrorClass = "context_length"
+	ContentFilter ErrorClass = "content_filter"
+	Program       ErrorClass = "program"   // exit other than 0
+	NoAnswer      ErrorClass = "no_answer" // an empty reply
+)
+
+// Fault says whether errors of the class are the infrastructure's.
+func (c ErrorClass) Fault() bool {
+	switch c {
+	case ContextLength, ContentFilter, Program, NoAnswer:
+		return false
+	}
+	return true
+}
+
+// Error is an error as it stands in a record.
+type Error struct {
+	Class   ErrorClass `json:"class"`
+	Message string     `json:"message"`
+}
+
+// Error makes it usable as a Go error.
+func (e *Error) Error() string { return string(e.Class) + ": " + e.Message }

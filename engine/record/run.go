@@ -1,0 +1,180 @@
+// Package record decides what a run leaves behind: the trajectory of one
+// (configuration, task, trial), its outcome, its scores, and how these are
+// written to and read from a result folder.
+//
+// The stages of the data, in order: a Run is appended to records.jsonl as it
+// finishes, its Signals (the same run without texts) to signals.jsonl and its
+// Scores to scores.jsonl; a Manifest says under which spec they came to be.
+// The package uses the standard library only.
+package record
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Version is the schema version of everything this package writes.
+const Version = 1
+
+// Run is the record of one run: one line of records.jsonl.
+type Run struct {
+	Version       int    `json:"v"`
+	ID            string `json:"run"`
+	Configuration string `json:"configuration"`
+	Task          string `json:"task"`
+	Trial         int    `json:"trial"` // from 1
+	// Loop is the hash of the resolved loop that made the run.
+	Loop       string      `json:"loop,omitempty"`
+	Outcome    Outcome     `json:"outcome"`
+	Iterations []Iteration `json:"iterations"`
+	// Usage is what the agent used; Judging what the evaluations inside the
+	// loop used. The run's usage is their sum.
+	Usage   Usage `json:"usage"`
+	Judging Usage `json:"judging,omitzero"`
+	// Elapsed is the as-if time of the run: the durations of its calls and
+	// programs and what was waited for them, not agentbench's own work.
+	Elapsed time.Duration `json:"elapsed_ns"`
+	// Simulated says that a simulated model had a part in the run.
+	Simulated bool `json:"simulated,omitempty"`
+	// Volatile is left out where records are compared byte for byte.
+	Volatile Volatile `json:"volatile,omitzero"`
+}
+
+// Volatile is what two equal runs may differ in.
+type Volatile struct {
+	Started  time.Time     `json:"started,omitzero"`
+	Wall     time.Duration `json:"wall_ns,omitempty"`
+	Waited   time.Duration `json:"waited_ns,omitempty"` // rate limits and back-off
+	Attempts int           `json:"attempts,omitempty"`  // requests sent, retries included
+	Cached   int           `json:"cached,omitempty"`    // calls answered from the cache
+	Paid     Usage         `json:"paid,omitzero"`       // what was really spent
+}
+
+// Total is the usage of the agent and of the evaluations together.
+func (r *Run) Total() Usage { return r.Usage.Plus(r.Judging) }
+
+// Output is the output that the run returns, nil when it returns none.
+func (r *Run) Output() json.RawMessage {
+	if r.Outcome.Returned < 1 || r.Outcome.Returned > len(r.Iterations) {
+		return nil
+	}
+	return r.Iterations[r.Outcome.Returned-1].Output
+}
+
+// Iteration is one pass of a loop: execute, evaluate, adapt.
+type Iteration struct {
+	N        int    `json:"n"` // from 1
+	Phase    string `json:"phase,omitempty"`
+	Strategy string `json:"strategy,omitempty"`
+	// Request is the hash of what the agent was sent.
+	Request string `json:"request,omitempty"`
+	// Output is JSON: a string where the agent replies text.
+	Output     json.RawMessage `json:"output,omitempty"`
+	Thinking   string          `json:"thinking,omitempty"`
+	Evaluation *Evaluation     `json:"evaluation,omitempty"` // nil: not evaluated
+	Calls      []Call          `json:"calls,omitempty"`
+	ToolCalls  []ToolCall      `json:"tool_calls,omitempty"`
+	// Ended is set where the agent ended the run by itself.
+	Ended *Ended `json:"ended,omitempty"`
+	// Error is set where the iteration failed; its confidence is then 0.
+	Error *Error `json:"error,omitempty"`
+	// Skipped says that the loop does not evaluate in this phase: conditions,
+	// guards and best pass over the iteration.
+	Skipped bool `json:"skipped,omitempty"`
+	// Cut names what cancelled the iteration in flight: a timeout, a budget, a
+	// signal. A cut iteration has no evaluation and is never best.
+	Cut string `json:"cut,omitempty"`
+	// Start and End are as-if times since the start of the run.
+	Start time.Duration `json:"start_ns"`
+	End   time.Duration `json:"end_ns"`
+	// Working is the part of End-Start that was not waited for rate limits.
+	Working time.Duration `json:"working_ns,omitempty"`
+	// Adaptation is what changes for the next iteration; empty at the last.
+	Adaptation string `json:"adaptation,omitempty"`
+}
+
+// Spent is what the iteration used: the agent's part, tool calls included, and
+// the part of the evaluation.
+func (it *Iteration) Spent() (agent, judging Usage) {
+	for i := range it.Calls {
+		if it.Calls[i].Role == RoleJudge {
+			judging = judging.Plus(it.Calls[i].Usage)
+		} else {
+			agent = agent.Plus(it.Calls[i].Usage)
+		}
+	}
+	agent.ToolCalls += int64(len(it.ToolCalls))
+	return agent, judging
+}
+
+// Evaluation is the judgement of an iteration inside the loop.
+type Evaluation struct {
+	Confidence   float64  `json:"confidence"`
+	Passed       bool     `json:"passed"`
+	Feedback     string   `json:"feedback,omitempty"`
+	Improvements []string `json:"improvements,omitempty"`
+	Checks       []Check  `json:"checks,omitempty"` // in the order declared
+	// Fault says what was wrong with the reply or the evaluation itself, for
+	// example a reply that is not JSON.
+	Fault string `json:"fault,omitempty"`
+}
+
+// Check is the result of one declared check.
+type Check struct {
+	Name     string  `json:"name"`
+	Passed   bool    `json:"passed"`
+	Weight   float64 `json:"weight,omitempty"` // 0 means 1
+	Feedback string  `json:"feedback,omitempty"`
+	Error    string  `json:"error,omitempty"` // the expression's error; the check then fails
+}
+
+// Role tells whose call it was.
+type Role string
+
+// The roles.
+const (
+	RoleAgent   Role = "agent"
+	RoleJudge   Role = "judge"   // a model or a program that evaluates inside the loop
+	RoleProgram Role = "program" // an agent that is a program
+)
+
+// within says whether calls of the role are counted under the other one.
+func (r Role) within(other Role) bool {
+	return r == other || r == RoleProgram && other == RoleAgent
+}
+
+// Call is one request to a model, or one run of a program.
+type Call struct {
+	Role  Role   `json:"role"`
+	Model string `json:"model,omitempty"` // the name in the suite
+	// Request is the hash of what was sent.
+	Request  string        `json:"request,omitempty"`
+	Usage    Usage         `json:"usage"`
+	Reserved *Usage        `json:"reserved,omitempty"`  // under a hard budget
+	Start    time.Duration `json:"start_ns"`            // as-if, since the start of the run
+	Duration time.Duration `json:"duration_ns"`         // as-if
+	Waited   time.Duration `json:"waited_ns,omitempty"` // for rate limits, beside Duration
+	Attempts int           `json:"attempts,omitempty"`  // requests sent; 0 means 1
+	Cached   bool          `json:"cached,omitempty"`
+	Finish   string        `json:"finish,omitempty"` // the model's finish reason
+	Stderr   string        `json:"stderr,omitempty"` // a program's
+	Error    *Error        `json:"error,omitempty"`
+}
+
+// ToolCall is one use of a tool.
+type ToolCall struct {
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Start     time.Duration   `json:"start_ns"`
+	Duration  time.Duration   `json:"duration_ns"`
+	Error     *Error          `json:"error,omitempty"`
+}
+
+// Ended tells how an agent ended its run.
+type Ended struct {
+	// Reason is final_response, tool_ended, question_asked, capability or
+	// agent_ended.
+	Reason string          `json:"reason"`
+	Output json.RawMessage `json:"output,omitempty"`
+}

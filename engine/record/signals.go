@@ -1,0 +1,237 @@
+package record
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// Signals is a run without its texts: what reports, replay and tune read. It is
+// one line of signals.jsonl and can always be made again from the record.
+type Signals struct {
+	Version       int           `json:"v"`
+	ID            string        `json:"run"`
+	Configuration string        `json:"configuration"`
+	Task          string        `json:"task"`
+	Trial         int           `json:"trial"`
+	Loop          string        `json:"loop,omitempty"`
+	Outcome       Outcome       `json:"outcome"` // an error keeps its class, not its message
+	Usage         Usage         `json:"usage"`
+	Judging       Usage         `json:"judging,omitzero"`
+	Elapsed       time.Duration `json:"elapsed_ns"`
+	Simulated     bool          `json:"simulated,omitempty"`
+	// Checks are the checks of all iterations, in the order they first occur.
+	Checks     []CheckHead        `json:"checks,omitempty"`
+	Iterations []IterationSignals `json:"iterations"`
+	// Bytes is the length of the record's line in records.jsonl, its line feed
+	// included; 0 where the signals were not read from, or for, a file.
+	Bytes int64 `json:"bytes,omitempty"`
+}
+
+// Total is the usage of the agent and of the evaluations together.
+func (s *Signals) Total() Usage { return s.Usage.Plus(s.Judging) }
+
+// CheckHead is what is the same for a check at every iteration.
+type CheckHead struct {
+	Name   string  `json:"name"`
+	Weight float64 `json:"weight,omitempty"` // 0 means 1
+}
+
+// IterationSignals is an iteration without its texts.
+type IterationSignals struct {
+	N        int    `json:"n"`
+	Phase    string `json:"phase,omitempty"`
+	Strategy string `json:"strategy,omitempty"`
+	// Request is the hash of what the agent was sent.
+	Request string `json:"request,omitempty"`
+	// Output is the OutputHash of the output, Tools the ToolSet of the tool calls.
+	Output    string `json:"output,omitempty"`
+	Tools     string `json:"tools,omitempty"`
+	ToolCalls int    `json:"tool_calls,omitempty"`
+	// Confidence, Passed, Checks and Fault mean something where Evaluated is set.
+	Evaluated  bool    `json:"evaluated,omitempty"`
+	Confidence float64 `json:"confidence,omitempty"`
+	Passed     bool    `json:"passed,omitempty"`
+	Checks     Marks   `json:"checks,omitempty"`
+	Fault      bool    `json:"fault,omitempty"` // the reply or the evaluation was faulty
+	Skipped    bool    `json:"skipped,omitempty"`
+	Cut        string  `json:"cut,omitempty"`
+	Ended      string  `json:"ended,omitempty"` // the reason, where the agent ended the run
+	// Error is the class of the iteration's error, ErrorHash tells equal errors
+	// from different ones. Both are empty where the iteration did not fail.
+	Error     ErrorClass    `json:"error,omitempty"`
+	ErrorHash string        `json:"error_hash,omitempty"`
+	Calls     []CallSignals `json:"calls,omitempty"`
+	Start     time.Duration `json:"start_ns"`
+	End       time.Duration `json:"end_ns"`
+	Working   time.Duration `json:"working_ns,omitempty"`
+}
+
+// Usage is the usage of the iteration's calls of one role, as Iteration.Usage.
+func (it *IterationSignals) Usage(role Role) Usage {
+	var u Usage
+	for i := range it.Calls {
+		if it.Calls[i].Role.within(role) {
+			u = u.Plus(it.Calls[i].Usage)
+		}
+	}
+	if role == RoleAgent {
+		u.ToolCalls += int64(it.ToolCalls)
+	}
+	return u
+}
+
+// CallSignals is a call without its texts.
+type CallSignals struct {
+	Role     Role          `json:"role"`
+	Model    string        `json:"model,omitempty"`
+	Request  string        `json:"request,omitempty"`
+	Usage    Usage         `json:"usage"`
+	Reserved *Usage        `json:"reserved,omitempty"`
+	Start    time.Duration `json:"start_ns"`
+	Duration time.Duration `json:"duration_ns"`
+	Error    ErrorClass    `json:"error,omitempty"`
+}
+
+// Marks are the results of an iteration's checks, one character for each of
+// Signals.Checks: '1' passed, '0' failed, '-' not judged. Checks past the end
+// were not judged.
+type Marks string
+
+// Passed tells the result of the i-th check, and whether it was judged.
+func (m Marks) Passed(i int) (passed, judged bool) {
+	if i >= len(m) || m[i] == '-' {
+		return false, false
+	}
+	return m[i] == '1', true
+}
+
+// Signals is the run without its texts.
+func (r *Run) Signals() Signals {
+	s := Signals{
+		Version: r.Version, ID: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: r.Trial,
+		Loop: r.Loop, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, Elapsed: r.Elapsed,
+		Simulated: r.Simulated, Iterations: make([]IterationSignals, len(r.Iterations)),
+	}
+	if e := r.Outcome.Error; e != nil {
+		s.Outcome.Error = &Error{Class: e.Class}
+	}
+	for i := range r.Iterations {
+		s.Iterations[i] = s.signalsOf(&r.Iterations[i])
+	}
+	return s
+}
+
+// signalsOf adds the checks that are new to s.Checks.
+func (s *Signals) signalsOf(it *Iteration) IterationSignals {
+	sig := IterationSignals{
+		N: it.N, Phase: it.Phase, Strategy: it.Strategy, Request: it.Request,
+		Output: OutputHash(it.Output), Tools: ToolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls),
+		Skipped: it.Skipped, Cut: it.Cut, Calls: callSignals(it.Calls),
+		Start: it.Start, End: it.End, Working: it.Working,
+	}
+	if e := it.Evaluation; e != nil {
+		sig.Evaluated, sig.Confidence, sig.Passed, sig.Fault = true, e.Confidence, e.Passed, e.Fault != ""
+		sig.Checks = s.mark(e.Checks)
+	}
+	if it.Ended != nil {
+		sig.Ended = it.Ended.Reason
+	}
+	if it.Error != nil {
+		sig.Error, sig.ErrorHash = it.Error.Class, hash([]byte(it.Error.Error()))
+	}
+	return sig
+}
+
+func callSignals(calls []Call) []CallSignals {
+	if len(calls) == 0 {
+		return nil
+	}
+	signals := make([]CallSignals, len(calls))
+	for i := range calls {
+		c := &calls[i]
+		signals[i] = CallSignals{
+			Role: c.Role, Model: c.Model, Request: c.Request, Usage: c.Usage,
+			Reserved: c.Reserved, Start: c.Start, Duration: c.Duration,
+		}
+		if c.Error != nil {
+			signals[i].Error = c.Error.Class
+		}
+	}
+	return signals
+}
+
+func (s *Signals) mark(checks []Check) Marks {
+	if len(checks) == 0 {
+		return ""
+	}
+	marks := bytes.Repeat([]byte{'-'}, len(s.Checks))
+	for i := range checks {
+		at := s.place(&checks[i], marks)
+		if at == len(marks) {
+			s.Checks = append(s.Checks, CheckHead{Name: checks[i].Name, Weight: checks[i].Weight})
+			marks = append(marks, '-')
+		}
+		marks[at] = '0'
+		if checks[i].Passed {
+			marks[at] = '1'
+		}
+	}
+	return Marks(marks)
+}
+
+// place is the index of a check's head, or len(marks) where it has none that is
+// not marked yet.
+func (s *Signals) place(check *Check, marks []byte) int {
+	head := CheckHead{Name: check.Name, Weight: check.Weight}
+	for i := range marks {
+		if marks[i] == '-' && s.Checks[i] == head {
+			return i
+		}
+	}
+	return len(marks)
+}
+
+// OutputHash tells equal outputs from different ones: 16 hexadecimal digits of
+// the SHA-256 of the output as compact JSON. It is "" for no output.
+func OutputHash(output json.RawMessage) string {
+	if len(output) == 0 {
+		return ""
+	}
+	return hash(compact(output))
+}
+
+// ToolSet tells equal sets of tool calls from different ones, whatever their
+// order: a hash of the sorted (tool, arguments) pairs. It is "" for no calls.
+func ToolSet(calls []ToolCall) string {
+	if len(calls) == 0 {
+		return ""
+	}
+	pairs := make([][]byte, len(calls))
+	for i := range calls {
+		pairs[i] = appendString(nil, calls[i].Tool)
+		pairs[i] = append(pairs[i], compact(calls[i].Arguments)...)
+	}
+	slices.SortFunc(pairs, bytes.Compare)
+	return hash(bytes.Join(pairs, []byte{'\n'}))
+}
+
+// compact is JSON as records hold it; what is no JSON stays as it is.
+func compact(text json.RawMessage) []byte {
+	if !bytes.ContainsAny(text, " \n\r\t") {
+		return text
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return text
+	}
+	return b.Bytes()
+}
+
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}

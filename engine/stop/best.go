@@ -1,0 +1,66 @@
+package stop
+
+import (
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// foldBest keeps the best iteration: the highest confidence, the earliest among
+// equals; under checklist the largest weighted share of checks, the latest
+// among equals.
+func (s *State) foldBest(e *entry) {
+	if !e.evaluated() {
+		return
+	}
+	first := s.best < 0
+	if first || e.Evaluation.Confidence > s.highest {
+		s.highest = e.Evaluation.Confidence
+		if s.rules.pattern != spec.PatternChecklist {
+			s.best = s.Len() - 1
+		}
+	}
+	if s.rules.pattern != spec.PatternChecklist {
+		return
+	}
+	if share := e.share(); first || share >= s.bestShare {
+		s.best, s.bestShare = s.Len()-1, share
+	}
+}
+
+// returned is the iteration whose output the run returns, from 1; 0: none.
+func (s *State) returned(reason record.Reason) int {
+	if s.Len() > 0 {
+		e := s.last()
+		if e.Ended != nil && e.Ended.Reason == string(reason) {
+			return s.Len()
+		}
+		passed := e.evaluated() && e.Evaluation.Passed
+		if passed && s.rules.pattern != spec.PatternImprovement {
+			return s.Len()
+		}
+	}
+	if s.rules.evaluate == nil {
+		return s.lastWithOutput()
+	}
+	return s.best + 1
+}
+
+func (s *State) lastWithOutput() int {
+	for i := s.Len() - 1; i >= 0; i-- {
+		if e := &s.history[i]; e.Error == nil && e.Cut == "" {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// success is what the loop believes of a run that ran to its end: its last
+// evaluation passed, or the best confidence reached the success threshold.
+func (s *State) success() bool {
+	if s.Len() > 0 {
+		if e := s.last(); e.evaluated() && e.Evaluation.Passed {
+			return true
+		}
+	}
+	return s.best >= 0 && s.highest >= s.rules.threshold
+}

@@ -1,0 +1,140 @@
+package stop
+
+import (
+	"context"
+	"time"
+
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// tracker is what a leaf remembers of a history.
+type tracker struct {
+	row   int     // iterations in a row
+	ref   float64 // the confidence that is compared against
+	seen  bool    // ref, value or text is set
+	value any
+	text  string
+}
+
+// count puts a match of the row down, or begins the row anew.
+func (t *tracker) count(match bool) int {
+	if match {
+		t.row++
+	} else {
+		t.row = 0
+	}
+	return t.row
+}
+
+// same puts a value down: how many of the last ones equal it.
+func (t *tracker) same(value any) int {
+	switch {
+	case value == nil:
+		t.row = 0
+	case t.seen && t.row > 0 && expr.Equal(t.value, value):
+		t.row++
+	default:
+		t.row = 1
+	}
+	t.value, t.seen = value, true
+	return t.row
+}
+
+// sameText is same for texts; the empty text equals nothing.
+func (t *tracker) sameText(text string) int {
+	switch {
+	case text == "":
+		t.row = 0
+	case t.row > 0 && t.text == text:
+		t.row++
+	default:
+		t.row = 1
+	}
+	t.text = text
+	return t.row
+}
+
+// reaches: the confidence reaches the threshold, from min iterations on.
+func reaches(threshold float64, min int) func(*State, *tracker) (bool, error) {
+	return func(s *State, _ *tracker) (bool, error) {
+		e := s.last()
+		return e.evaluated() && s.Len() >= min && e.Evaluation.Confidence >= threshold, nil
+	}
+}
+
+// when: the expression is true of an iteration that is neither failed, cut nor
+// before the first evaluated phase.
+func when(e *spec.Expr) func(*State, *tracker) (bool, error) {
+	return func(s *State, _ *tracker) (bool, error) {
+		if !s.last().judged() {
+			return false, nil
+		}
+		return e.Bool(context.Background(), s)
+	}
+}
+
+// repeated: the last values of the expression are equal. A failed iteration has
+// the value null, which equals nothing.
+func repeated(of *spec.Expr, times int) func(*State, *tracker) (bool, error) {
+	return func(s *State, t *tracker) (bool, error) {
+		it := s.last()
+		if it.passedOver() {
+			return false, nil
+		}
+		if !it.judged() {
+			return t.same(nil) >= times, nil
+		}
+		value, err := of.Value(context.Background(), s)
+		if err != nil {
+			return false, err
+		}
+		return t.same(value) >= times, nil
+	}
+}
+
+// consecutive: the expression was true so many iterations in a row. A failed
+// iteration ends the row.
+func consecutive(e *spec.Expr, times int) func(*State, *tracker) (bool, error) {
+	return func(s *State, t *tracker) (bool, error) {
+		it := s.last()
+		if it.passedOver() {
+			return false, nil
+		}
+		if !it.judged() {
+			t.count(false)
+			return false, nil
+		}
+		ok, err := e.Bool(context.Background(), s)
+		return err == nil && t.count(ok) >= times, err
+	}
+}
+
+// noImprovement: so many iterations in a row, evaluated or failed, did not
+// exceed the reference by more than min delta.
+func noImprovement(patience int, minDelta float64) func(*State, *tracker) (bool, error) {
+	return func(s *State, t *tracker) (bool, error) {
+		if !s.last().counted() {
+			return false, nil
+		}
+		return t.improve(s.last(), minDelta) >= patience, nil
+	}
+}
+
+// improve moves the reference where the iteration improves on it, and counts
+// the iterations in a row that did not.
+func (t *tracker) improve(e *entry, minDelta float64) int {
+	if e.evaluated() && (!t.seen || e.Evaluation.Confidence-t.ref > minDelta) {
+		t.ref, t.seen = e.Evaluation.Confidence, true
+		return t.count(false)
+	}
+	return t.count(true)
+}
+
+func timeout(after time.Duration, working bool) func(*State, *tracker) (bool, error) {
+	return func(s *State, _ *tracker) (bool, error) { return reached(s, after, working), nil }
+}
+
+func atLeast(limit int) func(*State, *tracker) (bool, error) {
+	return func(s *State, _ *tracker) (bool, error) { return s.Len() >= limit, nil }
+}

@@ -1,0 +1,112 @@
+// Package stop decides whether a loop goes on. It folds the iterations so far
+// into a State and answers with the next Step, or with the Outcome of the run.
+// It has no clock, no I/O and no randomness: elapsed time and usage are data on
+// the iterations, so the live loop and replay decide alike.
+//
+// The stages, in order: Compile turns a declared loop into Rules, Start begins
+// a history, Append adds an executed iteration (so that it can be evaluated),
+// Decide judges every leaf of the rules on it and answers by the order of
+// decision.
+package stop
+
+import (
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Rules are the decisions of one configuration of a loop. They are read-only
+// and serve any number of histories at once.
+type Rules struct {
+	pattern  spec.Pattern
+	evaluate *spec.Evaluate
+	text     bool // outputs are texts
+	first    int  // the first phase that is evaluated
+
+	leaves []leaf // conditions, then guards; a history keeps one tracker for each
+	tree   []node // the terminate tree: any of these, in the order of reasons
+	maxima []int  // leaves: max_iterations at the top of the tree
+	guards []int  // leaves, in the order of reasons
+
+	phases     []spec.Phase
+	strategies []spec.Strategy
+
+	threshold  float64 // at which the best confidence means success; +Inf: never
+	minDelta   float64 // of since_improvement
+	continueIf *spec.Expr
+	cancelAt   time.Duration // as-if; 0: no timeout cancels
+	working    bool          // cancelAt counts working time only
+}
+
+// leaf is one condition or guard. Judge is called once for every iteration of
+// a history, in order, and says whether the leaf holds after it.
+type leaf struct {
+	name   string
+	reason record.Reason
+	class  record.Class
+	// anew says that the leaf forgets what it saw when the strategy changes.
+	anew  bool
+	judge func(*State, *tracker) (bool, error)
+}
+
+// node is a place in the terminate tree: a leaf, or any or all of its children.
+type node struct {
+	name     string
+	leaf     int // -1 for any and all
+	all      bool
+	children []node
+}
+
+// never is the node of a condition that is off.
+var never = node{leaf: -1}
+
+// DefaultAbsolute is the absolute limit of iterations unless a loop says otherwise.
+const DefaultAbsolute = 10
+
+// defaultSuccess is the confidence that means success where the terminate tree
+// has no threshold.
+const defaultSuccess = 0.8
+
+// Compile turns a loop, presets applied, into its rules.
+func Compile(l *spec.Loop) *Rules {
+	r := &Rules{
+		pattern:    l.Pattern,
+		evaluate:   l.Evaluate,
+		phases:     l.Phases,
+		strategies: l.Strategies,
+		threshold:  successThreshold(l),
+		minDelta:   firstMinDelta(l.Terminate.Any),
+	}
+	if l.OnError != nil {
+		r.continueIf = l.OnError.ContinueIf
+	}
+	if l.Evaluate != nil && l.Evaluate.FromPhase != "" {
+		r.first = phaseIndex(l.Phases, l.Evaluate.FromPhase)
+	}
+	r.compileTree(l)
+	r.compileGuards(l)
+	return r
+}
+
+func phaseIndex(phases []spec.Phase, name string) int {
+	for i := range phases {
+		if phases[i].Name == name {
+			return i
+		}
+	}
+	return 0
+}
+
+// CancelAt is the time since the start of the run at which a timeout cancels
+// the iteration in flight; ok is false where none does. Working says that only
+// working time counts.
+func (r *Rules) CancelAt() (at time.Duration, working, ok bool) {
+	return r.cancelAt, r.working, r.cancelAt > 0
+}
+
+// add appends a leaf and gives its index.
+func (r *Rules) add(l leaf) int {
+	r.leaves = append(r.leaves, l)
+	return len(r.leaves) - 1
+}

@@ -1,0 +1,49 @@
+package stop
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// callSignature is the set of an iteration's tool calls as one text: sorted, so
+// that the order of parallel calls does not matter. "" where there are none.
+// Of what each call is made tells the signature option: calls (name and
+// arguments), normalized (arguments without regard to case and white space),
+// observations (with the results).
+func callSignature(calls []record.ToolCall, option string) string {
+	if len(calls) == 0 {
+		return ""
+	}
+	parts := make([]string, len(calls))
+	for i := range calls {
+		parts[i] = calls[i].Tool + "\x00" + canonical(calls[i].Arguments)
+		switch option {
+		case "normalized":
+			parts[i] = strings.Join(strings.Fields(strings.ToLower(parts[i])), " ")
+		case "observations":
+			parts[i] += "\x00" + canonical(calls[i].Result)
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, "\x01")
+}
+
+// canonical is JSON with sorted keys and without white space; what is not JSON
+// stays as it is.
+func canonical(text json.RawMessage) string {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if decoder.Decode(&value) != nil {
+		return string(text)
+	}
+	sorted, err := json.Marshal(value)
+	if err != nil {
+		return string(text)
+	}
+	return string(sorted)
+}

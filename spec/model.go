@@ -1,0 +1,68 @@
+package spec
+
+import "time"
+
+// Model is something that answers requests.
+type Model struct {
+	Provider string        `yaml:"provider" need:"required" enum:"openai|script|simulate"`
+	Name     string        `yaml:"name" doc:"The provider's name of the model (default: the key)."`
+	Price    *Price        `yaml:"price" doc:"USD per million tokens, or free."`
+	Timeout  time.Duration `yaml:"timeout" above:"0" doc:"Of one call."`
+
+	BaseURL   string            `yaml:"base_url" doc:"openai: any compatible server."`
+	APIKeyEnv string            `yaml:"api_key_env" doc:"openai: the environment variable that holds the key (default OPENAI_API_KEY)."`
+	Headers   map[string]string `yaml:"headers" doc:"openai: sent with every request."`
+
+	Responses *Responses `yaml:"responses" doc:"script: a file or a list of replies, one per call of a run."`
+	Files     []string   `yaml:"files" minlen:"1" doc:"script: files of recorded answers, found by task id."`
+	Each      *Expr      `yaml:"each" doc:"script: CEL giving the list of rows of a file."`
+	Key       *Expr      `yaml:"key" doc:"script: CEL giving the task id that a row answers."`
+	Answers   *Expr      `yaml:"answers" doc:"script: CEL giving the row's list of replies, one per call."`
+	AfterLast string     `yaml:"after_last" enum:"error|repeat|end" doc:"script: what follows the last reply (default error)."`
+
+	Quality Quality     `yaml:"quality" doc:"simulate: how good a reply is, by iteration."`
+	Latency Latency     `yaml:"latency" doc:"simulate, script: how long a call takes."`
+	Tokens  TokenCounts `yaml:"tokens" doc:"simulate, script: what a call uses."`
+	Errors  float64     `yaml:"errors" min:"0" max:"1" doc:"simulate: share of calls that fail with a server error."`
+	Sleep   bool        `yaml:"sleep" doc:"simulate, script: really wait; false (default): time passes as-if."`
+	Reply   *Prompt     `yaml:"reply" doc:"simulate: the reply; {{ }} sees quality (0 to 1), draw, task, iteration. Default: a JSON object with quality."`
+}
+
+// Responses are canned replies: a file, or a list.
+type Responses struct {
+	File string
+	List []string
+}
+
+// Price is USD per million tokens, or the word free.
+type Price struct {
+	Free        bool     `yaml:"-"`
+	Input       float64  `yaml:"input" need:"required" min:"0"`
+	CachedInput *float64 `yaml:"cached_input" min:"0"`
+	Output      float64  `yaml:"output" need:"required" min:"0"`
+}
+
+// Quality starts at start, moves toward limit by rate of the distance with each
+// call of a run, and varies by task (spread) and by call (noise): standard
+// deviations, the result kept within 0 and 1.
+type Quality struct {
+	Start  float64 `yaml:"start" min:"0" max:"1"`
+	Limit  float64 `yaml:"limit" min:"0" max:"1"`
+	Rate   float64 `yaml:"rate" min:"0" max:"1"`
+	Spread float64 `yaml:"spread" min:"0" max:"1"`
+	Noise  float64 `yaml:"noise" min:"0" max:"1"`
+}
+
+// Latency is lognormal with a median and a shape; a sigma of 0 is constant.
+type Latency struct {
+	Median time.Duration `yaml:"median" min:"0"`
+	Sigma  float64       `yaml:"sigma" min:"0" max:"3"`
+}
+
+// TokenCounts are the means of what a call uses; an absent input counts a
+// quarter of the request's characters. Spread is a share of the mean.
+type TokenCounts struct {
+	Input  int     `yaml:"input" min:"0"`
+	Output int     `yaml:"output" min:"0"`
+	Spread float64 `yaml:"spread" min:"0" max:"1"`
+}

@@ -1,0 +1,35 @@
+package spec
+
+import "github.com/agentbench/agentbench/spec/source"
+
+// Scorer judges a run after the loop, with the target.
+type Scorer struct {
+	Name    string   `yaml:"name" need:"required" minlen:"1"`
+	Type    string   `yaml:"type" need:"required" enum:"exact|contains|regex|numeric|one_of|json_equal|json_schema|cel|checks|judge"`
+	Value   *Expr    `yaml:"value" doc:"CEL: what is judged (default output)."`
+	Target  *Expr    `yaml:"target" doc:"CEL: what it is judged against (default target)."`
+	Extract *Extract `yaml:"extract" doc:"A regular expression (its first group) applied to the value, or {expr: CEL}."`
+	Not     bool     `yaml:"not" doc:"Turn a score v into 1 - v."`
+
+	Expr       *Expr          `yaml:"expr" doc:"cel: a boolean or a number."`
+	Pattern    string         `yaml:"pattern" doc:"regex: the expression (RE2)."`
+	Tolerance  *float64       `yaml:"tolerance" min:"0" doc:"numeric: the largest absolute difference (default 0)."`
+	Relative   *float64       `yaml:"relative" min:"0" doc:"numeric: the largest difference as a share of the target."`
+	Options    []any          `yaml:"options" minlen:"1" doc:"one_of: the answers allowed (default: the target, a list)."`
+	IgnoreCase bool           `yaml:"ignore_case" doc:"exact, contains, one_of, regex."`
+	Trim       *bool          `yaml:"trim" doc:"exact, one_of: ignore white space at the ends (default true)."`
+	Schema     map[string]any `yaml:"schema" doc:"json_schema: the schema."`
+	SchemaFile string         `yaml:"schema_file" doc:"json_schema: a file that holds it."`
+	Check      string         `yaml:"check" doc:"checks: only this one (default: the weighted share of all)."`
+
+	Model  string `yaml:"model" doc:"judge: a name under models."`
+	Rubric string `yaml:"rubric" doc:"judge."`
+
+	Node *source.Node `yaml:"-"`
+}
+
+// Extract takes the answer out of a value. One of both is set.
+type Extract struct {
+	Regex string
+	Expr  *Expr
+}

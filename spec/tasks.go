@@ -1,0 +1,36 @@
+package spec
+
+import "github.com/agentbench/agentbench/spec/source"
+
+// Tasks are where the tasks come from: an inline list, a file or glob (then
+// only Files is set), or a mapping over files.
+type Tasks struct {
+	Inline []InlineTask
+
+	Files    []string           `yaml:"files" need:"required" minlen:"1" doc:"Paths or globs, also below a root: data:/x/*.json"`
+	Each     *Expr              `yaml:"each" doc:"CEL giving the list of rows of a file (default: the file is a list, or a row a line)."`
+	ID       *Expr              `yaml:"id" doc:"CEL string."`
+	Input    *Expr              `yaml:"input" doc:"CEL."`
+	Target   *Expr              `yaml:"target" doc:"CEL; what a right answer is judged against."`
+	Vars     source.Named[Expr] `yaml:"vars"`
+	Metadata source.Named[Expr] `yaml:"metadata"`
+}
+
+// InlineTask is a task written in the suite, or a row of a plain task file.
+type InlineTask struct {
+	ID       string            `yaml:"id" minlen:"1" doc:"Default: task-1 ..."`
+	Input    any               `yaml:"input"`
+	Target   any               `yaml:"target"`
+	Vars     source.Named[any] `yaml:"vars"`
+	Metadata source.Named[any] `yaml:"metadata"`
+}
+
+// Task is one problem. Values are those of expr: string, float64, bool, nil,
+// []any and *expr.Object.
+type Task struct {
+	ID       string
+	Input    any
+	Vars     any
+	Target   any // nil where there is none
+	Metadata any
+}

@@ -1,0 +1,33 @@
+package spec
+
+import "github.com/agentbench/agentbench/spec/source"
+
+// Tune says what to tune and how to choose.
+type Tune struct {
+	Parameters  source.Named[TuneRange] `yaml:"parameters" need:"required" minlen:"1"`
+	Objective   *Expr                   `yaml:"objective" doc:"CEL over the metrics of a configuration; maximised."`
+	Minimize    bool                    `yaml:"minimize"`
+	Constraints []Expr                  `yaml:"constraints"`
+	Choose      *Choose                 `yaml:"choose"`
+	Folds       *Folds                  `yaml:"folds"`
+}
+
+// TuneRange is a list of values, or {from, to} whose breakpoints are observed.
+type TuneRange struct {
+	Values   []any
+	From, To float64
+}
+
+// Choose is the rule by which a configuration is recommended.
+type Choose struct {
+	Rule    string  `yaml:"rule" need:"required" enum:"max_loss|indistinguishable|within_one_se|at_least"`
+	MaxLoss float64 `yaml:"max_loss" min:"0" max:"1"`
+	Share   float64 `yaml:"share" min:"0" max:"1"`
+	Cost    *Expr   `yaml:"cost"`
+}
+
+// Folds are the parts between which choosing and reporting alternate.
+type Folds struct {
+	K  int   `yaml:"k" min:"2"`
+	By *Expr `yaml:"by"`
+}
