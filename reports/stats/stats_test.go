@@ -1,0 +1,172 @@
+package stats_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+func near(a, b, tolerance float64) bool {
+	return math.Abs(a-b) <= tolerance*max(1, math.Abs(b))
+}
+
+func TestWilsonAgreesWithR(t *testing.T) {
+	normal := map[float64]float64{0.90: 1.64485362695147, 0.95: stats.Z95, 0.99: 2.5758293035489}
+	for _, v := range readVectors(t).Proportions {
+		z, known := normal[v.Conf]
+		if !known {
+			continue
+		}
+		got, ok := stats.Wilson(v.X/v.N, v.N, z)
+		if !ok || !near(got.Low, v.Wilson[0], 1e-9) || !near(got.High, v.Wilson[1], 1e-9) {
+			t.Errorf("Wilson(%v/%v, %v) = %v, %v; R has %v", v.X, v.N, v.Conf, got, ok, v.Wilson)
+		}
+	}
+}
+
+func TestClusteredSEAgreesWithR(t *testing.T) {
+	for _, v := range readVectors(t).Clustered {
+		if v.Y == nil {
+			if v.WilsonOn != nil {
+				checkWilsonOnEffectiveN(t, v.Name, v.Mean, v.SE, v.N, v.NEff, *v.WilsonOn)
+			}
+			continue
+		}
+		clusters := clustersOf(v.Y, v.G)
+		if se, ok := stats.ClusteredSE(clusters); !ok || !near(se, v.SE, 1e-9) {
+			t.Errorf("%s: ClusteredSE = %v, %v; R has %v", v.Name, se, ok, v.SE)
+		}
+		if v.WilsonOn == nil {
+			continue
+		}
+		got, ok := stats.ProportionInterval(clusters)
+		if !ok || !near(got.Low, v.WilsonOn[0], 1e-9) || !near(got.High, v.WilsonOn[1], 1e-9) {
+			t.Errorf("%s: ProportionInterval = %v, %v; want %v", v.Name, got, ok, *v.WilsonOn)
+		}
+	}
+}
+
+func checkWilsonOnEffectiveN(t *testing.T, name string, p, se, n, wantN float64, want [2]float64) {
+	t.Helper()
+	got := stats.EffectiveN(p, se, n)
+	if !near(got, wantN, 1e-9) {
+		t.Errorf("%s: EffectiveN = %v, want %v", name, got, wantN)
+	}
+	interval, ok := stats.Wilson(p, got, stats.Z95)
+	if !ok || !near(interval.Low, want[0], 1e-9) || !near(interval.High, want[1], 1e-9) {
+		t.Errorf("%s: Wilson on effective n = %v, want %v", name, interval, want)
+	}
+}
+
+func clustersOf(values []float64, groups []string) [][]float64 {
+	at := map[string]int{}
+	var clusters [][]float64
+	for i, g := range groups {
+		if _, seen := at[g]; !seen {
+			at[g] = len(clusters)
+			clusters = append(clusters, nil)
+		}
+		clusters[at[g]] = append(clusters[at[g]], values[i])
+	}
+	return clusters
+}
+
+func TestQuantileAgreesWithR(t *testing.T) {
+	v := readVectors(t).Quantiles
+	slices.Sort(v.X)
+	for i, p := range v.Probs {
+		if got, ok := stats.Quantile(v.X, p); !ok || !near(got, v.Type7[i], 1e-12) {
+			t.Errorf("Quantile(%v) = %v, %v; R has %v", p, got, ok, v.Type7[i])
+		}
+	}
+}
+
+func TestCalibrationAgreesWithVectors(t *testing.T) {
+	v := readVectors(t).Calibration
+	forecasts := make([]stats.Forecast, len(v.Confidence))
+	for i := range forecasts {
+		forecasts[i] = stats.Forecast{Probability: v.Confidence[i], Outcome: v.Outcome[i]}
+	}
+	if got, ok := stats.Brier(forecasts); !ok || !near(got, v.Brier, 1e-12) {
+		t.Errorf("Brier = %v, %v; want %v", got, ok, v.Brier)
+	}
+	if got, ok := stats.AUROC(forecasts); !ok || !near(got, v.AUROC, 1e-12) {
+		t.Errorf("AUROC = %v, %v; want %v", got, ok, v.AUROC)
+	}
+}
+
+// The vectors may be absent, so one known value of each formula stands here.
+func TestKnownValues(t *testing.T) {
+	if got, _ := stats.Quantile([]int64{3, 7, 15, 20, 35, 40, 50, 88}, 0.9); !near(got, 61.4, 1e-12) {
+		t.Errorf("Quantile = %v, want 61.4", got)
+	}
+	if got, _ := stats.Wilson(0, 1, stats.Z95); got.Low != 0 || !near(got.High, 0.793450685622763, 1e-12) {
+		t.Errorf("Wilson(0/1) = %v", got)
+	}
+	equal := [][]float64{{1, 1}, {1, 1}, {1, 1}}
+	onClusters, _ := stats.Wilson(1, 3, stats.Z95)
+	if got, _ := stats.ProportionInterval(equal); got != onClusters {
+		t.Errorf("ProportionInterval of ones = %v, want Wilson on 3 clusters, %v", got, onClusters)
+	}
+	ties := []stats.Forecast{{Probability: 0.5, Outcome: 1}, {Probability: 0.5, Outcome: 0}}
+	if got, ok := stats.AUROC(ties); !ok || got != 0.5 {
+		t.Errorf("AUROC of a tie = %v, %v; want 0.5", got, ok)
+	}
+}
+
+func TestNothingHasNoAnswer(t *testing.T) {
+	answers := map[string]func() bool{
+		"mean":               func() bool { _, ok := stats.Mean(nil); return ok },
+		"quantile":           func() bool { _, ok := stats.Quantile([]float64{}, 0.5); return ok },
+		"quantile beyond 1":  func() bool { _, ok := stats.Quantile([]float64{1}, 1.1); return ok },
+		"quantile NaN":       func() bool { _, ok := stats.Quantile([]float64{1}, math.NaN()); return ok },
+		"ratio":              func() bool { _, ok := stats.Ratio(1, 0); return ok },
+		"wilson":             func() bool { _, ok := stats.Wilson(0.5, 0, stats.Z95); return ok },
+		"wilson of a mean":   func() bool { _, ok := stats.Wilson(7, 10, stats.Z95); return ok },
+		"clustered se":       func() bool { _, ok := stats.ClusteredSE([][]float64{{1, 0}}); return ok },
+		"proportion":         func() bool { _, ok := stats.ProportionInterval(nil); return ok },
+		"brier":              func() bool { _, ok := stats.Brier(nil); return ok },
+		"auroc of one class": func() bool { _, ok := stats.AUROC([]stats.Forecast{{0.5, 1}}); return ok },
+	}
+	for name, answered := range answers {
+		if answered() {
+			t.Errorf("%s: nothing has an answer", name)
+		}
+	}
+}
+
+func TestSumDoesNotLoseSmallValues(t *testing.T) {
+	if got := stats.Sum([]float64{1, 1e100, 1, -1e100}); got != 2 {
+		t.Errorf("Sum = %v, want 2", got)
+	}
+}
+
+func TestIntervalHoldsItsProportion(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		clusters := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1}), 1, 4), 1, 12).Draw(t, "clusters")
+		all := slices.Concat(clusters...)
+		p, _ := stats.Mean(all)
+		got, ok := stats.ProportionInterval(clusters)
+		if !ok || got.Low < 0 || got.High > 1 || got.Low > p || got.High < p {
+			t.Fatalf("interval of %v is %v, %v", p, got, ok)
+		}
+	})
+}
+
+func TestQuantileStaysBetweenItsNeighbours(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Int32(), 1, 20).Draw(t, "values")
+		slices.Sort(values)
+		low := rapid.Float64Range(0, 1).Draw(t, "low")
+		high := rapid.Float64Range(low, 1).Draw(t, "high")
+		a, _ := stats.Quantile(values, low)
+		b, _ := stats.Quantile(values, high)
+		if a > b || a < float64(values[0]) || b > float64(values[len(values)-1]) {
+			t.Fatalf("quantiles %v and %v of %v", a, b, values)
+		}
+	})
+}
