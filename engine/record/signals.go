@@ -70,18 +70,17 @@ type IterationSignals struct {
 	Working   time.Duration `json:"working_ns,omitempty"`
 }
 
-// Usage is the usage of the iteration's calls of one role, as Iteration.Usage.
-func (it *IterationSignals) Usage(role Role) Usage {
-	var u Usage
+// Spent is what the iteration used, as Iteration.Spent.
+func (it *IterationSignals) Spent() (agent, judging Usage) {
 	for i := range it.Calls {
-		if it.Calls[i].Role.within(role) {
-			u = u.Plus(it.Calls[i].Usage)
+		if it.Calls[i].Role == RoleJudge {
+			judging = judging.Plus(it.Calls[i].Usage)
+		} else {
+			agent = agent.Plus(it.Calls[i].Usage)
 		}
 	}
-	if role == RoleAgent {
-		u.ToolCalls += int64(it.ToolCalls)
-	}
-	return u
+	agent.ToolCalls += int64(it.ToolCalls)
+	return agent, judging
 }
 
 // CallSignals is a call without its texts.

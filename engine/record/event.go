@@ -1,0 +1,100 @@
+package record
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// EventType says what happened.
+type EventType string
+
+// The events of a run, in their order. What stands in brackets comes once for
+// each iteration, in round ones as often as it applies. Every event has run,
+// event and at_ns; those of an iteration have iteration, phase and strategy.
+//
+//	run_started          configuration, task, trial
+//	[iteration_started   thinking: what the agent thought, where it tells
+//	 (tool_called)       tool, arguments
+//	 (tool_returned)     tool, result or error
+//	 (message)           output
+//	 (failed)            error: the iteration failed, or was cut
+//	 (evaluated)         confidence, passed, feedback: the working memory of the iteration
+//	 (adapted)           adaptation: what changes for the next iteration
+//	 iteration_completed usage, judging, latency_ns]
+//	turn_completed       iterations
+//	episode              the final memory entry: action, description, outcome, confidence
+//	agent_ended          reason, class, success, output, payload
+//
+// The last three come on every way out, once each.
+const (
+	RunStarted         EventType = "run_started"
+	IterationStarted   EventType = "iteration_started"
+	ToolCalled         EventType = "tool_called"
+	ToolReturned       EventType = "tool_returned"
+	Message            EventType = "message"
+	IterationFailed    EventType = "failed"
+	Evaluated          EventType = "evaluated"
+	Adapted            EventType = "adapted"
+	IterationCompleted EventType = "iteration_completed"
+	TurnCompleted      EventType = "turn_completed"
+	EpisodeRecorded    EventType = "episode"
+	AgentEnded         EventType = "agent_ended"
+)
+
+// Event is one thing that happened in a run. As JSON it is one line of the file
+// that `--events` writes; EventType tells which fields which event has.
+type Event struct {
+	Type      EventType     `json:"event"`
+	Run       string        `json:"run"`
+	Iteration int           `json:"iteration,omitempty"` // from 1; 0 outside of iterations
+	At        time.Duration `json:"at_ns"`               // as-if, since the start of the run
+	Phase     string        `json:"phase,omitempty"`
+	Strategy  string        `json:"strategy,omitempty"`
+
+	Configuration string `json:"configuration,omitempty"`
+	Task          string `json:"task,omitempty"`
+	Trial         int    `json:"trial,omitempty"`
+
+	Thinking  string          `json:"thinking,omitempty"`
+	Tool      string          `json:"tool,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Result    json.RawMessage `json:"result,omitempty"`
+	Output    json.RawMessage `json:"output,omitempty"`
+	Error     *Error          `json:"error,omitempty"`
+	Cut       string          `json:"cut,omitempty"`
+
+	Confidence *float64      `json:"confidence,omitempty"`
+	Passed     *bool         `json:"passed,omitempty"`
+	Feedback   string        `json:"feedback,omitempty"`
+	Adaptation string        `json:"adaptation,omitempty"`
+	Usage      *Usage        `json:"usage,omitempty"`   // the agent's
+	Judging    *Usage        `json:"judging,omitempty"` // the evaluation's
+	Latency    time.Duration `json:"latency_ns,omitempty"`
+
+	Iterations  *int           `json:"iterations,omitempty"`
+	Action      string         `json:"action,omitempty"`
+	Description string         `json:"description,omitempty"`
+	Outcome     EpisodeOutcome `json:"outcome,omitempty"`
+	Reason      Reason         `json:"reason,omitempty"`
+	Class       Class          `json:"class,omitempty"`
+	Success     *bool          `json:"success,omitempty"`
+	Payload     *Payload       `json:"payload,omitempty"`
+}
+
+// EpisodeOutcome is how an episode is remembered.
+type EpisodeOutcome string
+
+// The outcomes: the loop succeeded; it did not, but returns an output; neither.
+const (
+	EpisodeSuccess EpisodeOutcome = "success"
+	EpisodePartial EpisodeOutcome = "partial"
+	EpisodeFailed  EpisodeOutcome = "failed"
+)
+
+// Payload is the structured error of a run that a limit, a guard or a fault
+// ended.
+type Payload struct {
+	Error      string `json:"error"`
+	Limit      int    `json:"limit,omitempty"` // in iterations, where the number of them was the limit
+	Stagnation bool   `json:"stagnation,omitempty"`
+}
