@@ -1,0 +1,192 @@
+package expr
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/types"
+)
+
+// Fault is something wrong with a text, or (Warning) something that will likely go wrong when it is evaluated.
+type Fault struct {
+	Offset  int // in characters of the source
+	Len     int // how many characters are meant; 0 if only the place is known
+	What    string
+	Hint    string // what to do about it; may be empty
+	Warning bool
+}
+
+func anyError(faults []Fault) bool {
+	for _, f := range faults {
+		if !f.Warning {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	undeclared = regexp.MustCompile(`^undeclared reference to '(.*?)' \(in container '.*'\)$`)
+	undefined  = regexp.MustCompile(`^undefined field '(.*)'$`)
+	overload   = regexp.MustCompile(`^found no matching overload for '(.*)' applied to '(.*)'$`)
+	noFields   = regexp.MustCompile(`^type '(.*)' does not support field selection$`)
+	wrapper    = regexp.MustCompile(`wrapper\((\w+)\)`)
+	member     = regexp.MustCompile(`^(.*?)\.\((.*)\)$`)
+)
+
+// explain turns cel-go's issues into faults. After a syntax error the others are consequences and left out.
+func (e *Env) explain(src string, issues *cel.Issues) []Fault {
+	var faults []Fault
+	text := []rune(src)
+	for _, issue := range issues.Errors() {
+		offset := offsetOf(text, issue.Location.Line(), issue.Location.Column())
+		if issue.ExprID == 0 && strings.Contains(issue.Message, "yntax error") {
+			return append(faults, syntaxFault(issue.Message, offset))
+		}
+		f := e.reword(issue.Message)
+		f.Offset = offset
+		f.mark(text)
+		faults = append(faults, f)
+	}
+	return faults
+}
+
+// offsetOf counts characters up to a line (from 1) and column (from 0).
+func offsetOf(text []rune, line, column int) int {
+	offset := 0
+	for ; line > 1 && offset < len(text); offset++ {
+		if text[offset] == '\n' {
+			line--
+		}
+	}
+	return min(max(0, offset+max(0, column)), len(text))
+}
+
+func syntaxFault(message string, offset int) Fault {
+	message, _, _ = strings.Cut(message, " expecting ")
+	message = strings.TrimPrefix(message, "Syntax error: ")
+	switch {
+	case strings.Contains(message, "'<EOF>'"):
+		message = "the expression ends too early"
+	case strings.HasPrefix(message, "mismatched input "), strings.HasPrefix(message, "extraneous input "):
+		_, token, _ := strings.Cut(message, " input ")
+		message = "unexpected " + token
+	case strings.HasPrefix(message, "no viable alternative at input "):
+		_, token, _ := strings.Cut(message, " input ")
+		message = "unexpected " + token
+	}
+	return Fault{Offset: offset, What: "syntax error: " + message}
+}
+
+// reword says in our words what the checker says, and what to do about it.
+func (e *Env) reword(message string) Fault {
+	message = wrapper.ReplaceAllString(message, "$1 or null")
+	if m := undeclared.FindStringSubmatch(message); m != nil {
+		return Fault{What: fmt.Sprintf("unknown name %q", m[1]), Hint: e.names.near(m[1]), Len: len([]rune(m[1]))}
+	}
+	if m := undefined.FindStringSubmatch(message); m != nil {
+		return Fault{What: fmt.Sprintf("unknown field %q", m[1]), Hint: e.names.nearField(m[1]), Len: len([]rune(m[1]))}
+	}
+	if m := overload.FindStringSubmatch(message); m != nil {
+		return Fault{What: fmt.Sprintf("%s does not take %s", operator(m[1]), operands(m[2])), Hint: overloadHint(m[1], m[2])}
+	}
+	if m := noFields.FindStringSubmatch(message); m != nil {
+		return Fault{What: fmt.Sprintf("a value of type %s has no fields", m[1])}
+	}
+	message, _, _ = strings.Cut(message, " expecting {")
+	return Fault{What: message}
+}
+
+// mark moves the fault onto the name it speaks of, which the checker places at the dot before it.
+func (f *Fault) mark(text []rune) {
+	if f.Len == 0 {
+		return
+	}
+	end := min(len(text), f.Offset+f.Len+8)
+	name := f.What[strings.Index(f.What, `"`)+1 : len(f.What)-1]
+	if at := strings.Index(string(text[f.Offset:end]), name); at >= 0 {
+		f.Offset += len([]rune(string(text[f.Offset:end])[:at]))
+		return
+	}
+	f.Len = 0
+}
+
+// operator is how a function is written: _+_ as +.
+func operator(function string) string {
+	if name, ok := operators.FindReverse(function); ok && name != "" {
+		return name
+	}
+	switch function {
+	case operators.Conditional:
+		return "? :"
+	case operators.Index:
+		return "[ ]"
+	}
+	return strings.TrimSuffix(function, "()")
+}
+
+func operands(signature string) string {
+	if m := member.FindStringSubmatch(signature); m != nil {
+		return strings.TrimSpace(m[1] + " with (" + m[2] + ")")
+	}
+	return signature
+}
+
+func overloadHint(function, signature string) string {
+	numeric := strings.Contains(signature, "int") || strings.Contains(signature, "double")
+	switch {
+	case strings.Contains(signature, "duration") && numeric:
+		return `compare a duration with duration("60s")`
+	case strings.Contains(signature, "double") && strings.Contains(signature, "int"):
+		return "numbers of different types do not mix in arithmetic: write 10.0, or double(...)"
+	case function == operators.Add && strings.Contains(signature, "string"):
+		return "make it a text first: string(...)"
+	}
+	return ""
+}
+
+// arithmeticWarnings finds arithmetic of a dynamic value with an int: numbers of JSON are doubles, and CEL does not
+// mix them.
+func arithmeticWarnings(tree *ast.AST) []Fault {
+	var faults []Fault
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind || !arithmetic[e.AsCall().FunctionName()] {
+			return
+		}
+		args := e.AsCall().Args()
+		for i, arg := range args {
+			if len(args) == 2 && isDynamic(tree.GetType(args[1-i].ID())) && tree.GetType(arg.ID()).Kind() == types.IntKind {
+				faults = append(faults, mixedNumbers(tree, arg))
+			}
+		}
+	}))
+	return faults
+}
+
+var arithmetic = map[string]bool{operators.Add: true, operators.Subtract: true, operators.Multiply: true,
+	operators.Divide: true, operators.Modulo: true}
+
+func mixedNumbers(tree *ast.AST, integer ast.Expr) Fault {
+	hint := "wrap it: double(...)"
+	if integer.Kind() == ast.LiteralKind {
+		hint = fmt.Sprintf("write %v.0", integer.AsLiteral().Value())
+	}
+	f := faultAt(tree, integer.ID(), "an integer meets a value that is a double if it comes from JSON, and the two do not mix", hint)
+	f.Warning = true
+	return f
+}
+
+func showType(t *types.Type) string {
+	name := wrapper.ReplaceAllString(cel.FormatCELType(t), "$1 or null")
+	switch t.Kind() {
+	case types.DurationKind:
+		return "a duration"
+	case types.StructKind:
+		return "a record (" + name + ")"
+	}
+	return "of type " + name
+}

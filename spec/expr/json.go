@@ -1,0 +1,302 @@
+package expr
+
+import (
+	"fmt"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxJSONDepth is how deep objects and lists may be nested.
+const maxJSONDepth = 1000
+
+// escapes are the one-letter escapes of JSON strings and what they stand for.
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// ParseJSON reads one JSON value into plain values: *Object with the keys in the order of the text (of equal keys the
+// last value wins, at the place of the first), []any, float64, string, bool and nil. Bytes that are no UTF-8 become
+// U+FFFD. Errors name the byte at which the text is wrong; anything after the value is an error.
+func ParseJSON(text []byte) (any, error) {
+	// Strings without escapes are cut out of this one copy.
+	p := jsonParser{text: string(text)}
+	value, err := p.document()
+	if err != nil {
+		return nil, fmt.Errorf("at byte %d: %w", p.pos+1, err)
+	}
+	return value, nil
+}
+
+type jsonParser struct {
+	text  string
+	pos   int
+	depth int
+}
+
+func (p *jsonParser) document() (any, error) {
+	value, err := p.value()
+	if err != nil {
+		return nil, err
+	}
+	p.space()
+	if p.pos < len(p.text) {
+		return nil, fmt.Errorf("%s after the end of the JSON value", p.here())
+	}
+	return value, nil
+}
+
+func (p *jsonParser) value() (any, error) {
+	p.space()
+	switch c := p.peek(); {
+	case c == '{':
+		return p.nested(p.object)
+	case c == '[':
+		return p.nested(p.list)
+	case c == '"':
+		return p.str()
+	case c == '-' || c >= '0' && c <= '9':
+		return p.number()
+	case p.literal("true"):
+		return true, nil
+	case p.literal("false"):
+		return false, nil
+	case p.literal("null"):
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%s where a JSON value should begin", p.here())
+}
+
+func (p *jsonParser) nested(read func() (any, error)) (any, error) {
+	if p.depth++; p.depth > maxJSONDepth {
+		return nil, fmt.Errorf("JSON nested deeper than %d levels", maxJSONDepth)
+	}
+	p.pos++
+	value, err := read()
+	p.depth--
+	return value, err
+}
+
+func (p *jsonParser) object() (any, error) {
+	o := NewObject(4)
+	if p.space(); p.accept('}') {
+		return o, nil
+	}
+	for {
+		if p.space(); p.peek() != '"' {
+			return nil, fmt.Errorf("%s where a key in quotes should stand", p.here())
+		}
+		key, err := p.str()
+		if err != nil {
+			return nil, err
+		}
+		if p.space(); !p.accept(':') {
+			return nil, fmt.Errorf("%s after a key, not a colon", p.here())
+		}
+		value, err := p.value()
+		if err != nil {
+			return nil, err
+		}
+		o.Set(key, value)
+		if done, err := p.next('}'); done || err != nil {
+			return o, err
+		}
+	}
+}
+
+func (p *jsonParser) list() (any, error) {
+	items := []any{}
+	if p.space(); p.accept(']') {
+		return items, nil
+	}
+	for {
+		value, err := p.value()
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, value)
+		if done, err := p.next(']'); done || err != nil {
+			return items, err
+		}
+	}
+}
+
+// next reads what stands between two members: a comma, or the end.
+func (p *jsonParser) next(end byte) (done bool, err error) {
+	p.space()
+	switch {
+	case p.accept(end):
+		return true, nil
+	case p.accept(','):
+		return false, nil
+	}
+	return false, fmt.Errorf("%s where a comma or %c should stand", p.here(), end)
+}
+
+func (p *jsonParser) number() (any, error) {
+	start := p.pos
+	p.accept('-')
+	if p.accept('0') {
+		// A leading zero stands alone.
+	} else if !p.digits() {
+		return nil, fmt.Errorf("%s in a number", p.here())
+	}
+	if p.accept('.') && !p.digits() {
+		return nil, fmt.Errorf("%s in a number", p.here())
+	}
+	if p.accept('e') || p.accept('E') {
+		if !p.accept('+') {
+			p.accept('-')
+		}
+		if !p.digits() {
+			return nil, fmt.Errorf("%s in a number", p.here())
+		}
+	}
+	n, err := strconv.ParseFloat(p.text[start:p.pos], 64)
+	if err != nil {
+		return nil, fmt.Errorf("number %.40s is out of range", p.text[start:p.pos])
+	}
+	return n, nil
+}
+
+func (p *jsonParser) digits() bool {
+	start := p.pos
+	for p.pos < len(p.text) && p.text[p.pos] >= '0' && p.text[p.pos] <= '9' {
+		p.pos++
+	}
+	return p.pos > start
+}
+
+func (p *jsonParser) str() (string, error) {
+	p.pos++
+	start := p.pos
+	for i := start; i < len(p.text); i++ {
+		switch c := p.text[i]; {
+		case c == '"':
+			p.pos = i + 1
+			return p.text[start:i], nil
+		case c < ' ' || c == '\\' || c >= utf8.RuneSelf:
+			return p.slowString(start, i)
+		}
+	}
+	p.pos = len(p.text)
+	return "", fmt.Errorf("the text ends inside a string")
+}
+
+// slowString reads a string that has escapes or bytes beyond ASCII from position i on.
+func (p *jsonParser) slowString(start, i int) (string, error) {
+	out := append(make([]byte, 0, i-start+32), p.text[start:i]...)
+	for p.pos = i; p.pos < len(p.text); {
+		switch c := p.text[p.pos]; {
+		case c == '"':
+			p.pos++
+			return string(out), nil
+		case c == '\\':
+			var err error
+			if out, err = p.escape(out); err != nil {
+				return "", err
+			}
+		case c < ' ':
+			return "", fmt.Errorf("a control character inside a string")
+		case c < utf8.RuneSelf:
+			out = append(out, c)
+			p.pos++
+		default:
+			r, size := utf8.DecodeRuneInString(p.text[p.pos:])
+			out = utf8.AppendRune(out, r)
+			p.pos += size
+		}
+	}
+	return "", fmt.Errorf("the text ends inside a string")
+}
+
+func (p *jsonParser) escape(out []byte) ([]byte, error) {
+	p.pos++
+	if p.pos >= len(p.text) {
+		return nil, fmt.Errorf("the text ends inside a string")
+	}
+	c := p.text[p.pos]
+	if b := escapes[c]; b != 0 {
+		p.pos++
+		return append(out, b), nil
+	}
+	if c != 'u' {
+		return nil, fmt.Errorf("unknown escape \\%c in a string", c)
+	}
+	r, err := p.unit()
+	if err != nil {
+		return nil, err
+	}
+	if utf16.IsSurrogate(r) {
+		r = p.pair(r)
+	}
+	return utf8.AppendRune(out, r), nil
+}
+
+// unit reads the uXXXX of an escape.
+func (p *jsonParser) unit() (rune, error) {
+	if p.pos+5 > len(p.text) {
+		return 0, fmt.Errorf("the text ends inside an escape")
+	}
+	n, err := strconv.ParseUint(p.text[p.pos+1:p.pos+5], 16, 16)
+	if err != nil {
+		return 0, fmt.Errorf("\\%s is no escape", p.text[p.pos:p.pos+5])
+	}
+	p.pos += 5
+	return rune(n), nil
+}
+
+// pair joins a surrogate with the one that follows; a lone one is U+FFFD and what follows is read on its own.
+func (p *jsonParser) pair(first rune) rune {
+	before := p.pos
+	if p.accept('\\') && p.peek() == 'u' {
+		if second, err := p.unit(); err == nil {
+			if r := utf16.DecodeRune(first, second); r != utf8.RuneError {
+				return r
+			}
+		}
+	}
+	p.pos = before
+	return utf8.RuneError
+}
+
+func (p *jsonParser) space() {
+	for p.pos < len(p.text) {
+		switch p.text[p.pos] {
+		case ' ', '\t', '\n', '\r':
+			p.pos++
+		default:
+			return
+		}
+	}
+}
+
+// peek is the next byte, 0 at the end.
+func (p *jsonParser) peek() byte {
+	if p.pos < len(p.text) {
+		return p.text[p.pos]
+	}
+	return 0
+}
+
+func (p *jsonParser) accept(c byte) bool {
+	if p.pos < len(p.text) && p.text[p.pos] == c {
+		p.pos++
+		return true
+	}
+	return false
+}
+
+func (p *jsonParser) literal(word string) bool {
+	if len(p.text)-p.pos >= len(word) && p.text[p.pos:p.pos+len(word)] == word {
+		p.pos += len(word)
+		return true
+	}
+	return false
+}
+
+func (p *jsonParser) here() string {
+	if p.pos >= len(p.text) {
+		return "end of text"
+	}
+	r, _ := utf8.DecodeRuneInString(p.text[p.pos:])
+	return strconv.QuoteRune(r)
+}

@@ -1,0 +1,152 @@
+package expr
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Loop is the environment inside the loop: when, until, of and continue_if, prompts and commands. The output type is
+// String for text replies and Any for JSON and programs. There is no target here: a loop cannot be scored with the
+// answer it was shown.
+func Loop(output Type) *Env { return loopPlaces.get(output, loopVars, Options{}) }
+
+// Evaluate is the environment of checks, confidence, passed and feedback: the loop's, and what a judge or a program
+// answered.
+func Evaluate(output Type) *Env { return evaluatePlaces.get(output, evaluateVars, Options{}) }
+
+// Scorer is the environment of cel scorers and extractions, after the loop.
+func Scorer(output Type) *Env { return scorerPlaces.get(output, scorerVars, Options{}) }
+
+// Mapping is the environment of dataset mappings, of the script model and of imports: one file at a time, of any size.
+func Mapping() *Env {
+	return mappingPlaces.get(Any, func(Type) []Var {
+		return []Var{{"doc", Any}, {"row", Any}, {"file", String}, {"line", Int}}
+	}, Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline: 30 * time.Second, MaxValues: 100_000_000})
+}
+
+// Threshold is the environment of a suite's thresholds: the metrics of every configuration by its name.
+func Threshold() *Env {
+	return thresholdPlaces.get(Any, func(Type) []Var {
+		return []Var{{"configurations", MapOf(Struct("metrics", metrics()...))}}
+	}, Options{})
+}
+
+// Objective is the environment of tune's objective and constraints: the metrics of one configuration.
+func Objective() *Env {
+	return objectivePlaces.get(Any, func(Type) []Var { return metrics() }, Options{})
+}
+
+// Fold is the environment of `folds: {by: ...}`: the task alone.
+func Fold() *Env {
+	return foldPlaces.get(Any, func(Type) []Var { return []Var{{"task", task()}} }, Options{})
+}
+
+// Each place makes its environment when it is first needed, one for each output type.
+var loopPlaces, evaluatePlaces, scorerPlaces, mappingPlaces, thresholdPlaces, objectivePlaces, foldPlaces place
+
+type place struct {
+	mu   sync.Mutex
+	envs map[string]*Env
+}
+
+func (p *place) get(output Type, vars func(Type) []Var, options Options) *Env {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if env, ok := p.envs[output.String()]; ok {
+		return env
+	}
+	env, err := NewEnv(vars(output), options)
+	if err != nil {
+		panic(fmt.Sprintf("expr: a place of the language does not compile: %v", err)) // the tables below are wrong
+	}
+	if p.envs == nil {
+		p.envs = map[string]*Env{}
+	}
+	p.envs[output.String()] = env
+	return env
+}
+
+func loopVars(output Type) []Var {
+	return append([]Var{
+		{"task", task()},
+		{"previous", iteration(output)}, // the one before the last; null before there is one
+		{"best", best(output)},          // null before there is one
+		{"outputs", MapOf(output)},      // phase -> its last output
+		{"history", ListOf(iteration(output))},
+		{"since_improvement", Int},
+		{"iteration_tool_calls", Int},
+		{"usage", usage()},
+		{"param", MapOf(Any)},
+	}, iterationFields(output)...)
+}
+
+func evaluateVars(output Type) []Var {
+	return append(loopVars(output), Var{"judge", Any}, Var{"command", Any})
+}
+
+func scorerVars(output Type) []Var {
+	return []Var{
+		{"task", task(Var{"target", Any})},
+		{"target", Any},
+		{"output", output},
+		{"best", best(output)},
+		{"iterations", ListOf(iteration(output))},
+		{"usage", usage()},
+		{"stop", Struct("stop", Var{"reason", String}, Var{"class", String}, Var{"name", String},
+			Var{"success", Bool}, Var{"status", String})},
+	}
+}
+
+func task(more ...Var) Type {
+	return Struct("task", append([]Var{{"id", String}, {"input", Any}, {"vars", MapOf(Any)}, {"metadata", MapOf(Any)}}, more...)...)
+}
+
+// iterationFields are the same at the top of the loop's environment, where they mean the last iteration, and in the
+// elements of history.
+func iterationFields(output Type) []Var {
+	return []Var{
+		{"iteration", Int}, // completed so far
+		{"phase", String},
+		{"strategy", String},
+		{"output", output},
+		{"confidence", Nullable(Double)}, // null where nothing was evaluated
+		{"passed", Bool},
+		{"feedback", String},
+		{"improvements", ListOf(String)},
+		{"checks", MapOf(Struct("check", Var{"passed", Bool}, Var{"feedback", String}))},
+		{"failing", ListOf(Struct("failing", Var{"name", String}, Var{"feedback", String}))},
+		{"error", String},
+		{"elapsed", Duration},
+	}
+}
+
+func iteration(output Type) Type { return Struct("iteration", iterationFields(output)...) }
+
+func best(output Type) Type {
+	return Struct("best", Var{"output", output}, Var{"confidence", Nullable(Double)}, Var{"iteration", Int})
+}
+
+func usage() Type {
+	return Struct("usage", Var{"tokens", Int}, Var{"input_tokens", Int}, Var{"output_tokens", Int}, Var{"calls", Int},
+		Var{"tool_calls", Int}, Var{"cost_usd", Double})
+}
+
+// metrics are what a configuration is measured by. Latency is in seconds.
+func metrics() []Var {
+	spread := Struct("spread", Var{"mean", Double}, Var{"p50", Double}, Var{"p95", Double})
+	total := Struct("total", Var{"mean", Double}, Var{"total", Double})
+	return []Var{
+		{"n", Int}, // tasks
+		{"runs", Int},
+		{"coverage", Double}, // share of the runs that count
+		{"success", Double},  // share of the runs that the loop believed to have succeeded
+		{"scores", MapOf(Struct("score", Var{"mean", Double}, Var{"n", Int}))},
+		{"iterations", spread},
+		{"latency", spread},
+		{"cost_usd", total},
+		{"tokens", total},
+		{"calls", total},
+		{"tool_calls", total},
+	}
+}

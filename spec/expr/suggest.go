@@ -1,0 +1,84 @@
+package expr
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+)
+
+// suggestions are the names that somebody may have meant.
+type suggestions struct {
+	names  []string // variables and functions
+	fields []string // of all structs
+}
+
+func newSuggestions(env *cel.Env, vars []Var) suggestions {
+	var s suggestions
+	for _, v := range vars {
+		s.names = append(s.names, v.Name)
+		s.fields = append(s.fields, fieldNames(v.Type)...)
+	}
+	for name := range env.Functions() {
+		if !strings.ContainsAny(name, "_@!-") {
+			s.names = append(s.names, name)
+		}
+	}
+	for _, m := range env.Macros() {
+		s.names = append(s.names, m.Function())
+	}
+	sort.Strings(s.names)
+	sort.Strings(s.fields)
+	return s
+}
+
+func fieldNames(t Type) []string {
+	var names []string
+	if t.elem != nil {
+		return fieldNames(*t.elem)
+	}
+	for _, f := range t.fields {
+		names = append(append(names, f.Name), fieldNames(f.Type)...)
+	}
+	return names
+}
+
+func (s suggestions) near(name string) string      { return didYouMean(name, s.names) }
+func (s suggestions) nearField(name string) string { return didYouMean(name, s.fields) }
+
+func didYouMean(name string, known []string) string {
+	best, distance := "", len(name)/3+2
+	for _, k := range known {
+		if d := editDistance(name, k); d < distance {
+			best, distance = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", best)
+}
+
+// editDistance counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
+func editDistance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			replaced := last[j-1]
+			if a[i-1] != b[j-1] {
+				replaced++
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, replaced)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
