@@ -1,8 +1,6 @@
 package spec
 
 import (
-	"time"
-
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -25,9 +23,13 @@ type Loop struct {
 	Guards        Guards    `yaml:"guards" doc:"Limits that end the loop for safety."`
 	OnError       *OnError  `yaml:"on_error" doc:"What happens after a failed iteration."`
 
-	// Tree is the text it was decoded from, with `set` applied. Paths in it are
-	// relative to the folder of its file.
-	Tree *source.Node `yaml:"-"`
+	// Tree is the text it was decoded from, with presets of its role and `set` applied.
+	Tree *source.Node `yaml:",here"`
+	// Folder is where the file stands on disk: programs run there. Empty for a loop that is embedded.
+	Folder string `yaml:"-"`
+	// Param is what expressions see as param: every scalar parameter by its full path, by its shortest unambiguous
+	// suffix, and nested.
+	Param *expr.Object `yaml:"-"`
 }
 
 // Pattern names a set of presets; none is the zero value.
@@ -51,6 +53,8 @@ type Phase struct {
 	Tools         *[]Tool `yaml:"tools" doc:"The tools of this phase; [] means none."`
 	MaxIterations int     `yaml:"max_iterations" min:"1" doc:"The phase ends after so many of its iterations; absent: no limit."`
 	Until         *Expr   `yaml:"until" doc:"The phase also ends after an iteration at which this holds (CEL)."`
+
+	Node *source.Node `yaml:",here"`
 }
 
 // Strategy is one approach of a multi_strategy loop.
@@ -59,25 +63,13 @@ type Strategy struct {
 	Prompt        *Prompt `yaml:"prompt" doc:"Default: the loop's."`
 	Agent         *Agent  `yaml:"agent" doc:"Overrides of the loop's agent for this strategy."`
 	MaxIterations int     `yaml:"max_iterations" min:"1" doc:"1 unless it says more."`
+
+	Node *source.Node `yaml:",here"`
 }
 
 // OnError decides after the iterations that failed.
 type OnError struct {
 	ContinueIf *Expr `yaml:"continue_if" doc:"CEL; default: best != null && best.confidence > 0.5"`
-}
-
-// Expr is a CEL expression as it was written and, once loaded, compiled.
-type Expr struct {
-	Text string
-	Node *source.Node
-	*expr.Program
-}
-
-// Prompt is a text with CEL inside {{ }}, compiled at load.
-type Prompt struct {
-	Text string
-	Node *source.Node
-	*expr.Template
 }
 
 // Reply says how a reply becomes an output.

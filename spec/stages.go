@@ -1,0 +1,95 @@
+package spec
+
+// Stage is what executes an iteration: a phase, a strategy, or the loop itself,
+// with all that it inherits from the loop.
+type Stage struct {
+	Name   string // "" for the loop itself
+	Agent  *Agent
+	Prompt *Prompt // nil: none
+	Limit  int     // iterations; 0: none of its own
+	Until  *Expr
+}
+
+// Stages are the phases, the strategies, or the loop itself as the only one.
+func (l *Loop) Stages() []Stage {
+	var stages []Stage
+	for i := range l.Phases {
+		p := &l.Phases[i]
+		agent := l.Agent.with(p.Agent)
+		if p.Reply != "" {
+			agent.Reply = p.Reply
+		}
+		if p.Tools != nil {
+			agent.Tools = *p.Tools
+		}
+		stages = append(stages, Stage{Name: p.Name, Agent: agent, Prompt: firstPrompt(p.Prompt, l.Prompt), Limit: p.MaxIterations, Until: p.Until})
+	}
+	for i := range l.Strategies {
+		s := &l.Strategies[i]
+		stages = append(stages, Stage{Name: s.Name, Agent: l.Agent.with(s.Agent), Prompt: firstPrompt(s.Prompt, l.Prompt), Limit: max(1, s.MaxIterations)})
+	}
+	if len(stages) == 0 {
+		stages = append(stages, Stage{Agent: l.Agent.with(nil), Prompt: l.Prompt})
+	}
+	return stages
+}
+
+// RepliesText says that every stage's output is a text.
+func (l *Loop) RepliesText() bool {
+	for _, s := range l.Stages() {
+		if s.Agent.Model == "" || s.Agent.Reply == ReplyJSON {
+			return false
+		}
+	}
+	return true
+}
+
+func firstPrompt(prompts ...*Prompt) *Prompt {
+	for _, p := range prompts {
+		if p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// with is a copy of the agent with the overrides of a stage. An override that
+// says what executes takes the place of what the loop says there.
+func (a *Agent) with(over *Agent) *Agent {
+	merged := Agent{}
+	if a != nil {
+		merged = *a
+	}
+	if over == nil {
+		return &merged
+	}
+	if over.Model != "" || over.Command != nil || over.HTTP != "" || over.A2A != "" {
+		merged.Model, merged.Command, merged.HTTP, merged.A2A = over.Model, over.Command, over.HTTP, over.A2A
+	}
+	override(&merged.System, over.System)
+	override(&merged.Reply, over.Reply)
+	override(&merged.Temperature, over.Temperature)
+	override(&merged.TopP, over.TopP)
+	override(&merged.MaxOutputTokens, over.MaxOutputTokens)
+	override(&merged.Seed, over.Seed)
+	override(&merged.Timeout, over.Timeout)
+	override(&merged.MaxSteps, over.MaxSteps)
+	override(&merged.ToolCalls, over.ToolCalls)
+	override(&merged.Memory, over.Memory)
+	override(&merged.WarnRemaining, over.WarnRemaining)
+	if over.Tools != nil {
+		merged.Tools = over.Tools
+	}
+	if over.Delegates != nil {
+		merged.Delegates = over.Delegates
+	}
+	return &merged
+}
+
+// override replaces a value by one that is given.
+func override[T comparable](value *T, given T) {
+	var none T
+	if given != none {
+		*value = given
+	}
+}
