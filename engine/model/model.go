@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // Model answers requests. Implementations are safe for concurrent use.
 //
-// An error is a *record.Error where its class is known, ErrEnded, or the
-// context's error.
+// An error is, to errors.As, a *record.Error where its class is known (often
+// inside a *CallError, which knows more), or it is ErrEnded or the context's
+// cause.
 type Model interface {
 	Call(ctx context.Context, request *Request) (*Reply, error)
 }
@@ -22,6 +24,10 @@ type Model interface {
 // ErrEnded says that the agent behind a model has nothing more to give: the run
 // ends before the iteration, and no call is counted.
 var ErrEnded = errors.New("the agent has nothing more to give")
+
+// ErrRefused says that a call was not made, for instance because a budget has
+// no room for it.
+var ErrRefused = errors.New("the call was not made")
 
 // Request is everything that is sent, and for which draw.
 type Request struct {
@@ -47,13 +53,18 @@ type Draw struct {
 	Trial     int // from 1
 	Call      int // how many calls of this model the run made before
 	Iteration int // from 1
+	// Of is the task itself, target included. Only a simulated model may read
+	// it: it stands in for a model that knows.
+	Of *spec.Task
 }
 
 // Reply is a complete answer.
 type Reply struct {
 	Text     string
+	Thinking string // what the model says of its reasoning
 	Finish   string // the model's finish reason: stop, length, content_filter ...
 	Usage    record.Usage
+	Reserved *record.Usage // under a hard budget
 	Duration time.Duration // as-if: of a simulated or cached call, what it stands for
 	Waited   time.Duration // for rate limits, not part of Duration
 	Attempts int           // requests sent; 0 means 1

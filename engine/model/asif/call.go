@@ -1,0 +1,95 @@
+package asif
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Call is what calls of a model stand for. The zero Call takes no time, and its
+// tokens are estimated from the texts.
+type Call struct {
+	Latency spec.Latency
+	Tokens  spec.TokenCounts
+	Sleep   bool          // really wait
+	Timeout time.Duration // of one call; 0: none
+}
+
+// Of is what calls of a declared model stand for.
+func Of(m *spec.Model) Call {
+	return Call{Latency: m.Latency, Tokens: m.Tokens, Sleep: m.Sleep, Timeout: m.Timeout}
+}
+
+// Varies says that chance has a part in it; else Duration and Usage take a nil one.
+func (c *Call) Varies() bool { return c.Latency.Sigma > 0 || c.Tokens.Spread > 0 }
+
+// Duration draws how long a call takes: lognormal around the median.
+func (c *Call) Duration(chance *rand.Rand) time.Duration {
+	if c.Latency.Sigma <= 0 || c.Latency.Median <= 0 {
+		return c.Latency.Median
+	}
+	return time.Duration(float64(c.Latency.Median) * math.Exp(c.Latency.Sigma*chance.NormFloat64()))
+}
+
+// Usage draws what a call uses. Counts that are not declared are estimated from
+// the texts, and the usage says so.
+func (c *Call) Usage(request *model.Request, reply string, chance *rand.Rand) record.Usage {
+	used := record.Usage{Calls: 1}
+	if used.InputTokens = c.around(c.Tokens.Input, chance); used.InputTokens == 0 {
+		used.InputTokens, used.Estimated = request.InputTokens(), 1
+	}
+	if used.OutputTokens = c.around(c.Tokens.Output, chance); used.OutputTokens == 0 {
+		used.OutputTokens, used.Estimated = model.EstimateTokens(len(reply)), 1
+	}
+	return used
+}
+
+// around draws a count of at least 1 around a mean, 0 where there is no mean.
+func (c *Call) around(mean int, chance *rand.Rand) int64 {
+	switch {
+	case mean <= 0:
+		return 0
+	case c.Tokens.Spread <= 0:
+		return int64(mean)
+	}
+	return int64(max(1, math.Round(float64(mean)*(1+c.Tokens.Spread*chance.NormFloat64()))))
+}
+
+// Pass lets the time of a call pass, really or as-if. Its errors are the call's
+// timeout and the context's cause.
+func (c *Call) Pass(ctx context.Context, d time.Duration) error {
+	late := c.Timeout > 0 && d > c.Timeout
+	if late {
+		d = c.Timeout
+	}
+	if err := c.wait(ctx, d); err != nil {
+		return err
+	}
+	if late {
+		return model.Fail(record.CallTimeout, fmt.Sprintf("the call took longer than %v", c.Timeout), d)
+	}
+	return nil
+}
+
+func (c *Call) wait(ctx context.Context, d time.Duration) error {
+	if !c.Sleep || d <= 0 {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

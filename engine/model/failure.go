@@ -1,0 +1,47 @@
+package model
+
+import (
+	"errors"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// CallError is a failed call with what a caller may want to know beyond its
+// class, for instance whether and when to try again.
+type CallError struct {
+	Cause      *record.Error
+	Status     int           // of HTTP; 0 where no answer came
+	RetryAfter time.Duration // what the server asked to wait; 0: it did not say
+	Retry      *bool         // the server's word on whether to try again; nil: it did not say
+	Duration   time.Duration // as-if: how long the call took to fail
+	Usage      record.Usage  // what the failed call is known to have used, itself included
+}
+
+// Error gives the class and the message.
+func (e *CallError) Error() string { return e.Cause.Error() }
+
+// Unwrap gives the *record.Error.
+func (e *CallError) Unwrap() error { return e.Cause }
+
+// Fail makes the error of a call that failed after a while.
+func Fail(class record.ErrorClass, message string, after time.Duration) *CallError {
+	return &CallError{
+		Cause:    &record.Error{Class: class, Message: message},
+		Duration: after,
+		Usage:    record.Usage{Calls: 1},
+	}
+}
+
+// Failure tells what is known of an error of Call: how long the call took, and
+// what it used. A call that was not made used nothing.
+func Failure(err error) (after time.Duration, used record.Usage) {
+	var failed *CallError
+	switch {
+	case err == nil, errors.Is(err, ErrEnded), errors.Is(err, ErrRefused):
+		return 0, record.Usage{}
+	case errors.As(err, &failed):
+		return failed.Duration, failed.Usage
+	}
+	return 0, record.Usage{Calls: 1}
+}

@@ -1,0 +1,48 @@
+package limit
+
+import (
+	"math"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Price is what tokens cost, in 1e-12 USD a token. The zero Price is free.
+type Price struct {
+	Input, CachedInput, Output record.Money
+	Unknown                    bool // nobody said
+}
+
+// PriceOf is a declared price; nil is an unknown one. Cached input costs as
+// much as other input unless a price says otherwise.
+func PriceOf(p *spec.Price) Price {
+	switch {
+	case p == nil:
+		return Price{Unknown: true}
+	case p.Free:
+		return Price{}
+	}
+	price := Price{Input: perToken(p.Input), CachedInput: perToken(p.Input), Output: perToken(p.Output)}
+	if p.CachedInput != nil {
+		price.CachedInput = perToken(*p.CachedInput)
+	}
+	return price
+}
+
+// perToken turns USD per million tokens into 1e-12 USD per token.
+func perToken(usdPerMillion float64) record.Money {
+	return record.Money(math.Round(usdPerMillion * float64(record.USD) / 1e6))
+}
+
+// Apply puts the cost of the tokens, or that it is unknown, into a usage.
+func (p Price) Apply(u record.Usage) record.Usage {
+	u.Cost, u.Unpriced = 0, 0
+	if p.Unknown {
+		u.Unpriced = u.Calls
+		return u
+	}
+	u.Cost = record.Money(u.InputTokens-u.CachedTokens)*p.Input +
+		record.Money(u.CachedTokens)*p.CachedInput +
+		record.Money(u.OutputTokens)*p.Output
+	return u
+}

@@ -1,0 +1,203 @@
+package openai
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// fail is a classified error with what the server said about trying again.
+func (m *Model) fail(failed *record.Error, e *exchange, took time.Duration) error {
+	err := model.Fail(failed.Class, m.secrets.redact(failed.Message), took)
+	err.Status = e.status
+	err.RetryAfter = retryAfter(e.header, m.options.Now())
+	err.Retry = shouldRetry(e.header)
+	return err
+}
+
+// classify explains a call that gave no answer with status 200. The context is
+// the one with the call's own timeout.
+func (m *Model) classify(ctx context.Context, e *exchange, err error) *record.Error {
+	switch {
+	case e.status >= 300 && e.answer != nil:
+		return classifyStatus(e.status, e.header, e.answer)
+	case ctx.Err() != nil:
+		return &record.Error{Class: record.CallTimeout, Message: fmt.Sprintf("the call took longer than %v", m.options.Timeout)}
+	case errors.Is(err, errTooLarge):
+		return &record.Error{Class: record.BadResponse, Message: errTooLarge.Error() + fmt.Sprintf(": more than %d bytes", m.options.MaxResponse)}
+	case e.status == 0 && !isNetwork(err):
+		return &record.Error{Class: record.InvalidRequest, Message: shorten(err.Error())}
+	case e.status == 0:
+		return m.network(err)
+	case e.answer == nil || isNetwork(err) && !isSyntax(err):
+		return &record.Error{Class: record.Incomplete, Message: "the connection ended inside the answer: " + shorten(err.Error())}
+	}
+	return &record.Error{Class: record.BadResponse, Message: unreadable(e.answer)}
+}
+
+func (m *Model) network(err error) *record.Error {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return &record.Error{Class: record.CallTimeout, Message: shorten(err.Error())}
+	}
+	return &record.Error{Class: record.Network, Message: shorten(err.Error())}
+}
+
+// isNetwork tells an error of the transport from one of go-openai's own checks.
+func isNetwork(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+func isSyntax(err error) bool {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	return errors.As(err, &syntax) || errors.As(err, &kind) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+func unreadable(answer []byte) string {
+	text := strings.TrimSpace(string(answer))
+	if text == "" {
+		return "the answer is empty"
+	}
+	return "the answer is not what the API promises: " + shorten(text)
+}
+
+// classifyStatus explains an answer by its status and by what it says.
+func classifyStatus(status int, header http.Header, answer []byte) *record.Error {
+	told := tell(answer)
+	message := fmt.Sprintf("status %d", status)
+	if told.message != "" {
+		message += ": " + told.message
+	} else if text := strings.TrimSpace(string(answer)); text != "" {
+		message += ": " + shorten(text)
+	}
+	if status < 400 {
+		message = fmt.Sprintf("status %d: the server sends the request on to %q: set base_url to the right address", status, header.Get("Location"))
+		return &record.Error{Class: record.InvalidRequest, Message: message}
+	}
+	if class := told.class(); class != "" {
+		return &record.Error{Class: class, Message: message}
+	}
+	return &record.Error{Class: classOf(status), Message: message}
+}
+
+// classOf is the class of a status whose answer tells nothing more.
+func classOf(status int) record.ErrorClass {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return record.Auth
+	case status == http.StatusPaymentRequired:
+		return record.Quota
+	case status == http.StatusRequestEntityTooLarge:
+		return record.ContextLength
+	case status == http.StatusTooManyRequests:
+		return record.RateLimit
+	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= 500:
+		return record.Server
+	}
+	return record.InvalidRequest
+}
+
+// told is what an answer says went wrong.
+type told struct{ message, kind, code string }
+
+// phrases are what servers write, in lower case; the first that is found
+// decides. From the documentation and sources of OpenAI, Azure, Anthropic,
+// Gemini, LiteLLM, OpenRouter, vLLM and llama.cpp.
+var phrases = []struct {
+	text  string
+	class record.ErrorClass
+}{
+	{"insufficient_quota", record.Quota},
+	{"billing_hard_limit", record.Quota},
+	{"budget has been exceeded", record.Quota},
+	{"credit balance is too low", record.Quota},
+	{"exceeded your current quota", record.Quota},
+	{"context_length_exceeded", record.ContextLength},
+	{"exceed_context_size", record.ContextLength},
+	{"maximum context length", record.ContextLength},
+	{"prompt is too long", record.ContextLength},
+	{"exceeds the available context size", record.ContextLength},
+	{"input token count", record.ContextLength},
+	{"content_filter", record.ContentFilter},
+	{"content_policy_violation", record.ContentFilter},
+	{"responsibleaipolicyviolation", record.ContentFilter},
+	{"invalid_api_key", record.Auth},
+	{"authentication_error", record.Auth},
+	{"rate_limit_exceeded", record.RateLimit},
+	{"rate_limit_error", record.RateLimit},
+	{"resource_exhausted", record.RateLimit},
+	{"overloaded", record.Server},
+}
+
+// class is what the words say, "" where they leave it to the status.
+func (t told) class() record.ErrorClass {
+	all := strings.ToLower(t.code + "\n" + t.kind + "\n" + t.message)
+	for _, phrase := range phrases {
+		if strings.Contains(all, phrase.text) {
+			return phrase.class
+		}
+	}
+	return ""
+}
+
+// tell finds what went wrong in the forms that servers use: {"error": {...}},
+// {"error": "text"}, a list of one of them, {"detail": ...} and the error at
+// the top.
+func tell(answer []byte) told {
+	answer = bytes.TrimSpace(answer)
+	if len(answer) > 0 && answer[0] == '[' {
+		var list []json.RawMessage
+		if json.Unmarshal(answer, &list) != nil || len(list) == 0 {
+			return told{}
+		}
+		answer = list[0]
+	}
+	var top map[string]json.RawMessage
+	if json.Unmarshal(answer, &top) != nil {
+		return told{}
+	}
+	fields := top
+	if inner, ok := top["error"]; ok {
+		fields = nil
+		if json.Unmarshal(inner, &fields) != nil {
+			return told{message: scalar(inner)}
+		}
+	} else if detail, ok := top["detail"]; ok {
+		return told{message: shorten(scalar(detail))}
+	}
+	t := told{message: shorten(scalar(fields["message"])), kind: scalar(fields["type"]), code: scalar(fields["code"])}
+	if status := scalar(fields["status"]); status != "" {
+		t.kind += " " + status
+	}
+	return t
+}
+
+// scalar is a JSON string's text, or the JSON as it stands.
+func scalar(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// validPrefix cuts at a character.
+func validPrefix(text string, most int) string {
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
+}

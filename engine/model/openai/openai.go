@@ -1,0 +1,148 @@
+// Package openai decides how a request reaches a server that speaks the
+// chat-completions API of OpenAI, and what its answer, or its failure, means.
+//
+// The stages: a request becomes a body (body.go), the wire sends it with its
+// own limits (wire.go), the answer becomes a reply (answer.go) or an error with
+// a class (classify.go), and no message leaves without being redacted
+// (secrets.go). It does not try again; that is for a model around it.
+package openai
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/sashabaranov/go-openai"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// The limits of a call where the options say nothing.
+const (
+	DefaultTimeout     = 10 * time.Minute
+	DefaultFirstByte   = 120 * time.Second
+	DefaultMaxResponse = 32 << 20
+	DefaultKeyEnv      = "OPENAI_API_KEY"
+	officialURL        = "https://api.openai.com/v1"
+)
+
+// Options say where the server is and how long to wait for it.
+type Options struct {
+	Name        string // of the model, at the server
+	BaseURL     string // default: OpenAI's own
+	Key         string // "": none is sent
+	Headers     map[string]string
+	Timeout     time.Duration     // of one call; default DefaultTimeout
+	FirstByte   time.Duration     // until the answer begins; default DefaultFirstByte, or Timeout if that is longer
+	MaxResponse int64             // bytes, after decompression; default DefaultMaxResponse
+	Transport   http.RoundTripper // default: NewTransport
+	Now         func() time.Time  // default: time.Now
+}
+
+// FromSpec reads the options of a declared model. The key comes from the
+// environment; only OpenAI's own server and a declared variable demand one.
+func FromSpec(name string, m *spec.Model, getenv func(string) string) (Options, error) {
+	o := Options{Name: m.Name, BaseURL: m.BaseURL, Headers: m.Headers, Timeout: m.Timeout}
+	if o.Name == "" {
+		o.Name = name
+	}
+	variable := m.APIKeyEnv
+	if variable == "" {
+		variable = DefaultKeyEnv
+	}
+	o.Key = strings.TrimSpace(getenv(variable))
+	if o.Key == "" && (m.APIKeyEnv != "" || m.BaseURL == "") {
+		return o, fmt.Errorf("model %q: the environment variable %s, which is to hold its key, is not set", name, variable)
+	}
+	return o, nil
+}
+
+// Model calls one model of one server.
+type Model struct {
+	options Options
+	client  *openai.Client
+	secrets secrets
+	// completionLimit: the server wants max_completion_tokens, not max_tokens.
+	completionLimit bool
+}
+
+// New makes a model. It fails on an address that is none.
+func New(o Options) (*Model, error) {
+	o = o.withDefaults()
+	base, err := url.Parse(o.BaseURL)
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
+		return nil, fmt.Errorf("the base_url of model %q is not an http or https address", o.Name)
+	}
+	config := openai.DefaultConfig(o.Key)
+	config.BaseURL = o.BaseURL
+	config.HTTPClient = &http.Client{
+		Transport:     &wire{base: o.Transport, headers: o.Headers, maxResponse: o.MaxResponse},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &Model{
+		options:         o,
+		client:          openai.NewClientWithConfig(config),
+		secrets:         secretsOf(&o, base),
+		completionLimit: base.Host == "api.openai.com" || reasons(o.Name),
+	}, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.BaseURL == "" {
+		o.BaseURL = officialURL
+	}
+	if o.FirstByte <= 0 {
+		o.FirstByte = max(DefaultFirstByte, o.Timeout)
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.MaxResponse <= 0 {
+		o.MaxResponse = DefaultMaxResponse
+	}
+	if o.Transport == nil {
+		o.Transport = NewTransport(o.FirstByte)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// reasons tells by its name that a model counts its reasoning as output, and so
+// knows only the newer name of the limit.
+func reasons(name string) bool {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	for _, family := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
+		if strings.HasPrefix(name, family) {
+			return true
+		}
+	}
+	return false
+}
+
+// Call sends one request and waits for the whole answer.
+func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
+	exchange := &exchange{fields: m.fields(request)}
+	calling, cancel := context.WithTimeout(withExchange(ctx, exchange), m.options.Timeout)
+	defer cancel()
+	start := m.options.Now()
+	response, err := m.client.CreateChatCompletion(calling, m.body(request))
+	took := m.options.Now().Sub(start)
+	if err == nil && exchange.status < 300 {
+		reply, failed := m.reply(request, &response, exchange.answer)
+		if failed == nil {
+			reply.Duration = took
+			return reply, nil
+		}
+		return nil, m.fail(failed, exchange, took)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return nil, m.fail(m.classify(calling, exchange, err), exchange, took)
+}

@@ -1,0 +1,89 @@
+// Package script decides what a scripted model replies: canned replies, one per
+// call of a run, the same for every task or recorded for each.
+package script
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/asif"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Model replies from a script: Draw.Call is the place in the list.
+type Model struct {
+	Name string // in the suite, for messages
+	// ByTask has the replies by task id. Where it is nil, All serves every task.
+	ByTask    map[string][]string
+	All       []string
+	AfterLast AfterLast
+	Time      asif.Call // what a reply stands for
+	Seed      int64     // of the suite; matters only where times or tokens vary
+}
+
+// AfterLast says what follows the last reply.
+type AfterLast string
+
+// What follows the last reply; the zero value is an error, too.
+const (
+	Error  AfterLast = "error"  // the run fails: the script is too short
+	Repeat AfterLast = "repeat" // the last reply again
+	End    AfterLast = "end"    // the agent ends the run
+)
+
+// Call replies with the text whose turn it is.
+func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
+	text, err := m.reply(&request.Draw)
+	if err != nil {
+		return nil, err
+	}
+	reply := &model.Reply{Text: text, Finish: "stop"}
+	if m.Time.Varies() {
+		d := &request.Draw
+		chance := asif.Draws(m.Seed, []string{"script", m.Name, d.Task}, uint64(d.Trial), uint64(d.Call))
+		reply.Duration = m.Time.Duration(chance)
+		reply.Usage = m.Time.Usage(request, text, chance)
+	} else {
+		reply.Duration = m.Time.Duration(nil)
+		reply.Usage = m.Time.Usage(request, text, nil)
+	}
+	if err := m.Time.Pass(ctx, reply.Duration); err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+func (m *Model) reply(draw *model.Draw) (string, error) {
+	replies := m.All
+	if m.ByTask != nil {
+		var known bool
+		if replies, known = m.ByTask[draw.Task]; !known {
+			return "", m.exhausted("the script %q has no replies for task %q", m.Name, draw.Task)
+		}
+	}
+	if draw.Call < len(replies) {
+		return replies[draw.Call], nil
+	}
+	switch {
+	case m.AfterLast == End:
+		return "", model.ErrEnded
+	case m.AfterLast == Repeat && len(replies) > 0:
+		return replies[len(replies)-1], nil
+	}
+	return "", m.exhausted("the script %q has %s for task %q; call %d has none",
+		m.Name, count(len(replies)), draw.Task, draw.Call+1)
+}
+
+func (m *Model) exhausted(format string, args ...any) error {
+	failed := model.Fail(record.Exhausted, fmt.Sprintf(format, args...), 0)
+	failed.Usage = record.Usage{} // nothing was called
+	return failed
+}
+
+func count(replies int) string {
+	if replies == 1 {
+		return "1 reply"
+	}
+	return fmt.Sprintf("%d replies", replies)
+}
