@@ -119,13 +119,14 @@ func (r *Run) Signals() Signals {
 		s.Outcome.Error = &Error{Class: e.Class}
 	}
 	for i := range r.Iterations {
-		s.Iterations[i] = s.signalsOf(&r.Iterations[i])
+		s.Iterations[i] = s.reduce(&r.Iterations[i])
 	}
 	return s
 }
 
-// signalsOf adds the checks that are new to s.Checks.
-func (s *Signals) signalsOf(it *Iteration) IterationSignals {
+// reduce leaves the texts of an iteration out, and adds its checks that are new
+// to s.Checks.
+func (s *Signals) reduce(it *Iteration) IterationSignals {
 	sig := IterationSignals{
 		N: it.N, Phase: it.Phase, Strategy: it.Strategy, Request: it.Request,
 		Output: OutputHash(it.Output), Tools: ToolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls),

@@ -1,0 +1,82 @@
+package record
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// The files of a result folder.
+const (
+	manifestFile = "manifest.json"
+	recordsFile  = "records.jsonl"
+	signalsFile  = "signals.jsonl"
+	scoresFile   = "scores.jsonl"
+	lockFile     = "lock"
+)
+
+// Disk is what a journal does to its folder; names are those of files in it.
+// Tests make it fail.
+type Disk interface {
+	// Append opens a file for appending and makes it where it is missing.
+	Append(name string) (File, error)
+	// Replace writes a whole file so that a crash leaves the old or the new one.
+	Replace(name string, content []byte) error
+	// Truncate cuts a file to that many bytes.
+	Truncate(name string, size int64) error
+}
+
+// File is a file that is being appended to.
+type File interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
+
+// folder is the Disk of a real folder.
+type folder string
+
+func (dir folder) Append(name string) (File, error) {
+	f, err := os.OpenFile(filepath.Join(string(dir), name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return f, dir.sync() // the name, where the file is new
+}
+
+func (dir folder) Replace(name string, content []byte) error {
+	path := filepath.Join(string(dir), name)
+	f, err := os.Create(path + ".tmp")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return err
+	}
+	return dir.sync()
+}
+
+func (dir folder) Truncate(name string, size int64) error {
+	return os.Truncate(filepath.Join(string(dir), name), size)
+}
+
+// sync makes the names in the folder durable.
+func (dir folder) sync() error {
+	d, err := os.Open(string(dir))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	err = d.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		return nil // some file systems cannot, and need not
+	}
+	return err
+}

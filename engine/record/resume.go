@@ -1,0 +1,220 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Recovered is what Resume found in a result folder.
+type Recovered struct {
+	Manifest Manifest
+	// Finished are the ids of the runs that count; the others are to be tried
+	// again.
+	Finished map[string]struct{}
+	// Unscored are those of them that have no scores, in the order in which they
+	// finished: a crash came in between, or there are no scorers.
+	Unscored []string
+	// Rebuilt is how many runs had lost their signals; they have them again.
+	Rebuilt int
+	// Problems are the lines that were dropped. None of them were acknowledged,
+	// unless the disk lost them.
+	Problems []*Problem
+}
+
+// Resume opens the journal of a folder that holds results. It cuts off what a
+// crash left half written, makes missing signals again, and tells what is still
+// to be done. Damage in the middle of the records is an error that is a
+// *Problem. The caller closes the journal.
+func Resume(dir string, options Options) (*Journal, *Recovered, error) {
+	folder, err := lock(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	j := newJournal(folder, options)
+	r := &Recovered{Finished: map[string]struct{}{}}
+	if err := j.resume(r); err != nil {
+		return nil, nil, errors.Join(err, j.leave())
+	}
+	go j.commit()
+	return j, r, nil
+}
+
+func (j *Journal) resume(r *Recovered) error {
+	var err error
+	if r.Manifest, err = ReadManifest(j.folder.dir); err != nil {
+		return err
+	}
+	order, size, err := j.recoverRecords(r)
+	if err != nil {
+		return err
+	}
+	if err := j.recoverScores(r, order); err != nil {
+		return err
+	}
+	missing, err := j.cutSignals(r, size)
+	if err != nil {
+		return err
+	}
+	if err := j.openFiles(); err != nil {
+		return err
+	}
+	return j.rebuildSignals(r, missing, size)
+}
+
+// recoverRecords returns the ids of the finished runs in their order and how far
+// the good records reach.
+func (j *Journal) recoverRecords(r *Recovered) (order []string, size int64, err error) {
+	size, err = j.eachLine(recordsFile, r, func(o *object, err error) error {
+		if err != nil {
+			return err
+		}
+		id, status, err := readHead(o.json)
+		if err != nil {
+			return o.problem(recordsFile, err)
+		}
+		if _, known := r.Finished[id]; !known && (&Outcome{Status: status}).Counts() {
+			r.Finished[id] = struct{}{}
+			order = append(order, id)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s is damaged: %w", j.folder.dir, err)
+	}
+	return order, size, nil
+}
+
+// readHead reads the id and the status of a record, which are in its front part.
+func readHead(json []byte) (id string, status Status, err error) {
+	r := reader{text: json}
+	for key := range r.object() {
+		switch key {
+		case "run":
+			id = string(r.quoted())
+		case "outcome":
+			var o Outcome
+			r.outcome(&o)
+			return id, o.Status, r.err
+		default:
+			r.pass()
+		}
+	}
+	r.fail()
+	return "", "", r.err
+}
+
+// recoverScores finds the runs that have none. Damaged scores are made again too;
+// their lines stay.
+func (j *Journal) recoverScores(r *Recovered, order []string) error {
+	scored := map[string]struct{}{}
+	_, err := j.eachLine(scoresFile, r, func(o *object, err error) error {
+		var run string
+		if err == nil {
+			run, _, err = scoresOf(o, nil)
+		}
+		if damage := (*Problem)(nil); errors.As(err, &damage) {
+			r.Problems = append(r.Problems, damage)
+			return nil
+		}
+		scored[run] = struct{}{}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, id := range order {
+		if _, ok := scored[id]; !ok {
+			r.Unscored = append(r.Unscored, id)
+		}
+	}
+	return nil
+}
+
+// cutSignals leaves of signals.jsonl what belongs to the first size bytes of the
+// records, and returns the place of the first record without signals.
+func (j *Journal) cutSignals(r *Recovered, size int64) (place, error) {
+	var missing place
+	var keep int64
+	for s, err := range writtenSignals(j.folder.dir, size) {
+		var damage *Problem
+		if errors.As(err, &damage) {
+			r.Problems = append(r.Problems, damage)
+			break
+		}
+		if err != nil {
+			return missing, err
+		}
+		missing, keep = s.end(), s.written
+	}
+	return missing, j.cut(signalsFile, keep)
+}
+
+// cut shortens a file that is longer.
+func (j *Journal) cut(name string, size int64) error {
+	info, err := os.Stat(filepath.Join(j.folder.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("opening the results: %w", err)
+	}
+	if info.Size() <= size {
+		return nil
+	}
+	return writing(j.disk.Truncate(name, size))
+}
+
+// rebuildSignals appends what is missing, a group at a time.
+func (j *Journal) rebuildSignals(r *Recovered, from place, size int64) error {
+	if from.offset >= size {
+		return nil
+	}
+	g := &group{}
+	for s, err := range rebuiltSignals(j.folder.dir, from, size) {
+		if err != nil {
+			return err
+		}
+		if g.lines[1], err = appendSignals(g.lines[1], s.Signals); err != nil {
+			return err
+		}
+		r.Rebuilt++
+		if g.size() >= fullGroup {
+			if err := j.writeFiles(g); err != nil {
+				return err
+			}
+			g.finish(nil)
+		}
+	}
+	return j.writeFiles(g)
+}
+
+// eachLine visits the lines of a file and the errors between them, cuts off a
+// torn end, and returns the size that is left. A missing file has no lines.
+func (j *Journal) eachLine(name string, r *Recovered, visit func(*object, error) error) (int64, error) {
+	f, err := os.Open(filepath.Join(j.folder.dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("opening the results: %w", err)
+	}
+	defer f.Close()
+	var size int64
+	for o, err := range scan(name, f, place{}) {
+		var torn *Problem
+		if errors.As(err, &torn) && torn.Torn {
+			r.Problems = append(r.Problems, torn)
+			break
+		}
+		if err := visit(&o, err); err != nil {
+			return 0, err
+		}
+		if err == nil {
+			size = o.end().offset
+		}
+	}
+	return size, j.cut(name, size)
+}

@@ -1,0 +1,83 @@
+package record
+
+import "fmt"
+
+// A line of scores.jsonl holds all scores that were made of a run at one time,
+// so that a crash leaves all of them or none:
+//
+//	{"crc":"…","run":"default/backend-1/1","scores":[{"name":"close","value":1}, …]}
+
+// appendScores appends the scores of one run as a line; their Run is not read.
+func appendScores(dst []byte, run string, scores []Score) ([]byte, error) {
+	w := writer{to: append(dst, lineHead...)}
+	w.open()
+	w.string("run", run)
+	w.list("scores", len(scores), func(i int) { w.score(&scores[i]) })
+	w.close()
+	if w.err != nil {
+		return nil, fmt.Errorf("the scores of run %s cannot be written: %w", run, w.err)
+	}
+	line, err := seal(w.to, len(dst))
+	if err != nil {
+		return nil, fmt.Errorf("the scores of run %s cannot be written: %w", run, err)
+	}
+	return line, nil
+}
+
+func (w *writer) score(s *Score) {
+	w.open()
+	w.string("name", s.Name)
+	w.maybeInteger("iteration", int64(s.Iteration))
+	w.number("value", s.Value)
+	w.maybeString("answer", s.Answer)
+	w.maybeString("explanation", s.Explanation)
+	w.maybeString("unscored", s.Unscored)
+	w.maybeString("scorer", s.Scorer)
+	w.close()
+}
+
+// readScores reads the object of a line.
+func readScores(object []byte, names map[string]string) (run string, scores []Score, err error) {
+	r := reader{text: object, names: names}
+	for key := range r.object() {
+		switch key {
+		case "run":
+			run = string(r.quoted())
+		case "scores":
+			for range r.list() {
+				scores = append(scores, r.score())
+			}
+		default:
+			r.pass()
+		}
+	}
+	for i := range scores {
+		scores[i].Run = run
+	}
+	return run, scores, r.end()
+}
+
+func (r *reader) score() Score {
+	var s Score
+	for key := range r.object() {
+		switch key {
+		case "name":
+			s.Name = r.string()
+		case "iteration":
+			s.Iteration = int(r.integer())
+		case "value":
+			s.Value = r.number()
+		case "answer":
+			s.Answer = string(r.quoted())
+		case "explanation":
+			s.Explanation = r.string()
+		case "unscored":
+			s.Unscored = r.string()
+		case "scorer":
+			s.Scorer = r.string()
+		default:
+			r.pass()
+		}
+	}
+	return s
+}
