@@ -45,13 +45,13 @@ func refused(r rune, width int, b byte) (what, hint string) {
 	case r == utf8.RuneError && width == 1:
 		return fmt.Sprintf("the byte 0x%02X is not UTF-8", b), "save the file as UTF-8"
 	case r == 0:
-		return "a NUL character", "save the file as UTF-8 text, not as UTF-16 or binary data"
+		return "the NUL character is not allowed", "save the file as UTF-8 text, not as UTF-16 or binary data"
 	case r == 0xFEFF:
-		return "a byte order mark in the middle of the text", "delete it"
+		return "a byte order mark is allowed only at the start", "delete it"
 	case r == '\r' || r == 0x85 || r > 0x9f && r < 0xfffe || r > 0xffff:
 		return "", ""
 	}
-	return fmt.Sprintf("the control character U+%04X", r), fmt.Sprintf(`delete it, or write "\u%04X" in double quotes`, r)
+	return fmt.Sprintf("the character U+%04X is not allowed", r), fmt.Sprintf(`delete it, or write "\u%04X" in double quotes`, r)
 }
 
 // directive finds a line such as "%YAML 1.2" before the document.

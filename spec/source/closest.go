@@ -10,6 +10,9 @@ func Closest(word string, words []string) string {
 		if normal(word) == normal(candidate) {
 			return candidate
 		}
+		if tooFar := runes(word)-runes(candidate) >= bestDistance; tooFar {
+			continue
+		}
 		if d := distance([]rune(normal(word)), []rune(normal(candidate))); d < bestDistance {
 			best, bestDistance = candidate, d
 		}

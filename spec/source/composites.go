@@ -47,6 +47,7 @@ func (d *Decoder) checkLength(n *Node, t reflect.Type, r rules) {
 	}
 }
 
+// structure fills the fields of a struct. A required key that was misspelt is not missing as well.
 func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 	if n.Kind != Map {
 		d.mismatch(n, v.Type(), r)
@@ -56,15 +57,17 @@ func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 	if s.here != nil {
 		v.FieldByIndex(s.here).Set(reflect.ValueOf(n))
 	}
+	meant := map[string]bool{}
 	for _, entry := range n.Entries {
 		if f, known := s.field(entry.Key); known {
 			d.value(entry.Value, v.FieldByIndex(f.index), f.rules)
 		} else {
 			d.Add(n.KeyFault(entry.Key, unknownHint(n, entry, s.names()), "unknown key %s", quote(entry.Key)))
+			meant[Closest(entry.Key, s.names())] = true
 		}
 	}
 	for _, f := range s.fields {
-		if f.rules.required && n.Get(f.name) == nil {
+		if f.rules.required && n.Get(f.name) == nil && !meant[f.name] {
 			d.Fault(n, f.rules.doc, "key %q is missing", f.name)
 		}
 	}

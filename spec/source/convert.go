@@ -1,8 +1,6 @@
 package source
 
 import (
-	"strings"
-
 	"gopkg.in/yaml.v3"
 )
 
@@ -41,22 +39,10 @@ func (c *converter) pos(y *yaml.Node) Pos {
 		return p
 	}
 	at := c.file.at(p)
-	for strings.HasPrefix(at.rest, "&") || strings.HasPrefix(at.rest, "!") {
-		word, _, _ := strings.Cut(strings.ReplaceAll(at.rest, "\t", " "), " ")
-		at.skip(runes(word))
-		at.skipSpace()
-	}
-	if at.atEnd() {
+	if at.skipProperties(); at.atEnd() {
 		return p
 	}
 	return at.pos()
-}
-
-// skipSpace goes to the next character that is no blank, line break or comment.
-func (c *cursor) skipSpace() {
-	for c.skipBlanks(); !c.atEnd() && (c.rest == "" || c.rest[0] == '#'); c.skipBlanks() {
-		c.nextLine()
-	}
 }
 
 func formOf(y *yaml.Node) form {
@@ -100,9 +86,9 @@ func (c *converter) checkTag(n *Node, y *yaml.Node) {
 	}
 	known := map[Kind]string{Bool: "!!bool", Int: "!!int", Float: "!!float", String: "!!str", List: "!!seq", Map: "!!map", Null: "!!null"}[n.Kind]
 	if y.Tag != known {
-		c.fault(n.Fault("delete the tag", "unknown tag %s", y.Tag))
+		c.faults.add(n.Fault("delete the tag", "unknown tag %s", y.Tag))
 	} else if !tagHolds(n) {
-		c.fault(n.Fault("delete the tag", "%s is no %s", quote(n.Text), y.Tag))
+		c.faults.add(n.Fault("delete the tag", "%s is no %s", quote(n.Text), y.Tag))
 	}
 }
 
@@ -118,10 +104,4 @@ func tagHolds(n *Node) bool {
 		return decimalFloat.MatchString(n.Text)
 	}
 	return true
-}
-
-func (c *converter) fault(f Fault) {
-	if len(c.faults) < maxFaults {
-		c.faults = append(c.faults, f)
-	}
 }

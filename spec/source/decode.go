@@ -1,7 +1,6 @@
 package source
 
 import (
-	"fmt"
 	"reflect"
 	"time"
 )
@@ -16,9 +15,6 @@ type Decoder struct {
 	faults Faults
 	shapes map[reflect.Type]*shape
 }
-
-// maxFaults of one file are kept: who has made one mistake in 10,000 tasks wants to read it once.
-const maxFaults = 100
 
 // Decode fills what into points to and returns every fault, sorted. Fields whose key is absent keep their value.
 //
@@ -61,12 +57,7 @@ func (d *Decoder) Warn(n *Node, hint, format string, args ...any) {
 
 // Add reports a fault made elsewhere, such as one inside an expression.
 func (d *Decoder) Add(f Fault) {
-	if len(d.faults) == maxFaults {
-		f = Fault{File: f.File, What: fmt.Sprintf("more than %d faults; the others are not shown", maxFaults)}
-	}
-	if len(d.faults) <= maxFaults {
-		d.faults = append(d.faults, f)
-	}
+	d.faults.add(f)
 }
 
 var (
@@ -79,6 +70,7 @@ var (
 func (d *Decoder) value(n *Node, v reflect.Value, r rules) {
 	t := v.Type()
 	switch {
+	case n.bad:
 	case t == nodeType:
 		v.Set(reflect.ValueOf(n))
 	case t.Kind() == reflect.Interface:

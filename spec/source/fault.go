@@ -45,6 +45,20 @@ func (fs Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// maxFaults are kept of one file: who has made one mistake in 10,000 tasks wants to read it once.
+const maxFaults = 100
+
+// add keeps f, or says once that there are more errors.
+func (fs *Faults) add(f Fault) {
+	switch {
+	case len(*fs) < maxFaults:
+		*fs = append(*fs, f)
+	case len(*fs) == maxFaults && !f.Warning:
+		f.What, f.Hint = fmt.Sprintf("more than %d faults; the others are not shown", maxFaults), ""
+		*fs = append(*fs, f)
+	}
+}
+
 // Err is nil when there are only warnings, or nothing at all.
 func (fs Faults) Err() error {
 	if slices.ContainsFunc(fs, func(f Fault) bool { return !f.Warning }) {

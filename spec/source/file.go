@@ -15,15 +15,17 @@ type File struct {
 
 	text   string // without a byte order mark
 	starts []int  // byte offset of each line in text
+	ascii  bool   // a column is a byte
 }
 
 const byteOrderMark = "\ufeff"
 
 // NewFile keeps text under the name that faults print.
 func NewFile(name string, text []byte) *File {
-	f := &File{Name: name, text: strings.TrimPrefix(string(text), byteOrderMark)}
+	f := &File{Name: name, text: strings.TrimPrefix(string(text), byteOrderMark), ascii: true}
 	f.starts = append(make([]int, 0, strings.Count(f.text, "\n")+1), 0)
 	for i := 0; i < len(f.text); {
+		f.ascii = f.ascii && f.text[i] < utf8.RuneSelf
 		width := breakWidth(f.text[i:])
 		if width > 0 {
 			f.starts = append(f.starts, i+width)
@@ -93,6 +95,11 @@ func (c *cursor) peek() rune {
 
 // skip goes n runes on, at most to the end of the line.
 func (c *cursor) skip(n int) {
+	if c.file.ascii {
+		n = min(max(n, 0), len(c.rest))
+		c.rest, c.col = c.rest[n:], c.col+n
+		return
+	}
 	for ; n > 0 && c.rest != ""; n-- {
 		_, width := utf8.DecodeRuneInString(c.rest)
 		c.rest = c.rest[width:]
@@ -113,3 +120,10 @@ func (c *cursor) blank() bool { return isBlank(c.rest) }
 func (c *cursor) skipBlanks() { c.skip(len(c.rest) - len(strings.TrimLeft(c.rest, " \t"))) }
 
 func isBlank(s string) bool { return strings.TrimLeft(s, " \t") == "" }
+
+// runeEnd is the end of the rune that byte i of s belongs to.
+func runeEnd(s string, i int) int {
+	for i++; i < len(s) && !utf8.RuneStart(s[i]); i++ {
+	}
+	return i
+}

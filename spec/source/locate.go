@@ -1,6 +1,9 @@
 package source
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // PosAt is the place of the i-th rune (from 0) of a scalar's text, through quotes, escapes, folding and indentation.
 // The length of the text gives the place after it; a node that is no text of the file has one place for all.
@@ -9,6 +12,7 @@ func (n *Node) PosAt(i int) Pos {
 		return n.Pos
 	}
 	l := locator{cursor: n.File.at(n.Pos), goal: min(max(i, 0), runes(n.Text))}
+	l.skipProperties()
 	switch n.form {
 	case literal, folded:
 		l.indented(n.Text)
@@ -48,8 +52,8 @@ type locator struct {
 // running walks over plain and quoted text, where a line break becomes a space, or the blank lines after it newlines.
 func (l *locator) running(form form) {
 	for !l.atEnd() {
-		if form == double && l.rest == `\` {
-			l.joinLines()
+		for form == double && l.rest == `\` {
+			l.seen += l.breaks() // an escaped line break leaves nothing but the blank lines after it
 		}
 		if l.seen >= l.goal {
 			return
@@ -62,9 +66,6 @@ func (l *locator) running(form form) {
 		l.seen++
 	}
 }
-
-// joinLines goes over an escaped line break, which leaves nothing but the blank lines after it.
-func (l *locator) joinLines() { l.seen += l.breaks() }
 
 // foldLines goes over a line break, but stays when the goal is one of the runes that it leaves.
 func (l *locator) foldLines() {
@@ -149,3 +150,21 @@ func (l *locator) indentation(text string) int {
 }
 
 func leadingSpaces(s string) int { return len(s) - len(strings.TrimLeft(s, " ")) }
+
+// property is an anchor or a tag.
+var property = regexp.MustCompile(`^(&[0-9A-Za-z_-]*|![^ \t]*)`)
+
+// skipSpace goes to the next character that is no blank, line break or comment.
+func (c *cursor) skipSpace() {
+	for c.skipBlanks(); !c.atEnd() && (c.rest == "" || c.rest[0] == '#'); c.skipBlanks() {
+		c.nextLine()
+	}
+}
+
+// skipProperties goes to the value after its anchor and tag.
+func (c *cursor) skipProperties() {
+	for strings.HasPrefix(c.rest, "&") || strings.HasPrefix(c.rest, "!") {
+		c.skip(runes(property.FindString(c.rest)))
+		c.skipSpace()
+	}
+}

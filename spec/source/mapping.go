@@ -52,25 +52,28 @@ func (c *converter) mapping(n *Node, y *yaml.Node) {
 			merged = append(merged, y.Content[i+1])
 			continue
 		}
-		c.entry(&known, y.Content[i], y.Content[i+1])
+		if !c.entry(&known, y.Content[i], y.Content[i+1]) {
+			n.bad = true
+		}
 	}
 	for _, value := range merged {
 		c.merge(&known, value)
 	}
 }
 
-func (c *converter) entry(known *keys, key, value *yaml.Node) {
+// entry adds a key and its value; it is false for a key that makes the whole mapping meaningless.
+func (c *converter) entry(known *keys, key, value *yaml.Node) bool {
 	k := c.node(key)
 	if k.Kind != String || k.form == date {
-		c.fault(c.keyFault(k))
-		return
+		c.faults.add(c.keyFault(k))
+		return k.Kind != Map && k.Kind != List
 	}
 	if i := known.index(k.Text); i >= 0 {
-		fault := k.Fault("", "key %s stands twice; first at line %d", quote(k.Text), (*known.entries)[i].KeyPos.Line)
-		c.fault(fault)
-		return
+		c.faults.add(k.Fault("", "key %s stands twice; first at line %d", quote(k.Text), (*known.entries)[i].KeyPos.Line))
+		return true
 	}
 	known.add(Entry{Key: k.Text, KeyPos: k.Pos, Value: c.node(value)})
+	return true
 }
 
 // keyFault refuses a key that is not text.
@@ -94,7 +97,7 @@ func (c *converter) merge(known *keys, y *yaml.Node) {
 	}
 	for _, source := range sources {
 		if source.Kind != Map {
-			c.fault(source.Fault("name it with an alias: <<: *name", "want a mapping or a list of mappings after <<, got %s", source.describe()))
+			c.faults.add(source.Fault("write <<: *name, where &name stands before a mapping", "want a mapping or a list of mappings after <<, got %s", source.describe()))
 			continue
 		}
 		for _, e := range source.Entries {

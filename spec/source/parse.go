@@ -47,13 +47,15 @@ func (f *File) document() (*yaml.Node, Faults) {
 	if err != nil {
 		return nil, Faults{f.syntaxFault(err)}
 	}
-	second, err := nextDocument(decoder)
+	_, err = nextDocument(decoder)
 	if errors.Is(err, io.EOF) {
 		return first.Content[0], nil
 	}
-	fault := Fault{File: f, What: "a second document starts here", Hint: `keep one document a file; delete the "---" or split the file`}
-	fault.Pos = f.secondDocument(second)
-	return nil, Faults{fault}
+	if line := f.secondDocument(); line > 0 {
+		return nil, Faults{{File: f, Pos: Pos{line, 1}, What: "a second document starts here",
+			Hint: `keep one document a file; delete the "---" or split the file`}}
+	}
+	return nil, Faults{f.syntaxFault(err)}
 }
 
 // nextDocument turns a panic of yaml.v3 into an error: its parser is archived, our users' files are not.
@@ -67,19 +69,19 @@ func nextDocument(decoder *yaml.Decoder) (n *yaml.Node, err error) {
 	return n, decoder.Decode(n)
 }
 
-// secondDocument finds the "---" that starts it; yaml.v3 tells only where its first value stands.
-func (f *File) secondDocument(second *yaml.Node) Pos {
+// secondDocument is the line of the "---" that starts it, 0 when there is none.
+func (f *File) secondDocument() int {
 	started := false
 	for line := 1; line <= f.Lines(); line++ {
 		text := f.Line(line)
 		switch {
 		case isMarker(text, "---") && started:
-			return Pos{line, 1}
+			return line
 		case !isBlank(text) && text[0] != '#':
 			started = true
 		}
 	}
-	return Pos{max(second.Line, 1), max(second.Column, 1)}
+	return 0
 }
 
 func isMarker(line, marker string) bool {

@@ -31,26 +31,60 @@ func (fs Faults) Print(w io.Writer) {
 	}
 }
 
-// What is shown of a line, in terminal cells.
+// What is shown of a line that is too long, in terminal cells.
 const (
-	lineCells   = 100
-	beforeCells = 60 // at most, left of the caret, in a line that is too long
+	lineCells   = 100 // in all
+	beforeCells = 60  // left of the caret, at most
 )
 
 // snippet is the source line as it can be shown, and the carets to be printed below it.
 func (f Fault) snippet() (line, caret string) {
 	at := f.File.at(f.Pos)
 	source := f.File.Line(f.Pos.Line)
-	before := tail(source[:len(source)-len(at.rest)], source)
-	start := len(at.rest)
+	start := len(source) - len(at.rest)
 	at.skip(max(f.Len, 1))
-	marked := at.rest
-	_ = start
-	_ = marked
-	return before, ""
+	end := len(source) - len(at.rest)
+
+	before, marked, after := printable(nearEnd(source[:start])), printable(nearStart(source[start:end])), printable(nearStart(source[end:]))
+	if displaywidth.String(before+marked+after) > lineCells || end-start > cutBytes {
+		before = lastCells(before, beforeCells)
+		marked = displaywidth.TruncateString(marked, lineCells-displaywidth.String(before), "…")
+		after = displaywidth.TruncateString(after, max(lineCells-displaywidth.String(before+marked), 1), "…")
+	}
+	caret = strings.Repeat(" ", displaywidth.String(before)) + strings.Repeat("^", max(displaywidth.String(marked), 1))
+	return strings.TrimRight(before+marked+after, " "), caret
 }
 
-func tail(s, _ string) string { return s }
+// cutBytes of a line on each side are looked at; that many never fit into lineCells.
+const cutBytes = 1000
+
+func nearStart(s string) string {
+	if len(s) <= cutBytes {
+		return s
+	}
+	return s[:runeEnd(s, cutBytes)]
+}
+
+func nearEnd(s string) string {
+	if len(s) <= cutBytes {
+		return s
+	}
+	return s[runeEnd(s, len(s)-cutBytes):]
+}
+
+// lastCells keeps the end of s that fits, marked as cut.
+func lastCells(s string, cells int) string {
+	left := displaywidth.String(s)
+	if left <= cells {
+		return s
+	}
+	graphemes := displaywidth.StringGraphemes(s)
+	for left > cells-1 && graphemes.Next() {
+		left -= graphemes.Width()
+		s = s[len(graphemes.Value()):]
+	}
+	return "…" + s
+}
 
 // visible shows a tab as spaces and what has no picture, or moves the text around, by a stand-in.
 func visible(r rune, width int, b byte) string {
@@ -78,5 +112,3 @@ func printable(s string) string {
 	}
 	return b.String()
 }
-
-var _ = displaywidth.String

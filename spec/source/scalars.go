@@ -74,7 +74,7 @@ func (d *Decoder) plain(n *Node, v reflect.Value) {
 func (d *Decoder) checkNumbers(n *Node) {
 	if n.Kind == Int || n.Kind == Float {
 		if _, isText := n.number().(string); isText {
-			d.Fault(n, hint(n, reflect.TypeFor[float64]()), "want a number that fits 64 bits, got %s", n.describe())
+			d.Fault(n, hint(n, reflect.TypeFor[float64]()), "want a plain decimal number or text in quotes, got %s", n.describe())
 		}
 	}
 	for _, item := range n.Items {

@@ -1,6 +1,8 @@
 package source
 
 import (
+	"errors"
+	"io"
 	"regexp"
 	"sort"
 	"strconv"
@@ -24,17 +26,18 @@ var complaints = []complaint{
 	{"did not find expected key", "want a key here", "keys of one mapping start in the same column"},
 	{"did not find expected '-' indicator", `want "- " here`, "items of one list start in the same column"},
 	{"did not find expected node content", "want a value here", quoteFlow},
-	{"did not find expected <document start>", "text after the end of the document", "delete it"},
+	{"did not find expected <document start>", `text after "...", the end of the document`, "keep one document a file"},
 	{"did not find expected alphabetic", "want a name after * or &", "put text that starts with * or & in quotes"},
 	{"did not find URI escape", "want a name after !", "put text that starts with ! in quotes"},
 	{"did not find expected whitespace or line break", "want a space here", "put text that starts with ! in quotes"},
+	{"did not find the expected '>'", "want a name after !", "put text that starts with ! in quotes"},
 	{"found undefined tag handle", "unknown tag", "put text that starts with ! in quotes"},
-	{"mapping values are not allowed", `a ": " that starts no value`, `put text that holds ": " in quotes, or correct the indentation`},
-	{"block sequence entries are not allowed", `a "- " that starts no list`, "start the list on a line of its own"},
+	{"mapping values are not allowed", `a ": " where no value can start`, `put text that holds ": " in quotes, or correct the indentation`},
+	{"block sequence entries are not allowed", `a "- " where no list can start`, "start the list on a line of its own"},
 	{"could not find expected ':'", `want ":" after this key`, "keys of one mapping start in the same column; a long text starts with |"},
 	{"found a tab character", "a tab in the indentation", "indent with spaces"},
 	{"found unexpected end of stream", "this quote is never closed", ""},
-	{"found unexpected document indicator", "this quote is never closed", ""},
+	{"found unexpected document indicator", `a quote is not closed before this line`, ""},
 	{"found unknown escape character", "unknown escape in double quotes", `write \\ for a backslash, or use single quotes`},
 	{"found an indentation indicator equal to 0", "want an indentation of 1 to 9 after | or >", ""},
 	{"did not find expected comment or line break", "want a line break after | or >", "start the text on the next line"},
@@ -72,8 +75,8 @@ func cannotStart(r rune) (what, hint string) {
 // The search for the place of a syntax error parses a prefix of the text again and again: about twenty times to find
 // the line, once a column to find the column.
 const (
-	maxLineSearch   = 512 << 10 // bytes of text
-	maxColumnSearch = 64 << 10
+	maxLineSearch   = 256 << 10 // bytes of text
+	maxColumnSearch = 32 << 10
 	maxColumns      = 120 // tried from the end of the line
 )
 
@@ -91,15 +94,22 @@ func (f *File) syntaxPos() Pos {
 		return f.firstColumn(line)
 	}
 	text, start := f.Line(line), f.starts[line-1]
-	if len(text) > maxColumns || !fails(start+len(text)) {
-		return f.firstColumn(line)
+	column := shortestFailure(text, func(end int) bool { return fails(start + end) })
+	return Pos{line, 1 + runes(text[:column])}
+}
+
+// shortestFailure is the start of the rune at which a line begins to fail for good: within a list in brackets shorter
+// prefixes fail in the same words, so it is looked for from the end.
+func shortestFailure(line string, fails func(end int) bool) int {
+	if len(line) > maxColumns {
+		return sort.Search(len(line), func(i int) bool { return fails(runeEnd(line, i)) })
 	}
-	end := len(text)
-	for end > 0 && fails(start+end) {
-		_, width := utf8.DecodeLastRuneInString(text[:end])
+	end := len(line)
+	for end > 0 && fails(end) {
+		_, width := utf8.DecodeLastRuneInString(line[:end])
 		end -= width
 	}
-	return Pos{line, 1 + runes(text[:end])}
+	return end
 }
 
 func (f *File) firstColumn(line int) Pos {
@@ -120,8 +130,12 @@ func claimedLine(message string) int {
 // parseError is yaml.v3's message about a text, "" when there is none. The line before the text is there because
 // yaml.v3 takes a context in the first line for no context.
 func parseError(text string) string {
-	_, err := nextDocument(yaml.NewDecoder(strings.NewReader("\n" + text)))
-	if err == nil {
+	decoder := yaml.NewDecoder(strings.NewReader("\n" + text))
+	_, err := nextDocument(decoder)
+	if err == nil { // what follows "..." is read as another document
+		_, err = nextDocument(decoder)
+	}
+	if err == nil || errors.Is(err, io.EOF) {
 		return ""
 	}
 	return err.Error()

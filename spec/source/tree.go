@@ -31,6 +31,7 @@ type Node struct {
 	Pos     Pos
 
 	form form
+	bad  bool // Parse has a fault about it, so Decode says nothing
 }
 
 // Entry is a key of a mapping with its value.

@@ -49,11 +49,18 @@ func wanted(t reflect.Type, r rules) string {
 	}
 	switch {
 	case t == durationType:
-		return "a duration such as 30s" + r.interval()
+		return wantedDuration(r)
 	case reflect.PointerTo(t).Implements(hookType):
 		return "a value"
 	}
 	return wantedKind(t, r)
+}
+
+func wantedDuration(r rules) string {
+	if interval := r.interval(); interval != "" {
+		return "a duration" + interval + ", such as 30s"
+	}
+	return "a duration such as 30s"
 }
 
 func wantedKind(t reflect.Type, r rules) string {
@@ -125,7 +132,7 @@ func hint(n *Node, t reflect.Type) string {
 		return boolHint(n)
 	case kind == reflect.Int, kind == reflect.Int64, kind == reflect.Float64:
 		return numberHint(n, kind)
-	case kind == reflect.Slice && n.Kind == Map:
+	case kind == reflect.Slice && n.form == block:
 		return `start each item with "- "`
 	case kind == reflect.Slice && n.Kind != Map:
 		return "write a list: [" + shorten(n.Text) + "]"
@@ -173,6 +180,8 @@ func numberHint(n *Node, kind reflect.Kind) string {
 		return "remove the quotes"
 	case n.Kind == Int && !plainDigits(n.Text):
 		return "write it in decimal digits, without a leading 0"
+	case n.Kind == Int && !isNumber, n.Kind == Float && plainDigits(n.Text):
+		return "at most 9223372036854775807 fits; put longer digits in quotes where text is wanted"
 	case n.Kind == Float && !isNumber:
 		return "write a finite number in decimal digits"
 	case n.Kind == Float && kind != reflect.Float64:

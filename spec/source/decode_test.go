@@ -1,0 +1,224 @@
+package source
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// badValues stand alone in a sample that is otherwise fine.
+var badValues = []struct{ text, want string }{
+	{"note: 5", `1:7: want text, got 5; put it in quotes: "5"`},
+	{"note: 0.5", `1:7: want text, got 0.5; put it in quotes: "0.5"`},
+	{"note: true", `1:7: want text, got true; put it in quotes: "true"`},
+	{"note: 2026-01-31", `1:7: want text, got the date 2026-01-31; put it in quotes: "2026-01-31"`},
+	{"note: [a]", `1:7: want text, got a list; put text that starts with [ in quotes`},
+	{"note: {a: b}", `1:7: want text, got a mapping; put text that starts with { in quotes`},
+	{"note: {{ feedback }}", `1:8: want a key, got a mapping; put text that starts with {{ in quotes`},
+	{"note:\n  a: b", `2:3: want text, got a mapping`},
+	{"note:", `1:6: want text, got nothing; give a value or delete the key`},
+	{"note: ~", `1:7: want text, got ~; give a value or delete the key`},
+	{"reply: jsn", `1:8: want one of text, json, got jsn; did you mean "json"?`},
+	{"reply: 'x l'", `1:8: want one of text, json, got "x l"`},
+	{"max_iterations: 1.5", `1:17: want a whole number from 1 to 100, got 1.5; write it without a fraction or exponent`},
+	{"max_iterations: 1.0", `1:17: want a whole number from 1 to 100, got 1.0; write it without a fraction or exponent`},
+	{"max_iterations: 1e3", `1:17: want a whole number from 1 to 100, got 1e3; write it without a fraction or exponent`},
+	{"max_iterations: 010", `1:17: want a whole number from 1 to 100, got 010; write it in decimal digits, without a leading 0`},
+	{"max_iterations: 0x10", `1:17: want a whole number from 1 to 100, got 0x10; write it in decimal digits, without a leading 0`},
+	{"max_iterations: 0o17", `1:17: want a whole number from 1 to 100, got 0o17; write it in decimal digits, without a leading 0`},
+	{"max_iterations: 0b11", `1:17: want a whole number from 1 to 100, got 0b11; write it in decimal digits, without a leading 0`},
+	{"max_iterations: 1_0", `1:17: want a whole number from 1 to 100, got 1_0; write it in decimal digits, without a leading 0`},
+	{"max_iterations: '5'", `1:17: want a whole number from 1 to 100, got "5"; remove the quotes`},
+	{"max_iterations: ten", `1:17: want a whole number from 1 to 100, got ten`},
+	{"max_iterations: .nan", `1:17: want a whole number from 1 to 100, got .nan; write a finite number in decimal digits`},
+	{"max_iterations: 0", `1:17: want a whole number from 1 to 100, got 0`},
+	{"max_iterations: 101", `1:17: want a whole number from 1 to 100, got 101`},
+	{"max_iterations: -3", `1:17: want a whole number from 1 to 100, got -3`},
+	{"max_iterations: no", `1:17: want a whole number from 1 to 100, got no`},
+	{"max_iterations:", `1:16: want a whole number from 1 to 100, got nothing; give a value or delete the key`},
+	{"max_iterations: [1]", `1:17: want a whole number from 1 to 100, got a list`},
+	{"seed: 9223372036854775808", `1:7: want a whole number, got 9223372036854775808; at most 9223372036854775807 fits; put longer digits in quotes where text is wanted`},
+	{"seed: 99999999999999999999", `1:7: want a whole number, got 99999999999999999999; at most 9223372036854775807 fits; put longer digits in quotes where text is wanted`},
+	{"threshold: .nan", `1:12: want a number from 0 to 1, got .nan; write a finite number in decimal digits`},
+	{"threshold: -.inf", `1:12: want a number from 0 to 1, got -.inf; write a finite number in decimal digits`},
+	{"threshold: 1.5", `1:12: want a number from 0 to 1, got 1.5`},
+	{"threshold: '0.5'", `1:12: want a number from 0 to 1, got "0.5"; remove the quotes`},
+	{"threshold: 010", `1:12: want a number from 0 to 1, got 010; write it in decimal digits, without a leading 0`},
+	{"threshold: 1_0.5", `1:12: want a number from 0 to 1, got 1_0.5; write a finite number in decimal digits`},
+	{"threshold: 85%", `1:12: want a number from 0 to 1, got 85%`},
+	{"price: 0", `1:8: want a number above 0, got 0`},
+	{"price: 1e999", `1:8: want a number above 0, got 1e999`},
+	{"strict: yes", `1:9: want true or false, got yes; write true`},
+	{"strict: on", `1:9: want true or false, got on; write true`},
+	{"strict: no", `1:9: want true or false, got no; write false`},
+	{"strict: 1", `1:9: want true or false, got 1; write true`},
+	{"strict: 'true'", `1:9: want true or false, got "true"; remove the quotes`},
+	{"strict: maybe", `1:9: want true or false, got maybe`},
+	{"timeout: 30", `1:10: want a duration above 0s, such as 30s, got 30; write a unit: 30s`},
+	{"timeout: 1.5", `1:10: want a duration above 0s, such as 30s, got 1.5; write a unit: 1.5s`},
+	{"timeout: -5s", `1:10: want a duration above 0s, such as 30s, got -5s; write numbers with units: 500ms, 30s, 5m, 1h30m`},
+	{"timeout: 0s", `1:10: want a duration above 0s, such as 30s, got 0s; write numbers with units: 500ms, 30s, 5m, 1h30m`},
+	{"timeout: 1 min", `1:10: want a duration above 0s, such as 30s, got 1 min; write numbers with units: 500ms, 30s, 5m, 1h30m`},
+	{"timeout: ''", `1:10: want a duration above 0s, such as 30s, got ""; write numbers with units: 500ms, 30s, 5m, 1h30m`},
+	{"wait: '0'", `1:7: want a duration such as 30s, got "0"; write numbers with units: 500ms, 30s, 5m, 1h30m`},
+	{"wait: +5s", `1:7: want a duration such as 30s, got +5s; write numbers with units: 500ms, 30s, 5m, 1h30m`},
+	{"tags: a", `1:7: want a list, got a; write a list: [a]`},
+	{"tags: []", `1:7: want at least 1 item, got 0`},
+	{"tags: {a: b}", `1:7: want a list, got a mapping`},
+	{"tags:\n  a: b", `2:3: want a list, got a mapping; start each item with "- "`},
+	{"tags: [a, ~, 1]", "1:11: want text, got ~; give a value or delete the item\n" + `1:14: want text, got 1; put it in quotes: "1"`},
+	{"limits: [1, -1, 1.5]", "1:13: want a whole number of at least 0, got -1\n" +
+		"1:17: want a whole number of at least 0, got 1.5; write it without a fraction or exponent"},
+	{"phases: [a]", `1:10: want a mapping, got a`},
+	{"phases: [{max_iterations: 1}]", `1:10: key "name" is missing`},
+	{"phase: name:x", `1:8: want a mapping, got name:x; put a space after the colon`},
+	{"phase: {nme: a}", `1:9: unknown key "nme"; did you mean "name"?`},
+	{"phase: {name: max(a, b)}", `1:22: unknown key "b)"; put text that holds one of , : [ ] { } # ? in quotes`},
+	{"phase: {name: a, colour: b}", `1:18: unknown key "colour"; known keys: name, max_iterations, inner`},
+	{"phase: {name: a, inner: [{name: b, inner: [{}]}]}", `1:44: key "name" is missing`},
+	{"env: [a]", `1:6: want a mapping, got a list`},
+	{"env: {A: 1, B: }", `1:10: want text, got 1; put it in quotes: "1"` + "\n1:16: want text, got nothing; give a value or delete the key"},
+	{"weights: {}", `1:10: want at least 1 key, got 0`},
+	{"weights: {a: 0}", `1:14: want a number above 0, got 0`},
+	{"vars: 010", `1:7: want a plain decimal number or text in quotes, got 010; write it in decimal digits, without a leading 0`},
+	{"vars: {a: [.nan, 12345678901234567890]}", "1:12: want a plain decimal number or text in quotes, got .nan; write a finite number in decimal digits\n" +
+		"1:18: want a plain decimal number or text in quotes, got 12345678901234567890; at most 9223372036854775807 fits; put longer digits in quotes where text is wanted"},
+	{"patience: 0", `1:11: want a whole number of at least 1 or off, got 0`},
+	{"patience: false", `1:11: want a whole number of at least 1 or off, got false; write off`},
+	{"patience: none", `1:11: want a whole number of at least 1 or off, got none; write off`},
+	{"patience: Off", `1:11: want a whole number of at least 1 or off, got Off; write off`},
+	{"patience: ~", `1:11: want a whole number of at least 1 or off, got ~; give a value or delete the key`},
+	{"after: x", `1:8: want a mapping or off, got x`},
+	{"after: {}", `1:8: key "name" is missing`},
+	{"command: 5", `1:10: want a list, got 5; write a list: [5]`},
+	{"command: [a, 5]", `1:14: want text, got 5; put it in quotes: "5"`},
+	{"command:", `1:9: want a value, got nothing; give a value or delete the key`},
+	{"Ignored: x", `1:1: unknown key "Ignored"`},
+	{"threshhold: 3", `1:1: unknown key "threshhold"; did you mean "threshold"?`},
+	{"Max-Iterations: 3", `1:1: unknown key "Max-Iterations"; did you mean "max_iterations"?`},
+}
+
+func TestDecodeRefusesValues(t *testing.T) {
+	for _, c := range badValues {
+		if _, faults := read(c.text + "\nname: a\n"); inShort(faults) != c.want {
+			t.Errorf("%q\n got %s\nwant %s", c.text, inShort(faults), c.want)
+		}
+	}
+}
+
+func TestDecodeRefusesFiles(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"{}", `1:1: key "name" is missing; what it is called`},
+		{"name: ''", `1:7: want text that is not empty, got ""`},
+		{"nam: a", `1:1: unknown key "nam"; did you mean "name"?`},
+		{"- a", `1:1: want a mapping, got a list`},
+		{"hello", `1:1: want a mapping, got hello`},
+		{"~", `1:1: want a mapping, got ~; give a value or delete the key`},
+	} {
+		if _, faults := read(c.text); inShort(faults) != c.want {
+			t.Errorf("%q\n got %s\nwant %s", c.text, inShort(faults), c.want)
+		}
+	}
+}
+
+func TestDecodeReportsEverythingAtOnce(t *testing.T) {
+	_, faults := read("strict: yes\nname: 5\nname: x\nphase: {nme: 1}\nvars: 0x1\nmax_iterations: 0\n")
+	want := []string{"1:9", "2:7", "3:1", "4:9", "5:7", "6:17"}
+	faults.Sort()
+	for i, f := range faults {
+		if i >= len(want) || !strings.HasPrefix(f.Error(), "f:"+want[i]+":") {
+			t.Errorf("fault %d is %v", i, f)
+		}
+	}
+	if len(faults) != len(want) {
+		t.Errorf("%d faults, want %d", len(faults), len(want))
+	}
+}
+
+func TestDecodeFillsEveryKind(t *testing.T) {
+	got, faults := read(`
+name: a
+reply: json
+max_iterations: 3
+seed: -7
+threshold: 1
+price: 1.5e-3
+strict: true
+timeout: 1m30s
+phase: {name: p, max_iterations: 2, inner: [{name: q}]}
+tags: ["1", two]
+limits: [1, 2]
+phases: [{name: x}, {name: y}]
+env: {A: b}
+vars: {day: 2026-01-31, n: 1, x: 1.5, on: on, none: ~, list: [true]}
+raw: [1]
+patience: 2
+after: off
+command: ls
+weights: {a: 1}
+note: |
+  text
+`)
+	if faults != nil {
+		t.Fatal(faults)
+	}
+	if got.Here.Get("raw") != got.Raw || got.Raw.Len() != 1 {
+		t.Errorf("nodes: here %v, raw %v", got.Here, got.Raw)
+	}
+	got.Here, got.Raw = nil, nil
+	want := sample{Name: "a", Reply: "json", Max: 3, Seed: -7, Threshold: 1, Price: 0.0015, Strict: true, Timeout: 90 * time.Second,
+		Phase: &phase{Name: "p", Max: 2, Inner: []phase{{Name: "q"}}}, Tags: []string{"1", "two"}, Limits: []int{1, 2},
+		Phases: []phase{{Name: "x"}, {Name: "y"}}, Env: map[string]string{"A": "b"},
+		Vars: &Object{Keys: []string{"day", "n", "x", "on", "none", "list"},
+			Values: []any{"2026-01-31", int64(1), 1.5, "on", nil, []any{true}}},
+		Patience: Maybe[int]{Value: 2, Set: true}, After: Maybe[*phase]{Set: true, Off: true}, Command: words{"ls"},
+		Weights: map[string]float64{"a": 1}, shared: shared{Note: "text\n"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestAbsentKeysKeepTheirValue(t *testing.T) {
+	n, _ := Parse(NewFile("f", []byte("name: a")))
+	p := phase{Max: 7}
+	if faults := Decode(n, &p); faults != nil || p.Max != 7 || p.Name != "a" {
+		t.Errorf("%+v %v", p, faults)
+	}
+}
+
+func TestMaybeDistinguishesOffAbsentAndValue(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want Maybe[int]
+	}{
+		{"", Maybe[int]{}},
+		{"patience: off", Maybe[int]{Set: true, Off: true}},
+		{`patience: "off"`, Maybe[int]{Set: true, Off: true}},
+		{"patience: 4", Maybe[int]{Set: true, Value: 4}},
+	} {
+		if got, faults := read("name: a\n" + c.text); faults != nil || got.Patience != c.want {
+			t.Errorf("%q: %+v %v", c.text, got.Patience, faults)
+		}
+	}
+}
+
+func TestManyFaultsAreCutShort(t *testing.T) {
+	_, faults := read("name: a\nlimits: [" + strings.Repeat("x, ", 5000) + "]")
+	if len(faults) != maxFaults+1 {
+		t.Errorf("%d faults", len(faults))
+	}
+	if last := faults[maxFaults]; last.What != "more than 100 faults; the others are not shown" {
+		t.Error(last)
+	}
+}
+
+func TestDecodeTaggedAppliesTheTags(t *testing.T) {
+	n := New(nil, 1.5)
+	d := &Decoder{shapes: map[reflect.Type]*shape{}}
+	var x float64
+	d.DecodeTagged(n, &x, `min:"0" max:"1"`)
+	if len(d.faults) != 1 || d.faults[0].Error() != "want a number from 0 to 1, got 1.5" {
+		t.Error(d.faults)
+	}
+}
