@@ -48,8 +48,8 @@ func (f Fault) snippet() (line, caret string) {
 	before, marked, after := printable(nearEnd(source[:start])), printable(nearStart(source[start:end])), printable(nearStart(source[end:]))
 	if displaywidth.String(before+marked+after) > lineCells || end-start > cutBytes {
 		before = lastCells(before, beforeCells)
-		marked = displaywidth.TruncateString(marked, lineCells-displaywidth.String(before), "…")
-		after = displaywidth.TruncateString(after, max(lineCells-displaywidth.String(before+marked), 1), "…")
+		marked = truncated(marked, lineCells-displaywidth.String(before))
+		after = truncated(after, lineCells-displaywidth.String(before+marked))
 	}
 	caret = strings.Repeat(" ", displaywidth.String(before)) + strings.Repeat("^", max(displaywidth.String(marked), 1))
 	return strings.TrimRight(before+marked+after, " "), caret
@@ -70,6 +70,13 @@ func nearEnd(s string) string {
 		return s
 	}
 	return s[runeEnd(s, len(s)-cutBytes):]
+}
+
+func truncated(s string, cells int) string {
+	if cells < 1 {
+		return ""
+	}
+	return displaywidth.TruncateString(s, cells, "…")
 }
 
 // lastCells keeps the end of s that fits, marked as cut.

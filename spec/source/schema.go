@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 )
@@ -89,6 +90,7 @@ func (g *Generator) definition(t reflect.Type) map[string]any {
 
 // freeName keeps types of one name in several packages apart.
 func (g *Generator) freeName(name string) string {
+	name = cmp.Or(name, "unnamed")
 	free := name
 	for i := 2; ; i++ {
 		if _, taken := g.definitions[free]; !taken {

@@ -1,0 +1,137 @@
+package source
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestPrintShowsTheLineTheCaretAndTheHint(t *testing.T) {
+	long := "k: [" + strings.Repeat("abc, ", 40) + "bad, " + strings.Repeat("xyz, ", 40) + "]"
+	for _, c := range []struct {
+		name, text, word string
+		want             string
+	}{
+		{"plain", "a:\n  max_iteration: 3", "max_iteration", `
+f.yaml:2:3: wrong
+  2 |   max_iteration: 3
+    |   ^^^^^^^^^^^^^
+  hint: do better
+`},
+		{"wide runes before and in the place", "a: 文字 b字", "b字", `
+f.yaml:1:7: wrong
+  1 | a: 文字 b字
+    |         ^^^
+  hint: do better
+`},
+		{"combining marks and emoji", "a: e\u0301👩‍👩‍👧 b", "b", "\n" + `f.yaml:1:12: wrong
+  1 | a: é👩‍👩‍👧 b
+    |        ^
+  hint: do better
+`},
+		{"tabs", "a:\t\"\tb\"", "b", `
+f.yaml:1:6: wrong
+  1 | a:    "    b"
+    |            ^
+  hint: do better
+`},
+		{"what has no picture", "a: \x1b[31m\u202e b", "b", `
+f.yaml:1:11: wrong
+  1 | a: ␛[31m\u202e b
+    |                ^
+  hint: do better
+`},
+		{"a long line", long, "bad", `
+f.yaml:1:205: wrong
+  1 | …bc, abc, abc, abc, abc, abc, abc, abc, abc, abc, abc, abc, bad, xyz, xyz, xyz, xyz, xyz, xyz, xyz,…
+    |                                                             ^^^
+  hint: do better
+`},
+		{"the end of the line", "a: b", "", `
+f.yaml:1:5: wrong
+  1 | a: b
+    |     ^
+  hint: do better
+`},
+	} {
+		file := NewFile("f.yaml", []byte(c.text))
+		at := strings.LastIndex(file.text, c.word)
+		f := Fault{File: file, Pos: file.posOf(at), Len: runes(c.word), What: "wrong", Hint: "do better"}
+		var b strings.Builder
+		if (Faults{f}).Print(&b); "\n"+b.String() != c.want {
+			t.Errorf("%s\n got %s\nwant %s", c.name, b.String(), c.want)
+		}
+	}
+}
+
+func TestPrintKeepsLongMarksAndLongLinesShort(t *testing.T) {
+	for _, letter := range []string{"x", "字", "\x01"} {
+		file := NewFile("f", []byte(strings.Repeat(letter, 100_000)))
+		var b strings.Builder
+		for _, column := range []int{1, 50_000, 100_000} {
+			Faults{{File: file, Pos: Pos{1, column}, Len: 20_000, What: "wrong"}}.Print(&b)
+		}
+		for line := range strings.Lines(b.String()) {
+			if runes(line) > lineCells+len("  1 | \n") {
+				t.Errorf("%d runes: %.50s...", runes(line), line)
+			}
+		}
+	}
+}
+
+func TestFaultWithoutAPlaceOrAFile(t *testing.T) {
+	var b strings.Builder
+	fs := Faults{{What: "nothing to do"}, {File: NewFile("f", nil), What: "cannot be read", Warning: true, Hint: "try again"}}
+	fs.Print(&b)
+	if want := "nothing to do\nf: warning: cannot be read\n  hint: try again\n"; b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
+func TestMessagesCannotSteerTheTerminal(t *testing.T) {
+	_, faults := read("name: a\n\"\\e[2J\": 1\n")
+	var b strings.Builder
+	faults.Print(&b)
+	if strings.ContainsRune(b.String(), 0x1b) || !strings.Contains(b.String(), `unknown key "\x1b[2J"`) {
+		t.Errorf("%q", b.String())
+	}
+}
+
+func TestErrIgnoresWarnings(t *testing.T) {
+	warning, fault := Fault{What: "doubtful", Warning: true}, Fault{What: "wrong"}
+	if (Faults{}).Err() != nil || (Faults{warning}).Err() != nil {
+		t.Error("warnings are no error")
+	}
+	if err := (Faults{warning, fault}).Err(); err == nil || err.Error() != "warning: doubtful\nwrong" {
+		t.Error(err)
+	}
+}
+
+func TestSortIsByFileThenPlace(t *testing.T) {
+	a, b := NewFile("a", nil), NewFile("b", nil)
+	fs := Faults{{File: b, Pos: Pos{1, 1}}, {File: a, Pos: Pos{2, 1}}, {File: a, Pos: Pos{1, 9}}, {File: a, Pos: Pos{1, 2}, What: "first"}, {File: a, Pos: Pos{1, 2}, What: "second"}}
+	fs.Sort()
+	if want := "a:1:2: first\na:1:2: second\na:1:9: \na:2:1: \nb:1:1: "; fs.Error() != want {
+		t.Errorf("got %q", fs.Error())
+	}
+}
+
+func TestFaultInsideATextPointsIntoTheFile(t *testing.T) {
+	root, _ := Parse(NewFile("f", []byte("when: >-\n  score > 0.9 &&\n  iteratoin > 2\n")))
+	f := root.Get("when").FaultAt(15, 9, "did you mean?", "unknown name %s", "iteratoin")
+	if f.Error() != "f:3:3: unknown name iteratoin" || f.Len != 9 {
+		t.Error(f, f.Len)
+	}
+	if across := root.Get("when").FaultAt(8, 12, "", "too long"); across.Len < 1 || across.Pos != (Pos{2, 11}) {
+		t.Errorf("%v %d", across, across.Len)
+	}
+}
+
+func TestKeyFaultPointsAtTheKey(t *testing.T) {
+	root, _ := Parse(NewFile("f", []byte("a: 1\nsome: 2\n")))
+	if f := root.KeyFault("some", "", "not now"); f.Pos != (Pos{2, 1}) || f.Len != 4 {
+		t.Error(f, f.Len)
+	}
+	if f := root.KeyFault("other", "", "missing"); f.Pos != (Pos{1, 1}) {
+		t.Error(f)
+	}
+}
