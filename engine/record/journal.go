@@ -61,20 +61,22 @@ var ErrClosed = errors.New("the journal is closed")
 // The scores of a run that does not count are not written: it will be tried
 // again. Their Run is not read.
 func (j *Journal) Append(run *Run, scores []Score, done func(error)) error {
-	return j.append(done, func(lines *[3][]byte) (err error) {
-		if lines[0], err = appendRun(lines[0], run); err != nil {
-			return err
-		}
-		signals := run.Signals()
-		signals.Bytes = int64(len(lines[0]))
-		if lines[1], err = appendSignals(lines[1], &signals); err != nil {
-			return err
-		}
-		if len(scores) > 0 && run.Outcome.Counts() {
-			lines[2], err = appendScores(lines[2], run.ID, scores)
-		}
+	return j.append(done, func(lines *[3][]byte) error { return encodeRun(lines, run, scores) })
+}
+
+func encodeRun(lines *[3][]byte, run *Run, scores []Score) (err error) {
+	if lines[0], err = appendRun(lines[0], run); err != nil {
 		return err
-	})
+	}
+	signals := run.Signals()
+	signals.Bytes = int64(len(lines[0]))
+	if lines[1], err = appendSignals(lines[1], &signals); err != nil {
+		return err
+	}
+	if len(scores) > 0 && run.Outcome.Counts() {
+		lines[2], err = appendScores(lines[2], run.ID, scores)
+	}
+	return err
 }
 
 // AppendScores writes the scores of a run whose record is in the folder already,

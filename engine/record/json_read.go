@@ -16,7 +16,21 @@ type reader struct {
 	at    int
 	err   error
 	depth int
-	names map[string]string // short strings that come again and again
+
+	// What is kept from one text to the next saves allocations: short strings
+	// that come again and again, and lists before their length is known.
+	names      map[string]string
+	iterations []IterationSignals
+	calls      []CallSignals
+	head       Signals
+}
+
+// begin makes the reader ready for a text. The zero reader is, too.
+func (r *reader) begin(text []byte) {
+	if r.names == nil {
+		r.names = map[string]string{}
+	}
+	r.text, r.at, r.err, r.depth = text, 0, nil, 0
 }
 
 var errShape = errors.New("unexpected JSON")
@@ -50,15 +64,16 @@ func (r *reader) expect(c byte) {
 	}
 }
 
-// object yields the keys of an object; the body reads or passes over the value.
-func (r *reader) object() iter.Seq[string] {
-	return func(yield func(string) bool) {
+// object yields the keys of an object, valid until something else is read; the
+// body reads or passes over the value.
+func (r *reader) object() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
 		r.expect('{')
 		if r.skip('}') {
 			return
 		}
 		for r.err == nil {
-			key := r.string()
+			key := r.quoted()
 			r.expect(':')
 			if r.err != nil || !yield(key) {
 				return
@@ -90,8 +105,11 @@ func (r *reader) list() iter.Seq[int] {
 	}
 }
 
-// string reads a string; equal ones that were read before share their memory.
-func (r *reader) string() string {
+// string reads a string into its own memory.
+func (r *reader) string() string { return string(r.quoted()) }
+
+// name reads a string; equal ones that were read before share their memory.
+func (r *reader) name() string {
 	text := r.quoted()
 	if r.err != nil {
 		return ""
@@ -100,7 +118,7 @@ func (r *reader) string() string {
 		return known
 	}
 	value := string(text)
-	if r.names != nil && len(value) <= longestName && len(r.names) < mostNames {
+	if len(value) <= longestName && len(r.names) < mostNames {
 		r.names[value] = value
 	}
 	return value

@@ -19,6 +19,8 @@ type placed struct {
 
 func (p *placed) end() place { return place{p.line + 1, p.offset + p.Bytes} }
 
+type readFunc func(r *reader, text []byte) (*Signals, error)
+
 // noRecords is the size of records that are missing.
 const noRecords = -1
 
@@ -41,10 +43,12 @@ func sizeOfRecords(dir string) (int64, error) {
 // records.jsonl, those that are superseded too. The signals of a run tell how
 // long its record is, so that what signals.jsonl lacks is found without reading
 // the records before.
-func placedSignals(dir string, size int64) iter.Seq2[placed, error] {
+//
+// They are read with readSignals, or with readHead where no more is needed.
+func placedSignals(dir string, size int64, read readFunc) iter.Seq2[placed, error] {
 	return func(yield func(placed, error) bool) {
 		at, goOn := place{}, true
-		for s, err := range writtenSignals(dir, size) {
+		for s, err := range writtenSignals(dir, size, read) {
 			if goOn = yield(s, err); !goOn {
 				return
 			}
@@ -66,18 +70,18 @@ func placedSignals(dir string, size int64) iter.Seq2[placed, error] {
 // writtenSignals yields what signals.jsonl holds, up to its first bad line or to
 // a run whose record does not end within the size. Without records there is
 // nothing to make signals from, and bad lines are passed over.
-func writtenSignals(dir string, size int64) iter.Seq2[placed, error] {
+func writtenSignals(dir string, size int64, read readFunc) iter.Seq2[placed, error] {
 	return func(yield func(placed, error) bool) {
 		f, err := os.Open(filepath.Join(dir, signalsFile))
 		if err != nil {
 			return // then all are rebuilt
 		}
 		defer f.Close()
-		at, names := place{}, map[string]string{}
+		at, in := place{}, new(reader)
 		for o, err := range scan(signalsFile, f, place{}) {
 			s := placed{place: at, written: o.end().offset}
 			if err == nil {
-				s.Signals, err = signalsOf(&o, names)
+				s.Signals, err = signalsOf(&o, read, in)
 			}
 			if size == noRecords {
 				if !yield(s, err) {

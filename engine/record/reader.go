@@ -54,7 +54,7 @@ func ReadSignals(dir string) iter.Seq2[*Signals, error] {
 			return
 		}
 		tries := countTries(dir, size)
-		for s, err := range placedSignals(dir, size) {
+		for s, err := range placedSignals(dir, size, (*reader).readSignals) {
 			if err == nil && !tries.last(s.ID) {
 				continue
 			}
@@ -79,11 +79,11 @@ func ReadScores(dir string) iter.Seq2[Score, error] {
 			return
 		}
 		defer f.Close()
-		names := map[string]string{}
+		in := new(reader)
 		for o, err := range scan(scoresFile, f, place{}) {
 			var scores []Score
 			if err == nil {
-				_, scores, err = scoresOf(&o, names)
+				_, scores, err = scoresOf(&o, in)
 			}
 			if err != nil {
 				scores = []Score{{}}
@@ -105,7 +105,7 @@ func Find(dir, run string) (*Run, error) {
 	}
 	defer f.Close()
 	var found *placed
-	for s, err := range placedSignals(dir, size) {
+	for s, err := range placedSignals(dir, size, (*reader).readHead) {
 		if err == nil && s.ID == run {
 			found = &s
 		}
@@ -122,7 +122,7 @@ func Find(dir, run string) (*Run, error) {
 	return nil, io.ErrUnexpectedEOF
 }
 
-// runOf, like the other two, tells of a line that is whole but cannot be read as
+// runOf, like the functions below it, tells of a line that is whole but cannot be read as
 // a *Problem: another version may have written it.
 func runOf(o *object) (*Run, error) {
 	run, err := readRun(o.json)
@@ -135,8 +135,8 @@ func runOf(o *object) (*Run, error) {
 	return run, nil
 }
 
-func signalsOf(o *object, names map[string]string) (*Signals, error) {
-	s, err := readSignals(o.json, names)
+func signalsOf(o *object, read readFunc, in *reader) (*Signals, error) {
+	s, err := read(in, o.json)
 	if err == nil && s.Version > Version {
 		err = fmt.Errorf("a newer agentbench wrote it (format %d, this one knows %d)", s.Version, Version)
 	}
@@ -146,8 +146,8 @@ func signalsOf(o *object, names map[string]string) (*Signals, error) {
 	return s, nil
 }
 
-func scoresOf(o *object, names map[string]string) (run string, scores []Score, err error) {
-	run, scores, err = readScores(o.json, names)
+func scoresOf(o *object, in *reader) (run string, scores []Score, err error) {
+	run, scores, err = in.readScores(o.json)
 	if err != nil {
 		err = o.problem(scoresFile, err)
 	}

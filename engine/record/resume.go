@@ -67,17 +67,18 @@ func (j *Journal) resume(r *Recovered) error {
 // recoverRecords returns the ids of the finished runs in their order and how far
 // the good records reach.
 func (j *Journal) recoverRecords(r *Recovered) (order []string, size int64, err error) {
+	in := new(reader)
 	size, err = j.eachLine(recordsFile, r, func(o *object, err error) error {
 		if err != nil {
 			return err
 		}
-		id, status, err := readHead(o.json)
+		head, err := in.readHead(o.json)
 		if err != nil {
 			return o.problem(recordsFile, err)
 		}
-		if _, known := r.Finished[id]; !known && (&Outcome{Status: status}).Counts() {
-			r.Finished[id] = struct{}{}
-			order = append(order, id)
+		if _, known := r.Finished[head.ID]; !known && head.Outcome.Counts() {
+			r.Finished[head.ID] = struct{}{}
+			order = append(order, head.ID)
 		}
 		return nil
 	})
@@ -87,33 +88,14 @@ func (j *Journal) recoverRecords(r *Recovered) (order []string, size int64, err 
 	return order, size, nil
 }
 
-// readHead reads the id and the status of a record, which are in its front part.
-func readHead(json []byte) (id string, status Status, err error) {
-	r := reader{text: json}
-	for key := range r.object() {
-		switch key {
-		case "run":
-			id = string(r.quoted())
-		case "outcome":
-			var o Outcome
-			r.outcome(&o)
-			return id, o.Status, r.err
-		default:
-			r.pass()
-		}
-	}
-	r.fail()
-	return "", "", r.err
-}
-
 // recoverScores finds the runs that have none. Damaged scores are made again too;
 // their lines stay.
 func (j *Journal) recoverScores(r *Recovered, order []string) error {
-	scored := map[string]struct{}{}
+	in, scored := new(reader), map[string]struct{}{}
 	_, err := j.eachLine(scoresFile, r, func(o *object, err error) error {
 		var run string
 		if err == nil {
-			run, _, err = scoresOf(o, nil)
+			run, _, err = scoresOf(o, in)
 		}
 		if damage := (*Problem)(nil); errors.As(err, &damage) {
 			r.Problems = append(r.Problems, damage)
@@ -138,7 +120,7 @@ func (j *Journal) recoverScores(r *Recovered, order []string) error {
 func (j *Journal) cutSignals(r *Recovered, size int64) (place, error) {
 	var missing place
 	var keep int64
-	for s, err := range writtenSignals(j.folder.dir, size) {
+	for s, err := range writtenSignals(j.folder.dir, size, (*reader).readHead) {
 		var damage *Problem
 		if errors.As(err, &damage) {
 			r.Problems = append(r.Problems, damage)

@@ -37,12 +37,12 @@ func (w *writer) score(s *Score) {
 }
 
 // readScores reads the object of a line.
-func readScores(object []byte, names map[string]string) (run string, scores []Score, err error) {
-	r := reader{text: object, names: names}
+func (r *reader) readScores(object []byte) (run string, scores []Score, err error) {
+	r.begin(object)
 	for key := range r.object() {
-		switch key {
+		switch string(key) {
 		case "run":
-			run = string(r.quoted())
+			run = r.string()
 		case "scores":
 			for range r.list() {
 				scores = append(scores, r.score())
@@ -60,21 +60,21 @@ func readScores(object []byte, names map[string]string) (run string, scores []Sc
 func (r *reader) score() Score {
 	var s Score
 	for key := range r.object() {
-		switch key {
+		switch string(key) {
 		case "name":
-			s.Name = r.string()
+			s.Name = r.name()
 		case "iteration":
 			s.Iteration = int(r.integer())
 		case "value":
 			s.Value = r.number()
 		case "answer":
-			s.Answer = string(r.quoted())
+			s.Answer = r.string()
 		case "explanation":
-			s.Explanation = r.string()
+			s.Explanation = r.name()
 		case "unscored":
-			s.Unscored = r.string()
+			s.Unscored = r.name()
 		case "scorer":
-			s.Scorer = r.string()
+			s.Scorer = r.name()
 		default:
 			r.pass()
 		}

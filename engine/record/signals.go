@@ -12,8 +12,11 @@ import (
 // Signals is a run without its texts: what reports, replay and tune read. It is
 // one line of signals.jsonl and can always be made again from the record.
 type Signals struct {
-	Version       int           `json:"v"`
-	ID            string        `json:"run"`
+	Version int    `json:"v"`
+	ID      string `json:"run"`
+	// Bytes is the length of the record's line in records.jsonl, its line feed
+	// included; 0 where the signals were not read from, or for, a file.
+	Bytes         int64         `json:"bytes,omitempty"`
 	Configuration string        `json:"configuration"`
 	Task          string        `json:"task"`
 	Trial         int           `json:"trial"`
@@ -26,9 +29,6 @@ type Signals struct {
 	// Checks are the checks of all iterations, in the order they first occur.
 	Checks     []CheckHead        `json:"checks,omitempty"`
 	Iterations []IterationSignals `json:"iterations"`
-	// Bytes is the length of the record's line in records.jsonl, its line feed
-	// included; 0 where the signals were not read from, or for, a file.
-	Bytes int64 `json:"bytes,omitempty"`
 }
 
 // Total is the usage of the agent and of the evaluations together.
@@ -221,7 +221,7 @@ func ToolSet(calls []ToolCall) string {
 
 // compact is JSON as records hold it; what is no JSON stays as it is.
 func compact(text json.RawMessage) []byte {
-	if !bytes.ContainsAny(text, " \n\r\t") {
+	if text = bytes.TrimSpace(text); len(text) == 0 || text[0] == '"' || !bytes.ContainsAny(text, " \n\r\t") {
 		return text
 	}
 	var b bytes.Buffer

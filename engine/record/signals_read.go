@@ -3,28 +3,55 @@ package record
 import "time"
 
 // readSignals reads what writer.signals wrote.
-func readSignals(text []byte, names map[string]string) (*Signals, error) {
-	r := reader{text: text, names: names}
+func (r *reader) readSignals(text []byte) (*Signals, error) {
+	r.begin(text)
 	s := &Signals{}
 	r.signals(s)
 	return s, r.end()
 }
 
-func (r *reader) signals(s *Signals) {
+// readHead reads the front part of a record or of signals and leaves the rest:
+// version, id, bytes and outcome. The result is valid until the next one.
+func (r *reader) readHead(text []byte) (*Signals, error) {
+	r.begin(text)
+	r.head = Signals{}
+	s := &r.head
 	for key := range r.object() {
-		switch key {
+		switch string(key) {
 		case "v":
 			s.Version = int(r.integer())
 		case "run":
-			s.ID = string(r.quoted())
+			s.ID = r.string()
+		case "bytes":
+			s.Bytes = r.integer()
+		case "outcome":
+			r.outcome(&s.Outcome)
+			return s, r.err
+		default:
+			r.pass()
+		}
+	}
+	r.fail()
+	return nil, r.err
+}
+
+func (r *reader) signals(s *Signals) {
+	for key := range r.object() {
+		switch string(key) {
+		case "v":
+			s.Version = int(r.integer())
+		case "run":
+			s.ID = r.string()
+		case "bytes":
+			s.Bytes = r.integer()
 		case "configuration":
-			s.Configuration = r.string()
+			s.Configuration = r.name()
 		case "task":
-			s.Task = string(r.quoted())
+			s.Task = r.string()
 		case "trial":
 			s.Trial = int(r.integer())
 		case "loop":
-			s.Loop = r.string()
+			s.Loop = r.name()
 		case "outcome":
 			r.outcome(&s.Outcome)
 		case "usage":
@@ -40,12 +67,11 @@ func (r *reader) signals(s *Signals) {
 				s.Checks = append(s.Checks, r.checkHead())
 			}
 		case "iterations":
-			for i := range r.list() {
-				s.Iterations = append(s.Iterations, IterationSignals{})
-				r.iteration(&s.Iterations[i])
+			r.iterations = r.iterations[:0]
+			for range r.list() {
+				r.iterations = append(r.iterations, r.iteration())
 			}
-		case "bytes":
-			s.Bytes = r.integer()
+			s.Iterations = cloned(r.iterations)
 		default:
 			r.pass()
 		}
@@ -56,18 +82,18 @@ func (r *reader) duration() time.Duration { return time.Duration(r.integer()) }
 
 func (r *reader) outcome(o *Outcome) {
 	for key := range r.object() {
-		switch key {
+		switch string(key) {
 		case "status":
-			o.Status = Status(r.string())
+			o.Status = Status(r.name())
 		case "reason":
-			o.Reason = Reason(r.string())
+			o.Reason = Reason(r.name())
 		case "class":
-			o.Class = Class(r.string())
+			o.Class = Class(r.name())
 		case "fired":
-			o.Fired = r.string()
+			o.Fired = r.name()
 		case "held":
 			for range r.list() {
-				o.Held = append(o.Held, r.string())
+				o.Held = append(o.Held, r.name())
 			}
 		case "success":
 			o.Success = r.boolean()
@@ -84,11 +110,11 @@ func (r *reader) outcome(o *Outcome) {
 func (r *reader) failure() *Error {
 	e := &Error{}
 	for key := range r.object() {
-		switch key {
+		switch string(key) {
 		case "class":
-			e.Class = ErrorClass(r.string())
+			e.Class = ErrorClass(r.name())
 		case "message":
-			e.Message = string(r.quoted())
+			e.Message = r.string()
 		default:
 			r.pass()
 		}
@@ -98,7 +124,7 @@ func (r *reader) failure() *Error {
 
 func (r *reader) usage(u *Usage) {
 	for key := range r.object() {
-		switch key {
+		switch string(key) {
 		case "calls":
 			u.Calls = r.integer()
 		case "input_tokens":
@@ -126,9 +152,9 @@ func (r *reader) usage(u *Usage) {
 func (r *reader) checkHead() CheckHead {
 	var c CheckHead
 	for key := range r.object() {
-		switch key {
+		switch string(key) {
 		case "name":
-			c.Name = r.string()
+			c.Name = r.name()
 		case "weight":
 			c.Weight = r.number()
 		default:
@@ -138,21 +164,32 @@ func (r *reader) checkHead() CheckHead {
 	return c
 }
 
-func (r *reader) iteration(it *IterationSignals) {
+// cloned has the length and capacity of the list; it is nil for an empty one.
+func cloned[E any](list []E) []E {
+	if len(list) == 0 {
+		return nil
+	}
+	own := make([]E, len(list))
+	copy(own, list)
+	return own
+}
+
+func (r *reader) iteration() IterationSignals {
+	var it IterationSignals
 	for key := range r.object() {
-		switch key {
+		switch string(key) {
 		case "n":
 			it.N = int(r.integer())
 		case "phase":
-			it.Phase = r.string()
+			it.Phase = r.name()
 		case "strategy":
-			it.Strategy = r.string()
+			it.Strategy = r.name()
 		case "request":
-			it.Request = string(r.quoted())
+			it.Request = r.string()
 		case "output":
-			it.Output = string(r.quoted())
+			it.Output = r.string()
 		case "tools":
-			it.Tools = string(r.quoted())
+			it.Tools = r.string()
 		case "tool_calls":
 			it.ToolCalls = int(r.integer())
 		case "evaluated":
@@ -162,24 +199,25 @@ func (r *reader) iteration(it *IterationSignals) {
 		case "passed":
 			it.Passed = r.boolean()
 		case "checks":
-			it.Checks = Marks(r.string())
+			it.Checks = Marks(r.name())
 		case "fault":
 			it.Fault = r.boolean()
 		case "skipped":
 			it.Skipped = r.boolean()
 		case "cut":
-			it.Cut = r.string()
+			it.Cut = r.name()
 		case "ended":
-			it.Ended = r.string()
+			it.Ended = r.name()
 		case "error":
-			it.Error = ErrorClass(r.string())
+			it.Error = ErrorClass(r.name())
 		case "error_hash":
-			it.ErrorHash = r.string()
+			it.ErrorHash = r.name()
 		case "calls":
-			for i := range r.list() {
-				it.Calls = append(it.Calls, CallSignals{})
-				r.call(&it.Calls[i])
+			r.calls = r.calls[:0]
+			for range r.list() {
+				r.calls = append(r.calls, r.call())
 			}
+			it.Calls = cloned(r.calls)
 		case "start_ns":
 			it.Start = r.duration()
 		case "end_ns":
@@ -190,17 +228,19 @@ func (r *reader) iteration(it *IterationSignals) {
 			r.pass()
 		}
 	}
+	return it
 }
 
-func (r *reader) call(c *CallSignals) {
+func (r *reader) call() CallSignals {
+	var c CallSignals
 	for key := range r.object() {
-		switch key {
+		switch string(key) {
 		case "role":
-			c.Role = Role(r.string())
+			c.Role = Role(r.name())
 		case "model":
-			c.Model = r.string()
+			c.Model = r.name()
 		case "request":
-			c.Request = string(r.quoted())
+			c.Request = r.string()
 		case "usage":
 			r.usage(&c.Usage)
 		case "reserved":
@@ -211,9 +251,10 @@ func (r *reader) call(c *CallSignals) {
 		case "duration_ns":
 			c.Duration = r.duration()
 		case "error":
-			c.Error = ErrorClass(r.string())
+			c.Error = ErrorClass(r.name())
 		default:
 			r.pass()
 		}
 	}
+	return c
 }

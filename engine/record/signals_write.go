@@ -20,6 +20,7 @@ func (w *writer) signals(s *Signals) {
 	w.open()
 	w.integer("v", int64(s.Version))
 	w.string("run", s.ID)
+	w.maybeInteger("bytes", s.Bytes)
 	w.string("configuration", s.Configuration)
 	w.string("task", s.Task)
 	w.integer("trial", int64(s.Trial))
@@ -38,7 +39,6 @@ func (w *writer) signals(s *Signals) {
 		w.list("checks", len(s.Checks), func(i int) { w.checkHead(&s.Checks[i]) })
 	}
 	w.list("iterations", len(s.Iterations), func(i int) { w.iteration(&s.Iterations[i]) })
-	w.maybeInteger("bytes", s.Bytes)
 	w.close()
 }
 

@@ -6,7 +6,7 @@ type tries map[string]int
 
 func countTries(dir string, size int64) tries {
 	t := tries{}
-	for s, err := range placedSignals(dir, size) {
+	for s, err := range placedSignals(dir, size, (*reader).readHead) {
 		if err != nil {
 			continue // the caller meets it too
 		}

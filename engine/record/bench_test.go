@@ -1,0 +1,88 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"testing"
+)
+
+// BenchmarkEncode is the record, the signals and the score of a run of one
+// iteration; BenchmarkFloor is what encoding/json and a buffered write of the
+// same record cost at least.
+func BenchmarkEncode(b *testing.B) {
+	run := sampleRun(1, 1)
+	scores := sampleScores(run)
+	var lines [3][]byte
+	b.ReportAllocs()
+	for b.Loop() {
+		for i := range lines {
+			lines[i] = lines[i][:0]
+		}
+		if err := encodeRun(&lines, run, scores); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(lines[0])), "record-bytes")
+	b.ReportMetric(float64(len(lines[1])), "signals-bytes")
+}
+
+func BenchmarkFloor(b *testing.B) {
+	run := sampleRun(1, 1)
+	w := bufio.NewWriterSize(io.Discard, 1<<16)
+	b.ReportAllocs()
+	for b.Loop() {
+		text, err := json.Marshal(run)
+		if err != nil {
+			b.Fatal(err)
+		}
+		w.Write(text)
+	}
+}
+
+func BenchmarkAppend(b *testing.B) {
+	j, err := Create(b.TempDir(), Manifest{}, Options{Disk: nowhere{}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	run := sampleRun(1, 1)
+	scores := sampleScores(run)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := j.Append(run, scores, func(error) {}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func BenchmarkReadSignals(b *testing.B) {
+	const runs = 10_000
+	dir := sampleFolder(b, runs)
+	b.ReportAllocs()
+	for b.Loop() {
+		n := 0
+		for _, err := range ReadSignals(dir) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		if n != runs {
+			b.Fatalf("%d runs", n)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/runs, "ns/run")
+}
+
+// nowhere is a disk that takes everything and keeps nothing.
+type nowhere struct{}
+
+func (nowhere) Append(string) (File, error)  { return nowhere{}, nil }
+func (nowhere) Replace(string, []byte) error { return nil }
+func (nowhere) Truncate(string, int64) error { return nil }
+func (nowhere) Write(p []byte) (int, error)  { return len(p), nil }
+func (nowhere) Sync() error                  { return nil }
+func (nowhere) Close() error                 { return nil }

@@ -1,0 +1,225 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+// readLine takes a line apart as the readers do.
+func readLine[V any](line []byte, read func([]byte) (V, error)) (V, error) {
+	object, err := unseal(bytes.TrimSuffix(bytes.Clone(line), []byte{'\n'}))
+	if err != nil {
+		var none V
+		return none, err
+	}
+	return read(object)
+}
+
+func freshSignals(object []byte) (*Signals, error) { return new(reader).readSignals(object) }
+
+func freshScores(object []byte) ([]Score, error) {
+	_, scores, err := new(reader).readScores(object)
+	return scores, err
+}
+
+func TestARunIsReadAsItWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		run := anyOf[Run](t)
+		line, err := appendRun([]byte("before"), &run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line = checkLine(t, line)
+		got, err := readLine(line, readRun)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, &run) {
+			t.Fatalf("read %+v\nwrote %+v\nline %s", got, &run, line)
+		}
+	})
+}
+
+// checkLine expects the line behind the word before: one line, valid JSON.
+func checkLine(t *rapid.T, buffer []byte) []byte {
+	line, ok := bytes.CutPrefix(buffer, []byte("before"))
+	if !ok || bytes.Count(line, []byte{'\n'}) != 1 || !bytes.HasSuffix(line, []byte{'\n'}) {
+		t.Fatalf("not one line behind what was there before: %q", buffer)
+	}
+	if !json.Valid(line) || !utf8.Valid(line) {
+		t.Fatalf("not valid JSON: %q", line)
+	}
+	return line
+}
+
+func TestSignalsAreReadAsTheyWereWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		signals := anyOf[Signals](t)
+		line, err := appendSignals([]byte("before"), &signals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		line = checkLine(t, line)
+		var want Signals // bad bytes became U+FFFD
+		if err := json.Unmarshal(line, &want); err != nil {
+			t.Fatal(err)
+		}
+		dropEmpty(reflect.ValueOf(&want))
+		got, err := readLine(line, freshSignals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, &want) {
+			t.Fatalf("read %+v\nwrote %+v\nline %s", got, &want, line)
+		}
+	})
+}
+
+func TestSignalsAreWrittenAsEncodingJSONDoes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		signals := anyOf[Signals](t)
+		if signals.Iterations == nil {
+			signals.Iterations = []IterationSignals{}
+		}
+		line, err := appendSignals(nil, &signals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := appendObject(nil, &signals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want, err = seal(want, 0); err != nil || !bytes.Equal(line, want) {
+			t.Fatalf("wrote %s\nwant  %s (%v)", line, want, err)
+		}
+	})
+}
+
+func TestScoresAreReadAsTheyWereWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		scores := anyOf[[]Score](t)
+		for i := range scores {
+			scores[i].Run = "default/task/1"
+		}
+		line, err := appendScores([]byte("before"), "default/task/1", scores)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want struct{ Scores []Score }
+		if err := json.Unmarshal(checkLine(t, line), &want); err != nil {
+			t.Fatal(err)
+		}
+		for i := range want.Scores {
+			want.Scores[i].Run = "default/task/1"
+		}
+		got, err := readLine(checkLine(t, line), freshScores)
+		if err != nil || len(got) != len(scores) || len(got) > 0 && !reflect.DeepEqual(got, want.Scores) {
+			t.Fatalf("read %+v (%v)\nwrote %+v", got, err, want.Scores)
+		}
+	})
+}
+
+func TestF75_TextsThatAreNotUTF8AreKept(t *testing.T) {
+	run := sampleRun(1, 2)
+	run.Iterations[1].Calls[0].Stderr = "caf\xe9\n"
+	line, err := appendRun(nil, run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"stderr":"caf\ufffd\n"`, `"raw":[{"at":"iterations/1/calls/0/stderr","base64":"Y2Fm6Qo="}]`} {
+		if !strings.Contains(string(line), want) {
+			t.Errorf("no %s in %s", want, line)
+		}
+	}
+	got, err := readLine(line, readRun)
+	if err != nil || !reflect.DeepEqual(got, run) {
+		t.Errorf("read %+v, %v", got, err)
+	}
+}
+
+func TestNotANumberNeverEntersAFile(t *testing.T) {
+	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		run := sampleRun(7, 1)
+		run.Iterations[0].Evaluation.Confidence = bad
+		signals := run.Signals()
+		_, runErr := appendRun(nil, run)
+		_, signalsErr := appendSignals(nil, &signals)
+		_, scoresErr := appendScores(nil, run.ID, []Score{{Name: "exact", Value: bad}})
+		for _, err := range []error{runErr, signalsErr, scoresErr} {
+			if err == nil || !strings.Contains(err.Error(), "default/task-7/1") {
+				t.Errorf("%v: error %v does not name the run", bad, err)
+			}
+		}
+	}
+}
+
+func TestEveryFlippedBitOfALineIsNoticed(t *testing.T) {
+	line, err := appendRun(nil, sampleRun(1, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for bit := range (len(line) - 1) * 8 {
+		flipped := bytes.Clone(line)
+		flipped[bit/8] ^= 1 << (bit % 8)
+		if _, err := readLine(flipped, readRun); !errors.Is(err, errChecksum) && !errors.Is(err, errNoChecksum) {
+			t.Fatalf("bit %d: %v", bit, err)
+		}
+	}
+}
+
+func FuzzRun(f *testing.F) {
+	line, _ := appendRun(nil, sampleRun(1, 2))
+	object, _ := unseal(line[:len(line)-1])
+	f.Add(object)
+	f.Fuzz(func(t *testing.T, object []byte) {
+		run, err := readRun(object)
+		if err != nil {
+			return
+		}
+		first, err := appendRun(nil, run)
+		if err != nil {
+			return // for example a year that RFC 3339 cannot hold
+		}
+		again, err := readLine(first, readRun)
+		if err != nil {
+			t.Fatalf("%v\nline %s", err, first)
+		}
+		if second, err := appendRun(nil, again); err != nil || !bytes.Equal(first, second) {
+			t.Fatalf("written %s\nthen    %s (%v)", first, second, err)
+		}
+	})
+}
+
+func FuzzSignals(f *testing.F) {
+	signals := sampleRun(1, 2).Signals()
+	line, _ := appendSignals(nil, &signals)
+	object, _ := unseal(line[:len(line)-1])
+	f.Add(object)
+	f.Add([]byte(`{"other":[{"a":[1e5,"\u00e9",null,true,false]}],"v":1,"iterations":[]}`))
+	f.Add([]byte(`{"v":9223372036854775807,"elapsed_ns":-1}`))
+	f.Fuzz(func(t *testing.T, object []byte) {
+		signals, err := new(reader).readSignals(object)
+		if err != nil {
+			return
+		}
+		first, err := appendSignals(nil, signals)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := readLine(first, freshSignals)
+		if err != nil {
+			t.Fatalf("%v\nline %s", err, first)
+		}
+		if second, err := appendSignals(nil, again); err != nil || !bytes.Equal(first, second) {
+			t.Fatalf("written %s\nthen    %s (%v)", first, second, err)
+		}
+	})
+}
