@@ -1,0 +1,156 @@
+package reports
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Collect reads the signals and scores of a result folder into a report. It
+// keeps some numbers for each run and nothing of its trajectory. The order in
+// which runs and scores come makes no difference, except that of several scores
+// by one scorer on the same thing the last one stands.
+//
+// Lines that cannot be read ([record.Problem]) become a warning; any other
+// error ends the collection.
+func Collect(m *record.Manifest, signals iter.Seq2[*record.Signals, error], scores iter.Seq2[record.Score, error]) (*Report, error) {
+	c := newCollector(m)
+	for s, err := range signals {
+		if err == nil {
+			c.add(s)
+		} else if err = c.unread(err); err != nil {
+			return nil, fmt.Errorf("reading signals: %w", err)
+		}
+	}
+	for s, err := range scores {
+		if err == nil {
+			c.score(&s)
+		} else if err = c.unread(err); err != nil {
+			return nil, fmt.Errorf("reading scores: %w", err)
+		}
+	}
+	return c.report(), nil
+}
+
+// collector gathers what a report is made of.
+type collector struct {
+	manifest *record.Manifest
+	runs     *runs
+	at       map[string]int32 // the number of a configuration
+	sums     []sums           // of each configuration
+	scorers  map[string]*scores
+	absent   map[string]absent // runs that do not count, by their id
+
+	badLines, unknown, repeated int
+	firstBad                    string
+}
+
+// absent is a run that does not count.
+type absent struct {
+	configuration int32
+	fault         record.ErrorClass // "" for a cancelled run
+}
+
+func newCollector(m *record.Manifest) *collector {
+	c := &collector{
+		manifest: m, runs: newRuns(), at: map[string]int32{}, sums: make([]sums, len(m.Configurations)),
+		scorers: map[string]*scores{}, absent: map[string]absent{},
+	}
+	for i := range m.Configurations {
+		c.at[m.Configurations[i].Name] = int32(i)
+		c.sums[i] = newSums()
+	}
+	for _, name := range m.Scorers {
+		c.scorer(name)
+	}
+	return c
+}
+
+func (c *collector) unread(err error) error {
+	var problem *record.Problem
+	if !errors.As(err, &problem) {
+		return err
+	}
+	if c.badLines++; c.badLines == 1 {
+		c.firstBad = problem.Error()
+	}
+	return nil
+}
+
+func (c *collector) add(s *record.Signals) {
+	configuration, ok := c.at[s.Configuration]
+	switch {
+	case !ok:
+		c.unknown++
+	case c.runs.find(s.ID) >= 0:
+		if s.Outcome.Counts() {
+			c.repeated++
+		}
+	case !s.Outcome.Counts():
+		c.addAbsent(configuration, s)
+	default:
+		delete(c.absent, s.ID) // a later attempt succeeded
+		c.runs.add(configuration, s)
+		if len(c.manifest.Scorers) > 0 {
+			c.runs.keepSteps(s)
+		}
+		c.sums[configuration].add(s)
+	}
+}
+
+// addAbsent keeps one entry for each run, the same whatever the order of its
+// attempts.
+func (c *collector) addAbsent(configuration int32, s *record.Signals) {
+	a := absent{configuration: configuration}
+	if s.Outcome.Status == record.Faulted {
+		a.fault = "unknown"
+		if e := s.Outcome.Error; e != nil && e.Class != "" {
+			a.fault = e.Class
+		}
+	}
+	if before, seen := c.absent[s.ID]; !seen || a.fault > before.fault {
+		c.absent[s.ID] = a
+	}
+}
+
+func (c *collector) report() *Report {
+	m := c.manifest
+	c.runs.scores = c.orderedScores()
+	c.runs.order(len(m.Configurations))
+	r := &Report{
+		Schema: Schema, Suite: m.Suite, Status: m.Status, SpecHash: m.SpecHash, Seed: m.Seed, Baseline: m.Baseline,
+		TaskCount: m.Tasks, Trials: m.Trials, Scorers: []string{}, Simulated: m.Simulated,
+		Configurations: make([]Configuration, len(m.Configurations)), runs: c.runs,
+	}
+	for _, s := range c.runs.scores {
+		r.Scorers = append(r.Scorers, s.name)
+	}
+	for i := range r.Configurations {
+		r.Configurations[i] = c.summarise(i)
+	}
+	c.warn(r)
+	return r
+}
+
+// orderedScores are the scores in the order in which the suite declares them;
+// those that it does not declare follow by name.
+func (c *collector) orderedScores() []*scores {
+	var ordered []*scores
+	for _, s := range c.scorers {
+		ordered = append(ordered, s)
+	}
+	place := func(s *scores) int {
+		if at := slices.Index(c.manifest.Scorers, s.name); at >= 0 {
+			return at
+		}
+		return len(c.manifest.Scorers)
+	}
+	slices.SortFunc(ordered, func(a, b *scores) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.name, b.name))
+	})
+	return ordered
+}

@@ -1,0 +1,220 @@
+package reports
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+)
+
+type configurationField = field[*Configuration]
+
+// configurationsTable has one row for each configuration, the most important
+// columns first.
+func configurationsTable(r *Report) table {
+	fields := []configurationField{
+		{column{head: "configuration", key: "configuration"}, r.namedWithAliases},
+		{column{head: "runs", right: true, only: people}, runsOfExpected},
+	}
+	for i := range r.Scorers {
+		fields = append(fields, scoreFields(r, i)...)
+	}
+	fields = append(fields, costFields()...)
+	fields = append(fields, paceFields()...)
+	fields = append(fields, usageFields()...)
+	fields = append(fields, runFields()...)
+	t := table{name: "configurations", title: "Configurations", columns: columnsOf(fields), whole: true}
+	t.fill(rowsOf(fields, r.each()))
+	return t
+}
+
+// each gives the configurations.
+func (r *Report) each() iter.Seq[*Configuration] {
+	return func(yield func(*Configuration) bool) {
+		for i := range r.Configurations {
+			if !yield(&r.Configurations[i]) {
+				return
+			}
+		}
+	}
+}
+
+func (r *Report) namedWithAliases(c *Configuration) cell {
+	named := r.nameCell(c)
+	if len(c.Aliases) > 0 {
+		named.text += " = " + strings.Join(c.Aliases, " = ")
+	}
+	return named
+}
+
+func runsOfExpected(c *Configuration) cell {
+	text := fmt.Sprint(c.Runs)
+	if c.Runs != c.Expected {
+		text = fmt.Sprintf("%d/%d", c.Runs, c.Expected)
+	}
+	return cell{text: text, warnings: c.warningsOf("", Faults, NotRun)}
+}
+
+// scoreFields are the columns of the i-th scorer.
+func scoreFields(r *Report, i int) []configurationField {
+	name, key, digits := shown(r.Scorers[i]), r.Scorers[i], r.scoreDigits()
+	form := func(v Value) string { return score(v, digits) }
+	number := func(key string, of func(*Score) int) configurationField {
+		return configurationField{column{key: key, right: true, only: machines},
+			func(c *Configuration) cell { return ofCount(of(&c.Scores[i])) }}
+	}
+	return []configurationField{
+		{column{head: name, key: key + "_mean", right: true}, func(c *Configuration) cell {
+			return of(c.Scores[i].Mean, form, c.warningsOf(key, Unscored, NotScored, UnequalRuns)...)
+		}},
+		{column{head: name + "\n95%", right: true, optional: true, only: people}, func(c *Configuration) cell {
+			return ofText(interval(&c.Scores[i], form))
+		}},
+		{column{head: name + "\nhits", right: true, optional: true, only: people}, func(c *Configuration) cell {
+			return ofText(hits(&c.Scores[i]))
+		}},
+		{column{key: key + "_low", only: machines}, func(c *Configuration) cell { return of(c.Scores[i].Low, form) }},
+		{column{key: key + "_high", only: machines}, func(c *Configuration) cell { return of(c.Scores[i].High, form) }},
+		number(key+"_successes", func(s *Score) int { return s.Successes }),
+		number(key+"_scored", func(s *Score) int { return s.Scored }),
+		number(key+"_unscored", func(s *Score) int { return s.Unscored }),
+		number(key+"_pending", func(s *Score) int { return s.Pending }),
+	}
+}
+
+func interval(s *Score, form func(Value) string) string {
+	if !s.Low.Known() {
+		return ""
+	}
+	return form(s.Low) + "–" + form(s.High)
+}
+
+func hits(s *Score) string {
+	if !s.Binary {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", s.Successes, s.Scored)
+}
+
+func costFields() []configurationField {
+	return []configurationField{
+		{column{head: "cost\nper run", key: "cost_usd_per_run", right: true}, func(c *Configuration) cell {
+			return of(c.Cost.Mean, dollars, c.warningsOf("", Unpriced)...)
+		}},
+		{column{head: "cost per\nsuccess", key: "cost_usd_per_success", right: true}, func(c *Configuration) cell {
+			return of(c.Cost.PerSuccess, dollars, c.warningsOf("", Unpriced)...)
+		}},
+		{column{key: "cost_usd_total", only: machines}, func(c *Configuration) cell { return of(c.Cost.Total, dollars) }},
+	}
+}
+
+// paceFields are how many iterations and how much time a run takes.
+func paceFields() []configurationField {
+	both := func(spread func(*Configuration) Spread, form func(Value) string) func(*Configuration) cell {
+		return func(c *Configuration) cell {
+			s := spread(c)
+			if !s.P50.Known() {
+				return cell{text: nothing}
+			}
+			return cell{text: form(s.P50) + " / " + form(s.P95)}
+		}
+	}
+	iterations := func(c *Configuration) Spread { return c.Iterations }
+	latency := func(c *Configuration) Spread { return c.Latency }
+	fields := []configurationField{
+		{column{head: "iterations\np50 / p95", right: true, only: people}, both(iterations, count)},
+		{column{head: "latency\np50 / p95", right: true, only: people}, both(latency, seconds)},
+		{column{head: "iterations\nmean", right: true, only: people}, func(c *Configuration) cell { return of(c.Iterations.Mean, count) }},
+	}
+	fields = append(fields, spreadFields("iterations", iterations)...)
+	return append(fields, spreadFields("latency_s", latency)...)
+}
+
+func spreadFields(key string, spread func(*Configuration) Spread) []configurationField {
+	part := func(name string, value func(Spread) Value) configurationField {
+		return configurationField{column{key: key + "_" + name, only: machines},
+			func(c *Configuration) cell { return of(value(spread(c)), count) }}
+	}
+	return []configurationField{
+		part("mean", func(s Spread) Value { return s.Mean }),
+		part("p50", func(s Spread) Value { return s.P50 }),
+		part("p95", func(s Spread) Value { return s.P95 }),
+	}
+}
+
+// usageFields are what a run uses; the judging inside the loop is part of it.
+func usageFields() []configurationField {
+	usage := func(head, key string, value func(*Configuration) Value) configurationField {
+		return configurationField{column{head: head, key: key, right: true}, func(c *Configuration) cell {
+			return of(value(c), count)
+		}}
+	}
+	optional := func(f configurationField) configurationField {
+		f.optional = true
+		form := f.cell
+		f.cell = func(c *Configuration) cell {
+			shown := form(c)
+			if shown.text == "0" {
+				shown.text = ""
+			}
+			return shown
+		}
+		return f
+	}
+	tokens := usage("tokens", "tokens", func(c *Configuration) Value { return c.Tokens })
+	tokens.cell = func(c *Configuration) cell { return of(c.Tokens, count, c.warningsOf("", Estimated)...) }
+	return []configurationField{
+		usage("calls", "calls", func(c *Configuration) Value { return c.Calls }),
+		tokens,
+		usage("tokens\nin", "input_tokens", func(c *Configuration) Value { return c.InputTokens }),
+		usage("tokens\nout", "output_tokens", func(c *Configuration) Value { return c.OutputTokens }),
+		optional(usage("tool\ncalls", "tool_calls", func(c *Configuration) Value { return c.ToolCalls })),
+		optional(usage("judging\ncalls", "judging_calls", func(c *Configuration) Value { return c.Judging.Calls })),
+		optional(usage("judging\ntokens", "judging_tokens", func(c *Configuration) Value { return c.Judging.Tokens })),
+		{column{key: "judging_cost_usd", only: machines}, func(c *Configuration) cell { return of(c.Judging.Cost, dollars) }},
+	}
+}
+
+// runFields are how the runs went and stopped.
+func runFields() []configurationField {
+	return []configurationField{
+		{column{head: "loop says\nsuccess", key: "success", right: true, optional: true}, func(c *Configuration) cell {
+			return of(c.Success, percent)
+		}},
+		{column{head: "coverage", key: "coverage", right: true}, func(c *Configuration) cell { return of(c.Coverage, percent) }},
+		{column{head: "phase limits used", only: people, prose: true, optional: true}, phasesUsed},
+		{column{head: "stopped by", key: "stops", prose: true, optional: true}, stopsInOneCell},
+		{column{key: "tasks", only: machines}, func(c *Configuration) cell { return ofCount(c.Tasks) }},
+		{column{key: "runs", only: machines}, func(c *Configuration) cell { return ofCount(c.Runs) }},
+		{column{key: "expected", only: machines}, func(c *Configuration) cell { return ofCount(c.Expected) }},
+		{column{key: "faults", only: machines}, func(c *Configuration) cell { return ofCount(faulted(c.Faults)) }},
+		{column{key: "cancelled", only: machines}, func(c *Configuration) cell { return ofCount(c.Cancelled) }},
+		{column{key: "warnings", only: machines}, warningsInOneCell},
+	}
+}
+
+func phasesUsed(c *Configuration) cell {
+	var parts []string
+	for _, l := range c.Limits {
+		if phase, ok := l.phase(); ok {
+			parts = append(parts, phase+" "+percent(l.Share))
+		}
+	}
+	return cell{text: strings.Join(parts, ", "), foreign: true}
+}
+
+func stopsInOneCell(c *Configuration) cell {
+	text, raw := make([]string, len(c.Stops)), make([]string, len(c.Stops))
+	for i := range c.Stops {
+		text[i] = c.Stops[i].Name() + " " + percent(c.Stops[i].Share)
+		raw[i] = fmt.Sprintf("%s=%d", c.Stops[i].Name(), c.Stops[i].Runs)
+	}
+	return cell{text: strings.Join(text, ", "), raw: strings.Join(raw, "; "), foreign: true}
+}
+
+func warningsInOneCell(c *Configuration) cell {
+	texts := make([]string, len(c.Warnings))
+	for i, w := range c.Warnings {
+		texts[i] = w.Text(visible)
+	}
+	return ofName(strings.Join(texts, "; "))
+}

@@ -1,0 +1,69 @@
+package reports
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// writeCSV writes one table: raw numbers, an empty field for a missing one, and
+// all texts in quotes, so that no program that splits at another separator
+// finds a formula in them.
+func writeCSV(w io.Writer, r *Report, options Options) error {
+	if len(options.Tables) > 1 {
+		return errors.New("a CSV file holds one table: name one")
+	}
+	name := TableNames[0]
+	if len(options.Tables) == 1 {
+		name = options.Tables[0]
+	}
+	out := bufio.NewWriter(w)
+	for _, t := range r.tables(machines) {
+		if t.name == name {
+			writeCSVTable(out, &t)
+		}
+	}
+	return out.Flush()
+}
+
+func writeCSVTable(out *bufio.Writer, t *table) {
+	keep := t.columnsFor(machines, nil)
+	heads := make([]string, len(keep))
+	for i, c := range pick(t.columns, keep) {
+		heads[i] = csvText(c.key)
+	}
+	out.WriteString(strings.Join(heads, ",") + "\r\n")
+	for row := range t.rows {
+		fields := make([]string, len(keep))
+		for i, c := range pick(row, keep) {
+			fields[i] = csvField(c.raw)
+		}
+		out.WriteString(strings.Join(fields, ",") + "\r\n")
+	}
+}
+
+func csvField(raw any) string {
+	switch raw := raw.(type) {
+	case string:
+		return csvText(raw)
+	case int:
+		return strconv.Itoa(raw)
+	case float64:
+		return strconv.FormatFloat(raw, 'g', -1, 64)
+	}
+	return ""
+}
+
+// csvText quotes a text. What a spreadsheet would take for a formula gets an
+// apostrophe before it.
+func csvText(text string) string {
+	text = visible(text)
+	if strings.IndexFunc(text, startsFormula) == 0 {
+		text = "'" + text
+	}
+	return `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
+}
+
+func startsFormula(r rune) bool { return strings.ContainsRune("=+-@＝＋－＠", r) }

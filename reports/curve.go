@@ -1,0 +1,136 @@
+package reports
+
+import (
+	"math"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// CurvePoint is what a configuration would have given had every run stopped at
+// an iteration at the latest. Runs that stopped before keep what they returned.
+type CurvePoint struct {
+	Iteration int   `json:"iteration"`
+	Reached   Value `json:"reached"` // share of the runs that came so far
+	// Score is the mean of the primary score; Gain is what this iteration adds.
+	Score Value `json:"score"`
+	Gain  Value `json:"gain"`
+	// Cost and Seconds are means per run up to here, the runs that stopped
+	// before included; the others are what this iteration adds.
+	Cost         Value `json:"cost_usd"`
+	ExtraCost    Value `json:"extra_cost_usd"`
+	Seconds      Value `json:"latency_s"`
+	ExtraSeconds Value `json:"extra_latency_s"`
+}
+
+// returnedAt tells for each iteration which one would be returned had the run
+// stopped there, 0 for none: the one that passed, else that with the highest
+// confidence, the earliest among equals; while nothing is evaluated, the last
+// with an output. At the last iteration it is what was returned.
+func returnedAt(s *record.Signals) []int32 {
+	returned := make([]int32, len(s.Iterations))
+	best, last := 0, 0
+	for i := range s.Iterations {
+		it := &s.Iterations[i]
+		if whole := it.Error == "" && it.Cut == "" && it.Output != ""; whole {
+			last = i + 1
+			if it.Evaluated && !it.Skipped && (best == 0 || it.Confidence > s.Iterations[best-1].Confidence) {
+				best = i + 1
+			}
+		}
+		returned[i] = int32(best)
+		if best == 0 {
+			returned[i] = int32(last)
+		}
+	}
+	if n := len(returned); n > 0 {
+		returned[n-1] = int32(s.Outcome.Returned)
+	}
+	return returned
+}
+
+// curve is empty where nothing ran.
+func (c *collector) curve(configuration int) []CurvePoint {
+	points := []CurvePoint{}
+	u, runs := &c.sums[configuration], int64(len(c.runs.ordered[configuration]))
+	priced := u.agent.Plus(u.judging).Priced()
+	var cost record.Money
+	var elapsed time.Duration
+	before := CurvePoint{Score: missing(nothing), Cost: known(0), Seconds: known(0)}
+	for i, at := range u.reached {
+		cost, elapsed = cost+at.cost, elapsed+at.elapsed
+		p := CurvePoint{
+			Iteration: i + 1, Reached: over(at.runs, runs), Score: c.scoreAt(configuration, i+1),
+			Cost: missing(unpriced), Seconds: known(elapsed.Seconds() / float64(runs)),
+		}
+		if priced {
+			p.Cost = known(cost.Dollars() / float64(runs))
+		}
+		p.Gain = p.Score.minus(before.Score)
+		p.ExtraCost, p.ExtraSeconds = p.Cost.minus(before.Cost), p.Seconds.minus(before.Seconds)
+		points = append(points, p)
+		before = p
+	}
+	return points
+}
+
+// scoreAt is the mean over tasks of the score had the runs stopped there. Only
+// runs with a known score at every iteration are in it, so that all points of a
+// curve speak of the same runs.
+func (c *collector) scoreAt(configuration, iteration int) Value {
+	var tasks [][]float64
+	for group := range c.runs.byTask(configuration) {
+		var scored []float64
+		for _, run := range group {
+			if c.runs.inCurve(run) {
+				score, _ := c.runs.scoreAt(run, iteration)
+				scored = append(scored, score)
+			}
+		}
+		if len(scored) > 0 {
+			tasks = append(tasks, scored)
+		}
+	}
+	return valueOf(meanOfMeans(tasks))
+}
+
+// inCurve says that the run has a score wherever it might have stopped.
+func (r *runs) inCurve(run int32) bool {
+	for i := range r.all[run].iterations {
+		if _, ok := r.scoreAt(run, int(i)+1); !ok {
+			return false
+		}
+	}
+	return r.all[run].iterations > 0
+}
+
+// scoreAt is the score of what a run would have returned had it stopped there.
+// A run that would have returned nothing has the score 0.
+func (r *runs) scoreAt(at int32, iteration int) (score float64, ok bool) {
+	run := &r.all[at]
+	if iteration >= int(run.iterations) {
+		return r.primary(at)
+	}
+	if run.steps >= len(r.steps) {
+		return 0, false
+	}
+	returned := r.steps[run.steps+iteration-1].returned
+	if returned == 0 {
+		return 0, true
+	}
+	score = r.steps[run.steps+int(returned)-1].score
+	if math.IsNaN(score) && returned == run.returned {
+		return r.primary(at)
+	}
+	return score, !math.IsNaN(score)
+}
+
+// outsideCurve counts the scored runs that the curve leaves out.
+func (c *collector) outsideCurve(configuration int) (n int) {
+	for _, run := range c.runs.ordered[configuration] {
+		if _, scored := c.runs.primary(run); scored && !c.runs.inCurve(run) {
+			n++
+		}
+	}
+	return n
+}

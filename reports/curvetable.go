@@ -1,0 +1,64 @@
+package reports
+
+import "iter"
+
+type curveRow struct {
+	configuration *Configuration
+	point         *CurvePoint
+}
+
+// curveTable tells what each further iteration brought and cost.
+func curveTable(r *Report) table {
+	digits := r.scoreDigits()
+	form := func(v Value) string { return score(v, digits) }
+	fields := []field[curveRow]{
+		{column{head: "configuration", key: "configuration"}, func(row curveRow) cell {
+			named := r.nameCell(row.configuration)
+			named.warnings = append(named.warnings, row.configuration.warningsOf("", CurveCut)...)
+			return named
+		}},
+		{column{head: "stop at", key: "iteration", right: true}, func(row curveRow) cell { return ofCount(row.point.Iteration) }},
+		{column{head: "reached", key: "reached", right: true}, func(row curveRow) cell { return of(row.point.Reached, percent) }},
+		{column{head: curveHead(r), key: "score", right: true, optional: true}, func(row curveRow) cell { return of(row.point.Score, form) }},
+		{column{head: "gain", key: "gain", right: true, optional: true}, func(row curveRow) cell {
+			return of(row.point.Gain, func(v Value) string { return gain(v, digits) })
+		}},
+		curveField("cost", "cost_usd", dollars, func(p *CurvePoint) Value { return p.Cost }),
+		curveField("extra cost", "extra_cost_usd", extraDollars, func(p *CurvePoint) Value { return p.ExtraCost }),
+		curveField("latency", "latency_s", seconds, func(p *CurvePoint) Value { return p.Seconds }),
+		curveField("extra time", "extra_latency_s", extraSeconds, func(p *CurvePoint) Value { return p.ExtraSeconds }),
+	}
+	t := table{name: "curve", title: "If every run stopped at this iteration (means per run)", columns: columnsOf(fields)}
+	t.fill(rowsOf(fields, r.curveRows()))
+	return t
+}
+
+func curveHead(r *Report) string {
+	if r.Primary() == "" {
+		return "score"
+	}
+	return shown(r.Primary())
+}
+
+func curveField(head, key string, form func(Value) string, value func(*CurvePoint) Value) field[curveRow] {
+	return field[curveRow]{column{head: head, key: key, right: true}, func(row curveRow) cell {
+		return of(value(row.point), form)
+	}}
+}
+
+// curveRows are the points of the configurations that have more than one.
+func (r *Report) curveRows() iter.Seq[curveRow] {
+	return func(yield func(curveRow) bool) {
+		for i := range r.Configurations {
+			c := &r.Configurations[i]
+			if len(c.Curve) < 2 {
+				continue
+			}
+			for at := range c.Curve {
+				if !yield(curveRow{configuration: c, point: &c.Curve[at]}) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package reports
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+)
+
+// writeJSON writes the whole report as one object with the tasks in "tasks",
+// which are made one by one. Its form is that of Report, Configuration and
+// Task; "schema" names it.
+func writeJSON(w io.Writer, r *Report, _ Options) error {
+	head, err := encode(r, "")
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	out.Write(bytes.TrimSuffix(head, []byte("\n}")))
+	out.WriteString(",\n  \"tasks\": [")
+	separator := "\n    "
+	for task := range r.Tasks() {
+		text, err := encode(task, "    ")
+		if err != nil {
+			return err
+		}
+		out.WriteString(separator)
+		out.Write(text)
+		separator = ",\n    "
+	}
+	out.WriteString("\n  ]\n}\n")
+	return out.Flush()
+}
+
+func encode(value any, prefix string) ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent(prefix, "  ")
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}

@@ -1,0 +1,124 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Limit tells how much of one iteration limit of a configuration was used.
+type Limit struct {
+	Name  string `json:"name"`  // its parameter path
+	Limit int    `json:"limit"` // iterations
+	// Used is the mean number of iterations that the limit counts, per run;
+	// Share is Used divided by the limit.
+	Used  Value `json:"used"`
+	Share Value `json:"share"`
+	// Reached is the share of the runs that came up to the limit.
+	Reached Value `json:"reached"`
+	// Enough is the least limit that 95 % of the runs would not have noticed.
+	Enough int `json:"enough"`
+	// Hint is what the numbers suggest, "" where they suggest nothing.
+	Hint string `json:"hint,omitempty"`
+}
+
+// When a hint is given. Fewer runs than hintRuns suggest nothing.
+const (
+	hintRuns   = 5
+	often      = 0.8      // a limit that so many runs reach is consistently hit
+	rarely     = 0.05     // one that at most so many reach is consistently missed
+	dominating = 2.0 / 3  // share of all iterations that one phase takes
+	beyondPlan = 1.0 / 10 // how far that is above the share that the limits give it
+)
+
+// limits measures the phase limits of a configuration and its maximum.
+func limits(head *record.ConfigurationHead, u *sums, s *Configuration) []Limit {
+	limits := []Limit{}
+	for _, phase := range head.Phases {
+		if phase.Limit > 0 {
+			used := u.phases[phase.Name]
+			if used == nil {
+				used = &histogram{}
+			}
+			limits = append(limits, measureLimit("phases."+phase.Name+".max_iterations", phase.Limit, used, s.Runs))
+		}
+	}
+	balance(limits, s)
+	if head.EffectiveMax > 0 {
+		limits = append(limits, measureLimit(maximumName(head), head.EffectiveMax, u.lengths(), s.Runs))
+	}
+	return limits
+}
+
+func maximumName(head *record.ConfigurationHead) string {
+	if head.MaxIterations == 0 {
+		return "max_iterations (derived)"
+	}
+	return "max_iterations"
+}
+
+// lengths counts the runs by their number of iterations.
+func (u *sums) lengths() *histogram {
+	h := &histogram{runs: make([]int64, len(u.reached)+1)}
+	for i, at := range u.reached {
+		h.runs[i+1] = at.runs
+		if i+1 < len(u.reached) {
+			h.runs[i+1] -= u.reached[i+1].runs
+		}
+	}
+	return h
+}
+
+func measureLimit(name string, limit int, used *histogram, runs int) Limit {
+	reached := used.atLeast(limit)
+	l := Limit{
+		Name: name, Limit: limit, Used: over(used.total(), int64(runs)), Reached: over(reached, int64(runs)),
+		Enough: used.covering(int64(rarely * float64(runs))),
+	}
+	l.Share = over(used.total(), int64(runs)*int64(limit))
+	switch {
+	case runs < hintRuns:
+	case l.Reached.Number >= often:
+		l.Hint = "most runs reach it: try a larger limit"
+	case l.Reached.Number <= rarely && l.Enough < limit:
+		l.Hint = fmt.Sprintf("hardly any run reaches it: %d would do", max(l.Enough, 1))
+	}
+	return l
+}
+
+// balance hints at the phase that takes most of the iterations, unless the
+// limits mean it to.
+func balance(phases []Limit, s *Configuration) {
+	var used, planned float64
+	for _, phase := range phases {
+		used += phase.Used.Number
+		planned += float64(phase.Limit)
+	}
+	if len(phases) < 2 || s.Runs < hintRuns || used == 0 {
+		return
+	}
+	for i := range phases {
+		share := phases[i].Used.Number / used
+		if share > dominating && share > float64(phases[i].Limit)/planned+beyondPlan {
+			hint := fmt.Sprintf("takes %.0f%% of all iterations: check the balance of the phases", share*100)
+			phases[i].Hint = joinHints(phases[i].Hint, hint)
+		}
+	}
+}
+
+func joinHints(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}
+
+// phase is the name of the phase that the limit is of.
+func (l *Limit) phase() (name string, ok bool) {
+	name, ok = strings.CutPrefix(l.Name, "phases.")
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(name, ".max_iterations")
+}

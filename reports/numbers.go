@@ -1,0 +1,136 @@
+package reports
+
+import (
+	"math"
+	"strconv"
+)
+
+// The forms of numbers for people. Missing ones show why.
+
+// score shows a number from 0 to 1 with so many digits after the point.
+func score(v Value, digits int) string {
+	return shape(v, func(x float64) string { return fixed(x, digits) })
+}
+
+// gain is a difference of scores, with its sign.
+func gain(v Value, digits int) string {
+	return shape(v, func(x float64) string { return signed(x, fixed(x, digits)) })
+}
+
+// percent shows a share: 0.125 is 12.5%, 0.95 is 95%.
+func percent(v Value) string {
+	return shape(v, func(x float64) string {
+		text := fixed(x*100, 0)
+		switch {
+		case x > 0 && text == "0":
+			return "<1%"
+		case x < 1 && text == "100":
+			return ">99%"
+		}
+		return text + "%"
+	})
+}
+
+// dollars shows an amount with three digits that count: $0.0123.
+func dollars(v Value) string {
+	return shape(v, func(x float64) string { return minus(x) + "$" + brief(math.Abs(x)) })
+}
+
+func extraDollars(v Value) string {
+	return shape(v, func(x float64) string { return signed(x, minus(x)+"$"+brief(math.Abs(x))) })
+}
+
+// seconds shows a duration: 0.45 s, 12.3 s, 25 min.
+func seconds(v Value) string { return shape(v, duration) }
+
+func extraSeconds(v Value) string {
+	return shape(v, func(x float64) string { return signed(x, duration(x)) })
+}
+
+func duration(x float64) string {
+	switch magnitude := math.Abs(x); {
+	case magnitude == 0:
+		return "0 s"
+	case magnitude < 0.0995:
+		return minus(x) + brief(magnitude*1e3) + " ms"
+	case magnitude < 999.5:
+		return minus(x) + brief(magnitude) + " s"
+	case magnitude < 999.5*60:
+		return minus(x) + brief(magnitude/60) + " min"
+	}
+	return minus(x) + brief(math.Abs(x)/3600) + " h"
+}
+
+// count shows a mean of counts: 2, 2.5, 1.2k.
+func count(v Value) string {
+	return shape(v, func(x float64) string { return minus(x) + plain(math.Abs(x)) })
+}
+
+func shape(v Value, form func(float64) string) string {
+	if !v.Known() {
+		return v.Missing
+	}
+	return form(v.Number)
+}
+
+// plain drops the zeros that brief keeps.
+func plain(x float64) string {
+	if x < 999.5 && fixed(x, 1) == fixed(x, 0)+".0" {
+		return fixed(x, 0)
+	}
+	if x < 99.95 {
+		return fixed(x, 1)
+	}
+	return brief(x)
+}
+
+// brief shows three digits that count: 0.0123, 1.23, 123, 1.23k, 12.3M.
+func brief(x float64) string {
+	for _, unit := range []struct {
+		of   float64
+		name string
+	}{{1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if x >= unit.of*0.9995 {
+			return significant(x/unit.of) + unit.name
+		}
+	}
+	return significant(x)
+}
+
+func significant(x float64) string {
+	if x == 0 {
+		return "0"
+	}
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'e', 2, 64), 64)
+	if err != nil {
+		return strconv.FormatFloat(x, 'g', 3, 64)
+	}
+	before := int(math.Floor(math.Log10(rounded) + 1e-9))
+	if before < -9 {
+		return strconv.FormatFloat(x, 'g', 3, 64)
+	}
+	return fixed(rounded, max(0, 2-before))
+}
+
+// fixed never shows a negative zero.
+func fixed(x float64, digits int) string {
+	text := strconv.FormatFloat(x, 'f', digits, 64)
+	if zero, err := strconv.ParseFloat(text, 64); err == nil && zero == 0 {
+		return strconv.FormatFloat(0, 'f', digits, 64)
+	}
+	return text
+}
+
+func signed(x float64, text string) string {
+	if x > 0 {
+		return "+" + text
+	}
+	return text
+}
+
+func minus(x float64) string {
+	if x < 0 {
+		return "-"
+	}
+	return ""
+}

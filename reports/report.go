@@ -1,0 +1,107 @@
+package reports
+
+import "github.com/agentbench/agentbench/engine/record"
+
+// Schema names the form of a report in JSON. Its number rises when a field
+// changes its meaning or goes away, not when one is added.
+const Schema = "agentbench/report/1"
+
+// Report is what the records of a suite say. Its JSON form is documented by the
+// tags; numbers that are missing are null.
+type Report struct {
+	Schema    string       `json:"schema"`
+	Suite     string       `json:"suite"`
+	Status    record.State `json:"status"`
+	SpecHash  string       `json:"spec_hash,omitempty"`
+	Seed      int64        `json:"seed"`
+	Baseline  string       `json:"baseline,omitempty"`
+	TaskCount int          `json:"task_count"` // tasks of the suite
+	Trials    int          `json:"trials"`
+	// Scorers are in the order declared. The first is the primary one: it says
+	// what a success is, and the curve and the tasks are told in its terms.
+	Scorers        []string        `json:"scorers"`
+	Simulated      []string        `json:"simulated,omitempty"` // models
+	Configurations []Configuration `json:"configurations"`
+	Warnings       []Warning       `json:"warnings"` // on the report as a whole
+
+	runs *runs
+}
+
+// Primary is the name of the scorer that says what a success is: a score of 1
+// or more. It is "" where nothing is scored; then the loop's own belief stands
+// in its place.
+func (r *Report) Primary() string {
+	if len(r.Scorers) == 0 {
+		return ""
+	}
+	return r.Scorers[0]
+}
+
+// Configuration is what was measured of one configuration. Means are per run;
+// only runs that count are in them, those without a fault.
+type Configuration struct {
+	Name      string         `json:"name"`
+	Aliases   []string       `json:"aliases,omitempty"`
+	Params    []record.Param `json:"params,omitempty"`
+	Simulated bool           `json:"simulated,omitempty"`
+	Tasks     int            `json:"tasks"`    // with a run that counts
+	Runs      int            `json:"runs"`     // that count
+	Expected  int            `json:"expected"` // tasks x trials of the suite
+	Coverage  Value          `json:"coverage"` // runs / expected
+	Faults    []Count        `json:"faults"`   // runs by the class of their error
+	Cancelled int            `json:"cancelled"`
+
+	Scores []Score `json:"scores"` // in the order of the report's scorers
+	// Success is the share of the runs in which the loop believed to have
+	// succeeded, missing where nothing was evaluated.
+	Success    Value   `json:"success"`
+	Iterations Spread  `json:"iterations"`
+	Limits     []Limit `json:"limits"`
+	Stops      []Stop  `json:"stops"`
+
+	Calls        Value   `json:"calls"`
+	ToolCalls    Value   `json:"tool_calls"`
+	Tokens       Value   `json:"tokens"`
+	InputTokens  Value   `json:"input_tokens"`
+	OutputTokens Value   `json:"output_tokens"`
+	Judging      Judging `json:"judging"` // part of the numbers above and below
+	Cost         Cost    `json:"cost_usd"`
+	Latency      Spread  `json:"latency_s"` // as-if seconds
+	// Totals over the runs that count.
+	TotalCalls     int64 `json:"total_calls"`
+	TotalToolCalls int64 `json:"total_tool_calls"`
+	TotalTokens    int64 `json:"total_tokens"`
+
+	Curve       []CurvePoint `json:"curve"`
+	Calibration *Calibration `json:"calibration,omitempty"`
+	Warnings    []Warning    `json:"warnings"`
+}
+
+// Count is how often something of that name occurred.
+type Count struct {
+	Name string `json:"name"`
+	N    int    `json:"n"`
+}
+
+// Spread is the mean and two quantiles (type 7) of a number over the runs.
+type Spread struct {
+	Mean Value `json:"mean"`
+	P50  Value `json:"p50"`
+	P95  Value `json:"p95"`
+}
+
+// Judging is what the evaluations inside the loop used, per run.
+type Judging struct {
+	Calls  Value `json:"calls"`
+	Tokens Value `json:"tokens"`
+	Cost   Value `json:"cost_usd"`
+}
+
+// Cost is in USD, as if nothing were cached.
+type Cost struct {
+	Mean  Value `json:"mean"` // per run
+	Total Value `json:"total"`
+	// PerSuccess is the cost of the scored runs divided by the successes among
+	// them.
+	PerSuccess Value `json:"per_success"`
+}

@@ -1,0 +1,162 @@
+package reports
+
+import (
+	"cmp"
+	"hash/maphash"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// run is what is kept of each run that counts, about 80 bytes.
+type run struct {
+	configuration, task, trial int32
+	iterations                 int32
+	returned                   int32 // the iteration whose output is returned, 0: none
+	stop                       int32 // index of runs.stops
+	steps                      int   // index of its first iteration in runs.steps
+	confidence                 float64
+	evaluated                  bool // the returned iteration has a confidence
+	believed                   bool // the loop believed to have succeeded
+	unpriced                   bool
+	elapsed                    time.Duration
+	cost                       record.Money
+}
+
+// step is what is kept of each iteration of a run that counts.
+type step struct {
+	returned int32   // the iteration that would be returned had the run stopped here, 0: none
+	score    float64 // by the primary scorer, NaN where there is none
+}
+
+// runs are the runs that count, in columns. Memory grows by the run, not by
+// what is in its trajectory.
+type runs struct {
+	all     []run
+	steps   []step
+	tasks   names
+	stops   []stopKey
+	stopAt  map[stopKey]int32
+	scores  []*scores // in the order of the report's scorers
+	ordered [][]int32 // for each configuration its runs by task and trial
+
+	// index finds a run by a hash of its id. At a million runs the chance that
+	// any two share one is 3 in 100 million.
+	index map[uint64]int32
+	seed  maphash.Seed
+}
+
+func newRuns() *runs {
+	return &runs{
+		tasks: names{at: map[string]int32{}}, stopAt: map[stopKey]int32{},
+		index: map[uint64]int32{}, seed: maphash.MakeSeed(),
+	}
+}
+
+// find is the index of a run, -1 where it is not kept.
+func (r *runs) find(id string) int32 {
+	if at, ok := r.index[maphash.String(r.seed, id)]; ok {
+		return at
+	}
+	return -1
+}
+
+// add keeps a run that find does not know.
+func (r *runs) add(configuration int32, s *record.Signals) {
+	total := s.Total()
+	kept := run{
+		configuration: configuration, task: r.tasks.number(s.Task), trial: int32(s.Trial),
+		iterations: int32(len(s.Iterations)), returned: int32(s.Outcome.Returned),
+		stop: r.stop(&s.Outcome), steps: len(r.steps), believed: s.Outcome.Success,
+		unpriced: !total.Priced(), elapsed: s.Elapsed, cost: total.Cost,
+	}
+	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
+		kept.evaluated, kept.confidence = true, s.Iterations[n-1].Confidence
+	}
+	r.index[maphash.String(r.seed, s.ID)] = int32(len(r.all))
+	r.all = append(r.all, kept)
+}
+
+// keepSteps keeps the iterations of the run added last.
+func (r *runs) keepSteps(s *record.Signals) {
+	for _, returned := range returnedAt(s) {
+		r.steps = append(r.steps, step{returned: returned, score: math.NaN()})
+	}
+}
+
+func (r *runs) stop(o *record.Outcome) int32 {
+	key := stopKey{Reason: o.Reason, Class: o.Class, Fired: o.Fired}
+	at, ok := r.stopAt[key]
+	if !ok {
+		at = int32(len(r.stops))
+		r.stops = append(r.stops, key)
+		r.stopAt[key] = at
+	}
+	return at
+}
+
+// order sorts the runs of each configuration by task and trial, which makes
+// every sum over them independent of the order in which they came.
+func (r *runs) order(configurations int) {
+	rank := r.tasks.ranks()
+	r.ordered = make([][]int32, configurations)
+	for i := range r.all {
+		c := r.all[i].configuration
+		r.ordered[c] = append(r.ordered[c], int32(i))
+	}
+	for _, ordered := range r.ordered {
+		slices.SortFunc(ordered, func(i, j int32) int {
+			a, b := &r.all[i], &r.all[j]
+			return cmp.Or(cmp.Compare(rank[a.task], rank[b.task]), cmp.Compare(a.trial, b.trial))
+		})
+	}
+}
+
+// byTask are a configuration's runs, one slice for each of its tasks.
+func (r *runs) byTask(configuration int) func(yield func([]int32) bool) {
+	return func(yield func([]int32) bool) {
+		rest := r.ordered[configuration]
+		for len(rest) > 0 {
+			n := 1
+			for n < len(rest) && r.all[rest[n]].task == r.all[rest[0]].task {
+				n++
+			}
+			if !yield(rest[:n]) {
+				return
+			}
+			rest = rest[n:]
+		}
+	}
+}
+
+// names numbers names as they come.
+type names struct {
+	all []string
+	at  map[string]int32
+}
+
+func (n *names) number(name string) int32 {
+	at, ok := n.at[name]
+	if !ok {
+		at = int32(len(n.all))
+		n.all = append(n.all, name)
+		n.at[name] = at
+	}
+	return at
+}
+
+// ranks are the places of the names in their natural order.
+func (n *names) ranks() []int32 {
+	sorted := make([]int32, len(n.all))
+	for i := range sorted {
+		sorted[i] = int32(i)
+	}
+	slices.SortFunc(sorted, func(i, j int32) int { return naturally(n.all[i], n.all[j]) })
+	ranks := make([]int32, len(n.all))
+	for place, i := range sorted {
+		ranks[i] = int32(place)
+	}
+	return ranks
+}

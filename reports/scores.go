@@ -1,0 +1,176 @@
+package reports
+
+import (
+	"math"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// Score is what one scorer says of a configuration.
+type Score struct {
+	Name string `json:"name"`
+	// Mean is the mean over tasks of the mean over their scored runs.
+	Mean Value `json:"mean"`
+	// Low and High are the ends of the 95 % interval, which scores of 0 and 1
+	// have (stats.ProportionInterval).
+	Low  Value `json:"low"`
+	High Value `json:"high"`
+	// Successes are the runs with a score of 1 or more.
+	Successes int `json:"successes"`
+	Tasks     int `json:"tasks"` // with a scored run
+	Scored    int `json:"scored"`
+	Unscored  int `json:"unscored"` // the scorer could not judge them
+	Pending   int `json:"pending"`  // it has not judged them yet
+	// Binary says that all scores are 0 or 1.
+	Binary bool `json:"binary"`
+	// Fewest and Most are the numbers of scored runs that a task has.
+	Fewest int `json:"fewest_per_task"`
+	Most   int `json:"most_per_task"`
+}
+
+// success is the least score that counts as one.
+const success = 1
+
+// scores are what one scorer said of the runs that count, in columns parallel
+// to runs.all.
+type scores struct {
+	name     string
+	values   []float64 // NaN where there is none
+	unscored []bool
+	versions map[string]bool // hashes of the scorer's spec
+	why      string          // of the reasons why runs are unscored, the first by order
+}
+
+func (c *collector) scorer(name string) *scores {
+	s, ok := c.scorers[name]
+	if !ok {
+		s = &scores{name: name, versions: map[string]bool{}}
+		c.scorers[name] = s
+	}
+	return s
+}
+
+func (c *collector) score(s *record.Score) {
+	run := c.runs.find(s.Run)
+	if run < 0 {
+		return // the run does not count
+	}
+	if s.Iteration > 0 {
+		c.scoreStep(run, s)
+		return
+	}
+	column := c.scorer(s.Name)
+	column.grow(len(c.runs.all))
+	column.values[run], column.unscored[run] = s.Value, s.Unscored != ""
+	if s.Unscored != "" {
+		column.values[run] = math.NaN()
+		if column.why == "" || s.Unscored < column.why {
+			column.why = s.Unscored
+		}
+	}
+	if s.Scorer != "" {
+		column.versions[s.Scorer] = true
+	}
+}
+
+// scoreStep keeps the primary scorer's scores of iterations.
+func (c *collector) scoreStep(at int32, s *record.Score) {
+	run := &c.runs.all[at]
+	if len(c.manifest.Scorers) == 0 || s.Name != c.manifest.Scorers[0] || s.Iteration > int(run.iterations) {
+		return
+	}
+	step := &c.runs.steps[run.steps+s.Iteration-1]
+	step.score = s.Value
+	if s.Unscored != "" {
+		step.score = math.NaN()
+	}
+}
+
+func (s *scores) grow(n int) {
+	for len(s.values) < n {
+		s.values = append(s.values, math.NaN())
+		s.unscored = append(s.unscored, false)
+	}
+}
+
+// of is the score of a run, where it has one.
+func (s *scores) of(run int32) (value float64, ok bool) {
+	if int(run) >= len(s.values) || math.IsNaN(s.values[run]) {
+		return 0, false
+	}
+	return s.values[run], true
+}
+
+// summary sums up the scores of a configuration's runs.
+func (s *scores) summary(r *runs, configuration int) Score {
+	sum := Score{Name: s.name, Binary: true}
+	var tasks [][]float64
+	for group := range r.byTask(configuration) {
+		var scored []float64
+		for _, run := range group {
+			if value, ok := s.of(run); ok {
+				scored = append(scored, value)
+			} else if int(run) < len(s.unscored) && s.unscored[run] {
+				sum.Unscored++
+			} else {
+				sum.Pending++
+			}
+		}
+		if len(scored) > 0 {
+			tasks = append(tasks, scored)
+			sum.count(scored)
+		}
+	}
+	sum.Tasks = len(tasks)
+	sum.Mean = valueOf(meanOfMeans(tasks))
+	sum.interval(tasks)
+	return sum
+}
+
+func (s *Score) count(scored []float64) {
+	if s.Scored == 0 {
+		s.Fewest = len(scored)
+	}
+	s.Fewest, s.Most = min(s.Fewest, len(scored)), max(s.Most, len(scored))
+	s.Scored += len(scored)
+	for _, value := range scored {
+		if value >= success {
+			s.Successes++
+		}
+		s.Binary = s.Binary && (value == 0 || value == 1)
+	}
+}
+
+// interval needs the means of tasks with unequal numbers of runs to weigh the
+// same, as they do in the mean.
+func (s *Score) interval(tasks [][]float64) {
+	s.Low, s.High = missing(nothing), missing(nothing)
+	s.Binary = s.Binary && s.Scored > 0
+	if !s.Binary {
+		return
+	}
+	if s.Fewest != s.Most {
+		tasks = meansAlone(tasks)
+	}
+	if interval, ok := stats.ProportionInterval(tasks); ok {
+		s.Low, s.High = known(interval.Low), known(interval.High)
+	}
+}
+
+func meansAlone(tasks [][]float64) [][]float64 {
+	alone := make([][]float64, len(tasks))
+	for i, scored := range tasks {
+		mean, _ := stats.Mean(scored)
+		alone[i] = []float64{mean}
+	}
+	return alone
+}
+
+func meanOfMeans(tasks [][]float64) (mean float64, ok bool) {
+	means := make([]float64, len(tasks))
+	for i, scored := range tasks {
+		means[i], _ = stats.Mean(scored)
+	}
+	return stats.Mean(means)
+}

@@ -1,0 +1,145 @@
+package reports
+
+import (
+	"slices"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// summarise measures the i-th configuration.
+func (c *collector) summarise(i int) Configuration {
+	head, u, ordered := &c.manifest.Configurations[i], &c.sums[i], c.runs.ordered[i]
+	s := Configuration{
+		Name: head.Name, Aliases: head.Aliases, Params: head.Params, Simulated: u.simulated,
+		Runs: len(ordered), Expected: c.manifest.Tasks * c.manifest.Trials,
+		Faults: []Count{}, Scores: []Score{},
+		Success: over(u.believed, u.evaluated),
+	}
+	for range c.runs.byTask(i) {
+		s.Tasks++
+	}
+	s.Coverage = over(int64(s.Runs), int64(s.Expected))
+	s.Faults, s.Cancelled = c.faults(int32(i))
+	for _, scores := range c.runs.scores {
+		s.Scores = append(s.Scores, scores.summary(c.runs, i))
+	}
+	s.Iterations = c.spread(ordered, func(r *run) int64 { return int64(r.iterations) }, 1)
+	s.Latency = c.spread(ordered, func(r *run) int64 { return int64(r.elapsed) }, float64(time.Second))
+	s.Stops = c.stops(i)
+	s.Limits = limits(head, u, &s)
+	s.Curve = c.curve(i)
+	s.Calibration = c.calibration(i)
+	s.measureUsage(u)
+	s.Cost.PerSuccess = c.costPerSuccess(ordered, s.Cost.Total)
+	s.Warnings = c.warnAbout(i, &s)
+	return s
+}
+
+// spread sorts the numbers of the runs; unit is what 1 is divided by for the
+// reader.
+func (c *collector) spread(ordered []int32, of func(*run) int64, unit float64) Spread {
+	numbers := make([]int64, len(ordered))
+	var total int64
+	for i, run := range ordered {
+		numbers[i] = of(&c.runs.all[run])
+		total += numbers[i]
+	}
+	slices.Sort(numbers)
+	quantile := func(p float64) Value {
+		q, ok := stats.Quantile(numbers, p)
+		return valueOf(q/unit, ok)
+	}
+	mean, ok := stats.Ratio(float64(total), float64(len(numbers)))
+	return Spread{Mean: valueOf(mean/unit, ok), P50: quantile(0.5), P95: quantile(0.95)}
+}
+
+func (c *Configuration) measureUsage(u *sums) {
+	total, runs := u.agent.Plus(u.judging), int64(c.Runs)
+	c.TotalCalls, c.TotalToolCalls, c.TotalTokens = total.Calls, total.ToolCalls, total.Tokens()
+	c.Calls, c.ToolCalls = over(total.Calls, runs), over(total.ToolCalls, runs)
+	c.Tokens = over(total.Tokens(), runs)
+	c.InputTokens, c.OutputTokens = over(total.InputTokens, runs), over(total.OutputTokens, runs)
+	c.Judging = Judging{
+		Calls: over(u.judging.Calls, runs), Tokens: over(u.judging.Tokens(), runs),
+		Cost: meanCost(u.judging, runs),
+	}
+	c.Cost.Mean, c.Cost.Total = meanCost(total, runs), totalCost(total, runs)
+}
+
+func meanCost(u record.Usage, runs int64) Value {
+	total := totalCost(u, runs)
+	if !total.Known() {
+		return total
+	}
+	return known(u.Cost.Dollars() / float64(runs))
+}
+
+// totalCost is missing, not 0, when any call is unpriced.
+func totalCost(u record.Usage, runs int64) Value {
+	switch {
+	case runs == 0:
+		return missing(nothing)
+	case !u.Priced():
+		return missing(unpriced)
+	}
+	return known(u.Cost.Dollars())
+}
+
+// costPerSuccess is a ratio of sums over the runs whose success is known: those
+// that the primary scorer judged; without scorers, all.
+func (c *collector) costPerSuccess(ordered []int32, total Value) Value {
+	if !total.Known() {
+		return total
+	}
+	var cost record.Money
+	successes, judged := 0, 0
+	for _, at := range ordered {
+		succeeded, known := c.runs.succeeded(at)
+		if !known {
+			continue
+		}
+		judged++
+		cost += c.runs.all[at].cost
+		if succeeded {
+			successes++
+		}
+	}
+	switch {
+	case judged == 0:
+		return missing(nothing)
+	case successes == 0:
+		return missing(none)
+	}
+	return known(cost.Dollars() / float64(successes))
+}
+
+// succeeded is what the primary scorer says; without scorers, what the loop
+// believed.
+func (r *runs) succeeded(run int32) (succeeded, known bool) {
+	if len(r.scores) == 0 {
+		return r.all[run].believed, true
+	}
+	value, ok := r.scores[0].of(run)
+	return value >= success, ok
+}
+
+func (c *collector) faults(configuration int32) (faults []Count, cancelled int) {
+	faults = []Count{}
+	classes := map[record.ErrorClass]int{}
+	for _, a := range c.absent {
+		switch {
+		case a.configuration != configuration:
+		case a.fault == "":
+			cancelled++
+		default:
+			classes[a.fault]++
+		}
+	}
+	for class, n := range classes {
+		faults = append(faults, Count{Name: string(class), N: n})
+	}
+	slices.SortFunc(faults, func(a, b Count) int { return mostFirst(a.N, b.N, a.Name, b.Name) })
+	return faults, cancelled
+}

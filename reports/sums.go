@@ -1,0 +1,117 @@
+package reports
+
+import (
+	"slices"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// sums are what is added up over the runs of a configuration that count. All
+// are integers, so that the order of the runs makes no difference.
+type sums struct {
+	agent, judging record.Usage
+	evaluated      int64 // runs with an evaluation
+	believed       int64 // of which the loop believed to have succeeded
+	simulated      bool
+	versions       map[string]bool       // hashes of the loop
+	phases         map[string]*histogram // iterations of each run, by phase
+	reached        []reach               // by iteration, from 1 at index 0
+}
+
+// reach is what the runs that reached an iteration spent in it.
+type reach struct {
+	runs    int64
+	cost    record.Money
+	elapsed time.Duration // since the end of the iteration before
+}
+
+func newSums() sums {
+	return sums{versions: map[string]bool{}, phases: map[string]*histogram{}}
+}
+
+func (u *sums) add(s *record.Signals) {
+	u.agent, u.judging = u.agent.Plus(s.Usage), u.judging.Plus(s.Judging)
+	u.simulated = u.simulated || s.Simulated
+	if s.Loop != "" {
+		u.versions[s.Loop] = true
+	}
+	if slices.ContainsFunc(s.Iterations, func(it record.IterationSignals) bool { return it.Evaluated }) {
+		u.evaluated++
+		if s.Outcome.Success {
+			u.believed++
+		}
+	}
+	u.addPhases(s.Iterations)
+	u.addReached(s.Iterations)
+}
+
+func (u *sums) addPhases(iterations []record.IterationSignals) {
+	for i := range iterations {
+		phase := iterations[i].Phase
+		if slices.ContainsFunc(iterations[:i], func(it record.IterationSignals) bool { return it.Phase == phase }) {
+			continue // counted at its first iteration
+		}
+		n := 0
+		for _, it := range iterations[i:] {
+			if it.Phase == phase {
+				n++
+			}
+		}
+		if u.phases[phase] == nil {
+			u.phases[phase] = &histogram{}
+		}
+		u.phases[phase].add(n)
+	}
+}
+
+func (u *sums) addReached(iterations []record.IterationSignals) {
+	var before time.Duration
+	for i := range iterations {
+		if i == len(u.reached) {
+			u.reached = append(u.reached, reach{})
+		}
+		at := &u.reached[i]
+		at.runs++
+		at.elapsed += iterations[i].End - before
+		before = iterations[i].End
+		for _, call := range iterations[i].Calls {
+			at.cost += call.Usage.Cost
+		}
+	}
+}
+
+// histogram counts how many runs have each number of iterations.
+type histogram struct{ runs []int64 }
+
+func (h *histogram) add(iterations int) {
+	for iterations >= len(h.runs) {
+		h.runs = append(h.runs, 0)
+	}
+	h.runs[iterations]++
+}
+
+// total is the number of iterations of all runs together.
+func (h *histogram) total() (iterations int64) {
+	for n, runs := range h.runs {
+		iterations += int64(n) * runs
+	}
+	return iterations
+}
+
+// atLeast is the number of runs with so many iterations or more.
+func (h *histogram) atLeast(iterations int) (runs int64) {
+	for n := iterations; n < len(h.runs); n++ {
+		runs += h.runs[n]
+	}
+	return runs
+}
+
+// covering is the least number of iterations that is enough for all but
+// `without` of the runs.
+func (h *histogram) covering(without int64) int {
+	n := len(h.runs) - 1
+	for ; n > 0 && h.atLeast(n) <= without; n-- {
+	}
+	return max(n, 0)
+}

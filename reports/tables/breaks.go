@@ -1,0 +1,65 @@
+package tables
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Wrap breaks prose at its spaces into lines of at most that width; a word that
+// is longer stands on a line of its own.
+func Wrap(text string, width int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case Width(line)+1+Width(word) <= width:
+			line += " " + word
+		default:
+			lines = append(lines, line)
+			line = word
+		}
+	}
+	return append(lines, line)
+}
+
+func breakProse(text string, width int) string {
+	if Width(text) <= width {
+		return text
+	}
+	return strings.Join(Wrap(text, width), "\n")
+}
+
+// breakName breaks a name into lines of at most that width, after punctuation
+// where there is some; all lines but the first are indented.
+func breakName(name string, width int) string {
+	var lines []string
+	indent := ""
+	for Width(indent+name) > width {
+		head := fitting(name, width-len(indent))
+		lines = append(lines, indent+name[:head])
+		name, indent = name[head:], "  "
+	}
+	return strings.Join(append(lines, indent+name), "\n")
+}
+
+// fitting is the length in bytes of the part of a name to put on one line.
+func fitting(name string, width int) int {
+	end, afterMark, used := 0, 0, 0
+	for end < len(name) {
+		r, size := utf8.DecodeRuneInString(name[end:])
+		used += Width(string(r))
+		if used > width && end > 0 {
+			break
+		}
+		end += size
+		if strings.ContainsRune(",[/-_ =:.|", r) {
+			afterMark = end
+		}
+	}
+	if afterMark > 0 && Width(name[:afterMark])*2 >= width {
+		return afterMark
+	}
+	return end
+}

@@ -1,0 +1,87 @@
+package reports
+
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// Task is how the configurations did on one task.
+type Task struct {
+	ID      string       `json:"id"`
+	Results []TaskResult `json:"results"` // one for each configuration of the report, in its order
+}
+
+// TaskResult is what was measured of a configuration on a task. Means are over
+// the runs that count.
+type TaskResult struct {
+	Runs       int   `json:"runs"`
+	Score      Value `json:"score"` // the primary one
+	Iterations Value `json:"iterations"`
+	Cost       Value `json:"cost_usd"`
+	Seconds    Value `json:"latency_s"`
+}
+
+// Tasks are the tasks with a run that counts, in natural order of their ids:
+// task-2 before task-10. They are made as they are asked for.
+func (r *Report) Tasks() iter.Seq[Task] {
+	return func(yield func(Task) bool) {
+		rank := r.runs.tasks.ranks()
+		inOrder := make([]int32, len(rank))
+		for task, place := range rank {
+			inOrder[place] = int32(task)
+		}
+		rest := slices.Clone(r.runs.ordered)
+		for _, task := range inOrder {
+			t := Task{ID: r.runs.tasks.all[task], Results: make([]TaskResult, len(rest))}
+			for c := range rest {
+				n := r.runs.leading(rest[c], task)
+				t.Results[c] = r.runs.taskResult(rest[c][:n])
+				rest[c] = rest[c][n:]
+			}
+			if !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// CountTasks is how many tasks there are.
+func (r *Report) CountTasks() int { return len(r.runs.tasks.all) }
+
+// leading is how many of the first runs are of that task.
+func (r *runs) leading(ordered []int32, task int32) (n int) {
+	for n < len(ordered) && r.all[ordered[n]].task == task {
+		n++
+	}
+	return n
+}
+
+func (r *runs) taskResult(group []int32) TaskResult {
+	var iterations int64
+	var cost record.Money
+	var elapsed time.Duration
+	var scored []float64
+	priced := true
+	for _, at := range group {
+		run := &r.all[at]
+		iterations += int64(run.iterations)
+		cost, elapsed = cost+run.cost, elapsed+run.elapsed
+		priced = priced && !run.unpriced
+		if score, ok := r.primary(at); ok {
+			scored = append(scored, score)
+		}
+	}
+	runs := int64(len(group))
+	result := TaskResult{
+		Runs: len(group), Score: valueOf(stats.Mean(scored)), Iterations: over(iterations, runs),
+		Cost: missing(unpriced), Seconds: valueOf(stats.Ratio(elapsed.Seconds(), float64(runs))),
+	}
+	if priced {
+		result.Cost = valueOf(stats.Ratio(cost.Dollars(), float64(runs)))
+	}
+	return result
+}

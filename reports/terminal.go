@@ -1,0 +1,106 @@
+package reports
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/agentbench/agentbench/reports/tables"
+)
+
+// terminalRows is how many rows of a table a terminal shows; of the
+// configurations it shows all.
+const terminalRows = 20
+
+// terminal writes a report for people who look at a terminal.
+type terminal struct {
+	out   *bufio.Writer
+	width int
+	color bool
+	notes footnotes
+}
+
+func writeTerminal(w io.Writer, r *Report, options Options) error {
+	t := terminal{out: bufio.NewWriter(w), width: options.Width, color: options.Color}
+	if t.width <= 0 {
+		t.width = 80
+	}
+	t.paragraph("", r.heading(shown), bold)
+	for _, table := range r.wanted(options, people) {
+		if err := t.table(r, &table); err != nil {
+			return err
+		}
+	}
+	t.footnotes(r)
+	return t.out.Flush()
+}
+
+func (t *terminal) table(r *Report, of *table) error {
+	t.line("")
+	t.paragraph("", r.titled(of, shown), bold)
+	limit := terminalRows
+	if of.whole {
+		limit = 0
+	}
+	page := tables.Page{Width: t.width, Blocks: of.blocks, Head: func(line string) string { return t.dressed(line, faint) }}
+	laid := laidOut(of, limit, &t.notes, shown, func(text string) string { return text })
+	withoutRepeats(&laid)
+	columns, err := tables.Terminal(t.out, laid, page)
+	if err != nil {
+		return err
+	}
+	t.left(of, max(0, of.count-len(laid.Rows)), columns)
+	return nil
+}
+
+// left tells how much of a table is not shown, and where it is.
+func (t *terminal) left(of *table, rows, columns int) {
+	var parts []string
+	if rows > 0 {
+		parts = append(parts, plural(rows, "more row", "more rows"))
+	}
+	if columns > 0 {
+		parts = append(parts, plural(columns, "more column", "more columns"))
+	}
+	if len(parts) > 0 {
+		t.paragraph("", fmt.Sprintf("… and %s: --format csv --table %s", strings.Join(parts, ", "), of.name), faint)
+	}
+}
+
+func (t *terminal) footnotes(r *Report) {
+	t.line("")
+	t.notes.each(r.wholeWarnings(), shown, func(mark, text string) {
+		if mark == "" {
+			mark = "·"
+		}
+		t.paragraph(mark+" ", text, faint)
+	})
+}
+
+// paragraph writes text in lines that fit, the first after a mark, the others
+// indented as much.
+func (t *terminal) paragraph(mark, text, look string) {
+	indent := strings.Repeat(" ", tables.Width(mark))
+	for i, line := range tables.Wrap(text, t.width-len(indent)) {
+		if i > 0 {
+			mark = indent
+		}
+		t.line(t.dressed(mark+line, look))
+	}
+}
+
+func (t *terminal) line(text string) { t.out.WriteString(text + "\n") }
+
+// The looks of lines, as ANSI's SGR.
+const (
+	bold  = "1"
+	faint = "2"
+)
+
+func (t *terminal) dressed(line, look string) string {
+	if !t.color {
+		return line
+	}
+	return "\x1b[" + look + "m" + line + "\x1b[0m"
+}

@@ -1,0 +1,62 @@
+package reports
+
+import (
+	"encoding/json"
+	"math"
+)
+
+// Value is a number, or the reason why there is none. In JSON it is a number or
+// null.
+type Value struct {
+	Number  float64
+	Missing string // "" where there is a number, else one or two words
+}
+
+// Why numbers are missing.
+const (
+	nothing  = "-"        // there was nothing to measure
+	none     = "none"     // a cost per success without any success
+	unpriced = "unpriced" // some call has no price
+)
+
+func known(number float64) Value { return Value{Number: number} }
+
+func missing(why string) Value { return Value{Missing: why} }
+
+// valueOf is what the functions of reports/stats give, as a value.
+func valueOf(number float64, ok bool) Value {
+	if !ok || math.IsNaN(number) || math.IsInf(number, 0) {
+		return missing(nothing)
+	}
+	return known(number)
+}
+
+// Known says that there is a number.
+func (v Value) Known() bool { return v.Missing == "" }
+
+// MarshalJSON writes the number, or null.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if !v.Known() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(v.Number)
+}
+
+// minus is missing where either number is.
+func (v Value) minus(w Value) Value {
+	switch {
+	case !v.Known():
+		return v
+	case !w.Known():
+		return w
+	}
+	return known(v.Number - w.Number)
+}
+
+// over is the share of two counts.
+func over(part, whole int64) Value {
+	if whole == 0 {
+		return missing(nothing)
+	}
+	return known(float64(part) / float64(whole))
+}

@@ -1,0 +1,110 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// fewTasks is the number of tasks below which only large differences show: at
+// 20 tasks of which 15 % differ, the smallest is 24 points (STATISTICS 3).
+const fewTasks = 20
+
+// warnAbout lists what a reader of the configuration's numbers must know.
+func (c *collector) warnAbout(i int, s *Configuration) []Warning {
+	warnings := []Warning{}
+	add := func(w Warning) { warnings = append(warnings, w) }
+	if s.Simulated {
+		add(Warning{Kind: SimulatedModel, Name: c.simulatedName()})
+	}
+	if n := faulted(s.Faults); n > 0 {
+		add(Warning{Kind: Faults, Count: n, Of: max(s.Expected, s.Runs+n), More: faultText(s.Faults)})
+	}
+	if n := s.Expected - s.Runs - faulted(s.Faults); n > 0 {
+		add(Warning{Kind: NotRun, Count: n, Of: s.Expected})
+	}
+	usage := c.sums[i].agent.Plus(c.sums[i].judging)
+	if usage.Unpriced > 0 {
+		add(Warning{Kind: Unpriced, Count: int(usage.Unpriced), Of: int(usage.Calls)})
+	}
+	if usage.Estimated > 0 {
+		add(Warning{Kind: Estimated, Count: int(usage.Estimated), Of: int(usage.Calls)})
+	}
+	for at := range s.Scores {
+		warnings = append(warnings, c.warnAboutScore(c.runs.scores[at], &s.Scores[at], s.Runs)...)
+	}
+	if n := c.outsideCurve(i); n > 0 {
+		add(Warning{Kind: CurveCut, Count: n, Of: s.Runs})
+	}
+	if n := len(c.sums[i].versions); n > 1 {
+		add(Warning{Kind: MixedLoops, Count: n})
+	}
+	return warnings
+}
+
+func (c *collector) warnAboutScore(of *scores, s *Score, runs int) (warnings []Warning) {
+	if s.Unscored > 0 {
+		warnings = append(warnings, Warning{Kind: Unscored, Name: s.Name, Count: s.Unscored, Of: runs, More: of.why})
+	}
+	if s.Pending > 0 {
+		warnings = append(warnings, Warning{Kind: NotScored, Name: s.Name, Count: s.Pending, Of: runs})
+	}
+	if s.Fewest != s.Most {
+		warnings = append(warnings, Warning{Kind: UnequalRuns, Name: s.Name, Count: s.Fewest, Of: s.Most})
+	}
+	return warnings
+}
+
+// simulatedName lists the simulated models of the suite.
+func (c *collector) simulatedName() string {
+	if len(c.manifest.Simulated) == 0 {
+		return "a model"
+	}
+	return strings.Join(c.manifest.Simulated, ", ")
+}
+
+func faulted(faults []Count) (n int) {
+	for _, f := range faults {
+		n += f.N
+	}
+	return n
+}
+
+func faultText(faults []Count) string {
+	texts := make([]string, len(faults))
+	for i, f := range faults {
+		texts[i] = fmt.Sprintf("%s %d", f.Name, f.N)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// warn lists what a reader of the whole report must know.
+func (c *collector) warn(r *Report) {
+	r.Warnings = []Warning{}
+	add := func(is bool, w Warning) {
+		if is {
+			r.Warnings = append(r.Warnings, w)
+		}
+	}
+	add(r.Status == record.StateRunning, Warning{Kind: NotComplete, More: "still running, or killed"})
+	add(r.Status == record.StateStopped, Warning{Kind: NotComplete, More: "stopped before the end"})
+	add(r.Status == record.StateFailed, Warning{Kind: NotComplete, More: "failed before the end"})
+	add(c.badLines > 0, Warning{Kind: BadLines, Count: c.badLines, More: c.firstBad})
+	add(c.unknown > 0, Warning{Kind: UnknownRuns, Count: c.unknown})
+	add(c.repeated > 0, Warning{Kind: Repeated, Count: c.repeated})
+	for _, s := range c.runs.scores {
+		add(len(s.versions) > 1, Warning{Kind: MixedScorers, Name: s.name, Count: len(s.versions)})
+	}
+	add(r.TaskCount > 0 && r.TaskCount < fewTasks, Warning{Kind: FewTasks, Count: r.TaskCount})
+	add(len(c.runs.all) > 0, Warning{Kind: Residue, More: residue(r)})
+}
+
+// residue tells what still varies inside the averages.
+func residue(r *Report) string {
+	what := "tasks"
+	if r.Trials > 1 {
+		what = "tasks and trials"
+	}
+	return "means are over " + what + ", p50 and p95 over runs"
+}

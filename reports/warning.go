@@ -1,0 +1,101 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Warning is something that a reader of a number must know. It travels with the
+// numbers and is printed as their footnote.
+type Warning struct {
+	Kind  WarningKind `json:"kind"`
+	Count int         `json:"count,omitempty"` // of what the kind counts
+	Of    int         `json:"of,omitempty"`
+	Name  string      `json:"name,omitempty"`   // of the scorer, model or configuration
+	More  string      `json:"detail,omitempty"` // for people
+}
+
+// WarningKind is one of a closed list.
+type WarningKind string
+
+// The kinds of warnings.
+const (
+	SimulatedModel WarningKind = "simulated"   // Name: the models
+	Faults         WarningKind = "faults"      // Count of Of runs
+	NotRun         WarningKind = "not_run"     // Count of Of runs
+	Unpriced       WarningKind = "unpriced"    // Count of Of calls
+	Estimated      WarningKind = "estimated"   // Count of Of calls
+	Unscored       WarningKind = "unscored"    // Count of Of runs, by the scorer Name
+	NotScored      WarningKind = "not_scored"  // Count of Of runs, by the scorer Name
+	UnequalRuns    WarningKind = "unequal_n"   // Count to Of runs a task
+	FewTasks       WarningKind = "few_tasks"   // Count tasks
+	MixedLoops     WarningKind = "mixed_loops" // Count versions of the loop
+	MixedScorers   WarningKind = "mixed_scorers"
+	CurveCut       WarningKind = "curve_cut" // Count of Of runs are not in the curve
+	BadLines       WarningKind = "bad_lines" // Count lines
+	UnknownRuns    WarningKind = "unknown_runs"
+	Repeated       WarningKind = "repeated_runs"
+	NotComplete    WarningKind = "not_complete"
+	Residue        WarningKind = "residue" // what varies inside the averages
+)
+
+// Text is the warning for people. Names and details come from outside; quote
+// makes them fit for the format.
+func (w Warning) Text(quote func(string) string) string {
+	switch w.Kind {
+	case SimulatedModel:
+		return "simulated by " + quote(w.Name) + ": the numbers show how the loop behaves, not how good a model is"
+	case Faults:
+		return fmt.Sprintf("%d of %d runs had a fault (%s) and are in no number", w.Count, w.Of, w.More)
+	case NotRun:
+		return fmt.Sprintf("%d of %d runs are missing: they did not run, or were cancelled", w.Count, w.Of)
+	case Unpriced:
+		return fmt.Sprintf("%d of %d calls have no price, so the cost is unknown", w.Count, w.Of)
+	case Estimated:
+		return fmt.Sprintf("the tokens of %d of %d calls are estimates: the server did not report them", w.Count, w.Of)
+	case Residue:
+		return w.More
+	}
+	return w.aboutScores(quote)
+}
+
+func (w Warning) aboutScores(quote func(string) string) string {
+	switch w.Kind {
+	case Unscored:
+		return fmt.Sprintf("%s could not judge %d of %d runs, which are in no score: %s", quote(w.Name), w.Count, w.Of, quote(w.More))
+	case NotScored:
+		return fmt.Sprintf("%d of %d runs have no score by %s yet", w.Count, w.Of, quote(w.Name))
+	case UnequalRuns:
+		return fmt.Sprintf("tasks have %d to %d scored runs each: the score is the mean of the tasks' means", w.Count, w.Of)
+	case FewTasks:
+		return fmt.Sprintf("%s can show only large differences", plural(w.Count, "task", "tasks"))
+	case CurveCut:
+		return fmt.Sprintf("%d of %d runs have an iteration without a score and are not in the curve", w.Count, w.Of)
+	case MixedLoops:
+		return fmt.Sprintf("the runs were made by %d versions of the loop", w.Count)
+	case MixedScorers:
+		return fmt.Sprintf("the scores were made by %d versions of %s", w.Count, quote(w.Name))
+	}
+	return w.aboutRecords(quote)
+}
+
+func (w Warning) aboutRecords(quote func(string) string) string {
+	switch w.Kind {
+	case BadLines:
+		return fmt.Sprintf("%s could not be read, the first by order: %s", plural(w.Count, "line", "lines"), quote(w.More))
+	case UnknownRuns:
+		return fmt.Sprintf("%s of configurations that the suite does not have were left out", plural(w.Count, "run", "runs"))
+	case Repeated:
+		return fmt.Sprintf("%s recorded more than once and counted once", plural(w.Count, "run is", "runs are"))
+	case NotComplete:
+		return "the results are not complete: " + w.More
+	}
+	return strings.ReplaceAll(string(w.Kind), "_", " ")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
