@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // Agent executes iterations. Implementations are safe for concurrent use.
@@ -31,9 +32,9 @@ type Turn struct {
 	Prompt    string
 	Elapsed   time.Duration  // as-if, since the start of the run
 	Calls     map[string]int // calls of each model so far in the run; Execute counts on
-	// Input is what a program reads on stdin, as JSON: task (without target),
-	// iteration, phase, strategy, prompt, feedback, previous, best.
-	Input func() ([]byte, error)
+	// Scope has what expressions see. A program reads of it, as JSON: task
+	// (without target), iteration, phase, strategy, feedback, previous, best.
+	Scope expr.Scope
 }
 
 // Result is what an iteration gave.
@@ -46,4 +47,6 @@ type Result struct {
 	Calls     []record.Call
 	ToolCalls []record.ToolCall
 	Ended     *record.Ended
+	// Confidence is what a program said of its own output, nil if it did not.
+	Confidence *float64
 }

@@ -132,7 +132,9 @@ func (t *tracker) improve(e *entry, minDelta float64) int {
 }
 
 func timeout(after time.Duration, working bool) func(*State, *tracker) (bool, error) {
-	return func(s *State, _ *tracker) (bool, error) { return reached(s, after, working), nil }
+	return func(s *State, _ *tracker) (bool, error) {
+		return s.last().Cut == string(spec.KindTimeout) || reached(s, after, working), nil
+	}
 }
 
 func atLeast(limit int) func(*State, *tracker) (bool, error) {

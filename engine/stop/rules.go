@@ -73,6 +73,7 @@ func Compile(l *spec.Loop) *Rules {
 	r := &Rules{
 		pattern:    l.Pattern,
 		evaluate:   l.Evaluate,
+		text:       l.RepliesText(),
 		phases:     l.Phases,
 		strategies: l.Strategies,
 		threshold:  successThreshold(l),

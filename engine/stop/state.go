@@ -50,6 +50,10 @@ type Step struct {
 	Evaluate bool
 }
 
+// StageIndex is the place of the step among the loop's stages: a loop has
+// phases or strategies, not both.
+func (s Step) StageIndex() int { return s.PhaseIndex + s.StrategyIndex }
+
 // Start begins a history. Param is what expressions see as `param`; it may be nil.
 func (r *Rules) Start(task *spec.Task, param any) *State {
 	return &State{

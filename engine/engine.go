@@ -1,0 +1,186 @@
+// Package engine runs a plan: many loops at once under one budget, every
+// outcome scored and put down before it counts as done. It owns every
+// goroutine of a run.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Journal keeps finished runs. Append may return before the run is safe; done
+// is called once it is, or cannot be.
+type Journal interface {
+	Append(run *record.Run, scores []record.Score, done func(error)) error
+}
+
+// Engine is what a plan is run with.
+type Engine struct {
+	Executor Executor
+	Journal  Journal
+	// Loops has the loop of every configuration of the plan, in its order.
+	Loops []*loop.Loop
+	// Score judges a finished run; nil: nothing is scored.
+	Score func(ctx context.Context, task *spec.Task, run *record.Run) []record.Score
+	// Observe is told every event of every run, from many goroutines at once.
+	Observe func(record.Event)
+	// Watch is told what becomes of each run, from many goroutines at once.
+	Watch Watcher
+	// Duration limits the whole; 0: no limit.
+	Duration time.Duration
+	// Now is the clock of what is volatile in records.
+	Now func() time.Time
+}
+
+// Watcher follows the runs. Finished comes once a run is safe in the journal.
+type Watcher interface {
+	Started(item plan.Item)
+	Finished(run *record.Run, scores []record.Score)
+}
+
+// Summary says how a plan ended.
+type Summary struct {
+	Done    int           // runs that are safe in the journal
+	Stopped record.Reason // cancelled or suite_budget; "" where the plan ran to its end
+}
+
+// BudgetSpent is the cause that ends all runs in flight when the suite's
+// budget or duration is spent.
+type BudgetSpent struct{ What string }
+
+func (b BudgetSpent) Error() string             { return "the suite's budget is spent: " + b.What }
+func (b BudgetSpent) StopReason() record.Reason { return record.ReasonSuiteBudget }
+
+// Run runs every item of the plan. An error means that results could not be
+// put down or tasks not be read; what was finished before is safe.
+func (e *Engine) Run(ctx context.Context, p *plan.Plan, tasks iter.Seq2[*spec.Task, error]) (Summary, error) {
+	ctx, cancel := e.limit(ctx)
+	defer cancel(nil)
+	s := &session{Engine: e, cancel: cancel}
+	err := e.Executor.Execute(ctx, s.starting(ctx, p.Items(tasks)), s.run, s.deliver)
+	summary := Summary{Done: int(s.done.Load())}
+	if reason, ok := loop.Interrupted(ctx, nil); ok {
+		summary.Stopped = reason
+	}
+	if failed := s.failed.Load(); failed != nil {
+		return summary, *failed
+	}
+	return summary, err
+}
+
+// limit gives the context that ends with the suite's duration.
+func (e *Engine) limit(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if e.Duration <= 0 {
+		return ctx, cancel
+	}
+	ctx, stopTimer := context.WithTimeoutCause(ctx, e.Duration, BudgetSpent{What: "duration of " + e.Duration.String()})
+	return ctx, func(cause error) {
+		cancel(cause)
+		stopTimer()
+	}
+}
+
+// session is one call of Run.
+type session struct {
+	*Engine
+	cancel context.CancelCauseFunc
+	done   atomic.Int64
+	failed atomic.Pointer[error]
+}
+
+// starting gives items until the context ends.
+func (s *session) starting(ctx context.Context, items iter.Seq2[plan.Item, error]) iter.Seq2[plan.Item, error] {
+	return func(yield func(plan.Item, error) bool) {
+		for item, err := range items {
+			if ctx.Err() != nil || !yield(item, err) {
+				return
+			}
+		}
+	}
+}
+
+// run runs one item. A panic is the outcome of that run, not of the suite.
+func (s *session) run(ctx context.Context, item plan.Item) (r *record.Run) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			r = s.panicked(item, cause)
+		}
+	}()
+	if s.Watch != nil {
+		s.Watch.Started(item)
+	}
+	started := s.now()
+	r = s.Loops[item.Configuration].Run(ctx, item.ID, item.Task, item.Trial, s.Observe)
+	r.Volatile.Started, r.Volatile.Wall = started, s.now().Sub(started)
+	return r
+}
+
+func (s *session) now() time.Time {
+	if s.Now == nil {
+		return time.Time{}
+	}
+	return s.Now()
+}
+
+func (s *session) panicked(item plan.Item, cause any) *record.Run {
+	r := s.Loops[item.Configuration].Head
+	r.Version, r.ID, r.Task, r.Trial = record.Version, item.ID, item.Task.ID, item.Trial
+	fault := &record.Error{Class: record.Internal, Message: fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())}
+	r.Outcome = record.Outcome{Status: record.Faulted, Reason: record.ReasonError, Class: record.ByFault, Fired: string(record.Internal), Error: fault}
+	return &r
+}
+
+// deliver scores a run and puts it down. The first run that the suite's budget
+// stopped ends the plan.
+func (s *session) deliver(ctx context.Context, item plan.Item, r *record.Run) {
+	if r.Outcome.Reason == record.ReasonSuiteBudget {
+		s.cancel(BudgetSpent{What: "no call is left"})
+	}
+	scores := s.score(ctx, item, r)
+	err := s.Journal.Append(r, scores, func(err error) {
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		s.done.Add(1)
+		if s.Watch != nil {
+			s.Watch.Finished(r, scores)
+		}
+	})
+	if err != nil {
+		s.fail(err)
+	}
+}
+
+// score judges a run that counts. A panic of a scorer is the run's fault.
+func (s *session) score(ctx context.Context, item plan.Item, r *record.Run) (scores []record.Score) {
+	if s.Score == nil || !r.Outcome.Counts() {
+		return nil
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.Outcome.Status = record.Faulted
+			r.Outcome.Error = &record.Error{Class: record.Internal, Message: fmt.Sprintf("panic in a scorer: %v\n%s", cause, debug.Stack())}
+			scores = nil
+		}
+	}()
+	return s.Score(ctx, item.Task, r)
+}
+
+// fail ends the plan: what cannot be put down is not worth running.
+func (s *session) fail(err error) {
+	err = fmt.Errorf("writing results: %w", err)
+	if s.failed.CompareAndSwap(nil, &err) {
+		s.cancel(err)
+	}
+}

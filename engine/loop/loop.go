@@ -1,0 +1,197 @@
+// Package loop decides what happens within one run: execute, evaluate, ask
+// stop, adapt. It declares what it needs of an agent's stage and of an
+// evaluator; whoever wires a run gives it them.
+package loop
+
+import (
+	"context"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// Evaluator judges an iteration inside the loop. The scope is the history with
+// the iteration as its last. An error is a *record.Error, an interruption (see
+// Interrupted) or the context's error; calls made before it are given as well.
+type Evaluator interface {
+	Evaluate(ctx context.Context, trial *Trial) (*record.Evaluation, []record.Call, error)
+}
+
+// Trial is what an evaluator judges.
+type Trial struct {
+	Scope expr.Scope
+	// With gives expressions another variable, such as what a judge answered.
+	With   func(name string, value any)
+	Task   *spec.Task
+	Trial  int
+	Output any
+	// Fault says why a reply that was to be JSON is not.
+	Fault string
+	// Calls counts the run's calls of each model so far; Evaluate counts on.
+	Calls map[string]int
+	// Iteration is counted from 1.
+	Iteration int
+}
+
+// Loop is one configuration, ready to run. It is read-only and serves any
+// number of runs at once.
+type Loop struct {
+	Rules *stop.Rules
+	// Stages has the agent of every phase or strategy; one entry in a loop
+	// without any.
+	Stages    []Stage
+	Evaluator Evaluator // nil: nothing is evaluated
+	// Param is what expressions see as `param`.
+	Param any
+	// Head is copied into every record.
+	Head record.Run
+}
+
+// Stage is what executes the iterations of a phase or strategy.
+type Stage struct {
+	Agent  agent.Agent
+	System *spec.Prompt // nil: none
+	Prompt *spec.Prompt // nil: none, for programs
+}
+
+// Run runs a task to its end and gives the record. Observe is told every event
+// as it happens; it may be nil. Run does not fail: whatever goes wrong is the
+// outcome of the record.
+func (l *Loop) Run(ctx context.Context, id string, task *spec.Task, trial int, observe func(record.Event)) *record.Run {
+	r := &run{
+		Loop:    l,
+		task:    task,
+		trial:   trial,
+		state:   l.Rules.Start(task, l.Param),
+		calls:   make(map[string]int, 1),
+		observe: observe,
+	}
+	r.record = l.Head
+	r.record.Version, r.record.ID, r.record.Task, r.record.Trial = record.Version, id, task.ID, trial
+	if observe != nil {
+		r.emit(record.StartEvents(&r.record))
+	}
+	r.record.Outcome = r.iterate(ctx)
+	r.finish()
+	return &r.record
+}
+
+// run is a run in progress.
+type run struct {
+	*Loop
+	task    *spec.Task
+	trial   int
+	state   *stop.State
+	calls   map[string]int
+	elapsed time.Duration // as-if
+	record  record.Run
+	observe func(record.Event)
+}
+
+func (r *run) iterate(ctx context.Context) record.Outcome {
+	for {
+		if reason, ok := Interrupted(ctx, nil); ok {
+			return r.state.StopBefore(reason)
+		}
+		decision, before := r.iteration(ctx)
+		if before != "" {
+			return r.state.StopBefore(before)
+		}
+		if decision.Stop {
+			return decision.Outcome
+		}
+	}
+}
+
+// iteration executes, evaluates and decides once. Before is the reason where
+// the run ends before the iteration, which then leaves nothing behind.
+func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Reason) {
+	step := r.state.Next()
+	it := &record.Iteration{N: step.Iteration, Phase: step.Phase, Strategy: step.Strategy, Start: r.elapsed, Skipped: r.Evaluator != nil && !step.Evaluate}
+	timed, cancel := r.deadline(ctx)
+	defer cancel()
+	result, err := r.execute(timed, it, step)
+	if reason, ok := endsBefore(timed, it, err); ok {
+		return stop.Decision{}, reason
+	}
+	r.note(it, err, timed)
+	r.state.Append(it, result.Value)
+	if step.Evaluate && it.Error == nil && it.Cut == "" {
+		r.evaluate(timed, it, &result)
+	}
+	it.End = r.elapsed
+	d = r.state.Decide()
+	it.Adaptation = d.Adaptation
+	r.record.Iterations = append(r.record.Iterations, *it)
+	if r.observe != nil {
+		r.emit(record.IterationEvents(&r.record, len(r.record.Iterations)-1))
+	}
+	return d, ""
+}
+
+// execute renders the prompts of the step and lets the agent act on them.
+func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step) (agent.Result, error) {
+	stage := &r.Stages[step.StageIndex()]
+	turn := &agent.Turn{
+		Task: r.task, Trial: r.trial, Iteration: step.Iteration, Phase: step.Phase, Strategy: step.Strategy,
+		Elapsed: r.elapsed, Calls: r.calls, Scope: r.state,
+	}
+	var err error
+	if turn.System, err = render(ctx, stage.System, r.state); err != nil {
+		return agent.Result{}, err
+	}
+	if turn.Prompt, err = render(ctx, stage.Prompt, r.state); err != nil {
+		return agent.Result{}, err
+	}
+	result, err := stage.Agent.Execute(ctx, turn)
+	it.Request, it.Output, it.Thinking = result.Request, result.Output, result.Thinking
+	it.ToolCalls, it.Ended = result.ToolCalls, result.Ended
+	r.add(it, result.Calls)
+	return result, err
+}
+
+func render(ctx context.Context, prompt *spec.Prompt, scope expr.Scope) (string, error) {
+	if prompt == nil {
+		return "", nil
+	}
+	text, err := prompt.Render(ctx, scope)
+	if err != nil {
+		return "", &record.Error{Class: record.Expression, Message: "rendering the prompt: " + err.Error()}
+	}
+	return text, nil
+}
+
+func (r *run) evaluate(ctx context.Context, it *record.Iteration, result *agent.Result) {
+	evaluation, calls, err := r.Evaluator.Evaluate(ctx, &Trial{
+		Scope: r.state, With: r.state.With, Task: r.task, Trial: r.trial, Output: result.Value, Fault: result.Fault,
+		Calls: r.calls, Iteration: it.N,
+	})
+	r.add(it, calls)
+	r.note(it, err, ctx)
+	if it.Error == nil && it.Cut == "" {
+		it.Evaluation = evaluation
+	}
+}
+
+func (r *run) emit(events []record.Event) {
+	for _, event := range events {
+		r.observe(event)
+	}
+}
+
+// finish adds up what the run used.
+func (r *run) finish() {
+	for i := range r.record.Iterations {
+		agent, judging := r.record.Iterations[i].Spent()
+		r.record.Usage = r.record.Usage.Plus(agent)
+		r.record.Judging = r.record.Judging.Plus(judging)
+	}
+	r.record.Elapsed = r.elapsed
+	if r.observe != nil {
+		r.emit(record.EndEvents(&r.record))
+	}
+}

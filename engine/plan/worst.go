@@ -1,0 +1,119 @@
+package plan
+
+import (
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Worst is what a run, or all runs, can use at most.
+type Worst struct {
+	Iterations int64
+	Calls      int64
+	// Tokens and Cost count MaxOutputTokens of every call and an estimate of
+	// its prompt: a quarter of its characters. They are lower bounds where
+	// Unbounded is set.
+	Tokens int64
+	Cost   record.Money
+	// Unbounded counts calls whose output has no limit, Unpriced those whose
+	// model has no price, Programs the programs run, whose usage is unknown.
+	Unbounded int64
+	Unpriced  int64
+	Programs  int64
+}
+
+// Plus is the sum of both.
+func (w Worst) Plus(v Worst) Worst { return w.add(v, 1) }
+
+func (w Worst) add(v Worst, times int64) Worst {
+	w.Iterations += times * v.Iterations
+	w.Calls += times * v.Calls
+	w.Tokens += times * v.Tokens
+	w.Cost += record.Money(times) * v.Cost
+	w.Unbounded += times * v.Unbounded
+	w.Unpriced += times * v.Unpriced
+	w.Programs += times * v.Programs
+	return w
+}
+
+// WorstOfRun is the worst case of one run of a loop on a task whose input has
+// so many characters.
+func WorstOfRun(l *spec.Loop, models map[string]*spec.Model, characters int) Worst {
+	w := worst{loop: l, models: models, characters: characters}
+	var total Worst
+	left := MaxIterations(l)
+	for _, s := range l.Stages() {
+		n := int64(left)
+		if s.Limit > 0 {
+			n = min(n, int64(s.Limit))
+		}
+		left -= int(n)
+		total = total.add(w.iteration(s), n)
+	}
+	return total
+}
+
+// MaxIterations is the most iterations that a run of the loop can have.
+func MaxIterations(l *spec.Loop) int {
+	limit := stop.DefaultAbsolute
+	switch guard := l.Guards.AbsoluteMaxIterations; {
+	case guard.Off:
+		limit = 0
+	case guard.Set:
+		limit = guard.Value
+	}
+	if effective, _, _ := l.EffectiveMax(); effective > 0 && (limit == 0 || effective < limit) {
+		limit = effective
+	}
+	return limit
+}
+
+type worst struct {
+	loop       *spec.Loop
+	models     map[string]*spec.Model
+	characters int
+}
+
+// iteration is the worst case of one iteration: the agent's call or program,
+// and those of the evaluation.
+func (w *worst) iteration(s spec.Stage) Worst {
+	total := Worst{Iterations: 1}
+	if s.Agent.Model != "" {
+		total = total.Plus(w.call(s.Agent.Model, s.Agent.MaxOutputTokens, s.Agent.System, s.Prompt))
+	} else {
+		total.Programs++
+	}
+	if e := w.loop.Evaluate; e != nil && e.Judge != nil {
+		total = total.Plus(w.call(e.Judge.Model, e.Judge.MaxOutputTokens, e.Judge.Rubric))
+	}
+	if e := w.loop.Evaluate; e != nil && e.Command != nil {
+		total.Programs++
+	}
+	return total
+}
+
+func (w *worst) call(name string, maxOutput int, prompts ...*spec.Prompt) Worst {
+	input := w.characters
+	for _, p := range prompts {
+		if p != nil {
+			input += len(p.Text)
+		}
+	}
+	call := Worst{Calls: 1, Tokens: int64(input/4 + maxOutput)}
+	if maxOutput == 0 {
+		call.Unbounded = 1
+	}
+	m := w.models[name]
+	switch {
+	case m == nil || m.Price == nil:
+		call.Unpriced = 1
+	case !m.Price.Free:
+		call.Cost = dollarsPerMillion(m.Price.Input, input/4) + dollarsPerMillion(m.Price.Output, maxOutput)
+	}
+	return call
+}
+
+// dollarsPerMillion is the cost of tokens at a price per million.
+func dollarsPerMillion(price float64, tokens int) record.Money {
+	return record.Money(price*1e6) * record.Money(tokens)
+}

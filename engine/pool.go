@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Executor runs items somewhere: in this process, or one day elsewhere.
+//
+// Execute calls run for every item, until items end or the context does, and
+// hands every outcome to deliver exactly once; it returns after the last of
+// these calls did. Items that it took are run even if the context has ended:
+// run then ends soon, with an outcome that says so. Run and deliver may be
+// called from many goroutines at once, and every outcome is delivered before
+// its worker takes another item. An error of items ends the taking of items
+// and is returned.
+type Executor interface {
+	Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run RunFunc, deliver DeliverFunc) error
+}
+
+// RunFunc runs one item.
+type RunFunc func(ctx context.Context, item plan.Item) *record.Run
+
+// DeliverFunc takes the outcome of one item.
+type DeliverFunc func(ctx context.Context, item plan.Item, run *record.Run)
+
+// Pool executes in this process, so many items at a time.
+type Pool struct{ Workers int }
+
+// Execute implements Executor.
+func (p Pool) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run RunFunc, deliver DeliverFunc) error {
+	queue := make(chan plan.Item)
+	var workers sync.WaitGroup
+	for range max(1, p.Workers) {
+		workers.Go(func() {
+			for item := range queue {
+				deliver(ctx, item, run(ctx, item))
+			}
+		})
+	}
+	err := feed(ctx, items, queue)
+	close(queue)
+	workers.Wait()
+	return err
+}
+
+// feed puts items into the queue until they or the context end.
+func feed(ctx context.Context, items iter.Seq2[plan.Item, error], queue chan<- plan.Item) error {
+	for item, err := range items {
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		select {
+		case queue <- item:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}

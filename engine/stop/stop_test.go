@@ -1,0 +1,159 @@
+package stop
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// load gives the rules of a loop of which only what matters is written.
+func load(t testing.TB, text string) *Rules {
+	t.Helper()
+	var loop strings.Builder
+	loop.WriteString("loop: test\n")
+	for key, line := range map[string]string{
+		"agent:":      "agent: {model: m, reply: json}\n",
+		"prompt:":     "prompt: hello\n",
+		"evaluate:":   "evaluate: {confidence: double(output.c), passed: output.p == true}\n",
+		"strategies:": "",
+	} {
+		if !strings.Contains(text, key) && (key != "prompt:" || !strings.Contains(text, "phases:")) {
+			loop.WriteString(line)
+		}
+	}
+	loop.WriteString(strings.ReplaceAll(text, "\t", "  "))
+	files := fstest.MapFS{"test.loop.yaml": {Data: []byte(loop.String())}}
+	doc, faults := spec.LoadFS(files, "test.loop.yaml", spec.Options{})
+	if err := faults.Err(); err != nil {
+		t.Fatalf("%v\n%s", err, loop.String())
+	}
+	return Compile(doc.Loop)
+}
+
+// history writes iterations as words: a number is a confidence; "p" after it
+// says that it passed; x is a failure of the agent and x:name one with that
+// message; ! is a fault of the infrastructure; _ is before the first evaluated
+// phase; words after a slash are tool calls; =text sets the output.
+func history(words string) []*record.Iteration {
+	var all []*record.Iteration
+	for i, word := range strings.Fields(words) {
+		it := iteration(word)
+		it.N = i + 1
+		it.Start, it.End, it.Working = time.Duration(i)*time.Second, time.Duration(i+1)*time.Second, time.Second
+		it.Calls = []record.Call{{Role: record.RoleAgent, Usage: record.Usage{Calls: 1, InputTokens: 60, OutputTokens: 40, Cost: record.USD / 100}}}
+		if it.Output == nil && it.Error == nil {
+			it.Output = []byte(`{"n": ` + strconv.Itoa(i) + `}`)
+		}
+		all = append(all, it)
+	}
+	return all
+}
+
+func iteration(word string) *record.Iteration {
+	it := &record.Iteration{}
+	if before, output, ok := strings.Cut(word, "="); ok {
+		word, it.Output = before, []byte(strconv.Quote(output))
+	}
+	if before, tools, ok := strings.Cut(word, "/"); ok {
+		word = before
+		for tool := range strings.SplitSeq(tools, "+") {
+			name, arguments, _ := strings.Cut(tool, ":")
+			it.ToolCalls = append(it.ToolCalls, record.ToolCall{Tool: name, Arguments: []byte(arguments)})
+		}
+	}
+	switch kind, message, _ := strings.Cut(word, ":"); kind {
+	case "x":
+		it.Error = &record.Error{Class: record.Program, Message: message}
+	case "!":
+		it.Error = &record.Error{Class: record.Server, Message: message}
+	case "_":
+		it.Skipped = true
+	default:
+		number, passed := strings.CutSuffix(word, "p")
+		confidence, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			panic(err)
+		}
+		it.Evaluation = &record.Evaluation{Confidence: confidence, Passed: passed}
+	}
+	return it
+}
+
+// play folds iterations until the run stops; ok is false where it never does.
+func play(r *Rules, iterations []*record.Iteration) (n int, outcome record.Outcome, ok bool) {
+	s := r.Start(&spec.Task{ID: "t"}, nil)
+	for i, it := range iterations {
+		step := s.Next()
+		it.Phase, it.Strategy = step.Phase, step.Strategy
+		if d := s.Fold(it); d.Stop {
+			return i + 1, d.Outcome, true
+		}
+	}
+	return len(iterations), record.Outcome{}, false
+}
+
+// decision is a case: after which iteration a history stops, and why.
+type decision struct {
+	name     string
+	loop     string
+	history  string
+	stops    int // 0: it does not
+	reason   record.Reason
+	fired    string
+	success  bool
+	returned int
+}
+
+func decide(t *testing.T, cases []decision) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			n, outcome, ok := play(load(t, c.loop), history(c.history))
+			if c.stops == 0 {
+				if ok {
+					t.Fatalf("stopped after %d for %s, want it to go on", n, outcome.Reason)
+				}
+				return
+			}
+			if !ok || n != c.stops || outcome.Reason != c.reason {
+				t.Fatalf("stopped %v after %d for %q, want after %d for %q", ok, n, outcome.Reason, c.stops, c.reason)
+			}
+			if c.fired != "" && outcome.Fired != c.fired {
+				t.Errorf("fired %q, want %q", outcome.Fired, c.fired)
+			}
+			if outcome.Success != c.success {
+				t.Errorf("success %v, want %v", outcome.Success, c.success)
+			}
+			if c.returned != 0 && outcome.Returned != c.returned {
+				t.Errorf("returned iteration %d, want %d", outcome.Returned, c.returned)
+			}
+		})
+	}
+}
+
+func TestS1_5_Conditions(t *testing.T) {
+	decide(t, []decision{
+		{"a confidence at the threshold", "terminate: {confidence: {threshold: 0.8}}", "0.5 0.8", 2, record.ReasonConfidence, "confidence", true, 2},
+		{"a confidence below it", "terminate: {confidence: {threshold: 0.8}}", "0.5 0.79", 0, "", "", false, 0},
+		{"a confidence before min_iterations", "terminate: {confidence: {threshold: 0.8, min_iterations: 3}}", "0.9 0.9 0.9", 3, record.ReasonConfidence, "", true, 1},
+		{"a confidence that fell again before min_iterations", "terminate: {confidence: {threshold: 0.8, min_iterations: 2}}", "0.9 0.5", 0, "", "", false, 0},
+		{"max_iterations", "terminate: {max_iterations: 2}", "0.1 0.9 0.9", 2, record.ReasonMaxIterations, "max_iterations", true, 2},
+		{"a timeout at its very moment", "terminate: {timeout: 2s}", "0.1 0.1 0.1", 2, record.ReasonTimeout, "timeout", false, 1},
+		{"patience 1", "terminate: {no_improvement: {patience: 1}}", "0.5 0.6 0.6", 3, record.ReasonNoImprovement, "", false, 2},
+		{"patience 2 is reset by an improvement", "terminate: {no_improvement: {patience: 2}}", "0.5 0.4 0.6 0.5 0.6", 5, record.ReasonNoImprovement, "", false, 3},
+		{"the reference moves only with an improvement", "terminate: {no_improvement: {patience: 2, min_delta: 0.1}}", "0.5 0.58 0.66 0.7", 0, "", "", false, 0},
+		{"a failed iteration does not improve", "terminate: {no_improvement: {patience: 2}}\non_error: {continue_if: true}", "0.5 x 0.4", 3, record.ReasonNoImprovement, "", false, 1},
+		{"a first iteration that failed is no reference", "terminate: {no_improvement: {patience: 2}}\non_error: {continue_if: true}", "x 0.0 0.1", 0, "", "", false, 0},
+		{"when", "terminate: {when: usage.tokens > 150}", "0.1 0.2", 2, "when:when", "when", false, 2},
+		{"any takes the first of its children as the reason", "terminate: {any: [{max_iterations: 5}, {no_improvement: {patience: 1}}, {confidence: {threshold: 0.3}}]}", "0.5 0.4", 1, record.ReasonConfidence, "", true, 1},
+		{"all wants every child at the same iteration", "terminate: {all: [{confidence: {threshold: 0.8}}, {no_improvement: {patience: 1}}]}", "0.9 0.5 0.9", 3, record.ReasonConfidence, "all", true, 1},
+		{"all is not latched", "terminate: {all: [{confidence: {threshold: 0.8}}, {when: iteration >= 2}]}", "0.9 0.5", 0, "", "", false, 0},
+		{"a named nested all", "terminate: {any: [{name: good-and-dear, all: [{confidence: {threshold: 0.9}}, {when: usage.cost_usd > 0.015}]}]}", "0.95 0.95", 2, record.ReasonConfidence, "good-and-dear", true, 1},
+		{"off never holds", "terminate: {confidence: off, max_iterations: 3}", "0.9 0.9 0.9", 3, record.ReasonMaxIterations, "", true, 1},
+	})
+}

@@ -1,0 +1,201 @@
+// Package agentbench holds nothing but the test of the house's layout: which
+// package may reach which, and which alone may import a library.
+package agentbench
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/agentbench/agentbench"
+
+// reaches says which of our packages a package may reach, itself excepted. A
+// name that ends in /... stands for all beneath it as well.
+var reaches = []struct{ from, only string }{
+	{"spec/source", ""},
+	{"spec/expr", ""},
+	{"spec", "spec/expr spec/source"},
+	{"engine/record", ""},
+	{"reports/stats", ""},
+	{"engine/stop", "spec/... engine/record"},
+	{"engine/replay", "spec/... engine/record engine/stop"},
+	{"engine/plan", "spec/... engine/record engine/stop"},
+	{"engine/...", "spec/... engine/..."},
+	{"scorers", "spec/... engine/record engine/stop engine/replay engine/model/... engine/agent/..."},
+	{"reports/tables", ""},
+	{"reports/...", "spec/expr spec/source reports/... engine/record engine/replay"},
+	{"suites", ""},
+}
+
+// soleImporters are the only packages that import a library.
+var soleImporters = map[string]string{
+	"github.com/google/cel-go":          "spec/expr",
+	"gopkg.in/yaml.v3":                  "spec/source",
+	"github.com/olekukonko/tablewriter": "reports/tables",
+	"github.com/sashabaranov/go-openai": "engine/model/openai",
+	"github.com/spf13/cobra":            "cmd/agentbench",
+	"github.com/bmatcuk/doublestar":     "spec",
+}
+
+// unreachable packages are never reached from others, not even indirectly.
+var unreachable = map[string][]string{
+	"engine/stop":   {"net", "net/http", "os/exec"},
+	"engine/replay": {"net", "net/http", "os/exec"},
+}
+
+// packages are our packages' direct imports, tests left out.
+func packages(t *testing.T) map[string][]string {
+	t.Helper()
+	imports := map[string][]string{}
+	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := entry.Name(); entry.IsDir() && name != "." && (strings.HasPrefix(name, ".") || name == "testdata") {
+			return filepath.SkipDir
+		}
+		if entry.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		dir := filepath.ToSlash(filepath.Dir(file))
+		imports[dir] = append(imports[dir], "")
+		for _, spec := range parsed.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			imports[dir] = append(imports[dir], imported)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return imports
+}
+
+// reached are the packages of ours that a package imports, directly or not.
+func reached(imports map[string][]string, from string) []string {
+	seen := map[string]bool{from: true}
+	todo := []string{from}
+	for len(todo) > 0 {
+		next := todo[0]
+		todo = todo[1:]
+		for _, imported := range imports[next] {
+			own, ok := strings.CutPrefix(imported, module+"/")
+			if ok && !seen[own] {
+				seen[own] = true
+				todo = append(todo, own)
+			}
+		}
+	}
+	delete(seen, from)
+	var all []string
+	for name := range seen {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func matches(pattern, name string) bool {
+	if below, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return name == below || strings.HasPrefix(name, below+"/")
+	}
+	return pattern == name
+}
+
+func TestImportsPointDown(t *testing.T) {
+	imports := packages(t)
+	if len(imports["engine/stop"]) < 3 || len(imports["spec"]) < 3 {
+		t.Fatalf("the packages were not found: %v", imports)
+	}
+	for _, rule := range reaches {
+		allowed := strings.Fields(rule.only)
+		for name := range imports {
+			if !matches(rule.from, name) {
+				continue
+			}
+			for _, target := range reached(imports, name) {
+				if !slices.ContainsFunc(allowed, func(pattern string) bool { return matches(pattern, target) }) {
+					t.Errorf("%s reaches %s; it may reach only: %s", name, target, rule.only)
+				}
+			}
+		}
+	}
+}
+
+func TestOneImporterForEachLibrary(t *testing.T) {
+	for name, imported := range packages(t) {
+		for _, target := range imported {
+			for library, importer := range soleImporters {
+				if matches(library+"/...", target) && name != importer {
+					t.Errorf("%s imports %s; only %s may", name, target, importer)
+				}
+			}
+		}
+	}
+}
+
+func TestDecisionsReachNoNetwork(t *testing.T) {
+	imports := packages(t)
+	for from, forbidden := range unreachable {
+		for _, name := range append(reached(imports, from), from) {
+			for _, target := range imports[name] {
+				if slices.Contains(forbidden, target) {
+					t.Errorf("%s reaches %s through %s", from, target, name)
+				}
+			}
+		}
+	}
+}
+
+func TestRecordsUseTheStandardLibraryOnly(t *testing.T) {
+	for _, target := range packages(t)["engine/record"] {
+		if first, _, _ := strings.Cut(target, "/"); strings.Contains(first, ".") && target != "golang.org/x/sys/unix" {
+			t.Errorf("engine/record imports %s", target)
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItDecides(t *testing.T) {
+	for name := range packages(t) {
+		files, _ := filepath.Glob(filepath.Join(name, "*.go"))
+		documented := false
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.PackageClauseOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			documented = documented || parsed.Doc != nil
+		}
+		if !documented {
+			t.Errorf("package %s has no comment", name)
+		}
+	}
+}
+
+func TestTopLevel(t *testing.T) {
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	allowed := strings.Fields("LICENSE README.md cmd docs engine go.mod go.sum layout_test.go recorded_test.go reports scorers spec suites testdata results")
+	for _, entry := range entries {
+		if name := entry.Name(); !strings.HasPrefix(name, ".") && !slices.Contains(allowed, name) && path.Ext(name) != ".test" {
+			t.Errorf("%s does not belong at the top level", name)
+		}
+	}
+}
