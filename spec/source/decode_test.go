@@ -84,6 +84,7 @@ var badValues = []struct{ text, want string }{
 	{"vars: 010", `1:7: want a plain decimal number or text in quotes, got 010; write it in decimal digits, without a leading 0`},
 	{"vars: {a: [.nan, 12345678901234567890]}", "1:12: want a plain decimal number or text in quotes, got .nan; write a finite number in decimal digits\n" +
 		"1:18: want a plain decimal number or text in quotes, got 12345678901234567890; at most 9223372036854775807 fits; put longer digits in quotes where text is wanted"},
+	{"vars: 99999999999999999999", `1:7: want a plain decimal number or text in quotes, got 99999999999999999999; at most 9223372036854775807 fits; put longer digits in quotes where text is wanted`},
 	{"patience: 0", `1:11: want a whole number of at least 1 or off, got 0`},
 	{"patience: false", `1:11: want a whole number of at least 1 or off, got false; write off`},
 	{"patience: none", `1:11: want a whole number of at least 1 or off, got none; write off`},
@@ -203,6 +204,16 @@ func TestMaybeDistinguishesOffAbsentAndValue(t *testing.T) {
 	}
 }
 
+func TestOffForgetsTheValue(t *testing.T) {
+	m := Maybe[int]{Value: 4, Set: true}
+	if faults := Decode(New(nil, "off"), &m); faults != nil || m != (Maybe[int]{Set: true, Off: true}) {
+		t.Errorf("%+v %v", m, faults)
+	}
+	if faults := Decode(New(nil, 3), &m); faults != nil || m != (Maybe[int]{Set: true, Value: 3}) {
+		t.Errorf("%+v %v", m, faults)
+	}
+}
+
 func TestManyFaultsAreCutShort(t *testing.T) {
 	_, faults := read("name: a\nlimits: [" + strings.Repeat("x, ", 5000) + "]")
 	if len(faults) != maxFaults+1 {
@@ -213,12 +224,82 @@ func TestManyFaultsAreCutShort(t *testing.T) {
 	}
 }
 
-func TestDecodeTaggedAppliesTheTags(t *testing.T) {
-	n := New(nil, 1.5)
-	d := &Decoder{shapes: map[reflect.Type]*shape{}}
-	var x float64
-	d.DecodeTagged(n, &x, `min:"0" max:"1"`)
-	if len(d.faults) != 1 || d.faults[0].Error() != "want a number from 0 to 1, got 1.5" {
-		t.Error(d.faults)
+// tagged is decoded and described with the tags that it holds.
+type tagged struct {
+	tag   reflect.StructTag
+	value float64
+}
+
+func (x *tagged) DecodeNode(n *Node, d *Decoder) { d.DecodeTagged(n, &x.value, x.tag) }
+
+func TestWantedSaysTheLimits(t *testing.T) {
+	for tag, want := range map[reflect.StructTag]string{
+		``:                    "want a number, got a list",
+		`min:"1"`:             "want a number of at least 1, got a list",
+		`max:"1"`:             "want a number of at most 1, got a list",
+		`min:"0" max:"1"`:     "want a number from 0 to 1, got a list",
+		`above:"0"`:           "want a number above 0, got a list",
+		`above:"0" max:"100"`: "want a number above 0, at most 100, got a list",
+	} {
+		x := tagged{tag: tag}
+		if faults := Decode(New(nil, []any{}), &x); faults.Error() != want {
+			t.Errorf("%s: %v", tag, faults)
+		}
+	}
+}
+
+func TestLengthsOfTextAreCountedInRunes(t *testing.T) {
+	x := struct {
+		Code string         `yaml:"code" minlen:"3"`
+		Map  map[string]any `yaml:"map" minlen:"2"`
+	}{}
+	n, _ := Parse(NewFile("f", []byte("code: äö\nmap: {a: 1}\n")))
+	if got := inShort(Decode(n, &x)); got != "1:7: want text of at least 3 characters, got äö\n2:6: want at least 2 keys, got 1" {
+		t.Error(got)
+	}
+	n, _ = Parse(NewFile("f", []byte("code: äöü\nmap: {a: ~, b: 1}\n")))
+	if faults := Decode(n, &x); faults != nil {
+		t.Error(faults)
+	}
+}
+
+func TestLongValuesAreShortened(t *testing.T) {
+	_, faults := read("name: a\nreply: " + strings.Repeat("x", 50))
+	if faults[0].What != "want one of text, json, got "+strings.Repeat("x", longText)+"..." {
+		t.Error(faults)
+	}
+}
+
+// doubtful takes anything, and says so.
+type doubtful struct{}
+
+func (*doubtful) DecodeNode(n *Node, d *Decoder) { d.Warn(n, "think again", "%s is odd", n.Text) }
+
+func TestWarningsAreNoError(t *testing.T) {
+	faults := Decode(parsed(t, "x"), &doubtful{})
+	if faults.Err() != nil || inShort(faults) != "1:1: warning: x is odd; think again" {
+		t.Error(faults)
+	}
+}
+
+func TestNamedKeepsTheOrder(t *testing.T) {
+	var limits Named[int]
+	if faults := Decode(parsed(t, "z: 1\na: 2\nm: 3\n"), &limits); faults != nil {
+		t.Fatal(faults)
+	}
+	if got := limits.Keys(); !reflect.DeepEqual(got, []string{"z", "a", "m"}) {
+		t.Error(got)
+	}
+	if value, ok := limits.Get("m"); value != 3 || !ok {
+		t.Error(value, ok)
+	}
+	if _, ok := limits.Get("x"); ok || limits[1].KeyPos != (Pos{2, 1}) || limits[1].Node.Text != "2" {
+		t.Errorf("%+v", limits)
+	}
+	if got := inShort(Decode(parsed(t, "[1]"), &limits)); got != "1:1: want a mapping, got a list; write name: value" {
+		t.Error(got)
+	}
+	if got := inShort(Decode(parsed(t, "{a: x, b: }"), &limits)); got != "1:5: want a whole number, got x\n1:11: want a whole number, got nothing; give a value or delete the key" {
+		t.Error(got)
 	}
 }

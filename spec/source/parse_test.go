@@ -59,6 +59,9 @@ func TestParseRefuses(t *testing.T) {
 		{"a: !!int abc\n", `1:10: "abc" is no !!int; delete the tag`},
 		{"a: 1\nb: 2\na: 3\n", `3:1: key "a" stands twice; first at line 1`},
 		{"{a: 1, \"a\": 2}", `1:8: key "a" stands twice; first at line 1`},
+		{"{" + manyKeys(30) + ", k1: 1, k29: 1}", "1:232: key \"k1\" stands twice; first at line 1\n" + `1:239: key "k29" stands twice; first at line 1`},
+		{strings.Repeat("long", 40) + ": b: c\n", `1:164: a ": " where no value can start; put text that holds ": " in quotes, or correct the indentation`},
+		{"a: !!bool yes\nb: !!float x\nc: !!null x\nd: !!bool true\n", `1:11: "yes" is no !!bool; delete the tag` + "\n2:12: \"x\" is no !!float; delete the tag\n3:11: \"x\" is no !!null; delete the tag"},
 		{"1: a\ntrue: b\n~: c\n", "1:1: want a key, got 1; put it in quotes: \"1\"\n2:1: want a key, got true; put it in quotes: \"true\"\n" +
 			`3:1: want a key, got ~; put it in quotes: "~"`},
 		{"?\n: c\n", `1:2: want a key, got nothing; a key is a word before a colon`},
@@ -100,14 +103,10 @@ func TestBombs(t *testing.T) {
 	for i := 1; i <= 20; i++ {
 		fmt.Fprintf(&billion, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), ", "))
 	}
-	var manyKeys strings.Builder
-	for i := range 100_000 {
-		fmt.Fprintf(&manyKeys, "k%d: 1\n", i)
-	}
 	for _, c := range []struct{ name, text, want string }{
 		{"billion laughs", billion.String(), "6:45: more than 500000 values, aliases expanded; keep large task lists in a .jsonl file of their own"},
 		{"10,000 aliases", "a: &a x\nb: [" + strings.Repeat("*a, ", 10_000) + "]", "2:4005: more than 1000 aliases"},
-		{"100,000 keys", manyKeys.String(), "1:1: a mapping of 100000 keys, at most 4096 are allowed; keep large task lists in a .jsonl file of their own"},
+		{"100,000 keys", "{" + manyKeys(100_000) + "}", "1:1: a mapping of 100000 keys, at most 4096 are allowed; keep large task lists in a .jsonl file of their own"},
 		{"depth 10,000", strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "1:65: nested deeper than 64 levels"},
 		{"depth 100,000", strings.Repeat("[", 100_000), "1:1: nested deeper than 64 levels"},
 		{"deep by aliases", "a: &a " + nested(40) + "\nb: &b " + nested(20, "*a") + "\nc: " + nested(20, "*b"), "2:27: nested deeper than 64 levels"},
@@ -122,6 +121,14 @@ func TestBombs(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s", c.name, inShort(faults), c.want)
 		}
 	}
+}
+
+func manyKeys(n int) string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("k%d: 1", i)
+	}
+	return strings.Join(keys, ", ")
 }
 
 func nested(depth int, inside ...string) string {

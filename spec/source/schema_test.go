@@ -169,3 +169,46 @@ func TestDefinitionsOfOneNameStayApart(t *testing.T) {
 		t.Error(first, second)
 	}
 }
+
+// either is a union of a number and a struct of its own fields.
+type either struct {
+	Share  float64 `yaml:"share" min:"0"`
+	Reason string  `yaml:"reason" need:"required"`
+}
+
+func (e *either) DecodeNode(n *Node, d *Decoder) {
+	type fields either
+	if n.Kind == Map {
+		d.Decode(n, (*fields)(e))
+		return
+	}
+	d.DecodeTagged(n, &e.Share, `max:"1"`)
+}
+
+func (*either) JSONSchema(g *Generator) map[string]any {
+	return map[string]any{"anyOf": []any{g.Tagged(0.0, `max:"1"`), g.Struct(either{})}}
+}
+
+func TestUnionsDescribeThemselves(t *testing.T) {
+	schema := compiled(t, Schema(either{}))
+	for text, want := range map[string]bool{
+		"1": true, "2": false, "{reason: x}": true, "{share: 2}": false, "{share: -1, reason: x}": false, "{reason: x, other: 1}": false, "[]": false,
+	} {
+		n := parsed(t, text)
+		var e either
+		if schema.Validate(jsonOf(n)) == nil != want || Decode(n, &e).Err() == nil != want {
+			t.Errorf("%s: schema %v, faults %v", text, schema.Validate(jsonOf(n)), Decode(n, &e))
+		}
+	}
+}
+
+func TestSchemaOfNamed(t *testing.T) {
+	schema := compiled(t, Schema(struct {
+		Limits Named[int] `yaml:"limits"`
+	}{}))
+	for text, want := range map[string]bool{"{limits: {a: 1}}": true, "{limits: {a: x}}": false, "{limits: [1]}": false} {
+		if got := schema.Validate(jsonOf(parsed(t, text))) == nil; got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
