@@ -39,6 +39,11 @@ func (a adapter) NativeToValue(value any) ref.Val {
 		return types.Int(v)
 	case time.Duration:
 		return types.Duration{Duration: v}
+	case *float64:
+		if v == nil {
+			return types.NullValue
+		}
+		return types.Double(*v)
 	case *Object:
 		if v == nil {
 			return types.NullValue

@@ -60,7 +60,7 @@ func (e *Env) compile(src string, accept func(*Program) []Fault) (program *Progr
 		return nil, e.explain(src, issues)
 	}
 	program = &Program{env: e, tree: checked.NativeRep()}
-	faults = append(accept(program), literalFaults(program.tree)...)
+	faults = append(accept(program), dialectFaults(program.tree)...)
 	faults = append(faults, program.plan(checked)...)
 	faults = append(faults, arithmeticWarnings(program.tree)...)
 	if anyError(faults) {
@@ -72,14 +72,16 @@ func (e *Env) compile(src string, accept func(*Program) []Fault) (program *Progr
 
 // plan estimates the cost and makes the program that the estimate allows.
 func (p *Program) plan(checked *cel.Ast) []Fault {
-	estimate, err := p.env.cel.EstimateCost(checked, newEstimator(p.tree))
+	sizes := newEstimator(p.tree)
+	estimate, err := p.env.cel.EstimateCost(checked, sizes)
 	if err != nil {
 		return []Fault{{What: "estimating the cost: " + err.Error()}}
 	}
 	if estimate.Max > maxEstimate && !p.env.options.NoEstimate {
 		return []Fault{tooDear(estimate.Max)}
 	}
-	p.watched = estimate.Max > provedCheap && !(estimate.Max <= maxEstimate && linear(p.tree))
+	cheap := estimate.Max <= provedCheap && !sizes.guessed
+	p.watched = !cheap && !(estimate.Max <= maxEstimate && linear(p.tree))
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(ordered(p.tree))}
 	if p.watched {
 		options = append(options, cel.CostTracking(meter{}), cel.CostLimit(p.env.options.CostLimit),
@@ -154,23 +156,39 @@ func isScalar(t *types.Type) bool {
 	return false
 }
 
-// literalFaults refuses what CEL can write and the language does not have: typed message literals and maps whose keys
-// are not strings.
-func literalFaults(tree *ast.AST) []Fault {
+// dialectFaults refuses what CEL can write and the language does not have: typed message literals, maps whose keys are
+// not strings, records as JSON.
+func dialectFaults(tree *ast.AST) []Fault {
 	var faults []Fault
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
+		case ast.CallKind:
+			if call := e.AsCall(); call.FunctionName() == "json" && holdsRecords(tree.GetType(call.Args()[0].ID())) {
+				faults = append(faults, faultAt(tree, call.Args()[0].ID(), "a record cannot be written as JSON", "choose its fields: {\"output\": ...}"))
+			}
 		case ast.StructKind:
 			faults = append(faults, faultAt(tree, e.ID(), "a type name before {", `write an object as {"key": value}`))
 		case ast.MapKind:
-			for _, entry := range e.AsMap().Entries() {
-				key := entry.AsMapEntry().Key()
-				if t := tree.GetType(key.ID()); t.Kind() != types.StringKind && !isDynamic(t) {
-					faults = append(faults, faultAt(tree, key.ID(), "the keys of an object are strings", `write "key": value`))
-				}
-			}
+			faults = append(faults, keyFaults(tree, e.AsMap().Entries())...)
 		}
 	}))
+	return faults
+}
+
+func keyFaults(tree *ast.AST, entries []ast.EntryExpr) []Fault {
+	var faults []Fault
+	seen := map[string]bool{}
+	for _, entry := range entries {
+		key := entry.AsMapEntry().Key()
+		if t := tree.GetType(key.ID()); t.Kind() != types.StringKind && !isDynamic(t) {
+			faults = append(faults, faultAt(tree, key.ID(), "the keys of an object are strings", `write "key": value`))
+		}
+		name, ok := literalText(key)
+		if ok && seen[name] {
+			faults = append(faults, faultAt(tree, key.ID(), fmt.Sprintf("the key %q appears twice", name), ""))
+		}
+		seen[name] = ok
+	}
 	return faults
 }
 

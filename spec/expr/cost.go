@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"math/bits"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -19,6 +20,7 @@ const (
 	copyCost     = 0.1    // per character copied
 	maxRendered  = 2048   // characters of one element in join
 	maxPieces    = 4096   // pieces that split makes with a separator that is not empty
+	maxDistinct  = 200    // elements that distinct compares with each other
 	maxJSONChars = 65_536 // characters that json() makes
 )
 
@@ -35,31 +37,47 @@ var superlinear = map[string]bool{"replace": true, "split": true, "join": true, 
 	"sort": true, "@sortByAssociatedKeys": true, "distinct": true, "flatten": true, "lists.range": true,
 	"sets.contains": true, "sets.equivalent": true, "sets.intersects": true, "json": true, "strings.quote": true}
 
+// ofLists are the member functions of lists that also a dynamic value may have.
+var ofLists = map[string]bool{"sort": true, "@sortByAssociatedKeys": true, "distinct": true, "flatten": true,
+	"slice": true, "reverse": true, "join": true, "first": true, "last": true}
+
 // estimator assumes sizes for what is known only at run time.
 type estimator struct {
-	ranges map[int64]bool // the expressions that comprehensions walk: a dynamic one is a list, not a text
+	lists   map[int64]bool // the expressions that must be lists: a dynamic one is no text
+	guessed bool           // a size was assumed that nothing of ours bounds, so that the estimate proves nothing
 }
 
-func newEstimator(tree *ast.AST) estimator {
-	e := estimator{ranges: map[int64]bool{}}
+func newEstimator(tree *ast.AST) *estimator {
+	e := &estimator{lists: map[int64]bool{}}
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(x ast.Expr) {
-		if x.Kind() == ast.ComprehensionKind {
-			e.ranges[x.AsComprehension().IterRange().ID()] = true
+		switch x.Kind() {
+		case ast.ComprehensionKind:
+			walked := x.AsComprehension().IterRange().ID()
+			e.lists[walked] = true
+			e.guessed = e.guessed || isDynamic(tree.GetType(walked))
+		case ast.CallKind:
+			if call := x.AsCall(); call.IsMemberFunction() && ofLists[call.FunctionName()] {
+				e.lists[call.Target().ID()] = true
+			}
 		}
 	}))
 	return e
 }
 
 // EstimateSize implements [checker.CostEstimator].
-func (e estimator) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
-	x := node.Expr()
-	if x != nil && x.Kind() == ast.IdentKind && len(node.Path()) == 0 {
+func (e *estimator) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
+	x, path := node.Expr(), node.Path()
+	if x != nil && x.Kind() == ast.IdentKind && len(path) == 0 {
 		return nil // bound by cel.bind or an accumulator: cel-go knows its size
 	}
-	return e.sizeOf(node.Type(), within(node.Path()), x != nil && e.ranges[x.ID()])
+	size := e.sizeOf(node.Type(), within(path), x != nil && e.lists[x.ID()])
+	if size != nil && size.Max > 1 && (len(path) == 0 || path[0][0] == '@') {
+		e.guessed = true // not a part of a variable: made by the expression
+	}
+	return size
 }
 
-func (e estimator) sizeOf(t *types.Type, depth int, walked bool) *checker.SizeEstimate {
+func (e *estimator) sizeOf(t *types.Type, depth int, walked bool) *checker.SizeEstimate {
 	switch t.Kind() {
 	case types.ListKind, types.MapKind:
 		return upTo(assumedElements[depth])
@@ -91,12 +109,14 @@ func within(path []string) int {
 func upTo(n uint64) *checker.SizeEstimate { return &checker.SizeEstimate{Max: n} }
 
 // EstimateCallCost implements [checker.CostEstimator] for what cel-go overestimates or does not size.
-func (e estimator) EstimateCallCost(function, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
+func (e *estimator) EstimateCallCost(function, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
 	switch overload {
 	case overloads.ContainsString:
 		return e.scan(*target, args[0])
 	case overloads.Equals, overloads.NotEquals:
 		return e.scanShorter(args[0], args[1])
+	case overloads.AddList:
+		return e.joinLists(args[0], args[1])
 	case "json_any":
 		return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(maxJSONChars / 10), ResultSize: upTo(maxJSONChars)}
 	case "mean_list", "sum_list":
@@ -108,7 +128,7 @@ func (e estimator) EstimateCallCost(function, overload string, target *checker.A
 	return nil
 }
 
-func (e estimator) size(node checker.AstNode) checker.SizeEstimate {
+func (e *estimator) size(node checker.AstNode) checker.SizeEstimate {
 	if size := node.ComputedSize(); size != nil {
 		return *size
 	}
@@ -118,34 +138,68 @@ func (e estimator) size(node checker.AstNode) checker.SizeEstimate {
 	return checker.SizeEstimate{Max: 1}
 }
 
-func (e estimator) scan(text, part checker.AstNode) *checker.CallEstimate {
+func (e *estimator) scan(text, part checker.AstNode) *checker.CallEstimate {
 	chars := e.size(text).Add(e.size(part))
 	return &checker.CallEstimate{CostEstimate: chars.MultiplyByCostFactor(scanCost).Add(checker.FixedCostEstimate(1))}
 }
 
-func (e estimator) scanShorter(a, b checker.AstNode) *checker.CallEstimate {
+func (e *estimator) scanShorter(a, b checker.AstNode) *checker.CallEstimate {
 	shorter := checker.SizeEstimate{Max: min(e.size(a).Max, e.size(b).Max)}
 	return &checker.CallEstimate{CostEstimate: shorter.MultiplyByCostFactor(scanCost).Add(checker.FixedCostEstimate(1))}
 }
 
+// joinLists prices what costs nothing itself, so that doubling a list again and again does not come for free.
+func (e *estimator) joinLists(a, b checker.AstNode) *checker.CallEstimate {
+	shorter := checker.SizeEstimate{Max: min(e.size(a).Max, e.size(b).Max)}
+	both := e.size(a).Add(e.size(b))
+	return &checker.CallEstimate{CostEstimate: shorter.MultiplyByCostFactor(copyCost).Add(checker.FixedCostEstimate(1)), ResultSize: &both}
+}
+
 // toText is string(x): a number, a time or a text that stays as it is.
-func (e estimator) toText(value checker.AstNode) *checker.CallEstimate {
+func (e *estimator) toText(value checker.AstNode) *checker.CallEstimate {
 	size := checker.SizeEstimate{Max: max(64, e.size(value).Max)}
 	return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(1), ResultSize: &size}
 }
 
-// ownEstimates replace those of cel-go's string library that do not know how long the elements of a list are.
+// ownEstimates replace those of cel-go's libraries that do not know how long the elements of a list are, or take n log n
+// for n squared.
 func ownEstimates() cel.EnvOption {
-	return cel.CostEstimatorOptions(
+	options := []checker.CostOption{
 		checker.OverloadCostEstimate("list_join", joinEstimate),
 		checker.OverloadCostEstimate("list_join_string", joinEstimate),
 		checker.OverloadCostEstimate("string_split_string", splitEstimate),
 		checker.OverloadCostEstimate("string_split_string_int", splitEstimate),
-	)
+		checker.OverloadCostEstimate("list_distinct", distinctEstimate),
+	}
+	for _, t := range sortable {
+		options = append(options,
+			checker.OverloadCostEstimate("list_"+t.TypeName()+"_sort", sortEstimate),
+			checker.OverloadCostEstimate("list_"+t.TypeName()+"_sortByAssociatedKeys", sortEstimate))
+	}
+	return cel.CostEstimatorOptions(options...)
+}
+
+var sortable = []*types.Type{types.IntType, types.UintType, types.DoubleType, types.BoolType, types.DurationType,
+	types.TimestampType, types.StringType, types.BytesType}
+
+func sortEstimate(c checker.CostEstimator, target *checker.AstNode, _ []checker.AstNode) *checker.CallEstimate {
+	elements := c.(*estimator).size(*target)
+	compared := elements.Multiply(checker.FixedSizeEstimate(uint64(bits.Len64(elements.Max))))
+	return &checker.CallEstimate{CostEstimate: compared.MultiplyByCostFactor(1 + scanCost*float64(assumedChars[1])), ResultSize: &elements}
+}
+
+// distinctEstimate assumes at most maxDistinct elements: the function is quadratic and history is not that long.
+func distinctEstimate(c checker.CostEstimator, target *checker.AstNode, _ []checker.AstNode) *checker.CallEstimate {
+	e := c.(*estimator)
+	e.guessed = true
+	elements := e.size(*target)
+	elements.Max = min(elements.Max, maxDistinct)
+	compared := elements.Multiply(elements)
+	return &checker.CallEstimate{CostEstimate: compared.MultiplyByCostFactor(1 + scanCost*float64(assumedChars[1])), ResultSize: &elements}
 }
 
 func joinEstimate(c checker.CostEstimator, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
-	e := c.(estimator)
+	e := c.(*estimator)
 	each := checker.FixedSizeEstimate(maxRendered)
 	if len(args) > 0 {
 		each = each.Add(e.size(args[0]))
@@ -155,7 +209,7 @@ func joinEstimate(c checker.CostEstimator, target *checker.AstNode, args []check
 }
 
 func splitEstimate(c checker.CostEstimator, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
-	e := c.(estimator)
+	e := c.(*estimator)
 	chars := e.size(*target)
 	pieces := checker.SizeEstimate{Max: min(chars.Max, maxPieces)}
 	if sep, ok := literalText(args[0].Expr()); !ok || sep == "" {

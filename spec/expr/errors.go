@@ -69,14 +69,17 @@ func runTimeMessage(message string) string {
 	if key, ok := strings.CutPrefix(message, "no such key: "); ok {
 		return fmt.Sprintf("there is no key %q", key)
 	}
+	if index, ok := strings.CutPrefix(message, "index out of bounds: "); ok {
+		return fmt.Sprintf("the list has no element %s", index)
+	}
 	if name, ok := strings.CutPrefix(message, "no such attribute(s): "); ok {
 		return fmt.Sprintf("%s has no value here", name)
 	}
 	if function, ok := strings.CutPrefix(message, "no such overload: "); ok {
-		return fmt.Sprintf("%s does not take values of these types", operator(function))
+		return fmt.Sprintf("%s does not take values of these types (is one of them null?)", operator(function))
 	}
 	if message == "no such overload" {
-		return "an operation does not take values of these types"
+		return "the operation does not take values of these types (is one of them null?)"
 	}
 	return message
 }

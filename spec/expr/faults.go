@@ -72,10 +72,9 @@ func syntaxFault(message string, offset int) Fault {
 	switch {
 	case strings.Contains(message, "'<EOF>'"):
 		message = "the expression ends too early"
-	case strings.HasPrefix(message, "mismatched input "), strings.HasPrefix(message, "extraneous input "):
-		_, token, _ := strings.Cut(message, " input ")
-		message = "unexpected " + token
-	case strings.HasPrefix(message, "no viable alternative at input "):
+	case strings.HasPrefix(message, "token recognition error at: '\""), strings.HasPrefix(message, "token recognition error at: ''"):
+		message = "a string is not closed"
+	case strings.Contains(message, " input "):
 		_, token, _ := strings.Cut(message, " input ")
 		message = "unexpected " + token
 	}
@@ -96,6 +95,9 @@ func (e *Env) reword(message string) Fault {
 	}
 	if m := noFields.FindStringSubmatch(message); m != nil {
 		return Fault{What: fmt.Sprintf("a value of type %s has no fields", m[1])}
+	}
+	if strings.Contains(message, "recursion") {
+		return Fault{What: fmt.Sprintf("the expression is nested deeper than %d levels", maxDepth), Hint: `join a long chain as a list: [a, b].join("")`}
 	}
 	message, _, _ = strings.Cut(message, " expecting {")
 	return Fault{What: message}
@@ -171,12 +173,12 @@ var arithmetic = map[string]bool{operators.Add: true, operators.Subtract: true, 
 	operators.Divide: true, operators.Modulo: true}
 
 func mixedNumbers(tree *ast.AST, integer ast.Expr) Fault {
-	hint := "wrap it: double(...)"
-	if integer.Kind() == ast.LiteralKind {
-		hint = fmt.Sprintf("write %v.0", integer.AsLiteral().Value())
-	}
-	f := faultAt(tree, integer.ID(), "an integer meets a value that is a double if it comes from JSON, and the two do not mix", hint)
+	f := faultAt(tree, integer.ID(), "numbers of JSON are doubles, and arithmetic does not mix them with integers", "wrap it: double(...)")
 	f.Warning = true
+	if integer.Kind() == ast.LiteralKind {
+		digits := fmt.Sprint(integer.AsLiteral().Value())
+		f.Hint, f.Len = "write "+digits+".0", len(digits)
+	}
 	return f
 }
 

@@ -48,9 +48,9 @@ func (p *jsonParser) value() (any, error) {
 	p.space()
 	switch c := p.peek(); {
 	case c == '{':
-		return p.nested(p.object)
+		return p.object()
 	case c == '[':
-		return p.nested(p.list)
+		return p.list()
 	case c == '"':
 		return p.str()
 	case c == '-' || c >= '0' && c <= '9':
@@ -65,17 +65,22 @@ func (p *jsonParser) value() (any, error) {
 	return nil, fmt.Errorf("%s where a JSON value should begin", p.here())
 }
 
-func (p *jsonParser) nested(read func() (any, error)) (any, error) {
-	if p.depth++; p.depth > maxJSONDepth {
-		return nil, fmt.Errorf("JSON nested deeper than %d levels", maxJSONDepth)
-	}
+// enter steps behind an opening bracket and counts the level.
+func (p *jsonParser) enter() error {
 	p.pos++
-	value, err := read()
-	p.depth--
-	return value, err
+	if p.depth++; p.depth > maxJSONDepth {
+		return fmt.Errorf("JSON nested deeper than %d levels", maxJSONDepth)
+	}
+	return nil
 }
 
+func (p *jsonParser) leave() { p.depth-- }
+
 func (p *jsonParser) object() (any, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
 	o := NewObject(4)
 	if p.space(); p.accept('}') {
 		return o, nil
@@ -103,6 +108,10 @@ func (p *jsonParser) object() (any, error) {
 }
 
 func (p *jsonParser) list() (any, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
 	items := []any{}
 	if p.space(); p.accept(']') {
 		return items, nil

@@ -76,7 +76,7 @@ func parameter(t *cel.Type, i int) *cel.Type {
 
 // object copies only what an expression made or what holds records.
 func (p *plainer) object(v *objectValue, elem *cel.Type) (any, error) {
-	if !v.inCEL && !p.holdsRecords(elem) {
+	if !v.inCEL && !holdsRecords(elem) {
 		return v.object(), nil
 	}
 	out := NewObject(len(v.keys))
@@ -91,7 +91,7 @@ func (p *plainer) object(v *objectValue, elem *cel.Type) (any, error) {
 }
 
 func (p *plainer) list(v traits.Lister, elem *cel.Type) (any, error) {
-	if own, ok := v.(*listValue); ok && !p.holdsRecords(elem) {
+	if own, ok := v.(*listValue); ok && !holdsRecords(elem) {
 		if items, ok := own.items.(slice); ok {
 			return []any(items), nil
 		}
@@ -107,12 +107,12 @@ func (p *plainer) list(v traits.Lister, elem *cel.Type) (any, error) {
 	return out, nil
 }
 
-func (p *plainer) holdsRecords(t *cel.Type) bool {
+func holdsRecords(t *cel.Type) bool {
 	if t.Kind() == types.StructKind {
 		return true
 	}
 	for _, inner := range t.Parameters() {
-		if p.holdsRecords(inner) {
+		if holdsRecords(inner) {
 			return true
 		}
 	}

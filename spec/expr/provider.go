@@ -1,15 +1,11 @@
 package expr
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 )
-
-// errNullRecord is what reading a field of null gives; the field's name is in the expression.
-var errNullRecord = errors.New("the value before the field is null")
 
 // provider tells cel-go about the struct types of an environment, so that a wrong field is found at compile time.
 type provider struct {
@@ -79,10 +75,11 @@ func fieldIsSet(name string) func(any) bool {
 }
 
 func fieldGetter(name string) func(any) (any, error) {
+	missing := fmt.Errorf("there is no %s: the record before it is null", name)
 	return func(target any) (any, error) {
 		record, ok := target.(Fields)
 		if !ok {
-			return nil, errNullRecord
+			return nil, missing
 		}
 		return record.Field(name), nil
 	}

@@ -48,9 +48,9 @@ func (s suggestions) near(name string) string      { return didYouMean(name, s.n
 func (s suggestions) nearField(name string) string { return didYouMean(name, s.fields) }
 
 func didYouMean(name string, known []string) string {
-	best, distance := "", len(name)/3+2
+	best, distance := "", max(1, len(name)/3)+1
 	for _, k := range known {
-		if d := editDistance(name, k); d < distance {
+		if d := editDistance(name, k); d < distance && d < len(name) {
 			best, distance = k, d
 		}
 	}

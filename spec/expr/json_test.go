@@ -1,0 +1,226 @@
+package expr
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// plainValues draws any plain value that JSON can hold.
+func plainValues() *rapid.Generator[any] {
+	scalar := rapid.OneOf(
+		rapid.Just[any](nil), rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+		rapid.Map(rapid.Float64(), func(f float64) any { return f }), rapid.Map(rapid.String(), func(s string) any { return s }))
+	return rapid.Map(rapid.SliceOfN(scalar, 1, 12), func(scalars []any) any {
+		o := NewObject(0)
+		for i, s := range scalars {
+			o.Set(strings.Repeat("k", i%4)+string(rune('a'+i)), s)
+		}
+		o.Set("list", scalars)
+		return o
+	})
+}
+
+func TestJSONRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := plainValues().Draw(t, "value")
+		text, err := AppendJSON(nil, value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := ParseJSON(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if !reflect.DeepEqual(back, value) {
+			t.Fatalf("%s came back different", text)
+		}
+	})
+}
+
+// asMaps turns objects into Go maps, so that encoding/json can be the judge.
+func asMaps(value any) any {
+	switch v := value.(type) {
+	case *Object:
+		m := map[string]any{}
+		for i := range v.Len() {
+			key, member := v.At(i)
+			m[key] = asMaps(member)
+		}
+		return m
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = asMaps(v[i])
+		}
+		return list
+	}
+	return value
+}
+
+func TestParseJSONReads(t *testing.T) {
+	for _, text := range []string{
+		`null`, ` true `, `-0`, `-0.5e-3`, `1E+2`, `""`, `"a\"\\\/\b\f\n\r\tz"`, `"\u00e9\ud83d\ude00"`, `"\ud83d"`, `"\ud83dx"`,
+		`"\ude00\ud83d"`, "\"\xff\"", `"é😀"`, `[]`, `[1,[2,[3]]]`, `{}`, `{"a":1,"b":{"c":[]}}`, `{"a":1,"a":2}`, "\t{\r\n\"a\" : 1 }",
+	} {
+		got, err := ParseJSON([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		var want any
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if !reflect.DeepEqual(asMaps(got), want) {
+			t.Errorf("%s: got %#v, want %#v", text, asMaps(got), want)
+		}
+	}
+}
+
+func TestParseJSONRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		``:            "at byte 1: end of text where a JSON value should begin",
+		`[1,]`:        "at byte 4: ']' where a JSON value should begin",
+		`{"a":1 "b"}`: "at byte 8: '\"' where a comma or } should stand",
+		`{"a" 1}`:     "at byte 6: '1' after a key, not a colon",
+		`{a: 1}`:      "at byte 2: 'a' where a key in quotes should stand",
+		`"abc`:        "at byte 5: the text ends inside a string",
+		`1 2`:         "at byte 3: '2' after the end of the JSON value",
+		`01`:          "at byte 2: '1' after the end of the JSON value",
+		`1.`:          "at byte 3: end of text in a number",
+		`"\x"`:        `at byte 3: unknown escape \x in a string`,
+		`"\u12g4"`:    `at byte 3: \u12g4 is no escape`,
+		"\"a\nb\"":    "at byte 3: a control character inside a string",
+		`1e999`:       "at byte 6: number 1e999 is out of range",
+		`NaN`:         "at byte 1: 'N' where a JSON value should begin",
+	} {
+		_, err := ParseJSON([]byte(text))
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestParseJSONLimitsDepth(t *testing.T) {
+	nested := func(n int) []byte { return []byte(strings.Repeat("[", n) + strings.Repeat("]", n)) }
+	if _, err := ParseJSON(nested(maxJSONDepth)); err != nil {
+		t.Errorf("%d levels: %v", maxJSONDepth, err)
+	}
+	if _, err := ParseJSON(nested(maxJSONDepth + 1)); err == nil {
+		t.Errorf("%d levels were accepted", maxJSONDepth+1)
+	}
+	wide := "[" + strings.Repeat("[],", 2*maxJSONDepth) + "{}]"
+	if _, err := ParseJSON([]byte(wide)); err != nil {
+		t.Errorf("a wide list: %v", err)
+	}
+}
+
+func TestObjectKeepsOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		keys := rapid.SliceOfDistinct(rapid.String(), rapid.ID[string]).Draw(t, "keys")
+		o := NewObject(0)
+		for i, key := range keys {
+			o.Set(key, float64(i))
+		}
+		for i, key := range keys {
+			o.Set(key, float64(i)+0.5)
+		}
+		if o.Len() != len(keys) {
+			t.Fatalf("%d keys became %d", len(keys), o.Len())
+		}
+		for i, key := range keys {
+			if value, ok := o.Get(key); !ok || value != float64(i)+0.5 || o.Keys()[i] != key {
+				t.Fatalf("key %q: value %v, place %d holds %q", key, value, i, o.Keys()[i])
+			}
+		}
+		if _, ok := o.Get("no" + strings.Join(keys, "such")); ok && len(keys) != 1 {
+			t.Fatal("a key that was never set is there")
+		}
+	})
+}
+
+func TestObjectInJSONOfOthers(t *testing.T) {
+	var o Object
+	if err := json.Unmarshal([]byte(`{"z": 1, "a": {"y": 2, "b": 3.25}}`), &o); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]any{"o": &o})
+	if want := `{"o":{"z":1,"a":{"y":2,"b":3.25}}}`; err != nil || string(text) != want {
+		t.Errorf("got %s, %v, want %s", text, err, want)
+	}
+	if err := json.Unmarshal([]byte(`[1]`), &o); err == nil {
+		t.Error("a list became an object")
+	}
+}
+
+func TestEqual(t *testing.T) {
+	parse := func(text string) any {
+		value, err := ParseJSON([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	for _, c := range []struct {
+		a, b any
+		same bool
+	}{
+		{parse(`{"a":1,"b":[2]}`), parse(`{"b":[2],"a":1}`), true},
+		{parse(`{"a":1}`), parse(`{"a":2}`), false},
+		{parse(`{"a":1}`), parse(`{"a":1,"b":null}`), false},
+		{parse(`[1,2]`), parse(`[2,1]`), false},
+		{parse(`[1]`), parse(`[1,1]`), false},
+		{int64(3), 3.0, true},
+		{int64(3), "3", false},
+		{"3", int64(3), false},
+		{"a", parse(`[]`), false},
+		{nil, nil, true},
+		{nil, false, false},
+	} {
+		if Equal(c.a, c.b) != c.same {
+			t.Errorf("Equal(%v, %v) is not %v", c.a, c.b, c.same)
+		}
+	}
+}
+
+func TestJSONRefusesWhatItCannotWrite(t *testing.T) {
+	for _, value := range []any{[]any{record{}}, nan(), []any{nan()}, func() {}} {
+		if text, err := AppendJSON(nil, value); err == nil {
+			t.Errorf("%v became %s", value, text)
+		}
+	}
+}
+
+func nan() float64 { var zero float64; return zero / zero }
+
+func FuzzParseJSON(f *testing.F) {
+	for _, seed := range []string{`{"a":[1,2.5,"x\u00e9\ud83d\ude00",null,true]}`, `[[[]]]`, `"\ud83d"`, `-0e-0`, "{\"\xff\":1}"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		value, err := ParseJSON(text)
+		if valid := json.Valid(text); valid != (err == nil) && !excused(text, err) {
+			t.Fatalf("%q: encoding/json says valid=%v, we say %v", text, valid, err)
+		}
+		if err != nil {
+			return
+		}
+		again, err := AppendJSON(nil, value)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		back, err := ParseJSON(again)
+		if err != nil || !reflect.DeepEqual(value, back) {
+			t.Fatalf("%q came back as %q, %v", text, again, err)
+		}
+	})
+}
+
+// excused are the two limits that json.Valid does not have.
+func excused(_ []byte, err error) bool {
+	return err != nil && (strings.Contains(err.Error(), "out of range") || strings.Contains(err.Error(), "deeper than"))
+}

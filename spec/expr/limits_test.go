@@ -1,0 +1,176 @@
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// bombs are expressions that could run for ever or eat all memory (FAULTS.md, F56).
+func bombs() map[string]string {
+	doubled := func(start string, n int) string {
+		for i := range n {
+			start = fmt.Sprintf("cel.bind(v%d, %s, v%d + v%d)", i, start, i, i)
+		}
+		return start
+	}
+	digits := "[0,1,2,3,4,5,6,7,8,9]"
+	nested := "a"
+	for i := range 7 {
+		nested = fmt.Sprintf("%s.map(%c, %s)", digits, 'g'-i, nested)
+	}
+	return map[string]string{
+		"quadratic":          "output.xs.all(x, output.xs.all(y, x + y >= 0.0))",
+		"cubic":              "output.xs.all(x, output.xs.all(y, output.xs.all(z, x + y + z >= 0.0)))",
+		"nested literals":    nested,
+		"string doubling":    doubled("text", 26),
+		"list doubling":      doubled("[1, 2]", 25) + ".all(x, x > 0)",
+		"strings in map":     "['aaaa']" + strings.Repeat(".map(x, x + x)", 26),
+		"lists in map":       "[[1, 2]]" + strings.Repeat(".map(x, x + x)", 25) + "[0].all(x, x > 0)",
+		"replace by itself":  "text.replace('a', text)",
+		"split and join":     "text.split('').join(text)",
+		"huge range":         "lists.range(100000000).size()",
+		"huge precision":     "'%.1000000f'.format([1.0])",
+		"deep nesting":       strings.Repeat("[", 240) + strings.Repeat("]", 240),
+		"deep maps":          strings.Repeat("{'a':", 240) + "1" + strings.Repeat("}", 240),
+		"long chain":         "1" + strings.Repeat("+1", 20_000),
+		"long expression":    "'" + strings.Repeat("a", maxExpression) + "' == text",
+		"quadratic distinct": "output.xs.distinct().size()",
+		"regex of 1000s":     "text.matches('((a{0,100}){0,100}){0,100}')",
+	}
+}
+
+func bombScope() vars {
+	scope := testScope()
+	numbers := make([]any, 1000)
+	for i := range numbers {
+		numbers[i] = float64(i)
+	}
+	output := NewObject(1)
+	output.Set("xs", numbers)
+	scope["output"], scope["text"] = output, strings.Repeat("a", 10_000)
+	return scope
+}
+
+// Each bomb is refused when it is compiled, or stopped while it is evaluated, and soon.
+func TestBombsAreStopped(t *testing.T) {
+	env, scope := testEnv(t, Options{}), bombScope()
+	for name, src := range bombs() {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			program, faults := env.Compile(src, WantAny)
+			if program == nil && !anyError(faults) {
+				t.Fatal("refused without a reason")
+			}
+			if program != nil {
+				_, err := program.Value(t.Context(), scope)
+				var failed *Error
+				if !errors.As(err, &failed) {
+					t.Fatalf("ran to its end: %v", err)
+				}
+			}
+			if took := time.Since(start); took > time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+// Without the static estimate, as in dataset mappings, the cost limit stops them.
+func TestCostLimitStopsWhatTheEstimateWouldRefuse(t *testing.T) {
+	env, scope := testEnv(t, Options{NoEstimate: true, Deadline: time.Minute}), bombScope()
+	for _, name := range []string{"quadratic", "cubic", "nested literals", "string doubling", "list doubling", "strings in map", "lists in map"} {
+		program, faults := env.Compile(bombs()[name], WantAny)
+		if program == nil {
+			t.Errorf("%s: %+v", name, faults)
+			continue
+		}
+		_, err := program.Value(t.Context(), scope)
+		var failed *Error
+		if !errors.As(err, &failed) || failed.Kind != CostExceeded {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestDeadlineStopsWhatTheCostLimitAllows(t *testing.T) {
+	env := testEnv(t, Options{NoEstimate: true, CostLimit: 1e12, Deadline: 5 * time.Millisecond})
+	program, faults := env.Compile(bombs()["cubic"], WantBool)
+	if program == nil {
+		t.Fatal(faults)
+	}
+	_, err := program.Bool(t.Context(), bombScope())
+	var failed *Error
+	if !errors.As(err, &failed) || failed.Kind != DeadlineExceeded {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestResultsAreLimited(t *testing.T) {
+	env := testEnv(t, Options{MaxValues: 100})
+	program, faults := env.Compile("output.xs.map(x, x)", WantAny)
+	if program == nil {
+		t.Fatal(faults)
+	}
+	_, err := program.Value(t.Context(), bombScope())
+	var failed *Error
+	if !errors.As(err, &failed) || failed.Kind != TooLarge {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What people write passes the estimate.
+func TestReasonableExpressionsAreAccepted(t *testing.T) {
+	env := testEnv(t, Options{})
+	for _, src := range []string{
+		"output.xs.exists(x, text.contains(string(x)))",
+		"history.exists(h, h.output == text)",
+		"history.exists(h, h.output.contains('timeout'))",
+		"history.exists(h, h.output.matches('^(error|fatal): [a-z ]+$'))",
+		"history.map(h, h.output).distinct().size() < 3",
+		"history.sortBy(h, h.confidence)[0].output == ''",
+		"history.exists(h, h.tags.exists(t, t == 'x'))",
+		"output.sections.all(s, s.items.all(i, size(i) > 0))",
+		"text.split('\\n').filter(l, l != '').size() > 3",
+		"text.split('\\n').all(l, l.startsWith('- '))",
+		"text.replace('\\n', ' ').size() > 3",
+		"text.lowerAscii().contains('done')",
+		"size(output.detailed_feedback) >= 200",
+		"output.email.matches('^[^@]+@[^@]+[.][^@]+$')",
+		"output.xs.map(x, string(x)).join(', ') == ''",
+		"'%s: %d'.format([text, iteration]) == ''",
+		"text" + strings.Repeat(" + ' ' + text", 4) + " == ''",
+		strings.Repeat("(", 10) + "1" + strings.Repeat(")", 10) + " == 1",
+	} {
+		if program, faults := env.Compile(src, WantBool); program == nil {
+			t.Errorf("%s: %+v", src, faults)
+		}
+	}
+}
+
+// Only what is cheap whatever the data may run without a limit.
+func TestWhatIsWatched(t *testing.T) {
+	env := testEnv(t, Options{})
+	for src, watched := range map[string]bool{
+		"confidence >= 0.9 && iteration >= 2":           false,
+		"best != null && best.confidence > 0.5":         false,
+		"history.exists(h, h.confidence > 0.9)":         false,
+		"output.email.matches('^[^@]+@[^@]+[.][^@]+$')": false,
+		"text == '' ? '' : 'Improve: ' + text":          false,
+		"output.xs.all(x, x > 1)":                       true, // nothing bounds the list
+		"['a'].map(x, x + x).map(x, x + x)[0]":          true,
+		"history.map(h, h.output).join('')":             true,
+		"text.replace('a', 'b')":                        true,
+	} {
+		program, faults := env.Compile(src, WantAny)
+		if program == nil {
+			t.Errorf("%s: %+v", src, faults)
+			continue
+		}
+		if program.watched != watched {
+			t.Errorf("%s: watched is %v", src, program.watched)
+		}
+	}
+}

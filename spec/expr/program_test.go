@@ -1,0 +1,277 @@
+package expr
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func testScope() vars {
+	output, err := ParseJSON([]byte(`{"z": 1, "n": 3, "s": "x", "ok": true, "a": [3, 1, 2], "m": {"q": 1, "b": 2, "c": 3}, "none": null}`))
+	if err != nil {
+		panic(err)
+	}
+	param := NewObject(1)
+	param.Set("threshold", 0.8)
+	param.Set("terminate.max_iterations", 5.0)
+	checks := NewObject(1)
+	checks.Set("first", record{"passed": true})
+	return vars{"output": output, "text": "hello", "iteration": int64(2), "confidence": 0.7, "cost": 1.0, "passed": true,
+		"elapsed": 90 * time.Second, "best": nil, "param": param, "checks": checks, "tags": []string{"x", "y"},
+		"history": []any{record{"confidence": 0.5, "output": "one", "tags": []any{}}, record{"confidence": nil, "output": "two", "tags": []any{}}}}
+}
+
+func TestValues(t *testing.T) {
+	env, scope := testEnv(t, Options{}), testScope()
+	for src, want := range map[string]any{
+		"output.n == 3":                                     true,
+		"output.n in [1, 3]":                                true,
+		"int(output.n) + iteration":                         int64(5),
+		"output.none == null":                               true,
+		"output.?missing.orValue(1.5)":                      1.5,
+		"has(output.missing)":                               false,
+		"output.m":                                          `{"q":1,"b":2,"c":3}`,
+		"elapsed":                                           90 * time.Second,
+		"best == null":                                      true,
+		"has(best.output)":                                  false,
+		"best.?output.orValue('none')":                      "none",
+		"confidence > 0":                                    true,
+		"history[0].confidence":                             0.5,
+		"history[1].confidence == null":                     true,
+		"history.map(h, h.output)":                          `["one","two"]`,
+		"history.filter(h, h.output != 'one')":              `[{"confidence":null,"output":"two","tags":[]}]`,
+		"history + history == []":                           false,
+		"(history + history).size()":                        int64(4),
+		"checks['first'].passed":                            true,
+		"checks":                                            `{"first":{"passed":true}}`,
+		"checks.all(name, checks[name].passed)":             true,
+		"tags.join('-')":                                    "x-y",
+		"param['terminate.max_iterations']":                 5.0,
+		"mean([1, 2.0, null])":                              1.5,
+		"mean(history.map(h, h.confidence))":                0.5,
+		"sum([])":                                           0.0,
+		"sum(output.a)":                                     6.0,
+		"json(output.m)":                                    `{"q":1,"b":2,"c":3}`,
+		"output.a.sort()":                                   `[1,2,3]`,
+		"math.greatest(output.a)":                           3.0,
+		"timestamp('2026-01-02T03:04:05Z')":                 "2026-01-02T03:04:05Z",
+		"{?'a': output.?missing, ?'b': output.?n}":          `{"b":3}`,
+		"output.m == {'c': 3.0, 'b': 2.0, 'q': 1.0}":        true,
+		"output.m == {'c': 3.0, 'b': 2.0, 'q': 1.5}":        false,
+		"output.a == [3.0, 1.0, 2.0]":                       true,
+		"2.0 in output.a && !(5.0 in output.a)":             true,
+		"'b' in output.m && !('x' in output.m)":             true,
+		"output.a[1]":                                       1.0,
+		"output.zzz > 1 || true":                            true,
+		"output.a.transformList(i, v, v * double(i))":       `[0,1,4]`,
+		"history.transformList(i, h, h.output + string(i))": `["one0","two1"]`,
+	} {
+		program, faults := env.Compile(src, WantAny)
+		if program == nil {
+			t.Errorf("%s: %+v", src, faults)
+			continue
+		}
+		got, err := program.Value(t.Context(), scope)
+		switch got.(type) {
+		case *Object, []any:
+			text, _ := AppendJSON(nil, got)
+			got = string(text)
+		}
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %#v, %v, want %#v", src, got, err, want)
+		}
+	}
+}
+
+// A Go map would make these orders random.
+func TestComprehensionsFollowTheOrderOfKeys(t *testing.T) {
+	env, scope := testEnv(t, Options{}), testScope()
+	for src, want := range map[string]string{
+		`output.m.map(k, k)`:                                                   `["q","b","c"]`,
+		`output.m.filter(k, output.m[k] > 1)`:                                  `["b","c"]`,
+		`output.m.transformList(k, v, k)`:                                      `["q","b","c"]`,
+		`output.m.transformList(k, v, v > 1, v)`:                               `[2,3]`,
+		`output.m.transformMap(k, v, v * 2.0)`:                                 `{"q":2,"b":4,"c":6}`,
+		`output.m.transformMap(k, v, v != 2.0, k)`:                             `{"q":"q","c":"c"}`,
+		`output.m.transformMap(k, v, v > 9, k)`:                                `{}`,
+		`output.m.transformMapEntry(k, v, {k + k: v})`:                         `{"qq":1,"bb":2,"cc":3}`,
+		`{"z": 1, "y": iteration, "a": text}`:                                  `{"z":1,"y":2,"a":"hello"}`,
+		`{"z": 1, "y": 2, "a": 3}.map(k, k)`:                                   `["z","y","a"]`,
+		`{"z": 1, "y": {"m": 2, "b": 3}}.transformMap(k, v, v)`:                `{"z":1,"y":{"m":2,"b":3}}`,
+		`{"z": 1, "a": 2}.map(k, {"y": 1, "b": 2}.transformList(a, b, k + a))`: `[["zy","zb"],["ay","ab"]]`,
+	} {
+		program, faults := env.Compile(src, WantAny)
+		if program == nil {
+			t.Errorf("%s: %+v", src, faults)
+			continue
+		}
+		for range 20 {
+			value, err := program.Value(t.Context(), scope)
+			text, _ := AppendJSON(nil, value)
+			if err != nil || string(text) != want {
+				t.Errorf("%s: got %s, %v, want %s", src, text, err, want)
+				break
+			}
+		}
+	}
+}
+
+func TestComprehensionsStopInOrder(t *testing.T) {
+	program, faults := testEnv(t, Options{}).Compile(`output.m.exists(k, output.m[k] == 1.0 || 1 / 0 == 1)`, WantBool)
+	if program == nil {
+		t.Fatal(faults)
+	}
+	if found, err := program.Bool(t.Context(), testScope()); !found || err != nil {
+		t.Errorf("the first key was not the first visited: %v, %v", found, err)
+	}
+}
+
+func TestErrorsNameThePlace(t *testing.T) {
+	env, scope := testEnv(t, Options{}), testScope()
+	for _, c := range []struct {
+		src    string
+		offset int
+		what   string
+	}{
+		{"1 > 2 || 1 / 0 == 1", 11, "division by zero"},
+		{"passed && output.zzz > 1", 16, `there is no key "zzz"`},
+		{"best.confidence > 0.5", 4, "there is no confidence: the record before it is null"},
+		{"history[1].confidence > 0.5", 22, "> does not take values of these types (is one of them null?)"},
+		{"history[7].output == ''", 10, "the list has no element 7"},
+		{"output.a[7] == 1.0", 8, "the list has no element 7"},
+		{"history[0] == history[1]", 0, "records are not compared whole: compare their fields"},
+		{"mean([]) > 1.0", 4, "the mean of no numbers"},
+		{"mean(['a']) > 1.0", 4, "string in a list of numbers"},
+		{"{output.n: 1}.size() > 0", 0, "the key of a map is of type double, not a string"},
+		{"[1, 2].transformMapEntry(i, v, {'k': v}).size() > 0", 24, `the key "k" appears twice in a map`},
+		{"9223372036854775807 + iteration > 0", 20, "integer overflow"},
+	} {
+		program, faults := env.Compile(c.src, WantBool)
+		if program == nil {
+			t.Errorf("%s: %+v", c.src, faults)
+			continue
+		}
+		got, err := program.Bool(t.Context(), scope)
+		var failed *Error
+		if !errors.As(err, &failed) || failed.Kind != Evaluation || failed.Offset != c.offset || failed.What != c.what {
+			t.Errorf("%s: got %v, %#v, want %q at %d", c.src, got, failed, c.what, c.offset)
+		}
+	}
+}
+
+func TestResultsOfTheWrongKindAreErrors(t *testing.T) {
+	env := testEnv(t, Options{})
+	scope := testScope()
+	scope["confidence"] = nil
+	scope["cost"] = math.Inf(1)
+	number := func(src string) error {
+		program, faults := env.Compile(src, WantNumber)
+		if program == nil {
+			t.Fatal(src, faults)
+		}
+		_, err := program.Number(t.Context(), scope)
+		return err
+	}
+	for src, want := range map[string]string{
+		"confidence": "the result is null, not a number",
+		"cost":       "the result is not a finite number",
+		"0.0 / 0.0":  "the result is not a finite number",
+	} {
+		if err := number(src); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", src, err, want)
+		}
+	}
+	list, _ := env.Compile("output.n", WantList)
+	if _, err := list.List(t.Context(), scope); err == nil || err.Error() != "the result is not a list" {
+		t.Errorf("a number as a list: %v", err)
+	}
+	whole, _ := env.Compile("dyn(history[0])", WantAny)
+	if _, err := whole.Value(t.Context(), scope); err == nil {
+		t.Error("a record of unknown type became a value")
+	}
+	delete(scope, "text")
+	missing, _ := env.Compile("text == ''", WantBool)
+	if _, err := missing.Bool(t.Context(), scope); err == nil || err.Error() != "text has no value here" {
+		t.Errorf("a variable without a value: %v", err)
+	}
+}
+
+func TestScopesThatPanicAreErrors(t *testing.T) {
+	program, _ := testEnv(t, Options{}).Compile("text == ''", WantBool)
+	if _, err := program.Bool(t.Context(), panicking{}); err == nil || !strings.Contains(err.Error(), "boom") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type panicking struct{}
+
+func (panicking) Lookup(string) (any, bool) { panic("boom") }
+
+func TestCancelledEvaluations(t *testing.T) {
+	env := testEnv(t, Options{NoEstimate: true, CostLimit: 1e12, Deadline: time.Hour})
+	program, faults := env.Compile("lists.range(1000000).all(i, lists.range(1000000).all(j, i + j >= 0))", WantBool)
+	if program == nil {
+		t.Fatal(faults)
+	}
+	cause := errors.New("the user pressed a key")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	_, err := program.Bool(ctx, testScope())
+	var failed *Error
+	if !errors.As(err, &failed) || failed.Kind != Cancelled || !errors.Is(err, cause) {
+		t.Errorf("got %+v", err)
+	}
+}
+
+func TestReads(t *testing.T) {
+	env := testEnv(t, Options{})
+	for src, want := range map[string]string{
+		"1 > 2":                         "",
+		"confidence >= param.threshold": "confidence param.threshold",
+		`iteration < int(param["terminate.max_iterations"])`: "iteration param.terminate.max_iterations",
+		"best.confidence > 0.5 && has(best.output)":          "best.confidence best.output",
+		"history.exists(h, h.confidence > cost)":             "cost history",
+		"history.exists(text, text.output == '')":            "history",
+		"history.exists(h, h.output == text) || text == 'x'": "history text",
+		"output.?a.b.orValue(1) == 1":                        "output.a.b",
+		`output[?"a"].orValue(1) == 1`:                       "output.a",
+		"output.a[iteration].b":                              "iteration output.a",
+		"param[text]":                                        "param text",
+		"cel.bind(x, output.n, x + x + cost)":                "cost output.n",
+		"{'k': [output.n, text.size()]}":                     "output.n text",
+		"output.m.transformMap(k, v, v > output.n)":          "output.m output.n",
+	} {
+		program, faults := env.Compile(src, WantAny)
+		if program == nil {
+			t.Errorf("%s: %+v", src, faults)
+			continue
+		}
+		if got := strings.Join(program.Reads(), " "); got != want {
+			t.Errorf("%s reads %q, want %q", src, got, want)
+		}
+	}
+}
+
+func TestEnvironmentsAreSafeForConcurrentUse(t *testing.T) {
+	env, scope := testEnv(t, Options{}), testScope()
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for _, src := range []string{"output.m.transformMap(k, v, v * 2.0).size() == 3", "iteration == 2", "{'a': 1}.size() == 1"} {
+				program, _ := env.Compile(src, WantBool)
+				if ok, err := program.Bool(t.Context(), scope); !ok || err != nil {
+					t.Errorf("%s: %v, %v", src, ok, err)
+				}
+				if _, faults := env.Template("{{ " + src + " }}"); faults != nil {
+					t.Errorf("%s: %+v", src, faults)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
