@@ -1,0 +1,65 @@
+package command
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"path/filepath"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Agent is a program that executes iterations.
+type Agent struct {
+	Program Program
+	Spec    *spec.Agent // of the stage, overrides applied
+}
+
+// Execute runs the program once.
+func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+	stdin, err := input(turn)
+	if err != nil {
+		return agent.Result{}, &record.Error{Class: record.Internal, Message: err.Error()}
+	}
+	result := agent.Result{Request: Hash(a.Program.Argv, stdin)}
+	done, err := a.Program.Run(ctx, stdin)
+	call := Record(record.RoleProgram, a.Program.Argv, result.Request, done, err)
+	if err == nil {
+		err = read(done.Stdout, a.Spec.Reply, &result, &call)
+		errors.As(err, &call.Error)
+	}
+	if err == nil && result.Ended != nil && result.Ended.Reason == string(record.ReasonAgentEnded) && result.Output == nil {
+		return agent.Result{}, model.ErrEnded
+	}
+	result.Calls = []record.Call{call}
+	if err != nil {
+		return result, err
+	}
+	result.Ended, err = agent.FinalResponse(ctx, a.Spec, turn.Scope, &result)
+	return result, err
+}
+
+// Hash identifies what a program is given, as records name a request.
+func Hash(argv []string, stdin []byte) string {
+	h := sha256.New()
+	for _, argument := range argv {
+		h.Write([]byte(argument))
+		h.Write([]byte{0})
+	}
+	h.Write(stdin)
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// Record is the record of a program that ran.
+func Record(role record.Role, argv []string, hash string, done Finished, err error) record.Call {
+	call := record.Call{
+		Role: role, Model: filepath.Base(argv[0]), Request: hash,
+		Duration: done.Duration, Stderr: done.Stderr,
+	}
+	errors.As(err, &call.Error)
+	return call
+}

@@ -1,0 +1,89 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// TaskObject is a task as programs see it: without the target.
+func TaskObject(task *spec.Task) *expr.Object {
+	o := expr.NewObject(4)
+	o.Set("id", task.ID)
+	o.Set("input", task.Input)
+	o.Set("vars", task.Vars)
+	o.Set("metadata", task.Metadata)
+	return o
+}
+
+// input is what an agent's program reads: task, trial, iteration, phase,
+// strategy, system, prompt, feedback, improvements, previous (the iteration
+// before this one: output, confidence, passed, error) and best (output,
+// confidence, iteration), the last two null where there is none. What differs
+// from one execution to the next, such as times, is not in it.
+func input(turn *agent.Turn) ([]byte, error) {
+	o := expr.NewObject(12)
+	o.Set("task", TaskObject(turn.Task))
+	o.Set("trial", int64(turn.Trial))
+	o.Set("iteration", int64(turn.Iteration))
+	o.Set("phase", turn.Phase)
+	o.Set("strategy", turn.Strategy)
+	o.Set("system", turn.System)
+	o.Set("prompt", turn.Prompt)
+	o.Set("feedback", text(lookup(turn.Scope, "feedback")))
+	o.Set("improvements", list(lookup(turn.Scope, "improvements")))
+	o.Set("previous", previous(turn))
+	o.Set("best", fields(lookup(turn.Scope, "best"), "output", "confidence", "iteration"))
+	encoded, err := expr.AppendJSON(make([]byte, 0, 512), o)
+	if err != nil {
+		return nil, fmt.Errorf("writing the program's input: %w", err)
+	}
+	return encoded, nil
+}
+
+func previous(turn *agent.Turn) any {
+	if turn.Iteration <= 1 {
+		return nil
+	}
+	o := expr.NewObject(4)
+	for _, name := range []string{"output", "confidence", "passed", "error"} {
+		o.Set(name, lookup(turn.Scope, name))
+	}
+	return o
+}
+
+func lookup(scope expr.Scope, name string) any {
+	if scope == nil {
+		return nil
+	}
+	value, _ := scope.Lookup(name)
+	return value
+}
+
+// fields reads the named fields of a record, nil where there is none.
+func fields(value any, names ...string) any {
+	record, ok := value.(expr.Fields)
+	if !ok {
+		return nil
+	}
+	o := expr.NewObject(len(names))
+	for _, name := range names {
+		o.Set(name, record.Field(name))
+	}
+	return o
+}
+
+func text(value any) string {
+	s, _ := value.(string)
+	return s
+}
+
+func list(value any) []any {
+	items, _ := value.([]any)
+	if items == nil {
+		return []any{}
+	}
+	return items
+}

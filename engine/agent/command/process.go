@@ -1,0 +1,161 @@
+// Package command decides how a program is run as an agent or as an
+// evaluation: JSON on its standard input, JSON or text on its standard output,
+// in a process group of its own that is killed as a whole, with a small
+// environment that holds no keys.
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// The limits of a program where it declares none.
+const (
+	DefaultTimeout   = 10 * time.Minute
+	DefaultMaxOutput = 256 << 10
+	maxStderr        = 16 << 10
+	// drain is how long pipes may stay open after the program ended, for
+	// children that hold them.
+	drain = 500 * time.Millisecond
+)
+
+// Program is how a program is run.
+type Program struct {
+	Argv      []string
+	Dir       string           // relative programs and files are looked up here
+	Env       []string         // the whole environment, see Environment; nil: empty
+	Timeout   time.Duration    // 0: DefaultTimeout
+	MaxOutput int              // bytes of standard output; 0: DefaultMaxOutput
+	Now       func() time.Time // nil: time.Now
+}
+
+// Finished is what a program left.
+type Finished struct {
+	Stdout   []byte // head and tail where there was too much
+	Stderr   string // likewise
+	Duration time.Duration
+}
+
+// Run runs the program to its end, or kills it with all its children. Errors
+// are *record.Error and the context's cause; what was left so far is given with
+// them.
+func (p *Program) Run(ctx context.Context, stdin []byte) (Finished, error) {
+	limit := p.Timeout
+	if limit <= 0 {
+		limit = DefaultTimeout
+	}
+	running, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	stdout, stderr := newCapture(p.maxOutput()), newCapture(maxStderr)
+	cmd := p.command(running)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), stdout, stderr
+	begin := p.now()
+	err := runLocked(cmd)
+	done := Finished{Stdout: stdout.Bytes(), Stderr: validUTF8(stderr.Bytes()), Duration: p.now().Sub(begin)}
+	switch {
+	case ctx.Err() != nil:
+		return done, context.Cause(ctx)
+	case running.Err() != nil:
+		done.Duration = limit
+		return done, failure(record.Program, "the program %q took longer than %v and was killed", p.Argv[0], limit)
+	case err != nil:
+		return done, p.explain(err, done.Stderr)
+	case stdout.Cut() > 0:
+		return done, failure(record.Program, "the program %q wrote %d bytes; %d are allowed", p.Argv[0], stdout.total, p.maxOutput())
+	}
+	return done, nil
+}
+
+func (p *Program) command(ctx context.Context) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
+	cmd.Dir = p.Dir
+	cmd.Env = p.Env
+	if cmd.Env == nil {
+		cmd.Env = []string{} // nil would be ours
+	}
+	cmd.WaitDelay = drain
+	inGroup(cmd)
+	return cmd
+}
+
+// runLocked stays on its thread: a system may tie the child to the thread that
+// started it, and kill it when that ends.
+func runLocked(cmd *exec.Cmd) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	err := cmd.Wait()
+	killGroup(cmd) // what it left behind
+	if errors.Is(err, exec.ErrWaitDelay) {
+		return nil
+	}
+	return err
+}
+
+func (p *Program) explain(err error, stderr string) error {
+	var exit *exec.ExitError
+	name := p.Argv[0]
+	switch {
+	case errors.As(err, &exit):
+		message := fmt.Sprintf("the program %q failed: %s", name, exit)
+		if line := lastLine(stderr); line != "" {
+			message += ": " + line
+		}
+		return &record.Error{Class: record.Program, Message: message}
+	case errors.Is(err, exec.ErrNotFound):
+		return failure(record.InvalidRequest, "the program %q was not found; is it installed and on PATH?", name)
+	case errors.Is(err, fs.ErrNotExist):
+		return failure(record.InvalidRequest, "the program %q was not found; a path is relative to the folder of the file that names it", name)
+	case errors.Is(err, fs.ErrPermission):
+		return failure(record.InvalidRequest, "the program %q may not be executed; is it marked as executable?", name)
+	}
+	return failure(record.InvalidRequest, "the program %q did not start: %v", name, err)
+}
+
+func failure(class record.ErrorClass, format string, args ...any) error {
+	return &record.Error{Class: class, Message: fmt.Sprintf(format, args...)}
+}
+
+// lastLine is where programs say what was wrong.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	line := text[strings.LastIndexByte(text, '\n')+1:]
+	const most = 300
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + " …"
+	}
+	return line
+}
+
+func validUTF8(text []byte) string {
+	if utf8.Valid(text) {
+		return string(text)
+	}
+	return strings.ToValidUTF8(string(text), "\uFFFD")
+}
+
+func (p *Program) maxOutput() int {
+	if p.MaxOutput > 0 {
+		return p.MaxOutput
+	}
+	return DefaultMaxOutput
+}
+
+func (p *Program) now() time.Time {
+	if p.Now != nil {
+		return p.Now()
+	}
+	return time.Now()
+}

@@ -1,0 +1,76 @@
+package agent
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// SetReply makes the output of what an agent replied: a text, or its JSON value.
+func (r *Result) SetReply(text string, reply spec.Reply) {
+	if reply == spec.ReplyJSON {
+		r.setJSON(text)
+		return
+	}
+	r.setText(text)
+}
+
+// setText makes a text the output.
+func (r *Result) setText(text string) {
+	r.Value = text
+	r.Output, _ = expr.AppendJSON(make([]byte, 0, len(text)+2), text) // a string always is JSON
+}
+
+// setJSON makes a reply's JSON value the output. Where it is not JSON the text
+// is the output, and Fault says why.
+func (r *Result) setJSON(text string) {
+	inner := Unfence(text)
+	value, err := expr.ParseJSON([]byte(inner))
+	if err != nil {
+		r.setText(text)
+		r.Fault = "the reply is not JSON: " + err.Error()
+		return
+	}
+	r.Value = value
+	r.Output = encode(inner, value)
+}
+
+// encode keeps the JSON as it was written, which keeps numbers of any length,
+// but for what is not UTF-8.
+func encode(text string, value any) json.RawMessage {
+	if utf8.ValidString(text) {
+		return json.RawMessage(text)
+	}
+	encoded, err := expr.AppendJSON(nil, value)
+	if err != nil {
+		return nil
+	}
+	return encoded
+}
+
+// Unfence takes the JSON out of a reply that wraps it into one pair of ``` or
+// ```json fences, with or without prose around them.
+func Unfence(text string) string {
+	trimmed := strings.TrimSpace(text)
+	start := strings.Index(trimmed, fence)
+	end := strings.LastIndex(trimmed, fence)
+	whole := start == 0 && end == len(trimmed)-len(fence)
+	if end <= start || !whole && (strings.Count(trimmed, fence) != 2 || startsJSON(trimmed)) {
+		return trimmed
+	}
+	language, inner, lines := strings.Cut(trimmed[start+len(fence):end], "\n")
+	language = strings.TrimSpace(language)
+	if !lines || language != "" && !strings.EqualFold(language, "json") {
+		return trimmed
+	}
+	return strings.TrimSpace(inner)
+}
+
+const fence = "```"
+
+func startsJSON(text string) bool { return text != "" && strings.ContainsRune("{[\"", rune(text[0])) }

@@ -1,0 +1,37 @@
+package evaluate
+
+import (
+	"context"
+
+	"github.com/agentbench/agentbench/engine/agent/command"
+	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// askProgram lets a program judge the output, for instance by running tests. It
+// reads task, trial, iteration and output as JSON and writes one JSON object;
+// an exit status other than 0 is an error, not a verdict.
+func (e *Evaluator) askProgram(ctx context.Context, trial *loop.Trial) (answer, record.Call, error) {
+	o := expr.NewObject(4)
+	o.Set("task", command.TaskObject(trial.Task))
+	o.Set("trial", int64(trial.Trial))
+	o.Set("iteration", int64(trial.Iteration))
+	o.Set("output", trial.Output)
+	stdin, err := expr.AppendJSON(nil, o)
+	if err != nil {
+		return answer{}, record.Call{Role: record.RoleJudge}, failed(ctx, "writing the program's input", err)
+	}
+	argv := e.Program.Argv
+	done, err := e.Program.Run(ctx, stdin)
+	call := command.Record(record.RoleJudge, argv, command.Hash(argv, stdin), done, err)
+	if err != nil {
+		return answer{}, call, err
+	}
+	said, err := parse(string(done.Stdout))
+	if err != nil {
+		call.Error = &record.Error{Class: record.BadResponse, Message: "reading the answer of the evaluation's program: " + err.Error()}
+		return answer{}, call, call.Error
+	}
+	return said, call, nil
+}
