@@ -70,7 +70,7 @@ func build(t *testing.T, text string, a agent.Agent) *Loop {
 	return built
 }
 
-func run(ctx context.Context, l *Loop) *record.Run {
+func play(ctx context.Context, l *Loop) *record.Run {
 	return l.Run(ctx, "c/t/1", &spec.Task{ID: "t", Input: "hello"}, 1, nil)
 }
 
@@ -81,7 +81,7 @@ func TestS1_6_EvaluationBecomesTheNextInput(t *testing.T) {
 		prompts = append(prompts, turn.Prompt)
 		return talk(ctx, turn)
 	}))
-	r := run(t.Context(), l)
+	r := play(t.Context(), l)
 	if want := []string{"say hello ", "say hello longer than a"}; !reflect.DeepEqual(prompts, want) {
 		t.Errorf("the prompts are %q, want %q", prompts, want)
 	}
@@ -91,7 +91,7 @@ func TestS1_6_EvaluationBecomesTheNextInput(t *testing.T) {
 }
 
 func TestS1_7_HistoryIsRecorded(t *testing.T) {
-	r := run(t.Context(), build(t, "prompt: p\nmax_iterations: 2", says("a", "abc")))
+	r := play(t.Context(), build(t, "prompt: p\nmax_iterations: 2", says("a", "abc")))
 	if len(r.Iterations) != 2 || r.Outcome.Returned != 2 || string(r.Output()) != `"abc"` {
 		t.Fatalf("%d iterations, output %s of iteration %d", len(r.Iterations), r.Output(), r.Outcome.Returned)
 	}
@@ -105,7 +105,7 @@ func TestS1_7_HistoryIsRecorded(t *testing.T) {
 }
 
 func TestAnAgentThatEndsLeavesNoIteration(t *testing.T) {
-	r := run(t.Context(), build(t, "prompt: p", says("ab", "a")))
+	r := play(t.Context(), build(t, "prompt: p", says("ab", "a")))
 	if len(r.Iterations) != 2 || r.Outcome.Reason != record.ReasonAgentEnded || r.Outcome.Returned != 1 || r.Usage.Calls != 2 {
 		t.Errorf("%d iterations, %+v, %d calls", len(r.Iterations), r.Outcome, r.Usage.Calls)
 	}
@@ -120,15 +120,15 @@ func TestS1_8_FailedIterationsAreRecorded(t *testing.T) {
 		}
 		return good(ctx, turn)
 	}))
-	r := run(t.Context(), l)
+	r := play(t.Context(), l)
 	if len(r.Iterations) != 3 || r.Iterations[1].Error != failure || r.Iterations[1].Evaluation != nil || r.Outcome.Returned != 3 {
 		t.Errorf("recorded %+v", r)
 	}
 }
 
 func TestAPromptThatCannotBeRenderedFailsTheIteration(t *testing.T) {
-	r := run(t.Context(), build(t, "prompt: '{{ task.vars.missing }}'", says("a")))
-	if r.Outcome.Status != record.Failed || r.Outcome.Error.Class != record.Expression {
+	r := play(t.Context(), build(t, "prompt: '{{ task.vars.missing }}'", says("a")))
+	if r.Outcome.Status != record.Faulted || r.Outcome.Error.Class != record.Expression {
 		t.Errorf("the outcome is %+v", r.Outcome)
 	}
 }
@@ -142,7 +142,7 @@ func TestTimeoutCancelsTheIterationInFlight(t *testing.T) {
 			<-ctx.Done()
 			return agent.Result{}, ctx.Err()
 		})
-		r := run(t.Context(), build(t, "prompt: p\nterminate: {timeout: 5s}", hangs))
+		r := play(t.Context(), build(t, "prompt: p\nterminate: {timeout: 5s}", hangs))
 		last := r.Iterations[len(r.Iterations)-1]
 		if r.Outcome.Reason != record.ReasonTimeout || len(r.Iterations) != 3 || last.Cut != "timeout" || last.End != 5*time.Second || last.Evaluation != nil {
 			t.Errorf("%+v, last iteration %+v", r.Outcome, last)
@@ -154,14 +154,14 @@ func TestTimeoutCancelsTheIterationInFlight(t *testing.T) {
 }
 
 func TestTimeoutCutsWhatOnlyPassedAsIf(t *testing.T) {
-	r := run(t.Context(), build(t, "prompt: p\nterminate: {timeout: 2500ms}", says("a", "ab", "abc", "abcd")))
+	r := play(t.Context(), build(t, "prompt: p\nterminate: {timeout: 2500ms}", says("a", "ab", "abc", "abcd")))
 	if len(r.Iterations) != 3 || r.Iterations[2].Cut != "timeout" || r.Elapsed != 2500*time.Millisecond || r.Outcome.Returned != 2 {
 		t.Errorf("%d iterations in %v, %+v", len(r.Iterations), r.Elapsed, r.Outcome)
 	}
 }
 
 func TestTimeoutWithoutCancelIsDecidedAfterwards(t *testing.T) {
-	r := run(t.Context(), build(t, "prompt: p\nterminate: {timeout: {after: 2500ms, cancel: false}}", says("a", "ab", "abc", "abcd")))
+	r := play(t.Context(), build(t, "prompt: p\nterminate: {timeout: {after: 2500ms, cancel: false}}", says("a", "ab", "abc", "abcd")))
 	if len(r.Iterations) != 3 || r.Iterations[2].Cut != "" || r.Elapsed != 3*time.Second || r.Outcome.Returned != 3 {
 		t.Errorf("%d iterations in %v, %+v", len(r.Iterations), r.Elapsed, r.Outcome)
 	}
@@ -171,7 +171,7 @@ func TestWorkingTimeLeavesOutWhatWasWaited(t *testing.T) {
 	waits := acts(func(_ context.Context, turn *agent.Turn) (agent.Result, error) {
 		return agent.Result{Value: "a", Output: []byte(`"a"`), Calls: []record.Call{{Role: record.RoleAgent, Duration: time.Second, Waited: 9 * time.Second}}}, nil
 	})
-	r := run(t.Context(), build(t, "prompt: p\nterminate: {timeout: {after: 3s, working: true}}", waits))
+	r := play(t.Context(), build(t, "prompt: p\nterminate: {timeout: {after: 3s, working: true}}", waits))
 	if len(r.Iterations) != 3 || r.Outcome.Reason != record.ReasonTimeout || r.Elapsed != 30*time.Second {
 		t.Errorf("%d iterations in %v, %+v", len(r.Iterations), r.Elapsed, r.Outcome)
 	}
@@ -190,7 +190,7 @@ func TestABudgetThatRefusesTheFirstCallEndsBeforeTheIteration(t *testing.T) {
 		}
 		return says("ab")(ctx, turn)
 	})
-	r := run(t.Context(), build(t, "prompt: p", refuses))
+	r := play(t.Context(), build(t, "prompt: p", refuses))
 	if len(r.Iterations) != 1 || r.Outcome.Reason != record.ReasonSuiteBudget || r.Outcome.Status != record.Cancelled {
 		t.Errorf("%d iterations, %+v", len(r.Iterations), r.Outcome)
 	}
@@ -201,7 +201,7 @@ func TestABudgetThatRefusesTheJudgeCutsTheIteration(t *testing.T) {
 	l.Evaluator = judges(func(context.Context, *Trial) (*record.Evaluation, []record.Call, error) {
 		return nil, nil, spent(record.ReasonSuiteBudget)
 	})
-	r := run(t.Context(), l)
+	r := play(t.Context(), l)
 	if len(r.Iterations) != 1 || r.Iterations[0].Cut != "suite_budget" || r.Outcome.Returned != 0 {
 		t.Errorf("%+v, %+v", r.Iterations, r.Outcome)
 	}
@@ -213,7 +213,7 @@ func TestACancelledContextEndsTheRun(t *testing.T) {
 		cancel(errors.New("interrupt"))
 		return agent.Result{Calls: []record.Call{{Role: record.RoleAgent}}}, ctx.Err()
 	}))
-	if r := run(ctx, l); r.Outcome.Reason != record.ReasonCancelled || r.Iterations[0].Cut != "cancelled" {
+	if r := play(ctx, l); r.Outcome.Reason != record.ReasonCancelled || r.Iterations[0].Cut != "cancelled" {
 		t.Errorf("%+v", r.Outcome)
 	}
 }

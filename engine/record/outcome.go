@@ -96,20 +96,21 @@ const (
 	InvalidRequest ErrorClass = "invalid_request"
 	Incomplete     ErrorClass = "incomplete"
 	BadResponse    ErrorClass = "bad_response"
-	Exhausted      ErrorClass = "exhausted" // a script ran out of answers
-	Internal       ErrorClass = "internal"  // a panic, a fault of agentbench
-	Expression     ErrorClass = "expression"
+	Exhausted      ErrorClass = "exhausted"  // a script ran out of answers
+	Internal       ErrorClass = "internal"   // a panic, a fault of agentbench
+	Expression     ErrorClass = "expression" // of a condition or a prompt
 
 	ContextLength ErrorClass = "context_length"
 	ContentFilter ErrorClass = "content_filter"
 	Program       ErrorClass = "program"   // exit other than 0
 	NoAnswer      ErrorClass = "no_answer" // an empty reply
+	Unjudged      ErrorClass = "unjudged"  // confidence, passed or feedback could not be evaluated on the output
 )
 
 // Fault says whether errors of the class are the infrastructure's.
 func (c ErrorClass) Fault() bool {
 	switch c {
-	case ContextLength, ContentFilter, Program, NoAnswer:
+	case ContextLength, ContentFilter, Program, NoAnswer, Unjudged:
 		return false
 	}
 	return true

@@ -72,7 +72,7 @@ func TestS1_8_FailedIteration(t *testing.T) {
 		{"without a best above 0.5 it ends the run", "", "0.5 x", 2, record.ReasonError, "program", false, 1},
 		{"with one the loop goes on", "", "0.51 x", 0, "", "", false, 0},
 		{"continue_if decides otherwise", "on_error: {continue_if: iteration < 2}", "0.9 x", 2, record.ReasonError, "", false, 1},
-		{"an error in continue_if is false", "on_error: {continue_if: output.a.b}", "0.9 x", 2, record.ReasonError, "", false, 1},
+		{"an error in continue_if is false", "on_error: {continue_if: output.a.b == 1.0}", "0.9 x", 2, record.ReasonError, "", false, 1},
 		{"a failed first iteration is never the best", "on_error: {continue_if: true}\nterminate: {max_iterations: 2}", "x 0.0", 2, record.ReasonMaxIterations, "", false, 2},
 	})
 }

@@ -1,0 +1,226 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// acts is an agent that does what a function says.
+type acts func(ctx context.Context, turn *agent.Turn) (agent.Result, error)
+
+func (a acts) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+	return a(ctx, turn)
+}
+
+func echo(_ context.Context, turn *agent.Turn) (agent.Result, error) {
+	return agent.Result{Value: turn.Task.ID, Output: []byte(`"` + turn.Task.ID + `"`)}, nil
+}
+
+// memory is a journal that keeps runs, safe at once, and fails after so many.
+type memory struct {
+	mutex  sync.Mutex
+	runs   []*record.Run
+	scores [][]record.Score
+	most   int
+}
+
+var errFull = errors.New("no space left on device")
+
+func (m *memory) Append(run *record.Run, scores []record.Score, done func(error)) error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.most > 0 && len(m.runs) == m.most {
+		return errFull
+	}
+	m.runs, m.scores = append(m.runs, run), append(m.scores, scores)
+	done(nil)
+	return nil
+}
+
+func (m *memory) ids() []string {
+	var ids []string
+	for _, run := range m.runs {
+		ids = append(ids, run.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// bench is an engine over one loop of one iteration, and its plan of n tasks.
+func bench(t *testing.T, a agent.Agent, n int) (*engine.Engine, *memory, *plan.Plan, iter.Seq2[*spec.Task, error]) {
+	t.Helper()
+	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nagent: {model: m}\nprompt: p\nterminate: {max_iterations: 1}\n")}}
+	doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	stage := loop.Stage{Agent: a, Prompt: doc.Loop.Prompt}
+	built := &loop.Loop{Rules: stop.Compile(doc.Loop), Stages: []loop.Stage{stage}, Head: record.Run{Configuration: "c"}}
+	p, err := plan.New(&spec.Suite{Resolved: []spec.Resolved{{Name: "c", Loop: doc.Loop}}}, n, plan.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	journal := &memory{}
+	return &engine.Engine{Executor: engine.Pool{Workers: 4}, Journal: journal, Loops: []*loop.Loop{built}}, journal, p, tasks(n)
+}
+
+func tasks(n int) iter.Seq2[*spec.Task, error] {
+	return func(yield func(*spec.Task, error) bool) {
+		for i := range n {
+			if !yield(&spec.Task{ID: fmt.Sprint("task-", i+1)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func TestEveryRunIsPutDownOnce(t *testing.T) {
+	e, journal, p, list := bench(t, acts(echo), 100)
+	e.Score = func(_ context.Context, task *spec.Task, run *record.Run) []record.Score {
+		return []record.Score{{Run: run.ID, Name: "s", Answer: task.ID}}
+	}
+	summary, err := e.Run(t.Context(), p, list)
+	if err != nil || summary.Done != 100 || summary.Stopped != "" {
+		t.Fatalf("%+v, error %v", summary, err)
+	}
+	ids := journal.ids()
+	if len(slices.Compact(ids)) != 100 {
+		t.Errorf("%d different runs", len(slices.Compact(ids)))
+	}
+	for i, run := range journal.runs {
+		if want := `"` + run.Task + `"`; string(run.Output()) != want || journal.scores[i][0].Answer != run.Task {
+			t.Fatalf("run %s has output %s and score %+v", run.ID, run.Output(), journal.scores[i])
+		}
+	}
+}
+
+func TestAPanicIsTheOutcomeOfItsRun(t *testing.T) {
+	e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+		if turn.Task.ID == "task-2" {
+			panic("out of cheese")
+		}
+		return echo(ctx, turn)
+	}), 3)
+	summary, err := e.Run(t.Context(), p, list)
+	if err != nil || summary.Done != 3 {
+		t.Fatalf("%+v, error %v", summary, err)
+	}
+	for _, run := range journal.runs {
+		if faulted := run.Outcome.Status == record.Faulted; faulted != (run.Task == "task-2") {
+			t.Errorf("%s: %+v", run.ID, run.Outcome)
+		}
+	}
+}
+
+func TestAPanicInAScorerIsTheFaultOfItsRun(t *testing.T) {
+	e, journal, p, list := bench(t, acts(echo), 3)
+	e.Score = func(context.Context, *spec.Task, *record.Run) []record.Score { panic("nil map") }
+	if _, err := e.Run(t.Context(), p, list); err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range journal.runs {
+		if run.Outcome.Status != record.Faulted || !strings.Contains(run.Outcome.Error.Message, "nil map") {
+			t.Errorf("%s: %+v", run.ID, run.Outcome)
+		}
+	}
+}
+
+func TestAFullDiskEndsThePlan(t *testing.T) {
+	e, journal, p, list := bench(t, acts(echo), 1000)
+	journal.most = 5
+	summary, err := e.Run(t.Context(), p, list)
+	if !errors.Is(err, errFull) || summary.Done != 5 || len(journal.runs) != 5 {
+		t.Errorf("%+v, error %v, %d runs kept", summary, err, len(journal.runs))
+	}
+}
+
+// spent is a budget's refusal.
+type spent struct{}
+
+func (spent) Error() string             { return "spent" }
+func (spent) StopReason() record.Reason { return record.ReasonSuiteBudget }
+
+func TestASpentBudgetStartsNothingNew(t *testing.T) {
+	e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+		if turn.Task.ID == "task-10" {
+			return agent.Result{}, spent{}
+		}
+		return echo(ctx, turn)
+	}), 1000)
+	e.Executor = engine.Pool{Workers: 1}
+	summary, err := e.Run(t.Context(), p, list)
+	if err != nil || summary.Stopped != record.ReasonSuiteBudget || len(journal.runs) > 12 {
+		t.Errorf("%+v, error %v, %d runs", summary, err, len(journal.runs))
+	}
+	if last := journal.runs[9]; last.Outcome.Status != record.Cancelled || last.Outcome.Reason != record.ReasonSuiteBudget {
+		t.Errorf("the run that the budget stopped: %+v", last.Outcome)
+	}
+}
+
+func TestTheSuitesDuration(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+			select {
+			case <-time.After(time.Second):
+				return echo(ctx, turn)
+			case <-ctx.Done():
+				return agent.Result{}, ctx.Err()
+			}
+		}), 1000)
+		e.Duration = 2500 * time.Millisecond
+		summary, err := e.Run(t.Context(), p, list)
+		if err != nil || summary.Stopped != record.ReasonSuiteBudget {
+			t.Fatalf("%+v, error %v", summary, err)
+		}
+		completed := 0
+		for _, run := range journal.runs {
+			if run.Outcome.Status == record.Completed {
+				completed++
+			}
+		}
+		if completed != 8 || len(journal.runs) > 12 {
+			t.Errorf("%d runs completed of %d in 2.5 s with 4 workers of 1 s each, want 8", completed, len(journal.runs))
+		}
+	})
+}
+
+func TestCancelledByItsCaller(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+		cancel()
+		<-ctx.Done()
+		return agent.Result{}, ctx.Err()
+	}), 1000)
+	summary, err := e.Run(ctx, p, list)
+	if err != nil || summary.Stopped != record.ReasonCancelled || len(journal.runs) > 9 {
+		t.Errorf("%+v, error %v, %d runs", summary, err, len(journal.runs))
+	}
+}
+
+func TestABrokenTaskEndsThePlan(t *testing.T) {
+	e, _, p, _ := bench(t, acts(echo), 10)
+	broken := errors.New("tasks.jsonl:3: not JSON")
+	_, err := e.Run(t.Context(), p, func(yield func(*spec.Task, error) bool) {
+		_ = yield(&spec.Task{ID: "a"}, nil) && yield(nil, broken)
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("the error is %v", err)
+	}
+}

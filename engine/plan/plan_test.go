@@ -1,0 +1,118 @@
+package plan
+
+import (
+	"errors"
+	"iter"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+func suiteOf(trials int, configurations ...string) *spec.Suite {
+	s := &spec.Suite{Trials: trials}
+	for _, name := range configurations {
+		s.Resolved = append(s.Resolved, spec.Resolved{Name: name, Aliases: []string{name + "-alias"}})
+	}
+	return s
+}
+
+func tasks(ids ...string) iter.Seq2[*spec.Task, error] {
+	return func(yield func(*spec.Task, error) bool) {
+		for _, id := range ids {
+			if !yield(&spec.Task{ID: id}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func items(t *testing.T, p *Plan, ids ...string) []string {
+	t.Helper()
+	var all []string
+	for item, err := range p.Items(tasks(ids...)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, item.ID)
+	}
+	return all
+}
+
+func TestItemsGoTaskByTask(t *testing.T) {
+	p, err := New(suiteOf(2, "a", "b"), 2, Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"a/x/1", "b/x/1", "a/x/2", "b/x/2", "a/y/1", "b/y/1", "a/y/2", "b/y/2"}
+	if got := items(t, p, "x", "y"); !slices.Equal(got, want) || p.Runs() != len(want) {
+		t.Errorf("%d runs %v, want %v", p.Runs(), got, want)
+	}
+}
+
+func TestSelection(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		only Selection
+		want []string
+	}{
+		{"a configuration", Selection{Configurations: []string{"b"}}, []string{"b/x/1", "b/y/1", "b/z/1"}},
+		{"by alias", Selection{Configurations: []string{"a-alias"}}, []string{"a/x/1", "a/y/1", "a/z/1"}},
+		{"a task", Selection{Tasks: []string{"y"}}, []string{"a/y/1", "b/y/1"}},
+		{"the first two tasks", Selection{Limit: 2}, []string{"a/x/1", "b/x/1", "a/y/1", "b/y/1"}},
+		{"all three", Selection{Configurations: []string{"a"}, Tasks: []string{"z", "y"}, Limit: 1}, []string{"a/y/1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := New(suiteOf(1, "a", "b"), 3, c.only)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := items(t, p, "x", "y", "z"); !slices.Equal(got, c.want) || p.Runs() != len(c.want) {
+				t.Errorf("%d runs %v, want %v", p.Runs(), got, c.want)
+			}
+		})
+	}
+}
+
+func TestAnUnknownConfiguration(t *testing.T) {
+	_, err := New(suiteOf(1, "a", "b"), 3, Selection{Configurations: []string{"a", "c"}})
+	var unknown *UnknownError
+	if !errors.As(err, &unknown) || unknown.Name != "c" || !slices.Equal(unknown.Known, []string{"a", "b"}) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func worstOf(t *testing.T, loop string) Worst {
+	t.Helper()
+	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\n" + loop)}}
+	doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return WorstOfRun(doc.Loop, map[string]*spec.Model{
+		"dear": {Price: &spec.Price{Input: 1, Output: 10}},
+		"free": {Price: &spec.Price{Free: true}},
+	}, 400)
+}
+
+func TestWorstCaseOfARun(t *testing.T) {
+	for _, c := range []struct {
+		name, loop string
+		want       Worst
+	}{
+		{"a limit", "agent: {model: dear, max_output_tokens: 900}\nprompt: ''\nmax_iterations: 2", Worst{Iterations: 2, Calls: 2, Tokens: 2000, Cost: 2 * (100 + 9000) * record.USD / 1e6}},
+		{"no limit but the absolute one", "agent: {model: free, max_output_tokens: 100}\nprompt: ''", Worst{Iterations: 10, Calls: 10, Tokens: 2000}},
+		{"an unbounded reply at an unknown price", "agent: {model: other}\nprompt: ''\nmax_iterations: 1", Worst{Iterations: 1, Calls: 1, Tokens: 100, Unbounded: 1, Unpriced: 1}},
+		{"phases", "agent: {model: free, max_output_tokens: 100}\npreset: qa_specialist\nprompt: ''", Worst{Iterations: 8, Calls: 8, Tokens: 1600}},
+		{"a judge is called each time", "agent: {model: free, max_output_tokens: 100}\nprompt: ''\nmax_iterations: 3\nevaluate: {judge: {model: free, rubric: '', max_output_tokens: 100}}", Worst{Iterations: 3, Calls: 6, Tokens: 1200}},
+		{"strategies", "pattern: multi_strategy\nprompt: ''\nevaluate: {passed: 'true'}\nstrategies: [{name: a, agent: {command: [prog]}}, {name: b, max_iterations: 2, agent: {model: free, max_output_tokens: 100}}]", Worst{Iterations: 3, Calls: 2, Tokens: 400, Programs: 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := worstOf(t, c.loop); got != c.want {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
