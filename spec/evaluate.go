@@ -1,6 +1,10 @@
 package spec
 
-import "time"
+import (
+	"time"
+
+	"github.com/agentbench/agentbench/spec/source"
+)
 
 // Evaluate is how an iteration is judged inside the loop: checks, and CEL over
 // the output and over what a judge or a program answered.
@@ -13,6 +17,8 @@ type Evaluate struct {
 	Command    *Command `yaml:"command" doc:"A program that gives confidence, passed and feedback, for instance a test run."`
 	FromPhase  string   `yaml:"from_phase" doc:"Evaluate only from this phase on."`
 	Fix        string   `yaml:"fix" enum:"all|one" doc:"Tell every failing check at once (all, the default) or only the first (one)."`
+
+	Node *source.Node `yaml:",here"`
 }
 
 // Check is one requirement on the output.
@@ -21,6 +27,8 @@ type Check struct {
 	Expr     *Expr    `yaml:"expr" need:"required" doc:"CEL boolean; an error in it fails the check."`
 	Feedback string   `yaml:"feedback" doc:"What is told when it fails."`
 	Weight   *float64 `yaml:"weight" above:"0" doc:"Default 1."`
+
+	Node *source.Node `yaml:",here"`
 }
 
 // Judge is a model that judges by a rubric.
@@ -29,10 +37,33 @@ type Judge struct {
 	Rubric          *Prompt  `yaml:"rubric" need:"required" doc:"{{ }} holds CEL; the task's input and the output are always shown."`
 	Temperature     *float64 `yaml:"temperature" min:"0" max:"2"`
 	MaxOutputTokens int      `yaml:"max_output_tokens" min:"1"`
+
+	Node *source.Node `yaml:",here"`
 }
 
 // Command is a program that judges. In YAML: a list, or {command, timeout}.
 type Command struct {
 	Argv    []string      `yaml:"command" need:"required" minlen:"1"`
 	Timeout time.Duration `yaml:"timeout" above:"0"`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// DecodeNode takes the program and its arguments, or a mapping.
+func (c *Command) DecodeNode(n *source.Node, d *source.Decoder) {
+	type mapping Command
+	switch n.Kind {
+	case source.List:
+		c.Node = n
+		d.DecodeTagged(n, &c.Argv, `minlen:"1"`)
+	case source.Map:
+		d.Decode(n, (*mapping)(c))
+	default:
+		d.Fault(n, "write the program and its arguments: [program, argument]", "want a list or a mapping")
+	}
+}
+
+// JSONSchema describes both forms.
+func (c *Command) JSONSchema(g *source.Generator) map[string]any {
+	return map[string]any{"anyOf": []any{g.Tagged(c.Argv, `minlen:"1"`), g.Struct(*c)}}
 }

@@ -30,6 +30,8 @@ type Loop struct {
 	// Param is what expressions see as param: every scalar parameter by its full path, by its shortest unambiguous
 	// suffix, and nested.
 	Param *expr.Object `yaml:"-"`
+
+	hash string
 }
 
 // Pattern names a set of presets; none is the zero value.

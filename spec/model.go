@@ -1,6 +1,11 @@
 package spec
 
-import "time"
+import (
+	"time"
+
+	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/source"
+)
 
 // Model is something that answers requests.
 type Model struct {
@@ -26,12 +31,16 @@ type Model struct {
 	Errors  float64     `yaml:"errors" min:"0" max:"1" doc:"simulate: share of calls that fail with a server error."`
 	Sleep   bool        `yaml:"sleep" doc:"simulate, script: really wait; false (default): time passes as-if."`
 	Reply   *Prompt     `yaml:"reply" doc:"simulate: the reply; {{ }} sees quality (0 to 1), draw, task, iteration. Default: a JSON object with quality."`
+
+	Node *source.Node `yaml:",here"`
 }
 
 // Responses are canned replies: a file, or a list.
 type Responses struct {
 	File string
 	List []string
+
+	Node *source.Node
 }
 
 // Price is USD per million tokens, or the word free.
@@ -40,6 +49,24 @@ type Price struct {
 	Input       float64  `yaml:"input" need:"required" min:"0"`
 	CachedInput *float64 `yaml:"cached_input" min:"0"`
 	Output      float64  `yaml:"output" need:"required" min:"0"`
+}
+
+// DecodeNode takes the word free, or a mapping.
+func (p *Price) DecodeNode(n *source.Node, d *source.Decoder) {
+	type mapping Price
+	switch {
+	case n.Kind == source.Map:
+		d.Decode(n, (*mapping)(p))
+	case n.Kind == source.String && n.Text == "free":
+		p.Free = true
+	default:
+		d.Fault(n, "write {input: 0.15, output: 0.60} in USD per million tokens, or free", "want a price")
+	}
+}
+
+// JSONSchema describes both forms.
+func (p *Price) JSONSchema(g *source.Generator) map[string]any {
+	return map[string]any{"anyOf": []any{map[string]any{"const": "free"}, g.Struct(*p)}}
 }
 
 // Quality starts at start, moves toward limit by rate of the distance with each
@@ -65,4 +92,38 @@ type TokenCounts struct {
 	Input  int     `yaml:"input" min:"0"`
 	Output int     `yaml:"output" min:"0"`
 	Spread float64 `yaml:"spread" min:"0" max:"1"`
+}
+
+// DecodeNode takes a path or a list of replies; a reply that is no text is its JSON text.
+func (r *Responses) DecodeNode(n *source.Node, d *source.Decoder) {
+	r.Node = n
+	if n.Kind != source.List {
+		d.DecodeTagged(n, &r.File, `minlen:"1"`)
+		return
+	}
+	var replies []any
+	d.DecodeTagged(n, &replies, `minlen:"1"`)
+	for _, reply := range replies {
+		r.List = append(r.List, replyText(valueOf(reply)))
+	}
+}
+
+// JSONSchema describes both forms.
+func (r *Responses) JSONSchema(g *source.Generator) map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": "string", "minLength": 1, "description": "A .yaml, .json or .jsonl file that holds a list."},
+		map[string]any{"type": "array", "minItems": 1},
+	}}
+}
+
+// replyText is a reply as a model would send it: text as it is, anything else as JSON.
+func replyText(value any) string {
+	if text, ok := value.(string); ok {
+		return text
+	}
+	text, err := expr.AppendJSON(nil, value)
+	if err != nil {
+		return "" // values of files hold nothing that JSON cannot write
+	}
+	return string(text)
 }

@@ -11,25 +11,47 @@ type Scorer struct {
 	Extract *Extract `yaml:"extract" doc:"A regular expression (its first group) applied to the value, or {expr: CEL}."`
 	Not     bool     `yaml:"not" doc:"Turn a score v into 1 - v."`
 
-	Expr       *Expr          `yaml:"expr" doc:"cel: a boolean or a number."`
-	Pattern    string         `yaml:"pattern" doc:"regex: the expression (RE2)."`
-	Tolerance  *float64       `yaml:"tolerance" min:"0" doc:"numeric: the largest absolute difference (default 0)."`
-	Relative   *float64       `yaml:"relative" min:"0" doc:"numeric: the largest difference as a share of the target."`
-	Options    []any          `yaml:"options" minlen:"1" doc:"one_of: the answers allowed (default: the target, a list)."`
-	IgnoreCase bool           `yaml:"ignore_case" doc:"exact, contains, one_of, regex."`
-	Trim       *bool          `yaml:"trim" doc:"exact, one_of: ignore white space at the ends (default true)."`
-	Schema     map[string]any `yaml:"schema" doc:"json_schema: the schema."`
-	SchemaFile string         `yaml:"schema_file" doc:"json_schema: a file that holds it."`
-	Check      string         `yaml:"check" doc:"checks: only this one (default: the weighted share of all)."`
+	Expr       *Expr    `yaml:"expr" doc:"cel: a boolean or a number."`
+	Pattern    string   `yaml:"pattern" doc:"regex: the expression (RE2)."`
+	Tolerance  *float64 `yaml:"tolerance" min:"0" doc:"numeric: the largest absolute difference (default 0)."`
+	Relative   *float64 `yaml:"relative" min:"0" doc:"numeric: the largest difference as a share of the target."`
+	Options    []any    `yaml:"options" minlen:"1" doc:"one_of: the answers allowed (default: the target, a list)."`
+	IgnoreCase bool     `yaml:"ignore_case" doc:"exact, contains, one_of, regex."`
+	Trim       *bool    `yaml:"trim" doc:"exact, one_of: ignore white space at the ends (default true)."`
+	Schema     JSON     `yaml:"schema" doc:"json_schema: the schema."`
+	SchemaFile string   `yaml:"schema_file" doc:"json_schema: a file that holds it."`
+	Check      string   `yaml:"check" doc:"checks: only this one (default: the weighted share of all)."`
 
 	Model  string `yaml:"model" doc:"judge: a name under models."`
 	Rubric string `yaml:"rubric" doc:"judge."`
 
-	Node *source.Node `yaml:"-"`
+	Node *source.Node `yaml:",here"`
 }
 
 // Extract takes the answer out of a value. One of both is set.
 type Extract struct {
-	Regex string
-	Expr  *Expr
+	Regex string `yaml:"regex" minlen:"1"`
+	Expr  *Expr  `yaml:"expr"`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// DecodeNode takes a regular expression, or one of {regex} and {expr}.
+func (e *Extract) DecodeNode(n *source.Node, d *source.Decoder) {
+	if n.Kind != source.Map {
+		d.Decode(n, &e.Regex)
+		e.Node = n
+		return
+	}
+	d.Decode(n, (*extractMapping)(e))
+	if (e.Regex == "") == (e.Expr == nil) && n.Len() != 1 {
+		d.Fault(n, "", "want one of regex and expr")
+	}
+}
+
+type extractMapping Extract
+
+// JSONSchema describes both forms.
+func (e *Extract) JSONSchema(g *source.Generator) map[string]any {
+	return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, g.Struct(*e)}}
 }

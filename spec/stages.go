@@ -77,6 +77,7 @@ func (a *Agent) with(over *Agent) *Agent {
 	override(&merged.ToolCalls, over.ToolCalls)
 	override(&merged.Memory, over.Memory)
 	override(&merged.WarnRemaining, over.WarnRemaining)
+	override(&merged.FinalResponse, over.FinalResponse)
 	if over.Tools != nil {
 		merged.Tools = over.Tools
 	}

@@ -24,7 +24,7 @@ type Suite struct {
 	MinCoverage    *float64            `yaml:"min_coverage" min:"0" max:"1" doc:"Least share of runs without faults (default 0.95)."`
 
 	// Tree is the text it was decoded from.
-	Tree *source.Node `yaml:"-"`
+	Tree *source.Node `yaml:",here"`
 	// Resolved are the configurations with sweeps spread out and equal ones joined.
 	Resolved []Resolved `yaml:"-"`
 }
@@ -41,6 +41,8 @@ type Configuration struct {
 	Loop  string              `yaml:"loop" need:"required" minlen:"1" doc:"A loop file."`
 	Set   source.Named[any]   `yaml:"set" doc:"Parameter paths and their values."`
 	Sweep source.Named[[]any] `yaml:"sweep" doc:"Parameter paths and lists of values: one configuration for each combination."`
+
+	Node *source.Node `yaml:",here"`
 }
 
 // Resolved is one configuration as it runs.

@@ -10,6 +10,8 @@ import (
 // pattern: an `any` whose entries are in the order in which they give the reason.
 type Tree struct {
 	Any []Condition
+
+	written *source.Node // nil where only presets stand
 }
 
 // Kind is the kind of a condition, and the reason it gives.
@@ -83,26 +85,30 @@ type Timeout struct {
 // Guards end the loop for safety. Absent ones are off, but for the absolute
 // limit, which is 10.
 type Guards struct {
-	AbsoluteMaxIterations source.Maybe[int]  `yaml:"absolute_max_iterations" min:"1" doc:"Default 10."`
-	Budget                *RunBudget         `yaml:"budget"`
-	RepeatedOutput        bool               `yaml:"repeated_output" doc:"The output equals any earlier one of the run, within the strategy."`
-	Degradation           *Degradation       `yaml:"degradation"`
-	Stagnation            *Stagnation        `yaml:"stagnation"`
-	CircuitBreaker        *CircuitBreaker    `yaml:"circuit_breaker"`
-	Repeated              []NamedRepeated    `yaml:"repeated" doc:"One {of, times} or a list of named ones."`
-	Consecutive           []NamedConsecutive `yaml:"consecutive" doc:"One {when, times} or a list of named ones."`
+	AbsoluteMaxIterations source.Maybe[int]         `yaml:"absolute_max_iterations" min:"1" doc:"Default 10."`
+	Budget                *RunBudget                `yaml:"budget"`
+	RepeatedOutput        bool                      `yaml:"repeated_output" doc:"The output equals any earlier one of the run, within the strategy."`
+	Degradation           *Degradation              `yaml:"degradation"`
+	Stagnation            *Stagnation               `yaml:"stagnation"`
+	CircuitBreaker        *CircuitBreaker           `yaml:"circuit_breaker"`
+	Repeated              Several[NamedRepeated]    `yaml:"repeated" doc:"One {of, times} or a list of named ones."`
+	Consecutive           Several[NamedConsecutive] `yaml:"consecutive" doc:"One {when, times} or a list of named ones."`
 }
 
 // NamedRepeated is a repeated condition used as a guard.
 type NamedRepeated struct {
 	Name     string `yaml:"name"`
 	Repeated `yaml:",inline"`
+
+	Node *source.Node `yaml:",here"`
 }
 
 // NamedConsecutive is a consecutive condition used as a guard.
 type NamedConsecutive struct {
 	Name        string `yaml:"name"`
 	Consecutive `yaml:",inline"`
+
+	Node *source.Node `yaml:",here"`
 }
 
 // RunBudget is what one run may spend. Zero means no limit.

@@ -16,6 +16,33 @@ type Tune struct {
 type TuneRange struct {
 	Values   []any
 	From, To float64
+
+	Node *source.Node
+}
+
+// DecodeNode takes a list of values, or {from, to}.
+func (t *TuneRange) DecodeNode(n *source.Node, d *source.Decoder) {
+	t.Node = n
+	if n.Kind == source.List {
+		d.DecodeTagged(n, &t.Values, `minlen:"1"`)
+		return
+	}
+	var bounds tuneBounds
+	d.Decode(n, &bounds)
+	t.From, t.To = bounds.From, bounds.To
+	if n.Get("from") != nil && n.Get("to") != nil && bounds.From >= bounds.To {
+		d.Fault(n, "", "want from below to, got %v and %v", bounds.From, bounds.To)
+	}
+}
+
+type tuneBounds struct {
+	From float64 `yaml:"from" need:"required"`
+	To   float64 `yaml:"to" need:"required"`
+}
+
+// JSONSchema describes both forms.
+func (t *TuneRange) JSONSchema(g *source.Generator) map[string]any {
+	return map[string]any{"anyOf": []any{g.Tagged(t.Values, `minlen:"1"`), g.Struct(tuneBounds{})}}
 }
 
 // Choose is the rule by which a configuration is recommended.

@@ -1,0 +1,217 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// suite loads a suite: its configurations with their loops, then all that refers to them.
+func (l *loader) suite(tree *source.Node) {
+	s := &Suite{}
+	l.add(source.Decode(tree, s)...)
+	l.doc.Suite = s
+	l.roots.declared = s.Roots
+	l.checkRoots(s)
+	l.checkConfigurationNames(s)
+	var all []Resolved
+	for i := range s.Configurations {
+		if c := &s.Configurations[i]; l.checkSet(c) {
+			all = append(all, l.resolve(c)...)
+		}
+	}
+	s.Resolved = joinEqual(all)
+	l.checkModels(s)
+	l.checkScorers(s)
+	l.checkTasks(s)
+	l.checkReferences(s)
+	l.compileSuite(s)
+}
+
+func (l *loader) checkRoots(s *Suite) {
+	for _, root := range s.Roots {
+		if root.Value.Env == "" && root.Value.Default == "" {
+			l.fault(root.Node, "write {env: AGENTBENCH_DATA, default: ../data}", "a root needs env, default or both")
+		}
+	}
+}
+
+func (l *loader) checkConfigurationNames(s *Suite) {
+	l.unique("configuration", len(s.Configurations), func(i int) (string, *source.Node) {
+		return s.Configurations[i].Name, s.Configurations[i].Node
+	})
+}
+
+// checkSet says whether a configuration can be resolved: it names a loop, and each parameter once.
+func (l *loader) checkSet(c *Configuration) bool {
+	if c.Node == nil || c.Loop == "" {
+		return false
+	}
+	before := l.errors
+	first := map[string]bool{}
+	for _, key := range []string{"set", "sweep"} {
+		n := c.Node.Get(key)
+		if n == nil {
+			continue
+		}
+		for _, entry := range n.Entries {
+			if path := fullPath(entry.Key); first[path] {
+				l.add(n.KeyFault(entry.Key, "keep one of them", "the parameter %q is set twice", path))
+			} else {
+				first[path] = true
+			}
+			if key == "sweep" && (entry.Value.Kind != source.List || len(entry.Value.Items) == 0) {
+				l.fault(entry.Value, "write a list of values: [1, 2, 3]", "nothing to sweep")
+			}
+		}
+	}
+	return l.errors == before
+}
+
+// checkReferences finds names that mean nothing in this suite.
+func (l *loader) checkReferences(s *Suite) {
+	if s.Baseline != "" && len(s.Resolved) > 0 && s.Configuration(s.Baseline) == nil {
+		l.fault(s.Tree.Get("baseline"), didYouMean(s.Baseline, s.names()), "there is no configuration %q", s.Baseline)
+	}
+	for i := range s.Resolved {
+		l.checkLoopModels(s, s.Resolved[i].Loop)
+	}
+	for i := range s.Scorers {
+		if sc := &s.Scorers[i]; sc.Model != "" {
+			l.checkModel(s, sc.Node.Get("model"), false)
+		}
+		l.checkScorerCheck(s, &s.Scorers[i])
+	}
+}
+
+func (s *Suite) names() []string {
+	var names []string
+	for i := range s.Resolved {
+		names = append(append(names, s.Resolved[i].Name), s.Resolved[i].Aliases...)
+	}
+	return names
+}
+
+// checkLoopModels finds the models of a loop, and their prices where the loop has a budget of money.
+func (l *loader) checkLoopModels(s *Suite, loop *Loop) {
+	priced := loop.Guards.Budget != nil && loop.Guards.Budget.CostUSD > 0 || s.Budget.CostUSD > 0
+	for _, n := range loop.modelNodes() {
+		l.checkModel(s, n, priced)
+	}
+	for _, agent := range loop.agents() {
+		for i := range agent.Delegates {
+			if d := agent.Delegates[i].Resolved; d != nil {
+				l.checkLoopModels(s, d)
+			}
+		}
+	}
+}
+
+// modelNodes are where a loop names models.
+func (l *Loop) modelNodes() []*source.Node {
+	var nodes []*source.Node
+	for _, agent := range l.agents() {
+		nodes = append(nodes, agent.Node.Get("model"))
+	}
+	if l.Evaluate != nil && l.Evaluate.Judge != nil {
+		nodes = append(nodes, l.Evaluate.Judge.Node.Get("model"))
+	}
+	return slices.DeleteFunc(nodes, func(n *source.Node) bool { return n == nil })
+}
+
+func (l *loader) checkModel(s *Suite, n *source.Node, priced bool) {
+	model, ok := s.Models.Get(n.Text)
+	switch {
+	case !ok:
+		hint := didYouMean(n.Text, s.Models.Keys())
+		if len(s.Models) == 0 {
+			hint = fmt.Sprintf("declare it in the suite: models: {%s: {provider: openai}}", n.Text)
+		}
+		l.fault(n, hint, "the suite has no model %q", n.Text)
+	case (priced || s.Budget.CostUSD > 0) && model.Price == nil:
+		l.fault(n, "write price: {input: 0.15, output: 0.60} in USD per million tokens, or price: free",
+			"the budget is in USD, but the model %q has no price", n.Text)
+	}
+}
+
+// checkScorerCheck finds the check that a scorer names, in one loop at least.
+func (l *loader) checkScorerCheck(s *Suite, scorer *Scorer) {
+	if scorer.Type != "checks" || len(s.Resolved) == 0 {
+		return
+	}
+	var names []string
+	for i := range s.Resolved {
+		if e := s.Resolved[i].Loop.Evaluate; e != nil {
+			for j := range e.Checks {
+				names = append(names, e.Checks[j].Name)
+			}
+		}
+	}
+	switch {
+	case len(names) == 0:
+		l.fault(scorer.Node, "", "the scorer %q wants checks, but no loop has any", scorer.Name)
+	case scorer.Check != "" && !slices.Contains(names, scorer.Check):
+		l.fault(scorer.Node.Get("check"), didYouMean(scorer.Check, names), "no loop has a check %q", scorer.Check)
+	}
+}
+
+// compileSuite compiles the expressions of the suite itself.
+func (l *loader) compileSuite(s *Suite) {
+	thresholds := compiler{l, expr.Threshold(), nil}
+	for i := range s.Thresholds {
+		thresholds.expr(&s.Thresholds[i], expr.WantBool)
+		l.checkThreshold(s, &s.Thresholds[i])
+	}
+	l.compileScorers(s)
+	l.compileModels(s)
+	l.compileTasks(&s.Tasks)
+	if s.Tune != nil {
+		l.checkTune(s, s.Tune)
+	}
+}
+
+// checkThreshold finds the configurations and scores that a threshold names.
+func (l *loader) checkThreshold(s *Suite, e *Expr) {
+	if e.Program == nil || len(s.Resolved) == 0 {
+		return
+	}
+	names := s.names()
+	for _, read := range e.Program.Reads() {
+		rest, ok := strings.CutPrefix(read, "configurations.")
+		if !ok {
+			continue
+		}
+		known := slices.ContainsFunc(names, func(name string) bool { return rest == name || strings.HasPrefix(rest, name+".") })
+		if !known {
+			l.unknownIn(e, firstOf(rest), names, "configuration")
+		}
+		if _, score, ok := strings.Cut(rest, ".scores."); ok {
+			l.checkScoreName(s, e, score)
+		}
+	}
+}
+
+func (l *loader) checkScoreName(s *Suite, e *Expr, path string) {
+	var names []string
+	for i := range s.Scorers {
+		names = append(names, s.Scorers[i].Name)
+	}
+	known := slices.ContainsFunc(names, func(name string) bool { return path == name || strings.HasPrefix(path, name+".") })
+	if !known {
+		l.unknownIn(e, firstOf(path), names, "scorer")
+	}
+}
+
+func firstOf(path string) string {
+	first, _, _ := strings.Cut(path, ".")
+	return first
+}
+
+// unknownIn reports a name inside an expression.
+func (l *loader) unknownIn(e *Expr, name string, known []string, what string) {
+	at := max(0, strings.Index(e.Text, name))
+	l.add(e.Node.FaultAt(len([]rune(e.Text[:at])), len([]rune(name)), didYouMean(name, known), "there is no %s %q", what, name))
+}

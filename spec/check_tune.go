@@ -1,0 +1,79 @@
+package spec
+
+import (
+	"strings"
+
+	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// checkTune wants parameters that a loop of the suite has, and a rule that knows its number.
+func (l *loader) checkTune(s *Suite, t *Tune) {
+	if len(t.Parameters) == 0 && t.Parameters != nil {
+		l.fault(s.Tree.Get("tune").Get("parameters"), "", "nothing to tune")
+	}
+	for i := range t.Parameters {
+		l.checkTuned(s, &t.Parameters[i])
+	}
+	c := compiler{l, expr.Objective(), nil}
+	c.expr(t.Objective, expr.WantNumber)
+	l.checkObjective(s, t.Objective)
+	for i := range t.Constraints {
+		c.expr(&t.Constraints[i], expr.WantBool)
+		l.checkObjective(s, &t.Constraints[i])
+	}
+	if t.Choose != nil {
+		c.expr(t.Choose.Cost, expr.WantNumber)
+	}
+	if t.Folds != nil {
+		compiler{l, expr.Fold(), nil}.expr(t.Folds.By, expr.WantAny)
+	}
+}
+
+// checkTuned sets the first value of a range in every loop: one must take it.
+func (l *loader) checkTuned(s *Suite, p *source.Pair[TuneRange]) {
+	if p.Node == nil || len(s.Resolved) == 0 {
+		return
+	}
+	set := setting{path: p.Key, at: p.KeyPos, value: firstValue(p.Node)}
+	var faults source.Faults
+	for i := range s.Resolved {
+		found := tryOn(s.Resolved[i].Loop.Tree, set)
+		if found.Err() == nil {
+			return
+		}
+		faults = found
+	}
+	l.add(faults...)
+}
+
+// tryOn sets a value in a loop that is whole, to see what comes of it.
+func tryOn(tree *source.Node, set setting) source.Faults {
+	changed, fault := set.with(tree)
+	if fault != nil {
+		return source.Faults{*fault}
+	}
+	return source.Decode(changed, &Loop{})
+}
+
+func firstValue(n *source.Node) *source.Node {
+	if n.Kind == source.List && len(n.Items) > 0 {
+		return n.Items[0]
+	}
+	if from := n.Get("from"); from != nil {
+		return from
+	}
+	return n
+}
+
+// checkObjective finds the scores that an objective or constraint names.
+func (l *loader) checkObjective(s *Suite, e *Expr) {
+	if e == nil || e.Program == nil {
+		return
+	}
+	for _, read := range e.Program.Reads() {
+		if score, ok := strings.CutPrefix(read, "scores."); ok {
+			l.checkScoreName(s, e, score)
+		}
+	}
+}

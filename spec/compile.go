@@ -1,0 +1,197 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// compiler compiles the expressions of one place of the language.
+type compiler struct {
+	*loader
+	env *expr.Env
+	// loop is set inside a loop, where there is no target and where param is known.
+	loop *Loop
+}
+
+// outputType is what expressions know of outputs before there is one.
+func (l *Loop) outputType() expr.Type {
+	if l.RepliesText() {
+		return expr.String
+	}
+	return expr.Any
+}
+
+// compileLoop compiles every expression of a loop.
+func (l *loader) compileLoop(loop *Loop) {
+	c := compiler{l, expr.Loop(loop.outputType()), loop}
+	c.prompt(loop.Prompt)
+	for _, agent := range loop.agents() {
+		c.prompt(agent.System)
+		c.expr(agent.FinalResponse, expr.WantBool)
+	}
+	for i := range loop.Phases {
+		c.prompt(loop.Phases[i].Prompt)
+		c.condition(loop.Phases[i].Until, expr.WantBool)
+	}
+	for i := range loop.Strategies {
+		c.prompt(loop.Strategies[i].Prompt)
+	}
+	c.conditions(loop.Terminate.Any)
+	c.guards(&loop.Guards)
+	if loop.OnError != nil {
+		c.expr(loop.OnError.ContinueIf, expr.WantBool)
+	}
+	if loop.Evaluate != nil {
+		compiler{l, expr.Evaluate(loop.outputType()), loop}.evaluate(loop.Evaluate)
+	}
+}
+
+func (c compiler) conditions(conditions []Condition) {
+	for i := range conditions {
+		condition := &conditions[i]
+		c.condition(condition.When, expr.WantBool)
+		c.condition(condition.Repeated.Of, expr.WantAny)
+		c.condition(condition.Consecutive.When, expr.WantBool)
+		c.conditions(condition.Nested)
+	}
+}
+
+func (c compiler) guards(guards *Guards) {
+	for i := range guards.Repeated {
+		c.condition(guards.Repeated[i].Of, expr.WantAny)
+	}
+	for i := range guards.Consecutive {
+		c.condition(guards.Consecutive[i].When, expr.WantBool)
+	}
+}
+
+// condition compiles an expression that ends something; without evaluate there is no confidence that it could read.
+func (c compiler) condition(e *Expr, want expr.Want) {
+	c.expr(e, want)
+	if c.loop.Evaluate == nil && e.reads("confidence", "best.confidence", "since_improvement") {
+		c.fault(e.Node, noConfidence, "this reads the confidence, but the loop evaluates nothing")
+	}
+}
+
+func (c compiler) evaluate(e *Evaluate) {
+	for i := range e.Checks {
+		c.expr(e.Checks[i].Expr, expr.WantBool)
+	}
+	c.expr(e.Confidence, expr.WantNumber)
+	c.expr(e.Passed, expr.WantBool)
+	c.expr(e.Feedback, expr.WantString)
+	if e.Passed.reads("confidence") && holdsThreshold(c.loop.Terminate.Any) {
+		c.warn(e.Passed.Node, "leave passed out, and let terminate.confidence decide",
+			"passed reads the confidence beside the threshold in terminate: one of them decides, and sweeping the other changes nothing")
+	}
+	if e.Judge != nil {
+		compiler{c.loader, expr.Loop(c.loop.outputType()), c.loop}.prompt(e.Judge.Rubric)
+	}
+}
+
+// expr compiles an expression, if there is one.
+func (c compiler) expr(e *Expr, want expr.Want) {
+	if e == nil || e.Node == nil {
+		return
+	}
+	if strings.TrimSpace(e.Text) == "" {
+		c.fault(e.Node, "write CEL or delete the key", "the expression is empty")
+		return
+	}
+	program, faults := c.env.Compile(e.Text, want)
+	e.Program = program
+	c.report(e.Node, faults)
+	if program != nil {
+		c.checkReads(e.Node, program.Reads())
+	}
+}
+
+// prompt compiles a text with expressions, if there is one.
+func (c compiler) prompt(p *Prompt) {
+	if p == nil || p.Node == nil {
+		return
+	}
+	template, faults := c.env.Template(p.Text)
+	p.Template = template
+	c.report(p.Node, faults)
+	if template != nil {
+		c.checkReads(p.Node, template.Reads())
+	}
+}
+
+// report places the faults of an expression into the file.
+func (c compiler) report(n *source.Node, faults []expr.Fault) {
+	for _, f := range faults {
+		if c.loop != nil && strings.HasPrefix(f.What, "unknown ") && strings.HasSuffix(f.What, ` "target"`) {
+			f.What = "the target is not visible inside the loop"
+			f.Hint = "a loop that is shown the answer cannot be scored with it; judge it in scorers"
+		}
+		placed := n.FaultAt(f.Offset, max(f.Len, 1), f.Hint, "%s", f.What)
+		placed.Warning = f.Warning
+		c.add(placed)
+	}
+}
+
+// checkReads refuses parameters that the loop does not have.
+func (c compiler) checkReads(n *source.Node, reads []string) {
+	if c.loop == nil {
+		return
+	}
+	for _, read := range reads {
+		name, isParam := strings.CutPrefix(read, "param.")
+		if isParam && !hasParam(c.loop.Param, name) && !asksFirst(n.Text) {
+			at := max(0, strings.Index(n.Text, name))
+			hint := didYouMean(name, scalarKeys(c.loop.Param))
+			c.add(n.FaultAt(len([]rune(n.Text[:at])), len([]rune(name)), hint, "the loop has no parameter %q", name))
+		}
+	}
+}
+
+// asksFirst says that an expression asks whether a parameter is there.
+func asksFirst(text string) bool {
+	return strings.Contains(text, "has(param") || strings.Contains(text, "param.?") || strings.Contains(text, "param[?") ||
+		strings.Contains(text, " in param")
+}
+
+// hasParam finds a full path, a suffix, or a path through the nested objects, also to an object.
+func hasParam(param *expr.Object, name string) bool {
+	if _, ok := param.Get(name); ok {
+		return true
+	}
+	first, rest, nested := strings.Cut(name, ".")
+	below, _ := param.Get(first)
+	inner, ok := below.(*expr.Object)
+	return nested && ok && hasParam(inner, rest)
+}
+
+func scalarKeys(param *expr.Object) []string {
+	return slices.DeleteFunc(slices.Clone(param.Keys()), func(key string) bool {
+		value, _ := param.Get(key)
+		_, nested := value.(*expr.Object)
+		return nested
+	})
+}
+
+// reads says whether an expression reads a variable, or one of several paths.
+func (e *Expr) reads(paths ...string) bool {
+	if e == nil || e.Program == nil {
+		return false
+	}
+	for _, read := range e.Program.Reads() {
+		for _, path := range paths {
+			if read == path || strings.HasPrefix(read, path+".") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func holdsThreshold(conditions []Condition) bool {
+	return slices.ContainsFunc(conditions, func(c Condition) bool {
+		return c.Kind == KindConfidence && !c.Off || holdsThreshold(c.Nested)
+	})
+}

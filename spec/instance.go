@@ -1,0 +1,116 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// instance makes a loop out of its file with parameters set; nil if something is wrong with it.
+func (l *loader) instance(file *loopFile, settings []setting) *Loop {
+	if file.tree == nil {
+		return nil
+	}
+	before := l.errors
+	tree := l.withSettings(file.tree, settings)
+	loop := &Loop{Folder: file.folder.disk}
+	l.add(source.Decode(tree, loop)...)
+	if l.errors > before {
+		return nil
+	}
+	loop.Tree = tree
+	loop.applyPresets()
+	l.delegates(loop, file)
+	leaves := loop.leaves()
+	loop.Param = paramOf(leaves)
+	l.checkLoop(loop)
+	l.compileLoop(loop)
+	loop.hash = l.hash(loop, file, leaves)
+	if l.errors > before {
+		return nil
+	}
+	return loop
+}
+
+// withSettings applies the presets of the role, which paths can address, and the settings. A setting of the role
+// itself comes first.
+func (l *loader) withSettings(tree *source.Node, settings []setting) *source.Node {
+	isRole := func(s setting) bool { return s.path == "preset" }
+	for _, s := range settings {
+		if isRole(s) {
+			tree = withEntry(tree, "preset", s.value)
+		}
+	}
+	tree = withRole(tree)
+	tree, fault := withTotal(tree)
+	l.addIf(fault)
+	for _, s := range settings {
+		if !isRole(s) {
+			tree, fault = s.with(tree)
+			l.addIf(fault)
+		}
+	}
+	return tree
+}
+
+func (l *loader) addIf(fault *source.Fault) {
+	if fault != nil {
+		l.add(*fault)
+	}
+}
+
+const maxDelegateDepth = 8
+
+// delegates loads the loops that the agents of a loop may hand tasks to.
+func (l *loader) delegates(loop *Loop, file *loopFile) {
+	if slices.Contains(l.open, file.name) {
+		return // reported where the cycle closes
+	}
+	l.open = append(l.open, file.name)
+	defer func() { l.open = l.open[:len(l.open)-1] }()
+	for _, agent := range loop.agents() {
+		for i := range agent.Delegates {
+			l.delegate(&agent.Delegates[i], file)
+		}
+	}
+}
+
+func (l *loader) delegate(d *Delegate, file *loopFile) {
+	if d.Loop == "" {
+		return
+	}
+	at := d.Node.Get("loop")
+	named := l.loopFile(at, file.folder)
+	switch {
+	case named == nil:
+	case slices.Contains(l.open, named.name):
+		cycle := append(slices.Clone(l.open[slices.Index(l.open, named.name):]), named.name)
+		l.fault(at, "a delegate must not lead back to the loop that it serves", "delegates form a cycle: %s", strings.Join(cycle, " -> "))
+	case len(l.open) > maxDelegateDepth:
+		l.fault(at, "", "delegates are nested deeper than %d loops", maxDelegateDepth)
+	default:
+		d.Resolved = l.delegated(named)
+	}
+}
+
+// delegated makes the loop of a delegate once: parameters are set in the loop of the configuration only.
+func (l *loader) delegated(file *loopFile) *Loop {
+	if !file.made {
+		file.made = true
+		file.plain = l.instance(file, nil)
+	}
+	return file.plain
+}
+
+// agents are the agents that the loop declares: its own and the overrides of phases and strategies.
+func (l *Loop) agents() []*Agent {
+	agents := []*Agent{l.Agent}
+	for i := range l.Phases {
+		agents = append(agents, l.Phases[i].Agent)
+	}
+	for i := range l.Strategies {
+		agents = append(agents, l.Strategies[i].Agent)
+	}
+	return slices.DeleteFunc(agents, func(a *Agent) bool { return a == nil })
+}

@@ -1,0 +1,259 @@
+package spec
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// leaf is a value of a loop with its path. Parameters are the scalars that a set or sweep could say; the others (texts,
+// expressions, lists) only tell loops apart.
+type leaf struct {
+	path      string
+	value     any
+	parameter bool
+}
+
+// leaves are all values of a loop that are not zero, in the order of the language.
+func (l *Loop) leaves() []leaf {
+	w := leafWalker{leaves: make([]leaf, 0, 64)}
+	w.fields(reflect.ValueOf(l).Elem(), "")
+	return w.leaves
+}
+
+type leafWalker struct{ leaves []leaf }
+
+func (w *leafWalker) add(path string, value any, parameter bool) {
+	w.leaves = append(w.leaves, leaf{path, value, parameter})
+}
+
+// fields walks a struct by its yaml tags.
+func (w *leafWalker) fields(v reflect.Value, path string) {
+	for i := range v.NumField() {
+		name, option, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
+		switch {
+		case option == "inline":
+			w.fields(v.Field(i), path)
+		case name != "" && name != "-" && !v.Field(i).IsZero():
+			w.value(v.Field(i), join(path, name))
+		}
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func (w *leafWalker) value(v reflect.Value, path string) {
+	switch value := v.Interface().(type) {
+	case *Expr:
+		w.add(path, value.Text, false)
+	case *Prompt:
+		w.add(path, value.Text, false)
+	case Tree:
+		w.conditions(value.Any, path)
+	case source.Maybe[int]:
+		w.maybe(int64(value.Value), value.Off, path)
+	case source.Maybe[float64]:
+		w.maybe(value.Value, value.Off, path)
+	case source.Maybe[time.Duration]:
+		w.maybe(value.Value, value.Off, path)
+	case JSON:
+		w.add(path, string(value), false)
+	default:
+		w.plain(v, path)
+	}
+}
+
+func (w *leafWalker) maybe(value any, off bool, path string) {
+	if off {
+		value = nil
+	}
+	w.add(path, value, true)
+}
+
+func (w *leafWalker) plain(v reflect.Value, path string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		w.value(v.Elem(), path)
+	case reflect.Struct:
+		w.fields(v, path)
+	case reflect.Slice:
+		w.list(v, path)
+	case reflect.String:
+		w.add(path, v.String(), !isName(path))
+	case reflect.Bool:
+		w.add(path, v.Bool(), true)
+	case reflect.Float64:
+		w.add(path, v.Float(), true)
+	case reflect.Int, reflect.Int64:
+		if d, ok := v.Interface().(time.Duration); ok {
+			w.add(path, d, true)
+			return
+		}
+		w.add(path, v.Int(), true)
+	}
+}
+
+// isName tells names and prose from parameters.
+func isName(path string) bool {
+	switch path[strings.LastIndexByte(path, '.')+1:] {
+	case "name", "loop", "feedback", "description", "preset":
+		return true
+	}
+	return false
+}
+
+// list walks items by their names; items without one by their number.
+func (w *leafWalker) list(v reflect.Value, path string) {
+	for i := range v.Len() {
+		item := reflect.Indirect(v.Index(i))
+		name := fmt.Sprint(i)
+		if item.Kind() == reflect.Struct {
+			if field := item.FieldByName("Name"); field.IsValid() && field.String() != "" {
+				name = field.String()
+			}
+		}
+		if item.Kind() == reflect.String {
+			w.add(join(path, name), item.String(), false)
+			continue
+		}
+		w.value(item, join(path, name))
+	}
+}
+
+// conditions walks a list of conditions by their names. A condition that is off is nothing.
+func (w *leafWalker) conditions(conditions []Condition, path string) {
+	for i := range conditions {
+		c := &conditions[i]
+		at := join(path, c.Name)
+		if c.Off {
+			w.off(c, at)
+			continue
+		}
+		w.add(at, string(c.Kind), false)
+		switch {
+		case c.Nested != nil:
+			w.conditions(c.Nested, at)
+		case c.Kind == KindMaxIterations:
+			w.add(at, int64(c.MaxIterations), true)
+		case c.Kind == KindWhen:
+			w.add(at, c.When.Text, false)
+		default:
+			w.fields(reflect.ValueOf(c.fields()), at)
+		}
+	}
+}
+
+// off is what is known of a condition that never holds: the field that is off, or nothing at all.
+func (w *leafWalker) off(c *Condition, path string) {
+	switch c.Kind {
+	case KindConfidence:
+		w.add(path+".threshold", nil, true)
+	case KindRepeated, KindConsecutive:
+		w.add(path+".times", nil, true)
+	case KindNoImprovement:
+		w.add(path+".patience", nil, true)
+	case KindTimeout:
+		w.add(path+".after", nil, true)
+	case KindMaxIterations:
+		w.add(path, nil, true)
+	}
+}
+
+// fields are the fields of the condition's kind.
+func (c *Condition) fields() any {
+	switch c.Kind {
+	case KindConfidence:
+		return c.Confidence
+	case KindRepeated:
+		return c.Repeated
+	case KindConsecutive:
+		return c.Consecutive
+	case KindNoImprovement:
+		return c.NoImprovement
+	default:
+		return c.Timeout
+	}
+}
+
+// paramOf is what expressions see as param: the parameters by full path, by shortest unambiguous suffix, and nested,
+// so that param.terminate.max_iterations, param["terminate.max_iterations"] and param.max_iterations are the same.
+func paramOf(leaves []leaf) *expr.Object {
+	param := expr.NewObject(2 * len(leaves))
+	suffixes := newSuffixes(leaves)
+	for _, leaf := range leaves {
+		if leaf.parameter {
+			nest(param, leaf.path, leaf.value)
+		}
+	}
+	for _, leaf := range leaves {
+		if leaf.parameter {
+			setNew(param, leaf.path, leaf.value)
+			setNew(param, suffixes.shortest(leaf.path), leaf.value)
+		}
+	}
+	return param
+}
+
+func setNew(object *expr.Object, key string, value any) {
+	if _, taken := object.Get(key); !taken {
+		object.Set(key, value)
+	}
+}
+
+func nest(object *expr.Object, path string, value any) {
+	first, rest, nested := strings.Cut(path, ".")
+	if !nested {
+		object.Set(first, value)
+		return
+	}
+	below, _ := object.Get(first)
+	inner, ok := below.(*expr.Object)
+	if !ok {
+		inner = expr.NewObject(4)
+		object.Set(first, inner)
+	}
+	nest(inner, rest, value)
+}
+
+// suffixes counts the ends of paths, to find the shortest that means one path only.
+type suffixes map[string]int
+
+func newSuffixes(leaves []leaf) suffixes {
+	s := suffixes{}
+	for _, leaf := range leaves {
+		if leaf.parameter {
+			s.count(leaf.path)
+		}
+	}
+	return s
+}
+
+func (s suffixes) count(path string) {
+	for {
+		s[path]++
+		_, rest, more := strings.Cut(path, ".")
+		if !more {
+			return
+		}
+		path = rest
+	}
+}
+
+// shortest is the shortest suffix of a path that was counted once.
+func (s suffixes) shortest(path string) string {
+	for at := strings.LastIndexByte(path, '.'); at >= 0; at = strings.LastIndexByte(path[:at], '.') {
+		if s[path[at+1:]] == 1 {
+			return path[at+1:]
+		}
+	}
+	return path
+}

@@ -1,0 +1,245 @@
+package spec
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// Options are what a load depends on besides the files.
+type Options struct {
+	// Env gives environment variables; nil: the process's.
+	Env func(string) string
+	// Set is set in every configuration, after its own set and sweep.
+	Set []Setting
+	// Stdin is read for the path "-"; what it names is relative to the working directory.
+	Stdin io.Reader
+}
+
+// Setting is a parameter from the command line: a path, and its value as YAML.
+type Setting struct{ Path, Value string }
+
+// Document is a file that was loaded, with all files that it names. Exactly one of Suite and Loop is set.
+type Document struct {
+	Suite *Suite
+	Loop  *Loop
+	// Files are the YAML files that were read, the first one first.
+	Files []*source.File
+	// Warnings are what is doubtful.
+	Warnings source.Faults
+
+	folder folder
+	roots  roots
+	getenv func(string) string
+}
+
+// Load reads a suite or a loop with all files that it names. The document is nil exactly if one of the faults is no
+// warning. Task files are looked for, but not read: see [Document.CountTasks].
+func Load(path string, opt Options) (*Document, source.Faults) {
+	if path == "-" {
+		return loadStdin(opt)
+	}
+	at := folder{shown: filepath.ToSlash(filepath.Dir(path)), disk: filepath.Dir(path)}
+	text, err := readTrusted(path)
+	if err != nil {
+		return nil, at.unreadable(path, err)
+	}
+	return load(at, filepath.ToSlash(filepath.Clean(path)), text, opt)
+}
+
+// LoadFS is Load for files that are embedded. Roots are relative to the working directory.
+func LoadFS(fsys fs.FS, file string, opt Options) (*Document, source.Faults) {
+	whole := folder{fsys: fsys}
+	text, err := whole.read(file, maxSpecBytes)
+	if err != nil {
+		return nil, faultOfFile(file, err)
+	}
+	return load(whole.sub(path.Clean(file)), file, text, opt)
+}
+
+func loadStdin(opt Options) (*Document, source.Faults) {
+	text, err := io.ReadAll(io.LimitReader(opt.Stdin, maxSpecBytes+1))
+	if err != nil {
+		return nil, faultOfFile("-", err)
+	}
+	return load(folder{disk: "."}, "-", text, opt)
+}
+
+// readTrusted reads the file that the user names on the command line, wherever it is.
+func readTrusted(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errNotRegular
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, maxSpecBytes+1))
+}
+
+func (f folder) unreadable(path string, err error) source.Faults {
+	return faultOfFile(path, f.explain(filepath.Base(path), err))
+}
+
+// faultOfFile is a fault that has no place in a text.
+func faultOfFile(name string, err error) source.Faults {
+	fault := source.Fault{File: source.NewFile(name, nil), What: err.Error()}
+	var known *fileError
+	if errors.As(err, &known) {
+		fault.File, fault.What, fault.Hint = nil, known.what, known.hint
+	}
+	return source.Faults{fault}
+}
+
+func load(at folder, name string, text []byte, opt Options) (*Document, source.Faults) {
+	if opt.Env == nil {
+		opt.Env = os.Getenv
+	}
+	l := &loader{opt: opt, doc: &Document{folder: at, getenv: opt.Env}, loops: map[string]*loopFile{}, scripts: map[string]string{},
+		seen: map[source.Fault]bool{}}
+	l.roots = roots{base: at, getenv: opt.Env}
+	l.flags = l.commandLine()
+	l.document(name, text)
+	l.doc.roots = l.roots
+	if l.errors == 0 {
+		l.warnOfPrograms()
+	}
+	l.faults.Sort()
+	l.doc.Warnings = slices.DeleteFunc(slices.Clone(l.faults), func(f source.Fault) bool { return !f.Warning })
+	if l.faults.Err() != nil {
+		return nil, l.faults
+	}
+	return l.doc, l.faults
+}
+
+// warnOfPrograms tells of programs that are missing here: they may be there where the suite will run.
+func (l *loader) warnOfPrograms() {
+	for _, f := range l.doc.Programs() {
+		f.Warning = true
+		l.add(f)
+	}
+}
+
+// loader reads one document.
+type loader struct {
+	opt     Options
+	doc     *Document
+	roots   roots
+	loops   map[string]*loopFile // by the name that messages show
+	flags   []setting            // of --set
+	scripts map[string]string    // hashes of programs' files, "" for what is none
+	open    []string             // loop files that are being loaded, to find delegates that form a cycle
+	faults  source.Faults
+	errors  int // found so far, those found again included
+	seen    map[source.Fault]bool
+}
+
+// add keeps each fault once: the configurations of a sweep share most of theirs.
+func (l *loader) add(faults ...source.Fault) {
+	for _, f := range faults {
+		if !l.seen[f] {
+			l.seen[f] = true
+			l.faults = append(l.faults, f)
+		}
+		if !f.Warning {
+			l.errors++
+		}
+	}
+}
+
+func (l *loader) fault(n *source.Node, hint, format string, args ...any) {
+	l.add(n.Fault(hint, format, args...))
+}
+
+func (l *loader) warn(n *source.Node, hint, format string, args ...any) {
+	f := n.Fault(hint, format, args...)
+	f.Warning = true
+	l.add(f)
+}
+
+// fileFault reports a path that cannot be read where it is named.
+func (l *loader) fileFault(n *source.Node, err error) {
+	var known *fileError
+	if errors.As(err, &known) {
+		l.fault(n, known.hint, "%s", known.what)
+		return
+	}
+	l.fault(n, "", "%v", err)
+}
+
+// document decides whether the text is a suite or a loop.
+func (l *loader) document(name string, text []byte) {
+	tree := l.parse(name, text)
+	switch {
+	case tree == nil:
+	case tree.Get("suite") != nil && tree.Get("loop") != nil:
+		l.fault(tree, "keep one suite or one loop a file", "this file is both a suite and a loop")
+	case tree.Get("suite") != nil:
+		l.suite(tree)
+	case tree.Get("loop") != nil:
+		l.loopDocument(name, tree)
+	default:
+		l.fault(tree, "start the file with loop: NAME or suite: NAME", "this is neither a loop nor a suite")
+	}
+}
+
+func (l *loader) parse(name string, text []byte) *source.Node {
+	file := source.NewFile(name, text)
+	l.doc.Files = append(l.doc.Files, file)
+	tree, faults := source.Parse(file)
+	l.add(faults...)
+	return tree
+}
+
+// loopDocument loads a loop for itself; the models of a suite are not known then.
+func (l *loader) loopDocument(name string, tree *source.Node) {
+	file := &loopFile{name: name, folder: l.doc.folder, tree: tree}
+	l.loops[name] = file
+	l.doc.Loop = l.instance(file, l.flags)
+}
+
+// loopFile is a loop file that was read.
+type loopFile struct {
+	name   string
+	folder folder
+	tree   *source.Node // as written; nil if it is no YAML
+	made   bool         // plain was made
+	plain  *Loop        // without parameters, for delegates
+}
+
+// loopFile reads the loop that n names, once.
+func (l *loader) loopFile(n *source.Node, from folder) *loopFile {
+	at, err := l.roots.resolve(from, n.Text)
+	if err != nil {
+		l.fileFault(n, err)
+		return nil
+	}
+	name := at.folder.name(path.Clean(strings.TrimPrefix(at.path, "./")))
+	if known, ok := l.loops[name]; ok {
+		return known
+	}
+	text, err := at.folder.read(at.path, maxSpecBytes)
+	if err != nil {
+		l.fileFault(n, err)
+		return nil
+	}
+	file := &loopFile{name: name, folder: at.folder.sub(path.Clean(at.path)), tree: l.parse(name, text)}
+	if file.tree != nil && file.tree.Get("loop") == nil {
+		l.fault(file.tree, "start the file with loop: NAME", "this is no loop")
+		file.tree = nil
+	}
+	l.loops[name] = file
+	return file
+}

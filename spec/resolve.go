@@ -1,0 +1,218 @@
+package spec
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// maxCombinations of one sweep are spread out.
+const maxCombinations = 100_000
+
+// resolve spreads a configuration: one loop for each combination of its sweep.
+func (l *loader) resolve(c *Configuration) []Resolved {
+	file := l.loopFile(c.Node.Get("loop"), l.doc.folder)
+	if file == nil || file.tree == nil {
+		return nil
+	}
+	base := settingsOf(c.Node.Get("set"))
+	sweep := sweepOf(c.Node.Get("sweep"))
+	if len(sweep) == 0 {
+		return l.resolved(file, c.Name, base)
+	}
+	if n := combinations(sweep); n > maxCombinations {
+		l.fault(c.Node.Get("sweep"), "sweep fewer values, or split the sweep", "this sweep has %s combinations, at most 100,000 are allowed", thousands(n))
+		return nil
+	}
+	return l.spread(file, c.Name, base, sweep)
+}
+
+// resolved makes one configuration.
+func (l *loader) resolved(file *loopFile, name string, settings []setting) []Resolved {
+	settings = append(settings[:len(settings):len(settings)], l.flags...)
+	loop := l.instance(file, settings)
+	if loop == nil {
+		return nil
+	}
+	return []Resolved{{Name: name, Loop: loop, Params: paramsOf(settings), Hash: loop.hash}}
+}
+
+func paramsOf(settings []setting) []Param {
+	var params []Param
+	for _, s := range settings {
+		params = append(params, Param{Path: fullPath(s.path), Value: plainValue(s.value)})
+	}
+	return params
+}
+
+// fullPath undoes the short forms of a path.
+func fullPath(path string) string {
+	if path == "max_iterations" {
+		return "terminate." + path
+	}
+	if rest, ok := strings.CutPrefix(path, "terminate.any."); ok {
+		return "terminate." + rest
+	}
+	return path
+}
+
+// plainValue keeps whole numbers whole, as counters are in expressions.
+func plainValue(n *source.Node) any {
+	switch v := n.Plain().(type) {
+	case []any, *source.Object:
+		return valueOf(v)
+	default:
+		return v
+	}
+}
+
+func settingsOf(n *source.Node) []setting {
+	if n == nil {
+		return nil
+	}
+	settings := make([]setting, len(n.Entries))
+	for i, entry := range n.Entries {
+		settings[i] = setting{path: entry.Key, at: entry.KeyPos, value: entry.Value}
+	}
+	return settings
+}
+
+// dimension is a parameter of a sweep with its values.
+type dimension []setting
+
+func sweepOf(n *source.Node) []dimension {
+	if n == nil {
+		return nil
+	}
+	dimensions := make([]dimension, len(n.Entries))
+	for i, entry := range n.Entries {
+		for _, item := range entry.Value.Items {
+			dimensions[i] = append(dimensions[i], setting{path: entry.Key, at: entry.KeyPos, value: item})
+		}
+	}
+	return dimensions
+}
+
+// combinations saturates: a count that nobody could run need not be exact.
+func combinations(sweep []dimension) int64 {
+	const most = int64(1) << 40
+	n := int64(1)
+	for _, d := range sweep {
+		n = min(n*int64(len(d)), most)
+	}
+	return n
+}
+
+func thousands(n int64) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// spread makes every combination, the last parameter changing fastest.
+func (l *loader) spread(file *loopFile, name string, base []setting, sweep []dimension) []Resolved {
+	var all []Resolved
+	names := l.sweepNames(file, base, sweep)
+	chosen := make([]int, len(sweep))
+	for range combinations(sweep) {
+		settings := append([]setting(nil), base...)
+		values := make([]string, len(sweep))
+		for i, d := range sweep {
+			settings = append(settings, d[chosen[i]])
+			values[i] = names[i] + "=" + valueText(d[chosen[i]].value)
+		}
+		all = append(all, l.resolved(file, fmt.Sprintf("%s[%s]", name, strings.Join(values, ",")), settings)...)
+		advance(chosen, sweep)
+	}
+	return all
+}
+
+func advance(chosen []int, sweep []dimension) {
+	for i := len(chosen) - 1; i >= 0; i-- {
+		if chosen[i]++; chosen[i] < len(sweep[i]) {
+			return
+		}
+		chosen[i] = 0
+	}
+}
+
+// sweepNames are the shortest suffixes of the paths of a sweep that mean no other parameter of the loop.
+func (l *loader) sweepNames(file *loopFile, base []setting, sweep []dimension) []string {
+	known := map[string]bool{}
+	count := suffixes{}
+	add := func(path string) {
+		if !known[path] {
+			known[path] = true
+			count.count(path)
+		}
+	}
+	first := append([]setting(nil), base...)
+	for _, d := range sweep {
+		add(fullPath(d[0].path))
+		first = append(first, d[0])
+	}
+	loop := &Loop{}
+	if source.Decode(l.withSettings(file.tree, first), loop).Err() == nil {
+		loop.applyPresets()
+		for _, leaf := range loop.leaves() {
+			if leaf.parameter {
+				add(leaf.path)
+			}
+		}
+	}
+	names := make([]string, len(sweep))
+	for i, d := range sweep {
+		names[i] = count.shortest(fullPath(d[0].path))
+	}
+	return names
+}
+
+// valueText is a value as it is written in the name of a configuration.
+func valueText(n *source.Node) string {
+	if n.Kind != source.List && n.Kind != source.Map {
+		return n.Text
+	}
+	text, err := expr.AppendJSON(nil, valueOf(n.Plain()))
+	if err != nil {
+		return "?" // it is refused when it is decoded
+	}
+	return string(text)
+}
+
+// joinEqual keeps the first of the configurations that are equal, under all their names.
+func joinEqual(all []Resolved) []Resolved {
+	var kept []Resolved
+	index := map[string]int{}
+	for _, r := range all {
+		if i, ok := index[r.Hash]; ok {
+			kept[i].Aliases = append(kept[i].Aliases, r.Name)
+			continue
+		}
+		index[r.Hash] = len(kept)
+		kept = append(kept, r)
+	}
+	return kept
+}
+
+// Configuration finds a configuration by its name or an alias; nil if there is none.
+func (s *Suite) Configuration(name string) *Resolved {
+	for i := range s.Resolved {
+		if s.Resolved[i].goesBy(name) {
+			return &s.Resolved[i]
+		}
+	}
+	return nil
+}
+
+func (r *Resolved) goesBy(name string) bool {
+	for _, alias := range r.Aliases {
+		if alias == name {
+			return true
+		}
+	}
+	return r.Name == name
+}

@@ -1,0 +1,145 @@
+package spec
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// Loops are the distinct loops of the document, those of delegates included.
+func (d *Document) Loops() []*Loop {
+	var loops []*Loop
+	add := func(l *Loop) { loops = withDelegates(loops, l) }
+	if d.Loop != nil {
+		add(d.Loop)
+	}
+	if d.Suite != nil {
+		for i := range d.Suite.Resolved {
+			add(d.Suite.Resolved[i].Loop)
+		}
+	}
+	return loops
+}
+
+func withDelegates(loops []*Loop, l *Loop) []*Loop {
+	if slices.Contains(loops, l) {
+		return loops
+	}
+	loops = append(loops, l)
+	for _, agent := range l.agents() {
+		for i := range agent.Delegates {
+			if d := agent.Delegates[i].Resolved; d != nil {
+				loops = withDelegates(loops, d)
+			}
+		}
+	}
+	return loops
+}
+
+// Unsupported are the places that the language allows and run cannot do yet.
+func (d *Document) Unsupported() source.Faults {
+	var found unsupported
+	for _, loop := range d.Loops() {
+		for _, agent := range loop.agents() {
+			found.agent(agent)
+		}
+		for i := range loop.Phases {
+			if tools := loop.Phases[i].Tools; tools != nil && len(*tools) > 0 {
+				found.key(loop.Phases[i].Node, "tools")
+			}
+		}
+	}
+	if d.Suite != nil {
+		for i := range d.Suite.Scorers {
+			if d.Suite.Scorers[i].Type == "judge" {
+				found.value(d.Suite.Scorers[i].Node.Get("type"), "scorers of type judge")
+			}
+		}
+	}
+	found.Sort()
+	return slices.Compact(found.Faults)
+}
+
+type unsupported struct{ source.Faults }
+
+// agentKeys need what an agent does beside one call an iteration.
+var agentKeys = []string{"http", "a2a", "tools", "delegates", "memory", "tool_calls", "warn_remaining"}
+
+func (u *unsupported) agent(agent *Agent) {
+	for _, key := range agentKeys {
+		if n := agent.Node.Get(key); n != nil && !(n.Kind == source.List && len(n.Items) == 0) {
+			u.key(agent.Node, key)
+		}
+	}
+}
+
+func (u *unsupported) key(n *source.Node, key string) {
+	u.Faults = append(u.Faults, n.KeyFault(key, "", "not supported yet: %s", key))
+}
+
+func (u *unsupported) value(n *source.Node, what string) {
+	u.Faults = append(u.Faults, n.Fault("", "not supported yet: %s", what))
+}
+
+// Programs are the programs that the loops start and that are not there: faults that stand in the way of a run.
+func (d *Document) Programs() source.Faults {
+	var missing source.Faults
+	for _, loop := range d.Loops() {
+		for _, n := range loop.programNodes() {
+			if !programThere(loop.Folder, n.Text) {
+				missing = append(missing, n.Fault("install it, or write the path to it", "there is no program %q", shorten(n.Text)))
+			}
+		}
+	}
+	missing.Sort()
+	return slices.Compact(missing)
+}
+
+// programNodes are where a loop names programs: the first words of commands.
+func (l *Loop) programNodes() []*source.Node {
+	var commands []*source.Node
+	for _, agent := range l.agents() {
+		commands = append(commands, agent.Node.Get("command"))
+		for i := range agent.Tools {
+			commands = append(commands, agent.Tools[i].Node.Get("command"), agent.Tools[i].Node.Get("mcp").Get("command"))
+		}
+	}
+	if l.Evaluate != nil {
+		judge := l.Evaluate.Node.Get("command")
+		if long := judge.Get("command"); long != nil {
+			judge = long
+		}
+		commands = append(commands, judge)
+	}
+	var programs []*source.Node
+	for _, command := range commands {
+		if command.Len() > 0 && command.Kind == source.List {
+			programs = append(programs, command.Items[0])
+		}
+	}
+	return programs
+}
+
+// programThere looks where the program would be started: a path is relative to the loop's folder.
+func programThere(folder, program string) bool {
+	if strings.ContainsRune(program, '/') && !filepath.IsAbs(program) {
+		program = filepath.Join(folder, program)
+		if !strings.ContainsRune(program, filepath.Separator) {
+			program = "." + string(filepath.Separator) + program
+		}
+	}
+	_, err := exec.LookPath(program)
+	return err == nil
+}
+
+// ReadFile reads a file that the suite names, below its folder or a root.
+func (d *Document) ReadFile(reference string) ([]byte, error) {
+	at, err := d.roots.resolve(d.folder, reference)
+	if err != nil {
+		return nil, err
+	}
+	return at.folder.read(at.path, maxSpecBytes)
+}
