@@ -104,16 +104,16 @@ func Find(dir, run string) (*Run, error) {
 		return nil, err
 	}
 	defer f.Close()
-	var found *placed
+	found, length := place{}, int64(0)
 	for s, err := range placedSignals(dir, size, (*reader).readHead) {
 		if err == nil && s.ID == run {
-			found = &s
+			found, length = s.place, s.Bytes
 		}
 	}
-	if found == nil {
+	if length == 0 {
 		return nil, fmt.Errorf("%w in %s: %q", ErrNoRun, dir, run)
 	}
-	for o, err := range scan(recordsFile, io.NewSectionReader(f, found.offset, found.Bytes), found.place) {
+	for o, err := range scan(recordsFile, io.NewSectionReader(f, found.offset, length), found) {
 		if err != nil {
 			return nil, err
 		}

@@ -35,7 +35,7 @@ type scanner struct {
 // for all of them that follow each other. Any other error is the last element.
 // The input begins at the given place of the file.
 func scan(name string, in io.Reader, at place) iter.Seq2[object, error] {
-	s := &scanner{name: name, in: bufio.NewReaderSize(in, 1<<18), at: at}
+	s := &scanner{name: name, in: bufio.NewReaderSize(in, 1<<16), at: at}
 	return func(yield func(object, error) bool) {
 		var bad *Problem
 		for {
@@ -43,7 +43,7 @@ func scan(name string, in io.Reader, at place) iter.Seq2[object, error] {
 			if err == io.EOF {
 				break
 			}
-			if problem := (*Problem)(nil); errors.As(err, &problem) {
+			if problem, ok := err.(*Problem); ok {
 				bad = bad.and(problem)
 				continue
 			}

@@ -11,7 +11,7 @@ func (r *reader) readSignals(text []byte) (*Signals, error) {
 }
 
 // readHead reads the front part of a record or of signals and leaves the rest:
-// version, id, bytes and outcome. The result is valid until the next one.
+// version, id, bytes and status. The result is valid until the next one.
 func (r *reader) readHead(text []byte) (*Signals, error) {
 	r.begin(text)
 	r.head = Signals{}
@@ -25,7 +25,7 @@ func (r *reader) readHead(text []byte) (*Signals, error) {
 		case "bytes":
 			s.Bytes = r.integer()
 		case "outcome":
-			r.outcome(&s.Outcome)
+			s.Outcome.Status = r.status()
 			return s, r.err
 		default:
 			r.pass()
@@ -162,6 +162,16 @@ func (r *reader) checkHead() CheckHead {
 		}
 	}
 	return c
+}
+
+// status reads an outcome up to its status, which is its first member.
+func (r *reader) status() Status {
+	r.expect('{')
+	if string(r.quoted()) != "status" {
+		r.fail()
+	}
+	r.expect(':')
+	return Status(r.name())
 }
 
 // cloned has the length and capacity of the list; it is nil for an empty one.

@@ -1,0 +1,219 @@
+package record
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// eventfulRun has an iteration with tools that overlap, one that failed, one
+// that was passed over and one that was judged by a model.
+func eventfulRun() *Run {
+	second := time.Second
+	run := sampleRun(1, 4)
+	run.Iterations[0].Phase, run.Iterations[0].Strategy = "execution", "cheap"
+	run.Iterations[0].Thinking = "hm"
+	run.Iterations[0].Adaptation = "feedback: fine"
+	run.Iterations[0].ToolCalls = []ToolCall{
+		{Tool: "slow", Arguments: json.RawMessage(`{"q":1}`), Result: json.RawMessage(`"found"`), Duration: 3 * second},
+		{Tool: "fast", Start: second, Duration: second, Error: &Error{Class: Program, Message: "exit 1"}},
+	}
+	run.Iterations[1].Error = &Error{Class: NoAnswer, Message: "an empty reply"}
+	run.Iterations[1].Evaluation, run.Iterations[1].Output = nil, nil
+	run.Iterations[2].Skipped, run.Iterations[2].Evaluation = true, nil
+	run.Iterations[3].Calls = append(run.Iterations[3].Calls, Call{Role: RoleJudge, Usage: Usage{Calls: 1, InputTokens: 7}})
+	return run
+}
+
+// names are the types of events, those of tools with the tool.
+func names(events []Event) string {
+	var list []string
+	for _, e := range events {
+		list = append(list, strings.TrimSpace(string(e.Type)+" "+e.Tool))
+	}
+	return strings.Join(list, ", ")
+}
+
+func TestS2_7_EventsComeInTheirOrder(t *testing.T) {
+	run := eventfulRun()
+	want := [][]string{
+		{"run_started"},
+		{"iteration_started, tool_called slow, tool_called fast, tool_returned fast, tool_returned slow, message, evaluated, adapted, iteration_completed"},
+		{"iteration_started, failed, iteration_completed"},
+		{"iteration_started, message, iteration_completed"},
+		{"iteration_started, message, evaluated, iteration_completed"},
+		{"turn_completed, episode, agent_ended"},
+	}
+	events := slices.Collect(Events(run))
+	if got := names(events); got != strings.Join(slices.Concat(want...), ", ") {
+		t.Errorf("events %s", got)
+	}
+	parts := slices.Concat(StartEvents(run), IterationEvents(run, 0), IterationEvents(run, 1),
+		IterationEvents(run, 2), IterationEvents(run, 3), EndEvents(run))
+	if !reflect.DeepEqual(events, parts) {
+		t.Error("a recorded run has other events than a live one")
+	}
+	if got := names(slices.Collect(firstOf(run, 2))); got != "run_started, iteration_started" {
+		t.Errorf("stopped early: %s", got)
+	}
+}
+
+func firstOf(run *Run, n int) func(func(Event) bool) {
+	return func(yield func(Event) bool) {
+		for e := range Events(run) {
+			if n--; !yield(e) || n == 0 {
+				return
+			}
+		}
+	}
+}
+
+func TestS2_7_EventsHoldWhatHappened(t *testing.T) {
+	run := eventfulRun()
+	for _, e := range IterationEvents(run, 0) {
+		if e.Run != run.ID || e.Iteration != 1 || e.Phase != "execution" || e.Strategy != "cheap" {
+			t.Errorf("%s: %+v", e.Type, e)
+		}
+	}
+	for _, c := range []struct {
+		of   []Event
+		at   int
+		want string
+	}{
+		{StartEvents(run), 0, `{"event":"run_started","run":"default/task-1/1","at_ns":0,"configuration":"default","task":"task-1","trial":1}`},
+		{IterationEvents(run, 0), 0, `{"event":"iteration_started","run":"default/task-1/1","iteration":1,"at_ns":0,"phase":"execution","strategy":"cheap","thinking":"hm"}`},
+		{IterationEvents(run, 0), 1, `{"event":"tool_called","run":"default/task-1/1","iteration":1,"at_ns":0,"phase":"execution","strategy":"cheap","tool":"slow","arguments":{"q":1}}`},
+		{IterationEvents(run, 0), 3, `{"event":"tool_returned","run":"default/task-1/1","iteration":1,"at_ns":2000000000,"phase":"execution","strategy":"cheap","tool":"fast","error":{"class":"program","message":"exit 1"}}`},
+		{IterationEvents(run, 1), 1, `{"event":"failed","run":"default/task-1/1","iteration":2,"at_ns":400000000,"error":{"class":"no_answer","message":"an empty reply"}}`},
+		{IterationEvents(run, 3), 2, `{"event":"evaluated","run":"default/task-1/1","iteration":4,"at_ns":800000000,"confidence":0.9,"passed":true,"feedback":"fine"}`},
+		{EndEvents(run), 0, `{"event":"turn_completed","run":"default/task-1/1","at_ns":800000000,"iterations":4}`},
+	} {
+		got, err := json.Marshal(c.of[c.at])
+		if err != nil || string(got) != c.want {
+			t.Errorf("event %s (%v)\nwant  %s", got, err, c.want)
+		}
+	}
+}
+
+func TestS2_8_EveryIterationTellsWhatItCost(t *testing.T) {
+	run := eventfulRun()
+	last := IterationEvents(run, 3)[3]
+	wantUsage, wantJudging := Usage{Calls: 1, InputTokens: 100, OutputTokens: 20, Cost: 12345678}, Usage{Calls: 1, InputTokens: 7}
+	if last.Type != IterationCompleted || *last.Usage != wantUsage || *last.Judging != wantJudging || last.Latency != 200*time.Millisecond {
+		t.Errorf("%+v, usage %+v, judging %+v", last, last.Usage, last.Judging)
+	}
+	if first := IterationEvents(run, 0)[8]; first.Judging != nil || first.Usage.ToolCalls != 2 {
+		t.Errorf("%+v, usage %+v", first, first.Usage)
+	}
+}
+
+func TestS1_14_AnEpisodeIsRecordedForEveryRun(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Run)
+		want   EpisodeOutcome
+		least  float64
+	}{
+		{"succeeded", func(*Run) {}, EpisodeSuccess, 0.9},
+		{"returned its best", func(r *Run) { r.Outcome.Success = false }, EpisodePartial, 0.9},
+		{"returned nothing", func(r *Run) { r.Outcome.Success, r.Outcome.Returned = false, 0 }, EpisodeFailed, 0.9},
+		{"ended by a fault", func(r *Run) { r.Outcome.Success, r.Outcome.Status = false, Faulted }, EpisodeFailed, 0.9},
+		{"never evaluated", func(r *Run) { r.Iterations[0].Evaluation, r.Iterations[1].Evaluation = nil, nil }, EpisodeSuccess, 0},
+	} {
+		run := sampleRun(1, 2)
+		c.change(run)
+		e := EndEvents(run)[1]
+		if e.Type != EpisodeRecorded || e.Outcome != c.want || *e.Confidence != c.least || e.Action != "default" {
+			t.Errorf("%s: %+v, confidence %v", c.name, e, *e.Confidence)
+		}
+		if want := "task task-1, trial 1: 2 iterations, ended by confidence"; e.Description != want {
+			t.Errorf("%s: %q", c.name, e.Description)
+		}
+	}
+}
+
+func TestS1_14_WorkingMemoryAndTransitionsAreEvents(t *testing.T) {
+	run := sampleRun(1, 2)
+	run.Iterations[0].Evaluation.Passed = false
+	run.Iterations[0].Evaluation.Feedback = "name the source"
+	run.Iterations[0].Adaptation = "feedback: name the source"
+	events := slices.Collect(Events(run))
+	want := "run_started, iteration_started, message, evaluated, adapted, iteration_completed, " +
+		"iteration_started, message, evaluated, iteration_completed, turn_completed, episode, agent_ended"
+	if got := names(events); got != want {
+		t.Errorf("events %s\nwant   %s", got, want)
+	}
+	if e := events[3]; *e.Confidence != 0.9 || *e.Passed || e.Feedback != "name the source" {
+		t.Errorf("working memory %+v", e)
+	}
+	if e := events[4]; e.Adaptation != "feedback: name the source" {
+		t.Errorf("adaptation %+v", e)
+	}
+}
+
+// agentEnd is the agent_ended event of a run that ended so.
+func agentEnd(reason Reason, class Class, failure *Error) Event {
+	run := sampleRun(1, 3)
+	run.Outcome.Reason, run.Outcome.Class, run.Outcome.Error = reason, class, failure
+	return EndEvents(run)[2]
+}
+
+func TestS3_1_TheMaximumOfIterationsGivesAStructuredError(t *testing.T) {
+	for reason, class := range map[Reason]Class{ReasonMaxIterations: ByCondition, ReasonAbsolute: ByGuard} {
+		got, err := json.Marshal(agentEnd(reason, class, nil).Payload)
+		if want := `{"error":"reached the maximum of iterations (3)","limit":3}`; err != nil || string(got) != want {
+			t.Errorf("%s: payload %s", reason, got)
+		}
+	}
+}
+
+func TestS3_2_StagnationIsToldInTheFinalPayload(t *testing.T) {
+	got, err := json.Marshal(agentEnd(ReasonStagnation, ByGuard, nil))
+	if err != nil || !strings.Contains(string(got), `"stagnation":true`) {
+		t.Errorf("event %s", got)
+	}
+	if other := agentEnd(ReasonRepeatedOutput, ByGuard, nil); other.Payload.Stagnation {
+		t.Errorf("payload %+v", other.Payload)
+	}
+}
+
+func TestS3_6_EveryWayOutEndsTheAgent(t *testing.T) {
+	failure := &Error{Class: Server, Message: "500"}
+	for _, c := range []struct {
+		reason  Reason
+		class   Class
+		failure *Error
+		payload string // the error in it
+	}{
+		{ReasonConfidence, ByCondition, nil, ""},
+		{ReasonPassed, ByCondition, nil, ""},
+		{ReasonWhen("done"), ByCondition, nil, ""},
+		{ReasonFinalResponse, ByAgent, nil, ""},
+		{ReasonAgentEnded, ByAgent, nil, ""},
+		{ReasonMaxIterations, ByCondition, nil, "reached the maximum of iterations (3)"},
+		{ReasonDegradation, ByGuard, nil, "stopped by degradation"},
+		{ReasonBudgetTokens, ByGuard, nil, "stopped by budget_tokens"},
+		{ReasonSuiteBudget, ByBudget, nil, "stopped by suite_budget"},
+		{ReasonCancelled, ByBudget, nil, "stopped by cancelled"},
+		{ReasonError, ByFault, failure, "server: 500"},
+	} {
+		e := agentEnd(c.reason, c.class, c.failure)
+		if e.Type != AgentEnded || e.Reason != c.reason || e.Class != c.class || !*e.Success || len(e.Output) == 0 {
+			t.Errorf("%s: %+v", c.reason, e)
+		}
+		payload := ""
+		if e.Payload != nil {
+			payload = e.Payload.Error
+		}
+		if payload != c.payload {
+			t.Errorf("%s: payload %q instead of %q", c.reason, payload, c.payload)
+		}
+	}
+	before := &Run{ID: "default/task-1/1", Outcome: Outcome{Status: Completed, Reason: ReasonAgentEnded, Class: ByAgent}}
+	if got := names(slices.Collect(Events(before))); got != "run_started, turn_completed, episode, agent_ended" {
+		t.Errorf("a run without iterations: %s", got)
+	}
+}

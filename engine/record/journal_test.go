@@ -1,0 +1,232 @@
+package record
+
+import (
+	"errors"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// soon is a delay that tests do not notice.
+const soon = time.Nanosecond
+
+func TestARunIsAcknowledgedAfterItsSync(t *testing.T) {
+	dir := t.TempDir()
+	disk := &faultyDisk{Disk: folder(dir)}
+	j, err := Create(dir, Manifest{}, Options{Disk: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk.note("---")
+	for n := range 2 {
+		run := sampleRun(n, 1)
+		if err := j.Append(run, sampleScores(run), func(err error) { disk.note("done") }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"---", "write records.jsonl", "sync records.jsonl", "write signals.jsonl", "sync signals.jsonl",
+		"write scores.jsonl", "sync scores.jsonl", "done", "done",
+	}
+	if at := slices.Index(disk.log, "---"); !reflect.DeepEqual(disk.log[at:], want) {
+		t.Errorf("it did %v\nwant %v", disk.log[at:], want)
+	}
+}
+
+func TestAGroupWaits50MillisecondsUnlessItIsFull(t *testing.T) {
+	big := sampleRun(2, 1)
+	big.Iterations[0].Thinking = strings.Repeat("x", fullGroup)
+	for _, c := range []struct {
+		name string
+		runs []*Run
+		want time.Duration
+	}{
+		{"one run", []*Run{sampleRun(1, 1)}, defaultDelay},
+		{"a full group", []*Run{sampleRun(1, 1), big}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				j, err := Create(dir, Manifest{}, Options{Disk: nowhere{}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				start, took := time.Now(), make(chan time.Duration, len(c.runs))
+				for _, run := range c.runs {
+					if err := j.Append(run, nil, func(error) { took <- time.Since(start) }); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range c.runs {
+					if got := <-took; got != c.want {
+						t.Errorf("acknowledged after %v instead of %v", got, c.want)
+					}
+				}
+				if err := j.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// stalled is a disk whose writes wait.
+type stalled struct {
+	nowhere
+	goOn chan struct{}
+}
+
+func (s stalled) Append(string) (File, error) { return s, nil }
+func (s stalled) Write(p []byte) (int, error) { <-s.goOn; return len(p), nil }
+
+func TestAppendWaitsWhileTheDiskIsSlow(t *testing.T) {
+	const runs = 200
+	dir := t.TempDir()
+	run := sampleRun(1, 1)
+	run.Iterations[0].Thinking = strings.Repeat("x", 100_000)
+	synctest.Test(t, func(t *testing.T) {
+		disk := stalled{goOn: make(chan struct{})}
+		j, err := Create(dir, Manifest{}, Options{Disk: disk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		appended, acknowledged := 0, 0
+		go func() {
+			for range runs {
+				if err := j.Append(run, nil, func(error) { acknowledged++ }); err != nil {
+					t.Error(err)
+				}
+				appended++
+			}
+		}()
+		synctest.Wait()
+		if most := (2*mostPending + fullGroup) / 100_000; appended == 0 || appended > most {
+			t.Errorf("%d runs of 100 kB are waiting for the disk", appended)
+		}
+		close(disk.goOn)
+		synctest.Wait()
+		if err := j.Close(); err != nil || appended != runs || acknowledged != runs {
+			t.Errorf("%d appended, %d acknowledged, %v", appended, acknowledged, err)
+		}
+	})
+}
+
+func TestManyAppendAtTheSameTime(t *testing.T) {
+	const writers, each = 8, 40
+	dir := t.TempDir()
+	j, err := Create(dir, Manifest{}, Options{Delay: soon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for w := range writers {
+		all.Go(func() {
+			for n := range each {
+				run := sampleRun(w*each+n, 1)
+				if err := j.Append(run, sampleScores(run), nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	expectOnce(t, dir, writers*each)
+}
+
+// expectOnce expects the first so many sample runs, each once and with a score.
+func expectOnce(t *testing.T, dir string, runs int) {
+	t.Helper()
+	signals, problems := collected(t, ReadSignals(dir))
+	scores, more := collected(t, ReadScores(dir))
+	seen := map[string]int{}
+	for _, s := range signals {
+		seen[s.ID]++
+	}
+	for _, s := range scores {
+		seen[s.Run] += 10
+	}
+	for n := range runs {
+		if id := sampleRun(n, 1).ID; seen[id] != 11 {
+			t.Errorf("run %s is there %d times, with %d scores", id, seen[id]%10, seen[id]/10)
+		}
+	}
+	if len(seen) != runs || len(problems)+len(more) > 0 {
+		t.Errorf("%d runs, %v %v", len(seen), problems, more)
+	}
+}
+
+func TestNothingIsAppendedAfterClose(t *testing.T) {
+	j, err := Create(t.TempDir(), Manifest{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	called := false
+	if err := j.Append(sampleRun(1, 1), nil, func(error) { called = true }); !errors.Is(err, ErrClosed) || called {
+		t.Errorf("error %v, called %v", err, called)
+	}
+}
+
+func TestARunThatCannotBeEncodedDoesNotHarmTheOthers(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Create(dir, Manifest{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := sampleRun(1, 1)
+	bad.Iterations[0].Output = []byte(`{"broken`)
+	err = j.Append(bad, nil, func(error) { t.Error("acknowledged") })
+	if err == nil || !strings.Contains(err.Error(), bad.ID) {
+		t.Errorf("error %v does not name the run", err)
+	}
+	run := sampleRun(0, 1)
+	if err := errors.Join(j.Append(run, sampleScores(run), nil), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	expectOnce(t, dir, 1)
+}
+
+func TestF9_ASecondJournalIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Create(dir, Manifest{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, open := range map[string]func() error{
+		"create": func() error { _, err := Create(dir, Manifest{}, Options{}); return err },
+		"resume": func() error { _, _, err := Resume(dir, Options{}); return err },
+	} {
+		var busy *InUse
+		if err := open(); !errors.As(err, &busy) || busy.PID != os.Getpid() || busy.Since.IsZero() {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, _, err := Resume(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := Create(dir, Manifest{}, Options{}); !errors.Is(err, ErrExists) {
+		t.Errorf("created over results: %v", err)
+	}
+}

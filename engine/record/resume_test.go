@@ -1,0 +1,298 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// finish resumes a folder, appends the sample runs that are missing, scores the
+// ones that lack scores, and closes it, as the engine does.
+func finish(t *testing.T, dir string, runs int) *Recovered {
+	t.Helper()
+	j, found, err := Resume(dir, Options{Delay: soon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range found.Unscored {
+		if err := j.AppendScores(id, []Score{{Name: "exact", Value: 1}}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range runs {
+		run := sampleRun(n, 1)
+		if _, ok := found.Finished[run.ID]; ok {
+			continue
+		}
+		if err := j.Append(run, sampleScores(run), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func emptyFolder(t *testing.T) string { return sampleFolder(t, 0) }
+
+func TestF4_AFullDiskAtEveryCallLosesNothingAcknowledged(t *testing.T) {
+	const runs = 3
+	for failAt := 1; ; failAt++ {
+		dir := t.TempDir()
+		disk := &faultyDisk{Disk: folder(dir), failAt: failAt}
+		acknowledged, err := appendUntilItFails(dir, disk, runs)
+		if disk.calls < failAt {
+			if err != nil || len(acknowledged) != runs || failAt < 15 {
+				t.Fatalf("%d calls, %v", disk.calls, err)
+			}
+			return
+		}
+		if err == nil {
+			t.Fatalf("call %d failed (%v) without a word", failAt, disk.log)
+		}
+		if _, err := ReadManifest(dir); errors.Is(err, os.ErrNotExist) {
+			continue // nothing was there yet
+		}
+		found := finish(t, dir, runs)
+		for _, id := range acknowledged {
+			if _, ok := found.Finished[id]; !ok {
+				t.Fatalf("call %d: the acknowledged run %s is lost", failAt, id)
+			}
+		}
+		expectOnce(t, dir, runs)
+	}
+}
+
+// appendUntilItFails appends one group for each run and returns the ids that
+// were acknowledged.
+func appendUntilItFails(dir string, disk Disk, runs int) (acknowledged []string, err error) {
+	j, err := Create(dir, Manifest{}, Options{Delay: soon, Disk: disk})
+	if err != nil {
+		return nil, err
+	}
+	for n := range runs {
+		run := sampleRun(n, 1)
+		done := make(chan error, 1)
+		if err := j.Append(run, sampleScores(run), func(err error) { done <- err }); err != nil {
+			return acknowledged, errors.Join(err, j.Close())
+		}
+		if <-done == nil {
+			acknowledged = append(acknowledged, run.ID)
+		}
+	}
+	return acknowledged, j.Close()
+}
+
+func TestAfterAFailedWriteNothingIsWrittenAnyMore(t *testing.T) {
+	dir := t.TempDir()
+	disk := &faultyDisk{Disk: folder(dir)}
+	j, err := Create(dir, Manifest{}, Options{Delay: soon, Disk: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk.failAt = disk.calls + 1
+	told := make(chan error, 1)
+	if err := j.Append(sampleRun(1, 1), nil, func(err error) { told <- err }); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-told; !errors.Is(err, errFull) {
+		t.Errorf("told %v", err)
+	}
+	calls := disk.calls
+	for range 3 {
+		err := j.Append(sampleRun(2, 1), nil, func(error) { t.Error("acknowledged") })
+		if !errors.Is(err, errFull) {
+			t.Errorf("append: %v", err)
+		}
+	}
+	if err := j.Close(); !errors.Is(err, errFull) {
+		t.Errorf("close: %v", err)
+	}
+	if disk.calls != calls {
+		t.Errorf("it went on: %v", disk.log)
+	}
+}
+
+func TestF2_AFolderThatIsCutIsResumed(t *testing.T) {
+	const runs = 3
+	source := emptyFolder(t)
+	finish(t, source, runs)
+	for _, name := range fileNames {
+		whole := readFile(t, source, name)
+		for cut := len(whole); cut >= 0; cut -= 67 {
+			dir := t.TempDir()
+			for _, copied := range append(fileNames[:], manifestFile) {
+				writeFile(t, dir, copied, readFile(t, source, copied))
+			}
+			writeFile(t, dir, name, whole[:cut])
+			found := finish(t, dir, runs)
+			if name == recordsFile && len(found.Finished) != bytes.Count(whole[:cut], []byte{'\n'}) {
+				t.Fatalf("%s cut to %d: %d finished", name, cut, len(found.Finished))
+			}
+			for _, file := range []string{recordsFile, signalsFile} {
+				if !bytes.Equal(readFile(t, dir, file), readFile(t, source, file)) {
+					t.Fatalf("%s cut to %d: other %s", name, cut, file)
+				}
+			}
+		}
+	}
+}
+
+func TestResumeFindsWhatACrashLeftUndone(t *testing.T) {
+	dir := sampleFolder(t, 4)
+	scores := readFile(t, dir, scoresFile)
+	writeFile(t, dir, scoresFile, scores[:len(scores)/2])
+	signals := readFile(t, dir, signalsFile)
+	writeFile(t, dir, signalsFile, signals[:len(signals)/2])
+	j, found, err := Resume(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"default/task-2/1", "default/task-3/1"}; !reflect.DeepEqual(found.Unscored, want) {
+		t.Errorf("unscored %v", found.Unscored)
+	}
+	if len(found.Finished) != 4 || found.Rebuilt != 2 && found.Rebuilt != 3 {
+		t.Errorf("%d finished, %d rebuilt", len(found.Finished), found.Rebuilt)
+	}
+	if !bytes.Equal(readFile(t, dir, signalsFile), signals) {
+		t.Error("the signals were rebuilt differently")
+	}
+}
+
+func TestRunsThatDoNotCountAreToBeTriedAgain(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Create(dir, Manifest{}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, status := range []Status{Completed, Failed, Faulted, Cancelled} {
+		run := sampleRun(n, 1)
+		run.Outcome.Status = status
+		if err := j.Append(run, sampleScores(run), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found := finish(t, dir, 4)
+	if len(found.Finished) != 2 || len(found.Unscored) != 0 {
+		t.Errorf("finished %v, unscored %v", found.Finished, found.Unscored)
+	}
+	expectOnce(t, dir, 4)
+}
+
+func TestF2_DamageInTheMiddleOfTheRecordsIsAnError(t *testing.T) {
+	dir := sampleFolder(t, 3)
+	whole := readFile(t, dir, recordsFile)
+	whole[20] ^= 1
+	writeFile(t, dir, recordsFile, whole)
+	_, _, err := Resume(dir, Options{})
+	var damage *Problem
+	if !errors.As(err, &damage) || damage.File != recordsFile || damage.Line != 1 || damage.Offset != 0 {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(readFile(t, dir, recordsFile), whole) {
+		t.Error("the records were changed")
+	}
+}
+
+func TestDamagedScoresAreMadeAgain(t *testing.T) {
+	dir := sampleFolder(t, 3)
+	whole := readFile(t, dir, scoresFile)
+	whole[20] ^= 1
+	writeFile(t, dir, scoresFile, whole)
+	found := finish(t, dir, 3)
+	if !reflect.DeepEqual(found.Unscored, []string{"default/task-0/1"}) || len(found.Problems) != 1 {
+		t.Errorf("unscored %v, problems %v", found.Unscored, found.Problems)
+	}
+	if scores, _ := collected(t, ReadScores(dir)); len(scores) != 3 {
+		t.Errorf("%d scores", len(scores))
+	}
+}
+
+const crashFolder = "RECORD_TEST_CRASH_FOLDER"
+
+// TestF1_KilledWriters starts itself as a process that appends runs and says
+// which ones were acknowledged, and kills it.
+func TestF1_KilledWriters(t *testing.T) {
+	if dir := os.Getenv(crashFolder); dir != "" {
+		appendForEver(dir)
+	}
+	dir := emptyFolder(t)
+	var acknowledged []string
+	for kill := range 4 {
+		acknowledged = append(acknowledged, killedAfter(t, dir, 20+30*kill)...)
+		_, problems := collected(t, ReadRuns(dir))
+		if len(problems) > 1 || len(problems) == 1 && !problems[0].Torn {
+			t.Fatalf("problems %v", problems)
+		}
+	}
+	signals, _ := collected(t, ReadSignals(dir))
+	there := ids(signals)
+	slices.Sort(there)
+	if len(slices.Compact(slices.Clone(there))) != len(there) {
+		t.Error("runs are there twice")
+	}
+	for _, id := range acknowledged {
+		if _, ok := slices.BinarySearch(there, id); !ok {
+			t.Errorf("the acknowledged run %s is lost", id)
+		}
+	}
+}
+
+func killedAfter(t *testing.T, dir string, acknowledgements int) (ids []string) {
+	t.Helper()
+	child := exec.Command(os.Args[0], "-test.run=^TestF1_KilledWriters$")
+	child.Env = append(os.Environ(), crashFolder+"="+dir)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if id, ok := strings.CutPrefix(lines.Text(), "done "); ok {
+			ids = append(ids, id)
+		}
+		if len(ids) == acknowledgements {
+			child.Process.Kill()
+		}
+	}
+	child.Wait() // it was killed
+	if len(ids) < acknowledgements {
+		t.Fatalf("the writer ended after %v", ids)
+	}
+	return ids
+}
+
+func appendForEver(dir string) {
+	j, found, err := Resume(dir, Options{Delay: soon})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	for n := len(found.Finished); ; n++ {
+		run := sampleRun(n, 1)
+		err := j.Append(run, sampleScores(run), func(err error) {
+			if err == nil {
+				fmt.Println("done " + run.ID)
+			}
+		})
+		if err != nil {
+			os.Exit(1)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"testing"
+	"time"
+)
+
+func TestMarksTellWhichCheckPassed(t *testing.T) {
+	check := func(name string, weight float64, passed bool) Check {
+		return Check{Name: name, Weight: weight, Passed: passed}
+	}
+	run := &Run{Iterations: []Iteration{
+		{Evaluation: &Evaluation{Checks: []Check{check("a", 0, true), check("b", 2, false)}}},
+		{},
+		{Evaluation: &Evaluation{Checks: []Check{check("b", 2, true), check("c", 0, false)}}},
+		{Evaluation: &Evaluation{Checks: []Check{check("c", 0, true), check("c", 0, false)}}},
+	}}
+	signals := run.Signals()
+	want := []CheckHead{{Name: "a"}, {Name: "b", Weight: 2}, {Name: "c"}, {Name: "c"}}
+	if !reflect.DeepEqual(signals.Checks, want) {
+		t.Errorf("checks %+v", signals.Checks)
+	}
+	for i, marks := range []Marks{"10", "", "-10", "--10"} {
+		if got := signals.Iterations[i].Checks; got != marks {
+			t.Errorf("iteration %d: marks %q instead of %q", i+1, got, marks)
+		}
+	}
+	for i, c := range []struct{ passed, judged bool }{{}, {true, true}, {false, true}, {}} {
+		if passed, judged := Marks("-10").Passed(i); passed != c.passed || judged != c.judged {
+			t.Errorf("check %d: passed %v, judged %v", i, passed, judged)
+		}
+	}
+}
+
+func TestSignalsHoldTheNumbersAndNoTexts(t *testing.T) {
+	run := sampleRun(1, 1)
+	run.Outcome.Error = &Error{Class: Program, Message: "secret"}
+	it := &run.Iterations[0]
+	it.Error = &Error{Class: Program, Message: "secret"}
+	it.Ended = &Ended{Reason: "capability", Output: json.RawMessage(`"secret"`)}
+	it.ToolCalls = []ToolCall{{Tool: "secret", Arguments: json.RawMessage(`"secret"`)}}
+	it.Calls = append(it.Calls, Call{Role: RoleJudge, Stderr: "secret", Usage: Usage{Calls: 1, Cost: 5},
+		Reserved: &Usage{Calls: 2}, Start: time.Second, Duration: 2 * time.Second, Error: &Error{Class: Server, Message: "secret"}})
+	it.Evaluation.Feedback, it.Evaluation.Fault = "secret", "secret"
+	signals := run.Signals()
+	line, err := appendSignals(nil, &signals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := signals.Iterations[0]; got.Error != Program || got.Ended != "capability" || !got.Fault || got.ToolCalls != 1 {
+		t.Errorf("signals %+v", got)
+	}
+	want := CallSignals{Role: RoleJudge, Usage: Usage{Calls: 1, Cost: 5}, Reserved: &Usage{Calls: 2},
+		Start: time.Second, Duration: 2 * time.Second, Error: Server}
+	if got := signals.Iterations[0].Calls[1]; !reflect.DeepEqual(got, want) {
+		t.Errorf("call %+v", got)
+	}
+	if bytes.Contains(line, []byte("secret")) {
+		t.Errorf("a text is in %s", line)
+	}
+	agent, judging := signals.Iterations[0].Spent()
+	wantAgent, wantJudging := it.Spent()
+	if agent != wantAgent || judging != wantJudging || judging.Cost != 5 {
+		t.Errorf("spent %+v and %+v", agent, judging)
+	}
+}
+
+func TestHashesTellEqualFromDifferent(t *testing.T) {
+	call := func(tool, arguments string) ToolCall {
+		return ToolCall{Tool: tool, Arguments: json.RawMessage(arguments), Start: time.Duration(len(tool))}
+	}
+	a, b, c := call("find", `{"q":1}`), call("read", `{}`), call("find", `{"q": 1}`)
+	for _, x := range []struct {
+		name       string
+		this, that string
+		equal      bool
+	}{
+		{"the same output", OutputHash([]byte(`{"a":1}`)), OutputHash([]byte("{\"a\": 1}\n")), true},
+		{"text with two blanks", OutputHash([]byte(`"a  b"`)), OutputHash([]byte(`"a b"`)), false},
+		{"a text and a number", OutputHash([]byte(`"1"`)), OutputHash([]byte(`1`)), false},
+		{"no output and none", OutputHash(nil), "", true},
+		{"calls in another order", ToolSet([]ToolCall{a, b}), ToolSet([]ToolCall{b, c}), true},
+		{"a call twice", ToolSet([]ToolCall{a}), ToolSet([]ToolCall{a, a}), false},
+		{"other arguments", ToolSet([]ToolCall{a}), ToolSet([]ToolCall{call("find", `{"q":2}`)}), false},
+		{"no calls", ToolSet(nil), "", true},
+	} {
+		if (x.this == x.that) != x.equal {
+			t.Errorf("%s: %q and %q", x.name, x.this, x.that)
+		}
+	}
+}
+
+func TestErrorsOfOneClassAreToldApart(t *testing.T) {
+	run := &Run{Iterations: []Iteration{
+		{Error: &Error{Class: Program, Message: "exit 1"}},
+		{Error: &Error{Class: Program, Message: "exit 2"}},
+		{Error: &Error{Class: Program, Message: "exit 1"}},
+	}}
+	its := run.Signals().Iterations
+	if its[0].ErrorHash == its[1].ErrorHash || its[0].ErrorHash != its[2].ErrorHash {
+		t.Errorf("hashes %s %s %s", its[0].ErrorHash, its[1].ErrorHash, its[2].ErrorHash)
+	}
+}
