@@ -17,19 +17,18 @@ func calibrationTable(r *Report) table {
 			return of(value(c.Calibration), form)
 		}}
 	}
-	fields := []configurationField{
-		{column{head: "configuration", key: "configuration"}, r.nameCell},
+	fields := append(nameFields(r, func(c *Configuration) *Configuration { return c }), []configurationField{
 		number("runs", "runs", func(k *Calibration) int { return k.Runs }),
 		value("confidence", "confidence_mean", form, func(k *Calibration) Value { return k.Confidence }),
-		value(curveHead(r), "score_mean", form, func(k *Calibration) Value { return k.Score }),
+		about(r.Primary(), value("", "score_mean", form, func(k *Calibration) Value { return k.Score })),
 		value("gap", "gap", func(v Value) string { return gain(v, digits) }, func(k *Calibration) Value { return k.Gap }),
-		number("believed\nand right", "right", func(k *Calibration) int { return k.Right }),
-		number("believed\nbut wrong", "false_alarm", func(k *Calibration) int { return k.FalseAlarm }),
-		number("right, not\nbelieved", "missed", func(k *Calibration) int { return k.Missed }),
-		value("Brier", "brier", form, func(k *Calibration) Value { return k.Brier }),
-		value("AUROC", "auroc", form, func(k *Calibration) Value { return k.AUROC }),
-	}
-	t := table{name: "calibration", title: "What the loop believed and what was so", columns: columnsOf(fields)}
+		number("right", "right", func(k *Calibration) int { return k.Right }),
+		number("false\nalarms", "false_alarm", func(k *Calibration) int { return k.FalseAlarm }),
+		number("missed", "missed", func(k *Calibration) int { return k.Missed }),
+		minor(value("Brier", "brier", form, func(k *Calibration) Value { return k.Brier })),
+		minor(value("AUROC", "auroc", form, func(k *Calibration) Value { return k.AUROC })),
+	}...)
+	t := table{name: "calibration", title: "Runs that the loop believed to be successes, and what they were", columns: columnsOf(fields)}
 	t.fill(rowsOf(fields, r.calibrated()))
 	return t
 }

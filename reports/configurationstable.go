@@ -12,15 +12,23 @@ type configurationField = field[*Configuration]
 // columns first.
 func configurationsTable(r *Report) table {
 	fields := []configurationField{
-		{column{head: "configuration", key: "configuration"}, r.namedWithAliases},
+		{column{head: "configuration", only: people}, r.namedWithAliases},
+		forMachines(configurationField{column{key: "configuration"}, r.nameCell}),
+		forMachines(configurationField{column{key: "simulated"}, func(c *Configuration) cell { return ofName(c.simulatedBy()) }}),
 		{column{head: "runs", right: true, only: people}, runsOfExpected},
 	}
 	for i := range r.Scorers {
 		fields = append(fields, scoreFields(r, i)...)
 	}
-	fields = append(fields, costFields()...)
+	if r.Primary() == "" {
+		fields = append(fields, believedField(r))
+	}
+	fields = append(fields, costFields(r)...)
 	fields = append(fields, paceFields()...)
 	fields = append(fields, usageFields()...)
+	if r.Primary() != "" {
+		fields = append(fields, believedField(r))
+	}
 	fields = append(fields, runFields()...)
 	t := table{name: "configurations", title: "Configurations", columns: columnsOf(fields), whole: true}
 	t.fill(rowsOf(fields, r.each()))
@@ -56,20 +64,20 @@ func runsOfExpected(c *Configuration) cell {
 
 // scoreFields are the columns of the i-th scorer.
 func scoreFields(r *Report, i int) []configurationField {
-	name, key, digits := shown(r.Scorers[i]), r.Scorers[i], r.scoreDigits()
+	key, digits := r.Scorers[i], r.scoreDigits()
 	form := func(v Value) string { return score(v, digits) }
 	number := func(key string, of func(*Score) int) configurationField {
 		return configurationField{column{key: key, right: true, only: machines},
 			func(c *Configuration) cell { return ofCount(of(&c.Scores[i])) }}
 	}
 	return []configurationField{
-		{column{head: name, key: key + "_mean", right: true}, func(c *Configuration) cell {
+		{column{about: key, key: key + "_mean", right: true}, func(c *Configuration) cell {
 			return of(c.Scores[i].Mean, form, c.warningsOf(key, Unscored, NotScored, UnequalRuns)...)
 		}},
-		{column{head: name + "\n95%", right: true, optional: true, only: people}, func(c *Configuration) cell {
+		{column{about: key, head: "95%", right: true, optional: true, only: people}, func(c *Configuration) cell {
 			return ofText(interval(&c.Scores[i], form))
 		}},
-		{column{head: name + "\nhits", right: true, optional: true, only: people}, func(c *Configuration) cell {
+		{column{about: key, head: "hits", right: true, optional: true, only: people}, func(c *Configuration) cell {
 			return ofText(hits(&c.Scores[i]))
 		}},
 		{column{key: key + "_low", only: machines}, func(c *Configuration) cell { return of(c.Scores[i].Low, form) }},
@@ -95,15 +103,24 @@ func hits(s *Score) string {
 	return fmt.Sprintf("%d/%d", s.Successes, s.Scored)
 }
 
-func costFields() []configurationField {
+// believedField is what the loop says, which matters less where scorers say
+// what was so.
+func believedField(r *Report) configurationField {
+	return configurationField{
+		column{head: "loop says\nsuccess", key: "success", right: true, optional: true, minor: r.Primary() != ""},
+		func(c *Configuration) cell { return of(c.Success, percent) },
+	}
+}
+
+func costFields(r *Report) []configurationField {
 	return []configurationField{
 		{column{head: "cost\nper run", key: "cost_usd_per_run", right: true}, func(c *Configuration) cell {
-			return of(c.Cost.Mean, dollars, c.warningsOf("", Unpriced)...)
+			return of(c.Cost.Mean, r.dollars, c.warningsOf("", Unpriced)...)
 		}},
 		{column{head: "cost per\nsuccess", key: "cost_usd_per_success", right: true}, func(c *Configuration) cell {
-			return of(c.Cost.PerSuccess, dollars, c.warningsOf("", Unpriced)...)
+			return of(c.Cost.PerSuccess, r.dollars, c.warningsOf("", Unpriced)...)
 		}},
-		{column{key: "cost_usd_total", only: machines}, func(c *Configuration) cell { return of(c.Cost.Total, dollars) }},
+		{column{key: "cost_usd_total", only: machines}, func(c *Configuration) cell { return of(c.Cost.Total, r.dollars) }},
 	}
 }
 
@@ -115,15 +132,15 @@ func paceFields() []configurationField {
 			if !s.P50.Known() {
 				return cell{text: nothing}
 			}
-			return cell{text: form(s.P50) + " / " + form(s.P95)}
+			return cell{text: pair(form(s.P50), form(s.P95))}
 		}
 	}
 	iterations := func(c *Configuration) Spread { return c.Iterations }
 	latency := func(c *Configuration) Spread { return c.Latency }
 	fields := []configurationField{
+		{column{head: "iterations\nmean", right: true, only: people, minor: true}, func(c *Configuration) cell { return of(c.Iterations.Mean, count) }},
 		{column{head: "iterations\np50 / p95", right: true, only: people}, both(iterations, count)},
 		{column{head: "latency\np50 / p95", right: true, only: people}, both(latency, seconds)},
-		{column{head: "iterations\nmean", right: true, only: people}, func(c *Configuration) cell { return of(c.Iterations.Mean, count) }},
 	}
 	fields = append(fields, spreadFields("iterations", iterations)...)
 	return append(fields, spreadFields("latency_s", latency)...)
@@ -165,22 +182,32 @@ func usageFields() []configurationField {
 	return []configurationField{
 		usage("calls", "calls", func(c *Configuration) Value { return c.Calls }),
 		tokens,
-		usage("tokens\nin", "input_tokens", func(c *Configuration) Value { return c.InputTokens }),
-		usage("tokens\nout", "output_tokens", func(c *Configuration) Value { return c.OutputTokens }),
-		optional(usage("tool\ncalls", "tool_calls", func(c *Configuration) Value { return c.ToolCalls })),
-		optional(usage("judging\ncalls", "judging_calls", func(c *Configuration) Value { return c.Judging.Calls })),
-		optional(usage("judging\ntokens", "judging_tokens", func(c *Configuration) Value { return c.Judging.Tokens })),
-		{column{key: "judging_cost_usd", only: machines}, func(c *Configuration) cell { return of(c.Judging.Cost, dollars) }},
+		{column{head: "tokens\nin / out", right: true, only: people, minor: true}, inAndOut},
+		forMachines(usage("", "input_tokens", func(c *Configuration) Value { return c.InputTokens })),
+		forMachines(usage("", "output_tokens", func(c *Configuration) Value { return c.OutputTokens })),
+		minor(optional(usage("tool\ncalls", "tool_calls", func(c *Configuration) Value { return c.ToolCalls }))),
+		minor(optional(usage("judging\ncalls", "judging_calls", func(c *Configuration) Value { return c.Judging.Calls }))),
+		minor(optional(usage("judging\ntokens", "judging_tokens", func(c *Configuration) Value { return c.Judging.Tokens }))),
+		{column{key: "judging_cost_usd", only: machines}, func(c *Configuration) cell { return of(c.Judging.Cost, count) }},
 	}
+}
+
+func forMachines(f configurationField) configurationField {
+	f.only = machines
+	return f
+}
+
+func inAndOut(c *Configuration) cell {
+	if !c.InputTokens.Known() {
+		return cell{text: nothing}
+	}
+	return cell{text: count(c.InputTokens) + " / " + count(c.OutputTokens)}
 }
 
 // runFields are how the runs went and stopped.
 func runFields() []configurationField {
 	return []configurationField{
-		{column{head: "loop says\nsuccess", key: "success", right: true, optional: true}, func(c *Configuration) cell {
-			return of(c.Success, percent)
-		}},
-		{column{head: "coverage", key: "coverage", right: true}, func(c *Configuration) cell { return of(c.Coverage, percent) }},
+		{column{head: "coverage", key: "coverage", right: true, minor: true}, func(c *Configuration) cell { return of(c.Coverage, percent) }},
 		{column{head: "phase limits used", only: people, prose: true, optional: true}, phasesUsed},
 		{column{head: "stopped by", key: "stops", prose: true, optional: true}, stopsInOneCell},
 		{column{key: "tasks", only: machines}, func(c *Configuration) cell { return ofCount(c.Tasks) }},

@@ -11,33 +11,31 @@ type curveRow struct {
 func curveTable(r *Report) table {
 	digits := r.scoreDigits()
 	form := func(v Value) string { return score(v, digits) }
-	fields := []field[curveRow]{
-		{column{head: "configuration", key: "configuration"}, func(row curveRow) cell {
-			named := r.nameCell(row.configuration)
-			named.warnings = append(named.warnings, row.configuration.warningsOf("", CurveCut)...)
-			return named
-		}},
-		{column{head: "stop at", key: "iteration", right: true}, func(row curveRow) cell { return ofCount(row.point.Iteration) }},
+	fields := append(nameFields(r, func(row curveRow) *Configuration { return row.configuration }), []field[curveRow]{
+		{column{head: "stop\nat", key: "iteration", right: true}, func(row curveRow) cell { return ofCount(row.point.Iteration) }},
 		{column{head: "reached", key: "reached", right: true}, func(row curveRow) cell { return of(row.point.Reached, percent) }},
-		{column{head: curveHead(r), key: "score", right: true, optional: true}, func(row curveRow) cell { return of(row.point.Score, form) }},
+		{column{about: r.Primary(), head: scoreHead(r), key: "score", right: true, optional: true}, func(row curveRow) cell {
+			return of(row.point.Score, form, row.configuration.warningsOf("", CurveCut)...)
+		}},
 		{column{head: "gain", key: "gain", right: true, optional: true}, func(row curveRow) cell {
 			return of(row.point.Gain, func(v Value) string { return gain(v, digits) })
 		}},
-		curveField("cost", "cost_usd", dollars, func(p *CurvePoint) Value { return p.Cost }),
-		curveField("extra cost", "extra_cost_usd", extraDollars, func(p *CurvePoint) Value { return p.ExtraCost }),
-		curveField("latency", "latency_s", seconds, func(p *CurvePoint) Value { return p.Seconds }),
-		curveField("extra time", "extra_latency_s", extraSeconds, func(p *CurvePoint) Value { return p.ExtraSeconds }),
-	}
-	t := table{name: "curve", title: "If every run stopped at this iteration (means per run)", columns: columnsOf(fields)}
+		curveField("cost", "cost_usd", r.dollars, func(p *CurvePoint) Value { return p.Cost }),
+		curveField("+cost", "extra_cost_usd", r.extraDollars, func(p *CurvePoint) Value { return p.ExtraCost }),
+		minor(curveField("latency", "latency_s", seconds, func(p *CurvePoint) Value { return p.Seconds })),
+		minor(curveField("+time", "extra_latency_s", extraSeconds, func(p *CurvePoint) Value { return p.ExtraSeconds })),
+	}...)
+	t := table{keys: 2, name: "curve", title: "If every run stopped at this iteration (means per run)", columns: columnsOf(fields)}
 	t.fill(rowsOf(fields, r.curveRows()))
 	return t
 }
 
-func curveHead(r *Report) string {
+// scoreHead heads a column of primary scores that have no name.
+func scoreHead(r *Report) string {
 	if r.Primary() == "" {
 		return "score"
 	}
-	return shown(r.Primary())
+	return ""
 }
 
 func curveField(head, key string, form func(Value) string, value func(*CurvePoint) Value) field[curveRow] {

@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// footnotes number warnings in the order in which they are first met.
+// footnotes number warnings in the order in which they are first met. Those
+// that say the same share a number.
 type footnotes []Warning
 
 // marks are the superscript numbers of warnings: "¹" or "¹'³".
 func (f *footnotes) marks(warnings []Warning) string {
 	marks := make([]string, len(warnings))
 	for i, w := range warnings {
-		at := slices.Index(*f, w)
+		at := slices.IndexFunc(*f, func(met Warning) bool { return met.Text(shown) == w.Text(shown) })
 		if at < 0 {
 			at = len(*f)
 			*f = append(*f, w)

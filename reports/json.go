@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+	"unicode/utf16"
 )
 
 // writeJSON writes the whole report as one object with the tasks in "tasks",
@@ -38,5 +40,26 @@ func encode(value any, prefix string) ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent(prefix, "  ")
 	err := encoder.Encode(value)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+	return escapeInvisible(bytes.TrimSuffix(out.Bytes(), []byte("\n"))), err
 }
+
+// escapeInvisible writes what a terminal would obey as JSON escapes. All of it
+// stands inside strings.
+func escapeInvisible(text []byte) []byte {
+	if !bytes.ContainsFunc(text, hiddenInJSON) {
+		return text
+	}
+	var out bytes.Buffer
+	for _, r := range string(text) {
+		if !hiddenInJSON(r) {
+			out.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&out, `\u%04x`, unit)
+		}
+	}
+	return out.Bytes()
+}
+
+func hiddenInJSON(r rune) bool { return r != '\n' && invisible(r) }

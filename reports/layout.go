@@ -11,9 +11,12 @@ import (
 // digits stand below digits.
 func laidOut(t *table, limit int, notes *footnotes, foreign, own func(string) string) tables.Table {
 	columns, rows := t.collected(people, limit)
-	out := tables.Table{Columns: make([]tables.Column, len(columns))}
+	out := tables.Table{Keys: t.keys, Columns: make([]tables.Column, len(columns))}
 	for i, c := range columns {
-		out.Columns[i] = tables.Column{Head: own(c.head), Right: c.right, Prose: c.prose}
+		out.Columns[i] = tables.Column{Head: own(c.head), Right: c.right, Prose: c.prose, Minor: c.minor}
+		if c.about != "" {
+			out.Columns[i].Name = foreign(c.about) + notes.marks(c.warnings)
+		}
 	}
 	marks := make([][]string, len(rows))
 	widths := make([]int, len(columns))
@@ -44,9 +47,12 @@ func textOf(c *cell, foreign, own func(string) string) string {
 	return own(c.text)
 }
 
-// withoutRepeats empties the names in the first column that repeat the row
+// withoutRepeats, where rows form groups, empties the names in the first column that repeat the row
 // above, so that the groups of rows can be seen.
 func withoutRepeats(t *tables.Table) {
+	if t.Keys < 2 {
+		return
+	}
 	above := ""
 	for _, row := range t.Rows {
 		name := row[0]

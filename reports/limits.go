@@ -11,6 +11,9 @@ import (
 type Limit struct {
 	Name  string `json:"name"`  // its parameter path
 	Limit int    `json:"limit"` // iterations
+	// Derived says that the configuration has no such limit of its own: it
+	// follows from those of the phases.
+	Derived bool `json:"derived,omitempty"`
 	// Used is the mean number of iterations that the limit counts, per run;
 	// Share is Used divided by the limit.
 	Used  Value `json:"used"`
@@ -46,16 +49,11 @@ func limits(head *record.ConfigurationHead, u *sums, s *Configuration) []Limit {
 	}
 	balance(limits, s)
 	if head.EffectiveMax > 0 {
-		limits = append(limits, measureLimit(maximumName(head), head.EffectiveMax, u.lengths(), s.Runs))
+		maximum := measureLimit("max_iterations", head.EffectiveMax, u.lengths(), s.Runs)
+		maximum.Derived = head.MaxIterations == 0
+		limits = append(limits, maximum)
 	}
 	return limits
-}
-
-func maximumName(head *record.ConfigurationHead) string {
-	if head.MaxIterations == 0 {
-		return "max_iterations (derived)"
-	}
-	return "max_iterations"
 }
 
 // lengths counts the runs by their number of iterations.

@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	// markdownBytes is what fits a comment on GitHub, with room to spare.
-	markdownBytes = 60_000
-	markdownRows  = 100 // of a table other than the configurations
+	// markdownBytes and markdownNoteBytes together fit a comment on GitHub, which
+	// may have 65,536 characters.
+	markdownBytes     = 52_000
+	markdownNoteBytes = 8_000
+	markdownRows      = 100 // of a table
 )
 
 func writeMarkdown(w io.Writer, r *Report, options Options) error {
@@ -20,28 +22,49 @@ func writeMarkdown(w io.Writer, r *Report, options Options) error {
 	var notes footnotes
 	fmt.Fprintf(&out, "### %s\n", r.heading(code))
 	for _, t := range r.wanted(options, people) {
-		text, err := markdownTable(r, &t, &notes)
+		text, err := fittingTable(r, &t, &notes, markdownBytes-out.Len())
 		if err != nil {
 			return err
-		}
-		if out.Len()+len(text) > markdownBytes {
-			text = fmt.Sprintf("\n#### %s\n\nToo long for Markdown: --format csv --table %s\n", t.title, t.name)
 		}
 		out.WriteString(text)
 	}
 	out.WriteString("\n")
-	notes.each(r.wholeWarnings(), code, func(mark, text string) {
-		fmt.Fprintf(&out, "- %s\n", strings.TrimSpace(mark+" "+text))
-	})
+	out.WriteString(markdownNotes(r, &notes))
 	_, err := w.Write(out.Bytes())
 	return err
 }
 
-func markdownTable(r *Report, t *table, notes *footnotes) (string, error) {
-	limit := markdownRows
-	if t.whole {
-		limit = 0
+// fittingTable has as many rows as fit so many bytes, or says that none do.
+func fittingTable(r *Report, t *table, notes *footnotes, room int) (string, error) {
+	before := *notes
+	for _, rows := range []int{markdownRows, markdownRows / 5} {
+		*notes = before
+		text, err := markdownTable(r, t, rows, notes)
+		if err != nil || len(text) <= room {
+			return text, err
+		}
 	}
+	*notes = before
+	return fmt.Sprintf("\n#### %s\n\nToo long for Markdown: --format csv --table %s\n", t.title, t.name), nil
+}
+
+func markdownNotes(r *Report, notes *footnotes) string {
+	var out strings.Builder
+	left := 0
+	notes.each(r.wholeWarnings(), code, func(mark, text string) {
+		if out.Len()+len(text) > markdownNoteBytes {
+			left++
+			return
+		}
+		fmt.Fprintf(&out, "- %s\n", strings.TrimSpace(mark+" "+text))
+	})
+	if left > 0 {
+		fmt.Fprintf(&out, "- … and %s: --format json\n", plural(left, "more note", "more notes"))
+	}
+	return out.String()
+}
+
+func markdownTable(r *Report, t *table, limit int, notes *footnotes) (string, error) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "\n#### %s\n\n", r.titled(t, code))
 	laid := laidOut(t, limit, notes, codeInTable, plainMarkdown)
@@ -71,10 +94,9 @@ func code(text string) string {
 // codeInTable also escapes what would end the cell.
 func codeInTable(text string) string { return strings.ReplaceAll(code(text), "|", `\|`) }
 
-// plainMarkdown escapes what our own texts and names in heads may hold.
+// plainMarkdown escapes what our own texts may hold.
 func plainMarkdown(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`,
-		"<", "&lt;", ">", "&gt;", "@", "@\u2060", "#", `\#`, "!", `\!`, "~", `\~`, "://", ":\u2060//", "www.", "www\u2060.").Replace(text)
+	return strings.NewReplacer("|", `\|`, "*", `\*`, "_", `\_`, "<", "&lt;", ">", "&gt;").Replace(text)
 }
 
 func longestRun(text string, of byte) (longest int) {

@@ -3,6 +3,7 @@ package reports
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // The forms of numbers for people. Missing ones show why.
@@ -31,16 +32,43 @@ func percent(v Value) string {
 	})
 }
 
-// dollars shows an amount with three digits that count: $0.0123.
-func dollars(v Value) string {
-	return shape(v, func(x float64) string { return minus(x) + "$" + brief(math.Abs(x)) })
+// dollars shows an amount with so many digits after the point.
+func dollars(v Value, digits int) string {
+	return shape(v, func(x float64) string { return minus(x) + "$" + amount(math.Abs(x), digits) })
 }
 
-func extraDollars(v Value) string {
-	return shape(v, func(x float64) string { return signed(x, minus(x)+"$"+brief(math.Abs(x))) })
+func extraDollars(v Value, digits int) string {
+	return shape(v, func(x float64) string { return signed(x, minus(x)+"$"+amount(math.Abs(x), digits)) })
 }
 
-// seconds shows a duration: 0.45 s, 12.3 s, 25 min.
+func amount(x float64, digits int) string {
+	switch {
+	case x == 0:
+		return "0"
+	case x >= 1000, x < math.Pow10(-digits)/2:
+		return brief(x)
+	}
+	return fixed(x, digits)
+}
+
+// decimals is how many digits after the point show so many that count.
+func decimals(x float64, significant int) int {
+	if x <= 0 {
+		return 0
+	}
+	return max(0, significant-1-int(math.Floor(math.Log10(x))))
+}
+
+// pair puts a / between two numbers, and their unit once where it is the same.
+func pair(a, b string) string {
+	number, unit, ok := strings.Cut(a, " ")
+	if _, same, _ := strings.Cut(b, " "); ok && same == unit {
+		a = number
+	}
+	return a + " / " + b
+}
+
+// seconds shows a duration: 450 ms, 12.3 s, 25 min.
 func seconds(v Value) string { return shape(v, duration) }
 
 func extraSeconds(v Value) string {
@@ -51,7 +79,7 @@ func duration(x float64) string {
 	switch magnitude := math.Abs(x); {
 	case magnitude == 0:
 		return "0 s"
-	case magnitude < 0.0995:
+	case magnitude < 0.9995:
 		return minus(x) + brief(magnitude*1e3) + " ms"
 	case magnitude < 999.5:
 		return minus(x) + brief(magnitude) + " s"

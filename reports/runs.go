@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -141,6 +142,7 @@ func (n *names) number(name string) int32 {
 	at, ok := n.at[name]
 	if !ok {
 		at = int32(len(n.all))
+		name = strings.Clone(name) // it may lie in a longer text
 		n.all = append(n.all, name)
 		n.at[name] = at
 	}

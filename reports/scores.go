@@ -13,7 +13,7 @@ type Score struct {
 	// Mean is the mean over tasks of the mean over their scored runs.
 	Mean Value `json:"mean"`
 	// Low and High are the ends of the 95 % interval, which scores of 0 and 1
-	// have (stats.ProportionInterval).
+	// have (stats.MeanProportionInterval).
 	Low  Value `json:"low"`
 	High Value `json:"high"`
 	// Successes are the runs with a score of 1 or more.
@@ -56,7 +56,7 @@ func (c *collector) score(s *record.Score) {
 	if run < 0 {
 		return // the run does not count
 	}
-	if s.Iteration > 0 {
+	if s.Iteration != 0 {
 		c.scoreStep(run, s)
 		return
 	}
@@ -77,7 +77,7 @@ func (c *collector) score(s *record.Score) {
 // scoreStep keeps the primary scorer's scores of iterations.
 func (c *collector) scoreStep(at int32, s *record.Score) {
 	run := &c.runs.all[at]
-	if len(c.manifest.Scorers) == 0 || s.Name != c.manifest.Scorers[0] || s.Iteration > int(run.iterations) {
+	if len(c.manifest.Scorers) == 0 || s.Name != c.manifest.Scorers[0] || s.Iteration < 1 || s.Iteration > int(run.iterations) {
 		return
 	}
 	step := &c.runs.steps[run.steps+s.Iteration-1]
@@ -142,29 +142,15 @@ func (s *Score) count(scored []float64) {
 	}
 }
 
-// interval needs the means of tasks with unequal numbers of runs to weigh the
-// same, as they do in the mean.
 func (s *Score) interval(tasks [][]float64) {
 	s.Low, s.High = missing(nothing), missing(nothing)
 	s.Binary = s.Binary && s.Scored > 0
 	if !s.Binary {
 		return
 	}
-	if s.Fewest != s.Most {
-		tasks = meansAlone(tasks)
-	}
-	if interval, ok := stats.ProportionInterval(tasks); ok {
+	if interval, ok := stats.MeanProportionInterval(tasks); ok {
 		s.Low, s.High = known(interval.Low), known(interval.High)
 	}
-}
-
-func meansAlone(tasks [][]float64) [][]float64 {
-	alone := make([][]float64, len(tasks))
-	for i, scored := range tasks {
-		mean, _ := stats.Mean(scored)
-		alone[i] = []float64{mean}
-	}
-	return alone
 }
 
 func meanOfMeans(tasks [][]float64) (mean float64, ok bool) {

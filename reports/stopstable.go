@@ -10,21 +10,20 @@ type stopRow struct {
 // stopsTable tells which conditions, guards and limits ended the runs.
 func stopsTable(r *Report) table {
 	digits := r.scoreDigits()
-	fields := []field[stopRow]{
-		{column{head: "configuration", key: "configuration"}, func(row stopRow) cell { return r.nameCell(row.configuration) }},
+	fields := append(nameFields(r, func(row stopRow) *Configuration { return row.configuration }), []field[stopRow]{
 		{column{head: "stopped by", key: "reason"}, func(row stopRow) cell {
 			return cell{text: row.stop.Name(), raw: string(row.stop.Reason), foreign: true}
 		}},
 		{column{key: "fired", only: machines}, func(row stopRow) cell { return ofName(row.stop.Fired) }},
-		{column{head: "class", key: "class"}, func(row stopRow) cell { return ofText(string(row.stop.Class)) }},
 		{column{head: "runs", key: "runs", right: true}, func(row stopRow) cell { return ofCount(row.stop.Runs) }},
 		{column{head: "share", key: "share", right: true}, func(row stopRow) cell { return of(row.stop.Share, percent) }},
 		{column{head: "iterations", key: "iterations_mean", right: true}, func(row stopRow) cell { return of(row.stop.Iterations, count) }},
-		{column{head: curveHead(r), key: "score_mean", right: true, optional: true}, func(row stopRow) cell {
+		{column{about: r.Primary(), head: scoreHead(r), key: "score_mean", right: true, optional: true}, func(row stopRow) cell {
 			return of(row.stop.Score, func(v Value) string { return score(v, digits) })
 		}},
-	}
-	t := table{name: "stops", title: "What stopped the runs (means of the runs it stopped)", columns: columnsOf(fields)}
+		{column{head: "class", key: "class", minor: true}, func(row stopRow) cell { return ofText(string(row.stop.Class)) }},
+	}...)
+	t := table{keys: 2, name: "stops", title: "What stopped the runs (means of the runs it stopped)", columns: columnsOf(fields)}
 	t.fill(rowsOf(fields, r.stopRows()))
 	return t
 }

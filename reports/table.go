@@ -2,6 +2,7 @@ package reports
 
 import (
 	"iter"
+	"math"
 	"slices"
 )
 
@@ -12,6 +13,7 @@ type table struct {
 	columns []column
 	rows    iter.Seq[[]cell]
 	count   int // of rows
+	keys    int // the first columns, which tell which row it is
 	// blocks is how many blocks the table may take on a terminal; 0: any number.
 	blocks int
 	// whole says that no row is left out on a terminal.
@@ -20,10 +22,14 @@ type table struct {
 
 // column is what all cells of a column have in common.
 type column struct {
-	head  string // for people; a line feed parts its lines
-	key   string // for machines
-	right bool   // numbers
-	prose bool   // may be broken at spaces
+	head string // for people; a line feed parts its lines
+	// about is a name from outside that stands over the head, with warnings.
+	about    string
+	warnings []Warning
+	key      string // for machines
+	right    bool   // numbers
+	prose    bool   // may be broken at spaces
+	minor    bool   // left out on a narrow terminal
 	// optional columns are left out for people where all their cells are empty.
 	optional bool
 	only     audience
@@ -52,6 +58,18 @@ type cell struct {
 type field[T any] struct {
 	column
 	cell func(T) cell
+}
+
+// about puts a name from outside over a field's head.
+func about[T any](name string, f field[T]) field[T] {
+	f.column.about = name
+	return f
+}
+
+// minor lets a field be left out on a narrow terminal.
+func minor[T any](f field[T]) field[T] {
+	f.column.minor = true
+	return f
 }
 
 // columnsOf and rowOf part fields into columns and cells.
@@ -165,6 +183,26 @@ func (r *Report) scoreDigits() int {
 	return 2
 }
 
+// dollarDigits is how many digits after the point amounts have, the same
+// everywhere so that they can be compared at a glance: two that count of the
+// smallest mean cost, but not many more than three of the largest.
+func (r *Report) dollarDigits() int {
+	smallest, largest := math.Inf(1), 0.0
+	for c := range r.each() {
+		if cost := c.Cost.Mean; cost.Known() && cost.Number > 0 {
+			smallest, largest = min(smallest, cost.Number), max(largest, cost.Number)
+		}
+	}
+	if largest == 0 {
+		return 2
+	}
+	return max(2, min(decimals(smallest, 2), decimals(largest, 3)+2))
+}
+
+func (r *Report) dollars(v Value) string { return dollars(v, r.dollarDigits()) }
+
+func (r *Report) extraDollars(v Value) string { return extraDollars(v, r.dollarDigits()) }
+
 // allSimulated says that no number comes from a real model.
 func (r *Report) allSimulated() bool {
 	return !slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Runs > 0 && !c.Simulated }) &&
@@ -179,6 +217,22 @@ func (r *Report) nameCell(c *Configuration) cell {
 		warnings = append(warnings, c.warningsOf("", SimulatedModel)...)
 	}
 	return ofName(c.Name, warnings...)
+}
+
+// nameFields name a row's configuration and, for machines, the simulated models
+// that its numbers come from.
+func nameFields[T any](r *Report, of func(T) *Configuration) []field[T] {
+	return []field[T]{
+		{column{head: "configuration", key: "configuration"}, func(row T) cell { return r.nameCell(of(row)) }},
+		{column{key: "simulated", only: machines}, func(row T) cell { return ofName(of(row).simulatedBy()) }},
+	}
+}
+
+func (c *Configuration) simulatedBy() string {
+	for _, w := range c.warningsOf("", SimulatedModel) {
+		return w.Name
+	}
+	return ""
 }
 
 // warningsOf are the configuration's warnings of some kinds; about one scorer

@@ -22,15 +22,15 @@ func tasksTable(r *Report) table {
 	for i := range r.Configurations {
 		fields = append(fields, taskFields(r, i, digits)...)
 	}
-	t := table{name: "tasks", title: "Tasks (" + curveHead(r) + " and iterations, means)", columns: columnsOf(fields), blocks: 1}
+	t := table{name: "tasks", title: "Tasks (means)", columns: columnsOf(fields), blocks: 1}
 	t.rows, t.count = rowsOf(fields, r.Tasks()), r.CountTasks()
 	return t
 }
 
 // taskFields are the columns of the i-th configuration.
 func taskFields(r *Report, i, digits int) []field[Task] {
-	name := shown(r.Configurations[i].Name)
-	fields := []field[Task]{{column{head: name, right: true}, func(t Task) cell {
+	named := r.nameCell(&r.Configurations[i])
+	fields := []field[Task]{{column{about: named.text, warnings: named.warnings, right: true}, func(t Task) cell {
 		return of(t.Results[i].Score, func(v Value) string { return score(v, digits) })
 	}}}
 	if r.Primary() == "" {
@@ -39,7 +39,7 @@ func taskFields(r *Report, i, digits int) []field[Task] {
 	if r.Primary() != "" && len(r.Configurations) >= manyConfigurations {
 		return fields
 	}
-	return append(fields, field[Task]{column{head: name + "\niterations", right: true}, func(t Task) cell {
+	return append(fields, field[Task]{column{about: named.text, warnings: named.warnings, head: "iterations", right: true}, func(t Task) cell {
 		return of(t.Results[i].Iterations, count)
 	}})
 }
@@ -70,15 +70,15 @@ func taskRowsTable(r *Report) table {
 	value := func(key string, value func(*TaskResult) Value) field[taskRow] {
 		return field[taskRow]{column{key: key}, func(row taskRow) cell { return of(value(&row.result), count) }}
 	}
-	fields := []field[taskRow]{
-		{column{key: "task"}, func(row taskRow) cell { return ofName(row.id) }},
-		{column{key: "configuration"}, func(row taskRow) cell { return r.nameCell(row.configuration) }},
+	fields := []field[taskRow]{{column{key: "task"}, func(row taskRow) cell { return ofName(row.id) }}}
+	fields = append(fields, nameFields(r, func(row taskRow) *Configuration { return row.configuration })...)
+	fields = append(fields, []field[taskRow]{
 		{column{key: "runs"}, func(row taskRow) cell { return ofCount(row.result.Runs) }},
 		value("score_mean", func(t *TaskResult) Value { return t.Score }),
 		value("iterations_mean", func(t *TaskResult) Value { return t.Iterations }),
 		value("cost_usd_mean", func(t *TaskResult) Value { return t.Cost }),
 		value("latency_s_mean", func(t *TaskResult) Value { return t.Seconds }),
-	}
+	}...)
 	t := table{name: "tasks", columns: columnsOf(fields), count: r.CountTasks() * len(r.Configurations)}
 	t.rows = rowsOf(fields, r.taskRows())
 	return t

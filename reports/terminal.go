@@ -19,6 +19,8 @@ type terminal struct {
 	width int
 	color bool
 	notes footnotes
+	// left counts columns that did not fit.
+	left int
 }
 
 func writeTerminal(w io.Writer, r *Report, options Options) error {
@@ -50,22 +52,11 @@ func (t *terminal) table(r *Report, of *table) error {
 	if err != nil {
 		return err
 	}
-	t.left(of, max(0, of.count-len(laid.Rows)), columns)
+	t.left += columns
+	if rows := of.count - len(laid.Rows); rows > 0 {
+		t.paragraph("", fmt.Sprintf("… and %d more: --format csv --table %s", rows, of.name), faint)
+	}
 	return nil
-}
-
-// left tells how much of a table is not shown, and where it is.
-func (t *terminal) left(of *table, rows, columns int) {
-	var parts []string
-	if rows > 0 {
-		parts = append(parts, plural(rows, "more row", "more rows"))
-	}
-	if columns > 0 {
-		parts = append(parts, plural(columns, "more column", "more columns"))
-	}
-	if len(parts) > 0 {
-		t.paragraph("", fmt.Sprintf("… and %s: --format csv --table %s", strings.Join(parts, ", "), of.name), faint)
-	}
 }
 
 func (t *terminal) footnotes(r *Report) {
@@ -76,6 +67,10 @@ func (t *terminal) footnotes(r *Report) {
 		}
 		t.paragraph(mark+" ", text, faint)
 	})
+	if t.left > 0 {
+		what := plural(t.left, "column that does not fit is", "columns that do not fit are")
+		t.paragraph("· ", what+" left out: a wider terminal or --format csv shows more", faint)
+	}
 }
 
 // paragraph writes text in lines that fit, the first after a mark, the others

@@ -97,14 +97,5 @@ func (c *collector) warn(r *Report) {
 		add(len(s.versions) > 1, Warning{Kind: MixedScorers, Name: s.name, Count: len(s.versions)})
 	}
 	add(r.TaskCount > 0 && r.TaskCount < fewTasks, Warning{Kind: FewTasks, Count: r.TaskCount})
-	add(len(c.runs.all) > 0, Warning{Kind: Residue, More: residue(r)})
-}
-
-// residue tells what still varies inside the averages.
-func residue(r *Report) string {
-	what := "tasks"
-	if r.Trials > 1 {
-		what = "tasks and trials"
-	}
-	return "means are over " + what + ", p50 and p95 over runs"
+	add(len(c.runs.all) > 0, Warning{Kind: Residue, Name: r.Primary(), Of: r.Trials})
 }

@@ -36,7 +36,7 @@ const (
 	UnknownRuns    WarningKind = "unknown_runs"
 	Repeated       WarningKind = "repeated_runs"
 	NotComplete    WarningKind = "not_complete"
-	Residue        WarningKind = "residue" // what varies inside the averages
+	Residue        WarningKind = "residue" // what varies inside the averages, of Of trials, by the scorer Name
 )
 
 // Text is the warning for people. Names and details come from outside; quote
@@ -54,7 +54,7 @@ func (w Warning) Text(quote func(string) string) string {
 	case Estimated:
 		return fmt.Sprintf("the tokens of %d of %d calls are estimates: the server did not report them", w.Count, w.Of)
 	case Residue:
-		return w.More
+		return w.residue(quote)
 	}
 	return w.aboutScores(quote)
 }
@@ -82,7 +82,7 @@ func (w Warning) aboutScores(quote func(string) string) string {
 func (w Warning) aboutRecords(quote func(string) string) string {
 	switch w.Kind {
 	case BadLines:
-		return fmt.Sprintf("%s could not be read, the first by order: %s", plural(w.Count, "line", "lines"), quote(w.More))
+		return fmt.Sprintf("%s could not be read, the first of them: %s", plural(w.Count, "line", "lines"), quote(w.More))
 	case UnknownRuns:
 		return fmt.Sprintf("%s of configurations that the suite does not have were left out", plural(w.Count, "run", "runs"))
 	case Repeated:
@@ -91,6 +91,19 @@ func (w Warning) aboutRecords(quote func(string) string) string {
 		return "the results are not complete: " + w.More
 	}
 	return strings.ReplaceAll(string(w.Kind), "_", " ")
+}
+
+// residue tells what still varies inside the averages, and what a success is.
+func (w Warning) residue(quote func(string) string) string {
+	over := "tasks"
+	if w.Of > 1 {
+		over = "tasks and trials"
+	}
+	success := "a run has success if its loop says so: nothing is scored"
+	if w.Name != "" {
+		success = "a run has success if " + quote(w.Name) + " is 1 or more"
+	}
+	return "means are over " + over + ", p50 and p95 over runs; " + success
 }
 
 func plural(n int, one, many string) string {

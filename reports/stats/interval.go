@@ -75,14 +75,34 @@ func EffectiveN(p, se, n float64) float64 {
 // that standard error says nothing and the number of clusters takes its place.
 func ProportionInterval(clusters [][]float64) (interval Interval, ok bool) {
 	p, n, groups := clusteredMean(clusters)
-	switch {
-	case n == float64(groups):
+	if n == float64(groups) {
 		return Wilson(p, n, Z95)
-	case p == 0 || p == 1:
-		return Wilson(p, float64(groups), Z95)
 	}
-	se, ok := ClusteredSE(clusters)
-	if !ok || se == 0 {
+	se, _ := ClusteredSE(clusters)
+	return wilsonOnEffective(p, se, n, groups)
+}
+
+// MeanProportionInterval is ProportionInterval for the mean of the clusters'
+// means, in which clusters weigh the same whatever their sizes.
+func MeanProportionInterval(clusters [][]float64) (interval Interval, ok bool) {
+	var means [][]float64
+	n := 0
+	for _, cluster := range clusters {
+		if mean, ok := Mean(cluster); ok {
+			means = append(means, []float64{mean})
+			n += len(cluster)
+		}
+	}
+	p, _, groups := clusteredMean(means)
+	if n == groups {
+		return Wilson(p, float64(n), Z95)
+	}
+	se, _ := ClusteredSE(means)
+	return wilsonOnEffective(p, se, float64(n), groups)
+}
+
+func wilsonOnEffective(p, se, n float64, groups int) (interval Interval, ok bool) {
+	if p == 0 || p == 1 || se == 0 {
 		return Wilson(p, float64(groups), Z95)
 	}
 	return Wilson(p, EffectiveN(p, se, n), Z95)

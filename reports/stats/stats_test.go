@@ -157,6 +157,19 @@ func TestIntervalHoldsItsProportion(t *testing.T) {
 	})
 }
 
+// Where all clusters have one size the two ways to weigh them are the same.
+func TestIntervalsAgreeOnEqualClusters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 4).Draw(t, "size")
+		clusters := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1}), size, size), 1, 12).Draw(t, "clusters")
+		a, aOK := stats.ProportionInterval(clusters)
+		b, bOK := stats.MeanProportionInterval(clusters)
+		if aOK != bOK || !near(a.Low, b.Low, 1e-9) || !near(a.High, b.High, 1e-9) {
+			t.Fatalf("%v %v and %v %v", a, aOK, b, bOK)
+		}
+	})
+}
+
 func TestQuantileStaysBetweenItsNeighbours(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Int32(), 1, 20).Draw(t, "values")

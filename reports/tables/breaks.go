@@ -24,24 +24,17 @@ func Wrap(text string, width int) []string {
 	return append(lines, line)
 }
 
-func breakProse(text string, width int) string {
-	if Width(text) <= width {
-		return text
-	}
-	return strings.Join(Wrap(text, width), "\n")
-}
-
 // breakName breaks a name into lines of at most that width, after punctuation
 // where there is some; all lines but the first are indented.
-func breakName(name string, width int) string {
+func breakName(name string, width int, indent string) []string {
 	var lines []string
-	indent := ""
-	for Width(indent+name) > width {
-		head := fitting(name, width-len(indent))
-		lines = append(lines, indent+name[:head])
-		name, indent = name[head:], "  "
+	before := ""
+	for Width(before+name) > width {
+		head := fitting(name, width-len(before))
+		lines = append(lines, before+name[:head])
+		name, before = name[head:], indent
 	}
-	return strings.Join(append(lines, indent+name), "\n")
+	return append(lines, before+name)
 }
 
 // fitting is the length in bytes of the part of a name to put on one line.

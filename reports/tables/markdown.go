@@ -27,7 +27,7 @@ func Markdown(w io.Writer, t Table) error {
 		tablewriter.WithRowAlignmentConfig(all.alignment(&t)))
 	heads := make([]string, len(t.Columns))
 	for c := range t.Columns {
-		heads[c] = oneLine(t.Columns[c].Head)
+		heads[c] = oneLine(strings.TrimSpace(t.Columns[c].Name + " " + t.Columns[c].Head))
 	}
 	table.Header(heads)
 	for _, row := range t.Rows {

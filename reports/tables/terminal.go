@@ -20,13 +20,14 @@ type Page struct {
 }
 
 // Terminal writes the table without any lines, as kubectl does. What is wider
-// than the page continues in further blocks that begin with the same first
-// column. It returns how many columns were left out for want of blocks.
+// than the page continues in further blocks that begin with the same keys.
+// It returns how many columns were left out: those for which there are no more
+// blocks, and minor ones.
 func Terminal(w io.Writer, t Table, page Page) (left int, err error) {
-	blocks := t.split(page.Width)
+	blocks, left := t.split(page.Width)
 	for i := range blocks {
 		if page.Blocks > 0 && i >= page.Blocks {
-			left += len(blocks[i].columns) - 1
+			left += len(blocks[i].columns) - max(1, t.Keys)
 			continue
 		}
 		if i > 0 {
@@ -57,8 +58,8 @@ func (b *block) write(w io.Writer, t *Table, dress func(string) string) error {
 			Settings: tw.Settings{Separators: tw.SeparatorsNone, Lines: tw.LinesNone},
 		}))
 	table.Header(b.heads(t))
-	for _, row := range t.Rows {
-		if err := table.Append(b.cells(t, row)); err != nil {
+	for _, cells := range b.cells(t) {
+		if err := table.Append(cells); err != nil {
 			return err
 		}
 	}
@@ -78,28 +79,6 @@ func (b *block) alignment(t *Table) tw.CellAlignment {
 	}
 	return tw.CellAlignment{PerColumn: aligns}
 }
-
-func (b *block) heads(t *Table) []string {
-	lines := b.headLines(t)
-	heads := make([]string, len(b.columns))
-	for i, c := range b.columns {
-		heads[i] = t.Columns[c].Head
-		// One-line heads stand beside the last line of the others.
-		for range lines - countLines(heads[i]) {
-			heads[i] = "\n" + heads[i]
-		}
-	}
-	return heads
-}
-
-func (b *block) headLines(t *Table) (lines int) {
-	for _, c := range b.columns {
-		lines = max(lines, countLines(t.Columns[c].Head))
-	}
-	return lines
-}
-
-func countLines(text string) int { return bytes.Count([]byte(text), []byte("\n")) + 1 }
 
 // writeTrimmed writes the lines without blanks at their ends.
 func writeTrimmed(w io.Writer, text []byte, heads int, dress func(string) string) error {

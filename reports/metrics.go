@@ -1,0 +1,105 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// Metrics are the numbers of the report as the expressions of thresholds see
+// them ([expr.Threshold]). Configurations without a run that counts are not
+// there: nothing can be said of them.
+func (r *Report) Metrics() expr.Scope { return r.metrics(&readings{}) }
+
+// Metrics are the numbers of one configuration as the expressions of tune see
+// them ([expr.Objective]).
+func (c *Configuration) Metrics() expr.Scope { return scope{c.metrics("", &readings{})} }
+
+func (r *Report) metrics(seen *readings) expr.Scope {
+	configurations := expr.NewObject(len(r.Configurations))
+	for c := range r.each() {
+		if c.Runs == 0 {
+			continue
+		}
+		for _, name := range append([]string{c.Name}, c.Aliases...) {
+			configurations.Set(name, c.metrics(fmt.Sprintf("configurations[%q].", name), seen))
+		}
+	}
+	return scope{metrics{fields: map[string]any{"configurations": configurations}}}
+}
+
+// metrics are the fields that spec/expr declares for them in its places.go. n
+// counts tasks, runs the runs that count.
+func (c *Configuration) metrics(path string, seen *readings) metrics {
+	of := func(name string, fields map[string]any) metrics {
+		return metrics{path: path + name + ".", fields: fields, seen: seen}
+	}
+	scores := expr.NewObject(len(c.Scores))
+	for _, s := range c.Scores {
+		name := fmt.Sprintf("scores[%q]", s.Name)
+		scores.Set(s.Name, of(name, map[string]any{"mean": s.Mean, "n": int64(s.Tasks)}))
+	}
+	spread := func(s Spread) map[string]any { return map[string]any{"mean": s.Mean, "p50": s.P50, "p95": s.P95} }
+	total := func(mean Value, total int64) map[string]any {
+		return map[string]any{"mean": mean, "total": known(float64(total))}
+	}
+	return metrics{path: path, seen: seen, fields: map[string]any{
+		"n": int64(c.Tasks), "runs": int64(c.Runs), "coverage": c.Coverage, "success": c.Success, "scores": scores,
+		"iterations": of("iterations", spread(c.Iterations)),
+		"latency":    of("latency", spread(c.Latency)),
+		"cost_usd":   of("cost_usd", map[string]any{"mean": c.Cost.Mean, "total": c.Cost.Total}),
+		"tokens":     of("tokens", total(c.Tokens, c.TotalTokens)),
+		"calls":      of("calls", total(c.Calls, c.TotalCalls)),
+		"tool_calls": of("tool_calls", total(c.ToolCalls, c.TotalToolCalls)),
+	}}
+}
+
+// metrics is a record of the metrics. It remembers which values were read.
+type metrics struct {
+	path   string
+	fields map[string]any // Value, int64, metrics or *expr.Object
+	seen   *readings
+}
+
+// Field implements [expr.Fields]. A missing number is null.
+func (m metrics) Field(name string) any {
+	switch value := m.fields[name].(type) {
+	case Value:
+		m.seen.add(reading{m.path + name, value})
+		if !value.Known() {
+			return nil
+		}
+		return value.Number
+	case int64:
+		m.seen.add(reading{m.path + name, known(float64(value))})
+		return value
+	default:
+		return value
+	}
+}
+
+type scope struct{ top metrics }
+
+// Lookup implements [expr.Scope].
+func (s scope) Lookup(name string) (any, bool) {
+	if _, ok := s.top.fields[name]; !ok {
+		return nil, false
+	}
+	return s.top.Field(name), true
+}
+
+// reading is a metric that an expression read.
+type reading struct {
+	path  string
+	value Value
+}
+
+// readings are in the order in which they were first read.
+type readings []reading
+
+func (r *readings) add(one reading) {
+	if !slices.Contains(*r, one) {
+		*r = append(*r, one)
+	}
+}
