@@ -1,0 +1,83 @@
+package scorers
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// compiler makes one scorer and collects what is wrong with it.
+type compiler struct {
+	spec   *spec.Scorer
+	made   *scorer
+	reads  []string // the variables that its expressions read
+	faults source.Faults
+}
+
+// scorer compiles the scorer; after a fault it must not be used.
+func (c *compiler) scorer() *scorer {
+	s := &scorer{name: c.spec.Name, not: c.spec.Not}
+	c.made = s
+	k, ok := kinds()[c.spec.Type]
+	if !ok {
+		c.fault("type", "unknown type of scorer %q", c.spec.Type)
+		return s
+	}
+	s.needsTarget, s.needsAnswer = k.target, k.answer
+	s.value, s.target = c.expression(c.spec.Value), c.expression(c.spec.Target)
+	s.extract = c.extraction()
+	s.compare = k.make(c)
+	s.readsOutput = c.readsAny("output") || k.answer && s.value == nil
+	s.readsBest = c.readsAny("best")
+	s.runOnly = s.runOnly || c.readsAny("stop")
+	s.looksAround = s.runOnly || c.readsAny("best", "iterations", "usage")
+	return s
+}
+
+func (c *compiler) readsAny(names ...string) bool {
+	return slices.ContainsFunc(c.reads, func(name string) bool { return slices.Contains(names, name) })
+}
+
+// expression is an expression as the loader compiled it, or compiled here; nil where there is none or after a fault.
+func (c *compiler) expression(e *spec.Expr) *expr.Program {
+	if e == nil {
+		return nil
+	}
+	program := e.Program
+	if program == nil {
+		var faults []expr.Fault
+		program, faults = expr.Scorer(expr.Any).Compile(e.Text, expr.WantAny)
+		for _, f := range faults {
+			c.faults = append(c.faults, placed(e.Node, f))
+		}
+	}
+	if program != nil {
+		for _, path := range program.Reads() {
+			name, _, _ := strings.Cut(path, ".")
+			c.reads = append(c.reads, name)
+		}
+	}
+	return program
+}
+
+// placed is a fault of an expression where that stands.
+func placed(at *source.Node, f expr.Fault) source.Fault {
+	if at == nil {
+		at = &source.Node{}
+	}
+	fault := at.FaultAt(f.Offset, f.Len, f.Hint, "%s", f.What)
+	fault.Warning = f.Warning
+	return fault
+}
+
+// fault is one at a key of the scorer, or at the scorer. A scorer that Go code made has no place.
+func (c *compiler) fault(key, format string, args ...any) {
+	at := c.spec.Node
+	if at == nil {
+		at = &source.Node{}
+	}
+	c.faults = append(c.faults, at.KeyFault(key, "", format, args...))
+}

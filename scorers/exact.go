@@ -1,0 +1,43 @@
+package scorers
+
+import (
+	"context"
+	"strings"
+	"unicode"
+)
+
+// exact compares as texts: the number 18 equals the text "18". Letter case counts unless ignore_case is set, white
+// space at the ends does not unless trim is false.
+func exact(c *compiler) comparison {
+	same := c.sameText()
+	return func(_ context.Context, s *subject) verdict {
+		got, want := text(s.value), text(s.target)
+		return hit(same(got, want), want, got)
+	}
+}
+
+// sameText is the equality that trim and ignore_case ask for.
+func (c *compiler) sameText() func(a, b string) bool {
+	trim := c.spec.Trim == nil || *c.spec.Trim
+	ignoreCase := c.spec.IgnoreCase
+	return func(a, b string) bool {
+		if trim {
+			a, b = strings.TrimSpace(a), strings.TrimSpace(b)
+		}
+		if ignoreCase {
+			return strings.EqualFold(a, b)
+		}
+		return a == b
+	}
+}
+
+// folded is one text for all that differ only in letter case, in the sense of strings.EqualFold.
+func folded(s string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, s)
+}

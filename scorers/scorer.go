@@ -1,0 +1,104 @@
+package scorers
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// scorer is one compiled scorer.
+type scorer struct {
+	name    string
+	not     bool
+	value   *expr.Program // nil: the output
+	target  *expr.Program // nil: the task's target
+	extract extraction    // nil: the value is the answer
+	compare comparison
+
+	needsTarget bool
+	needsAnswer bool
+	readsOutput bool
+	readsBest   bool
+	looksAround bool // what it says of an iteration depends on where the run ended
+	runOnly     bool // it says nothing of iterations
+}
+
+// score judges where the subject stands. A panic is no more than a score that is missing.
+func (s *scorer) score(ctx context.Context, at *subject) (score record.Score) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			score = record.Score{Run: at.run.ID, Name: s.name, Unscored: short(fmt.Sprintf("panic: %v", cause), maxAnswer)}
+		}
+	}()
+	score = record.Score{Run: at.run.ID, Name: s.name}
+	v := s.judge(ctx, at)
+	if s.not {
+		v = v.turned()
+	}
+	if v.answer == "" && s.needsAnswer && v.unscored == "" {
+		v.answer = short(strings.TrimSpace(text(at.value)), maxAnswer)
+	}
+	v.write(&score)
+	return score
+}
+
+// judge finds the target and the answer and compares.
+func (s *scorer) judge(ctx context.Context, at *subject) verdict {
+	at.begin()
+	if s.target != nil {
+		target, err := s.target.Value(ctx, at)
+		if err != nil {
+			return unscored("target: %v", err)
+		}
+		at.target = target
+	}
+	if s.needsTarget && at.target == nil {
+		return unscored("the target is missing")
+	}
+	if s.nothingToSee(at) {
+		return verdict{answer: noAnswer}
+	}
+	if !s.needsAnswer {
+		return s.compare(ctx, at)
+	}
+	switch err := s.answer(ctx, at); {
+	case err != nil:
+		return unscored("%v", err)
+	case isEmpty(at.value):
+		return verdict{answer: noAnswer}
+	}
+	return s.compare(ctx, at)
+}
+
+// nothingToSee: the scorer looks at an output, and there is none.
+func (s *scorer) nothingToSee(at *subject) bool {
+	if !s.readsOutput && !s.readsBest {
+		return false
+	}
+	return !(s.readsOutput && !isEmpty(at.output(at.n))) && !(s.readsBest && at.best() > 0)
+}
+
+// answer leaves the answer as the subject's value.
+func (s *scorer) answer(ctx context.Context, at *subject) error {
+	if s.value == nil {
+		at.value = at.output(at.n)
+	} else {
+		value, err := s.value.Value(ctx, at)
+		if err != nil {
+			return fmt.Errorf("value: %w", err)
+		}
+		at.value = value
+	}
+	if s.extract == nil || isEmpty(at.value) {
+		return nil
+	}
+	value, err := s.extract(ctx, at)
+	if err != nil {
+		return fmt.Errorf("extract: %w", err)
+	}
+	at.value = value
+	return nil
+}

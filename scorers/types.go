@@ -1,0 +1,31 @@
+package scorers
+
+import "context"
+
+// comparison judges the answer of a subject. It is made once and used by many runs at the same time.
+type comparison func(ctx context.Context, s *subject) verdict
+
+// kind is a type of scorer.
+type kind struct {
+	// target: it compares with a target, and cannot judge without one.
+	target bool
+	// answer: it judges the answer. What is false here looks for itself.
+	answer bool
+	make   func(c *compiler) comparison
+}
+
+// kinds are the scorers by their type in a suite. A new one is one file and one line.
+func kinds() map[string]kind {
+	return map[string]kind{
+		"exact":       {target: true, answer: true, make: exact},
+		"contains":    {target: true, answer: true, make: contains},
+		"regex":       {answer: true, make: regex},
+		"numeric":     {target: true, answer: true, make: numeric},
+		"one_of":      {target: true, answer: true, make: oneOf},
+		"json_equal":  {target: true, answer: true, make: jsonEqual},
+		"json_schema": {answer: true, make: jsonSchema},
+		"cel":         {make: cel},
+		"checks":      {answer: true, make: checks},
+		"judge":       {make: judge},
+	}
+}
