@@ -1,0 +1,66 @@
+// Package suites decides which suites ship with the program: a quickstart, and
+// one for each pattern and for phases. All of them run without a key and
+// without a network. A suite is a folder with a suite.yaml and what it names.
+package suites
+
+import (
+	"embed"
+	"io/fs"
+	"slices"
+)
+
+//go:embed quickstart interview-analysis job-matching roadmap application resume-parsing phases
+var shipped embed.FS
+
+// File is the name of the suite's file in its folder.
+const File = "suite.yaml"
+
+// Suite is a suite that ships.
+type Suite struct {
+	Name  string
+	About string // one line
+	FS    fs.FS  // its folder
+}
+
+// about has the suites in the order in which a newcomer would read them.
+var about = []Suite{
+	{Name: "quickstart", About: "one loop under three limits, with a simulated model"},
+	{Name: "interview-analysis", About: "confidence: repeat until the feedback is complete"},
+	{Name: "job-matching", About: "confidence: broaden or narrow a search"},
+	{Name: "roadmap", About: "improvement: go on while a judge sees progress"},
+	{Name: "application", About: "checklist: fix what fails until all fields are valid"},
+	{Name: "resume-parsing", About: "multi_strategy: strategies take turns until one works"},
+	{Name: "phases", About: "planning, execution and refinement under three sets of limits"},
+}
+
+// All are the suites that ship.
+func All() []Suite {
+	all := slices.Clone(about)
+	for i := range all {
+		folder, err := fs.Sub(shipped, all[i].Name)
+		if err != nil { // the name is not a path
+			panic(err)
+		}
+		all[i].FS = folder
+	}
+	return all
+}
+
+// Find gives the suite of that name.
+func Find(name string) (Suite, bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(s Suite) bool { return s.Name == name })
+	if i < 0 {
+		return Suite{}, false
+	}
+	return all[i], true
+}
+
+// Names are the names of the suites that ship.
+func Names() []string {
+	names := make([]string, len(about))
+	for i := range about {
+		names[i] = about[i].Name
+	}
+	return names
+}
