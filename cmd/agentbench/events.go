@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// eventWriter writes the events of all runs, one JSON object a line, as they
+// happen. The events of a run stand in their order; those of others between them.
+type eventWriter struct {
+	mu     sync.Mutex
+	out    *bufio.Writer
+	encode *json.Encoder
+	close  func() error
+	err    error // the first one; nothing is written after it
+}
+
+// openEvents opens a file for events, "-" for stdout.
+func (p *program) openEvents(path string) (*eventWriter, error) {
+	if path == "-" {
+		return newEventWriter(p.out, func() error { return nil }), nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, fail(notMeasured, "name a file that can be written to", "opening the file for events: %w", err)
+	}
+	return newEventWriter(f, f.Close), nil
+}
+
+func newEventWriter(w io.Writer, closing func() error) *eventWriter {
+	e := &eventWriter{out: bufio.NewWriter(w), close: closing}
+	e.encode = json.NewEncoder(e.out)
+	e.encode.SetEscapeHTML(false)
+	return e
+}
+
+// write takes an event from any goroutine. Those who follow a run see its end
+// at once.
+func (e *eventWriter) write(event record.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err != nil {
+		return
+	}
+	e.err = e.encode.Encode(event)
+	if event.Type == record.IterationCompleted || event.Type == record.AgentEnded {
+		e.flush()
+	}
+}
+
+func (e *eventWriter) flush() {
+	if err := e.out.Flush(); e.err == nil {
+		e.err = err
+	}
+}
+
+// end gives the first error of all writes.
+func (e *eventWriter) end() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.flush()
+	if err := e.close(); e.err == nil {
+		e.err = err
+	}
+	return e.err
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The exit codes that are not 0. They are stable: scripts branch on them.
+const (
+	answerNo    = 1
+	wrongUsage  = 2
+	wrongSpec   = 3
+	stopped     = 4
+	notMeasured = 5
+)
+
+// failure is an error that knows its exit code and what to do about it.
+type failure struct {
+	code int
+	err  error  // nil: everything has been said already
+	hint string // may be empty
+}
+
+func (f *failure) Error() string {
+	if f.err == nil {
+		return ""
+	}
+	return f.err.Error()
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// fail is a failure with a message; %w keeps its cause.
+func fail(code int, hint, format string, args ...any) error {
+	return &failure{code: code, err: fmt.Errorf(format, args...), hint: hint}
+}
+
+func usage(hint, format string, args ...any) error { return fail(wrongUsage, hint, format, args...) }
+
+// quiet is a failure that has been explained already.
+func quiet(code int) error { return &failure{code: code} }
+
+// tell prints how the program failed, if it did, and gives the exit code. What
+// does not know its code is wrong usage found by the command line's library.
+func (p *program) tell(err error) int {
+	if err == nil {
+		return 0
+	}
+	var f *failure
+	if !errors.As(err, &f) {
+		f = &failure{code: wrongUsage, err: err}
+	}
+	if f.err != nil {
+		fmt.Fprintln(p.err, "agentbench: "+strings.TrimSpace(f.err.Error()))
+	}
+	if f.hint != "" {
+		fmt.Fprintln(p.err, "hint: "+f.hint)
+	}
+	return f.code
+}
+
+// some lists the first names of many.
+func some(names []string) string {
+	const most = 8
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}

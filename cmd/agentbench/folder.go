@@ -1,0 +1,89 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// freshFolder is where the results of a suite go when the user does not say:
+// results/quickstart-20260102-150405-1f3a.
+func freshFolder(suite string, now time.Time) string {
+	return filepath.Join("results", fileName(suite)+"-"+now.UTC().Format("20060102-150405")+"-"+randomDigits())
+}
+
+// fileName keeps what is safe in the name of a folder.
+func fileName(name string) string {
+	safe := func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}
+	name = strings.Map(safe, name)
+	return name[:min(len(name), 60)]
+}
+
+// randomDigits tell suites apart that start within the same second.
+func randomDigits() string {
+	var b [2]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
+}
+
+// newFolder makes the folder that results go to. One that holds results is left
+// alone.
+func newFolder(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
+		return usage("name another folder with --out; agentbench report "+dir+" shows what is there", "%s already holds results, and nothing is overwritten", dir)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fail(notMeasured, "name a folder that can be written to with --out", "making the result folder: %w", err)
+	}
+	return nil
+}
+
+// openManifest reads what a result folder is about.
+func openManifest(dir string) (record.Manifest, error) {
+	m, err := record.ReadManifest(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return m, usage(resultsHint(dir), "%s holds no results", dir)
+	case err != nil:
+		return m, fail(notMeasured, "", "%w", err)
+	}
+	return m, nil
+}
+
+// resultsHint names a result folder that may have been meant.
+func resultsHint(dir string) string {
+	found, _ := filepath.Glob(filepath.Join(dir, "*", "manifest.json")) // a hint only
+	if len(found) == 0 {
+		found, _ = filepath.Glob(filepath.Join("results", "*", "manifest.json"))
+	}
+	if len(found) == 0 {
+		return "agentbench run SUITE makes some"
+	}
+	newest := found[0]
+	for _, path := range found[1:] {
+		if modified(path).After(modified(newest)) {
+			newest = path
+		}
+	}
+	return "the newest ones are in " + filepath.Dir(newest)
+}
+
+func modified(path string) time.Time {
+	info, err := os.Stat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}

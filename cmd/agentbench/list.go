@@ -1,0 +1,176 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/tables"
+)
+
+// listed is a run as it stands in a list.
+type listed struct {
+	id, task      string
+	trial         int
+	configuration int // index in the manifest
+	outcome       record.Outcome
+	iterations    int
+	usage         record.Usage
+	seconds       float64
+	score         string
+}
+
+// list prints the runs of a folder by configuration, those that went wrong first.
+func (p *program) list(dir string, m *record.Manifest, f *showFlags) error {
+	if f.json {
+		return p.listJSON(dir, m, f)
+	}
+	runs, err := readRuns(dir, m, f)
+	if err != nil {
+		return err
+	}
+	kept, left := keep(runs, f.limit)
+	if err := fillScores(dir, m, kept); err != nil {
+		return err
+	}
+	if len(kept) == 0 {
+		return fail(notMeasured, "", "no run of %s matches", dir)
+	}
+	if _, err := tables.Terminal(p.out, listTable(m, kept), tables.Page{Width: p.width(p.out)}); unlessClosed(err) != nil {
+		return fail(notMeasured, "", "%w", err)
+	}
+	if left > 0 {
+		fmt.Fprintf(p.out, "… and %d more: --limit 0 lists all\n", left)
+	}
+	return nil
+}
+
+// listJSON prints the records themselves, in the order in which they finished.
+func (p *program) listJSON(dir string, m *record.Manifest, f *showFlags) error {
+	for run, err := range record.ReadRuns(dir) {
+		if unreadable(err) {
+			return fail(notMeasured, "", "%w", err)
+		}
+		if err != nil {
+			fmt.Fprintln(p.err, "agentbench:", err)
+			continue
+		}
+		if f.wants(run.Configuration, run.Task, run.Outcome.Status) {
+			if err := p.line(run); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wants says whether the flags let a run into the list.
+func (f *showFlags) wants(configuration, task string, status record.Status) bool {
+	return (len(f.configurations) == 0 || slices.Contains(f.configurations, configuration)) &&
+		(len(f.task) == 0 || slices.Contains(f.task, task)) &&
+		(f.status == "" || f.status == string(status))
+}
+
+// readRuns reads the runs that are wanted, in the order of the list.
+func readRuns(dir string, m *record.Manifest, f *showFlags) ([]listed, error) {
+	var runs []listed
+	for s, err := range record.ReadSignals(dir) {
+		if unreadable(err) {
+			return nil, fail(notMeasured, "", "%w", err)
+		}
+		if err != nil || !f.wants(s.Configuration, s.Task, s.Outcome.Status) {
+			continue
+		}
+		at := slices.IndexFunc(m.Configurations, func(c record.ConfigurationHead) bool { return c.Name == s.Configuration })
+		runs = append(runs, listed{
+			id: s.ID, task: s.Task, trial: s.Trial, configuration: at, outcome: s.Outcome,
+			iterations: len(s.Iterations), usage: s.Usage.Plus(s.Judging), seconds: s.Elapsed.Seconds(),
+		})
+	}
+	slices.SortFunc(runs, func(a, b listed) int {
+		return cmp.Or(cmp.Compare(a.configuration, b.configuration), cmp.Compare(trouble(&b.outcome), trouble(&a.outcome)),
+			cmp.Compare(a.task, b.task), cmp.Compare(a.trial, b.trial))
+	})
+	return runs, nil
+}
+
+// trouble orders outcomes by how much they need to be looked at.
+func trouble(o *record.Outcome) int {
+	return slices.Index([]record.Status{record.Completed, record.Cancelled, record.Failed, record.Faulted}, o.Status)
+}
+
+// keep is the first runs of each configuration, and how many are left out.
+func keep(runs []listed, most int) (kept []listed, left int) {
+	of := map[int]int{}
+	for _, r := range runs {
+		if of[r.configuration]++; most > 0 && of[r.configuration] > most {
+			left++
+			continue
+		}
+		kept = append(kept, r)
+	}
+	return kept, left
+}
+
+// fillScores adds the scores by the first scorer.
+func fillScores(dir string, m *record.Manifest, runs []listed) error {
+	if len(m.Scorers) == 0 {
+		return nil
+	}
+	at := make(map[string]int, len(runs))
+	for i := range runs {
+		at[runs[i].id] = i
+	}
+	for s, err := range record.ReadScores(dir) {
+		if unreadable(err) {
+			return fail(notMeasured, "", "%w", err)
+		}
+		i, wanted := at[s.Run]
+		if err == nil && wanted && s.Iteration == 0 && s.Name == m.Scorers[0] {
+			runs[i].score = scoreText(&s)
+		}
+	}
+	return nil
+}
+
+func scoreText(s *record.Score) string {
+	if s.Unscored != "" {
+		return "unscored"
+	}
+	return fmt.Sprintf("%.2f", s.Value)
+}
+
+func listTable(m *record.Manifest, runs []listed) tables.Table {
+	scorer := "score"
+	if len(m.Scorers) > 0 {
+		scorer = printable(m.Scorers[0])
+	}
+	t := tables.Table{Columns: []tables.Column{
+		{Head: "run"}, {Head: "status"}, {Head: "stopped by"}, {Head: "iterations", Right: true},
+		{Head: scorer, Right: true}, {Head: "cost", Right: true}, {Head: "seconds", Right: true},
+	}}
+	for i := range runs {
+		r := &runs[i]
+		t.Rows = append(t.Rows, []string{
+			printable(r.id), string(r.outcome.Status), printable(string(stoppedBy(&r.outcome))), fmt.Sprint(r.iterations),
+			cmp.Or(r.score, "-"), costOf(r.usage), fmt.Sprintf("%.1f", r.seconds),
+		})
+	}
+	return t
+}
+
+// stoppedBy is the reason, or what kind of error it was.
+func stoppedBy(o *record.Outcome) record.Reason {
+	if o.Reason == record.ReasonError && o.Error != nil {
+		return record.Reason("error: " + o.Error.Class)
+	}
+	return o.Reason
+}
+
+func costOf(u record.Usage) string {
+	if !u.Priced() {
+		return "unpriced"
+	}
+	return dollars(u.Cost.Dollars())
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// manifest says under which spec the results of a job come to be.
+func (p *program) manifest(j *job) (record.Manifest, error) {
+	resolved, err := resolvedSpec(j.Suite, j.plan.Configurations)
+	if err != nil {
+		return record.Manifest{}, err
+	}
+	m := record.Manifest{
+		Suite: j.Suite.Name, Agentbench: version(), Seed: j.Suite.Seed, Status: record.StateRunning,
+		SpecHash: specHash(resolved, j.plan.Configurations), Spec: resolved,
+		Baseline: j.baseline(), Tasks: j.plan.Tasks, Trials: j.plan.Trials, Scorers: []string{},
+		Totals:   record.Totals{Planned: j.plan.Runs()},
+		Volatile: record.ManifestVolatile{Started: p.now().UTC()},
+	}
+	for i := range j.Suite.Scorers {
+		m.Scorers = append(m.Scorers, j.Suite.Scorers[i].Name)
+	}
+	for i := range j.Suite.Models {
+		if j.Suite.Models[i].Value.Provider == "simulate" {
+			m.Simulated = append(m.Simulated, j.Suite.Models[i].Key)
+		}
+	}
+	for i := range j.plan.Configurations {
+		head, err := configurationHead(&j.plan.Configurations[i])
+		if err != nil {
+			return m, err
+		}
+		m.Configurations = append(m.Configurations, head)
+	}
+	return m, nil
+}
+
+// baseline is the suite's, where its configuration is part of the plan.
+func (j *job) baseline() string {
+	for i := range j.plan.Configurations {
+		if c := &j.plan.Configurations[i]; c.Name == j.Suite.Baseline || slices.Contains(c.Aliases, j.Suite.Baseline) {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+func configurationHead(c *spec.Resolved) (record.ConfigurationHead, error) {
+	limit, derived, _ := c.Loop.EffectiveMax()
+	head := record.ConfigurationHead{Name: c.Name, Aliases: c.Aliases, Loop: c.Hash, EffectiveMax: limit}
+	if !derived {
+		head.MaxIterations = limit
+	}
+	for _, phase := range c.Loop.Phases {
+		head.Phases = append(head.Phases, record.PhaseHead{Name: phase.Name, Limit: phase.MaxIterations})
+	}
+	for _, param := range c.Params {
+		value, err := json.Marshal(param.Value)
+		if err != nil {
+			return head, fmt.Errorf("writing the parameter %s of %s: %w", param.Path, c.Name, err)
+		}
+		head.Params = append(head.Params, record.Param{Path: param.Path, Value: value})
+	}
+	return head, nil
+}

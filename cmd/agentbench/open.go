@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
+	"github.com/agentbench/agentbench/suites"
+)
+
+// opened is a suite or loop that was loaded from where the user said.
+type opened struct {
+	*spec.Document
+	path string // as messages name it
+}
+
+// open loads a suite or loop: a file, a folder that holds a suite, "-" for
+// stdin, or, where there is no such file, a suite that ships. Faults and
+// warnings are printed.
+func (p *program) open(path string, set []spec.Setting) (*opened, error) {
+	options := spec.Options{Env: p.env, Set: set, Stdin: p.in}
+	path, shipped, err := find(path)
+	if err != nil {
+		return nil, err
+	}
+	var document *spec.Document
+	var faults source.Faults
+	if shipped != nil {
+		document, faults = spec.LoadFS(shipped, suites.File, options)
+	} else {
+		document, faults = spec.Load(path, options)
+	}
+	faults.Print(p.err)
+	if document == nil {
+		return nil, quiet(wrongSpec)
+	}
+	return &opened{Document: document, path: path}, nil
+}
+
+// openSuite is open for what only a suite will do.
+func (p *program) openSuite(path string, set []spec.Setting) (*opened, error) {
+	o, err := p.open(path, set)
+	if err == nil && o.Suite == nil {
+		return nil, usage("write a suite that names it under configurations; agentbench init DIR writes one", "%s is a loop, not a suite", path)
+	}
+	return o, err
+}
+
+// find decides what a path on the command line means: a file on disk, or the
+// folder of a suite that ships.
+func find(path string) (file string, shipped fs.FS, err error) {
+	if path == "-" {
+		return path, nil, nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return filepath.Join(path, suites.File), nil, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return path, nil, nil
+	}
+	if suite, ok := suites.Find(path); ok {
+		return path, suite.FS, nil
+	}
+	return "", nil, usage(didYouMean(path, nearby(path), "the suites that ship: "+strings.Join(suites.Names(), ", ")), "there is no file %s", path)
+}
+
+// nearby are what a path that does not exist may have meant.
+func nearby(path string) []string {
+	names := slices.Clone(suites.Names())
+	entries, _ := os.ReadDir(filepath.Dir(path)) // a hint only
+	for _, e := range entries {
+		names = append(names, filepath.Join(filepath.Dir(path), e.Name()))
+	}
+	return names
+}
+
+// settings reads the values of --set.
+func settings(texts []string) ([]spec.Setting, error) {
+	var set []spec.Setting
+	for _, text := range texts {
+		path, value, ok := strings.Cut(text, "=")
+		if !ok || path == "" {
+			return nil, usage("for example --set terminate.max_iterations=5", "--set %s: want path=value", text)
+		}
+		set = append(set, spec.Setting{Path: path, Value: value})
+	}
+	return set, nil
+}

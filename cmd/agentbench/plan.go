@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/tables"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+func (p *program) planCommand() *cobra.Command {
+	var f selectionFlags
+	c := &cobra.Command{
+		Use:     "plan SUITE",
+		Short:   "Say what a suite would run and cost at most, without running it",
+		GroupID: "run",
+		Args:    arguments(1, 1, "one suite"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := f.validate(); err != nil {
+				return err
+			}
+			o, planned, err := p.openPlan(args[0], &f)
+			if err != nil {
+				return err
+			}
+			return p.tellPlan(o, planned)
+		},
+	}
+	f.declare(c)
+	return c
+}
+
+// tellPlan prints the runs of a plan and their worst case.
+func (p *program) tellPlan(o *opened, planned *plan.Plan) error {
+	each, err := worstCases(o, planned)
+	if err != nil {
+		return fail(wrongSpec, "", "%w", err)
+	}
+	var total plan.Worst
+	for i := range each {
+		total = total.Plus(each[i])
+	}
+	fmt.Fprintf(p.out, "%s: %s × %s × %s = %s\n", printable(o.Suite.Name), count(planned.Tasks, "task", "tasks"),
+		count(len(planned.Configurations), "configuration", "configurations"), count(planned.Trials, "trial", "trials"), count(planned.Runs(), "run", "runs"))
+	fmt.Fprintf(p.out, "at most %s, %s, %s\n\n", count(int(total.Iterations), "iteration", "iterations"), count(int(total.Calls), "call", "calls"), spending(total))
+	if _, err := tables.Terminal(p.out, planTable(planned, each), tables.Page{Width: p.width(p.out)}); err != nil {
+		return fail(notMeasured, "", "%w", err)
+	}
+	p.tellNotes(o, total)
+	return nil
+}
+
+// worstCases are the worst cases of all runs of each configuration.
+func worstCases(o *opened, planned *plan.Plan) ([]plan.Worst, error) {
+	models := map[string]*spec.Model{}
+	for i := range o.Suite.Models {
+		models[o.Suite.Models[i].Key] = &o.Suite.Models[i].Value
+	}
+	each := make([]plan.Worst, len(planned.Configurations))
+	for item, err := range planned.Items(o.Tasks()) {
+		if err != nil {
+			return nil, err
+		}
+		c := item.Configuration
+		each[c] = each[c].Plus(plan.WorstOfRun(planned.Configurations[c].Loop, models, characters(item.Task.Input)))
+	}
+	return each, nil
+}
+
+// characters is the length of an input as it stands in a prompt.
+func characters(input any) int {
+	if text, ok := input.(string); ok {
+		return len(text)
+	}
+	text, err := expr.AppendJSON(nil, input)
+	if err != nil {
+		return 0
+	}
+	return len(text)
+}
+
+func planTable(planned *plan.Plan, each []plan.Worst) tables.Table {
+	t := tables.Table{Columns: []tables.Column{
+		{Head: "configuration"}, {Head: "stages", Prose: true}, {Head: "iterations\nsum", Right: true}, {Head: "iterations\nat most", Right: true},
+		{Head: "calls\nat most", Right: true}, {Head: "tokens\nat most", Right: true}, {Head: "cost\nat most", Right: true},
+	}}
+	for i := range planned.Configurations {
+		c := &planned.Configurations[i]
+		t.Rows = append(t.Rows, []string{
+			printable(c.Name), stages(c.Loop), sumOfLimits(c.Loop), limitOf(c.Loop),
+			fmt.Sprint(each[i].Calls), bound(each[i], fmt.Sprint(each[i].Tokens)), cost(each[i]),
+		})
+	}
+	return t
+}
+
+// stages are the phases or strategies with their limits: planning 1, execution 5.
+func stages(l *spec.Loop) string {
+	var parts []string
+	for _, s := range l.Stages() {
+		switch {
+		case s.Name == "":
+		case s.Limit == 0:
+			parts = append(parts, printable(s.Name))
+		default:
+			parts = append(parts, fmt.Sprintf("%s %d", printable(s.Name), s.Limit))
+		}
+	}
+	if len(parts) == 0 {
+		return "-"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// sumOfLimits is the bare sum of the limits of phases or strategies.
+func sumOfLimits(l *spec.Loop) string {
+	_, _, sum := l.EffectiveMax()
+	if sum == 0 {
+		return "-"
+	}
+	return fmt.Sprint(sum)
+}
+
+// limitOf is the limit of a run that is in force.
+func limitOf(l *spec.Loop) string {
+	if limit := plan.MaxIterations(l); limit > 0 {
+		return fmt.Sprint(limit)
+	}
+	return "none"
+}
+
+// bound marks a number that is no upper bound.
+func bound(w plan.Worst, number string) string {
+	if w.Unbounded > 0 || w.Programs > 0 {
+		return "≥ " + number
+	}
+	return number
+}
+
+func cost(w plan.Worst) string {
+	if w.Unpriced > 0 {
+		return "unpriced"
+	}
+	return bound(w, dollars(w.Cost.Dollars()))
+}
+
+func spending(w plan.Worst) string {
+	return bound(w, count(int(w.Tokens), "token", "tokens")) + ", " + cost(w)
+}
+
+// tellNotes says what the numbers leave out, and whether the budget covers them.
+func (p *program) tellNotes(o *opened, total plan.Worst) {
+	var notes []string
+	if total.Unbounded > 0 {
+		notes = append(notes, count(int(total.Unbounded), "call has", "calls have")+" no max_output_tokens: tokens and cost are lower bounds")
+	}
+	if total.Unpriced > 0 {
+		notes = append(notes, count(int(total.Unpriced), "call has", "calls have")+" no price: the cost is unknown")
+	}
+	if total.Programs > 0 {
+		notes = append(notes, count(int(total.Programs), "run of a program is", "runs of programs are")+" not in the tokens and the cost")
+	}
+	if budget := o.Suite.Budget.CostUSD; budget > 0 && total.Cost > record.Money(budget*float64(record.USD)) {
+		notes = append(notes, fmt.Sprintf("the worst case exceeds the budget of %s: the suite may stop before its end", dollars(budget)))
+	}
+	if budget := o.Suite.Budget.Calls; budget > 0 && total.Calls > budget {
+		notes = append(notes, fmt.Sprintf("the worst case exceeds the budget of %d calls: the suite may stop before its end", budget))
+	}
+	if len(notes) > 0 {
+		fmt.Fprintln(p.out)
+	}
+	for _, note := range notes {
+		fmt.Fprintln(p.out, "- "+note)
+	}
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// run is the program: it does what the arguments ask for and gives the exit code.
+func run(ctx context.Context, args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+	p := &program{env: env, in: stdin, out: stdout, err: stderr, now: time.Now}
+	root := p.commands()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	return p.tell(root.ExecuteContext(ctx))
+}
+
+// program is what every subcommand works with.
+type program struct {
+	env func(string) string
+	in  io.Reader
+	out io.Writer // results only
+	err io.Writer
+	now func() time.Time
+}
+
+func (p *program) commands() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "agentbench",
+		Short: "Which agent loop, with which limits, gives the most quality per dollar and second?",
+		Long: `agentbench tunes agent loops: it runs loops that are declared in YAML on tasks,
+under a budget, and compares their configurations by quality, cost and time.
+
+Start with:  agentbench run quickstart`,
+		Args:              cobra.ArbitraryArgs,
+		RunE:              unknownCommand,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetFlagErrorFunc(wrongFlag)
+	root.AddGroup(&cobra.Group{ID: "write", Title: "Write a suite:"},
+		&cobra.Group{ID: "run", Title: "Run it:"}, &cobra.Group{ID: "look", Title: "Look at results:"})
+	root.SetHelpCommandGroupID("look")
+	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.planCommand(),
+		p.runCommand(), p.reportCommand(), p.showCommand(), p.versionCommand())
+	return root
+}
+
+// unknownCommand is what the program does with words that are no command.
+func unknownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return c.Help()
+	}
+	var names []string
+	for _, sub := range c.Commands() {
+		names = append(names, sub.Name())
+	}
+	return usage(didYouMean(args[0], names, "agentbench --help lists the commands"), "unknown command %q", args[0])
+}
+
+// wrongFlag explains a flag that is not there, or that cannot take its value.
+func wrongFlag(c *cobra.Command, err error) error {
+	help := c.CommandPath() + " --help lists the flags"
+	var missing *pflag.NotExistError
+	if !errors.As(err, &missing) {
+		return usage(help, "%v", err)
+	}
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	return usage(didYouMean("--"+missing.GetSpecifiedName(), names, help), "%v", err)
+}
+
+// didYouMean is the hint for a misspelt word: the word that was meant, or what
+// else helps.
+func didYouMean(word string, words []string, otherwise string) string {
+	if closest := source.Closest(word, words); closest != "" {
+		return "did you mean " + closest + "?"
+	}
+	return otherwise
+}
+
+// arguments checks how many arguments a command gets; a negative most
+// means any number.
+func arguments(least, most int, want string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < least || most >= 0 && len(args) > most {
+			return usage(c.CommandPath()+" --help explains it", "%s: want %s, got %d", c.Name(), want, len(args))
+		}
+		return nil
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// finishedRun is a run that cost half a dollar.
+func finishedRun(status record.Status, success bool) *record.Run {
+	return &record.Run{
+		Outcome: record.Outcome{Status: status, Success: success},
+		Usage:   record.Usage{Calls: 2, Cost: record.USD / 2},
+	}
+}
+
+func TestProgressIsAPlainLineEveryFewSecondsWithoutATerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := &progress{out: &out, now: time.Now, total: 4, budget: spec.SuiteBudget{CostUSD: 2.5}}
+		p.start()
+		p.Started(plan.Item{})
+		p.Started(plan.Item{})
+		time.Sleep(4 * time.Second)
+		p.Finished(finishedRun(record.Completed, true), nil)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		p.Started(plan.Item{})
+		p.Finished(finishedRun(record.Completed, false), nil)
+		p.Finished(finishedRun(record.Faulted, false), nil)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		p.finish()
+		want := "1 of 4 runs · 1 in flight · success 1.00 · $0.50 of $2.50 · 15s left\n" +
+			"3 of 4 runs · 0 in flight · 1 faults · success 0.50 · $1.50 of $2.50 · 3s left\n"
+		if out.String() != want {
+			t.Errorf("got\n%swant\n%s", out.String(), want)
+		}
+	})
+}
+
+func TestProgressFollowsTheFirstScorer(t *testing.T) {
+	p := &progress{now: time.Now, total: 3, score: "right"}
+	p.Finished(finishedRun(record.Completed, false), []record.Score{
+		{Name: "right", Iteration: 1, Value: 0}, {Name: "right", Value: 1}, {Name: "other", Value: 0},
+	})
+	p.Finished(finishedRun(record.Completed, true), []record.Score{{Name: "right", Unscored: "no target"}})
+	if line := p.line(); !strings.Contains(line, "right 1.00 · $1.00 ·") {
+		t.Errorf("line %q", line)
+	}
+}
+
+func TestProgressRewritesOneLineOnATerminalAndLeavesItEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := &progress{out: &out, live: true, width: 30, now: time.Now, total: 1000}
+		p.start()
+		p.Started(plan.Item{})
+		time.Sleep(liveInterval)
+		synctest.Wait()
+		p.finish()
+		want := clearLine + "0 of 1000 runs · 1 in flight…" + clearLine
+		if got := out.String(); !strings.HasPrefix(want, got[:20]) || strings.Contains(got, "\n") || !strings.HasSuffix(got, clearLine) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports"
+)
+
+// reportFlags say how a report is written.
+type reportFlags struct {
+	format string
+	tables []string
+}
+
+func (f *reportFlags) declare(c *cobra.Command) {
+	c.Flags().StringVarP(&f.format, "format", "f", "terminal", strings.Join(reports.Formats, ", "))
+	c.Flags().StringArrayVar(&f.tables, "table", nil, "only this table (repeatable): "+strings.Join(reports.TableNames, ", "))
+	// Both fail only where there is no such flag.
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(reports.Formats, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("table", cobra.FixedCompletions(reports.TableNames, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (f *reportFlags) validate() error {
+	if !slices.Contains(reports.Formats, f.format) {
+		return usage(didYouMean(f.format, reports.Formats, "there are: "+strings.Join(reports.Formats, ", ")), "there is no format %q", f.format)
+	}
+	for _, name := range f.tables {
+		if !slices.Contains(reports.TableNames, name) {
+			return usage(didYouMean(name, reports.TableNames, "there are: "+strings.Join(reports.TableNames, ", ")), "there is no table %q", name)
+		}
+	}
+	return nil
+}
+
+func (p *program) reportCommand() *cobra.Command {
+	var f reportFlags
+	c := &cobra.Command{
+		Use:     "report DIR",
+		Short:   "Compare the configurations in a result folder",
+		GroupID: "look",
+		Args:    arguments(1, 1, "one result folder"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := f.validate(); err != nil {
+				return err
+			}
+			m, err := openManifest(args[0])
+			if err != nil {
+				return err
+			}
+			r, err := collect(args[0], &m)
+			if err != nil {
+				return err
+			}
+			return p.write(r, &f)
+		},
+	}
+	f.declare(c)
+	return c
+}
+
+// collect reads what the records of a folder say.
+func collect(dir string, m *record.Manifest) (*reports.Report, error) {
+	r, err := reports.Collect(m, record.ReadSignals(dir), record.ReadScores(dir))
+	if err != nil {
+		return nil, fail(notMeasured, "", "reading the results: %w", err)
+	}
+	return r, nil
+}
+
+// write puts a report on stdout.
+func (p *program) write(r *reports.Report, f *reportFlags) error {
+	options := reports.Options{Format: f.format, Width: p.width(p.out), Color: p.colored(p.out), Tables: f.tables}
+	if err := unlessClosed(reports.Write(p.out, r, options)); err != nil {
+		return fail(notMeasured, "", "%w", err)
+	}
+	return nil
+}
+
+// unlessClosed forgives a reader who has seen enough, such as head.
+func unlessClosed(err error) error {
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/assemble"
+	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/scorers"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	selectionFlags
+	reportFlags
+	out         string
+	concurrency int
+	seed        int64
+	events      string
+	quiet       bool
+	grace       time.Duration
+}
+
+func (p *program) runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:     "run SUITE",
+		Short:   "Run a suite and compare its configurations",
+		GroupID: "run",
+		Long: `Runs every task under every configuration and prints the comparison. The suite is a
+file, a folder that holds a suite.yaml, - for stdin, or one of those that ship:
+
+` + listing() + `
+
+Results go to a new folder. The first interrupt lets the runs in flight end; the
+second one cancels them.`,
+		Args: arguments(1, 1, "one suite"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.validate(); err != nil {
+				return err
+			}
+			return p.run(c.Context(), args[0], &f)
+		},
+	}
+	f.selectionFlags.declare(c)
+	f.reportFlags.declare(c)
+	c.Flags().StringVarP(&f.out, "out", "o", "", "folder for the results (default results/SUITE-TIME-…)")
+	c.Flags().IntVar(&f.concurrency, "concurrency", 0, "runs at the same time (default: the suite's, else 8)")
+	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of what is simulated (default: the suite's)")
+	c.Flags().StringVar(&f.events, "events", "", "write what happens as JSON lines to a file; - puts it in the report's place on stdout")
+	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no notes on stderr")
+	c.Flags().DurationVar(&f.grace, "grace", 30*time.Second, "time that runs in flight have to end after an interrupt")
+	f.changed = c.Flags().Changed
+	return c
+}
+
+func (f *runFlags) validate() error {
+	if f.concurrency < 0 || f.concurrency == 0 && f.changed("concurrency") {
+		return usage("--concurrency 1 is one run after the other", "--concurrency %d: want at least 1", f.concurrency)
+	}
+	if err := f.selectionFlags.validate(); err != nil {
+		return err
+	}
+	return f.reportFlags.validate()
+}
+
+// job is a suite that is about to run.
+type job struct {
+	*opened
+	plan   *plan.Plan
+	engine *engine.Engine
+	flags  *runFlags
+	dir    string
+	tally  *tally
+}
+
+// run runs a suite and reports on it.
+func (p *program) run(ctx context.Context, path string, f *runFlags) error {
+	o, planned, err := p.openPlan(path, &f.selectionFlags)
+	if err != nil {
+		return err
+	}
+	if f.changed("seed") {
+		o.Suite.Seed = f.seed
+	}
+	if f.concurrency > 0 {
+		o.Suite.Concurrency = f.concurrency
+	}
+	if err := p.runnable(o); err != nil {
+		return err
+	}
+	j := &job{opened: o, plan: planned, flags: f, dir: f.out}
+	if j.dir == "" {
+		j.dir = freshFolder(o.Suite.Name, p.now())
+	}
+	if err := p.wire(j); err != nil {
+		return err
+	}
+	return p.execute(ctx, j)
+}
+
+// runnable refuses what the language allows and run cannot do.
+func (p *program) runnable(o *opened) error {
+	faults := append(o.Unsupported(), o.Programs()...)
+	faults.Print(p.err)
+	if faults.Err() != nil {
+		return quiet(wrongSpec)
+	}
+	return nil
+}
+
+// wire makes the engine that the suite asks for.
+func (p *program) wire(j *job) error {
+	set, faults := scorers.New(j.Suite.Scorers, scorers.Options{Resolved: j.plan.Configurations})
+	faults.Print(p.err)
+	if faults.Err() != nil {
+		return quiet(wrongSpec)
+	}
+	loops, err := assemble.Loops(j.Document, j.plan.Configurations, assemble.Options{Getenv: p.env, Budget: limit.OfSuite(j.Suite.Budget)})
+	if err != nil {
+		return fail(notMeasured, "", "%w", err)
+	}
+	j.tally = &tally{}
+	j.engine = &engine.Engine{
+		Executor: engine.Pool{Workers: workers(j.Suite)},
+		Loops:    loops,
+		Score:    set.Score,
+		Watch:    j.tally,
+		Duration: j.Suite.Budget.Duration,
+		Now:      p.now,
+	}
+	return nil
+}
+
+const defaultConcurrency = 8
+
+func workers(s *spec.Suite) int {
+	if s.Concurrency == 0 {
+		return defaultConcurrency
+	}
+	return s.Concurrency
+}

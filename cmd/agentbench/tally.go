@@ -1,0 +1,52 @@
+package main
+
+import (
+	"sync"
+
+	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// tally counts what becomes of the runs, and lets somebody else watch as well.
+type tally struct {
+	next engine.Watcher // may be nil
+
+	mu     sync.Mutex
+	totals record.Totals
+	paid   record.Usage
+	fault  *record.Error // of one run that had a fault
+}
+
+// Started implements engine.Watcher.
+func (t *tally) Started(item plan.Item) {
+	if t.next != nil {
+		t.next.Started(item)
+	}
+}
+
+// Finished implements engine.Watcher.
+func (t *tally) Finished(run *record.Run, scores []record.Score) {
+	t.count(run)
+	if t.next != nil {
+		t.next.Finished(run, scores)
+	}
+}
+
+func (t *tally) count(run *record.Run) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.totals.Add(&record.Signals{Outcome: run.Outcome, Usage: run.Usage, Judging: run.Judging})
+	t.paid = t.paid.Plus(run.Volatile.Paid)
+	if run.Outcome.Status == record.Faulted && t.fault == nil {
+		t.fault = run.Outcome.Error
+	}
+}
+
+// coverage is the share of the planned runs that count.
+func (t *tally) coverage() float64 {
+	if t.totals.Planned == 0 {
+		return 0
+	}
+	return float64(t.totals.Completed+t.totals.Failed) / float64(t.totals.Planned)
+}
