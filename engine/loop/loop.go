@@ -23,9 +23,7 @@ type Evaluator interface {
 
 // Trial is what an evaluator judges.
 type Trial struct {
-	Scope expr.Scope
-	// With gives expressions another variable, such as what a judge answered.
-	With   func(name string, value any)
+	Scope  expr.Scope
 	Task   *spec.Task
 	Trial  int
 	Output any
@@ -49,6 +47,9 @@ type Loop struct {
 	Param any
 	// Head is copied into every record.
 	Head record.Run
+	// Begin prepares the context of one run, for instance with its budget; nil:
+	// nothing is to be prepared.
+	Begin func(context.Context) context.Context
 }
 
 // Stage is what executes the iterations of a phase or strategy.
@@ -74,6 +75,9 @@ func (l *Loop) Run(ctx context.Context, id string, task *spec.Task, trial int, o
 	r.record.Version, r.record.ID, r.record.Task, r.record.Trial = record.Version, id, task.ID, trial
 	if observe != nil {
 		r.emit(record.StartEvents(&r.record))
+	}
+	if l.Begin != nil {
+		ctx = l.Begin(ctx)
 	}
 	r.record.Outcome = r.iterate(ctx)
 	r.finish()
@@ -167,7 +171,7 @@ func render(ctx context.Context, prompt *spec.Prompt, scope expr.Scope) (string,
 
 func (r *run) evaluate(ctx context.Context, it *record.Iteration, result *agent.Result) {
 	evaluation, calls, err := r.Evaluator.Evaluate(ctx, &Trial{
-		Scope: r.state, With: r.state.With, Task: r.task, Trial: r.trial, Output: result.Value, Fault: result.Fault,
+		Scope: r.state, Task: r.task, Trial: r.trial, Output: result.Value, Fault: result.Fault,
 		Calls: r.calls, Iteration: it.N,
 	})
 	r.add(it, calls)

@@ -13,9 +13,6 @@ import (
 // and failing are those of the last evaluation, so that they survive a failed
 // iteration. The target is not among them.
 func (s *State) Lookup(name string) (any, bool) {
-	if value, ok := s.extra[name]; ok {
-		return value, true
-	}
 	if value, ok := s.lookupRun(name); ok {
 		return value, true
 	}

@@ -36,7 +36,6 @@ type State struct {
 	strategyEnds         bool
 
 	failure error // of an expression, at the newest iteration
-	extra   map[string]any
 }
 
 // Step is what comes next.
@@ -96,14 +95,6 @@ func (s *State) Append(it *record.Iteration, output any) {
 	s.history = append(s.history, entry{Iteration: it, value: output, parsed: output != nil})
 }
 
-// With gives expressions a variable beside those of the history, until Decide.
-func (s *State) With(name string, value any) {
-	if s.extra == nil {
-		s.extra = make(map[string]any, 2)
-	}
-	s.extra[name] = value
-}
-
 // Fold adds a recorded iteration and decides on it.
 func (s *State) Fold(it *record.Iteration) Decision {
 	s.Append(it, nil)
@@ -113,7 +104,6 @@ func (s *State) Fold(it *record.Iteration) Decision {
 // fold takes the newest iteration into everything but the leaves. Its error is
 // that of a phase's `until`.
 func (s *State) fold() error {
-	clear(s.extra)
 	e := s.last()
 	agent, judging := e.Spent()
 	s.usage = s.usage.Plus(agent).Plus(judging)

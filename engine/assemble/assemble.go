@@ -1,0 +1,114 @@
+// Package assemble decides which parts the loops of a suite are made of: the
+// models with their prices and budgets, the agents of each stage, and what
+// evaluates an iteration.
+package assemble
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/agent/command"
+	"github.com/agentbench/agentbench/engine/evaluate"
+	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Options are what the spec does not say.
+type Options struct {
+	Getenv func(string) string
+	// Budget is the suite's; every call is reserved in it.
+	Budget *limit.Budget
+}
+
+// Loops makes a loop of every configuration, in their order. It fails where a
+// model cannot be made: a missing key, unreadable recordings.
+func Loops(doc *spec.Document, configurations []spec.Resolved, o Options) ([]*loop.Loop, error) {
+	models, err := newModels(doc, o)
+	if err != nil {
+		return nil, err
+	}
+	var loops []*loop.Loop
+	for i := range configurations {
+		built, err := models.loop(&configurations[i])
+		if err != nil {
+			return nil, fmt.Errorf("configuration %q: %w", configurations[i].Name, err)
+		}
+		loops = append(loops, built)
+	}
+	return loops, nil
+}
+
+// loop puts one configuration together.
+func (m *models) loop(c *spec.Resolved) (*loop.Loop, error) {
+	built := &loop.Loop{
+		Rules: stop.Compile(c.Loop),
+		Param: c.Loop.Param,
+		Head:  record.Run{Configuration: c.Name, Loop: c.Hash, Simulated: m.simulated(c.Loop)},
+		Begin: hardBudget(c.Loop.Guards.Budget),
+	}
+	for _, s := range c.Loop.Stages() {
+		executes, err := m.agent(c.Loop, s.Agent)
+		if err != nil {
+			return nil, err
+		}
+		built.Stages = append(built.Stages, loop.Stage{Agent: executes, System: s.Agent.System, Prompt: s.Prompt})
+	}
+	if c.Loop.Evaluate != nil {
+		evaluator, err := m.evaluator(c.Loop)
+		if err != nil {
+			return nil, err
+		}
+		built.Evaluator = evaluator
+	}
+	return built, nil
+}
+
+func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
+	if a.Model == "" {
+		return &command.Agent{Program: command.Program{Argv: a.Command, Dir: l.Folder, Timeout: a.Timeout}, Spec: a}, nil
+	}
+	answers, err := m.named(a.Model)
+	return &agent.Chat{Model: answers, ModelName: a.Model, Spec: a}, err
+}
+
+func (m *models) evaluator(l *spec.Loop) (*evaluate.Evaluator, error) {
+	e := &evaluate.Evaluator{Spec: l.Evaluate, Pattern: l.Pattern}
+	if judge := l.Evaluate.Judge; judge != nil {
+		answers, err := m.named(judge.Model)
+		if err != nil {
+			return nil, err
+		}
+		e.Judge = answers
+	}
+	if program := l.Evaluate.Command; program != nil {
+		e.Program = &command.Program{Argv: program.Argv, Dir: l.Folder, Timeout: program.Timeout}
+	}
+	return e, nil
+}
+
+// hardBudget gives every run a budget of its own, where calls are to be
+// reserved in one.
+func hardBudget(b *spec.RunBudget) func(context.Context) context.Context {
+	if b == nil || !b.Hard {
+		return nil
+	}
+	return func(ctx context.Context) context.Context { return limit.WithRun(ctx, limit.OfRun(b)) }
+}
+
+// Used are the names of the models that a loop calls.
+func Used(l *spec.Loop) []string {
+	var names []string
+	for _, s := range l.Stages() {
+		if s.Agent.Model != "" {
+			names = append(names, s.Agent.Model)
+		}
+	}
+	if l.Evaluate != nil && l.Evaluate.Judge != nil {
+		names = append(names, l.Evaluate.Judge.Model)
+	}
+	return names
+}

@@ -1,0 +1,79 @@
+package assemble
+
+import (
+	"fmt"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/asif"
+	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/openai"
+	"github.com/agentbench/agentbench/engine/model/script"
+	"github.com/agentbench/agentbench/engine/model/simulate"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// models are a suite's models, made when a loop asks for them.
+type models struct {
+	doc     *spec.Document
+	options Options
+	made    map[string]model.Model
+}
+
+func newModels(doc *spec.Document, o Options) (*models, error) {
+	if doc.Suite == nil {
+		return nil, fmt.Errorf("a loop alone has no models: it runs in a suite")
+	}
+	return &models{doc: doc, options: o, made: map[string]model.Model{}}, nil
+}
+
+// named is the model of that name, priced and under the budgets.
+func (m *models) named(name string) (model.Model, error) {
+	if made, ok := m.made[name]; ok {
+		return made, nil
+	}
+	declared, ok := m.doc.Suite.Models.Get(name)
+	if !ok {
+		return nil, fmt.Errorf("there is no model %q", name)
+	}
+	provided, err := m.provide(name, &declared)
+	if err != nil {
+		return nil, err
+	}
+	pricing := limit.Options{Price: limit.PriceOf(declared.Price)}
+	made := limit.WrapRun(limit.Wrap(provided, m.options.Budget, pricing), pricing)
+	m.made[name] = made
+	return made, nil
+}
+
+func (m *models) provide(name string, declared *spec.Model) (model.Model, error) {
+	switch declared.Provider {
+	case "script":
+		answers, err := m.doc.Answers(name)
+		if err != nil {
+			return nil, err
+		}
+		return &script.Model{
+			Name: name, ByTask: answers.ByTask, All: answers.List, AfterLast: script.AfterLast(answers.AfterLast),
+			Time: asif.Of(declared), Seed: m.doc.Suite.Seed,
+		}, nil
+	case "simulate":
+		return simulate.New(name, m.doc.Suite.Seed, declared), nil
+	case "openai":
+		options, err := openai.FromSpec(name, declared, m.options.Getenv)
+		if err != nil {
+			return nil, err
+		}
+		return openai.New(options)
+	}
+	return nil, fmt.Errorf("model %q: there is no provider %q", name, declared.Provider)
+}
+
+// simulated says whether a simulated model has a part in the loop.
+func (m *models) simulated(l *spec.Loop) bool {
+	for _, name := range Used(l) {
+		if declared, _ := m.doc.Suite.Models.Get(name); declared.Provider == "simulate" {
+			return true
+		}
+	}
+	return false
+}
