@@ -9,11 +9,15 @@ import (
 type group struct {
 	lines [3][]byte // for each file
 	done  []func(error)
+	since time.Time // when it began, if it is not empty
 }
 
 func (g *group) size() int { return len(g.lines[0]) + len(g.lines[1]) + len(g.lines[2]) }
 
 func (g *group) add(lines *[3][]byte, done func(error)) {
+	if g.size() == 0 {
+		g.since = time.Now()
+	}
 	for i := range lines {
 		g.lines[i] = append(g.lines[i], lines[i]...)
 	}
@@ -58,29 +62,33 @@ func (j *Journal) commit() {
 
 // take waits for a group and takes it over; the last one may be empty.
 func (j *Journal) take() (g *group, last bool) {
-	if j.awaitFirst() {
-		j.awaitOthers()
+	if begun, wait := j.awaitFirst(); wait {
+		j.awaitOthers(begun)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	select {
+	case <-j.hurry: // it was meant for this group
+	default:
+	}
 	g, j.pending, j.spare = j.pending, j.spare, nil
 	j.changed.Broadcast()
 	return g, j.closed
 }
 
-// awaitFirst waits until something is pending, and says whether it should wait
-// for more.
-func (j *Journal) awaitFirst() bool {
+// awaitFirst waits until something is pending, and says since when it is and
+// whether to wait for more.
+func (j *Journal) awaitFirst() (begun time.Time, wait bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for j.pending.size() == 0 && !j.closed {
 		j.changed.Wait()
 	}
-	return j.pending.size() < fullGroup && !j.closed
+	return j.pending.since, j.pending.size() < fullGroup && !j.closed
 }
 
-func (j *Journal) awaitOthers() {
-	timer := time.NewTimer(j.delay)
+func (j *Journal) awaitOthers(begun time.Time) {
+	timer := time.NewTimer(j.delay - time.Since(begun))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -20,6 +20,8 @@ type Journal struct {
 	delay  time.Duration
 	lines  sync.Pool // of *[3][]byte, for the encoding
 
+	manifest sync.Mutex // one writes it at a time
+
 	mu      sync.Mutex
 	changed sync.Cond // of any of these
 	pending *group
@@ -136,6 +138,8 @@ func (j *Journal) WriteManifest(m Manifest) error {
 	if err != nil {
 		return err
 	}
+	j.manifest.Lock()
+	defer j.manifest.Unlock()
 	return writing(j.disk.Replace(manifestFile, text))
 }
 

@@ -78,6 +78,62 @@ func TestAGroupWaits50MillisecondsUnlessItIsFull(t *testing.T) {
 	}
 }
 
+// slow is a disk whose every sync takes that long.
+type slow struct {
+	nowhere
+	sync time.Duration
+}
+
+func (s slow) Append(string) (File, error) { return s, nil }
+func (s slow) Sync() error                 { time.Sleep(s.sync); return nil }
+
+func TestTheWaitCountsFromTheFirstRunOfTheGroup(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		j, err := Create(dir, Manifest{}, Options{Disk: slow{sync: 30 * time.Millisecond}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, took := time.Now(), make(chan time.Duration, 2)
+		done := func(error) { took <- time.Since(start) }
+		j.Append(sampleRun(1, 1), nil, done) // written at 50 ms, synced until 110 ms
+		time.Sleep(60 * time.Millisecond)
+		j.Append(sampleRun(2, 1), nil, done) // written at 110 ms, synced until 170 ms
+		if first, second := <-took, <-took; first != 110*time.Millisecond || second != 170*time.Millisecond {
+			t.Errorf("acknowledged after %v and %v", first, second)
+		}
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAFullGroupDoesNotHurryTheNext(t *testing.T) {
+	dir := t.TempDir()
+	big := sampleRun(2, 1)
+	big.Iterations[0].Thinking = strings.Repeat("x", fullGroup)
+	synctest.Test(t, func(t *testing.T) {
+		j, err := Create(dir, Manifest{}, Options{Disk: slow{sync: 10 * time.Millisecond}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := make(chan struct{})
+		j.Append(big, nil, func(error) { close(first) })
+		time.Sleep(5 * time.Millisecond)
+		j.Append(big, nil, nil) // full while the first is being synced, until 20 ms
+		<-first
+		synctest.Wait() // now the second is being synced, until 40 ms
+		start, took := time.Now(), make(chan time.Duration, 1)
+		j.Append(sampleRun(1, 1), nil, func(error) { took <- time.Since(start) })
+		if got := <-took; got != defaultDelay+20*time.Millisecond {
+			t.Errorf("acknowledged after %v", got)
+		}
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // stalled is a disk whose writes wait.
 type stalled struct {
 	nowhere
