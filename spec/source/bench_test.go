@@ -35,6 +35,18 @@ func BenchmarkParse10000Tasks(b *testing.B) {
 	}
 }
 
+// What yaml.v3 alone takes: the floor of BenchmarkParse10000Tasks.
+func BenchmarkParseFloor10000Tasks(b *testing.B) {
+	text := manyTasks(10_000)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, faults := NewFile("f", text).document(); faults != nil {
+			b.Fatal(faults)
+		}
+	}
+}
+
 func BenchmarkDecode10000Tasks(b *testing.B) {
 	n, _ := Parse(NewFile("f", manyTasks(10_000)))
 	b.ReportAllocs()

@@ -12,7 +12,7 @@ func (f *File) checkText() Faults {
 	switch {
 	case len(f.text) > maxBytes:
 		start.What = fmt.Sprintf("the file has %d bytes, at most %d are allowed", len(f.text), maxBytes)
-		start.Hint = "keep large task lists in a .jsonl file of their own"
+		start.Hint = largeLists
 	case strings.HasPrefix(f.text, "\xff\xfe"), strings.HasPrefix(f.text, "\xfe\xff"):
 		start.What, start.Hint = "the file is UTF-16", "save it as UTF-8"
 	default:

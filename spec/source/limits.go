@@ -6,6 +6,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
+const (
+	largeLists    = "keep large task lists in a .jsonl file of their own"
+	tooManyValues = "more than 500,000 values, aliases expanded"
+)
+
 // surveyor measures a document without expanding it: every anchor is measured once, so bombs cost nothing.
 type surveyor struct {
 	file    *File
@@ -40,7 +45,7 @@ func (s *surveyor) measure(y *yaml.Node, depth int) extent {
 		s.refuse(y, "", "nested deeper than %d levels", maxDepth)
 	}
 	if y.Kind == yaml.MappingNode && len(y.Content)/2 > maxKeys {
-		s.refuse(y, "keep large task lists in a .jsonl file of their own", "a mapping of %d keys, at most %d are allowed", len(y.Content)/2, maxKeys)
+		s.refuse(y, largeLists, "a mapping of %d keys, at most %d are allowed", len(y.Content)/2, maxKeys)
 	}
 	if s.fault != nil {
 		return extent{}
@@ -58,7 +63,7 @@ func (s *surveyor) measure(y *yaml.Node, depth int) extent {
 		total.nodes += size.nodes
 		total.depth = max(total.depth, size.depth+1)
 		if total.nodes > maxNodes {
-			s.refuse(child, "keep large task lists in a .jsonl file of their own", "more than %d values, aliases expanded", maxNodes)
+			s.refuse(child, largeLists, tooManyValues)
 		}
 	}
 	return total

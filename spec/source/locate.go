@@ -128,7 +128,7 @@ func (l *locator) indented(text string) {
 // breakIndented goes over the line break here and the empty lines after it.
 func (l *locator) breakIndented(text []rune, indent int) {
 	here := *l
-	for l.seen++; l.seen < len(text) && text[l.seen-1] == '\n' && text[l.seen] == '\n'; l.seen++ {
+	for l.seen++; l.seen < len(text) && text[l.seen] == '\n'; l.seen++ {
 	}
 	for l.nextLine(); l.seen < len(text) && !l.atEnd() && len(l.rest) <= indent && l.blank(); l.nextLine() {
 	}

@@ -24,6 +24,9 @@ func Parse(file *File) (*Node, Faults) {
 	if faults := file.checkText(); faults != nil {
 		return nil, faults
 	}
+	if faults := file.checkCrowd(); faults != nil {
+		return nil, faults
+	}
 	root, faults := file.document()
 	if faults != nil {
 		return nil, faults

@@ -15,6 +15,8 @@ func TestParseRefuses(t *testing.T) {
 		{"é: \xc3\n", `1:4: the byte 0xC3 is not UTF-8; save the file as UTF-8`},
 		{"a\x00:\x00", `1:2: the NUL character is not allowed; save the file as UTF-8 text, not as UTF-16 or binary data`},
 		{"a: 1\nb: \x1b[1m\n", `2:4: the character U+001B is not allowed; delete it, or write "\u001B" in double quotes`},
+		{"a: \u0090\n", `1:4: the character U+0090 is not allowed; delete it, or write "\u0090" in double quotes`},
+		{"a: \ufffe\n", `1:4: the character U+FFFE is not allowed; delete it, or write "\uFFFE" in double quotes`},
 		{"a: \ufeff\n", `1:4: a byte order mark is allowed only at the start; delete it`},
 		{"a:\n\tb: 1\n", `2:1: a tab in the indentation; indent with spaces`},
 		{"a:\n  b: 1\n\tc: 2\n", `3:1: a tab in the indentation; indent with spaces`},
@@ -96,6 +98,25 @@ func TestSyntaxErrorsInLongFiles(t *testing.T) {
 	}
 }
 
+// Commas and colons of prose are no values.
+func TestLongProseIsWelcome(t *testing.T) {
+	prose := strings.Repeat("some: prose, and [more of it, \"yes\", it's - all: fine\n", 400_000)
+	indented := "  " + strings.ReplaceAll(prose, "\n", "\n  ")
+	for name, text := range map[string]string{
+		"literal":       "a: |\n" + indented + "\nb: 1\n",
+		"folded":        "- >- # prose\n" + indented + "\n- 1\n",
+		"single quotes": "a: '" + strings.ReplaceAll(prose, "'", "''") + "'",
+		"double quotes": "{a: \"" + strings.ReplaceAll(prose, `"`, `\"`) + "\"}",
+	} {
+		if marks(text) <= 2*maxNodes {
+			t.Fatalf("only %d marks", marks(text))
+		}
+		if faults := NewFile("f", []byte(text)).checkCrowd(); faults != nil {
+			t.Errorf("%s: %v", name, faults)
+		}
+	}
+}
+
 // Files that are small to write and large to read are refused; P13 allows two seconds for any file.
 func TestBombs(t *testing.T) {
 	var billion strings.Builder
@@ -104,14 +125,16 @@ func TestBombs(t *testing.T) {
 		fmt.Fprintf(&billion, "a%d: &a%d [%s]\n", i, i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), ", "))
 	}
 	for _, c := range []struct{ name, text, want string }{
-		{"billion laughs", billion.String(), "6:45: more than 500000 values, aliases expanded; keep large task lists in a .jsonl file of their own"},
+		{"billion laughs", billion.String(), "6:45: more than 500,000 values, aliases expanded; keep large task lists in a .jsonl file of their own"},
 		{"10,000 aliases", "a: &a x\nb: [" + strings.Repeat("*a, ", 10_000) + "]", "2:4005: more than 1000 aliases"},
 		{"100,000 keys", "{" + manyKeys(100_000) + "}", "1:1: a mapping of 100000 keys, at most 4096 are allowed; keep large task lists in a .jsonl file of their own"},
 		{"depth 10,000", strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000), "1:65: nested deeper than 64 levels"},
 		{"depth 100,000", strings.Repeat("[", 100_000), "1:1: nested deeper than 64 levels"},
 		{"deep by aliases", "a: &a " + nested(40) + "\nb: &b " + nested(20, "*a") + "\nc: " + nested(20, "*b"), "2:27: nested deeper than 64 levels"},
-		{"a million items", "[" + strings.Repeat("1,", 1_000_000) + "]", "1:1000000: more than 500000 values, aliases expanded; keep large task lists in a .jsonl file of their own"},
+		{"500,001 items", "[" + strings.Repeat("1,", 500_001) + "]", "1:1000000: more than 500,000 values, aliases expanded; keep large task lists in a .jsonl file of their own"},
 		{"1,000 merges in a row", merges(1000), "62:16: nested deeper than 64 levels"},
+		{"8 million items", "[" + strings.Repeat("1,", 8<<20-2) + "]", "1:1: more than 500,000 values, aliases expanded; keep large task lists in a .jsonl file of their own"},
+		{"5 million keys", strings.Repeat("a:\n", 5<<20), "1000001:1: more than 500,000 values, aliases expanded; keep large task lists in a .jsonl file of their own"},
 		{"17 MiB", strings.Repeat("#", 17<<20), "1:1: the file has 17825792 bytes, at most 16777216 are allowed; keep large task lists in a .jsonl file of their own"},
 	} {
 		start := time.Now()
