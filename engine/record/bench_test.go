@@ -58,9 +58,20 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
+// BenchmarkReadSignals reads runs of one iteration.
 func BenchmarkReadSignals(b *testing.B) {
 	const runs = 10_000
-	dir := sampleFolder(b, runs)
+	dir := b.TempDir()
+	j, err := Create(dir, Manifest{}, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for n := range runs {
+		j.Append(sampleRun(n, 1), nil, nil)
+	}
+	if err := j.Close(); err != nil {
+		b.Fatal(err)
+	}
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
