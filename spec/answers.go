@@ -50,14 +50,14 @@ func (d *Document) recorded(m *Model) (map[string][]string, error) {
 		}
 		key, err := m.Key.String(background, rowScope{r})
 		if err != nil {
-			return nil, mappingFault(m.Key, err, r.place())
+			return nil, mappingFault(m.Key, err, r.place(r.n))
 		}
 		if _, taken := answers[key]; taken {
-			return nil, m.Key.Node.Fault("make the key distinct, for instance with file", "the task %q has answers twice (in %s)", shorten(key), r.place())
+			return nil, m.Key.Node.Fault("make the key distinct, for instance with file", "the task %q has answers twice (in %s)", shorten(key), r.place(r.n))
 		}
 		list, err := m.Answers.List(background, rowScope{r})
 		if err != nil {
-			return nil, mappingFault(m.Answers, err, r.place())
+			return nil, mappingFault(m.Answers, err, r.place(r.n))
 		}
 		answers[key] = replyTexts(list)
 	}
@@ -98,7 +98,7 @@ func (d *Document) mocked() ([]string, error) {
 		list, ok := value.([]any)
 		switch {
 		case err != nil:
-			return nil, jsonFault("$"+variable, []byte(text), 1, err)
+			return nil, jsonFaultIn("$"+variable, []byte(text), 1, err)
 		case !ok:
 			return nil, faultIn("$"+variable, []byte(text), 1, 1, `write ["first reply", "second reply"]`, "want a JSON list of replies")
 		}

@@ -7,9 +7,8 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// checkLoop finds what is wrong with a loop whose keys and values are all allowed.
+// checkLoop finds what is missing or does not go together in a loop whose keys and values are all allowed.
 func (l *loader) checkLoop(loop *Loop) {
-	l.checkNames(loop)
 	l.checkStages(loop)
 	l.checkPattern(loop)
 	l.checkEvaluate(loop)
@@ -25,7 +24,7 @@ func (l *loader) unique(what string, n int, item func(int) (name string, node *s
 	first := map[string]*source.Node{}
 	for i := range n {
 		name, node := item(i)
-		if name == "" {
+		if name == "" || node == nil {
 			continue
 		}
 		at := node

@@ -107,11 +107,14 @@ func (c compiler) judgement(e *Expr) {
 	if e == nil || e.Node == nil {
 		return
 	}
-	for _, want := range []expr.Want{expr.WantBool, expr.WantNumber} {
-		if program, _ := c.env.Compile(e.Text, want); program != nil {
-			c.expr(e, want)
-			return
-		}
+	if program, _ := c.env.Compile(e.Text, expr.WantBool); program != nil {
+		c.expr(e, expr.WantBool)
+		return
 	}
-	c.expr(e, expr.WantBool)
+	program, faults := c.env.Compile(e.Text, expr.WantNumber)
+	if anything, _ := c.env.Compile(e.Text, expr.WantAny); program == nil && anything != nil {
+		c.fault(e.Node, faults[0].Hint, "%s", strings.Replace(faults[0].What, "must be a number", "must be true, false or a number", 1))
+		return
+	}
+	c.expr(e, expr.WantNumber)
 }

@@ -12,7 +12,9 @@ import (
 // suite loads a suite: its configurations with their loops, then all that refers to them.
 func (l *loader) suite(tree *source.Node) {
 	s := &Suite{}
+	before := l.errors
 	l.add(source.Decode(tree, s)...)
+	understood := l.errors == before && !l.broken[tree.File]
 	l.doc.Suite = s
 	l.roots.declared = s.Roots
 	l.checkRoots(s)
@@ -27,7 +29,9 @@ func (l *loader) suite(tree *source.Node) {
 	l.checkModels(s)
 	l.checkScorers(s)
 	l.checkTasks(s)
-	l.checkReferences(s)
+	if understood {
+		l.checkReferences(s)
+	}
 	l.compileSuite(s)
 }
 

@@ -51,7 +51,7 @@ func (l *loader) checkGlob(n *source.Node) {
 
 func readable(f folder, file string) error {
 	if !hasFormat(file) {
-		return &fileError{f.name(file) + " is in no known format", "task files end in " + strings.Join(taskFormats, ", ")}
+		return &fileError{f.name(file) + " is in no known format", "data files end in " + strings.Join(taskFormats, ", ")}
 	}
 	opened, err := f.open(file, 0)
 	if err != nil {

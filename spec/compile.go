@@ -71,7 +71,7 @@ func (c compiler) guards(guards *Guards) {
 // condition compiles an expression that ends something; without evaluate there is no confidence that it could read.
 func (c compiler) condition(e *Expr, want expr.Want) {
 	c.expr(e, want)
-	if c.loop.Evaluate == nil && e.reads("confidence", "best.confidence", "since_improvement") {
+	if c.loop.Evaluate == nil && c.loop.Param != nil && e.reads("confidence", "best.confidence", "since_improvement") {
 		c.fault(e.Node, noConfidence, "this reads the confidence, but the loop evaluates nothing")
 	}
 }
@@ -137,14 +137,14 @@ func (c compiler) report(n *source.Node, faults []expr.Fault) {
 
 // checkReads refuses parameters that the loop does not have.
 func (c compiler) checkReads(n *source.Node, reads []string) {
-	if c.loop == nil {
+	if c.loop == nil || c.loop.Param == nil {
 		return
 	}
 	for _, read := range reads {
 		name, isParam := strings.CutPrefix(read, "param.")
 		if isParam && !hasParam(c.loop.Param, name) && !asksFirst(n.Text) {
 			at := max(0, strings.Index(n.Text, name))
-			hint := didYouMean(name, scalarKeys(c.loop.Param))
+			hint := nearParam(name, c.loop.Param)
 			c.add(n.FaultAt(len([]rune(n.Text[:at])), len([]rune(name)), hint, "the loop has no parameter %q", name))
 		}
 	}
@@ -167,12 +167,12 @@ func hasParam(param *expr.Object, name string) bool {
 	return nested && ok && hasParam(inner, rest)
 }
 
-func scalarKeys(param *expr.Object) []string {
-	return slices.DeleteFunc(slices.Clone(param.Keys()), func(key string) bool {
-		value, _ := param.Get(key)
-		_, nested := value.(*expr.Object)
-		return nested
-	})
+// nearParam suggests a parameter by any of its names, and lists them by their full paths.
+func nearParam(name string, param *expr.Object) string {
+	if closest := source.Closest(name, param.Keys()); closest != "" {
+		return didYouMean(name, []string{closest})
+	}
+	return knownNames(slices.DeleteFunc(slices.Clone(param.Keys()), func(key string) bool { return !strings.Contains(key, ".") }))
 }
 
 // reads says whether an expression reads a variable, or one of several paths.

@@ -26,12 +26,12 @@ func (d *Document) Tasks() iter.Seq2[*Task, error] {
 	}
 }
 
-// placedTask is a task with the place that messages name.
+// placedTask is a task with its place: the node of an inline one, else the row of a file.
 type placedTask struct {
 	task *Task
-	file string
-	line int
-	node *source.Node // of an inline one
+	node *source.Node
+	file *dataFile
+	n    int
 }
 
 func (d *Document) placedTasks() iter.Seq2[placedTask, error] {
@@ -47,7 +47,7 @@ func (d *Document) placedTasks() iter.Seq2[placedTask, error] {
 			}
 		}
 		for r, err := range d.rows(t.Files, t.fileNode, t.Each) {
-			placed := placedTask{file: r.file, line: r.line}
+			placed := placedTask{file: r.dataFile, n: r.n}
 			if err == nil {
 				placed.task, err = t.ofRow(r)
 			}
@@ -79,7 +79,7 @@ func (d *Document) rows(files []string, at func(int) *source.Node, each *Expr) i
 				return
 			}
 			for _, file := range found {
-				for r, err := range rowsOf(place.folder, file, each) {
+				for r, err := range newDataFile(place.folder, file).rows(each) {
 					if !yield(r, faultOf(at(i), err)) {
 						return
 					}
@@ -129,9 +129,9 @@ func objectOf(named source.Named[any]) any {
 func plainTask(r row) (*Task, error) {
 	object, ok := r.value.(*expr.Object)
 	if !ok {
-		return nil, r.fault(`write {"id": ..., "input": ..., "target": ...}`, "want a task, an object")
+		return nil, r.fault(r.n, `write {"id": ..., "input": ..., "target": ...}`, "want a task, an object")
 	}
-	task := &Task{ID: r.place()}
+	task := &Task{ID: r.place(r.n)}
 	for i := range object.Len() {
 		key, value := object.At(i)
 		if err := task.set(key, value, r); err != nil {
@@ -139,7 +139,7 @@ func plainTask(r row) (*Task, error) {
 		}
 	}
 	if task.Input == nil && task.Vars == nil {
-		return nil, r.fault("a task has input or vars", "this task has no input")
+		return nil, r.fault(r.n, "a task has input or vars", "this task has no input")
 	}
 	return task, nil
 }
@@ -162,7 +162,7 @@ func (t *Task) set(key string, value any, r row) (err error) {
 	case key == "metadata":
 		t.Metadata, err = wantObject(key, value, r)
 	default:
-		return r.fault("rows of another form need a mapping: tasks: {files: [...], input: row."+key+"}",
+		return r.fault(r.n, "rows of another form need a mapping: tasks: {files: [...], input: row."+key+"}",
 			"unknown key %q: a task has id, input, target, vars and metadata", shorten(key))
 	}
 	return err
@@ -179,7 +179,7 @@ func withKey(object any, key string, value any) any {
 
 func wantObject(key string, value any, r row) (any, error) {
 	if _, ok := value.(*expr.Object); !ok && value != nil {
-		return nil, r.fault("", "%s must be an object", key)
+		return nil, r.fault(r.n, "", "%s must be an object", key)
 	}
 	return value, nil
 }
@@ -196,16 +196,7 @@ func idOf(value any, r row) (string, error) {
 			return strconv.FormatInt(int64(id), 10), nil
 		}
 	}
-	return "", r.fault("", "an id is text that is not empty, or a whole number")
-}
-
-// fault is a fault of the row as a whole.
-func (r row) fault(hint, format string, args ...any) error {
-	text, err := expr.AppendJSON(nil, r.value)
-	if err != nil {
-		text = nil
-	}
-	return faultIn(r.file, text, max(r.line, 1), 1, hint, format, args...)
+	return "", r.fault(r.n, "", "an id is text that is not empty, or a whole number")
 }
 
 // maxTaskFaults are reported; who has made one mistake in 10,000 rows wants to read it once.
@@ -252,14 +243,14 @@ func (p placedTask) where() string {
 	if p.node != nil {
 		return fmt.Sprintf("%s:%d", p.node.File.Name, p.node.Pos.Line)
 	}
-	return fmt.Sprintf("%s:%d", p.file, p.line)
+	return p.file.place(p.n)
 }
 
 func (p placedTask) fault(hint, format string, args ...any) error {
 	if p.node != nil {
 		return p.node.Fault(hint, format, args...)
 	}
-	return source.Fault{File: source.NewFile(p.file, nil), Pos: source.Pos{Line: p.line, Col: 1}, Hint: hint, What: fmt.Sprintf(format, args...)}
+	return p.file.fault(p.n, hint, format, args...)
 }
 
 // faultsIn are the faults that an error of a row is.

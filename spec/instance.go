@@ -7,7 +7,8 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// instance makes a loop out of its file with parameters set; nil if something is wrong with it.
+// instance makes a loop out of its file with parameters set; nil if something is wrong with it. What is absent is
+// judged only where all that is written was understood.
 func (l *loader) instance(file *loopFile, settings []setting) *Loop {
 	if file.tree == nil {
 		return nil
@@ -16,20 +17,21 @@ func (l *loader) instance(file *loopFile, settings []setting) *Loop {
 	tree := l.withSettings(file.tree, settings)
 	loop := &Loop{Folder: file.folder.disk}
 	l.add(source.Decode(tree, loop)...)
-	if l.errors > before {
-		return nil
-	}
+	understood := l.errors == before && !l.broken[file.tree.File]
 	loop.Tree = tree
 	loop.applyPresets()
 	l.delegates(loop, file)
 	leaves := loop.leaves()
-	loop.Param = paramOf(leaves)
-	l.checkLoop(loop)
+	if understood {
+		loop.Param = paramOf(leaves)
+		l.checkLoop(loop)
+	}
+	l.checkNames(loop)
 	l.compileLoop(loop)
-	loop.hash = l.hash(loop, file, leaves)
-	if l.errors > before {
+	if l.errors > before || !understood {
 		return nil
 	}
+	loop.hash = l.hash(loop, file, leaves)
 	return loop
 }
 
@@ -77,7 +79,7 @@ func (l *loader) delegates(loop *Loop, file *loopFile) {
 }
 
 func (l *loader) delegate(d *Delegate, file *loopFile) {
-	if d.Loop == "" {
+	if d.Loop == "" || d.Node == nil {
 		return
 	}
 	at := d.Node.Get("loop")

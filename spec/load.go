@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -108,7 +107,7 @@ func load(at folder, name string, text []byte, opt Options) (*Document, source.F
 		opt.Env = os.Getenv
 	}
 	l := &loader{opt: opt, doc: &Document{folder: at, getenv: opt.Env}, loops: map[string]*loopFile{}, scripts: map[string]string{},
-		seen: map[source.Fault]bool{}}
+		seen: map[source.Fault]bool{}, broken: map[*source.File]bool{}}
 	l.roots = roots{base: at, getenv: opt.Env}
 	l.flags = l.commandLine()
 	l.document(name, text)
@@ -137,20 +136,26 @@ type loader struct {
 	opt     Options
 	doc     *Document
 	roots   roots
-	loops   map[string]*loopFile // by the name that messages show
-	flags   []setting            // of --set
-	scripts map[string]string    // hashes of programs' files, "" for what is none
-	open    []string             // loop files that are being loaded, to find delegates that form a cycle
+	loops   map[string]*loopFile  // by the name that messages show
+	flags   []setting             // of --set
+	scripts map[string]string     // hashes of programs' files, "" for what is none
+	broken  map[*source.File]bool // whose text had faults
+	open    []string              // loop files that are being loaded, to find delegates that form a cycle
 	faults  source.Faults
 	errors  int // found so far, those found again included
 	seen    map[source.Fault]bool
 }
 
-// add keeps each fault once: the configurations of a sweep share most of theirs.
+// add keeps each fault once: the configurations of a sweep share most of theirs, and of warnings that differ only in
+// their numbers one is enough.
 func (l *loader) add(faults ...source.Fault) {
 	for _, f := range faults {
-		if !l.seen[f] {
-			l.seen[f] = true
+		same := f
+		if f.Warning && f.Hint != "" {
+			same.What = ""
+		}
+		if !l.seen[same] {
+			l.seen[same] = true
 			l.faults = append(l.faults, f)
 		}
 		if !f.Warning {
@@ -200,6 +205,7 @@ func (l *loader) parse(name string, text []byte) *source.Node {
 	l.doc.Files = append(l.doc.Files, file)
 	tree, faults := source.Parse(file)
 	l.add(faults...)
+	l.broken[file] = faults.Err() != nil
 	return tree
 }
 
@@ -222,11 +228,14 @@ type loopFile struct {
 // loopFile reads the loop that n names, once.
 func (l *loader) loopFile(n *source.Node, from folder) *loopFile {
 	at, err := l.roots.resolve(from, n.Text)
+	if err == nil {
+		at.path, err = at.folder.within(at.path)
+	}
 	if err != nil {
 		l.fileFault(n, err)
 		return nil
 	}
-	name := at.folder.name(path.Clean(strings.TrimPrefix(at.path, "./")))
+	name := at.folder.name(at.path)
 	if known, ok := l.loops[name]; ok {
 		return known
 	}
@@ -235,7 +244,7 @@ func (l *loader) loopFile(n *source.Node, from folder) *loopFile {
 		l.fileFault(n, err)
 		return nil
 	}
-	file := &loopFile{name: name, folder: at.folder.sub(path.Clean(at.path)), tree: l.parse(name, text)}
+	file := &loopFile{name: name, folder: at.folder.sub(at.path), tree: l.parse(name, text)}
 	if file.tree != nil && file.tree.Get("loop") == nil {
 		l.fault(file.tree, "start the file with loop: NAME", "this is no loop")
 		file.tree = nil

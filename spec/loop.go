@@ -16,12 +16,12 @@ type Loop struct {
 	Phases     []Phase    `yaml:"phases" minlen:"1" doc:"Named stages in their order."`
 	Strategies []Strategy `yaml:"strategies" minlen:"1" doc:"Approaches tried in their order (pattern multi_strategy)."`
 
-	// MaxIterations is short for terminate.max_iterations.
-	MaxIterations int       `yaml:"max_iterations" min:"1" doc:"Short for terminate.max_iterations."`
-	Evaluate      *Evaluate `yaml:"evaluate" doc:"How an iteration is judged inside the loop. It never sees the target."`
-	Terminate     Tree      `yaml:"terminate" doc:"Conditions that end the loop by design."`
-	Guards        Guards    `yaml:"guards" doc:"Limits that end the loop for safety."`
-	OnError       *OnError  `yaml:"on_error" doc:"What happens after a failed iteration."`
+	// MaxIterations is short for terminate.max_iterations, to which it was moved: see EffectiveMax.
+	MaxIterations source.Maybe[int] `yaml:"max_iterations" min:"1" doc:"Short for terminate.max_iterations."`
+	Evaluate      *Evaluate         `yaml:"evaluate" doc:"How an iteration is judged inside the loop. It never sees the target."`
+	Terminate     Tree              `yaml:"terminate" doc:"Conditions that end the loop by design."`
+	Guards        Guards            `yaml:"guards" doc:"Limits that end the loop for safety."`
+	OnError       *OnError          `yaml:"on_error" doc:"What happens after a failed iteration."`
 
 	// Tree is the text it was decoded from, with presets of its role and `set` applied.
 	Tree *source.Node `yaml:",here"`

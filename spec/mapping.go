@@ -3,7 +3,6 @@ package spec
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -23,9 +22,9 @@ func (s rowScope) Lookup(name string) (any, bool) {
 	case "row":
 		return s.row.value, true
 	case "file":
-		return s.row.file, true
+		return s.row.name, true
 	case "line":
-		return int64(s.row.line), true
+		return int64(s.row.n), true
 	}
 	return nil, false
 }
@@ -40,8 +39,6 @@ func mappingFault(e *Expr, err error, on string) error {
 	return e.Node.FaultAt(offset, 1, "", "%v (in %s)", err, on)
 }
 
-func (r row) place() string { return fmt.Sprintf("%s:%d", r.file, r.line) }
-
 // mapped evaluates an expression on a row; nil gives nil.
 func mapped(e *Expr, r row) (any, error) {
 	if e == nil {
@@ -49,7 +46,7 @@ func mapped(e *Expr, r row) (any, error) {
 	}
 	value, err := e.Value(background, rowScope{r})
 	if err != nil {
-		return nil, mappingFault(e, err, r.place())
+		return nil, mappingFault(e, err, r.place(r.n))
 	}
 	return value, nil
 }
@@ -72,11 +69,11 @@ func mappedObject(named source.Named[Expr], r row) (any, error) {
 
 // task makes a task of a row by the mapping. A row without an id is called by its place.
 func (t *Tasks) task(r row) (*Task, error) {
-	task := &Task{ID: r.place()}
+	task := &Task{ID: r.place(r.n)}
 	var err error
 	if t.ID != nil {
 		if task.ID, err = t.ID.String(background, rowScope{r}); err != nil {
-			return nil, mappingFault(t.ID, err, r.place())
+			return nil, mappingFault(t.ID, err, r.place(r.n))
 		}
 	}
 	if task.Input, err = mapped(t.Input, r); err != nil {

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/spec/source"
@@ -27,6 +28,10 @@ func (l *loader) commandLine() []setting {
 // fromFlag parses the value in a text that is as long as the flag, so that its places are those of the flag.
 func (l *loader) fromFlag(s Setting) (setting, bool) {
 	shown := source.NewFile("--set", []byte(s.Path+"="+s.Value))
+	if strings.TrimSpace(s.Value) == "" {
+		l.add(source.Fault{File: shown, Pos: source.Pos{Line: 1, Col: 1}, What: "no value for " + s.Path, Hint: "write " + s.Path + "=VALUE"})
+		return setting{}, false
+	}
 	tree, faults := source.Parse(source.NewFile("--set", []byte(strings.Repeat(" ", len([]rune(s.Path))+1)+s.Value)))
 	for _, f := range faults {
 		f.File = shown
@@ -134,10 +139,17 @@ func (w *setter) intoMap(n *source.Node, path []string, i int) *source.Node {
 	if n.Get(path[i]) == nil && i+1 < len(path) && n.Get("name") != nil && n.Get("name").Text == path[i] {
 		i++ // the only item of a list that is written without it
 	}
+	if n.Get(path[i]) == nil && i+1 < len(path) && slices.Contains(namedLists, path[i]) {
+		w.refuse(i+1, "", "the loop has no %s, so nothing there is named %q", strings.Join(path[:i+1], "."), path[i+1])
+		return n
+	}
 	c := w.shallow(n)
 	w.replace(c, path[i], i, w.into(n.Get(path[i]), path, i+1))
 	return c
 }
+
+// namedLists are the keys whose values are lists of named items: a path cannot make an item.
+var namedLists = []string{"phases", "strategies", "checks", "tools", "delegates"}
 
 // intoList finds an item by its name, which may hold dots.
 func (w *setter) intoList(n *source.Node, path []string, i int) *source.Node {
