@@ -4,11 +4,11 @@ import "context"
 
 // cel takes the score from an expression: a number between 0 and 1, or a boolean.
 func cel(c *compiler) comparison {
-	program := c.expression(c.spec.Expr)
-	if program == nil {
+	if c.spec.Expr == nil {
 		c.fault("", "a scorer of type cel needs expr")
 		return nil
 	}
+	program := c.expression(c.spec.Expr)
 	whyNot := quoted(c.spec.Expr.Text) + " is false"
 	return func(ctx context.Context, s *subject) verdict {
 		result, err := program.Value(ctx, s)

@@ -28,8 +28,9 @@ func (c *compiler) extraction() extraction {
 }
 
 const (
-	matchesAtOnce = 64
-	searchTime    = time.Second
+	quickly    = 1 << 16 // bytes of a text that is searched without a limit of time
+	atOnce     = 64      // matches of such a text; fewer of a longer one
+	searchTime = time.Second
 )
 
 var errSearchTime = errors.New("searching takes too long: the text is long and has many matches")
@@ -38,26 +39,27 @@ var errSearchTime = errors.New("searching takes too long: the text is long and h
 // took part in it, else the whole match; "" where nothing matches.
 //
 // One search is linear in the text, but each of many matches may have looked at all the rest of it. So there are only
-// so many at once, and a limit of time after the first of them. A search that goes on begins anew at the last match.
+// so many at once, and a long text has a limit of time. A search that goes on begins anew at the last match.
 func lastMatch(ctx context.Context, re *regexp.Regexp, s string) (string, error) {
 	if err := searchable(s); err != nil {
 		return "", err
 	}
+	if len(s) > quickly {
+		limited, cancel := context.WithTimeout(ctx, searchTime)
+		defer cancel()
+		ctx = limited
+	}
 	found := ""
 	for {
-		matches := re.FindAllStringSubmatchIndex(s, matchesAtOnce)
+		n := atOnce * quickly / max(len(s), quickly) // at least 4
+		matches := re.FindAllStringSubmatchIndex(s, n)
 		if len(matches) == 0 {
 			return found, nil
 		}
 		last := matches[len(matches)-1]
 		found = taken(s, last)
-		if len(matches) < matchesAtOnce {
+		if len(matches) < n {
 			return found, nil
-		}
-		if _, limited := ctx.Deadline(); !limited {
-			limited, cancel := context.WithTimeout(ctx, searchTime)
-			defer cancel()
-			ctx = limited
 		}
 		if ctx.Err() != nil {
 			return "", errSearchTime

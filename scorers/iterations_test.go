@@ -2,6 +2,7 @@ package scorers
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -250,4 +251,23 @@ func TestPanicIsUnscored(t *testing.T) {
 	if got := shown(s.Score(context.Background(), nil, run(`"a"`))[0]); got != "unscored: panic: oh" {
 		t.Error(got)
 	}
+}
+
+func TestSetIsSafeForConcurrentUse(t *testing.T) {
+	s := set(t, `
+- {name: exact, type: exact, extract: '\w+'}
+- {name: schema, type: json_schema, schema: {type: string, pattern: a}}
+- {name: cel, type: cel, expr: best == null && output == target}`)
+	want := shownAll(s.Score(context.Background(), task(t, `"a"`), run(`"a"`, `"b"`)))
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 50 {
+				if got := shownAll(s.Score(context.Background(), task(t, `"a"`), run(`"a"`, `"b"`))); got != want {
+					t.Errorf("got\n%s\nwant\n%s", got, want)
+				}
+			}
+		})
+	}
+	group.Wait()
 }

@@ -78,20 +78,6 @@ func whatIsWrong(err error) string {
 	return strings.ReplaceAll(err.Error(), schemaURL, "")
 }
 
-// firstViolation is the first of what a validation found, and where.
-func firstViolation(err error) string {
-	wrong, ok := errors.AsType[*jsonschema.ValidationError](err)
-	if !ok {
-		return short(err.Error(), maxAnswer)
-	}
-	for _, unit := range wrong.BasicOutput().Errors {
-		if unit.Error != nil && !strings.HasPrefix(unit.Error.String(), "validation failed") {
-			return short(fmt.Sprintf("at %q: %s", unit.InstanceLocation, unit.Error), maxAnswer)
-		}
-	}
-	return short(wrong.Error(), maxAnswer)
-}
-
 // native is a plain value in the form that validation knows.
 func native(value any) any {
 	switch v := value.(type) {

@@ -107,9 +107,9 @@ var verdicts = []struct{ scorer, target, output, want string }{
 
 	{`type: json_schema, schema: {type: object, required: [a]}`, ``, `{"a": 1}`, `1 ({"a":1})`},
 	{`type: json_schema, schema: {type: object, required: [a]}`, ``, `"{\"a\": 1}"`, `1 ({"a": 1})`},
-	{`type: json_schema, schema: {type: object, required: [a]}`, ``, `{}`, `0 ({}): at "": missing property 'a'`},
+	{`type: json_schema, schema: {type: object, required: [a]}`, ``, `{}`, `0 ({}): missing property 'a'`},
 	{`type: json_schema, schema: {properties: {a: {type: integer}}}`, ``, `{"a": 1.0}`, `1 ({"a":1})`},
-	{`type: json_schema, schema: {properties: {a: {type: integer}}}`, ``, `{"a": "x"}`, `0 ({"a":"x"}): at "/a": got string, want integer`},
+	{`type: json_schema, schema: {properties: {a: {type: integer}}}`, ``, `{"a": "x"}`, `0 ({"a":"x"}): at /a: got string, want integer`},
 	{`type: json_schema, schema: {type: object}`, ``, `"no JSON"`, `0 (no JSON): it is no JSON: at byte 1: 'n' where a JSON value should begin`},
 	{`type: json_schema, schema: {type: object}`, ``, ``, `0 (none)`},
 
@@ -141,5 +141,18 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("target %s, output %s:\n got %s\nwant %s", c.target, c.output, got, c.want)
 			}
 		})
+	}
+}
+
+// Validation visits keys at random; what is said of a value must not.
+func TestViolationIsTheSameEveryTime(t *testing.T) {
+	s := set(t, `- {name: s, type: json_schema, schema: {properties: {b: {type: integer}, a: {allOf: [{minLength: 9}, {pattern: z}]}}, additionalProperties: false}}`)
+	r := run(`{"a": "x", "b": "x"}`, `{"z": 1, "y": 2, "x": 3, "w": 4}`)
+	want := "s 1 0 ({\"a\":\"x\",\"b\":\"x\"}): at /a: 'x' does not match pattern 'z'\n" +
+		`s 2 0 ({"z":1,"y":2,"x":3,"w":4}): additional properties 'w', 'x', 'y', 'z' not allowed`
+	for range 50 {
+		if got := shownAll(s.Score(context.Background(), task(t, ""), r)[1:]); got != want {
+			t.Fatalf("got\n%s\nwant\n%s", got, want)
+		}
 	}
 }

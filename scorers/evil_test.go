@@ -1,0 +1,142 @@
+package scorers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+func quotedJSON(t testing.TB, s string) string {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// F58: patterns that blow up other engines take time linear in the text, and a text over the cap is unscored.
+func TestF58_EvilPatterns(t *testing.T) {
+	long := strings.Repeat("a", 1<<17) + "!"
+	longer := strings.Repeat("a", maxSearch+1)
+	for _, c := range []struct{ scorer, output, want string }{
+		{`type: regex, pattern: '(a+)+$'`, long, `0`},
+		{`type: regex, pattern: '^(a|a)*$'`, long, `0`},
+		{`type: regex, pattern: '(.*a){12}!'`, long, `1`},
+		{`type: exact, extract: '(a+)+$'`, long, `0`},
+		{`type: exact, extract: '(a*)*!'`, long, `0`},
+		{`type: regex, pattern: 'a'`, longer, "unscored: the value has 1048577 bytes; at most 1048576 are searched"},
+		{`type: exact, extract: 'a'`, longer, "unscored: extract: the value has 1048577 bytes; at most 1048576 are searched"},
+		{`type: json_equal`, longer, "unscored: the value has 1048577 bytes; at most 1048576 are searched"},
+		{`type: json_schema, schema: {}`, longer, "unscored: the value has 1048577 bytes; at most 1048576 are searched"},
+		{`type: contains`, long + "a", `1`},
+		{`type: exact`, long + "a", `0`},
+		{`type: numeric`, long, "unscored: the target is no number: !a"},
+	} {
+		score := set(t, "- {name: s, "+c.scorer+"}").Score(context.Background(), task(t, `"!a"`), run(quotedJSON(t, c.output)))[0]
+		if c.scorer != `type: contains` {
+			score.Answer, score.Explanation = "", ""
+		}
+		if got := shown(score); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: got %.200s, want %s", c.scorer, got, c.want)
+		}
+	}
+}
+
+// F58: every match of `x` looks at the rest of the text in vain for a y, which takes time that is quadratic in it.
+func TestF58_ManyMatchesEndInTime(t *testing.T) {
+	ctx, cancel := context.WithDeadline(context.Background(), time.Time{})
+	defer cancel()
+	_, err := lastMatch(ctx, regexp.MustCompile(`(?:x+y)|x`), strings.Repeat("x", quickly/2))
+	if !errors.Is(err, errSearchTime) {
+		t.Errorf("got %v", err)
+	}
+	if !testing.Short() {
+		if _, err = lastMatch(context.Background(), regexp.MustCompile(`(?:x+y)|x`), strings.Repeat("x", 4*quickly)); !errors.Is(err, errSearchTime) {
+			t.Errorf("without a deadline of the caller: %v", err)
+		}
+	}
+}
+
+// An extraction that has many matches finds the last one, beyond those that are found at once as well.
+func TestLastOfManyMatches(t *testing.T) {
+	for _, n := range []int{1, 2, atOnce - 1, atOnce, atOnce + 1, 10 * atOnce, 20_000} {
+		answers := strings.Repeat("A: 1\n", n-1) + "A: 2\n"
+		score := set(t, `- {name: s, type: exact, extract: '(?m)^A: (\d+)$'}`).Score(context.Background(), task(t, `2`), run(quotedJSON(t, answers)))[0]
+		if got := shown(score); got != "1 (2)" {
+			t.Errorf("of %d matches: %s", n, got)
+		}
+	}
+	empty := set(t, `- {name: s, type: exact, extract: 'z*'}`).Score(context.Background(), task(t, `2`), run(quotedJSON(t, strings.Repeat("a", 1000))))[0]
+	if got := shown(empty); got != "0 (none)" {
+		t.Errorf("a thousand empty matches: %s", got)
+	}
+}
+
+func TestScoresAreSmallValidText(t *testing.T) {
+	long := strings.Repeat("é\n", 100_000)
+	for _, scorer := range []string{
+		`type: exact`, `type: contains`, `type: regex, pattern: zzz`, `type: numeric, target: "1"`, `type: one_of`, `type: json_equal`,
+		`type: json_schema, schema: {type: object}`, `type: json_schema, schema: {maxLength: 2}`, `type: cel, expr: output == target`,
+	} {
+		r := run(quotedJSON(t, long), `"broken `+"\xff\xfe"+`"`, `no JSON`)
+		task := task(t, quotedJSON(t, "x"+long))
+		for _, score := range set(t, "- {name: s, "+scorer+"}").Score(context.Background(), task, r) {
+			for _, s := range []string{score.Answer, score.Explanation, score.Unscored} {
+				if n := utf8.RuneCountInString(s); n > maxAnswer || !utf8.ValidString(s) {
+					t.Errorf("%s: %d characters: %q", scorer, n, s)
+				}
+			}
+		}
+	}
+}
+
+func TestInvalidUTF8(t *testing.T) {
+	s := set(t, `- {name: s, type: exact}`)
+	got := s.Score(context.Background(), task(t, `"a`+"\xff"+`"`), run(`"a`+"\xff"+`"`))[0]
+	if got.Value != 1 || got.Answer != "a\uFFFD" {
+		t.Errorf("got %s", shown(got))
+	}
+}
+
+// Whatever an agent puts out, scores are between 0 and 1 or say why they are not there, and can be written.
+func FuzzScore(f *testing.F) {
+	for _, output := range []string{`"18"`, `{"a": [1, null]}`, ``, `"`, "\xff", `-1e308`, `[[[[1]]]]`, `"$ 1,234.50"`, `"A: 18\nA: 19"`} {
+		f.Add([]byte(output), []byte(`18`))
+		f.Add([]byte(`18`), []byte(output))
+	}
+	s := set(f, `
+- {name: exact, type: exact, ignore_case: true}
+- {name: contains, type: contains, ignore_case: true}
+- {name: regex, type: regex, pattern: '(\w+)\s*$'}
+- {name: numeric, type: numeric, relative: 0.1}
+- {name: one_of, type: one_of}
+- {name: json_equal, type: json_equal}
+- {name: json_schema, type: json_schema, schema: {type: object, properties: {a: {type: array, uniqueItems: true}}, patternProperties: {"^x": {multipleOf: 0.1}}}}
+- {name: cel, type: cel, expr: double(output) * 2.0, not: true}
+- {name: extract, type: exact, extract: '(?m)^A: (.*)$'}
+- {name: dig, type: exact, value: 'output.a[0]', target: target.a}`)
+	f.Fuzz(func(t *testing.T, output, target []byte) {
+		wanted := task(t, "")
+		wanted.Target, _ = expr.ParseJSON(target)
+		r := run(string(output), "")
+		for _, score := range s.Score(context.Background(), wanted, r) {
+			if score.Unscored == "" && !(score.Value >= 0 && score.Value <= 1) || score.Unscored != "" && score.Value != 0 {
+				t.Fatalf("%s gave %v, %q", score.Name, score.Value, score.Unscored)
+			}
+			if strings.HasPrefix(score.Unscored, "panic") {
+				t.Fatalf("%s: %s", score.Name, score.Unscored)
+			}
+			if !utf8.ValidString(score.Answer + score.Explanation + score.Unscored) {
+				t.Fatalf("%s is no text: %+v", score.Name, score)
+			}
+		}
+	})
+}
