@@ -6,9 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -26,44 +25,27 @@ func (m *Model) fail(failed *record.Error, e *exchange, took time.Duration) erro
 	return err
 }
 
-// classify explains a call that gave no answer with status 200. The context is
-// the one with the call's own timeout.
+// classify explains a call that gave no whole answer with status 200. The
+// context is the one with the call's own timeout.
 func (m *Model) classify(ctx context.Context, e *exchange, err error) *record.Error {
+	var sending *url.Error
 	switch {
-	case e.status >= 300 && e.answer != nil:
-		return classifyStatus(e.status, e.header, e.answer)
 	case ctx.Err() != nil:
 		return &record.Error{Class: record.CallTimeout, Message: fmt.Sprintf("the call took longer than %v", m.options.Timeout)}
-	case errors.Is(err, errTooLarge):
-		return &record.Error{Class: record.BadResponse, Message: errTooLarge.Error() + fmt.Sprintf(": more than %d bytes", m.options.MaxResponse)}
-	case e.status == 0 && !isNetwork(err):
-		return &record.Error{Class: record.InvalidRequest, Message: shorten(err.Error())}
-	case e.status == 0:
-		return m.network(err)
-	case e.answer == nil || isNetwork(err) && !isSyntax(err):
-		return &record.Error{Class: record.Incomplete, Message: "the connection ended inside the answer: " + shorten(err.Error())}
-	}
-	return &record.Error{Class: record.BadResponse, Message: unreadable(e.answer)}
-}
-
-func (m *Model) network(err error) *record.Error {
-	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
+	case errors.Is(e.broken, errTooLarge):
+		return &record.Error{Class: record.BadResponse, Message: e.broken.Error()}
+	case e.broken != nil:
+		return &record.Error{Class: record.Incomplete, Message: "the connection ended inside the answer: " + e.broken.Error()}
+	case e.status >= 300:
+		return classifyStatus(e.status, e.header, e.answer)
+	case e.status > 0:
+		return &record.Error{Class: record.BadResponse, Message: unreadable(e.answer)}
+	case errors.As(err, &sending) && sending.Timeout():
 		return &record.Error{Class: record.CallTimeout, Message: shorten(err.Error())}
+	case sending != nil:
+		return &record.Error{Class: record.Network, Message: shorten(err.Error())}
 	}
-	return &record.Error{Class: record.Network, Message: shorten(err.Error())}
-}
-
-// isNetwork tells an error of the transport from one of go-openai's own checks.
-func isNetwork(err error) bool {
-	var network net.Error
-	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-}
-
-func isSyntax(err error) bool {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	return errors.As(err, &syntax) || errors.As(err, &kind) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return &record.Error{Class: record.InvalidRequest, Message: shorten(err.Error())}
 }
 
 func unreadable(answer []byte) string {

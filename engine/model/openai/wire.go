@@ -40,6 +40,7 @@ type exchange struct {
 	status int            // 0: no answer began
 	header http.Header
 	answer []byte
+	broken error // why the answer is not whole
 }
 
 type exchangeKey struct{}
@@ -75,9 +76,9 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	e.status, e.header = response.StatusCode, response.Header
-	e.answer, err = readAll(response.Body, w.maxResponse)
-	if err != nil {
-		return nil, err
+	e.answer, e.broken = readAll(response.Body, w.maxResponse)
+	if e.broken != nil {
+		return nil, e.broken
 	}
 	response.Body = io.NopCloser(bytes.NewReader(e.answer))
 	return response, nil
@@ -126,7 +127,7 @@ func readAll(body io.ReadCloser, most int64) ([]byte, error) {
 		return text, err
 	}
 	if int64(len(text)) > most {
-		return nil, fmt.Errorf("%w: more than %d MiB", errTooLarge, most>>20)
+		return nil, fmt.Errorf("%w: more than %d bytes", errTooLarge, most)
 	}
 	return text, nil
 }

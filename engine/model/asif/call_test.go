@@ -1,0 +1,139 @@
+package asif
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+var request = &model.Request{Messages: []model.Message{{Role: "user", Text: "12345678"}}}
+
+func TestDurationIsLognormal(t *testing.T) {
+	c := Call{Latency: spec.Latency{Median: time.Second, Sigma: 0.5}}
+	chance := Draws(1, []string{"test"})
+	logs := make([]float64, 20_000)
+	for i := range logs {
+		logs[i] = math.Log(c.Duration(chance).Seconds())
+	}
+	slices.Sort(logs)
+	if median := logs[len(logs)/2]; math.Abs(median) > 0.02 {
+		t.Errorf("the median of the logarithms is %.3f, want 0", median)
+	}
+	if upper := logs[len(logs)*84134/100000]; math.Abs(upper-0.5) > 0.03 {
+		t.Errorf("one standard deviation above it is %.3f, want 0.5", upper)
+	}
+}
+
+func TestDurationWithoutSigmaIsConstant(t *testing.T) {
+	c := Call{Latency: spec.Latency{Median: time.Second}}
+	if got := c.Duration(nil); got != time.Second {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for name, c := range map[string]struct {
+		tokens spec.TokenCounts
+		want   record.Usage
+	}{
+		"estimated": {spec.TokenCounts{}, record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 1, Estimated: 1}},
+		"declared":  {spec.TokenCounts{Input: 100, Output: 50}, record.Usage{Calls: 1, InputTokens: 100, OutputTokens: 50}},
+		"half":      {spec.TokenCounts{Output: 50}, record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 50, Estimated: 1}},
+	} {
+		call := Call{Tokens: c.tokens}
+		if got := call.Usage(request, "abc", nil); got != c.want {
+			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+func TestUsageSpreadsAroundItsMean(t *testing.T) {
+	c := Call{Tokens: spec.TokenCounts{Input: 1000, Output: 100, Spread: 0.2}}
+	chance := Draws(1, []string{"test"})
+	var sum, squares float64
+	const n = 10_000
+	for range n {
+		tokens := float64(c.Usage(request, "", chance).InputTokens)
+		sum, squares = sum+tokens, squares+tokens*tokens
+	}
+	mean := sum / n
+	if deviation := math.Sqrt(squares/n - mean*mean); math.Abs(mean-1000) > 10 || math.Abs(deviation-200) > 10 {
+		t.Errorf("mean %.0f, deviation %.0f; want 1000 and 200", mean, deviation)
+	}
+}
+
+func TestPass(t *testing.T) {
+	for name, c := range map[string]struct {
+		call Call
+		want time.Duration // that really passes
+		late bool
+	}{
+		"as-if":            {Call{}, 0, false},
+		"slept":            {Call{Sleep: true}, time.Minute, false},
+		"late, as-if":      {Call{Timeout: time.Second}, 0, true},
+		"late, slept":      {Call{Timeout: time.Second, Sleep: true}, time.Second, true},
+		"in time, as-if":   {Call{Timeout: time.Minute}, 0, false},
+		"in time, waiting": {Call{Timeout: time.Hour, Sleep: true}, time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				err := c.call.Pass(t.Context(), time.Minute)
+				if got := time.Since(begin); got != c.want {
+					t.Errorf("%v passed, want %v", got, c.want)
+				}
+				var failed *record.Error
+				if late := errors.As(err, &failed) && failed.Class == record.CallTimeout; late != c.late {
+					t.Errorf("error %v", err)
+				}
+			})
+		})
+	}
+}
+
+func TestPassEndsWithTheContext(t *testing.T) {
+	cause := errors.New("enough")
+	for _, sleep := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			if sleep {
+				time.AfterFunc(time.Second, func() { cancel(cause) })
+			} else {
+				cancel(cause)
+			}
+			begin := time.Now()
+			c := Call{Sleep: sleep}
+			if err := c.Pass(ctx, time.Hour); err != cause || time.Since(begin) > time.Second {
+				t.Errorf("sleep %v: %v after %v", sleep, err, time.Since(begin))
+			}
+		})
+	}
+}
+
+func TestDrawsBelongToWhatTheyName(t *testing.T) {
+	first := func(seed int64, texts []string, numbers ...uint64) uint64 {
+		return Draws(seed, texts, numbers...).Uint64()
+	}
+	want := first(1, []string{"a", "b"}, 2)
+	if first(1, []string{"a", "b"}, 2) != want {
+		t.Error("the same name gives other draws")
+	}
+	for name, got := range map[string]uint64{
+		"seed":   first(2, []string{"a", "b"}, 2),
+		"text":   first(1, []string{"a", "c"}, 2),
+		"border": first(1, []string{"ab", ""}, 2),
+		"number": first(1, []string{"a", "b"}, 3),
+	} {
+		if got == want {
+			t.Errorf("another %s gives the same draws", name)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package limit
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// answers is a model that gives one answer.
+type answers struct {
+	used record.Usage
+	err  error
+}
+
+func (a answers) Call(context.Context, *model.Request) (*model.Reply, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	return &model.Reply{Text: "yes", Usage: a.used}, nil
+}
+
+func cents(n float64) *float64 { return &n }
+
+func TestPrices(t *testing.T) {
+	used := record.Usage{Calls: 1, InputTokens: 1000, CachedTokens: 400, OutputTokens: 100}
+	for name, c := range map[string]struct {
+		price    *spec.Price
+		cost     record.Money
+		unpriced int64
+	}{
+		"unknown":      {nil, 0, 1},
+		"free":         {&spec.Price{Free: true}, 0, 0},
+		"no discount":  {&spec.Price{Input: 0.15, Output: 0.60}, 210_000_000, 0},
+		"cached input": {&spec.Price{Input: 0.15, CachedInput: cents(0.075), Output: 0.60}, 180_000_000, 0},
+		"fractions":    {&spec.Price{Input: 0.000001, Output: 0}, 1000, 0},
+	} {
+		got := PriceOf(c.price).Apply(used)
+		if got.Cost != c.cost || got.Unpriced != c.unpriced {
+			t.Errorf("%s: cost %d, unpriced %d; want %d, %d", name, got.Cost, got.Unpriced, c.cost, c.unpriced)
+		}
+	}
+}
+
+// F45: a million additions drift by nothing.
+func TestCostDoesNotDrift(t *testing.T) {
+	price := PriceOf(&spec.Price{Input: 0.1, Output: 0.3})
+	var sum record.Usage
+	for range 1_000_000 {
+		sum = sum.Plus(price.Apply(record.Usage{InputTokens: 1, OutputTokens: 1}))
+	}
+	if want := record.Money(400_000) * 1_000_000; sum.Cost != want {
+		t.Errorf("got %d, want %d", sum.Cost, want)
+	}
+}
+
+var request = &model.Request{Messages: []model.Message{{Role: "user", Text: "12345678"}}, MaxOutputTokens: 50}
+
+func TestCallsAreReservedAtTheirWorstAndSettled(t *testing.T) {
+	worst := record.Usage{Calls: 1, InputTokens: 6, OutputTokens: 50}
+	used := record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 5}
+	for name, c := range map[string]struct {
+		err  error
+		want record.Usage
+	}{
+		"a reply":                   {nil, used},
+		"the server failed":         {model.Fail(record.Server, "500", 0), record.Usage{Calls: 1}},
+		"nobody knows what it used": {model.Fail(record.CallTimeout, "late", 0), worst},
+		"the answer was cut":        {model.Fail(record.Incomplete, "cut", 0), worst},
+		"cancelled in flight":       {context.Canceled, worst},
+		"ended":                     {model.ErrEnded, record.Usage{}},
+		"refused further down":      {&Refused{Budget: NewBudget(Suite, Limits{}, nil)}, record.Usage{}},
+	} {
+		b := NewBudget(Suite, Limits{Tokens: 56}, nil)
+		_, err := Wrap(answers{used, c.err}, b, Options{}).Call(t.Context(), request)
+		if !errors.Is(err, c.err) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if got := b.Spent(); got != (Price{}).Apply(c.want) || b.Reserved() != (record.Usage{}) {
+			t.Errorf("%s: spent %+v, reserved %+v; want %+v", name, got, b.Reserved(), c.want)
+		}
+	}
+}
+
+func TestNoRoomMeansNoCall(t *testing.T) {
+	m := Wrap(answers{err: errors.New("was called")}, NewBudget(Suite, Limits{Tokens: 55}, nil), Options{})
+	if _, err := m.Call(t.Context(), request); !errors.Is(err, ErrBudget) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// F43: a call without a limit reserves the documented default.
+func TestUnknownOutputReservesTheDefault(t *testing.T) {
+	b := NewBudget(Suite, Limits{Tokens: DefaultMaxOutput}, nil)
+	_, err := Wrap(answers{}, b, Options{}).Call(t.Context(), &model.Request{})
+	if err != nil {
+		t.Errorf("the default itself has no room: %v", err)
+	}
+	b = NewBudget(Suite, Limits{Tokens: DefaultMaxOutput - 1}, nil)
+	if _, err = Wrap(answers{}, b, Options{}).Call(t.Context(), &model.Request{}); !errors.Is(err, ErrBudget) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The budget of a run comes with its context, and its reservation is recorded.
+func TestHardBudgetOfARun(t *testing.T) {
+	used := record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 5}
+	m := WrapRun(answers{used: used}, Options{})
+	reply, err := m.Call(t.Context(), request)
+	if err != nil || reply.Reserved != nil {
+		t.Fatalf("without a budget: %+v, %v", reply, err)
+	}
+	ctx := WithRun(t.Context(), OfRun(&spec.RunBudget{Calls: 1, Hard: true}))
+	reply, err = m.Call(ctx, request)
+	if err != nil || reply.Reserved == nil || reply.Reserved.OutputTokens != 50 {
+		t.Fatalf("with one: %+v, %v", reply, err)
+	}
+	var refused *Refused
+	if _, err = m.Call(ctx, request); !errors.As(err, &refused) || refused.StopReason() != record.ReasonBudgetCalls {
+		t.Errorf("the second call: %v", err)
+	}
+}
+
+func TestAPanicKeepsTheReservation(t *testing.T) {
+	b := NewBudget(Suite, Limits{Tokens: 100}, nil)
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = Wrap(panics{}, b, Options{}).Call(t.Context(), request)
+	}()
+	if b.Spent().OutputTokens != 50 || b.Reserved() != (record.Usage{}) {
+		t.Errorf("spent %+v, reserved %+v", b.Spent(), b.Reserved())
+	}
+}
+
+type panics struct{}
+
+func (panics) Call(context.Context, *model.Request) (*model.Reply, error) { panic("no") }

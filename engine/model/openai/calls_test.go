@@ -1,0 +1,271 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+func TestReply(t *testing.T) {
+	m := connect(t, Options{BaseURL: serve(t, body(200, goodAnswer)), Now: ticking(time.Second)})
+	got, err := m.Call(t.Context(), hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &model.Reply{
+		Text: "hi", Thinking: "because", Finish: "stop", Duration: time.Second,
+		Usage: record.Usage{Calls: 1, InputTokens: 30, CachedTokens: 10, OutputTokens: 20, ReasoningTokens: 5},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// ticking is a clock that moves on whenever it is read.
+func ticking(by time.Duration) func() time.Time {
+	now := fixed()
+	return func() time.Time {
+		now = now.Add(by)
+		return now
+	}
+}
+
+func TestOtherReplies(t *testing.T) {
+	const form = `{"choices":[{"message":%s,"finish_reason":%q},{"message":{"content":"another"},"finish_reason":"stop"}]}`
+	for name, c := range map[string]struct{ message, finish, text string }{
+		"cut at its limit":    {`{"content":"half"}`, "length", "half"},
+		"nothing but thought": {`{"content":null,"reasoning_content":"hm"}`, "length", ""},
+		"filtered":            {`{"content":""}`, "content_filter", ""},
+		"empty":               {`{"content":""}`, "stop", ""},
+		"in parts":            {`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`, "stop", "ab"},
+		"not UTF-8":           {`{"content":"a` + "\xff" + `"}`, "stop", "a\uFFFD"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := connect(t, Options{BaseURL: serve(t, body(200, fmt.Sprintf(form, c.message, c.finish)))})
+			got, err := m.Call(t.Context(), hello())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Text != c.text || got.Finish != c.finish {
+				t.Errorf("got %q, %s", got.Text, got.Finish)
+			}
+		})
+	}
+}
+
+// F24: usage that cannot be is replaced by an estimate, and marked.
+func TestUsage(t *testing.T) {
+	estimated := record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 3, Estimated: 1}
+	for said, want := range map[string]record.Usage{
+		`null`: estimated,
+		`{}`:   estimated,
+		`{"prompt_tokens":0,"completion_tokens":0}`:              estimated,
+		`{"prompt_tokens":-5,"completion_tokens":3}`:             estimated,
+		`{"prompt_tokens":5,"completion_tokens":-3}`:             estimated,
+		`{"prompt_tokens":5,"completion_tokens":0}`:              estimated,
+		`{"prompt_tokens":5000000000000,"completion_tokens":3}`:  estimated,
+		`{"prompt_tokens":5,"completion_tokens":90000000000000}`: estimated,
+		`{"prompt_tokens":5,"completion_tokens":4}`:              {Calls: 1, InputTokens: 5, OutputTokens: 4},
+		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":9},"completion_tokens_details":{"reasoning_tokens":-1}}`: {Calls: 1, InputTokens: 5, CachedTokens: 5, OutputTokens: 4},
+	} {
+		answer := `{"choices":[{"message":{"content":"0123456789"},"finish_reason":"stop"}],"usage":` + said + `}`
+		got, err := connect(t, Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
+		if err != nil {
+			t.Fatalf("%s: %v", said, err)
+		}
+		if got.Usage != want {
+			t.Errorf("%s: got %+v, want %+v", said, got.Usage, want)
+		}
+	}
+}
+
+// sent is what a server received.
+type sent struct {
+	path   string
+	header http.Header
+	body   map[string]any
+}
+
+func capture(t *testing.T, o Options, request *model.Request) sent {
+	t.Helper()
+	var got sent
+	o.BaseURL = serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got.path, got.header = r.URL.Path, r.Header
+		text, _ := io.ReadAll(r.Body)
+		if err := json.Unmarshal(text, &got.body); err != nil {
+			t.Errorf("the body %s: %v", text, err)
+		}
+		fmt.Fprint(w, goodAnswer)
+	})) + o.BaseURL
+	if _, err := connect(t, o).Call(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func float(n float64) *float64 { return &n }
+
+// go-openai alone would not send the zeros.
+func TestZerosAreSent(t *testing.T) {
+	seed := int64(0)
+	request := hello()
+	request.Temperature, request.TopP, request.Seed = float(0), float(0), &seed
+	got := capture(t, Options{}, request).body
+	want := map[string]any{
+		"model": "m", "stream": false, "temperature": 0.0, "top_p": 0.0, "seed": 0.0,
+		"messages": []any{map[string]any{"role": "user", "content": "hello"}},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %v\nwant %v", got, want)
+	}
+}
+
+func TestWhatIsNotSetIsNotSent(t *testing.T) {
+	got := capture(t, Options{}, hello()).body
+	for _, name := range []string{"temperature", "top_p", "seed", "max_tokens", "max_completion_tokens", "response_format"} {
+		if value, ok := got[name]; ok {
+			t.Errorf("%s: %v", name, value)
+		}
+	}
+}
+
+func TestJSONMode(t *testing.T) {
+	request := hello()
+	request.JSON = true
+	got := capture(t, Options{}, request).body["response_format"]
+	if want := map[string]any{"type": "json_object"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// Reasoning models know only the newer name of the limit; many servers only the
+// older. Neither settings nor names are refused on this side.
+func TestTheLimitOfOutputTokens(t *testing.T) {
+	for name, want := range map[string]string{
+		"llama3":         "max_tokens",
+		"gpt-4o":         "max_tokens",
+		"o3-mini":        "max_completion_tokens",
+		"openai/gpt-5":   "max_completion_tokens",
+		"gpt-5-nano":     "max_completion_tokens",
+		"text-davinci-9": "max_tokens",
+	} {
+		request := hello()
+		request.MaxOutputTokens, request.Temperature = 7, float(0.2)
+		got := capture(t, Options{Name: name}, request).body
+		other := map[string]string{"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}[want]
+		if got[want] != 7.0 || got[other] != nil || got["temperature"] != 0.2 {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+	official, err := New(Options{Name: "gpt-4o", Key: canary})
+	if err != nil || !official.completionLimit {
+		t.Errorf("OpenAI's own server gets the older name (%v)", err)
+	}
+}
+
+func TestHeadersAndPath(t *testing.T) {
+	got := capture(t, Options{BaseURL: "/v1/", Headers: map[string]string{"X-Title": "agentbench"}}, hello())
+	if got.path != "/v1/chat/completions" {
+		t.Errorf("path %s", got.path)
+	}
+	if got.header.Get("Authorization") != "Bearer "+canary || got.header.Get("X-Title") != "agentbench" {
+		t.Errorf("headers %v", got.header)
+	}
+}
+
+func TestHeadersMayReplaceTheKey(t *testing.T) {
+	got := capture(t, Options{Headers: map[string]string{"Authorization": "Basic other"}}, hello())
+	if got.header.Get("Authorization") != "Basic other" {
+		t.Errorf("headers %v", got.header)
+	}
+}
+
+// Connections are used again, also where the server adds to a finished answer.
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	var connections atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, goodAnswer)
+		_ = http.NewResponseController(w).Flush()
+		fmt.Fprint(w, "\n\n")
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	m := connect(t, Options{BaseURL: server.URL})
+	const workers, calls = 16, 20
+	var done sync.WaitGroup
+	for range workers {
+		done.Go(func() {
+			for range calls {
+				if _, err := m.Call(t.Context(), hello()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done.Wait()
+	if n := connections.Load(); n > 3*workers {
+		t.Errorf("%d connections for %d calls of %d workers", n, workers*calls, workers)
+	}
+}
+
+func TestOptionsOfAModel(t *testing.T) {
+	none := func(string) string { return "" }
+	key := func(name string) string { return map[string]string{"OPENAI_API_KEY": " sk-1\n", "LOCAL": "sk-2"}[name] }
+	for name, c := range map[string]struct {
+		model   spec.Model
+		getenv  func(string) string
+		key     string
+		message string
+	}{
+		"the default":            {spec.Model{}, key, "sk-1", ""},
+		"a variable":             {spec.Model{APIKeyEnv: "LOCAL"}, key, "sk-2", ""},
+		"none for a local one":   {spec.Model{BaseURL: "http://localhost:1"}, none, "", ""},
+		"missing":                {spec.Model{}, none, "", `model "m": the environment variable OPENAI_API_KEY, which is to hold its key, is not set`},
+		"missing, but was named": {spec.Model{BaseURL: "http://localhost:1", APIKeyEnv: "LOCAL"}, none, "", `model "m": the environment variable LOCAL, which is to hold its key, is not set`},
+	} {
+		got, err := FromSpec("m", &c.model, c.getenv)
+		if (err == nil) != (c.message == "") || err != nil && err.Error() != c.message {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got.Key != c.key || got.Name != "m" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestAddressesThatAreNone(t *testing.T) {
+	for _, address := range []string{"localhost:8000", "ftp://x", "/v1", "http://", "http://user:" + canary + "@[::1"} {
+		_, err := New(Options{Name: "m", BaseURL: address})
+		if err == nil || !strings.Contains(err.Error(), "is not an http or https address") {
+			t.Errorf("%s: %v", address, err)
+			continue
+		}
+		withoutSecrets(t, err.Error())
+	}
+}
+
+func TestAModelDoesNotPrintItsKey(t *testing.T) {
+	m := connect(t, Options{BaseURL: "http://127.0.0.1:1"})
+	if _, err := m.Call(t.Context(), hello()); err != nil {
+		withoutSecrets(t, fmt.Sprintf("%v %+v", err, err))
+	}
+}

@@ -1,0 +1,298 @@
+package openai
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+func body(status int, text string) step { return step{status: status, body: text} }
+
+// What servers answer, most of it copied from their documentation and sources.
+var faults = []struct {
+	name  string
+	step  step
+	class record.ErrorClass
+	says  string
+}{
+	{"429 of OpenAI", body(429, `{"error":{"message":"Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 29000.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}`), record.RateLimit, "Limit 30000"},
+	{"429 with HTML", body(429, `<html>busy</html>`), record.RateLimit, "<html>busy</html>"},
+	{"429 of Gemini", body(429, `[{"error":{"code":429,"message":"Resource has been exhausted (e.g. check quota).","status":"RESOURCE_EXHAUSTED"}}]`), record.RateLimit, "check quota"},
+	{"429 of Anthropic", body(429, `{"type":"error","error":{"type":"rate_limit_error","message":"This request would exceed your organization's rate limit."}}`), record.RateLimit, ""},
+	{"quota of OpenAI", body(429, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota","param":null,"code":"insufficient_quota"}}`), record.Quota, "billing"},
+	{"quota of LiteLLM", body(400, `{"error":{"message":"Budget has been exceeded! Current cost: 10.1, Max budget: 10.0","type":"budget_exceeded","param":null,"code":"400"}}`), record.Quota, "Max budget"},
+	{"quota of OpenRouter", body(402, `{"error":{"message":"Insufficient credits. Add more using https://openrouter.ai/credits","code":402}}`), record.Quota, "credits"},
+	{"quota of Anthropic", body(400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`), record.Quota, ""},
+
+	{"500 without a body", body(500, ""), record.Server, "status 500"},
+	{"502 with HTML", body(502, "<html><h1>502 Bad Gateway</h1></html>"), record.Server, "Bad Gateway"},
+	{"503 of OpenAI", body(503, `{"error":{"message":"The engine is currently overloaded, please try again later","type":"server_error"}}`), record.Server, "overloaded"},
+	{"529 of Anthropic", body(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), record.Server, "Overloaded"},
+	{"408", body(408, ""), record.Server, "status 408"},
+	{"409", body(409, `{"error":{"message":"conflict"}}`), record.Server, "conflict"},
+
+	{"context of OpenAI", body(400, `{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`), record.ContextLength, "9001"},
+	{"context of vLLM", body(400, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.","type":"BadRequestError","param":null,"code":400}`), record.ContextLength, "5000"},
+	{"context of Anthropic", body(400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}`), record.ContextLength, "210000"},
+	{"context of llama.cpp", body(400, `{"error":{"code":400,"message":"the request exceeds the available context size, try increasing it","type":"exceed_context_size_error"}}`), record.ContextLength, ""},
+	{"context of Gemini", body(400, `[{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]`), record.ContextLength, ""},
+	{"413", body(413, "request entity too large"), record.ContextLength, "413"},
+
+	{"filter of Azure", body(400, `{"error":{"message":"The response was filtered due to the prompt triggering Azure OpenAI's content management policy.","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`), record.ContentFilter, "filtered"},
+	{"refusal", body(200, `{"choices":[{"message":{"role":"assistant","content":null,"refusal":"I can't help with that."},"finish_reason":"stop"}]}`), record.ContentFilter, "I can't help"},
+
+	{"401 of OpenAI", body(401, `{"error":{"message":"Incorrect API key provided: `+canary+`.","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`), record.Auth, "[redacted]"},
+	{"403", body(403, `{"error":{"message":"Country, region, or territory not supported"}}`), record.Auth, "region"},
+	{"400", body(400, `{"error":{"message":"Invalid value for 'temperature'","type":"invalid_request_error","param":"temperature","code":null}}`), record.InvalidRequest, "temperature"},
+	{"400 with a list of messages", body(400, `{"error":{"message":["a","b"],"type":"invalid_request_error"}}`), record.InvalidRequest, `["a","b"]`},
+	{"404 of Ollama", body(404, `{"error":"model 'x' not found, try pulling it first"}`), record.InvalidRequest, "try pulling"},
+	{"404 of OpenAI", body(404, `{"error":{"message":"The model 'gpt-9' does not exist","type":"invalid_request_error","code":"model_not_found"}}`), record.InvalidRequest, "gpt-9"},
+	{"422 of FastAPI", body(422, `{"detail":[{"loc":["body","messages"],"msg":"field required"}]}`), record.InvalidRequest, "field required"},
+	{"a redirect", step{status: 301, header: map[string]string{"Location": "https://elsewhere.example/v1"}}, record.InvalidRequest, "set base_url"},
+
+	{"no finish_reason", body(200, `{"choices":[{"message":{"role":"assistant","content":"half an ans"}}]}`), record.Incomplete, "finish_reason"},
+	{"finish_reason null", body(200, `{"choices":[{"message":{"role":"assistant","content":"half"},"finish_reason":null}]}`), record.Incomplete, "finish_reason"},
+	{"a body shorter than announced", step{header: map[string]string{"Content-Length": "5000"}, body: goodAnswer[:60]}, record.Incomplete, "inside the answer"},
+
+	{"200 with an error", body(200, `{"error":{"message":"upstream died","code":502}}`), record.BadResponse, "upstream died"},
+	{"200 with a rate limit", body(200, `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`), record.RateLimit, "slow down"},
+	{"200 with an error as text", body(200, `{"error":"no slot available"}`), record.BadResponse, "no slot"},
+	{"200 with {}", body(200, `{}`), record.BadResponse, "no choices"},
+	{"200 with no choices", body(200, `{"id":"x","choices":[]}`), record.BadResponse, "no choices"},
+	{"200 without content", body(200, `{"choices":[{"message":{"role":"assistant","content":null},"finish_reason":"stop"}]}`), record.BadResponse, "no content"},
+	{"200 with HTML", body(200, "<html>log in</html>"), record.BadResponse, "log in"},
+	{"200 with nothing", body(200, ""), record.BadResponse, "empty"},
+	{"200 with half the JSON", body(200, goodAnswer[:60]), record.BadResponse, "not what the API promises"},
+	{"200 with other types", body(200, `{"choices":"none"}`), record.BadResponse, "not what the API promises"},
+	{"204", body(204, ""), record.BadResponse, "empty"},
+
+	{"reset before the answer", step{instead: reset("")}, record.Network, ""},
+	{"reset inside the answer", step{instead: reset(goodAnswer[:60])}, record.Incomplete, "inside the answer"},
+	{"something else than HTTP", step{instead: raw("SSH-2.0-OpenSSH_9.6\r\n")}, record.Network, ""},
+	{"headers without end", step{instead: raw("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1000)+"\r\n", 3000))}, record.Network, ""},
+}
+
+// F12 to F16, F20, F21: every fault has its class, and no message the key.
+func TestFaults(t *testing.T) {
+	for _, f := range faults {
+		t.Run(f.name, func(t *testing.T) {
+			m := connect(t, Options{BaseURL: serve(t, f.step)})
+			reply, err := m.Call(t.Context(), hello())
+			if reply != nil {
+				t.Fatalf("a reply: %+v", reply)
+			}
+			var failed *record.Error
+			if !errors.As(err, &failed) {
+				t.Fatalf("no class: %v", err)
+			}
+			if failed.Class != f.class || !strings.Contains(failed.Message, f.says) {
+				t.Errorf("got %v, want %s with %q", failed, f.class, f.says)
+			}
+			if len(failed.Message) > 700 {
+				t.Errorf("the message has %d bytes", len(failed.Message))
+			}
+			withoutSecrets(t, err.Error())
+		})
+	}
+}
+
+// reset sends the beginning of an answer and then breaks the connection.
+func reset(answer string) func(http.ResponseWriter, *http.Request) {
+	return hijacked(func(conn net.Conn) {
+		if answer != "" {
+			fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n%s", answer)
+			return // closed in order, but too early
+		}
+		_ = conn.(*net.TCPConn).SetLinger(0)
+	})
+}
+
+func raw(text string) func(http.ResponseWriter, *http.Request) {
+	return hijacked(func(conn net.Conn) { fmt.Fprint(conn, text) })
+}
+
+func hijacked(then func(net.Conn)) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer conn.Close()
+		then(conn)
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "http://" + listener.Addr().String()
+	listener.Close()
+	_, err = connect(t, Options{BaseURL: address}).Call(t.Context(), hello())
+	var failed *record.Error
+	if !errors.As(err, &failed) || failed.Class != record.Network || !strings.Contains(failed.Message, "refused") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// F18, P10: a server that does not begin to answer, and one that does not end.
+func TestHangs(t *testing.T) {
+	hang := func(begin string) step {
+		return step{instead: func(w http.ResponseWriter, r *http.Request) {
+			if begin != "" {
+				fmt.Fprint(w, begin)
+				_ = http.NewResponseController(w).Flush()
+			}
+			<-r.Context().Done()
+		}}
+	}
+	for name, c := range map[string]struct {
+		step    step
+		options Options
+		says    string
+	}{
+		"before the first byte":     {hang(""), Options{FirstByte: 30 * time.Millisecond}, "timeout awaiting response headers"},
+		"longer than the call":      {hang(""), Options{Timeout: 30 * time.Millisecond}, "longer than 30ms"},
+		"in the middle of the body": {hang(`{"choices":[`), Options{Timeout: 50 * time.Millisecond}, "longer than 50ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.options.BaseURL = serve(t, c.step)
+			_, err := connect(t, c.options).Call(t.Context(), hello())
+			var failed *record.Error
+			if !errors.As(err, &failed) || failed.Class != record.CallTimeout || !strings.Contains(failed.Message, c.says) {
+				t.Fatalf("got %v", err)
+			}
+			if after, _ := model.Failure(err); after < 30*time.Millisecond {
+				t.Errorf("the call took %v", after)
+			}
+		})
+	}
+}
+
+// The context's cause comes back as it is, so that a budget or a signal is not
+// taken for a fault of the server.
+func TestCancelledInFlight(t *testing.T) {
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	url := serve(t, step{instead: func(_ http.ResponseWriter, r *http.Request) {
+		cancel(cause)
+		<-r.Context().Done()
+	}})
+	_, err := connect(t, Options{BaseURL: url}).Call(ctx, hello())
+	if err != cause {
+		t.Errorf("got %v", err)
+	}
+}
+
+// F23, P12: the limit counts what was unpacked.
+func TestAnswersThatAreTooLong(t *testing.T) {
+	long := strings.Repeat("a", 1<<20)
+	for name, s := range map[string]step{
+		"a reply":   body(200, `{"choices":[{"message":{"content":"`+long+`"},"finish_reason":"stop"}]}`),
+		"an error":  body(500, long),
+		"a gzipped": {instead: gzipped(long)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := connect(t, Options{BaseURL: serve(t, s), MaxResponse: 1 << 16})
+			_, err := m.Call(t.Context(), hello())
+			var failed *record.Error
+			if !errors.As(err, &failed) || !strings.Contains(failed.Message, "more than 65536 bytes") {
+				t.Errorf("got %.200v", err)
+			}
+		})
+	}
+}
+
+func gzipped(text string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		packed := gzip.NewWriter(w)
+		defer packed.Close()
+		_, _ = packed.Write([]byte(text))
+	}
+}
+
+// F70, P17: whatever form a server sends the key back in, it is not told.
+func TestKeysAreRedacted(t *testing.T) {
+	quoted, _ := json.Marshal(canary)
+	for name, form := range map[string]string{
+		"as it is":    canary,
+		"in a URL":    url.QueryEscape(canary),
+		"in base64":   base64.StdEncoding.EncodeToString([]byte(canary)),
+		"in JSON":     string(quoted),
+		"of a header": "hunter2-of-the-header",
+		"of the URL":  "hunter2-of-the-url",
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := serve(t, body(400, `{"detail": "got `+strings.Trim(form, `"`)+`!"}`))
+			m := connect(t, Options{
+				BaseURL: strings.Replace(address, "http://", "http://user:hunter2-of-the-url@", 1),
+				Headers: map[string]string{"X-Api-Key": "hunter2-of-the-header", "X-Title": "detail"},
+			})
+			_, err := m.Call(t.Context(), hello())
+			if err == nil || !strings.Contains(err.Error(), "got [redacted]!") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestWhatTheServerSaysOfTryingAgain(t *testing.T) {
+	yes, no := true, false
+	for name, c := range map[string]struct {
+		header map[string]string
+		wait   time.Duration
+		retry  *bool
+	}{
+		"nothing":         {nil, 0, nil},
+		"seconds":         {map[string]string{"Retry-After": "2"}, 2 * time.Second, nil},
+		"half a second":   {map[string]string{"Retry-After": "0.5"}, time.Second / 2, nil},
+		"milliseconds":    {map[string]string{"Retry-After-Ms": "250", "Retry-After": "2"}, 250 * time.Millisecond, nil},
+		"a date":          {map[string]string{"Retry-After": "Fri, 02 Jan 2026 03:04:15 GMT"}, 10 * time.Second, nil},
+		"a date long ago": {map[string]string{"Retry-After": "Fri, 02 Jan 1970 03:04:15 GMT"}, 0, nil},
+		"negative":        {map[string]string{"Retry-After": "-3"}, 0, nil},
+		"not a number":    {map[string]string{"Retry-After": "abc"}, 0, nil},
+		"NaN":             {map[string]string{"Retry-After": "NaN"}, 0, nil},
+		"for ever":        {map[string]string{"Retry-After": "1e300"}, mostRetryAfter, nil},
+		"long":            {map[string]string{"Retry-After": "99999"}, 99999 * time.Second, nil},
+		"yes":             {map[string]string{"x-should-retry": "true"}, 0, &yes},
+		"no":              {map[string]string{"x-should-retry": "false"}, 0, &no},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := step{status: 429, header: c.header}
+			_, err := connect(t, Options{BaseURL: serve(t, s), Now: fixed}).Call(t.Context(), hello())
+			var failed *model.CallError
+			if !errors.As(err, &failed) || failed.Status != 429 || failed.RetryAfter != c.wait {
+				t.Fatalf("got %+v", failed)
+			}
+			if (failed.Retry == nil) != (c.retry == nil) || c.retry != nil && *failed.Retry != *c.retry {
+				t.Errorf("retry %v, want %v", failed.Retry, c.retry)
+			}
+		})
+	}
+}
+
+func FuzzTell(f *testing.F) {
+	for _, fault := range faults {
+		f.Add(fault.step.status, fault.step.body)
+	}
+	f.Fuzz(func(t *testing.T, status int, text string) {
+		failed := classifyStatus(max(300, status), nil, []byte(text))
+		if failed.Class == "" || len(failed.Message) > 1200 {
+			t.Errorf("%+v", failed)
+		}
+	})
+}

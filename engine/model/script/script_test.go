@@ -1,0 +1,126 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/asif"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+func ask(t *testing.T, m *Model, task string, call int) (string, error) {
+	t.Helper()
+	reply, err := m.Call(t.Context(), &model.Request{Draw: model.Draw{Task: task, Trial: 1, Call: call}})
+	if err != nil {
+		return "", err
+	}
+	return reply.Text, nil
+}
+
+// S4.8: the replies are deterministic, one per call of a run.
+func TestS4_8RepliesInOrder(t *testing.T) {
+	m := &Model{Name: "canned", All: []string{"one", "two"}}
+	for range 2 { // another run starts again
+		for i, want := range m.All {
+			if got, err := ask(t, m, "x", i); got != want || err != nil {
+				t.Errorf("call %d: %q, %v", i+1, got, err)
+			}
+		}
+	}
+}
+
+func TestRepliesFoundByTask(t *testing.T) {
+	m := &Model{Name: "recorded", ByTask: map[string][]string{"a": {"A"}, "b": {"B"}}, All: []string{"never"}}
+	for task, want := range map[string]string{"a": "A", "b": "B"} {
+		if got, err := ask(t, m, task, 0); got != want || err != nil {
+			t.Errorf("task %s: %q, %v", task, got, err)
+		}
+	}
+}
+
+func TestAfterTheLastReply(t *testing.T) {
+	const short = `the script "canned" has 2 replies for task "x"; call 3 has none`
+	for _, c := range []struct {
+		after   AfterLast
+		replies []string
+		call    int
+		want    string
+		message string
+		ended   bool
+	}{
+		{"", []string{"one", "two"}, 2, "", short, false},
+		{Error, []string{"one", "two"}, 2, "", short, false},
+		{Error, []string{"one"}, 5, "", `the script "canned" has 1 reply for task "x"; call 6 has none`, false},
+		{Repeat, []string{"one", "two"}, 7, "two", "", false},
+		{Repeat, nil, 0, "", `the script "canned" has 0 replies for task "x"; call 1 has none`, false},
+		{End, []string{"one", "two"}, 2, "", "", true},
+		{End, nil, 0, "", "", true},
+	} {
+		t.Run(fmt.Sprintf("%s after %d", c.after, len(c.replies)), func(t *testing.T) {
+			m := &Model{Name: "canned", ByTask: map[string][]string{"x": c.replies}, AfterLast: c.after}
+			got, err := ask(t, m, "x", c.call)
+			if got != c.want || errors.Is(err, model.ErrEnded) != c.ended {
+				t.Fatalf("got %q, %v", got, err)
+			}
+			var failed *record.Error
+			if errors.As(err, &failed) != (c.message != "") {
+				t.Fatalf("error %v", err)
+			}
+			if failed != nil && (failed.Class != record.Exhausted || failed.Message != c.message) {
+				t.Errorf("error %v, want %s", failed, c.message)
+			}
+		})
+	}
+}
+
+func TestUnknownTask(t *testing.T) {
+	m := &Model{Name: "recorded", ByTask: map[string][]string{"a": {"A"}}, AfterLast: Repeat}
+	_, err := ask(t, m, "b", 0)
+	want := `exhausted: the script "recorded" has no replies for task "b"`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// What varies belongs to the run and the call, not to the order of calls.
+func TestTimesDoNotDependOnTheOrder(t *testing.T) {
+	m := &Model{Name: "m", All: []string{"a", "b", "c"}, Time: asif.Call{
+		Latency: spec.Latency{Median: time.Second, Sigma: 1},
+		Tokens:  spec.TokenCounts{Input: 100, Output: 100, Spread: 0.5},
+	}}
+	times := func(calls ...int) map[int]model.Reply {
+		seen := map[int]model.Reply{}
+		for _, call := range calls {
+			reply, err := m.Call(t.Context(), &model.Request{Draw: model.Draw{Task: "x", Trial: 1, Call: call}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[call] = *reply
+		}
+		return seen
+	}
+	forth, back := times(0, 1, 2), times(2, 1, 0)
+	for call := range 3 {
+		if forth[call] != back[call] {
+			t.Errorf("call %d: %+v and %+v", call, forth[call], back[call])
+		}
+	}
+	if forth[0].Duration == forth[1].Duration {
+		t.Error("two calls take exactly as long")
+	}
+}
+
+func BenchmarkCall(b *testing.B) {
+	m := &Model{Name: "canned", All: []string{"reply"}}
+	request := &model.Request{Messages: []model.Message{{Role: "user", Text: "prompt"}}, Draw: model.Draw{Task: "x", Trial: 1}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := m.Call(b.Context(), request); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
