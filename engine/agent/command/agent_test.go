@@ -1,0 +1,210 @@
+//go:build unix
+
+package command
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+func shell(script string) Program {
+	return Program{Argv: []string{"sh", "-c", script}, Env: Environment(os.Environ()), Timeout: time.Minute}
+}
+
+func turn() *agent.Turn {
+	return &agent.Turn{
+		Task:  &spec.Task{ID: "x", Input: "in", Target: "TARGET"},
+		Trial: 1, Iteration: 1, Prompt: "go", Calls: map[string]int{},
+	}
+}
+
+func execute(t *testing.T, script string, reply spec.Reply) (agent.Result, error) {
+	t.Helper()
+	a := &Agent{Program: shell(script), Spec: &spec.Agent{Reply: reply}}
+	return a.Execute(t.Context(), turn())
+}
+
+func TestOutputs(t *testing.T) {
+	half := 0.5
+	for name, c := range map[string]struct {
+		stdout string
+		reply  spec.Reply
+		want   agent.Result // Output, Fault, Thinking, Confidence and Ended
+	}{
+		"text":            {"hello\n", "", agent.Result{Output: []byte(`"hello"`)}},
+		"a number":        {"42\n", "", agent.Result{Output: []byte(`"42"`)}},
+		"an object":       {`{"a": 1}`, "", agent.Result{Output: []byte(`{"a": 1}`)}},
+		"a list":          {`[1, 2]`, "", agent.Result{Output: []byte(`[1, 2]`)}},
+		"half an object":  {`{"a":`, "", agent.Result{Output: []byte(`"{\"a\":"`)}},
+		"an envelope":     {`{"output": {"a": 1}}`, "", agent.Result{Output: []byte(`{"a": 1}`)}},
+		"text enveloped":  {`{"output": "42"}`, "", agent.Result{Output: []byte(`"42"`)}},
+		"with confidence": {`{"output": 1, "confidence": 0.5, "thinking": "hm"}`, "", agent.Result{Output: []byte("1"), Thinking: "hm", Confidence: &half}},
+		"JSON wanted":     {`42`, "json", agent.Result{Output: []byte("42")}},
+		"JSON missed":     {`nope`, "json", agent.Result{Output: []byte(`"nope"`), Fault: "the reply is not JSON: at byte 1: 'n' where a JSON value should begin"}},
+		"an end": {`{"end": "capability", "output": [1]}`, "",
+			agent.Result{Output: []byte("[1]"), Ended: &record.Ended{Reason: "capability", Output: []byte("[1]")}}},
+		"an end without output": {`{"end": "question_asked"}`, "", agent.Result{Ended: &record.Ended{Reason: "question_asked"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := execute(t, "cat >/dev/null; printf %s '"+c.stdout+"'", c.reply)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(got.Output) > 0 {
+				if value, err := expr.ParseJSON(got.Output); err != nil || !expr.Equal(value, got.Value) {
+					t.Errorf("expressions see %v of %s", got.Value, got.Output)
+				}
+			}
+			got.Value, got.Calls, got.Request = nil, nil, ""
+			if !reflect.DeepEqual(got, c.want) {
+				t.Errorf("got  %+v\nwant %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestFailures(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		want   record.Error
+	}{
+		"exit status":    {"echo first >&2; echo 'the reason' >&2; exit 3", record.Error{Class: record.Program, Message: `the program "sh" failed: exit status 3: the reason`}},
+		"silent":         {"exit 1", record.Error{Class: record.Program, Message: `the program "sh" failed: exit status 1`}},
+		"a signal":       {"kill -SEGV $$", record.Error{Class: record.Program, Message: `the program "sh" failed: signal: segmentation fault`}},
+		"no output":      {"true", record.Error{Class: record.NoAnswer, Message: "the program wrote nothing to its standard output"}},
+		"unknown end":    {`echo '{"end": "bored"}'`, record.Error{Class: record.Program, Message: `the program ends the run with "bored"; want one of [final_response tool_ended question_asked capability agent_ended]`}},
+		"wrong type":     {`echo '{"output": 1, "confidence": "high"}'`, record.Error{Class: record.Program, Message: "reading the program's answer: json: cannot unmarshal string into Go struct field envelope.confidence of type float64"}},
+		"negative usage": {`echo '{"output": 1, "usage": {"calls": -1}}'`, record.Error{Class: record.Program, Message: "the program's usage cannot be"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, err := execute(t, c.script, "")
+			var failed *record.Error
+			if !errors.As(err, &failed) || *failed != c.want {
+				t.Fatalf("got %v, want %v", err, &c.want)
+			}
+			if len(result.Calls) != 1 || result.Calls[0].Error == nil || *result.Calls[0].Error != c.want {
+				t.Errorf("calls %+v", result.Calls)
+			}
+		})
+	}
+}
+
+// F31: what cannot be started says what to do.
+func TestProgramsThatDoNotStart(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "plain.txt"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for program, want := range map[string]string{
+		"no-such-program-of-agentbench": `the program "no-such-program-of-agentbench" was not found; is it installed and on PATH?`,
+		"./missing.sh":                  `the program "./missing.sh" was not found; a path is relative to the folder of the file that names it`,
+		"./plain.txt":                   `the program "./plain.txt" may not be executed; is it marked as executable?`,
+	} {
+		p := Program{Argv: []string{program}, Dir: folder}
+		_, err := p.Run(t.Context(), nil)
+		var failed *record.Error
+		if !errors.As(err, &failed) || failed.Class != record.InvalidRequest || failed.Message != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestTheProgramOfAnEndedAgentIsNotRecorded(t *testing.T) {
+	result, err := execute(t, `echo '{"end": "agent_ended"}'`, "")
+	if !errors.Is(err, model.ErrEnded) || len(result.Calls) != 0 {
+		t.Errorf("got %+v, %v", result, err)
+	}
+}
+
+func TestUsageOfAProgram(t *testing.T) {
+	for said, want := range map[string]record.Usage{
+		``: {},
+		`, "usage": {"calls": 2, "input_tokens": 30, "output_tokens": 4, "cost_usd": 0.001}`: {Calls: 2, InputTokens: 30, OutputTokens: 4, Cost: 1_000_000_000},
+		`, "usage": {"calls": 2, "input_tokens": 30}`:                                        {Calls: 2, InputTokens: 30, Unpriced: 2},
+		`, "usage": {"input_tokens": 30}`:                                                    {InputTokens: 30, Unpriced: 1},
+		`, "usage": {"cost_usd": 0}`:                                                         {},
+	} {
+		result, err := execute(t, `echo '{"output": 1`+said+`}'`, "")
+		if err != nil {
+			t.Fatalf("%s: %v", said, err)
+		}
+		if got := result.Calls[0].Usage; got != want {
+			t.Errorf("%s: got %+v, want %+v", said, got, want)
+		}
+	}
+}
+
+// history is a scope with an iteration behind it.
+type history map[string]any
+
+func (h history) Lookup(name string) (any, bool) {
+	value, ok := h[name]
+	return value, ok
+}
+
+type record3 struct{ output, confidence, iteration any }
+
+func (r record3) Field(name string) any {
+	return map[string]any{"output": r.output, "confidence": r.confidence, "iteration": r.iteration}[name]
+}
+
+// F39: a program sees the task and what came before, and never the target.
+func TestInput(t *testing.T) {
+	first := turn()
+	later := turn()
+	later.Iteration, later.Phase, later.Strategy, later.System = 2, "execution", "cheap", "be brief"
+	later.Scope = history{
+		"feedback": "more", "improvements": []any{"a", "b"}, "output": []any{1.0}, "confidence": 0.5,
+		"passed": false, "error": "", "best": record3{[]any{1.0}, 0.5, int64(1)},
+	}
+	for want, tu := range map[string]*agent.Turn{
+		`{"task":{"id":"x","input":"in","vars":null,"metadata":null},"trial":1,"iteration":1,"phase":"","strategy":"","system":"","prompt":"go","feedback":"","improvements":[],"previous":null,"best":null}`:                                                                                                                                first,
+		`{"task":{"id":"x","input":"in","vars":null,"metadata":null},"trial":1,"iteration":2,"phase":"execution","strategy":"cheap","system":"be brief","prompt":"go","feedback":"more","improvements":["a","b"],"previous":{"output":[1],"confidence":0.5,"passed":false,"error":""},"best":{"output":[1],"confidence":0.5,"iteration":1}}`: later,
+	} {
+		a := &Agent{Program: shell("cat"), Spec: &spec.Agent{}}
+		result, err := a.Execute(t.Context(), tu)
+		if err != nil || string(result.Output) != want {
+			t.Errorf("got  %s (%v)\nwant %s", result.Output, err, want)
+		}
+		if want := Hash(a.Program.Argv, []byte(want)); result.Request != want || result.Calls[0].Request != want {
+			t.Errorf("hash %s, of the call %s, want %s", result.Request, result.Calls[0].Request, want)
+		}
+	}
+}
+
+// F39, P17: keys do not reach programs.
+func TestEnvironment(t *testing.T) {
+	got := Environment([]string{"PATH=/bin", "HOME=/h", "LC_ALL=C", "OPENAI_API_KEY=k", "AWS_SECRET_ACCESS_KEY=k", "LD_PRELOAD=x", "broken"})
+	if want := []string{"PATH=/bin", "HOME=/h", "LC_ALL=C"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v", got)
+	}
+	t.Setenv("OPENAI_API_KEY", "canary")
+	p := Program{Argv: []string{"/usr/bin/env"}}
+	done, err := p.Run(t.Context(), nil)
+	if err != nil || strings.Contains(string(done.Stdout), "canary") {
+		t.Errorf("a program without environment gets %s (%v)", done.Stdout, err)
+	}
+}
+
+func TestTheProgramRunsInItsFolder(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "answer.txt"), []byte("found"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := shell("cat answer.txt")
+	p.Dir = folder
+	if done, err := p.Run(t.Context(), nil); err != nil || string(done.Stdout) != "found" {
+		t.Errorf("got %s, %v", done.Stdout, err)
+	}
+}

@@ -1,0 +1,188 @@
+//go:build unix
+
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// mark is an argument by which the processes of one test are found.
+func mark(t *testing.T) string {
+	return fmt.Sprintf("agentbench-test-%d-%d", os.Getpid(), time.Now().UnixNano())
+}
+
+// alive counts the processes that have an argument. Zombies have none.
+func alive(t *testing.T, argument string) int {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the table of processes is read from /proc")
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, entry := range entries {
+		line, err := os.ReadFile("/proc/" + entry.Name() + "/cmdline")
+		if err == nil && bytes.Contains(line, []byte(argument)) {
+			n++
+		}
+	}
+	return n
+}
+
+// until waits for something that another process brings about.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	late := time.After(10 * time.Second)
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-late:
+			t.Fatalf("waited in vain until %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// children leaves three processes that hold the standard output: one ignores
+// TERM, one is a grandchild.
+const children = `sh -c 'trap "" TERM INT HUP; sleep 300 & wait' %[1]s & sh -c 'sleep 300; true' %[1]s & `
+
+// F30, F32, P15: at its timeout a program dies with all its children.
+func TestATimeoutKillsTheWholeGroup(t *testing.T) {
+	m := mark(t)
+	p := shell(fmt.Sprintf(children+"sleep 300; true", m))
+	p.Argv = append(p.Argv, m)
+	p.Timeout = 300 * time.Millisecond
+	begin := time.Now()
+	done, err := p.Run(t.Context(), nil)
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+	want := record.Error{Class: record.Program, Message: `the program "sh" took longer than 300ms and was killed`}
+	var failed *record.Error
+	if !errors.As(err, &failed) || *failed != want || done.Duration != p.Timeout {
+		t.Errorf("got %v after %v", err, done.Duration)
+	}
+	until(t, "all are dead", func() bool { return alive(t, m) == 0 })
+}
+
+func TestCancellingKillsTheWholeGroup(t *testing.T) {
+	m := mark(t)
+	p := shell(fmt.Sprintf(children+"sleep 300; true", m))
+	p.Argv = append(p.Argv, m)
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		until(t, "all have started", func() bool { return alive(t, m) >= 3 })
+		cancel(cause)
+	}()
+	if _, err := p.Run(ctx, nil); err != cause {
+		t.Errorf("got %v", err)
+	}
+	until(t, "all are dead", func() bool { return alive(t, m) == 0 })
+}
+
+// What a program leaves behind holds its output only for a moment, and dies.
+func TestChildrenThatOutliveTheProgramAreKilled(t *testing.T) {
+	m := mark(t)
+	p := shell(fmt.Sprintf("sh -c 'sleep 300; true' %s & echo done", m))
+	done, err := p.Run(t.Context(), nil)
+	if err != nil || string(done.Stdout) != "done\n" {
+		t.Errorf("got %q, %v", done.Stdout, err)
+	}
+	until(t, "all are dead", func() bool { return alive(t, m) == 0 })
+}
+
+// F33: if we are killed, the program dies, too. The test runs itself as the
+// one that is killed.
+func TestTheProgramDiesWithUs(t *testing.T) {
+	if m := os.Getenv("AGENTBENCH_TEST_MARK"); m != "" {
+		p := Program{Argv: []string{"sh", "-c", "sleep 300; true", m}, Env: Environment(os.Environ())}
+		_, _ = p.Run(t.Context(), nil)
+		return
+	}
+	m := mark(t)
+	alive(t, m) // skips where there is no /proc
+	us := exec.Command(os.Args[0], "-test.run=^TestTheProgramDiesWithUs$")
+	us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m)
+	if err := us.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the program runs", func() bool { return alive(t, m) == 1 })
+	_ = us.Process.Kill()
+	_ = us.Wait()
+	until(t, "the program is dead", func() bool { return alive(t, m) == 0 })
+}
+
+// F34: of an endless output the head and the tail are kept.
+func TestTooMuchOutput(t *testing.T) {
+	p := shell("head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end; head -c 100000 /dev/zero | tr '\\0' e >&2")
+	p.MaxOutput = 1000
+	done, err := p.Run(t.Context(), nil)
+	var failed *record.Error
+	if !errors.As(err, &failed) || failed.Message != `the program "sh" wrote 3000009 bytes; 1000 are allowed` {
+		t.Errorf("got %v", err)
+	}
+	if out := string(done.Stdout); len(out) > 1100 || !strings.HasSuffix(out, "\nthe end\n") || !strings.Contains(out, "bytes cut") {
+		t.Errorf("kept %d bytes: %.60q", len(out), out)
+	}
+	if len(done.Stderr) > maxStderr+100 || !strings.Contains(done.Stderr, "bytes cut") {
+		t.Errorf("kept %d bytes of the errors", len(done.Stderr))
+	}
+}
+
+func TestOutputThatIsNotUTF8(t *testing.T) {
+	result, err := execute(t, `printf 'a\377b'; printf 'e\376' >&2`, "")
+	if err != nil || string(result.Output) != "\"a\uFFFDb\"" || result.Calls[0].Stderr != "e\uFFFD" {
+		t.Errorf("got %q, %q, %v", result.Output, result.Calls[0].Stderr, err)
+	}
+}
+
+// A program that does not read its input is none the worse for it.
+func TestInputThatIsNotRead(t *testing.T) {
+	p := shell("echo done")
+	if done, err := p.Run(t.Context(), make([]byte, 1<<20)); err != nil || string(done.Stdout) != "done\n" {
+		t.Errorf("got %q, %v", done.Stdout, err)
+	}
+}
+
+func TestCaptureKeepsHeadAndTail(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := 2 * rapid.IntRange(1, 20).Draw(t, "half")
+		c := newCapture(limit)
+		var all []byte
+		for _, chunk := range rapid.SliceOf(rapid.SliceOfN(rapid.Byte(), 0, 60)).Draw(t, "chunks") {
+			if n, err := c.Write(chunk); n != len(chunk) || err != nil {
+				t.Fatalf("wrote %d of %d: %v", n, len(chunk), err)
+			}
+			all = append(all, chunk...)
+		}
+		if len(all) <= limit {
+			if !bytes.Equal(c.Bytes(), all) || c.Cut() != 0 {
+				t.Fatalf("got %v, want %v", c.Bytes(), all)
+			}
+			return
+		}
+		want := fmt.Appendf(append([]byte{}, all[:limit/2]...), "\n… %d bytes cut …\n", len(all)-limit)
+		want = append(want, all[len(all)-limit/2:]...)
+		if !bytes.Equal(c.Bytes(), want) {
+			t.Fatalf("got %v, want %v", c.Bytes(), want)
+		}
+	})
+}
