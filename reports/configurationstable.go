@@ -138,7 +138,6 @@ func paceFields() []configurationField {
 	iterations := func(c *Configuration) Spread { return c.Iterations }
 	latency := func(c *Configuration) Spread { return c.Latency }
 	fields := []configurationField{
-		{column{head: "iterations\nmean", right: true, only: people, minor: true}, func(c *Configuration) cell { return of(c.Iterations.Mean, count) }},
 		{column{head: "iterations\np50 / p95", right: true, only: people}, both(iterations, count)},
 		{column{head: "latency\np50 / p95", right: true, only: people}, both(latency, seconds)},
 	}
@@ -182,6 +181,7 @@ func usageFields() []configurationField {
 	return []configurationField{
 		usage("calls", "calls", func(c *Configuration) Value { return c.Calls }),
 		tokens,
+		{column{head: "iterations\nmean", right: true, only: people, minor: true}, func(c *Configuration) cell { return of(c.Iterations.Mean, count) }},
 		{column{head: "tokens\nin / out", right: true, only: people, minor: true}, inAndOut},
 		forMachines(usage("", "input_tokens", func(c *Configuration) Value { return c.InputTokens })),
 		forMachines(usage("", "output_tokens", func(c *Configuration) Value { return c.OutputTokens })),

@@ -44,14 +44,14 @@ func writeCSVTable(out *bufio.Writer, t *table) {
 	}
 }
 
-func csvField(raw any) string {
-	switch raw := raw.(type) {
+func csvField(value any) string {
+	switch value := value.(type) {
 	case string:
-		return csvText(raw)
+		return csvText(value)
 	case int:
-		return strconv.Itoa(raw)
+		return strconv.Itoa(value)
 	case float64:
-		return strconv.FormatFloat(raw, 'g', -1, 64)
+		return strconv.FormatFloat(raw(value), 'g', -1, 64)
 	}
 	return ""
 }

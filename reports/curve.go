@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // CurvePoint is what a configuration would have given had every run stopped at
@@ -23,12 +24,11 @@ type CurvePoint struct {
 	ExtraSeconds Value `json:"extra_latency_s"`
 }
 
-// returnedAt tells for each iteration which one would be returned had the run
-// stopped there, 0 for none: the one that passed, else that with the highest
-// confidence, the earliest among equals; while nothing is evaluated, the last
-// with an output. At the last iteration it is what was returned.
-func returnedAt(s *record.Signals) []int32 {
-	returned := make([]int32, len(s.Iterations))
+// appendReturned tells for each iteration which one would be returned had the
+// run stopped there, 0 for none: the one with the highest confidence, the
+// earliest among equals; while nothing is evaluated, the last with an output. At
+// the last iteration it is what was returned.
+func appendReturned(returned []int32, s *record.Signals) []int32 {
 	best, last := 0, 0
 	for i := range s.Iterations {
 		it := &s.Iterations[i]
@@ -38,13 +38,14 @@ func returnedAt(s *record.Signals) []int32 {
 				best = i + 1
 			}
 		}
-		returned[i] = int32(best)
+		at := best
 		if best == 0 {
-			returned[i] = int32(last)
+			at = last
 		}
+		returned = append(returned, int32(at))
 	}
-	if n := len(returned); n > 0 {
-		returned[n-1] = int32(s.Outcome.Returned)
+	if n := len(s.Iterations); n > 0 {
+		returned[len(returned)-1] = int32(min(n, max(0, s.Outcome.Returned)))
 	}
 	return returned
 }
@@ -78,20 +79,20 @@ func (c *collector) curve(configuration int) []CurvePoint {
 // runs with a known score at every iteration are in it, so that all points of a
 // curve speak of the same runs.
 func (c *collector) scoreAt(configuration, iteration int) Value {
-	var tasks [][]float64
+	var means, scored []float64
 	for group := range c.runs.byTask(configuration) {
-		var scored []float64
+		scored = scored[:0]
 		for _, run := range group {
 			if c.runs.inCurve(run) {
 				score, _ := c.runs.scoreAt(run, iteration)
 				scored = append(scored, score)
 			}
 		}
-		if len(scored) > 0 {
-			tasks = append(tasks, scored)
+		if mean, ok := stats.Mean(scored); ok {
+			means = append(means, mean)
 		}
 	}
-	return valueOf(meanOfMeans(tasks))
+	return valueOf(stats.Mean(means))
 }
 
 // inCurve says that the run has a score wherever it might have stopped.
@@ -111,14 +112,14 @@ func (r *runs) scoreAt(at int32, iteration int) (score float64, ok bool) {
 	if iteration >= int(run.iterations) {
 		return r.primary(at)
 	}
-	if run.steps >= len(r.steps) {
+	if int(run.steps) >= len(r.stepReturned) {
 		return 0, false
 	}
-	returned := r.steps[run.steps+iteration-1].returned
+	returned := r.stepReturned[int(run.steps)+iteration-1]
 	if returned == 0 {
 		return 0, true
 	}
-	score = r.steps[run.steps+int(returned)-1].score
+	score = r.stepScores[int(run.steps)+int(returned)-1]
 	if math.IsNaN(score) && returned == run.returned {
 		return r.primary(at)
 	}

@@ -45,12 +45,12 @@ func draw(of ...any) float64 {
 	return float64((x*0x9e3779b97f4a7c15)>>11) / (1 << 53)
 }
 
-// coach is a suite of five configurations, one of them with phases, 24 tasks
-// and three trials. Its runs get better by the iteration, some have faults.
-func coach() *fixture {
+// coach is a suite of five configurations, one of them with phases, and three
+// trials. Its runs get better by the iteration, some have faults.
+func coach(tasks int) *fixture {
 	f := &fixture{manifest: record.Manifest{
 		Suite: "interview-coach", Status: record.StateComplete, Baseline: "single-pass",
-		Tasks: 24, Trials: 3, Scorers: []string{"close", "quality"},
+		Tasks: tasks, Trials: 3, Scorers: []string{"close", "quality"},
 		Configurations: []record.ConfigurationHead{
 			{Name: "single-pass", MaxIterations: 1, EffectiveMax: 1},
 			{Name: "default", Aliases: []string{"sweep[threshold=0.85,max_iterations=5]"}, MaxIterations: 5, EffectiveMax: 5},

@@ -3,6 +3,7 @@ package reports_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,8 +28,18 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s differs (go test -update writes it anew); got:\n%s", path, got)
+		t.Errorf("%s differs (go test -update writes it anew):\n%s", path, firstDifference(got, string(want)))
 	}
+}
+
+func firstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return fmt.Sprintf("line %d is\n%s\nnot\n%s", i+1, g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, not %d", len(g), len(w))
 }
 
 func written(t *testing.T, r *reports.Report, options reports.Options) string {
@@ -41,7 +52,7 @@ func written(t *testing.T, r *reports.Report, options reports.Options) string {
 }
 
 func TestGolden(t *testing.T) {
-	r := coach().simulated("default").collect()
+	r := coach(24).simulated("default").collect()
 	for name, options := range map[string]reports.Options{
 		"coach.80.txt":             {},
 		"coach.200.txt":            {Width: 200},

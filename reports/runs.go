@@ -11,32 +11,31 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// run is what is kept of each run that counts, about 80 bytes.
+// run is what is kept of each run that counts, 56 bytes.
 type run struct {
 	configuration, task, trial int32
 	iterations                 int32
-	returned                   int32 // the iteration whose output is returned, 0: none
-	stop                       int32 // index of runs.stops
-	steps                      int   // index of its first iteration in runs.steps
-	confidence                 float64
-	evaluated                  bool // the returned iteration has a confidence
-	believed                   bool // the loop believed to have succeeded
+	returned                   int32  // the iteration whose output is returned, 0: none
+	stop                       int32  // index of runs.stops
+	steps                      uint32 // index of its first iteration in the columns of steps
+	evaluated                  bool   // the returned iteration has a confidence
+	believed                   bool   // the loop believed to have succeeded
 	unpriced                   bool
+	confidence                 float64
 	elapsed                    time.Duration
 	cost                       record.Money
-}
-
-// step is what is kept of each iteration of a run that counts.
-type step struct {
-	returned int32   // the iteration that would be returned had the run stopped here, 0: none
-	score    float64 // by the primary scorer, NaN where there is none
 }
 
 // runs are the runs that count, in columns. Memory grows by the run, not by
 // what is in its trajectory.
 type runs struct {
-	all     []run
-	steps   []step
+	all []run
+	// The columns of steps have an entry for each iteration of each run: which
+	// iteration would be returned had the run stopped there (0: none), and its
+	// score by the primary scorer, NaN where there is none.
+	stepReturned []int32
+	stepScores   []float64
+
 	tasks   names
 	stops   []stopKey
 	stopAt  map[stopKey]int32
@@ -70,7 +69,7 @@ func (r *runs) add(configuration int32, s *record.Signals) {
 	kept := run{
 		configuration: configuration, task: r.tasks.number(s.Task), trial: int32(s.Trial),
 		iterations: int32(len(s.Iterations)), returned: int32(s.Outcome.Returned),
-		stop: r.stop(&s.Outcome), steps: len(r.steps), believed: s.Outcome.Success,
+		stop: r.stop(&s.Outcome), steps: uint32(len(r.stepReturned)), believed: s.Outcome.Success,
 		unpriced: !total.Priced(), elapsed: s.Elapsed, cost: total.Cost,
 	}
 	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
@@ -82,8 +81,9 @@ func (r *runs) add(configuration int32, s *record.Signals) {
 
 // keepSteps keeps the iterations of the run added last.
 func (r *runs) keepSteps(s *record.Signals) {
-	for _, returned := range returnedAt(s) {
-		r.steps = append(r.steps, step{returned: returned, score: math.NaN()})
+	r.stepReturned = appendReturned(r.stepReturned, s)
+	for len(r.stepScores) < len(r.stepReturned) {
+		r.stepScores = append(r.stepScores, math.NaN())
 	}
 }
 

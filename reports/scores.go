@@ -80,11 +80,11 @@ func (c *collector) scoreStep(at int32, s *record.Score) {
 	if len(c.manifest.Scorers) == 0 || s.Name != c.manifest.Scorers[0] || s.Iteration < 1 || s.Iteration > int(run.iterations) {
 		return
 	}
-	step := &c.runs.steps[run.steps+s.Iteration-1]
-	step.score = s.Value
+	value := s.Value
 	if s.Unscored != "" {
-		step.score = math.NaN()
+		value = math.NaN()
 	}
+	c.runs.stepScores[int(run.steps)+s.Iteration-1] = value
 }
 
 func (s *scores) grow(n int) {
@@ -104,10 +104,10 @@ func (s *scores) of(run int32) (value float64, ok bool) {
 
 // summary sums up the scores of a configuration's runs.
 func (s *scores) summary(r *runs, configuration int) Score {
-	sum := Score{Name: s.name, Binary: true}
-	var tasks [][]float64
+	sum := Score{Name: s.name, Binary: true, Low: missing(nothing), High: missing(nothing)}
+	var means, scored []float64
 	for group := range r.byTask(configuration) {
-		var scored []float64
+		scored = scored[:0]
 		for _, run := range group {
 			if value, ok := s.of(run); ok {
 				scored = append(scored, value)
@@ -117,14 +117,16 @@ func (s *scores) summary(r *runs, configuration int) Score {
 				sum.Pending++
 			}
 		}
-		if len(scored) > 0 {
-			tasks = append(tasks, scored)
+		if mean, ok := stats.Mean(scored); ok {
+			means = append(means, mean)
 			sum.count(scored)
 		}
 	}
-	sum.Tasks = len(tasks)
-	sum.Mean = valueOf(meanOfMeans(tasks))
-	sum.interval(tasks)
+	sum.Tasks, sum.Mean = len(means), valueOf(stats.Mean(means))
+	sum.Binary = sum.Binary && sum.Scored > 0
+	if interval, ok := stats.MeanProportionInterval(means, sum.Scored); ok && sum.Binary {
+		sum.Low, sum.High = known(interval.Low), known(interval.High)
+	}
 	return sum
 }
 
@@ -140,23 +142,4 @@ func (s *Score) count(scored []float64) {
 		}
 		s.Binary = s.Binary && (value == 0 || value == 1)
 	}
-}
-
-func (s *Score) interval(tasks [][]float64) {
-	s.Low, s.High = missing(nothing), missing(nothing)
-	s.Binary = s.Binary && s.Scored > 0
-	if !s.Binary {
-		return
-	}
-	if interval, ok := stats.MeanProportionInterval(tasks); ok {
-		s.Low, s.High = known(interval.Low), known(interval.High)
-	}
-}
-
-func meanOfMeans(tasks [][]float64) (mean float64, ok bool) {
-	means := make([]float64, len(tasks))
-	for i, scored := range tasks {
-		means[i], _ = stats.Mean(scored)
-	}
-	return stats.Mean(means)
 }

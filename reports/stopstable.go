@@ -21,7 +21,7 @@ func stopsTable(r *Report) table {
 		{column{about: r.Primary(), head: scoreHead(r), key: "score_mean", right: true, optional: true}, func(row stopRow) cell {
 			return of(row.stop.Score, func(v Value) string { return score(v, digits) })
 		}},
-		{column{head: "class", key: "class", minor: true}, func(row stopRow) cell { return ofText(string(row.stop.Class)) }},
+		{column{head: "class", key: "class", minor: true}, func(row stopRow) cell { return ofName(string(row.stop.Class)) }},
 	}...)
 	t := table{keys: 2, name: "stops", title: "What stopped the runs (means of the runs it stopped)", columns: columnsOf(fields)}
 	t.fill(rowsOf(fields, r.stopRows()))

@@ -3,6 +3,7 @@ package reports
 import (
 	"encoding/json"
 	"math"
+	"strconv"
 )
 
 // Value is a number, or the reason why there is none. In JSON it is a number or
@@ -39,7 +40,17 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	if !v.Known() {
 		return []byte("null"), nil
 	}
-	return json.Marshal(v.Number)
+	return json.Marshal(raw(v.Number))
+}
+
+// raw is the number as machines get it, with twelve digits that count: what
+// follows them is rounding, which differs between processors.
+func raw(x float64) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 12, 64), 64)
+	if err != nil {
+		return x
+	}
+	return rounded
 }
 
 // minus is missing where either number is.

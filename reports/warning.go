@@ -46,7 +46,7 @@ func (w Warning) Text(quote func(string) string) string {
 	case SimulatedModel:
 		return "simulated by " + quote(w.Name) + ": the numbers show how the loop behaves, not how good a model is"
 	case Faults:
-		return fmt.Sprintf("%d of %d runs had a fault (%s) and are in no number", w.Count, w.Of, w.More)
+		return fmt.Sprintf("%d of %d runs had a fault (%s) and are in no number", w.Count, w.Of, quote(w.More))
 	case NotRun:
 		return fmt.Sprintf("%d of %d runs are missing: they did not run, or were cancelled", w.Count, w.Of)
 	case Unpriced:

@@ -83,22 +83,32 @@ func ProportionInterval(clusters [][]float64) (interval Interval, ok bool) {
 }
 
 // MeanProportionInterval is ProportionInterval for the mean of the clusters'
-// means, in which clusters weigh the same whatever their sizes.
-func MeanProportionInterval(clusters [][]float64) (interval Interval, ok bool) {
-	var means [][]float64
-	n := 0
-	for _, cluster := range clusters {
-		if mean, ok := Mean(cluster); ok {
-			means = append(means, []float64{mean})
-			n += len(cluster)
-		}
+// means, in which clusters weigh the same whatever their sizes: it takes the
+// means and the number of values in all clusters together.
+func MeanProportionInterval(means []float64, n int) (interval Interval, ok bool) {
+	p, ok := Mean(means)
+	if !ok {
+		return Interval{}, false
 	}
-	p, _, groups := clusteredMean(means)
-	if n == groups {
+	if n == len(means) {
 		return Wilson(p, float64(n), Z95)
 	}
-	se, _ := ClusteredSE(means)
-	return wilsonOnEffective(p, se, float64(n), groups)
+	se, _ := StandardError(means)
+	return wilsonOnEffective(p, se, float64(n), len(means))
+}
+
+// StandardError is that of the mean of independent values, at least two.
+func StandardError(values []float64) (se float64, ok bool) {
+	n := float64(len(values))
+	if n < 2 {
+		return 0, false
+	}
+	mean, _ := Mean(values)
+	squares := make([]float64, len(values))
+	for i, v := range values {
+		squares[i] = (v - mean) * (v - mean)
+	}
+	return math.Sqrt(Sum(squares) / (n - 1) / n), true
 }
 
 func wilsonOnEffective(p, se, n float64, groups int) (interval Interval, ok bool) {

@@ -129,6 +129,8 @@ func TestNothingHasNoAnswer(t *testing.T) {
 		"wilson of a mean":   func() bool { _, ok := stats.Wilson(7, 10, stats.Z95); return ok },
 		"clustered se":       func() bool { _, ok := stats.ClusteredSE([][]float64{{1, 0}}); return ok },
 		"proportion":         func() bool { _, ok := stats.ProportionInterval(nil); return ok },
+		"mean proportion":    func() bool { _, ok := stats.MeanProportionInterval(nil, 0); return ok },
+		"standard error":     func() bool { _, ok := stats.StandardError([]float64{1}); return ok },
 		"brier":              func() bool { _, ok := stats.Brier(nil); return ok },
 		"auroc of one class": func() bool { _, ok := stats.AUROC([]stats.Forecast{{0.5, 1}}); return ok },
 	}
@@ -163,7 +165,11 @@ func TestIntervalsAgreeOnEqualClusters(t *testing.T) {
 		size := rapid.IntRange(1, 4).Draw(t, "size")
 		clusters := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1}), size, size), 1, 12).Draw(t, "clusters")
 		a, aOK := stats.ProportionInterval(clusters)
-		b, bOK := stats.MeanProportionInterval(clusters)
+		means := make([]float64, len(clusters))
+		for i := range clusters {
+			means[i], _ = stats.Mean(clusters[i])
+		}
+		b, bOK := stats.MeanProportionInterval(means, size*len(clusters))
 		if aOK != bOK || !near(a.Low, b.Low, 1e-9) || !near(a.High, b.High, 1e-9) {
 			t.Fatalf("%v %v and %v %v", a, aOK, b, bOK)
 		}

@@ -25,11 +25,12 @@ func (b *block) add(column, width int) {
 }
 
 // split deals the columns out to blocks of at most that width, in their order.
-// Names in the first column take at most three tenths of the page, prose a
-// third. It returns how many minor columns are in none.
+// Names in the first column take at most three tenths of the page; prose takes a
+// third, and then the room that is left. It returns how many minor columns are
+// in none.
 func (t *Table) split(width int) (blocks []block, left int) {
 	natural := t.naturalWidths()
-	natural[0] = min(natural[0], max(least, width*3/10))
+	natural[0] = t.nameWidth(max(least, width*3/10))
 	keys := max(1, t.Keys)
 	now := t.keyBlock(natural[:keys])
 	for c := keys; c < len(t.Columns); c++ {
@@ -49,7 +50,30 @@ func (t *Table) split(width int) (blocks []block, left int) {
 		}
 		now.add(c, max(need, min(want, width-now.used()-gap)))
 	}
-	return append(blocks, now), left
+	blocks = append(blocks, now)
+	for i := range blocks {
+		blocks[i].widen(t, natural, width)
+	}
+	return blocks, left
+}
+
+// widen gives prose the room that is left.
+func (b *block) widen(t *Table, natural []int, width int) {
+	for i, c := range b.columns {
+		if t.Columns[c].Prose {
+			b.widths[i] += max(0, min(natural[c]-b.widths[i], width-b.used()))
+		}
+	}
+}
+
+// nameWidth is how wide the first column is when names are broken to at most
+// that width.
+func (t *Table) nameWidth(most int) int {
+	width := widest(t.Columns[0].terminalHead())
+	for _, row := range t.Rows {
+		width = max(width, widest(strings.Join(breakName(row[0], most, "  "), "\n")))
+	}
+	return width
 }
 
 func (t *Table) keyBlock(widths []int) (b block) {
@@ -78,7 +102,8 @@ func widest(text string) (width int) {
 }
 
 // cells are the block's cells of all rows, broken to their widths. The lines of
-// a broken name stand beside the rows below that leave it empty.
+// a broken name stand beside the lines of the other cells, and beside the rows
+// below that leave the name empty.
 func (b *block) cells(t *Table) [][]string {
 	all := make([][]string, len(t.Rows))
 	var name []string // the lines that are left of it
@@ -86,18 +111,18 @@ func (b *block) cells(t *Table) [][]string {
 		if row[0] != "" {
 			name = breakName(row[0], b.widths[0], "  ")
 		}
-		shared := r+1 < len(t.Rows) && t.Rows[r+1][0] == ""
+		cells := b.row(t, row)
 		now := len(name)
-		if shared {
-			now = min(1, len(name))
+		if r+1 < len(t.Rows) && t.Rows[r+1][0] == "" {
+			now = min(now, lines(cells[1:]))
 		}
-		all[r] = b.row(t, row, strings.Join(name[:now], "\n"))
-		name = name[now:]
+		cells[0] = strings.Join(name[:now], "\n")
+		all[r], name = cells, name[now:]
 	}
 	return all
 }
 
-func (b *block) row(t *Table, row []string, name string) []string {
+func (b *block) row(t *Table, row []string) []string {
 	cells := make([]string, len(b.columns))
 	for i, c := range b.columns {
 		cells[i] = row[c]
@@ -105,6 +130,14 @@ func (b *block) row(t *Table, row []string, name string) []string {
 			cells[i] = strings.Join(Wrap(row[c], b.widths[i]), "\n")
 		}
 	}
-	cells[0] = name
 	return cells
+}
+
+// lines is how many lines the highest of the cells has, at least one.
+func lines(cells []string) (highest int) {
+	highest = 1
+	for _, cell := range cells {
+		highest = max(highest, countLines(cell))
+	}
+	return highest
 }

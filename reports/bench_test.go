@@ -1,0 +1,74 @@
+package reports_test
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports"
+)
+
+// BenchmarkCollect reads so many runs of one iteration with a score of the run
+// and of the iteration; B/run is what is kept.
+func BenchmarkCollect(b *testing.B) {
+	for _, runs := range []int{1_000, 100_000} {
+		b.Run(fmt.Sprint(runs), func(b *testing.B) {
+			m := one(runs).manifest
+			var before, after runtime.MemStats
+			for b.Loop() {
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+				r, err := reports.Collect(&m, signalsOf(runs), scoresOf(runs))
+				if err != nil {
+					b.Fatal(err)
+				}
+				runtime.GC()
+				runtime.ReadMemStats(&after)
+				runtime.KeepAlive(r)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*runs), "ns/run")
+			b.ReportMetric((float64(after.HeapAlloc)-float64(before.HeapAlloc))/float64(runs), "B/run")
+		})
+	}
+}
+
+func signalsOf(runs int) iter.Seq2[*record.Signals, error] {
+	return func(yield func(*record.Signals, error) bool) {
+		s := one(1).run("", 1, 0.5)
+		for task := range runs {
+			s.Task = strconv.Itoa(task)
+			s.ID = record.RunID("c", s.Task, 1)
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+func scoresOf(runs int) iter.Seq2[record.Score, error] {
+	return func(yield func(record.Score, error) bool) {
+		for i := range 2 * runs {
+			s := record.Score{Run: record.RunID("c", strconv.Itoa(i/2), 1), Name: "right", Iteration: i % 2, Value: float64(i / 2 % 2)}
+			if !yield(s, nil) {
+				return
+			}
+		}
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	r := coach(24).collect()
+	for _, format := range reports.Formats {
+		b.Run(format, func(b *testing.B) {
+			for b.Loop() {
+				if err := reports.Write(io.Discard, r, reports.Options{Format: format}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

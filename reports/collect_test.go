@@ -1,0 +1,237 @@
+package reports_test
+
+import (
+	"errors"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports"
+)
+
+func TestOrderOfRunsAndScoresMakesNoDifference(t *testing.T) {
+	want := allFormats(t, coach(4).simulated("default").collect())
+	rapid.Check(t, func(rt *rapid.T) {
+		f := coach(4).simulated("default")
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+		random.Shuffle(len(f.signals), func(i, j int) { f.signals[i], f.signals[j] = f.signals[j], f.signals[i] })
+		random.Shuffle(len(f.scores), func(i, j int) { f.scores[i], f.scores[j] = f.scores[j], f.scores[i] })
+		for i, got := range allFormats(t, f.collect()) {
+			if got != want[i] {
+				rt.Fatalf("the report depends on the order of the records:\n%s", got)
+			}
+		}
+	})
+}
+
+func allFormats(t *testing.T, r *reports.Report) []string {
+	return []string{
+		written(t, r, reports.Options{Format: "json"}), written(t, r, reports.Options{Format: "csv"}),
+		written(t, r, reports.Options{Tables: []string{"configurations"}}),
+	}
+}
+
+// one is a folder with one configuration and one scorer, to be filled by hand.
+func one(tasks int) *fixture {
+	return &fixture{manifest: record.Manifest{
+		Suite: "one", Status: record.StateComplete, Tasks: tasks, Trials: 1, Scorers: []string{"right"},
+		Configurations: []record.ConfigurationHead{{Name: "c", MaxIterations: 5, EffectiveMax: 5}},
+	}}
+}
+
+// run adds a run with these confidences; below 0 the iteration failed. The best
+// is returned.
+func (f *fixture) run(task string, trial int, confidences ...float64) *record.Signals {
+	s := &record.Signals{
+		ID: record.RunID("c", task, trial), Configuration: "c", Task: task, Trial: trial,
+		Outcome: record.Outcome{Status: record.Completed, Reason: record.ReasonMaxIterations, Class: record.ByCondition},
+	}
+	for i, confidence := range confidences {
+		it := record.IterationSignals{
+			N: i + 1, Output: "x", Evaluated: true, Confidence: confidence, Start: s.Elapsed, End: s.Elapsed + 1e9,
+			Calls: []record.CallSignals{{Role: record.RoleAgent, Usage: record.Usage{Calls: 1, Cost: record.USD / 100}}},
+		}
+		if confidence < 0 {
+			it.Confidence, it.Error, it.Output = 0, record.NoAnswer, ""
+		} else if n := s.Outcome.Returned; n == 0 || confidence > confidences[n-1] {
+			s.Outcome.Returned = i + 1
+		}
+		s.Elapsed = it.End
+		s.Usage = s.Usage.Plus(it.Calls[0].Usage)
+		s.Iterations = append(s.Iterations, it)
+	}
+	f.signals = append(f.signals, s)
+	return s
+}
+
+func (f *fixture) scored(s *record.Signals, iteration int, value float64) {
+	f.scores = append(f.scores, record.Score{Run: s.ID, Name: "right", Iteration: iteration, Value: value})
+}
+
+func TestScoreIsMeanOfTaskMeans(t *testing.T) {
+	f := one(2)
+	f.scored(f.run("a", 1, 0.5), 0, 1)
+	f.scored(f.run("a", 2, 0.5), 0, 1)
+	f.scored(f.run("a", 3, 0.5), 0, 1)
+	f.scored(f.run("b", 1, 0.5), 0, 0)
+	score := f.collect().Configurations[0].Scores[0]
+	if score.Mean != (reports.Value{Number: 0.5}) || score.Successes != 3 || score.Scored != 4 {
+		t.Errorf("score = %+v, want a mean of 0.5 over two tasks", score)
+	}
+	if !hasWarning(f.collect().Configurations[0].Warnings, reports.UnequalRuns) {
+		t.Error("nothing warns of unequal numbers of runs")
+	}
+}
+
+func TestUnscoredIsNeitherZeroNorPending(t *testing.T) {
+	f := one(3)
+	f.scored(f.run("a", 1, 0.5), 0, 1)
+	unjudged := f.run("b", 1, 0.5)
+	f.scores = append(f.scores, record.Score{Run: unjudged.ID, Name: "right", Unscored: "no target"})
+	f.run("c", 1, 0.5)
+	score := f.collect().Configurations[0].Scores[0]
+	if score.Mean.Number != 1 || score.Scored != 1 || score.Unscored != 1 || score.Pending != 1 {
+		t.Errorf("score = %+v, want a mean of 1 over one run, 1 unscored, 1 pending", score)
+	}
+}
+
+// A run with a fault is in no number; a later attempt takes its place.
+func TestFaultsAreExcludedUntilTheRunSucceeds(t *testing.T) {
+	f := one(2)
+	f.scored(f.run("a", 1, 0.5), 0, 1)
+	fault := *f.run("b", 1, 0.5)
+	f.signals[1] = &fault
+	fault.Outcome = record.Outcome{Status: record.Faulted, Error: &record.Error{Class: record.Server}}
+	c := f.collect().Configurations[0]
+	if c.Runs != 1 || c.Coverage.Number != 0.5 || !slices.Equal(c.Faults, []reports.Count{{Name: "server", N: 1}}) || c.TotalCalls != 1 {
+		t.Errorf("with a fault: %d runs, coverage %v, faults %v, %d calls", c.Runs, c.Coverage, c.Faults, c.TotalCalls)
+	}
+	f.scored(f.run("b", 1, 0.5), 0, 0)
+	for range 2 { // in both orders
+		c = f.collect().Configurations[0]
+		if c.Runs != 2 || c.Coverage.Number != 1 || len(c.Faults) != 0 || len(f.collect().Warnings) > 2 {
+			t.Errorf("after the retry: %d runs, coverage %v, faults %v, %v", c.Runs, c.Coverage, c.Faults, f.collect().Warnings)
+		}
+		slices.Reverse(f.signals)
+	}
+}
+
+func TestCostPerSuccess(t *testing.T) {
+	for name, test := range map[string]struct {
+		scores   []float64
+		unpriced int64
+		want     reports.Value
+	}{
+		"ratio of sums":   {scores: []float64{1, 0, 1}, want: reports.Value{Number: 0.015}},
+		"above one":       {scores: []float64{2, 0.9, 0}, want: reports.Value{Number: 0.03}},
+		"without success": {scores: []float64{0, 0, 0.9}, want: reports.Value{Missing: "none"}},
+		"unpriced":        {scores: []float64{1, 1, 1}, unpriced: 1, want: reports.Value{Missing: "unpriced"}},
+		"scored only":     {scores: []float64{1, 1}, want: reports.Value{Number: 0.01}},
+	} {
+		f := one(3)
+		for i, task := range []string{"a", "b", "c"} {
+			s := f.run(task, 1, 0.5)
+			s.Usage.Unpriced = test.unpriced
+			if i < len(test.scores) {
+				f.scored(s, 0, test.scores[i])
+			}
+		}
+		if got := f.collect().Configurations[0].Cost.PerSuccess; got != test.want {
+			t.Errorf("%s: cost per success = %+v, want %+v", name, got, test.want)
+		}
+	}
+}
+
+func TestWithoutScorersTheLoopSaysWhatASuccessIs(t *testing.T) {
+	f := one(2)
+	f.manifest.Scorers = nil
+	f.run("a", 1, 0.5).Outcome.Success = true
+	f.run("b", 1, 0.5)
+	c := f.collect().Configurations[0]
+	if c.Success.Number != 0.5 || c.Cost.PerSuccess.Number != 0.02 {
+		t.Errorf("success = %v, cost per success = %v; want 0.5 and 0.02", c.Success, c.Cost.PerSuccess)
+	}
+	for i := range f.signals {
+		f.signals[i].Iterations[0].Evaluated = false
+	}
+	if got := f.collect().Configurations[0].Success; got.Known() {
+		t.Errorf("success = %v although nothing was evaluated", got)
+	}
+}
+
+func TestTheLastOfSeveralScoresStands(t *testing.T) {
+	f := one(1)
+	s := f.run("a", 1, 0.5)
+	f.scores = []record.Score{
+		{Run: s.ID, Name: "right", Unscored: "no target", Scorer: "v1"}, {Run: s.ID, Name: "right", Value: 1, Scorer: "v2"},
+	}
+	r := f.collect()
+	if score := r.Configurations[0].Scores[0]; score.Mean.Number != 1 || score.Unscored != 0 {
+		t.Errorf("score = %+v, want the last one", score)
+	}
+	if !hasWarning(r.Warnings, reports.MixedScorers) {
+		t.Error("nothing warns of two versions of the scorer")
+	}
+}
+
+func TestUnusualRecordsWarn(t *testing.T) {
+	f := one(20)
+	s := f.run("a", 1, 0.5)
+	f.scored(s, 0, 1)
+	f.scored(s, 99, 1) // an iteration that the run does not have
+	f.signals = append(f.signals, s, &record.Signals{ID: "other/a/1", Configuration: "other", Task: "a"})
+	f.scores = append(f.scores, record.Score{Run: "other/a/1", Name: "right", Value: 1})
+	s.Outcome.Returned = 7 // an iteration that the run does not have
+	r := f.collect()
+	for _, kind := range []reports.WarningKind{reports.Repeated, reports.UnknownRuns} {
+		if !hasWarning(r.Warnings, kind) {
+			t.Errorf("nothing warns of %s: %v", kind, r.Warnings)
+		}
+	}
+	if c := r.Configurations[0]; c.Runs != 1 || !hasWarning(c.Warnings, reports.NotRun) {
+		t.Errorf("%d runs, warnings %v; want 1 run and the others missing", c.Runs, c.Warnings)
+	}
+}
+
+func hasWarning(all []reports.Warning, kind reports.WarningKind) bool {
+	return slices.ContainsFunc(all, func(w reports.Warning) bool { return w.Kind == kind })
+}
+
+func TestBadLinesWarnAndOtherErrorsEnd(t *testing.T) {
+	f := one(1)
+	f.scored(f.run("a", 1, 0.5), 0, 1)
+	bad := &record.Problem{File: "scores.jsonl", Line: 3, What: "not JSON"}
+	r, err := reports.Collect(&f.manifest, each(f.signals), thenError(f.scores, bad))
+	if err != nil || !hasWarning(r.Warnings, reports.BadLines) || r.Configurations[0].Scores[0].Scored != 1 {
+		t.Errorf("a bad line: %v, %v", err, r)
+	}
+	if text := written(t, r, reports.Options{}); !strings.Contains(text, "scores.jsonl:3: not JSON") {
+		t.Errorf("the bad line is not named:\n%s", text)
+	}
+	broken := errors.New("the disk is gone")
+	if _, err := reports.Collect(&f.manifest, thenError(f.signals, broken), each(f.scores)); !errors.Is(err, broken) {
+		t.Errorf("an unreadable file: error %v, want %v", err, broken)
+	}
+	if _, err := reports.Collect(&f.manifest, each(f.signals), thenError(f.scores, broken)); !errors.Is(err, broken) {
+		t.Errorf("an unreadable file: error %v, want %v", err, broken)
+	}
+}
+
+func thenError[T any](all []T, err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var zero T
+		if !yield(zero, err) {
+			return
+		}
+		for _, one := range all {
+			if !yield(one, nil) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package reports_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Consistently early: reduce. Consistently at the limit: increase. One phase
+// takes too much: rebalance.
+func TestS0_6_HintsFromHowLimitsAreUsed(t *testing.T) {
+	for name, test := range map[string]struct {
+		used int // iterations in the phase "execution", of at most 6
+		want string
+	}{
+		"early":        {used: 2, want: "hardly any run reaches it: 2 would do"},
+		"at the limit": {used: 6, want: "most runs reach it: try a larger limit"},
+	} {
+		limit := phasedRuns(2, test.used, 6).collect().Configurations[0].Limits[1]
+		if limit.Hint != test.want {
+			t.Errorf("%s: hint %q, want %q", name, limit.Hint, test.want)
+		}
+	}
+	between := phasedRuns(2, 6, 6)
+	for _, s := range between.signals[:5] {
+		s.Iterations = s.Iterations[:6]
+	}
+	if hint := between.collect().Configurations[0].Limits[1].Hint; hint != "" {
+		t.Errorf("half of the runs reach the limit: hint %q, want none", hint)
+	}
+	few := phasedRuns(2, 6, 6)
+	few.signals = few.signals[:4]
+	if hint := few.collect().Configurations[0].Limits[1].Hint; hint != "" {
+		t.Errorf("four runs: hint %q, want none", hint)
+	}
+	balance := phasedRuns(1, 9, 10)
+	balance.manifest.Configurations[0].Phases[0].Limit = 8
+	if hint := balance.collect().Configurations[0].Limits[1].Hint; !strings.Contains(hint, "takes 90% of all iterations") {
+		t.Errorf("hint %q, want one on the balance", hint)
+	}
+}
+
+func TestUseOfPhaseLimits(t *testing.T) {
+	limits := phasedRuns(1, 3, 6).collect().Configurations[0].Limits
+	planning, execution, total := limits[0], limits[1], limits[2]
+	if planning.Share.Number != 0.5 || planning.Reached.Number != 0 {
+		t.Errorf("planning: %+v, want half of 2 used", planning)
+	}
+	if execution.Name != "phases.execution.max_iterations" || execution.Used.Number != 3 || execution.Share.Number != 0.5 || execution.Enough != 3 {
+		t.Errorf("execution: %+v, want half of 6 used", execution)
+	}
+	if total.Name != "max_iterations" || !total.Derived || total.Used.Number != 4 || total.Share.Number != 0.5 {
+		t.Errorf("total: %+v, want 4 of 8 used", total)
+	}
+}
+
+// phasedRuns are ten runs with so many iterations in each of two phases.
+func phasedRuns(planning, execution, limit int) *fixture {
+	f := one(10)
+	f.manifest.Configurations[0] = record.ConfigurationHead{
+		Name: "c", EffectiveMax: 8, Phases: []record.PhaseHead{{Name: "planning", Limit: 2}, {Name: "execution", Limit: limit}},
+	}
+	for task := range 10 {
+		s := f.run(fmt.Sprint(task), 1, make([]float64, planning+execution)...)
+		for i := range s.Iterations {
+			s.Iterations[i].Phase = "execution"
+			if i < planning {
+				s.Iterations[i].Phase = "planning"
+			}
+		}
+	}
+	return f
+}
+
+func TestStops(t *testing.T) {
+	f := one(3)
+	for i, task := range []string{"a", "b", "c"} {
+		s := f.run(task, 1, make([]float64, i+1)...)
+		if i > 0 {
+			s.Outcome.Reason, s.Outcome.Fired, s.Outcome.Class = record.ReasonWhen("done"), "done", record.ByCondition
+			f.scored(s, 0, float64(i-1))
+		}
+	}
+	stops := f.collect().Configurations[0].Stops
+	if len(stops) != 2 || stops[0].Name() != "when:done" || stops[0].Runs != 2 || stops[0].Iterations.Number != 2.5 ||
+		stops[0].Score.Number != 0.5 || stops[1].Score.Known() {
+		t.Errorf("stops = %+v", stops)
+	}
+}
+
+func TestCalibration(t *testing.T) {
+	f := one(3)
+	for task, test := range map[string]struct {
+		confidence, score float64
+		believed          bool
+	}{"a": {0.9, 1, true}, "b": {0.8, 0, true}, "c": {0.4, 1, false}} {
+		s := f.run(task, 1, test.confidence)
+		s.Outcome.Success = test.believed
+		f.scored(s, 0, test.score)
+	}
+	got := f.collect().Configurations[0].Calibration
+	if got.Runs != 3 || got.Right != 1 || got.FalseAlarm != 1 || got.Missed != 1 || !got.Brier.Known() ||
+		got.Confidence.Number < 0.699 || got.Confidence.Number > 0.701 || got.AUROC.Number != 0.5 {
+		t.Errorf("calibration = %+v", got)
+	}
+}

@@ -1,0 +1,162 @@
+package tables_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/reports/tables"
+)
+
+func terminal(t interface{ Fatal(...any) }, table tables.Table, page tables.Page) (text string, left int) {
+	var out bytes.Buffer
+	left, err := tables.Terminal(&out, table, page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), left
+}
+
+func TestTerminal(t *testing.T) {
+	table := tables.Table{
+		Keys: 2,
+		Columns: []tables.Column{
+			{Head: "configuration"}, {Head: "by"}, {Name: "close", Head: "95%", Right: true}, {Head: "p95.latency", Right: true}, {Head: "hint", Prose: true},
+		},
+		Rows: [][]string{
+			{"sweep[threshold=0.75,max=2]", "a", "0.5", "12 s", "nothing to be said"}, {"", "b", "0.75¹", "3 s", ""}, {"文字", "c", "", "", "x"},
+		},
+	}
+	for name, test := range map[string]struct {
+		page tables.Page
+		want string
+		left int
+	}{
+		"wide": {page: tables.Page{Width: 100}, want: `
+                                 close
+configuration                by    95%  p95.latency  hint
+sweep[threshold=0.75,max=2]  a     0.5         12 s  nothing to be said
+                             b   0.75¹          3 s
+文字                         c                       x
+`},
+		"names and prose are broken": {page: tables.Page{Width: 58}, want: `
+                      close
+configuration     by    95%  p95.latency  hint
+sweep[threshold=  a     0.5         12 s  nothing to be
+  0.75,max=2]                             said
+                  b   0.75¹          3 s
+文字              c                       x
+`},
+		"a second block": {page: tables.Page{Width: 48, Head: strings.ToUpper}, want: `
+                      CLOSE
+CONFIGURATION     BY    95%  P95.LATENCY
+sweep[threshold=  a     0.5         12 s
+  0.75,max=2]     b   0.75¹          3 s
+文字              c
+
+CONFIGURATION     BY  HINT
+sweep[threshold=  a   nothing to be said
+  0.75,max=2]     b
+文字              c   x
+`},
+		"no second block": {page: tables.Page{Width: 48, Blocks: 1}, left: 1, want: `
+                      close
+configuration     by    95%  p95.latency
+sweep[threshold=  a     0.5         12 s
+  0.75,max=2]     b   0.75¹          3 s
+文字              c
+`},
+	} {
+		got, left := terminal(t, table, test.page)
+		if want := strings.TrimPrefix(test.want, "\n"); got != want || left != test.left {
+			t.Errorf("%s: %d columns left, want %d; got\n%s\nwant\n%s", name, left, test.left, got, want)
+		}
+	}
+}
+
+func TestMinorColumnsBeginNoBlock(t *testing.T) {
+	table := tables.Table{
+		Columns: []tables.Column{{Head: "name"}, {Head: strings.Repeat("a", 20)}, {Head: strings.Repeat("b", 20), Minor: true}, {Head: "c"}},
+		Rows:    [][]string{{"x", "1", "2", "3"}},
+	}
+	if got, left := terminal(t, table, tables.Page{Width: 40}); left != 1 || strings.Contains(got, "b") || strings.Contains(got, "\n\n") {
+		t.Errorf("%d left:\n%s", left, got)
+	}
+	if got, left := terminal(t, table, tables.Page{Width: 80}); left != 0 || !strings.Contains(got, "b") {
+		t.Errorf("%d left:\n%s", left, got)
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	var out bytes.Buffer
+	err := tables.Markdown(&out, tables.Table{
+		Columns: []tables.Column{{Head: "pass_rate"}, {Name: "close", Head: "95%", Right: true}},
+		Rows:    [][]string{{`a\|b`, "0.5"}, {"two\nlines", ""}},
+	})
+	want := "| pass_rate | close 95% |\n|:----------|----------:|\n| a\\|b      |       0.5 |\n| two lines |           |\n"
+	if err != nil || out.String() != want {
+		t.Errorf("%v, got\n%s\nwant\n%s", err, out.String(), want)
+	}
+}
+
+// Whatever the width: no cell that is not a name or prose is broken or lost.
+func TestNothingIsLost(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		columns := rapid.IntRange(1, 8).Draw(rt, "columns")
+		table := tables.Table{Keys: rapid.IntRange(0, columns).Draw(rt, "keys")}
+		cell := rapid.StringMatching(`[a-z0-9$.]{1,12}`)
+		for range columns {
+			table.Columns = append(table.Columns, tables.Column{Head: cell.Draw(rt, "head"), Right: rapid.Bool().Draw(rt, "right")})
+		}
+		for range rapid.IntRange(0, 4).Draw(rt, "rows") {
+			table.Rows = append(table.Rows, rapid.SliceOfN(cell, columns, columns).Draw(rt, "row"))
+		}
+		width := rapid.IntRange(1, 120).Draw(rt, "width")
+		got, left := terminal(rt, table, tables.Page{Width: width})
+		for _, row := range table.Rows {
+			for _, text := range row {
+				if !strings.Contains(got, text) {
+					rt.Fatalf("%q is not in\n%s", text, got)
+				}
+			}
+		}
+		if left != 0 {
+			rt.Fatalf("%d columns left out", left)
+		}
+	})
+}
+
+func TestLinesFitTheWidth(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var table tables.Table
+		table.Columns = []tables.Column{{Head: "name"}, {Head: "n", Right: true}, {Head: "prose", Prose: true}, {Head: "score"}, {Head: "why", Prose: true}}
+		for range rapid.IntRange(1, 4).Draw(rt, "rows") {
+			table.Rows = append(table.Rows, []string{
+				rapid.StringMatching(`[a-z=,日]{0,60}`).Draw(rt, "name"), "1.25k", rapid.StringMatching(`([a-z]{1,9} ){0,20}`).Draw(rt, "prose"),
+				"0.75", rapid.StringMatching(`([a-z]{1,9} ){0,20}`).Draw(rt, "why"),
+			})
+		}
+		width := rapid.IntRange(40, 200).Draw(rt, "width")
+		got, _ := terminal(rt, table, tables.Page{Width: width})
+		for line := range strings.Lines(got) {
+			if tables.Width(strings.TrimSuffix(line, "\n")) > width {
+				rt.Fatalf("at %d columns:\n%s", width, got)
+			}
+		}
+	})
+}
+
+func TestWrap(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                       "",
+		"a b":                    "a b",
+		"aaaa bbbb cc":           "aaaa bbbb|cc",
+		"a longestwordofall b c": "a|longestwordofall|b c",
+	} {
+		if got := strings.Join(tables.Wrap(text, 9), "|"); got != want {
+			t.Errorf("Wrap(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
