@@ -19,10 +19,9 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// mark is an argument by which the processes of one test are found.
-func mark(t *testing.T) string {
-	return fmt.Sprintf("agentbench-test-%d-%d", os.Getpid(), time.Now().UnixNano())
-}
+// mark is an argument by which the processes of one test are found. It is also
+// less than a second, for sleep.
+func mark() string { return fmt.Sprintf("0.%d%d", os.Getpid(), time.Now().UnixNano()) }
 
 // alive counts the processes that have an argument. Zombies have none.
 func alive(t *testing.T, argument string) int {
@@ -65,7 +64,7 @@ const children = `sh -c 'trap "" TERM INT HUP; sleep 300 & wait' %[1]s & sh -c '
 
 // F30, F32, P15: at its timeout a program dies with all its children.
 func TestATimeoutKillsTheWholeGroup(t *testing.T) {
-	m := mark(t)
+	m := mark()
 	p := shell(fmt.Sprintf(children+"sleep 300; true", m))
 	p.Argv = append(p.Argv, m)
 	p.Timeout = 300 * time.Millisecond
@@ -83,7 +82,7 @@ func TestATimeoutKillsTheWholeGroup(t *testing.T) {
 }
 
 func TestCancellingKillsTheWholeGroup(t *testing.T) {
-	m := mark(t)
+	m := mark()
 	p := shell(fmt.Sprintf(children+"sleep 300; true", m))
 	p.Argv = append(p.Argv, m)
 	cause := errors.New("enough")
@@ -100,7 +99,7 @@ func TestCancellingKillsTheWholeGroup(t *testing.T) {
 
 // What a program leaves behind holds its output only for a moment, and dies.
 func TestChildrenThatOutliveTheProgramAreKilled(t *testing.T) {
-	m := mark(t)
+	m := mark()
 	p := shell(fmt.Sprintf("sh -c 'sleep 300; true' %s & echo done", m))
 	done, err := p.Run(t.Context(), nil)
 	if err != nil || string(done.Stdout) != "done\n" {
@@ -113,11 +112,11 @@ func TestChildrenThatOutliveTheProgramAreKilled(t *testing.T) {
 // one that is killed.
 func TestTheProgramDiesWithUs(t *testing.T) {
 	if m := os.Getenv("AGENTBENCH_TEST_MARK"); m != "" {
-		p := Program{Argv: []string{"sh", "-c", "sleep 300; true", m}, Env: Environment(os.Environ())}
+		p := Program{Argv: []string{"sleep", "300", m}, Env: Environment(os.Environ())}
 		_, _ = p.Run(t.Context(), nil)
 		return
 	}
-	m := mark(t)
+	m := mark()
 	alive(t, m) // skips where there is no /proc
 	us := exec.Command(os.Args[0], "-test.run=^TestTheProgramDiesWithUs$")
 	us.Env = append(os.Environ(), "AGENTBENCH_TEST_MARK="+m)
