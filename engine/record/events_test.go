@@ -24,7 +24,10 @@ func eventfulRun() *Run {
 	run.Iterations[1].Error = &Error{Class: NoAnswer, Message: "an empty reply"}
 	run.Iterations[1].Evaluation, run.Iterations[1].Output = nil, nil
 	run.Iterations[2].Skipped, run.Iterations[2].Evaluation = true, nil
-	run.Iterations[3].Calls = append(run.Iterations[3].Calls, Call{Role: RoleJudge, Usage: Usage{Calls: 1, InputTokens: 7}})
+	run.Iterations[3].Calls = append(run.Iterations[3].Calls, Call{
+		Role: RoleJudge, Usage: Usage{Calls: 1, InputTokens: 7}, Start: 800 * time.Millisecond, Duration: second,
+	})
+	run.Iterations[3].End += second
 	return run
 }
 
@@ -88,7 +91,8 @@ func TestS2_7_EventsHoldWhatHappened(t *testing.T) {
 		{IterationEvents(run, 0), 1, `{"event":"tool_called","run":"default/task-1/1","iteration":1,"at_ns":0,"phase":"execution","strategy":"cheap","tool":"slow","arguments":{"q":1}}`},
 		{IterationEvents(run, 0), 3, `{"event":"tool_returned","run":"default/task-1/1","iteration":1,"at_ns":2000000000,"phase":"execution","strategy":"cheap","tool":"fast","error":{"class":"program","message":"exit 1"}}`},
 		{IterationEvents(run, 1), 1, `{"event":"failed","run":"default/task-1/1","iteration":2,"at_ns":400000000,"error":{"class":"no_answer","message":"an empty reply"}}`},
-		{IterationEvents(run, 3), 2, `{"event":"evaluated","run":"default/task-1/1","iteration":4,"at_ns":800000000,"confidence":0.9,"passed":true,"feedback":"fine"}`},
+		{IterationEvents(run, 3), 1, `{"event":"message","run":"default/task-1/1","iteration":4,"at_ns":800000000,"output":"The answer is 42, because of the question that was asked."}`},
+		{IterationEvents(run, 3), 2, `{"event":"evaluated","run":"default/task-1/1","iteration":4,"at_ns":1800000000,"confidence":0.9,"passed":true,"feedback":"fine"}`},
 		{EndEvents(run), 0, `{"event":"turn_completed","run":"default/task-1/1","at_ns":800000000,"iterations":4}`},
 	} {
 		got, err := json.Marshal(c.of[c.at])
@@ -102,7 +106,7 @@ func TestS2_8_EveryIterationTellsWhatItCost(t *testing.T) {
 	run := eventfulRun()
 	last := IterationEvents(run, 3)[3]
 	wantUsage, wantJudging := Usage{Calls: 1, InputTokens: 100, OutputTokens: 20, Cost: 12345678}, Usage{Calls: 1, InputTokens: 7}
-	if last.Type != IterationCompleted || *last.Usage != wantUsage || *last.Judging != wantJudging || last.Latency != 200*time.Millisecond {
+	if last.Type != IterationCompleted || *last.Usage != wantUsage || *last.Judging != wantJudging || last.Latency != 1200*time.Millisecond {
 		t.Errorf("%+v, usage %+v, judging %+v", last, last.Usage, last.Judging)
 	}
 	if first := IterationEvents(run, 0)[8]; first.Judging != nil || first.Usage.ToolCalls != 2 {

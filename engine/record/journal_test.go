@@ -78,6 +78,43 @@ func TestAGroupWaits50MillisecondsUnlessItIsFull(t *testing.T) {
 	}
 }
 
+// broken is a disk whose first write fails once it goes on.
+type broken struct {
+	nowhere
+	goOn   chan struct{}
+	writes *int
+}
+
+func (b broken) Append(string) (File, error) { return b, nil }
+func (b broken) Write([]byte) (int, error)   { <-b.goOn; *b.writes++; return 0, errFull }
+
+func TestAGroupBehindAFailedOneIsToldSo(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		disk := broken{goOn: make(chan struct{}), writes: new(int)}
+		j, err := Create(dir, Manifest{}, Options{Disk: disk})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := make(chan error, 2)
+		for n := range 2 {
+			if err := j.Append(sampleRun(n, 1), nil, func(err error) { told <- err }); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * defaultDelay) // the first group is now being written
+		}
+		close(disk.goOn)
+		for range 2 {
+			if err := <-told; !errors.Is(err, errFull) {
+				t.Errorf("told %v", err)
+			}
+		}
+		if err := j.Close(); !errors.Is(err, errFull) || *disk.writes != 1 {
+			t.Errorf("close: %v after %d writes", err, *disk.writes)
+		}
+	})
+}
+
 // slow is a disk whose every sync takes that long.
 type slow struct {
 	nowhere

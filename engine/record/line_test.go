@@ -175,6 +175,36 @@ func TestEveryFlippedBitOfALineIsNoticed(t *testing.T) {
 	}
 }
 
+func TestSignalsOfAnotherShapeAreRefused(t *testing.T) {
+	deep := func(levels int) string {
+		return `{"new":` + strings.Repeat("[", levels) + strings.Repeat("]", levels) + `}`
+	}
+	for object, good := range map[string]bool{
+		`{}`: true,
+		`{"v":1,"new":{"a":[1e5,"\u00e9",null,true]},"elapsed_ns":-9223372036854775808}`: true,
+		deep(100):                            true,
+		deep(2 * deepest):                    false,
+		`{"elapsed_ns":9223372036854775808}`: false,
+		`{"v":1.5}`:                          false,
+		`{"v":"1"}`:                          false,
+		`{"v":}`:                             false,
+		`{"v":-}`:                            false,
+		`{"v":1`:                             false,
+		`{"v":1}}`:                           false,
+		`{"run":"\x"}`:                      false,
+		`{"run":"`:                           false,
+		`{"simulated":tru}`:                  false,
+		`{"iterations":[{"confidence":1e}]}`: false,
+		`{"iterations":{}}`:                  false,
+		`[]`:                                 false,
+		``:                                   false,
+	} {
+		if _, err := freshSignals([]byte(object)); (err == nil) != good {
+			t.Errorf("%.60s: %v", object, err)
+		}
+	}
+}
+
 func FuzzRun(f *testing.F) {
 	line, _ := appendRun(nil, sampleRun(1, 2))
 	object, _ := unseal(line[:len(line)-1])

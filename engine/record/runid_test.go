@@ -1,6 +1,7 @@
 package record
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,6 +32,9 @@ func TestRunIDs(t *testing.T) {
 	if got, want := RunID("c", long, 1), "c/"+long[:50]+"%~"; !strings.HasPrefix(got, want) {
 		t.Errorf("a long task: %s", got)
 	}
+	if RunID("c", long+"x", 1) == RunID("c", long+"y", 1) {
+		t.Error("long tasks that end differently have one id")
+	}
 }
 
 // drawName draws names that are likely to be mistaken for each other.
@@ -38,7 +42,7 @@ func drawName(t *rapid.T) string {
 	return rapid.OneOf(
 		rapid.StringMatching(`[a/%. 2F~E]{0,4}`),
 		rapid.Custom(drawText),
-		rapid.StringMatching(`[a%é]{98,102}`),
+		rapid.StringMatching(`[a%é]{48,102}`),
 	).Draw(t, "name")
 }
 
@@ -59,6 +63,9 @@ func TestDifferentRunsHaveDifferentIDs(t *testing.T) {
 	})
 }
 
+// wellEscaped holds for parts whose escapes are whole.
+var wellEscaped = regexp.MustCompile(`^(%|([^%]|%[0-9A-F]{2})*(%~[0-9a-f]{32})?)$`)
+
 func TestRunIDsAreSafe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := RunID(drawName(t), drawName(t), 3)
@@ -67,7 +74,7 @@ func TestRunIDsAreSafe(t *testing.T) {
 			t.Fatalf("%q", id)
 		}
 		for _, part := range parts {
-			if part == "" || part == "." || part == ".." {
+			if part == "" || part == "." || part == ".." || !wellEscaped.MatchString(part) {
 				t.Fatalf("%q", id)
 			}
 		}
