@@ -172,7 +172,11 @@ func nearParam(name string, param *expr.Object) string {
 	if closest := source.Closest(name, param.Keys()); closest != "" {
 		return didYouMean(name, []string{closest})
 	}
-	return knownNames(slices.DeleteFunc(slices.Clone(param.Keys()), func(key string) bool { return !strings.Contains(key, ".") }))
+	return knownNames(slices.DeleteFunc(slices.Clone(param.Keys()), func(key string) bool {
+		section, _, dotted := strings.Cut(key, ".")
+		_, whole := param.Get(section)
+		return !dotted || !whole
+	}))
 }
 
 // reads says whether an expression reads a variable, or one of several paths.

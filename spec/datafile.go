@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/agentbench/agentbench/spec/source"
@@ -24,6 +25,8 @@ func newDataFile(f folder, path string) *dataFile {
 
 // place is where a row stands: FILE:LINE, or FILE:NUMBER for the rows of a whole document.
 func (f *dataFile) place(n int) string { return fmt.Sprintf("%s:%d", f.name, n) }
+
+func (f *dataFile) isCSV() bool { return strings.EqualFold(path.Ext(f.path), ".csv") }
 
 // fault is a fault at row n. Its line is read again to be shown: that happens to a few rows only.
 func (f *dataFile) fault(n int, hint, format string, args ...any) source.Fault {

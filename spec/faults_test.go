@@ -131,3 +131,8 @@ func printed(faults source.Faults) string {
 	faults.Print(&b)
 	return b.String()
 }
+
+// loadText loads one loop or suite without other files.
+func loadText(text string) (*Document, source.Faults) {
+	return LoadFS(fstest.MapFS{"loop.yaml": {Data: []byte(text)}}, "loop.yaml", Options{Env: func(string) string { return "" }})
+}

@@ -184,10 +184,10 @@ func (c *Condition) fields() any {
 	}
 }
 
-// paramOf is what expressions see as param: the parameters by full path, by shortest unambiguous suffix, and nested,
+// paramOf is what expressions see as param: the parameters by full path, by every unambiguous suffix, and nested,
 // so that param.terminate.max_iterations, param["terminate.max_iterations"] and param.max_iterations are the same.
 func paramOf(leaves []leaf) *expr.Object {
-	param := expr.NewObject(2 * len(leaves))
+	param := expr.NewObject(3 * len(leaves))
 	suffixes := newSuffixes(leaves)
 	for _, leaf := range leaves {
 		if leaf.parameter {
@@ -196,8 +196,9 @@ func paramOf(leaves []leaf) *expr.Object {
 	}
 	for _, leaf := range leaves {
 		if leaf.parameter {
-			setNew(param, leaf.path, leaf.value)
-			setNew(param, suffixes.shortest(leaf.path), leaf.value)
+			for _, name := range suffixes.unambiguous(leaf.path) {
+				setNew(param, name, leaf.value)
+			}
 		}
 	}
 	return param
@@ -245,6 +246,20 @@ func (s suffixes) count(path string) {
 			return
 		}
 		path = rest
+	}
+}
+
+// unambiguous are the path itself and its suffixes that were counted once.
+func (s suffixes) unambiguous(path string) []string {
+	names := []string{path}
+	for {
+		_, rest, more := strings.Cut(path, ".")
+		if !more {
+			return names
+		}
+		if path = rest; s[path] == 1 {
+			names = append(names, path)
+		}
 	}
 }
 

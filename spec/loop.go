@@ -27,8 +27,8 @@ type Loop struct {
 	Tree *source.Node `yaml:",here"`
 	// Folder is where the file stands on disk: programs run there. Empty for a loop that is embedded.
 	Folder string `yaml:"-"`
-	// Param is what expressions see as param: every scalar parameter by its full path, by its shortest unambiguous
-	// suffix, and nested.
+	// Param is what expressions see as param: every scalar parameter by its full path, by every unambiguous suffix
+	// of it, and nested. What is off is null.
 	Param *expr.Object `yaml:"-"`
 
 	hash string

@@ -127,7 +127,7 @@ func (w *setter) into(n *source.Node, path []string, i int) *source.Node {
 	switch {
 	case i == len(path):
 		return w.value
-	case n != nil && n.Kind == source.List:
+	case n != nil && n.Kind == source.List && shortForms[strings.Join(path[:i], ".")] == "":
 		return w.intoList(n, path, i)
 	case n == nil || n.Kind == source.Map || isOff(n):
 		return w.intoMap(n, path, i)
@@ -186,19 +186,25 @@ func itemNames(n *source.Node) []string {
 	return names
 }
 
-// shortForms are the keys that a scalar or list stands for where a mapping could stand.
-var shortForms = map[string]string{"timeout": "after", "command": "command"}
+// shortForms are the paths whose mapping may be written as the value of one of its keys.
+var shortForms = map[string]string{"evaluate.command": "command"}
 
 // intoScalar makes a mapping out of a short form.
 func (w *setter) intoScalar(n *source.Node, path []string, i int) *source.Node {
-	short, ok := shortForms[path[i-1]]
+	at := strings.Join(path[:i], ".")
+	short, ok := shortForms[at]
 	if !ok {
-		w.refuse(i, "", "%s is no mapping, so it has no %q", strings.Join(path[:i], "."), path[i])
+		w.refuse(i, "", "%s is no mapping, so it has no %q", at, path[i])
 		return n
 	}
-	long := source.New(n, &source.Object{})
-	long.Set(short, n)
-	return w.intoMap(long, path, i)
+	return w.intoMap(long(short, n), path, i)
+}
+
+// long is the mapping that a short form stands for.
+func long(key string, n *source.Node) *source.Node {
+	mapping := source.New(n, &source.Object{})
+	mapping.Set(key, n)
+	return mapping
 }
 
 // terminate returns the terminate tree n with the value at path[1:]. A name is that of an entry of the map, or of the
@@ -271,9 +277,7 @@ func (w *setter) below(kind string, n *source.Node, path []string, i int) *sourc
 		w.refuse(i, "", "%s has no %q", kind, path[i])
 		return w.value
 	case kind == string(KindTimeout) && n != nil && n.Kind != source.Map && !isOff(n):
-		long := source.New(n, &source.Object{})
-		long.Set("after", n)
-		return w.intoMap(long, path, i)
+		return w.intoMap(long("after", n), path, i)
 	}
 	return w.into(n, path, i)
 }

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/spec/expr"
@@ -39,10 +40,16 @@ func (l *loader) resolved(file *loopFile, name string, settings []setting) []Res
 	return []Resolved{{Name: name, Loop: loop, Params: paramsOf(settings), Hash: loop.hash}}
 }
 
+// paramsOf are the parameters by full path; of those set twice, by a file and by a flag, the last value holds.
 func paramsOf(settings []setting) []Param {
 	var params []Param
 	for _, s := range settings {
-		params = append(params, Param{Path: fullPath(s.path), Value: plainValue(s.value)})
+		p := Param{Path: fullPath(s.path), Value: plainValue(s.value)}
+		if i := slices.IndexFunc(params, func(known Param) bool { return known.Path == p.Path }); i >= 0 {
+			params[i] = p
+			continue
+		}
+		params = append(params, p)
 	}
 	return params
 }
@@ -209,10 +216,5 @@ func (s *Suite) Configuration(name string) *Resolved {
 }
 
 func (r *Resolved) goesBy(name string) bool {
-	for _, alias := range r.Aliases {
-		if alias == name {
-			return true
-		}
-	}
-	return r.Name == name
+	return r.Name == name || slices.Contains(r.Aliases, name)
 }

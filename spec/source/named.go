@@ -57,9 +57,11 @@ func (named *Named[T]) JSONSchema(g *Generator) map[string]any {
 
 // definitionName is the Go name of a type without the package path of a type parameter: Named[x/y.Root] is NamedRoot.
 func definitionName(t reflect.Type) string {
-	name, parameter, generic := strings.Cut(strings.TrimSuffix(t.Name(), "]"), "[")
-	if generic {
-		name += strings.TrimLeft(parameter[strings.LastIndexByte(parameter, '.')+1:], "[]")
+	name, parameter, _ := strings.Cut(strings.TrimSuffix(t.Name(), "]"), "[")
+	item, list := strings.CutPrefix(parameter, "[]")
+	item = strings.ReplaceAll(item[strings.LastIndexByte(item, '.')+1:], "interface {}", "Any")
+	if list {
+		item += "List"
 	}
-	return strings.NewReplacer("[", "", "]", "", " ", "", "{", "", "}", "").Replace(name)
+	return name + item
 }

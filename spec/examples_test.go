@@ -1,0 +1,105 @@
+package spec
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// exampleFolders hold suites and loops that must load: those that ship, and the language's examples where they are.
+func exampleFolders(t testing.TB) []string {
+	folders, err := filepath.Glob("../suites/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if examples := os.Getenv("AGENTBENCH_EXAMPLES"); examples != "" {
+		return append(folders, examples)
+	}
+	if _, err := os.Stat("../../shared/design/examples"); err != nil {
+		t.Log("the language's examples are not here: AGENTBENCH_EXAMPLES names their folder")
+		return folders
+	}
+	return append(folders, "../../shared/design/examples")
+}
+
+func exampleFiles(t testing.TB) []string {
+	var files []string
+	for _, folder := range exampleFolders(t) {
+		for _, pattern := range []string{"*.suite.yaml", "*.loop.yaml", "suite.yaml", "loop.yaml"} {
+			found, err := filepath.Glob(filepath.Join(folder, pattern))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, found...)
+		}
+	}
+	if len(files) == 0 {
+		t.Skip("there are no shipped suites and no examples")
+	}
+	return files
+}
+
+func TestExamplesLoad(t *testing.T) {
+	for _, file := range exampleFiles(t) {
+		d, faults := Load(file, Options{})
+		if faults.Err() != nil {
+			t.Errorf("%s", printed(faults))
+			continue
+		}
+		if d.Suite == nil {
+			continue
+		}
+		if filepath.Base(file) == "recorded-sql.suite.yaml" && os.Getenv("AGENTBENCH_DATA") == "" {
+			if _, err := os.Stat("../../shared/data"); err != nil {
+				t.Log("the recordings are not here: AGENTBENCH_DATA names their folder")
+				continue
+			}
+		}
+		if n, faults := d.CountTasks(); n == 0 || faults.Err() != nil {
+			t.Errorf("%s: %d tasks, %s", file, n, printed(faults))
+		}
+	}
+}
+
+// The example with tools loads; what run cannot do yet is told, each where it stands.
+func TestUnsupported(t *testing.T) {
+	text := `loop: l
+agent:
+  model: m
+  tools: [{builtin: converse}]
+  delegates: [{name: d, a2a: "http://localhost"}]
+  memory: {max_tokens: 5}
+  tool_calls: xml
+  warn_remaining: 1
+prompt: p
+phases: [{name: a, tools: []}, {name: b, tools: [{builtin: converse}], agent: {http: "http://localhost"}}, {name: c, agent: {a2a: "http://localhost", tools: []}}]
+`
+	d := loaded(t, "s.yaml", "suite: s\ntasks: [{input: x}]\nmodels: {m: {provider: script, responses: [a]}}\nconfigurations: [{name: a, loop: l.yaml}, {name: b, loop: l.yaml, set: {max_iterations: 3}}]\nscorers: [{name: j, type: judge, model: m, rubric: r}]\n", "l.yaml", text)
+	want := []string{"4:3 tools", "5:3 delegates", "6:3 memory", "7:3 tool_calls", "8:3 warn_remaining", "10:42 tools", "10:80 http", "10:126 a2a", "5:27 scorers of type judge"}
+	var got []string
+	for _, f := range d.Unsupported() {
+		got = append(got, fmt.Sprintf("%d:%d %s", f.Pos.Line, f.Pos.Col, strings.TrimPrefix(f.What, "not supported yet: ")))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if d := loaded(t, "l.yaml", "loop: l\nagent: {command: [cat], tools: []}\n"); len(d.Unsupported()) > 0 {
+		t.Errorf("a plain program: %s", printed(d.Unsupported()))
+	}
+}
+
+func TestPrograms(t *testing.T) {
+	d := loaded(t, "l.yaml", "loop: l\nagent: {command: [no-such-program, x], tools: [{name: t, command: [no-such-tool]}, {mcp: {command: [no-such-server]}}]}\nevaluate: {command: {command: [no-such-judge]}}\n")
+	if missing := d.Programs(); len(missing) != 4 || missing.Err() == nil {
+		t.Errorf("got %s", printed(missing))
+	}
+	if len(d.Warnings) != 4 {
+		t.Errorf("check warns %d times, want 4", len(d.Warnings))
+	}
+	if d := loaded(t, "l.yaml", "loop: l\nagent: {command: [sh, -c, cat]}\n"); len(d.Programs()) > 0 {
+		t.Errorf("sh is missing: %s", printed(d.Programs()))
+	}
+}
