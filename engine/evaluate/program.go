@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"context"
+	"errors"
 
 	"github.com/agentbench/agentbench/engine/agent/command"
 	"github.com/agentbench/agentbench/engine/loop"
@@ -29,9 +30,17 @@ func (e *Evaluator) askProgram(ctx context.Context, trial *loop.Trial) (answer, 
 		return answer{}, call, err
 	}
 	said, err := parse(string(done.Stdout))
+	if err == nil && said.confidence == nil && said.passed == nil && e.needsVerdict() {
+		err = errors.New("it has neither confidence nor passed")
+	}
 	if err != nil {
 		call.Error = &record.Error{Class: record.BadResponse, Message: "reading the answer of the evaluation's program: " + err.Error()}
 		return answer{}, call, call.Error
 	}
 	return said, call, nil
+}
+
+// needsVerdict says that nothing but the program can say what the output is worth.
+func (e *Evaluator) needsVerdict() bool {
+	return e.Spec.Confidence == nil && e.Spec.Passed == nil && len(e.Spec.Checks) == 0
 }
