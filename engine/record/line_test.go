@@ -191,7 +191,7 @@ func TestSignalsOfAnotherShapeAreRefused(t *testing.T) {
 		`{"v":-}`:                            false,
 		`{"v":1`:                             false,
 		`{"v":1}}`:                           false,
-		`{"run":"\x"}`:                      false,
+		`{"run":"\x"}`:                       false,
 		`{"run":"`:                           false,
 		`{"simulated":tru}`:                  false,
 		`{"iterations":[{"confidence":1e}]}`: false,

@@ -138,11 +138,6 @@ const (
 	RoleProgram Role = "program" // an agent that is a program
 )
 
-// within says whether calls of the role are counted under the other one.
-func (r Role) within(other Role) bool {
-	return r == other || r == RoleProgram && other == RoleAgent
-}
-
 // Call is one request to a model, or one run of a program.
 type Call struct {
 	Role  Role   `json:"role"`
