@@ -1,0 +1,132 @@
+package cache
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Head is what an entry says of itself beside the reply's text.
+type Head struct {
+	Key      string    `json:"key"`
+	Provider string    `json:"provider"`
+	Model    string    `json:"model"`
+	Task     string    `json:"task"`
+	Trial    int       `json:"trial"` // from 1
+	N        int       `json:"n"`     // the n-th equal request of its run, from 0
+	Created  time.Time `json:"created"`
+
+	Finish   string        `json:"finish"`
+	Usage    record.Usage  `json:"usage"`
+	Duration time.Duration `json:"duration_ns"` // of the call that was made
+
+	// How many bytes of each stand behind the head.
+	TextBytes     int `json:"text_bytes"`
+	ThinkingBytes int `json:"thinking_bytes"`
+}
+
+// entry is a stored answer.
+type entry struct {
+	Head
+	text, thinking string
+}
+
+// An entry is a file of three parts: a line with the checksums (CRC-32C) of the
+// other two, a line of JSON that is the head, and the reply's text and
+// thinking as they came:
+//
+//	agentbench cache 1 5a1c0f3e 00000000
+//	{"key":"9f86…","provider":"openai","model":"m","task":"a","trial":1, …}
+//	The answer is 42.
+const (
+	magic = "agentbench cache 1 "
+	// firstLine is how long it is, line feed included.
+	firstLine = len(magic) + 8 + 1 + 8 + 1
+	// largest bounds the memory that a damaged file can take.
+	largest = 128 << 20
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+var errDamaged = errors.New("the entry is damaged")
+
+// encode writes the entry.
+func (e *entry) encode() ([]byte, error) {
+	head := e.Head
+	head.TextBytes, head.ThinkingBytes = len(e.text), len(e.thinking)
+	line, err := json.Marshal(&head)
+	if err != nil {
+		return nil, err
+	}
+	if firstLine+len(line)+1+len(e.text)+len(e.thinking) > largest {
+		return nil, fmt.Errorf("an entry holds %d MiB at most", largest>>20)
+	}
+	body := crc32.Update(crc32.Checksum([]byte(e.text), castagnoli), castagnoli, []byte(e.thinking))
+	b := make([]byte, 0, firstLine+len(line)+1+len(e.text)+len(e.thinking))
+	b = fmt.Appendf(b, "%s%08x %08x\n", magic, crc32.Checksum(line, castagnoli), body)
+	b = append(append(b, line...), '\n')
+	return append(append(b, e.text...), e.thinking...), nil
+}
+
+// decode reads a whole entry.
+func decode(b []byte) (*entry, error) {
+	head, body, err := decodeHead(b)
+	if err != nil {
+		return nil, err
+	}
+	if head.TextBytes < 0 || head.TextBytes > len(body) || head.ThinkingBytes != len(body)-head.TextBytes {
+		return nil, errDamaged
+	}
+	if !bytes.Equal(checksum(body), b[len(magic)+9:firstLine-1]) {
+		return nil, errDamaged
+	}
+	return &entry{
+		Head:     *head,
+		text:     string(body[:head.TextBytes]),
+		thinking: string(body[head.TextBytes:]),
+	}, nil
+}
+
+// decodeHead reads the head and gives what follows it.
+func decodeHead(b []byte) (head *Head, body []byte, err error) {
+	if len(b) < firstLine || string(b[:len(magic)]) != magic || b[len(magic)+8] != ' ' || b[firstLine-1] != '\n' {
+		return nil, nil, errDamaged
+	}
+	line, body, found := bytes.Cut(b[firstLine:], []byte{'\n'})
+	if !found || !bytes.Equal(checksum(line), b[len(magic):len(magic)+8]) {
+		return nil, nil, errDamaged
+	}
+	head = &Head{}
+	if json.Unmarshal(line, head) != nil {
+		return nil, nil, errDamaged
+	}
+	return head, body, nil
+}
+
+func checksum(b []byte) []byte {
+	return fmt.Appendf(nil, "%08x", crc32.Checksum(b, castagnoli))
+}
+
+// reply is the answer as if the call had been made.
+func (e *entry) reply() *model.Reply {
+	return &model.Reply{
+		Text: e.text, Thinking: e.thinking, Finish: e.Finish,
+		Usage: e.Usage, Duration: e.Duration, Cached: true,
+	}
+}
+
+// normal says whether an answer is complete and of the kind that another call
+// would give as well.
+func normal(reply *model.Reply) bool {
+	switch reply.Finish {
+	case "stop", "length", "tool_calls":
+		return true
+	}
+	return false
+}
