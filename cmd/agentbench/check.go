@@ -44,6 +44,7 @@ func (p *program) check(path string) error {
 	if err != nil {
 		return err
 	}
+	p.warn(o, nil)
 	if o.Loop != nil {
 		fmt.Fprintf(p.out, "%s: loop %s is fine: %s%s\n", path, printable(o.Loop.Name), aboutLoop(o.Loop), warnings(len(o.Warnings)))
 		return nil

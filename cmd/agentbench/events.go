@@ -25,7 +25,8 @@ func (p *program) openEvents(path string) (*eventWriter, error) {
 	if path == "-" {
 		return newEventWriter(p.out, func() error { return nil }), nil
 	}
-	f, err := os.Create(path)
+	// Only for writing, so that a named pipe without a reader is noticed.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return nil, fail(notMeasured, "name a file that can be written to", "opening the file for events: %w", err)
 	}
@@ -39,8 +40,8 @@ func newEventWriter(w io.Writer, closing func() error) *eventWriter {
 	return e
 }
 
-// write takes an event from any goroutine. Those who follow a run see its end
-// at once.
+// write takes an event from any goroutine. Those who follow a run see at once
+// how it starts, how each iteration ends, and how the run does.
 func (e *eventWriter) write(event record.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,7 +49,8 @@ func (e *eventWriter) write(event record.Event) {
 		return
 	}
 	e.err = e.encode.Encode(event)
-	if event.Type == record.IterationCompleted || event.Type == record.AgentEnded {
+	switch event.Type {
+	case record.RunStarted, record.IterationCompleted, record.AgentEnded:
 		e.flush()
 	}
 }

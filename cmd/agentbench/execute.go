@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports"
 )
 
 // execute runs a job, reports on it, and says what its end means.
@@ -135,80 +133,12 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 		return err
 	}
 	if j.flags.events != "-" {
-		if err := p.write(report, &j.flags.reportFlags); err != nil {
+		if err := p.write(report, j.flags.orTables("configurations", "curve")); err != nil {
 			return err
 		}
 	}
 	if !j.flags.quiet {
-		fmt.Fprintf(p.err, "\nresults: %s\n", j.dir)
+		fmt.Fprintf(p.err, "\nresults: %s\nmore: agentbench report %s, agentbench show %s\n", j.dir, j.dir, j.dir)
 	}
 	return p.verdict(ctx, j, m, report, end)
-}
-
-// verdict turns results into an exit code: first whether there is an answer,
-// then whether it is yes.
-func (p *program) verdict(ctx context.Context, j *job, m *record.Manifest, report *reports.Report, end ending) error {
-	if end.stoppedEarly() {
-		return stoppedError(j, m, end)
-	}
-	least := defaultCoverage
-	if j.Suite.MinCoverage != nil {
-		least = *j.Suite.MinCoverage
-	}
-	if covered := m.Totals.Completed + m.Totals.Failed; covered == 0 || float64(covered) < least*float64(m.Totals.Planned) {
-		return coverageError(j, m, least)
-	}
-	return p.thresholds(ctx, j, report)
-}
-
-const defaultCoverage = 0.95
-
-func stoppedError(j *job, m *record.Manifest, end ending) error {
-	hint := "the finished runs are safe: agentbench report " + j.dir
-	why := "interrupted"
-	if end.Stopped == record.ReasonSuiteBudget {
-		why = "the suite's budget is spent"
-		hint += "; a larger budget finishes the suite"
-	}
-	return fail(stopped, hint, "%s after %d of %d runs", why, m.Totals.Completed+m.Totals.Failed, m.Totals.Planned)
-}
-
-func coverageError(j *job, m *record.Manifest, least float64) error {
-	hint := "agentbench show " + j.dir + " lists the runs"
-	if j.tally.fault != nil {
-		hint = "one of the faults: " + printable(firstLine(j.tally.fault.Error()))
-	}
-	return fail(notMeasured, hint, "%d of %d runs could be measured; min_coverage is %v", m.Totals.Completed+m.Totals.Failed, m.Totals.Planned, least)
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
-}
-
-// thresholds says which bounds of the suite do not hold.
-func (p *program) thresholds(ctx context.Context, j *job, report *reports.Report) error {
-	var texts []string
-	for i := range j.Suite.Thresholds {
-		texts = append(texts, j.Suite.Thresholds[i].Text)
-	}
-	wrong, broken := 0, 0
-	for _, v := range reports.Thresholds(ctx, report, texts) {
-		switch {
-		case v.Err != nil:
-			broken++
-			fmt.Fprintf(p.err, "threshold cannot be judged: %s\n  %v\n", v.Text, v.Err)
-		case !v.OK:
-			wrong++
-			fmt.Fprintf(p.err, "threshold does not hold: %s\n  %s\n", v.Text, v.Detail)
-		}
-	}
-	n := len(texts)
-	switch {
-	case broken > 0:
-		return fail(notMeasured, "", "%d of %s cannot be judged", broken, count(n, "threshold", "thresholds"))
-	case wrong > 0:
-		return fail(answerNo, "", "%d of %s do not hold", wrong, count(n, "threshold", "thresholds"))
-	}
-	return nil
 }

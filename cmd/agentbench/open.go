@@ -20,8 +20,8 @@ type opened struct {
 }
 
 // open loads a suite or loop: a file, a folder that holds a suite, "-" for
-// stdin, or, where there is no such file, a suite that ships. Faults and
-// warnings are printed.
+// stdin, or, where there is no such file, a suite that ships. Faults are
+// printed; see warn for warnings.
 func (p *program) open(path string, set []spec.Setting) (*opened, error) {
 	options := spec.Options{Env: p.env, Set: set, Stdin: p.in}
 	path, shipped, err := find(path)
@@ -35,11 +35,19 @@ func (p *program) open(path string, set []spec.Setting) (*opened, error) {
 	} else {
 		document, faults = spec.Load(path, options)
 	}
-	faults.Print(p.err)
 	if document == nil {
+		faults.Print(p.err)
 		return nil, quiet(wrongSpec)
 	}
 	return &opened{Document: document, path: path}, nil
+}
+
+// warn prints the warnings of a document, but for those that have become faults.
+func (p *program) warn(o *opened, faults source.Faults) {
+	known := func(w source.Fault) bool {
+		return slices.ContainsFunc(faults, func(f source.Fault) bool { return f.File == w.File && f.Pos == w.Pos })
+	}
+	slices.DeleteFunc(slices.Clone(o.Warnings), known).Print(p.err)
 }
 
 // openSuite is open for what only a suite will do.

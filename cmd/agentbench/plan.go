@@ -28,6 +28,7 @@ func (p *program) planCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			p.warn(o, nil)
 			return p.tellPlan(o, planned)
 		},
 	}
@@ -47,7 +48,7 @@ func (p *program) tellPlan(o *opened, planned *plan.Plan) error {
 	}
 	fmt.Fprintf(p.out, "%s: %s × %s × %s = %s\n", printable(o.Suite.Name), count(planned.Tasks, "task", "tasks"),
 		count(len(planned.Configurations), "configuration", "configurations"), count(planned.Trials, "trial", "trials"), count(planned.Runs(), "run", "runs"))
-	fmt.Fprintf(p.out, "at most %s, %s, %s\n\n", count(int(total.Iterations), "iteration", "iterations"), count(int(total.Calls), "call", "calls"), spending(total))
+	fmt.Fprintf(p.out, "at most %s, %s, %s:\n\n", count(int(total.Iterations), "iteration", "iterations"), count(int(total.Calls), "call", "calls"), spending(total))
 	if _, err := tables.Terminal(p.out, planTable(planned, each), tables.Page{Width: p.width(p.out)}); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
@@ -84,16 +85,19 @@ func characters(input any) int {
 	return len(text)
 }
 
+// planTable has for each configuration the limits of its phases or strategies,
+// their bare sum, the limit of a run that is in force, and the worst case of all
+// its runs.
 func planTable(planned *plan.Plan, each []plan.Worst) tables.Table {
 	t := tables.Table{Columns: []tables.Column{
-		{Head: "configuration"}, {Head: "stages", Prose: true}, {Head: "iterations\nsum", Right: true}, {Head: "iterations\nat most", Right: true},
-		{Head: "calls\nat most", Right: true}, {Head: "tokens\nat most", Right: true}, {Head: "cost\nat most", Right: true},
+		{Head: "configuration"}, {Head: "limits", Prose: true}, {Head: "sum", Right: true}, {Head: "max", Right: true},
+		{Head: "calls", Right: true}, {Head: "tokens", Right: true}, {Head: "cost", Right: true},
 	}}
 	for i := range planned.Configurations {
 		c := &planned.Configurations[i]
 		t.Rows = append(t.Rows, []string{
 			printable(c.Name), stages(c.Loop), sumOfLimits(c.Loop), limitOf(c.Loop),
-			fmt.Sprint(each[i].Calls), bound(each[i], fmt.Sprint(each[i].Tokens)), cost(each[i]),
+			fmt.Sprint(each[i].Calls), tokens(each[i]), cost(each[i]),
 		})
 	}
 	return t
@@ -142,15 +146,25 @@ func bound(w plan.Worst, number string) string {
 	return number
 }
 
+func tokens(w plan.Worst) string {
+	if w.Calls == 0 && w.Programs > 0 {
+		return "unknown"
+	}
+	return bound(w, fmt.Sprint(w.Tokens))
+}
+
 func cost(w plan.Worst) string {
-	if w.Unpriced > 0 {
+	switch {
+	case w.Unpriced > 0:
 		return "unpriced"
+	case w.Calls == 0 && w.Programs > 0:
+		return "unknown"
 	}
 	return bound(w, dollars(w.Cost.Dollars()))
 }
 
 func spending(w plan.Worst) string {
-	return bound(w, count(int(w.Tokens), "token", "tokens")) + ", " + cost(w)
+	return tokens(w)+" tokens" + ", " + cost(w)
 }
 
 // tellNotes says what the numbers leave out, and whether the budget covers them.

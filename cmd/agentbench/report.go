@@ -39,6 +39,15 @@ func (f *reportFlags) validate() error {
 	return nil
 }
 
+// orTables are the flags with these tables where the user names none. CSV, of
+// one table, and JSON, of all, stay as they are.
+func (f *reportFlags) orTables(names ...string) *reportFlags {
+	if len(f.tables) > 0 || f.format == "csv" || f.format == "json" {
+		return f
+	}
+	return &reportFlags{format: f.format, tables: names}
+}
+
 func (p *program) reportCommand() *cobra.Command {
 	var f reportFlags
 	c := &cobra.Command{

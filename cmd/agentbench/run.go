@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // runFlags are the flags of run.
@@ -107,6 +109,7 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 // runnable refuses what the language allows and run cannot do.
 func (p *program) runnable(o *opened) error {
 	faults := append(o.Unsupported(), o.Programs()...)
+	p.warn(o, faults)
 	faults.Print(p.err)
 	if faults.Err() != nil {
 		return quiet(wrongSpec)
@@ -123,7 +126,7 @@ func (p *program) wire(j *job) error {
 	}
 	loops, err := assemble.Loops(j.Document, j.plan.Configurations, assemble.Options{Getenv: p.env, Budget: limit.OfSuite(j.Suite.Budget)})
 	if err != nil {
-		return fail(notMeasured, "", "%w", err)
+		return p.unwired(err)
 	}
 	j.tally = &tally{}
 	j.engine = &engine.Engine{
@@ -135,6 +138,22 @@ func (p *program) wire(j *job) error {
 		Now:      p.now,
 	}
 	return nil
+}
+
+// unwired says why the loops of a suite cannot be made: recordings that cannot
+// be read are faults of the spec, a key that is not set is none.
+func (p *program) unwired(err error) error {
+	var fault source.Fault
+	var faults source.Faults
+	switch {
+	case errors.As(err, &faults):
+	case errors.As(err, &fault):
+		faults = source.Faults{fault}
+	default:
+		return fail(notMeasured, "agentbench run quickstart needs no key and no network", "%w", err)
+	}
+	faults.Print(p.err)
+	return quiet(wrongSpec)
 }
 
 const defaultConcurrency = 8

@@ -22,12 +22,14 @@ type interruption struct {
 	ended   sync.WaitGroup
 }
 
-// interrupts watches for signals until stop is called.
+// interrupts watches for signals until stop is called. Until then a closed pipe
+// is an error of the one who writes to it, and does not kill the program.
 func (p *program) interrupts(ctx context.Context, grace time.Duration) *interruption {
 	ctx, cancel := context.WithCancel(ctx)
 	draining := make(chan struct{})
 	i := &interruption{Context: ctx, Draining: draining, signals: make(chan os.Signal, 2), cancel: cancel}
 	signal.Notify(i.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Ignore(syscall.SIGPIPE)
 	i.ended.Go(func() {
 		defer cancel()
 		if !i.awaitFirst() {
@@ -65,6 +67,7 @@ func (i *interruption) awaitSecond(grace time.Duration) {
 // stop gives signals their usual effect back.
 func (i *interruption) stop() {
 	signal.Stop(i.signals)
+	signal.Reset(syscall.SIGPIPE)
 	i.cancel()
 	i.ended.Wait()
 }

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// verdict turns results into an exit code: first whether there is an answer,
+// then whether it is yes.
+func (p *program) verdict(ctx context.Context, j *job, m *record.Manifest, report *reports.Report, end ending) error {
+	if end.stoppedEarly() {
+		return stoppedError(j, m, end)
+	}
+	least := defaultCoverage
+	if j.Suite.MinCoverage != nil {
+		least = *j.Suite.MinCoverage
+	}
+	if covered := measured(m); covered == 0 || float64(covered) < least*float64(m.Totals.Planned) {
+		return coverageError(j, m, least)
+	}
+	return p.thresholds(ctx, j, report)
+}
+
+// defaultCoverage is min_coverage where the suite does not say.
+const defaultCoverage = 0.95
+
+// measured is how many runs count.
+func measured(m *record.Manifest) int { return m.Totals.Completed + m.Totals.Failed }
+
+func stoppedError(j *job, m *record.Manifest, end ending) error {
+	why, hint := "interrupted", "the finished runs are safe: agentbench report "+j.dir
+	if end.Stopped == record.ReasonSuiteBudget {
+		why, hint = "the suite's budget is spent", hint+"; a larger budget finishes the suite"
+	}
+	return fail(stopped, hint, "%s after %d of %s", why, measured(m), count(m.Totals.Planned, "run", "runs"))
+}
+
+func coverageError(j *job, m *record.Manifest, least float64) error {
+	hint := "agentbench show " + j.dir + " lists the runs"
+	if j.tally.fault != nil {
+		hint = "one of the faults: " + printable(firstLine(j.tally.fault.Error()))
+	}
+	return fail(notMeasured, hint, "%d of %s could be measured; min_coverage is %v", measured(m), count(m.Totals.Planned, "run", "runs"), least)
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// thresholds says which bounds of the suite do not hold.
+func (p *program) thresholds(ctx context.Context, j *job, report *reports.Report) error {
+	texts := p.judgeable(j)
+	wrong, broken := 0, 0
+	for _, v := range reports.Thresholds(ctx, report, texts) {
+		switch {
+		case v.Err != nil:
+			broken++
+			fmt.Fprintf(p.err, "threshold cannot be judged: %s\n  %v\n", v.Text, v.Err)
+		case !v.OK:
+			wrong++
+			fmt.Fprintf(p.err, "threshold does not hold: %s\n  %s\n", v.Text, v.Detail)
+		}
+	}
+	switch {
+	case broken > 0:
+		return fail(notMeasured, "", "%d of %s cannot be judged", broken, count(len(texts), "threshold", "thresholds"))
+	case wrong == 1:
+		return fail(answerNo, "", "1 of %s does not hold", count(len(texts), "threshold", "thresholds"))
+	case wrong > 0:
+		return fail(answerNo, "", "%d of %d thresholds do not hold", wrong, len(texts))
+	}
+	return nil
+}
+
+// judgeable are the thresholds that read nothing of configurations which the
+// user left out.
+func (p *program) judgeable(j *job) (texts []string) {
+	for i := range j.Suite.Thresholds {
+		t := &j.Suite.Thresholds[i]
+		left := j.leftOut(t.Reads())
+		if left == "" {
+			texts = append(texts, t.Text)
+		} else if !j.flags.quiet {
+			fmt.Fprintf(p.err, "threshold not judged, because %s was left out: %s\n", printable(left), t.Text)
+		}
+	}
+	return texts
+}
+
+// leftOut names a configuration of the suite that is read and not in the plan.
+func (j *job) leftOut(reads []string) string {
+	for i := range j.Suite.Resolved {
+		c := &j.Suite.Resolved[i]
+		planned := slices.ContainsFunc(j.plan.Configurations, func(p spec.Resolved) bool { return p.Name == c.Name })
+		if planned {
+			continue
+		}
+		for _, name := range append([]string{c.Name}, c.Aliases...) {
+			path := "configurations." + name
+			if slices.ContainsFunc(reads, func(read string) bool { return read == path || strings.HasPrefix(read, path+".") }) {
+				return name
+			}
+		}
+	}
+	return ""
+}
