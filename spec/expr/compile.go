@@ -84,8 +84,7 @@ func (p *Program) plan(checked *cel.Ast) []Fault {
 	p.watched = !cheap && !(estimate.Max <= maxEstimate && linear(p.tree))
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(ordered(p.tree))}
 	if p.watched {
-		options = append(options, cel.CostTracking(meter{}), cel.CostLimit(p.env.options.CostLimit),
-			cel.InterruptCheckFrequency(interruptEvery))
+		options = append(options, cel.CustomDecoratorV2(newTariff(p.tree).decorate))
 	}
 	if p.run, err = p.env.cel.Program(checked, options...); err != nil {
 		return []Fault{{What: err.Error()}}

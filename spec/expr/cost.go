@@ -12,7 +12,7 @@ import (
 )
 
 // Costs are cel-go's: about 50 ns each. An expression is refused when it is compiled if its cost, with data as large
-// as assumed here, could exceed maxEstimate. What data really has is counted while it is evaluated (costrun.go).
+// as assumed here, could exceed maxEstimate. What it really costs is counted while it is evaluated (meter.go).
 const (
 	maxEstimate  = 1_000_000
 	provedCheap  = 10_000 // below it neither cost nor time is watched

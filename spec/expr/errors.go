@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
-	"github.com/google/cel-go/interpreter"
 )
 
 // ErrorKind tells why an evaluation failed.
@@ -36,19 +35,24 @@ func (e *Error) Error() string { return e.What }
 // Unwrap gives the cause, if there is one worth telling.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failure explains an error of cel-go. The context is the caller's, without the evaluation's own deadline.
-func (p *Program) failure(ctx context.Context, err error) error {
-	var cancelled interpreter.EvalCancelledError
-	switch {
-	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
-		what := fmt.Sprintf("the expression cost more than %d steps on these values", p.env.options.CostLimit)
-		return &Error{Kind: CostExceeded, What: what, Offset: p.offset(0)}
-	case ctx.Err() != nil:
-		return &Error{Kind: Cancelled, What: "the evaluation was cancelled", Offset: p.offset(0), Err: context.Cause(ctx)}
-	case errors.Is(err, interpreter.InterruptError{}), errors.Is(err, context.DeadlineExceeded):
-		what := fmt.Sprintf("the expression took longer than %v on these values", p.env.options.Deadline)
-		return &Error{Kind: DeadlineExceeded, What: what, Offset: p.offset(0), Err: context.DeadlineExceeded}
+// stopped explains why a budget ended an evaluation.
+func (p *Program) stopped(b *budget) error {
+	failed := &Error{Kind: b.stopped, Offset: p.offset(0)}
+	switch b.stopped {
+	case CostExceeded:
+		failed.What = fmt.Sprintf("the expression cost more than %d steps on these values", p.env.options.CostLimit)
+	case DeadlineExceeded:
+		failed.What = fmt.Sprintf("the expression took longer than %v on these values", p.env.options.Deadline)
+		failed.Err = context.DeadlineExceeded
+	case Cancelled:
+		failed.What = "the evaluation was cancelled"
+		failed.Err = context.Cause(b.ctx)
 	}
+	return failed
+}
+
+// failure explains an error of cel-go.
+func (p *Program) failure(err error) error {
 	var in *types.Err
 	if errors.As(err, &in) {
 		return &Error{What: runTimeMessage(in.Error()), Offset: p.offset(in.NodeID())}

@@ -161,12 +161,18 @@ func arithmeticWarnings(tree *ast.AST) []Fault {
 		}
 		args := e.AsCall().Args()
 		for i, arg := range args {
-			if len(args) == 2 && isDynamic(tree.GetType(args[1-i].ID())) && tree.GetType(arg.ID()).Kind() == types.IntKind {
+			if len(args) == 2 && isDynamic(tree.GetType(args[1-i].ID())) && tree.GetType(arg.ID()).Kind() == types.IntKind && !isParam(args[1-i]) {
 				faults = append(faults, mixedNumbers(tree, arg))
 			}
 		}
 	}))
 	return faults
+}
+
+// isParam knows the values that do not come from JSON: parameters that are whole numbers are integers.
+func isParam(e ast.Expr) bool {
+	path, ok := (&reader{}).path(e)
+	return ok && strings.HasPrefix(path, "param.")
 }
 
 var arithmetic = map[string]bool{operators.Add: true, operators.Subtract: true, operators.Multiply: true,

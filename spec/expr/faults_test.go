@@ -87,7 +87,8 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("%q: got %+v, want %+v", c.src, faults, c.Fault)
 		}
 	}
-	for _, src := range []string{"output.n == 3", "output.n > 3", "output.n + 10.0 > 3.0", "iteration + 1 > 2", "output.n in [1, 3]"} {
+	for _, src := range []string{"output.n == 3", "output.n > 3", "output.n + 10.0 > 3.0", "iteration + 1 > 2", "output.n in [1, 3]",
+		"param.limit - 1 > 2", `param["limit"] - 1 > 2`} {
 		if _, faults := env.Compile(src, WantBool); len(faults) != 0 {
 			t.Errorf("%q: got %+v", src, faults)
 		}

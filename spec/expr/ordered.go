@@ -8,6 +8,9 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
+// mapInsertFunction is what transformMap and transformMapEntry call in every round.
+const mapInsertFunction = "cel.@mapInsert"
+
 // ordered replaces the two places where cel-go makes maps, literals and transformMap, by ones that keep the order of
 // the keys. Go's maps would make the order of a comprehension random and a decision irreproducible.
 func ordered(tree *ast.AST) interpreter.InterpretableDecoratorV2 {
@@ -20,7 +23,7 @@ func ordered(tree *ast.AST) interpreter.InterpretableDecoratorV2 {
 			}
 			return newMapLiteral(step, optional[i.ID()]), nil
 		case interpreter.InterpretableCall:
-			if step.Function() == "cel.@mapInsert" {
+			if step.Function() == mapInsertFunction {
 				return &mapInsert{step}, nil
 			}
 		}

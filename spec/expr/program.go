@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"time"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
@@ -11,9 +12,6 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
 )
-
-// interruptEvery is how many steps of comprehensions lie between two looks at the clock.
-const interruptEvery = 100
 
 // Scope gives an evaluation the values of its variables: plain values, Fields or List.
 type Scope interface {
@@ -119,15 +117,18 @@ func (p *Program) eval(ctx context.Context, scope Scope) (ref.Val, error) {
 	if !p.watched {
 		value, _, err := p.run.Eval(activation{scope})
 		if err != nil {
-			return nil, p.failure(ctx, err)
+			return nil, p.failure(err)
 		}
 		return value, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, p.env.options.Deadline)
-	defer cancel()
-	value, _, err := p.run.ContextEval(limited, activation{scope})
-	if err != nil {
-		return nil, p.failure(ctx, err)
+	limits := p.env.options
+	b := &budget{ctx: ctx, left: int64(limits.CostLimit), deadline: time.Now().Add(limits.Deadline), unseen: lookEvery}
+	value, _, err := p.run.Eval(&watchedActivation{activation{scope}, b})
+	switch {
+	case b.stopped != Evaluation:
+		return nil, p.stopped(b)
+	case err != nil:
+		return nil, p.failure(err)
 	}
 	return value, nil
 }
@@ -140,3 +141,17 @@ func (a activation) ResolveName(name string) (any, bool) { return a.scope.Lookup
 
 // Parent implements [cel.Activation].
 func (a activation) Parent() interpreter.Activation { return nil }
+
+// watchedActivation carries the budget besides.
+type watchedActivation struct {
+	activation
+	budget *budget
+}
+
+// ResolveName implements [cel.Activation].
+func (w *watchedActivation) ResolveName(name string) (any, bool) {
+	if name == budgetName {
+		return w.budget, true
+	}
+	return w.scope.Lookup(name)
+}
