@@ -1,9 +1,9 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -15,6 +15,7 @@ func (l *loader) suite(tree *source.Node) {
 	before := l.errors
 	l.add(source.Decode(tree, s)...)
 	understood := l.errors == before && !l.broken[tree.File]
+	s.applyDefaults()
 	l.doc.Suite = s
 	l.roots.declared = s.Roots
 	l.checkRoots(s)
@@ -33,6 +34,13 @@ func (l *loader) suite(tree *source.Node) {
 		l.checkReferences(s)
 	}
 	l.compileSuite(s)
+}
+
+func (s *Suite) applyDefaults() {
+	coverage := 0.95
+	s.Trials = cmp.Or(s.Trials, 1)
+	s.Concurrency = cmp.Or(s.Concurrency, 8)
+	s.MinCoverage = cmp.Or(s.MinCoverage, &coverage)
 }
 
 func (l *loader) checkRoots(s *Suite) {
@@ -175,47 +183,4 @@ func (l *loader) compileSuite(s *Suite) {
 	if s.Tune != nil {
 		l.checkTune(s, s.Tune)
 	}
-}
-
-// checkThreshold finds the configurations and scores that a threshold names.
-func (l *loader) checkThreshold(s *Suite, e *Expr) {
-	if e.Program == nil || len(s.Resolved) == 0 {
-		return
-	}
-	names := s.names()
-	for _, read := range e.Program.Reads() {
-		rest, ok := strings.CutPrefix(read, "configurations.")
-		if !ok {
-			continue
-		}
-		known := slices.ContainsFunc(names, func(name string) bool { return rest == name || strings.HasPrefix(rest, name+".") })
-		if !known {
-			l.unknownIn(e, firstOf(rest), names, "configuration")
-		}
-		if _, score, ok := strings.Cut(rest, ".scores."); ok {
-			l.checkScoreName(s, e, score)
-		}
-	}
-}
-
-func (l *loader) checkScoreName(s *Suite, e *Expr, path string) {
-	var names []string
-	for i := range s.Scorers {
-		names = append(names, s.Scorers[i].Name)
-	}
-	known := slices.ContainsFunc(names, func(name string) bool { return path == name || strings.HasPrefix(path, name+".") })
-	if !known {
-		l.unknownIn(e, firstOf(path), names, "scorer")
-	}
-}
-
-func firstOf(path string) string {
-	first, _, _ := strings.Cut(path, ".")
-	return first
-}
-
-// unknownIn reports a name inside an expression.
-func (l *loader) unknownIn(e *Expr, name string, known []string, what string) {
-	at := max(0, strings.Index(e.Text, name))
-	l.add(e.Node.FaultAt(len([]rune(e.Text[:at])), len([]rune(name)), didYouMean(name, known), "there is no %s %q", what, name))
 }

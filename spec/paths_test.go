@@ -180,3 +180,19 @@ configurations: [{name: a, loop: l.yaml, set: {max_iterations: 3}}, {name: b, lo
 		t.Errorf("params: %s", got)
 	}
 }
+
+// Parameters that are whole numbers are integers: arithmetic with counters needs no double.
+func TestWholeParametersAreIntegers(t *testing.T) {
+	d := loaded(t, "l.yaml", "loop: l\nagent: {model: m}\nprompt: '{{ param.max_iterations - iteration }} left'\nmax_iterations: 3\n")
+	if len(d.Warnings) > 0 {
+		t.Error(printed(d.Warnings))
+	}
+	text, err := d.Loop.Prompt.Render(t.Context(), scopeOf{"param": d.Loop.Param, "iteration": int64(1)})
+	if err != nil || text != "2 left" {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
+
+type scopeOf map[string]any
+
+func (s scopeOf) Lookup(name string) (any, bool) { value, ok := s[name]; return value, ok }

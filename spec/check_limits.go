@@ -1,0 +1,58 @@
+package spec
+
+import (
+	"fmt"
+
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// checkLimits compares the limits with one another.
+func (l *loader) checkLimits(loop *Loop) {
+	limit, derived, sum := loop.EffectiveMax()
+	at := loop.limitNode()
+	absolute := loop.Guards.AbsoluteMaxIterations
+	total := limit
+	if derived && loop.allPhasesLimited() {
+		total = sum // the derived limit cannot bind
+	}
+	switch {
+	case !absolute.Off && total > absolute.Value:
+		l.fault(at, fmt.Sprintf("raise the guard: guards: {absolute_max_iterations: %d}", total),
+			"%d iterations are above the absolute limit of %d", total, absolute.Value)
+	case absolute.Off && total == 0:
+		l.warn(loop.Tree.Get("guards"), "write max_iterations, or delete absolute_max_iterations: off", "nothing limits the iterations of this loop")
+	}
+	if !derived && len(loop.Phases) > 0 && sum > limit && limit > 0 {
+		l.warn(at, "raise max_iterations or lower the phases, else the last phases may never run",
+			"the limits of the phases are %d together, above max_iterations: %d", sum, limit)
+	}
+}
+
+func (l *Loop) allPhasesLimited() bool {
+	for i := range l.Phases {
+		if l.Phases[i].MaxIterations == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// limitNode is where the total limit comes from.
+func (l *Loop) limitNode() *source.Node {
+	var smallest *Condition
+	for i := range l.Terminate.Any {
+		c := &l.Terminate.Any[i]
+		if c.Kind == KindMaxIterations && !c.Off && (smallest == nil || c.MaxIterations < smallest.MaxIterations) {
+			smallest = c
+		}
+	}
+	if smallest != nil {
+		return smallest.Node
+	}
+	for _, key := range []string{"phases", "strategies", "loop"} {
+		if n := l.Tree.Get(key); n != nil {
+			return n
+		}
+	}
+	return l.Tree
+}
