@@ -121,6 +121,7 @@ func (c *collector) report() *Report {
 	m := c.manifest
 	c.runs.scores = c.orderedScores()
 	c.runs.order(len(m.Configurations))
+	c.runs.forget()
 	r := &Report{
 		Schema: Schema, Suite: m.Suite, Status: m.Status, SpecHash: m.SpecHash, Seed: m.Seed, Baseline: m.Baseline,
 		TaskCount: m.Tasks, Trials: m.Trials, Scorers: []string{}, Simulated: m.Simulated,

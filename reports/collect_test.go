@@ -121,6 +121,22 @@ func TestFaultsAreExcludedUntilTheRunSucceeds(t *testing.T) {
 	}
 }
 
+// Of several attempts with faults one counts, the same in any order.
+func TestAttemptsWithFaultsCountOnce(t *testing.T) {
+	f := one(1)
+	for _, class := range []record.ErrorClass{record.Server, record.RateLimit} {
+		f.run("a", 1).Outcome = record.Outcome{Status: record.Faulted, Error: &record.Error{Class: class}}
+	}
+	f.run("a", 1).Outcome = record.Outcome{Status: record.Cancelled}
+	for range f.signals {
+		c := f.collect().Configurations[0]
+		if !slices.Equal(c.Faults, []reports.Count{{Name: "server", N: 1}}) || c.Cancelled != 0 {
+			t.Errorf("faults %v, %d cancelled; want one fault", c.Faults, c.Cancelled)
+		}
+		f.signals = append(f.signals[1:], f.signals[0])
+	}
+}
+
 func TestCostPerSuccess(t *testing.T) {
 	for name, test := range map[string]struct {
 		scores   []float64

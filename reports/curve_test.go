@@ -96,16 +96,16 @@ func cutAt(runs [][]float64, limit int, right func(task, iteration int) float64)
 // What is not evaluated, cut or skipped is never the best.
 func TestCurveOfUnevaluatedIterations(t *testing.T) {
 	f := one(1)
-	s := f.run("a", 1, 0.1, 0.9, 0.8, 0.3)
+	s := f.run("a", 1, 0.1, 0.9, 0.5, 0.8, 0.3)
 	s.Iterations[0].Evaluated = false // the last output stands while nothing is evaluated
 	s.Iterations[1].Cut = "timeout"
-	s.Iterations[2].Skipped = true
-	s.Outcome.Returned = 4
-	for i, value := range []float64{0.25, 0.5, 0.75, 1} {
+	s.Iterations[3].Skipped = true
+	s.Outcome.Returned = 5
+	for i, value := range []float64{0.1, 0.2, 0.3, 0.4, 0.5} {
 		f.scored(s, i+1, value)
 	}
-	f.scored(s, 0, 1)
-	for i, want := range []float64{0.25, 0.25, 0.75, 1} {
+	f.scored(s, 0, 0.5)
+	for i, want := range []float64{0.1, 0.1, 0.3, 0.3, 0.5} {
 		if got := f.collect().Configurations[0].Curve[i].Score.Number; got != want {
 			t.Errorf("stopped at %d: score %v, want %v", i+1, got, want)
 		}

@@ -115,6 +115,9 @@ func (r *runs) order(configurations int) {
 	}
 }
 
+// forget gives up what only collecting needs.
+func (r *runs) forget() { r.index, r.stopAt, r.tasks.at = nil, nil, nil }
+
 // byTask are a configuration's runs, one slice for each of its tasks.
 func (r *runs) byTask(configuration int) func(yield func([]int32) bool) {
 	return func(yield func([]int32) bool) {
