@@ -27,6 +27,7 @@ func bombs() map[string]string {
 		"nested literals":    nested,
 		"string doubling":    doubled("text", 26),
 		"list doubling":      doubled("[1, 2]", 25) + ".all(x, x > 0)",
+		"lists unwalked":     doubled("[1, 2]", 25) + ".size() > 0",
 		"strings in map":     "['aaaa']" + strings.Repeat(".map(x, x + x)", 26),
 		"lists in map":       "[[1, 2]]" + strings.Repeat(".map(x, x + x)", 25) + "[0].all(x, x > 0)",
 		"replace by itself":  "text.replace('a', text)",
@@ -95,7 +96,7 @@ func TestBombsAreRefusedWhenCompiled(t *testing.T) {
 // Without the static estimate, as in dataset mappings, the cost limit stops them.
 func TestCostLimitStopsWhatTheEstimateWouldRefuse(t *testing.T) {
 	env, scope := testEnv(t, Options{NoEstimate: true, Deadline: time.Minute}), bombScope()
-	for _, name := range []string{"quadratic", "cubic", "nested literals", "string doubling", "list doubling", "strings in map", "lists in map"} {
+	for _, name := range []string{"quadratic", "cubic", "nested literals", "string doubling", "list doubling", "lists unwalked", "strings in map", "lists in map"} {
 		program, faults := env.Compile(bombs()[name], WantAny)
 		if program == nil {
 			t.Errorf("%s: %+v", name, faults)

@@ -39,6 +39,8 @@ func TestValues(t *testing.T) {
 		"elapsed":                                           90 * time.Second,
 		"best == null":                                      true,
 		"has(best.output)":                                  false,
+		"has(history[0].confidence)":                        true,
+		"has(history[1].confidence)":                        false,
 		"best.?output.orValue('none')":                      "none",
 		"confidence > 0":                                    true,
 		"history[0].confidence":                             0.5,

@@ -32,6 +32,7 @@ func TestTemplatesRender(t *testing.T) {
 		"{{ '}}' + \"}}\" }}":                     "}}}}",
 		`{{ r'\' + '\'}}' }}`:                     `\'}}`,
 		`{{ """ "}} """ }}`:                       ` "}} `,
+		`{{ r'\' }} and {{ text }}'`:              `\ and hello'`,
 		"{{ text // it's a comment\n }}":          "hello",
 		"{{ text // it's one }}!":                 "hello!",
 		"{{ tags.map(x, '- ' + x).join('\\n') }}": "- x\n- y",
@@ -64,6 +65,7 @@ func TestTemplateFaults(t *testing.T) {
 		{"{{ best }}", Fault{2, 0, "a record (step) cannot be printed", "print one of its fields", false}},
 		{"{{ output.?a }}", Fault{2, 0, "this cannot be printed: it is of type optional_type(dyn)", "for an optional value, say .orValue(...)", false}},
 		{"{{ text + 1 }}", Fault{8, 0, "+ does not take (string, int)", "make it a text first: string(...)", false}},
+		{"{{ text } }}", Fault{8, 0, "syntax error: unexpected '}'", "", false}},
 		{"\xff", Fault{0, 0, "the text is not valid UTF-8", "", false}},
 	} {
 		template, faults := env.Template(c.src)
