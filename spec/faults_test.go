@@ -93,7 +93,7 @@ func check(files fstest.MapFS) source.Faults {
 				return pair[1]
 			}
 		}
-		return ""
+		return onlyPath(name)
 	}}
 	for _, pair := range keyValues(files, "flags") {
 		opt.Set = append(opt.Set, Setting{Path: pair[0], Value: pair[1]})
@@ -134,5 +134,5 @@ func printed(faults source.Faults) string {
 
 // loadText loads one loop or suite without other files.
 func loadText(text string) (*Document, source.Faults) {
-	return LoadFS(fstest.MapFS{"loop.yaml": {Data: []byte(text)}}, "loop.yaml", Options{Env: func(string) string { return "" }})
+	return LoadFS(fstest.MapFS{"loop.yaml": {Data: []byte(text)}}, "loop.yaml", Options{Env: onlyPath})
 }

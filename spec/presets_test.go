@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -10,7 +11,15 @@ import (
 // loaded loads a suite or loop out of files given as name and text in turn; the first is the one to load.
 func loaded(t testing.TB, files ...string) *Document {
 	t.Helper()
-	return loadedWith(t, Options{Env: func(string) string { return "" }}, files...)
+	return loadedWith(t, Options{Env: onlyPath}, files...)
+}
+
+// onlyPath is an environment in which programs are found and nothing else.
+func onlyPath(name string) string {
+	if name == "PATH" {
+		return os.Getenv(name)
+	}
+	return ""
 }
 
 func loadedWith(t testing.TB, opt Options, files ...string) *Document {

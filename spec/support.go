@@ -1,7 +1,7 @@
 package spec
 
 import (
-	"os/exec"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -89,7 +89,7 @@ func (d *Document) Programs() source.Faults {
 	var missing source.Faults
 	for _, loop := range d.Loops() {
 		for _, n := range loop.programNodes() {
-			if !programThere(loop.Folder, n.Text) {
+			if !programThere(loop.Folder, n.Text, d.getenv("PATH")) {
 				missing = append(missing, n.Fault("install it, or write the path to it", "there is no program %q", shorten(n.Text)))
 			}
 		}
@@ -123,16 +123,22 @@ func (l *Loop) programNodes() []*source.Node {
 	return programs
 }
 
-// programThere looks where the program would be started: a path is relative to the loop's folder.
-func programThere(folder, program string) bool {
-	if strings.ContainsRune(program, '/') && !filepath.IsAbs(program) {
-		program = filepath.Join(folder, program)
-		if !strings.ContainsRune(program, filepath.Separator) {
-			program = "." + string(filepath.Separator) + program
-		}
+// programThere looks where the program would be started: in the folders of PATH; a path is relative to the loop's folder.
+func programThere(folder, program, searchPath string) bool {
+	switch {
+	case filepath.IsAbs(program):
+		return executable(program)
+	case strings.ContainsRune(program, '/'):
+		return executable(filepath.Join(folder, program))
 	}
-	_, err := exec.LookPath(program)
-	return err == nil
+	return slices.ContainsFunc(filepath.SplitList(searchPath), func(dir string) bool {
+		return executable(filepath.Join(dir, program))
+	})
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
 // ReadFile reads a file that the suite names, below its folder or a root.
