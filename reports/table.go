@@ -2,7 +2,6 @@ package reports
 
 import (
 	"iter"
-	"math"
 	"slices"
 )
 
@@ -43,16 +42,6 @@ const (
 	people
 	machines
 )
-
-// cell is one cell, for people and for machines.
-type cell struct {
-	text string
-	// raw is a string, a number, or nil for a number that is missing.
-	raw any
-	// foreign says that the text comes from outside, for example a name.
-	foreign  bool
-	warnings []Warning
-}
 
 // field is a column with what makes its cells out of a T.
 type field[T any] struct {
@@ -145,23 +134,6 @@ func pick[T any](all []T, keep []int) []T {
 	return picked
 }
 
-// of makes a cell of a value.
-func of(v Value, form func(Value) string, warnings ...Warning) cell {
-	c := cell{text: form(v), warnings: warnings}
-	if v.Known() {
-		c.raw = v.Number
-	}
-	return c
-}
-
-func ofCount(n int) cell { return cell{text: count(known(float64(n))), raw: n} }
-
-func ofName(name string, warnings ...Warning) cell {
-	return cell{text: name, raw: name, foreign: true, warnings: warnings}
-}
-
-func ofText(text string) cell { return cell{text: text, raw: text} }
-
 // tables are all tables of a report, in the order in which people read them.
 func (r *Report) tables(of audience) []table {
 	tasks := tasksTable
@@ -171,77 +143,4 @@ func (r *Report) tables(of audience) []table {
 	return []table{
 		configurationsTable(r), curveTable(r), stopsTable(r), limitsTable(r), calibrationTable(r), tasks(r),
 	}
-}
-
-// scoreDigits is how many digits of a score mean something to the reader.
-func (r *Report) scoreDigits() int {
-	for i := range r.Configurations {
-		if r.Configurations[i].Runs >= 100 {
-			return 3
-		}
-	}
-	return 2
-}
-
-// dollarDigits is how many digits after the point amounts have, the same
-// everywhere so that they can be compared at a glance: two that count of the
-// smallest mean cost, but not many more than three of the largest.
-func (r *Report) dollarDigits() int {
-	smallest, largest := math.Inf(1), 0.0
-	for c := range r.each() {
-		if cost := c.Cost.Mean; cost.Known() && cost.Number > 0 {
-			smallest, largest = min(smallest, cost.Number), max(largest, cost.Number)
-		}
-	}
-	if largest == 0 {
-		return 2
-	}
-	return max(2, min(decimals(smallest, 2), decimals(largest, 3)+2))
-}
-
-func (r *Report) dollars(v Value) string { return dollars(v, r.dollarDigits()) }
-
-func (r *Report) extraDollars(v Value) string { return extraDollars(v, r.dollarDigits()) }
-
-// allSimulated says that no number comes from a real model.
-func (r *Report) allSimulated() bool {
-	return !slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Runs > 0 && !c.Simulated }) &&
-		slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Simulated })
-}
-
-// nameCell names a configuration, with the warnings that are about all of its
-// numbers.
-func (r *Report) nameCell(c *Configuration) cell {
-	warnings := c.warningsOf("", MixedLoops)
-	if !r.allSimulated() {
-		warnings = append(warnings, c.warningsOf("", SimulatedModel)...)
-	}
-	return ofName(c.Name, warnings...)
-}
-
-// nameFields name a row's configuration and, for machines, the simulated models
-// that its numbers come from.
-func nameFields[T any](r *Report, of func(T) *Configuration) []field[T] {
-	return []field[T]{
-		{column{head: "configuration", key: "configuration"}, func(row T) cell { return r.nameCell(of(row)) }},
-		{column{key: "simulated", only: machines}, func(row T) cell { return ofName(of(row).simulatedBy()) }},
-	}
-}
-
-func (c *Configuration) simulatedBy() string {
-	for _, w := range c.warningsOf("", SimulatedModel) {
-		return w.Name
-	}
-	return ""
-}
-
-// warningsOf are the configuration's warnings of some kinds; about one scorer
-// where that is named.
-func (c *Configuration) warningsOf(scorer string, kinds ...WarningKind) (found []Warning) {
-	for _, w := range c.Warnings {
-		if slices.Contains(kinds, w.Kind) && (scorer == "" || scorer == w.Name) {
-			found = append(found, w)
-		}
-	}
-	return found
 }

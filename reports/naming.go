@@ -1,0 +1,46 @@
+package reports
+
+import "slices"
+
+// allSimulated says that no number comes from a real model.
+func (r *Report) allSimulated() bool {
+	return !slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Runs > 0 && !c.Simulated }) &&
+		slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Simulated })
+}
+
+// nameCell names a configuration, with the warnings that are about all of its
+// numbers.
+func (r *Report) nameCell(c *Configuration) cell {
+	warnings := c.warningsOf("", MixedLoops)
+	if !r.allSimulated() {
+		warnings = append(warnings, c.warningsOf("", SimulatedModel)...)
+	}
+	return ofName(c.Name, warnings...)
+}
+
+// nameFields name a row's configuration and, for machines, the simulated models
+// that its numbers come from.
+func nameFields[T any](r *Report, of func(T) *Configuration) []field[T] {
+	return []field[T]{
+		{column{head: "configuration", key: "configuration"}, func(row T) cell { return r.nameCell(of(row)) }},
+		{column{key: "simulated", only: machines}, func(row T) cell { return ofName(of(row).simulatedBy()) }},
+	}
+}
+
+func (c *Configuration) simulatedBy() string {
+	for _, w := range c.warningsOf("", SimulatedModel) {
+		return w.Name
+	}
+	return ""
+}
+
+// warningsOf are the configuration's warnings of some kinds; about one scorer
+// where that is named.
+func (c *Configuration) warningsOf(scorer string, kinds ...WarningKind) (found []Warning) {
+	for _, w := range c.Warnings {
+		if slices.Contains(kinds, w.Kind) && (scorer == "" || scorer == w.Name) {
+			found = append(found, w)
+		}
+	}
+	return found
+}
