@@ -136,12 +136,14 @@ func (t *tariff) addFunction(e ast.Expr, call ast.CallExpr) {
 	t.addValue(e, charge{perChar: copyCost, perElement: 1})
 }
 
-// decorate wraps the nodes that have a charge.
+// decorate wraps the nodes that have a charge. Where an index or a field is taken of a call's result, the planner shows
+// that result once more, as an attribute that must stay one; it has been charged already.
 func (t *tariff) decorate(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	c, ok := t.charges[i.ID()]
 	if _, constant := i.(interpreter.InterpretableConst); !ok || constant {
 		return i, nil
 	}
+	delete(t.charges, i.ID())
 	return &metered{i, c}, nil
 }
 
