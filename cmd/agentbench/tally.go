@@ -42,11 +42,3 @@ func (t *tally) count(run *record.Run) {
 		t.fault = run.Outcome.Error
 	}
 }
-
-// coverage is the share of the planned runs that count.
-func (t *tally) coverage() float64 {
-	if t.totals.Planned == 0 {
-		return 0
-	}
-	return float64(t.totals.Completed+t.totals.Failed) / float64(t.totals.Planned)
-}
