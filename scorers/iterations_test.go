@@ -2,6 +2,7 @@ package scorers
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -237,11 +238,13 @@ func TestFieldsOfAnIterationWithoutEvaluation(t *testing.T) {
 	}
 }
 
+// The expression is one whose time is watched, and which would end with the context.
 func TestCancelledSuiteStillScores(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	s := set(t, `- {name: s, type: cel, expr: 'output.matches("a+") && size(output.split("")) > 0'}`)
-	if got := shown(s.Score(ctx, task(t, ""), run(`"aaa"`))[0]); got != "1" {
+	s := set(t, `- {name: s, type: cel, expr: 'output.all(x, x < 1)'}`)
+	long := "[0" + strings.Repeat(", 0", 10_000) + "]"
+	if got := shown(s.Score(ctx, task(t, ""), run(long))[0]); got != "1" {
 		t.Error(got)
 	}
 }

@@ -53,6 +53,8 @@ var verdicts = []struct{ scorer, target, output, want string }{
 	{`type: exact, extract: {expr: 'output.n'}`, `18`, `null`, `0 (none)`},
 	{`type: exact, value: output.text, extract: {regex: '(\d+)$'}`, `18`, `{"text": "is 18"}`, `1 (18)`},
 
+	{`type: exact, value: output.a, extract: '\w+'`, `"null"`, `{"a": null}`, `0 (none)`},
+
 	{`type: contains`, `"aris"`, `"Paris"`, `1 (Paris)`},
 	{`type: contains`, `"ARIS"`, `"Paris"`, `0 (Paris): ARIS is not in it`},
 	{`type: contains, ignore_case: true`, `"\u212Aelvin"`, `"in kelvin"`, `1 (in kelvin)`},
