@@ -16,7 +16,7 @@ func TestS3_5FinalResponse(t *testing.T) {
 		`{"thought": "not yet"}`:                   false, // an error in the expression is no final response
 		`final`:                                    false, // nor is a reply that is not JSON
 	} {
-		program, faults := expr.Loop(expr.Any).Compile("bool(output.final)", expr.WantBool)
+		program, faults := expr.Loop(expr.Any).Compile(`output == "final" || bool(output.final)`, expr.WantBool)
 		if len(faults) > 0 {
 			t.Fatal(faults)
 		}

@@ -81,7 +81,7 @@ var faults = []struct {
 	{"reset before the answer", step{instead: reset("")}, record.Network, ""},
 	{"reset inside the answer", step{instead: reset(goodAnswer[:60])}, record.Incomplete, "inside the answer"},
 	{"something else than HTTP", step{instead: raw("SSH-2.0-OpenSSH_9.6\r\n")}, record.Network, ""},
-	{"headers without end", step{instead: raw("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1000)+"\r\n", 3000))}, record.Network, ""},
+	{"3 MB of headers", step{instead: raw("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1000)+"\r\n", 3000) + "Connection: close\r\n\r\n" + goodAnswer)}, record.Network, ""},
 }
 
 // F12 to F16, F20, F21: every fault has its class, and no message the key.
@@ -131,6 +131,21 @@ func hijacked(then func(net.Conn)) func(http.ResponseWriter, *http.Request) {
 		}
 		defer conn.Close()
 		then(conn)
+	}
+}
+
+// F26: a redirect is told, not followed: neither the key nor the prompt goes
+// where the suite does not send it.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		followed := false
+		other := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed = true }))
+		s := step{status: status, header: map[string]string{"Location": other}}
+		_, err := connect(t, Options{BaseURL: serve(t, s)}).Call(t.Context(), hello())
+		var failed *record.Error
+		if followed || !errors.As(err, &failed) || failed.Class != record.InvalidRequest {
+			t.Errorf("%d: followed: %v, error %v", status, followed, err)
+		}
 	}
 }
 

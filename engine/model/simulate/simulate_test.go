@@ -189,6 +189,27 @@ func describe(reply *model.Reply, err error) string {
 	return reply.Text + reply.Duration.String() + strconv.FormatInt(reply.Usage.Tokens(), 10)
 }
 
+// Equal requests at another moment of a run, of another trial or task, or to
+// another model are other draws.
+func TestDrawsDiffer(t *testing.T) {
+	noisy := spec.Quality{Start: 0.5, Limit: 0.5, Noise: 0.1}
+	m := &Model{Name: "m", Quality: noisy}
+	want := ask(t, m, request("x", 1, 0, nil)).quality
+	elsewhere := request("x", 1, 0, nil)
+	elsewhere.Draw.Task = "y"
+	for name, got := range map[string]said{
+		"call":  ask(t, m, request("x", 1, 1, nil)),
+		"trial": ask(t, m, request("x", 2, 0, nil)),
+		"task":  ask(t, m, elsewhere),
+		"model": ask(t, &Model{Name: "n", Quality: noisy}, request("x", 1, 0, nil)),
+		"seed":  ask(t, &Model{Name: "m", Seed: 1, Quality: noisy}, request("x", 1, 0, nil)),
+	} {
+		if got.quality == want {
+			t.Errorf("another %s is the same draw", name)
+		}
+	}
+}
+
 func TestErrors(t *testing.T) {
 	m := &Model{Name: "m", Errors: 0.25, Time: asif.Call{Latency: spec.Latency{Median: time.Second}}}
 	failures := 0
