@@ -19,7 +19,7 @@ import (
 )
 
 func shell(script string) Program {
-	return Program{Argv: []string{"sh", "-c", script}, Env: Environment(os.Environ()), Timeout: time.Minute}
+	return Program{Argv: []string{"sh", "-c", script}, Env: Environment(os.Getenv), Timeout: time.Minute}
 }
 
 func turn() *agent.Turn {
@@ -185,7 +185,8 @@ func TestInput(t *testing.T) {
 
 // F39, P17: keys do not reach programs.
 func TestEnvironment(t *testing.T) {
-	got := Environment([]string{"PATH=/bin", "HOME=/h", "LC_ALL=C", "OPENAI_API_KEY=k", "AWS_SECRET_ACCESS_KEY=k", "LD_PRELOAD=x", "broken"})
+	full := map[string]string{"PATH": "/bin", "HOME": "/h", "LC_ALL": "C", "OPENAI_API_KEY": "k", "LD_PRELOAD": "x"}
+	got := Environment(func(name string) string { return full[name] })
 	if want := []string{"PATH=/bin", "HOME=/h", "LC_ALL=C"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v", got)
 	}
@@ -194,6 +195,22 @@ func TestEnvironment(t *testing.T) {
 	done, err := p.Run(t.Context(), nil)
 	if err != nil || strings.Contains(string(done.Stdout), "canary") {
 		t.Errorf("a program without environment gets %s (%v)", done.Stdout, err)
+	}
+}
+
+// A program is found where it would itself find programs.
+func TestProgramsAreFoundInTheirOwnPath(t *testing.T) {
+	folder := t.TempDir()
+	script := []byte("#!/bin/sh\necho \"$0 $1\"\n")
+	if err := os.WriteFile(filepath.Join(folder, "ours"), script, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, found := range map[string]bool{"/nowhere:" + folder: true, "/nowhere": false, ".": false} {
+		p := Program{Argv: []string{"ours", "here"}, Env: []string{"PATH=" + path}, Dir: folder}
+		done, err := p.Run(t.Context(), nil)
+		if found != (err == nil) || found && string(done.Stdout) != filepath.Join(folder, "ours")+" here\n" {
+			t.Errorf("%s: %q, %v", path, done.Stdout, err)
+		}
 	}
 }
 

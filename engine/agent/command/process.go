@@ -57,10 +57,13 @@ func (p *Program) Run(ctx context.Context, stdin []byte) (Finished, error) {
 	running, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	stdout, stderr := newCapture(p.maxOutput()), newCapture(maxStderr)
-	cmd := p.command(running)
+	cmd, err := p.command(running)
+	if err != nil {
+		return Finished{}, p.explain(err, "")
+	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), stdout, stderr
 	begin := p.now()
-	err := runLocked(cmd)
+	err = runLocked(cmd)
 	done := Finished{Stdout: stdout.Bytes(), Stderr: validUTF8(stderr.Bytes()), Duration: p.now().Sub(begin)}
 	switch {
 	case ctx.Err() != nil:
@@ -76,8 +79,13 @@ func (p *Program) Run(ctx context.Context, stdin []byte) (Finished, error) {
 	return done, nil
 }
 
-func (p *Program) command(ctx context.Context) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, p.Argv[0], p.Argv[1:]...)
+func (p *Program) command(ctx context.Context) (*exec.Cmd, error) {
+	path, err := p.find()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, path, p.Argv[1:]...)
+	cmd.Args[0] = p.Argv[0]
 	cmd.Dir = p.Dir
 	cmd.Env = p.Env
 	if cmd.Env == nil {
@@ -85,7 +93,7 @@ func (p *Program) command(ctx context.Context) *exec.Cmd {
 	}
 	cmd.WaitDelay = drain
 	inGroup(cmd)
-	return cmd
+	return cmd, nil
 }
 
 // runLocked stays on its thread: a system may tie the child to the thread that
