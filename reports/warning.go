@@ -50,8 +50,14 @@ func (w Warning) Text(quote func(string) string) string {
 	case NotRun:
 		return fmt.Sprintf("%d of %d runs are missing: they did not run, or were cancelled", w.Count, w.Of)
 	case Unpriced:
+		if w.Count == w.Of {
+			return "no call has a price, so the cost is unknown"
+		}
 		return fmt.Sprintf("%d of %d calls have no price, so the cost is unknown", w.Count, w.Of)
 	case Estimated:
+		if w.Count == w.Of {
+			return "the tokens are estimates: the server reported none"
+		}
 		return fmt.Sprintf("the tokens of %d of %d calls are estimates: the server did not report them", w.Count, w.Of)
 	case Residue:
 		return w.residue(quote)
