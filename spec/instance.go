@@ -16,7 +16,7 @@ func (l *loader) instance(file *loopFile, settings []setting) *Loop {
 	before := l.errors
 	tree := l.withSettings(file.tree, settings)
 	loop := &Loop{Folder: file.folder.disk}
-	l.add(source.Decode(tree, loop)...)
+	l.add(l.decoder.Whole(tree, loop)...)
 	understood := l.errors == before && !l.broken[file.tree.File]
 	loop.Tree = tree
 	loop.applyPresets()

@@ -19,9 +19,11 @@ type loader struct {
 	opt     Options
 	doc     *Document
 	roots   roots
-	loops   map[string]*loopFile  // by the name that messages show
-	flags   []setting             // of --set
-	scripts map[string]string     // hashes of programs' files, "" for what is none
+	loops   map[string]*loopFile // by the name that messages show
+	flags   []setting            // of --set
+	scripts map[string]string    // hashes of programs' files, "" for what is none
+	decoder source.Decoder
+	total   int64                 // combinations of all sweeps
 	broken  map[*source.File]bool // whose text had faults
 	open    []string              // loop files that are being loaded, to find delegates that form a cycle
 	faults  source.Faults

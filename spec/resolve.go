@@ -7,8 +7,9 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// maxCombinations of one sweep are spread out.
-const maxCombinations = 100_000
+// maxCombinations of all sweeps of a suite are spread out: as many as check can look at within seconds. Who wants to try
+// more lets tune replay them.
+const maxCombinations = 10_000
 
 // resolve spreads a configuration: one loop for each combination of its sweep.
 func (l *loader) resolve(c *Configuration) []Resolved {
@@ -21,8 +22,10 @@ func (l *loader) resolve(c *Configuration) []Resolved {
 	if len(sweep) == 0 {
 		return l.resolved(file, c.Name, base)
 	}
-	if n := combinations(sweep); n > maxCombinations {
-		l.fault(c.Node.Get("sweep"), "sweep fewer values, or split the sweep", "this sweep has %s combinations, at most 100,000 are allowed", thousands(n))
+	n := combinations(sweep)
+	if l.total += n; l.total > maxCombinations {
+		l.fault(c.Node.Get("sweep"), "sweep fewer values; tune tries thousands without running them",
+			"this sweep has %s combinations; a suite may have %s", thousands(n), thousands(maxCombinations))
 		return nil
 	}
 	return l.spread(file, c.Name, base, sweep)

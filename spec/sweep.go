@@ -85,7 +85,7 @@ func (l *loader) sweepNames(file *loopFile, base []setting, sweep []dimension) [
 		first = append(first, d[0])
 	}
 	loop := &Loop{}
-	if source.Decode(l.withSettings(file.tree, first), loop).Err() == nil {
+	if l.decoder.Whole(l.withSettings(file.tree, first), loop).Err() == nil {
 		loop.applyPresets()
 		for _, leaf := range loop.leaves() {
 			if leaf.parameter {

@@ -25,11 +25,15 @@ type Decoder struct {
 //
 // Types: string, bool, int, int64, float64, time.Duration (never negative), any (as Plain gives it), *Node, structs,
 // pointers, slices, map[string]T, Maybe[T], and every NodeDecoder.
-func Decode(n *Node, into any) Faults {
-	d := &Decoder{shapes: map[reflect.Type]*shape{}}
+func Decode(n *Node, into any) Faults { return (&Decoder{}).Whole(n, into) }
+
+// Whole is the function Decode by a Decoder that is used again: it knows the types that it has met.
+func (d *Decoder) Whole(n *Node, into any) Faults {
 	d.Decode(n, into)
-	d.faults.Sort()
-	return d.faults
+	faults := d.faults
+	d.faults = nil
+	faults.Sort()
+	return faults
 }
 
 // Decode fills what into points to, as part of a larger value.

@@ -43,6 +43,9 @@ func (d *Decoder) shape(t reflect.Type) *shape {
 	s, known := d.shapes[t]
 	if !known {
 		s = shapeOf(t)
+		if d.shapes == nil {
+			d.shapes = map[reflect.Type]*shape{}
+		}
 		d.shapes[t] = s
 	}
 	return s
