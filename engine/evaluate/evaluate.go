@@ -41,7 +41,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, trial *loop.Trial) (*record.Ev
 	if trial.Fault != "" {
 		return e.unreadable(trial.Fault), nil, nil
 	}
-	v := &view{Scope: trial.Scope, output: trial.Output, one: e.Spec.Fix == "one"}
+	v := &view{Scope: trial.Scope, output: trial.Output, own: trial.Confidence, one: e.Spec.Fix == "one"}
 	calls, err := e.ask(ctx, trial, v)
 	if err != nil {
 		return nil, calls, err
@@ -101,9 +101,9 @@ func (e *Evaluator) conclude(ctx context.Context, v *view) (*record.Evaluation, 
 	}, nil
 }
 
-// confidence is what is declared; else what the judge or the program says; else
-// the weighted share of the checks. Where there is nothing of that it follows
-// from passed: 1 or 0.
+// confidence is what is declared; else what the program or the judge says; else
+// the weighted share of the checks; else what the agent's program said of its
+// own output. Where there is nothing of that it follows from passed: 1 or 0.
 func (e *Evaluator) confidence(ctx context.Context, v *view) error {
 	said := firstOf(v.command.confidence, v.judge.confidence)
 	switch {
@@ -120,6 +120,8 @@ func (e *Evaluator) confidence(ctx context.Context, v *view) error {
 		v.setConfidence(*said)
 	case len(v.checks) > 0:
 		v.setConfidence(share(v.checks))
+	case v.own != nil:
+		v.setConfidence(*v.own)
 	}
 	return nil
 }

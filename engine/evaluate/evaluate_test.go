@@ -133,6 +133,26 @@ func TestS1_6Evaluation(t *testing.T) {
 	}
 }
 
+// What the agent's program said of its own output counts where nothing judges it.
+func TestAnAgentsOwnConfidence(t *testing.T) {
+	own := 0.4
+	for _, c := range []struct {
+		spec spec.Evaluate
+		want float64
+	}{
+		{spec.Evaluate{}, 0.4},
+		{spec.Evaluate{Checks: []spec.Check{check(t, "a", "true", "", 0)}}, 1},
+		{spec.Evaluate{Confidence: compile(t, "0.3", expr.WantNumber)}, 0.3},
+	} {
+		trial := trialOf(t, `{}`)
+		trial.Confidence = &own
+		got, _, err := (&Evaluator{Spec: &c.spec}).Evaluate(t.Context(), trial)
+		if err != nil || got.Confidence != c.want {
+			t.Errorf("got %+v, %v; want %v", got, err, c.want)
+		}
+	}
+}
+
 // An error on the output fails the check; it is recorded, and its feedback sent.
 func TestAnErrorInACheckFailsIt(t *testing.T) {
 	e := &Evaluator{Spec: &spec.Evaluate{Checks: []spec.Check{

@@ -11,7 +11,8 @@ type view struct {
 	expr.Scope
 	output         any
 	judge, command answer
-	one            bool // tell only the first failing check
+	own            *float64 // what the agent's program said of its output
+	one            bool     // tell only the first failing check
 	checks         []record.Check
 
 	confidence      float64

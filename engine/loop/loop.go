@@ -29,6 +29,8 @@ type Trial struct {
 	Output any
 	// Fault says why a reply that was to be JSON is not.
 	Fault string
+	// Confidence is what a program said of its own output, nil if it did not.
+	Confidence *float64
 	// Calls counts the run's calls of each model so far; Evaluate counts on.
 	Calls map[string]int
 	// Iteration is counted from 1.
@@ -172,7 +174,8 @@ func render(ctx context.Context, prompt *spec.Prompt, scope expr.Scope) (string,
 func (r *run) evaluate(ctx context.Context, it *record.Iteration, result *agent.Result) {
 	evaluation, calls, err := r.Evaluator.Evaluate(ctx, &Trial{
 		Scope: r.state, Task: r.task, Trial: r.trial, Output: result.Value, Fault: result.Fault,
-		Calls: r.calls, Iteration: it.N,
+		Confidence: result.Confidence,
+		Calls:      r.calls, Iteration: it.N,
 	})
 	r.add(it, calls)
 	r.note(it, err, ctx)

@@ -85,6 +85,7 @@ func TestFailures(t *testing.T) {
 		"no output":      {"true", record.Error{Class: record.NoAnswer, Message: "the program wrote nothing to its standard output"}},
 		"unknown end":    {`echo '{"end": "bored"}'`, record.Error{Class: record.Program, Message: `the program ends the run with "bored"; want one of [final_response tool_ended question_asked capability agent_ended]`}},
 		"wrong type":     {`echo '{"output": 1, "confidence": "high"}'`, record.Error{Class: record.Program, Message: "reading the program's answer: json: cannot unmarshal string into Go struct field envelope.confidence of type float64"}},
+		"too confident":  {`echo '{"output": 1, "confidence": 7}'`, record.Error{Class: record.Program, Message: "the program's confidence is 7; want a number from 0 to 1"}},
 		"negative usage": {`echo '{"output": 1, "usage": {"calls": -1}}'`, record.Error{Class: record.Program, Message: "the program's usage cannot be"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,6 +73,9 @@ func open(stdout []byte) (wrapped envelope, ok bool, err error) {
 	if err := json.Unmarshal(stdout, &wrapped); err != nil {
 		return wrapped, false, failure(record.Program, "reading the program's answer: %v", err)
 	}
+	if c := wrapped.Confidence; c != nil && !(*c >= 0 && *c <= 1) {
+		return wrapped, false, failure(record.Program, "the program's confidence is %v; want a number from 0 to 1", *c)
+	}
 	if wrapped.End != "" && !slices.Contains(ends, wrapped.End) {
 		return wrapped, false, failure(record.Program, "the program ends the run with %q; want one of %v", wrapped.End, ends)
 	}
