@@ -16,13 +16,23 @@ type exchange struct {
 	fault   Fault
 	made    *completion // nil where the fault comes instead
 	status  int         // of the answer; 0: none began
+	counted bool
+}
+
+// finish counts the request as answered. It comes before the last bytes, so that
+// a client that has read them finds it counted.
+func (x *exchange) finish() {
+	if !x.counted {
+		x.counted = true
+		x.server.stats.end(x.status)
+	}
 }
 
 // chat answers POST /v1/chat/completions.
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{server: s, w: w, ctx: r.Context(), host: r.Host}
 	s.stats.begin()
-	defer func() { s.stats.end(x.status) }()
+	defer x.finish()
 	request, status, refused := read(w, r)
 	if refused != nil {
 		x.fail(status, refused)
@@ -70,6 +80,7 @@ func (x *exchange) completion() *completion {
 
 func (x *exchange) fail(status int, refused *apiError) {
 	x.status = status
+	x.finish()
 	writeJSON(x.w, status, refused.body())
 }
 

@@ -86,6 +86,9 @@ func (x *exchange) send(p *payload) {
 		if i > 0 && !x.wait(p.pause) {
 			return
 		}
+		if i == len(p.pieces)-1 && p.end == done {
+			x.finish()
+		}
 		if _, err := x.w.Write(piece); err != nil {
 			return
 		}
@@ -115,6 +118,7 @@ func (x *exchange) begin(status int, header map[string]string, length int) {
 // disconnect closes the connection under the answer; without lingering the
 // client sees a reset.
 func (x *exchange) disconnect(linger int) {
+	x.finish()
 	conn, _, err := http.NewResponseController(x.w).Hijack()
 	if err != nil { // HTTP/2 resets the stream instead
 		panic(http.ErrAbortHandler)
