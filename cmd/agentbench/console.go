@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -38,7 +39,7 @@ func (p *program) colored(w io.Writer) bool { return p.isTerminal(w) && p.env("N
 // printable replaces what a terminal obeys or cannot show by visible escapes;
 // texts of runs and names of tasks come from outside.
 func printable(text string) string {
-	if strings.IndexFunc(text, unprintable) < 0 {
+	if utf8.ValidString(text) && strings.IndexFunc(text, unprintable) < 0 {
 		return text
 	}
 	var b strings.Builder

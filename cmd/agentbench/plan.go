@@ -164,7 +164,7 @@ func cost(w plan.Worst) string {
 }
 
 func spending(w plan.Worst) string {
-	return tokens(w)+" tokens" + ", " + cost(w)
+	return tokens(w) + " tokens" + ", " + cost(w)
 }
 
 // tellNotes says what the numbers leave out, and whether the budget covers them.
