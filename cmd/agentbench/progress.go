@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -98,10 +99,12 @@ func (p *progress) Finished(run *record.Run, scores []record.Score) {
 	}
 }
 
-// judged is the number that is followed.
+// judged is the number that is followed. A loop that evaluates nothing believes
+// nothing.
 func (p *progress) judged(run *record.Run, scores []record.Score) (float64, bool) {
 	if p.score == "" {
-		return asNumber(run.Outcome.Success), true
+		evaluated := func(it record.Iteration) bool { return it.Evaluation != nil }
+		return asNumber(run.Outcome.Success), slices.ContainsFunc(run.Iterations, evaluated)
 	}
 	for _, s := range scores {
 		if s.Name == p.score && s.Iteration == 0 {

@@ -15,8 +15,9 @@ import (
 // finishedRun is a run that cost half a dollar.
 func finishedRun(status record.Status, success bool) *record.Run {
 	return &record.Run{
-		Outcome: record.Outcome{Status: status, Success: success},
-		Usage:   record.Usage{Calls: 2, Cost: record.USD / 2},
+		Outcome:    record.Outcome{Status: status, Success: success},
+		Iterations: []record.Iteration{{N: 1, Evaluation: &record.Evaluation{}}},
+		Usage:      record.Usage{Calls: 2, Cost: record.USD / 2},
 	}
 }
 
@@ -52,6 +53,14 @@ func TestProgressFollowsTheFirstScorer(t *testing.T) {
 	})
 	p.Finished(finishedRun(record.Completed, true), []record.Score{{Name: "right", Unscored: "no target"}})
 	if line := p.line(); !strings.Contains(line, "right 1.00 · $1.00 ·") {
+		t.Errorf("line %q", line)
+	}
+}
+
+func TestProgressTellsNoSuccessWhereNothingIsEvaluated(t *testing.T) {
+	p := &progress{now: time.Now, total: 3}
+	p.Finished(&record.Run{Outcome: record.Outcome{Status: record.Completed}}, nil)
+	if line := p.line(); strings.Contains(line, "success") {
 		t.Errorf("line %q", line)
 	}
 }
