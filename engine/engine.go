@@ -35,6 +35,9 @@ type Engine struct {
 	Observe func(record.Event)
 	// Watch is told what becomes of each run, from many goroutines at once.
 	Watch Watcher
+	// Skip says which runs are not to be done, because an earlier session did
+	// them; nil: all are.
+	Skip func(id string) bool
 	// Duration limits the whole; 0: no limit.
 	Duration time.Duration
 	// Now is the clock of what is volatile in records.
@@ -49,7 +52,6 @@ type Watcher interface {
 
 // Summary says how a plan ended.
 type Summary struct {
-	Done    int           // runs that are safe in the journal
 	Stopped record.Reason // cancelled or suite_budget; "" where the plan ran to its end
 }
 
@@ -60,14 +62,16 @@ type BudgetSpent struct{ What string }
 func (b BudgetSpent) Error() string             { return "the suite's budget is spent: " + b.What }
 func (b BudgetSpent) StopReason() record.Reason { return record.ReasonSuiteBudget }
 
-// Run runs every item of the plan. An error means that results could not be
+// Run runs every item of the plan that is not skipped. It returns when all
+// were appended to the journal, whose last group may still be on its way to the
+// disk. An error means that results could not be
 // put down or tasks not be read; what was finished before is safe.
 func (e *Engine) Run(ctx context.Context, p *plan.Plan, tasks iter.Seq2[*spec.Task, error]) (Summary, error) {
 	ctx, cancel := e.limit(ctx)
 	defer cancel(nil)
 	s := &session{Engine: e, cancel: cancel}
 	err := e.Executor.Execute(ctx, s.starting(ctx, p.Items(tasks)), s.run, s.deliver)
-	summary := Summary{Done: int(s.done.Load())}
+	summary := Summary{}
 	if reason, ok := loop.Interrupted(ctx, nil); ok {
 		summary.Stopped = reason
 	}
@@ -94,15 +98,20 @@ func (e *Engine) limit(ctx context.Context) (context.Context, context.CancelCaus
 type session struct {
 	*Engine
 	cancel context.CancelCauseFunc
-	done   atomic.Int64
 	failed atomic.Pointer[error]
 }
 
-// starting gives items until the context ends.
+// starting gives the items that are to be done, until the context ends.
 func (s *session) starting(ctx context.Context, items iter.Seq2[plan.Item, error]) iter.Seq2[plan.Item, error] {
 	return func(yield func(plan.Item, error) bool) {
 		for item, err := range items {
-			if ctx.Err() != nil || !yield(item, err) {
+			if ctx.Err() != nil {
+				return
+			}
+			if err == nil && s.Skip != nil && s.Skip(item.ID) {
+				continue
+			}
+			if !yield(item, err) {
 				return
 			}
 		}
@@ -152,7 +161,6 @@ func (s *session) deliver(ctx context.Context, item plan.Item, r *record.Run) {
 			s.fail(err)
 			return
 		}
-		s.done.Add(1)
 		if s.Watch != nil {
 			s.Watch.Finished(r, scores)
 		}

@@ -14,6 +14,8 @@ type Recovered struct {
 	// Finished are the ids of the runs that count; the others are to be tried
 	// again.
 	Finished map[string]struct{}
+	// Faults counts how often each of those others was tried and had a fault.
+	Faults map[string]int
 	// Unscored are those of them that have no scores, in the order in which they
 	// finished: a crash came in between, or there are no scorers.
 	Unscored []string
@@ -34,7 +36,7 @@ func Resume(dir string, options Options) (*Journal, *Recovered, error) {
 		return nil, nil, err
 	}
 	j := newJournal(folder, options)
-	r := &Recovered{Finished: map[string]struct{}{}}
+	r := &Recovered{Finished: map[string]struct{}{}, Faults: map[string]int{}}
 	if err := j.resume(r); err != nil {
 		return nil, nil, errors.Join(err, j.leave())
 	}
@@ -79,6 +81,10 @@ func (j *Journal) recoverRecords(r *Recovered) (order []string, size int64, err 
 		if _, known := r.Finished[head.ID]; !known && head.Outcome.Counts() {
 			r.Finished[head.ID] = struct{}{}
 			order = append(order, head.ID)
+			delete(r.Faults, head.ID)
+		}
+		if _, finished := r.Finished[head.ID]; !finished && head.Outcome.Status == Faulted {
+			r.Faults[head.ID]++
 		}
 		return nil
 	})
