@@ -1,6 +1,6 @@
 // Package model decides what a model is to the rest of agentbench: something
 // that answers one request with one reply. The providers are beneath it:
-// openai, script, simulate; limit and later cache wrap any of them.
+// openai, script, simulate; cache, retry, limit and gate wrap any of them.
 package model
 
 import (
@@ -38,6 +38,9 @@ type Request struct {
 	MaxOutputTokens int  // 0: the server's default
 	JSON            bool // the reply is to be one JSON value
 	Draw            Draw
+	// Idempotency is the same for all attempts of one call and of no other, so
+	// that a server may know them; "": none is sent.
+	Idempotency string
 }
 
 // Message is one message of a conversation.
@@ -66,7 +69,7 @@ type Reply struct {
 	Usage    record.Usage
 	Reserved *record.Usage // under a hard budget
 	Duration time.Duration // as-if: of a simulated or cached call, what it stands for
-	Waited   time.Duration // for rate limits, not part of Duration
+	Waited   time.Duration // for rate limits, to try again, and for failed attempts; not part of Duration
 	Attempts int           // requests sent; 0 means 1
 	Cached   bool
 }

@@ -1,0 +1,178 @@
+// Package retry decides whether a failed call is tried again, and when.
+//
+// Every attempt passes what stands beneath: a budget reserves it, a gate paces
+// it. The reply, or the last error, tells apart how long the attempt that
+// counts took (Duration) and what went by besides (Waited).
+package retry
+
+import (
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// The policy where the options say nothing.
+const (
+	DefaultRetries = 3
+	// LongestWait is the longest that a server may ask to wait, and the most
+	// that one call sleeps in all.
+	LongestWait = 120 * time.Second
+
+	shortestBackoff = 500 * time.Millisecond
+	longestBackoff  = 30 * time.Second
+	badResponses    = 1 // retries after answers that are none
+)
+
+// Options say how often to try again. Zero values mean the defaults.
+type Options struct {
+	Retries int            // attempts after the first; negative: none; default DefaultRetries
+	Random  func() float64 // from 0 to below 1, safe for concurrent use; default: math/rand/v2
+	Key     func() string  // of idempotency, one a call; default: crypto/rand
+}
+
+// Wrap tries the calls of a model again that failed for a while.
+func Wrap(inner model.Model, o Options) model.Model {
+	if o.Retries == 0 {
+		o.Retries = DefaultRetries
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	if o.Key == nil {
+		o.Key = crand.Text
+	}
+	return &retrying{inner: inner, options: o}
+}
+
+type retrying struct {
+	inner   model.Model
+	options Options
+}
+
+// Call makes the call until it succeeds or is not worth another attempt.
+func (m *retrying) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
+	sent := *request
+	sent.Idempotency = m.options.Key()
+	c := call{options: &m.options}
+	for {
+		reply, err := m.inner.Call(ctx, &sent)
+		c.attempts++
+		if err == nil {
+			reply.Attempts, reply.Waited = c.attempts, reply.Waited+c.waited
+			return reply, nil
+		}
+		wait, again := c.next(err)
+		if !again {
+			return nil, err
+		}
+		model.Forgive(ctx, spent(err))
+		if err := c.sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// call is one call with its attempts.
+type call struct {
+	options  *Options
+	attempts int
+	bad      int           // attempts whose answer was none
+	slept    time.Duration // between attempts
+	waited   time.Duration // slept, queued, and spent in failed attempts
+}
+
+// next says whether to try again after an error, and after how long. Where not,
+// the error is told what the call has cost.
+func (c *call) next(err error) (wait time.Duration, again bool) {
+	var failed *model.CallError
+	if !errors.As(err, &failed) {
+		return 0, false
+	}
+	if failed.Cause.Class == record.BadResponse {
+		c.bad++
+	}
+	wait = c.wait(failed.RetryAfter)
+	if c.worthwhile(failed) && c.affordable(failed, wait) {
+		c.waited += failed.Duration + failed.Waited
+		return wait, true
+	}
+	failed.Attempts = c.attempts
+	failed.Waited += c.waited
+	return 0, false
+}
+
+// spent is how long the failed attempt itself took.
+func spent(err error) time.Duration {
+	after, _ := model.Failure(err)
+	return after
+}
+
+// worthwhile says whether another attempt is left and may end otherwise.
+func (c *call) worthwhile(failed *model.CallError) bool {
+	if c.attempts > c.options.Retries {
+		return false
+	}
+	switch failed.Cause.Class {
+	case record.Quota, record.ContextLength:
+		return false // whatever the server says: it would only burn calls
+	}
+	if failed.Retry != nil {
+		return *failed.Retry
+	}
+	switch failed.Cause.Class {
+	case record.RateLimit, record.Server, record.Network, record.CallTimeout, record.Incomplete:
+		return true
+	case record.BadResponse:
+		return c.bad <= badResponses
+	}
+	return false
+}
+
+// affordable says whether the wait is one that a call may sleep. A server that
+// asks for more has its word in the error.
+func (c *call) affordable(failed *model.CallError, wait time.Duration) bool {
+	if failed.RetryAfter > LongestWait {
+		told := fmt.Sprintf("the server asks to wait %v, longer than %v: %s", failed.RetryAfter, LongestWait, failed.Cause.Message)
+		failed.Cause = &record.Error{Class: record.RateLimit, Message: told}
+		return false
+	}
+	return c.slept+wait <= LongestWait
+}
+
+// wait is how long to sleep: what the server asked for and up to a tenth more,
+// never less; else a backoff that doubles, less up to a quarter of it.
+func (c *call) wait(asked time.Duration) time.Duration {
+	if asked > 0 {
+		return min(spread(asked, 0.1*c.options.Random()), max(asked, LongestWait-c.slept))
+	}
+	backoff := longestBackoff
+	if n := c.attempts - 1; n < 6 {
+		backoff = min(backoff, shortestBackoff<<n)
+	}
+	return spread(backoff, -0.25*c.options.Random())
+}
+
+func spread(d time.Duration, share float64) time.Duration {
+	return d + time.Duration(share*float64(d))
+}
+
+// sleep waits, or ends with the context's cause.
+func (c *call) sleep(ctx context.Context, wait time.Duration) error {
+	defer model.Waiting(ctx)()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		c.slept += wait
+		c.waited += wait
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,273 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// server fails with each error in turn, then answers. Every attempt takes a
+// second.
+type server struct {
+	fails []error
+	began []time.Time
+	keys  []string
+}
+
+func (s *server) Call(_ context.Context, request *model.Request) (*model.Reply, error) {
+	s.began, s.keys = append(s.began, time.Now()), append(s.keys, request.Idempotency)
+	time.Sleep(time.Second)
+	if n := len(s.began); n <= len(s.fails) && s.fails[n-1] != nil {
+		return nil, s.fails[n-1]
+	}
+	return &model.Reply{Text: "yes", Duration: time.Second, Waited: time.Minute}, nil
+}
+
+// pauses are the times between the end of an attempt and the next.
+func (s *server) pauses() []time.Duration {
+	var all []time.Duration
+	for i := 1; i < len(s.began); i++ {
+		all = append(all, s.began[i].Sub(s.began[i-1])-time.Second)
+	}
+	return all
+}
+
+func failing(class record.ErrorClass, after time.Duration) error {
+	err := model.Fail(class, "no", time.Second)
+	err.RetryAfter = after
+	return err
+}
+
+func told(class record.ErrorClass, retry bool) error {
+	err := model.Fail(class, "no", time.Second)
+	err.Retry = &retry
+	return err
+}
+
+func always(err func() error) []error {
+	var all []error
+	for range 20 {
+		all = append(all, err())
+	}
+	return all
+}
+
+// F13, F14, F15: what is tried again, and how often.
+func TestF13_WhatIsTriedAgain(t *testing.T) {
+	for _, c := range []struct {
+		class    record.ErrorClass
+		attempts int
+	}{
+		{record.RateLimit, 4}, {record.Server, 4}, {record.Network, 4}, {record.CallTimeout, 4}, {record.Incomplete, 4},
+		{record.BadResponse, 2},
+		{record.Quota, 1}, {record.Auth, 1}, {record.InvalidRequest, 1}, {record.ContextLength, 1},
+		{record.ContentFilter, 1}, {record.Exhausted, 1}, {record.Internal, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{fails: always(func() error { return failing(c.class, 0) })}
+			_, err := Wrap(s, Options{}).Call(t.Context(), &model.Request{})
+			var failed *model.CallError
+			if !errors.As(err, &failed) || failed.Cause.Class != c.class {
+				t.Fatalf("%s: got %v", c.class, err)
+			}
+			if len(s.began) != c.attempts || failed.Attempts != c.attempts {
+				t.Errorf("%s: %d attempts, %d told, want %d", c.class, len(s.began), failed.Attempts, c.attempts)
+			}
+		})
+	}
+}
+
+// F13: the server's own word wins, but not where it would only burn calls.
+func TestF13_TheServersWordWins(t *testing.T) {
+	for name, c := range map[string]struct {
+		err      error
+		attempts int
+	}{
+		"do not, of a 500":   {told(record.Server, false), 1},
+		"do, of a 400":       {told(record.InvalidRequest, true), 2},
+		"do, of a quota":     {told(record.Quota, true), 1},
+		"do, of the context": {told(record.ContextLength, true), 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{fails: []error{c.err}}
+			_, _ = Wrap(s, Options{}).Call(t.Context(), &model.Request{})
+			if len(s.began) != c.attempts {
+				t.Errorf("%s: %d attempts, want %d", name, len(s.began), c.attempts)
+			}
+		})
+	}
+}
+
+func TestABadResponseIsTriedOnceMoreAmongOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bad, late := failing(record.BadResponse, 0), failing(record.Server, 0)
+		s := &server{fails: []error{late, bad, failing(record.BadResponse, 0)}}
+		_, err := Wrap(s, Options{}).Call(t.Context(), &model.Request{})
+		if err == nil || len(s.began) != 3 {
+			t.Errorf("%d attempts, error %v", len(s.began), err)
+		}
+	})
+}
+
+func TestRetriesAreAnOption(t *testing.T) {
+	for retries, want := range map[int]int{-1: 1, 0: 4, 1: 2, 6: 7} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{fails: always(func() error { return failing(record.Server, 0) })}
+			_, _ = Wrap(s, Options{Retries: retries}).Call(t.Context(), &model.Request{})
+			if len(s.began) != want {
+				t.Errorf("retries %d: %d attempts, want %d", retries, len(s.began), want)
+			}
+		})
+	}
+}
+
+// F10: never less than asked, at most a tenth more.
+func TestF10_RetryAfterIsObeyed(t *testing.T) {
+	for _, asked := range []time.Duration{time.Millisecond, 2 * time.Second, 119 * time.Second, LongestWait} {
+		for seed := range uint64(50) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{fails: []error{failing(record.RateLimit, asked)}}
+				random := rand.New(rand.NewPCG(seed, 0)).Float64
+				if _, err := Wrap(s, Options{Random: random}).Call(t.Context(), &model.Request{}); err != nil {
+					t.Fatal(err)
+				}
+				if got := s.pauses()[0]; got < asked || got > asked+asked/10 || got > LongestWait {
+					t.Errorf("asked %v, waited %v", asked, got)
+				}
+			})
+		}
+	}
+}
+
+// F10, P9: who asks for too long gets its answer as an error, at once.
+func TestF10_TooLongAWaitIsARateLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		s := &server{fails: []error{failing(record.Server, LongestWait+time.Second)}}
+		_, err := Wrap(s, Options{}).Call(t.Context(), &model.Request{})
+		var failed *record.Error
+		if !errors.As(err, &failed) || failed.Class != record.RateLimit || !strings.Contains(failed.Message, "2m1s") {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(begin); took != time.Second {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// P9: one call sleeps at most two minutes, whatever each answer asks for.
+func TestF10_TheSumOfWaitsIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{fails: always(func() error { return failing(record.RateLimit, 50*time.Second) })}
+		_, err := Wrap(s, Options{Retries: 10}).Call(t.Context(), &model.Request{})
+		var slept time.Duration
+		for _, pause := range s.pauses() {
+			slept += pause
+		}
+		if err == nil || slept > LongestWait || len(s.began) != 3 {
+			t.Errorf("slept %v in %d attempts, error %v", slept, len(s.began), err)
+		}
+	})
+}
+
+// F11: 0.5 s doubled, at most 30 s, less up to a quarter.
+func TestF11_Backoff(t *testing.T) {
+	least, most := make([]time.Duration, 8), make([]time.Duration, 8)
+	for seed := range uint64(1000) {
+		o := Options{Random: rand.New(rand.NewPCG(seed, 1)).Float64}
+		for n := range least {
+			c := call{options: &o, attempts: n + 1}
+			wait := c.wait(0)
+			full := min(30*time.Second, time.Duration(1<<n)*time.Second/2)
+			if wait > full || wait < full*3/4 {
+				t.Fatalf("seed %d, attempt %d: %v, want %v less up to a quarter", seed, n+1, wait, full)
+			}
+			if least[n] == 0 || wait < least[n] {
+				least[n] = wait
+			}
+			most[n] = max(most[n], wait)
+		}
+	}
+	for n := range least {
+		if full := min(30*time.Second, time.Duration(1<<n)*time.Second/2); most[n]-least[n] < full/5 {
+			t.Errorf("attempt %d: %v to %v is no jitter", n+1, least[n], most[n])
+		}
+	}
+}
+
+// Working is the attempt that counts; all else was waited.
+func TestWaitingAndWorkingApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queued := failing(record.Server, 3*time.Second)
+		queued.(*model.CallError).Waited = 10 * time.Second
+		s := &server{fails: []error{queued}}
+		reply, err := Wrap(s, Options{Random: func() float64 { return 0 }}).Call(t.Context(), &model.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := 10*time.Second + time.Second + 3*time.Second + time.Minute; reply.Waited != want || reply.Duration != time.Second || reply.Attempts != 2 {
+			t.Errorf("waited %v, want %v; worked %v in %d attempts", reply.Waited, want, reply.Duration, reply.Attempts)
+		}
+		s = &server{fails: always(func() error { return failing(record.Server, 3*time.Second) })}
+		_, err = Wrap(s, Options{Random: func() float64 { return 0 }}).Call(t.Context(), &model.Request{})
+		var failed *model.CallError
+		if !errors.As(err, &failed) || failed.Waited != 12*time.Second || failed.Duration != time.Second {
+			t.Errorf("failed: %+v", failed)
+		}
+	})
+}
+
+func TestCancelledWhileSleeping(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		s := &server{fails: []error{failing(record.RateLimit, time.Minute)}}
+		time.AfterFunc(10*time.Second, func() { cancel(cause) })
+		begin := time.Now()
+		if _, err := Wrap(s, Options{}).Call(ctx, &model.Request{}); err != cause {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(begin); took != 10*time.Second || len(s.began) != 1 {
+			t.Errorf("took %v and %d attempts", took, len(s.began))
+		}
+	})
+}
+
+// All attempts of one call carry one key, and every call another.
+func TestIdempotencyKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{fails: []error{failing(record.Server, 0)}}
+		m := Wrap(s, Options{})
+		request := &model.Request{}
+		for range 2 {
+			if _, err := m.Call(t.Context(), request); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s.keys[0] == "" || s.keys[0] != s.keys[1] || s.keys[1] == s.keys[2] {
+			t.Errorf("keys %q", s.keys)
+		}
+		if request.Idempotency != "" {
+			t.Error("the caller's request was changed")
+		}
+	})
+}
+
+// What was waited does not use up the time that may be worked.
+func TestSleepingIsNotWorking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := model.WithWorkingTime(t.Context(), 1500*time.Millisecond, errors.New("late"))
+		defer cancel()
+		s := &server{fails: []error{failing(record.Server, time.Minute), failing(record.Server, 0)}}
+		if _, err := Wrap(s, Options{}).Call(ctx, &model.Request{}); err != nil || ctx.Err() != nil {
+			t.Errorf("%v, context %v", err, context.Cause(ctx))
+		}
+	})
+}
