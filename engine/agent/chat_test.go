@@ -197,6 +197,8 @@ func TestUnfence(t *testing.T) {
 		"```json\n{}\n```\n```json\n[]\n```":  "{}\n```\n```json\n[]", // and so no JSON
 		"```json\n{}":                         "```json\n{}",
 		"{\"a\": \"```\\n1\\n```\"}":          "{\"a\": \"```\\n1\\n```\"}",
+		"````":                                "````",
+		"`````":                               "`````",
 		"``````":                              "``````",
 		"```":                                 "```",
 		"":                                    "",
@@ -210,6 +212,7 @@ func TestUnfence(t *testing.T) {
 func FuzzUnfence(f *testing.F) {
 	f.Add("```json\n{}\n```")
 	f.Add("a ``` b\n```")
+	f.Add("````")
 	f.Fuzz(func(t *testing.T, text string) {
 		var r Result
 		r.SetReply(text, spec.ReplyJSON)

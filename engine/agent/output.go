@@ -60,7 +60,7 @@ func Unfence(text string) string {
 	start := strings.Index(trimmed, fence)
 	end := strings.LastIndex(trimmed, fence)
 	whole := start == 0 && end == len(trimmed)-len(fence)
-	if end <= start || !whole && (strings.Count(trimmed, fence) != 2 || startsJSON(trimmed)) {
+	if end < start+len(fence) || !whole && (strings.Count(trimmed, fence) != 2 || startsJSON(trimmed)) {
 		return trimmed
 	}
 	language, inner, lines := strings.Cut(trimmed[start+len(fence):end], "\n")

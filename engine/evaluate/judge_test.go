@@ -226,3 +226,22 @@ func TestAProgramThatFails(t *testing.T) {
 		}
 	}
 }
+
+// F81: only an object with the right fields is ever a verdict.
+func FuzzParse(f *testing.F) {
+	for _, text := range []string{"", "9", `{"confidence": 1}`, "```json\n{\"confidence\": 0.5, \"improvements\": [\"a\"]}\n```", `{"passed": true}`} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		said, err := parse(text)
+		if err != nil {
+			return
+		}
+		if _, ok := said.value.(*expr.Object); !ok {
+			t.Errorf("%q is a verdict", text)
+		}
+		if c := said.confidence; c != nil && !(*c >= 0 && *c <= 1) {
+			t.Errorf("%q has the confidence %v", text, *c)
+		}
+	})
+}

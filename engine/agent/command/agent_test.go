@@ -83,6 +83,7 @@ func TestFailures(t *testing.T) {
 		"silent":         {"exit 1", record.Error{Class: record.Program, Message: `the program "sh" failed: exit status 1`}},
 		"a signal":       {"kill -SEGV $$", record.Error{Class: record.Program, Message: `the program "sh" failed: signal: segmentation fault`}},
 		"no output":      {"true", record.Error{Class: record.NoAnswer, Message: "the program wrote nothing to its standard output"}},
+		"empty end":      {`echo '{"end": ""}'`, record.Error{Class: record.NoAnswer, Message: "the program's answer has neither output nor end"}},
 		"unknown end":    {`echo '{"end": "bored"}'`, record.Error{Class: record.Program, Message: `the program ends the run with "bored"; want one of [final_response tool_ended question_asked capability agent_ended]`}},
 		"wrong type":     {`echo '{"output": 1, "confidence": "high"}'`, record.Error{Class: record.Program, Message: "reading the program's answer: json: cannot unmarshal string into Go struct field envelope.confidence of type float64"}},
 		"too confident":  {`echo '{"output": 1, "confidence": 7}'`, record.Error{Class: record.Program, Message: "the program's confidence is 7; want a number from 0 to 1"}},
@@ -225,4 +226,30 @@ func TestTheProgramRunsInItsFolder(t *testing.T) {
 	if done, err := p.Run(t.Context(), nil); err != nil || string(done.Stdout) != "found" {
 		t.Errorf("got %s, %v", done.Stdout, err)
 	}
+}
+
+// Whatever a program writes is an output that is JSON, an end or a classed error.
+func FuzzRead(f *testing.F) {
+	for _, text := range []string{"", "42", `{"output": 1}`, `{"end": "capability"}`, `{"end": ""}`, `{"output": null, "usage": {"calls": 1}}`, "[1", "\xff"} {
+		f.Add([]byte(text), true)
+		f.Add([]byte(text), false)
+	}
+	f.Fuzz(func(t *testing.T, stdout []byte, wantJSON bool) {
+		var result agent.Result
+		var call record.Call
+		reply := spec.ReplyText
+		if wantJSON {
+			reply = spec.ReplyJSON
+		}
+		if err := read(stdout, reply, &result, &call); err != nil {
+			var failed *record.Error
+			if !errors.As(err, &failed) {
+				t.Fatalf("no class: %v", err)
+			}
+			return
+		}
+		if _, err := expr.ParseJSON(result.Output); err != nil && (result.Ended == nil || result.Output != nil) {
+			t.Fatalf("%q gives %q: %v", stdout, result.Output, err)
+		}
+	})
 }

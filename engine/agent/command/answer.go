@@ -54,6 +54,9 @@ func read(stdout []byte, reply spec.Reply, result *agent.Result, call *record.Ca
 	if call.Usage, err = wrapped.Usage.record(); err != nil {
 		return err
 	}
+	if len(wrapped.Output) == 0 && wrapped.End == "" {
+		return failure(record.NoAnswer, "the program's answer has neither output nor end")
+	}
 	result.Thinking, result.Confidence = wrapped.Thinking, wrapped.Confidence
 	if len(wrapped.Output) > 0 {
 		result.SetReply(string(wrapped.Output), spec.ReplyJSON)
