@@ -50,7 +50,7 @@ Start with:  agentbench run quickstart`,
 	root.AddGroup(&cobra.Group{ID: "write", Title: "Write a suite:"},
 		&cobra.Group{ID: "run", Title: "Run it:"}, &cobra.Group{ID: "look", Title: "Look at results:"})
 	root.SetHelpCommandGroupID("look")
-	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.planCommand(),
+	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.mockCommand(), p.planCommand(),
 		p.runCommand(), p.reportCommand(), p.showCommand(), p.versionCommand())
 	return root
 }
