@@ -113,7 +113,7 @@ func (e *Evaluator) confidence(ctx context.Context, v *view) error {
 			err = errors.New("the result is not a finite number")
 		}
 		if err != nil {
-			return failed(ctx, "confidence", err)
+			return unjudged(ctx, "confidence", err)
 		}
 		v.setConfidence(number)
 	case said != nil:
@@ -133,7 +133,7 @@ func (e *Evaluator) passed(ctx context.Context, v *view) (err error) {
 	switch {
 	case e.Spec.Passed != nil:
 		if v.passed, err = e.Spec.Passed.Bool(ctx, v); err != nil {
-			return failed(ctx, "passed", err)
+			return unjudged(ctx, "passed", err)
 		}
 	case said != nil:
 		v.passed = *said
@@ -155,7 +155,7 @@ func (e *Evaluator) passed(ctx context.Context, v *view) (err error) {
 func (e *Evaluator) feedback(ctx context.Context, v *view) (err error) {
 	if e.Spec.Feedback != nil {
 		if v.feedback, err = e.Spec.Feedback.String(ctx, v); err != nil {
-			return failed(ctx, "feedback", err)
+			return unjudged(ctx, "feedback", err)
 		}
 		return nil
 	}
@@ -169,7 +169,16 @@ func (e *Evaluator) feedback(ctx context.Context, v *view) (err error) {
 	return nil
 }
 
-// failed is the error of an expression, which fails the iteration.
+// unjudged is the error of an expression on the output, which is the agent's: a
+// run whose outputs cannot be judged counts, as one whose replies are not JSON.
+func unjudged(ctx context.Context, what string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return &record.Error{Class: record.Unjudged, Message: fmt.Sprintf("%s: %s", what, err)}
+}
+
+// failed is the error of what a judge or a program is to be shown.
 func failed(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -172,7 +172,8 @@ func TestAnErrorInACheckFailsIt(t *testing.T) {
 	}
 }
 
-// In confidence, passed and feedback an error fails the iteration.
+// In confidence, passed and feedback an error fails the iteration. It is the
+// agent's failure: the run counts.
 func TestAnErrorInWhatIsDeclaredFailsTheIteration(t *testing.T) {
 	for want, declared := range map[string]spec.Evaluate{
 		`confidence: there is no key "x"`:               {Confidence: compile(t, "double(output.x)", expr.WantNumber)},
@@ -182,7 +183,7 @@ func TestAnErrorInWhatIsDeclaredFailsTheIteration(t *testing.T) {
 	} {
 		_, _, err := (&Evaluator{Spec: &declared}).Evaluate(t.Context(), trialOf(t, `{}`))
 		var failed *record.Error
-		if !errors.As(err, &failed) || failed.Class != record.Expression || failed.Message != want {
+		if !errors.As(err, &failed) || failed.Class != record.Unjudged || failed.Class.Fault() || failed.Message != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

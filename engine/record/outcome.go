@@ -116,6 +116,11 @@ func (c ErrorClass) Fault() bool {
 	return true
 }
 
+// Infrastructure says whether errors of the class end the run in which they
+// occur: all faults but that of an expression in a prompt or a command, which
+// fails its iteration only.
+func (c ErrorClass) Infrastructure() bool { return c.Fault() && c != Expression }
+
 // Error is an error as it stands in a record.
 type Error struct {
 	Class   ErrorClass `json:"class"`

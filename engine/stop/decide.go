@@ -106,8 +106,12 @@ func (s *State) failed() (verdict, bool) {
 }
 
 // continues: by default with a best confidence above 0.5; under multi_strategy
-// always, because a failed iteration uses up its strategy's limit.
+// always, because a failed iteration uses up its strategy's limit. Never after
+// a fault of the infrastructure: what the run would show is not the loop.
 func (s *State) continues() bool {
+	if s.last().Error.Class.Infrastructure() {
+		return false
+	}
 	if c := s.rules.continueIf; c != nil {
 		ok, err := c.Bool(context.Background(), s)
 		return ok && err == nil
@@ -185,7 +189,11 @@ func (s *State) firstOf(leaves []int) (verdict, bool) {
 
 func (s *State) byLeaf(leaf int, fired string) verdict {
 	l := &s.rules.leaves[leaf]
-	return verdict{reason: l.reason, class: l.class, fired: fired}
+	v := verdict{reason: l.reason, class: l.class, fired: fired}
+	if l.reason == record.ReasonCircuitBreaker {
+		v.err = s.last().Error
+	}
+	return v
 }
 
 func (s *State) outcome(v verdict) record.Outcome {

@@ -48,7 +48,12 @@ func TestS2_6_CircuitBreaker(t *testing.T) {
 		{"the same error three times in a row", "guards: {circuit_breaker: {threshold: 3}}" + goOn, "x:a x:a x:a", 3, record.ReasonCircuitBreaker, "circuit_breaker", false, 0},
 		{"another error begins a new row", "guards: {circuit_breaker: {threshold: 3}}" + goOn, "x:a x:a x:b x:a", 0, "", "", false, 0},
 		{"a success resets the row", "guards: {circuit_breaker: {threshold: 2}}" + goOn, "x:a 0.1 x:a 0.1", 0, "", "", false, 0},
+		{"it is the first of the guards", "guards: {circuit_breaker: {threshold: 2}, stagnation: {window: 2}, absolute_max_iterations: 2}" + goOn, "x:a/t x:a/t", 2, record.ReasonCircuitBreaker, "", false, 0},
 	})
+	_, outcome, _ := play(load(t, "guards: {circuit_breaker: {threshold: 2}}"+goOn), history("x:a x:a"))
+	if outcome.Error == nil || outcome.Error.Message != "a" || !outcome.Counts() {
+		t.Errorf("stopped with the error %v, want that of the row; the run counts", outcome.Error)
+	}
 }
 
 func TestS3_2_Stagnation(t *testing.T) {

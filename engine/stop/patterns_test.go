@@ -85,6 +85,22 @@ func TestFaultsAreNotFailures(t *testing.T) {
 	}
 }
 
+// TestNoLoopGoesOnAfterAFault: a run that lost its server is excluded, however
+// good it was and whatever on_error says.
+func TestNoLoopGoesOnAfterAFault(t *testing.T) {
+	for _, loop := range []string{"", threeStrategies, "on_error: {continue_if: true}"} {
+		n, outcome, ok := play(load(t, loop), history("0.9 ! 0.9p"))
+		if !ok || n != 2 || outcome.Reason != record.ReasonError || outcome.Status != record.Faulted || outcome.Counts() {
+			t.Errorf("%q: stopped %v after %d with %+v, want a fault after 2", loop, ok, n, outcome)
+		}
+	}
+	prompt := history("0.9 x 0.9p")
+	prompt[1].Error.Class = record.Expression
+	if n, outcome, _ := play(load(t, ""), prompt); n != 3 || outcome.Status != record.Completed {
+		t.Errorf("an expression in a prompt ends the run after %d: %+v", n, outcome)
+	}
+}
+
 func TestS1_9_Success(t *testing.T) {
 	decide(t, []decision{
 		{"0.8 where there is no threshold", "max_iterations: 1", "0.8", 1, record.ReasonMaxIterations, "", true, 1},
