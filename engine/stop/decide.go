@@ -105,13 +105,11 @@ func (s *State) failed() (verdict, bool) {
 	return verdict{reason: record.ReasonError, class: record.ByFault, fired: string(err.Class), err: err, status: status}, true
 }
 
-// continues: by default with a best confidence above 0.5; under multi_strategy
-// always, because a failed iteration uses up its strategy's limit. Never after
-// a fault of the infrastructure: what the run would show is not the loop.
+// continues: what on_error says; under multi_strategy always, because a failed
+// iteration uses up its strategy's limit; else with a best confidence above 0.5,
+// but not after a fault of the infrastructure, which the loop did not choose to
+// go on from: such a run is excluded and tried again.
 func (s *State) continues() bool {
-	if s.last().Error.Class.Infrastructure() {
-		return false
-	}
 	if c := s.rules.continueIf; c != nil {
 		ok, err := c.Bool(context.Background(), s)
 		return ok && err == nil
@@ -119,7 +117,7 @@ func (s *State) continues() bool {
 	if s.rules.pattern == spec.PatternMultiStrategy {
 		return true
 	}
-	return s.best >= 0 && s.history[s.best].Evaluation.Confidence > 0.5
+	return !s.last().Error.Class.Infrastructure() && s.best >= 0 && s.history[s.best].Evaluation.Confidence > 0.5
 }
 
 func (s *State) passed() (verdict, bool) {

@@ -85,13 +85,17 @@ func TestFaultsAreNotFailures(t *testing.T) {
 	}
 }
 
-// TestNoLoopGoesOnAfterAFault: a run that lost its server is excluded, however
-// good it was and whatever on_error says.
-func TestNoLoopGoesOnAfterAFault(t *testing.T) {
-	for _, loop := range []string{"", threeStrategies, "on_error: {continue_if: true}"} {
+// TestAFaultEndsARunUnlessTheLoopGoesOn: a run that lost its server is excluded
+// however good it was, unless on_error or another strategy is there to go on.
+func TestAFaultEndsARunUnlessTheLoopGoesOn(t *testing.T) {
+	n, outcome, ok := play(load(t, ""), history("0.9 ! 0.9p"))
+	if !ok || n != 2 || outcome.Reason != record.ReasonError || outcome.Status != record.Faulted || outcome.Counts() {
+		t.Errorf("stopped %v after %d with %+v, want a fault after 2", ok, n, outcome)
+	}
+	for _, loop := range []string{threeStrategies, "on_error: {continue_if: true}"} {
 		n, outcome, ok := play(load(t, loop), history("0.9 ! 0.9p"))
-		if !ok || n != 2 || outcome.Reason != record.ReasonError || outcome.Status != record.Faulted || outcome.Counts() {
-			t.Errorf("%q: stopped %v after %d with %+v, want a fault after 2", loop, ok, n, outcome)
+		if !ok || n != 3 || outcome.Status != record.Completed {
+			t.Errorf("%q: stopped %v after %d with %+v, want it to go on to 3", loop, ok, n, outcome)
 		}
 	}
 	prompt := history("0.9 x 0.9p")
