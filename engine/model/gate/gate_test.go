@@ -1,0 +1,346 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// counting is a model that keeps when its calls began and how many were in
+// flight at once.
+type counting struct {
+	takes time.Duration
+	fail  func(n int) error // of the n-th call, from 1; nil: none fails
+
+	mu       sync.Mutex
+	began    []time.Time
+	order    []string
+	inFlight int
+	most     int
+}
+
+func (m *counting) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
+	m.mu.Lock()
+	m.began, m.order = append(m.began, time.Now()), append(m.order, request.Draw.Task)
+	n := len(m.began)
+	m.inFlight++
+	m.most = max(m.most, m.inFlight)
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.inFlight--
+	}()
+	select {
+	case <-time.After(m.takes):
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if m.fail != nil {
+		if err := m.fail(n); err != nil {
+			return nil, err
+		}
+	}
+	return &model.Reply{Duration: m.takes}, nil
+}
+
+// together makes so many calls at once.
+func together(m model.Model, n int, request model.Request) {
+	var calls sync.WaitGroup
+	for range n {
+		calls.Go(func() { _, _ = m.Call(context.Background(), &request) })
+	}
+	calls.Wait()
+}
+
+func refusal(after time.Duration) error {
+	err := model.Fail(record.RateLimit, "slow down", 0)
+	err.RetryAfter = after
+	return err
+}
+
+func TestParallelIsALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &counting{takes: time.Second}
+		begin := time.Now()
+		together(New(Options{Parallel: 5}).Wrap(m), 20, model.Request{})
+		if took := time.Since(begin); m.most != 5 || took != 4*time.Second {
+			t.Errorf("%d at once, took %v; want 5 and 4s", m.most, took)
+		}
+	})
+}
+
+// A server of which nothing is known is asked by more at once as it answers.
+func TestSlowStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &counting{takes: time.Second}
+		begin := time.Now()
+		together(New(Options{}).Wrap(m), 16+32+64+128, model.Request{})
+		perSecond := make([]int, 4)
+		for _, at := range m.began {
+			perSecond[int(at.Sub(begin)/time.Second)]++
+		}
+		if want := []int{16, 32, 64, 128}; !slices.Equal(perSecond, want) {
+			t.Errorf("calls began %v, want %v", perSecond, want)
+		}
+	})
+}
+
+// No minute holds more requests than were declared, wherever it begins, and in
+// the long run they are used.
+func TestDeclaredRequestsAMinute(t *testing.T) {
+	for _, perMinute := range []int64{1, 2, 7, 60, 600} {
+		synctest.Test(t, func(t *testing.T) {
+			m := &counting{}
+			n := int(3 * perMinute)
+			begin := time.Now()
+			together(New(Options{Requests: perMinute}).Wrap(m), n, model.Request{})
+			if most := busiest(m.began, time.Minute); most > int(perMinute) {
+				t.Errorf("%d a minute: a minute holds %d", perMinute, most)
+			}
+			if took := time.Since(begin); took > 190*time.Second {
+				t.Errorf("%d a minute: %d took %v", perMinute, n, took)
+			}
+		})
+	}
+}
+
+func busiest(times []time.Time, within time.Duration) int {
+	slices.SortFunc(times, time.Time.Compare)
+	most, from := 0, 0
+	for i, at := range times {
+		for at.Sub(times[from]) >= within {
+			from++
+		}
+		most = max(most, i-from+1)
+	}
+	return most
+}
+
+// Tokens a minute hold but for the excess of one request that is larger than
+// what may come at once.
+func TestDeclaredTokensAMinute(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		perMinute := rapid.Int64Range(100, 10_000).Draw(r, "tokens a minute")
+		sizes := rapid.SliceOfN(rapid.Int64Range(1, 2000), 1, 40).Draw(r, "sizes")
+		synctest.Test(t, func(t *testing.T) {
+			now := time.Now()
+			b := newBucket(perMinute, tokenBurst, now)
+			type taken struct {
+				at time.Time
+				n  int64
+			}
+			var all []taken
+			for _, n := range sizes {
+				now = now.Add(b.wait(n, now))
+				if b.wait(n, now) > time.Microsecond {
+					t.Fatalf("still to wait %v after the wait", b.wait(n, now))
+				}
+				b.take(n, now)
+				all = append(all, taken{now, n})
+			}
+			for from := range all {
+				sum, largest := int64(0), int64(0)
+				for _, next := range all[from:] {
+					if next.at.Sub(all[from].at) < time.Minute {
+						sum, largest = sum+next.n, max(largest, next.n)
+					}
+				}
+				if sum > perMinute+largest {
+					t.Fatalf("%d tokens within a minute that allows %d", sum, perMinute)
+				}
+			}
+		})
+	})
+}
+
+// A reply that used more than its request announced is paid for by the next.
+func TestTokensOfTheReplyCount(t *testing.T) {
+	g := New(Options{Tokens: 6000})
+	now := time.Now()
+	g.leave(&ticket{tokens: 10, began: now}, outcome{succeeded: true, tokens: 1010})
+	if got := g.tokens.level; got > -390 {
+		t.Errorf("600 at once, 1000 more used than announced: %v are left", got)
+	}
+}
+
+// F10: after a refusal all calls pause, not only those that were refused.
+func TestF10_OneRefusalPausesAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &counting{takes: time.Second, fail: func(n int) error {
+			if n <= 2 {
+				return refusal(20 * time.Second)
+			}
+			return nil
+		}}
+		g := New(Options{Parallel: 2, Random: func() float64 { return 0.5 }})
+		begin := time.Now()
+		together(g.Wrap(m), 6, model.Request{})
+		for i, at := range m.began[2:] {
+			if after := at.Sub(begin); after < 22*time.Second {
+				t.Errorf("call %d began after %v, in the cool-down", i+3, after)
+			}
+		}
+		if first := m.began[2].Sub(begin); first != 22*time.Second {
+			t.Errorf("the cool-down ended after %v, want 1s + 20s and half a tenth more", first)
+		}
+	})
+}
+
+// Without a word of the server, refusals in a row double the pause; a wait that
+// nobody will sleep is no pause.
+func TestF11_Cooldowns(t *testing.T) {
+	for name, c := range map[string]struct {
+		after time.Duration
+		want  []time.Duration
+	}{
+		"mute":     {0, []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second}},
+		"too long": {99999 * time.Second, []time.Duration{500 * time.Millisecond, time.Second}},
+		"told":     {3 * time.Second, []time.Duration{3 * time.Second, 3 * time.Second}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := New(Options{Random: func() float64 { return 0 }})
+			m := g.Wrap(&counting{fail: func(int) error { return refusal(c.after) }})
+			for i, want := range c.want {
+				_, _ = m.Call(t.Context(), &model.Request{})
+				if got := g.Status().Cooling; got != want {
+					t.Errorf("%s: refusal %d cools for %v, want %v", name, i+1, got, want)
+				}
+			}
+		})
+	}
+}
+
+// A server that bears so many at once is soon asked by no more than these.
+func TestRefusalsShrinkTheWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m *counting
+		m = &counting{takes: time.Second, fail: func(int) error {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if m.inFlight > 8 {
+				return refusal(0)
+			}
+			return nil
+		}}
+		g := New(Options{})
+		together(g.Wrap(m), 200, model.Request{})
+		if got := g.Status(); got.Window > 12 || got.InFlight != 0 || got.Waiting != 0 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// Other errors say nothing of how much a server bears.
+func TestOtherErrorsChangeNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Options{})
+		m := g.Wrap(&counting{fail: func(int) error { return model.Fail(record.Server, "no", 0) }})
+		together(m, 50, model.Request{})
+		if got := g.Status(); got.Window != firstPlaces || got.Cooling != 0 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestCallsStartInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &counting{takes: time.Second}
+		gated := New(Options{Parallel: 1}).Wrap(m)
+		var calls sync.WaitGroup
+		for _, task := range []string{"a", "b", "c", "d"} {
+			calls.Go(func() { _, _ = gated.Call(t.Context(), &model.Request{Draw: model.Draw{Task: task}}) })
+			synctest.Wait()
+		}
+		calls.Wait()
+		if want := []string{"a", "b", "c", "d"}; !slices.Equal(m.order, want) {
+			t.Errorf("order %v", m.order)
+		}
+	})
+}
+
+// Replies and errors tell how long they queued.
+func TestWaitedIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &counting{takes: time.Second, fail: func(n int) error {
+			if n == 2 {
+				return model.Fail(record.Server, "no", time.Second)
+			}
+			return nil
+		}}
+		gated := New(Options{Parallel: 1}).Wrap(m)
+		waited := map[time.Duration]bool{}
+		var mu sync.Mutex
+		var calls sync.WaitGroup
+		for range 3 {
+			calls.Go(func() {
+				reply, err := gated.Call(t.Context(), &model.Request{})
+				mu.Lock()
+				defer mu.Unlock()
+				var failed *model.CallError
+				if errors.As(err, &failed) {
+					waited[-failed.Waited] = true
+				} else {
+					waited[reply.Waited] = true
+				}
+			})
+		}
+		calls.Wait()
+		if !waited[0] || !waited[-time.Second] || !waited[2*time.Second] {
+			t.Errorf("waited %v", waited)
+		}
+	})
+}
+
+// Whoever is cancelled, waiting or in flight, leaves with the cause and its
+// place to others; queueing does not use up the time that may be worked.
+func TestCancelledCallsLeaveTheirPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New(Options{Parallel: 2})
+		m := g.Wrap(&counting{takes: 10 * time.Second})
+		cause := errors.New("budget")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var calls sync.WaitGroup
+		for range 50 {
+			calls.Go(func() {
+				working, stop := model.WithWorkingTime(ctx, 11*time.Second, errors.New("late"))
+				defer stop()
+				if _, err := m.Call(working, &model.Request{}); err != nil && err != cause {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		time.Sleep(25 * time.Second)
+		cancel(cause)
+		calls.Wait()
+		if got := g.Status(); got.InFlight != 0 || got.Waiting != 0 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestAPanicLeavesItsPlace(t *testing.T) {
+	g := New(Options{Parallel: 1})
+	for range 3 {
+		func() {
+			defer func() { _ = recover() }()
+			_, _ = g.Wrap(panics{}).Call(t.Context(), &model.Request{})
+		}()
+	}
+	if got := g.Status().InFlight; got != 0 {
+		t.Errorf("%d in flight", got)
+	}
+}
+
+type panics struct{}
+
+func (panics) Call(context.Context, *model.Request) (*model.Reply, error) { panic("no") }

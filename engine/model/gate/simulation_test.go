@@ -1,0 +1,207 @@
+package gate_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/gate"
+	"github.com/agentbench/agentbench/engine/model/retry"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// server allows so many calls a second and refuses the others after 50 ms.
+type server struct {
+	perSecond, burst float64
+	retryAfter       time.Duration
+	latency          func() time.Duration
+
+	mu       sync.Mutex
+	level    float64
+	at       time.Time
+	arrivals []time.Time
+	refused  []time.Time
+	accepted int
+	possible time.Duration
+}
+
+func (s *server) allows() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.arrivals = append(s.arrivals, now)
+	if s.at.IsZero() {
+		s.level = s.burst
+	} else {
+		s.level = min(s.burst, s.level+now.Sub(s.at).Seconds()*s.perSecond)
+	}
+	s.at = now
+	if s.level < 1 {
+		s.refused = append(s.refused, now)
+		return false
+	}
+	s.level--
+	return true
+}
+
+func (s *server) Call(context.Context, *model.Request) (*model.Reply, error) {
+	if !s.allows() {
+		const took = 50 * time.Millisecond
+		time.Sleep(took)
+		err := model.Fail(record.RateLimit, "slow down", took)
+		err.RetryAfter = s.retryAfter
+		return nil, err
+	}
+	took := s.latency()
+	s.note(took)
+	time.Sleep(took)
+	return &model.Reply{Duration: took, Usage: record.Usage{Calls: 1, OutputTokens: 100}}, nil
+}
+
+// note keeps when the call would have ended if calls had come as fast as the
+// server allows, which the longest ones decide.
+func (s *server) note(took time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waits := max(0, float64(s.accepted)-s.burst) / s.perSecond
+	s.accepted++
+	s.possible = max(s.possible, took+time.Duration(waits*float64(time.Second)))
+}
+
+// lognormal has a median of 4 s.
+func lognormal(random *rand.Rand) func() time.Duration {
+	var mu sync.Mutex
+	return func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		return time.Duration(4e9 * math.Exp(random.NormFloat64()*0.7))
+	}
+}
+
+// result is how a simulation went.
+type result struct {
+	lost, refused, attempts int64
+	makespan                time.Duration
+	possible                time.Duration // what no policy can go below
+}
+
+const workers, calls = 256, 2000 // at once, in all
+
+// simulate makes many calls at a server that allows 20 a second.
+func simulate(t *testing.T, seed uint64, burst float64, retryAfter time.Duration, o gate.Options) (r result) {
+	synctest.Test(t, func(*testing.T) {
+		s := &server{perSecond: 20, burst: burst, retryAfter: retryAfter, latency: lognormal(rand.New(rand.NewPCG(seed, 1)))}
+		m := retry.Wrap(gate.New(o).Wrap(s), retry.Options{})
+		begin := time.Now()
+		var left, lost atomic.Int64
+		left.Store(calls)
+		var working sync.WaitGroup
+		for range workers {
+			working.Go(func() {
+				for left.Add(-1) >= 0 {
+					if _, err := m.Call(context.Background(), &model.Request{}); err != nil {
+						lost.Add(1)
+					}
+				}
+			})
+		}
+		working.Wait()
+		r = result{lost.Load(), int64(len(s.refused)), int64(len(s.arrivals)), time.Since(begin), s.possible}
+	})
+	return r
+}
+
+// ideal is how long the server needs to let the calls begin, at least. The last
+// ones still have to end: with latencies of this shape that alone is a quarter more.
+const ideal = (calls - 20) * time.Second / 20
+
+// Nothing is lost, few calls are refused, and the server is kept busy, whether
+// it says when to come back or not.
+func TestF17_ManyCallsAtALimitedServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		burst      float64
+		retryAfter time.Duration
+		options    gate.Options
+	}{
+		"nothing known":         {20, time.Second, gate.Options{}},
+		"a server that is mute": {20, 0, gate.Options{}},
+		"a longer wait":         {20, 3 * time.Second, gate.Options{}},
+		"a larger burst":        {40, time.Second, gate.Options{}},
+		"declared":              {20, time.Second, gate.Options{Requests: 1200}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const seeds = 8
+			var sum time.Duration
+			for seed := range uint64(seeds) {
+				r := simulate(t, seed, c.burst, c.retryAfter, c.options)
+				sum += r.makespan
+				t.Logf("seed %d: %d lost, %d refused, makespan %.2f of the ideal, %.2f of the possible",
+					seed, r.lost, r.refused, r.makespan.Seconds()/ideal.Seconds(), r.makespan.Seconds()/r.possible.Seconds())
+				if r.lost > 0 || r.refused > 10 || r.makespan > r.possible*7/5 {
+					t.Errorf("seed %d: %+v", seed, r)
+				}
+				if c.options.Requests > 0 && r.refused > 0 {
+					t.Errorf("seed %d: %d refused although the rate was declared", seed, r.refused)
+				}
+			}
+			if mean := sum / seeds; mean > ideal*3/2 {
+				t.Errorf("mean makespan %v, ideal %v", mean, ideal)
+			}
+		})
+	}
+}
+
+// All of 64 calls are refused at once: each is tried at most four times, and
+// when the wait is over no second holds more than the server allows.
+func TestF17_RetryStorm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{perSecond: 20, burst: 20, level: 0, at: time.Now(), retryAfter: 2 * time.Second, latency: func() time.Duration { return time.Second }}
+		m := retry.Wrap(gate.New(gate.Options{Parallel: 64}).Wrap(s), retry.Options{})
+		begin := time.Now()
+		var lost atomic.Int64
+		var working sync.WaitGroup
+		for range 64 {
+			working.Go(func() {
+				if _, err := m.Call(t.Context(), &model.Request{}); err != nil {
+					lost.Add(1)
+				}
+			})
+		}
+		working.Wait()
+		if lost.Load() > 0 || len(s.arrivals) > 64*4 {
+			t.Errorf("%d lost in %d attempts", lost.Load(), len(s.arrivals))
+		}
+		var after []time.Time
+		for _, at := range s.arrivals {
+			if at.Sub(begin) > 0 {
+				after = append(after, at)
+			}
+		}
+		if first := after[0].Sub(begin); first < 2*time.Second {
+			t.Errorf("the first attempt came %v after the start, before the server allowed it", first)
+		}
+		if n := busiest(after); n > 20 {
+			t.Errorf("%d attempts within a second", n)
+		}
+	})
+}
+
+// busiest is how many fall into any one second.
+func busiest(times []time.Time) int {
+	slices.SortFunc(times, time.Time.Compare)
+	most, from := 0, 0
+	for i, at := range times {
+		for at.Sub(times[from]) >= time.Second {
+			from++
+		}
+		most = max(most, i-from+1)
+	}
+	return most
+}
