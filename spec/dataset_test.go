@@ -144,7 +144,7 @@ func TestAnswers(t *testing.T) {
 }
 
 // Deterministic mock responses from an environment variable that holds a JSON list.
-func TestS4_8MockResponsesFromTheEnvironment(t *testing.T) {
+func TestS4_8_MockResponsesFromTheEnvironment(t *testing.T) {
 	for variable, other := range map[string]string{"AGENTBENCH_MOCK_RESPONSES": "DEBUG_MOCK_RESPONSES", "DEBUG_MOCK_RESPONSES": ""} {
 		env := map[string]string{variable: `["one", {"answer": 2}]`, other: `["ignored"]`}
 		script := scriptSuite(t, env, "")

@@ -117,7 +117,7 @@ func TestTimeoutsCancelUnlessUnderAll(t *testing.T) {
 }
 
 // The effective maximum of the source document: explicit, else the sum + max(1, 10 %).
-func TestS0_2EffectiveMaximum(t *testing.T) {
+func TestS0_2_EffectiveMaximum(t *testing.T) {
 	cases := []struct {
 		text    string
 		limit   int
@@ -143,7 +143,7 @@ func TestS0_2EffectiveMaximum(t *testing.T) {
 	}
 }
 
-func TestS0_3RolePresets(t *testing.T) {
+func TestS0_3_RolePresets(t *testing.T) {
 	roles := map[string]string{"base": "2/3/1", "qa_specialist": "1/5/2", "coordinator": "2/3/1", "financial_analyst": "2/3/1", "risk_analyst": "2/3/1"}
 	limits := func(l *Loop) string {
 		var parts []string
@@ -163,7 +163,7 @@ func TestS0_3RolePresets(t *testing.T) {
 	}
 }
 
-func TestS0_7Hints(t *testing.T) {
+func TestS0_7_Hints(t *testing.T) {
 	usual := loopOf(t, "phases: [{name: planning, max_iterations: 2}, {name: execution, max_iterations: 5}, {name: refinement, max_iterations: 1}, {name: other, max_iterations: 1}]")
 	if hints := usual.Hints(); len(hints) > 0 {
 		t.Errorf("a usual loop gets hints: %v", hints)
@@ -176,7 +176,7 @@ func TestS0_7Hints(t *testing.T) {
 }
 
 // The warning of the source document's section on balancing.
-func TestS0_8PhaseSumAboveMaximum(t *testing.T) {
+func TestS0_8_PhaseSumAboveMaximum(t *testing.T) {
 	d := loaded(t, "l.yaml", "loop: l\nagent: {model: m}\nprompt: p\npreset: base\nmax_iterations: 5\n")
 	if len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0].What, "the limits of the phases are 6 together, above max_iterations: 5") {
 		t.Errorf("warnings: %v", d.Warnings)
@@ -186,7 +186,7 @@ func TestS0_8PhaseSumAboveMaximum(t *testing.T) {
 	}
 }
 
-func TestS3_5FinalResponseIsDeclared(t *testing.T) {
+func TestS3_5_FinalResponseIsDeclared(t *testing.T) {
 	l := loaded(t, "l.yaml", "loop: l\nagent: {model: m, reply: json, final_response: has(output.answer)}\nprompt: p\nphases: [{name: a, agent: {temperature: 0}}]\n").Loop
 	if l.Stages()[0].Agent.FinalResponse.Program == nil {
 		t.Error("final_response is not compiled, or not inherited by the phase")

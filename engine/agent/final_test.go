@@ -9,7 +9,7 @@ import (
 )
 
 // S3.5: a structured final response ends the loop at once and is returned whole.
-func TestS3_5FinalResponse(t *testing.T) {
+func TestS3_5_FinalResponse(t *testing.T) {
 	for reply, want := range map[string]bool{
 		`{"final": true, "answer": [1, {"b": 2}]}`: true,
 		`{"final": false}`:                         false,

@@ -62,7 +62,7 @@ func trialOf(t *testing.T, output string) *loop.Trial {
 
 // S1.6: an evaluation is confidence, passed, feedback and improvements, each
 // declared or following from the checks and the pattern.
-func TestS1_6Evaluation(t *testing.T) {
+func TestS1_6_Evaluation(t *testing.T) {
 	checks := func(t *testing.T) []spec.Check {
 		return []spec.Check{
 			check(t, "name", `output.name != ""`, "the name is missing", 0),

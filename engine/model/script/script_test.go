@@ -22,7 +22,7 @@ func ask(t *testing.T, m *Model, task string, call int) (string, error) {
 }
 
 // S4.8: the replies are deterministic, one per call of a run.
-func TestS4_8RepliesInOrder(t *testing.T) {
+func TestS4_8_RepliesInOrder(t *testing.T) {
 	m := &Model{Name: "canned", All: []string{"one", "two"}}
 	for range 2 { // another run starts again
 		for i, want := range m.All {
