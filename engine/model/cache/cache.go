@@ -131,7 +131,7 @@ func (m *cached) entry(d *draw, reply *model.Reply) *entry {
 func (m *cached) missing(d *draw) error {
 	return &model.CallError{Cause: &record.Error{
 		Class: record.Exhausted,
-		Message: fmt.Sprintf("the cache has no answer of model %s to this request of task %s (trial %d, repetition %d), and --cache only makes no call; "+
+		Message: fmt.Sprintf("the cache has no answer of model %s to this request of task %s (trial %d, n %d), and --cache only makes no call; "+
 			"run once with --cache on to fill it", m.identity.Model, d.request.Draw.Task, d.request.Draw.Trial, d.n),
 	}}
 }

@@ -56,6 +56,10 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 var errDamaged = errors.New("the entry is damaged")
 
+// IsDamaged says whether the error is about one entry, which the next answer
+// replaces, and not about the cache.
+func IsDamaged(err error) bool { return errors.Is(err, errDamaged) }
+
 // encode writes the entry.
 func (e *entry) encode() ([]byte, error) {
 	head := e.Head

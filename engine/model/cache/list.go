@@ -106,12 +106,12 @@ func (f *file) head(buffer []byte) (Listed, error) {
 	if err != nil {
 		return Listed{}, fmt.Errorf("listing the cache: %w", err)
 	}
-	n, err := io.ReadFull(opened, buffer)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return Listed{}, fmt.Errorf("listing the cache: %w", err)
+	start := buffer[:min(int64(len(buffer)), info.Size())]
+	if _, err := io.ReadFull(opened, start); err != nil {
+		return Listed{}, fmt.Errorf("%s: %w", f.path, errDamaged)
 	}
-	head, _, err := decodeHead(buffer[:n])
-	if err != nil && n == len(buffer) && info.Size() <= largest {
+	head, _, err := decodeHead(start)
+	if err != nil && info.Size() > int64(len(buffer)) && info.Size() <= largest {
 		head, err = longHead(f.path)
 	}
 	if err != nil {

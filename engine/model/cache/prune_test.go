@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -108,6 +109,30 @@ func TestAListOfOddEntries(t *testing.T) {
 	}
 }
 
+// An entry that is pruned while the list is read is left out of it.
+func TestAListWhileEntriesVanish(t *testing.T) {
+	dir := t.TempDir()
+	var paths []string
+	for _, last := range []string{"00", "01"} {
+		path := filepath.Join(dir, "ab", strings.Repeat("cd", 30)+last)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, encoded(t, someEntry()), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	n := 0
+	for _, err := range List(dir) {
+		if err != nil {
+			t.Error(err)
+		}
+		n++
+		_ = os.Remove(paths[1])
+	}
+	if n != 1 {
+		t.Errorf("listed %d", n)
+	}
+}
+
 // What was not used for longest goes first, and no more than has to.
 func TestPruneRemovesTheOldest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -145,6 +170,23 @@ func TestPruneRemovesTheOldest(t *testing.T) {
 			t.Fatalf("left %v of %v", left, all)
 		}
 	})
+}
+
+// Of entries of one age no more go than have to.
+func TestPruneOfOneAge(t *testing.T) {
+	dir, ages := t.TempDir(), map[string]time.Duration{}
+	for i := range 20 {
+		ages[fmt.Sprintf("%02d", i)] = time.Hour
+	}
+	fill(t, dir, ages)
+	var size int64
+	for listed := range List(dir) {
+		size = max(size, listed.Bytes)
+	}
+	got, err := Prune(dir, 15*size, today)
+	if err != nil || got.KeptBytes > 15*size || got.Kept < 14 || got.Kept+got.Removed != 20 {
+		t.Errorf("got %+v, %v", got, err)
+	}
 }
 
 // Only entries and what crashed writers left are removed.
