@@ -11,6 +11,7 @@ import (
 	"github.com/agentbench/agentbench/engine/agent/command"
 	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
@@ -22,6 +23,10 @@ type Options struct {
 	Getenv func(string) string
 	// Budget is the suite's; every call is reserved in it.
 	Budget *limit.Budget
+	// Cache keeps the answers of models that are paid for; nil: none does. The
+	// zero CacheMode is cache.On.
+	Cache     *cache.Store
+	CacheMode cache.Mode
 }
 
 // Loops makes a loop of every configuration, in their order. It fails where a
@@ -48,7 +53,7 @@ func (m *models) loop(c *spec.Resolved) (*loop.Loop, error) {
 		Rules: stop.Compile(c.Loop),
 		Param: c.Loop.Param,
 		Head:  record.Run{Configuration: c.Name, Loop: c.Hash, Simulated: m.simulated(c.Loop)},
-		Begin: hardBudget(c.Loop.Guards.Budget),
+		Begin: m.begin(c.Loop.Guards.Budget),
 	}
 	for _, s := range c.Loop.Stages() {
 		executes, err := m.agent(c.Loop, s.Agent)
@@ -90,13 +95,22 @@ func (m *models) evaluator(l *spec.Loop) (*evaluate.Evaluator, error) {
 	return e, nil
 }
 
-// hardBudget gives every run a budget of its own, where calls are to be
-// reserved in one.
-func hardBudget(b *spec.RunBudget) func(context.Context) context.Context {
-	if b == nil || !b.Hard {
+// begin prepares the context of a run: its own budget, where calls are to be
+// reserved in one, and the numbers of its equal requests.
+func (m *models) begin(b *spec.RunBudget) func(context.Context) context.Context {
+	hard, numbered := b != nil && b.Hard, m.options.Cache != nil
+	if !hard && !numbered {
 		return nil
 	}
-	return func(ctx context.Context) context.Context { return limit.WithRun(ctx, limit.OfRun(b)) }
+	return func(ctx context.Context) context.Context {
+		if numbered {
+			ctx = cache.WithRun(ctx)
+		}
+		if hard {
+			ctx = limit.WithRun(ctx, limit.OfRun(b))
+		}
+		return ctx
+	}
 }
 
 // Used are the names of the models that a loop calls.

@@ -1,10 +1,12 @@
 package assemble
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/asif"
+	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/model/script"
@@ -26,7 +28,9 @@ func newModels(doc *spec.Document, o Options) (*models, error) {
 	return &models{doc: doc, options: o, made: map[string]model.Model{}}, nil
 }
 
-// named is the model of that name, priced and under the budgets.
+// named is the model of that name. Around what the provider gives stand, from
+// the outside: the run's budget of as-if usage, the cache, the suite's budget of
+// what is really paid.
 func (m *models) named(name string) (model.Model, error) {
 	if made, ok := m.made[name]; ok {
 		return made, nil
@@ -35,14 +39,44 @@ func (m *models) named(name string) (model.Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no model %q", name)
 	}
-	provided, err := m.provide(name, &declared)
+	pricing := limit.Options{Price: limit.PriceOf(declared.Price)}
+	answers, err := m.cached(name, &declared, pricing)
 	if err != nil {
 		return nil, err
 	}
-	pricing := limit.Options{Price: limit.PriceOf(declared.Price)}
-	made := limit.WrapRun(limit.Wrap(provided, m.options.Budget, pricing), pricing)
+	made := limit.WrapRun(answers, pricing)
 	m.made[name] = made
 	return made, nil
+}
+
+// cached is a model behind the cache, where there is one and calls are paid
+// for. One that may only be asked of the cache is never made: it needs no key.
+func (m *models) cached(name string, declared *spec.Model, pricing limit.Options) (model.Model, error) {
+	store := m.options.Cache
+	if free(declared.Provider) || store == nil {
+		return m.limited(name, declared, pricing)
+	}
+	identity := cache.Identity{Provider: declared.Provider, BaseURL: declared.BaseURL, Model: cmp.Or(declared.Name, name), Headers: declared.Headers}
+	if m.options.CacheMode == cache.Only {
+		return cache.Wrap(nil, store, identity, cache.Only), nil
+	}
+	answers, err := m.limited(name, declared, pricing)
+	if err != nil {
+		return nil, err
+	}
+	return cache.Wrap(answers, store, identity, m.options.CacheMode), nil
+}
+
+// free says whether a provider's answers cost nothing and are always the same.
+func free(provider string) bool { return provider == "script" || provider == "simulate" }
+
+// limited is a model whose calls are reserved in the suite's budget.
+func (m *models) limited(name string, declared *spec.Model, pricing limit.Options) (model.Model, error) {
+	provided, err := m.provide(name, declared)
+	if err != nil {
+		return nil, err
+	}
+	return limit.Wrap(provided, m.options.Budget, pricing), nil
 }
 
 func (m *models) provide(name string, declared *spec.Model) (model.Model, error) {

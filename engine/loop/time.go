@@ -84,13 +84,13 @@ func (r *run) add(it *record.Iteration, calls []record.Call) {
 
 func (r *run) noteVolatile(c *record.Call) {
 	v := &r.record.Volatile
-	v.Waited += c.Waited
-	v.Attempts += max(1, c.Attempts)
 	if c.Cached {
 		v.Cached++
-	} else {
-		v.Paid = v.Paid.Plus(c.Usage)
+		return
 	}
+	v.Waited += c.Waited
+	v.Attempts += max(1, c.Attempts)
+	v.Paid = v.Paid.Plus(c.Usage)
 }
 
 // note puts down how an execution or evaluation went wrong, if it did.
