@@ -138,6 +138,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 		}
 	}
 	if !j.flags.quiet {
+		p.tellCache(j, m)
 		fmt.Fprintf(p.err, "\nresults: %s\nmore: agentbench report %s, agentbench show %s\n", j.dir, j.dir, j.dir)
 	}
 	return p.verdict(ctx, j, m, report, end)

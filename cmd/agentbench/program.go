@@ -51,7 +51,7 @@ Start with:  agentbench run quickstart`,
 		&cobra.Group{ID: "run", Title: "Run it:"}, &cobra.Group{ID: "look", Title: "Look at results:"})
 	root.SetHelpCommandGroupID("look")
 	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.mockCommand(), p.planCommand(),
-		p.runCommand(), p.reportCommand(), p.showCommand(), p.versionCommand())
+		p.runCommand(), p.reportCommand(), p.showCommand(), p.cacheCommand(), p.versionCommand())
 	return root
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/assemble"
+	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/scorers"
@@ -20,6 +21,7 @@ import (
 type runFlags struct {
 	selectionFlags
 	reportFlags
+	cacheFlags
 	out         string
 	concurrency int
 	seed        int64
@@ -51,6 +53,7 @@ second one cancels them.`,
 	}
 	f.selectionFlags.declare(c)
 	f.reportFlags.declare(c)
+	f.cacheFlags.declare(c)
 	c.Flags().StringVarP(&f.out, "out", "o", "", "folder for the results (default results/SUITE-TIME-…)")
 	c.Flags().IntVar(&f.concurrency, "concurrency", 0, "runs at the same time (default: the suite's, else 8)")
 	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of what is simulated (default: the suite's)")
@@ -68,6 +71,9 @@ func (f *runFlags) validate() error {
 	if err := f.selectionFlags.validate(); err != nil {
 		return err
 	}
+	if err := f.cacheFlags.validate(); err != nil {
+		return err
+	}
 	return f.reportFlags.validate()
 }
 
@@ -79,6 +85,7 @@ type job struct {
 	flags  *runFlags
 	dir    string
 	tally  *tally
+	cache  *cache.Store
 }
 
 // run runs a suite and reports on it.
@@ -124,7 +131,10 @@ func (p *program) wire(j *job) error {
 	if faults.Err() != nil {
 		return quiet(wrongSpec)
 	}
-	loops, err := assemble.Loops(j.Document, j.plan.Configurations, assemble.Options{Getenv: p.env, Budget: limit.OfSuite(j.Suite.Budget)})
+	j.cache = p.openCache(j)
+	loops, err := assemble.Loops(j.Document, j.plan.Configurations, assemble.Options{
+		Getenv: p.env, Budget: limit.OfSuite(j.Suite.Budget), Cache: j.cache, CacheMode: j.flags.mode,
+	})
 	if err != nil {
 		return p.unwired(err)
 	}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/model/cache"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/tables"
+)
+
+// defaultCache is the cache of runs that name no result folder.
+var defaultCache = filepath.Join("results", "cache")
+
+func (p *program) cacheCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "cache",
+		Short:   "Look after the answers that were paid for",
+		GroupID: "look",
+		Args:    arguments(0, 0, "list or prune"),
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(p.cacheListCommand(), p.cachePruneCommand())
+	return c
+}
+
+func (p *program) cacheListCommand() *cobra.Command {
+	var each bool
+	c := &cobra.Command{
+		Use:   "list [DIR]",
+		Short: "Say what a cache holds (default: " + defaultCache + ")",
+		Args:  arguments(0, 1, "at most one folder"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			dir := cacheFolder(args)
+			if each {
+				return p.listEntries(dir)
+			}
+			return p.listModels(dir)
+		},
+	}
+	c.Flags().BoolVar(&each, "entries", false, "one line an entry, in columns parted by tabs")
+	return c
+}
+
+func (p *program) cachePruneCommand() *cobra.Command {
+	var size string
+	c := &cobra.Command{
+		Use:   "prune [DIR] --max-size SIZE",
+		Short: "Remove what was not used for longest until the cache is small enough",
+		Args:  arguments(0, 1, "at most one folder"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			most, err := parseSize(size)
+			if err != nil {
+				return usage("agentbench cache prune --max-size 500MB", "--max-size: %w", err)
+			}
+			return p.prune(cacheFolder(args), most)
+		},
+	}
+	c.Flags().StringVar(&size, "max-size", "", "how much may stay: 500MB, 2GiB, 0")
+	return c
+}
+
+func cacheFolder(args []string) string {
+	if len(args) == 0 {
+		return defaultCache
+	}
+	return args[0]
+}
+
+// entriesOf gives the entries that can be read, and tells of the others.
+func (p *program) entriesOf(dir string, yield func(*cache.Listed)) error {
+	for e, err := range cache.List(dir) {
+		switch {
+		case err == nil:
+			yield(&e)
+		case cache.IsDamaged(err):
+			fmt.Fprintln(p.err, "agentbench:", err)
+		default:
+			return noCache(dir, err)
+		}
+	}
+	return nil
+}
+
+func noCache(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return usage("the cache is beside the result folder, or where --cache-dir put it", "there is no cache in %s", dir)
+	}
+	return fail(notMeasured, "", "%w", err)
+}
+
+// kept is what a cache holds of one model.
+type kept struct {
+	model        string
+	entries      int
+	bytes        int64
+	usage        record.Usage
+	oldest, used time.Time
+}
+
+func (k *kept) add(e *cache.Listed) {
+	k.entries, k.bytes, k.usage = k.entries+1, k.bytes+e.Bytes, k.usage.Plus(e.Usage)
+	if k.oldest.IsZero() || e.Created.Before(k.oldest) {
+		k.oldest = e.Created
+	}
+	if e.Used.After(k.used) {
+		k.used = e.Used
+	}
+}
+
+// listModels prints what the cache holds of each model.
+func (p *program) listModels(dir string) error {
+	models, total := map[string]*kept{}, kept{}
+	err := p.entriesOf(dir, func(e *cache.Listed) {
+		name := e.Provider + " " + e.Model
+		if models[name] == nil {
+			models[name] = &kept{model: name}
+		}
+		models[name].add(e)
+		total.add(e)
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "%s: %s, %s\n", dir, count(total.entries, "entry", "entries"), sizeText(total.bytes))
+	if total.entries == 0 {
+		return nil
+	}
+	fmt.Fprintln(p.out)
+	if _, err := tables.Terminal(p.out, keptTable(models), tables.Page{Width: p.width(p.out)}); unlessClosed(err) != nil {
+		return fail(notMeasured, "", "%w", err)
+	}
+	return nil
+}
+
+func keptTable(models map[string]*kept) tables.Table {
+	t := tables.Table{Columns: []tables.Column{
+		{Head: "model"}, {Head: "entries", Right: true}, {Head: "size", Right: true},
+		{Head: "tokens", Right: true}, {Head: "cost", Right: true}, {Head: "oldest"}, {Head: "last used"},
+	}}
+	const day = "2006-01-02"
+	byName := func(a, b *kept) int { return cmp.Compare(a.model, b.model) }
+	for _, k := range slices.SortedFunc(maps.Values(models), byName) {
+		t.Rows = append(t.Rows, []string{
+			printable(k.model), fmt.Sprint(k.entries), sizeText(k.bytes),
+			fmt.Sprint(k.usage.Tokens()), costOf(k.usage), k.oldest.UTC().Format(day), k.used.UTC().Format(day),
+		})
+	}
+	return t
+}
+
+// listEntries prints every entry as it is read.
+func (p *program) listEntries(dir string) error {
+	out := bufio.NewWriter(p.out)
+	fmt.Fprintln(out, "key\tmodel\ttask\ttrial\tn\tfinish\ttokens\tbytes\tcreated\tused")
+	err := p.entriesOf(dir, func(e *cache.Listed) {
+		fmt.Fprintf(out, "%s\t%s\t%s\t%d\t%d\t%s\t%d\t%d\t%s\t%s\n", e.Key, cell(e.Model), cell(e.Task), e.Trial, e.N,
+			cell(e.Finish), e.Usage.Tokens(), e.Bytes, e.Created.UTC().Format(time.RFC3339), e.Used.UTC().Format(time.RFC3339))
+	})
+	if failed := unlessClosed(out.Flush()); err == nil && failed != nil {
+		return fail(notMeasured, "", "%w", failed)
+	}
+	return err
+}
+
+// prune shrinks a cache.
+func (p *program) prune(dir string, most int64) error {
+	done, err := cache.Prune(dir, most, p.now())
+	if err != nil {
+		return noCache(dir, err)
+	}
+	fmt.Fprintf(p.out, "%s: removed %s, %s; kept %s, %s\n", dir,
+		count(done.Removed, "entry", "entries"), sizeText(done.RemovedBytes),
+		count(done.Kept, "entry", "entries"), sizeText(done.KeptBytes))
+	return nil
+}
+
+// cell keeps a text within its column.
+func cell(text string) string { return strings.ReplaceAll(printable(text), "\n", `\n`) }
