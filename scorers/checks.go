@@ -15,7 +15,7 @@ func checks(c *compiler) comparison {
 	return func(_ context.Context, s *subject) verdict {
 		it := s.judged()
 		switch {
-		case it == nil || !evaluated(it):
+		case it == nil || !it.Evaluated():
 			return unscored("iteration %d was not evaluated", s.n)
 		case len(it.Evaluation.Checks) == 0:
 			return unscored("the evaluation has no checks")
@@ -46,28 +46,9 @@ func allChecks(list []record.Check) verdict {
 			failing = append(failing, list[i].Name)
 		}
 	}
-	v := verdict{value: share(list), answer: fmt.Sprintf("%d of %d", len(list)-len(failing), len(list))}
+	v := verdict{value: record.Share(list), answer: fmt.Sprintf("%d of %d", len(list)-len(failing), len(list))}
 	if len(failing) > 0 {
 		v.explanation = short("failing: "+strings.Join(failing, ", "), maxAnswer)
 	}
 	return v
-}
-
-// share is the weighted share of the checks that passed, 0 without checks.
-func share(list []record.Check) float64 {
-	var passed, all float64
-	for i := range list {
-		weight := list[i].Weight
-		if weight == 0 {
-			weight = 1
-		}
-		all += weight
-		if list[i].Passed {
-			passed += weight
-		}
-	}
-	if all == 0 {
-		return 0
-	}
-	return passed / all
 }

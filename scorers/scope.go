@@ -1,11 +1,9 @@
 package scorers
 
 import (
-	"time"
-
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // Lookup gives expressions their variables: a subject is an expr.Scope.
@@ -27,57 +25,21 @@ func (s *subject) Lookup(name string) (any, bool) {
 	case "iterations":
 		return iterationList{s}, true
 	case "usage":
-		return usageFields{s.used()}, true
+		return stop.UsageFields{Usage: s.used()}, true
 	case "stop":
 		return stopFields{&s.run.Outcome}, true
 	}
 	return nil, false
 }
 
-type taskFields struct{ task *spec.Task }
+// taskFields is a task with its target.
+type taskFields struct{ *spec.Task }
 
 func (f taskFields) Field(name string) any {
-	switch name {
-	case "id":
-		return f.task.ID
-	case "input":
-		return f.task.Input
-	case "vars":
-		return orEmpty(f.task.Vars)
-	case "metadata":
-		return orEmpty(f.task.Metadata)
-	case "target":
-		return f.task.Target
+	if name == "target" {
+		return f.Target
 	}
-	return nil
-}
-
-// orEmpty makes a map out of none.
-func orEmpty(object any) any {
-	if object == nil {
-		return expr.NewObject(0)
-	}
-	return object
-}
-
-type usageFields struct{ record.Usage }
-
-func (f usageFields) Field(name string) any {
-	switch name {
-	case "tokens":
-		return f.Tokens()
-	case "input_tokens":
-		return f.InputTokens
-	case "output_tokens":
-		return f.OutputTokens
-	case "calls":
-		return f.Calls
-	case "tool_calls":
-		return f.ToolCalls
-	case "cost_usd":
-		return f.Cost.Dollars()
-	}
-	return nil
+	return stop.TaskFields{Task: f.Task}.Field(name)
 }
 
 type stopFields struct{ *record.Outcome }
@@ -111,83 +73,8 @@ type iterationFields struct {
 }
 
 func (f iterationFields) Field(name string) any {
-	it := &f.run.Iterations[f.n-1]
-	switch name {
-	case "iteration":
-		return int64(f.n)
-	case "phase":
-		return it.Phase
-	case "strategy":
-		return it.Strategy
-	case "output":
+	if name == "output" {
 		return f.output(f.n)
-	case "error":
-		if it.Error != nil {
-			return it.Error.Message
-		}
-		return ""
-	case "elapsed":
-		return time.Duration(it.End)
-	case "confidence":
-		return confidence(it)
 	}
-	if it.Evaluation == nil {
-		return evaluationField(&record.Evaluation{}, name)
-	}
-	return evaluationField(it.Evaluation, name)
-}
-
-// confidence is 0 for a failed iteration and null for one that was not evaluated.
-func confidence(it *record.Iteration) any {
-	switch {
-	case it.Error != nil:
-		return 0.0
-	case it.Evaluation == nil:
-		return nil
-	}
-	return it.Evaluation.Confidence
-}
-
-func evaluationField(e *record.Evaluation, name string) any {
-	switch name {
-	case "passed":
-		return e.Passed
-	case "feedback":
-		return e.Feedback
-	case "improvements":
-		improvements := make([]any, len(e.Improvements))
-		for i, text := range e.Improvements {
-			improvements[i] = text
-		}
-		return improvements
-	case "checks":
-		checks := expr.NewObject(len(e.Checks))
-		for i := range e.Checks {
-			checks.Set(e.Checks[i].Name, checkFields{&e.Checks[i]})
-		}
-		return checks
-	case "failing":
-		failing := []any{}
-		for i := range e.Checks {
-			if !e.Checks[i].Passed {
-				failing = append(failing, checkFields{&e.Checks[i]})
-			}
-		}
-		return failing
-	}
-	return nil
-}
-
-type checkFields struct{ *record.Check }
-
-func (f checkFields) Field(name string) any {
-	switch name {
-	case "name":
-		return f.Name
-	case "passed":
-		return f.Passed
-	case "feedback":
-		return f.Feedback
-	}
-	return nil
+	return stop.IterationField(&f.run.Iterations[f.n-1], f.n, name)
 }

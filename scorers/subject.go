@@ -77,23 +77,18 @@ func (s *subject) best() int {
 	best, highest := 0, 0.0
 	for n := 1; n <= s.seen; n++ {
 		it := &s.run.Iterations[n-1]
-		if !evaluated(it) {
+		if !it.Evaluated() {
 			continue
 		}
 		merit := it.Evaluation.Confidence
 		if s.checklist {
-			merit = share(it.Evaluation.Checks)
+			merit = record.Share(it.Evaluation.Checks)
 		}
 		if best == 0 || merit > highest || s.checklist && merit == highest {
 			best, highest = n, merit
 		}
 	}
 	return best
-}
-
-// evaluated: there is an evaluation that counts.
-func evaluated(it *record.Iteration) bool {
-	return it.Evaluation != nil && it.Error == nil && it.Cut == "" && !it.Skipped
 }
 
 // used is what the iterations seen used, evaluations included.

@@ -43,25 +43,6 @@ func outcome(declared *spec.Check, passed bool) record.Check {
 	return c
 }
 
-// share is the weighted share of the checks that passed, 0 without checks.
-func share(checks []record.Check) float64 {
-	var passed, all float64
-	for i := range checks {
-		weight := checks[i].Weight
-		if weight == 0 {
-			weight = 1
-		}
-		all += weight
-		if checks[i].Passed {
-			passed += weight
-		}
-	}
-	if all == 0 {
-		return 0
-	}
-	return passed / all
-}
-
 // allPassed is false without checks: nothing was shown.
 func allPassed(checks []record.Check) bool {
 	for i := range checks {

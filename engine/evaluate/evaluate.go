@@ -119,7 +119,7 @@ func (e *Evaluator) confidence(ctx context.Context, v *view) error {
 	case said != nil:
 		v.setConfidence(*said)
 	case len(v.checks) > 0:
-		v.setConfidence(share(v.checks))
+		v.setConfidence(record.Share(v.checks))
 	case v.own != nil:
 		v.setConfidence(*v.own)
 	}

@@ -234,14 +234,14 @@ func TestShare(t *testing.T) {
 				Weight: rapid.SampledFrom([]float64{0, 0.1, 1, 2, 1000}).Draw(t, "weight"),
 			}
 		}), 1, 8).Draw(t, "checks")
-		before := share(checks)
+		before := record.Share(checks)
 		if before < 0 || before > 1 || (before == 1) != allPassed(checks) {
 			t.Fatalf("share %v, all passed: %v", before, allPassed(checks))
 		}
 		if i := rapid.IntRange(0, len(checks)-1).Draw(t, "which"); !checks[i].Passed {
 			checks[i].Passed = true
-			if share(checks) <= before {
-				t.Fatalf("share %v, before %v", share(checks), before)
+			if record.Share(checks) <= before {
+				t.Fatalf("share %v, before %v", record.Share(checks), before)
 			}
 		}
 	})

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -51,15 +52,11 @@ func (v *view) ofChecks(name string) (any, bool) {
 	}
 	switch name {
 	case "checks":
-		o := expr.NewObject(len(v.checks))
-		for i := range v.checks {
-			o.Set(v.checks[i].Name, checkFields{&v.checks[i]})
-		}
-		return o, true
+		return stop.ChecksByName(v.checks), true
 	case "failing":
 		list := []any{}
 		for _, check := range v.failing() {
-			list = append(list, checkFields{check})
+			list = append(list, stop.CheckFields{Check: check})
 		}
 		return list, true
 	case "improvements":
@@ -106,18 +103,4 @@ func (v *view) improvements() []string {
 	texts := v.advice()
 	texts = append(texts, v.command.improvements...)
 	return append(texts, v.judge.improvements...)
-}
-
-type checkFields struct{ *record.Check }
-
-func (f checkFields) Field(name string) any {
-	switch name {
-	case "name":
-		return f.Name
-	case "passed":
-		return f.Passed
-	case "feedback":
-		return f.Feedback
-	}
-	return nil
 }

@@ -93,6 +93,12 @@ type Iteration struct {
 	Adaptation string `json:"adaptation,omitempty"`
 }
 
+// Evaluated says that there is an evaluation to go by: one that conditions,
+// scores and the choice of the best may read.
+func (it *Iteration) Evaluated() bool {
+	return it.Evaluation != nil && it.Error == nil && it.Cut == "" && !it.Skipped
+}
+
 // Spent is what the iteration used: the agent's part, tool calls included, and
 // the part of the evaluation.
 func (it *Iteration) Spent() (agent, judging Usage) {
@@ -126,6 +132,25 @@ type Check struct {
 	Weight   float64 `json:"weight,omitempty"` // 0 means 1
 	Feedback string  `json:"feedback,omitempty"`
 	Error    string  `json:"error,omitempty"` // the expression's error; the check then fails
+}
+
+// Share is the weighted share of the checks that passed, 0 without checks.
+func Share(checks []Check) float64 {
+	var passed, all float64
+	for i := range checks {
+		weight := checks[i].Weight
+		if weight == 0 {
+			weight = 1
+		}
+		all += weight
+		if checks[i].Passed {
+			passed += weight
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return passed / all
 }
 
 // Role tells whose call it was.

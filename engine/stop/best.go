@@ -9,7 +9,7 @@ import (
 // equals; under checklist the largest weighted share of checks, the latest
 // among equals.
 func (s *State) foldBest(e *entry) {
-	if !e.evaluated() {
+	if !e.Evaluated() {
 		return
 	}
 	first := s.best < 0
@@ -22,7 +22,7 @@ func (s *State) foldBest(e *entry) {
 	if s.rules.pattern != spec.PatternChecklist {
 		return
 	}
-	if share := e.share(); first || share >= s.bestShare {
+	if share := record.Share(e.Evaluation.Checks); first || share >= s.bestShare {
 		s.best, s.bestShare = s.Len()-1, share
 	}
 }
@@ -34,7 +34,7 @@ func (s *State) returned(reason record.Reason) int {
 		if e.Ended != nil && e.Ended.Reason == string(reason) {
 			return s.Len()
 		}
-		passed := e.evaluated() && e.Evaluation.Passed
+		passed := e.Evaluated() && e.Evaluation.Passed
 		if passed && s.rules.pattern != spec.PatternImprovement {
 			return s.Len()
 		}
@@ -58,7 +58,7 @@ func (s *State) lastWithOutput() int {
 // evaluation passed, or the best confidence reached the success threshold.
 func (s *State) success() bool {
 	if s.Len() > 0 {
-		if e := s.last(); e.evaluated() && e.Evaluation.Passed {
+		if e := s.last(); e.Evaluated() && e.Evaluation.Passed {
 			return true
 		}
 	}

@@ -59,7 +59,7 @@ func (t *tracker) sameText(text string) int {
 func reaches(threshold float64, min int) func(*State, *tracker) (bool, error) {
 	return func(s *State, _ *tracker) (bool, error) {
 		e := s.last()
-		return e.evaluated() && s.Len() >= min && e.Evaluation.Confidence >= threshold, nil
+		return e.Evaluated() && s.Len() >= min && e.Evaluation.Confidence >= threshold, nil
 	}
 }
 
@@ -124,7 +124,7 @@ func noImprovement(patience int, minDelta float64) func(*State, *tracker) (bool,
 // improve moves the reference where the iteration improves on it, and counts
 // the iterations in a row that did not.
 func (t *tracker) improve(e *entry, minDelta float64) int {
-	if e.evaluated() && (!t.seen || e.Evaluation.Confidence-t.ref > minDelta) {
+	if e.Evaluated() && (!t.seen || e.Evaluation.Confidence-t.ref > minDelta) {
 		t.ref, t.seen = e.Evaluation.Confidence, true
 		return t.count(false)
 	}

@@ -122,7 +122,7 @@ func (s *State) continues() bool {
 
 func (s *State) passed() (verdict, bool) {
 	e := s.last()
-	if !e.evaluated() || !e.Evaluation.Passed {
+	if !e.Evaluated() || !e.Evaluation.Passed {
 		return verdict{}, false
 	}
 	reason := record.ReasonPassed
@@ -230,7 +230,7 @@ func (s *State) adaptation(next Step) string {
 	case s.last().Error != nil:
 		return "after an error: " + s.last().Error.Message
 	}
-	if e := s.last(); e.evaluated() && len(e.Evaluation.Improvements) > 0 {
+	if e := s.last(); e.Evaluated() && len(e.Evaluation.Improvements) > 0 {
 		return strings.Join(e.Evaluation.Improvements, ", ")
 	}
 	return "general refinement"

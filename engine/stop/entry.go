@@ -12,11 +12,6 @@ type entry struct {
 	parsed bool
 }
 
-// evaluated: there is an evaluation to go by.
-func (e *entry) evaluated() bool {
-	return e.Evaluation != nil && e.Error == nil && e.Cut == "" && !e.Skipped
-}
-
 // judged: expressions can judge the output.
 func (e *entry) judged() bool { return e.Error == nil && e.Cut == "" && !e.Skipped }
 
@@ -37,24 +32,4 @@ func (e *entry) output() any {
 		}
 	}
 	return e.value
-}
-
-// share is the weighted share of checks that passed, 0 without checks.
-func (e *entry) share() float64 {
-	var passed, all float64
-	for i := range e.Evaluation.Checks {
-		c := &e.Evaluation.Checks[i]
-		weight := c.Weight
-		if weight == 0 {
-			weight = 1
-		}
-		all += weight
-		if c.Passed {
-			passed += weight
-		}
-	}
-	if all == 0 {
-		return 0
-	}
-	return passed / all
 }

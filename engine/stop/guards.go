@@ -107,7 +107,7 @@ func stagnation(signature string) func(*State, *tracker) int {
 // the one before; failed and unevaluated ones are passed over.
 func degradation(s *State, t *tracker) int {
 	e := s.last()
-	if !e.evaluated() {
+	if !e.Evaluated() {
 		return 0
 	}
 	fell := t.seen && e.Evaluation.Confidence < t.ref

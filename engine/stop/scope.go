@@ -1,10 +1,7 @@
 package stop
 
 import (
-	"time"
-
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -26,7 +23,7 @@ func (s *State) Lookup(name string) (any, bool) {
 func (s *State) lookupRun(name string) (any, bool) {
 	switch name {
 	case "task":
-		return taskFields{s.task}, true
+		return TaskFields{s.task}, true
 	case "iteration":
 		return int64(s.Len()), true
 	case "phase":
@@ -42,7 +39,7 @@ func (s *State) lookupRun(name string) (any, bool) {
 	case "history":
 		return historyList{s}, true
 	case "usage":
-		return usageFields{s.usage}, true
+		return UsageFields{s.usage}, true
 	case "param":
 		return s.param, true
 	}
@@ -78,7 +75,7 @@ func (s *State) lookupEvaluation(name string) (any, bool) {
 }
 
 func (s *State) lastEvaluation() int {
-	if s.Len() > 0 && s.last().evaluated() {
+	if s.Len() > 0 && s.last().Evaluated() {
 		return s.Len() - 1
 	}
 	return s.evaluation
@@ -116,154 +113,40 @@ type iterationFields struct {
 }
 
 func (f iterationFields) Field(name string) any {
-	if f.i < 0 {
-		return f.s.rules.before(name)
+	it := &record.Iteration{}
+	if f.i >= 0 {
+		it = f.s.history[f.i].Iteration
 	}
-	e := &f.s.history[f.i]
 	switch name {
-	case "iteration":
-		return int64(f.i + 1)
-	case "phase":
-		return e.Phase
-	case "strategy":
-		return e.Strategy
 	case "output":
-		if value := e.output(); value != nil {
+		return f.output()
+	case "failing":
+		return f.s.rules.failing(it.Evaluation)
+	}
+	return IterationField(it, f.i+1, name)
+}
+
+// output is "" in place of null where outputs are texts.
+func (f iterationFields) output() any {
+	if f.i >= 0 {
+		if value := f.s.history[f.i].output(); value != nil {
 			return value
 		}
-		return f.s.rules.before(name)
-	case "error":
-		if e.Error == nil {
-			return ""
-		}
-		return e.Error.Message
-	case "elapsed":
-		return e.End
-	case "confidence":
-		if e.Error != nil {
-			return 0.0
-		}
 	}
-	if e.Evaluation == nil {
-		return f.s.rules.before(name)
-	}
-	return f.s.rules.evaluationField(e.Evaluation, name)
-}
-
-// before is what a field holds where there is no iteration or no evaluation.
-func (r *Rules) before(name string) any {
-	switch name {
-	case "output":
-		if r.text {
-			return ""
-		}
-		return nil
-	case "phase", "strategy", "feedback", "error":
+	if f.s.rules.text {
 		return ""
-	case "passed":
-		return false
-	case "improvements", "failing":
-		return []any{}
-	case "checks":
-		return expr.NewObject(0)
-	case "elapsed":
-		return time.Duration(0)
-	case "iteration":
-		return int64(0)
-	}
-	return nil
-}
-
-func (r *Rules) evaluationField(v *record.Evaluation, name string) any {
-	switch name {
-	case "confidence":
-		return v.Confidence
-	case "passed":
-		return v.Passed
-	case "feedback":
-		return v.Feedback
-	case "improvements":
-		texts := make([]any, len(v.Improvements))
-		for i, text := range v.Improvements {
-			texts[i] = text
-		}
-		return texts
-	case "checks":
-		checks := expr.NewObject(len(v.Checks))
-		for i := range v.Checks {
-			checks.Set(v.Checks[i].Name, checkFields{&v.Checks[i]})
-		}
-		return checks
-	case "failing":
-		return r.failing(v.Checks)
 	}
 	return nil
 }
 
 // failing lists the checks to fix: all that fail, or only the first.
-func (r *Rules) failing(checks []record.Check) []any {
-	list := []any{}
-	for i := range checks {
-		if checks[i].Passed {
-			continue
-		}
-		list = append(list, checkFields{&checks[i]})
-		if r.evaluate != nil && r.evaluate.Fix == "one" {
-			break
-		}
+func (r *Rules) failing(v *record.Evaluation) []any {
+	if v == nil {
+		return []any{}
+	}
+	list := failingChecks(v.Checks)
+	if len(list) > 1 && r.evaluate != nil && r.evaluate.Fix == "one" {
+		return list[:1]
 	}
 	return list
-}
-
-type checkFields struct{ *record.Check }
-
-func (f checkFields) Field(name string) any {
-	switch name {
-	case "name":
-		return f.Name
-	case "passed":
-		return f.Passed
-	case "feedback":
-		return f.Feedback
-	}
-	return nil
-}
-
-type taskFields struct{ task *spec.Task }
-
-func (f taskFields) Field(name string) any {
-	if f.task == nil {
-		return nil
-	}
-	switch name {
-	case "id":
-		return f.task.ID
-	case "input":
-		return f.task.Input
-	case "vars":
-		return f.task.Vars
-	case "metadata":
-		return f.task.Metadata
-	}
-	return nil
-}
-
-type usageFields struct{ record.Usage }
-
-func (f usageFields) Field(name string) any {
-	switch name {
-	case "tokens":
-		return f.Tokens()
-	case "input_tokens":
-		return f.InputTokens
-	case "output_tokens":
-		return f.OutputTokens
-	case "calls":
-		return f.Calls
-	case "tool_calls":
-		return f.ToolCalls
-	case "cost_usd":
-		return f.Cost.Dollars()
-	}
-	return nil
 }

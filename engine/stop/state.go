@@ -108,7 +108,7 @@ func (s *State) fold() error {
 	agent, judging := e.Spent()
 	s.usage = s.usage.Plus(agent).Plus(judging)
 	s.working += e.Working
-	if e.evaluated() {
+	if e.Evaluated() {
 		s.evaluation = s.Len() - 1
 	}
 	s.foldBest(e)

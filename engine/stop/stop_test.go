@@ -157,3 +157,11 @@ func TestS1_5_Conditions(t *testing.T) {
 		{"off never holds", "terminate: {confidence: off, max_iterations: 3}", "0.9 0.9 0.9", 3, record.ReasonMaxIterations, "", true, 1},
 	})
 }
+
+// TestATaskWithoutVarsHasNone: what a task does not declare is empty, not null,
+// in the loop as in scorers.
+func TestATaskWithoutVarsHasNone(t *testing.T) {
+	decide(t, []decision{
+		{"vars and metadata", "terminate: {when: \"!('x' in task.vars) && size(task.metadata) == 0\"}", "0.1", 1, "when:when", "", false, 1},
+	})
+}
