@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"os"
@@ -14,6 +15,7 @@ const (
 	recordsFile  = "records.jsonl"
 	signalsFile  = "signals.jsonl"
 	scoresFile   = "scores.jsonl"
+	damagedFile  = "records.damaged.jsonl"
 	lockFile     = "lock"
 )
 
@@ -23,7 +25,7 @@ type Disk interface {
 	// Append opens a file for appending and makes it where it is missing.
 	Append(name string) (File, error)
 	// Replace writes a whole file so that a crash leaves the old or the new one.
-	Replace(name string, content []byte) error
+	Replace(name string, write func(io.Writer) error) error
 	// Truncate cuts a file to that many bytes.
 	Truncate(name string, size int64) error
 }
@@ -46,15 +48,17 @@ func (dir folder) Append(name string) (File, error) {
 	return f, dir.sync() // the name, where the file is new
 }
 
-func (dir folder) Replace(name string, content []byte) error {
+func (dir folder) Replace(name string, write func(io.Writer) error) error {
 	path := filepath.Join(string(dir), name)
 	f, err := os.Create(path + ".tmp")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
+	buffered := bufio.NewWriterSize(f, 1<<16)
+	if err = write(buffered); err == nil {
+		err = buffered.Flush()
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(path+".tmp", path); err != nil {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"errors"
+	"io"
 	"sync"
 	"syscall"
 )
@@ -43,11 +44,11 @@ func (d *faultyDisk) Append(name string) (File, error) {
 	return &faultyFile{File: f, disk: d, name: name}, err
 }
 
-func (d *faultyDisk) Replace(name string, content []byte) error {
+func (d *faultyDisk) Replace(name string, write func(io.Writer) error) error {
 	if d.fails("replace " + name) {
 		return errFull
 	}
-	return d.Disk.Replace(name, content)
+	return d.Disk.Replace(name, write)
 }
 
 func (d *faultyDisk) Truncate(name string, size int64) error {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"errors"
+	"io"
 	"sync"
 	"time"
 )
@@ -140,7 +141,10 @@ func (j *Journal) WriteManifest(m Manifest) error {
 	}
 	j.manifest.Lock()
 	defer j.manifest.Unlock()
-	return writing(j.disk.Replace(manifestFile, text))
+	return writing(j.disk.Replace(manifestFile, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}))
 }
 
 // Close writes what is pending, waits for it and leaves the folder. It returns

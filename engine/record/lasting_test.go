@@ -1,0 +1,56 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+func TestRunsThatDifferInWhatIsVolatileLastAsTheSame(t *testing.T) {
+	one, other := sampleRun(1, 2), sampleRun(1, 2)
+	other.Volatile = Volatile{Started: time.Unix(2e9, 0), Waited: 1, Cached: 2}
+	call := &other.Iterations[1].Calls[0]
+	call.Waited, call.Attempts, call.Cached = time.Second, 3, true
+	if a, b := marshalled(t, one.Lasting()), marshalled(t, other.Lasting()); !bytes.Equal(a, b) {
+		t.Errorf("\n%s\n%s", a, b)
+	}
+	if !call.Cached || other.Volatile.Cached != 2 {
+		t.Error("the run itself was changed")
+	}
+	other.Outcome.Success = false
+	if bytes.Equal(marshalled(t, one.Lasting()), marshalled(t, other.Lasting())) {
+		t.Error("different outcomes are the same")
+	}
+}
+
+func marshalled(t *testing.T, run *Run) []byte {
+	t.Helper()
+	text, err := json.Marshal(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestPaidCountsEveryAttempt(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Create(dir, Manifest{}, Options{Delay: soon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed, done := sampleRun(1, 1), sampleRun(1, 1)
+	failed.Outcome.Status = Faulted
+	failed.Volatile.Paid, done.Volatile.Paid = Usage{Calls: 1, Cost: 10}, Usage{Calls: 2, Cost: 5}
+	for _, run := range []*Run{failed, done} {
+		if err := j.Append(run, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if paid, err := Paid(dir); err != nil || paid != (Usage{Calls: 3, Cost: 15}) {
+		t.Errorf("paid %+v, %v", paid, err)
+	}
+}

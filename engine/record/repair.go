@@ -1,0 +1,241 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Repaired is the damage of a result folder: what Repair took out, and what
+// Inspect found.
+type Repaired struct {
+	Kept int // records that are whole
+	// Damage are the bad lines of records, signals and scores.
+	Damage []*Problem
+	// Moved is how many lines of the records are among them. They stand in
+	// records.damaged.jsonl, byte for byte, once they were repaired.
+	Moved int
+	// Lost are the runs that counted and have no whole record any more, as far
+	// as signals.jsonl names them.
+	Lost []string
+	// Unscored is how many lines of scores were dropped: bad ones, and those of
+	// runs that have no whole record.
+	Unscored int
+}
+
+// Whole says that nothing is to be repaired.
+func (r *Repaired) Whole() bool { return len(r.Damage) == 0 && len(r.Lost) == 0 && r.Unscored == 0 }
+
+// Inspect finds what Repair would do, and changes nothing.
+func Inspect(dir string) (*Repaired, error) { return repair(dir, Options{}, false) }
+
+// Repair makes a folder whole again that Resume refuses: damaged records are
+// moved aside, the others stay as they are, the signals are made again, and
+// scores of what is no longer there are dropped. A crash on the way leaves a
+// folder that can be repaired.
+func Repair(dir string, options Options) (*Repaired, error) { return repair(dir, options, true) }
+
+func repair(dir string, options Options, change bool) (*Repaired, error) {
+	if _, err := ReadManifest(dir); err != nil {
+		return nil, err
+	}
+	folder, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	j := newJournal(folder, options)
+	s := &survey{finished: map[string]bool{}}
+	err = s.look(dir)
+	if err == nil && change && !s.Whole() {
+		err = j.repair(s)
+	}
+	return &s.Repaired, errors.Join(err, j.leave())
+}
+
+// repair changes the files in an order that keeps each of them readable without
+// the next ones: signals would lie about records that have moved, so they go
+// first and are made last.
+func (j *Journal) repair(s *survey) error {
+	dir := j.folder.dir
+	if err := j.keepDamaged(s); err != nil {
+		return err
+	}
+	if err := j.cut(signalsFile, 0); err != nil {
+		return err
+	}
+	if err := j.without(scoresFile, s.scores); err != nil {
+		return err
+	}
+	if err := j.without(recordsFile, s.records); err != nil {
+		return err
+	}
+	if err := j.openFiles(); err != nil {
+		return err
+	}
+	info, err := os.Stat(filepath.Join(dir, recordsFile))
+	if err != nil {
+		return fmt.Errorf("reading the records: %w", err)
+	}
+	return j.rebuildSignals(&Recovered{}, place{}, info.Size())
+}
+
+// keepDamaged appends the bad lines of the records to a file of their own.
+func (j *Journal) keepDamaged(s *survey) error {
+	if len(s.records) == 0 {
+		return nil
+	}
+	from, _, err := openRecords(j.folder.dir)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := j.disk.Append(damagedFile)
+	if err != nil {
+		return writing(err)
+	}
+	for _, bad := range s.records {
+		if _, err = io.Copy(to, io.NewSectionReader(from, bad.offset, bad.bytes)); err == nil {
+			_, err = to.Write([]byte{'\n'}) // the end of one that was torn; else a gap
+		}
+		if err != nil {
+			break
+		}
+	}
+	return writing(errors.Join(err, to.Sync(), to.Close()))
+}
+
+// without writes a file anew without some of its parts.
+func (j *Journal) without(name string, parts []span) error {
+	if len(parts) == 0 {
+		return nil
+	}
+	f, err := os.Open(filepath.Join(j.folder.dir, name))
+	if err != nil {
+		return fmt.Errorf("reading the results: %w", err)
+	}
+	defer f.Close()
+	return writing(j.disk.Replace(name, func(w io.Writer) error {
+		at := int64(0)
+		for _, part := range parts {
+			if _, err := io.Copy(w, io.NewSectionReader(f, at, part.offset-at)); err != nil {
+				return err
+			}
+			at = part.offset + part.bytes
+		}
+		_, err := io.Copy(w, io.NewSectionReader(f, at, 1<<62-at))
+		return err
+	}))
+}
+
+// span is a part of a file.
+type span struct{ offset, bytes int64 }
+
+// survey is what the files of a folder hold.
+type survey struct {
+	Repaired
+	finished map[string]bool // the runs with a whole record that counts
+	records  []span          // to be taken out
+	scores   []span
+}
+
+func (s *survey) look(dir string) error {
+	if size, err := sizeOfRecords(dir); err == nil && size == noRecords {
+		return fmt.Errorf("%s is gone: the signals stand for themselves, and nothing can be repaired", filepath.Join(dir, recordsFile))
+	}
+	in := new(reader)
+	if err := visit(dir, recordsFile, func(o *object, err error) error { return s.record(o, err, in) }); err != nil {
+		return err
+	}
+	if err := visit(dir, signalsFile, func(o *object, err error) error { return s.signals(o, err, in) }); err != nil {
+		return err
+	}
+	return visit(dir, scoresFile, func(o *object, err error) error { return s.score(o, err, in) })
+}
+
+func (s *survey) record(o *object, err error, in *reader) error {
+	var head *Signals
+	if err == nil {
+		if head, err = in.readHead(o.json); err != nil {
+			err = o.problem(recordsFile, err)
+		}
+	}
+	if err != nil {
+		bad, err := s.bad(err)
+		if bad != nil {
+			s.records = append(s.records, span{bad.Offset, bad.Bytes})
+			s.Moved += bad.Lines
+		}
+		return err
+	}
+	if s.Kept++; head.Outcome.Counts() {
+		s.finished[head.ID] = true
+	}
+	return nil
+}
+
+func (s *survey) signals(o *object, err error, in *reader) error {
+	var head *Signals
+	if err == nil {
+		head, err = signalsOf(o, (*reader).readHead, in)
+	}
+	if err != nil {
+		_, err = s.bad(err)
+		return err
+	}
+	if head.Outcome.Counts() && !s.finished[head.ID] {
+		s.Lost = append(s.Lost, head.ID)
+	}
+	return nil
+}
+
+func (s *survey) score(o *object, err error, in *reader) error {
+	var run string
+	if err == nil {
+		run, _, err = scoresOf(o, in)
+	}
+	switch {
+	case err != nil:
+		bad, err := s.bad(err)
+		if bad != nil {
+			s.scores = append(s.scores, span{bad.Offset, bad.Bytes})
+			s.Unscored += bad.Lines
+		}
+		return err
+	case !s.finished[run]:
+		s.scores = append(s.scores, span{o.offset, o.bytes})
+		s.Unscored++
+	}
+	return nil
+}
+
+// bad notes damage; other errors end the survey.
+func (s *survey) bad(err error) (*Problem, error) {
+	var damage *Problem
+	if !errors.As(err, &damage) {
+		return nil, err
+	}
+	s.Damage = append(s.Damage, damage)
+	return damage, nil
+}
+
+// visit shows the objects of a file and the problems between them. A missing
+// file has none.
+func visit(dir, name string, see func(*object, error) error) error {
+	f, err := os.Open(filepath.Join(dir, name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the results: %w", err)
+	}
+	defer f.Close()
+	for o, err := range scan(name, f, place{}) {
+		if err := see(&o, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
