@@ -199,6 +199,22 @@ func answersTo(asked []int) map[int][]string {
 	return answers
 }
 
+// A request that comes again is another draw: a retry may succeed.
+func TestRepeatedRequestsAreDrawnAnew(t *testing.T) {
+	statuses := map[int]int{}
+	fault, err := ParseRated("share=0.5:500")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(Options{Faults: []Rated{fault}})
+	for range 40 {
+		statuses[ask(s, asking("x")).Code]++
+	}
+	if statuses[200] < 5 || statuses[500] < 5 {
+		t.Errorf("got %v", statuses)
+	}
+}
+
 func TestLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var drawn [2]time.Duration
@@ -283,6 +299,32 @@ func TestInFlight(t *testing.T) {
 			t.Errorf("after: %+v", got)
 		}
 	})
+}
+
+// lastWrite keeps how many requests were in flight at the last write.
+type lastWrite struct {
+	http.ResponseWriter
+	server   *Server
+	inFlight int
+}
+
+func (w *lastWrite) Write(text []byte) (int, error) {
+	w.inFlight = w.server.Stats(0).InFlight
+	return w.ResponseWriter.Write(text)
+}
+
+func (w *lastWrite) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// A client that has read an answer finds it counted.
+func TestAnswersAreCountedBeforeTheyEnd(t *testing.T) {
+	for _, body := range []string{asking("x"), streaming(asking("x")), `{}`} {
+		s := New(Options{})
+		w := &lastWrite{httptest.NewRecorder(), s, -1}
+		s.ServeHTTP(w, httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(body)))
+		if w.inFlight != 0 {
+			t.Errorf("%s: %d in flight at the last write", body, w.inFlight)
+		}
+	}
 }
 
 func FuzzRequests(f *testing.F) {
