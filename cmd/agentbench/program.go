@@ -49,7 +49,7 @@ Start with:  agentbench run quickstart`,
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddGroup(&cobra.Group{ID: "write", Title: "Write a suite:"},
 		&cobra.Group{ID: "run", Title: "Run it:"}, &cobra.Group{ID: "look", Title: "Look at results:"})
-	root.SetHelpCommandGroupID("look")
+	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.mockCommand(), p.planCommand(),
 		p.runCommand(), p.reportCommand(), p.showCommand(), p.cacheCommand(), p.versionCommand())
 	return root

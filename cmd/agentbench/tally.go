@@ -15,7 +15,8 @@ type tally struct {
 	mu     sync.Mutex
 	totals record.Totals
 	paid   record.Usage
-	fault  *record.Error // of one run that had a fault
+	fault  *record.Error // of the run with a fault whose id comes first
+	of     string        // that run
 }
 
 // Started implements engine.Watcher.
@@ -38,7 +39,7 @@ func (t *tally) count(run *record.Run) {
 	defer t.mu.Unlock()
 	t.totals.Add(&record.Signals{Outcome: run.Outcome, Usage: run.Usage, Judging: run.Judging})
 	t.paid = t.paid.Plus(run.Volatile.Paid)
-	if run.Outcome.Status == record.Faulted && t.fault == nil {
-		t.fault = run.Outcome.Error
+	if run.Outcome.Status == record.Faulted && (t.fault == nil || run.ID < t.of) {
+		t.fault, t.of = run.Outcome.Error, run.ID
 	}
 }
