@@ -18,6 +18,14 @@ type Model struct {
 	APIKeyEnv string            `yaml:"api_key_env" doc:"openai: the environment variable that holds the key (default OPENAI_API_KEY)."`
 	Headers   map[string]string `yaml:"headers" doc:"openai: sent with every request."`
 
+	Stream           bool          `yaml:"stream" doc:"openai: let the answer come in pieces; then a server that falls silent is noticed sooner."`
+	FirstByteTimeout time.Duration `yaml:"first_byte_timeout" above:"0" doc:"openai: until the answer begins (default 120s, or timeout if that is longer)."`
+	IdleTimeout      time.Duration `yaml:"idle_timeout" above:"0" doc:"openai: between two pieces of an answer (default 60s)."`
+	Retries          *int          `yaml:"retries" min:"0" max:"100" doc:"openai: attempts after the first that fails for a while (default 3)."`
+	RPM              int64         `yaml:"rpm" min:"1" doc:"openai: requests a minute that the server allows."`
+	TPM              int64         `yaml:"tpm" min:"1" doc:"openai: tokens a minute that the server allows, input and max_output_tokens."`
+	MaxParallel      int           `yaml:"max_parallel" min:"1" doc:"openai: calls at once that the server bears (default: found out, at most 1024)."`
+
 	Responses *Responses `yaml:"responses" doc:"script: a file or a list of replies, one per call of a run."`
 	Files     []string   `yaml:"files" minlen:"1" doc:"script: files of recorded answers, found by task id."`
 	Each      *Expr      `yaml:"each" doc:"script: CEL giving the list of rows of a file."`

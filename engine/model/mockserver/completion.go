@@ -127,6 +127,9 @@ func deltas(said *spoken, size int) []*spoken {
 	for _, part := range parts(text, size) {
 		all = append(all, &spoken{Content: part})
 	}
+	if refusal, ok := said.Refusal.(string); ok {
+		all = append(all, &spoken{Refusal: refusal})
+	}
 	for i, call := range said.ToolCalls {
 		opened, filled := call, toolCall{Index: &i}
 		opened.Index, opened.Function.Arguments = &i, ""

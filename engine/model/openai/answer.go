@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -10,9 +11,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// mostTokens is more than any call can use; a server that reports more is not believed.
-const mostTokens = 1 << 30
-
 // reply makes a reply of an answer with status 200. An answer is complete only
 // with a finish reason.
 func (m *Model) reply(request *model.Request, response *openai.ChatCompletionResponse, answer []byte) (*model.Reply, *record.Error) {
@@ -20,20 +18,21 @@ func (m *Model) reply(request *model.Request, response *openai.ChatCompletionRes
 		return nil, withoutChoices(answer)
 	}
 	choice := &response.Choices[0]
-	text := messageText(&choice.Message)
+	text, more := messageText(&choice.Message), droppedOf(answer)
 	switch {
 	case choice.FinishReason == "" || choice.FinishReason == "null":
 		return nil, &record.Error{Class: record.Incomplete, Message: "the answer has no finish_reason: it was cut off"}
 	case text == "" && choice.Message.Refusal != "":
 		return nil, &record.Error{Class: record.ContentFilter, Message: "the model refused: " + shorten(choice.Message.Refusal)}
-	case text == "" && choice.FinishReason == openai.FinishReasonStop && !hasContent(answer):
+	case text == "" && choice.FinishReason == openai.FinishReasonStop && !more.hasContent():
 		return nil, &record.Error{Class: record.BadResponse, Message: "the answer's message has no content"}
 	}
+	thinking := cmp.Or(choice.Message.ReasoningContent, more.reasoning())
 	return &model.Reply{
 		Text:     text,
-		Thinking: choice.Message.ReasoningContent,
+		Thinking: thinking,
 		Finish:   string(choice.FinishReason),
-		Usage:    usage(request, &response.Usage, len(text)+len(choice.Message.ReasoningContent)),
+		Usage:    m.counted.usage(&response.Usage, more.Usage.CacheHits, request.InputTokens(), model.EstimateTokens(len(text)+len(thinking))),
 	}, nil
 }
 
@@ -57,47 +56,32 @@ func messageText(message *openai.ChatCompletionMessage) string {
 	return text
 }
 
-// hasContent tells an empty content from none, which go-openai does not.
-func hasContent(answer []byte) bool {
-	var raw struct {
-		Choices []struct {
-			Message struct {
-				Content *json.RawMessage `json:"content"`
-			} `json:"message"`
-		} `json:"choices"`
-	}
-	if json.Unmarshal(answer, &raw) != nil || len(raw.Choices) == 0 {
-		return false
-	}
-	return raw.Choices[0].Message.Content != nil
+// dropped is what go-openai does not read of an answer.
+type dropped struct {
+	Choices []struct {
+		Message struct {
+			Content   *json.RawMessage `json:"content"` // nil: none, which is not an empty one
+			Reasoning string           `json:"reasoning"`
+		} `json:"message"`
+	} `json:"choices"`
+	Usage struct {
+		CacheHits int64 `json:"prompt_cache_hit_tokens"`
+	} `json:"usage"`
 }
 
-// usage believes the server where what it says can be; else it estimates.
-func usage(request *model.Request, said *openai.Usage, characters int) record.Usage {
-	used := record.Usage{
-		Calls:        1,
-		InputTokens:  int64(said.PromptTokens),
-		OutputTokens: int64(said.CompletionTokens),
-	}
-	if !plausible(used.InputTokens) || used.OutputTokens < 0 || used.OutputTokens > mostTokens ||
-		used.OutputTokens == 0 && characters > 0 {
-		used.InputTokens, used.OutputTokens = request.InputTokens(), model.EstimateTokens(characters)
-		used.Estimated = 1
-		return used
-	}
-	if d := said.PromptTokensDetails; d != nil {
-		used.CachedTokens = within(int64(d.CachedTokens), used.InputTokens)
-	}
-	if d := said.CompletionTokensDetails; d != nil {
-		used.ReasoningTokens = within(int64(d.ReasoningTokens), used.OutputTokens)
-	}
-	return used
+func droppedOf(answer []byte) (d dropped) {
+	_ = json.Unmarshal(answer, &d) // what has another type counts as missing
+	return d
 }
 
-func plausible(tokens int64) bool { return tokens > 0 && tokens <= mostTokens }
+func (d *dropped) hasContent() bool { return len(d.Choices) > 0 && d.Choices[0].Message.Content != nil }
 
-// within clamps a part of a whole.
-func within(part, whole int64) int64 { return max(0, min(part, whole)) }
+func (d *dropped) reasoning() string {
+	if len(d.Choices) == 0 {
+		return ""
+	}
+	return d.Choices[0].Message.Reasoning
+}
 
 // shorten keeps messages readable.
 func shorten(text string) string {

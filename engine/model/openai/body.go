@@ -25,6 +25,10 @@ func (m *Model) body(request *model.Request) openai.ChatCompletionRequest {
 // fields are merged into the body on the wire.
 func (m *Model) fields(request *model.Request) map[string]any {
 	fields := map[string]any{}
+	if m.options.Stream {
+		fields["stream"] = true
+		fields["stream_options"] = map[string]any{"include_usage": true}
+	}
 	if request.Temperature != nil {
 		fields["temperature"] = *request.Temperature
 	}

@@ -193,37 +193,46 @@ func TestHeadersMayReplaceTheKey(t *testing.T) {
 	}
 }
 
-// Connections are used again, also where the server adds to a finished answer.
+// As many connections as calls at once are opened, and used again, also where
+// the server adds to a finished answer.
 func TestConnectionsAreUsedAgain(t *testing.T) {
-	var connections atomic.Int64
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		fmt.Fprint(w, goodAnswer)
-		_ = http.NewResponseController(w).Flush()
-		fmt.Fprint(w, "\n\n")
-	}))
-	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			connections.Add(1)
-		}
-	}
-	server.Start()
-	t.Cleanup(server.Close)
-	m := connect(t, Options{BaseURL: server.URL})
-	const workers, calls = 16, 20
-	var done sync.WaitGroup
-	for range workers {
-		done.Go(func() {
-			for range calls {
-				if _, err := m.Call(t.Context(), hello()); err != nil {
-					t.Error(err)
+	for name, stream := range map[string]bool{"whole": false, "streamed": true} {
+		t.Run(name, func(t *testing.T) {
+			var connections atomic.Int64
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				if stream {
+					fmt.Fprint(w, goodStream)
+				} else {
+					fmt.Fprint(w, goodAnswer)
+				}
+				_ = http.NewResponseController(w).Flush()
+				fmt.Fprint(w, "\n\n")
+			}))
+			server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				if state == http.StateNew {
+					connections.Add(1)
 				}
 			}
+			server.Start()
+			t.Cleanup(server.Close)
+			m := connect(t, Options{BaseURL: server.URL, Stream: stream})
+			const workers, calls = 256, 4
+			var done sync.WaitGroup
+			for range workers {
+				done.Go(func() {
+					for range calls {
+						if _, err := m.Call(t.Context(), hello()); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			done.Wait()
+			if n := connections.Load(); n > workers*3/2 {
+				t.Errorf("%d connections for %d calls of %d workers", n, workers*calls, workers)
+			}
 		})
-	}
-	done.Wait()
-	if n := connections.Load(); n > 3*workers {
-		t.Errorf("%d connections for %d calls of %d workers", n, workers*calls, workers)
 	}
 }
 

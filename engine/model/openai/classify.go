@@ -3,9 +3,11 @@ package openai
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,8 +22,11 @@ import (
 func (m *Model) fail(failed *record.Error, e *exchange, took time.Duration) error {
 	err := model.Fail(failed.Class, m.secrets.redact(failed.Message), took)
 	err.Status = e.status
-	err.RetryAfter = retryAfter(e.header, m.options.Now())
+	err.RetryAfter = retryAfter(e.status, e.header, m.options.Now())
 	err.Retry = shouldRetry(e.header)
+	if e.hopeless {
+		err.Retry = new(bool)
+	}
 	return err
 }
 
@@ -29,10 +34,17 @@ func (m *Model) fail(failed *record.Error, e *exchange, took time.Duration) erro
 // context is the one with the call's own timeout.
 func (m *Model) classify(ctx context.Context, e *exchange, err error) *record.Error {
 	var sending *url.Error
+	var quiet silent
+	var failed *record.Error
 	switch {
+	case errors.As(err, &quiet):
+		return &record.Error{Class: record.CallTimeout, Message: quiet.Error()}
 	case ctx.Err() != nil:
 		return &record.Error{Class: record.CallTimeout, Message: fmt.Sprintf("the call took longer than %v", m.options.Timeout)}
+	case errors.As(e.broken, &failed):
+		return failed
 	case errors.Is(e.broken, errTooLarge):
+		e.hopeless = true
 		return &record.Error{Class: record.BadResponse, Message: e.broken.Error()}
 	case e.broken != nil:
 		return &record.Error{Class: record.Incomplete, Message: "the connection ended inside the answer: " + e.broken.Error()}
@@ -43,9 +55,18 @@ func (m *Model) classify(ctx context.Context, e *exchange, err error) *record.Er
 	case errors.As(err, &sending) && sending.Timeout():
 		return &record.Error{Class: record.CallTimeout, Message: shorten(err.Error())}
 	case sending != nil:
+		e.hopeless = hopeless(err)
 		return &record.Error{Class: record.Network, Message: shorten(err.Error())}
 	}
 	return &record.Error{Class: record.InvalidRequest, Message: shorten(err.Error())}
+}
+
+// hopeless tells a name that does not exist, or a certificate that is not the
+// server's, from what may pass.
+func hopeless(err error) bool {
+	var name *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	return errors.As(err, &certificate) || errors.As(err, &name) && name.IsNotFound
 }
 
 func unreadable(answer []byte) string {

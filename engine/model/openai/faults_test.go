@@ -179,7 +179,7 @@ func TestHangs(t *testing.T) {
 		options Options
 		says    string
 	}{
-		"before the first byte":     {hang(""), Options{FirstByte: 30 * time.Millisecond}, "timeout awaiting response headers"},
+		"before the first byte":     {hang(""), Options{FirstByte: 30 * time.Millisecond}, "did not begin to answer within 30ms"},
 		"longer than the call":      {hang(""), Options{Timeout: 30 * time.Millisecond}, "longer than 30ms"},
 		"in the middle of the body": {hang(`{"choices":[`), Options{Timeout: 50 * time.Millisecond}, "longer than 50ms"},
 	} {

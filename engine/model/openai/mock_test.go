@@ -40,25 +40,28 @@ func TestF10_F26_MockFaults(t *testing.T) {
 		if kind.Name == "transient" { // stands for others
 			continue
 		}
-		t.Run(kind.Name, func(t *testing.T) {
-			fault := kind.Name
-			if len(kind.Options) > 0 && kind.Options[0] == "size" {
-				fault += ":size=2MB"
-			}
-			if kind.Name == "reset" || kind.Name == "cut-reset" { // only TCP knows resets
-				address := serve(t, mocked(t, fault))
-				judge(t, kind, connect(t, Options{BaseURL: address + "/v1"}))
-				return
-			}
-			synctest.Test(t, func(t *testing.T) {
-				transport, stop := pipes(mocked(t, fault))
-				defer stop()
-				judge(t, kind, connect(t, Options{
-					BaseURL: "http://mock/v1", Transport: transport, Timeout: patience, MaxResponse: 1 << 20,
-				}))
-			})
-		})
+		t.Run(kind.Name, func(t *testing.T) { showFault(t, kind, false) })
+		t.Run(kind.Name+"/streamed", func(t *testing.T) { showFault(t, kind, true) })
 	}
+}
+
+func showFault(t *testing.T, kind mockserver.Kind, stream bool) {
+	fault := kind.Name
+	if len(kind.Options) > 0 && kind.Options[0] == "size" {
+		fault += ":size=2MB"
+	}
+	if kind.Name == "reset" || kind.Name == "cut-reset" { // only TCP knows resets
+		address := serve(t, mocked(t, fault))
+		judge(t, kind, connect(t, Options{BaseURL: address + "/v1", Stream: stream}))
+		return
+	}
+	synctest.Test(t, func(t *testing.T) {
+		transport, stop := pipes(mocked(t, fault))
+		defer stop()
+		judge(t, kind, connect(t, Options{
+			BaseURL: "http://mock/v1", Transport: transport, Timeout: patience, MaxResponse: 1 << 20, Stream: stream,
+		}))
+	})
 }
 
 // judge makes a call and holds what comes of it to what the kind promises.
@@ -102,7 +105,7 @@ func pipes(handler http.Handler) (*http.Transport, func()) {
 	server := &http.Server{Handler: handler}
 	var served sync.WaitGroup
 	served.Go(func() { _ = server.Serve(listener) })
-	transport := NewTransport(patience)
+	transport := NewTransport()
 	transport.Proxy = nil
 	transport.DialContext = listener.dial
 	return transport, func() {
@@ -157,10 +160,7 @@ func TestF10_MockTellsWhenToComeBack(t *testing.T) {
 		if _, err := m.Call(t.Context(), hello()); err != nil {
 			t.Fatal(err)
 		}
-		want := 10 * time.Second
-		if form == mockserver.Silent {
-			want = 0
-		}
+		const want = 10 * time.Second // which the silent one tells by its limits' headers
 		_, err := m.Call(t.Context(), hello())
 		var failed *model.CallError
 		if !errors.As(err, &failed) || failed.Status != 429 || failed.RetryAfter != want {

@@ -2,8 +2,9 @@
 // chat-completions API of OpenAI, and what its answer, or its failure, means.
 //
 // The stages: a request becomes a body (body.go), the wire sends it with its
-// own limits (wire.go), the answer becomes a reply (answer.go) or an error with
-// a class (classify.go), and no message leaves without being redacted
+// own limits (wire.go, silence.go) and makes one answer of a stream (stream.go),
+// the answer becomes a reply (answer.go) with its usage (usage.go) or an error
+// with a class (classify.go), and no message leaves without being redacted
 // (secrets.go). It does not try again; that is for a model around it.
 package openai
 
@@ -25,6 +26,7 @@ import (
 const (
 	DefaultTimeout     = 10 * time.Minute
 	DefaultFirstByte   = 120 * time.Second
+	DefaultIdle        = 60 * time.Second
 	DefaultMaxResponse = 32 << 20
 	DefaultKeyEnv      = "OPENAI_API_KEY"
 	officialURL        = "https://api.openai.com/v1"
@@ -37,7 +39,9 @@ type Options struct {
 	Key         string // "": none is sent
 	Headers     map[string]string
 	Timeout     time.Duration     // of one call; default DefaultTimeout
+	Stream      bool              // let the answer come in pieces
 	FirstByte   time.Duration     // until the answer begins; default DefaultFirstByte, or Timeout if that is longer
+	Idle        time.Duration     // between two pieces of the answer; default DefaultIdle
 	MaxResponse int64             // bytes, after decompression; default DefaultMaxResponse
 	Transport   http.RoundTripper // default: NewTransport
 	Now         func() time.Time  // default: time.Now
@@ -46,7 +50,10 @@ type Options struct {
 // FromSpec reads the options of a declared model. The key comes from the
 // environment; only OpenAI's own server and a declared variable demand one.
 func FromSpec(name string, m *spec.Model, getenv func(string) string) (Options, error) {
-	o := Options{Name: m.Name, BaseURL: m.BaseURL, Headers: m.Headers, Timeout: m.Timeout}
+	o := Options{
+		Name: m.Name, BaseURL: m.BaseURL, Headers: m.Headers,
+		Timeout: m.Timeout, FirstByte: m.FirstByteTimeout, Idle: m.IdleTimeout, Stream: m.Stream,
+	}
 	if o.Name == "" {
 		o.Name = name
 	}
@@ -66,6 +73,7 @@ type Model struct {
 	options Options
 	client  *openai.Client
 	secrets secrets
+	counted counted
 	// completionLimit: the server wants max_completion_tokens, not max_tokens.
 	completionLimit bool
 }
@@ -80,7 +88,7 @@ func New(o Options) (*Model, error) {
 	config := openai.DefaultConfig(o.Key)
 	config.BaseURL = o.BaseURL
 	config.HTTPClient = &http.Client{
-		Transport:     &wire{base: o.Transport, headers: o.Headers, maxResponse: o.MaxResponse},
+		Transport:     &wire{base: o.Transport, headers: o.Headers, maxResponse: o.MaxResponse, firstByte: o.FirstByte, idle: o.Idle},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return &Model{
@@ -101,11 +109,14 @@ func (o Options) withDefaults() Options {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
+	if o.Idle <= 0 {
+		o.Idle = DefaultIdle
+	}
 	if o.MaxResponse <= 0 {
 		o.MaxResponse = DefaultMaxResponse
 	}
 	if o.Transport == nil {
-		o.Transport = NewTransport(o.FirstByte)
+		o.Transport = NewTransport()
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -127,7 +138,7 @@ func reasons(name string) bool {
 
 // Call sends one request and waits for the whole answer.
 func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
-	exchange := &exchange{fields: m.fields(request)}
+	exchange := &exchange{fields: m.fields(request), key: request.Idempotency, stream: m.options.Stream}
 	calling, cancel := context.WithTimeout(withExchange(ctx, exchange), m.options.Timeout)
 	defer cancel()
 	start := m.options.Now()
@@ -135,6 +146,9 @@ func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply,
 	took := m.options.Now().Sub(start)
 	if err == nil && exchange.status < 300 {
 		reply, failed := m.reply(request, &response, exchange.answer)
+		if exchange.unasked {
+			reply, failed = notStreamed(reply, failed)
+		}
 		if failed == nil {
 			reply.Duration = took
 			return reply, nil

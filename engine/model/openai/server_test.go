@@ -1,8 +1,11 @@
 package openai
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -78,3 +81,27 @@ func withoutSecrets(t *testing.T, message string) {
 
 // fixed is a clock that stands.
 func fixed() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+// newTLS is a server with a certificate that nobody trusts.
+func newTLS(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(body(200, goodAnswer))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// direct is a transport that knows no names: a look-up fails as it would where
+// the name does not exist, without asking anybody.
+func direct() *http.Transport {
+	transport := NewTransport()
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "agentbench.invalid") {
+			return nil, &net.DNSError{Err: "no such host", Name: address, IsNotFound: true}
+		}
+		return dial(ctx, network, address)
+	}
+	return transport
+}

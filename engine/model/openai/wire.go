@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,17 +11,27 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
 )
 
-// connections is how many idle connections to a server are kept.
-const connections = 256
+// connections is how many idle connections to a server are kept: more than calls
+// are usually made at once, so that hardly any is made anew.
+const connections = 512
+
+const (
+	// drained is how much of an answer is read behind its end, so that its
+	// connection can be used again, and for how long.
+	drained   = 4 << 10
+	drainTime = 250 * time.Millisecond
+)
 
 // errTooLarge says that an answer was longer than allowed.
 var errTooLarge = errors.New("the answer is too long")
 
 // NewTransport makes a transport for many calls at once to few servers; the
 // default of net/http would connect anew for nearly each of them.
-func NewTransport(firstByte time.Duration) *http.Transport {
+func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
@@ -29,7 +40,6 @@ func NewTransport(firstByte time.Duration) *http.Transport {
 		MaxIdleConnsPerHost:    connections,
 		IdleConnTimeout:        90 * time.Second,
 		TLSHandshakeTimeout:    10 * time.Second,
-		ResponseHeaderTimeout:  firstByte,
 		MaxResponseHeaderBytes: 1 << 20,
 	}
 }
@@ -37,10 +47,15 @@ func NewTransport(firstByte time.Duration) *http.Transport {
 // exchange is what a call and its wire tell each other.
 type exchange struct {
 	fields map[string]any // to be merged into the body
-	status int            // 0: no answer began
-	header http.Header
-	answer []byte
-	broken error // why the answer is not whole
+	key    string         // of idempotency; "": none
+	stream bool           // the answer is to be streamed
+
+	status   int // 0: no answer began
+	header   http.Header
+	answer   []byte // whole, also where it was streamed
+	unasked  bool   // it was not streamed although it was to be
+	broken   error  // why the answer is not whole
+	hopeless bool   // trying again would end the same way
 }
 
 type exchangeKey struct{}
@@ -50,11 +65,13 @@ func withExchange(ctx context.Context, e *exchange) context.Context {
 }
 
 // wire is the transport under go-openai, which has no limits, no headers and no
-// zero values of its own.
+// zero values of its own, and takes a stream that was cut for a whole one.
 type wire struct {
 	base        http.RoundTripper
 	headers     map[string]string
 	maxResponse int64
+	firstByte   time.Duration
+	idle        time.Duration
 }
 
 // RoundTrip reads the whole answer, so that its errors are the call's and the
@@ -64,24 +81,68 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	if e == nil {
 		e = &exchange{}
 	}
-	request = request.Clone(request.Context())
-	for name, value := range w.headers {
-		request.Header.Set(name, value)
-	}
+	ctx, cancel := context.WithCancelCause(request.Context())
+	defer cancel(nil)
+	request = request.Clone(ctx)
+	w.setHeaders(request, e)
 	if err := merge(request, e.fields); err != nil {
 		return nil, err
 	}
+	silence := listen(w.firstByte, w.idle, cancel)
+	defer silence.stop()
 	response, err := w.base.RoundTrip(request)
 	if err != nil {
-		return nil, err
+		return nil, causeOf(ctx, err)
 	}
+	defer response.Body.Close()
 	e.status, e.header = response.StatusCode, response.Header
-	e.answer, e.broken = readAll(response.Body, w.maxResponse)
-	if e.broken != nil {
+	e.answer, err = w.read(e, response.Body, silence)
+	if err != nil {
+		e.broken = causeOf(ctx, err)
 		return nil, e.broken
 	}
 	response.Body = io.NopCloser(bytes.NewReader(e.answer))
 	return response, nil
+}
+
+// causeOf is why a request ended, where its context knows better.
+func causeOf(ctx context.Context, err error) error {
+	var failed *record.Error
+	if ctx.Err() == nil || errors.As(err, &failed) || errors.Is(err, errTooLarge) {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+func (w *wire) setHeaders(request *http.Request, e *exchange) {
+	if e.stream {
+		request.Header.Set("Accept", "text/event-stream")
+	}
+	if e.key != "" {
+		request.Header.Set("Idempotency-Key", e.key)
+	}
+	for name, value := range w.headers {
+		request.Header.Set(name, value)
+	}
+}
+
+// read gives the answer as one, however it is sent.
+func (w *wire) read(e *exchange, body io.Reader, silence *silence) ([]byte, error) {
+	limited := &limited{from: silence.reader(body), left: w.maxResponse, most: w.maxResponse}
+	if !e.stream || e.status >= 300 {
+		return io.ReadAll(limited)
+	}
+	from := bufio.NewReader(limited)
+	if !isStream(from) {
+		e.unasked = true
+		return io.ReadAll(from)
+	}
+	answer, err := fold(from)
+	if err == nil {
+		silence.within(drainTime)
+		_, _ = io.CopyN(io.Discard, from, drained)
+	}
+	return answer, err
 }
 
 func merge(request *http.Request, fields map[string]any) error {
@@ -120,14 +181,20 @@ func mergeJSON(text []byte, fields map[string]any) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-func readAll(body io.ReadCloser, most int64) ([]byte, error) {
-	defer body.Close()
-	text, err := io.ReadAll(io.LimitReader(body, most+1))
-	if err != nil {
-		return text, err
+// limited fails where more is read than allowed.
+type limited struct {
+	from       io.Reader
+	left, most int64
+}
+
+// Read implements io.Reader.
+func (l *limited) Read(p []byte) (int, error) {
+	if int64(len(p)) > l.left+1 {
+		p = p[:l.left+1]
 	}
-	if int64(len(text)) > most {
-		return nil, fmt.Errorf("%w: more than %d bytes", errTooLarge, most)
+	n, err := l.from.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, fmt.Errorf("%w: more than %d bytes", errTooLarge, l.most)
 	}
-	return text, nil
+	return n, err
 }

@@ -1,0 +1,227 @@
+package openai
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// fold makes one whole answer of a stream of events, so that both kinds of
+// answers are read alike. What is not a whole answer is a *record.Error, or the
+// reader's error.
+func fold(from *bufio.Reader) ([]byte, error) {
+	var f folded
+	for !f.done {
+		line, err := from.ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if failed := f.line(strings.TrimRight(line, "\r\n")); failed != nil {
+			return nil, failed
+		}
+		if err != nil {
+			break
+		}
+	}
+	if failed := f.incomplete(); failed != nil {
+		return nil, failed
+	}
+	return f.answer()
+}
+
+// isStream tells a stream from an answer that is whole, or none, by how it
+// begins; the header may say anything.
+func isStream(from *bufio.Reader) bool {
+	for {
+		next, err := from.Peek(1)
+		if err != nil {
+			return false
+		}
+		switch next[0] {
+		case ' ', '\t', '\r', '\n':
+			_, _ = from.Discard(1)
+		case '{', '[', '<':
+			return false
+		default:
+			return true
+		}
+	}
+}
+
+// folded is what a stream has told so far.
+type folded struct {
+	event   string // the name of the event that is being read
+	pending string // data that are no JSON yet
+	done    bool   // [DONE] came
+
+	chosen   bool // a choice came
+	spoken   bool // content came, if only an empty one
+	text     strings.Builder
+	thinking strings.Builder
+	refusal  strings.Builder
+	finish   string
+	usage    json.RawMessage
+}
+
+// chunk is one event of a stream.
+type chunk struct {
+	Choices []struct {
+		Index int `json:"index"`
+		Delta struct {
+			Content          *string `json:"content"`
+			ReasoningContent string  `json:"reasoning_content"`
+			Reasoning        string  `json:"reasoning"`
+			Refusal          string  `json:"refusal"`
+		} `json:"delta"`
+		Finish string `json:"finish_reason"`
+	} `json:"choices"`
+	Usage json.RawMessage `json:"usage"`
+	Error json.RawMessage `json:"error"`
+}
+
+// line takes one line: a field of an event, a comment, or the end of an event.
+func (f *folded) line(line string) error {
+	name, value, _ := strings.Cut(line, ":")
+	value = strings.TrimPrefix(value, " ")
+	switch {
+	case line == "":
+		f.event = ""
+		if f.pending != "" {
+			return broken(f.pending)
+		}
+	case name == "event":
+		f.event = value
+	case name == "data":
+		return f.data(value)
+	}
+	return nil
+}
+
+// data takes the data of an event as soon as they are whole, for there are
+// servers that leave out the empty line.
+func (f *folded) data(text string) error {
+	if strings.TrimSpace(text) == "[DONE]" {
+		f.done = true
+		if f.pending != "" {
+			return broken(f.pending)
+		}
+		return nil
+	}
+	if f.pending != "" {
+		text = f.pending + "\n" + text
+	}
+	var c chunk
+	err := json.Unmarshal([]byte(text), &c)
+	switch {
+	case f.event == "error", err == nil && isSet(c.Error):
+		return toldInStream(text)
+	case err == nil:
+		f.pending = ""
+		f.add(&c)
+	case isSyntax(err):
+		f.pending = text
+	default:
+		return broken(text)
+	}
+	return nil
+}
+
+func isSyntax(err error) bool {
+	var syntax *json.SyntaxError
+	return errors.As(err, &syntax)
+}
+
+func isSet(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
+
+// add takes a chunk; of several choices the first one.
+func (f *folded) add(c *chunk) {
+	if isSet(c.Usage) {
+		f.usage = c.Usage
+	}
+	for i := range c.Choices {
+		choice := &c.Choices[i]
+		if choice.Index != 0 {
+			continue
+		}
+		f.chosen = true
+		if choice.Delta.Content != nil {
+			f.spoken = true
+			f.text.WriteString(*choice.Delta.Content)
+		}
+		f.thinking.WriteString(choice.Delta.ReasoningContent)
+		if choice.Delta.ReasoningContent == "" {
+			f.thinking.WriteString(choice.Delta.Reasoning)
+		}
+		f.refusal.WriteString(choice.Delta.Refusal)
+		if choice.Finish != "" {
+			f.finish = choice.Finish
+		}
+	}
+}
+
+// incomplete says what a stream that has ended lacks.
+func (f *folded) incomplete() error {
+	switch {
+	case f.pending != "":
+		return &record.Error{Class: record.Incomplete, Message: "the stream ended inside an event"}
+	case f.finish == "" && (f.chosen || !f.done):
+		return &record.Error{Class: record.Incomplete, Message: "the stream ended without a finish_reason: the answer was cut off"}
+	}
+	return nil
+}
+
+// answer is what the server would have sent without streaming.
+func (f *folded) answer() ([]byte, error) {
+	if !f.chosen {
+		return []byte(`{"choices":[]}`), nil
+	}
+	message := map[string]any{"role": "assistant"}
+	if f.spoken {
+		message["content"] = f.text.String()
+	}
+	if f.thinking.Len() > 0 {
+		message["reasoning_content"] = f.thinking.String()
+	}
+	if f.refusal.Len() > 0 {
+		message["refusal"] = f.refusal.String()
+	}
+	whole := map[string]any{"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": f.finish}}}
+	if f.usage != nil {
+		whole["usage"] = f.usage
+	}
+	return json.Marshal(whole)
+}
+
+func broken(text string) error {
+	return &record.Error{Class: record.BadResponse, Message: "an event of the stream is not what the API promises: " + shorten(text)}
+}
+
+// toldInStream explains an error that came as an event. It cut the answer off,
+// unless it says why trying again is in vain, or that it should wait.
+func toldInStream(text string) error {
+	t := tell([]byte(text))
+	class := t.class()
+	if class == "" || class == record.Server {
+		class = record.Incomplete
+	}
+	if t.message == "" {
+		t.message = shorten(text)
+	}
+	return &record.Error{Class: class, Message: fmt.Sprintf("the stream broke off with an error: %s", t.message)}
+}
+
+// notStreamed is the fault of a server that takes no notice of stream: nobody
+// knows whether its answer is whole.
+func notStreamed(reply *model.Reply, failed *record.Error) (*model.Reply, *record.Error) {
+	if failed != nil {
+		return nil, failed
+	}
+	return nil, &record.Error{Class: record.Incomplete, Message: "a stream was asked for and something else came: set stream: false if the server knows no streams; it said: " + shorten(reply.Text)}
+}

@@ -1,0 +1,314 @@
+package openai
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// event is one event of a stream, as most servers send it.
+func event(data string) string { return "data: " + data + "\n\n" }
+
+func delta(fields string) string { return event(`{"choices":[{"index":0,"delta":{` + fields + `}}]}`) }
+
+const (
+	finished = `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`
+	counts   = `{"choices":[],"usage":{"prompt_tokens":30,"completion_tokens":20,"prompt_tokens_details":{"cached_tokens":10},"completion_tokens_details":{"reasoning_tokens":5}}}`
+)
+
+var goodStream = delta(`"role":"assistant","content":""`) + delta(`"reasoning_content":"because"`) +
+	delta(`"content":"h"`) + delta(`"content":"i"`) + event(finished) + event(counts) + event("[DONE]")
+
+// A streamed answer is the same reply as a whole one.
+func TestStreamedReply(t *testing.T) {
+	m := connect(t, Options{BaseURL: serve(t, body(200, goodStream)), Stream: true, Now: ticking(time.Second)})
+	got, err := m.Call(t.Context(), hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &model.Reply{
+		Text: "hi", Thinking: "because", Finish: "stop", Duration: time.Second,
+		Usage: record.Usage{Calls: 1, InputTokens: 30, CachedTokens: 10, OutputTokens: 20, ReasoningTokens: 5},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// F22: forms that servers use.
+func TestF22_FormsOfStreams(t *testing.T) {
+	usage := event(counts) + event("[DONE]")
+	for name, stream := range map[string]string{
+		"1,000 comments":         strings.Repeat(": keep-alive\n\n", 1000) + goodStream,
+		"comments between":       strings.ReplaceAll(goodStream, "\n\n", "\n\n: OPENROUTER PROCESSING\n\n"),
+		"CR LF":                  strings.ReplaceAll(goodStream, "\n", "\r\n"),
+		"no space":               strings.ReplaceAll(goodStream, "data: ", "data:"),
+		"no empty lines":         strings.ReplaceAll(goodStream, "\n\n", "\n"),
+		"names and ids":          strings.ReplaceAll(goodStream, "data: ", "event: message\nid: 3\nretry: 10\ndata: "),
+		"data in two lines":      strings.ReplaceAll(goodStream, `{"choices":`, "{\"choices\":\ndata: "),
+		"empty lines first":      "\n\n  \n" + goodStream,
+		"no [DONE]":              strings.ReplaceAll(goodStream, event("[DONE]"), ""),
+		"no newline at the end":  strings.TrimSpace(goodStream),
+		"more behind the end":    goodStream + "garbage",
+		"usage with the finish":  delta(`"content":"hi","reasoning":"because"`) + event(strings.Replace(finished, "]}", `],"usage":{"prompt_tokens":30,"completion_tokens":20,"prompt_cache_hit_tokens":10,"completion_tokens_details":{"reasoning_tokens":5}}}`, 1)) + event("[DONE]"),
+		"a second choice":        delta(`"content":"hi","reasoning_content":"because"`) + event(`{"choices":[{"index":1,"delta":{"content":"other"}}]}`) + event(finished) + usage,
+		"nulls":                  delta(`"content":null,"refusal":null`) + delta(`"content":"hi","reasoning_content":"because"`) + event(`{"choices":[],"usage":null,"error":null}`) + event(finished) + usage,
+		"300 kB in one line":     delta(`"reasoning_content":"because","x":"`+strings.Repeat("x", 300_000)+`"`) + delta(`"content":"hi"`) + event(finished) + usage,
+		"finish_reason repeated": delta(`"content":"hi","reasoning_content":"because"`) + event(finished) + event(finished) + usage,
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := connect(t, Options{BaseURL: serve(t, body(200, stream)), Stream: true}).Call(t.Context(), hello())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Text != "hi" || got.Thinking != "because" || got.Finish != "stop" || got.Usage.Tokens() != 50 || got.Usage.CachedTokens != 10 {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+// F20, P11: the forms in which streams are cut; none is ever a reply.
+func TestF20_CutStreams(t *testing.T) {
+	begun := delta(`"content":"half an ans"`)
+	for name, c := range map[string]struct {
+		stream string
+		class  record.ErrorClass
+	}{
+		"end without [DONE]":           {begun, record.Incomplete},
+		"half an event":                {begun + `data: {"choices":[{"index":0,"delta":{"con`, record.Incomplete},
+		"half a word":                  {begun + `dat`, record.Incomplete},
+		"event: error":                 {begun + "event: error\n" + event(`{"message":"overloaded"}`), record.Incomplete},
+		"event: error, as text":        {begun + "event: error\n" + event(`upstream died`), record.Incomplete},
+		"an error as data":             {begun + event(`{"error":{"message":"The server had an error","type":"server_error"}}`), record.Incomplete},
+		"an error as text":             {begun + event(`{"error":"overloaded"}`), record.Incomplete},
+		"JSON instead":                 {goodAnswer, record.Incomplete},
+		"no finish_reason":             {begun + event("[DONE]"), record.Incomplete},
+		"nothing but comments":         {": keep-alive\n\n", record.Incomplete},
+		"a rate limit":                 {begun + event(`{"error":{"message":"slow","code":"rate_limit_exceeded"}}`), record.RateLimit},
+		"a quota":                      {event(`{"error":{"message":"x","code":"insufficient_quota"}}`), record.Quota},
+		"too long a prompt":            {event(`{"error":{"message":"x","code":"context_length_exceeded"}}`), record.ContextLength},
+		"an event that is no JSON":     {begun + event(`{"choices":[`) + event(finished), record.BadResponse},
+		"an event of other types":      {begun + event(`{"choices":"none"}`) + event(finished), record.BadResponse},
+		"[DONE] inside an event":       {begun + "data: {\"choices\":[\n" + event("[DONE]"), record.BadResponse},
+		"HTML instead":                 {"<html>log in</html>", record.BadResponse},
+		"nothing":                      {"", record.BadResponse},
+		"an error instead":             {`{"error":{"message":"no slot"}}`, record.BadResponse},
+		"[DONE] at once":               {event("[DONE]"), record.BadResponse},
+		"finished without any content": {event(finished) + event("[DONE]"), record.BadResponse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reply, err := connect(t, Options{BaseURL: serve(t, body(200, c.stream)), Stream: true}).Call(t.Context(), hello())
+			var failed *record.Error
+			if reply != nil || !errors.As(err, &failed) || failed.Class != c.class {
+				t.Errorf("got %+v, %v; want %s", reply, err, c.class)
+			}
+		})
+	}
+}
+
+func TestF20_ResetInsideAStream(t *testing.T) {
+	begun := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(goodStream), goodStream[:len(goodStream)])
+	cut := strings.Replace(begun, event(counts)+event("[DONE]"), strings.Repeat(" ", len(event(counts)+event("[DONE]"))), 1)
+	_, err := connect(t, Options{BaseURL: serve(t, step{instead: raw(cut)}), Stream: true}).Call(t.Context(), hello())
+	var failed *record.Error
+	if !errors.As(err, &failed) || failed.Class != record.Incomplete {
+		t.Errorf("got %v", err)
+	}
+}
+
+// F18, F19, P10: silence before the answer and inside it ends the call, whether
+// it is streamed or not; a server that goes on, however slowly, is only ended by
+// the call's own timeout.
+func TestF19_Silence(t *testing.T) {
+	const firstByte, idle = 20 * time.Second, 5 * time.Second
+	for name, c := range map[string]struct {
+		stream bool
+		first  time.Duration // before anything is sent; negative: headers are sent first
+		pieces []string
+		pause  time.Duration // after each piece
+		says   string
+		after  time.Duration
+	}{
+		"no headers":              {false, time.Hour, nil, 0, "did not begin to answer within 20s", firstByte},
+		"headers and nothing":     {true, -time.Hour, nil, 0, "did not begin to answer within 20s", firstByte},
+		"a whole answer, stalled": {false, 0, []string{`{"choices":[`, `]`}, time.Hour, "said nothing more for 5s", idle},
+		"a stream, stalled":       {true, 0, []string{delta(`"content":"x"`), ""}, time.Hour, "said nothing more for 5s", idle},
+		"a late beginning":        {true, 19 * time.Second, []string{goodStream}, 0, "", 19 * time.Second},
+		"a trickle":               {true, 0, strings.SplitAfter(strings.Repeat(": wait\n", 100), "\n"), 4 * time.Second, "longer than 1m0s", time.Minute},
+		"a slow one":              {true, 0, strings.SplitAfter(goodStream, "\n\n"), 4 * time.Second, "", 6 * 4 * time.Second},
+		"open behind the end":     {true, 0, []string{goodStream, ""}, time.Hour, "", drainTime},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				transport, stop := pipes(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					if c.first < 0 {
+						_ = http.NewResponseController(w).Flush()
+					}
+					pause(r, max(c.first, -c.first))
+					for _, piece := range c.pieces {
+						fmt.Fprint(w, piece)
+						_ = http.NewResponseController(w).Flush()
+						pause(r, c.pause)
+					}
+				}))
+				defer stop()
+				m := connect(t, Options{BaseURL: "http://mock", Transport: transport, Stream: c.stream, Timeout: time.Minute, FirstByte: firstByte, Idle: idle})
+				begin := time.Now()
+				_, err := m.Call(t.Context(), hello())
+				if took := time.Since(begin); took < c.after || took > c.after+time.Second {
+					t.Errorf("took %v, want %v", took, c.after)
+				}
+				var failed *record.Error
+				switch {
+				case c.says == "" && err != nil:
+					t.Errorf("got %v", err)
+				case c.says != "" && (!errors.As(err, &failed) || failed.Class != record.CallTimeout || !strings.Contains(failed.Message, c.says)):
+					t.Errorf("got %v, want %q", err, c.says)
+				}
+			})
+		})
+	}
+}
+
+func pause(r *http.Request, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-r.Context().Done():
+	}
+}
+
+func TestStreamsAreAskedFor(t *testing.T) {
+	var got sent
+	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got.header = r.Header
+		_ = json.NewDecoder(r.Body).Decode(&got.body)
+		fmt.Fprint(w, goodStream)
+	}))
+	request := hello()
+	request.Idempotency = "key-1"
+	if _, err := connect(t, Options{BaseURL: address, Stream: true}).Call(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	options, _ := got.body["stream_options"].(map[string]any)
+	if got.body["stream"] != true || options["include_usage"] != true || got.header.Get("Accept") != "text/event-stream" || got.header.Get("Idempotency-Key") != "key-1" {
+		t.Errorf("got %v, %v", got.body, got.header)
+	}
+}
+
+// F23: the limit holds for streams, however few lines they have.
+func TestF23_StreamsThatAreTooLong(t *testing.T) {
+	for name, stream := range map[string]string{
+		"one line":   delta(`"content":"` + strings.Repeat("a", 1<<20) + `"`),
+		"many lines": strings.Repeat(delta(`"content":"a"`), 1<<15),
+		"no data":    strings.Repeat(": \n", 1<<19),
+	} {
+		_, err := connect(t, Options{BaseURL: serve(t, body(200, stream)), Stream: true, MaxResponse: 1 << 16}).Call(t.Context(), hello())
+		var failed *model.CallError
+		if !errors.As(err, &failed) || !strings.Contains(err.Error(), "more than 65536 bytes") || failed.Retry == nil || *failed.Retry {
+			t.Errorf("%s: got %.200v", name, err)
+		}
+	}
+}
+
+// F11: a refusal without Retry-After is waited for by the last of its limits.
+func TestF11_LimitsThatAreReset(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		header map[string]string
+		wait   time.Duration
+	}{
+		"of OpenAI":     {429, map[string]string{"x-ratelimit-reset-requests": "20ms", "x-ratelimit-reset-tokens": "1m2s"}, 62 * time.Second},
+		"in seconds":    {429, map[string]string{"x-ratelimit-reset-tokens": "59.5"}, 59500 * time.Millisecond},
+		"of Anthropic":  {429, map[string]string{"anthropic-ratelimit-tokens-reset": "2026-01-02T03:04:15Z"}, 10 * time.Second},
+		"of OpenRouter": {429, map[string]string{"X-RateLimit-Reset": "1767323055000"}, 10 * time.Second},
+		"a Unix time":   {429, map[string]string{"X-RateLimit-Reset": "1767323055"}, 10 * time.Second},
+		"in the past":   {429, map[string]string{"X-RateLimit-Reset": "1700000000"}, 0},
+		"nonsense":      {429, map[string]string{"x-ratelimit-reset-tokens": "soon"}, 0},
+		"negative":      {429, map[string]string{"x-ratelimit-reset-tokens": "-5s"}, 0},
+		"told as well":  {429, map[string]string{"x-ratelimit-reset-tokens": "60s", "Retry-After": "2"}, 2 * time.Second},
+		"no refusal":    {500, map[string]string{"x-ratelimit-reset-tokens": "60s"}, 0},
+	} {
+		_, err := connect(t, Options{BaseURL: serve(t, step{status: c.status, header: c.header}), Now: fixed}).Call(t.Context(), hello())
+		var failed *model.CallError
+		if !errors.As(err, &failed) || failed.RetryAfter != c.wait {
+			t.Errorf("%s: %+v", name, failed)
+		}
+	}
+}
+
+// F24: estimates learn from what the server reported before.
+func TestF24_EstimatesAreCorrected(t *testing.T) {
+	const answer = `{"choices":[{"message":{"content":"01234567890123456789"},"finish_reason":"stop"}]%s}`
+	reports := []string{`,"usage":{"prompt_tokens":6,"completion_tokens":10}`, `,"usage":{"prompt_tokens":6,"completion_tokens":20}`, ``}
+	calls := 0
+	m := connect(t, Options{BaseURL: serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, answer, reports[calls])
+		calls++
+	}))})
+	var got *model.Reply
+	for range reports {
+		var err error
+		if got, err = m.Call(t.Context(), hello()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := (record.Usage{Calls: 1, InputTokens: 6, OutputTokens: 15, Estimated: 1}); got.Usage != want {
+		t.Errorf("got %+v, want %+v", got.Usage, want)
+	}
+}
+
+// F16: what would end the same way is not tried again.
+func TestF16_HopelessConnections(t *testing.T) {
+	untrusted := newTLS(t)
+	for name, address := range map[string]string{"a certificate of nobody": untrusted, "a name that does not exist": "http://agentbench.invalid"} {
+		_, err := connect(t, Options{BaseURL: address, Transport: direct()}).Call(t.Context(), hello())
+		var failed *model.CallError
+		if !errors.As(err, &failed) || failed.Cause.Class != record.Network {
+			t.Errorf("%s: got %v", name, err)
+			continue
+		}
+		if failed.Retry == nil || *failed.Retry {
+			t.Errorf("%s: would be tried again: %v", name, err)
+		}
+	}
+}
+
+// FuzzFold: whatever comes, a stream is an answer that go-openai can read, or an
+// error; a stream that is cut anywhere before its finish_reason is never one.
+func FuzzFold(f *testing.F) {
+	f.Add(goodStream)
+	f.Add("data: {\"choices\":[\n\n")
+	f.Add("event: error\ndata: x\n\n")
+	f.Fuzz(func(t *testing.T, stream string) {
+		answer, err := fold(bufio.NewReader(strings.NewReader(stream)))
+		if err == nil && !json.Valid(answer) {
+			t.Errorf("%q gives %q", stream, answer)
+		}
+	})
+}
+
+// F20: cut at any byte before its finish_reason, a stream is never an answer.
+func TestF20_CutAnywhere(t *testing.T) {
+	end := strings.Index(goodStream, finished) + len(finished)
+	for n := range end {
+		if answer, err := fold(bufio.NewReader(strings.NewReader(goodStream[:n]))); err == nil {
+			t.Errorf("cut at byte %d: %s", n, answer)
+		}
+	}
+	if _, err := fold(bufio.NewReader(strings.NewReader(goodStream[:end]))); err != nil {
+		t.Errorf("with its finish_reason: %v", err)
+	}
+}
