@@ -6,6 +6,7 @@ package assemble
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/command"
@@ -74,10 +75,14 @@ func (m *models) loop(c *spec.Resolved) (*loop.Loop, error) {
 
 func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 	if a.Model == "" {
-		return &command.Agent{Program: command.Program{Argv: a.Command, Dir: l.Folder, Timeout: a.Timeout}, Spec: a}, nil
+		return &command.Agent{Program: m.program(l, a.Command, a.Timeout), Spec: a}, nil
 	}
 	answers, err := m.named(a.Model)
 	return &agent.Chat{Model: answers, ModelName: a.Model, Spec: a}, err
+}
+
+func (m *models) program(l *spec.Loop, argv []string, timeout time.Duration) command.Program {
+	return command.Program{Argv: argv, Dir: l.Folder, Env: command.Environment(m.options.Getenv), Timeout: timeout}
 }
 
 func (m *models) evaluator(l *spec.Loop) (*evaluate.Evaluator, error) {
@@ -89,8 +94,9 @@ func (m *models) evaluator(l *spec.Loop) (*evaluate.Evaluator, error) {
 		}
 		e.Judge = answers
 	}
-	if program := l.Evaluate.Command; program != nil {
-		e.Program = &command.Program{Argv: program.Argv, Dir: l.Folder, Timeout: program.Timeout}
+	if declared := l.Evaluate.Command; declared != nil {
+		program := m.program(l, declared.Argv, declared.Timeout)
+		e.Program = &program
 	}
 	return e, nil
 }
