@@ -1,10 +1,13 @@
 package agentbench
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -95,8 +98,12 @@ func (u unsynced) Append(name string) (record.File, error) {
 	return plainFile{f}, err
 }
 
-func (u unsynced) Replace(name string, content []byte) error {
-	return os.WriteFile(filepath.Join(u.dir, name), content, 0o644)
+func (u unsynced) Replace(name string, write func(io.Writer) error) error {
+	f, err := os.Create(filepath.Join(u.dir, name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
 }
 
 func (u unsynced) Truncate(name string, size int64) error {
@@ -141,6 +148,7 @@ func BenchmarkRuns(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			dir := benchFolder(b, benchSuite, n)
+			debug.FreeOSMemory()
 			peakMemory()
 			for b.Loop() {
 				runBench(b, dir, 8, record.Options{})
