@@ -105,19 +105,21 @@ func (s *State) failed() (verdict, bool) {
 	return verdict{reason: record.ReasonError, class: record.ByFault, fired: string(err.Class), err: err, status: status}, true
 }
 
-// continues: what on_error says; under multi_strategy always, because a failed
-// iteration uses up its strategy's limit; else with a best confidence above 0.5,
-// but not after a fault of the infrastructure, which the loop did not choose to
-// go on from: such a run is excluded and tried again.
+// continues: what on_error says; under multi_strategy while there is something
+// left to try, because a failed iteration uses up its strategy's limit; else
+// with a best confidence above 0.5. But a fault of the infrastructure that the
+// loop did not choose to go on from, or that nothing followed, ends the run: it
+// is excluded and tried again.
 func (s *State) continues() bool {
 	if c := s.rules.continueIf; c != nil {
 		ok, err := c.Bool(context.Background(), s)
 		return ok && err == nil
 	}
+	fault := s.last().Error.Class.Infrastructure()
 	if s.rules.pattern == spec.PatternMultiStrategy {
-		return true
+		return !fault || !s.lastStrategyEnds()
 	}
-	return !s.last().Error.Class.Infrastructure() && s.best >= 0 && s.history[s.best].Evaluation.Confidence > 0.5
+	return !fault && s.best >= 0 && s.history[s.best].Evaluation.Confidence > 0.5
 }
 
 func (s *State) passed() (verdict, bool) {
@@ -164,12 +166,16 @@ func (s *State) expressionFailed() (verdict, bool) {
 func (s *State) stagesOver() (verdict, bool) {
 	reason := record.ReasonPhasesComplete
 	switch {
-	case s.strategyEnds && s.strategy == len(s.rules.strategies)-1:
+	case s.lastStrategyEnds():
 		reason = record.ReasonStrategiesExhausted
 	case !s.phaseEnds || s.phase < len(s.rules.phases)-1:
 		return verdict{}, false
 	}
 	return verdict{reason: reason, class: record.ByCondition, fired: string(reason)}, true
+}
+
+func (s *State) lastStrategyEnds() bool {
+	return s.strategyEnds && s.strategy == len(s.rules.strategies)-1
 }
 
 func (s *State) maximum() (verdict, bool) { return s.firstOf(s.rules.maxima) }

@@ -98,6 +98,12 @@ func TestAFaultEndsARunUnlessTheLoopGoesOn(t *testing.T) {
 			t.Errorf("%q: stopped %v after %d with %+v, want it to go on to 3", loop, ok, n, outcome)
 		}
 	}
+	// threeStrategies allow four iterations: nothing follows the fourth.
+	for words, want := range map[string]record.Status{"! ! ! !": record.Faulted, "0.9 0.9 0.9 !": record.Faulted, "! ! ! 0.1": record.Completed, "0.1 0.1 0.1 x": record.Completed} {
+		if n, outcome, _ := play(load(t, threeStrategies), history(words)); n != 4 || outcome.Status != want {
+			t.Errorf("%s: %s after %d (%s), want %s after 4", words, outcome.Status, n, outcome.Reason, want)
+		}
+	}
 	prompt := history("0.9 x 0.9p")
 	prompt[1].Error.Class = record.Expression
 	if n, outcome, _ := play(load(t, ""), prompt); n != 3 || outcome.Status != record.Completed {
