@@ -2,7 +2,6 @@ package plan
 
 import (
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -55,11 +54,8 @@ func WorstOfRun(l *spec.Loop, models map[string]*spec.Model, characters int) Wor
 
 // MaxIterations is the most iterations that a run of the loop can have.
 func MaxIterations(l *spec.Loop) int {
-	limit := stop.DefaultAbsolute
-	switch guard := l.Guards.AbsoluteMaxIterations; {
-	case guard.Off:
-		limit = 0
-	case guard.Set:
+	limit := 0
+	if guard := l.Guards.AbsoluteMaxIterations; !guard.Off {
 		limit = guard.Value
 	}
 	if effective, _, _ := l.EffectiveMax(); effective > 0 && (limit == 0 || effective < limit) {

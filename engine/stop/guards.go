@@ -8,10 +8,6 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// defaultWindow is the window of degradation and stagnation, and the threshold
-// of the circuit breaker, unless a loop says otherwise.
-const defaultWindow = 3
-
 // compileGuards appends the guards in the order in which they give the reason.
 func (r *Rules) compileGuards(l *spec.Loop) {
 	g := &l.Guards
@@ -39,11 +35,7 @@ func (r *Rules) compileGuards(l *spec.Loop) {
 	}
 	r.compileBudget(g.Budget)
 	if !g.AbsoluteMaxIterations.Off {
-		limit := DefaultAbsolute
-		if g.AbsoluteMaxIterations.Set {
-			limit = g.AbsoluteMaxIterations.Value
-		}
-		r.guard(string(record.ReasonAbsolute), record.ReasonAbsolute, false, atLeast(limit))
+		r.guard(string(record.ReasonAbsolute), record.ReasonAbsolute, false, atLeast(g.AbsoluteMaxIterations.Value))
 	}
 }
 
@@ -59,11 +51,7 @@ func (r *Rules) windowed(reason record.Reason, window source.Maybe[int], anew bo
 	if window.Off {
 		return
 	}
-	length := defaultWindow
-	if window.Set {
-		length = window.Value
-	}
-	r.guard(string(reason), reason, anew, func(s *State, t *tracker) (bool, error) { return row(s, t) >= length, nil })
+	r.guard(string(reason), reason, anew, func(s *State, t *tracker) (bool, error) { return row(s, t) >= window.Value, nil })
 }
 
 func (r *Rules) compileBudget(b *spec.RunBudget) {

@@ -61,9 +61,6 @@ type node struct {
 // never is the node of a condition that is off.
 var never = node{leaf: -1}
 
-// DefaultAbsolute is the absolute limit of iterations unless a loop says otherwise.
-const DefaultAbsolute = 10
-
 // defaultSuccess is the confidence that means success where the terminate tree
 // has no threshold.
 const defaultSuccess = 0.8
