@@ -35,6 +35,7 @@ func (l *loader) compileLoop(loop *Loop) {
 	for i := range loop.Phases {
 		c.prompt(loop.Phases[i].Prompt)
 		c.condition(loop.Phases[i].Until, expr.WantBool)
+		c.untilEvaluated(i)
 	}
 	for i := range loop.Strategies {
 		c.prompt(loop.Strategies[i].Prompt)
@@ -73,6 +74,18 @@ func (c compiler) condition(e *Expr, want expr.Want) {
 	c.expr(e, want)
 	if c.loop.Evaluate == nil && c.loop.Param != nil && e.reads("confidence", "best.confidence", "since_improvement") {
 		c.fault(e.Node, noConfidence, "this reads the confidence, but the loop evaluates nothing")
+	}
+}
+
+// untilEvaluated refuses an until that waits for a confidence in a phase that is not evaluated.
+func (c compiler) untilEvaluated(phase int) {
+	e := c.loop.Evaluate
+	if e == nil || c.loop.Param == nil {
+		return
+	}
+	first := slices.IndexFunc(c.loop.Phases, func(p Phase) bool { return p.Name == e.FromPhase })
+	if until := c.loop.Phases[phase].Until; phase < first && until.reads("confidence", "best.confidence") {
+		c.fault(until.Node, "let evaluate.from_phase name this phase", "this reads the confidence, but the phase %q is not evaluated", c.loop.Phases[phase].Name)
 	}
 }
 

@@ -18,6 +18,9 @@ type setting struct {
 type setter struct {
 	setting
 	fault *source.Fault
+	// preset is the condition of the pattern, where none of its kind is written.
+	preset     *source.Node
+	presetKind Kind
 }
 
 // with returns a copy of the tree that has the value at its path; what the path does not touch is shared.
@@ -32,6 +35,7 @@ func (s setting) with(tree *source.Node) (*source.Node, *source.Fault) {
 	if path[0] != "terminate" {
 		return w.into(tree, path, 0), w.fault
 	}
+	w.presetKind, w.preset = presetNode(tree, s.value)
 	tree = w.shallow(tree)
 	w.replace(tree, "terminate", 0, w.terminate(tree.Get("terminate"), path))
 	return tree, w.fault

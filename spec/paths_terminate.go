@@ -58,8 +58,12 @@ func (w *setter) item(n *source.Node, path []string, i int) *source.Node {
 	return c
 }
 
-// below returns the value n of a condition with the value at path[i:].
+// below returns the value n of a condition with the value at path[i:]. Of a condition that only the pattern presets, the
+// fields that the path does not name keep their preset.
 func (w *setter) below(kind string, n *source.Node, path []string, i int) *source.Node {
+	if n == nil && kind == string(w.presetKind) {
+		n = w.preset
+	}
 	switch {
 	case i == len(path):
 		return w.value

@@ -53,6 +53,39 @@ func (l *Loop) presetCondition() {
 	l.Terminate.Any = slices.Insert(l.Terminate.Any, at, preset)
 }
 
+// presetNode is the condition that the pattern of a tree presets, as it would be written; nil where one of its kind is
+// written already. It stands where the value does that is to be set in it.
+func presetNode(tree, at *source.Node) (Kind, *source.Node) {
+	pattern := tree.Get("pattern")
+	if pattern == nil || mentions(tree.Get("terminate"), patternConditions[Pattern(pattern.Text)].Kind) {
+		return "", nil
+	}
+	preset := patternConditions[Pattern(pattern.Text)]
+	switch preset.Kind {
+	case KindConfidence:
+		return preset.Kind, source.New(at, &source.Object{Keys: []string{"threshold"}, Values: []any{preset.Confidence.Threshold.Value}})
+	case KindNoImprovement:
+		return preset.Kind, source.New(at, &source.Object{Keys: []string{"patience"}, Values: []any{preset.NoImprovement.Patience.Value}})
+	}
+	return "", nil
+}
+
+// mentions is holdsKind of conditions that are not decoded yet.
+func mentions(n *source.Node, kind Kind) bool {
+	if n == nil {
+		return false
+	}
+	if n.Kind == source.Map && n.Get(string(kind)) != nil {
+		return true
+	}
+	for _, nested := range []Kind{KindAny, KindAll} {
+		if list := n.Get(string(nested)); list != nil && slices.ContainsFunc(list.Items, func(item *source.Node) bool { return mentions(item, kind) }) {
+			return true
+		}
+	}
+	return false
+}
+
 func holdsKind(conditions []Condition, kind Kind) bool {
 	return slices.ContainsFunc(conditions, func(c Condition) bool { return c.Kind == kind || holdsKind(c.Nested, kind) })
 }
