@@ -57,7 +57,7 @@ type absent struct {
 
 func newCollector(m *record.Manifest) *collector {
 	c := &collector{
-		manifest: m, runs: newRuns(), at: map[string]int32{}, sums: make([]sums, len(m.Configurations)),
+		manifest: m, runs: newRuns(m.Totals.Planned), at: map[string]int32{}, sums: make([]sums, len(m.Configurations)),
 		scorers: map[string]*scores{}, absent: map[string]absent{},
 	}
 	for i := range m.Configurations {

@@ -48,12 +48,19 @@ type runs struct {
 	seed  maphash.Seed
 }
 
-func newRuns() *runs {
+// newRuns makes room for as many runs as are expected, so that what grows does
+// not have to be moved; a wrong number costs only memory.
+func newRuns(expected int) *runs {
+	expected = min(max(expected, 0), mostExpected)
 	return &runs{
+		all: make([]run, 0, expected), stepReturned: make([]int32, 0, expected), stepScores: make([]float64, 0, expected),
 		tasks: names{at: map[string]int32{}}, stopAt: map[stopKey]int32{},
-		index: map[uint64]int32{}, seed: maphash.MakeSeed(),
+		index: make(map[uint64]int32, expected), seed: maphash.MakeSeed(),
 	}
 }
+
+// mostExpected bounds the room that is made because a manifest says so.
+const mostExpected = 1 << 20
 
 // find is the index of a run, -1 where it is not kept.
 func (r *runs) find(id string) int32 {
