@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime/debug"
@@ -53,6 +54,7 @@ type Watcher interface {
 // Summary says how a plan ended.
 type Summary struct {
 	Stopped record.Reason // cancelled or suite_budget; "" where the plan ran to its end
+	Blown   *Blown        // why the plan was given up; nil: it was not
 }
 
 // BudgetSpent is the cause that ends all runs in flight when the suite's
@@ -75,6 +77,7 @@ func (e *Engine) Run(ctx context.Context, p *plan.Plan, tasks iter.Seq2[*spec.Ta
 	if reason, ok := loop.Interrupted(ctx, nil); ok {
 		summary.Stopped = reason
 	}
+	errors.As(context.Cause(ctx), &summary.Blown)
 	if failed := s.failed.Load(); failed != nil {
 		return summary, *failed
 	}
@@ -98,6 +101,7 @@ func (e *Engine) limit(ctx context.Context) (context.Context, context.CancelCaus
 type session struct {
 	*Engine
 	cancel context.CancelCauseFunc
+	fuse   fuse
 	failed atomic.Pointer[error]
 }
 
@@ -150,10 +154,13 @@ func (s *session) panicked(item plan.Item, cause any) *record.Run {
 }
 
 // deliver scores a run and puts it down. The first run that the suite's budget
-// stopped ends the plan.
+// stopped ends the plan, and so does one that blows the fuse.
 func (s *session) deliver(ctx context.Context, item plan.Item, r *record.Run) {
 	if r.Outcome.Reason == record.ReasonSuiteBudget {
 		s.cancel(BudgetSpent{What: "no call is left"})
+	}
+	if blown := s.fuse.after(r); blown != nil {
+		s.cancel(blown)
 	}
 	scores := s.score(ctx, item, r)
 	err := s.Journal.Append(r, scores, func(err error) {

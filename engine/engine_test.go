@@ -185,6 +185,29 @@ func TestASpentBudgetStartsNothingNew(t *testing.T) {
 	}
 }
 
+// F14: the first run without a valid key ends the plan, and those in flight.
+func TestF14_AWrongKeyEndsThePlan(t *testing.T) {
+	e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+		if turn.Task.ID == "task-3" {
+			return agent.Result{}, &record.Error{Class: record.Auth, Message: "wrong key"}
+		}
+		<-ctx.Done()
+		return agent.Result{}, context.Cause(ctx)
+	}), 1000)
+	summary, err := e.Run(t.Context(), p, list)
+	if err != nil || summary.Blown == nil || summary.Blown.Fault.Message != "wrong key" || summary.Stopped == "" {
+		t.Fatalf("%+v, error %v", summary, err)
+	}
+	for _, run := range journal.runs {
+		if want := map[bool]record.Status{true: record.Faulted, false: record.Cancelled}[run.Task == "task-3"]; run.Outcome.Status != want {
+			t.Errorf("%s: %+v", run.Task, run.Outcome)
+		}
+	}
+	if len(journal.runs) > 8 {
+		t.Errorf("%d runs", len(journal.runs))
+	}
+}
+
 func TestTheSuitesDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {

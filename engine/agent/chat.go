@@ -85,7 +85,7 @@ type Asked struct {
 	Role    record.Role
 	Hash    string // of the request
 	Request *model.Request
-	Timeout time.Duration  // of the call, as-if; 0: none
+	Timeout time.Duration  // of the call, as-if, without what it waits; 0: none
 	Calls   map[string]int // of each model so far in the run; counted on where the call was made
 }
 
@@ -93,7 +93,7 @@ type Asked struct {
 func Ask(ctx context.Context, a Asked) (*model.Reply, *record.Call, error) {
 	calling, cancel := ctx, context.CancelFunc(func() {})
 	if a.Timeout > 0 {
-		calling, cancel = context.WithTimeout(ctx, a.Timeout)
+		calling, cancel = model.WithWorkingTime(ctx, a.Timeout, context.DeadlineExceeded)
 	}
 	defer cancel()
 	reply, err := a.Model.Call(calling, a.Request)
@@ -134,6 +134,10 @@ func (a *Asked) timedOut() *record.Error {
 // of agentbench, unless the context ended.
 func (a *Asked) failed(ctx, calling context.Context, call *record.Call, err error) error {
 	call.Duration, call.Usage = model.Failure(err)
+	var told *model.CallError
+	if errors.As(err, &told) {
+		call.Waited, call.Attempts = told.Waited, told.Attempts
+	}
 	if a.Timeout > 0 && call.Duration > a.Timeout {
 		call.Duration = a.Timeout
 	}

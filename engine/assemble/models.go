@@ -7,8 +7,10 @@ import (
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/asif"
 	"github.com/agentbench/agentbench/engine/model/cache"
+	"github.com/agentbench/agentbench/engine/model/gate"
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/model/openai"
+	"github.com/agentbench/agentbench/engine/model/retry"
 	"github.com/agentbench/agentbench/engine/model/script"
 	"github.com/agentbench/agentbench/engine/model/simulate"
 	"github.com/agentbench/agentbench/spec"
@@ -29,8 +31,8 @@ func newModels(doc *spec.Document, o Options) (*models, error) {
 }
 
 // named is the model of that name. Around what the provider gives stand, from
-// the outside: the run's budget of as-if usage, the cache, the suite's budget of
-// what is really paid.
+// the outside: the run's budget of as-if usage, the cache, and around each
+// attempt what patient gives it.
 func (m *models) named(name string) (model.Model, error) {
 	if made, ok := m.made[name]; ok {
 		return made, nil
@@ -70,13 +72,31 @@ func (m *models) cached(name string, declared *spec.Model, pricing limit.Options
 // free says whether a provider's answers cost nothing and are always the same.
 func free(provider string) bool { return provider == "script" || provider == "simulate" }
 
-// limited is a model whose calls are reserved in the suite's budget.
+// limited is a model whose calls are reserved in the suite's budget, and paced
+// and tried again where they go over a network.
 func (m *models) limited(name string, declared *spec.Model, pricing limit.Options) (model.Model, error) {
 	provided, err := m.provide(name, declared)
 	if err != nil {
 		return nil, err
 	}
-	return limit.Wrap(provided, m.options.Budget, pricing), nil
+	if free(declared.Provider) {
+		return limit.Wrap(provided, m.options.Budget, pricing), nil
+	}
+	return m.patient(provided, declared, pricing), nil
+}
+
+// patient tries calls again. Every attempt is reserved in the suite's budget and
+// passes the gate, so retries stand around both.
+func (m *models) patient(provided model.Model, declared *spec.Model, pricing limit.Options) model.Model {
+	paced := gate.New(gate.Options{Requests: declared.RPM, Tokens: declared.TPM, Parallel: declared.MaxParallel}).Wrap(provided)
+	var o retry.Options
+	if declared.Retries != nil {
+		o.Retries = *declared.Retries
+		if o.Retries == 0 {
+			o.Retries = -1
+		}
+	}
+	return retry.Wrap(limit.Wrap(paced, m.options.Budget, pricing), o)
 }
 
 func (m *models) provide(name string, declared *spec.Model) (model.Model, error) {

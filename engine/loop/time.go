@@ -57,6 +57,9 @@ func (r *run) deadline(ctx context.Context) (context.Context, context.CancelFunc
 	if !ok {
 		return ctx, func() {}
 	}
+	if _, working, _ := r.Rules.CancelAt(); working {
+		return model.WithWorkingTime(ctx, at-r.elapsed, errTimeout{})
+	}
 	return context.WithTimeoutCause(ctx, at-r.elapsed, errTimeout{})
 }
 
@@ -91,6 +94,7 @@ func (r *run) noteVolatile(c *record.Call) {
 	v.Waited += c.Waited
 	v.Attempts += max(1, c.Attempts)
 	v.Paid = v.Paid.Plus(c.Usage)
+	v.Paid.Calls += int64(max(1, c.Attempts) - 1) // what failed attempts used besides, nobody says
 }
 
 // note puts down how an execution or evaluation went wrong, if it did.

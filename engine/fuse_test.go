@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+func ended(configuration string, status record.Status, class record.ErrorClass) *record.Run {
+	r := &record.Run{Configuration: configuration, Outcome: record.Outcome{Status: status}}
+	if class != "" {
+		r.Outcome.Error = &record.Error{Class: class, Message: "no"}
+	}
+	return r
+}
+
+// F12, F14: what all runs to come would share ends the plan.
+func TestF12_F14_Fuse(t *testing.T) {
+	good := ended("a", record.Completed, "")
+	fault := func(class record.ErrorClass) *record.Run { return ended("a", record.Faulted, class) }
+	for name, c := range map[string]struct {
+		runs  []*record.Run
+		blows int // after so many runs; 0: never
+	}{
+		"a wrong key":                        {[]*record.Run{fault(record.Auth)}, 1},
+		"a key that is revoked":              {[]*record.Run{good, good, fault(record.Auth)}, 3},
+		"no money":                           {[]*record.Run{good, fault(record.Quota)}, 2},
+		"not understood":                     {[]*record.Run{fault(record.InvalidRequest)}, 1},
+		"one task that is not understood":    {[]*record.Run{good, fault(record.InvalidRequest)}, 0},
+		"a configuration that is not":        {[]*record.Run{ended("b", record.Completed, ""), fault(record.InvalidRequest)}, 2},
+		"an agent that failed counts":        {[]*record.Run{ended("a", record.Failed, record.Program), fault(record.InvalidRequest)}, 0},
+		"faults in a row":                    {times(25, fault(record.Server)), faultsInARow},
+		"of several kinds":                   {append(times(10, fault(record.Network)), times(15, fault(record.RateLimit))...), faultsInARow},
+		"cancelled runs between say nothing": {append(append(times(10, fault(record.Network)), ended("a", record.Cancelled, "")), times(15, fault(record.Network))...), faultsInARow + 1},
+		"a good one between":                 {append(append(times(19, fault(record.Network)), good), times(19, fault(record.Network))...), 0},
+		"faults of the spec and of ours":     {append(times(30, fault(record.Expression)), times(30, fault(record.Internal))...), 0},
+	} {
+		var f fuse
+		blew := 0
+		for i, r := range c.runs {
+			if f.after(r) != nil {
+				blew = i + 1
+				break
+			}
+		}
+		if blew != c.blows {
+			t.Errorf("%s: blew after %d runs, want %d", name, blew, c.blows)
+		}
+	}
+}
+
+func times(n int, r *record.Run) []*record.Run {
+	var all []*record.Run
+	for range n {
+		all = append(all, r)
+	}
+	return all
+}
