@@ -35,27 +35,33 @@ type Pool struct{ Workers int }
 func (p Pool) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run RunFunc, deliver DeliverFunc) error {
 	queue := make(chan plan.Item)
 	var workers sync.WaitGroup
-	for range max(1, p.Workers) {
+	hire := func() {
 		workers.Go(func() {
 			for item := range queue {
 				deliver(ctx, item, run(ctx, item))
 			}
 		})
 	}
-	err := feed(ctx, items, queue)
+	err := feed(ctx, items, queue, max(1, p.Workers), hire)
 	close(queue)
 	workers.Wait()
 	return err
 }
 
-// feed puts items into the queue until they or the context end.
-func feed(ctx context.Context, items iter.Seq2[plan.Item, error], queue chan<- plan.Item) error {
+// feed puts items into the queue until they or the context end. It hires one
+// worker an item until there are as many as allowed: ten million workers are no
+// reason to start them for ten items.
+func feed(ctx context.Context, items iter.Seq2[plan.Item, error], queue chan<- plan.Item, workers int, hire func()) error {
 	for item, err := range items {
 		if err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
 			return nil
+		}
+		if workers > 0 {
+			workers--
+			hire()
 		}
 		select {
 		case queue <- item:
