@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -63,6 +65,32 @@ func faultIn(name string, text []byte, line, column int, hint, format string, ar
 	return source.Fault{File: source.NewFile(name, padded), Pos: source.Pos{Line: line, Col: column}, What: fmt.Sprintf(format, args...), Hint: hint}
 }
 
+// parseJSON reads the text that starts at a line of the file. Bytes that are no UTF-8 are refused: a model would be
+// sent something else than the file holds, and ids could become the same.
+func (f *dataFile) parseJSON(text []byte, line int) (any, error) {
+	value, err := expr.ParseJSON(text)
+	if err != nil {
+		return nil, f.jsonFault(text, line, err)
+	}
+	if !utf8.Valid(text) {
+		return nil, f.encodingFault(text, line)
+	}
+	return value, nil
+}
+
+// encodingFault is at the first byte that is no UTF-8 of the text, which starts at a line of the file.
+func (f *dataFile) encodingFault(text []byte, line int) error {
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRune(text[at:])
+		if r == utf8.RuneError && size == 1 {
+			shown, n, column := lineAt(text, line, at)
+			return faultIn(f.name, shown, n, column, "save the file as UTF-8", "the byte 0x%02X is not UTF-8", text[at])
+		}
+		at += size
+	}
+	return faultIn(f.name, text, line, 1, "save the file as UTF-8", "this holds bytes that are not UTF-8")
+}
+
 // jsonFault places an error of expr.ParseJSON in the text, which starts at a line of the file.
 func (f *dataFile) jsonFault(text []byte, line int, err error) error {
 	return jsonFaultIn(f.name, text, line, err)
@@ -73,20 +101,28 @@ func jsonFaultIn(name string, text []byte, line int, err error) error {
 	if _, scanned := fmt.Sscanf(what, "at byte %d:", &at); scanned == nil {
 		_, what, _ = strings.Cut(what, ": ")
 	}
-	before := text[:min(max(at-1, 0), len(text))]
-	line += bytes.Count(before, []byte("\n"))
+	shown, line, column := lineAt(text, line, min(max(at-1, 0), len(text)))
+	return faultIn(name, shown, line, column, "", "not JSON: %s", what)
+}
+
+// lineAt is the line of byte at of a text that starts at a line: its text, its number and the column, from 1.
+func lineAt(text []byte, line, at int) (shown []byte, n, column int) {
+	before := text[:at]
 	start := bytes.LastIndexByte(before, '\n') + 1
 	end := len(text)
 	if i := bytes.IndexByte(text[start:], '\n'); i >= 0 {
 		end = start + i
 	}
-	column := 1 + len([]rune(string(before[start:])))
-	return faultIn(name, text[start:end], line, column, "", "not JSON: %s", what)
+	return text[start:end], line + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[start:])
 }
 
 func (f *dataFile) csvFault(err error) error {
 	var parse *csv.ParseError
-	if !errors.As(err, &parse) {
+	var known source.Fault
+	switch {
+	case errors.As(err, &known):
+		return err
+	case !errors.As(err, &parse):
 		return f.readFailure(err)
 	}
 	return faultIn(f.name, f.line(parse.Line), parse.Line, max(parse.Column, 1), "", "not CSV: %v", parse.Err)

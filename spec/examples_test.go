@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 // exampleFolders hold suites and loops that must load: those that ship, and the language's examples where they are.
@@ -101,5 +102,40 @@ func TestPrograms(t *testing.T) {
 	}
 	if d := loaded(t, "l.yaml", "loop: l\nagent: {command: [sh, -c, cat]}\n"); len(d.Programs()) > 0 {
 		t.Errorf("sh is missing: %s", printed(d.Programs()))
+	}
+}
+
+func TestProgramThatMayNotBeExecuted(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"l.yaml": "loop: l\nagent: {command: [./x.sh]}\n", "x.sh": "#!/bin/sh\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, faults := Load(filepath.Join(dir, "l.yaml"), Options{Env: onlyPath})
+	if d == nil {
+		t.Fatal(faults)
+	}
+	got := printed(d.Programs())
+	for _, want := range []string{`the file "./x.sh" may not be executed`, "hint: make it executable: chmod +x ./x.sh"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestSweepThatCannotBeCounted(t *testing.T) {
+	values := strings.TrimSuffix(strings.Repeat("3, ", 60), ", ")
+	sweep := ""
+	for _, path := range []string{"terminate.max_iterations", "terminate.no_improvement.patience", "guards.absolute_max_iterations",
+		"guards.degradation.window", "guards.stagnation.window", "guards.circuit_breaker.threshold", "agent.max_output_tokens"} {
+		sweep += path + ": [" + values + "], "
+	}
+	_, faults := LoadFS(fstest.MapFS{
+		"s.yaml": {Data: []byte("suite: s\ntasks: [{input: x}]\nmodels: {m: {provider: script, responses: [a]}}\nconfigurations: [{name: a, loop: l.yaml, sweep: {" + sweep + "}}]\n")},
+		"l.yaml": {Data: []byte("loop: l\nagent: {model: m}\nprompt: p\n")},
+	}, "s.yaml", Options{Env: onlyPath})
+	if got, want := printed(faults), "this sweep has more than 1,000,000,000,000 combinations"; !strings.Contains(got, want) {
+		t.Errorf("got %.300s\nwant %s", got, want)
 	}
 }

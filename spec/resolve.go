@@ -24,8 +24,12 @@ func (l *loader) resolve(c *Configuration) []Resolved {
 	}
 	n := combinations(sweep)
 	if l.total += n; l.total > maxCombinations {
+		count := thousands(n)
+		if n == manyCombinations {
+			count = "more than " + count
+		}
 		l.fault(c.Node.Get("sweep"), "sweep fewer values; tune tries thousands without running them",
-			"this sweep has %s combinations; a suite may have %s", thousands(n), thousands(maxCombinations))
+			"this sweep has %s combinations; a suite may have %s", count, thousands(maxCombinations))
 		return nil
 	}
 	return l.spread(file, c.Name, base, sweep)

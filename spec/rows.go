@@ -9,7 +9,9 @@ import (
 	"io"
 	"iter"
 	"path"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -102,10 +104,7 @@ func (f *dataFile) lines(yield func(row, error) bool) {
 		if len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
-		value, err := expr.ParseJSON(text)
-		if err != nil {
-			err = f.jsonFault(text, n, err)
-		}
+		value, err := f.parseJSON(text, n)
 		if !yield(row{dataFile: f, value: value, n: n}, err) {
 			return
 		}
@@ -123,7 +122,8 @@ func (f *dataFile) records(yield func(row, error) bool) {
 		return
 	}
 	defer opened.Close()
-	reader := csv.NewReader(opened)
+	limited := &lineLimit{Reader: opened, left: maxLineBytes}
+	reader := csv.NewReader(limited)
 	columns, err := reader.Read()
 	if errors.Is(err, io.EOF) {
 		yield(row{dataFile: f}, &fileError{f.name + " is empty", "the first line names the columns"})
@@ -131,12 +131,14 @@ func (f *dataFile) records(yield func(row, error) bool) {
 	}
 	if err == nil {
 		columns[0] = strings.TrimPrefix(columns[0], string(byteOrderMark))
+		err = f.checkColumns(columns)
 	}
 	for err == nil {
+		limited.left = maxLineBytes
 		var values []string
 		if values, err = reader.Read(); err == nil {
 			n, _ := reader.FieldPos(0)
-			if !yield(row{dataFile: f, value: record(columns, values), n: n}, nil) {
+			if !yield(row{dataFile: f, value: record(columns, values), n: n}, f.checkValues(reader, values)) {
 				return
 			}
 		}
@@ -144,6 +146,44 @@ func (f *dataFile) records(yield func(row, error) bool) {
 	if !errors.Is(err, io.EOF) {
 		yield(row{dataFile: f}, f.csvFault(err))
 	}
+}
+
+// checkColumns refuses what would hide a column behind another.
+func (f *dataFile) checkColumns(columns []string) error {
+	for i, column := range columns {
+		if !utf8.ValidString(column) {
+			return f.encodingFault(f.line(1), 1)
+		}
+		if column != "" && slices.Contains(columns[:i], column) {
+			return f.fault(1, "give one of them another name", "the column %q stands twice", shorten(column))
+		}
+	}
+	return nil
+}
+
+func (f *dataFile) checkValues(reader *csv.Reader, values []string) error {
+	for i, value := range values {
+		if !utf8.ValidString(value) {
+			n, _ := reader.FieldPos(i)
+			return f.encodingFault(f.line(n), n)
+		}
+	}
+	return nil
+}
+
+// lineLimit ends a record that an unclosed quote makes of the rest of a file.
+type lineLimit struct {
+	io.Reader
+	left int
+}
+
+func (l *lineLimit) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, bufio.ErrTooLong
+	}
+	n, err := l.Reader.Read(p)
+	l.left -= n
+	return n, err
 }
 
 func record(columns, values []string) *expr.Object {
@@ -173,11 +213,7 @@ func (f *dataFile) document() (any, error) {
 	}
 	if strings.EqualFold(path.Ext(f.path), ".json") {
 		text = bytes.TrimPrefix(text, byteOrderMark)
-		value, err := expr.ParseJSON(text)
-		if err != nil {
-			return nil, f.jsonFault(text, 1, err)
-		}
-		return value, nil
+		return f.parseJSON(text, 1)
 	}
 	tree, faults := source.Parse(source.NewFile(f.name, text))
 	if faults.Err() != nil {

@@ -15,7 +15,7 @@ type Suite struct {
 	Configurations []Configuration     `yaml:"configurations" need:"required" minlen:"1"`
 	Baseline       string              `yaml:"baseline" doc:"The configuration that the others are compared with."`
 	Scorers        []Scorer            `yaml:"scorers"`
-	Trials         int                 `yaml:"trials" min:"1" doc:"Repetitions of every task (default 1)."`
+	Trials         int                 `yaml:"trials" min:"1" max:"1000000" doc:"Repetitions of every task (default 1)."`
 	Seed           int64               `yaml:"seed"`
 	Concurrency    int                 `yaml:"concurrency" min:"1" doc:"Runs at the same time (default 8)."`
 	Budget         SuiteBudget         `yaml:"budget"`

@@ -90,12 +90,24 @@ func (d *Document) Programs() source.Faults {
 	for _, loop := range d.Loops() {
 		for _, n := range loop.programNodes() {
 			if !programThere(loop.Folder, n.Text, d.getenv("PATH")) {
-				missing = append(missing, n.Fault("install it, or write the path to it", "there is no program %q", shorten(n.Text)))
+				missing = append(missing, missingProgram(n, loop.Folder))
 			}
 		}
 	}
 	missing.Sort()
 	return slices.Compact(missing)
+}
+
+// missingProgram tells a file that is there and may not be executed from one that is not there.
+func missingProgram(n *source.Node, folder string) source.Fault {
+	at := n.Text
+	if !filepath.IsAbs(at) {
+		at = filepath.Join(folder, at)
+	}
+	if info, err := os.Stat(at); err == nil && info.Mode().IsRegular() && strings.ContainsRune(n.Text, '/') {
+		return n.Fault("make it executable: chmod +x "+shorten(n.Text), "the file %q may not be executed", shorten(n.Text))
+	}
+	return n.Fault("install it, or write the path to it", "there is no program %q", shorten(n.Text))
 }
 
 // programNodes are where a loop names programs: the first words of commands.

@@ -24,12 +24,13 @@ func sweepOf(n *source.Node) []dimension {
 	return dimensions
 }
 
-// combinations saturates: a count that nobody could run need not be exact.
+// manyCombinations is where counting ends: a count that nobody could run need not be exact.
+const manyCombinations = int64(1_000_000_000_000)
+
 func combinations(sweep []dimension) int64 {
-	const most = int64(1) << 40
 	n := int64(1)
 	for _, d := range sweep {
-		n = min(n*int64(len(d)), most)
+		n = min(n*int64(len(d)), manyCombinations)
 	}
 	return n
 }
