@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/spec"
@@ -34,11 +35,36 @@ const defaultCoverage = 0.95
 func measured(m *record.Manifest) int { return m.Totals.Completed + m.Totals.Failed }
 
 func stoppedError(j *job, m *record.Manifest, end ending) error {
+	if end.Blown != nil {
+		return blownError(j, m, end.Blown)
+	}
 	why, hint := "interrupted", "the finished runs are safe: agentbench report "+j.dir
 	if end.Stopped == record.ReasonSuiteBudget {
 		why, hint = "the suite's budget is spent", hint+"; a larger budget finishes the suite"
 	}
 	return fail(stopped, hint, "%s after %d of %s", why, measured(m), count(m.Totals.Planned, "run", "runs"))
+}
+
+// blownError is that of a suite which was given up, because what failed would
+// fail again.
+func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
+	return fail(notMeasured, repairs(b.Fault.Class)+"; the finished runs are safe in "+j.dir,
+		"given up after %d of %s: %s", measured(m), count(m.Totals.Planned, "run", "runs"), printable(firstLine(b.Error())))
+}
+
+// repairs says what to do before the suite runs again.
+func repairs(class record.ErrorClass) string {
+	switch class {
+	case record.Auth:
+		return "check the key that api_key_env names"
+	case record.Quota:
+		return "the account or its budget is used up"
+	case record.InvalidRequest:
+		return "check the model's name, base_url and settings"
+	case record.RateLimit:
+		return "declare rpm, tpm or max_parallel of the model, or run with a smaller --concurrency"
+	}
+	return "the server or the way to it does not work; try again later"
 }
 
 func coverageError(j *job, m *record.Manifest, least float64) error {
