@@ -17,7 +17,7 @@ type Agent struct {
 	Reply           Reply         `yaml:"reply" enum:"text|json" doc:"text (default) or json: output is then an object in expressions."`
 	Temperature     *float64      `yaml:"temperature" min:"0" max:"2"`
 	TopP            *float64      `yaml:"top_p" min:"0" max:"1"`
-	MaxOutputTokens int           `yaml:"max_output_tokens" min:"1"`
+	MaxOutputTokens int           `yaml:"max_output_tokens" min:"1" max:"10000000"`
 	Seed            *int64        `yaml:"seed"`
 	Timeout         time.Duration `yaml:"timeout" above:"0" doc:"Of one call or one program."`
 

@@ -36,7 +36,7 @@ type Judge struct {
 	Model           string   `yaml:"model" need:"required" minlen:"1"`
 	Rubric          *Prompt  `yaml:"rubric" need:"required" doc:"{{ }} holds CEL; the task's input and the output are always shown."`
 	Temperature     *float64 `yaml:"temperature" min:"0" max:"2"`
-	MaxOutputTokens int      `yaml:"max_output_tokens" min:"1"`
+	MaxOutputTokens int      `yaml:"max_output_tokens" min:"1" max:"10000000"`
 
 	Node *source.Node `yaml:",here"`
 }

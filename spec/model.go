@@ -54,9 +54,9 @@ type Responses struct {
 // Price is USD per million tokens, or the word free.
 type Price struct {
 	Free        bool     `yaml:"-"`
-	Input       float64  `yaml:"input" need:"required" min:"0"`
-	CachedInput *float64 `yaml:"cached_input" min:"0"`
-	Output      float64  `yaml:"output" need:"required" min:"0"`
+	Input       float64  `yaml:"input" need:"required" min:"0" max:"100000"`
+	CachedInput *float64 `yaml:"cached_input" min:"0" max:"100000"`
+	Output      float64  `yaml:"output" need:"required" min:"0" max:"100000"`
 }
 
 // DecodeNode takes the word free, or a mapping.

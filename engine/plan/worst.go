@@ -28,7 +28,7 @@ func (w Worst) add(v Worst, times int64) Worst {
 	w.Iterations += times * v.Iterations
 	w.Calls += times * v.Calls
 	w.Tokens += times * v.Tokens
-	w.Cost += record.Money(times) * v.Cost
+	w.Cost = w.Cost.Plus(v.Cost.Times(times))
 	w.Unbounded += times * v.Unbounded
 	w.Unpriced += times * v.Unpriced
 	w.Programs += times * v.Programs
@@ -104,12 +104,12 @@ func (w *worst) call(name string, maxOutput int, prompts ...*spec.Prompt) Worst 
 	case m == nil || m.Price == nil:
 		call.Unpriced = 1
 	case !m.Price.Free:
-		call.Cost = dollarsPerMillion(m.Price.Input, input/4) + dollarsPerMillion(m.Price.Output, maxOutput)
+		call.Cost = dollarsPerMillion(m.Price.Input, input/4).Plus(dollarsPerMillion(m.Price.Output, maxOutput))
 	}
 	return call
 }
 
 // dollarsPerMillion is the cost of tokens at a price per million.
 func dollarsPerMillion(price float64, tokens int) record.Money {
-	return record.Money(price*1e6) * record.Money(tokens)
+	return record.Money(price * 1e6).Times(int64(tokens))
 }

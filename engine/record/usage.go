@@ -1,5 +1,10 @@
 package record
 
+import (
+	"math"
+	"math/bits"
+)
+
 // Money is an amount in 1e-12 USD.
 type Money int64
 
@@ -8,6 +13,27 @@ const USD Money = 1e12
 
 // Dollars is the amount in USD.
 func (m Money) Dollars() float64 { return float64(m) / float64(USD) }
+
+// Times is n times the amount, neither below zero. More than fits stays the most
+// that fits: an absurd number must not wrap into room in a budget.
+func (m Money) Times(n int64) Money {
+	high, low := bits.Mul64(uint64(max(m, 0)), uint64(max(n, 0)))
+	if high > 0 || low > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return Money(low)
+}
+
+// Plus is the sum, or the most that fits.
+func (m Money) Plus(n Money) Money { return sum(m, n) }
+
+func sum[N ~int64](a, b N) N {
+	s := a + b
+	if a > 0 && b > 0 && s < 0 {
+		return math.MaxInt64
+	}
+	return s
+}
 
 // Usage is what calls spent.
 type Usage struct {
@@ -25,20 +51,20 @@ type Usage struct {
 }
 
 // Tokens are input and output together.
-func (u Usage) Tokens() int64 { return u.InputTokens + u.OutputTokens }
+func (u Usage) Tokens() int64 { return sum(u.InputTokens, u.OutputTokens) }
 
 // Priced says that Cost is the whole cost.
 func (u Usage) Priced() bool { return u.Unpriced == 0 }
 
-// Plus is the sum of both.
+// Plus is the sum of both; tokens and cost stay the most that fits.
 func (u Usage) Plus(v Usage) Usage {
 	u.Calls += v.Calls
-	u.InputTokens += v.InputTokens
-	u.CachedTokens += v.CachedTokens
-	u.OutputTokens += v.OutputTokens
-	u.ReasoningTokens += v.ReasoningTokens
+	u.InputTokens = sum(u.InputTokens, v.InputTokens)
+	u.CachedTokens = sum(u.CachedTokens, v.CachedTokens)
+	u.OutputTokens = sum(u.OutputTokens, v.OutputTokens)
+	u.ReasoningTokens = sum(u.ReasoningTokens, v.ReasoningTokens)
 	u.ToolCalls += v.ToolCalls
-	u.Cost += v.Cost
+	u.Cost = sum(u.Cost, v.Cost)
 	u.Unpriced += v.Unpriced
 	u.Estimated += v.Estimated
 	return u

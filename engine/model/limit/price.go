@@ -31,7 +31,11 @@ func PriceOf(p *spec.Price) Price {
 
 // perToken turns USD per million tokens into 1e-12 USD per token.
 func perToken(usdPerMillion float64) record.Money {
-	return record.Money(math.Round(usdPerMillion * float64(record.USD) / 1e6))
+	exact := math.Round(usdPerMillion * float64(record.USD) / 1e6)
+	if exact >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return record.Money(exact)
 }
 
 // Apply puts the cost of the tokens, or that it is unknown, into a usage.
@@ -41,8 +45,7 @@ func (p Price) Apply(u record.Usage) record.Usage {
 		u.Unpriced = u.Calls
 		return u
 	}
-	u.Cost = record.Money(u.InputTokens-u.CachedTokens)*p.Input +
-		record.Money(u.CachedTokens)*p.CachedInput +
-		record.Money(u.OutputTokens)*p.Output
+	cached := min(u.CachedTokens, u.InputTokens)
+	u.Cost = p.Input.Times(u.InputTokens - cached).Plus(p.CachedInput.Times(cached)).Plus(p.Output.Times(u.OutputTokens))
 	return u
 }
