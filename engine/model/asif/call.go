@@ -29,12 +29,20 @@ func Of(m *spec.Model) Call {
 // Varies says that chance has a part in it; else Duration and Usage take a nil one.
 func (c *Call) Varies() bool { return c.Latency.Sigma > 0 || c.Tokens.Spread > 0 }
 
-// Duration draws how long a call takes: lognormal around the median.
+// What one call stands for at most: sums of many calls stay far from where
+// they would wrap.
+const (
+	longest    = 24 * time.Hour
+	mostTokens = 1_000_000_000
+)
+
+// Duration draws how long a call takes, a day at most: lognormal around the median.
 func (c *Call) Duration(chance *rand.Rand) time.Duration {
 	if c.Latency.Sigma <= 0 || c.Latency.Median <= 0 {
-		return c.Latency.Median
+		return min(c.Latency.Median, longest)
 	}
-	return time.Duration(float64(c.Latency.Median) * math.Exp(c.Latency.Sigma*chance.NormFloat64()))
+	drawn := float64(c.Latency.Median) * math.Exp(c.Latency.Sigma*chance.NormFloat64())
+	return time.Duration(min(drawn, float64(longest)))
 }
 
 // Usage draws what a call uses. Counts that are not declared are estimated from
@@ -56,9 +64,10 @@ func (c *Call) around(mean int, chance *rand.Rand) int64 {
 	case mean <= 0:
 		return 0
 	case c.Tokens.Spread <= 0:
-		return int64(mean)
+		return int64(min(mean, mostTokens))
 	}
-	return int64(max(1, math.Round(float64(mean)*(1+c.Tokens.Spread*chance.NormFloat64()))))
+	drawn := math.Round(float64(mean) * (1 + c.Tokens.Spread*chance.NormFloat64()))
+	return int64(min(max(1, drawn), mostTokens))
 }
 
 // Pass lets the time of a call pass, really or as-if. Its errors are the call's

@@ -39,6 +39,26 @@ func TestDurationWithoutSigmaIsConstant(t *testing.T) {
 	}
 }
 
+// F44: whatever a suite declares, times and counts are not below zero, and thousands of them have a sum.
+func TestF44_AbsurdNumbersDoNotWrap(t *testing.T) {
+	chance := Draws(1, []string{"test"})
+	for _, spread := range []float64{0, 1} {
+		c := Call{
+			Latency: spec.Latency{Median: math.MaxInt64, Sigma: 3 * spread},
+			Tokens:  spec.TokenCounts{Input: math.MaxInt, Output: math.MaxInt, Spread: spread},
+		}
+		for range 100 {
+			if d := c.Duration(chance); d <= 0 || d > longest {
+				t.Fatalf("a call takes %v", d)
+			}
+			u := c.Usage(request, "", chance)
+			if u.InputTokens < 1 || u.OutputTokens < 1 || u.Tokens() > 2*mostTokens {
+				t.Fatalf("a call uses %+v", u)
+			}
+		}
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for name, c := range map[string]struct {
 		tokens spec.TokenCounts
