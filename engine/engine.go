@@ -163,6 +163,9 @@ func (s *session) deliver(ctx context.Context, item plan.Item, r *record.Run) {
 		s.cancel(blown)
 	}
 	scores := s.score(ctx, item, r)
+	if ctx.Err() != nil {
+		scores = nil // they may tell of the end only; the next session makes them
+	}
 	err := s.Journal.Append(r, scores, func(err error) {
 		if err != nil {
 			s.fail(err)

@@ -18,6 +18,7 @@ type Manifest struct {
 	// added to the folder.
 	SpecHash string          `json:"spec_hash"`
 	Spec     json.RawMessage `json:"spec,omitempty"` // the resolved spec
+	Data     []DataFile      `json:"data,omitempty"` // the files that tasks and recorded answers came from
 	Seed     int64           `json:"seed"`
 	Status   State           `json:"status"`
 
@@ -53,6 +54,12 @@ const (
 	StateStopped  State = "stopped" // by a budget or a signal; can be resumed
 	StateFailed   State = "failed"  // the results could not be measured or written
 )
+
+// DataFile is a file that a suite names, and the hash of its bytes.
+type DataFile struct {
+	Name string `json:"name"`
+	Hash string `json:"hash"`
+}
 
 // ConfigurationHead is what reports need to know of a configuration.
 type ConfigurationHead struct {

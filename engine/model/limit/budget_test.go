@@ -182,3 +182,34 @@ func TestUnpricedCallsMeetNoBudgetOfMoney(t *testing.T) {
 		t.Errorf("a budget of calls refuses: %v", err)
 	}
 }
+
+func TestF3_WhatEarlierSessionsSpentCounts(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits    Limits
+		earlier   record.Usage
+		exhausted bool
+	}{
+		"nothing":           {Limits{Calls: 3}, record.Usage{}, false},
+		"room is left":      {Limits{Calls: 3}, record.Usage{Calls: 2}, false},
+		"calls":             {Limits{Calls: 3}, record.Usage{Calls: 3}, true},
+		"tokens":            {Limits{Tokens: 10}, record.Usage{InputTokens: 6, OutputTokens: 4}, true},
+		"cost":              {Limits{Cost: 10}, record.Usage{Cost: 11}, true},
+		"there is no limit": {Limits{}, record.Usage{Calls: 1e9, Cost: 1e15}, false},
+	} {
+		b := NewBudget(Suite, c.limits, nil)
+		if got := b.Charge(c.earlier); got != c.exhausted {
+			t.Errorf("%s: exhausted %v", name, got)
+		}
+		if b.Spent() != c.earlier {
+			t.Errorf("%s: spent %+v", name, b.Spent())
+		}
+	}
+	b := NewBudget(Suite, Limits{Calls: 3}, nil)
+	b.Charge(record.Usage{Calls: 2})
+	if _, err := b.Reserve(t.Context(), record.Usage{Calls: 1}); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Reserve(t.Context(), record.Usage{Calls: 2}); !errors.Is(err, ErrBudget) {
+		t.Error(err)
+	}
+}
