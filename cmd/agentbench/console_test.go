@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/suites"
 )
 
 func TestPrintableLeavesNothingThatATerminalObeys(t *testing.T) {
@@ -82,29 +81,5 @@ func TestOnlyAClosedPipeIsForgiven(t *testing.T) {
 	}
 	if unlessClosed(syscall.ENOSPC) == nil {
 		t.Error("a full disk is forgiven")
-	}
-}
-
-// The spec hash is of what runs: comments and layout do not change it, a
-// parameter does.
-func TestSpecHashIsOfWhatRuns(t *testing.T) {
-	load := func(set ...spec.Setting) string {
-		quickstart, _ := suites.Find("quickstart")
-		document, faults := spec.LoadFS(quickstart.FS, suites.File, spec.Options{Set: set})
-		if document == nil {
-			t.Fatal(faults)
-		}
-		resolved, err := resolvedSpec(document.Suite, document.Suite.Resolved)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return specHash(resolved, document.Suite.Resolved)
-	}
-	hash := load()
-	if again := load(); again != hash {
-		t.Errorf("the same suite has the hashes %s and %s", hash, again)
-	}
-	if hash == load(spec.Setting{Path: "terminate.max_iterations", Value: "4"}) {
-		t.Error("another limit has the same hash")
 	}
 }

@@ -20,14 +20,14 @@ func (p *program) execute(ctx context.Context, j *job) error {
 	if err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
-	journal, err := record.Create(j.dir, manifest, record.Options{})
+	journal, err := p.openResults(j, &manifest)
 	if err != nil {
-		return fail(notMeasured, "name another folder with --out", "making the results: %w", err)
+		return err
 	}
 	end, err := p.drive(ctx, j, journal)
 	err = errors.Join(err, p.close(j, journal, &manifest, end, err))
 	if err != nil {
-		return fail(notMeasured, "the finished runs are safe in "+j.dir, "%w", err)
+		return fail(notMeasured, "the finished runs are safe; once the cause is gone, this goes on: "+j.again(), "%w", err)
 	}
 	return p.conclude(ctx, j, &manifest, end)
 }
@@ -36,13 +36,14 @@ func (p *program) execute(ctx context.Context, j *job) error {
 type ending struct {
 	engine.Summary
 	interrupted bool
+	cancelled   bool // by a second signal: whoever waits wants it to end
 }
 
 // drive runs the plan with everything that watches it.
 func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (ending, error) {
 	interrupts := p.interrupts(ctx, j.flags.grace)
 	defer interrupts.stop()
-	j.engine.Journal = journal
+	j.engine.Journal, j.engine.Skip = journal, j.earlier.done
 	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining}
 	var events *eventWriter
 	if j.flags.events != "" {
@@ -52,11 +53,24 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (e
 		}
 		j.engine.Observe = events.write
 	}
-	summary, err := p.watched(interrupts.Context, j)
+	summary, err := p.finish(interrupts.Context, j, journal)
 	if events != nil {
 		err = errors.Join(err, unlessClosed(events.end()))
 	}
-	return ending{summary, interrupts.interrupted()}, err
+	return ending{summary, interrupts.interrupted(), interrupts.cancelled()}, err
+}
+
+// finish does what former sessions left to be done: scores first, then runs.
+func (p *program) finish(ctx context.Context, j *job, journal *record.Journal) (engine.Summary, error) {
+	if err := j.rescore(ctx, journal); err != nil {
+		return engine.Summary{}, err
+	}
+	if j.earlier.left(j.plan.Runs()) > 0 {
+		if spent := j.budget.Charge(j.earlier.paid); spent {
+			return engine.Summary{Stopped: record.ReasonSuiteBudget}, nil
+		}
+	}
+	return p.watched(ctx, j)
 }
 
 // watched runs the plan and tells its progress.
@@ -65,6 +79,7 @@ func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
 		view := &progress{
 			out: p.err, live: p.isTerminal(p.err), width: p.width(p.err), now: p.now,
 			total: j.plan.Runs(), budget: j.Suite.Budget, score: primary(j),
+			before: j.plan.Runs() - j.earlier.left(j.plan.Runs()), usage: j.earlier.paid,
 		}
 		j.tally.next = view
 		view.start()
@@ -107,16 +122,14 @@ func (d draining) Execute(ctx context.Context, items iter.Seq2[plan.Item, error]
 // close puts the state of the results down and closes the journal.
 func (p *program) close(j *job, journal *record.Journal, m *record.Manifest, end ending, failed error) error {
 	err := journal.Close()
-	planned := m.Totals.Planned
-	m.Totals = j.tally.totals
-	m.Totals.Planned = planned
+	err = errors.Join(err, j.sumUp(m))
 	m.Volatile.Finished = p.now().UTC()
-	m.Volatile.Wall = m.Volatile.Finished.Sub(m.Volatile.Started)
-	m.Volatile.Paid = j.tally.paid
+	m.Volatile.Wall = j.earlier.wall + m.Volatile.Finished.Sub(j.began)
+	m.Volatile.Paid = j.earlier.paid.Plus(j.tally.paid)
 	switch {
 	case failed != nil || err != nil:
 		m.Status = record.StateFailed
-	case end.stoppedEarly():
+	case measured(m)+m.Totals.Faults < m.Totals.Planned:
 		m.Status = record.StateStopped
 	default:
 		m.Status = record.StateComplete
@@ -124,10 +137,11 @@ func (p *program) close(j *job, journal *record.Journal, m *record.Manifest, end
 	return errors.Join(err, journal.WriteManifest(*m))
 }
 
-func (e ending) stoppedEarly() bool { return e.interrupted || e.Stopped != "" }
-
 // conclude reports on results that are safe, and gives their verdict.
 func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end ending) error {
+	if end.cancelled {
+		return stoppedError(j, m, end)
+	}
 	report, err := collect(j.dir, m)
 	if err != nil {
 		return err

@@ -38,12 +38,8 @@ func randomDigits() string {
 	return hex.EncodeToString(b[:])
 }
 
-// newFolder makes the folder that results go to. One that holds results is left
-// alone.
+// newFolder makes the folder that results go to, if it is not there.
 func newFolder(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err == nil {
-		return usage("name another folder with --out; agentbench report "+dir+" shows what is there", "%s already holds results, and nothing is overwritten", dir)
-	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fail(notMeasured, "name a folder that can be written to with --out", "making the result folder: %w", err)
 	}

@@ -17,7 +17,7 @@ func (p *program) manifest(j *job) (record.Manifest, error) {
 	}
 	m := record.Manifest{
 		Suite: j.Suite.Name, Agentbench: version(), Seed: j.Suite.Seed, Status: record.StateRunning,
-		SpecHash: specHash(resolved, j.plan.Configurations), Spec: resolved,
+		Spec:     resolved,
 		Baseline: j.baseline(), Tasks: j.plan.Tasks, Trials: j.plan.Trials, Scorers: []string{},
 		Totals:   record.Totals{Planned: j.plan.Runs()},
 		Volatile: record.ManifestVolatile{Started: p.now().UTC()},
@@ -37,7 +37,24 @@ func (p *program) manifest(j *job) (record.Manifest, error) {
 		}
 		m.Configurations = append(m.Configurations, head)
 	}
-	return m, nil
+	if m.Data, err = j.data(); err != nil {
+		return m, err
+	}
+	m.SpecHash, err = specHash(&m)
+	return m, err
+}
+
+// data are the files that tasks and recorded answers come from.
+func (j *job) data() ([]record.DataFile, error) {
+	files, err := j.DataFiles()
+	if err != nil {
+		return nil, fmt.Errorf("hashing the data: %w", err)
+	}
+	var data []record.DataFile
+	for _, f := range files {
+		data = append(data, record.DataFile(f))
+	}
+	return data, nil
 }
 
 // baseline is the suite's, where its configuration is part of the plan.

@@ -28,6 +28,7 @@ type progress struct {
 	width  int  // of the terminal, in cells
 	now    func() time.Time
 	total  int // runs planned
+	before int // of them done by earlier sessions
 	budget spec.SuiteBudget
 	// score is the name of the scorer that is followed, "" for what the loops believe.
 	score string
@@ -136,7 +137,7 @@ func (p *progress) show() {
 }
 
 func (p *progress) line() string {
-	parts := []string{fmt.Sprintf("%d of %d runs", p.done, p.total), fmt.Sprintf("%d in flight", p.inFlight)}
+	parts := []string{fmt.Sprintf("%d of %d runs", p.before+p.done, p.total), fmt.Sprintf("%d in flight", p.inFlight)}
 	if p.faults > 0 {
 		parts = append(parts, fmt.Sprintf("%d faults", p.faults))
 	}
@@ -172,7 +173,7 @@ func (p *progress) left() string {
 		return "time left unknown"
 	}
 	elapsed := p.now().Sub(p.began)
-	left := elapsed / time.Duration(p.done) * time.Duration(p.total-p.done)
+	left := elapsed / time.Duration(p.done) * time.Duration(max(0, p.total-p.before-p.done))
 	return left.Round(time.Second).String() + " left"
 }
 

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
@@ -27,17 +25,6 @@ func resolvedSpec(s *spec.Suite, configurations []spec.Resolved) (json.RawMessag
 		}
 	}
 	return append(b, "}}"...), nil
-}
-
-// specHash identifies a resolved spec and the programs that its loops name,
-// whatever the layout and the comments of its files.
-func specHash(resolved json.RawMessage, configurations []spec.Resolved) string {
-	h := sha256.New()
-	h.Write(resolved)
-	for i := range configurations {
-		fmt.Fprintf(h, "%q %s\n", configurations[i].Name, configurations[i].Hash)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // appendPlain writes a value of a YAML file as JSON, its keys in their order.

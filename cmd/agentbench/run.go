@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/assemble"
@@ -28,6 +29,9 @@ type runFlags struct {
 	events      string
 	quiet       bool
 	grace       time.Duration
+	attempts    int
+	force       bool
+	all         *pflag.FlagSet
 }
 
 func (p *program) runCommand() *cobra.Command {
@@ -41,13 +45,16 @@ file, a folder that holds a suite.yaml, - for stdin, or one of those that ship:
 
 ` + listing() + `
 
-Results go to a new folder. The first interrupt lets the runs in flight end; the
-second one cancels them.`,
+Results go to a new folder. With --out and a folder that holds results of the same
+suite, run goes on where they end: runs that are done are not made again, those that
+had a fault or were cancelled are. The first interrupt lets the runs in flight end;
+the second one cancels them.`,
 		Args: arguments(1, 1, "one suite"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.validate(); err != nil {
 				return err
 			}
+			keepPipes()
 			return p.run(c.Context(), args[0], &f)
 		},
 	}
@@ -60,13 +67,18 @@ second one cancels them.`,
 	c.Flags().StringVar(&f.events, "events", "", "write what happens as JSON lines to a file; - puts it in the report's place on stdout")
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no notes on stderr")
 	c.Flags().DurationVar(&f.grace, "grace", 30*time.Second, "time that runs in flight have to end after an interrupt")
-	f.changed = c.Flags().Changed
+	c.Flags().IntVar(&f.attempts, "attempts", 3, "how often a run with faults is tried, all sessions together")
+	c.Flags().BoolVar(&f.force, "force", false, "go on in a folder that was made with another spec")
+	f.changed, f.all = c.Flags().Changed, c.Flags()
 	return c
 }
 
 func (f *runFlags) validate() error {
 	if f.concurrency < 0 || f.concurrency == 0 && f.changed("concurrency") {
 		return usage("--concurrency 1 is one run after the other", "--concurrency %d: want at least 1", f.concurrency)
+	}
+	if f.attempts < 1 {
+		return usage("", "--attempts %d: want at least 1", f.attempts)
 	}
 	if err := f.selectionFlags.validate(); err != nil {
 		return err
@@ -86,6 +98,10 @@ type job struct {
 	dir    string
 	tally  *tally
 	cache  *cache.Store
+	budget *limit.Budget
+
+	began   time.Time
+	earlier earlier
 }
 
 // run runs a suite and reports on it.
@@ -103,7 +119,7 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	if err := p.runnable(o); err != nil {
 		return err
 	}
-	j := &job{opened: o, plan: planned, flags: f, dir: f.out}
+	j := &job{opened: o, plan: planned, flags: f, dir: f.out, began: p.now()}
 	if j.dir == "" {
 		j.dir = freshFolder(o.Suite.Name, p.now())
 	}
@@ -131,9 +147,9 @@ func (p *program) wire(j *job) error {
 	if faults.Err() != nil {
 		return quiet(wrongSpec)
 	}
-	j.cache = p.openCache(j)
+	j.cache, j.budget = p.openCache(j), limit.OfSuite(j.Suite.Budget)
 	loops, err := assemble.Loops(j.Document, j.plan.Configurations, assemble.Options{
-		Getenv: p.env, Budget: limit.OfSuite(j.Suite.Budget), Cache: j.cache, CacheMode: j.flags.mode,
+		Getenv: p.env, Budget: j.budget, Cache: j.cache, CacheMode: j.flags.mode,
 	})
 	if err != nil {
 		return p.unwired(err)

@@ -18,18 +18,20 @@ type interruption struct {
 	Draining <-chan struct{}
 
 	signals chan os.Signal
+	second  chan struct{} // closed at the second signal
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
 }
 
-// interrupts watches for signals until stop is called. Until then a closed pipe
-// is an error of the one who writes to it, and does not kill the program.
+// interrupts watches for signals until stop is called.
 func (p *program) interrupts(ctx context.Context, grace time.Duration) *interruption {
 	ctx, cancel := context.WithCancel(ctx)
 	draining := make(chan struct{})
-	i := &interruption{Context: ctx, Draining: draining, signals: make(chan os.Signal, 2), cancel: cancel}
-	signal.Notify(i.signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	signal.Ignore(syscall.SIGPIPE)
+	i := &interruption{Context: ctx, Draining: draining, signals: make(chan os.Signal, 2), second: make(chan struct{}), cancel: cancel}
+	signal.Notify(i.signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(i.signals, syscall.SIGHUP)
+	}
 	i.ended.Go(func() {
 		defer cancel()
 		if !i.awaitFirst() {
@@ -59,6 +61,7 @@ func (i *interruption) awaitSecond(grace time.Duration) {
 	select {
 	case <-i.signals:
 		signal.Stop(i.signals) // a third one has its usual effect
+		close(i.second)
 	case <-timer.C:
 	case <-i.Context.Done():
 	}
@@ -67,17 +70,26 @@ func (i *interruption) awaitSecond(grace time.Duration) {
 // stop gives signals their usual effect back.
 func (i *interruption) stop() {
 	signal.Stop(i.signals)
-	signal.Reset(syscall.SIGPIPE)
 	i.cancel()
 	i.ended.Wait()
 }
 
 // interrupted says whether a signal came.
-func (i *interruption) interrupted() bool {
+func (i *interruption) interrupted() bool { return closed(i.Draining) }
+
+// cancelled says whether a second one came.
+func (i *interruption) cancelled() bool { return closed(i.second) }
+
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-i.Draining:
+	case <-c:
 		return true
 	default:
 		return false
 	}
 }
+
+// keepPipes makes a closed pipe an error of the one who writes to it: it no
+// longer kills the program. Unlike an ignored signal, one that is caught has its
+// usual effect in the programs that are started.
+func keepPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

@@ -15,7 +15,7 @@ import (
 // verdict turns results into an exit code: first whether there is an answer,
 // then whether it is yes.
 func (p *program) verdict(ctx context.Context, j *job, m *record.Manifest, report *reports.Report, end ending) error {
-	if end.stoppedEarly() {
+	if m.Status == record.StateStopped {
 		return stoppedError(j, m, end)
 	}
 	least := defaultCoverage
@@ -38,11 +38,16 @@ func stoppedError(j *job, m *record.Manifest, end ending) error {
 	if end.Blown != nil {
 		return blownError(j, m, end.Blown)
 	}
-	why, hint := "interrupted", "the finished runs are safe: agentbench report "+j.dir
-	if end.Stopped == record.ReasonSuiteBudget {
-		why, hint = "the suite's budget is spent", hint+"; a larger budget finishes the suite"
+	var why, hint string
+	switch {
+	case end.Stopped == record.ReasonSuiteBudget:
+		why, hint = "the suite's budget is spent", "the finished runs are safe; with a larger budget in the suite, this goes on: "
+	case end.interrupted:
+		why, hint = "interrupted", "the finished runs are safe; this goes on: "
+	default:
+		return fail(stopped, "without --task, --limit and --trials run makes the others", "%d of %s are made", measured(m), count(m.Totals.Planned, "run", "runs"))
 	}
-	return fail(stopped, hint, "%s after %d of %s", why, measured(m), count(m.Totals.Planned, "run", "runs"))
+	return fail(stopped, hint+j.again(), "%s after %d of %s", why, measured(m), count(m.Totals.Planned, "run", "runs"))
 }
 
 // blownError is that of a suite which was given up, because what failed would
