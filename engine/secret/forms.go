@@ -1,0 +1,63 @@
+package secret
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"html"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// formsOf are the ways in which a value could stand in a text.
+func formsOf(value string) []string {
+	all := []string{value, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value)}
+	all = append(all, lowerEscapes(url.QueryEscape(value)), lowerEscapes(url.PathEscape(value)))
+	quoted := inJSON(value)
+	all = append(all, quoted, inJSON(quoted), inPlainJSON(value))
+	digits := hex.EncodeToString([]byte(value))
+	all = append(all, digits, strings.ToUpper(digits))
+	for before := range 3 {
+		all = append(all, inBase64(base64.StdEncoding, value, before), inBase64(base64.URLEncoding, value, before))
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return slices.DeleteFunc(all, func(form string) bool { return len(form) < Shortest })
+}
+
+// inJSON is the value as encoding/json writes it by default.
+func inJSON(value string) string {
+	quoted, _ := json.Marshal(value) // a string can always be written
+	return string(quoted[1 : len(quoted)-1])
+}
+
+// inPlainJSON is the value as JSON without escapes for HTML.
+func inPlainJSON(value string) string {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value) // a string can always be written
+	quoted := strings.TrimSuffix(b.String(), "\n")
+	return quoted[1 : len(quoted)-1]
+}
+
+// lowerEscapes writes %2F as %2f.
+func lowerEscapes(escaped string) string {
+	b := []byte(escaped)
+	for i := range b {
+		if b[i] == '%' && i+2 < len(b) {
+			copy(b[i+1:], strings.ToLower(escaped[i+1:i+3]))
+		}
+	}
+	return string(b)
+}
+
+// inBase64 are the characters that a value gives when so many bytes stand before
+// it, modulo 3. Characters that its neighbours have a part in are left out.
+func inBase64(encoding *base64.Encoding, value string, before int) string {
+	encoded := encoding.WithPadding(base64.NoPadding).EncodeToString(append(make([]byte, before), value...))
+	first := (8*before + 5) / 6
+	whole := 8 * (before + len(value)) / 6
+	return encoded[first:whole]
+}

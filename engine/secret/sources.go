@@ -1,0 +1,66 @@
+package secret
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/agentbench/agentbench/spec"
+)
+
+// OfSuite are the secrets of all models of a suite.
+func OfSuite(s *spec.Suite, getenv func(string) string) []string {
+	var values []string
+	for i := range s.Models {
+		m := &s.Models[i].Value
+		key := ""
+		if m.APIKeyEnv != "" {
+			key = getenv(m.APIKeyEnv)
+		}
+		values = append(values, OfServer(m.BaseURL, key, m.Headers)...)
+	}
+	return values
+}
+
+// OfServer are the secrets that a server is called with: the key, what headers
+// with a telling name hold, and what stands in the address.
+func OfServer(address, key string, headers map[string]string) []string {
+	values := append([]string{key}, ofAddress(address)...)
+	for name, value := range headers {
+		if Telling(name) {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+// ofAddress are the password of an address, its user where it has no password,
+// and parameters with a telling name.
+func ofAddress(address string) []string {
+	base, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	var values []string
+	if password, ok := base.User.Password(); ok {
+		values = append(values, password)
+	} else if user := base.User.Username(); user != "" {
+		values = append(values, user)
+	}
+	for name, all := range base.Query() {
+		if Telling(name) {
+			values = append(values, all...)
+		}
+	}
+	return values
+}
+
+// Telling says by its name that a header or a parameter holds a secret.
+func Telling(name string) bool {
+	name = strings.ToLower(name)
+	for _, part := range []string{"auth", "key", "token", "secret", "cookie", "credential", "password"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
