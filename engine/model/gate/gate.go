@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"time"
 
@@ -133,12 +134,16 @@ type outcome struct {
 	tokens    int64 // that were used
 }
 
+// statusOverloaded is Anthropic's.
+const statusOverloaded = 529
+
 func outcomeOf(err error) outcome {
 	var failed *model.CallError
 	if !errors.As(err, &failed) {
 		return outcome{}
 	}
-	refused := failed.Cause.Class == record.RateLimit || failed.RetryAfter > 0
+	full := failed.Status == http.StatusServiceUnavailable || failed.Status == statusOverloaded
+	refused := failed.Cause.Class == record.RateLimit || full && failed.RetryAfter > 0
 	return outcome{refused: refused, after: failed.RetryAfter}
 }
 
@@ -191,7 +196,7 @@ func (g *Gate) leave(t *ticket, o outcome) {
 	case o.succeeded:
 		g.refusals = 0
 		full := g.inFlight+1 >= g.window.places()
-		g.window.grow(now, full && len(g.queue) > 0)
+		g.window.grow(full && len(g.queue) > 0)
 		g.pace.grow(now, !full && len(g.queue) > 0)
 	case o.refused:
 		g.refuse(t, o.after, now)

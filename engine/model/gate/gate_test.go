@@ -240,16 +240,35 @@ func TestRefusalsShrinkTheWindow(t *testing.T) {
 	})
 }
 
-// Other errors say nothing of how much a server bears.
+// Other errors say nothing of how much a server bears, unless it says that it is
+// full and when to come back.
 func TestOtherErrorsChangeNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		g := New(Options{})
-		m := g.Wrap(&counting{fail: func(int) error { return model.Fail(record.Server, "no", 0) }})
-		together(m, 50, model.Request{})
-		if got := g.Status(); got.Window != firstPlaces || got.Cooling != 0 {
-			t.Errorf("%+v", got)
-		}
-	})
+	for name, c := range map[string]struct {
+		status int
+		after  time.Duration
+		cools  time.Duration
+	}{
+		"500":                   {500, 0, 0},
+		"500 with Retry-After":  {500, time.Minute, 0},
+		"503":                   {503, 0, 0},
+		"503 with Retry-After":  {503, time.Minute, time.Minute},
+		"529 with Retry-After":  {529, time.Minute, time.Minute},
+		"no answer that counts": {0, 0, 0},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := New(Options{Random: func() float64 { return 0 }})
+			m := g.Wrap(&counting{fail: func(int) error {
+				err := model.Fail(record.Server, "no", 0)
+				err.Status, err.RetryAfter = c.status, c.after
+				return err
+			}})
+			together(m, firstPlaces, model.Request{})
+			got := g.Status()
+			if got.Cooling != c.cools || c.cools == 0 && got.Window != firstPlaces {
+				t.Errorf("%s: %+v", name, got)
+			}
+		})
+	}
 }
 
 func TestCallsStartInOrder(t *testing.T) {

@@ -8,10 +8,14 @@ import (
 const (
 	// memory is the time constant with which the meter forgets.
 	memory = 5 * time.Second
-	// A refusal leaves this share of the starts a second that were borne.
-	keepPace = 0.95
-	// Below what was borne before, the pace grows by this share a second.
-	catchUp = 0.3
+	// A single refusal leaves nearly all of the starts a second that were borne;
+	// several in a burst leave less.
+	afterOne, afterMore = 0.95, 0.9
+	// From there it grows by this share a second, twice as fast after 10 s, and
+	// by catchUp where it is below what was borne before.
+	patience = 0.0025
+	hurry    = 10 * time.Second
+	catchUp  = 0.3
 	// slowestPace is where a server is asked again that bore nothing.
 	slowestPace = 1.0
 )
@@ -20,14 +24,13 @@ const (
 // queued up during a cool-down does not arrive together. It is learned: what the
 // server bore before the refusal, less a little, growing again with time.
 type pace struct {
-	meter    meter
-	starts   bucket  // its rate is the pace; 0: unlimited
-	borne    float64 // starts a second before the last burst of refusals
-	step     float64 // what one start counts in borne
-	bar      float64 // above it the pace grows slowly
-	slope    float64 // a second, above the bar, at first
-	cut      time.Time
-	grewLast time.Time
+	meter  meter
+	starts bucket  // its rate is the pace; 0: unlimited
+	borne  float64 // starts a second before the last burst of refusals
+	step   float64 // what one start counts in borne
+	bar    float64 // below it the pace grows fast
+	cut    time.Time
+	grew   time.Time
 }
 
 func (p *pace) wait(now time.Time) time.Duration { return p.starts.wait(1, now) }
@@ -39,15 +42,16 @@ func (p *pace) start(now time.Time) {
 
 // refuse learns from the refusal of a call: it is not among what was borne.
 func (p *pace) refuse(now time.Time, firstOfBurst bool) {
+	keep := afterMore
 	if firstOfBurst {
+		keep = afterOne
 		p.borne, p.step = p.meter.perSecond(now)
-		p.bar = max(slowestPace, p.borne*keepPace)
-		p.slope = max(p.borne*(1-keepPace)/recovery.Seconds(), 1/slowest.Seconds()/10)
-		p.cut, p.grewLast = now, now
+		p.bar = max(slowestPace, p.borne*keep)
+		p.cut, p.grew = now, now
 	}
 	p.meter.takeBack()
 	p.borne = max(0, p.borne-p.step)
-	rate := max(slowestPace, p.borne*keepPace)
+	rate := max(slowestPace, p.borne*keep)
 	if p.starts.rate == 0 {
 		p.starts = bucket{burst: 1, rate: rate, at: now}
 	}
@@ -57,8 +61,8 @@ func (p *pace) refuse(now time.Time, firstOfBurst bool) {
 
 // grow learns from a success; nothing where something else keeps calls waiting.
 func (p *pace) grow(now time.Time, binds bool) {
-	since := min(now.Sub(p.grewLast), time.Second).Seconds()
-	p.grewLast = now
+	since := min(now.Sub(p.grew), time.Second).Seconds()
+	p.grew = now
 	if p.starts.rate == 0 || !binds {
 		return
 	}
@@ -66,7 +70,7 @@ func (p *pace) grow(now time.Time, binds bool) {
 	if rate := p.starts.rate; rate < p.bar {
 		p.starts.rate = min(p.bar, rate*(1+catchUp*since))
 	} else {
-		p.starts.rate = rate + p.slope*since*haste(now.Sub(p.cut))
+		p.starts.rate *= 1 + patience*since*(1+now.Sub(p.cut).Seconds()/hurry.Seconds())
 	}
 }
 

@@ -7,25 +7,23 @@ import (
 
 const (
 	firstPlaces = 16 // of a server that is not known
-	// A refusal leaves this share of what was in flight.
-	keep = 0.95
-	// What was cut is back after this time, and grows on, ever faster until the
-	// next refusal: the server may bear far more by now.
-	recovery = 20 * time.Second
-	// A window of any size grows by one within this time.
-	slowest = 10 * time.Second
+	// Beyond what was refused before, a window grows by one with so many
+	// successes, and the faster the longer no refusal came: then the server bears
+	// far more by now. A single refusal takes one away, so that a server that
+	// refuses now and then for other reasons does not shrink it.
+	calm  = 50
+	haste = 500 // successes without a refusal after which it grows twice as fast
 )
 
 // window is how many calls may be in flight. It doubles with every round of
 // answers (slow start) up to the threshold, which is unknown before the first
-// refusal; then it grows with time. A refusal cuts it to what the server bore.
+// refusal; then it grows slowly. A refusal cuts it to what the server bore.
 type window struct {
 	size      float64
 	most      float64
 	threshold float64
-	slope     float64 // places a second beyond the threshold, at first
 	cut       time.Time
-	grew      time.Time
+	successes float64 // since the cut
 }
 
 // newWindow is open from the start where it is known what the server allows.
@@ -43,34 +41,33 @@ func newWindow(parallel int, known bool) window {
 
 func (w *window) places() int { return int(w.size) }
 
-// grow learns from an answer. A window that keeps nobody waiting is large enough.
-func (w *window) grow(now time.Time, binds bool) {
-	since := now.Sub(w.grew)
-	w.grew = now
+// grow learns from a success. A window that keeps nobody waiting is large enough.
+func (w *window) grow(binds bool) {
+	w.successes++
 	switch {
 	case !binds:
 	case w.size < w.threshold:
 		w.size = min(w.most, w.size+1)
 	default:
-		w.size = min(w.most, w.size+w.slope*since.Seconds()*haste(now.Sub(w.cut)))
+		w.size = min(w.most, w.size+(1+w.successes/haste)/calm)
 	}
 }
 
-// haste is how much faster than at first something grows so long after a cut.
-func haste(after time.Duration) float64 { return 1 + 2*after.Seconds()/recovery.Seconds() }
-
 // shrink learns from the refusal of a call that began at that time, with so many
-// still in flight. It says whether this is the first refusal of a burst. The
-// others may only show that the server bore even less.
-func (w *window) shrink(began, now time.Time, inFlight int) (first bool) {
-	bore := float64(inFlight)
+// others still in flight. It says whether this is the first refusal of a burst;
+// the others of a burst show that the server bore even less. Where there were
+// places left, it was not their number that the server refused.
+func (w *window) shrink(began, now time.Time, others int) (first bool) {
 	first = w.cut.IsZero() || began.After(w.cut)
-	if first {
-		w.slope = max(bore*(1-keep)/recovery.Seconds(), 1/slowest.Seconds())
-		w.threshold = max(1, bore*keep)
-		w.size = min(w.size, w.threshold)
-		w.cut, w.grew = now, now
+	switch {
+	case !first:
+		w.size = max(1, min(w.size, float64(others)))
+	case others+1 >= w.places():
+		w.size = max(1, min(w.size, float64(others)))
+		w.threshold = w.size
 	}
-	w.size = max(1, min(w.size, bore))
+	if first {
+		w.cut, w.successes = now, 0
+	}
 	return first
 }
