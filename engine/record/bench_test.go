@@ -19,7 +19,7 @@ func BenchmarkEncode(b *testing.B) {
 		for i := range lines {
 			lines[i] = lines[i][:0]
 		}
-		if err := encodeRun(&lines, run, scores); err != nil {
+		if err := (&Journal{}).encodeRun(&lines, run, scores); err != nil {
 			b.Fatal(err)
 		}
 	}

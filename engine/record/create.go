@@ -46,7 +46,7 @@ func (j *Journal) create(m Manifest) error {
 
 func newJournal(home *locked, options Options) *Journal {
 	j := &Journal{
-		folder: home, disk: options.Disk, delay: options.Delay,
+		folder: home, disk: options.Disk, delay: options.Delay, redact: options.Redact,
 		pending: &group{}, spare: &group{},
 		hurry: make(chan struct{}, 1), ended: make(chan struct{}),
 	}

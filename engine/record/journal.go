@@ -19,7 +19,8 @@ type Journal struct {
 	disk   Disk
 	files  [3]File // in the order of fileNames
 	delay  time.Duration
-	lines  sync.Pool // of *[3][]byte, for the encoding
+	redact func([]byte) []byte // nil: nothing is redacted
+	lines  sync.Pool           // of *[3][]byte, for the encoding
 
 	manifest sync.Mutex // one writes it at a time
 
@@ -39,6 +40,9 @@ var fileNames = [3]string{recordsFile, signalsFile, scoresFile}
 type Options struct {
 	// Delay is how long the first run of a group waits for others; default 50 ms.
 	Delay time.Duration
+	// Redact hides secrets in whatever is written; it returns a text without any
+	// as it is, and leaves JSON valid. nil: nothing is hidden.
+	Redact func([]byte) []byte
 	// Disk is the folder, for tests that make it fail.
 	Disk Disk
 }
@@ -64,11 +68,11 @@ var ErrClosed = errors.New("the journal is closed")
 // The scores of a run that does not count are not written: it will be tried
 // again. Their Run is not read.
 func (j *Journal) Append(run *Run, scores []Score, done func(error)) error {
-	return j.append(done, func(lines *[3][]byte) error { return encodeRun(lines, run, scores) })
+	return j.append(done, func(lines *[3][]byte) error { return j.encodeRun(lines, run, scores) })
 }
 
-func encodeRun(lines *[3][]byte, run *Run, scores []Score) (err error) {
-	if lines[0], err = appendRun(lines[0], run); err != nil {
+func (j *Journal) encodeRun(lines *[3][]byte, run *Run, scores []Score) (err error) {
+	if lines[0], run, err = j.runLine(lines[0], run); err != nil {
 		return err
 	}
 	signals := run.Signals()
@@ -77,7 +81,7 @@ func encodeRun(lines *[3][]byte, run *Run, scores []Score) (err error) {
 		return err
 	}
 	if len(scores) > 0 && run.Outcome.Counts() {
-		lines[2], err = appendScores(lines[2], run.ID, scores)
+		lines[2], err = j.scoresLine(lines[2], run.ID, scores)
 	}
 	return err
 }
@@ -86,7 +90,7 @@ func encodeRun(lines *[3][]byte, run *Run, scores []Score) (err error) {
 // as Append does.
 func (j *Journal) AppendScores(run string, scores []Score, done func(error)) error {
 	return j.append(done, func(lines *[3][]byte) (err error) {
-		lines[2], err = appendScores(lines[2], run, scores)
+		lines[2], err = j.scoresLine(lines[2], run, scores)
 		return err
 	})
 }
@@ -138,6 +142,9 @@ func (j *Journal) WriteManifest(m Manifest) error {
 	text, err := encodeManifest(&m)
 	if err != nil {
 		return err
+	}
+	if j.redact != nil {
+		text = j.redact(text)
 	}
 	j.manifest.Lock()
 	defer j.manifest.Unlock()

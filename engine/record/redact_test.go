@@ -1,0 +1,120 @@
+package record
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+const canary = "sk-CANARY-0123456789"
+
+// hide is a redactor as a journal gets one.
+func hide(text []byte) []byte {
+	for _, form := range []string{canary, base64.StdEncoding.EncodeToString([]byte(canary))[:24]} {
+		if bytes.Contains(text, []byte(form)) {
+			text = bytes.ReplaceAll(text, []byte(form), []byte("[redacted]"))
+		}
+	}
+	return text
+}
+
+// leaky is a run whose every text tells the secret.
+func leaky() *Run {
+	r := sampleRun(1, 2)
+	it := &r.Iterations[0]
+	it.Output, it.Thinking = json.RawMessage(`{"a":["`+canary+`"]}`), "\xff"+canary
+	it.Evaluation.Feedback, it.Evaluation.Improvements = canary, []string{canary}
+	it.Evaluation.Checks = []Check{{Name: canary, Error: canary}}
+	it.Calls[0].Stderr, it.Calls[0].Error = "a "+canary+"\xfe", &Error{Class: Server, Message: canary}
+	it.ToolCalls = []ToolCall{{Tool: canary, Arguments: json.RawMessage(`{"` + canary + `":1}`), Result: json.RawMessage(`"` + canary + `"`)}}
+	it.Ended = &Ended{Reason: "capability", Output: json.RawMessage(`"` + canary + `"`)}
+	r.Outcome.Error = &Error{Class: Internal, Message: "panic: " + canary}
+	return r
+}
+
+func TestF70_NothingThatIsWrittenHoldsASecret(t *testing.T) {
+	dir := t.TempDir()
+	m := Manifest{Suite: "s", Spec: json.RawMessage(`{"base_url":"https://u:` + canary + `@h"}`)}
+	j, err := Create(dir, m, Options{Redact: hide})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := leaky()
+	scores := []Score{{Name: "exact", Value: 1, Answer: canary, Explanation: "it said " + canary}}
+	if err := errors.Join(j.Append(r, scores, nil), j.AppendScores("other", scores, nil), j.WriteManifest(m), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(r, leaky()) || scores[0].Answer != canary {
+		t.Error("the caller's run or scores were changed")
+	}
+	for _, name := range append([]string{manifestFile}, fileNames[:]...) {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !bytes.Equal(hide(text), text) {
+			t.Errorf("%s holds the secret (%v): %s", name, err, text)
+		}
+	}
+	expectReadable(t, dir)
+}
+
+// expectReadable reads the one run of a folder, and makes its signals again.
+func expectReadable(t *testing.T, dir string) {
+	t.Helper()
+	for read, err := range ReadRuns(dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := read.Iterations[0].Thinking; got != "\xff[redacted]" {
+			t.Errorf("thinking %q", got)
+		}
+		for s, err := range ReadSignals(dir) {
+			again := read.Signals()
+			again.Bytes = s.Bytes
+			if err != nil || !reflect.DeepEqual(*s, again) {
+				t.Errorf("the signals are not those of the record: %v\n%+v\n%+v", err, *s, again)
+			}
+		}
+	}
+	if _, err := ReadManifest(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestF70_ANameThatIsASecretIsRefused(t *testing.T) {
+	j, err := Create(t.TempDir(), Manifest{}, Options{Redact: hide})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := sampleRun(1, 1)
+	r.ID = canary + "/task/1"
+	if err := j.Append(r, nil, nil); !errors.Is(err, errSecretName) {
+		t.Errorf("got %v", err)
+	}
+	if err := j.Append(sampleRun(2, 1), nil, nil); err != nil {
+		t.Error(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A redactor that finds nothing changes nothing, whatever the run.
+func TestRedactionLeavesOtherRunsAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := anyOf[Run](t)
+		plain, err := appendRun(nil, &r)
+		if err != nil {
+			t.Skip(err)
+		}
+		got, same, err := (&Journal{redact: hide}).runLine(nil, &r)
+		if err != nil || same != &r || !bytes.Equal(got, plain) {
+			t.Fatalf("got %s, %v", got, err)
+		}
+	})
+}
