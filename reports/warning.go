@@ -56,9 +56,9 @@ func (w Warning) Text(quote func(string) string) string {
 		return fmt.Sprintf("%d of %d calls have no price, so the cost is unknown", w.Count, w.Of)
 	case Estimated:
 		if w.Count == w.Of {
-			return "the tokens are estimates: the server reported none"
+			return "the tokens are estimates from the texts: none were reported"
 		}
-		return fmt.Sprintf("the tokens of %d of %d calls are estimates: the server did not report them", w.Count, w.Of)
+		return fmt.Sprintf("the tokens of %d of %d calls are estimates from the texts: none were reported", w.Count, w.Of)
 	case Residue:
 		return w.residue(quote)
 	}

@@ -74,18 +74,34 @@ func syntaxFault(message string, offset int) Fault {
 		message = "the expression ends too early"
 	case strings.HasPrefix(message, "token recognition error at: '\""), strings.HasPrefix(message, "token recognition error at: ''"):
 		message = "a string is not closed"
+	case strings.HasPrefix(message, notAToken):
+		message = "unexpected " + strings.Replace(strings.TrimPrefix(message, notAToken), " '", "'", 1)
 	case strings.Contains(message, " input "):
 		_, token, _ := strings.Cut(message, " input ")
 		message = "unexpected " + token
 	}
-	return Fault{Offset: offset, What: "syntax error: " + message}
+	return Fault{Offset: offset, What: "syntax error: " + message, Hint: otherOperators[strings.TrimPrefix(message, "unexpected ")]}
+}
+
+const notAToken = "token recognition error at: "
+
+// otherOperators tells who writes what other languages have what CEL has.
+var otherOperators = map[string]string{
+	"'='": "write == to compare", "'and'": "write && for and", "'&'": "write && for and",
+	"'or'": "write || for or", "'|'": "write || for or", "'is'": "write == to compare",
+}
+
+// otherNames are those that other languages have for what CEL has.
+var otherNames = map[string]string{
+	"len": "size", "length": "size", "count": "size", "True": "true", "False": "false", "None": "null", "nil": "null",
+	"str": "string", "float": "double",
 }
 
 // reword says in our words what the checker says, and what to do about it.
 func (e *Env) reword(message string) Fault {
 	message = wrapper.ReplaceAllString(message, "$1 or null")
 	if m := undeclared.FindStringSubmatch(message); m != nil {
-		return Fault{What: fmt.Sprintf("unknown name %q", m[1]), Hint: e.names.near(m[1]), Len: len([]rune(m[1]))}
+		return Fault{What: fmt.Sprintf("unknown name %q", m[1]), Hint: e.hintAt(m[1]), Len: len([]rune(m[1]))}
 	}
 	if m := undefined.FindStringSubmatch(message); m != nil {
 		return Fault{What: fmt.Sprintf("unknown field %q", m[1]), Hint: e.names.nearField(m[1]), Len: len([]rune(m[1]))}
@@ -94,13 +110,28 @@ func (e *Env) reword(message string) Fault {
 		return Fault{What: fmt.Sprintf("%s does not take %s", operator(m[1]), operands(m[2])), Hint: overloadHint(m[1], m[2])}
 	}
 	if m := noFields.FindStringSubmatch(message); m != nil {
-		return Fault{What: fmt.Sprintf("a value of type %s has no fields", m[1])}
+		return Fault{What: fmt.Sprintf("a value of type %s has no fields", m[1]), Hint: fieldsHint(m[1])}
 	}
 	if strings.Contains(message, "recursion") {
 		return Fault{What: fmt.Sprintf("the expression is nested deeper than %d levels", maxDepth), Hint: `join a long chain as a list: [a, b].join("")`}
 	}
 	message, _, _ = strings.Cut(message, " expecting {")
 	return Fault{What: message}
+}
+
+// hintAt says what an unknown name may have meant.
+func (e *Env) hintAt(name string) string {
+	if ours, ok := otherNames[name]; ok {
+		return fmt.Sprintf("did you mean %q?", ours)
+	}
+	return e.names.near(name)
+}
+
+func fieldsHint(kind string) string {
+	if kind != "string" {
+		return ""
+	}
+	return "only objects have fields; the output of an agent is one under reply: json"
 }
 
 // mark moves the fault onto the name it speaks of, which the checker places at the dot before it.

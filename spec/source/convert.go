@@ -1,6 +1,8 @@
 package source
 
 import (
+	"strings"
+
 	"gopkg.in/yaml.v3"
 )
 
@@ -79,6 +81,14 @@ func kindOf(tag string) Kind {
 	return String
 }
 
+// tagHint tells who wrote a text that starts with ! from who meant a tag.
+func tagHint(tag string) string {
+	if strings.HasPrefix(tag, "!!") {
+		return "delete the tag"
+	}
+	return "put text that starts with ! in quotes"
+}
+
 // checkTag allows the tags of JSON's types, as far as they agree with the value.
 func (c *converter) checkTag(n *Node, y *yaml.Node) {
 	if y.Style&yaml.TaggedStyle == 0 {
@@ -86,7 +96,7 @@ func (c *converter) checkTag(n *Node, y *yaml.Node) {
 	}
 	known := map[Kind]string{Bool: "!!bool", Int: "!!int", Float: "!!float", String: "!!str", List: "!!seq", Map: "!!map", Null: "!!null"}[n.Kind]
 	if y.Tag != known {
-		c.faults.add(n.Fault("delete the tag", "unknown tag %s", y.Tag))
+		c.faults.add(n.Fault(tagHint(y.Tag), "unknown tag %s", y.Tag))
 	} else if !tagHolds(n) {
 		c.faults.add(n.Fault("delete the tag", "%s is no %s", quote(n.Text), y.Tag))
 	}

@@ -74,7 +74,7 @@ var badValues = []struct{ text, want string }{
 	{"phases: [{max_iterations: 1}]", `1:10: key "name" is missing`},
 	{"phase: name:x", `1:8: want a mapping, got name:x; put a space after the colon`},
 	{"phase: {nme: a}", `1:9: unknown key "nme"; did you mean "name"?`},
-	{"phase: {name: max(a, b)}", `1:22: unknown key "b)"; put text that holds one of , : [ ] { } # ? in quotes`},
+	{"phase: {name: max(a, b)}", `1:22: unknown key "b)"; put text that holds one of , : [ ] { } # ? " in quotes`},
 	{"phase: {name: a, colour: b}", `1:18: unknown key "colour"; known keys: name, max_iterations, inner`},
 	{"phase: {name: a, inner: [{name: b, inner: [{}]}]}", `1:44: key "name" is missing`},
 	{"env: [a]", `1:6: want a mapping, got a list`},

@@ -18,7 +18,7 @@ type complaint struct {
 	what, hint string
 }
 
-const quoteFlow = `put text that holds one of , : [ ] { } # ? in quotes`
+const quoteFlow = `put text that holds one of , : [ ] { } # ? " in quotes`
 
 var complaints = []complaint{
 	{"did not find expected ',' or ']'", `want "," or "]" in this list`, quoteFlow},
@@ -26,7 +26,7 @@ var complaints = []complaint{
 	{"did not find expected key", "want a key here", "keys of one mapping start in the same column"},
 	{"did not find expected '-' indicator", `want "- " here`, "items of one list start in the same column"},
 	{"did not find expected node content", "want a value here", quoteFlow},
-	{"did not find expected <document start>", `text after "...", the end of the document`, "keep one document a file"},
+	{"did not find expected <document start>", "text after the end of the document", "keep one document a file"},
 	{"did not find expected alphabetic", "want a name after * or &", "put text that starts with * or & in quotes"},
 	{"did not find URI escape", "want a name after !", "put text that starts with ! in quotes"},
 	{"did not find expected whitespace or line break", "want a space here", "put text that starts with ! in quotes"},
