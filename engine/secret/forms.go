@@ -19,7 +19,8 @@ func formsOf(value string) []string {
 	digits := hex.EncodeToString([]byte(value))
 	all = append(all, digits, strings.ToUpper(digits))
 	for before := range 3 {
-		all = append(all, inBase64(base64.StdEncoding, value, before), inBase64(base64.URLEncoding, value, before))
+		all = append(all, inBase64(base64.StdEncoding, value, before)...)
+		all = append(all, inBase64(base64.URLEncoding, value, before)...)
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
@@ -54,10 +55,11 @@ func lowerEscapes(escaped string) string {
 }
 
 // inBase64 are the characters that a value gives when so many bytes stand before
-// it, modulo 3. Characters that its neighbours have a part in are left out.
-func inBase64(encoding *base64.Encoding, value string, before int) string {
-	encoded := encoding.WithPadding(base64.NoPadding).EncodeToString(append(make([]byte, before), value...))
+// it, modulo 3: those that its neighbours have no part in, and all to the end
+// where nothing follows it.
+func inBase64(encoding *base64.Encoding, value string, before int) []string {
+	encoded := encoding.EncodeToString(append(make([]byte, before), value...))
 	first := (8*before + 5) / 6
 	whole := 8 * (before + len(value)) / 6
-	return encoded[first:whole]
+	return []string{encoded[first:whole], encoded[first:]}
 }

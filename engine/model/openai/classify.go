@@ -20,7 +20,7 @@ import (
 
 // fail is a classified error with what the server said about trying again.
 func (m *Model) fail(failed *record.Error, e *exchange, took time.Duration) error {
-	err := model.Fail(failed.Class, m.secrets.redact(failed.Message), took)
+	err := model.Fail(failed.Class, m.secrets.String(failed.Message), took)
 	err.Status = e.status
 	err.RetryAfter = retryAfter(e.status, e.header, m.options.Now())
 	err.Retry = shouldRetry(e.header)

@@ -4,8 +4,8 @@
 // The stages: a request becomes a body (body.go), the wire sends it with its
 // own limits (wire.go, silence.go) and makes one answer of a stream (stream.go),
 // the answer becomes a reply (answer.go) with its usage (usage.go) or an error
-// with a class (classify.go), and no message leaves without being redacted
-// (secrets.go). It does not try again; that is for a model around it.
+// with a class (classify.go), whose message holds no key. It does not try again;
+// that is for a model around it.
 package openai
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -72,7 +73,7 @@ func FromSpec(name string, m *spec.Model, getenv func(string) string) (Options, 
 type Model struct {
 	options Options
 	client  *openai.Client
-	secrets secrets
+	secrets *secret.Redactor
 	counted counted
 	// completionLimit: the server wants max_completion_tokens, not max_tokens.
 	completionLimit bool
@@ -94,7 +95,7 @@ func New(o Options) (*Model, error) {
 	return &Model{
 		options:         o,
 		client:          openai.NewClientWithConfig(config),
-		secrets:         secretsOf(&o, base),
+		secrets:         secret.New(secret.OfServer(o.BaseURL, o.Key, o.Headers)...),
 		completionLimit: base.Host == "api.openai.com" || reasons(o.Name),
 	}, nil
 }
