@@ -74,5 +74,5 @@ func language() []cel.EnvOption {
 		ext.Strings(), ext.Math(), ext.Lists(), ext.Sets(), ext.Bindings(), ext.TwoVarComprehensions(), ext.Regex(),
 		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(), cel.ValidateRegexLiterals()),
 		ownEstimates(),
-	}, ownFunctions()...)
+	}, append(ownFunctions(), growingFunctions()...)...)
 }

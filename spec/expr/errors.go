@@ -19,7 +19,7 @@ const (
 	CostExceeded
 	DeadlineExceeded
 	Cancelled // by the caller's context
-	TooLarge  // the result
+	TooLarge  // the result, or a text on the way to it
 )
 
 // Error is a failed evaluation.
@@ -44,6 +44,8 @@ func (p *Program) stopped(b *budget) error {
 	case DeadlineExceeded:
 		failed.What = fmt.Sprintf("the expression took longer than %v on these values", p.env.options.Deadline)
 		failed.Err = context.DeadlineExceeded
+	case TooLarge:
+		failed.What = textGrows
 	case Cancelled:
 		failed.What = "the evaluation was cancelled"
 		failed.Err = context.Cause(b.ctx)

@@ -160,7 +160,11 @@ func (m *metered) Eval(vars interpreter.Activation) ref.Val { return m.Exec(inte
 func (m *metered) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	value := m.InterpretableV2.Exec(frame)
 	if found, ok := frame.ResolveName(budgetName); ok {
-		found.(*budget).spend(m.charge.of(value))
+		b := found.(*budget)
+		if text, isText := value.(types.String); isText && len(text) > maxText {
+			b.stop(TooLarge)
+		}
+		b.spend(m.charge.of(value))
 	}
 	return value
 }
