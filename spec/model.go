@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"math"
 	"time"
 
 	"github.com/agentbench/agentbench/spec/expr"
@@ -100,6 +101,12 @@ type TokenCounts struct {
 	Input  int     `yaml:"input" min:"0"`
 	Output int     `yaml:"output" min:"0"`
 	Spread float64 `yaml:"spread" min:"0" max:"1"`
+}
+
+// Most is the most that is drawn around a mean: four standard deviations above,
+// at most 1e9.
+func (t TokenCounts) Most(mean int) int {
+	return int(min(math.Ceil(float64(mean)*(1+4*t.Spread)), 1e9))
 }
 
 // DecodeNode takes a path or a list of replies; a reply that is no text is its JSON text.

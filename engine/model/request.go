@@ -16,12 +16,15 @@ func EstimateTokens(bytes int) int64 {
 }
 
 // InputTokens estimates the tokens of the messages.
-func (r *Request) InputTokens() int64 {
+func (r *Request) InputTokens() int64 { return EstimateTokens(int(r.Bytes())) }
+
+// Bytes is the length of the messages' texts.
+func (r *Request) Bytes() int64 {
 	bytes := 0
 	for i := range r.Messages {
 		bytes += len(r.Messages[i].Text)
 	}
-	return EstimateTokens(bytes)
+	return int64(bytes)
 }
 
 // Sum identifies what is sent to the model of that name: messages and settings,

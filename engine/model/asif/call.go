@@ -29,12 +29,9 @@ func Of(m *spec.Model) Call {
 // Varies says that chance has a part in it; else Duration and Usage take a nil one.
 func (c *Call) Varies() bool { return c.Latency.Sigma > 0 || c.Tokens.Spread > 0 }
 
-// What one call stands for at most: sums of many calls stay far from where
+// longest is what one call takes at most: sums of many calls stay far from where
 // they would wrap.
-const (
-	longest    = 24 * time.Hour
-	mostTokens = 1_000_000_000
-)
+const longest = 24 * time.Hour
 
 // Duration draws how long a call takes, a day at most: lognormal around the median.
 func (c *Call) Duration(chance *rand.Rand) time.Duration {
@@ -46,7 +43,8 @@ func (c *Call) Duration(chance *rand.Rand) time.Duration {
 }
 
 // Usage draws what a call uses. Counts that are not declared are estimated from
-// the texts, and the usage says so.
+// the texts, and the usage says so. As at a server, no reply is longer than the
+// request allows.
 func (c *Call) Usage(request *model.Request, reply string, chance *rand.Rand) record.Usage {
 	used := record.Usage{Calls: 1}
 	if used.InputTokens = c.around(c.Tokens.Input, chance); used.InputTokens == 0 {
@@ -54,6 +52,9 @@ func (c *Call) Usage(request *model.Request, reply string, chance *rand.Rand) re
 	}
 	if used.OutputTokens = c.around(c.Tokens.Output, chance); used.OutputTokens == 0 {
 		used.OutputTokens, used.Estimated = model.EstimateTokens(len(reply)), 1
+	}
+	if most := int64(request.MaxOutputTokens); most > 0 {
+		used.OutputTokens = min(used.OutputTokens, most)
 	}
 	return used
 }
@@ -64,10 +65,10 @@ func (c *Call) around(mean int, chance *rand.Rand) int64 {
 	case mean <= 0:
 		return 0
 	case c.Tokens.Spread <= 0:
-		return int64(min(mean, mostTokens))
+		return int64(c.Tokens.Most(mean))
 	}
 	drawn := math.Round(float64(mean) * (1 + c.Tokens.Spread*chance.NormFloat64()))
-	return int64(min(max(1, drawn), mostTokens))
+	return int64(min(max(1, drawn), float64(c.Tokens.Most(mean))))
 }
 
 // Pass lets the time of a call pass, really or as-if. Its errors are the call's

@@ -52,7 +52,7 @@ func TestF44_AbsurdNumbersDoNotWrap(t *testing.T) {
 				t.Fatalf("a call takes %v", d)
 			}
 			u := c.Usage(request, "", chance)
-			if u.InputTokens < 1 || u.OutputTokens < 1 || u.Tokens() > 2*mostTokens {
+			if u.InputTokens < 1 || u.OutputTokens < 1 || u.Tokens() > 2_000_000_000 {
 				t.Fatalf("a call uses %+v", u)
 			}
 		}
@@ -154,6 +154,22 @@ func TestDrawsBelongToWhatTheyName(t *testing.T) {
 	} {
 		if got == want {
 			t.Errorf("another %s gives the same draws", name)
+		}
+	}
+}
+
+// F40: what a call uses stays within what budgets reserve for it.
+func TestF40_UsageStaysWithinItsReservation(t *testing.T) {
+	c := Call{Tokens: spec.TokenCounts{Input: 100, Output: 50, Spread: 1}}
+	chance := Draws(1, []string{"test"})
+	limited := *request
+	limited.MaxOutputTokens = 60
+	for range 100_000 {
+		if u := c.Usage(request, "", chance); u.InputTokens > 500 || u.OutputTokens > 250 {
+			t.Fatalf("a call uses %+v", u)
+		}
+		if u := c.Usage(&limited, "", chance); u.OutputTokens > 60 {
+			t.Fatalf("a call of at most 60 tokens of output uses %+v", u)
 		}
 	}
 }

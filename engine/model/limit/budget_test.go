@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
-
-	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
@@ -16,59 +13,18 @@ import (
 
 func tokens(n int64) record.Usage { return record.Usage{Calls: 1, OutputTokens: n} }
 
-// F40, P7: however many calls run at once, spent and reserved together never
-// exceed the limit, and in the end nothing stays reserved.
-func TestParallelCallsNeverOvershoot(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		limits := Limits{
-			Calls:  rapid.Int64Range(0, 200).Draw(t, "calls"),
-			Tokens: rapid.Int64Range(0, 5000).Draw(t, "tokens"),
-			Cost:   record.Money(rapid.Int64Range(0, 5000).Draw(t, "cost")),
-		}
-		suite := NewBudget(Suite, limits, nil)
-		worst := rapid.SliceOfN(rapid.Int64Range(1, 100), 64, 64).Draw(t, "worst")
-		over := &atomic.Bool{}
-		var workers sync.WaitGroup
-		for _, most := range worst {
-			workers.Go(func() { spend(suite, most, over) })
-		}
-		workers.Wait()
-		spent, reserved := suite.Spent(), suite.Reserved()
-		if over.Load() || limits.short(spent) != "" {
-			t.Fatalf("spent %+v of %+v", spent, limits)
-		}
-		if reserved != (record.Usage{}) {
-			t.Fatalf("%+v stays reserved", reserved)
-		}
-	})
-}
-
-// spend makes up to eight calls, each using less than its worst.
-func spend(b *Budget, most int64, over *atomic.Bool) {
-	run := NewBudget(Run, Limits{Calls: 8}, b)
-	for used := most; ; used = used * 2 / 3 {
-		worst := record.Usage{Calls: 1, OutputTokens: most, Cost: record.Money(most)}
-		r, err := run.Reserve(context.Background(), worst)
-		if err != nil {
-			return
-		}
-		if b.limits.short(b.Spent()) != "" {
-			over.Store(true)
-		}
-		r.Settle(record.Usage{Calls: 1, OutputTokens: used, Cost: record.Money(used)})
-	}
-}
+// exactly is a call whose worst is known.
+func exactly(u record.Usage) Worst { return Worst{Expected: u, Bound: u} }
 
 // A budget is used up: as long as single calls fit, nothing is left that a call
 // would have fitted into.
 func TestABudgetIsUsedUp(t *testing.T) {
-	suite := NewBudget(Suite, Limits{Tokens: 1000}, nil)
-	over := &atomic.Bool{}
+	suite := NewBudget(Suite, Limits{Tokens: 1000})
 	var workers sync.WaitGroup
 	for range 64 {
 		workers.Go(func() {
 			for {
-				r, err := suite.Reserve(context.Background(), tokens(100))
+				r, err := suite.Reserve(context.Background(), exactly(tokens(100)))
 				if err != nil {
 					return
 				}
@@ -77,21 +33,21 @@ func TestABudgetIsUsedUp(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	if spent := suite.Spent().Tokens(); over.Load() || spent <= 900 || spent > 1000 {
+	if spent := suite.Spent().Tokens(); spent <= 900 || spent > 1000 {
 		t.Errorf("spent %d of 1000 with calls of at most 100", spent)
 	}
 }
 
 func TestReserveWaitsForCallsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBudget(Suite, Limits{Tokens: 100}, nil)
-		first, err := b.Reserve(t.Context(), tokens(80))
+		b := NewBudget(Suite, Limits{Tokens: 100})
+		first, err := b.Reserve(t.Context(), exactly(tokens(80)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := make(chan error, 1)
 		go func() {
-			_, err := b.Reserve(t.Context(), tokens(80))
+			_, err := b.Reserve(t.Context(), exactly(tokens(80)))
 			got <- err
 		}()
 		synctest.Wait()
@@ -109,15 +65,15 @@ func TestReserveWaitsForCallsInFlight(t *testing.T) {
 
 func TestReserveStopsWaitingWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		run := NewBudget(Run, Limits{}, NewBudget(Suite, Limits{Calls: 1}, nil))
-		if _, err := run.Reserve(t.Context(), tokens(1)); err != nil {
+		b := NewBudget(Suite, Limits{Calls: 1})
+		if _, err := b.Reserve(t.Context(), exactly(tokens(1))); err != nil {
 			t.Fatal(err)
 		}
 		cause := errors.New("enough")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		got := make(chan error, 1)
 		go func() {
-			_, err := run.Reserve(ctx, tokens(1))
+			_, err := b.Reserve(ctx, exactly(tokens(1)))
 			got <- err
 		}()
 		synctest.Wait()
@@ -125,8 +81,8 @@ func TestReserveStopsWaitingWithTheContext(t *testing.T) {
 		if err := <-got; err != cause {
 			t.Errorf("got %v", err)
 		}
-		if run.Reserved().Calls != 1 {
-			t.Errorf("the run keeps %d calls reserved", run.Reserved().Calls)
+		if b.Reserved().Calls != 1 {
+			t.Errorf("%d calls are reserved, want only the first", b.Reserved().Calls)
 		}
 	})
 }
@@ -144,7 +100,7 @@ func TestRefusals(t *testing.T) {
 		"cost":   {Run, Limits{Cost: 10}, record.Usage{Cost: 11}, record.ReasonBudgetCost, "the budget of the run has no room for another call: cost"},
 		"suite":  {Suite, Limits{Cost: 10}, record.Usage{Cost: 11}, record.ReasonSuiteBudget, "the budget of the suite has no room for another call: cost"},
 	} {
-		_, err := NewBudget(c.owner, c.limits, nil).Reserve(t.Context(), c.worst)
+		_, err := NewBudget(c.owner, c.limits).Reserve(t.Context(), exactly(c.worst))
 		var refused *Refused
 		if !errors.As(err, &refused) || refused.StopReason() != c.reason || err.Error() != c.what {
 			t.Errorf("%s: got %v", name, err)
@@ -155,30 +111,70 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestARefusalOfTheParentReleasesTheChild(t *testing.T) {
-	suite := NewBudget(Suite, Limits{Calls: 1}, nil)
-	run := NewBudget(Run, Limits{Calls: 5}, suite)
-	r, err := run.Reserve(t.Context(), tokens(1))
+func TestOnlyTheFirstSettlementCounts(t *testing.T) {
+	b := NewBudget(Suite, Limits{Calls: 2})
+	r, err := b.Reserve(t.Context(), exactly(tokens(1)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Settle(tokens(1))
-	r.Settle(tokens(100)) // only the first counts
-	if _, err = run.Reserve(t.Context(), tokens(1)); !errors.Is(err, ErrBudget) {
-		t.Errorf("got %v", err)
+	r.Settle(tokens(100))
+	if b.Reserved() != (record.Usage{}) || b.Spent() != tokens(1) {
+		t.Errorf("spent %+v, reserved %+v", b.Spent(), b.Reserved())
 	}
-	if run.Reserved() != (record.Usage{}) || run.Spent() != tokens(1) || suite.Spent() != tokens(1) {
-		t.Errorf("run %+v %+v, suite %+v", run.Spent(), run.Reserved(), suite.Spent())
+}
+
+// A call that fits only as expected is made when no other is in flight, so that
+// no more than its own excess can be too much.
+func TestF40_ACallThatMayExceedIsMadeAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBudget(Suite, Limits{Tokens: 100})
+		first, _ := b.Reserve(t.Context(), exactly(tokens(30)))
+		got := make(chan record.Usage, 1)
+		go func() {
+			r, err := b.Reserve(t.Context(), Worst{Expected: tokens(60), Bound: tokens(90)})
+			if err != nil {
+				t.Error(err)
+			}
+			got <- r.Worst()
+		}()
+		synctest.Wait()
+		if len(got) > 0 {
+			t.Fatal("it was made beside another one")
+		}
+		first.Settle(tokens(30))
+		if alone := <-got; alone != tokens(60) {
+			t.Errorf("%+v is reserved", alone)
+		}
+	})
+}
+
+func TestAnOvershootIsTold(t *testing.T) {
+	for _, c := range []struct {
+		limits Limits
+		want   *Overshoot
+	}{
+		{Limits{}, nil},
+		{Limits{Calls: 2, Tokens: 20, Cost: 50}, nil},
+		{Limits{Tokens: 19}, &Overshoot{Tokens, 19, 20}},
+		{Limits{Tokens: 20, Cost: 49}, &Overshoot{Cost, 49, 50}},
+		{Limits{Calls: 1, Cost: 50}, &Overshoot{Calls, 1, 2}},
+	} {
+		b := NewBudget(Suite, c.limits)
+		b.Charge(record.Usage{Calls: 2, InputTokens: 8, OutputTokens: 12, Cost: 50})
+		if got := b.Overshoot(); (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+			t.Errorf("of %+v: %+v, want %+v", c.limits, got, c.want)
+		}
 	}
 }
 
 // F41, P8: a budget of money and a call of unknown price do not go together.
 func TestUnpricedCallsMeetNoBudgetOfMoney(t *testing.T) {
 	worst := record.Usage{Calls: 1, Unpriced: 1}
-	if _, err := NewBudget(Suite, Limits{Cost: 1}, nil).Reserve(t.Context(), worst); !errors.Is(err, ErrUnpriced) {
+	if _, err := NewBudget(Suite, Limits{Cost: 1}).Reserve(t.Context(), exactly(worst)); !errors.Is(err, ErrUnpriced) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := NewBudget(Suite, Limits{Calls: 1}, nil).Reserve(t.Context(), worst); err != nil {
+	if _, err := NewBudget(Suite, Limits{Calls: 1}).Reserve(t.Context(), exactly(worst)); err != nil {
 		t.Errorf("a budget of calls refuses: %v", err)
 	}
 }
@@ -196,7 +192,7 @@ func TestF3_WhatEarlierSessionsSpentCounts(t *testing.T) {
 		"cost":              {Limits{Cost: 10}, record.Usage{Cost: 11}, true},
 		"there is no limit": {Limits{}, record.Usage{Calls: 1e9, Cost: 1e15}, false},
 	} {
-		b := NewBudget(Suite, c.limits, nil)
+		b := NewBudget(Suite, c.limits)
 		if got := b.Charge(c.earlier); got != c.exhausted {
 			t.Errorf("%s: exhausted %v", name, got)
 		}
@@ -204,12 +200,12 @@ func TestF3_WhatEarlierSessionsSpentCounts(t *testing.T) {
 			t.Errorf("%s: spent %+v", name, b.Spent())
 		}
 	}
-	b := NewBudget(Suite, Limits{Calls: 3}, nil)
+	b := NewBudget(Suite, Limits{Calls: 3})
 	b.Charge(record.Usage{Calls: 2})
-	if _, err := b.Reserve(t.Context(), record.Usage{Calls: 1}); err != nil {
+	if _, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: 1})); err != nil {
 		t.Error(err)
 	}
-	if _, err := b.Reserve(t.Context(), record.Usage{Calls: 2}); !errors.Is(err, ErrBudget) {
+	if _, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: 2})); !errors.Is(err, ErrBudget) {
 		t.Error(err)
 	}
 }

@@ -9,16 +9,15 @@ import (
 )
 
 // DefaultMaxOutput is reserved for the reply of a call that names no
-// MaxOutputTokens. A longer reply overshoots the budget by its excess.
+// MaxOutputTokens, as long as no longer one was seen. A longer one may overshoot
+// the budget by its excess.
 const DefaultMaxOutput = 4096
-
-// messageTokens is what a message adds to its text at most, by the documented
-// chat formats.
-const messageTokens = 4
 
 // Options say how calls are priced and reserved.
 type Options struct {
 	Price Price
+	// Input is what every prompt is reserved at; 0: at an estimate by its text.
+	Input int64
 	// MaxOutput is reserved for the reply of a call that names no
 	// MaxOutputTokens; 0 means DefaultMaxOutput.
 	MaxOutput int64
@@ -26,15 +25,17 @@ type Options struct {
 
 // Wrap prices what a model uses and reserves every call in the budget first. A
 // nil budget has no limits. Where the budget has no room the call is not made,
-// and the error is a *Refused.
+// and the error is a *Refused. What replies report corrects the estimates.
 func Wrap(inner model.Model, budget *Budget, options Options) model.Model {
-	return &limited{inner: inner, suite: budget, options: options.withDefaults()}
+	return &limited{inner: inner, suite: budget, worst: newEstimate(options)}
 }
 
 // WrapRun does the same with the budget that the context carries for one run
-// (see WithRun), and puts the reservation into the reply for the record.
+// (see WithRun), and puts what was expected into the reply for the record. Its
+// estimates depend on nothing but the request: other runs must not decide where
+// this one ends.
 func WrapRun(inner model.Model, options Options) model.Model {
-	return &limited{inner: inner, perRun: true, options: options.withDefaults()}
+	return &limited{inner: inner, perRun: true, worst: newEstimate(options)}
 }
 
 type runKey struct{}
@@ -44,18 +45,11 @@ func WithRun(ctx context.Context, budget *Budget) context.Context {
 	return context.WithValue(ctx, runKey{}, budget)
 }
 
-func (o Options) withDefaults() Options {
-	if o.MaxOutput <= 0 {
-		o.MaxOutput = DefaultMaxOutput
-	}
-	return o
-}
-
 type limited struct {
-	inner   model.Model
-	suite   *Budget
-	perRun  bool
-	options Options
+	inner  model.Model
+	suite  *Budget
+	perRun bool
+	worst  *estimate
 }
 
 // Call makes the call if the budget has room for it.
@@ -67,49 +61,40 @@ func (m *limited) Call(ctx context.Context, request *model.Request) (*model.Repl
 	if budget == nil {
 		return m.call(ctx, request)
 	}
-	reservation, err := budget.Reserve(ctx, m.worst(request))
+	worst := m.worst.of(request)
+	reservation, err := budget.Reserve(ctx, worst)
 	if err != nil {
 		return nil, err
 	}
-	worst := reservation.Worst()
-	used := worst // and so it stays where the model panics
+	used := reservation.Worst() // and so it stays where the model panics
 	defer func() { reservation.Settle(used) }()
 	reply, err := m.call(ctx, request)
 	if err != nil {
-		used = atWorst(err, worst)
+		used = atWorst(err, used)
 		return nil, err
 	}
 	used = reply.Usage
 	if m.perRun {
-		reply.Reserved = &worst
+		reply.Reserved = &worst.Expected
+	} else {
+		m.worst.learn(request, used)
 	}
 	return reply, nil
 }
 
 // call makes the call and prices it.
 func (m *limited) call(ctx context.Context, request *model.Request) (*model.Reply, error) {
+	price := &m.worst.options.Price
 	reply, err := m.inner.Call(ctx, request)
 	if err == nil {
-		reply.Usage = m.options.Price.Apply(reply.Usage)
+		reply.Usage = price.Apply(reply.Usage)
 		return reply, nil
 	}
 	var failed *model.CallError
 	if errors.As(err, &failed) {
-		failed.Usage = m.options.Price.Apply(failed.Usage)
+		failed.Usage = price.Apply(failed.Usage)
 	}
 	return nil, err
-}
-
-func (m *limited) worst(request *model.Request) record.Usage {
-	output := int64(request.MaxOutputTokens)
-	if output == 0 {
-		output = m.options.MaxOutput
-	}
-	return m.options.Price.Apply(record.Usage{
-		Calls:        1,
-		InputTokens:  request.InputTokens() + messageTokens*int64(len(request.Messages)),
-		OutputTokens: output,
-	})
 }
 
 // atWorst is what a failed call is charged: all that was reserved where the

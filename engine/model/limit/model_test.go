@@ -60,7 +60,7 @@ func TestCostDoesNotDrift(t *testing.T) {
 var request = &model.Request{Messages: []model.Message{{Role: "user", Text: "12345678"}}, MaxOutputTokens: 50}
 
 func TestCallsAreReservedAtTheirWorstAndSettled(t *testing.T) {
-	worst := record.Usage{Calls: 1, InputTokens: 6, OutputTokens: 50}
+	worst := record.Usage{Calls: 1, InputTokens: 18, OutputTokens: 50}
 	used := record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 5}
 	for name, c := range map[string]struct {
 		err  error
@@ -72,9 +72,9 @@ func TestCallsAreReservedAtTheirWorstAndSettled(t *testing.T) {
 		"the answer was cut":        {model.Fail(record.Incomplete, "cut", 0), worst},
 		"cancelled in flight":       {context.Canceled, worst},
 		"ended":                     {model.ErrEnded, record.Usage{}},
-		"refused further down":      {&Refused{Budget: NewBudget(Suite, Limits{}, nil)}, record.Usage{}},
+		"refused further down":      {&Refused{Budget: NewBudget(Suite, Limits{})}, record.Usage{}},
 	} {
-		b := NewBudget(Suite, Limits{Tokens: 56}, nil)
+		b := NewBudget(Suite, Limits{Tokens: 68})
 		_, err := Wrap(answers{used, c.err}, b, Options{}).Call(t.Context(), request)
 		if !errors.Is(err, c.err) {
 			t.Errorf("%s: error %v", name, err)
@@ -86,7 +86,7 @@ func TestCallsAreReservedAtTheirWorstAndSettled(t *testing.T) {
 }
 
 func TestNoRoomMeansNoCall(t *testing.T) {
-	m := Wrap(answers{err: errors.New("was called")}, NewBudget(Suite, Limits{Tokens: 55}, nil), Options{})
+	m := Wrap(answers{err: errors.New("was called")}, NewBudget(Suite, Limits{Tokens: 61}), Options{})
 	if _, err := m.Call(t.Context(), request); !errors.Is(err, ErrBudget) {
 		t.Errorf("got %v", err)
 	}
@@ -94,12 +94,12 @@ func TestNoRoomMeansNoCall(t *testing.T) {
 
 // F43: a call without a limit reserves the documented default.
 func TestUnknownOutputReservesTheDefault(t *testing.T) {
-	b := NewBudget(Suite, Limits{Tokens: DefaultMaxOutput}, nil)
+	b := NewBudget(Suite, Limits{Tokens: messageTokens + DefaultMaxOutput})
 	_, err := Wrap(answers{}, b, Options{}).Call(t.Context(), &model.Request{})
 	if err != nil {
 		t.Errorf("the default itself has no room: %v", err)
 	}
-	b = NewBudget(Suite, Limits{Tokens: DefaultMaxOutput - 1}, nil)
+	b = NewBudget(Suite, Limits{Tokens: messageTokens + DefaultMaxOutput - 1})
 	if _, err = Wrap(answers{}, b, Options{}).Call(t.Context(), &model.Request{}); !errors.Is(err, ErrBudget) {
 		t.Errorf("got %v", err)
 	}
@@ -125,7 +125,7 @@ func TestHardBudgetOfARun(t *testing.T) {
 }
 
 func TestAPanicKeepsTheReservation(t *testing.T) {
-	b := NewBudget(Suite, Limits{Tokens: 100}, nil)
+	b := NewBudget(Suite, Limits{Tokens: 100})
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = Wrap(panics{}, b, Options{}).Call(t.Context(), request)

@@ -35,7 +35,17 @@ func perToken(usdPerMillion float64) record.Money {
 	if exact >= math.MaxInt64 {
 		return math.MaxInt64
 	}
+	if exact < 1 && usdPerMillion > 0 {
+		return 1 // not free
+	}
 	return record.Money(exact)
+}
+
+// Most is the price with which no input costs more than it says, whether the
+// server finds it in its cache or not.
+func (p Price) Most() Price {
+	p.Input = max(p.Input, p.CachedInput)
+	return p
 }
 
 // Apply puts the cost of the tokens, or that it is unknown, into a usage.

@@ -1,0 +1,66 @@
+package limit
+
+import (
+	"math"
+	"sync"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// messageTokens is what the chat formats add to a message and to the beginning
+// of the reply at most: 3 or 4 at OpenAI, 5 in the templates of open models.
+const messageTokens = 5
+
+// estimate says what calls of a model may use. It learns from what calls used.
+type estimate struct {
+	options Options
+
+	mu sync.Mutex
+	// density is the most tokens of input that were reported for each that was
+	// estimated, at least 1; longest is the longest reply seen.
+	density float64
+	longest int64
+}
+
+func newEstimate(o Options) *estimate {
+	if o.MaxOutput <= 0 {
+		o.MaxOutput = DefaultMaxOutput
+	}
+	return &estimate{options: o, density: 1, longest: o.MaxOutput}
+}
+
+// of is what a call may use. A token stands for a byte at least, so that the
+// text's length bounds its tokens.
+func (e *estimate) of(request *model.Request) Worst {
+	e.mu.Lock()
+	density, output := e.density, e.longest
+	e.mu.Unlock()
+	if request.MaxOutputTokens > 0 {
+		output = int64(request.MaxOutputTokens)
+	}
+	expected, bound := e.options.Input, e.options.Input
+	if expected == 0 {
+		framing := framingTokens(request)
+		expected = int64(math.Ceil(density * float64(request.InputTokens()+framing)))
+		bound = max(expected, request.Bytes()+framing)
+	}
+	return Worst{Expected: e.priced(expected, output), Bound: e.priced(bound, output)}
+}
+
+func framingTokens(request *model.Request) int64 {
+	return messageTokens * int64(len(request.Messages)+1)
+}
+
+func (e *estimate) priced(input, output int64) record.Usage {
+	return e.options.Price.Most().Apply(record.Usage{Calls: 1, InputTokens: input, OutputTokens: output})
+}
+
+// learn compares what a call was expected to use with what it used.
+func (e *estimate) learn(request *model.Request, used record.Usage) {
+	expected := request.InputTokens() + framingTokens(request)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.longest = max(e.longest, used.OutputTokens)
+	e.density = max(e.density, float64(used.InputTokens)/float64(expected))
+}
