@@ -169,6 +169,35 @@ func TestTimeoutOfACall(t *testing.T) {
 	}
 }
 
+// What a call waits for its turn does not use up its timeout.
+func TestWaitingIsNoPartOfATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queues := replies(func(ctx context.Context, _ *model.Request) (*model.Reply, error) {
+			resume := model.Waiting(ctx)
+			time.Sleep(time.Minute)
+			resume()
+			return &model.Reply{Text: "a", Finish: "stop", Waited: time.Minute}, context.Cause(ctx)
+		})
+		result, err := chat(queues, spec.Agent{Timeout: time.Second}).Execute(t.Context(), turn())
+		if err != nil || result.Calls[0].Waited != time.Minute {
+			t.Errorf("error %v, calls %+v", err, result.Calls)
+		}
+	})
+}
+
+// A call that failed tells its attempts and what it waited, like any other.
+func TestAttemptsOfAFailedCall(t *testing.T) {
+	fails := replies(func(context.Context, *model.Request) (*model.Reply, error) {
+		err := model.Fail(record.Server, "no", time.Second)
+		err.Attempts, err.Waited = 4, time.Minute
+		return nil, err
+	})
+	result, _ := chat(fails, spec.Agent{}).Execute(t.Context(), turn())
+	if call := result.Calls[0]; call.Attempts != 4 || call.Waited != time.Minute || call.Duration != time.Second {
+		t.Errorf("%+v", call)
+	}
+}
+
 // The end of the run's context is no fault of the call.
 func TestCancelledCall(t *testing.T) {
 	cause := errors.New("enough")

@@ -177,6 +177,25 @@ func TestWorkingTimeLeavesOutWhatWasWaited(t *testing.T) {
 	}
 }
 
+// While a call waits for its turn the time that may be worked stands still, and
+// the iteration in flight is cancelled that much later.
+func TestWorkingTimeOfAnIterationInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		waits := acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+			resume := model.Waiting(ctx)
+			time.Sleep(time.Minute)
+			resume()
+			<-ctx.Done()
+			return agent.Result{}, context.Cause(ctx)
+		})
+		r := play(t.Context(), build(t, "prompt: p\nterminate: {timeout: {after: 3s, working: true}}", waits))
+		if took := time.Since(begin); took != 63*time.Second || r.Outcome.Reason != record.ReasonTimeout {
+			t.Errorf("took %v, %+v", took, r.Outcome)
+		}
+	})
+}
+
 // spent is a budget's refusal.
 type spent record.Reason
 

@@ -19,11 +19,11 @@ import (
 func fold(from *bufio.Reader) ([]byte, error) {
 	var f folded
 	for !f.done {
-		line, err := from.ReadString('\n')
+		line, err := readLine(from)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		if failed := f.line(strings.TrimRight(line, "\r\n")); failed != nil {
+		if failed := f.line(strings.TrimRight(string(line), "\r\n")); failed != nil {
 			return nil, failed
 		}
 		if err != nil {

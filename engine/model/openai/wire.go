@@ -130,12 +130,12 @@ func (w *wire) setHeaders(request *http.Request, e *exchange) {
 func (w *wire) read(e *exchange, body io.Reader, silence *silence) ([]byte, error) {
 	limited := &limited{from: silence.reader(body), left: w.maxResponse, most: w.maxResponse}
 	if !e.stream || e.status >= 300 {
-		return io.ReadAll(limited)
+		return readAll(limited)
 	}
 	from := bufio.NewReader(limited)
 	if !isStream(from) {
 		e.unasked = true
-		return io.ReadAll(from)
+		return readAll(from)
 	}
 	answer, err := fold(from)
 	if err == nil {
@@ -179,22 +179,4 @@ func mergeJSON(text []byte, fields map[string]any) ([]byte, error) {
 		body[name] = encoded
 	}
 	return json.Marshal(body)
-}
-
-// limited fails where more is read than allowed.
-type limited struct {
-	from       io.Reader
-	left, most int64
-}
-
-// Read implements io.Reader.
-func (l *limited) Read(p []byte) (int, error) {
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1]
-	}
-	n, err := l.from.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, fmt.Errorf("%w: more than %d bytes", errTooLarge, l.most)
-	}
-	return n, err
 }
