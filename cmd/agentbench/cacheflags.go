@@ -38,7 +38,7 @@ func (p *program) openCache(j *job) *cache.Store {
 	if dir == "" {
 		dir = filepath.Join(filepath.Dir(filepath.Clean(j.dir)), "cache")
 	}
-	return cache.Open(dir, cache.Options{Now: p.now, Warn: func(err error) {
+	return cache.Open(dir, cache.Options{Now: p.now, Redact: p.secrets.String, Warn: func(err error) {
 		line := fmt.Sprintf("agentbench: warning: %v; the suite goes on, but its answers are not kept", err)
 		if p.isTerminal(p.err) {
 			line = clearLine + line

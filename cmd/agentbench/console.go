@@ -2,7 +2,6 @@ package main
 
 import (
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"unicode"
@@ -16,8 +15,8 @@ const defaultWidth = 100
 
 // isTerminal says whether lines can be rewritten there.
 func (p *program) isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && p.env("TERM") != "dumb" && p.env("CI") == ""
+	f := fileOf(w)
+	return f != nil && term.IsTerminal(int(f.Fd())) && p.env("TERM") != "dumb" && p.env("CI") == ""
 }
 
 // width is how many cells a line may have.
@@ -25,7 +24,7 @@ func (p *program) width(w io.Writer) int {
 	if columns, err := strconv.Atoi(p.env("COLUMNS")); err == nil && columns > 0 {
 		return columns
 	}
-	if f, ok := w.(*os.File); ok {
+	if f := fileOf(w); f != nil {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 			return columns
 		}

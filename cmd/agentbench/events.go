@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"sync"
@@ -30,7 +31,8 @@ func (p *program) openEvents(path string) (*eventWriter, error) {
 	if err != nil {
 		return nil, fail(notMeasured, "name a file that can be written to", "opening the file for events: %w", err)
 	}
-	return newEventWriter(f, f.Close), nil
+	hiding := p.secrets.Writer(f)
+	return newEventWriter(hiding, func() error { return errors.Join(hiding.Flush(), f.Close()) }), nil
 }
 
 func newEventWriter(w io.Writer, closing func() error) *eventWriter {

@@ -39,6 +39,7 @@ func (p *program) open(path string, set []spec.Setting) (*opened, error) {
 		faults.Print(p.err)
 		return nil, quiet(wrongSpec)
 	}
+	p.learn(document)
 	return &opened{Document: document, path: path}, nil
 }
 

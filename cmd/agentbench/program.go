@@ -9,17 +9,20 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
 // run is the program: it does what the arguments ask for and gives the exit code.
-func run(ctx context.Context, args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	p := &program{env: env, in: stdin, out: stdout, err: stderr, now: time.Now}
+	p.hideSecrets()
+	defer func() { code = p.leave(recover(), code) }()
 	root := p.commands()
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
+	root.SetIn(p.in)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
 	return p.tell(root.ExecuteContext(ctx))
 }
 
@@ -30,6 +33,8 @@ type program struct {
 	out io.Writer // results only
 	err io.Writer
 	now func() time.Time
+	// secrets are what out, err and all files are kept free of.
+	secrets *secret.Redactor
 }
 
 func (p *program) commands() *cobra.Command {

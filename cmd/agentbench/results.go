@@ -65,7 +65,7 @@ func (p *program) openResults(j *job, m *record.Manifest) (*record.Journal, erro
 	if err := p.sameSpec(j, &before, m); err != nil {
 		return nil, err
 	}
-	journal, found, err := record.Resume(j.dir, record.Options{})
+	journal, found, err := record.Resume(j.dir, p.recording())
 	if err != nil {
 		return nil, unresumable(j.dir, err)
 	}
@@ -80,7 +80,7 @@ func (p *program) openResults(j *job, m *record.Manifest) (*record.Journal, erro
 }
 
 func (p *program) createResults(j *job, m *record.Manifest) (*record.Journal, error) {
-	journal, err := record.Create(j.dir, *m, record.Options{})
+	journal, err := record.Create(j.dir, *m, p.recording())
 	var busy *record.InUse
 	switch {
 	case errors.As(err, &busy):

@@ -2,6 +2,7 @@ package secret
 
 import (
 	"io"
+	"slices"
 	"sync"
 )
 
@@ -20,6 +21,9 @@ type Writer struct {
 // mostKept bounds what is kept back: no key of a usual shape is longer. Longer
 // values are kept as long as they need.
 const mostKept = 4 << 10
+
+// mostReused is how much memory is kept for the next write.
+const mostReused = 256 << 10
 
 // Writer gives a writer that redacts into another one. Flush it at the end.
 func (r *Redactor) Writer(to io.Writer) *Writer { return &Writer{to: to, secrets: r} }
@@ -78,7 +82,12 @@ func (w *Writer) pass(regions []region, upTo int) error {
 	out := replace(nil, w.text[:upTo], w.sent, passed)
 	const context = 64
 	keep := max(0, upTo-context)
-	w.text, w.sent = append(w.text[:0], w.text[keep:]...), upTo-keep
+	if cap(w.text) > mostReused {
+		w.text = slices.Clone(w.text[keep:])
+	} else {
+		w.text = append(w.text[:0], w.text[keep:]...)
+	}
+	w.sent = upTo - keep
 	if len(out) == 0 {
 		return nil
 	}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/agentbench/agentbench/engine/model/openai"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/secret"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// hideSecrets lets nothing that the program writes hold a secret. It knows the
+// usual key from the start, those of a suite once that is loaded.
+func (p *program) hideSecrets() {
+	p.secrets = secret.New(p.env(openai.DefaultKeyEnv))
+	p.out, p.err = p.secrets.Writer(p.out), p.secrets.Writer(p.err)
+}
+
+// learn makes the secrets of a document known, if it has any.
+func (p *program) learn(d *spec.Document) {
+	if d.Suite != nil {
+		p.secrets.Learn(secret.OfSuite(d.Suite, p.env)...)
+	}
+}
+
+// leave ends the program: a panic is told as an error, without its secrets, and
+// what was written is written to its end.
+func (p *program) leave(cause any, code int) int {
+	if cause != nil {
+		code = notMeasured
+		fmt.Fprintf(p.err, "agentbench: panic: %v\n%s", cause, debug.Stack())
+	}
+	for _, w := range []io.Writer{p.out, p.err} {
+		if w, ok := w.(*secret.Writer); ok {
+			_ = w.Flush() // what it fails to write is less than a line
+		}
+	}
+	return code
+}
+
+// recording is how results are written.
+func (p *program) recording() record.Options { return record.Options{Redact: p.secrets.Redact} }
+
+// fileOf is the file that a writer writes to, nil where it is none.
+func fileOf(w io.Writer) *os.File {
+	if hiding, ok := w.(*secret.Writer); ok {
+		w = hiding.Unwrap()
+	}
+	f, _ := w.(*os.File)
+	return f
+}
