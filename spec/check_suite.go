@@ -19,6 +19,7 @@ func (l *loader) suite(tree *source.Node) {
 	l.doc.Suite = s
 	l.roots.declared = s.Roots
 	l.checkRoots(s)
+	l.priceModels(s)
 	l.checkConfigurationNames(s)
 	var all []Resolved
 	for i := range s.Configurations {
@@ -89,11 +90,11 @@ func (l *loader) checkReferences(s *Suite) {
 		l.fault(s.Tree.Get("baseline"), didYouMean(s.Baseline, s.names()), "there is no configuration %q", s.Baseline)
 	}
 	for i := range s.Resolved {
-		l.checkLoopModels(s, s.Resolved[i].Loop)
+		l.checkLoopModels(s, s.Resolved[i].Loop, s.Budget.CostUSD > 0)
 	}
 	for i := range s.Scorers {
 		if sc := &s.Scorers[i]; sc.Model != "" {
-			l.checkModel(s, sc.Node.Get("model"), false)
+			l.checkModel(s, sc.Node.Get("model"), s.Budget.CostUSD > 0)
 		}
 		l.checkScorerCheck(s, &s.Scorers[i])
 	}
@@ -107,16 +108,17 @@ func (s *Suite) names() []string {
 	return names
 }
 
-// checkLoopModels finds the models of a loop, and their prices where the loop has a budget of money.
-func (l *loader) checkLoopModels(s *Suite, loop *Loop) {
-	priced := loop.Guards.Budget != nil && loop.Guards.Budget.CostUSD > 0 || s.Budget.CostUSD > 0
+// checkLoopModels finds the models of a loop, and their prices where it, the suite or a loop that delegates to it has a
+// budget of money.
+func (l *loader) checkLoopModels(s *Suite, loop *Loop, priced bool) {
+	priced = priced || loop.Guards.Budget != nil && loop.Guards.Budget.CostUSD > 0
 	for _, n := range loop.modelNodes() {
 		l.checkModel(s, n, priced)
 	}
 	for _, agent := range loop.agents() {
 		for i := range agent.Delegates {
 			if d := agent.Delegates[i].Resolved; d != nil {
-				l.checkLoopModels(s, d)
+				l.checkLoopModels(s, d, priced)
 			}
 		}
 	}
@@ -143,9 +145,12 @@ func (l *loader) checkModel(s *Suite, n *source.Node, priced bool) {
 			hint = fmt.Sprintf("declare it in the suite: models: {%s: {provider: openai}}", n.Text)
 		}
 		l.fault(n, hint, "the suite has no model %q", n.Text)
-	case (priced || s.Budget.CostUSD > 0) && model.Price == nil:
-		l.fault(n, "write price: {input: 0.15, output: 0.60} in USD per million tokens, or price: free",
-			"the budget is in USD, but the model %q has no price", n.Text)
+	case priced && model.Price == nil:
+		hint := "write price: {input: 0.15, output: 0.60} in USD per million tokens, or price: free"
+		if s.Prices != "" {
+			hint += fmt.Sprintf("; %s has none of %q", s.Prices, cmp.Or(model.Name, n.Text))
+		}
+		l.fault(n, hint, "the budget is in USD, but the model %q has no price", n.Text)
 	}
 }
 

@@ -60,17 +60,28 @@ type Price struct {
 	Output      float64  `yaml:"output" need:"required" min:"0" max:"100000"`
 }
 
-// DecodeNode takes the word free, or a mapping.
+// DecodeNode takes the word free, or a mapping. Prices of 0 may be a table's gap: what is free has to be called so.
 func (p *Price) DecodeNode(n *source.Node, d *source.Decoder) {
 	type mapping Price
 	switch {
 	case n.Kind == source.Map:
 		d.Decode(n, (*mapping)(p))
+		if isZero(n.Get("input")) && isZero(n.Get("output")) {
+			d.Fault(n, "write free if calls cost nothing, or the price", "both prices are 0")
+		}
 	case n.Kind == source.String && n.Text == "free":
 		p.Free = true
 	default:
 		d.Fault(n, "write {input: 0.15, output: 0.60} in USD per million tokens, or free", "want a price")
 	}
+}
+
+func isZero(n *source.Node) bool {
+	if n == nil {
+		return false
+	}
+	value := n.Plain()
+	return value == int64(0) || value == 0.0
 }
 
 // JSONSchema describes both forms.

@@ -12,6 +12,7 @@ type Suite struct {
 	Roots          source.Named[Root]  `yaml:"roots" doc:"Other folders that files may be read from, as name:/path."`
 	Tasks          Tasks               `yaml:"tasks" need:"required" doc:"A list, a file, or a mapping over files."`
 	Models         source.Named[Model] `yaml:"models"`
+	Prices         string              `yaml:"prices" minlen:"1" doc:"A file with a date and prices, for models that say none: {as_of: 2026-11-01, prices: {gpt-4o: {input: 2.50, output: 10.00}}}."`
 	Configurations []Configuration     `yaml:"configurations" need:"required" minlen:"1"`
 	Baseline       string              `yaml:"baseline" doc:"The configuration that the others are compared with."`
 	Scorers        []Scorer            `yaml:"scorers"`
@@ -25,6 +26,8 @@ type Suite struct {
 
 	// Tree is the text it was decoded from.
 	Tree *source.Node `yaml:",here"`
+	// PricesAsOf is the day of the prices that models have from the file, "" where none has.
+	PricesAsOf string `yaml:"-"`
 	// Resolved are the configurations with sweeps spread out and equal ones joined.
 	Resolved []Resolved `yaml:"-"`
 }
@@ -65,7 +68,7 @@ type Param struct {
 
 // SuiteBudget is what the whole suite may spend. Zero means no limit.
 type SuiteBudget struct {
-	CostUSD  float64       `yaml:"cost_usd" above:"0"`
+	CostUSD  float64       `yaml:"cost_usd" above:"0" max:"1000000"`
 	Calls    int64         `yaml:"calls" min:"1"`
 	Tokens   int64         `yaml:"tokens" min:"1"`
 	Duration time.Duration `yaml:"duration" above:"0"`

@@ -115,7 +115,7 @@ type NamedConsecutive struct {
 type RunBudget struct {
 	Tokens  int64   `yaml:"tokens" min:"1"`
 	Calls   int64   `yaml:"calls" min:"1"`
-	CostUSD float64 `yaml:"cost_usd" above:"0"`
+	CostUSD float64 `yaml:"cost_usd" above:"0" max:"1000000"`
 	Hard    bool    `yaml:"hard" doc:"Reserve every call first, so that it is never exceeded."`
 }
 
