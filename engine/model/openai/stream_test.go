@@ -119,7 +119,7 @@ func TestF20_CutStreams(t *testing.T) {
 }
 
 func TestF20_ResetInsideAStream(t *testing.T) {
-	begun := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(goodStream), goodStream[:len(goodStream)])
+	begun := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n", len(goodStream), goodStream)
 	cut := strings.Replace(begun, event(counts)+event("[DONE]"), strings.Repeat(" ", len(event(counts)+event("[DONE]"))), 1)
 	_, err := connect(t, Options{BaseURL: serve(t, step{instead: raw(cut)}), Stream: true}).Call(t.Context(), hello())
 	var failed *record.Error
