@@ -2,8 +2,11 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
@@ -31,12 +34,17 @@ type DeliverFunc func(ctx context.Context, item plan.Item, run *record.Run)
 // Pool executes in this process, so many items at a time.
 type Pool struct{ Workers int }
 
-// Execute implements Executor.
+// Execute implements Executor. A panic of run or deliver ends all runs and is
+// that of Execute.
 func (p Pool) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run RunFunc, deliver DeliverFunc) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	queue := make(chan plan.Item)
 	var workers sync.WaitGroup
+	broken := crash{end: cancel}
 	hire := func() {
 		workers.Go(func() {
+			defer broken.catch()
 			for item := range queue {
 				deliver(ctx, item, run(ctx, item))
 			}
@@ -45,7 +53,29 @@ func (p Pool) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], ru
 	err := feed(ctx, items, queue, max(1, p.Workers), hire)
 	close(queue)
 	workers.Wait()
+	broken.again()
 	return err
+}
+
+// crash carries the first panic of many goroutines to the one that waits for
+// them, which may say it without its secrets; the runtime would not.
+type crash struct {
+	first atomic.Pointer[error]
+	end   func()
+}
+
+func (c *crash) catch() {
+	if cause := recover(); cause != nil {
+		err := fmt.Errorf("%v\n%s", cause, debug.Stack())
+		c.first.CompareAndSwap(nil, &err)
+		c.end()
+	}
+}
+
+func (c *crash) again() {
+	if err := c.first.Load(); err != nil {
+		panic(*err)
+	}
 }
 
 // feed puts items into the queue until they or the context end. It hires one
