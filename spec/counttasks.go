@@ -25,6 +25,7 @@ func (d *Document) CountTasks() (int, source.Faults) {
 			faults = append(faults, faultsIn(err)...)
 		}
 		if len(faults) >= maxTaskFaults {
+			faults = append(faults, source.Fault{What: "further faults of tasks are not told"})
 			break
 		}
 	}

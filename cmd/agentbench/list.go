@@ -35,7 +35,7 @@ func (p *program) list(dir string, m *record.Manifest, f *showFlags) error {
 		return err
 	}
 	if len(kept) == 0 {
-		return fail(notMeasured, "", "no run of %s matches", dir)
+		return fail(notMeasured, "agentbench show "+dir+" lists all of them", "no run of %s matches", dir)
 	}
 	if _, err := tables.Terminal(p.out, listTable(m, kept), tables.Page{Width: p.width(p.out)}); unlessClosed(err) != nil {
 		return fail(notMeasured, "", "%w", err)

@@ -69,7 +69,7 @@ func find(path string) (file string, shipped fs.FS, err error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return filepath.Join(path, suites.File), nil, nil
+		return inside(path)
 	case !errors.Is(err, fs.ErrNotExist):
 		return path, nil, nil
 	}
@@ -77,6 +77,19 @@ func find(path string) (file string, shipped fs.FS, err error) {
 		return path, suite.FS, nil
 	}
 	return "", nil, usage(didYouMean(path, nearby(path), "the suites that ship: "+strings.Join(suites.Names(), ", ")), "there is no file %s", path)
+}
+
+// inside is the suite that a folder holds.
+func inside(folder string) (file string, shipped fs.FS, err error) {
+	file = filepath.Join(folder, suites.File)
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		return file, nil, nil
+	}
+	hint := "name the file of the suite"
+	if others, _ := filepath.Glob(filepath.Join(folder, "*.suite.yaml")); len(others) > 0 { // a hint only
+		hint = "did you mean " + strings.Join(others, " or ") + "?"
+	}
+	return "", nil, usage(hint, "the folder %s holds no %s", folder, suites.File)
 }
 
 // nearby are what a path that does not exist may have meant.

@@ -90,7 +90,7 @@ func characters(input any) int {
 // its runs.
 func planTable(planned *plan.Plan, each []plan.Worst) tables.Table {
 	t := tables.Table{Columns: []tables.Column{
-		{Head: "configuration"}, {Head: "limits", Prose: true}, {Head: "sum", Right: true}, {Head: "max", Right: true},
+		{Head: "configuration"}, {Head: "stages", Prose: true}, {Head: "sum", Right: true}, {Head: "iterations\nper run", Right: true},
 		{Head: "calls", Right: true}, {Head: "tokens", Right: true}, {Head: "cost", Right: true},
 	}}
 	for i := range planned.Configurations {
@@ -164,7 +164,13 @@ func cost(w plan.Worst) string {
 }
 
 func spending(w plan.Worst) string {
-	return tokens(w) + " tokens" + ", " + cost(w)
+	switch {
+	case w.Calls == 0 && w.Programs > 0:
+		return "tokens and cost unknown"
+	case w.Unpriced > 0:
+		return tokens(w) + " tokens, cost unknown"
+	}
+	return tokens(w) + " tokens, " + cost(w)
 }
 
 // tellNotes says what the numbers leave out, and whether the budget covers them.

@@ -72,11 +72,20 @@ func unknownCommand(c *cobra.Command, args []string) error {
 	return usage(didYouMean(args[0], names, "agentbench --help lists the commands"), "unknown command %q", args[0])
 }
 
+// kinds are what the flags of a type take.
+var kinds = map[string]string{
+	"int": "a whole number", "int64": "a whole number", "float64": "a number", "bool": "true or false", "duration": "a duration such as 30s",
+}
+
 // wrongFlag explains a flag that is not there, or that cannot take its value.
 func wrongFlag(c *cobra.Command, err error) error {
 	help := c.CommandPath() + " --help lists the flags"
 	var missing *pflag.NotExistError
-	if !errors.As(err, &missing) {
+	var value *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &value) && kinds[value.GetFlag().Value.Type()] != "":
+		return usage(help, "--%s %s: want %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
+	case !errors.As(err, &missing):
 		return usage(help, "%v", err)
 	}
 	var names []string

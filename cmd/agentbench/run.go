@@ -176,7 +176,7 @@ func (p *program) unwired(err error) error {
 	case errors.As(err, &fault):
 		faults = source.Faults{fault}
 	default:
-		return fail(notMeasured, "agentbench run quickstart needs no key and no network", "%w", err)
+		return fail(notMeasured, "keys come from OPENAI_API_KEY, or from the variable that api_key_env names; agentbench run quickstart needs none", "%w", err)
 	}
 	faults.Print(p.err)
 	return quiet(wrongSpec)

@@ -30,6 +30,9 @@ func (p *program) showCommand() *cobra.Command {
 iteration with its output, evaluation and usage, why the run stopped, and what it returned.`,
 		Args: arguments(1, 2, "a result folder, and perhaps a run"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if err := f.validate(); err != nil {
+				return err
+			}
 			m, err := openManifest(args[0])
 			if err != nil {
 				return err
@@ -48,6 +51,15 @@ iteration with its output, evaluation and usage, why the run stopped, and what i
 	c.Flags().BoolVar(&f.events, "events", false, "the events of the run as JSON, one a line")
 	c.Flags().BoolVar(&f.full, "full", false, "outputs and feedback in full length")
 	return c
+}
+
+// validate refuses a status that no run can have.
+func (f *showFlags) validate() error {
+	states := []string{string(record.Completed), string(record.Failed), string(record.Faulted), string(record.Cancelled)}
+	if f.status == "" || slices.Contains(states, f.status) {
+		return nil
+	}
+	return usage("there are: "+strings.Join(states, ", "), "there is no status %q", f.status)
 }
 
 // show tells one run.
