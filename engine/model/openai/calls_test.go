@@ -217,7 +217,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 			server.Start()
 			t.Cleanup(server.Close)
 			m := connect(t, Options{BaseURL: server.URL, Stream: stream})
-			const workers, calls = 256, 4
+			const workers, calls = 256, 8
 			var done sync.WaitGroup
 			for range workers {
 				done.Go(func() {
@@ -229,7 +229,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 				})
 			}
 			done.Wait()
-			if n := connections.Load(); n > workers*3/2 {
+			if n := connections.Load(); n > workers*2 { // more only at the start, when all dial at once
 				t.Errorf("%d connections for %d calls of %d workers", n, workers*calls, workers)
 			}
 		})
