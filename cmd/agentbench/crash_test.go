@@ -24,12 +24,12 @@ import (
 )
 
 // AGENTBENCH_KILLS=200 kills that often, a suite of 2,000 runs instead of one
-// of 200.
+// of 100.
 func wantedKills(t *testing.T, otherwise int) (kills, tasks int) {
 	t.Helper()
 	text := os.Getenv("AGENTBENCH_KILLS")
 	if text == "" {
-		return otherwise, 100
+		return otherwise, 50
 	}
 	kills, err := strconv.Atoi(text)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *crashes) scores(out string) []string {
 // that was left alone.
 func TestF1_KilledSuites(t *testing.T) {
 	kills, tasks := wantedKills(t, 30)
-	c := newCrashes(t, "{provider: simulate, sleep: true, latency: {median: 10ms, sigma: 0.4}, price: {input: 1, output: 2}, quality: {start: 0.6, limit: 0.9, rate: 0.5, spread: 0.2}}", tasks)
+	c := newCrashes(t, "{provider: simulate, sleep: true, latency: {median: 8ms, sigma: 0.4}, price: {input: 1, output: 2}, quality: {start: 0.6, limit: 0.9, rate: 0.5, spread: 0.2}}", tasks)
 	whole := c.run("whole", 0)
 	want := c.records("whole")
 	if len(want) != 2*tasks {
@@ -233,7 +233,7 @@ func (c *crashes) untilDone(out string, usual time.Duration) (kills int) {
 // TestF1_KilledSuitesPayOnce does the same at a server. P2: a call is made again
 // only where its answer was on its way.
 func TestF1_KilledSuitesPayOnce(t *testing.T) {
-	kills, tasks := wantedKills(t, 6)
+	kills, tasks := wantedKills(t, 4)
 	var calls atomic.Int64
 	mock := mockserver.New(mockserver.Options{
 		Rules: []mockserver.Rule{{Replies: []mockserver.Reply{{Text: `{"quality": 0.7}`}}}}, Latency: mockserver.Latency{Median: 10 * time.Millisecond},
