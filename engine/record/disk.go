@@ -16,6 +16,7 @@ const (
 	signalsFile  = "signals.jsonl"
 	scoresFile   = "scores.jsonl"
 	damagedFile  = "records.damaged.jsonl"
+	ledgerFile   = "spent.jsonl"
 	lockFile     = "lock"
 )
 

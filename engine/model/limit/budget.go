@@ -50,6 +50,7 @@ type Budget struct {
 	reserved record.Usage
 	inFlight int
 	settled  chan struct{} // closed at the next settlement; nil while nobody waits
+	watch    func(atWorst record.Usage)
 }
 
 // NewBudget makes a budget.
@@ -84,8 +85,23 @@ func (b *Budget) Charge(used record.Usage) (exhausted bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spent = b.spent.Plus(used)
+	b.told()
 	l, s := &b.limits, &b.spent
 	return l.Calls > 0 && s.Calls >= l.Calls || l.Tokens > 0 && s.Tokens() >= l.Tokens || l.Cost > 0 && s.Cost >= l.Cost
+}
+
+// Watch has a function told what calls have spent and may still spend, at every
+// change: of a reservation before its call is made. It must be quick.
+func (b *Budget) Watch(tell func(atWorst record.Usage)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.watch = tell
+}
+
+func (b *Budget) told() {
+	if b.watch != nil {
+		b.watch(b.spent.Plus(b.reserved))
+	}
 }
 
 // Spent is what was settled.
@@ -160,6 +176,7 @@ func (b *Budget) try(worst *Worst) (reserved *record.Usage, wait <-chan struct{}
 	}
 	b.reserved = b.reserved.Plus(*reserved)
 	b.inFlight++
+	b.told()
 	return reserved, nil, nil
 }
 
@@ -219,6 +236,7 @@ func (b *Budget) settle(worst, used *record.Usage) {
 	b.reserved = minus(b.reserved, worst)
 	b.spent = b.spent.Plus(*used)
 	b.inFlight--
+	b.told()
 	if b.settled != nil {
 		close(b.settled)
 		b.settled = nil

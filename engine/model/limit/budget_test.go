@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -207,5 +208,21 @@ func TestF3_WhatEarlierSessionsSpentCounts(t *testing.T) {
 	}
 	if _, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: 2})); !errors.Is(err, ErrBudget) {
 		t.Error(err)
+	}
+}
+
+func TestF3_AWatcherKnowsOfACallBeforeItIsMade(t *testing.T) {
+	b := NewBudget(Suite, Limits{Calls: 10})
+	var told []int64
+	b.Watch(func(atWorst record.Usage) { told = append(told, atWorst.OutputTokens) })
+	b.Charge(tokens(100))
+	call := record.Usage{Calls: 1, OutputTokens: 20}
+	reservation, err := b.Reserve(t.Context(), Worst{Expected: call, Bound: call})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reservation.Settle(tokens(5))
+	if want := []int64{100, 120, 105}; !slices.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
 	}
 }
