@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/plan"
-	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/tables"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -52,16 +51,13 @@ func (p *program) tellPlan(o *opened, planned *plan.Plan) error {
 	if _, err := tables.Terminal(p.out, planTable(planned, each), tables.Page{Width: p.width(p.out)}); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
-	p.tellNotes(o, total)
+	p.tellNotes(o, planned, total)
 	return nil
 }
 
 // worstCases are the worst cases of all runs of each configuration.
 func worstCases(o *opened, planned *plan.Plan) ([]plan.Worst, error) {
-	models := map[string]*spec.Model{}
-	for i := range o.Suite.Models {
-		models[o.Suite.Models[i].Key] = &o.Suite.Models[i].Value
-	}
+	models := modelsOf(o.Suite)
 	each := make([]plan.Worst, len(planned.Configurations))
 	for item, err := range planned.Items(o.Tasks()) {
 		if err != nil {
@@ -171,30 +167,4 @@ func spending(w plan.Worst) string {
 		return tokens(w) + " tokens, cost unknown"
 	}
 	return tokens(w) + " tokens, " + cost(w)
-}
-
-// tellNotes says what the numbers leave out, and whether the budget covers them.
-func (p *program) tellNotes(o *opened, total plan.Worst) {
-	var notes []string
-	if total.Unbounded > 0 {
-		notes = append(notes, count(int(total.Unbounded), "call has", "calls have")+" no max_output_tokens: tokens and cost are lower bounds")
-	}
-	if total.Unpriced > 0 {
-		notes = append(notes, count(int(total.Unpriced), "call has", "calls have")+" no price: the cost is unknown")
-	}
-	if total.Programs > 0 {
-		notes = append(notes, count(int(total.Programs), "run of a program is", "runs of programs are")+" not in the tokens and the cost")
-	}
-	if budget := o.Suite.Budget.CostUSD; budget > 0 && total.Cost > record.Money(budget*float64(record.USD)) {
-		notes = append(notes, fmt.Sprintf("the worst case exceeds the budget of %s: the suite may stop before its end", dollars(budget)))
-	}
-	if budget := o.Suite.Budget.Calls; budget > 0 && total.Calls > budget {
-		notes = append(notes, fmt.Sprintf("the worst case exceeds the budget of %d calls: the suite may stop before its end", budget))
-	}
-	if len(notes) > 0 {
-		fmt.Fprintln(p.out)
-	}
-	for _, note := range notes {
-		fmt.Fprintln(p.out, "- "+note)
-	}
 }

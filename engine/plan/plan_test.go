@@ -94,6 +94,7 @@ func worstOf(t *testing.T, loop string) Worst {
 	return WorstOfRun(doc.Loop, map[string]*spec.Model{
 		"dear": {Price: &spec.Price{Input: 1, Output: 10}},
 		"free": {Price: &spec.Price{Free: true}},
+		"toy":  {Price: &spec.Price{Free: true}, Tokens: spec.TokenCounts{Input: 500, Output: 50, Spread: 0.1}},
 	}, 400)
 }
 
@@ -105,6 +106,8 @@ func TestWorstCaseOfARun(t *testing.T) {
 		{"a limit", "agent: {model: dear, max_output_tokens: 900}\nprompt: ''\nmax_iterations: 2", Worst{Iterations: 2, Calls: 2, Tokens: 2000, Cost: 2 * (100 + 9000) * record.USD / 1e6}},
 		{"no limit but the absolute one", "agent: {model: free, max_output_tokens: 100}\nprompt: ''", Worst{Iterations: 10, Calls: 10, Tokens: 2000}},
 		{"an unbounded reply at an unknown price", "agent: {model: other}\nprompt: ''\nmax_iterations: 1", Worst{Iterations: 1, Calls: 1, Tokens: 100, Unbounded: 1, Unpriced: 1}},
+		{"declared tokens, with their spread", "agent: {model: toy, max_output_tokens: 900}\nprompt: ''\nmax_iterations: 1", Worst{Iterations: 1, Calls: 1, Tokens: 700 + 70}},
+		{"declared tokens are a limit, and limited", "agent: {model: toy}\nprompt: ''\nmax_iterations: 1\nevaluate: {judge: {model: toy, rubric: '', max_output_tokens: 10}}", Worst{Iterations: 1, Calls: 2, Tokens: 700 + 70 + 700 + 10}},
 		{"phases", "agent: {model: free, max_output_tokens: 100}\npreset: qa_specialist\nprompt: ''", Worst{Iterations: 8, Calls: 8, Tokens: 1600}},
 		{"a judge is called each time", "agent: {model: free, max_output_tokens: 100}\nprompt: ''\nmax_iterations: 3\nevaluate: {judge: {model: free, rubric: '', max_output_tokens: 100}}", Worst{Iterations: 3, Calls: 6, Tokens: 1200}},
 		{"strategies", "pattern: multi_strategy\nprompt: ''\nevaluate: {passed: 'true'}\nstrategies: [{name: a, agent: {command: [prog]}}, {name: b, max_iterations: 2, agent: {model: free, max_output_tokens: 100}}]", Worst{Iterations: 3, Calls: 2, Tokens: 400, Programs: 1}},
@@ -114,5 +117,41 @@ func TestWorstCaseOfARun(t *testing.T) {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
 		})
+	}
+}
+
+// F43: where replies have no limit, the plan says by how much the budget may be
+// exceeded.
+func TestF43_Overshoot(t *testing.T) {
+	models := map[string]*spec.Model{
+		"dear":  {Price: &spec.Price{Input: 1, Output: 10}},
+		"cheap": {Price: &spec.Price{Input: 1, Output: 1}},
+		"free":  {Price: &spec.Price{Free: true}},
+		"toy":   {Price: &spec.Price{Input: 1, Output: 1}, Tokens: spec.TokenCounts{Output: 50}},
+	}
+	judge := "\nevaluate: {judge: {model: dear, rubric: ''}}"
+	for name, c := range map[string]struct {
+		loop string
+		runs int
+		want Overshoot
+	}{
+		"all replies are limited": {"agent: {model: dear, max_output_tokens: 5}", 100, Overshoot{}},
+		"declared tokens":         {"agent: {model: toy}", 100, Overshoot{}},
+		"none is limited":         {"agent: {model: dear}", 100, Overshoot{8, 8 * record.USD / 100}},
+		"the dearest counts":      {"agent: {model: cheap}" + judge, 100, Overshoot{8, 8 * record.USD / 100}},
+		"only the judge's":        {"agent: {model: cheap, max_output_tokens: 5}" + judge, 100, Overshoot{8, 8 * record.USD / 100}},
+		"free":                    {"agent: {model: free}", 100, Overshoot{8, 0}},
+		"fewer runs than workers": {"agent: {model: dear}", 3, Overshoot{3, 3 * record.USD / 100}},
+		"a program":               {"agent: {command: [cat]}", 100, Overshoot{}},
+	} {
+		files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nprompt: ''\n" + c.loop)}}
+		doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
+		if err := faults.Err(); err != nil {
+			t.Fatal(err)
+		}
+		p := &Plan{Configurations: []spec.Resolved{{Loop: doc.Loop}}, Trials: 1, Tasks: c.runs}
+		if got := OvershootOf(p, models, 8); got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"math"
+
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -10,8 +12,8 @@ type Worst struct {
 	Iterations int64
 	Calls      int64
 	// Tokens and Cost count MaxOutputTokens of every call and an estimate of
-	// its prompt: a quarter of its characters. They are lower bounds where
-	// Unbounded is set.
+	// its prompt: a quarter of its characters, or the tokens that the model
+	// declares. They are lower bounds where Unbounded is set.
 	Tokens int64
 	Cost   record.Money
 	// Unbounded counts calls whose output has no limit, Unpriced those whose
@@ -95,21 +97,37 @@ func (w *worst) call(name string, maxOutput int, prompts ...*spec.Prompt) Worst 
 			input += len(p.Text)
 		}
 	}
-	call := Worst{Calls: 1, Tokens: int64(input/4 + maxOutput)}
-	if maxOutput == 0 {
+	m := w.models[name]
+	input, output := mostTokens(m, input/4, maxOutput)
+	call := Worst{Calls: 1, Tokens: int64(input + output)}
+	if output == 0 {
 		call.Unbounded = 1
 	}
-	m := w.models[name]
 	switch {
 	case m == nil || m.Price == nil:
 		call.Unpriced = 1
 	case !m.Price.Free:
-		call.Cost = dollarsPerMillion(m.Price.Input, input/4).Plus(dollarsPerMillion(m.Price.Output, maxOutput))
+		call.Cost = dollarsPerMillion(m.Price.Input, input).Plus(dollarsPerMillion(m.Price.Output, output))
 	}
 	return call
 }
 
+// mostTokens are those of the texts, or those that the model declares. An output
+// of 0 has no limit.
+func mostTokens(m *spec.Model, input, maxOutput int) (in, out int) {
+	if m == nil {
+		return input, maxOutput
+	}
+	if declared := m.Tokens.Most(m.Tokens.Input); declared > 0 {
+		input = declared
+	}
+	if declared := m.Tokens.Most(m.Tokens.Output); declared > 0 && (maxOutput == 0 || declared < maxOutput) {
+		maxOutput = declared
+	}
+	return input, maxOutput
+}
+
 // dollarsPerMillion is the cost of tokens at a price per million.
 func dollarsPerMillion(price float64, tokens int) record.Money {
-	return record.Money(price * 1e6).Times(int64(tokens))
+	return record.Money(math.Round(price * 1e6)).Times(int64(tokens))
 }

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// tellNotes says what the numbers leave out, and whether the budget covers them.
+func (p *program) tellNotes(o *opened, planned *plan.Plan, total plan.Worst) {
+	notes := append(leftOut(o.Suite, total), budgetNotes(o.Suite, planned, total)...)
+	if len(notes) > 0 {
+		fmt.Fprintln(p.out)
+	}
+	for _, note := range notes {
+		fmt.Fprintln(p.out, "- "+note)
+	}
+}
+
+func leftOut(s *spec.Suite, total plan.Worst) (notes []string) {
+	if total.Unbounded > 0 {
+		notes = append(notes, count(int(total.Unbounded), "call has", "calls have")+" no max_output_tokens: tokens and cost are lower bounds")
+	}
+	if total.Unpriced > 0 {
+		notes = append(notes, count(int(total.Unpriced), "call has", "calls have")+" no price: the cost is unknown")
+	}
+	if total.Programs > 0 {
+		notes = append(notes, count(int(total.Programs), "run of a program is", "runs of programs are")+" not in the tokens and the cost")
+	}
+	if s.PricesAsOf != "" {
+		notes = append(notes, "prices as of "+s.PricesAsOf+", from "+printable(s.Prices))
+	}
+	return notes
+}
+
+// budgetNotes say whether the budget of the suite covers the worst case, and
+// whether it may be exceeded.
+func budgetNotes(s *spec.Suite, planned *plan.Plan, total plan.Worst) (notes []string) {
+	short := func(is bool, what string) {
+		if is {
+			notes = append(notes, "the worst case exceeds the budget of "+what+": the suite may stop before its end")
+		}
+	}
+	b := &s.Budget
+	short(b.CostUSD > 0 && total.Cost > record.Money(b.CostUSD*float64(record.USD)), dollars(b.CostUSD))
+	short(b.Tokens > 0 && total.Tokens > b.Tokens, fmt.Sprintf("%d tokens", b.Tokens))
+	short(b.Calls > 0 && total.Calls > b.Calls, fmt.Sprintf("%d calls", b.Calls))
+	if note := overshootNote(s, plan.OvershootOf(planned, modelsOf(s), workers(s))); note != "" {
+		notes = append(notes, note)
+	}
+	return notes
+}
+
+// overshootNote tells by how much the budget may be exceeded, where replies have
+// no limit that could be reserved.
+func overshootNote(s *spec.Suite, o plan.Overshoot) string {
+	longer := ""
+	switch {
+	case o.Calls == 0:
+	case s.Budget.CostUSD > 0 && o.Per1000 > 0:
+		longer = dollars(o.Per1000.Dollars())
+	case s.Budget.Tokens > 0:
+		longer = fmt.Sprintf("%d tokens", 1000*o.Calls)
+	}
+	if longer == "" {
+		return ""
+	}
+	return fmt.Sprintf("without max_output_tokens, %d tokens are reserved for a reply: %s in flight may exceed the budget by %s for each 1000 tokens that replies are longer",
+		limit.DefaultMaxOutput, count(o.Calls, "call", "calls"), longer)
+}
+
+func modelsOf(s *spec.Suite) map[string]*spec.Model {
+	models := map[string]*spec.Model{}
+	for i := range s.Models {
+		models[s.Models[i].Key] = &s.Models[i].Value
+	}
+	return models
+}
