@@ -19,11 +19,14 @@ type Overshoot struct {
 // whose runs are in flight at once. Each makes one call at a time.
 func OvershootOf(p *Plan, models map[string]*spec.Model, concurrency int) Overshoot {
 	var dearest record.Money
-	runs := 0
+	runs, tasks := 0, p.Tasks
+	if tasks < 0 { // not counted
+		tasks = concurrency
+	}
 	for i := range p.Configurations {
 		names := unlimited(p.Configurations[i].Loop, models)
 		if len(names) > 0 {
-			runs += max(p.Tasks, 0) * p.Trials
+			runs += tasks * p.Trials
 		}
 		for _, name := range names {
 			if m := models[name]; m != nil && m.Price != nil && !m.Price.Free {

@@ -142,6 +142,7 @@ func TestF43_Overshoot(t *testing.T) {
 		"only the judge's":        {"agent: {model: cheap, max_output_tokens: 5}" + judge, 100, Overshoot{8, 8 * record.USD / 100}},
 		"free":                    {"agent: {model: free}", 100, Overshoot{8, 0}},
 		"fewer runs than workers": {"agent: {model: dear}", 3, Overshoot{3, 3 * record.USD / 100}},
+		"tasks not counted":       {"agent: {model: dear}", -1, Overshoot{8, 8 * record.USD / 100}},
 		"a program":               {"agent: {command: [cat]}", 100, Overshoot{}},
 	} {
 		files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nprompt: ''\n" + c.loop)}}
