@@ -57,8 +57,8 @@ type Summary struct {
 	Blown   *Blown        // why the plan was given up; nil: it was not
 }
 
-// BudgetSpent is the cause that ends all runs in flight when the suite's
-// budget or duration is spent.
+// BudgetSpent is the cause that ends runs when the suite's budget or duration is
+// spent.
 type BudgetSpent struct{ What string }
 
 func (b BudgetSpent) Error() string             { return "the suite's budget is spent: " + b.What }
@@ -76,6 +76,8 @@ func (e *Engine) Run(ctx context.Context, p *plan.Plan, tasks iter.Seq2[*spec.Ta
 	summary := Summary{}
 	if reason, ok := loop.Interrupted(ctx, nil); ok {
 		summary.Stopped = reason
+	} else if s.spent.Load() {
+		summary.Stopped = record.ReasonSuiteBudget
 	}
 	errors.As(context.Cause(ctx), &summary.Blown)
 	if failed := s.failed.Load(); failed != nil {
@@ -102,14 +104,16 @@ type session struct {
 	*Engine
 	cancel context.CancelCauseFunc
 	fuse   fuse
+	spent  atomic.Bool // no run is started any more
 	failed atomic.Pointer[error]
 }
 
-// starting gives the items that are to be done, until the context ends.
+// starting gives the items that are to be done, until the context ends or the
+// budget is spent.
 func (s *session) starting(ctx context.Context, items iter.Seq2[plan.Item, error]) iter.Seq2[plan.Item, error] {
 	return func(yield func(plan.Item, error) bool) {
 		for item, err := range items {
-			if ctx.Err() != nil {
+			if ctx.Err() != nil || s.spent.Load() {
 				return
 			}
 			if err == nil && s.Skip != nil && s.Skip(item.ID) {
@@ -133,9 +137,20 @@ func (s *session) run(ctx context.Context, item plan.Item) (r *record.Run) {
 		s.Watch.Started(item)
 	}
 	started := s.now()
-	r = s.Loops[item.Configuration].Run(ctx, item.ID, item.Task, item.Trial, s.Observe)
-	r.Volatile.Started, r.Volatile.Wall = started, s.now().Sub(started)
+	r = s.Loops[item.Configuration].Run(s.unlessSpent(ctx), item.ID, item.Task, item.Trial, s.Observe)
+	r.Volatile.Started, r.Volatile.Wall = started, max(0, s.now().Sub(started)) // a clock may be set back
 	return r
+}
+
+// unlessSpent is a context that has ended for a run that was taken before the
+// budget was spent and comes to its turn after that.
+func (s *session) unlessSpent(ctx context.Context) context.Context {
+	if !s.spent.Load() {
+		return ctx
+	}
+	ended, cancel := context.WithCancelCause(ctx)
+	cancel(BudgetSpent{What: "no call is left"})
+	return ended
 }
 
 func (s *session) now() time.Time {
@@ -153,11 +168,13 @@ func (s *session) panicked(item plan.Item, cause any) *record.Run {
 	return &r
 }
 
-// deliver scores a run and puts it down. The first run that the suite's budget
-// stopped ends the plan, and so does one that blows the fuse.
+// deliver scores a run and puts it down. After the first run that the suite's
+// budget stopped no other one is started; those in flight go on, because their
+// calls are paid for, until the budget stops them as well. A run that blows the
+// fuse ends the plan at once.
 func (s *session) deliver(ctx context.Context, item plan.Item, r *record.Run) {
 	if r.Outcome.Reason == record.ReasonSuiteBudget {
-		s.cancel(BudgetSpent{What: "no call is left"})
+		s.spent.Store(true)
 	}
 	if blown := s.fuse.after(r); blown != nil {
 		s.cancel(blown)

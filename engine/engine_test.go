@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -183,6 +184,67 @@ func TestASpentBudgetStartsNothingNew(t *testing.T) {
 	if last := journal.runs[9]; last.Outcome.Status != record.Cancelled || last.Outcome.Reason != record.ReasonSuiteBudget {
 		t.Errorf("the run that the budget stopped: %+v", last.Outcome)
 	}
+}
+
+// F42: what is in flight when the budget ends was reserved and goes on; a run that
+// needs another call is stopped by the budget, and nothing new starts.
+func TestF42_RunsInFlightEndWithTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+			switch turn.Task.ID {
+			case "task-1":
+				time.Sleep(time.Second / 2)
+				return agent.Result{}, spent{}
+			case "task-2": // its call is in flight, and the next one is refused
+				time.Sleep(time.Second)
+				return agent.Result{}, spent{}
+			}
+			time.Sleep(time.Second)
+			return echo(ctx, turn)
+		}), 1000)
+		summary, err := e.Run(t.Context(), p, list)
+		if err != nil || summary.Stopped != record.ReasonSuiteBudget {
+			t.Fatalf("%+v, error %v", summary, err)
+		}
+		count := map[record.Status]int{}
+		for _, run := range journal.runs {
+			count[run.Outcome.Status]++
+			if run.Outcome.Status == record.Cancelled && (run.Outcome.Reason != record.ReasonSuiteBudget || run.Outcome.Class != record.ByBudget) {
+				t.Errorf("%s: %+v", run.Task, run.Outcome)
+			}
+		}
+		// Of those that were not in flight at most one was taken already.
+		if count[record.Completed] != 2 || count[record.Cancelled] < 2 || count[record.Cancelled] > 3 {
+			t.Errorf("%v", count)
+		}
+	})
+}
+
+// F44: a clock that jumps back makes no negative time, and the suite's duration
+// is not the clock's.
+func TestF44_TheClockJumps(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+			time.Sleep(time.Second)
+			return echo(ctx, turn)
+		}), 100)
+		var jumps atomic.Int64
+		e.Now = func() time.Time { // a day forth, two days back, ...
+			n := jumps.Add(1)
+			return time.Now().Add(time.Duration(n%3-1) * 24 * time.Hour).Round(0)
+		}
+		e.Duration = 5500 * time.Millisecond
+		start := time.Now()
+		summary, err := e.Run(t.Context(), p, list)
+		if took := time.Since(start); err != nil || summary.Stopped != record.ReasonSuiteBudget || took != 6*time.Second {
+			t.Errorf("%+v after %v, error %v; want the runs in flight at 5.5 s to end at 6 s", summary, took, err)
+		}
+		for _, run := range journal.runs {
+			if run.Volatile.Wall < 0 || run.Elapsed < 0 {
+				t.Errorf("%s took %v, as-if %v", run.ID, run.Volatile.Wall, run.Elapsed)
+			}
+		}
+	})
 }
 
 // F14: the first run without a valid key ends the plan, and those in flight.
