@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -191,15 +192,15 @@ func TestASpentBudgetStartsNothingNew(t *testing.T) {
 func TestF42_RunsInFlightEndWithTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
-			switch turn.Task.ID {
-			case "task-1":
-				time.Sleep(time.Second / 2)
-				return agent.Result{}, spent{}
-			case "task-2": // its call is in flight, and the next one is refused
-				time.Sleep(time.Second)
+			takes := map[string]time.Duration{"task-1": time.Second / 2}
+			select {
+			case <-time.After(cmp.Or(takes[turn.Task.ID], time.Second)):
+			case <-ctx.Done():
+				return agent.Result{}, context.Cause(ctx)
+			}
+			if turn.Task.ID == "task-1" || turn.Task.ID == "task-2" { // they need one more call
 				return agent.Result{}, spent{}
 			}
-			time.Sleep(time.Second)
 			return echo(ctx, turn)
 		}), 1000)
 		summary, err := e.Run(t.Context(), p, list)
