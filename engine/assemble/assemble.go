@@ -82,7 +82,9 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 }
 
 func (m *models) program(l *spec.Loop, argv []string, timeout time.Duration) command.Program {
-	return command.Program{Argv: argv, Dir: l.Folder, Env: command.Environment(m.options.Getenv), Timeout: timeout}
+	return command.Program{
+		Argv: argv, Dir: l.Folder, Env: command.Environment(m.options.Getenv), Timeout: timeout, Confinement: m.confinement,
+	}
 }
 
 func (m *models) evaluator(l *spec.Loop) (*evaluate.Evaluator, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/agentbench/agentbench/engine/agent/command"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/asif"
 	"github.com/agentbench/agentbench/engine/model/cache"
@@ -16,18 +17,26 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
+// confinementVariable set to off leaves programs out of PID namespaces.
+const confinementVariable = "AGENTBENCH_PIDNS"
+
 // models are a suite's models, made when a loop asks for them.
 type models struct {
 	doc     *spec.Document
 	options Options
 	made    map[string]model.Model
+	// confinement holds the programs of all loops.
+	confinement *command.Confinement
 }
 
 func newModels(doc *spec.Document, o Options) (*models, error) {
 	if doc.Suite == nil {
 		return nil, fmt.Errorf("a loop alone has no models: it runs in a suite")
 	}
-	return &models{doc: doc, options: o, made: map[string]model.Model{}}, nil
+	return &models{
+		doc: doc, options: o, made: map[string]model.Model{},
+		confinement: &command.Confinement{Off: o.Getenv(confinementVariable) == "off"},
+	}, nil
 }
 
 // named is the model of that name. Around what the provider gives stand, from

@@ -178,7 +178,10 @@ type Call struct {
 	Cached   bool          `json:"cached,omitempty"`
 	Finish   string        `json:"finish,omitempty"` // the model's finish reason
 	Stderr   string        `json:"stderr,omitempty"` // a program's
-	Error    *Error        `json:"error,omitempty"`
+	// Stdout is a program's where the output does not tell it whole: the program
+	// failed, or wrote bytes that are not UTF-8.
+	Stdout string `json:"stdout,omitempty"`
+	Error  *Error `json:"error,omitempty"`
 }
 
 // ToolCall is one use of a tool.

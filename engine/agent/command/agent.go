@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
@@ -29,7 +30,9 @@ func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, er
 	done, err := a.Program.Run(ctx, stdin)
 	call := Record(record.RoleProgram, a.Program.Argv, result.Request, done, err)
 	if err == nil {
-		err = read(done.Stdout, a.Spec.Reply, &result, &call)
+		if err = read(done.Stdout, a.Spec.Reply, &result, &call); err != nil {
+			call.Stdout = string(done.Stdout)
+		}
 		errors.As(err, &call.Error)
 	}
 	if err == nil && result.Ended != nil && result.Ended.Reason == string(record.ReasonAgentEnded) && result.Output == nil {
@@ -59,6 +62,9 @@ func Record(role record.Role, argv []string, hash string, done Finished, err err
 	call := record.Call{
 		Role: role, Model: filepath.Base(argv[0]), Request: hash,
 		Duration: done.Duration, Stderr: done.Stderr,
+	}
+	if err != nil || !utf8.Valid(done.Stdout) {
+		call.Stdout = string(done.Stdout)
 	}
 	errors.As(err, &call.Error)
 	return call

@@ -1,7 +1,7 @@
 // Package command decides how a program is run as an agent or as an
 // evaluation: JSON on its standard input, JSON or text on its standard output,
-// in a process group of its own that is killed as a whole, with a small
-// environment that holds no keys.
+// in a process group, and where possible a PID namespace, of its own that is
+// killed as a whole, with a small environment that holds no keys.
 package command
 
 import (
@@ -9,12 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os/exec"
 	"runtime"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -37,12 +37,14 @@ type Program struct {
 	Timeout   time.Duration    // 0: DefaultTimeout
 	MaxOutput int              // bytes of standard output; 0: DefaultMaxOutput
 	Now       func() time.Time // nil: time.Now
+	// Confinement holds the program's children; nil: its process group alone does.
+	Confinement *Confinement
 }
 
 // Finished is what a program left.
 type Finished struct {
 	Stdout   []byte // head and tail where there was too much
-	Stderr   string // likewise
+	Stderr   string // likewise; not always UTF-8
 	Duration time.Duration
 }
 
@@ -57,14 +59,9 @@ func (p *Program) Run(ctx context.Context, stdin []byte) (Finished, error) {
 	running, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	stdout, stderr := newCapture(p.maxOutput()), newCapture(maxStderr)
-	cmd, err := p.command(running)
-	if err != nil {
-		return Finished{}, p.explain(err, "")
-	}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), stdout, stderr
 	begin := p.now()
-	err = runLocked(cmd)
-	done := Finished{Stdout: stdout.Bytes(), Stderr: validUTF8(stderr.Bytes()), Duration: p.now().Sub(begin)}
+	err := p.run(running, stdin, stdout, stderr)
+	done := Finished{Stdout: stdout.Bytes(), Stderr: string(stderr.Bytes()), Duration: p.now().Sub(begin)}
 	switch {
 	case ctx.Err() != nil:
 		return done, context.Cause(ctx)
@@ -79,26 +76,41 @@ func (p *Program) Run(ctx context.Context, stdin []byte) (Finished, error) {
 	return done, nil
 }
 
-func (p *Program) command(ctx context.Context) (*exec.Cmd, error) {
+// run runs the program once, in a namespace where it can.
+func (p *Program) run(ctx context.Context, stdin []byte, stdout, stderr io.Writer) error {
 	path, err := p.find()
 	if err != nil {
-		return nil, err
+		return err
+	}
+	start := func(cmd *exec.Cmd) error {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), stdout, stderr
+		cmd.Dir = p.Dir
+		cmd.Env = p.Env
+		if cmd.Env == nil {
+			cmd.Env = []string{} // nil would be ours
+		}
+		return runLocked(cmd)
+	}
+	if kind := p.Confinement.namespace(); kind != noNamespace {
+		if err := startable(p.Dir, path); err != nil {
+			return err
+		}
+		argv := append([]string{path}, p.Argv[1:]...)
+		err := start(confined(ctx, kind, p.Confinement.firstID(), argv...))
+		if !refused(err) {
+			return afterShell(err)
+		}
 	}
 	cmd := exec.CommandContext(ctx, path, p.Argv[1:]...)
 	cmd.Args[0] = p.Argv[0]
-	cmd.Dir = p.Dir
-	cmd.Env = p.Env
-	if cmd.Env == nil {
-		cmd.Env = []string{} // nil would be ours
-	}
-	cmd.WaitDelay = drain
 	inGroup(cmd)
-	return cmd, nil
+	return start(cmd)
 }
 
 // runLocked stays on its thread: a system may tie the child to the thread that
 // started it, and kill it when that ends.
 func runLocked(cmd *exec.Cmd) error {
+	cmd.WaitDelay = drain
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
@@ -114,10 +126,11 @@ func runLocked(cmd *exec.Cmd) error {
 
 func (p *Program) explain(err error, stderr string) error {
 	var exit *exec.ExitError
+	var died signalled
 	name := p.Argv[0]
 	switch {
-	case errors.As(err, &exit):
-		message := fmt.Sprintf("the program %q failed: %s", name, exit)
+	case errors.As(err, &exit), errors.As(err, &died):
+		message := fmt.Sprintf("the program %q failed: %s", name, err)
 		if line := lastLine(stderr); line != "" {
 			message += ": " + line
 		}
@@ -138,7 +151,7 @@ func failure(class record.ErrorClass, format string, args ...any) error {
 
 // lastLine is where programs say what was wrong.
 func lastLine(text string) string {
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(validUTF8([]byte(text)))
 	line := text[strings.LastIndexByte(text, '\n')+1:]
 	const most = 300
 	if len(line) > most {
@@ -147,12 +160,7 @@ func lastLine(text string) string {
 	return line
 }
 
-func validUTF8(text []byte) string {
-	if utf8.Valid(text) {
-		return string(text)
-	}
-	return strings.ToValidUTF8(string(text), "\uFFFD")
-}
+func validUTF8(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
 
 func (p *Program) maxOutput() int {
 	if p.MaxOutput > 0 {

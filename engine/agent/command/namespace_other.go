@@ -1,0 +1,11 @@
+//go:build !linux
+
+package command
+
+import (
+	"context"
+	"os/exec"
+)
+
+// confined is nil: there are no PID namespaces here.
+func confined(context.Context, namespace, int, ...string) *exec.Cmd { return nil }
