@@ -15,11 +15,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine"
-	"github.com/agentbench/agentbench/engine/assemble"
-	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/scorers"
-	"github.com/agentbench/agentbench/spec"
 )
 
 // The suite of the benchmarks: one iteration of a scripted model without
@@ -56,27 +52,12 @@ func benchFolder(b *testing.B, suite string, n int) string {
 // report and the progress.
 func runBench(b *testing.B, dir string, workers int, options record.Options) {
 	b.Helper()
-	doc, faults := spec.Load(filepath.Join(dir, "suite.yaml"), spec.Options{})
-	if err := faults.Err(); err != nil {
-		b.Fatal(err)
-	}
-	p, err := plan.New(doc.Suite, -1, plan.Selection{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	loops, err := assemble.Loops(doc, p.Configurations, assemble.Options{Getenv: os.Getenv})
-	if err != nil {
-		b.Fatal(err)
-	}
-	set, faults := scorers.New(doc.Suite.Scorers, scorers.Options{Resolved: p.Configurations})
-	if err := faults.Err(); err != nil {
-		b.Fatal(err)
-	}
+	doc, p, e := assembled(b, filepath.Join(dir, "suite.yaml"))
 	journal, err := record.Create(filepath.Join(b.TempDir(), "results"), record.Manifest{}, options)
 	if err != nil {
 		b.Fatal(err)
 	}
-	e := engine.Engine{Executor: engine.Pool{Workers: workers}, Journal: journal, Loops: loops, Score: set.Score, Now: time.Now}
+	e.Executor, e.Journal, e.Now = engine.Pool{Workers: workers}, journal, time.Now
 	_, err = e.Run(b.Context(), p, doc.Tasks())
 	if err := journal.Close(); err != nil {
 		b.Fatal(err)

@@ -1,7 +1,6 @@
 package agentbench
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -89,7 +88,20 @@ func (y *tally) Append(run *record.Run, scores []record.Score, done func(error))
 func runRecorded(t testing.TB, name string) (*spec.Suite, map[string]*counts) {
 	t.Helper()
 	dataFolder(t)
-	doc, faults := spec.Load(filepath.Join("testdata", "recorded", name), spec.Options{})
+	doc, p, e := assembled(t, filepath.Join("testdata", "recorded", name))
+	journal := &tally{counts: map[string]*counts{}}
+	e.Executor, e.Journal = engine.Pool{Workers: 4}, journal
+	if _, err := e.Run(t.Context(), p, doc.Tasks()); err != nil {
+		t.Fatal(err)
+	}
+	return doc.Suite, journal.counts
+}
+
+// assembled loads a suite and makes everything that runs it, but for where runs
+// happen and where they are put down.
+func assembled(t testing.TB, file string) (*spec.Document, *plan.Plan, *engine.Engine) {
+	t.Helper()
+	doc, faults := spec.Load(file, spec.Options{})
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -105,12 +117,7 @@ func runRecorded(t testing.TB, name string) (*spec.Suite, map[string]*counts) {
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}
-	journal := &tally{counts: map[string]*counts{}}
-	e := engine.Engine{Executor: engine.Pool{Workers: 4}, Journal: journal, Loops: loops, Score: set.Score}
-	if _, err := e.Run(context.Background(), p, doc.Tasks()); err != nil {
-		t.Fatal(err)
-	}
-	return doc.Suite, journal.counts
+	return doc, p, &engine.Engine{Loops: loops, Score: set.Score}
 }
 
 // byName finds the counts of a configuration by its name or an alias.
