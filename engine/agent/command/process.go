@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/secret"
 )
 
 // The limits of a program where it declares none.
@@ -155,7 +156,7 @@ func lastLine(text string) string {
 	line := text[strings.LastIndexByte(text, '\n')+1:]
 	const most = 300
 	if len(line) > most {
-		line = strings.ToValidUTF8(line[:most], "") + " …"
+		line = strings.TrimSpace(secret.Prefix(line, most)) + " …"
 	}
 	return line
 }

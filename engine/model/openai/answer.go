@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/secret"
 )
 
 // reply makes a reply of an answer with status 200. An answer is complete only
@@ -89,5 +90,5 @@ func shorten(text string) string {
 	if len(text) <= most {
 		return text
 	}
-	return fmt.Sprintf("%s … (%d bytes)", validPrefix(text, most), len(text))
+	return fmt.Sprintf("%s … (%d bytes)", secret.Prefix(text, most), len(text))
 }

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
@@ -195,12 +194,4 @@ func scalar(raw json.RawMessage) string {
 		return text
 	}
 	return string(raw)
-}
-
-// validPrefix cuts at a character.
-func validPrefix(text string, most int) string {
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
 }
