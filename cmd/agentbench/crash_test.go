@@ -259,3 +259,49 @@ func TestF1_KilledSuitesPayOnce(t *testing.T) {
 		kills -= max(1, killed)
 	}
 }
+
+// TestF3_KilledSuitesKeepTheirBudget kills a suite at moments at which calls are
+// on their way, with no cache to save their answers: what the sessions call
+// together never exceeds the budget.
+func TestF3_KilledSuitesKeepTheirBudget(t *testing.T) {
+	const budget = 60
+	var calls atomic.Int64
+	inFlight := make(chan struct{}, 1000)
+	mock := mockserver.New(mockserver.Options{Rules: []mockserver.Rule{{Replies: []mockserver.Reply{{Text: `{"quality": 0.7}`}}}}})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1)%10 == 0 {
+			inFlight <- struct{}{}
+		}
+		mock.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	c := newCrashes(t, "{provider: openai, name: mock, base_url: "+server.URL+"/v1, price: free}", 50)
+	suite, err := os.ReadFile(filepath.Join(c.folder, "suite.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.write("suite.yaml", fmt.Sprintf("%sbudget: {calls: %d}\n", suite, budget))
+	for calls.Load() <= budget {
+		child := exec.Command("agentbench", "run", "suite.yaml", "-q", "--cache", "off", "--out", "r")
+		child.Dir, child.Env = c.folder, append(os.Environ(), "OPENAI_API_KEY=none")
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- child.Wait() }()
+		select {
+		case <-inFlight:
+			child.Process.Kill()
+			<-ended
+			continue
+		case <-ended:
+		}
+		if code := child.ProcessState.ExitCode(); code != stopped {
+			t.Errorf("exit code %d", code)
+		}
+		break
+	}
+	if n := calls.Load(); n > budget || n < budget/2 {
+		t.Errorf("%d calls under a budget of %d", n, budget)
+	}
+}

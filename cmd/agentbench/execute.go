@@ -65,12 +65,15 @@ func (p *program) finish(ctx context.Context, j *job, journal *record.Journal) (
 	if err := j.rescore(ctx, journal); err != nil {
 		return engine.Summary{}, err
 	}
-	if j.earlier.left(j.plan.Runs()) > 0 {
-		if spent := j.budget.Charge(j.earlier.paid); spent {
-			return engine.Summary{Stopped: record.ReasonSuiteBudget}, nil
-		}
+	endLedger, err := j.keepLedger()
+	if err != nil {
+		return engine.Summary{}, err
 	}
-	return p.watched(ctx, j)
+	summary := engine.Summary{Stopped: record.ReasonSuiteBudget}
+	if spent := j.budget.Charge(j.earlier.charged); !spent || j.earlier.left(j.plan.Runs()) == 0 {
+		summary, err = p.watched(ctx, j)
+	}
+	return summary, errors.Join(err, endLedger())
 }
 
 // watched runs the plan and tells its progress.

@@ -16,7 +16,10 @@ type earlier struct {
 	found *record.Recovered // nil: a new folder
 	tries int               // after which a run with faults is given up
 	paid  record.Usage
-	wall  time.Duration
+	// charged is what counts against the suite's budget: what was paid, and what
+	// calls may have cost whose answers are unknown.
+	charged record.Usage
+	wall    time.Duration
 }
 
 // done says whether a run needs nothing any more: it counts, or it was given up.
@@ -137,13 +140,40 @@ func (j *job) takeUp(found *record.Recovered, m *record.Manifest) error {
 			return fail(notMeasured, "", "%w", err)
 		}
 	}
-	j.earlier = earlier{found: found, tries: j.flags.attempts, paid: paid, wall: before.Volatile.Wall}
+	spent, err := record.Spent(j.dir)
+	if err != nil {
+		return fail(notMeasured, "", "%w", err)
+	}
+	j.earlier = earlier{found: found, tries: j.flags.attempts, paid: paid, charged: larger(paid, spent), wall: before.Volatile.Wall}
 	m.Volatile = record.ManifestVolatile{Started: before.Volatile.Started, Wall: j.earlier.wall, Paid: paid}
 	// Who selects less than the folder holds does not make it smaller.
 	m.Tasks, m.Trials = max(m.Tasks, before.Tasks), max(m.Trials, before.Trials)
 	m.Totals = before.Totals
 	m.Totals.Planned = m.Tasks * m.Trials * len(m.Configurations)
 	return nil
+}
+
+// larger is what limits are held against of two usages: the larger number of
+// each.
+func larger(u, v record.Usage) record.Usage {
+	return record.Usage{
+		Calls: max(u.Calls, v.Calls), Cost: max(u.Cost, v.Cost),
+		InputTokens: max(u.InputTokens, v.InputTokens), OutputTokens: max(u.OutputTokens, v.OutputTokens),
+	}
+}
+
+// keepLedger has what the suite's budget spends put down until the function that
+// it gives is called.
+func (j *job) keepLedger() (end func() error, err error) {
+	if b := j.Suite.Budget; b.Calls == 0 && b.Tokens == 0 && b.CostUSD == 0 {
+		return func() error { return nil }, nil
+	}
+	ledger, err := record.OpenLedger(j.dir)
+	if err != nil {
+		return nil, err
+	}
+	j.budget.Watch(ledger.Write)
+	return ledger.Close, nil
 }
 
 // tellEarlier says what of a suite is done already, and what was lost.
