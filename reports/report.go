@@ -17,12 +17,16 @@ type Report struct {
 	Baseline  string       `json:"baseline,omitempty"`
 	TaskCount int          `json:"task_count"` // tasks of the suite
 	Trials    int          `json:"trials"`
+	// PricesAsOf is the day of the prices, "" where none is known.
+	PricesAsOf string `json:"prices_as_of,omitempty"`
 	// Scorers are in the order declared. The first is the primary one: it says
 	// what a success is, and the curve and the tasks are told in its terms.
 	Scorers        []string        `json:"scorers"`
 	Simulated      []string        `json:"simulated,omitempty"` // models
 	Configurations []Configuration `json:"configurations"`
 	Warnings       []Warning       `json:"warnings"` // on the report as a whole
+	// Volatile may differ where all else is the same; nil: there is nothing to tell.
+	Volatile *Effort `json:"volatile,omitempty"`
 
 	runs *runs
 }

@@ -90,6 +90,8 @@ func (c *collector) warn(r *Report) {
 	add(r.Status == record.StateRunning, Warning{Kind: NotComplete, More: "still running, or killed"})
 	add(r.Status == record.StateStopped, Warning{Kind: NotComplete, More: "stopped before the end"})
 	add(r.Status == record.StateFailed, Warning{Kind: NotComplete, More: "failed before the end"})
+	fewest, most := uneven(r.Configurations)
+	add(fewest < most, Warning{Kind: UnevenRuns, Count: fewest, Of: most})
 	add(c.badLines > 0, Warning{Kind: BadLines, Count: c.badLines, More: c.firstBad})
 	add(c.unknown > 0, Warning{Kind: UnknownRuns, Count: c.unknown})
 	add(c.repeated > 0, Warning{Kind: Repeated, Count: c.repeated})
@@ -98,4 +100,23 @@ func (c *collector) warn(r *Report) {
 	}
 	add(r.TaskCount > 0 && r.TaskCount < fewTasks, Warning{Kind: FewTasks, Count: r.TaskCount})
 	add(len(c.runs.all) > 0, Warning{Kind: Residue, Name: r.Primary(), Of: r.Trials})
+}
+
+// uneven are the fewest and the most runs that configurations have where some
+// are missing, as after a budget has ended in the middle. Faults alone are told
+// of each configuration.
+func uneven(all []Configuration) (fewest, most int) {
+	absent := false
+	for i := range all {
+		c := &all[i]
+		if i == 0 || c.Runs < fewest {
+			fewest = c.Runs
+		}
+		most = max(most, c.Runs)
+		absent = absent || c.Runs+faulted(c.Faults) < c.Expected
+	}
+	if !absent {
+		return 0, 0
+	}
+	return fewest, most
 }

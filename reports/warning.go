@@ -28,6 +28,7 @@ const (
 	Unscored       WarningKind = "unscored"    // Count of Of runs, by the scorer Name
 	NotScored      WarningKind = "not_scored"  // Count of Of runs, by the scorer Name
 	UnequalRuns    WarningKind = "unequal_n"   // Count to Of runs a task
+	UnevenRuns     WarningKind = "uneven_runs" // Count to Of runs a configuration
 	FewTasks       WarningKind = "few_tasks"   // Count tasks
 	MixedLoops     WarningKind = "mixed_loops" // Count versions of the loop
 	MixedScorers   WarningKind = "mixed_scorers"
@@ -93,6 +94,8 @@ func (w Warning) aboutRecords(quote func(string) string) string {
 		return fmt.Sprintf("%s of configurations that the suite does not have were left out", plural(w.Count, "run", "runs"))
 	case Repeated:
 		return fmt.Sprintf("%s recorded more than once and counted once", plural(w.Count, "run is", "runs are"))
+	case UnevenRuns:
+		return fmt.Sprintf("the configurations have %d to %d runs: compare them with care, for their tasks differ", w.Count, w.Of)
 	case NotComplete:
 		return "the results are not complete: " + w.More
 	}

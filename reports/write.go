@@ -74,6 +74,9 @@ func (r *Report) heading(quote func(string) string) string {
 	if r.Baseline != "" {
 		parts = append(parts, "baseline "+quote(r.Baseline))
 	}
+	if r.PricesAsOf != "" {
+		parts = append(parts, "prices as of "+quote(r.PricesAsOf))
+	}
 	return strings.Join(parts, " · ")
 }
 

@@ -93,6 +93,10 @@ func TestPaidCallsAreMadeOnce(t *testing.T) {
 	if n := calls.Load(); n != 6 || !strings.Contains(second, "cache: 9 hits, 0 misses, 0 stored") {
 		t.Errorf("%d calls; the second session says\n%s", n, second)
 	}
+	table, told := typed(t, 0, nil, "report", filepath.Join(dir, "r2"))
+	if want := "cache: 9 hits, 0 misses; cost as if nothing were cached $0.90, paid $0\n"; told != want || strings.Contains(table, " hits, ") {
+		t.Errorf("the report says %q on stderr, want %q", told, want)
+	}
 	if _, err := os.Stat(filepath.Join(dir, "cache")); err != nil {
 		t.Errorf("the cache is not beside the results: %v", err)
 	}

@@ -82,7 +82,7 @@ func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
 		view := &progress{
 			out: p.err, live: p.isTerminal(p.err), width: p.width(p.err), now: p.now,
 			total: j.plan.Runs(), budget: j.Suite.Budget, score: primary(j),
-			before: j.plan.Runs() - j.earlier.left(j.plan.Runs()), usage: j.earlier.paid,
+			before: j.plan.Runs() - j.earlier.left(j.plan.Runs()), usage: j.earlier.effort.Paid,
 		}
 		j.tally.next = view
 		view.start()
@@ -126,9 +126,10 @@ func (d draining) Execute(ctx context.Context, items iter.Seq2[plan.Item, error]
 func (p *program) close(j *job, journal *record.Journal, m *record.Manifest, end ending, failed error) error {
 	err := journal.Close()
 	err = errors.Join(err, j.sumUp(m))
-	m.Volatile.Finished = p.now().UTC()
-	m.Volatile.Wall = j.earlier.wall + m.Volatile.Finished.Sub(j.began)
-	m.Volatile.Paid = j.earlier.paid.Plus(j.tally.paid)
+	now := p.now()
+	m.Volatile.Finished = now.UTC()
+	m.Volatile.Wall = j.earlier.wall + max(0, now.Sub(j.began)) // the clock may be set back
+	m.Volatile.Effort = j.earlier.effort.Plus(j.tally.effort)
 	switch {
 	case failed != nil || err != nil:
 		m.Status = record.StateFailed
@@ -154,6 +155,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 			return err
 		}
 	}
+	p.tellOvershoot(j.budget)
 	if !j.flags.quiet {
 		p.tellCache(j, m)
 		fmt.Fprintf(p.err, "\nresults: %s\nmore: agentbench report %s, agentbench show %s\n", j.dir, j.dir, j.dir)

@@ -19,8 +19,9 @@ func (p *program) manifest(j *job) (record.Manifest, error) {
 		Suite: j.Suite.Name, Agentbench: version(), Seed: j.Suite.Seed, Status: record.StateRunning,
 		Spec:     resolved,
 		Baseline: j.baseline(), Tasks: j.plan.Tasks, Trials: j.plan.Trials, Scorers: []string{},
-		Totals:   record.Totals{Planned: j.plan.Runs()},
-		Volatile: record.ManifestVolatile{Started: p.now().UTC()},
+		PricesAsOf: j.Suite.PricesAsOf,
+		Totals:     record.Totals{Planned: j.plan.Runs()},
+		Volatile:   record.ManifestVolatile{Started: p.now().UTC()},
 	}
 	for i := range j.Suite.Scorers {
 		m.Scorers = append(m.Scorers, j.Suite.Scorers[i].Name)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"runtime/debug"
 	"slices"
@@ -55,7 +56,10 @@ func (p *program) reportCommand() *cobra.Command {
 		Use:     "report DIR",
 		Short:   "Compare the configurations in a result folder",
 		GroupID: "look",
-		Args:    arguments(1, 1, "one result folder"),
+		Long: `Compares the configurations in a result folder. Reports of equal runs are equal, byte
+for byte; what a cache saved and what was really paid is therefore told on stderr, and
+in JSON under "volatile".`,
+		Args: arguments(1, 1, "one result folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := f.validate(); err != nil {
 				return err
@@ -68,7 +72,13 @@ func (p *program) reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.write(r, &f)
+			if err := p.write(r, &f); err != nil {
+				return err
+			}
+			if r.Volatile != nil {
+				fmt.Fprintln(p.err, r.Volatile.Text())
+			}
+			return nil
 		},
 	}
 	f.declare(c)

@@ -13,9 +13,9 @@ import (
 // earlier is what former sessions left in the result folder of a job. Its zero
 // value is a new folder's.
 type earlier struct {
-	found *record.Recovered // nil: a new folder
-	tries int               // after which a run with faults is given up
-	paid  record.Usage
+	found  *record.Recovered // nil: a new folder
+	tries  int               // after which a run with faults is given up
+	effort record.Effort
 	// charged is what counts against the suite's budget: what was paid, and what
 	// calls may have cost whose answers are unknown.
 	charged record.Usage
@@ -133,10 +133,10 @@ func (p *program) sameSpec(j *job, before, now *record.Manifest) error {
 // takeUp puts into a job and its manifest what former sessions did.
 func (j *job) takeUp(found *record.Recovered, m *record.Manifest) error {
 	before := &found.Manifest
-	paid := before.Volatile.Paid
+	effort := before.Volatile.Effort
 	if before.Status == record.StateRunning { // it was killed
 		var err error
-		if paid, err = record.Paid(j.dir); err != nil {
+		if effort, err = record.EffortOf(j.dir); err != nil {
 			return fail(notMeasured, "", "%w", err)
 		}
 	}
@@ -144,8 +144,8 @@ func (j *job) takeUp(found *record.Recovered, m *record.Manifest) error {
 	if err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
-	j.earlier = earlier{found: found, tries: j.flags.attempts, paid: paid, charged: larger(paid, spent), wall: before.Volatile.Wall}
-	m.Volatile = record.ManifestVolatile{Started: before.Volatile.Started, Wall: j.earlier.wall, Paid: paid}
+	j.earlier = earlier{found: found, tries: j.flags.attempts, effort: effort, charged: larger(effort.Paid, spent), wall: before.Volatile.Wall}
+	m.Volatile = record.ManifestVolatile{Started: before.Volatile.Started, Wall: j.earlier.wall, Effort: effort}
 	// Who selects less than the folder holds does not make it smaller.
 	m.Tasks, m.Trials = max(m.Tasks, before.Tasks), max(m.Trials, before.Trials)
 	m.Totals = before.Totals

@@ -14,7 +14,7 @@ type tally struct {
 
 	mu     sync.Mutex
 	totals record.Totals
-	paid   record.Usage
+	effort record.Effort
 	fault  *record.Error // of the run with a fault whose id comes first
 	of     string        // that run
 }
@@ -38,7 +38,7 @@ func (t *tally) count(run *record.Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.totals.Add(&record.Signals{Outcome: run.Outcome, Usage: run.Usage, Judging: run.Judging})
-	t.paid = t.paid.Plus(run.Volatile.Paid)
+	t.effort.Add(run)
 	if run.Outcome.Status == record.Faulted && (t.fault == nil || run.ID < t.of) {
 		t.fault, t.of = run.Outcome.Error, run.ID
 	}

@@ -41,7 +41,9 @@ func TestPaidCountsEveryAttempt(t *testing.T) {
 	}
 	failed, done := sampleRun(1, 1), sampleRun(1, 1)
 	failed.Outcome.Status = Faulted
-	failed.Volatile.Paid, done.Volatile.Paid = Usage{Calls: 1, Cost: 10}, Usage{Calls: 2, Cost: 5}
+	failed.Volatile = Volatile{Paid: Usage{Calls: 1, Cost: 10}, Attempts: 1}
+	done.Volatile = Volatile{Paid: Usage{Calls: 2, Cost: 5}, Cached: 3, Attempts: 4, Waited: time.Second}
+	want := Effort{Paid: Usage{Calls: 3, Cost: 15}, Cached: 3, Made: 2*done.Total().Calls - 3, Attempts: 5, Waited: time.Second}
 	for _, run := range []*Run{failed, done} {
 		if err := j.Append(run, nil, nil); err != nil {
 			t.Fatal(err)
@@ -50,7 +52,12 @@ func TestPaidCountsEveryAttempt(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if paid, err := Paid(dir); err != nil || paid != (Usage{Calls: 3, Cost: 15}) {
-		t.Errorf("paid %+v, %v", paid, err)
+	if got, err := EffortOf(dir); err != nil || got != want {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	var sum Effort
+	sum.Add(failed)
+	if sum.Plus(Effort{Paid: done.Volatile.Paid}).Paid != want.Paid {
+		t.Errorf("the sum is %+v", sum)
 	}
 }

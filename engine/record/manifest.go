@@ -41,7 +41,7 @@ type ManifestVolatile struct {
 	Started  time.Time     `json:"started,omitzero"`
 	Finished time.Time     `json:"finished,omitzero"`
 	Wall     time.Duration `json:"wall_ns,omitempty"` // of all sessions together
-	Paid     Usage         `json:"paid,omitzero"`     // what was really spent
+	Effort
 }
 
 // State is how far a result folder has come.
