@@ -88,7 +88,7 @@ func (p *progress) Finished(run *record.Run, scores []record.Score) {
 	defer p.mu.Unlock()
 	p.inFlight--
 	p.done++
-	p.usage = p.usage.Plus(run.Total())
+	p.usage = p.usage.Plus(run.Volatile.Paid)
 	if !run.Outcome.Counts() {
 		p.faults++
 		return

@@ -12,12 +12,13 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// finishedRun is a run that cost half a dollar.
+// finishedRun is a run for which half a dollar was paid, and as much saved.
 func finishedRun(status record.Status, success bool) *record.Run {
 	return &record.Run{
 		Outcome:    record.Outcome{Status: status, Success: success},
 		Iterations: []record.Iteration{{N: 1, Evaluation: &record.Evaluation{}}},
-		Usage:      record.Usage{Calls: 2, Cost: record.USD / 2},
+		Usage:      record.Usage{Calls: 4, Cost: record.USD},
+		Volatile:   record.Volatile{Paid: record.Usage{Calls: 2, Cost: record.USD / 2}},
 	}
 }
 

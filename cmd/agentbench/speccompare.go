@@ -17,9 +17,9 @@ import (
 // Keys that change which runs are made, how fast, or how they are judged
 // together, but nothing within a run. They may differ between the sessions that
 // fill one result folder. Folders and data files are compared by their content,
-// configurations after their parameters were set.
+// configurations after their parameters were set, prices as they stand at each model.
 var (
-	freeSuiteKeys = []string{"budget", "concurrency", "min_coverage", "thresholds", "baseline", "tune", "trials", "seed", "roots", "configurations"}
+	freeSuiteKeys = []string{"budget", "concurrency", "min_coverage", "thresholds", "baseline", "tune", "prices", "trials", "seed", "roots", "configurations"}
 	freeModelKeys = []string{"api_key_env", "timeout", "first_byte_timeout", "idle_timeout", "retries", "rpm", "tpm", "max_parallel", "stream"}
 )
 
@@ -105,10 +105,13 @@ type differences []string
 
 func (d *differences) add(path, what string) { *d = append(*d, printable(path+": "+what)) }
 
-// loops compares the configurations that have different loops.
+// loops compares the configurations that are in both and have different loops.
+// More of them, or fewer, make no difference within a run.
 func (d *differences) loops(old, current *binding) {
 	for _, name := range keysOf(old.Loops, current.Loops) {
-		if old.Loops[name] == current.Loops[name] {
+		was, before := old.Loops[name]
+		is, now := current.Loops[name]
+		if !before || !now || was == is {
 			continue
 		}
 		found := len(*d)

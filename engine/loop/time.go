@@ -92,8 +92,11 @@ func (r *run) noteVolatile(c *record.Call) {
 		return
 	}
 	v.Waited += c.Waited
-	v.Attempts += max(1, c.Attempts)
 	v.Paid = v.Paid.Plus(c.Usage)
+	if c.Role == record.RoleProgram {
+		return
+	}
+	v.Attempts += max(1, c.Attempts)
 	v.Paid.Calls += int64(max(1, c.Attempts) - 1) // what failed attempts used besides, nobody says
 }
 
