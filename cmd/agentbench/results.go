@@ -13,9 +13,11 @@ import (
 // earlier is what former sessions left in the result folder of a job. Its zero
 // value is a new folder's.
 type earlier struct {
-	found  *record.Recovered // nil: a new folder
-	tries  int               // after which a run with faults is given up
-	effort record.Effort
+	found *record.Recovered // nil: a new folder
+	tries int               // after which a run with faults is given up
+	// remaining is how many of the planned runs are still to be made.
+	remaining int
+	effort    record.Effort
 	// charged is what counts against the suite's budget: what was paid, and what
 	// calls may have cost whose answers are unknown.
 	charged record.Usage
@@ -51,8 +53,7 @@ func (e *earlier) left(planned int) int {
 	if e.found == nil {
 		return planned
 	}
-	_, givenUp := e.retried()
-	return max(0, planned-len(e.found.Finished)-givenUp)
+	return e.remaining
 }
 
 // openResults opens the journal of a job, whose results may have been begun
@@ -119,6 +120,9 @@ func (p *program) sameSpec(j *job, before, now *record.Manifest) error {
 	if err != nil {
 		return fail(notMeasured, "", "comparing the specs: %w", err)
 	}
+	if len(lines) == 0 { // other configurations only
+		return nil
+	}
 	if more := len(lines) - mostDifferences; more > 0 {
 		lines = append(lines[:mostDifferences:mostDifferences], "and "+count(more, "more difference", "more differences"))
 	}
@@ -146,10 +150,12 @@ func (j *job) takeUp(found *record.Recovered, m *record.Manifest) error {
 	}
 	j.earlier = earlier{found: found, tries: j.flags.attempts, effort: effort, charged: larger(effort.Paid, spent), wall: before.Volatile.Wall}
 	m.Volatile = record.ManifestVolatile{Started: before.Volatile.Started, Wall: j.earlier.wall, Effort: effort}
-	// Who selects less than the folder holds does not make it smaller.
-	m.Tasks, m.Trials = max(m.Tasks, before.Tasks), max(m.Trials, before.Trials)
-	m.Totals = before.Totals
-	m.Totals.Planned = m.Tasks * m.Trials * len(m.Configurations)
+	if err := keepEarlier(before, m); err != nil {
+		return fail(notMeasured, "", "%w", err)
+	}
+	if j.earlier.remaining, err = j.countLeft(); err != nil {
+		return fail(wrongSpec, "", "%w", err)
+	}
 	return nil
 }
 
