@@ -6,8 +6,9 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// checkLimits compares the limits with one another.
+// checkLimits compares the limits with one another, and with what they limit.
 func (l *loader) checkLimits(loop *Loop) {
+	l.checkThresholds(loop.Terminate.Any)
 	limit, derived, sum := loop.EffectiveMax()
 	at := loop.limitNode()
 	absolute := loop.Guards.AbsoluteMaxIterations
@@ -25,6 +26,22 @@ func (l *loader) checkLimits(loop *Loop) {
 	if !derived && len(loop.Phases) > 0 && sum > limit && limit > 0 {
 		l.warn(at, "raise max_iterations or lower the phases, else the last phases may never run",
 			"the limits of the phases are %d together, above max_iterations: %d", sum, limit)
+	}
+}
+
+// checkThresholds warns of confidences that an evaluation gives only if its own expression does.
+func (l *loader) checkThresholds(conditions []Condition) {
+	for i := range conditions {
+		c := &conditions[i]
+		if threshold := c.Confidence.Threshold; c.Kind == KindConfidence && !c.Off && threshold.Value > 1 && c.Node != nil {
+			at := c.Node
+			if n := c.Node.Get("threshold"); n != nil {
+				at = n
+			}
+			l.warn(at, "confidence goes from 0 to 1; off lets the condition never hold",
+				"the threshold %v is above 1: few confidences ever reach it", threshold.Value)
+		}
+		l.checkThresholds(c.Nested)
 	}
 }
 

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -28,9 +29,24 @@ func (l *loader) checkModels(s *Suite) {
 					"%q means nothing for the provider %s", entry.Key, m.Provider))
 			}
 		}
-		if m.Provider == "script" {
+		switch m.Provider {
+		case "script":
 			l.checkScript(s.Models[i].Key, m)
+		case "openai":
+			l.checkBaseURL(m)
 		}
+	}
+}
+
+// checkBaseURL wants the address of a server.
+func (l *loader) checkBaseURL(m *Model) {
+	n := m.Node.Get("base_url")
+	if n == nil || n.Kind != source.String {
+		return
+	}
+	at, err := url.Parse(m.BaseURL)
+	if err != nil || at.Hostname() == "" || at.Scheme != "http" && at.Scheme != "https" {
+		l.fault(n, "write base_url: http://localhost:8080/v1", "this is not an http or https address")
 	}
 }
 

@@ -111,8 +111,11 @@ func (c compiler) judgement(e *Expr) {
 		c.expr(e, expr.WantBool)
 		return
 	}
-	program, faults := c.env.Compile(e.Text, expr.WantNumber)
-	if anything, _ := c.env.Compile(e.Text, expr.WantAny); program == nil && anything != nil {
+	if program, _ := c.env.Compile(e.Text, expr.WantAny); program == nil {
+		c.expr(e, expr.WantAny) // what is wrong is not its type
+		return
+	}
+	if program, faults := c.env.Compile(e.Text, expr.WantNumber); program == nil {
 		c.fault(e.Node, faults[0].Hint, "%s", strings.Replace(faults[0].What, "must be a number", "must be true, false or a number", 1))
 		return
 	}

@@ -77,15 +77,19 @@ agent:
   warn_remaining: 1
 prompt: p
 phases: [{name: a, tools: []}, {name: b, tools: [{builtin: converse}], agent: {http: "http://localhost"}}, {name: c, agent: {a2a: "http://localhost", tools: []}}]
+guards: {stagnation: {scope: step}}
 `
 	d := loaded(t, "s.yaml", "suite: s\ntasks: [{input: x}]\nmodels: {m: {provider: script, responses: [a]}}\nconfigurations: [{name: a, loop: l.yaml}, {name: b, loop: l.yaml, set: {max_iterations: 3}}]\nscorers: [{name: j, type: judge, model: m, rubric: r}]\n", "l.yaml", text)
-	want := []string{"4:3 tools", "5:3 delegates", "6:3 memory", "7:3 tool_calls", "8:3 warn_remaining", "10:42 tools", "10:80 http", "10:126 a2a", "5:27 scorers of type judge"}
+	want := []string{"4:3 tools", "5:3 delegates", "6:3 memory", "7:3 tool_calls", "8:3 warn_remaining", "10:42 tools", "10:80 http", "10:126 a2a", "11:30 stagnation of steps", "5:27 scorers of type judge"}
 	var got []string
 	for _, f := range d.Unsupported() {
 		got = append(got, fmt.Sprintf("%d:%d %s", f.Pos.Line, f.Pos.Col, strings.TrimPrefix(f.What, "not supported yet: ")))
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if len(d.Warnings) != len(want) {
+		t.Errorf("check warns of\n%s", printed(d.Warnings))
 	}
 	if d := loaded(t, "l.yaml", "loop: l\nagent: {command: [cat], tools: []}\n"); len(d.Unsupported()) > 0 {
 		t.Errorf("a plain program: %s", printed(d.Unsupported()))
@@ -97,8 +101,8 @@ func TestPrograms(t *testing.T) {
 	if missing := d.Programs(); len(missing) != 4 || missing.Err() == nil {
 		t.Errorf("got %s", printed(missing))
 	}
-	if len(d.Warnings) != 4 {
-		t.Errorf("check warns %d times, want 4", len(d.Warnings))
+	if len(d.Warnings) != 5 { // and of tools
+		t.Errorf("check warns of\n%s", printed(d.Warnings))
 	}
 	if d := loaded(t, "l.yaml", "loop: l\nagent: {command: [sh, -c, cat]}\n"); len(d.Programs()) > 0 {
 		t.Errorf("sh is missing: %s", printed(d.Programs()))

@@ -113,7 +113,7 @@ func load(at folder, name string, text []byte, opt Options) (*Document, source.F
 	l.document(name, text)
 	l.doc.roots = l.roots
 	if l.errors == 0 {
-		l.warnOfPrograms()
+		l.warnOfRun()
 	}
 	l.faults.Sort()
 	l.doc.Warnings = slices.DeleteFunc(slices.Clone(l.faults), func(f source.Fault) bool { return !f.Warning })

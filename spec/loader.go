@@ -6,9 +6,10 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// warnOfPrograms tells of programs that are missing here: they may be there where the suite will run.
-func (l *loader) warnOfPrograms() {
-	for _, f := range l.doc.Programs() {
+// warnOfRun tells what stands in the way of a run only: programs that are missing here, and may be there where the
+// suite will run, and what run cannot do yet.
+func (l *loader) warnOfRun() {
+	for _, f := range append(l.doc.Programs(), l.doc.Unsupported()...) {
 		f.Warning = true
 		l.add(f)
 	}

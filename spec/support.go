@@ -46,6 +46,9 @@ func (d *Document) Unsupported() source.Faults {
 		for _, agent := range loop.agents() {
 			found.agent(agent)
 		}
+		if guard := loop.Guards.Stagnation; guard != nil && guard.Scope == "step" {
+			found.value(loop.Tree.Get("guards").Get("stagnation").Get("scope"), "stagnation of steps")
+		}
 		for i := range loop.Phases {
 			if tools := loop.Phases[i].Tools; tools != nil && len(*tools) > 0 {
 				found.key(loop.Phases[i].Node, "tools")
@@ -63,6 +66,8 @@ func (d *Document) Unsupported() source.Faults {
 	return slices.Compact(found.Faults)
 }
 
+const unsupportedHint = "the language has it, but run cannot do it yet"
+
 type unsupported struct{ source.Faults }
 
 // agentKeys need what an agent does beside one call an iteration.
@@ -77,11 +82,11 @@ func (u *unsupported) agent(agent *Agent) {
 }
 
 func (u *unsupported) key(n *source.Node, key string) {
-	u.Faults = append(u.Faults, n.KeyFault(key, "", "not supported yet: %s", key))
+	u.Faults = append(u.Faults, n.KeyFault(key, unsupportedHint, "not supported yet: %s", key))
 }
 
 func (u *unsupported) value(n *source.Node, what string) {
-	u.Faults = append(u.Faults, n.Fault("", "not supported yet: %s", what))
+	u.Faults = append(u.Faults, n.Fault(unsupportedHint, "not supported yet: %s", what))
 }
 
 // Programs are the programs that the loops start and that are not there: faults that stand in the way of a run.
