@@ -85,8 +85,14 @@ func TestS1_6_EvaluationBecomesTheNextInput(t *testing.T) {
 	if want := []string{"say hello ", "say hello longer than a"}; !reflect.DeepEqual(prompts, want) {
 		t.Errorf("the prompts are %q, want %q", prompts, want)
 	}
-	if got := r.Iterations[0].Adaptation; got != "general refinement" {
+	if got := r.Iterations[0].Adaptation; got != "longer than a" {
 		t.Errorf("the adaptation is %q", got)
+	}
+	l.Evaluator = judges(func(context.Context, *Trial) (*record.Evaluation, []record.Call, error) {
+		return &record.Evaluation{}, nil, nil
+	})
+	if r := play(t.Context(), l); r.Iterations[0].Adaptation != "general refinement" {
+		t.Errorf("without feedback the adaptation is %q", r.Iterations[0].Adaptation)
 	}
 }
 

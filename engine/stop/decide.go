@@ -236,8 +236,12 @@ func (s *State) adaptation(next Step) string {
 	case s.last().Error != nil:
 		return "after an error: " + s.last().Error.Message
 	}
-	if e := s.last(); e.Evaluated() && len(e.Evaluation.Improvements) > 0 {
+	e := s.last()
+	switch {
+	case e.Evaluated() && len(e.Evaluation.Improvements) > 0:
 		return strings.Join(e.Evaluation.Improvements, ", ")
+	case e.Evaluated() && e.Evaluation.Feedback != "":
+		return e.Evaluation.Feedback
 	}
 	return "general refinement"
 }
