@@ -39,7 +39,7 @@ func TestABudgetIsUsedUp(t *testing.T) {
 	}
 }
 
-func TestReserveWaitsForCallsInFlight(t *testing.T) {
+func TestF40_ReserveWaitsForCallsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(Suite, Limits{Tokens: 100})
 		first, err := b.Reserve(t.Context(), exactly(tokens(80)))
@@ -150,7 +150,7 @@ func TestF40_ACallThatMayExceedIsMadeAlone(t *testing.T) {
 	})
 }
 
-func TestAnOvershootIsTold(t *testing.T) {
+func TestF40_AnOvershootIsTold(t *testing.T) {
 	for _, c := range []struct {
 		limits Limits
 		want   *Overshoot
@@ -169,8 +169,8 @@ func TestAnOvershootIsTold(t *testing.T) {
 	}
 }
 
-// F41, P8: a budget of money and a call of unknown price do not go together.
-func TestUnpricedCallsMeetNoBudgetOfMoney(t *testing.T) {
+// P8: a budget of money and a call of unknown price do not go together.
+func TestF41_UnpricedCallsMeetNoBudgetOfMoney(t *testing.T) {
 	worst := record.Usage{Calls: 1, Unpriced: 1}
 	if _, err := NewBudget(Suite, Limits{Cost: 1}).Reserve(t.Context(), exactly(worst)); !errors.Is(err, ErrUnpriced) {
 		t.Errorf("got %v", err)

@@ -3,6 +3,8 @@ package limit
 import (
 	"context"
 	"errors"
+	"math/big"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/model"
@@ -25,18 +27,19 @@ func (a answers) Call(context.Context, *model.Request) (*model.Reply, error) {
 
 func cents(n float64) *float64 { return &n }
 
-func TestPrices(t *testing.T) {
+func TestF41_Prices(t *testing.T) {
 	used := record.Usage{Calls: 1, InputTokens: 1000, CachedTokens: 400, OutputTokens: 100}
 	for name, c := range map[string]struct {
 		price    *spec.Price
 		cost     record.Money
 		unpriced int64
 	}{
-		"unknown":      {nil, 0, 1},
-		"free":         {&spec.Price{Free: true}, 0, 0},
-		"no discount":  {&spec.Price{Input: 0.15, Output: 0.60}, 210_000_000, 0},
-		"cached input": {&spec.Price{Input: 0.15, CachedInput: cents(0.075), Output: 0.60}, 180_000_000, 0},
-		"fractions":    {&spec.Price{Input: 0.000001, Output: 0}, 1000, 0},
+		"unknown":       {nil, 0, 1},
+		"free":          {&spec.Price{Free: true}, 0, 0},
+		"no discount":   {&spec.Price{Input: 0.15, Output: 0.60}, 210_000_000, 0},
+		"cached input":  {&spec.Price{Input: 0.15, CachedInput: cents(0.075), Output: 0.60}, 180_000_000, 0},
+		"fractions":     {&spec.Price{Input: 0.000001, Output: 0}, 1000, 0},
+		"never nothing": {&spec.Price{Input: 1e-9, Output: 0}, 1000, 0},
 	} {
 		got := PriceOf(c.price).Apply(used)
 		if got.Cost != c.cost || got.Unpriced != c.unpriced {
@@ -45,15 +48,24 @@ func TestPrices(t *testing.T) {
 	}
 }
 
-// F45: a million additions drift by nothing.
-func TestCostDoesNotDrift(t *testing.T) {
-	price := PriceOf(&spec.Price{Input: 0.1, Output: 0.3})
-	var sum record.Usage
-	for range 1_000_000 {
-		sum = sum.Plus(price.Apply(record.Usage{InputTokens: 1, OutputTokens: 1}))
-	}
-	if want := record.Money(400_000) * 1_000_000; sum.Cost != want {
-		t.Errorf("got %d, want %d", sum.Cost, want)
+// F45: a million additions drift by nothing, whatever the prices and the order.
+func TestF45_CostDoesNotDrift(t *testing.T) {
+	for seed := range uint64(3) {
+		chance := rand.New(rand.NewPCG(seed, 45))
+		price := PriceOf(&spec.Price{Input: 0.1 + chance.Float64(), Output: 10 * chance.Float64()})
+		exact, costs := new(big.Int), make([]record.Usage, 1_000_000)
+		for i := range costs {
+			used := record.Usage{Calls: 1, InputTokens: chance.Int64N(5000), OutputTokens: chance.Int64N(2000)}
+			costs[i] = price.Apply(used)
+			exact.Add(exact, big.NewInt(used.InputTokens*int64(price.Input)+used.OutputTokens*int64(price.Output)))
+		}
+		var forth, back record.Usage
+		for i := range costs {
+			forth, back = forth.Plus(costs[i]), back.Plus(costs[len(costs)-1-i])
+		}
+		if forth != back || big.NewInt(int64(forth.Cost)).Cmp(exact) != 0 {
+			t.Errorf("summed up to %d and backwards to %d, want %d", forth.Cost, back.Cost, exact)
+		}
 	}
 }
 
@@ -92,8 +104,8 @@ func TestNoRoomMeansNoCall(t *testing.T) {
 	}
 }
 
-// F43: a call without a limit reserves the documented default.
-func TestUnknownOutputReservesTheDefault(t *testing.T) {
+// A call without a limit reserves the documented default.
+func TestF43_UnknownOutputReservesTheDefault(t *testing.T) {
 	b := NewBudget(Suite, Limits{Tokens: messageTokens + DefaultMaxOutput})
 	_, err := Wrap(answers{}, b, Options{}).Call(t.Context(), &model.Request{})
 	if err != nil {
@@ -106,7 +118,7 @@ func TestUnknownOutputReservesTheDefault(t *testing.T) {
 }
 
 // The budget of a run comes with its context, and its reservation is recorded.
-func TestHardBudgetOfARun(t *testing.T) {
+func TestS1_11_HardBudgetOfARun(t *testing.T) {
 	used := record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 5}
 	m := WrapRun(answers{used: used}, Options{})
 	reply, err := m.Call(t.Context(), request)
