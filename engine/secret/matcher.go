@@ -21,8 +21,8 @@ type matcher struct {
 	shift   [1 << 12]uint8
 }
 
-// cutShort is how many bytes of a long value give it away.
-const cutShort = 16
+// cutShort is how many bytes of a value give it away, if they are half of it.
+const cutShort = 12
 
 func newMatcher(values []string) *matcher {
 	m := &matcher{window: 255}
