@@ -210,7 +210,8 @@ func (c *crashes) untilDone(out string, usual time.Duration) (kills int) {
 	c.Helper()
 	before := map[string]string{}
 	for {
-		s := c.run(out, time.Duration(c.random.Int64N(int64(usual))))
+		most := int64(usual) * int64(10+kills) / 10 // later ones live longer: the machine may have become slow
+		s := c.run(out, time.Duration(c.random.Int64N(most)))
 		for _, id := range s.started {
 			if before[id] != "" {
 				c.Fatalf("kill %d: the finished run %s was begun again", kills, id)
