@@ -21,13 +21,7 @@ func (l *loader) suite(tree *source.Node) {
 	l.checkRoots(s)
 	l.priceModels(s)
 	l.checkConfigurationNames(s)
-	var all []Resolved
-	for i := range s.Configurations {
-		if c := &s.Configurations[i]; l.checkSet(c) {
-			all = append(all, l.resolve(c)...)
-		}
-	}
-	s.Resolved = joinEqual(all)
+	s.Resolved = joinEqual(l.resolveAll(s))
 	l.checkModels(s)
 	l.checkScorers(s)
 	l.checkTasks(s)

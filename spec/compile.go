@@ -114,6 +114,9 @@ func (c compiler) expr(e *Expr, want expr.Want) {
 		c.fault(e.Node, "write CEL or delete the key", "the expression is empty")
 		return
 	}
+	if !c.affords(e.Node, e.Text, effortOf(e.Text)) {
+		return
+	}
 	program, faults := c.env.Compile(e.Text, want)
 	e.Program = program
 	c.report(e.Node, faults)
@@ -125,6 +128,9 @@ func (c compiler) expr(e *Expr, want expr.Want) {
 // prompt compiles a text with expressions, if there is one.
 func (c compiler) prompt(p *Prompt) {
 	if p == nil || p.Node == nil {
+		return
+	}
+	if !c.affords(p.Node, p.Text, effortOfPrompt(p.Text)) {
 		return
 	}
 	template, faults := c.env.Template(p.Text)

@@ -24,7 +24,7 @@ type loader struct {
 	flags   []setting            // of --set
 	scripts map[string]string    // hashes of programs' files, "" for what is none
 	decoder source.Decoder
-	total   int64                 // combinations of all sweeps
+	effort  effort
 	broken  map[*source.File]bool // whose text had faults
 	open    []string              // loop files that are being loaded, to find delegates that form a cycle
 	faults  source.Faults

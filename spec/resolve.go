@@ -7,9 +7,19 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// maxCombinations of all sweeps of a suite are spread out: as many as check can look at within seconds. Who wants to try
-// more lets tune replay them.
-const maxCombinations = 10_000
+// resolveAll makes all configurations of a suite. Where there are too many it makes none, which would take long.
+func (l *loader) resolveAll(s *Suite) (all []Resolved) {
+	if len(s.Configurations) > maxCombinations {
+		l.fault(s.Tree.Get("configurations").Items[maxCombinations], "", "a suite may have %s configurations", thousands(maxCombinations))
+		return nil
+	}
+	for i := range s.Configurations {
+		if c := &s.Configurations[i]; l.checkSet(c) {
+			all = append(all, l.resolve(c)...)
+		}
+	}
+	return all
+}
 
 // resolve spreads a configuration: one loop for each combination of its sweep.
 func (l *loader) resolve(c *Configuration) []Resolved {
@@ -19,18 +29,15 @@ func (l *loader) resolve(c *Configuration) []Resolved {
 	}
 	base := settingsOf(c.Node.Get("set"))
 	sweep := sweepOf(c.Node.Get("sweep"))
+	at := c.Node.Get("sweep")
+	if at == nil {
+		at = c.Node
+	}
+	if !l.affordsConfigurations(at, combinations(sweep), file) {
+		return nil
+	}
 	if len(sweep) == 0 {
 		return l.resolved(file, c.Name, base)
-	}
-	n := combinations(sweep)
-	if l.total += n; l.total > maxCombinations {
-		count := thousands(n)
-		if n == manyCombinations {
-			count = "more than " + count
-		}
-		l.fault(c.Node.Get("sweep"), "sweep fewer values; tune tries thousands without running them",
-			"this sweep has %s combinations; a suite may have %s", count, thousands(maxCombinations))
-		return nil
 	}
 	return l.spread(file, c.Name, base, sweep)
 }
