@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -19,7 +20,8 @@ func (m *Model) reply(request *model.Request, response *openai.ChatCompletionRes
 		return nil, withoutChoices(answer)
 	}
 	choice := &response.Choices[0]
-	text, more := messageText(&choice.Message), droppedOf(answer)
+	text := messageText(&choice.Message)
+	more := droppedOf(answer, text)
 	switch {
 	case choice.FinishReason == "" || choice.FinishReason == "null":
 		return nil, &record.Error{Class: record.Incomplete, Message: "the answer has no finish_reason: it was cut off"}
@@ -70,8 +72,12 @@ type dropped struct {
 	} `json:"usage"`
 }
 
-func droppedOf(answer []byte) (d dropped) {
-	_ = json.Unmarshal(answer, &d) // what has another type counts as missing
+// droppedOf reads an answer again if it holds any of it; only of one without text
+// does it matter what the content is.
+func droppedOf(answer []byte, text string) (d dropped) {
+	if text == "" || bytes.Contains(answer, []byte(`"reasoning"`)) || bytes.Contains(answer, []byte(`"prompt_cache_hit_tokens"`)) {
+		_ = json.Unmarshal(answer, &d) // what has another type counts as missing
+	}
 	return d
 }
 

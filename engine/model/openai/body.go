@@ -1,47 +1,59 @@
 package openai
 
 import (
+	"encoding/json"
+	"fmt"
+
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/agentbench/agentbench/engine/model"
 )
 
-// body is what go-openai can say of a request. What it would leave out, such as
-// a temperature of 0, or check by the model's name, is in fields.
-func (m *Model) body(request *model.Request) openai.ChatCompletionRequest {
-	body := openai.ChatCompletionRequest{
+// chatRequest is the body of a call. That of go-openai, which is sent nowhere,
+// would leave out zeros, such as a temperature of 0, and empty texts, refuse
+// models and settings by their names, and encode every text three times.
+type chatRequest struct {
+	Model               string                               `json:"model"`
+	Messages            []message                            `json:"messages"`
+	Stream              bool                                 `json:"stream"`
+	StreamOptions       *openai.StreamOptions                `json:"stream_options,omitempty"`
+	Temperature         *float64                             `json:"temperature,omitempty"`
+	TopP                *float64                             `json:"top_p,omitempty"`
+	Seed                *int64                               `json:"seed,omitempty"`
+	MaxTokens           int                                  `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int                                  `json:"max_completion_tokens,omitempty"`
+	ResponseFormat      *openai.ChatCompletionResponseFormat `json:"response_format,omitempty"`
+}
+
+type message struct {
+	Role string `json:"role"`
+	Text string `json:"content"`
+}
+
+// body encodes a request.
+func (m *Model) body(request *model.Request) ([]byte, error) {
+	body := chatRequest{
 		Model:    m.options.Name,
-		Messages: make([]openai.ChatCompletionMessage, len(request.Messages)),
+		Messages: make([]message, len(request.Messages)),
+		Stream:   m.options.Stream, Temperature: request.Temperature, TopP: request.TopP, Seed: request.Seed,
 	}
-	for i, message := range request.Messages {
-		body.Messages[i] = openai.ChatCompletionMessage{Role: message.Role, Content: message.Text}
+	for i, said := range request.Messages {
+		body.Messages[i] = message(said)
+	}
+	if m.options.Stream {
+		body.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
+	}
+	if m.completionLimit {
+		body.MaxCompletionTokens = request.MaxOutputTokens
+	} else {
+		body.MaxTokens = request.MaxOutputTokens
 	}
 	if request.JSON {
 		body.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
 	}
-	return body
-}
-
-// fields are merged into the body on the wire.
-func (m *Model) fields(request *model.Request) map[string]any {
-	fields := map[string]any{}
-	if m.options.Stream {
-		fields["stream"] = true
-		fields["stream_options"] = map[string]any{"include_usage": true}
+	text, err := json.Marshal(&body)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the request: %w", err)
 	}
-	if request.Temperature != nil {
-		fields["temperature"] = *request.Temperature
-	}
-	if request.TopP != nil {
-		fields["top_p"] = *request.TopP
-	}
-	if request.Seed != nil {
-		fields["seed"] = *request.Seed
-	}
-	if n := request.MaxOutputTokens; n > 0 && m.completionLimit {
-		fields["max_completion_tokens"] = n
-	} else if n > 0 {
-		fields["max_tokens"] = n
-	}
-	return fields
+	return text, nil
 }

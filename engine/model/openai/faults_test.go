@@ -65,6 +65,7 @@ var faults = []struct {
 	{"no finish_reason", body(200, `{"choices":[{"message":{"role":"assistant","content":"half an ans"}}]}`), record.Incomplete, "finish_reason"},
 	{"finish_reason null", body(200, `{"choices":[{"message":{"role":"assistant","content":"half"},"finish_reason":null}]}`), record.Incomplete, "finish_reason"},
 	{"a body shorter than announced", step{header: map[string]string{"Content-Length": "5000"}, body: goodAnswer[:60]}, record.Incomplete, "inside the answer"},
+	{"a body of no length that can be", step{header: map[string]string{"Content-Length": "9223372036854775807"}, body: goodAnswer[:60]}, record.Incomplete, "inside the answer"},
 
 	{"200 with an error", body(200, `{"error":{"message":"upstream died","code":502}}`), record.BadResponse, "upstream died"},
 	{"200 with a rate limit", body(200, `{"error":{"message":"slow down","code":"rate_limit_exceeded"}}`), record.RateLimit, "slow down"},

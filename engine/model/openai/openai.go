@@ -19,6 +19,7 @@ import (
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -139,25 +140,34 @@ func reasons(name string) bool {
 
 // Call sends one request and waits for the whole answer.
 func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
-	exchange := &exchange{fields: m.fields(request), key: request.Idempotency, stream: m.options.Stream}
+	body, err := m.body(request)
+	if err != nil {
+		return nil, m.fail(&record.Error{Class: record.InvalidRequest, Message: err.Error()}, &exchange{}, 0)
+	}
+	exchange := &exchange{body: body, key: request.Idempotency, stream: m.options.Stream}
 	calling, cancel := context.WithTimeout(withExchange(ctx, exchange), m.options.Timeout)
 	defer cancel()
 	start := m.options.Now()
-	response, err := m.client.CreateChatCompletion(calling, m.body(request))
+	response, err := m.client.CreateChatCompletion(calling, openai.ChatCompletionRequest{})
 	took := m.options.Now().Sub(start)
-	if err == nil && exchange.status < 300 {
-		reply, failed := m.reply(request, &response, exchange.answer)
-		if exchange.unasked {
-			reply, failed = notStreamed(reply, failed)
-		}
-		if failed == nil {
-			reply.Duration = took
-			return reply, nil
-		}
-		return nil, m.fail(failed, exchange, took)
-	}
-	if ctx.Err() != nil {
+	switch {
+	case err == nil && exchange.status < 300:
+		return m.answered(request, &response, exchange, took)
+	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
 	return nil, m.fail(m.classify(calling, exchange, err), exchange, took)
+}
+
+// answered makes a reply of an answer, or says why it is none.
+func (m *Model) answered(request *model.Request, response *openai.ChatCompletionResponse, e *exchange, took time.Duration) (*model.Reply, error) {
+	reply, failed := m.reply(request, response, e.answer)
+	if e.unasked {
+		reply, failed = notStreamed(reply, failed)
+	}
+	if failed != nil {
+		return nil, m.fail(failed, e, took)
+	}
+	reply.Duration = took
+	return reply, nil
 }

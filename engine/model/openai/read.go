@@ -12,10 +12,18 @@ import (
 // are joined at the end, and not at all where they turn out to be too long.
 const longestPiece = 1 << 20
 
-// readAll reads to the end; on an error it gives nothing.
-func readAll(from io.Reader) ([]byte, error) {
+// firstPiece is the first of them; shorter where the answer tells that it is.
+const firstPiece = 4 << 10
+
+// readAll reads to the end; on an error it gives nothing. The length is a hint,
+// negative where nothing is known.
+func readAll(from io.Reader, length int64) ([]byte, error) {
 	var full [][]byte
-	piece := make([]byte, 0, 4<<10)
+	first := int64(firstPiece)
+	if length >= 0 {
+		first = min(first-1, length) + 1 // the end is seen where there is room to read
+	}
+	piece := make([]byte, 0, first)
 	for {
 		n, err := from.Read(piece[len(piece):cap(piece)])
 		piece = piece[:len(piece)+n]

@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -46,9 +44,9 @@ func NewTransport() *http.Transport {
 
 // exchange is what a call and its wire tell each other.
 type exchange struct {
-	fields map[string]any // to be merged into the body
-	key    string         // of idempotency; "": none
-	stream bool           // the answer is to be streamed
+	body   []byte // to be sent
+	key    string // of idempotency; "": none
+	stream bool   // the answer is to be streamed
 
 	status   int // 0: no answer began
 	header   http.Header
@@ -65,7 +63,8 @@ func withExchange(ctx context.Context, e *exchange) context.Context {
 }
 
 // wire is the transport under go-openai, which has no limits, no headers and no
-// zero values of its own, and takes a stream that was cut for a whole one.
+// zero values of its own, and takes a stream that was cut for a whole one. The
+// context of its requests holds their exchange.
 type wire struct {
 	base        http.RoundTripper
 	headers     map[string]string
@@ -77,17 +76,12 @@ type wire struct {
 // RoundTrip reads the whole answer, so that its errors are the call's and the
 // connection can be used again.
 func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
-	e, _ := request.Context().Value(exchangeKey{}).(*exchange)
-	if e == nil {
-		e = &exchange{}
-	}
+	e := request.Context().Value(exchangeKey{}).(*exchange)
 	ctx, cancel := context.WithCancelCause(request.Context())
 	defer cancel(nil)
 	request = request.Clone(ctx)
 	w.setHeaders(request, e)
-	if err := merge(request, e.fields); err != nil {
-		return nil, err
-	}
+	setBody(request, e.body)
 	silence := listen(w.firstByte, w.idle, cancel)
 	defer silence.stop()
 	response, err := w.base.RoundTrip(request)
@@ -96,7 +90,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	defer response.Body.Close()
 	e.status, e.header = response.StatusCode, response.Header
-	e.answer, err = w.read(e, response.Body, silence)
+	e.answer, err = w.read(e, response, silence)
 	if err != nil {
 		e.broken = causeOf(ctx, err)
 		return nil, e.broken
@@ -127,15 +121,15 @@ func (w *wire) setHeaders(request *http.Request, e *exchange) {
 }
 
 // read gives the answer as one, however it is sent.
-func (w *wire) read(e *exchange, body io.Reader, silence *silence) ([]byte, error) {
-	limited := &limited{from: silence.reader(body), left: w.maxResponse, most: w.maxResponse}
+func (w *wire) read(e *exchange, response *http.Response, silence *silence) ([]byte, error) {
+	limited := &limited{from: silence.reader(response.Body), left: w.maxResponse, most: w.maxResponse}
 	if !e.stream || e.status >= 300 {
-		return readAll(limited)
+		return readAll(limited, response.ContentLength)
 	}
 	from := bufio.NewReader(limited)
 	if !isStream(from) {
 		e.unasked = true
-		return readAll(from)
+		return readAll(from, response.ContentLength)
 	}
 	answer, err := fold(from)
 	if err == nil {
@@ -145,38 +139,12 @@ func (w *wire) read(e *exchange, body io.Reader, silence *silence) ([]byte, erro
 	return answer, err
 }
 
-func merge(request *http.Request, fields map[string]any) error {
-	if request.Body == nil {
-		return nil
+// setBody replaces what go-openai would send.
+func setBody(request *http.Request, body []byte) {
+	if request.Body != nil {
+		request.Body.Close()
 	}
-	text, err := io.ReadAll(request.Body)
-	request.Body.Close()
-	if err != nil {
-		return fmt.Errorf("reading the request's body: %w", err)
-	}
-	if text, err = mergeJSON(text, fields); err != nil {
-		return err
-	}
-	request.ContentLength = int64(len(text))
-	request.Body = io.NopCloser(bytes.NewReader(text))
-	request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
-	return nil
-}
-
-func mergeJSON(text []byte, fields map[string]any) ([]byte, error) {
-	if len(fields) == 0 {
-		return text, nil
-	}
-	var body map[string]json.RawMessage
-	if err := json.Unmarshal(text, &body); err != nil {
-		return nil, fmt.Errorf("reading the request's body: %w", err)
-	}
-	for name, value := range fields {
-		encoded, err := json.Marshal(value)
-		if err != nil {
-			return nil, fmt.Errorf("writing %s: %w", name, err)
-		}
-		body[name] = encoded
-	}
-	return json.Marshal(body)
+	request.ContentLength = int64(len(body))
+	request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	request.Body = io.NopCloser(bytes.NewReader(body))
 }
