@@ -10,10 +10,12 @@ import (
 	"strings"
 )
 
-// formsOf are the ways in which a value could stand in a text.
+// formsOf are the ways in which a value could stand in a text. As it is, it must
+// not reach over quotes and lines: those may be JSON's own.
 func formsOf(value string) []string {
-	all := []string{value, url.QueryEscape(value), url.PathEscape(value), html.EscapeString(value)}
-	all = append(all, lowerEscapes(url.QueryEscape(value)), lowerEscapes(url.PathEscape(value)))
+	all := strings.FieldsFunc(value, func(c rune) bool { return c == '"' || c == '\n' || c == '\r' })
+	inQuery, inPath := url.QueryEscape(value), url.PathEscape(value)
+	all = append(all, inQuery, inPath, lowerEscapes(inQuery), lowerEscapes(inPath), html.EscapeString(value))
 	quoted := inJSON(value)
 	all = append(all, quoted, inJSON(quoted), inPlainJSON(value))
 	digits := hex.EncodeToString([]byte(value))
@@ -24,7 +26,7 @@ func formsOf(value string) []string {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	return slices.DeleteFunc(all, func(form string) bool { return len(form) < Shortest })
+	return slices.DeleteFunc(all, func(form string) bool { return len(form) < Shortest || strings.ContainsAny(form, "\n\r") })
 }
 
 // inJSON is the value as encoding/json writes it by default.

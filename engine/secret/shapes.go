@@ -172,31 +172,31 @@ func openShape(text []byte) int {
 	for begin > 0 && inToken[text[begin-1]] {
 		begin--
 	}
-	if scheme := openScheme(text, begin); scheme < len(text) {
-		return scheme
-	}
-	for at := begin; at < len(text); at++ {
+	open := openScheme(text, begin)
+	for at := begin; at < open; at++ {
 		if begun(text[at:]) && boundary(text, at) {
 			return at
 		}
 	}
-	return len(text)
+	return open
 }
 
 // openScheme is where a scheme begins that ends the text, whole or not, with the
 // credentials as far as they go.
 func openScheme(text []byte, token int) int {
+	open := len(text)
 	for _, scheme := range schemes {
 		if bytes.HasSuffix(text[:token], []byte(scheme)) {
-			return token - len(scheme)
+			open = min(open, token-len(scheme))
 		}
 		for n := len(scheme) - 1; n > 0; n-- {
-			if bytes.HasSuffix(text, []byte(scheme[:n])) && boundary(text, len(text)-n) {
-				return len(text) - n
+			if bytes.HasSuffix(text, []byte(scheme[:n])) {
+				open = min(open, len(text)-n)
+				break
 			}
 		}
 	}
-	return len(text)
+	return open
 }
 
 // begun says whether a text is a key as far as it goes.

@@ -80,8 +80,7 @@ func (w *Writer) pass(regions []region, upTo int) error {
 		}
 	}
 	out := replace(nil, w.text[:upTo], w.sent, passed)
-	const context = 64
-	keep := max(0, upTo-context)
+	keep := context(w.text, upTo)
 	if cap(w.text) > mostReused {
 		w.text = slices.Clone(w.text[keep:])
 	} else {
@@ -93,4 +92,15 @@ func (w *Writer) pass(regions []region, upTo int) error {
 	}
 	_, err := w.to.Write(out)
 	return err
+}
+
+// context is from where on a text matters for what follows a place: the token
+// there, with a scheme, an escape or the name of a JSON member before it.
+func context(text []byte, at int) int {
+	const before = 32
+	begin := at
+	for begin > 0 && at-begin < mostKept && inToken[text[begin-1]] {
+		begin--
+	}
+	return max(0, begin-before)
 }
