@@ -74,6 +74,23 @@ func TestF40_RetriesKeepToTheBudget(t *testing.T) {
 	}
 }
 
+// F15: a prompt that is too long is the loop's doing: it is asked once, and the
+// run counts as failed.
+func TestF15_TooLongAPromptIsTheLoopsFailure(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"error":{"message":"maximum context length is 8 tokens","code":"context_length_exceeded"}}`)
+	}))
+	defer server.Close()
+	r := run(t, server.URL, "", limit.OfSuite(spec.SuiteBudget{}))
+	o := r.Outcome
+	if asked.Load() != 1 || o.Status != record.Failed || !o.Counts() || o.Error == nil || o.Error.Class != record.ContextLength {
+		t.Errorf("asked %d times, %+v, error %v", asked.Load(), o, o.Error)
+	}
+}
+
 func TestDeclaredRetries(t *testing.T) {
 	for options, want := range map[string]int64{"": 4, ", retries: 0": 1, ", retries: 5": 6} {
 		address, asked := flaky(t, 10)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -266,6 +267,7 @@ func TestKeysAreRedacted(t *testing.T) {
 	}
 }
 
+// F10, F13: the forms of Retry-After, and x-should-retry.
 func TestWhatTheServerSaysOfTryingAgain(t *testing.T) {
 	yes, no := true, false
 	for name, c := range map[string]struct {
@@ -299,6 +301,41 @@ func TestWhatTheServerSaysOfTryingAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// answering is a transport that has one answer.
+type answering string
+
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(a)))}, nil
+}
+
+// F21, F25: whatever comes with status 200 is a whole reply that can be paid
+// for, or an error with a class.
+func FuzzAnswer(f *testing.F) {
+	for _, fault := range faults {
+		f.Add(fault.step.body)
+	}
+	for _, message := range []string{
+		`{"content":"a","tool_calls":[{"id":"","type":"function","function":{"name":"f","arguments":"{"}}]}`,
+		`{"content":null,"tool_calls":[{"id":"1"},{"id":"1"}]}`, `{"role":7,"content":["x"]}`, `{"content":[{"type":"text","text":"a"},null]}`,
+	} {
+		f.Add(`{"model":"another","choices":[{"message":` + message + `,"finish_reason":"tool_calls"},{"index":0}],"usage":{"prompt_tokens":1,"completion_tokens":-1}}`)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := New(Options{Name: "m", BaseURL: "http://here", Transport: answering(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply, err := m.Call(t.Context(), hello())
+		var failed *record.Error
+		switch {
+		case err != nil && (!errors.As(err, &failed) || failed.Class == ""):
+			t.Errorf("no class: %v", err)
+		case err == nil && (reply.Finish == "" || reply.Usage.Calls != 1 || reply.Usage.InputTokens < 0 || reply.Usage.OutputTokens < 0 || reply.Usage.CachedTokens > reply.Usage.InputTokens):
+			t.Errorf("got %+v", reply)
+		}
+	})
 }
 
 func FuzzTell(f *testing.F) {
