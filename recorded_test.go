@@ -223,8 +223,8 @@ func TestRecordedInterCode(t *testing.T) {
 func TestRecordedInterCodeGrid(t *testing.T) {
 	for _, name := range []string{"sql", "bash"} {
 		t.Run(name, func(t *testing.T) {
-			if name == "sql" && testing.Short() {
-				t.Skip("310,200 runs")
+			if name == "sql" && (testing.Short() || raceEnabled) {
+				t.Skip("310,200 runs: without -short and -race only")
 			}
 			var want intercode
 			expected(t, "intercode_"+name+"_gpt-4", &want)

@@ -1,0 +1,5 @@
+//go:build race
+
+package agentbench
+
+const raceEnabled = true
