@@ -1,12 +1,14 @@
 package spec
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 )
 
 // folderWith writes a suite whose tasks are in the file tasks, and what the case adds.
@@ -128,5 +130,51 @@ func TestStdin(t *testing.T) {
 	d, faults := Load("-", Options{Stdin: strings.NewReader("loop: l\nagent: {model: m}\nprompt: p\n")})
 	if d == nil || d.Loop.Name != "l" {
 		t.Error(faults)
+	}
+}
+
+// F57: files of 10 GB are refused, or given up at a line that is too long, without being read.
+func TestF57_HugeFiles(t *testing.T) {
+	for name, want := range map[string]string{
+		"t.json":  "t.json has 10737418240 bytes, at most 1073741824 are allowed",
+		"t.yaml":  "t.yaml has 10737418240 bytes, at most 1073741824 are allowed",
+		"t.jsonl": "t.jsonl has a line of more than 67108864 bytes",
+		"t.csv":   "t.csv has a line of more than 67108864 bytes",
+		"l.yaml":  "l.yaml has 10737418240 bytes, at most 16777216 are allowed",
+	} {
+		t.Run(name, func(t *testing.T) {
+			tasks := name
+			if name == "l.yaml" {
+				tasks = "[{input: x}]"
+			}
+			dir := folderWith(t, tasks, map[string]string{name: ""})
+			must(t, os.Truncate(filepath.Join(dir, name), 10<<30)) // no block of it is on disk
+			d, faults := Load(filepath.Join(dir, "suite.yaml"), Options{})
+			if d != nil {
+				_, faults = d.CountTasks()
+			}
+			if got := printed(faults); len(faults) != 1 || !strings.Contains(got, want) {
+				t.Errorf("got %.300s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// F57: files that lead to files end somewhere.
+func TestF57_DelegatesOfDelegates(t *testing.T) {
+	files := fstest.MapFS{}
+	for i := range maxDelegateDepth + 3 {
+		next := fmt.Sprintf(", delegates: [{name: d, loop: l%d.yaml}]", i+1)
+		if i == maxDelegateDepth+2 {
+			next = ""
+		}
+		files[fmt.Sprintf("l%d.yaml", i)] = &fstest.MapFile{Data: []byte("loop: l\nagent: {model: m" + next + "}\nprompt: p\n")}
+	}
+	_, faults := LoadFS(files, "l0.yaml", Options{Env: onlyPath})
+	if len(faults) != 1 || faults[0].What != "delegates are nested deeper than 8 loops" {
+		t.Errorf("from the top: %v", faults)
+	}
+	if _, faults = LoadFS(files, "l2.yaml", Options{Env: onlyPath}); faults.Err() != nil {
+		t.Errorf("from further down: %v", faults)
 	}
 }
