@@ -143,6 +143,8 @@ func (r *reader) usage(u *Usage) {
 			u.Unpriced = r.integer()
 		case "estimated":
 			u.Estimated = r.integer()
+		case "unreported":
+			u.Unreported = r.integer()
 		default:
 			r.pass()
 		}

@@ -74,6 +74,7 @@ func (w *writer) usage(u *Usage) {
 	w.maybeInteger("cost_pusd", int64(u.Cost))
 	w.maybeInteger("unpriced", u.Unpriced)
 	w.maybeInteger("estimated", u.Estimated)
+	w.maybeInteger("unreported", u.Unreported)
 	w.close()
 }
 

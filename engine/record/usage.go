@@ -48,13 +48,16 @@ type Usage struct {
 	Unpriced int64 `json:"unpriced,omitempty"`
 	// Estimated counts calls whose tokens the server did not report.
 	Estimated int64 `json:"estimated,omitempty"`
+	// Unreported counts runs of programs that did not say what they used: then
+	// the other numbers are not all that was used.
+	Unreported int64 `json:"unreported,omitempty"`
 }
 
 // Tokens are input and output together.
 func (u Usage) Tokens() int64 { return sum(u.InputTokens, u.OutputTokens) }
 
 // Priced says that Cost is the whole cost.
-func (u Usage) Priced() bool { return u.Unpriced == 0 }
+func (u Usage) Priced() bool { return u.Unpriced == 0 && u.Unreported == 0 }
 
 // Plus is the sum of both; tokens and cost stay the most that fits.
 func (u Usage) Plus(v Usage) Usage {
@@ -67,5 +70,6 @@ func (u Usage) Plus(v Usage) Usage {
 	u.Cost = sum(u.Cost, v.Cost)
 	u.Unpriced += v.Unpriced
 	u.Estimated += v.Estimated
+	u.Unreported += v.Unreported
 	return u
 }

@@ -29,6 +29,7 @@ func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, er
 	result := agent.Result{Request: Hash(a.Program.Argv, stdin)}
 	done, err := a.Program.Run(ctx, stdin)
 	call := Record(record.RoleProgram, a.Program.Argv, result.Request, done, err)
+	call.Usage = unreported
 	if err == nil {
 		if err = read(done.Stdout, a.Spec.Reply, &result, &call); err != nil {
 			call.Stdout = string(done.Stdout)

@@ -98,6 +98,9 @@ func TestFailures(t *testing.T) {
 			if len(result.Calls) != 1 || result.Calls[0].Error == nil || *result.Calls[0].Error != c.want {
 				t.Errorf("calls %+v", result.Calls)
 			}
+			if used := result.Calls[0].Usage; used != unreported {
+				t.Errorf("it used %+v", used)
+			}
 		})
 	}
 }
@@ -131,7 +134,7 @@ func TestTheProgramOfAnEndedAgentIsNotRecorded(t *testing.T) {
 
 func TestUsageOfAProgram(t *testing.T) {
 	for said, want := range map[string]record.Usage{
-		``: {},
+		``: {Unreported: 1},
 		`, "usage": {"calls": 2, "input_tokens": 30, "output_tokens": 4, "cost_usd": 0.001}`: {Calls: 2, InputTokens: 30, OutputTokens: 4, Cost: 1_000_000_000},
 		`, "usage": {"calls": 2, "input_tokens": 30}`:                                        {Calls: 2, InputTokens: 30, Unpriced: 2},
 		`, "usage": {"input_tokens": 30}`:                                                    {InputTokens: 30, Unpriced: 1},

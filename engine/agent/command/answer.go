@@ -85,15 +85,18 @@ func open(stdout []byte) (wrapped envelope, ok bool, err error) {
 	return wrapped, true, nil
 }
 
-// record checks what the program says. One that says nothing used nothing; one
-// that used something and names no cost is unpriced.
+// unreported is the usage of a program that does not say what it used.
+var unreported = record.Usage{Unreported: 1}
+
+// record checks what the program says. One that used something and names no
+// cost is unpriced.
 func (u *usage) record() (record.Usage, error) {
 	if u == nil {
-		return record.Usage{}, nil
+		return unreported, nil
 	}
 	used := record.Usage{Calls: u.Calls, InputTokens: u.InputTokens, OutputTokens: u.OutputTokens}
 	if u.Calls < 0 || u.InputTokens < 0 || u.OutputTokens < 0 || u.CostUSD != nil && !(*u.CostUSD >= 0 && *u.CostUSD < 1e6) {
-		return used, failure(record.Program, "the program's usage cannot be")
+		return unreported, failure(record.Program, "the program's usage cannot be")
 	}
 	switch {
 	case u.CostUSD != nil:
