@@ -12,7 +12,7 @@ type Calibration struct {
 	Score      Value `json:"score"`      // mean
 	Gap        Value `json:"gap"`        // confidence - score: above 0 it thinks too well of itself
 	// The runs by what the loop believed and what was so.
-	Right      int `json:"right"`       // believed and a success
+	Confirmed  int `json:"confirmed"`   // believed and a success
 	FalseAlarm int `json:"false_alarm"` // believed, but no success
 	Missed     int `json:"missed"`      // a success, but not believed
 	// Brier (0 is perfect) and AUROC (0.5 is chance) need confidences from 0 to
@@ -53,7 +53,7 @@ func (k *Calibration) count(believed, succeeded bool) {
 	k.Runs++
 	switch {
 	case believed && succeeded:
-		k.Right++
+		k.Confirmed++
 	case believed:
 		k.FalseAlarm++
 	case succeeded:

@@ -22,7 +22,7 @@ func calibrationTable(r *Report) table {
 		value("confidence", "confidence_mean", form, func(k *Calibration) Value { return k.Confidence }),
 		about(r.Primary(), value("", "score_mean", form, func(k *Calibration) Value { return k.Score })),
 		value("gap", "gap", func(v Value) string { return gain(v, digits) }, func(k *Calibration) Value { return k.Gap }),
-		number("right", "right", func(k *Calibration) int { return k.Right }),
+		number("confirmed", "confirmed", func(k *Calibration) int { return k.Confirmed }),
 		number("false\nalarms", "false_alarm", func(k *Calibration) int { return k.FalseAlarm }),
 		number("missed", "missed", func(k *Calibration) int { return k.Missed }),
 		minor(value("Brier", "brier", form, func(k *Calibration) Value { return k.Brier })),

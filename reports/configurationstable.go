@@ -12,8 +12,7 @@ type configurationField = field[*Configuration]
 // columns first.
 func configurationsTable(r *Report) table {
 	fields := []configurationField{
-		{column{head: "configuration", only: people}, r.namedWithAliases},
-		forMachines(configurationField{column{key: "configuration"}, r.nameCell}),
+		{column{head: "configuration", key: "configuration"}, r.nameCell},
 		forMachines(configurationField{column{key: "simulated"}, func(c *Configuration) cell { return ofName(c.simulatedBy()) }}),
 		{column{head: "runs", right: true, only: people}, runsOfExpected},
 	}
@@ -46,20 +45,12 @@ func (r *Report) each() iter.Seq[*Configuration] {
 	}
 }
 
-func (r *Report) namedWithAliases(c *Configuration) cell {
-	named := r.nameCell(c)
-	if len(c.Aliases) > 0 {
-		named.text += " = " + strings.Join(c.Aliases, " = ")
-	}
-	return named
-}
-
 func runsOfExpected(c *Configuration) cell {
 	text := fmt.Sprint(c.Runs)
 	if c.Runs != c.Expected {
 		text = fmt.Sprintf("%d/%d", c.Runs, c.Expected)
 	}
-	return cell{text: text, warnings: c.warningsOf("", Faults, NotRun)}
+	return cell{text: text, warnings: c.warningsOf("", Faults, NotRun, AgentFailed, NotJSON)}
 }
 
 // scoreFields are the columns of the i-th scorer.
@@ -74,8 +65,8 @@ func scoreFields(r *Report, i int) []configurationField {
 		{column{about: key, key: key + "_mean", right: true}, func(c *Configuration) cell {
 			return of(c.Scores[i].Mean, form, c.warningsOf(key, Unscored, NotScored, UnequalRuns)...)
 		}},
-		{column{about: key, head: "95%", right: true, optional: true, only: people}, func(c *Configuration) cell {
-			return ofText(interval(&c.Scores[i], form))
+		{column{about: key, head: "95%", right: true, optional: true, minor: i > 0, only: people}, func(c *Configuration) cell {
+			return cell{text: interval(&c.Scores[i], form), warnings: c.warningsOf(key, NoInterval)}
 		}},
 		{column{about: key, head: "hits", right: true, optional: true, only: people}, func(c *Configuration) cell {
 			return ofText(hits(&c.Scores[i]))
@@ -90,10 +81,16 @@ func scoreFields(r *Report, i int) []configurationField {
 }
 
 func interval(s *Score, form func(Value) string) string {
-	if !s.Low.Known() {
+	low, high := s.Low, s.High
+	switch {
+	case s.Scored == 0:
 		return ""
+	case !low.Known():
+		return nothing
+	case s.unit:
+		low.Number, high.Number = max(0, low.Number), min(1, high.Number)
 	}
-	return form(s.Low) + "–" + form(s.High)
+	return form(low) + "–" + form(high)
 }
 
 func hits(s *Score) string {
@@ -115,10 +112,10 @@ func believedField(r *Report) configurationField {
 func costFields(r *Report) []configurationField {
 	return []configurationField{
 		{column{head: "cost\nper run", key: "cost_usd_per_run", right: true}, func(c *Configuration) cell {
-			return of(c.Cost.Mean, r.dollars, c.warningsOf("", Unpriced)...)
+			return of(c.Cost.Mean, r.dollars, c.warningsOf("", Unpriced, Unreported)...)
 		}},
 		{column{head: "cost per\nsuccess", key: "cost_usd_per_success", right: true}, func(c *Configuration) cell {
-			return of(c.Cost.PerSuccess, r.dollars, c.warningsOf("", Unpriced)...)
+			return of(c.Cost.PerSuccess, r.dollars, c.warningsOf("", Unpriced, Unreported)...)
 		}},
 		{column{key: "cost_usd_total", only: machines}, func(c *Configuration) cell { return of(c.Cost.Total, r.dollars) }},
 	}
@@ -128,12 +125,13 @@ func costFields(r *Report) []configurationField {
 func runFields() []configurationField {
 	return []configurationField{
 		{column{head: "coverage", key: "coverage", right: true, minor: true}, func(c *Configuration) cell { return of(c.Coverage, percent) }},
-		{column{head: "phase limits used", only: people, prose: true, optional: true}, phasesUsed},
-		{column{head: "stopped by", key: "stops", prose: true, optional: true}, stopsInOneCell},
+		{column{head: "phase limits used", only: people, list: true, optional: true}, phasesUsed},
+		{column{head: "stopped by", key: "stops", list: true, optional: true}, stopsInOneCell},
 		{column{key: "tasks", only: machines}, func(c *Configuration) cell { return ofCount(c.Tasks) }},
 		{column{key: "runs", only: machines}, func(c *Configuration) cell { return ofCount(c.Runs) }},
 		{column{key: "expected", only: machines}, func(c *Configuration) cell { return ofCount(c.Expected) }},
-		{column{key: "faults", only: machines}, func(c *Configuration) cell { return ofCount(faulted(c.Faults)) }},
+		{column{key: "faults", only: machines}, func(c *Configuration) cell { return ofCount(countAll(c.Faults)) }},
+		{column{key: "agent_failed", only: machines}, func(c *Configuration) cell { return ofCount(countAll(c.Failures)) }},
 		{column{key: "cancelled", only: machines}, func(c *Configuration) cell { return ofCount(c.Cancelled) }},
 		{column{key: "warnings", only: machines}, warningsInOneCell},
 	}

@@ -53,10 +53,11 @@ func usageFields() []configurationField {
 		return f
 	}
 	tokens := usage("tokens", "tokens", func(c *Configuration) Value { return c.Tokens })
-	tokens.cell = func(c *Configuration) cell { return of(c.Tokens, count, c.warningsOf("", Estimated)...) }
+	tokens.cell = func(c *Configuration) cell { return of(c.Tokens, count, c.warningsOf("", Estimated, Unreported)...) }
+	calls := usage("calls", "calls", func(c *Configuration) Value { return c.Calls })
+	calls.cell = func(c *Configuration) cell { return of(c.Calls, count, c.warningsOf("", Unreported)...) }
 	return []configurationField{
-		usage("calls", "calls", func(c *Configuration) Value { return c.Calls }),
-		tokens,
+		calls, tokens,
 		{column{head: "iterations\nmean", right: true, only: people, minor: true}, func(c *Configuration) cell { return of(c.Iterations.Mean, count) }},
 		{column{head: "tokens\nin / out", right: true, only: people, minor: true}, inAndOut},
 		forMachines(usage("", "input_tokens", func(c *Configuration) Value { return c.InputTokens })),
@@ -75,7 +76,7 @@ func forMachines(f configurationField) configurationField {
 
 func inAndOut(c *Configuration) cell {
 	if !c.InputTokens.Known() {
-		return cell{text: nothing}
+		return cell{text: c.InputTokens.Missing}
 	}
 	return cell{text: count(c.InputTokens) + " / " + count(c.OutputTokens)}
 }

@@ -54,7 +54,7 @@ func appendReturned(returned []int32, s *record.Signals) []int32 {
 func (c *collector) curve(configuration int) []CurvePoint {
 	points := []CurvePoint{}
 	u, runs := &c.sums[configuration], int64(len(c.runs.ordered[configuration]))
-	priced := u.agent.Plus(u.judging).Priced()
+	total := u.agent.Plus(u.judging)
 	var cost record.Money
 	var elapsed time.Duration
 	before := CurvePoint{Score: missing(nothing), Cost: known(0), Seconds: known(0)}
@@ -62,10 +62,8 @@ func (c *collector) curve(configuration int) []CurvePoint {
 		cost, elapsed = cost+at.cost, elapsed+at.elapsed
 		p := CurvePoint{
 			Iteration: i + 1, Reached: over(at.runs, runs), Score: c.scoreAt(configuration, i+1),
-			Cost: missing(unpriced), Seconds: known(elapsed.Seconds() / float64(runs)),
-		}
-		if priced {
-			p.Cost = known(cost.Dollars() / float64(runs))
+			Cost:    costOr(cost.Dollars()/float64(runs), total.Unpriced > 0, total.Unreported > 0),
+			Seconds: known(elapsed.Seconds() / float64(runs)),
 		}
 		p.Gain = p.Score.minus(before.Score)
 		p.ExtraCost, p.ExtraSeconds = p.Cost.minus(before.Cost), p.Seconds.minus(before.Seconds)

@@ -13,7 +13,7 @@ func laidOut(t *table, limit int, notes *footnotes, foreign, own func(string) st
 	columns, rows := t.collected(people, limit)
 	out := tables.Table{Keys: t.keys, Columns: make([]tables.Column, len(columns))}
 	for i, c := range columns {
-		out.Columns[i] = tables.Column{Head: own(c.head), Right: c.right, Prose: c.prose, Minor: c.minor}
+		out.Columns[i] = tables.Column{Head: own(c.head), Right: c.right, Prose: c.prose, List: c.list, Minor: c.minor}
 		if c.about != "" {
 			out.Columns[i].Name = foreign(c.about) + notes.marks(c.warnings)
 		}

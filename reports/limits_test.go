@@ -101,7 +101,7 @@ func TestCalibration(t *testing.T) {
 		f.scored(s, 0, test.score)
 	}
 	got := f.collect().Configurations[0].Calibration
-	if got.Runs != 3 || got.Right != 1 || got.FalseAlarm != 1 || got.Missed != 1 || !got.Brier.Known() ||
+	if got.Runs != 3 || got.Confirmed != 1 || got.FalseAlarm != 1 || got.Missed != 1 || !got.Brier.Known() ||
 		got.Confidence.Number < 0.699 || got.Confidence.Number > 0.701 || got.AUROC.Number != 0.5 {
 		t.Errorf("calibration = %+v", got)
 	}

@@ -42,7 +42,11 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 	}
 	spread := func(s Spread) map[string]any { return map[string]any{"mean": s.Mean, "p50": s.P50, "p95": s.P95} }
 	total := func(mean Value, total int64) map[string]any {
-		return map[string]any{"mean": mean, "total": known(float64(total))}
+		sum := known(float64(total))
+		if !mean.Known() {
+			sum = mean
+		}
+		return map[string]any{"mean": mean, "total": sum}
 	}
 	return metrics{path: path, seen: seen, fields: map[string]any{
 		"n": int64(c.Tasks), "runs": int64(c.Runs), "coverage": c.Coverage, "success": c.Success, "scores": scores,

@@ -1,6 +1,9 @@
 package reports
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // allSimulated says that no number comes from a real model.
 func (r *Report) allSimulated() bool {
@@ -12,6 +15,9 @@ func (r *Report) allSimulated() bool {
 // numbers.
 func (r *Report) nameCell(c *Configuration) cell {
 	warnings := c.warningsOf("", MixedLoops)
+	if len(c.Aliases) > 0 {
+		warnings = append(warnings, Warning{Kind: SameAs, Name: c.Name, More: strings.Join(c.Aliases, ", ")})
+	}
 	if !r.allSimulated() {
 		warnings = append(warnings, c.warningsOf("", SimulatedModel)...)
 	}

@@ -54,6 +54,9 @@ type Configuration struct {
 	Coverage  Value          `json:"coverage"` // runs / expected
 	Faults    []Count        `json:"faults"`   // runs by the class of their error
 	Cancelled int            `json:"cancelled"`
+	// Failures are runs that count and in which the agent failed: it ended the
+	// run, or no iteration went well. They are by the class of the last error.
+	Failures []Count `json:"failures"`
 
 	Scores []Score `json:"scores"` // in the order of the report's scorers
 	// Success is the share of the runs in which the loop believed to have
@@ -71,7 +74,7 @@ type Configuration struct {
 	Judging      Judging `json:"judging"` // part of the numbers above and below
 	Cost         Cost    `json:"cost_usd"`
 	Latency      Spread  `json:"latency_s"` // as-if seconds
-	// Totals over the runs that count.
+	// Totals over the runs that count, without what programs did not report.
 	TotalCalls     int64 `json:"total_calls"`
 	TotalToolCalls int64 `json:"total_tool_calls"`
 	TotalTokens    int64 `json:"total_tokens"`

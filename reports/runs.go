@@ -20,7 +20,7 @@ type run struct {
 	steps                      uint32 // index of its first iteration in the columns of steps
 	evaluated                  bool   // the returned iteration has a confidence
 	believed                   bool   // the loop believed to have succeeded
-	unpriced                   bool
+	unpriced, unreported       bool
 	confidence                 float64
 	elapsed                    time.Duration
 	cost                       record.Money
@@ -77,7 +77,7 @@ func (r *runs) add(configuration int32, s *record.Signals) {
 		configuration: configuration, task: r.tasks.number(s.Task), trial: int32(s.Trial),
 		iterations: int32(len(s.Iterations)), returned: int32(s.Outcome.Returned),
 		stop: r.stop(&s.Outcome), steps: uint32(len(r.stepReturned)), believed: s.Outcome.Success,
-		unpriced: !total.Priced(), elapsed: s.Elapsed, cost: total.Cost,
+		unpriced: total.Unpriced > 0, unreported: total.Unreported > 0, elapsed: s.Elapsed, cost: total.Cost,
 	}
 	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
 		kept.evaluated, kept.confidence = true, s.Iterations[n-1].Confidence

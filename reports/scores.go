@@ -12,8 +12,9 @@ type Score struct {
 	Name string `json:"name"`
 	// Mean is the mean over tasks of the mean over their scored runs.
 	Mean Value `json:"mean"`
-	// Low and High are the ends of the 95 % interval, which scores of 0 and 1
-	// have (stats.MeanProportionInterval).
+	// Low and High are the ends of the 95 % interval of the mean: that of scores
+	// which are all 0 or 1 is stats.MeanProportionInterval, that of others
+	// stats.MeanInterval, whose ends may lie beyond the scale of the scores.
 	Low  Value `json:"low"`
 	High Value `json:"high"`
 	// Successes are the runs with a score of 1 or more.
@@ -27,6 +28,8 @@ type Score struct {
 	// Fewest and Most are the numbers of scored runs that a task has.
 	Fewest int `json:"fewest_per_task"`
 	Most   int `json:"most_per_task"`
+
+	unit bool // all scores are from 0 to 1
 }
 
 // success is the least score that counts as one.
@@ -104,7 +107,7 @@ func (s *scores) of(run int32) (value float64, ok bool) {
 
 // summary sums up the scores of a configuration's runs.
 func (s *scores) summary(r *runs, configuration int) Score {
-	sum := Score{Name: s.name, Binary: true, Low: missing(nothing), High: missing(nothing)}
+	sum := Score{Name: s.name, Binary: true, unit: true, Low: missing(nothing), High: missing(nothing)}
 	var means, scored []float64
 	for group := range r.byTask(configuration) {
 		scored = scored[:0]
@@ -124,10 +127,18 @@ func (s *scores) summary(r *runs, configuration int) Score {
 	}
 	sum.Tasks, sum.Mean = len(means), valueOf(stats.Mean(means))
 	sum.Binary = sum.Binary && sum.Scored > 0
-	if interval, ok := stats.MeanProportionInterval(means, sum.Scored); ok && sum.Binary {
+	if interval, ok := sum.interval(means); ok {
 		sum.Low, sum.High = known(interval.Low), known(interval.High)
 	}
 	return sum
+}
+
+// interval is that of the mean of the tasks' means.
+func (s *Score) interval(means []float64) (interval stats.Interval, ok bool) {
+	if s.Binary {
+		return stats.MeanProportionInterval(means, s.Scored)
+	}
+	return stats.MeanInterval(means)
 }
 
 func (s *Score) count(scored []float64) {
@@ -141,5 +152,6 @@ func (s *Score) count(scored []float64) {
 			s.Successes++
 		}
 		s.Binary = s.Binary && (value == 0 || value == 1)
+		s.unit = s.unit && value >= 0 && value <= 1
 	}
 }

@@ -14,7 +14,7 @@ func (c *collector) summarise(i int) Configuration {
 	s := Configuration{
 		Name: head.Name, Aliases: head.Aliases, Params: head.Params, Simulated: u.simulated,
 		Runs: len(ordered), Expected: c.manifest.Tasks * c.manifest.Trials,
-		Faults: []Count{}, Scores: []Score{},
+		Faults: []Count{}, Failures: counted(u.failed), Scores: []Score{},
 		Success: over(u.believed, u.evaluated),
 	}
 	for range c.runs.byTask(i) {
@@ -58,9 +58,14 @@ func (c *collector) spread(ordered []int32, of func(*run) int64, unit float64) S
 func (c *Configuration) measureUsage(u *sums) {
 	total, runs := u.agent.Plus(u.judging), int64(c.Runs)
 	c.TotalCalls, c.TotalToolCalls, c.TotalTokens = total.Calls, total.ToolCalls, total.Tokens()
-	c.Calls, c.ToolCalls = over(total.Calls, runs), over(total.ToolCalls, runs)
-	c.Tokens = over(total.Tokens(), runs)
-	c.InputTokens, c.OutputTokens = over(total.InputTokens, runs), over(total.OutputTokens, runs)
+	used := func(n int64) Value {
+		if u.agent.Unreported > 0 {
+			return missing(unknown)
+		}
+		return over(n, runs)
+	}
+	c.Calls, c.ToolCalls = used(total.Calls), over(total.ToolCalls, runs)
+	c.Tokens, c.InputTokens, c.OutputTokens = used(total.Tokens()), used(total.InputTokens), used(total.OutputTokens)
 	c.Judging = Judging{
 		Calls: over(u.judging.Calls, runs), Tokens: over(u.judging.Tokens(), runs),
 		Cost: meanCost(u.judging, runs),
@@ -76,15 +81,24 @@ func meanCost(u record.Usage, runs int64) Value {
 	return known(u.Cost.Dollars() / float64(runs))
 }
 
-// totalCost is missing, not 0, when any call is unpriced.
+// totalCost is missing, not 0, when any call is unpriced, or any program did not
+// say what it used.
 func totalCost(u record.Usage, runs int64) Value {
-	switch {
-	case runs == 0:
+	if runs == 0 {
 		return missing(nothing)
-	case !u.Priced():
+	}
+	return costOr(u.Cost.Dollars(), u.Unpriced > 0, u.Unreported > 0)
+}
+
+// costOr is a cost, unless it is not the whole cost.
+func costOr(usd float64, isUnpriced, isUnreported bool) Value {
+	switch {
+	case isUnreported:
+		return missing(unknown)
+	case isUnpriced:
 		return missing(unpriced)
 	}
-	return known(u.Cost.Dollars())
+	return known(usd)
 }
 
 // costPerSuccess is a ratio of sums over the runs whose success is known: those
@@ -126,7 +140,6 @@ func (r *runs) succeeded(run int32) (succeeded, known bool) {
 }
 
 func (c *collector) faults(configuration int32) (faults []Count, cancelled int) {
-	faults = []Count{}
 	classes := map[record.ErrorClass]int{}
 	for _, a := range c.absent {
 		switch {
@@ -137,9 +150,15 @@ func (c *collector) faults(configuration int32) (faults []Count, cancelled int) 
 			classes[a.fault]++
 		}
 	}
+	return counted(classes), cancelled
+}
+
+// counted lists how many there are of each class, the most frequent first.
+func counted(classes map[record.ErrorClass]int) []Count {
+	counts := []Count{}
 	for class, n := range classes {
-		faults = append(faults, Count{Name: string(class), N: n})
+		counts = append(counts, Count{Name: string(class), N: n})
 	}
-	slices.SortFunc(faults, func(a, b Count) int { return mostFirst(a.N, b.N, a.Name, b.Name) })
-	return faults, cancelled
+	slices.SortFunc(counts, func(a, b Count) int { return mostFirst(a.N, b.N, a.Name, b.Name) })
+	return counts
 }

@@ -11,8 +11,11 @@ import (
 // are integers, so that the order of the runs makes no difference.
 type sums struct {
 	agent, judging record.Usage
-	evaluated      int64 // runs with an evaluation
-	believed       int64 // of which the loop believed to have succeeded
+	failed         map[record.ErrorClass]int // runs in which the agent failed
+	replies        int64                     // iterations with an evaluation
+	notJSON        int64                     // of which the reply was to be JSON and was not
+	evaluated      int64                     // runs with an evaluation
+	believed       int64                     // of which the loop believed to have succeeded
 	simulated      bool
 	versions       map[string]bool       // hashes of the loop
 	phases         map[string]*histogram // iterations of each run, by phase
@@ -27,7 +30,7 @@ type reach struct {
 }
 
 func newSums() sums {
-	return sums{versions: map[string]bool{}, phases: map[string]*histogram{}}
+	return sums{failed: map[record.ErrorClass]int{}, versions: map[string]bool{}, phases: map[string]*histogram{}}
 }
 
 func (u *sums) add(s *record.Signals) {
@@ -42,8 +45,39 @@ func (u *sums) add(s *record.Signals) {
 			u.believed++
 		}
 	}
+	if class := failedBy(s); class != "" {
+		u.failed[class]++
+	}
+	u.addReplies(s.Iterations)
 	u.addPhases(s.Iterations)
 	u.addReached(s.Iterations)
+}
+
+// failedBy is the class of the error by which the agent failed in a run: the one
+// that ended it, or the last one where no iteration went well. It is "" where the
+// agent did not fail.
+func failedBy(s *record.Signals) record.ErrorClass {
+	if e := s.Outcome.Error; s.Outcome.Status == record.Failed && e != nil {
+		return e.Class
+	}
+	class := record.ErrorClass("")
+	for i := range s.Iterations {
+		if class = s.Iterations[i].Error; class == "" {
+			return ""
+		}
+	}
+	return class
+}
+
+func (u *sums) addReplies(iterations []record.IterationSignals) {
+	for i := range iterations {
+		if iterations[i].Evaluated {
+			u.replies++
+		}
+		if iterations[i].Fault {
+			u.notJSON++
+		}
+	}
 }
 
 func (u *sums) addPhases(iterations []record.IterationSignals) {

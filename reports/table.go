@@ -28,6 +28,7 @@ type column struct {
 	key      string // for machines
 	right    bool   // numbers
 	prose    bool   // may be broken at spaces
+	list     bool   // may be broken between its items
 	minor    bool   // left out on a narrow terminal
 	// optional columns are left out for people where all their cells are empty.
 	optional bool

@@ -65,12 +65,12 @@ func (r *runs) taskResult(group []int32) TaskResult {
 	var cost record.Money
 	var elapsed time.Duration
 	var scored []float64
-	priced := true
+	var isUnpriced, isUnreported bool
 	for _, at := range group {
 		run := &r.all[at]
 		iterations += int64(run.iterations)
 		cost, elapsed = cost+run.cost, elapsed+run.elapsed
-		priced = priced && !run.unpriced
+		isUnpriced, isUnreported = isUnpriced || run.unpriced, isUnreported || run.unreported
 		if score, ok := r.primary(at); ok {
 			scored = append(scored, score)
 		}
@@ -78,10 +78,10 @@ func (r *runs) taskResult(group []int32) TaskResult {
 	runs := int64(len(group))
 	result := TaskResult{
 		Runs: len(group), Score: valueOf(stats.Mean(scored)), Iterations: over(iterations, runs),
-		Cost: missing(unpriced), Seconds: valueOf(stats.Ratio(elapsed.Seconds(), float64(runs))),
+		Cost: missing(nothing), Seconds: valueOf(stats.Ratio(elapsed.Seconds(), float64(runs))),
 	}
-	if priced {
-		result.Cost = valueOf(stats.Ratio(cost.Dollars(), float64(runs)))
+	if runs > 0 {
+		result.Cost = costOr(cost.Dollars()/float64(runs), isUnpriced, isUnreported)
 	}
 	return result
 }

@@ -18,6 +18,7 @@ const (
 	nothing  = "-"        // there was nothing to measure
 	none     = "none"     // a cost per success without any success
 	unpriced = "unpriced" // some call has no price
+	unknown  = "unknown"  // some program did not say what it used
 )
 
 func known(number float64) Value { return Value{Number: number} }

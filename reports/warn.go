@@ -18,15 +18,19 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	if s.Simulated {
 		add(Warning{Kind: SimulatedModel, Name: c.simulatedName()})
 	}
-	if n := faulted(s.Faults); n > 0 {
-		add(Warning{Kind: Faults, Count: n, Of: max(s.Expected, s.Runs+n), More: faultText(s.Faults)})
+	if n := countAll(s.Faults); n > 0 {
+		add(Warning{Kind: Faults, Count: n, Of: max(s.Expected, s.Runs+n), More: countText(s.Faults)})
 	}
-	if n := s.Expected - s.Runs - faulted(s.Faults); n > 0 {
+	if n := s.Expected - s.Runs - countAll(s.Faults); n > 0 {
 		add(Warning{Kind: NotRun, Count: n, Of: s.Expected})
 	}
+	warnings = append(warnings, c.warnAboutAgent(i, s)...)
 	usage := c.sums[i].agent.Plus(c.sums[i].judging)
 	if usage.Unpriced > 0 {
-		add(Warning{Kind: Unpriced, Count: int(usage.Unpriced), Of: int(usage.Calls)})
+		add(Warning{Kind: Unpriced, Count: int(usage.Unpriced), Of: int(max(usage.Calls, usage.Unpriced))})
+	}
+	if usage.Unreported > 0 {
+		add(Warning{Kind: Unreported, Count: int(usage.Unreported)})
 	}
 	if usage.Estimated > 0 {
 		add(Warning{Kind: Estimated, Count: int(usage.Estimated), Of: int(usage.Calls)})
@@ -43,12 +47,26 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	return warnings
 }
 
+// warnAboutAgent tells what would look like a bad score only.
+func (c *collector) warnAboutAgent(i int, s *Configuration) (warnings []Warning) {
+	if n := countAll(s.Failures); n > 0 {
+		warnings = append(warnings, Warning{Kind: AgentFailed, Count: n, Of: s.Runs, More: countText(s.Failures)})
+	}
+	if u := &c.sums[i]; u.notJSON > 0 {
+		warnings = append(warnings, Warning{Kind: NotJSON, Count: int(u.notJSON), Of: int(u.replies)})
+	}
+	return warnings
+}
+
 func (c *collector) warnAboutScore(of *scores, s *Score, runs int) (warnings []Warning) {
 	if s.Unscored > 0 {
 		warnings = append(warnings, Warning{Kind: Unscored, Name: s.Name, Count: s.Unscored, Of: runs, More: of.why})
 	}
 	if s.Pending > 0 {
 		warnings = append(warnings, Warning{Kind: NotScored, Name: s.Name, Count: s.Pending, Of: runs})
+	}
+	if s.Scored > 0 && !s.Low.Known() {
+		warnings = append(warnings, Warning{Kind: NoInterval, Name: s.Name})
 	}
 	if s.Fewest != s.Most {
 		warnings = append(warnings, Warning{Kind: UnequalRuns, Name: s.Name, Count: s.Fewest, Of: s.Most})
@@ -64,17 +82,17 @@ func (c *collector) simulatedName() string {
 	return strings.Join(c.manifest.Simulated, ", ")
 }
 
-func faulted(faults []Count) (n int) {
-	for _, f := range faults {
-		n += f.N
+func countAll(counts []Count) (n int) {
+	for _, c := range counts {
+		n += c.N
 	}
 	return n
 }
 
-func faultText(faults []Count) string {
-	texts := make([]string, len(faults))
-	for i, f := range faults {
-		texts[i] = fmt.Sprintf("%s %d", f.Name, f.N)
+func countText(counts []Count) string {
+	texts := make([]string, len(counts))
+	for i, c := range counts {
+		texts[i] = fmt.Sprintf("%s %d", c.Name, c.N)
 	}
 	return strings.Join(texts, ", ")
 }
@@ -113,7 +131,7 @@ func uneven(all []Configuration) (fewest, most int) {
 			fewest = c.Runs
 		}
 		most = max(most, c.Runs)
-		absent = absent || c.Runs+faulted(c.Faults) < c.Expected
+		absent = absent || c.Runs+countAll(c.Faults) < c.Expected
 	}
 	if !absent {
 		return 0, 0

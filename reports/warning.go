@@ -20,23 +20,28 @@ type WarningKind string
 
 // The kinds of warnings.
 const (
-	SimulatedModel WarningKind = "simulated"   // Name: the models
-	Faults         WarningKind = "faults"      // Count of Of runs
-	NotRun         WarningKind = "not_run"     // Count of Of runs
-	Unpriced       WarningKind = "unpriced"    // Count of Of calls
-	Estimated      WarningKind = "estimated"   // Count of Of calls
-	Unscored       WarningKind = "unscored"    // Count of Of runs, by the scorer Name
-	NotScored      WarningKind = "not_scored"  // Count of Of runs, by the scorer Name
-	UnequalRuns    WarningKind = "unequal_n"   // Count to Of runs a task
-	UnevenRuns     WarningKind = "uneven_runs" // Count to Of runs a configuration
-	FewTasks       WarningKind = "few_tasks"   // Count tasks
-	MixedLoops     WarningKind = "mixed_loops" // Count versions of the loop
+	SimulatedModel WarningKind = "simulated"    // Name: the models
+	Faults         WarningKind = "faults"       // Count of Of runs
+	NotRun         WarningKind = "not_run"      // Count of Of runs
+	Unpriced       WarningKind = "unpriced"     // Count of Of calls
+	Estimated      WarningKind = "estimated"    // Count of Of calls
+	Unreported     WarningKind = "unreported"   // Count runs of programs
+	AgentFailed    WarningKind = "agent_failed" // Count of Of runs
+	NotJSON        WarningKind = "not_json"     // Count of Of replies
+	Unscored       WarningKind = "unscored"     // Count of Of runs, by the scorer Name
+	NotScored      WarningKind = "not_scored"   // Count of Of runs, by the scorer Name
+	NoInterval     WarningKind = "no_interval"  // of the scores by the scorer Name
+	UnequalRuns    WarningKind = "unequal_n"    // Count to Of runs a task
+	UnevenRuns     WarningKind = "uneven_runs"  // Count to Of runs a configuration
+	FewTasks       WarningKind = "few_tasks"    // Count tasks
+	MixedLoops     WarningKind = "mixed_loops"  // Count versions of the loop
 	MixedScorers   WarningKind = "mixed_scorers"
 	CurveCut       WarningKind = "curve_cut" // Count of Of runs are not in the curve
 	BadLines       WarningKind = "bad_lines" // Count lines
 	UnknownRuns    WarningKind = "unknown_runs"
 	Repeated       WarningKind = "repeated_runs"
 	NotComplete    WarningKind = "not_complete"
+	SameAs         WarningKind = "same_as" // the configuration Name
 	Residue        WarningKind = "residue" // what varies inside the averages, of Of trials, by the scorer Name
 )
 
@@ -63,6 +68,20 @@ func (w Warning) Text(quote func(string) string) string {
 	case Residue:
 		return w.residue(quote)
 	}
+	return w.aboutAgents(quote)
+}
+
+func (w Warning) aboutAgents(quote func(string) string) string {
+	switch w.Kind {
+	case AgentFailed:
+		return fmt.Sprintf("the agent failed in %d of %d runs (%s), which count", w.Count, w.Of, quote(w.More))
+	case NotJSON:
+		return fmt.Sprintf("%d of %d replies were not JSON, which the loop expects, and have confidence 0", w.Count, w.Of)
+	case Unreported:
+		return "the program did not say what it used in " + plural(w.Count, "run", "runs") + " of it: cost, tokens and calls are unknown"
+	case SameAs:
+		return quote(w.Name) + " is also " + quote(w.More) + ": equal configurations run once"
+	}
 	return w.aboutScores(quote)
 }
 
@@ -72,6 +91,8 @@ func (w Warning) aboutScores(quote func(string) string) string {
 		return fmt.Sprintf("%s could not judge %d of %d runs, which are in no score: %s", quote(w.Name), w.Count, w.Of, quote(w.More))
 	case NotScored:
 		return fmt.Sprintf("%d of %d runs have no score by %s yet", w.Count, w.Of, quote(w.Name))
+	case NoInterval:
+		return "no interval of " + quote(w.Name) + ": it takes scores of two tasks that differ"
 	case UnequalRuns:
 		return fmt.Sprintf("tasks have %d to %d scored runs each: the score is the mean of the tasks' means", w.Count, w.Of)
 	case FewTasks:

@@ -169,7 +169,10 @@ func stoppedBy(o *record.Outcome) record.Reason {
 }
 
 func costOf(u record.Usage) string {
-	if !u.Priced() {
+	switch {
+	case u.Unreported > 0:
+		return "unknown"
+	case u.Unpriced > 0:
 		return "unpriced"
 	}
 	return dollars(u.Cost.Dollars())

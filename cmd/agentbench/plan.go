@@ -86,7 +86,7 @@ func characters(input any) int {
 // its runs.
 func planTable(planned *plan.Plan, each []plan.Worst) tables.Table {
 	t := tables.Table{Columns: []tables.Column{
-		{Head: "configuration"}, {Head: "stages", Prose: true}, {Head: "sum", Right: true}, {Head: "iterations\nper run", Right: true},
+		{Head: "configuration"}, {Head: "stages", List: true}, {Head: "sum", Right: true}, {Head: "iterations\nper run", Right: true},
 		{Head: "calls", Right: true}, {Head: "tokens", Right: true}, {Head: "cost", Right: true},
 	}}
 	for i := range planned.Configurations {

@@ -208,6 +208,9 @@ func others(o *record.Outcome) string {
 }
 
 func usageText(u record.Usage) string {
+	if u.Unreported > 0 && u.Calls == 0 {
+		return "unknown what the program used"
+	}
 	parts := []string{count(int(u.Calls), "call", "calls")}
 	if u.ToolCalls > 0 {
 		parts = append(parts, count(int(u.ToolCalls), "tool call", "tool calls"))
@@ -215,6 +218,9 @@ func usageText(u record.Usage) string {
 	tokens := fmt.Sprintf("%d tokens in, %d out", u.InputTokens, u.OutputTokens)
 	if u.Estimated > 0 {
 		tokens += " (estimated)"
+	}
+	if u.Unreported > 0 {
+		tokens += " (and what programs used)"
 	}
 	return strings.Join(append(parts, tokens, costOf(u)), ", ")
 }

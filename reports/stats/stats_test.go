@@ -50,6 +50,42 @@ func TestClusteredSEAgreesWithR(t *testing.T) {
 	}
 }
 
+// Quantiles of t: those of R, of tables beyond them, and of the normal distribution far out.
+func TestStudentT95AgreesWithR(t *testing.T) {
+	for degrees, want := range map[int]float64{
+		1: 12.7062047361747, 2: 4.30265272974946, 3: 3.18244630528371, 4: 2.77644510519779, 19: 2.09302405440831, 49: 2.00957523712924,
+		200: 1.97189622424, 201: 1.97183652, 1000: 1.96233908, 1_000_000_000: stats.Z95,
+	} {
+		if got := stats.StudentT95(degrees); !near(got, want, 1e-8) {
+			t.Errorf("%d degrees: %.11f, want %.11f", degrees, got, want)
+		}
+	}
+	for degrees := 1; degrees < 500; degrees++ {
+		if here, next := stats.StudentT95(degrees), stats.StudentT95(degrees+1); next >= here {
+			t.Errorf("the quantile does not fall from %d degrees on: %v, %v", degrees, here, next)
+		}
+	}
+}
+
+func TestMeanIntervalAgreesWithR(t *testing.T) {
+	for _, v := range readVectors(t).Clustered {
+		if v.Y == nil {
+			continue
+		}
+		clusters := clustersOf(v.Y, v.G)
+		half := stats.StudentT95(len(clusters)-1) * v.SE
+		if !near(v.Mean-half, v.T95[0], 1e-9) || !near(v.Mean+half, v.T95[1], 1e-9) {
+			t.Errorf("%s: %v ± %v, want %v", v.Name, v.Mean, half, v.T95)
+		}
+	}
+	for _, v := range readVectors(t).PairedT {
+		got, ok := stats.MeanInterval(v.differences())
+		if !ok || !near(got.Low, v.CI[0], 1e-9) || !near(got.High, v.CI[1], 1e-9) {
+			t.Errorf("%v: %v, %v; want %v", v.A, got, ok, v.CI)
+		}
+	}
+}
+
 func checkWilsonOnEffectiveN(t *testing.T, name string, p, se, n, wantN float64, want [2]float64) {
 	t.Helper()
 	got := stats.EffectiveN(p, se, n)
@@ -131,6 +167,8 @@ func TestNothingHasNoAnswer(t *testing.T) {
 		"proportion":         func() bool { _, ok := stats.ProportionInterval(nil); return ok },
 		"mean proportion":    func() bool { _, ok := stats.MeanProportionInterval(nil, 0); return ok },
 		"standard error":     func() bool { _, ok := stats.StandardError([]float64{1}); return ok },
+		"mean of equals":     func() bool { _, ok := stats.MeanInterval([]float64{0.5, 0.5}); return ok },
+		"interval of one":    func() bool { _, ok := stats.MeanInterval([]float64{0.5}); return ok },
 		"brier":              func() bool { _, ok := stats.Brier(nil); return ok },
 		"auroc of one class": func() bool { _, ok := stats.AUROC([]stats.Forecast{{0.5, 1}}); return ok },
 	}

@@ -24,7 +24,9 @@ type vectors struct {
 		G        []string    `json:"g"`
 		NEff     float64     `json:"n_eff"`
 		WilsonOn *[2]float64 `json:"wilson_effective_n95"`
+		T95      [2]float64  `json:"ci95_t_cr1"`
 	} `json:"clustered_se"`
+	PairedT   []pairedT `json:"paired_t"`
 	Quantiles struct {
 		X     []float64 `json:"x"`
 		Probs []float64 `json:"probs"`
@@ -36,6 +38,20 @@ type vectors struct {
 		Brier      float64   `json:"brier"`
 		AUROC      float64   `json:"auroc"`
 	} `json:"calibration"`
+}
+
+type pairedT struct {
+	A  []float64  `json:"a"`
+	B  []float64  `json:"b"`
+	CI [2]float64 `json:"ci95"`
+}
+
+func (v pairedT) differences() []float64 {
+	d := make([]float64, len(v.A))
+	for i := range d {
+		d[i] = v.A[i] - v.B[i]
+	}
+	return d
 }
 
 func readVectors(t *testing.T) vectors {

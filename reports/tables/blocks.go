@@ -35,9 +35,9 @@ func (t *Table) split(width int) (blocks []block, left int) {
 	now := t.keyBlock(natural[:keys])
 	for c := keys; c < len(t.Columns); c++ {
 		want, need := natural[c], natural[c]
-		if t.Columns[c].Prose {
-			want = min(want, max(least, width/3))
-			need = min(want, least)
+		if t.Columns[c].breaks() {
+			need = min(want, t.narrowest(c))
+			want = max(need, min(want, max(least, width/3)))
 		}
 		full := now.used()+gap+need > width && len(now.columns) > keys
 		if full && t.Columns[c].Minor {
@@ -57,10 +57,26 @@ func (t *Table) split(width int) (blocks []block, left int) {
 	return blocks, left
 }
 
+func (c *Column) breaks() bool { return c.Prose || c.List }
+
+// narrowest is the width down to which a column may be broken: that of the
+// widest item of a list, within bounds.
+func (t *Table) narrowest(c int) int {
+	width := least
+	if t.Columns[c].List {
+		for _, row := range t.Rows {
+			for item := range strings.SplitSeq(row[c], ", ") {
+				width = max(width, Width(item)+1)
+			}
+		}
+	}
+	return min(width, 2*least)
+}
+
 // widen gives prose the room that is left.
 func (b *block) widen(t *Table, natural []int, width int) {
 	for i, c := range b.columns {
-		if t.Columns[c].Prose {
+		if t.Columns[c].breaks() {
 			b.widths[i] += max(0, min(natural[c]-b.widths[i], width-b.used()))
 		}
 	}
@@ -126,7 +142,11 @@ func (b *block) row(t *Table, row []string) []string {
 	cells := make([]string, len(b.columns))
 	for i, c := range b.columns {
 		cells[i] = row[c]
-		if t.Columns[c].Prose && Width(row[c]) > b.widths[i] {
+		switch {
+		case Width(row[c]) <= b.widths[i]:
+		case t.Columns[c].List:
+			cells[i] = strings.Join(wrapList(row[c], b.widths[i]), "\n")
+		case t.Columns[c].Prose:
 			cells[i] = strings.Join(Wrap(row[c], b.widths[i]), "\n")
 		}
 	}

@@ -24,6 +24,26 @@ func Wrap(text string, width int) []string {
 	return append(lines, line)
 }
 
+// wrapList breaks a list behind its commas into lines of at most that width; an
+// item that is wider is broken like prose.
+func wrapList(text string, width int) []string {
+	var lines []string
+	line := ""
+	for item := range strings.SplitAfterSeq(text, ", ") {
+		item = strings.TrimSuffix(item, " ")
+		switch {
+		case line == "":
+			line = item
+		case Width(line)+1+Width(item) <= width:
+			line += " " + item
+		default:
+			lines = append(lines, Wrap(line, width)...)
+			line = item
+		}
+	}
+	return append(lines, Wrap(line, width)...)
+}
+
 // breakName breaks a name into lines of at most that width, after punctuation
 // where there is some; all lines but the first are indented.
 func breakName(name string, width int, indent string) []string {

@@ -16,6 +16,9 @@ type Column struct {
 	Right bool // numbers
 	// Prose may be broken at its spaces to fit; other cells are never broken.
 	Prose bool
+	// List is prose whose items, parted by commas, are broken only where one alone
+	// does not fit.
+	List bool
 	// Minor columns are left out where they would begin another block.
 	Minor bool
 }

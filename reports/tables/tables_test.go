@@ -148,6 +148,25 @@ func TestLinesFitTheWidth(t *testing.T) {
 	})
 }
 
+// Lists are broken between their items, not within them.
+func TestListsAreBrokenBetweenItems(t *testing.T) {
+	table := tables.Table{
+		Columns: []tables.Column{{Head: "name"}, {Head: "stopped by", List: true}},
+		Rows:    [][]string{{"a", "max_iterations 50%, confidence 25%, no_improvement 25%"}, {"b", "when:some long words of a name 100%"}},
+	}
+	text, _ := terminal(t, table, tables.Page{Width: 40})
+	want := `
+name  stopped by
+a     max_iterations 50%,
+      confidence 25%, no_improvement 25%
+b     when:some long words of a name
+      100%
+`
+	if "\n"+text != want {
+		t.Errorf("got:\n%s\nwant:%s", text, want)
+	}
+}
+
 func TestWrap(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                       "",

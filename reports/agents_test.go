@@ -1,0 +1,176 @@
+package reports_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports"
+)
+
+// warned are the texts of the configuration's warnings of a kind.
+func warned(c *reports.Configuration, kind reports.WarningKind) (texts []string) {
+	for _, w := range c.Warnings {
+		if w.Kind == kind {
+			texts = append(texts, w.Text(func(text string) string { return text }))
+		}
+	}
+	return texts
+}
+
+func TestAnAgentThatFailsDoesNotOnlyScoreBadly(t *testing.T) {
+	failed := func(s *record.Signals) {
+		s.Outcome = record.Outcome{Status: record.Failed, Class: record.ByFault, Reason: record.ReasonError, Error: &record.Error{Class: record.Program}}
+	}
+	for name, c := range map[string]struct {
+		confidences []float64
+		then        func(*record.Signals)
+		want        []string
+	}{
+		"an error ends the run":          {[]float64{0.5, -1}, failed, []string{"the agent failed in 1 of 2 runs (program 1), which count"}},
+		"no iteration goes well":         {[]float64{-1, -1}, func(*record.Signals) {}, []string{"the agent failed in 1 of 2 runs (no_answer 1), which count"}},
+		"one iteration goes well":        {[]float64{-1, 0.5}, func(*record.Signals) {}, nil},
+		"a fault is not the agent's":     {[]float64{-1}, func(s *record.Signals) { s.Outcome.Status = record.Faulted }, nil},
+		"an agent that ended beforehand": {nil, func(*record.Signals) {}, nil},
+	} {
+		f := one(2)
+		f.scored(f.run("a", 1, 0.5), 0, 1)
+		s := f.run("b", 1, c.confidences...)
+		c.then(s)
+		f.scored(s, 0, 0)
+		r := f.collect()
+		if got := warned(&r.Configurations[0], reports.AgentFailed); !slices.Equal(got, c.want) {
+			t.Errorf("%s: warned of %q, want %q", name, got, c.want)
+		}
+		if text := written(t, r, reports.Options{}); strings.Contains(text, "the agent failed") != (c.want != nil) {
+			t.Errorf("%s: the footnotes are\n%s", name, text)
+		}
+	}
+}
+
+func TestRepliesThatAreNotJSONAreCounted(t *testing.T) {
+	f := one(1)
+	s := f.run("a", 1, 0.5, 0, 0)
+	s.Iterations[1].Fault, s.Iterations[2].Fault = true, true
+	want := "2 of 3 replies were not JSON, which the loop expects, and have confidence 0"
+	r := f.collect()
+	if got := warned(&r.Configurations[0], reports.NotJSON); !slices.Equal(got, []string{want}) {
+		t.Errorf("warned of %q", got)
+	}
+	if text := written(t, r, reports.Options{Width: 100}); !strings.Contains(text, "¹ "+want) {
+		t.Errorf("the footnotes are\n%s", text)
+	}
+}
+
+// What a program used is unknown unless it says so: 0 would be a cost.
+func TestAProgramThatDoesNotSayWhatItUsed(t *testing.T) {
+	f := one(2)
+	for _, task := range []string{"a", "b"} {
+		s := f.run(task, 1, 0.5, 0.6)
+		s.Usage = record.Usage{}
+		for i := range s.Iterations {
+			call := &s.Iterations[i].Calls[0]
+			call.Role, call.Usage = record.RoleProgram, record.Usage{}
+			if task == "b" {
+				call.Usage.Unreported = 1
+			}
+			s.Usage = s.Usage.Plus(call.Usage)
+		}
+		f.scored(s, 0, 1)
+	}
+	r := f.collect()
+	c := &r.Configurations[0]
+	unknown := reports.Value{Missing: "unknown"}
+	for name, got := range map[string]reports.Value{
+		"mean": c.Cost.Mean, "total": c.Cost.Total, "per success": c.Cost.PerSuccess, "tokens": c.Tokens, "input": c.InputTokens,
+		"output": c.OutputTokens, "calls": c.Calls, "curve": c.Curve[0].Cost, "more": c.Curve[1].ExtraCost,
+	} {
+		if got != unknown {
+			t.Errorf("%s = %+v", name, got)
+		}
+	}
+	if want := []string{"the program did not say what it used in 2 runs of it: cost, tokens and calls are unknown"}; !slices.Equal(warned(c, reports.Unreported), want) {
+		t.Errorf("warned of %q", warned(c, reports.Unreported))
+	}
+	for task := range r.Tasks() {
+		if got := task.Results[0].Cost; (got == unknown) != (task.ID == "b") || task.ID == "a" && got.Number != 0 {
+			t.Errorf("the cost of task %s is %+v", task.ID, got)
+		}
+	}
+	for _, v := range reports.Thresholds(t.Context(), r, []string{
+		`configurations["c"].tokens.total < 5`, `configurations["c"].cost_usd.total < 5.0`, `configurations["c"].calls.mean < 5.0`,
+	}) {
+		if v.OK || v.Err == nil || !strings.Contains(v.Err.Error(), "is missing: unknown") {
+			t.Errorf("%s: %v, %v", v.Text, v.OK, v.Err)
+		}
+	}
+	var parsed struct {
+		Configurations []struct{ Tokens any } `json:"configurations"`
+	}
+	if err := json.Unmarshal([]byte(written(t, r, reports.Options{Format: "json"})), &parsed); err != nil || parsed.Configurations[0].Tokens != nil {
+		t.Errorf("in JSON: %+v, %v", parsed, err)
+	}
+	if text := written(t, r, reports.Options{Width: 120}); !strings.Contains(text, "unknown¹") || strings.Contains(text, "$0") {
+		t.Errorf("the report is\n%s", text)
+	}
+}
+
+func TestIntervalsOfGradedScores(t *testing.T) {
+	for name, c := range map[string]struct {
+		scores []float64
+		want   string
+		note   bool
+	}{
+		"their own":             {[]float64{0.2, 0.4, 0.6}, "0.00–0.90", false},
+		"shown within 0 and 1":  {[]float64{0.5, 0.9, 0.99}, "0.15–1.00", false},
+		"of another scale":      {[]float64{5, 7, 9}, "2.03–11.97", false},
+		"all are equal":         {[]float64{0.5, 0.5, 0.5}, "", true},
+		"one alone":             {[]float64{0.5}, "", true},
+		"nothing could be said": {nil, "", false},
+	} {
+		f := one(max(1, len(c.scores)))
+		f.run("d", 1, 0.5)
+		for i, value := range c.scores {
+			f.scored(f.run(string(rune('a'+i)), 1, 0.5), 0, value)
+		}
+		r := f.collect()
+		text := written(t, r, reports.Options{Tables: []string{"configurations"}, Width: 120})
+		if strings.Contains(text, "95%") != (c.want != "") || !strings.Contains(text, c.want) {
+			t.Errorf("%s: want %q in\n%s", name, c.want, text)
+		}
+		if (warned(&r.Configurations[0], reports.NoInterval) != nil) != c.note {
+			t.Errorf("%s: warnings %+v", name, r.Configurations[0].Warnings)
+		}
+	}
+}
+
+// An interval that is missing beside others has a footnote.
+func TestMissingIntervalsAreExplained(t *testing.T) {
+	f := small(3)
+	for i := range f.scores {
+		f.scores[i].Value = 0.5
+		if f.scores[i].Run == record.RunID("twice", "a", 1) {
+			f.scores[i].Value = 0.7
+		}
+	}
+	text := written(t, f.collect(), reports.Options{Tables: []string{"configurations"}, Width: 160})
+	if !strings.Contains(text, "-¹") || !strings.Contains(text, "¹ no interval of right: it takes scores of two tasks that differ") {
+		t.Errorf("the report is\n%s", text)
+	}
+}
+
+// A configuration is called the same in all tables; its other names are told once.
+func TestAliasesAreToldAlikeInAllTables(t *testing.T) {
+	f := small(3)
+	f.manifest.Configurations[1].Aliases = []string{"default", "sweep[max_iterations=2]"}
+	r := f.collect()
+	for _, name := range reports.TableNames {
+		text := written(t, r, reports.Options{Tables: []string{name}, Width: 160})
+		if strings.Contains(text, "twice¹") != strings.Contains(text, "¹ twice is also default, sweep[max_iterations=2]: equal configurations run once") ||
+			strings.Contains(text, "twice") != strings.Contains(text, "twice¹") || strings.Contains(text, " = ") {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+}
