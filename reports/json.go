@@ -40,12 +40,12 @@ func encode(value any, prefix string) ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent(prefix, "  ")
 	err := encoder.Encode(value)
-	return escapeInvisible(bytes.TrimSuffix(out.Bytes(), []byte("\n"))), err
+	return PlainJSON(bytes.TrimSuffix(out.Bytes(), []byte("\n"))), err
 }
 
-// escapeInvisible writes what a terminal would obey as JSON escapes. All of it
-// stands inside strings.
-func escapeInvisible(text []byte) []byte {
+// PlainJSON is the same JSON with escapes for all that a terminal would obey or
+// hide, which stands inside strings.
+func PlainJSON(text []byte) []byte {
 	if !bytes.ContainsFunc(text, hiddenInJSON) {
 		return text
 	}

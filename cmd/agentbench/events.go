@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -14,11 +13,10 @@ import (
 // eventWriter writes the events of all runs, one JSON object a line, as they
 // happen. The events of a run stand in their order; those of others between them.
 type eventWriter struct {
-	mu     sync.Mutex
-	out    *bufio.Writer
-	encode *json.Encoder
-	close  func() error
-	err    error // the first one; nothing is written after it
+	mu    sync.Mutex
+	out   *bufio.Writer
+	close func() error
+	err   error // the first one; nothing is written after it
 }
 
 // openEvents opens a file for events, "-" for stdout.
@@ -36,10 +34,7 @@ func (p *program) openEvents(path string) (*eventWriter, error) {
 }
 
 func newEventWriter(w io.Writer, closing func() error) *eventWriter {
-	e := &eventWriter{out: bufio.NewWriter(w), close: closing}
-	e.encode = json.NewEncoder(e.out)
-	e.encode.SetEscapeHTML(false)
-	return e
+	return &eventWriter{out: bufio.NewWriter(w), close: closing}
 }
 
 // write takes an event from any goroutine. Those who follow a run see at once
@@ -50,7 +45,11 @@ func (e *eventWriter) write(event record.Event) {
 	if e.err != nil {
 		return
 	}
-	e.err = e.encode.Encode(event)
+	line, err := jsonLine(event)
+	if err == nil {
+		_, err = e.out.Write(line)
+	}
+	e.err = err
 	switch event.Type {
 	case record.RunStarted, record.IterationCompleted, record.AgentEnded:
 		e.flush()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -93,9 +92,11 @@ func (p *program) show(dir string, m *record.Manifest, id string, f *showFlags) 
 
 // line writes a value as a line of JSON.
 func (p *program) line(value any) error {
-	encode := json.NewEncoder(p.out)
-	encode.SetEscapeHTML(false)
-	if err := unlessClosed(encode.Encode(value)); err != nil {
+	text, err := jsonLine(value)
+	if err == nil {
+		_, err = p.out.Write(text)
+	}
+	if unlessClosed(err) != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
 	return nil

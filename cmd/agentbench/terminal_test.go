@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// steering is what a terminal obeys or hides, in JSON and double quotes of YAML:
+// colours, a title, a bell, a return, NUL, text from right to left, no width.
+const steering = `\u001b[31mred\u001b]0;title\u0007\r\u0000\u202eabc\u200b\u009b2J\u2028end`
+
+// evilSuite writes a suite whose names, replies and errors try to steer the
+// terminal.
+func evilSuite(t *testing.T, address string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range map[string]string{
+		"suite.yaml": `suite: "s EVIL"
+tasks: [{id: "t EVIL", input: "i EVIL", target: "EVIL"}]
+models: {"m EVIL": {provider: openai, name: "n EVIL", base_url: "` + address + `", price: free, retries: 0}}
+configurations: [{name: "c EVIL", loop: a.yaml}, {name: "d EVIL", loop: b.yaml}, {name: "e EVIL", loop: c.yaml}]
+scorers: [{name: "x EVIL", type: exact}]
+baseline: "c EVIL"
+min_coverage: 0
+thresholds: ['configurations["c EVIL"].success > 2.0']
+`,
+		"a.yaml": `loop: "l EVIL"
+agent: {model: "m EVIL"}
+prompt: "p EVIL {{ feedback }}"
+evaluate: {confidence: "0.5", feedback: output, checks: [{name: "k EVIL", expr: "output == ''", feedback: "f EVIL"}]}
+phases: [{name: "ph EVIL", max_iterations: 2}]
+`,
+		"b.yaml":  "loop: b\nagent: {command: [sh, tell.sh, 'a EVIL']}\nterminate: {max_iterations: 1}\n",
+		"c.yaml":  "loop: c\nagent: {model: \"m EVIL\", system: \"fail EVIL\"}\nprompt: p\nterminate: {max_iterations: 1}\n",
+		"tell.sh": "printf '\\033[31m\\007\\r\\000' >&2; printf '\\033[31m\\007\\r\\000'; exit 3\n",
+	} {
+		write(t, dir, name, strings.ReplaceAll(text, "EVIL", steering))
+	}
+	return dir
+}
+
+// steeringServer repeats what is said to it, and fails where that is asked for.
+func steeringServer(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if bytes.Contains(body, []byte("fail")) {
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprintf(w, `{"error":{"message":"%s"}}`, steering)
+			return
+		}
+		fmt.Fprintf(w, `{"choices":[{"message":{"content":"%s"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, steering)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// F71, F73, P18: whatever names, replies and errors hold, the program writes
+// nothing that a terminal obeys.
+func TestF71_NothingSteersTheTerminal(t *testing.T) {
+	t.Chdir(evilSuite(t, steeringServer(t)))
+	expectPlain(t, "check", "suite.yaml")
+	expectPlain(t, "plan", "suite.yaml")
+	expectPlain(t, "run", "suite.yaml", "--out", "r")
+	expectPlain(t, "run", "suite.yaml", "--out", "r", "--events", "-")
+	expectPlain(t, "run", "suite.yaml", "--out", "r", "--set", "terminate.max_iterations=3") // which is refused
+	expectPlain(t, "show", "r")
+	ids := 0
+	for r, err := range record.ReadRuns("r") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids++
+		for _, form := range []string{"--full", "--json", "--events"} {
+			expectPlain(t, "show", "r", r.ID, form)
+		}
+	}
+	if ids < 3 {
+		t.Errorf("%d runs", ids)
+	}
+	for _, form := range []string{"terminal", "csv", "markdown", "json"} {
+		expectPlain(t, "report", "r", "--format", form)
+	}
+	expectPlain(t, "cache", "list", "cache")
+	expectPlain(t, "cache", "list", "cache", "--entries")
+	expectPlain(t, "repair", "r")
+}
+
+func expectPlain(t *testing.T, args ...string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	env := func(name string) string {
+		return map[string]string{"OPENAI_API_KEY": "none", "PATH": os.Getenv("PATH")}[name]
+	}
+	code := run(context.Background(), args, env, strings.NewReader(""), &out, &errs)
+	if code == wrongUsage {
+		t.Fatalf("agentbench %q: %s", args, errs.String())
+	}
+	for name, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
+		text = strings.ReplaceAll(text, "\r\n", "\n") // ends lines of CSV
+		if at := strings.IndexFunc(text, func(char rune) bool { return char != '\n' && char != '\t' && !unicode.IsPrint(char) }); at >= 0 {
+			t.Errorf("agentbench %q: %s holds %q behind %q", args, name, text[at:min(len(text), at+4)], text[max(0, at-80):at])
+		}
+	}
+}
