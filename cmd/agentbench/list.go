@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -26,11 +27,10 @@ func (p *program) list(dir string, m *record.Manifest, f *showFlags) error {
 	if f.json {
 		return p.listJSON(dir, m, f)
 	}
-	runs, err := readRuns(dir, m, f)
+	kept, left, err := readRuns(dir, m, f)
 	if err != nil {
 		return err
 	}
-	kept, left := keep(runs, f.limit)
 	if err := fillScores(dir, m, kept); err != nil {
 		return err
 	}
@@ -72,45 +72,66 @@ func (f *showFlags) wants(configuration, task string, status record.Status) bool
 		(f.status == "" || f.status == string(status))
 }
 
-// readRuns reads the runs that are wanted, in the order of the list.
-func readRuns(dir string, m *record.Manifest, f *showFlags) ([]listed, error) {
-	var runs []listed
+// readRuns reads the runs that are wanted, the first of each configuration, and
+// says how many are left out.
+func readRuns(dir string, m *record.Manifest, f *showFlags) (kept []listed, left int, err error) {
+	first := shortlist{most: f.limit, of: map[int][]listed{}}
 	for s, err := range record.ReadSignals(dir) {
 		if unreadable(err) {
-			return nil, fail(notMeasured, "", "%w", err)
+			return nil, 0, fail(notMeasured, "", "%w", err)
 		}
 		if err != nil || !f.wants(s.Configuration, s.Task, s.Outcome.Status) {
 			continue
 		}
 		at := slices.IndexFunc(m.Configurations, func(c record.ConfigurationHead) bool { return c.Name == s.Configuration })
-		runs = append(runs, listed{
+		first.add(listed{
 			id: s.ID, task: s.Task, trial: s.Trial, configuration: at, outcome: s.Outcome,
 			iterations: len(s.Iterations), usage: s.Usage.Plus(s.Judging), seconds: s.Elapsed.Seconds(),
 		})
 	}
+	kept = first.runs()
+	return kept, first.seen - len(kept), nil
+}
+
+// shortlist holds hardly more runs than will be shown, however many there are.
+type shortlist struct {
+	most int // of each configuration; 0: all
+	of   map[int][]listed
+	seen int
+}
+
+func (s *shortlist) add(r listed) {
+	s.seen++
+	runs := append(s.of[r.configuration], r)
+	if s.most > 0 && len(runs) >= 100+2*s.most {
+		runs = s.cut(runs)
+	}
+	s.of[r.configuration] = runs
+}
+
+// cut leaves those that stand first.
+func (s *shortlist) cut(runs []listed) []listed {
 	slices.SortFunc(runs, func(a, b listed) int {
-		return cmp.Or(cmp.Compare(a.configuration, b.configuration), cmp.Compare(trouble(&b.outcome), trouble(&a.outcome)),
-			cmp.Compare(a.task, b.task), cmp.Compare(a.trial, b.trial))
+		return cmp.Or(cmp.Compare(trouble(&b.outcome), trouble(&a.outcome)), cmp.Compare(a.task, b.task), cmp.Compare(a.trial, b.trial))
 	})
-	return runs, nil
+	if s.most > 0 && len(runs) > s.most {
+		clear(runs[s.most:])
+		runs = runs[:s.most]
+	}
+	return runs
+}
+
+// runs are those that stand first, by configuration.
+func (s *shortlist) runs() (all []listed) {
+	for _, configuration := range slices.Sorted(maps.Keys(s.of)) {
+		all = append(all, s.cut(s.of[configuration])...)
+	}
+	return all
 }
 
 // trouble orders outcomes by how much they need to be looked at.
 func trouble(o *record.Outcome) int {
 	return slices.Index([]record.Status{record.Completed, record.Cancelled, record.Failed, record.Faulted}, o.Status)
-}
-
-// keep is the first runs of each configuration, and how many are left out.
-func keep(runs []listed, most int) (kept []listed, left int) {
-	of := map[int]int{}
-	for _, r := range runs {
-		if of[r.configuration]++; most > 0 && of[r.configuration] > most {
-			left++
-			continue
-		}
-		kept = append(kept, r)
-	}
-	return kept, left
 }
 
 // fillScores adds the scores by the first scorer.
