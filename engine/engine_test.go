@@ -113,6 +113,7 @@ func TestEveryRunIsPutDownOnce(t *testing.T) {
 	}
 }
 
+// F8: the suite goes on.
 func TestAPanicIsTheOutcomeOfItsRun(t *testing.T) {
 	e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
 		if turn.Task.ID == "task-2" {
@@ -131,6 +132,7 @@ func TestAPanicIsTheOutcomeOfItsRun(t *testing.T) {
 	}
 }
 
+// F8: the suite goes on.
 func TestAPanicInAScorerIsTheFaultOfItsRun(t *testing.T) {
 	e, journal, p, list := bench(t, acts(echo), 3)
 	e.Score = func(context.Context, *spec.Task, *record.Run) []record.Score { panic("nil map") }

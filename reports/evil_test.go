@@ -39,6 +39,7 @@ func infested(name string) *reports.Report {
 	return f.collect()
 }
 
+// F71, F73, P18: no format holds what a terminal or a spreadsheet obeys.
 func TestNoFormatObeysNames(t *testing.T) {
 	for _, name := range evil {
 		r := infested(name)
@@ -84,6 +85,7 @@ func checkCSV(t *testing.T, text string) {
 	}
 }
 
+// F74: names make no links, images, mentions and cells.
 func TestMarkdownKeepsNamesInTheirCells(t *testing.T) {
 	for _, name := range evil {
 		cells := 0 // of the table's first row

@@ -72,7 +72,7 @@ func TestTerminalShowsTwentyTasksAndSaysSo(t *testing.T) {
 	}
 }
 
-// A comment on GitHub may have 65,536 characters.
+// F74: a comment on GitHub may have 65,536 characters.
 func TestMarkdownFitsAComment(t *testing.T) {
 	f := &fixture{manifest: record.Manifest{Suite: "huge", Tasks: 3, Trials: 1, Scorers: []string{"right"}}}
 	for i := range 500 {

@@ -134,6 +134,7 @@ var verdicts = []struct{ scorer, target, output, want string }{
 	{`type: judge, model: m, rubric: good`, ``, `"x"`, `unscored: scorers of type judge are not supported yet`},
 }
 
+// F80, P19 among others: what is no number between 0 and 1 is no score, and says whose it is.
 func TestVerdicts(t *testing.T) {
 	for _, c := range verdicts {
 		t.Run(c.scorer+" "+c.output, func(t *testing.T) {

@@ -145,6 +145,7 @@ func TestF75_TextsThatAreNotUTF8AreKept(t *testing.T) {
 	}
 }
 
+// F80, P19: it is an error that names the run.
 func TestNotANumberNeverEntersAFile(t *testing.T) {
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		run := sampleRun(7, 1)

@@ -66,6 +66,7 @@ func TestDifferentRunsHaveDifferentIDs(t *testing.T) {
 // wellEscaped holds for parts whose escapes are whole.
 var wellEscaped = regexp.MustCompile(`^(%|([^%]|%[0-9A-F]{2})*(%~[0-9a-f]{32})?)$`)
 
+// F55: whatever tasks are called.
 func TestRunIDsAreSafe(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := RunID(drawName(t), drawName(t), 3)

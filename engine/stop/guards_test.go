@@ -43,6 +43,7 @@ func TestS1_13_Degradation(t *testing.T) {
 	})
 }
 
+// F31, F38: the same error, exactly as often as the threshold says.
 func TestS2_6_CircuitBreaker(t *testing.T) {
 	decide(t, []decision{
 		{"the same error three times in a row", "guards: {circuit_breaker: {threshold: 3}}" + goOn, "x:a x:a x:a", 3, record.ReasonCircuitBreaker, "circuit_breaker", false, 0},
@@ -56,6 +57,7 @@ func TestS2_6_CircuitBreaker(t *testing.T) {
 	}
 }
 
+// F38: the same calls, exactly as often as the window says.
 func TestS3_2_Stagnation(t *testing.T) {
 	decide(t, []decision{
 		{"the same set of calls, in any order", "guards: {stagnation: {window: 3}}", "0.1/a:1+b:2 0.1/b:2+a:1 0.1/a:1+b:2", 3, record.ReasonStagnation, "stagnation", false, 1},

@@ -3,6 +3,7 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +56,7 @@ func bombScope() vars {
 	return scope
 }
 
-// Each bomb is refused when it is compiled, or stopped while it is evaluated, and soon.
+// F56: each bomb is refused when it is compiled, or stopped while it is evaluated, and soon.
 func TestBombsAreStopped(t *testing.T) {
 	env, scope := testEnv(t, Options{}), bombScope()
 	for name, src := range bombs() {
@@ -187,5 +188,41 @@ func TestWhatIsWatched(t *testing.T) {
 		if program.watched != watched {
 			t.Errorf("%s: watched is %v", src, program.watched)
 		}
+	}
+}
+
+// P14: whatever is accepted ends in 100 ms, or is stopped, and takes no more than 64 MiB. On a busy machine one try of
+// five has to keep to the time.
+func TestP14_EvaluationsAreShort(t *testing.T) {
+	const most, memory, tries = 120 * time.Millisecond, 64 << 20, 5 // the clock is not looked at after every step
+	env, scope := testEnv(t, Options{}), bombScope()
+	all := bombs()
+	all["texts that grow"] = "[text]" + strings.Repeat(".map(x, x + x)", 13)
+	accepted := 0
+	for name, src := range all {
+		program, _ := env.Compile(src, WantAny)
+		if program == nil {
+			continue
+		}
+		accepted++
+		shortest := time.Hour
+		for range tries {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			began := time.Now()
+			_, err := program.Value(t.Context(), scope)
+			shortest = min(shortest, time.Since(began))
+			runtime.ReadMemStats(&after)
+			var failed *Error
+			if used := after.TotalAlloc - before.TotalAlloc; used > memory || !errors.As(err, &failed) {
+				t.Errorf("%s: took %d MiB, error %v", name, used>>20, err)
+			}
+		}
+		if shortest > most {
+			t.Errorf("%s: took %v", name, shortest)
+		}
+	}
+	if accepted < 3 {
+		t.Errorf("only %d bombs get as far as that", accepted)
 	}
 }

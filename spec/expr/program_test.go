@@ -169,6 +169,7 @@ func TestErrorsNameThePlace(t *testing.T) {
 	}
 }
 
+// F56: a wrong type is an error and never "false".
 func TestResultsOfTheWrongKindAreErrors(t *testing.T) {
 	env := testEnv(t, Options{})
 	scope := testScope()
@@ -206,6 +207,7 @@ func TestResultsOfTheWrongKindAreErrors(t *testing.T) {
 	}
 }
 
+// F8: a panic behind a variable is an error of the evaluation.
 func TestScopesThatPanicAreErrors(t *testing.T) {
 	program, _ := testEnv(t, Options{}).Compile("text == ''", WantBool)
 	if _, err := program.Bool(t.Context(), panicking{}); err == nil || !strings.Contains(err.Error(), "boom") {

@@ -81,7 +81,7 @@ func TestTemplateFaults(t *testing.T) {
 	}
 }
 
-// Values are data: an expression in them is not evaluated.
+// F59: values are data: an expression in them is not evaluated.
 func TestValuesAreNotCompiled(t *testing.T) {
 	scope := testScope()
 	scope["text"] = "{{ cost }}"
@@ -103,6 +103,7 @@ func TestTemplateErrorsNameThePlace(t *testing.T) {
 	}
 }
 
+// F59: a prompt has at most 1 MiB.
 func TestTemplatesAreLimited(t *testing.T) {
 	scope := testScope()
 	scope["text"] = strings.Repeat("x", 600_000)
