@@ -101,6 +101,13 @@ func (p *Plan) Runs() int {
 	return p.Tasks * p.Trials * len(p.Configurations)
 }
 
+// Once is the plan with one trial: the others are like it.
+func (p *Plan) Once() *Plan {
+	once := *p
+	once.Trials = 1
+	return &once
+}
+
 // Items gives the runs in their order: task by task, trial by trial, and
 // within a trial one configuration after the other, so that tasks are read
 // once and runs that may share calls stand together. It ends at the first error.

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"iter"
+	"math"
 	"slices"
 	"testing"
 	"testing/fstest"
@@ -154,5 +155,30 @@ func TestF43_Overshoot(t *testing.T) {
 		if got := OvershootOf(p, models, 8); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
+	}
+}
+
+// All trials have the same worst case, so one is planned and multiplied.
+func TestOneTrialTellsTheWorstCaseOfAll(t *testing.T) {
+	p, err := New(suiteOf(3, "a", "b"), 2, Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := items(t, p.Once(), "x", "y"), []string{"a/x/1", "b/x/1", "a/y/1", "b/y/1"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if p.Trials != 3 || p.Runs() != 3*p.Once().Runs() {
+		t.Errorf("%d trials, %d runs", p.Trials, p.Runs())
+	}
+	one := Worst{Iterations: 1, Calls: 2, Tokens: 3, Cost: 4, Unbounded: 5, Unpriced: 6, Programs: 7}
+	if got, want := one.Times(3), one.Plus(one).Plus(one); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestWorstCasesDoNotWrap(t *testing.T) {
+	most := Worst{Iterations: 1e13, Calls: 1e13, Tokens: 1e13, Cost: 1e13, Unbounded: 1e13, Unpriced: 1e13, Programs: 1e13}.Times(1e6)
+	if most.Tokens != math.MaxInt64 || most.Plus(most) != most || most.Times(2) != most || most.Times(0) != (Worst{}) {
+		t.Errorf("%+v", most)
 	}
 }

@@ -23,18 +23,39 @@ type Worst struct {
 	Programs  int64
 }
 
-// Plus is the sum of both.
-func (w Worst) Plus(v Worst) Worst { return w.add(v, 1) }
-
-func (w Worst) add(v Worst, times int64) Worst {
-	w.Iterations += times * v.Iterations
-	w.Calls += times * v.Calls
-	w.Tokens += times * v.Tokens
-	w.Cost = w.Cost.Plus(v.Cost.Times(times))
-	w.Unbounded += times * v.Unbounded
-	w.Unpriced += times * v.Unpriced
-	w.Programs += times * v.Programs
+// Plus is the sum of both; what does not fit stays the most that does.
+func (w Worst) Plus(v Worst) Worst {
+	w.Iterations = sum(w.Iterations, v.Iterations)
+	w.Calls = sum(w.Calls, v.Calls)
+	w.Tokens = sum(w.Tokens, v.Tokens)
+	w.Cost = w.Cost.Plus(v.Cost)
+	w.Unbounded = sum(w.Unbounded, v.Unbounded)
+	w.Unpriced = sum(w.Unpriced, v.Unpriced)
+	w.Programs = sum(w.Programs, v.Programs)
 	return w
+}
+
+// Times is n times the same.
+func (w Worst) Times(n int64) Worst {
+	return Worst{
+		Iterations: product(w.Iterations, n), Calls: product(w.Calls, n), Tokens: product(w.Tokens, n), Cost: w.Cost.Times(n),
+		Unbounded: product(w.Unbounded, n), Unpriced: product(w.Unpriced, n), Programs: product(w.Programs, n),
+	}
+}
+
+// sum and product are those of counts, or the most that fits.
+func sum(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+func product(a, b int64) int64 {
+	if a > 0 && b > math.MaxInt64/a {
+		return math.MaxInt64
+	}
+	return a * b
 }
 
 // WorstOfRun is the worst case of one run of a loop on a task whose input has
@@ -49,7 +70,7 @@ func WorstOfRun(l *spec.Loop, models map[string]*spec.Model, characters int) Wor
 			n = min(n, int64(s.Limit))
 		}
 		left -= int(n)
-		total = total.add(w.iteration(s), n)
+		total = total.Plus(w.iteration(s).Times(n))
 	}
 	return total
 }
