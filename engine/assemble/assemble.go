@@ -13,6 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model/cache"
+	"github.com/agentbench/agentbench/engine/model/gate"
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
@@ -28,6 +29,9 @@ type Options struct {
 	// zero CacheMode is cache.On.
 	Cache     *cache.Store
 	CacheMode cache.Mode
+	// Gate is told of the gate of every model that is called over a network; nil:
+	// nobody wants to know.
+	Gate func(*gate.Gate)
 }
 
 // Loops makes a loop of every configuration, in their order. It fails where a

@@ -107,7 +107,11 @@ func (m *models) limited(name string, declared *spec.Model, pricing limit.Option
 // patient tries calls again. Every attempt is reserved in the suite's budget and
 // passes the gate, so retries stand around both.
 func (m *models) patient(provided model.Model, declared *spec.Model, pricing limit.Options) model.Model {
-	paced := gate.New(gate.Options{Requests: declared.RPM, Tokens: declared.TPM, Parallel: declared.MaxParallel}).Wrap(provided)
+	g := gate.New(gate.Options{Requests: declared.RPM, Tokens: declared.TPM, Parallel: declared.MaxParallel})
+	if m.options.Gate != nil {
+		m.options.Gate(g)
+	}
+	paced := g.Wrap(provided)
 	var o retry.Options
 	if declared.Retries != nil {
 		o.Retries = *declared.Retries
