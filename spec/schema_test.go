@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -218,5 +220,13 @@ func TestSchemaNamesAreReadable(t *testing.T) {
 				t.Errorf("the schema holds %q", bad)
 			}
 		}
+	}
+}
+
+// The bound that flags have is that of the tag.
+func TestMostTrials(t *testing.T) {
+	field, _ := reflect.TypeFor[Suite]().FieldByName("Trials")
+	if most := field.Tag.Get("max"); most != strconv.Itoa(MostTrials) {
+		t.Errorf("trials are at most %s, and MostTrials is %d", most, MostTrials)
 	}
 }

@@ -32,6 +32,9 @@ type Suite struct {
 	Resolved []Resolved `yaml:"-"`
 }
 
+// MostTrials is the most that trials may be, as its tag says.
+const MostTrials = 1_000_000
+
 // Root is a folder outside the suite's own.
 type Root struct {
 	Env     string `yaml:"env" doc:"The environment variable that names the folder."`
