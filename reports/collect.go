@@ -75,9 +75,10 @@ func (c *collector) unread(err error) error {
 	if !errors.As(err, &problem) {
 		return err
 	}
-	if c.badLines++; c.badLines == 1 {
+	if c.badLines == 0 {
 		c.firstBad = problem.Error()
 	}
+	c.badLines += max(1, problem.Lines)
 	return nil
 }
 

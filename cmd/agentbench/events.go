@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -24,9 +25,16 @@ func (p *program) openEvents(path string) (*eventWriter, error) {
 	if path == "-" {
 		return newEventWriter(p.out, func() error { return nil }), nil
 	}
-	// Only for writing, so that a named pipe without a reader is noticed.
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+		return nil, usage("remove it, or name another file", "--events %s: there is such a file, and it is not empty", path)
+	}
+	// Only for writing and without waiting, so that a named pipe without a reader
+	// is noticed.
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, 0o644)
+	switch {
+	case errors.Is(err, syscall.ENXIO):
+		return nil, fail(notMeasured, "start its reader first", "--events %s: nobody reads this pipe", path)
+	case err != nil:
 		return nil, fail(notMeasured, "name a file that can be written to", "opening the file for events: %w", err)
 	}
 	hiding := p.secrets.Writer(f)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/plan"
@@ -13,23 +14,67 @@ import (
 
 // execute runs a job, reports on it, and says what its end means.
 func (p *program) execute(ctx context.Context, j *job) error {
-	if err := newFolder(j.dir); err != nil {
+	closeEvents, err := p.observe(j)
+	if err != nil {
 		return err
+	}
+	manifest, journal, err := p.begin(j)
+	if err != nil {
+		return errors.Join(err, closeEvents())
+	}
+	end, err := p.drive(ctx, j, journal)
+	err = errors.Join(err, closeEvents())
+	err = errors.Join(err, p.close(j, journal, manifest, end, err))
+	if err != nil {
+		return fail(notMeasured, safe(j)+"once the cause is gone, this goes on: "+j.again(), "%w", err)
+	}
+	return p.conclude(ctx, j, manifest, end)
+}
+
+// begin makes the result folder, or opens it where it is to be gone on with.
+func (p *program) begin(j *job) (*record.Manifest, *record.Journal, error) {
+	if err := newFolder(j.dir); err != nil {
+		return nil, nil, err
 	}
 	manifest, err := p.manifest(j)
 	if err != nil {
-		return fail(notMeasured, "", "%w", err)
+		return nil, nil, fail(notMeasured, "", "%w", err)
 	}
 	journal, err := p.openResults(j, &manifest)
-	if err != nil {
-		return err
+	return &manifest, journal, err
+}
+
+// observe lets the events of all runs be written, if they are asked for. It comes
+// before there is a folder, unless that is where they go.
+func (p *program) observe(j *job) (end func() error, err error) {
+	path := j.flags.events
+	if path == "" {
+		return func() error { return nil }, nil
 	}
-	end, err := p.drive(ctx, j, journal)
-	err = errors.Join(err, p.close(j, journal, &manifest, end, err))
-	if err != nil {
-		return fail(notMeasured, "the finished runs are safe; once the cause is gone, this goes on: "+j.again(), "%w", err)
+	if filepath.Dir(path) == filepath.Clean(j.dir) {
+		if err := newFolder(j.dir); err != nil {
+			return nil, err
+		}
 	}
-	return p.conclude(ctx, j, &manifest, end)
+	events, err := p.openEvents(path)
+	if err != nil {
+		return nil, err
+	}
+	j.engine.Observe = events.write
+	return func() error {
+		if err := unlessClosed(events.end()); err != nil {
+			return fmt.Errorf("writing the events: %w", err)
+		}
+		return nil
+	}, nil
+}
+
+// safe says that finished runs are not lost, where there are any.
+func safe(j *job) string {
+	if j.earlier.found == nil && !j.tally.any.Load() {
+		return ""
+	}
+	return "the finished runs are safe; "
 }
 
 // ending is how a plan ended.
@@ -44,19 +89,8 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (e
 	interrupts := p.interrupts(ctx, j.flags.grace)
 	defer interrupts.stop()
 	j.engine.Journal, j.engine.Skip = journal, j.earlier.done
-	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining}
-	var events *eventWriter
-	if j.flags.events != "" {
-		var err error
-		if events, err = p.openEvents(j.flags.events); err != nil {
-			return ending{}, err
-		}
-		j.engine.Observe = events.write
-	}
+	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining, j.tally.executed}
 	summary, err := p.finish(interrupts.Context, j, journal)
-	if events != nil {
-		err = errors.Join(err, unlessClosed(events.end()))
-	}
 	return ending{summary, interrupts.interrupted(), interrupts.cancelled()}, err
 }
 
@@ -82,9 +116,9 @@ func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
 		view := &progress{
 			out: p.err, live: p.isTerminal(p.err), width: p.width(p.err), now: p.now,
 			total: j.plan.Runs(), budget: j.Suite.Budget, score: primary(j),
-			before: j.plan.Runs() - j.earlier.left(j.plan.Runs()), usage: j.earlier.effort.Paid,
+			pace: j.pace, before: j.plan.Runs() - j.earlier.left(j.plan.Runs()), usage: j.earlier.effort.Paid,
 		}
-		j.tally.next = view
+		j.tally.view = view
 		view.start()
 		defer view.finish()
 	}
@@ -99,10 +133,12 @@ func primary(j *job) string {
 	return j.Suite.Scorers[0].Name
 }
 
-// draining is an executor that takes no more items once a channel is closed.
+// draining is an executor that takes no more items once a channel is closed, and
+// tells of each run that was executed, before it is put down.
 type draining struct {
 	engine.Executor
-	stop <-chan struct{}
+	stop     <-chan struct{}
+	executed func()
 }
 
 // Execute implements engine.Executor.
@@ -119,7 +155,10 @@ func (d draining) Execute(ctx context.Context, items iter.Seq2[plan.Item, error]
 			}
 		}
 	}
-	return d.Executor.Execute(ctx, until, run, deliver)
+	return d.Executor.Execute(ctx, until, run, func(ctx context.Context, item plan.Item, r *record.Run) {
+		d.executed()
+		deliver(ctx, item, r)
+	})
 }
 
 // close puts the state of the results down and closes the journal.
@@ -146,7 +185,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	if end.cancelled {
 		return stoppedError(j, m, end)
 	}
-	report, err := collect(j.dir, m)
+	report, err := collect(j.dir, m, neededRecords)
 	if err != nil {
 		return err
 	}

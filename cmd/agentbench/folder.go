@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -48,14 +49,39 @@ func newFolder(dir string) error {
 
 // openManifest reads what a result folder is about.
 func openManifest(dir string) (record.Manifest, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return record.Manifest{}, usage(fileHint(dir), "%s is a file, not a result folder", dir)
+	}
 	m, err := record.ReadManifest(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return m, usage(resultsHint(dir), "%s holds no results", dir)
 	case err != nil:
-		return m, fail(notMeasured, "", "%w", err)
+		return m, fail(notMeasured, manifestHint(err), "%w", err)
 	}
 	return m, nil
+}
+
+// fileHint says what may have been meant by a file.
+func fileHint(file string) string {
+	folder := filepath.Dir(file)
+	if _, err := os.Stat(filepath.Join(folder, "manifest.json")); err == nil {
+		return "did you mean " + folder + "?"
+	}
+	return resultsHint(folder)
+}
+
+// manifestHint says what to do about a manifest that cannot be read.
+func manifestHint(err error) string {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &syntax) || errors.As(err, &kind) {
+		return "the runs stand in records.jsonl, one a line; run with another --out makes the suite again, and with the cache pays for little"
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return ""
+	}
+	return "agentbench version tells which one this is"
 }
 
 // resultsHint names a result folder that may have been meant.

@@ -27,7 +27,7 @@ func (p *program) list(dir string, m *record.Manifest, f *showFlags) error {
 	if f.json {
 		return p.listJSON(dir, m, f)
 	}
-	kept, left, err := readRuns(dir, m, f)
+	kept, left, err := p.readRuns(dir, m, f)
 	if err != nil {
 		return err
 	}
@@ -74,13 +74,17 @@ func (f *showFlags) wants(configuration, task string, status record.Status) bool
 
 // readRuns reads the runs that are wanted, the first of each configuration, and
 // says how many are left out.
-func readRuns(dir string, m *record.Manifest, f *showFlags) (kept []listed, left int, err error) {
+func (p *program) readRuns(dir string, m *record.Manifest, f *showFlags) (kept []listed, left int, err error) {
 	first := shortlist{most: f.limit, of: map[int][]listed{}}
 	for s, err := range record.ReadSignals(dir) {
 		if unreadable(err) {
 			return nil, 0, fail(notMeasured, "", "%w", err)
 		}
-		if err != nil || !f.wants(s.Configuration, s.Task, s.Outcome.Status) {
+		if err != nil {
+			fmt.Fprintln(p.err, "agentbench: warning:", err)
+			continue
+		}
+		if !f.wants(s.Configuration, s.Task, s.Outcome.Status) {
 			continue
 		}
 		at := slices.IndexFunc(m.Configurations, func(c record.ConfigurationHead) bool { return c.Name == s.Configuration })

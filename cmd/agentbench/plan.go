@@ -55,16 +55,20 @@ func (p *program) tellPlan(o *opened, planned *plan.Plan) error {
 	return nil
 }
 
-// worstCases are the worst cases of all runs of each configuration.
+// worstCases are the worst cases of all runs of each configuration. All trials
+// have the same.
 func worstCases(o *opened, planned *plan.Plan) ([]plan.Worst, error) {
 	models := modelsOf(o.Suite)
 	each := make([]plan.Worst, len(planned.Configurations))
-	for item, err := range planned.Items(o.Tasks()) {
+	for item, err := range planned.Once().Items(o.Tasks()) {
 		if err != nil {
 			return nil, err
 		}
 		c := item.Configuration
 		each[c] = each[c].Plus(plan.WorstOfRun(planned.Configurations[c].Loop, models, characters(item.Task.Input)))
+	}
+	for c := range each {
+		each[c] = each[c].Times(int64(planned.Trials))
 	}
 	return each, nil
 }

@@ -45,12 +45,19 @@ func (p *program) commands() *cobra.Command {
 under a budget, and compares their configurations by quality, cost and time.
 
 Start with:  agentbench run quickstart`,
-		Args:              cobra.ArbitraryArgs,
-		RunE:              unknownCommand,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if tell, _ := c.Flags().GetBool("version"); tell && len(args) == 0 {
+				p.tellVersion()
+				return nil
+			}
+			return unknownCommand(c, args)
+		},
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
+	root.Flags().Bool("version", false, "print the version")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddGroup(&cobra.Group{ID: "write", Title: "Write a suite:"},
 		&cobra.Group{ID: "run", Title: "Run it:"}, &cobra.Group{ID: "look", Title: "Look at results:"})

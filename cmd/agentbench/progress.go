@@ -32,11 +32,15 @@ type progress struct {
 	budget spec.SuiteBudget
 	// score is the name of the scorer that is followed, "" for what the loops believe.
 	score string
+	// pace is how many calls wait for a rate limit, and for how long none will be
+	// made because the server refused some; nil: nothing is known.
+	pace func() (waiting int, backingOff time.Duration)
 
 	mu       sync.Mutex
 	began    time.Time
-	inFlight int
-	done     int
+	started  int
+	executed int // of those started
+	done     int // of those executed: they are safe
 	faults   int
 	sum      float64 // of the scores
 	scored   int
@@ -79,15 +83,22 @@ func (p *progress) finish() {
 func (p *progress) Started(plan.Item) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.inFlight++
+	p.started++
+}
+
+// Executed counts a run that is still to be put down.
+func (p *progress) Executed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.executed++
 }
 
 // Finished implements engine.Watcher.
 func (p *progress) Finished(run *record.Run, scores []record.Score) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.inFlight--
 	p.done++
+	p.executed = max(p.executed, p.done)
 	p.usage = p.usage.Plus(run.Volatile.Paid)
 	if !run.Outcome.Counts() {
 		p.faults++
@@ -137,7 +148,11 @@ func (p *progress) show() {
 }
 
 func (p *progress) line() string {
-	parts := []string{fmt.Sprintf("%d of %d runs", p.before+p.done, p.total), fmt.Sprintf("%d in flight", p.inFlight)}
+	parts := []string{fmt.Sprintf("%d of %d runs", p.before+p.done, p.total), fmt.Sprintf("%d in flight", max(0, p.started-p.executed))}
+	if saving := p.executed - p.done; saving > 0 {
+		parts = append(parts, fmt.Sprintf("%d being saved", saving))
+	}
+	parts = append(parts, p.held()...)
 	if p.faults > 0 {
 		parts = append(parts, fmt.Sprintf("%d faults", p.faults))
 	}
@@ -150,6 +165,21 @@ func (p *progress) line() string {
 	}
 	parts = append(parts, p.spent(), p.left())
 	return strings.Join(parts, " · ")
+}
+
+// held tells what keeps calls from being made.
+func (p *progress) held() (parts []string) {
+	if p.pace == nil {
+		return nil
+	}
+	waiting, backingOff := p.pace()
+	if waiting > 0 {
+		parts = append(parts, fmt.Sprintf("%d waiting for rate limit", waiting))
+	}
+	if backingOff > 0 {
+		parts = append(parts, fmt.Sprintf("backing off %v", backingOff.Round(100*time.Millisecond)))
+	}
+	return parts
 }
 
 // spent names what was spent of the budget; without one, the cost or the calls.

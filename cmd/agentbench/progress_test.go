@@ -81,3 +81,23 @@ func TestProgressRewritesOneLineOnATerminalAndLeavesItEmpty(t *testing.T) {
 		}
 	})
 }
+
+// A run that waits for the disk is in flight no more, and not done yet.
+func TestProgressTellsWhatHoldsItUp(t *testing.T) {
+	waiting, backingOff := 0, time.Duration(0)
+	p := &progress{now: time.Now, total: 5, pace: func() (int, time.Duration) { return waiting, backingOff }}
+	for range 3 {
+		p.Started(plan.Item{})
+	}
+	p.Executed()
+	p.Executed()
+	if line, want := p.line(), "0 of 5 runs · 1 in flight · 2 being saved · 0 calls"; !strings.HasPrefix(line, want) {
+		t.Errorf("line %q, want %q", line, want)
+	}
+	p.Finished(finishedRun(record.Completed, true), nil)
+	p.Finished(finishedRun(record.Completed, true), nil)
+	waiting, backingOff = 7, 2345*time.Millisecond
+	if line, want := p.line(), "2 of 5 runs · 1 in flight · 7 waiting for rate limit · backing off 2.3s · success"; !strings.HasPrefix(line, want) {
+		t.Errorf("line %q, want %q", line, want)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -30,6 +31,9 @@ func (f *reportFlags) declare(c *cobra.Command) {
 }
 
 func (f *reportFlags) validate() error {
+	if f.format == "md" {
+		f.format = "markdown"
+	}
 	if !slices.Contains(reports.Formats, f.format) {
 		return usage(didYouMean(f.format, reports.Formats, "there are: "+strings.Join(reports.Formats, ", ")), "there is no format %q", f.format)
 	}
@@ -68,10 +72,11 @@ in JSON under "volatile".`,
 			if err != nil {
 				return err
 			}
-			r, err := collect(args[0], &m)
+			r, err := collect(args[0], &m, wholeRecords)
 			if err != nil {
 				return err
 			}
+			p.tellDamage(r, args[0])
 			if err := p.write(r, &f); err != nil {
 				return err
 			}
@@ -89,14 +94,60 @@ in JSON under "volatile".`,
 // percent: lines that are read leave much more behind than their numbers.
 const garbageWhileCollecting = 25
 
+// records are what is read of the records while a report is collected.
+type records int
+
+const (
+	neededRecords records = iota // those without signals
+	wholeRecords                 // all, to find what is damaged
+)
+
 // collect reads what the records of a folder say.
-func collect(dir string, m *record.Manifest) (*reports.Report, error) {
+func collect(dir string, m *record.Manifest, read records) (*reports.Report, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(garbageWhileCollecting))
-	r, err := reports.Collect(m, record.ReadSignals(dir), record.ReadScores(dir))
+	signals := record.ReadSignals(dir)
+	if read == wholeRecords {
+		damage, err := record.Damage(dir)
+		if err != nil {
+			return nil, fail(notMeasured, "", "reading the results: %w", err)
+		}
+		signals = withDamage(signals, damage)
+	}
+	r, err := reports.Collect(m, signals, record.ReadScores(dir))
 	if err != nil {
 		return nil, fail(notMeasured, "", "reading the results: %w", err)
 	}
 	return r, nil
+}
+
+// withDamage adds bad lines of which the signals do not tell.
+func withDamage(signals iter.Seq2[*record.Signals, error], damage []*record.Problem) iter.Seq2[*record.Signals, error] {
+	return func(yield func(*record.Signals, error) bool) {
+		told := map[string]bool{}
+		for s, err := range signals {
+			var problem *record.Problem
+			if errors.As(err, &problem) {
+				told[problem.Error()] = true
+			}
+			if !yield(s, err) {
+				return
+			}
+		}
+		for _, problem := range damage {
+			if !told[problem.Error()] && !yield(nil, problem) {
+				return
+			}
+		}
+	}
+}
+
+// tellDamage says that a folder is damaged, as the report's footnotes do.
+func (p *program) tellDamage(r *reports.Report, dir string) {
+	for _, w := range r.Warnings {
+		if w.Kind == reports.BadLines {
+			fmt.Fprintf(p.err, "agentbench: warning: %s\nhint: agentbench repair --dry-run %s says what is damaged\n", w.Text(printable), shellWord(dir))
+		}
+	}
 }
 
 // write puts a report on stdout.

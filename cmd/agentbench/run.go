@@ -11,6 +11,7 @@ import (
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/assemble"
 	"github.com/agentbench/agentbench/engine/model/cache"
+	"github.com/agentbench/agentbench/engine/model/gate"
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/scorers"
@@ -77,6 +78,9 @@ func (f *runFlags) validate() error {
 	if f.concurrency < 0 || f.concurrency == 0 && f.changed("concurrency") {
 		return usage("--concurrency 1 is one run after the other", "--concurrency %d: want at least 1", f.concurrency)
 	}
+	if f.grace < 0 {
+		return usage("--grace 0s cancels them at once", "--grace %v: want no less than 0s", f.grace)
+	}
 	if f.attempts < 1 {
 		return usage("", "--attempts %d: want at least 1", f.attempts)
 	}
@@ -99,6 +103,7 @@ type job struct {
 	tally  *tally
 	cache  *cache.Store
 	budget *limit.Budget
+	gates  []*gate.Gate
 
 	began   time.Time
 	earlier earlier
@@ -150,6 +155,7 @@ func (p *program) wire(j *job) error {
 	j.cache, j.budget = p.openCache(j), limit.OfSuite(j.Suite.Budget)
 	loops, err := assemble.Loops(j.Document, j.plan.Configurations, assemble.Options{
 		Getenv: p.env, Budget: j.budget, Cache: j.cache, CacheMode: j.flags.mode,
+		Gate: func(g *gate.Gate) { j.gates = append(j.gates, g) },
 	})
 	if err != nil {
 		return p.unwired(err)
@@ -189,4 +195,13 @@ func workers(s *spec.Suite) int {
 		return defaultConcurrency
 	}
 	return s.Concurrency
+}
+
+// pace is what holds the calls of all models back.
+func (j *job) pace() (waiting int, backingOff time.Duration) {
+	for _, g := range j.gates {
+		s := g.Status()
+		waiting, backingOff = waiting+s.Waiting, max(backingOff, s.Cooling)
+	}
+	return waiting, backingOff
 }

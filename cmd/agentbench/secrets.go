@@ -16,7 +16,7 @@ import (
 // usual key from the start, those of a suite once that is loaded.
 func (p *program) hideSecrets() {
 	p.secrets = secret.New(p.env(openai.DefaultKeyEnv))
-	p.out, p.err = p.secrets.Writer(p.out), p.secrets.Writer(p.err)
+	p.out, p.err = p.secrets.Writer(&output{to: p.out}), p.secrets.Writer(p.err)
 }
 
 // learn makes the secrets of a document known, if it has any.
@@ -35,10 +35,39 @@ func (p *program) leave(cause any, code int) int {
 	}
 	for _, w := range []io.Writer{p.out, p.err} {
 		if w, ok := w.(*secret.Writer); ok {
-			_ = w.Flush() // what it fails to write is less than a line
+			_ = w.Flush() // output knows whether it fails
 		}
 	}
+	if err := p.failedOutput(); err != nil && code == 0 {
+		fmt.Fprintf(p.err, "agentbench: writing the output: %v\n", err)
+		code = notMeasured
+	}
 	return code
+}
+
+// output remembers the first error of a writer, so that no command has to.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// failedOutput is why not everything could be written to stdout; nil also where a
+// reader has seen enough.
+func (p *program) failedOutput() error {
+	if w, ok := p.out.(*secret.Writer); ok {
+		if o, ok := w.Unwrap().(*output); ok {
+			return unlessClosed(o.err)
+		}
+	}
+	return nil
 }
 
 // recording is how results are written.
@@ -48,6 +77,9 @@ func (p *program) recording() record.Options { return record.Options{Redact: p.s
 func fileOf(w io.Writer) *os.File {
 	if hiding, ok := w.(*secret.Writer); ok {
 		w = hiding.Unwrap()
+	}
+	if out, ok := w.(*output); ok {
+		w = out.to
 	}
 	f, _ := w.(*os.File)
 	return f

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // selectionFlags narrow or change what a suite runs.
@@ -30,8 +31,8 @@ func (f *selectionFlags) validate() error {
 	if f.limit < 0 || f.limit == 0 && f.changed("limit") {
 		return usage("", "--limit %d: want at least 1", f.limit)
 	}
-	if f.trials < 0 || f.trials == 0 && f.changed("trials") {
-		return usage("", "--trials %d: want at least 1", f.trials)
+	if f.trials < 0 || f.trials == 0 && f.changed("trials") || f.trials > spec.MostTrials {
+		return usage("", "--trials %d: want 1 to %d", f.trials, spec.MostTrials)
 	}
 	return nil
 }

@@ -36,6 +36,7 @@ iteration with its output, evaluation and usage, why the run stopped, and what i
 			if err != nil {
 				return err
 			}
+			f.configurations = ownNames(&m, f.configurations)
 			if len(args) == 1 {
 				return p.list(args[0], &m, &f)
 			}
@@ -63,7 +64,7 @@ func (f *showFlags) validate() error {
 
 // show tells one run.
 func (p *program) show(dir string, m *record.Manifest, id string, f *showFlags) error {
-	run, err := findRun(dir, id)
+	run, err := findRun(dir, m, id)
 	if err != nil {
 		return err
 	}
@@ -102,11 +103,27 @@ func (p *program) line(value any) error {
 	return nil
 }
 
-// findRun reads a run by its id. A trial may be left out where it is the first.
-func findRun(dir, id string) (*record.Run, error) {
-	run, err := record.Find(dir, id)
+// ownNames are the names under which configurations run, for names and aliases.
+func ownNames(m *record.Manifest, names []string) []string {
+	own := slices.Clone(names)
+	for i := range m.Configurations {
+		c := &m.Configurations[i]
+		for at, name := range names {
+			if slices.Contains(c.Aliases, name) {
+				own[at] = c.Name
+			}
+		}
+	}
+	return own
+}
+
+// findRun reads a run by its id. A trial may be left out where it is the first,
+// and a configuration may go by an alias.
+func findRun(dir string, m *record.Manifest, id string) (*record.Run, error) {
+	own := ownID(m, id)
+	run, err := record.Find(dir, own)
 	if errors.Is(err, record.ErrNoRun) {
-		if first, again := record.Find(dir, id+"/1"); again == nil {
+		if first, again := record.Find(dir, own+"/1"); again == nil {
 			return first, nil
 		}
 		return nil, noRun(dir, id)
@@ -115,6 +132,22 @@ func findRun(dir, id string) (*record.Run, error) {
 		return nil, fail(notMeasured, "", "%w", err)
 	}
 	return run, nil
+}
+
+// ownID is a run's id with the name under which its configuration runs.
+func ownID(m *record.Manifest, id string) string {
+	configuration := func(name string) string {
+		part, _, _ := strings.Cut(record.RunID(name, "", 1), "/")
+		return part + "/"
+	}
+	for i := range m.Configurations {
+		for _, alias := range m.Configurations[i].Aliases {
+			if rest, ok := strings.CutPrefix(id, configuration(alias)); ok {
+				return configuration(m.Configurations[i].Name) + rest
+			}
+		}
+	}
+	return id
 }
 
 func noRun(dir, id string) error {

@@ -2,15 +2,16 @@ package main
 
 import (
 	"sync"
+	"sync/atomic"
 
-	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// tally counts what becomes of the runs, and lets somebody else watch as well.
+// tally counts what becomes of the runs, and lets the progress be told.
 type tally struct {
-	next engine.Watcher // may be nil
+	view *progress   // nil: nobody looks
+	any  atomic.Bool // a run was executed
 
 	mu     sync.Mutex
 	totals record.Totals
@@ -21,16 +22,24 @@ type tally struct {
 
 // Started implements engine.Watcher.
 func (t *tally) Started(item plan.Item) {
-	if t.next != nil {
-		t.next.Started(item)
+	if t.view != nil {
+		t.view.Started(item)
 	}
 }
 
 // Finished implements engine.Watcher.
 func (t *tally) Finished(run *record.Run, scores []record.Score) {
 	t.count(run)
-	if t.next != nil {
-		t.next.Finished(run, scores)
+	if t.view != nil {
+		t.view.Finished(run, scores)
+	}
+}
+
+// executed counts a run that is not put down yet.
+func (t *tally) executed() {
+	t.any.Store(true)
+	if t.view != nil {
+		t.view.Executed()
 	}
 }
 

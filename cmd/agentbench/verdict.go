@@ -25,7 +25,32 @@ func (p *program) verdict(ctx context.Context, j *job, m *record.Manifest, repor
 	if covered := measured(m); covered == 0 || float64(covered) < least*float64(m.Totals.Planned) {
 		return coverageError(j, m, least)
 	}
+	if err := unscoredError(j, report); err != nil {
+		return err
+	}
 	return p.thresholds(ctx, j, report)
+}
+
+// unscoredError is that of a suite whose first scorer judged no run at all; nil
+// where it judged one, or where nothing is scored.
+func unscoredError(j *job, report *reports.Report) error {
+	why := ""
+	for i := range report.Configurations {
+		c := &report.Configurations[i]
+		if len(c.Scores) == 0 || c.Scores[0].Scored > 0 {
+			return nil
+		}
+		for _, w := range c.Warnings {
+			if w.Kind == reports.Unscored && w.Name == report.Primary() {
+				why = w.More
+			}
+		}
+	}
+	hint := "agentbench show " + shellWord(j.dir) + " lists the runs"
+	if why != "" {
+		hint = "one of the reasons: " + printable(firstLine(why))
+	}
+	return fail(notMeasured, hint, "the scorer %s could judge no run", printable(report.Primary()))
 }
 
 // defaultCoverage is min_coverage where the suite does not say.
@@ -73,7 +98,7 @@ func repairs(class record.ErrorClass) string {
 }
 
 func coverageError(j *job, m *record.Manifest, least float64) error {
-	hint := "agentbench show " + j.dir + " lists the runs"
+	hint := "agentbench show " + shellWord(j.dir) + " lists the runs"
 	if j.tally.fault != nil {
 		hint = "one of the faults: " + printable(firstLine(j.tally.fault.Error()))
 	}

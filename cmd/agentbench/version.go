@@ -13,11 +13,12 @@ func (p *program) versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  arguments(0, 0, "no arguments"),
-		RunE: func(*cobra.Command, []string) error {
-			fmt.Fprintf(p.out, "agentbench %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return nil
-		},
+		RunE:  func(*cobra.Command, []string) error { p.tellVersion(); return nil },
 	}
+}
+
+func (p *program) tellVersion() {
+	fmt.Fprintf(p.out, "agentbench %s (%s, %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // version is the module's version, else the commit that it was built from.
