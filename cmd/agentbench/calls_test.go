@@ -133,7 +133,7 @@ func bareCall(address string, stream bool) func(context.Context) error {
 	config.HTTPClient = &http.Client{Transport: openai.NewTransport()}
 	client := goopenai.NewClientWithConfig(config)
 	request := goopenai.ChatCompletionRequest{
-		Model: "m", MaxTokens: 200, Temperature: 0.5,
+		Model: "m", MaxCompletionTokens: 200, Temperature: 0.5,
 		Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: question}},
 	}
 	if stream {
