@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/agentbench/agentbench/engine/model/gate"
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -35,6 +36,11 @@ func flaky(t *testing.T, failures int64) (address string, asked *atomic.Int64) {
 // run makes one run of one call at the server.
 func run(t *testing.T, address, options string, budget *limit.Budget) *record.Run {
 	t.Helper()
+	return runWith(t, address, options, Options{Budget: budget})
+}
+
+func runWith(t *testing.T, address, options string, o Options) *record.Run {
+	t.Helper()
 	files := fstest.MapFS{
 		"s.yaml": {Data: []byte("suite: s\ntasks: [{id: t, input: x}]\nmodels: {m: {provider: openai, base_url: \"" + address + "\", price: free" + options + "}}\nconfigurations: [{name: c, loop: l.yaml}]\n")},
 		"l.yaml": {Data: []byte("loop: l\nagent: {model: m}\nprompt: p\nterminate: {max_iterations: 1}\n")},
@@ -43,7 +49,8 @@ func run(t *testing.T, address, options string, budget *limit.Budget) *record.Ru
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}
-	loops, err := Loops(doc, doc.Suite.Resolved, Options{Getenv: func(string) string { return "" }, Budget: budget})
+	o.Getenv = func(string) string { return "" }
+	loops, err := Loops(doc, doc.Suite.Resolved, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,5 +105,32 @@ func TestDeclaredRetries(t *testing.T) {
 		if asked.Load() != want || r.Outcome.Status != record.Faulted || r.Volatile.Attempts != int(want) {
 			t.Errorf("%q: %d attempts, want %d; %+v", options, asked.Load(), want, r.Outcome)
 		}
+	}
+}
+
+// Who tells of the progress knows the gate through which the calls go.
+func TestGatesCanBeWatched(t *testing.T) {
+	arrived, answered := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-answered
+		fmt.Fprint(w, answer)
+	}))
+	defer server.Close()
+	var gates []*gate.Gate
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		o := Options{Budget: limit.OfSuite(spec.SuiteBudget{}), Gate: func(g *gate.Gate) { gates = append(gates, g) }}
+		runWith(t, server.URL, "", o)
+	}()
+	<-arrived
+	if len(gates) != 1 || gates[0].Status().InFlight != 1 {
+		t.Errorf("%d gates", len(gates))
+	}
+	close(answered)
+	<-ended
+	if status := gates[0].Status(); status.InFlight != 0 {
+		t.Errorf("%+v", status)
 	}
 }
