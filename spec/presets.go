@@ -199,6 +199,9 @@ func withTotal(tree *source.Node) (*source.Node, *source.Fault) {
 	if total == nil {
 		return tree, nil
 	}
+	if terminate := tree.Get("terminate"); terminate != nil && terminate.Kind == source.Null {
+		return tree, nil // which is refused as it stands
+	}
 	if written := totalOf(tree.Get("terminate")); written != nil {
 		f := total.Fault("keep one of them", "max_iterations stands here and in terminate at line %d", written.Pos.Line)
 		return tree, &f
