@@ -199,7 +199,7 @@ func withTotal(tree *source.Node) (*source.Node, *source.Fault) {
 	if total == nil {
 		return tree, nil
 	}
-	if terminate := tree.Get("terminate"); terminate != nil && terminate.Kind == source.Null {
+	if terminate := tree.Get("terminate"); terminate != nil && terminate.Kind != source.Map {
 		return tree, nil // which is refused as it stands
 	}
 	if written := totalOf(tree.Get("terminate")); written != nil {
