@@ -179,6 +179,7 @@ func (l *loader) compileSuite(s *Suite) {
 	l.compileScorers(s)
 	l.compileModels(s)
 	l.compileTasks(&s.Tasks)
+	compiler{l, expr.Fold(), nil}.expr(s.Cluster, expr.WantAny)
 	if s.Tune != nil {
 		l.checkTune(s, s.Tune)
 	}

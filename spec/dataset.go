@@ -38,7 +38,8 @@ func (d *Document) placedTasks() iter.Seq2[placedTask, error] {
 		t := &d.Suite.Tasks
 		for i := range t.Inline {
 			inline := &t.Inline[i]
-			if !yield(placedTask{task: inline.task(i), node: inline.Node}, nil) {
+			placed := placedTask{task: inline.task(i), node: inline.Node}
+			if !yield(placed, d.Suite.cluster(placed)) {
 				return
 			}
 		}
@@ -46,6 +47,9 @@ func (d *Document) placedTasks() iter.Seq2[placedTask, error] {
 			placed := placedTask{file: r.dataFile, n: r.n}
 			if err == nil {
 				placed.task, err = t.ofRow(r)
+			}
+			if err == nil {
+				err = d.Suite.cluster(placed)
 			}
 			if !yield(placed, err) {
 				return

@@ -14,6 +14,7 @@ type Suite struct {
 	Models         source.Named[Model] `yaml:"models"`
 	Prices         string              `yaml:"prices" minlen:"1" doc:"A file with a date and prices, for models that say none: {as_of: 2026-11-01, prices: {gpt-4o: {input: 2.50, output: 10.00}}}."`
 	Configurations []Configuration     `yaml:"configurations" need:"required" minlen:"1"`
+	Cluster        *Expr               `yaml:"cluster" doc:"CEL over task: tasks of one cluster depend on each other, and intervals know it (default: each task for itself)."`
 	Baseline       string              `yaml:"baseline" doc:"The configuration that the others are compared with."`
 	Scorers        []Scorer            `yaml:"scorers"`
 	Trials         int                 `yaml:"trials" min:"1" max:"1000000" doc:"Repetitions of every task (default 1)."`

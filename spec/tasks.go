@@ -36,6 +36,9 @@ type Task struct {
 	Vars     any
 	Target   any // nil where there is none
 	Metadata any
+	// Cluster is what the suite's expression of that name gives; "" where there
+	// is none, or where the task stands for itself.
+	Cluster string
 }
 
 // DecodeNode takes a list of tasks, a path, or a mapping over files.

@@ -75,6 +75,7 @@ func (l *Loop) Run(ctx context.Context, id string, task *spec.Task, trial int, o
 	}
 	r.record = l.Head
 	r.record.Version, r.record.ID, r.record.Task, r.record.Trial = record.Version, id, task.ID, trial
+	r.record.Cluster = task.Cluster
 	if observe != nil {
 		r.emit(record.StartEvents(&r.record))
 	}

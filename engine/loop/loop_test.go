@@ -117,6 +117,13 @@ func TestAnAgentThatEndsLeavesNoIteration(t *testing.T) {
 	}
 }
 
+func TestTheClusterOfTheTaskIsRecorded(t *testing.T) {
+	l := build(t, "prompt: p\nmax_iterations: 1", says("a"))
+	if r := l.Run(t.Context(), "c/t/1", &spec.Task{ID: "t", Cluster: "topic"}, 1, nil); r.Cluster != "topic" || r.Signals().Cluster != "topic" {
+		t.Errorf("the cluster is %q, in the signals %q", r.Cluster, r.Signals().Cluster)
+	}
+}
+
 func TestS1_8_FailedIterationsAreRecorded(t *testing.T) {
 	failure := &record.Error{Class: record.Program, Message: "exit status 3"}
 	good := says("abcdefgh", "", "abcdefghi")

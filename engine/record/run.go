@@ -23,6 +23,9 @@ type Run struct {
 	Configuration string `json:"configuration"`
 	Task          string `json:"task"`
 	Trial         int    `json:"trial"` // from 1
+	// Cluster is the group of tasks that the run's task is of, as the suite
+	// declares it: results of one group depend on each other. "" is the task alone.
+	Cluster string `json:"cluster,omitempty"`
 	// Loop is the hash of the resolved loop that made the run.
 	Loop       string      `json:"loop,omitempty"`
 	Outcome    Outcome     `json:"outcome"`

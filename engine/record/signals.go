@@ -16,6 +16,7 @@ type Signals struct {
 	Configuration string        `json:"configuration"`
 	Task          string        `json:"task"`
 	Trial         int           `json:"trial"`
+	Cluster       string        `json:"cluster,omitempty"`
 	Loop          string        `json:"loop,omitempty"`
 	Outcome       Outcome       `json:"outcome"` // an error keeps its class, not its message
 	Usage         Usage         `json:"usage"`
@@ -108,7 +109,7 @@ func (m Marks) Passed(i int) (passed, judged bool) {
 func (r *Run) Signals() Signals {
 	s := Signals{
 		Version: r.Version, ID: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: r.Trial,
-		Loop: r.Loop, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, Elapsed: r.Elapsed,
+		Cluster: r.Cluster, Loop: r.Loop, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, Elapsed: r.Elapsed,
 		Simulated: r.Simulated, Iterations: make([]IterationSignals, len(r.Iterations)),
 	}
 	if e := r.Outcome.Error; e != nil {

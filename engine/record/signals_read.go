@@ -50,6 +50,8 @@ func (r *reader) signals(s *Signals) {
 			s.Task = r.string()
 		case "trial":
 			s.Trial = int(r.integer())
+		case "cluster":
+			s.Cluster = r.name()
 		case "loop":
 			s.Loop = r.name()
 		case "outcome":

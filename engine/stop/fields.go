@@ -100,32 +100,7 @@ func (f CheckFields) Field(name string) any {
 }
 
 // TaskFields is a task as expressions see it, without its target.
-type TaskFields struct{ *spec.Task }
-
-// Field gives a field by its name; vars and metadata are never null.
-func (f TaskFields) Field(name string) any {
-	if f.Task == nil {
-		return nil
-	}
-	switch name {
-	case "id":
-		return f.ID
-	case "input":
-		return f.Input
-	case "vars":
-		return orEmpty(f.Vars)
-	case "metadata":
-		return orEmpty(f.Metadata)
-	}
-	return nil
-}
-
-func orEmpty(object any) any {
-	if object == nil {
-		return expr.NewObject(0)
-	}
-	return object
-}
+type TaskFields = spec.TaskFields
 
 // UsageFields is what was used as expressions see it.
 type UsageFields struct{ record.Usage }

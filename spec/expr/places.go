@@ -37,7 +37,7 @@ func Objective() *Env {
 	return objectivePlaces.get(Any, func(Type) []Var { return metrics() }, Options{})
 }
 
-// Fold is the environment of `folds: {by: ...}`: the task alone.
+// Fold is the environment of `cluster` and of `folds: {by: ...}`: the task alone.
 func Fold() *Env {
 	return foldPlaces.get(Any, func(Type) []Var { return []Var{{"task", task()}} }, Options{})
 }

@@ -1,0 +1,37 @@
+package spec
+
+import (
+	"strings"
+	"testing"
+)
+
+// Whatever an expression gives that can be a name is one; null is none.
+func TestClusters(t *testing.T) {
+	const tasks = "tasks: [{id: a, input: 1, metadata: {db: x}}, {id: b, input: 2, metadata: {db: y}}, {id: c, input: 2.5}]\n"
+	for expression, want := range map[string]string{
+		"":                                "a= b= c=",
+		`task.id + "!"`:                   "a=a! b=b! c=c!",
+		`task.metadata.?db.orValue(null)`: "a=x b=y c=",
+		`task.input`:                      "a=1 b=2 c=2.5",
+		`task.id == "a"`:                  "a=true b=false c=false",
+		`size(task.metadata)`:             "a=1 b=1 c=0",
+		`null`:                            "a= b= c=",
+	} {
+		cluster := ""
+		if expression != "" {
+			cluster = "cluster: '" + expression + "'\n"
+		}
+		d := loaded(t, "s.yaml", "suite: s\n"+tasks+cluster+"models: {m: {provider: script, responses: [a]}}\nconfigurations: [{name: a, loop: l.yaml}]\n",
+			"l.yaml", "loop: l\nagent: {model: m}\nprompt: p\n")
+		var got []string
+		for task, err := range d.Tasks() {
+			if err != nil {
+				t.Fatalf("%s: %v", expression, err)
+			}
+			got = append(got, task.ID+"="+task.Cluster)
+		}
+		if all := strings.Join(got, " "); all != want {
+			t.Errorf("cluster %q: %s, want %s", expression, all, want)
+		}
+	}
+}

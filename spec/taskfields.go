@@ -1,0 +1,31 @@
+package spec
+
+import "github.com/agentbench/agentbench/spec/expr"
+
+// TaskFields is a task as expressions see it, without its target.
+type TaskFields struct{ *Task }
+
+// Field gives a field by its name; vars and metadata are never null.
+func (f TaskFields) Field(name string) any {
+	if f.Task == nil {
+		return nil
+	}
+	switch name {
+	case "id":
+		return f.ID
+	case "input":
+		return f.Input
+	case "vars":
+		return orEmpty(f.Vars)
+	case "metadata":
+		return orEmpty(f.Metadata)
+	}
+	return nil
+}
+
+func orEmpty(object any) any {
+	if object == nil {
+		return expr.NewObject(0)
+	}
+	return object
+}
