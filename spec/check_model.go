@@ -12,6 +12,8 @@ import (
 // providerKeys are the keys that belong to one provider or several; the others belong to all.
 var providerKeys = map[string]string{
 	"base_url": "openai", "api_key_env": "openai", "headers": "openai",
+	"stream": "openai", "first_byte_timeout": "openai", "idle_timeout": "openai", "retries": "openai",
+	"rpm": "openai", "tpm": "openai", "max_parallel": "openai",
 	"responses": "script", "files": "script", "each": "script", "key": "script", "answers": "script", "after_last": "script",
 	"quality": "simulate", "errors": "simulate", "reply": "simulate",
 	"latency": "simulate script", "tokens": "simulate script", "sleep": "simulate script",
