@@ -54,7 +54,8 @@ func ofAddress(address string) []string {
 	return values
 }
 
-// Telling says by its name that a header or a parameter holds a secret.
+// Telling says by its name that a header or a parameter holds a secret. What it
+// says of a header decides the keys of the cache as well.
 func Telling(name string) bool {
 	name = strings.ToLower(name)
 	for _, part := range []string{"auth", "key", "token", "secret", "cookie", "credential", "password"} {

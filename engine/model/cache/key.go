@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/secret"
 )
 
 // Identity says who answers: what is sent beside the request and can change the
@@ -19,7 +20,7 @@ type Identity struct {
 	BaseURL  string // as declared; "" is the provider's own server
 	Model    string // the provider's name of it
 	// Headers are sent with every request. Those that hold credentials are not
-	// part of the key: a new key asks for the same answers.
+	// part of the key ([secret.Telling]): a new key asks for the same answers.
 	Headers map[string]string
 }
 
@@ -40,7 +41,7 @@ func (i *Identity) prefix() []byte {
 	}
 	headers := map[string]string{}
 	for name, value := range i.Headers {
-		if name = textproto.CanonicalMIMEHeaderKey(name); !credential(name) {
+		if name = textproto.CanonicalMIMEHeaderKey(name); !secret.Telling(name) {
 			headers[name] = value
 		}
 	}
@@ -49,17 +50,6 @@ func (i *Identity) prefix() []byte {
 		b = appendText(appendText(b, name), headers[name])
 	}
 	return b
-}
-
-// credential tells by its name that a header says who asks, not what for.
-func credential(header string) bool {
-	header = strings.ToLower(header)
-	for _, part := range []string{"auth", "key", "token", "secret", "cookie", "credential", "password"} {
-		if strings.Contains(header, part) {
-			return true
-		}
-	}
-	return false
 }
 
 // sum is the key of a request but for n: what is sent, and for which task and
