@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -47,6 +48,7 @@ type progress struct {
 	usage    record.Usage
 	stop     chan struct{}
 	ended    sync.WaitGroup
+	broken   error // the panic of who tells it
 }
 
 // start tells the progress from time to time until finish is called.
@@ -57,6 +59,11 @@ func (p *progress) start() {
 		every = liveInterval
 	}
 	p.ended.Go(func() {
+		defer func() {
+			if cause := recover(); cause != nil {
+				p.broken = fmt.Errorf("%v\n%s", cause, debug.Stack())
+			}
+		}()
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
 		for {
@@ -70,12 +77,16 @@ func (p *progress) start() {
 	})
 }
 
-// finish tells nothing more and leaves the terminal's line empty.
+// finish tells nothing more and leaves the terminal's line empty. A panic comes
+// up again here, where it is said without its secrets.
 func (p *progress) finish() {
 	close(p.stop)
 	p.ended.Wait()
 	if p.live {
 		fmt.Fprint(p.out, clearLine)
+	}
+	if p.broken != nil {
+		panic(p.broken)
 	}
 }
 
@@ -137,9 +148,7 @@ func asNumber(b bool) float64 {
 const clearLine = "\r\x1b[K"
 
 func (p *progress) show() {
-	p.mu.Lock()
 	line := p.line()
-	p.mu.Unlock()
 	if p.live {
 		fmt.Fprint(p.out, clearLine+displaywidth.TruncateString(line, max(20, p.width-1), "…"))
 		return
@@ -148,6 +157,8 @@ func (p *progress) show() {
 }
 
 func (p *progress) line() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	parts := []string{fmt.Sprintf("%d of %d runs", p.before+p.done, p.total), fmt.Sprintf("%d in flight", max(0, p.started-p.executed))}
 	if saving := p.executed - p.done; saving > 0 {
 		parts = append(parts, fmt.Sprintf("%d being saved", saving))

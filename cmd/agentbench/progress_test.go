@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -44,6 +46,24 @@ func TestProgressIsAPlainLineEveryFewSecondsWithoutATerminal(t *testing.T) {
 		if out.String() != want {
 			t.Errorf("got\n%swant\n%s", out.String(), want)
 		}
+	})
+}
+
+// A panic of the goroutine that tells the progress is that of finish, whose
+// caller hides secrets; until then runs can be counted.
+func TestF8_APanicOfTheProgressIsThatOfItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &progress{out: io.Discard, now: time.Now, total: 2, pace: func() (int, time.Duration) { panic("no pace") }}
+		p.start()
+		time.Sleep(plainInterval)
+		synctest.Wait()
+		p.Finished(finishedRun(record.Completed, true), nil)
+		defer func() {
+			if cause := fmt.Sprint(recover()); !strings.HasPrefix(cause, "no pace\n") {
+				t.Errorf("finish panics with %q", cause)
+			}
+		}()
+		p.finish()
 	})
 }
 

@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"runtime/debug"
 	"time"
 )
 
@@ -51,13 +52,26 @@ func (j *Journal) commit() {
 	defer close(j.ended)
 	for {
 		g, last := j.take()
-		err := j.write(g)
-		g.finish(err)
+		j.settle(g)
 		j.giveBack(g)
 		if last {
 			return
 		}
 	}
+}
+
+// settle writes a group and tells everyone what became of it. A panic ends the
+// journal as an error does: who reads the error says it without its secrets,
+// which the runtime would not.
+func (j *Journal) settle(g *group) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			j.fail(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+			g.done = nil // it may have been one of them
+			g.finish(nil)
+		}
+	}()
+	g.finish(j.write(g))
 }
 
 // take waits for a group and takes it over; the last one may be empty.
@@ -110,12 +124,17 @@ func (j *Journal) write(g *group) error {
 	}
 	err := j.writeFiles(g)
 	if err != nil {
-		j.mu.Lock()
-		j.err = err
-		j.changed.Broadcast()
-		j.mu.Unlock()
+		j.fail(err)
 	}
 	return err
+}
+
+// fail lets nothing more be written.
+func (j *Journal) fail(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.err = err
+	j.changed.Broadcast()
 }
 
 // writeFiles has the records on the disk before it begins with the others.

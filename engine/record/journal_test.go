@@ -259,6 +259,25 @@ func expectOnce(t *testing.T, dir string, runs int) {
 	}
 }
 
+// A panic of who is told of a run ends the journal as an error of the disk does;
+// the runtime would print it with its secrets. What was written is there.
+func TestF8_APanicOfTheJournalIsItsError(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Create(dir, Manifest{}, Options{Delay: soon})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, run := make(chan struct{}), sampleRun(0, 1)
+	if err := j.Append(run, sampleScores(run), func(error) { defer close(told); panic("no view") }); err != nil {
+		t.Fatal(err)
+	}
+	<-told
+	if err := j.Close(); err == nil || !strings.HasPrefix(err.Error(), "panic: no view\n") {
+		t.Errorf("Close returns %v", err)
+	}
+	expectOnce(t, dir, 1)
+}
+
 func TestNothingIsAppendedAfterClose(t *testing.T) {
 	j, err := Create(t.TempDir(), Manifest{}, Options{})
 	if err != nil {
