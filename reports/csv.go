@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -11,17 +12,13 @@ import (
 // writeCSV writes one table: raw numbers, an empty field for a missing one, and
 // all texts in quotes, so that no program that splits at another separator
 // finds a formula in them.
-func writeCSV(w io.Writer, r *Report, options Options) error {
+func writeCSV(w io.Writer, p Page, options Options) error {
 	if len(options.Tables) > 1 {
 		return errors.New("a CSV file holds one table: name one")
 	}
-	name := TableNames[0]
-	if len(options.Tables) == 1 {
-		name = options.Tables[0]
-	}
 	out := bufio.NewWriter(w)
-	for _, t := range r.tables(machines) {
-		if t.name == name {
+	for i, t := range tablesOf(p, machines) {
+		if slices.Contains(options.Tables, t.name) || len(options.Tables) == 0 && i == 0 {
 			writeCSVTable(out, &t)
 		}
 	}

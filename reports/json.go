@@ -9,10 +9,12 @@ import (
 	"unicode/utf16"
 )
 
+func writeJSON(w io.Writer, p Page, _ Options) error { return p.writeJSON(w) }
+
 // writeJSON writes the whole report as one object with the tasks in "tasks",
 // which are made one by one. Its form is that of Report, Configuration and
 // Task; "schema" names it.
-func writeJSON(w io.Writer, r *Report, _ Options) error {
+func (r *Report) writeJSON(w io.Writer) error {
 	head, err := encode(r, "")
 	if err != nil {
 		return err

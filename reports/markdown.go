@@ -17,29 +17,29 @@ const (
 	markdownRows      = 100 // of a table
 )
 
-func writeMarkdown(w io.Writer, r *Report, options Options) error {
+func writeMarkdown(w io.Writer, p Page, options Options) error {
 	var out bytes.Buffer
 	var notes footnotes
-	fmt.Fprintf(&out, "### %s\n", r.heading(code))
-	for _, t := range r.wanted(options, people) {
-		text, err := fittingTable(r, &t, &notes, markdownBytes-out.Len())
+	fmt.Fprintf(&out, "### %s\n", p.heading(code))
+	for _, t := range wanted(p, options, people) {
+		text, err := fittingTable(p, &t, &notes, markdownBytes-out.Len())
 		if err != nil {
 			return err
 		}
 		out.WriteString(text)
 	}
 	out.WriteString("\n")
-	out.WriteString(markdownNotes(r, &notes))
+	out.WriteString(markdownNotes(p, &notes))
 	_, err := w.Write(out.Bytes())
 	return err
 }
 
 // fittingTable has as many rows as fit so many bytes, or says that none do.
-func fittingTable(r *Report, t *table, notes *footnotes, room int) (string, error) {
+func fittingTable(p Page, t *table, notes *footnotes, room int) (string, error) {
 	before := *notes
 	for _, rows := range []int{markdownRows, markdownRows / 5} {
 		*notes = before
-		text, err := markdownTable(r, t, rows, notes)
+		text, err := markdownTable(p, t, rows, notes)
 		if err != nil || len(text) <= room {
 			return text, err
 		}
@@ -48,10 +48,10 @@ func fittingTable(r *Report, t *table, notes *footnotes, room int) (string, erro
 	return fmt.Sprintf("\n#### %s\n\nToo long for Markdown: --format csv --table %s\n", t.title, t.name), nil
 }
 
-func markdownNotes(r *Report, notes *footnotes) string {
+func markdownNotes(p Page, notes *footnotes) string {
 	var out strings.Builder
 	left := 0
-	notes.each(r.wholeWarnings(), code, func(mark, text string) {
+	notes.each(p.wholeWarnings(), code, func(mark, text string) {
 		if out.Len()+len(text) > markdownNoteBytes {
 			left++
 			return
@@ -64,9 +64,9 @@ func markdownNotes(r *Report, notes *footnotes) string {
 	return out.String()
 }
 
-func markdownTable(r *Report, t *table, limit int, notes *footnotes) (string, error) {
+func markdownTable(p Page, t *table, limit int, notes *footnotes) (string, error) {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "\n#### %s\n\n", r.titled(t, code))
+	fmt.Fprintf(&out, "\n#### %s\n\n", titled(p, t, code))
 	laid := laidOut(t, limit, notes, codeInTable, plainMarkdown)
 	if err := tables.Markdown(&out, laid); err != nil {
 		return "", err

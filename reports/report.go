@@ -25,6 +25,8 @@ type Report struct {
 	Simulated      []string        `json:"simulated,omitempty"` // models
 	Configurations []Configuration `json:"configurations"`
 	Warnings       []Warning       `json:"warnings"` // on the report as a whole
+	// Thresholds are those that were judged, if any.
+	Thresholds []Verdict `json:"thresholds,omitempty"`
 	// Volatile may differ where all else is the same; nil: there is nothing to tell.
 	Volatile *Effort `json:"volatile,omitempty"`
 

@@ -134,14 +134,3 @@ func pick[T any](all []T, keep []int) []T {
 	}
 	return picked
 }
-
-// tables are all tables of a report, in the order in which people read them.
-func (r *Report) tables(of audience) []table {
-	tasks := tasksTable
-	if of == machines {
-		tasks = taskRowsTable
-	}
-	return []table{
-		configurationsTable(r), curveTable(r), stopsTable(r), limitsTable(r), calibrationTable(r), tasks(r),
-	}
-}

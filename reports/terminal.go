@@ -13,7 +13,7 @@ import (
 // configurations it shows all.
 const terminalRows = 20
 
-// terminal writes a report for people who look at a terminal.
+// terminal writes a page for people who look at a terminal.
 type terminal struct {
 	out   *bufio.Writer
 	width int
@@ -23,24 +23,24 @@ type terminal struct {
 	left int
 }
 
-func writeTerminal(w io.Writer, r *Report, options Options) error {
+func writeTerminal(w io.Writer, p Page, options Options) error {
 	t := terminal{out: bufio.NewWriter(w), width: options.Width, color: options.Color}
 	if t.width <= 0 {
 		t.width = 80
 	}
-	t.paragraph("", r.heading(shown), bold)
-	for _, table := range r.wanted(options, people) {
-		if err := t.table(r, &table); err != nil {
+	t.paragraph("", p.heading(shown), bold)
+	for _, table := range wanted(p, options, people) {
+		if err := t.table(p, &table); err != nil {
 			return err
 		}
 	}
-	t.footnotes(r)
+	t.footnotes(p)
 	return t.out.Flush()
 }
 
-func (t *terminal) table(r *Report, of *table) error {
+func (t *terminal) table(p Page, of *table) error {
 	t.line("")
-	t.paragraph("", r.titled(of, shown), bold)
+	t.paragraph("", titled(p, of, shown), bold)
 	limit := terminalRows
 	if of.whole {
 		limit = 0
@@ -59,9 +59,9 @@ func (t *terminal) table(r *Report, of *table) error {
 	return nil
 }
 
-func (t *terminal) footnotes(r *Report) {
+func (t *terminal) footnotes(p Page) {
 	t.line("")
-	t.notes.each(r.wholeWarnings(), shown, func(mark, text string) {
+	t.notes.each(p.wholeWarnings(), shown, func(mark, text string) {
 		if mark == "" {
 			mark = "·"
 		}

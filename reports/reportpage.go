@@ -1,0 +1,82 @@
+package reports
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+)
+
+// heading is what a reader needs to know before the first table.
+func (r *Report) heading(quote func(string) string) string {
+	parts := []string{quote(r.Suite), plural(len(r.Configurations), "configuration", "configurations")}
+	size := plural(r.TaskCount, "task", "tasks")
+	if r.Trials > 1 {
+		size += fmt.Sprintf(" × %d trials", r.Trials)
+	}
+	parts = append(parts, size, plural(r.runCount(), "run", "runs"))
+	if r.Baseline != "" {
+		parts = append(parts, "baseline "+quote(r.Baseline))
+	}
+	if r.PricesAsOf != "" {
+		parts = append(parts, "prices as of "+quote(r.PricesAsOf))
+	}
+	return strings.Join(parts, " · ")
+}
+
+func (r *Report) runCount() (n int) {
+	for c := range r.each() {
+		n += c.Runs
+	}
+	return n
+}
+
+// remark says where nothing real was measured.
+func (r *Report) remark(quote func(string) string) string {
+	if !r.allSimulated() || len(r.Simulated) == 0 {
+		return ""
+	}
+	quoted := make([]string, len(r.Simulated))
+	for i, name := range r.Simulated {
+		quoted[i] = quote(name)
+	}
+	return "simulated by " + strings.Join(quoted, ", ")
+}
+
+// tables are all tables of a report, in the order in which people read them.
+func (r *Report) tables(of audience) []table {
+	tasks := tasksTable
+	if of == machines {
+		tasks = taskRowsTable
+	}
+	return []table{
+		configurationsTable(r), curveTable(r), stopsTable(r), limitsTable(r), calibrationTable(r), tasks(r),
+	}
+}
+
+func (r *Report) verdicts() []Verdict { return r.Thresholds }
+
+// answer is whether the thresholds hold, after what is not complete.
+func (r *Report) answer(func(string) string) answer {
+	if r.runCount() == 0 {
+		return answer{errored, "no run counts"}
+	}
+	return answerOf(r.Thresholds)
+}
+
+// warned are all warnings, those on a configuration with its name.
+func (r *Report) warned() iter.Seq2[string, Warning] {
+	return func(yield func(string, Warning) bool) {
+		for _, w := range r.wholeWarnings() {
+			if !yield("", w) {
+				return
+			}
+		}
+		for c := range r.each() {
+			for _, w := range c.Warnings {
+				if !yield(c.Name, w) {
+					return
+				}
+			}
+		}
+	}
+}
