@@ -114,6 +114,11 @@ func (r *reader) name() string {
 	if r.err != nil {
 		return ""
 	}
+	return r.shared(text)
+}
+
+// shared is a text that shares its memory with equal ones.
+func (r *reader) shared(text []byte) string {
 	if known, ok := r.names[string(text)]; ok {
 		return known
 	}

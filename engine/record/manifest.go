@@ -21,6 +21,9 @@ type Manifest struct {
 	Data     []DataFile      `json:"data,omitempty"` // the files that tasks and recorded answers came from
 	Seed     int64           `json:"seed"`
 	Status   State           `json:"status"`
+	// Brief says that the results are a baseline's: of iterations little more
+	// than their number is known.
+	Brief bool `json:"brief,omitempty"`
 
 	Configurations []ConfigurationHead `json:"configurations"`
 	Baseline       string              `json:"baseline,omitempty"`
@@ -126,9 +129,13 @@ func ReadManifest(dir string) (Manifest, error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, fmt.Errorf("reading %s: %w", filepath.Join(dir, manifestFile), err)
 	}
-	if m.Version > Version {
+	switch {
+	case m.Version > Version:
 		return m, fmt.Errorf("%s was written by a newer agentbench (format %d, this one knows %d)",
 			filepath.Join(dir, manifestFile), m.Version, Version)
+	case m.Version < oldest:
+		return m, fmt.Errorf("%s was written by an older agentbench (format %d, this one knows %d and later), or is no manifest",
+			filepath.Join(dir, manifestFile), m.Version, oldest)
 	}
 	return m, nil
 }

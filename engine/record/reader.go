@@ -126,8 +126,8 @@ func Find(dir, run string) (*Run, error) {
 // a *Problem: another version may have written it.
 func runOf(o *object) (*Run, error) {
 	run, err := readRun(o.json)
-	if err == nil && run.Version > Version {
-		err = fmt.Errorf("a newer agentbench wrote it (format %d, this one knows %d)", run.Version, Version)
+	if err == nil {
+		err = knownVersion(run.Version)
 	}
 	if err != nil {
 		return nil, o.problem(recordsFile, err)
@@ -137,8 +137,8 @@ func runOf(o *object) (*Run, error) {
 
 func signalsOf(o *object, read readFunc, in *reader) (*Signals, error) {
 	s, err := read(in, o.json)
-	if err == nil && s.Version > Version {
-		err = fmt.Errorf("a newer agentbench wrote it (format %d, this one knows %d)", s.Version, Version)
+	if err == nil {
+		err = knownVersion(s.Version)
 	}
 	if err != nil {
 		return nil, o.problem(signalsFile, err)

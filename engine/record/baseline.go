@@ -1,0 +1,97 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A baseline is a result folder without its trajectories, in one file that is
+// small enough for git. It holds JSON lines with checksums: first a head with
+// the manifest, then one line a run, sorted by configuration, task and trial:
+//
+//	{"crc":"…","v":1,"schema":"agentbench/baseline/1","runs":2,"scorers":{"close":"…"},"manifest":{…}}
+//	{"crc":"…","configuration":"default","task":"backend-1","trial":1,"status":"completed", …,"scores":{"close":1}}
+//
+// The same results give the same bytes. There is no text of an output in it.
+
+// BaselineSchema names the form of a baseline. Its number rises with whatever
+// an older reader would not understand.
+const BaselineSchema = baselineSchemas + "1"
+
+const (
+	baselineSchemas = "agentbench/baseline/"
+	baselineNumber  = 1
+)
+
+// baselineHead is the first line.
+type baselineHead struct {
+	Version int    `json:"v"`
+	Schema  string `json:"schema"`
+	// Runs is how many lines follow.
+	Runs int `json:"runs"`
+	// Scorers are the hashes of the scorers' specs, by their names. A run that
+	// was judged by another version of one says so itself.
+	Scorers  map[string]string `json:"scorers,omitempty"`
+	Manifest Manifest          `json:"manifest"`
+}
+
+// baselineRun is a line of a run.
+type baselineRun struct {
+	Signals
+	iterations int
+	evaluated  bool // the returned iteration has a confidence
+	confidence float64
+	scores     []Score // in the order of the manifest, then by name
+}
+
+// readBaselineHead reads the object of the first line.
+func readBaselineHead(object []byte) (*baselineHead, error) {
+	var form struct {
+		Version int    `json:"v"`
+		Schema  string `json:"schema"`
+	}
+	if err := json.Unmarshal(object, &form); err != nil {
+		return nil, err
+	}
+	if err := knownBaseline(form.Schema); err != nil {
+		return nil, err
+	}
+	if err := knownVersion(form.Version); err != nil {
+		return nil, err
+	}
+	head := &baselineHead{}
+	if err := json.Unmarshal(object, head); err != nil {
+		return nil, err
+	}
+	head.Manifest.Brief = true
+	return head, nil
+}
+
+func knownBaseline(schema string) error {
+	number, err := strconv.Atoi(strings.TrimPrefix(schema, baselineSchemas))
+	switch {
+	case err != nil || !strings.HasPrefix(schema, baselineSchemas):
+		return fmt.Errorf("it has the schema %q, not %s", schema, BaselineSchema)
+	case number > baselineNumber:
+		return fmt.Errorf("a newer agentbench wrote it (%s, this one knows %s)", schema, BaselineSchema)
+	case number < baselineNumber:
+		return fmt.Errorf("an older agentbench wrote it (%s, this one knows %s)", schema, BaselineSchema)
+	}
+	return nil
+}
+
+// knownVersion refuses what other versions of this package wrote.
+func knownVersion(version int) error {
+	switch {
+	case version > Version:
+		return fmt.Errorf("a newer agentbench wrote it (format %d, this one knows %d)", version, Version)
+	case version < oldest:
+		return fmt.Errorf("an older agentbench wrote it (format %d, this one knows %d and later)", version, oldest)
+	}
+	return nil
+}
+
+// oldest is the first version that can still be read.
+const oldest = 1

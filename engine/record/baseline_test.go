@@ -1,0 +1,348 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// baselineFolder holds two configurations, a fault, an unscored run, and one
+// run that another version of the scorer judged.
+func baselineFolder(t testing.TB, shuffled bool) string {
+	t.Helper()
+	dir := t.TempDir()
+	j, err := Create(dir, Manifest{
+		Suite: "sample", SpecHash: "5ec", Spec: json.RawMessage(`{"suite": {"name": "sample"}}`), Status: StateComplete,
+		Configurations: []ConfigurationHead{{Name: "default", Aliases: []string{"also"}, Loop: "0123456789abcdef"}, {Name: "other", Loop: "feed"}},
+		Baseline:       "default", Tasks: 3, Trials: 1, Scorers: []string{"exact"}, Totals: Totals{Planned: 6},
+	}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := []int{0, 1, 2, 3}
+	if shuffled {
+		slices.Reverse(order)
+	}
+	for _, n := range order {
+		run := sampleRun(n, 1+n%3)
+		scores := sampleScores(run)
+		switch n {
+		case 1:
+			run.Cluster = "hard"
+			scores[0].Unscored = "the judge said: secret words"
+			scores = append(scores, Score{Name: "extra", Value: 0.25, Scorer: "e"})
+		case 2:
+			run.Outcome = Outcome{Status: Faulted, Class: ByFault, Reason: ReasonError, Error: &Error{Class: RateLimit, Message: "slow down"}}
+		case 3:
+			run.Configuration, run.ID, run.Loop = "other", RunID("other", run.Task, 1), "beef"
+			scores[0].Scorer = "newer"
+		}
+		if err := j.Append(run, scores, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// written is the folder as a baseline.
+func written(t testing.TB, dir string, options BaselineOptions) string {
+	t.Helper()
+	results, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := WriteBaseline(&b, results, options); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// reopened writes a text to a file and opens it.
+func reopened(t testing.TB, text string) (*Results, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "b.jsonl")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return Open(path)
+}
+
+func TestBaselineIsWhatReportsReadOfAFolder(t *testing.T) {
+	dir := baselineFolder(t, false)
+	folder, err := Open(dir)
+	if err != nil || folder.Baseline() {
+		t.Fatal(folder, err)
+	}
+	file, err := reopened(t, written(t, dir, BaselineOptions{}))
+	if err != nil || !file.Baseline() {
+		t.Fatal(file, err)
+	}
+	var want []*Signals
+	for read := range folder.Signals() {
+		s := *read
+		s.Bytes, s.Outcome.Held, s.Checks = 0, nil, nil
+		s.Iterations = slices.Clone(s.Iterations)
+		for i := range s.Iterations {
+			kept := IterationSignals{N: i + 1}
+			if i+1 == s.Outcome.Returned {
+				kept.Evaluated, kept.Confidence = true, s.Iterations[i].Confidence
+			}
+			s.Iterations[i] = kept
+		}
+		want = append(want, &s)
+	}
+	var got []*Signals
+	for s, err := range file.Signals() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, s)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("signals\n got %+v\nwant %+v", got, want)
+	}
+	var scores []Score
+	for s, err := range file.Scores() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores = append(scores, s)
+	}
+	if want := []Score{
+		{Run: "default/task-0/1", Name: "exact", Value: 1, Scorer: "0011223344556677"},
+		{Run: "default/task-1/1", Name: "exact", Unscored: unscoredInBaseline, Scorer: "0011223344556677"},
+		{Run: "default/task-1/1", Name: "extra", Value: 0.25, Scorer: "e"},
+		{Run: "other/task-3/1", Name: "exact", Value: 1, Scorer: "newer"},
+	}; !reflect.DeepEqual(scores, want) {
+		t.Errorf("scores\n got %+v\nwant %+v", scores, want)
+	}
+	m := folder.Manifest
+	m.Volatile, m.Brief = ManifestVolatile{}, true
+	m.Totals = Totals{Planned: 6, Completed: 3, Faults: 1, Usage: file.Manifest.Totals.Usage}
+	m.Spec = json.RawMessage(`{"suite":{"name":"sample"}}`)
+	if !reflect.DeepEqual(file.Manifest, m) {
+		t.Errorf("manifest\n got %+v\nwant %+v", file.Manifest, m)
+	}
+}
+
+func TestBaselineHasTheSameBytesInAnyOrderAndNoTexts(t *testing.T) {
+	one, other := written(t, baselineFolder(t, false), BaselineOptions{}), written(t, baselineFolder(t, true), BaselineOptions{})
+	if one != other {
+		t.Errorf("the order of the runs shows:\n%s\n%s", one, other)
+	}
+	for _, text := range []string{"The answer is 42", "fine", "secret words", "slow down", "started", `"answer"`} {
+		if strings.Contains(one, text) {
+			t.Errorf("the baseline holds %q:\n%s", text, one)
+		}
+	}
+	if file, err := reopened(t, one); err != nil {
+		t.Error(err)
+	} else if again := written(t, file.Path, BaselineOptions{}); again != one {
+		t.Errorf("a baseline of a baseline is another one:\n%s\n%s", one, again)
+	}
+}
+
+func TestBaselineOfSomeConfigurations(t *testing.T) {
+	text := written(t, baselineFolder(t, false), BaselineOptions{Configurations: []string{"other"}})
+	file, err := reopened(t, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := file.Manifest
+	if strings.Count(text, "\n") != 2 || len(m.Configurations) != 1 || m.Baseline != "" || m.Totals.Runs() != 1 || m.Totals.Planned != 3 {
+		t.Errorf("%+v of\n%s", m, text)
+	}
+}
+
+func TestBaselineHidesSecrets(t *testing.T) {
+	dir := baselineFolder(t, false)
+	hide := func(text []byte) []byte {
+		return bytes.ReplaceAll(text, []byte(`"name":"sample"`), []byte(`"name":"hidden"`))
+	}
+	if text := written(t, dir, BaselineOptions{Redact: hide}); strings.Contains(text, `"name":"sample"`) || !strings.Contains(text, `"name":"hidden"`) {
+		t.Errorf("the spec was not redacted: %s", text)
+	}
+	results, _ := Open(dir)
+	hide = func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("task-3"), []byte("******")) }
+	if err := WriteBaseline(&bytes.Buffer{}, results, BaselineOptions{Redact: hide}); !errors.Is(err, errSecretName) {
+		t.Errorf("a task with a secret as its name: %v", err)
+	}
+}
+
+func TestBaselineOfDamagedResultsIsRefused(t *testing.T) {
+	dir := baselineFolder(t, false)
+	path := filepath.Join(dir, scoresFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(text, []byte("0.25"), []byte("0.75"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	results, _ := Open(dir)
+	var problem *Problem
+	if err := WriteBaseline(&bytes.Buffer{}, results, BaselineOptions{}); !errors.As(err, &problem) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestBaselineTellsItsDamage(t *testing.T) {
+	good := written(t, baselineFolder(t, false), BaselineOptions{})
+	lines := strings.SplitAfter(strings.TrimSuffix(good, "\n"), "\n")
+	lines[len(lines)-1] += "\n"
+	swapped := slices.Clone(lines)
+	swapped[2], swapped[3] = swapped[3], swapped[2]
+	for name, c := range map[string]struct {
+		text string
+		want string // "" for none
+		runs int
+	}{
+		"nothing":            {good, "", 4},
+		"carriage returns":   {strings.ReplaceAll(good, "\n", "\r\n"), "", 4},
+		"a changed number":   {strings.Replace(good, `"iterations":2`, `"iterations":3`, 1), "b.jsonl:3: the checksum does not fit", 3},
+		"a missing end":      {strings.Join(lines[:3], ""), "b.jsonl:4: it breaks off: 2 of 4 runs are there", 2},
+		"a line that is cut": {good[:len(good)-20], "b.jsonl:5: a line that breaks off", 3},
+		"a line twice":       {good + lines[4], "b.jsonl:6: it is not behind", 4},
+		"another order":      {strings.Join(swapped, ""), "b.jsonl:4: it is not behind", 3},
+		"an unknown key":     {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"new":1`), `b.jsonl:2: there is no "new"`, 0},
+		"a configuration":    {lines[0] + sealed(t, `"configuration":"x","task":"a","trial":1,"status":"completed","iterations":1`), `b.jsonl:2: its manifest has no configuration "x"`, 0},
+		"no status":          {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"iterations":1`), "b.jsonl:2: the trial or the status", 0},
+		"an absurd number":   {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":99999999999`), "b.jsonl:2: 99999999999 iterations", 0},
+		"a conflict":         {lines[0] + "<<<<<<< HEAD\n" + strings.Join(lines[1:], ""), "b.jsonl:2: no checksum", 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, err := reopened(t, c.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs, told := 0, ""
+			for _, err := range file.Signals() {
+				if err == nil {
+					runs++
+				} else if told == "" {
+					told = err.Error()
+				}
+			}
+			if runs != c.runs || !strings.HasPrefix(told, c.want) || (told == "") != (c.want == "") {
+				t.Errorf("%d runs and %q, want %d and %q", runs, told, c.runs, c.want)
+			}
+		})
+	}
+}
+
+// sealed is a line of these members.
+func sealed(t testing.TB, members string) string {
+	t.Helper()
+	line, err := seal([]byte(lineHead+"{"+members+"}"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(line)
+}
+
+func TestOpenSaysWhatIsNoBaseline(t *testing.T) {
+	head := `"v":1,"schema":"agentbench/baseline/1","runs":0,"manifest":{}`
+	for text, want := range map[string]string{
+		"":                "it is empty",
+		"suite: x\n":      "line 1: no checksum",
+		"{\"crc\":\"0000": "line 1: a line that breaks off",
+		sealed(t, strings.Replace(head, "baseline/1", "baseline/2", 1)): "a newer agentbench wrote it (agentbench/baseline/2, this one knows agentbench/baseline/1)",
+		sealed(t, strings.Replace(head, "baseline/1", "baseline/0", 1)): "an older agentbench wrote it",
+		sealed(t, strings.Replace(head, `"v":1`, `"v":2`, 1)):           "a newer agentbench wrote it (format 2",
+		sealed(t, strings.Replace(head, `"v":1`, `"v":0`, 1)):           "an older agentbench wrote it (format 0",
+		sealed(t, `"run":"a/b/1"`):                                      `it has the schema ""`,
+	} {
+		_, err := reopened(t, text)
+		var none *NoBaseline
+		if !errors.As(err, &none) || !strings.HasPrefix(none.What, want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "x")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing there: %v", err)
+	}
+}
+
+func TestManifestsOfOtherVersions(t *testing.T) {
+	for text, want := range map[string]string{`{"v":2}`: "newer", `{"v":0}`: "older", `{}`: "older"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, manifestFile), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// Whatever the records say, the baseline says the same.
+func TestBaselineKeepsWhatItIsGiven(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := anyOf[Signals](rt)
+		s.Configuration, s.Task, s.Trial = "default", strings.ToValidUTF8(s.Task, "?"), 1
+		s.Cluster = strings.ToValidUTF8(s.Cluster, "?")
+		s.ID = RunID(s.Configuration, s.Task, 1)
+		s.Outcome.Status, s.Outcome.Returned = Completed, min(len(s.Iterations), max(0, s.Outcome.Returned))
+		b := newBaseline(&Results{Manifest: Manifest{Configurations: []ConfigurationHead{{Name: "default", Loop: "x"}}}}, BaselineOptions{})
+		b.add(&s)
+		b.score(Score{Run: s.ID, Name: drawText(rt), Value: drawNumber(rt)})
+		var out bytes.Buffer
+		if err := b.write(&out); err != nil {
+			rt.Fatal(err)
+		}
+		file, err := reopened(t, out.String())
+		if err != nil {
+			rt.Fatal(err)
+		}
+		got := 0
+		for back, err := range file.Signals() {
+			got++
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if back.ID != s.ID || back.Usage != s.Usage || back.Judging != s.Judging || back.Elapsed != s.Elapsed || back.Cluster != s.Cluster ||
+				len(back.Iterations) != len(s.Iterations) || back.Outcome.Success != s.Outcome.Success {
+				rt.Fatalf("%v %v %v, %d iterations become %v %v %v, %d iterations", s.ID, s.Usage, s.Cluster, len(s.Iterations), back.ID, back.Usage, back.Cluster, len(back.Iterations))
+			}
+		}
+		scores := 0
+		for back, err := range file.Scores() {
+			scores++
+			if err != nil || back.Run != s.ID || back.Value != b.runs[0].scores[0].Value {
+				rt.Fatalf("%+v, %v", back, err)
+			}
+		}
+		if got != 1 || scores != 1 {
+			rt.Fatalf("%d runs, %d scores", got, scores)
+		}
+	})
+}
+
+func FuzzBaseline(f *testing.F) {
+	f.Add([]byte(written(f, baselineFolder(f, false), BaselineOptions{})))
+	f.Add([]byte("{}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file, err := reopened(t, string(text))
+		if err != nil {
+			return
+		}
+		for s, err := range file.Signals() {
+			if err == nil && (s.Task == "" && s.Configuration == "" || s.Trial < 1) {
+				t.Errorf("%+v", s)
+			}
+		}
+	})
+}

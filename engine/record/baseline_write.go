@@ -1,0 +1,307 @@
+package record
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math"
+	"slices"
+)
+
+// BaselineOptions say what a baseline is made of. The zero value takes all
+// configurations.
+type BaselineOptions struct {
+	// Configurations are the names of those that are kept; none means all.
+	Configurations []string
+	// Redact hides secrets, as that of [Options].
+	Redact func([]byte) []byte
+}
+
+// WriteBaseline writes results as a baseline. Results with bad lines are
+// refused: a baseline is kept for long.
+func WriteBaseline(to io.Writer, from *Results, options BaselineOptions) error {
+	b := newBaseline(from, options)
+	if err := b.read(from); err != nil {
+		return fmt.Errorf("reading the results: %w", err)
+	}
+	if err := b.write(to); err != nil {
+		return fmt.Errorf("writing the baseline: %w", err)
+	}
+	return nil
+}
+
+// baseline is one in the making.
+type baseline struct {
+	head   baselineHead
+	place  map[string]int // of the configurations
+	runs   []baselineRun
+	at     map[string]int // the index of a run by its id
+	redact func([]byte) []byte
+}
+
+func newBaseline(from *Results, options BaselineOptions) *baseline {
+	m := from.Manifest
+	m.Volatile, m.Brief = ManifestVolatile{}, true
+	if len(options.Configurations) > 0 {
+		m.Configurations = slices.DeleteFunc(slices.Clone(m.Configurations), func(c ConfigurationHead) bool {
+			return !slices.ContainsFunc(options.Configurations, c.Called)
+		})
+	}
+	b := &baseline{
+		head:  baselineHead{Version: Version, Schema: BaselineSchema, Scorers: map[string]string{}, Manifest: m},
+		place: map[string]int{}, at: map[string]int{}, redact: options.Redact,
+	}
+	for i := range m.Configurations {
+		b.place[m.Configurations[i].Name] = i
+	}
+	if _, ok := b.place[m.Baseline]; !ok {
+		b.head.Manifest.Baseline = ""
+	}
+	return b
+}
+
+func (b *baseline) read(from *Results) error {
+	for s, err := range from.Signals() {
+		if err != nil {
+			return err
+		}
+		b.add(s)
+	}
+	for s, err := range from.Scores() {
+		if err != nil {
+			return err
+		}
+		b.score(s)
+	}
+	return nil
+}
+
+// add keeps what a baseline holds of a run of a known configuration.
+func (b *baseline) add(s *Signals) {
+	if _, ok := b.place[s.Configuration]; !ok {
+		return
+	}
+	kept := baselineRun{Signals: *s, iterations: len(s.Iterations)}
+	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
+		kept.evaluated, kept.confidence = true, s.Iterations[n-1].Confidence
+	}
+	kept.Iterations, kept.Checks, kept.Outcome.Held = nil, nil, nil
+	if at, ok := b.at[s.ID]; ok {
+		b.runs[at] = kept
+		return
+	}
+	b.at[s.ID] = len(b.runs)
+	b.runs = append(b.runs, kept)
+}
+
+// score keeps the score of a run; of several by one scorer the last one.
+func (b *baseline) score(s Score) {
+	at, ok := b.at[s.Run]
+	if !ok || s.Iteration != 0 {
+		return
+	}
+	if s.Unscored != "" {
+		s.Value, s.Unscored = 0, unscoredInBaseline
+	}
+	s.Answer, s.Explanation = "", ""
+	run := &b.runs[at]
+	if i := slices.IndexFunc(run.scores, func(t Score) bool { return t.Name == s.Name }); i >= 0 {
+		run.scores[i] = s
+	} else {
+		run.scores = append(run.scores, s)
+	}
+}
+
+// unscoredInBaseline stands for why a run is unscored: the reason may quote
+// what a model said.
+const unscoredInBaseline = "as the baseline tells, which does not say why"
+
+// sort puts everything in the one order that a baseline has.
+func (b *baseline) sort() {
+	slices.SortFunc(b.runs, func(x, y baselineRun) int {
+		return cmp.Or(cmp.Compare(b.place[x.Configuration], b.place[y.Configuration]), cmp.Compare(x.Task, y.Task), cmp.Compare(x.Trial, y.Trial))
+	})
+	place := func(s Score) int {
+		if at := slices.Index(b.head.Manifest.Scorers, s.Name); at >= 0 {
+			return at
+		}
+		return math.MaxInt
+	}
+	b.head.Runs = len(b.runs)
+	b.head.Manifest.Totals = b.totals()
+	for i := range b.runs {
+		scores := b.runs[i].scores
+		slices.SortFunc(scores, func(x, y Score) int {
+			return cmp.Or(cmp.Compare(place(x), place(y)), cmp.Compare(x.Name, y.Name))
+		})
+		for _, s := range scores {
+			if _, known := b.head.Scorers[s.Name]; !known {
+				b.head.Scorers[s.Name] = s.Scorer
+			}
+		}
+	}
+}
+
+// totals are those of the configurations that are kept.
+func (b *baseline) totals() Totals {
+	m := &b.head.Manifest
+	t := Totals{Planned: m.Tasks * m.Trials * len(m.Configurations)}
+	for i := range b.runs {
+		t.Add(&b.runs[i].Signals)
+	}
+	return t
+}
+
+func (b *baseline) write(to io.Writer) error {
+	b.sort()
+	out := bufio.NewWriterSize(to, 1<<16)
+	for line, err := range b.lines() {
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// lines are the lines of the file, each valid until the next one.
+func (b *baseline) lines() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		line, err := b.headLine()
+		if !yield(line, err) {
+			return
+		}
+		for i := range b.runs {
+			line, err = b.line(line[:0], &b.runs[i])
+			if !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+var errHeadSecret = errors.New("the manifest cannot be written without its secrets")
+
+func (b *baseline) headLine() ([]byte, error) {
+	line, err := appendObject(nil, &b.head)
+	if err != nil {
+		return nil, err
+	}
+	if b.redact != nil {
+		line = slices.Clone(b.redact(line))
+		if len(line) <= len(lineHead) || string(line[:len(lineHead)]) != lineHead {
+			return nil, errHeadSecret
+		}
+	}
+	return seal(line, 0)
+}
+
+func (b *baseline) line(dst []byte, run *baselineRun) ([]byte, error) {
+	w := writer{to: append(dst, lineHead...)}
+	w.baselineRun(run, &b.head)
+	if w.err != nil {
+		return nil, fmt.Errorf("run %s: %w", run.ID, w.err)
+	}
+	if b.redact != nil && string(b.redact(w.to)) != string(w.to) {
+		return nil, fmt.Errorf("run %s: %w", run.ID, errSecretName)
+	}
+	return seal(w.to, len(dst))
+}
+
+func (w *writer) baselineRun(r *baselineRun, head *baselineHead) {
+	w.open()
+	w.string("configuration", r.Configuration)
+	w.string("task", r.Task)
+	w.integer("trial", int64(r.Trial))
+	w.maybeString("cluster", r.Cluster)
+	if head.loop(r.Configuration) != r.Loop {
+		w.string("loop", r.Loop)
+	}
+	w.baselineOutcome(r)
+	w.integer("elapsed_ns", int64(r.Elapsed))
+	w.key("usage")
+	w.usage(&r.Usage)
+	if r.Judging != (Usage{}) {
+		w.key("judging")
+		w.usage(&r.Judging)
+	}
+	w.maybeTrue("simulated", r.Simulated)
+	if len(r.scores) > 0 {
+		w.key("scores")
+		w.baselineScores(r.scores)
+		w.otherScorers(r.scores, head)
+	}
+	w.close()
+}
+
+func (w *writer) baselineOutcome(r *baselineRun) {
+	o := &r.Outcome
+	w.string("status", string(o.Status))
+	w.maybeString("reason", string(o.Reason))
+	w.maybeString("class", string(o.Class))
+	w.maybeString("fired", o.Fired)
+	if o.Error != nil {
+		w.string("error", string(o.Error.Class))
+	}
+	w.maybeTrue("success", o.Success)
+	w.integer("iterations", int64(r.iterations))
+	w.maybeInteger("returned", int64(o.Returned))
+	if r.evaluated {
+		w.number("confidence", r.confidence)
+	}
+}
+
+// baselineScores are an object of values by the scorers' names; null is
+// unscored.
+func (w *writer) baselineScores(scores []Score) {
+	w.open()
+	for i := range scores {
+		w.name(scores[i].Name)
+		if scores[i].Unscored != "" {
+			w.to = append(w.to, "null"...)
+		} else if value := scores[i].Value; math.IsNaN(value) || math.IsInf(value, 0) {
+			w.err = fmt.Errorf("the score %s is %v", scores[i].Name, value)
+		} else {
+			w.to = appendNumber(w.to, value)
+		}
+	}
+	w.close()
+}
+
+// otherScorers are the hashes of the scorers that are not those of the head.
+func (w *writer) otherScorers(scores []Score, head *baselineHead) {
+	other := slices.DeleteFunc(slices.Clone(scores), func(s Score) bool { return head.Scorers[s.Name] == s.Scorer })
+	if len(other) == 0 {
+		return
+	}
+	w.key("scorers")
+	w.open()
+	for i := range other {
+		w.name(other[i].Name)
+		w.to = appendString(w.to, other[i].Scorer)
+	}
+	w.close()
+}
+
+// name begins a member whose key comes from outside.
+func (w *writer) name(name string) {
+	if last := w.to[len(w.to)-1]; last != '{' {
+		w.to = append(w.to, ',')
+	}
+	w.to = append(appendString(w.to, name), ':')
+}
+
+// loop is the hash of a configuration's loop, as the manifest has it.
+func (h *baselineHead) loop(configuration string) string {
+	for i := range h.Manifest.Configurations {
+		if c := &h.Manifest.Configurations[i]; c.Name == configuration {
+			return c.Loop
+		}
+	}
+	return ""
+}

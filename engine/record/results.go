@@ -1,0 +1,76 @@
+package record
+
+import (
+	"fmt"
+	"iter"
+	"os"
+	"slices"
+)
+
+// Results are what reports read, in a result folder or in a baseline file.
+type Results struct {
+	Path     string
+	Manifest Manifest
+
+	baseline *baselineHead // nil: a folder
+}
+
+// Open opens a result folder or a baseline file. An error is fs.ErrNotExist
+// where there is none, a [NoBaseline] where a file is none.
+func Open(path string) (*Results, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the results: %w", err)
+	}
+	if !info.IsDir() {
+		return openBaseline(path)
+	}
+	m, err := ReadManifest(path)
+	if err != nil {
+		return nil, err
+	}
+	return &Results{Path: path, Manifest: m}, nil
+}
+
+// Baseline says that the results are a baseline file.
+func (r *Results) Baseline() bool { return r.baseline != nil }
+
+// Signals are the runs, as [ReadSignals] gives them. Those of a baseline have
+// as many iterations as the run had, and of these only the confidence of the
+// returned one.
+func (r *Results) Signals() iter.Seq2[*Signals, error] {
+	if r.baseline != nil {
+		return r.baselineSignals()
+	}
+	return ReadSignals(r.Path)
+}
+
+// Scores are the scores, as [ReadScores] gives them. Those of a baseline are of
+// runs, not of iterations, and do not tell why a run is unscored.
+func (r *Results) Scores() iter.Seq2[Score, error] {
+	if r.baseline != nil {
+		return r.baselineScores()
+	}
+	return ReadScores(r.Path)
+}
+
+// Configuration finds a configuration by its name or an alias.
+func (m *Manifest) Configuration(name string) (*ConfigurationHead, bool) {
+	for i := range m.Configurations {
+		if m.Configurations[i].Called(name) {
+			return &m.Configurations[i], true
+		}
+	}
+	return nil, false
+}
+
+// Called says whether this is the configuration's name or an alias.
+func (c *ConfigurationHead) Called(name string) bool {
+	return c.Name == name || slices.Contains(c.Aliases, name)
+}
+
+// NoBaseline says why a file is no baseline.
+type NoBaseline struct{ File, What string }
+
+// Error names the file.
+func (e *NoBaseline) Error() string { return e.File + " is no baseline: " + e.What }
