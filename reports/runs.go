@@ -36,11 +36,17 @@ type runs struct {
 	stepReturned []int32
 	stepScores   []float64
 
-	tasks   names
+	tasks names
+	// clusters are the clusters of the tasks, by their number; nil where none has
+	// one, "" where one has none: it is its own.
+	clusters []string
+
 	stops   []stopKey
 	stopAt  map[stopKey]int32
 	scores  []*scores // in the order of the report's scorers
 	ordered [][]int32 // for each configuration its runs by task and trial
+	// absent are the runs of each configuration that do not count, by task.
+	absent [][]absent
 
 	// index finds a run by a hash of its id. At a million runs the chance that
 	// any two share one is 3 in 100 million.
@@ -72,9 +78,10 @@ func (r *runs) find(id string) int32 {
 
 // add keeps a run that find does not know.
 func (r *runs) add(configuration int32, s *record.Signals) {
-	total := s.Total()
+	total, task := s.Total(), r.tasks.number(s.Task)
+	r.cluster(task, s.Cluster)
 	kept := run{
-		configuration: configuration, task: r.tasks.number(s.Task), trial: int32(s.Trial),
+		configuration: configuration, task: task, trial: int32(s.Trial),
 		iterations: int32(len(s.Iterations)), returned: int32(s.Outcome.Returned),
 		stop: r.stop(&s.Outcome), steps: uint32(len(r.stepReturned)), believed: s.Outcome.Success,
 		unpriced: total.Unpriced > 0, unreported: total.Unreported > 0, elapsed: s.Elapsed, cost: total.Cost,
@@ -84,6 +91,28 @@ func (r *runs) add(configuration int32, s *record.Signals) {
 	}
 	r.index[maphash.String(r.seed, s.ID)] = int32(len(r.all))
 	r.all = append(r.all, kept)
+}
+
+// cluster notes a task's cluster. All runs of a task have the same; in mixed
+// results the last by name stands, whatever the order of the runs.
+func (r *runs) cluster(task int32, name string) {
+	if name == "" {
+		return
+	}
+	for len(r.clusters) < len(r.tasks.all) {
+		r.clusters = append(r.clusters, "")
+	}
+	if r.clusters[task] < name {
+		r.clusters[task] = strings.Clone(name)
+	}
+}
+
+// clusterOf is a task's cluster, "" where it is its own.
+func (r *runs) clusterOf(task int32) string {
+	if int(task) >= len(r.clusters) {
+		return ""
+	}
+	return r.clusters[task]
 }
 
 // keepSteps keeps the iterations of the run added last.
