@@ -19,6 +19,8 @@ type Plan struct {
 	Trials         int
 	// Tasks is the number of tasks; -1: not counted.
 	Tasks int
+	// Part is the shard that the plan is; nil: it is the whole.
+	Part  *Part
 	only  []string
 	limit int
 }
@@ -113,20 +115,34 @@ func (p *Plan) Once() *Plan {
 // once and runs that may share calls stand together. It ends at the first error.
 func (p *Plan) Items(tasks iter.Seq2[*spec.Task, error]) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
-		taken := 0
-		for task, err := range tasks {
+		for task, err := range p.selected(tasks) {
 			if err != nil {
 				yield(Item{}, err)
 				return
 			}
-			if len(p.only) > 0 && !slices.Contains(p.only, task.ID) {
+			if p.Part != nil && !p.Part.has(task.ID) {
 				continue
 			}
-			if p.limit > 0 && taken == p.limit {
+			if !p.ofTask(task, yield) {
+				return
+			}
+		}
+	}
+}
+
+// selected are the tasks that the plan is made of, those of all shards.
+func (p *Plan) selected(tasks iter.Seq2[*spec.Task, error]) iter.Seq2[*spec.Task, error] {
+	return func(yield func(*spec.Task, error) bool) {
+		taken := 0
+		for task, err := range tasks {
+			if err == nil && len(p.only) > 0 && !slices.Contains(p.only, task.ID) {
+				continue
+			}
+			if err == nil && p.limit > 0 && taken == p.limit {
 				return
 			}
 			taken++
-			if !p.ofTask(task, yield) {
+			if !yield(task, err) {
 				return
 			}
 		}
