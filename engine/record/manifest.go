@@ -44,6 +44,7 @@ type ManifestVolatile struct {
 	Started  time.Time     `json:"started,omitzero"`
 	Finished time.Time     `json:"finished,omitzero"`
 	Wall     time.Duration `json:"wall_ns,omitempty"` // of all sessions together
+	Shards   *Shards       `json:"shards,omitempty"`  // nil: the suite was not dealt
 	Effort
 }
 
