@@ -6,7 +6,9 @@ import (
 )
 
 func TestWhatShardsLack(t *testing.T) {
-	done := func(number int) Shard { return Shard{Number: number, Tasks: 10, Runs: 20, Done: 20, Status: StateComplete} }
+	done := func(number int) Shard {
+		return Shard{Number: number, Tasks: 10, Runs: 20, Done: 20, Status: StateComplete}
+	}
 	half := Shard{Number: 2, Tasks: 10, Runs: 20, Done: 7, Status: StateStopped}
 	for _, c := range []struct {
 		name    string
