@@ -41,9 +41,51 @@ type baselineHead struct {
 type baselineRun struct {
 	Signals
 	iterations int
-	evaluated  bool // the returned iteration has a confidence
-	confidence float64
-	scores     []Score // in the order of the manifest, then by name
+	// rated says that the returned iteration has a confidence, evaluated that any
+	// iteration was evaluated.
+	rated, evaluated bool
+	confidence       float64
+	failed           ErrorClass // the last iteration's error, where all failed
+	scores           []Score    // in the order of the manifest, then by name
+}
+
+// brief keeps of a run what a baseline holds.
+func brief(s *Signals) baselineRun {
+	b := baselineRun{Signals: *s, iterations: len(s.Iterations)}
+	failed := 0
+	for i := range s.Iterations {
+		it := &s.Iterations[i]
+		b.evaluated = b.evaluated || it.Evaluated
+		if it.Error != "" {
+			failed++
+			b.failed = it.Error
+		}
+	}
+	if failed < b.iterations {
+		b.failed = ""
+	}
+	if n := s.Outcome.Returned; n > 0 && n <= b.iterations && s.Iterations[n-1].Evaluated {
+		b.rated, b.confidence = true, s.Iterations[n-1].Confidence
+	}
+	b.Iterations, b.Checks, b.Outcome.Held = nil, nil, nil
+	return b
+}
+
+// signals is the run as a result folder would have it, as far as it is known.
+func (b *baselineRun) signals() *Signals {
+	s := b.Signals
+	s.Version = Version
+	s.Iterations = make([]IterationSignals, b.iterations)
+	for i := range s.Iterations {
+		s.Iterations[i] = IterationSignals{N: i + 1, Error: b.failed, Evaluated: b.evaluated && !b.rated}
+	}
+	if b.rated {
+		returned := &s.Iterations[s.Outcome.Returned-1]
+		returned.Evaluated, returned.Confidence = true, b.confidence
+	} else if n := s.Outcome.Returned; n > 0 {
+		s.Iterations[n-1].Evaluated = false
+	}
+	return &s
 }
 
 // readBaselineHead reads the object of the first line.

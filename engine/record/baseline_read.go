@@ -197,6 +197,8 @@ func (b *baselineReader) check() error {
 		return errIncomplete
 	case b.run.iterations < 0 || b.run.iterations > mostIterations || b.run.Outcome.Returned < 0 || b.run.Outcome.Returned > b.run.iterations:
 		return fmt.Errorf("%d iterations, of which %d is returned", b.run.iterations, b.run.Outcome.Returned)
+	case b.run.rated && b.run.Outcome.Returned == 0:
+		return errors.New("it has a confidence of no iteration")
 	case b.last.compare(key) >= 0:
 		return errOrder
 	}
@@ -209,20 +211,6 @@ const mostIterations = 1 << 20
 
 func (k baselineKey) compare(l baselineKey) int {
 	return cmp.Or(cmp.Compare(k.configuration, l.configuration), cmp.Compare(k.task, l.task), cmp.Compare(k.trial, l.trial))
-}
-
-// signals is the run as a result folder would have it, as far as it is known.
-func (b *baselineRun) signals() *Signals {
-	s := b.Signals
-	s.Version = Version
-	s.Iterations = make([]IterationSignals, b.iterations)
-	for i := range s.Iterations {
-		s.Iterations[i].N = i + 1
-	}
-	if n := s.Outcome.Returned; n > 0 && b.evaluated {
-		s.Iterations[n-1].Evaluated, s.Iterations[n-1].Confidence = true, b.confidence
-	}
-	return &s
 }
 
 func (r *reader) baselineRun(b *baselineRun, head *baselineHead) {
@@ -286,8 +274,12 @@ func (r *reader) baselineOutcome(key string, b *baselineRun) {
 		b.iterations = int(r.integer())
 	case "returned":
 		o.Returned = int(r.integer())
+	case "failed":
+		b.failed = ErrorClass(r.name())
+	case "evaluated":
+		b.evaluated = r.boolean()
 	case "confidence":
-		b.evaluated, b.confidence = true, r.number()
+		b.rated, b.confidence = true, r.number()
 	default:
 		if r.err == nil {
 			r.err = fmt.Errorf("there is no %q in the line of a run", key)

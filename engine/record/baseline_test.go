@@ -42,6 +42,9 @@ func baselineFolder(t testing.TB, shuffled bool) string {
 			scores = append(scores, Score{Name: "extra", Value: 0.25, Scorer: "e"})
 		case 2:
 			run.Outcome = Outcome{Status: Faulted, Class: ByFault, Reason: ReasonError, Error: &Error{Class: RateLimit, Message: "slow down"}}
+			for i := range run.Iterations { // evaluated, but nothing is returned
+				run.Iterations[i].Error = &Error{Class: CallTimeout}
+			}
 		case 3:
 			run.Configuration, run.ID, run.Loop = "other", RunID("other", run.Task, 1), "beef"
 			scores[0].Scorer = "newer"
@@ -96,7 +99,10 @@ func TestBaselineIsWhatReportsReadOfAFolder(t *testing.T) {
 		s.Bytes, s.Outcome.Held, s.Checks = 0, nil, nil
 		s.Iterations = slices.Clone(s.Iterations)
 		for i := range s.Iterations {
-			kept := IterationSignals{N: i + 1}
+			kept := IterationSignals{N: i + 1, Error: s.Iterations[i].Error}
+			if s.Outcome.Returned == 0 {
+				kept.Evaluated = true
+			}
 			if i+1 == s.Outcome.Returned {
 				kept.Evaluated, kept.Confidence = true, s.Iterations[i].Confidence
 			}

@@ -84,11 +84,7 @@ func (b *baseline) add(s *Signals) {
 	if _, ok := b.place[s.Configuration]; !ok {
 		return
 	}
-	kept := baselineRun{Signals: *s, iterations: len(s.Iterations)}
-	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
-		kept.evaluated, kept.confidence = true, s.Iterations[n-1].Confidence
-	}
-	kept.Iterations, kept.Checks, kept.Outcome.Held = nil, nil, nil
+	kept := brief(s)
 	if at, ok := b.at[s.ID]; ok {
 		b.runs[at] = kept
 		return
@@ -251,7 +247,9 @@ func (w *writer) baselineOutcome(r *baselineRun) {
 	w.maybeTrue("success", o.Success)
 	w.integer("iterations", int64(r.iterations))
 	w.maybeInteger("returned", int64(o.Returned))
-	if r.evaluated {
+	w.maybeString("failed", string(r.failed))
+	w.maybeTrue("evaluated", r.evaluated)
+	if r.rated {
 		w.number("confidence", r.confidence)
 	}
 }
