@@ -28,8 +28,10 @@ func (c *collector) summarise(i int) Configuration {
 	s.Iterations = c.spread(ordered, func(r *run) int64 { return int64(r.iterations) }, 1)
 	s.Latency = c.spread(ordered, func(r *run) int64 { return int64(r.elapsed) }, float64(time.Second))
 	s.Stops = c.stops(i)
-	s.Limits = limits(head, u, &s)
-	s.Curve = c.curve(i)
+	s.Limits, s.Curve = []Limit{}, []CurvePoint{}
+	if !c.manifest.Brief { // a baseline does not tell what each iteration did
+		s.Limits, s.Curve = limits(head, u, &s), c.curve(i)
+	}
 	s.Calibration = c.calibration(i)
 	s.measureUsage(u)
 	s.Cost.PerSuccess = c.costPerSuccess(ordered, s.Cost.Total)
