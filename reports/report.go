@@ -9,14 +9,17 @@ const Schema = "agentbench/report/1"
 // Report is what the records of a suite say. Its JSON form is documented by the
 // tags; numbers that are missing are null.
 type Report struct {
-	Schema    string       `json:"schema"`
-	Suite     string       `json:"suite"`
-	Status    record.State `json:"status"`
-	SpecHash  string       `json:"spec_hash,omitempty"`
-	Seed      int64        `json:"seed"`
-	Baseline  string       `json:"baseline,omitempty"`
-	TaskCount int          `json:"task_count"` // tasks of the suite
-	Trials    int          `json:"trials"`
+	Schema string `json:"schema"`
+	// Incomplete says what of the suite is not here, because only some of its
+	// shards are; a report begins with it. "" means that nothing is known to lack.
+	Incomplete string       `json:"incomplete,omitempty"`
+	Suite      string       `json:"suite"`
+	Status     record.State `json:"status"`
+	SpecHash   string       `json:"spec_hash,omitempty"`
+	Seed       int64        `json:"seed"`
+	Baseline   string       `json:"baseline,omitempty"`
+	TaskCount  int          `json:"task_count"` // tasks of the suite
+	Trials     int          `json:"trials"`
 	// PricesAsOf is the day of the prices, "" where none is known.
 	PricesAsOf string `json:"prices_as_of,omitempty"`
 	// Scorers are in the order declared. The first is the primary one: it says

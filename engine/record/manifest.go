@@ -34,6 +34,10 @@ type Manifest struct {
 	// PricesAsOf is the date of the prices, "" where none is known.
 	PricesAsOf string `json:"prices_as_of,omitempty"`
 
+	// Incomplete says what of the suite is not here, because only some of its
+	// shards are; "" where nothing was dealt, or all is here.
+	Incomplete string `json:"incomplete,omitempty"`
+
 	Totals Totals `json:"totals"`
 	// Volatile is left out where manifests are compared byte for byte.
 	Volatile ManifestVolatile `json:"volatile,omitzero"`
