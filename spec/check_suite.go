@@ -27,6 +27,7 @@ func (l *loader) suite(tree *source.Node) {
 	l.checkTasks(s)
 	if understood {
 		l.checkReferences(s)
+		l.checkMargins(s)
 	}
 	l.compileSuite(s)
 }

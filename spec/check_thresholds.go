@@ -11,7 +11,13 @@ func (l *loader) checkThreshold(s *Suite, e *Expr) {
 		return
 	}
 	names := s.names()
+	if e.reads("diff") && s.Baseline == "" {
+		l.warn(e.Node, "declare baseline: in the suite, or give run --baseline NAME", "the threshold reads diff, and the suite has no baseline")
+	}
 	for _, read := range e.Program.Reads() {
+		if score, ok := strings.CutPrefix(read, "diff.scores."); ok {
+			l.checkScoreName(s, e, score)
+		}
 		rest, ok := strings.CutPrefix(read, "configurations.")
 		if !ok {
 			continue

@@ -152,6 +152,7 @@ budget: {cost_usd: 1, calls: 5, tokens: 5, duration: 5m}
 thresholds: ["true"]
 tune: {parameters: {max_iterations: [1, 2], agent.temperature: {from: 0, to: 1}}, objective: success, minimize: true, constraints: [success > 0.5], choose: {rule: max_loss, max_loss: 0.1}, folds: {k: 3, by: task.id}}
 min_coverage: 0.9
+margin: {scores: 0.1, a: 0.2}
 `,
 }
 

@@ -22,6 +22,7 @@ type Suite struct {
 	Concurrency    int                 `yaml:"concurrency" min:"1" doc:"Runs at the same time (default 8)."`
 	Budget         SuiteBudget         `yaml:"budget"`
 	Thresholds     []Expr              `yaml:"thresholds" doc:"CEL over the report; a false one makes run exit 1."`
+	Margin         *Margins            `yaml:"margin" doc:"The smallest change that matters: of scores (default 0.02), or {scores: 0.02, amounts: 0.05} and names of single ones."`
 	Tune           *Tune               `yaml:"tune"`
 	MinCoverage    *float64            `yaml:"min_coverage" min:"0" max:"1" doc:"Least share of runs without faults (default 0.95)."`
 

@@ -61,6 +61,7 @@ func (e *Env) compile(src string, accept func(*Program) []Fault) (program *Progr
 	}
 	program = &Program{env: e, tree: checked.NativeRep()}
 	faults = append(accept(program), dialectFaults(program.tree)...)
+	faults = append(faults, wordFaults(program.tree, e.options.Words)...)
 	faults = append(faults, program.plan(checked)...)
 	faults = append(faults, arithmeticWarnings(program.tree)...)
 	if anyError(faults) {

@@ -20,6 +20,8 @@ type Options struct {
 	CostLimit  uint64        // what one evaluation may cost; 0 means 1,000,000
 	Deadline   time.Duration // how long one evaluation may take; 0 means 100 ms
 	MaxValues  int           // how many values a result may hold, counted through; 0 means 1,000,000
+	// Words are the fields that hold one of a few words: comparing them with others is a fault.
+	Words map[string][]string
 }
 
 func (o Options) withDefaults() Options {

@@ -25,12 +25,16 @@ func Mapping() *Env {
 	}, Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline: 30 * time.Second, MaxValues: 100_000_000})
 }
 
-// Threshold is the environment of a suite's thresholds: the metrics of every configuration by its name.
+// Threshold is the environment of thresholds: the metrics of every configuration by its name, and what differs between
+// a configuration and the baseline.
 func Threshold() *Env {
 	return thresholdPlaces.get(Any, func(Type) []Var {
-		return []Var{{"configurations", MapOf(Struct("metrics", metrics()...))}}
-	}, Options{})
+		return []Var{{"configurations", MapOf(Struct("metrics", metrics()...))}, {"diff", diff()}}
+	}, Options{Words: map[string][]string{"verdict": Verdicts}})
 }
+
+// Verdicts are what a comparison says of a difference.
+var Verdicts = []string{"better", "worse", "same", "cannot_tell"}
 
 // Objective is the environment of tune's objective and constraints: the metrics of one configuration.
 func Objective() *Env {
@@ -149,4 +153,21 @@ func metrics() []Var {
 		{"calls", total},
 		{"tool_calls", total},
 	}
+}
+
+// diff is a configuration beside the baseline, quantity by quantity.
+func diff() Type {
+	d := Struct("difference",
+		Var{"verdict", String}, // one of Verdicts
+		Var{"base", Double},
+		Var{"new", Double},
+		Var{"change", Double}, // new - base; of amounts the ratio less 1
+		Var{"low", Double},    // the ends of its 95 % interval
+		Var{"high", Double},
+		Var{"p", Double}, // adjusted, as the verdict is
+		Var{"not_worse", Bool},
+		Var{"n", Int}, // tasks
+		Var{"wins", Int}, Var{"losses", Int}, Var{"ties", Int})
+	return Struct("diff", Var{"configuration", String}, Var{"scores", MapOf(d)}, Var{"cost_usd", d}, Var{"tokens", d},
+		Var{"latency", d}, Var{"iterations", d}, Var{"calls", d})
 }
