@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -52,6 +53,7 @@ type collector struct {
 // absent is a run that does not count.
 type absent struct {
 	configuration int32
+	task          string
 	fault         record.ErrorClass // "" for a cancelled run
 }
 
@@ -106,7 +108,7 @@ func (c *collector) add(s *record.Signals) {
 // addAbsent keeps one entry for each run, the same whatever the order of its
 // attempts.
 func (c *collector) addAbsent(configuration int32, s *record.Signals) {
-	a := absent{configuration: configuration}
+	a := absent{configuration: configuration, task: strings.Clone(s.Task)}
 	if s.Outcome.Status == record.Faulted {
 		a.fault = "unknown"
 		if e := s.Outcome.Error; e != nil && e.Class != "" {
@@ -122,6 +124,7 @@ func (c *collector) report() *Report {
 	m := c.manifest
 	c.runs.scores = c.orderedScores()
 	c.runs.order(len(m.Configurations))
+	c.runs.absent = orderedAbsent(c.absent, len(m.Configurations))
 	c.runs.forget()
 	r := &Report{
 		Schema: Schema, Suite: m.Suite, Status: m.Status, SpecHash: m.SpecHash, Seed: m.Seed, Baseline: m.Baseline,

@@ -5,6 +5,8 @@ import (
 	"iter"
 )
 
+func (c *Comparison) about() (kind, suite string) { return "diff", c.Suite }
+
 // heading names both sides.
 func (c *Comparison) heading(quote func(string) string) string { return quote(c.Suite) }
 

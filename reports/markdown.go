@@ -4,77 +4,145 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"sort"
 	"strings"
 
 	"github.com/agentbench/agentbench/reports/tables"
 )
 
+// markdownBytes fits a comment on GitHub, which may have 65,536 characters;
+// summaryBytes a step's summary, which may have 1 MiB.
 const (
-	// markdownBytes and markdownNoteBytes together fit a comment on GitHub, which
-	// may have 65,536 characters.
-	markdownBytes     = 52_000
-	markdownNoteBytes = 8_000
-	markdownRows      = 100 // of a table
+	markdownBytes = 60_000
+	summaryBytes  = 1<<20 - 1024
+	notesShare    = 8 // the notes get one part of so many
+	markdownRows  = 100
+	summaryRows   = 1000
 )
 
+// markdown is a document of a size that is bounded.
+type markdown struct {
+	bytes.Buffer
+	page  Page
+	notes footnotes
+	room  int // in bytes
+	rows  int // of a table
+}
+
 func writeMarkdown(w io.Writer, p Page, options Options) error {
-	var out bytes.Buffer
-	var notes footnotes
-	fmt.Fprintf(&out, "### %s\n", p.heading(code))
-	for _, t := range wanted(p, options, people) {
-		text, err := fittingTable(p, &t, &notes, markdownBytes-out.Len())
-		if err != nil {
-			return err
-		}
-		out.WriteString(text)
+	m := markdown{page: p, room: markdownBytes, rows: markdownRows}
+	if err := m.all(options); err != nil {
+		return err
 	}
-	out.WriteString("\n")
-	out.WriteString(markdownNotes(p, &notes))
-	_, err := w.Write(out.Bytes())
+	_, err := w.Write(m.Bytes())
 	return err
 }
 
-// fittingTable has as many rows as fit so many bytes, or says that none do.
-func fittingTable(p Page, t *table, notes *footnotes, room int) (string, error) {
-	before := *notes
-	for _, rows := range []int{markdownRows, markdownRows / 5} {
-		*notes = before
-		text, err := markdownTable(p, t, rows, notes)
-		if err != nil || len(text) <= room {
-			return text, err
-		}
+// WriteSummary writes Markdown for the summary of a step on GitHub, below what
+// was written there before. It writes nothing where there is no room.
+func WriteSummary(w io.Writer, p Page, options Options, before int64) error {
+	m := markdown{page: p, room: summaryBytes - int(min(before, summaryBytes)), rows: summaryRows}
+	if err := m.all(options); err != nil {
+		return fmt.Errorf("writing the summary: %w", err)
 	}
-	*notes = before
-	return fmt.Sprintf("\n#### %s\n\nToo long for Markdown: --format csv --table %s\n", t.title, t.name), nil
+	if m.Len() > m.room {
+		return nil
+	}
+	if _, err := w.Write(append(m.Bytes(), '\n')); err != nil {
+		return fmt.Errorf("writing the summary: %w", err)
+	}
+	return nil
 }
 
-func markdownNotes(p Page, notes *footnotes) string {
-	var out strings.Builder
-	left := 0
-	notes.each(p.wholeWarnings(), code, func(mark, text string) {
-		if out.Len()+len(text) > markdownNoteBytes {
-			left++
-			return
-		}
-		fmt.Fprintf(&out, "- %s\n", strings.TrimSpace(mark+" "+text))
-	})
-	if left > 0 {
-		fmt.Fprintf(&out, "- … and %s: --format json\n", plural(left, "more note", "more notes"))
+// all is the whole page.
+func (m *markdown) all(options Options) error {
+	fmt.Fprintf(m, "### %s\n", m.page.heading(code))
+	if a := m.page.answer(code); a.state != skipped {
+		fmt.Fprintf(m, "\n%s %s\n", a.state.mark(), a.text)
 	}
-	return out.String()
+	for _, t := range wanted(m.page, options, people) {
+		head := fmt.Sprintf("\n#### %s\n\n", titled(m.page, &t, code))
+		text, err := m.fitting(head, &t, m.body()-m.Len())
+		if err != nil {
+			return err
+		}
+		m.WriteString(text)
+	}
+	m.WriteString("\n")
+	m.writeNotes()
+	return nil
 }
 
-func markdownTable(p Page, t *table, limit int, notes *footnotes) (string, error) {
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "\n#### %s\n\n", titled(p, t, code))
-	laid := laidOut(t, limit, notes, codeInTable, plainMarkdown)
-	if err := tables.Markdown(&out, laid); err != nil {
+// body is what there is of the room without the notes.
+func (m *markdown) body() int { return m.room - m.room/notesShare }
+
+// fitting is the table below its head with as many rows as fit so many bytes, or
+// says that not even one does.
+func (m *markdown) fitting(head string, t *table, room int) (text string, err error) {
+	before := m.notes
+	render := func(rows int) string {
+		m.notes = before
+		rendered, failed := m.table(head, t, rows)
+		if failed != nil {
+			err = failed
+		}
+		return rendered
+	}
+	most := min(m.rows, max(1, t.count))
+	if text = render(most); len(text) <= room || err != nil {
+		return text, err
+	}
+	fit := sort.Search(most, func(rows int) bool { return len(render(rows+1)) > room })
+	if fit > 0 {
+		return render(fit), err
+	}
+	m.notes = before
+	if text = fmt.Sprintf("%sToo long for Markdown: --format csv --table %s\n", head, t.name); len(text) > room {
+		text = ""
+	}
+	return text, err
+}
+
+// table is the first rows of a table below its head, and how many are left out.
+func (m *markdown) table(head string, t *table, rows int) (string, error) {
+	out := bytes.NewBufferString(head)
+	laid := laidOut(t, rows, &m.notes, codeInTable, plainMarkdown)
+	if err := tables.Markdown(out, laid); err != nil {
 		return "", err
 	}
 	if left := t.count - len(laid.Rows); left > 0 {
-		fmt.Fprintf(&out, "\n… and %s: --format csv --table %s\n", plural(left, "more row", "more rows"), t.name)
+		fmt.Fprintf(out, "\n… and %s: --format csv --table %s\n", plural(left, "more row", "more rows"), t.name)
 	}
 	return out.String(), nil
+}
+
+// writeNotes writes the footnotes, as many as there is room for.
+func (m *markdown) writeNotes() {
+	left := 0
+	m.notes.each(m.page.wholeWarnings(), code, func(mark, text string) {
+		line := fmt.Sprintf("- %s\n", strings.TrimSpace(mark+" "+text))
+		if left > 0 || m.Len()+len(line)+100 > m.room {
+			left++
+			return
+		}
+		m.WriteString(line)
+	})
+	if left > 0 {
+		fmt.Fprintf(m, "- … and %s: --format json\n", plural(left, "more note", "more notes"))
+	}
+}
+
+// mark shows a state at a glance.
+func (s state) mark() string {
+	switch s {
+	case passed:
+		return "✅"
+	case failed:
+		return "❌"
+	case errored:
+		return "⚠"
+	}
+	return "·"
 }
 
 // code makes a text from outside a code span, in which Markdown obeys nothing:

@@ -12,6 +12,8 @@ import (
 //
 // The quote functions make a text from outside fit for the format.
 type Page interface {
+	// about are the kind of page and its suite.
+	about() (kind, suite string)
 	// heading is the line before all others.
 	heading(quote func(string) string) string
 	// answer is what a reader wants to know first.

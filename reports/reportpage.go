@@ -6,9 +6,15 @@ import (
 	"strings"
 )
 
+func (r *Report) about() (kind, suite string) { return "report", r.Suite }
+
 // heading is what a reader needs to know before the first table.
 func (r *Report) heading(quote func(string) string) string {
-	parts := []string{quote(r.Suite), plural(len(r.Configurations), "configuration", "configurations")}
+	var parts []string
+	if r.Incomplete != "" {
+		parts = append(parts, "incomplete: "+quote(r.Incomplete))
+	}
+	parts = append(parts, quote(r.Suite), plural(len(r.Configurations), "configuration", "configurations"))
 	size := plural(r.TaskCount, "task", "tasks")
 	if r.Trials > 1 {
 		size += fmt.Sprintf(" × %d trials", r.Trials)
@@ -73,6 +79,9 @@ func (r *Report) warned() iter.Seq2[string, Warning] {
 		}
 		for c := range r.each() {
 			for _, w := range c.Warnings {
+				if w.Kind == SimulatedModel && r.allSimulated() {
+					continue // which is among the others
+				}
 				if !yield(c.Name, w) {
 					return
 				}

@@ -62,9 +62,30 @@ func escape(r rune) string {
 const longestName = 120
 
 // shown is a visible text of bearable length.
-func shown(text string) string {
-	if runes := []rune(text); len(runes) > longestName {
-		text = string(runes[:longestName/2]) + "…" + string(runes[len(runes)-longestName/2+1:])
+func shown(text string) string { return visible(cut(text, longestName)) }
+
+// cut leaves out the middle of a text of more than so many characters.
+func cut(text string, most int) string {
+	if len(text) <= most || utf8.RuneCountInString(text) <= most {
+		return text
 	}
-	return visible(text)
+	return firstRunes(text, most/2) + "…" + lastRunes(text, most/2-1)
+}
+
+func firstRunes(text string, n int) string {
+	end := 0
+	for range n {
+		_, size := utf8.DecodeRuneInString(text[end:])
+		end += size
+	}
+	return text[:end]
+}
+
+func lastRunes(text string, n int) string {
+	start := len(text)
+	for range n {
+		_, size := utf8.DecodeLastRuneInString(text[:start])
+		start -= size
+	}
+	return text[start:]
 }

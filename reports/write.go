@@ -30,12 +30,13 @@ var (
 )
 
 // Formats are the formats that there are.
-var Formats = []string{"terminal", "markdown", "csv", "json"}
+var Formats = []string{"terminal", "markdown", "csv", "json", "html", "junit", "github", "comment"}
 
 // Write writes a report or a comparison.
 func Write(w io.Writer, p Page, options Options) error {
 	write, ok := map[string]func(io.Writer, Page, Options) error{
 		"": writeTerminal, "terminal": writeTerminal, "markdown": writeMarkdown, "csv": writeCSV, "json": writeJSON,
+		"html": writeHTML, "junit": writeJUnit, "github": writeGitHub, "comment": writeComment,
 	}[options.Format]
 	if !ok {
 		return fmt.Errorf("there is no format %q: the formats are %s", options.Format, strings.Join(Formats, ", "))

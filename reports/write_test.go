@@ -17,7 +17,7 @@ import (
 func TestWriteRefusesWhatIsNotThere(t *testing.T) {
 	r := small(1).collect()
 	for want, options := range map[string]reports.Options{
-		`there is no format "html"`:  {Format: "html"},
+		`there is no format "pdf"`:   {Format: "pdf"},
 		`there is no table "task"`:   {Tables: []string{"task"}},
 		`a CSV file holds one table`: {Format: "csv", Tables: []string{"tasks", "stops"}},
 	} {

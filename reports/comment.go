@@ -1,0 +1,108 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+const (
+	commentColumns = 9
+	commentRows    = 20
+)
+
+// writeComment writes Markdown for a comment on a pull request: a marker by
+// which an earlier comment is found and replaced, the answer, one small table,
+// and all tables folded.
+func writeComment(w io.Writer, p Page, options Options) error {
+	m := markdown{page: p, room: markdownBytes, rows: markdownRows}
+	a := p.answer(code)
+	fmt.Fprintf(&m, "%s\n### %s %s\n\n%s\n", marker(p), a.state.mark(), a.text, p.heading(code))
+	m.refused()
+	if err := m.small(p.tables(people)[0].narrow(commentColumns)); err != nil {
+		return err
+	}
+	for _, t := range wanted(p, options, people) {
+		if err := m.fold(&t); err != nil {
+			return err
+		}
+	}
+	m.WriteString("\n")
+	m.writeNotes()
+	_, err := w.Write(m.Bytes())
+	return err
+}
+
+// marker is the first line of a comment. It is the same for all results of a
+// suite, and holds nothing that could end it.
+func marker(p Page) string {
+	kind, suite := p.about()
+	words := strings.FieldsFunc(cut(suite, longestName), func(r rune) bool {
+		return r != '.' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+	return fmt.Sprintf("<!-- agentbench %s %s -->", kind, strings.Join(words, "-"))
+}
+
+// refused lists the thresholds that do not hold.
+func (m *markdown) refused() {
+	listed, left := 0, 0
+	for _, v := range m.page.verdicts() {
+		c := v.check()
+		if c.state == passed {
+			continue
+		}
+		if m.Len() > m.room/4 {
+			left++
+			continue
+		}
+		if listed == 0 {
+			m.WriteString("\n")
+		}
+		listed++
+		fmt.Fprintf(m, "- %s %s: %s\n", c.state.mark(), code(c.name), code(c.message))
+	}
+	if left > 0 {
+		fmt.Fprintf(m, "- … and %d more\n", left)
+	}
+}
+
+// small writes the table that is always open.
+func (m *markdown) small(t table) error {
+	rows := m.rows
+	m.rows = commentRows
+	text, err := m.fitting("\n", &t, m.body()/2)
+	m.rows = rows
+	m.WriteString(text)
+	return err
+}
+
+// fold writes a table that opens by a click, if there is room for some of it.
+func (m *markdown) fold(t *table) error {
+	const end = "\n</details>\n"
+	head := fmt.Sprintf("\n<details><summary>%s</summary>\n\n", t.title)
+	text, err := m.fitting(head, t, m.body()-m.Len()-len(end))
+	if text != "" {
+		m.WriteString(text + end)
+	}
+	return err
+}
+
+// narrow is the table with its first columns only.
+func (t *table) narrow(columns int) table {
+	var few []int
+	for i, c := range t.columns {
+		if !c.minor && c.only != machines && len(few) < columns {
+			few = append(few, i)
+		}
+	}
+	narrowed := *t
+	narrowed.columns = pick(t.columns, few)
+	narrowed.rows = func(yield func([]cell) bool) {
+		for row := range t.rows {
+			if !yield(pick(row, few)) {
+				return
+			}
+		}
+	}
+	return narrowed
+}

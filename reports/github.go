@@ -1,0 +1,107 @@
+package reports
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// annotations is how many of a level GitHub shows of a step.
+const annotations = 10
+
+// writeGitHub writes annotations as GitHub's workflow commands: a notice with
+// the answer, an error for each check that is worth one, and the warnings that
+// put the numbers into question. What is more than GitHub shows is summed up in
+// the last one.
+func writeGitHub(w io.Writer, p Page, _ Options) error {
+	out := bufio.NewWriter(w)
+	a := p.answer(shown)
+	writeAnnotation(out, "notice", p.heading(shown), a.text)
+	failures := newAnnotations("error")
+	for c := range allChecks(p) {
+		if c.loud && (c.state == failed || c.state == errored) {
+			failures.add(loudTitle(&c), c.message)
+		}
+	}
+	failures.write(out)
+	doubts := newAnnotations("warning")
+	for about, warning := range p.warned() {
+		if warning.Kind.serious() {
+			doubts.add(about, warning.Text(shown))
+		}
+	}
+	doubts.write(out)
+	return out.Flush()
+}
+
+func loudTitle(c *check) string {
+	if c.group == thresholdsGroup {
+		return c.state.does() + ": " + c.name
+	}
+	return c.group + ": " + c.name
+}
+
+// does is what a threshold in that state does.
+func (s state) does() string {
+	if s == failed {
+		return "does not hold"
+	}
+	return "cannot be judged"
+}
+
+// level are the annotations of one level, as many as are shown.
+type level struct {
+	name  string
+	shown [][2]string // title and message
+	count int
+}
+
+func newAnnotations(name string) *level { return &level{name: name} }
+
+func (l *level) add(title, message string) {
+	if l.count++; len(l.shown) < annotations {
+		l.shown = append(l.shown, [2]string{title, message})
+	}
+}
+
+func (l *level) write(out io.Writer) {
+	for i, one := range l.shown {
+		if more := l.count - i; i == annotations-1 && more > 1 {
+			one = [2]string{fmt.Sprintf("and %d more", more), "the summary and --format junit list all of them"}
+		}
+		writeAnnotation(out, l.name, one[0], one[1])
+	}
+}
+
+// writeAnnotation writes a workflow command. Its texts have no line feeds any
+// more; GitHub's own escapes are those of its toolkit.
+func writeAnnotation(out io.Writer, level, title, message string) {
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+	title = visible(cut(title, annotationTitle))
+	if title == "" {
+		title = "agentbench"
+	}
+	if message = visible(cut(message, annotationText)); message == "" {
+		message = title
+	}
+	fmt.Fprintf(out, "::%s title=%s::%s\n", level, property.Replace(title), data.Replace(message))
+}
+
+// How many characters of an annotation there are at most.
+const (
+	annotationTitle = 200
+	annotationText  = 2000
+)
+
+// serious says that a warning puts numbers into question, or says that some are
+// missing, and is not only an explanation.
+func (k WarningKind) serious() bool {
+	switch k {
+	case Faults, NotRun, AgentFailed, NotJSON, Unscored, NotScored, UnevenRuns, MixedLoops, MixedScorers,
+		BadLines, UnknownRuns, Repeated, NotComplete, SimulatedModel:
+		return true
+	}
+	return false
+}

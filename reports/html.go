@@ -1,0 +1,89 @@
+package reports
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+
+	"github.com/agentbench/agentbench/reports/tables"
+)
+
+//go:embed page.html
+var htmlText string
+
+// htmlStyle is the only style of the page: its policy names the hash.
+//
+//go:embed page.css
+var htmlStyle string
+
+// htmlRows is how many rows of a table a page has.
+const htmlRows = 2000
+
+// htmlPage is what the template is filled with. All texts in it are escaped by
+// html/template; the style alone is our own.
+type htmlPage struct {
+	Policy  string
+	Style   template.CSS
+	Heading string
+	Answer  *htmlAnswer // nil: nothing to answer
+	Tables  []htmlTable
+	Notes   [][2]string // mark and text
+}
+
+type htmlAnswer struct{ State, Text string }
+
+type htmlTable struct {
+	Title   string
+	Columns []tables.Column
+	Rows    [][]htmlCell
+	More    string
+}
+
+type htmlCell struct {
+	Text  string
+	Right bool
+}
+
+// writeHTML writes one file that needs no other one: no script, nothing from
+// the network, and a policy that forbids both.
+func writeHTML(w io.Writer, p Page, options Options) error {
+	page := htmlPage{Policy: htmlPolicy(), Style: template.CSS(htmlStyle), Heading: p.heading(shown)}
+	if a := p.answer(shown); a.state != skipped {
+		page.Answer = &htmlAnswer{string(a.state), a.state.mark() + " " + a.text}
+	}
+	var notes footnotes
+	for _, t := range wanted(p, options, people) {
+		page.Tables = append(page.Tables, htmlTableOf(p, &t, &notes))
+	}
+	notes.each(p.wholeWarnings(), shown, func(mark, text string) { page.Notes = append(page.Notes, [2]string{mark, text}) })
+	parsed, err := template.New("page").Parse(htmlText)
+	if err != nil {
+		return fmt.Errorf("reading the template: %w", err)
+	}
+	return parsed.Execute(w, page)
+}
+
+func htmlTableOf(p Page, t *table, notes *footnotes) htmlTable {
+	laid := laidOut(t, htmlRows, notes, shown, func(text string) string { return text })
+	out := htmlTable{Title: titled(p, t, shown), Columns: laid.Columns}
+	for _, row := range laid.Rows {
+		cells := make([]htmlCell, len(row))
+		for i, text := range row {
+			cells[i] = htmlCell{text, laid.Columns[i].Right}
+		}
+		out.Rows = append(out.Rows, cells)
+	}
+	if left := t.count - len(laid.Rows); left > 0 {
+		out.More = fmt.Sprintf("… and %s: --format csv --table %s", plural(left, "more row", "more rows"), t.name)
+	}
+	return out
+}
+
+// htmlPolicy lets nothing be loaded or run but the style, by its hash.
+func htmlPolicy() string {
+	sum := sha256.Sum256([]byte(htmlStyle))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+}

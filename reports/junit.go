@@ -1,0 +1,206 @@
+package reports
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// writeJUnit writes the checks of a page as JUnit's XML: a suite for each group,
+// a case for each check. A case that failed is a failure, one that could not be
+// measured an error, and one of which nothing says yes or no is skipped. Each
+// case has at most one of them, as most readers of the format demand.
+func writeJUnit(w io.Writer, p Page, _ Options) error {
+	suites := junitSuites(p)
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	x := junit{xml.NewEncoder(w)}
+	x.Indent("", "  ")
+	root := junitRoot(p, suites)
+	if err := x.EncodeToken(root); err != nil {
+		return err
+	}
+	if err := x.cases(p, suites); err != nil {
+		return err
+	}
+	if err := x.EncodeToken(root.End()); err != nil {
+		return err
+	}
+	if err := x.Close(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// junit writes suite after suite, and holds no more than a case.
+type junit struct{ *xml.Encoder }
+
+// cases writes the suites with their cases; each group of checks is one.
+func (x junit) cases(p Page, suites []junitSuite) (err error) {
+	at := -1
+	for c := range allChecks(p) {
+		if at < 0 || c.group != suites[at].group {
+			if at >= 0 {
+				err = x.end(p, suites, at)
+			}
+			at++
+			if err == nil {
+				err = x.begin(p, &suites[at])
+			}
+		}
+		if err == nil {
+			err = x.Encode(junitCaseOf(&c))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	return x.end(p, suites, at)
+}
+
+func (x junit) begin(p Page, s *junitSuite) error {
+	if err := x.EncodeToken(s.start()); err != nil {
+		return err
+	}
+	facts := junitProperties{}
+	for _, f := range p.facts(s.group) {
+		facts.Property = append(facts.Property, junitProperty{shown(f.name), shown(f.value)})
+	}
+	if len(facts.Property) == 0 {
+		return nil
+	}
+	return x.Encode(facts)
+}
+
+// end closes a suite below the warnings about it. Those about the whole are in
+// the first one.
+func (x junit) end(p Page, suites []junitSuite, at int) error {
+	var lines []string
+	for about, w := range p.warned() {
+		if about == suites[at].group || about == "" && at == 0 {
+			lines = append(lines, visible(cut(w.Text(shown), junitText)))
+		}
+	}
+	if len(lines) > 0 {
+		if err := x.Encode(junitOut{Text: strings.Join(lines, "\n")}); err != nil {
+			return err
+		}
+	}
+	return x.EncodeToken(suites[at].start().End())
+}
+
+// junitText is how many characters of a message there are at most.
+const junitText = 2000
+
+// junitSuite counts the cases of a group.
+type junitSuite struct {
+	group string
+	count map[state]int
+	tests int
+	time  float64
+}
+
+// junitSuites are the groups of checks, counted.
+func junitSuites(p Page) (suites []junitSuite) {
+	for c := range allChecks(p) {
+		if last := len(suites) - 1; last < 0 || suites[last].group != c.group {
+			suites = append(suites, junitSuite{group: c.group, count: map[state]int{}})
+		}
+		s := &suites[len(suites)-1]
+		s.count[c.state]++
+		s.tests++
+		s.time += c.seconds
+	}
+	return suites
+}
+
+func (s *junitSuite) start() xml.StartElement {
+	return element("testsuite", "name", shown(s.group), "tests", fmt.Sprint(s.tests), "failures", fmt.Sprint(s.count[failed]),
+		"errors", fmt.Sprint(s.count[errored]), "skipped", fmt.Sprint(s.count[skipped]), "time", junitSeconds(s.time))
+}
+
+func junitRoot(p Page, suites []junitSuite) xml.StartElement {
+	var all junitSuite
+	for _, s := range suites {
+		all.tests, all.time = all.tests+s.tests, all.time+s.time
+	}
+	count := func(of state) string {
+		n := 0
+		for _, s := range suites {
+			n += s.count[of]
+		}
+		return fmt.Sprint(n)
+	}
+	return element("testsuites", "name", p.heading(shown), "tests", fmt.Sprint(all.tests),
+		"failures", count(failed), "errors", count(errored), "time", junitSeconds(all.time))
+}
+
+// element is the start of an element with pairs of a name and a value.
+func element(name string, pairs ...string) xml.StartElement {
+	start := xml.StartElement{Name: xml.Name{Local: name}}
+	for pair := range slices.Chunk(pairs, 2) {
+		start.Attr = append(start.Attr, xml.Attr{Name: xml.Name{Local: pair[0]}, Value: pair[1]})
+	}
+	return start
+}
+
+// junitSeconds has three digits after the point: Jenkins takes no more.
+func junitSeconds(s float64) string { return fmt.Sprintf("%.3f", s) }
+
+// junitCase is a check as XML.
+type junitCase struct {
+	XMLName   xml.Name    `xml:"testcase"`
+	Name      string      `xml:"name,attr"`
+	ClassName string      `xml:"classname,attr"`
+	Time      string      `xml:"time,attr"`
+	Failure   *junitWrong `xml:"failure"`
+	Error     *junitWrong `xml:"error"`
+	Skipped   *junitWrong `xml:"skipped"`
+	Out       string      `xml:"system-out,omitempty"`
+}
+
+type junitWrong struct {
+	Type    string `xml:"type,attr,omitempty"`
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+type junitProperties struct {
+	XMLName  xml.Name        `xml:"properties"`
+	Property []junitProperty `xml:"property"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type junitOut struct {
+	XMLName xml.Name `xml:"system-out"`
+	Text    string   `xml:",chardata"`
+}
+
+// junitCaseOf makes a case of a check. Texts from outside hold nothing any more
+// that XML 1.0 cannot.
+func junitCaseOf(c *check) junitCase {
+	out := junitCase{Name: visible(cut(c.name, junitText)), ClassName: shown(c.group), Time: junitSeconds(c.seconds)}
+	message := visible(cut(c.message, junitText))
+	switch c.state {
+	case failed:
+		out.Failure = &junitWrong{Type: string(failed), Message: message, Text: message}
+	case errored:
+		out.Error = &junitWrong{Type: string(errored), Message: message, Text: message}
+	case skipped:
+		out.Skipped = &junitWrong{Message: message}
+	default:
+		out.Out = message
+	}
+	return out
+}
