@@ -11,7 +11,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// run is what is kept of each run that counts, 56 bytes.
+// run is what is kept of each run that counts, 72 bytes.
 type run struct {
 	configuration, task, trial int32
 	iterations                 int32
@@ -24,6 +24,7 @@ type run struct {
 	confidence                 float64
 	elapsed                    time.Duration
 	cost                       record.Money
+	tokens, calls              int64
 }
 
 // runs are the runs that count, in columns. Memory grows by the run, not by
@@ -85,6 +86,7 @@ func (r *runs) add(configuration int32, s *record.Signals) {
 		iterations: int32(len(s.Iterations)), returned: int32(s.Outcome.Returned),
 		stop: r.stop(&s.Outcome), steps: uint32(len(r.stepReturned)), believed: s.Outcome.Success,
 		unpriced: total.Unpriced > 0, unreported: total.Unreported > 0, elapsed: s.Elapsed, cost: total.Cost,
+		tokens: total.Tokens(), calls: total.Calls,
 	}
 	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
 		kept.evaluated, kept.confidence = true, s.Iterations[n-1].Confidence

@@ -19,6 +19,7 @@ const (
 	none     = "none"     // a cost per success without any success
 	unpriced = "unpriced" // some call has no price
 	unknown  = "unknown"  // some program did not say what it used
+	unscored = "unscored" // no run has a score
 )
 
 func known(number float64) Value { return Value{Number: number} }
