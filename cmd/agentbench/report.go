@@ -99,15 +99,19 @@ type records int
 
 const (
 	neededRecords records = iota // those without signals
-	wholeRecords                 // all, to find what is damaged
+	wholeRecords                 // also the others, to find what is damaged
 )
+
+// mostChecked is how many bytes of records a report checks besides those that it
+// needs; repair --dry-run checks all.
+const mostChecked = 256 << 20
 
 // collect reads what the records of a folder say.
 func collect(dir string, m *record.Manifest, read records) (*reports.Report, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(garbageWhileCollecting))
 	signals := record.ReadSignals(dir)
 	if read == wholeRecords {
-		damage, err := record.Damage(dir)
+		damage, _, err := record.Damage(dir, mostChecked)
 		if err != nil {
 			return nil, fail(notMeasured, "", "reading the results: %w", err)
 		}
