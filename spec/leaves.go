@@ -17,6 +17,24 @@ type leaf struct {
 	parameter bool
 }
 
+// Value is a value of a loop with its path.
+type Value struct {
+	Path  string
+	Value any // nil: off
+	// Parameter says that set and sweep could say it.
+	Parameter bool
+}
+
+// Values are all values of a loop that are not zero, in the order of the language.
+func (l *Loop) Values() []Value {
+	leaves := l.leaves()
+	values := make([]Value, len(leaves))
+	for i, leaf := range leaves {
+		values[i] = Value{leaf.path, leaf.value, leaf.parameter}
+	}
+	return values
+}
+
 // leaves are all values of a loop that are not zero, in the order of the language.
 func (l *Loop) leaves() []leaf {
 	w := leafWalker{leaves: make([]leaf, 0, 64)}

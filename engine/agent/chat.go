@@ -130,6 +130,18 @@ func (a *Asked) timedOut() *record.Error {
 	return &record.Error{Class: record.CallTimeout, Message: fmt.Sprintf("the call took longer than %v", a.Timeout)}
 }
 
+// reserved records what the run's own budget made of a call that failed.
+func reserved(call *record.Call, err error) {
+	var u *model.Unanswered
+	if !errors.As(err, &u) {
+		return
+	}
+	call.Reserved = &u.Reserved
+	if u.Charged != call.Usage {
+		call.Charged = &u.Charged
+	}
+}
+
 // failed records a call that gave no reply. An error of no known class is one
 // of agentbench, unless the context ended.
 func (a *Asked) failed(ctx, calling context.Context, call *record.Call, err error) error {
@@ -138,6 +150,7 @@ func (a *Asked) failed(ctx, calling context.Context, call *record.Call, err erro
 	if errors.As(err, &told) {
 		call.Waited, call.Attempts = told.Waited, told.Attempts
 	}
+	reserved(call, err)
 	if a.Timeout > 0 && call.Duration > a.Timeout {
 		call.Duration = a.Timeout
 	}

@@ -123,9 +123,13 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 	defer cancel()
 	result, err := r.execute(timed, it, step)
 	if reason, ok := endsBefore(timed, it, err); ok {
+		r.record.Next = next(it.Request, err)
 		return stop.Decision{}, reason
 	}
 	r.note(it, err, timed)
+	if it.Cut != "" {
+		it.Ended = nil // its end came too late
+	}
 	r.state.Append(it, result.Value)
 	if step.Evaluate && it.Error == nil && it.Cut == "" {
 		r.evaluate(timed, it, &result)

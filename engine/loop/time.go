@@ -51,6 +51,19 @@ func endsBefore(ctx context.Context, it *record.Iteration, err error) (record.Re
 	return reason, ok && reason != record.ReasonTimeout
 }
 
+// next is the request that was not answered. One that nothing is known of is none.
+func next(request string, err error) *record.Next {
+	n := &record.Next{Request: request}
+	var unanswered *model.Unanswered
+	if errors.As(err, &unanswered) {
+		n.Reserved = &unanswered.Reserved
+	}
+	if *n == (record.Next{}) {
+		return nil
+	}
+	return n
+}
+
 // deadline limits an iteration to what is left until a timeout cancels it.
 func (r *run) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	at, ok := r.cancelAt()
@@ -110,6 +123,7 @@ func (r *run) note(it *record.Iteration, err error, ctx context.Context) {
 	}
 	if reason, ok := Interrupted(ctx, err); ok {
 		r.cut(it, reason)
+		r.record.Next = next("", err)
 		return
 	}
 	var fault *record.Error

@@ -26,6 +26,20 @@ func (e *CallError) Error() string { return e.Cause.Error() }
 // Unwrap gives the *record.Error.
 func (e *CallError) Unwrap() error { return e.Cause }
 
+// Unanswered is the error of a call that a run's own budget reserved, or had no
+// room for.
+type Unanswered struct {
+	Err      error
+	Reserved record.Usage // what the call was expected to use at worst
+	Charged  record.Usage // what the budget counts as spent by it
+}
+
+// Error is the error itself.
+func (u *Unanswered) Error() string { return u.Err.Error() }
+
+// Unwrap gives the error itself.
+func (u *Unanswered) Unwrap() error { return u.Err }
+
 // Fail makes the error of a call that failed after a while.
 func Fail(class record.ErrorClass, message string, after time.Duration) *CallError {
 	return &CallError{

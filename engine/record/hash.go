@@ -18,7 +18,8 @@ func OutputHash(output json.RawMessage) string {
 }
 
 // ToolSet tells equal sets of tool calls from different ones, whatever their
-// order: a hash of the sorted (tool, arguments) pairs. It is "" for no calls.
+// order and that of the keys in their arguments: a hash of the sorted (tool,
+// arguments) pairs. It is "" for no calls.
 func ToolSet(calls []ToolCall) string {
 	if len(calls) == 0 {
 		return ""
@@ -26,7 +27,7 @@ func ToolSet(calls []ToolCall) string {
 	pairs := make([][]byte, len(calls))
 	for i := range calls {
 		pairs[i] = appendString(nil, calls[i].Tool)
-		pairs[i] = append(pairs[i], compact(calls[i].Arguments)...)
+		pairs[i] = append(pairs[i], Canonical(calls[i].Arguments)...)
 	}
 	slices.SortFunc(pairs, bytes.Compare)
 	return hash(bytes.Join(pairs, []byte{'\n'}))
@@ -42,6 +43,22 @@ func compact(text json.RawMessage) []byte {
 		return text
 	}
 	return b.Bytes()
+}
+
+// Canonical is JSON with sorted keys and without white space; what is no JSON
+// stays as it is.
+func Canonical(text json.RawMessage) []byte {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if decoder.Decode(&value) != nil {
+		return text
+	}
+	sorted, err := json.Marshal(value)
+	if err != nil {
+		return text
+	}
+	return sorted
 }
 
 func hash(text []byte) string {

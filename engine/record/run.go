@@ -37,6 +37,9 @@ type Run struct {
 	// Elapsed is the as-if time of the run: the durations of its calls and
 	// programs and what was waited for them, not agentbench's own work.
 	Elapsed time.Duration `json:"elapsed_ns"`
+	// Next is the request at which the run ended, because the agent had nothing
+	// more to give or a hard budget had no room for it; nil: it ended otherwise.
+	Next *Next `json:"next,omitempty"`
 	// Simulated says that a simulated model had a part in the run.
 	Simulated bool `json:"simulated,omitempty"`
 	// Volatile is left out where records are compared byte for byte.
@@ -156,6 +159,13 @@ func Share(checks []Check) float64 {
 	return passed / all
 }
 
+// Next is a request that was not answered, and is no call.
+type Next struct {
+	// Request is the hash of what would have been sent.
+	Request  string `json:"request,omitempty"`
+	Reserved *Usage `json:"reserved,omitempty"` // under a hard budget
+}
+
 // Role tells whose call it was.
 type Role string
 
@@ -174,6 +184,7 @@ type Call struct {
 	Request  string        `json:"request,omitempty"`
 	Usage    Usage         `json:"usage"`
 	Reserved *Usage        `json:"reserved,omitempty"`  // under a hard budget
+	Charged  *Usage        `json:"charged,omitempty"`   // by a hard budget, where it is not Usage
 	Start    time.Duration `json:"start_ns"`            // as-if, since the start of the run
 	Duration time.Duration `json:"duration_ns"`         // as-if
 	Waited   time.Duration `json:"waited_ns,omitempty"` // for rate limits, beside Duration

@@ -22,6 +22,7 @@ type Signals struct {
 	Usage         Usage         `json:"usage"`
 	Judging       Usage         `json:"judging,omitzero"`
 	Elapsed       time.Duration `json:"elapsed_ns"`
+	Next          *Next         `json:"next,omitempty"`
 	Simulated     bool          `json:"simulated,omitempty"`
 	// Checks are the checks of all iterations, in the order they first occur.
 	Checks     []CheckHead        `json:"checks,omitempty"`
@@ -87,8 +88,10 @@ type CallSignals struct {
 	Request  string        `json:"request,omitempty"`
 	Usage    Usage         `json:"usage"`
 	Reserved *Usage        `json:"reserved,omitempty"`
+	Charged  *Usage        `json:"charged,omitempty"`
 	Start    time.Duration `json:"start_ns"`
 	Duration time.Duration `json:"duration_ns"`
+	Waited   time.Duration `json:"waited_ns,omitempty"`
 	Error    ErrorClass    `json:"error,omitempty"`
 }
 
@@ -110,7 +113,7 @@ func (r *Run) Signals() Signals {
 	s := Signals{
 		Version: r.Version, ID: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: r.Trial,
 		Cluster: r.Cluster, Loop: r.Loop, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, Elapsed: r.Elapsed,
-		Simulated: r.Simulated, Iterations: make([]IterationSignals, len(r.Iterations)),
+		Next: r.Next, Simulated: r.Simulated, Iterations: make([]IterationSignals, len(r.Iterations)),
 	}
 	if e := r.Outcome.Error; e != nil {
 		s.Outcome.Error = &Error{Class: e.Class}
@@ -152,7 +155,7 @@ func callSignals(calls []Call) []CallSignals {
 		c := &calls[i]
 		signals[i] = CallSignals{
 			Role: c.Role, Model: c.Model, Request: c.Request, Usage: c.Usage,
-			Reserved: c.Reserved, Start: c.Start, Duration: c.Duration,
+			Reserved: c.Reserved, Charged: c.Charged, Start: c.Start, Duration: c.Duration, Waited: c.Waited,
 		}
 		if c.Error != nil {
 			signals[i].Error = c.Error.Class

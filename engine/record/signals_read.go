@@ -62,6 +62,8 @@ func (r *reader) signals(s *Signals) {
 			r.usage(&s.Judging)
 		case "elapsed_ns":
 			s.Elapsed = r.duration()
+		case "next":
+			s.Next = r.nextRequest()
 		case "simulated":
 			s.Simulated = r.boolean()
 		case "checks":
@@ -122,6 +124,22 @@ func (r *reader) failure() *Error {
 		}
 	}
 	return e
+}
+
+func (r *reader) nextRequest() *Next {
+	n := &Next{}
+	for key := range r.object() {
+		switch string(key) {
+		case "request":
+			n.Request = r.string()
+		case "reserved":
+			n.Reserved = &Usage{}
+			r.usage(n.Reserved)
+		default:
+			r.pass()
+		}
+	}
+	return n
 }
 
 func (r *reader) usage(u *Usage) {
@@ -260,10 +278,15 @@ func (r *reader) call() CallSignals {
 		case "reserved":
 			c.Reserved = &Usage{}
 			r.usage(c.Reserved)
+		case "charged":
+			c.Charged = &Usage{}
+			r.usage(c.Charged)
 		case "start_ns":
 			c.Start = r.duration()
 		case "duration_ns":
 			c.Duration = r.duration()
+		case "waited_ns":
+			c.Waited = r.duration()
 		case "error":
 			c.Error = ErrorClass(r.name())
 		default:

@@ -35,6 +35,10 @@ func (w *writer) signals(s *Signals) {
 		w.usage(&s.Judging)
 	}
 	w.integer("elapsed_ns", int64(s.Elapsed))
+	if s.Next != nil {
+		w.key("next")
+		w.nextRequest(s.Next)
+	}
 	w.maybeTrue("simulated", s.Simulated)
 	if len(s.Checks) > 0 {
 		w.list("checks", len(s.Checks), func(i int) { w.checkHead(&s.Checks[i]) })
@@ -60,6 +64,16 @@ func (w *writer) outcome(o *Outcome) {
 		w.string("class", string(o.Error.Class))
 		w.string("message", o.Error.Message)
 		w.close()
+	}
+	w.close()
+}
+
+func (w *writer) nextRequest(n *Next) {
+	w.open()
+	w.maybeString("request", n.Request)
+	if n.Reserved != nil {
+		w.key("reserved")
+		w.usage(n.Reserved)
 	}
 	w.close()
 }
@@ -125,8 +139,13 @@ func (w *writer) call(c *CallSignals) {
 		w.key("reserved")
 		w.usage(c.Reserved)
 	}
+	if c.Charged != nil {
+		w.key("charged")
+		w.usage(c.Charged)
+	}
 	w.integer("start_ns", int64(c.Start))
 	w.integer("duration_ns", int64(c.Duration))
+	w.maybeInteger("waited_ns", int64(c.Waited))
 	w.maybeString("error", string(c.Error))
 	w.close()
 }

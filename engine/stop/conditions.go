@@ -131,9 +131,11 @@ func (t *tracker) improve(e *entry, minDelta float64) int {
 	return t.count(true)
 }
 
+// timeout: so much time has passed, or the iteration was cut because it had.
 func timeout(after time.Duration, working bool) func(*State, *tracker) (bool, error) {
 	return func(s *State, _ *tracker) (bool, error) {
-		return s.last().Cut == string(spec.KindTimeout) || reached(s, after, working), nil
+		cuts := after == s.rules.cancelAt && working == s.rules.working
+		return cuts && s.last().Cut == string(spec.KindTimeout) || reached(s, after, working), nil
 	}
 }
 

@@ -58,20 +58,21 @@ func (r *Rules) compileBudget(b *spec.RunBudget) {
 	if b == nil {
 		return
 	}
+	r.budget = b
+	limits := LimitsOf(b)
 	limit := func(reason record.Reason, over func(record.Usage) bool) {
 		r.guard(string(reason), reason, false, func(s *State, _ *tracker) (bool, error) {
 			return s.last().Cut == string(reason) || over(s.usage), nil
 		})
 	}
-	if b.Tokens > 0 {
-		limit(record.ReasonBudgetTokens, func(u record.Usage) bool { return u.Tokens() >= b.Tokens })
+	if limits.Tokens > 0 {
+		limit(record.ReasonBudgetTokens, func(u record.Usage) bool { return u.Tokens() >= limits.Tokens })
 	}
-	if b.Calls > 0 {
-		limit(record.ReasonBudgetCalls, func(u record.Usage) bool { return u.Calls >= b.Calls })
+	if limits.Calls > 0 {
+		limit(record.ReasonBudgetCalls, func(u record.Usage) bool { return u.Calls >= limits.Calls })
 	}
-	if b.CostUSD > 0 {
-		most := record.Money(b.CostUSD * float64(record.USD))
-		limit(record.ReasonBudgetCost, func(u record.Usage) bool { return u.Cost >= most })
+	if limits.Cost > 0 {
+		limit(record.ReasonBudgetCost, func(u record.Usage) bool { return u.Cost >= limits.Cost })
 	}
 }
 

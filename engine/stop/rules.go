@@ -35,8 +35,9 @@ type Rules struct {
 	threshold  float64 // at which the best confidence means success; +Inf: never
 	minDelta   float64 // of since_improvement
 	continueIf *spec.Expr
-	cancelAt   time.Duration // as-if; 0: no timeout cancels
-	working    bool          // cancelAt counts working time only
+	budget     *spec.RunBudget // nil: none
+	cancelAt   time.Duration   // as-if; 0: no timeout cancels
+	working    bool            // cancelAt counts working time only
 }
 
 // leaf is one condition or guard. Judge is called once for every iteration of
@@ -102,6 +103,10 @@ func phaseIndex(phases []spec.Phase, name string) int {
 func (r *Rules) CancelAt() (at time.Duration, working, ok bool) {
 	return r.cancelAt, r.working, r.cancelAt > 0
 }
+
+// MinDelta is by how much an iteration has to improve so that
+// `since_improvement` begins anew.
+func (r *Rules) MinDelta() float64 { return r.minDelta }
 
 // add appends a leaf and gives its index.
 func (r *Rules) add(l leaf) int {

@@ -23,7 +23,7 @@ func (s *State) Lookup(name string) (any, bool) {
 func (s *State) lookupRun(name string) (any, bool) {
 	switch name {
 	case "task":
-		return TaskFields{s.task}, true
+		return TaskFields{Task: s.task}, true
 	case "iteration":
 		return int64(s.Len()), true
 	case "phase":

@@ -1,8 +1,6 @@
 package stop
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -20,30 +18,14 @@ func callSignature(calls []record.ToolCall, option string) string {
 	}
 	parts := make([]string, len(calls))
 	for i := range calls {
-		parts[i] = calls[i].Tool + "\x00" + canonical(calls[i].Arguments)
+		parts[i] = calls[i].Tool + "\x00" + string(record.Canonical(calls[i].Arguments))
 		switch option {
 		case "normalized":
 			parts[i] = strings.Join(strings.Fields(strings.ToLower(parts[i])), " ")
 		case "observations":
-			parts[i] += "\x00" + canonical(calls[i].Result)
+			parts[i] += "\x00" + string(record.Canonical(calls[i].Result))
 		}
 	}
 	slices.Sort(parts)
 	return strings.Join(parts, "\x01")
-}
-
-// canonical is JSON with sorted keys and without white space; what is not JSON
-// stays as it is.
-func canonical(text json.RawMessage) string {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var value any
-	if decoder.Decode(&value) != nil {
-		return string(text)
-	}
-	sorted, err := json.Marshal(value)
-	if err != nil {
-		return string(text)
-	}
-	return string(sorted)
 }

@@ -37,7 +37,7 @@ func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, er
 		errors.As(err, &call.Error)
 	}
 	if err == nil && result.Ended != nil && result.Ended.Reason == string(record.ReasonAgentEnded) && result.Output == nil {
-		return agent.Result{}, model.ErrEnded
+		return agent.Result{Request: result.Request}, model.ErrEnded
 	}
 	result.Calls = []record.Call{call}
 	if err != nil {

@@ -5,19 +5,16 @@
 package limit
 
 import (
-	"math"
 	"sync"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 )
 
-// Limits are what may be spent. Zero means no limit.
-type Limits struct {
-	Calls  int64
-	Tokens int64
-	Cost   record.Money
-}
+// Limits are what may be spent. Zero means no limit. What exceeds them is decided
+// where replay decides it too.
+type Limits = stop.Limits
 
 // Resource is what a budget limits.
 type Resource string
@@ -56,25 +53,12 @@ func NewBudget(owner Owner, limits Limits) *Budget { return &Budget{owner: owner
 
 // OfSuite makes the budget of a suite; its duration is the engine's concern.
 func OfSuite(b spec.SuiteBudget) *Budget {
-	return NewBudget(Suite, Limits{Calls: b.Calls, Tokens: b.Tokens, Cost: dollars(b.CostUSD)})
+	return NewBudget(Suite, Limits{Calls: b.Calls, Tokens: b.Tokens, Cost: stop.Dollars(b.CostUSD)})
 }
 
 // OfRun makes the budget of one run under a hard budget guard.
 func OfRun(b *spec.RunBudget) *Budget {
-	return NewBudget(Run, Limits{Calls: b.Calls, Tokens: b.Tokens, Cost: dollars(b.CostUSD)})
-}
-
-// dollars is an amount as money. One that is above zero stays so: zero would be
-// no limit.
-func dollars(usd float64) record.Money {
-	switch exact := math.Round(usd * float64(record.USD)); {
-	case usd <= 0:
-		return 0
-	case exact >= math.MaxInt64:
-		return math.MaxInt64
-	default:
-		return max(1, record.Money(exact))
-	}
+	return NewBudget(Run, stop.LimitsOf(b))
 }
 
 // Charge adds what was spent elsewhere, by an earlier session, and says whether
@@ -116,18 +100,15 @@ func (b *Budget) Reserved() record.Usage {
 	return b.reserved
 }
 
-// short is what the limits do not suffice for, "" where they do.
-func (l *Limits) short(u record.Usage) Resource {
-	switch {
-	case l.Calls > 0 && u.Calls > l.Calls:
-		return Calls
-	case l.Tokens > 0 && u.Tokens() > l.Tokens:
-		return Tokens
-	case l.Cost > 0 && u.Cost > l.Cost:
-		return Cost
-	}
-	return ""
+// resources are what the limits are of that a reason names.
+var resources = map[record.Reason]Resource{
+	record.ReasonBudgetCalls:  Calls,
+	record.ReasonBudgetTokens: Tokens,
+	record.ReasonBudgetCost:   Cost,
 }
+
+// short is what the limits do not suffice for, "" where they do.
+func (b *Budget) short(u record.Usage) Resource { return resources[b.limits.Short(u)] }
 
 // Overshoot is a limit that was exceeded, because calls used more than could be
 // reserved for them. Cost counts in 1e-12 USD.
@@ -140,7 +121,7 @@ type Overshoot struct {
 func (b *Budget) Overshoot() *Overshoot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch l, s := &b.limits, &b.spent; l.short(*s) {
+	switch l, s := &b.limits, &b.spent; b.short(*s) {
 	case Calls:
 		return &Overshoot{Calls, l.Calls, s.Calls}
 	case Tokens:

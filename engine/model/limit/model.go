@@ -64,14 +64,14 @@ func (m *limited) Call(ctx context.Context, request *model.Request) (*model.Repl
 	worst := m.worst.of(request)
 	reservation, err := budget.Reserve(ctx, worst)
 	if err != nil {
-		return nil, err
+		return nil, m.noted(err, &worst, record.Usage{})
 	}
 	used := reservation.Worst() // and so it stays where the model panics
 	defer func() { reservation.Settle(used) }()
 	reply, err := m.call(ctx, request)
 	if err != nil {
 		used = atWorst(err, used)
-		return nil, err
+		return nil, m.noted(err, &worst, used)
 	}
 	used = reply.Usage
 	if m.perRun {
@@ -80,6 +80,15 @@ func (m *limited) Call(ctx context.Context, request *model.Request) (*model.Repl
 		m.worst.learn(request, used)
 	}
 	return reply, nil
+}
+
+// noted tells what the run's own budget made of a call without an answer, for the
+// record.
+func (m *limited) noted(err error, worst *Worst, charged record.Usage) error {
+	if !m.perRun {
+		return err
+	}
+	return &model.Unanswered{Err: err, Reserved: worst.Expected, Charged: charged}
 }
 
 // call makes the call and prices it.

@@ -2,6 +2,7 @@ package limit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -111,9 +112,10 @@ func (s *situation) oneRun(ctx context.Context, m model.Model, run int) error {
 		request := &model.Request{MaxOutputTokens: 1 + (run*7+call*31)%400, Draw: model.Draw{Trial: run, Call: call}}
 		request.Messages = []model.Message{{Role: "user", Text: strings.Repeat("x", (run*131+call*17)%1500)}}
 		_, err := m.Call(ctx, request)
-		if refused, ok := err.(*Refused); ok && refused.Budget.owner == Suite {
+		var refused *Refused
+		if errors.As(err, &refused) && refused.Budget.owner == Suite {
 			return errSuiteRefused
-		} else if ok {
+		} else if refused != nil {
 			break
 		}
 		if err := s.exceeded("a run", own, s.run); err != nil {
@@ -132,10 +134,10 @@ func (s *situation) exceeded(whose string, b *Budget, l Limits) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if short := l.short(b.spent); short != "" {
+	if short := l.Short(b.spent); short != "" {
 		return fmt.Errorf("%s spent %+v of %+v", whose, b.spent, l)
 	}
-	if short := l.short(b.spent.Plus(b.reserved)); short != "" {
+	if short := l.Short(b.spent.Plus(b.reserved)); short != "" {
 		return fmt.Errorf("%s spent %+v and reserved %+v of %+v", whose, b.spent, b.reserved, l)
 	}
 	return nil

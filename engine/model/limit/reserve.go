@@ -50,11 +50,11 @@ func (b *Budget) try(worst *Worst) (reserved *record.Usage, wait <-chan struct{}
 	if b.limits.Cost > 0 && worst.Expected.Unpriced > 0 {
 		return nil, nil, ErrUnpriced
 	}
-	if short := b.limits.short(b.spent.Plus(worst.Expected)); short != "" {
+	if short := b.short(b.spent.Plus(worst.Expected)); short != "" {
 		return nil, nil, &Refused{Budget: b, Resource: short}
 	}
 	switch {
-	case b.limits.short(b.spent.Plus(b.reserved).Plus(worst.Bound)) == "":
+	case b.short(b.spent.Plus(b.reserved).Plus(worst.Bound)) == "":
 		reserved = &worst.Bound
 	case b.inFlight == 0:
 		reserved = &worst.Expected
