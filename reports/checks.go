@@ -11,9 +11,13 @@ import (
 )
 
 // checks are one for each task of each configuration: whether all its trials
-// have success. Tasks of which no run is recorded have one together.
+// have success. Tasks of which no run is recorded have one together. Before them
+// stands that of the suite where it has no answer.
 func (r *Report) checks() iter.Seq[check] {
 	return func(yield func(check) bool) {
+		if r.Unanswered != "" && !yield(check{group: "suite", name: r.Suite, state: errored, message: r.Unanswered, loud: true}) {
+			return
+		}
 		for i := range r.Configurations {
 			for c := range r.checksOf(i) {
 				if !yield(c) {

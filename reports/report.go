@@ -28,6 +28,9 @@ type Report struct {
 	Simulated      []string        `json:"simulated,omitempty"` // models
 	Configurations []Configuration `json:"configurations"`
 	Warnings       []Warning       `json:"warnings"` // on the report as a whole
+	// Unanswered says why the results have no answer, so that no threshold was
+	// judged: the suite was stopped, or too few runs could be measured.
+	Unanswered string `json:"unanswered,omitempty"`
 	// Thresholds are those that were judged, if any.
 	Thresholds []Verdict `json:"thresholds,omitempty"`
 	// Volatile may differ where all else is the same; nil: there is nothing to tell.

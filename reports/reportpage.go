@@ -61,9 +61,12 @@ func (r *Report) tables(of audience) []table {
 
 func (r *Report) verdicts() []Verdict { return r.Thresholds }
 
-// answer is whether the thresholds hold, after what is not complete.
-func (r *Report) answer(func(string) string) answer {
-	if r.runCount() == 0 {
+// answer is whether the thresholds hold, if that can be told.
+func (r *Report) answer(quote func(string) string) answer {
+	switch {
+	case r.Unanswered != "":
+		return answer{errored, quote(r.Unanswered)}
+	case r.runCount() == 0:
 		return answer{errored, "no run counts"}
 	}
 	return answerOf(r.Thresholds)

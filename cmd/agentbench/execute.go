@@ -189,6 +189,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	if err != nil {
 		return err
 	}
+	unanswered := p.judge(ctx, j, m, report, end)
 	if j.flags.events != "-" {
 		if err := p.write(report, j.flags.orTables("configurations", "curve")); err != nil {
 			return err
@@ -199,5 +200,8 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 		p.tellCache(j, m)
 		fmt.Fprintf(p.err, "\nresults: %s\nmore: agentbench report %s, agentbench show %s\n", j.dir, j.dir, j.dir)
 	}
-	return p.verdict(ctx, j, m, report, end)
+	if unanswered != nil {
+		return unanswered
+	}
+	return p.thresholds(report.Thresholds)
 }

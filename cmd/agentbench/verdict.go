@@ -12,9 +12,19 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// verdict turns results into an exit code: first whether there is an answer,
-// then whether it is yes.
-func (p *program) verdict(ctx context.Context, j *job, m *record.Manifest, report *reports.Report, end ending) error {
+// judge puts into a report what its thresholds say, or why that cannot be told,
+// which is an error of its own.
+func (p *program) judge(ctx context.Context, j *job, m *record.Manifest, report *reports.Report, end ending) error {
+	if err := answerable(j, m, report, end); err != nil {
+		report.Unanswered = err.Error()
+		return err
+	}
+	report.Thresholds = reports.Thresholds(ctx, report, p.judgeable(j))
+	return nil
+}
+
+// answerable says why results have no answer, if they have none.
+func answerable(j *job, m *record.Manifest, report *reports.Report, end ending) error {
 	if m.Status == record.StateStopped {
 		return stoppedError(j, m, end)
 	}
@@ -25,10 +35,7 @@ func (p *program) verdict(ctx context.Context, j *job, m *record.Manifest, repor
 	if covered := measured(m); covered == 0 || float64(covered) < least*float64(m.Totals.Planned) {
 		return coverageError(j, m, least)
 	}
-	if err := unscoredError(j, report); err != nil {
-		return err
-	}
-	return p.thresholds(ctx, j, report)
+	return unscoredError(j, report)
 }
 
 // unscoredError is that of a suite whose first scorer judged no run at all; nil
@@ -110,11 +117,11 @@ func firstLine(text string) string {
 	return line
 }
 
-// thresholds says which bounds of the suite do not hold.
-func (p *program) thresholds(ctx context.Context, j *job, report *reports.Report) error {
-	texts := p.judgeable(j)
+// thresholds says which bounds of the suite do not hold, and turns them into an
+// exit code.
+func (p *program) thresholds(all []reports.Verdict) error {
 	wrong, broken := 0, 0
-	for _, v := range reports.Thresholds(ctx, report, texts) {
+	for _, v := range all {
 		switch {
 		case v.Err != nil:
 			broken++
@@ -126,11 +133,11 @@ func (p *program) thresholds(ctx context.Context, j *job, report *reports.Report
 	}
 	switch {
 	case broken > 0:
-		return fail(notMeasured, "", "%d of %s cannot be judged", broken, count(len(texts), "threshold", "thresholds"))
+		return fail(notMeasured, "", "%d of %s cannot be judged", broken, count(len(all), "threshold", "thresholds"))
 	case wrong == 1:
-		return fail(answerNo, "", "1 of %s does not hold", count(len(texts), "threshold", "thresholds"))
+		return fail(answerNo, "", "1 of %s does not hold", count(len(all), "threshold", "thresholds"))
 	case wrong > 0:
-		return fail(answerNo, "", "%d of %d thresholds do not hold", wrong, len(texts))
+		return fail(answerNo, "", "%d of %d thresholds do not hold", wrong, len(all))
 	}
 	return nil
 }
