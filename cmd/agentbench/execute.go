@@ -190,10 +190,12 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 		return err
 	}
 	unanswered := p.judge(ctx, j, m, report, end)
-	if j.flags.events != "-" {
-		if err := p.write(report, j.flags.orTables("configurations", "curve")); err != nil {
-			return err
-		}
+	write := func() error { return p.write(report, &j.flags.reportFlags, "configurations", "curve") }
+	if j.flags.events == "-" {
+		write = func() error { return p.writeFiles(report, &j.flags.reportFlags) }
+	}
+	if err := write(); err != nil {
+		return err
 	}
 	p.tellOvershoot(j.budget)
 	if !j.flags.quiet {

@@ -6,8 +6,6 @@ import (
 	"io"
 	"iter"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -15,44 +13,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 )
-
-// reportFlags say how a report is written.
-type reportFlags struct {
-	format string
-	tables []string
-}
-
-func (f *reportFlags) declare(c *cobra.Command) {
-	c.Flags().StringVarP(&f.format, "format", "f", "terminal", strings.Join(reports.Formats, ", "))
-	c.Flags().StringArrayVar(&f.tables, "table", nil, "only this table (repeatable): "+strings.Join(reports.TableNames, ", "))
-	// Both fail only where there is no such flag.
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(reports.Formats, cobra.ShellCompDirectiveNoFileComp))
-	_ = c.RegisterFlagCompletionFunc("table", cobra.FixedCompletions(reports.TableNames, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func (f *reportFlags) validate() error {
-	if f.format == "md" {
-		f.format = "markdown"
-	}
-	if !slices.Contains(reports.Formats, f.format) {
-		return usage(didYouMean(f.format, reports.Formats, "there are: "+strings.Join(reports.Formats, ", ")), "there is no format %q", f.format)
-	}
-	for _, name := range f.tables {
-		if !slices.Contains(reports.TableNames, name) {
-			return usage(didYouMean(name, reports.TableNames, "there are: "+strings.Join(reports.TableNames, ", ")), "there is no table %q", name)
-		}
-	}
-	return nil
-}
-
-// orTables are the flags with these tables where the user names none. CSV, of
-// one table, and JSON, of all, stay as they are.
-func (f *reportFlags) orTables(names ...string) *reportFlags {
-	if len(f.tables) > 0 || f.format == "csv" || f.format == "json" {
-		return f
-	}
-	return &reportFlags{format: f.format, tables: names}
-}
 
 func (p *program) reportCommand() *cobra.Command {
 	var f reportFlags
@@ -86,7 +46,7 @@ in JSON under "volatile".`,
 			return nil
 		},
 	}
-	f.declare(c)
+	f.declare(c, reports.TableNames)
 	return c
 }
 
@@ -152,15 +112,6 @@ func (p *program) tellDamage(r *reports.Report, dir string) {
 			fmt.Fprintf(p.err, "agentbench: warning: %s\nhint: agentbench repair --dry-run %s says what is damaged\n", w.Text(printable), shellWord(dir))
 		}
 	}
-}
-
-// write puts a report on stdout.
-func (p *program) write(r *reports.Report, f *reportFlags) error {
-	options := reports.Options{Format: f.format, Width: p.width(p.out), Color: p.colored(p.out), Tables: f.tables}
-	if err := unlessClosed(reports.Write(p.out, r, options)); err != nil {
-		return fail(notMeasured, "", "%w", err)
-	}
-	return nil
 }
 
 // unlessClosed forgives a reader who has seen enough, such as head.

@@ -14,6 +14,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/gate"
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
@@ -60,7 +61,7 @@ the second one cancels them.`,
 		},
 	}
 	f.selectionFlags.declare(c)
-	f.reportFlags.declare(c)
+	f.reportFlags.declare(c, reports.TableNames)
 	f.cacheFlags.declare(c)
 	c.Flags().StringVarP(&f.out, "out", "o", "", "folder for the results (default results/SUITE-TIME-…)")
 	c.Flags().IntVar(&f.concurrency, "concurrency", 0, "runs at the same time (default: the suite's, else 8)")
