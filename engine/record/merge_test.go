@@ -1,0 +1,410 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// attempt is a record that goes into a shard, with or without scores.
+type attempt struct {
+	run    *Run
+	scores []Score
+}
+
+func attemptAt(number, iterations int, status Status) attempt {
+	a := attempt{run: sampleRun(number, iterations)}
+	if a.run.Outcome.Status = status; a.run.Outcome.Counts() {
+		a.scores = sampleScores(a.run)
+	}
+	return a
+}
+
+// unsynced is a folder for tests of what it holds.
+type unsynced string
+
+type unsyncedFile struct{ *os.File }
+
+func (unsyncedFile) Sync() error { return nil }
+
+func (dir unsynced) Append(name string) (File, error) {
+	f, err := os.OpenFile(filepath.Join(string(dir), name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	return unsyncedFile{f}, err
+}
+
+func (dir unsynced) Replace(name string, write func(io.Writer) error) error {
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(string(dir), name), text.Bytes(), 0o600)
+}
+
+func (dir unsynced) Truncate(string, int64) error { return errors.ErrUnsupported }
+
+type fataler interface{ Fatal(...any) }
+
+// shardFolder is the result folder of a shard, of which the wanted tasks are
+// done.
+func shardFolder(t fataler, dir string, number, of, tasks, whole int, attempts []attempt) {
+	m := Manifest{
+		Suite: "sample", Tasks: tasks, Trials: 1, Configurations: []ConfigurationHead{{Name: "default"}}, Scorers: []string{"exact"},
+		Totals: Totals{Planned: tasks}, Status: StateComplete,
+	}
+	m.Volatile.Started, m.Volatile.Finished, m.Volatile.Wall = time.Unix(int64(1000-number), 0).UTC(), time.Unix(int64(2000+number), 0).UTC(), time.Second
+	done := map[string]bool{}
+	for _, a := range attempts {
+		m.Volatile.Add(a.run)
+		if delete(done, a.run.ID); a.run.Outcome.Status != Cancelled {
+			done[a.run.ID] = true
+		}
+	}
+	if len(done) < tasks {
+		m.Status = StateStopped
+	}
+	m.Volatile.Shards = &Shards{Of: of, By: "hash", Deal: "d", Tasks: whole, Held: []Shard{{number, tasks, tasks, len(done), m.Status}}}
+	m.Incomplete = m.Volatile.Shards.Incomplete()
+	j, err := Create(dir, m, Options{Delay: soon, Disk: unsynced(dir)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range attempts {
+		if err := j.Append(a.run, a.scores, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func partsOf(t fataler, dirs ...string) (parts []Part) {
+	for _, dir := range dirs {
+		m, err := ReadManifest(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, Part{dir, m})
+	}
+	return parts
+}
+
+func mergedInto(t fataler, out string, dirs ...string) *Merged {
+	merged, err := Merge(out, partsOf(t, dirs...), Options{Disk: unsynced(out + ".merging")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return merged
+}
+
+// contents are the files of a folder, the lock aside.
+func contents(t fataler, dir string) map[string]string {
+	all := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Name() != lockFile {
+			all[e.Name()] = string(text)
+		}
+	}
+	return all
+}
+
+func sortedLines(text string) string {
+	lines := strings.SplitAfter(text, "\n")
+	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(runIn(a), runIn(b)) })
+	return strings.Join(lines, "")
+}
+
+func runIn(line string) string {
+	_, rest, _ := strings.Cut(line, `"run":"`)
+	id, _, _ := strings.Cut(rest, `"`)
+	return id
+}
+
+func drawAttempts(t *rapid.T, runs int) (all [][]attempt) {
+	for n := range runs {
+		var attempts []attempt
+		for range rapid.IntRange(0, 2).Draw(t, "faults") {
+			attempts = append(attempts, attemptAt(n, 1, Faulted))
+		}
+		status := rapid.SampledFrom([]Status{Completed, Completed, Failed, Cancelled}).Draw(t, "status")
+		all = append(all, append(attempts, attemptAt(n, rapid.IntRange(1, 3).Draw(t, "iterations"), status)))
+	}
+	return all
+}
+
+// Whatever the split, the order and what was merged before, the result is that
+// of a folder which holds all runs.
+func TestMergeIsAssociativeAndKnowsNoOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		home, err := os.MkdirTemp("", "merge")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(home)
+		runs := rapid.IntRange(3, 9).Draw(t, "runs")
+		of := rapid.IntRange(2, 4).Draw(t, "of")
+		shards, whole := make([][]attempt, of), []attempt{}
+		tasks := make([]int, of)
+		for _, attempts := range drawAttempts(t, runs) {
+			s := rapid.IntRange(0, of-1).Draw(t, "shard")
+			shards[s], whole = append(shards[s], attempts...), append(whole, attempts...)
+			tasks[s]++
+		}
+		var dirs []string
+		for i := range shards {
+			dirs = append(dirs, filepath.Join(home, fmt.Sprint("s", i+1)))
+			shardFolder(t, dirs[i], i+1, of, tasks[i], runs, shards[i])
+		}
+		all := filepath.Join(home, "whole")
+		shardFolder(t, all, 1, 1, runs, runs, whole)
+
+		mergedInto(t, filepath.Join(home, "at-once"), dirs...)
+		order := rapid.Permutation(dirs).Draw(t, "order")
+		cut := rapid.IntRange(1, of-1).Draw(t, "cut")
+		mergedInto(t, filepath.Join(home, "some"), order[:cut]...)
+		mergedInto(t, filepath.Join(home, "in-steps"), append(order[cut:], filepath.Join(home, "some"))...)
+
+		got, want := contents(t, filepath.Join(home, "at-once")), contents(t, all)
+		for name, text := range contents(t, filepath.Join(home, "in-steps")) {
+			if text != got[name] {
+				t.Fatalf("%s, merged in steps:\n%s\nat once:\n%s", name, text, got[name])
+			}
+		}
+		for _, name := range fileNames {
+			if got[name] != sortedLines(want[name]) {
+				t.Fatalf("%s:\n%s\nwant:\n%s", name, got[name], sortedLines(want[name]))
+			}
+		}
+		sameManifests(t, filepath.Join(home, "at-once"), all)
+	})
+}
+
+// sameManifests compares a merged folder with one that was never dealt.
+func sameManifests(t fataler, dir, whole string) {
+	parts := partsOf(t, dir, whole)
+	got, want := parts[0].Manifest, parts[1].Manifest
+	if got.Volatile.Effort != want.Volatile.Effort || got.Volatile.Wall != time.Duration(got.Volatile.Shards.Of)*time.Second {
+		t.Fatal(fmt.Sprintf("effort %+v, want %+v", got.Volatile, want.Volatile))
+	}
+	for s := range ReadSignals(whole) {
+		want.Totals.Add(s)
+	}
+	got.Volatile, want.Volatile = ManifestVolatile{}, ManifestVolatile{}
+	got.Incomplete, want.Incomplete = "", ""
+	text, _ := encodeManifest(&got)
+	wanted, _ := encodeManifest(&want)
+	if !bytes.Equal(text, wanted) {
+		t.Fatal(fmt.Sprintf("the manifest is\n%s\nwant\n%s", text, wanted))
+	}
+}
+
+func TestMergeOfEqualAndContradictingRuns(t *testing.T) {
+	other := attemptAt(1, 2, Completed)
+	later := attemptAt(1, 1, Completed)
+	later.run.Volatile.Wall = time.Hour
+	rescored := attemptAt(1, 1, Completed)
+	rescored.scores[0].Value = 0
+	unscored := attemptAt(1, 1, Completed)
+	unscored.scores = nil
+	for _, c := range []struct {
+		name  string
+		again attempt
+		want  string
+	}{
+		{"the same", attemptAt(1, 1, Completed), ""},
+		{"another time", later, ""},
+		{"without its scores", unscored, ""},
+		{"a fault elsewhere", attemptAt(1, 1, Faulted), ""},
+		{"another trajectory", other, "contradict each other: the record of run default/task-1/1"},
+		{"another score", rescored, "contradict each other: the scores of run default/task-1/1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			home := t.TempDir()
+			one, two, out := filepath.Join(home, "one"), filepath.Join(home, "two"), filepath.Join(home, "out")
+			shardFolder(t, one, 1, 2, 1, 2, []attempt{attemptAt(1, 1, Completed)})
+			shardFolder(t, two, 2, 2, 1, 2, []attempt{c.again, attemptAt(2, 1, Completed)})
+			for i, dirs := range [][]string{{one, two}, {two, one}} {
+				into := fmt.Sprint(out, i)
+				merged, err := Merge(into, partsOf(t, dirs...), Options{})
+				if c.want != "" {
+					if err == nil || !strings.Contains(err.Error(), c.want) {
+						t.Fatalf("the error is %v", err)
+					}
+					if left, _ := filepath.Glob(out + "*"); len(left) > 0 {
+						t.Fatalf("it left %v", left)
+					}
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				files := contents(t, into)
+				if n := strings.Count(files[recordsFile], "\n"); n != 2 || merged.Manifest.Totals.Completed != 2 || strings.Count(files[scoresFile], "\n") != 2 {
+					t.Errorf("%d records, %+v, scores:\n%s", n, merged.Manifest.Totals, files[scoresFile])
+				}
+			}
+			if c.want == "" && contents(t, out+"0")[recordsFile] != contents(t, out+"1")[recordsFile] {
+				t.Error("the order decides which record is kept")
+			}
+		})
+	}
+}
+
+// Signals that are missing are made again; what is spent is summed.
+func TestMergeMakesMissingSignals(t *testing.T) {
+	home := t.TempDir()
+	one, two, out := filepath.Join(home, "one"), filepath.Join(home, "two"), filepath.Join(home, "out")
+	shardFolder(t, one, 1, 2, 3, 4, []attempt{attemptAt(1, 1, Completed), attemptAt(2, 3, Completed), attemptAt(3, 1, Failed)})
+	shardFolder(t, two, 2, 2, 1, 4, []attempt{attemptAt(4, 1, Completed)})
+	for i, dir := range []string{one, two} {
+		ledger, err := OpenLedger(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ledger.Write(Usage{Calls: int64(10 + i)})
+		if err := ledger.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mergedInto(t, filepath.Join(home, "before"), one, two)
+	cutShort(t, filepath.Join(one, signalsFile), 1)
+	if err := os.Remove(filepath.Join(two, signalsFile)); err != nil {
+		t.Fatal(err)
+	}
+	mergedInto(t, out, one, two)
+	before := contents(t, filepath.Join(home, "before"))
+	for name, text := range contents(t, out) {
+		if text != before[name] {
+			t.Errorf("%s:\n%s\nwant:\n%s", name, text, before[name])
+		}
+	}
+	if spent, err := Spent(out); err != nil || spent.Calls != 21 {
+		t.Errorf("spent %+v, %v", spent, err)
+	}
+}
+
+// cutShort leaves so many lines of a file.
+func cutShort(t *testing.T, path string, lines int) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Join(bytes.SplitAfter(text, []byte{'\n'})[:lines], nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMergeNamesDamage(t *testing.T) {
+	for _, c := range []struct {
+		name, file string
+		done       int // of 2 runs
+		harm       func([]byte) []byte
+		want       string // "": it is dropped
+	}{
+		{"in the middle", recordsFile, 2, func(b []byte) []byte { b[30] ^= 1; return b }, "records.jsonl:1: the checksum does not fit"},
+		{"in the scores", scoresFile, 2, func(b []byte) []byte { b[30] ^= 1; return b }, "scores.jsonl:1: the checksum does not fit"},
+		{"in the signals", signalsFile, 2, func(b []byte) []byte { b[30] ^= 1; return b }, "signals.jsonl:1: the checksum does not fit"},
+		{"at the end of what was said to be whole", recordsFile, 2, func(b []byte) []byte { return append(b, "half"...) }, "records.jsonl:3: a line that breaks off"},
+		{"at the end of what was killed", recordsFile, 1, func(b []byte) []byte { return append(b, "half"...) }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			home := t.TempDir()
+			one, out := filepath.Join(home, "one"), filepath.Join(home, "out")
+			shardFolder(t, one, 1, 2, 2, 4, []attempt{attemptAt(1, 1, Completed), attemptAt(2, 1, Completed)}[:c.done])
+			text, err := os.ReadFile(filepath.Join(one, c.file))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(one, c.file), c.harm(text), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			merged, err := Merge(out, partsOf(t, one), Options{})
+			if c.want == "" {
+				if err != nil || len(merged.Dropped) != 1 {
+					t.Fatalf("%+v, %v", merged, err)
+				}
+				return
+			}
+			var damaged *Damaged
+			if !errors.As(err, &damaged) || damaged.Dir != one || !strings.HasPrefix(err.Error(), filepath.Join(one, c.want)) {
+				t.Errorf("the error is %v", err)
+			}
+			if _, err := os.Stat(out); !errors.Is(err, fs.ErrNotExist) {
+				t.Error("the result is there")
+			}
+		})
+	}
+}
+
+// On a disk that is full at whatever point, nothing appears; what a crash left
+// beside is no hindrance.
+func TestMergeAppearsWholeOrNotAtAll(t *testing.T) {
+	home := t.TempDir()
+	one, out := filepath.Join(home, "one"), filepath.Join(home, "out")
+	shardFolder(t, one, 1, 1, 2, 2, []attempt{attemptAt(1, 1, Completed), attemptAt(2, 1, Completed)})
+	beside := out + ".merging"
+	for failAt := 1; ; failAt++ {
+		disk := &faultyDisk{Disk: folder(beside), failAt: failAt}
+		_, err := Merge(out, partsOf(t, one), Options{Disk: disk})
+		if err == nil {
+			if failAt < 5 {
+				t.Errorf("it did only %v", disk.log)
+			}
+			break
+		}
+		if left, _ := filepath.Glob(out + "*"); len(left) > 0 {
+			t.Fatalf("after %v it left %v", disk.log, left)
+		}
+		if err := os.MkdirAll(filepath.Join(beside, "left"), 0o755); err != nil { // by a crash
+			t.Fatal(err)
+		}
+	}
+	if files := contents(t, out); len(files) != 4 {
+		t.Errorf("it made %d files", len(files))
+	}
+	if _, err := Merge(out, partsOf(t, one), Options{}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("into what exists: %v", err)
+	}
+}
+
+// What a shard that was killed did is counted from its records.
+func TestMergeOfAShardThatWasKilled(t *testing.T) {
+	home := t.TempDir()
+	one, two := filepath.Join(home, "one"), filepath.Join(home, "two")
+	shardFolder(t, one, 1, 2, 3, 4, []attempt{attemptAt(1, 1, Faulted), attemptAt(2, 1, Completed), attemptAt(1, 1, Completed)})
+	shardFolder(t, two, 2, 2, 1, 4, []attempt{attemptAt(4, 1, Completed)})
+	parts := partsOf(t, one, two)
+	killed := &parts[0].Manifest
+	want := killed.Volatile.Effort
+	killed.Status, killed.Volatile.Effort, killed.Volatile.Shards.Held[0] = StateRunning, Effort{}, Shard{1, 3, 3, 0, StateRunning}
+	merged, err := Merge(filepath.Join(home, "out"), parts, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := merged.Manifest
+	if m.Incomplete != "shard 1 did 2 of 3 runs" || m.Status != StateStopped || m.Totals.Planned != 4 || m.Totals.Completed != 3 {
+		t.Errorf("%q, %s, %+v", m.Incomplete, m.Status, m.Totals)
+	}
+	if got := m.Volatile.Effort; got != want.Plus(parts[1].Manifest.Volatile.Effort) {
+		t.Errorf("the effort is %+v", got)
+	}
+}
