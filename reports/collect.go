@@ -127,7 +127,7 @@ func (c *collector) report() *Report {
 	c.runs.absent = orderedAbsent(c.absent, len(m.Configurations))
 	c.runs.forget()
 	r := &Report{
-		Schema: Schema, Suite: m.Suite, Status: m.Status, SpecHash: m.SpecHash, Seed: m.Seed, Baseline: m.Baseline,
+		Schema: Schema, Incomplete: m.Incomplete, Suite: m.Suite, Status: m.Status, SpecHash: m.SpecHash, Seed: m.Seed, Baseline: m.Baseline,
 		TaskCount: m.Tasks, Trials: m.Trials, PricesAsOf: m.PricesAsOf, Volatile: EffortOf(m), Scorers: []string{}, Simulated: m.Simulated,
 		Configurations: make([]Configuration, len(m.Configurations)), runs: c.runs,
 	}
