@@ -99,7 +99,7 @@ func TestAProgramThatDoesNotSayWhatItUsed(t *testing.T) {
 			t.Errorf("the cost of task %s is %+v", task.ID, got)
 		}
 	}
-	for _, v := range reports.Thresholds(t.Context(), r, []string{
+	for _, v := range reports.Thresholds(t.Context(), r, reports.ThresholdOptions{}, []string{
 		`configurations["c"].tokens.total < 5`, `configurations["c"].cost_usd.total < 5.0`, `configurations["c"].calls.mean < 5.0`,
 	}) {
 		if v.OK || v.Err == nil || !strings.Contains(v.Err.Error(), "is missing: unknown") {

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -10,13 +9,15 @@ import (
 // Metrics are the numbers of the report as the expressions of thresholds see
 // them ([expr.Threshold]). Configurations without a run that counts are not
 // there: nothing can be said of them.
-func (r *Report) Metrics() expr.Scope { return r.metrics(&readings{}) }
+func (r *Report) Metrics() expr.Scope { return r.metrics(nil, &readings{}) }
 
 // Metrics are the numbers of one configuration as the expressions of tune see
 // them ([expr.Objective]).
 func (c *Configuration) Metrics() expr.Scope { return scope{c.metrics("", &readings{})} }
 
-func (r *Report) metrics(seen *readings) expr.Scope {
+// metrics are those of the report and, where there is one, of a comparison with
+// the baseline.
+func (r *Report) metrics(pair *Pair, seen *readings) expr.Scope {
 	configurations := expr.NewObject(len(r.Configurations))
 	for c := range r.each() {
 		if c.Runs == 0 {
@@ -26,7 +27,11 @@ func (r *Report) metrics(seen *readings) expr.Scope {
 			configurations.Set(name, c.metrics(fmt.Sprintf("configurations[%q].", name), seen))
 		}
 	}
-	return scope{metrics{fields: map[string]any{"configurations": configurations}}}
+	fields := map[string]any{"configurations": configurations}
+	if pair != nil {
+		fields["diff"] = pair.metrics(seen)
+	}
+	return scope{metrics{fields: fields, seen: seen}}
 }
 
 // metrics are the fields that spec/expr declares for them in its places.go. n
@@ -38,7 +43,7 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 	scores := expr.NewObject(len(c.Scores))
 	for _, s := range c.Scores {
 		name := fmt.Sprintf("scores[%q]", s.Name)
-		scores.Set(s.Name, of(name, map[string]any{"mean": s.Mean, "n": int64(s.Tasks)}))
+		scores.Set(s.Name, of(name, map[string]any{"mean": ranged{s.Mean, s.Low, s.High}, "n": int64(s.Tasks)}))
 	}
 	spread := func(s Spread) map[string]any { return map[string]any{"mean": s.Mean, "p50": s.P50, "p95": s.P95} }
 	total := func(mean Value, total int64) map[string]any {
@@ -59,10 +64,13 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 	}}
 }
 
+// ranged is a metric with the ends of its interval.
+type ranged struct{ value, low, high Value }
+
 // metrics is a record of the metrics. It remembers which values were read.
 type metrics struct {
 	path   string
-	fields map[string]any // Value, int64, metrics or *expr.Object
+	fields map[string]any // Value, ranged, int64, word, metrics, string or *expr.Object
 	seen   *readings
 }
 
@@ -70,14 +78,14 @@ type metrics struct {
 func (m metrics) Field(name string) any {
 	switch value := m.fields[name].(type) {
 	case Value:
-		m.seen.add(reading{m.path + name, value})
-		if !value.Known() {
-			return nil
-		}
-		return value.Number
+		return m.seen.number(m.path+name, ranged{value: value, low: missing(nothing), high: missing(nothing)})
+	case ranged:
+		return m.seen.number(m.path+name, value)
 	case int64:
-		m.seen.add(reading{m.path + name, known(float64(value))})
+		m.seen.add(reading{path: m.path + name, ranged: ranged{value: known(float64(value))}})
 		return value
+	case word:
+		return m.seen.word(m.path+name, value)
 	default:
 		return value
 	}
@@ -91,19 +99,4 @@ func (s scope) Lookup(name string) (any, bool) {
 		return nil, false
 	}
 	return s.top.Field(name), true
-}
-
-// reading is a metric that an expression read.
-type reading struct {
-	path  string
-	value Value
-}
-
-// readings are in the order in which they were first read.
-type readings []reading
-
-func (r *readings) add(one reading) {
-	if !slices.Contains(*r, one) {
-		*r = append(*r, one)
-	}
 }

@@ -13,54 +13,146 @@ import (
 // Verdict is what became of one threshold.
 type Verdict struct {
 	Text string
-	OK   bool
+	// Configuration is the one that was compared with the baseline; "" for a
+	// threshold that does not read diff.
+	Configuration string
+	OK            bool
+	// Holding says whether the intervals of what was read bear the answer out.
+	Holding Holding
 	// Err says why the threshold could not be judged. It is then not OK.
 	Err error
-	// Detail lists the metrics that were read, for example
-	// `configurations["default"].scores["close"].mean is 0.72`.
+	// Detail lists the metrics that were read, with their intervals, and says what
+	// Holding does: `configurations["default"].scores["close"].mean is 0.72 [0.65,
+	// 0.79]: holds over the whole interval`.
 	Detail string
 }
 
-// Thresholds judges the thresholds of a suite. None holds where nothing was
-// measured: a metric that is missing, a configuration without runs, and a
-// report without any are errors.
-func Thresholds(ctx context.Context, r *Report, texts []string) []Verdict {
-	verdicts := make([]Verdict, len(texts))
-	for i, text := range texts {
-		verdicts[i] = Verdict{Text: text}
-		var seen readings
-		ok, err := r.holds(ctx, text, &seen)
-		verdicts[i].OK, verdicts[i].Err = ok && err == nil, seen.explain(err)
-		verdicts[i].Detail = seen.detail()
+// ThresholdOptions say what thresholds are judged by, beside a report.
+type ThresholdOptions struct {
+	// Comparison is that with the baseline, which `diff` reads. A threshold that
+	// does so is judged for each of its pairs. Nil: there is none.
+	Comparison *Comparison
+	// MinCoverage is the least share of the runs of a configuration that count.
+	// Below it nothing that is read of the configuration holds.
+	MinCoverage float64
+}
+
+// Thresholds judges thresholds. None holds where nothing was measured: a metric
+// that is missing, a configuration without runs or with less than the least
+// coverage, and a report without any run are errors. Where a comparison is all
+// there is, the report is nil.
+func Thresholds(ctx context.Context, r *Report, options ThresholdOptions, texts []string) []Verdict {
+	j := judge{report: r, options: options}
+	verdicts := []Verdict{}
+	for _, text := range texts {
+		verdicts = append(verdicts, j.all(ctx, text)...)
 	}
 	return verdicts
 }
 
-func (r *Report) holds(ctx context.Context, text string, seen *readings) (bool, error) {
+// ReadsDiff says whether a threshold reads what differs from the baseline.
+func ReadsDiff(text string) bool {
+	program, _ := expr.Threshold().Compile(text, expr.WantBool)
+	return program != nil && readsDiff(program)
+}
+
+func readsDiff(program *expr.Program) bool {
+	return slices.ContainsFunc(program.Reads(), func(path string) bool { return path == "diff" || strings.HasPrefix(path, "diff.") })
+}
+
+// judge judges thresholds.
+type judge struct {
+	report  *Report
+	options ThresholdOptions
+}
+
+// errNoBaseline is about thresholds that read diff.
+var errNoBaseline = errors.New("there is no baseline to compare with")
+
+// all are the verdicts on one threshold: one, or one for each pair.
+func (j *judge) all(ctx context.Context, text string) []Verdict {
 	program, faults := expr.Threshold().Compile(text, expr.WantBool)
 	if program == nil {
-		return false, fmt.Errorf("compiling the threshold: %w", faultError(faults))
+		return []Verdict{{Text: text, Err: fmt.Errorf("compiling the threshold: %w", faultError(faults))}}
 	}
-	if err := r.measured(program.Reads()); err != nil {
-		return false, err
+	if !readsDiff(program) {
+		return []Verdict{j.one(ctx, text, program, nil)}
 	}
-	ok, err := program.Bool(ctx, r.metrics(seen))
+	if c := j.options.Comparison; c == nil || len(c.Pairs) == 0 {
+		return []Verdict{{Text: text, Err: errNoBaseline}}
+	}
+	var verdicts []Verdict
+	for i := range j.options.Comparison.Pairs {
+		verdicts = append(verdicts, j.one(ctx, text, program, &j.options.Comparison.Pairs[i]))
+	}
+	return verdicts
+}
+
+func (j *judge) one(ctx context.Context, text string, program *expr.Program, pair *Pair) Verdict {
+	v := Verdict{Text: text}
+	var seen readings
+	if pair != nil {
+		v.Configuration = pair.Name
+	}
+	if v.Err = j.measured(program.Reads(), pair); v.Err != nil {
+		return v
+	}
+	ok, err := j.holds(ctx, program, pair, &seen)
+	v.Err = seen.explain(err)
+	v.OK = ok && v.Err == nil
+	if v.Err == nil {
+		v.Holding = j.holding(ctx, program, pair, &seen, v.OK)
+	}
+	v.Detail = v.Holding.after(seen.detail())
+	return v
+}
+
+func (j *judge) holds(ctx context.Context, program *expr.Program, pair *Pair, seen *readings) (bool, error) {
+	r := j.report
+	if r == nil {
+		r = &Report{}
+	}
+	ok, err := program.Bool(ctx, r.metrics(pair, seen))
 	if err != nil {
 		return false, fmt.Errorf("evaluating the threshold: %w", err)
 	}
 	return ok, nil
 }
 
-// measured refuses what an expression reads of configurations without a run
-// that counts. One that reads all configurations needs runs of each.
-func (r *Report) measured(reads []string) error {
-	if r.runCount() == 0 {
+// measured refuses what an expression reads of configurations of which too
+// little was measured. One that reads all configurations needs runs of each.
+func (j *judge) measured(reads []string, pair *Pair) error {
+	if pair != nil {
+		for _, side := range []*PairSide{&pair.Base, &pair.New} {
+			if err := j.covered(side.Configuration, side.Runs, side.Expected); err != nil {
+				return err
+			}
+		}
+	}
+	if j.report == nil {
+		return nil
+	}
+	if pair == nil && j.report.runCount() == 0 {
 		return errors.New("there is no run that counts")
 	}
-	for c := range r.each() {
-		if c.Runs == 0 && c.readBy(reads) {
-			return fmt.Errorf("configuration %q has no run that counts", c.Name)
+	for c := range j.report.each() {
+		if !c.readBy(reads) {
+			continue
 		}
+		if err := j.covered(c.Name, c.Runs, c.Expected); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// covered refuses a configuration with no run, or with too few of them.
+func (j *judge) covered(name string, runs, expected int) error {
+	switch {
+	case runs == 0:
+		return fmt.Errorf("configuration %q has no run that counts", name)
+	case float64(runs) < j.options.MinCoverage*float64(expected):
+		return fmt.Errorf("%d of %d runs of configuration %q could be measured; min_coverage is %v", runs, expected, name, j.options.MinCoverage)
 	}
 	return nil
 }
@@ -82,44 +174,4 @@ func faultError(faults []expr.Fault) error {
 		}
 	}
 	return errors.Join(all...)
-}
-
-// explain adds to an error what was missing.
-func (r readings) explain(err error) error {
-	if err == nil {
-		return nil
-	}
-	for _, one := range r {
-		if !one.value.Known() {
-			return fmt.Errorf("%w (%s is missing: %s)", err, one.path, one.value.why())
-		}
-	}
-	return err
-}
-
-func (v Value) why() string {
-	switch v.Missing {
-	case nothing:
-		return "nothing was measured"
-	case none:
-		return "no success"
-	}
-	return v.Missing
-}
-
-func (r readings) detail() string {
-	parts := make([]string, len(r))
-	for i, one := range r {
-		parts[i] = one.path + " is " + one.value.exact()
-	}
-	return strings.Join(parts, ", ")
-}
-
-// exact shows the number with enough digits to see on which side of a bound it
-// lies.
-func (v Value) exact() string {
-	if !v.Known() {
-		return "missing"
-	}
-	return fmt.Sprintf("%.6g", v.Number)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -34,7 +35,7 @@ func TestThresholds(t *testing.T) {
 		`configurations["c"].scores["right"].maen >= 0.0`:                "maen",
 		`!has(configurations["c"].success) || configurations["c"].n > 0`: "ok",
 	} {
-		v := reports.Thresholds(t.Context(), r, []string{text})[0]
+		v := reports.Thresholds(t.Context(), r, reports.ThresholdOptions{}, []string{text})[0]
 		switch {
 		case v.Err != nil && (v.OK || !strings.Contains(v.Err.Error(), want)):
 			t.Errorf("%s: error %v, want %s", text, v.Err, want)
@@ -49,10 +50,10 @@ func TestThresholdsTellWhatTheyRead(t *testing.T) {
 	s := f.run("a", 1, 0.5)
 	s.Usage.Unpriced = 1
 	f.scored(s, 0, 1)
-	verdicts := reports.Thresholds(t.Context(), f.collect(), []string{
+	verdicts := reports.Thresholds(t.Context(), f.collect(), reports.ThresholdOptions{}, []string{
 		`configurations["c"].scores["right"].mean < 0.5`, `configurations["c"].cost_usd.mean < 0.5`,
 	})
-	if want := `configurations["c"].scores["right"].mean is 1`; verdicts[0].Detail != want {
+	if want := `configurations["c"].scores["right"].mean is 1 [0.206549, 1]: does not hold, though a part of the interval would`; verdicts[0].Detail != want {
 		t.Errorf("detail %q, want %q", verdicts[0].Detail, want)
 	}
 	if v := verdicts[1]; v.OK || v.Err == nil || !strings.Contains(v.Err.Error(), `configurations["c"].cost_usd.mean is missing: unpriced`) {
@@ -62,7 +63,7 @@ func TestThresholdsTellWhatTheyRead(t *testing.T) {
 
 func TestNothingRunNeverPasses(t *testing.T) {
 	for _, text := range []string{`true`, `configurations.all(c, false)`, `size(configurations) == 0`, `!("c" in configurations)`} {
-		if v := reports.Thresholds(t.Context(), one(1).collect(), []string{text})[0]; v.OK || v.Err == nil {
+		if v := reports.Thresholds(t.Context(), one(1).collect(), reports.ThresholdOptions{}, []string{text})[0]; v.OK || v.Err == nil {
 			t.Errorf("%s: %+v, want an error", text, v)
 		}
 	}
@@ -78,5 +79,141 @@ func TestObjectiveSeesOneConfiguration(t *testing.T) {
 	got, err := program.Number(t.Context(), f.collect().Configurations[0].Metrics())
 	if err != nil || got != 0.99 {
 		t.Errorf("objective = %v, %v; want 0.99", got, err)
+	}
+}
+
+// halves is a report of one configuration whose score is 0.5 and whose interval
+// is [0.0945, 0.9055].
+func halves() *reports.Report {
+	f := one(2)
+	f.scored(f.run("a", 1, 0.5), 0, 1)
+	f.scored(f.run("b", 1, 0.5), 0, 0)
+	return f.collect()
+}
+
+func TestThresholdsSayWhetherTheyHoldOverTheInterval(t *testing.T) {
+	r := halves()
+	for text, want := range map[string]reports.Holding{
+		`configurations["c"].scores["right"].mean >= 0.05`:                                                    reports.Throughout,
+		`configurations["c"].scores["right"].mean >= 0.5`:                                                     reports.InPart,
+		`configurations["c"].scores["right"].mean >= 0.6`:                                                     reports.Possibly,
+		`configurations["c"].scores["right"].mean >= 0.95`:                                                    reports.Nowhere,
+		`configurations["c"].n == 2`:                                                                          "",
+		`configurations["c"].n == 2 && configurations["c"].scores["right"].mean <= 0.95`:                      reports.Throughout,
+		`configurations["c"].scores["right"].mean >= 0.05 && configurations["c"].scores["right"].mean <= 0.9`: reports.InPart,
+		`configurations["c"].scores["right"].mean < 0.2 || configurations["c"].scores["right"].mean < 0.95`:   reports.Throughout,
+	} {
+		v := reports.Thresholds(t.Context(), r, reports.ThresholdOptions{}, []string{text})[0]
+		if v.Err != nil || v.Holding != want {
+			t.Errorf("%s: %q (%v), want %q", text, v.Holding, v.Err, want)
+		}
+	}
+}
+
+func TestThresholdsNeedTheLeastCoverage(t *testing.T) {
+	f := one(3)
+	f.scored(f.run("a", 1, 0.5), 0, 1)
+	f.scored(f.run("b", 1, 0.5), 0, 1)
+	r := f.collect()
+	for least, fails := range map[float64]bool{0: false, 0.6: false, 0.7: true} {
+		v := reports.Thresholds(t.Context(), r, reports.ThresholdOptions{MinCoverage: least}, []string{`configurations["c"].n > 0`})[0]
+		if v.OK == fails || fails != (v.Err != nil && strings.Contains(v.Err.Error(), `2 of 3 runs of configuration "c" could be measured; min_coverage is 0.7`)) {
+			t.Errorf("at least %v: %+v", least, v)
+		}
+	}
+}
+
+// compared is a comparison of two configurations with a baseline; nothing could
+// be compared of the cost of the second.
+func compared() *reports.Comparison {
+	number := func(x float64) reports.Value { return reports.Value{Number: x} }
+	side := reports.PairSide{Configuration: "base", Tasks: 10, Runs: 10, Expected: 10, Coverage: number(1)}
+	pair := func(name string, change, low, high float64, verdict compare.Verdict) reports.Pair {
+		own := side
+		own.Configuration = name
+		return reports.Pair{Name: name, Base: side, New: own, Differences: []reports.Difference{
+			{Quantity: "close", Score: true, Base: number(0.5), New: number(0.5 + change), Change: number(change), Low: number(low), High: number(high),
+				P: number(0.01), Adjusted: number(0.02), Tasks: 10, Wins: 1, Losses: 6, Ties: 3, Verdict: verdict, Margin: 0.02, NotWorse: low > -0.02},
+			{Quantity: "cost_usd", Change: number(0.1), Low: number(0.05), High: number(0.15), Relative: true, P: number(0.01), Adjusted: number(0.01), Tasks: 10, Verdict: compare.Worse},
+			{Quantity: "latency_s", Change: number(0.2), Low: number(-0.1), High: number(0.5), Relative: true, P: number(0.4), Adjusted: number(0.4), Tasks: 10, Verdict: compare.CannotTell},
+		}}
+	}
+	c := &reports.Comparison{Pairs: []reports.Pair{pair("new", -0.1, -0.15, -0.05, compare.Worse), pair("newer", 0.01, -0.01, 0.03, compare.CannotTell)}}
+	c.Pairs[1].Differences[1] = reports.Difference{Quantity: "cost_usd", Change: reports.Value{Missing: "unpriced"}, Verdict: compare.CannotTell}
+	return c
+}
+
+func TestThresholdsOverADifference(t *testing.T) {
+	const no = "error: "
+	for text, want := range map[string][2]string{
+		`diff.scores["close"].verdict != "worse"`:                        {"no", "yes"},
+		`diff.scores["close"].not_worse`:                                 {"no", "yes"},
+		`diff.scores["close"].change >= -0.05`:                           {"no possibly", "yes throughout"},
+		`diff.scores["close"].change > -0.2`:                             {"yes throughout", "yes throughout"},
+		`diff.scores["close"].low > -0.05 && diff.latency.p > 0.3`:       {"no", "yes"},
+		`diff.scores["close"].change > 0.0 && diff.latency.change < 0.3`: {"no nowhere", "yes in_part"},
+		`diff.cost_usd.change < 0.2`:                                     {"yes throughout", no + "diff.cost_usd.change is missing: unpriced"},
+		`diff.cost_usd.verdict != "better"`:                              {"yes", no + "diff.cost_usd.verdict is missing: nothing could be compared"},
+		`diff.configuration == "new" || diff.scores["close"].n == 10`:    {"yes", "yes"},
+		`diff.scores["close"].losses <= 5`:                               {"no", "no"},
+		`diff.scores["other"].change > 0.0`:                              {no + `there is no key "other"`, no + `there is no key "other"`},
+	} {
+		verdicts := reports.Thresholds(t.Context(), halves(), reports.ThresholdOptions{Comparison: compared()}, []string{text})
+		if len(verdicts) != 2 || verdicts[0].Configuration != "new" || verdicts[1].Configuration != "newer" {
+			t.Fatalf("%s: %+v", text, verdicts)
+		}
+		for i, v := range verdicts {
+			got := strings.TrimSpace(map[bool]string{true: "yes", false: "no"}[v.OK] + " " + string(v.Holding))
+			why, fails := strings.CutPrefix(want[i], no)
+			if fails && (v.OK || v.Err == nil || !strings.Contains(v.Err.Error(), why)) || !fails && (v.Err != nil || got != want[i]) {
+				t.Errorf("%s of %s: %s (%v), want %s", text, v.Configuration, got, v.Err, want[i])
+			}
+		}
+	}
+}
+
+func TestThresholdsTellTheNumbersOfADifference(t *testing.T) {
+	texts := []string{`diff.scores["close"].verdict != "worse"`, `diff.scores["close"].not_worse`, `diff.latency.change < 0.1`}
+	verdicts := reports.Thresholds(t.Context(), nil, reports.ThresholdOptions{Comparison: compared()}, texts)
+	for i, want := range []string{
+		`diff.scores["close"].verdict is worse (change -0.1 [-0.15, -0.05], p 0.02)`,
+		`diff.scores["close"].not_worse is false (change -0.1 [-0.15, -0.05], margin 0.02)`,
+		`diff.latency.change is 0.2 [-0.1, 0.5]: does not hold, though a part of the interval would`,
+	} {
+		if got := verdicts[2*i].Detail; got != want {
+			t.Errorf("%s: %s, want %s", texts[i], got, want)
+		}
+	}
+}
+
+func TestThresholdsOverADifferenceNeedABaselineAndRuns(t *testing.T) {
+	text := []string{`diff.scores["close"].verdict != "worse"`}
+	few := compared()
+	few.Pairs[0].Base.Runs, few.Pairs[1].New.Runs = 0, 9
+	for name, c := range map[string]struct {
+		comparison *reports.Comparison
+		want       []string
+	}{
+		"no comparison": {nil, []string{"there is no baseline"}},
+		"no pair":       {&reports.Comparison{}, []string{"there is no baseline"}},
+		"few runs":      {few, []string{`configuration "base" has no run that counts`, `9 of 10 runs of configuration "newer" could be measured`}},
+	} {
+		verdicts := reports.Thresholds(t.Context(), halves(), reports.ThresholdOptions{Comparison: c.comparison, MinCoverage: 0.95}, text)
+		if len(verdicts) != len(c.want) {
+			t.Fatalf("%s: %+v", name, verdicts)
+		}
+		for i, v := range verdicts {
+			if v.OK || v.Err == nil || !strings.Contains(v.Err.Error(), c.want[i]) {
+				t.Errorf("%s: %+v, want %s", name, v, c.want[i])
+			}
+		}
+	}
+}
+
+func TestReadsDiff(t *testing.T) {
+	for text, want := range map[string]bool{`diff.tokens.change < 0.1`: true, `configurations["diff"].n > 1`: false, `diffs > 1`: false} {
+		if got := reports.ReadsDiff(text); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 func thresholdsTable(verdicts []Verdict) table {
 	fields := []field[Verdict]{
 		{column{head: "threshold", key: "threshold"}, func(v Verdict) cell { return ofName(v.Text) }},
+		{column{head: "configuration", key: "configuration", optional: true}, func(v Verdict) cell { return ofName(v.Configuration) }},
 		{column{head: "holds", key: "holds"}, func(v Verdict) cell { return ofText(v.holds()) }},
 		{column{head: "numbers", key: "numbers", prose: true}, func(v Verdict) cell { return ofName(v.numbers()) }},
 	}
@@ -36,9 +37,17 @@ func (v *Verdict) numbers() string {
 	return v.Detail
 }
 
+// named is the threshold with the configuration that it was judged of.
+func (v *Verdict) named() string {
+	if v.Configuration == "" {
+		return v.Text
+	}
+	return v.Text + " of " + v.Configuration
+}
+
 // check is the threshold as a check.
 func (v *Verdict) check() check {
-	c := check{group: thresholdsGroup, name: v.Text, state: passed, message: v.numbers(), loud: true}
+	c := check{group: thresholdsGroup, name: v.named(), state: passed, message: v.numbers(), loud: true}
 	switch {
 	case v.Err != nil:
 		c.state = errored
@@ -68,12 +77,18 @@ func answerOf(verdicts []Verdict) answer {
 	return answer{passed, "all of " + all + " hold"}
 }
 
-// MarshalJSON writes the threshold, its state (passed, failed or error) and what
-// was read.
+// MarshalJSON writes the threshold, the configuration that it was judged of where
+// it reads diff, its state (passed, failed or error), whether it holds over the
+// intervals (throughout, in_part, possibly, nowhere), and what was read.
 func (v Verdict) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		Threshold string `json:"threshold"`
-		State     state  `json:"state"`
-		Numbers   string `json:"numbers,omitempty"`
-	}{v.Text, v.check().state, v.numbers()})
+	return json.Marshal(writtenVerdict{v.Text, v.Configuration, v.check().state, v.Holding, v.numbers()})
+}
+
+// writtenVerdict is a verdict as JSON.
+type writtenVerdict struct {
+	Threshold     string  `json:"threshold"`
+	Configuration string  `json:"configuration,omitempty"`
+	State         state   `json:"state"`
+	Interval      Holding `json:"interval,omitempty"`
+	Numbers       string  `json:"numbers,omitempty"`
 }

@@ -19,7 +19,7 @@ func (p *program) judge(ctx context.Context, j *job, m *record.Manifest, report 
 		report.Unanswered = err.Error()
 		return err
 	}
-	report.Thresholds = reports.Thresholds(ctx, report, p.judgeable(j))
+	report.Thresholds = reports.Thresholds(ctx, report, reports.ThresholdOptions{MinCoverage: *j.Suite.MinCoverage}, p.judgeable(j))
 	return nil
 }
 
