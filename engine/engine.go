@@ -214,7 +214,6 @@ func (s *session) score(ctx context.Context, item plan.Item, r *record.Run) (sco
 
 // fail ends the plan: what cannot be put down is not worth running.
 func (s *session) fail(err error) {
-	err = fmt.Errorf("writing results: %w", err)
 	if s.failed.CompareAndSwap(nil, &err) {
 		s.cancel(err)
 	}

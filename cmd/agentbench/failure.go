@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -52,12 +53,24 @@ func (p *program) tell(err error) int {
 		f = &failure{code: wrongUsage, err: err}
 	}
 	if f.err != nil {
-		fmt.Fprintln(p.err, "agentbench: "+strings.TrimSpace(f.err.Error()))
+		fmt.Fprintln(p.err, "agentbench: "+once(f.err.Error()))
 	}
 	if f.hint != "" {
 		fmt.Fprintln(p.err, "hint: "+f.hint)
 	}
 	return f.code
+}
+
+// once leaves out the lines of joined errors that say what one before them said.
+func once(text string) string {
+	var kept []string
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		said := func(before string) bool { return strings.HasSuffix(before, line) }
+		if line == "" || !slices.ContainsFunc(kept, said) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "\n")
 }
 
 // some lists the first names of many.

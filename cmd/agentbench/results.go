@@ -105,7 +105,7 @@ func unresumable(dir string, err error) error {
 	case errors.As(err, &damage):
 		return fail(notMeasured, "agentbench repair "+shellWord(dir)+" moves what is damaged aside and keeps the rest", "%w", err)
 	}
-	return fail(notMeasured, "", "%w", err)
+	return fail(notMeasured, "the finished runs are safe; once the cause is gone, the same command goes on", "%w", err)
 }
 
 // mostDifferences are shown of two specs.

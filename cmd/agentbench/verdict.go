@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/spec"
@@ -35,7 +36,19 @@ func answerable(j *job, m *record.Manifest, report *reports.Report, end ending) 
 	if covered := measured(m); covered == 0 || float64(covered) < least*float64(m.Totals.Planned) {
 		return coverageError(j, m, least)
 	}
+	if missing := j.cacheMisses(); missing > 0 {
+		return fail(notMeasured, "run once with --cache on to fill it", "the cache lacks %s, and --cache only makes no call",
+			count(int(missing), "answer", "answers"))
+	}
 	return unscoredError(j, report)
+}
+
+// cacheMisses is how many answers were missing where all were to be in the cache.
+func (j *job) cacheMisses() int64 {
+	if j.cache == nil || j.flags.mode != cache.Only {
+		return 0
+	}
+	return j.cache.Stats().Misses
 }
 
 // unscoredError is that of a suite whose first scorer judged no run at all; nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -87,7 +88,7 @@ func (s *Store) lookup(k Key) *entry {
 
 func (s *Store) read(k Key) (*entry, error) {
 	path := s.path(k)
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for its writer
 	if err != nil {
 		return nil, err
 	}
