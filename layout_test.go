@@ -44,6 +44,7 @@ var soleImporters = map[string]string{
 	"github.com/sashabaranov/go-openai": "engine/model/openai",
 	"github.com/spf13/cobra":            "cmd/agentbench",
 	"github.com/bmatcuk/doublestar":     "spec",
+	"gonum.org/v1/gonum":                "reports/stats",
 }
 
 // unreachable packages are never reached from others, not even indirectly.

@@ -136,9 +136,9 @@ func (s *scores) summary(r *runs, configuration int) Score {
 // interval is that of the mean of the tasks' means.
 func (s *Score) interval(means []float64) (interval stats.Interval, ok bool) {
 	if s.Binary {
-		return stats.MeanProportionInterval(means, s.Scored)
+		return stats.MeanProportionInterval(means, s.Scored, stats.Level)
 	}
-	return stats.MeanInterval(means)
+	return stats.MeanInterval(means, stats.Level)
 }
 
 func (s *Score) count(scored []float64) {

@@ -23,7 +23,8 @@ func Mean(values []float64) (mean float64, ok bool) {
 	if len(values) == 0 {
 		return 0, false
 	}
-	return Sum(values) / float64(len(values)), true
+	mean = Sum(values) / float64(len(values))
+	return mean, isFinite(mean)
 }
 
 // Ratio is the ratio of two sums, which is what a cost per success is; it is
@@ -32,5 +33,6 @@ func Ratio(numerator, denominator float64) (ratio float64, ok bool) {
 	if denominator == 0 {
 		return 0, false
 	}
-	return numerator / denominator, true
+	ratio = numerator / denominator
+	return ratio, isFinite(ratio)
 }

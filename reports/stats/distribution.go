@@ -1,0 +1,55 @@
+package stats
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// manyDegrees is where Student's t is the normal distribution to 1e-6.
+const manyDegrees = 1e6
+
+// NormalQuantile is the p-quantile of the standard normal distribution.
+func NormalQuantile(p float64) (z float64, ok bool) {
+	if !(p > 0 && p < 1) {
+		return 0, false
+	}
+	return distuv.UnitNormal.Quantile(p), true
+}
+
+// StudentQuantile is the p-quantile of Student's t distribution, whose degrees
+// of freedom need not be whole.
+func StudentQuantile(p, degrees float64) (t float64, ok bool) {
+	if !(p > 0 && p < 1) || !(degrees > 0) {
+		return 0, false
+	}
+	if degrees > manyDegrees {
+		return distuv.UnitNormal.Quantile(p), true
+	}
+	t = distuv.StudentsT{Sigma: 1, Nu: degrees}.Quantile(p)
+	return t, isFinite(t)
+}
+
+// twoSided is the p of the quantile that, together with its opposite, holds the
+// level between them.
+func twoSided(level float64) float64 { return (1 + level) / 2 }
+
+// normalTails is the chance that a standard normal is at least |z| away from 0.
+func normalTails(z float64) float64 { return math.Erfc(math.Abs(z) / math.Sqrt2) }
+
+// studentTails is the chance that Student's t is at least |t| away from 0.
+func studentTails(t, degrees float64) float64 {
+	if degrees > manyDegrees {
+		return normalTails(t)
+	}
+	return min(1, 2*distuv.StudentsT{Sigma: 1, Nu: degrees}.CDF(-math.Abs(t)))
+}
+
+func isFinite(values ...float64) bool {
+	for _, v := range values {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,99 @@
+package stats
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Wilson is the score interval of a proportion p seen in n draws (E. B. Wilson,
+// JASA 22, 1927), without continuity correction. n need not be whole: it may be
+// an effective sample size.
+func Wilson(p, n, level float64) (interval Interval, ok bool) {
+	z, ok := NormalQuantile(twoSided(level))
+	if !ok || !(n > 0) || !(p >= 0 && p <= 1) || math.IsInf(n, 1) {
+		return Interval{}, false
+	}
+	scale := 1 + z*z/n
+	centre := (p + z*z/(2*n)) / scale
+	half := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n)) / scale
+	return Interval{wilsonEnd(p == 0, 0, centre-half), wilsonEnd(p == 1, 1, centre+half)}, true
+}
+
+// wilsonEnd takes the end that is exact by algebra where rounding would miss it.
+func wilsonEnd(exact bool, end, computed float64) float64 {
+	if exact {
+		return end
+	}
+	return min(1, max(0, computed))
+}
+
+// ClopperPearson is the interval of a proportion seen x times in n draws that
+// holds its level whatever the proportion is, and so is wider than Wilson's (C.
+// J. Clopper and E. S. Pearson, Biometrika 26, 1934).
+func ClopperPearson(x, n int, level float64) (interval Interval, ok bool) {
+	high, ok := ProportionAtMost(x, n, twoSided(level))
+	if !ok {
+		return Interval{}, false
+	}
+	mirrored, ok := ProportionAtMost(n-x, n, twoSided(level))
+	return Interval{1 - mirrored, high}, ok
+}
+
+// ProportionAtMost is the one-sided upper bound of Clopper and Pearson: a
+// proportion above it shows at most x times in n draws with a chance below
+// 1 - level.
+func ProportionAtMost(x, n int, level float64) (bound float64, ok bool) {
+	if x < 0 || n < 1 || x > n || !(level > 0 && level < 1) {
+		return 0, false
+	}
+	if x == n {
+		return 1, true
+	}
+	bound = distuv.Beta{Alpha: float64(x + 1), Beta: float64(n - x)}.Quantile(level)
+	return bound, isFinite(bound)
+}
+
+// ProportionInterval is the interval of the share of ones in clusters of zeros
+// and ones: Wilson's, on n when every cluster holds one value, else on the
+// effective n of the clustered standard error. Where all values are equal that
+// standard error says nothing and the number of clusters takes its place.
+func ProportionInterval(clusters [][]float64, level float64) (interval Interval, ok bool) {
+	p, n, groups := clusteredMean(clusters)
+	if n == float64(groups) {
+		return Wilson(p, n, level)
+	}
+	se, _ := ClusteredSE(clusters)
+	return wilsonOnEffective(p, se, n, groups, level)
+}
+
+// MeanProportionInterval is ProportionInterval for the mean of the clusters'
+// means, in which clusters weigh the same whatever their sizes: it takes the
+// means and the number of values in all clusters together.
+func MeanProportionInterval(means []float64, n int, level float64) (interval Interval, ok bool) {
+	p, ok := Mean(means)
+	if !ok {
+		return Interval{}, false
+	}
+	if n == len(means) {
+		return Wilson(p, float64(n), level)
+	}
+	se, _ := StandardError(means)
+	return wilsonOnEffective(p, se, float64(n), len(means), level)
+}
+
+func wilsonOnEffective(p, se, n float64, groups int, level float64) (interval Interval, ok bool) {
+	if p == 0 || p == 1 || se == 0 {
+		return Wilson(p, float64(groups), level)
+	}
+	return Wilson(p, EffectiveN(p, se, n), level)
+}
+
+// EffectiveN is the number of independent draws that would give a proportion p
+// the standard error se, at most n.
+func EffectiveN(p, se, n float64) float64 {
+	if se == 0 {
+		return n
+	}
+	return min(n, p*(1-p)/(se*se))
+}

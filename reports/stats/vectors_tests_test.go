@@ -1,0 +1,171 @@
+package stats_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+type mcnemar struct {
+	B     int     `json:"b"`
+	C     int     `json:"c"`
+	Exact float64 `json:"exact_p"`
+	MidP  float64 `json:"mid_p"`
+}
+
+func checkMcNemar(t *testing.T, v mcnemar) {
+	got, ok := stats.McNemar(v.B, v.C)
+	same(t, "McNemar", got.P, ok, v.Exact, closed)
+	mid, ok := stats.McNemarMidP(v.B, v.C)
+	same(t, "McNemarMidP", mid, ok, v.MidP, closed)
+}
+
+type bonettPrice struct {
+	B        int        `json:"b"`
+	C        int        `json:"c"`
+	N        int        `json:"n"`
+	Interval [2]float64 `json:"bonett_price"`
+}
+
+func checkBonettPrice(t *testing.T, v bonettPrice) {
+	got, ok := stats.BonettPrice(v.B, v.C, v.N, 0.95)
+	within(t, "BonettPrice", got, ok, v.Interval, closed)
+}
+
+type signFlip struct {
+	D   []float64 `json:"d"`
+	Sum float64   `json:"statistic_sum"`
+	P   float64   `json:"p_two_sided"`
+}
+
+func checkSignFlip(t *testing.T, v signFlip) {
+	got, ok := stats.SignFlip(v.D, 1)
+	same(t, "SignFlip", got.P, ok, v.P, closed)
+	same(t, "its statistic", got.Statistic, ok, v.Sum, closed)
+	if got.Method != stats.Exact {
+		t.Errorf("%v: %v", v.D, got.Method)
+	}
+}
+
+type mannWhitney struct {
+	X []float64 `json:"x"`
+	Y []float64 `json:"y"`
+	U float64   `json:"U_x"`
+	P float64   `json:"p_exact_conditional"`
+}
+
+func checkMannWhitney(t *testing.T, v mannWhitney) {
+	got, ok := stats.MannWhitney(v.X, v.Y)
+	same(t, "MannWhitney", got.P, ok, v.P, closed)
+	same(t, "U", got.Statistic, ok, v.U, closed)
+}
+
+type pairedT struct {
+	A     []float64  `json:"a"`
+	B     []float64  `json:"b"`
+	Mean  float64    `json:"mean_diff"`
+	SE    float64    `json:"se"`
+	T     float64    `json:"t"`
+	DF    float64    `json:"df"`
+	P     float64    `json:"p"`
+	CI    [2]float64 `json:"ci95"`
+	Welch float64    `json:"unpaired_welch_p"`
+}
+
+func checkPairedT(t *testing.T, v pairedT) {
+	differences := make([]float64, len(v.A))
+	for i := range differences {
+		differences[i] = v.A[i] - v.B[i]
+	}
+	got, ok := stats.MeanOf(differences)
+	same(t, "mean", got.Value, ok, v.Mean, closed)
+	same(t, "SE", got.SE, ok, v.SE, closed)
+	same(t, "degrees", got.Degrees, ok, v.DF, closed)
+	test, ok := got.Test()
+	same(t, "t", test.Statistic, ok, v.T, closed)
+	same(t, "p", test.P, ok, v.P, closed)
+	interval, ok := stats.MeanInterval(differences, 0.95)
+	within(t, "interval", interval, ok, v.CI, closed)
+	welch, _ := stats.Welch(v.A, v.B)
+	test, ok = welch.Test()
+	same(t, "Welch", test.P, ok, v.Welch, closed)
+}
+
+type multiplicity struct {
+	P        []float64 `json:"p"`
+	Holm     []float64 `json:"holm"`
+	BH       []float64 `json:"bh"`
+	BY       []float64 `json:"by"`
+	Hochberg []float64 `json:"hochberg"`
+}
+
+func checkMultiplicity(t *testing.T, v multiplicity) {
+	for name, check := range map[string]struct {
+		adjust func([]float64) ([]float64, bool)
+		want   []float64
+	}{
+		"Holm": {stats.Holm, v.Holm}, "Hochberg": {stats.Hochberg, v.Hochberg},
+		"BenjaminiHochberg": {stats.BenjaminiHochberg, v.BH}, "BenjaminiYekutieli": {stats.BenjaminiYekutieli, v.BY},
+	} {
+		got, ok := check.adjust(v.P)
+		for i := range v.P {
+			same(t, name, got[i], ok, check.want[i], closed)
+		}
+	}
+}
+
+type planned struct {
+	Delta   float64 `json:"delta"`
+	Between float64 `json:"omega2"`
+	WithinA float64 `json:"sigma2_A"`
+	WithinB float64 `json:"sigma2_B"`
+	TrialsA int     `json:"K_A"`
+	TrialsB int     `json:"K_B"`
+	N       float64 `json:"n"`
+	Ceil    float64 `json:"n_ceil"`
+	MDE     float64 `json:"mde"`
+}
+
+var usual = stats.Power{Alpha: 0.05, Power: 0.8}
+
+func (v planned) variance(t *testing.T) float64 {
+	variance, ok := stats.PairedVariance{v.Between, v.WithinA, v.WithinB, v.TrialsA, v.TrialsB}.Value()
+	if !ok {
+		t.Errorf("%v has no variance", v)
+	}
+	return variance
+}
+
+func checkNeeded(t *testing.T, v planned) {
+	n, ok := usual.Needed(v.variance(t), v.Delta)
+	same(t, "Needed", n, ok, v.N, ofQuantiles)
+	same(t, "rounded", math.Ceil(n), ok, v.Ceil, 0)
+}
+
+func checkDetectable(t *testing.T, v planned) {
+	difference, ok := usual.Detectable(v.variance(t), v.N)
+	same(t, "Detectable", difference, ok, v.MDE, ofQuantiles)
+}
+
+type connor struct {
+	Won  float64 `json:"p10"`
+	Lost float64 `json:"p01"`
+	N    float64 `json:"n"`
+}
+
+func checkConnor(t *testing.T, v connor) {
+	n, ok := usual.NeededMcNemar(v.Won, v.Lost)
+	same(t, "NeededMcNemar", n, ok, v.N, ofQuantiles)
+}
+
+type twoProportions struct {
+	P1 float64 `json:"p1"`
+	P2 float64 `json:"p2"`
+	N  float64 `json:"n_per_group"`
+}
+
+func checkTwoProportions(t *testing.T, v twoProportions) {
+	n, ok := usual.NeededTwoProportions(v.P1, v.P2)
+	same(t, "NeededTwoProportions", n, ok, v.N, ofQuantiles)
+}
