@@ -1,7 +1,10 @@
 package reports
 
 import (
+	"cmp"
+
 	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // DiffSchema names the form of a comparison in JSON.
@@ -19,12 +22,18 @@ type Comparison struct {
 	RatioMargin float64 `json:"ratio_margin"`
 	// Primary is the score that counts first, "" where none is compared.
 	Primary string `json:"primary,omitempty"`
+	// Incomplete and Simulated are those of both sides together.
+	Incomplete string   `json:"incomplete,omitempty"`
+	Simulated  []string `json:"simulated,omitempty"`
 	// Correction is how p values were adjusted over the pairs: "", holm or
 	// benjamini_hochberg.
 	Correction compare.Correction `json:"correction,omitempty"`
 	Pairs      []Pair             `json:"pairs"`
 	Spec       []SpecDifference   `json:"spec"`
 	Warnings   []Warning          `json:"warnings"` // on the comparison as a whole
+	// Unanswered says why no threshold was judged, as in a Report.
+	Unanswered string    `json:"unanswered,omitempty"`
+	Thresholds []Verdict `json:"thresholds,omitempty"` // those that were judged, if any
 }
 
 // Pair is two configurations beside each other.
@@ -50,6 +59,8 @@ type PairSide struct {
 	Runs          int    `json:"runs"`  // that count
 	Expected      int    `json:"expected"`
 	Coverage      Value  `json:"coverage"`
+	// Aliases are other names of the configuration.
+	Aliases []string `json:"aliases,omitempty"`
 }
 
 // PairedHow says which runs were compared.
@@ -80,14 +91,19 @@ type Difference struct {
 	Relative bool  `json:"relative"`
 	P        Value `json:"p"`
 	Adjusted Value `json:"p_adjusted"`
-	// Test is mcnemar, sign_flip, welch or mann_whitney.
-	Test     compare.Test    `json:"test,omitempty"`
-	Paired   bool            `json:"paired"`
-	Tasks    int             `json:"tasks"`
-	Clusters int             `json:"clusters"` // equal to tasks where none are declared
+	// Test is mcnemar, sign_flip, t, welch or mann_whitney; Method says whether
+	// its p is exact, "Monte Carlo" or approximate.
+	Test   compare.Test `json:"test,omitempty"`
+	Method stats.Method `json:"method,omitempty"`
+	Paired bool         `json:"paired"`
+	// Tasks are those of the new side that were compared, BaseTasks those of the
+	// base: as many where they are paired.
+	Tasks     int `json:"tasks"`
+	BaseTasks int `json:"base_tasks"`
+	// Runs and LeftOut are pairs of runs; runs of either side where not paired.
 	Runs     int             `json:"runs"`
-	LeftOut  int             `json:"left_out"` // pairs without a value on either side
-	Wins     int             `json:"wins"`
+	LeftOut  int             `json:"left_out"` // without a value on a side
+	Wins     int             `json:"wins"`     // tasks at which the new side is better
 	Losses   int             `json:"losses"`
 	Ties     int             `json:"ties"`
 	Verdict  compare.Verdict `json:"verdict"` // better, worse, same or cannot_tell
@@ -96,7 +112,7 @@ type Difference struct {
 	// Needed is how many tasks a change of the size seen would take, 0 where it is
 	// shown or nothing is known, -1 where it is more than a million.
 	Needed int  `json:"tasks_needed"`
-	TooFew bool `json:"too_few"`
+	TooFew bool `json:"too_few"` // tasks that differ, for any test to show something
 }
 
 // Flip is a task whose mean of a binary score changed.
@@ -105,7 +121,7 @@ type Flip struct {
 	Task  string `json:"task"`
 	Base  Value  `json:"base"`
 	New   Value  `json:"new"`
-	// BaseRuns and NewRuns are the ids of the runs behind them, for
+	// BaseRuns and NewRuns are the ids of the task's runs, for
 	// `agentbench show DIR RUN`.
 	BaseRuns []string `json:"base_runs"`
 	NewRuns  []string `json:"new_runs"`
@@ -127,17 +143,51 @@ type DiffOptions struct {
 	// BaseConfiguration and NewConfiguration choose one configuration each; "":
 	// those of the same name, else the only one of each side.
 	BaseConfiguration, NewConfiguration string
-	Spec                                []SpecDifference
+	// Spec are the differences between the specs of both sides. One that is not
+	// declared is a warning.
+	Spec []SpecDifference
 }
 
-// Diff compares two reports. That they have no configuration or no task in
-// common is an error.
+// Diff compares two reports. It is an error that wraps ErrNoPair that no
+// configurations belong together, and one that wraps compare.ErrNoCommonTask
+// that no pair of them has a task in common.
 func Diff(base, new *Report, options DiffOptions) (*Comparison, error) {
-	return &Comparison{Schema: DiffSchema}, nil
+	couples, err := coupled(base, new, &options)
+	if err != nil {
+		return nil, err
+	}
+	c := newComparison(base, new, &options)
+	if err := c.compare(base, new, couples, &options); err != nil {
+		return nil, err
+	}
+	c.warn(base, new, couples, &options)
+	return c, nil
 }
 
 // DiffBaseline compares the other configurations of a report with its baseline,
-// or with options.BaseConfiguration. It is nil where there is nothing to compare.
+// or with options.BaseConfiguration. It is nil where there is nothing to compare:
+// no baseline, no other configuration, or no run.
 func DiffBaseline(r *Report, options DiffOptions) (*Comparison, error) {
-	return nil, nil
+	options.BaseConfiguration = cmp.Or(options.BaseConfiguration, r.Baseline)
+	if options.BaseConfiguration == "" || r.runCount() == 0 {
+		return nil, nil
+	}
+	at, ok := r.named(options.BaseConfiguration)
+	if !ok {
+		return nil, r.noConfiguration(options.BaseConfiguration, "")
+	}
+	var couples []couple
+	for i := range r.Configurations {
+		if i != at && r.Configurations[i].Runs > 0 {
+			couples = append(couples, couple{at, i})
+		}
+	}
+	if len(couples) == 0 || r.Configurations[at].Runs == 0 {
+		return nil, nil
+	}
+	c := newComparison(r, r, &options)
+	if err := c.compare(r, r, couples, &options); err != nil {
+		return nil, err
+	}
+	return c, nil
 }

@@ -1,6 +1,9 @@
 package reports
 
-import "math"
+import (
+	"iter"
+	"math"
+)
 
 // scoreDigits is how many digits of a score mean something to the reader.
 func (r *Report) scoreDigits() int {
@@ -15,10 +18,10 @@ func (r *Report) scoreDigits() int {
 // dollarDigits is how many digits after the point amounts have, the same
 // everywhere so that they can be compared at a glance: two that count of the
 // smallest mean cost, but not many more than three of the largest.
-func (r *Report) dollarDigits() int {
+func dollarDigits(costs iter.Seq[Value]) int {
 	smallest, largest := math.Inf(1), 0.0
-	for c := range r.each() {
-		if cost := c.Cost.Mean; cost.Known() && cost.Number > 0 {
+	for cost := range costs {
+		if cost.Known() && cost.Number > 0 {
 			smallest, largest = min(smallest, cost.Number), max(largest, cost.Number)
 		}
 	}
@@ -26,6 +29,16 @@ func (r *Report) dollarDigits() int {
 		return 2
 	}
 	return max(2, min(decimals(smallest, 2), decimals(largest, 3)+2))
+}
+
+func (r *Report) dollarDigits() int {
+	return dollarDigits(func(yield func(Value) bool) {
+		for c := range r.each() {
+			if !yield(c.Cost.Mean) {
+				return
+			}
+		}
+	})
 }
 
 func (r *Report) dollars(v Value) string { return dollars(v, r.dollarDigits()) }

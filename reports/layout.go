@@ -16,6 +16,8 @@ func laidOut(t *table, limit int, notes *footnotes, foreign, own func(string) st
 		out.Columns[i] = tables.Column{Head: own(c.head), Right: c.right, Prose: c.prose, List: c.list, Minor: c.minor}
 		if c.about != "" {
 			out.Columns[i].Name = foreign(c.about) + notes.marks(c.warnings)
+		} else {
+			out.Columns[i].Head += notes.marks(c.warnings)
 		}
 	}
 	marks := make([][]string, len(rows))

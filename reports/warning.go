@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"strings"
 )
 
 // Warning is something that a reader of a number must know. It travels with the
@@ -13,6 +12,8 @@ type Warning struct {
 	Of    int         `json:"of,omitempty"`
 	Name  string      `json:"name,omitempty"`   // of the scorer, model or configuration
 	More  string      `json:"detail,omitempty"` // for people
+	// Side is base or new where the warning is about one side of a comparison.
+	Side string `json:"side,omitempty"`
 }
 
 // WarningKind is one of a closed list.
@@ -48,6 +49,10 @@ const (
 // Text is the warning for people. Names and details come from outside; quote
 // makes them fit for the format.
 func (w Warning) Text(quote func(string) string) string {
+	if side := w.Side; side != "" {
+		w.Side = ""
+		return side + ": " + w.Text(quote)
+	}
 	switch w.Kind {
 	case SimulatedModel:
 		return "simulated by " + quote(w.Name) + ": the numbers show how the loop behaves, not how good a model is"
@@ -120,7 +125,7 @@ func (w Warning) aboutRecords(quote func(string) string) string {
 	case NotComplete:
 		return "the results are not complete: " + w.More
 	}
-	return strings.ReplaceAll(string(w.Kind), "_", " ")
+	return w.aboutSides(quote)
 }
 
 // residue tells what still varies inside the averages, and what a success is.

@@ -6,23 +6,6 @@ import "errors"
 // nothing to pair.
 var ErrNoCommonTask = errors.New("the two sides have no task in common")
 
-// Options say how sides are compared. The zero value has all defaults.
-type Options struct {
-	Alpha float64 // 0 means 0.05
-	// ScoreMargin and RatioMargin are the smallest changes that matter: of
-	// quantities compared by differences, in their unit (0 means 0.02), and of
-	// those compared by ratios (0 means 0.05, which is 5 %). Below 0: none does,
-	// nothing is ever called the same.
-	ScoreMargin, RatioMargin float64
-	// Margins are the margins of single quantities, by their names.
-	Margins map[string]float64
-	// Unpaired compares all runs of one side with all of the other though they
-	// could be paired, and though no task is common.
-	Unpaired bool
-	// Seed is that of random sign flips.
-	Seed int64
-}
-
 // Result is the comparison of two sides.
 type Result struct {
 	Pairing Pairing
@@ -31,6 +14,9 @@ type Result struct {
 
 // Pairing is which runs of both sides belong together.
 type Pairing struct {
+	// Paired says that the runs are compared in pairs. They are not where that
+	// was asked for, where no trial is common, and where fewer than half of the
+	// tasks of the smaller side are.
 	Paired bool
 	// Common is how many tasks both sides have, OnlyBase and OnlyNew how many one
 	// of them has.
@@ -40,24 +26,45 @@ type Pairing struct {
 	Runs, LoneBase, LoneNew int
 }
 
-// Sides compares two sides. P values are not corrected: see Correct.
+// Sides compares two sides in each quantity that both have. P values are not
+// corrected: see Correct.
 func Sides(base, new *Side, options Options) (*Result, error) {
-	return &Result{}, nil
+	o := options.Filled()
+	joined, pairing := pair(base, new, &o)
+	if pairing.Common == 0 && !o.Unpaired {
+		return nil, ErrNoCommonTask
+	}
+	r := &Result{Pairing: pairing}
+	var s *sample
+	for i := range new.Columns {
+		y := &new.Columns[i]
+		x := base.column(y.Quantity)
+		if x == nil {
+			continue
+		}
+		line := Line{Quantity: y.Quantity, Paired: pairing.Paired}
+		if pairing.Paired {
+			s = joined.sampled(x, y, s)
+			line.compare(s, &o)
+			line.Flips = joined.flips(s, base, &line)
+		} else {
+			line.compareApart(apart(base, x), apart(new, y), &o)
+		}
+		line.explain(x, y)
+		r.Lines = append(r.Lines, line)
+	}
+	return r, nil
 }
 
-// Correction is how p values of several comparisons are adjusted.
-type Correction string
-
-// The Corrections.
-const (
-	NoCorrection      Correction = ""
-	Holm              Correction = "holm"
-	BenjaminiHochberg Correction = "benjamini_hochberg"
-)
-
-// Correct adjusts the p values of several comparisons, each quantity on its own,
-// and judges anew: by Holm, of more than 20 comparisons by Benjamini and
-// Hochberg. It does nothing to a single one.
-func Correct(results []*Result, options Options) Correction {
-	return NoCorrection
+// explain says why there is nothing to compare.
+func (l *Line) explain(base, new *Column) {
+	switch {
+	case l.Tasks > 0 && l.BaseTasks > 0:
+	case base.Missing != "":
+		l.Missing = base.Missing
+	case new.Missing != "":
+		l.Missing = new.Missing
+	default:
+		l.Missing = "-"
+	}
 }

@@ -1,18 +1,22 @@
 package compare
 
+import "github.com/agentbench/agentbench/reports/stats"
+
 // Line compares both sides in one quantity. Numbers that are not known are NaN.
 type Line struct {
 	Quantity
 	// Paired says that runs of the same task and trial were compared; else all
 	// runs of one side with all of the other.
 	Paired bool
-	// Test names the procedure that P is of, one of the Tests.
-	Test Test
-	// Tasks is how many tasks were compared; where they are not paired, those of
-	// both sides together. Clusters is how many independent groups they make.
-	Tasks, Clusters int
-	// Runs is how many runs of the new side were compared, LeftOut how many pairs
-	// (or runs, where they are not paired) had no value and were left out.
+	// Test names the procedure that P is of, Method says how it came about.
+	Test   Test
+	Method stats.Method
+	// Tasks is how many tasks were compared, BaseTasks those of the base side: as
+	// many where they are paired.
+	Tasks, BaseTasks int
+	// Runs is how many pairs of runs were compared, LeftOut how many had no value
+	// on a side and were left out. Where tasks are not paired they are runs of
+	// either side.
 	Runs, LeftOut int
 	// Base and New are the means of the tasks' means over what was compared.
 	Base, New float64
@@ -24,7 +28,8 @@ type Line struct {
 	// verdicts are by it.
 	P, Adjusted float64
 	// Wins are tasks at which the new side is better, Losses those at which it is
-	// worse, Ties those at which both are equal. All are 0 where not paired.
+	// worse, Ties those at which both are equal to 1e-9. All are 0 where not
+	// paired.
 	Wins, Losses, Ties int
 	// Binary says that all values compared are 0 or 1.
 	Binary bool
@@ -48,6 +53,9 @@ type Line struct {
 	// Flips are the tasks whose mean of a binary score changed, those that got
 	// worse first, then by how much. They are of paired lines only.
 	Flips []Flip
+
+	needed int // as Needed and TooFew, whatever the verdict
+	tooFew bool
 }
 
 // Flip is a task whose success changed.
@@ -65,6 +73,7 @@ type Test string
 const (
 	McNemar     Test = "mcnemar"      // exact, of binary scores of one trial
 	SignFlip    Test = "sign_flip"    // of the tasks' differences or log ratios
+	Student     Test = "t"            // the same, of more than 2,000 that are not 0
 	Welch       Test = "welch"        // of tasks that are not paired
 	MannWhitney Test = "mann_whitney" // the same, of amounts
 )

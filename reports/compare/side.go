@@ -6,7 +6,8 @@ type Side struct {
 	// Tasks are the ids of the tasks with a run that counts, each once.
 	Tasks []string
 	// Clusters are the clusters of the tasks, parallel to Tasks: tasks of one
-	// cluster depend on each other. Nil: every task is its own.
+	// cluster depend on each other. Where there is none, or "", the task is its own.
+	// Of paired tasks the base's count.
 	Clusters []string
 	// Starts has one entry more than Tasks: the runs of task i are the numbers
 	// from Starts[i] up to, without, Starts[i+1].
@@ -40,9 +41,9 @@ type Quantity struct {
 func (s *Side) Runs() int { return len(s.Trials) }
 
 // column is the column of a quantity, nil where the side has none.
-func (s *Side) column(name string) *Column {
+func (s *Side) column(of Quantity) *Column {
 	for i := range s.Columns {
-		if s.Columns[i].Name == name {
+		if s.Columns[i].Quantity == of {
 			return &s.Columns[i]
 		}
 	}

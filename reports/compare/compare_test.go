@@ -1,0 +1,305 @@
+package compare_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/agentbench/agentbench/reports/compare"
+)
+
+var (
+	right = compare.Quantity{Name: "right"}
+	cost  = compare.Quantity{Name: "cost_usd", Lower: true, Ratio: true}
+	nan   = math.NaN()
+)
+
+// side has the tasks t0, t1, … with the values of their trials.
+func side(q compare.Quantity, tasks ...[]float64) *compare.Side {
+	s := &compare.Side{Starts: []int32{0}}
+	var values []float64
+	for i, trials := range tasks {
+		s.Tasks = append(s.Tasks, fmt.Sprint("t", i))
+		for trial, value := range trials {
+			s.Trials = append(s.Trials, int32(trial+1))
+			values = append(values, value)
+		}
+		s.Starts = append(s.Starts, int32(len(values)))
+	}
+	s.Columns = []compare.Column{{Quantity: q, Values: values}}
+	return s
+}
+
+// once has one trial of each task.
+func once(q compare.Quantity, values ...float64) *compare.Side {
+	tasks := make([][]float64, len(values))
+	for i, v := range values {
+		tasks[i] = []float64{v}
+	}
+	return side(q, tasks...)
+}
+
+// won are the sides of tasks with binary scores: won and lost by the new one,
+// and passed by both.
+func won(won, lost, both, none int) (base, new *compare.Side) {
+	x := slices.Concat(slices.Repeat([]float64{0}, won), slices.Repeat([]float64{1}, lost), slices.Repeat([]float64{1}, both), slices.Repeat([]float64{0}, none))
+	y := slices.Concat(slices.Repeat([]float64{1}, won), slices.Repeat([]float64{0}, lost), slices.Repeat([]float64{1}, both), slices.Repeat([]float64{0}, none))
+	return once(right, x...), once(right, y...)
+}
+
+func compared(t testing.TB, base, new *compare.Side, options compare.Options) compare.Line {
+	t.Helper()
+	r, err := compare.Sides(base, new, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Lines) != 1 {
+		t.Fatalf("%d lines, not 1", len(r.Lines))
+	}
+	return r.Lines[0]
+}
+
+func near(got, want float64) bool {
+	return math.IsNaN(got) && math.IsNaN(want) || math.Abs(got-want) <= 1e-9*max(1, math.Abs(want))
+}
+
+// The 6B pair of GSM8K, the separate runs of InterCode and Reflexion on MBPP,
+// whose numbers are computed elsewhere, with R.
+func TestRecordedPairs(t *testing.T) {
+	for _, c := range []struct {
+		won, lost, n         int
+		change, low, high, p float64
+		verdict              compare.Verdict
+	}{
+		{293, 64, 1319, 0.17361637604245642, 0.14684129836445156, 0.1998657417566688, 3.928874710490944e-36, compare.Better},
+		{33, 12, 1034, 0.020309477756286266, 0.0073592186601252624, 0.033181321880415275, 0.002458900322096724, compare.Better},
+		{17, 29, 397, -0.030226700251889168, -0.06397965791793339, 0.0038292819780837706, 0.10380535550410741, compare.CannotTell},
+	} {
+		base, new := won(c.won, c.lost, 1, c.n-c.won-c.lost-1)
+		l := compared(t, base, new, compare.Options{})
+		if l.Test != compare.McNemar || l.Wins != c.won || l.Losses != c.lost || l.Tasks != c.n || l.Ties != c.n-c.won-c.lost {
+			t.Errorf("%+v", l)
+		}
+		if l.Change != c.change || !near(l.Low, c.low) || !near(l.High, c.high) || math.Abs(l.P/c.p-1) > 1e-9 {
+			t.Errorf("%v [%v, %v] p %v; want %+v", l.Change, l.Low, l.High, l.P, c)
+		}
+		if l.Verdict != c.verdict {
+			t.Errorf("%+v: %s", c, l.Verdict)
+		}
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	type sides = [2]*compare.Side
+	pair := func(base, new *compare.Side) sides { return sides{base, new} }
+	cheap, dear := once(cost, 1, 2, 3, 4, 5, 6, 7, 8), once(cost, 2, 4, 6, 8, 10, 12, 14, 16.5)
+	for _, c := range []struct {
+		name     string
+		of       sides
+		options  compare.Options
+		verdict  compare.Verdict
+		notWorse bool
+	}{
+		{"six wins", pair(won(6, 0, 4, 0)), compare.Options{}, compare.Better, true},
+		{"five wins", pair(won(5, 0, 4, 0)), compare.Options{}, compare.CannotTell, true},
+		{"six losses", pair(won(0, 6, 4, 0)), compare.Options{}, compare.Worse, false},
+		{"six losses, strictly", pair(won(0, 6, 4, 0)), compare.Options{Alpha: 0.01}, compare.CannotTell, false},
+		{"equal on few tasks", pair(won(0, 0, 10, 10)), compare.Options{}, compare.CannotTell, false},
+		{"equal on many tasks", pair(won(0, 0, 100, 100)), compare.Options{}, compare.Same, true},
+		{"a little better on very many", pair(won(20, 2, 5000, 100)), compare.Options{}, compare.Same, true},
+		{"without a margin", pair(won(20, 2, 5000, 100)), compare.Options{ScoreMargin: -1}, compare.Better, false},
+		{"a margin of its own", pair(won(0, 30, 500, 470)), compare.Options{Margins: map[string]float64{"right": 0.1}}, compare.Same, true},
+		{"dearer", pair(cheap, dear), compare.Options{}, compare.Worse, false},
+		{"cheaper", pair(dear, cheap), compare.Options{}, compare.Better, true},
+		{"as dear", pair(dear, dear), compare.Options{}, compare.CannotTell, false},
+		{"as dear on many", pair(once(cost, slices.Repeat([]float64{3}, 20)...), once(cost, slices.Repeat([]float64{3}, 20)...)), compare.Options{}, compare.Same, false},
+	} {
+		l := compared(t, c.of[0], c.of[1], c.options)
+		if l.Verdict != c.verdict || l.NotWorse != c.notWorse {
+			t.Errorf("%s: %s, not worse %v; want %s, %v (%+v)", c.name, l.Verdict, l.NotWorse, c.verdict, c.notWorse, l)
+		}
+	}
+}
+
+// By hand: the differences are 0.5, 0.5, 0, 0.5, -0.5, whose mean is 0.2 and
+// whose standard deviation is sqrt(0.2); t(0.975, 4) is 2.7764451. Of the 16
+// signs of the four that differ, 10 have a sum of 1 or more, or of -1 or less.
+func TestTrialsAreMeansOfTheirTask(t *testing.T) {
+	base := side(right, []float64{0, 0}, []float64{0, 1}, []float64{1, 1}, []float64{0, 1}, []float64{1, 0})
+	new := side(right, []float64{0, 1}, []float64{1, 1}, []float64{1, 1}, []float64{1, 1}, []float64{0, 0})
+	l := compared(t, base, new, compare.Options{Alpha: 0.2})
+	half := 2.7764451051977987 * math.Sqrt(0.2/5)
+	if l.Test != compare.SignFlip || !near(l.Change, 0.2) || !near(l.Low, 0.2-half) || !near(l.High, 0.2+half) || !near(l.P, 10.0/16) {
+		t.Errorf("%+v", l)
+	}
+	if l.Wins != 3 || l.Losses != 1 || l.Ties != 1 || l.Runs != 10 || !near(l.Base, 0.5) || !near(l.New, 0.7) {
+		t.Errorf("%+v", l)
+	}
+}
+
+// By hand: half, double and fourfold are log2 ratios of -1, 1 and 2, whose mean
+// is 2/3: the geometric mean is 2^(2/3).
+func TestAmountsAreComparedByRatios(t *testing.T) {
+	l := compared(t, once(cost, 2, 100, 0.01), once(cost, 1, 200, 0.04), compare.Options{})
+	if !l.Relative || !near(l.Change, math.Pow(2, 2.0/3)-1) || l.Wins != 1 || l.Losses != 2 {
+		t.Errorf("%+v", l)
+	}
+	half := 4.302652729911275 * math.Sqrt((25.0/9+1.0/9+16.0/9)/2/3) // t(0.975, 2)
+	if low, high := math.Pow(2, 2.0/3-half)-1, math.Pow(2, 2.0/3+half)-1; !near(l.Low, low) || !near(l.High, high) {
+		t.Errorf("[%v, %v], want [%v, %v]", l.Low, l.High, low, high)
+	}
+	l = compared(t, once(cost, 2, 100, 0), once(cost, 1, 200, 3), compare.Options{})
+	if l.Relative || !near(l.Change, 34) || !near(l.Margin, 0.05*(34+68)/2) {
+		t.Errorf("a task costs nothing, so differences are compared: %+v", l)
+	}
+}
+
+func TestMissingValuesLeaveThePair(t *testing.T) {
+	base := side(right, []float64{1, 0}, []float64{nan, 1}, []float64{0, 0}, []float64{1, 1})
+	new := side(right, []float64{1, 1}, []float64{1, nan}, []float64{1, nan}, []float64{0, 1})
+	l := compared(t, base, new, compare.Options{})
+	if l.Tasks != 3 || l.Runs != 5 || l.LeftOut != 3 {
+		t.Errorf("%d tasks, %d runs, %d left out", l.Tasks, l.Runs, l.LeftOut)
+	}
+	if !near(l.Base, (0.5+0+1)/3) || !near(l.New, (1+1+0.5)/3) {
+		t.Errorf("base %v, new %v", l.Base, l.New)
+	}
+	unpriced := once(cost, nan, nan)
+	unpriced.Columns[0].Missing = "unpriced"
+	l = compared(t, once(cost, 1, 2), unpriced, compare.Options{})
+	if l.Missing != "unpriced" || l.Verdict != compare.CannotTell || !math.IsNaN(l.Change) || !math.IsNaN(l.Base) || l.Needed != 0 {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestPairing(t *testing.T) {
+	base := side(right, []float64{1, 0}, []float64{1}, []float64{0})
+	new := side(right, []float64{1, 0, 1}, []float64{1}, []float64{0}, []float64{1})
+	new.Trials = []int32{2, 3, 4, 2, 1, 1}
+	r, err := compare.Sides(base, new, compare.Options{})
+	want := compare.Pairing{Paired: true, Common: 3, OnlyNew: 1, Runs: 2, LoneBase: 2, LoneNew: 3}
+	if err != nil || r.Pairing != want {
+		t.Errorf("%+v, %v; want %+v", r.Pairing, err, want)
+	}
+	if l := r.Lines[0]; l.Tasks != 2 || l.Runs != 2 || l.Base != 0 || l.New != 0.5 {
+		t.Errorf("trial 2 of t0 and trial 1 of t2 are pairs: %+v", l)
+	}
+}
+
+func TestTasksApart(t *testing.T) {
+	base, new := once(right, 1, 1, 1, 0, 0, 0), once(right, 1, 1, 1, 1, 1, 0)
+	for i := range new.Tasks {
+		new.Tasks[i] = fmt.Sprint("other", i)
+	}
+	if _, err := compare.Sides(base, new, compare.Options{}); !errors.Is(err, compare.ErrNoCommonTask) {
+		t.Errorf("no common task: %v", err)
+	}
+	l := compared(t, base, new, compare.Options{Unpaired: true})
+	if l.Paired || l.Test != compare.Welch || l.Tasks != 6 || l.BaseTasks != 6 || !near(l.Change, 1.0/3) || l.Wins != 0 || l.Flips != nil {
+		t.Errorf("%+v", l)
+	}
+	new.Tasks[0] = "t0"
+	if l := compared(t, base, new, compare.Options{}); l.Paired {
+		t.Error("one common task in six is paired")
+	}
+	new.Tasks[1], new.Tasks[2] = "t1", "t2"
+	if l := compared(t, base, new, compare.Options{}); !l.Paired || l.Tasks != 3 {
+		t.Error("half of the tasks are common and not paired")
+	}
+	dear := compared(t, once(cost, 1, 2, 4), once(cost, 8, 16, 32), compare.Options{Unpaired: true})
+	if dear.Test != compare.MannWhitney || !near(dear.Change, 7) || !near(dear.P, 0.1) {
+		t.Errorf("U of 3 and 3 without overlap has p 2/20: %+v", dear)
+	}
+}
+
+// By hand: the changes of the clusters add up to 2, 2 and -1: of the 8 signs 4
+// have a sum as far from 0 as 3. The mean is 0.5;
+// CR1 with 6 tasks in 3 clusters of 2 is sqrt(1+1+4)/6*sqrt(3/2) = 0.5.
+func TestClusters(t *testing.T) {
+	base := once(right, 0, 0, 0, 0, 1, 0)
+	new := once(right, 1, 1, 1, 1, 0, 0)
+	base.Clusters = []string{"a", "a", "b", "b", "c", "c"}
+	l := compared(t, base, new, compare.Options{Alpha: 0.6})
+	if l.Test != compare.SignFlip || !near(l.Change, 0.5) || !near(l.High-l.Low, 2*0.5*4.302652729911275) || !near(l.P, 4.0/8) {
+		t.Errorf("%+v", l)
+	}
+	base.Clusters = []string{"a", "b", "c", "d", "e", ""}
+	if l := compared(t, base, new, compare.Options{}); l.Test != compare.McNemar {
+		t.Errorf("tasks of their own are in a cluster: %+v", l)
+	}
+}
+
+func TestNeeded(t *testing.T) {
+	for _, c := range []struct {
+		won, lost, n int
+		needed       int
+		tooFew       bool
+	}{
+		{15, 5, 100, 0, false},                // shown
+		{15, 5, 99, 0, false},                 //
+		{12, 6, 100, 391, false},              // Connor: ((1.96*sqrt(.18)+.8416*sqrt(.18-.0036))/.06)^2
+		{3, 0, 100, 260, true},                //
+		{5, 0, 5, 6, true},                    // six have to differ
+		{7, 7, 100, compare.Beyond, false},    // no difference was seen
+		{0, 0, 10, compare.Beyond, true},      //
+		{51, 50, 2000, compare.Beyond, false}, //
+	} {
+		base, new := won(c.won, c.lost, 0, c.n-c.won-c.lost)
+		l := compared(t, base, new, compare.Options{ScoreMargin: -1})
+		if l.Needed != c.needed || l.TooFew != c.tooFew {
+			t.Errorf("%+v: %d tasks needed, too few %v (p %v)", c, l.Needed, l.TooFew, l.P)
+		}
+	}
+}
+
+func TestFlips(t *testing.T) {
+	base := side(right, []float64{1, 1}, []float64{0, 0}, []float64{1, 1}, []float64{0, 1}, []float64{0, 0})
+	new := side(right, []float64{0, 1}, []float64{1, 1}, []float64{0, 0}, []float64{0, 1}, []float64{0, 1})
+	want := []compare.Flip{{"t2", 1, 0, 2, 2}, {"t0", 1, 0.5, 0, 0}, {"t1", 0, 1, 1, 1}, {"t4", 0, 0.5, 4, 4}}
+	if l := compared(t, base, new, compare.Options{}); !slices.Equal(l.Flips, want) {
+		t.Errorf("%v, want %v", l.Flips, want)
+	}
+	if l := compared(t, once(right, 0.2), once(right, 0.4), compare.Options{}); l.Flips != nil {
+		t.Errorf("graded scores do not flip: %v", l.Flips)
+	}
+	if l := compared(t, once(cost, 1, 1), once(cost, 1, 0), compare.Options{}); l.Flips != nil {
+		t.Errorf("amounts do not flip: %v", l.Flips)
+	}
+}
+
+func TestCorrections(t *testing.T) {
+	results := func(n int) (all []*compare.Result) {
+		for i := range n {
+			base, new := won(6+i%3, 0, 10, 0)
+			r, err := compare.Sides(base, new, compare.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, r)
+		}
+		return all
+	}
+	one := results(1)
+	if how := compare.Correct(one, compare.Options{}); how != compare.NoCorrection || one[0].Lines[0].Adjusted != one[0].Lines[0].P {
+		t.Errorf("one comparison: %q", how)
+	}
+	three := results(3) // p 1/32, 1/64, 1/128
+	if how := compare.Correct(three, compare.Options{}); how != compare.Holm {
+		t.Errorf("three comparisons: %q", how)
+	}
+	for i, want := range []float64{1.0 / 32, 1.0 / 32, 3.0 / 128} {
+		if l := three[i].Lines[0]; !near(l.Adjusted, want) || l.Verdict != compare.Better {
+			t.Errorf("%d: adjusted %v, want %v, %s", i, l.Adjusted, want, l.Verdict)
+		}
+	}
+	two := results(2)
+	compare.Correct(append(two, results(1)...), compare.Options{})
+	if l := two[0].Lines[0]; !near(l.Adjusted, 2.0/32) || l.Verdict != compare.CannotTell || l.Needed <= l.Tasks {
+		t.Errorf("p 1/32, 1/64, 1/32: %+v", l)
+	}
+	if how := compare.Correct(results(21), compare.Options{}); how != compare.BenjaminiHochberg {
+		t.Errorf("a sweep: %q", how)
+	}
+}

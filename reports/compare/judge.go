@@ -1,0 +1,124 @@
+package compare
+
+import (
+	"math"
+
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// fewestAlike is how many tasks that are all equal say that the sides are the
+// same in an amount, of which no interval can then be told.
+const fewestAlike = 20
+
+// judge says what the numbers mean.
+func (l *Line) judge(o *Options) {
+	l.NotWorse = l.Margin > 0 && l.badEnd() < 0
+	switch {
+	case l.within():
+		l.Verdict = Same
+	case !(l.Adjusted < o.Alpha) || l.Change == 0:
+		l.Verdict = CannotTell
+	case l.Change > 0 != l.Lower:
+		l.Verdict = Better
+	default:
+		l.Verdict = Worse
+	}
+	l.Needed, l.TooFew = 0, false
+	if l.Verdict == CannotTell {
+		l.Needed, l.TooFew = l.needed, l.tooFew
+	}
+}
+
+// within says that the whole interval is inside the margin.
+func (l *Line) within() bool {
+	switch {
+	case l.Margin == 0:
+		return false
+	case math.IsNaN(l.Low):
+		return l.Wins+l.Losses == 0 && l.Ties >= fewestAlike
+	}
+	return l.Low >= l.lowest() && l.High <= l.Margin
+}
+
+// lowest is the end of the margin below no change: as far off as the other one,
+// which for ratios is measured by their logarithms.
+func (l *Line) lowest() float64 {
+	if l.Relative {
+		return 1/(1+l.Margin) - 1
+	}
+	return -l.Margin
+}
+
+// badEnd is below 0 where the worst that the interval allows is inside the
+// margin.
+func (l *Line) badEnd() float64 {
+	if l.Lower {
+		return l.High - l.Margin
+	}
+	return l.lowest() - l.Low
+}
+
+// marginOf is the margin in the unit of the change. Where amounts are compared
+// by differences, because some are 0, it is a share of what both sides have on
+// average.
+func (l *Line) marginOf(o *Options) float64 {
+	margin := o.margin(l.Quantity)
+	if l.Ratio && !l.Relative {
+		return margin * math.Abs(l.Base+l.New) / 2
+	}
+	return margin
+}
+
+// Correction is how p values of several comparisons are adjusted.
+type Correction string
+
+// The Corrections.
+const (
+	NoCorrection      Correction = ""
+	Holm              Correction = "holm"
+	BenjaminiHochberg Correction = "benjamini_hochberg"
+)
+
+// manyComparisons is the number above which comparisons are a sweep.
+const manyComparisons = 20
+
+// Correct adjusts the p values of several comparisons, each quantity on its own,
+// and judges anew: by Holm, which bounds the chance of any false finding; where
+// there are more than 20, by Benjamini and Hochberg, who bound the share of
+// false ones among the findings. It does nothing to a single one.
+func Correct(results []*Result, options Options) Correction {
+	o := options.Filled()
+	switch {
+	case len(results) < 2:
+		return NoCorrection
+	case len(results) > manyComparisons:
+		correct(results, stats.BenjaminiHochberg, &o)
+		return BenjaminiHochberg
+	}
+	correct(results, stats.Holm, &o)
+	return Holm
+}
+
+func correct(results []*Result, adjust func([]float64) ([]float64, bool), o *Options) {
+	families := map[Quantity][]*Line{}
+	for _, r := range results {
+		for i := range r.Lines {
+			if l := &r.Lines[i]; !math.IsNaN(l.P) {
+				families[l.Quantity] = append(families[l.Quantity], l)
+			}
+		}
+	}
+	for _, family := range families {
+		p := make([]float64, len(family))
+		for i, l := range family {
+			p[i] = l.P
+		}
+		adjusted, ok := adjust(p)
+		for i, l := range family {
+			if ok {
+				l.Adjusted = adjusted[i]
+				l.judge(o)
+			}
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/reports/compare"
+)
+
+// fewestDiffering is how many tasks have to differ before a test shows anything
+// at a level of 0.05.
+const fewestDiffering = 6
+
+// warn lists what a reader of a pair must know.
+func (p *Pair) warn(base, new *Report, of couple) {
+	add := func(is bool, w Warning) {
+		if is {
+			p.Warnings = append(p.Warnings, w)
+		}
+	}
+	common := len(p.Differences) > 0
+	add(!common, Warning{Kind: NothingCommon})
+	add(common && !p.How.Paired, Warning{Kind: NotPaired, More: p.How.Why})
+	add(p.How.Paired && p.How.BaseOnly+p.How.NewOnly > 0, Warning{Kind: OneSided, Count: p.How.BaseOnly, Of: p.How.NewOnly})
+	add(p.How.Paired && p.How.LoneBase+p.How.LoneNew > 0, Warning{Kind: LoneTrials, Count: p.How.LoneBase, Of: p.How.LoneNew})
+	x, y := p.Base.Coverage, p.New.Coverage
+	add(x.Known() && y.Known() && x.Number != y.Number, Warning{Kind: CoverageDiffers, More: percent(x) + " and " + percent(y)})
+	add(p.How.Paired && p.How.Tasks < fewTasks, Warning{Kind: FewCommon, Count: p.How.Tasks})
+	if base != new { // a report tells them itself
+		p.Warnings = append(p.Warnings, ofSide("base", &base.Configurations[of.base])...)
+		p.Warnings = append(p.Warnings, ofSide("new", &new.Configurations[of.new])...)
+	}
+}
+
+// ofSide are the warnings of a configuration that put a comparison into question.
+func ofSide(side string, c *Configuration) []Warning {
+	warnings := c.warningsOf("", SimulatedModel, Faults, NotRun, AgentFailed, NotJSON, MixedLoops, Estimated)
+	for i := range warnings {
+		warnings[i].Side = side
+	}
+	return warnings
+}
+
+// warn lists what a reader of the whole comparison must know.
+func (c *Comparison) warn(base, new *Report, couples []couple, options *DiffOptions) {
+	add := func(is bool, w Warning) {
+		if is {
+			c.Warnings = append(c.Warnings, w)
+		}
+	}
+	add(base.Suite != new.Suite, Warning{Kind: OtherSuite, Name: base.Suite, More: new.Suite})
+	undeclared := 0
+	for _, d := range c.Spec {
+		if !d.Declared {
+			undeclared++
+		}
+	}
+	add(undeclared > 0, Warning{Kind: SpecsDiffer, Count: undeclared})
+	for _, side := range []struct {
+		name       string
+		of, beside *Report
+		chosen     string
+		compared   func(couple) int
+	}{
+		{"base", base, new, options.BaseConfiguration, func(of couple) int { return of.base }},
+		{"new", new, base, options.NewConfiguration, func(of couple) int { return of.new }},
+	} {
+		rest, n := side.of.without(couples, side.compared)
+		add(n > 0 && side.chosen == "", Warning{Kind: NotCompared, Side: side.name, Count: n, More: rest})
+		for _, scorer := range side.of.Scorers {
+			add(!slices.Contains(side.beside.Scorers, scorer), Warning{Kind: OneSidedScore, Side: side.name, Name: scorer})
+		}
+		for _, w := range side.of.Warnings {
+			w.Side = side.name
+			add(slices.Contains([]WarningKind{NotComplete, BadLines, UnknownRuns, Repeated, MixedScorers}, w.Kind), w)
+		}
+	}
+}
+
+// without lists the configurations with runs that are in no couple.
+func (r *Report) without(couples []couple, of func(couple) int) (names string, n int) {
+	var rest []string
+	for i := range r.Configurations {
+		if r.Configurations[i].Runs > 0 && !slices.ContainsFunc(couples, func(c couple) bool { return of(c) == i }) {
+			rest = append(rest, r.Configurations[i].Name)
+		}
+	}
+	return strings.Join(rest, ", "), len(rest)
+}
+
+// explain tells how to read the table.
+func (c *Comparison) explain() (warnings []Warning) {
+	warnings = append(warnings, Warning{Kind: HowCompared, More: c.howCompared()})
+	if c.Correction != compare.NoCorrection {
+		name := map[compare.Correction]string{compare.Holm: "Holm", compare.BenjaminiHochberg: "Benjamini and Hochberg (false discoveries)"}[c.Correction]
+		warnings = append(warnings, Warning{Kind: HowCorrected, Name: name, Count: len(c.Pairs)})
+	}
+	return warnings
+}
+
+func (c *Comparison) howCompared() string {
+	text := "change: the mean of the tasks' differences, of amounts the geometric mean of their ratios"
+	if c.has(compare.CannotTell) {
+		text += fmt.Sprintf("; ~: cannot tell at p < %g, and how many tasks a difference of the size seen would take", c.Alpha)
+	}
+	if c.has(compare.Same) {
+		text += fmt.Sprintf("; same: the whole interval is within ±%g, of amounts within %s", c.ScoreMargin, percent(known(c.RatioMargin)))
+	}
+	return text
+}
+
+func (c *Comparison) has(verdict compare.Verdict) bool {
+	for row := range c.differences() {
+		if row.Verdict == verdict {
+			return true
+		}
+	}
+	return false
+}
