@@ -1,0 +1,144 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// Resamples are what a bootstrap draws: as many clusters as there are, with
+// replacement, again and again. One set of them serves every number of the same
+// clusters, which costs little and lets the numbers be compared. It holds one
+// byte for each cluster and draw.
+type Resamples struct {
+	groups int
+	counts []uint8 // how often each cluster was drawn, one draw after the other
+}
+
+// MostResampled is the number of clusters up to which a bootstrap draws. Beyond
+// it the expansion of [ExpandedRatio] is as close to the bootstrap's own
+// distribution as 10,000 draws are.
+const MostResampled = 100
+
+// Resample draws so many times from so many clusters, at most [MostResampled].
+func Resample(groups, draws int, seed uint64) *Resamples {
+	groups = max(0, min(groups, MostResampled))
+	r := &Resamples{groups: groups, counts: make([]uint8, groups*max(0, draws))}
+	random := rand.New(rand.NewPCG(seed, uint64(groups)))
+	for draw := range slices.Chunk(r.counts, max(1, groups)) {
+		for range draw {
+			draw[random.IntN(groups)]++
+		}
+	}
+	return r
+}
+
+// Ratio is the percentile interval (B. Efron and R. J. Tibshirani, An Introduction
+// to the Bootstrap, 1993, 13.3) of the ratio of two sums, of which each cluster
+// gives a part: a mean where the denominators are counts. Ratios of draws whose
+// denominator is 0 are infinite, and so an end may be. It wants at least two
+// clusters, as many as were drawn from, no denominator below 0, and values that
+// vary.
+func (r *Resamples) Ratio(numerators, denominators []float64, level float64) (interval Interval, ok bool) {
+	if r.groups < 2 || len(numerators) != r.groups || len(denominators) != r.groups || !isFinite(numerators...) || !isFinite(denominators...) {
+		return Interval{}, false
+	}
+	ratios := make([]float64, 0, len(r.counts)/r.groups)
+	for draw := range slices.Chunk(r.counts, r.groups) {
+		ratios = append(ratios, ratioOf(draw, numerators, denominators))
+	}
+	return percentiles(ratios, level)
+}
+
+// ratioOf has two sums each, which the processor adds up at the same time.
+func ratioOf(draw []uint8, numerators, denominators []float64) float64 {
+	numerators, denominators = numerators[:len(draw)], denominators[:len(draw)]
+	var above, below, above2, below2 float64
+	i := 0
+	for ; i+1 < len(draw); i += 2 {
+		n, m := float64(draw[i]), float64(draw[i+1])
+		above, below = above+n*numerators[i], below+n*denominators[i]
+		above2, below2 = above2+m*numerators[i+1], below2+m*denominators[i+1]
+	}
+	if i < len(draw) {
+		n := float64(draw[i])
+		above, below = above+n*numerators[i], below+n*denominators[i]
+	}
+	if below+below2 == 0 {
+		return math.Inf(1)
+	}
+	return (above + above2) / (below + below2)
+}
+
+// Interval is the percentile interval of any number that follows from how often
+// each cluster was drawn. Draws without an answer are left out; where they are
+// more than one in twenty there is none.
+func (r *Resamples) Interval(of func(drawn []uint8) (number float64, ok bool), level float64) (interval Interval, ok bool) {
+	if r.groups < 2 {
+		return Interval{}, false
+	}
+	var numbers []float64
+	for draw := range slices.Chunk(r.counts, r.groups) {
+		if number, ok := of(draw); ok {
+			numbers = append(numbers, number)
+		}
+	}
+	if 20*len(numbers) < 19*len(r.counts)/r.groups {
+		return Interval{}, false
+	}
+	return percentiles(numbers, level)
+}
+
+// percentiles are the quantiles, of type 7, around the middle part of the numbers,
+// which it puts into another order. Where all are equal there is nothing to tell.
+func percentiles(numbers []float64, level float64) (interval Interval, ok bool) {
+	if len(numbers) == 0 || !(level > 0 && level < 1) {
+		return Interval{}, false
+	}
+	interval = Interval{unsortedQuantile(numbers, 1-twoSided(level)), unsortedQuantile(numbers, twoSided(level))}
+	return interval, interval.Low < interval.High
+}
+
+// unsortedQuantile is [Quantile] of numbers in any order.
+func unsortedQuantile(numbers []float64, p float64) float64 {
+	h := float64(len(numbers)-1) * p
+	below := int(h)
+	partition(numbers, below)
+	low, high := numbers[below], numbers[below]
+	if rest := numbers[below+1:]; len(rest) > 0 && h > float64(below) {
+		high = slices.Min(rest)
+	}
+	if low == high || math.IsInf(high, 1) {
+		return high
+	}
+	return low + (h-float64(below))*(high-low)
+}
+
+// partition puts the k-th smallest number at its place, no larger ones before it
+// and no smaller ones behind it (C. A. R. Hoare, Communications of the ACM 4, 1961).
+func partition(numbers []float64, k int) {
+	for low, high := 0, len(numbers)-1; low < high; {
+		pivot := numbers[low+(high-low)/2]
+		i, j := low, high
+		for i <= j {
+			for numbers[i] < pivot {
+				i++
+			}
+			for numbers[j] > pivot {
+				j--
+			}
+			if i <= j {
+				numbers[i], numbers[j] = numbers[j], numbers[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case k <= j:
+			high = j
+		case k >= i:
+			low = i
+		default:
+			return
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package stats_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+func ones(n int) []float64 {
+	all := make([]float64, n)
+	for i := range all {
+		all[i] = 1
+	}
+	return all
+}
+
+// The bootstrap distribution of a share is binomial: 36 of 50 and 84 of 200
+// (vectors, bootstrap_binary_exact).
+func TestResampledShareIsBinomial(t *testing.T) {
+	hits := make([]float64, 50)
+	for i := range 36 {
+		hits[i] = 1
+	}
+	got, ok := stats.Resample(50, 10_000, 7).Ratio(hits, ones(50), 0.95)
+	if !ok || math.Abs(got.Low-0.60) > 0.021 || math.Abs(got.High-0.84) > 0.021 {
+		t.Errorf("%v, %v; want 0.60 to 0.84", got, ok)
+	}
+	many := make([]float64, 200)
+	for i := range 84 {
+		many[i] = 1
+	}
+	if got, ok := stats.ExpandedRatio(many, ones(200), 0.95); !ok || math.Abs(got.Low-0.35) > 0.005 || math.Abs(got.High-0.49) > 0.005 {
+		t.Errorf("%v, %v; want 0.35 to 0.49", got, ok)
+	}
+}
+
+// Where drawing ends the expansion goes on: both give the same interval, but for
+// what 10,000 draws vary, also of values with long tails and of ratios whose
+// denominators are often 0.
+func TestExpandedRatioIsTheLimitOfDraws(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for name, draw := range map[string]func() (above, below float64){
+		"a mean":            func() (float64, float64) { return random.Float64(), 1 },
+		"long tails":        func() (float64, float64) { return math.Exp(random.NormFloat64()), 1 },
+		"runs per cluster":  func() (float64, float64) { n := float64(1 + random.IntN(4)); return n * random.Float64(), n },
+		"cost per success":  func() (float64, float64) { return random.ExpFloat64(), float64(random.IntN(2)) },
+		"one success in 10": func() (float64, float64) { return random.ExpFloat64(), float64(random.IntN(10) / 9) },
+	} {
+		above, below := make([]float64, stats.MostResampled), make([]float64, stats.MostResampled)
+		for i := range above {
+			above[i], below[i] = draw()
+		}
+		drawn, ok := stats.Resample(stats.MostResampled, 100_000, 3).Ratio(above, below, 0.95)
+		expanded, expandedOK := stats.ExpandedRatio(above, below, 0.95)
+		wide := drawn.High - drawn.Low
+		if !ok || !expandedOK || math.Abs(drawn.Low-expanded.Low) > 0.03*wide || math.Abs(drawn.High-expanded.High) > 0.03*wide {
+			t.Errorf("%s: drawn %v, %v, expanded %v, %v", name, drawn, ok, expanded, expandedOK)
+		}
+	}
+}
+
+func TestRatiosWithoutABound(t *testing.T) {
+	// A draw holds the only success with a chance of two thirds.
+	got, ok := stats.Resample(3, 10_000, 1).Ratio([]float64{1, 2, 3}, []float64{1, 0, 0}, 0.95)
+	if !ok || !math.IsInf(got.High, 1) || !(got.Low > 0) {
+		t.Errorf("%v, %v", got, ok)
+	}
+}
+
+func TestResamplesHaveNoAnswer(t *testing.T) {
+	r := stats.Resample(3, 100, 1)
+	for name, answered := range map[string]func() bool{
+		"one cluster":         func() bool { _, ok := stats.Resample(1, 100, 1).Ratio([]float64{1}, []float64{1}, 0.95); return ok },
+		"none":                func() bool { _, ok := stats.Resample(0, 100, 1).Ratio(nil, nil, 0.95); return ok },
+		"no draws":            func() bool { _, ok := stats.Resample(3, 0, 1).Ratio(ones(3), ones(3), 0.95); return ok },
+		"all equal":           func() bool { _, ok := r.Ratio(ones(3), ones(3), 0.95); return ok },
+		"another number":      func() bool { _, ok := r.Ratio(ones(2), ones(3), 0.95); return ok },
+		"NaN":                 func() bool { _, ok := r.Ratio([]float64{1, 2, math.NaN()}, ones(3), 0.95); return ok },
+		"an impossible level": func() bool { _, ok := r.Ratio([]float64{1, 2, 3}, ones(3), 1); return ok },
+		"expanded: all equal": func() bool { _, ok := stats.ExpandedRatio(ones(3), ones(3), 0.95); return ok },
+		"expanded: NaN":       func() bool { _, ok := stats.ExpandedRatio([]float64{1, math.NaN()}, ones(2), 0.95); return ok },
+		"expanded: 0 below":   func() bool { _, ok := stats.ExpandedRatio(ones(2), make([]float64, 2), 0.95); return ok },
+		"no number":           func() bool { _, ok := r.Interval(func([]uint8) (float64, bool) { return 0, false }, 0.95); return ok },
+	} {
+		if answered() {
+			t.Errorf("%s: nothing has an answer", name)
+		}
+	}
+}
+
+// The same seed gives the same draws; another one others, of which each has as
+// many clusters as there are.
+func TestResamplesComeFromTheirSeed(t *testing.T) {
+	drawn := func(seed uint64) (all []uint8) {
+		stats.Resample(5, 20, seed).Interval(func(counts []uint8) (float64, bool) {
+			sum := 0
+			for _, n := range counts {
+				sum += int(n)
+			}
+			if sum != 5 {
+				t.Errorf("%v are drawn", counts)
+			}
+			all = append(all, counts...)
+			return 0, true
+		}, 0.95)
+		return all
+	}
+	if string(drawn(1)) != string(drawn(1)) || string(drawn(1)) == string(drawn(2)) {
+		t.Error("draws do not depend on the seed, or on more")
+	}
+}
+
+func BenchmarkRatio(b *testing.B) {
+	values := make([]float64, stats.MostResampled)
+	for i := range values {
+		values[i] = float64(i * i % 17)
+	}
+	r := stats.Resample(len(values), 10_000, 1)
+	for b.Loop() {
+		r.Ratio(values, ones(len(values)), 0.95)
+	}
+}
