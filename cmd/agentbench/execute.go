@@ -177,6 +177,7 @@ func (p *program) close(j *job, journal *record.Journal, m *record.Manifest, end
 	default:
 		m.Status = record.StateComplete
 	}
+	tellShard(m)
 	return errors.Join(err, journal.WriteManifest(*m))
 }
 

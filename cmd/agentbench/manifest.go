@@ -21,8 +21,9 @@ func (p *program) manifest(j *job) (record.Manifest, error) {
 		Baseline: j.baseline(), Tasks: j.plan.Tasks, Trials: j.plan.Trials, Scorers: []string{},
 		PricesAsOf: j.Suite.PricesAsOf,
 		Totals:     record.Totals{Planned: j.plan.Runs()},
-		Volatile:   record.ManifestVolatile{Started: p.now().UTC()},
+		Volatile:   record.ManifestVolatile{Started: p.now().UTC(), Shards: shardsOf(j.plan)},
 	}
+	m.Incomplete = m.Volatile.Shards.Incomplete()
 	for i := range j.Suite.Scorers {
 		m.Scorers = append(m.Scorers, j.Suite.Scorers[i].Name)
 	}

@@ -45,6 +45,9 @@ func (p *program) tellPlan(o *opened, planned *plan.Plan) error {
 	for i := range each {
 		total = total.Plus(each[i])
 	}
+	if planned.Part != nil {
+		fmt.Fprintln(p.out, partText(planned))
+	}
 	fmt.Fprintf(p.out, "%s: %s × %s × %s = %s\n", printable(o.Suite.Name), count(planned.Tasks, "task", "tasks"),
 		count(len(planned.Configurations), "configuration", "configurations"), count(planned.Trials, "trial", "trials"), count(planned.Runs(), "run", "runs"))
 	fmt.Fprintf(p.out, "at most %s, %s, %s:\n\n", count(int(total.Iterations), "iteration", "iterations"), count(int(total.Calls), "call", "calls"), spending(total))

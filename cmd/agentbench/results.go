@@ -69,6 +69,9 @@ func (p *program) openResults(j *job, m *record.Manifest) (*record.Journal, erro
 	if err := p.sameSpec(j, &before, m); err != nil {
 		return nil, err
 	}
+	if err := sameShard(j.dir, &before, m); err != nil {
+		return nil, err
+	}
 	journal, found, err := record.Resume(j.dir, p.recording())
 	if err != nil {
 		return nil, unresumable(j.dir, err)
@@ -116,13 +119,14 @@ func (p *program) sameSpec(j *job, before, now *record.Manifest) error {
 	if before.SpecHash == now.SpecHash {
 		return nil
 	}
-	lines, err := specDifferences(before, now)
+	found, err := specDifferences(before, now)
 	if err != nil {
 		return fail(notMeasured, "", "comparing the specs: %w", err)
 	}
-	if len(lines) == 0 { // other configurations only
+	if len(found) == 0 { // other configurations only
 		return nil
 	}
+	lines := found.lines()
 	if more := len(lines) - mostDifferences; more > 0 {
 		lines = append(lines[:mostDifferences:mostDifferences], "and "+count(more, "more difference", "more differences"))
 	}
@@ -149,7 +153,7 @@ func (j *job) takeUp(found *record.Recovered, m *record.Manifest) error {
 		return fail(notMeasured, "", "%w", err)
 	}
 	j.earlier = earlier{found: found, tries: j.flags.attempts, effort: effort, charged: larger(effort.Paid, spent), wall: before.Volatile.Wall}
-	m.Volatile = record.ManifestVolatile{Started: before.Volatile.Started, Wall: j.earlier.wall, Effort: effort}
+	m.Volatile = record.ManifestVolatile{Started: before.Volatile.Started, Wall: j.earlier.wall, Shards: m.Volatile.Shards, Effort: effort}
 	if err := keepEarlier(before, m); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}

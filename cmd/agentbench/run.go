@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -124,6 +125,9 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	}
 	if err := p.runnable(o); err != nil {
 		return err
+	}
+	if planned.Part != nil && !f.quiet {
+		fmt.Fprintln(p.err, partText(planned))
 	}
 	j := &job{opened: o, plan: planned, flags: f, dir: f.out, began: p.now()}
 	if j.dir == "" {

@@ -14,7 +14,8 @@ import (
 type selectionFlags struct {
 	tasks, configurations, set []string
 	limit, trials              int
-	changed                    func(flag string) bool
+	shardFlags
+	changed func(flag string) bool
 }
 
 func (f *selectionFlags) declare(c *cobra.Command) {
@@ -24,6 +25,7 @@ func (f *selectionFlags) declare(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.set, "set", nil, "set a parameter in every configuration: path=value (repeatable)")
 	c.Flags().IntVar(&f.limit, "limit", 0, "run only the first so many tasks")
 	c.Flags().IntVar(&f.trials, "trials", 0, "repetitions of every task (default: the suite's, else 1)")
+	f.shardFlags.declare(c)
 	f.changed = c.Flags().Changed
 }
 
@@ -59,7 +61,10 @@ func (p *program) openPlan(path string, f *selectionFlags) (*opened, *plan.Plan,
 		return nil, nil, err
 	}
 	planned, err := plan.New(o.Suite, tasks, plan.Selection{Configurations: f.configurations, Tasks: f.tasks, Limit: f.limit})
-	return o, planned, unknown(err)
+	if err != nil {
+		return nil, nil, unknown(err)
+	}
+	return o, planned, p.dealPlan(o, planned, &f.shardFlags)
 }
 
 // knowsTasks refuses the ids of tasks that the suite does not have.

@@ -158,6 +158,12 @@ func (p *program) thresholds(all []reports.Verdict) error {
 // judgeable are the thresholds that read nothing of configurations which the
 // user left out.
 func (p *program) judgeable(j *job) (texts []string) {
+	if part := j.plan.Part; part != nil && part.Of > 1 {
+		if len(j.Suite.Thresholds) > 0 && !j.flags.quiet {
+			fmt.Fprintln(p.err, "thresholds are judged when the shards are merged")
+		}
+		return nil
+	}
 	for i := range j.Suite.Thresholds {
 		t := &j.Suite.Thresholds[i]
 		left := j.leftOut(t.Reads())
