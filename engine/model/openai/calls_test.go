@@ -95,6 +95,7 @@ func TestUsage(t *testing.T) {
 // sent is what a server received.
 type sent struct {
 	path   string
+	query  string
 	header http.Header
 	body   map[string]any
 }
@@ -103,7 +104,7 @@ func capture(t *testing.T, o Options, request *model.Request) sent {
 	t.Helper()
 	var got sent
 	o.BaseURL = serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got.path, got.header = r.URL.Path, r.Header
+		got.path, got.query, got.header = r.URL.Path, r.URL.RawQuery, r.Header
 		text, _ := io.ReadAll(r.Body)
 		if err := json.Unmarshal(text, &got.body); err != nil {
 			t.Errorf("the body %s: %v", text, err)
@@ -183,6 +184,14 @@ func TestHeadersAndPath(t *testing.T) {
 	}
 	if got.header.Get("Authorization") != "Bearer "+canary || got.header.Get("X-Title") != "agentbench" {
 		t.Errorf("headers %v", got.header)
+	}
+}
+
+// What stands behind the ? of an address is sent with every request.
+func TestTheQueryOfAnAddress(t *testing.T) {
+	got := capture(t, Options{BaseURL: "/v1?api-version=1&key=a%2Fb"}, hello())
+	if got.path != "/v1/chat/completions" || got.query != "api-version=1&key=a%2Fb" {
+		t.Errorf("path %s, query %s", got.path, got.query)
 	}
 }
 

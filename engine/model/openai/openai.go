@@ -87,10 +87,12 @@ func New(o Options) (*Model, error) {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return nil, fmt.Errorf("the base_url of model %q is not an http or https address", o.Name)
 	}
+	query := base.RawQuery
+	base.RawQuery, base.Fragment = "", ""
 	config := openai.DefaultConfig(o.Key)
-	config.BaseURL = o.BaseURL
+	config.BaseURL = base.String()
 	config.HTTPClient = &http.Client{
-		Transport:     &wire{base: o.Transport, headers: o.Headers, maxResponse: o.MaxResponse, firstByte: o.FirstByte, idle: o.Idle},
+		Transport:     &wire{base: o.Transport, query: query, headers: o.Headers, maxResponse: o.MaxResponse, firstByte: o.FirstByte, idle: o.Idle},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return &Model{

@@ -67,6 +67,7 @@ func withExchange(ctx context.Context, e *exchange) context.Context {
 // context of its requests holds their exchange.
 type wire struct {
 	base        http.RoundTripper
+	query       string // of the base address: it goes behind the path
 	headers     map[string]string
 	maxResponse int64
 	firstByte   time.Duration
@@ -80,6 +81,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(request.Context())
 	defer cancel(nil)
 	request = request.Clone(ctx)
+	request.URL.RawQuery = w.query
 	w.setHeaders(request, e)
 	setBody(request, e.body)
 	silence := listen(w.firstByte, w.idle, cancel)
