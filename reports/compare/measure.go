@@ -38,7 +38,7 @@ func (l *Line) know(e estimate, o *Options) {
 		l.Change, l.Low, l.High = math.Expm1(e.change), math.Expm1(e.low), math.Expm1(e.high)
 	}
 	l.Margin = l.marginOf(o)
-	l.needed, l.tooFew = tasksNeeded(e, l.Tasks), l.Paired && e.differing < fewest(o.Alpha)
+	l.needed, l.tooFew = tasksNeeded(e, max(l.Tasks, l.BaseTasks)), l.Paired && e.differing < fewest(o.Alpha)
 	l.judge(o)
 }
 
