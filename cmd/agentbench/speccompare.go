@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -75,9 +76,9 @@ func specHash(m *record.Manifest) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// specDifferences says in a line each what differs between the specs of two
-// manifests.
-func specDifferences(before, now *record.Manifest) ([]string, error) {
+// specDifferences are what differs between the specs of two manifests, within
+// the runs of configurations that both have.
+func specDifferences(before, now *record.Manifest) (differences, error) {
 	old, err := bindingOf(before)
 	if err != nil {
 		return nil, err
@@ -87,42 +88,91 @@ func specDifferences(before, now *record.Manifest) ([]string, error) {
 		return nil, err
 	}
 	var d differences
-	d.compare("", old.Suite, current.Suite)
-	d.loops(old, current)
-	for _, name := range keysOf(old.Data, current.Data) {
-		if old.Data[name] != current.Data[name] {
-			d.add(name, "its content has changed")
+	d.around(old, current)
+	for _, name := range keysOf(old.Loops, current.Loops) {
+		_, had := old.Loops[name]
+		if _, has := current.Loops[name]; had && has { // more of them, or fewer, change nothing within a run
+			d.loops(old, current, name, name)
 		}
-	}
-	if old.Seed != current.Seed {
-		d.compare("seed", old.Seed, current.Seed)
 	}
 	return d, nil
 }
 
-// differences are lines of "path: what differs".
-type differences []string
+// difference is a place at which two specs differ; nil is what is not there.
+type difference struct {
+	path      string
+	base, new any
+	// what says how they differ, where the values do not.
+	what string
+}
 
-func (d *differences) add(path, what string) { *d = append(*d, printable(path+": "+what)) }
+type differences []difference
 
-// loops compares the configurations that are in both and have different loops.
-// More of them, or fewer, make no difference within a run.
-func (d *differences) loops(old, current *binding) {
-	for _, name := range keysOf(old.Loops, current.Loops) {
-		was, before := old.Loops[name]
-		is, now := current.Loops[name]
-		if !before || !now || was == is {
-			continue
+func (d *differences) add(path string, base, new any, what string) {
+	*d = append(*d, difference{path, base, new, what})
+}
+
+// line is "path: what differs".
+func (d *difference) line() string {
+	if d.what != "" {
+		return printable(d.path + ": " + d.what)
+	}
+	was, is := d.values()
+	return printable(d.path + ": " + cmp.Or(was, "absent") + " -> " + cmp.Or(is, "absent"))
+}
+
+func (d differences) lines() (lines []string) {
+	for i := range d {
+		lines = append(lines, d[i].line())
+	}
+	return lines
+}
+
+// values are both values as JSON, long ones in excerpts; "" is what is not
+// there.
+func (d *difference) values() (was, is string) {
+	was, is = lineOf(d.base), lineOf(d.new)
+	return excerpt(was, is), excerpt(is, was)
+}
+
+// around compares all but the configurations.
+func (d *differences) around(old, current *binding) {
+	d.compare("", old.Suite, current.Suite)
+	for _, name := range keysOf(old.Data, current.Data) {
+		was, is := old.Data[name], current.Data[name]
+		switch {
+		case was == is:
+		case was == "" || is == "":
+			d.add(name, presence(was), presence(is), "")
+		default:
+			d.add(name, nil, nil, "its content has changed")
 		}
-		found := len(*d)
-		d.compare("configurations."+name, old.Configurations[name], current.Configurations[name])
-		if len(*d) == found {
-			d.add("configurations."+name, "a file that its programs are given has changed")
-		}
+	}
+	d.compare("seed", old.Seed, current.Seed)
+}
+
+// presence tells of a file only that it is there.
+func presence(hash string) any {
+	if hash == "" {
+		return nil
+	}
+	return "a file"
+}
+
+// loops compares a configuration with another one, which may have another name.
+func (d *differences) loops(old, current *binding, was, is string) {
+	if old.Loops[was] == current.Loops[is] {
+		return
+	}
+	path := "configurations." + is
+	found := len(*d)
+	d.compare(path, old.Configurations[was], current.Configurations[is])
+	if len(*d) == found {
+		d.add(path, nil, nil, "a file that its programs are given has changed")
 	}
 }
 
-// compare walks two values side by side; nil is what is not there.
+// compare walks two values side by side.
 func (d *differences) compare(path string, old, current any) {
 	oldMap, isMap := old.(map[string]any)
 	currentMap, areMaps := current.(map[string]any)
@@ -135,14 +185,27 @@ func (d *differences) compare(path string, old, current any) {
 	oldList, isList := old.([]any)
 	currentList, areLists := current.([]any)
 	if isList && areLists {
-		for i := range max(len(oldList), len(currentList)) {
-			was, is := at(oldList, i), at(currentList, i)
-			d.compare(path+"."+entryName(was, is, i), was, is)
+		d.lists(path, oldList, currentList)
+		return
+	}
+	if lineOf(old) != lineOf(current) {
+		d.add(path, old, current, "")
+	}
+}
+
+// lists compares entries of the same name; where not all have one of their own,
+// those of the same place.
+func (d *differences) lists(path string, old, current []any) {
+	oldNamed, named := byName(old)
+	currentNamed, areNamed := byName(current)
+	if named && areNamed {
+		for _, name := range keysOf(oldNamed, currentNamed) {
+			d.compare(path+"."+name, oldNamed[name], currentNamed[name])
 		}
 		return
 	}
-	if was, is := lineOf(old), lineOf(current); was != is {
-		d.add(path, excerpt(was, is)+" -> "+excerpt(is, was))
+	for i := range max(len(old), len(current)) {
+		d.compare(path+"."+strconv.Itoa(i+1), at(old, i), at(current, i))
 	}
 }
 
@@ -153,23 +216,34 @@ func at(list []any, i int) any {
 	return nil
 }
 
-// entryName is what a list's entry is called: the name or id that both have,
-// else its number from 1.
-func entryName(was, is any, i int) string {
-	old, _ := was.(map[string]any)
-	current, _ := is.(map[string]any)
+// byName are the entries of a list by their names or ids.
+func byName(list []any) (named map[string]any, ok bool) {
+	named = map[string]any{}
+	for _, entry := range list {
+		name := entryName(entry)
+		if _, twice := named[name]; twice || name == "" {
+			return nil, false
+		}
+		named[name] = entry
+	}
+	return named, true
+}
+
+// entryName is the name or id of a list's entry, "" where it has none.
+func entryName(entry any) string {
+	fields, _ := entry.(map[string]any)
 	for _, key := range []string{"name", "id"} {
-		if name, ok := old[key].(string); ok && (current == nil || current[key] == name) {
+		if name, ok := fields[key].(string); ok {
 			return name
 		}
 	}
-	return strconv.Itoa(i + 1)
+	return ""
 }
 
-// lineOf is a value as JSON on one line.
+// lineOf is a value as JSON on one line, "" for nil.
 func lineOf(value any) string {
 	if value == nil {
-		return "absent"
+		return ""
 	}
 	var b strings.Builder
 	encoder := json.NewEncoder(&b)

@@ -81,7 +81,8 @@ func TestSpecDifferencesAreThoseThatAreWithinRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := manifestOf(t, c.files, c.args...)
-			got, err := specDifferences(&before, &now)
+			found, err := specDifferences(&before, &now)
+			got := found.lines()
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%v\n got %q\nwant %q", err, got, c.want)
 			}
@@ -97,7 +98,8 @@ func TestSpecDifferencesNameAProgramsFile(t *testing.T) {
 	before := record.Manifest{Spec: []byte(`{"suite":{},"configurations":{"a":{}}}`), Configurations: []record.ConfigurationHead{{Name: "a", Loop: "1"}}}
 	now := before
 	now.Configurations = []record.ConfigurationHead{{Name: "a", Loop: "2"}}
-	got, err := specDifferences(&before, &now)
+	found, err := specDifferences(&before, &now)
+	got := found.lines()
 	if want := []string{"configurations.a: a file that its programs are given has changed"}; err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, %v", got, err)
 	}
