@@ -21,6 +21,12 @@ type Agent interface {
 	Execute(ctx context.Context, turn *Turn) (Result, error)
 }
 
+// Sender is an agent that can tell what it would send without doing so: the hash
+// that the result's Request would be.
+type Sender interface {
+	Sends(turn *Turn) (hash string, err error)
+}
+
 // Turn is what an agent is given for one iteration.
 type Turn struct {
 	Task      *spec.Task

@@ -41,6 +41,11 @@ func (c *Chat) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	return result, err
 }
 
+// Sends is the hash of the request of a turn.
+func (c *Chat) Sends(turn *Turn) (hash string, err error) {
+	return c.request(turn).Hash(c.ModelName), nil
+}
+
 func (c *Chat) request(turn *Turn) *model.Request {
 	request := &model.Request{
 		Messages:        make([]model.Message, 0, 2),

@@ -95,6 +95,7 @@ type run struct {
 	state   *stop.State
 	calls   map[string]int
 	elapsed time.Duration // as-if
+	waited  time.Duration // part of elapsed: for rate limits and the like
 	record  record.Run
 	observe func(record.Event)
 }
@@ -123,7 +124,7 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 	defer cancel()
 	result, err := r.execute(timed, it, step)
 	if reason, ok := endsBefore(timed, it, err); ok {
-		r.record.Next = next(it.Request, err)
+		r.record.Next = next(it, err)
 		return stop.Decision{}, reason
 	}
 	r.note(it, err, timed)
@@ -146,23 +147,42 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 
 // execute renders the prompts of the step and lets the agent act on them.
 func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step) (agent.Result, error) {
-	stage := &r.Stages[step.StageIndex()]
-	turn := &agent.Turn{
-		Task: r.task, Trial: r.trial, Iteration: step.Iteration, Phase: step.Phase, Strategy: step.Strategy,
-		Elapsed: r.elapsed, Calls: r.calls, Scope: r.state,
-	}
-	var err error
-	if turn.System, err = render(ctx, stage.System, r.state); err != nil {
+	turn, err := r.turn(ctx, r.task, r.trial, step, r.state)
+	if err != nil {
 		return agent.Result{}, err
 	}
-	if turn.Prompt, err = render(ctx, stage.Prompt, r.state); err != nil {
-		return agent.Result{}, err
-	}
-	result, err := stage.Agent.Execute(ctx, turn)
+	turn.Elapsed, turn.Calls = r.elapsed, r.calls
+	result, err := r.Stages[step.StageIndex()].Agent.Execute(ctx, turn)
 	it.Request, it.Output, it.Thinking = result.Request, result.Output, result.Thinking
 	it.ToolCalls, it.Ended = result.ToolCalls, result.Ended
 	r.add(it, result.Calls)
 	return result, err
+}
+
+// Request is the hash of what the step after a history would send, "" where its
+// agent cannot tell. Nothing is sent. The error is that of the iteration.
+func (l *Loop) Request(ctx context.Context, task *spec.Task, trial int, step stop.Step, state *stop.State) (hash string, err error) {
+	sender, ok := l.Stages[step.StageIndex()].Agent.(agent.Sender)
+	if !ok {
+		return "", nil
+	}
+	turn, err := l.turn(ctx, task, trial, step, state)
+	if err != nil {
+		return "", err
+	}
+	return sender.Sends(turn)
+}
+
+// turn renders the prompts of a step.
+func (l *Loop) turn(ctx context.Context, task *spec.Task, trial int, step stop.Step, state *stop.State) (*agent.Turn, error) {
+	stage := &l.Stages[step.StageIndex()]
+	turn := &agent.Turn{Task: task, Trial: trial, Iteration: step.Iteration, Phase: step.Phase, Strategy: step.Strategy, Scope: state}
+	var err error
+	if turn.System, err = render(ctx, stage.System, state); err != nil {
+		return nil, err
+	}
+	turn.Prompt, err = render(ctx, stage.Prompt, state)
+	return turn, err
 }
 
 func render(ctx context.Context, prompt *spec.Prompt, scope expr.Scope) (string, error) {

@@ -52,8 +52,8 @@ func endsBefore(ctx context.Context, it *record.Iteration, err error) (record.Re
 }
 
 // next is the request that was not answered. One that nothing is known of is none.
-func next(request string, err error) *record.Next {
-	n := &record.Next{Request: request}
+func next(it *record.Iteration, err error) *record.Next {
+	n := &record.Next{Phase: it.Phase, Strategy: it.Strategy, Request: it.Request}
 	var unanswered *model.Unanswered
 	if errors.As(err, &unanswered) {
 		n.Reserved = &unanswered.Reserved
@@ -81,7 +81,7 @@ func (r *run) deadline(ctx context.Context) (context.Context, context.CancelFunc
 func (r *run) cancelAt() (time.Duration, bool) {
 	at, working, ok := r.Rules.CancelAt()
 	if working {
-		at += r.record.Volatile.Waited
+		at += r.waited
 	}
 	return at, ok
 }
@@ -92,6 +92,7 @@ func (r *run) add(it *record.Iteration, calls []record.Call) {
 		c := &calls[i]
 		c.Start = r.elapsed
 		r.elapsed += c.Duration + c.Waited
+		r.waited += c.Waited
 		it.Working += c.Duration
 		r.noteVolatile(c)
 	}
@@ -123,7 +124,9 @@ func (r *run) note(it *record.Iteration, err error, ctx context.Context) {
 	}
 	if reason, ok := Interrupted(ctx, err); ok {
 		r.cut(it, reason)
-		r.record.Next = next("", err)
+		if errors.Is(err, model.ErrRefused) {
+			r.record.Next = next(&record.Iteration{}, err)
+		}
 		return
 	}
 	var fault *record.Error

@@ -161,6 +161,8 @@ func Share(checks []Check) float64 {
 
 // Next is a request that was not answered, and is no call.
 type Next struct {
+	Phase    string `json:"phase,omitempty"`
+	Strategy string `json:"strategy,omitempty"`
 	// Request is the hash of what would have been sent.
 	Request  string `json:"request,omitempty"`
 	Reserved *Usage `json:"reserved,omitempty"` // under a hard budget

@@ -130,6 +130,10 @@ func (r *reader) nextRequest() *Next {
 	n := &Next{}
 	for key := range r.object() {
 		switch string(key) {
+		case "phase":
+			n.Phase = r.name()
+		case "strategy":
+			n.Strategy = r.name()
 		case "request":
 			n.Request = r.string()
 		case "reserved":

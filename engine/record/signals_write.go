@@ -70,6 +70,8 @@ func (w *writer) outcome(o *Outcome) {
 
 func (w *writer) nextRequest(n *Next) {
 	w.open()
+	w.maybeString("phase", n.Phase)
+	w.maybeString("strategy", n.Strategy)
 	w.maybeString("request", n.Request)
 	if n.Reserved != nil {
 		w.key("reserved")

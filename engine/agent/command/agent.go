@@ -47,6 +47,15 @@ func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, er
 	return result, err
 }
 
+// Sends is the hash of what the program would be given.
+func (a *Agent) Sends(turn *agent.Turn) (hash string, err error) {
+	stdin, err := input(turn)
+	if err != nil {
+		return "", &record.Error{Class: record.Internal, Message: err.Error()}
+	}
+	return Hash(a.Program.Argv, stdin), nil
+}
+
 // Hash identifies what a program is given, as records name a request.
 func Hash(argv []string, stdin []byte) string {
 	h := sha256.New()

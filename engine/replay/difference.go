@@ -1,0 +1,291 @@
+package replay
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// difference is in what a configuration differs from the loop that was recorded,
+// beyond what package stop decides.
+type difference struct {
+	values     map[string]bool // paths of values that differ
+	stages     []stage         // of the configuration
+	evaluation evaluation
+}
+
+// stage is a stage of the configuration beside all those of the recorded loop.
+type stage struct {
+	model bool            // not a program
+	with  map[string]pair // by phase or strategy of the recorded loop
+}
+
+// pair is a stage of the configuration and one of the recorded loop.
+type pair struct {
+	hidden                   string // why they differ in what no hash of a request shows
+	shown                    string // why they differ in what is sent
+	toldOfJudging            bool   // what is sent depends on evaluations
+	timeout, recordedTimeout time.Duration
+}
+
+// evaluation is how the configuration evaluates, compared with the recorded loop.
+type evaluation struct {
+	why          string // it differs
+	readsJudging bool   // it depends on earlier evaluations
+	readsStage   bool   // it depends on phases or strategies
+}
+
+// comparison is a difference in the making.
+type comparison struct {
+	recorded, target *spec.Loop
+	minDelta         bool // since_improvement counts otherwise
+}
+
+func differenceOf(recorded, target *spec.Loop, minDelta bool) difference {
+	c := &comparison{recorded, target, minDelta}
+	d := difference{values: c.values(), evaluation: c.evaluation()}
+	for _, t := range target.Stages() {
+		s := stage{model: t.Agent.Model != "", with: map[string]pair{}}
+		for _, r := range recorded.Stages() {
+			s.with[r.Name] = c.pair(&t, &r)
+		}
+		d.stages = append(d.stages, s)
+	}
+	return d
+}
+
+// pair finds a stage of the configuration beside the one of a recorded iteration.
+func (d *difference) pair(index int, it *record.Iteration) (*pair, bool) {
+	p, ok := d.stages[index].with[it.Phase+it.Strategy]
+	return &p, ok
+}
+
+// announced is the first of the paths at or below which a value differs.
+func (d *difference) announced(paths []string) string {
+	for _, path := range paths {
+		for differs := range d.values {
+			if differs == path || strings.HasPrefix(differs, path+".") {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
+// values are the paths of values that differ. What is off is the same as absent.
+func (c *comparison) values() map[string]bool {
+	differ := map[string]bool{}
+	before := map[string]any{}
+	for _, v := range c.recorded.Values() {
+		before[v.Path] = v.Value
+	}
+	for _, v := range c.target.Values() {
+		if before[v.Path] != v.Value {
+			differ[v.Path] = true
+		}
+		delete(before, v.Path)
+	}
+	for path, value := range before {
+		if value != nil {
+			differ[path] = true
+		}
+	}
+	return differ
+}
+
+// hashed are the fields of an agent that show in the hash of its request.
+var hashed = []string{"model", "command", "system", "temperature", "top_p", "max_output_tokens", "seed"}
+
+func (c *comparison) pair(t, r *spec.Stage) pair {
+	p := pair{timeout: t.Agent.Timeout, recordedTimeout: r.Agent.Timeout}
+	for _, field := range differing(t.Agent, r.Agent) {
+		switch {
+		case field == "timeout":
+		case slices.Contains(hashed, field):
+			p.shown = fmt.Sprintf("agent.%s differs", field)
+		default:
+			p.hidden = fmt.Sprintf("agent.%s differs", field)
+		}
+	}
+	if textOf(t.Prompt) != textOf(r.Prompt) {
+		p.shown = "the prompt differs"
+	}
+	if c.target.RepliesText() != c.recorded.RepliesText() {
+		p.hidden = "outputs are texts in one of the loops only"
+	}
+	if t.Agent.FinalResponse != nil {
+		if path := c.readsOther(t.Agent.FinalResponse.Reads()); path != "" {
+			p.hidden = fmt.Sprintf("final_response reads %s", path)
+		}
+	}
+	reads := sentReads(t)
+	if path := c.readsOther(reads); path != "" && p.shown == "" {
+		p.shown = fmt.Sprintf("the prompt reads %s", path)
+	}
+	p.toldOfJudging = readsAny(reads, ofJudging) || t.Agent.FinalResponse != nil && readsAny(t.Agent.FinalResponse.Reads(), ofJudging)
+	return p
+}
+
+// programReads are what a program is given besides its prompts.
+var programReads = []string{"phase", "strategy", "feedback", "improvements", "previous", "best"}
+
+// sentReads are the variables that show in what a stage sends.
+func sentReads(s *spec.Stage) []string {
+	var reads []string
+	for _, p := range []*spec.Prompt{s.Agent.System, s.Prompt} {
+		if p != nil && p.Template != nil {
+			reads = append(reads, p.Reads()...)
+		}
+	}
+	if s.Agent.Model == "" {
+		reads = append(reads, programReads...)
+	}
+	return reads
+}
+
+// evaluation compares how iterations are judged. From which phase on is seen at
+// each iteration.
+func (c *comparison) evaluation() evaluation {
+	e, before := c.target.Evaluate, c.recorded.Evaluate
+	if e == nil {
+		return evaluation{}
+	}
+	if before == nil {
+		return evaluation{why: "the recorded loop evaluates nothing"}
+	}
+	reads := evaluationReads(e)
+	v := evaluation{readsJudging: readsAny(reads, ofJudging), readsStage: readsAny(reads, ofStages)}
+	for _, field := range differing(e, before) {
+		if field != "from_phase" {
+			v.why = fmt.Sprintf("evaluate.%s differs", field)
+		}
+	}
+	if passes(c.target) != passes(c.recorded) {
+		v.why = "the pattern decides otherwise on what passed"
+	}
+	if c.target.RepliesText() != c.recorded.RepliesText() {
+		v.why = "outputs are texts in one of the loops only"
+	}
+	if path := c.readsOther(reads); path != "" {
+		v.why = fmt.Sprintf("the evaluation reads %s", path)
+	}
+	return v
+}
+
+// passes is what a pattern takes as passed where nothing is declared.
+func passes(l *spec.Loop) spec.Pattern {
+	if l.Pattern == spec.PatternChecklist || l.Pattern == spec.PatternMultiStrategy {
+		return l.Pattern
+	}
+	return spec.PatternNone
+}
+
+func evaluationReads(e *spec.Evaluate) []string {
+	var reads []string
+	expressions := []*spec.Expr{e.Confidence, e.Passed, e.Feedback}
+	for i := range e.Checks {
+		expressions = append(expressions, e.Checks[i].Expr)
+	}
+	for _, x := range expressions {
+		if x != nil && x.Program != nil {
+			reads = append(reads, x.Reads()...)
+		}
+	}
+	if e.Judge != nil && e.Judge.Rubric != nil && e.Judge.Rubric.Template != nil {
+		reads = append(reads, e.Judge.Rubric.Reads()...)
+	}
+	return reads
+}
+
+// ofJudging are the variables that depend on evaluations, ofStages those that
+// depend on phases and strategies.
+var (
+	ofJudging = []string{"confidence", "passed", "feedback", "improvements", "checks", "failing", "error", "best", "since_improvement", "previous", "history"}
+	ofStages  = []string{"phase", "strategy", "outputs", "best", "since_improvement", "previous", "history"}
+)
+
+// readsAny says whether one of the paths begins with one of the variables.
+func readsAny(paths, variables []string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool {
+		variable, _, _ := strings.Cut(path, ".")
+		return slices.Contains(variables, variable)
+	})
+}
+
+// readsOther is the first path that has another value only because the loops
+// differ, "" without one.
+func (c *comparison) readsOther(paths []string) string {
+	for _, path := range paths {
+		variable, rest, _ := strings.Cut(path, ".")
+		var other bool
+		switch variable {
+		case "param":
+			other = !reflect.DeepEqual(paramAt(c.target, rest), paramAt(c.recorded, rest))
+		case "since_improvement":
+			other = c.minDelta
+		case "best":
+			other = (c.target.Pattern == spec.PatternChecklist) != (c.recorded.Pattern == spec.PatternChecklist)
+		case "failing":
+			other = fix(c.target) != fix(c.recorded)
+		}
+		if other {
+			return path
+		}
+	}
+	return ""
+}
+
+func fix(l *spec.Loop) string {
+	if l.Evaluate == nil {
+		return ""
+	}
+	return l.Evaluate.Fix
+}
+
+// paramAt is a parameter as expressions see it; all of them where the path leads
+// to no single one.
+func paramAt(l *spec.Loop, path string) any {
+	if value, ok := l.Param.Get(path); ok {
+		return plain(value)
+	}
+	at := l.Param
+	for segment := range strings.SplitSeq(path, ".") {
+		value, _ := at.Get(segment)
+		below, ok := value.(*expr.Object)
+		if !ok {
+			if value != nil {
+				return value
+			}
+			return plain(l.Param)
+		}
+		at = below
+	}
+	return plain(at)
+}
+
+// plain makes parameters comparable.
+func plain(value any) any {
+	o, ok := value.(*expr.Object)
+	if !ok {
+		return value
+	}
+	m := map[string]any{}
+	for _, key := range o.Keys() {
+		inner, _ := o.Get(key)
+		m[key] = plain(inner)
+	}
+	return m
+}
+
+func textOf(p *spec.Prompt) string {
+	if p == nil {
+		return ""
+	}
+	return p.Text
+}

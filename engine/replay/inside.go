@@ -1,0 +1,249 @@
+package replay
+
+import (
+	"slices"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+)
+
+// pass is a recorded iteration as the configuration would have made it, up to
+// its evaluation.
+type pass struct {
+	record.Iteration
+	// evaluate says that its evaluation is due.
+	evaluate bool
+	// before is the reason where the run ends before the iteration.
+	before record.Reason
+	// unknown and censored say why nobody can tell how the iteration goes.
+	unknown, censored string
+	// late says that a timeout cut it earlier than anything cut the recorded one.
+	late bool
+}
+
+// flying says whether a call was in flight when the iteration was cut.
+func (p *pass) flying(c *record.Call) bool {
+	return p.late && c.Start+c.Duration+c.Waited > p.End
+}
+
+const (
+	noReservation = "a hard budget reserves this call, and the record does not have its reservation"
+	cutShort      = "the recording was cut inside this iteration"
+	noRoom        = "the budget of the recording had no room for the next call"
+)
+
+// inside looks for what cuts an iteration: as live, first what the agent's calls
+// meet, then what those of the evaluation meet.
+func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
+	p := &pass{Iteration: *recorded}
+	p.Phase, p.Strategy = step.Phase, step.Strategy
+	p.Skipped = w.target.Evaluate != nil && !step.Evaluate
+	p.Calls, p.Evaluation, p.Cut = nil, nil, ""
+	if len(recorded.Calls) > 0 {
+		p.Working = 0
+	}
+	judged := judgedFrom(recorded)
+	w.execute(p, recorded, judged)
+	switch {
+	case p.over():
+	case !step.Evaluate:
+		p.unevaluated(recorded, judged)
+	case recorded.Error == nil || failedJudging(recorded):
+		w.judge(p, recorded, judged)
+		p.evaluate = !p.over()
+	}
+	return p
+}
+
+// judgedFrom is the index of the first call of the evaluation.
+func judgedFrom(it *record.Iteration) int {
+	for i := range it.Calls {
+		if it.Calls[i].Role == record.RoleJudge {
+			return i
+		}
+	}
+	return len(it.Calls)
+}
+
+// failedJudging says whether the evaluation failed, not the agent.
+func failedJudging(it *record.Iteration) bool {
+	switch {
+	case it.Error == nil:
+		return false
+	case judgedFrom(it) < len(it.Calls), it.Error.Class == record.Unjudged:
+		return true
+	}
+	return it.Error.Class == record.Expression && len(it.Calls) > 0 // the prompt's comes before any call
+}
+
+// over says that nothing more happens inside the iteration.
+func (p *pass) over() bool {
+	return p.Cut != "" || p.before != "" || p.unknown != "" || p.censored != ""
+}
+
+// unevaluated is an iteration that the configuration does not evaluate. One that
+// was, by calls, took time that it would not have taken.
+func (p *pass) unevaluated(recorded *record.Iteration, judged int) {
+	if judged < len(recorded.Calls) {
+		p.unknown = "the recording evaluated this iteration with calls"
+	}
+	if failedJudging(recorded) {
+		p.Error = nil
+	}
+}
+
+// execute makes the agent's calls, up to the first of the evaluation.
+func (w *walk) execute(p *pass, recorded *record.Iteration, judged int) {
+	refused := w.calls(p, recorded, 0, judged)
+	switch {
+	case p.unknown != "":
+	case refused != "" && len(p.Calls) == 0:
+		p.before = refused
+	case w.late(p):
+		p.Ended = nil
+	case refused != "":
+		p.cut(refused)
+		p.unsaid()
+	case judged == len(recorded.Calls) && recorded.Cut != "":
+		w.recordedCut(p, recorded)
+	}
+}
+
+// judge makes the calls of the evaluation.
+func (w *walk) judge(p *pass, recorded *record.Iteration, judged int) {
+	refused := w.calls(p, recorded, judged, len(recorded.Calls))
+	switch {
+	case p.unknown != "":
+	case w.late(p):
+	case refused != "":
+		p.cut(refused)
+	case recorded.Cut != "":
+		w.recordedCut(p, recorded)
+	}
+}
+
+// calls takes over the calls from one to another that the configuration's budget
+// has room for, and sets the time at which they ended.
+func (w *walk) calls(p *pass, recorded *record.Iteration, from, to int) (refused record.Reason) {
+	p.End = recorded.End
+	for i := from; i < to; i++ {
+		c := &recorded.Calls[i]
+		if refused, p.unknown = w.reserve(c.Reserved, w.reserves(c, i == from)); p.unknown != "" || refused != "" {
+			p.End = c.Start
+			return refused
+		}
+		w.charge(c)
+		p.Calls = append(p.Calls, *c)
+		p.Working += c.Duration
+	}
+	if to < len(recorded.Calls) {
+		p.End = recorded.Calls[to].Start
+	}
+	return ""
+}
+
+func (p *pass) cut(reason record.Reason) { p.Cut, p.Error = string(reason), nil }
+
+// unsaid drops what the agent did not come to say.
+func (p *pass) unsaid() {
+	p.Ended, p.Output, p.Thinking = nil, nil, ""
+	p.ToolCalls = slices.DeleteFunc(slices.Clone(p.ToolCalls), func(c record.ToolCall) bool { return c.Start >= p.End })
+}
+
+// late cuts the iteration where a timeout cancels it before it ended.
+func (w *walk) late(p *pass) bool {
+	at, cancels := w.cutAt(p)
+	if !cancels || p.End <= at {
+		return false
+	}
+	p.cut(record.ReasonTimeout)
+	p.End, p.late = at, true
+	return true
+}
+
+// cutAt is the as-if time at which a timeout cancels the iteration in flight.
+// Where only working time counts, what was waited so far comes on top.
+func (w *walk) cutAt(p *pass) (at time.Duration, cancels bool) {
+	at, working, cancels := w.rules.CancelAt()
+	if working {
+		at += w.waited + waitedIn(p.Calls)
+	}
+	return at, cancels
+}
+
+func waitedIn(calls []record.Call) (sum time.Duration) {
+	for i := range calls {
+		sum += calls[i].Waited
+	}
+	return sum
+}
+
+// recordedCut is an iteration of which the record has no more: something cut it.
+// The configuration cuts it too where the same thing stands in its way.
+func (w *walk) recordedCut(p *pass, recorded *record.Iteration) {
+	switch record.Reason(recorded.Cut) {
+	case record.ReasonTimeout:
+		if at, cancels := w.cutAt(p); cancels && at == recorded.End {
+			p.cut(record.ReasonTimeout)
+			return
+		}
+	case record.ReasonBudgetCalls, record.ReasonBudgetTokens, record.ReasonBudgetCost:
+		w.refusedNext(p)
+		return
+	}
+	p.censored = cutShort
+}
+
+// refusedNext asks whether the configuration has room for the call that the
+// recording's budget refused.
+func (w *walk) refusedNext(p *pass) {
+	if _, hard := w.rules.Reservations(); !hard || w.run.Next == nil {
+		p.censored = noRoom
+		return
+	}
+	refused, unknown := w.reserve(w.run.Next.Reserved, true)
+	switch {
+	case unknown != "":
+		p.unknown = unknown
+	case refused == "":
+		p.censored = noRoom
+	default:
+		p.cut(refused)
+	}
+}
+
+// reserves says whether a call is reserved in a hard budget: those of models
+// are. An evaluation asks its judge first.
+func (w *walk) reserves(c *record.Call, first bool) bool {
+	switch c.Role {
+	case record.RoleProgram:
+		return false
+	case record.RoleJudge:
+		return first && w.target.Evaluate != nil && w.target.Evaluate.Judge != nil
+	}
+	return true
+}
+
+// reserve asks the configuration's hard budget for room. Unknown says why the
+// record does not tell.
+func (w *walk) reserve(reserved *record.Usage, model bool) (refused record.Reason, unknown string) {
+	limits, hard := w.rules.Reservations()
+	switch {
+	case !hard || !model:
+		return "", ""
+	case reserved == nil, limits.Cost > 0 && reserved.Unpriced > 0:
+		return "", noReservation
+	}
+	return limits.Short(w.charged.Plus(*reserved)), ""
+}
+
+// charge settles what a call used.
+func (w *walk) charge(c *record.Call) {
+	switch {
+	case c.Charged != nil:
+		w.charged = w.charged.Plus(*c.Charged)
+	case c.Reserved != nil:
+		w.charged = w.charged.Plus(c.Usage)
+	}
+}

@@ -1,0 +1,154 @@
+package replay
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// withoutTexts is a run whose texts are hashes: equal where the texts are, so
+// that what only compares them decides alike.
+func withoutTexts(s *record.Signals) *record.Run {
+	r := &record.Run{
+		Version: s.Version, ID: s.ID, Configuration: s.Configuration, Task: s.Task, Trial: s.Trial, Loop: s.Loop,
+		Outcome: s.Outcome, Usage: s.Usage, Judging: s.Judging, Elapsed: s.Elapsed, Next: s.Next, Simulated: s.Simulated,
+		Iterations: make([]record.Iteration, len(s.Iterations)),
+	}
+	for i := range s.Iterations {
+		r.Iterations[i] = iterationOf(s, &s.Iterations[i])
+	}
+	return r
+}
+
+func iterationOf(s *record.Signals, sig *record.IterationSignals) record.Iteration {
+	it := record.Iteration{
+		N: sig.N, Phase: sig.Phase, Strategy: sig.Strategy, Request: sig.Request, Skipped: sig.Skipped, Cut: sig.Cut,
+		Start: sig.Start, End: sig.End, Working: sig.Working, ToolCalls: toolCallsOf(sig), Calls: callsOf(sig.Calls),
+	}
+	if sig.Output != "" {
+		it.Output = strconv.AppendQuote(nil, sig.Output)
+	}
+	if sig.Evaluated {
+		it.Evaluation = &record.Evaluation{Confidence: sig.Confidence, Passed: sig.Passed, Checks: checksOf(s.Checks, sig.Checks)}
+	}
+	if sig.Ended != "" {
+		it.Ended = &record.Ended{Reason: sig.Ended}
+	}
+	if sig.Error != "" {
+		it.Error = &record.Error{Class: sig.Error, Message: sig.ErrorHash}
+	}
+	return it
+}
+
+// toolCallsOf are so many tool calls, of which the first stands for their set.
+func toolCallsOf(sig *record.IterationSignals) []record.ToolCall {
+	if sig.ToolCalls == 0 {
+		return nil
+	}
+	calls := make([]record.ToolCall, sig.ToolCalls)
+	calls[0].Tool = sig.Tools
+	return calls
+}
+
+func callsOf(signals []record.CallSignals) []record.Call {
+	if len(signals) == 0 {
+		return nil
+	}
+	calls := make([]record.Call, len(signals))
+	for i := range signals {
+		c := &signals[i]
+		calls[i] = record.Call{
+			Role: c.Role, Model: c.Model, Request: c.Request, Usage: c.Usage, Reserved: c.Reserved, Charged: c.Charged,
+			Start: c.Start, Duration: c.Duration, Waited: c.Waited,
+		}
+		if c.Error != "" {
+			calls[i].Error = &record.Error{Class: c.Error}
+		}
+	}
+	return calls
+}
+
+func checksOf(heads []record.CheckHead, marks record.Marks) []record.Check {
+	var checks []record.Check
+	for i := range heads {
+		if passed, judged := marks.Passed(i); judged {
+			checks = append(checks, record.Check{Name: heads[i].Name, Weight: heads[i].Weight, Passed: passed})
+		}
+	}
+	return checks
+}
+
+// textsOf are the texts that the decisions of a loop read, sorted.
+func textsOf(l *spec.Loop) []string {
+	texts := map[string]bool{}
+	for _, e := range decisions(l) {
+		if e.Program == nil {
+			continue
+		}
+		for _, path := range e.Reads() {
+			if !inSignals(path) {
+				texts[path] = true
+			}
+		}
+	}
+	if s := l.Guards.Stagnation; s != nil && !s.Window.Off && s.Signature != "" && s.Signature != "calls" {
+		texts["the tool calls, for guards.stagnation.signature"] = true
+	}
+	var sorted []string
+	for path := range texts {
+		sorted = append(sorted, path)
+	}
+	slices.Sort(sorted)
+	return sorted
+}
+
+// decisions are the expressions by which a loop decides.
+func decisions(l *spec.Loop) []*spec.Expr {
+	all := conditionsOf(l.Terminate.Any)
+	for i := range l.Phases {
+		all = append(all, l.Phases[i].Until)
+	}
+	for i := range l.Guards.Repeated {
+		all = append(all, l.Guards.Repeated[i].Of)
+	}
+	for i := range l.Guards.Consecutive {
+		all = append(all, l.Guards.Consecutive[i].When)
+	}
+	if l.OnError != nil {
+		all = append(all, l.OnError.ContinueIf)
+	}
+	return slices.DeleteFunc(all, func(e *spec.Expr) bool { return e == nil })
+}
+
+func conditionsOf(conditions []spec.Condition) []*spec.Expr {
+	var all []*spec.Expr
+	for i := range conditions {
+		c := &conditions[i]
+		if c.Off {
+			continue
+		}
+		all = append(all, c.When, c.Repeated.Of, c.Consecutive.When)
+		all = append(all, conditionsOf(c.Nested)...)
+	}
+	return all
+}
+
+// inSignals says whether signals have what an expression reads.
+func inSignals(path string) bool {
+	variable, rest, _ := strings.Cut(path, ".")
+	switch variable {
+	case "task", "param", "iteration", "phase", "strategy", "confidence", "passed", "elapsed", "usage", "since_improvement", "iteration_tool_calls":
+		return true
+	case "best", "previous":
+		switch rest {
+		case "confidence", "iteration", "passed", "elapsed", "phase", "strategy":
+			return true
+		}
+	case "checks":
+		return strings.HasSuffix(rest, ".passed")
+	}
+	return false
+}

@@ -1,0 +1,134 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// walk is a recorded run under the rules of the configuration.
+type walk struct {
+	*Replay
+	Options
+	ctx   context.Context
+	run   *record.Run
+	task  *spec.Task
+	state *stop.State
+	made  []*record.Iteration
+
+	waited     time.Duration
+	charged    record.Usage // in the hard budget of the configuration
+	restaged   bool         // an iteration stood in another phase or strategy than recorded
+	rejudged   bool         // an iteration was judged otherwise than recorded
+	sawUsage   Span
+	sawJudging Span
+}
+
+func (r *Replay) walk(ctx context.Context, run *record.Run, task *spec.Task, o Options) Result {
+	w := &walk{Replay: r, Options: o, ctx: ctx, run: run, task: task, state: r.rules.Start(task, paramOf(r.target))}
+	if path := r.differ.announced(o.Announced); path != "" {
+		result := w.branches(1, fmt.Sprintf("the agent was told %s", path))
+		result.Told = true
+		return result
+	}
+	for {
+		if result, done := w.step(); done {
+			return result
+		}
+	}
+}
+
+// step takes the next iteration from the record.
+func (w *walk) step() (result Result, done bool) {
+	step := w.state.Next()
+	if len(w.made) == len(w.run.Iterations) {
+		return w.end(step), true
+	}
+	recorded := &w.run.Iterations[len(w.made)]
+	if why := w.sendsOther(step, recorded); why != "" {
+		return w.branches(step.Iteration, why), true
+	}
+	it := w.inside(step, recorded)
+	switch {
+	case it.unknown != "":
+		return w.branches(step.Iteration, it.unknown), true
+	case it.censored != "":
+		return w.censored(step.Iteration, it.censored), true
+	case it.before != "":
+		return w.exact(w.state.StopBefore(it.before)), true
+	}
+	return w.decide(step, recorded, it)
+}
+
+// decide judges the iteration where that is due and asks the rules.
+func (w *walk) decide(step stop.Step, recorded *record.Iteration, p *pass) (result Result, done bool) {
+	w.state.Append(&p.Iteration, nil)
+	if p.evaluate {
+		if why := w.evaluate(step, recorded, &p.Iteration); why != "" {
+			return w.branches(step.Iteration, why), true
+		}
+	}
+	w.restaged = w.restaged || step.Phase != recorded.Phase || step.Strategy != recorded.Strategy
+	d := w.state.Decide()
+	p.Adaptation = d.Adaptation
+	w.keep(p)
+	if d.Stop {
+		return w.exact(d.Outcome), true
+	}
+	return Result{}, false
+}
+
+// keep adds up what an iteration used.
+func (w *walk) keep(p *pass) {
+	w.made = append(w.made, &p.Iteration)
+	w.waited += waitedIn(p.Calls)
+	agent, judging := p.Spent()
+	w.sawUsage.Most, w.sawJudging.Most = w.sawUsage.Most.Plus(agent), w.sawJudging.Most.Plus(judging)
+	if p.late {
+		landed := p.Iteration
+		landed.Calls = slices.DeleteFunc(slices.Clone(p.Calls), func(c record.Call) bool { return p.flying(&c) })
+		agent, judging = landed.Spent()
+	}
+	w.sawUsage.Least, w.sawJudging.Least = w.sawUsage.Least.Plus(agent), w.sawJudging.Least.Plus(judging)
+}
+
+// known is the part of the run that was walked.
+func (w *walk) known() Result {
+	r := Result{Iterations: len(w.made), Usage: w.sawUsage, Judging: w.sawJudging}
+	if n := len(w.made); n > 0 {
+		r.Elapsed = w.made[n-1].End
+	}
+	return r
+}
+
+func (w *walk) exact(o record.Outcome) Result {
+	r := w.known()
+	r.Verdict, r.Outcome = Exact, o
+	return r
+}
+
+func (w *walk) branches(at int, why string) Result {
+	r := w.known()
+	r.Verdict, r.At, r.Why = Branches, at, why
+	return r
+}
+
+func (w *walk) censored(at int, why string) Result {
+	r := w.known()
+	r.Verdict, r.At, r.Why = Censored, at, why
+	return r
+}
+
+// paramOf is what expressions see as param: nothing, rather than a nil object,
+// where a loop has none.
+func paramOf(l *spec.Loop) any {
+	if l.Param == nil {
+		return nil
+	}
+	return l.Param
+}
