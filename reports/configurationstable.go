@@ -50,7 +50,7 @@ func runsOfExpected(c *Configuration) cell {
 	if c.Runs != c.Expected {
 		text = fmt.Sprintf("%d/%d", c.Runs, c.Expected)
 	}
-	return cell{text: text, warnings: c.warningsOf("", Faults, NotRun, AgentFailed, NotJSON)}
+	return cell{text: text, warnings: c.warningsOf("", Faults, NotRun, AgentFailed, OtherModel, NotJSON)}
 }
 
 // scoreFields are the columns of the i-th scorer.

@@ -17,6 +17,7 @@ type sums struct {
 	evaluated      int64                     // runs with an evaluation
 	believed       int64                     // of which the loop believed to have succeeded
 	simulated      bool
+	answered       map[string]*answered // by models of the suite
 	versions       map[string]bool       // hashes of the loop
 	phases         map[string]*histogram // iterations of each run, by phase
 	reached        []reach               // by iteration, from 1 at index 0
@@ -30,7 +31,7 @@ type reach struct {
 }
 
 func newSums() sums {
-	return sums{failed: map[record.ErrorClass]int{}, versions: map[string]bool{}, phases: map[string]*histogram{}}
+	return sums{failed: map[record.ErrorClass]int{}, versions: map[string]bool{}, phases: map[string]*histogram{}, answered: map[string]*answered{}}
 }
 
 func (u *sums) add(s *record.Signals) {
@@ -49,6 +50,7 @@ func (u *sums) add(s *record.Signals) {
 		u.failed[class]++
 	}
 	u.addReplies(s.Iterations)
+	u.addAnswered(s.Iterations)
 	u.addPhases(s.Iterations)
 	u.addReached(s.Iterations)
 }

@@ -35,6 +35,7 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	if usage.Estimated > 0 {
 		add(Warning{Kind: Estimated, Count: int(usage.Estimated), Of: int(usage.Calls)})
 	}
+	warnings = append(warnings, c.sums[i].answeredWarnings()...)
 	for at := range s.Scores {
 		warnings = append(warnings, c.warnAboutScore(c.runs.scores[at], &s.Scores[at], s.Runs)...)
 	}

@@ -29,6 +29,7 @@ const (
 	Unreported     WarningKind = "unreported"   // Count runs of programs
 	AgentFailed    WarningKind = "agent_failed" // Count of Of runs
 	NotJSON        WarningKind = "not_json"     // Count of Of replies
+	OtherModel     WarningKind = "other_model"  // Count of Of calls of the model Name
 	Unscored       WarningKind = "unscored"     // Count of Of runs, by the scorer Name
 	NotScored      WarningKind = "not_scored"   // Count of Of runs, by the scorer Name
 	NoInterval     WarningKind = "no_interval"  // of the scores by the scorer Name
@@ -82,6 +83,8 @@ func (w Warning) aboutAgents(quote func(string) string) string {
 		return fmt.Sprintf("the agent failed in %d of %d runs (%s), which count", w.Count, w.Of, quote(w.More))
 	case NotJSON:
 		return fmt.Sprintf("%d of %d replies were not JSON, which the loop expects, and have confidence 0", w.Count, w.Of)
+	case OtherModel:
+		return fmt.Sprintf("%d of %d calls of %s were answered by another model, as the server calls it: %s", w.Count, w.Of, quote(w.Name), quote(w.More))
 	case Unreported:
 		return "the program did not say what it used in " + plural(w.Count, "run", "runs") + " of it: cost, tokens and calls are unknown"
 	case SameAs:

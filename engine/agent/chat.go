@@ -111,6 +111,7 @@ func Ask(ctx context.Context, a Asked) (*model.Reply, *record.Call, error) {
 	call := &record.Call{Role: a.Role, Model: a.Name, Request: a.Hash}
 	if err == nil {
 		call.Usage, call.Reserved, call.Finish = reply.Usage, reply.Reserved, reply.Finish
+		call.Answered = reply.Answered
 		call.Duration, call.Waited = reply.Duration, reply.Waited
 		call.Attempts, call.Cached = reply.Attempts, reply.Cached
 		err = a.late(call)

@@ -65,6 +65,7 @@ type Draw struct {
 type Reply struct {
 	Text     string
 	Thinking string // what the model says of its reasoning
+	Answered string // what the server says has answered, where it is not the model asked for
 	Finish   string // the model's finish reason: stop, length, content_filter ...
 	Usage    record.Usage
 	Reserved *record.Usage // under a hard budget

@@ -182,6 +182,9 @@ const (
 type Call struct {
 	Role  Role   `json:"role"`
 	Model string `json:"model,omitempty"` // the name in the suite
+	// Answered is what the server says has answered, where it is not the model
+	// that was asked for.
+	Answered string `json:"answered,omitempty"`
 	// Request is the hash of what was sent.
 	Request  string        `json:"request,omitempty"`
 	Usage    Usage         `json:"usage"`

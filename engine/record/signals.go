@@ -85,6 +85,7 @@ func (it *IterationSignals) Spent() (agent, judging Usage) {
 type CallSignals struct {
 	Role     Role          `json:"role"`
 	Model    string        `json:"model,omitempty"`
+	Answered string        `json:"answered,omitempty"` // by another model
 	Request  string        `json:"request,omitempty"`
 	Usage    Usage         `json:"usage"`
 	Reserved *Usage        `json:"reserved,omitempty"`
@@ -154,7 +155,7 @@ func callSignals(calls []Call) []CallSignals {
 	for i := range calls {
 		c := &calls[i]
 		signals[i] = CallSignals{
-			Role: c.Role, Model: c.Model, Request: c.Request, Usage: c.Usage,
+			Role: c.Role, Model: c.Model, Answered: c.Answered, Request: c.Request, Usage: c.Usage,
 			Reserved: c.Reserved, Charged: c.Charged, Start: c.Start, Duration: c.Duration, Waited: c.Waited,
 		}
 		if c.Error != nil {

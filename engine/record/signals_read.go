@@ -275,6 +275,8 @@ func (r *reader) call() CallSignals {
 			c.Role = Role(r.name())
 		case "model":
 			c.Model = r.name()
+		case "answered":
+			c.Answered = r.string()
 		case "request":
 			c.Request = r.string()
 		case "usage":

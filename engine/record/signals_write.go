@@ -134,6 +134,7 @@ func (w *writer) call(c *CallSignals) {
 	w.open()
 	w.string("role", string(c.Role))
 	w.maybeString("model", c.Model)
+	w.maybeString("answered", c.Answered)
 	w.maybeString("request", c.Request)
 	w.key("usage")
 	w.usage(&c.Usage)

@@ -121,7 +121,7 @@ func (m *cached) entry(d *draw, reply *model.Reply) *entry {
 		Head: Head{
 			Provider: m.identity.Provider, Model: m.identity.Model,
 			Task: d.request.Draw.Task, Trial: d.request.Draw.Trial, N: d.n,
-			Finish: reply.Finish, Usage: reply.Usage, Duration: reply.Duration,
+			Answered: reply.Answered, Finish: reply.Finish, Usage: reply.Usage, Duration: reply.Duration,
 		},
 		text: reply.Text, thinking: reply.Thinking,
 	}

@@ -22,6 +22,7 @@ type Head struct {
 	N        int       `json:"n"`     // the n-th equal request of its run, from 0
 	Created  time.Time `json:"created"`
 
+	Answered string        `json:"answered,omitempty"` // what the server says has answered
 	Finish   string        `json:"finish"`
 	Usage    record.Usage  `json:"usage"`
 	Duration time.Duration `json:"duration_ns"` // of the call that was made
@@ -120,7 +121,7 @@ func checksum(b []byte) []byte {
 // reply is the answer as if the call had been made.
 func (e *entry) reply() *model.Reply {
 	return &model.Reply{
-		Text: e.text, Thinking: e.thinking, Finish: e.Finish,
+		Text: e.text, Thinking: e.thinking, Answered: e.Answered, Finish: e.Finish,
 		Usage: e.Usage, Duration: e.Duration, Cached: true,
 	}
 }

@@ -128,7 +128,7 @@ func (s *Store) save(k Key, e *entry) {
 	if s.options.Redact(e.text) != e.text || s.options.Redact(e.thinking) != e.thinking {
 		return
 	}
-	e.Key, e.Task, e.Created = k.String(), s.options.Redact(e.Task), s.options.Now().UTC()
+	e.Key, e.Task, e.Answered, e.Created = k.String(), s.options.Redact(e.Task), s.options.Redact(e.Answered), s.options.Now().UTC()
 	content, err := e.encode()
 	if err == nil {
 		err = s.write(s.path(k), content)

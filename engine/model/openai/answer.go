@@ -34,9 +34,19 @@ func (m *Model) reply(request *model.Request, response *openai.ChatCompletionRes
 	return &model.Reply{
 		Text:     text,
 		Thinking: thinking,
+		Answered: m.answeredBy(response.Model),
 		Finish:   string(choice.FinishReason),
 		Usage:    m.counted.usage(&response.Usage, more.Usage.CacheHits, request.InputTokens(), model.EstimateTokens(len(text)+len(thinking))),
 	}, nil
+}
+
+// answeredBy is the name that a server gives to what answered, "" where it is the
+// one asked for.
+func (m *Model) answeredBy(name string) string {
+	if name == m.options.Name {
+		return ""
+	}
+	return shorten(name)
 }
 
 // withoutChoices explains an answer that came with status 200 and is none.

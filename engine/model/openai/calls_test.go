@@ -287,3 +287,17 @@ func TestAModelDoesNotPrintItsKey(t *testing.T) {
 		withoutSecrets(t, fmt.Sprintf("%v %+v", err, err))
 	}
 }
+
+// F25: what the server says has answered is kept where it is another model.
+func TestF25_TheModelThatAnswered(t *testing.T) {
+	for said, want := range map[string]string{`"m"`: "", `"m-2026-01-02"`: "m-2026-01-02", `""`: "", `null`: ""} {
+		answer := strings.Replace(goodAnswer, `"model":"m"`, `"model":`+said, 1)
+		got, err := connect(t, Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Answered != want {
+			t.Errorf("%s: answered by %q", said, got.Answered)
+		}
+	}
+}
