@@ -139,6 +139,12 @@ func (c *crashes) startedIn(path string) (ids []string) {
 // compared. A crash may leave one torn end and nothing else that is bad.
 func (c *crashes) records(out string) map[string]string {
 	c.Helper()
+	return c.recordsAs(out, (*record.Run).Lasting)
+}
+
+// recordsAs are the records of a folder that count, each in a form.
+func (c *crashes) recordsAs(out string, form func(*record.Run) *record.Run) map[string]string {
+	c.Helper()
 	dir := filepath.Join(c.folder, out)
 	found := map[string]string{}
 	for run, err := range record.ReadRuns(dir) {
@@ -153,7 +159,7 @@ func (c *crashes) records(out string) map[string]string {
 		case !run.Outcome.Counts():
 			c.Errorf("run %s: %+v", run.ID, run.Outcome)
 		}
-		text, err := json.Marshal(run.Lasting())
+		text, err := json.Marshal(form(run))
 		if err != nil {
 			c.Fatal(err)
 		}
@@ -163,6 +169,21 @@ func (c *crashes) records(out string) map[string]string {
 		found[run.ID] = string(text)
 	}
 	return found
+}
+
+// timeless is what lasts of a run but for its times, which at a server are never
+// the same.
+func timeless(run *record.Run) *record.Run {
+	run = run.Lasting()
+	run.Elapsed = 0
+	for i := range run.Iterations {
+		it := &run.Iterations[i]
+		it.Start, it.End, it.Working = 0, 0, 0
+		for n := range it.Calls {
+			it.Calls[n].Start, it.Calls[n].Duration = 0, 0
+		}
+	}
+	return run
 }
 
 // scores are the lines of the scores of a folder that is complete.
@@ -232,7 +253,8 @@ func (c *crashes) untilDone(out string, usual time.Duration) (kills int) {
 }
 
 // TestF1_KilledSuitesPayOnce does the same at a server. P2: a call is made again
-// only where its answer was on its way.
+// only where its answer was on its way. P3: records but for their times, and
+// scores, are those of a suite that was left alone.
 func TestF1_KilledSuitesPayOnce(t *testing.T) {
 	kills, tasks := wantedKills(t, 4)
 	var calls atomic.Int64
@@ -248,11 +270,18 @@ func TestF1_KilledSuitesPayOnce(t *testing.T) {
 	c.env = []string{"OPENAI_API_KEY=none"}
 	took := c.run("other/whole", 0).took
 	whole := calls.Swap(0)
+	want := c.recordsAs("other/whole", timeless)
+	if len(want) != 2*tasks {
+		t.Fatalf("%d runs", len(want))
+	}
 	for folder := 0; kills > 0; folder++ {
 		out := fmt.Sprintf("f%d/r", folder) // and a cache of its own
 		killed := c.untilDone(out, took)
-		if n := len(c.records(out)); n != 2*tasks {
-			t.Fatalf("%s: %d runs", out, n)
+		if got := c.recordsAs(out, timeless); !maps.Equal(got, want) {
+			t.Fatalf("%s: the records differ", out)
+		}
+		if !slices.Equal(c.scores(out), c.scores("other/whole")) {
+			t.Fatalf("%s: the scores differ", out)
 		}
 		if made, most := calls.Swap(0), whole+int64(8*killed); made > most {
 			t.Errorf("%s: %d calls after %d kills; %d would be the most", out, made, killed, most)
