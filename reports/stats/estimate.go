@@ -35,19 +35,6 @@ func MeanOf(values []float64) (estimate Estimate, ok bool) {
 	return Estimate{mean, se, float64(len(values) - 1)}, ok
 }
 
-// ClusteredMean estimates the mean of all values when values of one cluster
-// depend on each other, with the standard error CR1 (see ClusteredSE) and one
-// degree of freedom less than there are clusters. Below 30 clusters of unequal
-// sizes ClusteredMeanCR2 holds its level better.
-func ClusteredMean(clusters [][]float64) (estimate Estimate, ok bool) {
-	se, ok := ClusteredSE(clusters)
-	if !ok {
-		return Estimate{}, false
-	}
-	mean, _, groups := clusteredMean(clusters)
-	return Estimate{mean, se, float64(groups - 1)}, true
-}
-
 // Welch estimates the difference of the means of two independent samples whose
 // variances may differ, with Satterthwaite's degrees of freedom (B. L. Welch,
 // Biometrika 34, 1947). Each sample has two values or more.

@@ -27,6 +27,19 @@ func Mean(values []float64) (mean float64, ok bool) {
 	return mean, isFinite(mean)
 }
 
+// GeometricMean is exp of the mean of the logarithms of values above 0.
+func GeometricMean(values []float64) (mean float64, ok bool) {
+	logs := make([]float64, len(values))
+	for i, v := range values {
+		if !(v > 0) {
+			return 0, false
+		}
+		logs[i] = math.Log(v)
+	}
+	mean, ok = Mean(logs)
+	return math.Exp(mean), ok
+}
+
 // Ratio is the ratio of two sums, which is what a cost per success is; it is
 // not the mean of ratios. It has no value when the denominator is 0.
 func Ratio(numerator, denominator float64) (ratio float64, ok bool) {
@@ -35,4 +48,12 @@ func Ratio(numerator, denominator float64) (ratio float64, ok bool) {
 	}
 	ratio = numerator / denominator
 	return ratio, isFinite(ratio)
+}
+
+func root(square float64) (root float64, ok bool) {
+	if !(square >= 0) {
+		return 0, false
+	}
+	root = math.Sqrt(square)
+	return root, isFinite(root)
 }

@@ -1,10 +1,5 @@
 package stats
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Holm adjusts the p of several tests so that the chance of a false finding
 // among all of them stays below the level (S. Holm, Scandinavian Journal of
 // Statistics 6, 1979). They come back in their order.
@@ -63,13 +58,10 @@ func stepUp(p []float64, factor func(rank int) float64) (adjusted []float64, ok 
 
 // ascending are the places of the p from the smallest to the largest.
 func ascending(p []float64) (order []int, ok bool) {
-	order = make([]int, len(p))
 	for i := range p {
 		if !(p[i] >= 0 && p[i] <= 1) {
 			return nil, false
 		}
-		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
-	return order, true
+	return places(p), true
 }

@@ -15,11 +15,7 @@ type ranking struct {
 }
 
 func rank(values []float64) ranking {
-	order := make([]int, len(values))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	order := places(values)
 	r := ranking{doubled: make([]int, len(values))}
 	for first := 0; first < len(order); {
 		next := first + 1
@@ -33,6 +29,16 @@ func rank(values []float64) ranking {
 		first = next
 	}
 	return r
+}
+
+// places are where the values stand, from the smallest to the largest.
+func places(values []float64) []int {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	return order
 }
 
 // tieCubes is the sum of t^3 - t over groups of t tied values.

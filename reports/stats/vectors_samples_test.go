@@ -3,6 +3,7 @@ package stats_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/reports/stats"
@@ -55,6 +56,19 @@ type clustered struct {
 	NEff     float64     `json:"n_eff"`
 	WilsonOn *[2]float64 `json:"wilson_effective_n95"`
 	T95      [2]float64  `json:"ci95_t_cr1"`
+	CR2      float64     `json:"se_cr2"`
+	Degrees  float64     `json:"cr2_satterthwaite_df"`
+}
+
+// values are those of the vector, or those of the recording that it names.
+func (v clustered) values(t *testing.T) [][]float64 {
+	switch {
+	case v.Y != nil:
+		return stats.Grouped(v.Y, v.G)
+	case strings.HasPrefix(v.Name, "tau-bench"):
+		return tauBench(t).clusters
+	}
+	return interCode(t)
 }
 
 func checkClustered(t *testing.T, v clustered) {
@@ -64,15 +78,15 @@ func checkClustered(t *testing.T, v clustered) {
 		got, ok := stats.Wilson(v.Mean, n, 0.95)
 		within(t, v.Name+": Wilson on it", got, ok, *v.WilsonOn, closed)
 	}
-	if v.Y == nil {
-		return
-	}
-	clusters := stats.Grouped(v.Y, v.G)
-	got, ok := stats.ClusteredMean(clusters)
+	clusters := v.values(t)
+	got, ok := stats.ClusteredMeanCR1(clusters)
 	same(t, v.Name+": mean", got.Value, ok, v.Mean, closed)
 	same(t, v.Name+": CR1", got.SE, ok, v.SE, closed)
 	interval, ok := got.Interval(0.95)
 	within(t, v.Name+": interval", interval, ok, v.T95, closed)
+	got, ok = stats.ClusteredMeanCR2(clusters)
+	same(t, v.Name+": CR2", got.SE, ok, v.CR2, closed)
+	same(t, v.Name+": degrees", got.Degrees, ok, v.Degrees, closed)
 	if v.WilsonOn != nil {
 		interval, ok = stats.ProportionInterval(clusters, 0.95)
 		within(t, v.Name+": ProportionInterval", interval, ok, *v.WilsonOn, closed)
@@ -83,6 +97,8 @@ type quantiles struct {
 	X     []float64 `json:"x"`
 	Probs []float64 `json:"probs"`
 	Type7 []float64 `json:"type7"`
+	SD    float64   `json:"sd"`
+	Geo   float64   `json:"geomean"`
 }
 
 func checkQuantiles(t *testing.T, v quantiles) {
@@ -91,6 +107,10 @@ func checkQuantiles(t *testing.T, v quantiles) {
 		got, ok := stats.Quantile(v.X, p)
 		same(t, "Quantile", got, ok, v.Type7[i], closed)
 	}
+	variance, ok := stats.Variance(v.X)
+	same(t, "Variance", math.Sqrt(variance), ok, v.SD, closed)
+	mean, ok := stats.GeometricMean(v.X)
+	same(t, "GeometricMean", mean, ok, v.Geo, closed)
 }
 
 type calibration struct {
@@ -98,6 +118,8 @@ type calibration struct {
 	Outcome    []float64 `json:"outcome"`
 	Brier      float64   `json:"brier"`
 	AUROC      float64   `json:"auroc"`
+	ECE        float64   `json:"ece_10_equal_width"`
+	LogLoss    float64   `json:"log_loss"`
 }
 
 func checkCalibration(t *testing.T, v calibration) {
@@ -109,6 +131,10 @@ func checkCalibration(t *testing.T, v calibration) {
 	same(t, "Brier", got, ok, v.Brier, closed)
 	got, ok = stats.AUROC(forecasts)
 	same(t, "AUROC", got, ok, v.AUROC, closed)
+	got, ok = stats.ECE(forecasts)
+	same(t, "ECE", got, ok, v.ECE, closed)
+	got, ok = stats.LogLoss(forecasts)
+	same(t, "LogLoss", got, ok, v.LogLoss, closed)
 }
 
 type distributions struct {
@@ -128,5 +154,102 @@ func checkDistributions(t *testing.T, v distributions) {
 	for degrees, want := range map[float64]float64{49: v.T49, 4: v.T4, 19: v.T19} {
 		got, ok := stats.StudentQuantile(0.975, degrees)
 		same(t, "StudentQuantile", got, ok, want, closed)
+	}
+}
+
+type medianOrders struct {
+	N        int      `json:"n"`
+	Low      int      `json:"lower_order"`
+	High     int      `json:"upper_order"`
+	Coverage *float64 `json:"coverage"`
+}
+
+func checkMedianOrders(t *testing.T, v medianOrders) {
+	low, high, coverage, ok := stats.MedianOrders(v.N, 0.95)
+	if ok != (v.Coverage != nil) || low != v.Low || high != v.High {
+		t.Errorf("MedianOrders(%d) = %d, %d, %v; want %d, %d", v.N, low, high, ok, v.Low, v.High)
+	}
+	if ok {
+		same(t, "coverage", coverage, ok, *v.Coverage, closed)
+	}
+}
+
+type correlation struct {
+	X        []float64 `json:"x"`
+	Y        []float64 `json:"y"`
+	Spearman float64   `json:"spearman"`
+	Kendall  float64   `json:"kendall_tau_b"`
+}
+
+func checkCorrelation(t *testing.T, v correlation) {
+	got, ok := stats.Spearman(v.X, v.Y)
+	same(t, "Spearman", got, ok, v.Spearman, closed)
+	got, ok = stats.KendallTauB(v.X, v.Y)
+	same(t, "KendallTauB", got, ok, v.Kendall, closed)
+}
+
+type pass struct {
+	N     int     `json:"n"`
+	C     int     `json:"c"`
+	K     int     `json:"k"`
+	Value float64 `json:"value"`
+}
+
+func checkPassAtK(t *testing.T, v pass) {
+	got, ok := stats.PassAtK(v.N, v.C, v.K)
+	same(t, "PassAtK", got, ok, v.Value, closed)
+}
+
+func checkPassHatK(t *testing.T, v pass) {
+	got, ok := stats.PassHatK(v.N, v.C, v.K)
+	same(t, "PassHatK", got, ok, v.Value, closed)
+}
+
+func checkPassUndefined(t *testing.T, v pass) {
+	_, at := stats.PassAtK(v.N, v.C, v.K)
+	if _, hat := stats.PassHatK(v.N, v.C, v.K); at || hat {
+		t.Errorf("%v has an answer", v)
+	}
+}
+
+type incidence struct {
+	Time    []float64 `json:"time"`
+	Status  []string  `json:"status"`
+	Times   []float64 `json:"times"`
+	Success []float64 `json:"success_cif_aalen_johansen"`
+	GaveUp  []float64 `json:"gave_up_cif"`
+}
+
+func checkIncidence(t *testing.T, v incidence) {
+	endings := make([]stats.Ending, len(v.Time))
+	for i := range endings {
+		cause := map[string]int{"success": succeeded, "gave_up": failed}[v.Status[i]]
+		endings[i] = stats.Ending{Time: v.Time[i], Cause: cause}
+	}
+	checkChances(t, endings, succeeded, v.Times, v.Success)
+	checkChances(t, endings, failed, v.Times, v.GaveUp)
+}
+
+type tauIncidence struct {
+	Times   []float64 `json:"times"`
+	Success []float64 `json:"success"`
+	Failed  []float64 `json:"failed"`
+}
+
+func checkTauIncidence(t *testing.T, v tauIncidence) {
+	endings := tauBench(t).endings
+	checkChances(t, endings, succeeded, v.Times, v.Success)
+	checkChances(t, endings, failed, v.Times, v.Failed)
+}
+
+func checkChances(t *testing.T, endings []stats.Ending, cause int, times, chances []float64) {
+	t.Helper()
+	got, ok := stats.CumulativeIncidence(endings, cause)
+	if !ok || len(got) != len(times) {
+		t.Fatalf("CumulativeIncidence = %v, %v; want times %v", got, ok, times)
+	}
+	for i := range got {
+		same(t, "time", got[i].Time, ok, times[i], 0)
+		same(t, "CumulativeIncidence", got[i].Chance, ok, chances[i], closed)
 	}
 }

@@ -2,6 +2,7 @@ package stats_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/agentbench/agentbench/reports/stats"
@@ -12,6 +13,11 @@ type mcnemar struct {
 	C     int     `json:"c"`
 	Exact float64 `json:"exact_p"`
 	MidP  float64 `json:"mid_p"`
+	Even  float64 `json:"eprocess_a1"`
+	Half  float64 `json:"eprocess_a05"`
+	// ChiSquared is the test without correction, which Cochran's of two columns is.
+	ChiSquared  *float64 `json:"chi2"`
+	ChiSquaredP float64  `json:"chi2_p"`
 }
 
 func checkMcNemar(t *testing.T, v mcnemar) {
@@ -19,6 +25,17 @@ func checkMcNemar(t *testing.T, v mcnemar) {
 	same(t, "McNemar", got.P, ok, v.Exact, closed)
 	mid, ok := stats.McNemarMidP(v.B, v.C)
 	same(t, "McNemarMidP", mid, ok, v.MidP, closed)
+	evidence, ok := stats.Evidence(v.B, v.C, 1)
+	same(t, "Evidence", evidence, ok, v.Even, closed)
+	evidence, ok = stats.Evidence(v.B, v.C, 0.5)
+	same(t, "Evidence of a half", evidence, ok, v.Half, closed)
+	if v.ChiSquared == nil {
+		return
+	}
+	rows := append(slices.Repeat([][]float64{{1, 0}}, v.B), slices.Repeat([][]float64{{0, 1}}, v.C)...)
+	got, ok = stats.CochranQ(append(rows, []float64{0, 0}, []float64{1, 1}))
+	same(t, "CochranQ", got.Statistic, ok, *v.ChiSquared, closed)
+	same(t, "its p", got.P, ok, v.ChiSquaredP, closed)
 }
 
 type bonettPrice struct {
@@ -53,12 +70,19 @@ type mannWhitney struct {
 	Y []float64 `json:"y"`
 	U float64   `json:"U_x"`
 	P float64   `json:"p_exact_conditional"`
+	// Normal is null where all values are equal.
+	Normal *float64 `json:"p_normal_cc"`
+	Wins   float64  `json:"prob_superiority"`
 }
 
 func checkMannWhitney(t *testing.T, v mannWhitney) {
 	got, ok := stats.MannWhitney(v.X, v.Y)
 	same(t, "MannWhitney", got.P, ok, v.P, closed)
 	same(t, "U", got.Statistic, ok, v.U, closed)
+	same(t, "share of pairs won", got.Statistic/float64(len(v.X)*len(v.Y)), ok, v.Wins, closed)
+	if v.Normal != nil {
+		same(t, "normal", stats.MannWhitneyNormal(v.U, v.X, v.Y), true, *v.Normal, closed)
+	}
 }
 
 type pairedT struct {
@@ -90,6 +114,54 @@ func checkPairedT(t *testing.T, v pairedT) {
 	welch, _ := stats.Welch(v.A, v.B)
 	test, ok = welch.Test()
 	same(t, "Welch", test.P, ok, v.Welch, closed)
+}
+
+type permutation struct {
+	X []float64 `json:"x"`
+	Y []float64 `json:"y"`
+	P float64   `json:"p_two_sided_abs_mean_difference"`
+}
+
+func checkPermutation(t *testing.T, v permutation) {
+	got, ok := stats.Permutation(v.X, v.Y, 1)
+	same(t, "Permutation", got.P, ok, v.P, closed)
+	if got.Method != stats.Exact {
+		t.Errorf("%v, %v: %v", v.X, v.Y, got.Method)
+	}
+}
+
+type signedRank struct {
+	X      []float64 `json:"x"`
+	Y      []float64 `json:"y"`
+	V      float64   `json:"V"`
+	P      float64   `json:"p_exact_conditional_wilcoxon"`
+	Pratt  float64   `json:"p_exact_conditional_pratt"`
+	Normal float64   `json:"p_normal_cc"`
+}
+
+func checkSignedRank(t *testing.T, v signedRank) {
+	d := make([]float64, len(v.X))
+	for i := range d {
+		d[i] = v.X[i] - v.Y[i]
+	}
+	got, ok := stats.SignedRank(d)
+	same(t, "SignedRank", got.P, ok, v.P, closed)
+	same(t, "V", got.Statistic, ok, v.V, closed)
+	got, ok = stats.SignedRankPratt(d)
+	same(t, "SignedRankPratt", got.P, ok, v.Pratt, closed)
+	same(t, "normal", stats.SignedRankNormal(d), true, v.Normal, closed)
+}
+
+type friedman struct {
+	Data      [][]float64 `json:"data"`
+	Statistic float64     `json:"statistic"`
+	P         float64     `json:"p"`
+}
+
+func checkFriedman(t *testing.T, v friedman) {
+	got, ok := stats.Friedman(v.Data)
+	same(t, "Friedman", got.Statistic, ok, v.Statistic, closed)
+	same(t, "its p", got.P, ok, v.P, closed)
 }
 
 type multiplicity struct {
@@ -168,4 +240,15 @@ type twoProportions struct {
 func checkTwoProportions(t *testing.T, v twoProportions) {
 	n, ok := usual.NeededTwoProportions(v.P1, v.P2)
 	same(t, "NeededTwoProportions", n, ok, v.N, ofQuantiles)
+}
+
+type neededT struct {
+	Delta float64 `json:"delta"`
+	SD    float64 `json:"sd"`
+	N     float64 `json:"n"`
+}
+
+func checkNeededT(t *testing.T, v neededT) {
+	n, ok := usual.NeededT(v.SD*v.SD, v.Delta)
+	same(t, "NeededT", n, ok, v.N, ofQuantiles)
 }

@@ -1,0 +1,136 @@
+package stats_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// recorded are runs of agents that others recorded.
+type recorded struct {
+	clusters [][]float64
+	endings  []stats.Ending
+}
+
+const succeeded, failed = 1, 2
+
+// tauBench holds 50 tasks of four trials each, and when each trial ended.
+func tauBench(t *testing.T) (r recorded) {
+	t.Helper()
+	var runs []struct {
+		Task   int     `json:"task_id"`
+		Reward float64 `json:"reward"`
+		Traj   []struct {
+			Role, Content, Name string
+		} `json:"traj"`
+	}
+	readData(t, &runs, "taubench", "gpt-4o-airline.json")
+	r.clusters = make([][]float64, 50)
+	for _, run := range runs {
+		r.clusters[run.Task] = append(r.clusters[run.Task], run.Reward)
+		ending := stats.Ending{}
+		for _, message := range run.Traj {
+			if message.Role == "assistant" {
+				ending.Time++
+			}
+		}
+		last := run.Traj[len(run.Traj)-1]
+		switch {
+		case run.Reward == 1:
+			ending.Cause = succeeded
+		case strings.Contains(last.Content, "###STOP###") || last.Name == "transfer_to_human_agents":
+			ending.Cause = failed
+		}
+		r.endings = append(r.endings, ending)
+	}
+	return r
+}
+
+// interCode holds the successes on the questions of each of 20 databases.
+func interCode(t *testing.T) (clusters [][]float64) {
+	t.Helper()
+	var runs map[string]struct {
+		Summary struct {
+			Reward float64 `json:"max_reward"`
+		} `json:"summary"`
+	}
+	readData(t, &runs, "intercode", "ic_sql_multiturn_gpt-4_10_turns.json")
+	file, err := os.Open(filepath.Join(dataFolder(), "intercode", "sql_clusters.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []float64
+	var names []string
+	for _, row := range rows[1:] {
+		value := 0.0
+		if runs[row[0]].Summary.Reward >= 1 {
+			value = 1
+		}
+		values, names = append(values, value), append(names, row[1])
+	}
+	return stats.Grouped(values, names)
+}
+
+func readData(t *testing.T, into any, path ...string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dataFolder(), filepath.Join(path...)))
+	if err != nil {
+		t.Skip("the recorded runs are not here (AGENTBENCH_DATA): ", err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The figures are those that the recordings were published with, and those that
+// were computed from them beside.
+func TestRecordedTrials(t *testing.T) {
+	clusters := tauBench(t).clusters
+	components, ok := stats.VarianceComponents(clusters)
+	nearTo(t, "between", components.Between, ok, 0.0997, 5e-5)
+	nearTo(t, "within", components.Within, ok, 0.1467, 5e-5)
+	icc, ok := components.ICC()
+	nearTo(t, "ICC", icc, ok, 0.40, 5e-3)
+	for trials, want := range map[int]float64{1: .0702, 2: .0588, 4: .0522, 8: .0486, 16: .0467} {
+		se, ok := components.MeanSE(50, trials)
+		nearTo(t, "SE", se, ok, want, 5e-5)
+	}
+	agreement := overTasks(t, clusters, stats.Agreement)
+	nearTo(t, "agreement", agreement, true, 0.7067, 5e-5)
+	nearTo(t, "HAL's", overTasks(t, clusters, stats.PlugInAgreement), true, 0.5600, 5e-5)
+	for k, want := range []float64{0.420, 0.273, 0.220, 0.200} {
+		all := overTasks(t, clusters, func(n, c int) (float64, bool) { return stats.PassHatK(n, c, k+1) })
+		nearTo(t, "pass^k", all, true, want, 5e-4)
+	}
+}
+
+func overTasks(t *testing.T, clusters [][]float64, of func(n, c int) (float64, bool)) float64 {
+	t.Helper()
+	var values []float64
+	for _, cluster := range clusters {
+		value, ok := of(len(cluster), int(stats.Sum(cluster)))
+		if !ok {
+			t.Fatalf("no answer for %v", cluster)
+		}
+		values = append(values, value)
+	}
+	mean, _ := stats.Mean(values)
+	return mean
+}
+
+func nearTo(t *testing.T, what string, got float64, ok bool, want, off float64) {
+	t.Helper()
+	if !ok || !(got >= want-off && got <= want+off) {
+		t.Errorf("%s = %v, %v; want %v", what, got, ok, want)
+	}
+}
