@@ -40,7 +40,7 @@ func answerable(j *job, m *record.Manifest, report *reports.Report, end ending) 
 		return fail(notMeasured, "run once with --cache on to fill it", "the cache lacks %s, and --cache only makes no call",
 			count(int(missing), "answer", "answers"))
 	}
-	return unscoredError(j, report)
+	return unscoredError(j.dir, report)
 }
 
 // cacheMisses is how many answers were missing where all were to be in the cache.
@@ -53,7 +53,7 @@ func (j *job) cacheMisses() int64 {
 
 // unscoredError is that of a suite whose first scorer judged no run at all; nil
 // where it judged one, or where nothing is scored.
-func unscoredError(j *job, report *reports.Report) error {
+func unscoredError(dir string, report *reports.Report) error {
 	why := ""
 	for i := range report.Configurations {
 		c := &report.Configurations[i]
@@ -66,7 +66,7 @@ func unscoredError(j *job, report *reports.Report) error {
 			}
 		}
 	}
-	hint := "agentbench show " + shellWord(j.dir) + " lists the runs"
+	hint := "agentbench show " + shellWord(dir) + " lists the runs"
 	if why != "" {
 		hint = "one of the reasons: " + printable(firstLine(why))
 	}

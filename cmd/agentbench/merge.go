@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports"
+)
+
+// mergeFlags are the flags of merge.
+type mergeFlags struct {
+	reportFlags
+	out        string
+	incomplete bool
+	quiet      bool
+}
+
+func (p *program) mergeCommand() *cobra.Command {
+	var f mergeFlags
+	c := &cobra.Command{
+		Use:     "merge DIR...",
+		Short:   "Join the shards of a suite, and compare its configurations",
+		GroupID: "run",
+		Long: `Joins result folders that run --shard made into a new one, which is what one run of the
+whole suite would have left behind, prints its comparison and judges its thresholds.
+The order of the folders makes no difference, and some shards may be merged first.
+
+Shards of other suites, seeds, data or versions of agentbench are refused, and so are
+missing shards and those that did not finish, unless --allow-incomplete is given.`,
+		Args: arguments(1, -1, "the result folders of shards"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.validate(); err != nil {
+				return err
+			}
+			return p.merge(c.Context(), args, &f)
+		},
+	}
+	f.reportFlags.declare(c, reports.TableNames)
+	c.Flags().StringVarP(&f.out, "out", "o", "", "folder for the results (default results/SUITE-TIME-…)")
+	c.Flags().BoolVar(&f.incomplete, "allow-incomplete", false, "merge what is there, though shards are missing or did not finish; reports begin with that")
+	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no notes on stderr")
+	return c
+}
+
+// merge joins shards, reports on what they make, and gives their verdict.
+func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error {
+	parts, err := openShards(dirs)
+	if err != nil {
+		return err
+	}
+	if err := mergeable(parts, f.incomplete); err != nil {
+		return err
+	}
+	if f.out == "" {
+		f.out = freshFolder(parts[0].Manifest.Suite, p.now())
+	}
+	merged, err := record.Merge(f.out, parts, record.Options{})
+	if err != nil {
+		return unmerged(f.out, err)
+	}
+	m := &merged.Manifest
+	for _, dropped := range merged.Dropped {
+		fmt.Fprintf(p.err, "agentbench: warning: dropped: %v\n", dropped)
+	}
+	if !f.quiet {
+		fmt.Fprintf(p.err, "merged %s of %d: %s\n", heldBy(m.Volatile.Shards), m.Volatile.Shards.Of, count(m.Totals.Runs(), "run", "runs"))
+	}
+	return p.concludeMerge(ctx, m, f)
+}
+
+// unmerged says why shards could not be joined, and what to do.
+func unmerged(out string, err error) error {
+	var damaged *record.Damaged
+	var contradiction *record.Contradiction
+	var busy *record.InUse
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return usage("name another folder with --out", "there is something at %s already", out)
+	case errors.As(err, &damaged):
+		return fail(notMeasured, "agentbench repair "+shellWord(damaged.Dir)+" moves what is damaged aside and keeps the rest", "%w", err)
+	case errors.As(err, &contradiction):
+		return fail(notMeasured, "agentbench show DIR "+shellWord(contradiction.Run)+" prints it; leave out the folder that is wrong", "%w", err)
+	case errors.As(err, &busy):
+		return fail(notMeasured, "wait until it ends, or name another folder with --out", "%w", err)
+	}
+	return fail(notMeasured, "", "merging: %w", err)
+}
+
+// openShards reads the manifests of folders that hold shards, each named once.
+func openShards(dirs []string) ([]record.Part, error) {
+	var parts []record.Part
+	var infos []os.FileInfo
+	for _, dir := range dirs {
+		m, err := openManifest(dir)
+		if err != nil {
+			return nil, err
+		}
+		if m.Volatile.Shards == nil || len(m.Volatile.Shards.Held) == 0 {
+			return nil, usage("merge joins folders that were made with run --shard", "%s holds no shard, but results of the whole suite %s", dir, printable(m.Suite))
+		}
+		info, err := os.Stat(dir)
+		if err != nil {
+			return nil, fail(notMeasured, "", "%w", err)
+		}
+		for i := range infos {
+			if os.SameFile(infos[i], info) {
+				return nil, usage("name each folder once", "%s and %s are one folder", dirs[i], dir)
+			}
+		}
+		infos = append(infos, info)
+		parts = append(parts, record.Part{Dir: dir, Manifest: m})
+	}
+	return parts, nil
+}
+
+// mergeable refuses parts that do not belong together, or lack something.
+func mergeable(parts []record.Part, incomplete bool) error {
+	for i := range parts[1:] {
+		if err := alike(&parts[0], &parts[i+1]); err != nil {
+			return err
+		}
+	}
+	all, err := joined(parts)
+	if err != nil {
+		return err
+	}
+	if text := lacking(all, parts); text != "" && !incomplete {
+		return fail(notMeasured, "run what is missing, or merge what is there with --allow-incomplete", "%s", text)
+	}
+	return nil
+}
+
+// joined are the shards of all parts; it refuses one that is there twice.
+func joined(parts []record.Part) (*record.Shards, error) {
+	holder := map[int]string{}
+	all := &record.Shards{Of: parts[0].Manifest.Volatile.Shards.Of}
+	for i := range parts {
+		s := parts[i].Manifest.Volatile.Shards
+		for _, number := range numbersOf(s) {
+			if before, held := holder[number]; held {
+				return nil, usage("leave one of them out", "%s and %s both hold shard %d of %d", before, parts[i].Dir, number, s.Of)
+			}
+			holder[number] = parts[i].Dir
+		}
+		all = all.Joined(s)
+	}
+	return all, nil
+}
+
+// lacking says which shards are missing, and which did not finish.
+func lacking(all *record.Shards, parts []record.Part) string {
+	var texts []string
+	if missing := all.Missing(); len(missing) > 0 {
+		is := "is"
+		if len(missing) > 1 {
+			is = "are"
+		}
+		texts = append(texts, fmt.Sprintf("%s of %d %s missing", record.ShardNumbers(missing), all.Of, is))
+	}
+	for i := range parts {
+		held := parts[i].Manifest.Volatile.Shards.Held
+		for s := range held {
+			if held[s].Unfinished() {
+				texts = append(texts, fmt.Sprintf("shard %d in %s did not finish", held[s].Number, parts[i].Dir))
+			}
+		}
+	}
+	return strings.Join(texts, "; ")
+}
