@@ -204,6 +204,9 @@ func (r *run) evaluate(ctx context.Context, it *record.Iteration, result *agent.
 	})
 	r.add(it, calls)
 	r.note(it, err, ctx)
+	if r.record.Next != nil {
+		r.record.Next.Role = record.RoleJudge
+	}
 	if it.Error == nil && it.Cut == "" {
 		it.Evaluation = evaluation
 	}

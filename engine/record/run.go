@@ -161,6 +161,7 @@ func Share(checks []Check) float64 {
 
 // Next is a request that was not answered, and is no call.
 type Next struct {
+	Role     Role   `json:"role,omitempty"` // whose call it would have been; "": the agent's
 	Phase    string `json:"phase,omitempty"`
 	Strategy string `json:"strategy,omitempty"`
 	// Request is the hash of what would have been sent.

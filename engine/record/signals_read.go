@@ -130,6 +130,8 @@ func (r *reader) nextRequest() *Next {
 	n := &Next{}
 	for key := range r.object() {
 		switch string(key) {
+		case "role":
+			n.Role = Role(r.name())
 		case "phase":
 			n.Phase = r.name()
 		case "strategy":

@@ -70,6 +70,7 @@ func (w *writer) outcome(o *Outcome) {
 
 func (w *writer) nextRequest(n *Next) {
 	w.open()
+	w.maybeString("role", string(n.Role))
 	w.maybeString("phase", n.Phase)
 	w.maybeString("strategy", n.Strategy)
 	w.maybeString("request", n.Request)

@@ -49,6 +49,8 @@ func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
 	case p.over():
 	case !step.Evaluate:
 		p.unevaluated(recorded, judged)
+	case w.differ.evaluation.why != "" && (judged < len(recorded.Calls) || w.judgeRefused(recorded)):
+		p.unknown = w.differ.evaluation.why
 	case recorded.Error == nil || failedJudging(recorded):
 		w.judge(p, recorded, judged)
 		p.evaluate = !p.over()
@@ -96,6 +98,9 @@ func (p *pass) unevaluated(recorded *record.Iteration, judged int) {
 // execute makes the agent's calls, up to the first of the evaluation.
 func (w *walk) execute(p *pass, recorded *record.Iteration, judged int) {
 	refused := w.calls(p, recorded, 0, judged)
+	if refused != "" && p.unknown == "" {
+		w.unsaid(p)
+	}
 	switch {
 	case p.unknown != "":
 	case refused != "" && len(p.Calls) == 0:
@@ -104,10 +109,19 @@ func (w *walk) execute(p *pass, recorded *record.Iteration, judged int) {
 		p.Ended = nil
 	case refused != "":
 		p.cut(refused)
-		p.unsaid()
-	case judged == len(recorded.Calls) && recorded.Cut != "":
+	case judged == len(recorded.Calls) && recorded.Cut != "" && !w.judgeRefused(recorded):
 		w.recordedCut(p, recorded)
 	}
+}
+
+// judgeRefused says that the recording's budget had no room for a call of the
+// evaluation, so that the agent came to its end.
+func (w *walk) judgeRefused(recorded *record.Iteration) bool {
+	switch record.Reason(recorded.Cut) {
+	case record.ReasonBudgetCalls, record.ReasonBudgetTokens, record.ReasonBudgetCost:
+		return w.run.Next != nil && w.run.Next.Role == record.RoleJudge
+	}
+	return false
 }
 
 // judge makes the calls of the evaluation.
@@ -145,10 +159,18 @@ func (w *walk) calls(p *pass, recorded *record.Iteration, from, to int) (refused
 
 func (p *pass) cut(reason record.Reason) { p.Cut, p.Error = string(reason), nil }
 
-// unsaid drops what the agent did not come to say.
-func (p *pass) unsaid() {
+// unsaid drops what the agent did not come to do and to say.
+func (w *walk) unsaid(p *pass) {
 	p.Ended, p.Output, p.Thinking = nil, nil, ""
-	p.ToolCalls = slices.DeleteFunc(slices.Clone(p.ToolCalls), func(c record.ToolCall) bool { return c.Start >= p.End })
+	if w.signals && len(p.ToolCalls) > 0 && len(p.Calls) > 0 {
+		p.unknown = "signals do not tell which tools were used before the budget was spent"
+	}
+	p.ToolCalls = usedBy(p.ToolCalls, p.End)
+}
+
+// usedBy are the tool calls that had begun at a time.
+func usedBy(calls []record.ToolCall, at time.Duration) []record.ToolCall {
+	return slices.DeleteFunc(slices.Clone(calls), func(c record.ToolCall) bool { return c.Start > at })
 }
 
 // late cuts the iteration where a timeout cancels it before it ended.

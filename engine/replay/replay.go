@@ -105,7 +105,8 @@ func (r *Result) Total() Span {
 
 // Run replays a recorded run. The task is that of the run.
 func (r *Replay) Run(ctx context.Context, run *record.Run, task *spec.Task) Result {
-	return r.walk(ctx, run, task, r.options)
+	w := &walk{Replay: r, Options: r.options, ctx: ctx, run: run, task: task}
+	return w.walk()
 }
 
 // ErrTexts says that a configuration reads texts, which signals do not have.
@@ -123,7 +124,8 @@ func (r *Replay) Signals(ctx context.Context, s *record.Signals, task *spec.Task
 	if len(r.texts) > 0 {
 		return Result{}, &ErrTexts{r.texts}
 	}
-	return r.walk(ctx, withoutTexts(s), task, Options{Announced: r.options.Announced}), nil
+	w := &walk{Replay: r, Options: Options{Announced: r.options.Announced}, ctx: ctx, run: withoutTexts(s), task: task, signals: true}
+	return w.walk(), nil
 }
 
 // Texts are what the decisions of the configuration read that signals do not

@@ -20,6 +20,8 @@ type walk struct {
 	task  *spec.Task
 	state *stop.State
 	made  []*record.Iteration
+	// signals says that the run has hashes for texts.
+	signals bool
 
 	waited     time.Duration
 	charged    record.Usage // in the hard budget of the configuration
@@ -29,9 +31,9 @@ type walk struct {
 	sawJudging Span
 }
 
-func (r *Replay) walk(ctx context.Context, run *record.Run, task *spec.Task, o Options) Result {
-	w := &walk{Replay: r, Options: o, ctx: ctx, run: run, task: task, state: r.rules.Start(task, paramOf(r.target))}
-	if path := r.differ.announced(o.Announced); path != "" {
+func (w *walk) walk() Result {
+	w.state = w.rules.Start(w.task, paramOf(w.target))
+	if path := w.differ.announced(w.Announced); path != "" {
 		result := w.branches(1, fmt.Sprintf("the agent was told %s", path))
 		result.Told = true
 		return result
@@ -92,6 +94,7 @@ func (w *walk) keep(p *pass) {
 	if p.late {
 		landed := p.Iteration
 		landed.Calls = slices.DeleteFunc(slices.Clone(p.Calls), func(c record.Call) bool { return p.flying(&c) })
+		landed.ToolCalls = usedBy(p.ToolCalls, p.End)
 		agent, judging = landed.Spent()
 	}
 	w.sawUsage.Least, w.sawJudging.Least = w.sawUsage.Least.Plus(agent), w.sawJudging.Least.Plus(judging)
