@@ -79,11 +79,11 @@ func (l *level) write(out io.Writer) {
 func writeAnnotation(out io.Writer, level, title, message string) {
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	title = visible(cut(title, annotationTitle))
+	title = shownUpTo(annotationTitle, title)
 	if title == "" {
 		title = "agentbench"
 	}
-	if message = visible(cut(message, annotationText)); message == "" {
+	if message = shownUpTo(annotationText, message); message == "" {
 		message = title
 	}
 	fmt.Fprintf(out, "::%s title=%s::%s\n", level, property.Replace(title), data.Replace(message))

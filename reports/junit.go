@@ -85,7 +85,7 @@ func (x junit) end(p Page, suites []junitSuite, at int) error {
 	var lines []string
 	for about, w := range p.warned() {
 		if about == suites[at].group || about == "" && at == 0 {
-			lines = append(lines, visible(cut(w.Text(shown), junitText)))
+			lines = append(lines, shownUpTo(junitText, w.Text(shown)))
 		}
 	}
 	if len(lines) > 0 {
@@ -190,8 +190,8 @@ type junitOut struct {
 // junitCaseOf makes a case of a check. Texts from outside hold nothing any more
 // that XML 1.0 cannot.
 func junitCaseOf(c *check) junitCase {
-	out := junitCase{Name: visible(cut(c.name, junitText)), ClassName: shown(c.group), Time: junitSeconds(c.seconds)}
-	message := visible(cut(c.message, junitText))
+	out := junitCase{Name: shownUpTo(junitText, c.name), ClassName: shown(c.group), Time: junitSeconds(c.seconds)}
+	message := shownUpTo(junitText, c.message)
 	switch c.state {
 	case failed:
 		out.Failure = &junitWrong{Type: string(failed), Message: message, Text: message}

@@ -62,7 +62,13 @@ func escape(r rune) string {
 const longestName = 120
 
 // shown is a visible text of bearable length.
-func shown(text string) string { return visible(cut(text, longestName)) }
+func shown(text string) string { return shownUpTo(longestName, text) }
+
+// shownUpTo is a visible text of so many characters, before escapes, that no
+// runner of CI takes for a command: GitHub's obeys ##[ anywhere in a line.
+func shownUpTo(most int, text string) string {
+	return strings.ReplaceAll(visible(cut(text, most)), "##[", `#\x23[`)
+}
 
 // cut leaves out the middle of a text of more than so many characters.
 func cut(text string, most int) string {

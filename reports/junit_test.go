@@ -1,0 +1,218 @@
+package reports_test
+
+import (
+	"encoding/xml"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports"
+)
+
+// element is an element of any XML.
+type element struct {
+	XMLName  xml.Name
+	Attrs    []xml.Attr `xml:",any,attr"`
+	Text     string     `xml:",chardata"`
+	Children []element  `xml:",any"`
+}
+
+func (e *element) attr(name string) string {
+	for _, a := range e.Attrs {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+func (e *element) all(name string) (found []element) {
+	for _, child := range e.Children {
+		if child.XMLName.Local == name {
+			found = append(found, child)
+		}
+	}
+	return found
+}
+
+// junitRules are what Jenkins' and Ant's schemas of JUnit have in common: the
+// attributes that an element has (those with ! are required) and its children.
+var junitRules = map[string]struct{ attrs, children string }{
+	"testsuites": {"name time tests failures errors", "testsuite"},
+	"testsuite":  {"name! tests! failures! errors! skipped time", "properties testcase system-out system-err"},
+	"properties": {"", "property"},
+	"property":   {"name! value!", ""},
+	"testcase":   {"name! classname! time", "failure error skipped system-out system-err"},
+	"failure":    {"message type!", ""},
+	"error":      {"message type!", ""},
+	"skipped":    {"message", ""},
+	"system-out": {"", ""},
+}
+
+var junitTime = regexp.MustCompile(`^[0-9]+\.[0-9]{3}$`)
+
+// checkJUnit reads JUnit's XML and holds it against the rules.
+func checkJUnit(t interface{ Errorf(string, ...any) }, text string) element {
+	var root element
+	decoder := xml.NewDecoder(strings.NewReader(text))
+	if err := decoder.Decode(&root); err != nil {
+		t.Errorf("reading the XML: %v", err)
+		return root
+	}
+	if rest := text[decoder.InputOffset():]; strings.TrimSpace(rest) != "" {
+		t.Errorf("%q follows the root", rest)
+	}
+	if root.XMLName.Local != "testsuites" {
+		t.Errorf("the root is %s", root.XMLName.Local)
+	}
+	checkElement(t, &root)
+	checkCounts(t, &root)
+	return root
+}
+
+func checkElement(t interface{ Errorf(string, ...any) }, e *element) {
+	name := e.XMLName.Local
+	rule, ok := junitRules[name]
+	if !ok {
+		t.Errorf("there is no element %s", name)
+	}
+	attrs := strings.Fields(rule.attrs)
+	for _, a := range e.Attrs {
+		if !slices.Contains(attrs, a.Name.Local) && !slices.Contains(attrs, a.Name.Local+"!") {
+			t.Errorf("%s has no attribute %s", name, a.Name.Local)
+		}
+	}
+	for _, a := range attrs {
+		if required, is := strings.CutSuffix(a, "!"); is && !slices.ContainsFunc(e.Attrs, func(a xml.Attr) bool { return a.Name.Local == required }) {
+			t.Errorf("%s needs the attribute %s", name, required)
+		}
+	}
+	if time := e.attr("time"); time != "" && !junitTime.MatchString(time) {
+		t.Errorf("the time %q", time)
+	}
+	last := 0
+	children := strings.Fields(rule.children)
+	for i := range e.Children {
+		at := slices.Index(children, e.Children[i].XMLName.Local)
+		if at < last {
+			t.Errorf("%s has no %s there", name, e.Children[i].XMLName.Local)
+		}
+		last = max(last, at)
+		checkElement(t, &e.Children[i])
+	}
+	if wrong := len(e.all("failure")) + len(e.all("error")) + len(e.all("skipped")); name == "testcase" && wrong > 1 {
+		t.Errorf("a case has %d of failure, error and skipped", wrong)
+	}
+}
+
+// checkCounts adds up what the attributes say.
+func checkCounts(t interface{ Errorf(string, ...any) }, root *element) {
+	total := map[string]int{}
+	for _, suite := range root.all("testsuite") {
+		counts := map[string]int{"tests": len(suite.all("testcase"))}
+		seconds := 0.0
+		for _, c := range suite.all("testcase") {
+			counts["failures"] += len(c.all("failure"))
+			counts["errors"] += len(c.all("error"))
+			counts["skipped"] += len(c.all("skipped"))
+			s, _ := strconv.ParseFloat(c.attr("time"), 64)
+			seconds += s
+		}
+		for name, n := range counts {
+			total[name] += n
+			if suite.attr(name) != strconv.Itoa(n) {
+				t.Errorf("%s says %s=%s, and has %d", suite.attr("name"), name, suite.attr(name), n)
+			}
+		}
+		if said, _ := strconv.ParseFloat(suite.attr("time"), 64); said-seconds > 0.1 || seconds-said > 0.1 {
+			t.Errorf("%s says time=%v, and has %v", suite.attr("name"), said, seconds)
+		}
+	}
+	for _, name := range []string{"tests", "failures", "errors"} {
+		if root.attr(name) != strconv.Itoa(total[name]) {
+			t.Errorf("the root says %s=%s, and has %d", name, root.attr(name), total[name])
+		}
+	}
+}
+
+func TestJUnitKeepsToTheSchema(t *testing.T) {
+	checkJUnit(t, written(t, judged(coach(24)), reports.Options{Format: "junit"}))
+	for _, f := range edges() {
+		checkJUnit(t, written(t, f.collect(), reports.Options{Format: "junit"}))
+	}
+	checkJUnit(t, written(t, (&fixture{}).collect(), reports.Options{Format: "junit"}))
+}
+
+// A task is one case of each configuration, whatever became of its trials.
+func TestJUnitFoldsTrialsIntoCases(t *testing.T) {
+	f := one(8)
+	f.manifest.Trials = 3
+	fault := func(task string, trial int, status record.Status) {
+		s := *f.run(task, trial, 0.5)
+		s.Outcome = record.Outcome{Status: status, Error: &record.Error{Class: record.Server}}
+		f.signals[len(f.signals)-1] = &s
+	}
+	for trial := 1; trial <= 3; trial++ {
+		f.scored(f.run("passes", trial, 0.5), 0, 1)
+		f.scored(f.run("half", trial, 0.5), 0, 0.5)
+		fault("faults", trial, record.Faulted)
+	}
+	for trial, value := range []float64{1, 0} {
+		f.scored(f.run("fails", trial+1, 0.5), 0, value)
+	}
+	fault("fails", 3, record.Faulted)
+	f.scored(f.run("both", 1, 0.5), 0, 1)
+	fault("both", 2, record.Faulted)
+	fault("both", 3, record.Cancelled)
+	unscored := f.run("unscored", 1, 0.5)
+	f.scores = append(f.scores, record.Score{Run: unscored.ID, Name: "right", Unscored: "no target"})
+	f.run("pending", 1, 0.5)
+
+	root := checkJUnit(t, written(t, f.collect(), reports.Options{Format: "junit"}))
+	got := map[string]string{}
+	for _, c := range root.Children[0].all("testcase") {
+		inner := c.Children[0]
+		message := inner.attr("message")
+		if inner.XMLName.Local == "system-out" {
+			message = inner.Text
+		}
+		got[c.attr("name")] = fmt.Sprintf("%s %s: %s", c.attr("time"), inner.XMLName.Local, message)
+	}
+	want := map[string]string{
+		"passes":    "3.000 system-out: right: 3 of 3 runs with success",
+		"half":      "3.000 failure: right: 0 of 3 runs with success, mean 0.5",
+		"faults":    "0.000 error: with a fault: server 3",
+		"fails":     "2.000 failure: right: 1 of 2 runs with success, with a fault: server 1",
+		"both":      "1.000 error: right: 1 of 1 run with success, with a fault: server 1, cancelled: 1",
+		"unscored":  "1.000 skipped: right could not judge 1 run",
+		"pending":   "1.000 skipped: right has not judged 1 run yet",
+		"(not run)": "0.000 error: 7 of 24 runs were not made",
+	}
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s: got  %q\nwant %q", name, got[name], want[name])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d cases, want %d: %v", len(got), len(want), got)
+	}
+}
+
+// Without scorers the loop's own belief stands in, as in all tables.
+func TestJUnitWithoutScorers(t *testing.T) {
+	f := one(2)
+	f.manifest.Scorers = nil
+	f.run("yes", 1, 0.9).Outcome.Success = true
+	f.run("no", 1, 0.1)
+	text := written(t, f.collect(), reports.Options{Format: "junit"})
+	checkJUnit(t, text)
+	for _, want := range []string{`<failure type="failed" message="the loop: 0 of 1 run with success">`, `<system-out>the loop: 1 of 1 run with success</system-out>`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
