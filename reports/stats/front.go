@@ -29,16 +29,12 @@ func Front(points []Point) (front []int) {
 	return front
 }
 
-// frontResamples is how often FrontShares draws unless it is told.
-const frontResamples = 2_000
-
-// FrontShares is, for each of several rows, the share of resamples of the
-// clusters in which its mean point is on the front: how sure it is to belong
-// there. Each row holds a point for every cluster, the same ones. Rows that are
-// equal share their place: all of them count. Without a number of resamples
-// there are 2,000.
-func (b Bootstrap) FrontShares(rows [][]Point) (shares []float64, ok bool) {
-	if len(rows) == 0 || len(rows[0]) == 0 || b.Resamples < 0 {
+// FrontShares is, for each of several rows, the share of draws of the clusters,
+// as many with replacement, in which its mean point is on the front: how sure it
+// is to belong there. Each row holds a point for every cluster, the same ones.
+// Rows that are equal share their place: all of them count.
+func FrontShares(rows [][]Point, draws int, seed uint64) (shares []float64, ok bool) {
+	if len(rows) == 0 || len(rows[0]) == 0 || draws < 1 {
 		return nil, false
 	}
 	for _, row := range rows {
@@ -46,28 +42,25 @@ func (b Bootstrap) FrontShares(rows [][]Point) (shares []float64, ok bool) {
 			return nil, false
 		}
 	}
-	if b.Resamples == 0 {
-		b.Resamples = frontResamples
-	}
 	shares = make([]float64, len(rows))
 	points, all := make([]Point, len(rows)), 0.0
-	b.each(len(rows[0]), func(picked []int32) {
+	for drawn := range resamples(len(rows[0]), draws, seed) {
 		all++
 		for i, row := range rows {
-			points[i] = sumOf(row, picked)
+			points[i] = sumOf(row, drawn)
 		}
 		markFront(points, shares)
-	})
+	}
 	for i := range shares {
 		shares[i] /= all
 	}
 	return shares, true
 }
 
-func sumOf(row []Point, picked []int32) (sum Point) {
-	for _, at := range picked {
-		sum.Cost += row[at].Cost
-		sum.Quality += row[at].Quality
+func sumOf(row []Point, drawn []uint8) (sum Point) {
+	for at, times := range drawn {
+		sum.Cost += float64(times) * row[at].Cost
+		sum.Quality += float64(times) * row[at].Quality
 	}
 	return sum
 }

@@ -1,13 +1,14 @@
 package stats
 
 import (
+	"iter"
 	"math"
 	"math/rand/v2"
 	"slices"
 )
 
 // Resamples are what a bootstrap draws: as many clusters as there are, with
-// replacement, again and again. One set of them serves every number of the same
+// replacement, again and again (B. Efron, Annals of Statistics 7, 1979). One set of them serves every number of the same
 // clusters, which costs little and lets the numbers be compared. It holds one
 // byte for each cluster and draw.
 type Resamples struct {
@@ -21,16 +22,64 @@ type Resamples struct {
 const MostResampled = 100
 
 // Resample draws so many times from so many clusters, at most [MostResampled].
+// Where all n^n ways to draw are no more than that, each is taken once.
 func Resample(groups, draws int, seed uint64) *Resamples {
 	groups = max(0, min(groups, MostResampled))
-	r := &Resamples{groups: groups, counts: make([]uint8, groups*max(0, draws))}
-	random := rand.New(rand.NewPCG(seed, uint64(groups)))
-	for draw := range slices.Chunk(r.counts, max(1, groups)) {
-		for range draw {
-			draw[random.IntN(groups)]++
-		}
+	r := &Resamples{groups: groups}
+	if math.Pow(float64(groups), float64(groups)) > float64(draws) {
+		r.counts = make([]uint8, 0, groups*max(0, draws))
+	}
+	for drawn := range resamples(groups, draws, seed) {
+		r.counts = append(r.counts, drawn...)
 	}
 	return r
+}
+
+// resamples gives how often each of the clusters was drawn, in the same slice
+// for one draw after the other.
+func resamples(groups, draws int, seed uint64) iter.Seq[[]uint8] {
+	if draws < 1 || groups < 1 {
+		return func(func([]uint8) bool) {}
+	}
+	if math.Pow(float64(groups), float64(groups)) <= float64(draws) {
+		return everyResample(groups)
+	}
+	return func(yield func([]uint8) bool) {
+		random := rand.New(rand.NewPCG(seed, uint64(groups)))
+		drawn := make([]uint8, groups)
+		for range draws {
+			clear(drawn)
+			for range groups {
+				drawn[random.IntN(groups)]++
+			}
+			if !yield(drawn) {
+				return
+			}
+		}
+	}
+}
+
+// everyResample counts up in the base of the number of clusters; each digit is a
+// cluster that was drawn.
+func everyResample(groups int) iter.Seq[[]uint8] {
+	return func(yield func([]uint8) bool) {
+		digits, drawn := make([]int, groups), make([]uint8, groups)
+		drawn[0] = uint8(groups)
+		for yield(drawn) {
+			at := 0
+			for ; at < groups && digits[at] == groups-1; at++ {
+				drawn[groups-1]--
+				drawn[0]++
+				digits[at] = 0
+			}
+			if at == groups {
+				return
+			}
+			drawn[digits[at]]--
+			digits[at]++
+			drawn[digits[at]]++
+		}
+	}
 }
 
 // Ratio is the percentile interval (B. Efron and R. J. Tibshirani, An Introduction

@@ -1,6 +1,7 @@
 package stats_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/agentbench/agentbench/reports/stats"
@@ -14,9 +15,25 @@ type exhaustive struct {
 }
 
 func checkExhaustive(t *testing.T, v exhaustive) {
-	got, ok := stats.Bootstrap{Resamples: v.Resamples}.Mean(v.X)
-	within(t, "Bootstrap of all resamples", got.Interval, ok, v.Interval, closed)
-	same(t, "its SE", got.SE, ok, v.SE, closed)
+	resamples := stats.Resample(len(v.X), v.Resamples, 1)
+	got, ok := resamples.Ratio(v.X, ones(len(v.X)), 0.95)
+	within(t, "all resamples", got, ok, v.Interval, closed)
+	same(t, "their SE", spreadOf(resamples, v.X), ok, v.SE, closed)
+}
+
+// spreadOf is the standard deviation of the means of all resamples.
+func spreadOf(resamples *stats.Resamples, values []float64) float64 {
+	var means []float64
+	resamples.Interval(func(drawn []uint8) (float64, bool) {
+		sum := 0.0
+		for i, times := range drawn {
+			sum += float64(times) * values[i]
+		}
+		means = append(means, sum/float64(len(values)))
+		return 0, true
+	}, 0.95)
+	variance, _ := stats.Variance(means)
+	return math.Sqrt(variance * (1 - 1/float64(len(means))))
 }
 
 type binaryBootstrap struct {
@@ -35,9 +52,15 @@ func checkBinaryBootstrap(t *testing.T, v binaryBootstrap) {
 	for i := range v.X {
 		values[i] = 1
 	}
-	got, ok := stats.Bootstrap{Seed: 1}.Mean(values)
-	within(t, "Bootstrap", got.Interval, ok, v.Interval, 0.005+closed)
-	nearTo(t, "its SE", got.SE, ok, v.SE, 0.005)
+	if v.N > stats.MostResampled {
+		got, ok := stats.ExpandedRatio(values, ones(v.N), 0.95)
+		within(t, "ExpandedRatio", got, ok, v.Interval, 0.005+closed)
+		return
+	}
+	resamples := stats.Resample(v.N, 10_000, 1)
+	got, ok := resamples.Ratio(values, ones(v.N), 0.95)
+	within(t, "Resample", got, ok, v.Interval, 0.005+closed)
+	nearTo(t, "its SE", spreadOf(resamples, values), ok, v.SE, 0.005)
 }
 
 type tauBootstrap struct {
@@ -57,10 +80,15 @@ func checkTauBootstrap(t *testing.T, v tauBootstrap) {
 	for _, cluster := range tauBench(t).clusters {
 		sums, counts = append(sums, stats.Sum(cluster)), append(counts, float64(len(cluster)))
 	}
-	got, ok := stats.Bootstrap{Resamples: 400_000, Seed: 1}.Ratio(sums, counts)
+	resamples := stats.Resample(len(sums), 400_000, 1)
+	got, ok := resamples.Ratio(sums, counts, 0.95)
 	nearTo(t, "lower end", got.Low, ok, v.Interval[0], v.Tolerance)
 	nearTo(t, "upper end", got.High, ok, v.Interval[1], multiple+closed)
-	nearTo(t, "SE", got.SE, ok, v.SE, v.Tolerance)
+	perRun := make([]float64, len(sums))
+	for i := range sums {
+		perRun[i] = sums[i] / counts[i]
+	}
+	nearTo(t, "SE", spreadOf(resamples, perRun), ok, v.SE, v.Tolerance)
 	mean, ok := stats.Ratio(stats.Sum(sums), stats.Sum(counts))
 	same(t, "mean", mean, ok, v.Mean, closed)
 }
