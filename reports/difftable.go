@@ -23,6 +23,7 @@ func differencesTable(c *Comparison) table {
 		{column{head: "configuration", key: "configuration", only: c.severalPairs()}, func(row differenceRow) cell {
 			return ofName(row.pair.Name, row.pair.Warnings...)
 		}},
+		{column{key: "simulated", only: machines}, func(row differenceRow) cell { return ofName(row.pair.simulatedBy()) }},
 		{column{head: "quantity", key: "quantity"}, func(row differenceRow) cell { return ofName(row.Quantity) }},
 		{column{head: "verdict", only: people, warnings: c.explain()}, func(row differenceRow) cell { return ofText(row.judgement()) }},
 	}
@@ -34,6 +35,16 @@ func differencesTable(c *Comparison) table {
 	}
 	t.fill(rowsOf(fields, c.differences()))
 	return t
+}
+
+// simulatedBy are the models of which either side's numbers come.
+func (p *Pair) simulatedBy() string {
+	for _, w := range p.Warnings {
+		if w.Kind == SimulatedModel {
+			return w.Name
+		}
+	}
+	return ""
 }
 
 // differences are the rows, pair by pair.

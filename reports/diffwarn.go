@@ -27,15 +27,17 @@ func (p *Pair) warn(base, new *Report, of couple) {
 	x, y := p.Base.Coverage, p.New.Coverage
 	add(x.Known() && y.Known() && x.Number != y.Number, Warning{Kind: CoverageDiffers, More: percent(x) + " and " + percent(y)})
 	add(p.How.Paired && p.How.Tasks < fewTasks, Warning{Kind: FewCommon, Count: p.How.Tasks})
-	if base != new { // a report tells them itself
-		p.Warnings = append(p.Warnings, ofSide("base", &base.Configurations[of.base])...)
-		p.Warnings = append(p.Warnings, ofSide("new", &new.Configurations[of.new])...)
+	kinds := []WarningKind{SimulatedModel, Faults, NotRun, AgentFailed, NotJSON, MixedLoops, Estimated}
+	if base == new {
+		kinds = kinds[:1] // the report tells the others itself
 	}
+	p.Warnings = append(p.Warnings, ofSide("base", &base.Configurations[of.base], kinds)...)
+	p.Warnings = append(p.Warnings, ofSide("new", &new.Configurations[of.new], kinds)...)
 }
 
 // ofSide are the warnings of a configuration that put a comparison into question.
-func ofSide(side string, c *Configuration) []Warning {
-	warnings := c.warningsOf("", SimulatedModel, Faults, NotRun, AgentFailed, NotJSON, MixedLoops, Estimated)
+func ofSide(side string, c *Configuration, kinds []WarningKind) []Warning {
+	warnings := c.warningsOf("", kinds...)
 	for i := range warnings {
 		warnings[i].Side = side
 	}

@@ -15,6 +15,7 @@ func writeJSON(w io.Writer, p Page, _ Options) error { return p.writeJSON(w) }
 // which are made one by one. Its form is that of Report, Configuration and
 // Task; "schema" names it.
 func (r *Report) writeJSON(w io.Writer) error {
+	r.compare()
 	head, err := encode(r, "")
 	if err != nil {
 		return err

@@ -27,7 +27,11 @@ type Report struct {
 	Scorers        []string        `json:"scorers"`
 	Simulated      []string        `json:"simulated,omitempty"` // models
 	Configurations []Configuration `json:"configurations"`
-	Warnings       []Warning       `json:"warnings"` // on the report as a whole
+	// Differences compares the other configurations with the baseline. Where it is
+	// nil and the suite declares one, the first format that is written compares
+	// them by default options.
+	Differences *Comparison `json:"differences,omitempty"`
+	Warnings    []Warning   `json:"warnings"` // on the report as a whole
 	// Unanswered says why the results have no answer, so that no threshold was
 	// judged: the suite was stopped, or too few runs could be measured.
 	Unanswered string `json:"unanswered,omitempty"`
@@ -36,7 +40,8 @@ type Report struct {
 	// Volatile may differ where all else is the same; nil: there is nothing to tell.
 	Volatile *Effort `json:"volatile,omitempty"`
 
-	runs *runs
+	runs     *runs
+	compared bool // Differences was looked for
 }
 
 // Primary is the name of the scorer that says what a success is: a score of 1

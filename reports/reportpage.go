@@ -55,8 +55,35 @@ func (r *Report) tables(of audience) []table {
 		tasks = taskRowsTable
 	}
 	return []table{
-		configurationsTable(r), curveTable(r), stopsTable(r), limitsTable(r), calibrationTable(r), tasks(r),
+		configurationsTable(r), r.differencesTable(), curveTable(r), stopsTable(r), limitsTable(r), calibrationTable(r), tasks(r),
 	}
+}
+
+// compare looks for differences from the baseline, once. Where there is nothing
+// to compare there are none.
+func (r *Report) compare() {
+	if r.compared || r.Differences != nil || r.runs == nil {
+		return
+	}
+	r.compared = true
+	r.Differences, _ = DiffBaseline(r, DiffOptions{})
+	if r.Differences != nil {
+		for i := range r.Differences.Pairs {
+			r.Differences.Pairs[i].Flips = nil // the tasks stand in the report
+		}
+	}
+}
+
+// differencesTable has rows where there is a baseline.
+func (r *Report) differencesTable() table {
+	r.compare()
+	c := r.Differences
+	if c == nil {
+		c = &Comparison{}
+	}
+	t := differencesTable(c)
+	t.title = "Differences from the baseline"
+	return t
 }
 
 func (r *Report) verdicts() []Verdict { return r.Thresholds }
