@@ -50,20 +50,36 @@ func (s *PairSide) named(quote func(string) string) string {
 
 // remark says where nothing real was measured.
 func (c *Comparison) remark(quote func(string) string) string {
-	for i := range c.Pairs {
-		simulated := func(w Warning) bool { return w.Kind == SimulatedModel }
-		if !slices.ContainsFunc(c.Pairs[i].Warnings, simulated) {
-			return ""
-		}
+	if !c.allSimulated() {
+		return ""
 	}
 	quoted := make([]string, len(c.Simulated))
 	for i, name := range c.Simulated {
 		quoted[i] = quote(name)
 	}
-	if len(quoted) == 0 {
-		return ""
-	}
 	return "simulated by " + strings.Join(quoted, ", ")
+}
+
+// allSimulated says that no number comes from a real model.
+func (c *Comparison) allSimulated() bool {
+	for i := range c.Pairs {
+		sides := 0
+		for _, w := range c.Pairs[i].Warnings {
+			sides += number(w.Kind == SimulatedModel)
+		}
+		if sides < 2 {
+			return false
+		}
+	}
+	return len(c.Pairs) > 0 && len(c.Simulated) > 0
+}
+
+// warningsOf are the warnings on a pair, without what holds for all of them.
+func (c *Comparison) warningsOf(p *Pair) []Warning {
+	if !c.allSimulated() {
+		return p.Warnings
+	}
+	return slices.DeleteFunc(slices.Clone(p.Warnings), func(w Warning) bool { return w.Kind == SimulatedModel })
 }
 
 // tables are all tables of a comparison, in the order in which people read
@@ -74,15 +90,17 @@ func (c *Comparison) tables(audience) []table {
 
 func (c *Comparison) verdicts() []Verdict { return c.Thresholds }
 
-func (c *Comparison) answer(func(string) string) answer { return answerOf(c.verdicts()) }
-
 // wholeWarnings are those on a pair, too, where it is the only one and no cell
 // names it.
 func (c *Comparison) wholeWarnings() []Warning {
-	if len(c.Pairs) == 1 {
-		return slices.Concat(c.Pairs[0].Warnings, c.Warnings)
+	var whole []Warning
+	if c.allSimulated() {
+		whole = append(whole, Warning{Kind: SimulatedModel, Name: strings.Join(c.Simulated, ", ")})
 	}
-	return c.Warnings
+	if len(c.Pairs) == 1 {
+		whole = append(whole, c.warningsOf(&c.Pairs[0])...)
+	}
+	return append(whole, c.Warnings...)
 }
 
 // warned are all warnings, those on a pair with its name.
@@ -102,11 +120,6 @@ func (c *Comparison) warned() iter.Seq2[string, Warning] {
 		}
 	}
 }
-
-// checks are the differences of each pair.
-func (c *Comparison) checks() iter.Seq[check] { return func(func(check) bool) {} }
-
-func (c *Comparison) facts(string) []fact { return nil }
 
 func (c *Comparison) writeJSON(w io.Writer) error {
 	text, err := encode(c, "")

@@ -21,7 +21,7 @@ type differenceRow struct {
 func differencesTable(c *Comparison) table {
 	fields := []field[differenceRow]{
 		{column{head: "configuration", key: "configuration", only: c.severalPairs()}, func(row differenceRow) cell {
-			return ofName(row.pair.Name, row.pair.Warnings...)
+			return ofName(row.pair.Name, c.warningsOf(row.pair)...)
 		}},
 		{column{key: "simulated", only: machines}, func(row differenceRow) cell { return ofName(row.pair.simulatedBy()) }},
 		{column{head: "quantity", key: "quantity"}, func(row differenceRow) cell { return ofName(row.Quantity) }},
