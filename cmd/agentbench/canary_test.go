@@ -255,3 +255,19 @@ func TestF70_APanicTellsNoSecret(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 }
+
+// A suite that cannot be loaded is shown without its secrets, too.
+func TestF70_LinesOfFaultsTellNoSecret(t *testing.T) {
+	suite := fmt.Sprintf("suite: s\ntasks: [{id: a, input: a}]\nmodels: {m: {provider: openai, base_url: %q, price: fre, headers: {Authorization: %q}}}\nconfigurations: []\n",
+		"http://me:"+canaryPassword+"@host/v1", "Bearer "+canaryHeader)
+	for name, text := range map[string]string{
+		"short lines": suite, "a long line": strings.Replace(suite, "fre", "fre, name: "+strings.Repeat("x", 2000), 1),
+		"no YAML": strings.Replace(suite, "}}}", "}", 1),
+	} {
+		var out bytes.Buffer
+		code := run(context.Background(), []string{"check", "-"}, func(string) string { return "" }, strings.NewReader(text), &out, &out)
+		if code != wrongSpec || !strings.Contains(out.String(), "[redacted]") || leaks(out.Bytes()) != "" {
+			t.Errorf("%s: exit code %d: %s", name, code, out.String())
+		}
+	}
+}

@@ -36,6 +36,7 @@ func (p *program) open(path string, set []spec.Setting) (*opened, error) {
 		document, faults = spec.Load(path, options)
 	}
 	if document == nil {
+		p.learnLines(faults)
 		faults.Print(p.err)
 		return nil, quiet(wrongSpec)
 	}

@@ -5,11 +5,13 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // hideSecrets lets nothing that the program writes hold a secret. It knows the
@@ -24,6 +26,23 @@ func (p *program) learn(d *spec.Document) {
 	if d.Suite != nil {
 		p.secrets.Learn(secret.OfSuite(d.Suite, p.env)...)
 	}
+}
+
+// learnLines makes the secrets known that the lines of faults may show: from the
+// lines, or from what is shown of them where they are long.
+func (p *program) learnLines(faults source.Faults) {
+	const long = 1 << 10
+	var text strings.Builder
+	faults.Print(&text)
+	for _, f := range faults {
+		if f.File == nil {
+			continue
+		}
+		if line := f.File.Line(f.Pos.Line); len(line) <= long {
+			text.WriteString(line + "\n")
+		}
+	}
+	p.secrets.Learn(secret.OfText(text.String())...)
 }
 
 // leave ends the program: a panic is told as an error, without its secrets, and
