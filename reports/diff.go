@@ -31,6 +31,9 @@ type Comparison struct {
 	Pairs      []Pair             `json:"pairs"`
 	Spec       []SpecDifference   `json:"spec"`
 	Warnings   []Warning          `json:"warnings"` // on the comparison as a whole
+	// FailOn is what gated differences fail on: worse, cannot-tell (both), none;
+	// "" is none.
+	FailOn string `json:"fail_on,omitempty"`
 	// Unanswered says why no threshold was judged, as in a Report.
 	Unanswered string    `json:"unanswered,omitempty"`
 	Thresholds []Verdict `json:"thresholds,omitempty"` // those that were judged, if any
@@ -102,11 +105,13 @@ type Difference struct {
 	Tasks     int `json:"tasks"`
 	BaseTasks int `json:"base_tasks"`
 	// Runs and LeftOut are pairs of runs; runs of either side where not paired.
-	Runs     int             `json:"runs"`
-	LeftOut  int             `json:"left_out"` // without a value on a side
-	Wins     int             `json:"wins"`     // tasks at which the new side is better
-	Losses   int             `json:"losses"`
-	Ties     int             `json:"ties"`
+	Runs    int `json:"runs"`
+	LeftOut int `json:"left_out"` // without a value on a side
+	Wins    int `json:"wins"`     // tasks at which the new side is better
+	Losses  int `json:"losses"`
+	Ties    int `json:"ties"`
+	// Gated says that the comparison fails if this difference does.
+	Gated    bool            `json:"gated"`
 	Verdict  compare.Verdict `json:"verdict"` // better, worse, same or cannot_tell
 	Margin   float64         `json:"margin"`
 	NotWorse bool            `json:"not_worse"`

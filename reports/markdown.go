@@ -141,6 +141,8 @@ func (s state) mark() string {
 		return "❌"
 	case errored:
 		return "⚠"
+	case undecided:
+		return "❔"
 	}
 	return "·"
 }

@@ -46,6 +46,8 @@ const (
 	failed  state = "failed"  // it was measured, and the answer is no
 	errored state = "error"   // it could not be measured
 	skipped state = "skipped" // nothing says yes or no
+	// undecided is the state of an answer that is told all the same.
+	undecided state = "cannot_tell"
 )
 
 // answer is a state in a few words, which are fit for the format.
