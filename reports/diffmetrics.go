@@ -39,20 +39,30 @@ func (d *Difference) metrics() map[string]any {
 		why = "nothing could be compared"
 	}
 	change := ranged{d.Change, d.Low, d.High}
-	numbers := " (change " + change.exact()
-	if d.Adjusted.Known() {
-		numbers += ", p " + d.Adjusted.exact()
-	}
-	numbers += ")"
 	notWorse := fmt.Sprintf("%v (change %s, margin %.6g)", d.NotWorse, change.exact(), d.Margin)
 	verdict := d.Verdict
 	if verdict == "" {
 		verdict = compare.CannotTell
 	}
 	return map[string]any{
-		"verdict":   word{value: string(verdict), shown: string(verdict) + numbers, missing: why},
+		"verdict":   word{value: string(verdict), shown: string(verdict) + " (" + d.exactChange() + ")", missing: why},
 		"not_worse": word{value: d.NotWorse, shown: notWorse, missing: why},
 		"base":      d.Base, "new": d.New, "change": change, "low": d.Low, "high": d.High, "p": d.Adjusted,
 		"n": int64(d.Tasks), "wins": int64(d.Wins), "losses": int64(d.Losses), "ties": int64(d.Ties),
 	}
+}
+
+// exactChange is the change with its interval and the p by which it was judged.
+func (d *Difference) exactChange() string {
+	change := ranged{d.Change, d.Low, d.High}
+	text := "change " + change.exact()
+	if d.Adjusted.Known() {
+		text += ", p " + d.Adjusted.exact()
+	}
+	return text
+}
+
+// Numbers are both sides and their difference in one line.
+func (d *Difference) Numbers() string {
+	return d.Base.exact() + " -> " + d.New.exact() + ", " + d.exactChange()
 }

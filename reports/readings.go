@@ -67,7 +67,7 @@ func (r *readings) explain(err error) error {
 	}
 	for _, one := range r.all {
 		if !one.value.Known() {
-			return fmt.Errorf("%w (%s is missing: %s)", err, one.path, one.value.why())
+			return fmt.Errorf("%w (%s is missing: %s)", err, one.path, one.value.Why())
 		}
 	}
 	return errors.Join(err, r.untold)
@@ -112,7 +112,8 @@ func (v Value) exact() string {
 	return fmt.Sprintf("%.6g", v.Number)
 }
 
-func (v Value) why() string {
+// Why says why there is no number.
+func (v Value) Why() string {
 	switch v.Missing {
 	case nothing:
 		return "nothing was measured"

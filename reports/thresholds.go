@@ -50,6 +50,15 @@ func Thresholds(ctx context.Context, r *Report, options ThresholdOptions, texts 
 	return verdicts
 }
 
+// CheckThreshold says what is wrong with the text of a threshold.
+func CheckThreshold(text string) error {
+	program, faults := expr.Threshold().Compile(text, expr.WantBool)
+	if program == nil {
+		return faultError(faults)
+	}
+	return nil
+}
+
 // ReadsDiff says whether a threshold reads what differs from the baseline.
 func ReadsDiff(text string) bool {
 	program, _ := expr.Threshold().Compile(text, expr.WantBool)

@@ -199,14 +199,14 @@ func BenchmarkCalls(b *testing.B) {
 		for _, stream := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%d-at-once/stream=%v", atOnce, stream), func(b *testing.B) {
 				options := fmt.Sprintf("max_parallel: %d, stream: %v", atOnce, stream)
-				compare(b, atOnce, bareCall(address, stream), wholeCall(b, address, options))
+				compareCalls(b, atOnce, bareCall(address, stream), wholeCall(b, address, options))
 			})
 		}
 	}
 }
 
-// compare reports the CPU of two kinds of calls, and the median of its ratio.
-func compare(b *testing.B, atOnce int, bare, whole func(context.Context) error) {
+// compareCalls reports the CPU of two kinds of calls, and the median of its ratio.
+func compareCalls(b *testing.B, atOnce int, bare, whole func(context.Context) error) {
 	const calls = 2000
 	took := func(call func(context.Context) error) time.Duration {
 		before := cpu(b)

@@ -206,5 +206,5 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	if unanswered != nil {
 		return unanswered
 	}
-	return p.thresholds(report.Thresholds)
+	return p.thresholds(report.Thresholds, j.flags.quiet)
 }

@@ -36,7 +36,7 @@ func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *merg
 	if unanswered != nil {
 		return unanswered
 	}
-	return p.thresholds(report.Thresholds)
+	return p.thresholds(report.Thresholds, f.quiet)
 }
 
 // bounds are what a suite says about its results.
@@ -45,13 +45,16 @@ type bounds struct {
 	MinCoverage *float64 `json:"min_coverage"`
 }
 
-// boundsOf reads them in a manifest's resolved spec.
+// boundsOf reads the bounds in a manifest's resolved spec.
 func boundsOf(m *record.Manifest) (bounds, error) {
 	var resolved struct {
 		Suite struct {
 			Thresholds  []any
 			MinCoverage *float64 `json:"min_coverage"`
 		}
+	}
+	if len(m.Spec) == 0 { // it is not known how the records came to be
+		return bounds{}, nil
 	}
 	if err := json.Unmarshal(m.Spec, &resolved); err != nil {
 		return bounds{}, fail(notMeasured, "", "reading the resolved spec: %w", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,40 +15,81 @@ import (
 	"github.com/agentbench/agentbench/reports"
 )
 
+// judgedFlags are those of report.
+type judgedFlags struct {
+	reportFlags
+	againstFlags
+	thresholdFlags
+}
+
 func (p *program) reportCommand() *cobra.Command {
-	var f reportFlags
+	var f judgedFlags
 	c := &cobra.Command{
-		Use:     "report DIR",
+		Use:     "report DIR | FILE",
 		Short:   "Compare the configurations in a result folder",
 		GroupID: "look",
-		Long: `Compares the configurations in a result folder. Reports of equal runs are equal, byte
-for byte; what a cache saved and what was really paid is therefore told on stderr, and
-in JSON under "volatile".`,
-		Args: arguments(1, 1, "one result folder"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if err := f.validate(); err != nil {
-				return err
-			}
-			m, err := openManifest(args[0])
+		Long: `Compares the configurations in a result folder, or in a baseline file. Reports of equal
+runs are equal, byte for byte; what a cache saved and what was really paid is therefore
+told on stderr, and in JSON under "volatile". Only thresholds given here make it fail.`,
+		Args: arguments(1, 1, "one result folder or baseline file"),
+		RunE: func(c *cobra.Command, args []string) error {
+			err := firstOf(f.reportFlags.validate(), f.againstFlags.validate(), f.thresholdFlags.validate())
 			if err != nil {
 				return err
 			}
-			r, err := collect(args[0], &m, wholeRecords)
-			if err != nil {
-				return err
-			}
-			p.tellDamage(r, args[0])
-			if err := p.write(r, &f); err != nil {
-				return err
-			}
-			if r.Volatile != nil {
-				fmt.Fprintln(p.err, r.Volatile.Text())
-			}
-			return nil
+			return p.report(c.Context(), args[0], &f)
 		},
 	}
-	f.declare(c, reports.TableNames)
+	f.reportFlags.declare(c, reports.TableNames)
+	f.againstFlags.declare(c)
+	f.thresholdFlags.declare(c)
 	return c
+}
+
+// report writes a report of a folder or of a baseline, and judges the thresholds
+// that were given with it.
+func (p *program) report(ctx context.Context, path string, f *judgedFlags) error {
+	results, err := openRecorded(path)
+	if err != nil {
+		return err
+	}
+	r, err := collectResults(results, wholeRecords)
+	if err != nil {
+		return err
+	}
+	p.tellDamage(r, results)
+	if err := p.differ(r, path, &results.Manifest, &f.againstFlags); err != nil {
+		return err
+	}
+	unanswered := p.judgeReport(ctx, r, results, f.texts)
+	if err := p.write(r, &f.reportFlags); err != nil {
+		return err
+	}
+	if r.Volatile != nil {
+		fmt.Fprintln(p.err, r.Volatile.Text())
+	}
+	if unanswered != nil {
+		return unanswered
+	}
+	return p.thresholds(r.Thresholds, false)
+}
+
+// judgeReport puts into a report what thresholds say, or why that cannot be told.
+func (p *program) judgeReport(ctx context.Context, r *reports.Report, results *record.Results, texts []string) error {
+	if len(texts) == 0 {
+		return nil
+	}
+	m := &results.Manifest
+	b, err := boundsOf(m)
+	if err == nil {
+		err = b.answerable(results.Path, m, r)
+	}
+	if err != nil {
+		r.Unanswered = err.Error()
+		return err
+	}
+	r.Thresholds = reports.Thresholds(ctx, r, reports.ThresholdOptions{Comparison: r.Differences, MinCoverage: b.coverage(m)}, texts)
+	return nil
 }
 
 // garbageWhileCollecting is how much garbage may stand beside what is kept, in
@@ -68,16 +110,21 @@ const mostChecked = 256 << 20
 
 // collect reads what the records of a folder say.
 func collect(dir string, m *record.Manifest, read records) (*reports.Report, error) {
+	return collectResults(&record.Results{Path: dir, Manifest: *m}, read)
+}
+
+// collectResults reads what a folder or a baseline says.
+func collectResults(results *record.Results, read records) (*reports.Report, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(garbageWhileCollecting))
-	signals := record.ReadSignals(dir)
-	if read == wholeRecords {
-		damage, _, err := record.Damage(dir, mostChecked)
+	signals := results.Signals()
+	if read == wholeRecords && !results.Baseline() {
+		damage, _, err := record.Damage(results.Path, mostChecked)
 		if err != nil {
 			return nil, fail(notMeasured, "", "reading the results: %w", err)
 		}
 		signals = withDamage(signals, damage)
 	}
-	r, err := reports.Collect(m, signals, record.ReadScores(dir))
+	r, err := reports.Collect(&results.Manifest, signals, results.Scores())
 	if err != nil {
 		return nil, fail(notMeasured, "", "reading the results: %w", err)
 	}
@@ -106,10 +153,14 @@ func withDamage(signals iter.Seq2[*record.Signals, error], damage []*record.Prob
 }
 
 // tellDamage says that a folder is damaged, as the report's footnotes do.
-func (p *program) tellDamage(r *reports.Report, dir string) {
+func (p *program) tellDamage(r *reports.Report, results *record.Results) {
+	hint := "agentbench repair --dry-run " + shellWord(results.Path) + " says what is damaged"
+	if results.Baseline() {
+		hint = "take " + shellWord(results.Path) + " from git again, or make it anew with agentbench baseline set"
+	}
 	for _, w := range r.Warnings {
 		if w.Kind == reports.BadLines {
-			fmt.Fprintf(p.err, "agentbench: warning: %s\nhint: agentbench repair --dry-run %s says what is damaged\n", w.Text(printable), shellWord(dir))
+			fmt.Fprintf(p.err, "agentbench: warning: %s\nhint: %s\n", w.Text(printable), hint)
 		}
 	}
 }

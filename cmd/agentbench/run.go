@@ -26,6 +26,8 @@ type runFlags struct {
 	selectionFlags
 	reportFlags
 	cacheFlags
+	againstFlags
+	thresholdFlags
 	out         string
 	concurrency int
 	seed        int64
@@ -64,6 +66,8 @@ the second one cancels them.`,
 	f.selectionFlags.declare(c)
 	f.reportFlags.declare(c, reports.TableNames)
 	f.cacheFlags.declare(c)
+	f.againstFlags.declare(c)
+	f.thresholdFlags.declare(c)
 	c.Flags().StringVarP(&f.out, "out", "o", "", "folder for the results (default results/SUITE-TIME-…)")
 	c.Flags().IntVar(&f.concurrency, "concurrency", 0, "runs at the same time (default: the suite's, else 8)")
 	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of what is simulated (default: the suite's)")
@@ -92,7 +96,7 @@ func (f *runFlags) validate() error {
 	if err := f.cacheFlags.validate(); err != nil {
 		return err
 	}
-	return f.reportFlags.validate()
+	return firstOf(f.againstFlags.validate(), f.thresholdFlags.validate(), f.reportFlags.validate())
 }
 
 // job is a suite that is about to run.
@@ -123,7 +127,7 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	if f.concurrency > 0 {
 		o.Suite.Concurrency = f.concurrency
 	}
-	if err := p.runnable(o); err != nil {
+	if err := firstOf(p.runnable(o), p.comparable(o, f)); err != nil {
 		return err
 	}
 	if planned.Part != nil && !f.quiet {

@@ -20,7 +20,13 @@ func (p *program) judge(ctx context.Context, j *job, m *record.Manifest, report 
 		report.Unanswered = err.Error()
 		return err
 	}
-	report.Thresholds = reports.Thresholds(ctx, report, reports.ThresholdOptions{MinCoverage: *j.Suite.MinCoverage}, p.judgeable(j))
+	err := p.differ(report, j.dir, m, &j.flags.againstFlags)
+	if err != nil {
+		report.Unanswered = err.Error()
+		return err
+	}
+	options := reports.ThresholdOptions{Comparison: report.Differences, MinCoverage: *j.Suite.MinCoverage}
+	report.Thresholds = reports.Thresholds(ctx, report, options, append(p.judgeable(j), j.flags.texts...))
 	return nil
 }
 
@@ -71,6 +77,24 @@ func unscoredError(dir string, report *reports.Report) error {
 		hint = "one of the reasons: " + printable(firstLine(why))
 	}
 	return fail(notMeasured, hint, "the scorer %s could judge no run", printable(report.Primary()))
+}
+
+// comparable refuses a suite whose thresholds read diff where there is nothing to
+// compare with.
+func (p *program) comparable(o *opened, f *runFlags) error {
+	if o.Suite.Baseline != "" || f.baseline != "" {
+		return nil
+	}
+	texts := f.texts
+	for i := range o.Suite.Thresholds {
+		texts = append(texts, o.Suite.Thresholds[i].Text)
+	}
+	for _, text := range texts {
+		if reports.ReadsDiff(text) {
+			return fail(wrongSpec, "declare baseline: in the suite, or give --baseline NAME", "a threshold reads diff, and there is no baseline to compare with: %s", text)
+		}
+	}
+	return nil
 }
 
 // defaultCoverage is min_coverage where the suite does not say.
@@ -130,18 +154,21 @@ func firstLine(text string) string {
 	return line
 }
 
-// thresholds says which bounds of the suite do not hold, and turns them into an
-// exit code.
-func (p *program) thresholds(all []reports.Verdict) error {
+// thresholds says which bounds hold, where it is not to be quiet, and which do
+// not, and turns them into an exit code.
+func (p *program) thresholds(all []reports.Verdict, quietly bool) error {
 	wrong, broken := 0, 0
-	for _, v := range all {
+	for i := range all {
+		v := &all[i]
 		switch {
 		case v.Err != nil:
 			broken++
-			fmt.Fprintf(p.err, "threshold cannot be judged: %s\n  %v\n", v.Text, v.Err)
+			p.tellThreshold("cannot be judged", v, v.Err.Error())
 		case !v.OK:
 			wrong++
-			fmt.Fprintf(p.err, "threshold does not hold: %s\n  %s\n", v.Text, v.Detail)
+			p.tellThreshold("does not hold", v, v.Detail)
+		case !quietly:
+			p.tellThreshold("holds", v, v.Detail)
 		}
 	}
 	switch {
@@ -153,6 +180,17 @@ func (p *program) thresholds(all []reports.Verdict) error {
 		return fail(answerNo, "", "%d of %d thresholds do not hold", wrong, len(all))
 	}
 	return nil
+}
+
+func (p *program) tellThreshold(what string, v *reports.Verdict, numbers string) {
+	of := ""
+	if v.Configuration != "" {
+		of = " of " + printable(v.Configuration)
+	}
+	fmt.Fprintf(p.err, "threshold %s%s: %s\n", what, of, v.Text)
+	if numbers != "" {
+		fmt.Fprintf(p.err, "  %s\n", numbers)
+	}
 }
 
 // judgeable are the thresholds that read nothing of configurations which the
@@ -167,6 +205,9 @@ func (p *program) judgeable(j *job) (texts []string) {
 	for i := range j.Suite.Thresholds {
 		t := &j.Suite.Thresholds[i]
 		left := j.leftOut(t.Reads())
+		if left == "" && reports.ReadsDiff(t.Text) {
+			left = j.leftOutOfDiff()
+		}
 		if left == "" {
 			texts = append(texts, t.Text)
 		} else if !j.flags.quiet {
@@ -174,6 +215,20 @@ func (p *program) judgeable(j *job) (texts []string) {
 		}
 	}
 	return texts
+}
+
+// leftOutOfDiff says what of a comparison with the suite's baseline is not in the
+// plan, "" where everything is.
+func (j *job) leftOutOfDiff() string {
+	switch {
+	case j.flags.baseline != "":
+		return ""
+	case j.baseline() == "":
+		return j.Suite.Baseline
+	case len(j.plan.Configurations) == 1 && len(j.Suite.Resolved) > 1:
+		return "what is compared with " + j.Suite.Baseline
+	}
+	return ""
 }
 
 // leftOut names a configuration of the suite that is read and not in the plan.

@@ -88,27 +88,29 @@ func (b *baselineRun) signals() *Signals {
 	return &s
 }
 
-// readBaselineHead reads the object of the first line.
-func readBaselineHead(object []byte) (*baselineHead, error) {
+// readBaselineHead reads the object of the first line. ours says that it is that
+// of a baseline, of whatever version.
+func readBaselineHead(object []byte) (head *baselineHead, ours bool, err error) {
 	var form struct {
 		Version int    `json:"v"`
 		Schema  string `json:"schema"`
 	}
 	if err := json.Unmarshal(object, &form); err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	ours = strings.HasPrefix(form.Schema, baselineSchemas)
 	if err := knownBaseline(form.Schema); err != nil {
-		return nil, err
+		return nil, ours, err
 	}
 	if err := knownVersion(form.Version); err != nil {
-		return nil, err
+		return nil, ours, err
 	}
-	head := &baselineHead{}
+	head = &baselineHead{}
 	if err := json.Unmarshal(object, head); err != nil {
-		return nil, err
+		return nil, ours, err
 	}
 	head.Manifest.Brief = true
-	return head, nil
+	return head, ours, nil
 }
 
 func knownBaseline(schema string) error {

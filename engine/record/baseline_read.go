@@ -22,9 +22,9 @@ func openBaseline(path string) (*Results, error) {
 		if err != nil {
 			return nil, noBaseline(path, err)
 		}
-		head, err := readBaselineHead(o.json)
+		head, ours, err := readBaselineHead(o.json)
 		if err != nil {
-			return nil, &NoBaseline{File: path, What: err.Error()}
+			return nil, &NoBaseline{File: path, What: err.Error(), Ours: ours}
 		}
 		return &Results{Path: path, Manifest: head.Manifest, baseline: head}, nil
 	}
@@ -35,7 +35,7 @@ func openBaseline(path string) (*Results, error) {
 func noBaseline(path string, err error) error {
 	var problem *Problem
 	if errors.As(err, &problem) {
-		return &NoBaseline{File: path, What: fmt.Sprintf("line %d: %s", problem.Line, problem.What)}
+		return &NoBaseline{File: path, What: fmt.Sprintf("line %d: %s", problem.Line, problem.What), Ours: problem.What == errChecksum.Error()}
 	}
 	return fmt.Errorf("opening the baseline: %w", err)
 }

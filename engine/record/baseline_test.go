@@ -205,6 +205,17 @@ func TestBaselineOfDamagedResultsIsRefused(t *testing.T) {
 	}
 }
 
+func TestBaselineOfFaultsOnlyIsRefused(t *testing.T) {
+	results, err := Open(baselineFolder(t, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := WriteBaseline(&out, results, BaselineOptions{Configurations: []string{"none"}}); !errors.Is(err, ErrNoneCounts) || out.Len() > 0 {
+		t.Errorf("%v, %d bytes", err, out.Len())
+	}
+}
+
 func TestBaselineTellsItsDamage(t *testing.T) {
 	good := written(t, baselineFolder(t, false), BaselineOptions{})
 	lines := strings.SplitAfter(strings.TrimSuffix(good, "\n"), "\n")
@@ -273,7 +284,8 @@ func TestOpenSaysWhatIsNoBaseline(t *testing.T) {
 	} {
 		_, err := reopened(t, text)
 		var none *NoBaseline
-		if !errors.As(err, &none) || !strings.HasPrefix(none.What, want) {
+		ours := strings.Contains(want, "wrote it")
+		if !errors.As(err, &none) || !strings.HasPrefix(none.What, want) || none.Ours != ours {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}

@@ -20,12 +20,18 @@ type BaselineOptions struct {
 	Redact func([]byte) []byte
 }
 
+// ErrNoneCounts is about results of which no run counts.
+var ErrNoneCounts = errors.New("no run counts")
+
 // WriteBaseline writes results as a baseline. Results with bad lines are
-// refused: a baseline is kept for long.
+// refused, a baseline is kept for long, and results of which no run counts.
 func WriteBaseline(to io.Writer, from *Results, options BaselineOptions) error {
 	b := newBaseline(from, options)
 	if err := b.read(from); err != nil {
 		return fmt.Errorf("reading the results: %w", err)
+	}
+	if t := b.totals(); t.Completed+t.Failed == 0 {
+		return ErrNoneCounts
 	}
 	if err := b.write(to); err != nil {
 		return fmt.Errorf("writing the baseline: %w", err)

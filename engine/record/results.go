@@ -70,7 +70,11 @@ func (c *ConfigurationHead) Called(name string) bool {
 }
 
 // NoBaseline says why a file is no baseline.
-type NoBaseline struct{ File, What string }
+type NoBaseline struct {
+	File, What string
+	// Ours says that it is one after all, but damaged or of another version.
+	Ours bool
+}
 
 // Error names the file.
 func (e *NoBaseline) Error() string { return e.File + " is no baseline: " + e.What }

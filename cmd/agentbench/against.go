@@ -1,0 +1,72 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports"
+)
+
+// againstFlags say what a report is compared with, and how.
+type againstFlags struct {
+	compareFlags
+	baseline, baselines string
+}
+
+func (f *againstFlags) declare(c *cobra.Command) {
+	f.declareMargins(c)
+	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with the baseline of this name, not with the suite's")
+	declareBaselines(c, &f.baselines)
+}
+
+// validate finds a baseline that is not there: who pays for runs wants to know
+// before.
+func (f *againstFlags) validate() error {
+	if f.baseline != "" {
+		if _, err := openBaselineNamed(f.baseline, f.baselines); err != nil {
+			return err
+		}
+	}
+	return f.compareFlags.validate()
+}
+
+// differ puts into a report what differs from the baseline that was asked for,
+// else from the suite's.
+func (p *program) differ(r *reports.Report, path string, m *record.Manifest, f *againstFlags) error {
+	options, err := f.options(m)
+	if err != nil {
+		return err
+	}
+	if f.baseline == "" {
+		r.Differences, err = reports.DiffBaseline(r, options)
+	} else {
+		r.Differences, err = p.differFrom(r, path, m, f, options)
+	}
+	if err != nil {
+		return incomparable(err)
+	}
+	if c := r.Differences; c != nil {
+		for i := range c.Pairs {
+			c.Pairs[i].Flips = nil // the report lists the tasks
+		}
+	}
+	return nil
+}
+
+// differFrom compares a report with the baseline that was asked for.
+func (p *program) differFrom(r *reports.Report, path string, m *record.Manifest, f *againstFlags, options reports.DiffOptions) (*reports.Comparison, error) {
+	at, err := openBaselineNamed(f.baseline, f.baselines)
+	if err != nil {
+		return nil, err
+	}
+	base, err := p.collectPlace(at)
+	if err != nil {
+		return nil, err
+	}
+	s := &sides{base: at, new: &place{text: path, Results: &record.Results{Path: path, Manifest: *m}}}
+	if options.Spec, err = specOf(s, nil); err != nil {
+		return nil, err
+	}
+	options.BaseName = f.baseline
+	return reports.Diff(base, r, options)
+}

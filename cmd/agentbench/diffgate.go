@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// gateFlags say which lines of a comparison make it fail.
+type gateFlags struct {
+	failOn string
+	gates  []string
+}
+
+// What --fail-on takes.
+const (
+	failOnWorse      = reports.FailOnWorse
+	failOnCannotTell = reports.FailOnCannotTell
+	failOnNothing    = reports.FailOnNothing
+)
+
+var failOns = []string{failOnWorse, failOnCannotTell, failOnNothing}
+
+func (f *gateFlags) declare(c *cobra.Command) {
+	c.Flags().StringVar(&f.failOn, "fail-on", failOnWorse, "exit with 1 if a gated line is worse; cannot-tell: also if one cannot tell; none: never")
+	c.Flags().StringArrayVar(&f.gates, "gate", nil, "gate this line, for example cost_usd (repeatable; default: all scores)")
+	_ = c.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(failOns, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (f *gateFlags) validate() error {
+	if !slices.Contains(failOns, f.failOn) {
+		return usage(didYouMean(f.failOn, failOns, "there are: "+strings.Join(failOns, ", ")), "--fail-on %s: there is nothing of that name", f.failOn)
+	}
+	return nil
+}
+
+// thresholdFlags are CEL bounds from the command line.
+type thresholdFlags struct{ texts []string }
+
+func (f *thresholdFlags) declare(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.texts, "threshold", nil, `exit with 1 if this CEL does not hold, for example 'diff.cost_usd.change < 0.1' (repeatable)`)
+}
+
+func (f *thresholdFlags) validate() error {
+	for _, text := range f.texts {
+		if err := reports.CheckThreshold(text); err != nil {
+			return usage("docs/compare.md lists what thresholds read", "--threshold %s: %w", text, err)
+		}
+	}
+	return nil
+}
+
+// diffed is a comparison that was made.
+type diffed struct {
+	*reports.Comparison
+	newest *reports.Report
+	bounds bounds // of the new side's suite
+	sides  *sides
+	flags  *diffFlags
+}
+
+// judge puts into a comparison what the thresholds say, or why that cannot be
+// told, which is an error of its own.
+func (d *diffed) judge(ctx context.Context) error {
+	d.mark()
+	if err := d.answerable(); err != nil {
+		d.Unanswered = err.Error()
+		return err
+	}
+	texts := d.flags.texts
+	for _, text := range d.bounds.Thresholds {
+		if reports.ReadsDiff(text) {
+			texts = append(texts, text)
+		}
+	}
+	d.Thresholds = reports.Thresholds(ctx, d.newest, reports.ThresholdOptions{Comparison: d.Comparison, MinCoverage: d.bounds.coverage(&d.sides.new.Manifest)}, texts)
+	return nil
+}
+
+// mark puts into a comparison which lines are gated.
+func (d *diffed) mark() {
+	d.FailOn = d.flags.failOn
+	for i := range d.Pairs {
+		for k := range d.Pairs[i].Differences {
+			d.Pairs[i].Differences[k].Gated = d.isGated(&d.Pairs[i].Differences[k])
+		}
+	}
+}
+
+// answerable says why a comparison has no answer, if it has none.
+func (d *diffed) answerable() error {
+	least := d.bounds.coverage(&d.sides.new.Manifest)
+	for i := range d.Pairs {
+		for _, side := range []*reports.PairSide{&d.Pairs[i].Base, &d.Pairs[i].New} {
+			if side.Runs == 0 || float64(side.Runs) < least*float64(side.Expected) {
+				return fail(notMeasured, "let agentbench run make the rest, or lower min_coverage in the suite", "%s: %d of %s could be measured; min_coverage is %v",
+					printable(sideName(side)), side.Runs, count(side.Expected, "run", "runs"), least)
+			}
+		}
+	}
+	_, err := d.gated()
+	return err
+}
+
+func sideName(s *reports.PairSide) string {
+	if s.Where == "" {
+		return s.Configuration
+	}
+	return s.Where + ":" + s.Configuration
+}
+
+// gatedLine is a line of a pair that can make the comparison fail.
+type gatedLine struct {
+	pair *reports.Pair
+	*reports.Difference
+}
+
+// gated are the lines that --gate names, of all pairs; those of the scores where
+// it names none.
+func (d *diffed) gated() ([]gatedLine, error) {
+	var lines []gatedLine
+	if d.flags.failOn == failOnNothing {
+		return nil, nil
+	}
+	for i := range d.Pairs {
+		pair := &d.Pairs[i]
+		for k := range pair.Differences {
+			line := gatedLine{pair, &pair.Differences[k]}
+			if !d.isGated(line.Difference) {
+				continue
+			}
+			if !line.Change.Known() {
+				return nil, fail(notMeasured, "--gate names other lines, --fail-on none gates nothing", "%s of %s could not be compared: %s",
+					printable(line.Quantity), printable(pair.Name), line.Change.Why())
+			}
+			lines = append(lines, line)
+		}
+	}
+	for _, name := range d.flags.gates {
+		if !slices.ContainsFunc(lines, func(l gatedLine) bool { return l.Quantity == name }) {
+			names := d.quantities()
+			return nil, usage(didYouMean(name, names, "there are: "+some(names)), "--gate %s: nothing that is compared has that name", name)
+		}
+	}
+	if len(lines) == 0 && len(d.sides.new.Manifest.Scorers)+len(d.sides.base.Manifest.Scorers) > 0 {
+		return nil, fail(notMeasured, "--gate cost_usd gates an amount, --fail-on none nothing", "the sides have no score in common")
+	}
+	return lines, nil
+}
+
+func (d *diffed) isGated(line *reports.Difference) bool {
+	if len(d.flags.gates) == 0 {
+		return line.Score
+	}
+	return slices.Contains(d.flags.gates, line.Quantity)
+}
+
+func (d *diffed) quantities() (names []string) {
+	for i := range d.Pairs {
+		for k := range d.Pairs[i].Differences {
+			if name := d.Pairs[i].Differences[k].Quantity; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return spec.Amounts
+	}
+	return names
+}
+
+// answer turns a comparison into an exit code, and says why it is not 0.
+func (p *program) answer(d *diffed) error {
+	threshold := p.thresholds(d.Thresholds, false)
+	var f *failure
+	if errors.As(threshold, &f) && f.code != answerNo {
+		return threshold
+	}
+	return firstOf(p.gate(d), threshold, d.strict())
+}
+
+// firstOf is the first error that is one.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gate says which gated lines fail.
+func (p *program) gate(d *diffed) error {
+	lines, err := d.gated()
+	if err != nil {
+		return err
+	}
+	wrong := 0
+	for _, line := range lines {
+		if d.Fails(line.Difference) {
+			wrong++
+			fmt.Fprintf(p.err, "%s: %s of %s\n  %s\n", strings.ReplaceAll(string(line.Verdict), "_", " "), printable(line.Quantity), printable(line.pair.Name), line.Numbers())
+		}
+	}
+	if wrong == 0 {
+		return nil
+	}
+	what := "is worse"
+	if d.flags.failOn == failOnCannotTell {
+		what = "is worse, or cannot be told"
+	}
+	return fail(answerNo, "--fail-on none only shows it", "%d of %s %s", wrong, count(len(lines), "gated line", "gated lines"), what)
+}
+
+// strict refuses differences between the specs that were not declared.
+func (d *diffed) strict() error {
+	if !d.flags.strict {
+		return nil
+	}
+	var paths []string
+	for _, s := range d.Spec {
+		if !s.Declared {
+			paths = append(paths, s.Path)
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return fail(answerNo, "--vary "+shellWord(paths[0])+" declares it", "the specs differ in %s: %s", count(len(paths), "undeclared place", "undeclared places"), printable(some(paths)))
+}
