@@ -96,6 +96,7 @@ type run struct {
 	calls   map[string]int
 	elapsed time.Duration // as-if
 	waited  time.Duration // part of elapsed: for rate limits and the like
+	worked  time.Duration // before the iteration in flight, without what was waited
 	record  record.Run
 	observe func(record.Event)
 }
@@ -138,6 +139,7 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 	it.End = r.elapsed
 	d = r.state.Decide()
 	it.Adaptation = d.Adaptation
+	r.worked += it.Working
 	r.record.Iterations = append(r.record.Iterations, *it)
 	if r.observe != nil {
 		r.emit(record.IterationEvents(&r.record, len(r.record.Iterations)-1))
@@ -204,7 +206,10 @@ func (r *run) evaluate(ctx context.Context, it *record.Iteration, result *agent.
 	})
 	r.add(it, calls)
 	r.note(it, err, ctx)
-	if r.record.Next != nil {
+	if it.Cut != "" {
+		if r.record.Next == nil {
+			r.record.Next = &record.Next{}
+		}
 		r.record.Next.Role = record.RoleJudge
 	}
 	if it.Error == nil && it.Cut == "" {

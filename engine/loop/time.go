@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
 )
 
 // Stopper is an error or a cancellation cause that ends a run for a reason of
@@ -139,8 +140,15 @@ func (r *run) note(it *record.Iteration, err error, ctx context.Context) {
 // cut ends the iteration in flight; one cut by a timeout ends at the deadline.
 func (r *run) cut(it *record.Iteration, reason record.Reason) {
 	it.Cut = string(reason)
-	if reason == record.ReasonTimeout {
-		at, _ := r.cancelAt()
-		r.elapsed = at
+	if reason != record.ReasonTimeout {
+		return
 	}
+	kept := stop.Begun(r.Rules, it, r.worked)
+	for _, c := range it.Calls[kept:] {
+		it.Working -= c.Duration
+		r.waited -= c.Waited
+	}
+	it.Calls = it.Calls[:kept]
+	r.elapsed, _ = r.cancelAt()
+	it.ToolCalls = stop.BegunTools(it.ToolCalls, r.elapsed)
 }

@@ -37,8 +37,9 @@ type Run struct {
 	// Elapsed is the as-if time of the run: the durations of its calls and
 	// programs and what was waited for them, not agentbench's own work.
 	Elapsed time.Duration `json:"elapsed_ns"`
-	// Next is the request at which the run ended, because the agent had nothing
-	// more to give or a hard budget had no room for it; nil: it ended otherwise.
+	// Next is the request at which the run ended: the agent had nothing more to
+	// give, a hard budget had no room for it, or the evaluation was cut; nil: it
+	// ended otherwise.
 	Next *Next `json:"next,omitempty"`
 	// Simulated says that a simulated model had a part in the run.
 	Simulated bool `json:"simulated,omitempty"`

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"slices"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -49,7 +48,7 @@ func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
 	case p.over():
 	case !step.Evaluate:
 		p.unevaluated(recorded, judged)
-	case w.differ.evaluation.why != "" && (judged < len(recorded.Calls) || w.judgeRefused(recorded)):
+	case w.differ.evaluation.why != "" && (judged < len(recorded.Calls) || w.judgeCut(recorded)):
 		p.unknown = w.differ.evaluation.why
 	case recorded.Error == nil || failedJudging(recorded):
 		w.judge(p, recorded, judged)
@@ -109,19 +108,15 @@ func (w *walk) execute(p *pass, recorded *record.Iteration, judged int) {
 		p.Ended = nil
 	case refused != "":
 		p.cut(refused)
-	case judged == len(recorded.Calls) && recorded.Cut != "" && !w.judgeRefused(recorded):
+	case judged == len(recorded.Calls) && recorded.Cut != "" && !w.judgeCut(recorded):
 		w.recordedCut(p, recorded)
 	}
 }
 
-// judgeRefused says that the recording's budget had no room for a call of the
-// evaluation, so that the agent came to its end.
-func (w *walk) judgeRefused(recorded *record.Iteration) bool {
-	switch record.Reason(recorded.Cut) {
-	case record.ReasonBudgetCalls, record.ReasonBudgetTokens, record.ReasonBudgetCost:
-		return w.run.Next != nil && w.run.Next.Role == record.RoleJudge
-	}
-	return false
+// judgeCut says that the recording was cut inside the evaluation, so that the
+// agent came to its end.
+func (w *walk) judgeCut(recorded *record.Iteration) bool {
+	return recorded.Cut != "" && w.run.Next != nil && w.run.Next.Role == record.RoleJudge
 }
 
 // judge makes the calls of the evaluation.
@@ -165,12 +160,7 @@ func (w *walk) unsaid(p *pass) {
 	if w.signals && len(p.ToolCalls) > 0 && len(p.Calls) > 0 {
 		p.unknown = "signals do not tell which tools were used before the budget was spent"
 	}
-	p.ToolCalls = usedBy(p.ToolCalls, p.End)
-}
-
-// usedBy are the tool calls that had begun at a time.
-func usedBy(calls []record.ToolCall, at time.Duration) []record.ToolCall {
-	return slices.DeleteFunc(slices.Clone(calls), func(c record.ToolCall) bool { return c.Start > at })
+	p.ToolCalls = stop.BegunTools(p.ToolCalls, p.End)
 }
 
 // late cuts the iteration where a timeout cancels it before it ended.
@@ -180,7 +170,14 @@ func (w *walk) late(p *pass) bool {
 		return false
 	}
 	p.cut(record.ReasonTimeout)
-	p.End, p.late = at, true
+	p.Calls = p.Calls[:stop.Begun(w.rules, &p.Iteration, w.worked)]
+	p.Working = 0
+	for i := range p.Calls {
+		p.Working += p.Calls[i].Duration
+	}
+	p.End, _ = w.cutAt(p)
+	p.ToolCalls = stop.BegunTools(p.ToolCalls, p.End)
+	p.late = true
 	return true
 }
 

@@ -45,10 +45,18 @@ func disagree(r *Result, live *record.Run) error {
 		return errors.New("the usage")
 	case r.Elapsed != live.Elapsed:
 		return errors.New("the time")
-	case r.Outcome.Reason != record.ReasonTimeout && !(r.Usage.Point() && r.Judging.Point()):
+	case lastCut(live) != "timeout" && !(r.Usage.Point() && r.Judging.Point()):
 		return errors.New("the span, which is no point")
 	}
 	return nil
+}
+
+// lastCut is what cut the last iteration.
+func lastCut(r *record.Run) string {
+	if n := len(r.Iterations); n > 0 {
+		return r.Iterations[n-1].Cut
+	}
+	return ""
 }
 
 type fataler interface {

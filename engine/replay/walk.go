@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -23,10 +24,11 @@ type walk struct {
 	// signals says that the run has hashes for texts.
 	signals bool
 
-	waited     time.Duration
-	charged    record.Usage // in the hard budget of the configuration
-	restaged   bool         // an iteration stood in another phase or strategy than recorded
-	rejudged   bool         // an iteration was judged otherwise than recorded
+	waited     time.Duration // before this iteration
+	worked     time.Duration // before this iteration, without what was waited
+	charged    record.Usage  // in the hard budget of the configuration
+	restaged   bool          // an iteration stood in another phase or strategy than recorded
+	rejudged   bool          // an iteration was judged otherwise than recorded
 	sawUsage   Span
 	sawJudging Span
 }
@@ -75,6 +77,7 @@ func (w *walk) decide(step stop.Step, recorded *record.Iteration, p *pass) (resu
 			return w.branches(step.Iteration, why), true
 		}
 	}
+	w.rejudged = w.rejudged || !reflect.DeepEqual(p.Evaluation, recorded.Evaluation) || !reflect.DeepEqual(p.Error, recorded.Error)
 	w.restaged = w.restaged || step.Phase != recorded.Phase || step.Strategy != recorded.Strategy
 	d := w.state.Decide()
 	p.Adaptation = d.Adaptation
@@ -89,12 +92,12 @@ func (w *walk) decide(step stop.Step, recorded *record.Iteration, p *pass) (resu
 func (w *walk) keep(p *pass) {
 	w.made = append(w.made, &p.Iteration)
 	w.waited += waitedIn(p.Calls)
+	w.worked += p.Working
 	agent, judging := p.Spent()
 	w.sawUsage.Most, w.sawJudging.Most = w.sawUsage.Most.Plus(agent), w.sawJudging.Most.Plus(judging)
 	if p.late {
 		landed := p.Iteration
 		landed.Calls = slices.DeleteFunc(slices.Clone(p.Calls), func(c record.Call) bool { return p.flying(&c) })
-		landed.ToolCalls = usedBy(p.ToolCalls, p.End)
 		agent, judging = landed.Spent()
 	}
 	w.sawUsage.Least, w.sawJudging.Least = w.sawUsage.Least.Plus(agent), w.sawJudging.Least.Plus(judging)

@@ -70,6 +70,9 @@ func (m *limited) Call(ctx context.Context, request *model.Request) (*model.Repl
 	defer func() { reservation.Settle(used) }()
 	reply, err := m.call(ctx, request)
 	if err != nil {
+		if m.perRun {
+			used = worst.Expected // the bound may be reserved or not, by what is left: that must not decide later
+		}
 		used = atWorst(err, used)
 		return nil, m.noted(err, &worst, used)
 	}
