@@ -72,3 +72,16 @@ func BenchmarkWrite(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSummarise is what a report costs besides reading: five configurations
+// with curves of up to seven points.
+func BenchmarkSummarise(b *testing.B) {
+	for _, tasks := range []int{24, 100, 101, 1000} {
+		b.Run(fmt.Sprint(tasks), func(b *testing.B) {
+			f := coach(tasks)
+			for b.Loop() {
+				f.collect()
+			}
+		})
+	}
+}

@@ -7,33 +7,39 @@ import (
 // Calibration compares what the loop believed with what the primary scorer
 // says, over the runs that have both a confidence and a score.
 type Calibration struct {
-	Runs       int   `json:"runs"`
-	Confidence Value `json:"confidence"` // mean, of the returned iterations
-	Score      Value `json:"score"`      // mean
-	Gap        Value `json:"gap"`        // confidence - score: above 0 it thinks too well of itself
+	Runs               int   `json:"runs"`
+	Confidence         Value `json:"confidence"` // mean, of the returned iterations
+	ConfidenceInterval Range `json:"confidence_interval"`
+	Score              Value `json:"score"` // mean
+	ScoreInterval      Range `json:"score_interval"`
+	Gap                Value `json:"gap"` // confidence - score: above 0 it thinks too well of itself
+	GapInterval        Range `json:"gap_interval"`
 	// The runs by what the loop believed and what was so.
 	Confirmed  int `json:"confirmed"`   // believed and a success
 	FalseAlarm int `json:"false_alarm"` // believed, but no success
 	Missed     int `json:"missed"`      // a success, but not believed
 	// Brier (0 is perfect) and AUROC (0.5 is chance) need confidences from 0 to
 	// 1 and scores of 0 and 1.
-	Brier Value `json:"brier"`
-	AUROC Value `json:"auroc"`
+	Brier         Value `json:"brier"`
+	BrierInterval Range `json:"brier_interval"`
+	AUROC         Value `json:"auroc"`
 }
 
 // calibration is nil where no run has both a confidence and a score.
-func (c *collector) calibration(configuration int) *Calibration {
+func (c *collector) calibration(m *measure) *Calibration {
 	k := Calibration{Brier: missing(nothing), AUROC: missing(nothing)}
 	var confidences, scores []float64
 	var forecasts []stats.Forecast
+	parts := m.calibration()
 	probabilities := true
-	for _, at := range c.runs.ordered[configuration] {
+	for i, at := range m.ordered {
 		run := &c.runs.all[at]
 		score, ok := c.runs.primary(at)
 		if !ok || !run.evaluated {
 			continue
 		}
 		k.count(run.believed, score >= success)
+		parts.add(m.clusters[i], run.confidence, score)
 		confidences, scores = append(confidences, run.confidence), append(scores, score)
 		forecasts = append(forecasts, stats.Forecast{Probability: run.confidence, Outcome: score})
 		probabilities = probabilities && run.confidence >= 0 && run.confidence <= 1 && (score == 0 || score == 1)
@@ -43,11 +49,36 @@ func (c *collector) calibration(configuration int) *Calibration {
 	}
 	k.Confidence, k.Score = valueOf(stats.Mean(confidences)), valueOf(stats.Mean(scores))
 	k.Gap = k.Confidence.minus(k.Score)
+	k.ConfidenceInterval, k.ScoreInterval, k.GapInterval = parts.mean(parts.confidences), parts.mean(parts.scores), parts.mean(parts.gaps)
+	k.BrierInterval = rangeOf(stats.Interval{}, false)
 	if probabilities {
 		k.Brier, k.AUROC = valueOf(stats.Brier(forecasts)), valueOf(stats.AUROC(forecasts))
+		k.BrierInterval = parts.mean(parts.squares)
 	}
 	return &k
 }
+
+// calibrationParts are what the runs of each cluster add to the sums.
+type calibrationParts struct {
+	*measure
+	runs, confidences, scores, gaps, squares []float64
+}
+
+func (m *measure) calibration() *calibrationParts {
+	column := func() []float64 { return make([]float64, m.groups) }
+	return &calibrationParts{m, column(), column(), column(), column(), column()}
+}
+
+func (p *calibrationParts) add(cluster int32, confidence, score float64) {
+	gap := confidence - score
+	p.runs[cluster]++
+	p.confidences[cluster] += confidence
+	p.scores[cluster] += score
+	p.gaps[cluster] += gap
+	p.squares[cluster] += gap * gap
+}
+
+func (p *calibrationParts) mean(sums []float64) Range { return p.ratio(sums, p.runs, draws) }
 
 func (k *Calibration) count(believed, succeeded bool) {
 	k.Runs++

@@ -1,6 +1,9 @@
 package reports
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // calibrationTable compares what the loops believed with what the primary
 // scorer says.
@@ -17,17 +20,25 @@ func calibrationTable(r *Report) table {
 			return of(value(c.Calibration), form)
 		}}
 	}
-	fields := append(nameFields(r, func(c *Configuration) *Configuration { return c }), []configurationField{
+	between := func(head, key string, form func(Value) string, of func(*Calibration) Range) []configurationField {
+		return intervalFields(head, key, form, func(c *Configuration) Range { return of(c.Calibration) })
+	}
+	difference := func(v Value) string { return gain(v, digits) }
+	fields := slices.Concat(nameFields(r, func(c *Configuration) *Configuration { return c }), []configurationField{
 		number("runs", "runs", func(k *Calibration) int { return k.Runs }),
 		value("confidence", "confidence_mean", form, func(k *Calibration) Value { return k.Confidence }),
+	}, between("confidence\n95%", "confidence_mean", form, func(k *Calibration) Range { return k.ConfidenceInterval }), []configurationField{
 		about(r.Primary(), value("", "score_mean", form, func(k *Calibration) Value { return k.Score })),
-		value("gap", "gap", func(v Value) string { return gain(v, digits) }, func(k *Calibration) Value { return k.Gap }),
+	}, between("95%", "score_mean", form, func(k *Calibration) Range { return k.ScoreInterval }), []configurationField{
+		value("gap", "gap", difference, func(k *Calibration) Value { return k.Gap }),
+	}, between("gap 95%", "gap", difference, func(k *Calibration) Range { return k.GapInterval }), []configurationField{
 		number("confirmed", "confirmed", func(k *Calibration) int { return k.Confirmed }),
 		number("false\nalarms", "false_alarm", func(k *Calibration) int { return k.FalseAlarm }),
 		number("missed", "missed", func(k *Calibration) int { return k.Missed }),
 		minor(value("Brier", "brier", form, func(k *Calibration) Value { return k.Brier })),
+	}, between("Brier 95%", "brier", form, func(k *Calibration) Range { return k.BrierInterval }), []configurationField{
 		minor(value("AUROC", "auroc", form, func(k *Calibration) Value { return k.AUROC })),
-	}...)
+	})
 	t := table{name: "calibration", title: "Runs that the loop believed to be successes, and what they were", columns: columnsOf(fields)}
 	t.fill(rowsOf(fields, r.calibrated()))
 	return t

@@ -26,3 +26,19 @@ func ofName(name string, warnings ...Warning) cell {
 }
 
 func ofText(text string) cell { return cell{text: text, raw: text} }
+
+// ofEnd is the end of an interval. Why there is none stands beside it.
+func ofEnd(v Value) cell {
+	if !v.Known() {
+		return cell{}
+	}
+	return cell{raw: v.Number}
+}
+
+// rangeText shows an interval, if there is one.
+func rangeText(r Range, form func(Value) string) string {
+	if !r.Known() {
+		return ""
+	}
+	return joined(form(r.Low), "–", form(r.High))
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // Collect reads the signals and scores of a result folder into a report. It
@@ -45,6 +46,8 @@ type collector struct {
 	sums     []sums           // of each configuration
 	scorers  map[string]*scores
 	absent   map[string]absent // runs that do not count, by their id
+	// resamples are made once for each number of clusters and of draws.
+	resamples map[[2]int]*stats.Resamples
 
 	badLines, unknown, repeated int
 	firstBad                    string
@@ -61,6 +64,7 @@ func newCollector(m *record.Manifest) *collector {
 	c := &collector{
 		manifest: m, runs: newRuns(m.Totals.Planned), at: map[string]int32{}, sums: make([]sums, len(m.Configurations)),
 		scorers: map[string]*scores{}, absent: map[string]absent{},
+		resamples: map[[2]int]*stats.Resamples{},
 	}
 	for i := range m.Configurations {
 		c.at[m.Configurations[i].Name] = int32(i)
@@ -98,8 +102,9 @@ func (c *collector) add(s *record.Signals) {
 	default:
 		delete(c.absent, s.ID) // a later attempt succeeded
 		c.runs.add(configuration, s)
+		c.runs.keepSteps(s)
 		if len(c.manifest.Scorers) > 0 {
-			c.runs.keepSteps(s)
+			c.runs.keepReturned(s)
 		}
 		c.sums[configuration].add(s)
 	}

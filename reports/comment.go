@@ -95,14 +95,5 @@ func (t *table) narrow(columns int) table {
 			few = append(few, i)
 		}
 	}
-	narrowed := *t
-	narrowed.columns = pick(t.columns, few)
-	narrowed.rows = func(yield func([]cell) bool) {
-		for row := range t.rows {
-			if !yield(pick(row, few)) {
-				return
-			}
-		}
-	}
-	return narrowed
+	return *t.picked(few)
 }

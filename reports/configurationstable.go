@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -20,13 +21,13 @@ func configurationsTable(r *Report) table {
 		fields = append(fields, scoreFields(r, i)...)
 	}
 	if r.Primary() == "" {
-		fields = append(fields, believedField(r))
+		fields = append(fields, believedFields(r)...)
 	}
 	fields = append(fields, costFields(r)...)
 	fields = append(fields, paceFields()...)
 	fields = append(fields, usageFields()...)
 	if r.Primary() != "" {
-		fields = append(fields, believedField(r))
+		fields = append(fields, believedFields(r)...)
 	}
 	fields = append(fields, runFields()...)
 	t := table{name: "configurations", title: "Configurations", columns: columnsOf(fields), whole: true}
@@ -100,25 +101,29 @@ func hits(s *Score) string {
 	return fmt.Sprintf("%d/%d", s.Successes, s.Scored)
 }
 
-// believedField is what the loop says, which matters less where scorers say
+// believedFields are what the loop says, which matters less where scorers say
 // what was so.
-func believedField(r *Report) configurationField {
-	return configurationField{
+func believedFields(r *Report) []configurationField {
+	return append([]configurationField{{
 		column{head: "loop says\nsuccess", key: "success", right: true, optional: true, minor: r.Primary() != ""},
 		func(c *Configuration) cell { return of(c.Success, percent) },
-	}
+	}}, intervalFields("loop says\n95%", "success", percent, func(c *Configuration) Range { return c.SuccessInterval })...)
 }
 
 func costFields(r *Report) []configurationField {
-	return []configurationField{
-		{column{head: "cost\nper run", key: "cost_usd_per_run", right: true}, func(c *Configuration) cell {
-			return of(c.Cost.Mean, r.dollars, c.warningsOf("", Unpriced, Unreported)...)
-		}},
-		{column{head: "cost per\nsuccess", key: "cost_usd_per_success", right: true}, func(c *Configuration) cell {
-			return of(c.Cost.PerSuccess, r.dollars, c.warningsOf("", Unpriced, Unreported)...)
-		}},
-		{column{key: "cost_usd_total", only: machines}, func(c *Configuration) cell { return of(c.Cost.Total, r.dollars) }},
-	}
+	mean := configurationField{column{head: "cost\nper run", key: "cost_usd_per_run", right: true}, func(c *Configuration) cell {
+		return of(c.Cost.Mean, r.dollars, c.warningsOf("", Unpriced, Unreported)...)
+	}}
+	perSuccess := configurationField{column{head: "cost per\nsuccess", key: "cost_usd_per_success", right: true}, func(c *Configuration) cell {
+		return of(c.Cost.PerSuccess, r.dollars, c.warningsOf("", Unpriced, Unreported)...)
+	}}
+	total := configurationField{column{key: "cost_usd_total", only: machines}, func(c *Configuration) cell { return of(c.Cost.Total, r.dollars) }}
+	return slices.Concat(
+		[]configurationField{mean},
+		intervalFields("per run\n95%", "cost_usd_per_run", r.dollars, func(c *Configuration) Range { return c.Cost.MeanInterval }),
+		[]configurationField{perSuccess},
+		intervalFields("per success\n95%", "cost_usd_per_success", r.dollars, func(c *Configuration) Range { return c.Cost.PerSuccessInterval }),
+		[]configurationField{total})
 }
 
 // runFields are how the runs went and stopped.

@@ -14,14 +14,17 @@ type CurvePoint struct {
 	Iteration int   `json:"iteration"`
 	Reached   Value `json:"reached"` // share of the runs that came so far
 	// Score is the mean of the primary score; Gain is what this iteration adds.
-	Score Value `json:"score"`
-	Gain  Value `json:"gain"`
+	Score         Value `json:"score"`
+	ScoreInterval Range `json:"score_interval"`
+	Gain          Value `json:"gain"`
 	// Cost and Seconds are means per run up to here, the runs that stopped
 	// before included; the others are what this iteration adds.
-	Cost         Value `json:"cost_usd"`
-	ExtraCost    Value `json:"extra_cost_usd"`
-	Seconds      Value `json:"latency_s"`
-	ExtraSeconds Value `json:"extra_latency_s"`
+	Cost            Value `json:"cost_usd"`
+	CostInterval    Range `json:"cost_usd_interval"`
+	ExtraCost       Value `json:"extra_cost_usd"`
+	Seconds         Value `json:"latency_s"`
+	SecondsInterval Range `json:"latency_s_interval"`
+	ExtraSeconds    Value `json:"extra_latency_s"`
 }
 
 // appendReturned tells for each iteration which one would be returned had the
@@ -51,20 +54,23 @@ func appendReturned(returned []int32, s *record.Signals) []int32 {
 }
 
 // curve is empty where nothing ran.
-func (c *collector) curve(configuration int) []CurvePoint {
+func (c *collector) curve(configuration int, m *measure) []CurvePoint {
 	points := []CurvePoint{}
 	u, runs := &c.sums[configuration], int64(len(c.runs.ordered[configuration]))
 	total := u.agent.Plus(u.judging)
 	var cost record.Money
 	var elapsed time.Duration
+	spent := m.spending()
 	before := CurvePoint{Score: missing(nothing), Cost: known(0), Seconds: known(0)}
 	for i, at := range u.reached {
 		cost, elapsed = cost+at.cost, elapsed+at.elapsed
 		p := CurvePoint{
-			Iteration: i + 1, Reached: over(at.runs, runs), Score: c.scoreAt(configuration, i+1),
+			Iteration: i + 1, Reached: over(at.runs, runs),
 			Cost:    costOr(cost.Dollars()/float64(runs), total.Unpriced > 0, total.Unreported > 0),
 			Seconds: known(elapsed.Seconds() / float64(runs)),
 		}
+		p.Score, p.ScoreInterval = c.scoreAt(configuration, i+1)
+		p.CostInterval, p.SecondsInterval = spent.upTo(i+1, p.Cost)
 		p.Gain = p.Score.minus(before.Score)
 		p.ExtraCost, p.ExtraSeconds = p.Cost.minus(before.Cost), p.Seconds.minus(before.Seconds)
 		points = append(points, p)
@@ -76,8 +82,9 @@ func (c *collector) curve(configuration int) []CurvePoint {
 // scoreAt is the mean over tasks of the score had the runs stopped there. Only
 // runs with a known score at every iteration are in it, so that all points of a
 // curve speak of the same runs.
-func (c *collector) scoreAt(configuration, iteration int) Value {
-	var means, scored []float64
+func (c *collector) scoreAt(configuration, iteration int) (Value, Range) {
+	means := taskMeans{runs: c.runs}
+	var scored []float64
 	for group := range c.runs.byTask(configuration) {
 		scored = scored[:0]
 		for _, run := range group {
@@ -86,11 +93,9 @@ func (c *collector) scoreAt(configuration, iteration int) Value {
 				scored = append(scored, score)
 			}
 		}
-		if mean, ok := stats.Mean(scored); ok {
-			means = append(means, mean)
-		}
+		means.add(group[0], scored)
 	}
-	return valueOf(stats.Mean(means))
+	return valueOf(stats.Mean(means.all)), rangeOf(means.interval())
 }
 
 // inCurve says that the run has a score wherever it might have stopped.

@@ -59,13 +59,14 @@ func decimals(x float64, significant int) int {
 	return max(0, significant-1-int(math.Floor(math.Log10(x))))
 }
 
-// pair puts a / between two numbers, and their unit once where it is the same.
-func pair(a, b string) string {
+// joined puts a sign between two numbers, and their unit once where it is the
+// same.
+func joined(a, sign, b string) string {
 	number, unit, ok := strings.Cut(a, " ")
 	if _, same, _ := strings.Cut(b, " "); ok && same == unit {
 		a = number
 	}
-	return a + " / " + b
+	return a + sign + b
 }
 
 // seconds shows a duration: 450 ms, 12.3 s, 25 min.

@@ -74,19 +74,22 @@ type Configuration struct {
 	Scores []Score `json:"scores"` // in the order of the report's scorers
 	// Success is the share of the runs in which the loop believed to have
 	// succeeded, missing where nothing was evaluated.
-	Success    Value   `json:"success"`
-	Iterations Spread  `json:"iterations"`
-	Limits     []Limit `json:"limits"`
-	Stops      []Stop  `json:"stops"`
+	Success         Value   `json:"success"`
+	SuccessInterval Range   `json:"success_interval"`
+	Iterations      Spread  `json:"iterations"`
+	Limits          []Limit `json:"limits"`
+	Stops           []Stop  `json:"stops"`
 
-	Calls        Value   `json:"calls"`
-	ToolCalls    Value   `json:"tool_calls"`
-	Tokens       Value   `json:"tokens"`
-	InputTokens  Value   `json:"input_tokens"`
-	OutputTokens Value   `json:"output_tokens"`
-	Judging      Judging `json:"judging"` // part of the numbers above and below
-	Cost         Cost    `json:"cost_usd"`
-	Latency      Spread  `json:"latency_s"` // as-if seconds
+	Calls          Value   `json:"calls"`
+	CallsInterval  Range   `json:"calls_interval"`
+	ToolCalls      Value   `json:"tool_calls"`
+	Tokens         Value   `json:"tokens"`
+	TokensInterval Range   `json:"tokens_interval"`
+	InputTokens    Value   `json:"input_tokens"`
+	OutputTokens   Value   `json:"output_tokens"`
+	Judging        Judging `json:"judging"` // part of the numbers above and below
+	Cost           Cost    `json:"cost_usd"`
+	Latency        Spread  `json:"latency_s"` // as-if seconds
 	// Totals over the runs that count, without what programs did not report.
 	TotalCalls     int64 `json:"total_calls"`
 	TotalToolCalls int64 `json:"total_tool_calls"`
@@ -105,9 +108,11 @@ type Count struct {
 
 // Spread is the mean and two quantiles (type 7) of a number over the runs.
 type Spread struct {
-	Mean Value `json:"mean"`
-	P50  Value `json:"p50"`
-	P95  Value `json:"p95"`
+	Mean         Value `json:"mean"`
+	MeanInterval Range `json:"mean_interval"`
+	P50          Value `json:"p50"`
+	P50Interval  Range `json:"p50_interval"`
+	P95          Value `json:"p95"`
 }
 
 // Judging is what the evaluations inside the loop used, per run.
@@ -119,9 +124,11 @@ type Judging struct {
 
 // Cost is in USD, as if nothing were cached.
 type Cost struct {
-	Mean  Value `json:"mean"` // per run
-	Total Value `json:"total"`
+	Mean         Value `json:"mean"` // per run
+	MeanInterval Range `json:"mean_interval"`
+	Total        Value `json:"total"`
 	// PerSuccess is the cost of the scored runs divided by the successes among
 	// them.
-	PerSuccess Value `json:"per_success"`
+	PerSuccess         Value `json:"per_success"`
+	PerSuccessInterval Range `json:"per_success_interval"`
 }

@@ -19,6 +19,7 @@ type run struct {
 	stop                       int32  // index of runs.stops
 	steps                      uint32 // index of its first iteration in the columns of steps
 	evaluated                  bool   // the returned iteration has a confidence
+	assessed                   bool   // any iteration was evaluated
 	believed                   bool   // the loop believed to have succeeded
 	unpriced, unreported       bool
 	confidence                 float64
@@ -33,9 +34,13 @@ type runs struct {
 	all []run
 	// The columns of steps have an entry for each iteration of each run: which
 	// iteration would be returned had the run stopped there (0: none), and its
-	// score by the primary scorer, NaN where there is none.
+	// score by the primary scorer, NaN where there is none; where nothing is
+	// scored they are empty. What an iteration cost and took is for intervals,
+	// which need no more than seven digits.
 	stepReturned []int32
 	stepScores   []float64
+	stepDollars  []float32
+	stepSeconds  []float32
 
 	tasks names
 	// clusters are the clusters of the tasks, by their number; nil where none has
@@ -61,6 +66,7 @@ func newRuns(expected int) *runs {
 	expected = min(max(expected, 0), mostExpected)
 	return &runs{
 		all: make([]run, 0, expected), stepReturned: make([]int32, 0, expected), stepScores: make([]float64, 0, expected),
+		stepDollars: make([]float32, 0, expected), stepSeconds: make([]float32, 0, expected),
 		tasks: names{at: map[string]int32{}}, stopAt: map[stopKey]int32{},
 		index: make(map[uint64]int32, expected), seed: maphash.MakeSeed(),
 	}
@@ -84,7 +90,8 @@ func (r *runs) add(configuration int32, s *record.Signals) {
 	kept := run{
 		configuration: configuration, task: task, trial: int32(s.Trial),
 		iterations: int32(len(s.Iterations)), returned: int32(s.Outcome.Returned),
-		stop: r.stop(&s.Outcome), steps: uint32(len(r.stepReturned)), believed: s.Outcome.Success,
+		assessed: assessed(s),
+		stop:     r.stop(&s.Outcome), steps: uint32(len(r.stepDollars)), believed: s.Outcome.Success,
 		unpriced: total.Unpriced > 0, unreported: total.Unreported > 0, elapsed: s.Elapsed, cost: total.Cost,
 		tokens: total.Tokens(), calls: total.Calls,
 	}
@@ -117,8 +124,21 @@ func (r *runs) clusterOf(task int32) string {
 	return r.clusters[task]
 }
 
-// keepSteps keeps the iterations of the run added last.
+// keepSteps keeps what the iterations of the run added last spent.
 func (r *runs) keepSteps(s *record.Signals) {
+	var before time.Duration
+	for i := range s.Iterations {
+		it := &s.Iterations[i]
+		agent, judging := it.Spent()
+		r.stepDollars = append(r.stepDollars, float32((agent.Cost + judging.Cost).Dollars()))
+		r.stepSeconds = append(r.stepSeconds, float32((it.End - before).Seconds()))
+		before = it.End
+	}
+}
+
+// keepReturned keeps what the run added last would have returned, had it stopped
+// at any of its iterations.
+func (r *runs) keepReturned(s *record.Signals) {
 	r.stepReturned = appendReturned(r.stepReturned, s)
 	for len(r.stepScores) < len(r.stepReturned) {
 		r.stepScores = append(r.stepScores, math.NaN())

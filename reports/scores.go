@@ -107,8 +107,9 @@ func (s *scores) of(run int32) (value float64, ok bool) {
 
 // summary sums up the scores of a configuration's runs.
 func (s *scores) summary(r *runs, configuration int) Score {
-	sum := Score{Name: s.name, Binary: true, unit: true, Low: missing(nothing), High: missing(nothing)}
-	var means, scored []float64
+	sum := Score{Name: s.name, Binary: true, unit: true}
+	means := taskMeans{runs: r}
+	var scored []float64
 	for group := range r.byTask(configuration) {
 		scored = scored[:0]
 		for _, run := range group {
@@ -120,25 +121,15 @@ func (s *scores) summary(r *runs, configuration int) Score {
 				sum.Pending++
 			}
 		}
-		if mean, ok := stats.Mean(scored); ok {
-			means = append(means, mean)
+		if means.add(group[0], scored) {
 			sum.count(scored)
 		}
 	}
-	sum.Tasks, sum.Mean = len(means), valueOf(stats.Mean(means))
+	sum.Tasks, sum.Mean = len(means.all), valueOf(stats.Mean(means.all))
 	sum.Binary = sum.Binary && sum.Scored > 0
-	if interval, ok := sum.interval(means); ok {
-		sum.Low, sum.High = known(interval.Low), known(interval.High)
-	}
+	interval := rangeOf(means.interval())
+	sum.Low, sum.High = interval.Low, interval.High
 	return sum
-}
-
-// interval is that of the mean of the tasks' means.
-func (s *Score) interval(means []float64) (interval stats.Interval, ok bool) {
-	if s.Binary {
-		return stats.MeanProportionInterval(means, s.Scored, stats.Level)
-	}
-	return stats.MeanInterval(means, stats.Level)
 }
 
 func (s *Score) count(scored []float64) {

@@ -25,26 +25,35 @@ func (c *collector) summarise(i int) Configuration {
 	for _, scores := range c.runs.scores {
 		s.Scores = append(s.Scores, scores.summary(c.runs, i))
 	}
-	s.Iterations = c.spread(ordered, func(r *run) int64 { return int64(r.iterations) }, 1)
-	s.Latency = c.spread(ordered, func(r *run) int64 { return int64(r.elapsed) }, float64(time.Second))
+	m := c.measure(i)
+	s.SuccessInterval = m.share((*run).claims, (*run).judgedItself)
+	s.Iterations = c.spread(m, func(r *run) int64 { return int64(r.iterations) }, 1)
+	s.Latency = c.spread(m, func(r *run) int64 { return int64(r.elapsed) }, float64(time.Second))
 	s.Stops = c.stops(i)
 	s.Limits, s.Curve = []Limit{}, []CurvePoint{}
 	if !c.manifest.Brief { // a baseline does not tell what each iteration did
-		s.Limits, s.Curve = limits(head, u, &s), c.curve(i)
+		s.Limits, s.Curve = limits(head, u, &s), c.curve(i, m)
 	}
-	s.Calibration = c.calibration(i)
+	s.Calibration = c.calibration(m)
 	s.measureUsage(u)
+	s.CallsInterval = m.mean(func(r *run) float64 { return float64(r.calls) }, s.Calls)
+	s.TokensInterval = m.mean(func(r *run) float64 { return float64(r.tokens) }, s.Tokens)
+	s.Cost.MeanInterval = m.mean(func(r *run) float64 { return r.cost.Dollars() }, s.Cost.Mean)
 	s.Cost.PerSuccess = c.costPerSuccess(ordered, s.Cost.Total)
+	s.Cost.PerSuccessInterval = m.perSuccess(s.Cost.PerSuccess)
 	s.Warnings = c.warnAbout(i, &s)
 	return s
 }
 
+func (r *run) claims() bool       { return r.believed }
+func (r *run) judgedItself() bool { return r.assessed }
+
 // spread sorts the numbers of the runs; unit is what 1 is divided by for the
 // reader.
-func (c *collector) spread(ordered []int32, of func(*run) int64, unit float64) Spread {
-	numbers := make([]int64, len(ordered))
+func (c *collector) spread(m *measure, of func(*run) int64, unit float64) Spread {
+	numbers := make([]int64, len(m.ordered))
 	var total int64
-	for i, run := range ordered {
+	for i, run := range m.ordered {
 		numbers[i] = of(&c.runs.all[run])
 		total += numbers[i]
 	}
@@ -54,7 +63,10 @@ func (c *collector) spread(ordered []int32, of func(*run) int64, unit float64) S
 		return valueOf(q/unit, ok)
 	}
 	mean, ok := stats.Ratio(float64(total), float64(len(numbers)))
-	return Spread{Mean: valueOf(mean/unit, ok), P50: quantile(0.5), P95: quantile(0.95)}
+	s := Spread{Mean: valueOf(mean/unit, ok), P50: quantile(0.5), P95: quantile(0.95)}
+	s.MeanInterval = m.mean(func(r *run) float64 { return float64(of(r)) / unit }, s.Mean)
+	s.P50Interval = m.median(of, numbers, unit)
+	return s
 }
 
 func (c *Configuration) measureUsage(u *sums) {

@@ -17,7 +17,7 @@ type sums struct {
 	evaluated      int64                     // runs with an evaluation
 	believed       int64                     // of which the loop believed to have succeeded
 	simulated      bool
-	answered       map[string]*answered // by models of the suite
+	answered       map[string]*answered  // by models of the suite
 	versions       map[string]bool       // hashes of the loop
 	phases         map[string]*histogram // iterations of each run, by phase
 	reached        []reach               // by iteration, from 1 at index 0
@@ -40,7 +40,7 @@ func (u *sums) add(s *record.Signals) {
 	if s.Loop != "" {
 		u.versions[s.Loop] = true
 	}
-	if slices.ContainsFunc(s.Iterations, func(it record.IterationSignals) bool { return it.Evaluated }) {
+	if assessed(s) {
 		u.evaluated++
 		if s.Outcome.Success {
 			u.believed++
@@ -53,6 +53,11 @@ func (u *sums) add(s *record.Signals) {
 	u.addAnswered(s.Iterations)
 	u.addPhases(s.Iterations)
 	u.addReached(s.Iterations)
+}
+
+// assessed says that any iteration was evaluated.
+func assessed(s *record.Signals) bool {
+	return slices.ContainsFunc(s.Iterations, func(it record.IterationSignals) bool { return it.Evaluated })
 }
 
 // failedBy is the class of the error by which the agent failed in a run: the one

@@ -30,6 +30,7 @@ type column struct {
 	prose    bool   // may be broken at spaces
 	list     bool   // may be broken between its items
 	minor    bool   // left out on a narrow terminal
+	wide     bool   // left out on a terminal that is not wide
 	// optional columns are left out for people where all their cells are empty.
 	optional bool
 	only     audience
@@ -60,6 +61,57 @@ func about[T any](name string, f field[T]) field[T] {
 func minor[T any](f field[T]) field[T] {
 	f.column.minor = true
 	return f
+}
+
+// wide lets a field be left out on a terminal that is not wide, and without a
+// word: it adds to the field beside it.
+func wide[T any](f field[T]) field[T] {
+	f.column.minor, f.column.wide = true, true
+	return f
+}
+
+// intervalFields are the 95 % interval of a number, in one column for people and
+// in two for machines. The key is the number's.
+func intervalFields[T any](head, key string, form func(Value) string, of func(T) Range) []field[T] {
+	return append([]field[T]{intervalField(head, form, of)}, endFields(key, of)...)
+}
+
+func intervalField[T any](head string, form func(Value) string, of func(T) Range) field[T] {
+	return wide(field[T]{column{head: head, right: true, optional: true, only: people},
+		func(row T) cell { return cell{text: rangeText(of(row), form)} }})
+}
+
+// endFields are the ends of an interval for machines.
+func endFields[T any](key string, of func(T) Range) []field[T] {
+	return []field[T]{
+		{column{key: key + "_low", only: machines}, func(row T) cell { return ofEnd(of(row).Low) }},
+		{column{key: key + "_high", only: machines}, func(row T) cell { return ofEnd(of(row).High) }},
+	}
+}
+
+// slim is the table without its wide columns.
+func (t *table) slim() *table {
+	var keep []int
+	for i, c := range t.columns {
+		if !c.wide {
+			keep = append(keep, i)
+		}
+	}
+	return t.picked(keep)
+}
+
+// picked is the table with some of its columns.
+func (t *table) picked(columns []int) *table {
+	few := *t
+	few.columns = pick(t.columns, columns)
+	few.rows = func(yield func([]cell) bool) {
+		for row := range t.rows {
+			if !yield(pick(row, columns)) {
+				return
+			}
+		}
+	}
+	return &few
 }
 
 // columnsOf and rowOf part fields into columns and cells.

@@ -13,6 +13,10 @@ import (
 // configurations it shows all.
 const terminalRows = 20
 
+// wideTerminal is the width from which on a terminal shows the intervals of other
+// numbers than scores.
+const wideTerminal = 120
+
 // terminal writes a page for people who look at a terminal.
 type terminal struct {
 	out   bytes.Buffer
@@ -42,6 +46,9 @@ func writeTerminal(w io.Writer, p Page, options Options) error {
 func (t *terminal) table(p Page, of *table) error {
 	t.line("")
 	t.paragraph("", titled(p, of, shown), bold)
+	if t.width < wideTerminal {
+		of = of.slim()
+	}
 	limit := terminalRows
 	if of.whole {
 		limit = 0

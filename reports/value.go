@@ -15,11 +15,12 @@ type Value struct {
 
 // Why numbers are missing.
 const (
-	nothing  = "-"        // there was nothing to measure
-	none     = "none"     // a cost per success without any success
-	unpriced = "unpriced" // some call has no price
-	unknown  = "unknown"  // some program did not say what it used
-	unscored = "unscored" // no run has a score
+	nothing   = "-"        // there was nothing to measure
+	none      = "none"     // a cost per success without any success
+	unbounded = "∞"        // the end of an interval that has none
+	unpriced  = "unpriced" // some call has no price
+	unknown   = "unknown"  // some program did not say what it used
+	unscored  = "unscored" // no run has a score
 )
 
 func known(number float64) Value { return Value{Number: number} }

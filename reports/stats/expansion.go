@@ -16,7 +16,7 @@ func ExpandedRatio(numerators, denominators []float64, level float64) (interval 
 		return Interval{}, false
 	}
 	interval = Interval{e.ratio + e.scale*e.root(-z), e.ratio + e.scale*e.root(z)}
-	return interval, interval.Low < interval.High && !math.IsNaN(interval.Low)
+	return interval, interval.spans()
 }
 
 // expansion holds the joint moments of both parts of a ratio: u is by how much a

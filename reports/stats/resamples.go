@@ -145,7 +145,12 @@ func percentiles(numbers []float64, level float64) (interval Interval, ok bool) 
 		return Interval{}, false
 	}
 	interval = Interval{unsortedQuantile(numbers, 1-twoSided(level)), unsortedQuantile(numbers, twoSided(level))}
-	return interval, interval.Low < interval.High
+	return interval, interval.spans()
+}
+
+// spans says that the ends differ by more than rounding.
+func (i Interval) spans() bool {
+	return i.High-i.Low > tolerance*max(math.Abs(i.Low), min(math.Abs(i.High), math.MaxFloat64))
 }
 
 // unsortedQuantile is [Quantile] of numbers in any order.

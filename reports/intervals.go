@@ -1,0 +1,188 @@
+package reports
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// Range is the 95 % interval of a number, both ends included. In JSON it is a
+// list of both, or null; an end that is null where the other is not is open.
+type Range struct{ Low, High Value }
+
+// Known says that there is an interval.
+func (r Range) Known() bool { return r.Low.Known() || r.High.Known() }
+
+// MarshalJSON writes [low, high], or null.
+func (r Range) MarshalJSON() ([]byte, error) {
+	if !r.Known() {
+		return []byte("null"), nil
+	}
+	return json.Marshal([2]Value{r.Low, r.High})
+}
+
+// rangeOf is what the functions of reports/stats give, as a range.
+func rangeOf(interval stats.Interval, ok bool) Range {
+	if !ok {
+		return Range{missing(nothing), missing(nothing)}
+	}
+	return Range{bound(interval.Low), bound(interval.High)}
+}
+
+func bound(x float64) Value {
+	if math.IsInf(x, 0) {
+		return missing(unbounded)
+	}
+	return known(x)
+}
+
+// How often the clusters are drawn for an interval, and for those of the many
+// points of a curve.
+const (
+	draws      = 10_000
+	curveDraws = 2_000
+)
+
+// measure makes the intervals of a configuration. What varies by chance is which
+// tasks a suite has, or which clusters of them: the clusters are resampled, and
+// with a cluster all of its runs.
+type measure struct {
+	runs      *runs
+	ordered   []int32
+	clusters  []int32 // of each run, parallel to ordered
+	groups    int     // clusters
+	resamples func(groups, draws int) *stats.Resamples
+}
+
+// measure is that of the i-th configuration.
+func (c *collector) measure(i int) *measure {
+	m := &measure{runs: c.runs, ordered: c.runs.ordered[i], resamples: c.resample}
+	m.clusters, m.groups = c.runs.clustersOf(m.ordered)
+	return m
+}
+
+// resample draws once for all configurations with so many clusters.
+func (c *collector) resample(groups, draws int) *stats.Resamples {
+	key := [2]int{groups, draws}
+	if c.resamples[key] == nil {
+		c.resamples[key] = stats.Resample(groups, draws, uint64(c.manifest.Seed))
+	}
+	return c.resamples[key]
+}
+
+// clustersOf numbers the clusters of runs that are ordered by task.
+func (r *runs) clustersOf(ordered []int32) (clusters []int32, groups int) {
+	clusters = make([]int32, len(ordered))
+	named := map[string]int32{}
+	for i, at := range ordered {
+		task := r.all[at].task
+		if i > 0 && r.all[ordered[i-1]].task == task {
+			clusters[i] = clusters[i-1]
+			continue
+		}
+		name := r.clusterOf(task)
+		number, known := named[name]
+		if !known || name == "" {
+			number = int32(groups)
+			groups++
+			if name != "" {
+				named[name] = number
+			}
+		}
+		clusters[i] = number
+	}
+	return clusters, groups
+}
+
+// sums adds up a number of each run by cluster.
+func (m *measure) sums(of func(*run) float64) []float64 {
+	sums := make([]float64, m.groups)
+	for i, at := range m.ordered {
+		sums[m.clusters[i]] += of(&m.runs.all[at])
+	}
+	return sums
+}
+
+// counts are the runs of each cluster.
+func (m *measure) counts() []float64 { return m.sums(func(*run) float64 { return 1 }) }
+
+// mean is the interval of the mean over runs; it is missing where the mean is.
+func (m *measure) mean(of func(*run) float64, mean Value) Range {
+	if !mean.Known() {
+		return Range{mean, mean}
+	}
+	return m.ratio(m.sums(of), m.counts(), draws)
+}
+
+// ratio is the interval of the ratio of two sums, of which each cluster gives a
+// part.
+func (m *measure) ratio(above, below []float64, draws int) Range {
+	if m.groups > stats.MostResampled {
+		return rangeOf(stats.ExpandedRatio(above, below, stats.Level))
+	}
+	return rangeOf(m.resamples(m.groups, draws).Ratio(above, below, stats.Level))
+}
+
+// share is the interval of the share of the runs, of those that are counted, of
+// which something is so.
+func (m *measure) share(is func(*run) bool, counted func(*run) bool) Range {
+	clusters := make([][]float64, m.groups)
+	for i, at := range m.ordered {
+		if run := &m.runs.all[at]; counted(run) {
+			clusters[m.clusters[i]] = append(clusters[m.clusters[i]], numberOf(is(run)))
+		}
+	}
+	return rangeOf(stats.ProportionInterval(clusters, stats.Level))
+}
+
+// perSuccess is the interval of the cost per success.
+func (m *measure) perSuccess(mean Value) Range {
+	if !mean.Known() {
+		return Range{mean, mean}
+	}
+	cost, successes := make([]float64, m.groups), make([]float64, m.groups)
+	for i, at := range m.ordered {
+		if succeeded, known := m.runs.succeeded(at); known {
+			cost[m.clusters[i]] += m.runs.all[at].cost.Dollars()
+			successes[m.clusters[i]] += numberOf(succeeded)
+		}
+	}
+	return m.ratio(cost, successes, draws)
+}
+
+// median is the interval of the median of numbers that are sorted: the order
+// statistics between which it lies, counted in independent runs (R. S. Woodruff,
+// JASA 47, 1952).
+func (m *measure) median(of func(*run) int64, sorted []int64, unit float64) Range {
+	n := float64(len(sorted))
+	if m.groups < fewestForMedian {
+		return Range{missing(nothing), missing(nothing)}
+	}
+	middle := sorted[(len(sorted)-1)/2]
+	below := make([][]float64, m.groups)
+	for i, at := range m.ordered {
+		below[m.clusters[i]] = append(below[m.clusters[i]], numberOf(of(&m.runs.all[at]) <= middle))
+	}
+	independent := n
+	if se, ok := stats.ClusteredSE(below); ok && m.groups < len(sorted) {
+		independent = stats.EffectiveN(0.5, se, n)
+	}
+	share, ok := stats.Wilson(0.5, independent, stats.Level)
+	if !ok {
+		return Range{missing(nothing), missing(nothing)}
+	}
+	low, high := sorted[int(share.Low*n)], sorted[min(len(sorted)-1, int(share.High*n))]
+	return Range{known(float64(low) / unit), known(float64(high) / unit)}
+}
+
+// fewestForMedian is the number of values below which no two of them hold the
+// median between them with a chance of 95 %.
+const fewestForMedian = 6
+
+func numberOf(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
