@@ -118,10 +118,11 @@ func (m *measure) mean(of func(*run) float64, mean Value) Range {
 // ratio is the interval of the ratio of two sums, of which each cluster gives a
 // part.
 func (m *measure) ratio(above, below []float64, draws int) Range {
+	level := stats.PercentileLevel(m.groups, stats.Level)
 	if m.groups > stats.MostResampled {
-		return rangeOf(stats.ExpandedRatio(above, below, stats.Level))
+		return rangeOf(stats.ExpandedRatio(above, below, level))
 	}
-	return rangeOf(m.resamples(m.groups, draws).Ratio(above, below, stats.Level))
+	return rangeOf(m.resamples(m.groups, draws).Ratio(above, below, level))
 }
 
 // share is the interval of the share of the runs, of those that are counted, of
@@ -151,34 +152,42 @@ func (m *measure) perSuccess(mean Value) Range {
 	return m.ratio(cost, successes, draws)
 }
 
-// median is the interval of the median of numbers that are sorted: the order
-// statistics between which it lies, counted in independent runs (R. S. Woodruff,
-// JASA 47, 1952).
+// median is the interval of the median of numbers that are sorted: two of them
+// between which it lies.
 func (m *measure) median(of func(*run) int64, sorted []int64, unit float64) Range {
-	n := float64(len(sorted))
-	if m.groups < fewestForMedian {
-		return Range{missing(nothing), missing(nothing)}
+	low, high, ok := 0, 0, false
+	if m.groups == len(sorted) {
+		low, high, _, ok = stats.MedianOrders(len(sorted), stats.Level)
+	} else if m.groups >= fewestForMedian {
+		low, high, ok = m.clusteredMedian(of, sorted)
 	}
+	if !ok {
+		return rangeOf(stats.Interval{}, false)
+	}
+	return Range{known(float64(sorted[low-1]) / unit), known(float64(sorted[high-1]) / unit)}
+}
+
+// fewestForMedian is the number of independent values below which no two of them
+// hold the median between them with a chance of 95 %.
+const fewestForMedian = 6
+
+// clusteredMedian gives the places, from 1, of the numbers below which so many
+// others lie as the share below the median may be, given how much clusters differ
+// in it (R. S. Woodruff, JASA 47, 1952).
+func (m *measure) clusteredMedian(of func(*run) int64, sorted []int64) (low, high int, ok bool) {
+	n := float64(len(sorted))
 	middle := sorted[(len(sorted)-1)/2]
 	below := make([][]float64, m.groups)
 	for i, at := range m.ordered {
 		below[m.clusters[i]] = append(below[m.clusters[i]], numberOf(of(&m.runs.all[at]) <= middle))
 	}
-	independent := n
-	if se, ok := stats.ClusteredSE(below); ok && m.groups < len(sorted) {
-		independent = stats.EffectiveN(0.5, se, n)
-	}
-	share, ok := stats.Wilson(0.5, independent, stats.Level)
+	se, ok := stats.ClusteredSE(below)
 	if !ok {
-		return Range{missing(nothing), missing(nothing)}
+		return 0, 0, false
 	}
-	low, high := sorted[int(share.Low*n)], sorted[min(len(sorted)-1, int(share.High*n))]
-	return Range{known(float64(low) / unit), known(float64(high) / unit)}
+	share, ok := stats.Wilson(0.5, stats.EffectiveN(0.5, se, n), stats.Level)
+	return 1 + int(share.Low*n), min(len(sorted), 1+int(share.High*n)), ok
 }
-
-// fewestForMedian is the number of values below which no two of them hold the
-// median between them with a chance of 95 %.
-const fewestForMedian = 6
 
 func numberOf(is bool) float64 {
 	if is {

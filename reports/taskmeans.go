@@ -48,10 +48,6 @@ func (t *taskMeans) group(cluster string, mean float64) {
 	t.at[cluster] = at
 }
 
-// fewClusters is the number of clusters below which their standard error is that
-// of Bell and McCaffrey, which does not take it for too small.
-const fewClusters = 30
-
 // interval is the 95 % interval of the mean of the means: Wilson's on an
 // effective number of runs where all scores are 0 or 1, else Student's.
 func (t *taskMeans) interval() (interval stats.Interval, ok bool) {

@@ -92,11 +92,25 @@ func (r *Resamples) Ratio(numerators, denominators []float64, level float64) (in
 	if r.groups < 2 || len(numerators) != r.groups || len(denominators) != r.groups || !isFinite(numerators...) || !isFinite(denominators...) {
 		return Interval{}, false
 	}
+	if proportional(numerators, denominators) {
+		return Interval{}, false
+	}
 	ratios := make([]float64, 0, len(r.counts)/r.groups)
 	for draw := range slices.Chunk(r.counts, r.groups) {
 		ratios = append(ratios, ratioOf(draw, numerators, denominators))
 	}
 	return percentiles(ratios, level)
+}
+
+// proportional says that all clusters have the same ratio, but for rounding.
+func proportional(numerators, denominators []float64) bool {
+	ratio, ok := Ratio(Sum(numerators), Sum(denominators))
+	for i, numerator := range numerators {
+		if ok && math.Abs(numerator-ratio*denominators[i]) > tolerance*math.Abs(numerator) {
+			return false
+		}
+	}
+	return ok
 }
 
 // ratioOf has two sums each, which the processor adds up at the same time.
@@ -195,4 +209,17 @@ func partition(numbers []float64, k int) {
 			return
 		}
 	}
+}
+
+// PercentileLevel is the level at which the percentiles of so many resampled
+// clusters hold a level: without it they lie too close together, like the normal
+// quantiles of a standard error that divides by n (T. C. Hesterberg, The American
+// Statistician 69, 2015, section 4.4).
+func PercentileLevel(groups int, level float64) float64 {
+	n := float64(groups)
+	t, ok := StudentQuantile(twoSided(level), n-1)
+	if !ok {
+		return level
+	}
+	return min(1-1e-9, 1-normalTails(t*math.Sqrt(n/(n-1))))
 }

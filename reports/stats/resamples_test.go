@@ -61,6 +61,50 @@ func TestExpandedRatioIsTheLimitOfDraws(t *testing.T) {
 	}
 }
 
+// The interval of a mean covers it about as often as it says: also of few
+// clusters, and of many, whose values have a tail. It cannot know of a tail that
+// few clusters do not show.
+func TestRatiosCoverTheTruth(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	samples := 2000
+	if testing.Short() {
+		samples = 400
+	}
+	for _, c := range []struct {
+		name   string
+		groups int
+		truth  float64
+		draw   func() float64
+		least  float64
+	}{
+		{"5 normal", 5, 3, func() float64 { return 3 + random.NormFloat64() }, 0.9},
+		{"30 normal", 30, 3, func() float64 { return 3 + random.NormFloat64() }, 0.935},
+		{"200 normal", 200, 3, func() float64 { return 3 + random.NormFloat64() }, 0.935},
+		{"30 exponential", 30, 1, random.ExpFloat64, 0.91},
+		{"200 exponential", 200, 1, random.ExpFloat64, 0.93},
+	} {
+		covered := 0
+		level := stats.PercentileLevel(c.groups, 0.95)
+		drawn := stats.Resample(c.groups, 1000, 9)
+		for range samples {
+			values := make([]float64, c.groups)
+			for i := range values {
+				values[i] = c.draw()
+			}
+			interval, ok := stats.ExpandedRatio(values, ones(c.groups), level)
+			if c.groups <= stats.MostResampled {
+				interval, ok = drawn.Ratio(values, ones(c.groups), level)
+			}
+			if ok && interval.Low <= c.truth && c.truth <= interval.High {
+				covered++
+			}
+		}
+		if share := float64(covered) / float64(samples); share < c.least || share > 0.98 {
+			t.Errorf("%s: %.3f of the intervals cover the mean", c.name, share)
+		}
+	}
+}
+
 func TestRatiosWithoutABound(t *testing.T) {
 	// A draw holds the only success with a chance of two thirds.
 	got, ok := stats.Resample(3, 10_000, 1).Ratio([]float64{1, 2, 3}, []float64{1, 0, 0}, 0.95)
