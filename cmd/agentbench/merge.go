@@ -16,7 +16,7 @@ import (
 
 // mergeFlags are the flags of merge.
 type mergeFlags struct {
-	reportFlags
+	judgedFlags
 	out        string
 	incomplete bool
 	quiet      bool
@@ -36,13 +36,16 @@ Shards of other suites, seeds, data or versions of agentbench are refused, and s
 missing shards and those that did not finish, unless --allow-incomplete is given.`,
 		Args: arguments(1, -1, "the result folders of shards"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.validate(); err != nil {
+			err := firstOf(f.reportFlags.validate(), f.againstFlags.validate(), f.thresholdFlags.validate())
+			if err != nil {
 				return err
 			}
 			return p.merge(c.Context(), args, &f)
 		},
 	}
 	f.reportFlags.declare(c, reports.TableNames)
+	f.againstFlags.declare(c)
+	f.thresholdFlags.declare(c)
 	c.Flags().StringVarP(&f.out, "out", "o", "", "folder for the results (default results/SUITE-TIME-…)")
 	c.Flags().BoolVar(&f.incomplete, "allow-incomplete", false, "merge what is there, though shards are missing or did not finish; reports begin with that")
 	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no notes on stderr")

@@ -17,16 +17,7 @@ func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *merg
 	if err != nil {
 		return err
 	}
-	bounds, err := boundsOf(m)
-	if err != nil {
-		return err
-	}
-	unanswered := bounds.answerable(f.out, m, report)
-	if unanswered != nil {
-		report.Unanswered = unanswered.Error()
-	} else {
-		report.Thresholds = reports.Thresholds(ctx, report, reports.ThresholdOptions{MinCoverage: bounds.coverage(m)}, p.readable(m, bounds.Thresholds, f.quiet))
-	}
+	unanswered := p.judgeMerged(ctx, m, report, f)
 	if err := p.write(report, &f.reportFlags, "configurations", "curve"); err != nil {
 		return err
 	}
@@ -37,6 +28,28 @@ func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *merg
 		return unanswered
 	}
 	return p.thresholds(report.Thresholds, f.quiet)
+}
+
+// judgeMerged puts into a report what its thresholds say, or why that cannot be
+// told, which is an error of its own.
+func (p *program) judgeMerged(ctx context.Context, m *record.Manifest, report *reports.Report, f *mergeFlags) error {
+	b, err := boundsOf(m)
+	if f.incomplete && m.Incomplete != "" { // who allows that wants to see what is there
+		b.MinCoverage = new(float64)
+	}
+	if err == nil {
+		err = b.answerable(f.out, m, report)
+	}
+	if err == nil {
+		err = p.differ(report, f.out, m, &f.againstFlags)
+	}
+	if err != nil {
+		report.Unanswered = err.Error()
+		return err
+	}
+	options := reports.ThresholdOptions{Comparison: report.Differences, MinCoverage: b.coverage(m)}
+	report.Thresholds = reports.Thresholds(ctx, report, options, append(p.readable(m, b.Thresholds, f.quiet), f.texts...))
+	return nil
 }
 
 // bounds are what a suite says about its results.
@@ -66,16 +79,12 @@ func boundsOf(m *record.Manifest) (bounds, error) {
 	return b, nil
 }
 
-// coverage is the least share of runs that has to count. Who allows that shards
-// are missing wants to see the others all the same.
-func (b *bounds) coverage(m *record.Manifest) float64 {
-	switch {
-	case m.Incomplete != "":
-		return 0
-	case b.MinCoverage != nil:
-		return *b.MinCoverage
+// coverage is the least share of runs that has to count.
+func (b *bounds) coverage(*record.Manifest) float64 {
+	if b.MinCoverage == nil {
+		return defaultCoverage
 	}
-	return defaultCoverage
+	return *b.MinCoverage
 }
 
 // answerable says why merged results have no answer, if they have none.
