@@ -42,7 +42,7 @@ func firstDifference(got, want string) string {
 	return fmt.Sprintf("%d lines, not %d", len(g), len(w))
 }
 
-func written(t *testing.T, r *reports.Report, options reports.Options) string {
+func written(t *testing.T, r reports.Page, options reports.Options) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := reports.Write(&out, r, options); err != nil {

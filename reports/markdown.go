@@ -119,8 +119,8 @@ func (m *markdown) table(head string, t *table, rows int) (string, error) {
 // writeNotes writes the footnotes, as many as there is room for.
 func (m *markdown) writeNotes() {
 	left := 0
-	m.notes.each(m.page.wholeWarnings(), code, func(mark, text string) {
-		line := fmt.Sprintf("- %s\n", strings.TrimSpace(mark+" "+text))
+	m.notes.each(m.page.wholeWarnings(), edged, func(mark, text string) {
+		line := fmt.Sprintf("- %s\n", strings.TrimSpace(mark+" "+betweenEdges(text)))
 		if left > 0 || m.Len()+len(line)+100 > m.room {
 			left++
 			return
@@ -159,6 +159,21 @@ func code(text string) string {
 		text = " " + text + " "
 	}
 	return fence + text + fence
+}
+
+// edge stands where a text from outside begins and ends in one of our own. No
+// text that is shown holds it.
+const edge = "\x00"
+
+func edged(text string) string { return edge + code(text) + edge }
+
+// betweenEdges escapes our own part of a text.
+func betweenEdges(text string) string {
+	parts := strings.Split(text, edge)
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = plainMarkdown(parts[i])
+	}
+	return strings.Join(parts, "")
 }
 
 // codeInTable also escapes what would end the cell.

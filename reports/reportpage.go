@@ -69,7 +69,7 @@ func (r *Report) compare() {
 	r.Differences, _ = DiffBaseline(r, DiffOptions{})
 	if r.Differences != nil {
 		for i := range r.Differences.Pairs {
-			r.Differences.Pairs[i].Flips = nil // the tasks stand in the report
+			r.Differences.Pairs[i].Flips = []Flip{} // the tasks stand in the report
 		}
 	}
 }

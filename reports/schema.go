@@ -50,6 +50,9 @@ func (s *schemas) of(t reflect.Type) map[string]any {
 	switch t {
 	case reflect.TypeFor[Value]():
 		return map[string]any{"type": []string{"number", "null"}}
+	case reflect.TypeFor[Range]():
+		end := s.of(reflect.TypeFor[Value]())
+		return map[string]any{"type": []string{"array", "null"}, "items": end, "minItems": 2, "maxItems": 2}
 	case reflect.TypeFor[json.RawMessage]():
 		return map[string]any{}
 	case reflect.TypeFor[Verdict]():

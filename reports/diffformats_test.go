@@ -1,0 +1,107 @@
+package reports_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/compare"
+)
+
+// gatedDiff is the comparison of two reports, of which worse scores fail.
+func gatedDiff(t *testing.T, base, new *reports.Report, options reports.DiffOptions) *reports.Comparison {
+	c, err := reports.Diff(base, new, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.FailOn = reports.FailOnWorse
+	for i := range c.Pairs {
+		for d := range c.Pairs[i].Differences {
+			c.Pairs[i].Differences[d].Gated = c.Pairs[i].Differences[d].Score
+		}
+	}
+	return c
+}
+
+// worse is a comparison in which the score of some configurations is worse.
+func worse(t *testing.T) *reports.Comparison {
+	base, new := coach(24), coach(24)
+	for i := range new.scores {
+		s := &new.scores[i]
+		if s.Name == "close" && strings.HasPrefix(s.Run, "default/") && draw("worse", s.Run) < 0.6 {
+			s.Value = 0
+		}
+	}
+	return gatedDiff(t, base.collect(), new.collect(), reports.DiffOptions{BaseName: "before", NewName: "after"})
+}
+
+func TestComparisonsHaveAllFormats(t *testing.T) {
+	c := worse(t)
+	c.Thresholds = judged(coach(1)).Thresholds
+	all := everyFormat(t, c, reports.DiffTableNames, 100)
+	checkFormats(t, "", all)
+	for name, format := range map[string]string{"diff.comment.md": "comment", "diff.github.txt": "github", "diff.junit.xml": "junit", "diff.html": "html"} {
+		golden(t, name, all[format])
+	}
+}
+
+// Of the differences only gated ones fail; one that nobody can tell is no yes.
+func TestComparisonsAreChecked(t *testing.T) {
+	c := worse(t)
+	root := checkJUnit(t, written(t, c, reports.Options{Format: "junit"}))
+	got := map[compare.Verdict]string{}
+	for _, pair := range c.Pairs {
+		for _, suite := range root.all("testsuite") {
+			if suite.attr("name") != pair.Name {
+				continue
+			}
+			for i, d := range pair.Differences {
+				kind := suite.all("testcase")[i].Children[0].XMLName.Local
+				verdict := d.Verdict
+				if d.Verdict == compare.Worse && !d.Gated {
+					verdict = "worse, not gated"
+				}
+				if before, ok := got[verdict]; ok && before != kind {
+					t.Errorf("%s is %s and %s", verdict, before, kind)
+				}
+				got[verdict] = kind
+			}
+		}
+	}
+	if got[compare.Worse] != "failure" || got[compare.Same] != "system-out" {
+		t.Errorf("the verdicts are %v", got)
+	}
+	for format, want := range map[string]string{
+		"comment": "### ❌ `close` of `default` is worse\n", "github": "::close of default is worse\n", "html": "❌ close of default is worse</p>",
+	} {
+		if text := written(t, c, reports.Options{Format: format}); !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q:\n%s", format, want, text[:min(len(text), 3000)])
+		}
+	}
+	c.FailOn = reports.FailOnNothing
+	if text := written(t, c, reports.Options{Format: "junit"}); strings.Contains(text, "<failure") {
+		t.Error("what is not to fail is a failure")
+	}
+	c.Unanswered = "half of it is missing"
+	if text := written(t, c, reports.Options{Format: "comment"}); !strings.Contains(text, "### ⚠ `half of it is missing`\n") {
+		t.Errorf("the comment does not say that there is no answer:\n%s", text[:500])
+	}
+}
+
+// F71 to F74, P18: comparisons obey names no more than reports do.
+func TestNoComparisonObeysNames(t *testing.T) {
+	for _, name := range evil {
+		if strings.TrimSpace(name) == "" {
+			continue
+		}
+		base, new := infested(name), infested(name)
+		c := gatedDiff(t, base, new, reports.DiffOptions{
+			BaseName: name, NewName: name, Spec: []reports.SpecDifference{{Path: name, Base: name, New: name}},
+		})
+		c.Thresholds = base.Thresholds
+		c.Pairs[0].Flips = []reports.Flip{{Score: name, Task: name, BaseRuns: []string{name}, NewRuns: []string{name}}}
+		checkFormats(t, name, everyFormat(t, c, reports.DiffTableNames, 80))
+		c.Unanswered = name
+		checkFormats(t, name, everyFormat(t, c, reports.DiffTableNames, 80))
+	}
+}
