@@ -119,17 +119,28 @@ func (c *comparison) pair(t, r *spec.Stage) pair {
 	if c.target.RepliesText() != c.recorded.RepliesText() {
 		p.hidden = "outputs are texts in one of the loops only"
 	}
-	if t.Agent.FinalResponse != nil {
-		if path := c.readsOther(t.Agent.FinalResponse.Reads()); path != "" {
-			p.hidden = fmt.Sprintf("final_response reads %s", path)
-		}
+	final := readsOf(t.Agent.FinalResponse)
+	if path := c.readsOther(final); path != "" {
+		p.hidden = fmt.Sprintf("final_response reads %s", path)
+	}
+	if t.Agent.WarnRemaining > 0 && limitOf(c.target) != limitOf(c.recorded) {
+		p.shown = "warn_remaining tells the agent how many iterations remain"
 	}
 	reads := sentReads(t)
 	if path := c.readsOther(reads); path != "" && p.shown == "" {
 		p.shown = fmt.Sprintf("the prompt reads %s", path)
 	}
-	p.toldOfJudging = readsAny(reads, ofJudging) || t.Agent.FinalResponse != nil && readsAny(t.Agent.FinalResponse.Reads(), ofJudging)
+	p.toldOfJudging = readsAny(reads, ofJudging) || readsAny(final, ofJudging)
 	return p
+}
+
+// limitOf is the most iterations that a loop allows.
+func limitOf(l *spec.Loop) int {
+	limit, _, _ := l.EffectiveMax()
+	if absolute := l.Guards.AbsoluteMaxIterations; !absolute.Off && (limit == 0 || absolute.Value < limit) {
+		return absolute.Value
+	}
+	return limit
 }
 
 // programReads are what a program is given besides its prompts.
@@ -186,6 +197,14 @@ func passes(l *spec.Loop) spec.Pattern {
 	return spec.PatternNone
 }
 
+// readsOf is what an expression reads, nothing where there is none.
+func readsOf(e *spec.Expr) []string {
+	if e == nil || e.Program == nil {
+		return nil
+	}
+	return e.Reads()
+}
+
 func evaluationReads(e *spec.Evaluate) []string {
 	var reads []string
 	expressions := []*spec.Expr{e.Confidence, e.Passed, e.Feedback}
@@ -193,9 +212,7 @@ func evaluationReads(e *spec.Evaluate) []string {
 		expressions = append(expressions, e.Checks[i].Expr)
 	}
 	for _, x := range expressions {
-		if x != nil && x.Program != nil {
-			reads = append(reads, x.Reads()...)
-		}
+		reads = append(reads, readsOf(x)...)
 	}
 	if e.Judge != nil && e.Judge.Rubric != nil && e.Judge.Rubric.Template != nil {
 		reads = append(reads, e.Judge.Rubric.Reads()...)

@@ -6,10 +6,12 @@ import (
 	"flag"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 	"pgregory.net/rapid"
 )
 
@@ -120,7 +122,9 @@ func TestExactIsNeverWrong(t *testing.T) {
 		w, one := drawWorld(t), drawLoop(t, true)
 		other := changed(t, one)
 		recorded, live := w.run(one), w.run(other)
-		for how, o := range map[string]Options{"rendered": {Renderer: w.live(other)}, "declared": {}} {
+		for how, o := range map[string]Options{
+			"rendered": {Renderer: w.live(other)}, "declared": {}, "judged": {Renderer: w.live(other), Judge: w.again(other)}, "judged, declared": {Judge: w.again(other)},
+		} {
 			r := New(one, other, o).Run(context.Background(), recorded, task)
 			hold(t, how, r, live, recorded)
 			verdicts[r.Verdict]++
@@ -135,7 +139,7 @@ func changed(t *rapid.T, l *spec.Loop) *spec.Loop {
 	if often(t, "limits", 70) {
 		drawLimits(t, &other)
 	}
-	if often(t, "stages", 30) {
+	if often(t, "stages", 15) {
 		other.Phases, other.Strategies = nil, nil
 		drawStages(t, &other, append(append([]string{}, blind...), telling...))
 		if e := other.Evaluate; e != nil && e.FromPhase != "" {
@@ -156,6 +160,82 @@ func changed(t *rapid.T, l *spec.Loop) *spec.Loop {
 		other.Param = l.Param
 	}
 	return &other
+}
+
+// What passes may be declared otherwise, and weights: recorded outputs are judged
+// again.
+func TestRecordedOutputsAreJudgedAgain(t *testing.T) {
+	rejudged := 0
+	check(t, func(t *rapid.T) {
+		w, tight := drawWorld(t), drawLoop(t, false)
+		tight.Prompt = prompt("hello")
+		for i := range tight.Phases {
+			tight.Phases[i].Prompt, tight.Phases[i].Until = nil, nil
+		}
+		for i := range tight.Strategies {
+			tight.Strategies[i].Prompt = nil
+		}
+		if tight.Evaluate == nil || tight.Evaluate.Judge != nil {
+			tight.Evaluate = &spec.Evaluate{Confidence: cel("double(output.c)", expr.WantNumber), Passed: cel("previous != null && output.c > 0.5", expr.WantBool)}
+		}
+		wide := widest(tight)
+		with := *tight.Evaluate
+		with.Passed, with.Feedback = cel("false", expr.WantBool), cel("'none'", expr.WantString)
+		wide.Evaluate = &with
+		recorded, live := w.run(wide), w.run(tight)
+		for how, o := range map[string]Options{"rendered": {Renderer: w.live(tight), Judge: w.again(tight)}, "declared": {Judge: w.again(tight)}} {
+			r := New(wide, tight, o).Run(context.Background(), recorded, task)
+			hold(t, how, r, live, recorded)
+			if r.Verdict != Exact {
+				t.Fatalf("%s: %s at %d: %s", how, r.Verdict, r.At, r.Why)
+			}
+		}
+		if live.Outcome.Reason != recorded.Outcome.Reason {
+			rejudged++
+		}
+	})
+	if rejudged == 0 {
+		t.Error("no run ended otherwise than its recording: the property says little")
+	}
+}
+
+// Signals tell the same as the record, or say that they do not: what was used
+// inside an iteration that a timeout cut is a span.
+func TestSignalsSuffice(t *testing.T) {
+	same, texts := 0, 0
+	check(t, func(t *rapid.T) {
+		w, tight := drawWorld(t), drawLoop(t, false)
+		wide := widest(tight)
+		recorded := w.run(wide)
+		replay, signals := New(wide, tight, Options{}), recorded.Signals()
+		r, err := replay.Signals(context.Background(), &signals, task)
+		if err != nil {
+			texts++
+			return
+		}
+		whole := replay.Run(context.Background(), recorded, task)
+		if r.Verdict != Exact && strings.HasPrefix(r.Why, "signals") {
+			return
+		}
+		same++
+		if r.Verdict != whole.Verdict || r.At != whole.At || r.Iterations != whole.Iterations || r.Elapsed != whole.Elapsed || !reflect.DeepEqual(noMessage(r.Outcome), noMessage(whole.Outcome)) {
+			t.Fatalf("signals %+v\nrecord  %+v\n%s", r, whole, told(recorded))
+		}
+		if r.Total().Most.Cost != whole.Total().Most.Cost || r.Total().Least.Cost != whole.Total().Least.Cost || r.Total().Least.ToolCalls > whole.Total().Least.ToolCalls {
+			t.Fatalf("signals %+v, record %+v", r.Total(), whole.Total())
+		}
+	})
+	if same < texts/10 {
+		t.Errorf("%d of signals, %d needed texts", same, texts)
+	}
+}
+
+// noMessage is an outcome as signals have it: of an error only the class.
+func noMessage(o record.Outcome) record.Outcome {
+	if o.Error != nil {
+		o.Error = &record.Error{Class: o.Error.Class}
+	}
+	return o
 }
 
 // A run replayed under its own configuration is itself.

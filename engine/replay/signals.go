@@ -88,10 +88,7 @@ func checksOf(heads []record.CheckHead, marks record.Marks) []record.Check {
 func textsOf(l *spec.Loop) []string {
 	texts := map[string]bool{}
 	for _, e := range decisions(l) {
-		if e.Program == nil {
-			continue
-		}
-		for _, path := range e.Reads() {
+		for _, path := range readsOf(e) {
 			if !inSignals(path) {
 				texts[path] = true
 			}

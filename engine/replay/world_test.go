@@ -153,6 +153,14 @@ func (w *world) live(l *spec.Loop) *loop.Loop {
 	return built
 }
 
+// again judges as a loop does, without calls; nil in a loop that judges nothing.
+func (w *world) again(l *spec.Loop) Judge {
+	if l.Evaluate == nil {
+		return nil
+	}
+	return evaluate.Again{Evaluator: &evaluate.Evaluator{Spec: l.Evaluate, Pattern: l.Pattern}}
+}
+
 var task = &spec.Task{ID: "t", Input: "hello"}
 
 func (w *world) run(l *spec.Loop) *record.Run {
