@@ -17,7 +17,7 @@ func (p *program) manifest(j *job) (record.Manifest, error) {
 	}
 	m := record.Manifest{
 		Suite: j.Suite.Name, Agentbench: version(), Seed: j.Suite.Seed, Status: record.StateRunning,
-		Spec:     resolved,
+		Spec:     p.secrets.Redact(resolved), // a new key is no other spec
 		Baseline: j.baseline(), Tasks: j.plan.Tasks, Trials: j.plan.Trials, Scorers: []string{},
 		PricesAsOf: j.Suite.PricesAsOf,
 		Totals:     record.Totals{Planned: j.plan.Runs()},

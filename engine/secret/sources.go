@@ -54,6 +54,24 @@ func ofAddress(address string) []string {
 	return values
 }
 
+// WithoutCredentials is an address without what says who asks, which is what
+// ofAddress finds.
+func WithoutCredentials(address string) string {
+	base, err := url.Parse(address)
+	if err != nil || base.User == nil && base.RawQuery == "" {
+		return address
+	}
+	base.User = nil
+	query := base.Query()
+	for name := range query {
+		if Telling(name) {
+			query.Del(name)
+		}
+	}
+	base.RawQuery = query.Encode()
+	return base.String()
+}
+
 // Telling says by its name that a header or a parameter holds a secret. What it
 // says of a header decides the keys of the cache as well.
 func Telling(name string) bool {

@@ -17,7 +17,7 @@ import (
 // answer.
 type Identity struct {
 	Provider string
-	BaseURL  string // as declared; "" is the provider's own server
+	BaseURL  string // as declared; "" is the provider's own server. Credentials in it are not part of the key
 	Model    string // the provider's name of it
 	// Headers are sent with every request. Those that hold credentials are not
 	// part of the key ([secret.Telling]): a new key asks for the same answers.
@@ -36,7 +36,7 @@ const keyFormat = "agentbench cache 1"
 // prefix is the part of the key that all requests to one model share.
 func (i *Identity) prefix() []byte {
 	b := appendText(nil, keyFormat)
-	for _, text := range []string{i.Provider, strings.TrimRight(i.BaseURL, "/"), i.Model} {
+	for _, text := range []string{i.Provider, strings.TrimRight(secret.WithoutCredentials(i.BaseURL), "/"), i.Model} {
 		b = appendText(b, text)
 	}
 	headers := map[string]string{}

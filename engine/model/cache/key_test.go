@@ -103,6 +103,8 @@ func TestTheIdentityInTheKey(t *testing.T) {
 		"border":             {with(func(i *Identity) { i.BaseURL, i.Model = "http://a/v", "1m" }), false},
 		"header":             {with(func(i *Identity) { i.Headers["X-Route"] = "two" }), false},
 		"another header":     {with(func(i *Identity) { i.Headers["X-More"] = "" }), false},
+		"a query":            {with(func(i *Identity) { i.BaseURL += "?version=2" }), false},
+		"a user":             {with(func(i *Identity) { i.BaseURL = "http://me:password@a/v1?api_key=1" }), true},
 		"slash at the end":   {with(func(i *Identity) { i.BaseURL += "/" }), true},
 		"case of a header":   {with(func(i *Identity) { delete(i.Headers, "X-Route"); i.Headers["x-route"] = "one" }), true},
 		"another credential": {with(func(i *Identity) { i.Headers["Authorization"] = "2"; i.Headers["api-key"] = "3" }), true},
