@@ -48,7 +48,7 @@ type Pair struct {
 	// Differences has one line for each quantity: the scores in the order
 	// declared, then cost_usd, tokens, latency_s, iterations, calls.
 	Differences []Difference `json:"differences"`
-	// Flips are null within a report, which has the tasks.
+	// Flips are empty within a report, which has the tasks.
 	Flips    []Flip    `json:"flips"`
 	Warnings []Warning `json:"warnings"`
 }

@@ -187,10 +187,10 @@ func (d *Difference) judgement() string {
 	case compare.Same:
 		return "same"
 	}
-	switch d.Needed {
-	case 0:
+	switch {
+	case d.Needed == 0, d.Change.Number == 0:
 		return "~"
-	case compare.Beyond:
+	case d.Needed == compare.Beyond:
 		return "~ >1M tasks"
 	}
 	return "~ " + strings.Replace(plain(float64(d.Needed)), ".0", "", 1) + " tasks"

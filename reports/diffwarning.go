@@ -55,6 +55,9 @@ func (w Warning) aboutDifferences(quote func(string) string) string {
 	case LeftOut:
 		return fmt.Sprintf("%d of %d pairs of runs have no %s on a side and are left out", w.Count, w.Of, quote(w.Name))
 	case TooFewDiffer:
+		if w.Count == 0 {
+			return "no task differs"
+		}
 		return fmt.Sprintf("%s at all: with fewer than %d no test shows anything", plural(w.Count, "task differs", "tasks differ"), w.Of)
 	case OneSidedScore:
 		return quote(w.Name) + " is a score of this side alone and not compared"

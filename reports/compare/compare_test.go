@@ -113,6 +113,8 @@ func TestVerdicts(t *testing.T) {
 		{"a margin of its own", pair(won(0, 30, 500, 470)), compare.Options{Margins: map[string]float64{"right": 0.1}}, compare.Same, true},
 		{"dearer", pair(cheap, dear), compare.Options{}, compare.Worse, false},
 		{"cheaper", pair(dear, cheap), compare.Options{}, compare.Better, true},
+		{"as cheap on many", pair(once(cost, slices.Repeat([]float64{0.3}, 30)...), once(cost, slices.Repeat([]float64{0.3}, 30)...)), compare.Options{}, compare.Same, false},
+		{"a score of no scale", pair(once(right, slices.Repeat([]float64{3}, 30)...), once(right, slices.Repeat([]float64{3}, 30)...)), compare.Options{}, compare.CannotTell, false},
 		{"as dear", pair(dear, dear), compare.Options{}, compare.CannotTell, false},
 		{"as dear on many", pair(once(cost, slices.Repeat([]float64{3}, 20)...), once(cost, slices.Repeat([]float64{3}, 20)...)), compare.Options{}, compare.Same, false},
 	} {
@@ -298,6 +300,15 @@ func TestCorrections(t *testing.T) {
 	compare.Correct(append(two, results(1)...), compare.Options{})
 	if l := two[0].Lines[0]; !near(l.Adjusted, 2.0/32) || l.Verdict != compare.CannotTell || l.Needed <= l.Tasks {
 		t.Errorf("p 1/32, 1/64, 1/32: %+v", l)
+	}
+	// ((z(1-0.0125)+0.8416)/(z(1-0.025)+0.8416))^2 is 1.211 times the 390.1 tasks alone.
+	base, new := won(12, 6, 82, 0)
+	r, _ := compare.Sides(base, new, compare.Options{})
+	again := *r
+	again.Lines = slices.Clone(r.Lines)
+	compare.Correct([]*compare.Result{r, &again}, compare.Options{})
+	if got := r.Lines[0].Needed; got != 473 {
+		t.Errorf("%d tasks needed among two, want 473", got)
 	}
 	if how := compare.Correct(results(21), compare.Options{}); how != compare.BenjaminiHochberg {
 		t.Errorf("a sweep: %q", how)

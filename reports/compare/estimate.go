@@ -112,7 +112,10 @@ func fewest(alpha float64) int {
 	return n
 }
 
-func (o *Options) power() stats.Power { return stats.Power{Alpha: o.Alpha, Power: 0.8} }
+// power is the chance that as many tasks as are needed show the change.
+const power = 0.8
+
+func (o *Options) power() stats.Power { return stats.Power{Alpha: o.Alpha, Power: power} }
 
 // needed is how many tasks an estimate from n of them would take to be shown.
 func (o *Options) needed(of stats.Estimate, known bool, n int) float64 {

@@ -7,7 +7,8 @@ import (
 )
 
 // fewestAlike is how many tasks that are all equal say that the sides are the
-// same in an amount, of which no interval can then be told.
+// same in an amount, of which no interval can then be told. A score has to show
+// by its interval.
 const fewestAlike = 20
 
 // judge says what the numbers mean.
@@ -25,7 +26,7 @@ func (l *Line) judge(o *Options) {
 	}
 	l.Needed, l.TooFew = 0, false
 	if l.Verdict == CannotTell {
-		l.Needed, l.TooFew = l.needed, l.tooFew
+		l.Needed, l.TooFew = tasksNeeded(l.Change, l.needed, max(l.Tasks, l.BaseTasks)), l.tooFew
 	}
 }
 
@@ -35,7 +36,7 @@ func (l *Line) within() bool {
 	case l.Margin == 0:
 		return false
 	case math.IsNaN(l.Low):
-		return l.Wins+l.Losses == 0 && l.Ties >= fewestAlike
+		return l.Ratio && l.Wins+l.Losses == 0 && l.Ties >= fewestAlike
 	}
 	return l.Low >= l.lowest() && l.High <= l.Margin
 }
@@ -99,6 +100,18 @@ func Correct(results []*Result, options Options) Correction {
 	return Holm
 }
 
+// harder is how many times as many tasks it takes to show the same change among
+// so many comparisons, at worst: where alpha is shared out by Bonferroni.
+func (o *Options) harder(comparisons int) float64 {
+	shared := stats.Power{Alpha: o.Alpha / float64(comparisons), Power: power}
+	alone, ok := o.power().Needed(1, 1)
+	among, sharedOK := shared.Needed(1, 1)
+	if !ok || !sharedOK {
+		return 1
+	}
+	return among / alone
+}
+
 func correct(results []*Result, adjust func([]float64) ([]float64, bool), o *Options) {
 	families := map[Quantity][]*Line{}
 	for _, r := range results {
@@ -117,6 +130,7 @@ func correct(results []*Result, adjust func([]float64) ([]float64, bool), o *Opt
 		for i, l := range family {
 			if ok {
 				l.Adjusted = adjusted[i]
+				l.needed *= o.harder(len(family))
 				l.judge(o)
 			}
 		}

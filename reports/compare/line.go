@@ -54,7 +54,7 @@ type Line struct {
 	// worse first, then by how much. They are of paired lines only.
 	Flips []Flip
 
-	needed int // as Needed and TooFew, whatever the verdict
+	needed float64 // as Needed and TooFew, whatever the verdict; not rounded
 	tooFew bool
 }
 

@@ -38,7 +38,7 @@ func (l *Line) know(e estimate, o *Options) {
 		l.Change, l.Low, l.High = math.Expm1(e.change), math.Expm1(e.low), math.Expm1(e.high)
 	}
 	l.Margin = l.marginOf(o)
-	l.needed, l.tooFew = tasksNeeded(e, max(l.Tasks, l.BaseTasks)), l.Paired && e.differing < fewest(o.Alpha)
+	l.needed, l.tooFew = e.needed, l.Paired && e.differing < fewest(o.Alpha)
 	l.judge(o)
 }
 
@@ -50,14 +50,15 @@ func nothing() estimate {
 // mostNeeded is the number of tasks that is as good as none.
 const mostNeeded = 1e6
 
-func tasksNeeded(e estimate, have int) int {
+// tasksNeeded rounds up, and is more than there are: they did not do.
+func tasksNeeded(change, needed float64, have int) int {
 	switch {
-	case e.change == 0 && have > 1, e.needed > mostNeeded:
+	case change == 0 && have > 1, needed > mostNeeded:
 		return Beyond
-	case math.IsNaN(e.needed):
+	case math.IsNaN(needed):
 		return 0
 	}
-	return max(int(math.Ceil(e.needed)), have+1)
+	return max(int(math.Ceil(needed)), have+1)
 }
 
 // means are the means of the tasks' means.

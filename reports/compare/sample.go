@@ -13,7 +13,7 @@ type sample struct {
 	single        bool // one pair of runs a task
 	clustered     bool // tasks depend on each other
 	binary        bool // all values are 0 or 1
-	unit          bool // all values are from 0 to 1
+	unit          bool // it is a score, and all values are from 0 to 1
 	positive      bool // all means are above 0
 }
 
@@ -28,7 +28,7 @@ type taskMeans struct {
 // sampled are the means of the tasks of which both sides have values of the same
 // runs. The memory of an earlier sample may be used again.
 func (p *pairs) sampled(base, new *Column, earlier *sample) *sample {
-	s := &sample{clustered: p.clusters != nil, single: true, binary: true, unit: true, positive: true}
+	s := &sample{clustered: p.clusters != nil, single: true, binary: true, unit: !new.Ratio, positive: true}
 	if earlier != nil {
 		s.tasks = earlier.tasks[:0]
 	}
