@@ -4,26 +4,35 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/spec"
 )
 
-// schemas are the kinds of files that have a schema.
-var schemas = map[string]func() ([]byte, error){"suite": spec.SchemaSuite, "loop": spec.SchemaLoop}
+// schemas are what has a schema: files that people write, and what --format json
+// writes.
+var schemas = map[string]func() ([]byte, error){
+	"suite": spec.SchemaSuite, "loop": spec.SchemaLoop, "report": reports.JSONSchema, "diff": reports.DiffJSONSchema,
+}
+
+var schemaNames = []string{"suite", "loop", "report", "diff"}
 
 func (p *program) schemaCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:       "schema suite|loop",
-		Short:     "Print the JSON Schema of suites or loops, for editors",
-		GroupID:   "write",
-		ValidArgs: []string{"suite", "loop"},
-		Args:      arguments(1, 1, "suite or loop"),
+		Use:     "schema suite|loop|report|diff",
+		Short:   "Print the JSON Schema of suites and loops, or of reports and comparisons",
+		GroupID: "write",
+		Long: `Prints a JSON Schema (draft 2020-12): of suites or loops, for editors; of what report
+or diff write with --format json, for programs.`,
+		ValidArgs: schemaNames,
+		Args:      arguments(1, 1, "suite, loop, report or diff"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			schema := schemas[args[0]]
 			if schema == nil {
-				return usage(didYouMean(args[0], []string{"suite", "loop"}, "there are: suite, loop"), "there is no schema of %q", args[0])
+				return usage(didYouMean(args[0], schemaNames, "there are: "+strings.Join(schemaNames, ", ")), "there is no schema of %q", args[0])
 			}
 			text, err := schema()
 			if err != nil {
@@ -37,8 +46,8 @@ func (p *program) schemaCommand() *cobra.Command {
 
 // writeSchemas puts the schemas where the editor line of a suite looks for them.
 func writeSchemas(dir string) error {
-	for kind, schema := range schemas {
-		text, err := schema()
+	for _, kind := range []string{"suite", "loop"} {
+		text, err := schemas[kind]()
 		if err != nil {
 			return err
 		}
