@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -80,23 +81,27 @@ func (d *difference) announced(paths []string) string {
 
 // values are the paths of values that differ. What is off is the same as absent.
 func (c *comparison) values() map[string]bool {
+	before, after := valuesOf(c.recorded), valuesOf(c.target)
 	differ := map[string]bool{}
-	before := map[string]any{}
-	for _, v := range c.recorded.Values() {
-		before[v.Path] = v.Value
+	for path := range before {
+		differ[path] = !slices.Equal(before[path], after[path])
 	}
-	for _, v := range c.target.Values() {
-		if before[v.Path] != v.Value {
-			differ[v.Path] = true
-		}
-		delete(before, v.Path)
+	for path := range after {
+		differ[path] = !slices.Equal(before[path], after[path])
 	}
-	for path, value := range before {
-		if value != nil {
-			differ[path] = true
-		}
-	}
+	maps.DeleteFunc(differ, func(_ string, differs bool) bool { return !differs })
 	return differ
+}
+
+// valuesOf are the values at each path: a condition is its kind and its value.
+func valuesOf(l *spec.Loop) map[string][]any {
+	values := map[string][]any{}
+	for _, v := range l.Values() {
+		if v.Value != nil {
+			values[v.Path] = append(values[v.Path], v.Value)
+		}
+	}
+	return values
 }
 
 // hashed are the fields of an agent that show in the hash of its request.
