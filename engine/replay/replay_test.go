@@ -1,0 +1,217 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// recordedRun has an iteration a minute, each of one call, with the confidences
+// given; it ended for a reason.
+func recordedRun(reason record.Reason, confidences ...float64) *record.Run {
+	r := &record.Run{ID: "c/t/1", Task: "t", Trial: 1, Outcome: record.Outcome{Status: record.Completed, Reason: reason}}
+	for i, confidence := range confidences {
+		start := time.Duration(i) * time.Minute
+		r.Iterations = append(r.Iterations, record.Iteration{
+			N: i + 1, Output: []byte(`"a"`), Evaluation: &record.Evaluation{Confidence: confidence},
+			Calls: []record.Call{{Role: record.RoleAgent, Model: "m", Start: start, Duration: time.Minute, Usage: record.Usage{Calls: 1, InputTokens: 10, Cost: record.USD}}},
+			Start: start, End: start + time.Minute, Working: time.Minute,
+		})
+	}
+	r.Elapsed = time.Duration(len(confidences)) * time.Minute
+	return r
+}
+
+const wide = plainLoop + "terminate: {confidence: off}\nmax_iterations: 4\n"
+
+func replayed(t *testing.T, target string, o Options, r *record.Run) Result {
+	t.Helper()
+	return New(declared(t, wide), declared(t, target), o).Run(context.Background(), r, task)
+}
+
+func TestVerdicts(t *testing.T) {
+	capped := recordedRun(record.ReasonMaxIterations, 0.2, 0.4, 0.6, 0.5)
+	cancelled := recordedRun(record.ReasonCancelled, 0.2, 0.4)
+	suite := recordedRun(record.ReasonSuiteBudget, 0.2, 0.4)
+	suite.Iterations[1].Cut, suite.Iterations[1].Evaluation = string(record.ReasonSuiteBudget), nil
+	dry := recordedRun(record.ReasonAgentEnded, 0.2, 0.4)
+	for _, c := range []struct {
+		name, target string
+		run          *record.Run
+		verdict      Verdict
+		at           int
+		iterations   int
+		reason       record.Reason
+		why          string
+	}{
+		{"a tighter limit", plainLoop + "max_iterations: 2", capped, Exact, 0, 2, record.ReasonMaxIterations, ""},
+		{"a threshold", plainLoop + "terminate: {confidence: {threshold: 0.6}}", capped, Exact, 0, 3, record.ReasonConfidence, ""},
+		{"a looser limit", plainLoop + "max_iterations: 5", capped, Censored, 5, 4, "", "the recording ended here: max_iterations"},
+		{"an agent that had nothing more to give", plainLoop + "max_iterations: 5", dry, Exact, 0, 2, record.ReasonAgentEnded, ""},
+		{"a run that was cancelled", plainLoop + "max_iterations: 2", cancelled, Exact, 0, 2, record.ReasonMaxIterations, ""},
+		{"a run that was cancelled before", plainLoop + "max_iterations: 3", cancelled, Censored, 3, 2, "", "cancelled"},
+		{"a run that the suite's budget cut", plainLoop + "max_iterations: 2", suite, Censored, 2, 1, "", "cut inside"},
+		{"another prompt", strings.Replace(wide, "hello", "hi", 1), capped, Branches, 1, 0, "", "the prompt differs"},
+		{"another temperature", strings.Replace(wide, "model: m", "model: m, temperature: 1", 1), capped, Branches, 1, 0, "", "agent.temperature differs"},
+		{"another confidence", strings.Replace(wide, "0.5", "0.6", 1), capped, Branches, 1, 0, "", "evaluate.confidence differs"},
+		{"phases", "agent: {model: m}\nphases: [{name: a, prompt: hello}]\nevaluate: {confidence: '0.5'}", capped, Branches, 1, 0, "", `phase "a"`},
+		{"a longer time for calls", strings.Replace(wide, "model: m", "model: m, timeout: 2m", 1) + "guards: {absolute_max_iterations: 4}", capped, Exact, 0, 4, record.ReasonMaxIterations, ""},
+		{"too little time for calls", strings.Replace(wide, "model: m", "model: m, timeout: 1m", 1), capped, Branches, 1, 0, "", "took this long"},
+		{"a hard budget", plainLoop + "guards: {budget: {calls: 3, hard: true}}", capped, Branches, 1, 0, "", "does not have its reservation"},
+		{"a soft budget", plainLoop + "guards: {budget: {cost_usd: 3}}", capped, Exact, 0, 3, record.ReasonBudgetCost, ""},
+	} {
+		r := replayed(t, c.target, Options{}, c.run)
+		if r.Verdict != c.verdict || r.At != c.at || r.Iterations != c.iterations || r.Outcome.Reason != c.reason || !strings.Contains(r.Why, c.why) {
+			t.Errorf("%s: got %+v, want %s at %d after %d for %q: %s", c.name, r, c.verdict, c.at, c.iterations, c.reason, c.why)
+		}
+	}
+}
+
+// A stop inside an iteration returns the one before it; the call in flight may
+// have cost nothing or all.
+func TestAStopInsideAnIterationCostsASpan(t *testing.T) {
+	r := replayed(t, plainLoop+"terminate: {timeout: 150s}", Options{}, recordedRun(record.ReasonMaxIterations, 0.6, 0.4, 0.9, 0.5))
+	if r.Verdict != Exact || r.Iterations != 3 || r.Elapsed != 150*time.Second || r.Outcome.Returned != 1 {
+		t.Fatalf("%+v", r)
+	}
+	if r.Usage.Least.Cost != 2*record.USD || r.Usage.Most.Cost != 3*record.USD {
+		t.Errorf("spent %+v", r.Usage)
+	}
+	if r := replayed(t, plainLoop+"terminate: {timeout: 120s}", Options{}, recordedRun(record.ReasonMaxIterations, 0.6, 0.4, 0.9)); !r.Usage.Point() || r.Iterations != 2 {
+		t.Errorf("between iterations: %+v", r)
+	}
+}
+
+// An imported log tells what the agent was told.
+func TestAnAnnouncedLimitIsCounterfactual(t *testing.T) {
+	log := recordedRun(record.ReasonMaxIterations, 0.2, 0.4, 0.6, 0.5)
+	o := Options{Announced: []string{"terminate.max_iterations"}}
+	r := replayed(t, strings.Replace(wide, "4", "2", 1), o, log)
+	if r.Label() != Counterfactual || !strings.Contains(r.Why, "told terminate.max_iterations") {
+		t.Errorf("another limit: %s, %+v", r.Label(), r)
+	}
+	r = replayed(t, wide+"guards: {budget: {tokens: 15}}", o, log)
+	if r.Label() != PointExact || r.Iterations != 2 {
+		t.Errorf("the same limit: %s, %+v", r.Label(), r)
+	}
+}
+
+func TestTheLabelIsTheWorst(t *testing.T) {
+	exact, censored, branches := Result{Verdict: Exact}, Result{Verdict: Censored}, Result{Verdict: Branches}
+	told := Result{Verdict: Branches, Told: true}
+	for _, c := range []struct {
+		results []Result
+		want    Label
+		word    string
+	}{
+		{nil, PointExact, "exact"},
+		{[]Result{exact, exact}, PointExact, "exact"},
+		{[]Result{exact, censored}, Bounded, "bounded"},
+		{[]Result{branches, censored}, NeedsCalls, "needs calls"},
+		{[]Result{told, branches, exact}, Counterfactual, "counterfactual"},
+	} {
+		var tally Tally
+		for i := range c.results {
+			tally.Add(&c.results[i], 0, 1)
+		}
+		if tally.Label() != c.want || tally.Label().String() != c.word {
+			t.Errorf("%v are %s, want %s", c.results, tally.Label(), c.word)
+		}
+	}
+}
+
+// tau-bench beyond 30 steps: 84 of 200 runs succeeded, 5 were cut.
+func TestABoundedMeanIsAnInterval(t *testing.T) {
+	var tally Tally
+	for i := range 200 {
+		switch {
+		case i < 84:
+			tally.Add(&Result{Verdict: Exact}, 1, 1)
+		case i < 89:
+			tally.Add(&Result{Verdict: Censored}, 0, 1)
+		default:
+			tally.Add(&Result{Verdict: Exact}, 0, 0)
+		}
+	}
+	if least, most := tally.Mean(); least != 0.42 || most != 0.445 || tally.Label() != Bounded || tally.Censored != 5 {
+		t.Errorf("between %v and %v, %s", least, most, tally.Label())
+	}
+	if least, most := new(Tally).Mean(); least != 0 || most != 0 {
+		t.Errorf("of nothing: %v to %v", least, most)
+	}
+}
+
+func TestSignalsSayWhatTheyLack(t *testing.T) {
+	run := recordedRun(record.ReasonMaxIterations, 0.2, 0.4, 0.6)
+	signals := run.Signals()
+	reads := "terminate: {when: output == 'b' && confidence > 0.1, repeated: {of: previous.output, times: 2}}"
+	r := New(declared(t, wide), declared(t, plainLoop+reads), Options{})
+	var texts *ErrTexts
+	if _, err := r.Signals(context.Background(), &signals, task); !errors.As(err, &texts) || !reflect.DeepEqual(texts.Reads, []string{"output", "previous.output"}) {
+		t.Errorf("the error is %v", err)
+	} else if want := "the configuration reads output, previous.output, which signals do not have: replay needs the records"; err.Error() != want {
+		t.Errorf("the error is %q", err)
+	}
+	normalized := declared(t, plainLoop+"guards: {stagnation: {window: 2, signature: normalized}}")
+	if texts := New(declared(t, wide), normalized, Options{}).Texts(); len(texts) != 1 {
+		t.Errorf("a signature reads %q", texts)
+	}
+	kept := declared(t, plainLoop+"terminate: {when: best.confidence > 0.3 && usage.tokens > 5, max_iterations: 9}\nguards: {repeated_output: true}")
+	got, err := New(declared(t, wide), kept, Options{}).Signals(context.Background(), &signals, task)
+	if err != nil || got.Outcome.Fired != "when" || got.Iterations != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// The record of a run is not changed by replaying it.
+func TestRecordsAreReadOnly(t *testing.T) {
+	run, same := recordedRun(record.ReasonMaxIterations, 0.6, 0.4, 0.9), recordedRun(record.ReasonMaxIterations, 0.6, 0.4, 0.9)
+	run.Iterations[1].ToolCalls = []record.ToolCall{{Tool: "x", Start: time.Hour}}
+	same.Iterations[1].ToolCalls = []record.ToolCall{{Tool: "x", Start: time.Hour}}
+	replayed(t, plainLoop+"terminate: {timeout: 90s}", Options{}, run)
+	if !reflect.DeepEqual(run, same) {
+		t.Errorf("%+v", run)
+	}
+}
+
+func TestDifferencesThatNoHashShows(t *testing.T) {
+	base := "agent: {model: m, reply: json}\nprompt: hello\n"
+	for change, why := range map[string]string{
+		"agent: {model: m}\nprompt: hello\n":                                                    "texts",
+		"agent: {model: m, reply: json, final_response: output.x == 2}\nprompt: hello\n":        "agent.final_response differs",
+		"agent: {model: m, reply: json, tools: [{name: t, command: [x]}]}\nprompt: hello\n":     "agent.tools differs",
+		"agent: {model: m, reply: json, max_steps: 3}\nprompt: hello\n":                         "agent.max_steps differs",
+		"agent: {model: m, reply: json, seed: 3}\nprompt: hello\n":                              "agent.seed differs",
+		"agent: {model: m, reply: json, warn_remaining: 1}\nprompt: hello\nmax_iterations: 3\n": "agent.warn_remaining differs",
+		"agent: {model: m, reply: json, system: 'be {{ iteration }}'}\nprompt: hello\n":         "agent.system differs",
+		"agent: {command: [./x], reply: json}\nprompt: hello\n":                                 "differs",
+		base + "evaluate: {checks: [{name: a, expr: output.a == 1}]}":                           "evaluates nothing",
+		base + "pattern: checklist\nevaluate: {checks: [{name: a, expr: output.a == 1}]}\n":     "evaluates nothing",
+	} {
+		r := New(declared(t, base), declared(t, change), Options{}).Run(context.Background(), recordedRun(record.ReasonMaxIterations, 0.5), task)
+		if r.Verdict != Branches || !strings.Contains(r.Why, why) {
+			t.Errorf("%s: %+v, want %s", change, r, why)
+		}
+	}
+}
+
+// What is the same though it was loaded twice does not differ.
+func TestTheSameLoopDoesNotDiffer(t *testing.T) {
+	text := "agent: {model: m, reply: json, final_response: output.x == 1, tools: [{name: t, command: [x]}]}\npattern: checklist\nphases: [{name: a, prompt: '{{ param.max_iterations }}'}, {name: b, prompt: p, tools: []}]\n" +
+		"evaluate: {checks: [{name: a, expr: output.a == 1, weight: 2.0}], judge: {model: j, rubric: '{{ iteration }}'}, from_phase: b}\nmax_iterations: 3\n"
+	d := New(declared(t, text), declared(t, text), Options{}).differ
+	if len(d.values) > 0 || d.evaluation.why != "" {
+		t.Errorf("%+v", d)
+	}
+	for _, name := range []string{"a", "b"} {
+		p, _ := d.pair(map[string]int{"a": 0, "b": 1}[name], &record.Iteration{Phase: name})
+		if p.hidden != "" || p.shown != "" {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
