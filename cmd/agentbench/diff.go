@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/compare"
 )
@@ -147,7 +148,11 @@ func (s *sides) one() bool { return s.within || sameFile(s.base.Path, s.new.Path
 
 // compare reads both sides and compares them.
 func (p *program) compare(s *sides, f *diffFlags) (*diffed, error) {
-	options, err := f.options(&s.new.Manifest, &s.base.Manifest)
+	suites := []*record.Manifest{&s.new.Manifest, &s.base.Manifest}
+	options, err := f.options(suites...)
+	for _, name := range f.gates {
+		err = firstOf(err, compared(name, suites))
+	}
 	if err != nil {
 		return nil, err
 	}

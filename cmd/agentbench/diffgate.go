@@ -30,7 +30,7 @@ var failOns = []string{failOnWorse, failOnCannotTell, failOnNothing}
 
 func (f *gateFlags) declare(c *cobra.Command) {
 	c.Flags().StringVar(&f.failOn, "fail-on", failOnWorse, "exit with 1 if a gated line is worse; cannot-tell: also if one cannot tell; none: never")
-	c.Flags().StringArrayVar(&f.gates, "gate", nil, "gate this line, for example cost_usd (repeatable; default: all scores)")
+	c.Flags().StringArrayVar(&f.gates, "gate", nil, "gate this line: a score, an amount such as cost_usd, scores or amounts (repeatable; default scores)")
 	_ = c.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(failOns, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -143,11 +143,8 @@ func (d *diffed) gated() ([]gatedLine, error) {
 			lines = append(lines, line)
 		}
 	}
-	for _, name := range d.flags.gates {
-		if !slices.ContainsFunc(lines, func(l gatedLine) bool { return l.Quantity == name }) {
-			names := d.quantities()
-			return nil, usage(didYouMean(name, names, "there are: "+some(names)), "--gate %s: nothing that is compared has that name", name)
-		}
+	if len(d.flags.gates) > 0 && len(lines) == 0 {
+		return nil, fail(notMeasured, "--fail-on none gates nothing", "the sides have nothing in common that --gate names")
 	}
 	if len(lines) == 0 && len(d.sides.new.Manifest.Scorers)+len(d.sides.base.Manifest.Scorers) > 0 {
 		return nil, fail(notMeasured, "--gate cost_usd gates an amount, --fail-on none nothing", "the sides have no score in common")
@@ -156,24 +153,12 @@ func (d *diffed) gated() ([]gatedLine, error) {
 }
 
 func (d *diffed) isGated(line *reports.Difference) bool {
-	if len(d.flags.gates) == 0 {
-		return line.Score
+	group := spec.AllAmounts
+	if line.Score {
+		group = spec.AllScores
 	}
-	return slices.Contains(d.flags.gates, line.Quantity)
-}
-
-func (d *diffed) quantities() (names []string) {
-	for i := range d.Pairs {
-		for k := range d.Pairs[i].Differences {
-			if name := d.Pairs[i].Differences[k].Quantity; !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	if len(names) == 0 {
-		return spec.Amounts
-	}
-	return names
+	gates := d.flags.gates
+	return len(gates) == 0 && line.Score || slices.Contains(gates, line.Quantity) || slices.Contains(gates, group)
 }
 
 // answer turns a comparison into an exit code, and says why it is not 0.
@@ -212,9 +197,13 @@ func (p *program) gate(d *diffed) error {
 	if wrong == 0 {
 		return nil
 	}
-	what := "is worse"
+	what := "is"
+	if wrong > 1 {
+		what = "are"
+	}
+	what += " worse"
 	if d.flags.failOn == failOnCannotTell {
-		what = "is worse, or cannot be told"
+		what += ", or cannot be told"
 	}
 	return fail(answerNo, "--fail-on none only shows it", "%d of %s %s", wrong, count(len(lines), "gated line", "gated lines"), what)
 }

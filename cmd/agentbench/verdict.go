@@ -185,7 +185,7 @@ func (p *program) thresholds(all []reports.Verdict, quietly bool) error {
 func (p *program) tellThreshold(what string, v *reports.Verdict, numbers string) {
 	of := ""
 	if v.Configuration != "" {
-		of = " of " + printable(v.Configuration)
+		of = " for " + printable(v.Configuration)
 	}
 	fmt.Fprintf(p.err, "threshold %s%s: %s\n", what, of, v.Text)
 	if numbers != "" {

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -116,6 +117,8 @@ func readBaselineHead(object []byte) (head *baselineHead, ours bool, err error) 
 func knownBaseline(schema string) error {
 	number, err := strconv.Atoi(strings.TrimPrefix(schema, baselineSchemas))
 	switch {
+	case schema == "":
+		return errors.New("line 1 is not the head of one")
 	case err != nil || !strings.HasPrefix(schema, baselineSchemas):
 		return fmt.Errorf("it has the schema %q, not %s", schema, BaselineSchema)
 	case number > baselineNumber:

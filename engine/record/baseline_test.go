@@ -280,7 +280,7 @@ func TestOpenSaysWhatIsNoBaseline(t *testing.T) {
 		sealed(t, strings.Replace(head, "baseline/1", "baseline/0", 1)): "an older agentbench wrote it",
 		sealed(t, strings.Replace(head, `"v":1`, `"v":2`, 1)):           "a newer agentbench wrote it (format 2",
 		sealed(t, strings.Replace(head, `"v":1`, `"v":0`, 1)):           "an older agentbench wrote it (format 0",
-		sealed(t, `"run":"a/b/1"`):                                      `it has the schema ""`,
+		sealed(t, `"run":"a/b/1"`):                                      "line 1 is not the head of one",
 	} {
 		_, err := reopened(t, text)
 		var none *NoBaseline

@@ -140,7 +140,7 @@ func (b *baseline) sort() {
 			return cmp.Or(cmp.Compare(place(x), place(y)), cmp.Compare(x.Name, y.Name))
 		})
 		for _, s := range scores {
-			if _, known := b.head.Scorers[s.Name]; !known {
+			if _, known := b.head.Scorers[s.Name]; !known && s.Scorer != "" {
 				b.head.Scorers[s.Name] = s.Scorer
 			}
 		}
