@@ -71,13 +71,9 @@ func (t *taskMeans) clusteredMean() (interval stats.Interval, ok bool) {
 }
 
 func (t *taskMeans) clusteredShare() (interval stats.Interval, ok bool) {
-	mean, ok := stats.Mean(t.all)
+	estimate, ok := stats.ClusteredMean(t.clusters)
 	if !ok {
-		return stats.Interval{}, false
+		return stats.ProportionInterval(t.clusters, stats.Level)
 	}
-	se, _ := stats.ClusteredSE(t.clusters)
-	if mean == 0 || mean == 1 || se == 0 {
-		return stats.Wilson(mean, float64(len(t.clusters)), stats.Level)
-	}
-	return stats.Wilson(mean, stats.EffectiveN(mean, se, float64(t.scored)), stats.Level)
+	return estimate.Proportion(float64(t.scored), len(t.clusters), stats.Level)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // mostRankWork is how many additions the exact distribution of ranks may cost.
-const mostRankWork = 50_000_000
+const mostRankWork = 100_000_000
 
 // MannWhitney tests whether values of one of two independent samples tend to be
 // larger (H. B. Mann and D. R. Whitney, Annals of Mathematical Statistics 18,
@@ -30,7 +30,7 @@ func MannWhitney(x, y []float64) (test Test, ok bool) {
 		test.P, test.Method = mannWhitneyNormal(test.Statistic, float64(nx), float64(ny), r.tieCubes()), Approximate
 		return test, true
 	}
-	test.P, test.Method = subsetTails(r.doubled, nx, sum), Exact
+	test.P, test.Method = r.subsetTails(nx, sum), Exact
 	return test, true
 }
 
@@ -46,6 +46,18 @@ func mannWhitneyNormal(u, nx, ny, cubes float64) float64 {
 		return 1
 	}
 	return normalTails(max(0, math.Abs(u-nx*ny/2)-0.5) / math.Sqrt(variance))
+}
+
+// subsetTails takes whole ranks as they are, which are half as many to add up.
+func (r ranking) subsetTails(size, sum int) float64 {
+	if len(r.tied) < len(r.doubled) {
+		return subsetTails(r.doubled, size, sum)
+	}
+	ranks := make([]int, len(r.doubled))
+	for i, doubled := range r.doubled {
+		ranks[i] = doubled / 2
+	}
+	return subsetTails(ranks, size, sum/2)
 }
 
 // subsetTails is the share of the subsets of a size whose sum lies at least as
@@ -69,22 +81,25 @@ func subsetTails(values []int, size, seen int) float64 {
 	return min(1, hits/all)
 }
 
-// subsetSums counts the subsets of a size by their sums. The values are positive.
+// subsetSums counts the subsets of a size by their sums. The values are above 0.
 func subsetSums(values []int, size int) (ways []float64) {
-	largest := 0
-	for _, v := range slices.Sorted(slices.Values(values))[len(values)-size:] {
-		largest += v
+	sorted := slices.Sorted(slices.Values(values))
+	upTo := make([]int, len(sorted)+1) // the sum of so many of the smallest
+	for i, v := range sorted {
+		upTo[i+1] = upTo[i] + v
 	}
+	largest := upTo[len(sorted)] - upTo[len(sorted)-size]
 	bySize := make([][]float64, size+1)
-	for i := range bySize {
-		bySize[i] = make([]float64, largest+1)
+	for k := range bySize {
+		bySize[k] = make([]float64, largest+1)
 	}
 	bySize[0][0] = 1
-	for seen, v := range values {
-		for k := min(seen+1, size); k > 0; k-- {
-			with, without := bySize[k], bySize[k-1]
-			for sum := v; sum <= largest; sum++ {
-				with[sum] += without[sum-v]
+	for i, v := range sorted {
+		for k := min(i+1, size); k > 0; k-- {
+			least, most := upTo[k-1], upTo[i]-upTo[i-k+1] // of k-1 values before this one
+			with, without := bySize[k][least+v:most+v+1], bySize[k-1][least:most+1]
+			for sum, n := range without {
+				with[sum] += n
 			}
 		}
 	}

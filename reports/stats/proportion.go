@@ -55,16 +55,18 @@ func ProportionAtMost(x, n int, level float64) (bound float64, ok bool) {
 }
 
 // ProportionInterval is the interval of the share of ones in clusters of zeros
-// and ones: Wilson's, on n when every cluster holds one value, else on the
-// effective n of the clustered standard error. Where all values are equal that
-// standard error says nothing and the number of clusters takes its place.
+// and ones: Wilson's on n when every cluster holds one value, else
+// Estimate.Proportion.
 func ProportionInterval(clusters [][]float64, level float64) (interval Interval, ok bool) {
 	p, n, groups := clusteredMean(clusters)
 	if n == float64(groups) {
 		return Wilson(p, n, level)
 	}
-	se, _ := ClusteredSE(clusters)
-	return wilsonOnEffective(p, se, n, groups, level)
+	estimate, ok := ClusteredMean(clusters)
+	if !ok {
+		return Wilson(p, float64(groups), level)
+	}
+	return estimate.Proportion(n, groups, level)
 }
 
 // MeanProportionInterval is ProportionInterval for the mean of the clusters'
@@ -78,15 +80,35 @@ func MeanProportionInterval(means []float64, n int, level float64) (interval Int
 	if n == len(means) {
 		return Wilson(p, float64(n), level)
 	}
-	se, _ := StandardError(means)
-	return wilsonOnEffective(p, se, float64(n), len(means), level)
+	estimate, ok := MeanOf(means)
+	if !ok {
+		return Wilson(p, float64(len(means)), level)
+	}
+	return estimate.Proportion(float64(n), len(means), level)
 }
 
-func wilsonOnEffective(p, se, n float64, groups int, level float64) (interval Interval, ok bool) {
-	if p == 0 || p == 1 || se == 0 {
-		return Wilson(p, float64(groups), level)
+// manyDegreesForShares is where the variance of clusters is known well enough.
+const manyDegreesForShares = 49
+
+// Proportion is the interval of an estimated share of ones among n values in
+// clusters: Wilson's on the effective n, which stays between 0 and 1. Below 50
+// clusters, or what unequal ones are worth, the effective n shrinks as the normal
+// quantile does beside Student's (E. L. Korn and B. I. Graubard, Survey
+// Methodology 24, 1998). Where all values are equal the standard error says
+// nothing and the number of clusters takes the place of n.
+func (e Estimate) Proportion(n float64, clusters int, level float64) (interval Interval, ok bool) {
+	if e.Value == 0 || e.Value == 1 || e.SE == 0 {
+		return Wilson(e.Value, float64(clusters), level)
 	}
-	return Wilson(p, EffectiveN(p, se, n), level)
+	z, zOK := NormalQuantile(twoSided(level))
+	t, tOK := StudentQuantile(twoSided(level), e.Degrees)
+	if !zOK || !tOK {
+		return Interval{}, false
+	}
+	if e.Degrees >= manyDegreesForShares {
+		t = z
+	}
+	return Wilson(e.Value, EffectiveN(e.Value, e.SE*t/z, n), level)
 }
 
 // EffectiveN is the number of independent draws that would give a proportion p
