@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -10,7 +11,7 @@ import (
 // lot is one side of a comparison without pairs: a value for each independent
 // cluster of tasks, the mean of the tasks' means.
 type lot struct {
-	values        []float64 // ascending
+	values        []float64
 	tasks         int
 	runs, leftOut int
 	binary        bool
@@ -34,10 +35,9 @@ func apart(s *Side, c *Column) *lot {
 			l.values = append(l.values, mean)
 		}
 	}
-	for _, means := range grouped {
-		l.values = append(l.values, meanOf(means))
+	for _, cluster := range slices.Sorted(maps.Keys(grouped)) {
+		l.values = append(l.values, meanOf(grouped[cluster]))
 	}
-	slices.Sort(l.values)
 	return l
 }
 
@@ -68,7 +68,7 @@ func (l *Line) compareApart(base, new *lot, o *Options) {
 		l.know(nothing(), o)
 		return
 	}
-	l.Relative = l.Ratio && base.values[0] > 0 && new.values[0] > 0
+	l.Relative = l.Ratio && slices.Min(base.values) > 0 && slices.Min(new.values) > 0
 	l.know(byWelch(base, new, l, o), o)
 }
 

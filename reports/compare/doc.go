@@ -6,5 +6,6 @@
 // sides; sample makes of a column one difference for each task; measure turns
 // the sample into a Line by the procedures of reports/stats; Correct adjusts the
 // p values of several comparisons and judges. Everything is a pure function of
-// its arguments, and none depends on the order of the tasks.
+// its arguments, and the order of the tasks makes no difference but to the
+// rounding of sums.
 package compare

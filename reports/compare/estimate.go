@@ -38,7 +38,7 @@ func (s *sample) byFlips(o *Options) estimate {
 	mean, known := stats.ClusteredMean(groups)
 	e.bound(mean.Interval(stats.Level))
 	e.needed = o.needed(mean, known, len(s.tasks))
-	sums := oriented(groups)
+	sums := sumsOf(groups)
 	e.differing = differing(sums)
 	few := e.differing < fewest(o.Alpha)
 	if few && s.unit {
@@ -52,7 +52,7 @@ func (s *sample) byFlips(o *Options) estimate {
 		e.tested(mean.Test())
 		return e
 	}
-	e.tested(stats.SignFlip(sums, o.Seed))
+	e.tested(stats.SignFlip(oriented(sums), o.Seed))
 	return e
 }
 
@@ -76,14 +76,19 @@ func sparse(groups [][]float64) (stats.Interval, bool) {
 	return stats.Interval{Low: max(-1, sum/n-half), High: min(1, sum/n+half)}, ok
 }
 
-// oriented are the sums of groups, turned so that they add up to more than 0,
-// and sorted: random flips of a sample and of the one with sides swapped are
-// then the same.
-func oriented(groups [][]float64) []float64 {
+// sumsOf are those of groups.
+func sumsOf(groups [][]float64) []float64 {
 	sums := make([]float64, len(groups))
 	for i, group := range groups {
 		sums[i] = stats.Sum(group)
 	}
+	return sums
+}
+
+// oriented turns sums so that they add up to more than 0, and sorts them: random
+// flips of a sample are then the same in any order of its tasks, and of the one
+// with sides swapped.
+func oriented(sums []float64) []float64 {
 	if stats.Sum(sums) < 0 {
 		for i := range sums {
 			sums[i] = -sums[i]

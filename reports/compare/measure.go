@@ -74,9 +74,7 @@ func (s *sample) means() (base, new float64) {
 	return base, meanOf(values)
 }
 
-// meanOf does not depend on the order of the values, which it sorts.
 func meanOf(values []float64) float64 {
-	slices.Sort(values)
 	mean, ok := stats.Mean(values)
 	return orNaN(mean, ok)
 }

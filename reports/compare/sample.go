@@ -66,9 +66,7 @@ func (s *sample) see(x float64) {
 // equal is the largest difference that is rounding.
 const equal = 1e-9
 
-// settle turns the changes into logarithms of ratios where asked to, and sorts
-// the tasks by what they hold, so that nothing that is computed of them depends
-// on the order in which they came.
+// settle turns the changes into logarithms of ratios where asked to.
 func (s *sample) settle(ratios bool) {
 	for i := range s.tasks {
 		t := &s.tasks[i]
@@ -79,13 +77,13 @@ func (s *sample) settle(ratios bool) {
 			t.change = 0
 		}
 	}
-	slices.SortFunc(s.tasks, func(a, b taskMeans) int {
-		return cmp.Or(cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.change, b.change), cmp.Compare(a.base, b.base))
-	})
 }
 
-// groups are the changes by cluster.
+// groups are the changes by cluster, the clusters that hold one task first.
 func (s *sample) groups() [][]float64 {
+	if s.clustered {
+		slices.SortStableFunc(s.tasks, func(a, b taskMeans) int { return cmp.Compare(a.cluster, b.cluster) })
+	}
 	changes := s.changes()
 	groups := make([][]float64, 0, len(s.tasks))
 	for from, to := 0, 0; from < len(changes); from = to {
