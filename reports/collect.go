@@ -133,7 +133,7 @@ func (c *collector) report() *Report {
 	c.runs.forget()
 	r := &Report{
 		Schema: Schema, Incomplete: m.Incomplete, Suite: m.Suite, Status: m.Status, SpecHash: m.SpecHash, Seed: m.Seed, Baseline: m.Baseline,
-		TaskCount: m.Tasks, Trials: m.Trials, PricesAsOf: m.PricesAsOf, Volatile: EffortOf(m), Scorers: []string{}, Simulated: m.Simulated,
+		TaskCount: m.Tasks, Trials: m.Trials, Clusters: c.runs.countClusters(), PricesAsOf: m.PricesAsOf, Volatile: EffortOf(m), Scorers: []string{}, Simulated: m.Simulated,
 		Configurations: make([]Configuration, len(m.Configurations)), runs: c.runs,
 	}
 	for _, s := range c.runs.scores {

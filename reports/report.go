@@ -20,6 +20,9 @@ type Report struct {
 	Baseline   string       `json:"baseline,omitempty"`
 	TaskCount  int          `json:"task_count"` // tasks of the suite
 	Trials     int          `json:"trials"`
+	// Clusters is how many groups of tasks that depend on each other the runs are
+	// of, where the suite declares them; 0: each task stands for itself.
+	Clusters int `json:"clusters,omitempty"`
 	// PricesAsOf is the day of the prices, "" where none is known.
 	PricesAsOf string `json:"prices_as_of,omitempty"`
 	// Scorers are in the order declared. The first is the primary one: it says
@@ -97,7 +100,9 @@ type Configuration struct {
 
 	Curve       []CurvePoint `json:"curve"`
 	Calibration *Calibration `json:"calibration,omitempty"`
-	Warnings    []Warning    `json:"warnings"`
+	// Residue has a part for each score, where tasks have several trials.
+	Residue  []Part    `json:"residue"`
+	Warnings []Warning `json:"warnings"`
 }
 
 // Count is how often something of that name occurred.

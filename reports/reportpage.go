@@ -16,6 +16,9 @@ func (r *Report) heading(quote func(string) string) string {
 	}
 	parts = append(parts, quote(r.Suite), plural(len(r.Configurations), "configuration", "configurations"))
 	size := plural(r.TaskCount, "task", "tasks")
+	if r.Clusters > 0 {
+		size += " in " + plural(r.Clusters, "cluster", "clusters")
+	}
 	if r.Trials > 1 {
 		size += fmt.Sprintf(" × %d trials", r.Trials)
 	}
@@ -55,7 +58,7 @@ func (r *Report) tables(of audience) []table {
 		tasks = taskRowsTable
 	}
 	return []table{
-		configurationsTable(r), r.differencesTable(), curveTable(r), stopsTable(r), limitsTable(r), calibrationTable(r), tasks(r),
+		configurationsTable(r), r.differencesTable(), curveTable(r), stopsTable(r), limitsTable(r), calibrationTable(r), residueTable(r), tasks(r),
 	}
 }
 

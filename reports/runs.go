@@ -124,6 +124,22 @@ func (r *runs) clusterOf(task int32) string {
 	return r.clusters[task]
 }
 
+// countClusters is 0 where no task has a cluster.
+func (r *runs) countClusters() int {
+	if r.clusters == nil {
+		return 0
+	}
+	named, alone := map[string]bool{}, 0
+	for task := range r.tasks.all {
+		if name := r.clusterOf(int32(task)); name != "" {
+			named[name] = true
+		} else {
+			alone++
+		}
+	}
+	return len(named) + alone
+}
+
 // keepSteps keeps what the iterations of the run added last spent.
 func (r *runs) keepSteps(s *record.Signals) {
 	var before time.Duration

@@ -34,7 +34,7 @@ func (c *collector) summarise(i int) Configuration {
 	if !c.manifest.Brief { // a baseline does not tell what each iteration did
 		s.Limits, s.Curve = limits(head, u, &s), c.curve(i, m)
 	}
-	s.Calibration = c.calibration(m)
+	s.Calibration, s.Residue = c.calibration(m), c.residue(i)
 	s.measureUsage(u)
 	s.CallsInterval = m.mean(func(r *run) float64 { return float64(r.calls) }, s.Calls)
 	s.TokensInterval = m.mean(func(r *run) float64 { return float64(r.tokens) }, s.Tokens)

@@ -117,7 +117,10 @@ func (c *collector) warn(r *Report) {
 	for _, s := range c.runs.scores {
 		add(len(s.versions) > 1, Warning{Kind: MixedScorers, Name: s.name, Count: len(s.versions)})
 	}
-	add(r.TaskCount > 0 && r.TaskCount < fewTasks, Warning{Kind: FewTasks, Count: r.TaskCount})
+	add(len(c.manifest.Mixed) > 0, Warning{Kind: MixedSpecs, Count: 1 + len(c.manifest.Mixed)})
+	few := r.TaskCount > 0 && r.TaskCount < fewTasks
+	add(few, Warning{Kind: FewTasks, Count: r.TaskCount})
+	add(!few && r.Clusters > 0 && r.Clusters < fewTasks, Warning{Kind: FewClusters, Count: r.Clusters})
 	add(len(c.runs.all) > 0, Warning{Kind: Residue, Name: r.Primary(), Of: r.Trials})
 }
 

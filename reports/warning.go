@@ -38,8 +38,10 @@ const (
 	FewTasks       WarningKind = "few_tasks"    // Count tasks
 	MixedLoops     WarningKind = "mixed_loops"  // Count versions of the loop
 	MixedScorers   WarningKind = "mixed_scorers"
-	CurveCut       WarningKind = "curve_cut" // Count of Of runs are not in the curve
-	BadLines       WarningKind = "bad_lines" // Count lines
+	MixedSpecs     WarningKind = "mixed_specs"  // Count specs
+	FewClusters    WarningKind = "few_clusters" // Count clusters
+	CurveCut       WarningKind = "curve_cut"    // Count of Of runs are not in the curve
+	BadLines       WarningKind = "bad_lines"    // Count lines
 	UnknownRuns    WarningKind = "unknown_runs"
 	Repeated       WarningKind = "repeated_runs"
 	NotComplete    WarningKind = "not_complete"
@@ -105,10 +107,14 @@ func (w Warning) aboutScores(quote func(string) string) string {
 		return fmt.Sprintf("tasks have %d to %d scored runs each: the score is the mean of the tasks' means", w.Count, w.Of)
 	case FewTasks:
 		return fmt.Sprintf("%s can show only large differences", plural(w.Count, "task", "tasks"))
+	case FewClusters:
+		return fmt.Sprintf("the tasks are in %s: they can show only large differences", plural(w.Count, "cluster", "clusters"))
 	case CurveCut:
 		return fmt.Sprintf("%d of %d runs have an iteration without a score and are not in the curve", w.Count, w.Of)
 	case MixedLoops:
 		return fmt.Sprintf("the runs were made by %d versions of the loop", w.Count)
+	case MixedSpecs:
+		return fmt.Sprintf("the runs were made under %d specs, mixed by --force", w.Count)
 	case MixedScorers:
 		return fmt.Sprintf("the scores were made by %d versions of %s", w.Count, quote(w.Name))
 	}

@@ -25,7 +25,7 @@ func (o *Options) isTerminal() bool { return o.Format == "" || o.Format == "term
 // TableNames are the tables of a report, in the order in which people read
 // them; DiffTableNames are those of a comparison.
 var (
-	TableNames     = []string{"configurations", "differences", "curve", "stops", "limits", "calibration", "tasks", thresholdsGroup}
+	TableNames     = []string{"configurations", "differences", "curve", "stops", "limits", "calibration", "residue", "tasks", thresholdsGroup}
 	DiffTableNames = []string{"differences", "flips", "spec", thresholdsGroup}
 )
 

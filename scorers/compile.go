@@ -19,7 +19,7 @@ type compiler struct {
 
 // scorer compiles the scorer; after a fault it must not be used.
 func (c *compiler) scorer() *scorer {
-	s := &scorer{name: c.spec.Name, not: c.spec.Not}
+	s := &scorer{name: c.spec.Name, hash: c.spec.Hash(), not: c.spec.Not}
 	c.made = s
 	k, ok := kinds()[c.spec.Type]
 	if !ok {

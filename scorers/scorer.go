@@ -12,6 +12,7 @@ import (
 // scorer is one compiled scorer.
 type scorer struct {
 	name    string
+	hash    string // of its spec
 	not     bool
 	value   *expr.Program // nil: the output
 	target  *expr.Program // nil: the task's target
@@ -30,10 +31,10 @@ type scorer struct {
 func (s *scorer) score(ctx context.Context, at *subject) (score record.Score) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			score = record.Score{Run: at.run.ID, Name: s.name, Unscored: short(fmt.Sprintf("panic: %v", cause), maxAnswer)}
+			score = record.Score{Run: at.run.ID, Name: s.name, Scorer: s.hash, Unscored: short(fmt.Sprintf("panic: %v", cause), maxAnswer)}
 		}
 	}()
-	score = record.Score{Run: at.run.ID, Name: s.name}
+	score = record.Score{Run: at.run.ID, Name: s.name, Scorer: s.hash}
 	v := s.judge(ctx, at)
 	if s.not {
 		v = v.turned()

@@ -35,3 +35,22 @@ func TestClusters(t *testing.T) {
 		}
 	}
 }
+
+// The hash of a scorer is that of what it does, not of how it is written.
+func TestScorersAreKnownByWhatTheyDo(t *testing.T) {
+	hash := func(scorer string) string {
+		d := loaded(t, "s.yaml", "suite: s\ntasks: [{input: a, target: b}]\nmodels: {m: {provider: script, responses: [a]}}\nconfigurations: [{name: a, loop: l.yaml}]\nscorers:\n"+scorer,
+			"l.yaml", "loop: l\nagent: {model: m}\nprompt: p\n")
+		return d.Suite.Scorers[0].Hash()
+	}
+	plain := hash("  - {name: right, type: exact}\n")
+	if other := hash("  # the same\n  - name: 'right'\n    type: exact\n"); other != plain || len(plain) != 16 {
+		t.Errorf("%q and %q", plain, other)
+	}
+	if other := hash("  - {name: right, type: exact, not: true}\n"); other == plain {
+		t.Errorf("both are %q", plain)
+	}
+	if none := (&Scorer{Name: "right"}).Hash(); none != "" {
+		t.Errorf("without a file it is %q", none)
+	}
+}

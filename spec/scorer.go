@@ -1,6 +1,12 @@
 package spec
 
-import "github.com/agentbench/agentbench/spec/source"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/source"
+)
 
 // Scorer judges a run after the loop, with the target.
 type Scorer struct {
@@ -54,4 +60,18 @@ type extractMapping Extract
 // JSONSchema describes both forms.
 func (e *Extract) JSONSchema(g *source.Generator) map[string]any {
 	return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, g.Struct(*e)}}
+}
+
+// Hash identifies what the scorer does, whatever the layout of its file; "" for
+// one that comes from no file.
+func (s *Scorer) Hash() string {
+	if s.Node == nil {
+		return ""
+	}
+	text, err := expr.AppendJSON(nil, valueOf(s.Node.Plain()))
+	if err != nil {
+		text = []byte(s.Name + "\n" + s.Type) // no value of a file is without JSON
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }

@@ -132,6 +132,7 @@ func (p *program) sameSpec(j *job, before, now *record.Manifest) error {
 	}
 	what := strings.Join(append([]string{j.dir + " was made with another spec:"}, lines...), "\n  ")
 	if j.flags.force {
+		now.Mixed = append(now.Mixed, before.SpecHash)
 		fmt.Fprintf(p.err, "agentbench: warning: %s\nagentbench: warning: the runs of both are mixed from now on\n", what)
 		return nil
 	}

@@ -15,6 +15,11 @@ func keepEarlier(before, m *record.Manifest) error {
 	if err := keepConfigurations(before, m); err != nil {
 		return err
 	}
+	for _, hash := range before.Mixed {
+		if hash != m.SpecHash && !slices.Contains(m.Mixed, hash) {
+			m.Mixed = append(m.Mixed, hash)
+		}
+	}
 	m.Totals = before.Totals
 	m.Totals.Planned = m.Tasks * m.Trials * len(m.Configurations)
 	return nil

@@ -18,9 +18,12 @@ type Manifest struct {
 	// added to the folder.
 	SpecHash string          `json:"spec_hash"`
 	Spec     json.RawMessage `json:"spec,omitempty"` // the resolved spec
-	Data     []DataFile      `json:"data,omitempty"` // the files that tasks and recorded answers came from
-	Seed     int64           `json:"seed"`
-	Status   State           `json:"status"`
+	// Mixed are the hashes of other specs under which runs of the folder were
+	// made, because the user wanted so.
+	Mixed  []string   `json:"mixed_specs,omitempty"`
+	Data   []DataFile `json:"data,omitempty"` // the files that tasks and recorded answers came from
+	Seed   int64      `json:"seed"`
+	Status State      `json:"status"`
 	// Brief says that the results are a baseline's: of iterations little more
 	// than their number is known.
 	Brief bool `json:"brief,omitempty"`
