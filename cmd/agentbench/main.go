@@ -6,11 +6,12 @@
 // (progress, warnings, errors) to stderr. The exit codes:
 //
 //	0  fine
-//	1  it ran, and the answer is no: a threshold does not hold
+//	1  it ran, and the answer is no: a threshold does not hold, something is worse
 //	2  wrong usage
 //	3  the spec is wrong
 //	4  stopped before the end: the suite's budget, or a signal
-//	5  could not measure: infrastructure, coverage, results not writable
+//	5  could not measure: infrastructure, coverage, missing shards, results not
+//	   writable
 package main
 
 import (
