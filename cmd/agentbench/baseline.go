@@ -70,6 +70,9 @@ func (p *program) setBaseline(name, dir string, from *place, incomplete bool) er
 	if m.Status != record.StateComplete && !incomplete {
 		return fail(notMeasured, "let agentbench run make the rest, or use --allow-incomplete", "%s is not complete: it is %s", from.Path, m.Status)
 	}
+	if m.Incomplete != "" && !incomplete {
+		return fail(notMeasured, "agentbench merge joins shards; --allow-incomplete takes what is there", "%s is not complete: %s", from.Path, printable(m.Incomplete))
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fail(notMeasured, "name another folder with --dir", "making the folder of the baselines: %w", err)
 	}
