@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -406,5 +407,28 @@ func TestMergeOfAShardThatWasKilled(t *testing.T) {
 	}
 	if got := m.Volatile.Effort; got != want.Plus(parts[1].Manifest.Volatile.Effort) {
 		t.Errorf("the effort is %+v", got)
+	}
+}
+
+// Long trajectories pass through: what merging takes does not grow with them.
+func TestMergeHoldsNoTrajectories(t *testing.T) {
+	home := t.TempDir()
+	one, out := filepath.Join(home, "one"), filepath.Join(home, "out")
+	var attempts []attempt
+	for n := range 24 {
+		a := attemptAt(n, 1, Completed)
+		a.run.Iterations[0].Thinking = strings.Repeat("x", 1<<20)
+		attempts = append(attempts, a)
+	}
+	shardFolder(t, one, 1, 1, len(attempts), len(attempts), attempts)
+	parts := partsOf(t, one)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := Merge(out, parts, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 8<<20 {
+		t.Errorf("%d MiB were allocated for %d MiB of records", taken>>20, len(attempts))
 	}
 }
