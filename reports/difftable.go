@@ -74,12 +74,12 @@ func (c *Comparison) numberFields() []field[differenceRow] {
 		number("base", func(d *Difference) Value { return d.Base }),
 		number("new", func(d *Difference) Value { return d.New }),
 		{column{head: "change", key: "change", right: true}, func(row differenceRow) cell {
-			return of(row.Change, func(v Value) string { return row.change(v, dollars) }, row.warnings()...)
+			return of(row.Change, orNothing(func(v Value) string { return row.change(v, dollars) }), row.warnings()...)
 		}},
 		{column{head: "95%", right: true, only: people}, func(row differenceRow) cell { return ofText(row.interval(dollars)) }},
 		machine("low", func(d *Difference) Value { return d.Low }),
 		machine("high", func(d *Difference) Value { return d.High }),
-		{column{head: "p", right: true, only: people}, func(row differenceRow) cell { return of(row.Adjusted, chance) }},
+		{column{head: "p", right: true, only: people}, func(row differenceRow) cell { return of(row.Adjusted, orNothing(chance)) }},
 		machine("p", func(d *Difference) Value { return d.P }),
 		machine("p_adjusted", func(d *Difference) Value { return d.Adjusted }),
 	}
@@ -149,10 +149,7 @@ func relative(x float64) string {
 
 func (d *Difference) interval(dollarDigits int) string {
 	if !d.Low.Known() {
-		if d.Change.Known() {
-			return nothing
-		}
-		return ""
+		return nothing
 	}
 	low, high := d.change(d.Low, dollarDigits), d.change(d.High, dollarDigits)
 	if strings.HasPrefix(low, "+") {
@@ -169,6 +166,16 @@ func chance(v Value) string {
 		}
 		return fixed(p, 3)
 	})
+}
+
+// orNothing leaves out why a number is missing, which stands beside it.
+func orNothing(form func(Value) string) func(Value) string {
+	return func(v Value) string {
+		if !v.Known() {
+			return nothing
+		}
+		return form(v)
+	}
 }
 
 func (d *Difference) outcomes() string {

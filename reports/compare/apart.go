@@ -62,7 +62,7 @@ func (l *lot) mean(values []float64) (mean float64, ok bool) {
 // compareApart fills the line with what two independent samples say.
 func (l *Line) compareApart(base, new *lot, o *Options) {
 	l.Tasks, l.BaseTasks, l.Runs = new.tasks, base.tasks, base.runs+new.runs
-	l.LeftOut, l.Binary = base.leftOut+new.leftOut, base.binary && new.binary
+	l.LeftOut, l.Binary = base.leftOut+new.leftOut, base.binary && new.binary && !l.Ratio
 	l.Base, l.New = meanOf(base.values), meanOf(new.values)
 	if base.tasks == 0 || new.tasks == 0 {
 		l.know(nothing(), o)

@@ -15,7 +15,7 @@ const fewestAlike = 20
 func (l *Line) judge(o *Options) {
 	l.NotWorse = l.Margin > 0 && l.badEnd() < 0
 	switch {
-	case l.within():
+	case l.within(o):
 		l.Verdict = Same
 	case !(l.Adjusted < o.Alpha) || l.Change == 0:
 		l.Verdict = CannotTell
@@ -31,9 +31,9 @@ func (l *Line) judge(o *Options) {
 }
 
 // within says that the whole interval is inside the margin.
-func (l *Line) within() bool {
+func (l *Line) within(o *Options) bool {
 	switch {
-	case l.Margin == 0:
+	case o.margin(l.Quantity) == 0:
 		return false
 	case math.IsNaN(l.Low):
 		return l.Ratio && l.Wins+l.Losses == 0 && l.Ties >= fewestAlike

@@ -31,7 +31,7 @@ type Line struct {
 	// worse, Ties those at which both are equal to 1e-9. All are 0 where not
 	// paired.
 	Wins, Losses, Ties int
-	// Binary says that all values compared are 0 or 1.
+	// Binary says that it is a score, and all values compared are 0 or 1.
 	Binary bool
 
 	Verdict Verdict

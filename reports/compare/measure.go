@@ -10,7 +10,7 @@ import (
 
 // compare fills the line with what a sample of pairs says.
 func (l *Line) compare(s *sample, o *Options) {
-	l.Tasks, l.BaseTasks, l.Runs, l.LeftOut, l.Binary = len(s.tasks), len(s.tasks), s.runs, s.leftOut, s.binary
+	l.Tasks, l.BaseTasks, l.Runs, l.LeftOut, l.Binary = len(s.tasks), len(s.tasks), s.runs, s.leftOut, s.binary && !l.Ratio
 	l.Base, l.New = s.means()
 	if len(s.tasks) == 0 {
 		l.know(nothing(), o)
@@ -23,7 +23,7 @@ func (l *Line) compare(s *sample, o *Options) {
 	if l.Lower {
 		l.Wins, l.Losses = below, above
 	}
-	if s.binary && s.single && !s.clustered {
+	if l.Binary && s.single && !s.clustered {
 		l.know(byMcNemar(above, below, len(s.tasks), o), o)
 		return
 	}
@@ -38,7 +38,7 @@ func (l *Line) know(e estimate, o *Options) {
 		l.Change, l.Low, l.High = math.Expm1(e.change), math.Expm1(e.low), math.Expm1(e.high)
 	}
 	l.Margin = l.marginOf(o)
-	l.needed, l.tooFew = e.needed, l.Paired && e.differing < fewest(o.Alpha)
+	l.needed, l.tooFew = e.needed, l.Paired && l.Tasks > 0 && e.differing < fewest(o.Alpha)
 	l.judge(o)
 }
 
@@ -81,7 +81,7 @@ func meanOf(values []float64) float64 {
 
 // flips are the tasks whose mean of a binary score changed.
 func (p *pairs) flips(s *sample, base *Side, l *Line) (flips []Flip) {
-	if !l.Binary || l.Ratio {
+	if !l.Binary {
 		return nil
 	}
 	for _, t := range s.tasks {
