@@ -1,10 +1,14 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // againstFlags say what a report is compared with, and how.
@@ -69,4 +73,43 @@ func (p *program) differFrom(r *reports.Report, path string, m *record.Manifest,
 	}
 	options.BaseName = f.baseline
 	return reports.Diff(base, r, options)
+}
+
+// comparable refuses a suite whose thresholds read diff where there is nothing to
+// compare with, and a baseline that has nothing to do with what is planned.
+func (f *runFlags) comparable(s *spec.Suite, planned *plan.Plan) error {
+	if f.baseline != "" {
+		return f.coupled(planned)
+	}
+	if s.Baseline != "" {
+		return nil
+	}
+	texts := slices.Clone(f.texts)
+	for i := range s.Thresholds {
+		texts = append(texts, s.Thresholds[i].Text)
+	}
+	for _, text := range texts {
+		if reports.ReadsDiff(text) {
+			return fail(wrongSpec, "declare baseline: in the suite, or give --baseline NAME", "a threshold reads diff, and there is no baseline to compare with: %s", text)
+		}
+	}
+	return nil
+}
+
+// coupled refuses a baseline with which no planned configuration belongs
+// together.
+func (f *runFlags) coupled(planned *plan.Plan) error {
+	at, err := openBaselineNamed(f.baseline, f.baselines)
+	if err != nil {
+		return err
+	}
+	var m record.Manifest
+	for i := range planned.Configurations {
+		c := &planned.Configurations[i]
+		m.Configurations = append(m.Configurations, record.ConfigurationHead{Name: c.Name, Aliases: c.Aliases})
+	}
+	if len(couples(&sides{base: at, new: &place{Results: &record.Results{Manifest: m}}})) == 0 {
+		return usage("the baseline has: "+some(configurationNames(&at.Manifest)), "no configuration of the suite has the name of one in the baseline %q", f.baseline)
+	}
+	return nil
 }

@@ -79,24 +79,6 @@ func unscoredError(dir string, report *reports.Report) error {
 	return fail(notMeasured, hint, "the scorer %s could judge no run", printable(report.Primary()))
 }
 
-// comparable refuses a suite whose thresholds read diff where there is nothing to
-// compare with.
-func (p *program) comparable(o *opened, f *runFlags) error {
-	if o.Suite.Baseline != "" || f.baseline != "" {
-		return nil
-	}
-	texts := f.texts
-	for i := range o.Suite.Thresholds {
-		texts = append(texts, o.Suite.Thresholds[i].Text)
-	}
-	for _, text := range texts {
-		if reports.ReadsDiff(text) {
-			return fail(wrongSpec, "declare baseline: in the suite, or give --baseline NAME", "a threshold reads diff, and there is no baseline to compare with: %s", text)
-		}
-	}
-	return nil
-}
-
 // defaultCoverage is min_coverage where the suite does not say.
 const defaultCoverage = 0.95
 
