@@ -75,6 +75,9 @@ func (t *telling) iteration(it *record.Iteration) {
 		t.text("tool", it.ToolCalls[i].Tool+" "+string(it.ToolCalls[i].Arguments))
 	}
 	t.text("output", outputText(it.Output))
+	if it.NotUTF8 {
+		t.field("", fmt.Sprintf("not UTF-8: --json has its %s as output_b64", count(len(it.OutputB64), "byte", "bytes")))
+	}
 	t.trouble(it)
 	t.evaluation(it)
 	t.text("adapts", it.Adaptation)

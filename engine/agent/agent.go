@@ -47,6 +47,7 @@ type Turn struct {
 type Result struct {
 	Request   string          // hash of what was sent
 	Output    json.RawMessage // JSON: a string for a text reply
+	Bytes     []byte          // what was written as output, where it is not UTF-8
 	Value     any             // the output as expressions see it
 	Fault     string          // why a reply that was to be JSON is not; Output is then the text
 	Thinking  string

@@ -156,6 +156,7 @@ func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step)
 	turn.Elapsed, turn.Calls = r.elapsed, r.calls
 	result, err := r.Stages[step.StageIndex()].Agent.Execute(ctx, turn)
 	it.Request, it.Output, it.Thinking = result.Request, result.Output, result.Thinking
+	it.NotUTF8, it.OutputB64 = result.Bytes != nil, result.Bytes
 	it.ToolCalls, it.Ended = result.ToolCalls, result.Ended
 	r.add(it, result.Calls)
 	return result, err

@@ -17,6 +17,15 @@ func OutputHash(output json.RawMessage) string {
 	return hash(compact(output))
 }
 
+// OutputHash is that of the output, of its bytes where they are not UTF-8: texts
+// with different bytes look the same.
+func (it *Iteration) OutputHash() string {
+	if it.NotUTF8 {
+		return hash(it.OutputB64)
+	}
+	return OutputHash(it.Output)
+}
+
 // ToolSet tells equal sets of tool calls from different ones, whatever their
 // order and that of the keys in their arguments: a hash of the sorted (tool,
 // arguments) pairs. It is "" for no calls.

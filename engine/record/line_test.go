@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -143,6 +144,32 @@ func TestF75_TextsThatAreNotUTF8AreKept(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, run) {
 		t.Errorf("read %+v, %v", got, err)
 	}
+}
+
+// F75: bytes of outputs come back as they were, whatever they are, and tell
+// outputs apart that look the same.
+func TestF75_OutputsThatAreNotUTF8ComeBack(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		draw := func(name string) []byte {
+			return append(rapid.SliceOf(rapid.Byte()).Draw(rt, name), rapid.ByteRange(0x80, 0xff).Draw(rt, name))
+		}
+		run := sampleRun(1, 2)
+		for i := range run.Iterations {
+			run.Iterations[i].Output, run.Iterations[i].NotUTF8, run.Iterations[i].OutputB64 = []byte(`"\ufffd"`), true, draw(fmt.Sprint(i))
+		}
+		line, err := appendRun(nil, run)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		got, err := readLine(line, readRun)
+		if err != nil || !reflect.DeepEqual(got, run) {
+			rt.Fatalf("read %+v (%v), wrote %+v", got, err, run)
+		}
+		s, same := run.Signals(), bytes.Equal(run.Iterations[0].OutputB64, run.Iterations[1].OutputB64)
+		if (s.Iterations[0].Output == s.Iterations[1].Output) != same {
+			rt.Fatalf("the hashes of %q and %q are %s and %s", run.Iterations[0].OutputB64, run.Iterations[1].OutputB64, s.Iterations[0].Output, s.Iterations[1].Output)
+		}
+	})
 }
 
 // F80, P19: it is an error that names the run.

@@ -68,6 +68,10 @@ func redactTexts(v reflect.Value, redact func([]byte) []byte) {
 			v.SetBytes(redactJSON(v.Bytes(), redact))
 			return
 		}
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			v.SetBytes(redact(v.Bytes()))
+			return
+		}
 		for i := range v.Len() {
 			redactTexts(v.Index(i), redact)
 		}

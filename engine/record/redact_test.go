@@ -30,6 +30,7 @@ func leaky() *Run {
 	r := sampleRun(1, 2)
 	it := &r.Iterations[0]
 	it.Output, it.Thinking = json.RawMessage(`{"a":["`+canary+`"]}`), "\xff"+canary
+	it.NotUTF8, it.OutputB64 = true, []byte(canary+"\xff")
 	it.Evaluation.Feedback, it.Evaluation.Improvements = canary, []string{canary}
 	it.Evaluation.Checks = []Check{{Name: canary, Error: canary}}
 	it.Calls[0].Stderr, it.Calls[0].Error = "a "+canary+"\xfe", &Error{Class: Server, Message: canary}
@@ -72,6 +73,9 @@ func expectReadable(t *testing.T, dir string) {
 		}
 		if got := read.Iterations[0].Thinking; got != "\xff[redacted]" {
 			t.Errorf("thinking %q", got)
+		}
+		if got := string(read.Iterations[0].OutputB64); got != "[redacted]\xff" {
+			t.Errorf("bytes of the output %q", got)
 		}
 		for s, err := range ReadSignals(dir) {
 			again := read.Signals()

@@ -76,11 +76,15 @@ type Iteration struct {
 	// Request is the hash of what the agent was sent.
 	Request string `json:"request,omitempty"`
 	// Output is JSON: a string where the agent replies text.
-	Output     json.RawMessage `json:"output,omitempty"`
-	Thinking   string          `json:"thinking,omitempty"`
-	Evaluation *Evaluation     `json:"evaluation,omitempty"` // nil: not evaluated
-	Calls      []Call          `json:"calls,omitempty"`
-	ToolCalls  []ToolCall      `json:"tool_calls,omitempty"`
+	Output json.RawMessage `json:"output,omitempty"`
+	// NotUTF8 says that the agent wrote bytes that are not UTF-8: Output has U+FFFD
+	// in their places, OutputB64 is what was written.
+	NotUTF8    bool        `json:"not_utf8,omitempty"`
+	OutputB64  []byte      `json:"output_b64,omitempty"`
+	Thinking   string      `json:"thinking,omitempty"`
+	Evaluation *Evaluation `json:"evaluation,omitempty"` // nil: not evaluated
+	Calls      []Call      `json:"calls,omitempty"`
+	ToolCalls  []ToolCall  `json:"tool_calls,omitempty"`
 	// Ended is set where the agent ended the run by itself.
 	Ended *Ended `json:"ended,omitempty"`
 	// Error is set where the iteration failed; its confidence is then 0.

@@ -157,6 +157,7 @@ func (p *pass) cut(reason record.Reason) { p.Cut, p.Error = string(reason), nil 
 // unsaid drops what the agent did not come to do and to say.
 func (w *walk) unsaid(p *pass) {
 	p.Ended, p.Output, p.Thinking = nil, nil, ""
+	p.NotUTF8, p.OutputB64 = false, nil
 	if w.signals && len(p.ToolCalls) > 0 && len(p.Calls) > 0 {
 		p.unknown = "signals do not tell which tools were used before the budget was spent"
 	}

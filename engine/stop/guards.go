@@ -116,7 +116,7 @@ func repeatedOutput(s *State, _ *tracker) (bool, error) {
 	}
 	for i := s.strategyStart; i < s.Len()-1; i++ {
 		earlier := &s.history[i]
-		if earlier.judged() && bytes.Equal(earlier.Output, e.Output) {
+		if earlier.judged() && bytes.Equal(earlier.Output, e.Output) && bytes.Equal(earlier.OutputB64, e.OutputB64) {
 			return true, nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/record"
@@ -49,6 +50,9 @@ func read(stdout []byte, reply spec.Reply, result *agent.Result, call *record.Ca
 			reply = spec.ReplyJSON
 		}
 		result.SetReply(validUTF8(stdout), reply)
+		if result.Bytes = notUTF8(stdout); result.Bytes != nil {
+			call.Stdout = "" // the iteration has it
+		}
 		return nil
 	}
 	if call.Usage, err = wrapped.Usage.record(); err != nil {
@@ -60,11 +64,20 @@ func read(stdout []byte, reply spec.Reply, result *agent.Result, call *record.Ca
 	result.Thinking, result.Confidence = wrapped.Thinking, wrapped.Confidence
 	if len(wrapped.Output) > 0 {
 		result.SetReply(string(wrapped.Output), spec.ReplyJSON)
+		result.Bytes = notUTF8(wrapped.Output)
 	}
 	if wrapped.End != "" {
 		result.Ended = &record.Ended{Reason: string(wrapped.End), Output: result.Output}
 	}
 	return nil
+}
+
+// notUTF8 is a text that cannot be told as it is; nil where it can.
+func notUTF8(text []byte) []byte {
+	if utf8.Valid(text) {
+		return nil
+	}
+	return bytes.Clone(text)
 }
 
 // open reads an envelope, if it is one.

@@ -264,18 +264,20 @@ func openFiles(t *testing.T) int {
 // F34, F75: what cannot be an output as it stands is kept in the record.
 func TestF34_OutputIsNotLost(t *testing.T) {
 	for name, c := range map[string]struct {
-		script, want string
-		failed       bool
+		script, bytes, stdout string
+		failed                bool
 	}{
-		"UTF-8":         {"echo fine", "", false},
-		"not UTF-8":     {`printf 'a\377b'`, "a\xffb", false},
-		"a failure":     {"echo so far; exit 1", "so far\n", true},
-		"a bad envelop": {`echo '{"output": 1, "confidence": 7}'`, "{\"output\": 1, \"confidence\": 7}\n", true},
+		"UTF-8":         {"echo fine", "", "", false},
+		"not UTF-8":     {`printf ' a\377b\n'`, "a\xffb", "", false},
+		"an envelope":   {`printf '{"output":"a\377"}'`, "\"a\xff\"", "{\"output\":\"a\xff\"}", false},
+		"other bytes":   {`printf '{"output":1,"thinking":"\377"}'`, "", "{\"output\":1,\"thinking\":\"\xff\"}", false},
+		"a failure":     {"echo so far; exit 1", "", "so far\n", true},
+		"a bad envelop": {`echo '{"output": 1, "confidence": 7}'`, "", "{\"output\": 1, \"confidence\": 7}\n", true},
 	} {
 		result, err := execute(t, c.script, "")
 		var failed *record.Error
-		if errors.As(err, &failed) != c.failed || len(result.Calls) != 1 || result.Calls[0].Stdout != c.want {
-			t.Errorf("%s: %+v, %v", name, result.Calls, err)
+		if errors.As(err, &failed) != c.failed || len(result.Calls) != 1 || result.Calls[0].Stdout != c.stdout || string(result.Bytes) != c.bytes {
+			t.Errorf("%s: %q, %+v, %v", name, result.Bytes, result.Calls, err)
 		}
 	}
 }
