@@ -21,6 +21,8 @@ type merger struct {
 	scores  []mergedScores // in the order of their runs
 	done    map[string]int // finished runs of each folder that is not complete
 
+	buffer, text []byte // for lines that pass through
+
 	dropped  []error
 	totals   Totals
 	spent    Usage
@@ -253,11 +255,11 @@ func (m *merger) better(one, other *mergedRecord) (bool, error) {
 	if counts(one) != counts(other) {
 		return counts(other), nil
 	}
-	line, err := m.line(0, one.part, one.record)
+	line, err := m.line(nil, 0, one.part, one.record)
 	if err != nil {
 		return false, err
 	}
-	otherLine, err := m.line(0, other.part, other.record)
+	otherLine, err := m.line(nil, 0, other.part, other.record)
 	if err != nil {
 		return false, err
 	}
@@ -323,11 +325,11 @@ func (m *merger) scoreOnce() error {
 func (m *merger) sameScores(one, other []mergedScores) error {
 	same := len(one) == len(other)
 	for i := 0; i < len(one) && same; i++ {
-		line, err := m.line(2, one[i].part, one[i].line)
+		line, err := m.line(nil, 2, one[i].part, one[i].line)
 		if err != nil {
 			return err
 		}
-		otherLine, err := m.line(2, other[i].part, other[i].line)
+		otherLine, err := m.line(nil, 2, other[i].part, other[i].line)
 		if err != nil {
 			return err
 		}
@@ -339,9 +341,9 @@ func (m *merger) sameScores(one, other []mergedScores) error {
 	return m.contradiction(one[0].part, other[0].part, m.records[one[0].run].run, "the scores")
 }
 
-// line reads a line with its line feed.
-func (m *merger) line(file int, part int32, at span) ([]byte, error) {
-	line := make([]byte, at.bytes)
+// line reads a line with its line feed, into a buffer where it is large enough.
+func (m *merger) line(buffer []byte, file int, part int32, at span) ([]byte, error) {
+	line := slices.Grow(buffer[:0], int(at.bytes))[:at.bytes]
 	if _, err := m.files[file][part].ReadAt(line, at.offset); err != nil {
 		return nil, fmt.Errorf("reading the results: %w", err)
 	}

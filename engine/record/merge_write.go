@@ -15,8 +15,13 @@ func (m *merger) writeRecords(w io.Writer) error {
 	return nil
 }
 
+// copy goes through one buffer for all lines.
 func (m *merger) copy(w io.Writer, file int, part int32, line span) error {
-	if _, err := io.Copy(w, io.NewSectionReader(m.files[file][part], line.offset, line.bytes)); err != nil {
+	if m.buffer == nil {
+		m.buffer = make([]byte, 1<<16)
+	}
+	plain := struct{ io.Writer }{w} // whose ReadFrom would take a buffer for each
+	if _, err := io.CopyBuffer(plain, io.NewSectionReader(m.files[file][part], line.offset, line.bytes), m.buffer); err != nil {
 		return fmt.Errorf("copying the results: %w", err)
 	}
 	return nil
@@ -30,7 +35,7 @@ func (m *merger) writeSignals(w io.Writer) error {
 	for i := range m.records {
 		var s *Signals
 		var err error
-		if line, s, err = m.signals(line[:0], &m.records[i], in); err != nil {
+		if line, s, err = m.signals(emptied(line), &m.records[i], in); err != nil {
 			return err
 		}
 		if last := i+1 == len(m.records) || m.records[i+1].run != m.records[i].run; last {
@@ -49,10 +54,11 @@ func (m *merger) signals(line []byte, r *mergedRecord, in *reader) ([]byte, *Sig
 	if r.signals.bytes == 0 {
 		return m.makeSignals(line, r)
 	}
-	text, err := m.line(1, r.part, r.signals)
+	text, err := m.line(m.text, 1, r.part, r.signals)
 	if err != nil {
 		return nil, nil, err
 	}
+	m.text = emptied(text)
 	line = append(line, text...)
 	object, err := unseal(text[:len(text)-1])
 	if err != nil {
@@ -63,7 +69,7 @@ func (m *merger) signals(line []byte, r *mergedRecord, in *reader) ([]byte, *Sig
 }
 
 func (m *merger) makeSignals(line []byte, r *mergedRecord) ([]byte, *Signals, error) {
-	text, err := m.line(0, r.part, r.record)
+	text, err := m.line(nil, 0, r.part, r.record)
 	if err != nil {
 		return nil, nil, err
 	}
