@@ -58,7 +58,7 @@ func (w Warning) aboutDifferences(quote func(string) string) string {
 		if w.Count == 0 {
 			return "no task differs"
 		}
-		return fmt.Sprintf("%s at all: with fewer than %d no test shows anything", plural(w.Count, "task differs", "tasks differ"), w.Of)
+		return fmt.Sprintf("only %s: with fewer than %d no test shows anything", plural(w.Count, "task differs", "tasks differ"), w.Of)
 	case OneSidedScore:
 		return quote(w.Name) + " is a score of this side alone and not compared"
 	case ByDifferences:

@@ -25,9 +25,14 @@ func blocks(text string) (all []block) {
 }
 
 // TestReadme writes the files that the README shows and runs its commands, in
-// their order. A line of three dots stands for any lines.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+// their order. A line of three dots stands for any lines. TestCompareDocument
+// does the same for docs/compare.md.
+func TestReadme(t *testing.T) { runDocument(t, "../../README.md", 5) }
+
+func TestCompareDocument(t *testing.T) { runDocument(t, "../../docs/compare.md", 2) }
+
+func runDocument(t *testing.T, path string, least int) {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +46,8 @@ func TestReadme(t *testing.T) {
 			commands += runAll(t, b.lines)
 		}
 	}
-	if commands < 5 {
-		t.Errorf("found %d commands in the README", commands)
+	if commands < least {
+		t.Errorf("found %d commands in %s", commands, path)
 	}
 }
 
@@ -72,7 +77,7 @@ func runAll(t *testing.T, lines []string) (commands int) {
 		env := func(name string) string { return map[string]string{"COLUMNS": "100"}[name] }
 		run(context.Background(), append(strings.Fields(command), quietly(command)...), env, strings.NewReader(""), &out, &out)
 		if !matches(out.String(), lines[i+1:end]) {
-			t.Errorf("agentbench %s printed\n%s\nwhile the README shows\n%s", command, out.String(), strings.Join(lines[i+1:end], "\n"))
+			t.Errorf("agentbench %s printed\n%s\nwhile the document shows\n%s", command, out.String(), strings.Join(lines[i+1:end], "\n"))
 		}
 		i = end
 		commands++
