@@ -64,7 +64,7 @@ func (l *Line) badEnd() float64 {
 // average.
 func (l *Line) marginOf(o *Options) float64 {
 	margin := o.margin(l.Quantity)
-	if l.Ratio && !l.Relative {
+	if l.Ratio && !l.Relative && !math.IsNaN(l.Base+l.New) {
 		return margin * math.Abs(l.Base+l.New) / 2
 	}
 	return margin
