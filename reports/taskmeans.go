@@ -24,12 +24,18 @@ func (t *taskMeans) add(run int32, scored []float64) bool {
 	if !ok {
 		return false
 	}
-	t.all, t.scored = append(t.all, mean), t.scored+len(scored)
+	t.scored += len(scored)
 	t.graded = t.graded || slices.ContainsFunc(scored, func(x float64) bool { return x != 0 && x != 1 })
-	if t.runs.clusters != nil {
-		t.group(t.runs.clusterOf(t.runs.all[run].task), mean)
-	}
+	t.put(t.runs.all[run].task, mean)
 	return true
+}
+
+// put takes the mean of a task.
+func (t *taskMeans) put(task int32, mean float64) {
+	t.all = append(t.all, mean)
+	if t.runs.clusters != nil {
+		t.group(t.runs.clusterOf(task), mean)
+	}
 }
 
 func (t *taskMeans) group(cluster string, mean float64) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,13 +15,14 @@ import (
 
 func (p *program) planCommand() *cobra.Command {
 	var f selectionFlags
+	var power powerFlags
 	c := &cobra.Command{
 		Use:     "plan SUITE",
 		Short:   "Say what a suite would run and cost at most, without running it",
 		GroupID: "run",
 		Args:    arguments(1, 1, "one suite"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := f.validate(); err != nil {
+			if err := errors.Join(f.validate(), power.validate()); err != nil {
 				return err
 			}
 			o, planned, err := p.openPlan(args[0], &f)
@@ -28,15 +30,20 @@ func (p *program) planCommand() *cobra.Command {
 				return err
 			}
 			p.warn(o, nil)
-			return p.tellPlan(o, planned)
+			notes, err := p.powerNotes(o, planned, &power)
+			if err != nil {
+				return err
+			}
+			return p.tellPlan(o, planned, notes)
 		},
 	}
 	f.declare(c)
+	power.declare(c)
 	return c
 }
 
 // tellPlan prints the runs of a plan and their worst case.
-func (p *program) tellPlan(o *opened, planned *plan.Plan) error {
+func (p *program) tellPlan(o *opened, planned *plan.Plan, notes []string) error {
 	each, err := worstCases(o, planned)
 	if err != nil {
 		return fail(wrongSpec, "", "%w", err)
@@ -54,7 +61,7 @@ func (p *program) tellPlan(o *opened, planned *plan.Plan) error {
 	if _, err := tables.Terminal(p.out, planTable(planned, each), tables.Page{Width: p.width(p.out)}); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
-	p.tellNotes(o, planned, total)
+	p.tellNotes(append(notes, planNotes(o.Suite, planned, total)...))
 	return nil
 }
 

@@ -9,9 +9,13 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// tellNotes says what the numbers leave out, and whether the budget covers them.
-func (p *program) tellNotes(o *opened, planned *plan.Plan, total plan.Worst) {
-	notes := append(leftOut(o.Suite, total), budgetNotes(o.Suite, planned, total)...)
+// planNotes say what the numbers leave out, and whether the budget covers them.
+func planNotes(s *spec.Suite, planned *plan.Plan, total plan.Worst) []string {
+	return append(leftOut(s, total), budgetNotes(s, planned, total)...)
+}
+
+// tellNotes prints notes below a table.
+func (p *program) tellNotes(notes []string) {
 	if len(notes) > 0 {
 		fmt.Fprintln(p.out)
 	}
