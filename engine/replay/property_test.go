@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,14 +20,19 @@ import (
 // default 10,000.
 func check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
-	cases := "10000"
+	cases := 10_000
 	if testing.Short() || raceEnabled {
-		cases = "500"
+		cases = 500
 	}
-	if more := os.Getenv("AGENTBENCH_REPLAY_CASES"); more != "" {
+	if more, err := strconv.Atoi(os.Getenv("AGENTBENCH_REPLAY_CASES")); err == nil {
 		cases = more
 	}
-	for name, value := range map[string]string{"rapid.checks": cases, "rapid.nofailfile": "true"} {
+	checkSome(t, cases, property)
+}
+
+func checkSome(t *testing.T, cases int, property func(*rapid.T)) {
+	t.Helper()
+	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(cases), "rapid.nofailfile": "true"} {
 		before := flag.Lookup(name).Value.String()
 		if err := flag.Set(name, value); err != nil {
 			t.Fatal(err)

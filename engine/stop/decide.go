@@ -32,7 +32,10 @@ func (s *State) Decide() Decision {
 	for i := range s.rules.leaves {
 		held, err := s.rules.leaves[i].judge(s, &s.trackers[i])
 		s.held[i] = held
-		if err != nil && s.failure == nil {
+		switch {
+		case i >= s.rules.decisive:
+			s.watched[i-s.rules.decisive] = err
+		case err != nil && s.failure == nil:
 			s.failure = err
 		}
 	}
@@ -218,7 +221,7 @@ func (s *State) outcome(v verdict) record.Outcome {
 
 func (s *State) heldNames() []string {
 	var names []string
-	for i, held := range s.held {
+	for i, held := range s.held[:s.rules.decisive] {
 		if held {
 			names = append(names, s.rules.leaves[i].name)
 		}

@@ -28,6 +28,8 @@ type Rules struct {
 	tree   []node // the terminate tree: any of these, in the order of reasons
 	maxima []int  // leaves: max_iterations at the top of the tree
 	guards []int  // leaves, in the order of reasons
+	// decisive is how many leaves decide; the others are only watched.
+	decisive int
 
 	phases     []spec.Phase
 	strategies []spec.Strategy
@@ -85,6 +87,7 @@ func Compile(l *spec.Loop) *Rules {
 	}
 	r.compileTree(l)
 	r.compileGuards(l)
+	r.decisive = len(r.leaves)
 	return r
 }
 

@@ -18,6 +18,7 @@ type State struct {
 	history  []entry
 	trackers []tracker
 	held     []bool
+	watched  []error // of the leaves that are only watched
 
 	usage   record.Usage
 	working time.Duration
@@ -61,6 +62,7 @@ func (r *Rules) Start(task *spec.Task, param any) *State {
 		param:      param,
 		trackers:   make([]tracker, len(r.leaves)),
 		held:       make([]bool, len(r.leaves)),
+		watched:    make([]error, len(r.leaves)-r.decisive),
 		best:       -1,
 		evaluation: -1,
 	}

@@ -1,0 +1,243 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
+	"pgregory.net/rapid"
+)
+
+// drawStopping draws limits that only decide after an iteration.
+func drawStopping(t *rapid.T, l *spec.Loop) *spec.Loop {
+	other := *l
+	drawLimits(t, &other)
+	other.OnError, other.Param = l.OnError, l.Param
+	var plain func(conditions []spec.Condition)
+	plain = func(conditions []spec.Condition) {
+		for i := range conditions {
+			c := &conditions[i]
+			if c.Kind == spec.KindTimeout {
+				never := false
+				c.Timeout.Cancel = &never
+			}
+			if c.Kind == spec.KindWhen && (strings.Contains(c.When.Text, "param") || strings.Contains(c.When.Text, "since")) {
+				c.Off = true
+			}
+			plain(c.Nested)
+		}
+	}
+	plain(other.Terminate.Any)
+	if b := other.Guards.Budget; b != nil {
+		b.Hard = false
+	}
+	return &other
+}
+
+// slowly is a count by the reference.
+func slowly(base, target *spec.Loop, runs []Recorded, what Counting) Count {
+	count := Count{Sums: make([]int64, len(what.Quantities)), Reasons: map[Reason]int{}}
+	replay := New(base, target, Options{})
+	for i := range runs {
+		r := replay.Run(context.Background(), runs[i].Run, runs[i].Task)
+		count.Iterations += int64(r.Iterations)
+		if r.Verdict == Exact {
+			count.Stops++
+			count.Reasons[Reason{r.Outcome.Reason, r.Outcome.Status}]++
+		}
+		for q := range what.Quantities {
+			if what.Quantities[q].Stopped != nil && r.Verdict == Exact && r.Iterations > 0 {
+				count.Sums[q] += what.Quantities[q].Stopped(i, r.Outcome.Returned)
+			}
+			for n := range r.Iterations {
+				if what.Quantities[q].Made != nil {
+					count.Sums[q] += what.Quantities[q].Made(i, n)
+				}
+			}
+		}
+	}
+	return count
+}
+
+// quantities are a score of 0 or 1, money, and what a returned iteration weighs.
+func quantities(runs []Recorded) []Quantity {
+	return []Quantity{
+		{Stopped: func(run, returned int) int64 { return int64(run+returned) % 2 }},
+		{Stopped: func(run, returned int) int64 { return int64(run*31 + returned*1000) }},
+		{Made: func(run, n int) int64 {
+			agent, judging := runs[run].Run.Iterations[n].Spent()
+			return int64(agent.Plus(judging).Cost)
+		}},
+	}
+}
+
+func drawRuns(t *rapid.T, l *spec.Loop) []Recorded {
+	w := drawWorld(t)
+	var runs []Recorded
+	for range draw(t, "runs", 1, 2, 63, 64, 65, 150) {
+		w.seed++
+		runs = append(runs, Recorded{w.run(l), task})
+	}
+	return runs
+}
+
+// The fast path counts what the reference counts: stops, iterations, money, and
+// the reason of every stop.
+func TestTheFastPathIsTheReference(t *testing.T) {
+	counted := 0
+	checkSome(t, 60, func(t *rapid.T) {
+		l := drawLoop(t, false)
+		l.Phases, l.Strategies = nil, nil
+		if l.Pattern == spec.PatternMultiStrategy {
+			l.Pattern = spec.PatternNone
+		}
+		if l.Evaluate != nil {
+			l.Evaluate.FromPhase = ""
+		}
+		base := widest(l)
+		base.OnError, base.Guards = l.OnError, spec.Guards{AbsoluteMaxIterations: off[int]()}
+		runs := drawRuns(t, base)
+		points := NewPoints(base)
+		var loops []*spec.Loop
+		var configurations []Configuration
+		for range 12 {
+			target := drawStopping(t, base)
+			c, err := points.Configuration(target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			loops, configurations = append(loops, target), append(configurations, c)
+		}
+		what := Counting{Quantities: quantities(runs), Reasons: true}
+		for i, got := range points.Table(runs).Count(configurations, what) {
+			want := slowly(base, loops[i], runs, what)
+			counted += want.Stops
+			if got.Stops != want.Stops || got.Iterations != want.Iterations || !maps.Equal(got.Reasons, want.Reasons) {
+				t.Fatalf("counted %+v, want %+v\n%+v", got, want, loops[i].Terminate)
+			}
+			for q := range want.Sums {
+				if got.Sums[q] != want.Sums[q] {
+					t.Fatalf("quantity %d is %d, want %d", q, got.Sums[q], want.Sums[q])
+				}
+			}
+		}
+	})
+	if counted == 0 {
+		t.Error("no run ever stopped")
+	}
+}
+
+func TestWhatTheFastPathLeavesToTheReference(t *testing.T) {
+	p := NewPoints(declared(t, plainLoop))
+	for text, why := range map[string]string{
+		plainLoop + "terminate: {timeout: 5s}":                                                                          "a timeout cancels",
+		plainLoop + "guards: {budget: {calls: 3, hard: true}}":                                                          "hard",
+		plainLoop + "terminate: {when: since_improvement > 2}":                                                          "since_improvement",
+		plainLoop + "terminate: {when: iteration > param.max_iterations}\nmax_iterations: 3":                            "param",
+		"agent: {model: m}\nphases: [{name: a, prompt: p}]":                                                             "phases",
+		"agent: {model: m}\npattern: multi_strategy\nevaluate: {confidence: '0.5'}\nstrategies: [{name: a, prompt: p}]": "strategies",
+	} {
+		var general *ErrGeneral
+		if _, err := p.Configuration(declared(t, text)); !errors.As(err, &general) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v, want %s", text, err, why)
+		}
+	}
+}
+
+func TestEqualConditionsAreOneNode(t *testing.T) {
+	p := NewPoints(declared(t, plainLoop))
+	a, _ := p.Configuration(declared(t, plainLoop+"terminate: {all: [{confidence: {threshold: 0.5}}, {when: iteration > 2}]}\nmax_iterations: 3"))
+	b, _ := p.Configuration(declared(t, plainLoop+"terminate: {all: [{confidence: {threshold: 0.5}}, {when: iteration > 2}], confidence: off}\nmax_iterations: 4"))
+	if len(a.Tree) != 1 || len(b.Tree) != 1 || a.Tree[0] != b.Tree[0] || a.Maxima[0] == b.Maxima[0] || a.Guards[0] != b.Guards[0] {
+		t.Errorf("%v and %v", a, b)
+	}
+	if p.All() != Never || p.Any() != Never || p.Any(a.Tree[0]) != a.Tree[0] {
+		t.Error("trees of nothing or of one")
+	}
+}
+
+// Runs that ended before an iteration count, too.
+func TestRunsWithoutIterations(t *testing.T) {
+	l := declared(t, plainLoop)
+	p := NewPoints(l)
+	c, _ := p.Configuration(l)
+	runs := []Recorded{{recordedRun(record.ReasonAgentEnded), task}, {recordedRun(record.ReasonCancelled), task}, {recordedRun(record.ReasonAgentEnded, 0.2), task}}
+	got := p.Table(runs).Count([]Configuration{c}, Counting{Reasons: true})[0]
+	if got.Stops != 2 || got.Iterations != 1 || got.Reasons[Reason{record.ReasonAgentEnded, record.Completed}] != 2 {
+		t.Errorf("%+v", got)
+	}
+}
+
+var sink []Count
+
+// BenchmarkConfigurations counts successes and iterations of 100,000 nested
+// configurations on 1,234 runs, precomputation included.
+func BenchmarkConfigurations(b *testing.B) {
+	for name, what := range map[string]Counting{
+		"successes": {}, "reasons": {Reasons: true}, "money": {},
+	} {
+		b.Run(name, func(b *testing.B) { benchmarkCount(b, name, what) })
+	}
+}
+
+func benchmarkCount(b *testing.B, name string, what Counting) {
+	runs := benchmarkRuns()
+	what.Quantities = []Quantity{{Stopped: func(run, returned int) int64 { return int64(run*7+returned*3) % 2 }}}
+	if name == "money" {
+		what.Quantities = append(what.Quantities,
+			Quantity{Made: func(run, n int) int64 { return int64(run*7919+n*104729) * 1_000_003 % 40_000_000_000 }},
+			Quantity{Made: func(run, n int) int64 { return int64(run*31+n*977) % 4000 }})
+	}
+	l := &spec.Loop{Agent: &spec.Agent{Model: "m"}, Evaluate: &spec.Evaluate{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		p := NewPoints(l)
+		configurations := benchmarkGrid(p)
+		sink = p.Table(runs).Count(configurations, what)
+	}
+	b.ReportMetric(float64(b.N)*float64(len(sink))*float64(len(runs))/b.Elapsed().Seconds()/1e9, "Gruns/s")
+}
+
+// benchmarkRuns are as long as those of InterCode: up to ten iterations.
+func benchmarkRuns() []Recorded {
+	runs := make([]Recorded, 1234)
+	for i := range runs {
+		confidences := make([]float64, 1+(i*i*7+i)%10)
+		for n := range confidences {
+			confidences[n] = float64((i*31+n*n*17)%20) / 20
+		}
+		runs[i] = Recorded{recordedRun(record.ReasonMaxIterations, confidences...), task}
+	}
+	return runs
+}
+
+// benchmarkGrid is any of: a threshold, or all of a threshold and patience; and a
+// maximum: 20 x 20 x 5 x 50 combinations.
+func benchmarkGrid(p *Points) (grid []Configuration) {
+	threshold := func(i int) Node {
+		return p.Condition(&spec.Condition{Kind: spec.KindConfidence, Confidence: spec.Confidence{Threshold: source.Maybe[float64]{Set: true, Value: float64(i) / 20}}})
+	}
+	patience := func(i int) Node {
+		return p.Condition(&spec.Condition{Kind: spec.KindNoImprovement, NoImprovement: spec.NoImprovement{Patience: source.Maybe[int]{Set: true, Value: i}}})
+	}
+	limits := make([]Node, 50)
+	for i := range limits {
+		limits[i] = p.Condition(&spec.Condition{Kind: spec.KindMaxIterations, MaxIterations: 1 + i})
+	}
+	for high := range 20 {
+		for low := range 20 {
+			for row := range 5 {
+				tree := []Node{threshold(high), p.All(threshold(low), patience(row+1))}
+				for _, limit := range limits {
+					grid = append(grid, Configuration{Tree: tree, Maxima: []Node{limit}})
+				}
+			}
+		}
+	}
+	return grid
+}

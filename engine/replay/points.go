@@ -1,0 +1,233 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Node is a condition, a guard, or a tree of them, in Points; equal ones are the
+// same Node. The zero Node never holds.
+type Node int32
+
+// Never never holds.
+const Never Node = 0
+
+// Points collect the conditions and guards of many configurations of one loop,
+// so that each is evaluated once for every recorded iteration. They serve what
+// only decides when a run stops, after an iteration: see Configuration.
+type Points struct {
+	loop  *spec.Loop
+	nodes []points // by Node
+	known map[string]Node
+
+	conditions []spec.Condition
+	guards     []spec.Guards
+}
+
+// points is a node: a leaf, or any or all of its children.
+type points struct {
+	reason   record.Reason // of a leaf
+	leaf     int           // in the order in which they are watched; -1: none
+	guard    bool          // the leaf is one of the guards
+	all      bool
+	children []Node
+}
+
+// NewPoints begins with a loop, whose own conditions and guards do not matter.
+func NewPoints(l *spec.Loop) *Points {
+	return &Points{loop: l, nodes: []points{{leaf: -1}}, known: map[string]Node{}}
+}
+
+// Any holds where one of its children does; the order is that of the reasons.
+func (p *Points) Any(children ...Node) Node { return p.tree(false, children) }
+
+// All holds where all of its children do, and never without children.
+func (p *Points) All(children ...Node) Node { return p.tree(true, children) }
+
+func (p *Points) tree(all bool, children []Node) Node {
+	switch len(children) { // one that never holds stays: beside it an expression may fail
+	case 0:
+		return Never
+	case 1:
+		return children[0]
+	}
+	return p.intern(fmt.Sprint(all, children), points{leaf: -1, all: all, children: slices.Clone(children)})
+}
+
+func (p *Points) intern(key string, n points) Node {
+	if known, ok := p.known[key]; ok {
+		return known
+	}
+	p.nodes = append(p.nodes, n)
+	p.known[key] = Node(len(p.nodes) - 1)
+	return p.known[key]
+}
+
+// Condition is a condition, with all that is nested in it.
+func (p *Points) Condition(c *spec.Condition) Node {
+	switch {
+	case c.Off:
+		return Never
+	case c.Kind == spec.KindAny || c.Kind == spec.KindAll:
+		children := make([]Node, len(c.Nested))
+		for i := range c.Nested {
+			children[i] = p.Condition(&c.Nested[i])
+		}
+		return p.tree(c.Kind == spec.KindAll, children)
+	}
+	key := conditionKey(c)
+	if known, ok := p.known[key]; ok {
+		return known
+	}
+	p.conditions = append(p.conditions, *c)
+	reason := record.Reason(c.Kind)
+	if c.Kind == spec.KindWhen {
+		reason = record.ReasonWhen(c.Name)
+	}
+	return p.intern(key, points{reason: reason, leaf: len(p.conditions) - 1})
+}
+
+// conditionKey is the same for conditions that hold together and give the same
+// reason.
+func conditionKey(c *spec.Condition) string {
+	switch c.Kind {
+	case spec.KindConfidence:
+		return fmt.Sprint(c.Kind, c.Confidence.Threshold.Value, " ", c.Confidence.MinIterations)
+	case spec.KindWhen:
+		return fmt.Sprint(c.Kind, c.Name, ":", c.When.Text)
+	case spec.KindRepeated:
+		return fmt.Sprint(c.Kind, c.Repeated.Times.Value, c.Repeated.Of.Text)
+	case spec.KindConsecutive:
+		return fmt.Sprint(c.Kind, c.Consecutive.Times.Value, c.Consecutive.When.Text)
+	case spec.KindNoImprovement:
+		return fmt.Sprint(c.Kind, c.NoImprovement.Patience.Value, " ", c.NoImprovement.MinDelta)
+	case spec.KindTimeout:
+		return fmt.Sprint(c.Kind, c.Timeout.After.Value, c.Timeout.Working)
+	}
+	return fmt.Sprint(c.Kind, c.MaxIterations)
+}
+
+// Guards are the guards that are on, in the order in which they give the reason.
+func (p *Points) Guards(g spec.Guards) []Node {
+	var all []Node
+	for _, one := range eachGuard(g) {
+		_, watched := stop.Compile(&spec.Loop{}).Watch(nil, []spec.Guards{one.guards})
+		if len(watched) == 0 {
+			continue
+		}
+		if known, ok := p.known[one.key]; ok {
+			all = append(all, known)
+			continue
+		}
+		p.guards = append(p.guards, one.guards)
+		all = append(all, p.intern(one.key, points{reason: watched[0].Reason, leaf: len(p.guards) - 1, guard: true}))
+	}
+	return all
+}
+
+// oneGuard is a set of guards with one of them.
+type oneGuard struct {
+	key    string
+	guards spec.Guards
+}
+
+// eachGuard takes guards apart, in the order in which they give the reason.
+func eachGuard(g spec.Guards) []oneGuard {
+	var all []oneGuard
+	off := spec.Guards{}
+	off.AbsoluteMaxIterations.Off = true
+	add := func(key string, set func(*spec.Guards)) {
+		one := off
+		set(&one)
+		all = append(all, oneGuard{"guard " + key, one})
+	}
+	if b := g.CircuitBreaker; b != nil {
+		add(fmt.Sprint("circuit_breaker", b.Threshold), func(o *spec.Guards) { o.CircuitBreaker = b })
+	}
+	if s := g.Stagnation; s != nil {
+		add(fmt.Sprint("stagnation", s.Window, s.Signature), func(o *spec.Guards) { o.Stagnation = s })
+	}
+	if g.RepeatedOutput {
+		add("repeated_output", func(o *spec.Guards) { o.RepeatedOutput = true })
+	}
+	if d := g.Degradation; d != nil {
+		add(fmt.Sprint("degradation", d.Window), func(o *spec.Guards) { o.Degradation = d })
+	}
+	for _, r := range g.Repeated {
+		add(fmt.Sprint("repeated", r.Times, r.Of.Text), func(o *spec.Guards) { o.Repeated = spec.Several[spec.NamedRepeated]{r} })
+	}
+	for _, c := range g.Consecutive {
+		add(fmt.Sprint("consecutive", c.Times, c.When.Text), func(o *spec.Guards) { o.Consecutive = spec.Several[spec.NamedConsecutive]{c} })
+	}
+	if b := g.Budget; b != nil {
+		for _, one := range []spec.RunBudget{{Tokens: b.Tokens}, {Calls: b.Calls}, {CostUSD: b.CostUSD}} {
+			add(fmt.Sprint("budget", one), func(o *spec.Guards) { o.Budget = &one })
+		}
+	}
+	if a := g.AbsoluteMaxIterations; !a.Off {
+		add(fmt.Sprint("absolute", a.Value), func(o *spec.Guards) { o.AbsoluteMaxIterations = a })
+	}
+	return all
+}
+
+// Configuration is when a run stops under one assignment of parameters.
+type Configuration struct {
+	Tree   []Node // the terminate tree: any of these, in the order of reasons
+	Maxima []Node // max_iterations at its top
+	Guards []Node // in the order of reasons
+}
+
+// ErrGeneral says why a configuration has to be replayed in the general way.
+type ErrGeneral struct{ Why string }
+
+// Error says it in words.
+func (e *ErrGeneral) Error() string { return "replayed in the general way: " + e.Why }
+
+// Configuration adds the limits of a loop that differs from that of the points in
+// them alone; the caller knows that it does (see Analyse). The error is an
+// *ErrGeneral: phases, strategies, timeouts that cancel and hard budgets decide
+// at other moments than after an iteration.
+func (p *Points) Configuration(l *spec.Loop) (c Configuration, err error) {
+	if why := general(l); why != "" {
+		return c, &ErrGeneral{why}
+	}
+	for i := range l.Terminate.Any {
+		one := &l.Terminate.Any[i]
+		if n := p.Condition(one); n != Never && one.Kind == spec.KindMaxIterations {
+			c.Maxima = append(c.Maxima, n)
+		} else if n != Never {
+			c.Tree = append(c.Tree, n)
+		}
+	}
+	c.Guards = p.Guards(l.Guards)
+	return c, nil
+}
+
+// general says what keeps a loop from the points.
+func general(l *spec.Loop) string {
+	_, _, cancels := stop.Compile(l).CancelAt()
+	b := l.Guards.Budget
+	switch {
+	case len(l.Phases) > 0:
+		return "it has phases"
+	case len(l.Strategies) > 0:
+		return "it has strategies"
+	case cancels:
+		return "a timeout cancels iterations"
+	case b != nil && b.Hard:
+		return "its budget is hard"
+	}
+	for _, e := range decisions(l) {
+		for _, path := range readsOf(e) {
+			if variable, _, _ := strings.Cut(path, "."); variable == "param" || variable == "since_improvement" {
+				return fmt.Sprintf("a condition reads %s, which the configuration decides", variable)
+			}
+		}
+	}
+	return ""
+}

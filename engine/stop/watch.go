@@ -1,0 +1,44 @@
+package stop
+
+import (
+	"slices"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Watched is a condition or guard that is looked at, but decides nothing.
+type Watched struct {
+	Name   string
+	Reason record.Reason
+}
+
+// Watch gives rules that decide the same and also tell, after each iteration,
+// whether other conditions (neither any nor all) and guards hold. All tells of
+// them in order: the conditions, then the guards of each set as they give the
+// reason.
+func (r *Rules) Watch(conditions []spec.Condition, guards []spec.Guards) (watching *Rules, all []Watched) {
+	w := *r
+	w.leaves = slices.Clone(r.leaves)
+	for i := range conditions {
+		w.add(condition(&conditions[i]))
+	}
+	for i := range guards {
+		w.compileGuards(&spec.Loop{Guards: guards[i]})
+	}
+	w.guards, w.budget = r.guards, r.budget
+	for _, l := range w.leaves[w.decisive:] {
+		all = append(all, Watched{l.name, l.reason})
+	}
+	return &w, all
+}
+
+// Held says whether a watched condition or guard held after the last iteration
+// that was decided on, or that it could not be evaluated.
+func (s *State) Held(watched int) (held bool, err error) {
+	return s.held[s.rules.decisive+watched], s.watched[watched]
+}
+
+// Returned is the iteration that a run returns which stops now, by a condition
+// or guard; 0: none.
+func (s *State) Returned() int { return s.returned("") }
