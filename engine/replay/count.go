@@ -2,9 +2,17 @@ package replay
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
 )
+
+// Counted is what configurations make of the runs of a table.
+type Counted struct {
+	// Reasons are the reasons that occur, in no order; nil where nobody asked.
+	Reasons []Reason
+	Counts  []Count // by configuration
+}
 
 // Count is what a configuration makes of the runs of a table.
 type Count struct {
@@ -14,8 +22,8 @@ type Count struct {
 	Iterations int64
 	// Sums are those of the quantities, in their order.
 	Sums []int64
-	// Reasons are the stops by reason; nil where nobody asked.
-	Reasons map[Reason]int
+	// Reasons are the stops by reason, as Counted.Reasons has them.
+	Reasons []int32
 }
 
 // Reason is why a run stopped, and whether that counts.
@@ -49,46 +57,32 @@ type Counting struct {
 }
 
 // Count evaluates configurations, tile by tile: each tree that several of them
-// share is evaluated once.
-func (t *Table) Count(configurations []Configuration, what Counting) []Count {
-	counts := make([]Count, len(configurations))
-	for i := range counts {
-		counts[i].Sums = make([]int64, len(what.Quantities))
-		if what.Reasons {
-			counts[i].Reasons = map[Reason]int{}
+// share is evaluated once. It adds to the points; one count goes on at a time.
+func (t *Table) Count(configurations []Configuration, what Counting) Counted {
+	counted := Counted{Counts: make([]Count, len(configurations))}
+	ordered := t.order(configurations, what.Reasons)
+	counted.Reasons = ordered.reasons
+	sums := make([]int64, len(configurations)*len(what.Quantities))
+	reasons := make([]int32, len(configurations)*len(ordered.reasons))
+	for i := range counted.Counts {
+		c := &counted.Counts[i]
+		c.Sums, sums = cut(sums, len(what.Quantities))
+		c.Reasons, reasons = cut(reasons, len(ordered.reasons))
+		if c.Stops = t.empty; t.empty > 0 && what.Reasons {
+			c.Reasons[ordered.dry] = int32(t.empty)
 		}
-		t.countEmpty(&counts[i])
-	}
-	var orders [][]reasonAt
-	if what.Reasons {
-		orders = t.orders(configurations)
 	}
 	for _, p := range t.tiles {
-		p.room(len(t.points.nodes))
-		c := counter{table: t, tile: p, quantities: p.planes(what.Quantities), stop: p.vector(), first: p.vector(), made: p.vector()}
+		c := newCounter(t, p, what.Quantities)
 		for i := range configurations {
-			c.count(&configurations[i], &counts[i])
-			if what.Reasons {
-				c.reasons(orders[i], &counts[i])
-			}
+			c.count(&configurations[i], &counted.Counts[i], ordered)
 		}
 	}
-	return counts
+	return counted
 }
 
-// countEmpty counts the runs whose agent had nothing to give at all.
-func (t *Table) countEmpty(count *Count) {
-	count.Stops += t.empty
-	if count.Reasons != nil && t.empty > 0 {
-		count.Reasons[Reason{record.ReasonAgentEnded, record.Completed}] += t.empty
-	}
-}
-
-func (p *tile) room(nodes int) {
-	for len(p.vectors) < nodes {
-		p.vectors = append(p.vectors, nil)
-	}
-}
+// cut takes n from the front.
+func cut[T any](list []T, n int) (front, rest []T) { return list[:n:n], list[n:] }
 
 // planes slices quantities into bits.
 func (p *tile) planes(quantities []Quantity) []planes {
@@ -127,16 +121,135 @@ type counter struct {
 	tile       *tile
 	quantities []planes
 
-	stop  []uint64 // the run would stop here
-	first []uint64 // it stops here
+	tree  []Node   // of the configuration counted last
+	base  []uint64 // where its tree, or what ends runs by itself, stops them
+	stop  []uint64
+	first []uint64 // a run stops here
 	made  []uint64 // it makes this iteration
 }
 
-func (c *counter) count(f *Configuration, count *Count) {
-	c.stops(f)
-	stops, iterations := c.firstOf()
+func newCounter(t *Table, p *tile, quantities []Quantity) *counter {
+	for len(p.vectors) < len(t.points.nodes) {
+		p.vectors = append(p.vectors, nil)
+	}
+	c := &counter{table: t, tile: p, quantities: p.planes(quantities)}
+	c.base, c.stop, c.first, c.made = p.vector(), p.vector(), p.vector(), p.vector()
+	c.rebase(nil)
+	return c
+}
+
+func (c *counter) count(f *Configuration, count *Count, ordered *ordered) {
+	if !slices.Equal(c.tree, f.Tree) {
+		c.rebase(f.Tree)
+	}
+	stop := c.limits(f)
+	all := ordered.reasons != nil || !c.simple()
+	if all {
+		c.firsts(stop, count)
+		c.sums(count)
+	} else {
+		c.quickly(stop, count)
+	}
+	if ordered.reasons != nil {
+		c.reasons(f, count, ordered)
+	}
+}
+
+// simple says that there is at most one quantity, of 0 or 1, of runs that stop.
+func (c *counter) simple() bool {
+	return len(c.quantities) == 0 || len(c.quantities) == 1 && !c.quantities[0].made && len(c.quantities[0].bits) == 1
+}
+
+// rebase begins with another tree. Configurations in their natural order often
+// share it.
+func (c *counter) rebase(tree []Node) {
+	c.tree = tree
+	copy(c.base, c.tile.decided)
+	or(c.base, c.tile.dry)
+	for _, n := range tree {
+		c.add(c.base, n)
+	}
+}
+
+// add adds where a tree holds, or one of its leaves could not be evaluated.
+func (c *counter) add(to []uint64, n Node) {
+	or(to, c.tile.of(c.table.points, n))
+	if !c.table.fails {
+		return
+	}
+	c.table.points.leaves(n, func(leaf int) {
+		if failed := c.tile.failed[leaf]; failed != nil {
+			or(to, failed)
+		}
+	})
+}
+
+// limits is where a configuration would stop, whatever came before.
+func (c *counter) limits(f *Configuration) []uint64 {
+	if len(f.Maxima)+len(f.Guards) == 0 {
+		return c.base
+	}
+	copy(c.stop, c.base)
+	for _, n := range f.Maxima {
+		c.add(c.stop, n)
+	}
+	for _, n := range f.Guards {
+		c.add(c.stop, n)
+	}
+	return c.stop
+}
+
+// quickly counts stops, iterations and a score of 0 or 1, and keeps nothing.
+func (c *counter) quickly(stop []uint64, count *Count) {
+	score := c.tile.vectors[Never]
+	if len(c.quantities) > 0 {
+		score = c.quantities[0].bits[0]
+	}
+	iterations, stops, scored := 0, 0, 0
+	for _, g := range c.tile.groups {
+		left, stopped, good := ^uint64(0), uint64(0), uint64(0)
+		exists, stop, score := c.tile.exists[g.start:g.start+g.depth], stop[g.start:g.start+g.depth], score[g.start:g.start+g.depth]
+		for n, exist := range exists {
+			made := left & exist
+			if made == 0 {
+				break
+			}
+			first := made & stop[n]
+			left = made &^ first
+			stopped |= first
+			good |= first & score[n]
+			iterations += bits.OnesCount64(made)
+		}
+		stops += bits.OnesCount64(stopped)
+		scored += bits.OnesCount64(good)
+	}
 	count.Stops += stops
 	count.Iterations += int64(iterations)
+	if len(c.quantities) > 0 {
+		count.Sums[0] += int64(scored)
+	}
+}
+
+// firsts keeps of the stops of each run the first, and the iterations up to it.
+func (c *counter) firsts(stop []uint64, count *Count) {
+	iterations, stops := 0, 0
+	for _, g := range c.tile.groups {
+		left := ^uint64(0)
+		for at := g.start; at < g.start+g.depth; at++ {
+			made := left & c.tile.exists[at]
+			first := made & stop[at]
+			left = made &^ first
+			c.made[at], c.first[at] = made, first
+			iterations += bits.OnesCount64(made)
+			stops += bits.OnesCount64(first)
+		}
+	}
+	count.Stops += stops
+	count.Iterations += int64(iterations)
+}
+
+// sums adds the quantities up.
+func (c *counter) sums(count *Count) {
 	for q := range c.quantities {
 		over := c.first
 		if c.quantities[q].made {
@@ -146,46 +259,6 @@ func (c *counter) count(f *Configuration, count *Count) {
 			count.Sums[q] += int64(overlap(over, plane)) << b
 		}
 	}
-}
-
-// stops is where a configuration would stop, whatever came before.
-func (c *counter) stops(f *Configuration) {
-	copy(c.stop, c.tile.decided)
-	for _, nodes := range [][]Node{f.Tree, f.Maxima, f.Guards} {
-		for _, n := range nodes {
-			or(c.stop, c.tile.of(c.table.points, n))
-			c.failures(n)
-		}
-	}
-	or(c.stop, c.tile.dry)
-}
-
-// failures adds where a leaf of a tree could not be evaluated.
-func (c *counter) failures(n Node) {
-	if !c.table.fails {
-		return
-	}
-	c.table.points.leaves(n, func(leaf int) {
-		if failed := c.tile.failed[leaf]; failed != nil {
-			or(c.stop, failed)
-		}
-	})
-}
-
-// firstOf keeps of the stops of each run the first.
-func (c *counter) firstOf() (stops, iterations int) {
-	for _, g := range c.tile.groups {
-		left := ^uint64(0)
-		for at := g.start; at < g.start+g.depth; at++ {
-			made := left & c.tile.exists[at]
-			first := made & c.stop[at]
-			left = made &^ first
-			c.made[at], c.first[at] = made, first
-			iterations += bits.OnesCount64(made)
-			stops += bits.OnesCount64(first)
-		}
-	}
-	return stops, iterations
 }
 
 func or(to, from []uint64) {

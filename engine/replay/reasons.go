@@ -2,102 +2,143 @@ package replay
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// reasonAt is a place in the order of decision: where the node holds and nothing
-// before it did, this is the reason. Errors stands for the expressions of the
-// whole configuration that could not be evaluated.
-type reasonAt struct {
-	node   Node
-	reason record.Reason
-	errors []int // leaves; nil: the node
+// ordered is the order of decision of all configurations.
+type ordered struct {
+	reasons []Reason // nil: nobody asked
+	natural []int    // in reasons, of each way in which runs end by themselves
+	dry     int      // in reasons, of agents that have nothing more to give
+	failed  int      // in reasons, of expressions that could not be evaluated
+	places  [][]place
 }
 
-// orders are the places of each configuration, in the order of decision after
-// what ends a run by itself.
-func (t *Table) orders(configurations []Configuration) [][]reasonAt {
-	orders := make([][]reasonAt, len(configurations))
+// place is a place in the order of decision: where the node holds and nothing
+// before it did, this is the reason.
+type place struct {
+	node   Node
+	reason int // in ordered.reasons
+}
+
+// order finds the places of every tree of the configurations.
+func (t *Table) order(configurations []Configuration, asked bool) *ordered {
+	o := &ordered{}
+	if !asked {
+		return o
+	}
+	o.dry, o.failed = o.index(Reason{record.ReasonAgentEnded, record.Completed}), o.index(Reason{record.ReasonError, record.Faulted})
+	for _, e := range t.naturals {
+		o.natural = append(o.natural, o.index(e))
+	}
 	for i := range configurations {
 		f := &configurations[i]
-		var order []reasonAt
-		for _, n := range f.Tree {
-			order = t.points.reasonsOf(n, nil, order)
-		}
-		if failing := t.failing(f); len(failing) > 0 {
-			order = append(order, reasonAt{reason: record.ReasonError, errors: failing})
-		}
-		for _, nodes := range [][]Node{f.Maxima, f.Guards} {
+		for _, nodes := range [...][]Node{f.Tree, f.Maxima, f.Guards} {
 			for _, n := range nodes {
-				order = t.points.reasonsOf(n, nil, order)
+				o.place(t.points, n)
 			}
 		}
-		orders[i] = order
 	}
-	return orders
+	return o
 }
 
-// failing are the leaves of a configuration that may fail.
-func (t *Table) failing(f *Configuration) (leaves []int) {
-	if !t.fails {
-		return nil
+func (o *ordered) index(reason Reason) int {
+	if i := slices.Index(o.reasons, reason); i >= 0 {
+		return i
 	}
-	for _, nodes := range [][]Node{f.Tree, f.Maxima, f.Guards} {
-		for _, n := range nodes {
-			t.points.leaves(n, func(leaf int) { leaves = append(leaves, leaf) })
-		}
-	}
-	return leaves
+	o.reasons = append(o.reasons, reason)
+	return len(o.reasons) - 1
 }
 
-// reasonsOf appends the reasons that a tree gives where it holds together with
+// place finds the places of a tree, once.
+func (o *ordered) place(p *Points, n Node) {
+	for len(o.places) <= int(n) {
+		o.places = append(o.places, nil)
+	}
+	if o.places[n] == nil {
+		o.places[n] = o.placesOf(p, n, nil, []place{})
+	}
+}
+
+// placesOf appends the reasons that a tree gives where it holds together with
 // others: of an any its first child that holds, of an all its first.
-func (p *Points) reasonsOf(n Node, with []Node, order []reasonAt) []reasonAt {
-	node := &p.nodes[n]
+func (o *ordered) placesOf(p *Points, n Node, with []Node, places []place) []place {
+	node := p.nodes[n]
+	both := append(with[:len(with):len(with)], n)
 	switch {
+	case n == Never:
+		return places
 	case node.leaf >= 0:
-		return append(order, reasonAt{node: p.All(append(with[:len(with):len(with)], n)...), reason: node.reason})
+		return append(places, place{p.All(both...), o.index(Reason{node.reason, record.Completed})})
 	case node.all:
-		return p.reasonsOf(node.children[0], append(with[:len(with):len(with)], n), order)
+		return o.placesOf(p, node.children[0], both, places)
 	}
 	for _, child := range node.children {
-		order = p.reasonsOf(child, with, order)
+		places = o.placesOf(p, child, with, places)
 	}
-	return order
+	return places
 }
 
-// reasons counts the stops of the configuration counted last. What was counted
-// for one reason is not there for the next.
-func (c *counter) reasons(order []reasonAt, count *Count) {
+// reasons counts the stops of the configuration counted last, in the order of
+// decision. What was counted for one reason is not there for the next.
+func (c *counter) reasons(f *Configuration, count *Count, o *ordered) {
+	left := 0
+	for _, first := range c.first {
+		left += bits.OnesCount64(first)
+	}
+	claim := func(holds []uint64, reason int) {
+		if left > 0 {
+			n := c.claim(holds)
+			left -= n
+			count.Reasons[reason] += int32(n)
+		}
+	}
 	for i, natural := range c.tile.natural {
 		if natural != nil {
-			c.claim(natural, c.table.naturals[i], count)
+			claim(natural, o.natural[i])
 		}
 	}
-	for i := range order {
-		at := &order[i]
-		if at.errors == nil {
-			c.claim(c.tile.of(c.table.points, at.node), Reason{at.reason, record.Completed}, count)
-			continue
-		}
-		for _, leaf := range at.errors {
-			if failed := c.tile.failed[leaf]; failed != nil {
-				c.claim(failed, Reason{at.reason, record.Faulted}, count)
-			}
-		}
-	}
-	c.claim(c.tile.dry, Reason{record.ReasonAgentEnded, record.Completed}, count)
+	c.placed(f.Tree, o, claim)
+	c.failures(f, func(failed []uint64) { claim(failed, o.failed) })
+	c.placed(f.Maxima, o, claim)
+	c.placed(f.Guards, o, claim)
+	claim(c.tile.dry, o.dry)
 }
 
-func (c *counter) claim(holds []uint64, reason Reason, count *Count) {
-	n := 0
-	holds = holds[:len(c.first)]
-	for i := range c.first {
-		n += bits.OnesCount64(c.first[i] & holds[i])
-		c.first[i] &^= holds[i]
+func (c *counter) placed(nodes []Node, o *ordered, claim func([]uint64, int)) {
+	for _, n := range nodes {
+		for _, at := range o.places[n] {
+			claim(c.tile.of(c.table.points, at.node), at.reason)
+		}
 	}
-	if n > 0 {
-		count.Reasons[reason] += n
+}
+
+// failures visits where leaves of a configuration could not be evaluated.
+func (c *counter) failures(f *Configuration, visit func([]uint64)) {
+	if !c.table.fails {
+		return
 	}
+	for _, nodes := range [...][]Node{f.Tree, f.Maxima, f.Guards} {
+		for _, n := range nodes {
+			c.table.points.leaves(n, func(leaf int) {
+				if failed := c.tile.failed[leaf]; failed != nil {
+					visit(failed)
+				}
+			})
+		}
+	}
+}
+
+// claim takes the stops at which something holds.
+func (c *counter) claim(holds []uint64) (n int) {
+	first := c.first
+	holds = holds[:len(first)]
+	for i, f := range first {
+		claimed := f & holds[i]
+		n += bits.OnesCount64(claimed)
+		first[i] = f &^ claimed
+	}
+	return n
 }
