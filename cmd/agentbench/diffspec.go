@@ -12,6 +12,11 @@ import (
 // configurations that are compared. They are declared by --vary, and where the
 // user named two configurations, by that.
 func specOf(s *sides, vary []string) ([]reports.SpecDifference, error) {
+	for _, side := range []*place{s.base, s.new} {
+		if len(side.Manifest.Spec) == 0 {
+			return []reports.SpecDifference{{Path: "suite", New: "the spec of " + side.text + " is not known"}}, nil
+		}
+	}
 	old, err := bindingOf(&s.base.Manifest)
 	if err != nil {
 		return nil, fail(notMeasured, "", "comparing the specs: %s: %w", s.base.text, err)

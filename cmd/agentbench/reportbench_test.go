@@ -17,8 +17,8 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// reportRuns is how many runs the folder of BenchmarkReport has; AGENTBENCH_RUNS
-// says otherwise.
+// reportRuns is how many runs the folders of BenchmarkReport and BenchmarkDiff
+// have; AGENTBENCH_RUNS says otherwise.
 const reportRuns = 20_000
 
 // BenchmarkReport starts `agentbench report` on a folder of five configurations
@@ -26,13 +26,7 @@ const reportRuns = 20_000
 // one of a judge and so many bytes of text: reports read signals, so the texts
 // must make no difference.
 func BenchmarkReport(b *testing.B) {
-	runs := reportRuns
-	if text := os.Getenv("AGENTBENCH_RUNS"); text != "" {
-		var err error
-		if runs, err = strconv.Atoi(text); err != nil {
-			b.Fatal(err)
-		}
-	}
+	runs := benchedRuns(b)
 	for _, bytes := range []int{100, 1000} {
 		b.Run(fmt.Sprintf("%d/%d", runs, bytes), func(b *testing.B) {
 			dir := b.TempDir()
@@ -53,6 +47,19 @@ func BenchmarkReport(b *testing.B) {
 			b.ReportMetric(float64(sizeOf(b, dir, "signals.jsonl")>>20), "MiB-signals")
 		})
 	}
+}
+
+func benchedRuns(b *testing.B) int {
+	b.Helper()
+	text := os.Getenv("AGENTBENCH_RUNS")
+	if text == "" {
+		return reportRuns
+	}
+	runs, err := strconv.Atoi(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return runs
 }
 
 // writeRuns makes a result folder.
