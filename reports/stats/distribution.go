@@ -6,8 +6,12 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// manyDegrees is where Student's t is the normal distribution to 1e-6.
-const manyDegrees = 1e6
+// Beyond manyDegrees Student's t is the normal distribution to 1e-6; of less than
+// fewDegrees, a tenth of what two values have, nothing can be said.
+const (
+	manyDegrees = 1e6
+	fewDegrees  = 0.1
+)
 
 // NormalQuantile is the p-quantile of the standard normal distribution.
 func NormalQuantile(p float64) (z float64, ok bool) {
@@ -20,7 +24,7 @@ func NormalQuantile(p float64) (z float64, ok bool) {
 // StudentQuantile is the p-quantile of Student's t distribution, whose degrees
 // of freedom need not be whole.
 func StudentQuantile(p, degrees float64) (t float64, ok bool) {
-	if !(p > 0 && p < 1) || !(degrees > 0) {
+	if !(p > 0 && p < 1) || !(degrees >= fewDegrees) {
 		return 0, false
 	}
 	if degrees > manyDegrees {

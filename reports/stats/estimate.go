@@ -19,7 +19,7 @@ func (e Estimate) Interval(level float64) (interval Interval, ok bool) {
 // Test is Student's t test of whether the estimated number is 0.
 func (e Estimate) Test() (test Test, ok bool) {
 	t := e.Value / e.SE
-	if !(e.SE > 0) || !(e.Degrees > 0) || !isFinite(t) {
+	if !(e.SE > 0) || !(e.Degrees >= fewDegrees) || !isFinite(t) {
 		return Test{}, false
 	}
 	return Test{Statistic: t, P: studentTails(t, e.Degrees), Method: Approximate}, true

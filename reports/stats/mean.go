@@ -36,8 +36,9 @@ func GeometricMean(values []float64) (mean float64, ok bool) {
 		}
 		logs[i] = math.Log(v)
 	}
-	mean, ok = Mean(logs)
-	return math.Exp(mean), ok
+	log, ok := Mean(logs)
+	mean = math.Exp(log)
+	return mean, ok && isFinite(mean)
 }
 
 // Ratio is the ratio of two sums, which is what a cost per success is; it is

@@ -14,9 +14,8 @@ func Wilson(p, n, level float64) (interval Interval, ok bool) {
 	if !ok || !(n > 0) || !(p >= 0 && p <= 1) || math.IsInf(n, 1) {
 		return Interval{}, false
 	}
-	scale := 1 + z*z/n
-	centre := (p + z*z/(2*n)) / scale
-	half := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n)) / scale
+	centre := (p*n + z*z/2) / (n + z*z)
+	half := z * math.Sqrt(p*(1-p)*n+z*z/4) / (n + z*z)
 	return Interval{wilsonEnd(p == 0, 0, centre-half), wilsonEnd(p == 1, 1, centre+half)}, true
 }
 

@@ -13,5 +13,6 @@ func Quantile[T ~int | ~int32 | ~int64 | ~float64](sorted []T, p float64) (quant
 	below := math.Floor(h)
 	low := float64(sorted[int(below)])
 	high := float64(sorted[int(math.Ceil(h))])
-	return low + (h-below)*(high-low), true
+	quantile = low + (h-below)*(high-low)
+	return quantile, isFinite(quantile)
 }

@@ -1,0 +1,276 @@
+package stats_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// arguments are whatever a caller may come with.
+type arguments struct {
+	x, y       []float64
+	groups     [][]float64
+	forecasts  []stats.Forecast
+	endings    []stats.Ending
+	rows       [][]stats.Point
+	a, b, c, d int
+	p, q, r    float64
+}
+
+func anyArguments(t *rapid.T) (a arguments) {
+	strange := rapid.SampledFrom([]float64{
+		0, 1, -1, 0.5, 0.95, 1e-9, 1e9, math.NaN(), math.Inf(1), math.Inf(-1), math.Copysign(0, -1),
+		math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, 1e-200, 1e200, 0.1 + 0.2, 0.3,
+	})
+	small := rapid.Map(rapid.IntRange(-4, 8), func(n int) float64 { return float64(n) / 4 })
+	number := rapid.SampledFrom([]*rapid.Generator[float64]{
+		rapid.OneOf(strange, rapid.Float64()), small, rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1}),
+	}).Draw(t, "kind")
+	whole := rapid.OneOf(rapid.IntRange(-2, 12), rapid.SampledFrom([]int{100, math.MaxInt, math.MinInt}))
+	a.x = rapid.SliceOfN(number, 0, 24).Draw(t, "x")
+	a.y = rapid.SliceOfN(number, 0, 24).Draw(t, "y")
+	if rapid.Bool().Draw(t, "alike") {
+		a.y = a.y[:min(len(a.x), len(a.y))]
+		a.x = a.x[:len(a.y)]
+	}
+	a.groups = rapid.SliceOfN(rapid.SliceOfN(number, 0, 5), 0, 6).Draw(t, "groups")
+	for i, x := range a.x {
+		y := x
+		if i < len(a.y) {
+			y = a.y[i]
+		}
+		a.forecasts = append(a.forecasts, stats.Forecast{Probability: x, Outcome: y})
+		a.endings = append(a.endings, stats.Ending{Time: x, Cause: whole.Draw(t, "cause")})
+	}
+	for _, group := range a.groups {
+		var row []stats.Point
+		for i := range group {
+			row = append(row, stats.Point{Cost: group[i], Quality: group[len(group)-1-i]})
+		}
+		a.rows = append(a.rows, row)
+	}
+	a.a, a.b, a.c, a.d = whole.Draw(t, "a"), whole.Draw(t, "b"), whole.Draw(t, "c"), whole.Draw(t, "d")
+	level := rapid.OneOf(rapid.SampledFrom([]float64{0.05, 0.8, 0.95, 0.99}), strange)
+	a.p, a.q, a.r = level.Draw(t, "p"), level.Draw(t, "q"), level.Draw(t, "r")
+	return a
+}
+
+// answer is what a procedure gave: numbers, of which none may be NaN.
+type answer struct {
+	numbers []float64
+	// ordered, chances and open say what else numbers are: both ends of an
+	// interval, between 0 and 1, or infinite at times.
+	ordered, chances, open bool
+	ok                     bool
+}
+
+func number(x float64, ok bool) answer { return answer{numbers: []float64{x}, ok: ok} }
+func chance(x float64, ok bool) answer { return answer{numbers: []float64{x}, chances: true, ok: ok} }
+func all(x []float64, ok bool) answer  { return answer{numbers: x, ok: ok} }
+func test(x stats.Test, ok bool) answer {
+	return answer{numbers: []float64{x.P}, chances: true, ok: ok}
+}
+func several(ok bool, x ...int) answer    { return answer{numbers: toFloats(x), ok: ok} }
+func chances(x []float64, ok bool) answer { return answer{numbers: x, chances: true, ok: ok} }
+func interval(x stats.Interval, ok bool) answer {
+	return answer{numbers: []float64{x.Low, x.High}, ordered: true, ok: ok}
+}
+func open(x stats.Interval, ok bool) answer {
+	return answer{numbers: []float64{x.Low, x.High}, ordered: true, open: true, ok: ok}
+}
+func estimate(x stats.Estimate, ok bool) answer {
+	return answer{numbers: []float64{x.Value, x.SE, x.Degrees}, ok: ok}
+}
+
+func toFloats(whole []int) (values []float64) {
+	for _, w := range whole {
+		values = append(values, float64(w))
+	}
+	return values
+}
+
+// modest keeps what is asked for within what a caller would ask for: it takes
+// as much time, or memory.
+func modest(n int) int { return min(n, 1000) }
+
+var procedures = map[string]func(a arguments) answer{
+	"NormalQuantile":  func(a arguments) answer { return number(stats.NormalQuantile(a.p)) },
+	"StudentQuantile": func(a arguments) answer { return number(stats.StudentQuantile(a.p, a.q)) },
+	"Sum":             func(arguments) answer { return answer{} }, // has no ok: it is NaN where a value is
+	"Mean":            func(a arguments) answer { return number(stats.Mean(a.x)) },
+	"GeometricMean":   func(a arguments) answer { return number(stats.GeometricMean(a.x)) },
+	"Ratio":           func(a arguments) answer { return number(stats.Ratio(a.p, a.q)) },
+	"Quantile":        func(a arguments) answer { return number(stats.Quantile(slices.Sorted(slices.Values(a.x)), a.p)) },
+	"Variance":        func(a arguments) answer { return number(stats.Variance(a.x)) },
+	"StandardError":   func(a arguments) answer { return number(stats.StandardError(a.x)) },
+	"MeanOf":          func(a arguments) answer { return estimate(stats.MeanOf(a.x)) },
+	"MeanInterval":    func(a arguments) answer { return interval(stats.MeanInterval(a.x, a.p)) },
+	"Welch":           func(a arguments) answer { return estimate(stats.Welch(a.x, a.y)) },
+	"Estimate.Interval": func(a arguments) answer {
+		return interval(stats.Estimate{Value: a.p, SE: a.q, Degrees: a.r}.Interval(0.95))
+	},
+	"Estimate.Test": func(a arguments) answer { return test(stats.Estimate{Value: a.p, SE: a.q, Degrees: a.r}.Test()) },
+	"Estimate.Proportion": func(a arguments) answer {
+		return interval(stats.Estimate{Value: a.p, SE: a.q, Degrees: a.r}.Proportion(float64(a.a), a.b, 0.95))
+	},
+	"ClusteredSE":      func(a arguments) answer { return number(stats.ClusteredSE(a.groups)) },
+	"ClusteredMean":    func(a arguments) answer { return estimate(stats.ClusteredMean(a.groups)) },
+	"ClusteredMeanCR1": func(a arguments) answer { return estimate(stats.ClusteredMeanCR1(a.groups)) },
+	"ClusteredMeanCR2": func(a arguments) answer { return estimate(stats.ClusteredMeanCR2(a.groups)) },
+	"Grouped":          func(a arguments) answer { return several(true, len(stats.Grouped(a.x, []string{"a", "b", "a"}))) },
+	"VarianceComponents": func(a arguments) answer {
+		c, ok := stats.VarianceComponents(a.groups)
+		return all([]float64{c.Between, c.Within}, ok)
+	},
+	"Components.ICC":         func(a arguments) answer { return number(stats.Components{Between: a.p, Within: a.q}.ICC()) },
+	"Components.MeanSE":      func(a arguments) answer { return number(stats.Components{Between: a.p, Within: a.q}.MeanSE(a.a, a.b)) },
+	"Wilson":                 func(a arguments) answer { return interval(stats.Wilson(a.p, a.q, a.r)) },
+	"ClopperPearson":         func(a arguments) answer { return interval(stats.ClopperPearson(a.a, a.b, a.p)) },
+	"ProportionAtMost":       func(a arguments) answer { return chance(stats.ProportionAtMost(a.a, a.b, a.p)) },
+	"ProportionInterval":     func(a arguments) answer { return interval(stats.ProportionInterval(a.groups, a.p)) },
+	"MeanProportionInterval": func(a arguments) answer { return interval(stats.MeanProportionInterval(a.x, a.a, a.p)) },
+	"EffectiveN":             func(arguments) answer { return answer{} }, // has no ok: Wilson refuses what it gives
+	"McNemar":                func(a arguments) answer { return test(stats.McNemar(a.a, a.b)) },
+	"McNemarMidP":            func(a arguments) answer { return chance(stats.McNemarMidP(a.a, a.b)) },
+	"BonettPrice":            func(a arguments) answer { return interval(stats.BonettPrice(a.a, a.b, a.c, a.p)) },
+	"SignFlip":               func(a arguments) answer { return test(stats.SignFlip(a.x, 1)) },
+	"SignedRank":             func(a arguments) answer { return test(stats.SignedRank(a.x)) },
+	"SignedRankPratt":        func(a arguments) answer { return test(stats.SignedRankPratt(a.x)) },
+	"MannWhitney":            func(a arguments) answer { return test(stats.MannWhitney(a.x, a.y)) },
+	"Permutation": func(a arguments) answer {
+		return test(stats.Permutation(a.x[:min(8, len(a.x))], a.y[:min(8, len(a.y))], 1))
+	},
+	"CochranQ":            func(a arguments) answer { return test(stats.CochranQ(a.groups)) },
+	"Friedman":            func(a arguments) answer { return test(stats.Friedman(a.groups)) },
+	"Holm":                func(a arguments) answer { return chances(stats.Holm(a.x)) },
+	"Hochberg":            func(a arguments) answer { return chances(stats.Hochberg(a.x)) },
+	"BenjaminiHochberg":   func(a arguments) answer { return chances(stats.BenjaminiHochberg(a.x)) },
+	"BenjaminiYekutieli":  func(a arguments) answer { return chances(stats.BenjaminiYekutieli(a.x)) },
+	"Power.Needed":        func(a arguments) answer { return number(a.power().Needed(a.r, a.q)) },
+	"Power.NeededT":       func(a arguments) answer { return number(a.power().NeededT(a.r, a.q)) },
+	"Power.Detectable":    func(a arguments) answer { return number(a.power().Detectable(a.r, a.q)) },
+	"Power.NeededMcNemar": func(a arguments) answer { return number(a.power().NeededMcNemar(a.r, a.q)) },
+	"Power.NeededTwoProportions": func(a arguments) answer {
+		return number(a.power().NeededTwoProportions(a.r, a.q))
+	},
+	"PairedVariance.Value": func(a arguments) answer { return number(stats.PairedVariance{a.p, a.q, a.r, a.a, a.b}.Value()) },
+	"MedianInterval":       func(a arguments) answer { return interval(stats.MedianInterval(a.x, a.p)) },
+	"MedianOrders": func(a arguments) answer {
+		low, high, coverage, ok := stats.MedianOrders(a.a, a.p)
+		return answer{numbers: []float64{float64(low), float64(high), coverage}, ok: ok}
+	},
+	"PassAtK":         func(a arguments) answer { return chance(stats.PassAtK(modest(a.a), a.b, a.c)) },
+	"PassHatK":        func(a arguments) answer { return chance(stats.PassHatK(modest(a.a), a.b, a.c)) },
+	"Agreement":       func(a arguments) answer { return chance(stats.Agreement(a.a, a.b)) },
+	"PlugInAgreement": func(a arguments) answer { return chance(stats.PlugInAgreement(a.a, a.b)) },
+	"Brier":           func(a arguments) answer { return number(stats.Brier(a.forecasts)) },
+	"AUROC":           func(a arguments) answer { return number(stats.AUROC(a.forecasts)) },
+	"ECE":             func(a arguments) answer { return number(stats.ECE(a.forecasts)) },
+	"LogLoss":         func(a arguments) answer { return number(stats.LogLoss(a.forecasts)) },
+	"CumulativeIncidence": func(a arguments) answer {
+		incidence, ok := stats.CumulativeIncidence(a.endings, a.a)
+		result := answer{chances: true, ok: ok}
+		for _, i := range incidence {
+			result.numbers = append(result.numbers, i.Chance)
+		}
+		return result
+	},
+	"Evidence":    func(a arguments) answer { return number(stats.Evidence(a.a, a.b, a.p)) },
+	"Spearman":    func(a arguments) answer { return number(stats.Spearman(a.x, a.y)) },
+	"KendallTauB": func(a arguments) answer { return number(stats.KendallTauB(a.x, a.y)) },
+	"Front": func(a arguments) answer {
+		if len(a.rows) == 0 {
+			return answer{}
+		}
+		return several(true, stats.Front(a.rows[0])...)
+	},
+	"FrontShares": func(a arguments) answer { return chances(stats.FrontShares(a.rows, min(a.a, 100), 1)) },
+	"Hyperband":   func(a arguments) answer { brackets, ok := stats.Hyperband(a.a, a.b); return several(ok, len(brackets)) },
+	"SuccessiveHalving": func(a arguments) answer {
+		rungs, ok := stats.SuccessiveHalving(a.a, a.b, a.c, a.d)
+		return several(ok, len(rungs))
+	},
+	"Resample":        func(a arguments) answer { stats.Resample(a.a, modest(a.b), 1); return answer{} },
+	"Resamples.Ratio": func(a arguments) answer { return open(stats.Resample(len(a.x), 50, 1).Ratio(a.x, a.y, a.p)) },
+	"Resamples.Interval": func(a arguments) answer {
+		return open(stats.Resample(len(a.x), 50, 1).Interval(func(drawn []uint8) (float64, bool) {
+			return stats.Mean(a.x[:min(len(a.x), int(drawn[0]))])
+		}, a.p))
+	},
+	"ExpandedRatio":   func(a arguments) answer { return open(stats.ExpandedRatio(a.x, a.y, a.p)) },
+	"PercentileLevel": func(arguments) answer { return answer{} }, // has no ok: it gives the level where there is none
+}
+
+func (a arguments) power() stats.Power { return stats.Power{Alpha: a.p, Power: 0.8} }
+
+// Whatever comes, there is an answer in numbers, or none.
+func answerAll(t *rapid.T) {
+	a := anyArguments(t)
+	for _, name := range slices.Sorted(maps.Keys(procedures)) {
+		got := procedures[name](a)
+		if !got.ok {
+			continue
+		}
+		for _, x := range got.numbers {
+			if math.IsNaN(x) || math.IsInf(x, 0) && !got.open || got.chances && !(x >= -1e-12 && x <= 1+1e-12) {
+				t.Fatalf("%s of %+v gives %v", name, a, got.numbers)
+			}
+		}
+		if got.ordered && got.numbers[0] > got.numbers[1] {
+			t.Fatalf("%s of %+v gives %v", name, a, got.numbers)
+		}
+	}
+}
+
+func TestProceduresAnswerInNumbersOrNotAtAll(t *testing.T) { rapid.Check(t, answerAll) }
+
+func FuzzProcedures(f *testing.F) { f.Fuzz(rapid.MakeFuzz(answerAll)) }
+
+func TestAllProceduresAreListed(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declaration := range parsed.Decls {
+			if function, is := declaration.(*ast.FuncDecl); is && function.Name.IsExported() {
+				declared++
+				if name := receiver(function) + function.Name.Name; procedures[name] == nil {
+					t.Errorf("%s: %s is not held to having an answer or none", file, name)
+				}
+			}
+		}
+	}
+	if declared != len(procedures) {
+		t.Errorf("%d procedures are listed, %d declared", len(procedures), declared)
+	}
+}
+
+func receiver(function *ast.FuncDecl) string {
+	if function.Recv == nil {
+		return ""
+	}
+	kind := function.Recv.List[0].Type
+	if pointer, is := kind.(*ast.StarExpr); is {
+		kind = pointer.X
+	}
+	return kind.(*ast.Ident).Name + "."
+}
