@@ -27,8 +27,7 @@ func writeComment(w io.Writer, p Page, options Options) error {
 			return err
 		}
 	}
-	m.WriteString("\n")
-	m.writeNotes()
+	m.end()
 	_, err := w.Write(m.Bytes())
 	return err
 }

@@ -1,6 +1,7 @@
 package reports_test
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -42,6 +43,26 @@ func TestComparisonsHaveAllFormats(t *testing.T) {
 	checkFormats(t, "", all)
 	for name, format := range map[string]string{"diff.comment.md": "comment", "diff.github.txt": "github", "diff.junit.xml": "junit", "diff.html": "html"} {
 		golden(t, name, all[format])
+	}
+}
+
+// The same records are the same bytes, in whatever order those of either side come.
+func TestComparisonsDoNotDependOnTheOrderOfRecords(t *testing.T) {
+	shuffled := func(seed uint64) *reports.Report {
+		f := coach(6)
+		random := rand.New(rand.NewPCG(seed, 0))
+		random.Shuffle(len(f.signals), func(i, j int) { f.signals[i], f.signals[j] = f.signals[j], f.signals[i] })
+		random.Shuffle(len(f.scores), func(i, j int) { f.scores[i], f.scores[j] = f.scores[j], f.scores[i] })
+		return f.collect()
+	}
+	options := reports.DiffOptions{BaseConfiguration: "single-pass", NewConfiguration: "phased"}
+	want := everyFormat(t, gatedDiff(t, coach(6).collect(), coach(6).collect(), options), reports.DiffTableNames, 100)
+	for seed := range uint64(5) {
+		for name, got := range everyFormat(t, gatedDiff(t, shuffled(seed), shuffled(seed+100), options), reports.DiffTableNames, 100) {
+			if got != want[name] {
+				t.Errorf("%s depends on the order of the records:\n%s", name, firstDifference(got, want[name]))
+			}
+		}
 	}
 }
 

@@ -127,7 +127,7 @@ func TestSummariesFit(t *testing.T) {
 		if before < 1<<20 && int64(out.Len())+before > 1<<20 || before >= 1<<20 && out.Len() > 0 {
 			t.Errorf("%d bytes after %d", out.Len(), before)
 		}
-		if before == 1000<<10 && !strings.Contains(out.String(), "more rows: --format csv --table tasks") {
+		if before == 1000<<10 && !strings.Contains(out.String(), "more rows: --format csv --table ") && !strings.Contains(out.String(), "Too long for Markdown: ") && !strings.Contains(out.String(), "No room for ") {
 			t.Errorf("nothing says that rows are left out after %d bytes", before)
 		}
 	}

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"bufio"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -63,7 +64,11 @@ func writeHTML(w io.Writer, p Page, options Options) error {
 	if err != nil {
 		return fmt.Errorf("reading the template: %w", err)
 	}
-	return parsed.Execute(w, page)
+	out := bufio.NewWriter(w) // the template writes piece by piece
+	if err := parsed.Execute(out, page); err != nil {
+		return err
+	}
+	return out.Flush()
 }
 
 func htmlTableOf(p Page, t *table, notes *footnotes) htmlTable {

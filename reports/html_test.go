@@ -84,7 +84,7 @@ func TestHTMLHoldsTheTables(t *testing.T) {
 			count[node.Data]++
 		}
 	}
-	if count["table"] != 8 || count["tr"] < 24+5+3 || count["th"] == 0 || count["td"] < count["tr"] {
+	if count["table"] < 7 || count["h2"] != count["table"] || count["tr"] < 24+5+3 || count["th"] == 0 || count["td"] < count["tr"] {
 		t.Errorf("elements: %v", count)
 	}
 	for _, want := range []string{"interview-24", "1 of 3 thresholds cannot be judged"} {

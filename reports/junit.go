@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"bufio"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -14,10 +15,9 @@ import (
 // case has at most one of them, as most readers of the format demand.
 func writeJUnit(w io.Writer, p Page, _ Options) error {
 	suites := junitSuites(p)
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	x := junit{xml.NewEncoder(w)}
+	out := bufio.NewWriter(w) // the encoder writes case by case
+	out.WriteString(xml.Header)
+	x := junit{xml.NewEncoder(out)}
 	x.Indent("", "  ")
 	root := junitRoot(p, suites)
 	if err := x.EncodeToken(root); err != nil {
@@ -32,8 +32,8 @@ func writeJUnit(w io.Writer, p Page, _ Options) error {
 	if err := x.Close(); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	out.WriteString("\n")
+	return out.Flush()
 }
 
 // junit writes suite after suite, and holds no more than a case.

@@ -27,6 +27,8 @@ type markdown struct {
 	notes footnotes
 	room  int // in bytes
 	rows  int // of a table
+	// without are the tables for which there was no room.
+	without []string
 }
 
 func writeMarkdown(w io.Writer, p Page, options Options) error {
@@ -68,9 +70,17 @@ func (m *markdown) all(options Options) error {
 		}
 		m.WriteString(text)
 	}
-	m.WriteString("\n")
-	m.writeNotes()
+	m.end()
 	return nil
+}
+
+// end says what there was no room for, and writes the notes.
+func (m *markdown) end() {
+	m.WriteString("\n")
+	if len(m.without) > 0 {
+		fmt.Fprintf(m, "No room for %s: --format csv --table %s\n\n", strings.Join(m.without, ", "), m.without[0])
+	}
+	m.writeNotes()
 }
 
 // body is what there is of the room without the notes.
@@ -98,7 +108,7 @@ func (m *markdown) fitting(head string, t *table, room int) (text string, err er
 	}
 	m.notes = before
 	if text = fmt.Sprintf("%sToo long for Markdown: --format csv --table %s\n", head, t.name); len(text) > room {
-		text = ""
+		text, m.without = "", append(m.without, t.name)
 	}
 	return text, err
 }
