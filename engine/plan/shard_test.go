@@ -216,6 +216,18 @@ func TestSharesAreTogetherTheWhole(t *testing.T) {
 	})
 }
 
+// What a budget reads of a share is never more than the share.
+func TestSharesInDollarsAreRoundedDown(t *testing.T) {
+	for size := range 60 {
+		for less := range int64(1000) {
+			pico := max(1, int64(1e18)>>size-less)
+			if read := picoDollars(dollarsAtMost(pico)); read > pico || read < pico-256 {
+				t.Fatalf("%d are read as %d", pico, read)
+			}
+		}
+	}
+}
+
 func TestDivide(t *testing.T) {
 	for _, c := range []struct {
 		whole       int64

@@ -269,6 +269,27 @@ func TestMergeOfEqualAndContradictingRuns(t *testing.T) {
 	}
 }
 
+// Of a run that two parts hold the same record is kept, whatever was merged
+// before.
+func TestMergeKeepsTheSameOfEqualRuns(t *testing.T) {
+	home := t.TempDir()
+	at := func(name string) string { return filepath.Join(home, name) }
+	for i := range 2 {
+		early, late := attemptAt(2, 1, Completed), attemptAt(2, 1, Completed)
+		early.run.Volatile.Wall, late.run.Volatile.Wall = time.Duration(1+i), time.Duration(2-i)
+		n := fmt.Sprint(i)
+		shardFolder(t, at("one"+n), 1, 3, 1, 3, []attempt{attemptAt(1, 1, Completed)})
+		shardFolder(t, at("two"+n), 2, 3, 1, 3, []attempt{early})
+		shardFolder(t, at("three"+n), 3, 3, 1, 3, []attempt{late})
+		mergedInto(t, at("at-once"+n), at("one"+n), at("two"+n), at("three"+n))
+		mergedInto(t, at("some"+n), at("three"+n), at("one"+n))
+		mergedInto(t, at("in-steps"+n), at("some"+n), at("two"+n))
+		if got, want := contents(t, at("in-steps"+n))[recordsFile], contents(t, at("at-once"+n))[recordsFile]; got != want {
+			t.Fatalf("in steps\n%s\nat once\n%s", got, want)
+		}
+	}
+}
+
 // Signals that are missing are made again; what is spent is summed.
 func TestMergeMakesMissingSignals(t *testing.T) {
 	home := t.TempDir()
