@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"os/exec"
@@ -275,5 +277,30 @@ func TestActionRunsASuite(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A program that was downloaded is used only if it is the one that was meant.
+func TestActionChecksWhatItDownloads(t *testing.T) {
+	needsBash(t)
+	for _, tool := range []string{"curl", "sha256sum"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("there is no " + tool)
+		}
+	}
+	program, err := exec.LookPath("agentbench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(text)
+	for sha, want := range map[string]int{hex.EncodeToString(sum[:]): 0, strings.Repeat("0", 64): 1, "": 1} {
+		a := newAction(t, t.TempDir(), map[string]string{"binary": "", "url": "file://" + program, "sha256": sha})
+		if code := a.step(valueAt(a.yaml, "runs", "steps", 0)); code != want || strings.Contains(a.printed.String(), "(go1.") != (want == 0) {
+			t.Errorf("sha256 %q: exit code %d\n%s", sha, code, a.printed.String())
+		}
 	}
 }
