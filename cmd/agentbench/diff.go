@@ -71,6 +71,7 @@ func (p *program) diff(ctx context.Context, args []string, f *diffFlags) error {
 	if err != nil {
 		return err
 	}
+	d.gate()
 	unanswered := d.judge(ctx)
 	if err := p.write(d.Comparison, &f.reportFlags); err != nil {
 		return err

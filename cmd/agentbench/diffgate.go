@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -105,8 +106,7 @@ func (d *diffed) answerable() error {
 			}
 		}
 	}
-	_, err := d.gated()
-	return err
+	return firstOf(d.gatesOpen(), d.strict())
 }
 
 func sideName(s *reports.PairSide) string {
@@ -116,40 +116,57 @@ func sideName(s *reports.PairSide) string {
 	return s.Where + ":" + s.Configuration
 }
 
-// gatedLine is a line of a pair that can make the comparison fail.
-type gatedLine struct {
+// gate marks the lines that --gate names, of all pairs, and those of the scores
+// where it names none.
+func (d *diffed) gate() {
+	d.FailOn = d.flags.failOn
+	if d.FailOn == failOnNothing {
+		return
+	}
+	for line := range d.lines() {
+		line.Gated = d.isGated(line.Difference)
+	}
+}
+
+// line is a quantity of a pair.
+type line struct {
 	pair *reports.Pair
 	*reports.Difference
 }
 
-// gated are the lines that --gate names, of all pairs; those of the scores where
-// it names none.
-func (d *diffed) gated() ([]gatedLine, error) {
-	var lines []gatedLine
-	if d.flags.failOn == failOnNothing {
-		return nil, nil
-	}
-	for i := range d.Pairs {
-		pair := &d.Pairs[i]
-		for k := range pair.Differences {
-			line := gatedLine{pair, &pair.Differences[k]}
-			if !d.isGated(line.Difference) {
-				continue
+func (d *diffed) lines() iter.Seq[line] {
+	return func(yield func(line) bool) {
+		for i := range d.Pairs {
+			for k := range d.Pairs[i].Differences {
+				if !yield(line{&d.Pairs[i], &d.Pairs[i].Differences[k]}) {
+					return
+				}
 			}
-			if !line.Change.Known() {
-				return nil, fail(notMeasured, "--gate names other lines, --fail-on none gates nothing", "%s of %s could not be compared: %s",
-					printable(line.Quantity), printable(pair.Name), line.Change.Why())
-			}
-			lines = append(lines, line)
 		}
 	}
-	if len(d.flags.gates) > 0 && len(lines) == 0 {
-		return nil, fail(notMeasured, "--fail-on none gates nothing", "the sides have nothing in common that --gate names")
+}
+
+// gatesOpen says why the gated lines have no answer, if they have none.
+func (d *diffed) gatesOpen() error {
+	gated := 0
+	for line := range d.lines() {
+		if !line.Gated {
+			continue
+		}
+		gated++
+		if !line.Change.Known() {
+			return fail(notMeasured, "--gate names other lines, --fail-on none gates nothing", "%s of %s could not be compared: %s",
+				printable(line.Quantity), printable(line.pair.Name), line.Change.Why())
+		}
 	}
-	if len(lines) == 0 && len(d.sides.new.Manifest.Scorers)+len(d.sides.base.Manifest.Scorers) > 0 {
-		return nil, fail(notMeasured, "--gate cost_usd gates an amount, --fail-on none nothing", "the sides have no score in common")
+	switch scored := len(d.sides.new.Manifest.Scorers)+len(d.sides.base.Manifest.Scorers) > 0; {
+	case gated > 0 || d.FailOn == failOnNothing:
+	case len(d.flags.gates) > 0:
+		return fail(notMeasured, "--fail-on none gates nothing", "the sides have nothing in common that --gate names")
+	case scored:
+		return fail(notMeasured, "--gate cost_usd gates an amount, --fail-on none nothing", "the sides have no score in common")
 	}
-	return lines, nil
+	return nil
 }
 
 func (d *diffed) isGated(line *reports.Difference) bool {
@@ -168,7 +185,7 @@ func (p *program) answer(d *diffed) error {
 	if errors.As(threshold, &f) && f.code != answerNo {
 		return threshold
 	}
-	return firstOf(p.gate(d), threshold, d.strict())
+	return firstOf(p.gated(d), threshold)
 }
 
 // firstOf is the first error that is one.
@@ -181,14 +198,13 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// gate says which gated lines fail.
-func (p *program) gate(d *diffed) error {
-	lines, err := d.gated()
-	if err != nil {
-		return err
-	}
-	wrong := 0
-	for _, line := range lines {
+// gated says which gated lines fail.
+func (p *program) gated(d *diffed) error {
+	gated, wrong := 0, 0
+	for line := range d.lines() {
+		if line.Gated {
+			gated++
+		}
 		if d.Fails(line.Difference) {
 			wrong++
 			fmt.Fprintf(p.err, "%s: %s of %s\n  %s\n", strings.ReplaceAll(string(line.Verdict), "_", " "), printable(line.Quantity), printable(line.pair.Name), line.Numbers())
@@ -205,7 +221,7 @@ func (p *program) gate(d *diffed) error {
 	if d.flags.failOn == failOnCannotTell {
 		what += ", or cannot be told"
 	}
-	return fail(answerNo, "--fail-on none only shows it", "%d of %s %s", wrong, count(len(lines), "gated line", "gated lines"), what)
+	return fail(answerNo, "--fail-on none only shows it", "%d of %s %s", wrong, count(gated, "gated line", "gated lines"), what)
 }
 
 // strict refuses differences between the specs that were not declared.
