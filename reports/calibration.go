@@ -23,6 +23,7 @@ type Calibration struct {
 	Brier         Value `json:"brier"`
 	BrierInterval Range `json:"brier_interval"`
 	AUROC         Value `json:"auroc"`
+	AUROCInterval Range `json:"auroc_interval"`
 }
 
 // calibration is nil where no run has both a confidence and a score.
@@ -41,7 +42,9 @@ func (c *collector) calibration(m *measure) *Calibration {
 		k.count(run.believed, score >= success)
 		parts.add(m.clusters[i], run.confidence, score)
 		confidences, scores = append(confidences, run.confidence), append(scores, score)
-		forecasts = append(forecasts, stats.Forecast{Probability: run.confidence, Outcome: score})
+		forecast := stats.Forecast{Probability: run.confidence, Outcome: score}
+		forecasts = append(forecasts, forecast)
+		parts.forecasts[m.clusters[i]] = append(parts.forecasts[m.clusters[i]], forecast)
 		probabilities = probabilities && run.confidence >= 0 && run.confidence <= 1 && (score == 0 || score == 1)
 	}
 	if k.Runs == 0 {
@@ -50,10 +53,10 @@ func (c *collector) calibration(m *measure) *Calibration {
 	k.Confidence, k.Score = valueOf(stats.Mean(confidences)), valueOf(stats.Mean(scores))
 	k.Gap = k.Confidence.minus(k.Score)
 	k.ConfidenceInterval, k.ScoreInterval, k.GapInterval = parts.mean(parts.confidences), parts.mean(parts.scores), parts.mean(parts.gaps)
-	k.BrierInterval = rangeOf(stats.Interval{}, false)
+	k.BrierInterval, k.AUROCInterval = rangeOf(stats.Interval{}, false), rangeOf(stats.Interval{}, false)
 	if probabilities {
 		k.Brier, k.AUROC = valueOf(stats.Brier(forecasts)), valueOf(stats.AUROC(forecasts))
-		k.BrierInterval = parts.mean(parts.squares)
+		k.BrierInterval, k.AUROCInterval = parts.mean(parts.squares), rangeOf(stats.AUROCInterval(parts.forecasts, stats.Level))
 	}
 	return &k
 }
@@ -62,11 +65,12 @@ func (c *collector) calibration(m *measure) *Calibration {
 type calibrationParts struct {
 	*measure
 	runs, confidences, scores, gaps, squares []float64
+	forecasts                                [][]stats.Forecast
 }
 
 func (m *measure) calibration() *calibrationParts {
 	column := func() []float64 { return make([]float64, m.groups) }
-	return &calibrationParts{m, column(), column(), column(), column(), column()}
+	return &calibrationParts{m, column(), column(), column(), column(), column(), make([][]stats.Forecast, m.groups)}
 }
 
 func (p *calibrationParts) add(cluster int32, confidence, score float64) {

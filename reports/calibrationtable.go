@@ -38,7 +38,7 @@ func calibrationTable(r *Report) table {
 		minor(value("Brier", "brier", form, func(k *Calibration) Value { return k.Brier })),
 	}, between("Brier 95%", "brier", form, func(k *Calibration) Range { return k.BrierInterval }), []configurationField{
 		minor(value("AUROC", "auroc", form, func(k *Calibration) Value { return k.AUROC })),
-	})
+	}, between("AUROC 95%", "auroc", form, func(k *Calibration) Range { return k.AUROCInterval }))
 	t := table{name: "calibration", title: "Runs that the loop believed to be successes, and what they were", columns: columnsOf(fields)}
 	t.fill(rowsOf(fields, r.calibrated()))
 	return t

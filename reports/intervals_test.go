@@ -219,6 +219,7 @@ func TestMeansLieWithinTheirIntervals(t *testing.T) {
 			if k := c.Calibration; k != nil {
 				within(t, "gap", k.Gap, k.GapInterval)
 				within(t, "Brier", k.Brier, k.BrierInterval)
+				within(t, "AUROC", k.AUROC, k.AUROCInterval)
 			}
 		}
 	})
