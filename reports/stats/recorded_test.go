@@ -3,8 +3,12 @@ package stats_test
 import (
 	"encoding/csv"
 	"encoding/json"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -132,5 +136,85 @@ func nearTo(t *testing.T, what string, got float64, ok bool, want, off float64) 
 	t.Helper()
 	if !ok || !(got >= want-off && got <= want+off) {
 		t.Errorf("%s = %v, %v; want %v", what, got, ok, want)
+	}
+}
+
+// Two models, task by task in the order of the file: when is it sure which is
+// better, if one looks after every task?
+func TestRecordedEvidence(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(dataFolder(), "gsm8k", "model_solutions_6b.jsonl"))
+	if err != nil {
+		t.Skip("the recorded runs are not here (AGENTBENCH_DATA): ", err)
+	}
+	first := map[float64]int{}
+	won, lost, tasks := 0, 0, 0
+	for line := range strings.Lines(string(text)) {
+		var task map[string]json.RawMessage
+		var better, worse struct {
+			Correct bool `json:"is_correct"`
+		}
+		if json.Unmarshal([]byte(line), &task) != nil || json.Unmarshal(task["6b_verification"], &better) != nil || json.Unmarshal(task["6b_finetuning"], &worse) != nil {
+			t.Fatal("a line that cannot be read: ", line)
+		}
+		tasks++
+		switch {
+		case better.Correct && !worse.Correct:
+			won++
+		case worse.Correct && !better.Correct:
+			lost++
+		}
+		evidence, _ := stats.Evidence(won, lost, 1)
+		for _, wanted := range []float64{20, 40, 60, 100} {
+			if first[wanted] == 0 && evidence >= wanted {
+				first[wanted] = tasks
+			}
+		}
+	}
+	if want := (map[float64]int{20: 113, 40: 132, 60: 134, 100: 135}); !maps.Equal(first, want) || won != 293 || lost != 64 {
+		t.Errorf("%v with %d won, %d lost; want %v", first, won, lost, want)
+	}
+	evidence, ok := stats.Evidence(won, lost, 1)
+	nearTo(t, "log evidence", math.Log(evidence), ok, 76.58137970378289, 1e-9)
+}
+
+// Costs that are 0 or missing are unknown, and so not on the front.
+func TestRecordedFront(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(dataFolder(), "aider", "polyglot_leaderboard.yml"))
+	if err != nil {
+		t.Skip("the recorded runs are not here (AGENTBENCH_DATA): ", err)
+	}
+	var points []stats.Point
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(strings.TrimLeft(line, "- "), ":")
+		number, _ := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		switch key {
+		case "dirname":
+			points = append(points, stats.Point{Cost: math.NaN()})
+		case "pass_rate_2":
+			points[len(points)-1].Quality = number
+		case "total_cost":
+			if number != 0 {
+				points[len(points)-1].Cost = number
+			}
+		}
+	}
+	var front []stats.Point
+	for _, at := range stats.Front(points) {
+		front = append(front, points[at])
+	}
+	want := []stats.Point{{0.3236, 3.6}, {0.3369, 48.4}, {0.7346, 49.3}, {0.8756, 70.2}, {1.3045, 74.2}, {10.3713, 81.3}, {17.693, 86.7}, {29.0829, 88}}
+	if len(points) != 69 || !slices.Equal(front, want) {
+		t.Errorf("%d points, front %v; want %v", len(points), front, want)
+	}
+}
+
+// What a limit loses is at most this, with 95 % confidence.
+func TestRecordedLosses(t *testing.T) {
+	for _, v := range []struct {
+		lost, runs int
+		bound      float64
+	}{{689, 1034, 0.690574033812122}, {658, 1034, 0.661143366385154}, {29, 200, 0.19240062167679417}, {8, 200, 0.07101416861601978}} {
+		bound, ok := stats.ProportionAtMost(v.lost, v.runs, 0.95)
+		same(t, "ProportionAtMost", bound, ok, v.bound, closed)
 	}
 }
