@@ -1,6 +1,8 @@
 package compare
 
 import (
+	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 
@@ -52,7 +54,8 @@ func (s *sample) byFlips(o *Options) estimate {
 		e.tested(mean.Test())
 		return e
 	}
-	e.tested(stats.SignFlip(oriented(sums), o.Seed))
+	sums = oriented(sums)
+	e.tested(stats.SignFlip(sums, seedOf(sums, o.Seed)))
 	return e
 }
 
@@ -74,6 +77,14 @@ func sparse(groups [][]float64) (stats.Interval, bool) {
 	z, ok := stats.NormalQuantile((1 + stats.Level) / 2)
 	half := z * math.Sqrt(((squares+2)/n-(sum/n)*(sum/n))/n)
 	return stats.Interval{Low: max(-1, sum/n-half), High: min(1, sum/n+half)}, ok
+}
+
+// seedOf mixes the seed with the sample: the same sample draws the same flips,
+// and over many samples no draw is luckier than others.
+func seedOf(sums []float64, seed uint64) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %d %.9e", seed, len(sums), stats.Sum(sums))
+	return h.Sum64()
 }
 
 // sumsOf are those of groups.

@@ -15,7 +15,7 @@ type Options struct {
 	// Unpaired compares all runs of one side with all of the other though they
 	// could be paired, and though no task is common.
 	Unpaired bool
-	// Seed is that of random sign flips.
+	// Seed is that of random sign flips, together with the sample itself.
 	Seed uint64
 }
 
