@@ -10,8 +10,8 @@ import (
 // end is where the record ends and the configuration goes on.
 func (w *walk) end(step stop.Step) Result {
 	next := w.run.Next
-	if next == nil {
-		next = &record.Next{}
+	if next == nil || next.Role == record.RoleJudge {
+		next = &record.Next{} // nothing is known of what the agent would have been sent
 	}
 	waiting := &record.Iteration{Phase: next.Phase, Strategy: next.Strategy, Request: next.Request}
 	if w.ranDry() {

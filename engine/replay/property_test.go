@@ -99,7 +99,7 @@ func told(r *record.Run) string {
 // live run under tighter ones does, with requests rendered again or compared as
 // declared.
 func TestTheWidestRecordingAnswersForTighterLimits(t *testing.T) {
-	verdicts := map[Verdict]int{}
+	reasons := map[record.Reason]int{}
 	check(t, func(t *rapid.T) {
 		w, tight := drawWorld(t), drawLoop(t, false)
 		wide := widest(tight)
@@ -107,7 +107,7 @@ func TestTheWidestRecordingAnswersForTighterLimits(t *testing.T) {
 		replay := New(wide, tight, Options{Renderer: w.live(tight)})
 		r := replay.Run(context.Background(), recorded, task)
 		hold(t, "rendered", r, live, recorded)
-		verdicts[r.Verdict]++
+		reasons[live.Outcome.Reason]++
 		if r.Verdict != Exact {
 			t.Fatalf("%s at %d: %s\nlive %+v after %d\nrecord %s", r.Verdict, r.At, r.Why, live.Outcome, len(live.Iterations), told(recorded))
 		}
@@ -117,7 +117,10 @@ func TestTheWidestRecordingAnswersForTighterLimits(t *testing.T) {
 			t.Fatalf("declared: %s at %d: %s", r.Verdict, r.At, r.Why)
 		}
 	})
-	t.Logf("verdicts %v", verdicts)
+	t.Logf("reasons %v", reasons)
+	if len(reasons) < 20 {
+		t.Errorf("only %d reasons came up: the property says too little", len(reasons))
+	}
 }
 
 // One recorded under any limits is right wherever it says that it is exact, also
@@ -156,6 +159,14 @@ func changed(t *rapid.T, l *spec.Loop) *spec.Loop {
 	}
 	if often(t, "evaluate", 15) {
 		drawEvaluate(t, &other)
+	}
+	if e := other.Evaluate; e != nil && len(other.Phases) > 1 && often(t, "from", 30) {
+		with := *e
+		with.FromPhase = draw(t, "from", "", other.Phases[1].Name)
+		other.Evaluate = &with
+	}
+	if other.Pattern == spec.PatternNone && often(t, "nothing", 10) {
+		other.Evaluate = nil
 	}
 	if often(t, "agent", 10) {
 		agent := *l.Agent

@@ -77,7 +77,8 @@ func (w *walk) decide(step stop.Step, recorded *record.Iteration, p *pass) (resu
 			return w.branches(step.Iteration, why), true
 		}
 	}
-	w.rejudged = w.rejudged || !reflect.DeepEqual(p.Evaluation, recorded.Evaluation) || !reflect.DeepEqual(p.Error, recorded.Error)
+	w.rejudged = w.rejudged || p.Skipped != recorded.Skipped ||
+		!reflect.DeepEqual(p.Evaluation, recorded.Evaluation) || !reflect.DeepEqual(p.Error, recorded.Error)
 	w.restaged = w.restaged || step.Phase != recorded.Phase || step.Strategy != recorded.Strategy
 	d := w.state.Decide()
 	p.Adaptation = d.Adaptation
