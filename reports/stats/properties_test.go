@@ -1,0 +1,270 @@
+package stats_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// drawnOff is how far a p from 10,000 draws may lie from the exact one.
+func drawnOff(p float64) float64 {
+	return 5*math.Sqrt(p*(1-p)/stats.Draws) + 2.0/stats.Draws
+}
+
+// parts are multiples of a part of 1, as means of trials are.
+func parts(t *rapid.T) *rapid.Generator[float64] {
+	of := rapid.SampledFrom([]float64{1, 2, 3, 4, 7, 10, 12, 60}).Draw(t, "parts")
+	return rapid.Map(rapid.IntRange(-8, 8), func(n int) float64 { return float64(n) / of })
+}
+
+func TestWaysToFlipAgree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := rapid.SliceOfN(parts(t), 1, 12).Draw(t, "differences")
+		if stats.Sum(d) == 0 || !slices.ContainsFunc(d, func(x float64) bool { return x != 0 }) {
+			t.Skip("p is 1")
+		}
+		whole, all, drawn, isWhole := stats.FlipWays(d, 1)
+		if !isWhole || !near(whole, all, closed) || math.Abs(drawn-all) > drawnOff(all) {
+			t.Fatalf("convolved %v (%v), counted %v, drawn %v", whole, isWhole, all, drawn)
+		}
+	})
+}
+
+func TestWaysToSplitAgree(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		value := parts(t)
+		x := rapid.SliceOfN(value, 1, 6).Draw(t, "x")
+		y := rapid.SliceOfN(value, 1, 6).Draw(t, "y")
+		exact, _ := stats.Permutation(x, y, 1)
+		whole, all, drawn, isWhole := stats.SplitWays(x, y, 1)
+		if !isWhole || !near(whole, all, closed) || !near(exact.P, all, closed) || math.Abs(drawn-all) > drawnOff(all) {
+			t.Fatalf("added up %v (%v), counted %v, drawn %v, p %v", whole, isWhole, all, drawn, exact.P)
+		}
+	})
+}
+
+// Binary pairs: the sign flip is McNemar's test.
+func TestSignFlipIsMcNemar(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		won, lost, tied := rapid.IntRange(0, 60).Draw(t, "won"), rapid.IntRange(0, 60).Draw(t, "lost"), rapid.IntRange(1, 9).Draw(t, "tied")
+		d := slices.Concat(slices.Repeat([]float64{1}, won), slices.Repeat([]float64{-1}, lost), make([]float64, tied))
+		flip, _ := stats.SignFlip(d, 1)
+		mcnemar, _ := stats.McNemar(won, lost)
+		if !near(flip.P, mcnemar.P, closed) || flip.Statistic != mcnemar.Statistic {
+			t.Fatalf("%v and %v", flip, mcnemar)
+		}
+	})
+}
+
+// Which side comes first, the unit and the order of the values do not matter.
+func TestTestsDoNotDependOnTheWayOfTelling(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := rapid.SliceOfN(parts(t), 1, 15).Draw(t, "differences")
+		e := rapid.SliceOfN(parts(t), 1, 15).Draw(t, "others")
+		scale := rapid.SampledFrom([]float64{-1, 3, 1e-6, 1e9}).Draw(t, "scale")
+		told := func(values []float64) []float64 {
+			other := slices.Clone(values)
+			for i := range other {
+				other[i] *= scale
+			}
+			slices.Reverse(other)
+			return other
+		}
+		for name, test := range map[string]func(x, y []float64) (stats.Test, bool){
+			"SignFlip":        func(x, _ []float64) (stats.Test, bool) { return stats.SignFlip(x, 1) },
+			"SignedRank":      func(x, _ []float64) (stats.Test, bool) { return stats.SignedRank(x) },
+			"SignedRankPratt": func(x, _ []float64) (stats.Test, bool) { return stats.SignedRankPratt(x) },
+			"MannWhitney":     stats.MannWhitney,
+			"Permutation":     func(x, y []float64) (stats.Test, bool) { return stats.Permutation(x, y, 1) },
+		} {
+			here, ok := test(d, e)
+			there, thereOK := test(told(d), told(e))
+			swapped, _ := test(e, d)
+			if ok != thereOK || !near(here.P, there.P, closed) || name[0] != 'S' && !near(here.P, swapped.P, closed) {
+				t.Fatalf("%s: %v, told otherwise %v, swapped %v", name, here, there, swapped)
+			}
+		}
+	})
+}
+
+// Rounding does not tell 0.3 from 0.1 + 0.2.
+func TestRoundingMakesNoDifference(t *testing.T) {
+	noisy, clean := []float64{0.1 + 0.2, -0.3, 0.3, 0.6, 1.1 - 0.8}, []float64{3, -3, 3, 6, 3}
+	for name, test := range map[string]func([]float64) (stats.Test, bool){
+		"SignFlip": func(d []float64) (stats.Test, bool) { return stats.SignFlip(d, 1) }, "SignedRank": stats.SignedRank,
+	} {
+		a, _ := test(noisy)
+		b, _ := test(clean)
+		if !near(a.P, b.P, closed) {
+			t.Errorf("%s: %v and %v", name, a, b)
+		}
+	}
+	if counts, ok := stats.Steps(noisy); !ok || !slices.Equal(counts, []int{1, -1, 1, 2, 1}) {
+		t.Errorf("steps of %v are %v, %v", noisy, counts, ok)
+	}
+	if counts, ok := stats.Steps([]float64{1, math.Sqrt2, math.Pi}); ok {
+		t.Errorf("numbers without a common step have steps %v", counts)
+	}
+}
+
+func TestAdjustedValuesKeepTheirOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := rapid.SliceOfN(rapid.Float64Range(0, 1), 0, 12).Draw(t, "p")
+		holm, _ := stats.Holm(p)
+		hochberg, _ := stats.Hochberg(p)
+		bh, _ := stats.BenjaminiHochberg(p)
+		by, _ := stats.BenjaminiYekutieli(p)
+		for i := range p {
+			if !(p[i] <= bh[i] && bh[i] <= hochberg[i]+1e-15 && hochberg[i] <= holm[i]+1e-15 && bh[i] <= by[i]) {
+				t.Fatalf("p %v: Holm %v, Hochberg %v, BH %v, BY %v", p, holm, hochberg, bh, by)
+			}
+			for j := range p {
+				if p[i] < p[j] && (holm[i] > holm[j] || bh[i] > bh[j]) {
+					t.Fatalf("p %v: Holm %v, BH %v", p, holm, bh)
+				}
+			}
+		}
+	})
+}
+
+// Clusters of one size: both standard errors, and that of the means, are the same.
+func TestStandardErrorsAgreeOnEqualClusters(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(1, 4).Draw(t, "size")
+		clusters := rapid.SliceOfN(rapid.SliceOfN(rapid.Float64Range(0, 1), size, size), 2, 12).Draw(t, "clusters")
+		means := make([]float64, len(clusters))
+		for i := range clusters {
+			means[i], _ = stats.Mean(clusters[i])
+		}
+		cr1, _ := stats.ClusteredMeanCR1(clusters)
+		cr2, _ := stats.ClusteredMeanCR2(clusters)
+		plain, _ := stats.MeanOf(means)
+		for _, e := range []stats.Estimate{cr1, cr2} {
+			if math.Abs(e.SE-plain.SE) > closed || math.Abs(e.Value-plain.Value) > closed || !near(e.Degrees, plain.Degrees, closed) {
+				t.Fatalf("CR1 %v, CR2 %v, of means %v", cr1, cr2, plain)
+			}
+		}
+	})
+}
+
+// The front holds no point that another beats, and all others are beaten.
+func TestFrontIsWhatNobodyBeats(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.Map(rapid.IntRange(0, 5), func(n int) float64 { return float64(n) })
+		points := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) stats.Point {
+			return stats.Point{Cost: number.Draw(t, "cost"), Quality: number.Draw(t, "quality")}
+		}), 0, 12).Draw(t, "points")
+		front := stats.Front(points)
+		for i, p := range points {
+			beaten := slices.ContainsFunc(points, func(o stats.Point) bool {
+				return o != p && o.Cost <= p.Cost && o.Quality >= p.Quality
+			})
+			first := slices.Index(points, p) == i
+			if on := slices.Contains(front, i); on != (!beaten && first) {
+				t.Fatalf("front of %v: %v", points, front)
+			}
+		}
+	})
+}
+
+func TestFrontShares(t *testing.T) {
+	row := func(cost float64, quality ...float64) (points []stats.Point) {
+		for _, q := range quality {
+			points = append(points, stats.Point{Cost: cost, Quality: q})
+		}
+		return points
+	}
+	// All 27 draws of 3 tasks: the dear row is better unless the third is not drawn.
+	rows := [][]stats.Point{row(1, 1, 1, 0), row(2, 1, 1, 1), row(3, 0, 0, 0), row(1, 1, 1, 0)}
+	got, ok := stats.FrontShares(rows, 27, 1)
+	if want := []float64{1, 19.0 / 27, 0, 1}; !ok || !slices.Equal(got, want) {
+		t.Errorf("%v, %v; want %v", got, ok, want)
+	}
+	drawn, _ := stats.FrontShares(rows, 26, 1)
+	if math.Abs(drawn[1]-19.0/27) > 0.3 {
+		t.Errorf("drawn %v", drawn)
+	}
+}
+
+// The trials say what is on average so: the mean over all ways to take k of n.
+func TestPassOfKIsTheMeanOverSubsets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 10).Draw(t, "n")
+		c, k := rapid.IntRange(0, n).Draw(t, "c"), rapid.IntRange(1, n).Draw(t, "k")
+		some, every, subsets := 0.0, 0.0, 0.0
+		for set := range 1 << n {
+			size, hits := 0, 0
+			for i := range n {
+				if set>>i&1 == 1 {
+					size++
+					if i < c {
+						hits++
+					}
+				}
+			}
+			if size != k {
+				continue
+			}
+			subsets++
+			if hits > 0 {
+				some++
+			}
+			if hits == k {
+				every++
+			}
+		}
+		at, _ := stats.PassAtK(n, c, k)
+		hat, _ := stats.PassHatK(n, c, k)
+		if !near(at, some/subsets, closed) || !near(hat, every/subsets, closed) {
+			t.Fatalf("pass@k %v, pass^k %v; want %v, %v", at, hat, some/subsets, every/subsets)
+		}
+	})
+}
+
+// Causes compete: the chances of all of them, and of going on, add up to 1 where
+// nothing was cut off.
+func TestIncidencesAddUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		endings := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) stats.Ending {
+			return stats.Ending{Time: float64(rapid.IntRange(1, 6).Draw(t, "time")), Cause: rapid.IntRange(1, 3).Draw(t, "cause")}
+		}), 1, 20).Draw(t, "endings")
+		sum := 0.0
+		for cause := 1; cause <= 3; cause++ {
+			incidence, _ := stats.CumulativeIncidence(endings, cause)
+			last := incidence[len(incidence)-1]
+			share := 0.0
+			for _, e := range endings {
+				if e.Cause == cause {
+					share += 1 / float64(len(endings))
+				}
+			}
+			if !near(last.Chance, share, closed) {
+				t.Fatalf("cause %d ends %v of %v", cause, last.Chance, endings)
+			}
+			sum += last.Chance
+		}
+		if !near(sum, 1, closed) {
+			t.Fatalf("%v add up to %v", endings, sum)
+		}
+	})
+}
+
+// What is needed detects, and what is detectable is what that needs.
+func TestNeededAndDetectableAreInverse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		power := stats.Power{Alpha: rapid.Float64Range(0.001, 0.2).Draw(t, "alpha"), Power: rapid.Float64Range(0.6, 0.99).Draw(t, "power")}
+		variance, difference := rapid.Float64Range(0.01, 2).Draw(t, "variance"), rapid.Float64Range(0.01, 1).Draw(t, "difference")
+		n, _ := power.Needed(variance, difference)
+		back, ok := power.Detectable(variance, n)
+		if !ok || !near(back, difference, closed) {
+			t.Fatalf("%v values detect %v, not %v", n, back, difference)
+		}
+		if byT, ok := power.NeededT(variance, difference); ok && byT < n-1e-9*n && byT > 2 {
+			t.Fatalf("t needs %v, the normal distribution %v", byT, n)
+		}
+	})
+}
