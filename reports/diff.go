@@ -121,6 +121,13 @@ type Difference struct {
 	TooFew bool `json:"too_few"` // tasks that differ, for any test to show something
 }
 
+// DropFlips leaves out which tasks flipped, as a report does: it lists them all.
+func (c *Comparison) DropFlips() {
+	for i := range c.Pairs {
+		c.Pairs[i].Flips = []Flip{}
+	}
+}
+
 // Flip is a task whose mean of a binary score changed.
 type Flip struct {
 	Score string `json:"score"`

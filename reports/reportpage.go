@@ -71,9 +71,7 @@ func (r *Report) compare() {
 	r.compared = true
 	r.Differences, _ = DiffBaseline(r, DiffOptions{})
 	if r.Differences != nil {
-		for i := range r.Differences.Pairs {
-			r.Differences.Pairs[i].Flips = []Flip{} // the tasks stand in the report
-		}
+		r.Differences.DropFlips()
 	}
 }
 

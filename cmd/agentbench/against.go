@@ -49,10 +49,8 @@ func (p *program) differ(r *reports.Report, path string, m *record.Manifest, f *
 	if err != nil {
 		return incomparable(err)
 	}
-	if c := r.Differences; c != nil {
-		for i := range c.Pairs {
-			c.Pairs[i].Flips = nil // the report lists the tasks
-		}
+	if r.Differences != nil {
+		r.Differences.DropFlips()
 	}
 	return nil
 }
