@@ -25,10 +25,11 @@ type Options struct {
 // Setting is a parameter from the command line: a path, and its value as YAML.
 type Setting struct{ Path, Value string }
 
-// Document is a file that was loaded, with all files that it names. Exactly one of Suite and Loop is set.
+// Document is a file that was loaded, with all files that it names. Exactly one of Suite, Loop and Import is set.
 type Document struct {
-	Suite *Suite
-	Loop  *Loop
+	Suite  *Suite
+	Loop   *Loop
+	Import *Import
 	// Files are the YAML files that were read, the first one first.
 	Files []*source.File
 	// Warnings are what is doubtful.
@@ -39,7 +40,7 @@ type Document struct {
 	getenv func(string) string
 }
 
-// Load reads a suite or a loop with all files that it names. The document is nil exactly if one of the faults is no
+// Load reads a suite, a loop or a mapping with all files that it names. The document is nil exactly if one of the faults is no
 // warning. Task files are looked for, but not read: see [Document.CountTasks].
 func Load(path string, opt Options) (*Document, source.Faults) {
 	if path == "-" {

@@ -70,19 +70,21 @@ func (l *loader) fileFault(n *source.Node, err error) {
 	l.fault(n, "", "%v", err)
 }
 
-// document decides whether the text is a suite or a loop.
+// document decides whether the text is a suite, a loop or a mapping.
 func (l *loader) document(name string, text []byte) {
 	tree := l.parse(name, text)
 	switch {
 	case tree == nil:
 	case tree.Get("suite") != nil && tree.Get("loop") != nil:
 		l.fault(tree, "keep one suite or one loop a file", "this file is both a suite and a loop")
+	case tree.Get("import") != nil:
+		l.importing(tree)
 	case tree.Get("suite") != nil:
 		l.suite(tree)
 	case tree.Get("loop") != nil:
 		l.loopDocument(name, tree)
 	default:
-		l.fault(tree, "start the file with loop: NAME or suite: NAME", "this is neither a loop nor a suite")
+		l.fault(tree, "start the file with loop: NAME, suite: NAME or import: NAME", "this is neither a loop nor a suite nor a mapping")
 	}
 }
 

@@ -12,6 +12,9 @@ func SchemaSuite() ([]byte, error) { return schemaOf(Suite{}, "An agentbench sui
 // SchemaLoop is the JSON Schema of loop files.
 func SchemaLoop() ([]byte, error) { return schemaOf(Loop{}, "An agentbench loop") }
 
+// SchemaImport is the JSON Schema of mappings, which import reads logs by.
+func SchemaImport() ([]byte, error) { return schemaOf(Import{}, "An agentbench import mapping") }
+
 func schemaOf(kind any, title string) ([]byte, error) {
 	schema := source.Schema(kind)
 	schema["title"] = title

@@ -20,10 +20,22 @@ func Scorer(output Type) *Env { return scorerPlaces.get(output, scorerVars, Opti
 
 // Mapping is the environment of dataset mappings, of the script model and of imports: one file at a time, of any size.
 func Mapping() *Env {
-	return mappingPlaces.get(Any, func(Type) []Var {
-		return []Var{{"doc", Any}, {"row", Any}, {"file", String}, {"line", Int}}
-	}, Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline: 30 * time.Second, MaxValues: 100_000_000})
+	return mappingPlaces.get(Any, mappingVars, mappingLimits)
 }
+
+// MappingIteration is the environment of what an import says of an iteration: a mapping's, and the entry of the log
+// that the iteration begins with, its index from 0, and the entries after it up to the next iteration.
+func MappingIteration() *Env {
+	return mappingIterationPlaces.get(Any, func(t Type) []Var {
+		return append(mappingVars(t), Var{"it", Any}, Var{"i", Int}, Var{"after", Any})
+	}, mappingLimits)
+}
+
+func mappingVars(Type) []Var {
+	return []Var{{"doc", Any}, {"row", Any}, {"file", String}, {"line", Int}}
+}
+
+var mappingLimits = Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline: 30 * time.Second, MaxValues: 100_000_000}
 
 // Threshold is the environment of thresholds: the metrics of every configuration by its name, and what differs between
 // a configuration and the baseline.
@@ -47,7 +59,7 @@ func Fold() *Env {
 }
 
 // Each place makes its environment when it is first needed, one for each output type.
-var loopPlaces, evaluatePlaces, scorerPlaces, mappingPlaces, thresholdPlaces, objectivePlaces, foldPlaces place
+var loopPlaces, evaluatePlaces, scorerPlaces, mappingPlaces, mappingIterationPlaces, thresholdPlaces, objectivePlaces, foldPlaces place
 
 type place struct {
 	mu   sync.Mutex

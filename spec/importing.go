@@ -1,0 +1,230 @@
+package spec
+
+import (
+	"fmt"
+
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// Import is a mapping: how the log of another tool becomes records. Its
+// expressions are CEL over doc, row, file and line, those of iterations also
+// over it, i and after.
+type Import struct {
+	Name string `yaml:"import" need:"required" minlen:"1" doc:"The mapping's name."`
+	Zip  *Zip   `yaml:"zip" doc:"Which members of a zip file are rows."`
+	Each *Expr  `yaml:"each" doc:"CEL giving the list of rows of a file (default: the items of a list, or a row a line). doc, doc.NAME and doc.map(key, doc[key]) are read row by row."`
+
+	Configuration *Expr              `yaml:"configuration" doc:"CEL text: what the runs are compared by (default: the mapping's name)."`
+	Task          *Expr              `yaml:"task" doc:"CEL: the task's id, text or a whole number (default: FILE:LINE)."`
+	Trial         *Expr              `yaml:"trial" doc:"CEL: a whole number from 1 (default: counted)."`
+	Input         *Expr              `yaml:"input" doc:"CEL."`
+	Target        *Expr              `yaml:"target" doc:"CEL; what a right answer is judged against."`
+	Vars          source.Named[Expr] `yaml:"vars"`
+	Metadata      source.Named[Expr] `yaml:"metadata"`
+
+	Iterations ImportedIterations `yaml:"iterations" need:"required" doc:"Where the iterations of a run are, and what each was."`
+
+	Scores  *ImportedScores `yaml:"scores" doc:"The run's scores: name and CEL, or CEL giving an object. A number or a truth; null is unscored."`
+	Success *Expr           `yaml:"success" doc:"CEL boolean: whether the loop believed in the run (default: as a loop would say)."`
+	Ended   *Expr           `yaml:"ended" doc:"CEL boolean: the agent ended the run by itself (default: false, something cut it)."`
+	Stop    *Expr           `yaml:"stop" doc:"CEL text: the stop reason, one of agentbench's."`
+	Fault   *Expr           `yaml:"fault" doc:"CEL: the error class of a run that failed by no fault of the agent; null: it did not."`
+
+	Usage   *ImportedUsage `yaml:"usage" doc:"The whole run's, where the log does not tell it by iteration."`
+	CostUSD *Expr          `yaml:"cost_usd" doc:"The whole run's, where the log does not tell it by iteration."`
+
+	RecordedUnder   *RecordedUnder         `yaml:"recorded_under" doc:"The limits under which the log was made."`
+	WhenCut         *WhenCut               `yaml:"when_cut" doc:"What a run is worth that is stopped before its recorded end: 0, or score (that of the iteration)."`
+	Announced       []string               `yaml:"announced" doc:"Paths of the parameters that the agent was told, such as terminate.max_iterations."`
+	UnknownCostZero bool                   `yaml:"unknown_cost_zero" doc:"A cost of 0 means that nobody knows it."`
+	Cumulative      source.Named[Counting] `yaml:"cumulative" doc:"Counters that go on: cost_usd: run or file. One that falls was restarted."`
+
+	// Tree is the text it was decoded from.
+	Tree *source.Node `yaml:",here"`
+}
+
+// Zip says which members of a zip file are read.
+type Zip struct {
+	Rows string `yaml:"rows" need:"required" minlen:"1" doc:"A pattern: samples/*.json. Each is a row."`
+	Doc  string `yaml:"doc" minlen:"1" doc:"The member that is doc."`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// ImportedIterations are the iterations of a run.
+type ImportedIterations struct {
+	Of    *Expr `yaml:"of" need:"required" doc:"CEL list: the entries that iterations begin with, or all entries where begin says which."`
+	Begin *Expr `yaml:"begin" doc:"CEL boolean: an iteration begins with this entry; the entries after it, up to the next that begins one, are after."`
+
+	Output       *Expr           `yaml:"output" doc:"CEL."`
+	Confidence   *Expr           `yaml:"confidence" doc:"CEL number; null: not evaluated."`
+	Passed       *Expr           `yaml:"passed" doc:"CEL boolean: the evaluation ended the run."`
+	Feedback     *Expr           `yaml:"feedback" doc:"CEL text."`
+	ToolCalls    *Expr           `yaml:"tool_calls" doc:"CEL list of {name, arguments}; null: none."`
+	Observations *Expr           `yaml:"observations" doc:"CEL list: the results of the tool calls, in their order."`
+	Error        *Expr           `yaml:"error" doc:"CEL: an error class, or {class, message}; null: none."`
+	Usage        *ImportedUsage  `yaml:"usage" doc:"What the iteration used; absent: nobody knows."`
+	CostUSD      *Expr           `yaml:"cost_usd" doc:"CEL number; null: nobody knows."`
+	Duration     *Expr           `yaml:"duration" doc:"CEL: how long it took, seconds or a CEL duration."`
+	Elapsed      *Expr           `yaml:"elapsed" doc:"CEL: from the start of the run to its end, seconds or a CEL duration."`
+	Scores       *ImportedScores `yaml:"scores" doc:"The iteration's scores: name and CEL, or CEL giving an object."`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// ImportedUsage is what calls used: CEL numbers, null where nobody knows.
+type ImportedUsage struct {
+	InputTokens     *Expr `yaml:"input_tokens"`
+	OutputTokens    *Expr `yaml:"output_tokens"`
+	CachedTokens    *Expr `yaml:"cached_tokens" doc:"Part of input_tokens."`
+	ReasoningTokens *Expr `yaml:"reasoning_tokens" doc:"Part of output_tokens."`
+	Calls           *Expr `yaml:"calls" doc:"How many model calls (default 1 an iteration)."`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// RecordedUnder is the part of a loop that says when runs were ended.
+type RecordedUnder struct {
+	Terminate *source.Node `yaml:"terminate"`
+	Guards    *source.Node `yaml:"guards"`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// JSONSchema describes both parts as a loop has them.
+func (r *RecordedUnder) JSONSchema(g *source.Generator) map[string]any {
+	return g.Struct(struct {
+		Terminate Tree   `yaml:"terminate" doc:"As in a loop."`
+		Guards    Guards `yaml:"guards" doc:"As in a loop; absolute_max_iterations is off unless it stands here."`
+	}{})
+}
+
+// ImportedScores are named expressions, or one that gives an object.
+type ImportedScores struct {
+	Named  source.Named[Expr]
+	Object *Expr
+}
+
+// DecodeNode takes a mapping, or an expression.
+func (s *ImportedScores) DecodeNode(n *source.Node, d *source.Decoder) {
+	if n.Kind == source.Map {
+		d.Decode(n, &s.Named)
+		return
+	}
+	s.Object = &Expr{}
+	d.Decode(n, s.Object)
+}
+
+// JSONSchema describes both forms.
+func (s *ImportedScores) JSONSchema(g *source.Generator) map[string]any {
+	return map[string]any{"anyOf": []any{g.Of(&s.Named), g.Of(&Expr{})}}
+}
+
+// WhenCut says what a run is worth that is stopped before its recorded end.
+type WhenCut struct {
+	// Zero: nothing, because only what was finished is scored. Otherwise it is
+	// worth the score of the iteration at which it stops.
+	Zero bool
+	Node *source.Node
+}
+
+// DecodeNode takes 0 or score.
+func (w *WhenCut) DecodeNode(n *source.Node, d *source.Decoder) {
+	w.Node, w.Zero = n, n.Text == "0"
+	if n.Text != "0" && n.Text != "score" {
+		d.Fault(n, "0: only finished runs are scored; score: the iteration's own counts", "want 0 or score")
+	}
+}
+
+// JSONSchema describes both values.
+func (w *WhenCut) JSONSchema(*source.Generator) map[string]any {
+	return map[string]any{"enum": []any{0, "score"}}
+}
+
+// Counting says from where a counter counts on.
+type Counting string
+
+// The beginnings of counters.
+const (
+	CountsRun  Counting = "run"  // from the start of the run
+	CountsFile Counting = "file" // from the start of the file, or of the process that wrote it
+)
+
+// DecodeNode takes run or file.
+func (c *Counting) DecodeNode(n *source.Node, d *source.Decoder) {
+	*c = Counting(n.Text)
+	if *c != CountsRun && *c != CountsFile {
+		d.Fault(n, "run: it counts from the start of the run; file: from the start of the file", "want run or file")
+	}
+}
+
+// JSONSchema describes both values.
+func (c *Counting) JSONSchema(*source.Generator) map[string]any {
+	return map[string]any{"enum": []any{CountsRun, CountsFile}}
+}
+
+// Counters are what may be declared cumulative.
+var Counters = []string{"cost_usd", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "calls"}
+
+// Evaluates says that the log has evaluations of iterations.
+func (m *Import) Evaluates() bool {
+	return m.Iterations.Confidence != nil || m.Iterations.Passed != nil
+}
+
+// Loop is the loop that stands for the agent of a log: nothing of it can be run,
+// but its conditions and guards, under which the log was made, can be replayed.
+// The model has the name of the configuration.
+func (m *Import) Loop(configuration string) (*Loop, error) {
+	l := &loader{doc: &Document{}, loops: map[string]*loopFile{}, scripts: map[string]string{},
+		seen: map[source.Fault]bool{}, broken: map[*source.File]bool{}}
+	loop := m.loop(l, configuration)
+	if loop == nil {
+		return nil, fmt.Errorf("the loop of %q: %w", configuration, l.faults.Err())
+	}
+	return loop, nil
+}
+
+// Hash identifies what the loop does, as [Resolved.Hash] does.
+func (l *Loop) Hash() string { return l.hash }
+
+func (m *Import) loop(l *loader, configuration string) *Loop {
+	file := &loopFile{name: configuration, tree: m.loopTree(configuration)}
+	return l.instance(file, nil)
+}
+
+const recordedRubric = "what stood in the log"
+
+func (m *Import) loopTree(configuration string) *source.Node {
+	object := func(pairs ...any) *source.Object {
+		o := &source.Object{}
+		for i := 0; i < len(pairs); i += 2 {
+			o.Keys, o.Values = append(o.Keys, pairs[i].(string)), append(o.Values, pairs[i+1])
+		}
+		return o
+	}
+	tree := source.New(m.Tree, object(
+		"loop", m.Name,
+		"agent", object("model", configuration, "reply", "json"),
+		"prompt", "{{ task.input }}",
+		"on_error", object("continue_if", "true")))
+	if m.Evaluates() {
+		evaluate := object("judge", object("model", configuration, "rubric", recordedRubric), "confidence", "double(judge.confidence)")
+		if m.Iterations.Passed != nil {
+			evaluate.Keys, evaluate.Values = append(evaluate.Keys, "passed"), append(evaluate.Values, "bool(judge.passed)")
+		}
+		tree.Set("evaluate", source.New(m.Tree, evaluate))
+	}
+	guards := source.New(m.Tree, object("absolute_max_iterations", "off"))
+	if r := m.RecordedUnder; r != nil {
+		if r.Terminate != nil {
+			tree.Set("terminate", r.Terminate.Clone())
+		}
+		if r.Guards != nil {
+			for _, entry := range r.Guards.Clone().Entries {
+				guards.Set(entry.Key, entry.Value)
+			}
+		}
+	}
+	tree.Set("guards", guards)
+	return tree
+}
