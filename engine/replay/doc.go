@@ -42,9 +42,17 @@
 // holds for runs made here, which share nothing but the suite's budget, and a run
 // that it ended is censored.
 //
+// Thousands of configurations that differ only in when a run stops are counted at
+// once: Points collects their conditions and guards, a Table has each of them as
+// bits over runs and iterations, and Count combines the bits. Any is OR, all is AND
+// at the same iteration, and a run stops at its lowest bit. What decides at other
+// moments (phases, strategies, timeouts that cancel, hard budgets) is left to the
+// walk, and a test holds the one to the other.
+//
 // The files, in order: replay.go (what is asked and answered), walk.go (the walk),
 // inside.go (what cuts an iteration), end.go (where the record ends), sent.go and
 // judged.go (whether the path is the same), difference.go (in what two loops
-// differ), signals.go (records without texts), label.go (many runs), analysis.go
-// (which parameters can be replayed at all).
+// differ), declared.go (comparing what is declared), signals.go (records without
+// texts), label.go (many runs), analysis.go (which parameters can be replayed at
+// all); points.go, table.go, count.go and reasons.go (many configurations).
 package replay

@@ -1,0 +1,48 @@
+package assemble
+
+import (
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/agent/command"
+	"github.com/agentbench/agentbench/engine/evaluate"
+	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Offline is a loop that can tell what it would send, but has nothing that could
+// send it: it needs no model and no key. It must not be run.
+func Offline(l *spec.Loop) *loop.Loop {
+	built := &loop.Loop{Rules: stop.Compile(l), Param: l.Param}
+	for _, s := range l.Stages() {
+		var tells agent.Agent = &agent.Chat{ModelName: s.Agent.Model, Spec: s.Agent}
+		if s.Agent.Model == "" {
+			tells = &command.Agent{Program: command.Program{Argv: s.Agent.Command}, Spec: s.Agent}
+		}
+		built.Stages = append(built.Stages, loop.Stage{Agent: tells, System: s.Agent.System, Prompt: s.Prompt})
+	}
+	return built
+}
+
+// Replay holds a configuration against runs that were recorded under another,
+// with requests rendered and outputs judged again. Announced are the paths of
+// parameters that the recorded agent was told other than in its requests.
+func Replay(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+	o := replay.Options{Renderer: Offline(target), Announced: announced}
+	if target.Evaluate != nil {
+		o.Judge = evaluate.Again{
+			Evaluator: &evaluate.Evaluator{Spec: target.Evaluate, Pattern: target.Pattern},
+			Programs:  hasPrograms(target),
+		}
+	}
+	return replay.New(recorded, target, o)
+}
+
+func hasPrograms(l *spec.Loop) bool {
+	for _, s := range l.Stages() {
+		if s.Agent.Model == "" {
+			return true
+		}
+	}
+	return false
+}
