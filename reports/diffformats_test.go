@@ -24,13 +24,18 @@ func gatedDiff(t *testing.T, base, new *reports.Report, options reports.DiffOpti
 	return c
 }
 
-// worse is a comparison in which the score of some configurations is worse.
+// worse is a comparison in which a configuration has a worse score and is slower.
 func worse(t *testing.T) *reports.Comparison {
 	base, new := coach(24), coach(24)
 	for i := range new.scores {
 		s := &new.scores[i]
 		if s.Name == "close" && strings.HasPrefix(s.Run, "default/") && draw("worse", s.Run) < 0.6 {
 			s.Value = 0
+		}
+	}
+	for _, s := range new.signals {
+		if s.Configuration == "default" {
+			s.Elapsed *= 2 // which is not gated
 		}
 	}
 	return gatedDiff(t, base.collect(), new.collect(), reports.DiffOptions{BaseName: "before", NewName: "after"})
@@ -89,7 +94,7 @@ func TestComparisonsAreChecked(t *testing.T) {
 			}
 		}
 	}
-	if got[compare.Worse] != "failure" || got[compare.Same] != "system-out" {
+	if got[compare.Worse] != "failure" || got[compare.Same] != "system-out" || got["worse, not gated"] != "system-out" {
 		t.Errorf("the verdicts are %v", got)
 	}
 	for format, want := range map[string]string{
