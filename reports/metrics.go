@@ -45,27 +45,31 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 		name := fmt.Sprintf("scores[%q]", s.Name)
 		scores.Set(s.Name, of(name, map[string]any{"mean": ranged{s.Mean, s.Low, s.High}, "n": int64(s.Tasks)}))
 	}
-	spread := func(s Spread) map[string]any { return map[string]any{"mean": s.Mean, "p50": s.P50, "p95": s.P95} }
-	total := func(mean Value, total int64) map[string]any {
+	spread := func(s Spread) map[string]any {
+		return map[string]any{"mean": rangedBy(s.Mean, s.MeanInterval), "p50": rangedBy(s.P50, s.P50Interval), "p95": s.P95}
+	}
+	total := func(mean Value, interval Range, total int64) map[string]any {
 		sum := known(float64(total))
 		if !mean.Known() {
 			sum = mean
 		}
-		return map[string]any{"mean": mean, "total": sum}
+		return map[string]any{"mean": rangedBy(mean, interval), "total": sum}
 	}
 	return metrics{path: path, seen: seen, fields: map[string]any{
-		"n": int64(c.Tasks), "runs": int64(c.Runs), "coverage": c.Coverage, "success": c.Success, "scores": scores,
+		"n": int64(c.Tasks), "runs": int64(c.Runs), "coverage": c.Coverage, "success": rangedBy(c.Success, c.SuccessInterval), "scores": scores,
 		"iterations": of("iterations", spread(c.Iterations)),
 		"latency":    of("latency", spread(c.Latency)),
-		"cost_usd":   of("cost_usd", map[string]any{"mean": c.Cost.Mean, "total": c.Cost.Total}),
-		"tokens":     of("tokens", total(c.Tokens, c.TotalTokens)),
-		"calls":      of("calls", total(c.Calls, c.TotalCalls)),
-		"tool_calls": of("tool_calls", total(c.ToolCalls, c.TotalToolCalls)),
+		"cost_usd":   of("cost_usd", map[string]any{"mean": rangedBy(c.Cost.Mean, c.Cost.MeanInterval), "total": c.Cost.Total}),
+		"tokens":     of("tokens", total(c.Tokens, c.TokensInterval, c.TotalTokens)),
+		"calls":      of("calls", total(c.Calls, c.CallsInterval, c.TotalCalls)),
+		"tool_calls": of("tool_calls", total(c.ToolCalls, Range{}, c.TotalToolCalls)),
 	}}
 }
 
 // ranged is a metric with the ends of its interval.
 type ranged struct{ value, low, high Value }
+
+func rangedBy(value Value, interval Range) ranged { return ranged{value, interval.Low, interval.High} }
 
 // metrics is a record of the metrics. It remembers which values were read.
 type metrics struct {

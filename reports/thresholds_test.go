@@ -217,3 +217,14 @@ func TestReadsDiff(t *testing.T) {
 		}
 	}
 }
+
+func TestThresholdsReadTheIntervalsOfMeans(t *testing.T) {
+	r := coach(24).collect()
+	for _, metric := range []string{"success", `scores["quality"].mean`, "iterations.mean", "latency.mean", "latency.p50", "cost_usd.mean", "tokens.mean", "calls.mean"} {
+		text := `configurations["default"].` + metric + ` > -1.0`
+		v := reports.Thresholds(t.Context(), r, reports.ThresholdOptions{}, []string{text})[0]
+		if v.Holding != reports.Throughout || !strings.Contains(v.Detail, "[") {
+			t.Errorf("%s: %+v", text, v)
+		}
+	}
+}
