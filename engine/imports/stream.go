@@ -1,0 +1,267 @@
+package imports
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// mostBytes is how long one value may be that is held whole: a row, or a document
+// that is not read row by row.
+const mostBytes = 1 << 30
+
+// stream hands out the values of a JSON text one after the other, and holds no
+// more than one of them.
+type stream struct {
+	r          io.Reader
+	buf        []byte
+	start, pos int // what is not handed out yet, and what is looked at
+	line       int // of start, from 1
+	eof        error
+	most       int
+}
+
+func newStream(r io.Reader) *stream {
+	s := &stream{r: r, line: 1, most: mostBytes, buf: make([]byte, 0, 256<<10)}
+	if s.fill(3) && bytes.HasPrefix(s.buf, []byte("\ufeff")) {
+		s.pos, s.start = 3, 3
+	}
+	return s
+}
+
+// broken is what is wrong with a text, at a line of it.
+type broken struct {
+	line int
+	what string
+}
+
+func (b *broken) Error() string { return b.what }
+
+func (s *stream) broken(format string, args ...any) error {
+	s.drop()
+	return &broken{s.line, fmt.Sprintf(format, args...)}
+}
+
+// fill reads on until so many bytes are there behind pos, if the text has them.
+func (s *stream) fill(n int) bool {
+	for len(s.buf)-s.pos < n {
+		if s.eof != nil {
+			return false
+		}
+		if len(s.buf) == cap(s.buf) {
+			s.makeRoom()
+		}
+		read, err := s.r.Read(s.buf[len(s.buf):cap(s.buf)])
+		s.buf = s.buf[:len(s.buf)+read]
+		s.eof = err
+	}
+	return true
+}
+
+// makeRoom moves what is not handed out yet to the front, or grows the buffer.
+func (s *stream) makeRoom() {
+	if s.start > cap(s.buf)/2 {
+		n := copy(s.buf, s.buf[s.start:])
+		s.buf, s.pos, s.start = s.buf[:n], s.pos-s.start, 0
+		return
+	}
+	grown := make([]byte, len(s.buf)-s.start, 2*cap(s.buf))
+	copy(grown, s.buf[s.start:])
+	s.buf, s.pos, s.start = grown, s.pos-s.start, 0
+}
+
+// drop lets go of what was looked at.
+func (s *stream) drop() {
+	s.line += bytes.Count(s.buf[s.start:s.pos], []byte{'\n'})
+	s.start = s.pos
+}
+
+// peek is the next byte that is no white space; 0 at the end.
+func (s *stream) peek() (byte, error) {
+	for s.fill(1) {
+		switch c := s.buf[s.pos]; c {
+		case ' ', '\t', '\n', '\r':
+			s.pos++
+		default:
+			s.drop()
+			return c, nil
+		}
+	}
+	s.drop()
+	if !errors.Is(s.eof, io.EOF) {
+		return 0, s.eof
+	}
+	return 0, nil
+}
+
+// accept steps over a byte, if it comes next.
+func (s *stream) accept(c byte) (bool, error) {
+	next, err := s.peek()
+	if err != nil || next != c {
+		return false, err
+	}
+	s.pos++
+	return true, nil
+}
+
+// raw is the next value as it stands, until the next call, and its line.
+func (s *stream) raw() (text []byte, line int, err error) {
+	first, err := s.peek()
+	if err != nil {
+		return nil, s.line, err
+	}
+	switch first {
+	case 0:
+		return nil, s.line, s.broken("the file ends where a value should begin")
+	case '{', '[':
+		err = s.nested()
+	case '"':
+		s.pos++
+		err = s.text()
+	default:
+		err = s.word()
+	}
+	text, line = s.buf[s.start:s.pos], s.line
+	if err != nil {
+		return nil, line, err
+	}
+	s.drop()
+	return text, line, nil
+}
+
+// nested walks to the end of an object or a list.
+func (s *stream) nested() error {
+	for depth := 0; s.fill(1); {
+		if s.pos-s.start > s.most {
+			return s.broken("a value of more than %d bytes", s.most)
+		}
+		c := s.buf[s.pos]
+		s.pos++
+		switch c {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth == 0 {
+				return nil
+			}
+		case '"':
+			if err := s.text(); err != nil {
+				return err
+			}
+		}
+	}
+	return s.ended()
+}
+
+// text walks to the end of a text, whose first quote was passed.
+func (s *stream) text() error {
+	for s.fill(1) {
+		rest := s.buf[s.pos:]
+		i := 0
+		for i < len(rest) && rest[i] != '"' && rest[i] != '\\' {
+			i++
+		}
+		s.pos += i
+		switch {
+		case s.pos-s.start > s.most:
+			return s.broken("a value of more than %d bytes", s.most)
+		case i == len(rest):
+		case rest[i] == '"':
+			s.pos++
+			return nil
+		default:
+			s.pos++
+			if s.fill(1) {
+				s.pos++
+			}
+		}
+	}
+	return s.ended()
+}
+
+// word walks to the end of a number, true, false or null.
+func (s *stream) word() error {
+	from := s.pos
+	for s.fill(1) && !bytes.ContainsRune([]byte(" \t\r\n,:]}[{\""), rune(s.buf[s.pos])) {
+		s.pos++
+	}
+	if s.pos == from {
+		r, _ := utf8.DecodeRune(s.buf[s.pos:])
+		return s.broken("%q where a value should begin", r)
+	}
+	return nil
+}
+
+// ended says that the text ends inside a value, or that it cannot be read.
+func (s *stream) ended() error {
+	if !errors.Is(s.eof, io.EOF) {
+		return s.eof
+	}
+	return &broken{s.line, "the file ends inside a value that begins here"}
+}
+
+// value is the next value, and its line.
+func (s *stream) value() (any, int, error) {
+	text, line, err := s.raw()
+	if err != nil {
+		return nil, line, err
+	}
+	value, err := expr.ParseJSON(text)
+	if err != nil {
+		return nil, line, notJSON(text, line, err)
+	}
+	return value, line, nil
+}
+
+// notJSON places an error of expr.ParseJSON in a text that begins at a line.
+func notJSON(text []byte, line int, err error) error {
+	at, what := 0, err.Error()
+	if _, scanned := fmt.Sscanf(what, "at byte %d:", &at); scanned == nil {
+		_, what, _ = strings.Cut(what, ": ")
+	}
+	before := text[:min(max(at-1, 0), len(text))]
+	return &broken{line + bytes.Count(before, []byte{'\n'}), "not JSON: " + what}
+}
+
+// next walks over what stands between two members: done at the end.
+func (s *stream) next(first bool, end byte) (done bool, err error) {
+	if done, err := s.accept(end); done || err != nil {
+		return done, err
+	}
+	if first {
+		return false, nil
+	}
+	comma, err := s.accept(',')
+	if err != nil {
+		return false, err
+	}
+	if !comma {
+		return false, s.broken("no comma and no %c where one should stand", end)
+	}
+	return false, nil
+}
+
+// key reads a key and its colon.
+func (s *stream) key() (string, error) {
+	if c, err := s.peek(); err != nil || c != '"' {
+		if err != nil {
+			return "", err
+		}
+		return "", s.broken("no key in quotes where one should stand")
+	}
+	value, _, err := s.value()
+	if err != nil {
+		return "", err
+	}
+	colon, err := s.accept(':')
+	if err == nil && !colon {
+		err = s.broken("no colon after a key")
+	}
+	key, _ := value.(string)
+	return key, err
+}
