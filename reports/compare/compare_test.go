@@ -144,6 +144,58 @@ func TestTrialsAreMeansOfTheirTask(t *testing.T) {
 	}
 }
 
+// By hand: with a change of +1 and of -1 added the changes are 0.5, 0, 0, 0, 1
+// and -1, whose mean is 1/12 and whose mean square is 2.25/6.
+func TestFewChangesHaveAWideInterval(t *testing.T) {
+	base := side(right, []float64{0, 0}, []float64{1, 1}, []float64{0, 1}, []float64{1, 1})
+	new := side(right, []float64{0, 1}, []float64{1, 1}, []float64{1, 0}, []float64{1, 1})
+	l := compared(t, base, new, compare.Options{})
+	half := 1.959963984540054 * math.Sqrt((2.25/6-1.0/144)/6)
+	if !near(l.Change, 0.125) || !near(l.Low, 1.0/12-half) || !near(l.High, 1.0/12+half) || !l.TooFew || l.Needed != 32 {
+		t.Errorf("%+v; want 1/12 ± %v", l, half)
+	}
+}
+
+// Within 5 % is from 1/1.05 to 1.05: less by 4.83 % is not, since the other side
+// then has more by 5.07 %.
+func TestMarginsOfRatiosAreAlikeFromBothSides(t *testing.T) {
+	ones, less := slices.Repeat([]float64{1}, 24), make([]float64, 24)
+	for i := range less {
+		less[i] = math.Exp(-0.0495 + 1e-4*float64(i%2))
+	}
+	there := compared(t, once(cost, ones...), once(cost, less...), compare.Options{})
+	back := compared(t, once(cost, less...), once(cost, ones...), compare.Options{})
+	if there.Verdict != compare.Better || back.Verdict != compare.Worse {
+		t.Errorf("%+v\n%+v", there, back)
+	}
+}
+
+// By hand: the means of the clusters are 0, 0.5, 0.5 and 1, 0.5, 1. Their
+// difference is 0.5, with Welch's standard error of sqrt(2 (1/12)/3).
+func TestTasksApartInClusters(t *testing.T) {
+	base, new := once(right, 0, 0, 1, 0, 0, 1), once(right, 1, 1, 1, 0, 1, 1)
+	base.Clusters = []string{"a", "a", "b", "b", "c", "c"}
+	new.Clusters = base.Clusters
+	l := compared(t, base, new, compare.Options{Unpaired: true})
+	half := 2.7764451051977987 * math.Sqrt(2.0/12/3) // t(0.975, 4)
+	if l.Tasks != 6 || !near(l.Change, 0.5) || !near(l.Low, 0.5-half) || !near(l.High, 0.5+half) {
+		t.Errorf("%+v; want 0.5 ± %v", l, half)
+	}
+}
+
+// Scores and amounts of one name are two quantities.
+func TestQuantitiesAreToldApartByWhatTheyAre(t *testing.T) {
+	score, amount := once(compare.Quantity{Name: "cost_usd"}, 1, 0, 1), once(cost, 1, 2, 3)
+	both := once(cost, 1, 2, 4)
+	both.Columns = append(both.Columns, score.Columns[0])
+	if l := compared(t, amount, both, compare.Options{}); !l.Ratio || l.Wins != 0 || l.Losses != 1 {
+		t.Errorf("%+v", l)
+	}
+	if l := compared(t, score, both, compare.Options{}); l.Ratio || l.Ties != 3 {
+		t.Errorf("%+v", l)
+	}
+}
+
 // By hand: half, double and fourfold are log2 ratios of -1, 1 and 2, whose mean
 // is 2/3: the geometric mean is 2^(2/3).
 func TestAmountsAreComparedByRatios(t *testing.T) {
