@@ -81,7 +81,7 @@ func (d *diffed) judge(ctx context.Context) error {
 			texts = append(texts, text)
 		}
 	}
-	d.Thresholds = reports.Thresholds(ctx, d.newest, reports.ThresholdOptions{Comparison: d.Comparison, MinCoverage: d.bounds.coverage(&d.sides.new.Manifest)}, texts)
+	d.Thresholds = reports.Thresholds(ctx, d.newest, reports.ThresholdOptions{Comparison: d.Comparison, MinCoverage: d.bounds.coverage()}, texts)
 	return nil
 }
 
@@ -97,7 +97,7 @@ func (d *diffed) mark() {
 
 // answerable says why a comparison has no answer, if it has none.
 func (d *diffed) answerable() error {
-	least := d.bounds.coverage(&d.sides.new.Manifest)
+	least := d.bounds.coverage()
 	for i := range d.Pairs {
 		for _, side := range []*reports.PairSide{&d.Pairs[i].Base, &d.Pairs[i].New} {
 			if side.Runs == 0 || float64(side.Runs) < least*float64(side.Expected) {

@@ -47,7 +47,7 @@ func (p *program) judgeMerged(ctx context.Context, m *record.Manifest, report *r
 		report.Unanswered = err.Error()
 		return err
 	}
-	options := reports.ThresholdOptions{Comparison: report.Differences, MinCoverage: b.coverage(m)}
+	options := reports.ThresholdOptions{Comparison: report.Differences, MinCoverage: b.coverage()}
 	report.Thresholds = reports.Thresholds(ctx, report, options, append(p.readable(m, b.Thresholds, f.quiet), f.texts...))
 	return nil
 }
@@ -80,7 +80,7 @@ func boundsOf(m *record.Manifest) (bounds, error) {
 }
 
 // coverage is the least share of runs that has to count.
-func (b *bounds) coverage(*record.Manifest) float64 {
+func (b *bounds) coverage() float64 {
 	if b.MinCoverage == nil {
 		return defaultCoverage
 	}
@@ -89,7 +89,7 @@ func (b *bounds) coverage(*record.Manifest) float64 {
 
 // answerable says why merged results have no answer, if they have none.
 func (b *bounds) answerable(dir string, m *record.Manifest, report *reports.Report) error {
-	if covered, least := measured(m), b.coverage(m); covered == 0 || float64(covered) < least*float64(m.Totals.Planned) {
+	if covered, least := measured(m), b.coverage(); covered == 0 || float64(covered) < least*float64(m.Totals.Planned) {
 		return fail(notMeasured, "agentbench show "+shellWord(dir)+" lists the runs",
 			"%d of %s could be measured; min_coverage is %v", covered, count(m.Totals.Planned, "run", "runs"), least)
 	}

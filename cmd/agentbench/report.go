@@ -88,7 +88,7 @@ func (p *program) judgeReport(ctx context.Context, r *reports.Report, results *r
 		r.Unanswered = err.Error()
 		return err
 	}
-	r.Thresholds = reports.Thresholds(ctx, r, reports.ThresholdOptions{Comparison: r.Differences, MinCoverage: b.coverage(m)}, texts)
+	r.Thresholds = reports.Thresholds(ctx, r, reports.ThresholdOptions{Comparison: r.Differences, MinCoverage: b.coverage()}, texts)
 	return nil
 }
 
