@@ -253,21 +253,12 @@ func (c *comparison) readsOther(paths []string) string {
 			other = c.minDelta
 		case "best":
 			other = (c.target.Pattern == spec.PatternChecklist) != (c.recorded.Pattern == spec.PatternChecklist)
-		case "failing":
-			other = fix(c.target) != fix(c.recorded)
 		}
 		if other {
 			return path
 		}
 	}
 	return ""
-}
-
-func fix(l *spec.Loop) string {
-	if l.Evaluate == nil {
-		return ""
-	}
-	return l.Evaluate.Fix
 }
 
 // paramAt is a parameter as expressions see it; all of them where the path leads

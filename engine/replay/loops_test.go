@@ -40,7 +40,7 @@ var blind = []string{
 }
 
 // telling prompts read what the configuration says.
-var telling = []string{"{{ param.limit }} left", "{{ since_improvement }}", "{{ param.limit - iteration }}"}
+var telling = []string{"{{ param.limit }} left", "{{ since_improvement }}", "{{ since_improvement }} {{ feedback }}", "{{ param.limit - iteration }}"}
 
 // drawLoop draws a whole loop. Tells says that its prompts may tell limits.
 func drawLoop(t *rapid.T, tells bool) *spec.Loop {
@@ -59,7 +59,7 @@ func drawLoop(t *rapid.T, tells bool) *spec.Loop {
 		l.Agent.Timeout = time.Duration(number(t, "call timeout", 2, 5)) * 30 * time.Second
 	}
 	drawStages(t, l, prompts)
-	drawEvaluate(t, l)
+	drawEvaluate(t, l, tells)
 	drawLimits(t, l)
 	return l
 }
@@ -85,7 +85,13 @@ func drawStages(t *rapid.T, l *spec.Loop, prompts []string) {
 	}
 }
 
-func drawEvaluate(t *rapid.T, l *spec.Loop) {
+func drawEvaluate(t *rapid.T, l *spec.Loop, tells bool) {
+	confidences := []string{"double(output.c)", "output.c > 0.5 ? 0.9 : 0.1", "best == null || best.confidence == null ? 0.5 : output.c * 0.9", "phase == 'p1' || strategy == 's1' ? 0.4 : double(output.c)"}
+	passes := []string{"output.p == true", "confidence >= 0.95", "iteration > 6", "previous != null && previous.confidence == confidence && output.c > 0.7"}
+	if tells {
+		confidences = append(confidences, "since_improvement > 1 ? 0.2 : double(output.c)")
+		passes = append(passes, "param.limit < 3 && output.c > 0.8")
+	}
 	if l.Pattern == spec.PatternNone && often(t, "unevaluated", 20) {
 		return
 	}
@@ -100,10 +106,10 @@ func drawEvaluate(t *rapid.T, l *spec.Loop) {
 	if often(t, "judge", 30) {
 		e.Judge = &spec.Judge{Model: "judge", Rubric: prompt(draw(t, "rubric", "good", "good {{ iteration }}", "{{ output.o }}"))}
 	} else if len(e.Checks) == 0 || often(t, "confidence", 50) {
-		e.Confidence = cel(draw(t, "confidence", "double(output.c)", "output.c > 0.5 ? 0.9 : 0.1"), expr.WantNumber)
+		e.Confidence = cel(draw(t, "confidence", confidences...), expr.WantNumber)
 	}
 	if l.Pattern != spec.PatternChecklist && often(t, "passed", 50) {
-		e.Passed = cel(draw(t, "passed", "output.p == true", "confidence >= 0.95", "iteration > 6"), expr.WantBool)
+		e.Passed = cel(draw(t, "passed", passes...), expr.WantBool)
 	}
 	if len(l.Phases) > 1 && often(t, "from", 30) {
 		e.FromPhase = l.Phases[1].Name
@@ -132,7 +138,7 @@ func drawLimits(t *rapid.T, l *spec.Loop) {
 func drawCondition(t *rapid.T, l *spec.Loop, depth int, root bool) spec.Condition {
 	kinds := []spec.Kind{spec.KindMaxIterations, spec.KindTimeout, spec.KindTimeout, spec.KindRepeated, spec.KindConsecutive, spec.KindWhen}
 	if l.Evaluate != nil {
-		kinds = append(kinds, spec.KindConfidence, spec.KindNoImprovement)
+		kinds = append(kinds, spec.KindConfidence, spec.KindNoImprovement, spec.KindNoImprovement)
 	}
 	if depth > 0 {
 		kinds = append(kinds, spec.KindAny, spec.KindAll)

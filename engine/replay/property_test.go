@@ -158,12 +158,15 @@ func changed(t *rapid.T, l *spec.Loop) *spec.Loop {
 		}
 	}
 	if often(t, "evaluate", 15) {
-		drawEvaluate(t, &other)
+		drawEvaluate(t, &other, true)
 	}
 	if e := other.Evaluate; e != nil && len(other.Phases) > 1 && often(t, "from", 30) {
 		with := *e
 		with.FromPhase = draw(t, "from", "", other.Phases[1].Name)
 		other.Evaluate = &with
+	}
+	if len(other.Strategies) == 0 && other.Evaluate != nil && often(t, "pattern", 10) {
+		other.Pattern = draw(t, "pattern", spec.PatternNone, spec.PatternConfidence, spec.PatternImprovement, spec.PatternChecklist)
 	}
 	if other.Pattern == spec.PatternNone && often(t, "nothing", 10) {
 		other.Evaluate = nil
