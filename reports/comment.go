@@ -16,13 +16,21 @@ const (
 // and all tables folded.
 func writeComment(w io.Writer, p Page, options Options) error {
 	m := markdown{page: p, room: markdownBytes, rows: markdownRows}
-	a := p.answer(code)
-	fmt.Fprintf(&m, "%s\n### %s %s\n\n%s\n", marker(p), a.state.mark(), a.text, p.heading(code))
+	fmt.Fprintf(&m, "%s\n", marker(p))
+	if a := p.answer(code); a.state == skipped {
+		fmt.Fprintf(&m, "### %s\n", p.heading(code))
+	} else {
+		fmt.Fprintf(&m, "### %s %s\n\n%s\n", a.state.mark(), a.text, p.heading(code))
+	}
 	m.refused()
-	if err := m.small(p.tables(people)[0].narrow(commentColumns)); err != nil {
+	small, whole := p.tables(people)[0].narrow(commentColumns)
+	if err := m.small(small); err != nil {
 		return err
 	}
 	for _, t := range wanted(p, options, people) {
+		if t.name == small.name && whole && t.count <= commentRows {
+			continue // it stands above
+		}
 		if err := m.fold(&t); err != nil {
 			return err
 		}
@@ -86,13 +94,17 @@ func (m *markdown) fold(t *table) error {
 	return err
 }
 
-// narrow is the table with its first columns only.
-func (t *table) narrow(columns int) table {
+// narrow is the table with its first columns only, and whether these are all.
+func (t *table) narrow(columns int) (narrowed table, all bool) {
 	var few []int
+	shown := 0
 	for i, c := range t.columns {
-		if !c.minor && c.only != machines && len(few) < columns {
+		if c.only == machines {
+			continue
+		}
+		if shown++; !c.minor && len(few) < columns {
 			few = append(few, i)
 		}
 	}
-	return *t.picked(few)
+	return *t.picked(few), len(few) == shown
 }

@@ -39,7 +39,7 @@ func loudTitle(c *check) string {
 	if c.group == thresholdsGroup {
 		return c.state.does() + ": " + c.name
 	}
-	return c.group + " " + c.name
+	return c.name + " of " + c.group
 }
 
 // does is what a threshold in that state does.

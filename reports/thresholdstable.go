@@ -74,7 +74,10 @@ func answerOf(verdicts []Verdict) answer {
 	case count[failed] > 0:
 		return answer{failed, fmt.Sprintf("%d of %s do not hold", count[failed], all)}
 	}
-	return answer{passed, "all of " + all + " hold"}
+	if len(verdicts) == 1 {
+		return answer{passed, "the threshold holds"}
+	}
+	return answer{passed, "all " + all + " hold"}
 }
 
 // MarshalJSON writes the threshold, the configuration that it was judged of where
