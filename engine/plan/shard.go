@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // Shard is one of the equal parts that the tasks of a plan are dealt into.
 type Shard struct{ Number, Of int } // from 1
-
-// MostShards bounds into how many parts a plan may be dealt.
-const MostShards = 10_000
 
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Number, s.Of) }
 
@@ -27,8 +26,8 @@ func ParseShard(text string) (Shard, error) {
 // ShardOf reads a number from 1 and a count.
 func ShardOf(number, of string) (Shard, error) {
 	n, err := strconv.Atoi(of)
-	if err != nil || n < 1 || n > MostShards {
-		return Shard{}, fmt.Errorf("there can be 1 to %d shards, not %q", MostShards, of)
+	if err != nil || n < 1 || n > record.MostShards {
+		return Shard{}, fmt.Errorf("there can be 1 to %d shards, not %q", record.MostShards, of)
 	}
 	i, err := strconv.Atoi(number)
 	if err != nil || i < 1 || i > n {

@@ -145,6 +145,9 @@ func ReadManifest(dir string) (Manifest, error) {
 		return m, fmt.Errorf("%s was written by an older agentbench (format %d, this one knows %d and later), or is no manifest",
 			filepath.Join(dir, manifestFile), m.Version, oldest)
 	}
+	if shards := m.Volatile.Shards; shards != nil && !shards.valid() {
+		return m, fmt.Errorf("%s tells of shards that cannot be", filepath.Join(dir, manifestFile))
+	}
 	return m, nil
 }
 

@@ -29,6 +29,21 @@ type Shard struct {
 	Status State `json:"status"`
 }
 
+// MostShards bounds how many a suite may be dealt into.
+const MostShards = 10_000
+
+// valid says that shards are numbered in their order, and that there is one.
+func (s *Shards) valid() bool {
+	last := 0
+	for i := range s.Held {
+		if s.Held[i].Number <= last {
+			return false
+		}
+		last = s.Held[i].Number
+	}
+	return last > 0 && last <= s.Of && s.Of <= MostShards
+}
+
 // Unfinished says that the shard is not done to its end.
 func (s *Shard) Unfinished() bool { return s.Status != StateComplete }
 

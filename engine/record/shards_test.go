@@ -1,7 +1,10 @@
 package record
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -38,6 +41,25 @@ func TestShardNumbers(t *testing.T) {
 	} {
 		if got := ShardNumbers(numbers); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestManifestsOfShardsThatCannotBeAreRefused(t *testing.T) {
+	for name, shards := range map[string]Shards{
+		"none": {Of: 2}, "twice": {Of: 2, Held: []Shard{{Number: 1}, {Number: 1}}}, "zero": {Of: 2, Held: []Shard{{}}},
+		"beyond the last": {Of: 2, Held: []Shard{{Number: 3}}}, "too many": {Of: 1e9, Held: []Shard{{Number: 1}}},
+	} {
+		dir := t.TempDir()
+		text, err := encodeManifest(&Manifest{Volatile: ManifestVolatile{Shards: &shards}})
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, manifestFile), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadManifest(dir); err == nil || !strings.HasSuffix(err.Error(), "manifest.json tells of shards that cannot be") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
