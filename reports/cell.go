@@ -1,5 +1,7 @@
 package reports
 
+import "strings"
+
 // cell is one cell, for people and for machines.
 type cell struct {
 	text string
@@ -40,5 +42,9 @@ func rangeText(r Range, form func(Value) string) string {
 	if !r.Known() {
 		return ""
 	}
-	return joined(form(r.Low), "–", form(r.High))
+	low, high, sign := form(r.Low), form(r.High), "–"
+	if strings.HasPrefix(low, "-") || strings.HasPrefix(high, "+") {
+		sign = "…"
+	}
+	return joined(low, sign, high)
 }

@@ -14,7 +14,7 @@ type residueRow struct {
 // make them surer.
 func residueTable(r *Report) table {
 	digits := r.scoreDigits()
-	variance := func(v Value) string { return score(v, digits+2) }
+	variance := func(v Value) string { return score(v, digits+1) }
 	fields := append(nameFields(r, func(row residueRow) *Configuration { return row.configuration }), []field[residueRow]{
 		{column{head: "score", key: "scorer"}, func(row residueRow) cell { return ofName(row.part.Scorer) }},
 		{column{key: "tasks", only: machines}, func(row residueRow) cell { return ofCount(row.part.Tasks) }},

@@ -147,6 +147,7 @@ func (m *merger) join() error {
 			v.Shards, v.Effort = part.Volatile.Shards, part.Volatile.Effort
 			continue
 		}
+		all.Mixed = slices.Concat(all.Mixed, part.Mixed)
 		v.Shards = v.Shards.Joined(part.Volatile.Shards)
 		v.Effort = v.Effort.Plus(part.Volatile.Effort)
 		v.Wall += part.Volatile.Wall
@@ -157,6 +158,8 @@ func (m *merger) join() error {
 			v.Finished = part.Volatile.Finished
 		}
 	}
+	slices.Sort(all.Mixed)
+	all.Mixed = slices.Compact(all.Mixed)
 	all.Tasks, all.Totals, all.Incomplete = v.Shards.Tasks, m.totals, v.Shards.Incomplete()
 	all.Totals.Planned = all.Tasks * all.Trials * len(all.Configurations)
 	all.Status = StateStopped

@@ -453,3 +453,20 @@ func TestMergeHoldsNoTrajectories(t *testing.T) {
 		t.Errorf("%d MiB were allocated for %d MiB of records", taken>>20, len(attempts))
 	}
 }
+
+// Runs that were mixed on purpose stay known as mixed, in whichever shard.
+func TestMergeTellsOfMixedSpecs(t *testing.T) {
+	home := t.TempDir()
+	one, two := filepath.Join(home, "one"), filepath.Join(home, "two")
+	shardFolder(t, one, 1, 2, 1, 2, []attempt{attemptAt(1, 1, Completed)})
+	shardFolder(t, two, 2, 2, 1, 2, []attempt{attemptAt(2, 1, Completed)})
+	parts := partsOf(t, one, two)
+	parts[0].Manifest.Mixed, parts[1].Manifest.Mixed = []string{"c", "b"}, []string{"a", "b"}
+	merged, err := Merge(filepath.Join(home, "out"), parts, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := merged.Manifest.Mixed; !slices.Equal(got, []string{"a", "b", "c"}) {
+		t.Errorf("the specs are %v", got)
+	}
+}
