@@ -100,7 +100,8 @@ const (
 func (k WarningKind) serious() bool {
 	switch k {
 	case Faults, NotRun, AgentFailed, NotJSON, Unscored, NotScored, UnevenRuns, MixedLoops, MixedScorers,
-		BadLines, UnknownRuns, Repeated, NotComplete, SimulatedModel:
+		BadLines, UnknownRuns, Repeated, NotComplete, SimulatedModel,
+		OtherSuite, SpecsDiffer, NotCompared, NotPaired, NothingCommon, OneSided, LoneTrials, OneSidedScore, CoverageDiffers:
 		return true
 	}
 	return false
