@@ -36,7 +36,7 @@ func drawWorld(t *rapid.T) *world {
 // blind prompts depend on nothing but the path.
 var blind = []string{
 	"hello", "{{ task.input }} {{ feedback }}", "{{ best == null ? 0 : best.iteration }}", "{{ iteration }} {{ error }}",
-	"{{ phase }}{{ strategy }} {{ size(failing) }}", "{{ output == null ? 'none' : string(output.s) }}", "{{ usage.tokens }} {{ string(elapsed) }}",
+	"{{ phase }}{{ strategy }} {{ size(failing) }}", "{{ size(outputs) }} {{ previous == null ? 'none' : previous.phase }}", "{{ output == null ? 'none' : string(output.s) }}", "{{ usage.tokens }} {{ string(elapsed) }}",
 }
 
 // telling prompts read what the configuration says.

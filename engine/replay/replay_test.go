@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // recordedRun has an iteration a minute, each of one call, with the confidences
@@ -212,6 +214,50 @@ func TestTheSameLoopDoesNotDiffer(t *testing.T) {
 		p, _ := d.pair(map[string]int{"a": 0, "b": 1}[name], &record.Iteration{Phase: name})
 		if p.hidden != "" || p.shown != "" {
 			t.Errorf("%s: %+v", name, p)
+		}
+	}
+}
+
+// same judges as was recorded.
+type same struct{}
+
+func (same) Judge(_ context.Context, _ *spec.Task, it *record.Iteration, _ *stop.State) (*record.Evaluation, *record.Error, bool) {
+	return it.Evaluation, it.Error, true
+}
+
+// What prompts and evaluations read of the history depends on the configuration
+// in more ways than by its parameters.
+func TestWhatIsReadOfTheHistory(t *testing.T) {
+	checks := "evaluate: {checks: [{name: a, expr: 'true'}]}\n"
+	phases := "agent: {model: m}\nphases: [{name: a, prompt: p, max_iterations: 1}, {name: b, prompt: p}]\n"
+	inPhases := recordedRun(record.ReasonMaxIterations, 0.2, 0.4)
+	inPhases.Iterations[0].Phase, inPhases.Iterations[1].Phase = "a", "b"
+	for _, c := range []struct {
+		name, recorded, target string
+		run                    *record.Run
+		at                     int
+		why                    string
+	}{
+		{"since_improvement counts by min_delta",
+			"agent: {model: m}\nprompt: '{{ since_improvement }}'\n" + checks + "terminate: {no_improvement: {patience: 9}}\n",
+			"agent: {model: m}\nprompt: '{{ since_improvement }}'\n" + checks + "terminate: {no_improvement: {patience: 9, min_delta: 0.1}}\n",
+			recordedRun(record.ReasonMaxIterations, 0.2), 1, "the prompt reads since_improvement"},
+		{"best is another under checklist",
+			"agent: {model: m}\nprompt: '{{ best == null }}'\n" + checks,
+			"agent: {model: m}\nprompt: '{{ best == null }}'\npattern: checklist\n" + checks,
+			recordedRun(record.ReasonMaxIterations, 0.2), 1, "the prompt reads best"},
+		{"an evaluation that reads one that is skipped now",
+			phases + "evaluate: {confidence: 'best == null ? 0.1 : 0.2'}\n",
+			phases + "evaluate: {confidence: 'best == null ? 0.1 : 0.2', from_phase: b}\n",
+			inPhases, 2, "the evaluation reads earlier ones"},
+	} {
+		judge := Judge(same{})
+		if c.at == 2 {
+			judge = nil
+		}
+		r := New(declared(t, c.recorded), declared(t, c.target), Options{Judge: judge}).Run(context.Background(), c.run, task)
+		if r.Verdict != Branches || r.At != c.at || !strings.Contains(r.Why, c.why) {
+			t.Errorf("%s: %+v", c.name, r)
 		}
 	}
 }
