@@ -13,9 +13,9 @@ import (
 func (p *program) checkCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "check FILE...",
-		Short:   "Find everything that is wrong with suites and loops",
+		Short:   "Find everything that is wrong with suites, loops and mappings",
 		GroupID: "write",
-		Long: `Reads suites and loops with all files that they name, and prints every fault at
+		Long: `Reads suites, loops and mappings with all files that they name, and prints every fault at
 its place with a hint. A file may be - for stdin, or the name of a suite that ships.
 Exits with 3 if anything is wrong.`,
 		Args: arguments(1, -1, "one or more files"),
@@ -47,6 +47,10 @@ func (p *program) check(path string) error {
 	p.warn(o, nil)
 	if o.Loop != nil {
 		fmt.Fprintf(p.out, "%s: loop %s is fine: %s%s\n", path, printable(o.Loop.Name), aboutLoop(o.Loop), warnings(len(o.Warnings)))
+		return nil
+	}
+	if o.Import != nil {
+		fmt.Fprintf(p.out, "%s: import %s is fine%s\n", path, printable(o.Import.Name), warnings(len(o.Warnings)))
 		return nil
 	}
 	tasks, faults := o.CountTasks()

@@ -55,6 +55,9 @@ func (p *program) warn(o *opened, faults source.Faults) {
 // openSuite is open for what only a suite will do.
 func (p *program) openSuite(path string, set []spec.Setting) (*opened, error) {
 	o, err := p.open(path, set)
+	if err == nil && o.Import != nil {
+		return nil, usage("agentbench import reads logs by it", "%s is a mapping, not a suite", path)
+	}
 	if err == nil && o.Suite == nil {
 		return nil, usage("write a suite that names it under configurations; agentbench init DIR writes one", "%s is a loop, not a suite", path)
 	}

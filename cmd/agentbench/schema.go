@@ -15,20 +15,20 @@ import (
 // schemas are what has a schema: files that people write, and what --format json
 // writes.
 var schemas = map[string]func() ([]byte, error){
-	"suite": spec.SchemaSuite, "loop": spec.SchemaLoop, "report": reports.JSONSchema, "diff": reports.DiffJSONSchema,
+	"suite": spec.SchemaSuite, "loop": spec.SchemaLoop, "import": spec.SchemaImport, "report": reports.JSONSchema, "diff": reports.DiffJSONSchema,
 }
 
-var schemaNames = []string{"suite", "loop", "report", "diff"}
+var schemaNames = []string{"suite", "loop", "import", "report", "diff"}
 
 func (p *program) schemaCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "schema suite|loop|report|diff",
-		Short:   "Print the JSON Schema of suites and loops, or of reports and comparisons",
+		Use:     "schema suite|loop|import|report|diff",
+		Short:   "Print the JSON Schema of suites, loops and mappings, or of reports and comparisons",
 		GroupID: "write",
-		Long: `Prints a JSON Schema (draft 2020-12): of suites or loops, for editors; of what report
+		Long: `Prints a JSON Schema (draft 2020-12): of suites, loops or mappings, for editors; of what report
 or diff write with --format json, for programs.`,
 		ValidArgs: schemaNames,
-		Args:      arguments(1, 1, "suite, loop, report or diff"),
+		Args:      arguments(1, 1, "suite, loop, import, report or diff"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			schema := schemas[args[0]]
 			if schema == nil {
