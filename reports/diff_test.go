@@ -163,15 +163,23 @@ func TestDiffWarns(t *testing.T) {
 		return all
 	}
 	base := small(30)
+	for i := range base.scores {
+		base.scores[i].Scorer = "old"
+	}
 	for name, c := range map[string]struct {
 		change  func(f *fixture)
 		options reports.DiffOptions
 		want    []string
 	}{
-		"nothing":   {func(*fixture) {}, reports.DiffOptions{}, nil},
-		"suite":     {func(f *fixture) { f.manifest.Suite = "other" }, reports.DiffOptions{}, []string{"other_suite"}},
-		"killed":    {func(f *fixture) { f.manifest.Status = record.StateRunning }, reports.DiffOptions{}, []string{"new not_complete"}},
-		"scorers":   {func(f *fixture) { f.manifest.Scorers = append(f.manifest.Scorers, "more") }, reports.DiffOptions{}, []string{"new one_sided_score"}},
+		"nothing": {func(*fixture) {}, reports.DiffOptions{}, nil},
+		"suite":   {func(f *fixture) { f.manifest.Suite = "other" }, reports.DiffOptions{}, []string{"other_suite"}},
+		"killed":  {func(f *fixture) { f.manifest.Status = record.StateRunning }, reports.DiffOptions{}, []string{"new not_complete"}},
+		"scorers": {func(f *fixture) { f.manifest.Scorers = append(f.manifest.Scorers, "more") }, reports.DiffOptions{}, []string{"new one_sided_score"}},
+		"versions": {func(f *fixture) {
+			for i := range f.scores {
+				f.scores[i].Scorer = "newer"
+			}
+		}, reports.DiffOptions{}, []string{"other_scorer"}},
 		"few tasks": {func(f *fixture) { *f = *small(19) }, reports.DiffOptions{}, []string{"one_sided", "few_common"}},
 		"unpaired":  {func(*fixture) {}, reports.DiffOptions{Options: compare.Options{Unpaired: true}}, []string{"not_paired"}},
 		"spec": {func(*fixture) {}, reports.DiffOptions{Spec: []reports.SpecDifference{{Path: "a"}, {Path: "b", Declared: true}}},

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ func (p *Pair) warn(base, new *Report, of couple) {
 	x, y := p.Base.Coverage, p.New.Coverage
 	add(x.Known() && y.Known() && x.Number != y.Number, Warning{Kind: CoverageDiffers, More: percent(x) + " and " + percent(y)})
 	add(p.How.Paired && p.How.Tasks < fewTasks, Warning{Kind: FewCommon, Count: p.How.Tasks})
-	kinds := []WarningKind{SimulatedModel, Faults, NotRun, AgentFailed, NotJSON, MixedLoops, Estimated}
+	kinds := []WarningKind{SimulatedModel, Faults, NotRun, AgentFailed, NotJSON, MixedLoops, OtherModel, Estimated}
 	if base == new {
 		kinds = kinds[:1] // the report tells the others itself
 	}
@@ -59,6 +60,9 @@ func (c *Comparison) warn(base, new *Report, couples []couple, options *DiffOpti
 		}
 	}
 	add(undeclared > 0, Warning{Kind: SpecsDiffer, Count: undeclared})
+	for _, scorer := range new.Scorers {
+		add(judgedOtherwise(base, new, scorer), Warning{Kind: OtherScorer, Name: scorer})
+	}
 	for _, side := range []struct {
 		name       string
 		of, beside *Report
@@ -75,9 +79,25 @@ func (c *Comparison) warn(base, new *Report, couples []couple, options *DiffOpti
 		}
 		for _, w := range side.of.Warnings {
 			w.Side = side.name
-			add(slices.Contains([]WarningKind{NotComplete, BadLines, UnknownRuns, Repeated, MixedScorers}, w.Kind), w)
+			add(slices.Contains([]WarningKind{NotComplete, BadLines, UnknownRuns, Repeated, MixedScorers, MixedSpecs}, w.Kind), w)
 		}
 	}
+}
+
+// judgedOtherwise says that both sides have scores by a scorer, and not by the
+// same versions of it.
+func judgedOtherwise(base, new *Report, scorer string) bool {
+	x, y := base.scorerVersions(scorer), new.scorerVersions(scorer)
+	return len(x) > 0 && len(y) > 0 && !maps.Equal(x, y)
+}
+
+func (r *Report) scorerVersions(scorer string) map[string]bool {
+	for _, s := range r.runs.scores {
+		if s.name == scorer {
+			return s.versions
+		}
+	}
+	return nil
 }
 
 // without lists the configurations with runs that are in no couple.

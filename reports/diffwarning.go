@@ -19,6 +19,7 @@ const (
 	LeftOut         WarningKind = "left_out"         // Count of Of pairs have no value of Name
 	TooFewDiffer    WarningKind = "too_few_differ"   // Count tasks differ, of Of that it takes
 	OneSidedScore   WarningKind = "one_sided_score"  // of the scorer Name, of one side
+	OtherScorer     WarningKind = "other_scorer"     // the scorer Name is another version on either side
 	ByDifferences   WarningKind = "by_differences"   // an amount that is 0 at some task
 	HowCompared     WarningKind = "how_compared"     // what a change, a p and a verdict is
 	HowCorrected    WarningKind = "how_corrected"    // Name: the correction, over Count pairs
@@ -61,6 +62,8 @@ func (w Warning) aboutDifferences(quote func(string) string) string {
 		return fmt.Sprintf("only %s: with fewer than %d no test shows anything", plural(w.Count, "task differs", "tasks differ"), w.Of)
 	case OneSidedScore:
 		return quote(w.Name) + " is a score of this side alone and not compared"
+	case OtherScorer:
+		return "the sides were judged by different versions of " + quote(w.Name) + ": its scores may not mean the same"
 	case ByDifferences:
 		return quote(w.Name) + " is 0 at some task: its change is a difference, not a ratio"
 	case HowCompared:

@@ -101,7 +101,7 @@ func (k WarningKind) serious() bool {
 	switch k {
 	case Faults, NotRun, AgentFailed, NotJSON, Unscored, NotScored, UnevenRuns, MixedLoops, MixedScorers,
 		BadLines, UnknownRuns, Repeated, NotComplete, SimulatedModel,
-		OtherSuite, SpecsDiffer, NotCompared, NotPaired, NothingCommon, OneSided, LoneTrials, OneSidedScore, CoverageDiffers:
+		OtherSuite, SpecsDiffer, NotCompared, NotPaired, NothingCommon, OneSided, LoneTrials, OneSidedScore, OtherScorer, CoverageDiffers:
 		return true
 	}
 	return false
