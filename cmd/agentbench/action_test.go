@@ -71,7 +71,6 @@ type action struct {
 	dir     string // the workspace
 	values  map[string]string
 	path    string
-	skipped []string
 	printed bytes.Buffer
 }
 

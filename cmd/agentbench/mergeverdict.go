@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -50,50 +49,6 @@ func (p *program) judgeMerged(ctx context.Context, m *record.Manifest, report *r
 	options := reports.ThresholdOptions{Comparison: report.Differences, MinCoverage: b.coverage()}
 	report.Thresholds = reports.Thresholds(ctx, report, options, append(p.readable(m, b.Thresholds, f.quiet), f.texts...))
 	return nil
-}
-
-// bounds are what a suite says about its results.
-type bounds struct {
-	Thresholds  []string
-	MinCoverage *float64 `json:"min_coverage"`
-}
-
-// boundsOf reads the bounds in a manifest's resolved spec.
-func boundsOf(m *record.Manifest) (bounds, error) {
-	var resolved struct {
-		Suite struct {
-			Thresholds  []any
-			MinCoverage *float64 `json:"min_coverage"`
-		}
-	}
-	if len(m.Spec) == 0 { // it is not known how the records came to be
-		return bounds{}, nil
-	}
-	if err := json.Unmarshal(m.Spec, &resolved); err != nil {
-		return bounds{}, fail(notMeasured, "", "reading the resolved spec: %w", err)
-	}
-	b := bounds{MinCoverage: resolved.Suite.MinCoverage}
-	for _, t := range resolved.Suite.Thresholds {
-		b.Thresholds = append(b.Thresholds, fmt.Sprint(t)) // YAML takes a bare true for no text
-	}
-	return b, nil
-}
-
-// coverage is the least share of runs that has to count.
-func (b *bounds) coverage() float64 {
-	if b.MinCoverage == nil {
-		return defaultCoverage
-	}
-	return *b.MinCoverage
-}
-
-// answerable says why merged results have no answer, if they have none.
-func (b *bounds) answerable(dir string, m *record.Manifest, report *reports.Report) error {
-	if covered, least := measured(m), b.coverage(); covered == 0 || float64(covered) < least*float64(m.Totals.Planned) {
-		return fail(notMeasured, "agentbench show "+shellWord(dir)+" lists the runs",
-			"%d of %s could be measured; min_coverage is %v", covered, count(m.Totals.Planned, "run", "runs"), least)
-	}
-	return unscoredError(dir, report)
 }
 
 // readable are the thresholds that read nothing of configurations which no shard
