@@ -9,13 +9,16 @@ import (
 // AUROCInterval is the interval of [AUROC] when forecasts of one cluster depend on
 // each other: Student's, with the standard error of N. A. Obuchowski, Biometrics
 // 53, 1997 (that of DeLong where each cluster holds one forecast), kept within 0
-// and 1. It needs two clusters and an outcome of each kind.
+// and 1. It needs two clusters and an outcome of each kind, 0 and 1.
 func AUROCInterval(clusters [][]Forecast, level float64) (interval Interval, ok bool) {
 	var all []placedForecast
 	groups := 0
 	for i, cluster := range clusters {
 		groups += min(1, len(cluster))
 		for _, f := range cluster {
+			if !isFinite(f.Probability) || f.Outcome != 0 && f.Outcome != 1 {
+				return Interval{}, false
+			}
 			all = append(all, placedForecast{f, i})
 		}
 	}

@@ -81,7 +81,7 @@ func subsetTails(values []int, size, seen int) float64 {
 	return min(1, hits/all)
 }
 
-// subsetSums counts the subsets of a size by their sums. The values are above 0.
+// subsetSums counts the subsets of a size by their sums. No value is below 0.
 func subsetSums(values []int, size int) (ways []float64) {
 	sorted := slices.Sorted(slices.Values(values))
 	upTo := make([]int, len(sorted)+1) // the sum of so many of the smallest

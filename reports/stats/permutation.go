@@ -105,9 +105,6 @@ func splitWork(counts []int, size int) int {
 
 func splitWhole(counts []int, size int) float64 {
 	seen := 0
-	for i := range counts {
-		counts[i]++
-	}
 	for _, c := range counts[:size] {
 		seen += c
 	}

@@ -66,6 +66,7 @@ func TestKnownValues(t *testing.T) {
 		"calibration at the edge of 3":  {value(stats.ECE([]stats.Forecast{{Probability: 0.3, Outcome: 1}, {Probability: 0.29999, Outcome: 0}})), 0.499995},
 		"detectable, 50 tasks, 25 %":    {value(usual.Detectable(0.25, 50)), 0.198101990579967},
 		"interval of the median, 10":    {low(stats.MedianInterval([]float64{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, 0.95)), 1},
+		"all 3,125 resamples":           {low(stats.Resample(5, 3125, 1).Ratio([]float64{0.2, 0.5, 0.9, 0.4, 0.7}, ones(5), 0.95)), 0.34},
 		"log loss of what was not sure": {value(stats.LogLoss(ties)), math.Ln2},
 	} {
 		if !near(v.got, v.want, 1e-7) {

@@ -40,11 +40,7 @@ func steps(values []float64) (counts []int, ok bool) {
 // multiples of it but for rounding; that of a number and 0 is the number.
 func commonStep(a, b, rounding float64) float64 {
 	for b > rounding {
-		rest := math.Mod(a, b)
-		if b-rest <= rounding {
-			rest = 0
-		}
-		a, b = b, rest
+		a, b = b, math.Mod(a, b)
 	}
 	return a
 }

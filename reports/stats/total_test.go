@@ -175,6 +175,7 @@ var procedures = map[string]func(a arguments) answer{
 	"PlugInAgreement": func(a arguments) answer { return chance(stats.PlugInAgreement(a.a, a.b)) },
 	"Brier":           func(a arguments) answer { return number(stats.Brier(a.forecasts)) },
 	"AUROC":           func(a arguments) answer { return number(stats.AUROC(a.forecasts)) },
+	"AUROCInterval":   func(a arguments) answer { return interval(stats.AUROCInterval(a.clusters(), a.p)) },
 	"ECE":             func(a arguments) answer { return number(stats.ECE(a.forecasts)) },
 	"LogLoss":         func(a arguments) answer { return number(stats.LogLoss(a.forecasts)) },
 	"CumulativeIncidence": func(a arguments) answer {
@@ -209,6 +210,11 @@ var procedures = map[string]func(a arguments) answer{
 	},
 	"ExpandedRatio":   func(a arguments) answer { return open(stats.ExpandedRatio(a.x, a.y, a.p)) },
 	"PercentileLevel": func(arguments) answer { return answer{} }, // has no ok: it gives the level where there is none
+}
+
+// clusters are the forecasts in threes.
+func (a arguments) clusters() (clusters [][]stats.Forecast) {
+	return slices.Collect(slices.Chunk(a.forecasts, 3))
 }
 
 func (a arguments) power() stats.Power { return stats.Power{Alpha: a.p, Power: 0.8} }
