@@ -51,6 +51,22 @@ func TestComparisonsHaveAllFormats(t *testing.T) {
 	}
 }
 
+// A comment begins with what there is to say, and shows no table twice.
+func TestCommentsAreShort(t *testing.T) {
+	options := reports.DiffOptions{BaseConfiguration: "single-pass", NewConfiguration: "phased"}
+	one := written(t, gatedDiff(t, coach(6).collect(), coach(6).collect(), options), reports.Options{Format: "comment"})
+	if strings.Contains(one, "<summary>Differences</summary>") || strings.Count(one, "| `cost_usd` ") != 1 || !strings.Contains(one, "\n### ") {
+		t.Errorf("of one pair:\n%s", one)
+	}
+	if all := written(t, worse(t), reports.Options{Format: "comment"}); !strings.Contains(all, "<summary>Differences</summary>") {
+		t.Errorf("of all pairs, which are more than 20 rows:\n%s", all)
+	}
+	report := written(t, coach(2).collect(), reports.Options{Format: "comment"})
+	if _, rest, _ := strings.Cut(report, "\n"); !strings.HasPrefix(rest, "### `interview-coach` · 5 configurations") {
+		t.Errorf("of a report without thresholds:\n%s", report)
+	}
+}
+
 // The same records are the same bytes, in whatever order those of either side come.
 func TestComparisonsDoNotDependOnTheOrderOfRecords(t *testing.T) {
 	shuffled := func(seed uint64) *reports.Report {
