@@ -136,9 +136,11 @@ func (d *Difference) change(v Value, dollarDigits int) string {
 	return shape(v, func(x float64) string { return signed(x, minus(x)+plain(math.Abs(x))) })
 }
 
-// relative shows a ratio less 1: 0.123 is +12.3%, 1.5 is +150%, 11 is ×12.
+// relative shows a ratio less 1: 0.123 is +12.3%, 1.5 is +150%, 11 is ×12.0.
 func relative(x float64) string {
 	switch magnitude := math.Abs(x); {
+	case x >= 1e6: // of an interval that says nothing
+		return "×>1M"
 	case x >= 9:
 		return "×" + brief(x+1)
 	case magnitude >= 0.9995:
@@ -148,7 +150,7 @@ func relative(x float64) string {
 }
 
 func (d *Difference) interval(dollarDigits int) string {
-	if !d.Low.Known() {
+	if !d.Low.Known() || !d.High.Known() {
 		return nothing
 	}
 	low, high := d.change(d.Low, dollarDigits), d.change(d.High, dollarDigits)

@@ -115,3 +115,18 @@ func FuzzVisible(f *testing.F) {
 		}
 	})
 }
+
+func TestRelativeChanges(t *testing.T) {
+	for x, want := range map[float64]string{
+		0: "0.0%", 0.0004: "+0.0%", 0.123: "+12.3%", -0.123: "-12.3%", 1.5: "+150%", -1: "-100%", 8.9: "+890%", 11: "×12.0", 1999: "×2.00k", 1e9: "×>1M",
+	} {
+		if got := relative(x); got != want {
+			t.Errorf("relative(%v) = %q, want %q", x, got, want)
+		}
+	}
+	for p, want := range map[float64]string{1: "1.000", 0.0312: "0.031", 0.001: "0.001", 0.00099: "<0.001", 4e-36: "<0.001"} {
+		if got := chance(known(p)); got != want {
+			t.Errorf("chance(%v) = %q, want %q", p, got, want)
+		}
+	}
+}
