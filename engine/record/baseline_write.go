@@ -105,10 +105,7 @@ func (b *baseline) score(s Score) {
 	if !ok || s.Iteration != 0 {
 		return
 	}
-	if s.Unscored != "" {
-		s.Value, s.Unscored = 0, unscoredInBaseline
-	}
-	s.Answer, s.Explanation = "", ""
+	s.Answer, s.Explanation = "", "" // not to hold them
 	run := &b.runs[at]
 	if i := slices.IndexFunc(run.scores, func(t Score) bool { return t.Name == s.Name }); i >= 0 {
 		run.scores[i] = s
@@ -116,10 +113,6 @@ func (b *baseline) score(s Score) {
 		run.scores = append(run.scores, s)
 	}
 }
-
-// unscoredInBaseline stands for why a run is unscored: the reason may quote
-// what a model said.
-const unscoredInBaseline = "as the baseline tells, which does not say why"
 
 // sort puts everything in the one order that a baseline has.
 func (b *baseline) sort() {
@@ -187,8 +180,6 @@ func (b *baseline) lines() iter.Seq2[[]byte, error] {
 	}
 }
 
-var errHeadSecret = errors.New("the manifest cannot be written without its secrets")
-
 func (b *baseline) headLine() ([]byte, error) {
 	line, err := appendObject(nil, &b.head)
 	if err != nil {
@@ -196,9 +187,6 @@ func (b *baseline) headLine() ([]byte, error) {
 	}
 	if b.redact != nil {
 		line = slices.Clone(b.redact(line))
-		if len(line) <= len(lineHead) || string(line[:len(lineHead)]) != lineHead {
-			return nil, errHeadSecret
-		}
 	}
 	return seal(line, 0)
 }
@@ -213,99 +201,4 @@ func (b *baseline) line(dst []byte, run *baselineRun) ([]byte, error) {
 		return nil, fmt.Errorf("run %s: %w", run.ID, errSecretName)
 	}
 	return seal(w.to, len(dst))
-}
-
-func (w *writer) baselineRun(r *baselineRun, head *baselineHead) {
-	w.open()
-	w.string("configuration", r.Configuration)
-	w.string("task", r.Task)
-	w.integer("trial", int64(r.Trial))
-	w.maybeString("cluster", r.Cluster)
-	if head.loop(r.Configuration) != r.Loop {
-		w.string("loop", r.Loop)
-	}
-	w.baselineOutcome(r)
-	w.integer("elapsed_ns", int64(r.Elapsed))
-	w.key("usage")
-	w.usage(&r.Usage)
-	if r.Judging != (Usage{}) {
-		w.key("judging")
-		w.usage(&r.Judging)
-	}
-	w.maybeTrue("simulated", r.Simulated)
-	if len(r.scores) > 0 {
-		w.key("scores")
-		w.baselineScores(r.scores)
-		w.otherScorers(r.scores, head)
-	}
-	w.close()
-}
-
-func (w *writer) baselineOutcome(r *baselineRun) {
-	o := &r.Outcome
-	w.string("status", string(o.Status))
-	w.maybeString("reason", string(o.Reason))
-	w.maybeString("class", string(o.Class))
-	w.maybeString("fired", o.Fired)
-	if o.Error != nil {
-		w.string("error", string(o.Error.Class))
-	}
-	w.maybeTrue("success", o.Success)
-	w.integer("iterations", int64(r.iterations))
-	w.maybeInteger("returned", int64(o.Returned))
-	w.maybeString("failed", string(r.failed))
-	w.maybeTrue("evaluated", r.evaluated)
-	if r.rated {
-		w.number("confidence", r.confidence)
-	}
-}
-
-// baselineScores are an object of values by the scorers' names; null is
-// unscored.
-func (w *writer) baselineScores(scores []Score) {
-	w.open()
-	for i := range scores {
-		w.name(scores[i].Name)
-		if scores[i].Unscored != "" {
-			w.to = append(w.to, "null"...)
-		} else if value := scores[i].Value; math.IsNaN(value) || math.IsInf(value, 0) {
-			w.err = fmt.Errorf("the score %s is %v", scores[i].Name, value)
-		} else {
-			w.to = appendNumber(w.to, value)
-		}
-	}
-	w.close()
-}
-
-// otherScorers are the hashes of the scorers that are not those of the head.
-func (w *writer) otherScorers(scores []Score, head *baselineHead) {
-	other := slices.DeleteFunc(slices.Clone(scores), func(s Score) bool { return head.Scorers[s.Name] == s.Scorer })
-	if len(other) == 0 {
-		return
-	}
-	w.key("scorers")
-	w.open()
-	for i := range other {
-		w.name(other[i].Name)
-		w.to = appendString(w.to, other[i].Scorer)
-	}
-	w.close()
-}
-
-// name begins a member whose key comes from outside.
-func (w *writer) name(name string) {
-	if last := w.to[len(w.to)-1]; last != '{' {
-		w.to = append(w.to, ',')
-	}
-	w.to = append(appendString(w.to, name), ':')
-}
-
-// loop is the hash of a configuration's loop, as the manifest has it.
-func (h *baselineHead) loop(configuration string) string {
-	for i := range h.Manifest.Configurations {
-		if c := &h.Manifest.Configurations[i]; c.Name == configuration {
-			return c.Loop
-		}
-	}
-	return ""
 }
