@@ -74,7 +74,7 @@ func (b *builder) decide(run *record.Run, recorded *Recorded, task *spec.Task, r
 	}
 	o := state.StopBefore(record.ReasonMaxIterations)
 	o.Class, o.Fired = record.ByCondition, "the log"
-	if reason != "" {
+	if reason != "" && !slices.Contains(byAgent, reason) {
 		o.Reason = reason
 	}
 	return o

@@ -25,6 +25,8 @@ var all = []Mapping{
 	{"tau-bench", "tau-bench trajectories: conversations with tools"},
 	{"tau2", "tau2-bench simulations: conversations with tools, times and costs"},
 	{"openai-chat", "transcripts in the form of OpenAI's chat messages, one a line or one a file"},
+	{"inspect", "Inspect logs, .json and .eval"},
+	{"mini-swe-agent", "mini-SWE-agent trajectories, .traj.json"},
 }
 
 // All are the mappings that ship.
