@@ -33,7 +33,7 @@ configurations: [{name: "c EVIL", loop: a.yaml}, {name: "d EVIL", loop: b.yaml},
 scorers: [{name: "x EVIL", type: exact}]
 baseline: "c EVIL"
 min_coverage: 0
-thresholds: ['configurations["c EVIL"].success > 2.0']
+thresholds: ['configurations["c EVIL"].success > 2.0', 'diff.scores["x EVIL"].verdict == "better"']
 `,
 		"a.yaml": `loop: "l EVIL"
 agent: {model: "m EVIL"}
@@ -91,7 +91,12 @@ func TestF71_NothingSteersTheTerminal(t *testing.T) {
 	}
 	for _, form := range reports.Formats {
 		expectPlain(t, "report", "r", "--format", form)
+		expectPlain(t, "diff", "r", "--format", form)
 	}
+	expectPlain(t, "baseline", "set", "evil", "r")
+	expectPlain(t, "baseline", "list")
+	expectPlain(t, "diff", "--baseline", "evil", "r", "--threshold", `diff.scores.all(s, diff.scores[s].change > 0.0)`)
+	expectPlain(t, "report", "r", "--baseline", "evil")
 	expectPlain(t, "cache", "list", "cache")
 	expectPlain(t, "cache", "list", "cache", "--entries")
 	expectPlain(t, "repair", "r")

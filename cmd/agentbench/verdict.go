@@ -169,10 +169,19 @@ func (p *program) tellThreshold(what string, v *reports.Verdict, numbers string)
 	if v.Configuration != "" {
 		of = " for " + printable(v.Configuration)
 	}
-	fmt.Fprintf(p.err, "threshold %s%s: %s\n", what, of, v.Text)
+	fmt.Fprintf(p.err, "threshold %s%s: %s\n", what, of, printableLines(v.Text))
 	if numbers != "" {
-		fmt.Fprintf(p.err, "  %s\n", numbers)
+		fmt.Fprintf(p.err, "  %s\n", printableLines(numbers))
 	}
+}
+
+// printableLines keeps line feeds, behind which it indents.
+func printableLines(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
+	return strings.Join(lines, "\n  ")
 }
 
 // judgeable are the thresholds that read nothing of configurations which the
