@@ -85,3 +85,28 @@ func BenchmarkSummarise(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSweep is a report of a thousand configurations.
+func BenchmarkSweep(b *testing.B) {
+	f := coach(100)
+	head, kept := f.manifest.Configurations[1], f.signals[:0]
+	for _, s := range f.signals {
+		if s.Configuration == head.Name && s.Trial == 1 {
+			kept = append(kept, s)
+		}
+	}
+	f.signals, f.scores, f.manifest.Configurations, f.manifest.Trials = nil, nil, nil, 1
+	for c := range 1000 {
+		name := "c" + strconv.Itoa(c)
+		f.manifest.Configurations = append(f.manifest.Configurations, record.ConfigurationHead{Name: name, MaxIterations: 5, EffectiveMax: 5})
+		for _, s := range kept {
+			of := *s
+			of.Configuration, of.ID = name, record.RunID(name, s.Task, 1)
+			f.signals = append(f.signals, &of)
+			f.scores = append(f.scores, record.Score{Run: of.ID, Name: "close", Value: float64(c % 2)})
+		}
+	}
+	for b.Loop() {
+		f.collect()
+	}
+}

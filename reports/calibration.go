@@ -82,7 +82,7 @@ func (p *calibrationParts) add(cluster int32, confidence, score float64) {
 	p.squares[cluster] += gap * gap
 }
 
-func (p *calibrationParts) mean(sums []float64) Range { return p.ratio(sums, p.runs, draws) }
+func (p *calibrationParts) mean(sums []float64) Range { return p.ratio(sums, p.runs, p.draws) }
 
 func (k *Calibration) count(believed, succeeded bool) {
 	k.Runs++

@@ -37,12 +37,20 @@ func bound(x float64) Value {
 	return known(x)
 }
 
-// How often the clusters are drawn for an interval, and for those of the many
-// points of a curve.
+// How often the clusters are drawn for an interval: of the many points of curves
+// and of many configurations less often.
 const (
-	draws      = 10_000
-	curveDraws = 2_000
+	mostDraws   = 10_000
+	curveDraws  = 2_000
+	fewestDraws = 1_000
+	// manyToDraw is the number of configurations beyond which draws get fewer.
+	manyToDraw = 50
 )
+
+// drawn is how often clusters are drawn in a report of so many configurations.
+func drawn(draws, configurations int) int {
+	return max(fewestDraws, draws*manyToDraw/max(manyToDraw, configurations))
+}
 
 // measure makes the intervals of a configuration. What varies by chance is which
 // tasks a suite has, or which clusters of them: the clusters are resampled, and
@@ -53,11 +61,14 @@ type measure struct {
 	clusters  []int32 // of each run, parallel to ordered
 	groups    int     // clusters
 	resamples func(groups, draws int) *stats.Resamples
+	// draws are made for an interval, curveDraws for one of a point of a curve.
+	draws, curveDraws int
 }
 
 // measure is that of the i-th configuration.
 func (c *collector) measure(i int) *measure {
 	m := &measure{runs: c.runs, ordered: c.runs.ordered[i], resamples: c.resample}
+	m.draws, m.curveDraws = drawn(mostDraws, len(c.sums)), drawn(curveDraws, len(c.sums))
 	m.clusters, m.groups = c.runs.clustersOf(m.ordered)
 	return m
 }
@@ -112,7 +123,7 @@ func (m *measure) mean(of func(*run) float64, mean Value) Range {
 	if !mean.Known() {
 		return Range{mean, mean}
 	}
-	return m.ratio(m.sums(of), m.counts(), draws)
+	return m.ratio(m.sums(of), m.counts(), m.draws)
 }
 
 // ratio is the interval of the ratio of two sums, of which each cluster gives a
@@ -149,7 +160,7 @@ func (m *measure) perSuccess(mean Value) Range {
 			successes[m.clusters[i]] += numberOf(succeeded)
 		}
 	}
-	return m.ratio(cost, successes, draws)
+	return m.ratio(cost, successes, m.draws)
 }
 
 // median is the interval of the median of numbers that are sorted: two of them

@@ -24,7 +24,7 @@ func (s *spending) upTo(iteration int, mean Value) (cost, seconds Range) {
 	}
 	cost = Range{mean, mean}
 	if mean.Known() {
-		cost = s.ratio(s.dollars, s.counts, curveDraws)
+		cost = s.ratio(s.dollars, s.counts, s.curveDraws)
 	}
-	return cost, s.ratio(s.seconds, s.counts, curveDraws)
+	return cost, s.ratio(s.seconds, s.counts, s.curveDraws)
 }

@@ -43,7 +43,7 @@ func TestAUROCIntervalHasNoAnswer(t *testing.T) {
 	f := func(p, outcome float64) stats.Forecast { return stats.Forecast{Probability: p, Outcome: outcome} }
 	for name, clusters := range map[string][][]stats.Forecast{
 		"nothing": nil, "one cluster": {{f(0.1, 0), f(0.9, 1), f(0.2, 1)}}, "one kind": {{f(0.1, 1)}, {f(0.5, 1)}},
-		"all in order": {{f(0.1, 0)}, {f(0.5, 1)}, {f(0.6, 1)}}, "no level": {{f(0.1, 0), f(0.2, 1)}, {f(0.5, 1), f(0.6, 0)}},
+		"all in order": {{f(0.1, 0)}, {f(0.5, 1)}, {f(0.6, 1)}}, "NaN": {{f(math.NaN(), 0)}, {f(0.5, 1)}, {f(0.6, 1)}}, "half an outcome": {{f(0.7, 0)}, {f(0.5, 1)}, {f(0.6, 0.5)}}, "no level": {{f(0.1, 0), f(0.2, 1)}, {f(0.5, 1), f(0.6, 0)}},
 	} {
 		level := 0.95
 		if name == "no level" {
