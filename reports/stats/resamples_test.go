@@ -151,7 +151,8 @@ func TestResamplesComeFromTheirSeed(t *testing.T) {
 		}, 0.95)
 		return all
 	}
-	if string(drawn(1)) != string(drawn(1)) || string(drawn(1)) == string(drawn(2)) {
+	first, again := string(drawn(1)), string(drawn(1))
+	if first != again || first == string(drawn(2)) {
 		t.Error("draws do not depend on the seed, or on more")
 	}
 }
