@@ -159,7 +159,7 @@ func TestWhatTheFastPathLeavesToTheReference(t *testing.T) {
 		"agent: {model: m}\nphases: [{name: a, prompt: p}]":                                                             "phases",
 		"agent: {model: m}\npattern: multi_strategy\nevaluate: {confidence: '0.5'}\nstrategies: [{name: a, prompt: p}]": "strategies",
 	} {
-		var general *ErrGeneral
+		var general *GeneralError
 		if _, err := p.Configuration(declared(t, text)); !errors.As(err, &general) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v, want %s", text, err, why)
 		}

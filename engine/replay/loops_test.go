@@ -117,10 +117,9 @@ func drawEvaluate(t *rapid.T, l *spec.Loop, tells bool) {
 	l.Evaluate = e
 }
 
-// No expression here is one whose time is watched: a busy machine must not decide.
-
 // drawLimits draws what replay is for: conditions, guards and what follows an
-// error.
+// error. No expression is one whose time is watched: a busy machine must not
+// decide.
 func drawLimits(t *rapid.T, l *spec.Loop) {
 	l.Terminate = spec.Tree{}
 	for i := range number(t, "conditions", 0, 3) {

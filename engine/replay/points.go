@@ -182,19 +182,19 @@ type Configuration struct {
 	Guards []Node // in the order of reasons
 }
 
-// ErrGeneral says why a configuration has to be replayed in the general way.
-type ErrGeneral struct{ Why string }
+// GeneralError says why a configuration has to be replayed in the general way.
+type GeneralError struct{ Why string }
 
 // Error says it in words.
-func (e *ErrGeneral) Error() string { return "replayed in the general way: " + e.Why }
+func (e *GeneralError) Error() string { return "replayed in the general way: " + e.Why }
 
 // Configuration adds the limits of a loop that differs from that of the points in
 // them alone; the caller knows that it does (see Analyse). The error is an
-// *ErrGeneral: phases, strategies, timeouts that cancel and hard budgets decide
+// *GeneralError: phases, strategies, timeouts that cancel and hard budgets decide
 // at other moments than after an iteration.
 func (p *Points) Configuration(l *spec.Loop) (c Configuration, err error) {
 	if why := general(l); why != "" {
-		return c, &ErrGeneral{why}
+		return c, &GeneralError{why}
 	}
 	for i := range l.Terminate.Any {
 		one := &l.Terminate.Any[i]

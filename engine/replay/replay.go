@@ -109,20 +109,20 @@ func (r *Replay) Run(ctx context.Context, run *record.Run, task *spec.Task) Resu
 	return w.walk()
 }
 
-// ErrTexts says that a configuration reads texts, which signals do not have.
-type ErrTexts struct{ Reads []string }
+// TextsError says that a configuration reads texts, which signals do not have.
+type TextsError struct{ Reads []string }
 
 // Error names what is read.
-func (e *ErrTexts) Error() string {
+func (e *TextsError) Error() string {
 	return fmt.Sprintf("the configuration reads %s, which signals do not have: replay needs the records", strings.Join(e.Reads, ", "))
 }
 
 // Signals replays a run of which only signals are known. Requests are compared
-// as they are declared, and nothing is judged again. The error is an *ErrTexts:
+// as they are declared, and nothing is judged again. The error is a *TextsError:
 // conditions and guards that read texts need the whole record.
 func (r *Replay) Signals(ctx context.Context, s *record.Signals, task *spec.Task) (Result, error) {
 	if len(r.texts) > 0 {
-		return Result{}, &ErrTexts{r.texts}
+		return Result{}, &TextsError{r.texts}
 	}
 	w := &walk{Replay: r, Options: Options{Announced: r.options.Announced}, ctx: ctx, run: withoutTexts(s), task: task, signals: true}
 	return w.walk(), nil

@@ -153,7 +153,7 @@ func TestSignalsSayWhatTheyLack(t *testing.T) {
 	signals := run.Signals()
 	reads := "terminate: {when: output == 'b' && confidence > 0.1, repeated: {of: previous.output, times: 2}}"
 	r := New(declared(t, wide), declared(t, plainLoop+reads), Options{})
-	var texts *ErrTexts
+	var texts *TextsError
 	if _, err := r.Signals(context.Background(), &signals, task); !errors.As(err, &texts) || !reflect.DeepEqual(texts.Reads, []string{"output", "previous.output"}) {
 		t.Errorf("the error is %v", err)
 	} else if want := "the configuration reads output, previous.output, which signals do not have: replay needs the records"; err.Error() != want {
