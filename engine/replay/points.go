@@ -189,7 +189,7 @@ type GeneralError struct{ Why string }
 func (e *GeneralError) Error() string { return "replayed in the general way: " + e.Why }
 
 // Configuration adds the limits of a loop that differs from that of the points in
-// them alone; the caller knows that it does (see Analyse). The error is an
+// them alone; the caller knows that it does (see Analyse). The error is a
 // *GeneralError: phases, strategies, timeouts that cancel and hard budgets decide
 // at other moments than after an iteration.
 func (p *Points) Configuration(l *spec.Loop) (c Configuration, err error) {
