@@ -86,7 +86,7 @@ func checkKeys(t *testing.T, text string, decoder *json.Decoder) {
 		t.Fatal(err)
 	}
 	for key := range keys(value, map[string]bool{}) {
-		if !named(text, key) {
+		if !named(text, strings.TrimSuffix(key, "_interval")) { // X_interval stands for all of them
 			t.Errorf("docs/results.md does not name the field %q", key)
 		}
 	}
