@@ -17,6 +17,8 @@ type pass struct {
 	before record.Reason
 	// unknown and censored say why nobody can tell how the iteration goes.
 	unknown, censored string
+	// someTools says that nobody knows how many of the tools were used.
+	someTools bool
 	// late says that a timeout cut it earlier than anything cut the recorded one.
 	late bool
 }
@@ -106,6 +108,7 @@ func (w *walk) execute(p *pass, recorded *record.Iteration, judged int) {
 		p.before = refused
 	case w.late(p):
 		p.Ended = nil
+		w.toolsUsed(p)
 	case refused != "":
 		p.cut(refused)
 	case judged == len(recorded.Calls) && recorded.Cut != "" && !w.judgeCut(recorded):
@@ -177,9 +180,20 @@ func (w *walk) late(p *pass) bool {
 		p.Working += p.Calls[i].Duration
 	}
 	p.End, _ = w.cutAt(p)
-	p.ToolCalls = stop.BegunTools(p.ToolCalls, p.End)
 	p.late = true
 	return true
+}
+
+// toolsUsed drops the tools that the agent did not come to use before it was cut.
+func (w *walk) toolsUsed(p *pass) {
+	if !w.signals {
+		p.ToolCalls = stop.BegunTools(p.ToolCalls, p.End)
+		return
+	}
+	p.someTools = true
+	if s := w.target.Guards.Stagnation; s != nil && !s.Window.Off && len(p.ToolCalls) > 0 {
+		p.unknown = "signals do not tell which tools were used before the run was cut"
+	}
 }
 
 // cutAt is the as-if time at which a timeout cancels the iteration in flight.

@@ -50,9 +50,6 @@ func toolCallsOf(sig *record.IterationSignals) []record.ToolCall {
 	}
 	calls := make([]record.ToolCall, sig.ToolCalls)
 	calls[0].Tool = sig.Tools
-	for i := range calls {
-		calls[i].Start = sig.End // nobody knows: the latest
-	}
 	return calls
 }
 

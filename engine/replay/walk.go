@@ -99,6 +99,9 @@ func (w *walk) keep(p *pass) {
 	if p.late {
 		landed := p.Iteration
 		landed.Calls = slices.DeleteFunc(slices.Clone(p.Calls), func(c record.Call) bool { return p.flying(&c) })
+		if p.someTools {
+			landed.ToolCalls = nil
+		}
 		agent, judging = landed.Spent()
 	}
 	w.sawUsage.Least, w.sawJudging.Least = w.sawUsage.Least.Plus(agent), w.sawJudging.Least.Plus(judging)
