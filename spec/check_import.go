@@ -69,16 +69,16 @@ func (c compiler) usage(u *ImportedUsage) {
 // checkImport finds what does not go together.
 func (l *loader) checkImport(m *Import) {
 	its := &m.Iterations
-	switch {
-	case its.Node == nil:
-	case its.Duration != nil && its.Elapsed != nil:
+	if its.Duration != nil && its.Elapsed != nil {
 		l.fault(its.Elapsed.Node, "keep the one that the log tells", "an iteration has duration or elapsed, not both")
-	case its.Observations != nil && its.ToolCalls == nil:
+	}
+	if its.Observations != nil && its.ToolCalls == nil {
 		l.fault(its.Observations.Node, "declare tool_calls", "observations are the results of tool calls, and there are none")
-	case its.Begin == nil && its.readsAfter():
+	}
+	if its.Of != nil && its.Begin == nil && its.readsAfter() {
 		l.fault(its.Of.Node, "say with begin which entries begin an iteration", "this reads after, but every entry is an iteration")
 	}
-	if w := m.WhenCut; w != nil && !w.Zero && its.Scores == nil && its.Node != nil {
+	if w := m.WhenCut; w != nil && w.Node.Text == "score" && its.Scores == nil && its.Node != nil {
 		l.fault(w.Node, "declare iterations.scores, or write when_cut: 0", "a cut run is to be worth the score of an iteration, but iterations have none")
 	}
 	for _, counter := range m.Cumulative {

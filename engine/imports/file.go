@@ -112,6 +112,7 @@ func (f *file) lines(r *bufio.Reader) {
 		case len(bytes.TrimSpace(text)) == 0:
 			continue
 		}
+		text = bytes.TrimRight(text, "\r\n") // an end that is missing is missed on this line
 		doc, err := expr.ParseJSON(text)
 		if err != nil {
 			f.fail(line, notJSON(text, line, err))
