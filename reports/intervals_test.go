@@ -147,8 +147,9 @@ func TestIntervalsComeFromTheSeed(t *testing.T) {
 		}
 		return string(text)
 	}
-	if intervals(1) != intervals(1) || intervals(1) == intervals(2) {
-		t.Errorf("%s, again %s, by another seed %s", intervals(1), intervals(1), intervals(2))
+	first, again, other := intervals(1), intervals(1), intervals(2)
+	if first != again || first == other {
+		t.Errorf("%s, again %s, by another seed %s", first, again, other)
 	}
 }
 

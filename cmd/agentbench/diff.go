@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
@@ -157,15 +158,9 @@ func (p *program) compare(s *sides, f *diffFlags) (*diffed, error) {
 	if err != nil {
 		return nil, err
 	}
-	newest, err := p.collectPlace(s.new)
+	base, newest, err := p.collectBoth(s)
 	if err != nil {
 		return nil, err
-	}
-	base := newest
-	if !s.one() {
-		if base, err = p.collectPlace(s.base); err != nil {
-			return nil, err
-		}
 	}
 	d := &diffed{newest: newest, sides: s, flags: f}
 	if d.bounds, err = boundsOf(&s.new.Manifest); err != nil {
@@ -206,8 +201,34 @@ func incomparable(err error) error {
 	return nil
 }
 
+// collectBoth reads what both sides say, at the same time, and tells the damage
+// of each. Where both are in one place, the reports are the same.
+func (p *program) collectBoth(s *sides) (base, newest *reports.Report, err error) {
+	if s.one() {
+		newest, err = p.collectPlace(s.new)
+		return newest, newest, err
+	}
+	defer leanly()()
+	var reading errgroup.Group
+	reading.Go(func() (err error) {
+		base, err = collectResults(s.base.Results, wholeRecords)
+		return err
+	})
+	reading.Go(func() (err error) {
+		newest, err = collectResults(s.new.Results, wholeRecords)
+		return err
+	})
+	if err := reading.Wait(); err != nil {
+		return nil, nil, err
+	}
+	p.tellDamage(newest, s.new.Results)
+	p.tellDamage(base, s.base.Results)
+	return base, newest, nil
+}
+
 // collectPlace reads what a place says, and tells its damage.
 func (p *program) collectPlace(at *place) (*reports.Report, error) {
+	defer leanly()()
 	r, err := collectResults(at.Results, wholeRecords)
 	if err == nil {
 		p.tellDamage(r, at.Results)

@@ -53,6 +53,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if err != nil {
 		return err
 	}
+	defer leanly()()
 	r, err := collectResults(results, wholeRecords)
 	if err != nil {
 		return err
@@ -96,6 +97,12 @@ func (p *program) judgeReport(ctx context.Context, r *reports.Report, results *r
 // percent: lines that are read leave much more behind than their numbers.
 const garbageWhileCollecting = 25
 
+// leanly keeps garbage small until the function that it gives is called.
+func leanly() (end func()) {
+	before := debug.SetGCPercent(garbageWhileCollecting)
+	return func() { debug.SetGCPercent(before) }
+}
+
 // records are what is read of the records while a report is collected.
 type records int
 
@@ -110,12 +117,12 @@ const mostChecked = 256 << 20
 
 // collect reads what the records of a folder say.
 func collect(dir string, m *record.Manifest, read records) (*reports.Report, error) {
+	defer leanly()()
 	return collectResults(&record.Results{Path: dir, Manifest: *m}, read)
 }
 
 // collectResults reads what a folder or a baseline says.
 func collectResults(results *record.Results, read records) (*reports.Report, error) {
-	defer debug.SetGCPercent(debug.SetGCPercent(garbageWhileCollecting))
 	signals := results.Signals()
 	if read == wholeRecords && !results.Baseline() {
 		damage, _, err := record.Damage(results.Path, mostChecked)
