@@ -202,3 +202,55 @@ func TestBeyondTheRecordedLimitIsBounded(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestImportDocument runs the examples of docs/import.md.
+func TestImportDocument(t *testing.T) {
+	text := readDoc(t, "import.md")
+	t.Chdir(t.TempDir())
+	commands := 0
+	for _, b := range blocks(text) {
+		switch b.language {
+		case "jsonl":
+			if err := os.WriteFile("log.jsonl", []byte(strings.Join(b.lines, "\n")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		case "yaml":
+			writeNamed(t, b.lines)
+		case "console":
+			commands += runAll(t, b.lines)
+		}
+	}
+	if commands < 4 {
+		t.Errorf("found %d commands", commands)
+	}
+	if _, faults := spec.Load("chat.yaml", spec.Options{}); len(faults) > 0 {
+		t.Error(faults)
+	}
+}
+
+// TestImportNamesEveryKey holds docs/import.md against the schema of mappings.
+func TestImportNamesEveryKey(t *testing.T) {
+	text := readDoc(t, "import.md")
+	written, err := spec.SchemaImport()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Defs map[string]any `json:"$defs"`
+	}
+	if err := json.Unmarshal(written, &schema); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, name := range []string{"Import", "Zip", "ImportedIterations", "ImportedUsage", "RecordedUnder"} {
+		found = properties(schema.Defs[name], found)
+	}
+	if len(found) < 30 {
+		t.Fatalf("only %d keys: %v", len(found), found)
+	}
+	for key := range found {
+		if !named(text, key) && !strings.Contains(text, "\n"+key+": ") {
+			t.Errorf("docs/import.md does not name the key %q", key)
+		}
+	}
+}
