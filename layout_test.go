@@ -33,7 +33,7 @@ var reaches = []struct{ from, only string }{
 	{"scorers", "spec/... engine/record engine/stop engine/replay engine/model/... engine/agent/..."},
 	{"reports/tables", ""},
 	{"reports/...", "spec/expr spec/source reports/... engine/record engine/replay"},
-	{"suites", ""},
+	{"suites/...", ""},
 }
 
 // soleImporters are the only packages that import a library.
