@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -86,7 +87,14 @@ func (r *importedRuns) replay(t *testing.T, set map[string]string) (c replayedSu
 	t.Helper()
 	other := replay.New(r.load(t, nil), r.load(t, set), replay.Options{})
 	for _, run := range r.runs {
-		result := other.Run(context.Background(), run, &spec.Task{ID: run.Task, Input: ""})
+		task := &spec.Task{ID: run.Task, Input: ""}
+		result := other.Run(context.Background(), run, task)
+		if signals := run.Signals(); len(other.Texts()) == 0 { // they tell the same, where no text is read
+			same, err := other.Signals(context.Background(), &signals, task)
+			if err != nil || !reflect.DeepEqual(same.Outcome, result.Outcome) || same.Usage != result.Usage || same.Verdict != result.Verdict {
+				t.Fatalf("%v: %s: %v %+v, not %+v", set, run.ID, err, same, result)
+			}
+		}
 		c.steps += result.Iterations
 		c.cost += result.Usage.Least.Cost
 		c.tokens += result.Usage.Least.Tokens()

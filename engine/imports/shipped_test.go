@@ -217,3 +217,19 @@ func TestChat(t *testing.T) {
 	}
 	compare(t, got, want)
 }
+
+// TestTau2AsItIsWritten: the recorded runs are compacted; this is the form in
+// which tau2-bench writes its results.
+func TestTau2AsItIsWritten(t *testing.T) {
+	got := tellAll(read(t, imports.New(mapping(t, "tau2")), "testdata/tau2.json"))
+	compare(t, got, []told{{
+		ID: "gpt-4.1/7/2", Reason: record.ReasonMaxIterations, Status: record.Completed, Elapsed: 2500 * time.Millisecond,
+		Iterations: []step{
+			{Output: `{"content":"Hi! How can I help you today?","results":[]}`},
+			{Output: `{"content":null,"results":["done"]}`, Tools: `cancel{"id":1}="done"`, End: 2500 * time.Millisecond,
+				Usage: record.Usage{Calls: 1, InputTokens: 10, OutputTokens: 2, ToolCalls: 1, Cost: record.USD / 2}},
+		},
+		Usage:  record.Usage{Calls: 1, InputTokens: 10, OutputTokens: 2, ToolCalls: 1, Cost: record.USD / 2},
+		Scores: map[string]float64{"reward": 0},
+	}})
+}

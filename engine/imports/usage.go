@@ -123,7 +123,7 @@ func (u *spent) none() bool {
 	return u.calls.known && u.calls.n == 0 && u.input.n == 0 && u.output.n == 0 && u.cost.n == 0
 }
 
-// whole puts what is known of the run as a whole in place of the sum of its
+// overall puts what is known of the run as a whole in place of the sum of its
 // iterations.
 func (u *spent) overall(sum record.Usage) record.Usage {
 	if !u.cost.known && !u.input.known && !u.output.known && !u.calls.known {
