@@ -279,3 +279,23 @@ cumulative: {cost_usd: file}
 		}
 	})
 }
+
+// TestElapsedThatFalls: a clock that was restarted counts on from where it stood.
+func TestElapsedThatFalls(t *testing.T) {
+	im := imports.New(written(t, "import: m\niterations: {of: row, elapsed: it}\nrecorded_under: {terminate: {max_iterations: 3}}\n"))
+	for i, err := range im.Read("f.json", strings.NewReader(`[[1, 2.5, 0.5, 1, null, 3]]`)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ends []float64
+		for _, it := range i.Run.Iterations {
+			ends = append(ends, it.End.Seconds())
+		}
+		if fmt.Sprint(ends) != "[1 2.5 3 3.5 3.5 5.5]" || i.Run.Elapsed.Seconds() != 5.5 {
+			t.Error(ends)
+		}
+	}
+	if n := im.Notes(); n.Restarts != 1 || n.Contradicted != 1 || n.First != "f.json:1, at iteration 3 of 6" {
+		t.Errorf("%+v", n)
+	}
+}
