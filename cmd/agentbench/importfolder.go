@@ -2,14 +2,9 @@ package main
 
 import (
 	"bufio"
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -193,112 +188,4 @@ func plainObject(pairs ...any) *source.Object {
 		o.Keys, o.Values = append(o.Keys, key), append(o.Values, pairs[i+1])
 	}
 	return o
-}
-
-// logFile is a log that is hashed as it is read.
-type logFile struct {
-	*os.File
-	hash hash.Hash
-	read int64
-}
-
-// pipedLog is stdin: it is no file that can be read at any place.
-type openedLog interface {
-	io.ReadCloser
-	sum() (string, error)
-}
-
-func (im *importing) openLog(path string) (openedLog, error) {
-	if path == "-" {
-		return &pipedLog{r: im.in, hash: sha256.New()}, nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fail(notMeasured, "", "%w", err)
-	}
-	return &logFile{File: f, hash: sha256.New()}, nil
-}
-
-func (l *logFile) Read(b []byte) (int, error) {
-	n, err := l.File.Read(b)
-	l.hash.Write(b[:n])
-	l.read += int64(n)
-	return n, err
-}
-
-// sum is the hash of the whole file, also where it was not read in its order.
-func (l *logFile) sum() (string, error) {
-	if info, err := l.Stat(); err != nil || info.Size() != l.read {
-		l.hash.Reset()
-		if _, err := l.Seek(0, io.SeekStart); err != nil {
-			return "", err
-		}
-		if _, err := io.Copy(l.hash, l.File); err != nil {
-			return "", err
-		}
-	}
-	return hex.EncodeToString(l.hash.Sum(nil)[:16]), nil
-}
-
-type pipedLog struct {
-	r    io.Reader
-	hash hash.Hash
-}
-
-func (l *pipedLog) Read(b []byte) (int, error) {
-	n, err := l.r.Read(b)
-	l.hash.Write(b[:n])
-	return n, err
-}
-
-func (l *pipedLog) Close() error { return nil }
-
-func (l *pipedLog) sum() (string, error) { return hex.EncodeToString(l.hash.Sum(nil)[:16]), nil }
-
-// problems are what could not be read: of each kind the first, and how many.
-type problems struct {
-	count int
-	kinds []*problemKind
-	at    map[string]*problemKind
-}
-
-type problemKind struct {
-	first *imports.Problem
-	count int
-}
-
-const (
-	mostProblemKinds = 1000
-	shownProblems    = 20
-)
-
-func newProblems() *problems { return &problems{at: map[string]*problemKind{}} }
-
-func (p *problems) add(problem *imports.Problem) {
-	p.count++
-	key := problem.File + "\x00" + problem.What
-	kind := p.at[key]
-	if kind == nil && len(p.kinds) < mostProblemKinds {
-		kind = &problemKind{first: problem}
-		p.kinds, p.at[key] = append(p.kinds, kind), kind
-	}
-	if kind != nil {
-		kind.count++
-	}
-}
-
-func (p *problems) print(w io.Writer) {
-	var b bytes.Buffer
-	for i, kind := range p.kinds {
-		if i == shownProblems {
-			fmt.Fprintf(&b, "agentbench: warning: and %s of other kinds\n", count(len(p.kinds)-i, "problem", "problems"))
-			break
-		}
-		more := ""
-		if kind.count > 1 {
-			more = fmt.Sprintf(" (and %d more of this kind in the file)", kind.count-1)
-		}
-		fmt.Fprintf(&b, "agentbench: warning: not read: %s%s\n", printable(kind.first.Error()), more)
-	}
-	_, _ = w.Write(b.Bytes())
 }
