@@ -232,8 +232,8 @@ func expectRecords(t *testing.T, dir string) {
 			continue
 		}
 		runs++
-		if r.Configuration == "program" && r.Outcome.Counts() && !strings.HasPrefix(r.Iterations[0].Calls[0].Stdout, "a\xffb") {
-			t.Errorf("what the program wrote was lost: %q", r.Iterations[0].Calls[0].Stdout)
+		if r.Configuration == "program" && r.Outcome.Counts() && !bytes.HasPrefix(r.Iterations[0].OutputB64, []byte("a\xffb")) {
+			t.Errorf("what the program wrote was lost: %q", r.Iterations[0].OutputB64)
 		}
 	}
 	if runs == 0 {
