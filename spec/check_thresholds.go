@@ -10,36 +10,61 @@ func (l *loader) checkThreshold(s *Suite, e *Expr) {
 	if e.Program == nil || len(s.Resolved) == 0 {
 		return
 	}
-	names := s.names()
 	if e.reads("diff") && s.Baseline == "" {
 		l.warn(e.Node, "declare baseline: in the suite, or give run --baseline NAME", "the threshold reads diff, and the suite has no baseline")
 	}
-	for _, read := range e.Program.Reads() {
+	for _, m := range s.Misreads(e.Program.Reads()) {
+		l.unknownIn(e, m.Name, m.Known, m.What)
+	}
+}
+
+// Misread is a name that a threshold reads and that the suite does not have.
+type Misread struct {
+	What  string // configuration or scorer
+	Name  string
+	Known []string
+}
+
+// Misreads finds the configurations and scorers among what a threshold reads that
+// the suite does not have.
+func (s *Suite) Misreads(reads []string) []Misread {
+	var found []Misread
+	find := func(what, path string, known []string) {
+		if !has(known, path) {
+			found = append(found, Misread{what, firstOf(path), known})
+		}
+	}
+	for _, read := range reads {
 		if score, ok := strings.CutPrefix(read, "diff.scores."); ok {
-			l.checkScoreName(s, e, score)
+			find("scorer", score, s.scoreNames())
 		}
 		rest, ok := strings.CutPrefix(read, "configurations.")
 		if !ok {
 			continue
 		}
-		known := slices.ContainsFunc(names, func(name string) bool { return rest == name || strings.HasPrefix(rest, name+".") })
-		if !known {
-			l.unknownIn(e, firstOf(rest), names, "configuration")
-		}
+		find("configuration", rest, s.names())
 		if _, score, ok := strings.Cut(rest, ".scores."); ok {
-			l.checkScoreName(s, e, score)
+			find("scorer", score, s.scoreNames())
 		}
 	}
+	return found
 }
 
-func (l *loader) checkScoreName(s *Suite, e *Expr, path string) {
-	var names []string
+func (s *Suite) scoreNames() (names []string) {
 	for i := range s.Scorers {
 		names = append(names, s.Scorers[i].Name)
 	}
-	known := slices.ContainsFunc(names, func(name string) bool { return path == name || strings.HasPrefix(path, name+".") })
-	if !known {
-		l.unknownIn(e, firstOf(path), names, "scorer")
+	return names
+}
+
+// has says whether a path begins with one of the names, which may hold dots.
+func has(names []string, path string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return path == name || strings.HasPrefix(path, name+".") })
+}
+
+func (l *loader) checkScoreName(s *Suite, e *Expr, path string) {
+	if known := s.scoreNames(); !has(known, path) {
+		l.unknownIn(e, firstOf(path), known, "scorer")
 	}
 }
 

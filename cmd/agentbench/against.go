@@ -9,6 +9,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // againstFlags say what a report is compared with, and how.
@@ -89,6 +90,21 @@ func (f *runFlags) comparable(s *spec.Suite, planned *plan.Plan) error {
 	for _, text := range texts {
 		if reports.ReadsDiff(text) {
 			return fail(wrongSpec, "declare baseline: in the suite, or give --baseline NAME", "a threshold reads diff, and there is no baseline to compare with: %s", text)
+		}
+	}
+	return nil
+}
+
+// named refuses thresholds of the command line that read what the suite does not
+// have: who pays for runs wants to know before.
+func (f *thresholdFlags) named(s *spec.Suite) error {
+	for _, text := range f.texts {
+		program, _ := expr.Threshold().Compile(text, expr.WantBool)
+		if program == nil {
+			continue // validate has refused it
+		}
+		for _, m := range s.Misreads(program.Reads()) {
+			return usage(didYouMean(m.Name, m.Known, "there are: "+some(m.Known)), "--threshold %s: there is no %s %q", text, m.What, m.Name)
 		}
 	}
 	return nil

@@ -70,7 +70,6 @@ type diffed struct {
 // judge puts into a comparison what the thresholds say, or why that cannot be
 // told, which is an error of its own.
 func (d *diffed) judge(ctx context.Context) error {
-	d.mark()
 	if err := d.answerable(); err != nil {
 		d.Unanswered = err.Error()
 		return err
@@ -83,16 +82,6 @@ func (d *diffed) judge(ctx context.Context) error {
 	}
 	d.Thresholds = reports.Thresholds(ctx, d.newest, reports.ThresholdOptions{Comparison: d.Comparison, MinCoverage: d.bounds.coverage()}, texts)
 	return nil
-}
-
-// mark puts into a comparison which lines are gated.
-func (d *diffed) mark() {
-	d.FailOn = d.flags.failOn
-	for i := range d.Pairs {
-		for k := range d.Pairs[i].Differences {
-			d.Pairs[i].Differences[k].Gated = d.isGated(&d.Pairs[i].Differences[k])
-		}
-	}
 }
 
 // answerable says why a comparison has no answer, if it has none.

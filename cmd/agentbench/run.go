@@ -127,7 +127,7 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	if f.concurrency > 0 {
 		o.Suite.Concurrency = f.concurrency
 	}
-	if err := firstOf(p.runnable(o), f.comparable(o.Suite, planned)); err != nil {
+	if err := firstOf(p.runnable(o), f.named(o.Suite), f.comparable(o.Suite, planned)); err != nil {
 		return err
 	}
 	if planned.Part != nil && !f.quiet {
