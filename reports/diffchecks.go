@@ -123,7 +123,7 @@ func (c *Comparison) primary(quote func(string) string) answer {
 		case n > 0 && len(c.Pairs) == 1:
 			parts = append(parts, words(v))
 		case n > 0:
-			parts = append(parts, fmt.Sprintf("%s %d", words(v), n))
+			parts = append(parts, fmt.Sprintf("%s (%d)", words(v), n))
 		}
 	}
 	switch {

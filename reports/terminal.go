@@ -33,6 +33,9 @@ func writeTerminal(w io.Writer, p Page, options Options) error {
 		t.width = 80
 	}
 	t.paragraph("", p.heading(shown), bold)
+	if a := p.answer(shown); a.state != skipped {
+		t.paragraph("", a.text, "")
+	}
 	for _, table := range wanted(p, options, people) {
 		if err := t.table(p, &table); err != nil {
 			return err
@@ -121,7 +124,7 @@ const (
 )
 
 func (t *terminal) dressed(line, look string) string {
-	if !t.color {
+	if !t.color || look == "" {
 		return line
 	}
 	return "\x1b[" + look + "m" + line + "\x1b[0m"

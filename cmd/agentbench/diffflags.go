@@ -77,6 +77,9 @@ func marginOf(text string) (name string, value float64, err error) {
 	if err != nil || !(value >= 0 && value <= 1e6) {
 		return "", 0, usage("for example --margin 0.02 for scores, --margin 5% for amounts, --margin close=0.05", "--margin %s: want a number from 0 on", text)
 	}
+	if name == "" && !share && value > 1 {
+		return "", 0, usage("0.05 is 5 points of a score, 5% are for amounts; a score that goes further has a margin by its name", "--margin %s: scores go from 0 to 1", text)
+	}
 	if share {
 		value /= 100
 	}

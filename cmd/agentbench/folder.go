@@ -99,7 +99,7 @@ func resultsHint(dir string) string {
 			newest = path
 		}
 	}
-	return "the newest ones are in " + filepath.Dir(newest)
+	return "the newest results are in " + filepath.Dir(newest)
 }
 
 func modified(path string) time.Time {

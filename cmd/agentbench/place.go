@@ -21,6 +21,9 @@ type place struct {
 // openPlace opens what a user named.
 func openPlace(text, baselines string) (*place, error) {
 	path, configuration := splitPlace(text, baselines)
+	if name, _, _ := strings.Cut(text, ":"); !there(path) && validBaseline(name) {
+		return nil, nowhere(name, baselines)
+	}
 	results, err := openRecorded(path)
 	if err != nil {
 		return nil, err
@@ -55,6 +58,17 @@ func splitPlace(text, baselines string) (path, configuration string) {
 		return file, configuration
 	}
 	return text, ""
+}
+
+// nowhere says of what could be a folder or the name of a baseline that it is
+// neither.
+func nowhere(name, baselines string) error {
+	names, _ := baselineNames(baselines) // a hint only
+	hint := "agentbench baseline set " + name + " DIR makes the baseline; " + resultsHint(name)
+	if len(names) > 0 {
+		hint = didYouMean(name, names, "there are the baselines: "+some(names)+"; "+resultsHint(name))
+	}
+	return usage(hint, "there is neither a folder %s nor a baseline of that name in %s", name, baselines)
 }
 
 func there(path string) bool {

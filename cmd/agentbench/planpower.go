@@ -22,7 +22,7 @@ type powerFlags struct {
 
 func (f *powerFlags) declare(c *cobra.Command) {
 	c.Flags().Float64Var(&f.detect, "detect", 0, "say how many tasks or trials it takes to show such a difference of the score, for example 0.05")
-	c.Flags().StringVar(&f.from, "from", "", "earlier results of two configurations or more, by whose variance to go")
+	c.Flags().StringVar(&f.from, "from", "", "earlier results or a baseline, of two configurations or more, by whose variance to go")
 	f.changed = c.Flags().Changed
 }
 
@@ -125,11 +125,15 @@ func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
 
 // measuredPower goes by the variance of earlier records.
 func (p *program) measuredPower(planned *plan.Plan, f *powerFlags) ([]string, error) {
-	m, err := openManifest(f.from)
+	from, err := openPlace(f.from, baselineFolder)
 	if err != nil {
 		return nil, err
 	}
-	r, err := collect(f.from, &m, neededRecords)
+	if from.configuration != "" {
+		return nil, usage("name "+shellWord(from.Path)+" alone", "--from %s is one configuration, and a difference takes two", f.from)
+	}
+	defer leanly()()
+	r, err := collectResults(from.Results, neededRecords)
 	if err != nil {
 		return nil, err
 	}
