@@ -20,7 +20,7 @@ import (
 )
 
 // defaultCache is the cache of runs that name no result folder.
-var defaultCache = filepath.Join("results", "cache")
+var defaultCache = filepath.Join("results", cacheName)
 
 func (p *program) cacheCommand() *cobra.Command {
 	c := &cobra.Command{

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,11 +33,26 @@ func (f *cacheFlags) validate() (err error) {
 	return nil
 }
 
+// cacheName is the folder of the cache, beside result folders.
+const cacheName = "cache"
+
+// withoutCaches are folders without the caches beside them, which shards/* names,
+// too.
+func withoutCaches(dirs []string) []string {
+	rest := slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool {
+		return filepath.Base(filepath.Clean(dir)) == cacheName && !there(filepath.Join(dir, "manifest.json"))
+	})
+	if len(rest) == 0 {
+		return dirs
+	}
+	return rest
+}
+
 // openCache gives the cache of a job.
 func (p *program) openCache(j *job) *cache.Store {
 	dir := j.flags.dir
 	if dir == "" {
-		dir = filepath.Join(filepath.Dir(filepath.Clean(j.dir)), "cache")
+		dir = filepath.Join(filepath.Dir(filepath.Clean(j.dir)), cacheName)
 	}
 	return cache.Open(dir, cache.Options{Now: p.now, Redact: p.secrets.String, Warn: func(err error) {
 		line := fmt.Sprintf("agentbench: warning: %v; the suite goes on, but its answers are not kept", err)

@@ -100,7 +100,7 @@ func unmerged(out string, err error) error {
 func openShards(dirs []string) ([]record.Part, error) {
 	var parts []record.Part
 	var infos []os.FileInfo
-	for _, dir := range dirs {
+	for _, dir := range withoutCaches(dirs) {
 		m, err := openManifest(dir)
 		if err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func openShards(dirs []string) ([]record.Part, error) {
 		}
 		for i := range infos {
 			if os.SameFile(infos[i], info) {
-				return nil, usage("name each folder once", "%s and %s are one folder", dirs[i], dir)
+				return nil, usage("name each folder once", "%s and %s are one folder", parts[i].Dir, dir)
 			}
 		}
 		infos = append(infos, info)
