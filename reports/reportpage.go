@@ -23,13 +23,21 @@ func (r *Report) heading(quote func(string) string) string {
 		size += fmt.Sprintf(" × %d trials", r.Trials)
 	}
 	parts = append(parts, size, plural(r.runCount(), "run", "runs"))
-	if r.Baseline != "" {
-		parts = append(parts, "baseline "+quote(r.Baseline))
+	if baseline := r.comparedWith(); baseline != "" {
+		parts = append(parts, "baseline "+quote(baseline))
 	}
 	if r.PricesAsOf != "" {
 		parts = append(parts, "prices as of "+quote(r.PricesAsOf))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// comparedWith is the baseline: the one that was asked for, else the suite's.
+func (r *Report) comparedWith() string {
+	if d := r.Differences; d != nil && len(d.Pairs) > 0 && d.Pairs[0].Base.Where != "" {
+		return d.Pairs[0].Base.Where
+	}
+	return r.Baseline
 }
 
 func (r *Report) runCount() (n int) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -189,18 +190,25 @@ func firstOf(errs ...error) error {
 
 // gated says which gated lines fail.
 func (p *program) gated(d *diffed) error {
-	gated, wrong := 0, 0
+	gated, wrong, untold := 0, 0, 0
 	for line := range d.lines() {
 		if line.Gated {
 			gated++
 		}
 		if d.Fails(line.Difference) {
 			wrong++
+			if line.Verdict == compare.CannotTell {
+				untold++
+			}
 			fmt.Fprintf(p.err, "%s: %s of %s\n  %s\n", strings.ReplaceAll(string(line.Verdict), "_", " "), printable(line.Quantity), printable(line.pair.Name), line.Numbers())
 		}
 	}
 	if wrong == 0 {
 		return nil
+	}
+	hint := "--fail-on none only shows it"
+	if untold == wrong {
+		hint = "agentbench plan SUITE --detect 0.05 says how many tasks show 5 points; --fail-on worse lets it pass"
 	}
 	what := "is"
 	if wrong > 1 {
@@ -210,7 +218,7 @@ func (p *program) gated(d *diffed) error {
 	if d.flags.failOn == failOnCannotTell {
 		what += ", or cannot be told"
 	}
-	return fail(answerNo, "--fail-on none only shows it", "%d of %s %s", wrong, count(gated, "gated line", "gated lines"), what)
+	return fail(answerNo, hint, "%d of %s %s", wrong, count(gated, "gated line", "gated lines"), what)
 }
 
 // strict refuses differences between the specs that were not declared.
