@@ -13,10 +13,13 @@ func (l *loader) checkThreshold(s *Suite, e *Expr) {
 	if e.reads("diff") && s.Baseline == "" {
 		l.warn(e.Node, "declare baseline: in the suite, or give run --baseline NAME", "the threshold reads diff, and the suite has no baseline")
 	}
-	for _, m := range s.Misreads(e.Program.Reads()) {
+	for _, m := range Misreads(e.Program.Reads(), s.names(), s.scoreNames()) {
 		l.unknownIn(e, m.Name, m.Known, m.What)
 	}
 }
+
+// Misreads finds what a threshold reads and the suite does not have.
+func (s *Suite) Misreads(reads []string) []Misread { return Misreads(reads, s.names(), s.scoreNames()) }
 
 // Misread is a name that a threshold reads and that the suite does not have.
 type Misread struct {
@@ -25,9 +28,9 @@ type Misread struct {
 	Known []string
 }
 
-// Misreads finds the configurations and scorers among what a threshold reads that
-// the suite does not have.
-func (s *Suite) Misreads(reads []string) []Misread {
+// Misreads finds what a threshold reads of configurations and scorers that are not
+// there.
+func Misreads(reads, configurations, scorers []string) []Misread {
 	var found []Misread
 	find := func(what, path string, known []string) {
 		if !has(known, path) {
@@ -36,15 +39,15 @@ func (s *Suite) Misreads(reads []string) []Misread {
 	}
 	for _, read := range reads {
 		if score, ok := strings.CutPrefix(read, "diff.scores."); ok {
-			find("scorer", score, s.scoreNames())
+			find("scorer", score, scorers)
 		}
 		rest, ok := strings.CutPrefix(read, "configurations.")
 		if !ok {
 			continue
 		}
-		find("configuration", rest, s.names())
+		find("configuration", rest, configurations)
 		if _, score, ok := strings.Cut(rest, ".scores."); ok {
-			find("scorer", score, s.scoreNames())
+			find("scorer", score, scorers)
 		}
 	}
 	return found

@@ -97,13 +97,24 @@ func (f *runFlags) comparable(s *spec.Suite, planned *plan.Plan) error {
 
 // named refuses thresholds of the command line that read what the suite does not
 // have: who pays for runs wants to know before.
-func (f *thresholdFlags) named(s *spec.Suite) error {
+func (f *thresholdFlags) named(s *spec.Suite) error { return f.read(s.Misreads) }
+
+// recorded refuses those that read what no result has.
+func (f *thresholdFlags) recorded(newest *record.Manifest, others ...*record.Manifest) error {
+	scorers := slices.Clone(newest.Scorers)
+	for _, m := range others {
+		scorers = append(scorers, m.Scorers...)
+	}
+	return f.read(func(reads []string) []spec.Misread { return spec.Misreads(reads, configurationNames(newest), scorers) })
+}
+
+func (f *thresholdFlags) read(misreads func(reads []string) []spec.Misread) error {
 	for _, text := range f.texts {
 		program, _ := expr.Threshold().Compile(text, expr.WantBool)
 		if program == nil {
 			continue // validate has refused it
 		}
-		for _, m := range s.Misreads(program.Reads()) {
+		for _, m := range misreads(program.Reads()) {
 			return usage(didYouMean(m.Name, m.Known, "there are: "+some(m.Known)), "--threshold %s: there is no %s %q", text, m.What, m.Name)
 		}
 	}

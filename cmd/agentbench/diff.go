@@ -152,6 +152,7 @@ func (s *sides) one() bool { return s.within || sameFile(s.base.Path, s.new.Path
 func (p *program) compare(s *sides, f *diffFlags) (*diffed, error) {
 	suites := []*record.Manifest{&s.new.Manifest, &s.base.Manifest}
 	options, err := f.options(suites...)
+	err = firstOf(err, f.recorded(&s.new.Manifest, &s.base.Manifest))
 	for _, name := range f.gates {
 		err = firstOf(err, compared(name, suites))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -101,6 +102,9 @@ func openShards(dirs []string) ([]record.Part, error) {
 	var parts []record.Part
 	var infos []os.FileInfo
 	for _, dir := range withoutCaches(dirs) {
+		if within, _ := filepath.Glob(filepath.Join(dir, "*", "manifest.json")); len(within) > 0 && !there(filepath.Join(dir, "manifest.json")) {
+			return nil, usage("agentbench merge "+shellWord(dir)+"/* joins those in it", "%s itself is no shard", dir)
+		}
 		m, err := openManifest(dir)
 		if err != nil {
 			return nil, err

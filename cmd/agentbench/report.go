@@ -49,8 +49,15 @@ told on stderr, and in JSON under "volatile". Only thresholds given here make it
 // report writes a report of a folder or of a baseline, and judges the thresholds
 // that were given with it.
 func (p *program) report(ctx context.Context, path string, f *judgedFlags) error {
-	results, err := openRecorded(path)
+	at, err := openPlace(path, f.baselines)
 	if err != nil {
+		return err
+	}
+	if at.configuration != "" {
+		return usage("name "+shellWord(at.Path)+" alone", "%s is one configuration, and report compares all of them", path)
+	}
+	results := at.Results
+	if err := f.recorded(&results.Manifest); err != nil {
 		return err
 	}
 	defer leanly()()
@@ -59,7 +66,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 		return err
 	}
 	p.tellDamage(r, results)
-	if err := p.differ(r, path, &results.Manifest, &f.againstFlags); err != nil {
+	if err := p.differ(r, results.Path, &results.Manifest, &f.againstFlags); err != nil {
 		return err
 	}
 	unanswered := p.judgeReport(ctx, r, results, f.texts)
