@@ -9,7 +9,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -186,4 +185,4 @@ func (p *program) prune(dir string, most int64) error {
 }
 
 // cell keeps a text within its column.
-func cell(text string) string { return strings.ReplaceAll(printable(text), "\n", `\n`) }
+func cell(text string) string { return printable(text) }

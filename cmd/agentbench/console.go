@@ -36,7 +36,8 @@ func (p *program) width(w io.Writer) int {
 func (p *program) colored(w io.Writer) bool { return p.isTerminal(w) && p.env("NO_COLOR") == "" }
 
 // printable replaces what a terminal obeys or cannot show by visible escapes;
-// texts of runs and names of tasks come from outside.
+// texts of runs and names of tasks come from outside. Line feeds, too, for a name
+// could begin a line that a CI obeys.
 func printable(text string) string {
 	if utf8.ValidString(text) && strings.IndexFunc(text, unprintable) < 0 {
 		return text
@@ -53,4 +54,4 @@ func printable(text string) string {
 	return b.String()
 }
 
-func unprintable(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }

@@ -14,7 +14,7 @@ import (
 func TestPrintableLeavesNothingThatATerminalObeys(t *testing.T) {
 	cases := map[string]string{
 		"plain text, 文字 🚀": "plain text, 文字 🚀",
-		"two\nlines":       "two\nlines",
+		"two\n::error::x":  `two\n::error::x`,
 		"\x1b[31mred":      `\x1b[31mred`,
 		"\a\r\u202e\u200b": `\a\r\u202e\u200b`,
 		"bad \xff":         `bad �`,

@@ -41,12 +41,12 @@ func (t *telling) run(r *record.Run) {
 // field writes a name and a text under it; a text of several lines stays aligned.
 func (t *telling) field(name, text string) {
 	const indent = 14
-	lines := strings.Split(printable(text), "\n")
+	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if i > 0 {
 			name = ""
 		}
-		t.WriteString(strings.TrimRight(fmt.Sprintf("  %-*s%s", indent-2, name, line), " ") + "\n")
+		t.WriteString(strings.TrimRight(fmt.Sprintf("  %-*s%s", indent-2, name, printable(line)), " ") + "\n")
 	}
 }
 
