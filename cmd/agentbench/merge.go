@@ -86,6 +86,10 @@ func unmerged(out string, err error) error {
 	var busy *record.InUse
 	switch {
 	case errors.Is(err, fs.ErrExist):
+		var beside *fs.PathError
+		if errors.As(err, &beside) {
+			out = beside.Path
+		}
 		return usage("name another folder with --out", "there is something at %s already", out)
 	case errors.As(err, &damaged):
 		return fail(notMeasured, "agentbench repair "+shellWord(damaged.Dir)+" moves what is damaged aside and keeps the rest", "%w", err)

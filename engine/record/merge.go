@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Part is a result folder that holds some of a suite's shards.
@@ -59,8 +60,8 @@ func Merge(out string, parts []Part, options Options) (*Merged, error) {
 // build makes the folder beside its place and moves it there.
 func (m *merger) build(out string, options Options) error {
 	beside := out + ".merging"
-	if err := os.MkdirAll(beside, 0o755); err != nil {
-		return writing(err)
+	if err := errors.Join(ours(beside), writing(os.MkdirAll(beside, 0o755))); err != nil {
+		return err
 	}
 	home, err := lock(beside)
 	if err != nil {
@@ -80,6 +81,26 @@ func (m *merger) build(out string, options Options) error {
 		return errors.Join(err, home.unlock(), os.RemoveAll(beside))
 	}
 	return errors.Join(writing(folder(filepath.Dir(out)).sync()), home.unlock())
+}
+
+// ours refuses a folder with anything that no merge leaves behind, which would
+// be lost. The error is fs.ErrExist.
+func ours(dir string) error {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && !info.IsDir() {
+		return &fs.PathError{Op: "merging", Path: dir, Err: fs.ErrExist}
+	}
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		name := strings.TrimSuffix(e.Name(), ".tmp")
+		if !e.Type().IsRegular() || !slices.Contains([]string{lockFile, recordsFile, signalsFile, scoresFile, ledgerFile, manifestFile}, name) {
+			return &fs.PathError{Op: "merging", Path: filepath.Join(dir, e.Name()), Err: fs.ErrExist}
+		}
+	}
+	return writing(err)
 }
 
 // clearOut removes what a crash left behind of an earlier merge.

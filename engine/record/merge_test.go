@@ -396,7 +396,7 @@ func TestMergeAppearsWholeOrNotAtAll(t *testing.T) {
 		if left, _ := filepath.Glob(out + "*"); len(left) > 0 {
 			t.Fatalf("after %v it left %v", disk.log, left)
 		}
-		if err := os.MkdirAll(filepath.Join(beside, "left"), 0o755); err != nil { // by a crash
+		if err := errors.Join(os.MkdirAll(beside, 0o755), os.WriteFile(filepath.Join(beside, recordsFile+".tmp"), []byte("left"), 0o644)); err != nil { // by a crash
 			t.Fatal(err)
 		}
 	}
@@ -405,6 +405,38 @@ func TestMergeAppearsWholeOrNotAtAll(t *testing.T) {
 	}
 	if _, err := Merge(out, partsOf(t, one), Options{}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("into what exists: %v", err)
+	}
+}
+
+// A folder or link of somebody else's where a merge builds is left alone.
+func TestMergeRemovesNothingOfOthers(t *testing.T) {
+	home := t.TempDir()
+	one, theirs := filepath.Join(home, "one"), filepath.Join(home, "theirs")
+	shardFolder(t, one, 1, 1, 2, 2, []attempt{attemptAt(1, 1, Completed), attemptAt(2, 1, Completed)})
+	if err := errors.Join(os.Mkdir(theirs, 0o755), os.WriteFile(filepath.Join(theirs, "notes"), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	for name, occupy := range map[string]func(beside string) error{
+		"a folder": func(beside string) error { return os.CopyFS(beside, os.DirFS(theirs)) },
+		"a link":   func(beside string) error { return os.Symlink(theirs, beside) },
+		"a file":   func(beside string) error { return os.WriteFile(beside, nil, 0o644) },
+		"a link in it": func(beside string) error {
+			return errors.Join(os.Mkdir(beside, 0o755), os.Symlink(filepath.Join(theirs, "notes"), filepath.Join(beside, lockFile)))
+		},
+		"a folder in it": func(beside string) error { return os.MkdirAll(filepath.Join(beside, recordsFile), 0o755) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			out := filepath.Join(t.TempDir(), "out")
+			if err := occupy(out + ".merging"); err != nil {
+				t.Skip(err) // no links here
+			}
+			if _, err := Merge(out, partsOf(t, one), Options{}); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("%v", err)
+			}
+			if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) || len(contents(t, theirs)) != 1 {
+				t.Errorf("it made %s, or removed %s: %v", out, theirs, err)
+			}
+		})
 	}
 }
 
