@@ -111,7 +111,7 @@ func readBaselineHead(object []byte) (head *baselineHead, ours bool, err error) 
 		return nil, ours, err
 	}
 	head.Manifest.Brief = true
-	return head, ours, nil
+	return head, ours, head.Manifest.countable()
 }
 
 func knownBaseline(schema string) error {

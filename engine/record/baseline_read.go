@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"os"
 	"path/filepath"
 )
@@ -182,9 +183,22 @@ func (b *baselineReader) line(o *object) error {
 }
 
 var (
-	errOrder      = errors.New("it is not behind the line before it in the order of a baseline, or is there twice")
-	errIncomplete = errors.New("the trial or the status of the run is missing")
+	errOrder       = errors.New("it is not behind the line before it in the order of a baseline, or is there twice")
+	errIncomplete  = errors.New("the trial or the status of the run is missing")
+	errNegative    = errors.New("its usage or time is negative")
+	errTwiceScored = errors.New("it has two scores of one name")
 )
+
+func (b *baselineReader) twiceScored() bool {
+	for i := range b.run.scores {
+		for k := range i {
+			if b.run.scores[k].Name == b.run.scores[i].Name {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // check refuses what no writer of this package writes.
 func (b *baselineReader) check() error {
@@ -195,6 +209,12 @@ func (b *baselineReader) check() error {
 		return fmt.Errorf("its manifest has no configuration %q", b.run.Configuration)
 	case b.run.Trial < 1 || b.run.Outcome.Status == "":
 		return errIncomplete
+	case b.run.Trial > math.MaxInt32:
+		return fmt.Errorf("there is no trial %d", b.run.Trial)
+	case b.run.Elapsed < 0 || b.run.Usage.negative() || b.run.Judging.negative():
+		return errNegative
+	case b.twiceScored():
+		return errTwiceScored
 	case b.run.iterations < 0 || b.run.iterations > mostIterations || b.run.Outcome.Returned < 0 || b.run.Outcome.Returned > b.run.iterations:
 		return fmt.Errorf("%d iterations, of which %d is returned", b.run.iterations, b.run.Outcome.Returned)
 	case b.run.rated && b.run.Outcome.Returned == 0:

@@ -238,6 +238,10 @@ func TestBaselineTellsItsDamage(t *testing.T) {
 		"a configuration":    {lines[0] + sealed(t, `"configuration":"x","task":"a","trial":1,"status":"completed","iterations":1`), `b.jsonl:2: its manifest has no configuration "x"`, 0},
 		"no status":          {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"iterations":1`), "b.jsonl:2: the trial or the status", 0},
 		"an absurd number":   {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":99999999999`), "b.jsonl:2: 99999999999 iterations", 0},
+		"a huge trial":       {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":4294967297,"status":"completed","iterations":1`), "b.jsonl:2: there is no trial 4294967297", 0},
+		"a negative cost":    {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"usage":{"cost_pusd":-1}`), "b.jsonl:2: its usage or time is negative", 0},
+		"a negative time":    {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"elapsed_ns":-1`), "b.jsonl:2: its usage or time is negative", 0},
+		"a score twice":      {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"scores":{"x":1,"x":0}`), "b.jsonl:2: it has two scores of one name", 0},
 		"a conflict":         {lines[0] + "<<<<<<< HEAD\n" + strings.Join(lines[1:], ""), "b.jsonl:2: no checksum", 4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -258,6 +262,15 @@ func TestBaselineTellsItsDamage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// spendable has 0 in the place of negative numbers.
+func spendable(u Usage) Usage {
+	v := reflect.ValueOf(&u).Elem()
+	for i := range v.NumField() {
+		v.Field(i).SetInt(max(0, v.Field(i).Int()))
+	}
+	return u
 }
 
 // sealed is a line of these members.
@@ -295,7 +308,10 @@ func TestOpenSaysWhatIsNoBaseline(t *testing.T) {
 }
 
 func TestManifestsOfOtherVersions(t *testing.T) {
-	for text, want := range map[string]string{`{"v":2}`: "newer", `{"v":0}`: "older", `{}`: "older"} {
+	for text, want := range map[string]string{
+		`{"v":2}`: "newer", `{"v":0}`: "older", `{}`: "older",
+		`{"v":1,"trials":-4}`: "no suites", `{"v":1,"tasks":4611686018427387904}`: "no suites",
+	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, manifestFile), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -313,6 +329,7 @@ func TestBaselineKeepsWhatItIsGiven(t *testing.T) {
 		s.Configuration, s.Task, s.Trial = "default", strings.ToValidUTF8(s.Task, "?"), 1
 		s.Cluster = strings.ToValidUTF8(s.Cluster, "?")
 		s.ID = RunID(s.Configuration, s.Task, 1)
+		s.Elapsed, s.Usage, s.Judging = max(s.Elapsed, 0), spendable(s.Usage), spendable(s.Judging)
 		s.Outcome.Status, s.Outcome.Returned = Completed, min(len(s.Iterations), max(0, s.Outcome.Returned))
 		b := newBaseline(&Results{Manifest: Manifest{Configurations: []ConfigurationHead{{Name: "default", Loop: "x"}}}}, BaselineOptions{})
 		b.add(&s)

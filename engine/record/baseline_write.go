@@ -74,6 +74,9 @@ func (b *baseline) read(from *Results) error {
 		if err != nil {
 			return err
 		}
+		if s.Elapsed < 0 || s.Usage.negative() || s.Judging.negative() { // no reader would take it
+			return fmt.Errorf("run %s: %w", s.ID, errNegative)
+		}
 		b.add(s)
 	}
 	for s, err := range from.Scores() {

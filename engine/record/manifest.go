@@ -3,6 +3,7 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -148,7 +149,19 @@ func ReadManifest(dir string) (Manifest, error) {
 	if shards := m.Volatile.Shards; shards != nil && !shards.valid() {
 		return m, fmt.Errorf("%s tells of shards that cannot be", filepath.Join(dir, manifestFile))
 	}
+	if err := m.countable(); err != nil {
+		return m, fmt.Errorf("reading %s: %w", filepath.Join(dir, manifestFile), err)
+	}
 	return m, nil
+}
+
+// countable refuses numbers of tasks and trials that no suite has, which would
+// make nonsense of the coverage.
+func (m *Manifest) countable() error {
+	if min(m.Tasks, m.Trials) < 0 || max(m.Tasks, m.Trials) > math.MaxInt32 {
+		return fmt.Errorf("there are no suites of %d tasks with %d trials", m.Tasks, m.Trials)
+	}
+	return nil
 }
 
 func encodeManifest(m *Manifest) ([]byte, error) {

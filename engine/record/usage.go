@@ -59,6 +59,12 @@ func (u Usage) Tokens() int64 { return sum(u.InputTokens, u.OutputTokens) }
 // Priced says that Cost is the whole cost.
 func (u Usage) Priced() bool { return u.Unpriced == 0 && u.Unreported == 0 }
 
+// negative says that some number is below zero, which nothing spends.
+func (u Usage) negative() bool {
+	return min(u.Calls, u.InputTokens, u.CachedTokens, u.OutputTokens, u.ReasoningTokens, u.ToolCalls,
+		int64(u.Cost), u.Unpriced, u.Estimated, u.Unreported) < 0
+}
+
 // Plus is the sum of both; tokens and cost stay the most that fits.
 func (u Usage) Plus(v Usage) Usage {
 	u.Calls += v.Calls
