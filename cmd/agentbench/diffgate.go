@@ -148,6 +148,10 @@ func (d *diffed) gatesOpen() error {
 			return fail(notMeasured, "--gate names other lines, --fail-on none gates nothing", "%s of %s could not be compared: %s",
 				printable(line.Quantity), printable(line.pair.Name), line.Change.Why())
 		}
+		if least, all := d.bounds.coverage(), line.Runs+line.LeftOut; float64(line.Runs) < least*float64(all) {
+			return fail(notMeasured, "agentbench report tells of runs without a score or a price; --gate names other lines, --fail-on none gates nothing",
+				"%s of %s could be compared in %d of %s; min_coverage is %v", printable(line.Quantity), printable(line.pair.Name), line.Runs, count(all, "pair of runs", "pairs of runs"), least)
+		}
 	}
 	switch scored := len(d.sides.new.Manifest.Scorers)+len(d.sides.base.Manifest.Scorers) > 0; {
 	case gated > 0 || d.FailOn == failOnNothing:
