@@ -213,7 +213,7 @@ func (d *Difference) warnings() (warnings []Warning) {
 	if !d.Score && !d.Relative && d.Tasks > 0 && d.Wins+d.Losses > 0 {
 		warnings = append(warnings, Warning{Kind: ByDifferences, Name: d.Quantity})
 	}
-	if d.TooFew {
+	if d.TooFew && d.Wins+d.Losses < fewestDiffering {
 		warnings = append(warnings, Warning{Kind: TooFewDiffer, Count: d.Wins + d.Losses, Of: fewestDiffering})
 	}
 	return warnings
