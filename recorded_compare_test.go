@@ -124,7 +124,7 @@ func TestRecordedGSM8KCompared(t *testing.T) {
 		t.Errorf("%d tasks flipped", flips)
 	}
 	var out strings.Builder
-	if err := reports.WriteDiff(&out, c, reports.Options{Width: 100}); err != nil {
+	if err := reports.Write(&out, c, reports.Options{Width: 100}); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"1319 tasks paired", "better", "+0.174", "+0.147…0.200", "<0.001", "293/64/962"} {

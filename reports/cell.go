@@ -1,7 +1,5 @@
 package reports
 
-import "strings"
-
 // cell is one cell, for people and for machines.
 type cell struct {
 	text string
@@ -9,11 +7,11 @@ type cell struct {
 	raw any
 	// foreign says that the text comes from outside, for example a name.
 	foreign  bool
-	warnings []Warning
+	warnings []note
 }
 
 // of makes a cell of a value.
-func of(v Value, form func(Value) string, warnings ...Warning) cell {
+func of(v Value, form func(Value) string, warnings ...note) cell {
 	c := cell{text: form(v), warnings: warnings}
 	if v.Known() {
 		c.raw = v.Number
@@ -23,7 +21,7 @@ func of(v Value, form func(Value) string, warnings ...Warning) cell {
 
 func ofCount(n int) cell { return cell{text: count(known(float64(n))), raw: n} }
 
-func ofName(name string, warnings ...Warning) cell {
+func ofName(name string, warnings ...note) cell {
 	return cell{text: name, raw: name, foreign: true, warnings: warnings}
 }
 
@@ -35,16 +33,4 @@ func ofEnd(v Value) cell {
 		return cell{}
 	}
 	return cell{raw: v.Number}
-}
-
-// rangeText shows an interval, if there is one.
-func rangeText(r Range, form func(Value) string) string {
-	if !r.Known() {
-		return ""
-	}
-	low, high, sign := form(r.Low), form(r.High), "–"
-	if strings.HasPrefix(low, "-") || strings.HasPrefix(high, "+") {
-		sign = "…"
-	}
-	return joined(low, sign, high)
 }

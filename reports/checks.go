@@ -10,11 +10,14 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// checks are one for each task of each configuration: whether all its trials
-// have success. Tasks of which no run is recorded have one together. Before them
-// stands that of the suite where it has no answer.
+// checks are those of the thresholds, and one for each task of each configuration:
+// whether all its trials have success. Tasks of which no run is recorded have one
+// together. Before them stands that of the suite where it has no answer.
 func (r *Report) checks() iter.Seq[check] {
 	return func(yield func(check) bool) {
+		if !eachCheck(r.Thresholds, yield) {
+			return
+		}
 		if r.Unanswered != "" && !yield(check{group: "suite", name: r.Suite, state: errored, message: r.Unanswered, loud: true}) {
 			return
 		}

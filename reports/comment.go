@@ -53,8 +53,10 @@ func marker(p Page) string {
 // refused lists the thresholds that do not hold.
 func (m *markdown) refused() {
 	listed, left := 0, 0
-	for _, v := range m.page.verdicts() {
-		c := v.check()
+	for c := range m.page.checks() {
+		if c.group != thresholdsGroup {
+			break
+		}
 		if c.state == passed {
 			continue
 		}

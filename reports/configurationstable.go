@@ -51,7 +51,7 @@ func runsOfExpected(c *Configuration) cell {
 	if c.Runs != c.Expected {
 		text = fmt.Sprintf("%d/%d", c.Runs, c.Expected)
 	}
-	return cell{text: text, warnings: c.warningsOf("", Faults, NotRun, AgentFailed, OtherModel, NotJSON)}
+	return cell{text: text, warnings: c.notesOf("", Faults, NotRun, AgentFailed, OtherModel, NotJSON)}
 }
 
 // scoreFields are the columns of the i-th scorer.
@@ -64,10 +64,10 @@ func scoreFields(r *Report, i int) []configurationField {
 	}
 	return []configurationField{
 		{column{about: key, key: key + "_mean", right: true}, func(c *Configuration) cell {
-			return of(c.Scores[i].Mean, form, c.warningsOf(key, Unscored, NotScored, UnequalRuns)...)
+			return of(c.Scores[i].Mean, form, c.notesOf(key, Unscored, NotScored, UnequalRuns)...)
 		}},
 		{column{about: key, head: "95%", right: true, optional: true, minor: i > 0, only: people}, func(c *Configuration) cell {
-			return cell{text: interval(&c.Scores[i], form), warnings: c.warningsOf(key, NoInterval)}
+			return cell{text: interval(&c.Scores[i], form), warnings: c.notesOf(key, NoInterval)}
 		}},
 		{column{about: key, head: "hits", right: true, optional: true, only: people}, func(c *Configuration) cell {
 			return ofText(hits(&c.Scores[i]))
@@ -112,10 +112,10 @@ func believedFields(r *Report) []configurationField {
 
 func costFields(r *Report) []configurationField {
 	mean := configurationField{column{head: "cost\nper run", key: "cost_usd_per_run", right: true}, func(c *Configuration) cell {
-		return of(c.Cost.Mean, r.dollars, c.warningsOf("", Unpriced, Unreported)...)
+		return of(c.Cost.Mean, r.dollars, c.notesOf("", Unpriced, Unreported)...)
 	}}
 	perSuccess := configurationField{column{head: "cost per\nsuccess", key: "cost_usd_per_success", right: true}, func(c *Configuration) cell {
-		return of(c.Cost.PerSuccess, r.dollars, c.warningsOf("", Unpriced, Unreported)...)
+		return of(c.Cost.PerSuccess, r.dollars, c.notesOf("", Unpriced, Unreported)...)
 	}}
 	total := configurationField{column{key: "cost_usd_total", only: machines}, func(c *Configuration) cell { return of(c.Cost.Total, r.dollars) }}
 	return slices.Concat(

@@ -59,9 +59,9 @@ func usageFields() []configurationField {
 		return f
 	}
 	tokens := usage("tokens", "tokens", func(c *Configuration) Value { return c.Tokens })
-	tokens.cell = func(c *Configuration) cell { return of(c.Tokens, count, c.warningsOf("", Estimated, Unreported)...) }
+	tokens.cell = func(c *Configuration) cell { return of(c.Tokens, count, c.notesOf("", Estimated, Unreported)...) }
 	calls := usage("calls", "calls", func(c *Configuration) Value { return c.Calls })
-	calls.cell = func(c *Configuration) cell { return of(c.Calls, count, c.warningsOf("", Unreported)...) }
+	calls.cell = func(c *Configuration) cell { return of(c.Calls, count, c.notesOf("", Unreported)...) }
 	iterations := func(c *Configuration) Range { return c.Iterations.MeanInterval }
 	between := func(name string, of func(*Configuration) Range) []configurationField {
 		return intervalFields(name+"\n95%", name, count, of)

@@ -17,7 +17,7 @@ func writeCSV(w io.Writer, p Page, options Options) error {
 		return errors.New("a CSV file holds one table: name one")
 	}
 	out := bufio.NewWriter(w)
-	for i, t := range tablesOf(p, machines) {
+	for i, t := range p.tables(machines) {
 		if slices.Contains(options.Tables, t.name) || len(options.Tables) == 0 && i == 0 {
 			writeCSVTable(out, &t)
 		}

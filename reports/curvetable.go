@@ -18,7 +18,7 @@ func curveTable(r *Report) table {
 		{column{head: "stop\nat", key: "iteration", right: true}, func(row curveRow) cell { return ofCount(row.point.Iteration) }},
 		{column{head: "reached", key: "reached", right: true}, func(row curveRow) cell { return of(row.point.Reached, percent) }},
 		{column{about: r.Primary(), head: scoreHead(r), key: "score", right: true, optional: true}, func(row curveRow) cell {
-			return of(row.point.Score, form, row.configuration.warningsOf("", CurveCut)...)
+			return of(row.point.Score, form, row.configuration.notesOf("", CurveCut)...)
 		}},
 	}, curveInterval("95%", "score", form, func(p *CurvePoint) Range { return p.ScoreInterval }), []field[curveRow]{
 		{column{head: "gain", key: "gain", right: true, optional: true}, func(row curveRow) cell {

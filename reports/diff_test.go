@@ -27,7 +27,7 @@ func differing(t testing.TB, base, new *reports.Report, options reports.DiffOpti
 func writtenDiff(t *testing.T, c *reports.Comparison, options reports.Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := reports.WriteDiff(&out, c, options); err != nil {
+	if err := reports.Write(&out, c, options); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()

@@ -32,7 +32,7 @@ func BenchmarkDiff(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if err := reports.WriteDiff(io.Discard, c, reports.Options{}); err != nil {
+				if err := reports.Write(io.Discard, c, reports.Options{}); err != nil {
 					b.Fatal(err)
 				}
 				runtime.GC()

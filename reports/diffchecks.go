@@ -27,9 +27,13 @@ func (c *Comparison) Fails(d *Difference) bool {
 	return false
 }
 
-// checks are the differences of each pair, after why there is no answer.
+// checks are those of the thresholds, and the differences of each pair, after why
+// there is no answer.
 func (c *Comparison) checks() iter.Seq[check] {
 	return func(yield func(check) bool) {
+		if !eachCheck(c.Thresholds, yield) {
+			return
+		}
 		if c.Unanswered != "" && !yield(check{group: "suite", name: c.Suite, state: errored, message: c.Unanswered, loud: true}) {
 			return
 		}

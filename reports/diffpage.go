@@ -85,14 +85,12 @@ func (c *Comparison) warningsOf(p *Pair) []Warning {
 // tables are all tables of a comparison, in the order in which people read
 // them.
 func (c *Comparison) tables(audience) []table {
-	return []table{differencesTable(c), flipsTable(c), specTable(c)}
+	return []table{differencesTable(c), flipsTable(c), specTable(c), thresholdsTable(c.Thresholds)}
 }
-
-func (c *Comparison) verdicts() []Verdict { return c.Thresholds }
 
 // wholeWarnings are those on a pair, too, where it is the only one and no cell
 // names it.
-func (c *Comparison) wholeWarnings() []Warning {
+func (c *Comparison) wholeWarnings() []note {
 	var whole []Warning
 	if c.allSimulated() {
 		whole = append(whole, Warning{Kind: SimulatedModel, Name: strings.Join(c.Simulated, ", ")})
@@ -100,12 +98,12 @@ func (c *Comparison) wholeWarnings() []Warning {
 	if len(c.Pairs) == 1 {
 		whole = append(whole, c.warningsOf(&c.Pairs[0])...)
 	}
-	return append(whole, c.Warnings...)
+	return asNotes(append(whole, c.Warnings...))
 }
 
 // warned are all warnings, those on a pair with its name.
-func (c *Comparison) warned() iter.Seq2[string, Warning] {
-	return func(yield func(string, Warning) bool) {
+func (c *Comparison) warned() iter.Seq2[string, note] {
+	return func(yield func(string, note) bool) {
 		for _, w := range c.Warnings {
 			if !yield("", w) {
 				return
@@ -129,3 +127,7 @@ func (c *Comparison) writeJSON(w io.Writer) error {
 	_, err = w.Write(append(text, '\n'))
 	return err
 }
+
+// DiffTableNames are the tables of a comparison, in the order in which people read
+// them.
+var DiffTableNames = []string{"differences", "flips", "spec", thresholdsGroup}

@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,11 +20,11 @@ type differenceRow struct {
 func differencesTable(c *Comparison) table {
 	fields := []field[differenceRow]{
 		{column{head: "configuration", key: "configuration", only: c.severalPairs()}, func(row differenceRow) cell {
-			return ofName(row.pair.Name, c.warningsOf(row.pair)...)
+			return ofName(row.pair.Name, asNotes(c.warningsOf(row.pair))...)
 		}},
 		{column{key: "simulated", only: machines}, func(row differenceRow) cell { return ofName(row.pair.simulatedBy()) }},
 		{column{head: "quantity", key: "quantity"}, func(row differenceRow) cell { return ofName(row.Quantity) }},
-		{column{head: "verdict", only: people, warnings: c.explain()}, func(row differenceRow) cell { return ofText(row.judgement()) }},
+		{column{head: "verdict", only: people, warnings: asNotes(c.explain())}, func(row differenceRow) cell { return ofText(row.judgement()) }},
 	}
 	fields = append(fields, c.numberFields()...)
 	fields = append(fields, countFields()...)
@@ -74,7 +73,7 @@ func (c *Comparison) numberFields() []field[differenceRow] {
 		number("base", func(d *Difference) Value { return d.Base }),
 		number("new", func(d *Difference) Value { return d.New }),
 		{column{head: "change", key: "change", right: true}, func(row differenceRow) cell {
-			return of(row.Change, orNothing(func(v Value) string { return row.change(v, dollars) }), row.warnings()...)
+			return of(row.Change, orNothing(func(v Value) string { return row.change(v, dollars) }), asNotes(row.warnings())...)
 		}},
 		{column{head: "95%", right: true, only: people}, func(row differenceRow) cell { return ofText(row.interval(dollars)) }},
 		machine("low", func(d *Difference) Value { return d.Low }),
@@ -125,7 +124,7 @@ func (d *Difference) number(v Value, dollarDigits int) string {
 func (d *Difference) change(v Value, dollarDigits int) string {
 	switch {
 	case d.Relative:
-		return shape(v, relative)
+		return relative(v)
 	case d.Score:
 		return gain(v, scoreDifference)
 	case d.Quantity == "cost_usd":
@@ -133,20 +132,7 @@ func (d *Difference) change(v Value, dollarDigits int) string {
 	case d.Quantity == "latency_s":
 		return extraSeconds(v)
 	}
-	return shape(v, func(x float64) string { return signed(x, minus(x)+plain(math.Abs(x))) })
-}
-
-// relative shows a ratio less 1: 0.123 is +12.3%, 1.5 is +150%, 11 is ×12.0.
-func relative(x float64) string {
-	switch magnitude := math.Abs(x); {
-	case x >= 1e6: // of an interval that says nothing
-		return "×>1M"
-	case x >= 9:
-		return "×" + brief(x+1)
-	case magnitude >= 0.9995:
-		return signed(x, fixed(x*100, 0)+"%")
-	}
-	return signed(x, fixed(x*100, 1)+"%")
+	return extraCount(v)
 }
 
 func (d *Difference) interval(dollarDigits int) string {
@@ -158,16 +144,6 @@ func (d *Difference) interval(dollarDigits int) string {
 		high = strings.TrimPrefix(high, "+")
 	}
 	return low + "…" + high
-}
-
-// chance shows a p.
-func chance(v Value) string {
-	return shape(v, func(p float64) string {
-		if p < 0.001 {
-			return "<0.001"
-		}
-		return fixed(p, 3)
-	})
 }
 
 // orNothing leaves out why a number is missing, which stands beside it.
@@ -202,7 +178,7 @@ func (d *Difference) judgement() string {
 	case d.Needed == compare.Beyond:
 		return "~ >1M tasks"
 	}
-	return "~ " + strings.Replace(plain(float64(d.Needed)), ".0", "", 1) + " tasks"
+	return "~ " + strings.Replace(count(known(float64(d.Needed))), ".0", "", 1) + " tasks"
 }
 
 // warnings are those on the change.

@@ -61,16 +61,6 @@ func (c *Comparison) countFlips() (n int) {
 	return n
 }
 
-// short shows a mean over a few trials: 1, 0.5, 0.33.
-func short(v Value) string {
-	return shape(v, func(x float64) string {
-		if x == 0 || x == 1 {
-			return fixed(x, 0)
-		}
-		return fixed(x, 2)
-	})
-}
-
 // both are the ids of the runs where they are the same on both sides, as in two
 // folders of one suite; one are those of a side where they are not.
 func (f *Flip) both() string {

@@ -8,13 +8,13 @@ import (
 
 // footnotes number warnings in the order in which they are first met. Those
 // that say the same share a number.
-type footnotes []Warning
+type footnotes []note
 
 // marks are the superscript numbers of warnings: "¹" or "¹'³".
-func (f *footnotes) marks(warnings []Warning) string {
+func (f *footnotes) marks(warnings []note) string {
 	marks := make([]string, len(warnings))
 	for i, w := range warnings {
-		at := slices.IndexFunc(*f, func(met Warning) bool { return met.Text(shown) == w.Text(shown) })
+		at := slices.IndexFunc(*f, func(met note) bool { return met.Text(shown) == w.Text(shown) })
 		if at < 0 {
 			at = len(*f)
 			*f = append(*f, w)
@@ -26,7 +26,7 @@ func (f *footnotes) marks(warnings []Warning) string {
 
 // each gives the texts of the footnotes, each with its mark, and then those
 // warnings that are about the report as a whole.
-func (f *footnotes) each(whole []Warning, quote func(string) string, yield func(mark, text string)) {
+func (f *footnotes) each(whole []note, quote func(string) string, yield func(mark, text string)) {
 	for i, w := range *f {
 		yield(superscript(i+1), w.Text(quote))
 	}
@@ -38,15 +38,4 @@ func (f *footnotes) each(whole []Warning, quote func(string) string, yield func(
 func superscript(n int) string {
 	return strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵",
 		"6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹").Replace(strconv.Itoa(n))
-}
-
-// wholeWarnings are the warnings on the report, that nothing real was measured
-// the first of them.
-func (r *Report) wholeWarnings() []Warning {
-	whole := r.Warnings
-	if r.allSimulated() {
-		at := slices.IndexFunc(r.Configurations, func(c Configuration) bool { return c.Simulated })
-		whole = append(r.Configurations[at].warningsOf("", SimulatedModel), whole...)
-	}
-	return whole
 }

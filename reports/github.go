@@ -19,7 +19,7 @@ func writeGitHub(w io.Writer, p Page, _ Options) error {
 	a := p.answer(shown)
 	writeAnnotation(out, "notice", p.heading(shown), a.text)
 	failures := newAnnotations("error")
-	for c := range allChecks(p) {
+	for c := range p.checks() {
 		if c.loud && (c.state == failed || c.state == errored) {
 			failures.add(loudTitle(&c), c.message)
 		}
@@ -27,7 +27,7 @@ func writeGitHub(w io.Writer, p Page, _ Options) error {
 	failures.write(out)
 	doubts := newAnnotations("warning")
 	for about, warning := range p.warned() {
-		if warning.Kind.serious() {
+		if warning.Serious() {
 			doubts.add(about, warning.Text(shown))
 		}
 	}
@@ -94,15 +94,3 @@ const (
 	annotationTitle = 200
 	annotationText  = 2000
 )
-
-// serious says that a warning puts numbers into question, or says that some are
-// missing, and is not only an explanation.
-func (k WarningKind) serious() bool {
-	switch k {
-	case Faults, NotRun, AgentFailed, NotJSON, Unscored, NotScored, UnevenRuns, MixedLoops, MixedScorers,
-		BadLines, UnknownRuns, Repeated, NotComplete, SimulatedModel,
-		OtherSuite, SpecsDiffer, NotCompared, NotPaired, NothingCommon, OneSided, LoneTrials, OneSidedScore, OtherScorer, CoverageDiffers:
-		return true
-	}
-	return false
-}

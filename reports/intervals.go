@@ -1,26 +1,10 @@
 package reports
 
 import (
-	"encoding/json"
 	"math"
 
 	"github.com/agentbench/agentbench/reports/stats"
 )
-
-// Range is the 95 % interval of a number, both ends included. In JSON it is a
-// list of both, or null; an end that is null where the other is not is open.
-type Range struct{ Low, High Value }
-
-// Known says that there is an interval.
-func (r Range) Known() bool { return r.Low.Known() || r.High.Known() }
-
-// MarshalJSON writes [low, high], or null.
-func (r Range) MarshalJSON() ([]byte, error) {
-	if !r.Known() {
-		return []byte("null"), nil
-	}
-	return json.Marshal([2]Value{r.Low, r.High})
-}
 
 // rangeOf is what the functions of reports/stats give, as a range.
 func rangeOf(interval stats.Interval, ok bool) Range {

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -11,32 +10,8 @@ import (
 
 func writeJSON(w io.Writer, p Page, _ Options) error { return p.writeJSON(w) }
 
-// writeJSON writes the whole report as one object with the tasks in "tasks",
-// which are made one by one. Its form is that of Report, Configuration and
-// Task; "schema" names it.
-func (r *Report) writeJSON(w io.Writer) error {
-	r.compare()
-	head, err := encode(r, "")
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(w)
-	out.Write(bytes.TrimSuffix(head, []byte("\n}")))
-	out.WriteString(",\n  \"tasks\": [")
-	separator := "\n    "
-	for task := range r.Tasks() {
-		text, err := encode(task, "    ")
-		if err != nil {
-			return err
-		}
-		out.WriteString(separator)
-		out.Write(text)
-		separator = ",\n    "
-	}
-	out.WriteString("\n  ]\n}\n")
-	return out.Flush()
-}
-
+// encode is a value as JSON, indented by two spaces behind the prefix, without
+// anything that a terminal would obey or hide.
 func encode(value any, prefix string) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -42,7 +42,7 @@ type junit struct{ *xml.Encoder }
 // cases writes the suites with their cases; each group of checks is one.
 func (x junit) cases(p Page, suites []junitSuite) (err error) {
 	at := -1
-	for c := range allChecks(p) {
+	for c := range p.checks() {
 		if at < 0 || c.group != suites[at].group {
 			if at >= 0 {
 				err = x.end(p, suites, at)
@@ -109,7 +109,7 @@ type junitSuite struct {
 
 // junitSuites are the groups of checks, counted.
 func junitSuites(p Page) (suites []junitSuite) {
-	for c := range allChecks(p) {
+	for c := range p.checks() {
 		if last := len(suites) - 1; last < 0 || suites[last].group != c.group {
 			suites = append(suites, junitSuite{group: c.group, count: map[state]int{}})
 		}

@@ -21,7 +21,7 @@ func (r *Report) nameCell(c *Configuration) cell {
 	if !r.allSimulated() {
 		warnings = append(warnings, c.warningsOf("", SimulatedModel)...)
 	}
-	return ofName(c.Name, warnings...)
+	return ofName(c.Name, asNotes(warnings)...)
 }
 
 // nameFields name a row's configuration and, for machines, the simulated models
@@ -49,4 +49,18 @@ func (c *Configuration) warningsOf(scorer string, kinds ...WarningKind) (found [
 		}
 	}
 	return found
+}
+
+// notesOf are the warnings of some kinds, as warningsOf has them, for a cell.
+func (c *Configuration) notesOf(scorer string, kinds ...WarningKind) []note {
+	return asNotes(c.warningsOf(scorer, kinds...))
+}
+
+// asNotes are warnings as a page has them.
+func asNotes(warnings []Warning) []note {
+	notes := make([]note, len(warnings))
+	for i, w := range warnings {
+		notes[i] = w
+	}
+	return notes
 }

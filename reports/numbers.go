@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"iter"
 	"math"
 	"strconv"
 	"strings"
@@ -162,4 +163,30 @@ func minus(x float64) string {
 		return "-"
 	}
 	return ""
+}
+
+// dollarDigits is how many digits after the point amounts have, the same
+// everywhere so that they can be compared at a glance: two that count of the
+// smallest mean cost, but not many more than three of the largest.
+func dollarDigits(costs iter.Seq[Value]) int {
+	smallest, largest := math.Inf(1), 0.0
+	for cost := range costs {
+		if cost.Known() && cost.Number > 0 {
+			smallest, largest = min(smallest, cost.Number), max(largest, cost.Number)
+		}
+	}
+	if largest == 0 {
+		return 2
+	}
+	return max(2, min(decimals(smallest, 2), decimals(largest, 3)+2))
+}
+
+// short shows a mean over a few trials: 1, 0.5, 0.33.
+func short(v Value) string {
+	return shape(v, func(x float64) string {
+		if x == 0 || x == 1 {
+			return fixed(x, 0)
+		}
+		return fixed(x, 2)
+	})
 }

@@ -120,7 +120,7 @@ func TestRelativeChanges(t *testing.T) {
 	for x, want := range map[float64]string{
 		0: "0.0%", 0.0004: "+0.0%", 0.123: "+12.3%", -0.123: "-12.3%", 1.5: "+150%", -1: "-100%", 8.9: "+890%", 11: "×12.0", 1999: "×2.00k", 1e9: "×>1M",
 	} {
-		if got := relative(x); got != want {
+		if got := relative(known(x)); got != want {
 			t.Errorf("relative(%v) = %q, want %q", x, got, want)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Page is what a format writes: a report or a comparison. A format asks it for
-// its tables, warnings and checks and knows nothing else of it, so that neither
-// a new table nor another kind of page needs anything in the formats.
+// Page is what a format writes, for example a report or a comparison. A format
+// asks it for its tables, warnings and checks and knows nothing else of it, so
+// that neither a new table nor another kind of page needs anything in the formats.
 //
 // The quote functions make a text from outside fit for the format.
 type Page interface {
@@ -21,20 +21,32 @@ type Page interface {
 	// remark stands behind the title of each table; "": nothing.
 	remark(quote func(string) string) string
 	// tables are all tables, with rows or without, in the order in which people
-	// read them. The first is there even without rows.
+	// read them. The first is there even without rows. One with the name Thresholds
+	// is the last; formats for files show it first.
 	tables(of audience) []table
-	// verdicts are those of the thresholds.
-	verdicts() []Verdict
 	// wholeWarnings are about the page as a whole; those in cells are not among them.
-	wholeWarnings() []Warning
-	// warned are all warnings, each with what it is about; "": the whole.
-	warned() iter.Seq2[string, Warning]
-	// checks are the questions with a yes or no, group by group, without those of
-	// the verdicts.
+	wholeWarnings() []note
+	// warned are all warnings, each with the group of checks that it is about; "":
+	// the whole.
+	warned() iter.Seq2[string, note]
+	// checks are the questions with a yes or no, group by group, those of the group
+	// Thresholds first.
 	checks() iter.Seq[check]
 	// facts are told of a group of checks.
 	facts(group string) []fact
+	// writeJSON writes all of the page as one object.
 	writeJSON(w io.Writer) error
+}
+
+// note is something that a reader of a number must know. It travels with the
+// numbers and is printed as their footnote.
+type note interface {
+	// Text is the warning for people. Names and details in it come from outside;
+	// quote makes them fit for the format.
+	Text(quote func(string) string) string
+	// Serious says that the warning puts numbers into question, or says that some
+	// are missing, and is not only an explanation.
+	Serious() bool
 }
 
 // state is how a check ended.
@@ -69,38 +81,18 @@ type check struct {
 // fact is a number or a text with its name.
 type fact struct{ name, value string }
 
-// thresholdsGroup is the group of the checks that thresholds are.
+// thresholdsGroup is the group of the checks that thresholds are, and the name of
+// their table.
 const thresholdsGroup = "thresholds"
-
-// allChecks are the checks of a page, those of its thresholds first.
-func allChecks(p Page) iter.Seq[check] {
-	return func(yield func(check) bool) {
-		for _, v := range p.verdicts() {
-			if !yield(v.check()) {
-				return
-			}
-		}
-		p.checks()(yield)
-	}
-}
-
-// tablesOf are all tables of a page, that of its thresholds the last.
-func tablesOf(p Page, of audience) []table {
-	return append(p.tables(of), thresholdsTable(p.verdicts()))
-}
 
 // wanted are the tables to write that have rows. The first table is there
 // without rows, too. Where nothing is picked, thresholds come first, except
 // on a terminal, where they are told of on stderr.
 func wanted(p Page, options Options, of audience) (wanted []table) {
-	all := tablesOf(p, of)
+	all := p.tables(of)
 	names := options.Tables
 	if len(names) == 0 {
-		names = namesOf(all)
-		last := len(names) - 1
-		if names = names[:last]; !options.isTerminal() {
-			names = slices.Insert(names, 0, thresholdsGroup)
-		}
+		names = inOrder(all, options)
 	}
 	for _, name := range names {
 		at := slices.IndexFunc(all, func(t table) bool { return t.name == name })
@@ -109,6 +101,17 @@ func wanted(p Page, options Options, of audience) (wanted []table) {
 		}
 	}
 	return wanted
+}
+
+// inOrder are the names of all tables in the order of a page of them all.
+func inOrder(all []table, options Options) []string {
+	names := namesOf(all)
+	if last := len(names) - 1; last >= 0 && names[last] == thresholdsGroup {
+		if names = names[:last]; !options.isTerminal() {
+			names = slices.Insert(names, 0, thresholdsGroup)
+		}
+	}
+	return names
 }
 
 func namesOf(tables []table) []string {

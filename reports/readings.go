@@ -103,22 +103,3 @@ func (r *ranged) exact() string {
 func (r *ranged) isWide() bool {
 	return r.value.Known() && r.low.Known() && r.high.Known() && r.low.Number < r.high.Number
 }
-
-// exact shows the number with six digits that count.
-func (v Value) exact() string {
-	if !v.Known() {
-		return "missing"
-	}
-	return fmt.Sprintf("%.6g", v.Number)
-}
-
-// Why says why there is no number.
-func (v Value) Why() string {
-	switch v.Missing {
-	case nothing:
-		return "nothing was measured"
-	case none:
-		return "no success"
-	}
-	return v.Missing
-}

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -67,6 +68,7 @@ func (r *Report) tables(of audience) []table {
 	}
 	return []table{
 		configurationsTable(r), r.differencesTable(), curveTable(r), stopsTable(r), limitsTable(r), calibrationTable(r), residueTable(r), tasks(r),
+		thresholdsTable(r.Thresholds),
 	}
 }
 
@@ -95,8 +97,6 @@ func (r *Report) differencesTable() table {
 	return t
 }
 
-func (r *Report) verdicts() []Verdict { return r.Thresholds }
-
 // answer is whether the thresholds hold, if that can be told.
 func (r *Report) answer(quote func(string) string) answer {
 	switch {
@@ -109,8 +109,8 @@ func (r *Report) answer(quote func(string) string) answer {
 }
 
 // warned are all warnings, those on a configuration with its name.
-func (r *Report) warned() iter.Seq2[string, Warning] {
-	return func(yield func(string, Warning) bool) {
+func (r *Report) warned() iter.Seq2[string, note] {
+	return func(yield func(string, note) bool) {
 		for _, w := range r.wholeWarnings() {
 			if !yield("", w) {
 				return
@@ -127,4 +127,18 @@ func (r *Report) warned() iter.Seq2[string, Warning] {
 			}
 		}
 	}
+}
+
+// TableNames are the tables of a report, in the order in which people read them.
+var TableNames = []string{"configurations", "differences", "curve", "stops", "limits", "calibration", "residue", "tasks", thresholdsGroup}
+
+// wholeWarnings are the warnings on the report, that nothing real was measured
+// the first of them.
+func (r *Report) wholeWarnings() []note {
+	whole := asNotes(r.Warnings)
+	if r.allSimulated() {
+		at := slices.IndexFunc(r.Configurations, func(c Configuration) bool { return c.Simulated })
+		whole = append(r.Configurations[at].notesOf("", SimulatedModel), whole...)
+	}
+	return whole
 }

@@ -24,7 +24,7 @@ type column struct {
 	head string // for people; a line feed parts its lines
 	// about is a name from outside that stands over the head, with warnings.
 	about    string
-	warnings []Warning
+	warnings []note
 	key      string // for machines
 	right    bool   // numbers
 	prose    bool   // may be broken at spaces
@@ -78,7 +78,7 @@ func intervalFields[T any](head, key string, form func(Value) string, of func(T)
 
 func intervalField[T any](head string, form func(Value) string, of func(T) Range) field[T] {
 	return wide(field[T]{column{head: head, right: true, optional: true, only: people},
-		func(row T) cell { return cell{text: rangeText(of(row), form)} }})
+		func(row T) cell { return cell{text: of(row).Text(form)} }})
 }
 
 // endFields are the ends of an interval for machines.

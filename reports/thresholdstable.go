@@ -57,6 +57,16 @@ func (v *Verdict) check() check {
 	return c
 }
 
+// eachCheck yields the thresholds as checks, and says whether to go on.
+func eachCheck(verdicts []Verdict, yield func(check) bool) bool {
+	for i := range verdicts {
+		if !yield(verdicts[i].check()) {
+			return false
+		}
+	}
+	return true
+}
+
 // answerOf says whether all thresholds hold.
 func answerOf(verdicts []Verdict) answer {
 	count := map[state]int{}

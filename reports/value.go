@@ -2,6 +2,7 @@ package reports
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strconv"
 )
@@ -73,4 +74,23 @@ func over(part, whole int64) Value {
 		return missing(nothing)
 	}
 	return known(float64(part) / float64(whole))
+}
+
+// exact shows the number with six digits that count.
+func (v Value) exact() string {
+	if !v.Known() {
+		return "missing"
+	}
+	return fmt.Sprintf("%.6g", v.Number)
+}
+
+// Why says why there is no number.
+func (v Value) Why() string {
+	switch v.Missing {
+	case nothing:
+		return "nothing was measured"
+	case none:
+		return "no success"
+	}
+	return v.Missing
 }

@@ -1,8 +1,6 @@
 package reports
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Warning is something that a reader of a number must know. It travels with the
 // numbers and is printed as their footnote.
@@ -150,9 +148,14 @@ func (w Warning) residue(quote func(string) string) string {
 	return "means are over " + over + ", p50 and p95 over runs; " + success
 }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
+// Serious says that a warning puts numbers into question, or says that some are
+// missing, and is not only an explanation.
+func (w Warning) Serious() bool {
+	switch w.Kind {
+	case Faults, NotRun, AgentFailed, NotJSON, Unscored, NotScored, UnevenRuns, MixedLoops, MixedScorers,
+		BadLines, UnknownRuns, Repeated, NotComplete, SimulatedModel,
+		OtherSuite, SpecsDiffer, NotCompared, NotPaired, NothingCommon, OneSided, LoneTrials, OneSidedScore, OtherScorer, CoverageDiffers:
+		return true
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return false
 }

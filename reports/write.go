@@ -22,17 +22,10 @@ type Options struct {
 
 func (o *Options) isTerminal() bool { return o.Format == "" || o.Format == "terminal" }
 
-// TableNames are the tables of a report, in the order in which people read
-// them; DiffTableNames are those of a comparison.
-var (
-	TableNames     = []string{"configurations", "differences", "curve", "stops", "limits", "calibration", "residue", "tasks", thresholdsGroup}
-	DiffTableNames = []string{"differences", "flips", "spec", thresholdsGroup}
-)
-
 // Formats are the formats that there are.
 var Formats = []string{"terminal", "markdown", "csv", "json", "html", "junit", "github", "comment"}
 
-// Write writes a report or a comparison.
+// Write writes a page in one of the formats.
 func Write(w io.Writer, p Page, options Options) error {
 	write, ok := map[string]func(io.Writer, Page, Options) error{
 		"": writeTerminal, "terminal": writeTerminal, "markdown": writeMarkdown, "csv": writeCSV, "json": writeJSON,
@@ -41,7 +34,7 @@ func Write(w io.Writer, p Page, options Options) error {
 	if !ok {
 		return fmt.Errorf("there is no format %q: the formats are %s", options.Format, strings.Join(Formats, ", "))
 	}
-	names := namesOf(tablesOf(p, people))
+	names := namesOf(p.tables(people))
 	for _, name := range options.Tables {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("there is no table %q: the tables are %s", name, strings.Join(names, ", "))

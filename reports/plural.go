@@ -1,0 +1,11 @@
+package reports
+
+import "fmt"
+
+// plural is a number of things: 1 run, 2 runs.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

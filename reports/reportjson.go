@@ -1,0 +1,33 @@
+package reports
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+)
+
+// writeJSON writes the whole report as one object with the tasks in "tasks",
+// which are made one by one. Its form is that of Report, Configuration and
+// Task; "schema" names it.
+func (r *Report) writeJSON(w io.Writer) error {
+	r.compare()
+	head, err := encode(r, "")
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	out.Write(bytes.TrimSuffix(head, []byte("\n}")))
+	out.WriteString(",\n  \"tasks\": [")
+	separator := "\n    "
+	for task := range r.Tasks() {
+		text, err := encode(task, "    ")
+		if err != nil {
+			return err
+		}
+		out.WriteString(separator)
+		out.Write(text)
+		separator = ",\n    "
+	}
+	out.WriteString("\n  ]\n}\n")
+	return out.Flush()
+}
