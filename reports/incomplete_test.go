@@ -1,4 +1,4 @@
-package reports
+package reports_test
 
 import (
 	"bytes"
@@ -6,22 +6,23 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports"
 )
 
 // What some shards of a suite say is never taken for what all of them say.
 func TestAReportOfSomeShardsBeginsWithThat(t *testing.T) {
 	m := record.Manifest{Suite: "dealt", Incomplete: "only shard 2 of 3, with 10 of 30 tasks", Tasks: 10, Trials: 1}
 	none := func(func(*record.Signals, error) bool) {}
-	r, err := Collect(&m, none, func(func(record.Score, error) bool) {})
+	r, err := reports.Collect(&m, none, func(func(record.Score, error) bool) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, format := range Formats {
+	for _, format := range reports.Formats {
 		if format == "csv" { // nothing but a table
 			continue
 		}
 		var b bytes.Buffer
-		if err := Write(&b, r, Options{Format: format, Width: 120}); err != nil {
+		if err := reports.Write(&b, r, reports.Options{Format: format, Width: 120}); err != nil {
 			t.Fatal(err)
 		}
 		before, _, found := strings.Cut(b.String(), "only shard 2 of 3")

@@ -3,7 +3,6 @@ package reports
 import (
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -49,24 +48,11 @@ func TestNumbersForPeople(t *testing.T) {
 		joined("1.95 s", " / ", "2.87 s"): "1.95 / 2.87 s",
 		joined("450 ms", " / ", "2.87 s"): "450 ms / 2.87 s",
 		joined("1", " / ", "2"):           "1 / 2",
-		superscript(10):                   "¹⁰",
-		visible("a\x1b[1mb"):              `a\x1b[1mb`,
-		visible("\u202e\u200b\xff\n\t"):   `\u202e\u200b\xff\n\t`,
-		visible("日本 é 🚀"):                 "日本 é 🚀",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-}
-
-func TestVisibleShowsEverything(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		text := visible(string(rapid.SliceOf(rapid.Byte()).Draw(rt, "bytes")))
-		if slices.ContainsFunc([]rune(text), invisible) {
-			rt.Fatalf("%q holds something invisible", text)
-		}
-	})
 }
 
 func TestBriefKeepsThreeDigits(t *testing.T) {
@@ -80,38 +66,6 @@ func TestBriefKeepsThreeDigits(t *testing.T) {
 		var back float64
 		if _, err := fmt.Sscan(number, &back); err != nil || math.Abs(back*factor-x) > x*0.0051 {
 			rt.Fatalf("brief(%v) = %q", x, text)
-		}
-	})
-}
-
-func TestNaturalOrder(t *testing.T) {
-	want := []string{"", "a", "task-1", "task-02", "task-2", "task-10", "task-10a", "task-b", "tasks"}
-	got := slices.Clone(want)
-	slices.Reverse(got)
-	slices.SortFunc(got, naturally)
-	if !slices.Equal(got, want) {
-		t.Errorf("sorted: %q, want %q", got, want)
-	}
-	rapid.Check(t, func(rt *rapid.T) {
-		name := rapid.StringMatching(`[a0-2]{0,5}`)
-		a, b, c := name.Draw(rt, "a"), name.Draw(rt, "b"), name.Draw(rt, "c")
-		if (naturally(a, b) == 0) != (a == b) || naturally(a, b) != -naturally(b, a) {
-			rt.Fatalf("%q and %q", a, b)
-		}
-		if naturally(a, b) < 0 && naturally(b, c) < 0 && naturally(a, c) >= 0 {
-			rt.Fatalf("%q < %q < %q, but not the first and the last", a, b, c)
-		}
-	})
-}
-
-func FuzzVisible(f *testing.F) {
-	f.Add("\x1b[31m\u202e\xff日本")
-	f.Fuzz(func(t *testing.T, text string) {
-		if slices.ContainsFunc([]rune(visible(text)), invisible) {
-			t.Errorf("%q becomes %q", text, visible(text))
-		}
-		if again := visible(visible(text)); again != visible(text) {
-			t.Errorf("twice is not once: %q", again)
 		}
 	})
 }
