@@ -32,6 +32,8 @@ var reaches = []struct{ from, only string }{
 	{"engine/...", "spec/... engine/..."},
 	{"scorers", "spec/... engine/record engine/stop engine/replay engine/model/... engine/agent/..."},
 	{"reports/tables", ""},
+	{"reports/numbers", ""},
+	{"reports/page", "reports/numbers reports/tables"},
 	{"reports/...", "spec/expr spec/source reports/... engine/record engine/replay"},
 	{"suites/...", ""},
 }

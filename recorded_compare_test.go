@@ -11,6 +11,8 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // kept is a journal that keeps what reports read.
@@ -97,7 +99,7 @@ func (want *pairOf) check(t *testing.T, c *reports.Comparison, score string) {
 	t.Errorf("%s is not compared: %+v", score, pair)
 }
 
-func near(got reports.Value, want float64) bool {
+func near(got numbers.Value, want float64) bool {
 	return got.Known() && math.Abs(got.Number-want) <= 1e-9*math.Abs(want)
 }
 
@@ -124,7 +126,7 @@ func TestRecordedGSM8KCompared(t *testing.T) {
 		t.Errorf("%d tasks flipped", flips)
 	}
 	var out strings.Builder
-	if err := reports.Write(&out, c, reports.Options{Width: 100}); err != nil {
+	if err := page.Write(&out, c, page.Options{Width: 100}); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{"1319 tasks paired", "better", "+0.174", "+0.147…0.200", "<0.001", "293/64/962"} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // BenchmarkCollect reads so many runs of one iteration with a score of the run
@@ -62,10 +63,10 @@ func scoresOf(runs int) iter.Seq2[record.Score, error] {
 
 func BenchmarkWrite(b *testing.B) {
 	r := coach(24).collect()
-	for _, format := range reports.Formats {
+	for _, format := range page.Formats {
 		b.Run(format, func(b *testing.B) {
 			for b.Loop() {
-				if err := reports.Write(io.Discard, r, reports.Options{Format: format}); err != nil {
+				if err := page.Write(io.Discard, r, page.Options{Format: format}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -3,44 +3,47 @@ package reports
 import (
 	"iter"
 	"slices"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // calibrationTable compares what the loops believed with what the primary
 // scorer says.
-func calibrationTable(r *Report) table {
+func calibrationTable(r *Report) page.Table {
 	digits := r.scoreDigits()
-	form := func(v Value) string { return score(v, digits) }
+	form := func(v numbers.Value) string { return numbers.Score(v, digits) }
 	number := func(head, key string, of func(*Calibration) int) configurationField {
-		return configurationField{column{head: head, key: key, right: true}, func(c *Configuration) cell {
-			return ofCount(of(c.Calibration))
+		return configurationField{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(c *Configuration) page.Cell {
+			return page.Count(of(c.Calibration))
 		}}
 	}
-	value := func(head, key string, form func(Value) string, value func(*Calibration) Value) configurationField {
-		return configurationField{column{head: head, key: key, right: true, optional: true}, func(c *Configuration) cell {
-			return of(value(c.Calibration), form)
+	value := func(head, key string, form func(numbers.Value) string, value func(*Calibration) numbers.Value) configurationField {
+		return configurationField{Column: page.Column{Head: head, Key: key, Right: true, Optional: true}, Cell: func(c *Configuration) page.Cell {
+			return page.Number(value(c.Calibration), form)
 		}}
 	}
-	between := func(head, key string, form func(Value) string, of func(*Calibration) Range) []configurationField {
-		return intervalFields(head, key, form, func(c *Configuration) Range { return of(c.Calibration) })
+	between := func(head, key string, form func(numbers.Value) string, of func(*Calibration) numbers.Range) []configurationField {
+		return page.Interval(head, key, form, func(c *Configuration) numbers.Range { return of(c.Calibration) })
 	}
-	difference := func(v Value) string { return gain(v, digits) }
+	difference := func(v numbers.Value) string { return numbers.Gain(v, digits) }
 	fields := slices.Concat(nameFields(r, func(c *Configuration) *Configuration { return c }), []configurationField{
 		number("runs", "runs", func(k *Calibration) int { return k.Runs }),
-		value("confidence", "confidence_mean", form, func(k *Calibration) Value { return k.Confidence }),
-	}, between("confidence\n95%", "confidence_mean", form, func(k *Calibration) Range { return k.ConfidenceInterval }), []configurationField{
-		about(r.Primary(), value("", "score_mean", form, func(k *Calibration) Value { return k.Score })),
-	}, between("95%", "score_mean", form, func(k *Calibration) Range { return k.ScoreInterval }), []configurationField{
-		value("gap", "gap", difference, func(k *Calibration) Value { return k.Gap }),
-	}, between("gap 95%", "gap", difference, func(k *Calibration) Range { return k.GapInterval }), []configurationField{
+		value("confidence", "confidence_mean", form, func(k *Calibration) numbers.Value { return k.Confidence }),
+	}, between("confidence\n95%", "confidence_mean", form, func(k *Calibration) numbers.Range { return k.ConfidenceInterval }), []configurationField{
+		page.About(r.Primary(), value("", "score_mean", form, func(k *Calibration) numbers.Value { return k.Score })),
+	}, between("95%", "score_mean", form, func(k *Calibration) numbers.Range { return k.ScoreInterval }), []configurationField{
+		value("gap", "gap", difference, func(k *Calibration) numbers.Value { return k.Gap }),
+	}, between("gap 95%", "gap", difference, func(k *Calibration) numbers.Range { return k.GapInterval }), []configurationField{
 		number("confirmed", "confirmed", func(k *Calibration) int { return k.Confirmed }),
 		number("false\nalarms", "false_alarm", func(k *Calibration) int { return k.FalseAlarm }),
 		number("missed", "missed", func(k *Calibration) int { return k.Missed }),
-		minor(value("Brier", "brier", form, func(k *Calibration) Value { return k.Brier })),
-	}, between("Brier 95%", "brier", form, func(k *Calibration) Range { return k.BrierInterval }), []configurationField{
-		minor(value("AUROC", "auroc", form, func(k *Calibration) Value { return k.AUROC })),
-	}, between("AUROC 95%", "auroc", form, func(k *Calibration) Range { return k.AUROCInterval }))
-	t := table{name: "calibration", title: "Runs that the loop believed to be successes, and what they were", columns: columnsOf(fields)}
-	t.fill(rowsOf(fields, r.calibrated()))
+		page.Minor(value("Brier", "brier", form, func(k *Calibration) numbers.Value { return k.Brier })),
+	}, between("Brier 95%", "brier", form, func(k *Calibration) numbers.Range { return k.BrierInterval }), []configurationField{
+		page.Minor(value("AUROC", "auroc", form, func(k *Calibration) numbers.Value { return k.AUROC })),
+	}, between("AUROC 95%", "auroc", form, func(k *Calibration) numbers.Range { return k.AUROCInterval }))
+	t := page.Table{Name: "calibration", Title: "Runs that the loop believed to be successes, and what they were", Columns: page.ColumnsOf(fields)}
+	t.Fill(page.RowsOf(fields, r.calibrated()))
 	return t
 }
 

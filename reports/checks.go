@@ -8,17 +8,19 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
-// checks are those of the thresholds, and one for each task of each configuration:
+// Checks are those of the thresholds, and one for each task of each configuration:
 // whether all its trials have success. Tasks of which no run is recorded have one
 // together. Before them stands that of the suite where it has no answer.
-func (r *Report) checks() iter.Seq[check] {
-	return func(yield func(check) bool) {
+func (r *Report) Checks() iter.Seq[page.Check] {
+	return func(yield func(page.Check) bool) {
 		if !eachCheck(r.Thresholds, yield) {
 			return
 		}
-		if r.Unanswered != "" && !yield(check{group: "suite", name: r.Suite, state: errored, message: r.Unanswered, loud: true}) {
+		if r.Unanswered != "" && !yield(page.Check{Group: "suite", Name: r.Suite, State: page.Errored, Message: r.Unanswered, Loud: true}) {
 			return
 		}
 		for i := range r.Configurations {
@@ -32,8 +34,8 @@ func (r *Report) checks() iter.Seq[check] {
 }
 
 // checksOf are those of the i-th configuration, in natural order of the tasks.
-func (r *Report) checksOf(i int) iter.Seq[check] {
-	return func(yield func(check) bool) {
+func (r *Report) checksOf(i int) iter.Seq[page.Check] {
+	return func(yield func(page.Check) bool) {
 		rest := r.runs.absent[i]
 		for group := range r.runs.byTask(i) {
 			task := r.runs.tasks.all[r.runs.all[group[0]].task]
@@ -74,29 +76,29 @@ func sameTask(all []absent) (n int) {
 }
 
 // notRun is the check of the runs that left no record.
-func (r *Report) notRun(i int) (check, bool) {
+func (r *Report) notRun(i int) (page.Check, bool) {
 	c := &r.Configurations[i]
 	n := c.Expected - c.Runs - len(r.runs.absent[i])
-	return check{
-		group: c.Name, name: "(not run)", state: errored, message: fmt.Sprintf("%d of %s were not made", n, plural(c.Expected, "run", "runs")),
+	return page.Check{
+		Group: c.Name, Name: "(not run)", State: page.Errored, Message: fmt.Sprintf("%d of %s were not made", n, numbers.Plural(c.Expected, "run", "runs")),
 	}, n > 0
 }
 
 // check is that of a task: its runs that count, and those that do not. That a
 // run failed says no whatever became of the others; else one that could not be
 // measured leaves the answer open.
-func (r *Report) check(configuration int, task string, group []int32, missed []absent) check {
+func (r *Report) check(configuration int, task string, group []int32, missed []absent) page.Check {
 	t := r.tally(group)
-	c := check{group: r.Configurations[configuration].Name, name: task, seconds: t.seconds, message: r.told(&t, missed)}
+	c := page.Check{Group: r.Configurations[configuration].Name, Name: task, Seconds: t.seconds, Message: r.told(&t, missed)}
 	switch {
 	case t.successes < t.judged:
-		c.state = failed
+		c.State = page.Failed
 	case len(missed) > 0:
-		c.state = errored
+		c.State = page.Errored
 	case t.judged < len(group):
-		c.state = skipped
+		c.State = page.Skipped
 	default:
-		c.state = passed
+		c.State = page.Passed
 	}
 	return c
 }
@@ -141,12 +143,12 @@ func (r *Report) told(t *taskTally, missed []absent) string {
 			parts = append(parts, text)
 		}
 	}
-	add(t.judged, fmt.Sprintf("%s: %d of %s with success", by, t.successes, plural(t.judged, "run", "runs")))
+	add(t.judged, fmt.Sprintf("%s: %d of %s with success", by, t.successes, numbers.Plural(t.judged, "run", "runs")))
 	if mean := t.sum / float64(max(1, t.judged)); r.Primary() != "" && t.sum != float64(t.successes) {
-		add(t.judged, "mean "+known(mean).exact())
+		add(t.judged, "mean "+numbers.Known(mean).Exact())
 	}
-	add(t.unscored, fmt.Sprintf("%s could not judge %s", by, plural(t.unscored, "run", "runs")))
-	add(t.pending, fmt.Sprintf("%s has not judged %s yet", by, plural(t.pending, "run", "runs")))
+	add(t.unscored, fmt.Sprintf("%s could not judge %s", by, numbers.Plural(t.unscored, "run", "runs")))
+	add(t.pending, fmt.Sprintf("%s has not judged %s yet", by, numbers.Plural(t.pending, "run", "runs")))
 	faults := map[record.ErrorClass]int{}
 	cancelled := 0
 	for _, a := range missed {
@@ -175,17 +177,17 @@ func orderedAbsent(all map[string]absent, configurations int) [][]absent {
 	return ordered
 }
 
-// facts are the numbers of a configuration.
-func (r *Report) facts(group string) []fact {
+// Facts are the numbers of a configuration.
+func (r *Report) Facts(group string) []page.Fact {
 	at := slices.IndexFunc(r.Configurations, func(c Configuration) bool { return c.Name == group })
 	if at < 0 {
 		return nil
 	}
 	c := &r.Configurations[at]
-	facts := []fact{{"runs", fmt.Sprintf("%d/%d", c.Runs, c.Expected)}}
-	add := func(name string, v Value) {
+	facts := []page.Fact{{Name: "runs", Value: fmt.Sprintf("%d/%d", c.Runs, c.Expected)}}
+	add := func(name string, v numbers.Value) {
 		if v.Known() {
-			facts = append(facts, fact{name, v.exact()})
+			facts = append(facts, page.Fact{Name: name, Value: v.Exact()})
 		}
 	}
 	for i := range c.Scores {

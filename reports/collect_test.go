@@ -12,6 +12,8 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 func TestOrderOfRunsAndScoresMakesNoDifference(t *testing.T) {
@@ -31,8 +33,8 @@ func TestOrderOfRunsAndScoresMakesNoDifference(t *testing.T) {
 
 func allFormats(t *testing.T, r *reports.Report) []string {
 	return []string{
-		written(t, r, reports.Options{Format: "json"}), written(t, r, reports.Options{Format: "csv"}),
-		written(t, r, reports.Options{Tables: []string{"configurations"}}),
+		written(t, r, page.Options{Format: "json"}), written(t, r, page.Options{Format: "csv"}),
+		written(t, r, page.Options{Tables: []string{"configurations"}}),
 	}
 }
 
@@ -80,7 +82,7 @@ func TestScoreIsMeanOfTaskMeans(t *testing.T) {
 	f.scored(f.run("a", 3, 0.5), 0, 1)
 	f.scored(f.run("b", 1, 0.5), 0, 0)
 	score := f.collect().Configurations[0].Scores[0]
-	if score.Mean != (reports.Value{Number: 0.5}) || score.Successes != 3 || score.Scored != 4 {
+	if score.Mean != (numbers.Value{Number: 0.5}) || score.Successes != 3 || score.Scored != 4 {
 		t.Errorf("score = %+v, want a mean of 0.5 over two tasks", score)
 	}
 	if !hasWarning(f.collect().Configurations[0].Warnings, reports.UnequalRuns) {
@@ -141,13 +143,13 @@ func TestCostPerSuccess(t *testing.T) {
 	for name, test := range map[string]struct {
 		scores   []float64
 		unpriced int64
-		want     reports.Value
+		want     numbers.Value
 	}{
-		"ratio of sums":   {scores: []float64{1, 0, 1}, want: reports.Value{Number: 0.015}},
-		"above one":       {scores: []float64{2, 0.9, 0}, want: reports.Value{Number: 0.03}},
-		"without success": {scores: []float64{0, 0, 0.9}, want: reports.Value{Missing: "none"}},
-		"unpriced":        {scores: []float64{1, 1, 1}, unpriced: 1, want: reports.Value{Missing: "unpriced"}},
-		"scored only":     {scores: []float64{1, 1}, want: reports.Value{Number: 0.01}},
+		"ratio of sums":   {scores: []float64{1, 0, 1}, want: numbers.Value{Number: 0.015}},
+		"above one":       {scores: []float64{2, 0.9, 0}, want: numbers.Value{Number: 0.03}},
+		"without success": {scores: []float64{0, 0, 0.9}, want: numbers.Value{Missing: "none"}},
+		"unpriced":        {scores: []float64{1, 1, 1}, unpriced: 1, want: numbers.Value{Missing: "unpriced"}},
+		"scored only":     {scores: []float64{1, 1}, want: numbers.Value{Number: 0.01}},
 	} {
 		f := one(3)
 		for i, task := range []string{"a", "b", "c"} {
@@ -226,7 +228,7 @@ func TestBadLinesWarnAndOtherErrorsEnd(t *testing.T) {
 	if err != nil || !hasWarning(r.Warnings, reports.BadLines) || r.Configurations[0].Scores[0].Scored != 1 {
 		t.Errorf("a bad line: %v, %v", err, r)
 	}
-	if text := written(t, r, reports.Options{}); !strings.Contains(text, "2 lines could not be read, the first of them: scores.jsonl:3: not JSON") {
+	if text := written(t, r, page.Options{}); !strings.Contains(text, "2 lines could not be read, the first of them: scores.jsonl:3: not JSON") {
 		t.Errorf("the bad line is not named:\n%s", text)
 	}
 	broken := errors.New("the disk is gone")

@@ -5,17 +5,20 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
-type configurationField = field[*Configuration]
+type configurationField = page.Field[*Configuration]
 
 // configurationsTable has one row for each configuration, the most important
 // columns first.
-func configurationsTable(r *Report) table {
+func configurationsTable(r *Report) page.Table {
 	fields := []configurationField{
-		{column{head: "configuration", key: "configuration"}, r.nameCell},
-		forMachines(configurationField{column{key: "simulated"}, func(c *Configuration) cell { return ofName(c.simulatedBy()) }}),
-		{column{head: "runs", right: true, only: people}, runsOfExpected},
+		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: r.nameCell},
+		forMachines(configurationField{Column: page.Column{Key: "simulated"}, Cell: func(c *Configuration) page.Cell { return page.Name(c.simulatedBy()) }}),
+		{Column: page.Column{Head: "runs", Right: true, Only: page.People}, Cell: runsOfExpected},
 	}
 	for i := range r.Scorers {
 		fields = append(fields, scoreFields(r, i)...)
@@ -30,8 +33,8 @@ func configurationsTable(r *Report) table {
 		fields = append(fields, believedFields(r)...)
 	}
 	fields = append(fields, runFields()...)
-	t := table{name: "configurations", title: "Configurations", columns: columnsOf(fields), whole: true}
-	t.fill(rowsOf(fields, r.each()))
+	t := page.Table{Name: "configurations", Title: "Configurations", Columns: page.ColumnsOf(fields), Whole: true}
+	t.Fill(page.RowsOf(fields, r.each()))
 	return t
 }
 
@@ -46,34 +49,34 @@ func (r *Report) each() iter.Seq[*Configuration] {
 	}
 }
 
-func runsOfExpected(c *Configuration) cell {
+func runsOfExpected(c *Configuration) page.Cell {
 	text := fmt.Sprint(c.Runs)
 	if c.Runs != c.Expected {
 		text = fmt.Sprintf("%d/%d", c.Runs, c.Expected)
 	}
-	return cell{text: text, warnings: c.notesOf("", Faults, NotRun, AgentFailed, OtherModel, NotJSON)}
+	return page.Cell{Text: text, Warnings: c.notesOf("", Faults, NotRun, AgentFailed, OtherModel, NotJSON)}
 }
 
 // scoreFields are the columns of the i-th scorer.
 func scoreFields(r *Report, i int) []configurationField {
 	key, digits := r.Scorers[i], r.scoreDigits()
-	form := func(v Value) string { return score(v, digits) }
+	form := func(v numbers.Value) string { return numbers.Score(v, digits) }
 	number := func(key string, of func(*Score) int) configurationField {
-		return configurationField{column{key: key, right: true, only: machines},
-			func(c *Configuration) cell { return ofCount(of(&c.Scores[i])) }}
+		return configurationField{Column: page.Column{Key: key, Right: true, Only: page.Machines},
+			Cell: func(c *Configuration) page.Cell { return page.Count(of(&c.Scores[i])) }}
 	}
 	return []configurationField{
-		{column{about: key, key: key + "_mean", right: true}, func(c *Configuration) cell {
-			return of(c.Scores[i].Mean, form, c.notesOf(key, Unscored, NotScored, UnequalRuns)...)
+		{Column: page.Column{About: key, Key: key + "_mean", Right: true}, Cell: func(c *Configuration) page.Cell {
+			return page.Number(c.Scores[i].Mean, form, c.notesOf(key, Unscored, NotScored, UnequalRuns)...)
 		}},
-		{column{about: key, head: "95%", right: true, optional: true, minor: i > 0, only: people}, func(c *Configuration) cell {
-			return cell{text: interval(&c.Scores[i], form), warnings: c.notesOf(key, NoInterval)}
+		{Column: page.Column{About: key, Head: "95%", Right: true, Optional: true, Minor: i > 0, Only: page.People}, Cell: func(c *Configuration) page.Cell {
+			return page.Cell{Text: interval(&c.Scores[i], form), Warnings: c.notesOf(key, NoInterval)}
 		}},
-		{column{about: key, head: "hits", right: true, optional: true, only: people}, func(c *Configuration) cell {
-			return ofText(hits(&c.Scores[i]))
+		{Column: page.Column{About: key, Head: "hits", Right: true, Optional: true, Only: page.People}, Cell: func(c *Configuration) page.Cell {
+			return page.Text(hits(&c.Scores[i]))
 		}},
-		{column{key: key + "_low", only: machines}, func(c *Configuration) cell { return of(c.Scores[i].Low, form) }},
-		{column{key: key + "_high", only: machines}, func(c *Configuration) cell { return of(c.Scores[i].High, form) }},
+		{Column: page.Column{Key: key + "_low", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Number(c.Scores[i].Low, form) }},
+		{Column: page.Column{Key: key + "_high", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Number(c.Scores[i].High, form) }},
 		number(key+"_successes", func(s *Score) int { return s.Successes }),
 		number(key+"_scored", func(s *Score) int { return s.Scored }),
 		number(key+"_unscored", func(s *Score) int { return s.Unscored }),
@@ -81,13 +84,13 @@ func scoreFields(r *Report, i int) []configurationField {
 	}
 }
 
-func interval(s *Score, form func(Value) string) string {
+func interval(s *Score, form func(numbers.Value) string) string {
 	low, high := s.Low, s.High
 	switch {
 	case s.Scored == 0:
 		return ""
 	case !low.Known():
-		return nothing
+		return numbers.Nothing
 	case s.unit:
 		low.Number, high.Number = max(0, low.Number), min(1, high.Number)
 	}
@@ -105,66 +108,66 @@ func hits(s *Score) string {
 // what was so.
 func believedFields(r *Report) []configurationField {
 	return append([]configurationField{{
-		column{head: "loop says\nsuccess", key: "success", right: true, optional: true, minor: r.Primary() != ""},
-		func(c *Configuration) cell { return of(c.Success, percent) },
-	}}, intervalFields("loop says\n95%", "success", percent, func(c *Configuration) Range { return c.SuccessInterval })...)
+		Column: page.Column{Head: "loop says\nsuccess", Key: "success", Right: true, Optional: true, Minor: r.Primary() != ""},
+		Cell:   func(c *Configuration) page.Cell { return page.Number(c.Success, numbers.Percent) },
+	}}, page.Interval("loop says\n95%", "success", numbers.Percent, func(c *Configuration) numbers.Range { return c.SuccessInterval })...)
 }
 
 func costFields(r *Report) []configurationField {
-	mean := configurationField{column{head: "cost\nper run", key: "cost_usd_per_run", right: true}, func(c *Configuration) cell {
-		return of(c.Cost.Mean, r.dollars, c.notesOf("", Unpriced, Unreported)...)
+	mean := configurationField{Column: page.Column{Head: "cost\nper run", Key: "cost_usd_per_run", Right: true}, Cell: func(c *Configuration) page.Cell {
+		return page.Number(c.Cost.Mean, r.dollars, c.notesOf("", Unpriced, Unreported)...)
 	}}
-	perSuccess := configurationField{column{head: "cost per\nsuccess", key: "cost_usd_per_success", right: true}, func(c *Configuration) cell {
-		return of(c.Cost.PerSuccess, r.dollars, c.notesOf("", Unpriced, Unreported)...)
+	perSuccess := configurationField{Column: page.Column{Head: "cost per\nsuccess", Key: "cost_usd_per_success", Right: true}, Cell: func(c *Configuration) page.Cell {
+		return page.Number(c.Cost.PerSuccess, r.dollars, c.notesOf("", Unpriced, Unreported)...)
 	}}
-	total := configurationField{column{key: "cost_usd_total", only: machines}, func(c *Configuration) cell { return of(c.Cost.Total, r.dollars) }}
+	total := configurationField{Column: page.Column{Key: "cost_usd_total", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Number(c.Cost.Total, r.dollars) }}
 	return slices.Concat(
 		[]configurationField{mean},
-		intervalFields("per run\n95%", "cost_usd_per_run", r.dollars, func(c *Configuration) Range { return c.Cost.MeanInterval }),
+		page.Interval("per run\n95%", "cost_usd_per_run", r.dollars, func(c *Configuration) numbers.Range { return c.Cost.MeanInterval }),
 		[]configurationField{perSuccess},
-		intervalFields("per success\n95%", "cost_usd_per_success", r.dollars, func(c *Configuration) Range { return c.Cost.PerSuccessInterval }),
+		page.Interval("per success\n95%", "cost_usd_per_success", r.dollars, func(c *Configuration) numbers.Range { return c.Cost.PerSuccessInterval }),
 		[]configurationField{total})
 }
 
 // runFields are how the runs went and stopped.
 func runFields() []configurationField {
 	return []configurationField{
-		{column{head: "coverage", key: "coverage", right: true, minor: true}, func(c *Configuration) cell { return of(c.Coverage, percent) }},
-		{column{head: "phase limits used", only: people, list: true, optional: true}, phasesUsed},
-		{column{head: "stopped by", key: "stops", list: true, optional: true}, stopsInOneCell},
-		{column{key: "tasks", only: machines}, func(c *Configuration) cell { return ofCount(c.Tasks) }},
-		{column{key: "runs", only: machines}, func(c *Configuration) cell { return ofCount(c.Runs) }},
-		{column{key: "expected", only: machines}, func(c *Configuration) cell { return ofCount(c.Expected) }},
-		{column{key: "faults", only: machines}, func(c *Configuration) cell { return ofCount(countAll(c.Faults)) }},
-		{column{key: "agent_failed", only: machines}, func(c *Configuration) cell { return ofCount(countAll(c.Failures)) }},
-		{column{key: "cancelled", only: machines}, func(c *Configuration) cell { return ofCount(c.Cancelled) }},
-		{column{key: "warnings", only: machines}, warningsInOneCell},
+		{Column: page.Column{Head: "coverage", Key: "coverage", Right: true, Minor: true}, Cell: func(c *Configuration) page.Cell { return page.Number(c.Coverage, numbers.Percent) }},
+		{Column: page.Column{Head: "phase limits used", Only: page.People, List: true, Optional: true}, Cell: phasesUsed},
+		{Column: page.Column{Head: "stopped by", Key: "stops", List: true, Optional: true}, Cell: stopsInOneCell},
+		{Column: page.Column{Key: "tasks", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Tasks) }},
+		{Column: page.Column{Key: "runs", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Runs) }},
+		{Column: page.Column{Key: "expected", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Expected) }},
+		{Column: page.Column{Key: "faults", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(countAll(c.Faults)) }},
+		{Column: page.Column{Key: "agent_failed", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(countAll(c.Failures)) }},
+		{Column: page.Column{Key: "cancelled", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Cancelled) }},
+		{Column: page.Column{Key: "warnings", Only: page.Machines}, Cell: warningsInOneCell},
 	}
 }
 
-func phasesUsed(c *Configuration) cell {
+func phasesUsed(c *Configuration) page.Cell {
 	var parts []string
 	for _, l := range c.Limits {
 		if phase, ok := l.phase(); ok {
-			parts = append(parts, phase+" "+percent(l.Share))
+			parts = append(parts, phase+" "+numbers.Percent(l.Share))
 		}
 	}
-	return cell{text: strings.Join(parts, ", "), foreign: true}
+	return page.Cell{Text: strings.Join(parts, ", "), Foreign: true}
 }
 
-func stopsInOneCell(c *Configuration) cell {
+func stopsInOneCell(c *Configuration) page.Cell {
 	text, raw := make([]string, len(c.Stops)), make([]string, len(c.Stops))
 	for i := range c.Stops {
-		text[i] = c.Stops[i].Name() + " " + percent(c.Stops[i].Share)
+		text[i] = c.Stops[i].Name() + " " + numbers.Percent(c.Stops[i].Share)
 		raw[i] = fmt.Sprintf("%s=%d", c.Stops[i].Name(), c.Stops[i].Runs)
 	}
-	return cell{text: strings.Join(text, ", "), raw: strings.Join(raw, "; "), foreign: true}
+	return page.Cell{Text: strings.Join(text, ", "), Raw: strings.Join(raw, "; "), Foreign: true}
 }
 
-func warningsInOneCell(c *Configuration) cell {
+func warningsInOneCell(c *Configuration) page.Cell {
 	texts := make([]string, len(c.Warnings))
 	for i, w := range c.Warnings {
-		texts[i] = w.Text(visible)
+		texts[i] = w.Text(page.Visible)
 	}
-	return ofName(strings.Join(texts, "; "))
+	return page.Name(strings.Join(texts, "; "))
 }

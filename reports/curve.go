@@ -5,26 +5,27 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // CurvePoint is what a configuration would have given had every run stopped at
 // an iteration at the latest. Runs that stopped before keep what they returned.
 type CurvePoint struct {
-	Iteration int   `json:"iteration"`
-	Reached   Value `json:"reached"` // share of the runs that came so far
+	Iteration int           `json:"iteration"`
+	Reached   numbers.Value `json:"reached"` // share of the runs that came so far
 	// Score is the mean of the primary score; Gain is what this iteration adds.
-	Score         Value `json:"score"`
-	ScoreInterval Range `json:"score_interval"`
-	Gain          Value `json:"gain"`
+	Score         numbers.Value `json:"score"`
+	ScoreInterval numbers.Range `json:"score_interval"`
+	Gain          numbers.Value `json:"gain"`
 	// Cost and Seconds are means per run up to here, the runs that stopped
 	// before included; the others are what this iteration adds.
-	Cost            Value `json:"cost_usd"`
-	CostInterval    Range `json:"cost_usd_interval"`
-	ExtraCost       Value `json:"extra_cost_usd"`
-	Seconds         Value `json:"latency_s"`
-	SecondsInterval Range `json:"latency_s_interval"`
-	ExtraSeconds    Value `json:"extra_latency_s"`
+	Cost            numbers.Value `json:"cost_usd"`
+	CostInterval    numbers.Range `json:"cost_usd_interval"`
+	ExtraCost       numbers.Value `json:"extra_cost_usd"`
+	Seconds         numbers.Value `json:"latency_s"`
+	SecondsInterval numbers.Range `json:"latency_s_interval"`
+	ExtraSeconds    numbers.Value `json:"extra_latency_s"`
 }
 
 // appendReturned tells for each iteration which one would be returned had the
@@ -61,18 +62,18 @@ func (c *collector) curve(configuration int, m *measure) []CurvePoint {
 	var cost record.Money
 	var elapsed time.Duration
 	spent := m.spending()
-	before := CurvePoint{Score: missing(nothing), Cost: known(0), Seconds: known(0)}
+	before := CurvePoint{Score: numbers.Missing(numbers.Nothing), Cost: numbers.Known(0), Seconds: numbers.Known(0)}
 	for i, at := range u.reached {
 		cost, elapsed = cost+at.cost, elapsed+at.elapsed
 		p := CurvePoint{
-			Iteration: i + 1, Reached: over(at.runs, runs),
+			Iteration: i + 1, Reached: numbers.Over(at.runs, runs),
 			Cost:    costOr(cost.Dollars()/float64(runs), total.Unpriced > 0, total.Unreported > 0),
-			Seconds: known(elapsed.Seconds() / float64(runs)),
+			Seconds: numbers.Known(elapsed.Seconds() / float64(runs)),
 		}
 		p.Score, p.ScoreInterval = c.scoreAt(configuration, i+1)
 		p.CostInterval, p.SecondsInterval = spent.upTo(i+1, p.Cost)
-		p.Gain = p.Score.minus(before.Score)
-		p.ExtraCost, p.ExtraSeconds = p.Cost.minus(before.Cost), p.Seconds.minus(before.Seconds)
+		p.Gain = p.Score.Minus(before.Score)
+		p.ExtraCost, p.ExtraSeconds = p.Cost.Minus(before.Cost), p.Seconds.Minus(before.Seconds)
 		points = append(points, p)
 		before = p
 	}
@@ -82,7 +83,7 @@ func (c *collector) curve(configuration int, m *measure) []CurvePoint {
 // scoreAt is the mean over tasks of the score had the runs stopped there. Only
 // runs with a known score at every iteration are in it, so that all points of a
 // curve speak of the same runs.
-func (c *collector) scoreAt(configuration, iteration int) (Value, Range) {
+func (c *collector) scoreAt(configuration, iteration int) (numbers.Value, numbers.Range) {
 	means := taskMeans{runs: c.runs}
 	var scored []float64
 	for group := range c.runs.byTask(configuration) {
@@ -95,7 +96,7 @@ func (c *collector) scoreAt(configuration, iteration int) (Value, Range) {
 		}
 		means.add(group[0], scored)
 	}
-	return valueOf(stats.Mean(means.all)), rangeOf(means.interval())
+	return numbers.Of(stats.Mean(means.all)), rangeOf(means.interval())
 }
 
 // inCurve says that the run has a score wherever it might have stopped.

@@ -3,6 +3,9 @@ package reports
 import (
 	"iter"
 	"slices"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 type curveRow struct {
@@ -11,28 +14,28 @@ type curveRow struct {
 }
 
 // curveTable tells what each further iteration brought and cost.
-func curveTable(r *Report) table {
+func curveTable(r *Report) page.Table {
 	digits := r.scoreDigits()
-	form := func(v Value) string { return score(v, digits) }
-	fields := slices.Concat(nameFields(r, func(row curveRow) *Configuration { return row.configuration }), []field[curveRow]{
-		{column{head: "stop\nat", key: "iteration", right: true}, func(row curveRow) cell { return ofCount(row.point.Iteration) }},
-		{column{head: "reached", key: "reached", right: true}, func(row curveRow) cell { return of(row.point.Reached, percent) }},
-		{column{about: r.Primary(), head: scoreHead(r), key: "score", right: true, optional: true}, func(row curveRow) cell {
-			return of(row.point.Score, form, row.configuration.notesOf("", CurveCut)...)
+	form := func(v numbers.Value) string { return numbers.Score(v, digits) }
+	fields := slices.Concat(nameFields(r, func(row curveRow) *Configuration { return row.configuration }), []page.Field[curveRow]{
+		{Column: page.Column{Head: "stop\nat", Key: "iteration", Right: true}, Cell: func(row curveRow) page.Cell { return page.Count(row.point.Iteration) }},
+		{Column: page.Column{Head: "reached", Key: "reached", Right: true}, Cell: func(row curveRow) page.Cell { return page.Number(row.point.Reached, numbers.Percent) }},
+		{Column: page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score", Right: true, Optional: true}, Cell: func(row curveRow) page.Cell {
+			return page.Number(row.point.Score, form, row.configuration.notesOf("", CurveCut)...)
 		}},
-	}, curveInterval("95%", "score", form, func(p *CurvePoint) Range { return p.ScoreInterval }), []field[curveRow]{
-		{column{head: "gain", key: "gain", right: true, optional: true}, func(row curveRow) cell {
-			return of(row.point.Gain, func(v Value) string { return gain(v, digits) })
+	}, curveInterval("95%", "score", form, func(p *CurvePoint) numbers.Range { return p.ScoreInterval }), []page.Field[curveRow]{
+		{Column: page.Column{Head: "gain", Key: "gain", Right: true, Optional: true}, Cell: func(row curveRow) page.Cell {
+			return page.Number(row.point.Gain, func(v numbers.Value) string { return numbers.Gain(v, digits) })
 		}},
-		curveField("cost", "cost_usd", r.dollars, func(p *CurvePoint) Value { return p.Cost }),
-	}, curveInterval("cost 95%", "cost_usd", r.dollars, func(p *CurvePoint) Range { return p.CostInterval }), []field[curveRow]{
-		curveField("+cost", "extra_cost_usd", r.extraDollars, func(p *CurvePoint) Value { return p.ExtraCost }),
-		minor(curveField("latency", "latency_s", seconds, func(p *CurvePoint) Value { return p.Seconds })),
-	}, curveInterval("latency 95%", "latency_s", seconds, func(p *CurvePoint) Range { return p.SecondsInterval }), []field[curveRow]{
-		minor(curveField("+time", "extra_latency_s", extraSeconds, func(p *CurvePoint) Value { return p.ExtraSeconds })),
+		curveField("cost", "cost_usd", r.dollars, func(p *CurvePoint) numbers.Value { return p.Cost }),
+	}, curveInterval("cost 95%", "cost_usd", r.dollars, func(p *CurvePoint) numbers.Range { return p.CostInterval }), []page.Field[curveRow]{
+		curveField("+cost", "extra_cost_usd", r.extraDollars, func(p *CurvePoint) numbers.Value { return p.ExtraCost }),
+		page.Minor(curveField("latency", "latency_s", numbers.Seconds, func(p *CurvePoint) numbers.Value { return p.Seconds })),
+	}, curveInterval("latency 95%", "latency_s", numbers.Seconds, func(p *CurvePoint) numbers.Range { return p.SecondsInterval }), []page.Field[curveRow]{
+		page.Minor(curveField("+time", "extra_latency_s", numbers.ExtraSeconds, func(p *CurvePoint) numbers.Value { return p.ExtraSeconds })),
 	})
-	t := table{keys: 2, name: "curve", title: "If every run stopped at this iteration (means per run)", columns: columnsOf(fields)}
-	t.fill(rowsOf(fields, r.curveRows()))
+	t := page.Table{Keys: 2, Name: "curve", Title: "If every run stopped at this iteration (means per run)", Columns: page.ColumnsOf(fields)}
+	t.Fill(page.RowsOf(fields, r.curveRows()))
 	return t
 }
 
@@ -44,14 +47,14 @@ func scoreHead(r *Report) string {
 	return ""
 }
 
-func curveField(head, key string, form func(Value) string, value func(*CurvePoint) Value) field[curveRow] {
-	return field[curveRow]{column{head: head, key: key, right: true}, func(row curveRow) cell {
-		return of(value(row.point), form)
+func curveField(head, key string, form func(numbers.Value) string, value func(*CurvePoint) numbers.Value) page.Field[curveRow] {
+	return page.Field[curveRow]{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(row curveRow) page.Cell {
+		return page.Number(value(row.point), form)
 	}}
 }
 
-func curveInterval(head, key string, form func(Value) string, interval func(*CurvePoint) Range) []field[curveRow] {
-	return intervalFields(head, key, form, func(row curveRow) Range { return interval(row.point) })
+func curveInterval(head, key string, form func(numbers.Value) string, interval func(*CurvePoint) numbers.Range) []page.Field[curveRow] {
+	return page.Interval(head, key, form, func(row curveRow) numbers.Range { return interval(row.point) })
 }
 
 // curveRows are the points of the configurations that have more than one.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -57,12 +58,12 @@ type Pair struct {
 type PairSide struct {
 	// Where is the folder or file as it was named, "" for a configuration of the
 	// report itself.
-	Where         string `json:"where,omitempty"`
-	Configuration string `json:"configuration"`
-	Tasks         int    `json:"tasks"` // with a run that counts
-	Runs          int    `json:"runs"`  // that count
-	Expected      int    `json:"expected"`
-	Coverage      Value  `json:"coverage"`
+	Where         string        `json:"where,omitempty"`
+	Configuration string        `json:"configuration"`
+	Tasks         int           `json:"tasks"` // with a run that counts
+	Runs          int           `json:"runs"`  // that count
+	Expected      int           `json:"expected"`
+	Coverage      numbers.Value `json:"coverage"`
 	// Aliases are other names of the configuration.
 	Aliases []string `json:"aliases,omitempty"`
 }
@@ -83,18 +84,18 @@ type PairedHow struct {
 
 // Difference compares a pair in one quantity.
 type Difference struct {
-	Quantity string `json:"quantity"`
-	Score    bool   `json:"score"` // else an amount, of which less is better
-	Base     Value  `json:"base"`
-	New      Value  `json:"new"`
+	Quantity string        `json:"quantity"`
+	Score    bool          `json:"score"` // else an amount, of which less is better
+	Base     numbers.Value `json:"base"`
+	New      numbers.Value `json:"new"`
 	// Change is new - base, or where Relative the geometric mean of the tasks'
 	// ratios, less 1; Low and High are the ends of its 95 % interval.
-	Change   Value `json:"change"`
-	Low      Value `json:"low"`
-	High     Value `json:"high"`
-	Relative bool  `json:"relative"`
-	P        Value `json:"p"`
-	Adjusted Value `json:"p_adjusted"`
+	Change   numbers.Value `json:"change"`
+	Low      numbers.Value `json:"low"`
+	High     numbers.Value `json:"high"`
+	Relative bool          `json:"relative"`
+	P        numbers.Value `json:"p"`
+	Adjusted numbers.Value `json:"p_adjusted"`
 	// Test is mcnemar, sign_flip, t, welch or mann_whitney; Method says whether
 	// its p is exact, "Monte Carlo" or approximate.
 	Test   compare.Test `json:"test,omitempty"`
@@ -130,10 +131,10 @@ func (c *Comparison) DropFlips() {
 
 // Flip is a task whose mean of a binary score changed.
 type Flip struct {
-	Score string `json:"score"`
-	Task  string `json:"task"`
-	Base  Value  `json:"base"`
-	New   Value  `json:"new"`
+	Score string        `json:"score"`
+	Task  string        `json:"task"`
+	Base  numbers.Value `json:"base"`
+	New   numbers.Value `json:"new"`
 	// BaseRuns and NewRuns are the ids of the task's runs, for
 	// `agentbench show DIR RUN`.
 	BaseRuns []string `json:"base_runs"`

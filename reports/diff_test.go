@@ -13,6 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 func differing(t testing.TB, base, new *reports.Report, options reports.DiffOptions) *reports.Comparison {
@@ -24,10 +25,10 @@ func differing(t testing.TB, base, new *reports.Report, options reports.DiffOpti
 	return c
 }
 
-func writtenDiff(t *testing.T, c *reports.Comparison, options reports.Options) string {
+func writtenDiff(t *testing.T, c *reports.Comparison, options page.Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := reports.Write(&out, c, options); err != nil {
+	if err := page.Write(&out, c, options); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -69,15 +70,15 @@ func TestDiffGolden(t *testing.T) {
 	one := differing(t, old, new, reports.DiffOptions{BaseName: "results/monday", NewName: "results/tuesday",
 		BaseConfiguration: "single-pass", NewConfiguration: "default", Spec: spec[:1]})
 	for name, got := range map[string]func() string{
-		"diff.80.txt":          func() string { return writtenDiff(t, one, reports.Options{}) },
-		"diff.200.txt":         func() string { return writtenDiff(t, all, reports.Options{Width: 200}) },
-		"diff.md":              func() string { return writtenDiff(t, all, reports.Options{Format: "markdown"}) },
-		"diff.differences.csv": func() string { return writtenDiff(t, all, reports.Options{Format: "csv"}) },
+		"diff.80.txt":          func() string { return writtenDiff(t, one, page.Options{}) },
+		"diff.200.txt":         func() string { return writtenDiff(t, all, page.Options{Width: 200}) },
+		"diff.md":              func() string { return writtenDiff(t, all, page.Options{Format: "markdown"}) },
+		"diff.differences.csv": func() string { return writtenDiff(t, all, page.Options{Format: "csv"}) },
 		"diff.flips.csv": func() string {
-			return writtenDiff(t, one, reports.Options{Format: "csv", Tables: []string{"flips"}})
+			return writtenDiff(t, one, page.Options{Format: "csv", Tables: []string{"flips"}})
 		},
-		"diff.spec.csv": func() string { return writtenDiff(t, all, reports.Options{Format: "csv", Tables: []string{"spec"}}) },
-		"diff.json":     func() string { return writtenDiff(t, one, reports.Options{Format: "json"}) },
+		"diff.spec.csv": func() string { return writtenDiff(t, all, page.Options{Format: "csv", Tables: []string{"spec"}}) },
+		"diff.json":     func() string { return writtenDiff(t, one, page.Options{Format: "json"}) },
 	} {
 		golden(t, name, got())
 	}
@@ -230,7 +231,7 @@ func TestDiffLeavesOutWhatIsUnknown(t *testing.T) {
 	if d := quantity(t, p, "latency_s"); d.Tasks != 30 || !d.Relative {
 		t.Errorf("latency: %+v", d)
 	}
-	text := writtenDiff(t, c, reports.Options{Width: 120})
+	text := writtenDiff(t, c, page.Options{Width: 120})
 	for _, want := range []string{"unknown", "1 of 30 pairs of runs have no right on a side and are left out"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -246,7 +247,7 @@ func TestDiffIsTheSameInAnyOrder(t *testing.T) {
 	want := differing(t, coach(12).collect(), better().collect(), reports.DiffOptions{})
 	got := differing(t, turned.collect(), better().collect(), reports.DiffOptions{})
 	for _, format := range []string{"terminal", "json"} {
-		if a, b := writtenDiff(t, want, reports.Options{Format: format}), writtenDiff(t, got, reports.Options{Format: format}); a != b {
+		if a, b := writtenDiff(t, want, page.Options{Format: format}), writtenDiff(t, got, page.Options{Format: format}); a != b {
 			t.Errorf("%s differs: %s", format, firstDifference(a, b))
 		}
 	}
@@ -271,7 +272,7 @@ func TestDiffOfClusters(t *testing.T) {
 
 // A report has the table where its suite has a baseline.
 func TestReportHasDifferences(t *testing.T) {
-	text := written(t, coach(24).collect(), reports.Options{Format: "csv", Tables: []string{"differences"}})
+	text := written(t, coach(24).collect(), page.Options{Format: "csv", Tables: []string{"differences"}})
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil || len(rows) != 1+4*7 {
 		t.Errorf("%d rows, %v; want one for each of 4 configurations and 7 quantities", len(rows), err)
@@ -282,13 +283,13 @@ func TestReportHasDifferences(t *testing.T) {
 			Pairs      []struct{ Flips []reports.Flip }
 		}
 	}
-	if err := json.Unmarshal([]byte(written(t, coach(24).collect(), reports.Options{Format: "json"})), &all); err != nil || all.Differences == nil {
+	if err := json.Unmarshal([]byte(written(t, coach(24).collect(), page.Options{Format: "json"})), &all); err != nil || all.Differences == nil {
 		t.Fatal(all, err)
 	}
 	if all.Differences.Correction != "holm" || len(all.Differences.Pairs) != 4 || len(all.Differences.Pairs[0].Flips) > 0 {
 		t.Errorf("%+v", all.Differences)
 	}
-	if text := written(t, small(24).collect(), reports.Options{}); strings.Contains(text, "Differences") {
+	if text := written(t, small(24).collect(), page.Options{}); strings.Contains(text, "Differences") {
 		t.Errorf("a table without a baseline:\n%s", text)
 	}
 }
@@ -307,8 +308,8 @@ func TestDiffOfHostileNames(t *testing.T) {
 		return f.collect()
 	}
 	c := differing(t, f(), f(), reports.DiffOptions{BaseName: evil, NewName: evil, Spec: []reports.SpecDifference{{Path: evil, Base: evil, New: evil}}})
-	for _, format := range reports.Formats {
-		text := writtenDiff(t, c, reports.Options{Format: format})
+	for _, format := range page.Formats {
+		text := writtenDiff(t, c, page.Options{Format: format})
 		if strings.ContainsAny(text, "\x1b\u202e") || format != "json" && strings.Contains(text, "\n| x |") {
 			t.Errorf("%s holds what a terminal obeys:\n%s", format, text)
 		}

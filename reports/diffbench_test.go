@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // BenchmarkDiff compares two reports of so many runs, and writes what they
@@ -32,7 +33,7 @@ func BenchmarkDiff(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if err := reports.Write(io.Discard, c, reports.Options{}); err != nil {
+				if err := page.Write(io.Discard, c, page.Options{}); err != nil {
 					b.Fatal(err)
 				}
 				runtime.GC()

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // What gated differences fail on.
@@ -27,14 +28,14 @@ func (c *Comparison) Fails(d *Difference) bool {
 	return false
 }
 
-// checks are those of the thresholds, and the differences of each pair, after why
+// Checks are those of the thresholds, and the differences of each pair, after why
 // there is no answer.
-func (c *Comparison) checks() iter.Seq[check] {
-	return func(yield func(check) bool) {
+func (c *Comparison) Checks() iter.Seq[page.Check] {
+	return func(yield func(page.Check) bool) {
 		if !eachCheck(c.Thresholds, yield) {
 			return
 		}
-		if c.Unanswered != "" && !yield(check{group: "suite", name: c.Suite, state: errored, message: c.Unanswered, loud: true}) {
+		if c.Unanswered != "" && !yield(page.Check{Group: "suite", Name: c.Suite, State: page.Errored, Message: c.Unanswered, Loud: true}) {
 			return
 		}
 		for row := range c.differences() {
@@ -47,27 +48,27 @@ func (c *Comparison) checks() iter.Seq[check] {
 
 // check is that of a difference. One that is worse and not gated is none of the
 // failures: it passes, and its message says what it is.
-func (c *Comparison) check(row *differenceRow) check {
+func (c *Comparison) check(row *differenceRow) page.Check {
 	d := row.Difference
-	k := check{group: row.pair.Name, name: d.Quantity, state: passed, message: d.told(), loud: d.Gated}
+	k := page.Check{Group: row.pair.Name, Name: d.Quantity, State: page.Passed, Message: d.told(), Loud: d.Gated}
 	switch {
 	case c.Fails(d):
-		k.state = failed
+		k.State = page.Failed
 	case !d.Change.Known() && d.Gated:
-		k.state, k.message = errored, "not compared: "+d.Change.Missing
+		k.State, k.Message = page.Errored, "not compared: "+d.Change.Missing
 	case !d.Change.Known():
-		k.state, k.message = skipped, "not compared: "+d.Change.Missing
+		k.State, k.Message = page.Skipped, "not compared: "+d.Change.Missing
 	case d.Verdict == compare.CannotTell:
-		k.state = skipped
+		k.State = page.Skipped
 	}
 	return k
 }
 
 // told is the verdict with the numbers.
 func (d *Difference) told() string {
-	text := fmt.Sprintf("%s: %s -> %s, change %s", words(d.Verdict), d.Base.exact(), d.New.exact(), d.Change.exact())
+	text := fmt.Sprintf("%s: %s -> %s, change %s", words(d.Verdict), d.Base.Exact(), d.New.Exact(), d.Change.Exact())
 	if d.Low.Known() {
-		text += fmt.Sprintf(" [%s, %s]", d.Low.exact(), d.High.exact())
+		text += fmt.Sprintf(" [%s, %s]", d.Low.Exact(), d.High.Exact())
 	}
 	if d.Relative {
 		text += " of the base"
@@ -75,26 +76,26 @@ func (d *Difference) told() string {
 	return text
 }
 
-// answer is why there is none, or what fails, or what the primary score says.
-func (c *Comparison) answer(quote func(string) string) answer {
+// Answer is why there is none, or what fails, or what the primary score says.
+func (c *Comparison) Answer(quote func(string) string) page.Answer {
 	if c.Unanswered != "" {
-		return answer{errored, quote(c.Unanswered)}
+		return page.Answer{State: page.Errored, Text: quote(c.Unanswered)}
 	}
 	thresholds := answerOf(c.Thresholds)
-	if thresholds.state == errored {
+	if thresholds.State == page.Errored {
 		return thresholds
 	}
 	if a, fails := c.failing(quote); fails {
 		return a
 	}
-	if thresholds.state == failed {
+	if thresholds.State == page.Failed {
 		return thresholds
 	}
 	return c.primary(quote)
 }
 
 // failing names the gated differences that fail.
-func (c *Comparison) failing(quote func(string) string) (a answer, fails bool) {
+func (c *Comparison) failing(quote func(string) string) (a page.Answer, fails bool) {
 	var names []string
 	for row := range c.differences() {
 		if !c.Fails(row.Difference) {
@@ -110,11 +111,11 @@ func (c *Comparison) failing(quote func(string) string) (a answer, fails bool) {
 	if more := len(names) - most; more > 0 {
 		names = append(names[:most], fmt.Sprintf("and %d more", more))
 	}
-	return answer{failed, strings.Join(names, ", ")}, len(names) > 0
+	return page.Answer{State: page.Failed, Text: strings.Join(names, ", ")}, len(names) > 0
 }
 
 // primary is what the primary score says of the pairs.
-func (c *Comparison) primary(quote func(string) string) answer {
+func (c *Comparison) primary(quote func(string) string) page.Answer {
 	verdicts := map[compare.Verdict]int{}
 	for row := range c.differences() {
 		if row.Quantity == c.Primary && row.Score {
@@ -132,27 +133,27 @@ func (c *Comparison) primary(quote func(string) string) answer {
 	}
 	switch {
 	case len(parts) == 0:
-		return answer{undecided, "no score is compared"}
+		return page.Answer{State: page.Undecided, Text: "no score is compared"}
 	case verdicts[compare.Worse]+verdicts[compare.CannotTell] > 0:
-		return answer{undecided, quote(c.Primary) + ": " + strings.Join(parts, ", ")}
+		return page.Answer{State: page.Undecided, Text: quote(c.Primary) + ": " + strings.Join(parts, ", ")}
 	}
-	return answer{passed, quote(c.Primary) + ": " + strings.Join(parts, ", ")}
+	return page.Answer{State: page.Passed, Text: quote(c.Primary) + ": " + strings.Join(parts, ", ")}
 }
 
 // words are a verdict as people read it.
 func words(v compare.Verdict) string { return strings.ReplaceAll(string(v), "_", " ") }
 
-// facts are how a pair was compared.
-func (c *Comparison) facts(group string) []fact {
+// Facts are how a pair was compared.
+func (c *Comparison) Facts(group string) []page.Fact {
 	at := slices.IndexFunc(c.Pairs, func(p Pair) bool { return p.Name == group })
 	if at < 0 {
 		return nil
 	}
 	p := &c.Pairs[at]
 	same := func(text string) string { return text }
-	return []fact{
-		{"base", p.Base.named(same)}, {"new", p.New.named(same)},
-		{"paired", fmt.Sprint(p.How.Paired)}, {"tasks", fmt.Sprint(p.How.Tasks)},
-		{"runs", fmt.Sprintf("%d -> %d", p.Base.Runs, p.New.Runs)},
+	return []page.Fact{
+		{Name: "base", Value: p.Base.named(same)}, {Name: "new", Value: p.New.named(same)},
+		{Name: "paired", Value: fmt.Sprint(p.How.Paired)}, {Name: "tasks", Value: fmt.Sprint(p.How.Tasks)},
+		{Name: "runs", Value: fmt.Sprintf("%d -> %d", p.Base.Runs, p.New.Runs)},
 	}
 }

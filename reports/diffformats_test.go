@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // gatedDiff is the comparison of two reports, of which worse scores fail.
@@ -54,14 +55,14 @@ func TestComparisonsHaveAllFormats(t *testing.T) {
 // A comment begins with what there is to say, and shows no table twice.
 func TestCommentsAreShort(t *testing.T) {
 	options := reports.DiffOptions{BaseConfiguration: "single-pass", NewConfiguration: "phased"}
-	one := written(t, gatedDiff(t, coach(6).collect(), coach(6).collect(), options), reports.Options{Format: "comment"})
+	one := written(t, gatedDiff(t, coach(6).collect(), coach(6).collect(), options), page.Options{Format: "comment"})
 	if strings.Contains(one, "<summary>Differences</summary>") || strings.Count(one, "| `cost_usd` ") != 1 || !strings.Contains(one, "\n### ") {
 		t.Errorf("of one pair:\n%s", one)
 	}
-	if all := written(t, worse(t), reports.Options{Format: "comment"}); !strings.Contains(all, "<summary>Differences</summary>") {
+	if all := written(t, worse(t), page.Options{Format: "comment"}); !strings.Contains(all, "<summary>Differences</summary>") {
 		t.Errorf("of all pairs, which are more than 20 rows:\n%s", all)
 	}
-	report := written(t, coach(2).collect(), reports.Options{Format: "comment"})
+	report := written(t, coach(2).collect(), page.Options{Format: "comment"})
 	if _, rest, _ := strings.Cut(report, "\n"); !strings.HasPrefix(rest, "### `interview-coach` · 5 configurations") {
 		t.Errorf("of a report without thresholds:\n%s", report)
 	}
@@ -90,7 +91,7 @@ func TestComparisonsDoNotDependOnTheOrderOfRecords(t *testing.T) {
 // Of the differences only gated ones fail; one that nobody can tell is no yes.
 func TestComparisonsAreChecked(t *testing.T) {
 	c := worse(t)
-	root := checkJUnit(t, written(t, c, reports.Options{Format: "junit"}))
+	root := checkJUnit(t, written(t, c, page.Options{Format: "junit"}))
 	got := map[compare.Verdict]string{}
 	for _, pair := range c.Pairs {
 		for _, suite := range root.all("testsuite") {
@@ -116,16 +117,16 @@ func TestComparisonsAreChecked(t *testing.T) {
 	for format, want := range map[string]string{
 		"comment": "### ❌ `close` of `default` is worse\n", "github": "::close of default is worse\n", "html": "❌ close of default is worse</p>",
 	} {
-		if text := written(t, c, reports.Options{Format: format}); !strings.Contains(text, want) {
+		if text := written(t, c, page.Options{Format: format}); !strings.Contains(text, want) {
 			t.Errorf("%s does not say %q:\n%s", format, want, text[:min(len(text), 3000)])
 		}
 	}
 	c.FailOn = reports.FailOnNothing
-	if text := written(t, c, reports.Options{Format: "junit"}); strings.Contains(text, "<failure") {
+	if text := written(t, c, page.Options{Format: "junit"}); strings.Contains(text, "<failure") {
 		t.Error("what is not to fail is a failure")
 	}
 	c.Unanswered = "half of it is missing"
-	if text := written(t, c, reports.Options{Format: "comment"}); !strings.Contains(text, "### ⚠ `half of it is missing`\n") {
+	if text := written(t, c, page.Options{Format: "comment"}); !strings.Contains(text, "### ⚠ `half of it is missing`\n") {
 		t.Errorf("the comment does not say that there is no answer:\n%s", text[:500])
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/numbers"
 )
 
 func newComparison(base, new *Report, options *DiffOptions) *Comparison {
@@ -106,14 +107,14 @@ func pairedHow(p *compare.Pairing, options *DiffOptions) PairedHow {
 	case p.Runs == 0:
 		how.Why = "no trial is common"
 	default:
-		how.Why = fmt.Sprintf("only %s common", plural(p.Common, "task is", "tasks are"))
+		how.Why = fmt.Sprintf("only %s common", numbers.Plural(p.Common, "task is", "tasks are"))
 	}
 	return how
 }
 
 func difference(l *compare.Line) Difference {
-	number := func(x float64) Value {
-		v := valueOf(x, true)
+	number := func(x float64) numbers.Value {
+		v := numbers.Of(x, true)
 		if !v.Known() && l.Missing != "" {
 			v.Missing = l.Missing
 		}
@@ -124,7 +125,7 @@ func difference(l *compare.Line) Difference {
 		Change: number(l.Change), Low: number(l.Low), High: number(l.High), Relative: l.Relative,
 		P: number(l.P), Adjusted: number(l.Adjusted), Test: l.Test, Method: l.Method, Paired: l.Paired,
 		Tasks: l.Tasks, BaseTasks: l.BaseTasks, Runs: l.Runs, LeftOut: l.LeftOut, Wins: l.Wins, Losses: l.Losses, Ties: l.Ties,
-		Verdict: l.Verdict, Margin: raw(l.Margin), NotWorse: l.NotWorse, Needed: l.Needed, TooFew: l.TooFew,
+		Verdict: l.Verdict, Margin: numbers.Raw(l.Margin), NotWorse: l.NotWorse, Needed: l.Needed, TooFew: l.TooFew,
 	}
 }
 
@@ -136,7 +137,7 @@ func flipsOf(base, new *compare.Side, result *compare.Result) []Flip {
 		l := &result.Lines[i]
 		for _, f := range l.Flips {
 			flips = append(flips, Flip{
-				Score: l.Name, Task: f.Task, Base: known(f.Base), New: known(f.New),
+				Score: l.Name, Task: f.Task, Base: numbers.Known(f.Base), New: numbers.Known(f.New),
 				BaseRuns: runIDs(base, f.BaseAt), NewRuns: runIDs(new, f.NewAt),
 			})
 		}

@@ -57,12 +57,12 @@ func (d *Difference) exactChange() string {
 	change := ranged{d.Change, d.Low, d.High}
 	text := "change " + change.exact()
 	if d.Adjusted.Known() {
-		text += ", p " + d.Adjusted.exact()
+		text += ", p " + d.Adjusted.Exact()
 	}
 	return text
 }
 
 // Numbers are both sides and their difference in one line.
 func (d *Difference) Numbers() string {
-	return d.Base.exact() + " -> " + d.New.exact() + ", " + d.exactChange()
+	return d.Base.Exact() + " -> " + d.New.Exact() + ", " + d.exactChange()
 }

@@ -7,19 +7,23 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
-func (c *Comparison) about() (kind, suite string) { return "diff", c.Suite }
+// About is a diff of the new side's suite.
+func (c *Comparison) About() (kind, suite string) { return "diff", c.Suite }
 
-// heading names both sides, and says how many tasks are compared.
-func (c *Comparison) heading(quote func(string) string) string {
+// Heading names both sides, and says how many tasks are compared.
+func (c *Comparison) Heading(quote func(string) string) string {
 	if len(c.Pairs) != 1 {
-		return quote(c.Suite) + " · " + plural(len(c.Pairs), "configuration", "configurations") + " compared with " + c.against(quote)
+		return quote(c.Suite) + " · " + numbers.Plural(len(c.Pairs), "configuration", "configurations") + " compared with " + c.against(quote)
 	}
 	p := &c.Pairs[0]
 	how := "not paired"
 	if p.How.Paired {
-		how = plural(p.How.Tasks, "task", "tasks") + " paired"
+		how = numbers.Plural(p.How.Tasks, "task", "tasks") + " paired"
 		if p.How.Runs > p.How.Tasks {
 			how = fmt.Sprintf("%s, %d runs", how, p.How.Runs)
 		}
@@ -48,8 +52,8 @@ func (s *PairSide) named(quote func(string) string) string {
 	return quote(s.Where + ":" + s.Configuration)
 }
 
-// remark says where nothing real was measured.
-func (c *Comparison) remark(quote func(string) string) string {
+// Remark says where nothing real was measured.
+func (c *Comparison) Remark(quote func(string) string) string {
 	if !c.allSimulated() {
 		return ""
 	}
@@ -82,15 +86,15 @@ func (c *Comparison) warningsOf(p *Pair) []Warning {
 	return slices.DeleteFunc(slices.Clone(p.Warnings), func(w Warning) bool { return w.Kind == SimulatedModel })
 }
 
-// tables are all tables of a comparison, in the order in which people read
+// Tables are all tables of a comparison, in the order in which people read
 // them.
-func (c *Comparison) tables(audience) []table {
-	return []table{differencesTable(c), flipsTable(c), specTable(c), thresholdsTable(c.Thresholds)}
+func (c *Comparison) Tables(page.Audience) []page.Table {
+	return []page.Table{differencesTable(c), flipsTable(c), specTable(c), thresholdsTable(c.Thresholds)}
 }
 
-// wholeWarnings are those on a pair, too, where it is the only one and no cell
+// WholeWarnings are those on a pair, too, where it is the only one and no cell
 // names it.
-func (c *Comparison) wholeWarnings() []note {
+func (c *Comparison) WholeWarnings() []page.Warning {
 	var whole []Warning
 	if c.allSimulated() {
 		whole = append(whole, Warning{Kind: SimulatedModel, Name: strings.Join(c.Simulated, ", ")})
@@ -101,9 +105,9 @@ func (c *Comparison) wholeWarnings() []note {
 	return asNotes(append(whole, c.Warnings...))
 }
 
-// warned are all warnings, those on a pair with its name.
-func (c *Comparison) warned() iter.Seq2[string, note] {
-	return func(yield func(string, note) bool) {
+// Warned are all warnings, those on a pair with its name.
+func (c *Comparison) Warned() iter.Seq2[string, page.Warning] {
+	return func(yield func(string, page.Warning) bool) {
 		for _, w := range c.Warnings {
 			if !yield("", w) {
 				return
@@ -119,8 +123,9 @@ func (c *Comparison) warned() iter.Seq2[string, note] {
 	}
 }
 
-func (c *Comparison) writeJSON(w io.Writer) error {
-	text, err := encode(c, "")
+// WriteJSON writes the comparison as one object, whose form is that of Comparison.
+func (c *Comparison) WriteJSON(w io.Writer) error {
+	text, err := page.EncodeJSON(c, "")
 	if err != nil {
 		return err
 	}
@@ -130,4 +135,4 @@ func (c *Comparison) writeJSON(w io.Writer) error {
 
 // DiffTableNames are the tables of a comparison, in the order in which people read
 // them.
-var DiffTableNames = []string{"differences", "flips", "spec", thresholdsGroup}
+var DiffTableNames = []string{"differences", "flips", "spec", page.Thresholds}

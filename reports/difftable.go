@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // differenceRow is a difference of a pair.
@@ -17,22 +19,22 @@ type differenceRow struct {
 }
 
 // differencesTable has one row for each configuration and quantity.
-func differencesTable(c *Comparison) table {
-	fields := []field[differenceRow]{
-		{column{head: "configuration", key: "configuration", only: c.severalPairs()}, func(row differenceRow) cell {
-			return ofName(row.pair.Name, asNotes(c.warningsOf(row.pair))...)
+func differencesTable(c *Comparison) page.Table {
+	fields := []page.Field[differenceRow]{
+		{Column: page.Column{Head: "configuration", Key: "configuration", Only: c.severalPairs()}, Cell: func(row differenceRow) page.Cell {
+			return page.Name(row.pair.Name, asNotes(c.warningsOf(row.pair))...)
 		}},
-		{column{key: "simulated", only: machines}, func(row differenceRow) cell { return ofName(row.pair.simulatedBy()) }},
-		{column{head: "quantity", key: "quantity"}, func(row differenceRow) cell { return ofName(row.Quantity) }},
-		{column{head: "verdict", only: people, warnings: asNotes(c.explain())}, func(row differenceRow) cell { return ofText(row.judgement()) }},
+		{Column: page.Column{Key: "simulated", Only: page.Machines}, Cell: func(row differenceRow) page.Cell { return page.Name(row.pair.simulatedBy()) }},
+		{Column: page.Column{Head: "quantity", Key: "quantity"}, Cell: func(row differenceRow) page.Cell { return page.Name(row.Quantity) }},
+		{Column: page.Column{Head: "verdict", Only: page.People, Warnings: asNotes(c.explain())}, Cell: func(row differenceRow) page.Cell { return page.Text(row.judgement()) }},
 	}
 	fields = append(fields, c.numberFields()...)
 	fields = append(fields, countFields()...)
-	t := table{name: "differences", title: "Differences", columns: columnsOf(fields), keys: 2, whole: true}
-	if c.severalPairs() == machines {
-		t.keys = 1
+	t := page.Table{Name: "differences", Title: "Differences", Columns: page.ColumnsOf(fields), Keys: 2, Whole: true}
+	if c.severalPairs() == page.Machines {
+		t.Keys = 1
 	}
-	t.fill(rowsOf(fields, c.differences()))
+	t.Fill(page.RowsOf(fields, c.differences()))
 	return t
 }
 
@@ -59,40 +61,40 @@ func (c *Comparison) differences() iter.Seq[differenceRow] {
 	}
 }
 
-func (c *Comparison) numberFields() []field[differenceRow] {
+func (c *Comparison) numberFields() []page.Field[differenceRow] {
 	dollars := c.dollarDigits()
-	number := func(head string, value func(*Difference) Value) field[differenceRow] {
-		return field[differenceRow]{column{head: head, key: head, right: true}, func(row differenceRow) cell {
-			return of(value(row.Difference), func(v Value) string { return row.number(v, dollars) })
+	number := func(head string, value func(*Difference) numbers.Value) page.Field[differenceRow] {
+		return page.Field[differenceRow]{Column: page.Column{Head: head, Key: head, Right: true}, Cell: func(row differenceRow) page.Cell {
+			return page.Number(value(row.Difference), func(v numbers.Value) string { return row.number(v, dollars) })
 		}}
 	}
-	machine := func(key string, value func(*Difference) Value) field[differenceRow] {
-		return field[differenceRow]{column{key: key, only: machines}, func(row differenceRow) cell { return of(value(row.Difference), count) }}
+	machine := func(key string, value func(*Difference) numbers.Value) page.Field[differenceRow] {
+		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell { return page.Number(value(row.Difference), numbers.Count) }}
 	}
-	return []field[differenceRow]{
-		number("base", func(d *Difference) Value { return d.Base }),
-		number("new", func(d *Difference) Value { return d.New }),
-		{column{head: "change", key: "change", right: true}, func(row differenceRow) cell {
-			return of(row.Change, orNothing(func(v Value) string { return row.change(v, dollars) }), asNotes(row.warnings())...)
+	return []page.Field[differenceRow]{
+		number("base", func(d *Difference) numbers.Value { return d.Base }),
+		number("new", func(d *Difference) numbers.Value { return d.New }),
+		{Column: page.Column{Head: "change", Key: "change", Right: true}, Cell: func(row differenceRow) page.Cell {
+			return page.Number(row.Change, orNothing(func(v numbers.Value) string { return row.change(v, dollars) }), asNotes(row.warnings())...)
 		}},
-		{column{head: "95%", right: true, only: people}, func(row differenceRow) cell { return ofText(row.interval(dollars)) }},
-		machine("low", func(d *Difference) Value { return d.Low }),
-		machine("high", func(d *Difference) Value { return d.High }),
-		{column{head: "p", right: true, only: people}, func(row differenceRow) cell { return of(row.Adjusted, orNothing(chance)) }},
-		machine("p", func(d *Difference) Value { return d.P }),
-		machine("p_adjusted", func(d *Difference) Value { return d.Adjusted }),
+		{Column: page.Column{Head: "95%", Right: true, Only: page.People}, Cell: func(row differenceRow) page.Cell { return page.Text(row.interval(dollars)) }},
+		machine("low", func(d *Difference) numbers.Value { return d.Low }),
+		machine("high", func(d *Difference) numbers.Value { return d.High }),
+		{Column: page.Column{Head: "p", Right: true, Only: page.People}, Cell: func(row differenceRow) page.Cell { return page.Number(row.Adjusted, orNothing(numbers.Chance)) }},
+		machine("p", func(d *Difference) numbers.Value { return d.P }),
+		machine("p_adjusted", func(d *Difference) numbers.Value { return d.Adjusted }),
 	}
 }
 
-func countFields() []field[differenceRow] {
-	n := func(key string, value func(*Difference) int) field[differenceRow] {
-		return field[differenceRow]{column{key: key, only: machines}, func(row differenceRow) cell { return ofCount(value(row.Difference)) }}
+func countFields() []page.Field[differenceRow] {
+	n := func(key string, value func(*Difference) int) page.Field[differenceRow] {
+		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell { return page.Count(value(row.Difference)) }}
 	}
-	word := func(key string, value func(*Difference) string) field[differenceRow] {
-		return field[differenceRow]{column{key: key, only: machines}, func(row differenceRow) cell { return ofText(value(row.Difference)) }}
+	word := func(key string, value func(*Difference) string) page.Field[differenceRow] {
+		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell { return page.Text(value(row.Difference)) }}
 	}
-	return []field[differenceRow]{
-		{column{head: "won/lost\n/equal", right: true, only: people, optional: true}, func(row differenceRow) cell { return ofText(row.outcomes()) }},
+	return []page.Field[differenceRow]{
+		{Column: page.Column{Head: "won/lost\n/equal", Right: true, Only: page.People, Optional: true}, Cell: func(row differenceRow) page.Cell { return page.Text(row.outcomes()) }},
 		word("verdict", func(d *Difference) string { return string(d.Verdict) }),
 		word("not_worse", func(d *Difference) string { return strconv.FormatBool(d.NotWorse) }),
 		n("wins", func(d *Difference) int { return d.Wins }),
@@ -108,36 +110,36 @@ func countFields() []field[differenceRow] {
 // scoreDifference is how many digits of scores are shown beside each other.
 const scoreDifference = 3
 
-func (d *Difference) number(v Value, dollarDigits int) string {
+func (d *Difference) number(v numbers.Value, dollarDigits int) string {
 	switch {
 	case d.Score:
-		return score(v, scoreDifference)
+		return numbers.Score(v, scoreDifference)
 	case d.Quantity == "cost_usd":
-		return dollars(v, dollarDigits)
+		return numbers.Dollars(v, dollarDigits)
 	case d.Quantity == "latency_s":
-		return seconds(v)
+		return numbers.Seconds(v)
 	}
-	return count(v)
+	return numbers.Count(v)
 }
 
 // change is a difference in the unit of the quantity, or a ratio in per cent.
-func (d *Difference) change(v Value, dollarDigits int) string {
+func (d *Difference) change(v numbers.Value, dollarDigits int) string {
 	switch {
 	case d.Relative:
-		return relative(v)
+		return numbers.Relative(v)
 	case d.Score:
-		return gain(v, scoreDifference)
+		return numbers.Gain(v, scoreDifference)
 	case d.Quantity == "cost_usd":
-		return extraDollars(v, dollarDigits)
+		return numbers.ExtraDollars(v, dollarDigits)
 	case d.Quantity == "latency_s":
-		return extraSeconds(v)
+		return numbers.ExtraSeconds(v)
 	}
-	return extraCount(v)
+	return numbers.ExtraCount(v)
 }
 
 func (d *Difference) interval(dollarDigits int) string {
 	if !d.Low.Known() || !d.High.Known() {
-		return nothing
+		return numbers.Nothing
 	}
 	low, high := d.change(d.Low, dollarDigits), d.change(d.High, dollarDigits)
 	if strings.HasPrefix(low, "+") {
@@ -147,10 +149,10 @@ func (d *Difference) interval(dollarDigits int) string {
 }
 
 // orNothing leaves out why a number is missing, which stands beside it.
-func orNothing(form func(Value) string) func(Value) string {
-	return func(v Value) string {
+func orNothing(form func(numbers.Value) string) func(numbers.Value) string {
+	return func(v numbers.Value) string {
 		if !v.Known() {
-			return nothing
+			return numbers.Nothing
 		}
 		return form(v)
 	}
@@ -178,7 +180,7 @@ func (d *Difference) judgement() string {
 	case d.Needed == compare.Beyond:
 		return "~ >1M tasks"
 	}
-	return "~ " + strings.Replace(count(known(float64(d.Needed))), ".0", "", 1) + " tasks"
+	return "~ " + strings.Replace(numbers.Count(numbers.Known(float64(d.Needed))), ".0", "", 1) + " tasks"
 }
 
 // warnings are those on the change.
@@ -197,11 +199,11 @@ func (d *Difference) warnings() (warnings []Warning) {
 
 // dollarDigits is how many digits amounts of money have, as in a report.
 func (c *Comparison) dollarDigits() int {
-	var costs []Value
+	var costs []numbers.Value
 	for row := range c.differences() {
 		if row.Quantity == "cost_usd" && !row.Score {
 			costs = append(costs, row.Base, row.New)
 		}
 	}
-	return dollarDigits(slices.Values(costs))
+	return numbers.DollarDigits(slices.Values(costs))
 }

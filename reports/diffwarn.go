@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/numbers"
 )
 
 // fewestDiffering is how many tasks have to differ before a test shows anything
@@ -26,7 +27,7 @@ func (p *Pair) warn(base, new *Report, of couple) {
 	add(p.How.Paired && p.How.BaseOnly+p.How.NewOnly > 0, Warning{Kind: OneSided, Count: p.How.BaseOnly, Of: p.How.NewOnly})
 	add(p.How.Paired && p.How.LoneBase+p.How.LoneNew > 0, Warning{Kind: LoneTrials, Count: p.How.LoneBase, Of: p.How.LoneNew})
 	x, y := p.Base.Coverage, p.New.Coverage
-	add(x.Known() && y.Known() && x.Number != y.Number, Warning{Kind: CoverageDiffers, More: percent(x) + " and " + percent(y)})
+	add(x.Known() && y.Known() && x.Number != y.Number, Warning{Kind: CoverageDiffers, More: numbers.Percent(x) + " and " + numbers.Percent(y)})
 	add(p.How.Paired && p.How.Tasks < fewTasks, Warning{Kind: FewCommon, Count: p.How.Tasks})
 	kinds := []WarningKind{SimulatedModel, Faults, NotRun, AgentFailed, NotJSON, MixedLoops, OtherModel, Estimated}
 	if base == new {
@@ -127,7 +128,7 @@ func (c *Comparison) howCompared() string {
 		text += fmt.Sprintf("; ~: cannot tell at p < %g, and how many tasks a difference of the size seen would take", c.Alpha)
 	}
 	if c.has(compare.Same) {
-		text += fmt.Sprintf("; same: the whole interval is within ±%g, of amounts within %s", c.ScoreMargin, percent(known(c.RatioMargin)))
+		text += fmt.Sprintf("; same: the whole interval is within ±%g, of amounts within %s", c.ScoreMargin, numbers.Percent(numbers.Known(c.RatioMargin)))
 	}
 	return text
 }

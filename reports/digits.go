@@ -1,5 +1,7 @@
 package reports
 
+import "github.com/agentbench/agentbench/reports/numbers"
+
 // scoreDigits is how many digits of a score mean something to the reader.
 func (r *Report) scoreDigits() int {
 	for i := range r.Configurations {
@@ -11,7 +13,7 @@ func (r *Report) scoreDigits() int {
 }
 
 func (r *Report) dollarDigits() int {
-	return dollarDigits(func(yield func(Value) bool) {
+	return numbers.DollarDigits(func(yield func(numbers.Value) bool) {
 		for c := range r.each() {
 			if !yield(c.Cost.Mean) {
 				return
@@ -20,6 +22,8 @@ func (r *Report) dollarDigits() int {
 	})
 }
 
-func (r *Report) dollars(v Value) string { return dollars(v, r.dollarDigits()) }
+func (r *Report) dollars(v numbers.Value) string { return numbers.Dollars(v, r.dollarDigits()) }
 
-func (r *Report) extraDollars(v Value) string { return extraDollars(v, r.dollarDigits()) }
+func (r *Report) extraDollars(v numbers.Value) string {
+	return numbers.ExtraDollars(v, r.dollarDigits())
+}

@@ -4,6 +4,9 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // flipRow is a flip of a pair.
@@ -13,33 +16,33 @@ type flipRow struct {
 }
 
 // flipsTable lists the tasks whose success changed, those that got worse first.
-func flipsTable(c *Comparison) table {
-	ids := func(key string, of func(*Flip) []string) field[flipRow] {
-		return field[flipRow]{column{key: key, only: machines}, func(row flipRow) cell { return ofName(strings.Join(of(row.Flip), " ")) }}
+func flipsTable(c *Comparison) page.Table {
+	ids := func(key string, of func(*Flip) []string) page.Field[flipRow] {
+		return page.Field[flipRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row flipRow) page.Cell { return page.Name(strings.Join(of(row.Flip), " ")) }}
 	}
-	fields := []field[flipRow]{
-		{column{head: "configuration", key: "configuration", only: c.severalPairs()}, func(row flipRow) cell { return ofName(row.pair.Name) }},
-		{column{head: "score", key: "score"}, func(row flipRow) cell { return ofName(row.Score) }},
-		{column{head: "task", key: "task"}, func(row flipRow) cell { return ofName(row.Task) }},
-		{column{head: "base", key: "base", right: true}, func(row flipRow) cell { return of(row.Base, short) }},
-		{column{head: "new", key: "new", right: true}, func(row flipRow) cell { return of(row.New, short) }},
-		{column{head: "run", only: people, optional: true}, func(row flipRow) cell { return ofName(row.both()) }},
-		{column{head: "base run", only: people, optional: true}, func(row flipRow) cell { return ofName(row.one(row.BaseRuns)) }},
-		{column{head: "new run", only: people, optional: true}, func(row flipRow) cell { return ofName(row.one(row.NewRuns)) }},
+	fields := []page.Field[flipRow]{
+		{Column: page.Column{Head: "configuration", Key: "configuration", Only: c.severalPairs()}, Cell: func(row flipRow) page.Cell { return page.Name(row.pair.Name) }},
+		{Column: page.Column{Head: "score", Key: "score"}, Cell: func(row flipRow) page.Cell { return page.Name(row.Score) }},
+		{Column: page.Column{Head: "task", Key: "task"}, Cell: func(row flipRow) page.Cell { return page.Name(row.Task) }},
+		{Column: page.Column{Head: "base", Key: "base", Right: true}, Cell: func(row flipRow) page.Cell { return page.Number(row.Base, numbers.Short) }},
+		{Column: page.Column{Head: "new", Key: "new", Right: true}, Cell: func(row flipRow) page.Cell { return page.Number(row.New, numbers.Short) }},
+		{Column: page.Column{Head: "run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell { return page.Name(row.both()) }},
+		{Column: page.Column{Head: "base run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell { return page.Name(row.one(row.BaseRuns)) }},
+		{Column: page.Column{Head: "new run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell { return page.Name(row.one(row.NewRuns)) }},
 		ids("base_runs", func(f *Flip) []string { return f.BaseRuns }),
 		ids("new_runs", func(f *Flip) []string { return f.NewRuns }),
 	}
-	t := table{name: "flips", title: "Tasks that flipped", columns: columnsOf(fields), blocks: 1}
-	t.rows, t.count = rowsOf(fields, c.flips()), c.countFlips()
+	t := page.Table{Name: "flips", Title: "Tasks that flipped", Columns: page.ColumnsOf(fields), Blocks: 1}
+	t.Rows, t.Count = page.RowsOf(fields, c.flips()), c.countFlips()
 	return t
 }
 
 // severalPairs says who needs to be told of which pair a row is.
-func (c *Comparison) severalPairs() audience {
+func (c *Comparison) severalPairs() page.Audience {
 	if len(c.Pairs) < 2 {
-		return machines
+		return page.Machines
 	}
-	return everyone
+	return page.Everyone
 }
 
 func (c *Comparison) flips() iter.Seq[flipRow] {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // judged is a report with thresholds that hold, do not hold, and cannot be judged.
@@ -25,24 +26,24 @@ func judged(f *fixture) *reports.Report {
 
 // everyFormat is a page in all formats, each under its name, with every table as
 // CSV, and the summary of a step.
-func everyFormat(t interface{ Fatal(...any) }, p reports.Page, tables []string, width int) map[string]string {
+func everyFormat(t interface{ Fatal(...any) }, p page.Page, tables []string, width int) map[string]string {
 	all := map[string]string{}
-	write := func(name string, options reports.Options) {
+	write := func(name string, options page.Options) {
 		var out bytes.Buffer
 		options.Width = width
-		if err := reports.Write(&out, p, options); err != nil {
+		if err := page.Write(&out, p, options); err != nil {
 			t.Fatal(err)
 		}
 		all[name] = out.String()
 	}
-	for _, format := range reports.Formats {
-		write(format, reports.Options{Format: format})
+	for _, format := range page.Formats {
+		write(format, page.Options{Format: format})
 	}
 	for _, table := range tables {
-		write("csv of "+table, reports.Options{Format: "csv", Tables: []string{table}})
+		write("csv of "+table, page.Options{Format: "csv", Tables: []string{table}})
 	}
 	var summary bytes.Buffer
-	if err := reports.WriteSummary(&summary, p, reports.Options{Format: "markdown"}, 0); err != nil {
+	if err := page.WriteSummary(&summary, p, page.Options{Format: "markdown"}, 0); err != nil {
 		t.Fatal(err)
 	}
 	all["summary"] = summary.String()
@@ -78,9 +79,9 @@ func TestGoldenFormats(t *testing.T) {
 	for name, format := range map[string]string{
 		"judged.md": "markdown", "judged.comment.md": "comment", "judged.github.txt": "github", "judged.junit.xml": "junit", "judged.html": "html",
 	} {
-		golden(t, name, written(t, r, reports.Options{Format: format}))
+		golden(t, name, written(t, r, page.Options{Format: format}))
 	}
-	golden(t, "judged.thresholds.csv", written(t, r, reports.Options{Format: "csv", Tables: []string{"thresholds"}}))
+	golden(t, "judged.thresholds.csv", written(t, r, page.Options{Format: "csv", Tables: []string{"thresholds"}}))
 }
 
 // Where there is no answer, every format that gives one says so first.
@@ -90,12 +91,12 @@ func TestNoAnswerIsNeverYes(t *testing.T) {
 	nothing := one(2).collect()
 	for why, r := range map[string]*reports.Report{"the suite's budget is spent": stopped, "no run counts": nothing} {
 		for _, format := range []string{"markdown", "comment", "html", "github"} {
-			text := strings.ReplaceAll(written(t, r, reports.Options{Format: format}), "&#39;", "'")
+			text := strings.ReplaceAll(written(t, r, page.Options{Format: format}), "&#39;", "'")
 			if at := strings.Index(text, why); at < 0 || at > 2200 || strings.Contains(text, "✅") {
 				t.Errorf("%s does not begin with %q:\n%s", format, why, text)
 			}
 		}
-		if text := written(t, r, reports.Options{Format: "junit"}); !strings.Contains(text, "<error ") {
+		if text := written(t, r, page.Options{Format: "junit"}); !strings.Contains(text, "<error ") {
 			t.Errorf("JUnit has no error though %s:\n%s", why, text)
 		}
 	}
@@ -109,7 +110,7 @@ func TestCommentsHaveAMarker(t *testing.T) {
 	} {
 		f := one(1)
 		f.manifest.Suite = suite
-		first, _, _ := strings.Cut(written(t, f.collect(), reports.Options{Format: "comment"}), "\n")
+		first, _, _ := strings.Cut(written(t, f.collect(), page.Options{Format: "comment"}), "\n")
 		if first != want {
 			t.Errorf("the comment on %q begins with %q, want %q", suite, first, want)
 		}
@@ -121,7 +122,7 @@ func TestSummariesFit(t *testing.T) {
 	r := judged(coach(200))
 	for _, before := range []int64{0, 1000 << 10, 1040_000, 1 << 20, 1 << 30} {
 		var out bytes.Buffer
-		if err := reports.WriteSummary(&out, r, reports.Options{Format: "markdown"}, before); err != nil {
+		if err := page.WriteSummary(&out, r, page.Options{Format: "markdown"}, before); err != nil {
 			t.Fatal(err)
 		}
 		if before < 1<<20 && int64(out.Len())+before > 1<<20 || before >= 1<<20 && out.Len() > 0 {
@@ -142,7 +143,7 @@ func TestMarkdownIsCutAtWholeRows(t *testing.T) {
 		f.play(i, "1", 1, 2)
 	}
 	for _, format := range []string{"markdown", "comment"} {
-		text := written(t, f.collect(), reports.Options{Format: format})
+		text := written(t, f.collect(), page.Options{Format: format})
 		if len(text) > 60_000 || !strings.Contains(text, " more rows: --format csv --table configurations\n") {
 			t.Errorf("%s has %d bytes, or does not say that rows are left out", format, len(text))
 		}

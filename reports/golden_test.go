@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -42,10 +42,10 @@ func firstDifference(got, want string) string {
 	return fmt.Sprintf("%d lines, not %d", len(g), len(w))
 }
 
-func written(t *testing.T, r reports.Page, options reports.Options) string {
+func written(t *testing.T, r page.Page, options page.Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := reports.Write(&out, r, options); err != nil {
+	if err := page.Write(&out, r, options); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -53,7 +53,7 @@ func written(t *testing.T, r reports.Page, options reports.Options) string {
 
 func TestGolden(t *testing.T) {
 	r := coach(24).simulated("default").collect()
-	for name, options := range map[string]reports.Options{
+	for name, options := range map[string]page.Options{
 		"coach.80.txt":             {},
 		"coach.200.txt":            {Width: 200},
 		"coach.color.txt":          {Width: 100, Color: true, Tables: []string{"stops"}},
@@ -126,7 +126,7 @@ func TestGoldenEdges(t *testing.T) {
 	for _, name := range []string{
 		"no runs", "all faults", "unpriced", "unscored", "one task", "no scorers", "no success", "simulated",
 	} {
-		out.WriteString("===== " + name + "\n" + written(t, all[name].collect(), reports.Options{Width: 100}))
+		out.WriteString("===== " + name + "\n" + written(t, all[name].collect(), page.Options{Width: 100}))
 	}
 	golden(t, "edges.txt", out.String())
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // What some shards of a suite say is never taken for what all of them say.
@@ -17,12 +18,12 @@ func TestAReportOfSomeShardsBeginsWithThat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, format := range reports.Formats {
+	for _, format := range page.Formats {
 		if format == "csv" { // nothing but a table
 			continue
 		}
 		var b bytes.Buffer
-		if err := reports.Write(&b, r, reports.Options{Format: format, Width: 120}); err != nil {
+		if err := page.Write(&b, r, page.Options{Format: format, Width: 120}); err != nil {
 			t.Fatal(err)
 		}
 		before, _, found := strings.Cut(b.String(), "only shard 2 of 3")

@@ -3,22 +3,23 @@ package reports
 import (
 	"math"
 
+	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // rangeOf is what the functions of reports/stats give, as a range.
-func rangeOf(interval stats.Interval, ok bool) Range {
+func rangeOf(interval stats.Interval, ok bool) numbers.Range {
 	if !ok {
-		return Range{missing(nothing), missing(nothing)}
+		return numbers.Range{Low: numbers.Missing(numbers.Nothing), High: numbers.Missing(numbers.Nothing)}
 	}
-	return Range{bound(interval.Low), bound(interval.High)}
+	return numbers.Range{Low: bound(interval.Low), High: bound(interval.High)}
 }
 
-func bound(x float64) Value {
+func bound(x float64) numbers.Value {
 	if math.IsInf(x, 0) {
-		return missing(unbounded)
+		return numbers.Missing(numbers.Unbounded)
 	}
-	return known(x)
+	return numbers.Known(x)
 }
 
 // How often the clusters are drawn for an interval: of the many points of curves
@@ -103,16 +104,16 @@ func (m *measure) sums(of func(*run) float64) []float64 {
 func (m *measure) counts() []float64 { return m.sums(func(*run) float64 { return 1 }) }
 
 // mean is the interval of the mean over runs; it is missing where the mean is.
-func (m *measure) mean(of func(*run) float64, mean Value) Range {
+func (m *measure) mean(of func(*run) float64, mean numbers.Value) numbers.Range {
 	if !mean.Known() {
-		return Range{mean, mean}
+		return numbers.Range{Low: mean, High: mean}
 	}
 	return m.ratio(m.sums(of), m.counts(), m.draws)
 }
 
 // ratio is the interval of the ratio of two sums, of which each cluster gives a
 // part.
-func (m *measure) ratio(above, below []float64, draws int) Range {
+func (m *measure) ratio(above, below []float64, draws int) numbers.Range {
 	level := stats.PercentileLevel(m.groups, stats.Level)
 	if m.groups > stats.MostResampled {
 		return rangeOf(stats.ExpandedRatio(above, below, level))
@@ -122,7 +123,7 @@ func (m *measure) ratio(above, below []float64, draws int) Range {
 
 // share is the interval of the share of the runs, of those that are counted, of
 // which something is so.
-func (m *measure) share(is func(*run) bool, counted func(*run) bool) Range {
+func (m *measure) share(is func(*run) bool, counted func(*run) bool) numbers.Range {
 	clusters := make([][]float64, m.groups)
 	for i, at := range m.ordered {
 		if run := &m.runs.all[at]; counted(run) {
@@ -133,9 +134,9 @@ func (m *measure) share(is func(*run) bool, counted func(*run) bool) Range {
 }
 
 // perSuccess is the interval of the cost per success.
-func (m *measure) perSuccess(mean Value) Range {
+func (m *measure) perSuccess(mean numbers.Value) numbers.Range {
 	if !mean.Known() {
-		return Range{mean, mean}
+		return numbers.Range{Low: mean, High: mean}
 	}
 	cost, successes := make([]float64, m.groups), make([]float64, m.groups)
 	for i, at := range m.ordered {
@@ -149,7 +150,7 @@ func (m *measure) perSuccess(mean Value) Range {
 
 // median is the interval of the median of numbers that are sorted: two of them
 // between which it lies.
-func (m *measure) median(of func(*run) int64, sorted []int64, unit float64) Range {
+func (m *measure) median(of func(*run) int64, sorted []int64, unit float64) numbers.Range {
 	low, high, ok := 0, 0, false
 	if m.groups == len(sorted) {
 		low, high, _, ok = stats.MedianOrders(len(sorted), stats.Level)
@@ -159,7 +160,7 @@ func (m *measure) median(of func(*run) int64, sorted []int64, unit float64) Rang
 	if !ok {
 		return rangeOf(stats.Interval{}, false)
 	}
-	return Range{known(float64(sorted[low-1]) / unit), known(float64(sorted[high-1]) / unit)}
+	return numbers.Range{Low: numbers.Known(float64(sorted[low-1]) / unit), High: numbers.Known(float64(sorted[high-1]) / unit)}
 }
 
 // fewestForMedian is the number of independent values below which no two of them

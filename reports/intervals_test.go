@@ -11,6 +11,8 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // tauBench is what tau-bench's gpt-4o scored at the airline's 50 tasks, four
@@ -30,7 +32,7 @@ func tauBench() *fixture {
 	return f
 }
 
-func near(v reports.Value, want, tolerance float64) bool {
+func near(v numbers.Value, want, tolerance float64) bool {
 	return v.Known() && math.Abs(v.Number-want) <= tolerance
 }
 
@@ -61,7 +63,7 @@ func TestResidueWantsTrials(t *testing.T) {
 	if parts := small(4).collect().Configurations[0].Residue; len(parts) != 0 {
 		t.Errorf("one trial: %+v", parts)
 	}
-	text := written(t, small(4).collect(), reports.Options{})
+	text := written(t, small(4).collect(), page.Options{})
 	if strings.Contains(text, "What varies inside") {
 		t.Error("the table is there")
 	}
@@ -94,7 +96,7 @@ func clustered(f *fixture, clusters int) *fixture {
 	return f
 }
 
-func width(r reports.Range) float64 { return r.High.Number - r.Low.Number }
+func width(r numbers.Range) float64 { return r.High.Number - r.Low.Number }
 
 // Tasks that are alike within their clusters tell less: all intervals know.
 func TestClustersWidenIntervals(t *testing.T) {
@@ -109,8 +111,8 @@ func TestClustersWidenIntervals(t *testing.T) {
 	if r.Clusters != 10 || plain.collect().Clusters != 0 {
 		t.Errorf("%d clusters", r.Clusters)
 	}
-	score := func(c reports.Configuration) reports.Range {
-		return reports.Range{Low: c.Scores[0].Low, High: c.Scores[0].High}
+	score := func(c reports.Configuration) numbers.Range {
+		return numbers.Range{Low: c.Scores[0].Low, High: c.Scores[0].High}
 	}
 	if width(score(together)) < 1.5*width(score(alone)) || alone.Scores[0].Mean != together.Scores[0].Mean {
 		t.Errorf("the score has %v alone and %v together", score(alone), score(together))
@@ -118,7 +120,7 @@ func TestClustersWidenIntervals(t *testing.T) {
 	if width(together.Cost.MeanInterval) < 1.5*width(alone.Cost.MeanInterval) || width(together.Cost.PerSuccessInterval) < 1.2*width(alone.Cost.PerSuccessInterval) {
 		t.Errorf("costs have %v alone and %v together", alone.Cost, together.Cost)
 	}
-	if text := written(t, r, reports.Options{Width: 120}); !strings.Contains(text, "50 tasks in 10 clusters × 4 trials") || !strings.Contains(text, "the tasks are in 10 clusters") {
+	if text := written(t, r, page.Options{Width: 120}); !strings.Contains(text, "50 tasks in 10 clusters × 4 trials") || !strings.Contains(text, "the tasks are in 10 clusters") {
 		t.Errorf("clusters are not told:\n%s", text)
 	}
 }
@@ -172,7 +174,7 @@ func TestIntervalsAreMissingWithTheirNumber(t *testing.T) {
 	if c := lone.collect().Configurations[0]; c.Tokens.Known() && c.TokensInterval.Known() || c.Latency.MeanInterval.Known() || c.Latency.P50Interval.Known() {
 		t.Errorf("one task: %+v", c.Latency)
 	}
-	text, err := json.Marshal(reports.Range{Low: reports.Value{Number: 0.5}, High: reports.Value{Missing: "∞"}})
+	text, err := json.Marshal(numbers.Range{Low: numbers.Value{Number: 0.5}, High: numbers.Value{Missing: "∞"}})
 	if err != nil || string(text) != "[0.5,null]" {
 		t.Errorf("an open interval is %s, %v", text, err)
 	}
@@ -191,7 +193,7 @@ func TestCostPerSuccessMayHaveNoBound(t *testing.T) {
 	if r := c.Cost.PerSuccessInterval; !near(c.Cost.PerSuccess, 5, 1e-9) || !r.Low.Known() || r.High.Known() {
 		t.Errorf("%v", r)
 	}
-	if text := written(t, f.collect(), reports.Options{Width: 160}); !strings.Contains(text, "–∞") {
+	if text := written(t, f.collect(), page.Options{Width: 160}); !strings.Contains(text, "–∞") {
 		t.Errorf("no open end in\n%s", text)
 	}
 }
@@ -226,7 +228,7 @@ func TestMeansLieWithinTheirIntervals(t *testing.T) {
 	})
 }
 
-func within(t *rapid.T, what string, v reports.Value, r reports.Range) {
+func within(t *rapid.T, what string, v numbers.Value, r numbers.Range) {
 	const rounding = 1e-6 // the steps of a curve are kept with seven digits
 	if !v.Known() || !r.Known() {
 		return

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/numbers"
 )
 
 // Limit tells how much of one iteration limit of a configuration was used.
@@ -16,10 +17,10 @@ type Limit struct {
 	Derived bool `json:"derived,omitempty"`
 	// Used is the mean number of iterations that the limit counts, per run;
 	// Share is Used divided by the limit.
-	Used  Value `json:"used"`
-	Share Value `json:"share"`
+	Used  numbers.Value `json:"used"`
+	Share numbers.Value `json:"share"`
 	// Reached is the share of the runs that came up to the limit.
-	Reached Value `json:"reached"`
+	Reached numbers.Value `json:"reached"`
 	// Enough is the least limit that 95 % of the runs would not have noticed.
 	Enough int `json:"enough"`
 	// Hint is what the numbers suggest, "" where they suggest nothing.
@@ -71,10 +72,10 @@ func (u *sums) lengths() *histogram {
 func measureLimit(name string, limit int, used *histogram, runs int) Limit {
 	reached := used.atLeast(limit)
 	l := Limit{
-		Name: name, Limit: limit, Used: over(used.total(), int64(runs)), Reached: over(reached, int64(runs)),
+		Name: name, Limit: limit, Used: numbers.Over(used.total(), int64(runs)), Reached: numbers.Over(reached, int64(runs)),
 		Enough: used.covering(int64(rarely * float64(runs))),
 	}
-	l.Share = over(used.total(), int64(runs)*int64(limit))
+	l.Share = numbers.Over(used.total(), int64(runs)*int64(limit))
 	switch {
 	case runs < hintRuns:
 	case l.Reached.Number >= often:

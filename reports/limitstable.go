@@ -1,6 +1,11 @@
 package reports
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
+)
 
 type limitRow struct {
 	configuration *Configuration
@@ -8,28 +13,28 @@ type limitRow struct {
 }
 
 // limitsTable tells how much of each iteration limit was used.
-func limitsTable(r *Report) table {
-	fields := append(nameFields(r, func(row limitRow) *Configuration { return row.configuration }), []field[limitRow]{
-		{column{head: "limit", key: "limit"}, limitCell},
-		{column{head: "is", key: "value", right: true}, func(row limitRow) cell { return ofCount(row.limit.Limit) }},
-		{column{head: "used", key: "used_mean", right: true}, func(row limitRow) cell { return of(row.limit.Used, count) }},
-		{column{head: "share", key: "share", right: true}, func(row limitRow) cell { return of(row.limit.Share, percent) }},
-		{column{head: "reached", key: "reached", right: true}, func(row limitRow) cell { return of(row.limit.Reached, percent) }},
-		{column{key: "enough", only: machines}, func(row limitRow) cell { return ofCount(row.limit.Enough) }},
-		{column{head: "hint", key: "hint", prose: true, optional: true}, func(row limitRow) cell { return ofText(row.limit.Hint) }},
+func limitsTable(r *Report) page.Table {
+	fields := append(nameFields(r, func(row limitRow) *Configuration { return row.configuration }), []page.Field[limitRow]{
+		{Column: page.Column{Head: "limit", Key: "limit"}, Cell: limitCell},
+		{Column: page.Column{Head: "is", Key: "value", Right: true}, Cell: func(row limitRow) page.Cell { return page.Count(row.limit.Limit) }},
+		{Column: page.Column{Head: "used", Key: "used_mean", Right: true}, Cell: func(row limitRow) page.Cell { return page.Number(row.limit.Used, numbers.Count) }},
+		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row limitRow) page.Cell { return page.Number(row.limit.Share, numbers.Percent) }},
+		{Column: page.Column{Head: "reached", Key: "reached", Right: true}, Cell: func(row limitRow) page.Cell { return page.Number(row.limit.Reached, numbers.Percent) }},
+		{Column: page.Column{Key: "enough", Only: page.Machines}, Cell: func(row limitRow) page.Cell { return page.Count(row.limit.Enough) }},
+		{Column: page.Column{Head: "hint", Key: "hint", Prose: true, Optional: true}, Cell: func(row limitRow) page.Cell { return page.Text(row.limit.Hint) }},
 	}...)
-	t := table{keys: 2, name: "limits", title: "How much of each limit was used (iterations, means per run)", columns: columnsOf(fields)}
-	t.fill(rowsOf(fields, r.limitRows()))
+	t := page.Table{Keys: 2, Name: "limits", Title: "How much of each limit was used (iterations, means per run)", Columns: page.ColumnsOf(fields)}
+	t.Fill(page.RowsOf(fields, r.limitRows()))
 	return t
 }
 
 // limitCell is brief for people: "phase execution" is phases.execution.max_iterations.
-func limitCell(row limitRow) cell {
-	c := ofName(row.limit.Name)
+func limitCell(row limitRow) page.Cell {
+	c := page.Name(row.limit.Name)
 	if phase, ok := row.limit.phase(); ok {
-		c.text = "phase " + phase
+		c.Text = "phase " + phase
 	} else if row.limit.Derived {
-		c.text += " (derived)"
+		c.Text += " (derived)"
 	}
 	return c
 }

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 
+	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -48,8 +49,8 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 	spread := func(s Spread) map[string]any {
 		return map[string]any{"mean": rangedBy(s.Mean, s.MeanInterval), "p50": rangedBy(s.P50, s.P50Interval), "p95": s.P95}
 	}
-	total := func(mean Value, interval Range, total int64) map[string]any {
-		sum := known(float64(total))
+	total := func(mean numbers.Value, interval numbers.Range, total int64) map[string]any {
+		sum := numbers.Known(float64(total))
 		if !mean.Known() {
 			sum = mean
 		}
@@ -62,14 +63,16 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 		"cost_usd":   of("cost_usd", map[string]any{"mean": rangedBy(c.Cost.Mean, c.Cost.MeanInterval), "total": c.Cost.Total}),
 		"tokens":     of("tokens", total(c.Tokens, c.TokensInterval, c.TotalTokens)),
 		"calls":      of("calls", total(c.Calls, c.CallsInterval, c.TotalCalls)),
-		"tool_calls": of("tool_calls", total(c.ToolCalls, Range{}, c.TotalToolCalls)),
+		"tool_calls": of("tool_calls", total(c.ToolCalls, numbers.Range{}, c.TotalToolCalls)),
 	}}
 }
 
 // ranged is a metric with the ends of its interval.
-type ranged struct{ value, low, high Value }
+type ranged struct{ value, low, high numbers.Value }
 
-func rangedBy(value Value, interval Range) ranged { return ranged{value, interval.Low, interval.High} }
+func rangedBy(value numbers.Value, interval numbers.Range) ranged {
+	return ranged{value, interval.Low, interval.High}
+}
 
 // metrics is a record of the metrics. It remembers which values were read.
 type metrics struct {
@@ -81,12 +84,12 @@ type metrics struct {
 // Field implements [expr.Fields]. A missing number is null.
 func (m metrics) Field(name string) any {
 	switch value := m.fields[name].(type) {
-	case Value:
-		return m.seen.number(m.path+name, ranged{value: value, low: missing(nothing), high: missing(nothing)})
+	case numbers.Value:
+		return m.seen.number(m.path+name, ranged{value: value, low: numbers.Missing(numbers.Nothing), high: numbers.Missing(numbers.Nothing)})
 	case ranged:
 		return m.seen.number(m.path+name, value)
 	case int64:
-		m.seen.add(reading{path: m.path + name, ranged: ranged{value: known(float64(value))}})
+		m.seen.add(reading{path: m.path + name, ranged: ranged{value: numbers.Known(float64(value))}})
 		return value
 	case word:
 		return m.seen.word(m.path+name, value)

@@ -3,6 +3,8 @@ package reports
 import (
 	"slices"
 	"strings"
+
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // allSimulated says that no number comes from a real model.
@@ -13,7 +15,7 @@ func (r *Report) allSimulated() bool {
 
 // nameCell names a configuration, with the warnings that are about all of its
 // numbers.
-func (r *Report) nameCell(c *Configuration) cell {
+func (r *Report) nameCell(c *Configuration) page.Cell {
 	warnings := c.warningsOf("", MixedLoops)
 	if len(c.Aliases) > 0 {
 		warnings = append(warnings, Warning{Kind: SameAs, Name: c.Name, More: strings.Join(c.Aliases, ", ")})
@@ -21,15 +23,15 @@ func (r *Report) nameCell(c *Configuration) cell {
 	if !r.allSimulated() {
 		warnings = append(warnings, c.warningsOf("", SimulatedModel)...)
 	}
-	return ofName(c.Name, asNotes(warnings)...)
+	return page.Name(c.Name, asNotes(warnings)...)
 }
 
 // nameFields name a row's configuration and, for machines, the simulated models
 // that its numbers come from.
-func nameFields[T any](r *Report, of func(T) *Configuration) []field[T] {
-	return []field[T]{
-		{column{head: "configuration", key: "configuration"}, func(row T) cell { return r.nameCell(of(row)) }},
-		{column{key: "simulated", only: machines}, func(row T) cell { return ofName(of(row).simulatedBy()) }},
+func nameFields[T any](r *Report, of func(T) *Configuration) []page.Field[T] {
+	return []page.Field[T]{
+		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(row T) page.Cell { return r.nameCell(of(row)) }},
+		{Column: page.Column{Key: "simulated", Only: page.Machines}, Cell: func(row T) page.Cell { return page.Name(of(row).simulatedBy()) }},
 	}
 }
 
@@ -52,13 +54,13 @@ func (c *Configuration) warningsOf(scorer string, kinds ...WarningKind) (found [
 }
 
 // notesOf are the warnings of some kinds, as warningsOf has them, for a cell.
-func (c *Configuration) notesOf(scorer string, kinds ...WarningKind) []note {
+func (c *Configuration) notesOf(scorer string, kinds ...WarningKind) []page.Warning {
 	return asNotes(c.warningsOf(scorer, kinds...))
 }
 
 // asNotes are warnings as a page has them.
-func asNotes(warnings []Warning) []note {
-	notes := make([]note, len(warnings))
+func asNotes(warnings []Warning) []page.Warning {
+	notes := make([]page.Warning, len(warnings))
 	for i, w := range warnings {
 		notes[i] = w
 	}

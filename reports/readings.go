@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agentbench/agentbench/reports/numbers"
 )
 
 // readings are the metrics that an expression read, in the order in which they
@@ -56,7 +58,7 @@ func (r *readings) word(path string, of word) any {
 	if of.missing != "" {
 		r.untold = fmt.Errorf("%s is missing: %s", path, of.missing)
 	}
-	r.add(reading{path: path, ranged: ranged{value: known(0)}, text: of.shown})
+	r.add(reading{path: path, ranged: ranged{value: numbers.Known(0)}, text: of.shown})
 	return of.value
 }
 
@@ -92,9 +94,9 @@ func (r *reading) exact() string {
 // exact shows the number and its interval with enough digits to see on which
 // side of a bound they lie.
 func (r *ranged) exact() string {
-	text := r.value.exact()
+	text := r.value.Exact()
 	if r.isWide() {
-		text += " [" + r.low.exact() + ", " + r.high.exact() + "]"
+		text += " [" + r.low.Exact() + ", " + r.high.Exact() + "]"
 	}
 	return text
 }

@@ -1,6 +1,9 @@
 package reports
 
-import "github.com/agentbench/agentbench/engine/record"
+import (
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/numbers"
+)
 
 // Schema names the form of a report in JSON. Its number rises when a field
 // changes its meaning or goes away, not when one is added.
@@ -67,7 +70,7 @@ type Configuration struct {
 	Tasks     int            `json:"tasks"`    // with a run that counts
 	Runs      int            `json:"runs"`     // that count
 	Expected  int            `json:"expected"` // tasks x trials of the suite
-	Coverage  Value          `json:"coverage"` // runs / expected
+	Coverage  numbers.Value  `json:"coverage"` // runs / expected
 	Faults    []Count        `json:"faults"`   // runs by the class of their error
 	Cancelled int            `json:"cancelled"`
 	// Failures are runs that count and in which the agent failed: it ended the
@@ -77,22 +80,22 @@ type Configuration struct {
 	Scores []Score `json:"scores"` // in the order of the report's scorers
 	// Success is the share of the runs in which the loop believed to have
 	// succeeded, missing where nothing was evaluated.
-	Success         Value   `json:"success"`
-	SuccessInterval Range   `json:"success_interval"`
-	Iterations      Spread  `json:"iterations"`
-	Limits          []Limit `json:"limits"`
-	Stops           []Stop  `json:"stops"`
+	Success         numbers.Value `json:"success"`
+	SuccessInterval numbers.Range `json:"success_interval"`
+	Iterations      Spread        `json:"iterations"`
+	Limits          []Limit       `json:"limits"`
+	Stops           []Stop        `json:"stops"`
 
-	Calls          Value   `json:"calls"`
-	CallsInterval  Range   `json:"calls_interval"`
-	ToolCalls      Value   `json:"tool_calls"`
-	Tokens         Value   `json:"tokens"`
-	TokensInterval Range   `json:"tokens_interval"`
-	InputTokens    Value   `json:"input_tokens"`
-	OutputTokens   Value   `json:"output_tokens"`
-	Judging        Judging `json:"judging"` // part of the numbers above and below
-	Cost           Cost    `json:"cost_usd"`
-	Latency        Spread  `json:"latency_s"` // as-if seconds
+	Calls          numbers.Value `json:"calls"`
+	CallsInterval  numbers.Range `json:"calls_interval"`
+	ToolCalls      numbers.Value `json:"tool_calls"`
+	Tokens         numbers.Value `json:"tokens"`
+	TokensInterval numbers.Range `json:"tokens_interval"`
+	InputTokens    numbers.Value `json:"input_tokens"`
+	OutputTokens   numbers.Value `json:"output_tokens"`
+	Judging        Judging       `json:"judging"` // part of the numbers above and below
+	Cost           Cost          `json:"cost_usd"`
+	Latency        Spread        `json:"latency_s"` // as-if seconds
 	// Totals over the runs that count, without what programs did not report.
 	TotalCalls     int64 `json:"total_calls"`
 	TotalToolCalls int64 `json:"total_tool_calls"`
@@ -113,27 +116,27 @@ type Count struct {
 
 // Spread is the mean and two quantiles (type 7) of a number over the runs.
 type Spread struct {
-	Mean         Value `json:"mean"`
-	MeanInterval Range `json:"mean_interval"`
-	P50          Value `json:"p50"`
-	P50Interval  Range `json:"p50_interval"`
-	P95          Value `json:"p95"`
+	Mean         numbers.Value `json:"mean"`
+	MeanInterval numbers.Range `json:"mean_interval"`
+	P50          numbers.Value `json:"p50"`
+	P50Interval  numbers.Range `json:"p50_interval"`
+	P95          numbers.Value `json:"p95"`
 }
 
 // Judging is what the evaluations inside the loop used, per run.
 type Judging struct {
-	Calls  Value `json:"calls"`
-	Tokens Value `json:"tokens"`
-	Cost   Value `json:"cost_usd"`
+	Calls  numbers.Value `json:"calls"`
+	Tokens numbers.Value `json:"tokens"`
+	Cost   numbers.Value `json:"cost_usd"`
 }
 
 // Cost is in USD, as if nothing were cached.
 type Cost struct {
-	Mean         Value `json:"mean"` // per run
-	MeanInterval Range `json:"mean_interval"`
-	Total        Value `json:"total"`
+	Mean         numbers.Value `json:"mean"` // per run
+	MeanInterval numbers.Range `json:"mean_interval"`
+	Total        numbers.Value `json:"total"`
 	// PerSuccess is the cost of the scored runs divided by the successes among
 	// them.
-	PerSuccess         Value `json:"per_success"`
-	PerSuccessInterval Range `json:"per_success_interval"`
+	PerSuccess         numbers.Value `json:"per_success"`
+	PerSuccessInterval numbers.Range `json:"per_success_interval"`
 }

@@ -4,14 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+
+	"github.com/agentbench/agentbench/reports/page"
 )
 
-// writeJSON writes the whole report as one object with the tasks in "tasks",
+// WriteJSON writes the whole report as one object with the tasks in "tasks",
 // which are made one by one. Its form is that of Report, Configuration and
 // Task; "schema" names it.
-func (r *Report) writeJSON(w io.Writer) error {
+func (r *Report) WriteJSON(w io.Writer) error {
 	r.compare()
-	head, err := encode(r, "")
+	head, err := page.EncodeJSON(r, "")
 	if err != nil {
 		return err
 	}
@@ -20,7 +22,7 @@ func (r *Report) writeJSON(w io.Writer) error {
 	out.WriteString(",\n  \"tasks\": [")
 	separator := "\n    "
 	for task := range r.Tasks() {
-		text, err := encode(task, "    ")
+		text, err := page.EncodeJSON(task, "    ")
 		if err != nil {
 			return err
 		}

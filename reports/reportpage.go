@@ -5,25 +5,29 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
-func (r *Report) about() (kind, suite string) { return "report", r.Suite }
+// About is a report on the suite.
+func (r *Report) About() (kind, suite string) { return "report", r.Suite }
 
-// heading is what a reader needs to know before the first table.
-func (r *Report) heading(quote func(string) string) string {
+// Heading is what a reader needs to know before the first table.
+func (r *Report) Heading(quote func(string) string) string {
 	var parts []string
 	if r.Incomplete != "" {
 		parts = append(parts, "incomplete: "+quote(r.Incomplete))
 	}
-	parts = append(parts, quote(r.Suite), plural(len(r.Configurations), "configuration", "configurations"))
-	size := plural(r.TaskCount, "task", "tasks")
+	parts = append(parts, quote(r.Suite), numbers.Plural(len(r.Configurations), "configuration", "configurations"))
+	size := numbers.Plural(r.TaskCount, "task", "tasks")
 	if r.Clusters > 0 {
-		size += " in " + plural(r.Clusters, "cluster", "clusters")
+		size += " in " + numbers.Plural(r.Clusters, "cluster", "clusters")
 	}
 	if r.Trials > 1 {
 		size += fmt.Sprintf(" × %d trials", r.Trials)
 	}
-	parts = append(parts, size, plural(r.runCount(), "run", "runs"))
+	parts = append(parts, size, numbers.Plural(r.runCount(), "run", "runs"))
 	if baseline := r.comparedWith(); baseline != "" {
 		parts = append(parts, "baseline "+quote(baseline))
 	}
@@ -48,8 +52,8 @@ func (r *Report) runCount() (n int) {
 	return n
 }
 
-// remark says where nothing real was measured.
-func (r *Report) remark(quote func(string) string) string {
+// Remark says where nothing real was measured.
+func (r *Report) Remark(quote func(string) string) string {
 	if !r.allSimulated() || len(r.Simulated) == 0 {
 		return ""
 	}
@@ -60,13 +64,13 @@ func (r *Report) remark(quote func(string) string) string {
 	return "simulated by " + strings.Join(quoted, ", ")
 }
 
-// tables are all tables of a report, in the order in which people read them.
-func (r *Report) tables(of audience) []table {
+// Tables are all tables of a report, in the order in which people read them.
+func (r *Report) Tables(of page.Audience) []page.Table {
 	tasks := tasksTable
-	if of == machines {
+	if of == page.Machines {
 		tasks = taskRowsTable
 	}
-	return []table{
+	return []page.Table{
 		configurationsTable(r), r.differencesTable(), curveTable(r), stopsTable(r), limitsTable(r), calibrationTable(r), residueTable(r), tasks(r),
 		thresholdsTable(r.Thresholds),
 	}
@@ -86,32 +90,32 @@ func (r *Report) compare() {
 }
 
 // differencesTable has rows where there is a baseline.
-func (r *Report) differencesTable() table {
+func (r *Report) differencesTable() page.Table {
 	r.compare()
 	c := r.Differences
 	if c == nil {
 		c = &Comparison{}
 	}
 	t := differencesTable(c)
-	t.title = "Differences from the baseline"
+	t.Title = "Differences from the baseline"
 	return t
 }
 
-// answer is whether the thresholds hold, if that can be told.
-func (r *Report) answer(quote func(string) string) answer {
+// Answer is whether the thresholds hold, if that can be told.
+func (r *Report) Answer(quote func(string) string) page.Answer {
 	switch {
 	case r.Unanswered != "":
-		return answer{errored, quote(r.Unanswered)}
+		return page.Answer{State: page.Errored, Text: quote(r.Unanswered)}
 	case r.runCount() == 0:
-		return answer{errored, "no run counts"}
+		return page.Answer{State: page.Errored, Text: "no run counts"}
 	}
 	return answerOf(r.Thresholds)
 }
 
-// warned are all warnings, those on a configuration with its name.
-func (r *Report) warned() iter.Seq2[string, note] {
-	return func(yield func(string, note) bool) {
-		for _, w := range r.wholeWarnings() {
+// Warned are all warnings, those on a configuration with its name.
+func (r *Report) Warned() iter.Seq2[string, page.Warning] {
+	return func(yield func(string, page.Warning) bool) {
+		for _, w := range r.WholeWarnings() {
 			if !yield("", w) {
 				return
 			}
@@ -130,11 +134,11 @@ func (r *Report) warned() iter.Seq2[string, note] {
 }
 
 // TableNames are the tables of a report, in the order in which people read them.
-var TableNames = []string{"configurations", "differences", "curve", "stops", "limits", "calibration", "residue", "tasks", thresholdsGroup}
+var TableNames = []string{"configurations", "differences", "curve", "stops", "limits", "calibration", "residue", "tasks", page.Thresholds}
 
-// wholeWarnings are the warnings on the report, that nothing real was measured
+// WholeWarnings are the warnings on the report, that nothing real was measured
 // the first of them.
-func (r *Report) wholeWarnings() []note {
+func (r *Report) WholeWarnings() []page.Warning {
 	whole := asNotes(r.Warnings)
 	if r.allSimulated() {
 		at := slices.IndexFunc(r.Configurations, func(c Configuration) bool { return c.Simulated })

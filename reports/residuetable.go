@@ -3,6 +3,9 @@ package reports
 import (
 	"fmt"
 	"iter"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 type residueRow struct {
@@ -12,32 +15,32 @@ type residueRow struct {
 
 // residueTable tells what varies inside the means of the scores, and what would
 // make them surer.
-func residueTable(r *Report) table {
+func residueTable(r *Report) page.Table {
 	digits := r.scoreDigits()
-	variance := func(v Value) string { return score(v, digits+1) }
-	fields := append(nameFields(r, func(row residueRow) *Configuration { return row.configuration }), []field[residueRow]{
-		{column{head: "score", key: "scorer"}, func(row residueRow) cell { return ofName(row.part.Scorer) }},
-		{column{key: "tasks", only: machines}, func(row residueRow) cell { return ofCount(row.part.Tasks) }},
-		residueField("trials", "trials_mean", count, func(p *Part) Value { return p.Trials }),
-		residueField("ICC", "icc", func(v Value) string { return score(v, 2) }, func(p *Part) Value { return p.ICC }),
-		residueField("agree", "agreement", percent, func(p *Part) Value { return p.Agreement }),
-		residueField("SE now", "se", variance, func(p *Part) Value { return p.SE }),
-		{column{head: "advice", key: "advice"}, func(row residueRow) cell { return ofText(row.part.Advice) }},
-		wide(residueField("between\ntasks", "variance_between", variance, func(p *Part) Value { return p.Between })),
-		wide(residueField("within\ntasks", "variance_within", variance, func(p *Part) Value { return p.Within })),
+	variance := func(v numbers.Value) string { return numbers.Score(v, digits+1) }
+	fields := append(nameFields(r, func(row residueRow) *Configuration { return row.configuration }), []page.Field[residueRow]{
+		{Column: page.Column{Head: "score", Key: "scorer"}, Cell: func(row residueRow) page.Cell { return page.Name(row.part.Scorer) }},
+		{Column: page.Column{Key: "tasks", Only: page.Machines}, Cell: func(row residueRow) page.Cell { return page.Count(row.part.Tasks) }},
+		residueField("trials", "trials_mean", numbers.Count, func(p *Part) numbers.Value { return p.Trials }),
+		residueField("ICC", "icc", func(v numbers.Value) string { return numbers.Score(v, 2) }, func(p *Part) numbers.Value { return p.ICC }),
+		residueField("agree", "agreement", numbers.Percent, func(p *Part) numbers.Value { return p.Agreement }),
+		residueField("SE now", "se", variance, func(p *Part) numbers.Value { return p.SE }),
+		{Column: page.Column{Head: "advice", Key: "advice"}, Cell: func(row residueRow) page.Cell { return page.Text(row.part.Advice) }},
+		page.Wide(residueField("between\ntasks", "variance_between", variance, func(p *Part) numbers.Value { return p.Between })),
+		page.Wide(residueField("within\ntasks", "variance_within", variance, func(p *Part) numbers.Value { return p.Within })),
 	}...)
 	for i, trials := range residueTrials {
 		head := fmt.Sprintf("SE with\n%d", trials)
-		fields = append(fields, wide(residueField(head, fmt.Sprintf("se_with_%d", trials), variance, func(p *Part) Value { return p.With[i].SE })))
+		fields = append(fields, page.Wide(residueField(head, fmt.Sprintf("se_with_%d", trials), variance, func(p *Part) numbers.Value { return p.With[i].SE })))
 	}
-	t := table{keys: 2, name: "residue", title: "What varies inside the means of the scores, and what would make them surer", columns: columnsOf(fields)}
-	t.fill(rowsOf(fields, r.residueRows()))
+	t := page.Table{Keys: 2, Name: "residue", Title: "What varies inside the means of the scores, and what would make them surer", Columns: page.ColumnsOf(fields)}
+	t.Fill(page.RowsOf(fields, r.residueRows()))
 	return t
 }
 
-func residueField(head, key string, form func(Value) string, value func(*Part) Value) field[residueRow] {
-	return field[residueRow]{column{head: head, key: key, right: true, optional: true}, func(row residueRow) cell {
-		return of(value(row.part), form)
+func residueField(head, key string, form func(numbers.Value) string, value func(*Part) numbers.Value) page.Field[residueRow] {
+	return page.Field[residueRow]{Column: page.Column{Head: head, Key: key, Right: true, Optional: true}, Cell: func(row residueRow) page.Cell {
+		return page.Number(value(row.part), form)
 	}}
 }
 

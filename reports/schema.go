@@ -8,6 +8,8 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // JSONSchema describes the JSON of reports, and DiffJSONSchema that of
@@ -27,7 +29,7 @@ type wholeReport struct {
 // closedLists are the types of a closed list of words.
 var closedLists = map[reflect.Type][]any{
 	reflect.TypeFor[record.State]():       {record.StateRunning, record.StateComplete, record.StateStopped, record.StateFailed},
-	reflect.TypeFor[state]():              {passed, failed, errored},
+	reflect.TypeFor[page.State]():         {page.Passed, page.Failed, page.Errored},
 	reflect.TypeFor[compare.Verdict]():    {compare.Better, compare.Worse, compare.Same, compare.CannotTell},
 	reflect.TypeFor[compare.Correction](): {compare.NoCorrection, compare.Holm, compare.BenjaminiHochberg},
 }
@@ -48,10 +50,10 @@ type schemas struct{ definitions map[string]any }
 
 func (s *schemas) of(t reflect.Type) map[string]any {
 	switch t {
-	case reflect.TypeFor[Value]():
+	case reflect.TypeFor[numbers.Value]():
 		return map[string]any{"type": []string{"number", "null"}}
-	case reflect.TypeFor[Range]():
-		end := s.of(reflect.TypeFor[Value]())
+	case reflect.TypeFor[numbers.Range]():
+		end := s.of(reflect.TypeFor[numbers.Value]())
 		return map[string]any{"type": []string{"array", "null"}, "items": end, "minItems": 2, "maxItems": 2}
 	case reflect.TypeFor[json.RawMessage]():
 		return map[string]any{}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // schemaOf compiles a schema. It is closed: a field that it does not name is an
@@ -72,7 +73,7 @@ func TestReportsKeepToTheirSchema(t *testing.T) {
 		all[name] = f.collect()
 	}
 	for name, r := range all {
-		validate(t, schema, name, written(t, r, reports.Options{Format: "json"}))
+		validate(t, schema, name, written(t, r, page.Options{Format: "json"}))
 	}
 }
 
@@ -81,16 +82,16 @@ func TestComparisonsKeepToTheirSchema(t *testing.T) {
 	c := worse(t)
 	c.Thresholds = judged(coach(1)).Thresholds
 	c.Spec = append(c.Spec, reports.SpecDifference{Path: "a", Base: "1"})
-	validate(t, schema, "coach", written(t, c, reports.Options{Format: "json"}))
+	validate(t, schema, "coach", written(t, c, page.Options{Format: "json"}))
 	small, other := small(3), small(3)
 	other.scores = nil
-	validate(t, schema, "without scores", written(t, gatedDiff(t, small.collect(), other.collect(), reports.DiffOptions{}), reports.Options{Format: "json"}))
+	validate(t, schema, "without scores", written(t, gatedDiff(t, small.collect(), other.collect(), reports.DiffOptions{}), page.Options{Format: "json"}))
 }
 
 // What is required is there, and has its type.
 func TestSchemasRefuse(t *testing.T) {
 	schema := schemaOf(t, reports.JSONSchema)
-	text := written(t, small(2).collect(), reports.Options{Format: "json"})
+	text := written(t, small(2).collect(), page.Options{Format: "json"})
 	for name, change := range map[string]func(map[string]any){
 		"another schema":   func(r map[string]any) { r["schema"] = "agentbench/report/2" },
 		"no tasks":         func(r map[string]any) { delete(r, "tasks") },

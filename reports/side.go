@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/numbers"
 )
 
 // amounts are the quantities besides scores, of which less is better.
@@ -26,7 +27,7 @@ func (r *run) noCost() string {
 
 func (r *run) noUsage() string {
 	if r.unreported {
-		return unknown
+		return numbers.Unknown
 	}
 	return ""
 }
@@ -67,7 +68,7 @@ func (s *scores) column(ordered []int32) compare.Column {
 	for i, run := range ordered {
 		value, ok := s.of(run)
 		if !ok {
-			value, c.Missing = math.NaN(), unscored
+			value, c.Missing = math.NaN(), numbers.Unscored
 		}
 		c.Values[i] = value
 	}

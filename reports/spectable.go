@@ -3,21 +3,23 @@ package reports
 import (
 	"slices"
 	"strconv"
+
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // specTable lists what differs between the specs, what was not declared first.
-func specTable(c *Comparison) table {
-	fields := []field[SpecDifference]{
-		{column{head: "path", key: "path"}, func(d SpecDifference) cell { return ofName(d.Path) }},
-		{column{head: "base", key: "base", prose: true}, func(d SpecDifference) cell { return ofName(d.Base) }},
-		{column{head: "new", key: "new", prose: true}, func(d SpecDifference) cell { return ofName(d.New) }},
-		{column{head: "declared", only: people}, func(d SpecDifference) cell { return ofText(yesOrNo(d.Declared)) }},
-		{column{key: "declared", only: machines}, func(d SpecDifference) cell { return ofText(strconv.FormatBool(d.Declared)) }},
+func specTable(c *Comparison) page.Table {
+	fields := []page.Field[SpecDifference]{
+		{Column: page.Column{Head: "path", Key: "path"}, Cell: func(d SpecDifference) page.Cell { return page.Name(d.Path) }},
+		{Column: page.Column{Head: "base", Key: "base", Prose: true}, Cell: func(d SpecDifference) page.Cell { return page.Name(d.Base) }},
+		{Column: page.Column{Head: "new", Key: "new", Prose: true}, Cell: func(d SpecDifference) page.Cell { return page.Name(d.New) }},
+		{Column: page.Column{Head: "declared", Only: page.People}, Cell: func(d SpecDifference) page.Cell { return page.Text(yesOrNo(d.Declared)) }},
+		{Column: page.Column{Key: "declared", Only: page.Machines}, Cell: func(d SpecDifference) page.Cell { return page.Text(strconv.FormatBool(d.Declared)) }},
 	}
 	sorted := slices.Clone(c.Spec)
 	slices.SortStableFunc(sorted, func(a, b SpecDifference) int { return number(a.Declared) - number(b.Declared) })
-	t := table{name: "spec", title: "What differs between the specs", columns: columnsOf(fields), blocks: 1}
-	t.fill(rowsOf(fields, slices.Values(sorted)))
+	t := page.Table{Name: "spec", Title: "What differs between the specs", Columns: page.ColumnsOf(fields), Blocks: 1}
+	t.Fill(page.RowsOf(fields, slices.Values(sorted)))
 	return t
 }
 

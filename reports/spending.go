@@ -1,5 +1,7 @@
 package reports
 
+import "github.com/agentbench/agentbench/reports/numbers"
+
 // spending adds up what the runs of each cluster spent, iteration by iteration.
 type spending struct {
 	*measure
@@ -14,7 +16,7 @@ func (m *measure) spending() *spending {
 // upTo are the intervals of the means per run up to an iteration, which is the
 // one behind that of the call before. That of the cost is missing where the cost
 // is.
-func (s *spending) upTo(iteration int, mean Value) (cost, seconds Range) {
+func (s *spending) upTo(iteration int, mean numbers.Value) (cost, seconds numbers.Range) {
 	for i, at := range s.ordered {
 		if run := &s.runs.all[at]; iteration <= int(run.iterations) {
 			step := int(run.steps) + iteration - 1
@@ -22,7 +24,7 @@ func (s *spending) upTo(iteration int, mean Value) (cost, seconds Range) {
 			s.seconds[s.clusters[i]] += float64(s.runs.stepSeconds[step])
 		}
 	}
-	cost = Range{mean, mean}
+	cost = numbers.Range{Low: mean, High: mean}
 	if mean.Known() {
 		cost = s.ratio(s.dollars, s.counts, s.curveDraws)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -14,12 +15,12 @@ type Stop struct {
 	Reason record.Reason `json:"reason"`
 	Class  record.Class  `json:"class"`
 	// Fired is the name of the condition or guard.
-	Fired      string `json:"fired,omitempty"`
-	Runs       int    `json:"runs"`
-	Share      Value  `json:"share"`      // of the runs that count
-	Iterations Value  `json:"iterations"` // mean of these runs
+	Fired      string        `json:"fired,omitempty"`
+	Runs       int           `json:"runs"`
+	Share      numbers.Value `json:"share"`      // of the runs that count
+	Iterations numbers.Value `json:"iterations"` // mean of these runs
 	// Score is the mean of the primary score over these runs.
-	Score Value `json:"score"`
+	Score numbers.Value `json:"score"`
 }
 
 type stopKey struct {
@@ -60,8 +61,8 @@ func (c *collector) stops(configuration int) []Stop {
 			key := c.runs.stops[i]
 			stops = append(stops, Stop{
 				Reason: key.Reason, Class: key.Class, Fired: key.Fired, Runs: int(g.runs),
-				Share:      over(g.runs, int64(len(c.runs.ordered[configuration]))),
-				Iterations: over(g.iterations, g.runs), Score: valueOf(stats.Mean(g.scores)),
+				Share:      numbers.Over(g.runs, int64(len(c.runs.ordered[configuration]))),
+				Iterations: numbers.Over(g.iterations, g.runs), Score: numbers.Of(stats.Mean(g.scores)),
 			})
 		}
 	}

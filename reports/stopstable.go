@@ -1,6 +1,11 @@
 package reports
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
+)
 
 type stopRow struct {
 	configuration *Configuration
@@ -8,23 +13,23 @@ type stopRow struct {
 }
 
 // stopsTable tells which conditions, guards and limits ended the runs.
-func stopsTable(r *Report) table {
+func stopsTable(r *Report) page.Table {
 	digits := r.scoreDigits()
-	fields := append(nameFields(r, func(row stopRow) *Configuration { return row.configuration }), []field[stopRow]{
-		{column{head: "stopped by", key: "reason"}, func(row stopRow) cell {
-			return cell{text: row.stop.Name(), raw: string(row.stop.Reason), foreign: true}
+	fields := append(nameFields(r, func(row stopRow) *Configuration { return row.configuration }), []page.Field[stopRow]{
+		{Column: page.Column{Head: "stopped by", Key: "reason"}, Cell: func(row stopRow) page.Cell {
+			return page.Cell{Text: row.stop.Name(), Raw: string(row.stop.Reason), Foreign: true}
 		}},
-		{column{key: "fired", only: machines}, func(row stopRow) cell { return ofName(row.stop.Fired) }},
-		{column{head: "runs", key: "runs", right: true}, func(row stopRow) cell { return ofCount(row.stop.Runs) }},
-		{column{head: "share", key: "share", right: true}, func(row stopRow) cell { return of(row.stop.Share, percent) }},
-		{column{head: "iterations", key: "iterations_mean", right: true}, func(row stopRow) cell { return of(row.stop.Iterations, count) }},
-		{column{about: r.Primary(), head: scoreHead(r), key: "score_mean", right: true, optional: true}, func(row stopRow) cell {
-			return of(row.stop.Score, func(v Value) string { return score(v, digits) })
+		{Column: page.Column{Key: "fired", Only: page.Machines}, Cell: func(row stopRow) page.Cell { return page.Name(row.stop.Fired) }},
+		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row stopRow) page.Cell { return page.Count(row.stop.Runs) }},
+		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row stopRow) page.Cell { return page.Number(row.stop.Share, numbers.Percent) }},
+		{Column: page.Column{Head: "iterations", Key: "iterations_mean", Right: true}, Cell: func(row stopRow) page.Cell { return page.Number(row.stop.Iterations, numbers.Count) }},
+		{Column: page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score_mean", Right: true, Optional: true}, Cell: func(row stopRow) page.Cell {
+			return page.Number(row.stop.Score, func(v numbers.Value) string { return numbers.Score(v, digits) })
 		}},
-		{column{head: "class", key: "class", minor: true}, func(row stopRow) cell { return ofName(string(row.stop.Class)) }},
+		{Column: page.Column{Head: "class", Key: "class", Minor: true}, Cell: func(row stopRow) page.Cell { return page.Name(string(row.stop.Class)) }},
 	}...)
-	t := table{keys: 2, name: "stops", title: "What stopped the runs (means of the runs it stopped)", columns: columnsOf(fields)}
-	t.fill(rowsOf(fields, r.stopRows()))
+	t := page.Table{Keys: 2, Name: "stops", Title: "What stopped the runs (means of the runs it stopped)", Columns: page.ColumnsOf(fields)}
+	t.Fill(page.RowsOf(fields, r.stopRows()))
 	return t
 }
 

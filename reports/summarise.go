@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -15,12 +16,12 @@ func (c *collector) summarise(i int) Configuration {
 		Name: head.Name, Aliases: head.Aliases, Params: head.Params, Simulated: u.simulated,
 		Runs: len(ordered), Expected: c.manifest.Tasks * c.manifest.Trials,
 		Faults: []Count{}, Failures: counted(u.failed), Scores: []Score{},
-		Success: over(u.believed, u.evaluated),
+		Success: numbers.Over(u.believed, u.evaluated),
 	}
 	for range c.runs.byTask(i) {
 		s.Tasks++
 	}
-	s.Coverage = over(int64(s.Runs), int64(s.Expected))
+	s.Coverage = numbers.Over(int64(s.Runs), int64(s.Expected))
 	s.Faults, s.Cancelled = c.faults(int32(i))
 	for _, scores := range c.runs.scores {
 		s.Scores = append(s.Scores, scores.summary(c.runs, i))
@@ -51,73 +52,73 @@ func (r *run) judgedItself() bool { return r.assessed }
 // spread sorts the numbers of the runs; unit is what 1 is divided by for the
 // reader.
 func (c *collector) spread(m *measure, of func(*run) int64, unit float64) Spread {
-	numbers := make([]int64, len(m.ordered))
+	sorted := make([]int64, len(m.ordered))
 	var total int64
 	for i, run := range m.ordered {
-		numbers[i] = of(&c.runs.all[run])
-		total += numbers[i]
+		sorted[i] = of(&c.runs.all[run])
+		total += sorted[i]
 	}
-	slices.Sort(numbers)
-	quantile := func(p float64) Value {
-		q, ok := stats.Quantile(numbers, p)
-		return valueOf(q/unit, ok)
+	slices.Sort(sorted)
+	quantile := func(p float64) numbers.Value {
+		q, ok := stats.Quantile(sorted, p)
+		return numbers.Of(q/unit, ok)
 	}
-	mean, ok := stats.Ratio(float64(total), float64(len(numbers)))
-	s := Spread{Mean: valueOf(mean/unit, ok), P50: quantile(0.5), P95: quantile(0.95)}
+	mean, ok := stats.Ratio(float64(total), float64(len(sorted)))
+	s := Spread{Mean: numbers.Of(mean/unit, ok), P50: quantile(0.5), P95: quantile(0.95)}
 	s.MeanInterval = m.mean(func(r *run) float64 { return float64(of(r)) / unit }, s.Mean)
-	s.P50Interval = m.median(of, numbers, unit)
+	s.P50Interval = m.median(of, sorted, unit)
 	return s
 }
 
 func (c *Configuration) measureUsage(u *sums) {
 	total, runs := u.agent.Plus(u.judging), int64(c.Runs)
 	c.TotalCalls, c.TotalToolCalls, c.TotalTokens = total.Calls, total.ToolCalls, total.Tokens()
-	used := func(n int64) Value {
+	used := func(n int64) numbers.Value {
 		if u.agent.Unreported > 0 {
-			return missing(unknown)
+			return numbers.Missing(numbers.Unknown)
 		}
-		return over(n, runs)
+		return numbers.Over(n, runs)
 	}
-	c.Calls, c.ToolCalls = used(total.Calls), over(total.ToolCalls, runs)
+	c.Calls, c.ToolCalls = used(total.Calls), numbers.Over(total.ToolCalls, runs)
 	c.Tokens, c.InputTokens, c.OutputTokens = used(total.Tokens()), used(total.InputTokens), used(total.OutputTokens)
 	c.Judging = Judging{
-		Calls: over(u.judging.Calls, runs), Tokens: over(u.judging.Tokens(), runs),
+		Calls: numbers.Over(u.judging.Calls, runs), Tokens: numbers.Over(u.judging.Tokens(), runs),
 		Cost: meanCost(u.judging, runs),
 	}
 	c.Cost.Mean, c.Cost.Total = meanCost(total, runs), totalCost(total, runs)
 }
 
-func meanCost(u record.Usage, runs int64) Value {
+func meanCost(u record.Usage, runs int64) numbers.Value {
 	total := totalCost(u, runs)
 	if !total.Known() {
 		return total
 	}
-	return known(u.Cost.Dollars() / float64(runs))
+	return numbers.Known(u.Cost.Dollars() / float64(runs))
 }
 
 // totalCost is missing, not 0, when any call is unpriced, or any program did not
 // say what it used.
-func totalCost(u record.Usage, runs int64) Value {
+func totalCost(u record.Usage, runs int64) numbers.Value {
 	if runs == 0 {
-		return missing(nothing)
+		return numbers.Missing(numbers.Nothing)
 	}
 	return costOr(u.Cost.Dollars(), u.Unpriced > 0, u.Unreported > 0)
 }
 
 // costOr is a cost, unless it is not the whole cost.
-func costOr(usd float64, isUnpriced, isUnreported bool) Value {
+func costOr(usd float64, isUnpriced, isUnreported bool) numbers.Value {
 	switch {
 	case isUnreported:
-		return missing(unknown)
+		return numbers.Missing(numbers.Unknown)
 	case isUnpriced:
-		return missing(unpriced)
+		return numbers.Missing(numbers.Unpriced)
 	}
-	return known(usd)
+	return numbers.Known(usd)
 }
 
 // costPerSuccess is a ratio of sums over the runs whose success is known: those
 // that the primary scorer judged; without scorers, all.
-func (c *collector) costPerSuccess(ordered []int32, total Value) Value {
+func (c *collector) costPerSuccess(ordered []int32, total numbers.Value) numbers.Value {
 	if !total.Known() {
 		return total
 	}
@@ -136,11 +137,11 @@ func (c *collector) costPerSuccess(ordered []int32, total Value) Value {
 	}
 	switch {
 	case judged == 0:
-		return missing(nothing)
+		return numbers.Missing(numbers.Nothing)
 	case successes == 0:
-		return missing(none)
+		return numbers.Missing(numbers.None)
 	}
-	return known(cost.Dollars() / float64(successes))
+	return numbers.Known(cost.Dollars() / float64(successes))
 }
 
 // succeeded is what the primary scorer says; without scorers, what the loop

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -18,11 +19,11 @@ type Task struct {
 // TaskResult is what was measured of a configuration on a task. Means are over
 // the runs that count.
 type TaskResult struct {
-	Runs       int   `json:"runs"`
-	Score      Value `json:"score"` // the primary one
-	Iterations Value `json:"iterations"`
-	Cost       Value `json:"cost_usd"`
-	Seconds    Value `json:"latency_s"`
+	Runs       int           `json:"runs"`
+	Score      numbers.Value `json:"score"` // the primary one
+	Iterations numbers.Value `json:"iterations"`
+	Cost       numbers.Value `json:"cost_usd"`
+	Seconds    numbers.Value `json:"latency_s"`
 }
 
 // Tasks are the tasks with a run that counts, in natural order of their ids:
@@ -77,8 +78,8 @@ func (r *runs) taskResult(group []int32) TaskResult {
 	}
 	runs := int64(len(group))
 	result := TaskResult{
-		Runs: len(group), Score: valueOf(stats.Mean(scored)), Iterations: over(iterations, runs),
-		Cost: missing(nothing), Seconds: valueOf(stats.Ratio(elapsed.Seconds(), float64(runs))),
+		Runs: len(group), Score: numbers.Of(stats.Mean(scored)), Iterations: numbers.Over(iterations, runs),
+		Cost: numbers.Missing(numbers.Nothing), Seconds: numbers.Of(stats.Ratio(elapsed.Seconds(), float64(runs))),
 	}
 	if runs > 0 {
 		result.Cost = costOr(cost.Dollars()/float64(runs), isUnpriced, isUnreported)

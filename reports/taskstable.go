@@ -3,6 +3,9 @@ package reports
 import (
 	"iter"
 	"slices"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // manyConfigurations is the number of configurations from which on the table of
@@ -11,27 +14,27 @@ const manyConfigurations = 4
 
 // tasksTable has one row for each task, for people: the primary score and the
 // iterations of each configuration beside each other.
-func tasksTable(r *Report) table {
+func tasksTable(r *Report) page.Table {
 	digits := r.scoreDigits()
-	fields := []field[Task]{{column{head: "task"}, func(t Task) cell { return ofName(t.ID) }}}
+	fields := []page.Field[Task]{{Column: page.Column{Head: "task"}, Cell: func(t Task) page.Cell { return page.Name(t.ID) }}}
 	if len(r.Configurations) > 1 && r.Primary() != "" {
-		fields = append(fields, field[Task]{column{head: "spread", right: true}, func(t Task) cell {
-			return of(t.spread(), func(v Value) string { return score(v, digits) })
+		fields = append(fields, page.Field[Task]{Column: page.Column{Head: "spread", Right: true}, Cell: func(t Task) page.Cell {
+			return page.Number(t.spread(), func(v numbers.Value) string { return numbers.Score(v, digits) })
 		}})
 	}
 	for i := range r.Configurations {
 		fields = append(fields, taskFields(r, i, digits)...)
 	}
-	t := table{name: "tasks", title: "Tasks (means)", columns: columnsOf(fields), blocks: 1}
-	t.rows, t.count = rowsOf(fields, r.Tasks()), r.CountTasks()
+	t := page.Table{Name: "tasks", Title: "Tasks (means)", Columns: page.ColumnsOf(fields), Blocks: 1}
+	t.Rows, t.Count = page.RowsOf(fields, r.Tasks()), r.CountTasks()
 	return t
 }
 
 // taskFields are the columns of the i-th configuration.
-func taskFields(r *Report, i, digits int) []field[Task] {
+func taskFields(r *Report, i, digits int) []page.Field[Task] {
 	named := r.nameCell(&r.Configurations[i])
-	fields := []field[Task]{{column{about: named.text, warnings: named.warnings, right: true}, func(t Task) cell {
-		return of(t.Results[i].Score, func(v Value) string { return score(v, digits) })
+	fields := []page.Field[Task]{{Column: page.Column{About: named.Text, Warnings: named.Warnings, Right: true}, Cell: func(t Task) page.Cell {
+		return page.Number(t.Results[i].Score, func(v numbers.Value) string { return numbers.Score(v, digits) })
 	}}}
 	if r.Primary() == "" {
 		fields = nil
@@ -39,13 +42,13 @@ func taskFields(r *Report, i, digits int) []field[Task] {
 	if r.Primary() != "" && len(r.Configurations) >= manyConfigurations {
 		return fields
 	}
-	return append(fields, field[Task]{column{about: named.text, warnings: named.warnings, head: "iterations", right: true}, func(t Task) cell {
-		return of(t.Results[i].Iterations, count)
+	return append(fields, page.Field[Task]{Column: page.Column{About: named.Text, Warnings: named.Warnings, Head: "iterations", Right: true}, Cell: func(t Task) page.Cell {
+		return page.Number(t.Results[i].Iterations, numbers.Count)
 	}})
 }
 
 // spread is the difference between the best and the worst score.
-func (t *Task) spread() Value {
+func (t *Task) spread() numbers.Value {
 	var scores []float64
 	for _, result := range t.Results {
 		if result.Score.Known() {
@@ -53,9 +56,9 @@ func (t *Task) spread() Value {
 		}
 	}
 	if len(scores) < 2 {
-		return missing(nothing)
+		return numbers.Missing(numbers.Nothing)
 	}
-	return known(slices.Max(scores) - slices.Min(scores))
+	return numbers.Known(slices.Max(scores) - slices.Min(scores))
 }
 
 // taskRow is a task under one configuration.
@@ -66,21 +69,21 @@ type taskRow struct {
 }
 
 // taskRowsTable has one row for each task and configuration, for machines.
-func taskRowsTable(r *Report) table {
-	value := func(key string, value func(*TaskResult) Value) field[taskRow] {
-		return field[taskRow]{column{key: key}, func(row taskRow) cell { return of(value(&row.result), count) }}
+func taskRowsTable(r *Report) page.Table {
+	value := func(key string, value func(*TaskResult) numbers.Value) page.Field[taskRow] {
+		return page.Field[taskRow]{Column: page.Column{Key: key}, Cell: func(row taskRow) page.Cell { return page.Number(value(&row.result), numbers.Count) }}
 	}
-	fields := []field[taskRow]{{column{key: "task"}, func(row taskRow) cell { return ofName(row.id) }}}
+	fields := []page.Field[taskRow]{{Column: page.Column{Key: "task"}, Cell: func(row taskRow) page.Cell { return page.Name(row.id) }}}
 	fields = append(fields, nameFields(r, func(row taskRow) *Configuration { return row.configuration })...)
-	fields = append(fields, []field[taskRow]{
-		{column{key: "runs"}, func(row taskRow) cell { return ofCount(row.result.Runs) }},
-		value("score_mean", func(t *TaskResult) Value { return t.Score }),
-		value("iterations_mean", func(t *TaskResult) Value { return t.Iterations }),
-		value("cost_usd_mean", func(t *TaskResult) Value { return t.Cost }),
-		value("latency_s_mean", func(t *TaskResult) Value { return t.Seconds }),
+	fields = append(fields, []page.Field[taskRow]{
+		{Column: page.Column{Key: "runs"}, Cell: func(row taskRow) page.Cell { return page.Count(row.result.Runs) }},
+		value("score_mean", func(t *TaskResult) numbers.Value { return t.Score }),
+		value("iterations_mean", func(t *TaskResult) numbers.Value { return t.Iterations }),
+		value("cost_usd_mean", func(t *TaskResult) numbers.Value { return t.Cost }),
+		value("latency_s_mean", func(t *TaskResult) numbers.Value { return t.Seconds }),
 	}...)
-	t := table{name: "tasks", columns: columnsOf(fields), count: r.CountTasks() * len(r.Configurations)}
-	t.rows = rowsOf(fields, r.taskRows())
+	t := page.Table{Name: "tasks", Columns: page.ColumnsOf(fields), Count: r.CountTasks() * len(r.Configurations)}
+	t.Rows = page.RowsOf(fields, r.taskRows())
 	return t
 }
 

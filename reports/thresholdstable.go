@@ -4,26 +4,29 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // thresholdsTable says which thresholds hold.
-func thresholdsTable(verdicts []Verdict) table {
-	fields := []field[Verdict]{
-		{column{head: "threshold", key: "threshold"}, func(v Verdict) cell { return ofName(v.Text) }},
-		{column{head: "configuration", key: "configuration", optional: true}, func(v Verdict) cell { return ofName(v.Configuration) }},
-		{column{head: "holds", key: "holds"}, func(v Verdict) cell { return ofText(v.holds()) }},
-		{column{head: "numbers", key: "numbers", prose: true}, func(v Verdict) cell { return ofName(v.numbers()) }},
+func thresholdsTable(verdicts []Verdict) page.Table {
+	fields := []page.Field[Verdict]{
+		{Column: page.Column{Head: "threshold", Key: "threshold"}, Cell: func(v Verdict) page.Cell { return page.Name(v.Text) }},
+		{Column: page.Column{Head: "configuration", Key: "configuration", Optional: true}, Cell: func(v Verdict) page.Cell { return page.Name(v.Configuration) }},
+		{Column: page.Column{Head: "holds", Key: "holds"}, Cell: func(v Verdict) page.Cell { return page.Text(v.holds()) }},
+		{Column: page.Column{Head: "numbers", Key: "numbers", Prose: true}, Cell: func(v Verdict) page.Cell { return page.Name(v.numbers()) }},
 	}
-	t := table{name: thresholdsGroup, title: "Thresholds", columns: columnsOf(fields), whole: true}
-	t.fill(rowsOf(fields, slices.Values(verdicts)))
+	t := page.Table{Name: page.Thresholds, Title: "Thresholds", Columns: page.ColumnsOf(fields), Whole: true}
+	t.Fill(page.RowsOf(fields, slices.Values(verdicts)))
 	return t
 }
 
 func (v *Verdict) holds() string {
-	switch v.check().state {
-	case passed:
+	switch v.check().State {
+	case page.Passed:
 		return "yes"
-	case failed:
+	case page.Failed:
 		return "no"
 	}
 	return "cannot tell"
@@ -46,19 +49,19 @@ func (v *Verdict) named() string {
 }
 
 // check is the threshold as a check.
-func (v *Verdict) check() check {
-	c := check{group: thresholdsGroup, name: v.named(), state: passed, message: v.numbers(), loud: true}
+func (v *Verdict) check() page.Check {
+	c := page.Check{Group: page.Thresholds, Name: v.named(), State: page.Passed, Message: v.numbers(), Loud: true}
 	switch {
 	case v.Err != nil:
-		c.state = errored
+		c.State = page.Errored
 	case !v.OK:
-		c.state = failed
+		c.State = page.Failed
 	}
 	return c
 }
 
 // eachCheck yields the thresholds as checks, and says whether to go on.
-func eachCheck(verdicts []Verdict, yield func(check) bool) bool {
+func eachCheck(verdicts []Verdict, yield func(page.Check) bool) bool {
 	for i := range verdicts {
 		if !yield(verdicts[i].check()) {
 			return false
@@ -68,40 +71,40 @@ func eachCheck(verdicts []Verdict, yield func(check) bool) bool {
 }
 
 // answerOf says whether all thresholds hold.
-func answerOf(verdicts []Verdict) answer {
-	count := map[state]int{}
+func answerOf(verdicts []Verdict) page.Answer {
+	count := map[page.State]int{}
 	for i := range verdicts {
-		count[verdicts[i].check().state]++
+		count[verdicts[i].check().State]++
 	}
-	all := plural(len(verdicts), "threshold", "thresholds")
+	all := numbers.Plural(len(verdicts), "threshold", "thresholds")
 	switch {
 	case len(verdicts) == 0:
-		return answer{skipped, "there are no thresholds"}
-	case count[errored] > 0:
-		return answer{errored, fmt.Sprintf("%d of %s cannot be judged", count[errored], all)}
-	case count[failed] == 1:
-		return answer{failed, fmt.Sprintf("1 of %s does not hold", all)}
-	case count[failed] > 0:
-		return answer{failed, fmt.Sprintf("%d of %s do not hold", count[failed], all)}
+		return page.Answer{State: page.Skipped, Text: "there are no thresholds"}
+	case count[page.Errored] > 0:
+		return page.Answer{State: page.Errored, Text: fmt.Sprintf("%d of %s cannot be judged", count[page.Errored], all)}
+	case count[page.Failed] == 1:
+		return page.Answer{State: page.Failed, Text: fmt.Sprintf("1 of %s does not hold", all)}
+	case count[page.Failed] > 0:
+		return page.Answer{State: page.Failed, Text: fmt.Sprintf("%d of %s do not hold", count[page.Failed], all)}
 	}
 	if len(verdicts) == 1 {
-		return answer{passed, "the threshold holds"}
+		return page.Answer{State: page.Passed, Text: "the threshold holds"}
 	}
-	return answer{passed, "all " + all + " hold"}
+	return page.Answer{State: page.Passed, Text: "all " + all + " hold"}
 }
 
 // MarshalJSON writes the threshold, the configuration that it was judged of where
 // it reads diff, its state (passed, failed or error), whether it holds over the
 // intervals (throughout, in_part, possibly, nowhere), and what was read.
 func (v Verdict) MarshalJSON() ([]byte, error) {
-	return json.Marshal(writtenVerdict{v.Text, v.Configuration, v.check().state, v.Holding, v.numbers()})
+	return json.Marshal(writtenVerdict{v.Text, v.Configuration, v.check().State, v.Holding, v.numbers()})
 }
 
 // writtenVerdict is a verdict as JSON.
 type writtenVerdict struct {
-	Threshold     string  `json:"threshold"`
-	Configuration string  `json:"configuration,omitempty"`
-	State         state   `json:"state"`
-	Interval      Holding `json:"interval,omitempty"`
-	Numbers       string  `json:"numbers,omitempty"`
+	Threshold     string     `json:"threshold"`
+	Configuration string     `json:"configuration,omitempty"`
+	State         page.State `json:"state"`
+	Interval      Holding    `json:"interval,omitempty"`
+	Numbers       string     `json:"numbers,omitempty"`
 }

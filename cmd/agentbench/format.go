@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // reportFlags say in which formats a report or a comparison is written.
@@ -28,11 +28,11 @@ type formatFile struct{ format, path string }
 
 func (f *reportFlags) declare(c *cobra.Command, tables []string) {
 	f.names = tables
-	c.Flags().StringVarP(&f.format, "format", "f", "terminal", strings.Join(reports.Formats, ", "))
+	c.Flags().StringVarP(&f.format, "format", "f", "terminal", strings.Join(page.Formats, ", "))
 	c.Flags().StringArrayVar(&f.tables, "table", nil, "only this table (repeatable): "+strings.Join(tables, ", "))
 	c.Flags().StringArrayVar(&f.writes, "write", nil, "also write FORMAT=FILE, for example junit=junit.xml (repeatable)")
 	// Both fail only where there is no such flag.
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(reports.Formats, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(page.Formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("table", cobra.FixedCompletions(tables, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -62,8 +62,8 @@ func (f *reportFlags) formatNamed(name string) (string, error) {
 	if name == "md" {
 		name = "markdown"
 	}
-	if !slices.Contains(reports.Formats, name) {
-		return "", usage(didYouMean(name, reports.Formats, "there are: "+strings.Join(reports.Formats, ", ")), "there is no format %q", name)
+	if !slices.Contains(page.Formats, name) {
+		return "", usage(didYouMean(name, page.Formats, "there are: "+strings.Join(page.Formats, ", ")), "there is no format %q", name)
 	}
 	if name == "csv" && len(f.tables) > 1 {
 		return "", usage("name one with --table", "a CSV file holds one table")
@@ -107,27 +107,27 @@ func writableFolder(dir string) error {
 
 // write puts a page on stdout and into the files that were asked for. Where the
 // user names no tables, people read these.
-func (p *program) write(page reports.Page, f *reportFlags, tables ...string) error {
-	options := reports.Options{Format: f.format, Width: p.width(p.out), Color: p.colored(p.out), Tables: f.tables}
+func (p *program) write(of page.Page, f *reportFlags, tables ...string) error {
+	options := page.Options{Format: f.format, Width: p.width(p.out), Color: p.colored(p.out), Tables: f.tables}
 	if len(options.Tables) == 0 && (f.format == "terminal" || f.format == "markdown") {
 		options.Tables = tables
 		if f.format == "markdown" && len(tables) > 0 {
 			options.Tables = append([]string{"thresholds"}, tables...)
 		}
 	}
-	if err := unlessClosed(reports.Write(p.out, page, options)); err != nil {
+	if err := unlessClosed(page.Write(p.out, of, options)); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
-	return p.writeFiles(page, f)
+	return p.writeFiles(of, f)
 }
 
 // writeFiles writes what --write asks for, and the summary that goes with
 // annotations.
-func (p *program) writeFiles(page reports.Page, f *reportFlags) error {
+func (p *program) writeFiles(of page.Page, f *reportFlags) error {
 	summary := f.format == "github"
 	for _, file := range f.files {
-		options := reports.Options{Format: file.format, Width: defaultWidth, Tables: f.tables}
-		err := p.replaceFile(file.path, func(w io.Writer) error { return reports.Write(w, page, options) })
+		options := page.Options{Format: file.format, Width: defaultWidth, Tables: f.tables}
+		err := p.replaceFile(file.path, func(w io.Writer) error { return page.Write(w, of, options) })
 		if err != nil {
 			return fail(notMeasured, "", "--write %s=%s: %w", file.format, file.path, err)
 		}
@@ -136,7 +136,7 @@ func (p *program) writeFiles(page reports.Page, f *reportFlags) error {
 	if !summary {
 		return nil
 	}
-	if err := p.writeSummary(page, f); err != nil {
+	if err := p.writeSummary(of, f); err != nil {
 		return fail(notMeasured, "GITHUB_STEP_SUMMARY names the file", "writing the summary of the step: %w", err)
 	}
 	return nil
@@ -174,7 +174,7 @@ func (p *program) writeTo(path string, flags int, write func(io.Writer) error) e
 }
 
 // writeSummary adds a page to the summary of a step on GitHub, if there is one.
-func (p *program) writeSummary(page reports.Page, f *reportFlags) error {
+func (p *program) writeSummary(of page.Page, f *reportFlags) error {
 	path := p.env("GITHUB_STEP_SUMMARY")
 	if path == "" {
 		return nil
@@ -184,6 +184,6 @@ func (p *program) writeSummary(page reports.Page, f *reportFlags) error {
 		before = info.Size()
 	}
 	return p.writeTo(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, func(w io.Writer) error {
-		return reports.WriteSummary(w, page, reports.Options{Format: "markdown", Tables: f.tables}, before)
+		return page.WriteSummary(w, of, page.Options{Format: "markdown", Tables: f.tables}, before)
 	})
 }

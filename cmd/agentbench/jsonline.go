@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
-	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // jsonLine is a value as a line of JSON that a terminal shows as it is.
@@ -13,5 +13,5 @@ func jsonLine(value any) ([]byte, error) {
 	encode := json.NewEncoder(&line)
 	encode.SetEscapeHTML(false)
 	err := encode.Encode(value)
-	return reports.PlainJSON(line.Bytes()), err
+	return page.PlainJSON(line.Bytes()), err
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // dealtSuite writes a suite of 11 tasks, 2 configurations and 2 trials, some of
@@ -106,7 +106,7 @@ func sameResults(t *testing.T, dir, whole string) {
 	if got != want {
 		t.Errorf("%s holds\n%s\nthe whole\n%s", filepath.Base(dir), got, want)
 	}
-	for _, format := range reports.Formats {
+	for _, format := range page.Formats {
 		got, _ := typed(t, 0, nil, "report", dir, "--format", format)
 		want, _ := typed(t, 0, nil, "report", whole, "--format", format)
 		if format == "json" {

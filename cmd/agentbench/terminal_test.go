@@ -13,7 +13,7 @@ import (
 	"unicode"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // steering is what a terminal obeys or hides, in JSON and double quotes of YAML:
@@ -89,7 +89,7 @@ func TestF71_NothingSteersTheTerminal(t *testing.T) {
 	if ids < 3 {
 		t.Errorf("%d runs", ids)
 	}
-	for _, form := range reports.Formats {
+	for _, form := range page.Formats {
 		expectPlain(t, "report", "r", "--format", form)
 		expectPlain(t, "diff", "r", "--format", form)
 	}

@@ -1,4 +1,4 @@
-package reports
+package page
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/tables"
 )
 
@@ -32,11 +33,11 @@ func writeTerminal(w io.Writer, p Page, options Options) error {
 	if t.width <= 0 {
 		t.width = 80
 	}
-	t.paragraph("", p.heading(shown), bold)
-	if a := p.answer(shown); a.state != skipped {
-		t.paragraph("", a.text, "")
+	t.paragraph("", p.Heading(shown), bold)
+	if a := p.Answer(shown); a.State != Skipped {
+		t.paragraph("", a.Text, "")
 	}
-	for _, table := range wanted(p, options, people) {
+	for _, table := range wanted(p, options, People) {
 		if err := t.table(p, &table); err != nil {
 			return err
 		}
@@ -46,17 +47,17 @@ func writeTerminal(w io.Writer, p Page, options Options) error {
 	return err
 }
 
-func (t *terminal) table(p Page, of *table) error {
+func (t *terminal) table(p Page, of *Table) error {
 	t.line("")
 	t.paragraph("", titled(p, of, shown), bold)
 	if t.width < wideTerminal {
 		of = of.slim()
 	}
 	limit := terminalRows
-	if of.whole {
+	if of.Whole {
 		limit = 0
 	}
-	page := tables.Page{Width: t.width, Blocks: of.blocks, Head: func(line string) string { return t.dressed(line, faint) }}
+	page := tables.Page{Width: t.width, Blocks: of.Blocks, Head: func(line string) string { return t.dressed(line, faint) }}
 	laid := laidOut(of, limit, &t.notes, shown, func(text string) string { return text })
 	withoutRepeats(&laid)
 	columns, err := tables.Terminal(&t.out, laid, page)
@@ -64,22 +65,22 @@ func (t *terminal) table(p Page, of *table) error {
 		return err
 	}
 	t.left += columns
-	if rows := of.count - len(laid.Rows); rows > 0 {
-		t.paragraph("", fmt.Sprintf("… and %d more: --format csv --table %s", rows, of.name), faint)
+	if rows := of.Count - len(laid.Rows); rows > 0 {
+		t.paragraph("", fmt.Sprintf("… and %d more: --format csv --table %s", rows, of.Name), faint)
 	}
 	return nil
 }
 
 func (t *terminal) footnotes(p Page) {
 	t.line("")
-	t.notes.each(p.wholeWarnings(), shown, func(mark, text string) {
+	t.notes.each(p.WholeWarnings(), shown, func(mark, text string) {
 		if mark == "" {
 			mark = "·"
 		}
 		t.paragraph(mark+" ", text, faint)
 	})
 	if t.left > 0 {
-		what := plural(t.left, "column that does not fit is", "columns that do not fit are")
+		what := numbers.Plural(t.left, "column that does not fit is", "columns that do not fit are")
 		t.paragraph("· ", what+" left out: a wider terminal or --format csv shows more", faint)
 	}
 }

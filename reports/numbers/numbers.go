@@ -1,4 +1,4 @@
-package reports
+package numbers
 
 import (
 	"iter"
@@ -9,18 +9,18 @@ import (
 
 // The forms of numbers for people. Missing ones show why.
 
-// score shows a number from 0 to 1 with so many digits after the point.
-func score(v Value, digits int) string {
+// Score shows a number from 0 to 1 with so many digits after the point.
+func Score(v Value, digits int) string {
 	return shape(v, func(x float64) string { return fixed(x, digits) })
 }
 
-// gain is a difference of scores, with its sign.
-func gain(v Value, digits int) string {
+// Gain is a difference of scores, with its sign.
+func Gain(v Value, digits int) string {
 	return shape(v, func(x float64) string { return signed(x, fixed(x, digits)) })
 }
 
-// percent shows a share: 0.125 is 12.5%, 0.95 is 95%.
-func percent(v Value) string {
+// Percent shows a share: 0.125 is 12.5%, 0.95 is 95%.
+func Percent(v Value) string {
 	return shape(v, func(x float64) string {
 		text := fixed(x*100, 0)
 		switch {
@@ -33,12 +33,13 @@ func percent(v Value) string {
 	})
 }
 
-// dollars shows an amount with so many digits after the point.
-func dollars(v Value, digits int) string {
+// Dollars shows an amount with so many digits after the point.
+func Dollars(v Value, digits int) string {
 	return shape(v, func(x float64) string { return minus(x) + "$" + amount(math.Abs(x), digits) })
 }
 
-func extraDollars(v Value, digits int) string {
+// ExtraDollars is a difference of amounts, with its sign.
+func ExtraDollars(v Value, digits int) string {
 	return shape(v, func(x float64) string { return signed(x, minus(x)+"$"+amount(math.Abs(x), digits)) })
 }
 
@@ -60,9 +61,9 @@ func decimals(x float64, significant int) int {
 	return max(0, significant-1-int(math.Floor(math.Log10(x))))
 }
 
-// joined puts a sign between two numbers, and their unit once where it is the
+// Joined puts a sign between two numbers, and their unit once where it is the
 // same.
-func joined(a, sign, b string) string {
+func Joined(a, sign, b string) string {
 	number, unit, ok := strings.Cut(a, " ")
 	if _, same, _ := strings.Cut(b, " "); ok && same == unit {
 		a = number
@@ -70,10 +71,11 @@ func joined(a, sign, b string) string {
 	return a + sign + b
 }
 
-// seconds shows a duration: 450 ms, 12.3 s, 25 min.
-func seconds(v Value) string { return shape(v, duration) }
+// Seconds shows a duration: 450 ms, 12.3 s, 25 min.
+func Seconds(v Value) string { return shape(v, duration) }
 
-func extraSeconds(v Value) string {
+// ExtraSeconds is a difference of durations, with its sign.
+func ExtraSeconds(v Value) string {
 	return shape(v, func(x float64) string { return signed(x, duration(x)) })
 }
 
@@ -91,8 +93,8 @@ func duration(x float64) string {
 	return minus(x) + brief(math.Abs(x)/3600) + " h"
 }
 
-// count shows a mean of counts: 2, 2.5, 1.2k.
-func count(v Value) string {
+// Count shows a mean of counts: 2, 2.5, 1.2k.
+func Count(v Value) string {
 	return shape(v, func(x float64) string { return minus(x) + plain(math.Abs(x)) })
 }
 
@@ -165,10 +167,10 @@ func minus(x float64) string {
 	return ""
 }
 
-// dollarDigits is how many digits after the point amounts have, the same
+// DollarDigits is how many digits after the point amounts have, the same
 // everywhere so that they can be compared at a glance: two that count of the
 // smallest mean cost, but not many more than three of the largest.
-func dollarDigits(costs iter.Seq[Value]) int {
+func DollarDigits(costs iter.Seq[Value]) int {
 	smallest, largest := math.Inf(1), 0.0
 	for cost := range costs {
 		if cost.Known() && cost.Number > 0 {
@@ -181,8 +183,8 @@ func dollarDigits(costs iter.Seq[Value]) int {
 	return max(2, min(decimals(smallest, 2), decimals(largest, 3)+2))
 }
 
-// short shows a mean over a few trials: 1, 0.5, 0.33.
-func short(v Value) string {
+// Short shows a mean over a few trials: 1, 0.5, 0.33.
+func Short(v Value) string {
 	return shape(v, func(x float64) string {
 		if x == 0 || x == 1 {
 			return fixed(x, 0)

@@ -1,4 +1,4 @@
-package reports
+package page
 
 import (
 	"bufio"
@@ -16,17 +16,17 @@ const annotations = 10
 // the last one.
 func writeGitHub(w io.Writer, p Page, _ Options) error {
 	out := bufio.NewWriter(w)
-	a := p.answer(shown)
-	writeAnnotation(out, "notice", p.heading(shown), a.text)
+	a := p.Answer(shown)
+	writeAnnotation(out, "notice", p.Heading(shown), a.Text)
 	failures := newAnnotations("error")
-	for c := range p.checks() {
-		if c.loud && (c.state == failed || c.state == errored) {
-			failures.add(loudTitle(&c), c.message)
+	for c := range p.Checks() {
+		if c.Loud && (c.State == Failed || c.State == Errored) {
+			failures.add(loudTitle(&c), c.Message)
 		}
 	}
 	failures.write(out)
 	doubts := newAnnotations("warning")
-	for about, warning := range p.warned() {
+	for about, warning := range p.Warned() {
 		if warning.Serious() {
 			doubts.add(about, warning.Text(shown))
 		}
@@ -35,16 +35,16 @@ func writeGitHub(w io.Writer, p Page, _ Options) error {
 	return out.Flush()
 }
 
-func loudTitle(c *check) string {
-	if c.group == thresholdsGroup {
-		return c.state.does() + ": " + c.name
+func loudTitle(c *Check) string {
+	if c.Group == Thresholds {
+		return c.State.does() + ": " + c.Name
 	}
-	return c.name + " of " + c.group
+	return c.Name + " of " + c.Group
 }
 
 // does is what a threshold in that state does.
-func (s state) does() string {
-	if s == failed {
+func (s State) does() string {
+	if s == Failed {
 		return "does not hold"
 	}
 	return "cannot be judged"

@@ -1,14 +1,14 @@
-package reports
+package numbers
 
 import "math"
 
-// extraCount is a difference of counts, with its sign.
-func extraCount(v Value) string {
+// ExtraCount is a difference of counts, with its sign.
+func ExtraCount(v Value) string {
 	return shape(v, func(x float64) string { return signed(x, minus(x)+plain(math.Abs(x))) })
 }
 
-// relative shows a ratio less 1: 0.123 is +12.3%, 1.5 is +150%, 11 is ×12.0.
-func relative(v Value) string { return shape(v, ratio) }
+// Relative shows a ratio less 1: 0.123 is +12.3%, 1.5 is +150%, 11 is ×12.0.
+func Relative(v Value) string { return shape(v, ratio) }
 
 func ratio(x float64) string {
 	switch magnitude := math.Abs(x); {
@@ -22,8 +22,8 @@ func ratio(x float64) string {
 	return signed(x, fixed(x*100, 1)+"%")
 }
 
-// chance shows a p.
-func chance(v Value) string {
+// Chance shows a p.
+func Chance(v Value) string {
 	return shape(v, func(p float64) string {
 		if p < 0.001 {
 			return "<0.001"

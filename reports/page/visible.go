@@ -1,4 +1,4 @@
-package reports
+package page
 
 import (
 	"fmt"
@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// visible makes a text from outside fit for a page: what a terminal would obey
+// Visible makes a text from outside fit for a page: what a terminal would obey
 // or a reader could not see (control characters, ANSI sequences, changes of
 // writing direction, zero widths, bytes that are not UTF-8) becomes an escape
 // such as \x1b or \u202e.
-func visible(text string) string {
+func Visible(text string) string {
 	if strings.IndexFunc(text, invisible) < 0 && utf8.ValidString(text) {
 		return text
 	}
@@ -67,7 +67,7 @@ func shown(text string) string { return shownUpTo(longestName, text) }
 // shownUpTo is a visible text of so many characters, before escapes, that no
 // runner of CI takes for a command: GitHub's obeys ##[ anywhere in a line.
 func shownUpTo(most int, text string) string {
-	return strings.ReplaceAll(visible(cut(text, most)), "##[", `#\x23[`)
+	return strings.ReplaceAll(Visible(cut(text, most)), "##[", `#\x23[`)
 }
 
 // cut leaves out the middle of a text of more than so many characters.

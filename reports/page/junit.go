@@ -1,4 +1,4 @@
-package reports
+package page
 
 import (
 	"bufio"
@@ -42,8 +42,8 @@ type junit struct{ *xml.Encoder }
 // cases writes the suites with their cases; each group of checks is one.
 func (x junit) cases(p Page, suites []junitSuite) (err error) {
 	at := -1
-	for c := range p.checks() {
-		if at < 0 || c.group != suites[at].group {
+	for c := range p.Checks() {
+		if at < 0 || c.Group != suites[at].group {
 			if at >= 0 {
 				err = x.end(p, suites, at)
 			}
@@ -70,8 +70,8 @@ func (x junit) begin(p Page, s *junitSuite) error {
 		return err
 	}
 	facts := junitProperties{}
-	for _, f := range p.facts(s.group) {
-		facts.Property = append(facts.Property, junitProperty{shown(f.name), shown(f.value)})
+	for _, f := range p.Facts(s.group) {
+		facts.Property = append(facts.Property, junitProperty{shown(f.Name), shown(f.Value)})
 	}
 	if len(facts.Property) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (x junit) begin(p Page, s *junitSuite) error {
 // the first one.
 func (x junit) end(p Page, suites []junitSuite, at int) error {
 	var lines []string
-	for about, w := range p.warned() {
+	for about, w := range p.Warned() {
 		if about == suites[at].group || about == "" && at == 0 {
 			lines = append(lines, shownUpTo(junitText, w.Text(shown)))
 		}
@@ -102,28 +102,28 @@ const junitText = 2000
 // junitSuite counts the cases of a group.
 type junitSuite struct {
 	group string
-	count map[state]int
+	count map[State]int
 	tests int
 	time  float64
 }
 
 // junitSuites are the groups of checks, counted.
 func junitSuites(p Page) (suites []junitSuite) {
-	for c := range p.checks() {
-		if last := len(suites) - 1; last < 0 || suites[last].group != c.group {
-			suites = append(suites, junitSuite{group: c.group, count: map[state]int{}})
+	for c := range p.Checks() {
+		if last := len(suites) - 1; last < 0 || suites[last].group != c.Group {
+			suites = append(suites, junitSuite{group: c.Group, count: map[State]int{}})
 		}
 		s := &suites[len(suites)-1]
-		s.count[c.state]++
+		s.count[c.State]++
 		s.tests++
-		s.time += c.seconds
+		s.time += c.Seconds
 	}
 	return suites
 }
 
 func (s *junitSuite) start() xml.StartElement {
-	return element("testsuite", "name", shown(s.group), "tests", fmt.Sprint(s.tests), "failures", fmt.Sprint(s.count[failed]),
-		"errors", fmt.Sprint(s.count[errored]), "skipped", fmt.Sprint(s.count[skipped]), "time", junitSeconds(s.time))
+	return element("testsuite", "name", shown(s.group), "tests", fmt.Sprint(s.tests), "failures", fmt.Sprint(s.count[Failed]),
+		"errors", fmt.Sprint(s.count[Errored]), "skipped", fmt.Sprint(s.count[Skipped]), "time", junitSeconds(s.time))
 }
 
 func junitRoot(p Page, suites []junitSuite) xml.StartElement {
@@ -131,15 +131,15 @@ func junitRoot(p Page, suites []junitSuite) xml.StartElement {
 	for _, s := range suites {
 		all.tests, all.time = all.tests+s.tests, all.time+s.time
 	}
-	count := func(of state) string {
+	count := func(of State) string {
 		n := 0
 		for _, s := range suites {
 			n += s.count[of]
 		}
 		return fmt.Sprint(n)
 	}
-	return element("testsuites", "name", p.heading(shown), "tests", fmt.Sprint(all.tests),
-		"failures", count(failed), "errors", count(errored), "time", junitSeconds(all.time))
+	return element("testsuites", "name", p.Heading(shown), "tests", fmt.Sprint(all.tests),
+		"failures", count(Failed), "errors", count(Errored), "time", junitSeconds(all.time))
 }
 
 // element is the start of an element with pairs of a name and a value.
@@ -189,15 +189,15 @@ type junitOut struct {
 
 // junitCaseOf makes a case of a check. Texts from outside hold nothing any more
 // that XML 1.0 cannot.
-func junitCaseOf(c *check) junitCase {
-	out := junitCase{Name: shownUpTo(junitText, c.name), ClassName: shown(c.group), Time: junitSeconds(c.seconds)}
-	message := shownUpTo(junitText, c.message)
-	switch c.state {
-	case failed:
-		out.Failure = &junitWrong{Type: string(failed), Message: message, Text: message}
-	case errored:
-		out.Error = &junitWrong{Type: string(errored), Message: message, Text: message}
-	case skipped:
+func junitCaseOf(c *Check) junitCase {
+	out := junitCase{Name: shownUpTo(junitText, c.Name), ClassName: shown(c.Group), Time: junitSeconds(c.Seconds)}
+	message := shownUpTo(junitText, c.Message)
+	switch c.State {
+	case Failed:
+		out.Failure = &junitWrong{Type: string(Failed), Message: message, Text: message}
+	case Errored:
+		out.Error = &junitWrong{Type: string(Errored), Message: message, Text: message}
+	case Skipped:
 		out.Skipped = &junitWrong{Message: message}
 	default:
 		out.Out = message

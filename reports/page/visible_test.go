@@ -1,4 +1,4 @@
-package reports
+package page
 
 import (
 	"slices"
@@ -10,9 +10,9 @@ import (
 func TestVisibleTexts(t *testing.T) {
 	for got, want := range map[string]string{
 		superscript(10):                 "¹⁰",
-		visible("a\x1b[1mb"):            `a\x1b[1mb`,
-		visible("\u202e\u200b\xff\n\t"): `\u202e\u200b\xff\n\t`,
-		visible("日本 é 🚀"):               "日本 é 🚀",
+		Visible("a\x1b[1mb"):            `a\x1b[1mb`,
+		Visible("\u202e\u200b\xff\n\t"): `\u202e\u200b\xff\n\t`,
+		Visible("日本 é 🚀"):               "日本 é 🚀",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -22,7 +22,7 @@ func TestVisibleTexts(t *testing.T) {
 
 func TestVisibleShowsEverything(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		text := visible(string(rapid.SliceOf(rapid.Byte()).Draw(rt, "bytes")))
+		text := Visible(string(rapid.SliceOf(rapid.Byte()).Draw(rt, "bytes")))
 		if slices.ContainsFunc([]rune(text), invisible) {
 			rt.Fatalf("%q holds something invisible", text)
 		}
@@ -32,10 +32,10 @@ func TestVisibleShowsEverything(t *testing.T) {
 func FuzzVisible(f *testing.F) {
 	f.Add("\x1b[31m\u202e\xff日本")
 	f.Fuzz(func(t *testing.T, text string) {
-		if slices.ContainsFunc([]rune(visible(text)), invisible) {
-			t.Errorf("%q becomes %q", text, visible(text))
+		if slices.ContainsFunc([]rune(Visible(text)), invisible) {
+			t.Errorf("%q becomes %q", text, Visible(text))
 		}
-		if again := visible(visible(text)); again != visible(text) {
+		if again := Visible(Visible(text)); again != Visible(text) {
 			t.Errorf("twice is not once: %q", again)
 		}
 	})

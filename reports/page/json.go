@@ -1,4 +1,4 @@
-package reports
+package page
 
 import (
 	"bytes"
@@ -8,11 +8,11 @@ import (
 	"unicode/utf16"
 )
 
-func writeJSON(w io.Writer, p Page, _ Options) error { return p.writeJSON(w) }
+func writeJSON(w io.Writer, p Page, _ Options) error { return p.WriteJSON(w) }
 
-// encode is a value as JSON, indented by two spaces behind the prefix, without
+// EncodeJSON is a value as JSON, indented by two spaces behind the prefix, without
 // anything that a terminal would obey or hide.
-func encode(value any, prefix string) ([]byte, error) {
+func EncodeJSON(value any, prefix string) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

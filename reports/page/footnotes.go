@@ -1,4 +1,4 @@
-package reports
+package page
 
 import (
 	"slices"
@@ -8,13 +8,13 @@ import (
 
 // footnotes number warnings in the order in which they are first met. Those
 // that say the same share a number.
-type footnotes []note
+type footnotes []Warning
 
 // marks are the superscript numbers of warnings: "¹" or "¹'³".
-func (f *footnotes) marks(warnings []note) string {
+func (f *footnotes) marks(warnings []Warning) string {
 	marks := make([]string, len(warnings))
 	for i, w := range warnings {
-		at := slices.IndexFunc(*f, func(met note) bool { return met.Text(shown) == w.Text(shown) })
+		at := slices.IndexFunc(*f, func(met Warning) bool { return met.Text(shown) == w.Text(shown) })
 		if at < 0 {
 			at = len(*f)
 			*f = append(*f, w)
@@ -25,8 +25,8 @@ func (f *footnotes) marks(warnings []note) string {
 }
 
 // each gives the texts of the footnotes, each with its mark, and then those
-// warnings that are about the report as a whole.
-func (f *footnotes) each(whole []note, quote func(string) string, yield func(mark, text string)) {
+// warnings that are about the page as a whole.
+func (f *footnotes) each(whole []Warning, quote func(string) string, yield func(mark, text string)) {
 	for i, w := range *f {
 		yield(superscript(i+1), w.Text(quote))
 	}

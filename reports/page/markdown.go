@@ -1,4 +1,4 @@
-package reports
+package page
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/tables"
 )
 
@@ -58,11 +59,11 @@ func WriteSummary(w io.Writer, p Page, options Options, before int64) error {
 
 // all is the whole page.
 func (m *markdown) all(options Options) error {
-	fmt.Fprintf(m, "### %s\n", m.page.heading(code))
-	if a := m.page.answer(code); a.state != skipped {
-		fmt.Fprintf(m, "\n%s %s\n", a.state.mark(), a.text)
+	fmt.Fprintf(m, "### %s\n", m.page.Heading(code))
+	if a := m.page.Answer(code); a.State != Skipped {
+		fmt.Fprintf(m, "\n%s %s\n", a.State.mark(), a.Text)
 	}
-	for _, t := range wanted(m.page, options, people) {
+	for _, t := range wanted(m.page, options, People) {
 		head := fmt.Sprintf("\n#### %s\n\n", titled(m.page, &t, code))
 		text, err := m.fitting(head, &t, m.body()-m.Len())
 		if err != nil {
@@ -88,7 +89,7 @@ func (m *markdown) body() int { return m.room - m.room/notesShare }
 
 // fitting is the table below its head with as many rows as fit so many bytes, or
 // says that not even one does.
-func (m *markdown) fitting(head string, t *table, room int) (text string, err error) {
+func (m *markdown) fitting(head string, t *Table, room int) (text string, err error) {
 	before := m.notes
 	render := func(rows int) string {
 		m.notes = before
@@ -98,7 +99,7 @@ func (m *markdown) fitting(head string, t *table, room int) (text string, err er
 		}
 		return rendered
 	}
-	most := min(m.rows, max(1, t.count))
+	most := min(m.rows, max(1, t.Count))
 	if text = render(most); len(text) <= room || err != nil {
 		return text, err
 	}
@@ -107,21 +108,21 @@ func (m *markdown) fitting(head string, t *table, room int) (text string, err er
 		return render(fit), err
 	}
 	m.notes = before
-	if text = fmt.Sprintf("%sToo long for Markdown: --format csv --table %s\n", head, t.name); len(text) > room {
-		text, m.without = "", append(m.without, t.name)
+	if text = fmt.Sprintf("%sToo long for Markdown: --format csv --table %s\n", head, t.Name); len(text) > room {
+		text, m.without = "", append(m.without, t.Name)
 	}
 	return text, err
 }
 
 // table is the first rows of a table below its head, and how many are left out.
-func (m *markdown) table(head string, t *table, rows int) (string, error) {
+func (m *markdown) table(head string, t *Table, rows int) (string, error) {
 	out := bytes.NewBufferString(head)
 	laid := laidOut(t, rows, &m.notes, codeInTable, plainMarkdown)
 	if err := tables.Markdown(out, laid); err != nil {
 		return "", err
 	}
-	if left := t.count - len(laid.Rows); left > 0 {
-		fmt.Fprintf(out, "\n… and %s: --format csv --table %s\n", plural(left, "more row", "more rows"), t.name)
+	if left := t.Count - len(laid.Rows); left > 0 {
+		fmt.Fprintf(out, "\n… and %s: --format csv --table %s\n", numbers.Plural(left, "more row", "more rows"), t.Name)
 	}
 	return out.String(), nil
 }
@@ -129,7 +130,7 @@ func (m *markdown) table(head string, t *table, rows int) (string, error) {
 // writeNotes writes the footnotes, as many as there is room for.
 func (m *markdown) writeNotes() {
 	left := 0
-	m.notes.each(m.page.wholeWarnings(), edged, func(mark, text string) {
+	m.notes.each(m.page.WholeWarnings(), edged, func(mark, text string) {
 		line := fmt.Sprintf("- %s\n", strings.TrimSpace(mark+" "+betweenEdges(text)))
 		if left > 0 || m.Len()+len(line)+100 > m.room {
 			left++
@@ -138,20 +139,20 @@ func (m *markdown) writeNotes() {
 		m.WriteString(line)
 	})
 	if left > 0 {
-		fmt.Fprintf(m, "- … and %s: --format json\n", plural(left, "more note", "more notes"))
+		fmt.Fprintf(m, "- … and %s: --format json\n", numbers.Plural(left, "more note", "more notes"))
 	}
 }
 
 // mark shows a state at a glance.
-func (s state) mark() string {
+func (s State) mark() string {
 	switch s {
-	case passed:
+	case Passed:
 		return "✅"
-	case failed:
+	case Failed:
 		return "❌"
-	case errored:
+	case Errored:
 		return "⚠"
-	case undecided:
+	case Undecided:
 		return "❔"
 	}
 	return "·"

@@ -1,4 +1,4 @@
-package reports
+package page
 
 import (
 	"strings"
@@ -9,15 +9,15 @@ import (
 // laidOut is a table's first rows for people, in the texts of a format. Where
 // some numbers of a column carry marks, the others leave room for them, so that
 // digits stand below digits.
-func laidOut(t *table, limit int, notes *footnotes, foreign, own func(string) string) tables.Table {
-	columns, rows := t.collected(people, limit)
-	out := tables.Table{Keys: t.keys, Columns: make([]tables.Column, len(columns))}
+func laidOut(t *Table, limit int, notes *footnotes, foreign, own func(string) string) tables.Table {
+	columns, rows := t.collected(People, limit)
+	out := tables.Table{Keys: t.Keys, Columns: make([]tables.Column, len(columns))}
 	for i, c := range columns {
-		out.Columns[i] = tables.Column{Head: own(c.head), Right: c.right, Prose: c.prose, List: c.list, Minor: c.minor}
-		if c.about != "" {
-			out.Columns[i].Name = foreign(c.about) + notes.marks(c.warnings)
+		out.Columns[i] = tables.Column{Head: own(c.Head), Right: c.Right, Prose: c.Prose, List: c.List, Minor: c.Minor}
+		if c.About != "" {
+			out.Columns[i].Name = foreign(c.About) + notes.marks(c.Warnings)
 		} else {
-			out.Columns[i].Head += notes.marks(c.warnings)
+			out.Columns[i].Head += notes.marks(c.Warnings)
 		}
 	}
 	marks := make([][]string, len(rows))
@@ -25,7 +25,7 @@ func laidOut(t *table, limit int, notes *footnotes, foreign, own func(string) st
 	for i, row := range rows {
 		marks[i] = make([]string, len(row))
 		for c := range row {
-			marks[i][c] = notes.marks(row[c].warnings)
+			marks[i][c] = notes.marks(row[c].Warnings)
 			widths[c] = max(widths[c], tables.Width(marks[i][c]))
 		}
 	}
@@ -33,7 +33,7 @@ func laidOut(t *table, limit int, notes *footnotes, foreign, own func(string) st
 		cells := make([]string, len(row))
 		for c := range row {
 			cells[c] = textOf(&row[c], foreign, own) + marks[i][c]
-			if columns[c].right {
+			if columns[c].Right {
 				cells[c] += strings.Repeat(" ", widths[c]-tables.Width(marks[i][c]))
 			}
 		}
@@ -42,11 +42,11 @@ func laidOut(t *table, limit int, notes *footnotes, foreign, own func(string) st
 	return out
 }
 
-func textOf(c *cell, foreign, own func(string) string) string {
-	if c.foreign && c.text != "" {
-		return foreign(c.text)
+func textOf(c *Cell, foreign, own func(string) string) string {
+	if c.Foreign && c.Text != "" {
+		return foreign(c.Text)
 	}
-	return own(c.text)
+	return own(c.Text)
 }
 
 // withoutRepeats, where rows form groups, empties the names in the first column that repeat the row

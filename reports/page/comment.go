@@ -1,4 +1,4 @@
-package reports
+package page
 
 import (
 	"fmt"
@@ -17,18 +17,18 @@ const (
 func writeComment(w io.Writer, p Page, options Options) error {
 	m := markdown{page: p, room: markdownBytes, rows: markdownRows}
 	fmt.Fprintf(&m, "%s\n", marker(p))
-	if a := p.answer(code); a.state == skipped {
-		fmt.Fprintf(&m, "### %s\n", p.heading(code))
+	if a := p.Answer(code); a.State == Skipped {
+		fmt.Fprintf(&m, "### %s\n", p.Heading(code))
 	} else {
-		fmt.Fprintf(&m, "### %s %s\n\n%s\n", a.state.mark(), a.text, p.heading(code))
+		fmt.Fprintf(&m, "### %s %s\n\n%s\n", a.State.mark(), a.Text, p.Heading(code))
 	}
 	m.refused()
-	small, whole := p.tables(people)[0].narrow(commentColumns)
+	small, whole := p.Tables(People)[0].narrow(commentColumns)
 	if err := m.small(small); err != nil {
 		return err
 	}
-	for _, t := range wanted(p, options, people) {
-		if t.name == small.name && whole && t.count <= commentRows {
+	for _, t := range wanted(p, options, People) {
+		if t.Name == small.Name && whole && t.Count <= commentRows {
 			continue // it stands above
 		}
 		if err := m.fold(&t); err != nil {
@@ -43,7 +43,7 @@ func writeComment(w io.Writer, p Page, options Options) error {
 // marker is the first line of a comment. It is the same for all results of a
 // suite, and holds nothing that could end it.
 func marker(p Page) string {
-	kind, suite := p.about()
+	kind, suite := p.About()
 	words := strings.FieldsFunc(cut(suite, longestName), func(r rune) bool {
 		return r != '.' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
@@ -53,11 +53,11 @@ func marker(p Page) string {
 // refused lists the thresholds that do not hold.
 func (m *markdown) refused() {
 	listed, left := 0, 0
-	for c := range m.page.checks() {
-		if c.group != thresholdsGroup {
+	for c := range m.page.Checks() {
+		if c.Group != Thresholds {
 			break
 		}
-		if c.state == passed {
+		if c.State == Passed {
 			continue
 		}
 		if m.Len() > m.room/4 {
@@ -68,7 +68,7 @@ func (m *markdown) refused() {
 			m.WriteString("\n")
 		}
 		listed++
-		fmt.Fprintf(m, "- %s %s: %s\n", c.state.mark(), code(c.name), code(c.message))
+		fmt.Fprintf(m, "- %s %s: %s\n", c.State.mark(), code(c.Name), code(c.Message))
 	}
 	if left > 0 {
 		fmt.Fprintf(m, "- … and %d more\n", left)
@@ -76,7 +76,7 @@ func (m *markdown) refused() {
 }
 
 // small writes the table that is always open.
-func (m *markdown) small(t table) error {
+func (m *markdown) small(t Table) error {
 	rows := m.rows
 	m.rows = commentRows
 	text, err := m.fitting("\n", &t, m.body()/2)
@@ -86,9 +86,9 @@ func (m *markdown) small(t table) error {
 }
 
 // fold writes a table that opens by a click, if there is room for some of it.
-func (m *markdown) fold(t *table) error {
+func (m *markdown) fold(t *Table) error {
 	const end = "\n</details>\n"
-	head := fmt.Sprintf("\n<details><summary>%s</summary>\n\n", t.title)
+	head := fmt.Sprintf("\n<details><summary>%s</summary>\n\n", t.Title)
 	text, err := m.fitting(head, t, m.body()-m.Len()-len(end))
 	if text != "" {
 		m.WriteString(text + end)
@@ -97,14 +97,14 @@ func (m *markdown) fold(t *table) error {
 }
 
 // narrow is the table with its first columns only, and whether these are all.
-func (t *table) narrow(columns int) (narrowed table, all bool) {
+func (t *Table) narrow(columns int) (narrowed Table, all bool) {
 	var few []int
 	shown := 0
-	for i, c := range t.columns {
-		if c.only == machines {
+	for i, c := range t.Columns {
+		if c.Only == Machines {
 			continue
 		}
-		if shown++; !c.minor && len(few) < columns {
+		if shown++; !c.Minor && len(few) < columns {
 			few = append(few, i)
 		}
 	}

@@ -1,4 +1,4 @@
-package reports
+package page
 
 import (
 	"bufio"
@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"io"
 
+	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/tables"
 )
 
@@ -51,15 +52,15 @@ type htmlCell struct {
 // writeHTML writes one file that needs no other one: no script, nothing from
 // the network, and a policy that forbids both.
 func writeHTML(w io.Writer, p Page, options Options) error {
-	page := htmlPage{Policy: htmlPolicy(), Style: template.CSS(htmlStyle), Heading: p.heading(shown)}
-	if a := p.answer(shown); a.state != skipped {
-		page.Answer = &htmlAnswer{string(a.state), a.state.mark() + " " + a.text}
+	page := htmlPage{Policy: htmlPolicy(), Style: template.CSS(htmlStyle), Heading: p.Heading(shown)}
+	if a := p.Answer(shown); a.State != Skipped {
+		page.Answer = &htmlAnswer{string(a.State), a.State.mark() + " " + a.Text}
 	}
 	var notes footnotes
-	for _, t := range wanted(p, options, people) {
+	for _, t := range wanted(p, options, People) {
 		page.Tables = append(page.Tables, htmlTableOf(p, &t, &notes))
 	}
-	notes.each(p.wholeWarnings(), shown, func(mark, text string) { page.Notes = append(page.Notes, [2]string{mark, text}) })
+	notes.each(p.WholeWarnings(), shown, func(mark, text string) { page.Notes = append(page.Notes, [2]string{mark, text}) })
 	parsed, err := template.New("page").Parse(htmlText)
 	if err != nil {
 		return fmt.Errorf("reading the template: %w", err)
@@ -71,7 +72,7 @@ func writeHTML(w io.Writer, p Page, options Options) error {
 	return out.Flush()
 }
 
-func htmlTableOf(p Page, t *table, notes *footnotes) htmlTable {
+func htmlTableOf(p Page, t *Table, notes *footnotes) htmlTable {
 	laid := laidOut(t, htmlRows, notes, shown, func(text string) string { return text })
 	out := htmlTable{Title: titled(p, t, shown), Columns: laid.Columns}
 	for _, row := range laid.Rows {
@@ -81,8 +82,8 @@ func htmlTableOf(p Page, t *table, notes *footnotes) htmlTable {
 		}
 		out.Rows = append(out.Rows, cells)
 	}
-	if left := t.count - len(laid.Rows); left > 0 {
-		out.More = fmt.Sprintf("… and %s: --format csv --table %s", plural(left, "more row", "more rows"), t.name)
+	if left := t.Count - len(laid.Rows); left > 0 {
+		out.More = fmt.Sprintf("… and %s: --format csv --table %s", numbers.Plural(left, "more row", "more rows"), t.Name)
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package reports
+package numbers
 
 import (
 	"encoding/json"
@@ -29,5 +29,5 @@ func (r Range) Text(form func(Value) string) string {
 	if strings.HasPrefix(low, "-") || strings.HasPrefix(high, "+") {
 		sign = "…"
 	}
-	return joined(low, sign, high)
+	return Joined(low, sign, high)
 }

@@ -1,4 +1,4 @@
-package reports
+package page
 
 import (
 	"bufio"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/agentbench/agentbench/reports/numbers"
 )
 
 // writeCSV writes one table: raw numbers, an empty field for a missing one, and
@@ -17,25 +19,25 @@ func writeCSV(w io.Writer, p Page, options Options) error {
 		return errors.New("a CSV file holds one table: name one")
 	}
 	out := bufio.NewWriter(w)
-	for i, t := range p.tables(machines) {
-		if slices.Contains(options.Tables, t.name) || len(options.Tables) == 0 && i == 0 {
+	for i, t := range p.Tables(Machines) {
+		if slices.Contains(options.Tables, t.Name) || len(options.Tables) == 0 && i == 0 {
 			writeCSVTable(out, &t)
 		}
 	}
 	return out.Flush()
 }
 
-func writeCSVTable(out *bufio.Writer, t *table) {
-	keep := t.columnsFor(machines, nil)
+func writeCSVTable(out *bufio.Writer, t *Table) {
+	keep := t.columnsFor(Machines, nil)
 	heads := make([]string, len(keep))
-	for i, c := range pick(t.columns, keep) {
-		heads[i] = csvText(c.key)
+	for i, c := range pick(t.Columns, keep) {
+		heads[i] = csvText(c.Key)
 	}
 	out.WriteString(strings.Join(heads, ",") + "\r\n")
-	for row := range t.rows {
+	for row := range t.Rows {
 		fields := make([]string, len(keep))
 		for i, c := range pick(row, keep) {
-			fields[i] = csvField(c.raw)
+			fields[i] = csvField(c.Raw)
 		}
 		out.WriteString(strings.Join(fields, ",") + "\r\n")
 	}
@@ -48,7 +50,7 @@ func csvField(value any) string {
 	case int:
 		return strconv.Itoa(value)
 	case float64:
-		return strconv.FormatFloat(raw(value), 'g', -1, 64)
+		return strconv.FormatFloat(numbers.Raw(value), 'g', -1, 64)
 	}
 	return ""
 }
@@ -56,7 +58,7 @@ func csvField(value any) string {
 // csvText quotes a text. What a spreadsheet would take for a formula gets an
 // apostrophe before it.
 func csvText(text string) string {
-	text = visible(text)
+	text = Visible(text)
 	if strings.IndexFunc(text, startsFormula) == 0 {
 		text = "'" + text
 	}

@@ -1,4 +1,4 @@
-package reports
+package page
 
 import (
 	"fmt"
@@ -34,7 +34,7 @@ func Write(w io.Writer, p Page, options Options) error {
 	if !ok {
 		return fmt.Errorf("there is no format %q: the formats are %s", options.Format, strings.Join(Formats, ", "))
 	}
-	names := namesOf(p.tables(people))
+	names := namesOf(p.Tables(People))
 	for _, name := range options.Tables {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("there is no table %q: the tables are %s", name, strings.Join(names, ", "))

@@ -1,0 +1,131 @@
+package page
+
+import (
+	"io"
+	"iter"
+	"slices"
+)
+
+// Page is what a format writes, for example a report or a comparison. A format
+// asks it for its tables, warnings and checks and knows nothing else of it, so
+// that neither a new table nor another kind of page needs anything in the formats.
+//
+// The quote functions make a text from outside fit for the format.
+type Page interface {
+	// About are the kind of page and its suite.
+	About() (kind, suite string)
+	// Heading is the line before all others.
+	Heading(quote func(string) string) string
+	// Answer is what a reader wants to know first.
+	Answer(quote func(string) string) Answer
+	// Remark stands behind the title of each table; "": nothing.
+	Remark(quote func(string) string) string
+	// Tables are all tables, with rows or without, in the order in which people
+	// read them. The first is there even without rows. One with the name Thresholds
+	// is the last; formats for files show it first.
+	Tables(of Audience) []Table
+	// WholeWarnings are about the page as a whole; those in cells are not among them.
+	WholeWarnings() []Warning
+	// Warned are all warnings, each with the group of checks that it is about; "":
+	// the whole.
+	Warned() iter.Seq2[string, Warning]
+	// Checks are the questions with a yes or no, group by group, those of the group
+	// Thresholds first.
+	Checks() iter.Seq[Check]
+	// Facts are told of a group of checks.
+	Facts(group string) []Fact
+	// WriteJSON writes all of the page as one object.
+	WriteJSON(w io.Writer) error
+}
+
+// Warning is something that a reader of a number must know. It travels with the
+// numbers and is printed as their footnote.
+type Warning interface {
+	// Text is the warning for people. Names and details in it come from outside;
+	// quote makes them fit for the format.
+	Text(quote func(string) string) string
+	// Serious says that the warning puts numbers into question, or says that some
+	// are missing, and is not only an explanation.
+	Serious() bool
+}
+
+// State is how a check ended.
+type State string
+
+// The states; JUnit has a word for each.
+const (
+	Passed  State = "passed"
+	Failed  State = "failed"  // it was measured, and the answer is no
+	Errored State = "error"   // it could not be measured
+	Skipped State = "skipped" // nothing says yes or no
+	// Undecided is the state of an answer that is told all the same.
+	Undecided State = "cannot_tell"
+)
+
+// Answer is a state in a few words, which are fit for the format.
+type Answer struct {
+	State State
+	Text  string
+}
+
+// Check is a question to the results and what they answer.
+type Check struct {
+	Group, Name string // names from outside
+	State       State
+	Message     string  // one line, with the numbers and what is from outside
+	Seconds     float64 // as-if
+	// Loud says that a failure is worth an annotation of its own.
+	Loud bool
+}
+
+// Fact is a number or a text with its name.
+type Fact struct{ Name, Value string }
+
+// Thresholds is the group of the checks that thresholds are, and the name of
+// their table.
+const Thresholds = "thresholds"
+
+// wanted are the tables to write that have rows. The first table is there
+// without rows, too. Where nothing is picked, thresholds come first, except
+// on a terminal, where they are told of on stderr.
+func wanted(p Page, options Options, of Audience) (wanted []Table) {
+	all := p.Tables(of)
+	names := options.Tables
+	if len(names) == 0 {
+		names = inOrder(all, options)
+	}
+	for _, name := range names {
+		at := slices.IndexFunc(all, func(t Table) bool { return t.Name == name })
+		if all[at].Count > 0 || at == 0 {
+			wanted = append(wanted, all[at])
+		}
+	}
+	return wanted
+}
+
+// inOrder are the names of all tables in the order of a page of them all.
+func inOrder(all []Table, options Options) []string {
+	names := namesOf(all)
+	if last := len(names) - 1; last >= 0 && names[last] == Thresholds {
+		if names = names[:last]; !options.isTerminal() {
+			names = slices.Insert(names, 0, Thresholds)
+		}
+	}
+	return names
+}
+
+func namesOf(tables []Table) []string {
+	names := make([]string, len(tables))
+	for i := range tables {
+		names[i] = tables[i].Name
+	}
+	return names
+}
+
+// titled is the table's title with the page's remark.
+func titled(p Page, t *Table, quote func(string) string) string {
+	if remark := p.Remark(quote); remark != "" {
+		return t.Title + " · " + remark
+	}
+	return t.Title
+}

@@ -1,0 +1,193 @@
+package page
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+)
+
+// Table is a table before it takes a format. Its rows are made anew each time that
+// they are asked for.
+type Table struct {
+	Name    string // as in Options.Tables
+	Title   string
+	Columns []Column
+	Rows    iter.Seq[[]Cell]
+	Count   int // of rows
+	Keys    int // the first columns, which tell which row it is
+	// Blocks is how many blocks the table may take on a terminal; 0: any number.
+	Blocks int
+	// Whole says that no row is left out on a terminal.
+	Whole bool
+}
+
+// Column is what all cells of a column have in common.
+type Column struct {
+	Head string // for people; a line feed parts its lines
+	// About is a name from outside that stands over the head, with warnings.
+	About    string
+	Warnings []Warning
+	Key      string // for machines
+	Right    bool   // numbers
+	Prose    bool   // may be broken at spaces
+	List     bool   // may be broken between its items
+	Minor    bool   // left out on a narrow terminal
+	Wide     bool   // left out on a terminal that is not wide
+	// Optional columns are left out for people where all their cells are empty.
+	Optional bool
+	Only     Audience
+}
+
+// Audience says whether a column is for people, for machines, or for both.
+type Audience int
+
+// The audiences.
+const (
+	Everyone Audience = iota
+	People
+	Machines
+)
+
+// Field is a column with what makes its cells out of a T.
+type Field[T any] struct {
+	Column
+	Cell func(T) Cell
+}
+
+// About puts a name from outside over a field's head.
+func About[T any](name string, f Field[T]) Field[T] {
+	f.Column.About = name
+	return f
+}
+
+// Minor lets a field be left out on a narrow terminal.
+func Minor[T any](f Field[T]) Field[T] {
+	f.Column.Minor = true
+	return f
+}
+
+// Wide lets a field be left out on a terminal that is not wide, and without a
+// word: it adds to the field beside it.
+func Wide[T any](f Field[T]) Field[T] {
+	f.Column.Minor, f.Column.Wide = true, true
+	return f
+}
+
+// Interval is the 95 % interval of a number, in one column for people and
+// in two for machines. The key is the number's.
+func Interval[T any](head, key string, form func(numbers.Value) string, of func(T) numbers.Range) []Field[T] {
+	return append([]Field[T]{ShownInterval(head, form, of)}, Ends(key, of)...)
+}
+
+// ShownInterval is the column for people alone.
+func ShownInterval[T any](head string, form func(numbers.Value) string, of func(T) numbers.Range) Field[T] {
+	return Wide(Field[T]{Column{Head: head, Right: true, Optional: true, Only: People},
+		func(row T) Cell { return Cell{Text: of(row).Text(form)} }})
+}
+
+// Ends are the ends of an interval for machines.
+func Ends[T any](key string, of func(T) numbers.Range) []Field[T] {
+	return []Field[T]{
+		{Column{Key: key + "_low", Only: Machines}, func(row T) Cell { return ofEnd(of(row).Low) }},
+		{Column{Key: key + "_high", Only: Machines}, func(row T) Cell { return ofEnd(of(row).High) }},
+	}
+}
+
+// slim is the table without its wide columns.
+func (t *Table) slim() *Table {
+	var keep []int
+	for i, c := range t.Columns {
+		if !c.Wide {
+			keep = append(keep, i)
+		}
+	}
+	return t.picked(keep)
+}
+
+// picked is the table with some of its columns.
+func (t *Table) picked(columns []int) *Table {
+	few := *t
+	few.Columns = pick(t.Columns, columns)
+	few.Rows = func(yield func([]Cell) bool) {
+		for row := range t.Rows {
+			if !yield(pick(row, columns)) {
+				return
+			}
+		}
+	}
+	return &few
+}
+
+// ColumnsOf are the columns of fields.
+func ColumnsOf[T any](fields []Field[T]) []Column {
+	columns := make([]Column, len(fields))
+	for i := range fields {
+		columns[i] = fields[i].Column
+	}
+	return columns
+}
+
+func rowOf[T any](fields []Field[T], of T) []Cell {
+	cells := make([]Cell, len(fields))
+	for i := range fields {
+		cells[i] = fields[i].Cell(of)
+	}
+	return cells
+}
+
+// RowsOf are the rows of a sequence of Ts.
+func RowsOf[T any](fields []Field[T], all iter.Seq[T]) iter.Seq[[]Cell] {
+	return func(yield func([]Cell) bool) {
+		for of := range all {
+			if !yield(rowOf(fields, of)) {
+				return
+			}
+		}
+	}
+}
+
+// Fill gives a table its rows and counts them.
+func (t *Table) Fill(rows iter.Seq[[]Cell]) {
+	t.Rows = rows
+	for range rows {
+		t.Count++
+	}
+}
+
+// collected is the table with the columns for that audience and its first rows.
+func (t *Table) collected(of Audience, limit int) (columns []Column, rows [][]Cell) {
+	for row := range t.Rows {
+		if limit > 0 && len(rows) == limit {
+			break
+		}
+		rows = append(rows, row)
+	}
+	keep := t.columnsFor(of, rows)
+	for i, row := range rows {
+		rows[i] = pick(row, keep)
+	}
+	return pick(t.Columns, keep), rows
+}
+
+// columnsFor are the indexes of the columns for an audience.
+func (t *Table) columnsFor(of Audience, rows [][]Cell) (keep []int) {
+	for i, c := range t.Columns {
+		filled := func(row []Cell) bool { return row[i].Text != "" && row[i].Text != numbers.Nothing }
+		switch {
+		case c.Only != Everyone && c.Only != of:
+		case of == People && c.Optional && !slices.ContainsFunc(rows, filled):
+		default:
+			keep = append(keep, i)
+		}
+	}
+	return keep
+}
+
+func pick[T any](all []T, keep []int) []T {
+	picked := make([]T, len(keep))
+	for i, at := range keep {
+		picked[i] = all[at]
+	}
+	return picked
+}
