@@ -17,7 +17,9 @@ type configurationField = page.Field[*Configuration]
 func configurationsTable(r *Report) page.Table {
 	fields := []configurationField{
 		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: r.nameCell},
-		forMachines(configurationField{Column: page.Column{Key: "simulated"}, Cell: func(c *Configuration) page.Cell { return page.Name(c.simulatedBy()) }}),
+		forMachines(configurationField{Column: page.Column{Key: "simulated"}, Cell: func(c *Configuration) page.Cell {
+			return page.Name(c.simulatedBy())
+		}}),
 		{Column: page.Column{Head: "runs", Right: true, Only: page.People}, Cell: runsOfExpected},
 	}
 	for i := range r.Scorers {
@@ -75,8 +77,12 @@ func scoreFields(r *Report, i int) []configurationField {
 		{Column: page.Column{About: key, Head: "hits", Right: true, Optional: true, Only: page.People}, Cell: func(c *Configuration) page.Cell {
 			return page.Text(hits(&c.Scores[i]))
 		}},
-		{Column: page.Column{Key: key + "_low", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Number(c.Scores[i].Low, form) }},
-		{Column: page.Column{Key: key + "_high", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Number(c.Scores[i].High, form) }},
+		{Column: page.Column{Key: key + "_low", Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
+			return page.Number(c.Scores[i].Low, form)
+		}},
+		{Column: page.Column{Key: key + "_high", Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
+			return page.Number(c.Scores[i].High, form)
+		}},
 		number(key+"_successes", func(s *Score) int { return s.Successes }),
 		number(key+"_scored", func(s *Score) int { return s.Scored }),
 		number(key+"_unscored", func(s *Score) int { return s.Unscored }),
@@ -120,7 +126,9 @@ func costFields(r *Report) []configurationField {
 	perSuccess := configurationField{Column: page.Column{Head: "cost per\nsuccess", Key: "cost_usd_per_success", Right: true}, Cell: func(c *Configuration) page.Cell {
 		return page.Number(c.Cost.PerSuccess, r.dollars, c.notesOf("", Unpriced, Unreported)...)
 	}}
-	total := configurationField{Column: page.Column{Key: "cost_usd_total", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Number(c.Cost.Total, r.dollars) }}
+	total := configurationField{Column: page.Column{Key: "cost_usd_total", Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
+		return page.Number(c.Cost.Total, r.dollars)
+	}}
 	return slices.Concat(
 		[]configurationField{mean},
 		page.Interval("per run\n95%", "cost_usd_per_run", r.dollars, func(c *Configuration) numbers.Range { return c.Cost.MeanInterval }),
@@ -132,14 +140,18 @@ func costFields(r *Report) []configurationField {
 // runFields are how the runs went and stopped.
 func runFields() []configurationField {
 	return []configurationField{
-		{Column: page.Column{Head: "coverage", Key: "coverage", Right: true, Minor: true}, Cell: func(c *Configuration) page.Cell { return page.Number(c.Coverage, numbers.Percent) }},
+		{Column: page.Column{Head: "coverage", Key: "coverage", Right: true, Minor: true}, Cell: func(c *Configuration) page.Cell {
+			return page.Number(c.Coverage, numbers.Percent)
+		}},
 		{Column: page.Column{Head: "phase limits used", Only: page.People, List: true, Optional: true}, Cell: phasesUsed},
 		{Column: page.Column{Head: "stopped by", Key: "stops", List: true, Optional: true}, Cell: stopsInOneCell},
 		{Column: page.Column{Key: "tasks", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Tasks) }},
 		{Column: page.Column{Key: "runs", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Runs) }},
 		{Column: page.Column{Key: "expected", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Expected) }},
 		{Column: page.Column{Key: "faults", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(countAll(c.Faults)) }},
-		{Column: page.Column{Key: "agent_failed", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(countAll(c.Failures)) }},
+		{Column: page.Column{Key: "agent_failed", Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
+			return page.Count(countAll(c.Failures))
+		}},
 		{Column: page.Column{Key: "cancelled", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Cancelled) }},
 		{Column: page.Column{Key: "warnings", Only: page.Machines}, Cell: warningsInOneCell},
 	}

@@ -75,7 +75,9 @@ func usageFields() []configurationField {
 	}
 	return slices.Concat([]configurationField{calls}, between("calls", func(c *Configuration) numbers.Range { return c.CallsInterval }),
 		[]configurationField{tokens}, between("tokens", func(c *Configuration) numbers.Range { return c.TokensInterval }), []configurationField{
-			{Column: page.Column{Head: "iterations\nmean", Right: true, Only: page.People, Minor: true}, Cell: func(c *Configuration) page.Cell { return page.Number(c.Iterations.Mean, numbers.Count) }},
+			{Column: page.Column{Head: "iterations\nmean", Right: true, Only: page.People, Minor: true}, Cell: func(c *Configuration) page.Cell {
+				return page.Number(c.Iterations.Mean, numbers.Count)
+			}},
 			page.ShownInterval("mean\n95%", numbers.Count, iterations),
 			{Column: page.Column{Head: "tokens\nin / out", Right: true, Only: page.People, Minor: true}, Cell: inAndOut},
 			forMachines(usage("", "input_tokens", func(c *Configuration) numbers.Value { return c.InputTokens })),
@@ -83,7 +85,9 @@ func usageFields() []configurationField {
 			page.Minor(optional(usage("tool\ncalls", "tool_calls", func(c *Configuration) numbers.Value { return c.ToolCalls }))),
 			page.Minor(optional(usage("judging\ncalls", "judging_calls", func(c *Configuration) numbers.Value { return c.Judging.Calls }))),
 			page.Minor(optional(usage("judging\ntokens", "judging_tokens", func(c *Configuration) numbers.Value { return c.Judging.Tokens }))),
-			{Column: page.Column{Key: "judging_cost_usd", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Number(c.Judging.Cost, numbers.Count) }},
+			{Column: page.Column{Key: "judging_cost_usd", Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
+				return page.Number(c.Judging.Cost, numbers.Count)
+			}},
 		})
 }
 

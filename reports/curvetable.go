@@ -18,8 +18,12 @@ func curveTable(r *Report) page.Table {
 	digits := r.scoreDigits()
 	form := func(v numbers.Value) string { return numbers.Score(v, digits) }
 	fields := slices.Concat(nameFields(r, func(row curveRow) *Configuration { return row.configuration }), []page.Field[curveRow]{
-		{Column: page.Column{Head: "stop\nat", Key: "iteration", Right: true}, Cell: func(row curveRow) page.Cell { return page.Count(row.point.Iteration) }},
-		{Column: page.Column{Head: "reached", Key: "reached", Right: true}, Cell: func(row curveRow) page.Cell { return page.Number(row.point.Reached, numbers.Percent) }},
+		{Column: page.Column{Head: "stop\nat", Key: "iteration", Right: true}, Cell: func(row curveRow) page.Cell {
+			return page.Count(row.point.Iteration)
+		}},
+		{Column: page.Column{Head: "reached", Key: "reached", Right: true}, Cell: func(row curveRow) page.Cell {
+			return page.Number(row.point.Reached, numbers.Percent)
+		}},
 		{Column: page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score", Right: true, Optional: true}, Cell: func(row curveRow) page.Cell {
 			return page.Number(row.point.Score, form, row.configuration.notesOf("", CurveCut)...)
 		}},

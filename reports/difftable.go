@@ -24,9 +24,13 @@ func differencesTable(c *Comparison) page.Table {
 		{Column: page.Column{Head: "configuration", Key: "configuration", Only: c.severalPairs()}, Cell: func(row differenceRow) page.Cell {
 			return page.Name(row.pair.Name, asNotes(c.warningsOf(row.pair))...)
 		}},
-		{Column: page.Column{Key: "simulated", Only: page.Machines}, Cell: func(row differenceRow) page.Cell { return page.Name(row.pair.simulatedBy()) }},
+		{Column: page.Column{Key: "simulated", Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
+			return page.Name(row.pair.simulatedBy())
+		}},
 		{Column: page.Column{Head: "quantity", Key: "quantity"}, Cell: func(row differenceRow) page.Cell { return page.Name(row.Quantity) }},
-		{Column: page.Column{Head: "verdict", Only: page.People, Warnings: asNotes(c.explain())}, Cell: func(row differenceRow) page.Cell { return page.Text(row.judgement()) }},
+		{Column: page.Column{Head: "verdict", Only: page.People, Warnings: asNotes(c.explain())}, Cell: func(row differenceRow) page.Cell {
+			return page.Text(row.judgement())
+		}},
 	}
 	fields = append(fields, c.numberFields()...)
 	fields = append(fields, countFields()...)
@@ -69,7 +73,9 @@ func (c *Comparison) numberFields() []page.Field[differenceRow] {
 		}}
 	}
 	machine := func(key string, value func(*Difference) numbers.Value) page.Field[differenceRow] {
-		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell { return page.Number(value(row.Difference), numbers.Count) }}
+		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
+			return page.Number(value(row.Difference), numbers.Count)
+		}}
 	}
 	return []page.Field[differenceRow]{
 		number("base", func(d *Difference) numbers.Value { return d.Base }),
@@ -77,10 +83,14 @@ func (c *Comparison) numberFields() []page.Field[differenceRow] {
 		{Column: page.Column{Head: "change", Key: "change", Right: true}, Cell: func(row differenceRow) page.Cell {
 			return page.Number(row.Change, orNothing(func(v numbers.Value) string { return row.change(v, dollars) }), asNotes(row.warnings())...)
 		}},
-		{Column: page.Column{Head: "95%", Right: true, Only: page.People}, Cell: func(row differenceRow) page.Cell { return page.Text(row.interval(dollars)) }},
+		{Column: page.Column{Head: "95%", Right: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
+			return page.Text(row.interval(dollars))
+		}},
 		machine("low", func(d *Difference) numbers.Value { return d.Low }),
 		machine("high", func(d *Difference) numbers.Value { return d.High }),
-		{Column: page.Column{Head: "p", Right: true, Only: page.People}, Cell: func(row differenceRow) page.Cell { return page.Number(row.Adjusted, orNothing(numbers.Chance)) }},
+		{Column: page.Column{Head: "p", Right: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
+			return page.Number(row.Adjusted, orNothing(numbers.Chance))
+		}},
 		machine("p", func(d *Difference) numbers.Value { return d.P }),
 		machine("p_adjusted", func(d *Difference) numbers.Value { return d.Adjusted }),
 	}
@@ -88,13 +98,19 @@ func (c *Comparison) numberFields() []page.Field[differenceRow] {
 
 func countFields() []page.Field[differenceRow] {
 	n := func(key string, value func(*Difference) int) page.Field[differenceRow] {
-		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell { return page.Count(value(row.Difference)) }}
+		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
+			return page.Count(value(row.Difference))
+		}}
 	}
 	word := func(key string, value func(*Difference) string) page.Field[differenceRow] {
-		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell { return page.Text(value(row.Difference)) }}
+		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
+			return page.Text(value(row.Difference))
+		}}
 	}
 	return []page.Field[differenceRow]{
-		{Column: page.Column{Head: "won/lost\n/equal", Right: true, Only: page.People, Optional: true}, Cell: func(row differenceRow) page.Cell { return page.Text(row.outcomes()) }},
+		{Column: page.Column{Head: "won/lost\n/equal", Right: true, Only: page.People, Optional: true}, Cell: func(row differenceRow) page.Cell {
+			return page.Text(row.outcomes())
+		}},
 		word("verdict", func(d *Difference) string { return string(d.Verdict) }),
 		word("not_worse", func(d *Difference) string { return strconv.FormatBool(d.NotWorse) }),
 		n("wins", func(d *Difference) int { return d.Wins }),

@@ -18,17 +18,27 @@ type flipRow struct {
 // flipsTable lists the tasks whose success changed, those that got worse first.
 func flipsTable(c *Comparison) page.Table {
 	ids := func(key string, of func(*Flip) []string) page.Field[flipRow] {
-		return page.Field[flipRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row flipRow) page.Cell { return page.Name(strings.Join(of(row.Flip), " ")) }}
+		return page.Field[flipRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row flipRow) page.Cell {
+			return page.Name(strings.Join(of(row.Flip), " "))
+		}}
 	}
 	fields := []page.Field[flipRow]{
-		{Column: page.Column{Head: "configuration", Key: "configuration", Only: c.severalPairs()}, Cell: func(row flipRow) page.Cell { return page.Name(row.pair.Name) }},
+		{Column: page.Column{Head: "configuration", Key: "configuration", Only: c.severalPairs()}, Cell: func(row flipRow) page.Cell {
+			return page.Name(row.pair.Name)
+		}},
 		{Column: page.Column{Head: "score", Key: "score"}, Cell: func(row flipRow) page.Cell { return page.Name(row.Score) }},
 		{Column: page.Column{Head: "task", Key: "task"}, Cell: func(row flipRow) page.Cell { return page.Name(row.Task) }},
-		{Column: page.Column{Head: "base", Key: "base", Right: true}, Cell: func(row flipRow) page.Cell { return page.Number(row.Base, numbers.Short) }},
+		{Column: page.Column{Head: "base", Key: "base", Right: true}, Cell: func(row flipRow) page.Cell {
+			return page.Number(row.Base, numbers.Short)
+		}},
 		{Column: page.Column{Head: "new", Key: "new", Right: true}, Cell: func(row flipRow) page.Cell { return page.Number(row.New, numbers.Short) }},
 		{Column: page.Column{Head: "run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell { return page.Name(row.both()) }},
-		{Column: page.Column{Head: "base run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell { return page.Name(row.one(row.BaseRuns)) }},
-		{Column: page.Column{Head: "new run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell { return page.Name(row.one(row.NewRuns)) }},
+		{Column: page.Column{Head: "base run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell {
+			return page.Name(row.one(row.BaseRuns))
+		}},
+		{Column: page.Column{Head: "new run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell {
+			return page.Name(row.one(row.NewRuns))
+		}},
 		ids("base_runs", func(f *Flip) []string { return f.BaseRuns }),
 		ids("new_runs", func(f *Flip) []string { return f.NewRuns }),
 	}

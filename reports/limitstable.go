@@ -17,11 +17,19 @@ func limitsTable(r *Report) page.Table {
 	fields := append(nameFields(r, func(row limitRow) *Configuration { return row.configuration }), []page.Field[limitRow]{
 		{Column: page.Column{Head: "limit", Key: "limit"}, Cell: limitCell},
 		{Column: page.Column{Head: "is", Key: "value", Right: true}, Cell: func(row limitRow) page.Cell { return page.Count(row.limit.Limit) }},
-		{Column: page.Column{Head: "used", Key: "used_mean", Right: true}, Cell: func(row limitRow) page.Cell { return page.Number(row.limit.Used, numbers.Count) }},
-		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row limitRow) page.Cell { return page.Number(row.limit.Share, numbers.Percent) }},
-		{Column: page.Column{Head: "reached", Key: "reached", Right: true}, Cell: func(row limitRow) page.Cell { return page.Number(row.limit.Reached, numbers.Percent) }},
+		{Column: page.Column{Head: "used", Key: "used_mean", Right: true}, Cell: func(row limitRow) page.Cell {
+			return page.Number(row.limit.Used, numbers.Count)
+		}},
+		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row limitRow) page.Cell {
+			return page.Number(row.limit.Share, numbers.Percent)
+		}},
+		{Column: page.Column{Head: "reached", Key: "reached", Right: true}, Cell: func(row limitRow) page.Cell {
+			return page.Number(row.limit.Reached, numbers.Percent)
+		}},
 		{Column: page.Column{Key: "enough", Only: page.Machines}, Cell: func(row limitRow) page.Cell { return page.Count(row.limit.Enough) }},
-		{Column: page.Column{Head: "hint", Key: "hint", Prose: true, Optional: true}, Cell: func(row limitRow) page.Cell { return page.Text(row.limit.Hint) }},
+		{Column: page.Column{Head: "hint", Key: "hint", Prose: true, Optional: true}, Cell: func(row limitRow) page.Cell {
+			return page.Text(row.limit.Hint)
+		}},
 	}...)
 	t := page.Table{Keys: 2, Name: "limits", Title: "How much of each limit was used (iterations, means per run)", Columns: page.ColumnsOf(fields)}
 	t.Fill(page.RowsOf(fields, r.limitRows()))

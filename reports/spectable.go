@@ -14,7 +14,9 @@ func specTable(c *Comparison) page.Table {
 		{Column: page.Column{Head: "base", Key: "base", Prose: true}, Cell: func(d SpecDifference) page.Cell { return page.Name(d.Base) }},
 		{Column: page.Column{Head: "new", Key: "new", Prose: true}, Cell: func(d SpecDifference) page.Cell { return page.Name(d.New) }},
 		{Column: page.Column{Head: "declared", Only: page.People}, Cell: func(d SpecDifference) page.Cell { return page.Text(yesOrNo(d.Declared)) }},
-		{Column: page.Column{Key: "declared", Only: page.Machines}, Cell: func(d SpecDifference) page.Cell { return page.Text(strconv.FormatBool(d.Declared)) }},
+		{Column: page.Column{Key: "declared", Only: page.Machines}, Cell: func(d SpecDifference) page.Cell {
+			return page.Text(strconv.FormatBool(d.Declared))
+		}},
 	}
 	sorted := slices.Clone(c.Spec)
 	slices.SortStableFunc(sorted, func(a, b SpecDifference) int { return number(a.Declared) - number(b.Declared) })

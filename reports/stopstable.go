@@ -21,12 +21,18 @@ func stopsTable(r *Report) page.Table {
 		}},
 		{Column: page.Column{Key: "fired", Only: page.Machines}, Cell: func(row stopRow) page.Cell { return page.Name(row.stop.Fired) }},
 		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row stopRow) page.Cell { return page.Count(row.stop.Runs) }},
-		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row stopRow) page.Cell { return page.Number(row.stop.Share, numbers.Percent) }},
-		{Column: page.Column{Head: "iterations", Key: "iterations_mean", Right: true}, Cell: func(row stopRow) page.Cell { return page.Number(row.stop.Iterations, numbers.Count) }},
+		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row stopRow) page.Cell {
+			return page.Number(row.stop.Share, numbers.Percent)
+		}},
+		{Column: page.Column{Head: "iterations", Key: "iterations_mean", Right: true}, Cell: func(row stopRow) page.Cell {
+			return page.Number(row.stop.Iterations, numbers.Count)
+		}},
 		{Column: page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score_mean", Right: true, Optional: true}, Cell: func(row stopRow) page.Cell {
 			return page.Number(row.stop.Score, func(v numbers.Value) string { return numbers.Score(v, digits) })
 		}},
-		{Column: page.Column{Head: "class", Key: "class", Minor: true}, Cell: func(row stopRow) page.Cell { return page.Name(string(row.stop.Class)) }},
+		{Column: page.Column{Head: "class", Key: "class", Minor: true}, Cell: func(row stopRow) page.Cell {
+			return page.Name(string(row.stop.Class))
+		}},
 	}...)
 	t := page.Table{Keys: 2, Name: "stops", Title: "What stopped the runs (means of the runs it stopped)", Columns: page.ColumnsOf(fields)}
 	t.Fill(page.RowsOf(fields, r.stopRows()))

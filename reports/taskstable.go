@@ -71,7 +71,9 @@ type taskRow struct {
 // taskRowsTable has one row for each task and configuration, for machines.
 func taskRowsTable(r *Report) page.Table {
 	value := func(key string, value func(*TaskResult) numbers.Value) page.Field[taskRow] {
-		return page.Field[taskRow]{Column: page.Column{Key: key}, Cell: func(row taskRow) page.Cell { return page.Number(value(&row.result), numbers.Count) }}
+		return page.Field[taskRow]{Column: page.Column{Key: key}, Cell: func(row taskRow) page.Cell {
+			return page.Number(value(&row.result), numbers.Count)
+		}}
 	}
 	fields := []page.Field[taskRow]{{Column: page.Column{Key: "task"}, Cell: func(row taskRow) page.Cell { return page.Name(row.id) }}}
 	fields = append(fields, nameFields(r, func(row taskRow) *Configuration { return row.configuration })...)

@@ -13,7 +13,9 @@ import (
 func thresholdsTable(verdicts []Verdict) page.Table {
 	fields := []page.Field[Verdict]{
 		{Column: page.Column{Head: "threshold", Key: "threshold"}, Cell: func(v Verdict) page.Cell { return page.Name(v.Text) }},
-		{Column: page.Column{Head: "configuration", Key: "configuration", Optional: true}, Cell: func(v Verdict) page.Cell { return page.Name(v.Configuration) }},
+		{Column: page.Column{Head: "configuration", Key: "configuration", Optional: true}, Cell: func(v Verdict) page.Cell {
+			return page.Name(v.Configuration)
+		}},
 		{Column: page.Column{Head: "holds", Key: "holds"}, Cell: func(v Verdict) page.Cell { return page.Text(v.holds()) }},
 		{Column: page.Column{Head: "numbers", Key: "numbers", Prose: true}, Cell: func(v Verdict) page.Cell { return page.Name(v.numbers()) }},
 	}

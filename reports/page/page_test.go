@@ -1,0 +1,180 @@
+package page_test
+
+import (
+	"bytes"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
+)
+
+// menu is a page that has nothing to do with reports.
+type menu struct {
+	dishes []dish
+	// rules are the checks of the group page.Thresholds; nil: there is no table of
+	// them, either.
+	rules []page.Check
+}
+
+type dish struct {
+	name  string
+	price numbers.Value
+	notes []page.Warning
+}
+
+// remark is a warning; a serious one ends with an exclamation mark.
+type remark string
+
+func (r remark) Text(quote func(string) string) string { return "beware of " + quote(string(r)) }
+func (r remark) Serious() bool                         { return strings.HasSuffix(string(r), "!") }
+
+func (m *menu) About() (kind, suite string) { return "menu", "noon" }
+
+func (m *menu) Heading(quote func(string) string) string { return "menu of " + quote("noon") }
+
+func (m *menu) Answer(func(string) string) page.Answer { return page.Answer{State: page.Skipped} }
+
+func (m *menu) Remark(func(string) string) string { return "" }
+
+func (m *menu) Tables(page.Audience) []page.Table {
+	fields := []page.Field[dish]{
+		{Column: page.Column{Head: "dish", Key: "dish"}, Cell: func(d dish) page.Cell { return page.Name(d.name, d.notes...) }},
+		{Column: page.Column{Head: "price", Key: "price_usd", Right: true}, Cell: func(d dish) page.Cell {
+			return page.Number(d.price, func(v numbers.Value) string { return numbers.Dollars(v, 2) })
+		}},
+		{Column: page.Column{Head: "for people", Only: page.People}, Cell: func(dish) page.Cell { return page.Text("yes") }},
+		{Column: page.Column{Key: "for_machines", Only: page.Machines}, Cell: func(dish) page.Cell { return page.Count(1) }},
+		{Column: page.Column{Head: "empty", Key: "empty", Optional: true}, Cell: func(dish) page.Cell { return page.Cell{} }},
+	}
+	dishes := page.Table{Name: "dishes", Title: "Dishes", Columns: page.ColumnsOf(fields), Keys: 1}
+	dishes.Fill(page.RowsOf(fields, slices.Values(m.dishes)))
+	if m.rules == nil {
+		return []page.Table{dishes}
+	}
+	names := []page.Field[page.Check]{{Column: page.Column{Head: "rule", Key: "rule"}, Cell: func(c page.Check) page.Cell { return page.Name(c.Name) }}}
+	rules := page.Table{Name: page.Thresholds, Title: "Rules", Columns: page.ColumnsOf(names)}
+	rules.Fill(page.RowsOf(names, slices.Values(m.rules)))
+	return []page.Table{dishes, rules}
+}
+
+func (m *menu) WholeWarnings() []page.Warning { return []page.Warning{remark("hunger")} }
+
+func (m *menu) Warned() iter.Seq2[string, page.Warning] {
+	return func(yield func(string, page.Warning) bool) {
+		for _, d := range m.dishes {
+			for _, w := range d.notes {
+				if !yield(d.name, w) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (m *menu) Checks() iter.Seq[page.Check] {
+	return func(yield func(page.Check) bool) {
+		for _, c := range m.rules {
+			if !yield(c) {
+				return
+			}
+		}
+		for _, d := range m.dishes {
+			if !yield(page.Check{Group: "dishes", Name: d.name, State: page.Failed, Loud: true}) {
+				return
+			}
+		}
+	}
+}
+
+func (m *menu) Facts(string) []page.Fact { return []page.Fact{{Name: "cook", Value: "one"}} }
+
+func (m *menu) WriteJSON(w io.Writer) error {
+	text, err := page.EncodeJSON(map[string]int{"dishes": len(m.dishes)}, "")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+func noon() *menu {
+	return &menu{dishes: []dish{
+		{"soup", numbers.Known(4.5), []page.Warning{remark("heat!")}},
+		{"=stew|", numbers.Missing(numbers.Unpriced), []page.Warning{remark("bones"), remark("heat!")}},
+	}}
+}
+
+func written(t *testing.T, m *menu, options page.Options) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := page.Write(&out, m, options); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// The formats know nothing of reports.
+func TestAnyPageHasAllFormats(t *testing.T) {
+	for format, want := range map[string][]string{
+		"terminal": {"menu of noon\n", "\nDishes\n", "dish          price  for people\n", "soup¹         $4.50  yes\n", "=stew|²'¹", "unpriced",
+			"¹ beware of heat!\n² beware of bones\n· beware of hunger\n"},
+		"markdown": {"### menu of `noon`\n", "#### Dishes\n", "`soup`¹", "`=stew\\|`²'¹", "- ² beware of `bones`\n"},
+		"csv":      {"\"dish\",\"price_usd\",\"for_machines\",\"empty\"\r\n\"soup\",4.5,1,\r\n\"'=stew|\",,1,\r\n"},
+		"json":     {"{\n  \"dishes\": 2\n}"},
+		"html":     {"<h1>menu of noon</h1>", "<h2>Dishes</h2>", "soup¹"},
+		"junit":    {`<testsuite name="dishes" tests="2" failures="2"`, `<property name="cook" value="one"></property>`},
+		"github":   {"::error title=soup of dishes::", "::warning title=soup::beware of heat!\n"},
+		"comment":  {"<!-- agentbench menu noon -->\n### menu of `noon`\n"},
+	} {
+		text := written(t, noon(), page.Options{Format: format})
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s has no %q:\n%s", format, part, text)
+			}
+		}
+		if strings.Contains(text, "title==stew|::beware of bones") {
+			t.Errorf("%s annotates what is not serious:\n%s", format, text)
+		}
+	}
+	if len(page.Formats) != 8 {
+		t.Errorf("the formats are %q", page.Formats)
+	}
+}
+
+// Thresholds come first, except on a terminal, where others tell of them.
+func TestThresholdsComeFirst(t *testing.T) {
+	m := noon()
+	m.rules = []page.Check{{Group: page.Thresholds, Name: "cheap", State: page.Failed, Message: "it is not"}}
+	if text := written(t, m, page.Options{}); strings.Contains(text, "Rules") {
+		t.Errorf("on a terminal:\n%s", text)
+	}
+	text := written(t, m, page.Options{Format: "markdown"})
+	if rules, dishes := strings.Index(text, "#### Rules"), strings.Index(text, "#### Dishes"); rules < 0 || rules > dishes {
+		t.Errorf("in Markdown:\n%s", text)
+	}
+	if text := written(t, m, page.Options{Tables: []string{page.Thresholds}}); !strings.Contains(text, "Rules") || strings.Contains(text, "Dishes") {
+		t.Errorf("as asked for on a terminal:\n%s", text)
+	}
+	text = written(t, m, page.Options{Format: "comment"})
+	if !strings.Contains(text, "- ❌ `cheap`: `it is not`\n") || strings.Contains(text, "- ❌ `soup`") {
+		t.Errorf("a comment lists the thresholds that do not hold and nothing else:\n%s", text)
+	}
+}
+
+func TestWriteRefuses(t *testing.T) {
+	for want, options := range map[string]page.Options{
+		`there is no format "xml": the formats are terminal, markdown`: {Format: "xml"},
+		`there is no table "wines": the tables are dishes`:             {Tables: []string{"wines"}},
+		`writing the report: a CSV file holds one table: name one`:     {Format: "csv", Tables: []string{"dishes", "dishes"}},
+		`there is no table "thresholds": the tables are dishes`:        {Tables: []string{page.Thresholds}},
+	} {
+		var out bytes.Buffer
+		if err := page.Write(&out, noon(), options); err == nil || !strings.HasPrefix(err.Error(), want) || out.Len() > 0 {
+			t.Errorf("%+v: %v, want %s; written is %q", options, err, want, out.String())
+		}
+	}
+}
