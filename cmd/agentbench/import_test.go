@@ -138,6 +138,9 @@ func expectedRows(t *testing.T, dataset, table string) []expectedRow {
 // TestImportedRunsReplay: what is imported is enough to replay every rule that
 // the recorded runs have numbers of.
 func TestImportedRunsReplay(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector takes ten times as long")
+	}
 	times := func(kind, what string) func(expectedRow) map[string]string {
 		return func(r expectedRow) map[string]string {
 			return map[string]string{"terminate." + kind: fmt.Sprintf("{%s, times: %v}", what, r["times"])}
