@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -87,7 +88,24 @@ func (f *reportFlags) fileNamed(text string) (file formatFile, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return file, usage("name a file in it", "--write %s: %s is a folder", text, path)
 	}
+	if holdsResults(path) {
+		return file, usage("name another file", "--write %s: %s holds results", text, path)
+	}
 	return formatFile{format, path}, writableFolder(filepath.Dir(path))
+}
+
+// holdsResults says whether a file is a baseline, or one that runs stand in.
+func holdsResults(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false // a pipe would wait for its writer
+	}
+	_, err := record.Open(path)
+	var none *record.NoBaseline
+	if err == nil || errors.As(err, &none) && none.Ours {
+		return true
+	}
+	inFolder := there(filepath.Join(filepath.Dir(path), "manifest.json"))
+	return inFolder && slices.Contains([]string{"manifest.json", "records.jsonl", "signals.jsonl", "scores.jsonl", "spent.jsonl", "records.damaged.jsonl", "lock"}, filepath.Base(path))
 }
 
 // writableFolder makes a folder, if it is not there, and tries to write to it.
