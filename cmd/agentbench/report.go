@@ -85,7 +85,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 // judgeReport puts into a report what thresholds say, or why that cannot be told.
 func (p *program) judgeReport(ctx context.Context, r *reports.Report, results *record.Results, texts []string) error {
 	if len(texts) == 0 {
-		return nil
+		return anyCounts(r, results.Path)
 	}
 	m := &results.Manifest
 	b, err := boundsOf(m)
@@ -98,6 +98,16 @@ func (p *program) judgeReport(ctx context.Context, r *reports.Report, results *r
 	}
 	r.Thresholds = reports.Thresholds(ctx, r, reports.ThresholdOptions{Comparison: r.Differences, MinCoverage: b.coverage()}, texts)
 	return nil
+}
+
+// anyCounts says so where nothing was measured at all.
+func anyCounts(r *reports.Report, path string) error {
+	for i := range r.Configurations {
+		if r.Configurations[i].Runs > 0 {
+			return nil
+		}
+	}
+	return fail(notMeasured, "agentbench show "+shellWord(path)+" lists the runs", "there is no run that counts")
 }
 
 // garbageWhileCollecting is how much garbage may stand beside what is kept, in

@@ -30,7 +30,7 @@ func (p *program) shardOfMachine() (plan.Shard, error) {
 	if text := p.env(shardVariable); text != "" {
 		shard, err := plan.ParseShard(text)
 		if err != nil {
-			return shard, usage(shardVariable+"=1/3 is the first of three", "%s=%s: %w", shardVariable, text, err)
+			return shard, usage(shardVariable+"=1/3 is the first of three", "%s=%s: %w", shardVariable, printable(text), err)
 		}
 		return shard, nil
 	}
@@ -45,11 +45,11 @@ func (p *program) shardOfMachine() (plan.Shard, error) {
 		}
 		number, err := strconv.Atoi(index)
 		if err != nil {
-			return plan.Shard{}, usage("", "--shard auto: %s=%s: want a whole number", v.index, index)
+			return plan.Shard{}, usage("", "--shard auto: %s=%s: want a whole number", v.index, printable(index))
 		}
 		shard, err := plan.ShardOf(strconv.Itoa(number-v.first+1), of)
 		if err != nil {
-			return shard, usage("", "--shard auto: %s=%s and %s=%s: %w", v.index, index, name, of, err)
+			return shard, usage("", "--shard auto: %s=%s and %s=%s: %w", v.index, printable(index), name, printable(of), err)
 		}
 		return shard, nil
 	}

@@ -227,7 +227,7 @@ func (b *baselineReader) check() error {
 }
 
 // mostIterations bounds the memory that a bad number can take.
-const mostIterations = 1 << 20
+const mostIterations = 1 << 16
 
 func (k baselineKey) compare(l baselineKey) int {
 	return cmp.Or(cmp.Compare(k.configuration, l.configuration), cmp.Compare(k.task, l.task), cmp.Compare(k.trial, l.trial))
