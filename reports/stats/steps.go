@@ -16,15 +16,18 @@ func steps(values []float64) (counts []int, ok bool) {
 	for _, v := range values {
 		largest = max(largest, math.Abs(v))
 	}
+	seen := 0.0 // the largest so far
 	for _, v := range values {
 		if step = commonStep(math.Abs(v), step, tolerance*largest); step*mostSteps < largest && step > 0 {
 			return nil, false
+		}
+		if seen = max(seen, math.Abs(v)); step > 0 {
+			step = seen / math.Round(seen/step) // else rounding adds up
 		}
 	}
 	if step == 0 {
 		return make([]int, len(values)), true
 	}
-	step = largest / math.Round(largest/step)
 	counts = make([]int, len(values))
 	for i, v := range values {
 		whole := math.Round(v / step)
