@@ -120,6 +120,8 @@ type Difference struct {
 	// shown or nothing is known, -1 where it is more than a million.
 	Needed int  `json:"tasks_needed"`
 	TooFew bool `json:"too_few"` // tasks that differ, for any test to show something
+
+	few Warning // of TooFew
 }
 
 // DropFlips leaves out which tasks flipped, as a report does: it lists them all.

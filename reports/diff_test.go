@@ -254,19 +254,31 @@ func TestDiffIsTheSameInAnyOrder(t *testing.T) {
 }
 
 func TestDiffOfClusters(t *testing.T) {
-	base, new := small(30), small(30)
-	for _, f := range []*fixture{base, new} {
+	grouping := func(size int, value float64) *reports.Report {
+		f := small(30)
 		for i, s := range f.signals {
-			s.Cluster = fmt.Sprint("group ", i%30/5)
+			if size > 1 {
+				s.Cluster = fmt.Sprint("group ", i%30/size)
+			}
 		}
+		for i := range f.scores {
+			f.scores[i].Value = max(value, f.scores[i].Value)
+		}
+		return f.collect()
 	}
-	for i := range new.scores {
-		new.scores[i].Value = 1
-	}
-	alone := quantity(t, &differing(t, small(30).collect(), new.collect(), reports.DiffOptions{}).Pairs[0], "right")
-	grouped := quantity(t, &differing(t, base.collect(), new.collect(), reports.DiffOptions{}).Pairs[0], "right")
+	alone := quantity(t, &differing(t, grouping(1, 0), grouping(1, 1), reports.DiffOptions{}).Pairs[0], "right")
+	grouped := quantity(t, &differing(t, grouping(5, 0), grouping(5, 1), reports.DiffOptions{}).Pairs[0], "right")
 	if alone.Test != compare.McNemar || grouped.Test != compare.SignFlip || !(grouped.P.Number > 10*alone.P.Number) {
 		t.Errorf("30 tasks: %s p %v; in 6 groups: %s p %v", alone.Test, alone.P, grouped.Test, grouped.P)
+	}
+	text := writtenDiff(t, differing(t, grouping(15, 0), grouping(15, 1), reports.DiffOptions{}), page.Options{Width: 200})
+	if !strings.Contains(text, "only 2 clusters differ: with fewer than 6 no test shows anything") {
+		t.Errorf("the footnote does not count clusters:\n%s", text)
+	}
+	strictly := reports.DiffOptions{Options: compare.Options{Alpha: 0.001}}
+	text = writtenDiff(t, differing(t, grouping(5, 0), grouping(5, 1), strictly), page.Options{Width: 200})
+	if !strings.Contains(text, "only 6 clusters differ: with fewer than 11 no test shows anything") {
+		t.Errorf("the footnote does not go by alpha:\n%s", text)
 	}
 }
 

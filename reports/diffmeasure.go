@@ -125,8 +125,17 @@ func difference(l *compare.Line) Difference {
 		Change: number(l.Change), Low: number(l.Low), High: number(l.High), Relative: l.Relative,
 		P: number(l.P), Adjusted: number(l.Adjusted), Test: l.Test, Method: l.Method, Paired: l.Paired,
 		Tasks: l.Tasks, BaseTasks: l.BaseTasks, Runs: l.Runs, LeftOut: l.LeftOut, Wins: l.Wins, Losses: l.Losses, Ties: l.Ties,
-		Verdict: l.Verdict, Margin: numbers.Raw(l.Margin), NotWorse: l.NotWorse, Needed: l.Needed, TooFew: l.TooFew,
+		Verdict: l.Verdict, Margin: numbers.Raw(l.Margin), NotWorse: l.NotWorse, Needed: l.Needed, TooFew: l.TooFew, few: tooFew(l),
 	}
+}
+
+// tooFew tells how many tasks differ, or clusters of them.
+func tooFew(l *compare.Line) Warning {
+	w := Warning{Kind: TooFewDiffer, Name: "task", Count: l.Differing, Of: l.Fewest}
+	if l.Clustered {
+		w.Name = "cluster"
+	}
+	return w
 }
 
 // flipsOf tells the tasks that changed, score by score, and the ids of their

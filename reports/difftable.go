@@ -207,8 +207,8 @@ func (d *Difference) warnings() (warnings []Warning) {
 	if !d.Score && !d.Relative && d.Tasks > 0 && d.Wins+d.Losses > 0 {
 		warnings = append(warnings, Warning{Kind: ByDifferences, Name: d.Quantity})
 	}
-	if d.TooFew && d.Wins+d.Losses < fewestDiffering {
-		warnings = append(warnings, Warning{Kind: TooFewDiffer, Count: d.Wins + d.Losses, Of: fewestDiffering})
+	if d.TooFew && (d.few.Name == "cluster" || d.few.Count == d.Wins+d.Losses) {
+		warnings = append(warnings, d.few)
 	}
 	return warnings
 }

@@ -10,10 +10,6 @@ import (
 	"github.com/agentbench/agentbench/reports/numbers"
 )
 
-// fewestDiffering is how many tasks have to differ before a test shows anything
-// at a level of 0.05.
-const fewestDiffering = 6
-
 // warn lists what a reader of a pair must know.
 func (p *Pair) warn(base, new *Report, of couple) {
 	add := func(is bool, w Warning) {

@@ -19,7 +19,7 @@ const (
 	CoverageDiffers WarningKind = "coverage_differs" // More: both
 	FewCommon       WarningKind = "few_common"       // Count tasks are common
 	LeftOut         WarningKind = "left_out"         // Count of Of pairs have no value of Name
-	TooFewDiffer    WarningKind = "too_few_differ"   // Count tasks differ, of Of that it takes
+	TooFewDiffer    WarningKind = "too_few_differ"   // Count of what Name is, tasks or clusters, differ, of Of that it takes
 	OneSidedScore   WarningKind = "one_sided_score"  // of the scorer Name, of one side
 	OtherScorer     WarningKind = "other_scorer"     // the scorer Name is another version on either side
 	ByDifferences   WarningKind = "by_differences"   // an amount that is 0 at some task
@@ -59,9 +59,9 @@ func (w Warning) aboutDifferences(quote func(string) string) string {
 		return fmt.Sprintf("%d of %d pairs of runs have no %s on a side and are left out", w.Count, w.Of, quote(w.Name))
 	case TooFewDiffer:
 		if w.Count == 0 {
-			return "no task differs"
+			return "no " + w.Name + " differs"
 		}
-		return fmt.Sprintf("only %s: with fewer than %d no test shows anything", numbers.Plural(w.Count, "task differs", "tasks differ"), w.Of)
+		return fmt.Sprintf("only %s: with fewer than %d no test shows anything", numbers.Plural(w.Count, w.Name+" differs", w.Name+"s differ"), w.Of)
 	case OneSidedScore:
 		return quote(w.Name) + " is a score of this side alone and not compared"
 	case OtherScorer:

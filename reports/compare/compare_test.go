@@ -109,17 +109,17 @@ func TestVerdicts(t *testing.T) {
 		{"equal on few tasks", pair(won(0, 0, 10, 10)), compare.Options{}, compare.CannotTell, false},
 		{"equal on many tasks", pair(won(0, 0, 100, 100)), compare.Options{}, compare.Same, true},
 		{"a little better on very many", pair(won(20, 2, 5000, 100)), compare.Options{}, compare.Same, true},
-		{"without a margin", pair(won(20, 2, 5000, 100)), compare.Options{ScoreMargin: -1}, compare.Better, false},
+		{"without a margin", pair(won(20, 2, 5000, 100)), compare.Options{ScoreMargin: -1}, compare.Better, true},
 		{"a margin of its own", pair(won(0, 30, 500, 470)), compare.Options{Margins: map[string]float64{"right": 0.1}}, compare.Same, true},
 		{"dearer", pair(cheap, dear), compare.Options{}, compare.Worse, false},
 		{"cheaper", pair(dear, cheap), compare.Options{}, compare.Better, true},
-		{"as cheap on many", pair(once(cost, slices.Repeat([]float64{0.3}, 30)...), once(cost, slices.Repeat([]float64{0.3}, 30)...)), compare.Options{}, compare.Same, false},
-		{"one iteration each", pair(once(cost, slices.Repeat([]float64{1}, 300)...), once(cost, slices.Repeat([]float64{1}, 300)...)), compare.Options{}, compare.Same, false},
-		{"for nothing", pair(once(cost, slices.Repeat([]float64{0}, 30)...), once(cost, slices.Repeat([]float64{0}, 30)...)), compare.Options{}, compare.Same, false},
+		{"as cheap on many", pair(once(cost, slices.Repeat([]float64{0.3}, 30)...), once(cost, slices.Repeat([]float64{0.3}, 30)...)), compare.Options{}, compare.Same, true},
+		{"one iteration each", pair(once(cost, slices.Repeat([]float64{1}, 300)...), once(cost, slices.Repeat([]float64{1}, 300)...)), compare.Options{}, compare.Same, true},
+		{"for nothing", pair(once(cost, slices.Repeat([]float64{0}, 30)...), once(cost, slices.Repeat([]float64{0}, 30)...)), compare.Options{}, compare.Same, true},
 		{"for nothing, without a margin", pair(once(cost, slices.Repeat([]float64{0}, 30)...), once(cost, slices.Repeat([]float64{0}, 30)...)), compare.Options{RatioMargin: -1}, compare.CannotTell, false},
 		{"a score of no scale", pair(once(right, slices.Repeat([]float64{3}, 30)...), once(right, slices.Repeat([]float64{3}, 30)...)), compare.Options{}, compare.CannotTell, false},
 		{"as dear", pair(dear, dear), compare.Options{}, compare.CannotTell, false},
-		{"as dear on many", pair(once(cost, slices.Repeat([]float64{3}, 20)...), once(cost, slices.Repeat([]float64{3}, 20)...)), compare.Options{}, compare.Same, false},
+		{"as dear on many", pair(once(cost, slices.Repeat([]float64{3}, 20)...), once(cost, slices.Repeat([]float64{3}, 20)...)), compare.Options{}, compare.Same, true},
 	} {
 		l := compared(t, c.of[0], c.of[1], c.options)
 		if l.Verdict != c.verdict || l.NotWorse != c.notWorse {
@@ -285,6 +285,33 @@ func TestClusters(t *testing.T) {
 	base.Clusters = []string{"a", "b", "c", "d", "e", ""}
 	if l := compared(t, base, new, compare.Options{}); l.Test != compare.McNemar {
 		t.Errorf("tasks of their own are in a cluster: %+v", l)
+	}
+}
+
+// A baseline that was kept before the suite declared its clusters has none.
+func TestClustersOfTheNewSideCountWhereTheBaseHasNone(t *testing.T) {
+	base, new := once(right, 0, 0, 0, 0, 0, 0), once(right, 1, 1, 1, 1, 1, 1)
+	new.Clusters = []string{"a", "a", "a", "b", "b", "b"}
+	if l := compared(t, base, new, compare.Options{}); l.Test != compare.SignFlip || !near(l.P, 0.5) || !l.Clustered {
+		t.Errorf("%+v", l)
+	}
+	if l := compared(t, new, base, compare.Options{}); !near(l.P, 0.5) {
+		t.Errorf("the other way round: %+v", l)
+	}
+}
+
+// By hand: the shares are 5*6/10, 0, 0, 0, 0 and those of Bonett and Price 1 and
+// -1, whose mean is 3/7, and the mean of whose squares is 11/7.
+func TestFewUnequalClustersHaveAnIntervalAroundTheirChange(t *testing.T) {
+	base, new := once(right, slices.Repeat([]float64{0}, 10)...), once(right, append(slices.Repeat([]float64{1}, 6), 0, 0, 0, 0)...)
+	base.Clusters = []string{"a", "a", "a", "a", "a", "a", "", "", "", ""}
+	l := compared(t, base, new, compare.Options{})
+	half := 1.959963984540054 * math.Sqrt((11.0/7-9.0/49)/7)
+	if !near(l.Change, 0.6) || !near(l.Low, 3.0/7-half) || !near(l.High, min(1, 3.0/7+half)) {
+		t.Errorf("%v [%v, %v]", l.Change, l.Low, l.High)
+	}
+	if !l.TooFew || l.Differing != 1 || l.Fewest != 6 {
+		t.Errorf("%d of %d clusters differ, too few %v", l.Differing, l.Fewest, l.TooFew)
 	}
 }
 

@@ -66,13 +66,16 @@ const mostFlipped = 2000
 // sparse is the interval of a mean change of scores from 0 to 1 where hardly any
 // cluster changed, so that Student's would rest on a handful: that of Bonett and
 // Price, which counts one more change of 1 in either direction, for changes of
-// any size.
+// any size. Clusters weigh as much as they have tasks, as in the mean change.
 func sparse(groups [][]float64) (stats.Interval, bool) {
 	n := float64(len(groups) + 2)
-	var sum, squares float64
+	var sum, squares, tasks float64
 	for _, group := range groups {
-		mean, _ := stats.Mean(group)
-		sum, squares = sum+mean, squares+mean*mean
+		tasks += float64(len(group))
+	}
+	for _, group := range groups {
+		share := stats.Sum(group) * float64(len(groups)) / tasks
+		sum, squares = sum+share, squares+share*share
 	}
 	z, ok := stats.NormalQuantile((1 + stats.Level) / 2)
 	half := z * math.Sqrt(((squares+2)/n-(sum/n)*(sum/n))/n)

@@ -13,7 +13,6 @@ const fewestAlike = 20
 
 // judge says what the numbers mean.
 func (l *Line) judge(o *Options) {
-	l.NotWorse = l.Margin > 0 && l.badEnd() < 0
 	switch {
 	case l.within(o):
 		l.Verdict = Same
@@ -24,6 +23,7 @@ func (l *Line) judge(o *Options) {
 	default:
 		l.Verdict = Worse
 	}
+	l.NotWorse = l.Verdict == Better || l.Verdict == Same || l.Margin > 0 && l.badEnd() < 0
 	l.Needed, l.TooFew = 0, false
 	if l.Verdict == CannotTell {
 		l.Needed, l.TooFew = tasksNeeded(l.Change, l.needed, max(l.Tasks, l.BaseTasks)), l.tooFew

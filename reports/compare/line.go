@@ -38,15 +38,18 @@ type Line struct {
 	// Margin is the smallest change that matters, in the unit of Change.
 	Margin float64
 	// NotWorse says that the interval shows the new side to be worse by less than
-	// Margin, if at all: non-inferiority.
+	// Margin, if at all: non-inferiority. What is better or the same is not worse.
 	NotWorse bool
 	// Needed is how many tasks it would take to show, with a power of 0.8, a
 	// change of the size seen; 0 where the change is shown or nothing is known,
 	// Beyond where it is more than a million.
 	Needed int
-	// TooFew says that with so few tasks that differ no outcome could have been
-	// shown at alpha.
-	TooFew bool
+	// TooFew says that with so few tasks that differ, Differing and not Fewest, no
+	// outcome could have been shown at alpha. Where the tasks have clusters,
+	// Clustered, these are what is counted.
+	TooFew            bool
+	Differing, Fewest int
+	Clustered         bool
 	// Missing says why there is nothing to compare; "" where there is.
 	Missing string
 

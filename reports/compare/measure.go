@@ -16,7 +16,7 @@ func (l *Line) compare(s *sample, o *Options) {
 		l.know(nothing(), o)
 		return
 	}
-	l.Relative = l.Ratio && s.positive
+	l.Relative, l.Clustered = l.Ratio && s.positive, s.clustered
 	s.settle(l.Relative)
 	above, below, ties := s.counted()
 	l.Wins, l.Losses, l.Ties = above, below, ties
@@ -38,7 +38,8 @@ func (l *Line) know(e estimate, o *Options) {
 		l.Change, l.Low, l.High = math.Expm1(e.change), math.Expm1(e.low), math.Expm1(e.high)
 	}
 	l.Margin = l.marginOf(o)
-	l.needed, l.tooFew = e.needed, l.Paired && l.Tasks > 0 && e.differing < fewest(o.Alpha)
+	l.Differing, l.Fewest = e.differing, fewest(o.Alpha)
+	l.needed, l.tooFew = e.needed, l.Paired && l.Tasks > 0 && l.Differing < l.Fewest
 	l.judge(o)
 }
 

@@ -1,6 +1,9 @@
 package compare
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // pairs are the runs of both sides that belong together. base and new are the
 // numbers of runs, parallel to each other and grouped by task.
@@ -18,7 +21,8 @@ type pairedTask struct {
 
 // pair joins two sides by task and trial.
 func pair(base, new *Side, options *Options) (*pairs, Pairing) {
-	p, found := &pairs{clusters: numbered(base.Clusters)}, Pairing{}
+	p, found := &pairs{}, Pairing{}
+	clusters := make([]string, len(base.Tasks))
 	where := finder{tasks: new.Tasks}
 	for i, task := range base.Tasks {
 		j, ok := where.find(task)
@@ -26,8 +30,10 @@ func pair(base, new *Side, options *Options) (*pairs, Pairing) {
 			continue
 		}
 		found.Common++
+		clusters[i] = cmp.Or(base.clusterOf(i), new.clusterOf(int(j)))
 		p.join(base, new, int32(i), j, &found)
 	}
+	p.clusters = numbered(clusters)
 	found.OnlyBase, found.OnlyNew = len(base.Tasks)-found.Common, len(new.Tasks)-found.Common
 	found.Runs = len(p.base)
 	found.Paired = !options.Unpaired && found.Runs > 0 && 2*found.Common >= min(len(base.Tasks), len(new.Tasks))

@@ -161,6 +161,12 @@ func TestVerdictsFollowFromTheNumbers(t *testing.T) {
 		base, new := drawnSides(t)
 		for _, l := range lines(t, base, new, compare.Options{Alpha: 0.3}) {
 			better := l.Change > 0 != l.Lower
+			if l.Low > l.Change+1e-9 || l.High < l.Change-1e-9 {
+				t.Fatalf("the change is not in its interval: %+v", l)
+			}
+			if !l.NotWorse && (l.Verdict == compare.Better || l.Verdict == compare.Same) {
+				t.Fatalf("neither worse nor not worse: %+v", l)
+			}
 			switch l.Verdict {
 			case compare.Better:
 				if !better || l.P >= 0.3 {

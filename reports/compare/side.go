@@ -7,7 +7,7 @@ type Side struct {
 	Tasks []string
 	// Clusters are the clusters of the tasks, parallel to Tasks: tasks of one
 	// cluster depend on each other. Where there is none, or "", the task is its own.
-	// Of paired tasks the base's count.
+	// Of paired tasks the base's count, those of the new side where it has none.
 	Clusters []string
 	// Starts has one entry more than Tasks: the runs of task i are the numbers
 	// from Starts[i] up to, without, Starts[i+1].
@@ -39,6 +39,14 @@ type Quantity struct {
 
 // Runs is how many runs the side has.
 func (s *Side) Runs() int { return len(s.Trials) }
+
+// clusterOf is the cluster of a task, "" where it is its own.
+func (s *Side) clusterOf(task int) string {
+	if s.Clusters == nil {
+		return ""
+	}
+	return s.Clusters[task]
+}
 
 // column is the column of a quantity, nil where the side has none.
 func (s *Side) column(of Quantity) *Column {
