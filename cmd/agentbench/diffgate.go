@@ -138,6 +138,12 @@ func (d *diffed) lines() iter.Seq[line] {
 
 // gatesOpen says why the gated lines have no answer, if they have none.
 func (d *diffed) gatesOpen() error {
+	for i := range d.Pairs {
+		if p := &d.Pairs[i]; len(p.Differences) == 0 && d.FailOn != failOnNothing {
+			return fail(notMeasured, "name one configuration of each side, or --fail-on none to gate nothing",
+				"%s and %s have no common task: nothing of %s could be compared", printable(sideName(&p.Base)), printable(sideName(&p.New)), printable(p.Name))
+		}
+	}
 	gated := 0
 	for line := range d.lines() {
 		if !line.Gated {
