@@ -17,23 +17,29 @@ func (l *loader) commandLine() []setting {
 	return settings
 }
 
-// fromFlag parses the value in a text that is as long as the flag, so that its places are those of the flag.
+// fromFlag reads a setting of --set.
 func (l *loader) fromFlag(s Setting) (setting, bool) {
-	shown := source.NewFile("--set", []byte(s.Path+"="+s.Value))
+	read, faults := s.read("--set")
+	l.add(faults...)
+	return read, read.value != nil
+}
+
+// read parses the value in a text that is as long as the flag, so that its places are those of the flag. The value is
+// nil where it is no YAML.
+func (s Setting) read(flag string) (setting, source.Faults) {
+	shown := source.NewFile(flag, []byte(s.Path+"="+s.Value))
 	if strings.TrimSpace(s.Value) == "" {
-		l.add(source.Fault{File: shown, Pos: source.Pos{Line: 1, Col: 1}, What: "no value for " + s.Path, Hint: "write " + s.Path + "=VALUE"})
-		return setting{}, false
+		return setting{}, source.Faults{{File: shown, Pos: source.Pos{Line: 1, Col: 1}, What: "no value for " + s.Path, Hint: "write " + s.Path + "=VALUE"}}
 	}
-	tree, faults := source.Parse(source.NewFile("--set", []byte(strings.Repeat(" ", len([]rune(s.Path))+1)+s.Value)))
-	for _, f := range faults {
-		f.File = shown
-		l.add(f)
+	tree, faults := source.Parse(source.NewFile(flag, []byte(strings.Repeat(" ", len([]rune(s.Path))+1)+s.Value)))
+	for i := range faults {
+		faults[i].File = shown
 	}
 	if tree == nil {
-		return setting{}, false
+		return setting{}, faults
 	}
 	relocate(tree, shown)
-	return setting{path: s.Path, at: source.Pos{Line: 1, Col: 1}, value: tree}, true
+	return setting{path: s.Path, at: source.Pos{Line: 1, Col: 1}, value: tree}, faults
 }
 
 func relocate(n *source.Node, file *source.File) {

@@ -15,7 +15,7 @@ func (l *loader) instance(file *loopFile, settings []setting) *Loop {
 	}
 	before := l.errors
 	tree := l.withSettings(file.tree, settings)
-	loop := &Loop{Folder: file.folder.disk}
+	loop := &Loop{Folder: file.folder.disk, origin: l.originOf(file, settings)}
 	l.add(l.decoder.Whole(tree, loop)...)
 	understood := l.errors == before && !l.broken[file.tree.File]
 	loop.Tree = tree

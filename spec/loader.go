@@ -2,6 +2,7 @@ package spec
 
 import (
 	"errors"
+	"sync"
 
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -24,12 +25,14 @@ type loader struct {
 	flags   []setting            // of --set
 	scripts map[string]string    // hashes of programs' files, "" for what is none
 	decoder source.Decoder
-	effort  effort
-	broken  map[*source.File]bool // whose text had faults
-	open    []string              // loop files that are being loaded, to find delegates that form a cycle
-	faults  source.Faults
-	errors  int // found so far, those found again included
-	seen    map[source.Fault]bool
+	// decoders are for loops that are made of this document's later on; nil: there are none yet.
+	decoders *sync.Pool
+	effort   effort
+	broken   map[*source.File]bool // whose text had faults
+	open     []string              // loop files that are being loaded, to find delegates that form a cycle
+	faults   source.Faults
+	errors   int // found so far, those found again included
+	seen     map[source.Fault]bool
 }
 
 // add keeps each fault once: the configurations of a sweep share most of theirs, and of warnings that differ only in

@@ -31,7 +31,8 @@ type Loop struct {
 	// of it, and nested. What is off is null.
 	Param *expr.Object `yaml:"-"`
 
-	hash string
+	hash   string
+	origin *origin
 }
 
 // Pattern names a set of presets; none is the zero value.
