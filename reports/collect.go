@@ -44,6 +44,7 @@ type collector struct {
 	runs     *runs
 	at       map[string]int32 // the number of a configuration
 	sums     []sums           // of each configuration
+	uses     []taskUse        // of each configuration
 	scorers  map[string]*scores
 	absent   map[string]absent // runs that do not count, by their id
 	// resamples are made once for each number of clusters and of draws.
@@ -63,6 +64,7 @@ type absent struct {
 func newCollector(m *record.Manifest) *collector {
 	c := &collector{
 		manifest: m, runs: newRuns(m.Totals.Planned), at: map[string]int32{}, sums: make([]sums, len(m.Configurations)),
+		uses:    make([]taskUse, len(m.Configurations)),
 		scorers: map[string]*scores{}, absent: map[string]absent{},
 		resamples: map[[2]int]*stats.Resamples{},
 	}
@@ -107,6 +109,7 @@ func (c *collector) add(s *record.Signals) {
 			c.runs.keepReturned(s)
 		}
 		c.sums[configuration].add(s)
+		c.uses[configuration].add(c.runs.all[len(c.runs.all)-1].task, s, &c.manifest.Configurations[configuration], c.manifest.Tasks)
 	}
 }
 

@@ -44,51 +44,68 @@ func spreadFields(key string, spread func(*Configuration) Spread, form func(numb
 
 // usageFields are what a run uses; the judging inside the loop is part of it.
 func usageFields() []configurationField {
-	usage := func(head, key string, value func(*Configuration) numbers.Value) configurationField {
-		return configurationField{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(c *Configuration) page.Cell {
-			return page.Number(value(c), numbers.Count)
-		}}
-	}
-	optional := func(f configurationField) configurationField {
-		f.Optional = true
-		form := f.Cell
-		f.Cell = func(c *Configuration) page.Cell {
-			shown := form(c)
-			if shown.Text == "0" {
-				shown.Text = ""
-			}
-			return shown
-		}
-		return f
-	}
-	tokens := usage("tokens", "tokens", func(c *Configuration) numbers.Value { return c.Tokens })
-	tokens.Cell = func(c *Configuration) page.Cell {
-		return page.Number(c.Tokens, numbers.Count, c.notesOf("", Estimated, Unreported)...)
-	}
-	calls := usage("calls", "calls", func(c *Configuration) numbers.Value { return c.Calls })
-	calls.Cell = func(c *Configuration) page.Cell {
-		return page.Number(c.Calls, numbers.Count, c.notesOf("", Unreported)...)
-	}
-	iterations := func(c *Configuration) numbers.Range { return c.Iterations.MeanInterval }
-	between := func(name string, of func(*Configuration) numbers.Range) []configurationField {
-		return page.Interval(name+"\n95%", name, numbers.Count, of)
-	}
-	return slices.Concat([]configurationField{calls}, between("calls", func(c *Configuration) numbers.Range { return c.CallsInterval }),
-		[]configurationField{tokens}, between("tokens", func(c *Configuration) numbers.Range { return c.TokensInterval }), []configurationField{
-			{Column: page.Column{Head: "iterations\nmean", Right: true, Only: page.People, Minor: true}, Cell: func(c *Configuration) page.Cell {
-				return page.Number(c.Iterations.Mean, numbers.Count)
-			}},
-			page.ShownInterval("mean\n95%", numbers.Count, iterations),
+	calls := amountField("calls", "calls", func(c *Configuration) numbers.Value { return c.Calls }, Unreported)
+	tokens := amountField("tokens", "tokens", func(c *Configuration) numbers.Value { return c.Tokens }, Estimated, Unreported)
+	toolCalls := amountField("tool\ncalls", "tool_calls", func(c *Configuration) numbers.Value { return c.ToolCalls })
+	return slices.Concat([]configurationField{calls}, amountInterval("calls", "calls", func(c *Configuration) numbers.Range { return c.CallsInterval }),
+		[]configurationField{tokens}, amountInterval("tokens", "tokens", func(c *Configuration) numbers.Range { return c.TokensInterval }),
+		iterationsFields(), []configurationField{
 			{Column: page.Column{Head: "tokens\nin / out", Right: true, Only: page.People, Minor: true}, Cell: inAndOut},
-			forMachines(usage("", "input_tokens", func(c *Configuration) numbers.Value { return c.InputTokens })),
-			forMachines(usage("", "output_tokens", func(c *Configuration) numbers.Value { return c.OutputTokens })),
-			page.Minor(optional(usage("tool\ncalls", "tool_calls", func(c *Configuration) numbers.Value { return c.ToolCalls }))),
-			page.Minor(optional(usage("judging\ncalls", "judging_calls", func(c *Configuration) numbers.Value { return c.Judging.Calls }))),
-			page.Minor(optional(usage("judging\ntokens", "judging_tokens", func(c *Configuration) numbers.Value { return c.Judging.Tokens }))),
-			{Column: page.Column{Key: "judging_cost_usd", Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
-				return page.Number(c.Judging.Cost, numbers.Count)
-			}},
-		})
+			forMachines(amountField("", "input_tokens", func(c *Configuration) numbers.Value { return c.InputTokens })),
+			forMachines(amountField("", "output_tokens", func(c *Configuration) numbers.Value { return c.OutputTokens })),
+			page.Minor(unlessZero(toolCalls)),
+		}, judgingFields())
+}
+
+// amountField is a mean per run; warnings of these kinds stand beside it.
+func amountField(head, key string, value func(*Configuration) numbers.Value, warned ...WarningKind) configurationField {
+	return configurationField{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(c *Configuration) page.Cell {
+		return page.Number(value(c), numbers.Count, c.notesOf("", warned...)...)
+	}}
+}
+
+func amountInterval(head, key string, of func(*Configuration) numbers.Range) []configurationField {
+	return page.Interval(head+"\n95%", key, numbers.Count, of)
+}
+
+// iterationsFields are the mean for people, which machines have beside the
+// quantiles.
+func iterationsFields() []configurationField {
+	mean := forPeople(page.Minor(amountField("iterations\nmean", "", func(c *Configuration) numbers.Value { return c.Iterations.Mean })))
+	return []configurationField{mean, page.ShownInterval("mean\n95%", numbers.Count, func(c *Configuration) numbers.Range { return c.Iterations.MeanInterval })}
+}
+
+// judgingFields are what the evaluations inside the loop used.
+func judgingFields() []configurationField {
+	calls := amountField("judging\ncalls", "judging_calls", func(c *Configuration) numbers.Value { return c.Judging.Calls })
+	tokens := amountField("judging\ntokens", "judging_tokens", func(c *Configuration) numbers.Value { return c.Judging.Tokens })
+	cost := forMachines(amountField("", "judging_cost_usd", func(c *Configuration) numbers.Value { return c.Judging.Cost }))
+	return slices.Concat(
+		[]configurationField{page.Minor(unlessZero(calls))},
+		amountInterval("judging calls", "judging_calls", func(c *Configuration) numbers.Range { return c.Judging.CallsInterval }),
+		[]configurationField{page.Minor(unlessZero(tokens))},
+		amountInterval("judging tokens", "judging_tokens", func(c *Configuration) numbers.Range { return c.Judging.TokensInterval }),
+		[]configurationField{cost},
+		page.Ends("judging_cost_usd", func(c *Configuration) numbers.Range { return c.Judging.CostInterval }))
+}
+
+// unlessZero leaves a column out where all its numbers are 0.
+func unlessZero(f configurationField) configurationField {
+	f.Optional = true
+	form := f.Cell
+	f.Cell = func(c *Configuration) page.Cell {
+		shown := form(c)
+		if shown.Text == "0" {
+			shown.Text = ""
+		}
+		return shown
+	}
+	return f
+}
+
+func forPeople(f configurationField) configurationField {
+	f.Only = page.People
+	return f
 }
 
 func forMachines(f configurationField) configurationField {

@@ -124,13 +124,56 @@ func (m *measure) ratio(above, below []float64, draws int) numbers.Range {
 // share is the interval of the share of the runs, of those that are counted, of
 // which something is so.
 func (m *measure) share(is func(*run) bool, counted func(*run) bool) numbers.Range {
-	clusters := make([][]float64, m.groups)
-	for i, at := range m.ordered {
-		if run := &m.runs.all[at]; counted(run) {
-			clusters[m.clusters[i]] = append(clusters[m.clusters[i]], numberOf(is(run)))
+	return proportion(m.sums(func(r *run) float64 { return numberOf(counted(r) && is(r)) }), m.sums(func(r *run) float64 { return numberOf(counted(r)) }))
+}
+
+// proportion is the interval of a share, from how many runs of each cluster it
+// is, and of how many.
+func proportion(hits, counts []float64) numbers.Range {
+	clusters := make([][]float64, len(counts))
+	for i, n := range counts {
+		clusters[i] = make([]float64, int(n))
+		for k := range int(hits[i]) {
+			clusters[i][k] = 1
 		}
 	}
 	return rangeOf(stats.ProportionInterval(clusters, stats.Level))
+}
+
+// anyRun says of every run that it is counted.
+func anyRun(*run) bool { return true }
+
+// among is the measure of some of the runs alone, and of the clusters that hold
+// any of them.
+func (m *measure) among(is func(at int32) bool) *measure {
+	some := *m
+	some.ordered = nil
+	for _, at := range m.ordered {
+		if is(at) {
+			some.ordered = append(some.ordered, at)
+		}
+	}
+	some.clusters, some.groups = m.runs.clustersOf(some.ordered)
+	return &some
+}
+
+// meanScore is the interval of the mean over runs of their primary scores, which
+// they all have.
+func (m *measure) meanScore() numbers.Range {
+	clusters, graded := make([][]float64, m.groups), false
+	for i, at := range m.ordered {
+		score, _ := m.runs.primary(at)
+		clusters[m.clusters[i]] = append(clusters[m.clusters[i]], score)
+		graded = graded || score != 0 && score != 1
+	}
+	if !graded {
+		return rangeOf(stats.ProportionInterval(clusters, stats.Level))
+	}
+	mean, ok := stats.ClusteredMean(clusters)
+	if !ok {
+		return rangeOf(stats.Interval{}, false)
+	}
+	return rangeOf(mean.Interval(stats.Level))
 }
 
 // perSuccess is the interval of the cost per success.

@@ -214,6 +214,19 @@ func TestMeansLieWithinTheirIntervals(t *testing.T) {
 			within(t, "latency", c.Latency.Mean, c.Latency.MeanInterval)
 			within(t, "median", c.Latency.P50, c.Latency.P50Interval)
 			within(t, "iterations", c.Iterations.Mean, c.Iterations.MeanInterval)
+			within(t, "calls of judges", c.Judging.Calls, c.Judging.CallsInterval)
+			within(t, "tokens of judges", c.Judging.Tokens, c.Judging.TokensInterval)
+			within(t, "cost of judges", c.Judging.Cost, c.Judging.CostInterval)
+			for _, l := range c.Limits {
+				within(t, "use of a limit", l.Used, l.UsedInterval)
+				within(t, "share of a limit", l.Share, l.ShareInterval)
+				within(t, "runs that reach a limit", l.Reached, l.ReachedInterval)
+			}
+			for _, s := range c.Stops {
+				within(t, "share of a stop", s.Share, s.ShareInterval)
+				within(t, "iterations of a stop", s.Iterations, s.IterationsInterval)
+				within(t, "score of a stop", s.Score, s.ScoreInterval)
+			}
 			for _, p := range c.Curve {
 				within(t, "score of the curve", p.Score, p.ScoreInterval)
 				within(t, "cost of the curve", p.Cost, p.CostInterval)

@@ -17,10 +17,13 @@ type Limit struct {
 	Derived bool `json:"derived,omitempty"`
 	// Used is the mean number of iterations that the limit counts, per run;
 	// Share is Used divided by the limit.
-	Used  numbers.Value `json:"used"`
-	Share numbers.Value `json:"share"`
+	Used          numbers.Value `json:"used"`
+	UsedInterval  numbers.Range `json:"used_interval"`
+	Share         numbers.Value `json:"share"`
+	ShareInterval numbers.Range `json:"share_interval"`
 	// Reached is the share of the runs that came up to the limit.
-	Reached numbers.Value `json:"reached"`
+	Reached         numbers.Value `json:"reached"`
+	ReachedInterval numbers.Range `json:"reached_interval"`
 	// Enough is the least limit that 95 % of the runs would not have noticed.
 	Enough int `json:"enough"`
 	// Hint is what the numbers suggest, "" where they suggest nothing.
@@ -37,24 +40,39 @@ const (
 )
 
 // limits measures the phase limits of a configuration and its maximum.
-func limits(head *record.ConfigurationHead, u *sums, s *Configuration) []Limit {
+func (m *measure) limits(head *record.ConfigurationHead, u *sums, use *taskUse, s *Configuration) []Limit {
 	limits := []Limit{}
-	for _, phase := range head.Phases {
+	for i, phase := range head.Phases {
 		if phase.Limit > 0 {
-			used := u.phases[phase.Name]
-			if used == nil {
-				used = &histogram{}
-			}
-			limits = append(limits, measureLimit("phases."+phase.Name+".max_iterations", phase.Limit, used, s.Runs))
+			limit := measureLimit("phases."+phase.Name+".max_iterations", phase.Limit, u.inPhase(phase.Name), s.Runs)
+			m.bound(&limit, m.perTask(use.iterationsIn(i)), m.perTask(use.reached(i)))
+			limits = append(limits, limit)
 		}
 	}
 	balance(limits, s)
-	if head.EffectiveMax > 0 {
-		maximum := measureLimit("max_iterations", head.EffectiveMax, u.lengths(), s.Runs)
+	if limit := head.EffectiveMax; limit > 0 {
+		maximum := measureLimit("max_iterations", limit, u.lengths(), s.Runs)
 		maximum.Derived = head.MaxIterations == 0
+		m.bound(&maximum, m.sums(func(r *run) float64 { return float64(r.iterations) }), m.sums(func(r *run) float64 { return numberOf(int(r.iterations) >= limit) }))
 		limits = append(limits, maximum)
 	}
 	return limits
+}
+
+// bound finds the intervals of a limit, from the iterations of each cluster and
+// how many of its runs came up to it.
+func (m *measure) bound(l *Limit, used, reached []float64) {
+	l.UsedInterval = m.ratio(used, m.counts(), m.curveDraws)
+	l.ShareInterval = l.UsedInterval.Over(float64(l.Limit))
+	l.ReachedInterval = proportion(reached, m.counts())
+}
+
+// inPhase counts the runs by their iterations in a phase, where they have any.
+func (u *sums) inPhase(name string) *histogram {
+	if used := u.phases[name]; used != nil {
+		return used
+	}
+	return &histogram{}
 }
 
 // lengths counts the runs by their number of iterations.

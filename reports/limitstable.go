@@ -2,6 +2,7 @@ package reports
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
@@ -14,26 +15,26 @@ type limitRow struct {
 
 // limitsTable tells how much of each iteration limit was used.
 func limitsTable(r *Report) page.Table {
-	fields := append(nameFields(r, func(row limitRow) *Configuration { return row.configuration }), []page.Field[limitRow]{
+	fields := slices.Concat(nameFields(r, func(row limitRow) *Configuration { return row.configuration }), []page.Field[limitRow]{
 		{Column: page.Column{Head: "limit", Key: "limit"}, Cell: limitCell},
 		{Column: page.Column{Head: "is", Key: "value", Right: true}, Cell: func(row limitRow) page.Cell { return page.Count(row.limit.Limit) }},
-		{Column: page.Column{Head: "used", Key: "used_mean", Right: true}, Cell: func(row limitRow) page.Cell {
-			return page.Number(row.limit.Used, numbers.Count)
-		}},
-		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row limitRow) page.Cell {
-			return page.Number(row.limit.Share, numbers.Percent)
-		}},
-		{Column: page.Column{Head: "reached", Key: "reached", Right: true}, Cell: func(row limitRow) page.Cell {
-			return page.Number(row.limit.Reached, numbers.Percent)
-		}},
-		{Column: page.Column{Key: "enough", Only: page.Machines}, Cell: func(row limitRow) page.Cell { return page.Count(row.limit.Enough) }},
-		{Column: page.Column{Head: "hint", Key: "hint", Prose: true, Optional: true}, Cell: func(row limitRow) page.Cell {
-			return page.Text(row.limit.Hint)
-		}},
-	}...)
+	}, limitField("used", "used_mean", numbers.Count, func(l *Limit) (numbers.Value, numbers.Range) { return l.Used, l.UsedInterval }),
+		limitField("share", "share", numbers.Percent, func(l *Limit) (numbers.Value, numbers.Range) { return l.Share, l.ShareInterval }),
+		limitField("reached", "reached", numbers.Percent, func(l *Limit) (numbers.Value, numbers.Range) { return l.Reached, l.ReachedInterval }),
+		[]page.Field[limitRow]{
+			{Column: page.Column{Key: "enough", Only: page.Machines}, Cell: func(row limitRow) page.Cell { return page.Count(row.limit.Enough) }},
+			{Column: page.Column{Head: "hint", Key: "hint", Prose: true, Optional: true}, Cell: func(row limitRow) page.Cell {
+				return page.Text(row.limit.Hint)
+			}},
+		})
 	t := page.Table{Keys: 2, Name: "limits", Title: "How much of each limit was used (iterations, means per run)", Columns: page.ColumnsOf(fields)}
 	t.Fill(page.RowsOf(fields, r.limitRows()))
 	return t
+}
+
+// limitField is a number of a limit with its interval.
+func limitField(head, key string, form func(numbers.Value) string, of func(*Limit) (numbers.Value, numbers.Range)) []page.Field[limitRow] {
+	return page.Measured(page.Column{Head: head, Key: key}, form, func(row limitRow) (numbers.Value, numbers.Range) { return of(row.limit) })
 }
 
 // limitCell is brief for people: "phase execution" is phases.execution.max_iterations.

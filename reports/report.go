@@ -125,9 +125,12 @@ type Spread struct {
 
 // Judging is what the evaluations inside the loop used, per run.
 type Judging struct {
-	Calls  numbers.Value `json:"calls"`
-	Tokens numbers.Value `json:"tokens"`
-	Cost   numbers.Value `json:"cost_usd"`
+	Calls          numbers.Value `json:"calls"`
+	CallsInterval  numbers.Range `json:"calls_interval"`
+	Tokens         numbers.Value `json:"tokens"`
+	TokensInterval numbers.Range `json:"tokens_interval"`
+	Cost           numbers.Value `json:"cost_usd"`
+	CostInterval   numbers.Range `json:"cost_usd_interval"`
 }
 
 // Cost is in USD, as if nothing were cached.

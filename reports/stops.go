@@ -15,12 +15,15 @@ type Stop struct {
 	Reason record.Reason `json:"reason"`
 	Class  record.Class  `json:"class"`
 	// Fired is the name of the condition or guard.
-	Fired      string        `json:"fired,omitempty"`
-	Runs       int           `json:"runs"`
-	Share      numbers.Value `json:"share"`      // of the runs that count
-	Iterations numbers.Value `json:"iterations"` // mean of these runs
+	Fired              string        `json:"fired,omitempty"`
+	Runs               int           `json:"runs"`
+	Share              numbers.Value `json:"share"` // of the runs that count
+	ShareInterval      numbers.Range `json:"share_interval"`
+	Iterations         numbers.Value `json:"iterations"` // mean of these runs
+	IterationsInterval numbers.Range `json:"iterations_interval"`
 	// Score is the mean of the primary score over these runs.
-	Score numbers.Value `json:"score"`
+	Score         numbers.Value `json:"score"`
+	ScoreInterval numbers.Range `json:"score_interval"`
 }
 
 type stopKey struct {
@@ -40,36 +43,46 @@ func (s *Stop) Name() string {
 
 // stops are the ways in which a configuration's runs stopped, the most frequent
 // first.
-func (c *collector) stops(configuration int) []Stop {
-	type group struct {
-		runs, iterations int64
-		scores           []float64
-	}
-	groups := make([]group, len(c.runs.stops))
+func (c *collector) stops(configuration int, m *measure) []Stop {
+	runs := make([]int, len(c.runs.stops))
 	for _, at := range c.runs.ordered[configuration] {
-		run := &c.runs.all[at]
-		g := &groups[run.stop]
-		g.runs++
-		g.iterations += int64(run.iterations)
-		if score, ok := c.runs.primary(at); ok {
-			g.scores = append(g.scores, score)
-		}
+		runs[c.runs.all[at].stop]++
 	}
 	stops := []Stop{}
-	for i, g := range groups {
-		if g.runs > 0 {
-			key := c.runs.stops[i]
-			stops = append(stops, Stop{
-				Reason: key.Reason, Class: key.Class, Fired: key.Fired, Runs: int(g.runs),
-				Share:      numbers.Over(g.runs, int64(len(c.runs.ordered[configuration]))),
-				Iterations: numbers.Over(g.iterations, g.runs), Score: numbers.Of(stats.Mean(g.scores)),
-			})
+	for i, n := range runs {
+		if n > 0 {
+			stops = append(stops, m.stop(int32(i)))
 		}
 	}
 	slices.SortFunc(stops, func(a, b Stop) int {
 		return cmp.Or(mostFirst(a.Runs, b.Runs, a.Name(), b.Name()), cmp.Compare(a.Class, b.Class), cmp.Compare(a.Fired, b.Fired))
 	})
 	return stops
+}
+
+// stop measures the runs that stopped in one way. The means of these runs vary
+// with the tasks that have any.
+func (m *measure) stop(way int32) Stop {
+	stopped := m.among(func(at int32) bool { return m.runs.all[at].stop == way })
+	scored := stopped.among(func(at int32) bool { _, ok := m.runs.primary(at); return ok })
+	var iterations int64
+	for _, at := range stopped.ordered {
+		iterations += int64(m.runs.all[at].iterations)
+	}
+	var scores []float64
+	for _, at := range scored.ordered {
+		score, _ := m.runs.primary(at)
+		scores = append(scores, score)
+	}
+	key, runs := m.runs.stops[way], len(stopped.ordered)
+	return Stop{
+		Reason: key.Reason, Class: key.Class, Fired: key.Fired, Runs: runs,
+		Share:              numbers.Over(int64(runs), int64(len(m.ordered))),
+		ShareInterval:      m.share(func(r *run) bool { return r.stop == way }, anyRun),
+		Iterations:         numbers.Over(iterations, int64(runs)),
+		IterationsInterval: stopped.ratio(stopped.sums(func(r *run) float64 { return float64(r.iterations) }), stopped.counts(), m.curveDraws),
+		Score:              numbers.Of(stats.Mean(scores)), ScoreInterval: scored.meanScore(),
+	}
 }
 
 // primary is the primary score of a run.

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"iter"
+	"slices"
 
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
@@ -15,28 +16,27 @@ type stopRow struct {
 // stopsTable tells which conditions, guards and limits ended the runs.
 func stopsTable(r *Report) page.Table {
 	digits := r.scoreDigits()
-	fields := append(nameFields(r, func(row stopRow) *Configuration { return row.configuration }), []page.Field[stopRow]{
+	score := func(v numbers.Value) string { return numbers.Score(v, digits) }
+	fields := slices.Concat(nameFields(r, func(row stopRow) *Configuration { return row.configuration }), []page.Field[stopRow]{
 		{Column: page.Column{Head: "stopped by", Key: "reason"}, Cell: func(row stopRow) page.Cell {
 			return page.Cell{Text: row.stop.Name(), Raw: string(row.stop.Reason), Foreign: true}
 		}},
 		{Column: page.Column{Key: "fired", Only: page.Machines}, Cell: func(row stopRow) page.Cell { return page.Name(row.stop.Fired) }},
 		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row stopRow) page.Cell { return page.Count(row.stop.Runs) }},
-		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row stopRow) page.Cell {
-			return page.Number(row.stop.Share, numbers.Percent)
-		}},
-		{Column: page.Column{Head: "iterations", Key: "iterations_mean", Right: true}, Cell: func(row stopRow) page.Cell {
-			return page.Number(row.stop.Iterations, numbers.Count)
-		}},
-		{Column: page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score_mean", Right: true, Optional: true}, Cell: func(row stopRow) page.Cell {
-			return page.Number(row.stop.Score, func(v numbers.Value) string { return numbers.Score(v, digits) })
-		}},
-		{Column: page.Column{Head: "class", Key: "class", Minor: true}, Cell: func(row stopRow) page.Cell {
+	}, stopField(page.Column{Head: "share", Key: "share"}, numbers.Percent, func(s *Stop) (numbers.Value, numbers.Range) { return s.Share, s.ShareInterval }),
+		stopField(page.Column{Head: "iterations", Key: "iterations_mean"}, numbers.Count, func(s *Stop) (numbers.Value, numbers.Range) { return s.Iterations, s.IterationsInterval }),
+		stopField(page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score_mean", Optional: true}, score, func(s *Stop) (numbers.Value, numbers.Range) { return s.Score, s.ScoreInterval }),
+		[]page.Field[stopRow]{{Column: page.Column{Head: "class", Key: "class", Minor: true}, Cell: func(row stopRow) page.Cell {
 			return page.Name(string(row.stop.Class))
-		}},
-	}...)
+		}}})
 	t := page.Table{Keys: 2, Name: "stops", Title: "What stopped the runs (means of the runs it stopped)", Columns: page.ColumnsOf(fields)}
 	t.Fill(page.RowsOf(fields, r.stopRows()))
 	return t
+}
+
+// stopField is a number of a stop with its interval.
+func stopField(c page.Column, form func(numbers.Value) string, of func(*Stop) (numbers.Value, numbers.Range)) []page.Field[stopRow] {
+	return page.Measured(c, form, func(row stopRow) (numbers.Value, numbers.Range) { return of(row.stop) })
 }
 
 func (r *Report) stopRows() iter.Seq[stopRow] {

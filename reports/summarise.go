@@ -30,13 +30,14 @@ func (c *collector) summarise(i int) Configuration {
 	s.SuccessInterval = m.share((*run).claims, (*run).judgedItself)
 	s.Iterations = c.spread(m, func(r *run) int64 { return int64(r.iterations) }, 1)
 	s.Latency = c.spread(m, func(r *run) int64 { return int64(r.elapsed) }, float64(time.Second))
-	s.Stops = c.stops(i)
+	s.Stops = c.stops(i, m)
 	s.Limits, s.Curve = []Limit{}, []CurvePoint{}
 	if !c.manifest.Brief { // a baseline does not tell what each iteration did
-		s.Limits, s.Curve = limits(head, u, &s), c.curve(i, m)
+		s.Limits, s.Curve = m.limits(head, u, &c.uses[i], &s), c.curve(i, m)
 	}
 	s.Calibration, s.Residue = c.calibration(m), c.residue(i)
 	s.measureUsage(u)
+	m.judging(&c.uses[i], &s.Judging)
 	s.CallsInterval = m.mean(func(r *run) float64 { return float64(r.calls) }, s.Calls)
 	s.TokensInterval = m.mean(func(r *run) float64 { return float64(r.tokens) }, s.Tokens)
 	s.Cost.MeanInterval = m.mean(func(r *run) float64 { return r.cost.Dollars() }, s.Cost.Mean)

@@ -12,6 +12,16 @@ type Range struct{ Low, High Value }
 // Known says that there is an interval.
 func (r Range) Known() bool { return r.Low.Known() || r.High.Known() }
 
+// Over is the interval of the number divided by one above 0.
+func (r Range) Over(divisor float64) Range {
+	for _, end := range []*Value{&r.Low, &r.High} {
+		if end.Known() {
+			end.Number /= divisor
+		}
+	}
+	return r
+}
+
 // MarshalJSON writes [low, high], or null.
 func (r Range) MarshalJSON() ([]byte, error) {
 	if !r.Known() {

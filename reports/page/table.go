@@ -3,6 +3,7 @@ package page
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/agentbench/agentbench/reports/numbers"
 )
@@ -78,6 +79,14 @@ func Wide[T any](f Field[T]) Field[T] {
 // in two for machines. The key is the number's.
 func Interval[T any](head, key string, form func(numbers.Value) string, of func(T) numbers.Range) []Field[T] {
 	return append([]Field[T]{ShownInterval(head, form, of)}, Ends(key, of)...)
+}
+
+// Measured is a number in a column of its own, and its 95 % interval beside it.
+func Measured[T any](c Column, form func(numbers.Value) string, of func(T) (numbers.Value, numbers.Range)) []Field[T] {
+	c.Right = true
+	number := Field[T]{c, func(row T) Cell { value, _ := of(row); return Number(value, form) }}
+	head := strings.TrimLeft(c.Head+"\n95%", "\n")
+	return append([]Field[T]{number}, Interval(head, c.Key, form, func(row T) numbers.Range { _, between := of(row); return between })...)
 }
 
 // ShownInterval is the column for people alone.

@@ -1,0 +1,113 @@
+package reports
+
+import (
+	"slices"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/numbers"
+)
+
+// taskUse is what the runs of a task used together, by tasks, of what is not kept
+// run by run. All are integers, so that the order of the runs makes no difference.
+type taskUse struct {
+	judging []judgingUse
+	phases  [][]phaseUse // one for each phase of the configuration, in its order
+}
+
+// judgingUse is empty where nothing was judged inside the loop.
+type judgingUse struct {
+	calls, tokens int64
+	cost          record.Money
+}
+
+// phaseUse counts the iterations in a phase, and the runs that came up to its
+// limit.
+type phaseUse struct{ iterations, reached int32 }
+
+// add takes a run of a task.
+func (u *taskUse) add(task int32, s *record.Signals, head *record.ConfigurationHead, tasks int) {
+	if j := &s.Judging; j.Calls != 0 || j.Tokens() != 0 || j.Cost != 0 {
+		of := room(&u.judging, task, tasks)
+		of.calls, of.tokens, of.cost = of.calls+j.Calls, of.tokens+j.Tokens(), of.cost.Plus(j.Cost)
+	}
+	for i := range head.Phases {
+		if u.phases == nil {
+			u.phases = make([][]phaseUse, len(head.Phases))
+		}
+		if n, limit := iterationsIn(s, head.Phases[i].Name), head.Phases[i].Limit; n > 0 && limit > 0 {
+			of := room(&u.phases[i], task, tasks)
+			of.iterations += int32(n)
+			of.reached += int32(numberOf(n >= limit))
+		}
+	}
+}
+
+func iterationsIn(s *record.Signals, phase string) (n int) {
+	for i := range s.Iterations {
+		if s.Iterations[i].Phase == phase {
+			n++
+		}
+	}
+	return n
+}
+
+// room is the entry of a task, in a list that is made long enough for it, and at
+// once for as many tasks as are expected.
+func room[T any](list *[]T, task int32, expected int) *T {
+	if *list == nil {
+		*list = make([]T, 0, min(max(expected, 0), mostExpected))
+	}
+	if missing := int(task) + 1 - len(*list); missing > 0 {
+		*list = slices.Grow(*list, missing)[:int(task)+1]
+	}
+	return &(*list)[task]
+}
+
+// entry is that of a task, empty where it has none.
+func entry[T any](list []T, task int32) (found T) {
+	if int(task) < len(list) {
+		return list[task]
+	}
+	return found
+}
+
+// perTask adds up a number of each task by cluster.
+func (m *measure) perTask(of func(task int32) float64) []float64 {
+	sums := make([]float64, m.groups)
+	for i, at := range m.ordered {
+		if task := m.runs.all[at].task; i == 0 || m.runs.all[m.ordered[i-1]].task != task {
+			sums[m.clusters[i]] += of(task)
+		}
+	}
+	return sums
+}
+
+// iterationsIn is how many iterations the runs of a task had in the i-th phase.
+func (u *taskUse) iterationsIn(phase int) func(task int32) float64 {
+	return func(task int32) float64 { return float64(u.phase(phase, task).iterations) }
+}
+
+// reached is how many runs of a task came up to the limit of the i-th phase.
+func (u *taskUse) reached(phase int) func(task int32) float64 {
+	return func(task int32) float64 { return float64(u.phase(phase, task).reached) }
+}
+
+func (u *taskUse) phase(i int, task int32) phaseUse {
+	if u.phases == nil {
+		return phaseUse{}
+	}
+	return entry(u.phases[i], task)
+}
+
+// judging are the intervals of what the evaluations inside the loop used.
+func (m *measure) judging(use *taskUse, mean *Judging) {
+	interval := func(mean numbers.Value, amount func(judgingUse) float64) numbers.Range {
+		if !mean.Known() {
+			return numbers.Range{Low: mean, High: mean}
+		}
+		return m.ratio(m.perTask(func(task int32) float64 { return amount(entry(use.judging, task)) }), m.counts(), m.draws)
+	}
+	mean.CallsInterval = interval(mean.Calls, func(j judgingUse) float64 { return float64(j.calls) })
+	mean.TokensInterval = interval(mean.Tokens, func(j judgingUse) float64 { return float64(j.tokens) })
+	mean.CostInterval = interval(mean.Cost, func(j judgingUse) float64 { return j.cost.Dollars() })
+}
