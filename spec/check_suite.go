@@ -66,7 +66,7 @@ func (l *loader) checkSet(c *Configuration) bool {
 			continue
 		}
 		for _, entry := range n.Entries {
-			if path := fullPath(entry.Key); first[path] {
+			if path := FullPath(entry.Key); first[path] {
 				l.add(n.KeyFault(entry.Key, "keep one of them", "the parameter %q is set twice", path))
 			} else {
 				first[path] = true

@@ -56,7 +56,7 @@ func (l *loader) resolved(file *loopFile, name string, settings []setting) []Res
 func paramsOf(settings []setting) []Param {
 	var params []Param
 	for _, s := range settings {
-		p := Param{Path: fullPath(s.path), Value: plainValue(s.value)}
+		p := Param{Path: FullPath(s.path), Value: plainValue(s.value)}
 		if i := slices.IndexFunc(params, func(known Param) bool { return known.Path == p.Path }); i >= 0 {
 			params[i] = p
 			continue
@@ -66,8 +66,8 @@ func paramsOf(settings []setting) []Param {
 	return params
 }
 
-// fullPath undoes the short forms of a path.
-func fullPath(path string) string {
+// FullPath undoes the short forms of a path: max_iterations, and what stands below terminate.any.
+func FullPath(path string) string {
 	if path == "max_iterations" {
 		return "terminate." + path
 	}

@@ -82,7 +82,7 @@ func (l *loader) sweepNames(file *loopFile, base []setting, sweep []dimension) [
 	}
 	first := append([]setting(nil), base...)
 	for _, d := range sweep {
-		add(fullPath(d[0].path))
+		add(FullPath(d[0].path))
 		first = append(first, d[0])
 	}
 	loop := &Loop{}
@@ -96,7 +96,7 @@ func (l *loader) sweepNames(file *loopFile, base []setting, sweep []dimension) [
 	}
 	names := make([]string, len(sweep))
 	for i, d := range sweep {
-		names[i] = count.shortest(fullPath(d[0].path))
+		names[i] = count.shortest(FullPath(d[0].path))
 	}
 	return names
 }

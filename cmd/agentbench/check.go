@@ -3,30 +3,38 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 func (p *program) checkCommand() *cobra.Command {
-	return &cobra.Command{
+	var tune bool
+	c := &cobra.Command{
 		Use:     "check FILE...",
 		Short:   "Find everything that is wrong with suites, loops and mappings",
 		GroupID: "write",
 		Long: `Reads suites, loops and mappings with all files that they name, and prints every fault at
 its place with a hint. A file may be - for stdin, or the name of a suite that ships.
-Exits with 3 if anything is wrong.`,
+Exits with 3 if anything is wrong.
+
+With --tune it says of each parameter, those of tune first, how far a recorded run
+answers for other values of it, and why not further.`,
 		Args: arguments(1, -1, "one or more files"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			var worst error
 			for _, path := range args {
-				worst = worse(worst, p.check(path))
+				worst = worse(worst, p.check(path, tune))
 			}
 			return worst
 		},
 	}
+	c.Flags().BoolVar(&tune, "tune", false, "say which parameters can be replayed, and which need new runs")
+	return c
 }
 
 // worse is the error with the higher exit code; the message of the other one is
@@ -39,27 +47,56 @@ func worse(a, b error) error {
 	return b
 }
 
-func (p *program) check(path string) error {
+func (p *program) check(path string, tune bool) error {
 	o, err := p.open(path, nil)
 	if err != nil {
 		return err
 	}
 	p.warn(o, nil)
-	if o.Loop != nil {
-		fmt.Fprintf(p.out, "%s: loop %s is fine: %s%s\n", path, printable(o.Loop.Name), aboutLoop(o.Loop), warnings(len(o.Warnings)))
+	hintsOf(o.Document).Print(p.err)
+	kind, name, about, err := p.fine(o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "%s: %s %s is fine%s%s\n", path, kind, printable(name), about, warnings(len(o.Warnings)))
+	if !tune {
 		return nil
 	}
-	if o.Import != nil {
-		fmt.Fprintf(p.out, "%s: import %s is fine%s\n", path, printable(o.Import.Name), warnings(len(o.Warnings)))
-		return nil
+	return p.tellReplayable(o.Document)
+}
+
+// fine says what a document is that has no faults; those of its tasks are printed.
+func (p *program) fine(o *opened) (kind, name, about string, err error) {
+	switch {
+	case o.Loop != nil:
+		return "loop", o.Loop.Name, ": " + aboutLoop(o.Loop), nil
+	case o.Import != nil:
+		return "import", o.Import.Name, "", nil
 	}
 	tasks, faults := o.CountTasks()
 	faults.Print(p.err)
 	if faults.Err() != nil {
-		return quiet(wrongSpec)
+		return "", "", "", quiet(wrongSpec)
 	}
-	fmt.Fprintf(p.out, "%s: suite %s is fine: %s%s\n", path, printable(o.Suite.Name), aboutSuite(o.Suite, tasks), warnings(len(o.Warnings)))
-	return nil
+	return "suite", o.Suite.Name, ": " + aboutSuite(o.Suite, tasks), nil
+}
+
+// hintsOf are the hints of all loops of a document, each once.
+func hintsOf(d *spec.Document) (hints source.Faults) {
+	switch {
+	case d.Loop != nil:
+		return d.Loop.Hints()
+	case d.Suite == nil:
+		return nil
+	}
+	for i := range d.Suite.Resolved {
+		for _, hint := range d.Suite.Resolved[i].Loop.Hints() {
+			if !slices.Contains(hints, hint) {
+				hints = append(hints, hint)
+			}
+		}
+	}
+	return hints
 }
 
 func aboutLoop(l *spec.Loop) string {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/plan"
@@ -9,9 +10,10 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// planNotes say what the numbers leave out, and whether the budget covers them.
+// planNotes say what the numbers leave out, whether the budget covers them, and
+// which parameters of tune need runs of their own.
 func planNotes(s *spec.Suite, planned *plan.Plan, total plan.Worst) []string {
-	return append(leftOut(s, total), budgetNotes(s, planned, total)...)
+	return slices.Concat(leftOut(s, total), budgetNotes(s, planned, total), tuneNotes(s))
 }
 
 // tellNotes prints notes below a table.

@@ -40,8 +40,11 @@ func Analyse(l *spec.Loop) []Parameter {
 	return all
 }
 
-// AnalysePath says it of a path, which may be one that the loop leaves out.
-func AnalysePath(l *spec.Loop, path string) Parameter { return newAnalysis(l).parameter(path) }
+// AnalysePath says it of a path, which may be one that the loop leaves out, or a
+// short form.
+func AnalysePath(l *spec.Loop, path string) Parameter {
+	return newAnalysis(l).parameter(spec.FullPath(path))
+}
 
 // analysis is what the sentences follow from.
 type analysis struct {
@@ -187,6 +190,11 @@ func (a *analysis) evaluated(rest string) Parameter {
 	switch key, _, _ := strings.Cut(rest, "."); key {
 	case "judge", "command":
 		return Parameter{Class: Calls, Why: "it is part of what the judge or the program is asked"}
+	case "from_phase":
+		if p := a.judging(); p.Class == Calls {
+			return p
+		}
+		return Parameter{Class: Partly, Why: "evaluations can be left out, but none can be had of iterations that the recording did not evaluate"}
 	}
 	return a.judging()
 }

@@ -56,6 +56,8 @@ func TestParametersThatCanBeReplayed(t *testing.T) {
 		{"a weight behind a prompt that reads feedback", "agent: {model: m}\nprompt: '{{ feedback }}'\nevaluate: {checks: [{name: short, expr: 'true', weight: 2.0}]}", "evaluate.checks.short.weight", Partly, "reads what the evaluation says"},
 		{"a weight beside a judge", "agent: {model: m}\nprompt: p\nevaluate: {judge: {model: j, rubric: r}, checks: [{name: short, expr: 'true', weight: 2.0}]}", "evaluate.checks.short.weight", Calls, "a judge"},
 		{"the judge's temperature", "agent: {model: m}\nprompt: p\nevaluate: {judge: {model: j, rubric: r, temperature: 0.5}}", "evaluate.judge.temperature", Calls, "asked"},
+		{"from which phase on is evaluated", phases + "evaluate: {confidence: '0.5', from_phase: act}\n", "evaluate.from_phase", Partly, "did not evaluate"},
+		{"a short path", "agent: {model: m}\nprompt: '{{ param.terminate.max_iterations }} left'\nmax_iterations: 3", "max_iterations", Calls, "the prompt reads it"},
 		{"on_error", plainLoop, "on_error.continue_if", Replayed, ""},
 		{"the pattern", plainLoop + "pattern: improvement", "pattern", Calls, "several things"},
 		{"a strategy that another follows", "agent: {model: m}\npattern: multi_strategy\nevaluate: {confidence: '0.5'}\nstrategies: [{name: a.b, prompt: p}, {name: c, prompt: q}]", "strategies.a.b.max_iterations", Partly, "another strategy follows"},
