@@ -1,0 +1,351 @@
+package tune
+
+import (
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// TuningSchema names the form of a tuning in JSON. Its number rises when a field
+// changes its meaning or goes away, not when one is added.
+const TuningSchema = "agentbench/tuning/1"
+
+// Tuning is what came of choosing among candidates by what they make of recorded
+// runs. Its JSON form is documented by the tags; numbers that are missing are
+// null. Intervals are of Level, by task, or by cluster where tasks have one.
+type Tuning struct {
+	Schema   string  `json:"schema"`
+	Tasks    int     `json:"tasks"`
+	Clusters int     `json:"clusters,omitempty"` // 0: each task stands for itself
+	Runs     int     `json:"runs"`               // recorded ones
+	Level    float64 `json:"level"`
+	Seed     uint64  `json:"seed"`
+	Terms    Terms   `json:"terms"`
+	Tried    Tried   `json:"tried"`
+	// Recommended is the candidate to take; nil: none, and WhyNone says why.
+	Recommended *Choice `json:"recommended"`
+	// Why says by which rule and numbers, in a sentence; "" where none is.
+	Why     string `json:"why,omitempty"`
+	WhyNone string `json:"why_none,omitempty"`
+	// Unchanged says that the recommended configuration is today's.
+	Unchanged bool `json:"unchanged,omitempty"`
+	// Changes are the parameters in which the recommended configuration differs
+	// from today's, or from the recording where today's is no candidate.
+	Changes []Change `json:"changes"`
+	// Recording is the runs as they were recorded; Today is today's configuration,
+	// nil where it is no candidate; Best has the best objective of all that are
+	// exact, whatever it costs.
+	Recording *Choice `json:"recording"`
+	Today     *Choice `json:"today"`
+	Best      *Choice `json:"best"`
+	// Alternatives are what the rule would have taken next, the cheapest first.
+	Alternatives []Choice `json:"alternatives"`
+	// Against compares the recommended configuration with today's and with the
+	// recording.
+	Against    []Versus    `json:"against"`
+	Validation *Validation `json:"validation"` // nil: none, a note says why
+	Luck       *Luck       `json:"luck"`       // nil where Validation is, or chose nothing
+	Front      []FrontRow  `json:"front"`      // the cheapest first
+	// Unpriced counts exact candidates that the front leaves out since their cost
+	// is not known.
+	Unpriced   int         `json:"unpriced,omitempty"`
+	Neighbours []Neighbour `json:"neighbours"`
+	// Stops are which limit bound: how runs of today's and of the recommended
+	// configuration ended.
+	Stops []Stops `json:"stops"`
+	// Limits are how much of their limits today's and the recommended
+	// configuration use, with advice.
+	Limits []LimitUse  `json:"limits"`
+	Curve  []CurveStep `json:"curve"` // of the recording
+	// Ranges are limits of phases that lie outside what is recommended for their kind.
+	Ranges []RangeHint `json:"ranges"`
+	Notes  []Note      `json:"notes"` // on the tuning as a whole
+}
+
+// Terms are what was asked for, in the words of the suite.
+type Terms struct {
+	Objective string `json:"objective"` // CEL over metrics
+	Minimize  bool   `json:"minimize,omitempty"`
+	// Score is the score that lost successes are of; "" where nothing is scored:
+	// then a success is what the loop believes.
+	Score string `json:"score"`
+	Cost  string `json:"cost"` // CEL over metrics
+	// WhyCost says why the cost is not money; "" where it is, or was asked for.
+	WhyCost     string   `json:"why_cost,omitempty"`
+	Rule        Rule     `json:"rule"`
+	Number      float64  `json:"number,omitempty"` // max_loss, or share
+	Constraints []string `json:"constraints,omitempty"`
+	Folds       int      `json:"folds"` // 0: none
+	FoldsBy     string   `json:"folds_by,omitempty"`
+}
+
+// Tried counts the candidates. Only those that are exact and scored, of a known
+// cost, and within the constraints can be recommended.
+type Tried struct {
+	Candidates     int `json:"candidates"`
+	Exact          int `json:"exact"`
+	Bounded        int `json:"bounded"`
+	NeedsCalls     int `json:"needs_calls"`
+	Counterfactual int `json:"counterfactual"`
+	// Unscored, Costless and Unmeasured are exact ones that cannot be chosen: the
+	// score of a stop is not known; the cost is not; the objective is not.
+	Unscored   int `json:"unscored"`
+	Costless   int `json:"costless"`
+	Unmeasured int `json:"unmeasured"`
+	// Within are those that are left and satisfy the constraints, Allowed those of
+	// them that the rule allows. The rule stops looking at the first it can take:
+	// then Allowed is 0 and AtLeastOne is set.
+	Within     int        `json:"within"`
+	Excluded   []Excluded `json:"excluded"`
+	NotReplay  []Unknown  `json:"not_replayed"` // why candidates are not exact, the most frequent first
+	AtLeastOne bool       `json:"-"`
+}
+
+// Excluded counts what one constraint excludes.
+type Excluded struct {
+	Constraint string `json:"constraint"`
+	Candidates int    `json:"candidates"` // that it excludes
+	Alone      int    `json:"alone"`      // that only it excludes
+	// Unknown are those of them for which it reads a number that is missing.
+	Unknown int `json:"unknown,omitempty"`
+}
+
+// Change is a parameter that differs.
+type Change struct {
+	Path string `json:"path"`
+	From string `json:"from"` // "" where nothing is known of it
+	To   string `json:"to"`
+}
+
+// Choice is a configuration with its numbers over all recorded runs.
+type Choice struct {
+	ReplayedConfiguration
+	// Candidate is its number in the Source, -1 that of the recording.
+	Candidate int           `json:"candidate"`
+	Objective numbers.Value `json:"objective"`
+	// ObjectiveInterval is by the jackknife over tasks or clusters.
+	ObjectiveInterval numbers.Range `json:"objective_interval"`
+	// ChoiceCost is what the rule takes for the cost.
+	ChoiceCost numbers.Value `json:"choice_cost"`
+	// Lost and Gained are runs that lose the success that they have in the
+	// recording, or the other way round, by the score of the terms.
+	Lost   int `json:"lost"`
+	Gained int `json:"gained"`
+	// LostMost is the one-sided upper bound of the share of runs that lose theirs
+	// (C. J. Clopper and E. S. Pearson).
+	LostMost numbers.Value `json:"lost_most"`
+}
+
+// Versus compares the recommended configuration with another, paired by task.
+type Versus struct {
+	What string       `json:"what"` // "today" or "recording"
+	Name string       `json:"name"`
+	All  []Difference `json:"differences"`
+	// Lost and Gained are runs, by the score of the terms.
+	Lost   int `json:"lost"`
+	Gained int `json:"gained"`
+	// Saved is how much less 1,000 runs take.
+	Saved []Saving `json:"saved_per_1000_runs"`
+}
+
+// Difference is one quantity of two configurations.
+type Difference struct {
+	Quantity string        `json:"quantity"`
+	Base     numbers.Value `json:"base"`
+	New      numbers.Value `json:"new"`
+	// Change is New - Base; where Relative, the geometric mean of the tasks' ratios
+	// less 1.
+	Change   numbers.Value   `json:"change"`
+	Interval numbers.Range   `json:"interval"`
+	Relative bool            `json:"relative"`
+	P        numbers.Value   `json:"p"`
+	Test     compare.Test    `json:"test"`
+	Method   stats.Method    `json:"method"`
+	Wins     int             `json:"wins"`
+	Losses   int             `json:"losses"`
+	Ties     int             `json:"ties"`
+	Tasks    int             `json:"tasks"`
+	Verdict  compare.Verdict `json:"verdict"`
+	NotWorse bool            `json:"not_worse"`
+	Needed   int             `json:"needed"` // tasks to show it; see compare.Line
+}
+
+// Saving is what is saved of one amount, with its interval by task or cluster.
+type Saving struct {
+	Quantity string        `json:"quantity"` // cost_usd, latency_s, tokens, calls or iterations
+	Saved    numbers.Value `json:"saved"`
+	Interval numbers.Range `json:"interval"`
+}
+
+// Validation is the rule tried on tasks that it did not choose by: chosen on all
+// folds but one, reported on that one.
+type Validation struct {
+	Folds []Fold `json:"folds"`
+	// HeldOut is the sum over the folds of what their choices make of the tasks
+	// left out: the honest estimate. InSample is the recommended configuration on
+	// all runs; Today and Recording are those, on the same runs.
+	HeldOut   Counted  `json:"held_out"`
+	InSample  Counted  `json:"in_sample"`
+	Today     *Counted `json:"today"`
+	Recording Counted  `json:"recording"`
+	// Agree is how many folds choose what is recommended.
+	Agree int `json:"agree"`
+}
+
+// Fold is one part of the tasks, which is left out of the choice.
+type Fold struct {
+	Fold  int `json:"fold"`
+	Tasks int `json:"tasks"` // left out
+	// Chosen is the number of the candidate in the Source, -1 where the rule finds
+	// none on the other folds; then Why says so and the fold is in no sum.
+	Chosen  int            `json:"candidate"`
+	Name    string         `json:"name"`
+	Params  []record.Param `json:"params,omitempty"`
+	Why     string         `json:"why,omitempty"`
+	Train   Counted        `json:"train"`
+	HeldOut Counted        `json:"held_out"`
+}
+
+// Counted is what a configuration makes of a part of the runs.
+type Counted struct {
+	Tasks      int           `json:"tasks"`
+	Runs       int           `json:"runs"`
+	Hits       int           `json:"hits"`
+	Score      numbers.Value `json:"score"` // mean over tasks
+	Iterations int64         `json:"iterations"`
+	Tokens     numbers.Value `json:"tokens"`
+	Cost       numbers.Value `json:"cost_usd"`
+	Seconds    numbers.Value `json:"latency_s"`
+}
+
+// Luck is how much of what the choice seems to gain over today's configuration,
+// or over the recording, it owes to having been looked for on the same runs.
+type Luck struct {
+	Over  string `json:"over"` // "today" or "recording"
+	Score Gain   `json:"score"`
+	Cost  Gain   `json:"cost"` // what is saved per run, in the unit of the choice's cost
+}
+
+// Gain is a mean per run as it looks in the sample, and as it is on tasks that
+// were left out.
+type Gain struct {
+	Apparent numbers.Value `json:"apparent"`
+	Honest   numbers.Value `json:"honest"`
+	// HonestInterval is by task or cluster, given what the folds chose.
+	HonestInterval numbers.Range `json:"honest_interval"`
+	Luck           numbers.Value `json:"luck"` // Apparent - Honest
+}
+
+// FrontRow is a candidate that none beats: none is as cheap, as good and as fast,
+// and better in one of these.
+type FrontRow struct {
+	Candidate  int            `json:"candidate"`
+	Name       string         `json:"name"`
+	Params     []record.Param `json:"params,omitempty"`
+	Objective  numbers.Value  `json:"objective"`
+	ChoiceCost numbers.Value  `json:"choice_cost"`
+	Seconds    numbers.Value  `json:"latency_s"` // per run
+	Counted    Counted        `json:"counted"`
+	// Share is how often it is on the front when the tasks, or clusters, are drawn
+	// anew: how sure it is to belong there.
+	Share numbers.Value `json:"share"`
+	// Same counts the other candidates with the same numbers.
+	Same        int  `json:"same"`
+	Recommended bool `json:"recommended,omitempty"`
+	Today       bool `json:"today,omitempty"`
+}
+
+// Neighbour is what one step in one parameter would change.
+type Neighbour struct {
+	Of    string `json:"of"` // "recommended" or "today"
+	Path  string `json:"path"`
+	Value string `json:"value"` // as it is
+	// Less and More are one step down and up among the values that were tried; nil:
+	// there is none.
+	Less *Step `json:"less"`
+	More *Step `json:"more"`
+}
+
+// Step is a neighbour against the configuration that it is next to.
+type Step struct {
+	Candidate int    `json:"candidate"`
+	Value     string `json:"value"`
+	Label     string `json:"label"`
+	// Objective and Cost are the changes of the objective and of the choice's cost.
+	Objective numbers.Value `json:"objective"`
+	Cost      numbers.Value `json:"cost"`
+	// Lost and Gained are runs against the configuration next to it.
+	Lost   int `json:"lost"`
+	Gained int `json:"gained"`
+	// PerSuccess is how much a success more costs; missing where none is gained.
+	PerSuccess numbers.Value `json:"cost_per_extra_success"`
+}
+
+// Stops tells how the runs of a configuration end.
+type Stops struct {
+	Of    string      `json:"of"` // "recommended", "today" or "recording"
+	Stops []StopCount `json:"stops"`
+	// Unknown are runs whose end is not known.
+	Unknown int `json:"unknown,omitempty"`
+}
+
+// LimitUse is how much of one iteration limit a configuration uses.
+type LimitUse struct {
+	Of    string `json:"of"` // "recommended" or "today"
+	Path  string `json:"path"`
+	Limit int    `json:"limit"`
+	// Derived says that the loop has no such limit of its own: it follows from
+	// those of the phases.
+	Derived bool          `json:"derived,omitempty"`
+	Used    numbers.Value `json:"used"`     // mean iterations per run
+	Share   numbers.Value `json:"share"`    // of the limit
+	Reached numbers.Value `json:"reached"`  // share of the runs that come up to it
+	OfAll   numbers.Value `json:"of_all"`   // share of all iterations
+	OfCost  numbers.Value `json:"of_cost"`  // share of all cost
+	Largest int           `json:"largest"`  // what the longest run uses
+	Advice  Advice        `json:"advice"`   // "" where there is none
+	To      int           `json:"to"`       // the limit advised; 0: none
+	Step    *Step         `json:"one_more"` // what it brings, where replay knows
+}
+
+// Advice is what the use of a limit suggests.
+type Advice string
+
+// The advices.
+const (
+	NoAdvice  Advice = ""
+	Raise     Advice = "raise"     // most runs reach it
+	Lower     Advice = "lower"     // hardly any run comes near it
+	Rebalance Advice = "rebalance" // one phase takes most of the iterations or cost
+)
+
+// CurveStep is what the recorded runs gain and pay for one iteration more.
+type CurveStep struct {
+	Iteration int           `json:"iteration"`
+	Reached   int           `json:"reached"` // runs that came so far
+	Hits      int           `json:"hits"`    // runs with a success had they stopped here
+	Extra     int           `json:"extra"`   // more than one iteration before
+	Score     numbers.Value `json:"score"`
+	Cost      numbers.Value `json:"cost"`       // sum up to here, in the unit of the choice's cost
+	ExtraCost numbers.Value `json:"extra_cost"` // of this iteration
+	// Hazard is the chance that a run without a success so far has its first here,
+	// of those that come so far.
+	Hazard numbers.Value `json:"hazard"`
+	// PerSuccess is the cost of a success up to here, PerExtra that of one gained
+	// by this iteration: going on for it pays where a success is worth more.
+	PerSuccess numbers.Value `json:"cost_per_success"`
+	PerExtra   numbers.Value `json:"cost_per_extra_success"`
+	// Ahead is the least cost of an extra success over this and any number of
+	// iterations after it, AheadTo the last of these: steps that pay only later.
+	Ahead   numbers.Value `json:"ahead"`
+	AheadTo int           `json:"ahead_to"`
+}
+
+// RangeHint is a phase limit outside the values that are recommended for its kind.
+type RangeHint struct {
+	Of    string `json:"of"`
+	Path  string `json:"path"`
+	Limit int    `json:"limit"`
+	Hint  string `json:"hint"`
+}
