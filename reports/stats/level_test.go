@@ -82,6 +82,14 @@ var alike = []struct {
 		}
 		return stats.Test{P: 1 / most}, true
 	}},
+	{"evidence of a mean, looked at after every pair", func(w world, tasks int) (stats.Test, bool) {
+		differences, most := w.differences(tasks), 1.0
+		for n := range differences {
+			evidence, _ := stats.MeanEvidence(differences[:n+1], 0)
+			most = max(most, evidence)
+		}
+		return stats.Test{P: 1 / most}, true
+	}},
 }
 
 func (w world) differences(tasks int) []float64 {

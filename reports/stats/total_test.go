@@ -186,9 +186,10 @@ var procedures = map[string]func(a arguments) answer{
 		}
 		return result
 	},
-	"Evidence":    func(a arguments) answer { return number(stats.Evidence(a.a, a.b, a.p)) },
-	"Spearman":    func(a arguments) answer { return number(stats.Spearman(a.x, a.y)) },
-	"KendallTauB": func(a arguments) answer { return number(stats.KendallTauB(a.x, a.y)) },
+	"Evidence":     func(a arguments) answer { return number(stats.Evidence(a.a, a.b, a.p)) },
+	"MeanEvidence": func(a arguments) answer { return number(stats.MeanEvidence(a.x, a.p)) },
+	"Spearman":     func(a arguments) answer { return number(stats.Spearman(a.x, a.y)) },
+	"KendallTauB":  func(a arguments) answer { return number(stats.KendallTauB(a.x, a.y)) },
 	"Front": func(a arguments) answer {
 		if len(a.rows) == 0 {
 			return answer{}
