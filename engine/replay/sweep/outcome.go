@@ -1,7 +1,8 @@
 package sweep
 
 import (
-	"github.com/agentbench/agentbench/engine/record"
+	"math"
+
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -15,8 +16,30 @@ type Recording struct {
 	Announced []string
 	// Scores are the names of the scores, in the order of Run.Scores.
 	Scores []string
+	// Reads say what each score depends on, in that order; nil: nobody knows.
+	Reads []Reads
+	// Bounds are the ends between which each score lies, in that order; nil: from 0
+	// to 1, and unbounded where a recorded value lies outside.
+	Bounds []Range
 	Runs   []Run // that count, ordered by task and trial
 }
+
+// Reads says what a score depends on, so that it can be known of a run that
+// stops earlier than the recorded one.
+type Reads int
+
+// The ways. The score of an iteration is that of a run that stops there.
+const (
+	// ReadsUnknown: the score of an iteration also holds for a run that returns it
+	// and stops later; the score of a run holds for no other.
+	ReadsUnknown Reads = iota
+	// ReadsOutput: nothing but the output that is returned matters, so that the
+	// score of a run also holds for one that returns the same iteration.
+	ReadsOutput
+	// ReadsAround: it matters where the run stops, so that the score of an iteration
+	// holds only for a run that also stops there.
+	ReadsAround
+)
 
 // Run is a recorded run with what it was worth.
 type Run struct {
@@ -48,37 +71,15 @@ type Outcome struct {
 // the score may be.
 type Range struct{ Least, Most float64 }
 
-// Totals are sums over a part of the runs. Usage and time are of what is known:
-// all of a run that is exact, else the part of it that is recorded.
-type Totals struct {
-	Runs                            int
-	Exact, Censored, Branches, Told int // Told are some of those that branch
-	Successes                       int // runs that the loop believed in, of the exact ones
-	Iterations                      int64
-	Least, Most                     record.Usage // agent and evaluations together
-	Elapsed                         int64        // nanoseconds
-	Scores                          []ScoreTotals
-}
+// Known says that it has ends.
+func (r Range) Known() bool { return !math.IsNaN(r.Least) }
 
-// ScoreTotals are sums of one score over a part of the runs.
-type ScoreTotals struct {
-	// Known is how many runs have a Range; Least and Most are the sums of its ends.
-	Known       int
-	Least, Most float64
-	// Hits are the exact runs with a score of 1 or more. Lost are those that are
-	// none though the recorded run was, Gained the other way round.
-	Hits, Lost, Gained int
-}
+// Point says that both ends are known and the same.
+func (r Range) Point() bool { return r.Least == r.Most }
 
-// Label is the worst of the runs.
-func (t *Totals) Label() replay.Label {
-	switch {
-	case t.Told > 0:
-		return replay.Counterfactual
-	case t.Branches > 0:
-		return replay.NeedsCalls
-	case t.Censored > 0:
-		return replay.Bounded
-	}
-	return replay.PointExact
-}
+// Hit says that it is a point of 1 or more.
+func (r Range) Hit() bool { return r.Point() && r.Least >= 1 }
+
+func point(v float64) Range { return Range{v, v} }
+
+var unknown = point(math.NaN())

@@ -1,0 +1,105 @@
+package sweep
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/agentbench/agentbench/engine/replay"
+)
+
+// Outcomes are what a candidate makes of each run, in the order of Runs. The
+// error is that of the context.
+func (s *Sweep) Outcomes(ctx context.Context, candidate int) ([]Outcome, error) {
+	on, err := s.fit(ctx, candidate)
+	if err != nil {
+		return nil, err
+	}
+	return s.outcomes(ctx, candidate, on)
+}
+
+// outcomes are those on a recording.
+func (s *Sweep) outcomes(ctx context.Context, candidate, on int) ([]Outcome, error) {
+	r := &s.recordings[on]
+	replayed := s.options.replay(r.Loop, s.candidates[candidate].Loop, r.Announced...)
+	all := make([]Outcome, len(r.Runs))
+	err := each(ctx, len(all), func(i int) {
+		run := &r.Runs[i]
+		all[i].Result = replayed.Run(ctx, run.Run, run.Task)
+		all[i].Scores = r.worth(i, &all[i].Result)
+	})
+	return all, err
+}
+
+// chunk is how many runs a worker takes at a time.
+const chunk = 64
+
+// each does something with each of n things, on all processors.
+func each(ctx context.Context, n int, do func(i int)) error {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				from := int(next.Add(chunk)) - chunk
+				if from >= n {
+					return
+				}
+				for i := from; i < min(from+chunk, n); i++ {
+					do(i)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return ctx.Err()
+}
+
+// Recording is the index, among Recordings, of the one that a candidate is
+// replayed on: the one whose path it takes, else the one that leaves most of its
+// runs exact. The error is that of the context.
+func (s *Sweep) Recording(ctx context.Context, candidate int) (int, error) {
+	return s.fit(ctx, candidate)
+}
+
+func (s *Sweep) fit(ctx context.Context, candidate int) (int, error) {
+	f := &s.fits[candidate]
+	if f.chosen {
+		return f.recording, nil
+	}
+	recording, err := s.choose(ctx, candidate)
+	if err != nil {
+		return 0, err
+	}
+	*f = fit{true, recording}
+	return recording, nil
+}
+
+func (s *Sweep) choose(ctx context.Context, candidate int) (int, error) {
+	if len(s.recordings) == 1 {
+		return 0, nil
+	}
+	for i := range s.recordings {
+		if replay.Apart(s.recordings[i].Loop, s.candidates[candidate].Loop) == "" {
+			return i, nil
+		}
+	}
+	best, most := 0, -1
+	for i := range s.recordings {
+		outcomes, err := s.outcomes(ctx, candidate, i)
+		if err != nil {
+			return 0, err
+		}
+		exact := 0
+		for k := range outcomes {
+			if outcomes[k].Verdict == replay.Exact {
+				exact++
+			}
+		}
+		if exact > most {
+			best, most = i, exact
+		}
+	}
+	return best, nil
+}

@@ -1,0 +1,219 @@
+package sweep
+
+import (
+	"context"
+	"math"
+	"reflect"
+	"strconv"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/spec"
+)
+
+func declared(t testing.TB, text string) *spec.Loop {
+	t.Helper()
+	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\n" + text)}}
+	doc, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return doc.Loop
+}
+
+const plain = "agent: {model: m}\nprompt: hello\nevaluate: {confidence: '0.5'}\n"
+
+const wide = plain + "terminate: {confidence: off}\nmax_iterations: 4\n"
+
+// run is a run of a task that ended at its maximum; each iteration scores what it
+// is confident of, and takes a minute, a call and a dollar.
+func run(task string, trial int, confidences ...float64) Run {
+	r := &record.Run{ID: "c/" + task + "/" + strconv.Itoa(trial), Task: task, Trial: trial, Outcome: record.Outcome{Status: record.Completed, Reason: record.ReasonMaxIterations}}
+	scores := []float64{0}
+	for i, confidence := range confidences {
+		start := time.Duration(i) * time.Minute
+		r.Iterations = append(r.Iterations, record.Iteration{
+			N: i + 1, Output: []byte(`"a"`), Evaluation: &record.Evaluation{Confidence: confidence},
+			Calls: []record.Call{{Role: record.RoleAgent, Model: "m", Start: start, Duration: time.Minute, Usage: record.Usage{Calls: 1, InputTokens: 10, Cost: record.USD}}},
+			Start: start, End: start + time.Minute, Working: time.Minute,
+		})
+		if confidence > scores[0] {
+			r.Outcome.Returned, scores[0] = i+1, confidence
+		}
+		scores = append(scores, confidence)
+	}
+	return Run{Recorded: replay.Recorded{Run: r, Task: &spec.Task{ID: task, Input: "hello"}}, Scores: [][]float64{scores}}
+}
+
+func recorded(t testing.TB, loop string, runs ...Run) Recording {
+	return Recording{Configuration: "wide", Loop: declared(t, loop), Scores: []string{"score"}, Runs: runs}
+}
+
+func swept(t testing.TB, recordings []Recording, loops ...string) *Sweep {
+	t.Helper()
+	var candidates []Candidate
+	for _, text := range loops {
+		candidates = append(candidates, Candidate{Loop: declared(t, text)})
+	}
+	s, err := New(recordings, candidates, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func outcomes(t testing.TB, s *Sweep, candidate int) []Outcome {
+	t.Helper()
+	all, err := s.Outcomes(context.Background(), candidate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func totals(t testing.TB, s *Sweep, part []int, parts int) [][]Totals {
+	t.Helper()
+	all, err := s.Totals(context.Background(), part, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestARunIsWorthTheIterationReturned(t *testing.T) {
+	r := recorded(t, wide, run("a", 1, 0.2, 1, 0.4, 0.6), run("b", 1, 0.3, 0.1, 0.2, 1))
+	s := swept(t, []Recording{r}, wide, plain+"terminate: {confidence: off}\nmax_iterations: 2\n", plain+"terminate: {confidence: off}\nmax_iterations: 6\n")
+	for i, want := range [][]Range{{{1, 1}, {1, 1}}, {{1, 1}, {0.3, 0.3}}, {{0, 1}, {0, 1}}} {
+		for k, o := range outcomes(t, s, i) {
+			if o.Scores[0] != want[k] {
+				t.Errorf("candidate %d, run %d: %v, want %v", i, k, o.Scores[0], want[k])
+			}
+		}
+	}
+}
+
+func TestSumsOfParts(t *testing.T) {
+	r := recorded(t, wide, run("a", 1, 0.2, 1, 0.4, 0.6), run("a", 2, 0.5, 0.5, 0.5, 0.5), run("b", 1, 0.3, 0.1, 0.2, 1), run("c", 1, 1, 1, 1, 1))
+	s := swept(t, []Recording{r}, plain+"terminate: {confidence: off}\nmax_iterations: 3\n", plain+"terminate: {confidence: off}\nmax_iterations: 5\n")
+	all := totals(t, s, []int{0, 0, 1, -1}, 2)
+	a, b := all[0][0], all[0][1]
+	if a.Runs != 2 || a.Exact != 2 || a.Iterations != 6 || a.Least.Cost != 6*record.USD || a.Elapsed != int64(6*time.Minute) || a.Label() != replay.PointExact {
+		t.Errorf("%+v", a)
+	}
+	if s := a.Scores[0]; s.Known != 2 || s.Least != 1.5 || s.Most != 1.5 || s.Hits != 1 || s.Lost != 0 || s.PerTask.Least != 0.75 {
+		t.Errorf("%+v", s)
+	}
+	if p := a.PerTask; p.Tasks != 1 || p.Iterations != 3 || p.Least.InputTokens != 30 {
+		t.Errorf("%+v", p)
+	}
+	if s := b.Scores[0]; s.Lost != 1 || s.Hits != 0 || s.Least != 0.3 {
+		t.Errorf("%+v", s)
+	}
+	a.Add(&b)
+	if a.Runs != 3 || a.PerTask.Tasks != 2 || a.Scores[0].Least != 1.8 || a.Scores[0].Lost != 1 {
+		t.Errorf("together %+v", a)
+	}
+	if censored := all[1][0]; censored.Censored != 2 || censored.Label() != replay.Bounded || censored.Scores[0].Least != 0 || censored.Scores[0].Most != 2 || censored.Iterations != 8 {
+		t.Errorf("%+v", censored)
+	}
+}
+
+func TestWhatIsNotKnownIsNotZero(t *testing.T) {
+	nan := math.NaN()
+	one := run("a", 1, 0.2, 0.9, 0.4, 0.6)
+	short := plain + "terminate: {confidence: off}\nmax_iterations: 3\n"
+	shorter := plain + "terminate: {confidence: off}\nmax_iterations: 1\n"
+	for _, c := range []struct {
+		name     string
+		scores   []float64
+		reads    Reads
+		target   string
+		want     float64
+		infinite bool
+	}{
+		{"the run has a score alone, and stops earlier", []float64{0.9}, ReadsUnknown, short, nan, false},
+		{"and returns the same output", []float64{0.9}, ReadsOutput, short, 0.9, false},
+		{"and returns another", []float64{0.9}, ReadsOutput, shorter, nan, false},
+		{"and stops as it did", []float64{0.9}, ReadsUnknown, wide, 0.9, false},
+		{"the iteration stands for runs that stop there", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsAround, short, nan, false},
+		{"and here one does", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsAround, shorter, 0.1, false},
+		{"the iteration is unscored", []float64{0.9, 0.1, nan, 0.3, 0.4}, ReadsUnknown, short, nan, false},
+	} {
+		one.Scores = [][]float64{c.scores}
+		r := recorded(t, wide, one)
+		r.Reads = []Reads{c.reads}
+		s := swept(t, []Recording{r}, c.target)
+		if got := outcomes(t, s, 0)[0].Scores[0]; !(got.Least == c.want || math.IsNaN(c.want) && !got.Known()) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		if got := totals(t, s, []int{0}, 1)[0][0].Scores[0]; (got.Known == 0) != math.IsNaN(c.want) || got.Lost != 0 {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
+// A score outside of 0 and 1 may be anything where a run would have gone on.
+func TestUnboundedScores(t *testing.T) {
+	one := run("a", 1, 0.2, 0.4, 0.4, 0.6)
+	one.Scores = [][]float64{{-3, 0, 0, 0, -3}}
+	s := swept(t, []Recording{recorded(t, wide, one)}, plain+"terminate: {confidence: off}\nmax_iterations: 5\n")
+	if got := totals(t, s, []int{0}, 1)[0][0].Scores[0]; !math.IsInf(got.Least, -1) || !math.IsInf(got.Most, 1) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestSeveralRecordings(t *testing.T) {
+	other := plain + "terminate: {confidence: off}\nmax_iterations: 3\n"
+	hot := "agent: {model: m, temperature: 1.0}\nprompt: hello\nevaluate: {confidence: '0.5'}\nterminate: {confidence: off}\nmax_iterations: 4\n"
+	recordings := []Recording{
+		recorded(t, other, run("a", 1, 0.1, 0.2, 0.3), run("b", 1, 0.1, 0.2, 0.3)),
+		recorded(t, hot, run("b", 1, 0.6, 0.7, 0.8, 1)),
+		recorded(t, wide, run("a", 1, 0.1, 0.2, 0.3, 0.4), run("b", 1, 0.1, 0.2, 0.3, 0.4)),
+	}
+	third := "agent: {model: n}\nprompt: hello\nevaluate: {confidence: '0.5'}\n"
+	s := swept(t, recordings, wide, hot, third)
+	if n := len(s.Recordings()); n != 2 || s.Unpaired() != 1 || len(s.Runs()) != 1 || s.Runs()[0].Run.Task != "b" {
+		t.Fatalf("%d recordings, %d unpaired, %d runs", n, s.Unpaired(), len(s.Runs()))
+	}
+	if o := outcomes(t, s, 0)[0]; o.Verdict != replay.Exact || o.Scores[0] != point(0.4) {
+		t.Errorf("wide %+v", o)
+	}
+	if o := outcomes(t, s, 1)[0]; o.Verdict != replay.Exact || o.Scores[0] != point(1) {
+		t.Errorf("hot %+v", o)
+	}
+	if o := outcomes(t, s, 2)[0]; o.Verdict != replay.Branches || o.Scores[0] != (Range{0, 1}) {
+		t.Errorf("another model %+v", o)
+	}
+	if label := totals(t, s, []int{0}, 1)[2][0].Label(); label != replay.NeedsCalls {
+		t.Errorf("another model %v", label)
+	}
+}
+
+func TestNothingToReplay(t *testing.T) {
+	l := Candidate{Loop: declared(t, wide)}
+	for _, c := range []struct {
+		recordings []Recording
+		candidates []Candidate
+	}{
+		{nil, []Candidate{l}}, {[]Recording{recorded(t, wide, run("a", 1, 1))}, nil}, {[]Recording{recorded(t, wide)}, []Candidate{l}},
+	} {
+		if _, err := New(c.recordings, c.candidates, Options{}); err == nil {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestTheOrderOfASumDoesNotMatter(t *testing.T) {
+	values := []float64{0.1, -2.7, 1e6, 0.3333333333, 1, -0.0000001}
+	var up, down fixed
+	for i := range values {
+		up.add(values[i], 3)
+		down.add(values[len(values)-1-i], 3)
+	}
+	if !reflect.DeepEqual(up, down) || math.Abs(up.sum()-3*(1e6+0.1-2.7+0.3333333333+1-1e-7)) > 1e-6 {
+		t.Errorf("%v and %v", up.sum(), down.sum())
+	}
+}
