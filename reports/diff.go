@@ -38,6 +38,8 @@ type Comparison struct {
 	// Unanswered says why no threshold was judged, as in a Report.
 	Unanswered string    `json:"unanswered,omitempty"`
 	Thresholds []Verdict `json:"thresholds,omitempty"` // those that were judged, if any
+
+	margins map[string]float64 // of single quantities, in place of the two above
 }
 
 // Pair is two configurations beside each other.

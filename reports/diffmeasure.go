@@ -15,7 +15,7 @@ func newComparison(base, new *Report, options *DiffOptions) *Comparison {
 	filled := options.Filled()
 	c := &Comparison{
 		Schema: DiffSchema, Suite: new.Suite, Alpha: filled.Alpha, ScoreMargin: max(0, filled.ScoreMargin), RatioMargin: max(0, filled.RatioMargin),
-		Pairs: []Pair{}, Spec: options.Spec, Warnings: []Warning{},
+		Pairs: []Pair{}, Spec: options.Spec, Warnings: []Warning{}, margins: options.Margins,
 	}
 	if c.Spec == nil {
 		c.Spec = []SpecDifference{}

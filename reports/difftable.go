@@ -38,7 +38,7 @@ func differencesTable(c *Comparison) page.Table {
 	if c.severalPairs() == page.Machines {
 		t.Keys = 1
 	}
-	t.Fill(page.RowsOf(fields, c.differences()))
+	t.Fill(page.RowsOf(fields, c.rows()))
 	return t
 }
 
@@ -52,7 +52,31 @@ func (p *Pair) simulatedBy() string {
 	return ""
 }
 
-// differences are the rows, pair by pair.
+// rows are the differences, and one for each pair that has none, to say so.
+func (c *Comparison) rows() iter.Seq[differenceRow] {
+	return func(yield func(differenceRow) bool) {
+		for i := range c.Pairs {
+			p := &c.Pairs[i]
+			differences := p.Differences
+			if len(differences) == 0 {
+				differences = []Difference{nothingCompared()}
+			}
+			for d := range differences {
+				if !yield(differenceRow{p, &differences[d]}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// nothingCompared is of no quantity.
+func nothingCompared() Difference {
+	none := numbers.Missing(numbers.Nothing)
+	return Difference{Base: none, New: none, Change: none, Low: none, High: none, P: none, Adjusted: none, Verdict: compare.CannotTell}
+}
+
+// differences are those of all pairs.
 func (c *Comparison) differences() iter.Seq[differenceRow] {
 	return func(yield func(differenceRow) bool) {
 		for i := range c.Pairs {

@@ -110,7 +110,8 @@ func (r *Report) without(couples []couple, of func(couple) int) (names string, n
 
 // explain tells how to read the table.
 func (c *Comparison) explain() (warnings []Warning) {
-	warnings = append(warnings, Warning{Kind: HowCompared, More: c.howCompared()})
+	how, named := c.howCompared()
+	warnings = append(warnings, Warning{Kind: HowCompared, More: how, Name: named})
 	if c.Correction != compare.NoCorrection {
 		name := map[compare.Correction]string{compare.Holm: "Holm", compare.BenjaminiHochberg: "Benjamini and Hochberg (false discoveries)"}[c.Correction]
 		warnings = append(warnings, Warning{Kind: HowCorrected, Name: name, Count: len(c.Pairs)})
@@ -118,15 +119,47 @@ func (c *Comparison) explain() (warnings []Warning) {
 	return warnings
 }
 
-func (c *Comparison) howCompared() string {
-	text := "change: the mean of the tasks' differences, of amounts the geometric mean of their ratios"
+// howCompared ends with what is called the same; named are the quantities, and
+// their margins, that have one of their own.
+func (c *Comparison) howCompared() (text, named string) {
+	text = "change: the mean of the tasks' differences, of amounts the geometric mean of their ratios"
 	if c.has(compare.CannotTell) {
 		text += fmt.Sprintf("; ~: cannot tell at p < %g, and how many tasks a difference of the size seen would take", c.Alpha)
 	}
-	if c.has(compare.Same) {
-		text += fmt.Sprintf("; same: the whole interval is within ±%g, of amounts within %s", c.ScoreMargin, numbers.Percent(numbers.Known(c.RatioMargin)))
+	shared, own := c.sameWithin()
+	if len(shared)+len(own) == 0 {
+		return text, ""
 	}
-	return text
+	text += "; same: the whole interval is within the margin"
+	for i, margin := range shared {
+		text += []string{": ", ", "}[min(i, 1)] + margin
+	}
+	return text, strings.Join(own, ", ")
+}
+
+// sameWithin are the margins within which something is the same: those of all
+// scores and of all amounts, and those of single quantities.
+func (c *Comparison) sameWithin() (shared, own []string) {
+	add := func(list *[]string, margin string) {
+		if !slices.Contains(*list, margin) {
+			*list = append(*list, margin)
+		}
+	}
+	for row := range c.differences() {
+		margin, isOwn := c.margins[row.Quantity]
+		switch {
+		case row.Verdict != compare.Same:
+		case isOwn && row.Score:
+			add(&own, fmt.Sprintf("%s ±%g", row.Quantity, margin))
+		case isOwn:
+			add(&own, row.Quantity+" "+numbers.Percent(numbers.Known(margin)))
+		case row.Score:
+			add(&shared, fmt.Sprintf("±%g of scores", c.ScoreMargin))
+		default:
+			add(&shared, numbers.Percent(numbers.Known(c.RatioMargin))+" of amounts")
+		}
+	}
+	return shared, own
 }
 
 func (c *Comparison) has(verdict compare.Verdict) bool {

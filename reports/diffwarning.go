@@ -23,7 +23,7 @@ const (
 	OneSidedScore   WarningKind = "one_sided_score"  // of the scorer Name, of one side
 	OtherScorer     WarningKind = "other_scorer"     // the scorer Name is another version on either side
 	ByDifferences   WarningKind = "by_differences"   // an amount that is 0 at some task
-	HowCompared     WarningKind = "how_compared"     // what a change, a p and a verdict is
+	HowCompared     WarningKind = "how_compared"     // what a change, a p and a verdict is; Name: margins of single quantities
 	HowCorrected    WarningKind = "how_corrected"    // Name: the correction, over Count pairs
 )
 
@@ -69,6 +69,9 @@ func (w Warning) aboutDifferences(quote func(string) string) string {
 	case ByDifferences:
 		return quote(w.Name) + " is 0 at some task: its change is a difference, not a ratio"
 	case HowCompared:
+		if w.Name != "" {
+			return w.More + ", by name " + quote(w.Name)
+		}
 		return w.More
 	case HowCorrected:
 		return fmt.Sprintf("p and verdicts are corrected for %d comparisons by %s, each quantity on its own", w.Count, w.Name)
