@@ -18,6 +18,7 @@ type run struct {
 	returned                   int32  // the iteration whose output is returned, 0: none
 	stop                       int32  // index of runs.stops
 	steps                      uint32 // index of its first iteration in the columns of steps
+	calls                      int32  // the most that fits where there are more
 	evaluated                  bool   // the returned iteration has a confidence
 	assessed                   bool   // any iteration was evaluated
 	believed                   bool   // the loop believed to have succeeded
@@ -25,7 +26,7 @@ type run struct {
 	confidence                 float64
 	elapsed                    time.Duration
 	cost                       record.Money
-	tokens, calls              int64
+	tokens                     int64
 }
 
 // runs are the runs that count, in columns. Memory grows by the run, not by
@@ -93,7 +94,7 @@ func (r *runs) add(configuration int32, s *record.Signals) {
 		assessed: assessed(s),
 		stop:     r.stop(&s.Outcome), steps: uint32(len(r.stepDollars)), believed: s.Outcome.Success,
 		unpriced: total.Unpriced > 0, unreported: total.Unreported > 0, elapsed: s.Elapsed, cost: total.Cost,
-		tokens: total.Tokens(), calls: total.Calls,
+		tokens: total.Tokens(), calls: int32(min(total.Calls, math.MaxInt32)),
 	}
 	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
 		kept.evaluated, kept.confidence = true, s.Iterations[n-1].Confidence
