@@ -20,6 +20,9 @@ func JSONSchema() ([]byte, error) { return schemaOf(Schema, reflect.TypeFor[whol
 // DiffJSONSchema is the schema of comparisons.
 func DiffJSONSchema() ([]byte, error) { return schemaOf(DiffSchema, reflect.TypeFor[Comparison]()) }
 
+// SchemaOf is the schema of the JSON of another page, made from its type.
+func SchemaOf[T any](name string) ([]byte, error) { return schemaOf(name, reflect.TypeFor[T]()) }
+
 // wholeReport is what writeJSON writes.
 type wholeReport struct {
 	*Report

@@ -1,0 +1,252 @@
+package tune
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Replays are configurations and what they make of recorded runs; a *sweep.Sweep
+// is one.
+type Replays interface {
+	Candidates() []sweep.Candidate
+	Scores() []string
+	Runs() []sweep.Run
+	// Outcomes are those of a candidate, in the order of the runs.
+	Outcomes(ctx context.Context, candidate int) ([]sweep.Outcome, error)
+}
+
+// ReplayOptions are what the runs do not say.
+type ReplayOptions struct {
+	Suite      string
+	Simulated  []string // models
+	PricesAsOf string
+	Warnings   []Note // on the recording, for example runs that were left out
+}
+
+// labelRecorded is the label of what was recorded itself.
+const labelRecorded = "recorded"
+
+// fewTasks is the number of tasks, or clusters of them, below which only large
+// differences show.
+const fewTasks = 20
+
+// Replay holds every candidate against the recorded runs. What was recorded comes
+// first, unless a candidate is that.
+func Replay(ctx context.Context, of Replays, o ReplayOptions) (*Replayed, error) {
+	b := newReplaying(of)
+	r := &Replayed{
+		Schema: ReplaySchema, Suite: o.Suite, Tasks: len(b.tasks), Runs: len(b.runs), Clusters: b.clusters, Recordings: b.recordings,
+		Scorers: b.scores, PricesAsOf: o.PricesAsOf, Configurations: []ReplayedConfiguration{},
+	}
+	if b.simulated {
+		r.Simulated = o.Simulated
+	}
+	candidates := of.Candidates()
+	for _, name := range b.recordings {
+		if !slices.ContainsFunc(candidates, func(c sweep.Candidate) bool { return len(c.Params) == 0 && c.Name == name }) {
+			r.Configurations = append(r.Configurations, b.asRecorded(name))
+		}
+	}
+	for i := range candidates {
+		outcomes, err := of.Outcomes(ctx, i)
+		if err != nil {
+			return nil, fmt.Errorf("replaying %s: %w", candidates[i].Name, err)
+		}
+		c := b.configuration(&candidates[i], outcomes)
+		c.Recorded = len(c.Params) == 0 && slices.Contains(b.recordings, c.Name)
+		r.Configurations = append(r.Configurations, c)
+	}
+	r.Warnings = append(b.wholeNotes(r), o.Warnings...)
+	return r, nil
+}
+
+// replaying has what all configurations are held against.
+type replaying struct {
+	scores     []string
+	runs       []sweep.Run
+	recorded   []sweep.Outcome // the runs as they were
+	tasks      []taskOf
+	recordings []string
+	clusters   int
+	simulated  bool
+}
+
+// taskOf is a task with the places of its runs.
+type taskOf struct {
+	cluster string
+	runs    []int
+}
+
+func newReplaying(of Replays) *replaying {
+	b := &replaying{scores: append([]string{}, of.Scores()...), runs: of.Runs(), recordings: []string{}}
+	at, clusters := map[string]int{}, map[string]bool{}
+	for i := range b.runs {
+		run := b.runs[i].Run
+		b.recorded = append(b.recorded, asItWas(&b.runs[i]))
+		place, known := at[run.Task]
+		if !known {
+			place = len(b.tasks)
+			at[run.Task] = place
+			b.tasks = append(b.tasks, taskOf{cluster: run.Cluster})
+		}
+		b.tasks[place].runs = append(b.tasks[place].runs, i)
+		if !slices.Contains(b.recordings, run.Configuration) {
+			b.recordings = append(b.recordings, run.Configuration)
+		}
+		if run.Cluster != "" {
+			clusters[run.Cluster] = true
+		}
+		b.simulated = b.simulated || run.Simulated
+	}
+	b.clusters = len(clusters)
+	return b
+}
+
+// asItWas is what a recorded run says of the configuration that made it.
+func asItWas(run *sweep.Run) sweep.Outcome {
+	o := sweep.Outcome{Result: replay.Result{
+		Verdict: replay.Exact, Outcome: run.Run.Outcome, Iterations: len(run.Run.Iterations),
+		Usage:   replay.Span{Least: run.Run.Usage, Most: run.Run.Usage},
+		Judging: replay.Span{Least: run.Run.Judging, Most: run.Run.Judging}, Elapsed: run.Run.Elapsed,
+	}}
+	for _, scores := range run.Scores {
+		o.Scores = append(o.Scores, pointOf(scores))
+	}
+	return o
+}
+
+// pointOf is the score of the run itself, the first of its scores.
+func pointOf(scores []float64) sweep.Range {
+	if len(scores) == 0 {
+		return sweep.Range{Least: math.NaN(), Most: math.NaN()}
+	}
+	return sweep.Range{Least: scores[0], Most: scores[0]}
+}
+
+// asRecorded is what was recorded under a configuration.
+func (b *replaying) asRecorded(name string) ReplayedConfiguration {
+	part := &replaying{scores: b.scores}
+	var outcomes []sweep.Outcome
+	for t := range b.tasks {
+		task := taskOf{cluster: b.tasks[t].cluster}
+		for _, i := range b.tasks[t].runs {
+			if b.runs[i].Run.Configuration != name {
+				continue
+			}
+			task.runs = append(task.runs, len(outcomes))
+			outcomes = append(outcomes, b.recorded[i])
+			part.runs = append(part.runs, b.runs[i])
+		}
+		part.tasks = append(part.tasks, task)
+	}
+	part.recorded = outcomes
+	c := part.configuration(&sweep.Candidate{Name: name}, outcomes)
+	c.Recorded, c.Label = true, labelRecorded
+	return c
+}
+
+// configuration is what a candidate makes of the runs.
+func (b *replaying) configuration(candidate *sweep.Candidate, outcomes []sweep.Outcome) ReplayedConfiguration {
+	c := ReplayedConfiguration{
+		Name: candidate.Name, Params: paramsOf(candidate.Params), Runs: len(outcomes), Scores: []ReplayedScore{}, Warnings: []Note{},
+		Stops: stopsOf(outcomes), Unknown: unknownOf(outcomes),
+	}
+	label := replay.PointExact
+	for i := range outcomes {
+		o := &outcomes[i]
+		label = max(label, o.Label())
+		c.Exact += count(o.Verdict == replay.Exact)
+		c.Censored += count(o.Verdict == replay.Censored)
+		c.Branches += count(o.Verdict == replay.Branches)
+		c.Told += count(o.Told)
+	}
+	c.Label = label.String()
+	for s := range b.scores {
+		c.Scores = append(c.Scores, b.score(s, outcomes, label == replay.PointExact))
+	}
+	b.amounts(&c, outcomes)
+	c.note()
+	return c
+}
+
+// note says what a reader of the configuration's numbers must know.
+func (c *ReplayedConfiguration) note() {
+	for _, n := range []Note{
+		{Kind: ToldLimits, Count: c.Told, Of: c.Runs}, {Kind: Branching, Count: c.Branches - c.Told, Of: c.Runs}, {Kind: Bounds, Count: c.Censored, Of: c.Runs},
+	} {
+		if n.Count > 0 {
+			c.Warnings = append(c.Warnings, n)
+		}
+	}
+	for i := range c.Scores {
+		s := &c.Scores[i]
+		if s.Unscored > 0 {
+			c.Warnings = append(c.Warnings, Note{Kind: ReturnUnscored, Name: s.Name, Count: s.Unscored, Of: s.Unscored + s.Scored})
+		}
+		if s.Mean.Known() && !s.Interval.Known() {
+			c.Warnings = append(c.Warnings, Note{Kind: reports.NoInterval, Name: s.Name})
+		}
+	}
+}
+
+// wholeNotes say what a reader of all the numbers must know.
+func (b *replaying) wholeNotes(r *Replayed) []Note {
+	notes := []Note{}
+	add := func(is bool, n Note) {
+		if is {
+			notes = append(notes, n)
+		}
+	}
+	var unreported, unpriced int
+	timed := false
+	for i := range b.recorded {
+		used := b.recorded[i].Total().Least
+		unreported += count(used.Unreported > 0)
+		unpriced += count(used.Unreported == 0 && used.Unpriced > 0)
+		timed = timed || b.recorded[i].Elapsed > 0
+	}
+	add(b.simulated, Note{Kind: reports.SimulatedModel, Name: namesOf(r.Simulated)})
+	add(unreported > 0, Note{Kind: NoUsage, Count: unreported})
+	add(unpriced > 0, Note{Kind: NoPrices, Count: unpriced})
+	add(len(b.runs) > 0 && !timed, Note{Kind: NoTimes})
+	few := r.Tasks > 0 && r.Tasks < fewTasks
+	add(few, Note{Kind: reports.FewTasks, Count: r.Tasks})
+	add(!few && r.Clusters > 0 && r.Clusters < fewTasks, Note{Kind: reports.FewClusters, Count: r.Clusters})
+	add(len(b.runs) > 0, Note{Kind: Against, Name: r.primary()})
+	return notes
+}
+
+// primary is the score that says what a success is, "" where nothing is scored.
+func (r *Replayed) primary() string {
+	if len(r.Scorers) == 0 {
+		return ""
+	}
+	return r.Scorers[0]
+}
+
+func paramsOf(params []spec.Param) (all []record.Param) {
+	for _, p := range params {
+		value, err := json.Marshal(p.Value)
+		if err != nil {
+			value = []byte("null")
+		}
+		all = append(all, record.Param{Path: p.Path, Value: value})
+	}
+	return all
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
