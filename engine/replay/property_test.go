@@ -280,3 +280,26 @@ func TestARunIsItself(t *testing.T) {
 		}
 	})
 }
+
+// The run as the configuration would have left it behind is the one that it
+// leaves behind.
+func TestAsIfIsTheLiveRun(t *testing.T) {
+	checkSome(t, 1000, func(t *rapid.T) {
+		w, tight := drawWorld(t), drawLoop(t, false)
+		wide := widest(tight)
+		recorded, live := w.run(wide), w.run(tight)
+		r, got := New(wide, tight, Options{Renderer: w.live(tight)}).AsIf(context.Background(), recorded, task)
+		hold(t, "as if", r, live, recorded)
+		if (got != nil) != (r.Verdict == Exact) {
+			t.Fatalf("%s and %v", r.Verdict, got)
+		}
+		if got == nil {
+			return
+		}
+		a, b := got.Signals(), live.Signals()
+		a.Loop, a.Next, b.Loop, b.Next = "", nil, "", nil
+		if !reflect.DeepEqual(a, b) {
+			t.Fatalf("as if %+v\nlive  %+v", a, b)
+		}
+	})
+}

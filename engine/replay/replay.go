@@ -109,6 +109,28 @@ func (r *Replay) Run(ctx context.Context, run *record.Run, task *spec.Task) Resu
 	return w.walk()
 }
 
+// AsIf replays a recorded run and gives the run as the configuration would have
+// left it behind, of which calls in flight that it cancels count whole; nil
+// unless the verdict is exact. It shares texts with the recorded run.
+func (r *Replay) AsIf(ctx context.Context, run *record.Run, task *spec.Task) (Result, *record.Run) {
+	w := &walk{Replay: r, Options: r.options, ctx: ctx, run: run, task: task}
+	result := w.walk()
+	if result.Verdict != Exact {
+		return result, nil
+	}
+	made := *run
+	made.Loop, made.Outcome, made.Volatile = r.target.Hash(), result.Outcome, record.Volatile{}
+	made.Usage, made.Judging, made.Elapsed = result.Usage.Most, result.Judging.Most, result.Elapsed
+	made.Iterations = make([]record.Iteration, len(w.made))
+	for i, it := range w.made {
+		made.Iterations[i] = *it
+	}
+	if len(w.made) < len(run.Iterations) {
+		made.Next = nil
+	}
+	return result, &made
+}
+
 // TextsError says that a configuration reads texts, which signals do not have.
 type TextsError struct{ Reads []string }
 
@@ -124,7 +146,7 @@ func (r *Replay) Signals(ctx context.Context, s *record.Signals, task *spec.Task
 	if len(r.texts) > 0 {
 		return Result{}, &TextsError{r.texts}
 	}
-	w := &walk{Replay: r, Options: Options{Announced: r.options.Announced}, ctx: ctx, run: withoutTexts(s), task: task, signals: true}
+	w := &walk{Replay: r, Options: Options{Announced: r.options.Announced}, ctx: ctx, run: WithoutTexts(s), task: task, signals: true}
 	return w.walk(), nil
 }
 

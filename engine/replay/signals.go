@@ -9,11 +9,11 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// withoutTexts is a run whose texts are hashes: equal where the texts are, so
-// that what only compares them decides alike.
-func withoutTexts(s *record.Signals) *record.Run {
+// WithoutTexts is a run whose texts are hashes: equal where the texts are, so
+// that what only compares them decides alike. Its tool calls have no times.
+func WithoutTexts(s *record.Signals) *record.Run {
 	r := &record.Run{
-		Version: s.Version, ID: s.ID, Configuration: s.Configuration, Task: s.Task, Trial: s.Trial, Loop: s.Loop,
+		Version: s.Version, ID: s.ID, Configuration: s.Configuration, Task: s.Task, Trial: s.Trial, Cluster: s.Cluster, Loop: s.Loop,
 		Outcome: s.Outcome, Usage: s.Usage, Judging: s.Judging, Elapsed: s.Elapsed, Next: s.Next, Simulated: s.Simulated,
 		Iterations: make([]record.Iteration, len(s.Iterations)),
 	}
@@ -148,4 +148,16 @@ func inSignals(path string) bool {
 		return strings.HasSuffix(rest, ".passed")
 	}
 	return false
+}
+
+// Reads are the variables and paths that a loop decides and evaluates by.
+func Reads(l *spec.Loop) []string {
+	var reads []string
+	for _, e := range decisions(l) {
+		reads = append(reads, readsOf(e)...)
+	}
+	if l.Evaluate != nil {
+		reads = append(reads, evaluationReads(l.Evaluate)...)
+	}
+	return reads
 }
