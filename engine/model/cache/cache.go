@@ -3,8 +3,9 @@
 // run's repetition, in another configuration, or after a crash.
 //
 // The stages: a request becomes a key (key.go) with its number in the run
-// (numbers.go), the key a file (store.go, entry.go), and equal calls at the same
-// time one call (flights.go). List and Prune look after the folder.
+// (numbers.go), the key a file (store.go, entry.go) or, where it is not to be
+// written, an answer that is remembered for a while (recent.go), and equal calls
+// at the same time one call (flights.go). List and Prune look after the folder.
 package cache
 
 import (
@@ -58,20 +59,13 @@ func (m *cached) Call(ctx context.Context, request *model.Request) (*model.Reply
 }
 
 func (m *cached) answer(ctx context.Context, d *draw) (*model.Reply, error) {
-	switch m.mode {
-	case Write:
-		reply, _, err := m.callAndStore(ctx, d)
-		return reply, err
-	case Read, Only:
-		if found := m.store.lookup(d.key); found != nil {
-			return found.reply(), nil
-		}
-		if m.mode == Only {
-			return nil, m.missing(d)
-		}
-		return m.inner.Call(ctx, d.request)
+	if m.mode != Only {
+		return m.once(ctx, d)
 	}
-	return m.once(ctx, d)
+	if found := m.store.lookup(d.key); found != nil {
+		return found.reply(), nil
+	}
+	return nil, m.missing(d)
 }
 
 // once makes equal calls in flight one call. Who waited in vain, because the one
@@ -97,22 +91,34 @@ func (m *cached) once(ctx context.Context, d *draw) (*model.Reply, error) {
 func (m *cached) lead(ctx context.Context, d *draw, led *flight) (reply *model.Reply, err error) {
 	var found *entry
 	defer func() { m.store.flights.land(d.key, led, found) }()
-	if found = m.store.lookup(d.key); found != nil {
+	if found = m.lookup(d.key); found != nil {
 		return found.reply(), nil
 	}
-	reply, found, err = m.callAndStore(ctx, d)
+	reply, found, err = m.callAndKeep(ctx, d)
 	return reply, err
 }
 
-// callAndStore makes the call; the entry is nil where the answer is not one to
+// lookup finds an answer; where all are to be made anew, only one that was.
+func (m *cached) lookup(k Key) *entry {
+	if m.mode == Write {
+		return m.store.lookupNew(k)
+	}
+	return m.store.lookup(k)
+}
+
+// callAndKeep makes the call; the entry is nil where the answer is not one to
 // be given again.
-func (m *cached) callAndStore(ctx context.Context, d *draw) (*model.Reply, *entry, error) {
+func (m *cached) callAndKeep(ctx context.Context, d *draw) (*model.Reply, *entry, error) {
 	reply, err := m.inner.Call(ctx, d.request)
 	if err != nil || !normal(reply) {
 		return reply, nil, err
 	}
 	made := m.entry(d, reply)
-	m.store.save(d.key, made)
+	if m.mode == Read {
+		m.store.recent.keep(d.key, made)
+	} else {
+		m.store.save(d.key, made)
+	}
 	return reply, made, nil
 }
 

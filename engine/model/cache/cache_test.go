@@ -114,14 +114,53 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// A new answer takes the place of the old one.
+// A new answer takes the place of the old one, and is the answer for all runs of
+// the session.
 func TestWriteReplaces(t *testing.T) {
 	dir, inner := t.TempDir(), &counting{}
 	for range 2 {
-		call(t, Wrap(inner, Open(dir, Options{}), openAI, Write), WithRun(t.Context()), ask("x"))
+		m := Wrap(inner, Open(dir, Options{}), openAI, Write)
+		for range 3 {
+			call(t, m, WithRun(t.Context()), ask("x"))
+		}
+	}
+	if n := inner.calls.Load(); n != 2 {
+		t.Errorf("%d calls were made in two sessions", n)
 	}
 	if got := call(t, Wrap(nil, Open(dir, Options{}), openAI, Only), t.Context(), ask("x")); got.Text != "answer 2 to x" {
 		t.Errorf("got %q", got.Text)
+	}
+}
+
+// Runs that send the same share the answer also where it is not on the disk:
+// because it is not to be, because it cannot be, or because it holds a secret.
+func TestAnswersThatAreNotStoredAreShared(t *testing.T) {
+	broken := Open(t.TempDir(), Options{})
+	broken.disk = &failing{disk: folder{}}
+	secret := Open(t.TempDir(), Options{Redact: func(text string) string { return strings.ReplaceAll(text, "x", "*") }})
+	for name, c := range map[string]struct {
+		store *Store
+		mode  Mode
+	}{"not to be": {Open(t.TempDir(), Options{}), Read}, "cannot be": {broken, On}, "cannot be replaced": {broken, Write}, "a secret": {secret, On}} {
+		inner := &counting{}
+		m := Wrap(inner, c.store, openAI, c.mode)
+		first := call(t, m, WithRun(t.Context()), ask("x "+name)).Text
+		if got := call(t, m, WithRun(t.Context()), ask("x "+name)).Text; got != first || inner.calls.Load() != 1 || c.store.Stats().Stored != 0 {
+			t.Errorf("%s: %q, then %q, %d calls, stats %+v", name, first, got, inner.calls.Load(), c.store.Stats())
+		}
+	}
+}
+
+// So many of them are remembered, the oldest are forgotten.
+func TestRecentAnswersAreForgotten(t *testing.T) {
+	var r recent
+	key := func(i int) Key { return Key{byte(i), byte(i >> 8)} }
+	for i := range mostRecent + 10 {
+		r.keep(key(i), &entry{})
+		r.keep(key(i), &entry{})
+	}
+	if len(r.of) != mostRecent || r.find(key(9)) != nil || r.find(key(10)) == nil || r.find(key(mostRecent+9)) == nil {
+		t.Errorf("%d answers are remembered", len(r.of))
 	}
 }
 

@@ -9,8 +9,8 @@ type Mode string
 const (
 	On    Mode = "on"    // answers are looked up; what is missing is called and stored
 	Off   Mode = "off"   // every call is made, nothing is stored
-	Read  Mode = "read"  // answers are looked up; what is missing is called, not stored
-	Write Mode = "write" // every call is made and stored in place of what was there
+	Read  Mode = "read"  // answers are looked up; what is missing is called and shared, not stored
+	Write Mode = "write" // every answer is made anew, once, and stored in place of what was there
 	Only  Mode = "only"  // answers are looked up; a missing one is an error, and no call is made
 )
 

@@ -30,6 +30,8 @@ type Store struct {
 	options Options
 	disk    disk
 	flights flights
+	recent  recent
+	opened  time.Time
 	warned  sync.Once
 
 	hits, misses, stored, damaged atomic.Int64
@@ -55,7 +57,7 @@ func Open(dir string, options Options) *Store {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &Store{dir: dir, options: options, disk: folder{}}
+	return &Store{dir: dir, options: options, disk: folder{}, opened: options.Now()}
 }
 
 // Stats is what happened so far.
@@ -71,13 +73,27 @@ func (s *Store) path(k Key) string {
 
 // lookup gives the entry of that key, nil where there is none that can be read.
 func (s *Store) lookup(k Key) *entry {
+	return s.found(k, func(*entry) bool { return true })
+}
+
+// lookupNew is lookup for what was answered since the store was opened.
+func (s *Store) lookupNew(k Key) *entry {
+	return s.found(k, func(e *entry) bool { return !e.Created.Before(s.opened) })
+}
+
+func (s *Store) found(k Key, usable func(*entry) bool) *entry {
+	if e := s.recent.find(k); e != nil {
+		s.hits.Add(1)
+		return e
+	}
 	found, err := s.read(k)
-	if err == nil {
+	if err == nil && usable(found) {
 		s.hits.Add(1)
 		return found
 	}
 	s.misses.Add(1)
 	switch {
+	case err == nil:
 	case errors.Is(err, errDamaged):
 		s.damaged.Add(1)
 	case !errors.Is(err, fs.ErrNotExist):
@@ -123,9 +139,10 @@ func (s *Store) used(path string, before time.Time) {
 	}
 }
 
-// save stores an entry, or warns.
+// save stores an entry, or warns. What is not stored is remembered for a while.
 func (s *Store) save(k Key, e *entry) {
 	if s.options.Redact(e.text) != e.text || s.options.Redact(e.thinking) != e.thinking {
+		s.recent.keep(k, e)
 		return
 	}
 	e.Key, e.Task, e.Answered, e.Created = k.String(), s.options.Redact(e.Task), s.options.Redact(e.Answered), s.options.Now().UTC()
@@ -135,6 +152,7 @@ func (s *Store) save(k Key, e *entry) {
 	}
 	if err != nil {
 		s.warn(fmt.Errorf("writing the cache: %w", err))
+		s.recent.keep(k, e)
 		return
 	}
 	s.stored.Add(1)
