@@ -34,7 +34,7 @@ type Options struct {
 	// Judge judges as the configuration does; nil: nobody judges again.
 	Judge Judge
 	// Announced are the paths of parameters that the recorded agent was told other
-	// than in its requests, for instance in an imported log.
+	// than in its requests, for instance in an imported log; short forms will do.
 	Announced []string
 }
 
@@ -55,6 +55,10 @@ func New(recorded, target *spec.Loop, o Options) *Replay {
 	r := &Replay{recorded: recorded, target: target, options: o, rules: stop.Compile(target)}
 	r.differ = differenceOf(recorded, target, r.rules.MinDelta() != stop.Compile(recorded).MinDelta())
 	r.texts = textsOf(target)
+	r.options.Announced = make([]string, len(o.Announced))
+	for i, path := range o.Announced {
+		r.options.Announced[i] = spec.FullPath(path)
+	}
 	return r
 }
 

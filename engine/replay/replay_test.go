@@ -92,12 +92,14 @@ func TestAStopInsideAnIterationCostsASpan(t *testing.T) {
 // An imported log tells what the agent was told.
 func TestAnAnnouncedLimitIsCounterfactual(t *testing.T) {
 	log := recordedRun(record.ReasonMaxIterations, 0.2, 0.4, 0.6, 0.5)
-	o := Options{Announced: []string{"terminate.max_iterations"}}
-	r := replayed(t, strings.Replace(wide, "4", "2", 1), o, log)
-	if r.Label() != Counterfactual || !strings.Contains(r.Why, "told terminate.max_iterations") {
-		t.Errorf("another limit: %s, %+v", r.Label(), r)
+	for _, told := range []string{"terminate", "max_iterations", "terminate.any.max_iterations", "terminate.max_iterations"} {
+		r := replayed(t, strings.Replace(wide, "4", "2", 1), Options{Announced: []string{told}}, log)
+		if r.Label() != Counterfactual || !strings.Contains(r.Why, "told terminate") {
+			t.Errorf("another limit, told %s: %s, %+v", told, r.Label(), r)
+		}
 	}
-	r = replayed(t, wide+"guards: {budget: {tokens: 15}}", o, log)
+	o := Options{Announced: []string{"max_iterations"}}
+	r := replayed(t, wide+"guards: {budget: {tokens: 15}}", o, log)
 	if r.Label() != PointExact || r.Iterations != 2 {
 		t.Errorf("the same limit: %s, %+v", r.Label(), r)
 	}

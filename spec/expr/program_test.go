@@ -244,6 +244,7 @@ func TestReads(t *testing.T) {
 		"best.confidence > 0.5 && has(best.output)":          "best.confidence best.output",
 		"history.exists(h, h.confidence > cost)":             "cost history",
 		"history.exists(text, text.output == '')":            "history",
+		"history.exists(text, .text == 'x')":                 "history text",
 		"history.exists(h, h.output == text) || text == 'x'": "history text",
 		"output.?a.b.orValue(1) == 1":                        "output.a.b",
 		`output[?"a"].orValue(1) == 1`:                       "output.a",

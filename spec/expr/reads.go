@@ -76,8 +76,8 @@ func (r *reader) comprehension(c ast.ComprehensionExpr) {
 func (r *reader) path(e ast.Expr) (string, bool) {
 	switch e.Kind() {
 	case ast.IdentKind:
-		name := strings.TrimPrefix(e.AsIdent(), ".")
-		if r.bound[name] > 0 {
+		name, outermost := strings.CutPrefix(e.AsIdent(), ".")
+		if r.bound[name] > 0 && !outermost {
 			return "", true
 		}
 		return name, true
