@@ -150,14 +150,11 @@ func inSignals(path string) bool {
 	return false
 }
 
-// Reads are the variables and paths that a loop decides and evaluates by.
+// Reads are the variables and paths that a loop decides by.
 func Reads(l *spec.Loop) []string {
 	var reads []string
 	for _, e := range decisions(l) {
 		reads = append(reads, readsOf(e)...)
-	}
-	if l.Evaluate != nil {
-		reads = append(reads, evaluationReads(l.Evaluate)...)
 	}
 	return reads
 }

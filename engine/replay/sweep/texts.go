@@ -28,7 +28,7 @@ func NeedsTexts(recorded, target *spec.Loop) string {
 	return ""
 }
 
-// ReadsTask says whether a loop decides or evaluates by what stands in the task,
+// ReadsTask says whether a loop decides by what stands in the task,
 // so that it can only be replayed where the tasks are at hand.
 func ReadsTask(l *spec.Loop) bool {
 	return slices.ContainsFunc(replay.Reads(l), func(path string) bool {

@@ -1,0 +1,94 @@
+package recorded
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Folder is a result folder whose runs can be replayed.
+type Folder struct {
+	Path     string
+	Manifest record.Manifest
+	// Document is the suite as it was recorded, with the recorded loops for its
+	// configurations. It holds nothing that could be run.
+	Document *spec.Document
+	// Announced are the paths of parameters that the agents of imported runs were
+	// told.
+	Announced []string
+	// Imported says that the runs come from the log of another tool.
+	Imported bool
+
+	tasks *spec.Document // whose tasks the runs are of; nil: nobody knows them
+}
+
+// Options are what the folder does not say.
+type Options struct {
+	// Suite has the tasks; nil: those in the folder, if they are there.
+	Suite *spec.Document
+}
+
+// Open opens a result folder. The error says what is missing or cannot be read;
+// it is an fs.ErrNotExist where there is no manifest.
+func Open(dir string, o Options) (*Folder, error) {
+	m, err := record.ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	return OpenManifest(dir, m, o)
+}
+
+// OpenManifest is Open where the manifest is read already.
+func OpenManifest(dir string, m record.Manifest, o Options) (*Folder, error) {
+	var r resolved
+	if err := json.Unmarshal(m.Spec, &r); err != nil {
+		return nil, fmt.Errorf("reading the recorded spec: %w", err)
+	}
+	document, err := r.document(dir, &m)
+	if err != nil {
+		return nil, err
+	}
+	f := &Folder{Path: dir, Manifest: m, Document: document, tasks: o.Suite}
+	if r.Import != nil {
+		f.Imported, f.Announced = true, r.Import.Announced
+	}
+	if f.tasks == nil && r.knowsTasks(dir) {
+		f.tasks = document
+	}
+	return f, nil
+}
+
+// Loop is the loop of a configuration, by its name or an alias; nil without one.
+func (f *Folder) Loop(configuration string) *spec.Loop {
+	head, ok := f.Manifest.Configuration(configuration)
+	if !ok {
+		return nil
+	}
+	return f.Document.Suite.Configuration(head.Name).Loop
+}
+
+// KnowsTasks says that the tasks are at hand. Without them requests are compared
+// as they are declared, and expressions that read the task cannot be evaluated.
+func (f *Folder) KnowsTasks() bool { return f.tasks != nil }
+
+// OtherData are the names of the files of a suite whose bytes are no longer those
+// that the runs were made of.
+func (f *Folder) OtherData(suite *spec.Document) ([]string, error) {
+	now, err := suite.DataFiles()
+	if err != nil {
+		return nil, fmt.Errorf("hashing the data: %w", err)
+	}
+	recorded := map[string]string{}
+	for _, file := range f.Manifest.Data {
+		recorded[file.Name] = file.Hash
+	}
+	var other []string
+	for _, file := range now {
+		if hash, ok := recorded[file.Name]; !ok || hash != file.Hash {
+			other = append(other, file.Name)
+		}
+	}
+	return other, nil
+}

@@ -1,0 +1,204 @@
+package recorded_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/recorded"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+)
+
+const spec = `{
+ "suite": {"suite": "s", "tasks": [{"id": "b", "input": "x"}, {"id": "a", "input": "y"}], "prices": "prices.yaml", "baseline": "gone",
+  "models": {"m": {"provider": "openai", "base_url": "http://localhost:1/v1"}},
+  "configurations": [{"name": "wide", "loop": "somewhere/else.yaml"}],
+  "scorers": [{"name": "right", "type": "exact", "target": "\"yes\""}, {"name": "short", "type": "cel", "expr": "size(iterations) < 3"}, {"name": "reads", "type": "cel", "expr": "stop.success"}]},
+ "configurations": {"wide": {"loop": "l", "agent": {"model": "m"}, "prompt": "{{ task.input }}",
+  "evaluate": {"checks": [{"name": "c", "expr": "output != \"\""}], "confidence": "0.5"}, "terminate": {"max_iterations": 3, "no_improvement": "off"}}}}`
+
+// folder writes a result folder with runs of the configuration wide.
+func folder(t *testing.T, resolved string, runs ...*record.Run) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "r")
+	m := record.Manifest{Suite: "s", Spec: json.RawMessage(resolved), Status: record.StateComplete, Tasks: 2, Trials: 1,
+		Scorers: []string{"right", "short", "reads"}, Configurations: []record.ConfigurationHead{{Name: "wide", Aliases: []string{"also"}}}}
+	j, err := record.Create(dir, m, record.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range runs {
+		scores := []record.Score{{Run: run.ID, Name: "right", Value: 1}, {Run: run.ID, Name: "right", Iteration: 1, Value: 0.25},
+			{Run: run.ID, Name: "right", Iteration: 1, Value: 0.5}, {Run: run.ID, Name: "short", Unscored: "no target"}, {Run: run.ID, Name: "late", Value: 2}}
+		if err := j.Append(run, scores, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func made(configuration, task string, trial int, status record.Status) *record.Run {
+	r := &record.Run{Version: record.Version, ID: record.RunID(configuration, task, trial), Configuration: configuration, Task: task, Trial: trial,
+		Outcome: record.Outcome{Status: status, Reason: record.ReasonMaxIterations, Returned: 1}}
+	if status == record.Completed {
+		for n := 1; n <= 3; n++ {
+			r.Iterations = append(r.Iterations, record.Iteration{N: n, Output: json.RawMessage(`"yes"`), Evaluation: &record.Evaluation{Confidence: 0.5}})
+		}
+	}
+	return r
+}
+
+func open(t *testing.T, dir string, s recorded.Selection) (*recorded.Folder, []sweep.Recording, recorded.Notes) {
+	t.Helper()
+	f, err := recorded.Open(dir, recorded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recordings, notes, err := f.Read(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f, recordings, notes
+}
+
+// TestRead: runs that count come by task and trial, with their tasks and the scores that stand; all others are counted.
+func TestRead(t *testing.T) {
+	faulted := made("wide", "b", 2, record.Faulted)
+	again := made("wide", "b", 2, record.Completed)
+	dir := folder(t, spec, made("wide", "b", 1, record.Completed), made("wide", "a", 1, record.Completed), faulted, again,
+		made("wide", "a", 2, record.Faulted), made("wide", "a", 3, record.Cancelled), made("other", "a", 1, record.Completed), made("wide", "c", 1, record.Completed))
+	for _, texts := range []bool{false, true} {
+		f, recordings, notes := open(t, dir, recorded.Selection{Texts: texts})
+		if want := (recorded.Notes{Faults: 1, Cancelled: 1, Strangers: 1, Taskless: 1}); notes != want {
+			t.Errorf("texts %v: noted %+v, want %+v", texts, notes, want)
+		}
+		if len(recordings) != 1 || recordings[0].Configuration != "wide" || recordings[0].Loop != f.Loop("also") || f.Loop("none") != nil {
+			t.Fatalf("texts %v: %+v", texts, recordings)
+		}
+		var ids []string
+		for _, run := range recordings[0].Runs {
+			ids = append(ids, run.Run.ID)
+		}
+		if !slices.Equal(ids, []string{"wide/a/1", "wide/b/1", "wide/b/2", "wide/c/1"}) {
+			t.Errorf("texts %v: the runs are %v", texts, ids)
+		}
+		first := recordings[0].Runs[0]
+		if first.Task.Input != "y" || first.Task.ID != "a" {
+			t.Errorf("texts %v: the task is %+v", texts, first.Task)
+		}
+		if whole := string(first.Run.Iterations[0].Output) == `"yes"`; whole != texts {
+			t.Errorf("texts %v: the output is %s", texts, first.Run.Iterations[0].Output)
+		}
+		right, short, late := first.Scores[0], first.Scores[1], first.Scores[3]
+		if right[0] != 1 || right[1] != 0.5 || !math.IsNaN(right[2]) || !math.IsNaN(short[0]) || late[0] != 2 {
+			t.Errorf("texts %v: the scores are %v", texts, first.Scores)
+		}
+		if want := []string{"right", "short", "reads", "late"}; !slices.Equal(recordings[0].Scores, want) {
+			t.Errorf("the scores are named %v", recordings[0].Scores)
+		}
+		if want := []sweep.Reads{sweep.ReadsOutput, sweep.ReadsAround, sweep.ReadsAround, sweep.ReadsUnknown}; !slices.Equal(recordings[0].Reads, want) {
+			t.Errorf("the scores read %v, want %v", recordings[0].Reads, want)
+		}
+	}
+}
+
+// TestReadReplays: what is read replays as it was recorded.
+func TestReadReplays(t *testing.T) {
+	dir := folder(t, spec, made("wide", "b", 1, record.Completed))
+	for _, texts := range []bool{false, true} {
+		f, recordings, _ := open(t, dir, recorded.Selection{Texts: texts})
+		s, err := sweep.New(recordings, []sweep.Candidate{{Name: "wide", Loop: f.Loop("wide")}}, sweep.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes, err := s.Outcomes(context.Background(), 0)
+		if err != nil || outcomes[0].Verdict != "exact" || outcomes[0].Iterations != 3 || outcomes[0].Scores[0] != (sweep.Range{Least: 1, Most: 1}) {
+			t.Errorf("texts %v: %+v, %v", texts, outcomes, err)
+		}
+	}
+}
+
+// TestSelection: only the runs of the configurations that are asked for are read.
+func TestSelection(t *testing.T) {
+	dir := folder(t, spec, made("wide", "b", 1, record.Completed))
+	if _, recordings, _ := open(t, dir, recorded.Selection{Configurations: []string{"narrow"}}); len(recordings) != 0 {
+		t.Error("runs of another configuration:", recordings)
+	}
+}
+
+// TestUnknownTasks: tasks of a file that is not in the folder are not known, and nothing else is said of them.
+func TestUnknownTasks(t *testing.T) {
+	var suite map[string]map[string]any
+	if err := json.Unmarshal([]byte(spec), &suite); err != nil {
+		t.Fatal(err)
+	}
+	suite["suite"]["tasks"] = "tasks.jsonl"
+	text, _ := json.Marshal(suite)
+	dir := folder(t, string(text), made("wide", "b", 1, record.Completed))
+	f, recordings, notes := open(t, dir, recorded.Selection{})
+	if f.KnowsTasks() || notes.Taskless != 0 || recordings[0].Runs[0].Task.ID != "b" {
+		t.Error(f.KnowsTasks(), notes, recordings[0].Runs[0].Task)
+	}
+	// A file of that name in the folder of runs that were not imported is not theirs.
+	if err := os.WriteFile(filepath.Join(dir, "tasks.jsonl"), []byte(`{"id": "b", "input": "other"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f, _, _ := open(t, dir, recorded.Selection{}); f.KnowsTasks() {
+		t.Error("tasks of nobody are taken for theirs")
+	}
+}
+
+// TestDamage: bad lines are counted, and the rest is read.
+func TestDamage(t *testing.T) {
+	dir := folder(t, spec, made("wide", "b", 1, record.Completed), made("wide", "a", 1, record.Completed))
+	path := filepath.Join(dir, "records.jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[20] ^= 1
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, recordings, notes := open(t, dir, recorded.Selection{Texts: true})
+	if notes.BadLines != 1 || notes.FirstBad == "" || len(recordings[0].Runs) != 1 {
+		t.Errorf("%+v, %d runs", notes, len(recordings[0].Runs))
+	}
+}
+
+// TestWithoutScorers: a spec whose scorers cannot be read any more can still be replayed.
+func TestWithoutScorers(t *testing.T) {
+	var suite map[string]map[string]any
+	if err := json.Unmarshal([]byte(spec), &suite); err != nil {
+		t.Fatal(err)
+	}
+	suite["suite"]["scorers"] = []any{map[string]any{"name": "right", "type": "of another version"}}
+	text, _ := json.Marshal(suite)
+	dir := folder(t, string(text), made("wide", "b", 1, record.Completed))
+	if _, recordings, _ := open(t, dir, recorded.Selection{}); recordings[0].Runs[0].Scores[0][0] != 1 || recordings[0].Reads[0] != sweep.ReadsUnknown {
+		t.Error(recordings[0])
+	}
+}
+
+// TestOpenRefuses: a spec that has no loop of a configuration is told.
+func TestOpenRefuses(t *testing.T) {
+	for _, resolved := range []string{`{"suite": {"suite": "s", "tasks": []}}`, `{}`, `[]`} {
+		dir := folder(t, resolved)
+		if _, err := recorded.Open(dir, recorded.Options{}); err == nil {
+			t.Errorf("%s can be opened", resolved)
+		}
+	}
+	if _, err := recorded.Open(t.TempDir(), recorded.Options{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("an empty folder:", err)
+	}
+}

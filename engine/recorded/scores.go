@@ -1,0 +1,91 @@
+package recorded
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// score keeps a score; of several on the same thing the last one stands.
+func (c *collection) score(s *record.Score) {
+	at, ok := c.places[s.Run]
+	if !ok {
+		return
+	}
+	run := &c.all[at.at]
+	if s.Iteration < 0 || s.Iteration > len(run.Run.Iterations) {
+		return
+	}
+	values := c.values(run, c.name(s.Name))
+	values[s.Iteration] = s.Value
+	if s.Unscored != "" {
+		values[s.Iteration] = math.NaN()
+	}
+}
+
+// name is the number of a score.
+func (c *collection) name(name string) int {
+	if len(c.scores) == 0 {
+		c.scores = slices.Clone(c.folder.Manifest.Scorers)
+	}
+	at := slices.Index(c.scores, name)
+	if at < 0 {
+		at = len(c.scores)
+		c.scores = append(c.scores, name)
+	}
+	return at
+}
+
+// values are those of a score of a run: of the run, then of its iterations.
+func (c *collection) values(run *sweep.Run, name int) []float64 {
+	for len(run.Scores) <= name {
+		run.Scores = append(run.Scores, nil)
+	}
+	if run.Scores[name] == nil {
+		run.Scores[name] = slices.Repeat([]float64{math.NaN()}, 1+len(run.Run.Iterations))
+	}
+	return run.Scores[name]
+}
+
+// reads say what scores depend on, by what their scorers read.
+func (f *Folder) reads(names []string) []sweep.Reads {
+	all := make([]sweep.Reads, len(names))
+	scorers := f.Document.Suite.Scorers
+	for i, name := range names {
+		at := slices.IndexFunc(scorers, func(s spec.Scorer) bool { return s.Name == name })
+		if at >= 0 {
+			all[i] = readsOf(&scorers[at])
+		}
+	}
+	return all
+}
+
+// around are the variables of scorers that change with where a run stops.
+var around = []string{"best", "iterations", "usage", "stop"}
+
+// readsOf says what the score of a scorer depends on. A scorer of checks goes by
+// the evaluation of the iteration, and a judge need not judge alike twice.
+func readsOf(s *spec.Scorer) sweep.Reads {
+	expressions := []*spec.Expr{s.Value, s.Target, s.Expr}
+	if s.Extract != nil {
+		expressions = append(expressions, s.Extract.Expr)
+	}
+	for _, e := range expressions {
+		if e == nil || e.Program == nil {
+			continue
+		}
+		for _, path := range e.Reads() {
+			if variable, _, _ := strings.Cut(path, "."); slices.Contains(around, variable) {
+				return sweep.ReadsAround
+			}
+		}
+	}
+	if s.Type == "checks" || s.Type == "judge" {
+		return sweep.ReadsUnknown
+	}
+	return sweep.ReadsOutput
+}
