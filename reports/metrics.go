@@ -47,24 +47,33 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 		scores.Set(s.Name, of(name, map[string]any{"mean": ranged{s.Mean, s.Low, s.High}, "n": int64(s.Tasks)}))
 	}
 	spread := func(s Spread) map[string]any {
-		return map[string]any{"mean": rangedBy(s.Mean, s.MeanInterval), "p50": rangedBy(s.P50, s.P50Interval), "p95": s.P95}
+		return map[string]any{"mean": rangedBy(s.Mean, s.MeanInterval), "sum": c.sum(s.Mean), "p50": rangedBy(s.P50, s.P50Interval), "p95": s.P95}
 	}
 	total := func(mean numbers.Value, interval numbers.Range, total int64) map[string]any {
 		sum := numbers.Known(float64(total))
 		if !mean.Known() {
 			sum = mean
 		}
-		return map[string]any{"mean": rangedBy(mean, interval), "total": sum}
+		return map[string]any{"mean": rangedBy(mean, interval), "sum": sum, "total": sum}
 	}
 	return metrics{path: path, seen: seen, fields: map[string]any{
 		"n": int64(c.Tasks), "runs": int64(c.Runs), "coverage": c.Coverage, "success": rangedBy(c.Success, c.SuccessInterval), "scores": scores,
 		"iterations": of("iterations", spread(c.Iterations)),
 		"latency":    of("latency", spread(c.Latency)),
-		"cost_usd":   of("cost_usd", map[string]any{"mean": rangedBy(c.Cost.Mean, c.Cost.MeanInterval), "total": c.Cost.Total}),
+		"cost_usd":   of("cost_usd", map[string]any{"mean": rangedBy(c.Cost.Mean, c.Cost.MeanInterval), "sum": c.Cost.Total, "total": c.Cost.Total}),
 		"tokens":     of("tokens", total(c.Tokens, c.TokensInterval, c.TotalTokens)),
 		"calls":      of("calls", total(c.Calls, c.CallsInterval, c.TotalCalls)),
 		"tool_calls": of("tool_calls", total(c.ToolCalls, numbers.Range{}, c.TotalToolCalls)),
 	}}
+}
+
+// sum is that over all runs of a number of which the mean per run is known, free
+// of the rounding of the mean.
+func (c *Configuration) sum(mean numbers.Value) numbers.Value {
+	if mean.Known() {
+		mean.Number = numbers.Raw(mean.Number * float64(c.Runs))
+	}
+	return mean
 }
 
 // ranged is a metric with the ends of its interval.

@@ -150,8 +150,8 @@ func usage() Type {
 
 // metrics are what a configuration is measured by. Latency is in seconds.
 func metrics() []Var {
-	spread := Struct("spread", Var{"mean", Double}, Var{"p50", Double}, Var{"p95", Double})
-	total := Struct("total", Var{"mean", Double}, Var{"total", Double})
+	spread := Struct("spread", Var{"mean", Double}, Var{"sum", Double}, Var{"p50", Double}, Var{"p95", Double})
+	total := Struct("total", Var{"mean", Double}, Var{"sum", Double}, Var{"total", Double}) // both words mean the same
 	return []Var{
 		{"n", Int}, // tasks
 		{"runs", Int},

@@ -66,7 +66,7 @@ func TestPlacesAreMadeOnce(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	for _, src := range []string{`scores["x"].mean >= 0.5`, `iterations.p95 <= 3.0 && latency.mean < 20.0`, `cost_usd.total < 1.0`, `n > 10 && coverage == 1.0`} {
+	for _, src := range []string{`scores["x"].mean >= 0.5`, `iterations.p95 <= 3.0 && latency.mean < 20.0`, `cost_usd.total < 1.0`, `iterations.sum + latency.sum + cost_usd.sum + tokens.sum < 1.0`, `n > 10 && coverage == 1.0`} {
 		if program, faults := Objective().Compile(src, WantBool); program == nil {
 			t.Errorf("%s: %+v", src, faults)
 		}
