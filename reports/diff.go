@@ -120,8 +120,14 @@ type Difference struct {
 	NotWorse bool            `json:"not_worse"`
 	// Needed is how many tasks a change of the size seen would take, 0 where it is
 	// shown or nothing is known, -1 where it is more than a million.
-	Needed int  `json:"tasks_needed"`
-	TooFew bool `json:"too_few"` // tasks that differ, for any test to show something
+	Needed int `json:"tasks_needed"`
+	// Clusters are those of the tasks of the new side, 0 where each task is its
+	// own; ClustersNeeded is Needed in clusters of the present size.
+	Clusters       int  `json:"clusters,omitempty"`
+	ClustersNeeded int  `json:"clusters_needed,omitempty"`
+	TooFew         bool `json:"too_few"` // tasks that differ, for any test to show something
+	// Contrary says that the test points another way than the change.
+	Contrary bool `json:"contrary,omitempty"`
 
 	few Warning // of TooFew
 }

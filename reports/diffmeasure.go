@@ -126,13 +126,14 @@ func difference(l *compare.Line) Difference {
 		P: number(l.P), Adjusted: number(l.Adjusted), Test: l.Test, Method: l.Method, Paired: l.Paired,
 		Tasks: l.Tasks, BaseTasks: l.BaseTasks, Runs: l.Runs, LeftOut: l.LeftOut, Wins: l.Wins, Losses: l.Losses, Ties: l.Ties,
 		Verdict: l.Verdict, Margin: numbers.Raw(l.Margin), NotWorse: l.NotWorse, Needed: l.Needed, TooFew: l.TooFew, few: tooFew(l),
+		Clusters: l.Clusters, ClustersNeeded: l.ClustersNeeded, Contrary: l.Contrary,
 	}
 }
 
 // tooFew tells how many tasks differ, or clusters of them.
 func tooFew(l *compare.Line) Warning {
 	w := Warning{Kind: TooFewDiffer, Name: "task", Count: l.Differing, Of: l.Fewest}
-	if l.Clustered {
+	if l.Clusters > 0 {
 		w.Name = "cluster"
 	}
 	return w

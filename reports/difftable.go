@@ -142,6 +142,8 @@ func countFields() []page.Field[differenceRow] {
 		n("ties", func(d *Difference) int { return d.Ties }),
 		n("tasks", func(d *Difference) int { return d.Tasks }),
 		n("tasks_needed", func(d *Difference) int { return d.Needed }),
+		n("clusters", func(d *Difference) int { return d.Clusters }),
+		n("clusters_needed", func(d *Difference) int { return d.ClustersNeeded }),
 		n("left_out", func(d *Difference) int { return d.LeftOut }),
 		word("test", func(d *Difference) string { return string(d.Test) }),
 	}
@@ -220,7 +222,11 @@ func (d *Difference) judgement() string {
 	case d.Needed == compare.Beyond:
 		return "~ >1M tasks"
 	}
-	return "~ " + strings.Replace(numbers.Count(numbers.Known(float64(d.Needed))), ".0", "", 1) + " tasks"
+	n, of := d.Needed, " tasks"
+	if d.Clusters > 0 {
+		n, of = d.ClustersNeeded, " clusters"
+	}
+	return "~ " + strings.Replace(numbers.Count(numbers.Known(float64(n))), ".0", "", 1) + of
 }
 
 // warnings are those on the change.
@@ -230,6 +236,9 @@ func (d *Difference) warnings() (warnings []Warning) {
 	}
 	if !d.Score && !d.Relative && d.Tasks > 0 && d.Wins+d.Losses > 0 {
 		warnings = append(warnings, Warning{Kind: ByDifferences, Name: d.Quantity})
+	}
+	if d.Contrary {
+		warnings = append(warnings, Warning{Kind: RanksDisagree})
 	}
 	if d.TooFew && (d.few.Name == "cluster" || d.few.Count == d.Wins+d.Losses) {
 		warnings = append(warnings, d.few)

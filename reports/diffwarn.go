@@ -124,7 +124,7 @@ func (c *Comparison) explain() (warnings []Warning) {
 func (c *Comparison) howCompared() (text, named string) {
 	text = "change: the mean of the tasks' differences, of amounts the geometric mean of their ratios"
 	if c.has(compare.CannotTell) {
-		text += fmt.Sprintf("; ~: cannot tell at p < %g, and how many tasks a difference of the size seen would take", c.Alpha)
+		text += fmt.Sprintf("; ~: cannot tell at p < %g, and how many %s a difference of the size seen would take", c.Alpha, c.unit())
 	}
 	shared, own := c.sameWithin()
 	if len(shared)+len(own) == 0 {
@@ -135,6 +135,16 @@ func (c *Comparison) howCompared() (text, named string) {
 		text += []string{": ", ", "}[min(i, 1)] + margin
 	}
 	return text, strings.Join(own, ", ")
+}
+
+// unit is what is counted, the clusters where tasks have any.
+func (c *Comparison) unit() string {
+	for row := range c.differences() {
+		if row.Clusters > 0 {
+			return "clusters, as large as these,"
+		}
+	}
+	return "tasks"
 }
 
 // sameWithin are the margins within which something is the same: those of all

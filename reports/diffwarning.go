@@ -23,6 +23,7 @@ const (
 	OneSidedScore   WarningKind = "one_sided_score"  // of the scorer Name, of one side
 	OtherScorer     WarningKind = "other_scorer"     // the scorer Name is another version on either side
 	ByDifferences   WarningKind = "by_differences"   // an amount that is 0 at some task
+	RanksDisagree   WarningKind = "ranks_disagree"   // the ranks and the mean of the logarithms point different ways
 	HowCompared     WarningKind = "how_compared"     // what a change, a p and a verdict is; Name: margins of single quantities
 	HowCorrected    WarningKind = "how_corrected"    // Name: the correction, over Count pairs
 )
@@ -68,6 +69,8 @@ func (w Warning) aboutDifferences(quote func(string) string) string {
 		return "the sides were judged by different versions of " + quote(w.Name) + ": its scores may not mean the same"
 	case ByDifferences:
 		return quote(w.Name) + " is 0 at some task: its change is a difference, not a ratio"
+	case RanksDisagree:
+		return "the ranks point one way and the mean the other: a few tasks outweigh the rest, and nothing is better or worse"
 	case HowCompared:
 		if w.Name != "" {
 			return w.More + ", by name " + quote(w.Name)

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 var (
@@ -170,16 +172,85 @@ func TestMarginsOfRatiosAreAlikeFromBothSides(t *testing.T) {
 	}
 }
 
-// By hand: the means of the clusters are 0, 0.5, 0.5 and 1, 0.5, 1. Their
-// difference is 0.5, with Welch's standard error of sqrt(2 (1/12)/3).
+// By hand: every task weighs the same, whatever cluster it is in. The tasks of
+// the base have the mean 1/4, with the clusters' residuals 3 (0 - 1/4) = -3/4 and
+// 3/4; those of the new side the mean 3/4, likewise. CR2 of unequal clusters
+// divides each square by 1 - 3/4 and 1 - 1/4.
 func TestTasksApartInClusters(t *testing.T) {
-	base, new := once(right, 0, 0, 1, 0, 0, 1), once(right, 1, 1, 1, 0, 1, 1)
-	base.Clusters = []string{"a", "a", "b", "b", "c", "c"}
+	base, new := once(right, 0, 0, 0, 1), once(right, 1, 1, 1, 0)
+	base.Clusters = []string{"a", "a", "a", "b"}
 	new.Clusters = base.Clusters
 	l := compared(t, base, new, compare.Options{Unpaired: true})
-	half := 2.7764451051977987 * math.Sqrt(2.0/12/3) // t(0.975, 4)
-	if l.Tasks != 6 || !near(l.Change, 0.5) || !near(l.Low, 0.5-half) || !near(l.High, 0.5+half) {
-		t.Errorf("%+v; want 0.5 ± %v", l, half)
+	se := math.Sqrt(2 * (9.0/16/(1.0/4) + 9.0/16/(3.0/4)) / 16)
+	// Both sides have n^2/(sum of squares + ...) degrees of freedom: weights 9/(1/4) = 36 and 1/(3/4) = 4/3.
+	degrees := 2 * 16 / (10 + (math.Pow(36+4.0/3, 2)-36*36-16.0/9)/16)
+	quantile, _ := stats.StudentQuantile(0.975, degrees)
+	if l.Tasks != 4 || l.Clusters != 2 || !near(l.Base, 0.25) || !near(l.New, 0.75) || !near(l.Change, 0.5) || !near(l.High-l.Change, quantile*se) {
+		t.Errorf("%+v; want 0.5 ± %v", l, quantile*se)
+	}
+}
+
+// Amounts of clustered tasks are tested as their interval is made, and not by
+// ranks, which know nothing of clusters: 12 tasks in 2 clusters a side tell little.
+func TestAmountsApartInClusters(t *testing.T) {
+	base, new := once(cost, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2), once(cost, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4)
+	if l := compared(t, base, new, compare.Options{Unpaired: true}); l.Test != compare.MannWhitney || l.Verdict != compare.Worse {
+		t.Errorf("without clusters: %+v", l)
+	}
+	base.Clusters = strings.Split("aaaaaabbbbbb", "")
+	new.Clusters = base.Clusters
+	l := compared(t, base, new, compare.Options{Unpaired: true})
+	if l.Test != compare.Welch || l.Verdict != compare.CannotTell || !(l.Low < 0 && l.High > 0) || !near(l.Change, math.Sqrt(6)-1) {
+		t.Errorf("in clusters: %+v", l)
+	}
+}
+
+// Most tasks are a little cheaper, three of them dearer by far: the ranks say
+// less, the geometric mean says more, and so nothing is better or worse.
+func TestNothingIsBetterAgainstTheShownChange(t *testing.T) {
+	values := func(low float64, dear int) (values []float64) {
+		for i := range 20 {
+			values = append(values, low+float64(i)/100)
+		}
+		for i := range dear {
+			values[i] = 1e9
+		}
+		return values
+	}
+	base, new := once(cost, values(10, 0)...), once(cost, values(9, 3)...)
+	there := compared(t, base, new, compare.Options{Unpaired: true})
+	if there.Verdict != compare.CannotTell || !there.Contrary || !(there.P < 0.05) || !(there.Change > 0) || there.Needed != 0 || there.NotWorse {
+		t.Errorf("%+v", there)
+	}
+	back := compared(t, new, base, compare.Options{Unpaired: true})
+	if back.Verdict != compare.CannotTell || !back.Contrary || !(back.Change < 0) {
+		t.Errorf("turned: %+v", back)
+	}
+	if l := compared(t, base, once(cost, values(9, 0)...), compare.Options{Unpaired: true}); l.Verdict != compare.Better || l.Contrary {
+		t.Errorf("without the dear ones: %+v", l)
+	}
+	if l := compared(t, base, new, compare.Options{Unpaired: true, Alpha: 1e-9}); l.Contrary {
+		t.Errorf("what shows nothing contradicts nothing: %+v", l)
+	}
+}
+
+// By hand: of 4 clusters of 3 tasks the changes add up to 3, 0, 0 and 1; the
+// mean is 1/3, and CR1 of equal clusters sqrt(4+1+1+0)/12 * sqrt(4/3). So many
+// tasks are needed as 7.849 times 12 SE^2 over its square, and a third as many
+// clusters.
+func TestNeededClusters(t *testing.T) {
+	base := once(right, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0)
+	new := once(right, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 0, 0)
+	base.Clusters = strings.Split("aaabbbcccddd", "")
+	l := compared(t, base, new, compare.Options{})
+	se := math.Sqrt(6) / 12 * math.Sqrt(4.0/3)
+	tasks := max(7.84888*12*se*se*9, 6*12/2) // at least six clusters that differ, of which there are two
+	if l.Clusters != 4 || l.Needed != int(math.Ceil(tasks)) || l.ClustersNeeded != int(math.Ceil(tasks/3)) {
+		t.Errorf("%+v, want %v tasks and %v clusters", l, tasks, tasks/3)
+	}
+	base.Clusters = nil
+	if l := compared(t, base, new, compare.Options{}); l.Clusters != 0 || l.ClustersNeeded != 0 || l.Needed == 0 {
+		t.Errorf("without clusters: %+v", l)
 	}
 }
 
@@ -292,7 +363,7 @@ func TestClusters(t *testing.T) {
 func TestClustersOfTheNewSideCountWhereTheBaseHasNone(t *testing.T) {
 	base, new := once(right, 0, 0, 0, 0, 0, 0), once(right, 1, 1, 1, 1, 1, 1)
 	new.Clusters = []string{"a", "a", "a", "b", "b", "b"}
-	if l := compared(t, base, new, compare.Options{}); l.Test != compare.SignFlip || !near(l.P, 0.5) || !l.Clustered {
+	if l := compared(t, base, new, compare.Options{}); l.Test != compare.SignFlip || !near(l.P, 0.5) || l.Clusters != 2 {
 		t.Errorf("%+v", l)
 	}
 	if l := compared(t, new, base, compare.Options{}); !near(l.P, 0.5) {

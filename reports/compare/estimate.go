@@ -15,6 +15,7 @@ type estimate struct {
 	change, low, high float64
 	needed            float64 // tasks, not rounded
 	differing         int     // tasks, or clusters of them, whose change is not 0
+	contrary          bool    // the test points another way than the change
 	p                 float64
 	test              Test
 	method            stats.Method

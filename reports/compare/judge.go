@@ -13,10 +13,11 @@ const fewestAlike = 20
 
 // judge says what the numbers mean.
 func (l *Line) judge(o *Options) {
+	l.Contrary = l.contrary && l.Adjusted < o.Alpha
 	switch {
 	case l.within(o):
 		l.Verdict = Same
-	case !(l.Adjusted < o.Alpha) || l.Change == 0:
+	case !(l.Adjusted < o.Alpha) || l.Change == 0 || l.Contrary:
 		l.Verdict = CannotTell
 	case l.Change > 0 != l.Lower:
 		l.Verdict = Better
@@ -24,9 +25,27 @@ func (l *Line) judge(o *Options) {
 		l.Verdict = Worse
 	}
 	l.NotWorse = l.Verdict == Better || l.Verdict == Same || l.Margin > 0 && l.badEnd() < 0
-	l.Needed, l.TooFew = 0, false
+	l.Needed, l.ClustersNeeded, l.TooFew = 0, 0, false
 	if l.Verdict == CannotTell {
-		l.Needed, l.TooFew = tasksNeeded(l.Change, l.needed, max(l.Tasks, l.BaseTasks)), l.tooFew
+		l.need()
+		l.TooFew = l.tooFew
+	}
+}
+
+// need says how many tasks would do, and how many clusters: more tasks in the
+// same ones are worth little.
+func (l *Line) need() {
+	if l.Contrary { // as many of them show nothing but the contradiction
+		return
+	}
+	l.Needed = numberNeeded(l.Change, l.needed, max(l.Tasks, l.BaseTasks))
+	if !l.clustered() {
+		return
+	}
+	share := float64(l.Clusters+l.BaseClusters) / float64(l.Tasks+l.BaseTasks)
+	l.ClustersNeeded = numberNeeded(l.Change, l.needed*share, max(l.Clusters, l.BaseClusters))
+	if l.Needed == Beyond {
+		l.ClustersNeeded = Beyond
 	}
 }
 

@@ -69,6 +69,8 @@ func TestVerdictsHoldTheirLevel(t *testing.T) {
 		{"graded", compare.Quantity{Name: "graded"}, 40, 2, false, false, graded},
 		{"amounts", cost, 40, 2, false, false, amount},
 		{"amounts, apart", cost, 40, 2, false, true, amount},
+		{"binary, apart, in clusters", right, 240, 1, true, true, coin},
+		{"amounts, apart, in clusters", cost, 240, 1, true, true, amount},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := suites(t)

@@ -45,11 +45,18 @@ type Line struct {
 	// Beyond where it is more than a million.
 	Needed int
 	// TooFew says that with so few tasks that differ, Differing and not Fewest, no
-	// outcome could have been shown at alpha. Where the tasks have clusters,
-	// Clustered, these are what is counted.
+	// outcome could have been shown at alpha. Where the tasks have clusters, these
+	// are what is counted.
 	TooFew            bool
 	Differing, Fewest int
-	Clustered         bool
+	// Clusters is how many clusters the tasks compared are in, BaseClusters those
+	// of the base side; 0: every task is its own. ClustersNeeded is Needed in
+	// clusters of the present size.
+	Clusters, BaseClusters int
+	ClustersNeeded         int
+	// Contrary says that the test shows a difference, and another way than the
+	// change, as ranks may beside a mean: then nothing is better or worse.
+	Contrary bool
 	// Missing says why there is nothing to compare; "" where there is.
 	Missing string
 
@@ -59,7 +66,12 @@ type Line struct {
 
 	needed float64 // as Needed and TooFew, whatever the verdict; not rounded
 	tooFew bool
+	// contrary is as Contrary, whether the test shows anything or not.
+	contrary bool
 }
+
+// clustered says that tasks depend on each other.
+func (l *Line) clustered() bool { return l.Clusters > 0 }
 
 // Flip is a task whose success changed.
 type Flip struct {
@@ -78,7 +90,7 @@ const (
 	SignFlip    Test = "sign_flip"    // of the tasks' differences or log ratios
 	Student     Test = "t"            // the same, of more than 2,000 that are not 0
 	Welch       Test = "welch"        // of tasks that are not paired
-	MannWhitney Test = "mann_whitney" // the same, of amounts
+	MannWhitney Test = "mann_whitney" // the same, of amounts without clusters
 )
 
 // Verdict is what a line says.

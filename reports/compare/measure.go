@@ -16,7 +16,7 @@ func (l *Line) compare(s *sample, o *Options) {
 		l.know(nothing(), o)
 		return
 	}
-	l.Relative, l.Clustered = l.Ratio && s.positive, s.clustered
+	l.Relative = l.Ratio && s.positive
 	s.settle(l.Relative)
 	above, below, ties := s.counted()
 	l.Wins, l.Losses, l.Ties = above, below, ties
@@ -26,6 +26,10 @@ func (l *Line) compare(s *sample, o *Options) {
 	if l.Binary && s.single && !s.clustered {
 		l.know(byMcNemar(above, below, len(s.tasks), o), o)
 		return
+	}
+	if s.clustered {
+		l.Clusters = len(s.groups())
+		l.BaseClusters = l.Clusters
 	}
 	l.know(s.byFlips(o), o)
 }
@@ -38,7 +42,7 @@ func (l *Line) know(e estimate, o *Options) {
 		l.Change, l.Low, l.High = math.Expm1(e.change), math.Expm1(e.low), math.Expm1(e.high)
 	}
 	l.Margin = l.marginOf(o)
-	l.Differing, l.Fewest = e.differing, fewest(o.Alpha)
+	l.Differing, l.Fewest, l.contrary = e.differing, fewest(o.Alpha), e.contrary
 	l.needed, l.tooFew = e.needed, l.Paired && l.Tasks > 0 && l.Differing < l.Fewest
 	l.judge(o)
 }
@@ -51,8 +55,8 @@ func nothing() estimate {
 // mostNeeded is the number of tasks that is as good as none.
 const mostNeeded = 1e6
 
-// tasksNeeded rounds up, and is more than there are: they did not do.
-func tasksNeeded(change, needed float64, have int) int {
+// numberNeeded rounds up, and is more than there are: they did not do.
+func numberNeeded(change, needed float64, have int) int {
 	switch {
 	case change == 0 && have > 1, needed > mostNeeded:
 		return Beyond

@@ -44,9 +44,15 @@ func Welch(x, y []float64) (difference Estimate, ok bool) {
 	if !aOK || !bOK {
 		return Estimate{}, false
 	}
-	va, vb := a.SE*a.SE, b.SE*b.SE
-	difference = Estimate{a.Value - b.Value, math.Sqrt(va + vb), a.Degrees + b.Degrees}
-	if welch := (va + vb) * (va + vb) / (va*va/a.Degrees + vb*vb/b.Degrees); isFinite(welch) {
+	return a.Minus(b)
+}
+
+// Minus is the difference of two independent estimates, with Satterthwaite's
+// degrees of freedom (F. E. Satterthwaite, Biometrics Bulletin 2, 1946).
+func (e Estimate) Minus(f Estimate) (difference Estimate, ok bool) {
+	va, vb := e.SE*e.SE, f.SE*f.SE
+	difference = Estimate{e.Value - f.Value, math.Sqrt(va + vb), e.Degrees + f.Degrees}
+	if welch := (va + vb) * (va + vb) / (va*va/e.Degrees + vb*vb/f.Degrees); isFinite(welch) {
 		difference.Degrees = welch
 	}
 	return difference, isFinite(difference.Value, difference.SE)

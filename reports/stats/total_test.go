@@ -119,6 +119,9 @@ var procedures = map[string]func(a arguments) answer{
 	"Estimate.Interval": func(a arguments) answer {
 		return interval(stats.Estimate{Value: a.p, SE: a.q, Degrees: a.r}.Interval(0.95))
 	},
+	"Estimate.Minus": func(a arguments) answer {
+		return estimate(stats.Estimate{Value: a.p, SE: a.q, Degrees: a.r}.Minus(stats.Estimate{Value: a.q, SE: a.r, Degrees: a.p}))
+	},
 	"Estimate.Test": func(a arguments) answer { return test(stats.Estimate{Value: a.p, SE: a.q, Degrees: a.r}.Test()) },
 	"Estimate.Proportion": func(a arguments) answer {
 		return interval(stats.Estimate{Value: a.p, SE: a.q, Degrees: a.r}.Proportion(float64(a.a), a.b, 0.95))
