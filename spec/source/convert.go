@@ -13,10 +13,11 @@ type converter struct {
 }
 
 func (c *converter) node(y *yaml.Node) *Node {
+	from := originOf(y)
 	for y.Kind == yaml.AliasNode {
 		y = y.Alias
 	}
-	n := &Node{File: c.file, Pos: c.pos(y), form: formOf(y)}
+	n := &Node{File: c.file, Pos: c.pos(y), form: formOf(y), origin: from}
 	switch y.Kind {
 	case yaml.MappingNode:
 		n.Kind = Map
@@ -32,6 +33,16 @@ func (c *converter) node(y *yaml.Node) *Node {
 	}
 	c.checkTag(n, y)
 	return n
+}
+
+func originOf(y *yaml.Node) origin {
+	switch {
+	case y.Kind == yaml.AliasNode:
+		return foreign
+	case y.Anchor != "":
+		return anchored
+	}
+	return own
 }
 
 // pos is where the value itself starts: yaml.v3 points at the tag or anchor before it.

@@ -14,6 +14,7 @@ type File struct {
 	Name string
 
 	text   string // without a byte order mark
+	marked bool   // it had one
 	starts []int  // byte offset of each line in text
 	ascii  bool   // a column is a byte
 }
@@ -22,7 +23,8 @@ const byteOrderMark = "\ufeff"
 
 // NewFile keeps text under the name that faults print.
 func NewFile(name string, text []byte) *File {
-	f := &File{Name: name, text: strings.TrimPrefix(string(text), byteOrderMark), ascii: true}
+	body, marked := strings.CutPrefix(string(text), byteOrderMark)
+	f := &File{Name: name, text: body, marked: marked, ascii: true}
 	f.starts = append(make([]int, 0, strings.Count(f.text, "\n")+1), 0)
 	for i := 0; i < len(f.text); {
 		f.ascii = f.ascii && f.text[i] < utf8.RuneSelf

@@ -102,6 +102,7 @@ func (c *converter) merge(known *keys, y *yaml.Node) {
 		}
 		for _, e := range source.Entries {
 			if known.index(e.Key) < 0 {
+				e.Value.origin = merged
 				known.add(e)
 			}
 		}

@@ -30,9 +30,20 @@ type Node struct {
 	File    *File   // nil for what Go code made out of nothing
 	Pos     Pos
 
-	form form
-	bad  bool // Parse has a fault about it, so Decode says nothing
+	form   form
+	origin origin
+	bad    bool // Parse has a fault about it, so Decode says nothing
 }
+
+// origin tells what stands in its own place from what stands in several.
+type origin uint8
+
+const (
+	own      origin = iota
+	anchored        // the value of an anchor: aliases may repeat it
+	foreign         // of an alias: its text stands elsewhere
+	merged          // of a merge: its key stands elsewhere, too
+)
 
 // Entry is a key of a mapping with its value.
 type Entry struct {

@@ -1,0 +1,252 @@
+package source
+
+import (
+	"slices"
+	"strings"
+)
+
+// Rewrite gives the text of a file in which a tree has taken the place of the one that Parse gave: was is that one, now a
+// copy of it in which values were replaced, keys and items added. Only what differs is written; comments, layout, quotes,
+// line endings and a byte order mark stay as they are. What is written is read again: the fault says what cannot be written
+// in place, because an anchor has it stand in several places, or because the text would not mean what is wanted.
+func Rewrite(was, now *Node) ([]byte, *Fault) {
+	w := &rewriter{file: was.File}
+	w.node(was, now)
+	if w.fault != nil {
+		return nil, w.fault
+	}
+	text := w.spliced()
+	again, faults := Parse(NewFile(was.File.Name, text))
+	if faults.Err() != nil || !again.Equal(now) {
+		w.refuse(w.first(was), "it is written in a way that cannot be changed in place")
+		return nil, w.fault
+	}
+	return text, nil
+}
+
+// Equal says that two trees have the same values, wherever and however they are written.
+func (n *Node) Equal(other *Node) bool {
+	if n == other {
+		return true
+	}
+	if n == nil || other == nil || n.Kind != other.Kind || n.Text != other.Text {
+		return false
+	}
+	return slices.EqualFunc(n.Items, other.Items, (*Node).Equal) && slices.EqualFunc(n.Entries, other.Entries, func(a, b Entry) bool {
+		return a.Key == b.Key && a.Value.Equal(b.Value)
+	})
+}
+
+// rewriter gathers the changes of a text.
+type rewriter struct {
+	file    *File
+	changes []change
+	fault   *Fault
+	at      *Node // the first node that was changed
+}
+
+// change puts a text in the place of what stands between two offsets.
+type change struct {
+	from, to int
+	text     string
+}
+
+func (w *rewriter) put(from, to int, text string) {
+	w.changes = append(w.changes, change{from, to, text})
+}
+
+func (w *rewriter) refuse(n *Node, format string, args ...any) {
+	if w.fault == nil {
+		f := n.Fault("change it by hand", format, args...)
+		w.fault = &f
+	}
+}
+
+// first is where a fault of the whole points: what was changed first.
+func (w *rewriter) first(root *Node) *Node {
+	if w.at != nil {
+		return w.at
+	}
+	return root
+}
+
+// spliced is the text with all changes; those at the same offset keep their order.
+func (w *rewriter) spliced() []byte {
+	slices.SortStableFunc(w.changes, func(a, b change) int { return a.from - b.from })
+	var b strings.Builder
+	if w.file.marked {
+		b.WriteString(byteOrderMark)
+	}
+	done := 0
+	for _, c := range w.changes {
+		b.WriteString(w.file.text[done:max(c.from, done)])
+		b.WriteString(c.text)
+		done = max(c.to, done)
+	}
+	b.WriteString(w.file.text[done:])
+	return []byte(b.String())
+}
+
+// node makes was say what now says.
+func (w *rewriter) node(was, now *Node) {
+	if w.fault != nil || was.Equal(now) {
+		return
+	}
+	if w.at == nil {
+		w.at = was
+	}
+	switch {
+	case was.origin != own:
+		w.refuse(was, "an anchor has this value stand in several places")
+	case was.Kind == Map && now.Kind == Map && keeps(was, now):
+		w.mapping(was, now)
+	case was.Kind == List && now.Kind == List && len(now.Items) >= len(was.Items):
+		w.list(was, now)
+	default:
+		w.replace(was, now)
+	}
+}
+
+// keeps says that no key is gone.
+func keeps(was, now *Node) bool {
+	return !slices.ContainsFunc(was.Entries, func(e Entry) bool { return now.index(e.Key) < 0 })
+}
+
+func (w *rewriter) mapping(was, now *Node) {
+	var added []Entry
+	for _, e := range now.Entries {
+		if old := was.Get(e.Key); old != nil {
+			w.node(old, e.Value)
+			continue
+		}
+		added = append(added, e)
+	}
+	if len(added) > 0 {
+		w.addKeys(was, added)
+	}
+}
+
+// addKeys writes keys behind those that a mapping has.
+func (w *rewriter) addKeys(was *Node, added []Entry) {
+	last := -1
+	for i, e := range was.Entries {
+		if e.Value.origin != merged {
+			last = i
+		}
+	}
+	switch {
+	case last < 0 && was.form == flow && len(was.Entries) == 0:
+		from := w.offset(was.Pos) + 1
+		w.put(from, from, flowEntries(added))
+	case last < 0:
+		w.refuse(was, "an anchor has this mapping stand in several places")
+	case was.form == flow:
+		from := w.endOf(was.Entries[last])
+		w.put(from, from, ", "+flowEntries(added))
+	default:
+		w.addLines(was, added, last)
+	}
+}
+
+// addLines writes keys on lines of their own, in the column and the style of those that are there.
+func (w *rewriter) addLines(was *Node, added []Entry, last int) {
+	col := was.Entries[last].KeyPos.Col
+	l := layout{newline: w.newline(), step: stepOf(was, col), open: prefersBlocks(was)}
+	var b strings.Builder
+	for _, e := range added {
+		b.WriteString(l.newline + spaces(col-1) + l.entry(e.Key, e.Value, col))
+	}
+	w.putLines(w.endOf(was.Entries[last]), was.Entries[last].Value, b.String())
+}
+
+// putLines writes lines behind the one on which a value ends.
+func (w *rewriter) putLines(end int, value *Node, lines string) {
+	at := w.lineEnd(end, value)
+	if last := value.last(); at == len(w.file.text) && last.indented() && !strings.HasSuffix(last.Text, "\n") && w.file.text[w.offset(last.Pos)+1] != '-' {
+		w.refuse(last, "a line break behind this text would become part of it")
+		w.fault.Hint = "end the file with a line break"
+		return
+	}
+	w.put(at, at, lines)
+}
+
+func (w *rewriter) list(was, now *Node) {
+	for i, item := range was.Items {
+		w.node(item, now.Items[i])
+	}
+	added := now.Items[len(was.Items):]
+	switch {
+	case len(added) == 0:
+	case was.form == flow:
+		w.addFlowItems(was, added)
+	default:
+		w.addItems(was, added)
+	}
+}
+
+func (w *rewriter) addFlowItems(was *Node, added []*Node) {
+	texts := make([]string, len(added))
+	for i := range added {
+		texts[i] = flowText(added[i])
+	}
+	text := strings.Join(texts, ", ")
+	if len(was.Items) == 0 {
+		w.put(w.offset(was.Pos)+1, w.offset(was.Pos)+1, text)
+		return
+	}
+	at := w.end(was.Items[len(was.Items)-1])
+	w.put(at, at, ", "+text)
+}
+
+// addItems writes items behind those of a list whose items have lines of their own.
+func (w *rewriter) addItems(was *Node, added []*Node) {
+	last := was.Items[len(was.Items)-1]
+	var b strings.Builder
+	for _, item := range added {
+		b.WriteString(w.newline() + spaces(was.Pos.Col-1) + "- " + itemText(item, last.form))
+	}
+	w.putLines(w.end(last), last, b.String())
+}
+
+// replace writes a value in the place of another one.
+func (w *rewriter) replace(was, now *Node) {
+	from, to := w.offset(was.Pos), w.end(was)
+	if w.fault != nil {
+		return
+	}
+	text := w.textLike(was, now)
+	if removed := w.file.text[from:to]; was.Kind >= List && strings.Contains(removed, "#") {
+		w.refuse(was, "there are comments in what would be replaced by %s", text)
+		return
+	}
+	if was.form == block || from == to {
+		from = w.behindKey(from)
+		text = " " + text
+	}
+	w.put(from, to, text)
+}
+
+// behindKey is the offset behind the colon or the dash before a value.
+func (w *rewriter) behindKey(from int) int {
+	return len(strings.TrimRight(w.file.text[:from], " \t\r\n"))
+}
+
+// textLike is a value in the notation of the one that it replaces.
+func (w *rewriter) textLike(was, now *Node) string {
+	if now.Kind == String && (was.form == single || was.form == double) {
+		return quoted(now.Text, was.form)
+	}
+	return flowText(now)
+}
+
+// newline is how the lines of the file end.
+func (w *rewriter) newline() string {
+	if len(w.file.starts) < 2 {
+		return "\n"
+	}
+	next := w.file.starts[1]
+	line := strings.TrimRight(w.file.text[:next], "\r\n\u0085\u2028\u2029")
+	return w.file.text[len(line):next]
+}
+
+func spaces(n int) string { return strings.Repeat(" ", max(n, 0)) }
