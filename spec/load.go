@@ -38,6 +38,9 @@ type Document struct {
 	folder folder
 	roots  roots
 	getenv func(string) string
+	// load loads the document again, with texts in the place of files; nil where it is not on disk.
+	load  func(texts map[string][]byte) (*Document, source.Faults)
+	texts map[string][]byte
 }
 
 // Load reads a suite, a loop or a mapping with all files that it names. The document is nil exactly if one of the faults is no
@@ -46,12 +49,26 @@ func Load(path string, opt Options) (*Document, source.Faults) {
 	if path == "-" {
 		return loadStdin(opt)
 	}
+	return loadDisk(path, opt, nil)
+}
+
+// loadDisk loads a document in which texts take the place of files, by the names that messages show.
+func loadDisk(path string, opt Options, texts map[string][]byte) (*Document, source.Faults) {
 	at := folder{shown: filepath.ToSlash(filepath.Dir(path)), disk: filepath.Dir(path)}
-	text, err := readTrusted(path)
-	if err != nil {
-		return nil, at.unreadable(path, err)
+	name := filepath.ToSlash(filepath.Clean(path))
+	text, known := texts[name]
+	if !known {
+		var err error
+		if text, err = readTrusted(path); err != nil {
+			return nil, at.unreadable(path, err)
+		}
 	}
-	return load(at, filepath.ToSlash(filepath.Clean(path)), text, opt)
+	d, faults := load(at, name, text, opt, texts)
+	if d != nil {
+		d.texts = texts
+		d.load = func(texts map[string][]byte) (*Document, source.Faults) { return loadDisk(path, opt, texts) }
+	}
+	return d, faults
 }
 
 // LoadFS is Load for files that are embedded. Roots are relative to the working directory.
@@ -61,7 +78,7 @@ func LoadFS(fsys fs.FS, file string, opt Options) (*Document, source.Faults) {
 	if err != nil {
 		return nil, faultOfFile(file, err)
 	}
-	return load(whole.sub(path.Clean(file)), file, text, opt)
+	return load(whole.sub(path.Clean(file)), file, text, opt, nil)
 }
 
 func loadStdin(opt Options) (*Document, source.Faults) {
@@ -69,7 +86,7 @@ func loadStdin(opt Options) (*Document, source.Faults) {
 	if err != nil {
 		return nil, faultOfFile("-", err)
 	}
-	return load(folder{disk: "."}, "-", text, opt)
+	return load(folder{disk: "."}, "-", text, opt, nil)
 }
 
 // readTrusted reads the file that the user names on the command line, wherever it is.
@@ -103,11 +120,11 @@ func faultOfFile(name string, err error) source.Faults {
 	return source.Faults{fault}
 }
 
-func load(at folder, name string, text []byte, opt Options) (*Document, source.Faults) {
+func load(at folder, name string, text []byte, opt Options, texts map[string][]byte) (*Document, source.Faults) {
 	if opt.Env == nil {
 		opt.Env = os.Getenv
 	}
-	l := &loader{opt: opt, doc: &Document{folder: at, getenv: opt.Env}, loops: map[string]*loopFile{}, scripts: map[string]string{},
+	l := &loader{opt: opt, texts: texts, doc: &Document{folder: at, getenv: opt.Env}, loops: map[string]*loopFile{}, scripts: map[string]string{},
 		seen: map[source.Fault]bool{}, broken: map[*source.File]bool{}}
 	l.roots = roots{base: at, getenv: opt.Env}
 	l.flags = l.commandLine()

@@ -19,6 +19,7 @@ func (l *loader) warnOfRun() {
 // loader reads one document.
 type loader struct {
 	opt     Options
+	texts   map[string][]byte // that take the place of files
 	doc     *Document
 	roots   roots
 	loops   map[string]*loopFile // by the name that messages show
@@ -130,10 +131,12 @@ func (l *loader) loopFile(n *source.Node, from folder) *loopFile {
 	if known, ok := l.loops[name]; ok {
 		return known
 	}
-	text, err := at.folder.read(at.path, maxSpecBytes)
-	if err != nil {
-		l.fileFault(n, err)
-		return nil
+	text, known := l.texts[name]
+	if !known {
+		if text, err = at.folder.read(at.path, maxSpecBytes); err != nil {
+			l.fileFault(n, err)
+			return nil
+		}
 	}
 	file := &loopFile{name: name, folder: at.folder.sub(at.path), tree: l.parse(name, text)}
 	if file.tree != nil && file.tree.Get("loop") == nil {

@@ -1,0 +1,224 @@
+package spec
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+const editSuite = `# the suite
+suite: s
+tasks: [{input: x}]
+models: {m: {provider: script, responses: [a]}}
+configurations:
+  - {name: plain, loop: a.loop.yaml}   # as it is
+  - name: wide
+    loop: a.loop.yaml
+    set:
+      terminate.max_iterations: 9      # wide
+      terminate.no_improvement.patience: off
+`
+
+const editLoop = `loop: a
+agent: {model: m}
+prompt: |
+  {{ task.input }}
+
+  Be brief.
+evaluate: {confidence: "0.5"}
+terminate:
+  # why three
+  max_iterations: 3   # three
+  confidence: {threshold: 0.85}
+guards: {absolute_max_iterations: 20}
+`
+
+// onDisk writes a suite and its loop, and loads it.
+func onDisk(t interface {
+	Helper()
+	Fatal(...any)
+}, dir, suite, loop string) *Document {
+	t.Helper()
+	for name, text := range map[string]string{"s.yaml": suite, "a.loop.yaml": loop} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, faults := Load(filepath.Join(dir, "s.yaml"), Options{})
+	if d == nil {
+		t.Fatal(faults)
+	}
+	return d
+}
+
+func TestEditChangesTheValueWhereItStands(t *testing.T) {
+	for name, c := range map[string]struct {
+		configuration string
+		set           []string
+		suite, loop   [2]string // what is replaced by what
+	}{
+		"in the set": {"wide", []string{"max_iterations=7"}, [2]string{"max_iterations: 9 ", "max_iterations: 7 "}, [2]string{}},
+		"in the loop file, as the other configuration has its own": {"plain", []string{"terminate.max_iterations=2"}, [2]string{}, [2]string{"max_iterations: 3 ", "max_iterations: 2 "}},
+		"added to the set, as the other configuration reads the loop file": {"plain", []string{"terminate.confidence.threshold=0.9"},
+			[2]string{"loop: a.loop.yaml}   #", "loop: a.loop.yaml, set: {terminate.confidence.threshold: 0.9}}   #"}, [2]string{}},
+		"added to a set": {"wide", []string{"terminate.confidence.threshold=0.9"},
+			[2]string{"patience: off\n", "patience: off\n      terminate.confidence.threshold: 0.9\n"}, [2]string{}},
+		"a condition that is missing": {"plain", []string{"terminate.no_improvement.patience=2"}, [2]string{},
+			[2]string{"0.85}\n", "0.85}\n  no_improvement: {patience: 2}\n"}},
+		"what is so already": {"plain", []string{"terminate.max_iterations=3"}, [2]string{}, [2]string{}},
+	} {
+		dir := t.TempDir()
+		edited, err := onDisk(t, dir, editSuite, editLoop).Edit(c.configuration, assigned(t, c.set...)...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := map[string]string{"s.yaml": editSuite, "a.loop.yaml": editLoop}
+		for _, e := range edited {
+			got[filepath.Base(e.File.Name)] = string(e.Text)
+		}
+		for file, want := range map[string]string{"s.yaml": replaced(editSuite, c.suite), "a.loop.yaml": replaced(editLoop, c.loop)} {
+			if got[file] != want {
+				t.Errorf("%s: %s is\n%s\nwant\n%s", name, file, got[file], want)
+			}
+		}
+	}
+}
+
+func replaced(text string, by [2]string) string {
+	if by[0] == "" {
+		return text
+	}
+	return strings.Replace(text, by[0], by[1], 1)
+}
+
+func TestEditSaysWhyNot(t *testing.T) {
+	swept := strings.Replace(editSuite, "    set:\n      terminate.max_iterations: 9      # wide\n      terminate.no_improvement.patience: off\n", "    sweep: {terminate.max_iterations: [1, 2]}\n", 1)
+	for name, c := range map[string]struct{ suite, loop, configuration, set, want string }{
+		"a sweep":          {swept, editLoop, "wide[max_iterations=1]", "max_iterations=7", "wide[max_iterations=1] is one of a sweep, so it has no values of its own in the suite"},
+		"no configuration": {editSuite, editLoop, "plan", "max_iterations=7", `the suite has no configuration "plan"`},
+		"a wrong path":     {editSuite, editLoop, "plain", "terminate.confidense.threshold=0.7", `--set:1:11: no condition is named "confidense"`},
+		"an anchor": {editSuite, strings.Replace(editLoop, "confidence: {threshold: 0.85}", "confidence: &c {threshold: 0.85}", 1),
+			"wide", "terminate.confidence.threshold=0.7", ""},
+		"anchors everywhere": {strings.Replace(editSuite, "- {name: plain", "- &p {name: plain", 1), strings.Replace(editLoop, "confidence: {threshold: 0.85}", "confidence: &c {threshold: 0.85}", 1),
+			"plain", "terminate.confidence.threshold=0.7", "a.loop.yaml:11:18: an anchor has this value stand in several places"},
+	} {
+		_, err := onDisk(t, t.TempDir(), c.suite, c.loop).Edit(c.configuration, assigned(t, c.set)...)
+		if c.want == "" && err == nil {
+			continue
+		}
+		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	d, _ := LoadFS(os.DirFS(t.TempDir()), "none", Options{})
+	if d != nil {
+		t.Fatal("there is no such file")
+	}
+}
+
+func TestEditOfWhatIsNotOnDisk(t *testing.T) {
+	d, faults := Load("-", Options{Stdin: strings.NewReader(strings.ReplaceAll(editSuite, "a.loop.yaml", "testdata/none"))})
+	if d != nil || faults == nil {
+		t.Fatal("there is no such loop")
+	}
+	_, err := (&Document{Suite: &Suite{}}).Edit("plain")
+	var edit *EditError
+	if !errors.As(err, &edit) || edit.Hint == "" {
+		t.Error(err)
+	}
+}
+
+// An edited file, loaded, is the loaded file with the parameters set; of its lines only those of the values differ.
+func TestEditLoadsAsWith(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		suite, loop := editSuite, drawLoop(t)
+		configuration := rapid.SampledFrom([]string{"plain", "wide"}).Draw(t, "configuration")
+		d := onDisk(t, dir, suite, loop)
+		var params []Assignment
+		for range rapid.IntRange(1, 3).Draw(t, "params") {
+			a, faults := drawSetting(t).Assign("--set")
+			if faults.Err() != nil {
+				t.Fatal(faults)
+			}
+			params = append(params, a)
+		}
+		wanted, _ := d.Suite.Configuration(configuration).Loop.With(params...)
+		if wanted == nil {
+			t.Skip("such a loop is refused")
+		}
+		edited, err := d.Edit(configuration, params...)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, loop)
+		}
+		texts := map[string]string{"s.yaml": suite, "a.loop.yaml": loop}
+		for _, e := range edited {
+			name := filepath.Base(e.File.Name)
+			if touched := goneLines(texts[name], string(e.Text)); touched > len(params) {
+				t.Fatalf("%d lines were touched by %d parameters:\n%s\nbecame\n%s", touched, len(params), texts[name], e.Text)
+			}
+			texts[name] = string(e.Text)
+		}
+		again := onDisk(t, dir, texts["s.yaml"], texts["a.loop.yaml"])
+		if got := again.Suite.Configuration(configuration); got.Hash != wanted.Hash() {
+			t.Fatalf("%s\nbecame\n%s", loop, texts["a.loop.yaml"])
+		}
+	})
+}
+
+// goneLines counts the lines of a text that are not in another one, which keeps the order of the others.
+func goneLines(was, now string) (gone int) {
+	left := strings.SplitAfter(now, "\n")
+	for _, line := range strings.SplitAfter(was, "\n") {
+		at := 0
+		for at < len(left) && strings.TrimRight(left[at], "\r\n") != strings.TrimRight(line, "\r\n") {
+			at++
+		}
+		if at == len(left) {
+			gone++
+			continue
+		}
+		left = left[at+1:]
+	}
+	return gone
+}
+
+// drawLoop writes a loop in one of the ways in which people write them.
+func drawLoop(t *rapid.T) string {
+	pick := func(label string, ways ...string) string { return rapid.SampledFrom(ways).Draw(t, label) }
+	text := "loop: a  # é文\n" + pick("pattern", "", "pattern: confidence\n", "pattern: improvement # p\n") +
+		"agent: {model: m}\n" + pick("prompt", "prompt: x\n", "prompt: |\n  {{ task.input }}\n\n  # no comment\n", "prompt: >-\n    x\n    y\n\n") +
+		"evaluate:\n  confidence: '0.5'\n" +
+		pick("terminate", "", "max_iterations: 4 # short\n", "terminate: {max_iterations: 3}\n", "terminate:\n    max_iterations: \"3\"\n",
+			"terminate:\n  # why\n  max_iterations: 5\n  no_improvement:\n    patience: 2  # two\n    min_delta: 0.1\n",
+			"terminate:\n  any:\n    - max_iterations: 4\n    - confidence: {threshold: 0.7}   # c\n",
+			"terminate: {any: [{max_iterations: 4}, {name: quick, timeout: 60s}]}\n",
+			"terminate:\n  timeout: 60s\n  confidence: off\n") +
+		pick("guards", "", "guards: {absolute_max_iterations: 20, stagnation: {window: 2}}\n", "guards:\n  absolute_max_iterations: 30   # far\n")
+	text = strings.Replace(text, `"3"`, "3", 1)
+	if rapid.Bool().Draw(t, "crlf") {
+		text = strings.ReplaceAll(text, "\n", "\r\n")
+	}
+	if rapid.Bool().Draw(t, "no final newline") {
+		text = strings.TrimRight(text, "\r\n")
+	}
+	if rapid.Bool().Draw(t, "bom") {
+		text = "\ufeff" + text
+	}
+	return text
+}
+
+func drawSetting(t *rapid.T) Setting {
+	return rapid.SampledFrom([]Setting{
+		{"terminate.max_iterations", "6"}, {"max_iterations", "2"}, {"terminate.max_iterations", "off"},
+		{"terminate.confidence.threshold", "0.9"}, {"terminate.confidence.threshold", "off"}, {"terminate.confidence.min_iterations", "2"},
+		{"terminate.no_improvement.patience", "3"}, {"terminate.no_improvement.patience", "off"}, {"terminate.no_improvement.min_delta", "0.25"},
+		{"terminate.timeout.after", "90s"}, {"terminate.timeout", "30s"}, {"guards.absolute_max_iterations", "12"},
+		{"guards.stagnation.window", "4"}, {"guards.budget.tokens", "5000"}, {"agent.temperature", "0.5"},
+	}).Draw(t, "setting")
+}
