@@ -38,7 +38,7 @@ func (n Note) Text(quote func(string) string) string {
 	case NoTimes:
 		return "the recording has no times, so the latency is unknown"
 	case NoUsage:
-		return numbers.Plural(n.Count, "recorded run does", "recorded runs do") + " not say what it used, so tokens and cost are unknown"
+		return numbers.Plural(n.Count, "recorded run does not say what it", "recorded runs do not say what they") + " used, so calls, tokens and cost are unknown"
 	case NoPrices:
 		return numbers.Plural(n.Count, "recorded run has", "recorded runs have") + " calls without a price, so the cost is unknown"
 	case Against:

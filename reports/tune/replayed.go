@@ -17,7 +17,8 @@ type Replayed struct {
 	Tasks    int    `json:"tasks"`
 	Runs     int    `json:"runs"` // recorded ones that count
 	Clusters int    `json:"clusters,omitempty"`
-	// Recordings are the configurations that the runs were recorded under.
+	// Recordings are the configurations that the runs were recorded under, each with
+	// as many tasks and runs.
 	Recordings []string `json:"recordings"`
 	// Scorers are in the order declared; the first says what a success is.
 	Scorers        []string                `json:"scorers"`
@@ -31,6 +32,9 @@ type Replayed struct {
 type ReplayedConfiguration struct {
 	Name   string         `json:"name"`
 	Params []record.Param `json:"params,omitempty"` // those that were set
+	// Recording is the configuration on whose runs it was replayed: lost, gained and
+	// saved are against these.
+	Recording string `json:"recording"`
 	// Recorded says that this is what was recorded itself, not replayed.
 	Recorded bool `json:"recorded"`
 	// Label is recorded, exact, bounded, needs calls or counterfactual: that of

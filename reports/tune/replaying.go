@@ -24,6 +24,15 @@ type Replays interface {
 	Outcomes(ctx context.Context, candidate int) ([]sweep.Outcome, error)
 }
 
+// Recorded are replays that know on which recording each candidate is replayed.
+type Recorded interface {
+	Replays
+	// Recordings are those that answer, each with the same runs in one order.
+	Recordings() []sweep.Recording
+	// Recording is the index of the one that a candidate is replayed on.
+	Recording(ctx context.Context, candidate int) (int, error)
+}
+
 // ReplayOptions are what the runs do not say.
 type ReplayOptions struct {
 	Suite      string
@@ -41,43 +50,71 @@ const fewTasks = 20
 
 // Replay holds every candidate against the recorded runs. What was recorded comes
 // first, unless a candidate is that.
-func Replay(ctx context.Context, of Replays, o ReplayOptions) (*Replayed, error) {
-	b := newReplaying(of)
+func Replay(ctx context.Context, of Recorded, o ReplayOptions) (*Replayed, error) {
 	r := &Replayed{
-		Schema: ReplaySchema, Suite: o.Suite, Tasks: len(b.tasks), Runs: len(b.runs), Clusters: b.clusters, Recordings: b.recordings,
-		Scorers: b.scores, PricesAsOf: o.PricesAsOf, Configurations: []ReplayedConfiguration{},
+		Schema: ReplaySchema, Suite: o.Suite, Recordings: []string{}, Scorers: append([]string{}, of.Scores()...),
+		PricesAsOf: o.PricesAsOf, Configurations: []ReplayedConfiguration{},
 	}
-	if b.simulated {
-		r.Simulated = o.Simulated
-	}
-	candidates := of.Candidates()
-	for _, name := range b.recordings {
+	candidates, recordings := of.Candidates(), of.Recordings()
+	held := make([]*replaying, len(recordings))
+	for i := range recordings {
+		held[i] = newReplaying(recordings[i].Runs, r.Scorers)
+		name := recordings[i].Configuration
+		r.Recordings = append(r.Recordings, name)
 		if !slices.ContainsFunc(candidates, func(c sweep.Candidate) bool { return len(c.Params) == 0 && c.Name == name }) {
-			r.Configurations = append(r.Configurations, b.asRecorded(name))
+			r.Configurations = append(r.Configurations, held[i].asRecorded(name))
 		}
 	}
 	for i := range candidates {
-		outcomes, err := of.Outcomes(ctx, i)
+		c, err := replayed(ctx, of, i, held)
 		if err != nil {
 			return nil, fmt.Errorf("replaying %s: %w", candidates[i].Name, err)
 		}
-		c := b.configuration(&candidates[i], outcomes)
-		c.Recorded = len(c.Params) == 0 && slices.Contains(b.recordings, c.Name)
 		r.Configurations = append(r.Configurations, c)
 	}
-	r.Warnings = append(b.wholeNotes(r), o.Warnings...)
+	r.whole(held, o)
 	return r, nil
 }
 
-// replaying has what all configurations are held against.
+// replayed is a candidate on the recording that it is replayed on.
+func replayed(ctx context.Context, of Recorded, i int, held []*replaying) (c ReplayedConfiguration, err error) {
+	at, err := of.Recording(ctx, i)
+	if err != nil {
+		return c, err
+	}
+	outcomes, err := of.Outcomes(ctx, i)
+	if err != nil {
+		return c, err
+	}
+	candidate := &of.Candidates()[i]
+	c = held[at].configuration(candidate, outcomes)
+	c.Recording = of.Recordings()[at].Configuration
+	c.Recorded = len(c.Params) == 0 && c.Name == c.Recording
+	return c, nil
+}
+
+// whole fills in what holds for all configurations.
+func (r *Replayed) whole(held []*replaying, o ReplayOptions) {
+	if len(held) == 0 {
+		r.Warnings = append([]Note{}, o.Warnings...)
+		return
+	}
+	first := held[0]
+	r.Tasks, r.Runs, r.Clusters = len(first.tasks), len(first.runs), first.clusters
+	if slices.ContainsFunc(held, func(b *replaying) bool { return b.simulated }) {
+		r.Simulated = o.Simulated
+	}
+	r.Warnings = append(r.wholeNotes(held), o.Warnings...)
+}
+
+// replaying are recorded runs, against which configurations are held.
 type replaying struct {
-	scores     []string
-	runs       []sweep.Run
-	recorded   []sweep.Outcome // the runs as they were
-	tasks      []taskOf
-	recordings []string
-	clusters   int
-	simulated  bool
+	scores    []string
+	runs      []sweep.Run
+	recorded  []sweep.Outcome // the runs as they were
+	tasks     []taskOf
+	clusters  int
+	simulated bool
 }
 
 // taskOf is a task with the places of its runs.
@@ -86,8 +123,8 @@ type taskOf struct {
 	runs    []int
 }
 
-func newReplaying(of Replays) *replaying {
-	b := &replaying{scores: append([]string{}, of.Scores()...), runs: of.Runs(), recordings: []string{}}
+func newReplaying(runs []sweep.Run, scores []string) *replaying {
+	b := &replaying{scores: scores, runs: runs}
 	at, clusters := map[string]int{}, map[string]bool{}
 	for i := range b.runs {
 		run := b.runs[i].Run
@@ -99,9 +136,6 @@ func newReplaying(of Replays) *replaying {
 			b.tasks = append(b.tasks, taskOf{cluster: run.Cluster})
 		}
 		b.tasks[place].runs = append(b.tasks[place].runs, i)
-		if !slices.Contains(b.recordings, run.Configuration) {
-			b.recordings = append(b.recordings, run.Configuration)
-		}
 		if run.Cluster != "" {
 			clusters[run.Cluster] = true
 		}
@@ -132,25 +166,10 @@ func pointOf(scores []float64) sweep.Range {
 	return sweep.Range{Least: scores[0], Most: scores[0]}
 }
 
-// asRecorded is what was recorded under a configuration.
+// asRecorded is what was recorded.
 func (b *replaying) asRecorded(name string) ReplayedConfiguration {
-	part := &replaying{scores: b.scores}
-	var outcomes []sweep.Outcome
-	for t := range b.tasks {
-		task := taskOf{cluster: b.tasks[t].cluster}
-		for _, i := range b.tasks[t].runs {
-			if b.runs[i].Run.Configuration != name {
-				continue
-			}
-			task.runs = append(task.runs, len(outcomes))
-			outcomes = append(outcomes, b.recorded[i])
-			part.runs = append(part.runs, b.runs[i])
-		}
-		part.tasks = append(part.tasks, task)
-	}
-	part.recorded = outcomes
-	c := part.configuration(&sweep.Candidate{Name: name}, outcomes)
-	c.Recorded, c.Label = true, labelRecorded
+	c := b.configuration(&sweep.Candidate{Name: name}, b.recorded)
+	c.Recording, c.Recorded, c.Label = name, true, labelRecorded
 	return c
 }
 
@@ -199,7 +218,7 @@ func (c *ReplayedConfiguration) note() {
 }
 
 // wholeNotes say what a reader of all the numbers must know.
-func (b *replaying) wholeNotes(r *Replayed) []Note {
+func (r *Replayed) wholeNotes(held []*replaying) []Note {
 	notes := []Note{}
 	add := func(is bool, n Note) {
 		if is {
@@ -207,21 +226,23 @@ func (b *replaying) wholeNotes(r *Replayed) []Note {
 		}
 	}
 	var unreported, unpriced int
-	timed := false
-	for i := range b.recorded {
-		used := b.recorded[i].Total().Least
-		unreported += count(used.Unreported > 0)
-		unpriced += count(used.Unreported == 0 && used.Unpriced > 0)
-		timed = timed || b.recorded[i].Elapsed > 0
+	times := true
+	for _, b := range held {
+		for i := range b.recorded {
+			used := b.recorded[i].Total().Least
+			unreported += count(used.Unreported > 0)
+			unpriced += count(used.Unreported == 0 && used.Unpriced > 0)
+		}
+		times = times && timed(b.recorded)
 	}
-	add(b.simulated, Note{Kind: reports.SimulatedModel, Name: namesOf(r.Simulated)})
+	add(r.Simulated != nil, Note{Kind: reports.SimulatedModel, Name: namesOf(r.Simulated)})
 	add(unreported > 0, Note{Kind: NoUsage, Count: unreported})
 	add(unpriced > 0, Note{Kind: NoPrices, Count: unpriced})
-	add(len(b.runs) > 0 && !timed, Note{Kind: NoTimes})
+	add(r.Runs > 0 && !times, Note{Kind: NoTimes})
 	few := r.Tasks > 0 && r.Tasks < fewTasks
 	add(few, Note{Kind: reports.FewTasks, Count: r.Tasks})
 	add(!few && r.Clusters > 0 && r.Clusters < fewTasks, Note{Kind: reports.FewClusters, Count: r.Clusters})
-	add(len(b.runs) > 0, Note{Kind: Against, Name: r.primary()})
+	add(r.Runs > 0, Note{Kind: Against, Name: r.primary()})
 	return notes
 }
 

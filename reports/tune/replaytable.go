@@ -58,12 +58,21 @@ func (r *Replayed) labelFields() []replayedField {
 			cell.Warnings = notesOf(c.Warnings, "", Bounds, Branching, ToldLimits)
 			return cell
 		}},
+		{Column: page.Column{Head: "recording", Key: "recording", Only: r.severalRecordings()}, Cell: func(c *ReplayedConfiguration) page.Cell { return page.Name(c.Recording) }},
 		{Column: page.Column{Head: "exact\nruns", Key: "exact", Right: true}, Cell: exactRuns},
 		{Column: page.Column{Key: "runs", Only: page.Machines}, Cell: func(c *ReplayedConfiguration) page.Cell { return page.Count(c.Runs) }},
 		number("cut\nruns", "censored", func(c *ReplayedConfiguration) int { return c.Censored }),
 		number("other\npath", "branches", func(c *ReplayedConfiguration) int { return c.Branches }),
 		{Column: page.Column{Key: "told", Only: page.Machines}, Cell: func(c *ReplayedConfiguration) page.Cell { return page.Count(c.Told) }},
 	}
+}
+
+// severalRecordings is who reads on which recording a configuration was replayed.
+func (r *Replayed) severalRecordings() page.Audience {
+	if len(r.Recordings) > 1 {
+		return page.Everyone
+	}
+	return page.Machines
 }
 
 // exactRuns are those of all runs.
@@ -80,18 +89,19 @@ func (r *Replayed) scoreFields(i int) []replayedField {
 	name, form := r.Scorers[i], r.scoreForm()
 	of := func(c *ReplayedConfiguration) *ReplayedScore { return &c.Scores[i] }
 	number := func(head, key string, of func(*ReplayedScore) int) replayedField {
-		return replayedField{Column: page.Column{Head: head, About: name, Key: name + "_" + key, Right: true, Minor: i > 0, Optional: true}, Cell: func(c *ReplayedConfiguration) page.Cell {
-			n := of(&c.Scores[i])
-			cell := page.Cell{Raw: n}
-			if c.Label != labelRecorded {
-				cell.Text = fmt.Sprint(n)
-			}
-			return cell
+		return replayedField{Column: page.Column{Head: head, About: name, Key: name + "_" + key, Right: true, Optional: true}, Cell: func(c *ReplayedConfiguration) page.Cell {
+			return c.among(of(&c.Scores[i]))
 		}}
+	}
+	changed := func(f replayedField) replayedField {
+		if i > 0 { // the first score says what a success is
+			return forMachines(f)
+		}
+		return f
 	}
 	return slices.Concat([]replayedField{
 		{Column: page.Column{About: name, Right: true, Only: page.People}, Cell: func(c *ReplayedConfiguration) page.Cell {
-			return page.Cell{Text: pointOrBounds(of(c).Mean, of(c).Bounds, form), Warnings: notesOf(c.Warnings, name, ReturnUnscored)}
+			return page.Cell{Text: c.pointOrBounds(of(c).Mean, of(c).Bounds, form), Warnings: notesOf(c.Warnings, name, ReturnUnscored)}
 		}},
 		{Column: page.Column{Key: name + "_mean", Only: page.Machines}, Cell: func(c *ReplayedConfiguration) page.Cell {
 			return page.Number(of(c).Mean, form)
@@ -103,8 +113,8 @@ func (r *Replayed) scoreFields(i int) []replayedField {
 		page.Ends(name, func(c *ReplayedConfiguration) numbers.Range { return of(c).Interval }),
 		boundFields(name, func(c *ReplayedConfiguration) numbers.Range { return of(c).Bounds }),
 		[]replayedField{
-			number("lost", "lost", func(s *ReplayedScore) int { return s.Lost }),
-			number("gained", "gained", func(s *ReplayedScore) int { return s.Gained }),
+			changed(number("lost", "lost", func(s *ReplayedScore) int { return s.Lost })),
+			changed(number("gained", "gained", func(s *ReplayedScore) int { return s.Gained })),
 			forMachines(number("", "successes", func(s *ReplayedScore) int { return s.Successes })),
 			forMachines(number("", "scored", func(s *ReplayedScore) int { return s.Scored })),
 			forMachines(number("", "unscored", func(s *ReplayedScore) int { return s.Unscored })),
@@ -129,10 +139,26 @@ func boundFields(key string, of func(*ReplayedConfiguration) numbers.Range) []re
 	}
 }
 
-// pointOrBounds shows a number, else between which ends it lies, else why there is
-// nothing to show.
-func pointOrBounds(point numbers.Value, bounds numbers.Range, form func(numbers.Value) string) string {
+// among is a number of the exact runs: there are no fewer among all of them.
+func (c *ReplayedConfiguration) among(n int) page.Cell {
+	cell := page.Cell{Raw: n, Text: fmt.Sprint(n)}
 	switch {
+	case c.Recorded:
+		cell.Text = ""
+	case c.Exact == 0:
+		cell.Text = numbers.Nothing
+	case c.Exact < c.Runs:
+		cell.Text = "≥" + cell.Text
+	}
+	return cell
+}
+
+// pointOrBounds shows a number, else between which ends it lies, else why there is
+// nothing to show. Bounds of runs of which none is exact say next to nothing.
+func (c *ReplayedConfiguration) pointOrBounds(point numbers.Value, bounds numbers.Range, form func(numbers.Value) string) string {
+	switch {
+	case c.Exact == 0 && !point.Known():
+		return numbers.Nothing
 	case point.Known() || !bounds.Known():
 		return form(point)
 	case !bounds.High.Known():
@@ -180,7 +206,7 @@ func (r *Replayed) amountFields(head, key string, form func(numbers.Value) strin
 		}}
 	}
 	return slices.Concat([]replayedField{
-		text(head, func(c *ReplayedConfiguration) string { return pointOrBounds(of(c).Mean, of(c).Bounds, form) }),
+		text(head, func(c *ReplayedConfiguration) string { return c.pointOrBounds(of(c).Mean, of(c).Bounds, form) }),
 		text("saved", func(c *ReplayedConfiguration) string { return c.saved(of(c)) }),
 		machine(key+"_mean", func(a *Amount) numbers.Value { return a.Mean }),
 	}, boundFields(key, func(c *ReplayedConfiguration) numbers.Range { return of(c).Bounds }), []replayedField{
@@ -193,7 +219,7 @@ func (c *ReplayedConfiguration) saved(a *Amount) string {
 	if c.Recorded {
 		return ""
 	}
-	return pointOrBounds(a.Saved, a.SavedBounds, numbers.Percent)
+	return c.pointOrBounds(a.Saved, a.SavedBounds, numbers.Percent)
 }
 
 // scoreForm shows a score with as many digits as mean something.

@@ -58,17 +58,15 @@ func (sum *ReplayedScore) count(r sweep.Range, before float64, exact bool) {
 func (sum *ReplayedScore) fill(least, most *taskMeans, exact bool) {
 	none := numbers.Missing(numbers.Unscored)
 	sum.Mean, sum.Interval, sum.Bounds = none, numbers.Range{Low: none, High: none}, numbers.Range{Low: none, High: none}
-	low, ok := stats.Mean(least.all)
-	if !ok || sum.Unscored > 0 {
+	if len(least.all) == 0 || sum.Unscored > 0 {
 		return
 	}
 	if exact {
-		sum.Mean, sum.Interval = numbers.Known(low), least.interval()
+		sum.Mean, sum.Interval = least.end(), least.interval()
 		return
 	}
-	high, _ := stats.Mean(most.all)
 	sum.Mean = numbers.Missing(numbers.Nothing)
-	sum.Bounds = numbers.Range{Low: numbers.Known(low), High: numbers.Known(high)}
+	sum.Bounds = numbers.Range{Low: least.end(), High: most.end()}
 }
 
 // taskMeans are the means of tasks over their runs.
@@ -83,10 +81,10 @@ type taskMeans struct {
 
 // add takes the scores of a task's runs; without any the task does not count.
 func (t *taskMeans) add(cluster string, scores []float64) {
-	mean, ok := stats.Mean(scores)
-	if !ok {
+	if len(scores) == 0 {
 		return
 	}
+	mean := stats.Sum(scores) / float64(len(scores))
 	for _, x := range scores {
 		t.graded = t.graded || x != 0 && x != 1
 		t.beyond = t.beyond || x < 0 || x > 1
@@ -105,6 +103,15 @@ func (t *taskMeans) add(cluster string, scores []float64) {
 		}
 	}
 	t.clusters[place] = append(t.clusters[place], mean)
+}
+
+// end is the mean, which is none where a score may be anything.
+func (t *taskMeans) end() numbers.Value {
+	mean, ok := stats.Mean(t.all)
+	if !ok || math.IsInf(mean, 0) {
+		return numbers.Missing(numbers.Unbounded)
+	}
+	return numbers.Known(mean)
 }
 
 // interval is the 95 % interval of the mean of the means, as reports have it. Of

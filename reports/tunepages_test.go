@@ -1,0 +1,39 @@
+package reports_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/tune"
+)
+
+// infestedReplay has an evil name wherever a name can come from outside.
+func infestedReplay(name string) *tune.Replayed {
+	value, err := json.Marshal(name)
+	if err != nil {
+		panic(err)
+	}
+	return &tune.Replayed{
+		Suite: name, Tasks: 1, Runs: 2, Recordings: []string{name, name, name, name}, Scorers: []string{name}, Simulated: []string{name}, PricesAsOf: name,
+		Configurations: []tune.ReplayedConfiguration{{
+			Name: name, Params: []record.Param{{Path: name, Value: value}}, Recording: name, Label: "needs calls", Runs: 2, Exact: 1, Branches: 1,
+			Scores:   []tune.ReplayedScore{{Name: name, Scored: 2}},
+			Stops:    []tune.StopCount{{Name: name, Reason: record.ReasonWhen(name), Fired: name, Runs: 1}},
+			Unknown:  []tune.Unknown{{Label: "needs calls", Why: name, Runs: 1, First: 1, Last: 2}},
+			Warnings: []tune.Note{{Kind: tune.ReturnUnscored, Name: name, Count: 1, Of: 2}, {Kind: tune.Branching, Count: 1, Of: 2}},
+		}},
+		Warnings: []tune.Note{{Kind: tune.Against, Name: name}},
+	}
+}
+
+// P18: what holds for reports holds for the pages of replay and tune.
+func TestNoFormatOfReplaysObeysNames(t *testing.T) {
+	for _, name := range evil {
+		for _, p := range []page.Page{infestedReplay(name)} {
+			checkFormats(t, name, everyFormat(t, p, tune.ReplayTableNames, 120))
+			checkFormats(t, name, everyFormat(t, p, nil, 60))
+		}
+	}
+}
