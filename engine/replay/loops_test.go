@@ -14,16 +14,30 @@ func set[T any](value T) source.Maybe[T] { return source.Maybe[T]{Value: value, 
 
 func off[T any]() source.Maybe[T] { return source.Maybe[T]{Set: true, Off: true} }
 
+// evenly draws from 0 to below n. The whole numbers of rapid are mostly small ones,
+// which would put every guard into most of the loops.
+func evenly(t *rapid.T, label string, n int) int {
+	const digits = 10
+	value := 0
+	for range digits {
+		value *= 2
+		if rapid.Bool().Draw(t, label) {
+			value++
+		}
+	}
+	return value * n >> digits
+}
+
 func draw[T any](t *rapid.T, label string, values ...T) T {
-	return rapid.SampledFrom(values).Draw(t, label)
+	return values[evenly(t, label, len(values))]
 }
 
 func number(t *rapid.T, label string, from, to int) int {
-	return rapid.IntRange(from, to).Draw(t, label)
+	return from + evenly(t, label, to-from+1)
 }
 
 func often(t *rapid.T, label string, percent int) bool {
-	return rapid.IntRange(0, 99).Draw(t, label) < percent
+	return evenly(t, label, 100) >= 100-percent
 }
 
 func drawWorld(t *rapid.T) *world {
@@ -69,7 +83,7 @@ func drawStages(t *rapid.T, l *spec.Loop, prompts []string) {
 	switch {
 	case l.Pattern == spec.PatternMultiStrategy:
 		for i := range n {
-			l.Strategies = append(l.Strategies, spec.Strategy{Name: fmt.Sprint("s", i), Prompt: prompt(draw(t, "prompt", prompts...)), MaxIterations: number(t, "limit", 1, 3)})
+			l.Strategies = append(l.Strategies, spec.Strategy{Name: fmt.Sprint("s", i), Prompt: prompt(draw(t, "prompt", prompts...)), MaxIterations: number(t, "limit", 1, 3), Agent: drawOverrides(t)})
 		}
 	case often(t, "phases", 40):
 		for i := range n {
@@ -80,9 +94,25 @@ func drawStages(t *rapid.T, l *spec.Loop, prompts []string) {
 			if often(t, "until", 30) {
 				p.Until = cel(draw(t, "until", "output.c > 0.5", "confidence >= 0.6", "iteration >= 3"), expr.WantBool)
 			}
+			p.Agent = drawOverrides(t)
 			l.Phases = append(l.Phases, p)
 		}
 	}
+}
+
+// drawOverrides draws what a stage says of the agent for itself.
+func drawOverrides(t *rapid.T) *spec.Agent {
+	if !often(t, "overrides", 20) {
+		return nil
+	}
+	over := &spec.Agent{}
+	if often(t, "own system", 50) {
+		over.System = prompt(draw(t, "system", "be brief", "{{ iteration }} {{ phase }}"))
+	}
+	if often(t, "own timeout", 50) {
+		over.Timeout = time.Duration(number(t, "call timeout", 2, 5)) * 30 * time.Second
+	}
+	return over
 }
 
 func drawEvaluate(t *rapid.T, l *spec.Loop, tells bool) {
@@ -144,7 +174,7 @@ func drawCondition(t *rapid.T, l *spec.Loop, depth int, root bool) spec.Conditio
 	if depth > 0 {
 		kinds = append(kinds, spec.KindAny, spec.KindAll)
 	}
-	c := spec.Condition{Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Off: often(t, "off", 10)}
+	c := spec.Condition{Kind: draw(t, "kind", kinds...), Off: often(t, "off", 10)}
 	c.Name = string(c.Kind)
 	n := number(t, "n", 1, 6)
 	switch c.Kind {
@@ -185,8 +215,14 @@ func drawGuards(t *rapid.T, l *spec.Loop) {
 	if often(t, "guard", 10) {
 		g.Consecutive = spec.Several[spec.NamedConsecutive]{{Name: "low", Consecutive: spec.Consecutive{When: cel("output.c < 0.7", expr.WantBool), Times: set(2)}}}
 	}
+	if often(t, "repeated guard", 10) {
+		g.Repeated = spec.Several[spec.NamedRepeated]{{Name: "same", Repeated: spec.Repeated{Of: cel(draw(t, "of", "output.o", "confidence"), expr.WantAny), Times: set(number(t, "times", 2, 3))}}}
+	}
 	if often(t, "budget", 40) {
 		g.Budget = drawBudget(t)
+	}
+	if often(t, "guards off", 10) {
+		g.AbsoluteMaxIterations, g.Stagnation, g.CircuitBreaker = set(12), &spec.Stagnation{Window: off[int]()}, &spec.CircuitBreaker{Threshold: off[int]()}
 	}
 	l.Guards = g
 }
