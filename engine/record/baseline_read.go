@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"os"
 	"path/filepath"
 )
@@ -150,6 +149,8 @@ func (b *baselineReader) runs(in io.Reader, yield func(*baselineRun, error) bool
 	if missing := b.head.Runs - b.found; missing > 0 && b.bad == 0 {
 		yield(nil, &Problem{File: b.file, Line: end.line + 1, Lines: missing, Offset: end.offset, Torn: true,
 			What: fmt.Sprintf("it breaks off: %d of %d runs are there", b.found, b.head.Runs)})
+	} else if missing < 0 {
+		yield(nil, fmt.Errorf("%s holds %d runs, and its head tells of %d: it was put together from several files", b.file, b.found, b.head.Runs))
 	}
 }
 
@@ -185,7 +186,6 @@ func (b *baselineReader) line(o *object) error {
 var (
 	errOrder       = errors.New("it is not behind the line before it in the order of a baseline, or is there twice")
 	errIncomplete  = errors.New("the trial or the status of the run is missing")
-	errNegative    = errors.New("its usage or time is negative")
 	errTwiceScored = errors.New("it has two scores of one name")
 )
 
@@ -204,15 +204,14 @@ func (b *baselineReader) twiceScored() bool {
 func (b *baselineReader) check() error {
 	configuration, ok := b.place[b.run.Configuration]
 	key := baselineKey{configuration, b.run.Task, b.run.Trial}
+	impossible := b.run.amounts()
 	switch {
 	case !ok:
 		return fmt.Errorf("its manifest has no configuration %q", b.run.Configuration)
 	case b.run.Trial < 1 || b.run.Outcome.Status == "":
 		return errIncomplete
-	case b.run.Trial > math.MaxInt32:
-		return fmt.Errorf("there is no trial %d", b.run.Trial)
-	case b.run.Elapsed < 0 || b.run.Usage.negative() || b.run.Judging.negative():
-		return errNegative
+	case impossible != nil:
+		return impossible
 	case b.twiceScored():
 		return errTwiceScored
 	case b.run.iterations < 0 || b.run.iterations > mostIterations || b.run.Outcome.Returned < 0 || b.run.Outcome.Returned > b.run.iterations:

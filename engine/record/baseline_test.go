@@ -242,6 +242,7 @@ func TestBaselineTellsItsDamage(t *testing.T) {
 		"a negative cost":    {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"usage":{"cost_pusd":-1}`), "b.jsonl:2: its usage or time is negative", 0},
 		"a negative time":    {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"elapsed_ns":-1`), "b.jsonl:2: its usage or time is negative", 0},
 		"a score twice":      {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"scores":{"x":1,"x":0}`), "b.jsonl:2: it has two scores of one name", 0},
+		"a line too many":    {good + sealed(t, `"configuration":"other","task":"zz","trial":9,"status":"completed","iterations":1`), "b.jsonl holds 5 runs, and its head tells of 4", 5},
 		"a conflict":         {lines[0] + "<<<<<<< HEAD\n" + strings.Join(lines[1:], ""), "b.jsonl:2: no checksum", 4},
 	} {
 		t.Run(name, func(t *testing.T) {

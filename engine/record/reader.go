@@ -129,6 +129,9 @@ func runOf(o *object) (*Run, error) {
 	if err == nil {
 		err = knownVersion(run.Version)
 	}
+	if err == nil {
+		err = (&Signals{Trial: run.Trial, Elapsed: run.Elapsed, Usage: run.Usage, Judging: run.Judging}).amounts()
+	}
 	if err != nil {
 		return nil, o.problem(recordsFile, err)
 	}
@@ -139,6 +142,9 @@ func signalsOf(o *object, read readFunc, in *reader) (*Signals, error) {
 	s, err := read(in, o.json)
 	if err == nil {
 		err = knownVersion(s.Version)
+	}
+	if err == nil {
+		err = s.impossible()
 	}
 	if err != nil {
 		return nil, o.problem(signalsFile, err)

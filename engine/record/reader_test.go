@@ -127,6 +127,51 @@ func TestSignalsStandForThemselvesWithoutRecords(t *testing.T) {
 	}
 }
 
+// Signals whose checksum fits and whose numbers nobody can have are damage: they
+// are made from the records again, or left out and told.
+func TestImpossibleSignalsAreDamage(t *testing.T) {
+	for name, c := range map[string]struct{ was, is, want string }{
+		"a huge trial":         {`"trial":1`, `"trial":4294967297`, "there is no trial 4294967297"},
+		"negative tokens":      {`"input_tokens":100`, `"input_tokens":-100`, "its usage or time is negative"},
+		"a negative call":      {`"usage":{"calls":1,"input_tokens":100`, `"usage":{"calls":-1,"input_tokens":100`, "its usage or time is negative"},
+		"another iteration":    {`"returned":2`, `"returned":4`, "iteration 4 is returned, of 2"},
+		"no iteration that is": {`"returned":2`, `"returned":-4`, "iteration -4 is returned, of 2"},
+	} {
+		dir := sampleFolder(t, 4)
+		want, _ := collected(t, ReadSignals(dir))
+		lines := bytes.SplitAfter(readFile(t, dir, signalsFile), []byte("\n"))
+		object := bytes.Replace(lines[1], []byte(c.was), []byte(c.is), -1)
+		if bytes.Equal(object, lines[1]) {
+			t.Fatalf("%s: nothing to change in %s", name, object)
+		}
+		_, members, _ := bytes.Cut(bytes.TrimSuffix(object, []byte("}\n")), []byte(`",`))
+		lines[1] = []byte(sealed(t, string(members)))
+		writeFile(t, dir, signalsFile, bytes.Join(lines, nil))
+		got, problems := collected(t, ReadSignals(dir))
+		if !reflect.DeepEqual(got, want) || len(problems) != 1 || problems[0].Line != 2 || problems[0].What != c.want {
+			t.Errorf("%s, with records: %v, %v", name, ids(got), problems)
+		}
+		if err := os.Remove(filepath.Join(dir, recordsFile)); err != nil {
+			t.Fatal(err)
+		}
+		got, problems = collected(t, ReadSignals(dir))
+		if len(got) != 3 || len(problems) != 1 || problems[0].What != c.want {
+			t.Errorf("%s, without records: %v, %v", name, ids(got), problems)
+		}
+	}
+}
+
+func TestImpossibleRecordsAreDamage(t *testing.T) {
+	dir := sampleFolder(t, 3)
+	line := bytes.SplitAfter(readFile(t, dir, recordsFile), []byte("\n"))[1]
+	object := bytes.Replace(line, []byte(`"trial":1`), []byte(`"trial":4294967297`), 1)
+	_, members, _ := bytes.Cut(bytes.TrimSuffix(object, []byte("}\n")), []byte(`",`))
+	writeFile(t, dir, recordsFile, []byte(sealed(t, string(members))))
+	if runs, problems := collected(t, ReadRuns(dir)); len(runs) != 0 || len(problems) != 1 || problems[0].What != "there is no trial 4294967297" {
+		t.Errorf("%v, %v", runs, problems)
+	}
+}
+
 func TestSignalsBeyondTheRecordsAreLeftOut(t *testing.T) {
 	dir := sampleFolder(t, 3)
 	records := readFile(t, dir, recordsFile)
