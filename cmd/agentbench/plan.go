@@ -44,7 +44,7 @@ func (p *program) planCommand() *cobra.Command {
 
 // tellPlan prints the runs of a plan and their worst case.
 func (p *program) tellPlan(o *opened, planned *plan.Plan, notes []string) error {
-	each, err := worstCases(o, planned)
+	each, paid, err := worstCases(o, planned)
 	if err != nil {
 		return fail(wrongSpec, "", "%w", err)
 	}
@@ -61,26 +61,30 @@ func (p *program) tellPlan(o *opened, planned *plan.Plan, notes []string) error 
 	if _, err := tables.Terminal(p.out, planTable(planned, each), tables.Page{Width: p.width(p.out)}); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
-	p.tellNotes(append(notes, planNotes(o.Suite, planned, total)...))
+	p.tellNotes(append(notes, planNotes(o.Suite, planned, total, paid)...))
 	return nil
 }
 
-// worstCases are the worst cases of all runs of each configuration. All trials
-// have the same.
-func worstCases(o *opened, planned *plan.Plan) ([]plan.Worst, error) {
+// worstCases are the worst cases of all runs of each configuration, and what of
+// them is to be paid where configurations share calls. All trials have the same.
+func worstCases(o *opened, planned *plan.Plan) (each []plan.Worst, paid plan.Worst, err error) {
 	models := modelsOf(o.Suite)
-	each := make([]plan.Worst, len(planned.Configurations))
+	shared := plan.SharedBy(planned.Configurations, models)
+	each = make([]plan.Worst, len(planned.Configurations))
 	for item, err := range planned.Once().Items(o.Tasks()) {
 		if err != nil {
-			return nil, err
+			return nil, paid, err
 		}
-		c := item.Configuration
-		each[c] = each[c].Plus(plan.WorstOfRun(planned.Configurations[c].Loop, models, characters(item.Task.Input)))
+		c, length := item.Configuration, characters(item.Task.Input)
+		each[c] = each[c].Plus(plan.WorstOfRun(planned.Configurations[c].Loop, models, length))
+		if c == 0 {
+			paid = paid.Plus(shared.WorstOfTask(models, length))
+		}
 	}
 	for c := range each {
 		each[c] = each[c].Times(int64(planned.Trials))
 	}
-	return each, nil
+	return each, paid.Times(int64(planned.Trials)), nil
 }
 
 // characters is the length of an input as it stands in a prompt.

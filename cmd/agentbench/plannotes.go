@@ -10,10 +10,18 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// planNotes say what the numbers leave out, whether the budget covers them, and
-// which parameters of tune need runs of their own.
-func planNotes(s *spec.Suite, planned *plan.Plan, total plan.Worst) []string {
-	return slices.Concat(leftOut(s, total), budgetNotes(s, planned, total), tuneNotes(s))
+// planNotes say what configurations share, what the numbers leave out, whether the
+// budget covers them, and which parameters of tune need runs of their own.
+func planNotes(s *spec.Suite, planned *plan.Plan, total, paid plan.Worst) []string {
+	return slices.Concat(sharedNotes(total, paid), leftOut(s, total), budgetNotes(s, planned, paid), tuneNotes(s))
+}
+
+func sharedNotes(total, paid plan.Worst) []string {
+	if paid.Calls >= total.Calls {
+		return nil
+	}
+	return []string{fmt.Sprintf("configurations that begin alike share calls: at most %d of the %d are made and paid (%s), "+
+		"fewer where runs stop early; with --cache off all of them", paid.Calls, total.Calls, spending(paid))}
 }
 
 // tellNotes prints notes below a table.
@@ -43,7 +51,7 @@ func leftOut(s *spec.Suite, total plan.Worst) (notes []string) {
 }
 
 // budgetNotes say whether the budget of the suite covers the worst case, and
-// whether it may be exceeded.
+// whether it may be exceeded. Only what is paid counts against it.
 func budgetNotes(s *spec.Suite, planned *plan.Plan, total plan.Worst) (notes []string) {
 	short := func(is bool, what string) {
 		if is {

@@ -1,0 +1,253 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Shared is what the configurations of a plan have in common at worst: the
+// iterations of one task and trial whose calls differ from all others, where runs
+// that begin alike share calls through the cache.
+//
+// Runs begin alike where the same stage sends the same after the same, as far as
+// that is declared. Whatever the outcomes, there are no more different calls than
+// where every stage goes on to its limit: a stage that ends by itself lets more
+// runs go on together. What cannot be told is not shared: answers of models that
+// are not cached, of programs, and whatever reads parameters that only decide
+// when to stop.
+type Shared struct{ parts []sharedPart }
+
+// sharedPart are so many iterations of a stage, those of one loop among equals.
+type sharedPart struct {
+	loop       *spec.Loop
+	stage      spec.Stage
+	iterations int64
+}
+
+// SharedBy are the different iterations of configurations.
+func SharedBy(configurations []spec.Resolved, models map[string]*spec.Model) *Shared {
+	all := &Shared{}
+	var paths []path
+	for i := range configurations {
+		paths = append(paths, pathOf(configurations[i].Loop, models))
+	}
+	for _, alike := range grouped(paths, func(p *path) string { return p.common }) {
+		shared, apart := &Shared{}, &Shared{}
+		shared.add(alike, 0)
+		for i := range alike {
+			apart.addAlone(&alike[i])
+		}
+		if shared.iterations() > apart.iterations() { // a limit of the run cuts stages short
+			shared = apart
+		}
+		all.parts = append(all.parts, shared.parts...)
+	}
+	return all
+}
+
+func (s *Shared) iterations() (n int64) {
+	for i := range s.parts {
+		n = sum(n, s.parts[i].iterations)
+	}
+	return n
+}
+
+// addAlone counts the stages of a path that shares nothing, as [WorstOfRun] does.
+func (s *Shared) addAlone(p *path) {
+	left := int64(MaxIterations(p.loop))
+	for i, stage := range p.stages {
+		n := min(left, p.limit(i))
+		left -= n
+		s.parts = append(s.parts, sharedPart{p.loop, stage, n})
+	}
+}
+
+// WorstOfTask is the worst case of all configurations together on one trial of a
+// task whose input has so many characters.
+func (s *Shared) WorstOfTask(models map[string]*spec.Model, characters int) (total Worst) {
+	for i := range s.parts {
+		p := &s.parts[i]
+		w := worst{loop: p.loop, models: models, characters: characters}
+		total = total.Plus(w.iteration(p.stage).Times(p.iterations))
+	}
+	return total
+}
+
+// add counts the stages from one on of paths that are alike before it.
+func (s *Shared) add(alike []path, stage int) {
+	alike = having(alike, stage)
+	for _, same := range grouped(alike, func(p *path) string { return p.sent[stage] }) {
+		longest := int64(0)
+		for i := range same {
+			longest = max(longest, same[i].limit(stage))
+		}
+		s.parts = append(s.parts, sharedPart{same[0].loop, same[0].stages[stage], longest})
+		for _, left := range grouped(same, func(p *path) string { return p.left[stage] }) {
+			s.add(left, stage+1)
+		}
+	}
+}
+
+// having are the paths that have so many stages.
+func having(paths []path, stage int) (having []path) {
+	for _, p := range paths {
+		if stage < len(p.stages) {
+			having = append(having, p)
+		}
+	}
+	return having
+}
+
+// grouped parts paths by a key, in the order in which the keys come.
+func grouped(paths []path, key func(*path) string) (groups [][]path) {
+	at := map[string]int{}
+	for i := range paths {
+		k := key(&paths[i])
+		if _, known := at[k]; !known {
+			at[k] = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[at[k]] = append(groups[at[k]], paths[i])
+	}
+	return groups
+}
+
+// path is what of a loop decides what is sent, as texts that are equal only where
+// it is.
+type path struct {
+	loop   *spec.Loop
+	stages []spec.Stage
+	common string   // for all stages
+	sent   []string // in each stage
+	left   []string // when each stage is left
+}
+
+// limit is the most iterations of a stage.
+func (p *path) limit(stage int) int64 {
+	most := MaxIterations(p.loop)
+	if limit := p.stages[stage].Limit; limit > 0 && (most == 0 || limit < most) {
+		most = limit
+	}
+	return int64(most)
+}
+
+func pathOf(l *spec.Loop, models map[string]*spec.Model) path {
+	p := path{loop: l, stages: l.Stages()}
+	own := ""
+	if !shares(l, models) || readsLimits(l) {
+		own = textOf(l.Values(), func(string) bool { return true })
+	}
+	p.common = own + textOf(l.Values(), inCommon)
+	for i := range p.stages {
+		stage := &p.stages[i]
+		p.sent = append(p.sent, stage.Name+"\n"+textOf(l.Values(), func(path string) bool { return sentIn(path, stage.Name) }))
+		p.left = append(p.left, leftAt(l, stage))
+	}
+	return p
+}
+
+// textOf is what the values are at the paths that count.
+func textOf(values []spec.Value, counts func(path string) bool) string {
+	var text strings.Builder
+	for _, v := range values {
+		if v.Value != nil && counts(v.Path) {
+			fmt.Fprintf(&text, "%q=%T:%q\n", v.Path, v.Value, fmt.Sprint(v.Value))
+		}
+	}
+	return text.String()
+}
+
+// inCommon says whether a value matters to what all stages send. Conditions and
+// guards only decide when a run stops.
+func inCommon(path string) bool {
+	section, _, _ := strings.Cut(path, ".")
+	switch section {
+	case "loop", "terminate", "guards", "max_iterations", "phases", "strategies":
+		return false
+	}
+	return true
+}
+
+func sentIn(path, stage string) bool {
+	for _, section := range []string{"phases.", "strategies."} {
+		if key, ok := strings.CutPrefix(path, section+stage+"."); ok {
+			return key != "max_iterations" && key != "until"
+		}
+	}
+	return false
+}
+
+// leftAt says when a stage is left.
+func leftAt(l *spec.Loop, s *spec.Stage) string {
+	if s.Until == nil {
+		return fmt.Sprint(s.Limit)
+	}
+	text := fmt.Sprintln(s.Limit, s.Until.Text)
+	if s.Until.Program == nil || readsAny(s.Until.Reads()) {
+		text += textOf(l.Values(), func(string) bool { return true })
+	}
+	return text
+}
+
+// shares says whether runs of the loop can share calls: its models are cached,
+// and nothing else has a part in what they are sent.
+func shares(l *spec.Loop, models map[string]*spec.Model) bool {
+	cached := func(name string) bool {
+		m := models[name]
+		return m != nil && m.Provider != "script" && m.Provider != "simulate"
+	}
+	for _, s := range l.Stages() {
+		if !cached(s.Agent.Model) || len(s.Agent.Tools) > 0 || len(s.Agent.Delegates) > 0 {
+			return false
+		}
+	}
+	e := l.Evaluate
+	return e == nil || e.Command == nil && (e.Judge == nil || cached(e.Judge.Model))
+}
+
+// readsLimits says whether what decides when to stop may show in what is sent.
+func readsLimits(l *spec.Loop) bool {
+	for _, s := range l.Stages() {
+		if s.Agent.WarnRemaining > 0 || readsAny(readsOf(s.Prompt, s.Agent.System)) || s.Agent.FinalResponse != nil && readsAny(s.Agent.FinalResponse.Reads()) {
+			return true
+		}
+	}
+	e := l.Evaluate
+	if e == nil {
+		return false
+	}
+	for _, x := range append([]*spec.Expr{e.Confidence, e.Passed, e.Feedback}, checksOf(e)...) {
+		if x != nil && x.Program != nil && readsAny(x.Reads()) {
+			return true
+		}
+	}
+	return e.Judge != nil && readsAny(readsOf(e.Judge.Rubric))
+}
+
+func checksOf(e *spec.Evaluate) (checks []*spec.Expr) {
+	for i := range e.Checks {
+		checks = append(checks, e.Checks[i].Expr)
+	}
+	return checks
+}
+
+func readsOf(prompts ...*spec.Prompt) (reads []string) {
+	for _, p := range prompts {
+		if p != nil && p.Template != nil {
+			reads = append(reads, p.Reads()...)
+		}
+	}
+	return reads
+}
+
+// readsAny says whether one of the paths is a parameter, or counts by one.
+func readsAny(paths []string) bool {
+	for _, path := range paths {
+		if variable, _, _ := strings.Cut(path, "."); variable == "param" || variable == "since_improvement" {
+			return true
+		}
+	}
+	return false
+}
