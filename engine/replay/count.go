@@ -16,8 +16,15 @@ type Counted struct {
 
 // Count is what a configuration makes of the runs of a table.
 type Count struct {
-	// Stops are the runs whose stop is known; the others are censored.
-	Stops int
+	// Stops are the runs whose stop is known; of the others some branch, and the rest
+	// is censored.
+	Stops, Branches int
+	// Successes are the stops at which the loop believes in the run; 0 where nobody
+	// asked. A run without an iteration is none.
+	Successes int
+	// Failures are the stops at which an expression could not be evaluated. They are
+	// worth nothing that is known, and no success.
+	Failures int
 	// Iterations are those of all runs, of the censored ones as far as they go.
 	Iterations int64
 	// Sums are those of the quantities, in their order.
@@ -38,9 +45,10 @@ type Quantity struct {
 	// Made is what an iteration of a run used, counted from 0; it is added up over
 	// the iterations that are made.
 	Made func(run, iteration int) int64
-	// Stopped is what a run is worth that returns an iteration, counted from 1 (0:
-	// none); it is added up over the runs whose stop is known.
-	Stopped func(run, returned int) int64
+	// Stopped is what a run is worth that makes so many iterations and returns one of
+	// them, counted from 1 (0: none); it is added up over the runs whose stop is known
+	// and that make any, but for Count.Failures.
+	Stopped func(run, made, returned int) int64
 }
 
 // planes are a quantity bit by bit: the sum over a set of runs is that of the
@@ -54,6 +62,7 @@ type planes struct {
 type Counting struct {
 	Quantities []Quantity
 	Reasons    bool
+	Successes  bool
 }
 
 // Count evaluates configurations, tile by tile: each tree that several of them
@@ -68,12 +77,13 @@ func (t *Table) Count(configurations []Configuration, what Counting) Counted {
 		c := &counted.Counts[i]
 		c.Sums, sums = cut(sums, len(what.Quantities))
 		c.Reasons, reasons = cut(reasons, len(ordered.reasons))
-		if c.Stops = t.empty; t.empty > 0 && what.Reasons {
-			c.Reasons[ordered.dry] = int32(t.empty)
+		c.Branches = t.branches
+		if c.Stops = t.dry; t.dry > 0 && what.Reasons {
+			c.Reasons[ordered.dry] = int32(t.dry)
 		}
 	}
 	for _, p := range t.tiles {
-		c := newCounter(t, p, what.Quantities)
+		c := newCounter(t, p, &what)
 		for i := range configurations {
 			c.count(&configurations[i], &counted.Counts[i], ordered)
 		}
@@ -104,7 +114,7 @@ func (p *tile) slice(to *planes, q *Quantity, i int) {
 		if to.made {
 			value = q.Made(run.index, n)
 		} else {
-			value = q.Stopped(run.index, int(p.returned[64*at+i%64]))
+			value = q.Stopped(run.index, n+1, int(p.returned[64*at+i%64]))
 		}
 		for b := 0; value>>b > 0; b++ {
 			if b == len(to.bits) {
@@ -120,20 +130,23 @@ type counter struct {
 	table      *Table
 	tile       *tile
 	quantities []planes
+	successes  bool
 
 	tree  []Node   // of the configuration counted last
 	base  []uint64 // where its tree, or what ends runs by itself, stops them
 	stop  []uint64
 	first []uint64 // a run stops here
 	made  []uint64 // it makes this iteration
+	// failed has room for good.
+	failed []uint64
 }
 
-func newCounter(t *Table, p *tile, quantities []Quantity) *counter {
+func newCounter(t *Table, p *tile, what *Counting) *counter {
 	for len(p.vectors) < len(t.points.nodes) {
 		p.vectors = append(p.vectors, nil)
 	}
-	c := &counter{table: t, tile: p, quantities: p.planes(quantities)}
-	c.base, c.stop, c.first, c.made = p.vector(), p.vector(), p.vector(), p.vector()
+	c := &counter{table: t, tile: p, quantities: p.planes(what.Quantities), successes: what.Successes}
+	c.base, c.stop, c.first, c.made, c.failed = p.vector(), p.vector(), p.vector(), p.vector(), p.vector()
 	c.rebase(nil)
 	return c
 }
@@ -143,12 +156,15 @@ func (c *counter) count(f *Configuration, count *Count, ordered *ordered) {
 		c.rebase(f.Tree)
 	}
 	stop := c.limits(f)
-	all := ordered.reasons != nil || !c.simple()
-	if all {
-		c.firsts(stop, count)
-		c.sums(count)
-	} else {
+	if ordered.reasons == nil && c.simple() {
 		c.quickly(stop, count)
+		return
+	}
+	c.firsts(stop, count)
+	good := c.good(f, count)
+	c.sums(count, good)
+	if c.successes {
+		count.Successes += overlap(good, c.tile.believes(f.Threshold))
 	}
 	if ordered.reasons != nil {
 		c.reasons(f, count, ordered)
@@ -157,6 +173,9 @@ func (c *counter) count(f *Configuration, count *Count, ordered *ordered) {
 
 // simple says that there is at most one quantity, of 0 or 1, of runs that stop.
 func (c *counter) simple() bool {
+	if c.successes || c.table.fails {
+		return false
+	}
 	return len(c.quantities) == 0 || len(c.quantities) == 1 && !c.quantities[0].made && len(c.quantities[0].bits) == 1
 }
 
@@ -206,7 +225,7 @@ func (c *counter) quickly(stop []uint64, count *Count) {
 		score = c.quantities[0].bits[0]
 	}
 	iterations, stops, scored := 0, 0, 0
-	for _, g := range c.tile.groups {
+	for i, g := range c.tile.groups {
 		left, stopped, good := ^uint64(0), uint64(0), uint64(0)
 		exists, stop, score := c.tile.exists[g.start:g.start+g.depth], stop[g.start:g.start+g.depth], score[g.start:g.start+g.depth]
 		for n, exist := range exists {
@@ -221,6 +240,7 @@ func (c *counter) quickly(stop []uint64, count *Count) {
 			iterations += bits.OnesCount64(made)
 		}
 		stops += bits.OnesCount64(stopped)
+		count.Branches += bits.OnesCount64(left & c.tile.branches[i])
 		scored += bits.OnesCount64(good)
 	}
 	count.Stops += stops
@@ -233,7 +253,7 @@ func (c *counter) quickly(stop []uint64, count *Count) {
 // firsts keeps of the stops of each run the first, and the iterations up to it.
 func (c *counter) firsts(stop []uint64, count *Count) {
 	iterations, stops := 0, 0
-	for _, g := range c.tile.groups {
+	for i, g := range c.tile.groups {
 		left := ^uint64(0)
 		for at := g.start; at < g.start+g.depth; at++ {
 			made := left & c.tile.exists[at]
@@ -243,15 +263,39 @@ func (c *counter) firsts(stop []uint64, count *Count) {
 			iterations += bits.OnesCount64(made)
 			stops += bits.OnesCount64(first)
 		}
+		count.Branches += bits.OnesCount64(left & c.tile.branches[i])
 	}
 	count.Stops += stops
 	count.Iterations += int64(iterations)
 }
 
+// good are the stops but for failures: an expression could not be evaluated, and
+// nothing that comes before that in the order of decision holds.
+func (c *counter) good(f *Configuration, count *Count) []uint64 {
+	if !c.table.fails {
+		return c.first
+	}
+	clear(c.failed)
+	c.failures(f, func(failed []uint64) { or(c.failed, failed) })
+	for i := range c.failed {
+		c.failed[i] &= c.first[i] &^ c.tile.decided[i]
+	}
+	for _, n := range f.Tree {
+		for i, holds := range c.tile.of(c.table.points, n) {
+			c.failed[i] &^= holds
+		}
+	}
+	for i, failed := range c.failed {
+		count.Failures += bits.OnesCount64(failed)
+		c.failed[i] = c.first[i] &^ failed
+	}
+	return c.failed
+}
+
 // sums adds the quantities up.
-func (c *counter) sums(count *Count) {
+func (c *counter) sums(count *Count, good []uint64) {
 	for q := range c.quantities {
-		over := c.first
+		over := good
 		if c.quantities[q].made {
 			over = c.made
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -42,17 +43,24 @@ func drawStopping(t *rapid.T, l *spec.Loop) *spec.Loop {
 // slowly is a count by the reference.
 func slowly(base, target *spec.Loop, runs []Recorded, what Counting) (count Count, reasons map[Reason]int) {
 	count, reasons = Count{Sums: make([]int64, len(what.Quantities))}, map[Reason]int{}
-	replay := New(base, target, Options{})
+	replay, endless := New(base, target, Options{}), New(base, Endless(base), Options{})
 	for i := range runs {
 		r := replay.Run(context.Background(), runs[i].Run, runs[i].Task)
+		itself := endless.Run(context.Background(), runs[i].Run, runs[i].Task)
 		count.Iterations += int64(r.Iterations)
 		if r.Verdict == Exact {
 			count.Stops++
+			if failure(&r, &itself) {
+				count.Failures++
+			}
+			if r.Outcome.Success {
+				count.Successes++
+			}
 			reasons[Reason{r.Outcome.Reason, r.Outcome.Status}]++
 		}
 		for q := range what.Quantities {
-			if what.Quantities[q].Stopped != nil && r.Verdict == Exact && r.Iterations > 0 {
-				count.Sums[q] += what.Quantities[q].Stopped(i, r.Outcome.Returned)
+			if what.Quantities[q].Stopped != nil && r.Verdict == Exact && r.Iterations > 0 && !failure(&r, &itself) {
+				count.Sums[q] += what.Quantities[q].Stopped(i, r.Iterations, r.Outcome.Returned)
 			}
 			for n := range r.Iterations {
 				if what.Quantities[q].Made != nil {
@@ -62,6 +70,37 @@ func slowly(base, target *spec.Loop, runs []Recorded, what Counting) (count Coun
 		}
 	}
 	return count, reasons
+}
+
+// failure says that an expression of a condition could not be evaluated: the run
+// ends with a fault where it does not end by itself.
+func failure(r, endless *Result) bool {
+	return r.Verdict == Exact && r.Outcome.Status == record.Faulted && (endless.Outcome.Reason != record.ReasonError || endless.Iterations > r.Iterations)
+}
+
+// along fails where a walk along paths is not the replay.
+func along(t fataler, base, target *spec.Loop, runs []Recorded) {
+	stops, whole := NewStops(target), New(base, target, Options{})
+	endless := New(base, Endless(base), Options{})
+	for i := range runs {
+		path := endless.Path(context.Background(), runs[i].Run, runs[i].Task)
+		got, want := stops.Along(&path), whole.Run(context.Background(), runs[i].Run, runs[i].Task)
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("along %+v\nwhole %+v", got, want)
+		}
+	}
+}
+
+// traces are those of runs recorded under a loop.
+func traces(p *Points, l *spec.Loop, runs []Recorded) []*Trace {
+	replay, tracer := New(l, Endless(l), Options{}), p.Tracer()
+	all := make([]*Trace, len(runs))
+	for i := range runs {
+		path := replay.Path(context.Background(), runs[i].Run, runs[i].Task)
+		trace := tracer.Trace(&path)
+		all[i] = &trace
+	}
+	return all
 }
 
 // byReason are the stops of a configuration by reason.
@@ -78,8 +117,8 @@ func byReason(counted *Counted, configuration int) map[Reason]int {
 // quantities are a score of 0 or 1, money, and what a returned iteration weighs.
 func quantities(runs []Recorded) []Quantity {
 	return []Quantity{
-		{Stopped: func(run, returned int) int64 { return int64(run+returned) % 2 }},
-		{Stopped: func(run, returned int) int64 { return int64(run*31 + returned*1000) }},
+		{Stopped: func(run, made, returned int) int64 { return int64(run+returned) % 2 }},
+		{Stopped: func(run, made, returned int) int64 { return int64(run*31 + returned*1000) }},
 		{Made: func(run, n int) int64 {
 			agent, judging := runs[run].Run.Iterations[n].Spent()
 			return int64(agent.Plus(judging).Cost)
@@ -118,19 +157,26 @@ func TestTheFastPathIsTheReference(t *testing.T) {
 		var configurations []Configuration
 		for range 12 {
 			target := drawStopping(t, base)
+			if why := points.Serves(target); why != "" && !strings.Contains(why, "since_improvement") {
+				t.Fatalf("the points do not serve %+v: %s", target.Terminate, why)
+			}
 			c, err := points.Configuration(target)
 			if err != nil {
 				t.Fatal(err)
 			}
 			loops, configurations = append(loops, target), append(configurations, c)
 		}
-		what := Counting{Quantities: quantities(runs), Reasons: true}
-		table := points.Table(runs)
+		what := Counting{Quantities: quantities(runs), Reasons: true, Successes: true}
+		table := points.Table(traces(points, base, runs))
 		counts := table.Count(configurations, what)
 		quick := table.Count(configurations, Counting{Quantities: what.Quantities[:1]})
 		for i, got := range counts.Counts {
 			want, reasons := slowly(base, loops[i], runs, what)
 			counted += want.Stops
+			along(t, base, loops[i], runs)
+			if got.Successes != want.Successes || got.Failures != want.Failures {
+				t.Fatalf("counted %+v, want %+v of %v", got, want, reasons)
+			}
 			if got.Stops != want.Stops || got.Iterations != want.Iterations || !maps.Equal(byReason(&counts, i), reasons) {
 				t.Fatalf("counted %+v, want %+v\n%+v", got, want, loops[i].Terminate)
 			}
@@ -184,7 +230,7 @@ func TestRunsWithoutIterations(t *testing.T) {
 	p := NewPoints(l)
 	c, _ := p.Configuration(l)
 	runs := []Recorded{{recordedRun(record.ReasonAgentEnded), task}, {recordedRun(record.ReasonCancelled), task}, {recordedRun(record.ReasonAgentEnded, 0.2), task}}
-	counted := p.Table(runs).Count([]Configuration{c}, Counting{Reasons: true})
+	counted := p.Table(traces(p, l, runs)).Count([]Configuration{c}, Counting{Reasons: true})
 	got := counted.Counts[0]
 	if got.Stops != 2 || got.Iterations != 1 || byReason(&counted, 0)[Reason{record.ReasonAgentEnded, record.Completed}] != 2 {
 		t.Errorf("%+v", got)
@@ -205,7 +251,7 @@ func BenchmarkConfigurations(b *testing.B) {
 
 func benchmarkCount(b *testing.B, name string, what Counting) {
 	runs := benchmarkRuns()
-	what.Quantities = []Quantity{{Stopped: func(run, returned int) int64 { return int64(run*7+returned*3) % 2 }}}
+	what.Quantities = []Quantity{{Stopped: func(run, made, returned int) int64 { return int64(run*7+returned*3) % 2 }}}
 	if name == "money" {
 		what.Quantities = append(what.Quantities,
 			Quantity{Made: func(run, n int) int64 { return int64(run*7919+n*104729) * 1_000_003 % 40_000_000_000 }},
@@ -216,7 +262,7 @@ func benchmarkCount(b *testing.B, name string, what Counting) {
 	for b.Loop() {
 		p := NewPoints(l)
 		configurations := benchmarkGrid(p)
-		sink = p.Table(runs).Count(configurations, what)
+		sink = p.Table(traces(p, l, runs)).Count(configurations, what)
 	}
 	b.ReportMetric(float64(b.N)*float64(len(sink.Counts))*float64(len(runs))/b.Elapsed().Seconds()/1e9, "Gruns/s")
 }

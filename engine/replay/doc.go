@@ -43,8 +43,9 @@
 // that it ended is censored.
 //
 // Thousands of configurations that differ only in when a run stops are counted at
-// once: Points collects their conditions and guards, a Table has each of them as
-// bits over runs and iterations, and Count combines the bits. Any is OR, all is AND
+// once: each run is walked once without any limit (a Path), Points collects their
+// conditions and guards, a Tracer evaluates these on the path, a Table has each of
+// them as bits over runs and iterations, and Count combines the bits. Any is OR, all is AND
 // at the same iteration, and a run stops at its lowest bit. What decides at other
 // moments (phases, strategies, timeouts that cancel, hard budgets) is left to the
 // walk, and a test holds the one to the other.
@@ -54,5 +55,6 @@
 // judged.go (whether the path is the same), difference.go (in what two loops
 // differ), declared.go (comparing what is declared), signals.go (records without
 // texts), label.go (many runs), analysis.go (which parameters can be replayed at
-// all); points.go, table.go, count.go and reasons.go (many configurations).
+// all), apart.go (whether two recordings tell of the same); path.go, points.go,
+// trace.go, table.go, count.go and reasons.go (many configurations).
 package replay

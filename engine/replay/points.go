@@ -24,6 +24,7 @@ type Points struct {
 	loop  *spec.Loop
 	nodes []points // by Node
 	known map[string]Node
+	path  []string // what the path reads; nil: not looked at yet
 
 	conditions []spec.Condition
 	guards     []spec.Guards
@@ -180,6 +181,8 @@ type Configuration struct {
 	Tree   []Node // the terminate tree: any of these, in the order of reasons
 	Maxima []Node // max_iterations at its top
 	Guards []Node // in the order of reasons
+	// Threshold is the confidence at which the loop believes in a run.
+	Threshold float64
 }
 
 // GeneralError says why a configuration has to be replayed in the general way.
@@ -189,7 +192,7 @@ type GeneralError struct{ Why string }
 func (e *GeneralError) Error() string { return "replayed in the general way: " + e.Why }
 
 // Configuration adds the limits of a loop that differs from that of the points in
-// them alone; the caller knows that it does (see Analyse). The error is a
+// them alone; the caller knows that it does (see Serves). The error is a
 // *GeneralError: phases, strategies, timeouts that cancel and hard budgets decide
 // at other moments than after an iteration.
 func (p *Points) Configuration(l *spec.Loop) (c Configuration, err error) {
@@ -204,7 +207,7 @@ func (p *Points) Configuration(l *spec.Loop) (c Configuration, err error) {
 			c.Tree = append(c.Tree, n)
 		}
 	}
-	c.Guards = p.Guards(l.Guards)
+	c.Guards, c.Threshold = p.Guards(l.Guards), stop.Compile(l).SuccessThreshold()
 	return c, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -28,7 +27,9 @@ type Table struct {
 	// status.
 	naturals []Reason
 	fails    bool // some expression could not be evaluated
-	empty    int  // runs without an iteration, whose agents had nothing to give
+	// Of the runs without an iteration: those whose agents had nothing to give, and
+	// those that branch.
+	dry, branches int
 }
 
 // tileGroups is the number of groups in a tile: 4096 runs.
@@ -39,104 +40,73 @@ type tile struct {
 	runs   []traced
 	groups []group
 	size   int // words of a vector
+	// branches are the runs, by group, that go on otherwise than recorded.
+	branches []uint64
 
 	exists   []uint64 // the run has this iteration
 	decided  []uint64 // the run ends here by itself, before any condition is asked
 	dry      []uint64 // the agent has nothing more to give after this
 	natural  [][]uint64
-	held     [][]uint64 // by leaf: conditions, then guards
-	failed   [][]uint64 // by leaf: it could not be evaluated; nil where that never happens
-	returned []uint16   // by word and bit
-	vectors  [][]uint64 // by Node, made as they are needed
+	held     [][]uint64           // by leaf: conditions, then guards
+	failed   [][]uint64           // by leaf: it could not be evaluated; nil where that never happens
+	returned []uint16             // by word and bit
+	vectors  [][]uint64           // by Node, made as they are needed
+	believed map[float64][]uint64 // by threshold, made as they are needed
 }
 
 // group is 64 runs.
 type group struct{ start, depth int }
 
-// traced is what a run tells: at each iteration.
-type traced struct {
-	index    int // among the runs given
-	length   int
-	held     [][]uint64 // by iteration: bits of leaves
-	failed   [][]uint64
-	returned []int
-	natural  int // in Table.naturals, at the last iteration; -1: none
-	dry      bool
-}
-
-// Table evaluates all conditions and guards on recorded runs. Points that are
-// added later are not in it.
-func (p *Points) Table(runs []Recorded) *Table {
+// Table puts traces into bits; those of the points as they are then. Runs are
+// counted from 0 in the order given.
+func (p *Points) Table(traces []*Trace) *Table {
 	t := &Table{points: p}
-	natural := *p.loop
-	natural.Terminate, natural.Guards = spec.Tree{}, spec.Guards{}
-	natural.Guards.AbsoluteMaxIterations.Off = true
-	rules, watched := stop.Compile(&natural).Watch(p.conditions, p.guards)
-	all := make([]traced, len(runs))
-	for i := range runs {
-		all[i] = t.trace(rules, len(watched), &runs[i])
-		all[i].index = i
+	all := make([]traced, 0, len(traces))
+	for i, trace := range traces {
+		t.fails = t.fails || trace.failed != nil
+		if trace.length > 0 {
+			all = append(all, traced{trace, i, t.ending(trace)})
+			continue
+		}
+		switch {
+		case trace.dry:
+			t.dry++
+		case trace.branches:
+			t.branches++
+		}
 	}
 	slices.SortStableFunc(all, func(a, b traced) int { return cmp.Compare(b.length, a.length) })
 	for part := range slices.Chunk(all, 64*tileGroups) {
-		t.tiles = append(t.tiles, t.tile(part, len(watched)))
+		t.tiles = append(t.tiles, t.tile(part))
 	}
 	return t
 }
 
-// trace folds a run as far as it goes without any limit.
-func (t *Table) trace(rules *stop.Rules, leaves int, r *Recorded) traced {
-	run := traced{natural: -1}
-	state := rules.Start(r.Task, paramOf(t.points.loop))
-	for i := range r.Run.Iterations {
-		it := &r.Run.Iterations[i]
-		if it.Cut != "" {
-			return run // its end is not known
-		}
-		d := state.Fold(it)
-		held, failed := make([]uint64, (leaves+63)/64), make([]uint64, (leaves+63)/64)
-		for leaf := range leaves {
-			holds, err := state.Held(leaf)
-			if holds {
-				held[leaf/64] |= 1 << (leaf % 64)
-			}
-			if err != nil {
-				t.fails = true
-				failed[leaf/64] |= 1 << (leaf % 64)
-			}
-		}
-		run.held, run.failed = append(run.held, held), append(run.failed, failed)
-		run.returned = append(run.returned, state.Returned())
-		run.length++
-		if d.Stop {
-			run.returned[i] = d.Outcome.Returned
-			run.natural = t.ending(d.Outcome.Reason, d.Outcome.Status)
-			return run
-		}
-	}
-	w := walk{run: r.Run}
-	run.dry = w.ranDry()
-	if run.dry && run.length == 0 {
-		t.empty++
-	}
-	return run
+// traced is a run of the table.
+type traced struct {
+	*Trace
+	index   int // among the runs given
+	natural int // in Table.naturals, at the last iteration; -1: none
 }
 
-func (t *Table) ending(reason record.Reason, status record.Status) int {
-	e := Reason{reason, status}
-	if i := slices.Index(t.naturals, e); i >= 0 {
+func (t *Table) ending(trace *Trace) int {
+	if !trace.ends {
+		return -1
+	}
+	if i := slices.Index(t.naturals, trace.natural); i >= 0 {
 		return i
 	}
-	t.naturals = append(t.naturals, e)
+	t.naturals = append(t.naturals, trace.natural)
 	return len(t.naturals) - 1
 }
 
-func (t *Table) tile(runs []traced, leaves int) *tile {
-	p := &tile{runs: runs}
+func (t *Table) tile(runs []traced) *tile {
+	p, leaves := &tile{runs: runs}, len(t.points.conditions)+len(t.points.guards)
 	for some := range slices.Chunk(runs, 64) {
 		p.groups = append(p.groups, group{p.size, some[0].length})
 		p.size += some[0].length
 	}
+	p.branches, p.believed = make([]uint64, len(p.groups)), map[float64][]uint64{}
 	p.exists, p.decided, p.dry = p.vector(), p.vector(), p.vector()
 	p.natural = make([][]uint64, len(t.naturals))
 	p.held, p.failed = make([][]uint64, leaves), make([][]uint64, leaves)
@@ -161,25 +131,52 @@ func (p *tile) fill(i int) {
 		at := p.groups[i/64].start + n
 		p.exists[at] |= bit
 		p.returned[64*at+i%64] = uint16(run.returned[n])
-		eachBit(run.held[n], func(leaf int) { p.held[leaf][at] |= bit })
-		eachBit(run.failed[n], func(leaf int) {
-			if p.failed[leaf] == nil {
-				p.failed[leaf] = p.vector()
-			}
-			p.failed[leaf][at] |= bit
-		})
+		p.hold(run.Trace, n, at, bit)
 	}
 	last := p.groups[i/64].start + run.length - 1
 	switch {
-	case run.length == 0:
 	case run.natural >= 0:
 		p.grow(run.natural)
 		p.natural[run.natural][last] |= bit
 		p.decided[last] |= bit
 	case run.dry:
 		p.dry[last] |= bit
+	case run.branches:
+		p.branches[i/64] |= bit
 	}
-	run.held, run.failed = nil, nil
+}
+
+// hold sets the bits of an iteration.
+func (p *tile) hold(run *Trace, n, at int, bit uint64) {
+	words := run.held[n*run.words : (n+1)*run.words]
+	eachBit(words, func(leaf int) { p.held[leaf][at] |= bit })
+	if run.failed == nil {
+		return
+	}
+	eachBit(run.failed[n*run.words:(n+1)*run.words], func(leaf int) {
+		if p.failed[leaf] == nil {
+			p.failed[leaf] = p.vector()
+		}
+		p.failed[leaf][at] |= bit
+	})
+}
+
+// believes is where the loop believes in a run, at a threshold.
+func (p *tile) believes(threshold float64) []uint64 {
+	if v, ok := p.believed[threshold]; ok {
+		return v
+	}
+	v := p.vector()
+	for i := range p.runs {
+		start, bit := p.groups[i/64].start, uint64(1)<<(i%64)
+		for n, highest := range p.runs[i].believed {
+			if highest >= threshold {
+				v[start+n] |= bit
+			}
+		}
+	}
+	p.believed[threshold] = v
+	return v
 }
 
 func (p *tile) grow(natural int) {

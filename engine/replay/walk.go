@@ -77,8 +77,7 @@ func (w *walk) decide(step stop.Step, recorded *record.Iteration, p *pass) (resu
 			return w.branches(step.Iteration, why), true
 		}
 	}
-	w.rejudged = w.rejudged || p.Skipped != recorded.Skipped ||
-		!reflect.DeepEqual(p.Evaluation, recorded.Evaluation) || !reflect.DeepEqual(p.Error, recorded.Error)
+	w.rejudged = w.rejudged || p.Skipped != recorded.Skipped || !alike(p.Evaluation, recorded.Evaluation) || !alike(p.Error, recorded.Error)
 	w.restaged = w.restaged || step.Phase != recorded.Phase || step.Strategy != recorded.Strategy
 	d := w.state.Decide()
 	p.Adaptation = d.Adaptation
@@ -88,6 +87,8 @@ func (w *walk) decide(step stop.Step, recorded *record.Iteration, p *pass) (resu
 	}
 	return Result{}, false
 }
+
+func alike[T any](a, b *T) bool { return a == b || reflect.DeepEqual(a, b) }
 
 // keep adds up what an iteration used.
 func (w *walk) keep(p *pass) {

@@ -111,6 +111,10 @@ func (r *Rules) CancelAt() (at time.Duration, working, ok bool) {
 // `since_improvement` begins anew.
 func (r *Rules) MinDelta() float64 { return r.minDelta }
 
+// SuccessThreshold is the confidence of the best iteration at which the loop
+// believes in a run; +Inf where only what passed is a success.
+func (r *Rules) SuccessThreshold() float64 { return r.threshold }
+
 // add appends a leaf and gives its index.
 func (r *Rules) add(l leaf) int {
 	r.leaves = append(r.leaves, l)

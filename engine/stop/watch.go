@@ -1,6 +1,7 @@
 package stop
 
 import (
+	"math"
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -42,3 +43,18 @@ func (s *State) Held(watched int) (held bool, err error) {
 // Returned is the iteration that a run returns which stops now, by a condition
 // or guard; 0: none.
 func (s *State) Returned() int { return s.returned("") }
+
+// Believed is the highest threshold at which the loop believes in a run that
+// stops now: the best confidence, +Inf where the last iteration passed, NaN where
+// it believes at none.
+func (s *State) Believed() float64 {
+	if s.Len() > 0 {
+		if e := s.last(); e.Evaluated() && e.Evaluation.Passed {
+			return math.Inf(1)
+		}
+	}
+	if s.best < 0 {
+		return math.NaN()
+	}
+	return s.highest
+}

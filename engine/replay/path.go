@@ -1,0 +1,137 @@
+package replay
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Path is a recorded run as far as it answers for the configurations that differ
+// only in when they stop.
+type Path struct {
+	Task *spec.Task
+	// Made are the iterations as these configurations make them.
+	Made []*record.Iteration
+	// End is what becomes of the run where none of them stops it.
+	End Result
+}
+
+// Endless is a loop without conditions and guards: what it does is the path of
+// all configurations that differ from it in nothing else.
+func Endless(l *spec.Loop) *spec.Loop {
+	endless := *l
+	endless.Terminate, endless.Guards = spec.Tree{}, spec.Guards{}
+	endless.Guards.AbsoluteMaxIterations.Off = true
+	return &endless
+}
+
+// Path walks a recorded run. The configuration of the replay is endless.
+func (r *Replay) Path(ctx context.Context, run *record.Run, task *spec.Task) Path {
+	w := &walk{Replay: r, Options: r.options, ctx: ctx, run: run, task: task}
+	end := w.walk()
+	return Path{Task: task, Made: w.made, End: end}
+}
+
+// dry says that the agent ends the run after the last iteration made, or before
+// the first.
+func (p *Path) dry() bool {
+	if p.End.Verdict != Exact || p.End.Outcome.Reason != record.ReasonAgentEnded {
+		return false
+	}
+	n := len(p.Made)
+	return n == 0 || p.Made[n-1].Ended == nil
+}
+
+// Stops are the conditions and guards of a configuration, to be held against
+// paths. They serve any number of them at once.
+type Stops struct {
+	loop  *spec.Loop
+	rules *stop.Rules
+}
+
+// NewStops are those of a configuration that decides after iterations only: one
+// that Points serve.
+func NewStops(l *spec.Loop) *Stops { return &Stops{l, stop.Compile(l)} }
+
+// Along is what a replay of the run would give.
+func (s *Stops) Along(p *Path) Result {
+	state := s.rules.Start(p.Task, paramOf(s.loop))
+	for i, it := range p.Made {
+		if d := state.Fold(it); d.Stop {
+			return p.upTo(i+1, d.Outcome)
+		}
+	}
+	if p.End.Verdict != Exact {
+		return p.End
+	}
+	return p.upTo(len(p.Made), state.StopBefore(record.ReasonAgentEnded))
+}
+
+// upTo is an exact result of so many iterations.
+func (p *Path) upTo(n int, o record.Outcome) Result {
+	r := Result{Verdict: Exact, Outcome: o, Iterations: n}
+	for _, it := range p.Made[:n] {
+		agent, judging := it.Spent()
+		r.Usage.Most, r.Judging.Most = r.Usage.Most.Plus(agent), r.Judging.Most.Plus(judging)
+		r.Elapsed = it.End
+	}
+	r.Usage.Least, r.Judging.Least = r.Usage.Most, r.Judging.Most
+	return r
+}
+
+// Serves says why the points do not serve a configuration: it differs from their
+// loop beyond conditions and guards, or these decide at other moments than after
+// an iteration. "" where they do.
+func (p *Points) Serves(l *spec.Loop) string {
+	if why := general(l); why != "" {
+		return why
+	}
+	for _, key := range differing(p.loop, l) {
+		if !slices.Contains(stopping, key) {
+			return key + " differs"
+		}
+	}
+	return p.tells(l)
+}
+
+// tells says what of the path depends on when a run may stop.
+func (p *Points) tells(l *spec.Loop) string {
+	for _, s := range l.Stages() {
+		if s.Agent.WarnRemaining > 0 {
+			return "warn_remaining tells the agent how many iterations remain"
+		}
+	}
+	for _, read := range p.reads() {
+		variable, rest, _ := strings.Cut(read, ".")
+		switch {
+		case variable == "since_improvement":
+			return "what is sent or judged reads since_improvement"
+		case variable == "param" && !reflect.DeepEqual(paramAt(p.loop, rest), paramAt(l, rest)):
+			return "what is sent or judged reads " + read
+		}
+	}
+	return ""
+}
+
+// stopping are the keys of a loop that only say when a run stops.
+var stopping = []string{"loop", "preset", "max_iterations", "terminate", "guards"}
+
+// reads are the variables that decide on what is sent and how it is judged.
+func (p *Points) reads() []string {
+	if p.path != nil {
+		return p.path
+	}
+	p.path = []string{}
+	for _, stage := range p.loop.Stages() {
+		p.path = append(append(p.path, sentReads(&stage)...), readsOf(stage.Agent.FinalResponse)...)
+	}
+	if p.loop.Evaluate != nil {
+		p.path = append(p.path, evaluationReads(p.loop.Evaluate)...)
+	}
+	return p.path
+}
