@@ -24,9 +24,24 @@ func (l *loader) checkTune(s *Suite, t *Tune) {
 	}
 	if t.Choose != nil {
 		c.expr(t.Choose.Cost, expr.WantNumber)
+		l.checkObjective(s, t.Choose.Cost)
+		l.checkRule(t.Choose)
 	}
 	if t.Folds != nil {
 		compiler{l, expr.Fold(), nil}.expr(t.Folds.By, expr.WantAny)
+	}
+}
+
+// checkRule wants the number that a rule has, and no other.
+func (l *loader) checkRule(c *Choose) {
+	switch {
+	case c.Rule == "at_least" && c.Share == nil:
+		l.fault(c.Node, "for example {rule: at_least, share: 0.98}", "at_least needs a share")
+	case c.Rule != "at_least" && c.Share != nil:
+		l.add(c.Node.KeyFault("share", "it belongs to at_least", "%s has no share", c.Rule))
+	}
+	if c.Rule != "max_loss" && c.MaxLoss != nil {
+		l.add(c.Node.KeyFault("max_loss", "it belongs to the rule max_loss", "%s has no max_loss", c.Rule))
 	}
 }
 

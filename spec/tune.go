@@ -47,10 +47,12 @@ func (t *TuneRange) JSONSchema(g *source.Generator) map[string]any {
 
 // Choose is the rule by which a configuration is recommended.
 type Choose struct {
-	Rule    string  `yaml:"rule" need:"required" enum:"max_loss|indistinguishable|within_one_se|at_least"`
-	MaxLoss float64 `yaml:"max_loss" min:"0" max:"1"`
-	Share   float64 `yaml:"share" min:"0" max:"1"`
-	Cost    *Expr   `yaml:"cost"`
+	Rule    string   `yaml:"rule" need:"required" enum:"max_loss|indistinguishable|within_one_se|at_least"`
+	MaxLoss *float64 `yaml:"max_loss" min:"0" max:"1" doc:"Of max_loss: the most successes that may be lost, as a share of the runs (default 0.02)."`
+	Share   *float64 `yaml:"share" min:"0" max:"1" doc:"Of at_least: the share of the best objective that is enough."`
+	Cost    *Expr    `yaml:"cost" doc:"CEL over the metrics of a configuration; minimised (default: cost_usd.mean, else tokens.mean, else iterations.mean)."`
+
+	Node *source.Node `yaml:",here"`
 }
 
 // Folds are the parts between which choosing and reporting alternate.
