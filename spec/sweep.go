@@ -72,33 +72,18 @@ func advance(chosen []int, sweep []dimension) {
 
 // sweepNames are the shortest suffixes of the paths of a sweep that mean no other parameter of the loop.
 func (l *loader) sweepNames(file *loopFile, base []setting, sweep []dimension) []string {
-	known := map[string]bool{}
-	count := suffixes{}
-	add := func(path string) {
-		if !known[path] {
-			known[path] = true
-			count.count(path)
-		}
-	}
 	first := append([]setting(nil), base...)
-	for _, d := range sweep {
-		add(FullPath(d[0].path))
+	paths := make([]string, len(sweep))
+	for i, d := range sweep {
 		first = append(first, d[0])
+		paths[i] = d[0].path
 	}
 	loop := &Loop{}
 	if l.decoder.Whole(l.withSettings(file.tree, first), loop).Err() == nil {
 		loop.applyPresets()
-		for _, leaf := range loop.leaves() {
-			if leaf.parameter {
-				add(leaf.path)
-			}
-		}
+		return loop.ShortNames(paths...)
 	}
-	names := make([]string, len(sweep))
-	for i, d := range sweep {
-		names[i] = count.shortest(FullPath(d[0].path))
-	}
-	return names
+	return (&Loop{}).ShortNames(paths...)
 }
 
 // valueText is a value as it is written in the name of a configuration.

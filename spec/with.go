@@ -64,3 +64,32 @@ func (s Setting) Assign(flag string) (Assignment, source.Faults) {
 	read, faults := s.read(flag)
 	return Assignment{Path: read.path, At: read.at, Value: read.value}, faults
 }
+
+// Text is the value as it is written in the name of a configuration.
+func (a Assignment) Text() string { return valueText(a.Value) }
+
+// ShortNames are the shortest suffixes of paths that mean no other parameter of the loop, nor each other: what the
+// parameters of a sweep are called in the names of its configurations.
+func (l *Loop) ShortNames(paths ...string) []string {
+	count := suffixes{}
+	known := map[string]bool{}
+	add := func(path string) {
+		if !known[path] {
+			known[path] = true
+			count.count(path)
+		}
+	}
+	for _, path := range paths {
+		add(FullPath(path))
+	}
+	for _, leaf := range l.leaves() {
+		if leaf.parameter {
+			add(leaf.path)
+		}
+	}
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = count.shortest(FullPath(path))
+	}
+	return names
+}

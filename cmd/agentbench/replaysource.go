@@ -1,0 +1,308 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/assemble"
+	"github.com/agentbench/agentbench/engine/recorded"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// recordedFlags say what of recorded runs is replayed, and in what.
+type recordedFlags struct {
+	configurations []string
+	suite          string
+}
+
+func (f *recordedFlags) declare(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.configurations, "configuration", nil, "set the parameters in this recorded configuration (repeatable; default: in all that were recorded)")
+	c.Flags().StringVar(&f.suite, "suite", "", "the suite that has the tasks, where they are not in the folder")
+}
+
+// recordedRuns is a result folder that is replayed.
+type recordedRuns struct {
+	*program
+	place    string
+	folder   *recorded.Folder
+	only     string // the configuration whose runs are replayed; "": all
+	bases    []sweep.Base
+	texts    bool // the runs were read with their texts
+	notes    recorded.Notes
+	replayed []sweep.Recording
+}
+
+// openRecordedRuns opens DIR or DIR:CONFIGURATION. Runs are read once it is known
+// what will be replayed: see read.
+func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns, error) {
+	at, err := openPlace(text, baselineFolder)
+	if err != nil {
+		return nil, err
+	}
+	if at.Baseline() {
+		return nil, usage("name the result folder that it was made of", "%s is a baseline, which does not hold what runs did: it cannot be replayed", text)
+	}
+	r := &recordedRuns{program: p, place: at.Path, only: at.configuration}
+	suite, err := p.tasksOf(f.suite)
+	if err != nil {
+		return nil, err
+	}
+	r.folder, err = recorded.OpenManifest(at.Path, at.Manifest, recorded.Options{Suite: suite})
+	if err != nil {
+		return nil, fail(notMeasured, "agentbench version tells which one this is, and the manifest which one made it", "%s cannot be replayed: %w", at.Path, err)
+	}
+	if suite != nil {
+		if err := r.sameData(suite); err != nil {
+			return nil, err
+		}
+	}
+	return r, r.base(f.configurations)
+}
+
+// tasksOf loads the suite of --suite.
+func (p *program) tasksOf(path string) (*spec.Document, error) {
+	if path == "" {
+		return nil, nil
+	}
+	o, err := p.openSuite(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return o.Document, nil
+}
+
+// sameData warns of data that has changed since the runs were made.
+func (r *recordedRuns) sameData(suite *spec.Document) error {
+	other, err := r.folder.OtherData(suite)
+	if err != nil {
+		return fail(wrongSpec, "", "%w", err)
+	}
+	if len(other) > 0 {
+		r.warn("%s of --suite: not the bytes that the runs were made of, so that tasks may differ", some(other))
+	}
+	return nil
+}
+
+func (r *recordedRuns) warn(format string, args ...any) {
+	fmt.Fprintf(r.err, "agentbench: warning: "+format+"\n", args...)
+}
+
+// base finds the configurations that parameters are set in.
+func (r *recordedRuns) base(names []string) error {
+	m := &r.folder.Manifest
+	if len(names) == 0 && r.only != "" {
+		names = []string{r.only}
+	}
+	for _, name := range names {
+		head, ok := m.Configuration(name)
+		if !ok {
+			known := configurationNames(m)
+			return usage(didYouMean(name, known, "there are: "+some(known)), "%s has no configuration %q", r.place, name)
+		}
+		r.bases = append(r.bases, sweep.Base{Name: head.Name, Loop: r.folder.Loop(head.Name)})
+	}
+	if len(names) == 0 {
+		r.bases = r.all()
+	}
+	return nil
+}
+
+// all are all configurations of the folder.
+func (r *recordedRuns) all() []sweep.Base {
+	var all []sweep.Base
+	for i := range r.folder.Manifest.Configurations {
+		name := r.folder.Manifest.Configurations[i].Name
+		all = append(all, sweep.Base{Name: name, Loop: r.folder.Loop(name)})
+	}
+	return all
+}
+
+// read reads the runs as far as loops that will be replayed need them.
+func (r *recordedRuns) read(loops []*spec.Loop) error {
+	selection := recorded.Selection{Texts: r.needTexts(loops)}
+	if r.only != "" {
+		selection.Configurations = []string{r.only}
+	}
+	var err error
+	if r.replayed, r.notes, err = r.folder.Read(selection); err != nil {
+		return fail(notMeasured, "", "%w", err)
+	}
+	r.texts = selection.Texts
+	r.tellNotes()
+	if len(r.replayed) == 0 {
+		return fail(notMeasured, "agentbench show "+shellWord(r.place)+" lists the runs", "%s holds no run that counts", cmp.Or(r.only, r.place))
+	}
+	return nil
+}
+
+// needTexts says whether one of the loops reads what signals do not have.
+func (r *recordedRuns) needTexts(loops []*spec.Loop) bool {
+	return slices.ContainsFunc(r.all(), func(base sweep.Base) bool {
+		return slices.ContainsFunc(loops, func(l *spec.Loop) bool { return sweep.NeedsTexts(base.Loop, l) != "" })
+	})
+}
+
+// tellNotes tells what of the folder is not among the runs.
+func (r *recordedRuns) tellNotes() {
+	n := &r.notes
+	for _, note := range []struct {
+		count     int
+		one, many string
+	}{
+		{n.Faults, "run with a fault is left out", "runs with a fault are left out"},
+		{n.Cancelled, "cancelled run is left out", "cancelled runs are left out"},
+		{n.Strangers, "run of no configuration of the manifest is left out", "runs of no configuration of the manifest are left out"},
+		{n.Repeated, "run stands in the folder twice, and counts once", "runs stand in the folder twice, and count once"},
+		{n.Taskless, "run is of a task that --suite or the folder does not have", "runs are of tasks that --suite or the folder does not have"},
+	} {
+		if note.count > 0 {
+			r.warn("%s", count(note.count, note.one, note.many))
+		}
+	}
+	if n.BadLines > 0 {
+		r.warn("%s cannot be read, the first: %s", count(n.BadLines, "line", "lines"), n.FirstBad)
+		fmt.Fprintf(r.err, "hint: agentbench repair --dry-run %s says what is damaged\n", shellWord(r.place))
+	}
+}
+
+// candidates make the configurations that are tried: every combination of axes,
+// with parameters set before, in every base. Runs are read by then.
+func (r *recordedRuns) candidates(set []spec.Assignment, axes []sweep.Axis) ([]sweep.Candidate, error) {
+	loops, err := r.probes(set, axes)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.read(loops); err != nil {
+		return nil, err
+	}
+	for i := range axes {
+		if err := r.observe(set, &axes[i]); err != nil {
+			return nil, err
+		}
+	}
+	all, err := sweep.Grid(r.bases, set, axes)
+	return all, r.unusable(err)
+}
+
+// probes are loops that have each of the values once: what a combination reads,
+// one of them reads. Parameters that no base has are a mistake; where one has them, the others are left out.
+func (r *recordedRuns) probes(set []spec.Assignment, axes []sweep.Axis) ([]*spec.Loop, error) {
+	var loops []*spec.Loop
+	var bases []sweep.Base
+	var first error
+	for _, base := range r.bases {
+		found, err := sweep.Probes(base.Loop, set, axes)
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		loops, bases = append(loops, found...), append(bases, base)
+	}
+	if len(bases) == 0 {
+		return nil, r.unusable(first)
+	}
+	r.bases = bases
+	return loops, r.readable(loops)
+}
+
+// readable refuses to decide by tasks that are not at hand.
+func (r *recordedRuns) readable(loops []*spec.Loop) error {
+	if !r.folder.KnowsTasks() && slices.ContainsFunc(loops, sweep.ReadsTask) {
+		return usage("name the suite that has the tasks: --suite SUITE", "a condition reads the task, and the tasks are not in %s", r.place)
+	}
+	return nil
+}
+
+// observe finds the values of an axis with ends, in the first base that has the
+// parameter.
+func (r *recordedRuns) observe(set []spec.Assignment, axis *sweep.Axis) error {
+	base, faults := r.bases[0].Loop.With(set...)
+	if base == nil {
+		return r.unusable(faults)
+	}
+	if err := axis.Observe(base, r.replayed); err != nil {
+		return r.unusable(err)
+	}
+	if axis.Observed > 0 {
+		r.warn("%s: %d values were observed, of which %d are tried, evenly by rank", axis.Path, axis.Observed, len(axis.Values))
+	}
+	return nil
+}
+
+// unusable is a mistake in what was asked for, as wrong usage.
+func (r *recordedRuns) unusable(err error) error {
+	var faults source.Faults
+	var many *sweep.TooMany
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &many):
+		return usage(many.Hint(), "%w", err)
+	case errors.As(err, &faults):
+		faults.Print(r.err)
+		return quiet(wrongUsage)
+	}
+	return usage("", "%w", err)
+}
+
+// sweep holds candidates against the recorded runs.
+func (r *recordedRuns) sweep(candidates []sweep.Candidate) (*sweep.Sweep, error) {
+	s, err := sweep.New(r.replayed, candidates, sweep.Options{Replay: r.rendering()})
+	if err != nil {
+		return nil, fail(notMeasured, "", "%w", err)
+	}
+	if n := s.Unpaired(); n > 0 {
+		r.warn("%s left out: another recording has none of that task and trial", count(n, "recorded run is", "recorded runs are"))
+	}
+	return s, nil
+}
+
+// rendering makes replays that render requests again, where texts and tasks are
+// there to do it; else nil.
+func (r *recordedRuns) rendering() func(was, target *spec.Loop, announced ...string) *replay.Replay {
+	if r.texts && r.folder.KnowsTasks() {
+		return assemble.Replay
+	}
+	return nil
+}
+
+// assignments reads the values of --set.
+func (p *program) assignments(texts []string) ([]spec.Assignment, error) {
+	set, err := settings(texts)
+	if err != nil {
+		return nil, err
+	}
+	var all []spec.Assignment
+	for _, s := range set {
+		a, faults := s.Assign("--set")
+		if faults.Err() != nil {
+			faults.Print(p.err)
+			return nil, quiet(wrongUsage)
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// axes reads the values of --sweep.
+func (p *program) axes(flag string, texts []string) ([]sweep.Axis, error) {
+	var all []sweep.Axis
+	for _, text := range texts {
+		axis, faults := sweep.AxisFrom(flag, text)
+		if faults.Err() != nil {
+			faults.Print(p.err)
+			return nil, quiet(wrongUsage)
+		}
+		all = append(all, axis)
+	}
+	return all, nil
+}
