@@ -64,10 +64,10 @@ func (c *collector) curve(configuration int, m *measure) []CurvePoint {
 	spent := m.spending()
 	before := CurvePoint{Score: numbers.Missing(numbers.Nothing), Cost: numbers.Known(0), Seconds: numbers.Known(0)}
 	for i, at := range u.reached {
-		cost, elapsed = cost+at.cost, elapsed+at.elapsed
+		cost, elapsed = cost.Plus(at.cost), elapsed+at.elapsed
 		p := CurvePoint{
 			Iteration: i + 1, Reached: numbers.Over(at.runs, runs),
-			Cost:    costOr(cost.Dollars()/float64(runs), total.Unpriced > 0, total.Unreported > 0),
+			Cost:    costOr(cost, total.Unpriced > 0, total.Unreported > 0).Over(float64(runs)),
 			Seconds: numbers.Known(elapsed.Seconds() / float64(runs)),
 		}
 		p.Score, p.ScoreInterval = c.scoreAt(configuration, i+1)

@@ -147,7 +147,7 @@ func (r *runs) keepSteps(s *record.Signals) {
 	for i := range s.Iterations {
 		it := &s.Iterations[i]
 		agent, judging := it.Spent()
-		r.stepDollars = append(r.stepDollars, float32((agent.Cost + judging.Cost).Dollars()))
+		r.stepDollars = append(r.stepDollars, float32(agent.Cost.Plus(judging.Cost).Dollars()))
 		r.stepSeconds = append(r.stepSeconds, float32((it.End - before).Seconds()))
 		before = it.End
 	}

@@ -22,7 +22,7 @@ var amounts = []struct {
 }
 
 func (r *run) noCost() string {
-	return costOr(0, r.unpriced, r.unreported).Missing
+	return costOr(r.cost, r.unpriced, r.unreported).Missing
 }
 
 func (r *run) noUsage() string {

@@ -90,11 +90,7 @@ func (c *Configuration) measureUsage(u *sums) {
 }
 
 func meanCost(u record.Usage, runs int64) numbers.Value {
-	total := totalCost(u, runs)
-	if !total.Known() {
-		return total
-	}
-	return numbers.Known(u.Cost.Dollars() / float64(runs))
+	return totalCost(u, runs).Over(float64(runs))
 }
 
 // totalCost is missing, not 0, when any call is unpriced, or any program did not
@@ -103,18 +99,20 @@ func totalCost(u record.Usage, runs int64) numbers.Value {
 	if runs == 0 {
 		return numbers.Missing(numbers.Nothing)
 	}
-	return costOr(u.Cost.Dollars(), u.Unpriced > 0, u.Unreported > 0)
+	return costOr(u.Cost, u.Unpriced > 0, u.Unreported > 0)
 }
 
-// costOr is a cost, unless it is not the whole cost.
-func costOr(usd float64, isUnpriced, isUnreported bool) numbers.Value {
+// costOr is a cost in USD, unless it is not the whole cost.
+func costOr(cost record.Money, isUnpriced, isUnreported bool) numbers.Value {
 	switch {
 	case isUnreported:
 		return numbers.Missing(numbers.Unknown)
 	case isUnpriced:
 		return numbers.Missing(numbers.Unpriced)
+	case cost >= record.Countless:
+		return numbers.Missing(numbers.TooMuch)
 	}
-	return numbers.Known(usd)
+	return numbers.Known(cost.Dollars())
 }
 
 // costPerSuccess is a ratio of sums over the runs whose success is known: those
@@ -131,7 +129,7 @@ func (c *collector) costPerSuccess(ordered []int32, total numbers.Value) numbers
 			continue
 		}
 		judged++
-		cost += c.runs.all[at].cost
+		cost = cost.Plus(c.runs.all[at].cost)
 		if succeeded {
 			successes++
 		}

@@ -117,7 +117,7 @@ func (u *sums) addReached(iterations []record.IterationSignals) {
 		at.elapsed += iterations[i].End - before
 		before = iterations[i].End
 		for _, call := range iterations[i].Calls {
-			at.cost += call.Usage.Cost
+			at.cost = at.cost.Plus(call.Usage.Cost)
 		}
 	}
 }

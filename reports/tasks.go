@@ -70,7 +70,7 @@ func (r *runs) taskResult(group []int32) TaskResult {
 	for _, at := range group {
 		run := &r.all[at]
 		iterations += int64(run.iterations)
-		cost, elapsed = cost+run.cost, elapsed+run.elapsed
+		cost, elapsed = cost.Plus(run.cost), elapsed+run.elapsed
 		isUnpriced, isUnreported = isUnpriced || run.unpriced, isUnreported || run.unreported
 		if score, ok := r.primary(at); ok {
 			scored = append(scored, score)
@@ -82,7 +82,7 @@ func (r *runs) taskResult(group []int32) TaskResult {
 		Cost: numbers.Missing(numbers.Nothing), Seconds: numbers.Of(stats.Ratio(elapsed.Seconds(), float64(runs))),
 	}
 	if runs > 0 {
-		result.Cost = costOr(cost.Dollars()/float64(runs), isUnpriced, isUnreported)
+		result.Cost = costOr(cost, isUnpriced, isUnreported).Over(float64(runs))
 	}
 	return result
 }

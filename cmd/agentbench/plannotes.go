@@ -6,7 +6,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/plan"
-	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -59,7 +59,7 @@ func budgetNotes(s *spec.Suite, planned *plan.Plan, total plan.Worst) (notes []s
 		}
 	}
 	b := &s.Budget
-	short(b.CostUSD > 0 && total.Cost > record.Money(b.CostUSD*float64(record.USD)), dollars(b.CostUSD))
+	short(b.CostUSD > 0 && total.Cost > stop.Dollars(b.CostUSD), dollars(b.CostUSD))
 	short(b.Tokens > 0 && total.Tokens > b.Tokens, fmt.Sprintf("%d tokens", b.Tokens))
 	short(b.Calls > 0 && total.Calls > b.Calls, fmt.Sprintf("%d calls", b.Calls))
 	if note := overshootNote(s, plan.OvershootOf(planned, modelsOf(s), workers(s))); note != "" {

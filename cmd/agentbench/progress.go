@@ -219,6 +219,9 @@ func (p *progress) left() string {
 }
 
 func dollars(usd float64) string {
+	if usd >= record.Countless.Dollars() {
+		return "over $9.2M"
+	}
 	if usd != 0 && usd < 0.01 {
 		return fmt.Sprintf("$%.4f", usd)
 	}

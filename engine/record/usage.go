@@ -11,6 +11,10 @@ type Money int64
 // USD is one US dollar.
 const USD Money = 1e12
 
+// Countless is the most that fits, 9.2 million USD: a sum that comes to it is no
+// amount any more, but a bound.
+const Countless Money = math.MaxInt64
+
 // Dollars is the amount in USD.
 func (m Money) Dollars() float64 { return float64(m) / float64(USD) }
 

@@ -14,12 +14,7 @@ func (r Range) Known() bool { return r.Low.Known() || r.High.Known() }
 
 // Over is the interval of the number divided by one above 0.
 func (r Range) Over(divisor float64) Range {
-	for _, end := range []*Value{&r.Low, &r.High} {
-		if end.Known() {
-			end.Number /= divisor
-		}
-	}
-	return r
+	return Range{r.Low.Over(divisor), r.High.Over(divisor)}
 }
 
 // MarshalJSON writes [low, high], or null.

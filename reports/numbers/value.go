@@ -16,12 +16,13 @@ type Value struct {
 
 // Why numbers are missing.
 const (
-	Nothing   = "-"        // there was nothing to measure
-	None      = "none"     // a cost per success without any success
-	Unbounded = "∞"        // the end of an interval that has none
-	Unpriced  = "unpriced" // some call has no price
-	Unknown   = "unknown"  // some program did not say what it used
-	Unscored  = "unscored" // no run has a score
+	Nothing   = "-"          // there was nothing to measure
+	None      = "none"       // a cost per success without any success
+	Unbounded = "∞"          // the end of an interval that has none
+	Unpriced  = "unpriced"   // some call has no price
+	Unknown   = "unknown"    // some program did not say what it used
+	Unscored  = "unscored"   // no run has a score
+	TooMuch   = "over $9.2M" // more money than can be counted
 )
 
 // Known is a number that there is.
@@ -69,6 +70,14 @@ func (v Value) Minus(w Value) Value {
 		return w
 	}
 	return Known(v.Number - w.Number)
+}
+
+// Over is the number divided by one above 0, missing where it is.
+func (v Value) Over(divisor float64) Value {
+	if v.Known() {
+		v.Number /= divisor
+	}
+	return v
 }
 
 // Over is the share of two counts.

@@ -1,0 +1,45 @@
+package reports_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
+)
+
+// Costs that add up to more than can be counted are told as that: not as the most
+// that fits, and not as what is left after an overflow.
+func TestMoreMoneyThanCanBeCounted(t *testing.T) {
+	f := small(3)
+	for _, s := range f.signals {
+		if s.Configuration == "once" {
+			s.Usage.Cost = record.Countless / 2
+			for i := range s.Iterations {
+				s.Iterations[i].Calls[0].Usage.Cost = record.Countless / 2
+			}
+		}
+	}
+	r := f.collect()
+	c := r.Configurations[0]
+	for what, v := range map[string]numbers.Value{"mean": c.Cost.Mean, "total": c.Cost.Total, "per success": c.Cost.PerSuccess, "curve": c.Curve[0].Cost} {
+		if v.Known() || v.Missing != "over $9.2M" {
+			t.Errorf("%s: %v", what, v)
+		}
+	}
+	if c.Cost.MeanInterval.Known() || !c.Tokens.Known() {
+		t.Errorf("%+v", c)
+	}
+	text := written(t, r, page.Options{Width: 160})
+	if !strings.Contains(text, "over $9.2M") || strings.Contains(text, "$-") || strings.Contains(text, "-$") || strings.Contains(text, "922") {
+		t.Errorf("%s", text)
+	}
+	// One run alone is worth counting: the comparison has it, and says nothing of those that are too large.
+	f.signals[0].Usage.Cost = record.Countless
+	d := differing(t, small(3).collect(), f.collect(), reports.DiffOptions{BaseConfiguration: "once", NewConfiguration: "once"})
+	if cost := quantity(t, &d.Pairs[0], "cost_usd"); cost.Tasks != 2 || cost.LeftOut != 1 {
+		t.Errorf("%+v", cost)
+	}
+}
