@@ -12,7 +12,7 @@ func (s *Suite) cluster(placed placedTask) error {
 	if err != nil {
 		return placed.fault("where it gives null, the task stands for itself", "the cluster of this task: %v (%s)", err, s.Cluster.Text)
 	}
-	text, ok := clusterName(value)
+	text, ok := ClusterName(value)
 	if !ok {
 		return placed.fault("for example task.metadata.topic", "the cluster of this task is %s, not text, a number or a truth value (%s)", listOrObject(value), s.Cluster.Text)
 	}
@@ -20,9 +20,9 @@ func (s *Suite) cluster(placed placedTask) error {
 	return nil
 }
 
-// clusterName is the name of a cluster; null names none, and so the task
+// ClusterName is the name of a cluster; null names none, and so the task
 // stands for itself.
-func clusterName(value any) (name string, ok bool) {
+func ClusterName(value any) (name string, ok bool) {
 	switch v := value.(type) {
 	case nil:
 		return "", true

@@ -17,6 +17,7 @@ type Import struct {
 	Configuration *Expr              `yaml:"configuration" doc:"CEL text: what the runs are compared by (default: the mapping's name)."`
 	Task          *Expr              `yaml:"task" doc:"CEL: the task's id, text or a whole number (default: FILE:LINE)."`
 	Trial         *Expr              `yaml:"trial" doc:"CEL: a whole number from 1 (default: counted)."`
+	Cluster       *Expr              `yaml:"cluster" doc:"CEL: the group that the task is of, text, a number or a truth; null: the task stands for itself."`
 	Input         *Expr              `yaml:"input" doc:"CEL."`
 	Target        *Expr              `yaml:"target" doc:"CEL; what a right answer is judged against."`
 	Vars          source.Named[Expr] `yaml:"vars"`

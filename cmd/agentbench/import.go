@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -34,9 +37,10 @@ report, diff and show read as any other. A mapping is a file, or the name of one
 ` + mappingListing() + `
 
 What cannot be read is told and left out; it exits with 5 only if nothing could be read.
+Interrupted, it keeps what it has read and exits with 4.
 A file may be - for stdin.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case f.list:
 				fmt.Fprintln(p.out, mappingListing())
@@ -46,7 +50,7 @@ A file may be - for stdin.`,
 			case len(args) < 2:
 				return usage("agentbench import --help explains it", "import: want a mapping and one or more files, got %d", len(args))
 			}
-			return p.importLogs(args[0], args[1:], &f)
+			return p.importLogs(c.Context(), args[0], args[1:], &f)
 		},
 	}
 	c.Flags().StringVarP(&f.out, "out", "o", "", "folder for the results (default results/MAPPING-TIME-…)")
@@ -107,7 +111,7 @@ func (p *program) openMapping(path string) (*spec.Import, error) {
 }
 
 // importLogs reads files into a new result folder.
-func (p *program) importLogs(path string, files []string, f *importFlags) error {
+func (p *program) importLogs(ctx context.Context, path string, files []string, f *importFlags) error {
 	if err := readableLogs(files); err != nil {
 		return err
 	}
@@ -119,15 +123,33 @@ func (p *program) importLogs(path string, files []string, f *importFlags) error 
 		f.out = freshFolder(m.Name, p.now())
 	}
 	im := &importing{program: p, mapping: m, importer: imports.New(m), dir: f.out, problems: newProblems()}
-	err = im.read(files)
+	ctx, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer end()
+	context.AfterFunc(ctx, end) // a second signal ends it at once
+	err = im.read(ctx, files)
 	im.problems.print(p.err)
-	if err != nil {
-		return errors.Join(err, im.abandon())
-	}
-	if im.folder == nil {
+	return im.conclude(err, ctx.Err() != nil)
+}
+
+// conclude puts the state of the results down and tells of them.
+func (im *importing) conclude(failed error, interrupted bool) error {
+	switch {
+	case im.folder == nil && interrupted:
+		return fail(stopped, "", "interrupted before anything was read")
+	case im.folder == nil && failed == nil:
 		return fail(notMeasured, "is this the mapping for these files? agentbench import --list lists those that ship", "nothing could be read")
+	case im.folder == nil:
+		return failed
+	case failed != nil:
+		return errors.Join(failed, im.finish(record.StateFailed))
+	case interrupted:
+		if err := im.finish(record.StateStopped); err != nil {
+			return err
+		}
+		return fail(stopped, "what was read is in "+im.dir+"; import into another folder to have all",
+			"interrupted after %s", count(im.folder.manifest.Totals.Runs(), "run", "runs"))
 	}
-	if err := im.finish(); err != nil {
+	if err := im.finish(record.StateComplete); err != nil {
 		return err
 	}
 	im.tell()
@@ -164,16 +186,20 @@ type importing struct {
 	data     []record.DataFile
 }
 
-func (im *importing) read(files []string) error {
+// read reads files until they end, or the context does.
+func (im *importing) read(ctx context.Context, files []string) error {
 	for _, file := range files {
-		if err := im.readFile(file); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err := im.readFile(ctx, file); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (im *importing) readFile(path string) error {
+func (im *importing) readFile(ctx context.Context, path string) error {
 	log, err := im.openLog(path)
 	if err != nil {
 		return err
@@ -190,6 +216,9 @@ func (im *importing) readFile(path string) error {
 		}
 		if err := im.keep(imported); err != nil {
 			return err
+		}
+		if ctx.Err() != nil {
+			return nil // its hash would be that of the whole file
 		}
 	}
 	sum, err := log.sum()
@@ -232,6 +261,7 @@ func (im *importing) tell() {
 	}
 	note(notes.Renamed, "%s had the id of another task, and got the file's name before it", count(notes.Renamed, "run", "runs"))
 	note(notes.Retried, "%s had a trial that was there already, and became the next trial", count(notes.Retried, "run", "runs"))
+	note(notes.Regrouped, "%s gave another cluster than the first run of the task, which holds", count(notes.Regrouped, "run", "runs"))
 	note(notes.Restarts, "counters fell %s: they were restarted there, and what they say is counted from there", count(notes.Restarts, "time", "times"))
 	note(notes.Contradicted, "%s went on after the limits of recorded_under; the first: %s", count(notes.Contradicted, "run", "runs"), notes.First)
 	if notes.Untimed == m.Totals.Runs() {

@@ -265,3 +265,44 @@ func TestImportNamesEveryKey(t *testing.T) {
 		}
 	}
 }
+
+// interrupting is a log that ends its reader's context after some rows.
+type interrupting struct {
+	rows   int
+	cancel context.CancelFunc
+}
+
+func (i *interrupting) Read(b []byte) (int, error) {
+	if i.rows--; i.rows == 0 {
+		i.cancel()
+	}
+	return copy(b, fmt.Sprintf("{\"a\": %d}\n", i.rows)), nil
+}
+
+// An import that is interrupted keeps what it has read, and says so.
+func TestAnInterruptedImportIsStopped(t *testing.T) {
+	dir := t.TempDir()
+	mapping, results := filepath.Join(dir, "m.yaml"), filepath.Join(dir, "r")
+	if err := os.WriteFile(mapping, []byte("import: m\niterations: {of: '[row.a]', output: it}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var out, errs bytes.Buffer
+	code := run(ctx, []string{"import", mapping, "-", "--out", results}, func(string) string { return "" }, &interrupting{3, cancel}, &out, &errs)
+	m, err := record.ReadManifest(results)
+	if err != nil || code != stopped || m.Status != record.StateStopped || m.Totals.Runs() < 1 || out.Len() > 0 {
+		t.Errorf("exit code %d, %s, %+v, %v: %s", code, m.Status, m.Totals, err, errs.String())
+	}
+	if want := fmt.Sprintf("agentbench: interrupted after %s\n", count(m.Totals.Runs(), "run", "runs")); !strings.Contains(errs.String(), want) {
+		t.Errorf("it says %q, want %q", errs.String(), want)
+	}
+	runs := 0
+	for _, err := range record.ReadRuns(results) {
+		if runs++; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if runs != m.Totals.Runs() {
+		t.Errorf("%d runs are there, %d counted", runs, m.Totals.Runs())
+	}
+}

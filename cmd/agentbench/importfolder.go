@@ -98,11 +98,11 @@ func (f *importFolder) addTask(t *spec.Task) error {
 	return err
 }
 
-// finish writes what is known only at the end.
-func (im *importing) finish() error {
+// finish writes what is known only at the end, and closes the folder.
+func (im *importing) finish(state record.State) error {
 	f := im.folder
 	m := &f.manifest
-	m.Status, m.Data = record.StateComplete, im.data
+	m.Status, m.Data = state, im.data
 	m.Volatile.Finished = im.now().UTC()
 	m.Volatile.Wall = m.Volatile.Finished.Sub(m.Volatile.Started)
 	err := im.describe(m)
@@ -117,14 +117,6 @@ func (im *importing) finish() error {
 		return fail(notMeasured, "", "%w", err)
 	}
 	return nil
-}
-
-// abandon closes what was begun.
-func (im *importing) abandon() error {
-	if im.folder == nil {
-		return nil
-	}
-	return errors.Join(im.folder.tasksFile.Close(), im.folder.journal.Close())
 }
 
 // describe puts into a manifest the suite that would have made the runs: its

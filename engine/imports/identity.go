@@ -12,10 +12,13 @@ type identities struct {
 	inputs map[digest]digest // of a task's input, by its id
 	runs   map[digest]bool
 	trials map[digest]int // the highest, by configuration and task
+	// clusters are those of tasks, the tasks without one left out.
+	clusters map[digest]string
 
 	// Renamed are runs whose task's id stood for another task already, Retried
-	// those whose trial was there already.
-	renamed, retried int
+	// those whose trial was there already, regrouped those whose task has another
+	// cluster.
+	renamed, retried, regrouped int
 }
 
 type digest [16]byte
@@ -29,7 +32,7 @@ func digestOf(parts ...string) digest {
 }
 
 func newIdentities() *identities {
-	return &identities{inputs: map[digest]digest{}, runs: map[digest]bool{}, trials: map[digest]int{}}
+	return &identities{inputs: map[digest]digest{}, runs: map[digest]bool{}, trials: map[digest]int{}, clusters: map[digest]string{}}
 }
 
 // task gives a task its id: the one that the mapping gives, unless that stands
@@ -68,4 +71,17 @@ func (ids *identities) trial(configuration, task string, declared int) int {
 	ids.runs[key(trial)] = true
 	ids.trials[of] = max(ids.trials[of], trial)
 	return trial
+}
+
+// cluster is that of a task: what its first run gives.
+func (ids *identities) cluster(task string, isNew bool, given string) string {
+	known := ids.clusters[digestOf(task)]
+	switch {
+	case isNew && given != "":
+		ids.clusters[digestOf(task)] = given
+		return given
+	case !isNew && given != known:
+		ids.regrouped++
+	}
+	return known
 }

@@ -25,10 +25,12 @@ type Importer struct {
 
 // Notes are what an import found that a user should know, beside problems.
 type Notes struct {
-	Renamed  int // runs whose task's id stood for another task
-	Retried  int // runs whose trial was there already
-	Restarts int // counters that fell, and count anew
-	Untimed  int // runs without any time
+	Renamed int // runs whose task's id stood for another task
+	Retried int // runs whose trial was there already
+	// Regrouped are runs that give their task another cluster than its first run.
+	Regrouped int
+	Restarts  int // counters that fell, and count anew
+	Untimed   int // runs without any time
 	// Contradicted are runs that go on after the limits that they are said to be
 	// recorded under; First is the place of the first, and its iteration.
 	Contradicted int
@@ -46,7 +48,7 @@ func New(m *spec.Import) *Importer {
 // Notes are what was found so far.
 func (im *Importer) Notes() Notes {
 	n := im.notes
-	n.Renamed, n.Retried = im.ids.renamed, im.ids.retried
+	n.Renamed, n.Retried, n.Regrouped = im.ids.renamed, im.ids.retried, im.ids.regrouped
 	return n
 }
 
@@ -211,6 +213,8 @@ func (im *Importer) identify(i *Imported, s *scope, declared int) error {
 	}
 	i.Task.ID, i.NewTask = im.ids.task(i.Task.ID, input, s.file, s.line)
 	i.Run.Task = i.Task.ID
+	i.Task.Cluster = im.ids.cluster(i.Task.ID, i.NewTask, i.Task.Cluster)
+	i.Run.Cluster = i.Task.Cluster
 	i.Run.Trial = im.ids.trial(i.Run.Configuration, i.Run.Task, declared)
 	i.Run.ID = record.RunID(i.Run.Configuration, i.Run.Task, i.Run.Trial)
 	if !contains(im.order, i.Run.Configuration) {
@@ -250,8 +254,24 @@ func (im *Importer) task(s *scope) (*spec.Task, error) {
 	if task.Vars, err = object(m.Vars, s); err != nil {
 		return nil, err
 	}
-	task.Metadata, err = object(m.Metadata, s)
+	if task.Metadata, err = object(m.Metadata, s); err != nil {
+		return nil, err
+	}
+	task.Cluster, err = cluster(m.Cluster, s)
 	return task, err
+}
+
+// cluster is the name of a task's group, "" where it has none.
+func cluster(e *spec.Expr, s *scope) (string, error) {
+	v, err := value(e, s)
+	if err != nil {
+		return "", err
+	}
+	name, ok := spec.ClusterName(v)
+	if !ok {
+		return "", wrong(e, "a cluster is text, a number or a truth, got %s", describe(v))
+	}
+	return name, nil
 }
 
 func (im *Importer) trial(s *scope) (int, error) {
