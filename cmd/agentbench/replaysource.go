@@ -182,6 +182,9 @@ func (r *recordedRuns) candidates(set []spec.Assignment, axes []sweep.Axis) ([]s
 	if err := r.read(loops); err != nil {
 		return nil, err
 	}
+	if err := r.told(loops); err != nil {
+		return nil, err
+	}
 	for i := range axes {
 		if err := r.observe(set, &axes[i]); err != nil {
 			return nil, err
@@ -218,6 +221,20 @@ func (r *recordedRuns) probes(set []spec.Assignment, axes []sweep.Axis) ([]*spec
 func (r *recordedRuns) readable(loops []*spec.Loop) error {
 	if !r.folder.KnowsTasks() && slices.ContainsFunc(loops, sweep.ReadsTask) {
 		return usage("name the suite that has the tasks: --suite SUITE", "a condition reads the task, and the tasks are not in %s", r.place)
+	}
+	return nil
+}
+
+// told refuses to decide by what the log of another tool does not tell: that
+// would take it for zero.
+func (r *recordedRuns) told(loops []*spec.Loop) error {
+	if !r.folder.Imported {
+		return nil
+	}
+	for _, l := range loops {
+		if what := sweep.Untold(l, r.replayed); what != "" {
+			return fail(notMeasured, "the mapping says where the log has it: agentbench import --help", "%s", what)
+		}
 	}
 	return nil
 }

@@ -45,15 +45,17 @@ func (a *Axis) Observe(loop *spec.Loop, recordings []Recording) error {
 	return nil
 }
 
-// probed has the parameter set to the smaller end: as a number, or as a duration.
+// probed has the parameter set to one of the ends, as a number or as a duration:
+// one of them must be allowed.
 func (a *Axis) probed(loop *spec.Loop) (*spec.Loop, source.Faults) {
-	at := a.Between.Node
-	probed, faults := loop.With(a.assignment(source.New(at, plainNumber(a.Between.From))))
-	if probed != nil {
-		return probed, nil
-	}
-	if probed, _ := loop.With(a.assignment(source.New(at, seconds(a.Between.From)))); probed != nil {
-		return probed, nil
+	var faults source.Faults
+	for _, v := range []float64{a.Between.To, a.Between.From} {
+		for _, value := range []any{seconds(v), plainNumber(v)} {
+			var probed *spec.Loop
+			if probed, faults = loop.With(a.assignment(source.New(a.Between.Node, value))); probed != nil {
+				return probed, nil
+			}
+		}
 	}
 	return nil, faults
 }
@@ -195,7 +197,7 @@ func confidences(it *record.Iteration) (float64, bool) {
 	return it.Evaluation.Confidence, true
 }
 
-func ends(it *record.Iteration) (float64, bool) { return it.End.Seconds(), true }
+func ends(it *record.Iteration) (float64, bool) { return it.End.Seconds(), it.End > 0 }
 
 // differences are by how much an iteration is above one before it.
 func differences(run *record.Run) []float64 {
@@ -225,7 +227,9 @@ func spent(of func(record.Usage) float64) func(*record.Run) []float64 {
 		for i := range run.Iterations {
 			agent, judging := run.Iterations[i].Spent()
 			sum = sum.Plus(agent).Plus(judging)
-			all = append(all, of(sum))
+			if v := of(sum); v > 0 {
+				all = append(all, v)
+			}
 		}
 		return all
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
@@ -34,5 +35,48 @@ func ReadsTask(l *spec.Loop) bool {
 	return slices.ContainsFunc(replay.Reads(l), func(path string) bool {
 		variable, _, _ := strings.Cut(path, ".")
 		return variable == "task"
+	})
+}
+
+// Untold says what a loop goes by that a log does not tell: usage, prices or
+// times, which are then unknown and not zero. "" where it goes by nothing such.
+func Untold(l *spec.Loop, recordings []Recording) string {
+	budget := l.Guards.Budget
+	if budget == nil {
+		budget = &spec.RunBudget{}
+	}
+	for _, goes := range []struct {
+		by      bool
+		what    string
+		untold  func(*record.Run) bool
+		allRuns bool
+	}{
+		{budget.Tokens > 0, "guards.budget.tokens goes by tokens", func(r *record.Run) bool { return r.Total().Unreported > 0 }, false},
+		{budget.CostUSD > 0, "guards.budget.cost_usd goes by cost", func(r *record.Run) bool { u := r.Total(); return !u.Priced() }, false},
+		{timed(l.Terminate.Any), "a timeout goes by time", func(r *record.Run) bool { return r.Elapsed == 0 }, true},
+	} {
+		if n, of := untold(recordings, goes.untold); goes.by && n > 0 && (n == of || !goes.allRuns) {
+			return fmt.Sprintf("%s, which %s of %s recorded runs do not tell", goes.what, Thousands(n), Thousands(of))
+		}
+	}
+	return ""
+}
+
+func untold(recordings []Recording, is func(*record.Run) bool) (n, of int64) {
+	for i := range recordings {
+		for k := range recordings[i].Runs {
+			of++
+			if is(recordings[i].Runs[k].Run) {
+				n++
+			}
+		}
+	}
+	return n, of
+}
+
+// timed says that one of the conditions is a timeout.
+func timed(conditions []spec.Condition) bool {
+	return slices.ContainsFunc(conditions, func(c spec.Condition) bool {
+		return c.Kind == spec.KindTimeout && !c.Off || timed(c.Nested)
 	})
 }
