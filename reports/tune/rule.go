@@ -19,3 +19,5 @@ const (
 
 // DefaultMaxLoss is the number of MaxLoss unless one is told.
 const DefaultMaxLoss = 0.02
+
+var rules = []Rule{MaxLoss, Indistinguishable, WithinOneSE, AtLeast}

@@ -14,6 +14,10 @@ type Source interface {
 	// Totals are the sums of every candidate over every part of the runs: part[i]
 	// is that of run i.
 	Totals(ctx context.Context, part []int, parts int) ([][]sweep.Totals, error)
+	// Recordings are those that answer, and Recording is the one that a candidate is replayed on. The first, 0, has
+	// the Runs, and is the one that losses are counted against.
+	Recordings() []sweep.Recording
+	Recording(ctx context.Context, candidate int) (int, error)
 }
 
 // Options say how to choose. The zero value has all defaults.
@@ -39,8 +43,7 @@ type Options struct {
 	Today int
 	// Level is that of intervals and bounds; 0: 0.95.
 	Level float64
-	// Notes are on the recording, for example on runs that were left out.
-	Notes []Note
+	About ReplayOptions
 }
 
 // Term is an expression as it was written, and compiled.

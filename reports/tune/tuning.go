@@ -15,14 +15,18 @@ const TuningSchema = "agentbench/tuning/1"
 // runs. Its JSON form is documented by the tags; numbers that are missing are
 // null. Intervals are of Level, by task, or by cluster where tasks have one.
 type Tuning struct {
-	Schema   string  `json:"schema"`
-	Tasks    int     `json:"tasks"`
-	Clusters int     `json:"clusters,omitempty"` // 0: each task stands for itself
-	Runs     int     `json:"runs"`               // recorded ones
-	Level    float64 `json:"level"`
-	Seed     uint64  `json:"seed"`
-	Terms    Terms   `json:"terms"`
-	Tried    Tried   `json:"tried"`
+	Schema string `json:"schema"`
+	Suite  string `json:"suite"`
+	// Simulated are models, PricesAsOf is the day of the prices; see ReplayOptions.
+	Simulated  []string `json:"simulated,omitempty"`
+	PricesAsOf string   `json:"prices_as_of,omitempty"`
+	Tasks      int      `json:"tasks"`
+	Clusters   int      `json:"clusters,omitempty"` // 0: each task stands for itself
+	Runs       int      `json:"runs"`               // recorded ones
+	Level      float64  `json:"level"`
+	Seed       uint64   `json:"seed"`
+	Terms      Terms    `json:"terms"`
+	Tried      Tried    `json:"tried"`
 	// Recommended is the candidate to take; nil: none, and WhyNone says why.
 	Recommended *Choice `json:"recommended"`
 	// Why says by which rule and numbers, in a sentence; "" where none is.
@@ -93,13 +97,25 @@ type Tried struct {
 	Unscored   int `json:"unscored"`
 	Costless   int `json:"costless"`
 	Unmeasured int `json:"unmeasured"`
-	// Within are those that are left and satisfy the constraints, Allowed those of
-	// them that the rule allows. The rule stops looking at the first it can take:
-	// then Allowed is 0 and AtLeastOne is set.
-	Within     int        `json:"within"`
-	Excluded   []Excluded `json:"excluded"`
-	NotReplay  []Unknown  `json:"not_replayed"` // why candidates are not exact, the most frequent first
-	AtLeastOne bool       `json:"-"`
+	// Within are those that are left and satisfy the constraints.
+	Within   int        `json:"within"`
+	Excluded []Excluded `json:"excluded"`
+	// NotExact says of the candidates that are not exact how many runs of them
+	// would go on where the recording was cut, or take another path.
+	NotExact []NotExact `json:"not_exact"`
+}
+
+// NotExact is a candidate that the recording does not answer for.
+type NotExact struct {
+	Candidate int    `json:"candidate"`
+	Name      string `json:"name"`
+	Label     string `json:"label"`
+	Exact     int    `json:"exact"` // runs
+	Censored  int    `json:"censored"`
+	Branches  int    `json:"branches"`
+	// Score is between which numbers the mean of the score lies.
+	Score numbers.Range `json:"score_bounds"`
+	Why   string        `json:"why,omitempty"` // most of its runs are not
 }
 
 // Excluded counts what one constraint excludes.
@@ -222,13 +238,13 @@ type Counted struct {
 // Luck is how much of what the choice seems to gain over today's configuration,
 // or over the recording, it owes to having been looked for on the same runs.
 type Luck struct {
-	Over  string `json:"over"` // "today" or "recording"
-	Score Gain   `json:"score"`
-	Cost  Gain   `json:"cost"` // what is saved per run, in the unit of the choice's cost
+	Over      string `json:"over"` // "today" or "recording"
+	Objective Gain   `json:"objective"`
+	Cost      Gain   `json:"cost"` // what is saved, in the unit of the choice's cost
 }
 
-// Gain is a mean per run as it looks in the sample, and as it is on tasks that
-// were left out.
+// Gain is how much better a choice is, as it looks in the sample and as it is on
+// tasks that were left out.
 type Gain struct {
 	Apparent numbers.Value `json:"apparent"`
 	Honest   numbers.Value `json:"honest"`

@@ -1,0 +1,197 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// chosen is what a rule makes of the candidates on a subset of the runs.
+type chosen struct {
+	candidate int // -1: none
+	best      int // the one with the best objective; -1: there is none to choose
+	next      []int
+	// loss, margin and p are what the rule decided by: the loss of MaxLoss, the
+	// standard error of WithinOneSE, the p of Indistinguishable (1 for the best).
+	loss      loss
+	margin, p float64
+}
+
+// mostNext is how many alternatives are looked for, among so many candidates that
+// come after the chosen one.
+const mostNext, nextLooked = 3, 50
+
+// choose takes the cheapest candidate that the rule allows, by the runs of a
+// subset alone.
+func (t *tuner) choose(ctx context.Context, subset int) (chosen, error) {
+	c := chosen{candidate: -1, best: -1}
+	order := t.ordered(subset)
+	if len(order) == 0 {
+		return c, nil
+	}
+	c.best = t.best(order, subset)
+	allow, err := t.allowing(ctx, subset, &c)
+	if err != nil {
+		return c, err
+	}
+	return c, t.take(order, subset, allow, &c)
+}
+
+// take finds the chosen one, and for all runs what would have come next.
+func (t *tuner) take(order []int, subset int, allow func(candidate int) (bool, error), c *chosen) error {
+	looked := 0
+	for _, candidate := range order {
+		if c.candidate >= 0 && (subset > 0 || len(c.next) == mostNext || looked == nextLooked) {
+			return nil
+		}
+		if c.candidate >= 0 {
+			looked++
+			if t.alike(candidate, c.candidate, subset) {
+				continue
+			}
+		}
+		kept := *c
+		ok, err := allow(candidate)
+		switch {
+		case err != nil:
+			return err
+		case ok && c.candidate < 0:
+			c.candidate = candidate
+		case ok:
+			*c = kept
+			c.next = append(c.next, candidate)
+		case c.candidate >= 0:
+			*c = kept
+		}
+	}
+	return nil
+}
+
+// alike says that two candidates have the same objective and cost.
+func (t *tuner) alike(a, b, subset int) bool {
+	return t.value[subset][a] == t.value[subset][b] && t.cost[subset][a] == t.cost[subset][b]
+}
+
+// ordered are the candidates that can be chosen and that satisfy the constraints:
+// the cheapest first, of those the better, of those the smaller parameters.
+func (t *tuner) ordered(subset int) []int {
+	value, cost := t.value[subset], t.cost[subset]
+	order := []int{}
+	for i := range t.candidates {
+		if t.can[i] && t.within[subset][i] && !math.IsNaN(value[i]) && !math.IsNaN(cost[i]) {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(cost[a], cost[b]), cmp.Compare(value[b], value[a]), cmp.Compare(t.rank[a], t.rank[b]))
+	})
+	return order
+}
+
+// best is the first with the best objective.
+func (t *tuner) best(order []int, subset int) int {
+	best := order[0]
+	for _, i := range order {
+		if t.value[subset][i] > t.value[subset][best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// allowing is the rule on a subset.
+func (t *tuner) allowing(ctx context.Context, subset int, c *chosen) (func(candidate int) (bool, error), error) {
+	value, top := t.value[subset], t.value[subset][c.best]
+	switch t.Choose.Rule {
+	case AtLeast:
+		bound := top - (1-t.Choose.Number)*math.Abs(top)
+		return func(i int) (bool, error) { return value[i] >= bound-slack(bound), nil }, nil
+	case WithinOneSE:
+		se, err := t.standardError(ctx, c.best, subset)
+		c.margin = se
+		return func(i int) (bool, error) { return value[i] >= top-se-slack(top), nil }, err
+	case Indistinguishable:
+		return t.notShownWorse(ctx, subset, c)
+	}
+	return func(i int) (ok bool, err error) {
+		c.loss, err = t.lossOf(ctx, i, subset)
+		return c.loss.most <= t.Choose.Number, err
+	}, nil
+}
+
+// slack is the rounding that a bound may have.
+func slack(bound float64) float64 { return 1e-9 * math.Abs(bound) }
+
+// standardError is that of the objective of a candidate; 0 where its units do not
+// vary.
+func (t *tuner) standardError(ctx context.Context, candidate, subset int) (float64, error) {
+	p, err := t.profile(ctx, candidate)
+	if err != nil {
+		return 0, err
+	}
+	values := t.influence(ctx, p, subset, &t.goal)
+	if values == nil {
+		return 0, errNoJackknife
+	}
+	estimate, _ := stats.MeanOf(values)
+	return estimate.SE, nil
+}
+
+// notShownWorse allows what a paired test does not show to be worse than the best.
+// What costs as much as a candidate that was shown to be worse, and is no better,
+// is not looked at.
+func (t *tuner) notShownWorse(ctx context.Context, subset int, c *chosen) (func(candidate int) (bool, error), error) {
+	p, err := t.profile(ctx, c.best)
+	if err != nil {
+		return nil, err
+	}
+	top := t.influence(ctx, p, subset, &t.goal)
+	if top == nil {
+		return nil, errNoJackknife
+	}
+	worse := math.Inf(-1)
+	return func(i int) (bool, error) {
+		if t.value[subset][i] <= worse {
+			return false, nil
+		}
+		p, err := t.profile(ctx, i)
+		if err != nil {
+			return false, err
+		}
+		c.p = t.same(differences(top, t.influence(ctx, p, subset, &t.goal)))
+		if c.p < 1-t.Level {
+			worse = t.value[subset][i]
+		}
+		return c.p >= 1-t.Level, nil
+	}, nil
+}
+
+// mostFlipped is up to how many differences that are not 0 are flipped; more are
+// tested by Student's t, as reports/compare does.
+const mostFlipped = 2_000
+
+// same is the chance of such differences where there is none; 1 where all are 0.
+func (t *tuner) same(d []float64) float64 {
+	differing := 0
+	for _, x := range d {
+		differing += count(x != 0)
+	}
+	switch {
+	case d == nil:
+		return 0
+	case differing == 0:
+		return 1
+	case differing > mostFlipped:
+		estimate, _ := stats.MeanOf(d)
+		test, _ := estimate.Test()
+		return test.P
+	}
+	test, ok := stats.SignFlip(d, t.Seed)
+	if !ok {
+		return 0
+	}
+	return test.P
+}

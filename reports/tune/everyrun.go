@@ -1,0 +1,31 @@
+package tune
+
+import "context"
+
+// everyRun are the lengths and times of all runs under a candidate, for quantiles.
+type everyRun struct{ iterations, seconds []float64 }
+
+// everyRun replays a candidate. A Source serves one caller at a time.
+func (t *tuner) everyRun(ctx context.Context, candidate int) (*everyRun, error) {
+	t.one.Lock()
+	defer t.one.Unlock()
+	outcomes, err := t.Outcomes(ctx, candidate)
+	if err != nil {
+		return nil, err
+	}
+	runs := &everyRun{make([]float64, len(outcomes)), make([]float64, len(outcomes))}
+	for i := range outcomes {
+		runs.iterations[i], runs.seconds[i] = float64(outcomes[i].Iterations), outcomes[i].Elapsed.Seconds()
+	}
+	return runs, nil
+}
+
+// into puts the runs of all folds but one into sums.
+func (r *everyRun) into(s *sums, fold []int, without int) {
+	for i := range r.iterations {
+		if without < 0 || fold[i] != without {
+			s.everyIteration = append(s.everyIteration, r.iterations[i])
+			s.everySecond = append(s.everySecond, r.seconds[i])
+		}
+	}
+}

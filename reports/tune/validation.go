@@ -1,0 +1,194 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// validate tries the rule on tasks that it did not choose by.
+func (t *tuner) validate(ctx context.Context, choice int) (*Validation, *Luck, error) {
+	if t.folds == 0 {
+		return nil, nil, nil
+	}
+	v := &Validation{Folds: []Fold{}}
+	all := make([]chosen, t.folds)
+	for f := range all {
+		var err error
+		if all[f], err = t.choose(ctx, f+1); err != nil {
+			return nil, nil, fmt.Errorf("choosing without fold %d: %w", f, err)
+		}
+		v.Folds = append(v.Folds, t.foldOf(f, &all[f]))
+		v.Agree += count(choice >= 0 && all[f].candidate == choice)
+	}
+	luck, err := t.sumUp(ctx, v, all, choice)
+	return v, luck, err
+}
+
+// foldOf reports what a fold chose, on both sides.
+func (t *tuner) foldOf(f int, c *chosen) Fold {
+	fold := Fold{Fold: f, Chosen: c.candidate, Train: noCount(), HeldOut: noCount()}
+	out := &sums{}
+	for i := range t.recordedCells.cells {
+		if t.cellFold[i] == f {
+			out.add(&t.recordedCells.cells[i])
+		}
+	}
+	fold.Tasks = int(math.Round(out.tasks))
+	if c.candidate < 0 {
+		fold.Why = t.whyNone(f+1, c)
+		return fold
+	}
+	candidate := &t.candidates[c.candidate]
+	fold.Name, fold.Params = candidate.Name, paramsOf(candidate.Params)
+	train, held := &sums{}, &sums{}
+	for other := range t.totals[c.candidate] {
+		if other == f {
+			held.add(&t.totals[c.candidate][other])
+		} else {
+			train.add(&t.totals[c.candidate][other])
+		}
+	}
+	fold.Train, fold.HeldOut = t.counted(train), t.counted(held)
+	return fold
+}
+
+func noCount() Counted {
+	none := numbers.Missing(numbers.Nothing)
+	return Counted{Score: none, Tokens: none, Cost: none, Seconds: none}
+}
+
+// counted shows sums.
+func (t *tuner) counted(s *sums) Counted {
+	c := Counted{
+		Tasks: int(math.Round(s.tasks)), Runs: int(s.runs), Score: s.score(t.score), Iterations: int64(s.iterations),
+		Tokens: s.used(s.tokens), Cost: s.cost(), Seconds: numbers.Known(s.seconds),
+	}
+	if t.score >= 0 && t.score < len(s.scores) {
+		c.Hits = int(s.scores[t.score].hits)
+	}
+	if !t.known.times {
+		c.Seconds = numbers.Missing(numbers.Unknown)
+	}
+	return c
+}
+
+// sumUp adds up what the folds' choices make of the tasks left out, and holds it
+// against the choice by all tasks.
+func (t *tuner) sumUp(ctx context.Context, v *Validation, all []chosen, choice int) (*Luck, error) {
+	held, err := t.heldOut(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	whole := func(candidate int) (*profile, error) {
+		p, err := t.profile(ctx, candidate)
+		if err != nil {
+			return nil, err
+		}
+		return t.where(p, all), nil
+	}
+	recording, err := whole(theRecording)
+	if err != nil {
+		return nil, err
+	}
+	v.HeldOut, v.Recording = t.counted(t.sum(held, 0)), t.counted(t.sum(recording, 0))
+	v.InSample = noCount()
+	over, name := recording, "recording"
+	if t.today() >= 0 {
+		if over, err = whole(t.today()); err != nil {
+			return nil, err
+		}
+		name = "today"
+		counted := t.counted(t.sum(over, 0))
+		v.Today = &counted
+	}
+	if choice < 0 {
+		return nil, nil
+	}
+	mine, err := whole(choice)
+	if err != nil {
+		return nil, err
+	}
+	v.InSample = t.counted(t.sum(mine, 0))
+	luck := &Luck{Over: name, Objective: t.gain(ctx, &t.goal, mine, held, over, t.Minimize), Cost: t.gain(ctx, &t.price, mine, held, over, true)}
+	return luck, nil
+}
+
+// heldOut is a profile that has of each fold what the fold's choice makes of it.
+func (t *tuner) heldOut(ctx context.Context, all []chosen) (*profile, error) {
+	held := &profile{make([]sweep.Totals, len(t.cellUnit))}
+	for f := range all {
+		if all[f].candidate < 0 {
+			continue
+		}
+		p, err := t.profile(ctx, all[f].candidate)
+		if err != nil {
+			return nil, err
+		}
+		for c := range p.cells {
+			if t.cellFold[c] == f {
+				held.cells[c] = p.cells[c]
+			}
+		}
+	}
+	return held, nil
+}
+
+// where keeps of a profile the folds that have a choice.
+func (t *tuner) where(p *profile, all []chosen) *profile {
+	kept := &profile{make([]sweep.Totals, len(p.cells))}
+	for c := range p.cells {
+		if all[t.cellFold[c]].candidate >= 0 {
+			kept.cells[c] = p.cells[c]
+		}
+	}
+	return kept
+}
+
+// gain compares what a choice gains over another configuration in the sample and
+// on tasks left out. Less of it is better if falling.
+func (t *tuner) gain(ctx context.Context, of *term, mine, held, over *profile, falling bool) Gain {
+	sign := 1.0
+	if falling {
+		sign = -1
+	}
+	value := func(p *profile) float64 {
+		x, _ := of.of(ctx, t.scope(t.sum(p, 0)))
+		return sign * x
+	}
+	base := value(over)
+	apparent, honest := value(mine)-base, value(held)-base
+	g := Gain{
+		Apparent: valueOf(apparent, numbers.Nothing), Honest: valueOf(honest, numbers.Nothing), Luck: valueOf(apparent-honest, numbers.Nothing),
+		HonestInterval: noRange(numbers.Nothing),
+	}
+	if d := differences(t.influence(ctx, held, 0, of), t.influence(ctx, over, 0, of)); d != nil {
+		for i := range d {
+			d[i] *= sign
+		}
+		g.HonestInterval = t.interval(d)
+	}
+	return g
+}
+
+// interval is that of the mean of pseudo-values; where they do not vary there is
+// none.
+func (t *tuner) interval(values []float64) numbers.Range {
+	interval, ok := stats.MeanInterval(values, t.Level)
+	if !ok {
+		return noRange(numbers.Nothing)
+	}
+	return numbers.Range{Low: numbers.Of(interval.Low, true), High: numbers.Of(interval.High, true)}
+}
+
+// today is the candidate that is today's configuration, -1 for none.
+func (t *tuner) today() int {
+	if t.Today < 0 || t.Today >= len(t.candidates) {
+		return -1
+	}
+	return t.Today
+}
