@@ -2,6 +2,7 @@ package reports
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/agentbench/agentbench/reports/stats"
 )
@@ -37,16 +38,38 @@ func (r *Report) Variation() (*Variation, error) {
 	v := &Variation{Score: r.Primary()}
 	for i := range r.Configurations {
 		if i != base && r.Primary() != "" {
-			v.add(r.runs, base, i)
+			v.add(r.runs.trialsByTask(base), r.runs.trialsByTask(i))
 		}
 	}
+	return v, v.settle()
+}
+
+// VariationBetween measures the pairs of configurations that Diff would compare.
+// An error says that there are none, or that they have no score in common.
+func VariationBetween(base, new *Report, options DiffOptions) (*Variation, error) {
+	if base.Primary() != new.Primary() {
+		return nil, fmt.Errorf("their first scores are %q and %q", base.Primary(), new.Primary())
+	}
+	couples, err := coupled(base, new, &options)
+	if err != nil {
+		return nil, err
+	}
+	v := &Variation{Score: new.Primary()}
+	for _, of := range couples {
+		v.add(base.runs.trialsByTask(of.base), new.runs.trialsByTask(of.new))
+	}
+	return v, v.settle()
+}
+
+// settle makes means of the sums over pairs.
+func (v *Variation) settle() error {
 	if v.Pairs == 0 {
-		return nil, errNoPairs
+		return errNoPairs
 	}
 	n := float64(v.Pairs)
 	v.Tasks /= v.Pairs
 	v.Paired.Between, v.Paired.WithinA, v.Paired.WithinB = v.Paired.Between/n, v.Paired.WithinA/n, v.Paired.WithinB/n
-	return v, nil
+	return nil
 }
 
 func (r *Report) numberOf(name string) int {
@@ -60,12 +83,12 @@ func (r *Report) numberOf(name string) int {
 
 // add measures a pair: the variance of the tasks' differences, less what their
 // trials alone would make of it.
-func (v *Variation) add(r *runs, base, other int) {
-	a, b := r.trialsByTask(base), r.trialsByTask(other)
+func (v *Variation) add(a, b trials) {
 	var before, after [][]float64
-	differences := taskMeans{runs: r}
+	differences := taskMeans{runs: b.runs}
 	for _, task := range b.order {
-		x, y := a.scores[task], b.scores[task]
+		name := b.runs.tasks.all[task]
+		x, y := a.scores[name], b.scores[name]
 		if len(x) == 0 || len(y) == 0 {
 			continue
 		}
@@ -100,20 +123,21 @@ func within(tasks [][]float64) (variance, trials float64) {
 	return components.Within, float64(total) / float64(len(tasks))
 }
 
-// trials are the primary scores of a configuration by the numbers of the tasks.
+// trials are the primary scores of a configuration by its tasks.
 type trials struct {
-	order  []int32
-	scores map[int32][]float64
+	runs   *runs
+	order  []int32 // the numbers of the tasks
+	scores map[string][]float64
 }
 
 func (r *runs) trialsByTask(configuration int) trials {
-	t := trials{scores: map[int32][]float64{}}
+	t := trials{runs: r, scores: map[string][]float64{}}
 	for group := range r.byTask(configuration) {
 		task := r.all[group[0]].task
 		t.order = append(t.order, task)
 		for _, run := range group {
 			if score, ok := r.primary(run); ok {
-				t.scores[task] = append(t.scores[task], score)
+				t.scores[r.tasks.all[task]] = append(t.scores[r.tasks.all[task]], score)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/reports/tables"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -24,13 +25,15 @@ func sharedNotes(total, paid plan.Worst) []string {
 		"fewer where runs stop early; with --cache off all of them", paid.Calls, total.Calls, spending(paid))}
 }
 
-// tellNotes prints notes below a table.
+// tellNotes prints notes below a table, in lines that fit.
 func (p *program) tellNotes(notes []string) {
 	if len(notes) > 0 {
 		fmt.Fprintln(p.out)
 	}
 	for _, note := range notes {
-		fmt.Fprintln(p.out, "- "+note)
+		for i, line := range tables.Wrap(note, p.width(p.out)-2) {
+			fmt.Fprintln(p.out, []string{"- ", "  "}[min(i, 1)]+line)
+		}
 	}
 }
 

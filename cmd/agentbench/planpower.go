@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,20 +16,31 @@ import (
 
 // powerFlags ask how large a suite has to be.
 type powerFlags struct {
-	detect  float64
-	from    string
-	changed func(flag string) bool
+	difference string // as it was written
+	detect     float64
+	from       []string
+	changed    func(flag string) bool
 }
 
 func (f *powerFlags) declare(c *cobra.Command) {
-	c.Flags().Float64Var(&f.detect, "detect", 0, "say how many tasks or trials it takes to show such a difference of the score, for example 0.05")
-	c.Flags().StringVar(&f.from, "from", "", "earlier results or a baseline, of two configurations or more, by whose variance to go")
+	c.Flags().StringVar(&f.difference, "detect", "", "say how many tasks or trials it takes to show such a difference of the score, for example 0.05 or 5%")
+	c.Flags().StringArrayVar(&f.from, "from", nil, "earlier results or a baseline by whose variance to go: of two configurations or more, or twice, as diff BASE NEW")
 	f.changed = c.Flags().Changed
 }
 
-func (f *powerFlags) validate() error {
-	if f.changed("detect") && !(f.detect > 0 && f.detect < 1) {
-		return usage("0.05 is 5 points", "--detect %v: want a number between 0 and 1", f.detect)
+func (f *powerFlags) validate() (err error) {
+	if len(f.from) > 2 {
+		return usage("agentbench plan SUITE --from BASE --from NEW", "--from is given %d times", len(f.from))
+	}
+	if !f.changed("detect") {
+		return nil
+	}
+	number, isShare := strings.CutSuffix(f.difference, "%")
+	if f.detect, err = strconv.ParseFloat(number, 64); isShare {
+		f.detect /= 100
+	}
+	if err != nil || !(f.detect > 0 && f.detect < 1) {
+		return usage("0.05 or 5% is 5 points", "--detect %s: want a number between 0 and 1", f.difference)
 	}
 	return nil
 }
@@ -38,10 +50,10 @@ var power = stats.Power{Alpha: 0.05, Power: 0.8}
 
 // powerNotes say which differences a plan can show, and what others would take.
 func (p *program) powerNotes(o *opened, planned *plan.Plan, f *powerFlags) ([]string, error) {
-	if f.from == "" && (len(o.Suite.Scorers) == 0 || planned.Tasks < 1 || planned.Part != nil) {
+	if f.from == nil && (len(o.Suite.Scorers) == 0 || planned.Tasks < 1 || planned.Part != nil) {
 		return nil, nil
 	}
-	if f.from != "" {
+	if f.from != nil {
 		return p.measuredPower(planned, f)
 	}
 	notes := []string{assumedPower(planned.Tasks, planned.Trials)}
@@ -102,12 +114,24 @@ func assumedNeed(difference float64) string {
 	var parts []string
 	for _, share := range shares {
 		needed, ok := power.NeededMcNemar((share+difference)/2, (share-difference)/2)
-		if ok {
-			tasks := int(math.Ceil(max(needed, 6/share) - 1e-9))
-			parts = append(parts, fmt.Sprintf("%s where %s of them come out differently", count(tasks, "task", "tasks"), percent(share)))
-		}
+		parts = append(parts, fmt.Sprintf("%s where %s of them come out differently", manyOf(max(needed, fewestDiffering/share), ok, "task", "tasks"), percent(share)))
 	}
 	return fmt.Sprintf("to show a difference of %s takes %s", points(difference), strings.Join(shortened(parts), ", "))
+}
+
+// fewestDiffering is how many tasks have to come out differently before any test
+// shows a difference at 5 %.
+const fewestDiffering = 6
+
+// mostToTell is the number from which on a suite is beyond reach.
+const mostToTell = 1_000_000
+
+// manyOf is a number rounded up; ok is false where it is too large to be one.
+func manyOf(n float64, ok bool, one, many string) string {
+	if !ok || n > mostToTell {
+		return "more than a million " + many
+	}
+	return count(roundUp(n), one, many)
 }
 
 // shortened says once what all parts repeat.
@@ -125,27 +149,65 @@ func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
 
 // measuredPower goes by the variance of earlier records.
 func (p *program) measuredPower(planned *plan.Plan, f *powerFlags) ([]string, error) {
-	from, err := openPlace(f.from, baselineFolder)
+	v, err := variation(f.from)
 	if err != nil {
 		return nil, err
-	}
-	if from.configuration != "" {
-		return nil, usage("name "+shellWord(from.Path)+" alone", "--from %s is one configuration, and a difference takes two", f.from)
-	}
-	defer leanly()()
-	r, err := collectResults(from.Results, neededRecords)
-	if err != nil {
-		return nil, err
-	}
-	v, err := r.Variation()
-	if err != nil {
-		return nil, usage("name results of two configurations with scores", "--from %s: %v", f.from, err)
 	}
 	notes := []string{measuredDifference(v, planned.Tasks, planned.Trials)}
 	if f.detect > 0 {
 		notes = append(notes, measuredNeed(v, f.detect, planned.Tasks, planned.Trials))
 	}
 	return notes, nil
+}
+
+// variation measures that of one place with several configurations, or that
+// between two places.
+func variation(from []string) (*reports.Variation, error) {
+	defer leanly()()
+	at, first, err := readFrom(from[0])
+	if err != nil {
+		return nil, err
+	}
+	if len(from) == 2 {
+		return variationTo(at, first, from[1])
+	}
+	if at.configuration != "" {
+		return nil, usage("name "+shellWord(at.Path)+" alone, or two results: --from BASE --from NEW", "--from %s is one configuration, and a difference takes two", from[0])
+	}
+	v, err := first.Variation()
+	if err != nil {
+		return nil, usage("name results of two configurations with scores, or two results: --from BASE --from NEW", "--from %s: %v", from[0], err)
+	}
+	return v, nil
+}
+
+// variationTo measures that between a place and another one.
+func variationTo(base *place, before *reports.Report, text string) (*reports.Variation, error) {
+	at, after, err := readFrom(text)
+	if err != nil {
+		return nil, err
+	}
+	if sameFile(base.Path, at.Path) {
+		if err := (&sides{base: base, new: at}).distinct(); err != nil {
+			return nil, err
+		}
+	}
+	v, err := reports.VariationBetween(before, after, reports.DiffOptions{
+		BaseName: base.text, NewName: at.text, BaseConfiguration: base.configuration, NewConfiguration: at.configuration,
+	})
+	if err != nil {
+		return nil, usage("name two results of the same tasks, with scores", "--from %s --from %s: %v", base.text, text, err)
+	}
+	return v, nil
+}
+
+func readFrom(text string) (*place, *reports.Report, error) {
+	at, err := openPlace(text, baselineFolder)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := collectResults(at.Results, neededRecords)
+	return at, r, err
 }
 
 // measuredDifference is the smallest one of the score that a plan can show.
@@ -166,26 +228,35 @@ func measuredDifference(v *reports.Variation, tasks, trials int) string {
 // measuredNeed is how many tasks, or how many trials, it takes.
 func measuredNeed(v *reports.Variation, difference float64, tasks, trials int) string {
 	variance, _ := v.Variance(trials)
-	needed, _ := power.Needed(variance, difference)
-	text := fmt.Sprintf("to show a difference of %v takes %s of %s", difference, count(roundUp(needed), "task", "tasks"), count(trials, "trial", "trials"))
+	of := count(trials, "trial", "trials")
+	text := fmt.Sprintf("to show a difference of %v takes %s of %s", difference, neededTasks(variance, difference), of)
 	if v.OneTrial {
 		return text + "; what more trials would do is unknown, for the records have one of each task"
 	}
 	if enough, ok := enoughTrials(v, difference, tasks); ok {
-		return fmt.Sprintf("%s, or %s of %s", text, count(tasks, "task", "tasks"), count(enough, "trial", "trials"))
+		return fmt.Sprintf("%s, or %s of %s", text, count(tasks, "task", "tasks"), manyOf(enough, true, "trial", "trials"))
 	}
-	least, _ := power.Needed(v.Paired.Between, difference)
-	return fmt.Sprintf("%s; with fewer than %d no number of trials is enough", text, roundUp(least))
+	return fmt.Sprintf("%s; with fewer than %s no number of trials is enough", text, neededTasks(v.Paired.Between, difference))
+}
+
+// neededTasks is how many tasks show a difference, at least as many as any test
+// needs, however little they vary.
+func neededTasks(variance, difference float64) string {
+	if variance == 0 {
+		return count(fewestDiffering, "task", "tasks")
+	}
+	needed, ok := power.Needed(variance, difference)
+	return manyOf(max(needed, fewestDiffering), ok, "task", "tasks")
 }
 
 // enoughTrials is how many trials of so many tasks show the difference.
-func enoughTrials(v *reports.Variation, difference float64, tasks int) (trials int, ok bool) {
+func enoughTrials(v *reports.Variation, difference float64, tasks int) (trials float64, ok bool) {
 	most, ok := power.Needed(1, difference) // tasks for a variance of 1
 	left := float64(tasks)/most - v.Paired.Between
-	if !ok || left <= 0 {
+	if !ok || left <= 0 || tasks < fewestDiffering {
 		return 0, false
 	}
-	return max(1, roundUp((v.Paired.WithinA+v.Paired.WithinB)/left)), true
+	return max(1, (v.Paired.WithinA+v.Paired.WithinB)/left), true
 }
 
 func roundUp(n float64) int { return int(math.Ceil(n - 1e-9)) }
