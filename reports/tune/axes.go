@@ -134,17 +134,26 @@ func amountOf(value any) (amount float64, kind int) {
 		if d, err := time.ParseDuration(v); err == nil {
 			return d.Seconds(), 1
 		}
-		return 0, 2
+		if v != off {
+			return 0, 2
+		}
+		return 0, 4
 	case nil:
 		return 0, 4
 	}
 	return 0, 3
 }
 
+// off is how people write that a limit is none.
+const off = "off"
+
 // keyOf tells equal values from others.
 func keyOf(value any) string {
-	if n, kind := amountOf(value); kind < 2 {
+	switch n, kind := amountOf(value); kind {
+	case 0, 1:
 		value = [2]float64{n, float64(kind)}
+	case 4:
+		value = nil
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -170,8 +179,12 @@ func changes(from *spec.Loop, to *sweep.Candidate) []Change {
 	}
 	for _, p := range to.Params {
 		change := Change{Path: p.Path, To: valueText(p.Value)}
-		at := slices.IndexFunc(before, func(v spec.Value) bool { return v.Path == p.Path || strings.HasSuffix(v.Path, "."+p.Path) })
+		at := slices.IndexFunc(before, func(v spec.Value) bool {
+			return v.Parameter && (v.Path == p.Path || strings.HasSuffix(v.Path, "."+p.Path))
+		})
 		switch {
+		case at >= 0 && keyOf(before[at].Value) == keyOf(p.Value):
+			continue
 		case at >= 0:
 			change.From = valueText(before[at].Value)
 		case from != nil:
@@ -188,9 +201,11 @@ func changes(from *spec.Loop, to *sweep.Candidate) []Change {
 func valueText(value any) string {
 	switch v := value.(type) {
 	case nil:
-		return "off"
+		return off
 	case string:
 		return v
+	case time.Duration:
+		return v.String()
 	}
 	text, err := json.Marshal(value)
 	if err != nil {
