@@ -29,7 +29,7 @@ func (a *Axis) Observe(loop *spec.Loop, recordings []Recording) error {
 	if probed == nil {
 		return faults
 	}
-	seen, ok := observe(probed, spec.FullPath(a.Path), recordings)
+	seen, ok := observe(probed, changed(loop, probed, spec.FullPath(a.Path)), recordings)
 	if !ok {
 		return source.Faults{a.Between.Node.Fault("name the values: "+a.Path+"=a,b,c", "nothing that is recorded tells values of %s apart", a.Path)}
 	}
@@ -58,6 +58,26 @@ func (a *Axis) probed(loop *spec.Loop) (*spec.Loop, source.Faults) {
 		}
 	}
 	return nil, faults
+}
+
+// changed is the path of the one parameter in which two loops differ: a path may
+// lead to a condition whose own name is another. Where they do not differ in one,
+// it is the path itself.
+func changed(before, after *spec.Loop, path string) string {
+	known := map[spec.Value]bool{}
+	for _, v := range before.Values() {
+		known[v] = true
+	}
+	var others []string
+	for _, v := range after.Values() {
+		if v.Parameter && !known[v] {
+			others = append(others, v.Path)
+		}
+	}
+	if len(others) == 1 {
+		return others[0]
+	}
+	return path
 }
 
 // observed are the values that runs tell apart.
