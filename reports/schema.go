@@ -96,8 +96,12 @@ func (s *schemas) object(t reflect.Type) map[string]any {
 		if !field.IsExported() || field.Anonymous || name == "-" {
 			continue
 		}
+		omitted := strings.Contains(options, "omit")
 		properties[name] = s.of(field.Type)
-		if !strings.Contains(options, "omit") {
+		if field.Type.Kind() == reflect.Pointer && !omitted {
+			properties[name] = map[string]any{"anyOf": []any{properties[name], map[string]any{"type": "null"}}}
+		}
+		if !omitted {
 			required = append(required, name)
 		}
 	}

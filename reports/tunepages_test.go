@@ -37,3 +37,34 @@ func TestNoFormatOfReplaysObeysNames(t *testing.T) {
 		}
 	}
 }
+
+// infestedTuning has an evil name wherever a name can come from outside.
+func infestedTuning(name string) *tune.Tuning {
+	choice := tune.Choice{ReplayedConfiguration: infestedReplay(name).Configurations[0]}
+	step := tune.Step{Value: name, Label: "exact"}
+	return &tune.Tuning{
+		Suite: name, Simulated: []string{name}, PricesAsOf: name, Tasks: 1, Runs: 2,
+		Terms:       tune.Terms{Objective: name, Score: name, Cost: name, WhyCost: name, Constraints: []string{name}, FoldsBy: name},
+		Tried:       tune.Tried{Candidates: 2, Exact: 1, Excluded: []tune.Excluded{{Constraint: name}}, NotExact: []tune.NotExact{{Name: name, Label: "bounded", Why: name}}},
+		Recommended: &choice, Recording: &choice, Why: name, WhyNone: name,
+		Changes:    []tune.Change{{Path: name, From: name, To: name}},
+		Against:    []tune.Versus{{What: "today", Name: name, All: []tune.Difference{{Quantity: name}}, Saved: []tune.Saving{{Quantity: name}}}},
+		Validation: &tune.Validation{Folds: []tune.Fold{{Name: name, Why: name, HeldOut: tune.Counted{Runs: 1}}}},
+		Front:      []tune.FrontRow{{Name: name}},
+		Neighbours: []tune.Neighbour{{Of: "today", Path: name, Value: name, Less: &step}},
+		Stops:      []tune.Stops{{Of: "today", Stops: choice.Stops}},
+		Limits:     []tune.LimitUse{{Of: "today", Path: name, Advice: tune.Raise, Step: &step}},
+		Ranges:     []tune.RangeHint{{Of: "today", Path: name, Hint: "planning"}},
+		Curve:      []tune.CurveStep{{Iteration: 1}},
+		Notes:      []tune.Note{{Kind: tune.OtherCost, Name: name, More: name}},
+	}
+}
+
+func TestNoFormatOfTuningsObeysNames(t *testing.T) {
+	for _, name := range evil {
+		p := infestedTuning(name)
+		checkFormats(t, name, everyFormat(t, p, tune.TuneTableNames, 120))
+		p.Recommended = nil
+		checkFormats(t, name, everyFormat(t, p, nil, 60))
+	}
+}

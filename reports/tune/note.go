@@ -44,6 +44,9 @@ func (n Note) Text(quote func(string) string) string {
 	case Against:
 		return n.against(quote)
 	}
+	if text := n.tuning(quote); text != "" {
+		return text
+	}
 	return reports.Warning(n).Text(quote)
 }
 

@@ -16,11 +16,11 @@ type replayedField = page.Field[*ReplayedConfiguration]
 func (r *Replayed) configurationsTable() page.Table {
 	fields := r.labelFields()
 	if len(r.Scorers) > 0 {
-		fields = append(fields, r.scoreFields(0)...)
+		fields = slices.Concat(fields, r.scoreFields(0), r.changeFields(0))
 	}
 	fields = append(fields, r.spentFields()...)
 	for i := 1; i < len(r.Scorers); i++ {
-		fields = append(fields, r.scoreFields(i)...)
+		fields = slices.Concat(fields, r.scoreFields(i), r.changeFields(i))
 	}
 	t := page.Table{Name: "configurations", Title: "Configurations (means per run)", Columns: page.ColumnsOf(fields), Keys: 1, Whole: len(r.Configurations) <= wholeRows}
 	t.Fill(page.RowsOf(fields, r.each()))
@@ -84,20 +84,14 @@ func exactRuns(c *ReplayedConfiguration) page.Cell {
 	return page.Cell{Text: text, Raw: c.Exact}
 }
 
-// scoreFields are those of the i-th score.
+// scoreFields are what is known of the i-th score.
 func (r *Replayed) scoreFields(i int) []replayedField {
 	name, form := r.Scorers[i], r.scoreForm()
 	of := func(c *ReplayedConfiguration) *ReplayedScore { return &c.Scores[i] }
-	number := func(head, key string, of func(*ReplayedScore) int) replayedField {
-		return replayedField{Column: page.Column{Head: head, About: name, Key: name + "_" + key, Right: true, Optional: true}, Cell: func(c *ReplayedConfiguration) page.Cell {
-			return c.among(of(&c.Scores[i]))
+	number := func(key string, of func(*ReplayedScore) int) replayedField {
+		return replayedField{Column: page.Column{Key: name + "_" + key, Only: page.Machines}, Cell: func(c *ReplayedConfiguration) page.Cell {
+			return page.Count(of(&c.Scores[i]))
 		}}
-	}
-	changed := func(f replayedField) replayedField {
-		if i > 0 { // the first score says what a success is
-			return forMachines(f)
-		}
-		return f
 	}
 	return slices.Concat([]replayedField{
 		{Column: page.Column{About: name, Right: true, Only: page.People}, Cell: func(c *ReplayedConfiguration) page.Cell {
@@ -113,17 +107,27 @@ func (r *Replayed) scoreFields(i int) []replayedField {
 		page.Ends(name, func(c *ReplayedConfiguration) numbers.Range { return of(c).Interval }),
 		boundFields(name, func(c *ReplayedConfiguration) numbers.Range { return of(c).Bounds }),
 		[]replayedField{
-			changed(number("lost", "lost", func(s *ReplayedScore) int { return s.Lost })),
-			changed(number("gained", "gained", func(s *ReplayedScore) int { return s.Gained })),
-			forMachines(number("", "successes", func(s *ReplayedScore) int { return s.Successes })),
-			forMachines(number("", "scored", func(s *ReplayedScore) int { return s.Scored })),
-			forMachines(number("", "unscored", func(s *ReplayedScore) int { return s.Unscored })),
+			number("successes", func(s *ReplayedScore) int { return s.Successes }),
+			number("scored", func(s *ReplayedScore) int { return s.Scored }),
+			number("unscored", func(s *ReplayedScore) int { return s.Unscored }),
 		})
 }
 
-func forMachines(f replayedField) replayedField {
-	f.Only, f.About, f.Optional = page.Machines, "", false
-	return f
+// changeFields are the successes by the i-th score that are lost and gained; the
+// first says what a success is.
+func (r *Replayed) changeFields(i int) []replayedField {
+	name := r.Scorers[i]
+	number := func(key string, of func(*ReplayedScore) int) replayedField {
+		column := page.Column{Head: key, About: name, Key: name + "_" + key, Right: true, Optional: true}
+		if i > 0 {
+			column = page.Column{Key: name + "_" + key, Only: page.Machines}
+		}
+		return replayedField{Column: column, Cell: func(c *ReplayedConfiguration) page.Cell { return c.among(of(&c.Scores[i])) }}
+	}
+	return []replayedField{
+		number("lost", func(s *ReplayedScore) int { return s.Lost }),
+		number("gained", func(s *ReplayedScore) int { return s.Gained }),
+	}
 }
 
 // boundFields are bounds for machines.

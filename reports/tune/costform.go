@@ -1,0 +1,74 @@
+package tune
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+)
+
+// costForm is how the cost of the choice is shown, money with the digits that all
+// of these take.
+func (t *Tuning) costForm(all ...numbers.Value) func(numbers.Value) string {
+	switch t.Terms.Cost {
+	case "cost_usd.mean", "cost_usd.total", "cost_usd.sum":
+		return dollarForm(all...)
+	case "latency.mean", "latency.sum", "latency.total", "latency.p50", "latency.p95":
+		return numbers.Seconds
+	}
+	return numbers.Count
+}
+
+// dollarForm shows amounts of money with the digits that all of these take.
+func dollarForm(all ...numbers.Value) func(numbers.Value) string {
+	digits := numbers.DollarDigits(slices.Values(all))
+	return func(v numbers.Value) string { return numbers.Dollars(v, digits) }
+}
+
+// meanCosts are the costs by which candidates are chosen.
+func (t *Tuning) meanCosts() (all []numbers.Value) {
+	for row := range t.choices() {
+		all = append(all, row.ChoiceCost)
+	}
+	for i := range t.Front {
+		all = append(all, t.Front[i].ChoiceCost)
+	}
+	return all
+}
+
+// extraCost shows a change of the cost of the choice.
+func (t *Tuning) extraCost() func(numbers.Value) string {
+	form := t.costForm(t.meanCosts()...)
+	return func(v numbers.Value) string {
+		if !v.Known() || v.Number <= 0 {
+			return form(v)
+		}
+		return "+" + form(v)
+	}
+}
+
+// objectiveForm shows a number that may be a score or anything else.
+func objectiveForm(v numbers.Value) string {
+	if v.Known() && (v.Number > 1.5 || v.Number < -1.5) {
+		return numbers.Count(v)
+	}
+	return numbers.Score(v, 3)
+}
+
+// objectiveName is the objective, by the name of the score where it is its mean.
+func (o *Terms) objectiveName() string {
+	if o.isScore() {
+		return o.Score
+	}
+	return o.Objective
+}
+
+// isScore says that the objective is the mean of the score that is shown first.
+func (o *Terms) isScore() bool {
+	return o.Score != "" && (o.Objective == fmt.Sprintf("scores[%q].mean", o.Score) || o.Objective == "scores."+o.Score+".mean")
+}
+
+// isShown says that the cost is a mean that is shown anyway.
+func (o *Terms) isShown() bool {
+	return slices.Contains([]string{"cost_usd.mean", "tokens.mean", "iterations.mean", "latency.mean"}, o.Cost)
+}

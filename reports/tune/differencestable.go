@@ -1,0 +1,171 @@
+package tune
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
+)
+
+type differenceRow struct {
+	against *Versus
+	*Difference
+}
+
+// quantities are those that are spent; all others are scores.
+var quantities = []string{"cost_usd", "latency_s", "tokens", "calls", "iterations"}
+
+func (d *Difference) isScore() bool { return !slices.Contains(quantities, d.Quantity) }
+
+// differencesTable compares the recommended configuration, task by task.
+func (t *Tuning) differencesTable() page.Table {
+	number := func(head string, of func(*Difference) numbers.Value) page.Field[differenceRow] {
+		return page.Field[differenceRow]{Column: page.Column{Head: head, Key: head, Right: true}, Cell: func(row differenceRow) page.Cell {
+			return page.Number(of(row.Difference), row.form())
+		}}
+	}
+	machine := func(key string, of func(*Difference) numbers.Value) page.Field[differenceRow] {
+		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
+			return page.Number(of(row.Difference), numbers.Count)
+		}}
+	}
+	fields := slices.Concat([]page.Field[differenceRow]{
+		{Column: page.Column{Head: "against", Key: "against"}, Cell: func(row differenceRow) page.Cell { return page.Text(row.against.What) }},
+		{Column: page.Column{Head: "quantity", Key: "quantity"}, Cell: func(row differenceRow) page.Cell { return page.Name(row.Quantity) }},
+		{Column: page.Column{Head: "verdict", Key: "verdict"}, Cell: func(row differenceRow) page.Cell {
+			return page.Cell{Text: judgement(row.Difference), Raw: string(row.Verdict)}
+		}},
+		number("base", func(d *Difference) numbers.Value { return d.Base }),
+		number("new", func(d *Difference) numbers.Value { return d.New }),
+		{Column: page.Column{Head: "change", Key: "change", Right: true}, Cell: func(row differenceRow) page.Cell {
+			return page.Number(row.Change, orNothing(row.changeForm()))
+		}},
+		{Column: page.Column{Head: "95%", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
+			return page.Cell{Text: changed(row.Interval, row.changeForm())}
+		}},
+	}, page.Ends("change", func(row differenceRow) numbers.Range { return row.Interval }), []page.Field[differenceRow]{
+		{Column: page.Column{Head: "p", Right: true, Key: "p"}, Cell: func(row differenceRow) page.Cell { return page.Number(row.P, orNothing(numbers.Chance)) }},
+		{Column: page.Column{Head: "won/lost\n/equal", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
+			return page.Text(row.outcomes())
+		}},
+		{Column: page.Column{Key: "tasks", Only: page.Machines}, Cell: func(row differenceRow) page.Cell { return page.Count(row.Tasks) }},
+		{Column: page.Column{Head: "1,000 runs\nsave", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
+			return page.Cell{Text: row.saving().text()}
+		}},
+		{Column: page.Column{Head: "save\n95%", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
+			return page.Cell{Text: row.saving().between()}
+		}},
+		machine("saved_per_1000", func(d *Difference) numbers.Value { return numbers.Missing(numbers.Nothing) }),
+	})
+	for i := range fields {
+		if fields[i].Key == "saved_per_1000" {
+			fields[i].Cell = func(row differenceRow) page.Cell { return page.Number(row.saving().Saved, numbers.Count) }
+		}
+	}
+	table := page.Table{Name: "differences", Title: "The recommended configuration, task by task", Columns: page.ColumnsOf(fields), Keys: 2}
+	table.Fill(page.RowsOf(fields, t.differences()))
+	return table
+}
+
+func (t *Tuning) differences() func(func(differenceRow) bool) {
+	return func(yield func(differenceRow) bool) {
+		for i := range t.Against {
+			for d := range t.Against[i].All {
+				if !yield(differenceRow{&t.Against[i], &t.Against[i].All[d]}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// saving is that of the row's quantity; of a score there is none.
+func (row *differenceRow) saving() *Saving {
+	for i := range row.against.Saved {
+		if s := &row.against.Saved[i]; s.Quantity == row.Quantity {
+			return s
+		}
+	}
+	none := numbers.Missing(numbers.Nothing)
+	return &Saving{Saved: none, Interval: numbers.Range{Low: none, High: none}}
+}
+
+func (s *Saving) text() string {
+	if !s.Saved.Known() {
+		return ""
+	}
+	return amountForm(s.Quantity)(s.Saved)
+}
+
+func (s *Saving) between() string { return changed(s.Interval, amountForm(s.Quantity)) }
+
+// changed is the interval of a change, whose ends may have signs.
+func changed(r numbers.Range, form func(numbers.Value) string) string {
+	if !r.Known() {
+		return ""
+	}
+	low, high := form(r.Low), form(r.High)
+	if strings.HasPrefix(low, "+") {
+		high = strings.TrimPrefix(high, "+")
+	}
+	return low + "…" + high
+}
+
+// form shows the quantity of a row.
+func (d *Difference) form() func(numbers.Value) string {
+	switch {
+	case d.isScore():
+		return func(v numbers.Value) string { return numbers.Score(v, 3) }
+	case d.Quantity == "cost_usd":
+		return func(v numbers.Value) string { return numbers.Dollars(v, d.dollarDigits()) }
+	}
+	return amountForm(d.Quantity)
+}
+
+// changeForm shows a change of it.
+func (d *Difference) changeForm() func(numbers.Value) string {
+	switch {
+	case d.Relative:
+		return numbers.Relative
+	case d.isScore():
+		return func(v numbers.Value) string { return numbers.Gain(v, 3) }
+	case d.Quantity == "cost_usd":
+		return func(v numbers.Value) string { return numbers.ExtraDollars(v, d.dollarDigits()) }
+	case d.Quantity == "latency_s":
+		return numbers.ExtraSeconds
+	}
+	return numbers.ExtraCount
+}
+
+// dollarDigits is one digit more than amounts have that are not so close.
+func (d *Difference) dollarDigits() int {
+	return 1 + numbers.DollarDigits(slices.Values([]numbers.Value{d.Base, d.New}))
+}
+
+// orNothing leaves out why a number is missing, which stands beside it.
+func orNothing(form func(numbers.Value) string) func(numbers.Value) string {
+	return func(v numbers.Value) string {
+		if !v.Known() {
+			return numbers.Nothing
+		}
+		return form(v)
+	}
+}
+
+func (d *Difference) outcomes() string {
+	if d.Tasks == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d/%d", d.Wins, d.Losses, d.Ties)
+}
+
+// judgement is the verdict in a word, "~" where nothing can be told.
+func judgement(d *Difference) string {
+	if d.Verdict == compare.CannotTell {
+		return "~"
+	}
+	return string(d.Verdict)
+}

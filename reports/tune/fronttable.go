@@ -1,0 +1,153 @@
+package tune
+
+import (
+	"fmt"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
+)
+
+// frontTable has the configurations that none beats, the cheapest first.
+func (t *Tuning) frontTable() page.Table {
+	cost := t.costForm(t.meanCosts()...)
+	var notes []Note
+	if t.Unpriced > 0 {
+		notes = append(notes, Note{Kind: OffTheFront, Count: t.Unpriced})
+	}
+	fields := []page.Field[*FrontRow]{
+		{Column: page.Column{Head: "configuration", Key: "configuration", Warnings: asWarnings(notes)}, Cell: func(f *FrontRow) page.Cell { return page.Name(f.Name) }},
+		{Column: page.Column{Head: "", Key: "role", Optional: true}, Cell: func(f *FrontRow) page.Cell { return page.Text(f.role()) }},
+		{Column: page.Column{About: t.Terms.Cost, Key: "cost", Right: true}, Cell: func(f *FrontRow) page.Cell { return page.Number(f.ChoiceCost, cost) }},
+		{Column: page.Column{About: t.Terms.objectiveName(), Key: "objective", Right: true}, Cell: func(f *FrontRow) page.Cell { return page.Number(f.Objective, objectiveForm) }},
+		{Column: page.Column{Head: "latency", Key: "latency_s", Right: true, Optional: true}, Cell: func(f *FrontRow) page.Cell {
+			return page.Number(f.Seconds, orEmpty(numbers.Seconds))
+		}},
+		{Column: page.Column{Head: "on the\nfront", Key: "share", Right: true, Warnings: asWarnings([]Note{{Kind: OnTheFront}})}, Cell: func(f *FrontRow) page.Cell {
+			return page.Number(f.Share, orNothing(numbers.Percent))
+		}},
+		{Column: page.Column{Head: "successes", Key: "successes", Right: true}, Cell: func(f *FrontRow) page.Cell { return f.Counted.hits() }},
+		{Column: page.Column{Head: "iterations\nin all", Key: "iterations", Right: true}, Cell: func(f *FrontRow) page.Cell { return f.Counted.made() }},
+		{Column: page.Column{Head: "others\nas good", Key: "same", Right: true, Optional: true}, Cell: func(f *FrontRow) page.Cell { return countOrEmpty(f.Same) }},
+	}
+	return tableOf("front", "Front (no other is as cheap, good and fast at once, the cheapest first)", 1, fields, t.Front)
+}
+
+func (f *FrontRow) role() string {
+	switch {
+	case f.Recommended && f.Today:
+		return "recommended, today"
+	case f.Recommended:
+		return "recommended"
+	case f.Today:
+		return "today"
+	}
+	return ""
+}
+
+// hits are the successes of the runs.
+func (c *Counted) hits() page.Cell {
+	return page.Cell{Text: fmt.Sprintf("%d/%d", c.Hits, c.Runs), Raw: c.Hits}
+}
+
+// made are the iterations of all runs together, each counted.
+func (c *Counted) made() page.Cell {
+	return page.Cell{Text: fmt.Sprint(c.Iterations), Raw: c.Iterations}
+}
+
+func countOrEmpty(n int) page.Cell {
+	cell := page.Cell{Raw: n}
+	if n != 0 {
+		cell.Text = fmt.Sprint(n)
+	}
+	return cell
+}
+
+// orEmpty leaves out numbers that are missing.
+func orEmpty(form func(numbers.Value) string) func(numbers.Value) string {
+	return func(v numbers.Value) string {
+		if !v.Known() {
+			return ""
+		}
+		return form(v)
+	}
+}
+
+// foldRow is a fold, or a sum over them.
+type foldRow struct {
+	name, chosen   string
+	tasks          int
+	train, heldOut *Counted
+}
+
+// foldsTable is the choice tried on tasks that it was not made on.
+func (t *Tuning) foldsTable() page.Table {
+	counted := func(head, key string, of func(foldRow) *Counted, cell func(*Counted) page.Cell) page.Field[foldRow] {
+		return page.Field[foldRow]{Column: page.Column{Head: head, Key: key, Right: true, Optional: true}, Cell: func(row foldRow) page.Cell {
+			if of(row) == nil || of(row).Runs == 0 {
+				return page.Cell{}
+			}
+			return cell(of(row))
+		}}
+	}
+	train := func(row foldRow) *Counted { return row.train }
+	heldOut := func(row foldRow) *Counted { return row.heldOut }
+	number := func(of func(*Counted) numbers.Value, form func(numbers.Value) string) func(*Counted) page.Cell {
+		return func(c *Counted) page.Cell { return page.Number(of(c), orEmpty(form)) }
+	}
+	fields := []page.Field[foldRow]{
+		{Column: page.Column{Head: "fold", Key: "fold"}, Cell: func(row foldRow) page.Cell { return page.Text(row.name) }},
+		{Column: page.Column{Head: "chosen without it", Key: "configuration"}, Cell: func(row foldRow) page.Cell { return page.Name(row.chosen) }},
+		{Column: page.Column{Head: "tasks", Key: "tasks", Right: true}, Cell: func(row foldRow) page.Cell { return page.Count(row.tasks) }},
+		counted("successes", "successes", heldOut, (*Counted).hits),
+		counted("score", "score", heldOut, number(func(c *Counted) numbers.Value { return c.Score }, func(v numbers.Value) string { return numbers.Score(v, 3) })),
+		counted("iterations", "iterations", heldOut, (*Counted).made),
+		counted("tokens", "tokens", heldOut, number(func(c *Counted) numbers.Value { return c.Tokens }, numbers.Count)),
+		counted("cost", "cost_usd", heldOut, number(func(c *Counted) numbers.Value { return c.Cost }, dollarForm(t.sumCosts()...))),
+		counted("latency", "latency_s", heldOut, number(func(c *Counted) numbers.Value { return c.Seconds }, numbers.Seconds)),
+		counted("chosen on:\nsuccesses", "train_successes", train, (*Counted).hits),
+		counted("chosen on:\niterations", "train_iterations", train, (*Counted).made),
+	}
+	table := page.Table{Name: "folds", Title: "The same choice on tasks that it was not made on (sums)", Columns: page.ColumnsOf(fields), Keys: 1}
+	table.Fill(page.RowsOf(fields, t.foldRows()))
+	return table
+}
+
+// sumCosts are what the runs of the folds cost.
+func (t *Tuning) sumCosts() (all []numbers.Value) {
+	for row := range t.foldRows() {
+		if row.heldOut != nil {
+			all = append(all, row.heldOut.Cost)
+		}
+	}
+	return all
+}
+
+func (t *Tuning) foldRows() func(func(foldRow) bool) {
+	var rows []foldRow
+	if v := t.Validation; v != nil {
+		for i := range v.Folds {
+			f := &v.Folds[i]
+			row := foldRow{name: fmt.Sprint(f.Fold), chosen: f.Name, tasks: f.Tasks, train: &f.Train, heldOut: &f.HeldOut}
+			if f.Chosen < 0 {
+				row.chosen, row.train, row.heldOut = "none", nil, nil
+			}
+			rows = append(rows, row)
+		}
+		sum := func(name string, c *Counted) {
+			if c != nil {
+				rows = append(rows, foldRow{name: name, tasks: c.Tasks, heldOut: c})
+			}
+		}
+		sum("all folds", &v.HeldOut)
+		sum("recommended", &v.InSample)
+		sum("today", v.Today)
+		sum("recorded", &v.Recording)
+	}
+	return func(yield func(foldRow) bool) {
+		for _, row := range rows {
+			if !yield(row) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package tune
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strings"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
+)
+
+// Answer is what to do, what it costs in quality, and what it saves.
+func (t *Tuning) Answer(quote func(string) string) page.Answer {
+	switch {
+	case t.Runs == 0:
+		return page.Answer{State: page.Errored, Text: "no run counts"}
+	case t.Recommended == nil:
+		return page.Answer{State: page.Failed, Text: "nothing is recommended: " + plainly(t.WhyNone, quote)}
+	}
+	parts := []string{t.advised(quote) + ": " + t.kept()}
+	if saved := t.saved(); saved != "" {
+		parts = append(parts, saved)
+	}
+	return page.Answer{State: page.Passed, Text: strings.Join(parts, "; ")}
+}
+
+// advised names what to take.
+func (t *Tuning) advised(quote func(string) string) string {
+	switch name := quote(t.Recommended.Name); {
+	case t.Unchanged:
+		return "keep " + name + ", which is today's configuration"
+	case t.Today != nil:
+		return "take " + name + " instead of " + quote(t.Today.Name)
+	default:
+		return "take " + name
+	}
+}
+
+// kept says what becomes of the recorded successes.
+func (t *Tuning) kept() string {
+	r := t.Recommended
+	lost := "no success is lost"
+	if r.Lost > 0 {
+		lost = fmt.Sprintf("%d of %s", r.Lost, numbers.Plural(r.Runs, "run loses its success", "runs lose their success"))
+	}
+	if r.LostMost.Known() {
+		lost += " (at most " + precisely(r.LostMost) + " of the runs, 95% sure)"
+	}
+	if r.Gained > 0 {
+		lost += fmt.Sprintf(", %d gain one", r.Gained)
+	}
+	return lost
+}
+
+// precisely shows a share with a digit behind the point.
+func precisely(v numbers.Value) string {
+	return numbers.Score(numbers.Value{Number: v.Number * 100, Missing: v.Missing}, 1) + "%"
+}
+
+// saved says what 1,000 runs save against today's configuration, or against the
+// recording where there is none or it stays: money and time, else what is known.
+func (t *Tuning) saved() string {
+	v := t.versus()
+	if v == nil {
+		return ""
+	}
+	var less, more []string
+	tell := func(quantity string) {
+		text, saves := v.savedOf(quantity)
+		switch {
+		case text == "":
+		case saves:
+			less = append(less, text)
+		default:
+			more = append(more, text)
+		}
+	}
+	tell("cost_usd")
+	for _, quantity := range []string{"tokens", "iterations"} {
+		if len(less)+len(more) == 0 {
+			tell(quantity)
+		}
+	}
+	tell("latency_s")
+	return inAll(less, more, v.What)
+}
+
+// inAll is what 1,000 runs take less and more.
+func inAll(less, more []string, against string) string {
+	var parts []string
+	if len(less) > 0 {
+		parts = append(parts, strings.Join(less, " and ")+" less")
+	}
+	if len(more) > 0 {
+		parts = append(parts, strings.Join(more, " and ")+" more")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	if against != "today" {
+		against = "the recording"
+	}
+	return "1,000 runs take " + strings.Join(parts, ", but ") + " than " + against
+}
+
+// versus is the comparison that matters more to a reader.
+func (t *Tuning) versus() *Versus {
+	var found *Versus
+	for i := range t.Against {
+		v := &t.Against[i]
+		if v.What == "today" && !t.Unchanged {
+			return v
+		}
+		if v.What != "today" {
+			found = v
+		}
+	}
+	return found
+}
+
+// savedOf is how much less or more is taken of a quantity, "" where that is not
+// known or nothing changes.
+func (v *Versus) savedOf(quantity string) (text string, saves bool) {
+	for i := range v.Saved {
+		s := &v.Saved[i]
+		if s.Quantity != quantity || !s.Saved.Known() || s.Saved.Number == 0 {
+			continue
+		}
+		saves = s.Saved.Number > 0
+		text = amountForm(quantity)(numbers.Known(math.Abs(s.Saved.Number)))
+		if quantity == "iterations" || quantity == "tokens" {
+			text += " " + quantity
+		}
+		if share := v.share(quantity); share.Known() {
+			text += " (" + numbers.Percent(numbers.Known(math.Abs(share.Number))) + ")"
+		}
+		return text, s.Saved.Number > 0
+	}
+	return "", false
+}
+
+// share is the part of a quantity that is saved.
+func (v *Versus) share(quantity string) numbers.Value {
+	for i := range v.All {
+		d := &v.All[i]
+		if d.Quantity == quantity && d.Base.Known() && d.New.Known() && d.Base.Number > 0 {
+			return numbers.Known(1 - d.New.Number/d.Base.Number)
+		}
+	}
+	return numbers.Missing(numbers.Nothing)
+}
+
+// amountForm is how a quantity is shown; of an amount of no unit its digits.
+func amountForm(quantity string) func(numbers.Value) string {
+	switch quantity {
+	case "cost_usd":
+		return func(v numbers.Value) string { return numbers.Dollars(v, 2) }
+	case "latency_s":
+		return numbers.Seconds
+	}
+	return numbers.Count
+}
+
+// plain are words and numbers that no format takes for anything else.
+var plain = regexp.MustCompile(`^\(?(?:[A-Za-z0-9]+(?:[_'-][A-Za-z0-9]+)*'?|[0-9]+\.[0-9]+%?|[0-9]+%|=|-)[,:;.)]*$`)
+
+// plainly quotes those words of a sentence that may come from outside.
+func plainly(sentence string, quote func(string) string) string {
+	words := strings.Split(sentence, " ")
+	for i, word := range words {
+		if word != "" && !plain.MatchString(word) {
+			words[i] = quote(word)
+		}
+	}
+	return strings.Join(words, " ")
+}

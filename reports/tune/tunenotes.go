@@ -1,0 +1,144 @@
+package tune
+
+import (
+	"fmt"
+
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/numbers"
+)
+
+// The kinds of notes that a page makes of a tuning.
+const (
+	ChosenBy    reports.WarningKind = "chosen_by" // Name: the cost, More: why
+	ByObjective reports.WarningKind = "objective" // Name: the objective
+	OtherCost   reports.WarningKind = "why_cost"
+	LuckyGoal   reports.WarningKind = "luck_of_objective"
+	LuckyCost   reports.WarningKind = "luck_of_cost"
+	FoldsAgree  reports.WarningKind = "folds_agree" // Count of Of
+	NotTried    reports.WarningKind = "not_exact"   // Count of Of candidates
+	CannotTake  reports.WarningKind = "cannot_take" // Count exact candidates; More: why
+	OffTheFront reports.WarningKind = "off_the_front"
+	OnTheFront  reports.WarningKind = "on_the_front"
+	ReplayedAs  reports.WarningKind = "replayed" // what the numbers are
+)
+
+// wholeNotes are how it was chosen and how far that can be trusted, and then the
+// notes on the recording.
+func (t *Tuning) wholeNotes() []Note {
+	notes := t.chosenNotes()
+	notes = append(notes, t.luckNotes()...)
+	notes = append(notes, t.leftNotes()...)
+	return append(notes, t.Notes...)
+}
+
+func (t *Tuning) chosenNotes() []Note {
+	notes := []Note{{Kind: ByObjective, Name: t.Terms.Objective, Count: count(t.Terms.Minimize)}}
+	if t.Why != "" {
+		notes = append([]Note{{Kind: ChosenBy, Name: t.Terms.Cost, More: t.Why}}, notes...)
+	}
+	if t.Terms.WhyCost != "" {
+		notes = append(notes, Note{Kind: OtherCost, Name: t.Terms.Cost, More: t.Terms.WhyCost})
+	}
+	if t.Runs > 0 {
+		notes = append(notes, Note{Kind: Against, Name: t.Terms.Score})
+	}
+	return notes
+}
+
+// luckNotes say how much of the gain was found and how much was there.
+func (t *Tuning) luckNotes() (notes []Note) {
+	if l := t.Luck; l != nil {
+		if l.Objective.Luck.Known() {
+			notes = append(notes, Note{Kind: LuckyGoal, Count: t.Tried.Candidates, Name: l.Over, More: l.Objective.told(func(v numbers.Value) string { return numbers.Gain(v, 3) })})
+		}
+		if l.Cost.Luck.Known() {
+			notes = append(notes, Note{Kind: LuckyCost, Count: t.Tried.Candidates, Name: l.Over, More: l.Cost.told(t.costForm(l.Cost.Apparent, l.Cost.Luck))})
+		}
+	}
+	if v := t.Validation; v != nil && len(v.Folds) > 0 {
+		notes = append(notes, Note{Kind: FoldsAgree, Count: v.Agree, Of: len(v.Folds)})
+	}
+	return notes
+}
+
+// told is a gain as it looks and as it is.
+func (g *Gain) told(form func(numbers.Value) string) string {
+	text := fmt.Sprintf("%s in the sample, %s", form(g.Apparent), form(g.Honest))
+	if g.HonestInterval.Known() {
+		text += " (" + g.HonestInterval.Text(form) + ")"
+	}
+	return text + " on tasks left out, so that " + form(g.Luck) + " of it is luck"
+}
+
+// leftNotes say which candidates could not be chosen.
+func (t *Tuning) leftNotes() (notes []Note) {
+	tried := &t.Tried
+	if n := tried.Candidates - tried.Exact; n > 0 {
+		notes = append(notes, Note{Kind: NotTried, Count: n, Of: tried.Candidates, More: tried.labels()})
+	}
+	for _, left := range []struct {
+		n   int
+		why string
+	}{
+		{tried.Unscored, "they return iterations without a score"}, {tried.Costless, "their cost is not known"}, {tried.Unmeasured, "the objective is not known"},
+	} {
+		if left.n > 0 {
+			notes = append(notes, Note{Kind: CannotTake, Count: left.n, More: left.why})
+		}
+	}
+	return notes
+}
+
+func (t *Tried) labels() string {
+	text := ""
+	for _, l := range []struct {
+		n    int
+		what string
+	}{{t.Bounded, "bounded"}, {t.NeedsCalls, "needing calls"}, {t.Counterfactual, "counterfactual"}} {
+		if l.n == 0 {
+			continue
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("%d %s", l.n, l.what)
+	}
+	return text
+}
+
+// tuning is a note about how it was chosen; "" where it is another.
+func (n Note) tuning(quote func(string) string) string {
+	switch n.Kind {
+	case ChosenBy:
+		return "recommended is " + plainly(n.More, quote) + "; cheap is by " + quote(n.Name)
+	case ByObjective:
+		if n.Count > 0 {
+			return "the best objective is the smallest " + quote(n.Name)
+		}
+		return "the best objective is the largest " + quote(n.Name)
+	case OtherCost:
+		return "the cost is " + quote(n.Name) + ": " + plainly(n.More, quote)
+	case LuckyGoal:
+		return fmt.Sprintf("luck: chosen from %s, the objective against %s is %s", numbers.Plural(n.Count, "configuration", "configurations"), overWhat(n.Name), n.More)
+	case LuckyCost:
+		return fmt.Sprintf("luck: chosen from %s, what a run saves against %s is %s", numbers.Plural(n.Count, "configuration", "configurations"), overWhat(n.Name), n.More)
+	case FoldsAgree:
+		return fmt.Sprintf("%d of %d folds choose the recommended configuration", n.Count, n.Of)
+	case NotTried:
+		return fmt.Sprintf("%d of %s not exact (%s) and cannot be recommended", n.Count, numbers.Plural(n.Of, "configuration is", "configurations are"), n.More)
+	case CannotTake:
+		return numbers.Plural(n.Count, "exact configuration", "exact configurations") + " cannot be chosen: " + n.More
+	case OffTheFront:
+		return numbers.Plural(n.Count, "configuration of unknown cost is", "configurations of unknown cost are") + " not on the front"
+	case OnTheFront:
+		return "how often it is on the front when the tasks are drawn anew"
+	}
+	return ""
+}
+
+func overWhat(over string) string {
+	if over == "today" {
+		return "today's configuration"
+	}
+	return "the recording"
+}
