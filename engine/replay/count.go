@@ -234,7 +234,7 @@ func (c *counter) quickly(stop []uint64, count *Count) {
 				break
 			}
 			first := made & stop[n]
-			left = made &^ first
+			left &^= first
 			stopped |= first
 			good |= first & score[n]
 			iterations += bits.OnesCount64(made)
@@ -258,7 +258,7 @@ func (c *counter) firsts(stop []uint64, count *Count) {
 		for at := g.start; at < g.start+g.depth; at++ {
 			made := left & c.tile.exists[at]
 			first := made & stop[at]
-			left = made &^ first
+			left &^= first
 			c.made[at], c.first[at] = made, first
 			iterations += bits.OnesCount64(made)
 			stops += bits.OnesCount64(first)

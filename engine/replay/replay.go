@@ -154,6 +154,10 @@ func (r *Replay) Signals(ctx context.Context, s *record.Signals, task *spec.Task
 	return w.walk(), nil
 }
 
+// Tells is the path of a parameter in which the configuration differs and that
+// the recorded agent was told other than in its requests; "" without one.
+func (r *Replay) Tells() string { return r.differ.announced(r.options.Announced) }
+
 // Texts are what the decisions of the configuration read that signals do not
 // have, such as "output"; none: Signals serves.
 func (r *Replay) Texts() []string { return r.texts }

@@ -35,7 +35,7 @@ type walk struct {
 
 func (w *walk) walk() Result {
 	w.state = w.rules.Start(w.task, paramOf(w.target))
-	if path := w.differ.announced(w.Announced); path != "" {
+	if path := w.Tells(); path != "" {
 		result := w.branches(1, fmt.Sprintf("the agent was told %s", path))
 		result.Told = true
 		return result

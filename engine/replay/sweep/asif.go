@@ -27,7 +27,7 @@ func (s *Sweep) AsIf(ctx context.Context, candidate int) (runs []AsIf, left int,
 	r, c := &s.recordings[on], &s.candidates[candidate]
 	replayed := s.options.replay(r.Loop, c.Loop, r.Announced...)
 	all := make([]*AsIf, len(r.Runs))
-	err = each(ctx, len(all), func(i int) {
+	err = each(ctx, len(all), chunk, func(i int) {
 		result, made := replayed.AsIf(ctx, r.Runs[i].Run, r.Runs[i].Task)
 		if made != nil {
 			all[i] = r.asIf(i, c.Name, &result, made)

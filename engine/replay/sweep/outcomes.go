@@ -16,15 +16,32 @@ func (s *Sweep) Outcomes(ctx context.Context, candidate int) ([]Outcome, error) 
 	if err != nil {
 		return nil, err
 	}
+	if f := s.of[candidate]; f.points != nil && !s.told(candidate, on) {
+		return s.along(ctx, candidate, f)
+	}
 	return s.outcomes(ctx, candidate, on)
 }
 
-// outcomes are those on a recording.
+// along are those on the paths of the candidate's family.
+func (s *Sweep) along(ctx context.Context, candidate int, f *family) ([]Outcome, error) {
+	if err := s.walk(ctx, f); err != nil {
+		return nil, err
+	}
+	stops, r := replay.NewStops(s.candidates[candidate].Loop), &s.recordings[f.recording]
+	all := make([]Outcome, len(f.paths))
+	err := each(ctx, len(all), chunk, func(i int) {
+		all[i].Result = stops.Along(&f.paths[i])
+		all[i].Scores = r.worth(i, &all[i].Result)
+	})
+	return all, err
+}
+
+// outcomes are those on a recording, by a walk of its own.
 func (s *Sweep) outcomes(ctx context.Context, candidate, on int) ([]Outcome, error) {
 	r := &s.recordings[on]
 	replayed := s.options.replay(r.Loop, s.candidates[candidate].Loop, r.Announced...)
 	all := make([]Outcome, len(r.Runs))
-	err := each(ctx, len(all), func(i int) {
+	err := each(ctx, len(all), chunk, func(i int) {
 		run := &r.Runs[i]
 		all[i].Result = replayed.Run(ctx, run.Run, run.Task)
 		all[i].Scores = r.worth(i, &all[i].Result)
@@ -36,13 +53,13 @@ func (s *Sweep) outcomes(ctx context.Context, candidate, on int) ([]Outcome, err
 const chunk = 64
 
 // each does something with each of n things, on all processors.
-func each(ctx context.Context, n int, do func(i int)) error {
+func each(ctx context.Context, n, chunk int, do func(i int)) error {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
 		workers.Go(func() {
 			for ctx.Err() == nil {
-				from := int(next.Add(chunk)) - chunk
+				from := int(next.Add(int64(chunk))) - chunk
 				if from >= n {
 					return
 				}
@@ -64,15 +81,15 @@ func (s *Sweep) Recording(ctx context.Context, candidate int) (int, error) {
 }
 
 func (s *Sweep) fit(ctx context.Context, candidate int) (int, error) {
-	f := &s.fits[candidate]
+	f := s.of[candidate]
 	if f.chosen {
 		return f.recording, nil
 	}
-	recording, err := s.choose(ctx, candidate)
+	recording, err := s.choose(ctx, f.members[0])
 	if err != nil {
 		return 0, err
 	}
-	*f = fit{true, recording}
+	f.chosen, f.recording = true, recording
 	return recording, nil
 }
 

@@ -85,7 +85,20 @@ type scoreSum struct{ least, most fixed }
 
 func (c *cell) grow(scores int) {
 	for len(c.Scores) < scores {
-		c.Scores, c.scores = append(c.Scores, ScoreTotals{}), append(c.scores, scoreSum{})
+		c.Scores = append(c.Scores, ScoreTotals{})
+	}
+	for len(c.scores) < scores {
+		c.scores = append(c.scores, scoreSum{})
+	}
+}
+
+// plus adds the sums of other runs.
+func (c *cell) plus(o *cell) {
+	c.Totals.Add(&o.Totals)
+	c.grow(len(o.scores))
+	for i := range o.scores {
+		c.scores[i].least.plus(&o.scores[i].least)
+		c.scores[i].most.plus(&o.scores[i].most)
 	}
 }
 
@@ -183,6 +196,12 @@ func (f *fixed) carry(steps int64) {
 	if f.steps %= step; f.steps < 0 {
 		f.steps, f.whole = f.steps+step, f.whole-1
 	}
+}
+
+func (f *fixed) plus(o *fixed) {
+	f.whole += o.whole
+	f.carry(o.steps)
+	f.below, f.above = f.below || o.below, f.above || o.above
 }
 
 func (f *fixed) sum() float64 {

@@ -29,14 +29,9 @@ type Sweep struct {
 	candidates []Candidate
 	scores     []string
 	options    Options
-	fits       []fit // by candidate
-	tasks      []int // by run: the trials of its task
-}
-
-// fit is the recording that a candidate is replayed on.
-type fit struct {
-	chosen    bool
-	recording int
+	families   []*family
+	of         []*family // by candidate
+	tasks      []int     // by run: the trials of its task
 }
 
 // New holds candidates against recordings. Of recordings that differ only in when
@@ -50,7 +45,7 @@ func New(recordings []Recording, candidates []Candidate, o Options) (*Sweep, err
 	case len(candidates) == 0:
 		return nil, errors.New("there is no configuration to replay")
 	}
-	s := &Sweep{candidates: candidates, options: o, fits: make([]fit, len(candidates)), scores: names(recordings)}
+	s := &Sweep{candidates: candidates, options: o, scores: names(recordings)}
 	s.recordings, s.unpaired = paired(widest(recordings))
 	if len(s.recordings[0].Runs) == 0 {
 		return nil, errors.New("the recordings have no task and trial in common")
@@ -59,6 +54,7 @@ func New(recordings []Recording, candidates []Candidate, o Options) (*Sweep, err
 		s.recordings[i].align(s.scores)
 	}
 	s.tasks = trials(s.recordings[0].Runs)
+	s.families, s.of = families(candidates)
 	return s, nil
 }
 

@@ -1,0 +1,54 @@
+package replay
+
+import (
+	"strings"
+	"testing"
+)
+
+// What differs in more than when it stops is not served; what is read by the
+// path is part of it.
+func TestWhatPointsServe(t *testing.T) {
+	plain := plainLoop + "max_iterations: 4\n"
+	reads := "agent: {model: m}\nprompt: '{{ param.style }} {{ since_improvement }}'\nevaluate: {confidence: '0.5'}\n"
+	left := "agent: {model: m}\nprompt: '{{ param.max_iterations }} left'\nevaluate: {confidence: '0.5'}\n"
+	warned := "agent: {model: m, warn_remaining: 2}\nprompt: hello\nevaluate: {confidence: '0.5'}\n"
+	for _, c := range []struct{ name, loop, target, why string }{
+		{"itself", plain, plain, ""},
+		{"conditions and guards", plain, plainLoop + "terminate: {no_improvement: {patience: 2}, timeout: {after: 5s, cancel: false}}\nguards: {stagnation: {window: 2}}\n", ""},
+		{"the model", plain, strings.Replace(plain, "model: m", "model: n", 1), "agent differs"},
+		{"the prompt", plain, strings.Replace(plain, "hello", "hi", 1), "prompt differs"},
+		{"the evaluation", plain, strings.Replace(plain, "0.5", "0.6", 1), "evaluate differs"},
+		{"on_error", plain, plain + "on_error: {continue_if: 'true'}\n", "on_error differs"},
+		{"a timeout that cancels", plain, plain + "terminate: {timeout: 5s}\n", "cancels"},
+		{"a limit that the prompt reads", left + "max_iterations: 4\n", left + "max_iterations: 5\n", "param.max_iterations"},
+		{"a limit that it does not read", left + "max_iterations: 4\n", left + "max_iterations: 4\nguards: {stagnation: {window: 2}}\n", ""},
+		{"since_improvement in the prompt", strings.Replace(reads, "{{ param.style }}", "", 1) + "max_iterations: 4\n", strings.Replace(reads, "{{ param.style }}", "", 1) + "max_iterations: 5\n", "since_improvement"},
+		{"warnings", warned + "max_iterations: 4\n", warned + "max_iterations: 5\n", "warn_remaining"},
+	} {
+		why := NewPoints(declared(t, c.loop)).Serves(declared(t, c.target))
+		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("%s: %q, want %q", c.name, why, c.why)
+		}
+	}
+}
+
+func TestPathsThatAreApart(t *testing.T) {
+	phases := "agent: {model: m}\nphases:\n- {name: plan, prompt: p, max_iterations: 2}\n- {name: act, prompt: q, max_iterations: 3}\n"
+	for _, c := range []struct{ name, recorded, target, why string }{
+		{"limits", plainLoop + "max_iterations: 4\n", plainLoop + "terminate: {no_improvement: {patience: 2}, timeout: 5s}\n", ""},
+		{"the last phase's limit", phases, strings.Replace(phases, "max_iterations: 3", "max_iterations: 1", 1), ""},
+		{"a phase's limit", phases, strings.Replace(phases, "max_iterations: 2", "max_iterations: 1", 1), `max_iterations of "plan" differs`},
+		{"a phase's end", phases, strings.Replace(phases, "max_iterations: 2", "max_iterations: 2, until: 'iteration > 1'", 1), `until of "plan" differs`},
+		{"a phase's name", phases, strings.Replace(phases, "name: plan", "name: think", 1), "think"},
+		{"no phases", phases, plainLoop, "the recorded loop evaluates nothing"},
+		{"the model", plainLoop, strings.Replace(plainLoop, "model: m", "model: n", 1), "agent.model differs"},
+		{"the call's timeout", plainLoop, strings.Replace(plainLoop, "model: m", "model: m, timeout: 5s", 1), "agent.timeout differs"},
+		{"the evaluation", plainLoop, strings.Replace(plainLoop, "0.5", "0.6", 1), "evaluate.confidence differs"},
+		{"no evaluation", plainLoop, "agent: {model: m}\nprompt: hello\n", "nothing is evaluated"},
+	} {
+		why := Apart(declared(t, c.recorded), declared(t, c.target))
+		if (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+			t.Errorf("%s: %q, want %q", c.name, why, c.why)
+		}
+	}
+}

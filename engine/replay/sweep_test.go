@@ -1,0 +1,105 @@
+package replay_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/spec"
+	"pgregory.net/rapid"
+)
+
+// A sweep gives what a replay of each configuration on each run gives, and its
+// totals are the sums of that: for random loops, candidates, recordings and parts.
+func TestASweepIsItsReplays(t *testing.T) {
+	labels := map[replay.Label]int{}
+	replay.CheckSome(t, 300, func(t *rapid.T) {
+		w, tells := replay.DrawWorld(t), replay.Often(t, "tells", 50)
+		base := replay.DrawLoop(t, tells)
+		if replay.Often(t, "wide", 60) {
+			base = replay.Widest(base)
+		}
+		r := sweep.Recording{Loop: base, Scores: []string{"a", "b"}, Reads: drawReads(t)}
+		for i := range rapid.SampledFrom([]int{1, 5, 70}).Draw(t, "runs") {
+			r.Runs = append(r.Runs, drawRun(t, w.Run(base), i))
+		}
+		var announced []string
+		if replay.Often(t, "announced", 10) {
+			announced = []string{"terminate"}
+		}
+		r.Announced = announced
+		candidates := drawCandidates(t, base)
+		options := func(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+			o := w.Options(target)
+			o.Announced = announced
+			return replay.New(recorded, target, o)
+		}
+		s, err := sweep.New([]sweep.Recording{r}, candidates, sweep.Options{Replay: options})
+		if err != nil {
+			t.Fatal(err)
+		}
+		part := rapid.SliceOfN(rapid.IntRange(-1, 2), len(r.Runs), len(r.Runs)).Draw(t, "part")
+		totals, err := s.Totals(context.Background(), part, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range candidates {
+			outcomes, err := s.Outcomes(context.Background(), i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			replayed := options(base, candidates[i].Loop, announced...)
+			for k := range outcomes {
+				want := replayed.Run(context.Background(), r.Runs[k].Run, r.Runs[k].Task)
+				if !reflect.DeepEqual(outcomes[k].Result, want) {
+					t.Fatalf("candidate %d, run %d:\n%+v, want\n%+v", i, k, outcomes[k].Result, want)
+				}
+			}
+			want := sweep.Sum(outcomes, s.Runs(), part, 3)
+			if got := fmt.Sprintf("%+v", totals[i]); !slices.Equal(strings.Fields(got), strings.Fields(fmt.Sprintf("%+v", want))) {
+				t.Fatalf("candidate %d:\n%s, want\n%+v\n%+v %+v", i, got, want, candidates[i].Loop.Terminate, candidates[i].Loop.Guards)
+			}
+			labels[totals[i][0].Label()]++
+		}
+	})
+	if len(labels) < 4 {
+		t.Errorf("only %v: the property says little", labels)
+	}
+}
+
+func drawReads(t *rapid.T) []sweep.Reads {
+	return rapid.SliceOfN(rapid.SampledFrom([]sweep.Reads{sweep.ReadsUnknown, sweep.ReadsOutput, sweep.ReadsAround}), 2, 2).Draw(t, "reads")
+}
+
+// drawRun gives a run its place and random scores: one of 0 and 1, and a graded one.
+func drawRun(t *rapid.T, recorded replay.Recorded, i int) sweep.Run {
+	recorded.Run.Task, recorded.Run.Trial = fmt.Sprint("t", i*i%7), i+1
+	n := 1 + len(recorded.Run.Iterations)
+	values := []float64{0, 1, math.NaN()}
+	graded := append(values, 0.1, 1.0/3, 0.75, -2, 1.5)
+	if replay.Often(t, "run alone", 10) {
+		n = 1
+	}
+	return sweep.Run{Recorded: recorded, Scores: [][]float64{
+		rapid.SliceOfN(rapid.SampledFrom(values), n, n).Draw(t, "a"),
+		rapid.SliceOfN(rapid.SampledFrom(graded), n, n).Draw(t, "b"),
+	}}
+}
+
+// drawCandidates are some that differ in when they stop, and some in more.
+func drawCandidates(t *rapid.T, base *spec.Loop) []sweep.Candidate {
+	loops := []*spec.Loop{base, replay.DrawLimits(t, base), replay.Changed(t, base), replay.DrawLimits(t, base)}
+	other := replay.Changed(t, base)
+	loops = append(loops, other, replay.DrawLimits(t, other), replay.DrawLimits(t, replay.Widest(other)))
+	candidates := make([]sweep.Candidate, len(loops))
+	for i, l := range loops {
+		candidates[i] = sweep.Candidate{Name: fmt.Sprint(i), Loop: l}
+	}
+	return candidates
+}
