@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -16,19 +17,20 @@ import (
 // writes.
 var schemas = map[string]func() ([]byte, error){
 	"suite": spec.SchemaSuite, "loop": spec.SchemaLoop, "import": spec.SchemaImport, "report": reports.JSONSchema, "diff": reports.DiffJSONSchema,
+	"replay": tune.ReplayJSONSchema, "tune": tune.TuneJSONSchema,
 }
 
-var schemaNames = []string{"suite", "loop", "import", "report", "diff"}
+var schemaNames = []string{"suite", "loop", "import", "report", "diff", "replay", "tune"}
 
 func (p *program) schemaCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "schema suite|loop|import|report|diff",
-		Short:   "Print the JSON Schema of suites, loops and mappings, or of reports and comparisons",
+		Use:     "schema suite|loop|import|report|diff|replay|tune",
+		Short:   "Print the JSON Schema of suites, loops and mappings, or of reports and other pages",
 		GroupID: "write",
-		Long: `Prints a JSON Schema (draft 2020-12): of suites, loops or mappings, for editors; of what report
-or diff write with --format json, for programs.`,
+		Long: `Prints a JSON Schema (draft 2020-12): of suites, loops or mappings, for editors; of what report,
+diff, replay or tune write with --format json, for programs.`,
 		ValidArgs: schemaNames,
-		Args:      arguments(1, 1, "suite, loop, import, report or diff"),
+		Args:      arguments(1, 1, "suite, loop, import, report, diff, replay or tune"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			schema := schemas[args[0]]
 			if schema == nil {

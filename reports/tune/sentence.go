@@ -127,7 +127,6 @@ func (v *Versus) savedOf(quantity string) (text string, saves bool) {
 		if s.Quantity != quantity || !s.Saved.Known() || s.Saved.Number == 0 {
 			continue
 		}
-		saves = s.Saved.Number > 0
 		text = amountForm(quantity)(numbers.Known(math.Abs(s.Saved.Number)))
 		if quantity == "iterations" || quantity == "tokens" {
 			text += " " + quantity
