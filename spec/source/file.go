@@ -129,3 +129,11 @@ func runeEnd(s string, i int) int {
 	}
 	return i
 }
+
+// Text is the whole text of the file, a byte order mark included.
+func (f *File) Text() string {
+	if f.marked {
+		return byteOrderMark + f.text
+	}
+	return f.text
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/tune"
+	"github.com/agentbench/agentbench/spec"
+)
+
+func (p *program) tuneCommand() *cobra.Command {
+	var f tuneFlags
+	c := &cobra.Command{
+		Use:     "tune DIR | SUITE",
+		Short:   "Find the limits that give the most for the least, from recorded runs",
+		GroupID: "look",
+		Long: `Tries many configurations of a loop on runs that were recorded, without a call, and
+recommends one: by default the cheapest that loses hardly a success. DIR is a result
+folder; it answers for what stops no later than it did. SUITE is recorded first, under
+the loosest limits, as its tune says. docs/tune.md tells the whole story.
+
+Exit codes: 0 there is a recommendation, even if it is today's configuration; 1 nothing
+satisfies what was asked for; 5 there is nothing to choose from.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			args = f.given(args)
+			if err := arguments(1, 1, "one result folder or suite")(c, args); err != nil {
+				return err
+			}
+			if err := f.validate(); err != nil {
+				return err
+			}
+			return p.tune(c.Context(), args[0], &f)
+		},
+	}
+	f.declare(c, tune.TuneTableNames)
+	return c
+}
+
+// tune recommends a configuration from what was recorded, or will be.
+func (p *program) tune(ctx context.Context, path string, f *tuneFlags) error {
+	if !holdsManifest(path) {
+		return p.tuneSuite(ctx, path, f)
+	}
+	var suite *opened
+	if f.suite != "" {
+		var err error
+		if suite, err = p.openSuite(f.suite, nil); err != nil {
+			return err
+		}
+		p.warn(suite, nil)
+	}
+	if f.edit && suite == nil {
+		return usage("--suite SUITE names it", "--write changes the files of a suite, and no suite is named")
+	}
+	return p.tuneFolder(ctx, path, suite, f)
+}
+
+// tuning is what is tuned, on what, and how one is chosen.
+type tuning struct {
+	*recordedRuns
+	flags      *tuneFlags
+	suite      *opened // whose files --write changes; nil: not named
+	axes       []sweep.Axis
+	options    tune.Options
+	candidates []sweep.Candidate
+}
+
+// tuneFolder recommends from the runs of a folder.
+func (p *program) tuneFolder(ctx context.Context, dir string, suite *opened, f *tuneFlags) error {
+	runs, err := p.openRecordedRuns(dir, &recordedFlags{suite: f.suite})
+	if err != nil {
+		return err
+	}
+	t := &tuning{recordedRuns: runs, flags: f, suite: suite}
+	if err := firstFailing(t.baseOnly, t.ask, t.asked); err != nil {
+		return err
+	}
+	defer leanly()()
+	if err := t.grid(); err != nil {
+		return err
+	}
+	of, err := t.sweep(t.candidates)
+	if err != nil {
+		return err
+	}
+	return t.choose(ctx, of)
+}
+
+// firstFailing takes steps until one fails.
+func firstFailing(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// baseOnly finds the configuration whose loop is tuned.
+func (t *tuning) baseOnly() error {
+	m := &t.folder.Manifest
+	wanted := []string{t.flags.configuration}
+	switch {
+	case t.flags.configuration != "":
+	case t.only != "":
+		wanted[0] = t.only
+	case m.Baseline != "":
+		wanted[0] = m.Baseline
+	case len(m.Configurations) == 1:
+		wanted[0] = m.Configurations[0].Name
+	default:
+		names := configurationNames(m)
+		return usage("there are: "+some(names), "%s holds %d configurations and no baseline: --configuration names the one that is tuned", t.place, len(m.Configurations))
+	}
+	t.bases = nil
+	return t.base(wanted)
+}
+
+// today is the configuration whose loop is tuned.
+func (t *tuning) today() sweep.Base { return t.bases[0] }
+
+// declared is what the suite says of tuning; nil where it says nothing. The suite
+// that is named comes before the one that was recorded.
+func (t *tuning) declared() *spec.Tune {
+	if t.suite != nil && t.suite.Suite.Tune != nil {
+		return t.suite.Suite.Tune
+	}
+	return t.folder.Document.Suite.Tune
+}
+
+// ask reads how one is chosen.
+func (t *tuning) ask() (err error) {
+	m := &t.folder.Manifest
+	t.options, err = t.terms(&t.flags.termFlags, t.declared(), m.Scorers)
+	if !t.flags.termFlags.changed("seed") {
+		t.options.Seed = uint64(m.Seed)
+	}
+	t.options.About = tune.ReplayOptions{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf}
+	return err
+}
+
+// choose recommends, says so, and changes the YAML where that was asked for.
+func (t *tuning) choose(ctx context.Context, of tune.Source) error {
+	tuned, err := tune.Tune(ctx, of, t.options)
+	if err != nil {
+		return t.untuned(err)
+	}
+	if err := t.write(tuned, &t.flags.reportFlags); err != nil {
+		return err
+	}
+	switch {
+	case tuned.Recommended == nil && t.flags.format == "terminal":
+		return quiet(answerNo) // the page says why
+	case tuned.Recommended == nil:
+		return fail(answerNo, "", "nothing is recommended: %s", tuned.WhyNone)
+	}
+	if !t.flags.edit {
+		return nil
+	}
+	return t.edit(tuned)
+}
+
+// untuned says why nothing can be chosen.
+func (t *tuning) untuned(err error) error {
+	var unknown *tune.UnknownScoreError
+	switch {
+	case errors.As(err, &unknown):
+		return usage(didYouMean(unknown.Name, unknown.Known, "there are: "+some(unknown.Known)), "%w", err)
+	case errors.Is(err, context.Canceled):
+		return fail(stopped, "", "%w", err)
+	}
+	return fail(notMeasured, "", "tuning %s: %w", t.place, err)
+}

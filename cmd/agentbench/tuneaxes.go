@@ -1,0 +1,215 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// asked reads which parameters are tuned: those of the flags, else of the suite,
+// else the limits that the loop has.
+func (t *tuning) asked() (err error) {
+	if t.axes, err = t.program.axes("--parameter", t.flags.parameters); err != nil {
+		return err
+	}
+	if d := t.declared(); len(t.axes) == 0 && d != nil {
+		for i := range d.Parameters {
+			t.axes = append(t.axes, sweep.AxisOf(&d.Parameters[i]))
+		}
+	}
+	if len(t.axes) == 0 {
+		t.axes = limitsOf(t.today().Loop)
+	}
+	if len(t.axes) == 0 {
+		return usage("--parameter path=values names one", "the loop of %s has no limit that could be tuned on recorded runs", printable(t.today().Name))
+	}
+	return nil
+}
+
+// fromSpec makes wrong usage a wrong spec, where the parameters stand in a suite.
+func (t *tuning) fromSpec(err error) error {
+	var f *failure
+	if !errors.As(err, &f) || f.code != wrongUsage || len(t.flags.parameters) > 0 || t.declared() == nil {
+		return err
+	}
+	wrong := *f
+	wrong.code = wrongSpec
+	return &wrong
+}
+
+// grid reads the runs and makes the configurations: every combination of the
+// values, and today's.
+func (t *tuning) grid() error {
+	loops, err := t.probes(nil, t.axes)
+	if err != nil {
+		return t.fromSpec(err)
+	}
+	if err := t.read(loops); err != nil {
+		return err
+	}
+	if err := t.told(loops); err != nil {
+		return err
+	}
+	for i := range t.axes {
+		if err := t.observe(nil, &t.axes[i]); err != nil {
+			return t.fromSpec(err)
+		}
+	}
+	if t.byDefault() {
+		thin(t.axes)
+		t.tellTried()
+	}
+	if t.candidates, err = sweep.Grid(t.bases, nil, t.axes); err != nil {
+		return t.fromSpec(t.unusable(err))
+	}
+	t.addToday()
+	return nil
+}
+
+// byDefault says that nobody named parameters.
+func (t *tuning) byDefault() bool { return len(t.flags.parameters) == 0 && t.declared() == nil }
+
+// addToday finds today's configuration among the candidates, or adds it.
+func (t *tuning) addToday() {
+	today := t.today().Loop.Hash()
+	t.options.Today = slices.IndexFunc(t.candidates, func(c sweep.Candidate) bool { return c.Loop.Hash() == today })
+	if t.options.Today >= 0 {
+		return
+	}
+	c := sweep.Candidate{Name: t.today().Name, Loop: t.today().Loop}
+	for i := range t.axes {
+		c.Params = append(c.Params, spec.Param{Path: spec.FullPath(t.axes[i].Path), Value: todaysValue(t.today().Loop, spec.FullPath(t.axes[i].Path))})
+	}
+	t.options.Today = len(t.candidates)
+	t.candidates = append(t.candidates, c)
+}
+
+// todaysValue is the value of a parameter of a loop, nil where it is off.
+func todaysValue(l *spec.Loop, path string) any {
+	for _, v := range l.Values() {
+		if v.Path == path && v.Parameter {
+			if d, ok := v.Value.(time.Duration); ok {
+				return d.String()
+			}
+			return v.Value
+		}
+	}
+	return nil
+}
+
+// assignments are the values of a candidate as they were asked for.
+func (t *tuning) assignments(c *sweep.Candidate) (all []spec.Assignment) {
+	for i := range t.axes {
+		a := &t.axes[i]
+		for _, value := range a.Values {
+			one := spec.Assignment{Path: a.Path, At: a.At, Value: value}
+			if params := spec.ParamsOf([]spec.Assignment{one}); slices.ContainsFunc(c.Params, func(p spec.Param) bool { return reflect.DeepEqual(p, params[0]) }) {
+				all = append(all, one)
+				break
+			}
+		}
+	}
+	return all
+}
+
+// limitsOf are the axes of the limits that a loop has, as far as recorded runs
+// answer for them: what decides when it stops.
+func limitsOf(l *spec.Loop) (axes []sweep.Axis) {
+	for _, parameter := range replay.Analyse(l) {
+		if parameter.Class != replay.Replayed || todaysValue(l, parameter.Path) == nil {
+			continue
+		}
+		if ends, ok := limitEnds(l, parameter.Path); ok {
+			axes = append(axes, sweep.Axis{Path: parameter.Path, Between: ends})
+		}
+	}
+	return axes
+}
+
+// limitEnds are the ends between which a limit is tried.
+func limitEnds(l *spec.Loop, path string) (*sweep.Ends, bool) {
+	field := path[strings.LastIndexByte(path, '.')+1:]
+	at := source.New(nil, path)
+	switch value := todaysValue(l, path).(type) {
+	case int64:
+		if strings.HasPrefix(path, "guards.budget.") {
+			return &sweep.Ends{From: 1, To: float64(value), Node: at}, true
+		}
+		return &sweep.Ends{From: leastOf(field), To: mostIterations, Node: at}, field != "absolute_max_iterations" && field != "min_iterations"
+	case float64:
+		switch {
+		case field == "threshold":
+			return &sweep.Ends{From: 0, To: 1, Node: at}, true
+		case path == "guards.budget.cost_usd":
+			return &sweep.Ends{From: 0, To: value, Node: at}, true
+		}
+	case string: // a duration
+		d, err := time.ParseDuration(value)
+		return &sweep.Ends{From: 0, To: d.Seconds(), Node: at}, err == nil && (field == "after" || field == "timeout")
+	}
+	return nil, false
+}
+
+// mostIterations is more than any loop makes.
+const mostIterations = 1e6
+
+// leastOf is the least value of a limit that counts iterations: fewer than two are
+// no repetition.
+func leastOf(field string) float64 {
+	if field == "times" || field == "window" {
+		return 2
+	}
+	return 1
+}
+
+// mostByDefault is how many configurations are tried where nobody says which.
+const mostByDefault = 4000
+
+// thin leaves out every second value of the longest axis until there are few
+// enough combinations. The first and the last value stay.
+func thin(axes []sweep.Axis) {
+	for {
+		product, longest := 1, 0
+		for i := range axes {
+			product *= len(axes[i].Values)
+			if len(axes[i].Values) > len(axes[longest].Values) {
+				longest = i
+			}
+		}
+		a := &axes[longest]
+		if product <= mostByDefault || len(a.Values) < 4 {
+			return
+		}
+		a.Observed = max(a.Observed, len(a.Values))
+		last := len(a.Values) - 1
+		var kept []*source.Node
+		for i := range a.Values {
+			if i%2 == 0 || i == last {
+				kept = append(kept, a.Values[i])
+			}
+		}
+		a.Values = kept
+	}
+}
+
+// tellTried says what was tried where nobody named parameters.
+func (t *tuning) tellTried() {
+	var parts []string
+	for i := range t.axes {
+		a := &t.axes[i]
+		part := fmt.Sprintf("%s %s to %s (%d", a.Path, a.Values[0].Text, a.Values[len(a.Values)-1].Text, len(a.Values))
+		if a.Observed > 0 {
+			part += fmt.Sprintf(" of %d observed", a.Observed)
+		}
+		parts = append(parts, part+")")
+	}
+	fmt.Fprintf(t.err, "tried: the limits of %s, at the values that its runs tell apart: %s\n", printable(t.today().Name), strings.Join(parts, ", "))
+}
