@@ -30,15 +30,25 @@ func (l *Loop) Hints() source.Faults {
 	var hints source.Faults
 	for i := range l.Phases {
 		phase := &l.Phases[i]
-		ranges := recommended(phase.Name)
-		if phase.MaxIterations == 0 || len(ranges) == 0 || fits(ranges, phase.MaxIterations) {
+		hint := phase.Unusual()
+		if hint == "" {
 			continue
 		}
-		note := phase.Node.Fault(inWords(ranges), "the phase %s may take %d iterations, which is unusual", phase.Name, phase.MaxIterations)
+		note := phase.Node.Fault(hint, "the phase %s may take %d iterations, which is unusual", phase.Name, phase.MaxIterations)
 		note.Warning = true
 		hints = append(hints, note)
 	}
 	return hints
+}
+
+// Unusual tells the recommended ranges where the phase's limit is outside of all of
+// them; "" where it is not.
+func (p *Phase) Unusual() string {
+	ranges := recommended(p.Name)
+	if p.MaxIterations == 0 || len(ranges) == 0 || fits(ranges, p.MaxIterations) {
+		return ""
+	}
+	return inWords(ranges)
 }
 
 func recommended(phase string) []Recommendation {

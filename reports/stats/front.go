@@ -5,28 +5,52 @@ import (
 	"slices"
 )
 
-// Point is what something costs and how good it is.
-type Point struct{ Cost, Quality float64 }
+// Point is what something costs, how good it is, and how long it takes. Where
+// delays do not matter they are all the same.
+type Point struct{ Cost, Quality, Delay float64 }
 
-// Front are the places of the points that no other beats: none is as cheap and
-// as good and better in one of both. Of equal points the first is on it. The
-// cheapest comes first; points that are no numbers are left out.
+// Front are the places of the points that no other beats: none is as cheap, as
+// good and as fast, and better in one of these. Of equal points the first is on
+// it. The cheapest comes first; points that are no numbers are left out.
 func Front(points []Point) (front []int) {
 	var order []int
 	for i, p := range points {
-		if isFinite(p.Cost, p.Quality) {
+		if isFinite(p.Cost, p.Quality, p.Delay) {
 			order = append(order, i)
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(points[a].Cost, points[b].Cost), cmp.Compare(points[b].Quality, points[a].Quality))
+		x, y := points[a], points[b]
+		return cmp.Or(cmp.Compare(x.Cost, y.Cost), cmp.Compare(y.Quality, x.Quality), cmp.Compare(x.Delay, y.Delay))
 	})
+	var reached stairs
 	for _, at := range order {
-		if len(front) == 0 || points[at].Quality > points[front[len(front)-1]].Quality {
+		if reached.add(points[at]) {
 			front = append(front, at)
 		}
 	}
 	return front
+}
+
+// stairs are the points so far that are as good and as fast as none of the
+// others: the worse the faster, the worst first.
+type stairs []Point
+
+// add adds a point, unless one is as good and as fast.
+func (s *stairs) add(p Point) bool {
+	at, _ := slices.BinarySearchFunc(*s, p, func(q, p Point) int { return cmp.Compare(q.Quality, p.Quality) })
+	if at < len(*s) && (*s)[at].Delay <= p.Delay {
+		return false
+	}
+	to := at
+	if at < len(*s) && (*s)[at].Quality == p.Quality {
+		to++
+	}
+	for at > 0 && (*s)[at-1].Delay >= p.Delay {
+		at--
+	}
+	*s = slices.Replace(*s, at, to, p)
+	return true
 }
 
 // FrontShares is, for each of several rows, the share of draws of the clusters,
@@ -38,7 +62,7 @@ func FrontShares(rows [][]Point, draws int, seed uint64) (shares []float64, ok b
 		return nil, false
 	}
 	for _, row := range rows {
-		if len(row) != len(rows[0]) || slices.ContainsFunc(row, func(p Point) bool { return !isFinite(p.Cost, p.Quality) }) {
+		if len(row) != len(rows[0]) || slices.ContainsFunc(row, func(p Point) bool { return !isFinite(p.Cost, p.Quality, p.Delay) }) {
 			return nil, false
 		}
 	}
@@ -61,6 +85,7 @@ func sumOf(row []Point, drawn []uint8) (sum Point) {
 	for at, times := range drawn {
 		sum.Cost += float64(times) * row[at].Cost
 		sum.Quality += float64(times) * row[at].Quality
+		sum.Delay += float64(times) * row[at].Delay
 	}
 	return sum
 }

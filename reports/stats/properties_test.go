@@ -156,12 +156,12 @@ func TestFrontIsWhatNobodyBeats(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.Map(rapid.IntRange(0, 5), func(n int) float64 { return float64(n) })
 		points := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) stats.Point {
-			return stats.Point{Cost: number.Draw(t, "cost"), Quality: number.Draw(t, "quality")}
+			return stats.Point{Cost: number.Draw(t, "cost"), Quality: number.Draw(t, "quality"), Delay: number.Draw(t, "delay")}
 		}), 0, 12).Draw(t, "points")
 		front := stats.Front(points)
 		for i, p := range points {
 			beaten := slices.ContainsFunc(points, func(o stats.Point) bool {
-				return o != p && o.Cost <= p.Cost && o.Quality >= p.Quality
+				return o != p && o.Cost <= p.Cost && o.Quality >= p.Quality && o.Delay <= p.Delay
 			})
 			first := slices.Index(points, p) == i
 			if on := slices.Contains(front, i); on != (!beaten && first) {

@@ -202,7 +202,7 @@ func TestRecordedFront(t *testing.T) {
 	for _, at := range stats.Front(points) {
 		front = append(front, points[at])
 	}
-	want := []stats.Point{{0.3236, 3.6}, {0.3369, 48.4}, {0.7346, 49.3}, {0.8756, 70.2}, {1.3045, 74.2}, {10.3713, 81.3}, {17.693, 86.7}, {29.0829, 88}}
+	want := []stats.Point{{Cost: 0.3236, Quality: 3.6}, {Cost: 0.3369, Quality: 48.4}, {Cost: 0.7346, Quality: 49.3}, {Cost: 0.8756, Quality: 70.2}, {Cost: 1.3045, Quality: 74.2}, {Cost: 10.3713, Quality: 81.3}, {Cost: 17.693, Quality: 86.7}, {Cost: 29.0829, Quality: 88}}
 	if len(points) != 69 || !slices.Equal(front, want) {
 		t.Errorf("%d points, front %v; want %v", len(points), front, want)
 	}

@@ -351,3 +351,54 @@ func lossOf(t *testing.T, source tune.Source, candidate int) *tune.Choice {
 	}
 	return tuned.Today
 }
+
+func TestTheFrontOfInterCode(t *testing.T) {
+	for name, data := range datasets(t) {
+		t.Run(name, func(t *testing.T) {
+			tuned, err := tune.Tune(t.Context(), interCodeTable(data.runs, grid()), byTask(t, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var front [][2]float64
+			for _, row := range tuned.Front {
+				front = append(front, [2]float64{row.ChoiceCost.Number, float64(row.Counted.Hits)})
+				if !row.Share.Known() || row.Share.Number <= 0 || row.Share.Number > 1 {
+					t.Errorf("%s is on the front in a share of %v", row.Name, row.Share)
+				}
+			}
+			if !slices.Equal(front, data.want.Sweep.Front) {
+				t.Errorf("front %v, want %v", front, data.want.Sweep.Front)
+			}
+			if first := tuned.Front[0]; first.Share.Number != 1 {
+				t.Errorf("the cheapest is on the front in a share of %v, want always", first.Share)
+			}
+		})
+	}
+}
+
+func TestTheCurveOfInterCode(t *testing.T) {
+	data := datasets(t)["sql"]
+	tuned, err := tune.Tune(t.Context(), interCodeTable(data.runs, grid()), byTask(t, 0.98))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := tuned.Curve[len(tuned.Curve)-1]
+	if got := fmt.Sprintf("%d %.1f %.1f", last.Iteration, last.PerExtra.Number, last.PerSuccess.Number); got != "10 28.2 7.7" {
+		t.Errorf("the last iteration costs, per extra success and per success: %s, want 10 28.2 7.7", got)
+	}
+	second := tuned.Curve[1]
+	if h := second.Hazard.Number; h < 0.03 || h > 0.04 {
+		t.Errorf("the hazard of the second iteration is %v, want 3 %%", h)
+	}
+	if h := tuned.Curve[2].Hazard.Number; h < 0.26 || h > 0.28 {
+		t.Errorf("the hazard of the third iteration is %v, want 27 %%", h)
+	}
+	if second.AheadTo < 3 || second.Ahead.Number >= second.PerExtra.Number {
+		t.Errorf("looking ahead from iteration 2: %v to %d, want less than the %v of the step alone", second.Ahead, second.AheadTo, second.PerExtra)
+	}
+	for i, want := range data.want.Loss {
+		if got := data.want.Validated.FullSuccesses - tuned.Curve[i].Hits; got != want.Lost {
+			t.Errorf("iteration %d has lost %d, want %d", i+1, got, want.Lost)
+		}
+	}
+}
