@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -8,7 +9,7 @@ import (
 
 // again is the command that goes on with a job where it was stopped.
 func (j *job) again() string {
-	words := []string{"agentbench", "run", j.path}
+	words := []string{"agentbench", cmp.Or(j.command, "run"), j.path}
 	j.flags.all.Visit(func(f *pflag.Flag) {
 		switch f.Name {
 		case "out", "force", "events":

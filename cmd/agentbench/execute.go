@@ -14,21 +14,30 @@ import (
 
 // execute runs a job, reports on it, and says what its end means.
 func (p *program) execute(ctx context.Context, j *job) error {
-	closeEvents, err := p.observe(j)
+	manifest, end, err := p.make(ctx, j)
 	if err != nil {
 		return err
 	}
+	return p.conclude(ctx, j, manifest, end)
+}
+
+// make makes the runs of a job, and puts them down.
+func (p *program) make(ctx context.Context, j *job) (*record.Manifest, ending, error) {
+	closeEvents, err := p.observe(j)
+	if err != nil {
+		return nil, ending{}, err
+	}
 	manifest, journal, err := p.begin(j)
 	if err != nil {
-		return errors.Join(err, closeEvents())
+		return nil, ending{}, errors.Join(err, closeEvents())
 	}
 	end, err := p.drive(ctx, j, journal)
 	err = errors.Join(err, closeEvents())
 	err = errors.Join(err, p.close(j, journal, manifest, end, err))
 	if err != nil {
-		return fail(notMeasured, safe(j)+"once the cause is gone, this goes on: "+j.again(), "%w", err)
+		return nil, end, fail(notMeasured, safe(j)+"once the cause is gone, this goes on: "+j.again(), "%w", err)
 	}
-	return p.conclude(ctx, j, manifest, end)
+	return manifest, end, nil
 }
 
 // begin makes the result folder, or opens it where it is to be gone on with.
@@ -90,6 +99,9 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (e
 	defer interrupts.stop()
 	j.engine.Journal, j.engine.Skip = journal, j.earlier.done
 	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining, j.tally.executed}
+	if j.around != nil {
+		j.engine.Executor = j.around(j.engine.Executor)
+	}
 	summary, err := p.finish(interrupts.Context, j, journal)
 	return ending{summary, interrupts.interrupted(), interrupts.cancelled()}, err
 }

@@ -110,6 +110,10 @@ type job struct {
 	cache  *cache.Store
 	budget *limit.Budget
 	gates  []*gate.Gate
+	// around puts an executor around the one that takes no more runs after an
+	// interrupt; nil: none.
+	around  func(engine.Executor) engine.Executor
+	command string // "": run
 
 	began   time.Time
 	earlier earlier

@@ -55,6 +55,7 @@ type Race struct {
 	rungs       []stats.Rung // nil: nobody is put out but by evidence
 	out         []Out        // by arm
 	done        int          // tasks at the last look
+	lead        int          // who led there; -1: nobody
 }
 
 // Arm is what is known of one arm at a look.
@@ -87,7 +88,7 @@ func NewRace(arms, tasks int, o RaceOptions) *Race {
 	if o.Block == 0 {
 		o.Block = max(firstTasks, (tasks+looks-1)/looks)
 	}
-	return &Race{arms: arms, tasks: tasks, options: o, rungs: rungsOf(arms, tasks), out: make([]Out, arms)}
+	return &Race{arms: arms, tasks: tasks, options: o, rungs: rungsOf(arms, tasks), out: make([]Out, arms), lead: -1}
 }
 
 // rungsOf are those of the shallowest halving that ends with LastArms, or of the
@@ -124,6 +125,9 @@ func (r *Race) in(arm int) bool { return r.out[arm].After == 0 }
 // Outs are how the arms left, by arm.
 func (r *Race) Outs() []Out { return slices.Clone(r.out) }
 
+// Leader is the arm that was best as recorded at the last look; -1: nobody knows.
+func (r *Race) Leader() int { return r.lead }
+
 // Bound is the evidence that puts an arm out.
 func (r *Race) Bound() float64 { return float64(max(1, r.arms-1)) / r.options.Alpha }
 
@@ -147,6 +151,7 @@ func (r *Race) Next() int {
 func (r *Race) Look(arms []Arm, tasks int) {
 	r.done = tasks
 	standings, lead := r.standings(arms)
+	r.lead = lead
 	if lead < 0 {
 		return
 	}
