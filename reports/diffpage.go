@@ -17,6 +17,13 @@ func (c *Comparison) About() (kind, suite string) { return "diff", c.Suite }
 
 // Heading names both sides, and says how many tasks are compared.
 func (c *Comparison) Heading(quote func(string) string) string {
+	if c.Incomplete != "" {
+		return "incomplete: " + quote(c.Incomplete) + " · " + c.compared(quote)
+	}
+	return c.compared(quote)
+}
+
+func (c *Comparison) compared(quote func(string) string) string {
 	if len(c.Pairs) != 1 {
 		return quote(c.Suite) + " · " + numbers.Plural(len(c.Pairs), "configuration", "configurations") + " compared with " + c.against(quote)
 	}
@@ -30,6 +37,9 @@ func (c *Comparison) Heading(quote func(string) string) string {
 	}
 	return quote(c.Suite) + " · " + p.Base.named(quote) + " → " + p.New.named(quote) + " · " + how
 }
+
+// Lacks says what is not here, of either side.
+func (c *Comparison) Lacks() string { return c.Incomplete }
 
 // against is what several configurations are compared with.
 func (c *Comparison) against(quote func(string) string) string {

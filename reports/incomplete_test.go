@@ -19,16 +19,40 @@ func TestAReportOfSomeShardsBeginsWithThat(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, format := range page.Formats {
-		if format == "csv" { // nothing but a table
-			continue
-		}
 		var b bytes.Buffer
 		if err := page.Write(&b, r, page.Options{Format: format, Width: 120}); err != nil {
 			t.Fatal(err)
 		}
 		before, _, found := strings.Cut(b.String(), "only shard 2 of 3")
+		if format == "csv" { // nothing but a table, which has no row
+			found = strings.HasSuffix(strings.TrimSpace(b.String()), `,"incomplete"`)
+		}
 		if !found || strings.Contains(before, "0 configurations") {
 			t.Errorf("%s begins with something else:\n%s", format, b.String())
 		}
+	}
+}
+
+// So does a comparison, whichever side it is; CSV has it in a column of its own.
+func TestAComparisonWithSomeShardsBeginsWithThat(t *testing.T) {
+	whole, part := small(3), small(3)
+	part.manifest.Incomplete = "only shard 2 of 3"
+	for name, c := range map[string]struct{ base, new *reports.Report }{"base": {part.collect(), whole.collect()}, "new": {whole.collect(), part.collect()}} {
+		d := differing(t, c.base, c.new, reports.DiffOptions{})
+		for _, format := range []string{"terminal", "markdown", "github", "html", "comment"} {
+			before, _, found := strings.Cut(writtenDiff(t, d, page.Options{Format: format, Width: 120}), "only shard 2 of 3")
+			if !found || strings.Contains(before, "compared with") || format != "comment" && strings.Contains(before, "right") {
+				t.Errorf("%s, %s begins with something else: %s", name, format, before)
+			}
+		}
+		lines := strings.Split(strings.TrimSpace(writtenDiff(t, d, page.Options{Format: "csv"})), "\r\n")
+		for i, line := range lines {
+			if i == 0 && !strings.HasSuffix(line, `,"incomplete"`) || i > 0 && !strings.HasSuffix(line, `only shard 2 of 3"`) {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+	if text := writtenDiff(t, differing(t, whole.collect(), whole.collect(), reports.DiffOptions{BaseConfiguration: "once", NewConfiguration: "twice"}), page.Options{Format: "csv"}); strings.Contains(text, "incomplete") {
+		t.Errorf("nothing lacks:\n%s", text)
 	}
 }

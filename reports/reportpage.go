@@ -37,6 +37,9 @@ func (r *Report) Heading(quote func(string) string) string {
 	return strings.Join(parts, " · ")
 }
 
+// Lacks says what of the suite is not here.
+func (r *Report) Lacks() string { return r.Incomplete }
+
 // comparedWith is the baseline: the one that was asked for, else the suite's.
 func (r *Report) comparedWith() string {
 	if d := r.Differences; d != nil && len(d.Pairs) > 0 && d.Pairs[0].Base.Where != "" {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -25,8 +24,8 @@ func boundsOf(m *record.Manifest) (bounds, error) {
 	if len(m.Spec) == 0 { // it is not known how the records came to be
 		return bounds{}, nil
 	}
-	if err := json.Unmarshal(m.Spec, &resolved); err != nil {
-		return bounds{}, fail(notMeasured, "", "reading the resolved spec: %w", err)
+	if err := readSpec(m.Spec, &resolved); err != nil {
+		return bounds{}, fail(notMeasured, "", "%w", err)
 	}
 	b := bounds{MinCoverage: resolved.Suite.MinCoverage}
 	for _, t := range resolved.Suite.Thresholds {

@@ -173,11 +173,31 @@ func (p *program) compare(s *sides, f *diffFlags) (*diffed, error) {
 	}
 	options.BaseName, options.NewName = s.base.text, s.new.text
 	options.BaseConfiguration, options.NewConfiguration = s.base.configuration, s.new.configuration
+	if err := p.checkVary(s, f); err != nil {
+		return nil, err
+	}
 	if options.Spec, err = specOf(s, f.vary); err != nil {
 		return nil, err
 	}
 	d.Comparison, err = reports.Diff(base, newest, options)
 	return d, incomparable(err)
+}
+
+// checkVary tells of paths that neither spec has: a slip of the pen would declare
+// nothing.
+func (p *program) checkVary(s *sides, f *diffFlags) error {
+	unknown, known, err := unknownVary(s, f.vary)
+	if err != nil {
+		return fail(notMeasured, "", "comparing the specs: %w", err)
+	}
+	for _, path := range unknown {
+		hint := didYouMean(path, known, "the table spec lists the paths that differ")
+		if f.strict {
+			return usage(hint, "--vary %s: neither spec has such a path", path)
+		}
+		fmt.Fprintf(p.err, "agentbench: warning: --vary %s: neither spec has such a path\nhint: %s\n", printable(path), printable(hint))
+	}
+	return nil
 }
 
 // within compares the configurations of a report with its baseline.

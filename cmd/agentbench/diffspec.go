@@ -1,7 +1,9 @@
 package main
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -38,12 +40,73 @@ func specOf(s *sides, vary []string) ([]reports.SpecDifference, error) {
 	return spec, nil
 }
 
+// unknownVary are the declared paths that neither spec has, and those that both
+// have to choose from.
+func unknownVary(s *sides, vary []string) (unknown, known []string, err error) {
+	paths := map[string]bool{}
+	for _, side := range []*place{s.base, s.new} {
+		if len(side.Manifest.Spec) == 0 {
+			return nil, nil, nil // nobody knows what it has
+		}
+		b, err := bindingOf(&side.Manifest)
+		if err != nil {
+			return nil, nil, err
+		}
+		b.paths(func(path string) { paths[path] = true })
+	}
+	for _, path := range vary {
+		if !paths[aliasOf(path)] {
+			unknown = append(unknown, path)
+		}
+	}
+	return unknown, slices.Sorted(maps.Keys(paths)), nil
+}
+
+// paths yields all paths that a spec has: those of its loops also as they stand
+// in the loop.
+func (b *binding) paths(yield func(path string)) {
+	eachPath("", b.Suite, yield)
+	eachPath("configurations", b.Configurations, yield)
+	for _, loop := range b.Configurations {
+		eachPath("", loop, yield)
+	}
+	for name := range b.Data {
+		yield(name)
+	}
+	yield("seed")
+}
+
+// eachPath yields the path of a value and of all within it, as compare does.
+func eachPath(path string, value any, yield func(path string)) {
+	if path != "" {
+		yield(path)
+	}
+	fields, _ := value.(map[string]any)
+	list, isList := value.([]any)
+	if named, ok := byName(list); isList && ok {
+		fields = named
+	} else {
+		for i := range list {
+			eachPath(path+"."+strconv.Itoa(i+1), list[i], yield)
+		}
+	}
+	for key, field := range fields {
+		eachPath(strings.TrimPrefix(path+"."+key, "."), field, yield)
+	}
+}
+
+// aliasOf is the path that a short form stands for.
+func aliasOf(path string) string {
+	if path == "max_iterations" {
+		return "terminate.max_iterations"
+	}
+	return path
+}
+
 // varied says whether a path, or one that it lies below, is declared.
 func varied(path string, vary []string) bool {
 	return slices.ContainsFunc(vary, func(declared string) bool {
-		if declared == "max_iterations" {
-			declared = "terminate.max_iterations"
-		}
+		declared = aliasOf(declared)
 		return path == declared || strings.HasPrefix(path, declared+".")
 	})
 }

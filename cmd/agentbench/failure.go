@@ -73,9 +73,16 @@ func once(text string) string {
 	return strings.Join(kept, "\n")
 }
 
-// some lists the first names of many.
+// some lists the first names of many, each once.
 func some(names []string) string {
 	const most = 8
+	var once []string
+	for _, name := range names {
+		if !slices.Contains(once, name) {
+			once = append(once, name)
+		}
+	}
+	names = once
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -136,7 +137,21 @@ func (p *program) write(of page.Page, f *reportFlags, tables ...string) error {
 	if err := unlessClosed(page.Write(p.out, of, options)); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
+	p.tellEmpty(of, f.tables)
 	return p.writeFiles(of, f)
+}
+
+// tellEmpty says of which tables that the user named there is nothing to show.
+func (p *program) tellEmpty(of page.Page, named []string) {
+	for _, t := range of.Tables(page.Machines) {
+		switch {
+		case t.Count > 0 || !slices.Contains(named, t.Name):
+		case t.Name == page.Thresholds:
+			fmt.Fprintln(p.err, "the table thresholds is empty: none was judged; --threshold gives one")
+		default:
+			fmt.Fprintf(p.err, "the table %s is empty\n", t.Name)
+		}
+	}
 }
 
 // writeFiles writes what --write asks for, and the summary that goes with

@@ -75,7 +75,10 @@ func runAll(t *testing.T, lines []string) (commands int) {
 		}
 		var out bytes.Buffer
 		env := func(name string) string { return map[string]string{"COLUMNS": "100"}[name] }
-		run(context.Background(), append(strings.Fields(command), quietly(command)...), env, strings.NewReader(""), &out, &out)
+		code := run(context.Background(), append(strings.Fields(command), quietly(command)...), env, strings.NewReader(""), &out, &out)
+		if (code == wrongUsage || code == wrongSpec) && !strings.Contains(strings.Join(lines[i+1:end], "\n"), "agentbench: ") {
+			t.Errorf("agentbench %s is a mistake, and the document does not say so:\n%s", command, out.String())
+		}
 		if !matches(out.String(), lines[i+1:end]) {
 			t.Errorf("agentbench %s printed\n%s\nwhile the document shows\n%s", command, out.String(), strings.Join(lines[i+1:end], "\n"))
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
@@ -35,11 +34,9 @@ type binding struct {
 
 func bindingOf(m *record.Manifest) (*binding, error) {
 	b := &binding{Loops: map[string]string{}, Data: map[string]string{}, Seed: m.Seed}
-	decoder := json.NewDecoder(bytes.NewReader(m.Spec))
-	decoder.UseNumber()
 	var resolved struct{ Suite, Configurations map[string]any }
-	if err := decoder.Decode(&resolved); err != nil {
-		return nil, fmt.Errorf("reading the resolved spec: %w", err)
+	if err := readSpec(m.Spec, &resolved); err != nil {
+		return nil, err
 	}
 	b.Suite, b.Configurations = resolved.Suite, resolved.Configurations
 	without(b.Suite, freeSuiteKeys)

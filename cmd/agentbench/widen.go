@@ -28,8 +28,8 @@ func keepEarlier(before, m *record.Manifest) error {
 // keepConfigurations adds those that only former sessions ran.
 func keepConfigurations(before, m *record.Manifest) error {
 	var resolved struct{ Configurations map[string]json.RawMessage }
-	if err := json.Unmarshal(before.Spec, &resolved); err != nil {
-		return fmt.Errorf("reading the resolved spec: %w", err)
+	if err := readSpec(before.Spec, &resolved); err != nil {
+		return err
 	}
 	for i := range before.Configurations {
 		head := before.Configurations[i]
@@ -41,8 +41,12 @@ func keepConfigurations(before, m *record.Manifest) error {
 		if err != nil {
 			return fmt.Errorf("writing the resolved spec: %w", err)
 		}
+		loop := resolved.Configurations[head.Name]
+		if loop == nil {
+			return fmt.Errorf("the resolved spec has no configuration %q, which the manifest names", head.Name)
+		}
 		m.Configurations = append(m.Configurations, head)
-		m.Spec = slices.Concat(m.Spec[:len(m.Spec)-len("}}")], []byte{','}, name, []byte{':'}, resolved.Configurations[head.Name], []byte("}}"))
+		m.Spec = slices.Concat(m.Spec[:len(m.Spec)-len("}}")], []byte{','}, name, []byte{':'}, loop, []byte("}}"))
 		if head.Name == before.Baseline && m.Baseline == "" {
 			m.Baseline = head.Name
 		}

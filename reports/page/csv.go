@@ -11,6 +11,13 @@ import (
 	"github.com/agentbench/agentbench/reports/numbers"
 )
 
+// Lacking is a page of which a part may not be there. CSV, which has no line to say
+// so, then has one more column.
+type Lacking interface {
+	// Lacks says what is not there, "" where nothing is known to lack.
+	Lacks() string
+}
+
 // writeCSV writes one table: raw numbers, an empty field for a missing one, and
 // all texts in quotes, so that no program that splits at another separator
 // finds a formula in them.
@@ -18,28 +25,37 @@ func writeCSV(w io.Writer, p Page, options Options) error {
 	if len(options.Tables) > 1 {
 		return errors.New("a CSV file holds one table: name one")
 	}
-	out := bufio.NewWriter(w)
+	out, lacks := bufio.NewWriter(w), ""
+	if p, ok := p.(Lacking); ok {
+		lacks = p.Lacks()
+	}
 	for i, t := range p.Tables(Machines) {
 		if slices.Contains(options.Tables, t.Name) || len(options.Tables) == 0 && i == 0 {
-			writeCSVTable(out, &t)
+			writeCSVTable(out, &t, lacks)
 		}
 	}
 	return out.Flush()
 }
 
-func writeCSVTable(out *bufio.Writer, t *Table) {
+func writeCSVTable(out *bufio.Writer, t *Table, lacks string) {
 	keep := t.columnsFor(Machines, nil)
+	line := func(fields []string, last string) {
+		if lacks != "" {
+			fields = append(fields, csvText(last))
+		}
+		out.WriteString(strings.Join(fields, ",") + "\r\n")
+	}
 	heads := make([]string, len(keep))
 	for i, c := range pick(t.Columns, keep) {
 		heads[i] = csvText(c.Key)
 	}
-	out.WriteString(strings.Join(heads, ",") + "\r\n")
+	line(heads, "incomplete")
 	for row := range t.Rows {
 		fields := make([]string, len(keep))
 		for i, c := range pick(row, keep) {
 			fields[i] = csvField(c.Raw)
 		}
-		out.WriteString(strings.Join(fields, ",") + "\r\n")
+		line(fields, lacks)
 	}
 }
 
