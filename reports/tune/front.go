@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/stats"
 )
@@ -18,14 +17,6 @@ const (
 	// from next to it as many as there is room for. What lies further back is
 	// hardly ever in their way.
 	mostCompeting = 48
-)
-
-// The notes on the front.
-const (
-	// FrontThinned: of Of configurations on the front Count are shown, evenly.
-	FrontThinned reports.WarningKind = "front_thinned"
-	// FrontBounded: Count of Of configurations were drawn for the shares.
-	FrontBounded reports.WarningKind = "front_bounded"
 )
 
 // distinct is a point and the candidates that have it, the one with the smallest

@@ -44,8 +44,10 @@ func (n Note) Text(quote func(string) string) string {
 	case Against:
 		return n.against(quote)
 	}
-	if text := n.tuning(quote); text != "" {
-		return text
+	for _, text := range []string{n.tuning(quote), n.computed()} {
+		if text != "" {
+			return text
+		}
 	}
 	return reports.Warning(n).Text(quote)
 }

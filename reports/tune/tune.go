@@ -44,6 +44,7 @@ func (t *tuner) report(ctx context.Context, r *Tuning, choice *chosen) (err erro
 			return err
 		}
 	}
+	t.madeNotes(r)
 	return nil
 }
 
