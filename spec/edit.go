@@ -38,6 +38,12 @@ func (d *Document) Edit(configuration string, params ...Assignment) ([]Edited, e
 	return nil, err
 }
 
+// Editable says why the values of a configuration cannot be changed in files; nil where they can.
+func (d *Document) Editable(configuration string) error {
+	_, err := d.editor(configuration, nil)
+	return err
+}
+
 // editor changes the files of one configuration.
 type editor struct {
 	*Document

@@ -52,9 +52,6 @@ func (p *program) tune(ctx context.Context, path string, f *tuneFlags) error {
 		}
 		p.warn(suite, nil)
 	}
-	if f.edit && suite == nil {
-		return usage("--suite SUITE names it", "--write changes the files of a suite, and no suite is named")
-	}
 	return p.tuneFolder(ctx, path, suite, f)
 }
 
@@ -63,6 +60,7 @@ type tuning struct {
 	*recordedRuns
 	flags      *tuneFlags
 	suite      *opened // whose files --write changes; nil: not named
+	set        []spec.Assignment
 	axes       []sweep.Axis
 	options    tune.Options
 	candidates []sweep.Candidate
@@ -75,7 +73,7 @@ func (p *program) tuneFolder(ctx context.Context, dir string, suite *opened, f *
 		return err
 	}
 	t := &tuning{recordedRuns: runs, flags: f, suite: suite}
-	if err := firstFailing(t.baseOnly, t.ask, t.asked); err != nil {
+	if err := firstFailing(t.baseOnly, t.editable, t.ask, t.asked); err != nil {
 		return err
 	}
 	defer leanly()()
@@ -117,6 +115,17 @@ func (t *tuning) baseOnly() error {
 	}
 	t.bases = nil
 	return t.base(wanted)
+}
+
+// editable refuses --write where it could not write, before anything is computed.
+func (t *tuning) editable() error {
+	if !t.flags.edit {
+		return nil
+	}
+	if t.suite == nil {
+		return usage("--suite SUITE names it", "--write changes the files of a suite, and no suite is named")
+	}
+	return t.unedited(t.suite.Editable(t.today().Name))
 }
 
 // today is the configuration whose loop is tuned.

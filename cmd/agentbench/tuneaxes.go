@@ -17,6 +17,9 @@ import (
 // asked reads which parameters are tuned: those of the flags, else of the suite,
 // else the limits that the loop has.
 func (t *tuning) asked() (err error) {
+	if t.set, err = t.program.assignments(t.flags.set); err != nil {
+		return err
+	}
 	if t.axes, err = t.program.axes("--parameter", t.flags.parameters); err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ func (t *tuning) fromSpec(err error) error {
 // grid reads the runs and makes the configurations: every combination of the
 // values, and today's.
 func (t *tuning) grid() error {
-	loops, err := t.probes(nil, t.axes)
+	loops, err := t.probes(t.set, t.axes)
 	if err != nil {
 		return t.fromSpec(err)
 	}
@@ -59,7 +62,7 @@ func (t *tuning) grid() error {
 		return err
 	}
 	for i := range t.axes {
-		if err := t.observe(nil, &t.axes[i]); err != nil {
+		if err := t.observe(t.set, &t.axes[i]); err != nil {
 			return t.fromSpec(err)
 		}
 	}
@@ -67,7 +70,7 @@ func (t *tuning) grid() error {
 		thin(t.axes)
 		t.tellTried()
 	}
-	if t.candidates, err = sweep.Grid(t.bases, nil, t.axes); err != nil {
+	if t.candidates, err = sweep.Grid(t.bases, t.set, t.axes); err != nil {
 		return t.fromSpec(t.unusable(err))
 	}
 	t.addToday()
@@ -85,8 +88,8 @@ func (t *tuning) addToday() {
 		return
 	}
 	c := sweep.Candidate{Name: t.today().Name, Loop: t.today().Loop}
-	for i := range t.axes {
-		c.Params = append(c.Params, spec.Param{Path: spec.FullPath(t.axes[i].Path), Value: todaysValue(t.today().Loop, spec.FullPath(t.axes[i].Path))})
+	for _, p := range t.candidates[0].Params {
+		c.Params = append(c.Params, spec.Param{Path: p.Path, Value: todaysValue(c.Loop, p.Path)})
 	}
 	t.options.Today = len(t.candidates)
 	t.candidates = append(t.candidates, c)
@@ -106,7 +109,8 @@ func todaysValue(l *spec.Loop, path string) any {
 }
 
 // assignments are the values of a candidate as they were asked for.
-func (t *tuning) assignments(c *sweep.Candidate) (all []spec.Assignment) {
+func (t *tuning) assignments(c *sweep.Candidate) []spec.Assignment {
+	all := slices.Clone(t.set)
 	for i := range t.axes {
 		a := &t.axes[i]
 		for _, value := range a.Values {

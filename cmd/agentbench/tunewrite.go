@@ -22,11 +22,11 @@ func (t *tuning) edit(tuned *tune.Tuning) error {
 		return nil
 	}
 	candidate := &t.candidates[tuned.Recommended.Candidate]
-	name, err := t.written(candidate.Loop, t.assignments(candidate))
-	if err != nil {
+	name, params := t.today().Name, t.assignments(candidate)
+	if err := t.unchanged(candidate.Loop, params); err != nil {
 		return err
 	}
-	files, err := t.suite.Edit(name, t.assignments(candidate)...)
+	files, err := t.suite.Edit(name, params...)
 	if err != nil {
 		return t.unedited(err)
 	}
@@ -43,17 +43,14 @@ func (t *tuning) edit(tuned *tune.Tuning) error {
 	return nil
 }
 
-// written is the name of the configuration of the suite that is changed. It has to
-// be the one that was recorded.
-func (t *tuning) written(wanted *spec.Loop, params []spec.Assignment) (string, error) {
+// unchanged refuses to write where the configuration of the suite is no longer the
+// one that was recorded.
+func (t *tuning) unchanged(wanted *spec.Loop, params []spec.Assignment) error {
 	known := t.suite.Suite.Configuration(t.today().Name)
-	if known == nil {
-		return "", fail(wrongUsage, "--configuration names the one that is tuned", "--write: %s has no configuration %q", t.suite.path, t.today().Name)
-	}
 	if loop, _ := known.Loop.With(params...); loop == nil || !reflect.DeepEqual(loop.Values(), wanted.Values()) {
-		return "", fail(wrongUsage, "record it again, or take over the values by hand", "--write: the configuration %s of %s is no longer the one that was recorded", printable(t.today().Name), t.suite.path)
+		return fail(wrongUsage, "record it again, or take over the values by hand", "--write: the configuration %s of %s is no longer the one that was recorded", printable(t.today().Name), t.suite.path)
 	}
-	return t.today().Name, nil
+	return nil
 }
 
 // unedited says why nothing is written.
@@ -61,6 +58,8 @@ func (t *tuning) unedited(err error) error {
 	var edit *spec.EditError
 	var faults source.Faults
 	switch {
+	case err == nil:
+		return nil
 	case errors.As(err, &edit):
 		return fail(wrongUsage, edit.Hint, "--write: nothing is written: %w", err)
 	case errors.As(err, &faults):
