@@ -23,7 +23,7 @@ func (t *Tuning) choices() iter.Seq[choiceRow] {
 		if c == nil {
 			return
 		}
-		at := slices.IndexFunc(rows, func(row choiceRow) bool { return row.Candidate == c.Candidate })
+		at := slices.IndexFunc(rows, func(row choiceRow) bool { return row.Candidate == c.Candidate || c.Recorded && row.isLike(c) })
 		if at < 0 {
 			rows = append(rows, choiceRow{role, c})
 		} else if !strings.HasSuffix(rows[at].role, role) {
@@ -38,6 +38,12 @@ func (t *Tuning) choices() iter.Seq[choiceRow] {
 		add("next", &t.Alternatives[i])
 	}
 	return slices.Values(rows)
+}
+
+// isLike says that all numbers are those of what was recorded.
+func (c *Choice) isLike(recorded *Choice) bool {
+	return c.Exact == c.Runs && c.Lost == 0 && c.Gained == 0 && c.Iterations.Mean == recorded.Iterations.Mean && c.Tokens.Mean == recorded.Tokens.Mean &&
+		c.Latency.Mean == recorded.Latency.Mean && slices.Equal(c.Scores, recorded.Scores)
 }
 
 // choiceTable has one row for each configuration that matters to the choice.

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/agentbench/agentbench/reports/numbers"
@@ -16,7 +17,23 @@ func (t *Tuning) costForm(all ...numbers.Value) func(numbers.Value) string {
 	case "latency.mean", "latency.sum", "latency.total", "latency.p50", "latency.p95":
 		return numbers.Seconds
 	}
-	return numbers.Count
+	return finely
+}
+
+// finely shows a number that is none of money and time: whole ones as they are,
+// small ones with two digits behind the point.
+func finely(v numbers.Value) string {
+	switch x := math.Abs(v.Number); {
+	case !v.Known(), x >= 1e6:
+		return numbers.Count(v)
+	case x == math.Trunc(x):
+		return fmt.Sprintf("%.0f", v.Number)
+	case x < 10:
+		return numbers.Score(v, 2)
+	case x < 1000:
+		return numbers.Score(v, 1)
+	}
+	return numbers.Count(v)
 }
 
 // dollarForm shows amounts of money with the digits that all of these take.

@@ -23,7 +23,7 @@ func (t *Tuning) curveTable() page.Table {
 	}
 	count := func(head, key string, of func(*CurveStep) int) page.Field[*CurveStep] {
 		return page.Field[*CurveStep]{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(s *CurveStep) page.Cell {
-			return page.Cell{Text: fmt.Sprint(of(s)), Raw: of(s)}
+			return whole(of(s))
 		}}
 	}
 	fields := []page.Field[*CurveStep]{
@@ -69,7 +69,7 @@ func (t *Tuning) stopsTable() page.Table {
 		}},
 		{Column: page.Column{Key: "fired", Only: page.Machines}, Cell: func(row endRow) page.Cell { return page.Name(row.Fired) }},
 		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row endRow) page.Cell {
-			return page.Cell{Text: fmt.Sprint(row.Runs), Raw: row.Runs}
+			return whole(row.Runs)
 		}},
 		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row endRow) page.Cell { return page.Number(row.Share, orNothing(numbers.Percent)) }},
 	}
@@ -85,6 +85,9 @@ func (t *Tuning) ends() func(func(endRow) bool) {
 	return func(yield func(endRow) bool) {
 		for i := range t.Stops {
 			of := &t.Stops[i]
+			if t.repeats(i) {
+				continue
+			}
 			for s := range of.Stops {
 				if !yield(endRow{of, &of.Stops[s]}) {
 					return
@@ -97,11 +100,18 @@ func (t *Tuning) ends() func(func(endRow) bool) {
 	}
 }
 
+// repeats says that the runs end as those of the configuration above do, because
+// today's is what was recorded.
+func (t *Tuning) repeats(i int) bool {
+	of := &t.Stops[i]
+	return of.Of == "recording" && i > 0 && of.Unknown == t.Stops[i-1].Unknown && slices.Equal(of.Stops, t.Stops[i-1].Stops)
+}
+
 // excludedTable says which constraints exclude how many.
 func (t *Tuning) excludedTable() page.Table {
 	count := func(head, key string, of func(*Excluded) int) page.Field[*Excluded] {
 		return page.Field[*Excluded]{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(e *Excluded) page.Cell {
-			return page.Cell{Text: fmt.Sprint(of(e)), Raw: of(e)}
+			return whole(of(e))
 		}}
 	}
 	fields := []page.Field[*Excluded]{
@@ -117,7 +127,7 @@ func (t *Tuning) excludedTable() page.Table {
 func (t *Tuning) unknownTable() page.Table {
 	count := func(head, key string, of func(*NotExact) int) page.Field[*NotExact] {
 		return page.Field[*NotExact]{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(n *NotExact) page.Cell {
-			return page.Cell{Text: fmt.Sprint(of(n)), Raw: of(n)}
+			return whole(of(n))
 		}}
 	}
 	score := func(n *NotExact) numbers.Range { return n.Score }

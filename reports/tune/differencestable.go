@@ -27,11 +27,6 @@ func (t *Tuning) differencesTable() page.Table {
 			return page.Number(of(row.Difference), row.form())
 		}}
 	}
-	machine := func(key string, of func(*Difference) numbers.Value) page.Field[differenceRow] {
-		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
-			return page.Number(of(row.Difference), numbers.Count)
-		}}
-	}
 	fields := slices.Concat([]page.Field[differenceRow]{
 		{Column: page.Column{Head: "against", Key: "against"}, Cell: func(row differenceRow) page.Cell { return page.Text(row.against.What) }},
 		{Column: page.Column{Head: "quantity", Key: "quantity"}, Cell: func(row differenceRow) page.Cell { return page.Name(row.Quantity) }},
@@ -40,7 +35,7 @@ func (t *Tuning) differencesTable() page.Table {
 		}},
 		number("base", func(d *Difference) numbers.Value { return d.Base }),
 		number("new", func(d *Difference) numbers.Value { return d.New }),
-		{Column: page.Column{Head: "change", Key: "change", Right: true}, Cell: func(row differenceRow) page.Cell {
+		{Column: page.Column{Head: "change", Key: "change", Right: true, Warnings: asWarnings([]Note{{Kind: ByRatios}})}, Cell: func(row differenceRow) page.Cell {
 			return page.Number(row.Change, orNothing(row.changeForm()))
 		}},
 		{Column: page.Column{Head: "95%", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
@@ -58,13 +53,10 @@ func (t *Tuning) differencesTable() page.Table {
 		{Column: page.Column{Head: "save\n95%", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
 			return page.Cell{Text: row.saving().between()}
 		}},
-		machine("saved_per_1000", func(d *Difference) numbers.Value { return numbers.Missing(numbers.Nothing) }),
-	})
-	for i := range fields {
-		if fields[i].Key == "saved_per_1000" {
-			fields[i].Cell = func(row differenceRow) page.Cell { return page.Number(row.saving().Saved, numbers.Count) }
-		}
-	}
+		{Column: page.Column{Key: "saved_per_1000", Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
+			return page.Number(row.saving().Saved, numbers.Count)
+		}},
+	}, page.Ends("saved_per_1000", func(row differenceRow) numbers.Range { return row.saving().Interval }))
 	table := page.Table{Name: "differences", Title: "The recommended configuration, task by task", Columns: page.ColumnsOf(fields), Keys: 2}
 	table.Fill(page.RowsOf(fields, t.differences()))
 	return table
@@ -73,6 +65,9 @@ func (t *Tuning) differencesTable() page.Table {
 func (t *Tuning) differences() func(func(differenceRow) bool) {
 	return func(yield func(differenceRow) bool) {
 		for i := range t.Against {
+			if i > 0 && t.Against[i].repeats(&t.Against[i-1]) {
+				continue
+			}
 			for d := range t.Against[i].All {
 				if !yield(differenceRow{&t.Against[i], &t.Against[i].All[d]}) {
 					return
@@ -80,6 +75,14 @@ func (t *Tuning) differences() func(func(differenceRow) bool) {
 			}
 		}
 	}
+}
+
+// repeats says that both compare with the same numbers: today's configuration is
+// what was recorded.
+func (v *Versus) repeats(other *Versus) bool {
+	return slices.EqualFunc(v.All, other.All, func(a, b Difference) bool {
+		return a.Quantity == b.Quantity && a.Base == b.Base && a.Change == b.Change && a.Wins == b.Wins && a.Losses == b.Losses
+	})
 }
 
 // saving is that of the row's quantity; of a score there is none.

@@ -29,7 +29,9 @@ func (t *Tuning) frontTable() page.Table {
 		{Column: page.Column{Head: "iterations\nin all", Key: "iterations", Right: true}, Cell: func(f *FrontRow) page.Cell { return f.Counted.made() }},
 		{Column: page.Column{Head: "others\nas good", Key: "same", Right: true, Optional: true}, Cell: func(f *FrontRow) page.Cell { return countOrEmpty(f.Same) }},
 	}
-	return tableOf("front", "Front (no other is as cheap, good and fast at once, the cheapest first)", 1, fields, t.Front)
+	table := tableOf("front", "Front (no other is as cheap, good and fast at once, the cheapest first)", 1, fields, t.Front)
+	table.Whole = len(t.Front) <= wholeRows
+	return table
 }
 
 func (f *FrontRow) role() string {
@@ -53,6 +55,9 @@ func (c *Counted) hits() page.Cell {
 func (c *Counted) made() page.Cell {
 	return page.Cell{Text: fmt.Sprint(c.Iterations), Raw: c.Iterations}
 }
+
+// whole is a count with all its digits.
+func whole(n int) page.Cell { return page.Cell{Text: fmt.Sprint(n), Raw: n} }
 
 func countOrEmpty(n int) page.Cell {
 	cell := page.Cell{Raw: n}
@@ -97,7 +102,7 @@ func (t *Tuning) foldsTable() page.Table {
 	fields := []page.Field[foldRow]{
 		{Column: page.Column{Head: "fold", Key: "fold"}, Cell: func(row foldRow) page.Cell { return page.Text(row.name) }},
 		{Column: page.Column{Head: "chosen without it", Key: "configuration"}, Cell: func(row foldRow) page.Cell { return page.Name(row.chosen) }},
-		{Column: page.Column{Head: "tasks", Key: "tasks", Right: true}, Cell: func(row foldRow) page.Cell { return page.Count(row.tasks) }},
+		{Column: page.Column{Head: "tasks", Key: "tasks", Right: true}, Cell: func(row foldRow) page.Cell { return whole(row.tasks) }},
 		counted("successes", "successes", heldOut, (*Counted).hits),
 		counted("score", "score", heldOut, number(func(c *Counted) numbers.Value { return c.Score }, func(v numbers.Value) string { return numbers.Score(v, 3) })),
 		counted("iterations", "iterations", heldOut, (*Counted).made),
@@ -122,32 +127,33 @@ func (t *Tuning) sumCosts() (all []numbers.Value) {
 	return all
 }
 
+// foldRows are the folds and the sums over them, unless none of them chooses.
 func (t *Tuning) foldRows() func(func(foldRow) bool) {
-	var rows []foldRow
-	if v := t.Validation; v != nil {
-		for i := range v.Folds {
-			f := &v.Folds[i]
-			row := foldRow{name: fmt.Sprint(f.Fold), chosen: f.Name, tasks: f.Tasks, train: &f.Train, heldOut: &f.HeldOut}
-			if f.Chosen < 0 {
-				row.chosen, row.train, row.heldOut = "none", nil, nil
-			}
-			rows = append(rows, row)
-		}
-		sum := func(name string, c *Counted) {
-			if c != nil {
-				rows = append(rows, foldRow{name: name, tasks: c.Tasks, heldOut: c})
-			}
-		}
-		sum("all folds", &v.HeldOut)
-		sum("recommended", &v.InSample)
-		sum("today", v.Today)
-		sum("recorded", &v.Recording)
-	}
 	return func(yield func(foldRow) bool) {
-		for _, row := range rows {
-			if !yield(row) {
+		v := t.Validation
+		if v == nil || v.HeldOut.Runs == 0 {
+			return
+		}
+		for i := range v.Folds {
+			if !yield(v.Folds[i].row()) {
+				return
+			}
+		}
+		for _, sum := range []struct {
+			name string
+			of   *Counted
+		}{{"all folds", &v.HeldOut}, {"recommended", &v.InSample}, {"today", v.Today}, {"recorded", &v.Recording}} {
+			if sum.of != nil && sum.of.Runs > 0 && !yield(foldRow{name: sum.name, tasks: sum.of.Tasks, heldOut: sum.of}) {
 				return
 			}
 		}
 	}
+}
+
+// row is a fold; where the rule finds nothing without it, there are no numbers.
+func (f *Fold) row() foldRow {
+	if f.Chosen < 0 {
+		return foldRow{name: fmt.Sprint(f.Fold), chosen: "none", tasks: f.Tasks}
+	}
+	return foldRow{name: fmt.Sprint(f.Fold), chosen: f.Name, tasks: f.Tasks, train: &f.Train, heldOut: &f.HeldOut}
 }

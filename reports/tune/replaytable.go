@@ -28,7 +28,7 @@ func (r *Replayed) configurationsTable() page.Table {
 }
 
 // wholeRows is how many configurations a terminal shows without leaving any out.
-const wholeRows = 100
+const wholeRows = 50
 
 func (r *Replayed) each() iter.Seq[*ReplayedConfiguration] {
 	return func(yield func(*ReplayedConfiguration) bool) {

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
@@ -24,8 +25,8 @@ func (t *Tuning) neighboursTable() page.Table {
 		{Column: page.Column{Head: "with", Key: "to", Right: true}, Cell: func(row stepRow) page.Cell { return page.Name(row.Value) }},
 		{Column: page.Column{Head: "label", Key: "label", Only: t.stepLabels()}, Cell: func(row stepRow) page.Cell { return page.Text(row.Label) }},
 		{Column: page.Column{About: t.Terms.objectiveName(), Key: "objective_change", Right: true}, Cell: func(row stepRow) page.Cell { return page.Number(row.Objective, objective) }},
-		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(row stepRow) page.Cell { return page.Count(row.Lost) }},
-		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(row stepRow) page.Cell { return page.Count(row.Gained) }},
+		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(row stepRow) page.Cell { return whole(row.Lost) }},
+		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(row stepRow) page.Cell { return whole(row.Gained) }},
 		{Column: page.Column{About: t.Terms.Cost, Key: "cost_change", Right: true}, Cell: func(row stepRow) page.Cell { return page.Number(row.Cost, cost) }},
 		{Column: page.Column{Head: "per extra\nsuccess", Key: "cost_per_extra_success", Right: true, Optional: true}, Cell: func(row stepRow) page.Cell {
 			return page.Number(row.PerSuccess, orEmpty(t.costForm(t.perSuccess()...)))
@@ -83,18 +84,27 @@ func (t *Tuning) limitsTable() page.Table {
 			}
 			return c
 		}},
-		{Column: page.Column{Head: "is", Key: "value", Right: true}, Cell: func(l *LimitUse) page.Cell { return page.Count(l.Limit) }},
+		{Column: page.Column{Head: "is", Key: "value", Right: true}, Cell: func(l *LimitUse) page.Cell { return whole(l.Limit) }},
 		{Column: page.Column{Head: "used", Key: "used_mean", Right: true}, Cell: func(l *LimitUse) page.Cell { return page.Number(l.Used, numbers.Count) }},
-		{Column: page.Column{Head: "most", Key: "used_most", Right: true}, Cell: func(l *LimitUse) page.Cell { return page.Count(l.Largest) }},
+		{Column: page.Column{Head: "most", Key: "used_most", Right: true}, Cell: func(l *LimitUse) page.Cell { return whole(l.Largest) }},
 		share("share", "share", func(l *LimitUse) numbers.Value { return l.Share }),
 		share("reached", "reached", func(l *LimitUse) numbers.Value { return l.Reached }),
-		share("of all\niterations", "of_all", func(l *LimitUse) numbers.Value { return l.OfAll }),
+		share("of all\niterations", "of_all", (*LimitUse).ofAll),
 		share("of all\ncost", "of_cost", func(l *LimitUse) numbers.Value { return l.OfCost }),
 		{Column: page.Column{Head: "advice", Only: page.People, Prose: true, Optional: true}, Cell: func(l *LimitUse) page.Cell { return page.Text(l.advice(t)) }},
 		{Column: page.Column{Key: "advice", Only: page.Machines}, Cell: func(l *LimitUse) page.Cell { return page.Text(string(l.Advice)) }},
 		{Column: page.Column{Key: "advised", Only: page.Machines}, Cell: func(l *LimitUse) page.Cell { return page.Count(l.To) }},
 	}
 	return tableOf("limits", "How much of each limit is used (iterations, means per run)", 2, fields, t.Limits)
+}
+
+// ofAll is the part of all iterations that a phase takes; that of the whole loop
+// says nothing.
+func (l *LimitUse) ofAll() numbers.Value {
+	if strings.HasPrefix(l.Path, "phases.") || strings.HasPrefix(l.Path, "strategies.") {
+		return l.OfAll
+	}
+	return numbers.Missing(numbers.Nothing)
 }
 
 // advice is what the use of a limit suggests, in words.
@@ -134,7 +144,7 @@ func (t *Tuning) rangesTable() page.Table {
 	fields := []page.Field[*RangeHint]{
 		{Column: page.Column{Head: "of", Key: "of"}, Cell: func(r *RangeHint) page.Cell { return page.Text(r.Of) }},
 		{Column: page.Column{Head: "limit", Key: "limit"}, Cell: func(r *RangeHint) page.Cell { return page.Name(r.Path) }},
-		{Column: page.Column{Head: "is", Key: "value", Right: true}, Cell: func(r *RangeHint) page.Cell { return page.Count(r.Limit) }},
+		{Column: page.Column{Head: "is", Key: "value", Right: true}, Cell: func(r *RangeHint) page.Cell { return whole(r.Limit) }},
 		{Column: page.Column{Head: "hint", Key: "hint", Prose: true}, Cell: func(r *RangeHint) page.Cell { return page.Text(r.Hint) }},
 	}
 	return tableOf("ranges", "Limits of phases beside the usual ones", 2, fields, t.Ranges)

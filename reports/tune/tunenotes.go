@@ -18,8 +18,8 @@ const (
 	NotTried    reports.WarningKind = "not_exact"   // Count of Of candidates
 	CannotTake  reports.WarningKind = "cannot_take" // Count exact candidates; More: why
 	OffTheFront reports.WarningKind = "off_the_front"
+	ByRatios    reports.WarningKind = "by_ratios"
 	OnTheFront  reports.WarningKind = "on_the_front"
-	ReplayedAs  reports.WarningKind = "replayed" // what the numbers are
 )
 
 // wholeNotes are how it was chosen and how far that can be trusted, and then the
@@ -55,7 +55,7 @@ func (t *Tuning) luckNotes() (notes []Note) {
 			notes = append(notes, Note{Kind: LuckyCost, Count: t.Tried.Candidates, Name: l.Over, More: l.Cost.told(t.costForm(l.Cost.Apparent, l.Cost.Luck))})
 		}
 	}
-	if v := t.Validation; v != nil && len(v.Folds) > 0 {
+	if v := t.Validation; v != nil && len(v.Folds) > 0 && t.Recommended != nil {
 		notes = append(notes, Note{Kind: FoldsAgree, Count: v.Agree, Of: len(v.Folds)})
 	}
 	return notes
@@ -130,6 +130,8 @@ func (n Note) tuning(quote func(string) string) string {
 		return numbers.Plural(n.Count, "exact configuration", "exact configurations") + " cannot be chosen: " + n.More
 	case OffTheFront:
 		return numbers.Plural(n.Count, "configuration of unknown cost is", "configurations of unknown cost are") + " not on the front"
+	case ByRatios:
+		return "change: of scores the mean of the tasks' differences, of amounts the geometric mean of their ratios"
 	case OnTheFront:
 		return "how often it is on the front when the tasks are drawn anew"
 	}

@@ -169,3 +169,47 @@ func TestTuneTellsNoSavingsThatItDoesNotKnow(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// What was recorded is told once where it is today's configuration.
+func TestTodayIsNotToldTwice(t *testing.T) {
+	r := tuning(t)
+	today := *r.Recording
+	today.Candidate, today.Name, today.Recorded, today.Label = 3, "as it is", false, "exact"
+	r.Today = &today
+	again := r.Against[0]
+	again.What = "today"
+	r.Against = []tune.Versus{again, r.Against[0]}
+	r.Stops = []tune.Stops{r.Stops[0], {Of: "today", Stops: today.Stops}, {Of: "recording", Stops: today.Stops}}
+	text := written(t, r, page.Options{Width: 200})
+	if !strings.Contains(text, "today, recorded ") {
+		t.Errorf("the recording has a row of its own:\n%s", text)
+	}
+	for _, table := range []string{"differences", "stops"} {
+		if text := written(t, r, page.Options{Width: 200, Tables: []string{table}}); strings.Contains(text, "\nrecording ") {
+			t.Errorf("%s tell the recording, too:\n%s", table, text)
+		}
+	}
+	today.Iterations.Mean = known(4)
+	r.Stops[2].Unknown = 1
+	if text := written(t, r, page.Options{Width: 200}); !strings.Contains(text, "\nrecorded ") || !strings.Contains(text, "\nrecording ") {
+		t.Errorf("what differs has no row:\n%s", text)
+	}
+}
+
+// Every word that may come from outside is quoted, every number stays as it is.
+func TestSentencesQuoteWhatIsNotPlain(t *testing.T) {
+	r := tuning(t)
+	r.Recommended = nil
+	for sentence, want := range map[string]string{
+		"of 40 tasks none lost leaves up to 7.22%, and it takes 149": "of 40 tasks none lost leaves up to 7.22%, and it takes 149",
+		"the runs' successes: 8 (at most 1.4%); p = 0.05":            "the runs' successes: 8 (at most 1.4%); p = 0.05",
+		"see www.evil.example or @me":                                "see <www.evil.example> or <@me>",
+		"*bold* _it_ `c` a_b <b> ![x](y) \x1b[31m #1 ::x":            "<*bold*> <_it_> <`c`> a_b <<b>> <![x](y)> <\x1b[31m> <#1> <::x>",
+	} {
+		r.WhyNone = sentence
+		got := strings.TrimPrefix(r.Answer(func(text string) string { return "<" + text + ">" }).Text, "nothing is recommended: ")
+		if got != want {
+			t.Errorf("%q became %q, not %q", sentence, got, want)
+		}
+	}
+}
