@@ -32,7 +32,8 @@ type recordedRuns struct {
 	*program
 	place    string
 	folder   *recorded.Folder
-	only     string // the configuration whose runs are replayed; "": all
+	only     string   // the configuration whose runs are replayed; "": all
+	among    []string // those whose runs are, in this order; nil: all
 	bases    []sweep.Base
 	texts    bool // the runs were read with their texts
 	notes    recorded.Notes
@@ -130,10 +131,14 @@ func (r *recordedRuns) read(loops []*spec.Loop) error {
 	if r.only != "" {
 		selection.Configurations = []string{r.only}
 	}
+	if len(r.among) > 0 {
+		selection.Configurations = r.among
+	}
 	var err error
 	if r.replayed, r.notes, err = r.folder.Read(selection); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
+	inOrder(r.replayed, r.among)
 	r.texts = selection.Texts
 	r.tellNotes()
 	if len(r.replayed) == 0 {

@@ -17,6 +17,8 @@ import (
 type tuneFlags struct {
 	reportFlags
 	termFlags
+	recordFlags
+	plan          bool
 	suite         string
 	configuration string
 	set           []string
@@ -47,7 +49,9 @@ const writesYAML = "yaml"
 func (f *tuneFlags) declare(c *cobra.Command, tables []string) {
 	f.reportFlags.declare(c, tables)
 	f.termFlags.declare(c)
+	f.recordFlags.declare(c)
 	flags := c.Flags()
+	flags.BoolVar(&f.plan, "plan", false, "only say what of a suite would be recorded, and what it may cost")
 	flags.StringVar(&f.suite, "suite", "", "the suite that the runs are of: its tune, its tasks, and the files that --write changes")
 	flags.StringVar(&f.configuration, "configuration", "", "tune the loop of this configuration (default: the baseline, else the only one)")
 	flags.StringArrayVar(&f.set, "set", nil, "set a parameter in all that is tried: path=value (repeatable)")
@@ -107,7 +111,7 @@ func (f *tuneFlags) validate() error {
 	if _, err := f.rule(); err != nil {
 		return err
 	}
-	return f.reportFlags.validate()
+	return firstOf(f.recordFlags.validate(), f.reportFlags.validate())
 }
 
 // rules are those that --choose names, and whether they have a number.

@@ -21,5 +21,5 @@ func holdsManifest(path string) bool {
 
 // tuneSuite records a suite, and recommends from that.
 func (p *program) tuneSuite(ctx context.Context, path string, f *tuneFlags) error {
-	return usage("record it with run, and tune DIR", "%s is no result folder", path)
+	return p.tuneRecording(ctx, path, f)
 }

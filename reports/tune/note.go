@@ -22,6 +22,7 @@ const (
 	NoUsage        reports.WarningKind = "no_usage"
 	NoPrices       reports.WarningKind = "no_prices"
 	Against        reports.WarningKind = "against" // what lost, gained and saved mean
+	RaceTold       reports.WarningKind = "race"    // More: how recorded paths raced
 )
 
 // Text is the note for people.
@@ -43,6 +44,8 @@ func (n Note) Text(quote func(string) string) string {
 		return numbers.Plural(n.Count, "recorded run has", "recorded runs have") + " calls without a price, so the cost is unknown"
 	case Against:
 		return n.against(quote)
+	case RaceTold:
+		return n.More
 	}
 	for _, text := range []string{n.tuning(quote), n.computed()} {
 		if text != "" {
