@@ -127,18 +127,14 @@ func (r *recordedRuns) all() []sweep.Base {
 
 // read reads the runs as far as loops that will be replayed need them.
 func (r *recordedRuns) read(loops []*spec.Loop) error {
-	selection := recorded.Selection{Texts: r.needTexts(loops)}
+	selection := recorded.Selection{Texts: r.needTexts(loops), Configurations: r.among}
 	if r.only != "" {
 		selection.Configurations = []string{r.only}
-	}
-	if len(r.among) > 0 {
-		selection.Configurations = r.among
 	}
 	var err error
 	if r.replayed, r.notes, err = r.folder.Read(selection); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
-	inOrder(r.replayed, r.among)
 	r.texts = selection.Texts
 	r.tellNotes()
 	if len(r.replayed) == 0 {
@@ -278,6 +274,7 @@ func (r *recordedRuns) unusable(err error) error {
 
 // sweep holds candidates against the recorded runs.
 func (r *recordedRuns) sweep(candidates []sweep.Candidate) (*sweep.Sweep, error) {
+	inOrder(r.replayed, r.among)
 	s, err := sweep.New(r.replayed, candidates, sweep.Options{Replay: r.rendering()})
 	if err != nil {
 		return nil, fail(notMeasured, "", "%w", err)
