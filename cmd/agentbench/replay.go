@@ -52,6 +52,9 @@ named: would the others have done as well with what was answered there?`,
 	return c
 }
 
+// crowd is a number of runs above which memory counts for more than time.
+const crowd = 25_000
+
 func (p *program) replay(ctx context.Context, place string, f *replayFlags) error {
 	set, err := p.assignments(f.set)
 	if err != nil {
@@ -65,7 +68,9 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 	if err != nil {
 		return err
 	}
-	defer leanly()()
+	if r.folder.Manifest.Totals.Runs() > crowd {
+		defer leanly()()
+	}
 	if len(set)+len(axes) == 0 && len(f.configurations) == 0 {
 		r.bases = r.all()
 	}
