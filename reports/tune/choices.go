@@ -64,6 +64,9 @@ func (t *tuner) choice(ctx context.Context, candidate int) (*Choice, error) {
 	}
 	p := t.profileOf(outcomes)
 	scope := t.scope(t.sum(p, 0))
+	if t.quantiles {
+		everyRunOf(outcomes).into(scope.sums, t.fold, -1)
+	}
 	value, why := t.goal.of(ctx, scope)
 	cost, whyCost := t.price.of(ctx, scope)
 	c.Objective, c.ChoiceCost = valueOf(value, why), valueOf(cost, whyCost)

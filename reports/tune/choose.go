@@ -21,7 +21,7 @@ type chosen struct {
 }
 
 // mostNext is how many alternatives are looked for, among so many candidates that
-// come after the chosen one.
+// come after the chosen one and are better.
 const mostNext, nextLooked = 3, 50
 
 // choose takes the cheapest candidate that the rule allows, by the runs of a
@@ -40,39 +40,39 @@ func (t *tuner) choose(ctx context.Context, subset int) (chosen, error) {
 	return c, t.take(order, subset, allow, &c)
 }
 
-// take finds the chosen one, and for all runs what would have come next.
+// take finds the chosen one, and for all runs what would have come next: of those
+// that cost more, what is better.
 func (t *tuner) take(order []int, subset int, allow func(candidate int) (bool, error), c *chosen) error {
-	looked := 0
-	for _, candidate := range order {
-		if c.candidate >= 0 && (subset > 0 || len(c.next) == mostNext || looked == nextLooked) {
-			return nil
-		}
-		if c.candidate >= 0 {
-			looked++
-			if t.alike(candidate, c.candidate, subset) {
-				continue
-			}
-		}
-		kept := *c
-		ok, err := allow(candidate)
-		switch {
-		case err != nil:
+	at := 0
+	for ; at < len(order) && c.candidate < 0; at++ {
+		ok, err := allow(order[at])
+		if err != nil {
 			return err
-		case ok && c.candidate < 0:
-			c.candidate = candidate
-		case ok:
-			*c = kept
-			c.next = append(c.next, candidate)
-		case c.candidate >= 0:
-			*c = kept
+		}
+		if ok {
+			c.candidate = order[at]
 		}
 	}
+	if subset > 0 || c.candidate < 0 {
+		return nil
+	}
+	decided, last, looked := *c, c.candidate, 0
+	for ; at < len(order) && len(decided.next) < mostNext && looked < nextLooked; at++ {
+		if t.value[subset][order[at]] <= t.value[subset][last] {
+			continue
+		}
+		looked++
+		ok, err := allow(order[at])
+		if err != nil {
+			return err
+		}
+		if ok {
+			last = order[at]
+			decided.next = append(decided.next, last)
+		}
+	}
+	*c = decided
 	return nil
-}
-
-// alike says that two candidates have the same objective and cost.
-func (t *tuner) alike(a, b, subset int) bool {
-	return t.value[subset][a] == t.value[subset][b] && t.cost[subset][a] == t.cost[subset][b]
 }
 
 // ordered are the candidates that can be chosen and that satisfy the constraints:

@@ -1,6 +1,10 @@
 package tune
 
-import "context"
+import (
+	"context"
+
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+)
 
 // everyRun are the lengths and times of all runs under a candidate, for quantiles.
 type everyRun struct{ iterations, seconds []float64 }
@@ -13,11 +17,15 @@ func (t *tuner) everyRun(ctx context.Context, candidate int) (*everyRun, error) 
 	if err != nil {
 		return nil, err
 	}
+	return everyRunOf(outcomes), nil
+}
+
+func everyRunOf(outcomes []sweep.Outcome) *everyRun {
 	runs := &everyRun{make([]float64, len(outcomes)), make([]float64, len(outcomes))}
 	for i := range outcomes {
 		runs.iterations[i], runs.seconds[i] = float64(outcomes[i].Iterations), outcomes[i].Elapsed.Seconds()
 	}
-	return runs, nil
+	return runs
 }
 
 // into puts the runs of all folds but one into sums.

@@ -59,8 +59,11 @@ func (t *tuner) compare(ctx context.Context, r *Tuning, what, name string, base,
 
 // flip says whether a run loses or gains a success, by a score.
 func flip(base, mine *sweep.Outcome, score int) (lost, gained bool) {
+	if score < 0 {
+		return false, false
+	}
 	before, now := rangeAt(base, score), rangeAt(mine, score)
-	if score < 0 || !before.Known() || !now.Known() {
+	if !before.Known() || !now.Known() {
 		return false, false
 	}
 	return before.Least >= success && now.Most < success, before.Most < success && now.Least >= success
