@@ -76,7 +76,6 @@ func (p *program) tuneFolder(ctx context.Context, dir string, suite *opened, f *
 	if err := firstFailing(t.baseOnly, t.editable, t.ask, t.asked); err != nil {
 		return err
 	}
-	defer leanly()()
 	if err := t.grid(); err != nil {
 		return err
 	}
