@@ -155,11 +155,11 @@ func (c *counter) count(f *Configuration, count *Count, ordered *ordered) {
 	if !slices.Equal(c.tree, f.Tree) {
 		c.rebase(f.Tree)
 	}
-	stop := c.limits(f)
 	if ordered.reasons == nil && c.simple() {
-		c.quickly(stop, count)
+		c.quickly(f, count)
 		return
 	}
+	stop := c.limits(f)
 	c.firsts(stop, count)
 	good := c.good(f, count)
 	c.sums(count, good)
@@ -218,8 +218,21 @@ func (c *counter) limits(f *Configuration) []uint64 {
 	return c.stop
 }
 
+// split is where a configuration would stop, in two parts if it has one limit
+// only, so that nothing has to be written down.
+func (c *counter) split(f *Configuration) (a, b []uint64) {
+	switch {
+	case len(f.Maxima) == 1 && len(f.Guards) == 0:
+		return c.base, c.tile.of(c.table.points, f.Maxima[0])
+	case len(f.Maxima) == 0 && len(f.Guards) == 1:
+		return c.base, c.tile.of(c.table.points, f.Guards[0])
+	}
+	return c.limits(f), c.tile.vectors[Never]
+}
+
 // quickly counts stops, iterations and a score of 0 or 1, and keeps nothing.
-func (c *counter) quickly(stop []uint64, count *Count) {
+func (c *counter) quickly(f *Configuration, count *Count) {
+	a, b := c.split(f)
 	score := c.tile.vectors[Never]
 	if len(c.quantities) > 0 {
 		score = c.quantities[0].bits[0]
@@ -227,13 +240,14 @@ func (c *counter) quickly(stop []uint64, count *Count) {
 	iterations, stops, scored := 0, 0, 0
 	for i, g := range c.tile.groups {
 		left, stopped, good := ^uint64(0), uint64(0), uint64(0)
-		exists, stop, score := c.tile.exists[g.start:g.start+g.depth], stop[g.start:g.start+g.depth], score[g.start:g.start+g.depth]
+		exists, score := c.tile.exists[g.start:g.start+g.depth], score[g.start:g.start+g.depth]
+		a, b := a[g.start:g.start+g.depth], b[g.start:g.start+g.depth]
 		for n, exist := range exists {
 			made := left & exist
 			if made == 0 {
 				break
 			}
-			first := made & stop[n]
+			first := made & (a[n] | b[n])
 			left &^= first
 			stopped |= first
 			good |= first & score[n]

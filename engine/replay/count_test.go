@@ -10,7 +10,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/spec/source"
 	"pgregory.net/rapid"
 )
 
@@ -235,73 +234,4 @@ func TestRunsWithoutIterations(t *testing.T) {
 	if got.Stops != 2 || got.Iterations != 1 || byReason(&counted, 0)[Reason{record.ReasonAgentEnded, record.Completed}] != 2 {
 		t.Errorf("%+v", got)
 	}
-}
-
-var sink Counted
-
-// BenchmarkConfigurations counts successes and iterations of 100,000 nested
-// configurations on 1,234 runs, precomputation included.
-func BenchmarkConfigurations(b *testing.B) {
-	for name, what := range map[string]Counting{
-		"successes": {}, "reasons": {Reasons: true}, "money": {},
-	} {
-		b.Run(name, func(b *testing.B) { benchmarkCount(b, name, what) })
-	}
-}
-
-func benchmarkCount(b *testing.B, name string, what Counting) {
-	runs := benchmarkRuns()
-	what.Quantities = []Quantity{{Stopped: func(run, made, returned int) int64 { return int64(run*7+returned*3) % 2 }}}
-	if name == "money" {
-		what.Quantities = append(what.Quantities,
-			Quantity{Made: func(run, n int) int64 { return int64(run*7919+n*104729) * 1_000_003 % 40_000_000_000 }},
-			Quantity{Made: func(run, n int) int64 { return int64(run*31+n*977) % 4000 }})
-	}
-	l := &spec.Loop{Agent: &spec.Agent{Model: "m"}, Evaluate: &spec.Evaluate{}}
-	b.ReportAllocs()
-	for b.Loop() {
-		p := NewPoints(l)
-		configurations := benchmarkGrid(p)
-		sink = p.Table(traces(p, l, runs)).Count(configurations, what)
-	}
-	b.ReportMetric(float64(b.N)*float64(len(sink.Counts))*float64(len(runs))/b.Elapsed().Seconds()/1e9, "Gruns/s")
-}
-
-// benchmarkRuns are as long as those of InterCode: up to ten iterations.
-func benchmarkRuns() []Recorded {
-	runs := make([]Recorded, 1234)
-	for i := range runs {
-		confidences := make([]float64, 1+(i*i*7+i)%10)
-		for n := range confidences {
-			confidences[n] = float64((i*31+n*n*17)%20) / 20
-		}
-		runs[i] = Recorded{recordedRun(record.ReasonMaxIterations, confidences...), task}
-	}
-	return runs
-}
-
-// benchmarkGrid is any of: a threshold, or all of a threshold and patience; and a
-// maximum: 20 x 20 x 5 x 50 combinations.
-func benchmarkGrid(p *Points) (grid []Configuration) {
-	threshold := func(i int) Node {
-		return p.Condition(&spec.Condition{Kind: spec.KindConfidence, Confidence: spec.Confidence{Threshold: source.Maybe[float64]{Set: true, Value: float64(i) / 20}}})
-	}
-	patience := func(i int) Node {
-		return p.Condition(&spec.Condition{Kind: spec.KindNoImprovement, NoImprovement: spec.NoImprovement{Patience: source.Maybe[int]{Set: true, Value: i}}})
-	}
-	limits := make([]Node, 50)
-	for i := range limits {
-		limits[i] = p.Condition(&spec.Condition{Kind: spec.KindMaxIterations, MaxIterations: 1 + i})
-	}
-	for high := range 20 {
-		for low := range 20 {
-			for row := range 5 {
-				tree := []Node{threshold(high), p.All(threshold(low), patience(row+1))}
-				for _, limit := range limits {
-					grid = append(grid, Configuration{Tree: tree, Maxima: []Node{limit}})
-				}
-			}
-		}
-	}
-	return grid
 }

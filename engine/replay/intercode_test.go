@@ -1,0 +1,268 @@
+package replay_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/imports"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// intercode are the 1,234 recorded runs of InterCode, and a loop that would have
+// recorded them.
+type intercode struct {
+	loop  *spec.Loop
+	runs  []replay.Recorded
+	turns [][]turn // by run
+	// declared are conditions by their text.
+	declared map[string]*spec.Condition
+}
+
+// turn is what a plain reading of the log says of an iteration.
+type turn struct {
+	reward float64
+	action string
+}
+
+func loadInterCode(t testing.TB) *intercode {
+	t.Helper()
+	d, faults := spec.Load("../../suites/mappings/intercode.yaml", spec.Options{})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	im, all := imports.New(d.Import), &intercode{declared: map[string]*spec.Condition{}}
+	for _, name := range []string{"sql_multiturn_gpt-4_10_turns", "bash_multiturn_gpt-4_10_turns_fs_1", "bash_multiturn_gpt-4_10_turns_fs_2", "bash_multiturn_gpt-4_10_turns_fs_3", "bash_multiturn_gpt-4_10_turns_fs_4"} {
+		all.read(t, im, "intercode/ic_"+name+".json")
+	}
+	recorded, err := im.Recorded(im.Configurations()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.loop = recorded.Loop
+	return all
+}
+
+func (c *intercode) read(t testing.TB, im *imports.Importer, path string) {
+	dir := os.Getenv("AGENTBENCH_DATA")
+	if dir == "" {
+		dir = "../../../shared/data"
+	}
+	f, err := os.Open(filepath.Join(dir, path))
+	if err != nil {
+		t.Skip("there are no recorded runs here: set AGENTBENCH_DATA to their folder")
+	}
+	defer f.Close()
+	for imported, err := range im.Read(filepath.Base(path), f) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.runs = append(c.runs, replay.Recorded{Run: imported.Run, Task: imported.Task})
+		var turns []turn
+		for i := range imported.Run.Iterations {
+			it := &imported.Run.Iterations[i]
+			var output struct{ Action string }
+			if err := json.Unmarshal(it.Output, &output); err != nil {
+				t.Fatal(err)
+			}
+			turns = append(turns, turn{it.Evaluation.Confidence, output.Action})
+		}
+		c.turns = append(c.turns, turns)
+	}
+}
+
+// table evaluates the points on the runs.
+func (c *intercode) table(p *replay.Points) *replay.Table {
+	endless, tracer := replay.New(c.loop, replay.Endless(c.loop), replay.Options{}), p.Tracer()
+	traces := make([]*replay.Trace, len(c.runs))
+	for i := range c.runs {
+		path := endless.Path(context.Background(), c.runs[i].Run, c.runs[i].Task)
+		trace := tracer.Trace(&path)
+		traces[i] = &trace
+	}
+	return p.Table(traces)
+}
+
+// solved says whether a run has solved its task, by the best reward so far.
+func (c *intercode) solved(run, made, _ int) int64 {
+	for _, turn := range c.turns[run][:made] {
+		if turn.reward >= 1 {
+			return 1
+		}
+	}
+	return 0
+}
+
+// rule stops a run as soon as a reward is reached, or a lower one and there was no
+// improvement for a while, or an action was repeated, or at a maximum.
+type rule struct {
+	high, low       float64
+	patience, times int
+	maximum         int
+}
+
+// rules are 20 x 20 x 5 x 5 x 10 of them.
+func rules() (all []rule) {
+	for high := range 20 {
+		for low := range 20 {
+			for patience := range 5 {
+				for times := range 5 {
+					for maximum := range 10 {
+						all = append(all, rule{0.05 * float64(high+1), 0.05 * float64(low), patience + 1, times + 2, maximum + 1})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// nodes are those of the parts of rules.
+type nodes struct{ thresholds, patience, times, maxima []replay.Node }
+
+func (c *intercode) nodes(t testing.TB, p *replay.Points) (n nodes) {
+	all := func(count int, format string, of func(int) any) (made []replay.Node) {
+		for i := range count {
+			made = append(made, p.Condition(c.condition(t, fmt.Sprintf(format, of(i)))))
+		}
+		return made
+	}
+	n.thresholds = all(21, "confidence: {threshold: %v}", func(i int) any { return 0.05 * float64(i) })
+	n.patience = all(5, "no_improvement: {patience: %d}", func(i int) any { return i + 1 })
+	n.times = all(5, "repeated: {of: output.action, times: %d}", func(i int) any { return i + 2 })
+	n.maxima = all(10, "max_iterations: %d", func(i int) any { return i + 1 })
+	return n
+}
+
+// grid makes configurations of the rules, in their order: any of these, with all
+// of two nested in it.
+func (c *intercode) grid(t testing.TB, p *replay.Points) []replay.Configuration {
+	n, all := c.nodes(t, p), make([]replay.Configuration, 0, 100_000)
+	for high := range 20 {
+		for low := range 20 {
+			for patience := range n.patience {
+				both := p.All(n.thresholds[low], n.patience[patience])
+				for times := range n.times {
+					tree := []replay.Node{n.thresholds[high+1], both, n.times[times]}
+					for maximum := range n.maxima {
+						all = append(all, replay.Configuration{Tree: tree, Maxima: n.maxima[maximum : maximum+1]})
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (c *intercode) condition(t testing.TB, text string) *spec.Condition {
+	t.Helper()
+	if known := c.declared[text]; known != nil {
+		return known
+	}
+	files := fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nagent: {model: m, reply: json}\nprompt: p\nevaluate: {confidence: '0.5'}\nterminate: {any: [{" + text + "}]}\n")}}
+	d, faults := spec.LoadFS(files, "l.yaml", spec.Options{})
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range d.Loop.Terminate.Any {
+		if strings.HasPrefix(text, string(d.Loop.Terminate.Any[i].Kind)) {
+			c.declared[text] = &d.Loop.Terminate.Any[i]
+			return c.declared[text]
+		}
+	}
+	t.Fatal(text)
+	return nil
+}
+
+// stop is the turn after which a rule ends a run of InterCode, by plain counters.
+func (r *rule) stop(turns []turn) int {
+	best, bad, same := -1.0, 0, 0
+	for i, turn := range turns {
+		bad++
+		if i == 0 || turn.reward > best {
+			best, bad = turn.reward, 0
+		}
+		same++
+		if i == 0 || turn.action != turns[i-1].action {
+			same = 1
+		}
+		if turn.reward >= 1 || turn.reward >= r.high || turn.reward >= r.low && bad >= r.patience || same >= r.times || i+1 >= r.maximum {
+			return i + 1
+		}
+	}
+	return len(turns)
+}
+
+// All of 100,000 configurations are counted on InterCode as plain counters count
+// them, and some as the walk does.
+func TestConfigurationsOnInterCode(t *testing.T) {
+	c, rules := loadInterCode(t), rules()
+	p := replay.NewPoints(c.loop)
+	configurations := c.grid(t, p)
+	counts := c.table(p).Count(configurations, replay.Counting{Quantities: []replay.Quantity{{Stopped: c.solved}}})
+	for i := range rules {
+		var steps, solved int64
+		for run, turns := range c.turns {
+			made := rules[i].stop(turns)
+			steps += int64(made)
+			solved += c.solved(run, made, 0)
+		}
+		if got := counts.Counts[i]; got.Iterations != steps || got.Sums[0] != solved {
+			t.Fatalf("%+v: %d steps and %d solved, want %d and %d", rules[i], got.Iterations, got.Sums[0], steps, solved)
+		}
+	}
+}
+
+var sink replay.Counted
+
+// BenchmarkConfigurations counts 100,000 nested configurations on the runs of
+// InterCode, and on 81 times as many; walks and evaluation of the conditions
+// included.
+func BenchmarkConfigurations(b *testing.B) {
+	c := loadInterCode(b)
+	many := &intercode{loop: c.loop, declared: c.declared}
+	for range 81 {
+		many.runs, many.turns = append(many.runs, c.runs...), append(many.turns, c.turns...)
+	}
+	for _, on := range []*intercode{c, many} {
+		for _, what := range []string{"successes", "reasons", "money"} {
+			b.Run(fmt.Sprintf("runs=%d/%s", len(on.runs), what), func(b *testing.B) { on.benchmark(b, what) })
+		}
+	}
+}
+
+func (c *intercode) benchmark(b *testing.B, what string) {
+	counting := replay.Counting{Quantities: []replay.Quantity{{Stopped: c.solved}}, Reasons: what == "reasons"}
+	if what == "money" {
+		counting.Quantities = append(counting.Quantities,
+			replay.Quantity{Made: func(run, n int) int64 { return int64(run*7919+n*104729) * 1_000_003 % 40_000_000_000 }},
+			replay.Quantity{Made: func(run, n int) int64 { return int64(run*31+n*977) % 4000 }})
+	}
+	b.ReportAllocs()
+	before := processor(b)
+	for b.Loop() {
+		p := replay.NewPoints(c.loop)
+		configurations := c.grid(b, p)
+		sink = c.table(p).Count(configurations, counting)
+	}
+	took := processor(b) - before
+	b.ReportMetric(float64(took.Milliseconds())/float64(b.N), "cpu-ms/op")
+	b.ReportMetric(float64(b.N)*float64(len(sink.Counts))*float64(len(c.runs))/took.Seconds()/1e9, "Gruns/cpu-s")
+}
+
+// processor is the processor time used so far.
+func processor(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
