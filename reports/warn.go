@@ -121,6 +121,8 @@ func (c *collector) warn(r *Report) {
 	few := r.TaskCount > 0 && r.TaskCount < fewTasks
 	add(few, Warning{Kind: FewTasks, Count: r.TaskCount})
 	add(!few && r.Clusters > 0 && r.Clusters < fewTasks, Warning{Kind: FewClusters, Count: r.Clusters})
+	difference, tested := c.anyDifference()
+	add(tested, difference)
 	add(len(c.runs.all) > 0, Warning{Kind: Residue, Name: r.Primary(), Of: r.Trials})
 }
 

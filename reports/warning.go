@@ -47,8 +47,9 @@ const (
 	UnknownRuns    WarningKind = "unknown_runs"
 	Repeated       WarningKind = "repeated_runs"
 	NotComplete    WarningKind = "not_complete"
-	SameAs         WarningKind = "same_as" // the configuration Name
-	Residue        WarningKind = "residue" // what varies inside the averages, of Of trials, by the scorer Name
+	SameAs         WarningKind = "same_as"        // the configuration Name
+	AnyDifference  WarningKind = "any_difference" // of Of configurations in the score Name, over Count tasks or clusters
+	Residue        WarningKind = "residue"        // what varies inside the averages, of Of trials, by the scorer Name
 )
 
 // Text is the warning for people. Names and details come from outside; quote
@@ -133,6 +134,8 @@ func (w Warning) aboutRecords(quote func(string) string) string {
 		return fmt.Sprintf("%s recorded more than once and counted once", numbers.Plural(w.Count, "run is", "runs are"))
 	case UnevenRuns:
 		return fmt.Sprintf("the configurations have %d to %d runs: compare them with care, for their tasks differ", w.Count, w.Of)
+	case AnyDifference:
+		return fmt.Sprintf("any difference at all in %s between the %d configurations: %s", quote(w.Name), w.Of, w.More)
 	case NotComplete:
 		return "the results are not complete: " + w.More
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -76,7 +77,7 @@ func runAll(t *testing.T, lines []string) (commands int) {
 		var out bytes.Buffer
 		env := func(name string) string { return map[string]string{"COLUMNS": "100"}[name] }
 		code := run(context.Background(), append(strings.Fields(command), quietly(command)...), env, strings.NewReader(""), &out, &out)
-		if (code == wrongUsage || code == wrongSpec) && !strings.Contains(strings.Join(lines[i+1:end], "\n"), "agentbench: ") {
+		if (code == wrongUsage || code == wrongSpec) && slices.Equal(lines[i+1:end], []string{"..."}) {
 			t.Errorf("agentbench %s is a mistake, and the document does not say so:\n%s", command, out.String())
 		}
 		if !matches(out.String(), lines[i+1:end]) {
