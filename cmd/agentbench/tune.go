@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -41,8 +44,8 @@ satisfies what was asked for; 5 there is nothing to choose from.`,
 
 // tune recommends a configuration from what was recorded, or will be.
 func (p *program) tune(ctx context.Context, path string, f *tuneFlags) error {
-	if !holdsManifest(path) {
-		return p.tuneSuite(ctx, path, f)
+	if !holdsResultsAt(path) {
+		return p.tuneRecording(ctx, path, f)
 	}
 	var suite *opened
 	if f.suite != "" {
@@ -53,6 +56,20 @@ func (p *program) tune(ctx context.Context, path string, f *tuneFlags) error {
 		p.warn(suite, nil)
 	}
 	return p.tuneFolder(ctx, path, suite, f)
+}
+
+// holdsResultsAt says that a path is a result folder, or a file that openRecorded
+// knows better than spec does.
+func holdsResultsAt(path string) bool {
+	at, _ := splitPlace(path, baselineFolder)
+	info, err := os.Stat(at)
+	if err != nil {
+		return false
+	}
+	if info.IsDir() {
+		return there(filepath.Join(at, "manifest.json"))
+	}
+	return filepath.Ext(at) == ".jsonl"
 }
 
 // tuning is what is tuned, on what, and how one is chosen.
@@ -96,24 +113,26 @@ func firstFailing(steps ...func() error) error {
 	return nil
 }
 
-// baseOnly finds the configuration whose loop is tuned.
+// baseOnly finds the configuration whose loop is tuned: in the suite that is named,
+// as it is now, else among those that were recorded.
 func (t *tuning) baseOnly() error {
 	m := &t.folder.Manifest
-	wanted := []string{t.flags.configuration}
-	switch {
-	case t.flags.configuration != "":
-	case t.only != "":
-		wanted[0] = t.only
-	case m.Baseline != "":
-		wanted[0] = m.Baseline
-	case len(m.Configurations) == 1:
-		wanted[0] = m.Configurations[0].Name
-	default:
-		names := configurationNames(m)
-		return usage("there are: "+some(names), "%s holds %d configurations and no baseline: --configuration names the one that is tuned", t.place, len(m.Configurations))
+	recorded := m.Baseline
+	if len(m.Configurations) == 1 {
+		recorded = m.Configurations[0].Name
+	}
+	wanted := cmp.Or(t.flags.configuration, t.only)
+	if t.suite != nil {
+		if now, err := tunedIn(t.suite, wanted); err == nil {
+			t.bases = []sweep.Base{{Name: now.Name, Loop: now.Loop}}
+			return nil
+		}
+	}
+	if wanted = cmp.Or(wanted, recorded); wanted == "" {
+		return usage("there are: "+some(configurationNames(m)), "%s holds %d configurations and no baseline: --configuration names the one that is tuned", t.place, len(m.Configurations))
 	}
 	t.bases = nil
-	return t.base(wanted)
+	return t.base([]string{wanted})
 }
 
 // editable refuses --write where it could not write, before anything is computed.

@@ -14,6 +14,9 @@ import (
 
 // tuneRecording records a suite as its tuning needs it, and recommends from that.
 func (p *program) tuneRecording(ctx context.Context, path string, f *tuneFlags) error {
+	if f.suite != "" {
+		return usage("leave it out", "--suite names the suite of a result folder, and %s is a suite", path)
+	}
 	o, err := p.openSuite(path, nil)
 	if err != nil {
 		return err
@@ -28,6 +31,11 @@ func (p *program) tuneRecording(ctx context.Context, path string, f *tuneFlags) 
 	}
 	if f.plan {
 		return p.planLive(l)
+	}
+	if f.edit {
+		if err := p.unedited(o.Editable(today.Name)); err != nil {
+			return err
+		}
 	}
 	made, err := l.record(ctx)
 	if err != nil {

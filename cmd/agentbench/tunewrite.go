@@ -54,7 +54,7 @@ func (t *tuning) unchanged(wanted *spec.Loop, params []spec.Assignment) error {
 }
 
 // unedited says why nothing is written.
-func (t *tuning) unedited(err error) error {
+func (p *program) unedited(err error) error {
 	var edit *spec.EditError
 	var faults source.Faults
 	switch {
@@ -63,8 +63,8 @@ func (t *tuning) unedited(err error) error {
 	case errors.As(err, &edit):
 		return fail(wrongUsage, edit.Hint, "--write: nothing is written: %w", err)
 	case errors.As(err, &faults):
-		fmt.Fprintln(t.err, "agentbench: --write: nothing is written:")
-		faults.Print(t.err)
+		fmt.Fprintln(p.err, "agentbench: --write: nothing is written:")
+		faults.Print(p.err)
 		return quiet(wrongUsage)
 	}
 	return fail(notMeasured, "", "--write: nothing is written: %w", err)
