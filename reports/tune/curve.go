@@ -23,7 +23,7 @@ func (t *tuner) curve(_ context.Context, r *Tuning, _ *chosen) error {
 	}
 	loop := freed(t.Recordings()[0].Loop)
 	var steps []step
-	left := 0
+	left, spent := 0, t.ofIteration()
 	for i := range t.tasks {
 		for _, run := range t.tasks[i].runs {
 			scores := t.scoresAt(&t.runs[run], loop)
@@ -31,7 +31,7 @@ func (t *tuner) curve(_ context.Context, r *Tuning, _ *chosen) error {
 				left++
 				continue
 			}
-			steps = t.extend(steps, t.runs[run].Run, scores)
+			steps = extend(steps, t.runs[run].Run, scores, spent)
 		}
 	}
 	if left > 0 {
@@ -88,7 +88,7 @@ func (t *tuner) scoresAt(run *sweep.Run, loop *spec.Loop) []float64 {
 }
 
 // extend adds a run.
-func (t *tuner) extend(steps []step, run *record.Run, scores []float64) []step {
+func extend(steps []step, run *record.Run, scores []float64, spent func(it *record.Iteration) float64) []step {
 	var last step
 	if len(steps) > 0 {
 		last = steps[len(steps)-1]
@@ -96,7 +96,7 @@ func (t *tuner) extend(steps []step, run *record.Run, scores []float64) []step {
 	for len(steps) < len(scores) { // the runs so far stay as they ended
 		steps = append(steps, step{hits: last.hits, score: last.score})
 	}
-	unit, before := t.unitOfCost(), false
+	before := false
 	for i := range steps {
 		s, at := &steps[i], min(i, len(scores)-1)
 		hit := scores[at] >= success
@@ -104,7 +104,7 @@ func (t *tuner) extend(steps []step, run *record.Run, scores []float64) []step {
 		s.score += scores[at]
 		if i < len(scores) {
 			s.reached++
-			s.cost += ofIteration(&run.Iterations[i], unit)
+			s.cost += spent(&run.Iterations[i])
 			s.risk += count(!before)
 			s.first += count(!before && hit)
 			before = before || hit

@@ -41,9 +41,9 @@ func (s *table) Outcomes(_ context.Context, candidate int) ([]sweep.Outcome, err
 }
 
 func (s *table) Totals(_ context.Context, part []int, parts int) ([][]sweep.Totals, error) {
-	all := make([][]sweep.Totals, len(s.outcomes))
+	all, divided := make([][]sweep.Totals, len(s.outcomes)), sweep.Divide(s.runs, part, parts)
 	for i := range s.outcomes {
-		all[i] = sweep.Sum(s.outcomes[i], s.runs, part, parts)
+		all[i] = divided.Sum(s.outcomes[i])
 	}
 	return all, nil
 }

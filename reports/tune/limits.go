@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -56,10 +57,17 @@ func (t *tuner) limits(ctx context.Context, r *Tuning, choice *chosen) error {
 // what these cost.
 type use struct {
 	runs   int
-	length []int            // of each run
-	stages map[string][]int // by stage, of each run
-	spent  map[string]float64
-	all    float64
+	length []int // of each run
+	stages []stageUse
+	all    float64 // cost
+}
+
+// stageUse is that of a stage. Runs at the end of the list that make none of its
+// iterations may be missing.
+type stageUse struct {
+	name  string
+	made  []int // by run
+	spent float64
 }
 
 func (t *tuner) use(ctx context.Context, candidate int) (*use, error) {
@@ -71,40 +79,59 @@ func (t *tuner) use(ctx context.Context, candidate int) (*use, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, unit := t.Recordings()[on].Runs, t.unitOfCost()
-	u := &use{stages: map[string][]int{}, spent: map[string]float64{}}
+	runs, spent := t.Recordings()[on].Runs, t.ofIteration()
+	u := &use{}
 	for i := range outcomes {
 		if outcomes[i].Verdict == replay.Exact {
-			u.add(&outcomes[i], runs[i].Run, unit)
+			u.add(outcomes[i].Iterations, runs[i].Run, spent)
 		}
 	}
 	return u, nil
 }
 
-func (u *use) add(o *sweep.Outcome, run *record.Run, unit *spending) {
-	at := u.runs
+func (u *use) add(iterations int, run *record.Run, spent func(it *record.Iteration) float64) {
 	u.runs++
-	u.length = append(u.length, o.Iterations)
-	for i := range min(o.Iterations, len(run.Iterations)) {
+	u.length = append(u.length, iterations)
+	for i := range min(iterations, len(run.Iterations)) {
 		it := &run.Iterations[i]
-		stage := it.Phase + it.Strategy
-		for len(u.stages[stage]) <= at {
-			u.stages[stage] = append(u.stages[stage], 0)
+		stage := u.stage(cmp.Or(it.Phase, it.Strategy))
+		for len(stage.made) < u.runs {
+			stage.made = append(stage.made, 0)
 		}
-		u.stages[stage][at]++
-		spent := ofIteration(it, unit)
-		u.spent[stage] += spent
-		u.all += spent
+		stage.made[u.runs-1]++
+		cost := spent(it)
+		stage.spent += cost
+		u.all += cost
 	}
 }
 
-// ofIteration is an amount that an iteration takes.
-func ofIteration(it *record.Iteration, unit *spending) float64 {
-	o := sweep.Outcome{}
-	o.Iterations, o.Elapsed = 1, it.End-it.Start
-	o.Usage.Most, o.Judging.Most = it.Spent()
-	_, most := unit.of(&o)
-	return float64(most) / unit.unit
+// stage is that of a name. There are few.
+func (u *use) stage(name string) *stageUse {
+	for i := range u.stages {
+		if u.stages[i].name == name {
+			return &u.stages[i]
+		}
+	}
+	u.stages = append(u.stages, stageUse{name: name})
+	return &u.stages[len(u.stages)-1]
+}
+
+// ofIteration tells what an iteration takes, in the unit of the choice's cost where
+// that is an amount.
+func (t *tuner) ofIteration() func(it *record.Iteration) float64 {
+	unit := t.unitOfCost()
+	switch unit {
+	case &theIterations:
+		return func(*record.Iteration) float64 { return 1 }
+	case &theTime:
+		return func(it *record.Iteration) float64 { return (it.End - it.Start).Seconds() }
+	}
+	o := &sweep.Outcome{}
+	return func(it *record.Iteration) float64 {
+		o.Usage.Most, o.Judging.Most = it.Spent()
+		_, most := unit.of(o)
+		return float64(most) / unit.unit
+	}
 }
 
 // limits are those of the phases or strategies, and the one of the whole loop.
@@ -117,9 +144,10 @@ func (u *use) limits(loop *spec.Loop) (all []LimitUse) {
 		if stage.Name == "" || stage.Limit == 0 {
 			continue
 		}
-		l := u.limit(kind+stage.Name+".max_iterations", stage.Limit, u.stages[stage.Name])
+		used := u.stage(stage.Name)
+		l := u.limit(kind+stage.Name+".max_iterations", stage.Limit, used.made)
 		if u.all > 0 {
-			l.OfCost = numbers.Known(u.spent[stage.Name] / u.all)
+			l.OfCost = numbers.Known(used.spent / u.all)
 		}
 		all = append(all, l)
 	}
@@ -131,8 +159,7 @@ func (u *use) limits(loop *spec.Loop) (all []LimitUse) {
 	return all
 }
 
-// limit measures one, by the iterations of each run that it counts; runs at the end
-// of the list that make none may be missing.
+// limit measures one, by the iterations of each run that it counts.
 func (u *use) limit(path string, limit int, used []int) LimitUse {
 	l := LimitUse{Path: path, Limit: limit, OfCost: numbers.Missing(numbers.Nothing)}
 	var sum, reached, all int64

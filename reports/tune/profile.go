@@ -37,7 +37,7 @@ func (t *tuner) profile(ctx context.Context, candidate int) (*profile, error) {
 }
 
 func (t *tuner) profileOf(outcomes []sweep.Outcome) *profile {
-	return &profile{sweep.Sum(outcomes, t.runs, t.cell, len(t.cellUnit))}
+	return &profile{t.parts.Sum(outcomes)}
 }
 
 // sum adds up the cells of a subset.

@@ -32,6 +32,7 @@ type tuner struct {
 	units              int
 	cell               []int // by run
 	cellUnit, cellFold []int // by cell
+	parts              *sweep.Parts
 
 	goal, price term
 	known       usageKnown
@@ -148,6 +149,7 @@ func (t *tuner) divide(ctx context.Context) (err error) {
 		}
 		t.cell = append(t.cell, at[key])
 	}
+	t.parts = sweep.Divide(t.runs, t.cell, len(t.cellUnit))
 	return nil
 }
 

@@ -9,10 +9,9 @@ import (
 )
 
 // Sum adds up outcomes, which are those of the runs in their order, by the part
-// that each run is of, from 0; a run of a part below 0 is left out. Scores are
-// added up in steps of 1e-9, so that their order does not matter.
+// that each run is of: see [Divide].
 func Sum(outcomes []Outcome, runs []Run, part []int, parts int) []Totals {
-	return addUp(outcomes, runs, newCells(trials(runs), part, parts))
+	return Divide(runs, part, parts).Sum(outcomes)
 }
 
 func addUp(outcomes []Outcome, runs []Run, all *cells) []Totals {
