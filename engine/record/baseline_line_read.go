@@ -2,35 +2,22 @@ package record
 
 import "fmt"
 
+// baselineRun reads what writer.baselineRun wrote. What the head tells of all runs
+// holds for one that says nothing else.
 func (r *reader) baselineRun(b *baselineRun, head *baselineHead) {
-	other := map[string]string(nil)
-	ownLoop := false
+	own, ownLoop := map[string]string(nil), false
 	for key := range r.object() {
 		switch string(key) {
-		case "configuration":
-			b.Configuration = r.name()
-		case "task":
-			b.Task = r.string()
-		case "trial":
-			b.Trial = int(r.integer())
-		case "cluster":
-			b.Cluster = r.name()
-		case "loop":
-			b.Loop, ownLoop = r.name(), true
-		case "elapsed_ns":
-			b.Elapsed = r.duration()
-		case "usage":
-			r.usage(&b.Usage)
-		case "judging":
-			r.usage(&b.Judging)
-		case "simulated":
-			b.Simulated = r.boolean()
 		case "scores":
 			b.scores = r.baselineScores(b.scores)
 		case "scorers":
-			other = r.hashes()
+			own = r.hashes()
+		case "loop":
+			b.Loop, ownLoop = r.name(), true
 		default:
-			r.baselineOutcome(string(key), b)
+			if !r.ofRun(key, &b.Signals) && !r.ofOutcome(key, &b.Outcome) {
+				r.baselineIterations(key, b)
+			}
 		}
 	}
 	if !ownLoop {
@@ -39,30 +26,19 @@ func (r *reader) baselineRun(b *baselineRun, head *baselineHead) {
 	for i := range b.scores {
 		s := &b.scores[i]
 		s.Scorer = head.Scorers[s.Name]
-		if hash, ok := other[s.Name]; ok {
+		if hash, ok := own[s.Name]; ok {
 			s.Scorer = hash
 		}
 	}
 }
 
-func (r *reader) baselineOutcome(key string, b *baselineRun) {
-	switch o := &b.Outcome; key {
-	case "status":
-		o.Status = Status(r.name())
-	case "reason":
-		o.Reason = Reason(r.name())
-	case "class":
-		o.Class = Class(r.name())
-	case "fired":
-		o.Fired = r.name()
+// baselineIterations reads what stands in the place of the iterations.
+func (r *reader) baselineIterations(key []byte, b *baselineRun) {
+	switch string(key) {
 	case "error":
-		o.Error = &Error{Class: ErrorClass(r.name())}
-	case "success":
-		o.Success = r.boolean()
+		b.Outcome.Error = &Error{Class: ErrorClass(r.name())}
 	case "iterations":
 		b.iterations = int(r.integer())
-	case "returned":
-		o.Returned = int(r.integer())
 	case "failed":
 		b.failed = ErrorClass(r.name())
 	case "evaluated":

@@ -37,6 +37,9 @@ func (r *reader) readHead(text []byte) (*Signals, error) {
 
 func (r *reader) signals(s *Signals) {
 	for key := range r.object() {
+		if r.ofRun(key, s) {
+			continue
+		}
 		switch string(key) {
 		case "v":
 			s.Version = int(r.integer())
@@ -44,71 +47,99 @@ func (r *reader) signals(s *Signals) {
 			s.ID = r.string()
 		case "bytes":
 			s.Bytes = r.integer()
-		case "configuration":
-			s.Configuration = r.name()
-		case "task":
-			s.Task = r.string()
-		case "trial":
-			s.Trial = int(r.integer())
-		case "cluster":
-			s.Cluster = r.name()
-		case "loop":
-			s.Loop = r.name()
 		case "outcome":
 			r.outcome(&s.Outcome)
-		case "usage":
-			r.usage(&s.Usage)
-		case "judging":
-			r.usage(&s.Judging)
-		case "elapsed_ns":
-			s.Elapsed = r.duration()
 		case "next":
 			s.Next = r.nextRequest()
-		case "simulated":
-			s.Simulated = r.boolean()
 		case "checks":
 			for range r.list() {
 				s.Checks = append(s.Checks, r.checkHead())
 			}
 		case "iterations":
-			r.iterations = r.iterations[:0]
-			for range r.list() {
-				r.iterations = append(r.iterations, r.iteration())
-			}
-			s.Iterations = cloned(r.iterations)
+			s.Iterations = listed(r, &r.iterations, r.iteration)
 		default:
 			r.pass()
 		}
 	}
 }
 
+// ofRun reads a member that signals and the lines of baselines have alike, if it
+// is one.
+func (r *reader) ofRun(key []byte, s *Signals) bool {
+	switch string(key) {
+	case "configuration":
+		s.Configuration = r.name()
+	case "task":
+		s.Task = r.string()
+	case "trial":
+		s.Trial = int(r.integer())
+	case "cluster":
+		s.Cluster = r.name()
+	case "loop":
+		s.Loop = r.name()
+	case "usage":
+		r.usage(&s.Usage)
+	case "judging":
+		r.usage(&s.Judging)
+	case "elapsed_ns":
+		s.Elapsed = r.duration()
+	case "simulated":
+		s.Simulated = r.boolean()
+	default:
+		return false
+	}
+	return true
+}
+
+// listed reads a list into memory of its own; kept is room that is used again.
+func listed[E any](r *reader, kept *[]E, element func() E) []E {
+	*kept = (*kept)[:0]
+	for range r.list() {
+		*kept = append(*kept, element())
+	}
+	return cloned(*kept)
+}
+
 func (r *reader) duration() time.Duration { return time.Duration(r.integer()) }
 
 func (r *reader) outcome(o *Outcome) {
 	for key := range r.object() {
+		if r.ofOutcome(key, o) {
+			continue
+		}
 		switch string(key) {
-		case "status":
-			o.Status = Status(r.name())
-		case "reason":
-			o.Reason = Reason(r.name())
-		case "class":
-			o.Class = Class(r.name())
-		case "fired":
-			o.Fired = r.name()
 		case "held":
 			for range r.list() {
 				o.Held = append(o.Held, r.name())
 			}
-		case "success":
-			o.Success = r.boolean()
-		case "returned":
-			o.Returned = int(r.integer())
 		case "error":
 			o.Error = r.failure()
 		default:
 			r.pass()
 		}
 	}
+}
+
+// ofOutcome reads a member that outcomes and the lines of baselines have alike,
+// if it is one.
+func (r *reader) ofOutcome(key []byte, o *Outcome) bool {
+	switch string(key) {
+	case "status":
+		o.Status = Status(r.name())
+	case "reason":
+		o.Reason = Reason(r.name())
+	case "class":
+		o.Class = Class(r.name())
+	case "fired":
+		o.Fired = r.name()
+	case "success":
+		o.Success = r.boolean()
+	case "returned":
+		o.Returned = int(r.integer())
+	default:
+		return false
+	}
+	return true
 }
 
 func (r *reader) failure() *Error {
@@ -215,6 +246,9 @@ func cloned[E any](list []E) []E {
 func (r *reader) iteration() IterationSignals {
 	var it IterationSignals
 	for key := range r.object() {
+		if r.ofEvaluation(key, &it) || r.ofEnd(key, &it) {
+			continue
+		}
 		switch string(key) {
 		case "n":
 			it.N = int(r.integer())
@@ -230,43 +264,57 @@ func (r *reader) iteration() IterationSignals {
 			it.Tools = r.string()
 		case "tool_calls":
 			it.ToolCalls = int(r.integer())
-		case "evaluated":
-			it.Evaluated = r.boolean()
-		case "confidence":
-			it.Confidence = r.number()
-		case "passed":
-			it.Passed = r.boolean()
-		case "checks":
-			it.Checks = Marks(r.name())
-		case "fault":
-			it.Fault = r.boolean()
-		case "skipped":
-			it.Skipped = r.boolean()
-		case "cut":
-			it.Cut = r.name()
-		case "ended":
-			it.Ended = r.name()
-		case "error":
-			it.Error = ErrorClass(r.name())
-		case "error_hash":
-			it.ErrorHash = r.name()
 		case "calls":
-			r.calls = r.calls[:0]
-			for range r.list() {
-				r.calls = append(r.calls, r.call())
-			}
-			it.Calls = cloned(r.calls)
-		case "start_ns":
-			it.Start = r.duration()
-		case "end_ns":
-			it.End = r.duration()
-		case "working_ns":
-			it.Working = r.duration()
+			it.Calls = listed(r, &r.calls, r.call)
 		default:
 			r.pass()
 		}
 	}
 	return it
+}
+
+// ofEvaluation reads how good an iteration is, if the member says it.
+func (r *reader) ofEvaluation(key []byte, it *IterationSignals) bool {
+	switch string(key) {
+	case "evaluated":
+		it.Evaluated = r.boolean()
+	case "confidence":
+		it.Confidence = r.number()
+	case "passed":
+		it.Passed = r.boolean()
+	case "checks":
+		it.Checks = Marks(r.name())
+	case "fault":
+		it.Fault = r.boolean()
+	case "skipped":
+		it.Skipped = r.boolean()
+	default:
+		return false
+	}
+	return true
+}
+
+// ofEnd reads how an iteration ended, and when, if the member says it.
+func (r *reader) ofEnd(key []byte, it *IterationSignals) bool {
+	switch string(key) {
+	case "cut":
+		it.Cut = r.name()
+	case "ended":
+		it.Ended = r.name()
+	case "error":
+		it.Error = ErrorClass(r.name())
+	case "error_hash":
+		it.ErrorHash = r.name()
+	case "start_ns":
+		it.Start = r.duration()
+	case "end_ns":
+		it.End = r.duration()
+	case "working_ns":
+		it.Working = r.duration()
+	default:
+		return false
+	}
+	return true
 }
 
 func (r *reader) call() CallSignals {
