@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/tune"
@@ -157,16 +158,33 @@ func (l *live) record(ctx context.Context) (*recording, error) {
 		return nil, err
 	}
 	made := &recording{dir: j.dir, paths: l.pathNames()}
+	if r != nil && r.failed != nil {
+		return nil, fail(notMeasured, safe(j)+"once the cause is gone, this goes on: "+j.again(), "%w", r.failed)
+	}
 	if r != nil {
-		if r.failed != nil {
-			return nil, fail(notMeasured, safe(j)+"once the cause is gone, this goes on: "+j.again(), "%w", r.failed)
-		}
 		made.paths, made.raced = r.left(), l.race.Told(l.pathNames(), l.terms.score)
 	}
+	return made, made.end(j, m, end)
+}
+
+// end says why a recording ended before its end, so that what is there can be told
+// before that; the error is one after which there is nothing to be told.
+func (r *recording) end(j *job, m *record.Manifest, end ending) error {
 	if end.Stopped != "" || end.interrupted || end.cancelled || end.Blown != nil {
-		made.ended = stoppedError(j, m, end)
+		r.ended = stoppedError(j, m, end)
 	}
-	return made, nil
+	if end.cancelled || end.Blown != nil {
+		return r.ended
+	}
+	least, ran := defaultCoverage, *m
+	if j.Suite.MinCoverage != nil {
+		least = *j.Suite.MinCoverage
+	}
+	ran.Totals.Planned = measured(m) + m.Totals.Faults // a race runs less than was planned
+	if r.ended == nil && float64(measured(m)) < least*float64(ran.Totals.Planned) {
+		return coverageError(j, &ran, least)
+	}
+	return nil
 }
 
 func (l *live) pathNames() []string {

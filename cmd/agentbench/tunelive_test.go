@@ -166,6 +166,18 @@ func TestOnePathIsRecorded(t *testing.T) {
 	}
 }
 
+// What has too many faults is no recording to choose by.
+func TestFaultsLeaveNothingToTune(t *testing.T) {
+	dir := liveFolder(t, strings.Replace(liveSuite, "good: {provider: simulate,", "good: {provider: simulate, errors: 0.5,", 1), 20)
+	l, err := openedLive(t, dir, tune.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.record(t.Context()); err == nil || !strings.Contains(err.Error(), "could be measured; min_coverage is 0.95") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // Of what needs calls no value can be observed before there are runs.
 func TestARangeThatNeedsCalls(t *testing.T) {
 	dir := liveFolder(t, strings.Replace(liveSuite, "agent.model: [weak, good, fine]", "agent.temperature: {from: 0, to: 0.7}", 1), 10)
