@@ -52,8 +52,8 @@ named: would the others have done as well with what was answered there?`,
 	return c
 }
 
-// crowd is a number of runs above which memory counts for more than time.
-const crowd = 25_000
+// manyRecorded is a number of runs above which memory counts for more than time.
+const manyRecorded = 25_000
 
 func (p *program) replay(ctx context.Context, place string, f *replayFlags) error {
 	set, err := p.assignments(f.set)
@@ -68,7 +68,7 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 	if err != nil {
 		return err
 	}
-	if r.folder.Manifest.Totals.Runs() > crowd {
+	if r.folder.Manifest.Totals.Runs() > manyRecorded {
 		defer leanly()()
 	}
 	if len(set)+len(axes) == 0 && len(f.configurations) == 0 {

@@ -132,6 +132,7 @@ func (r *recordedRuns) read(loops []*spec.Loop) error {
 		selection.Configurations = []string{r.only}
 	}
 	var err error
+	defer leanly()()
 	if r.replayed, r.notes, err = r.folder.Read(selection); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
@@ -176,6 +177,9 @@ func (r *recordedRuns) tellNotes() {
 // candidates make the configurations that are tried: every combination of axes,
 // with parameters set before, in every base. Runs are read by then.
 func (r *recordedRuns) candidates(set []spec.Assignment, axes []sweep.Axis) ([]sweep.Candidate, error) {
+	if err := sweep.Affords(1, axes); err != nil {
+		return nil, r.unusable(err)
+	}
 	loops, err := r.probes(set, axes)
 	if err != nil {
 		return nil, err

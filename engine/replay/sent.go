@@ -24,10 +24,20 @@ func (w *walk) sendsOther(step stop.Step, recorded *record.Iteration) string {
 	}
 	if w.Renderer != nil {
 		if why, known := w.rendersOther(step, recorded); known {
-			return why
+			return because(why, pair)
 		}
 	}
 	return w.declaresOther(step, recorded, pair)
+}
+
+const otherRequest = "it would send another request"
+
+// because says of a request that differs what is declared otherwise.
+func because(why string, p *pair) string {
+	if why == otherRequest && p.shown != "" {
+		return p.shown
+	}
+	return why
 }
 
 // rendersOther renders the request again. Known is false where that tells
@@ -43,7 +53,7 @@ func (w *walk) rendersOther(step stop.Step, recorded *record.Iteration) (why str
 	case err != nil || hash == "" || recorded.Request == "":
 		return "", false
 	case hash != recorded.Request:
-		return "it would send another request", true
+		return otherRequest, true
 	}
 	return "", true
 }

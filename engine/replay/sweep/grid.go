@@ -48,7 +48,7 @@ func Grid(bases []Base, set []spec.Assignment, axes []Axis) ([]Candidate, error)
 	if path := twice(axes); path != "" {
 		return nil, fmt.Errorf("the parameter %s is swept twice", path)
 	}
-	if err := few(len(bases), axes); err != nil {
+	if err := Affords(len(bases), axes); err != nil {
 		return nil, err
 	}
 	var all []Candidate
@@ -62,11 +62,12 @@ func Grid(bases []Base, set []spec.Assignment, axes []Axis) ([]Candidate, error)
 	return distinct(all), nil
 }
 
-// few refuses more combinations than are tried.
-func few(bases int, axes []Axis) error {
+// Affords refuses more combinations than are tried. An axis whose values are not
+// observed yet counts as one.
+func Affords(bases int, axes []Axis) error {
 	n := big.NewInt(int64(bases))
 	for i := range axes {
-		n.Mul(n, big.NewInt(int64(len(axes[i].Values))))
+		n.Mul(n, big.NewInt(int64(max(1, len(axes[i].Values)))))
 	}
 	if n.Cmp(big.NewInt(MostCandidates)) <= 0 {
 		return nil
