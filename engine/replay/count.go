@@ -39,6 +39,12 @@ type Reason struct {
 	Status record.Status
 }
 
+// afterConditions says that it comes after the terminate tree in the order of
+// decision: all stages are over.
+func (r *Reason) afterConditions() bool {
+	return r.Reason == record.ReasonPhasesComplete || r.Reason == record.ReasonStrategiesExhausted
+}
+
 // Quantity is a whole number, not below zero, that is added up: money in
 // 1e-12 USD, tokens, a score of 0 or 1. One of the two is set.
 type Quantity struct {
@@ -183,7 +189,7 @@ func (c *counter) simple() bool {
 // share it.
 func (c *counter) rebase(tree []Node) {
 	c.tree = tree
-	copy(c.base, c.tile.decided)
+	copy(c.base, c.tile.ends)
 	or(c.base, c.tile.dry)
 	for _, n := range tree {
 		c.add(c.base, n)
@@ -289,7 +295,7 @@ func (c *counter) good(f *Configuration, count *Count) []uint64 {
 	if !c.table.fails {
 		return c.first
 	}
-	clear(c.failed)
+	copy(c.failed, c.tile.until)
 	c.failures(f, func(failed []uint64) { or(c.failed, failed) })
 	for i := range c.failed {
 		c.failed[i] &= c.first[i] &^ c.tile.decided[i]

@@ -49,7 +49,7 @@ func slowly(base, target *spec.Loop, runs []Recorded, what Counting) (count Coun
 		count.Iterations += int64(r.Iterations)
 		if r.Verdict == Exact {
 			count.Stops++
-			if failure(&r, &itself) {
+			if failure(&r, &itself, runs[i].Run) {
 				count.Failures++
 			}
 			if r.Outcome.Success {
@@ -58,7 +58,7 @@ func slowly(base, target *spec.Loop, runs []Recorded, what Counting) (count Coun
 			reasons[Reason{r.Outcome.Reason, r.Outcome.Status}]++
 		}
 		for q := range what.Quantities {
-			if what.Quantities[q].Stopped != nil && r.Verdict == Exact && r.Iterations > 0 && !failure(&r, &itself) {
+			if what.Quantities[q].Stopped != nil && r.Verdict == Exact && r.Iterations > 0 && !failure(&r, &itself, runs[i].Run) {
 				count.Sums[q] += what.Quantities[q].Stopped(i, r.Iterations, r.Outcome.Returned)
 			}
 			for n := range r.Iterations {
@@ -73,8 +73,8 @@ func slowly(base, target *spec.Loop, runs []Recorded, what Counting) (count Coun
 
 // failure says that an expression of a condition could not be evaluated: the run
 // ends with a fault where it does not end by itself.
-func failure(r, endless *Result) bool {
-	return r.Verdict == Exact && r.Outcome.Status == record.Faulted && (endless.Outcome.Reason != record.ReasonError || endless.Iterations > r.Iterations)
+func failure(r, endless *Result, run *record.Run) bool {
+	return r.Verdict == Exact && r.Outcome.Status == record.Faulted && (run.Iterations[r.Iterations-1].Error == nil || endless.Outcome.Reason != record.ReasonError || endless.Iterations > r.Iterations)
 }
 
 // along fails where a walk along paths is not the replay.
@@ -141,13 +141,6 @@ func TestTheFastPathIsTheReference(t *testing.T) {
 	counted := 0
 	checkSome(t, 60, func(t *rapid.T) {
 		l := drawLoop(t, false)
-		l.Phases, l.Strategies = nil, nil
-		if l.Pattern == spec.PatternMultiStrategy {
-			l.Pattern = spec.PatternNone
-		}
-		if l.Evaluate != nil {
-			l.Evaluate.FromPhase = ""
-		}
 		base := widest(l)
 		base.OnError, base.Guards = l.OnError, spec.Guards{AbsoluteMaxIterations: off[int]()}
 		runs := drawRuns(t, base)
@@ -197,12 +190,10 @@ func TestTheFastPathIsTheReference(t *testing.T) {
 func TestWhatTheFastPathLeavesToTheReference(t *testing.T) {
 	p := NewPoints(declared(t, plainLoop))
 	for text, why := range map[string]string{
-		plainLoop + "terminate: {timeout: 5s}":                                                                          "a timeout cancels",
-		plainLoop + "guards: {budget: {calls: 3, hard: true}}":                                                          "hard",
-		plainLoop + "terminate: {when: since_improvement > 2}":                                                          "since_improvement",
-		plainLoop + "terminate: {when: iteration > param.max_iterations}\nmax_iterations: 3":                            "param",
-		"agent: {model: m}\nphases: [{name: a, prompt: p}]":                                                             "phases",
-		"agent: {model: m}\npattern: multi_strategy\nevaluate: {confidence: '0.5'}\nstrategies: [{name: a, prompt: p}]": "strategies",
+		plainLoop + "terminate: {timeout: 5s}":                                               "a timeout cancels",
+		plainLoop + "guards: {budget: {calls: 3, hard: true}}":                               "hard",
+		plainLoop + "terminate: {when: since_improvement > 2}":                               "since_improvement",
+		plainLoop + "terminate: {when: iteration > param.max_iterations}\nmax_iterations: 3": "param",
 	} {
 		var general *GeneralError
 		if _, err := p.Configuration(declared(t, text)); !errors.As(err, &general) || !strings.Contains(err.Error(), why) {

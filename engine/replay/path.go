@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -21,12 +22,16 @@ type Path struct {
 	End Result
 }
 
-// Endless is a loop without conditions and guards: what it does is the path of
-// all configurations that differ from it in nothing else.
+// Endless is a loop without conditions and guards, the maximum that follows from
+// its stages included: what it does is the path of all configurations that differ
+// from it in nothing else.
 func Endless(l *spec.Loop) *spec.Loop {
 	endless := *l
 	endless.Terminate, endless.Guards = spec.Tree{}, spec.Guards{}
 	endless.Guards.AbsoluteMaxIterations.Off = true
+	if _, derived, _ := endless.EffectiveMax(); derived {
+		endless.Terminate.Any = []spec.Condition{{Kind: spec.KindMaxIterations, MaxIterations: math.MaxInt}}
+	}
 	return &endless
 }
 
@@ -45,6 +50,19 @@ func (p *Path) dry() bool {
 	}
 	n := len(p.Made)
 	return n == 0 || p.Made[n-1].Ended == nil
+}
+
+// Faults says that the run ends with a fault after the last iteration made,
+// whatever its conditions.
+func (p *Path) Faults() bool {
+	return p.End.Verdict == Exact && !p.End.Outcome.Counts() && !p.untilFails()
+}
+
+// untilFails says that the last iteration made ends the run because the end of a
+// phase could not be evaluated: unless a condition holds, which comes before.
+func (p *Path) untilFails() bool {
+	n := len(p.Made)
+	return n > 0 && p.End.Verdict == Exact && p.End.Outcome.Status == record.Faulted && p.Made[n-1].Error == nil
 }
 
 // Stops are the conditions and guards of a configuration, to be held against

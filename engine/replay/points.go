@@ -193,8 +193,8 @@ func (e *GeneralError) Error() string { return "replayed in the general way: " +
 
 // Configuration adds the limits of a loop that differs from that of the points in
 // them alone; the caller knows that it does (see Serves). The error is a
-// *GeneralError: phases, strategies, timeouts that cancel and hard budgets decide
-// at other moments than after an iteration.
+// *GeneralError: timeouts that cancel and hard budgets decide at other moments than
+// after an iteration.
 func (p *Points) Configuration(l *spec.Loop) (c Configuration, err error) {
 	if why := general(l); why != "" {
 		return c, &GeneralError{why}
@@ -207,6 +207,9 @@ func (p *Points) Configuration(l *spec.Loop) (c Configuration, err error) {
 			c.Tree = append(c.Tree, n)
 		}
 	}
+	if limit, derived, _ := l.EffectiveMax(); derived {
+		c.Maxima = append(c.Maxima, p.Condition(&spec.Condition{Kind: spec.KindMaxIterations, MaxIterations: limit}))
+	}
 	c.Guards, c.Threshold = p.Guards(l.Guards), stop.Compile(l).SuccessThreshold()
 	return c, nil
 }
@@ -216,10 +219,6 @@ func general(l *spec.Loop) string {
 	_, _, cancels := stop.Compile(l).CancelAt()
 	b := l.Guards.Budget
 	switch {
-	case len(l.Phases) > 0:
-		return "it has phases"
-	case len(l.Strategies) > 0:
-		return "it has strategies"
 	case cancels:
 		return "a timeout cancels iterations"
 	case b != nil && b.Hard:

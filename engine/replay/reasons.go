@@ -95,13 +95,18 @@ func (c *counter) reasons(f *Configuration, count *Count, o *ordered) {
 			count.Reasons[reason] += int32(n)
 		}
 	}
-	for i, natural := range c.tile.natural {
-		if natural != nil {
-			claim(natural, o.natural[i])
+	natural := func(after bool) {
+		for i, natural := range c.tile.natural {
+			if natural != nil && o.reasons[o.natural[i]].afterConditions() == after {
+				claim(natural, o.natural[i])
+			}
 		}
 	}
+	natural(false)
 	c.placed(f.Tree, o, claim)
+	claim(c.tile.until, o.failed)
 	c.failures(f, func(failed []uint64) { claim(failed, o.failed) })
+	natural(true)
 	c.placed(f.Maxima, o, claim)
 	c.placed(f.Guards, o, claim)
 	claim(c.tile.dry, o.dry)

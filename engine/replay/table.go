@@ -44,7 +44,9 @@ type tile struct {
 	branches []uint64
 
 	exists   []uint64 // the run has this iteration
-	decided  []uint64 // the run ends here by itself, before any condition is asked
+	ends     []uint64 // the run ends here by itself
+	decided  []uint64 // before any condition is asked
+	until    []uint64 // because the end of a phase could not be evaluated
 	dry      []uint64 // the agent has nothing more to give after this
 	natural  [][]uint64
 	held     [][]uint64           // by leaf: conditions, then guards
@@ -63,7 +65,7 @@ func (p *Points) Table(traces []*Trace) *Table {
 	t := &Table{points: p}
 	all := make([]traced, 0, len(traces))
 	for i, trace := range traces {
-		t.fails = t.fails || trace.failed != nil
+		t.fails = t.fails || trace.failed != nil || trace.until
 		if trace.length > 0 {
 			all = append(all, traced{trace, i, t.ending(trace)})
 			continue
@@ -90,7 +92,7 @@ type traced struct {
 }
 
 func (t *Table) ending(trace *Trace) int {
-	if !trace.ends {
+	if !trace.ends || trace.until {
 		return -1
 	}
 	if i := slices.Index(t.naturals, trace.natural); i >= 0 {
@@ -107,7 +109,7 @@ func (t *Table) tile(runs []traced) *tile {
 		p.size += some[0].length
 	}
 	p.branches, p.believed = make([]uint64, len(p.groups)), map[float64][]uint64{}
-	p.exists, p.decided, p.dry = p.vector(), p.vector(), p.vector()
+	p.exists, p.ends, p.decided, p.until, p.dry = p.vector(), p.vector(), p.vector(), p.vector(), p.vector()
 	p.natural = make([][]uint64, len(t.naturals))
 	p.held, p.failed = make([][]uint64, leaves), make([][]uint64, leaves)
 	for leaf := range leaves {
@@ -138,7 +140,13 @@ func (p *tile) fill(i int) {
 	case run.natural >= 0:
 		p.grow(run.natural)
 		p.natural[run.natural][last] |= bit
-		p.decided[last] |= bit
+		p.ends[last] |= bit
+		if !run.Trace.natural.afterConditions() {
+			p.decided[last] |= bit
+		}
+	case run.until:
+		p.ends[last] |= bit
+		p.until[last] |= bit
 	case run.dry:
 		p.dry[last] |= bit
 	case run.branches:

@@ -33,6 +33,7 @@ type Trace struct {
 	believed []float64
 	natural  Reason // in which it ends by itself at the last iteration
 	ends     bool   // there is such a reason
+	until    bool   // and it is that the end of a phase could not be evaluated
 	dry      bool   // the agent has nothing more to give
 	branches bool   // it goes on otherwise than recorded, not only further
 }
@@ -52,9 +53,9 @@ func (t *Tracer) Trace(p *Path) Trace {
 		run.returned, run.believed = append(run.returned, state.Returned()), append(run.believed, state.Believed())
 		run.length++
 		if d.Stop {
-			run.ends, run.natural = true, Reason{d.Outcome.Reason, d.Outcome.Status}
+			run.ends, run.until, run.natural = true, p.untilFails(), Reason{d.Outcome.Reason, d.Outcome.Status}
 			run.returned[i] = d.Outcome.Returned
-			if d.Outcome.Status != record.Completed {
+			if d.Outcome.Status != record.Completed && !run.until {
 				run.believed[i] = math.NaN()
 			}
 			break

@@ -45,7 +45,7 @@ func (l *ledger) quantities(runs []int) []replay.Quantity {
 // excluded.
 func (l *ledger) faults(run, made int) bool {
 	p := &l.paths[run]
-	return made == len(p.Made) && p.End.Verdict == replay.Exact && !p.End.Outcome.Counts()
+	return made == len(p.Made) && p.Faults()
 }
 
 // score are the quantities of a score.
