@@ -2,17 +2,25 @@ package tune_test
 
 import (
 	"bytes"
+	"context"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/tune"
+	"github.com/agentbench/agentbench/spec"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -158,6 +166,199 @@ func TestWhatTheRecordingLacksStaysUnknown(t *testing.T) {
 	}
 }
 
+// fewer is a table of outcomes: nobody has to find loops that have them.
+type fewer struct {
+	recording sweep.Recording
+	outcomes  []sweep.Outcome
+}
+
+func (f *fewer) Candidates() []sweep.Candidate {
+	return []sweep.Candidate{{Name: "it", Params: []spec.Param{{Path: "p", Value: 1.0}}}}
+}
+func (f *fewer) Scores() []string                                       { return f.recording.Scores }
+func (f *fewer) Runs() []sweep.Run                                      { return f.recording.Runs }
+func (f *fewer) Recordings() []sweep.Recording                          { return []sweep.Recording{f.recording} }
+func (f *fewer) Recording(context.Context, int) (int, error)            { return 0, nil }
+func (f *fewer) Outcomes(context.Context, int) ([]sweep.Outcome, error) { return f.outcomes, nil }
+
+// used are as many outcomes as the recording has runs, each of an iteration that
+// cost between two amounts.
+func (f *fewer) used(least, most record.Usage) *fewer {
+	for range f.recording.Runs {
+		f.outcomes = append(f.outcomes, sweep.Outcome{
+			Result: replay.Result{Verdict: replay.Exact, Iterations: 1, Usage: replay.Span{Least: least, Most: most}, Elapsed: time.Second},
+			Scores: []sweep.Range{{Least: 1, Most: 1}, {Least: 0.5, Most: 0.5}},
+		})
+	}
+	return f
+}
+
+// What a call costs that is cancelled in flight nobody knows: there are bounds, and
+// what is saved has them, too.
+func TestACallInFlightHasBounds(t *testing.T) {
+	f := (&fewer{recording: recording(t, 4)}).used(record.Usage{Calls: 1, Cost: record.USD / 1000}, record.Usage{Calls: 2, Cost: record.USD / 500})
+	r := replayed(t, f, tune.ReplayOptions{})
+	before, c := r.Configurations[0].Cost.Mean.Number, &r.Configurations[1].Cost
+	if c.Mean.Known() || c.Bounds.Low.Number != 0.001 || c.Bounds.High.Number != 0.002 {
+		t.Errorf("the cost is %+v", c)
+	}
+	if low, high := 1-0.002/before, 1-0.001/before; math.Abs(c.SavedBounds.Low.Number-low) > 1e-9 || math.Abs(c.SavedBounds.High.Number-high) > 1e-9 {
+		t.Errorf("saved is %+v, not from %v to %v", c.SavedBounds, low, high)
+	}
+	if i := r.Configurations[1].Iterations; !i.Mean.Known() || !i.Saved.Known() {
+		t.Errorf("nothing is in doubt of the iterations: %+v", i)
+	}
+}
+
+// What the whole run cost may be unknown where a part of it is known.
+func TestNothingIsSavedOfAnUnknownCost(t *testing.T) {
+	from := recording(t, 4)
+	for i := range from.Runs {
+		from.Runs[i].Run.Usage.Unpriced = 1
+	}
+	used := record.Usage{Calls: 1, Cost: record.USD / 1000}
+	c := &replayed(t, (&fewer{recording: from}).used(used, used), tune.ReplayOptions{}).Configurations[1]
+	if c.Cost.Mean.Number != 0.001 || !c.Cost.Mean.Known() || c.Cost.Saved.Known() || !c.Tokens.Mean.Known() {
+		t.Errorf("cost %+v, tokens %+v", c.Cost, c.Tokens)
+	}
+}
+
+// A score that may be anything between two numbers is no point, whatever the label.
+func TestARangeIsNoPoint(t *testing.T) {
+	f := (&fewer{recording: recording(t, 4)}).used(record.Usage{}, record.Usage{})
+	f.outcomes[0].Scores[0] = sweep.Range{Least: 0, Most: 1}
+	f.outcomes[1].Scores[1] = sweep.Range{Least: 0, Most: math.Inf(1)}
+	s := replayed(t, f, tune.ReplayOptions{}).Configurations[1].Scores
+	if s[0].Mean.Known() || s[0].Bounds.Low.Number != 7.0/8 || s[0].Bounds.High.Number != 1 {
+		t.Errorf("the first is %+v", s[0])
+	}
+	if s[1].Mean.Known() || s[1].Bounds.High.Known() || !s[1].Bounds.Low.Known() {
+		t.Errorf("the second is %+v", s[1])
+	}
+}
+
+// The worst reasons come first, then those of most runs, with the iterations from
+// which they hold.
+func TestReasonsAreInOrder(t *testing.T) {
+	f := (&fewer{recording: recording(t, 4)}).used(record.Usage{}, record.Usage{})
+	for i, r := range []replay.Result{
+		{Verdict: replay.Censored, At: 7, Why: "cut"}, {Verdict: replay.Branches, At: 3, Why: "prompt"}, {Verdict: replay.Censored, At: 4, Why: "cut"},
+		{Verdict: replay.Branches, At: 2, Why: "tools"}, {Verdict: replay.Branches, At: 5, Why: "prompt"}, {Verdict: replay.Branches, Told: true, At: 1, Why: "told"},
+	} {
+		f.outcomes[i].Result = r
+	}
+	c := &replayed(t, f, tune.ReplayOptions{}).Configurations[1]
+	want := []tune.Unknown{
+		{Label: "counterfactual", Why: "told", Runs: 1, First: 1, Last: 1}, {Label: "needs calls", Why: "prompt", Runs: 2, First: 3, Last: 5},
+		{Label: "needs calls", Why: "tools", Runs: 1, First: 2, Last: 2}, {Label: "bounded", Why: "cut", Runs: 2, First: 4, Last: 7},
+	}
+	if !reflect.DeepEqual(c.Unknown, want) || c.Label != "counterfactual" || c.Exact != 2 || c.Censored != 2 || c.Branches != 4 || c.Told != 1 {
+		t.Errorf("%s: %+v", c.Label, c.Unknown)
+	}
+}
+
+// What was recorded has the scores, with their intervals, that a report has.
+func TestRecordedRunsHaveTheNumbersOfTheirReport(t *testing.T) {
+	for name, change := range map[string]func(*sweep.Run, int){
+		"as they are": func(*sweep.Run, int) {},
+		"in clusters": func(r *sweep.Run, i int) { r.Run.Cluster = fmt.Sprint("c", i%7) },
+		"some in clusters, beyond 0 to 1": func(r *sweep.Run, i int) {
+			if i%3 == 0 {
+				r.Run.Cluster = fmt.Sprint("c", i/2%4)
+			}
+			r.Scores[1][0] = 40 * (r.Scores[1][0] - 0.9)
+		},
+		"unscored": func(r *sweep.Run, i int) {
+			if i%5 == 0 {
+				r.Scores[0][0] = math.NaN()
+			}
+		},
+	} {
+		from := recording(t, 30)
+		for i := range from.Runs {
+			change(&from.Runs[i], i/2) // the trials of a task alike
+		}
+		want := reported(t, &from)
+		got := replayed(t, (&fewer{recording: from}).used(record.Usage{}, record.Usage{}), tune.ReplayOptions{}).Configurations[0]
+		for s := range want.Scores {
+			w, g := &want.Scores[s], &got.Scores[s]
+			low, high := w.Low.Number, w.High.Number
+			if name != "some in clusters, beyond 0 to 1" || s == 0 {
+				low, high = max(0, low), min(1, high)
+			}
+			if math.Abs(w.Mean.Number-g.Mean.Number) > 1e-12 || math.Abs(low-g.Interval.Low.Number) > 1e-12 || math.Abs(high-g.Interval.High.Number) > 1e-12 || w.Successes != g.Successes {
+				t.Errorf("%s: %s is %v %v, in the report %v [%v, %v]", name, w.Name, g.Mean, g.Interval, w.Mean, low, high)
+			}
+		}
+		for what, pair := range map[string][2]numbers.Value{
+			"iterations": {want.Iterations.Mean, got.Iterations.Mean}, "tokens": {want.Tokens, got.Tokens.Mean}, "cost": {want.Cost.Mean, got.Cost.Mean},
+			"latency": {want.Latency.Mean, got.Latency.Mean}, "calls": {want.Calls, got.Calls.Mean},
+		} {
+			if math.Abs(pair[0].Number-pair[1].Number) > 1e-9 {
+				t.Errorf("%s: %s is %v, in the report %v", name, what, pair[1], pair[0])
+			}
+		}
+	}
+}
+
+// reported is the configuration as a report of its runs has it.
+func reported(t *testing.T, from *sweep.Recording) *reports.Configuration {
+	m := &record.Manifest{Suite: "s", Status: record.StateComplete, Tasks: 30, Trials: 2, Scorers: from.Scores, Configurations: []record.ConfigurationHead{{Name: "wide"}}}
+	signals := func(yield func(*record.Signals, error) bool) {
+		for i := range from.Runs {
+			s := from.Runs[i].Run.Signals()
+			if !yield(&s, nil) {
+				return
+			}
+		}
+	}
+	scores := func(yield func(record.Score, error) bool) {
+		for i := range from.Runs {
+			for s, name := range from.Scores {
+				score := record.Score{Run: from.Runs[i].Run.ID, Name: name, Value: from.Runs[i].Scores[s][0]}
+				if math.IsNaN(score.Value) {
+					score.Value, score.Unscored = 0, "nobody knows"
+				}
+				if !yield(score, nil) {
+					return
+				}
+			}
+		}
+	}
+	r, err := reports.Collect(m, signals, scores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &r.Configurations[0]
+}
+
+func TestTheAnswerOfReplay(t *testing.T) {
+	same := func(text string) string { return text }
+	for _, c := range []struct {
+		settings []int
+		state    page.State
+		text     string
+	}{
+		{[]int{0, 1}, page.Passed, "2 configurations are exact"},
+		{[]int{0}, page.Passed, "1 configuration is exact"},
+		{[]int{0, 2, 4}, page.Undecided, "1 of 3 configurations are exact, 1 is bounded, 1 needs calls"},
+	} {
+		var some []sweep.Candidate
+		for _, i := range c.settings {
+			some = append(some, candidates(t)[i])
+		}
+		if a := replayed(t, swept(t, some, recording(t, 40)), tune.ReplayOptions{}).Answer(same); a.State != c.state || a.Text != c.text {
+			t.Errorf("%v: %s: %s", c.settings, a.State, a.Text)
+		}
+	}
+	if a := (&tune.Replayed{Runs: 1}).Answer(same); a.State != page.Undecided {
+		t.Errorf("without configurations: %s: %s", a.State, a.Text)
+	}
+	if a := (&tune.Replayed{}).Answer(same); a.State != page.Errored {
+		t.Errorf("without runs: %s: %s", a.State, a.Text)
+	}
+}
+
 // Two recordings of different prompts answer for different candidates.
 func TestEachCandidateIsHeldAgainstItsRecording(t *testing.T) {
 	short := recording(t, 30)
@@ -166,11 +367,18 @@ func TestEachCandidateIsHeldAgainstItsRecording(t *testing.T) {
 		run := *short.Runs[i].Run
 		run.Configuration, run.ID = "short", record.RunID("short", run.Task, run.Trial)
 		short.Runs[i].Run = &run
+		for n, score := range short.Runs[i].Scores[0] { // it fails where the other succeeds
+			short.Runs[i].Scores[0][n] = 1 - score
+		}
 	}
 	r := replayed(t, swept(t, candidates(t), recording(t, 30), short), tune.ReplayOptions{})
 	on := map[string]string{}
 	for i := range r.Configurations {
-		on[r.Configurations[i].Name] = r.Configurations[i].Recording
+		c := &r.Configurations[i]
+		on[c.Name] = c.Recording
+		if c.Name == "prompt=short" && (c.Scores[0].Lost != 0 || c.Scores[0].Gained != 0 || c.Iterations.Saved.Number != 0) {
+			t.Errorf("what was recorded of the short prompt loses something: %+v", c.Scores[0])
+		}
 	}
 	if on["max_iterations=3"] != "wide" || on["prompt=short"] != "short" || on["wide"] != "wide" || on["short"] != "short" {
 		t.Errorf("replayed on %v", on)

@@ -67,6 +67,7 @@ func tuning(t *testing.T) *tune.Tuning {
 			All: []tune.Difference{
 				{Quantity: "right", Base: known(0.775), New: known(0.667), Change: known(-0.108), Interval: between(-0.17, -0.05), P: known(0.002), Wins: 2, Losses: 13, Ties: 45, Tasks: 60, Verdict: compare.Worse},
 				{Quantity: "cost_usd", Base: known(0.00113), New: known(0.00105), Change: known(-0.08), Interval: between(-0.1, -0.06), Relative: true, P: known(0.0001), Wins: 30, Ties: 30, Tasks: 60, Verdict: compare.Better},
+				{Quantity: "tokens", Base: known(5000), New: known(5250), Change: known(0.05), Interval: between(0.01, 0.09), Relative: true, P: known(0.03), Wins: 2, Losses: 30, Ties: 28, Tasks: 60, Verdict: compare.Worse},
 				{Quantity: "latency_s", Base: known(9.02), New: known(8.35), Change: known(-0.07), Interval: between(-0.1, 0.01), Relative: true, P: known(0.07), Wins: 30, Losses: 2, Ties: 28, Tasks: 60, Verdict: compare.CannotTell},
 			},
 			Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(0.08), Interval: between(0.05, 0.11)}, {Quantity: "latency_s", Saved: known(670), Interval: between(-20, 1300)}},
@@ -146,6 +147,15 @@ func TestTheAnswerOfTune(t *testing.T) {
 	keep.Unchanged, keep.Today = true, keep.Recommended
 	if a := keep.Answer(same); a.State != page.Passed || !strings.HasPrefix(a.Text, "keep max_iterations=5, which is today's configuration: ") {
 		t.Errorf("%s: %s", a.State, a.Text)
+	}
+	keep.Against = append([]tune.Versus{{What: "today", Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(5)}}}}, keep.Against...)
+	if a := keep.Answer(same); !strings.HasSuffix(a.Text, "less than the recording") {
+		t.Errorf("it saves against itself: %s", a.Text)
+	}
+	both := tuning(t)
+	both.Against = append(both.Against, tune.Versus{What: "today", Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(5)}, {Quantity: "latency_s", Saved: known(-90)}}})
+	if a := both.Answer(same); !strings.HasSuffix(a.Text, "; 1,000 runs take $5.00 less, but 90.0 s more than today") {
+		t.Error(a.Text)
 	}
 	nothing := tuning(t)
 	nothing.Recommended, nothing.WhyNone = nil, `of 5 configurations none satisfies scores["a@b"].mean > 0.5`
