@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -72,12 +73,16 @@ func openedLive(t *testing.T, dir string, terms tune.Options) (*live, error) {
 	return p.openLive(o, &o.Suite.Resolved[0], axes, &terms, flags.running(pflag.NewFlagSet("tune", pflag.ContinueOnError)))
 }
 
-func recordedLive(t *testing.T, dir string) *recording {
+func recordedLive(t *testing.T, dir string) *recording { return recordedBy(t, dir, 4) }
+
+// recordedBy is what so many runs at once record.
+func recordedBy(t *testing.T, dir string, concurrency int) *recording {
 	t.Helper()
 	l, err := openedLive(t, dir, tune.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.flags.concurrency = concurrency
 	made, err := l.record(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +124,28 @@ func TestPathsAreRaced(t *testing.T) {
 	again := recordedLive(t, dir)
 	if after := runsBy(t, dir+"/r"); !slices.Equal(again.paths, made.paths) || again.raced.Arms[0] != weak || after[name("weak")] != weak.Tasks {
 		t.Errorf("again: %v left, %+v, runs %v", again.paths, again.raced, after)
+	}
+}
+
+// How many runs go on at once decides nothing, and the path that leads comes
+// first: it is what losses are counted against.
+func TestARaceIsTheSameAtAnyConcurrency(t *testing.T) {
+	dirs := []string{liveFolder(t, liveSuite, 60), liveFolder(t, liveSuite, 60)}
+	one, many := recordedBy(t, dirs[0], 1), recordedBy(t, dirs[1], 16)
+	if !reflect.DeepEqual(one.raced, many.raced) || !slices.Equal(one.paths, many.paths) {
+		t.Errorf("%+v and %+v", one.raced, many.raced)
+	}
+	hits := map[string]int{}
+	for score, err := range record.ReadScores(dirs[0] + "/r") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, _, _ := strings.Cut(score.Run, "/"); score.Iteration == 0 && score.Value >= 1 {
+			hits[name]++
+		}
+	}
+	if len(one.paths) != 2 || hits[one.paths[0]] <= hits[one.paths[1]] {
+		t.Errorf("%v come in this order with %v successes", one.paths, hits)
 	}
 }
 

@@ -176,6 +176,9 @@ func TestTuneFindsWhatRunningEverythingFinds(t *testing.T) {
 		got, few, cannotTell := tunedAt(t, dir, seed)
 		want, many := exhaustive(t, dir, seed)
 		made, all = made+few, all+many
+		if again, calls, _ := tunedAt(t, dir, seed); again != got || calls != few {
+			t.Errorf("seed %d: again %s with %d calls, first %s with %d", seed, again, calls, got, few)
+		}
 		if few*20 > many {
 			t.Errorf("seed %d: %d calls of %d", seed, few, many)
 		}
