@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -48,13 +50,21 @@ func recommends(t *testing.T, code int, dir string, flags ...string) (page tuned
 	t.Helper()
 	var out, errs bytes.Buffer
 	args := append([]string{"tune", dir, "--json"}, flags...)
-	if got := run(context.Background(), args, func(string) string { return "" }, strings.NewReader(""), &out, &errs); got != code {
+	if got := run(context.Background(), args, dataFolderOnly, strings.NewReader(""), &out, &errs); got != code {
 		t.Fatalf("%v: exit code %d, want %d: %s", args, got, code, errs.String())
 	}
 	if err := json.Unmarshal(out.Bytes(), &page); err != nil {
 		t.Fatal(err)
 	}
 	return page
+}
+
+// dataFolderOnly is an environment that names the recordings, if anything.
+func dataFolderOnly(name string) string {
+	if name != "AGENTBENCH_DATA" {
+		return ""
+	}
+	return os.Getenv(name)
 }
 
 // interCodeGrid are the 300 configurations of expected.json, with steps as cost.
@@ -116,6 +126,21 @@ func TestTuneOfInterCode(t *testing.T) {
 	}
 }
 
+// The same, said in YAML: tune records the suite once, and recommends from that.
+func TestTuneOfInterCodeInYAML(t *testing.T) {
+	skipRaces(t)
+	var want tunedExpected
+	expectedPart(t, "intercode_bash_gpt-4", &want)
+	suite, err := filepath.Abs("../../testdata/recorded/intercode-bash-tune.suite.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	got := recommends(t, 0, suite)
+	want.verifyFolds(t, &got)
+	want.verifyFront(t, &got)
+}
+
 func (e *tunedExpected) verifyFolds(t *testing.T, got *tunedPage) {
 	t.Helper()
 	v := &got.Validation
@@ -125,7 +150,7 @@ func (e *tunedExpected) verifyFolds(t *testing.T, got *tunedPage) {
 	for i, want := range e.Tuning.Folds {
 		f := &v.Folds[i]
 		var chosen []any
-		for _, p := range f.Params[1:] { // the first is set in all of them
+		for _, p := range f.Params[len(f.Params)-3:] { // before them stands what is set in all
 			chosen = append(chosen, p.Value)
 		}
 		selected := []any{float64(want.Selected.Turns), orOff(want.Selected.Patience), orOff(want.Selected.Repeated)}
