@@ -190,7 +190,6 @@ func TestTheFastPathIsTheReference(t *testing.T) {
 func TestWhatTheFastPathLeavesToTheReference(t *testing.T) {
 	p := NewPoints(declared(t, plainLoop))
 	for text, why := range map[string]string{
-		plainLoop + "terminate: {timeout: 5s}":                                               "a timeout cancels",
 		plainLoop + "guards: {budget: {calls: 3, hard: true}}":                               "hard",
 		plainLoop + "terminate: {when: since_improvement > 2}":                               "since_improvement",
 		plainLoop + "terminate: {when: iteration > param.max_iterations}\nmax_iterations: 3": "param",

@@ -45,10 +45,11 @@
 // Thousands of configurations that differ only in when a run stops are counted at
 // once: each run is walked once without any limit (a Path), Points collects their
 // conditions and guards, a Tracer evaluates these on the path, a Table has each of
-// them as bits over runs and iterations, and Count combines the bits. Any is OR, all is AND
-// at the same iteration, and a run stops at its lowest bit. What decides at other
-// moments (phases, strategies, timeouts that cancel, hard budgets) is left to the
-// walk, and a test holds the one to the other.
+// them as bits over runs and iterations, and Count combines the bits. Any is OR, all
+// is AND at the same iteration, and a run stops at its lowest bit. Stages, and timeouts that
+// cancel, are part of the path: configurations that differ in them are walked for
+// themselves. Hard budgets, and prompts that read what they change, are left to the
+// walk of each configuration, and a test holds the one to the other.
 //
 // The files, in order: replay.go (what is asked and answered), walk.go (the walk),
 // inside.go (what cuts an iteration), end.go (where the record ends), sent.go and

@@ -6,10 +6,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // Path is a recorded run as far as it answers for the configurations that differ
@@ -24,7 +26,8 @@ type Path struct {
 
 // Endless is a loop without conditions and guards, the maximum that follows from
 // its stages included: what it does is the path of all configurations that differ
-// from it in nothing else.
+// from it in nothing else. A timeout that cancels is part of the path: it decides
+// what becomes of an iteration.
 func Endless(l *spec.Loop) *spec.Loop {
 	endless := *l
 	endless.Terminate, endless.Guards = spec.Tree{}, spec.Guards{}
@@ -32,7 +35,22 @@ func Endless(l *spec.Loop) *spec.Loop {
 	if _, derived, _ := endless.EffectiveMax(); derived {
 		endless.Terminate.Any = []spec.Condition{{Kind: spec.KindMaxIterations, MaxIterations: math.MaxInt}}
 	}
+	if c := cancelsOf(l); c.ok {
+		after := source.Maybe[time.Duration]{Set: true, Value: c.at}
+		endless.Terminate.Any = append(endless.Terminate.Any, spec.Condition{Kind: spec.KindTimeout, Timeout: spec.Timeout{After: after, Working: c.working}})
+	}
 	return &endless
+}
+
+// cancels is when a loop cancels an iteration in flight.
+type cancels struct {
+	at          time.Duration
+	working, ok bool
+}
+
+func cancelsOf(l *spec.Loop) (c cancels) {
+	c.at, c.working, c.ok = stop.Compile(l).CancelAt()
+	return c
 }
 
 // Path walks a recorded run. The configuration of the replay is endless.
@@ -93,6 +111,10 @@ func (s *Stops) Along(p *Path) Result {
 // upTo is an exact result of so many iterations.
 func (p *Path) upTo(n int, o record.Outcome) Result {
 	r := Result{Verdict: Exact, Outcome: o, Iterations: n}
+	if n == len(p.Made) {
+		r.Usage, r.Judging, r.Elapsed = p.End.Usage, p.End.Judging, p.End.Elapsed
+		return r
+	}
 	for _, it := range p.Made[:n] {
 		agent, judging := it.Spent()
 		r.Usage.Most, r.Judging.Most = r.Usage.Most.Plus(agent), r.Judging.Most.Plus(judging)
@@ -108,6 +130,9 @@ func (p *Path) upTo(n int, o record.Outcome) Result {
 func (p *Points) Serves(l *spec.Loop) string {
 	if why := general(l); why != "" {
 		return why
+	}
+	if cancelsOf(p.loop) != cancelsOf(l) {
+		return "timeouts cancel at different times"
 	}
 	for _, key := range differing(p.loop, l) {
 		if !slices.Contains(stopping, key) {

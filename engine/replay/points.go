@@ -193,8 +193,7 @@ func (e *GeneralError) Error() string { return "replayed in the general way: " +
 
 // Configuration adds the limits of a loop that differs from that of the points in
 // them alone; the caller knows that it does (see Serves). The error is a
-// *GeneralError: timeouts that cancel and hard budgets decide at other moments than
-// after an iteration.
+// *GeneralError: hard budgets decide at other moments than after an iteration.
 func (p *Points) Configuration(l *spec.Loop) (c Configuration, err error) {
 	if why := general(l); why != "" {
 		return c, &GeneralError{why}
@@ -216,12 +215,7 @@ func (p *Points) Configuration(l *spec.Loop) (c Configuration, err error) {
 
 // general says what keeps a loop from the points.
 func general(l *spec.Loop) string {
-	_, _, cancels := stop.Compile(l).CancelAt()
-	b := l.Guards.Budget
-	switch {
-	case cancels:
-		return "a timeout cancels iterations"
-	case b != nil && b.Hard:
+	if b := l.Guards.Budget; b != nil && b.Hard {
 		return "its budget is hard"
 	}
 	for _, e := range decisions(l) {

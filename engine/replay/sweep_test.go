@@ -97,6 +97,11 @@ func drawCandidates(t *rapid.T, base *spec.Loop) []sweep.Candidate {
 	loops := []*spec.Loop{base, replay.DrawLimits(t, base), replay.Changed(t, base), replay.DrawLimits(t, base)}
 	other := replay.Changed(t, base)
 	loops = append(loops, other, replay.DrawLimits(t, other), replay.DrawLimits(t, replay.Widest(other)))
+	for _, l := range slices.Clone(loops) { // the same timeouts, and another maximum
+		tighter := *l
+		tighter.Terminate.Any = append(slices.Clone(l.Terminate.Any), spec.Condition{Kind: spec.KindMaxIterations, Name: "tighter", MaxIterations: 2})
+		loops = append(loops, &tighter)
+	}
 	candidates := make([]sweep.Candidate, len(loops))
 	for i, l := range loops {
 		candidates[i] = sweep.Candidate{Name: fmt.Sprint(i), Loop: l}

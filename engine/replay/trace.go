@@ -32,7 +32,7 @@ type Trace struct {
 	// it stopped here; NaN: at none.
 	believed []float64
 	natural  Reason // in which it ends by itself at the last iteration
-	ends     bool   // there is such a reason
+	ends     bool   // there is such a reason, other than a timeout, which all configurations have
 	until    bool   // and it is that the end of a phase could not be evaluated
 	dry      bool   // the agent has nothing more to give
 	branches bool   // it goes on otherwise than recorded, not only further
@@ -53,7 +53,7 @@ func (t *Tracer) Trace(p *Path) Trace {
 		run.returned, run.believed = append(run.returned, state.Returned()), append(run.believed, state.Believed())
 		run.length++
 		if d.Stop {
-			run.ends, run.until, run.natural = true, p.untilFails(), Reason{d.Outcome.Reason, d.Outcome.Status}
+			run.ends, run.until, run.natural = d.Outcome.Reason != record.ReasonTimeout, p.untilFails(), Reason{d.Outcome.Reason, d.Outcome.Status}
 			run.returned[i] = d.Outcome.Returned
 			if d.Outcome.Status != record.Completed && !run.until {
 				run.believed[i] = math.NaN()

@@ -14,8 +14,9 @@ type ledger struct {
 	paths     []replay.Path
 	from      []int // by run: where its iterations begin in used and took
 	used      []record.Usage
+	flown     []record.Usage // at most, by calls that were cancelled in flight
 	took      []int64
-	amounts   []amount // in the order of fields, then the time
+	amounts   []amount // in the order of quantities
 	scores    []amount
 	// whole says that nothing is too large, or too odd, to be added up.
 	whole bool
@@ -45,13 +46,20 @@ func newLedger(r *Recording, paths []replay.Path) *ledger {
 		var before int64
 		for _, it := range paths[i].Made {
 			agent, judging := it.Spent()
-			l.used = append(l.used, agent.Plus(judging))
+			l.used, l.flown = append(l.used, agent.Plus(judging)), append(l.flown, record.Usage{})
 			l.took = append(l.took, int64(it.End)-before)
 			before = int64(it.End)
 		}
+		if span := paths[i].End.Total(); !span.Point() {
+			for _, field := range fields {
+				*field(&l.flown[len(l.flown)-1]) = *field(&span.Most) - *field(&span.Least)
+			}
+		}
 	}
-	for f := range fields {
-		l.amounts = append(l.amounts, l.measure(len(l.used), func(i int) int64 { return *fields[f](&l.used[i]) }))
+	for _, usage := range [][]record.Usage{l.used, l.flown} {
+		for _, field := range fields {
+			l.amounts = append(l.amounts, l.measure(len(usage), func(i int) int64 { return *field(&usage[i]) }))
+		}
 	}
 	l.amounts = append(l.amounts, l.measure(len(l.took), func(i int) int64 { return l.took[i] }))
 	for s := range r.Scores {

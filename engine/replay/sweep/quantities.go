@@ -6,10 +6,11 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 )
 
-// The quantities of a count, in their order: those of usage, the time, faults,
-// and then for each score the following.
+// The quantities of a count, in their order: those of usage, those of usage in
+// flight, the time, faults, and then for each score the following.
 const (
-	elapsed   = len(fields)
+	flown     = len(fields)
+	elapsed   = 2 * len(fields)
 	faults    = elapsed + 1
 	perScores = faults + 1
 )
@@ -30,8 +31,11 @@ func (l *ledger) quantities(runs []int) []replay.Quantity {
 	made := func(of func(i int) int64, a amount) {
 		all = append(all, replay.Quantity{Made: func(run, n int) int64 { return of(l.from[runs[run]]+n) / a.unit }})
 	}
-	for f := range fields {
-		made(func(i int) int64 { return *fields[f](&l.used[i]) }, l.amounts[f])
+	for f, field := range fields {
+		made(func(i int) int64 { return *field(&l.used[i]) }, l.amounts[f])
+	}
+	for f, field := range fields {
+		made(func(i int) int64 { return *field(&l.flown[i]) }, l.amounts[flown+f])
 	}
 	made(func(i int) int64 { return l.took[i] }, l.amounts[elapsed])
 	all = append(all, replay.Quantity{Stopped: func(run, made, _ int) int64 { return truth(l.faults(runs[run], made)) }})
@@ -88,10 +92,11 @@ func (l *ledger) cell(count *replay.Count, runs int) *cell {
 	c.Censored = runs - count.Stops - count.Branches
 	c.Faults, c.Successes = count.Failures+int(count.Sums[faults]), count.Successes
 	c.Iterations = count.Iterations
-	for f := range fields {
-		*fields[f](&c.Least) = count.Sums[f] * l.amounts[f].unit
+	for f, field := range fields {
+		*field(&c.Most) = count.Sums[f] * l.amounts[f].unit
+		*field(&c.Least) = *field(&c.Most) - count.Sums[flown+f]*l.amounts[flown+f].unit
 	}
-	c.Most, c.Elapsed = c.Least, count.Sums[elapsed]*l.amounts[elapsed].unit
+	c.Elapsed = count.Sums[elapsed] * l.amounts[elapsed].unit
 	c.grow(len(l.scores))
 	for s := range l.scores {
 		l.worth(c, s, count)
