@@ -123,9 +123,13 @@ func (t *tuning) baseOnly() error {
 	}
 	wanted := cmp.Or(t.flags.configuration, t.only)
 	if t.suite != nil {
-		if now, err := tunedIn(t.suite, wanted); err == nil {
+		now, err := tunedIn(t.suite, wanted)
+		if err == nil {
 			t.bases = []sweep.Base{{Name: now.Name, Loop: now.Loop}}
 			return nil
+		}
+		if _, known := m.Configuration(wanted); !known {
+			return err
 		}
 	}
 	if wanted = cmp.Or(wanted, recorded); wanted == "" {
