@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -43,10 +41,6 @@ type ReplayOptions struct {
 
 // labelRecorded is the label of what was recorded itself.
 const labelRecorded = "recorded"
-
-// fewTasks is the number of tasks, or clusters of them, below which only large
-// differences show.
-const fewTasks = 20
 
 // Replay holds every candidate against the recorded runs. What was recorded comes
 // first, unless a candidate is that.
@@ -107,65 +101,6 @@ func (r *Replayed) whole(held []*replaying, o ReplayOptions) {
 	r.Warnings = append(r.wholeNotes(held), o.Warnings...)
 }
 
-// replaying are recorded runs, against which configurations are held.
-type replaying struct {
-	scores    []string
-	runs      []sweep.Run
-	recorded  []sweep.Outcome // the runs as they were
-	tasks     []taskOf
-	clusters  int
-	simulated bool
-}
-
-// taskOf is a task with the places of its runs.
-type taskOf struct {
-	cluster string
-	runs    []int
-}
-
-func newReplaying(runs []sweep.Run, scores []string) *replaying {
-	b := &replaying{scores: scores, runs: runs}
-	at, clusters := map[string]int{}, map[string]bool{}
-	for i := range b.runs {
-		run := b.runs[i].Run
-		b.recorded = append(b.recorded, asItWas(&b.runs[i]))
-		place, known := at[run.Task]
-		if !known {
-			place = len(b.tasks)
-			at[run.Task] = place
-			b.tasks = append(b.tasks, taskOf{cluster: run.Cluster})
-		}
-		b.tasks[place].runs = append(b.tasks[place].runs, i)
-		if run.Cluster != "" {
-			clusters[run.Cluster] = true
-		}
-		b.simulated = b.simulated || run.Simulated
-	}
-	b.clusters = len(clusters)
-	return b
-}
-
-// asItWas is what a recorded run says of the configuration that made it.
-func asItWas(run *sweep.Run) sweep.Outcome {
-	o := sweep.Outcome{Result: replay.Result{
-		Verdict: replay.Exact, Outcome: run.Run.Outcome, Iterations: len(run.Run.Iterations),
-		Usage:   replay.Span{Least: run.Run.Usage, Most: run.Run.Usage},
-		Judging: replay.Span{Least: run.Run.Judging, Most: run.Run.Judging}, Elapsed: run.Run.Elapsed,
-	}}
-	for _, scores := range run.Scores {
-		o.Scores = append(o.Scores, pointOf(scores))
-	}
-	return o
-}
-
-// pointOf is the score of the run itself, the first of its scores.
-func pointOf(scores []float64) sweep.Range {
-	if len(scores) == 0 {
-		return sweep.Range{Least: math.NaN(), Most: math.NaN()}
-	}
-	return sweep.Range{Least: scores[0], Most: scores[0]}
-}
-
 // asRecorded is what was recorded.
 func (b *replaying) asRecorded(name string) ReplayedConfiguration {
 	c := b.configuration(&sweep.Candidate{Name: name}, b.recorded)
@@ -195,55 +130,6 @@ func (b *replaying) configuration(candidate *sweep.Candidate, outcomes []sweep.O
 	b.amounts(&c, outcomes)
 	c.note()
 	return c
-}
-
-// note says what a reader of the configuration's numbers must know.
-func (c *ReplayedConfiguration) note() {
-	for _, n := range []Note{
-		{Kind: ToldLimits, Count: c.Told, Of: c.Runs}, {Kind: Branching, Count: c.Branches - c.Told, Of: c.Runs}, {Kind: Bounds, Count: c.Censored, Of: c.Runs},
-	} {
-		if n.Count > 0 {
-			c.Warnings = append(c.Warnings, n)
-		}
-	}
-	for i := range c.Scores {
-		s := &c.Scores[i]
-		if s.Unscored > 0 {
-			c.Warnings = append(c.Warnings, Note{Kind: ReturnUnscored, Name: s.Name, Count: s.Unscored, Of: s.Unscored + s.Scored})
-		}
-		if s.Mean.Known() && !s.Interval.Known() {
-			c.Warnings = append(c.Warnings, Note{Kind: reports.NoInterval, Name: s.Name})
-		}
-	}
-}
-
-// wholeNotes say what a reader of all the numbers must know.
-func (r *Replayed) wholeNotes(held []*replaying) []Note {
-	notes := []Note{}
-	add := func(is bool, n Note) {
-		if is {
-			notes = append(notes, n)
-		}
-	}
-	var unreported, unpriced int
-	times := true
-	for _, b := range held {
-		for i := range b.recorded {
-			used := b.recorded[i].Total().Least
-			unreported += count(used.Unreported > 0)
-			unpriced += count(used.Unreported == 0 && used.Unpriced > 0)
-		}
-		times = times && timed(b.recorded)
-	}
-	add(r.Simulated != nil, Note{Kind: reports.SimulatedModel, Name: namesOf(r.Simulated)})
-	add(unreported > 0, Note{Kind: NoUsage, Count: unreported})
-	add(unpriced > 0, Note{Kind: NoPrices, Count: unpriced})
-	add(r.Runs > 0 && !times, Note{Kind: NoTimes})
-	few := r.Tasks > 0 && r.Tasks < fewTasks
-	add(few, Note{Kind: reports.FewTasks, Count: r.Tasks})
-	add(!few && r.Clusters > 0 && r.Clusters < fewTasks, Note{Kind: reports.FewClusters, Count: r.Clusters})
-	add(r.Runs > 0, Note{Kind: Against, Name: r.primary()})
-	return notes
 }
 
 // primary is the score that says what a success is, "" where nothing is scored.

@@ -1,0 +1,56 @@
+package tune
+
+import "github.com/agentbench/agentbench/reports"
+
+// fewTasks is the number of tasks, or clusters of them, below which only large
+// differences show.
+const fewTasks = 20
+
+// note says what a reader of the configuration's numbers must know.
+func (c *ReplayedConfiguration) note() {
+	for _, n := range []Note{
+		{Kind: ToldLimits, Count: c.Told, Of: c.Runs}, {Kind: Branching, Count: c.Branches - c.Told, Of: c.Runs}, {Kind: Bounds, Count: c.Censored, Of: c.Runs},
+	} {
+		if n.Count > 0 {
+			c.Warnings = append(c.Warnings, n)
+		}
+	}
+	for i := range c.Scores {
+		s := &c.Scores[i]
+		if s.Unscored > 0 {
+			c.Warnings = append(c.Warnings, Note{Kind: ReturnUnscored, Name: s.Name, Count: s.Unscored, Of: s.Unscored + s.Scored})
+		}
+		if s.Mean.Known() && !s.Interval.Known() {
+			c.Warnings = append(c.Warnings, Note{Kind: reports.NoInterval, Name: s.Name})
+		}
+	}
+}
+
+// wholeNotes say what a reader of all the numbers must know.
+func (r *Replayed) wholeNotes(held []*replaying) []Note {
+	notes := []Note{}
+	add := func(is bool, n Note) {
+		if is {
+			notes = append(notes, n)
+		}
+	}
+	var unreported, unpriced int
+	times := true
+	for _, b := range held {
+		for i := range b.recorded {
+			used := b.recorded[i].Total().Least
+			unreported += count(used.Unreported > 0)
+			unpriced += count(used.Unreported == 0 && used.Unpriced > 0)
+		}
+		times = times && timed(b.recorded)
+	}
+	add(r.Simulated != nil, Note{Kind: reports.SimulatedModel, Name: namesOf(r.Simulated)})
+	add(unreported > 0, Note{Kind: NoUsage, Count: unreported})
+	add(unpriced > 0, Note{Kind: NoPrices, Count: unpriced})
+	add(r.Runs > 0 && !times, Note{Kind: NoTimes})
+	few := r.Tasks > 0 && r.Tasks < fewTasks
+	add(few, Note{Kind: reports.FewTasks, Count: r.Tasks})
+	add(!few && r.Clusters > 0 && r.Clusters < fewTasks, Note{Kind: reports.FewClusters, Count: r.Clusters})
+	add(r.Runs > 0, Note{Kind: Against, Name: r.primary()})
+	return notes
+}
