@@ -57,7 +57,7 @@ func (r *runs) scoredByAll(all int) (rows [][]float64, configurations int) {
 		}
 		for group := range r.byTask(i) {
 			task := r.all[group[0]].task
-			if mean, ok := r.meanPrimary(group); ok && len(byTask[task]) == configurations {
+			if mean, ok := r.meanPrimary(group); ok {
 				byTask[task] = append(byTask[task], mean)
 			}
 		}
