@@ -13,7 +13,7 @@ type everyRun struct{ iterations, seconds []float64 }
 func (t *tuner) everyRun(ctx context.Context, candidate int) (*everyRun, error) {
 	t.one.Lock()
 	defer t.one.Unlock()
-	outcomes, err := t.Outcomes(ctx, candidate)
+	outcomes, err := t.Source.Outcomes(ctx, candidate)
 	if err != nil {
 		return nil, err
 	}

@@ -13,10 +13,10 @@ import (
 const (
 	// frontDraws is how often the tasks are drawn anew.
 	frontDraws = 2_000
-	// mostCompeting is how many configurations are drawn: those on the front, and
-	// from next to it as many as there is room for. What lies further back is
-	// hardly ever in their way.
-	mostCompeting = 48
+	// mostCompeting is how many configurations are drawn: those on the front, evenly
+	// where they are more, and from next to it as many as there is room for. What
+	// lies further back is hardly ever in their way.
+	mostCompeting = 40
 )
 
 // distinct is a point and the candidates that have it, the one with the smallest
@@ -35,26 +35,33 @@ func (t *tuner) front(ctx context.Context, r *Tuning, choice *chosen) error {
 	if len(layers) == 0 {
 		return nil
 	}
-	shown := thinned(layers[0], mostCompeting, func(at int) bool { return slices.Contains(points[at].candidates, choice.candidate) })
-	if len(shown) < len(layers[0]) {
-		r.Notes = append(r.Notes, Note{Kind: FrontThinned, Count: len(shown), Of: len(layers[0])})
-	}
-	competing := slices.Clone(shown)
+	drawn := thinned(layers[0], mostCompeting, func(at int) bool { return slices.Contains(points[at].candidates, choice.candidate) })
+	competing := slices.Clone(drawn)
 	for _, layer := range layers[1:] {
 		competing = append(competing, layer[:min(len(layer), mostCompeting-len(competing))]...)
-	}
-	if len(competing) < len(points) {
-		r.Notes = append(r.Notes, Note{Kind: FrontBounded, Count: len(competing), Of: len(points)})
 	}
 	shares, err := t.shares(ctx, points, competing)
 	if err != nil {
 		return err
 	}
-	for i, at := range shown {
-		r.Front = append(r.Front, t.frontRow(&points[at], shares[i], choice))
+	for _, at := range layers[0] {
+		share := numbers.Missing(notDrawn)
+		if i := slices.Index(drawn, at); i >= 0 {
+			share = shares[i]
+		}
+		r.Front = append(r.Front, t.frontRow(&points[at], share, choice))
+	}
+	switch {
+	case len(drawn) < len(layers[0]):
+		r.Notes = append(r.Notes, Note{Kind: FrontThinned, Count: len(drawn), Of: len(layers[0])})
+	case len(competing) < len(points):
+		r.Notes = append(r.Notes, Note{Kind: FrontBounded, Count: len(competing), Of: len(points)})
 	}
 	return nil
 }
+
+// notDrawn is why a configuration on the front has no share.
+const notDrawn = "not drawn"
 
 // points are those of the candidates that can be chosen.
 func (t *tuner) points() (all []distinct) {

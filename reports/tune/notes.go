@@ -9,7 +9,7 @@ import (
 
 // The notes that the computation makes.
 const (
-	// FrontThinned: of Of configurations on the front Count are shown, evenly.
+	// FrontThinned: of Of configurations on the front Count were drawn, evenly.
 	FrontThinned reports.WarningKind = "front_thinned"
 	// FrontBounded: Count of Of configurations were drawn for the shares.
 	FrontBounded reports.WarningKind = "front_bounded"
@@ -25,7 +25,7 @@ const (
 func (n Note) computed() string {
 	switch n.Kind {
 	case FrontThinned:
-		return fmt.Sprintf("%d of the %d configurations on the front are shown, evenly, and only these compete", n.Count, n.Of)
+		return fmt.Sprintf("of the %[2]d configurations on the front %[1]d compete when the tasks are drawn anew: their shares are rather too large", n.Count, n.Of)
 	case FrontBounded:
 		return fmt.Sprintf("of %d different configurations the %d on or next to the front compete when the tasks are drawn anew", n.Of, n.Count)
 	case NoFolds:

@@ -17,6 +17,26 @@ const theRecording = -1
 // mostProfiles are kept at a time: a megabyte each where there are many tasks.
 const mostProfiles = 64
 
+// mostOutcomes are kept at a time, of all candidates together: some 600 bytes each.
+const mostOutcomes = 200_000
+
+// Outcomes replays a candidate, and remembers those that are asked for again and
+// again.
+func (t *tuner) Outcomes(ctx context.Context, candidate int) ([]sweep.Outcome, error) {
+	if known, ok := t.outcomes[candidate]; ok {
+		return known, nil
+	}
+	outcomes, err := t.Source.Outcomes(ctx, candidate)
+	if err != nil {
+		return nil, err
+	}
+	if len(t.outcomes)*len(outcomes) > mostOutcomes {
+		clear(t.outcomes)
+	}
+	t.outcomes[candidate] = outcomes
+	return outcomes, nil
+}
+
 // profile replays a candidate.
 func (t *tuner) profile(ctx context.Context, candidate int) (*profile, error) {
 	if p, ok := t.profiles[candidate]; ok {

@@ -38,7 +38,7 @@ func Tune(ctx context.Context, of Source, o Options) (*Tuning, error) {
 // report fills in what was found.
 func (t *tuner) report(ctx context.Context, r *Tuning, choice *chosen) (err error) {
 	for _, part := range []func(context.Context, *Tuning, *chosen) error{
-		t.choices, t.against, t.validation, t.front, t.neighbours, t.ends, t.limits, t.curve, t.unanswered,
+		t.choices, t.against, t.neighbours, t.ends, t.limits, t.curve, t.validation, t.front, t.unanswered,
 	} {
 		if err = part(ctx, r, choice); err != nil {
 			return err

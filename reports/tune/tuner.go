@@ -50,12 +50,13 @@ type tuner struct {
 	recordedCells *profile
 	*measured
 	profiles map[int]*profile
+	outcomes map[int][]sweep.Outcome
 	bounds   map[[2]int]float64
 }
 
 // newTuner prepares what does not depend on the candidates' outcomes.
 func newTuner(ctx context.Context, of Source, o Options) (*tuner, error) {
-	t := &tuner{Source: of, replaying: newReplaying(of.Runs(), of.Scores()), Options: o, candidates: of.Candidates(), profiles: map[int]*profile{}, bounds: map[[2]int]float64{}}
+	t := &tuner{Source: of, replaying: newReplaying(of.Runs(), of.Scores()), Options: o, candidates: of.Candidates(), profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, bounds: map[[2]int]float64{}}
 	if err := t.fill(); err != nil {
 		return nil, err
 	}
