@@ -73,8 +73,23 @@ func (s *Sweep) walk(ctx context.Context, f *family) error {
 	})
 	if err == nil {
 		f.paths = paths
+		s.warm(f)
 	}
 	return err
+}
+
+// warmFamilies are those of which the walks are kept: with many runs they are
+// large, and they can be made again.
+const warmFamilies = 4
+
+// warm keeps a family's walks, and forgets those of the one walked longest ago.
+func (s *Sweep) warm(f *family) {
+	s.walked = append(s.walked, f)
+	if len(s.walked) > warmFamilies {
+		cold := s.walked[0]
+		cold.paths, cold.traces, cold.ledger = nil, nil, nil
+		s.walked = s.walked[1:]
+	}
 }
 
 // told says that the agent was told, other than in its requests, what a candidate

@@ -31,6 +31,7 @@ type Sweep struct {
 	options    Options
 	families   []*family
 	of         []*family // by candidate
+	walked     []*family // their walks are kept
 	tasks      []int     // by run: the trials of its task
 }
 
