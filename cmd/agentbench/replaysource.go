@@ -36,6 +36,7 @@ type recordedRuns struct {
 	among    []string // those whose runs are, in this order; nil: all
 	bases    []sweep.Base
 	texts    bool // the runs were read with their texts
+	apart    bool // something that is tried takes the path of no recording
 	notes    recorded.Notes
 	replayed []sweep.Recording
 }
@@ -136,7 +137,7 @@ func (r *recordedRuns) read(loops []*spec.Loop) error {
 	if r.replayed, r.notes, err = r.folder.Read(selection); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
-	r.texts = selection.Texts
+	r.texts, r.apart = selection.Texts, slices.ContainsFunc(loops, r.leaves)
 	r.tellNotes()
 	if len(r.replayed) == 0 {
 		return fail(notMeasured, "agentbench show "+shellWord(r.place)+" lists the runs", "%s holds no run that counts", cmp.Or(r.only, r.place))
@@ -149,6 +150,11 @@ func (r *recordedRuns) needTexts(loops []*spec.Loop) bool {
 	return slices.ContainsFunc(r.all(), func(base sweep.Base) bool {
 		return slices.ContainsFunc(loops, func(l *spec.Loop) bool { return sweep.NeedsTexts(base.Loop, l) != "" })
 	})
+}
+
+// leaves says that a loop takes the path of no recorded configuration.
+func (r *recordedRuns) leaves(l *spec.Loop) bool {
+	return !slices.ContainsFunc(r.all(), func(base sweep.Base) bool { return replay.Apart(base.Loop, l) == "" })
 }
 
 // tellNotes tells what of the folder is not among the runs.
@@ -289,13 +295,19 @@ func (r *recordedRuns) sweep(candidates []sweep.Candidate) (*sweep.Sweep, error)
 	return s, nil
 }
 
-// rendering makes replays that render requests again, where texts and tasks are
-// there to do it; else nil.
+// rendering makes replays that judge outputs again and, where the tasks are at
+// hand, render requests again; nil where the runs have no texts for it.
 func (r *recordedRuns) rendering() func(was, target *spec.Loop, announced ...string) *replay.Replay {
-	if r.texts && r.folder.KnowsTasks() {
-		return assemble.Replay
+	switch {
+	case !r.texts:
+		return nil
+	case !r.folder.KnowsTasks():
+		if r.apart {
+			r.warn("the tasks are not in %s: prompts are compared as they are declared; --suite SUITE compares what would be sent", r.place)
+		}
+		return assemble.ReplayDeclared
 	}
-	return nil
+	return assemble.Replay
 }
 
 // assignments reads the values of --set.

@@ -28,14 +28,26 @@ func Offline(l *spec.Loop) *loop.Loop {
 // with requests rendered and outputs judged again. Announced are the paths of
 // parameters that the recorded agent was told other than in its requests.
 func Replay(recorded, target *spec.Loop, announced ...string) *replay.Replay {
-	o := replay.Options{Renderer: Offline(target), Announced: announced}
-	if target.Evaluate != nil {
-		o.Judge = evaluate.Again{
-			Evaluator: &evaluate.Evaluator{Spec: target.Evaluate, Pattern: target.Pattern},
-			Programs:  hasPrograms(target),
-		}
+	return replay.New(recorded, target, replay.Options{Renderer: Offline(target), Judge: judge(target), Announced: announced})
+}
+
+// ReplayDeclared is Replay where nobody knows the tasks: requests are compared as
+// they are declared, and outputs judged again only by what does not read the
+// task.
+func ReplayDeclared(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+	o := replay.Options{Announced: announced}
+	if !replay.JudgesByTask(target) {
+		o.Judge = judge(target)
 	}
 	return replay.New(recorded, target, o)
+}
+
+// judge judges as a loop does; nil where the loop judges nothing.
+func judge(l *spec.Loop) replay.Judge {
+	if l.Evaluate == nil {
+		return nil
+	}
+	return evaluate.Again{Evaluator: &evaluate.Evaluator{Spec: l.Evaluate, Pattern: l.Pattern}, Programs: hasPrograms(l)}
 }
 
 func hasPrograms(l *spec.Loop) bool {

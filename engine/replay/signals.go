@@ -158,3 +158,8 @@ func Reads(l *spec.Loop) []string {
 	}
 	return reads
 }
+
+// JudgesByTask says that a loop evaluates by what stands in the task.
+func JudgesByTask(l *spec.Loop) bool {
+	return l.Evaluate != nil && readsAny(evaluationReads(l.Evaluate), []string{"task"})
+}
