@@ -49,6 +49,9 @@ func (c *Choice) isLike(recorded *Choice) bool {
 // choiceTable has one row for each configuration that matters to the choice.
 func (t *Tuning) choiceTable() page.Table {
 	as := &Replayed{Runs: t.Runs}
+	if t.Terms.Cost == "cost_usd.mean" {
+		as.besides = t.meanCosts()
+	}
 	for row := range t.choices() {
 		as.Configurations = append(as.Configurations, row.ReplayedConfiguration)
 		as.Scorers = scorersOf(&row.ReplayedConfiguration)

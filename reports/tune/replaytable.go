@@ -235,10 +235,16 @@ func (r *Replayed) scoreForm() func(numbers.Value) string {
 	return func(v numbers.Value) string { return numbers.Score(v, digits) }
 }
 
+// dollarDigits is how many digits amounts of money have, the same everywhere.
 func (r *Replayed) dollarDigits() int {
 	return numbers.DollarDigits(func(yield func(numbers.Value) bool) {
 		for c := range r.each() {
 			if !yield(c.Cost.Mean) || !yield(c.Cost.Bounds.Low) {
+				return
+			}
+		}
+		for _, cost := range r.besides {
+			if !yield(cost) {
 				return
 			}
 		}
