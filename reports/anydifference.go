@@ -50,24 +50,29 @@ func (c *collector) anyDifference() (w Warning, ok bool) {
 // scoredByAll has a row for each task, or cluster of tasks, and in it the mean
 // primary score of each configuration that has runs.
 func (r *runs) scoredByAll(all int) (rows [][]float64, configurations int) {
-	byTask := make([][]float64, len(r.tasks.all))
+	var with []int
 	for i := range all {
-		if len(r.ordered[i]) == 0 {
-			continue
+		if len(r.ordered[i]) > 0 {
+			with = append(with, i)
 		}
+	}
+	configurations = len(with)
+	cells, filled := make([]float64, len(r.tasks.all)*configurations), make([]int32, len(r.tasks.all))
+	for column, i := range with {
 		for group := range r.byTask(i) {
 			task := r.all[group[0]].task
 			if mean, ok := r.meanPrimary(group); ok {
-				byTask[task] = append(byTask[task], mean)
+				cells[int(task)*configurations+column] = mean
+				filled[task]++
 			}
 		}
-		configurations++
 	}
 	byCluster := map[string][][]float64{}
 	var clusters []string
-	for task, row := range byTask {
+	for task, n := range filled {
+		row := cells[task*configurations : (task+1)*configurations]
 		switch cluster := r.clusterOf(int32(task)); {
-		case len(row) < configurations:
+		case int(n) < configurations:
 		case cluster == "":
 			rows = append(rows, row)
 		default:
