@@ -225,3 +225,60 @@ func TestRunsWithoutIterations(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Where the end of a phase cannot be evaluated the run ends with a fault, unless a
+// condition holds, which comes before.
+func TestTheEndOfAPhaseMayFail(t *testing.T) {
+	const phases = "agent: {model: m, reply: json}\nevaluate: {confidence: '0.5'}\nphases:\n- {name: a, prompt: p, until: 'output.c > 0.5'}\n- {name: b, prompt: p}\n"
+	run := recordedRun(record.ReasonError, 0.9)
+	run.Iterations[0].Phase = "a" // its output is a text, without c
+	l := declared(t, phases+"terminate: {confidence: off}\n")
+	p := NewPoints(l)
+	var configurations []Configuration
+	for _, text := range []string{"terminate: {confidence: off}\n", "terminate: {confidence: {threshold: 0.8}}\n", "terminate: {confidence: {threshold: 0.95}}\n"} {
+		target := declared(t, phases+text)
+		if why := p.Serves(target); why != "" {
+			t.Fatal(why)
+		}
+		c, _ := p.Configuration(target)
+		configurations = append(configurations, c)
+		along(t, l, target, []Recorded{{run, task}})
+	}
+	worth := Quantity{Stopped: func(run, made, returned int) int64 { return int64(made) }}
+	counted := p.Table(traces(p, l, []Recorded{{run, task}})).Count(configurations, Counting{Quantities: []Quantity{worth}, Reasons: true, Successes: true})
+	for i, want := range []struct {
+		failures, successes, worth int
+		reason                     Reason
+	}{
+		{1, 0, 0, Reason{record.ReasonError, record.Faulted}},
+		{0, 1, 1, Reason{record.ReasonConfidence, record.Completed}},
+		{1, 0, 0, Reason{record.ReasonError, record.Faulted}},
+	} {
+		got := counted.Counts[i]
+		if got.Stops != 1 || got.Failures != want.failures || got.Successes != want.successes || got.Sums[0] != int64(want.worth) || byReason(&counted, i)[want.reason] != 1 {
+			t.Errorf("%d: %+v, %v", i, got, byReason(&counted, i))
+		}
+	}
+	path := New(l, Endless(l), Options{}).Path(context.Background(), run, task)
+	if path.Faults() {
+		t.Error("a condition may come before the fault")
+	}
+}
+
+// A timeout that cancels is counted as the condition that it is.
+func TestReasonsOfTimeoutsThatCancel(t *testing.T) {
+	loop := plainLoop + "terminate: {confidence: {threshold: 0.8}, timeout: 120s}\n"
+	l := declared(t, loop)
+	p := NewPoints(l)
+	c, err := p.Configuration(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := []Recorded{{recordedRun(record.ReasonMaxIterations, 0.2, 0.4, 0.6), task}, {recordedRun(record.ReasonMaxIterations, 0.2, 0.9, 0.4), task}}
+	along(t, l, l, runs)
+	counted := p.Table(traces(p, l, runs)).Count([]Configuration{c}, Counting{Reasons: true})
+	reasons := byReason(&counted, 0)
+	if len(reasons) != 2 || reasons[Reason{record.ReasonTimeout, record.Completed}] != 1 || reasons[Reason{record.ReasonConfidence, record.Completed}] != 1 {
+		t.Errorf("%v", reasons)
+	}
+}
