@@ -45,16 +45,23 @@ func (l *loader) checkRule(c *Choose) {
 	}
 }
 
-// checkTuned sets the first value of a range in every loop: one must take it.
+// checkTuned sets the first value of a range in every loop: one must take it, by itself or beside those of the others.
 func (l *loader) checkTuned(s *Suite, p *source.Pair[TuneRange]) {
 	if p.Node == nil || len(s.Resolved) == 0 {
 		return
 	}
-	set := setting{path: p.Key, at: p.KeyPos, value: firstValue(p.Node)}
+	set := firstOfRange(p)
+	others := []setting{}
+	for i := range s.Tune.Parameters {
+		if other := &s.Tune.Parameters[i]; other != p && other.Node != nil {
+			others = append(others, firstOfRange(other))
+		}
+	}
 	var faults source.Faults
 	for i := range s.Resolved {
-		found := tryOn(s.Resolved[i].Loop.Tree, set)
-		if found.Err() == nil {
+		tree := s.Resolved[i].Loop.Tree
+		found := tryOn(tree, set)
+		if found.Err() == nil || tryOn(tree, append(others, set)...).Err() == nil { // it may need one of the others
 			return
 		}
 		faults = found
@@ -62,13 +69,20 @@ func (l *loader) checkTuned(s *Suite, p *source.Pair[TuneRange]) {
 	l.add(faults...)
 }
 
-// tryOn sets a value in a loop that is whole, to see what comes of it.
-func tryOn(tree *source.Node, set setting) source.Faults {
-	changed, fault := set.with(tree)
-	if fault != nil {
-		return source.Faults{*fault}
+func firstOfRange(p *source.Pair[TuneRange]) setting {
+	return setting{path: p.Key, at: p.KeyPos, value: firstValue(p.Node)}
+}
+
+// tryOn sets values in a loop that is whole, to see what comes of it.
+func tryOn(tree *source.Node, set ...setting) source.Faults {
+	for _, s := range set {
+		changed, fault := s.with(tree)
+		if fault != nil {
+			return source.Faults{*fault}
+		}
+		tree = changed
 	}
-	return source.Decode(changed, &Loop{})
+	return source.Decode(tree, &Loop{})
 }
 
 func firstValue(n *source.Node) *source.Node {

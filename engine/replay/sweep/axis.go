@@ -162,8 +162,9 @@ func twice(axes []Axis) string {
 	return ""
 }
 
-// Probes are a loop with each of the values set by itself. The error is a
-// source.Faults.
+// Probes are a loop with each of the values set by itself, or, where it needs
+// another parameter of the sweep, beside the first values of the others. The error
+// is a source.Faults.
 func Probes(l *spec.Loop, set []spec.Assignment, axes []Axis) ([]*spec.Loop, error) {
 	base, faults := l.With(set...)
 	if base == nil {
@@ -173,11 +174,26 @@ func Probes(l *spec.Loop, set []spec.Assignment, axes []Axis) ([]*spec.Loop, err
 	for i := range axes {
 		found, err := axes[i].probes(base)
 		if err != nil {
+			if beside, _ := base.With(firsts(axes, i)...); beside != nil {
+				found, _ = axes[i].probes(beside)
+			}
+		}
+		if found == nil {
 			return nil, err
 		}
 		loops = append(loops, found...)
 	}
 	return loops, nil
+}
+
+// firsts are the first values of all axes but one.
+func firsts(axes []Axis, but int) (set []spec.Assignment) {
+	for i := range axes {
+		if i != but && axes[i].Between == nil {
+			set = append(set, axes[i].assignment(axes[i].Values[0]))
+		}
+	}
+	return set
 }
 
 func (a *Axis) probes(base *spec.Loop) ([]*spec.Loop, error) {
