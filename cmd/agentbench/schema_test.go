@@ -10,13 +10,15 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// What report and diff print as JSON is what schema says of it.
+// What report, diff, replay and tune print as JSON is what schema says of it.
 func TestJSONKeepsToItsSchema(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "r")
 	printed(t, "run", "application", "-q", "--out", dir)
 	for kind, args := range map[string][]string{
 		"report": {"report", dir, "--format", "json"},
 		"diff":   {"diff", dir + ":one-try", dir + ":two-tries", "--format", "json"},
+		"replay": {"replay", dir, "--format", "json"},
+		"tune":   {"tune", dir, "--configuration", "two-tries", "-p", "terminate.max_iterations=1,2", "--choose", "at_least:0.5", "--format", "json"},
 	} {
 		schema, err := jsonschema.UnmarshalJSON(strings.NewReader(printed(t, "schema", kind)))
 		if err != nil {

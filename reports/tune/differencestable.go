@@ -47,6 +47,15 @@ func (t *Tuning) differencesTable() page.Table {
 			return page.Text(row.outcomes())
 		}},
 		{Column: page.Column{Key: "tasks", Only: page.Machines}, Cell: func(row differenceRow) page.Cell { return page.Count(row.Tasks) }},
+	}, savingFields())
+	table := page.Table{Name: "differences", Title: "The recommended configuration, task by task", Columns: page.ColumnsOf(fields), Keys: 2}
+	table.Fill(page.RowsOf(fields, t.differences()))
+	return table
+}
+
+// savingFields are what 1,000 runs save.
+func savingFields() []page.Field[differenceRow] {
+	return append([]page.Field[differenceRow]{
 		{Column: page.Column{Head: "1,000 runs\nsave", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
 			return page.Cell{Text: row.saving().text()}
 		}},
@@ -56,10 +65,7 @@ func (t *Tuning) differencesTable() page.Table {
 		{Column: page.Column{Key: "saved_per_1000", Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
 			return page.Number(row.saving().Saved, numbers.Count)
 		}},
-	}, page.Ends("saved_per_1000", func(row differenceRow) numbers.Range { return row.saving().Interval }))
-	table := page.Table{Name: "differences", Title: "The recommended configuration, task by task", Columns: page.ColumnsOf(fields), Keys: 2}
-	table.Fill(page.RowsOf(fields, t.differences()))
-	return table
+	}, page.Ends("saved_per_1000", func(row differenceRow) numbers.Range { return row.saving().Interval })...)
 }
 
 func (t *Tuning) differences() func(func(differenceRow) bool) {
