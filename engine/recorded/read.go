@@ -29,6 +29,9 @@ type Notes struct {
 	Faults, Cancelled int
 	// Strangers are runs of configurations that the manifest does not have.
 	Strangers int
+	// Others were made by a loop that is not the recorded one of their configuration:
+	// results of several specs were mixed.
+	Others int
 	// Repeated are runs that stood in the folder already.
 	Repeated int
 	// Taskless are runs of tasks that are not among the tasks at hand.
@@ -41,7 +44,7 @@ type Notes struct {
 // Read reads the runs that count, a recording for each configuration that has
 // some, in the order of the manifest.
 func (f *Folder) Read(s Selection) ([]sweep.Recording, Notes, error) {
-	c := &collection{folder: f, selection: s, places: map[string]place{}, tasks: map[string]*spec.Task{}}
+	c := &collection{folder: f, selection: s, places: map[string]place{}, tasks: map[string]*spec.Task{}, words: map[string]string{}}
 	for run, err := range c.runs() {
 		if err == nil {
 			c.add(run)
@@ -70,6 +73,7 @@ type collection struct {
 	scores    []string
 	places    map[string]place // by the id of a run
 	tasks     map[string]*spec.Task
+	words     map[string]string // that many runs have in common, each kept once
 	notes     Notes
 }
 
@@ -118,13 +122,49 @@ func (c *collection) add(run *record.Run) {
 		c.notes.Cancelled++
 	case !run.Outcome.Counts():
 		c.notes.Faults++
+	case run.Loop != "" && head.Loop != "" && run.Loop != head.Loop:
+		c.notes.Others++
 	case repeated:
 		c.notes.Repeated++
 	default:
+		c.share(run)
 		c.places[run.ID] = place{len(c.all)}
 		c.tasks[run.Task] = nil
 		c.all = append(c.all, sweep.Run{Recorded: replay.Recorded{Run: run}})
 	}
+}
+
+// share keeps words that many runs have in common once.
+func (c *collection) share(run *record.Run) {
+	for _, word := range []*string{&run.Configuration, &run.Task, &run.Loop, &run.Cluster, &run.Outcome.Fired} {
+		c.once(word)
+	}
+	for i := range run.Iterations {
+		it := &run.Iterations[i]
+		c.once(&it.Phase)
+		c.once(&it.Strategy)
+		for k := range it.Calls {
+			c.once(&it.Calls[k].Model)
+		}
+		if it.Evaluation == nil {
+			continue
+		}
+		for k := range it.Evaluation.Checks {
+			c.once(&it.Evaluation.Checks[k].Name)
+		}
+	}
+}
+
+func (c *collection) once(word *string) {
+	if *word == "" {
+		return
+	}
+	known, ok := c.words[*word]
+	if !ok {
+		known = *word
+		c.words[known] = known
+	}
+	*word = known
 }
 
 func (c *collection) wanted(configuration string) bool {

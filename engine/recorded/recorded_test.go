@@ -29,7 +29,7 @@ func folder(t *testing.T, resolved string, runs ...*record.Run) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "r")
 	m := record.Manifest{Suite: "s", Spec: json.RawMessage(resolved), Status: record.StateComplete, Tasks: 2, Trials: 1,
-		Scorers: []string{"right", "short", "reads"}, Configurations: []record.ConfigurationHead{{Name: "wide", Aliases: []string{"also"}}}}
+		Scorers: []string{"right", "short", "reads"}, Configurations: []record.ConfigurationHead{{Name: "wide", Loop: "hash", Aliases: []string{"also"}}}}
 	j, err := record.Create(dir, m, record.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func folder(t *testing.T, resolved string, runs ...*record.Run) string {
 }
 
 func made(configuration, task string, trial int, status record.Status) *record.Run {
-	r := &record.Run{Version: record.Version, ID: record.RunID(configuration, task, trial), Configuration: configuration, Task: task, Trial: trial,
+	r := &record.Run{Version: record.Version, ID: record.RunID(configuration, task, trial), Configuration: configuration, Task: task, Trial: trial, Loop: "hash",
 		Outcome: record.Outcome{Status: status, Reason: record.ReasonMaxIterations, Returned: 1}}
 	if status == record.Completed {
 		for n := 1; n <= 3; n++ {
@@ -75,11 +75,13 @@ func open(t *testing.T, dir string, s recorded.Selection) (*recorded.Folder, []s
 func TestRead(t *testing.T) {
 	faulted := made("wide", "b", 2, record.Faulted)
 	again := made("wide", "b", 2, record.Completed)
-	dir := folder(t, spec, made("wide", "b", 1, record.Completed), made("wide", "a", 1, record.Completed), faulted, again,
+	mixed := made("wide", "b", 3, record.Completed)
+	mixed.Loop = "other hash"
+	dir := folder(t, spec, made("wide", "b", 1, record.Completed), made("wide", "a", 1, record.Completed), faulted, again, mixed,
 		made("wide", "a", 2, record.Faulted), made("wide", "a", 3, record.Cancelled), made("other", "a", 1, record.Completed), made("wide", "c", 1, record.Completed))
 	for _, texts := range []bool{false, true} {
 		f, recordings, notes := open(t, dir, recorded.Selection{Texts: texts})
-		if want := (recorded.Notes{Faults: 1, Cancelled: 1, Strangers: 1, Taskless: 1}); notes != want {
+		if want := (recorded.Notes{Faults: 1, Cancelled: 1, Strangers: 1, Others: 1, Taskless: 1}); notes != want {
 			t.Errorf("texts %v: noted %+v, want %+v", texts, notes, want)
 		}
 		if len(recordings) != 1 || recordings[0].Configuration != "wide" || recordings[0].Loop != f.Loop("also") || f.Loop("none") != nil {
