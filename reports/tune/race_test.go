@@ -150,6 +150,28 @@ func TestManyArmsAreHalved(t *testing.T) {
 	}
 }
 
+// At a rung nobody goes who stands equal with one who stays.
+func TestEqualArmsAreNotHalved(t *testing.T) {
+	arms := make([]Arm, 12)
+	for a := range arms {
+		arms[a] = armOf(repeat(90, 1, 0, 1, 1)...)
+	}
+	arms[5] = armOf(repeat(90, 1, 0, 1, 0)...)
+	if r := raced(NewRace(12, 90, RaceOptions{}), arms); len(r.Left()) != 11 || r.Outs()[5].Shown {
+		t.Errorf("left %v, %+v", r.Left(), r.Outs()[5])
+	}
+}
+
+// The evidence against an arm is that against the best of its candidates.
+func TestTheEvidenceIsTheLeast(t *testing.T) {
+	worse, worst := repeat(40, 1, 0, 0, 0), repeat(40, 0)
+	one := raced(NewRace(2, 40, RaceOptions{Block: 40}), []Arm{armOf(repeat(40, 1)...), {Scores: [][]float64{worse, worst}}})
+	alone := raced(NewRace(2, 40, RaceOptions{Block: 40}), []Arm{armOf(repeat(40, 1)...), armOf(worse...)})
+	if got, want := one.Outs()[1], alone.Outs()[1]; got != want || !got.Shown {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
 // All that halving needs: the tasks of a rung are looked at exactly there.
 func TestRungs(t *testing.T) {
 	for _, c := range []struct{ arms, tasks, rungs, first, last int }{
