@@ -106,13 +106,31 @@ func (its *ImportedIterations) readsAfter() bool {
 
 // checkRecordedUnder makes the loop that the limits belong to, which finds what is wrong with them.
 func (l *loader) checkRecordedUnder(m *Import) {
-	m.loop(l, m.Name)
+	loop := m.loop(l, m.Name)
 	made := func(f source.Fault) bool { return f.Warning && f.Pos == m.Tree.Pos } // of what nobody wrote
 	l.faults = slices.DeleteFunc(l.faults, made)
-	sections := []string{"terminate", "guards", "max_iterations"}
 	for i, told := range m.Announced {
-		if section, _, _ := strings.Cut(told, "."); !slices.Contains(sections, section) {
-			l.fault(m.Tree.Get("announced").Items[i], "for instance terminate.max_iterations", "%q is no limit of a loop", told)
+		if hint, ok := isLimit(loop, told); !ok {
+			l.fault(m.Tree.Get("announced").Items[i], hint, "%q is no limit of a loop", told)
 		}
 	}
+}
+
+// isLimit says whether a loop could have a limit of that path: one that none has would never be found to differ, and
+// what was announced would be taken for what was not.
+func isLimit(loop *Loop, path string) (hint string, ok bool) {
+	section, _, below := strings.Cut(path, ".")
+	if !slices.Contains([]string{"terminate", "guards", "max_iterations"}, section) {
+		return "for instance terminate.max_iterations", false
+	}
+	if loop == nil || !below {
+		return "", true
+	}
+	faults := tryOn(loop.Tree, setting{path: path, at: loop.Tree.Pos, value: source.New(loop.Tree, "off")})
+	for _, f := range faults {
+		if strings.HasPrefix(f.What, "unknown key") || strings.HasPrefix(f.What, "no condition is named") {
+			return f.Hint, false
+		}
+	}
+	return "", true
 }
