@@ -104,7 +104,9 @@ func (c *counter) reasons(f *Configuration, count *Count, o *ordered) {
 	}
 	natural(false)
 	c.placed(f.Tree, o, claim)
-	claim(c.tile.until, o.failed)
+	if c.table.fails {
+		claim(c.tile.until, o.failed)
+	}
 	c.failures(f, func(failed []uint64) { claim(failed, o.failed) })
 	natural(true)
 	c.placed(f.Maxima, o, claim)

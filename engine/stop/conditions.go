@@ -1,7 +1,6 @@
 package stop
 
 import (
-	"context"
 	"time"
 
 	"github.com/agentbench/agentbench/spec"
@@ -70,7 +69,7 @@ func when(e *spec.Expr) func(*State, *tracker) (bool, error) {
 		if !s.last().judged() {
 			return false, nil
 		}
-		return e.Bool(context.Background(), s)
+		return s.truth(e)
 	}
 }
 
@@ -85,7 +84,7 @@ func repeated(of *spec.Expr, times int) func(*State, *tracker) (bool, error) {
 		if !it.judged() {
 			return t.same(nil) >= times, nil
 		}
-		value, err := of.Value(context.Background(), s)
+		value, err := s.value(of)
 		if err != nil {
 			return false, err
 		}
@@ -105,7 +104,7 @@ func consecutive(e *spec.Expr, times int) func(*State, *tracker) (bool, error) {
 			t.count(false)
 			return false, nil
 		}
-		ok, err := e.Bool(context.Background(), s)
+		ok, err := s.truth(e)
 		return err == nil && t.count(ok) >= times, err
 	}
 }

@@ -29,6 +29,7 @@ type verdict struct {
 // Decide folds the iteration appended last and decides whether the loop goes on.
 func (s *State) Decide() Decision {
 	s.failure = s.fold()
+	clear(s.answers)
 	for i := range s.rules.leaves {
 		held, err := s.rules.leaves[i].judge(s, &s.trackers[i])
 		s.held[i] = held

@@ -37,6 +37,9 @@ type State struct {
 	strategyEnds         bool
 
 	failure error // of an expression, at the newest iteration
+	// answers are those of the expressions of leaves at the newest iteration, where
+	// many are watched; nil: each leaf evaluates its own.
+	answers map[question]answer
 }
 
 // Step is what comes next.
@@ -56,7 +59,7 @@ func (s Step) StageIndex() int { return s.PhaseIndex + s.StrategyIndex }
 
 // Start begins a history. Param is what expressions see as `param`; it may be nil.
 func (r *Rules) Start(task *spec.Task, param any) *State {
-	return &State{
+	s := &State{
 		rules:      r,
 		task:       task,
 		param:      param,
@@ -66,6 +69,10 @@ func (r *Rules) Start(task *spec.Task, param any) *State {
 		best:       -1,
 		evaluation: -1,
 	}
+	if r.decisive < len(r.leaves) {
+		s.answers = map[question]answer{}
+	}
+	return s
 }
 
 // Len is the number of iterations so far.

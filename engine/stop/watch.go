@@ -1,6 +1,7 @@
 package stop
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -32,6 +33,45 @@ func (r *Rules) Watch(conditions []spec.Condition, guards []spec.Guards) (watchi
 		all = append(all, Watched{l.name, l.reason})
 	}
 	return &w, all
+}
+
+// question is an expression that leaves ask: its text, and whether a truth is
+// wanted.
+type question struct {
+	text  string
+	truth bool
+}
+
+type answer struct {
+	value any
+	truth bool
+	err   error
+}
+
+// value evaluates an expression of a leaf, once for all leaves that watch it.
+func (s *State) value(e *spec.Expr) (any, error) {
+	a, known := s.answers[question{e.Text, false}]
+	if !known {
+		a.value, a.err = e.Value(context.Background(), s)
+		s.answer(question{e.Text, false}, a)
+	}
+	return a.value, a.err
+}
+
+// truth is value for conditions.
+func (s *State) truth(e *spec.Expr) (bool, error) {
+	a, known := s.answers[question{e.Text, true}]
+	if !known {
+		a.truth, a.err = e.Bool(context.Background(), s)
+		s.answer(question{e.Text, true}, a)
+	}
+	return a.truth, a.err
+}
+
+func (s *State) answer(q question, a answer) {
+	if s.answers != nil {
+		s.answers[q] = a
+	}
 }
 
 // Held says whether a watched condition or guard held after the last iteration
