@@ -153,17 +153,17 @@ func strip(value any) {
 func TestFoldsKeepTasksTogether(t *testing.T) {
 	source := random(30, 2, 5)
 	for i := range source.runs {
-		source.runs[i].Run.Cluster = string(rune('a' + i/6))
+		source.runs[i].Run.Cluster = string(rune('a' + i/10))
 	}
 	got := tuned(t, source, tune.Options{Choose: choosing[1]})
 	runs, tasks := 0, 0
 	for _, f := range got.Validation.Folds {
 		runs, tasks = runs+f.HeldOut.Runs, tasks+f.Tasks
-		if f.HeldOut.Runs%6 != 0 || f.HeldOut.Runs+f.Train.Runs != len(source.runs) {
+		if f.HeldOut.Runs%10 != 0 || f.HeldOut.Runs+f.Train.Runs != len(source.runs) {
 			t.Errorf("fold %d holds %d runs out and trains on %d of %d", f.Fold, f.HeldOut.Runs, f.Train.Runs, len(source.runs))
 		}
 	}
-	if runs != len(source.runs) || tasks != 30 || got.Terms.FoldsBy != "cluster" || got.Clusters != 10 {
+	if runs != len(source.runs) || tasks != 30 || got.Terms.FoldsBy != "cluster" || got.Clusters != 6 {
 		t.Errorf("%d runs, %d tasks, by %s of %d", runs, tasks, got.Terms.FoldsBy, got.Clusters)
 	}
 	one := random(1, 4, 5)

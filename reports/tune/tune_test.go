@@ -163,6 +163,48 @@ func TestGainsCountAgainstLosses(t *testing.T) {
 	}
 }
 
+// The bound of a net loss is that of Bonett and Price at one-sided 95 %.
+func TestTheBoundOfANetLoss(t *testing.T) {
+	const n, lost, gained = 400, 12, 4
+	mixed := cells(n, 200, 1, 1)
+	for i := range lost {
+		mixed[i].score = 0
+	}
+	for i := range gained {
+		mixed[n-1-i].score = 1
+	}
+	got := tuned(t, made(n, 1, map[limits][]cell{{2}: cells(n, 200, 2, 2), {1}: mixed}, limits{2}, limits{1}), tune.Options{Today: 1})
+	p1, p2 := (lost+1.0)/(n+2), (gained+1.0)/(n+2)
+	want := p1 - p2 + 1.6448536269514722*math.Sqrt((p1+p2-(p1-p2)*(p1-p2))/(n+2))
+	if math.Abs(got.Today.LostMost.Number-want) > 1e-12 {
+		t.Errorf("at most %v lost, want %v", got.Today.LostMost, want)
+	}
+}
+
+// Three of three pairs lost are not shown to be worse, six of six are.
+func TestIndistinguishableIsByAPairedTest(t *testing.T) {
+	const n = 60
+	source := made(n, 1, map[limits][]cell{{3}: cells(n, 50, 3, 3), {2}: cells(n, 47, 2, 2), {1}: cells(n, 44, 1, 1)}, limits{3}, limits{2}, limits{1})
+	if got := tuned(t, source, tune.Options{Choose: tune.Choose{Rule: tune.Indistinguishable}}); name(got.Recommended) != "[2 0 0]" {
+		t.Errorf("%s (%s), want [2 0 0]", name(got.Recommended), got.Why)
+	}
+}
+
+func TestConstraintsOnManyCandidates(t *testing.T) {
+	all, order := map[limits][]cell{}, []limits{}
+	for k := range 150 {
+		l := limits{k + 1}
+		all[l], order = cells(5, 3, k+1, int64(k+1)), append(order, l)
+	}
+	o := tune.Options{Choose: tune.Choose{Rule: tune.AtLeast, Number: 0.1}, Constraints: []tune.Term{
+		*compiled(t, expr.Objective(), expr.WantBool, "iterations.mean > 100.0"), *compiled(t, expr.Objective(), expr.WantBool, "iterations.mean > 30.0")}}
+	got := tuned(t, made(5, 1, all, order...), o)
+	want := []tune.Excluded{{Constraint: o.Constraints[0].Text, Candidates: 100, Alone: 70}, {Constraint: o.Constraints[1].Text, Candidates: 30}}
+	if !slices.Equal(got.Tried.Excluded, want) || got.Recommended.Name != "[101 0 0]" {
+		t.Errorf("%s, excluded %+v, want %+v", name(got.Recommended), got.Tried.Excluded, want)
+	}
+}
+
 func TestGradedScoresAreBoundByTheirMean(t *testing.T) {
 	const n = 100
 	graded := func(by float64, cents int64) []cell {
