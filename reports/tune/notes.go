@@ -43,7 +43,7 @@ func (t *tuner) madeNotes(r *Tuning) {
 	if t.folds == 0 && t.Folds >= 0 {
 		r.Notes = append(r.Notes, Note{Kind: NoFolds})
 	}
-	if v := r.Validation; v != nil {
+	if v := r.Validation; v != nil && r.Recommended != nil {
 		without := 0
 		for i := range v.Folds {
 			without += count(v.Folds[i].Chosen < 0)
