@@ -176,3 +176,19 @@ func TestAnnouncedLimitsDocument(t *testing.T) {
 		t.Errorf("found %d commands", commands)
 	}
 }
+
+// What stopping earlier would have given is not shown of an agent that knows its
+// limit; usage that only whole runs tell is nothing to choose by.
+func TestTuneOfMINT(t *testing.T) {
+	skipRaces(t)
+	dir := imported(t, mintMapping(t, true), "mint/gpt-3.5-turbo-0613.json")
+	page := string(says(t, "tune", dir, "-p", "max_iterations=1,2,3,4,5"))
+	for _, want := range []string{"4 of 5 configurations are not exact (4 counterfactual) and cannot be recommended", "is not shown, because the agent knows its", "cheap is by iterations.mean"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "If every recorded run stopped at this iteration") {
+		t.Error("there is a curve of an agent that knows its limit")
+	}
+}

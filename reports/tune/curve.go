@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/reports"
@@ -19,6 +20,10 @@ import (
 // further. Runs of which the score is not known at every iteration are left out.
 func (t *tuner) curve(_ context.Context, r *Tuning, _ *chosen) error {
 	if t.score < 0 {
+		return nil
+	}
+	if why := toldOfIterations(&t.Recordings()[0]); why != "" {
+		r.Notes = append(r.Notes, Note{Kind: CurveTold, More: why})
 		return nil
 	}
 	loop := freed(t.Recordings()[0].Loop)
@@ -39,6 +44,24 @@ func (t *tuner) curve(_ context.Context, r *Tuning, _ *chosen) error {
 	}
 	r.Curve = curveOf(steps, len(t.runs)-left)
 	return nil
+}
+
+// toldOfIterations says how the agent was told how many iterations it has, so that
+// no record shows what it would have done with fewer; "" where it was not.
+func toldOfIterations(r *sweep.Recording) string {
+	for _, path := range r.Announced {
+		switch spec.FullPath(path) {
+		case "terminate", "terminate.max_iterations", "guards", "guards.absolute_max_iterations":
+			return "it was told " + path
+		}
+	}
+	if r.Loop == nil || r.Loop.Agent == nil {
+		return ""
+	}
+	if p := replay.AnalysePath(r.Loop, "terminate.max_iterations"); p.Class == replay.Calls {
+		return p.Why
+	}
+	return ""
 }
 
 // step is the sums over all runs at an iteration.

@@ -17,6 +17,8 @@ const (
 	NoFolds reports.WarningKind = "no_folds"
 	// FoldsWithout: in Count of Of folds the rule finds nothing.
 	FoldsWithout reports.WarningKind = "folds_without_choice"
+	// CurveTold: the agent was told how many iterations it has (More).
+	CurveTold reports.WarningKind = "curve_told"
 	// LossByUnits: bounds of losses are by Count tasks or clusters (Name).
 	LossByUnits reports.WarningKind = "loss_by"
 )
@@ -32,6 +34,8 @@ func (n Note) computed() string {
 		return "there are too few tasks that stand for themselves to choose by some and report on others: what is recommended looks better than it is"
 	case FoldsWithout:
 		return fmt.Sprintf("in %s the rule finds nothing: the sums are without them", numbers.Plural(n.Count, "fold", "folds"))
+	case CurveTold:
+		return "what stopping earlier would have given is not shown, because the agent knows its limit: " + n.More
 	case LossByUnits:
 		return fmt.Sprintf("runs of one %s depend on each other: bounds of what is lost are by %s", n.Name, numbers.Plural(n.Count, n.Name, n.Name+"s"))
 	}

@@ -123,6 +123,20 @@ type usageKnown struct {
 	cost, tokens, times bool
 }
 
+// byIteration forgets what only whole runs tell: nobody knows it of a run that
+// stops earlier.
+func (k usageKnown) byIteration(runs []sweep.Run) usageKnown {
+	for i := range runs {
+		for j := range runs[i].Run.Iterations {
+			agent, judging := runs[i].Run.Iterations[j].Spent()
+			told := agent.Plus(judging)
+			k.cost = k.cost && told.Unreported == 0 && told.Unpriced == 0
+			k.tokens = k.tokens && told.Unreported == 0
+		}
+	}
+	return k
+}
+
 func knownOf(recorded []sweep.Outcome) (k usageKnown) {
 	var used record.Usage
 	for i := range recorded {

@@ -64,7 +64,7 @@ func newTuner(ctx context.Context, of Source, o Options) (*tuner, error) {
 	if err := t.divide(ctx); err != nil {
 		return nil, err
 	}
-	t.known = knownOf(t.recorded)
+	t.known = knownOf(t.recorded).byIteration(t.runs)
 	t.price = costTerm(o.Choose.Cost, t.known)
 	t.goal = objective(o.Objective, t.scores, max(0, t.score))
 	t.look()
