@@ -89,6 +89,30 @@ func TestEditChangesTheValueWhereItStands(t *testing.T) {
 	}
 }
 
+func TestEditChangesEachValueWhereItStands(t *testing.T) {
+	suite := strings.Replace(editSuite, "  - {name: plain, loop: a.loop.yaml}   # as it is\n", "", 1)
+	loop := strings.Replace(editLoop, "  max_iterations: 3   # three\n", "", 1) + "max_iterations: 4 # short\n"
+	for name, c := range map[string]struct {
+		suite       string
+		set         []string
+		want, wants [2]string
+	}{
+		"the set and the loop file": {suite, []string{"max_iterations=7", "terminate.confidence.threshold=0.9"},
+			[2]string{"max_iterations: 9 ", "max_iterations: 7 "}, [2]string{"threshold: 0.85", "threshold: 0.9"}},
+		"the short form in the loop file": {strings.Replace(suite, "      terminate.max_iterations: 9      # wide\n", "", 1), []string{"terminate.max_iterations=7"},
+			[2]string{}, [2]string{"max_iterations: 4 #", "max_iterations: 7 #"}},
+	} {
+		edited, err := onDisk(t, t.TempDir(), c.suite, loop).Edit("wide", assigned(t, c.set...)...)
+		got := map[string]string{"s.yaml": c.suite, "a.loop.yaml": loop}
+		for _, e := range edited {
+			got[filepath.Base(e.File.Name)] = string(e.Text)
+		}
+		if err != nil || got["s.yaml"] != replaced(c.suite, c.want) || got["a.loop.yaml"] != replaced(loop, c.wants) {
+			t.Errorf("%s: %v\n%s\n%s", name, err, got["s.yaml"], got["a.loop.yaml"])
+		}
+	}
+}
+
 func replaced(text string, by [2]string) string {
 	if by[0] == "" {
 		return text

@@ -162,12 +162,19 @@ func (w *rewriter) addLines(was *Node, added []Entry, last int) {
 // putLines writes lines behind the one on which a value ends.
 func (w *rewriter) putLines(end int, value *Node, lines string) {
 	at := w.lineEnd(end, value)
-	if last := value.last(); at == len(w.file.text) && last.indented() && !strings.HasSuffix(last.Text, "\n") && w.file.text[w.offset(last.Pos)+1] != '-' {
+	if last := value.last(); last.indented() && !strings.HasSuffix(last.Text, "\n") && !w.strips(last) {
 		w.refuse(last, "a line break behind this text would become part of it")
 		w.fault.Hint = "end the file with a line break"
 		return
 	}
 	w.put(at, at, lines)
+}
+
+// strips says that a text below | or > is to lose the line breaks at its end. One that is not ends the file without one.
+func (w *rewriter) strips(n *Node) bool {
+	header, _, _ := strings.Cut(w.file.text[w.offset(n.Pos):], "\n")
+	indicator, _, _ := strings.Cut(header, "#")
+	return strings.Contains(indicator, "-")
 }
 
 func (w *rewriter) list(was, now *Node) {

@@ -54,6 +54,8 @@ func TestRewriteChangesOnlyTheValue(t *testing.T) {
 		{"a key that is missing in empty braces", "a: {}\n", "a.d", 3, "a: {d: 3}\n"},
 		{"a key that is missing after a comma", "a: {b: 1,}\n", "a.d", 3, "a: {b: 1, d: 3,}\n"},
 		{"a key that is missing, braces over lines", "a: {\n  b: 1, # one\n  c: 2  # }\n}\n", "a.d", 3, "a: {\n  b: 1, # one\n  c: 2, d: 3  # }\n}\n"},
+		{"a key after braces over lines", "a:\n  b: {\n    c: 1 # }\n  } # end\nd: 1\n", "a.e", 3, "a:\n  b: {\n    c: 1 # }\n  } # end\n  e: 3\nd: 1\n"},
+		{"a key after a stripped literal at the end", "a: |2-\n  x", "b", 3, "a: |2-\n  x\nb: 3"},
 		{"a key that is missing at the top", "a: 1\nb:\n- 2\n", "c", "x", "a: 1\nb:\n- 2\nc: x\n"},
 		{"no final newline", "a: 1", "b", 2, "a: 1\nb: 2"},
 		{"carriage returns", "a: 1\r\nb: 2\r\n", "c", 3, "a: 1\r\nb: 2\r\nc: 3\r\n"},
