@@ -56,7 +56,7 @@ func (p *program) tell(err error) int {
 		fmt.Fprintln(p.err, "agentbench: "+once(f.err.Error()))
 	}
 	if f.hint != "" {
-		fmt.Fprintln(p.err, "hint: "+f.hint)
+		fmt.Fprintln(p.err, "hint: "+printable(f.hint))
 	}
 	return f.code
 }
