@@ -62,6 +62,12 @@ func (t *tuner) choice(ctx context.Context, candidate int) (*Choice, error) {
 	if candidate == theRecording {
 		c.Recorded, c.Label = true, labelRecorded
 	}
+	return c, t.worth(ctx, c, outcomes)
+}
+
+// worth fills in what a configuration is worth by the terms. What is bounded is no
+// point.
+func (t *tuner) worth(ctx context.Context, c *Choice, outcomes []sweep.Outcome) error {
 	p := t.profileOf(outcomes)
 	scope := t.scope(t.sum(p, 0))
 	if t.quantiles {
@@ -71,22 +77,22 @@ func (t *tuner) choice(ctx context.Context, candidate int) (*Choice, error) {
 	cost, whyCost := t.price.of(ctx, scope)
 	c.Objective, c.ChoiceCost = valueOf(value, why), valueOf(cost, whyCost)
 	c.ObjectiveInterval, c.LostMost = noRange(numbers.Nothing), numbers.Missing(numbers.Nothing)
-	if c.Exact < c.Runs { // what is bounded is no point
+	if c.Exact < c.Runs {
 		c.Objective, c.ChoiceCost = numbers.Missing(c.Label), numbers.Missing(c.Label)
-		return c, nil
+		return nil
 	}
 	if values := t.influence(ctx, p, 0, &t.goal); values != nil {
 		c.ObjectiveInterval = t.interval(values)
 	}
 	if t.score < 0 {
-		return c, nil
+		return nil
 	}
 	s := &scope.scores[t.score]
 	c.Lost, c.Gained = int(s.lost), int(s.gained)
-	if candidate != theRecording {
-		l, err := t.lossInFull(ctx, candidate)
-		c.LostMost = valueOf(l.most, numbers.Nothing)
-		return c, err
+	if c.Candidate == theRecording {
+		return nil
 	}
-	return c, nil
+	l, err := t.lossInFull(ctx, c.Candidate)
+	c.LostMost = valueOf(l.most, numbers.Nothing)
+	return err
 }

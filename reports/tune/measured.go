@@ -91,20 +91,9 @@ func (t *tuner) recordedKnown() []int {
 // bits of one word are of one chunk.
 func (t *tuner) measureOne(ctx context.Context, i int, recorded []int) error {
 	m := t.measured
-	var whole sweep.Totals
-	for f := range t.totals[i] {
-		whole.Add(&t.totals[i][f])
-	}
-	m.labels[i] = whole.Label()
-	if m.labels[i] != replay.PointExact {
-		m.standing[i] = notExact
+	m.labels[i], m.standing[i] = t.stand(i, recorded)
+	if m.standing[i] != choosable {
 		return nil
-	}
-	for k, s := range t.reads {
-		if s >= len(whole.Scores) || whole.Scores[s].Known < recorded[k] {
-			m.standing[i] = notScored
-			return nil
-		}
 	}
 	scope := t.scope(&sums{})
 	var runs *everyRun
@@ -127,6 +116,24 @@ func (t *tuner) measureOne(ctx context.Context, i int, recorded []int) error {
 		t.judge(ctx, i, s, scope)
 	}
 	return nil
+}
+
+// stand says whether the runs answer for a candidate, with the scores that are read.
+func (t *tuner) stand(i int, recorded []int) (replay.Label, standingOfOne) {
+	var whole sweep.Totals
+	for f := range t.totals[i] {
+		whole.Add(&t.totals[i][f])
+	}
+	label := whole.Label()
+	if label != replay.PointExact {
+		return label, notExact
+	}
+	for k, s := range t.reads {
+		if s >= len(whole.Scores) || whole.Scores[s].Known < recorded[k] {
+			return label, notScored
+		}
+	}
+	return label, choosable
 }
 
 func (t *tuner) scope(s *sums) *metrics {
