@@ -25,7 +25,7 @@ const spec = `{
   "evaluate": {"checks": [{"name": "c", "expr": "output != \"\""}], "confidence": "0.5"}, "terminate": {"max_iterations": 3, "no_improvement": "off"}}}}`
 
 // folder writes a result folder with runs of the configuration wide.
-func folder(t *testing.T, resolved string, runs ...*record.Run) string {
+func folder(t testing.TB, resolved string, runs ...*record.Run) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "r")
 	m := record.Manifest{Suite: "s", Spec: json.RawMessage(resolved), Status: record.StateComplete, Tasks: 2, Trials: 1,
@@ -202,5 +202,22 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	if _, err := recorded.Open(t.TempDir(), recorded.Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("an empty folder:", err)
+	}
+}
+
+// BenchmarkRead reads 10,000 runs of three iterations without texts.
+func BenchmarkRead(b *testing.B) {
+	var runs []*record.Run
+	for i := range 10_000 {
+		runs = append(runs, made("wide", []string{"a", "b"}[i%2], 1+i/2, record.Completed))
+	}
+	f, err := recorded.Open(folder(b, spec, runs...), recorded.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if recordings, _, err := f.Read(recorded.Selection{}); err != nil || len(recordings[0].Runs) != len(runs) {
+			b.Fatal(err)
+		}
 	}
 }
