@@ -26,7 +26,8 @@ folder; it answers for what stops no later than it did. SUITE is recorded first,
 the loosest limits, as its tune says. docs/tune.md tells the whole story.
 
 Exit codes: 0 there is a recommendation, even if it is today's configuration; 1 nothing
-satisfies what was asked for; 5 there is nothing to choose from.`,
+satisfies what was asked for; 4 the budget or an interrupt ended the recording; 5 there is
+nothing to choose from.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			args = f.given(args)
 			if err := arguments(1, 1, "one result folder or suite")(c, args); err != nil {
