@@ -39,14 +39,11 @@ func (s *sample) byFlips(o *Options) estimate {
 	e := estimate{test: SignFlip}
 	e.change, _ = stats.Mean(s.changes())
 	mean, known := stats.ClusteredMean(groups)
-	e.bound(mean.Interval(stats.Level))
 	e.needed = o.needed(mean, known, len(s.tasks))
 	sums := sumsOf(groups)
 	e.differing = differing(sums)
 	few := e.differing < fewest(o.Alpha)
-	if few && s.unit {
-		e.bound(sparse(groups))
-	}
+	e.bound(s.around(mean, groups, few))
 	if few && e.differing > 0 {
 		e.needed = max(orZero(e.needed), float64(fewest(o.Alpha)*len(s.tasks))/float64(e.differing))
 	}
@@ -58,6 +55,14 @@ func (s *sample) byFlips(o *Options) estimate {
 	sums = oriented(sums)
 	e.tested(stats.SignFlip(sums, seedOf(sums, o.Seed)))
 	return e
+}
+
+// around is the interval of the mean change of groups, few of which differ.
+func (s *sample) around(mean stats.Estimate, groups [][]float64, few bool) (stats.Interval, bool) {
+	if few && s.unit {
+		return sparse(groups)
+	}
+	return mean.Interval(stats.Level)
 }
 
 // mostFlipped is how many changes have their signs flipped. Of more the mean is
