@@ -91,16 +91,23 @@ func scoreFields(r *Report, i int) []configurationField {
 }
 
 func interval(s *Score, form func(numbers.Value) string) string {
-	low, high := s.Low, s.High
+	between := s.onScale(numbers.Range{Low: s.Low, High: s.High})
 	switch {
 	case s.Scored == 0:
 		return ""
-	case !low.Known():
+	case !between.Low.Known():
 		return numbers.Nothing
-	case s.unit:
-		low.Number, high.Number = max(0, low.Number), min(1, high.Number)
 	}
-	return form(low) + "–" + form(high)
+	return form(between.Low) + "–" + form(between.High)
+}
+
+// onScale is an interval as it is shown: where all scores are from 0 to 1 their
+// means are, too.
+func (s *Score) onScale(between numbers.Range) numbers.Range {
+	if s.unit {
+		between.Low.Number, between.High.Number = max(0, between.Low.Number), min(1, between.High.Number)
+	}
+	return between
 }
 
 func hits(s *Score) string {

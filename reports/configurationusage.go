@@ -52,9 +52,12 @@ func usageFields() []configurationField {
 		iterationsFields(), []configurationField{
 			{Column: page.Column{Head: "tokens\nin / out", Right: true, Only: page.People, Minor: true}, Cell: inAndOut},
 			forMachines(amountField("", "input_tokens", func(c *Configuration) numbers.Value { return c.InputTokens })),
-			forMachines(amountField("", "output_tokens", func(c *Configuration) numbers.Value { return c.OutputTokens })),
-			page.Minor(unlessZero(toolCalls)),
-		}, judgingFields())
+		}, amountInterval("tokens in", "input_tokens", func(c *Configuration) numbers.Range { return c.InputTokensInterval }),
+		[]configurationField{forMachines(amountField("", "output_tokens", func(c *Configuration) numbers.Value { return c.OutputTokens }))},
+		amountInterval("tokens out", "output_tokens", func(c *Configuration) numbers.Range { return c.OutputTokensInterval }),
+		[]configurationField{page.Minor(unlessZero(toolCalls))},
+		amountInterval("tool calls", "tool_calls", func(c *Configuration) numbers.Range { return c.ToolCallsInterval }),
+		judgingFields())
 }
 
 // amountField is a mean per run; warnings of these kinds stand beside it.

@@ -1,10 +1,12 @@
 package reports
 
 import (
+	"iter"
 	"math"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/stats"
 )
@@ -12,20 +14,24 @@ import (
 // CurvePoint is what a configuration would have given had every run stopped at
 // an iteration at the latest. Runs that stopped before keep what they returned.
 type CurvePoint struct {
-	Iteration int           `json:"iteration"`
-	Reached   numbers.Value `json:"reached"` // share of the runs that came so far
+	Iteration       int           `json:"iteration"`
+	Reached         numbers.Value `json:"reached"` // share of the runs that came so far
+	ReachedInterval numbers.Range `json:"reached_interval"`
 	// Score is the mean of the primary score; Gain is what this iteration adds.
 	Score         numbers.Value `json:"score"`
 	ScoreInterval numbers.Range `json:"score_interval"`
 	Gain          numbers.Value `json:"gain"`
+	GainInterval  numbers.Range `json:"gain_interval"`
 	// Cost and Seconds are means per run up to here, the runs that stopped
 	// before included; the others are what this iteration adds.
-	Cost            numbers.Value `json:"cost_usd"`
-	CostInterval    numbers.Range `json:"cost_usd_interval"`
-	ExtraCost       numbers.Value `json:"extra_cost_usd"`
-	Seconds         numbers.Value `json:"latency_s"`
-	SecondsInterval numbers.Range `json:"latency_s_interval"`
-	ExtraSeconds    numbers.Value `json:"extra_latency_s"`
+	Cost                 numbers.Value `json:"cost_usd"`
+	CostInterval         numbers.Range `json:"cost_usd_interval"`
+	ExtraCost            numbers.Value `json:"extra_cost_usd"`
+	ExtraCostInterval    numbers.Range `json:"extra_cost_usd_interval"`
+	Seconds              numbers.Value `json:"latency_s"`
+	SecondsInterval      numbers.Range `json:"latency_s_interval"`
+	ExtraSeconds         numbers.Value `json:"extra_latency_s"`
+	ExtraSecondsInterval numbers.Range `json:"extra_latency_s_interval"`
 }
 
 // appendReturned tells for each iteration which one would be returned had the
@@ -61,7 +67,7 @@ func (c *collector) curve(configuration int, m *measure) []CurvePoint {
 	total := u.agent.Plus(u.judging)
 	var cost record.Money
 	var elapsed time.Duration
-	spent := m.spending()
+	spent, scores := m.spending(), &curveScores{measure: m}
 	before := CurvePoint{Score: numbers.Missing(numbers.Nothing), Cost: numbers.Known(0), Seconds: numbers.Known(0)}
 	for i, at := range u.reached {
 		cost, elapsed = cost.Plus(at.cost), elapsed+at.elapsed
@@ -70,33 +76,68 @@ func (c *collector) curve(configuration int, m *measure) []CurvePoint {
 			Cost:    costOr(cost, total.Unpriced > 0, total.Unreported > 0).Over(float64(runs)),
 			Seconds: numbers.Known(elapsed.Seconds() / float64(runs)),
 		}
-		p.Score, p.ScoreInterval = c.scoreAt(configuration, i+1)
-		p.CostInterval, p.SecondsInterval = spent.upTo(i+1, p.Cost)
+		scores.bound(&p)
+		p.ReachedInterval = m.share(func(r *run) bool { return int(r.iterations) > i }, anyRun)
 		p.Gain = p.Score.Minus(before.Score)
 		p.ExtraCost, p.ExtraSeconds = p.Cost.Minus(before.Cost), p.Seconds.Minus(before.Seconds)
+		spent.bound(&p)
 		points = append(points, p)
 		before = p
 	}
 	return points
 }
 
-// scoreAt is the mean over tasks of the score had the runs stopped there. Only
-// runs with a known score at every iteration are in it, so that all points of a
-// curve speak of the same runs.
-func (c *collector) scoreAt(configuration, iteration int) (numbers.Value, numbers.Range) {
-	means := taskMeans{runs: c.runs}
-	var scored []float64
-	for group := range c.runs.byTask(configuration) {
-		scored = scored[:0]
+// bound finds the score of a point, which is the mean over tasks, its interval and
+// that of the gain.
+func (s *curveScores) bound(p *CurvePoint) {
+	s.changes.Clear()
+	means := taskMeans{runs: s.runs}
+	for place, group := range s.runs.inCurveByTask(s.ordered) {
+		s.before, s.scored = s.before[:0], s.scored[:0]
 		for _, run := range group {
-			if c.runs.inCurve(run) {
-				score, _ := c.runs.scoreAt(run, iteration)
-				scored = append(scored, score)
-			}
+			score, _ := s.runs.scoreAt(run, p.Iteration)
+			s.scored = append(s.scored, score)
+			score, _ = s.runs.scoreAt(run, p.Iteration-1)
+			s.before = append(s.before, score)
 		}
-		means.add(group[0], scored)
+		means.add(group[0], s.scored)
+		s.changes.Add(s.clusters[place], s.before, s.scored)
 	}
-	return numbers.Of(stats.Mean(means.all)), rangeOf(means.interval())
+	p.Score, p.ScoreInterval = numbers.Of(stats.Mean(means.all)), rangeOf(means.interval())
+	p.GainInterval = rangeOf(stats.Interval{}, false)
+	if p.Iteration > 1 {
+		p.GainInterval = rangeOf(s.changes.Interval())
+	}
+}
+
+// curveScores are made of the scores of a configuration at one point of its curve
+// after the other.
+type curveScores struct {
+	*measure
+	changes        compare.Changes
+	before, scored []float64 // of a task
+}
+
+// inCurveByTask gives the runs of each task that have a known score at every
+// iteration, so that all points of a curve speak of the same runs, and the place
+// of the task's first run.
+func (r *runs) inCurveByTask(ordered []int32) iter.Seq2[int, []int32] {
+	return func(yield func(int, []int32) bool) {
+		var kept []int32
+		place := 0
+		for group := range r.grouped(ordered) {
+			kept = kept[:0]
+			for _, run := range group {
+				if r.inCurve(run) {
+					kept = append(kept, run)
+				}
+			}
+			if len(kept) > 0 && !yield(place, kept) {
+				return
+			}
+			place += len(group)
+		}
+	}
 }
 
 // inCurve says that the run has a score wherever it might have stopped.
@@ -110,11 +151,15 @@ func (r *runs) inCurve(run int32) bool {
 }
 
 // scoreAt is the score of what a run would have returned had it stopped there.
-// A run that would have returned nothing has the score 0.
+// A run that would have returned nothing, as before its first iteration, has the
+// score 0.
 func (r *runs) scoreAt(at int32, iteration int) (score float64, ok bool) {
 	run := &r.all[at]
 	if iteration >= int(run.iterations) {
 		return r.primary(at)
+	}
+	if iteration == 0 {
+		return 0, true
 	}
 	if int(run.steps) >= len(r.stepReturned) {
 		return 0, false

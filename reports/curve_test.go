@@ -112,3 +112,53 @@ func TestCurveOfUnevaluatedIterations(t *testing.T) {
 		}
 	}
 }
+
+// The interval of a gain is what diff says of the same runs cut at both points.
+func TestGainIsTheDifferenceOfCutRuns(t *testing.T) {
+	for name, right := range map[string]func(task, iteration int) float64{
+		"hits":   func(task, iteration int) float64 { return math.Round(draw("gain", task, iteration)) },
+		"graded": func(task, iteration int) float64 { return draw("gain", task, iteration) },
+		"rare":   func(task, iteration int) float64 { return number(task == 3 && iteration > 2) },
+	} {
+		for _, clusters := range []int{0, 5} {
+			at := func(limit int) *reports.Report {
+				f := cutAt(longRuns(20), limit, right)
+				if clusters > 0 {
+					clustered(f, clusters)
+				}
+				return f.collect()
+			}
+			for k, point := range at(5).Configurations[0].Curve {
+				if k == 0 {
+					if point.Gain.Known() || point.GainInterval.Known() {
+						t.Errorf("%s: the first iteration gains %v", name, point.GainInterval)
+					}
+					continue
+				}
+				want := quantity(t, &differing(t, at(k), at(k+1), reports.DiffOptions{}).Pairs[0], "right")
+				if got := point.GainInterval; !near(point.Gain, want.Change.Number, 1e-9) || !near(got.Low, want.Low.Number, 1e-9) || !near(got.High, want.High.Number, 1e-9) {
+					t.Errorf("%s in %d clusters at %d: %v in %v, diff says %v in %v to %v", name, clusters, k+1, point.Gain, got, want.Change, want.Low, want.High)
+				}
+			}
+		}
+	}
+}
+
+// longRuns have two to five iterations with confidences that rise and fall.
+func longRuns(tasks int) [][]float64 {
+	runs := make([][]float64, tasks)
+	for task := range runs {
+		for n := range 2 + task%4 {
+			runs[task] = append(runs[task], draw("long", task, n))
+		}
+	}
+	return runs
+}
+
+// Of one trial a task it is Wilson's: 5 of 20 runs have five iterations.
+func TestReachedIsAShare(t *testing.T) {
+	point := cutAt(longRuns(20), 5, func(int, int) float64 { return 1 }).collect().Configurations[0].Curve[4]
+	if got := point.ReachedInterval; !near(point.Reached, 0.25, 0) || !near(got.Low, 0.11186, 1e-5) || !near(got.High, 0.46870, 1e-5) {
+		t.Errorf("%v in %v", point.Reached, got)
+	}
+}

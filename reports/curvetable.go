@@ -17,27 +17,25 @@ type curveRow struct {
 func curveTable(r *Report) page.Table {
 	digits := r.scoreDigits()
 	form := func(v numbers.Value) string { return numbers.Score(v, digits) }
+	gain := func(v numbers.Value) string { return numbers.Gain(v, digits) }
 	fields := slices.Concat(nameFields(r, func(row curveRow) *Configuration { return row.configuration }), []page.Field[curveRow]{
 		{Column: page.Column{Head: "stop\nat", Key: "iteration", Right: true}, Cell: func(row curveRow) page.Cell {
 			return page.Count(row.point.Iteration)
 		}},
-		{Column: page.Column{Head: "reached", Key: "reached", Right: true}, Cell: func(row curveRow) page.Cell {
-			return page.Number(row.point.Reached, numbers.Percent)
-		}},
-		{Column: page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score", Right: true, Optional: true}, Cell: func(row curveRow) page.Cell {
-			return page.Number(row.point.Score, form, row.configuration.notesOf("", CurveCut)...)
-		}},
-	}, curveInterval("95%", "score", form, func(p *CurvePoint) numbers.Range { return p.ScoreInterval }), []page.Field[curveRow]{
-		{Column: page.Column{Head: "gain", Key: "gain", Right: true, Optional: true}, Cell: func(row curveRow) page.Cell {
-			return page.Number(row.point.Gain, func(v numbers.Value) string { return numbers.Gain(v, digits) })
-		}},
-		curveField("cost", "cost_usd", r.dollars, func(p *CurvePoint) numbers.Value { return p.Cost }),
-	}, curveInterval("cost 95%", "cost_usd", r.dollars, func(p *CurvePoint) numbers.Range { return p.CostInterval }), []page.Field[curveRow]{
-		curveField("+cost", "extra_cost_usd", r.extraDollars, func(p *CurvePoint) numbers.Value { return p.ExtraCost }),
-		page.Minor(curveField("latency", "latency_s", numbers.Seconds, func(p *CurvePoint) numbers.Value { return p.Seconds })),
-	}, curveInterval("latency 95%", "latency_s", numbers.Seconds, func(p *CurvePoint) numbers.Range { return p.SecondsInterval }), []page.Field[curveRow]{
-		page.Minor(curveField("+time", "extra_latency_s", numbers.ExtraSeconds, func(p *CurvePoint) numbers.Value { return p.ExtraSeconds })),
-	})
+	}, curveFields("reached", "reached", numbers.Percent, func(p *CurvePoint) (numbers.Value, numbers.Range) { return p.Reached, p.ReachedInterval }),
+		[]page.Field[curveRow]{
+			{Column: page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score", Right: true, Optional: true}, Cell: func(row curveRow) page.Cell {
+				return page.Number(row.point.Score, form, row.configuration.notesOf("", CurveCut)...)
+			}},
+		}, curveInterval("95%", "score", form, func(p *CurvePoint) numbers.Range { return p.ScoreInterval }), []page.Field[curveRow]{
+			{Column: page.Column{Head: "gain", Key: "gain", Right: true, Optional: true}, Cell: func(row curveRow) page.Cell {
+				return page.Number(row.point.Gain, gain)
+			}},
+		}, curveInterval("gain\n95%", "gain", gain, func(p *CurvePoint) numbers.Range { return p.GainInterval }),
+		curveFields("cost", "cost_usd", r.dollars, func(p *CurvePoint) (numbers.Value, numbers.Range) { return p.Cost, p.CostInterval }),
+		curveFields("+cost", "extra_cost_usd", r.extraDollars, func(p *CurvePoint) (numbers.Value, numbers.Range) { return p.ExtraCost, p.ExtraCostInterval }),
+		minorFirst(curveFields("latency", "latency_s", numbers.Seconds, func(p *CurvePoint) (numbers.Value, numbers.Range) { return p.Seconds, p.SecondsInterval })),
+		minorFirst(curveFields("+time", "extra_latency_s", numbers.ExtraSeconds, func(p *CurvePoint) (numbers.Value, numbers.Range) { return p.ExtraSeconds, p.ExtraSecondsInterval })))
 	t := page.Table{Keys: 2, Name: "curve", Title: "If every run stopped at this iteration (means per run)", Columns: page.ColumnsOf(fields)}
 	t.Fill(page.RowsOf(fields, r.curveRows()))
 	return t
@@ -51,14 +49,19 @@ func scoreHead(r *Report) string {
 	return ""
 }
 
-func curveField(head, key string, form func(numbers.Value) string, value func(*CurvePoint) numbers.Value) page.Field[curveRow] {
-	return page.Field[curveRow]{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(row curveRow) page.Cell {
-		return page.Number(value(row.point), form)
-	}}
+// curveFields are a number of a point and its interval.
+func curveFields(head, key string, form func(numbers.Value) string, of func(*CurvePoint) (numbers.Value, numbers.Range)) []page.Field[curveRow] {
+	return page.Measured(page.Column{Head: head, Key: key}, form, func(row curveRow) (numbers.Value, numbers.Range) { return of(row.point) })
 }
 
 func curveInterval(head, key string, form func(numbers.Value) string, interval func(*CurvePoint) numbers.Range) []page.Field[curveRow] {
 	return page.Interval(head, key, form, func(row curveRow) numbers.Range { return interval(row.point) })
+}
+
+// minorFirst lets the number be left out on a narrow terminal, as its interval is.
+func minorFirst(fields []page.Field[curveRow]) []page.Field[curveRow] {
+	fields[0] = page.Minor(fields[0])
+	return fields
 }
 
 // curveRows are the points of the configurations that have more than one.

@@ -105,10 +105,15 @@ func (m *measure) counts() []float64 { return m.sums(func(*run) float64 { return
 
 // mean is the interval of the mean over runs; it is missing where the mean is.
 func (m *measure) mean(of func(*run) float64, mean numbers.Value) numbers.Range {
-	if !mean.Known() {
-		return numbers.Range{Low: mean, High: mean}
+	return m.about(mean, m.sums(of), m.counts(), m.draws)
+}
+
+// about is the interval of a ratio of two sums; it is missing where the ratio is.
+func (m *measure) about(ratio numbers.Value, above, below []float64, draws int) numbers.Range {
+	if !ratio.Known() {
+		return numbers.Range{Low: ratio, High: ratio}
 	}
-	return m.ratio(m.sums(of), m.counts(), m.draws)
+	return m.ratio(above, below, draws)
 }
 
 // ratio is the interval of the ratio of two sums, of which each cluster gives a
@@ -130,9 +135,9 @@ func (m *measure) share(is func(*run) bool, counted func(*run) bool) numbers.Ran
 // proportion is the interval of a share, from how many runs of each cluster it
 // is, and of how many.
 func proportion(hits, counts []float64) numbers.Range {
-	clusters := make([][]float64, len(counts))
+	clusters, rest := make([][]float64, len(counts)), make([]float64, int(stats.Sum(counts)))
 	for i, n := range counts {
-		clusters[i] = make([]float64, int(n))
+		clusters[i], rest = rest[:int(n):int(n)], rest[int(n):]
 		for k := range int(hits[i]) {
 			clusters[i][k] = 1
 		}
@@ -178,9 +183,6 @@ func (m *measure) meanScore() numbers.Range {
 
 // perSuccess is the interval of the cost per success.
 func (m *measure) perSuccess(mean numbers.Value) numbers.Range {
-	if !mean.Known() {
-		return numbers.Range{Low: mean, High: mean}
-	}
 	cost, successes := make([]float64, m.groups), make([]float64, m.groups)
 	for i, at := range m.ordered {
 		if succeeded, known := m.runs.succeeded(at); known {
@@ -188,7 +190,7 @@ func (m *measure) perSuccess(mean numbers.Value) numbers.Range {
 			successes[m.clusters[i]] += numberOf(succeeded)
 		}
 	}
-	return m.ratio(cost, successes, m.draws)
+	return m.about(mean, cost, successes, m.draws)
 }
 
 // median is the interval of the median of numbers that are sorted: two of them

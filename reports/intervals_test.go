@@ -209,6 +209,9 @@ func TestMeansLieWithinTheirIntervals(t *testing.T) {
 		for _, c := range f.collect().Configurations {
 			within(t, "success", c.Success, c.SuccessInterval)
 			within(t, "tokens", c.Tokens, c.TokensInterval)
+			within(t, "tokens in", c.InputTokens, c.InputTokensInterval)
+			within(t, "tokens out", c.OutputTokens, c.OutputTokensInterval)
+			within(t, "tool calls", c.ToolCalls, c.ToolCallsInterval)
 			within(t, "cost", c.Cost.Mean, c.Cost.MeanInterval)
 			within(t, "cost per success", c.Cost.PerSuccess, c.Cost.PerSuccessInterval)
 			within(t, "latency", c.Latency.Mean, c.Latency.MeanInterval)
@@ -228,6 +231,10 @@ func TestMeansLieWithinTheirIntervals(t *testing.T) {
 				within(t, "score of a stop", s.Score, s.ScoreInterval)
 			}
 			for _, p := range c.Curve {
+				within(t, "runs that reach a point", p.Reached, p.ReachedInterval)
+				within(t, "gain", p.Gain, p.GainInterval)
+				within(t, "cost of an iteration", p.ExtraCost, p.ExtraCostInterval)
+				within(t, "time of an iteration", p.ExtraSeconds, p.ExtraSecondsInterval)
 				within(t, "score of the curve", p.Score, p.ScoreInterval)
 				within(t, "cost of the curve", p.Cost, p.CostInterval)
 				within(t, "latency of the curve", p.Seconds, p.SecondsInterval)

@@ -63,7 +63,7 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 		"cost_usd":   of("cost_usd", map[string]any{"mean": rangedBy(c.Cost.Mean, c.Cost.MeanInterval), "sum": c.Cost.Total, "total": c.Cost.Total}),
 		"tokens":     of("tokens", total(c.Tokens, c.TokensInterval, c.TotalTokens)),
 		"calls":      of("calls", total(c.Calls, c.CallsInterval, c.TotalCalls)),
-		"tool_calls": of("tool_calls", total(c.ToolCalls, numbers.Range{}, c.TotalToolCalls)),
+		"tool_calls": of("tool_calls", total(c.ToolCalls, c.ToolCallsInterval, c.TotalToolCalls)),
 	}}
 }
 

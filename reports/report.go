@@ -86,16 +86,19 @@ type Configuration struct {
 	Limits          []Limit       `json:"limits"`
 	Stops           []Stop        `json:"stops"`
 
-	Calls          numbers.Value `json:"calls"`
-	CallsInterval  numbers.Range `json:"calls_interval"`
-	ToolCalls      numbers.Value `json:"tool_calls"`
-	Tokens         numbers.Value `json:"tokens"`
-	TokensInterval numbers.Range `json:"tokens_interval"`
-	InputTokens    numbers.Value `json:"input_tokens"`
-	OutputTokens   numbers.Value `json:"output_tokens"`
-	Judging        Judging       `json:"judging"` // part of the numbers above and below
-	Cost           Cost          `json:"cost_usd"`
-	Latency        Spread        `json:"latency_s"` // as-if seconds
+	Calls                numbers.Value `json:"calls"`
+	CallsInterval        numbers.Range `json:"calls_interval"`
+	ToolCalls            numbers.Value `json:"tool_calls"`
+	ToolCallsInterval    numbers.Range `json:"tool_calls_interval"`
+	Tokens               numbers.Value `json:"tokens"`
+	TokensInterval       numbers.Range `json:"tokens_interval"`
+	InputTokens          numbers.Value `json:"input_tokens"`
+	InputTokensInterval  numbers.Range `json:"input_tokens_interval"`
+	OutputTokens         numbers.Value `json:"output_tokens"`
+	OutputTokensInterval numbers.Range `json:"output_tokens_interval"`
+	Judging              Judging       `json:"judging"` // part of the numbers above and below
+	Cost                 Cost          `json:"cost_usd"`
+	Latency              Spread        `json:"latency_s"` // as-if seconds
 	// Totals over the runs that count, without what programs did not report.
 	TotalCalls     int64 `json:"total_calls"`
 	TotalToolCalls int64 `json:"total_tool_calls"`

@@ -3,6 +3,7 @@ package reports
 import (
 	"cmp"
 	"hash/maphash"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -194,18 +195,19 @@ func (r *runs) order(configurations int) {
 func (r *runs) forget() { r.index, r.stopAt, r.tasks.at = nil, nil, nil }
 
 // byTask are a configuration's runs, one slice for each of its tasks.
-func (r *runs) byTask(configuration int) func(yield func([]int32) bool) {
+func (r *runs) byTask(configuration int) iter.Seq[[]int32] {
+	return r.grouped(r.ordered[configuration])
+}
+
+// grouped are runs that are ordered by task, one slice for each.
+func (r *runs) grouped(ordered []int32) iter.Seq[[]int32] {
 	return func(yield func([]int32) bool) {
-		rest := r.ordered[configuration]
-		for len(rest) > 0 {
-			n := 1
-			for n < len(rest) && r.all[rest[n]].task == r.all[rest[0]].task {
-				n++
-			}
-			if !yield(rest[:n]) {
+		for len(ordered) > 0 {
+			n := r.leading(ordered, r.all[ordered[0]].task)
+			if !yield(ordered[:n]) {
 				return
 			}
-			rest = rest[n:]
+			ordered = ordered[n:]
 		}
 	}
 }

@@ -1,32 +1,42 @@
 package reports
 
-import "github.com/agentbench/agentbench/reports/numbers"
-
 // spending adds up what the runs of each cluster spent, iteration by iteration.
 type spending struct {
 	*measure
 	counts           []float64
-	dollars, seconds []float64
+	dollars, seconds stepwise
 }
+
+// stepwise is an amount of each cluster: in an iteration, and up to it.
+type stepwise struct{ extra, all []float64 }
 
 func (m *measure) spending() *spending {
-	return &spending{measure: m, counts: m.counts(), dollars: make([]float64, m.groups), seconds: make([]float64, m.groups)}
+	column := func() stepwise { return stepwise{make([]float64, m.groups), make([]float64, m.groups)} }
+	return &spending{measure: m, counts: m.counts(), dollars: column(), seconds: column()}
 }
 
-// upTo are the intervals of the means per run up to an iteration, which is the
-// one behind that of the call before. That of the cost is missing where the cost
-// is.
-func (s *spending) upTo(iteration int, mean numbers.Value) (cost, seconds numbers.Range) {
+// bound finds the intervals of what runs spent up to a point of the curve, which
+// is the one behind that of the call before.
+func (s *spending) bound(p *CurvePoint) {
+	clear(s.dollars.extra)
+	clear(s.seconds.extra)
 	for i, at := range s.ordered {
-		if run := &s.runs.all[at]; iteration <= int(run.iterations) {
-			step := int(run.steps) + iteration - 1
-			s.dollars[s.clusters[i]] += float64(s.runs.stepDollars[step])
-			s.seconds[s.clusters[i]] += float64(s.runs.stepSeconds[step])
+		if run := &s.runs.all[at]; p.Iteration <= int(run.iterations) {
+			step, cluster := int(run.steps)+p.Iteration-1, s.clusters[i]
+			s.dollars.extra[cluster] += float64(s.runs.stepDollars[step])
+			s.seconds.extra[cluster] += float64(s.runs.stepSeconds[step])
 		}
 	}
-	cost = numbers.Range{Low: mean, High: mean}
-	if mean.Known() {
-		cost = s.ratio(s.dollars, s.counts, s.curveDraws)
+	s.dollars.settle()
+	s.seconds.settle()
+	p.CostInterval = s.about(p.Cost, s.dollars.all, s.counts, s.curveDraws)
+	p.ExtraCostInterval = s.about(p.ExtraCost, s.dollars.extra, s.counts, s.curveDraws)
+	p.SecondsInterval = s.about(p.Seconds, s.seconds.all, s.counts, s.curveDraws)
+	p.ExtraSecondsInterval = s.about(p.ExtraSeconds, s.seconds.extra, s.counts, s.curveDraws)
+}
+
+func (a *stepwise) settle() {
+	for i, extra := range a.extra {
+		a.all[i] += extra
 	}
-	return cost, s.ratio(s.seconds, s.counts, s.curveDraws)
 }

@@ -37,7 +37,7 @@ func (c *collector) summarise(i int) Configuration {
 	}
 	s.Calibration, s.Residue = c.calibration(m), c.residue(i)
 	s.measureUsage(u)
-	m.judging(&c.uses[i], &s.Judging)
+	m.usage(&c.uses[i], &s)
 	s.CallsInterval = m.mean(func(r *run) float64 { return float64(r.calls) }, s.Calls)
 	s.TokensInterval = m.mean(func(r *run) float64 { return float64(r.tokens) }, s.Tokens)
 	s.Cost.MeanInterval = m.mean(func(r *run) float64 { return r.cost.Dollars() }, s.Cost.Mean)

@@ -17,13 +17,18 @@ type Task struct {
 }
 
 // TaskResult is what was measured of a configuration on a task. Means are over
-// the runs that count.
+// the runs that count, and their intervals of what other trials of the same task
+// would have given.
 type TaskResult struct {
-	Runs       int           `json:"runs"`
-	Score      numbers.Value `json:"score"` // the primary one
-	Iterations numbers.Value `json:"iterations"`
-	Cost       numbers.Value `json:"cost_usd"`
-	Seconds    numbers.Value `json:"latency_s"`
+	Runs               int           `json:"runs"`
+	Score              numbers.Value `json:"score"` // the primary one
+	ScoreInterval      numbers.Range `json:"score_interval"`
+	Iterations         numbers.Value `json:"iterations"`
+	IterationsInterval numbers.Range `json:"iterations_interval"`
+	Cost               numbers.Value `json:"cost_usd"`
+	CostInterval       numbers.Range `json:"cost_usd_interval"`
+	Seconds            numbers.Value `json:"latency_s"`
+	SecondsInterval    numbers.Range `json:"latency_s_interval"`
 }
 
 // Tasks are the tasks with a run that counts, in natural order of their ids:
@@ -35,12 +40,13 @@ func (r *Report) Tasks() iter.Seq[Task] {
 		for task, place := range rank {
 			inOrder[place] = int32(task)
 		}
-		rest := slices.Clone(r.runs.ordered)
+		rest, between := slices.Clone(r.runs.ordered), &trialIntervals{quantiles: map[int]numbers.Value{}}
 		for _, task := range inOrder {
 			t := Task{ID: r.runs.tasks.all[task], Results: make([]TaskResult, len(rest))}
 			for c := range rest {
 				n := r.runs.leading(rest[c], task)
 				t.Results[c] = r.runs.taskResult(rest[c][:n])
+				between.bound(&t.Results[c], r.runs, rest[c][:n], r.isBinary(c))
 				rest[c] = rest[c][n:]
 			}
 			if !yield(t) {

@@ -33,18 +33,20 @@ func tasksTable(r *Report) page.Table {
 // taskFields are the columns of the i-th configuration.
 func taskFields(r *Report, i, digits int) []page.Field[Task] {
 	named := r.nameCell(&r.Configurations[i])
-	fields := []page.Field[Task]{{Column: page.Column{About: named.Text, Warnings: named.Warnings, Right: true}, Cell: func(t Task) page.Cell {
-		return page.Number(t.Results[i].Score, func(v numbers.Value) string { return numbers.Score(v, digits) })
-	}}}
-	if r.Primary() == "" {
-		fields = nil
+	measured := func(head string, form func(numbers.Value) string, of func(*TaskResult) (numbers.Value, numbers.Range)) []page.Field[Task] {
+		column := page.Column{About: named.Text, Warnings: named.Warnings, Head: head}
+		return page.Measured(column, form, func(t Task) (numbers.Value, numbers.Range) { return of(&t.Results[i]) })
+	}
+	var fields []page.Field[Task]
+	if r.Primary() != "" {
+		fields = measured("", func(v numbers.Value) string { return numbers.Score(v, digits) }, func(t *TaskResult) (numbers.Value, numbers.Range) {
+			return t.Score, r.Configurations[i].Scores[0].onScale(t.ScoreInterval)
+		})
 	}
 	if r.Primary() != "" && len(r.Configurations) >= manyConfigurations {
 		return fields
 	}
-	return append(fields, page.Field[Task]{Column: page.Column{About: named.Text, Warnings: named.Warnings, Head: "iterations", Right: true}, Cell: func(t Task) page.Cell {
-		return page.Number(t.Results[i].Iterations, numbers.Count)
-	}})
+	return append(fields, measured("iterations", numbers.Count, func(t *TaskResult) (numbers.Value, numbers.Range) { return t.Iterations, t.IterationsInterval })...)
 }
 
 // spread is the difference between the best and the worst score.
@@ -70,20 +72,17 @@ type taskRow struct {
 
 // taskRowsTable has one row for each task and configuration, for machines.
 func taskRowsTable(r *Report) page.Table {
-	value := func(key string, value func(*TaskResult) numbers.Value) page.Field[taskRow] {
-		return page.Field[taskRow]{Column: page.Column{Key: key}, Cell: func(row taskRow) page.Cell {
-			return page.Number(value(&row.result), numbers.Count)
-		}}
+	measured := func(key string, of func(*TaskResult) (numbers.Value, numbers.Range)) []page.Field[taskRow] {
+		return page.Measured(page.Column{Key: key}, numbers.Count, func(row taskRow) (numbers.Value, numbers.Range) { return of(&row.result) })
 	}
-	fields := []page.Field[taskRow]{{Column: page.Column{Key: "task"}, Cell: func(row taskRow) page.Cell { return page.Name(row.id) }}}
-	fields = append(fields, nameFields(r, func(row taskRow) *Configuration { return row.configuration })...)
-	fields = append(fields, []page.Field[taskRow]{
-		{Column: page.Column{Key: "runs"}, Cell: func(row taskRow) page.Cell { return page.Count(row.result.Runs) }},
-		value("score_mean", func(t *TaskResult) numbers.Value { return t.Score }),
-		value("iterations_mean", func(t *TaskResult) numbers.Value { return t.Iterations }),
-		value("cost_usd_mean", func(t *TaskResult) numbers.Value { return t.Cost }),
-		value("latency_s_mean", func(t *TaskResult) numbers.Value { return t.Seconds }),
-	}...)
+	fields := slices.Concat(
+		[]page.Field[taskRow]{{Column: page.Column{Key: "task"}, Cell: func(row taskRow) page.Cell { return page.Name(row.id) }}},
+		nameFields(r, func(row taskRow) *Configuration { return row.configuration }),
+		[]page.Field[taskRow]{{Column: page.Column{Key: "runs"}, Cell: func(row taskRow) page.Cell { return page.Count(row.result.Runs) }}},
+		measured("score_mean", func(t *TaskResult) (numbers.Value, numbers.Range) { return t.Score, t.ScoreInterval }),
+		measured("iterations_mean", func(t *TaskResult) (numbers.Value, numbers.Range) { return t.Iterations, t.IterationsInterval }),
+		measured("cost_usd_mean", func(t *TaskResult) (numbers.Value, numbers.Range) { return t.Cost, t.CostInterval }),
+		measured("latency_s_mean", func(t *TaskResult) (numbers.Value, numbers.Range) { return t.Seconds, t.SecondsInterval }))
 	t := page.Table{Name: "tasks", Columns: page.ColumnsOf(fields), Count: r.CountTasks() * len(r.Configurations)}
 	t.Rows = page.RowsOf(fields, r.taskRows())
 	return t

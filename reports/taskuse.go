@@ -10,8 +10,10 @@ import (
 // taskUse is what the runs of a task used together, by tasks, of what is not kept
 // run by run. All are integers, so that the order of the runs makes no difference.
 type taskUse struct {
-	judging []judgingUse
-	phases  [][]phaseUse // one for each phase of the configuration, in its order
+	// What a run used of tokens in all is kept by run, and so output is the rest.
+	input, toolCalls []int64
+	judging          []judgingUse
+	phases           [][]phaseUse // one for each phase of the configuration, in its order
 }
 
 // judgingUse is empty where nothing was judged inside the loop.
@@ -26,6 +28,12 @@ type phaseUse struct{ iterations, reached int32 }
 
 // add takes a run of a task.
 func (u *taskUse) add(task int32, s *record.Signals, head *record.ConfigurationHead, tasks int) {
+	if total := s.Total(); total.InputTokens != 0 {
+		*room(&u.input, task, tasks) += total.InputTokens
+	}
+	if calls := s.Usage.ToolCalls + s.Judging.ToolCalls; calls != 0 {
+		*room(&u.toolCalls, task, tasks) += calls
+	}
 	if j := &s.Judging; j.Calls != 0 || j.Tokens() != 0 || j.Cost != 0 {
 		of := room(&u.judging, task, tasks)
 		of.calls, of.tokens, of.cost = of.calls+j.Calls, of.tokens+j.Tokens(), of.cost.Plus(j.Cost)
@@ -99,13 +107,24 @@ func (u *taskUse) phase(i int, task int32) phaseUse {
 	return entry(u.phases[i], task)
 }
 
+// usage are the intervals of what is kept by task.
+func (m *measure) usage(use *taskUse, c *Configuration) {
+	input := m.perTask(func(task int32) float64 { return float64(entry(use.input, task)) })
+	c.InputTokensInterval = m.about(c.InputTokens, input, m.counts(), m.draws)
+	output := m.sums(func(r *run) float64 { return float64(r.tokens) })
+	for i := range output {
+		output[i] -= input[i]
+	}
+	c.OutputTokensInterval = m.about(c.OutputTokens, output, m.counts(), m.draws)
+	toolCalls := m.perTask(func(task int32) float64 { return float64(entry(use.toolCalls, task)) })
+	c.ToolCallsInterval = m.about(c.ToolCalls, toolCalls, m.counts(), m.draws)
+	m.judging(use, &c.Judging)
+}
+
 // judging are the intervals of what the evaluations inside the loop used.
 func (m *measure) judging(use *taskUse, mean *Judging) {
 	interval := func(mean numbers.Value, amount func(judgingUse) float64) numbers.Range {
-		if !mean.Known() {
-			return numbers.Range{Low: mean, High: mean}
-		}
-		return m.ratio(m.perTask(func(task int32) float64 { return amount(entry(use.judging, task)) }), m.counts(), m.draws)
+		return m.about(mean, m.perTask(func(task int32) float64 { return amount(entry(use.judging, task)) }), m.counts(), m.draws)
 	}
 	mean.CallsInterval = interval(mean.Calls, func(j judgingUse) float64 { return float64(j.calls) })
 	mean.TokensInterval = interval(mean.Tokens, func(j judgingUse) float64 { return float64(j.tokens) })

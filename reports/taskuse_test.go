@@ -2,11 +2,13 @@ package reports_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // onePhase is the coach's "default" with all its iterations in one phase.
@@ -105,5 +107,79 @@ func TestShareOfAStopIsWilsons(t *testing.T) {
 	// 0, 0.1 and 0.2: 0.1 ± t(2) 0.1/√3, by hand.
 	if !near(stop.ScoreInterval.Low, 0.1-4.302653*0.0577350, 1e-6) || !near(stop.ScoreInterval.High, 0.1+4.302653*0.0577350, 1e-6) {
 		t.Errorf("%v", stop.ScoreInterval)
+	}
+}
+
+// What is kept by task is what adding up the runs one by one gives, in any order
+// of them.
+func TestIntervalsOfUsageAreThoseOfItsSums(t *testing.T) {
+	f := coach(24)
+	f.manifest.Seed = 7
+	for i, s := range f.signals {
+		s.Usage.ToolCalls, s.Judging.ToolCalls = int64(i%5), int64(i%3)
+		s.Usage.InputTokens += int64(i % 700)
+	}
+	slices.Reverse(f.signals[100:300])
+	for _, c := range f.collect().Configurations {
+		for what, of := range map[string]struct {
+			is     numbers.Range
+			amount func(record.Usage) int64
+		}{
+			"tool calls": {c.ToolCallsInterval, func(u record.Usage) int64 { return u.ToolCalls }},
+			"input":      {c.InputTokensInterval, func(u record.Usage) int64 { return u.InputTokens }},
+			"output":     {c.OutputTokensInterval, func(u record.Usage) int64 { return u.OutputTokens }},
+		} {
+			want, ok := slowly(f, c.Name, of.amount)
+			if ok != of.is.Known() || ok && (!near(of.is.Low, want.Low, 1e-9) || !near(of.is.High, want.High, 1e-9)) {
+				t.Errorf("%s of %s: %v, want %v, %v", what, c.Name, of.is, want, ok)
+			}
+		}
+	}
+}
+
+// slowly draws tasks for the interval of a mean per run of the coach.
+func slowly(f *fixture, configuration string, amount func(record.Usage) int64) (stats.Interval, bool) {
+	sums, runs := make([]float64, 24), make([]float64, 24)
+	for _, s := range f.signals {
+		if s.Configuration == configuration && s.Outcome.Counts() {
+			var task int
+			fmt.Sscanf(s.Task, "interview-%d", &task)
+			sums[task-1] += float64(amount(s.Usage.Plus(s.Judging)))
+			runs[task-1]++
+		}
+	}
+	return stats.Resample(24, 10_000, 7).Ratio(sums, runs, stats.PercentileLevel(24, stats.Level))
+}
+
+// What an iteration adds is drawn as often as the points of a curve are; runs
+// that stopped before it add nothing.
+func TestIntervalsOfIterationsAreThoseOfTheirSums(t *testing.T) {
+	f := coach(24)
+	c := f.collect().Configurations[1]
+	for _, point := range c.Curve {
+		cost, seconds, runs := make([]float64, 24), make([]float64, 24), make([]float64, 24)
+		for _, s := range f.signals {
+			if s.Configuration != c.Name || !s.Outcome.Counts() {
+				continue
+			}
+			var task int
+			fmt.Sscanf(s.Task, "interview-%d", &task)
+			runs[task-1]++
+			if len(s.Iterations) >= point.Iteration {
+				it := s.Iterations[point.Iteration-1]
+				agent, judging := it.Spent()
+				cost[task-1] += agent.Plus(judging).Cost.Dollars()
+				seconds[task-1] += (it.End - it.Start).Seconds()
+			}
+		}
+		for what, of := range map[string]struct {
+			is   numbers.Range
+			sums []float64
+		}{"cost": {point.ExtraCostInterval, cost}, "time": {point.ExtraSecondsInterval, seconds}} {
+			want, ok := stats.Resample(24, 2_000, 0).Ratio(of.sums, runs, stats.PercentileLevel(24, stats.Level))
+			if ok != of.is.Known() || ok && (!near(of.is.Low, want.Low, 1e-6*want.Low) || !near(of.is.High, want.High, 1e-6*want.High)) {
+				t.Errorf("%s of iteration %d: %v, want %v, %v", what, point.Iteration, of.is, want, ok)
+			}
+		}
 	}
 }

@@ -23,6 +23,8 @@ const (
 	Unknown   = "unknown"    // some program did not say what it used
 	Unscored  = "unscored"   // no run has a score
 	TooMuch   = "over $9.2M" // more money than can be counted
+	OneTrial  = "one trial"  // an interval of a task's mean, which wants two
+	AllEqual  = "all equal"  // an interval of values of which none differs
 )
 
 // Known is a number that there is.
