@@ -18,6 +18,8 @@ type menu struct {
 	// rules are the checks of the group page.Thresholds; nil: there is no table of
 	// them, either.
 	rules []page.Check
+	// shown are the dishes that a terminal shows.
+	shown []int
 }
 
 type dish struct {
@@ -52,6 +54,7 @@ func (m *menu) Tables(page.Audience) []page.Table {
 	}
 	dishes := page.Table{Name: "dishes", Title: "Dishes", Columns: page.ColumnsOf(fields), Keys: 1}
 	dishes.Fill(page.RowsOf(fields, slices.Values(m.dishes)))
+	dishes.Shown = m.shown
 	if m.rules == nil {
 		return []page.Table{dishes}
 	}
@@ -176,5 +179,21 @@ func TestWriteRefuses(t *testing.T) {
 		if err := page.Write(&out, noon(), options); err == nil || !strings.HasPrefix(err.Error(), want) || out.Len() > 0 {
 			t.Errorf("%+v: %v, want %s; written is %q", options, err, want, out.String())
 		}
+	}
+}
+
+// A terminal shows the rows that a table wants to be shown, and counts the others;
+// the other formats have all of them.
+func TestATerminalShowsChosenRows(t *testing.T) {
+	m := &menu{shown: []int{2, 0}}
+	for _, name := range []string{"soup", "stew", "cake"} {
+		m.dishes = append(m.dishes, dish{name: name})
+	}
+	got := written(t, m, page.Options{Format: "terminal"})
+	if !strings.Contains(got, "soup") || !strings.Contains(got, "cake") || strings.Contains(got, "stew") || !strings.Contains(got, "… and 1 more:") {
+		t.Errorf("the first and the last dish should be shown:\n%s", got)
+	}
+	if all := written(t, m, page.Options{Format: "csv", Tables: []string{"dishes"}}); !strings.Contains(all, "stew") {
+		t.Errorf("CSV leaves out a dish:\n%s", all)
 	}
 }

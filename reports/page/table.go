@@ -21,6 +21,8 @@ type Table struct {
 	Blocks int
 	// Whole says that no row is left out on a terminal.
 	Whole bool
+	// Shown are the rows that a terminal shows, by their places; nil: the first ones.
+	Shown []int
 }
 
 // Column is what all cells of a column have in common.
@@ -123,6 +125,24 @@ func (t *Table) picked(columns []int) *Table {
 			if !yield(pick(row, columns)) {
 				return
 			}
+		}
+	}
+	return &few
+}
+
+// few is the table with the rows that a terminal shows. What it counts are all.
+func (t *Table) few() *Table {
+	if t.Shown == nil {
+		return t
+	}
+	few := *t
+	few.Rows = func(yield func([]Cell) bool) {
+		at := 0
+		for row := range t.Rows {
+			if slices.Contains(t.Shown, at) && !yield(row) {
+				return
+			}
+			at++
 		}
 	}
 	return &few

@@ -54,9 +54,10 @@ func (t *terminal) table(p Page, of *Table) error {
 		of = of.slim()
 	}
 	limit := terminalRows
-	if of.Whole {
+	if of.Whole || of.Shown != nil {
 		limit = 0
 	}
+	of = of.few()
 	page := tables.Page{Width: t.width, Blocks: of.Blocks, Head: func(line string) string { return t.dressed(line, faint) }}
 	laid := laidOut(of, limit, &t.notes, shown, func(text string) string { return text })
 	withoutRepeats(&laid)

@@ -2,8 +2,10 @@ package tune_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/tune"
 )
 
@@ -67,6 +69,32 @@ func TestALargeFrontIsShownInFull(t *testing.T) {
 	}
 	if first, last := r.Front[0], r.Front[n-1]; !first.Share.Known() || !last.Share.Known() {
 		t.Error("the ends of the front are not drawn")
+	}
+}
+
+// A terminal shows few of a long front, but always its ends and what is taken, and
+// says how many there are besides.
+func TestATerminalShowsFewOfALongFront(t *testing.T) {
+	const n = 60
+	scores, cents := make([][]float64, n), make([]int64, n)
+	for i := range scores {
+		scores[i], cents[i] = make([]float64, n), int64(i+1)
+		for task := range i {
+			scores[i][task] = 1
+		}
+	}
+	source := drawable(scores, cents)
+	for today := range n {
+		r := tuned(t, source, tune.Options{Choose: tune.Choose{Rule: tune.AtLeast, Number: 0.5}, Today: today})
+		table := r.Tables(page.People)[3]
+		for _, at := range []int{0, n - 1, today, slices.IndexFunc(r.Front, func(row tune.FrontRow) bool { return row.Recommended })} {
+			if !slices.Contains(table.Shown, at) {
+				t.Errorf("with %d as today's, row %d of the front is not shown: %v", today, at, table.Shown)
+			}
+		}
+		if len(table.Shown) > 20 || table.Count != n {
+			t.Errorf("%d of %d rows are shown", len(table.Shown), table.Count)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
@@ -30,8 +31,32 @@ func (t *Tuning) frontTable() page.Table {
 		{Column: page.Column{Head: "others\nas good", Key: "same", Right: true, Optional: true}, Cell: func(f *FrontRow) page.Cell { return countOrEmpty(f.Same) }},
 	}
 	table := tableOf("front", "Front (no other is as cheap, good and fast at once, the cheapest first)", 1, fields, t.Front)
-	table.Whole = len(t.Front) <= wholeRows
+	table.Shown = t.frontShown()
 	return table
+}
+
+// frontRows is how many configurations of the front a terminal shows.
+const frontRows = 20
+
+// frontShown are the rows of the front that a terminal shows where they are many:
+// evenly spread, and the recommended configuration and today's among them.
+func (t *Tuning) frontShown() (shown []int) {
+	n := len(t.Front)
+	if n <= frontRows {
+		return nil
+	}
+	for i := range t.Front {
+		if t.Front[i].role() != "" {
+			shown = append(shown, i)
+		}
+	}
+	spread := frontRows - len(shown)
+	for i := range spread {
+		if at := i * (n - 1) / (spread - 1); !slices.Contains(shown, at) {
+			shown = append(shown, at)
+		}
+	}
+	return shown
 }
 
 func (f *FrontRow) role() string {

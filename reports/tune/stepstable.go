@@ -24,10 +24,10 @@ func (t *Tuning) neighboursTable() page.Table {
 		{Column: page.Column{Head: "is", Key: "from", Right: true}, Cell: func(row stepRow) page.Cell { return page.Name(row.of.Value) }},
 		{Column: page.Column{Head: "with", Key: "to", Right: true}, Cell: func(row stepRow) page.Cell { return page.Name(row.Value) }},
 		{Column: page.Column{Head: "label", Key: "label", Only: t.stepLabels()}, Cell: func(row stepRow) page.Cell { return page.Text(row.Label) }},
-		{Column: page.Column{About: t.Terms.objectiveName(), Key: "objective_change", Right: true}, Cell: func(row stepRow) page.Cell { return page.Number(row.Objective, objective) }},
+		{Column: page.Column{About: t.Terms.objectiveName(), Head: "change", Key: "objective_change", Right: true}, Cell: func(row stepRow) page.Cell { return page.Number(row.Objective, objective) }},
 		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(row stepRow) page.Cell { return whole(row.Lost) }},
 		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(row stepRow) page.Cell { return whole(row.Gained) }},
-		{Column: page.Column{About: t.Terms.Cost, Key: "cost_change", Right: true}, Cell: func(row stepRow) page.Cell { return page.Number(row.Cost, cost) }},
+		{Column: page.Column{About: t.Terms.Cost, Head: "change", Key: "cost_change", Right: true}, Cell: func(row stepRow) page.Cell { return page.Number(row.Cost, cost) }},
 		{Column: page.Column{Head: "per extra\nsuccess", Key: "cost_per_extra_success", Right: true, Optional: true}, Cell: func(row stepRow) page.Cell {
 			return page.Number(row.PerSuccess, orEmpty(t.costForm(t.perSuccess()...)))
 		}},
