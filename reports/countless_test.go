@@ -1,6 +1,7 @@
 package reports_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -41,5 +42,25 @@ func TestMoreMoneyThanCanBeCounted(t *testing.T) {
 	d := differing(t, small(3).collect(), f.collect(), reports.DiffOptions{BaseConfiguration: "once", NewConfiguration: "once"})
 	if cost := quantity(t, &d.Pairs[0], "cost_usd"); cost.Tasks != 2 || cost.LeftOut != 1 {
 		t.Errorf("%+v", cost)
+	}
+}
+
+// Tokens beyond what can be counted stay the most that fits, and no interval
+// turns below zero.
+func TestMoreTokensThanCanBeCounted(t *testing.T) {
+	f := one(3)
+	f.manifest.Trials = 2
+	for _, task := range []string{"a", "b", "c"} {
+		for trial := range 2 {
+			s := f.run(task, trial+1, 0.5)
+			s.Usage.InputTokens = math.MaxInt64
+			if task == "a" {
+				s.Usage.InputTokens = 5
+			}
+		}
+	}
+	c := f.collect().Configurations[0]
+	if got := c.InputTokensInterval; !got.Known() || got.Low.Number < 5 || c.OutputTokensInterval.Low.Number < 0 {
+		t.Errorf("%v and %v", got, c.OutputTokensInterval)
 	}
 }

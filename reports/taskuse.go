@@ -29,14 +29,15 @@ type phaseUse struct{ iterations, reached int32 }
 // add takes a run of a task.
 func (u *taskUse) add(task int32, s *record.Signals, head *record.ConfigurationHead, tasks int) {
 	if total := s.Total(); total.InputTokens != 0 {
-		*room(&u.input, task, tasks) += total.InputTokens
+		of := room(&u.input, task, tasks)
+		*of = plus(*of, total.InputTokens)
 	}
 	if calls := s.Usage.ToolCalls + s.Judging.ToolCalls; calls != 0 {
 		*room(&u.toolCalls, task, tasks) += calls
 	}
 	if j := &s.Judging; j.Calls != 0 || j.Tokens() != 0 || j.Cost != 0 {
 		of := room(&u.judging, task, tasks)
-		of.calls, of.tokens, of.cost = of.calls+j.Calls, of.tokens+j.Tokens(), of.cost.Plus(j.Cost)
+		of.calls, of.tokens, of.cost = of.calls+j.Calls, plus(of.tokens, j.Tokens()), of.cost.Plus(j.Cost)
 	}
 	for i := range head.Phases {
 		if u.phases == nil {
@@ -49,6 +50,9 @@ func (u *taskUse) add(task int32, s *record.Signals, head *record.ConfigurationH
 		}
 	}
 }
+
+// plus is the sum, or the most that fits, as [record.Usage.Plus] has it.
+func plus(a, b int64) int64 { return int64(record.Money(a).Plus(record.Money(b))) }
 
 func iterationsIn(s *record.Signals, phase string) (n int) {
 	for i := range s.Iterations {

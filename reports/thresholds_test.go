@@ -46,6 +46,26 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
+// The interval of what was read is its own.
+func TestThresholdsReadIntervals(t *testing.T) {
+	f := coach(24)
+	for i, s := range f.signals {
+		s.Usage.ToolCalls = int64(i % 5)
+	}
+	r := f.collect()
+	c := r.Configurations[1]
+	for path, between := range map[string]numbers.Range{
+		"tool_calls.mean": c.ToolCallsInterval, "calls.mean": c.CallsInterval, "tokens.mean": c.TokensInterval, "cost_usd.mean": c.Cost.MeanInterval,
+		"latency.p50": c.Latency.P50Interval, "iterations.mean": c.Iterations.MeanInterval, "success": c.SuccessInterval,
+	} {
+		text := `configurations["default"].` + path
+		v := reports.Thresholds(t.Context(), r, reports.ThresholdOptions{}, []string{text + " >= 0.0"})[0]
+		if want := "[" + between.Low.Exact() + ", " + between.High.Exact() + "]"; !between.Known() || !strings.Contains(v.Detail, want) {
+			t.Errorf("%q, want %s", v.Detail, want)
+		}
+	}
+}
+
 func TestThresholdsTellWhatTheyRead(t *testing.T) {
 	f := one(1)
 	s := f.run("a", 1, 0.5)
