@@ -198,7 +198,7 @@ func (r *recordedRuns) candidates(set []spec.Assignment, axes []sweep.Axis) ([]s
 		return nil, err
 	}
 	for i := range axes {
-		if err := r.observe(set, &axes[i]); err != nil {
+		if err := r.observe(set, axes, i); err != nil {
 			return nil, err
 		}
 	}
@@ -251,14 +251,15 @@ func (r *recordedRuns) told(loops []*spec.Loop) error {
 	return nil
 }
 
-// observe finds the values of an axis with ends, in the first base that has the
-// parameter.
-func (r *recordedRuns) observe(set []spec.Assignment, axis *sweep.Axis) error {
+// observe finds the values of one of the axes, if it has ends, in the first base
+// that has the parameter.
+func (r *recordedRuns) observe(set []spec.Assignment, axes []sweep.Axis, which int) error {
+	axis := &axes[which]
 	base, faults := r.bases[0].Loop.With(set...)
 	if base == nil {
 		return r.unusable(faults)
 	}
-	if err := axis.Observe(base, r.replayed); err != nil {
+	if err := axis.Observe(sweep.Beside(base, axes, which), r.replayed); err != nil {
 		return r.unusable(err)
 	}
 	if axis.Observed > 0 {

@@ -62,7 +62,7 @@ func (t *tuning) grid() error {
 		return err
 	}
 	for i := range t.axes {
-		if err := t.observe(t.set, &t.axes[i]); err != nil {
+		if err := t.observe(t.set, t.axes, i); err != nil {
 			return t.fromSpec(err)
 		}
 	}

@@ -291,7 +291,7 @@ func (r *racing) candidates(recording *sweep.Recording, path int) ([]sweep.Candi
 	own := r.paths[path]
 	axes := slices.Clone(r.replayed)
 	for i := range axes {
-		if err := axes[i].Observe(own.Loop, []sweep.Recording{*recording}); err != nil {
+		if err := axes[i].Observe(sweep.Beside(own.Loop, axes, i), []sweep.Recording{*recording}); err != nil {
 			return nil, err
 		}
 	}

@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -151,52 +150,68 @@ func Thousands(n int64) string {
 	return digits
 }
 
-// twice is the path of an axis that stands before, "" without one.
-func twice(axes []Axis) string {
-	for i := range axes {
-		same := func(other Axis) bool { return spec.FullPath(other.Path) == spec.FullPath(axes[i].Path) }
-		if slices.ContainsFunc(axes[:i], same) {
-			return axes[i].Path
+// conflict says which parameter would get two values at once, "" where none does.
+func conflict(set []spec.Assignment, axes []Axis) string {
+	known := map[string]string{}
+	for i := range set {
+		path := spec.FullPath(set[i].Path)
+		if known[path] != "" {
+			return "the parameter " + set[i].Path + " is set twice"
 		}
+		known[path] = "set"
+	}
+	for i := range axes {
+		path := spec.FullPath(axes[i].Path)
+		switch known[path] {
+		case "set":
+			return "the parameter " + axes[i].Path + " is both set and swept"
+		case "swept":
+			return "the parameter " + axes[i].Path + " is swept twice"
+		}
+		known[path] = "swept"
 	}
 	return ""
 }
 
 // Probes are a loop with each of the values set by itself, or, where it needs
-// another parameter of the sweep, beside the first values of the others. The error
-// is a source.Faults.
+// another parameter of the sweep, beside it. The error is a source.Faults.
 func Probes(l *spec.Loop, set []spec.Assignment, axes []Axis) ([]*spec.Loop, error) {
 	base, faults := l.With(set...)
 	if base == nil {
 		return nil, faults
 	}
-	loops := []*spec.Loop{base}
+	loops, faulty := []*spec.Loop{base}, source.Faults(nil)
 	for i := range axes {
-		found, err := axes[i].probes(base)
-		if err != nil {
-			if beside, _ := base.With(firsts(axes, i)...); beside != nil {
-				found, _ = axes[i].probes(beside)
-			}
+		found, wrong := axes[i].probes(Beside(base, axes, i))
+		if wrong != nil {
+			_, wrong = axes[i].probes(base)
 		}
-		if found == nil {
-			return nil, err
-		}
-		loops = append(loops, found...)
+		loops, faulty = append(loops, found...), append(faulty, wrong...)
+	}
+	if err := faulty.Err(); err != nil {
+		return nil, err
 	}
 	return loops, nil
 }
 
-// firsts are the first values of all axes but one.
-func firsts(axes []Axis, but int) (set []spec.Assignment) {
+// Beside is a loop that an axis can be probed in: the loop itself, or, where the
+// axis needs another parameter of the sweep, the loop with a value of each other.
+func Beside(base *spec.Loop, axes []Axis, which int) *spec.Loop {
+	if _, err := axes[which].probes(base); err == nil {
+		return base
+	}
 	for i := range axes {
-		if i != but && axes[i].Between == nil {
-			set = append(set, axes[i].assignment(axes[i].Values[0]))
+		if i == which {
+			continue
+		}
+		if found, _ := axes[i].probes(base); len(found) > 0 {
+			base = found[0]
 		}
 	}
-	return set
+	return base
 }
 
-func (a *Axis) probes(base *spec.Loop) ([]*spec.Loop, error) {
+func (a *Axis) probes(base *spec.Loop) ([]*spec.Loop, source.Faults) {
 	if a.Between != nil {
 		probed, faults := a.probed(base)
 		if probed == nil {

@@ -93,6 +93,25 @@ func TestMoneyIsObservedExactly(t *testing.T) {
 	}
 }
 
+// TestBeside: a parameter that needs another one of the sweep is probed and observed beside it, whether that has
+// values or ends, and whichever is named first. What is wrong with either is told.
+func TestBeside(t *testing.T) {
+	base, recordings := declared(t, wide), []Recording{recorded(t, wide, run("a", 1, 0.2, 0.5, 0.9))}
+	for _, patience := range []string{"2", "1..2"} {
+		axes := []Axis{axis(t, "terminate.no_improvement.min_delta=0..0.5"), axis(t, "terminate.no_improvement.patience="+patience)}
+		if loops, err := Probes(base, nil, axes); err != nil || len(loops) != 3 {
+			t.Errorf("patience %s: %d probes: %v", patience, len(loops), err)
+		}
+		if err := axes[0].Observe(Beside(base, axes, 0), recordings); err != nil || texts(&axes[0]) != "0 0.3 0.4" {
+			t.Errorf("patience %s: %s: %v", patience, texts(&axes[0]), err)
+		}
+	}
+	_, err := Probes(base, nil, []Axis{axis(t, "terminate.no_improvement.min_delta=0.1"), axis(t, "terminate.no_improvement.patience=x,off")})
+	if err == nil || !strings.Contains(err.Error(), "got x") {
+		t.Error("what is wrong with the other parameter:", err)
+	}
+}
+
 // TestThinned: many values are thinned evenly, and that is told.
 func TestThinned(t *testing.T) {
 	var confidences []float64
@@ -277,6 +296,13 @@ func TestGridRefuses(t *testing.T) {
 	}
 	if _, err := Grid(bases, nil, []Axis{axis(t, "max_iterations=1"), axis(t, "terminate.max_iterations=2")}); err == nil || !strings.Contains(err.Error(), "swept twice") {
 		t.Error("a parameter that is swept twice:", err)
+	}
+	three, _ := spec.Setting{Path: "max_iterations", Value: "3"}.Assign("--set")
+	if _, err := Grid(bases, []spec.Assignment{three}, []Axis{axis(t, "terminate.max_iterations=2")}); err == nil || !strings.Contains(err.Error(), "both set and swept") {
+		t.Error("a parameter that is set and swept:", err)
+	}
+	if _, err := Grid(bases, []spec.Assignment{three, three}, nil); err == nil || !strings.Contains(err.Error(), "set twice") {
+		t.Error("a parameter that is set twice:", err)
 	}
 	var faults source.Faults
 	if _, err := Grid(bases, nil, []Axis{axis(t, "max_iterations=1,2,x")}); !errors.As(err, &faults) || faults[0].Pos.Col != 20 {

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
 	"runtime"
@@ -45,8 +46,8 @@ func (e *TooMany) Hint() string {
 // set before. Equal configurations are there once. The error is a source.Faults,
 // or a *TooMany; nothing is made then.
 func Grid(bases []Base, set []spec.Assignment, axes []Axis) ([]Candidate, error) {
-	if path := twice(axes); path != "" {
-		return nil, fmt.Errorf("the parameter %s is swept twice", path)
+	if what := conflict(set, axes); what != "" {
+		return nil, errors.New(what)
 	}
 	if err := Affords(len(bases), axes); err != nil {
 		return nil, err
