@@ -2,7 +2,6 @@ package reports
 
 import (
 	"cmp"
-	"hash/maphash"
 	"iter"
 	"math"
 	"slices"
@@ -56,10 +55,7 @@ type runs struct {
 	// absent are the runs of each configuration that do not count, by task.
 	absent [][]absent
 
-	// index finds a run by a hash of its id. At a million runs the chance that
-	// any two share one is 3 in 100 million.
-	index map[uint64]int32
-	seed  maphash.Seed
+	index *index // of the runs' ids
 }
 
 // newRuns makes room for as many runs as are expected, so that what grows does
@@ -70,7 +66,7 @@ func newRuns(expected int) *runs {
 		all: make([]run, 0, expected), stepReturned: make([]int32, 0, expected), stepScores: make([]float64, 0, expected),
 		stepDollars: make([]float32, 0, expected), stepSeconds: make([]float32, 0, expected),
 		tasks: names{at: map[string]int32{}}, stopAt: map[stopKey]int32{},
-		index: make(map[uint64]int32, expected), seed: maphash.MakeSeed(),
+		index: newIndex(expected),
 	}
 }
 
@@ -78,12 +74,7 @@ func newRuns(expected int) *runs {
 const mostExpected = 1 << 20
 
 // find is the index of a run, -1 where it is not kept.
-func (r *runs) find(id string) int32 {
-	if at, ok := r.index[maphash.String(r.seed, id)]; ok {
-		return at
-	}
-	return -1
-}
+func (r *runs) find(id string) int32 { return r.index.find(id) }
 
 // add keeps a run that find does not know.
 func (r *runs) add(configuration int32, s *record.Signals) {
@@ -100,7 +91,7 @@ func (r *runs) add(configuration int32, s *record.Signals) {
 	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
 		kept.evaluated, kept.confidence = true, s.Iterations[n-1].Confidence
 	}
-	r.index[maphash.String(r.seed, s.ID)] = int32(len(r.all))
+	r.index.add(s.ID)
 	r.all = append(r.all, kept)
 }
 
