@@ -175,16 +175,12 @@ const mostFlipped = 2_000
 
 // same is the chance of such differences where there is none; 1 where all are 0.
 func (t *tuner) same(d []float64) float64 {
-	differing := 0
-	for _, x := range d {
-		differing += count(x != 0)
-	}
-	switch {
+	switch n := differing(d); {
 	case d == nil:
 		return 0
-	case differing == 0:
+	case n == 0:
 		return 1
-	case differing > mostFlipped:
+	case n > mostFlipped:
 		estimate, _ := stats.MeanOf(d)
 		test, _ := estimate.Test()
 		return test.P

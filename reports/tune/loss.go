@@ -136,6 +136,8 @@ func (t *tuner) clusteredLoss(ctx context.Context, candidate, subset int) (loss,
 	return l, err
 }
 
+// shareAtMost is the bound of the share of ones. It is no less than that of none: a
+// few, one to a cluster, do not show that the runs of a cluster are independent.
 func shareAtMost(clusters [][]float64, level float64) float64 {
 	n, filled := 0, 0
 	for _, c := range clusters {
@@ -149,10 +151,11 @@ func shareAtMost(clusters [][]float64, level float64) float64 {
 		}
 	}
 	bound, ok := estimate.ProportionAtMost(float64(n), filled, level)
-	if !ok {
+	none, known := stats.Estimate{}.ProportionAtMost(float64(n), filled, level)
+	if !ok || !known {
 		return math.Inf(1)
 	}
-	return bound
+	return max(bound, none)
 }
 
 // valueAt is the first of the values.
@@ -165,9 +168,13 @@ func valueAt(clusters [][]float64) float64 {
 	return 0
 }
 
+// fewDiffer is below how many units that lose or gain something Student's t is not
+// relied on alone: two of them may be near to each other by chance.
+const fewDiffer = 10
+
 // meanLoss is the one-sided bound of what the mean of the score loses, by
 // Student's t. Where no unit loses or gains anything, it is that of the share of
-// units that might.
+// units that might; where few do, it is no less.
 func (t *tuner) meanLoss(ctx context.Context, p *profile, subset int) (float64, error) {
 	before, err := t.profile(ctx, theRecording)
 	if err != nil {
@@ -187,7 +194,19 @@ func (t *tuner) meanLoss(ctx context.Context, p *profile, subset int) (float64, 
 	if !ok {
 		return math.Inf(1), nil
 	}
-	return estimate.Value + quantile*estimate.SE, nil
+	most := estimate.Value + quantile*estimate.SE
+	if differing(d) < fewDiffer {
+		most = max(most, t.atMost(0, len(d)))
+	}
+	return most, nil
+}
+
+// differing counts the differences that are not 0.
+func differing(d []float64) (n int) {
+	for _, x := range d {
+		n += count(x != 0)
+	}
+	return n
 }
 
 // differences are those of two lists of one length, nil where they are not.
