@@ -49,6 +49,7 @@ type collector struct {
 	absent   map[string]absent // runs that do not count, by their id
 	// resamples are made once for each number of clusters and of draws.
 	resamples map[[2]int]*stats.Resamples
+	levels    map[int]float64 // of percentiles, by the number of clusters
 
 	badLines, unknown, repeated int
 	firstBad                    string
@@ -66,7 +67,7 @@ func newCollector(m *record.Manifest) *collector {
 		manifest: m, runs: newRuns(m.Totals.Planned), at: map[string]int32{}, sums: make([]sums, len(m.Configurations)),
 		uses:    make([]taskUse, len(m.Configurations)),
 		scorers: map[string]*scores{}, absent: map[string]absent{},
-		resamples: map[[2]int]*stats.Resamples{},
+		resamples: map[[2]int]*stats.Resamples{}, levels: map[int]float64{},
 	}
 	for i := range m.Configurations {
 		c.at[m.Configurations[i].Name] = int32(i)

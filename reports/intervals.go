@@ -46,13 +46,14 @@ type measure struct {
 	clusters  []int32 // of each run, parallel to ordered
 	groups    int     // clusters
 	resamples func(groups, draws int) *stats.Resamples
+	level     func(groups int) float64 // stats.PercentileLevel
 	// draws are made for an interval, curveDraws for one of a point of a curve.
 	draws, curveDraws int
 }
 
 // measure is that of the i-th configuration.
 func (c *collector) measure(i int) *measure {
-	m := &measure{runs: c.runs, ordered: c.runs.ordered[i], resamples: c.resample}
+	m := &measure{runs: c.runs, ordered: c.runs.ordered[i], resamples: c.resample, level: c.percentileLevel}
 	m.draws, m.curveDraws = drawn(mostDraws, len(c.sums)), drawn(curveDraws, len(c.sums))
 	m.clusters, m.groups = c.runs.clustersOf(m.ordered)
 	return m
@@ -65,6 +66,16 @@ func (c *collector) resample(groups, draws int) *stats.Resamples {
 		c.resamples[key] = stats.Resample(groups, draws, uint64(c.manifest.Seed))
 	}
 	return c.resamples[key]
+}
+
+// percentileLevel is computed once for all intervals over so many clusters.
+func (c *collector) percentileLevel(groups int) float64 {
+	level, known := c.levels[groups]
+	if !known {
+		level = stats.PercentileLevel(groups, stats.Level)
+		c.levels[groups] = level
+	}
+	return level
 }
 
 // clustersOf numbers the clusters of runs that are ordered by task.
@@ -119,7 +130,7 @@ func (m *measure) about(ratio numbers.Value, above, below []float64, draws int) 
 // ratio is the interval of the ratio of two sums, of which each cluster gives a
 // part.
 func (m *measure) ratio(above, below []float64, draws int) numbers.Range {
-	level := stats.PercentileLevel(m.groups, stats.Level)
+	level := m.level(m.groups)
 	if m.groups > stats.MostResampled {
 		return rangeOf(stats.ExpandedRatio(above, below, level))
 	}

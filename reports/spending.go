@@ -29,10 +29,13 @@ func (s *spending) bound(p *CurvePoint) {
 	}
 	s.dollars.settle()
 	s.seconds.settle()
-	p.CostInterval = s.about(p.Cost, s.dollars.all, s.counts, s.curveDraws)
 	p.ExtraCostInterval = s.about(p.ExtraCost, s.dollars.extra, s.counts, s.curveDraws)
-	p.SecondsInterval = s.about(p.Seconds, s.seconds.all, s.counts, s.curveDraws)
 	p.ExtraSecondsInterval = s.about(p.ExtraSeconds, s.seconds.extra, s.counts, s.curveDraws)
+	p.CostInterval, p.SecondsInterval = p.ExtraCostInterval, p.ExtraSecondsInterval
+	if p.Iteration > 1 {
+		p.CostInterval = s.about(p.Cost, s.dollars.all, s.counts, s.curveDraws)
+		p.SecondsInterval = s.about(p.Seconds, s.seconds.all, s.counts, s.curveDraws)
+	}
 }
 
 func (a *stepwise) settle() {
