@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/agentbench/agentbench/reports/numbers"
@@ -62,7 +63,7 @@ func (r *runs) scoredByAll(all int) (rows [][]float64, configurations int) {
 		for group := range r.byTask(i) {
 			task := r.all[group[0]].task
 			if mean, ok := r.meanPrimary(group); ok {
-				cells[int(task)*configurations+column] = mean
+				cells[int(task)*configurations+column] = settled(mean)
 				filled[task]++
 			}
 		}
@@ -99,14 +100,20 @@ func (r *runs) meanPrimary(group []int32) (mean float64, ok bool) {
 }
 
 func meanRow(rows [][]float64) []float64 {
-	mean := make([]float64, len(rows[0]))
-	for column := range mean {
-		for _, row := range rows {
-			mean[column] += row[column] / float64(len(rows))
+	means, column := make([]float64, len(rows[0])), make([]float64, len(rows))
+	for i := range means {
+		for at, row := range rows {
+			column[at] = row[i]
 		}
+		mean, _ := stats.Mean(column)
+		means[i] = settled(mean)
 	}
-	return mean
+	return means
 }
+
+// settled is a mean without what rounding adds to it: ranks tell any two numbers
+// apart.
+func settled(mean float64) float64 { return math.Round(mean*1e9) / 1e9 }
 
 // differingRows counts the rows whose values are not all equal.
 func differingRows(rows [][]float64) (n int) {

@@ -75,3 +75,18 @@ func TestAnyDifferenceBetweenSeveralConfigurations(t *testing.T) {
 		}
 	}
 }
+
+// In binary (0.1 + 0.2 + 0.3) / 3 is not what (0.3 + 0.2 + 0.1) / 3 is, nor 0.2.
+func TestRoundingIsNoDifference(t *testing.T) {
+	var rows [][]float64
+	for range 12 {
+		rows = append(rows, []float64{0.1, 0.3, 0.2}, []float64{0.2, 0.2, 0.2}, []float64{0.3, 0.1, 0.2})
+	}
+	f := table(rows)
+	for i, s := range f.signals {
+		s.Cluster = fmt.Sprint(i % len(rows) / 3)
+	}
+	if got := anyDifference(f.collect()); got != "" {
+		t.Errorf("clusters of equal means: %q", got)
+	}
+}
