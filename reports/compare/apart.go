@@ -95,6 +95,9 @@ func byWelch(base, new *lot, l *Line, o *Options) estimate {
 		e.test = MannWhitney
 	}
 	e.change = meanOf(slices.Concat(y...)) - meanOf(slices.Concat(x...))
+	if math.Abs(e.change) < equal {
+		e.change = 0
+	}
 	difference, known := differenceOf(y, x)
 	if !known {
 		return e
@@ -117,12 +120,23 @@ func differenceOf(y, x [][]float64) (difference stats.Estimate, ok bool) {
 }
 
 // ranked tests by the ranks of the values, which may point another way than the
-// change.
+// change. They would tell apart what only rounding does.
 func (e *estimate) ranked(base, new []float64) {
-	test, ok := stats.MannWhitney(base, new)
+	test, ok := stats.MannWhitney(rounded(base), rounded(new))
 	e.tested(test, ok)
 	losses := float64(len(base)*len(new)) - test.Statistic // of the base: pairs in which the new side is above
 	e.contrary = ok && sign(losses-test.Statistic)*sign(e.change) < 0
+}
+
+// rounded are the values to 40 binary digits, some 12 decimal ones.
+func rounded(values []float64) []float64 {
+	const digits = 40
+	short := make([]float64, len(values))
+	for i, x := range values {
+		fraction, exponent := math.Frexp(x)
+		short[i] = math.Ldexp(math.Round(fraction*(1<<digits)), exponent-digits)
+	}
+	return short
 }
 
 func logs(groups [][]float64) [][]float64 {

@@ -467,3 +467,18 @@ func TestCorrections(t *testing.T) {
 		t.Errorf("a sweep: %q", how)
 	}
 }
+
+// Three times 0.1 is not 0.3 in binary: trials of equal costs have the mean of
+// one, and ranks that tell them apart would be a difference of nothing.
+func TestRoundingIsNoDifferenceOfTasksApart(t *testing.T) {
+	var base, new [][]float64
+	for range 20 {
+		base, new = append(base, []float64{0.1, 0.1, 0.1}), append(new, []float64{0.1})
+	}
+	for _, q := range []compare.Quantity{cost, right} {
+		l := compared(t, side(q, base...), side(q, new...), compare.Options{Unpaired: true})
+		if l.Verdict == compare.Better || l.Verdict == compare.Worse || l.P < 1 || l.Change != 0 {
+			t.Errorf("%s: %+v", q.Name, l)
+		}
+	}
+}
