@@ -54,6 +54,14 @@ func (t *taskMeans) group(cluster string, mean float64) {
 	t.at[cluster] = at
 }
 
+// clusterSize is how many tasks a cluster has on average.
+func (t *taskMeans) clusterSize() float64 {
+	if len(t.clusters) == 0 {
+		return 1
+	}
+	return float64(len(t.all)) / float64(len(t.clusters))
+}
+
 // interval is the 95 % interval of the mean of the means: Wilson's on an
 // effective number of runs where all scores are 0 or 1, else Student's.
 func (t *taskMeans) interval() (interval stats.Interval, ok bool) {

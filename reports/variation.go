@@ -14,10 +14,12 @@ type Variation struct {
 	Score string // the primary one
 	Pairs int    // of the baseline, else the first configuration, and another one
 	Tasks int    // on average
+	// ClusterSize is how many tasks a cluster has on average, 1 where each is its own.
+	ClusterSize float64
 	// Paired is the mean over the pairs. Of records with one trial a task nothing is
 	// known within tasks, and all stands between them.
 	Paired stats.PairedVariance
-	// OneTrial says that it is so.
+	// OneTrial says that it is so of either side of a pair.
 	OneTrial bool
 }
 
@@ -68,6 +70,7 @@ func (v *Variation) settle() error {
 	}
 	n := float64(v.Pairs)
 	v.Tasks /= v.Pairs
+	v.ClusterSize /= n
 	v.Paired.Between, v.Paired.WithinA, v.Paired.WithinB = v.Paired.Between/n, v.Paired.WithinA/n, v.Paired.WithinB/n
 	return nil
 }
@@ -104,9 +107,10 @@ func (v *Variation) add(a, b trials) {
 	}
 	withinA, trialsA := within(before)
 	withinB, trialsB := within(after)
-	v.OneTrial = v.OneTrial || withinA+withinB == 0 && trialsA+trialsB <= 2
+	v.OneTrial = v.OneTrial || min(trialsA, trialsB) <= 1
 	v.Pairs++
 	v.Tasks += len(differences.all)
+	v.ClusterSize += differences.clusterSize()
 	v.Paired.Between += max(0, se*se*n-withinA/trialsA-withinB/trialsB)
 	v.Paired.WithinA += withinA
 	v.Paired.WithinB += withinB

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
 )
 
@@ -40,6 +41,11 @@ func TestVariationOfPairs(t *testing.T) {
 	}
 	if variance, ok := v.Variance(4); !ok || !near(numbers.Value{Number: variance}, 1.0/12+1.0/8, 1e-12) {
 		t.Errorf("four trials: a variance of %v", variance)
+	}
+	few, many := pairOf([][]float64{{0}, {0}, {1}}, [][]float64{{0}, {1}, {1}}).collect(), pairOf([][]float64{{0, 1}, {0, 1}, {1, 1}}, [][]float64{{0, 1}, {1, 1}, {0, 1}}).collect()
+	v, err = reports.VariationBetween(few, many, reports.DiffOptions{BaseConfiguration: "base", NewConfiguration: "other"})
+	if err != nil || !v.OneTrial || v.Paired.WithinB == 0 {
+		t.Errorf("one trial of the base alone, whose trials vary nobody knows how much: %+v, %v", v, err)
 	}
 	for name, f := range map[string]*fixture{"a lone configuration": tauBench(), "two tasks": pairOf([][]float64{{0}, {1}}, [][]float64{{1}, {1}})} {
 		if v, err := f.collect().Variation(); err == nil {

@@ -213,7 +213,7 @@ func readFrom(text string) (*place, *reports.Report, error) {
 // measuredDifference is the smallest one of the score that a plan can show.
 func measuredDifference(v *reports.Variation, tasks, trials int) string {
 	size := count(tasks, "task", "tasks") + " × " + count(trials, "trial", "trials")
-	by := fmt.Sprintf(" by the variance of %s on %s%s", count(v.Pairs, "pair", "pairs"), count(v.Tasks, "task", "tasks"), atLevel)
+	by := fmt.Sprintf(" by the variance of %s on %s%s%s", count(v.Pairs, "pair", "pairs"), count(v.Tasks, "task", "tasks"), clustersOf(v), atLevel)
 	variance, ok := v.Variance(trials)
 	smallest, shows := power.Detectable(variance, float64(tasks))
 	switch {
@@ -225,35 +225,46 @@ func measuredDifference(v *reports.Variation, tasks, trials int) string {
 	return fmt.Sprintf("%s can show a difference of %s of %.3f%s", size, printable(v.Score), smallest, by)
 }
 
+// clustersOf says that tasks depend on each other, and counts on others that do.
+func clustersOf(v *reports.Variation) string {
+	if v.ClusterSize <= 1 {
+		return ""
+	}
+	return fmt.Sprintf(" in clusters of %.3g", v.ClusterSize)
+}
+
 // measuredNeed is how many tasks, or how many trials, it takes.
 func measuredNeed(v *reports.Variation, difference float64, tasks, trials int) string {
 	variance, _ := v.Variance(trials)
 	of := count(trials, "trial", "trials")
-	text := fmt.Sprintf("to show a difference of %v takes %s of %s", difference, neededTasks(variance, difference), of)
+	text := fmt.Sprintf("to show a difference of %v takes %s of %s%s", difference, neededTasks(v, variance, difference), of, clustersOf(v))
 	if v.OneTrial {
-		return text + "; what more trials would do is unknown, for the records have one of each task"
+		return text + "; what more trials would do is unknown, for records have one of each task"
 	}
 	if enough, ok := enoughTrials(v, difference, tasks); ok {
 		return fmt.Sprintf("%s, or %s of %s", text, count(tasks, "task", "tasks"), manyOf(enough, true, "trial", "trials"))
 	}
-	return fmt.Sprintf("%s; with fewer than %s no number of trials is enough", text, neededTasks(v.Paired.Between, difference))
+	return fmt.Sprintf("%s; with fewer than %s no number of trials is enough", text, neededTasks(v, v.Paired.Between, difference))
 }
 
 // neededTasks is how many tasks show a difference, at least as many as any test
 // needs, however little they vary.
-func neededTasks(variance, difference float64) string {
+func neededTasks(v *reports.Variation, variance, difference float64) string {
 	if variance == 0 {
-		return count(fewestDiffering, "task", "tasks")
+		return manyOf(fewestTasks(v), true, "task", "tasks")
 	}
 	needed, ok := power.Needed(variance, difference)
-	return manyOf(max(needed, fewestDiffering), ok, "task", "tasks")
+	return manyOf(max(needed, fewestTasks(v)), ok, "task", "tasks")
 }
+
+// fewestTasks are those of as many clusters as have to come out differently.
+func fewestTasks(v *reports.Variation) float64 { return fewestDiffering * v.ClusterSize }
 
 // enoughTrials is how many trials of so many tasks show the difference.
 func enoughTrials(v *reports.Variation, difference float64, tasks int) (trials float64, ok bool) {
 	most, ok := power.Needed(1, difference) // tasks for a variance of 1
 	left := float64(tasks)/most - v.Paired.Between
-	if !ok || left <= 0 || tasks < fewestDiffering {
+	if !ok || left <= 0 || float64(tasks) < fewestTasks(v) {
 		return 0, false
 	}
 	return max(1, (v.Paired.WithinA+v.Paired.WithinB)/left), true
