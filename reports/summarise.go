@@ -82,6 +82,10 @@ func (c *Configuration) measureUsage(u *sums) {
 	}
 	c.Calls, c.ToolCalls = used(total.Calls), numbers.Over(total.ToolCalls, runs)
 	c.Tokens, c.InputTokens, c.OutputTokens = used(total.Tokens()), used(total.InputTokens), used(total.OutputTokens)
+	if !total.TokensTold() {
+		none := numbers.Missing(numbers.Unknown)
+		c.Tokens, c.InputTokens, c.OutputTokens = none, none, none
+	}
 	c.Judging = Judging{
 		Calls: numbers.Over(u.judging.Calls, runs), Tokens: numbers.Over(u.judging.Tokens(), runs),
 		Cost: meanCost(u.judging, runs),

@@ -32,7 +32,7 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	if usage.Unreported > 0 {
 		add(Warning{Kind: Unreported, Count: int(usage.Unreported)})
 	}
-	if usage.Estimated > 0 {
+	if usage.Estimated > 0 && usage.TokensTold() {
 		add(Warning{Kind: Estimated, Count: int(usage.Estimated), Of: int(usage.Calls)})
 	}
 	warnings = append(warnings, c.sums[i].answeredWarnings()...)

@@ -60,6 +60,12 @@ type Usage struct {
 // Tokens are input and output together.
 func (u Usage) Tokens() int64 { return sum(u.InputTokens, u.OutputTokens) }
 
+// TokensTold says that the tokens are known, if only as estimates: calls without
+// any are those of a log that has their cost alone.
+func (u Usage) TokensTold() bool {
+	return u.Unreported == 0 && (u.Estimated == 0 || u.Tokens() > 0)
+}
+
 // Priced says that Cost is the whole cost.
 func (u Usage) Priced() bool { return u.Unpriced == 0 && u.Unreported == 0 }
 

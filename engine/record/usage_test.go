@@ -23,3 +23,21 @@ func TestF41_MoneyDoesNotWrap(t *testing.T) {
 		}
 	}
 }
+
+// TestTokensTold: calls whose tokens are estimates have some; a log that tells costs alone has none, which is not zero.
+func TestTokensTold(t *testing.T) {
+	for _, c := range []struct {
+		used Usage
+		want bool
+	}{
+		{Usage{}, true},
+		{Usage{Calls: 2, InputTokens: 5}, true},
+		{Usage{Calls: 2, Estimated: 2, OutputTokens: 1}, true},
+		{Usage{Calls: 2, Estimated: 2, Cost: USD}, false},
+		{Usage{Calls: 2, Unreported: 1, InputTokens: 5}, false},
+	} {
+		if got := c.used.TokensTold(); got != c.want {
+			t.Errorf("%+v: %v, want %v", c.used, got, c.want)
+		}
+	}
+}

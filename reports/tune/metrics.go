@@ -106,7 +106,7 @@ func (a amountMetric) total() numbers.Value {
 	case "cost_usd":
 		return a.cost()
 	case "tokens":
-		return a.used(a.tokens)
+		return a.usedTokens()
 	case "calls":
 		return a.used(a.calls)
 	}

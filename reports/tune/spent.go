@@ -20,7 +20,7 @@ type spending struct {
 var (
 	theIterations = spending{func(o *sweep.Outcome) (int64, int64) { return int64(o.Iterations), int64(o.Iterations) }, 1, reported}
 	theCalls      = spending{used(func(u record.Usage) int64 { return u.Calls }), 1, unreported}
-	theTokens     = spending{used(record.Usage.Tokens), 1, unreported}
+	theTokens     = spending{used(record.Usage.Tokens), 1, tokensUntold}
 	theCost       = spending{used(func(u record.Usage) int64 { return int64(u.Cost) }), float64(record.USD), unpriced}
 	theTime       = spending{func(o *sweep.Outcome) (int64, int64) { return int64(o.Elapsed), int64(o.Elapsed) }, float64(time.Second), reported}
 )
@@ -36,6 +36,13 @@ func reported(record.Usage) string { return "" }
 
 func unreported(u record.Usage) string {
 	if u.Unreported > 0 {
+		return numbers.Unknown
+	}
+	return ""
+}
+
+func tokensUntold(u record.Usage) string {
+	if !u.TokensTold() {
 		return numbers.Unknown
 	}
 	return ""

@@ -13,6 +13,7 @@ type sums struct {
 	iterations, seconds, dollars  float64
 	tokens, calls, toolCalls      float64
 	unpriced, unreported          float64 // calls without a price, programs that did not say
+	tokensUntold                  float64 // parts of which the tokens are unknown
 	scores                        []scoreSums
 	everyIteration, everySecond   []float64 // of each run, where quantiles are asked for
 }
@@ -42,6 +43,7 @@ func (s *sums) include(t *sweep.Totals, sign float64) {
 	s.toolCalls += sign * float64(used.ToolCalls)
 	s.unpriced += sign * float64(used.Unpriced)
 	s.unreported += sign * float64(used.Unreported)
+	s.tokensUntold += sign * float64(count(!used.TokensTold()))
 	for len(s.scores) < len(t.Scores) {
 		s.scores = append(s.scores, scoreSums{})
 	}
@@ -115,6 +117,14 @@ func (s *sums) used(amount float64) numbers.Value {
 		return numbers.Missing(numbers.Unknown)
 	}
 	return numbers.Known(amount)
+}
+
+// usedTokens are the tokens, which a log may not tell.
+func (s *sums) usedTokens() numbers.Value {
+	if s.tokensUntold > 0 {
+		return numbers.Missing(numbers.Unknown)
+	}
+	return s.used(s.tokens)
 }
 
 // usageKnown says what of the recorded runs' usage is known, and whether any of

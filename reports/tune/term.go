@@ -77,7 +77,7 @@ func costTerm(asked *Term, known usageKnown) term {
 	case known.cost:
 		return term{text: "cost_usd.mean", native: perRun(func(s *sums) float64 { return numberOf(s.cost()) })}
 	case known.tokens:
-		return term{text: "tokens.mean", why: "the cost in USD is not known", native: perRun(func(s *sums) float64 { return numberOf(s.used(s.tokens)) })}
+		return term{text: "tokens.mean", why: "the cost in USD is not known", native: perRun(func(s *sums) float64 { return numberOf(s.usedTokens()) })}
 	}
 	return term{text: "iterations.mean", why: "neither the cost in USD nor the tokens are known", native: perRun(func(s *sums) float64 { return s.iterations })}
 }

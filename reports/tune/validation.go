@@ -66,7 +66,7 @@ func noCount() Counted {
 func (t *tuner) counted(s *sums) Counted {
 	c := Counted{
 		Tasks: int(math.Round(s.tasks)), Runs: int(s.runs), Score: s.score(t.score), Iterations: int64(s.iterations),
-		Tokens: s.used(s.tokens), Cost: s.cost(), Seconds: numbers.Known(s.seconds),
+		Tokens: s.usedTokens(), Cost: s.cost(), Seconds: numbers.Known(s.seconds),
 	}
 	if t.score >= 0 && t.score < len(s.scores) {
 		c.Hits = int(s.scores[t.score].hits)

@@ -174,7 +174,7 @@ func perThousand(amount string) func(s *sums) float64 {
 	case "latency_s":
 		total = func(s *sums) float64 { return s.seconds }
 	case "tokens":
-		total = func(s *sums) float64 { return numberOf(s.used(s.tokens)) }
+		total = func(s *sums) float64 { return numberOf(s.usedTokens()) }
 	}
 	return func(s *sums) float64 { return thousand * total(s) / s.runs }
 }

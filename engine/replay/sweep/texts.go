@@ -51,7 +51,7 @@ func Untold(l *spec.Loop, recordings []Recording) string {
 		untold  func(*record.Run) bool
 		allRuns bool
 	}{
-		{budget.Tokens > 0, "guards.budget.tokens goes by tokens", func(r *record.Run) bool { return r.Total().Unreported > 0 }, false},
+		{budget.Tokens > 0, "guards.budget.tokens goes by tokens", func(r *record.Run) bool { u := r.Total(); return !u.TokensTold() }, false},
 		{budget.CostUSD > 0, "guards.budget.cost_usd goes by cost", func(r *record.Run) bool { u := r.Total(); return !u.Priced() }, false},
 		{timed(l.Terminate.Any), "a timeout goes by time", func(r *record.Run) bool { return r.Elapsed == 0 }, true},
 	} {
