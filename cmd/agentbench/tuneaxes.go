@@ -132,7 +132,7 @@ func limitsOf(l *spec.Loop) (axes []sweep.Axis) {
 			continue
 		}
 		if ends, ok := limitEnds(l, parameter.Path); ok {
-			axes = append(axes, sweep.Axis{Path: parameter.Path, Between: ends})
+			axes = append(axes, sweep.Axis{Path: parameter.Path, Between: []sweep.Ends{*ends}})
 		}
 	}
 	return axes

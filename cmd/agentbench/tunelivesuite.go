@@ -122,10 +122,10 @@ func (p *program) planLive(l *live) error {
 
 // tried says which values of a parameter are tried.
 func tried(a *sweep.Axis) string {
-	if a.Between != nil {
-		return fmt.Sprintf("%s from %v to %v", a.Path, a.Between.From, a.Between.To)
-	}
 	var values []string
+	for i := range a.Between {
+		values = append(values, fmt.Sprintf("from %v to %v", a.Between[i].From, a.Between[i].To))
+	}
 	for _, v := range a.Values {
 		values = append(values, v.Text)
 	}

@@ -11,12 +11,12 @@ import (
 )
 
 // Axis is a parameter with the values that are tried, in their order. It has
-// Values, or the ends Between which values are observed: see [Axis.Observe].
+// Values, and the ends Between which more are observed: see [Axis.Observe].
 type Axis struct {
 	Path    string
 	At      source.Pos // of the path, in the file of the values
 	Values  []*source.Node
-	Between *Ends
+	Between []Ends
 	// Observed is how many values were observed, where more than are tried.
 	Observed int
 }
@@ -35,12 +35,12 @@ func AxisOf(p *source.Pair[spec.TuneRange]) Axis {
 		a.Values = p.Node.Items
 		return a
 	}
-	a.Between = &Ends{From: p.Value.From, To: p.Value.To, Node: p.Node}
+	a.Between = []Ends{{From: p.Value.From, To: p.Value.To, Node: p.Node}}
 	return a
 }
 
-// AxisFrom reads path=a,b,c or path=from..to, which stands behind the flag of
-// that name. Values are YAML, as in a list.
+// AxisFrom reads path=a,b,c or path=from..to, or both as in path=1..9,off, which
+// stands behind the flag of that name. Values are YAML, as in a list.
 func AxisFrom(flag, text string) (Axis, source.Faults) {
 	path, values, ok := strings.Cut(text, "=")
 	if !ok || path == "" || strings.TrimSpace(values) == "" {
@@ -52,16 +52,17 @@ func AxisFrom(flag, text string) (Axis, source.Faults) {
 	if faults.Err() != nil {
 		return Axis{}, faults
 	}
-	a := Axis{Path: path, At: source.Pos{Line: 1, Col: 1}, Values: list.Items}
-	if len(list.Items) == 1 {
-		var fault *source.Fault
-		a.Between, fault = endsOf(list.Items[0])
-		if fault != nil {
+	a := Axis{Path: path, At: source.Pos{Line: 1, Col: 1}}
+	for _, item := range list.Items {
+		ends, fault := endsOf(item)
+		switch {
+		case fault != nil:
 			return Axis{}, source.Faults{*fault}
+		case ends != nil:
+			a.Between = append(a.Between, *ends)
+		default:
+			a.Values = append(a.Values, item)
 		}
-	}
-	if a.Between != nil {
-		a.Values = nil
 	}
 	return a, nil
 }
@@ -212,14 +213,14 @@ func Beside(base *spec.Loop, axes []Axis, which int) *spec.Loop {
 }
 
 func (a *Axis) probes(base *spec.Loop) ([]*spec.Loop, source.Faults) {
-	if a.Between != nil {
-		probed, faults := a.probed(base)
+	var loops []*spec.Loop
+	for i := range a.Between {
+		probed, faults := a.probed(base, &a.Between[i])
 		if probed == nil {
 			return nil, faults
 		}
-		return []*spec.Loop{probed}, nil
+		loops = append(loops, probed)
 	}
-	var loops []*spec.Loop
 	for _, value := range a.Values {
 		probed, faults := base.With(a.assignment(value))
 		if probed == nil {

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -20,39 +21,62 @@ const mostObserved = 200
 // Observe finds the values of an axis with ends: those that recorded runs tell
 // apart. Between two of them every value decides alike, so that nothing is
 // missed; where there are too many they are thinned, and Observed says of how
-// many. A loop is one that the parameter is set in. The error is a source.Faults.
+// many. Values that are named stay, in the order of size, off behind all numbers.
+// A loop is one that the parameter is set in. The error is a source.Faults.
 func (a *Axis) Observe(loop *spec.Loop, recordings []Recording) error {
-	if a.Between == nil {
+	if len(a.Between) == 0 {
 		return nil
 	}
-	probed, faults := a.probed(loop)
-	if probed == nil {
-		return faults
+	var values []float64
+	var write func(float64) any
+	for i := range a.Between {
+		ends := &a.Between[i]
+		probed, faults := a.probed(loop, ends)
+		if probed == nil {
+			return faults
+		}
+		seen, ok := observe(probed, changed(loop, probed, spec.FullPath(a.Path)), recordings)
+		if !ok {
+			return source.Faults{ends.Node.Fault("name the values: "+a.Path+"=a,b,c", "nothing that is recorded tells values of %s apart", a.Path)}
+		}
+		values, write = append(values, seen.between(ends.From, ends.To)...), seen.write
 	}
-	seen, ok := observe(probed, changed(loop, probed, spec.FullPath(a.Path)), recordings)
-	if !ok {
-		return source.Faults{a.Between.Node.Fault("name the values: "+a.Path+"=a,b,c", "nothing that is recorded tells values of %s apart", a.Path)}
-	}
-	values := seen.between(a.Between.From, a.Between.To)
+	slices.Sort(values)
+	values = slices.Compact(values)
 	if len(values) > mostObserved {
 		a.Observed = len(values)
 		values = thinned(values, mostObserved)
 	}
-	a.Values = make([]*source.Node, len(values))
-	for i, v := range values {
-		a.Values[i] = source.New(a.Between.Node, seen.write(v))
-	}
+	a.join(values, write)
 	return nil
+}
+
+// join puts values between ends among those that are named.
+func (a *Axis) join(values []float64, write func(float64) any) {
+	a.Values = slices.Clone(a.Values) // those of a copy of the axis stay
+	for _, v := range values {
+		same := func(named *source.Node) bool { is, ok := number(named.Text); return ok && is == v }
+		if !slices.ContainsFunc(a.Values, same) {
+			a.Values = append(a.Values, source.New(a.Between[0].Node, write(v)))
+		}
+	}
+	size := func(n *source.Node) float64 {
+		if v, ok := number(n.Text); ok {
+			return v
+		}
+		return math.Inf(1)
+	}
+	slices.SortStableFunc(a.Values, func(x, y *source.Node) int { return cmp.Compare(size(x), size(y)) })
 }
 
 // probed has the parameter set to one of the ends, as a number or as a duration:
 // one of them must be allowed.
-func (a *Axis) probed(loop *spec.Loop) (*spec.Loop, source.Faults) {
+func (a *Axis) probed(loop *spec.Loop, ends *Ends) (*spec.Loop, source.Faults) {
 	var faults source.Faults
-	for _, v := range []float64{a.Between.To, a.Between.From} {
+	for _, v := range []float64{ends.To, ends.From} {
 		for _, value := range []any{seconds(v), plainNumber(v)} {
 			var probed *spec.Loop
-			if probed, faults = loop.With(a.assignment(source.New(a.Between.Node, value))); probed != nil {
+			if probed, faults = loop.With(a.assignment(source.New(ends.Node, value))); probed != nil {
 				return probed, nil
 			}
 		}

@@ -133,6 +133,28 @@ func TestThinned(t *testing.T) {
 	}
 }
 
+// Values that are named stand among those that were observed, by size, each once.
+func TestRangesBesideValues(t *testing.T) {
+	recordings := []Recording{recorded(t, wide, run("a", 1, 0.2, 0.4, 0.6, 0.8))}
+	for text, want := range map[string]string{
+		"terminate.max_iterations=1..3,off":             "1 2 3 off",
+		"terminate.max_iterations=off,9,1..2":           "1 2 9 off",
+		"terminate.max_iterations=1..2,2..3,3":          "1 2 3",
+		"terminate.confidence.threshold=0.5..1,0.7":     "0.6 0.7 0.8 1",
+		"terminate.confidence.threshold=0..0.3,0.7..1":  "0.2 0.3 0.8 1",
+		"terminate.no_improvement.patience=1..2,off,3":  "1 2 3 off",
+		"terminate.confidence.threshold=0.9,0.5..1,0.7": "0.6 0.7 0.8 0.9 1",
+	} {
+		a := axis(t, text)
+		if err := a.Observe(declared(t, wide), recordings); err != nil {
+			t.Fatal(err)
+		}
+		if got := texts(&a); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
 // TestNothingIsMissed: any value between the ends decides as one of the values that were observed.
 func TestNothingIsMissed(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -198,7 +220,6 @@ func TestAxisFrom(t *testing.T) {
 		"p={of: output, times: 2},3": {source.Map, source.Int},
 		`p="1..2"`:                   nil,
 		"p=a..b":                     {source.String},
-		"p=1..2,3":                   {source.String, source.Int},
 		"p=0.5":                      {source.Float},
 	} {
 		a := axis(t, text)
@@ -206,14 +227,17 @@ func TestAxisFrom(t *testing.T) {
 		for _, value := range a.Values {
 			kinds = append(kinds, value.Kind)
 		}
-		if !reflect.DeepEqual(kinds, want) || (a.Between != nil) != (want == nil) {
+		if !reflect.DeepEqual(kinds, want) || (len(a.Between) > 0) != (want == nil) {
 			t.Errorf("%s: %v, ends %v", text, kinds, a.Between)
 		}
 	}
-	if a := axis(t, "p=500ms..1m"); a.Between.From != 0.5 || a.Between.To != 60 {
+	if a := axis(t, "p=1..3,off,6..9"); len(a.Between) != 2 || a.Between[1].From != 6 || texts(&a) != "off" {
+		t.Errorf("%+v", a)
+	}
+	if a := axis(t, "p=500ms..1m"); a.Between[0].From != 0.5 || a.Between[0].To != 60 {
 		t.Errorf("%+v", a.Between)
 	}
-	for _, text := range []string{"p", "p=", "=1", "p=]", "p=3..2", "p= "} {
+	for _, text := range []string{"p", "p=", "=1", "p=]", "p=3..2", "p=1,3..2", "p= "} {
 		if _, faults := AxisFrom("--sweep", text); faults.Err() == nil || faults[0].File.Name != "--sweep" {
 			t.Errorf("%q: %v", text, faults)
 		}
@@ -228,7 +252,7 @@ func TestAxisOf(t *testing.T) {
 		t.Fatal(faults)
 	}
 	list, ends := AxisOf(&tuned[0]), AxisOf(&tuned[1])
-	if list.Path != "max_iterations" || texts(&list) != "1 off" || ends.Between == nil || ends.Between.From != 0.5 || ends.Between.To != 0.9 || ends.At.Line != 2 {
+	if list.Path != "max_iterations" || texts(&list) != "1 off" || len(ends.Between) != 1 || ends.Between[0].From != 0.5 || ends.Between[0].To != 0.9 || ends.At.Line != 2 {
 		t.Errorf("%+v %+v", list, ends)
 	}
 }

@@ -3,6 +3,7 @@ package sweep
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/spec"
@@ -36,16 +37,18 @@ func (a *Axis) Loosest(l *spec.Loop) []spec.Assignment {
 
 // ends are the values of which one is the loosest.
 func (a *Axis) ends() []*source.Node {
-	if a.Between == nil {
-		return a.Values
-	}
-	node := func(v float64) *source.Node {
-		if strings.HasSuffix(a.Path, "timeout") || strings.HasSuffix(a.Path, ".after") {
-			return source.New(a.Between.Node, seconds(v))
+	all := slices.Clone(a.Values)
+	for i := range a.Between {
+		b := &a.Between[i]
+		for _, v := range []float64{b.From, b.To} {
+			if strings.HasSuffix(a.Path, "timeout") || strings.HasSuffix(a.Path, ".after") {
+				all = append(all, source.New(b.Node, seconds(v)))
+			} else {
+				all = append(all, source.New(b.Node, plainNumber(v)))
+			}
 		}
-		return source.New(a.Between.Node, plainNumber(v))
 	}
-	return []*source.Node{node(a.Between.From), node(a.Between.To)}
+	return all
 }
 
 // looseness orders values: the longer runs go on, the larger; NaN where that
@@ -84,12 +87,18 @@ func stops(path string) bool {
 // Whole makes values of ends: every whole number between them. It is not ok where
 // the ends are no whole numbers, or too many lie between them.
 func (a *Axis) Whole() (ok bool) {
-	b := a.Between
-	if b == nil || b.From != math.Trunc(b.From) || b.To != math.Trunc(b.To) || b.To-b.From >= mostObserved {
-		return b == nil
+	var values []float64
+	for i := range a.Between {
+		b := &a.Between[i]
+		if b.From != math.Trunc(b.From) || b.To != math.Trunc(b.To) || b.To-b.From >= mostObserved {
+			return false
+		}
+		for v := b.From; v <= b.To; v++ {
+			values = append(values, v)
+		}
 	}
-	for v := b.From; v <= b.To; v++ {
-		a.Values = append(a.Values, source.New(b.Node, int64(v)))
+	if len(values) > 0 {
+		a.join(values, plainNumber)
 	}
 	a.Between = nil
 	return true
