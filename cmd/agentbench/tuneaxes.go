@@ -6,35 +6,42 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
 // asked reads which parameters are tuned: those of the flags, else of the suite,
-// else the limits that the loop has.
+// else the limits that the loop has. A suite that was recorded to be tuned knows
+// them already.
 func (t *tuning) asked() (err error) {
-	if t.set, err = t.program.assignments(t.flags.set); err != nil {
+	if t.set, err = t.program.assignments(t.flags.set); err != nil || len(t.axes) > 0 {
 		return err
 	}
-	if t.axes, err = t.program.axes("--parameter", t.flags.parameters); err != nil {
+	if t.axes, err = t.program.named(t.flags, t.declared()); err != nil {
 		return err
-	}
-	if d := t.declared(); len(t.axes) == 0 && d != nil {
-		for i := range d.Parameters {
-			t.axes = append(t.axes, sweep.AxisOf(&d.Parameters[i]))
-		}
 	}
 	if len(t.axes) == 0 {
-		t.axes = limitsOf(t.today().Loop)
+		t.axes = limitsOf(t.today().Loop, t.all(), true)
 	}
 	if len(t.axes) == 0 {
 		return usage("--parameter path=values names one", "the loop of %s has no limit that could be tuned on recorded runs", printable(t.today().Name))
 	}
 	return nil
+}
+
+// named are the parameters that somebody names: those of the flags, else of the
+// suite.
+func (p *program) named(f *tuneFlags, declared *spec.Tune) ([]sweep.Axis, error) {
+	axes, err := p.axes("--parameter", f.parameters)
+	if err != nil || len(axes) > 0 || declared == nil {
+		return axes, err
+	}
+	for i := range declared.Parameters {
+		axes = append(axes, sweep.AxisOf(&declared.Parameters[i]))
+	}
+	return axes, nil
 }
 
 // fromSpec makes wrong usage a wrong spec, where the parameters stand in a suite.
@@ -61,13 +68,17 @@ func (t *tuning) grid() error {
 	if err := t.told(loops); err != nil {
 		return err
 	}
+	stays := map[*source.Node]bool{}
 	for i := range t.axes {
+		for _, value := range t.axes[i].Values {
+			stays[value] = true
+		}
 		if err := t.observe(t.set, t.axes, i); err != nil {
 			return t.fromSpec(err)
 		}
 	}
 	if t.byDefault() {
-		thin(t.axes)
+		thin(t.axes, stays)
 		t.tellTried()
 	}
 	if t.candidates, err = sweep.Grid(t.bases, t.set, t.axes); err != nil {
@@ -95,19 +106,6 @@ func (t *tuning) addToday() {
 	t.candidates = append(t.candidates, c)
 }
 
-// todaysValue is the value of a parameter of a loop, nil where it is off.
-func todaysValue(l *spec.Loop, path string) any {
-	for _, v := range l.Values() {
-		if v.Path == path && v.Parameter {
-			if d, ok := v.Value.(time.Duration); ok {
-				return d.String()
-			}
-			return v.Value
-		}
-	}
-	return nil
-}
-
 // assignments are the values of a candidate as they were asked for.
 func (t *tuning) assignments(c *sweep.Candidate) []spec.Assignment {
 	all := slices.Clone(t.set)
@@ -124,62 +122,12 @@ func (t *tuning) assignments(c *sweep.Candidate) []spec.Assignment {
 	return all
 }
 
-// limitsOf are the axes of the limits that a loop has, as far as recorded runs
-// answer for them: what decides when it stops.
-func limitsOf(l *spec.Loop) (axes []sweep.Axis) {
-	for _, parameter := range replay.Analyse(l) {
-		if parameter.Class != replay.Replayed || todaysValue(l, parameter.Path) == nil {
-			continue
-		}
-		if ends, ok := limitEnds(l, parameter.Path); ok {
-			axes = append(axes, sweep.Axis{Path: parameter.Path, Between: []sweep.Ends{*ends}})
-		}
-	}
-	return axes
-}
-
-// limitEnds are the ends between which a limit is tried.
-func limitEnds(l *spec.Loop, path string) (*sweep.Ends, bool) {
-	field := path[strings.LastIndexByte(path, '.')+1:]
-	at := source.New(nil, path)
-	switch value := todaysValue(l, path).(type) {
-	case int64:
-		if strings.HasPrefix(path, "guards.budget.") {
-			return &sweep.Ends{From: 1, To: float64(value), Node: at}, true
-		}
-		return &sweep.Ends{From: leastOf(field), To: mostIterations, Node: at}, field != "absolute_max_iterations" && field != "min_iterations"
-	case float64:
-		switch {
-		case field == "threshold":
-			return &sweep.Ends{From: 0, To: 1, Node: at}, true
-		case path == "guards.budget.cost_usd":
-			return &sweep.Ends{From: 0, To: value, Node: at}, true
-		}
-	case string: // a duration
-		d, err := time.ParseDuration(value)
-		return &sweep.Ends{From: 0, To: d.Seconds(), Node: at}, err == nil && (field == "after" || field == "timeout")
-	}
-	return nil, false
-}
-
-// mostIterations is more than any loop makes.
-const mostIterations = 1e6
-
-// leastOf is the least value of a limit that counts iterations: fewer than two are
-// no repetition.
-func leastOf(field string) float64 {
-	if field == "times" || field == "window" {
-		return 2
-	}
-	return 1
-}
-
 // mostByDefault is how many configurations are tried where nobody says which.
 const mostByDefault = 4000
 
 // thin leaves out every second value of the longest axis until there are few
-// enough combinations. The first and the last value stay.
-func thin(axes []sweep.Axis) {
+// enough combinations. The first and the last value stay, and those that are named.
+func thin(axes []sweep.Axis, stays map[*source.Node]bool) {
 	for {
 		product, longest := 1, 0
 		for i := range axes {
@@ -196,9 +144,12 @@ func thin(axes []sweep.Axis) {
 		last := len(a.Values) - 1
 		var kept []*source.Node
 		for i := range a.Values {
-			if i%2 == 0 || i == last {
+			if i%2 == 0 || i == last || stays[a.Values[i]] {
 				kept = append(kept, a.Values[i])
 			}
+		}
+		if len(kept) == len(a.Values) {
+			return
 		}
 		a.Values = kept
 	}

@@ -25,7 +25,8 @@ type live struct {
 	*opened // its configurations are the paths
 	flags   *runFlags
 	paths   []sweep.Candidate
-	// replayed are the axes that replay answers on each of the paths.
+	axes    []sweep.Axis // all
+	// replayed are those that replay answers on each of the paths.
 	replayed []sweep.Axis
 	race     *tune.Race
 	terms    raceTerms
@@ -55,17 +56,17 @@ func (p *program) openLive(o *opened, base *spec.Resolved, axes []sweep.Axis, te
 	l := &live{program: p, flags: f, terms: raceTermsOf(o.Suite, terms)}
 	var loosest []spec.Assignment
 	var needCalls []sweep.Axis
-	for i := range axes {
-		if needsCalls(base.Loop, &axes[i]) {
-			needCalls = append(needCalls, axes[i])
-			continue
-		}
-		l.replayed = append(l.replayed, axes[i])
-		loosest = append(loosest, axes[i].Loosest(base.Loop)...)
-	}
-	for i := range needCalls {
-		if path := needCalls[i].Path; !needCalls[i].Whole() {
-			return nil, usage("name the values: "+path+"=a,b,c", "%s needs calls for each value, so that none can be observed before", path)
+	l.axes = slices.Clone(axes)
+	for i := range l.axes {
+		a := &l.axes[i]
+		switch {
+		case !needsCalls(base.Loop, a):
+			l.replayed = append(l.replayed, *a)
+			loosest = append(loosest, a.Loosest(base.Loop)...)
+		case a.Whole():
+			needCalls = append(needCalls, *a)
+		default:
+			return nil, usage("name the values: "+a.Path+"=a,b,c", "%s needs calls for each value, so that none can be observed before", a.Path)
 		}
 	}
 	var err error

@@ -10,6 +10,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // tuneRecording records a suite as its tuning needs it, and recommends from that.
@@ -41,7 +42,7 @@ func (p *program) tuneRecording(ctx context.Context, path string, f *tuneFlags) 
 	if err != nil {
 		return err
 	}
-	if err := p.tuneRecorded(ctx, o, today, made, f); err != nil {
+	if err := p.tuneRecorded(ctx, l, o, today, made, f); err != nil {
 		return cmp.Or(made.ended, err)
 	}
 	return made.ended
@@ -53,7 +54,7 @@ func (p *program) liveOf(o *opened, f *tuneFlags) (*live, *spec.Resolved, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	axes, err := p.axesOf(o, f)
+	axes, err := p.axesOf(o, today, f)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,15 +91,20 @@ func tunedIn(o *opened, name string) (*spec.Resolved, error) {
 	return found, nil
 }
 
-// axesOf are the parameters that are named; none where nobody names some: then the
-// loop is recorded under its own limits.
-func (p *program) axesOf(o *opened, f *tuneFlags) ([]sweep.Axis, error) {
-	axes, err := p.axes("--parameter", f.parameters)
-	if err != nil || len(axes) > 0 || o.Suite.Tune == nil {
+// axesOf are the parameters that are named, else the limits of the loop and of the
+// suite's configurations that take its path.
+func (p *program) axesOf(o *opened, today *spec.Resolved, f *tuneFlags) ([]sweep.Axis, error) {
+	axes, err := p.named(f, o.Suite.Tune)
+	if err != nil || len(axes) > 0 {
 		return axes, err
 	}
-	for i := range o.Suite.Tune.Parameters {
-		axes = append(axes, sweep.AxisOf(&o.Suite.Tune.Parameters[i]))
+	var all []sweep.Base
+	for i := range o.Suite.Resolved {
+		all = append(all, sweep.Base{Name: o.Suite.Resolved[i].Name, Loop: o.Suite.Resolved[i].Loop})
+	}
+	axes = limitsOf(today.Loop, all, false)
+	if !f.quiet {
+		p.tellLoosest(o, today, axes)
 	}
 	return axes, nil
 }
@@ -120,26 +126,31 @@ func (p *program) planLive(l *live) error {
 	return p.tellPlan(l.opened, planned, notes)
 }
 
-// tried says which values of a parameter are tried.
+// tried says which values of a parameter are tried. Counts that lie between ends
+// are among those.
 func tried(a *sweep.Axis) string {
 	var values []string
 	for i := range a.Between {
 		values = append(values, fmt.Sprintf("from %v to %v", a.Between[i].From, a.Between[i].To))
 	}
 	for _, v := range a.Values {
-		values = append(values, v.Text)
+		n, _ := sweep.Number(v.Text)
+		among := func(e sweep.Ends) bool { return v.Kind == source.Int && n >= e.From && n <= e.To }
+		if !slices.ContainsFunc(a.Between, among) {
+			values = append(values, v.Text)
+		}
 	}
 	return a.Path + " " + strings.Join(values, ", ")
 }
 
 // tuneRecorded recommends from what was recorded of the paths that are left.
-func (p *program) tuneRecorded(ctx context.Context, o *opened, today *spec.Resolved, made *recording, f *tuneFlags) error {
+func (p *program) tuneRecorded(ctx context.Context, l *live, o *opened, today *spec.Resolved, made *recording, f *tuneFlags) error {
 	runs, err := p.openRecordedRuns(made.dir, &recordedFlags{suite: o.path})
 	if err != nil {
 		return err
 	}
 	runs.among, runs.bases = made.paths, []sweep.Base{{Name: today.Name, Loop: today.Loop}}
-	t := &tuning{recordedRuns: runs, flags: f, suite: o}
+	t := &tuning{recordedRuns: runs, flags: f, suite: o, axes: l.axes}
 	if err := firstFailing(t.ask, t.asked); err != nil {
 		return err
 	}

@@ -100,8 +100,8 @@ func endsOf(n *source.Node) (*Ends, *source.Fault) {
 	if !ok {
 		return nil, nil
 	}
-	least, isLeast := number(from)
-	most, isMost := number(to)
+	least, isLeast := Number(from)
+	most, isMost := Number(to)
 	if !isLeast || !isMost {
 		return nil, nil
 	}
@@ -112,8 +112,8 @@ func endsOf(n *source.Node) (*Ends, *source.Fault) {
 	return &Ends{From: least, To: most, Node: n}, nil
 }
 
-// number reads a number, or a duration in seconds.
-func number(text string) (float64, bool) {
+// Number reads a number, or a duration in seconds.
+func Number(text string) (float64, bool) {
 	if v, err := strconv.ParseFloat(text, 64); err == nil {
 		return v, v-v == 0
 	}

@@ -55,13 +55,13 @@ func (a *Axis) Observe(loop *spec.Loop, recordings []Recording) error {
 func (a *Axis) join(values []float64, write func(float64) any) {
 	a.Values = slices.Clone(a.Values) // those of a copy of the axis stay
 	for _, v := range values {
-		same := func(named *source.Node) bool { is, ok := number(named.Text); return ok && is == v }
+		same := func(named *source.Node) bool { is, ok := Number(named.Text); return ok && is == v }
 		if !slices.ContainsFunc(a.Values, same) {
 			a.Values = append(a.Values, source.New(a.Between[0].Node, write(v)))
 		}
 	}
 	size := func(n *source.Node) float64 {
-		if v, ok := number(n.Text); ok {
+		if v, ok := Number(n.Text); ok {
 			return v
 		}
 		return math.Inf(1)

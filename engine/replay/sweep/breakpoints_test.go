@@ -126,8 +126,8 @@ func TestThinned(t *testing.T) {
 		t.Errorf("%d of %d values: %s", len(a.Values), a.Observed, texts(&a))
 	}
 	for i := 1; i < len(a.Values); i++ {
-		low, _ := number(a.Values[i-1].Text)
-		if high, _ := number(a.Values[i].Text); high-low < 0.004 || high-low > 0.007 {
+		low, _ := Number(a.Values[i-1].Text)
+		if high, _ := Number(a.Values[i].Text); high-low < 0.004 || high-low > 0.007 {
 			t.Fatalf("from %v to %v is no even step", low, high)
 		}
 	}

@@ -57,7 +57,7 @@ func looseness(text string, smaller bool) float64 {
 	if text == "off" {
 		return math.Inf(1)
 	}
-	v, ok := number(text)
+	v, ok := Number(text)
 	switch {
 	case !ok:
 		return math.NaN()
