@@ -57,9 +57,11 @@ func breakName(name string, width int, indent string) []string {
 	return append(lines, before+name)
 }
 
-// fitting is the length in bytes of the part of a name to put on one line.
+// fitting is the length in bytes of the part of a name to put on one line: up to
+// a comma, which parts what belongs together, or other punctuation, but not the
+// point in a number.
 func fitting(name string, width int) int {
-	end, afterMark, used := 0, 0, 0
+	end, afterComma, afterMark, used := 0, 0, 0, 0
 	for end < len(name) {
 		r, size := utf8.DecodeRuneInString(name[end:])
 		used += Width(string(r))
@@ -67,12 +69,18 @@ func fitting(name string, width int) int {
 			break
 		}
 		end += size
-		if strings.ContainsRune(",[/-_ =:.|", r) {
+		switch {
+		case r == ',':
+			afterComma, afterMark = end, end
+		case r == '.' && end < len(name) && name[end] >= '0' && name[end] <= '9':
+		case strings.ContainsRune("[/-_ =:.|", r):
 			afterMark = end
 		}
 	}
-	if afterMark > 0 && Width(name[:afterMark])*2 >= width {
-		return afterMark
+	for _, after := range []int{afterComma, afterMark} {
+		if after > 0 && Width(name[:after])*2 >= width {
+			return after
+		}
 	}
 	return end
 }

@@ -167,6 +167,23 @@ b     when:some long words of a name
 	}
 }
 
+// Names of configurations are broken between their parameters, not within a number.
+func TestNamesAreBrokenBetweenParameters(t *testing.T) {
+	table := tables.Table{
+		Columns: []tables.Column{{Head: "name"}, {Head: "a number", Right: true}},
+		Rows:    [][]string{{"max_iterations=6,threshold=0.85", "1"}, {"a_rather_long_threshold=0.85", "2"}},
+	}
+	text, _ := terminal(t, table, tables.Page{Width: 50})
+	for _, want := range []string{"\nmax_iterations=6, ", "\n  threshold=0.85 ", "0.85"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "0.\n") || strings.Contains(text, "0. ") {
+		t.Errorf("a number is broken:\n%s", text)
+	}
+}
+
 func TestWrap(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                       "",
