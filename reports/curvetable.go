@@ -16,7 +16,7 @@ type curveRow struct {
 // curveTable tells what each further iteration brought and cost.
 func curveTable(r *Report) page.Table {
 	digits := r.scoreDigits()
-	form := func(v numbers.Value) string { return numbers.Score(v, digits) }
+	form := r.shownScore()
 	gain := func(v numbers.Value) string { return numbers.Gain(v, digits) }
 	fields := slices.Concat(nameFields(r, func(row curveRow) *Configuration { return row.configuration }), []page.Field[curveRow]{
 		{Column: page.Column{Head: "stop\nat", Key: "iteration", Right: true}, Cell: func(row curveRow) page.Cell {

@@ -12,6 +12,22 @@ func (r *Report) scoreDigits() int {
 	return 2
 }
 
+// shownScore shows means of the primary score and the ends of their intervals:
+// where all scores are from 0 to 1 their means are, too.
+func (r *Report) shownScore() func(numbers.Value) string {
+	digits, unit := r.scoreDigits(), true
+	for i := range r.Configurations {
+		scores := r.Configurations[i].Scores
+		unit = unit && len(scores) > 0 && scores[0].unit
+	}
+	return func(v numbers.Value) string {
+		if unit {
+			v.Number = min(1, max(0, v.Number))
+		}
+		return numbers.Score(v, digits)
+	}
+}
+
 func (r *Report) dollarDigits() int {
 	return numbers.DollarDigits(func(yield func(numbers.Value) bool) {
 		for c := range r.each() {

@@ -15,8 +15,6 @@ type stopRow struct {
 
 // stopsTable tells which conditions, guards and limits ended the runs.
 func stopsTable(r *Report) page.Table {
-	digits := r.scoreDigits()
-	score := func(v numbers.Value) string { return numbers.Score(v, digits) }
 	fields := slices.Concat(nameFields(r, func(row stopRow) *Configuration { return row.configuration }), []page.Field[stopRow]{
 		{Column: page.Column{Head: "stopped by", Key: "reason"}, Cell: func(row stopRow) page.Cell {
 			return page.Cell{Text: row.stop.Name(), Raw: string(row.stop.Reason), Foreign: true}
@@ -25,7 +23,7 @@ func stopsTable(r *Report) page.Table {
 		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row stopRow) page.Cell { return page.Count(row.stop.Runs) }},
 	}, stopField(page.Column{Head: "share", Key: "share"}, numbers.Percent, func(s *Stop) (numbers.Value, numbers.Range) { return s.Share, s.ShareInterval }),
 		stopField(page.Column{Head: "iterations", Key: "iterations_mean"}, numbers.Count, func(s *Stop) (numbers.Value, numbers.Range) { return s.Iterations, s.IterationsInterval }),
-		stopField(page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score_mean", Optional: true}, score, func(s *Stop) (numbers.Value, numbers.Range) { return s.Score, s.ScoreInterval }),
+		stopField(page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score_mean", Optional: true}, r.shownScore(), func(s *Stop) (numbers.Value, numbers.Range) { return s.Score, s.ScoreInterval }),
 		[]page.Field[stopRow]{{Column: page.Column{Head: "class", Key: "class", Minor: true}, Cell: func(row stopRow) page.Cell {
 			return page.Name(string(row.stop.Class))
 		}}})

@@ -116,3 +116,20 @@ func TestEqualTrialsHaveNoInterval(t *testing.T) {
 		}
 	}
 }
+
+// Student's interval of 0.2, 0.9 and 1 goes from -0.38 to 1.78.
+func TestIntervalsOfScoresAreShownWithinTheirScale(t *testing.T) {
+	for highest, want := range map[float64]string{1: "0.00–1.00", 1.01: "-0.39…1.79"} {
+		f := one(3)
+		for task, score := range []float64{0.2, 0.9, highest} {
+			s := f.run(fmt.Sprint(task), 1, 0.5, 0.6)
+			f.scored(s, 0, score)
+			f.scored(s, 1, score)
+		}
+		for _, name := range []string{"stops", "curve"} {
+			if text := written(t, f.collect(), page.Options{Tables: []string{name}, Width: 200}); !strings.Contains(text, want) {
+				t.Errorf("%s: no %s in\n%s", name, want, text)
+			}
+		}
+	}
+}
