@@ -126,6 +126,9 @@ var procedures = map[string]func(a arguments) answer{
 	"Estimate.Proportion": func(a arguments) answer {
 		return interval(stats.Estimate{Value: a.p, SE: a.q, Degrees: a.r}.Proportion(float64(a.a), a.b, 0.95))
 	},
+	"Estimate.ProportionAtMost": func(a arguments) answer {
+		return chance(stats.Estimate{Value: a.p, SE: a.q, Degrees: a.r}.ProportionAtMost(float64(a.a), a.b, 0.95))
+	},
 	"ClusteredSE":      func(a arguments) answer { return number(stats.ClusteredSE(a.groups)) },
 	"ClusteredMean":    func(a arguments) answer { return estimate(stats.ClusteredMean(a.groups)) },
 	"ClusteredMeanCR1": func(a arguments) answer { return estimate(stats.ClusteredMeanCR1(a.groups)) },
