@@ -3,6 +3,7 @@ package tune
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -34,6 +35,9 @@ func (t *tuner) choose(ctx context.Context, subset int) (chosen, error) {
 	}
 	c.best = t.best(order, subset)
 	allow, err := t.allowing(ctx, subset, &c)
+	if subset > 0 && errors.Is(err, errOneUnit) {
+		return c, nil
+	}
 	if err != nil {
 		return c, err
 	}
@@ -134,10 +138,18 @@ func (t *tuner) standardError(ctx context.Context, candidate, subset int) (float
 	}
 	values := t.influence(ctx, p, subset, &t.goal)
 	if values == nil {
-		return 0, errNoJackknife
+		return 0, t.noSpread(subset)
 	}
 	estimate, _ := stats.MeanOf(values)
 	return estimate.SE, nil
+}
+
+// noSpread is why the spread of the objective is not known.
+func (t *tuner) noSpread(subset int) error {
+	if n, _ := t.lossUnits(subset); n < 2 && !t.quantiles {
+		return errOneUnit
+	}
+	return errNoJackknife
 }
 
 // notShownWorse allows what a paired test does not show to be worse than the best.
@@ -150,7 +162,7 @@ func (t *tuner) notShownWorse(ctx context.Context, subset int, c *chosen) (func(
 	}
 	top := t.influence(ctx, p, subset, &t.goal)
 	if top == nil {
-		return nil, errNoJackknife
+		return nil, t.noSpread(subset)
 	}
 	worse := math.Inf(-1)
 	return func(i int) (bool, error) {

@@ -31,17 +31,9 @@ const (
 // configuration use, and tells which phase limits are unusual for their kind.
 func (t *tuner) limits(ctx context.Context, r *Tuning, choice *chosen) error {
 	for _, of := range t.described(choice) {
-		used, err := t.use(ctx, of.candidate)
-		if err != nil {
-			return err
-		}
 		loop := t.candidates[of.candidate].Loop
-		for _, l := range used.limits(loop) {
-			l.Of = of.name
-			if err := t.advise(ctx, of.candidate, &l, used); err != nil {
-				return err
-			}
-			r.Limits = append(r.Limits, l)
+		if err := t.used(ctx, r, of, loop); err != nil {
+			return err
 		}
 		for i := range loop.Phases {
 			phase := &loop.Phases[i]
@@ -49,6 +41,26 @@ func (t *tuner) limits(ctx context.Context, r *Tuning, choice *chosen) error {
 				r.Ranges = append(r.Ranges, RangeHint{Of: of.name, Path: "phases." + phase.Name + ".max_iterations", Limit: phase.MaxIterations, Hint: hint})
 			}
 		}
+	}
+	return nil
+}
+
+// used measures the limits of a configuration that is exact. Of another one only
+// the runs that ended early are known, which never come near its limits.
+func (t *tuner) used(ctx context.Context, r *Tuning, of role, loop *spec.Loop) error {
+	if t.standing[of.candidate] == notExact {
+		return nil
+	}
+	used, err := t.use(ctx, of.candidate)
+	if err != nil {
+		return err
+	}
+	for _, l := range used.limits(loop) {
+		l.Of = of.name
+		if err := t.advise(ctx, of.candidate, &l, used); err != nil {
+			return err
+		}
+		r.Limits = append(r.Limits, l)
 	}
 	return nil
 }

@@ -55,6 +55,9 @@ func (t *Tuning) kept() string {
 
 // precisely shows a share with a digit behind the point.
 func precisely(v numbers.Value) string {
+	if !v.Known() {
+		return numbers.Score(v, 1)
+	}
 	return numbers.Score(numbers.Value{Number: v.Number * 100, Missing: v.Missing}, 1) + "%"
 }
 

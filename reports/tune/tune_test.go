@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -341,6 +342,56 @@ func TestWhatIsNotExactIsNotChosen(t *testing.T) {
 	if not := got.Tried.NotExact; len(not) != 1 || not[0].Name != "[1 0 0]" || not[0].Censored != 1 || not[0].Why != "the record ends" ||
 		not[0].Score.Low.Number != 0.7 || not[0].Score.High.Number != 0.75 {
 		t.Errorf("not exact: %+v", not)
+	}
+}
+
+// Where runs of today's configuration would have gone on, those that ended are no
+// measure of it: nothing is gained or saved against them, and no limit is advised.
+func TestTodayThatIsNotAnsweredForIsNoMeasure(t *testing.T) {
+	const n = 40
+	source := made(n, 1, map[limits][]cell{{2}: cells(n, 30, 2, 2), {1}: cells(n, 25, 1, 1), {9}: cells(n, 30, 2, 2)}, limits{2}, limits{1}, limits{9})
+	for i := range source.runs {
+		if i%2 == 0 {
+			o := &source.outcomes[2][i]
+			o.Verdict, o.At, o.Scores = replay.Censored, 3, []sweep.Range{{Least: 0, Most: 1}}
+		}
+	}
+	got := tuned(t, source, tune.Options{Today: 2, Choose: tune.Choose{Rule: tune.AtLeast, Number: 0.8}})
+	if name(got.Recommended) != "[1 0 0]" || got.Today.Label == "exact" {
+		t.Fatalf("%s instead of %s, want [1 0 0] instead of one that is bounded", name(got.Recommended), got.Today.Label)
+	}
+	if got.Validation.Today != nil || got.Luck.Over != "recording" {
+		t.Errorf("%+v over %s on tasks left out, want nothing of today", got.Validation.Today, got.Luck.Over)
+	}
+	if len(got.Against) != 1 || got.Against[0].What != "recording" {
+		t.Errorf("held against %+v, want the recording alone", got.Against)
+	}
+	for _, l := range got.Limits {
+		if l.Of == "today" {
+			t.Errorf("advice on a limit of today: %+v", l)
+		}
+	}
+	if answer := got.Answer(strconv.Quote).Text; !strings.Contains(answer, "less than the recording") {
+		t.Errorf("%q saves against what is not known", answer)
+	}
+}
+
+// A rule that needs the spread over tasks says so where there is one, and chooses
+// without folds that would be made on one.
+func TestRulesThatNeedSeveralTasks(t *testing.T) {
+	for _, rule := range []tune.Rule{tune.WithinOneSE, tune.Indistinguishable} {
+		one := made(1, 4, map[limits][]cell{{2}: cells(4, 2, 2, 2), {1}: cells(4, 2, 1, 1)}, limits{2}, limits{1})
+		if _, err := tune.Tune(context.Background(), one, tune.Options{Choose: tune.Choose{Rule: rule}}); err == nil || !strings.Contains(err.Error(), "there is only one") {
+			t.Errorf("%s of one task: %v, want that there is only one", rule, err)
+		}
+		two := made(2, 4, map[limits][]cell{{2}: cells(8, 2, 2, 2), {1}: cells(8, 2, 1, 1)}, limits{2}, limits{1})
+		got := tuned(t, two, tune.Options{Choose: tune.Choose{Rule: rule}})
+		if name(got.Recommended) != "[1 0 0]" || got.Validation.Folds[0].Chosen >= 0 || !strings.Contains(got.Validation.Folds[0].Why, "only one") {
+			t.Errorf("%s of two tasks: %s, folds %+v", rule, name(got.Recommended), got.Validation.Folds)
+		}
+		if held := got.Validation.HeldOut; held.Cost.Known() || held.Tokens.Known() {
+			t.Errorf("no fold chose, and %v was spent", held)
+		}
 	}
 }
 

@@ -18,6 +18,9 @@ var ErrNoScore = errors.New("nothing is scored in these runs")
 // errNoJackknife says that a rule needs what quantiles do not have.
 var errNoJackknife = errors.New("the rule needs the spread of the objective, which is not known of one that reads quantiles: take max_loss or at_least")
 
+// errOneUnit says that a rule needs the spread over tasks, and there is one.
+var errOneUnit = errors.New("the rule needs the spread over tasks or clusters, and there is only one: take max_loss or at_least")
+
 // tuner has what all steps of a tuning share.
 type tuner struct {
 	Source

@@ -62,8 +62,11 @@ func noCount() Counted {
 	return Counted{Score: none, Tokens: none, Cost: none, Seconds: none}
 }
 
-// counted shows sums.
+// counted shows sums; those of no run know nothing.
 func (t *tuner) counted(s *sums) Counted {
+	if s.runs == 0 {
+		return noCount()
+	}
 	c := Counted{
 		Tasks: int(math.Round(s.tasks)), Runs: int(s.runs), Score: s.score(t.score), Iterations: int64(s.iterations),
 		Tokens: s.usedTokens(), Cost: s.cost(), Seconds: numbers.Known(s.seconds),
@@ -98,8 +101,8 @@ func (t *tuner) sumUp(ctx context.Context, v *Validation, all []chosen, choice i
 	v.HeldOut, v.Recording = t.counted(t.sum(held, 0)), t.counted(t.sum(recording, 0))
 	v.InSample = noCount()
 	over, name := recording, "recording"
-	if t.today() >= 0 {
-		if over, err = whole(t.today()); err != nil {
+	if today := t.todayAnswered(); today >= 0 {
+		if over, err = whole(today); err != nil {
 			return nil, err
 		}
 		name = "today"
@@ -183,6 +186,16 @@ func (t *tuner) interval(values []float64) numbers.Range {
 		return noRange(numbers.Nothing)
 	}
 	return numbers.Range{Low: numbers.Of(interval.Low, true), High: numbers.Of(interval.High, true)}
+}
+
+// todayAnswered is today's configuration if the recording answers for it in every
+// run, else -1: nothing is gained or saved against bounds, and the runs that are
+// exact are not like the others.
+func (t *tuner) todayAnswered() int {
+	if today := t.today(); today >= 0 && t.standing[today] != notExact && t.standing[today] != notScored {
+		return today
+	}
+	return -1
 }
 
 // today is the candidate that is today's configuration, -1 for none.

@@ -15,8 +15,8 @@ import (
 // thousand is how many runs savings are told for.
 const thousand = 1_000
 
-// against compares the recommended configuration with today's and with what was
-// recorded.
+// against compares the recommended configuration with today's, where that is
+// answered for, and with what was recorded.
 func (t *tuner) against(ctx context.Context, r *Tuning, choice *chosen) error {
 	if choice.candidate < 0 {
 		return nil
@@ -25,7 +25,7 @@ func (t *tuner) against(ctx context.Context, r *Tuning, choice *chosen) error {
 	if err != nil {
 		return err
 	}
-	if today := t.today(); today >= 0 {
+	if today := t.todayAnswered(); today >= 0 {
 		base, err := t.Outcomes(ctx, today)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package tune
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/agentbench/agentbench/reports/numbers"
 )
@@ -44,16 +45,19 @@ func (t *tuner) whyNone(subset int, c *chosen) string {
 	if c.best < 0 {
 		return t.whyNothingLeft(subset)
 	}
-	if t.Choose.Rule != MaxLoss {
+	units, what := t.lossUnits(subset)
+	switch {
+	case t.Choose.Rule != MaxLoss && units < 2:
+		return errOneUnit.Error()
+	case t.Choose.Rule != MaxLoss:
 		return "the rule allows none"
 	}
 	text := fmt.Sprintf("no configuration is shown to lose at most %s", percent(t.Choose.Number))
-	units, what := t.lossUnits(subset)
 	if t.atMost(0, units) <= t.Choose.Number || t.Choose.Number == 0 {
 		return text
 	}
 	needed := math.Ceil(math.Log(1-t.Level) / math.Log(1-t.Choose.Number))
-	return fmt.Sprintf("%s: of %d %s none lost leaves up to %s, and it takes %.0f to show so little", text, units, what, percent(t.atMost(0, units)), needed)
+	return fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes %.0f to show so little", text, numbers.Plural(units, strings.TrimSuffix(what, "s"), what), percent(t.atMost(0, units)), needed)
 }
 
 // lossUnits are what bounds of losses count: runs, or tasks or clusters of them.
