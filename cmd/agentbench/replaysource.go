@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/assemble"
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/recorded"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
@@ -178,6 +179,23 @@ func (r *recordedRuns) tellNotes() {
 	if n.BadLines > 0 {
 		r.warn("%s cannot be read, the first: %s", count(n.BadLines, "line", "lines"), n.FirstBad)
 		fmt.Fprintf(r.err, "hint: agentbench repair --dry-run %s says what is damaged\n", shellWord(r.place))
+	}
+	r.tellMissing()
+}
+
+// tellMissing warns of a folder whose runs have not all been made: those that end
+// soon come first.
+func (r *recordedRuns) tellMissing() {
+	m := &r.folder.Manifest
+	planned, made := m.Totals.Planned, r.notes.Faults+r.notes.Cancelled
+	for i := range r.replayed {
+		made += len(r.replayed[i].Runs)
+	}
+	if r.only != "" {
+		planned /= max(1, len(m.Configurations))
+	}
+	if m.Status != record.StateComplete && r.among == nil && made < planned {
+		r.warn("only %d of %s made: those that are missing may be the longer ones", made, count(planned, "run is", "runs are"))
 	}
 }
 

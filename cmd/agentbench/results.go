@@ -136,7 +136,11 @@ func (p *program) sameSpec(j *job, before, now *record.Manifest) error {
 		fmt.Fprintf(p.err, "agentbench: warning: %s\nagentbench: warning: the runs of both are mixed from now on\n", what)
 		return nil
 	}
-	return fail(wrongSpec, "another --out starts afresh; --force adds runs of this spec to those of the other one", "%s", what)
+	hint := "another --out starts afresh"
+	if j.flags.all.Lookup("force") != nil {
+		hint += "; --force adds runs of this spec to those of the other one"
+	}
+	return fail(wrongSpec, hint, "%s", what)
 }
 
 // takeUp puts into a job and its manifest what former sessions did.
