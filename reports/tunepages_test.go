@@ -56,7 +56,7 @@ func infestedTuning(name string) *tune.Tuning {
 		Limits:     []tune.LimitUse{{Of: "today", Path: name, Advice: tune.Raise, Step: &step}},
 		Ranges:     []tune.RangeHint{{Of: "today", Path: name, Hint: "planning"}},
 		Curve:      []tune.CurveStep{{Iteration: 1}},
-		Notes:      []tune.Note{{Kind: tune.OtherCost, Name: name, More: name}},
+		Notes:      []tune.TuneNote{{Kind: tune.OtherCost, Name: name, More: name}},
 	}
 }
 

@@ -50,7 +50,7 @@ func (t *tuner) change(r *Tuning, to int) {
 
 // choice describes a candidate.
 func (t *tuner) choice(ctx context.Context, candidate int) (*Choice, error) {
-	outcomes, of := t.recorded, &sweep.Candidate{Name: labelRecorded}
+	outcomes, of := t.held.recorded, &sweep.Candidate{Name: labelRecorded}
 	if candidate != theRecording {
 		var err error
 		if outcomes, err = t.Outcomes(ctx, candidate); err != nil {
@@ -58,7 +58,7 @@ func (t *tuner) choice(ctx context.Context, candidate int) (*Choice, error) {
 		}
 		of = &t.candidates[candidate]
 	}
-	c := &Choice{ReplayedConfiguration: t.configuration(of, outcomes), Candidate: candidate}
+	c := &Choice{ReplayedConfiguration: t.held.configuration(of, outcomes), Candidate: candidate}
 	if candidate == theRecording {
 		c.Recorded, c.Label = true, labelRecorded
 	}

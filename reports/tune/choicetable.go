@@ -48,9 +48,9 @@ func (c *Choice) isLike(recorded *Choice) bool {
 
 // choiceTable has one row for each configuration that matters to the choice.
 func (t *Tuning) choiceTable() page.Table {
-	as := &Replayed{Runs: t.Runs}
+	as := &columns{Runs: t.Runs}
 	if t.Terms.Cost == "cost_usd.mean" {
-		as.besides = t.meanCosts()
+		as.Costs = t.meanCosts()
 	}
 	for row := range t.choices() {
 		as.Configurations = append(as.Configurations, row.ReplayedConfiguration)
@@ -59,14 +59,10 @@ func (t *Tuning) choiceTable() page.Table {
 	fields := []page.Field[choiceRow]{
 		{Column: page.Column{Head: "", Key: "role"}, Cell: func(row choiceRow) page.Cell { return page.Text(row.role) }},
 		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(row choiceRow) page.Cell { return page.Name(row.Name) }},
-		{Column: page.Column{Head: "label", Key: "label", Only: as.labelReaders()}, Cell: func(row choiceRow) page.Cell {
-			c := page.Text(row.Label)
-			c.Warnings = notesOf(row.Warnings, "", Bounds, Branching, ToldLimits)
-			return c
-		}},
 	}
+	fields = append(fields, lifted([]replayedField{as.label(labelReaders(as.Configurations))})...)
 	for i := range as.Scorers {
-		fields = append(fields, lifted(as.scoreFields(i))...)
+		fields = append(fields, lifted(as.score(i))...)
 		if i == 0 {
 			fields = append(fields, t.termFields()...)
 		}
@@ -74,7 +70,7 @@ func (t *Tuning) choiceTable() page.Table {
 	if len(as.Scorers) == 0 {
 		fields = append(fields, t.termFields()...)
 	}
-	fields = append(fields, lifted(as.spentFields())...)
+	fields = append(fields, lifted(as.spent())...)
 	table := page.Table{Name: "choice", Title: "Choice (means per run)", Columns: page.ColumnsOf(fields), Keys: 1, Whole: true}
 	table.Fill(page.RowsOf(fields, t.choices()))
 	return table
@@ -88,8 +84,8 @@ func scorersOf(c *ReplayedConfiguration) (names []string) {
 }
 
 // labelReaders is who reads the labels: people only where some are not exact.
-func (r *Replayed) labelReaders() page.Audience {
-	if slices.ContainsFunc(r.Configurations, func(c ReplayedConfiguration) bool { return c.Exact < c.Runs }) {
+func labelReaders(all []ReplayedConfiguration) page.Audience {
+	if slices.ContainsFunc(all, func(c ReplayedConfiguration) bool { return c.Exact < c.Runs }) {
 		return page.Everyone
 	}
 	return page.Machines

@@ -23,26 +23,26 @@ func (t *tuner) curve(_ context.Context, r *Tuning, _ *chosen) error {
 		return nil
 	}
 	if why := toldOfIterations(&t.Recordings()[0]); why != "" {
-		r.Notes = append(r.Notes, Note{Kind: CurveTold, More: why})
+		r.Notes = append(r.Notes, TuneNote{Kind: CurveTold, More: why})
 		return nil
 	}
 	loop := freed(t.Recordings()[0].Loop)
 	var steps []step
 	left, spent := 0, t.ofIteration()
-	for i := range t.tasks {
-		for _, run := range t.tasks[i].runs {
-			scores := t.scoresAt(&t.runs[run], loop)
+	for i := range t.held.tasks {
+		for _, run := range t.held.tasks[i].runs {
+			scores := t.scoresAt(&t.held.runs[run], loop)
 			if scores == nil {
 				left++
 				continue
 			}
-			steps = extend(steps, t.runs[run].Run, scores, spent)
+			steps = extend(steps, t.held.runs[run].Run, scores, spent)
 		}
 	}
 	if left > 0 {
-		r.Notes = append(r.Notes, Note{Kind: reports.CurveCut, Count: left, Of: len(t.runs)})
+		r.Notes = append(r.Notes, TuneNote{Kind: reports.CurveCut, Count: left, Of: len(t.held.runs)})
 	}
-	r.Curve = curveOf(steps, len(t.runs)-left)
+	r.Curve = curveOf(steps, len(t.held.runs)-left)
 	return nil
 }
 
@@ -123,13 +123,13 @@ func extend(steps []step, run *record.Run, scores []float64, spent func(it *reco
 	for i := range steps {
 		s, at := &steps[i], min(i, len(scores)-1)
 		hit := scores[at] >= success
-		s.hits += count(hit)
+		s.hits += count2(hit)
 		s.score += scores[at]
 		if i < len(scores) {
 			s.reached++
 			s.cost += spent(&run.Iterations[i])
-			s.risk += count(!before)
-			s.first += count(!before && hit)
+			s.risk += count2(!before)
+			s.first += count2(!before && hit)
 			before = before || hit
 		}
 	}

@@ -35,7 +35,7 @@ func (t *Tuning) differencesTable() page.Table {
 		}},
 		number("base", func(d *Difference) numbers.Value { return d.Base }),
 		number("new", func(d *Difference) numbers.Value { return d.New }),
-		{Column: page.Column{Head: "change", Key: "change", Right: true, Warnings: asWarnings([]Note{{Kind: ByRatios}})}, Cell: func(row differenceRow) page.Cell {
+		{Column: page.Column{Head: "change", Key: "change", Right: true, Warnings: asWarnings([]TuneNote{{Kind: ByRatios}})}, Cell: func(row differenceRow) page.Cell {
 			return page.Number(row.Change, orNothing(row.changeForm()))
 		}},
 		{Column: page.Column{Head: "95%", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {

@@ -10,7 +10,7 @@ import (
 // today's and of the recording end.
 func (t *tuner) ends(ctx context.Context, r *Tuning, choice *chosen) error {
 	for _, of := range append(t.described(choice), role{"recording", theRecording}) {
-		outcomes := t.recorded
+		outcomes := t.held.recorded
 		if of.candidate != theRecording {
 			var err error
 			if outcomes, err = t.Outcomes(ctx, of.candidate); err != nil {
@@ -24,7 +24,7 @@ func (t *tuner) ends(ctx context.Context, r *Tuning, choice *chosen) error {
 
 func notExactRuns(outcomes []sweep.Outcome) (n int) {
 	for i := range outcomes {
-		n += count(outcomes[i].At > 0)
+		n += count2(outcomes[i].At > 0)
 	}
 	return n
 }

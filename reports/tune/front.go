@@ -53,9 +53,9 @@ func (t *tuner) front(ctx context.Context, r *Tuning, choice *chosen) error {
 	}
 	switch {
 	case len(drawn) < len(layers[0]):
-		r.Notes = append(r.Notes, Note{Kind: FrontThinned, Count: len(drawn), Of: len(layers[0])})
+		r.Notes = append(r.Notes, TuneNote{Kind: FrontThinned, Count: len(drawn), Of: len(layers[0])})
 	case len(competing) < len(points):
-		r.Notes = append(r.Notes, Note{Kind: FrontBounded, Count: len(competing), Of: len(points)})
+		r.Notes = append(r.Notes, TuneNote{Kind: FrontBounded, Count: len(competing), Of: len(points)})
 	}
 	return nil
 }

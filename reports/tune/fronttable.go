@@ -11,9 +11,9 @@ import (
 // frontTable has the configurations that none beats, the cheapest first.
 func (t *Tuning) frontTable() page.Table {
 	cost := t.costForm(t.meanCosts()...)
-	var notes []Note
+	var notes []TuneNote
 	if t.Unpriced > 0 {
-		notes = append(notes, Note{Kind: OffTheFront, Count: t.Unpriced})
+		notes = append(notes, TuneNote{Kind: OffTheFront, Count: t.Unpriced})
 	}
 	fields := []page.Field[*FrontRow]{
 		{Column: page.Column{Head: "configuration", Key: "configuration", Warnings: asWarnings(notes)}, Cell: func(f *FrontRow) page.Cell { return page.Name(f.Name) }},
@@ -23,7 +23,7 @@ func (t *Tuning) frontTable() page.Table {
 		{Column: page.Column{Head: "latency", Key: "latency_s", Right: true, Optional: true}, Cell: func(f *FrontRow) page.Cell {
 			return page.Number(f.Seconds, orEmpty(numbers.Seconds))
 		}},
-		{Column: page.Column{Head: "on the\nfront", Key: "share", Right: true, Warnings: asWarnings([]Note{{Kind: OnTheFront}})}, Cell: func(f *FrontRow) page.Cell {
+		{Column: page.Column{Head: "on the\nfront", Key: "share", Right: true, Warnings: asWarnings([]TuneNote{{Kind: OnTheFront}})}, Cell: func(f *FrontRow) page.Cell {
 			return page.Number(f.Share, orNothing(numbers.Percent))
 		}},
 		{Column: page.Column{Head: "successes", Key: "successes", Right: true}, Cell: func(f *FrontRow) page.Cell { return f.Counted.hits() }},

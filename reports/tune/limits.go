@@ -177,7 +177,7 @@ func (u *use) limit(path string, limit int, used []int) LimitUse {
 	var sum, reached, all int64
 	for _, n := range used {
 		sum += int64(n)
-		reached += int64(count(n >= limit))
+		reached += int64(count2(n >= limit))
 		l.Largest = max(l.Largest, n)
 	}
 	for _, n := range u.length {

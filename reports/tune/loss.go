@@ -124,7 +124,7 @@ func (t *tuner) clusteredLoss(ctx context.Context, candidate, subset int) (loss,
 		s := &p.cells[c].Scores[t.score]
 		l.lost, l.gained, l.runs = l.lost+s.Lost, l.gained+s.Gained, l.runs+s.Known
 		for i := range s.Known {
-			byUnit[t.cellUnit[c]] = append(byUnit[t.cellUnit[c]], float64(count(i < s.Lost)))
+			byUnit[t.cellUnit[c]] = append(byUnit[t.cellUnit[c]], float64(count2(i < s.Lost)))
 		}
 	}
 	if !t.graded && l.gained == 0 {
@@ -141,13 +141,13 @@ func (t *tuner) clusteredLoss(ctx context.Context, candidate, subset int) (loss,
 func shareAtMost(clusters [][]float64, level float64) float64 {
 	n, filled := 0, 0
 	for _, c := range clusters {
-		n, filled = n+len(c), filled+count(len(c) > 0)
+		n, filled = n+len(c), filled+count2(len(c) > 0)
 	}
 	estimate, ok := stats.ClusteredMean(clusters)
 	if !ok { // they do not vary
 		estimate = stats.Estimate{}
 		if filled > 0 {
-			estimate.Value = float64(count(valueAt(clusters) > 0))
+			estimate.Value = float64(count2(valueAt(clusters) > 0))
 		}
 	}
 	bound, ok := estimate.ProportionAtMost(float64(n), filled, level)
@@ -180,7 +180,7 @@ func (t *tuner) meanLoss(ctx context.Context, p *profile, subset int) (float64, 
 	if err != nil {
 		return 0, err
 	}
-	score := objective(nil, t.scores, t.score)
+	score := objective(nil, t.held.scores, t.score)
 	d := differences(t.influence(ctx, before, subset, &score), t.influence(ctx, p, subset, &score))
 	if len(d) < 2 {
 		return math.Inf(1), nil
@@ -204,7 +204,7 @@ func (t *tuner) meanLoss(ctx context.Context, p *profile, subset int) (float64, 
 // differing counts the differences that are not 0.
 func differing(d []float64) (n int) {
 	for _, x := range d {
-		n += count(x != 0)
+		n += count2(x != 0)
 	}
 	return n
 }

@@ -58,7 +58,7 @@ func (t *tuner) measure(ctx context.Context) (err error) {
 		m.fails, m.unknown = append(m.fails, make([]uint64, (n+63)/64)), append(m.unknown, make([]uint64, (n+63)/64))
 	}
 	t.measured = m
-	t.recordedCells = t.profileOf(t.recorded)
+	t.recordedCells = t.profileOf(t.held.recorded)
 	for s := range subsets {
 		t.recordedSums = append(t.recordedSums, t.sum(t.recordedCells, s))
 	}
@@ -79,9 +79,9 @@ func (t *tuner) measure(ctx context.Context) (err error) {
 // recorded.
 func (t *tuner) recordedKnown() []int {
 	known := make([]int, len(t.reads))
-	for i := range t.recorded {
+	for i := range t.held.recorded {
 		for k, s := range t.reads {
-			known[k] += count(rangeAt(&t.recorded[i], s).Known())
+			known[k] += count2(rangeAt(&t.held.recorded[i], s).Known())
 		}
 	}
 	return known
@@ -137,7 +137,7 @@ func (t *tuner) stand(i int, recorded []int) (replay.Label, standingOfOne) {
 }
 
 func (t *tuner) scope(s *sums) *metrics {
-	return &metrics{sums: s, names: t.scores, timed: t.known.times}
+	return &metrics{sums: s, names: t.held.scores, timed: t.known.times}
 }
 
 // judge evaluates a candidate on a subset.

@@ -75,7 +75,7 @@ func (t *tuner) step(ctx context.Context, from, to int) (*Step, error) {
 	s.Cost = t.changeOf(t.standing[from], t.standing[to], t.cost[0][to]-t.cost[0][from], false)
 	for i := range after {
 		lost, gained := flip(&before[i], &after[i], t.score)
-		s.Lost, s.Gained = s.Lost+count(lost), s.Gained+count(gained)
+		s.Lost, s.Gained = s.Lost+count2(lost), s.Gained+count2(gained)
 	}
 	if extra := s.Gained - s.Lost; extra != 0 && s.Cost.Known() && s.Cost.Number*float64(extra) > 0 {
 		s.PerSuccess = numbers.Known((t.total(after) - t.total(before)) / float64(extra))

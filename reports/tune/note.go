@@ -47,11 +47,6 @@ func (n Note) Text(quote func(string) string) string {
 	case RaceTold:
 		return n.More
 	}
-	for _, text := range []string{n.tuning(quote), n.computed()} {
-		if text != "" {
-			return text
-		}
-	}
 	return reports.Warning(n).Text(quote)
 }
 
@@ -73,7 +68,7 @@ func (n Note) Serious() bool {
 }
 
 // asWarnings are notes as a page has them.
-func asWarnings(notes []Note) []page.Warning {
+func asWarnings[N page.Warning](notes []N) []page.Warning {
 	warnings := make([]page.Warning, len(notes))
 	for i, n := range notes {
 		warnings[i] = n

@@ -26,3 +26,10 @@ func valueOf(x float64, why string) numbers.Value {
 func noRange(why string) numbers.Range {
 	return numbers.Range{Low: numbers.Missing(why), High: numbers.Missing(why)}
 }
+
+func count2(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}

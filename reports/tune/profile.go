@@ -42,7 +42,7 @@ func (t *tuner) profile(ctx context.Context, candidate int) (*profile, error) {
 	if p, ok := t.profiles[candidate]; ok {
 		return p, nil
 	}
-	outcomes := t.recorded
+	outcomes := t.held.recorded
 	if candidate != theRecording {
 		var err error
 		if outcomes, err = t.Outcomes(ctx, candidate); err != nil {

@@ -1,13 +1,9 @@
 package tune_test
 
 import (
-	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -19,40 +15,23 @@ import (
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
+	"github.com/agentbench/agentbench/reports/replays/coachtest"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
+func replayed(t testing.TB, of tune.Recorded, o tune.ReplayOptions) *tune.Replayed {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
+	r, err := tune.Replay(context.Background(), of, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got != string(want) {
-		t.Errorf("%s differs (go test -update writes it anew): it is\n%s", path, got)
-	}
-}
-
-func written(t testing.TB, p page.Page, options page.Options) string {
-	t.Helper()
-	var out bytes.Buffer
-	if err := page.Write(&out, p, options); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
+	return r
 }
 
 func TestReplayGolden(t *testing.T) {
-	r := replayed(t, swept(t, candidates(t), recording(t, 60)), tune.ReplayOptions{Suite: "interview-coach"})
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), tune.ReplayOptions{Suite: "interview-coach"})
 	for name, options := range map[string]page.Options{
 		"replay.80.txt":  {},
 		"replay.200.txt": {Width: 200},
@@ -60,14 +39,14 @@ func TestReplayGolden(t *testing.T) {
 		"replay.csv":     {Format: "csv"},
 		"replay.json":    {Format: "json"},
 	} {
-		golden(t, name, written(t, r, options))
+		pagetest.Golden(t, name, pagetest.Written(t, r, options))
 	}
 }
 
 // What is exact is a point, what is not has bounds and no point, and nobody fills
 // in what the recording does not have.
 func TestOnlyExactRowsHavePoints(t *testing.T) {
-	r := replayed(t, swept(t, candidates(t), recording(t, 60)), tune.ReplayOptions{})
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), tune.ReplayOptions{})
 	labels := map[string]string{
 		"wide": "recorded", "max_iterations=3": "exact", "max_iterations=5": "exact", "max_iterations=9": "bounded", "threshold=0.8": "exact", "prompt=short": "needs calls",
 	}
@@ -92,7 +71,7 @@ func TestOnlyExactRowsHavePoints(t *testing.T) {
 
 // A run that the recording cut counts with every score that it may still get.
 func TestBoundsHoldWhatCutRunsMayBecome(t *testing.T) {
-	r := replayed(t, swept(t, candidates(t), recording(t, 60)), tune.ReplayOptions{})
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), tune.ReplayOptions{})
 	recorded, bounded := &r.Configurations[0], &r.Configurations[3]
 	low, high := bounded.Scores[0].Bounds.Low.Number, bounded.Scores[0].Bounds.High.Number
 	if width := high - low; math.Abs(width-float64(bounded.Censored)/120) > 1e-12 {
@@ -107,8 +86,8 @@ func TestBoundsHoldWhatCutRunsMayBecome(t *testing.T) {
 }
 
 func TestLostAndGainedAreAgainstTheRecording(t *testing.T) {
-	from := recording(t, 60)
-	r := replayed(t, swept(t, candidates(t), from), tune.ReplayOptions{})
+	from := coachtest.Recording(t, 60)
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), from), tune.ReplayOptions{})
 	var lost, gained, iterations, most int // of max_iterations=3, by hand
 	for _, run := range from.Runs {
 		made := run.Run.Iterations[:min(3, len(run.Run.Iterations))]
@@ -138,7 +117,7 @@ func TestLostAndGainedAreAgainstTheRecording(t *testing.T) {
 
 // Unknown is not zero: neither cost nor time nor a score is made up.
 func TestWhatTheRecordingLacksStaysUnknown(t *testing.T) {
-	bare := recording(t, 30)
+	bare := coachtest.Recording(t, 30)
 	for i := range bare.Runs {
 		run := bare.Runs[i].Run
 		run.Elapsed, run.Usage = 0, record.Usage{Unreported: 1}
@@ -148,7 +127,7 @@ func TestWhatTheRecordingLacksStaysUnknown(t *testing.T) {
 		}
 		bare.Runs[i].Scores[1] = bare.Runs[i].Scores[1][:1] // of the run alone
 	}
-	r := replayed(t, swept(t, candidates(t)[:1], bare), tune.ReplayOptions{})
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t)[:1], bare), tune.ReplayOptions{})
 	c := r.Configurations[1]
 	for what, a := range map[string]tune.Amount{"calls": c.Calls, "tokens": c.Tokens, "cost": c.Cost, "latency": c.Latency} {
 		if a.Mean.Known() || a.Bounds.Known() || a.Saved.Known() || a.Mean.Missing != numbers.Unknown {
@@ -158,7 +137,7 @@ func TestWhatTheRecordingLacksStaysUnknown(t *testing.T) {
 	if s := c.Scores[1]; s.Mean.Known() || s.Bounds.Known() || s.Unscored == 0 {
 		t.Errorf("nobody scored the iterations, and yet: %+v", s)
 	}
-	text := written(t, r, page.Options{Width: 100})
+	text := pagetest.Written(t, r, page.Options{Width: 100})
 	for _, want := range []string{"do not say what they used", "has no times", "quality of"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)
@@ -196,7 +175,7 @@ func (f *fewer) used(least, most record.Usage) *fewer {
 // What a call costs that is cancelled in flight nobody knows: there are bounds, and
 // what is saved has them, too.
 func TestACallInFlightHasBounds(t *testing.T) {
-	f := (&fewer{recording: recording(t, 4)}).used(record.Usage{Calls: 1, Cost: record.USD / 1000}, record.Usage{Calls: 2, Cost: record.USD / 500})
+	f := (&fewer{recording: coachtest.Recording(t, 4)}).used(record.Usage{Calls: 1, Cost: record.USD / 1000}, record.Usage{Calls: 2, Cost: record.USD / 500})
 	r := replayed(t, f, tune.ReplayOptions{})
 	before, c := r.Configurations[0].Cost.Mean.Number, &r.Configurations[1].Cost
 	if c.Mean.Known() || c.Bounds.Low.Number != 0.001 || c.Bounds.High.Number != 0.002 {
@@ -212,7 +191,7 @@ func TestACallInFlightHasBounds(t *testing.T) {
 
 // What the whole run cost may be unknown where a part of it is known.
 func TestNothingIsSavedOfAnUnknownCost(t *testing.T) {
-	from := recording(t, 4)
+	from := coachtest.Recording(t, 4)
 	for i := range from.Runs {
 		from.Runs[i].Run.Usage.Unpriced = 1
 	}
@@ -225,7 +204,7 @@ func TestNothingIsSavedOfAnUnknownCost(t *testing.T) {
 
 // A score that may be anything between two numbers is no point, whatever the label.
 func TestARangeIsNoPoint(t *testing.T) {
-	f := (&fewer{recording: recording(t, 4)}).used(record.Usage{}, record.Usage{})
+	f := (&fewer{recording: coachtest.Recording(t, 4)}).used(record.Usage{}, record.Usage{})
 	f.outcomes[0].Scores[0] = sweep.Range{Least: 0, Most: 1}
 	f.outcomes[1].Scores[1] = sweep.Range{Least: 0, Most: math.Inf(1)}
 	s := replayed(t, f, tune.ReplayOptions{}).Configurations[1].Scores
@@ -240,7 +219,7 @@ func TestARangeIsNoPoint(t *testing.T) {
 // The worst reasons come first, then those of most runs, with the iterations from
 // which they hold.
 func TestReasonsAreInOrder(t *testing.T) {
-	f := (&fewer{recording: recording(t, 4)}).used(record.Usage{}, record.Usage{})
+	f := (&fewer{recording: coachtest.Recording(t, 4)}).used(record.Usage{}, record.Usage{})
 	for i, r := range []replay.Result{
 		{Verdict: replay.Censored, At: 7, Why: "cut"}, {Verdict: replay.Branches, At: 3, Why: "prompt"}, {Verdict: replay.Censored, At: 4, Why: "cut"},
 		{Verdict: replay.Branches, At: 2, Why: "tools"}, {Verdict: replay.Branches, At: 5, Why: "prompt"}, {Verdict: replay.Branches, Told: true, At: 1, Why: "told"},
@@ -274,7 +253,7 @@ func TestRecordedRunsHaveTheNumbersOfTheirReport(t *testing.T) {
 			}
 		},
 	} {
-		from := recording(t, 30)
+		from := coachtest.Recording(t, 30)
 		for i := range from.Runs {
 			change(&from.Runs[i], i/2) // the trials of a task alike
 		}
@@ -345,9 +324,9 @@ func TestTheAnswerOfReplay(t *testing.T) {
 	} {
 		var some []sweep.Candidate
 		for _, i := range c.settings {
-			some = append(some, candidates(t)[i])
+			some = append(some, coachtest.Candidates(t)[i])
 		}
-		if a := replayed(t, swept(t, some, recording(t, 40)), tune.ReplayOptions{}).Answer(same); a.State != c.state || a.Text != c.text {
+		if a := replayed(t, coachtest.Sweep(t, some, coachtest.Recording(t, 40)), tune.ReplayOptions{}).Answer(same); a.State != c.state || a.Text != c.text {
 			t.Errorf("%v: %s: %s", c.settings, a.State, a.Text)
 		}
 	}
@@ -361,8 +340,8 @@ func TestTheAnswerOfReplay(t *testing.T) {
 
 // Two recordings of different prompts answer for different candidates.
 func TestEachCandidateIsHeldAgainstItsRecording(t *testing.T) {
-	short := recording(t, 30)
-	short.Configuration, short.Loop = "short", loop(t, settings[4].loop)
+	short := coachtest.Recording(t, 30)
+	short.Configuration, short.Loop = "short", coachtest.Loop(t, coachtest.Settings[4].Loop)
 	for i := range short.Runs {
 		run := *short.Runs[i].Run
 		run.Configuration, run.ID = "short", record.RunID("short", run.Task, run.Trial)
@@ -371,7 +350,7 @@ func TestEachCandidateIsHeldAgainstItsRecording(t *testing.T) {
 			short.Runs[i].Scores[0][n] = 1 - score
 		}
 	}
-	r := replayed(t, swept(t, candidates(t), recording(t, 30), short), tune.ReplayOptions{})
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30), short), tune.ReplayOptions{})
 	on := map[string]string{}
 	for i := range r.Configurations {
 		c := &r.Configurations[i]
@@ -383,25 +362,25 @@ func TestEachCandidateIsHeldAgainstItsRecording(t *testing.T) {
 	if on["max_iterations=3"] != "wide" || on["prompt=short"] != "short" || on["wide"] != "wide" || on["short"] != "short" {
 		t.Errorf("replayed on %v", on)
 	}
-	if text := written(t, r, page.Options{}); !strings.Contains(text, "recorded: wide, short") || !strings.Contains(text, "recording") {
+	if text := pagetest.Written(t, r, page.Options{}); !strings.Contains(text, "recorded: wide, short") || !strings.Contains(text, "recording") {
 		t.Errorf("the page does not name the recordings:\n%s", text)
 	}
 }
 
 func TestReplayKeepsToItsSchema(t *testing.T) {
-	schema := schemaOf(t, tune.ReplayJSONSchema)
+	schema := pagetest.Schema(t, tune.ReplayJSONSchema)
 	for name, r := range map[string]*tune.Replayed{
-		"coach":   replayed(t, swept(t, candidates(t), recording(t, 30)), tune.ReplayOptions{Suite: "s", Simulated: []string{"toy"}}),
+		"coach":   replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30)), tune.ReplayOptions{Suite: "s", Simulated: []string{"toy"}}),
 		"nothing": {Schema: tune.ReplaySchema, Recordings: []string{}, Scorers: []string{}, Configurations: []tune.ReplayedConfiguration{}, Warnings: []tune.Note{}},
 	} {
-		validate(t, schema, name, written(t, r, page.Options{Format: "json"}))
+		pagetest.Validate(t, schema, name, pagetest.Written(t, r, page.Options{Format: "json"}))
 	}
 }
 
 // The same runs give the same bytes.
 func TestReplayIsTheSameAgain(t *testing.T) {
-	once := written(t, replayed(t, swept(t, candidates(t), recording(t, 30)), tune.ReplayOptions{Suite: "s"}), page.Options{Format: "json"})
-	again := written(t, replayed(t, swept(t, candidates(t), recording(t, 30)), tune.ReplayOptions{Suite: "s"}), page.Options{Format: "json"})
+	once := pagetest.Written(t, replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30)), tune.ReplayOptions{Suite: "s"}), page.Options{Format: "json"})
+	again := pagetest.Written(t, replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30)), tune.ReplayOptions{Suite: "s"}), page.Options{Format: "json"})
 	if once != again {
 		t.Error("two replays of the same runs differ")
 	}

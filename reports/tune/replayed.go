@@ -26,8 +26,6 @@ type Replayed struct {
 	PricesAsOf     string                  `json:"prices_as_of,omitempty"`
 	Configurations []ReplayedConfiguration `json:"configurations"`
 	Warnings       []Note                  `json:"warnings"` // on the replay as a whole
-
-	besides []numbers.Value // costs that stand on the same page
 }
 
 // ReplayedConfiguration is what the recorded runs say of one configuration.

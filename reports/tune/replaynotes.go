@@ -1,6 +1,10 @@
 package tune
 
-import "github.com/agentbench/agentbench/reports"
+import (
+	"slices"
+
+	"github.com/agentbench/agentbench/reports"
+)
 
 // fewTasks is the number of tasks, or clusters of them, below which only large
 // differences show.
@@ -26,6 +30,16 @@ func (c *ReplayedConfiguration) note() {
 	}
 }
 
+// notes say what a reader of all numbers of these runs must know; simulated are the
+// models that are, if any are.
+func (b *replaying) notes(simulated []string) []Note {
+	of := &Replayed{Tasks: len(b.tasks), Runs: len(b.runs), Clusters: b.clusters, Scorers: b.scores}
+	if b.simulated {
+		of.Simulated = simulated
+	}
+	return slices.DeleteFunc(of.wholeNotes([]*replaying{b}), func(n Note) bool { return n.Kind == Against })
+}
+
 // wholeNotes say what a reader of all the numbers must know.
 func (r *Replayed) wholeNotes(held []*replaying) []Note {
 	notes := []Note{}
@@ -42,7 +56,7 @@ func (r *Replayed) wholeNotes(held []*replaying) []Note {
 			unreported += count(used.Unreported > 0)
 			unpriced += count(used.Unreported == 0 && used.Unpriced > 0)
 		}
-		times = times && timed(b.recorded)
+		times = times && b.timed()
 	}
 	add(r.Simulated != nil, Note{Kind: reports.SimulatedModel, Name: namesOf(r.Simulated)})
 	add(unreported > 0, Note{Kind: NoUsage, Count: unreported})

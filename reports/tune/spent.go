@@ -63,15 +63,15 @@ func (b *replaying) amounts(c *ReplayedConfiguration, outcomes []sweep.Outcome) 
 	}{{&c.Iterations, &theIterations}, {&c.Calls, &theCalls}, {&c.Tokens, &theTokens}, {&c.Cost, &theCost}, {&c.Latency, &theTime}} {
 		*a.into = a.of.amount(outcomes, b.recorded)
 	}
-	if !timed(b.recorded) {
+	if !b.timed() {
 		c.Latency = noAmount(numbers.Unknown)
 	}
 }
 
 // timed says that some run took time: a log without times has none.
-func timed(outcomes []sweep.Outcome) bool {
-	for i := range outcomes {
-		if outcomes[i].Elapsed > 0 {
+func (b *replaying) timed() bool {
+	for i := range b.recorded {
+		if b.recorded[i].Elapsed > 0 {
 			return true
 		}
 	}

@@ -147,13 +147,13 @@ func (k usageKnown) byIteration(runs []sweep.Run) usageKnown {
 	return k
 }
 
-func knownOf(recorded []sweep.Outcome) (k usageKnown) {
+func knownOf(held *replaying) (k usageKnown) {
 	var used record.Usage
-	for i := range recorded {
-		used = used.Plus(recorded[i].Total().Most)
+	for i := range held.recorded {
+		used = used.Plus(held.recorded[i].Total().Most)
 	}
 	k.cost = used.Unreported == 0 && used.Unpriced == 0 && used.Cost > 0
 	k.tokens = used.Unreported == 0 && used.Tokens() > 0
-	k.times = timed(recorded)
+	k.times = held.timed()
 	return k
 }

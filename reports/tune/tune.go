@@ -3,7 +3,6 @@ package tune
 import (
 	"context"
 	"math/bits"
-	"slices"
 
 	"github.com/agentbench/agentbench/engine/replay"
 )
@@ -56,19 +55,19 @@ func (t *tuner) validation(ctx context.Context, r *Tuning, choice *chosen) (err 
 // begin is what was asked for, and how many candidates were tried.
 func (t *tuner) begin() *Tuning {
 	r := &Tuning{
-		Schema: TuningSchema, Suite: t.About.Suite, PricesAsOf: t.About.PricesAsOf, Tasks: len(t.tasks), Clusters: t.clusters, Runs: len(t.runs), Level: t.Level, Seed: t.Seed,
+		Schema: TuningSchema, Suite: t.About.Suite, PricesAsOf: t.About.PricesAsOf, Tasks: len(t.held.tasks), Clusters: t.held.clusters, Runs: len(t.held.runs), Level: t.Level, Seed: t.Seed,
 		Changes: []Change{}, Alternatives: []Choice{}, Against: []Versus{}, Front: []FrontRow{}, Neighbours: []Neighbour{},
 		Stops: []Stops{}, Limits: []LimitUse{}, Curve: []CurveStep{}, Ranges: []RangeHint{}, Notes: t.notes(),
 	}
-	if t.simulated {
+	if t.held.simulated {
 		r.Simulated = t.About.Simulated
 	}
 	r.Terms = Terms{
 		Objective: t.goal.text, Minimize: t.Minimize, Cost: t.price.text, WhyCost: t.price.why,
-		Rule: t.Choose.Rule, Number: t.Choose.Number, Folds: t.folds,
+		Rule: string(t.Choose.Rule), Number: t.Choose.Number, Folds: t.folds,
 	}
 	if t.score >= 0 {
-		r.Terms.Score = t.scores[t.score]
+		r.Terms.Score = t.held.scores[t.score]
 	}
 	for _, c := range t.Constraints {
 		r.Terms.Constraints = append(r.Terms.Constraints, c.Text)
@@ -77,7 +76,7 @@ func (t *tuner) begin() *Tuning {
 	case t.folds == 0:
 	case t.By != nil:
 		r.Terms.FoldsBy = t.By.Text
-	case t.clusters > 0:
+	case t.held.clusters > 0:
 		r.Terms.FoldsBy = "cluster"
 	default:
 		r.Terms.FoldsBy = "task"
@@ -87,13 +86,12 @@ func (t *tuner) begin() *Tuning {
 }
 
 // notes say what a reader of all the numbers must know.
-func (t *tuner) notes() []Note {
-	of := &Replayed{Tasks: len(t.tasks), Runs: len(t.runs), Clusters: t.clusters, Scorers: t.scores}
-	if t.simulated {
-		of.Simulated = t.About.Simulated
+func (t *tuner) notes() []TuneNote {
+	notes := []TuneNote{}
+	for _, n := range append(t.held.notes(t.About.Simulated), t.About.Warnings...) {
+		notes = append(notes, TuneNote(n))
 	}
-	notes := of.wholeNotes([]*replaying{t.replaying})
-	return append(slices.DeleteFunc(notes, func(n Note) bool { return n.Kind == Against }), t.About.Warnings...)
+	return notes
 }
 
 // tried counts the candidates by what can be said of them.
@@ -110,9 +108,9 @@ func (t *tuner) tried() Tried {
 		default:
 			n.Counterfactual++
 		}
-		n.Unscored += count(t.standing[i] == notScored)
-		n.Costless += count(t.standing[i] == notCosted)
-		n.Unmeasured += count(t.standing[i] == notMeasured)
+		n.Unscored += count2(t.standing[i] == notScored)
+		n.Costless += count2(t.standing[i] == notCosted)
+		n.Unmeasured += count2(t.standing[i] == notMeasured)
 	}
 	for c := range t.Constraints {
 		n.Excluded = append(n.Excluded, t.excluded(c))

@@ -7,7 +7,7 @@ import (
 	"github.com/agentbench/agentbench/reports/numbers"
 )
 
-// The kinds of notes that a page makes of a tuning.
+// The kinds of notes that the page makes of a tuning.
 const (
 	ChosenBy    reports.WarningKind = "chosen_by" // Name: the cost, More: why
 	ByObjective reports.WarningKind = "objective" // Name: the objective
@@ -22,41 +22,60 @@ const (
 	OnTheFront  reports.WarningKind = "on_the_front"
 )
 
+// The kinds of notes that the choosing makes.
+const (
+	// FrontThinned: of Of configurations on the front Count were drawn, evenly.
+	FrontThinned reports.WarningKind = "front_thinned"
+	// FrontBounded: Count of Of configurations were drawn for the shares.
+	FrontBounded reports.WarningKind = "front_bounded"
+	// NoFolds: the tasks make fewer than two parts.
+	NoFolds reports.WarningKind = "no_folds"
+	// FoldsWithout: in Count of Of folds the rule finds nothing.
+	FoldsWithout reports.WarningKind = "folds_without_choice"
+	// CurveTold: the agent was told how many iterations it has (More).
+	CurveTold reports.WarningKind = "curve_told"
+	// LossByUnits: bounds of losses are by Count tasks or clusters (Name).
+	LossByUnits reports.WarningKind = "loss_by"
+)
+
 // wholeNotes are how it was chosen and how far that can be trusted, and then the
 // notes on the recording.
-func (t *Tuning) wholeNotes() []Note {
+func (t *Tuning) wholeNotes() []TuneNote {
 	notes := t.chosenNotes()
 	notes = append(notes, t.luckNotes()...)
 	notes = append(notes, t.leftNotes()...)
 	return append(notes, t.Notes...)
 }
 
-func (t *Tuning) chosenNotes() []Note {
-	notes := []Note{{Kind: ByObjective, Name: t.Terms.Objective, Count: count(t.Terms.Minimize)}}
+func (t *Tuning) chosenNotes() []TuneNote {
+	notes := []TuneNote{{Kind: ByObjective, Name: t.Terms.Objective}}
+	if t.Terms.Minimize {
+		notes[0].Count = 1
+	}
 	if t.Why != "" {
-		notes = append([]Note{{Kind: ChosenBy, Name: t.Terms.Cost, More: t.Why}}, notes...)
+		notes = append([]TuneNote{{Kind: ChosenBy, Name: t.Terms.Cost, More: t.Why}}, notes...)
 	}
 	if t.Terms.WhyCost != "" {
-		notes = append(notes, Note{Kind: OtherCost, Name: t.Terms.Cost, More: t.Terms.WhyCost})
+		notes = append(notes, TuneNote{Kind: OtherCost, Name: t.Terms.Cost, More: t.Terms.WhyCost})
 	}
 	if t.Runs > 0 {
-		notes = append(notes, Note{Kind: Against, Name: t.Terms.Score})
+		notes = append(notes, TuneNote{Kind: Against, Name: t.Terms.Score})
 	}
 	return notes
 }
 
 // luckNotes say how much of the gain was found and how much was there.
-func (t *Tuning) luckNotes() (notes []Note) {
+func (t *Tuning) luckNotes() (notes []TuneNote) {
 	if l := t.Luck; l != nil {
 		if l.Objective.Luck.Known() {
-			notes = append(notes, Note{Kind: LuckyGoal, Count: t.Tried.Candidates, Name: l.Over, More: l.Objective.told(func(v numbers.Value) string { return numbers.Gain(v, 3) })})
+			notes = append(notes, TuneNote{Kind: LuckyGoal, Count: t.Tried.Candidates, Name: l.Over, More: l.Objective.told(func(v numbers.Value) string { return numbers.Gain(v, 3) })})
 		}
 		if l.Cost.Luck.Known() {
-			notes = append(notes, Note{Kind: LuckyCost, Count: t.Tried.Candidates, Name: l.Over, More: l.Cost.told(t.costForm(l.Cost.Apparent, l.Cost.Luck))})
+			notes = append(notes, TuneNote{Kind: LuckyCost, Count: t.Tried.Candidates, Name: l.Over, More: l.Cost.told(t.costForm(l.Cost.Apparent, l.Cost.Luck))})
 		}
 	}
 	if v := t.Validation; v != nil && len(v.Folds) > 0 && t.Recommended != nil {
-		notes = append(notes, Note{Kind: FoldsAgree, Count: v.Agree, Of: len(v.Folds)})
+		notes = append(notes, TuneNote{Kind: FoldsAgree, Count: v.Agree, Of: len(v.Folds)})
 	}
 	return notes
 }
@@ -71,10 +90,10 @@ func (g *Gain) told(form func(numbers.Value) string) string {
 }
 
 // leftNotes say which candidates could not be chosen.
-func (t *Tuning) leftNotes() (notes []Note) {
+func (t *Tuning) leftNotes() (notes []TuneNote) {
 	tried := &t.Tried
 	if n := tried.Candidates - tried.Exact; n > 0 {
-		notes = append(notes, Note{Kind: NotTried, Count: n, Of: tried.Candidates, More: tried.labels()})
+		notes = append(notes, TuneNote{Kind: NotTried, Count: n, Of: tried.Candidates, More: tried.labels()})
 	}
 	for _, left := range []struct {
 		n   int
@@ -83,7 +102,7 @@ func (t *Tuning) leftNotes() (notes []Note) {
 		{tried.Unscored, "they return iterations without a score"}, {tried.Costless, "their cost is not known"}, {tried.Unmeasured, "the objective is not known"},
 	} {
 		if left.n > 0 {
-			notes = append(notes, Note{Kind: CannotTake, Count: left.n, More: left.why})
+			notes = append(notes, TuneNote{Kind: CannotTake, Count: left.n, More: left.why})
 		}
 	}
 	return notes
@@ -106,8 +125,25 @@ func (t *Tried) labels() string {
 	return text
 }
 
+// TuneNote is something that a reader of a tuning must know. It has the kinds of the
+// notes on replays, those above and those that the choosing makes.
+type TuneNote Note
+
+// Text is the note for people.
+func (n TuneNote) Text(quote func(string) string) string {
+	for _, text := range []string{n.tuning(quote), n.computed()} {
+		if text != "" {
+			return text
+		}
+	}
+	return Note(n).Text(quote)
+}
+
+// Serious says that numbers are missing or in question.
+func (n TuneNote) Serious() bool { return Note(n).Serious() }
+
 // tuning is a note about how it was chosen; "" where it is another.
-func (n Note) tuning(quote func(string) string) string {
+func (n TuneNote) tuning(quote func(string) string) string {
 	switch n.Kind {
 	case ChosenBy:
 		return "recommended is " + plainly(n.More, quote) + "; cheap is by " + quote(n.Name)
@@ -143,4 +179,23 @@ func overWhat(over string) string {
 		return "today's configuration"
 	}
 	return "the recording"
+}
+
+// computed is a note that the choosing makes; "" where it is another.
+func (n TuneNote) computed() string {
+	switch n.Kind {
+	case FrontThinned:
+		return fmt.Sprintf("of the %[2]d configurations on the front %[1]d compete when the tasks are drawn anew: their shares are rather too large", n.Count, n.Of)
+	case FrontBounded:
+		return fmt.Sprintf("of %d different configurations the %d on or next to the front compete when the tasks are drawn anew", n.Of, n.Count)
+	case NoFolds:
+		return "there are too few tasks that stand for themselves to choose by some and report on others: what is recommended looks better than it is"
+	case FoldsWithout:
+		return fmt.Sprintf("in %s the rule finds nothing: the sums are without them", numbers.Plural(n.Count, "fold", "folds"))
+	case CurveTold:
+		return "what stopping earlier would have given is not shown, because the agent knows its limit: " + n.More
+	case LossByUnits:
+		return fmt.Sprintf("runs of one %s depend on each other: bounds of what is lost are by %s", n.Name, numbers.Plural(n.Count, n.Name, n.Name+"s"))
+	}
+	return ""
 }

@@ -1,12 +1,15 @@
 package tune_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
+	"github.com/agentbench/agentbench/reports/replays/coachtest"
 	"github.com/agentbench/agentbench/reports/tune"
 )
 
@@ -41,7 +44,10 @@ func choiceOf(r *tune.Replayed, name string, candidate int) *tune.Choice {
 // tuning is one of the coach with something in every table. The numbers of the
 // configurations are replayed, those between them made up.
 func tuning(t *testing.T) *tune.Tuning {
-	r := replayed(t, swept(t, candidates(t), recording(t, 60)), tune.ReplayOptions{Suite: "interview-coach"})
+	r, err := tune.Replay(context.Background(), coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), tune.ReplayOptions{Suite: "interview-coach"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	five, three, nine, wide := choiceOf(r, "max_iterations=5", 1), choiceOf(r, "max_iterations=3", 0), choiceOf(r, "max_iterations=9", 2), choiceOf(r, "wide", -1)
 	counted := func(tasks, hits int, iterations int64) tune.Counted {
 		return tune.Counted{
@@ -51,7 +57,7 @@ func tuning(t *testing.T) *tune.Tuning {
 	}
 	out := &tune.Tuning{
 		Schema: tune.TuningSchema, Suite: "interview-coach", Tasks: 60, Runs: 120, Level: 0.95, Seed: 7,
-		Terms: tune.Terms{Objective: `scores["right"].mean`, Score: "right", Cost: "cost_usd.mean", Rule: tune.MaxLoss, Number: 0.2, Folds: 2, FoldsBy: "task", Constraints: []string{"cost_usd.mean < 0.0011"}},
+		Terms: tune.Terms{Objective: `scores["right"].mean`, Score: "right", Cost: "cost_usd.mean", Rule: "max_loss", Number: 0.2, Folds: 2, FoldsBy: "task", Constraints: []string{"cost_usd.mean < 0.0011"}},
 		Tried: tune.Tried{
 			Candidates: 5, Exact: 3, Bounded: 1, NeedsCalls: 1, Within: 2, Excluded: []tune.Excluded{{Constraint: "cost_usd.mean < 0.0011", Candidates: 1, Alone: 1}},
 			NotExact: []tune.NotExact{
@@ -107,7 +113,7 @@ func tuning(t *testing.T) *tune.Tuning {
 			{Iteration: 3, Reached: 110, Hits: 38, Score: known(0.317), Cost: known(0.0888), ExtraCost: known(0.0281), Hazard: known(0), PerSuccess: known(0.00234), PerExtra: none, Ahead: none},
 		},
 		Ranges: []tune.RangeHint{{Of: "today", Path: "phases.planning.max_iterations", Limit: 6, Hint: "planning takes 1 or 2 iterations most often, 2 or 3 where it is complex"}},
-		Notes:  []tune.Note{{Kind: "faults", Count: 2, Of: 122, More: "rate_limit 2"}},
+		Notes:  []tune.TuneNote{{Kind: "faults", Count: 2, Of: 122, More: "rate_limit 2"}},
 	}
 	return out
 }
@@ -122,16 +128,16 @@ func TestTuneGolden(t *testing.T) {
 		"tune.choice.csv": {Format: "csv"},
 		"tune.json":       {Format: "json"},
 	} {
-		golden(t, name, written(t, r, options))
+		pagetest.Golden(t, name, pagetest.Written(t, r, options))
 	}
 }
 
 func TestTuneKeepsToItsSchema(t *testing.T) {
-	schema := schemaOf(t, tune.TuneJSONSchema)
-	validate(t, schema, "coach", written(t, tuning(t), page.Options{Format: "json"}))
+	schema := pagetest.Schema(t, tune.TuneJSONSchema)
+	pagetest.Validate(t, schema, "coach", pagetest.Written(t, tuning(t), page.Options{Format: "json"}))
 	nothing := tuning(t)
 	nothing.Recommended, nothing.Today, nothing.Validation, nothing.Luck, nothing.WhyNone = nil, nil, nil, nil, "of 5 configurations none satisfies the constraints"
-	validate(t, schema, "nothing", written(t, nothing, page.Options{Format: "json"}))
+	pagetest.Validate(t, schema, "nothing", pagetest.Written(t, nothing, page.Options{Format: "json"}))
 }
 
 // The first lines are the answer.
@@ -190,18 +196,18 @@ func TestTodayIsNotToldTwice(t *testing.T) {
 	again.What = "today"
 	r.Against = []tune.Versus{again, r.Against[0]}
 	r.Stops = []tune.Stops{r.Stops[0], {Of: "today", Stops: today.Stops}, {Of: "recording", Stops: today.Stops}}
-	text := written(t, r, page.Options{Width: 200})
+	text := pagetest.Written(t, r, page.Options{Width: 200})
 	if !strings.Contains(text, "today, recorded ") {
 		t.Errorf("the recording has a row of its own:\n%s", text)
 	}
 	for _, table := range []string{"differences", "stops"} {
-		if text := written(t, r, page.Options{Width: 200, Tables: []string{table}}); strings.Contains(text, "\nrecording ") {
+		if text := pagetest.Written(t, r, page.Options{Width: 200, Tables: []string{table}}); strings.Contains(text, "\nrecording ") {
 			t.Errorf("%s tell the recording, too:\n%s", table, text)
 		}
 	}
 	today.Iterations.Mean = known(4)
 	r.Stops[2].Unknown = 1
-	if text := written(t, r, page.Options{Width: 200}); !strings.Contains(text, "\nrecorded ") || !strings.Contains(text, "\nrecording ") {
+	if text := pagetest.Written(t, r, page.Options{Width: 200}); !strings.Contains(text, "\nrecorded ") || !strings.Contains(text, "\nrecording ") {
 		t.Errorf("what differs has no row:\n%s", text)
 	}
 }

@@ -24,7 +24,7 @@ var errOneUnit = errors.New("the rule needs the spread over tasks or clusters, a
 // tuner has what all steps of a tuning share.
 type tuner struct {
 	Source
-	*replaying
+	held *replaying
 	Options
 	candidates []sweep.Candidate
 	*axes
@@ -59,7 +59,7 @@ type tuner struct {
 
 // newTuner prepares what does not depend on the candidates' outcomes.
 func newTuner(ctx context.Context, of Source, o Options) (*tuner, error) {
-	t := &tuner{Source: of, replaying: newReplaying(of.Runs(), of.Scores()), Options: o, candidates: of.Candidates(), profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, bounds: map[[2]int]float64{}}
+	t := &tuner{Source: of, held: newReplaying(of.Runs(), of.Scores()), Options: o, candidates: of.Candidates(), profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, bounds: map[[2]int]float64{}}
 	if err := t.fill(); err != nil {
 		return nil, err
 	}
@@ -67,9 +67,9 @@ func newTuner(ctx context.Context, of Source, o Options) (*tuner, error) {
 	if err := t.divide(ctx); err != nil {
 		return nil, err
 	}
-	t.known = knownOf(t.recorded).byIteration(t.runs)
+	t.known = knownOf(t.held).byIteration(t.held.runs)
 	t.price = costTerm(o.Choose.Cost, t.known)
-	t.goal = objective(o.Objective, t.scores, max(0, t.score))
+	t.goal = objective(o.Objective, t.held.scores, max(0, t.score))
 	t.look()
 	return t, nil
 }
@@ -86,15 +86,15 @@ func (t *tuner) fill() error {
 		}
 	}
 	switch {
-	case len(t.runs) == 0:
+	case len(t.held.runs) == 0:
 		return errors.New("there are no recorded runs")
 	case !slices.Contains(rules, t.Choose.Rule):
 		return fmt.Errorf("%q is not a rule: want one of %v", t.Choose.Rule, rules)
 	case t.Choose.Number < 0 || t.Choose.Number > 1:
 		return fmt.Errorf("%s: %v is not a number from 0 to 1", t.Choose.Rule, t.Choose.Number)
 	}
-	t.score = scoreRead(t.Objective, t.scores)
-	if t.score < 0 && len(t.scores) > 0 {
+	t.score = scoreRead(t.Objective, t.held.scores)
+	if t.score < 0 && len(t.held.scores) > 0 {
 		t.score = 0
 	}
 	if t.score < 0 && (t.Objective == nil || t.Choose.Rule == MaxLoss) {
@@ -115,9 +115,9 @@ func (t *tuner) readScores() error {
 		if !ok {
 			continue
 		}
-		at := slices.Index(t.scores, name)
+		at := slices.Index(t.held.scores, name)
 		if at < 0 {
-			return &UnknownScoreError{Name: name, Known: t.scores}
+			return &UnknownScoreError{Name: name, Known: t.held.scores}
 		}
 		if !slices.Contains(t.reads, at) {
 			t.reads = append(t.reads, at)
@@ -132,9 +132,9 @@ func (t *tuner) divide(ctx context.Context) (err error) {
 	if k == 0 {
 		k = DefaultFolds
 	}
-	t.fold = make([]int, len(t.runs))
+	t.fold = make([]int, len(t.held.runs))
 	if k > 1 {
-		if t.fold, t.folds, err = foldsOf(ctx, t.runs, k, t.By, t.Seed); err != nil {
+		if t.fold, t.folds, err = foldsOf(ctx, t.held.runs, k, t.By, t.Seed); err != nil {
 			return err
 		}
 	}
@@ -142,10 +142,10 @@ func (t *tuner) divide(ctx context.Context) (err error) {
 		clear(t.fold)
 		t.folds = 0
 	}
-	unit, units := unitsOf(t.runs, t.Seed)
+	unit, units := unitsOf(t.held.runs, t.Seed)
 	t.units = units
 	at := map[[2]int]int{}
-	for i := range t.runs {
+	for i := range t.held.runs {
 		key := [2]int{unit[i], t.fold[i]}
 		if _, known := at[key]; !known {
 			at[key] = len(t.cellUnit)
@@ -153,18 +153,18 @@ func (t *tuner) divide(ctx context.Context) (err error) {
 		}
 		t.cell = append(t.cell, at[key])
 	}
-	t.parts = sweep.Divide(t.runs, t.cell, len(t.cellUnit))
+	t.parts = sweep.Divide(t.held.runs, t.cell, len(t.cellUnit))
 	return nil
 }
 
 // look finds out of what kind the scores and the tasks are.
 func (t *tuner) look() {
-	t.independent = t.clusters == 0 && len(t.tasks) == len(t.runs)
+	t.independent = t.held.clusters == 0 && len(t.held.tasks) == len(t.held.runs)
 	if t.score < 0 {
 		return
 	}
-	for i := range t.runs {
-		for _, v := range t.runs[i].Scores[t.score] {
+	for i := range t.held.runs {
+		for _, v := range t.held.runs[i].Scores[t.score] {
 			t.graded = t.graded || v == v && v != 0 && v != 1
 		}
 	}

@@ -64,7 +64,7 @@ type Tuning struct {
 	Curve  []CurveStep `json:"curve"` // of the recording
 	// Ranges are limits of phases that lie outside what is recommended for their kind.
 	Ranges []RangeHint `json:"ranges"`
-	Notes  []Note      `json:"notes"` // on the tuning as a whole
+	Notes  []TuneNote  `json:"notes"` // on the tuning as a whole
 }
 
 // Terms are what was asked for, in the words of the suite.
@@ -77,7 +77,7 @@ type Terms struct {
 	Cost  string `json:"cost"` // CEL over metrics
 	// WhyCost says why the cost is not money; "" where it is, or was asked for.
 	WhyCost     string   `json:"why_cost,omitempty"`
-	Rule        Rule     `json:"rule"`
+	Rule        string   `json:"rule"`
 	Number      float64  `json:"number,omitempty"` // max_loss, or share
 	Constraints []string `json:"constraints,omitempty"`
 	Folds       int      `json:"folds"` // 0: none

@@ -39,7 +39,7 @@ func (u *Unknown) from() string {
 
 func (r *Replayed) unknown() func(func(unknownRow) bool) {
 	return func(yield func(unknownRow) bool) {
-		for c := range r.each() {
+		for c := range rowsOf(r.Configurations) {
 			for i := range c.Unknown {
 				if !yield(unknownRow{c, &c.Unknown[i]}) {
 					return
@@ -67,7 +67,7 @@ func (r *Replayed) stopsTable() page.Table {
 	}
 	t := page.Table{Name: "stops", Title: "What stops the runs (of those that are exact)", Columns: page.ColumnsOf(fields), Keys: 2}
 	t.Fill(page.RowsOf(fields, func(yield func(stopRow) bool) {
-		for c := range r.each() {
+		for c := range rowsOf(r.Configurations) {
 			for i := range c.Stops {
 				if !yield(stopRow{c, &c.Stops[i]}) {
 					return

@@ -23,7 +23,7 @@ func (t *tuner) validate(ctx context.Context, choice int) (*Validation, *Luck, e
 			return nil, nil, fmt.Errorf("choosing without fold %d: %w", f, err)
 		}
 		v.Folds = append(v.Folds, t.foldOf(f, &all[f]))
-		v.Agree += count(choice >= 0 && all[f].candidate == choice)
+		v.Agree += count2(choice >= 0 && all[f].candidate == choice)
 	}
 	luck, err := t.sumUp(ctx, v, all, choice)
 	return v, luck, err

@@ -34,7 +34,7 @@ func (t *tuner) against(ctx context.Context, r *Tuning, choice *chosen) error {
 			return err
 		}
 	}
-	return t.compare(ctx, r, "recording", labelRecorded, t.recorded, mine)
+	return t.compare(ctx, r, "recording", labelRecorded, t.held.recorded, mine)
 }
 
 func (t *tuner) compare(ctx context.Context, r *Tuning, what, name string, base, mine []sweep.Outcome) error {
@@ -50,7 +50,7 @@ func (t *tuner) compare(ctx context.Context, r *Tuning, what, name string, base,
 	}
 	for i := range mine {
 		lost, gained := flip(&base[i], &mine[i], t.score)
-		v.Lost, v.Gained = v.Lost+count(lost), v.Gained+count(gained)
+		v.Lost, v.Gained = v.Lost+count2(lost), v.Gained+count2(gained)
 	}
 	v.Saved = t.savings(ctx, base, mine)
 	r.Against = append(r.Against, v)
@@ -74,21 +74,21 @@ func flip(base, mine *sweep.Outcome, score int) (lost, gained bool) {
 func (t *tuner) side(outcomes []sweep.Outcome) *compare.Side {
 	s := &compare.Side{}
 	order := make([]int, 0, len(outcomes))
-	for i := range t.tasks {
-		runs := t.tasks[i].runs
-		first := t.runs[runs[0]].Run
+	for i := range t.held.tasks {
+		runs := t.held.tasks[i].runs
+		first := t.held.runs[runs[0]].Run
 		s.Tasks, s.Starts = append(s.Tasks, first.Task), append(s.Starts, int32(len(order)))
-		if t.clusters > 0 {
+		if t.held.clusters > 0 {
 			s.Clusters = append(s.Clusters, first.Cluster)
 		}
-		byTrial := slices.SortedFunc(slices.Values(runs), func(a, b int) int { return t.runs[a].Run.Trial - t.runs[b].Run.Trial })
+		byTrial := slices.SortedFunc(slices.Values(runs), func(a, b int) int { return t.held.runs[a].Run.Trial - t.held.runs[b].Run.Trial })
 		order = append(order, byTrial...)
 	}
 	s.Starts = append(s.Starts, int32(len(order)))
 	for _, i := range order {
-		s.Trials = append(s.Trials, int32(t.runs[i].Run.Trial))
+		s.Trials = append(s.Trials, int32(t.held.runs[i].Run.Trial))
 	}
-	for at, name := range t.scores {
+	for at, name := range t.held.scores {
 		s.Columns = append(s.Columns, column(name, false, order, func(i int) float64 { return point(rangeAt(&outcomes[i], at)) }))
 	}
 	for _, a := range t.amountsKnown() {

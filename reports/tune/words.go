@@ -21,7 +21,7 @@ func (t *tuner) whyChosen(c *chosen, within int) string {
 		return fmt.Sprintf("%s that no paired test shows to be worse than the best objective: %s of %s, p = %s", of, value, best, numbers.Chance(numbers.Known(c.p)))
 	}
 	if c.loss.net {
-		return fmt.Sprintf("%s whose mean %s is shown to fall by at most %s: by %s at most", of, t.scores[t.score], percent(t.Choose.Number), percent(c.loss.most))
+		return fmt.Sprintf("%s whose mean %s is shown to fall by at most %s: by %s at most", of, t.held.scores[t.score], percent(t.Choose.Number), percent(c.loss.most))
 	}
 	return fmt.Sprintf("%s that is shown to lose at most %s of the runs' successes: %d of %d, which is at most %s", of, percent(t.Choose.Number), c.loss.lost, c.loss.runs, percent(c.loss.most))
 }
@@ -71,7 +71,7 @@ func (t *tuner) lossUnits(subset int) (n int, what string) {
 			seen[t.cellUnit[c]] = true
 		}
 	}
-	if t.clusters > 0 {
+	if t.held.clusters > 0 {
 		return len(seen), "clusters"
 	}
 	return len(seen), "tasks"
@@ -81,8 +81,8 @@ func (t *tuner) lossUnits(subset int) (n int, what string) {
 func (t *tuner) whyNothingLeft(subset int) string {
 	var exact, can int
 	for i := range t.candidates {
-		exact += count(t.standing[i] != notExact)
-		can += count(t.can[i])
+		exact += count2(t.standing[i] != notExact)
+		can += count2(t.can[i])
 	}
 	all := numbers.Plural(len(t.candidates), "configuration", "configurations")
 	switch {

@@ -1,7 +1,8 @@
-package tune_test
+// Package coachtest has recorded runs of a coach of interviews, and candidates that
+// differ from it, for the tests of the pages that tell of them.
+package coachtest
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -12,14 +13,14 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 )
 
 // coach is a loop that is recorded for six iterations at most.
 const coach = "agent: {model: m}\nprompt: coach {{ task.input }}\nevaluate: {confidence: '0.5'}\n"
 
-func loop(t testing.TB, text string) *spec.Loop {
+// Loop is a loop of a text without its head.
+func Loop(t testing.TB, text string) *spec.Loop {
 	t.Helper()
 	doc, faults := spec.LoadFS(fstest.MapFS{"l.yaml": {Data: []byte("loop: l\n" + text)}}, "l.yaml", spec.Options{})
 	if err := faults.Err(); err != nil {
@@ -74,9 +75,9 @@ func coached(configuration, task string, trial, most int) sweep.Run {
 	return sweep.Run{Recorded: replay.Recorded{Run: r, Task: &spec.Task{ID: task, Input: "tell me"}}, Scores: [][]float64{right, quality}}
 }
 
-// recording is the coach's runs of some tasks, two trials each.
-func recording(t testing.TB, tasks int) sweep.Recording {
-	r := sweep.Recording{Configuration: "wide", Loop: loop(t, coach+"terminate: {confidence: {threshold: 0.85}, max_iterations: 6}\n"), Scores: []string{"right", "quality"}}
+// Recording is the coach's runs of some tasks, two trials each.
+func Recording(t testing.TB, tasks int) sweep.Recording {
+	r := sweep.Recording{Configuration: "wide", Loop: Loop(t, coach+"terminate: {confidence: {threshold: 0.85}, max_iterations: 6}\n"), Scores: []string{"right", "quality"}}
 	for task := range tasks {
 		for trial := 1; trial <= 2; trial++ {
 			r.Runs = append(r.Runs, coached("wide", fmt.Sprintf("interview-%02d", task+1), trial, 6))
@@ -85,8 +86,8 @@ func recording(t testing.TB, tasks int) sweep.Recording {
 	return r
 }
 
-// settings are candidates that differ from the coach in a loop's text.
-var settings = []struct{ name, path, value, loop string }{
+// Settings are candidates that differ from the coach in a loop's text.
+var Settings = []struct{ Name, Path, Value, Loop string }{
 	{"max_iterations=3", "terminate.max_iterations", "3", coach + "terminate: {confidence: {threshold: 0.85}, max_iterations: 3}\n"},
 	{"max_iterations=5", "terminate.max_iterations", "5", coach + "terminate: {confidence: {threshold: 0.85}, max_iterations: 5}\n"},
 	{"max_iterations=9", "terminate.max_iterations", "9", coach + "terminate: {confidence: {threshold: 0.85}, max_iterations: 9}\n"},
@@ -94,31 +95,24 @@ var settings = []struct{ name, path, value, loop string }{
 	{"prompt=short", "prompt", `"coach"`, "agent: {model: m}\nprompt: coach\nevaluate: {confidence: '0.5'}\nterminate: {confidence: {threshold: 0.85}, max_iterations: 6}\n"},
 }
 
-func candidates(t testing.TB) (all []sweep.Candidate) {
-	for _, s := range settings {
+// Candidates are those of the settings.
+func Candidates(t testing.TB) (all []sweep.Candidate) {
+	for _, s := range Settings {
 		var value any
-		if err := json.Unmarshal([]byte(s.value), &value); err != nil {
+		if err := json.Unmarshal([]byte(s.Value), &value); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, sweep.Candidate{Name: s.name, Loop: loop(t, s.loop), Params: []spec.Param{{Path: s.path, Value: value}}})
+		all = append(all, sweep.Candidate{Name: s.Name, Loop: Loop(t, s.Loop), Params: []spec.Param{{Path: s.Path, Value: value}}})
 	}
 	return all
 }
 
-func swept(t testing.TB, candidates []sweep.Candidate, recordings ...sweep.Recording) *sweep.Sweep {
+// Sweep holds candidates against recordings.
+func Sweep(t testing.TB, candidates []sweep.Candidate, recordings ...sweep.Recording) *sweep.Sweep {
 	t.Helper()
 	s, err := sweep.New(recordings, candidates, sweep.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
-}
-
-func replayed(t testing.TB, of tune.Recorded, o tune.ReplayOptions) *tune.Replayed {
-	t.Helper()
-	r, err := tune.Replay(context.Background(), of, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }

@@ -1,4 +1,4 @@
-package tune_test
+package pagetest
 
 import (
 	"bytes"
@@ -8,9 +8,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// schemaOf compiles a schema. It is closed: a field that it does not name is an
+// Schema compiles a schema. It is closed: a field that it does not name is an
 // error, so that the schema cannot fall behind.
-func schemaOf(t *testing.T, write func() ([]byte, error)) *jsonschema.Schema {
+func Schema(t testing.TB, write func() ([]byte, error)) *jsonschema.Schema {
 	t.Helper()
 	text, err := write()
 	if err != nil {
@@ -48,7 +48,8 @@ func closeObjects(node any) {
 	}
 }
 
-func validate(t *testing.T, schema *jsonschema.Schema, name, text string) {
+// Validate says where the JSON of that name is not as the schema has it.
+func Validate(t testing.TB, schema *jsonschema.Schema, name, text string) {
 	t.Helper()
 	value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
