@@ -38,7 +38,10 @@ var reaches = []reach{
 	{"reports/tables", ""},
 	{"reports/numbers", ""},
 	{"reports/page", "reports/numbers reports/tables"},
-	{"reports/tune", "spec/... engine/record engine/stop engine/replay/... reports/..."},
+	{"reports/race", "reports/stats"},
+	{"reports/replays/...", "spec/... engine/record engine/stop engine/replay/... reports reports/compare reports/numbers reports/page reports/stats reports/tables"},
+	{"reports/tune", "spec/... engine/record engine/stop engine/replay/... reports reports/compare reports/numbers reports/page reports/replays reports/stats reports/tables"},
+	{"reports/choose", "spec/... engine/record engine/stop engine/replay/... reports reports/compare reports/numbers reports/page reports/replays reports/stats reports/tables reports/tune"},
 	{"reports/...", "spec/expr spec/source reports/... engine/record engine/replay"},
 	{"suites/...", ""},
 }
@@ -56,9 +59,12 @@ var soleImporters = map[string]string{
 
 // unreachable packages are never reached from others, not even indirectly.
 var unreachable = map[string][]string{
-	"engine/stop":   {"net", "net/http", "os/exec"},
-	"engine/replay": {"net", "net/http", "os/exec"},
-	"reports/tune":  {"net", "net/http", "os/exec"},
+	"engine/stop":     {"net", "net/http", "os/exec"},
+	"engine/replay":   {"net", "net/http", "os/exec"},
+	"reports/choose":  {"net", "net/http", "os/exec"},
+	"reports/race":    {"net", "net/http", "os/exec"},
+	"reports/replays": {"net", "net/http", "os/exec"},
+	"reports/tune":    {"net", "net/http", "os/exec"},
 }
 
 // packages are our packages' direct imports, tests left out.

@@ -6,25 +6,26 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 )
 
 // infestedReplay has an evil name wherever a name can come from outside.
-func infestedReplay(name string) *tune.Replayed {
+func infestedReplay(name string) *replays.Replay {
 	value, err := json.Marshal(name)
 	if err != nil {
 		panic(err)
 	}
-	return &tune.Replayed{
+	return &replays.Replay{
 		Suite: name, Tasks: 1, Runs: 2, Recordings: []string{name, name, name, name}, Scorers: []string{name}, Simulated: []string{name}, PricesAsOf: name,
-		Configurations: []tune.ReplayedConfiguration{{
+		Configurations: []replays.Configuration{{
 			Name: name, Params: []record.Param{{Path: name, Value: value}}, Recording: name, Label: "needs calls", Runs: 2, Exact: 1, Branches: 1,
-			Scores:   []tune.ReplayedScore{{Name: name, Scored: 2}},
-			Stops:    []tune.StopCount{{Name: name, Reason: record.ReasonWhen(name), Fired: name, Runs: 1}},
-			Unknown:  []tune.Unknown{{Label: "needs calls", Why: name, Runs: 1, First: 1, Last: 2}},
-			Warnings: []tune.Note{{Kind: tune.ReturnUnscored, Name: name, Count: 1, Of: 2}, {Kind: tune.Branching, Count: 1, Of: 2}},
+			Scores:   []replays.Score{{Name: name, Scored: 2}},
+			Stops:    []replays.StopCount{{Name: name, Reason: record.ReasonWhen(name), Fired: name, Runs: 1}},
+			Unknown:  []replays.Unknown{{Label: "needs calls", Why: name, Runs: 1, First: 1, Last: 2}},
+			Warnings: []replays.Note{{Kind: replays.ReturnUnscored, Name: name, Count: 1, Of: 2}, {Kind: replays.Branching, Count: 1, Of: 2}},
 		}},
-		Warnings: []tune.Note{{Kind: tune.Against, Name: name}},
+		Warnings: []replays.Note{{Kind: replays.Against, Name: name}},
 	}
 }
 
@@ -32,7 +33,7 @@ func infestedReplay(name string) *tune.Replayed {
 func TestNoFormatOfReplaysObeysNames(t *testing.T) {
 	for _, name := range evil {
 		for _, p := range []page.Page{infestedReplay(name)} {
-			checkFormats(t, name, everyFormat(t, p, tune.ReplayTableNames, 120))
+			checkFormats(t, name, everyFormat(t, p, replays.TableNames, 120))
 			checkFormats(t, name, everyFormat(t, p, nil, 60))
 		}
 	}
@@ -40,7 +41,7 @@ func TestNoFormatOfReplaysObeysNames(t *testing.T) {
 
 // infestedTuning has an evil name wherever a name can come from outside.
 func infestedTuning(name string) *tune.Tuning {
-	choice := tune.Choice{ReplayedConfiguration: infestedReplay(name).Configurations[0]}
+	choice := tune.Choice{Configuration: infestedReplay(name).Configurations[0]}
 	step := tune.Step{Value: name, Label: "exact"}
 	return &tune.Tuning{
 		Suite: name, Simulated: []string{name}, PricesAsOf: name, Tasks: 1, Runs: 2,
@@ -56,14 +57,14 @@ func infestedTuning(name string) *tune.Tuning {
 		Limits:     []tune.LimitUse{{Of: "today", Path: name, Advice: tune.Raise, Step: &step}},
 		Ranges:     []tune.RangeHint{{Of: "today", Path: name, Hint: "planning"}},
 		Curve:      []tune.CurveStep{{Iteration: 1}},
-		Notes:      []tune.TuneNote{{Kind: tune.OtherCost, Name: name, More: name}},
+		Notes:      []tune.Note{{Kind: tune.OtherCost, Name: name, More: name}},
 	}
 }
 
 func TestNoFormatOfTuningsObeysNames(t *testing.T) {
 	for _, name := range evil {
 		p := infestedTuning(name)
-		checkFormats(t, name, everyFormat(t, p, tune.TuneTableNames, 120))
+		checkFormats(t, name, everyFormat(t, p, tune.TableNames, 120))
 		p.Recommended = nil
 		checkFormats(t, name, everyFormat(t, p, nil, 60))
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/tune"
+	"github.com/agentbench/agentbench/reports/replays"
 )
 
 // replayFlags are the flags of replay.
@@ -48,7 +48,7 @@ named: would the others have done as well with what was answered there?`,
 	c.Flags().StringArrayVar(&f.set, "set", nil, "set a parameter: path=value (repeatable)")
 	c.Flags().StringArrayVar(&f.sweep, "sweep", nil, "try values of a parameter: path=a,b,c or path=from..to (repeatable)")
 	f.recordedFlags.declare(c)
-	f.reportFlags.declare(c, tune.ReplayTableNames)
+	f.reportFlags.declare(c, replays.TableNames)
 	return c
 }
 
@@ -87,7 +87,7 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 
 func (p *program) writeReplay(ctx context.Context, r *recordedRuns, s *sweep.Sweep, f *replayFlags) error {
 	m := &r.folder.Manifest
-	told, err := tune.Replay(ctx, s, tune.ReplayOptions{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf})
+	told, err := replays.Collect(ctx, s, replays.Options{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf})
 	if err != nil {
 		return fail(stopped, "", "%w", err)
 	}

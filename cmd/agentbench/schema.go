@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -17,7 +18,7 @@ import (
 // writes.
 var schemas = map[string]func() ([]byte, error){
 	"suite": spec.SchemaSuite, "loop": spec.SchemaLoop, "import": spec.SchemaImport, "report": reports.JSONSchema, "diff": reports.DiffJSONSchema,
-	"replay": tune.ReplayJSONSchema, "tune": tune.TuneJSONSchema,
+	"replay": replays.JSONSchema, "tune": tune.JSONSchema,
 }
 
 var schemaNames = []string{"suite", "loop", "import", "report", "diff", "replay", "tune"}

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/choose"
+	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -39,7 +41,7 @@ nothing to choose from.`,
 			return p.tune(c.Context(), args[0], &f)
 		},
 	}
-	f.declare(c, tune.TuneTableNames)
+	f.declare(c, tune.TableNames)
 	return c
 }
 
@@ -80,7 +82,7 @@ type tuning struct {
 	suite      *opened // whose files --write changes; nil: not named
 	set        []spec.Assignment
 	axes       []sweep.Axis
-	options    tune.Options
+	options    choose.Options
 	candidates []sweep.Candidate
 }
 
@@ -170,13 +172,13 @@ func (t *tuning) ask() (err error) {
 	if !t.flags.termFlags.changed("seed") {
 		t.options.Seed = uint64(m.Seed)
 	}
-	t.options.About = tune.ReplayOptions{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf}
+	t.options.About = replays.Options{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf}
 	return err
 }
 
 // choose recommends, says so, and changes the YAML where that was asked for.
-func (t *tuning) choose(ctx context.Context, of tune.Source) error {
-	tuned, err := tune.Tune(ctx, of, t.options)
+func (t *tuning) choose(ctx context.Context, of choose.Source) error {
+	tuned, err := choose.Among(ctx, of, t.options)
 	if err != nil {
 		return t.untuned(err)
 	}
@@ -197,7 +199,7 @@ func (t *tuning) choose(ctx context.Context, of tune.Source) error {
 
 // untuned says why nothing can be chosen.
 func (t *tuning) untuned(err error) error {
-	var unknown *tune.UnknownScoreError
+	var unknown *choose.UnknownScoreError
 	switch {
 	case errors.As(err, &unknown):
 		return usage(didYouMean(unknown.Name, unknown.Known, "there are: "+some(unknown.Known)), "%w", err)

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/agentbench/agentbench/reports/choose"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/tune"
 )
 
 // tuneFlags say what is tuned, and how one configuration is chosen. What a flag
@@ -115,31 +115,31 @@ func (f *tuneFlags) validate() error {
 }
 
 // rules are those that --choose names, and whether they have a number.
-var rules = map[tune.Rule]bool{tune.MaxLoss: true, tune.AtLeast: true, tune.Indistinguishable: false, tune.WithinOneSE: false}
+var rules = map[choose.Rule]bool{choose.MaxLoss: true, choose.AtLeast: true, choose.Indistinguishable: false, choose.WithinOneSE: false}
 
-var ruleNames = []string{string(tune.MaxLoss), string(tune.AtLeast), string(tune.Indistinguishable), string(tune.WithinOneSE)}
+var ruleNames = []string{string(choose.MaxLoss), string(choose.AtLeast), string(choose.Indistinguishable), string(choose.WithinOneSE)}
 
 // rule reads --choose; the zero value where it is not given.
-func (f *termFlags) rule() (tune.Choose, error) {
+func (f *termFlags) rule() (choose.By, error) {
 	if f.choose == "" {
-		return tune.Choose{}, nil
+		return choose.By{}, nil
 	}
 	name, text, numbered := strings.Cut(f.choose, ":")
-	rule := tune.Rule(name)
+	rule := choose.Rule(name)
 	takes, known := rules[rule]
 	switch {
 	case !known:
-		return tune.Choose{}, usage(didYouMean(name, ruleNames, "there are: "+strings.Join(ruleNames, ", ")), "--choose %s: there is no such rule", f.choose)
+		return choose.By{}, usage(didYouMean(name, ruleNames, "there are: "+strings.Join(ruleNames, ", ")), "--choose %s: there is no such rule", f.choose)
 	case !takes && numbered:
-		return tune.Choose{}, usage("--choose "+name, "--choose %s: %s has no number", f.choose, name)
-	case rule == tune.MaxLoss && !numbered:
-		return tune.Choose{Rule: rule, Number: tune.DefaultMaxLoss}, nil
+		return choose.By{}, usage("--choose "+name, "--choose %s: %s has no number", f.choose, name)
+	case rule == choose.MaxLoss && !numbered:
+		return choose.By{Rule: rule, Number: choose.DefaultMaxLoss}, nil
 	case !takes:
-		return tune.Choose{Rule: rule}, nil
+		return choose.By{Rule: rule}, nil
 	}
 	number, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(number >= 0 && number <= 1) {
-		return tune.Choose{}, usage("for example --choose max_loss:0.02 or --choose at_least:0.98", "--choose %s: want a number from 0 to 1 behind the colon", f.choose)
+		return choose.By{}, usage("for example --choose max_loss:0.02 or --choose at_least:0.98", "--choose %s: want a number from 0 to 1 behind the colon", f.choose)
 	}
-	return tune.Choose{Rule: rule, Number: number}, nil
+	return choose.By{Rule: rule, Number: number}, nil
 }

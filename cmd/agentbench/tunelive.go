@@ -13,13 +13,14 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/tune"
+	"github.com/agentbench/agentbench/reports/choose"
+	"github.com/agentbench/agentbench/reports/race"
 	"github.com/agentbench/agentbench/spec"
 )
 
 // live is a suite that is recorded in order to be tuned. What replay answers
 // exactly is recorded once, under the loosest values; parameters that need calls
-// make paths, each of which is recorded, and which race: see [tune.Race].
+// make paths, each of which is recorded, and which race: see [race.Race].
 type live struct {
 	*program
 	*opened // its configurations are the paths
@@ -28,7 +29,7 @@ type live struct {
 	axes    []sweep.Axis // all
 	// replayed are those that replay answers on each of the paths.
 	replayed []sweep.Axis
-	race     *tune.Race
+	race     *race.Race
 	terms    raceTerms
 }
 
@@ -45,14 +46,14 @@ type recording struct {
 	// paths are the recorded configurations that are left, the best first.
 	paths []string
 	// raced tells of the race; nil where there was only one path.
-	raced *tune.Raced
+	raced *race.Told
 	// ended says why the recording ended before its end; nil: it did not.
 	ended error
 }
 
 // openLive says what is to be recorded to tune a configuration of a suite. The
 // error is that of wrong usage, with a hint.
-func (p *program) openLive(o *opened, base *spec.Resolved, axes []sweep.Axis, terms *tune.Options, f *runFlags) (*live, error) {
+func (p *program) openLive(o *opened, base *spec.Resolved, axes []sweep.Axis, terms *choose.Options, f *runFlags) (*live, error) {
 	l := &live{program: p, flags: f, terms: raceTermsOf(o.Suite, terms)}
 	var loosest []spec.Assignment
 	var needCalls []sweep.Axis
@@ -197,7 +198,7 @@ func (l *live) pathNames() []string {
 }
 
 // raceTermsOf are those of a race by an objective that is the mean of a score.
-func raceTermsOf(s *spec.Suite, o *tune.Options) raceTerms {
+func raceTermsOf(s *spec.Suite, o *choose.Options) raceTerms {
 	t := raceTerms{minimize: o.Minimize}
 	if o.Objective == nil && len(s.Scorers) > 0 {
 		t.score = s.Scorers[0].Name
@@ -209,10 +210,10 @@ func raceTermsOf(s *spec.Suite, o *tune.Options) raceTerms {
 	}
 	switch o.Choose.Rule {
 	case "":
-		t.margin = tune.DefaultMaxLoss
-	case tune.MaxLoss:
+		t.margin = choose.DefaultMaxLoss
+	case choose.MaxLoss:
 		t.margin = o.Choose.Number
-	case tune.AtLeast:
+	case choose.AtLeast:
 		t.margin = 1 - o.Choose.Number
 	}
 	return t

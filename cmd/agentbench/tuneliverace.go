@@ -16,7 +16,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/recorded"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/tune"
+	"github.com/agentbench/agentbench/reports/race"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -44,7 +44,7 @@ func (l *live) racing(j *job) (*racing, error) {
 	if err := r.arrange(j.plan); err != nil {
 		return nil, fail(wrongSpec, "", "%w", err)
 	}
-	l.race = tune.NewRace(len(r.paths), len(r.order), tune.RaceOptions{Margin: r.terms.margin})
+	l.race = race.New(len(r.paths), len(r.order), race.Options{Margin: r.terms.margin})
 	r.settled.Watcher, j.engine.Watch = j.engine.Watch, &r.settled
 	j.around = r.around
 	return r, nil
@@ -106,7 +106,7 @@ func (r *racing) arrange(planned *plan.Plan) error {
 		}
 		unitsOf[item.Task.ID] = unitOf(item.Task)
 	}
-	r.order = tune.RaceOrder(slices.Compact(slices.Sorted(maps.Values(unitsOf))), r.Suite.Seed)
+	r.order = race.Order(slices.Compact(slices.Sorted(maps.Values(unitsOf))), r.Suite.Seed)
 	place := map[string]int{}
 	for i, unit := range r.order {
 		place[unit] = i
@@ -222,8 +222,8 @@ func (r *racing) look(ctx context.Context, done int) error {
 }
 
 // arms are what is known of the paths.
-func (r *racing) arms(ctx context.Context, done int) ([]tune.Arm, error) {
-	arms := make([]tune.Arm, len(r.paths))
+func (r *racing) arms(ctx context.Context, done int) ([]race.Arm, error) {
+	arms := make([]race.Arm, len(r.paths))
 	if r.terms.score == "" || len(r.race.Left()) == 1 {
 		return unknownArms(arms), nil
 	}
@@ -249,7 +249,7 @@ func (r *racing) arms(ctx context.Context, done int) ([]tune.Arm, error) {
 	return arms, nil
 }
 
-func unknownArms(arms []tune.Arm) []tune.Arm {
+func unknownArms(arms []race.Arm) []race.Arm {
 	for i := range arms {
 		arms[i].Scores = [][]float64{nil}
 	}
@@ -258,18 +258,18 @@ func unknownArms(arms []tune.Arm) []tune.Arm {
 
 // arm is a path with what each of its candidates makes of what is recorded of it;
 // the recorded one is the first.
-func (r *racing) arm(ctx context.Context, recording *sweep.Recording, path, done int) (tune.Arm, error) {
+func (r *racing) arm(ctx context.Context, recording *sweep.Recording, path, done int) (race.Arm, error) {
 	recording.Runs = slices.DeleteFunc(recording.Runs, func(run sweep.Run) bool { return r.unit[run.Run.Task] >= done })
 	if len(recording.Runs) == 0 {
-		return tune.Arm{Scores: [][]float64{nil}}, nil
+		return race.Arm{Scores: [][]float64{nil}}, nil
 	}
 	candidates, err := r.candidates(recording, path)
 	if err != nil {
-		return tune.Arm{}, err
+		return race.Arm{}, err
 	}
 	s, err := sweep.New([]sweep.Recording{*recording}, candidates, sweep.Options{Replay: assemble.Replay})
 	if err != nil {
-		return tune.Arm{}, err
+		return race.Arm{}, err
 	}
 	parts := make([]int, len(s.Runs()))
 	for i, run := range s.Runs() {
@@ -277,9 +277,9 @@ func (r *racing) arm(ctx context.Context, recording *sweep.Recording, path, done
 	}
 	totals, err := s.Totals(ctx, parts, done)
 	if err != nil {
-		return tune.Arm{}, err
+		return race.Arm{}, err
 	}
-	arm, score := tune.Arm{}, slices.Index(s.Scores(), r.terms.score)
+	arm, score := race.Arm{}, slices.Index(s.Scores(), r.terms.score)
 	for c := range totals {
 		arm.Scores = append(arm.Scores, r.scores(totals[c], score))
 	}

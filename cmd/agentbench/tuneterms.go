@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/tune"
+	"github.com/agentbench/agentbench/reports/choose"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -11,7 +11,7 @@ import (
 
 // terms are what a tuning is asked for: what the suite says, and over that the
 // flags.
-func (p *program) terms(f *termFlags, t *spec.Tune, scorers []string) (tune.Options, error) {
+func (p *program) terms(f *termFlags, t *spec.Tune, scorers []string) (choose.Options, error) {
 	o := optionsOf(t)
 	rule, err := f.rule()
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *program) terms(f *termFlags, t *spec.Tune, scorers []string) (tune.Opti
 }
 
 // over puts the flags that are no expressions over what the suite says.
-func (f *termFlags) over(o *tune.Options) {
+func (f *termFlags) over(o *choose.Options) {
 	if f.changed("minimize") {
 		o.Minimize = f.minimize
 	}
@@ -63,7 +63,7 @@ func (f *termFlags) over(o *tune.Options) {
 }
 
 // optionsOf is what a suite asks for, whose expressions are compiled.
-func optionsOf(t *spec.Tune) (o tune.Options) {
+func optionsOf(t *spec.Tune) (o choose.Options) {
 	if t == nil {
 		return o
 	}
@@ -72,14 +72,14 @@ func optionsOf(t *spec.Tune) (o tune.Options) {
 		o.Constraints = append(o.Constraints, *termOf(&t.Constraints[i]))
 	}
 	if c := t.Choose; c != nil {
-		o.Choose = tune.Choose{Rule: tune.Rule(c.Rule), Cost: termOf(c.Cost)}
+		o.Choose = choose.By{Rule: choose.Rule(c.Rule), Cost: termOf(c.Cost)}
 		switch o.Choose.Rule {
-		case tune.MaxLoss:
-			o.Choose.Number = tune.DefaultMaxLoss
+		case choose.MaxLoss:
+			o.Choose.Number = choose.DefaultMaxLoss
 			if c.MaxLoss != nil {
 				o.Choose.Number = *c.MaxLoss
 			}
-		case tune.AtLeast:
+		case choose.AtLeast:
 			o.Choose.Number = *c.Share
 		}
 	}
@@ -89,11 +89,11 @@ func optionsOf(t *spec.Tune) (o tune.Options) {
 	return o
 }
 
-func termOf(e *spec.Expr) *tune.Term {
+func termOf(e *spec.Expr) *choose.Term {
 	if e == nil {
 		return nil
 	}
-	return &tune.Term{Text: e.Text, Program: e.Program}
+	return &choose.Term{Text: e.Text, Program: e.Program}
 }
 
 // compiled gathers what is wrong with the expressions of flags.
@@ -104,7 +104,7 @@ type compiled struct {
 
 // metric is an expression over the metrics of a configuration; it may only name
 // scores that there are.
-func (c *compiled) metric(flag, text string, want expr.Want) *tune.Term {
+func (c *compiled) metric(flag, text string, want expr.Want) *choose.Term {
 	term := c.compile(flag, expr.Objective(), text, want)
 	if term == nil {
 		return nil
@@ -128,7 +128,7 @@ func configurationReads(reads []string) (paths []string) {
 	return paths
 }
 
-func (c *compiled) compile(flag string, env *expr.Env, text string, want expr.Want) *tune.Term {
+func (c *compiled) compile(flag string, env *expr.Env, text string, want expr.Want) *choose.Term {
 	program, faults := env.Compile(text, want)
 	for _, f := range faults {
 		c.faults = append(c.faults, source.Fault{File: source.NewFile(flag, []byte(text)), Pos: source.Pos{Line: 1, Col: f.Offset + 1},
@@ -137,7 +137,7 @@ func (c *compiled) compile(flag string, env *expr.Env, text string, want expr.Wa
 	if program == nil {
 		return nil
 	}
-	return &tune.Term{Text: text, Program: program}
+	return &choose.Term{Text: text, Program: program}
 }
 
 func quoteName(name string) string { return `"` + printable(name) + `"` }

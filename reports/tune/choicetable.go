@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/replays"
 )
 
 // choiceRow is a configuration with what it is to the choice.
@@ -48,21 +49,21 @@ func (c *Choice) isLike(recorded *Choice) bool {
 
 // choiceTable has one row for each configuration that matters to the choice.
 func (t *Tuning) choiceTable() page.Table {
-	as := &columns{Runs: t.Runs}
+	as := &replays.Columns{Runs: t.Runs}
 	if t.Terms.Cost == "cost_usd.mean" {
 		as.Costs = t.meanCosts()
 	}
 	for row := range t.choices() {
-		as.Configurations = append(as.Configurations, row.ReplayedConfiguration)
-		as.Scorers = scorersOf(&row.ReplayedConfiguration)
+		as.Configurations = append(as.Configurations, row.Configuration)
+		as.Scorers = scorersOf(&row.Configuration)
 	}
 	fields := []page.Field[choiceRow]{
 		{Column: page.Column{Head: "", Key: "role"}, Cell: func(row choiceRow) page.Cell { return page.Text(row.role) }},
 		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(row choiceRow) page.Cell { return page.Name(row.Name) }},
 	}
-	fields = append(fields, lifted([]replayedField{as.label(labelReaders(as.Configurations))})...)
+	fields = append(fields, lifted([]replays.Field{as.Label(labelReaders(as.Configurations))})...)
 	for i := range as.Scorers {
-		fields = append(fields, lifted(as.score(i))...)
+		fields = append(fields, lifted(as.Score(i))...)
 		if i == 0 {
 			fields = append(fields, t.termFields()...)
 		}
@@ -70,13 +71,13 @@ func (t *Tuning) choiceTable() page.Table {
 	if len(as.Scorers) == 0 {
 		fields = append(fields, t.termFields()...)
 	}
-	fields = append(fields, lifted(as.spent())...)
+	fields = append(fields, lifted(as.Spent())...)
 	table := page.Table{Name: "choice", Title: "Choice (means per run)", Columns: page.ColumnsOf(fields), Keys: 1, Whole: true}
 	table.Fill(page.RowsOf(fields, t.choices()))
 	return table
 }
 
-func scorersOf(c *ReplayedConfiguration) (names []string) {
+func scorersOf(c *replays.Configuration) (names []string) {
 	for i := range c.Scores {
 		names = append(names, c.Scores[i].Name)
 	}
@@ -84,18 +85,18 @@ func scorersOf(c *ReplayedConfiguration) (names []string) {
 }
 
 // labelReaders is who reads the labels: people only where some are not exact.
-func labelReaders(all []ReplayedConfiguration) page.Audience {
-	if slices.ContainsFunc(all, func(c ReplayedConfiguration) bool { return c.Exact < c.Runs }) {
+func labelReaders(all []replays.Configuration) page.Audience {
+	if slices.ContainsFunc(all, func(c replays.Configuration) bool { return c.Exact < c.Runs }) {
 		return page.Everyone
 	}
 	return page.Machines
 }
 
 // lifted are fields of a configuration as those of a row.
-func lifted(fields []replayedField) []page.Field[choiceRow] {
+func lifted(fields []replays.Field) []page.Field[choiceRow] {
 	all := make([]page.Field[choiceRow], len(fields))
 	for i, f := range fields {
-		all[i] = page.Field[choiceRow]{Column: f.Column, Cell: func(row choiceRow) page.Cell { return f.Cell(&row.ReplayedConfiguration) }}
+		all[i] = page.Field[choiceRow]{Column: f.Column, Cell: func(row choiceRow) page.Cell { return f.Cell(&row.Configuration) }}
 	}
 	return all
 }
@@ -116,14 +117,14 @@ func (t *Tuning) termFields() []page.Field[choiceRow] {
 	}
 	fields = append(fields, page.Ends("objective", func(row choiceRow) numbers.Range { return row.ObjectiveInterval })...)
 	return append(fields, []page.Field[choiceRow]{
-		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(row choiceRow) page.Cell { return row.among(row.Lost) }},
+		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(row choiceRow) page.Cell { return row.Among(row.Lost) }},
 		{Column: page.Column{Head: "lost\nat most", Key: "lost_most", Right: true}, Cell: func(row choiceRow) page.Cell {
 			if row.Recorded {
 				return page.Cell{}
 			}
 			return page.Number(row.LostMost, precisely)
 		}},
-		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(row choiceRow) page.Cell { return row.among(row.Gained) }},
+		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(row choiceRow) page.Cell { return row.Among(row.Gained) }},
 		{Column: cost, Cell: func(row choiceRow) page.Cell { return page.Number(row.ChoiceCost, cheap) }},
 	}...)
 }

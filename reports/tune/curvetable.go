@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/replays"
 )
 
 // curveTable says what each further iteration of the recorded runs brings, and
@@ -57,7 +58,7 @@ func (s *CurveStep) ahead(form func(numbers.Value) string) string {
 
 type endRow struct {
 	of *Stops
-	*StopCount
+	*replays.StopCount
 }
 
 // stopsTable says which limit bound.
@@ -93,7 +94,7 @@ func (t *Tuning) ends() func(func(endRow) bool) {
 					return
 				}
 			}
-			if of.Unknown > 0 && !yield(endRow{of, &StopCount{Name: notKnown, Runs: of.Unknown, Share: numbers.Missing(numbers.Nothing)}}) {
+			if of.Unknown > 0 && !yield(endRow{of, &replays.StopCount{Name: notKnown, Runs: of.Unknown, Share: numbers.Missing(numbers.Nothing)}}) {
 				return
 			}
 		}

@@ -6,24 +6,25 @@ import (
 
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/replays"
 )
 
 // frontTable has the configurations that none beats, the cheapest first.
 func (t *Tuning) frontTable() page.Table {
 	cost := t.costForm(t.meanCosts()...)
-	var notes []TuneNote
+	var notes []Note
 	if t.Unpriced > 0 {
-		notes = append(notes, TuneNote{Kind: OffTheFront, Count: t.Unpriced})
+		notes = append(notes, Note{Kind: OffTheFront, Count: t.Unpriced})
 	}
 	fields := []page.Field[*FrontRow]{
-		{Column: page.Column{Head: "configuration", Key: "configuration", Warnings: asWarnings(notes)}, Cell: func(f *FrontRow) page.Cell { return page.Name(f.Name) }},
+		{Column: page.Column{Head: "configuration", Key: "configuration", Warnings: replays.Warnings(notes)}, Cell: func(f *FrontRow) page.Cell { return page.Name(f.Name) }},
 		{Column: page.Column{Head: "", Key: "role", Optional: true}, Cell: func(f *FrontRow) page.Cell { return page.Text(f.role()) }},
 		{Column: page.Column{About: t.Terms.Cost, Key: "cost", Right: true}, Cell: func(f *FrontRow) page.Cell { return page.Number(f.ChoiceCost, cost) }},
 		{Column: page.Column{About: t.Terms.objectiveName(), Key: "objective", Right: true}, Cell: func(f *FrontRow) page.Cell { return page.Number(f.Objective, objectiveForm) }},
 		{Column: page.Column{Head: "latency", Key: "latency_s", Right: true, Optional: true}, Cell: func(f *FrontRow) page.Cell {
 			return page.Number(f.Seconds, orEmpty(numbers.Seconds))
 		}},
-		{Column: page.Column{Head: "on the\nfront", Key: "share", Right: true, Warnings: asWarnings([]TuneNote{{Kind: OnTheFront}})}, Cell: func(f *FrontRow) page.Cell {
+		{Column: page.Column{Head: "on the\nfront", Key: "share", Right: true, Warnings: replays.Warnings([]Note{{Kind: OnTheFront}})}, Cell: func(f *FrontRow) page.Cell {
 			return page.Number(f.Share, orNothing(numbers.Percent))
 		}},
 		{Column: page.Column{Head: "successes", Key: "successes", Right: true}, Cell: func(f *FrontRow) page.Cell { return f.Counted.hits() }},

@@ -1,21 +1,202 @@
 package tune
 
-// madeNotes are those on the folds and the bounds.
-func (t *tuner) madeNotes(r *Tuning) {
-	if t.folds == 0 && t.Folds >= 0 {
-		r.Notes = append(r.Notes, TuneNote{Kind: NoFolds})
+import (
+	"fmt"
+
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/replays"
+)
+
+// The kinds of notes that the page makes of a tuning.
+const (
+	ChosenBy    reports.WarningKind = "chosen_by" // Name: the cost, More: why
+	ByObjective reports.WarningKind = "objective" // Name: the objective
+	OtherCost   reports.WarningKind = "why_cost"
+	LuckyGoal   reports.WarningKind = "luck_of_objective"
+	LuckyCost   reports.WarningKind = "luck_of_cost"
+	FoldsAgree  reports.WarningKind = "folds_agree" // Count of Of
+	NotTried    reports.WarningKind = "not_exact"   // Count of Of candidates
+	CannotTake  reports.WarningKind = "cannot_take" // Count exact candidates; More: why
+	OffTheFront reports.WarningKind = "off_the_front"
+	ByRatios    reports.WarningKind = "by_ratios"
+	OnTheFront  reports.WarningKind = "on_the_front"
+)
+
+// The kinds of notes that the choosing makes.
+const (
+	// FrontThinned: of Of configurations on the front Count were drawn, evenly.
+	FrontThinned reports.WarningKind = "front_thinned"
+	// FrontBounded: Count of Of configurations were drawn for the shares.
+	FrontBounded reports.WarningKind = "front_bounded"
+	// NoFolds: the tasks make fewer than two parts.
+	NoFolds reports.WarningKind = "no_folds"
+	// FoldsWithout: in Count of Of folds the rule finds nothing.
+	FoldsWithout reports.WarningKind = "folds_without_choice"
+	// CurveTold: the agent was told how many iterations it has (More).
+	CurveTold reports.WarningKind = "curve_told"
+	// LossByUnits: bounds of losses are by Count tasks or clusters (Name).
+	LossByUnits reports.WarningKind = "loss_by"
+)
+
+// wholeNotes are how it was chosen and how far that can be trusted, and then the
+// notes on the recording.
+func (t *Tuning) wholeNotes() []Note {
+	notes := t.chosenNotes()
+	notes = append(notes, t.luckNotes()...)
+	notes = append(notes, t.leftNotes()...)
+	return append(notes, t.Notes...)
+}
+
+func (t *Tuning) chosenNotes() []Note {
+	notes := []Note{{Kind: ByObjective, Name: t.Terms.Objective}}
+	if t.Terms.Minimize {
+		notes[0].Count = 1
 	}
-	if v := r.Validation; v != nil && r.Recommended != nil {
-		without := 0
-		for i := range v.Folds {
-			without += count2(v.Folds[i].Chosen < 0)
+	if t.Why != "" {
+		notes = append([]Note{{Kind: ChosenBy, Name: t.Terms.Cost, More: t.Why}}, notes...)
+	}
+	if t.Terms.WhyCost != "" {
+		notes = append(notes, Note{Kind: OtherCost, Name: t.Terms.Cost, More: t.Terms.WhyCost})
+	}
+	if t.Runs > 0 {
+		notes = append(notes, Note{Kind: replays.Against, Name: t.Terms.Score})
+	}
+	return notes
+}
+
+// luckNotes say how much of the gain was found and how much was there.
+func (t *Tuning) luckNotes() (notes []Note) {
+	if l := t.Luck; l != nil {
+		if l.Objective.Luck.Known() {
+			notes = append(notes, Note{Kind: LuckyGoal, Count: t.Tried.Candidates, Name: l.Over, More: l.Objective.told(func(v numbers.Value) string { return numbers.Gain(v, 3) })})
 		}
-		if without > 0 {
-			r.Notes = append(r.Notes, TuneNote{Kind: FoldsWithout, Count: without, Of: len(v.Folds)})
+		if l.Cost.Luck.Known() {
+			notes = append(notes, Note{Kind: LuckyCost, Count: t.Tried.Candidates, Name: l.Over, More: l.Cost.told(t.costForm(l.Cost.Apparent, l.Cost.Luck))})
 		}
 	}
-	if t.score >= 0 && !t.independent {
-		n, what := t.lossUnits(0)
-		r.Notes = append(r.Notes, TuneNote{Kind: LossByUnits, Count: n, Name: what[:len(what)-1]})
+	if v := t.Validation; v != nil && len(v.Folds) > 0 && t.Recommended != nil {
+		notes = append(notes, Note{Kind: FoldsAgree, Count: v.Agree, Of: len(v.Folds)})
 	}
+	return notes
+}
+
+// told is a gain as it looks and as it is.
+func (g *Gain) told(form func(numbers.Value) string) string {
+	text := fmt.Sprintf("%s in the sample, %s", form(g.Apparent), form(g.Honest))
+	if g.HonestInterval.Known() {
+		text += " (" + g.HonestInterval.Text(form) + ")"
+	}
+	return text + " on tasks left out, so that " + form(g.Luck) + " of it is luck"
+}
+
+// leftNotes say which candidates could not be chosen.
+func (t *Tuning) leftNotes() (notes []Note) {
+	tried := &t.Tried
+	if n := tried.Candidates - tried.Exact; n > 0 {
+		notes = append(notes, Note{Kind: NotTried, Count: n, Of: tried.Candidates, More: tried.labels()})
+	}
+	for _, left := range []struct {
+		n   int
+		why string
+	}{
+		{tried.Unscored, "they return iterations without a score"}, {tried.Costless, "their cost is not known"}, {tried.Unmeasured, "the objective is not known"},
+	} {
+		if left.n > 0 {
+			notes = append(notes, Note{Kind: CannotTake, Count: left.n, More: left.why})
+		}
+	}
+	return notes
+}
+
+func (t *Tried) labels() string {
+	text := ""
+	for _, l := range []struct {
+		n    int
+		what string
+	}{{t.Bounded, "bounded"}, {t.NeedsCalls, "needing calls"}, {t.Counterfactual, "counterfactual"}} {
+		if l.n == 0 {
+			continue
+		}
+		if text != "" {
+			text += ", "
+		}
+		text += fmt.Sprintf("%d %s", l.n, l.what)
+	}
+	return text
+}
+
+// Note is something that a reader of a tuning must know. It has the kinds of the
+// notes on replays, those above and those that the choosing makes.
+type Note replays.Note
+
+// Text is the note for people.
+func (n Note) Text(quote func(string) string) string {
+	for _, text := range []string{n.tuning(quote), n.computed()} {
+		if text != "" {
+			return text
+		}
+	}
+	return replays.Note(n).Text(quote)
+}
+
+// Serious says that numbers are missing or in question.
+func (n Note) Serious() bool { return replays.Note(n).Serious() }
+
+// tuning is a note about how it was chosen; "" where it is another.
+func (n Note) tuning(quote func(string) string) string {
+	switch n.Kind {
+	case ChosenBy:
+		return "recommended is " + plainly(n.More, quote) + "; cheap is by " + quote(n.Name)
+	case ByObjective:
+		if n.Count > 0 {
+			return "the best objective is the smallest " + quote(n.Name)
+		}
+		return "the best objective is the largest " + quote(n.Name)
+	case OtherCost:
+		return "the cost is " + quote(n.Name) + ": " + plainly(n.More, quote)
+	case LuckyGoal:
+		return fmt.Sprintf("luck: chosen from %s, the objective against %s is %s", numbers.Plural(n.Count, "configuration", "configurations"), overWhat(n.Name), n.More)
+	case LuckyCost:
+		return fmt.Sprintf("luck: chosen from %s, what a run saves against %s is %s", numbers.Plural(n.Count, "configuration", "configurations"), overWhat(n.Name), n.More)
+	case FoldsAgree:
+		return fmt.Sprintf("%d of %d folds choose the recommended configuration", n.Count, n.Of)
+	case NotTried:
+		return fmt.Sprintf("%d of %s not exact (%s) and cannot be recommended", n.Count, numbers.Plural(n.Of, "configuration is", "configurations are"), n.More)
+	case CannotTake:
+		return numbers.Plural(n.Count, "exact configuration", "exact configurations") + " cannot be chosen: " + n.More
+	case OffTheFront:
+		return numbers.Plural(n.Count, "configuration of unknown cost is", "configurations of unknown cost are") + " not on the front"
+	case ByRatios:
+		return "change: of scores the mean of the tasks' differences, of amounts the geometric mean of their ratios"
+	case OnTheFront:
+		return "how often it is on the front when the tasks are drawn anew"
+	}
+	return ""
+}
+
+func overWhat(over string) string {
+	if over == "today" {
+		return "today's configuration"
+	}
+	return "the recording"
+}
+
+// computed is a note that the choosing makes; "" where it is another.
+func (n Note) computed() string {
+	switch n.Kind {
+	case FrontThinned:
+		return fmt.Sprintf("of the %[2]d configurations on the front %[1]d compete when the tasks are drawn anew: their shares are rather too large", n.Count, n.Of)
+	case FrontBounded:
+		return fmt.Sprintf("of %d different configurations the %d on or next to the front compete when the tasks are drawn anew", n.Of, n.Count)
+	case NoFolds:
+		return "there are too few tasks that stand for themselves to choose by some and report on others: what is recommended looks better than it is"
+	case FoldsWithout:
+		return fmt.Sprintf("in %s the rule finds nothing: the sums are without them", numbers.Plural(n.Count, "fold", "folds"))
+	case CurveTold:
+		return "what stopping earlier would have given is not shown, because the agent knows its limit: " + n.More
+	case LossByUnits:
+		return fmt.Sprintf("runs of one %s depend on each other: bounds of what is lost are by %s", n.Name, numbers.Plural(n.Count, n.Name, n.Name+"s"))
+	}
+	return ""
 }

@@ -4,12 +4,13 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
-// TuningSchema names the form of a tuning in JSON. Its number rises when a field
+// Schema names the form of a tuning in JSON. Its number rises when a field
 // changes its meaning or goes away, not when one is added.
-const TuningSchema = "agentbench/tuning/1"
+const Schema = "agentbench/tuning/1"
 
 // Tuning is what came of choosing among candidates by what they make of recorded
 // runs. Its JSON form is documented by the tags; numbers that are missing are
@@ -64,7 +65,7 @@ type Tuning struct {
 	Curve  []CurveStep `json:"curve"` // of the recording
 	// Ranges are limits of phases that lie outside what is recommended for their kind.
 	Ranges []RangeHint `json:"ranges"`
-	Notes  []TuneNote  `json:"notes"` // on the tuning as a whole
+	Notes  []Note      `json:"notes"` // on the tuning as a whole
 }
 
 // Terms are what was asked for, in the words of the suite.
@@ -136,7 +137,7 @@ type Change struct {
 
 // Choice is a configuration with its numbers over all recorded runs.
 type Choice struct {
-	ReplayedConfiguration
+	replays.Configuration
 	// Candidate is its number in the Source, -1 that of the recording.
 	Candidate int           `json:"candidate"`
 	Objective numbers.Value `json:"objective"`
@@ -300,8 +301,8 @@ type Step struct {
 
 // Stops tells how the runs of a configuration end.
 type Stops struct {
-	Of    string      `json:"of"` // "recommended", "today" or "recording"
-	Stops []StopCount `json:"stops"`
+	Of    string              `json:"of"` // "recommended", "today" or "recording"
+	Stops []replays.StopCount `json:"stops"`
 	// Unknown are runs whose end is not known.
 	Unknown int `json:"unknown,omitempty"`
 }

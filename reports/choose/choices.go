@@ -1,0 +1,100 @@
+package choose
+
+import (
+	"context"
+	"slices"
+
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/reports/tune"
+)
+
+// choices describes the recommended configuration and those beside it.
+func (t *chooser) choices(ctx context.Context, r *tune.Tuning, choice *chosen) (err error) {
+	if r.Recording, err = t.choice(ctx, theRecording); err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		into **tune.Choice
+		at   int
+	}{{&r.Recommended, choice.candidate}, {&r.Today, t.today()}, {&r.Best, choice.best}} {
+		if one.at < 0 {
+			continue
+		}
+		if *one.into, err = t.choice(ctx, one.at); err != nil {
+			return err
+		}
+	}
+	for _, next := range choice.next {
+		c, err := t.choice(ctx, next)
+		if err != nil {
+			return err
+		}
+		r.Alternatives = append(r.Alternatives, *c)
+	}
+	t.change(r, choice.candidate)
+	return nil
+}
+
+// change tells what differs from today.
+func (t *chooser) change(r *tune.Tuning, to int) {
+	if to < 0 {
+		return
+	}
+	from := t.Recordings()[0].Loop
+	if today := t.today(); today >= 0 {
+		from = t.candidates[today].Loop
+		r.Unchanged = today == to || slices.Equal(t.at[today], t.at[to])
+	}
+	r.Changes = changes(from, &t.candidates[to])
+}
+
+// choice describes a candidate.
+func (t *chooser) choice(ctx context.Context, candidate int) (*tune.Choice, error) {
+	outcomes, of := t.held.Recorded, &sweep.Candidate{Name: replays.LabelRecorded}
+	if candidate != theRecording {
+		var err error
+		if outcomes, err = t.Outcomes(ctx, candidate); err != nil {
+			return nil, err
+		}
+		of = &t.candidates[candidate]
+	}
+	c := &tune.Choice{Configuration: t.held.Configuration(of, outcomes), Candidate: candidate}
+	if candidate == theRecording {
+		c.Recorded, c.Label = true, replays.LabelRecorded
+	}
+	return c, t.worth(ctx, c, outcomes)
+}
+
+// worth fills in what a configuration is worth by the terms. What is bounded is no
+// point.
+func (t *chooser) worth(ctx context.Context, c *tune.Choice, outcomes []sweep.Outcome) error {
+	p := t.profileOf(outcomes)
+	scope := t.scope(t.sum(p, 0))
+	if t.quantiles {
+		everyRunOf(outcomes).into(scope.sums, t.fold, -1)
+	}
+	value, why := t.goal.of(ctx, scope)
+	cost, whyCost := t.price.of(ctx, scope)
+	c.Objective, c.ChoiceCost = valueOf(value, why), valueOf(cost, whyCost)
+	c.ObjectiveInterval, c.LostMost = noRange(numbers.Nothing), numbers.Missing(numbers.Nothing)
+	if c.Exact < c.Runs {
+		c.Objective, c.ChoiceCost = numbers.Missing(c.Label), numbers.Missing(c.Label)
+		return nil
+	}
+	if values := t.influence(ctx, p, 0, &t.goal); values != nil {
+		c.ObjectiveInterval = t.interval(values)
+	}
+	if t.score < 0 {
+		return nil
+	}
+	s := &scope.scores[t.score]
+	c.Lost, c.Gained = int(s.lost), int(s.gained)
+	if c.Candidate == theRecording {
+		return nil
+	}
+	l, err := t.lossInFull(ctx, c.Candidate)
+	c.LostMost = valueOf(l.most, numbers.Nothing)
+	return err
+}

@@ -1,0 +1,185 @@
+package choose
+
+import (
+	"context"
+	"math"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/reports/stats"
+	"github.com/agentbench/agentbench/reports/tune"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// curve tells what each iteration of the recorded runs gains and costs, and from
+// where going on pays: by the hazard, the chance of a first success at an iteration,
+// one looks one step ahead, and by the least cost of a success over several steps
+// further. Runs of which the score is not known at every iteration are left out.
+func (t *chooser) curve(_ context.Context, r *tune.Tuning, _ *chosen) error {
+	if t.score < 0 {
+		return nil
+	}
+	if why := toldOfIterations(&t.Recordings()[0]); why != "" {
+		r.Notes = append(r.Notes, tune.Note{Kind: tune.CurveTold, More: why})
+		return nil
+	}
+	loop := freed(t.Recordings()[0].Loop)
+	var steps []step
+	left, spent := 0, t.ofIteration()
+	for i := range t.held.Tasks {
+		for _, run := range t.held.Tasks[i].Runs {
+			scores := t.scoresAt(&t.held.Runs[run], loop)
+			if scores == nil {
+				left++
+				continue
+			}
+			steps = extend(steps, t.held.Runs[run].Run, scores, spent)
+		}
+	}
+	if left > 0 {
+		r.Notes = append(r.Notes, tune.Note{Kind: reports.CurveCut, Count: left, Of: len(t.held.Runs)})
+	}
+	r.Curve = curveOf(steps, len(t.held.Runs)-left)
+	return nil
+}
+
+// toldOfIterations says how the agent was told how many iterations it has, so that
+// no record shows what it would have done with fewer; "" where it was not.
+func toldOfIterations(r *sweep.Recording) string {
+	for _, path := range r.Announced {
+		switch spec.FullPath(path) {
+		case "terminate", "terminate.max_iterations", "guards", "guards.absolute_max_iterations":
+			return "it was told " + path
+		}
+	}
+	if r.Loop == nil || r.Loop.Agent == nil {
+		return ""
+	}
+	if p := replay.AnalysePath(r.Loop, "terminate.max_iterations"); p.Class == replay.Calls {
+		return p.Why
+	}
+	return ""
+}
+
+// step is the sums over all runs at an iteration.
+type step struct {
+	reached, hits int     // runs that came so far; that are a success if stopped here
+	risk, first   int     // runs that come here without a success before; that have their first
+	score, cost   float64 // of all runs; of this iteration
+}
+
+// freed is a loop that nothing ends.
+func freed(loop *spec.Loop) *spec.Loop {
+	if loop == nil {
+		return &spec.Loop{}
+	}
+	free := *loop
+	free.Terminate, free.Guards = spec.Tree{}, spec.Guards{}
+	return &free
+}
+
+// scoresAt are the scores of a run had it stopped after each of its iterations; nil
+// where one is not known.
+func (t *chooser) scoresAt(run *sweep.Run, loop *spec.Loop) []float64 {
+	values, n := run.Scores[t.score], len(run.Run.Iterations)
+	if n == 0 || len(values) == 0 || math.IsNaN(values[0]) {
+		return nil
+	}
+	state := stop.Compile(loop).Start(run.Task, loop.Param)
+	scores := make([]float64, n)
+	for i := range n {
+		state.Fold(&run.Run.Iterations[i])
+		at := state.Returned()
+		switch {
+		case i == n-1:
+			scores[i] = values[0]
+		case at == 0:
+			scores[i] = 0
+		case at < len(values):
+			scores[i] = values[at]
+		default:
+			return nil
+		}
+		if math.IsNaN(scores[i]) {
+			return nil
+		}
+	}
+	return scores
+}
+
+// extend adds a run.
+func extend(steps []step, run *record.Run, scores []float64, spent func(it *record.Iteration) float64) []step {
+	var last step
+	if len(steps) > 0 {
+		last = steps[len(steps)-1]
+	}
+	for len(steps) < len(scores) { // the runs so far stay as they ended
+		steps = append(steps, step{hits: last.hits, score: last.score})
+	}
+	before := false
+	for i := range steps {
+		s, at := &steps[i], min(i, len(scores)-1)
+		hit := scores[at] >= replays.Success
+		s.hits += count(hit)
+		s.score += scores[at]
+		if i < len(scores) {
+			s.reached++
+			s.cost += spent(&run.Iterations[i])
+			s.risk += count(!before)
+			s.first += count(!before && hit)
+			before = before || hit
+		}
+	}
+	return steps
+}
+
+// curveOf are the steps with what follows from them.
+func curveOf(steps []step, runs int) []tune.CurveStep {
+	all := make([]tune.CurveStep, len(steps))
+	var cost float64
+	for i, s := range steps {
+		cost += s.cost
+		c := tune.CurveStep{
+			Iteration: i + 1, Reached: s.reached, Hits: s.hits, Extra: s.hits, Score: numbers.Known(s.score / float64(runs)),
+			Cost: numbers.Known(cost), ExtraCost: numbers.Known(s.cost), Hazard: numbers.Over(int64(s.first), int64(s.risk)),
+			PerSuccess: per(cost, s.hits),
+		}
+		if i > 0 {
+			c.Extra -= steps[i-1].hits
+		}
+		c.PerExtra = per(s.cost, c.Extra)
+		all[i] = c
+	}
+	for i := range all {
+		look(&all[i], steps[i:], i)
+	}
+	return all
+}
+
+// per is the cost of each of so many successes.
+func per(cost float64, successes int) numbers.Value {
+	if successes <= 0 {
+		return numbers.Missing(numbers.None)
+	}
+	return numbers.Of(stats.Ratio(cost, float64(successes)))
+}
+
+// look finds the least cost of an extra success over a step of the curve and those
+// after it.
+func look(c *tune.CurveStep, steps []step, from int) {
+	c.Ahead = numbers.Missing(numbers.None)
+	var cost float64
+	before := c.Hits - c.Extra
+	for i, s := range steps {
+		cost += s.cost
+		ahead := per(cost, s.hits-before)
+		if ahead.Known() && (!c.Ahead.Known() || ahead.Number < c.Ahead.Number) {
+			c.Ahead, c.AheadTo = ahead, from+i+1
+		}
+	}
+}

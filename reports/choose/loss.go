@@ -1,0 +1,224 @@
+package choose
+
+import (
+	"context"
+	"math"
+
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// loss is how much of a score a candidate may lose against the recording.
+type loss struct {
+	lost, gained, runs int
+	// most is the one-sided upper bound of the share of runs that lose their
+	// success; where runs may also gain one, or the score is graded, of what the
+	// mean loses.
+	most float64
+	net  bool // the latter
+}
+
+// lossOf bounds the loss on a subset. Runs that are independent have the bound of
+// Clopper and Pearson, and that of Bonett and Price where some gain; where tasks
+// have several runs or stand in clusters, the bounds are by these.
+func (t *chooser) lossOf(ctx context.Context, candidate, subset int) (l loss, err error) {
+	same, err := t.onTheRecording(ctx, candidate)
+	if err != nil {
+		return l, err
+	}
+	if same && t.independent && !t.graded {
+		return t.plainLoss(candidate, subset), nil
+	}
+	if same && t.hopeless(candidate, subset) {
+		l = t.flips(candidate, subset)
+		l.most = math.Inf(1)
+		return l, nil
+	}
+	return t.clusteredLoss(ctx, candidate, subset)
+}
+
+// lossInFull bounds the loss on all runs, however large it is.
+func (t *chooser) lossInFull(ctx context.Context, candidate int) (loss, error) {
+	same, err := t.onTheRecording(ctx, candidate)
+	if err != nil {
+		return loss{}, err
+	}
+	if same && t.independent && !t.graded {
+		return t.plainLoss(candidate, 0), nil
+	}
+	return t.clusteredLoss(ctx, candidate, 0)
+}
+
+// onTheRecording says that a candidate is replayed on the recording that losses
+// are counted against.
+func (t *chooser) onTheRecording(ctx context.Context, candidate int) (bool, error) {
+	on, err := t.Recording(ctx, candidate)
+	return on == 0, err
+}
+
+// flips are the successes lost and gained on a subset, by the totals.
+func (t *chooser) flips(candidate, subset int) (l loss) {
+	for f := range t.totals[candidate] {
+		if subset == 0 || f != subset-1 {
+			s := &t.totals[candidate][f].Scores[t.score]
+			l.lost, l.gained, l.runs = l.lost+s.Lost, l.gained+s.Gained, l.runs+s.Known
+		}
+	}
+	return l
+}
+
+func (t *chooser) plainLoss(candidate, subset int) loss {
+	l := t.flips(candidate, subset)
+	if l.gained == 0 {
+		l.most = t.atMost(l.lost, l.runs)
+		return l
+	}
+	l.net, l.most = true, math.Inf(1)
+	if interval, ok := stats.BonettPrice(l.lost, l.gained, l.runs, 2*t.Level-1); ok {
+		l.most = interval.High
+	}
+	return l
+}
+
+// atMost remembers the bounds of Clopper and Pearson: many candidates lose as
+// much.
+func (t *chooser) atMost(x, n int) float64 {
+	key := [2]int{x, n}
+	bound, known := t.bounds[key]
+	if !known {
+		var ok bool
+		if bound, ok = stats.ProportionAtMost(x, n, t.Level); !ok {
+			bound = math.Inf(1)
+		}
+		t.bounds[key] = bound
+	}
+	return bound
+}
+
+// hopeless says that a candidate loses more than is allowed without any bound, or
+// with that of independent runs, so that its runs need not be looked at.
+func (t *chooser) hopeless(candidate, subset int) bool {
+	l := t.flips(candidate, subset)
+	if !t.graded && l.gained == 0 {
+		return t.atMost(l.lost, l.runs) > t.Choose.Number
+	}
+	before, now := t.recordedSums[subset].score(t.score), &sums{}
+	for f := range t.totals[candidate] {
+		if subset == 0 || f != subset-1 {
+			now.add(&t.totals[candidate][f])
+		}
+	}
+	return numberOf(before)-numberOf(now.score(t.score)) > t.Choose.Number
+}
+
+func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int) (loss, error) {
+	p, err := t.profile(ctx, candidate)
+	if err != nil {
+		return loss{}, err
+	}
+	var l loss
+	byUnit := make([][]float64, t.units)
+	for c := range p.cells {
+		if !t.in(c, subset) || t.score >= len(p.cells[c].Scores) {
+			continue
+		}
+		s := &p.cells[c].Scores[t.score]
+		l.lost, l.gained, l.runs = l.lost+s.Lost, l.gained+s.Gained, l.runs+s.Known
+		for i := range s.Known {
+			byUnit[t.cellUnit[c]] = append(byUnit[t.cellUnit[c]], float64(count(i < s.Lost)))
+		}
+	}
+	if !t.graded && l.gained == 0 {
+		l.most = shareAtMost(byUnit, t.Level)
+		return l, nil
+	}
+	l.net = true
+	l.most, err = t.meanLoss(ctx, p, subset)
+	return l, err
+}
+
+// shareAtMost is the bound of the share of ones. It is no less than that of none: a
+// few, one to a cluster, do not show that the runs of a cluster are independent.
+func shareAtMost(clusters [][]float64, level float64) float64 {
+	n, filled := 0, 0
+	for _, c := range clusters {
+		n, filled = n+len(c), filled+count(len(c) > 0)
+	}
+	estimate, ok := stats.ClusteredMean(clusters)
+	if !ok { // they do not vary
+		estimate = stats.Estimate{}
+		if filled > 0 {
+			estimate.Value = float64(count(valueAt(clusters) > 0))
+		}
+	}
+	bound, ok := estimate.ProportionAtMost(float64(n), filled, level)
+	none, known := stats.Estimate{}.ProportionAtMost(float64(n), filled, level)
+	if !ok || !known {
+		return math.Inf(1)
+	}
+	return max(bound, none)
+}
+
+// valueAt is the first of the values.
+func valueAt(clusters [][]float64) float64 {
+	for _, c := range clusters {
+		if len(c) > 0 {
+			return c[0]
+		}
+	}
+	return 0
+}
+
+// fewDiffer is below how many units that lose or gain something Student's t is not
+// relied on alone: two of them may be near to each other by chance.
+const fewDiffer = 10
+
+// meanLoss is the one-sided bound of what the mean of the score loses, by
+// Student's t. Where no unit loses or gains anything, it is that of the share of
+// units that might; where few do, it is no less.
+func (t *chooser) meanLoss(ctx context.Context, p *profile, subset int) (float64, error) {
+	before, err := t.profile(ctx, theRecording)
+	if err != nil {
+		return 0, err
+	}
+	score := objective(nil, t.held.Scores, t.score)
+	d := differences(t.influence(ctx, before, subset, &score), t.influence(ctx, p, subset, &score))
+	if len(d) < 2 {
+		return math.Inf(1), nil
+	}
+	estimate, ok := stats.MeanOf(d)
+	if !ok || estimate.SE == 0 {
+		mean, _ := stats.Mean(d)
+		return mean + t.atMost(0, len(d)), nil
+	}
+	quantile, ok := stats.StudentQuantile(t.Level, estimate.Degrees)
+	if !ok {
+		return math.Inf(1), nil
+	}
+	most := estimate.Value + quantile*estimate.SE
+	if differing(d) < fewDiffer {
+		most = max(most, t.atMost(0, len(d)))
+	}
+	return most, nil
+}
+
+// differing counts the differences that are not 0.
+func differing(d []float64) (n int) {
+	for _, x := range d {
+		n += count(x != 0)
+	}
+	return n
+}
+
+// differences are those of two lists of one length, nil where they are not.
+func differences(a, b []float64) []float64 {
+	if a == nil || len(a) != len(b) {
+		return nil
+	}
+	d := make([]float64, len(a))
+	for i := range d {
+		if d[i] = a[i] - b[i]; math.Abs(d[i]) < 1e-9 {
+			d[i] = 0
+		}
+	}
+	return d
+}

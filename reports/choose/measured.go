@@ -1,0 +1,201 @@
+package choose
+
+import (
+	"context"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/replays"
+)
+
+// measured are what candidates are chosen by, on all runs (subset 0) and on all
+// but each fold (subset fold + 1).
+type measured struct {
+	subsets int
+	labels  []replay.Label
+	// can says that a candidate can be chosen at all; else standing says why not.
+	can      []bool
+	standing []standingOfOne
+	value    [][]float64 // by subset and candidate: the objective, the larger the better; NaN: not known
+	cost     [][]float64
+	within   [][]bool   // the constraints hold
+	fails    [][]uint64 // by constraint: candidates, as bits, that it excludes on all runs
+	unknown  [][]uint64 // for which it reads a number that is missing
+	// why is why a number is missing, of the first candidate that lacks it.
+	why []string
+}
+
+// standingOfOne says why a candidate cannot be chosen.
+type standingOfOne uint8
+
+const (
+	choosable standingOfOne = iota
+	notExact
+	notScored
+	notCosted
+	notMeasured
+)
+
+// measure evaluates the objective, the cost and the constraints for all candidates
+// on all subsets.
+func (t *chooser) measure(ctx context.Context) (err error) {
+	if t.totals, err = t.Totals(ctx, t.fold, max(1, t.folds)); err != nil {
+		return err
+	}
+	n := len(t.candidates)
+	subsets := 1
+	if t.folds > 0 {
+		subsets += t.folds
+	}
+	m := &measured{subsets: subsets, labels: make([]replay.Label, n), can: make([]bool, n), standing: make([]standingOfOne, n), why: make([]string, n)}
+	for range subsets {
+		m.value, m.cost, m.within = append(m.value, make([]float64, n)), append(m.cost, make([]float64, n)), append(m.within, make([]bool, n))
+	}
+	for range t.Constraints {
+		m.fails, m.unknown = append(m.fails, make([]uint64, (n+63)/64)), append(m.unknown, make([]uint64, (n+63)/64))
+	}
+	t.measured = m
+	t.recordedCells = t.profileOf(t.held.Recorded)
+	for s := range subsets {
+		t.recordedSums = append(t.recordedSums, t.sum(t.recordedCells, s))
+	}
+	recorded := t.recordedKnown()
+	var failed atomic.Pointer[error]
+	err = each(ctx, n, func(i int) {
+		if err := t.measureOne(ctx, i, recorded); err != nil {
+			failed.CompareAndSwap(nil, &err)
+		}
+	})
+	if e := failed.Load(); err == nil && e != nil {
+		err = *e
+	}
+	return err
+}
+
+// recordedKnown counts, for each score that is read, the runs that have it as
+// recorded.
+func (t *chooser) recordedKnown() []int {
+	known := make([]int, len(t.reads))
+	for i := range t.held.Recorded {
+		for k, s := range t.reads {
+			known[k] += count(replays.ScoreOf(&t.held.Recorded[i], s).Known())
+		}
+	}
+	return known
+}
+
+// measureOne measures a candidate. No other reads or writes what is its own, and
+// bits of one word are of one chunk.
+func (t *chooser) measureOne(ctx context.Context, i int, recorded []int) error {
+	m := t.measured
+	m.labels[i], m.standing[i] = t.stand(i, recorded)
+	if m.standing[i] != choosable {
+		return nil
+	}
+	scope := t.scope(&sums{})
+	var runs *everyRun
+	if t.quantiles {
+		var err error
+		if runs, err = t.everyRun(ctx, i); err != nil {
+			return err
+		}
+	}
+	for s := range m.subsets {
+		scope.clear()
+		for f := range t.totals[i] {
+			if s == 0 || f != s-1 {
+				scope.add(&t.totals[i][f])
+			}
+		}
+		if runs != nil {
+			runs.into(scope.sums, t.fold, s-1)
+		}
+		t.judge(ctx, i, s, scope)
+	}
+	return nil
+}
+
+// stand says whether the runs answer for a candidate, with the scores that are read.
+func (t *chooser) stand(i int, recorded []int) (replay.Label, standingOfOne) {
+	var whole sweep.Totals
+	for f := range t.totals[i] {
+		whole.Add(&t.totals[i][f])
+	}
+	label := whole.Label()
+	if label != replay.PointExact {
+		return label, notExact
+	}
+	for k, s := range t.reads {
+		if s >= len(whole.Scores) || whole.Scores[s].Known < recorded[k] {
+			return label, notScored
+		}
+	}
+	return label, choosable
+}
+
+func (t *chooser) scope(s *sums) *metrics {
+	return &metrics{sums: s, names: t.held.Scores, timed: t.known.times}
+}
+
+// judge evaluates a candidate on a subset.
+func (t *chooser) judge(ctx context.Context, i, s int, scope *metrics) {
+	m := t.measured
+	cost, noCost := t.price.of(ctx, scope)
+	value, noValue := t.goal.of(ctx, scope)
+	if t.Minimize {
+		value = -value
+	}
+	m.cost[s][i], m.value[s][i], m.within[s][i] = cost, value, true
+	for c := range t.Constraints {
+		ok, why := holds(ctx, &t.Constraints[c], scope)
+		m.within[s][i] = m.within[s][i] && ok
+		if s == 0 && !ok {
+			m.fails[c][i/64] |= 1 << (i % 64)
+		}
+		if s == 0 && why != "" {
+			m.unknown[c][i/64] |= 1 << (i % 64)
+		}
+		if s == 0 && m.why[i] == "" {
+			m.why[i] = why
+		}
+	}
+	if s > 0 {
+		return
+	}
+	switch {
+	case math.IsNaN(value):
+		m.standing[i], m.why[i] = notMeasured, noValue
+	case math.IsNaN(cost):
+		m.standing[i], m.why[i] = notCosted, noCost
+	default:
+		m.can[i] = true
+	}
+}
+
+// chunk is how many candidates a worker takes at a time: bits of one word.
+const chunk = 64
+
+// each does something with each of n things, on all processors.
+func each(ctx context.Context, n int, do func(i int)) error {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				from := int(next.Add(chunk)) - chunk
+				for i := max(0, from); i < min(from+chunk, n); i++ {
+					do(i)
+				}
+				if from >= n {
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return ctx.Err()
+}

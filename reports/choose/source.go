@@ -1,0 +1,63 @@
+package choose
+
+import (
+	"context"
+
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// Source are candidates and what they make of recorded runs; a *sweep.Sweep is
+// one.
+type Source interface {
+	replays.Source
+	// Totals are the sums of every candidate over every part of the runs: part[i]
+	// is that of run i.
+	Totals(ctx context.Context, part []int, parts int) ([][]sweep.Totals, error)
+	// Recordings are those that answer, and Recording is the one that a candidate is replayed on. The first, 0, has
+	// the Runs, and is the one that losses are counted against.
+	Recordings() []sweep.Recording
+	Recording(ctx context.Context, candidate int) (int, error)
+}
+
+// Options say how to choose. The zero value has all defaults.
+type Options struct {
+	// Objective is CEL over the metrics of a configuration ([expr.Objective]);
+	// nil: the mean of the first score, or, where nothing is scored, the share of
+	// runs that the loop believes in. The larger is the better unless Minimize.
+	Objective *Term
+	Minimize  bool
+	// Constraints are CEL over the same metrics; all have to hold.
+	Constraints []Term
+	Choose      By
+	// Folds is into how many parts the tasks are put, to choose by all but one and
+	// report on that one; 0: 5, below 0: none. By says which tasks belong together
+	// ([expr.Fold]): a whole number g is fold g mod Folds, tasks of another equal
+	// value share a fold that the seed deals out; nil: the cluster of a task, or
+	// the task.
+	Folds int
+	By    *Term
+	Seed  uint64
+	// Today is the number of the candidate that is today's configuration; below 0:
+	// none is.
+	Today int
+	// Level is that of intervals and bounds; 0: 0.95.
+	Level float64
+	About replays.Options
+}
+
+// Term is an expression as it was written, and compiled.
+type Term struct {
+	Text string
+	*expr.Program
+}
+
+// By says by which rule, with which number, and what is cheap.
+type By struct {
+	Rule   Rule    // "": MaxLoss
+	Number float64 // most loss, or least share; 0 with the rule "": DefaultMaxLoss
+	// Cost is CEL over the metrics; nil: the mean cost in USD where all of it is
+	// known, else the tokens, else the iterations.
+	Cost *Term
+}

@@ -1,0 +1,160 @@
+package choose
+
+import (
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/replays"
+)
+
+// sums are what metrics come from: those of a candidate over a part of the runs.
+// They add up, and can be taken away again.
+type sums struct {
+	tasks, runs, exact, successes float64
+	iterations, seconds, dollars  float64
+	tokens, calls, toolCalls      float64
+	unpriced, unreported          float64 // calls without a price, programs that did not say
+	tokensUntold                  float64 // parts of which the tokens are unknown
+	scores                        []scoreSums
+	everyIteration, everySecond   []float64 // of each run, where quantiles are asked for
+}
+
+// scoreSums are those of a score. Sum counts tasks alike, and is over so many
+// tasks.
+type scoreSums struct{ sum, tasks, known, hits, lost, gained float64 }
+
+// add adds the totals of a part. What was cut in flight counts at its most: a
+// cost that has bounds is not to look cheap.
+func (s *sums) add(t *sweep.Totals) { s.include(t, 1) }
+
+// drop takes the totals of a part away.
+func (s *sums) drop(t *sweep.Totals) { s.include(t, -1) }
+
+func (s *sums) include(t *sweep.Totals, sign float64) {
+	used := &t.Most
+	s.tasks += sign * t.PerTask.Tasks
+	s.runs += sign * float64(t.Runs)
+	s.exact += sign * float64(t.Exact-t.Faults)
+	s.successes += sign * float64(t.Successes)
+	s.iterations += sign * float64(t.Iterations)
+	s.seconds += sign * float64(t.Elapsed) / 1e9
+	s.dollars += sign * used.Cost.Dollars()
+	s.tokens += sign * float64(used.Tokens())
+	s.calls += sign * float64(used.Calls)
+	s.toolCalls += sign * float64(used.ToolCalls)
+	s.unpriced += sign * float64(used.Unpriced)
+	s.unreported += sign * float64(used.Unreported)
+	s.tokensUntold += sign * float64(count(!used.TokensTold()))
+	for len(s.scores) < len(t.Scores) {
+		s.scores = append(s.scores, scoreSums{})
+	}
+	for i := range t.Scores {
+		s.scores[i].include(&t.Scores[i], t, sign)
+	}
+}
+
+func (s *scoreSums) include(t *sweep.ScoreTotals, of *sweep.Totals, sign float64) {
+	s.sum += sign * t.PerTask.Least
+	if of.Runs > 0 {
+		s.tasks += sign * of.PerTask.Tasks * float64(t.Known) / float64(of.Runs)
+	}
+	s.known += sign * float64(t.Known)
+	s.hits += sign * float64(t.Hits)
+	s.lost += sign * float64(t.Lost)
+	s.gained += sign * float64(t.Gained)
+}
+
+// clear makes them those of no run, and keeps their room.
+func (s *sums) clear() {
+	clear(s.scores)
+	*s = sums{scores: s.scores, everyIteration: s.everyIteration[:0], everySecond: s.everySecond[:0]}
+}
+
+// set makes them equal to others, and keeps their room.
+func (s *sums) set(o *sums) {
+	scores := append(s.scores[:0], o.scores...)
+	*s = *o
+	s.scores = scores
+}
+
+func (s *sums) copy() *sums {
+	c := &sums{}
+	c.set(s)
+	return c
+}
+
+// mean is that of an amount per run.
+func (s *sums) mean(total numbers.Value) numbers.Value {
+	if s.runs == 0 {
+		return numbers.Missing(numbers.Nothing)
+	}
+	if total.Known() {
+		total.Number /= s.runs
+	}
+	return total
+}
+
+// score is the mean over tasks of a score.
+func (s *sums) score(i int) numbers.Value {
+	if i < 0 || i >= len(s.scores) || s.scores[i].tasks <= 0 {
+		return numbers.Missing(numbers.Unscored)
+	}
+	return numbers.Known(s.scores[i].sum / s.scores[i].tasks)
+}
+
+func (s *sums) cost() numbers.Value {
+	switch {
+	case s.unreported > 0:
+		return numbers.Missing(numbers.Unknown)
+	case s.unpriced > 0:
+		return numbers.Missing(numbers.Unpriced)
+	}
+	return numbers.Known(s.dollars)
+}
+
+// used is an amount that programs may not have told.
+func (s *sums) used(amount float64) numbers.Value {
+	if s.unreported > 0 {
+		return numbers.Missing(numbers.Unknown)
+	}
+	return numbers.Known(amount)
+}
+
+// usedTokens are the tokens, which a log may not tell.
+func (s *sums) usedTokens() numbers.Value {
+	if s.tokensUntold > 0 {
+		return numbers.Missing(numbers.Unknown)
+	}
+	return s.used(s.tokens)
+}
+
+// usageKnown says what of the recorded runs' usage is known, and whether any of
+// it is above zero.
+type usageKnown struct {
+	cost, tokens, times bool
+}
+
+// byIteration forgets what only whole runs tell: nobody knows it of a run that
+// stops earlier.
+func (k usageKnown) byIteration(runs []sweep.Run) usageKnown {
+	for i := range runs {
+		for j := range runs[i].Run.Iterations {
+			agent, judging := runs[i].Run.Iterations[j].Spent()
+			told := agent.Plus(judging)
+			k.cost = k.cost && told.Unreported == 0 && told.Unpriced == 0
+			k.tokens = k.tokens && told.Unreported == 0
+		}
+	}
+	return k
+}
+
+func knownOf(held *replays.Held) (k usageKnown) {
+	var used record.Usage
+	for i := range held.Recorded {
+		used = used.Plus(held.Recorded[i].Total().Most)
+	}
+	k.cost = used.Unreported == 0 && used.Unpriced == 0 && used.Cost > 0
+	k.tokens = used.Unreported == 0 && used.Tokens() > 0
+	k.times = held.Timed()
+	return k
+}

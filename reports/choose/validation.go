@@ -1,0 +1,209 @@
+package choose
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/reports/stats"
+	"github.com/agentbench/agentbench/reports/tune"
+)
+
+// validate tries the rule on tasks that it did not choose by.
+func (t *chooser) validate(ctx context.Context, choice int) (*tune.Validation, *tune.Luck, error) {
+	if t.folds == 0 {
+		return nil, nil, nil
+	}
+	v := &tune.Validation{Folds: []tune.Fold{}}
+	all := make([]chosen, t.folds)
+	for f := range all {
+		var err error
+		if all[f], err = t.choose(ctx, f+1); err != nil {
+			return nil, nil, fmt.Errorf("choosing without fold %d: %w", f, err)
+		}
+		v.Folds = append(v.Folds, t.foldOf(f, &all[f]))
+		v.Agree += count(choice >= 0 && all[f].candidate == choice)
+	}
+	luck, err := t.sumUp(ctx, v, all, choice)
+	return v, luck, err
+}
+
+// foldOf reports what a fold chose, on both sides.
+func (t *chooser) foldOf(f int, c *chosen) tune.Fold {
+	fold := tune.Fold{Fold: f, Chosen: c.candidate, Train: noCount(), HeldOut: noCount()}
+	out := &sums{}
+	for i := range t.recordedCells.cells {
+		if t.cellFold[i] == f {
+			out.add(&t.recordedCells.cells[i])
+		}
+	}
+	fold.Tasks = int(math.Round(out.tasks))
+	if c.candidate < 0 {
+		fold.Why = t.whyNone(f+1, c)
+		return fold
+	}
+	candidate := &t.candidates[c.candidate]
+	fold.Name, fold.Params = candidate.Name, replays.Params(candidate.Params)
+	train, held := &sums{}, &sums{}
+	for other := range t.totals[c.candidate] {
+		if other == f {
+			held.add(&t.totals[c.candidate][other])
+		} else {
+			train.add(&t.totals[c.candidate][other])
+		}
+	}
+	fold.Train, fold.HeldOut = t.counted(train), t.counted(held)
+	return fold
+}
+
+func noCount() tune.Counted {
+	none := numbers.Missing(numbers.Nothing)
+	return tune.Counted{Score: none, Tokens: none, Cost: none, Seconds: none}
+}
+
+// counted shows sums; those of no run know nothing.
+func (t *chooser) counted(s *sums) tune.Counted {
+	if s.runs == 0 {
+		return noCount()
+	}
+	c := tune.Counted{
+		Tasks: int(math.Round(s.tasks)), Runs: int(s.runs), Score: s.score(t.score), Iterations: int64(s.iterations),
+		Tokens: s.usedTokens(), Cost: s.cost(), Seconds: numbers.Known(s.seconds),
+	}
+	if t.score >= 0 && t.score < len(s.scores) {
+		c.Hits = int(s.scores[t.score].hits)
+	}
+	if !t.known.times {
+		c.Seconds = numbers.Missing(numbers.Unknown)
+	}
+	return c
+}
+
+// sumUp adds up what the folds' choices make of the tasks left out, and holds it
+// against the choice by all tasks.
+func (t *chooser) sumUp(ctx context.Context, v *tune.Validation, all []chosen, choice int) (*tune.Luck, error) {
+	held, err := t.heldOut(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	whole := func(candidate int) (*profile, error) {
+		p, err := t.profile(ctx, candidate)
+		if err != nil {
+			return nil, err
+		}
+		return t.where(p, all), nil
+	}
+	recording, err := whole(theRecording)
+	if err != nil {
+		return nil, err
+	}
+	v.HeldOut, v.Recording = t.counted(t.sum(held, 0)), t.counted(t.sum(recording, 0))
+	v.InSample = noCount()
+	over, name := recording, "recording"
+	if today := t.todayAnswered(); today >= 0 {
+		if over, err = whole(today); err != nil {
+			return nil, err
+		}
+		name = "today"
+		counted := t.counted(t.sum(over, 0))
+		v.Today = &counted
+	}
+	if choice < 0 {
+		return nil, nil
+	}
+	mine, err := whole(choice)
+	if err != nil {
+		return nil, err
+	}
+	v.InSample = t.counted(t.sum(mine, 0))
+	luck := &tune.Luck{Over: name, Objective: t.gain(ctx, &t.goal, mine, held, over, t.Minimize), Cost: t.gain(ctx, &t.price, mine, held, over, true)}
+	return luck, nil
+}
+
+// heldOut is a profile that has of each fold what the fold's choice makes of it.
+func (t *chooser) heldOut(ctx context.Context, all []chosen) (*profile, error) {
+	held := &profile{make([]sweep.Totals, len(t.cellUnit))}
+	for f := range all {
+		if all[f].candidate < 0 {
+			continue
+		}
+		p, err := t.profile(ctx, all[f].candidate)
+		if err != nil {
+			return nil, err
+		}
+		for c := range p.cells {
+			if t.cellFold[c] == f {
+				held.cells[c] = p.cells[c]
+			}
+		}
+	}
+	return held, nil
+}
+
+// where keeps of a profile the folds that have a choice.
+func (t *chooser) where(p *profile, all []chosen) *profile {
+	kept := &profile{make([]sweep.Totals, len(p.cells))}
+	for c := range p.cells {
+		if all[t.cellFold[c]].candidate >= 0 {
+			kept.cells[c] = p.cells[c]
+		}
+	}
+	return kept
+}
+
+// gain compares what a choice gains over another configuration in the sample and
+// on tasks left out. Less of it is better if falling.
+func (t *chooser) gain(ctx context.Context, of *term, mine, held, over *profile, falling bool) tune.Gain {
+	sign := 1.0
+	if falling {
+		sign = -1
+	}
+	value := func(p *profile) float64 {
+		x, _ := of.of(ctx, t.scope(t.sum(p, 0)))
+		return sign * x
+	}
+	base := value(over)
+	apparent, honest := value(mine)-base, value(held)-base
+	g := tune.Gain{
+		Apparent: valueOf(apparent, numbers.Nothing), Honest: valueOf(honest, numbers.Nothing), Luck: valueOf(apparent-honest, numbers.Nothing),
+		HonestInterval: noRange(numbers.Nothing),
+	}
+	if d := differences(t.influence(ctx, held, 0, of), t.influence(ctx, over, 0, of)); d != nil {
+		for i := range d {
+			d[i] *= sign
+		}
+		g.HonestInterval = t.interval(d)
+	}
+	return g
+}
+
+// interval is that of the mean of pseudo-values; where they do not vary there is
+// none.
+func (t *chooser) interval(values []float64) numbers.Range {
+	interval, ok := stats.MeanInterval(values, t.Level)
+	if !ok {
+		return noRange(numbers.Nothing)
+	}
+	return numbers.Range{Low: numbers.Of(interval.Low, true), High: numbers.Of(interval.High, true)}
+}
+
+// todayAnswered is today's configuration if the recording answers for it in every
+// run, else -1: nothing is gained or saved against bounds, and the runs that are
+// exact are not like the others.
+func (t *chooser) todayAnswered() int {
+	if today := t.today(); today >= 0 && t.standing[today] != notExact && t.standing[today] != notScored {
+		return today
+	}
+	return -1
+}
+
+// today is the candidate that is today's configuration, -1 for none.
+func (t *chooser) today() int {
+	if t.Today < 0 || t.Today >= len(t.candidates) {
+		return -1
+	}
+	return t.Today
+}

@@ -1,0 +1,110 @@
+package choose
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/agentbench/agentbench/reports/numbers"
+)
+
+// whyChosen says by which numbers the rule took its choice, on all runs.
+func (t *chooser) whyChosen(c *chosen, within int) string {
+	of := "the cheapest of " + numbers.Plural(within, "configuration", "configurations")
+	value, best := t.shown(c.candidate), t.shown(c.best)
+	switch t.Choose.Rule {
+	case AtLeast:
+		return fmt.Sprintf("%s with at least %s of the best objective: %s of %s", of, percent(t.Choose.Number), value, best)
+	case WithinOneSE:
+		return fmt.Sprintf("%s within one standard error, %.4g, of the best objective: %s of %s", of, c.margin, value, best)
+	case Indistinguishable:
+		return fmt.Sprintf("%s that no paired test shows to be worse than the best objective: %s of %s, p = %s", of, value, best, numbers.Chance(numbers.Known(c.p)))
+	}
+	if c.loss.net {
+		return fmt.Sprintf("%s whose mean %s is shown to fall by at most %s: by %s at most", of, t.held.Scores[t.score], percent(t.Choose.Number), percent(c.loss.most))
+	}
+	return fmt.Sprintf("%s that is shown to lose at most %s of the runs' successes: %d of %d, which is at most %s", of, percent(t.Choose.Number), c.loss.lost, c.loss.runs, percent(c.loss.most))
+}
+
+// shown is the objective as it was asked for.
+func (t *chooser) shown(candidate int) string {
+	value := t.value[0][candidate]
+	if t.Minimize {
+		value = -value
+	}
+	return fmt.Sprintf("%.4g", value)
+}
+
+// percent is a share with two digits that count.
+func percent(share float64) string {
+	return fmt.Sprintf("%.3g%%", 100*share)
+}
+
+// whyNone says why the rule finds nothing on a subset.
+func (t *chooser) whyNone(subset int, c *chosen) string {
+	if c.best < 0 {
+		return t.whyNothingLeft(subset)
+	}
+	units, what := t.lossUnits(subset)
+	switch {
+	case t.Choose.Rule != MaxLoss && units < 2:
+		return errOneUnit.Error()
+	case t.Choose.Rule != MaxLoss:
+		return "the rule allows none"
+	}
+	text := fmt.Sprintf("no configuration is shown to lose at most %s", percent(t.Choose.Number))
+	if t.atMost(0, units) <= t.Choose.Number || t.Choose.Number == 0 {
+		return text
+	}
+	needed := math.Ceil(math.Log(1-t.Level) / math.Log(1-t.Choose.Number))
+	return fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes %.0f to show so little", text, numbers.Plural(units, strings.TrimSuffix(what, "s"), what), percent(t.atMost(0, units)), needed)
+}
+
+// lossUnits are what bounds of losses count: runs, or tasks or clusters of them.
+func (t *chooser) lossUnits(subset int) (n int, what string) {
+	if t.independent {
+		return int(t.recordedSums[subset].runs), "runs"
+	}
+	seen := map[int]bool{}
+	for c := range t.cellUnit {
+		if t.in(c, subset) {
+			seen[t.cellUnit[c]] = true
+		}
+	}
+	if t.held.Clusters > 0 {
+		return len(seen), "clusters"
+	}
+	return len(seen), "tasks"
+}
+
+// whyNothingLeft says which step left no candidate.
+func (t *chooser) whyNothingLeft(subset int) string {
+	var exact, can int
+	for i := range t.candidates {
+		exact += count(t.standing[i] != notExact)
+		can += count(t.can[i])
+	}
+	all := numbers.Plural(len(t.candidates), "configuration", "configurations")
+	switch {
+	case exact == 0:
+		return fmt.Sprintf("of %s the recording answers for none exactly", all)
+	case can == 0:
+		return fmt.Sprintf("of %s none has all numbers: %s", all, t.firstWhy())
+	case subset == 0:
+		return fmt.Sprintf("of %s none satisfies the constraints", all)
+	}
+	return fmt.Sprintf("of %s none satisfies the constraints on the other folds", all)
+}
+
+// firstWhy is why the first candidate that lacks a number does.
+func (t *chooser) firstWhy() string {
+	for i, why := range t.why {
+		if t.standing[i] == notScored {
+			return "the score of a run that stops there is not known"
+		}
+		if why != "" {
+			return why
+		}
+	}
+	return "nothing is known"
+}

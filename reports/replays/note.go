@@ -1,0 +1,89 @@
+package replays
+
+import (
+	"fmt"
+
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
+)
+
+// Note is something that a reader of a number must know. It has the kinds of
+// reports.Warning and those below.
+type Note reports.Warning
+
+// The kinds that reports do not have.
+const (
+	Bounds         reports.WarningKind = "bounds"         // Count of Of runs were cut
+	Branching      reports.WarningKind = "needs_calls"    // Count of Of runs branch
+	ToldLimits     reports.WarningKind = "counterfactual" // the agent of Count of Of runs was told
+	ReturnUnscored reports.WarningKind = "return_unscored"
+	NoTimes        reports.WarningKind = "no_times"
+	NoUsage        reports.WarningKind = "no_usage"
+	NoPrices       reports.WarningKind = "no_prices"
+	Against        reports.WarningKind = "against" // what lost, gained and saved mean
+	RaceTold       reports.WarningKind = "race"    // More: how recorded paths raced
+)
+
+// Text is the note for people.
+func (n Note) Text(quote func(string) string) string {
+	switch n.Kind {
+	case Bounds:
+		return fmt.Sprintf("%d of %d runs would have gone on where the recording was cut: what they are worth has bounds, which are no estimate and hold no chance", n.Count, n.Of)
+	case Branching:
+		return fmt.Sprintf("%d of %d runs would take another path, which takes new calls: the bounds hold whatever these bring", n.Count, n.Of)
+	case ToldLimits:
+		return fmt.Sprintf("the agent was told a limit that changes in %d of %d runs: what it would have done instead, no record shows", n.Count, n.Of)
+	case ReturnUnscored:
+		return fmt.Sprintf("%s of %d of %d runs is not known for the iteration that would be returned: so there is no mean", quote(n.Name), n.Count, n.Of)
+	case NoTimes:
+		return "the recording has no times, so the latency is unknown"
+	case NoUsage:
+		return numbers.Plural(n.Count, "recorded run does not say what it", "recorded runs do not say what they") + " used, so calls, tokens and cost are unknown"
+	case NoPrices:
+		return numbers.Plural(n.Count, "recorded run has", "recorded runs have") + " calls without a price, so the cost is unknown"
+	case Against:
+		return n.against(quote)
+	case RaceTold:
+		return n.More
+	}
+	return reports.Warning(n).Text(quote)
+}
+
+func (n Note) against(quote func(string) string) string {
+	success := "a run has success if its loop says so: nothing is scored"
+	if n.Name != "" {
+		success = "a run has success if " + quote(n.Name) + " is 1 or more"
+	}
+	return "lost, gained and saved are against the same runs as recorded; " + success
+}
+
+// Serious says that numbers are missing or in question.
+func (n Note) Serious() bool {
+	switch n.Kind {
+	case ReturnUnscored, Branching, ToldLimits:
+		return true
+	}
+	return reports.Warning(n).Serious()
+}
+
+// Warnings are notes as a page has them.
+func Warnings[N page.Warning](notes []N) []page.Warning {
+	warnings := make([]page.Warning, len(notes))
+	for i, n := range notes {
+		warnings[i] = n
+	}
+	return warnings
+}
+
+// notesOf are those of some kinds, about one scorer where that is named.
+func notesOf(notes []Note, scorer string, kinds ...reports.WarningKind) (found []page.Warning) {
+	for _, n := range notes {
+		for _, kind := range kinds {
+			if n.Kind == kind && (scorer == "" || scorer == n.Name) {
+				found = append(found, n)
+			}
+		}
+	}
+	return found
+}

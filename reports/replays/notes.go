@@ -1,0 +1,70 @@
+package replays
+
+import (
+	"slices"
+
+	"github.com/agentbench/agentbench/reports"
+)
+
+// fewTasks is the number of tasks, or clusters of them, below which only large
+// differences show.
+const fewTasks = 20
+
+// note says what a reader of the configuration's numbers must know.
+func (c *Configuration) note() {
+	for _, n := range []Note{
+		{Kind: ToldLimits, Count: c.Told, Of: c.Runs}, {Kind: Branching, Count: c.Branches - c.Told, Of: c.Runs}, {Kind: Bounds, Count: c.Censored, Of: c.Runs},
+	} {
+		if n.Count > 0 {
+			c.Warnings = append(c.Warnings, n)
+		}
+	}
+	for i := range c.Scores {
+		s := &c.Scores[i]
+		if s.Unscored > 0 {
+			c.Warnings = append(c.Warnings, Note{Kind: ReturnUnscored, Name: s.Name, Count: s.Unscored, Of: s.Unscored + s.Scored})
+		}
+		if s.Mean.Known() && !s.Interval.Known() {
+			c.Warnings = append(c.Warnings, Note{Kind: reports.NoInterval, Name: s.Name})
+		}
+	}
+}
+
+// Notes say what a reader of all numbers of these runs must know; simulated are the
+// models that are, if any are.
+func (b *Held) Notes(simulated []string) []Note {
+	of := &Replay{Tasks: len(b.Tasks), Runs: len(b.Runs), Clusters: b.Clusters, Scorers: b.Scores}
+	if b.Simulated {
+		of.Simulated = simulated
+	}
+	return slices.DeleteFunc(of.wholeNotes([]*Held{b}), func(n Note) bool { return n.Kind == Against })
+}
+
+// wholeNotes say what a reader of all the numbers must know.
+func (r *Replay) wholeNotes(held []*Held) []Note {
+	notes := []Note{}
+	add := func(is bool, n Note) {
+		if is {
+			notes = append(notes, n)
+		}
+	}
+	var unreported, unpriced int
+	times := true
+	for _, b := range held {
+		for i := range b.Recorded {
+			used := b.Recorded[i].Total().Least
+			unreported += count(used.Unreported > 0)
+			unpriced += count(used.Unreported == 0 && used.Unpriced > 0)
+		}
+		times = times && b.Timed()
+	}
+	add(r.Simulated != nil, Note{Kind: reports.SimulatedModel, Name: namesOf(r.Simulated)})
+	add(unreported > 0, Note{Kind: NoUsage, Count: unreported})
+	add(unpriced > 0, Note{Kind: NoPrices, Count: unpriced})
+	add(r.Runs > 0 && !times, Note{Kind: NoTimes})
+	few := r.Tasks > 0 && r.Tasks < fewTasks
+	add(few, Note{Kind: reports.FewTasks, Count: r.Tasks})
+	add(!few && r.Clusters > 0 && r.Clusters < fewTasks, Note{Kind: reports.FewClusters, Count: r.Clusters})
+	add(r.Runs > 0, Note{Kind: Against, Name: r.primary()})
+	return notes
+}

@@ -1,0 +1,387 @@
+package replays_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
+	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/reports/replays/coachtest"
+	"github.com/agentbench/agentbench/spec"
+)
+
+func replayed(t testing.TB, of replays.Recorded, o replays.Options) *replays.Replay {
+	t.Helper()
+	r, err := replays.Collect(context.Background(), of, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestReplayGolden(t *testing.T) {
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), replays.Options{Suite: "interview-coach"})
+	for name, options := range map[string]page.Options{
+		"replay.80.txt":  {},
+		"replay.200.txt": {Width: 200},
+		"replay.md":      {Format: "markdown"},
+		"replay.csv":     {Format: "csv"},
+		"replay.json":    {Format: "json"},
+	} {
+		pagetest.Golden(t, name, pagetest.Written(t, r, options))
+	}
+}
+
+// What is exact is a point, what is not has bounds and no point, and nobody fills
+// in what the recording does not have.
+func TestOnlyExactRowsHavePoints(t *testing.T) {
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), replays.Options{})
+	labels := map[string]string{
+		"wide": "recorded", "max_iterations=3": "exact", "max_iterations=5": "exact", "max_iterations=9": "bounded", "threshold=0.8": "exact", "prompt=short": "needs calls",
+	}
+	for i := range r.Configurations {
+		c := &r.Configurations[i]
+		if c.Label != labels[c.Name] {
+			t.Errorf("%s is %s", c.Name, c.Label)
+		}
+		exact := c.Label == "exact" || c.Label == "recorded"
+		for _, s := range c.Scores {
+			if s.Mean.Known() != exact || s.Interval.Known() != exact || s.Bounds.Known() == exact {
+				t.Errorf("%s: %s is %v, %v, %v", c.Name, s.Name, s.Mean, s.Interval, s.Bounds)
+			}
+		}
+		for what, a := range map[string]replays.Amount{"iterations": c.Iterations, "calls": c.Calls, "tokens": c.Tokens, "cost": c.Cost, "latency": c.Latency} {
+			if a.Mean.Known() != exact || a.Saved.Known() != exact || a.Bounds.Known() == exact || a.Bounds.High.Known() {
+				t.Errorf("%s: %s is %+v", c.Name, what, a)
+			}
+		}
+	}
+}
+
+// A run that the recording cut counts with every score that it may still get.
+func TestBoundsHoldWhatCutRunsMayBecome(t *testing.T) {
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), replays.Options{})
+	recorded, bounded := &r.Configurations[0], &r.Configurations[3]
+	low, high := bounded.Scores[0].Bounds.Low.Number, bounded.Scores[0].Bounds.High.Number
+	if width := high - low; math.Abs(width-float64(bounded.Censored)/120) > 1e-12 {
+		t.Errorf("%d of 120 runs were cut, and the bounds are %v apart", bounded.Censored, width)
+	}
+	if mean := recorded.Scores[0].Mean.Number; low > mean || mean > high {
+		t.Errorf("what was recorded, %v, is not within %v to %v", mean, low, high)
+	}
+	if bounded.Iterations.Bounds.Low.Number != recorded.Iterations.Mean.Number || bounded.Iterations.SavedBounds.High.Number != 0 {
+		t.Errorf("at least what was recorded is made: %+v", bounded.Iterations)
+	}
+}
+
+func TestLostAndGainedAreAgainstTheRecording(t *testing.T) {
+	from := coachtest.Recording(t, 60)
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), from), replays.Options{})
+	var lost, gained, iterations, most int // of max_iterations=3, by hand
+	for _, run := range from.Runs {
+		made := run.Run.Iterations[:min(3, len(run.Run.Iterations))]
+		best := 0
+		for i := range made {
+			if made[i].Evaluation.Confidence > made[best].Evaluation.Confidence {
+				best = i
+			}
+		}
+		before, now := run.Scores[0][0], run.Scores[0][best+1]
+		if before > now {
+			lost++
+		}
+		if before < now {
+			gained++
+		}
+		iterations, most = iterations+len(made), most+len(run.Run.Iterations)
+	}
+	c := r.Configurations[1]
+	if s := c.Scores[0]; s.Lost != lost || s.Gained != gained || lost == 0 || gained == 0 {
+		t.Errorf("lost %d, gained %d; by hand %d, %d", s.Lost, s.Gained, lost, gained)
+	}
+	if saved := 1 - float64(iterations)/float64(most); math.Abs(c.Iterations.Saved.Number-saved) > 1e-12 {
+		t.Errorf("saved %v, by hand %v", c.Iterations.Saved, saved)
+	}
+}
+
+// Unknown is not zero: neither cost nor time nor a score is made up.
+func TestWhatTheRecordingLacksStaysUnknown(t *testing.T) {
+	bare := coachtest.Recording(t, 30)
+	for i := range bare.Runs {
+		run := bare.Runs[i].Run
+		run.Elapsed, run.Usage = 0, record.Usage{Unreported: 1}
+		for n := range run.Iterations {
+			it := &run.Iterations[n]
+			it.Start, it.End, it.Calls = 0, 0, []record.Call{{Role: record.RoleAgent, Usage: record.Usage{Unreported: 1}}}
+		}
+		bare.Runs[i].Scores[1] = bare.Runs[i].Scores[1][:1] // of the run alone
+	}
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t)[:1], bare), replays.Options{})
+	c := r.Configurations[1]
+	for what, a := range map[string]replays.Amount{"calls": c.Calls, "tokens": c.Tokens, "cost": c.Cost, "latency": c.Latency} {
+		if a.Mean.Known() || a.Bounds.Known() || a.Saved.Known() || a.Mean.Missing != numbers.Unknown {
+			t.Errorf("%s is %+v", what, a)
+		}
+	}
+	if s := c.Scores[1]; s.Mean.Known() || s.Bounds.Known() || s.Unscored == 0 {
+		t.Errorf("nobody scored the iterations, and yet: %+v", s)
+	}
+	text := pagetest.Written(t, r, page.Options{Width: 100})
+	for _, want := range []string{"do not say what they used", "has no times", "quality of"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+// fewer is a table of outcomes: nobody has to find loops that have them.
+type fewer struct {
+	recording sweep.Recording
+	outcomes  []sweep.Outcome
+}
+
+func (f *fewer) Candidates() []sweep.Candidate {
+	return []sweep.Candidate{{Name: "it", Params: []spec.Param{{Path: "p", Value: 1.0}}}}
+}
+func (f *fewer) Scores() []string                                       { return f.recording.Scores }
+func (f *fewer) Runs() []sweep.Run                                      { return f.recording.Runs }
+func (f *fewer) Recordings() []sweep.Recording                          { return []sweep.Recording{f.recording} }
+func (f *fewer) Recording(context.Context, int) (int, error)            { return 0, nil }
+func (f *fewer) Outcomes(context.Context, int) ([]sweep.Outcome, error) { return f.outcomes, nil }
+
+// used are as many outcomes as the recording has runs, each of an iteration that
+// cost between two amounts.
+func (f *fewer) used(least, most record.Usage) *fewer {
+	for range f.recording.Runs {
+		f.outcomes = append(f.outcomes, sweep.Outcome{
+			Result: replay.Result{Verdict: replay.Exact, Iterations: 1, Usage: replay.Span{Least: least, Most: most}, Elapsed: time.Second},
+			Scores: []sweep.Range{{Least: 1, Most: 1}, {Least: 0.5, Most: 0.5}},
+		})
+	}
+	return f
+}
+
+// What a call costs that is cancelled in flight nobody knows: there are bounds, and
+// what is saved has them, too.
+func TestACallInFlightHasBounds(t *testing.T) {
+	f := (&fewer{recording: coachtest.Recording(t, 4)}).used(record.Usage{Calls: 1, Cost: record.USD / 1000}, record.Usage{Calls: 2, Cost: record.USD / 500})
+	r := replayed(t, f, replays.Options{})
+	before, c := r.Configurations[0].Cost.Mean.Number, &r.Configurations[1].Cost
+	if c.Mean.Known() || c.Bounds.Low.Number != 0.001 || c.Bounds.High.Number != 0.002 {
+		t.Errorf("the cost is %+v", c)
+	}
+	if low, high := 1-0.002/before, 1-0.001/before; math.Abs(c.SavedBounds.Low.Number-low) > 1e-9 || math.Abs(c.SavedBounds.High.Number-high) > 1e-9 {
+		t.Errorf("saved is %+v, not from %v to %v", c.SavedBounds, low, high)
+	}
+	if i := r.Configurations[1].Iterations; !i.Mean.Known() || !i.Saved.Known() {
+		t.Errorf("nothing is in doubt of the iterations: %+v", i)
+	}
+}
+
+// What the whole run cost may be unknown where a part of it is known.
+func TestNothingIsSavedOfAnUnknownCost(t *testing.T) {
+	from := coachtest.Recording(t, 4)
+	for i := range from.Runs {
+		from.Runs[i].Run.Usage.Unpriced = 1
+	}
+	used := record.Usage{Calls: 1, Cost: record.USD / 1000}
+	c := &replayed(t, (&fewer{recording: from}).used(used, used), replays.Options{}).Configurations[1]
+	if c.Cost.Mean.Number != 0.001 || !c.Cost.Mean.Known() || c.Cost.Saved.Known() || !c.Tokens.Mean.Known() {
+		t.Errorf("cost %+v, tokens %+v", c.Cost, c.Tokens)
+	}
+}
+
+// A score that may be anything between two numbers is no point, whatever the label.
+func TestARangeIsNoPoint(t *testing.T) {
+	f := (&fewer{recording: coachtest.Recording(t, 4)}).used(record.Usage{}, record.Usage{})
+	f.outcomes[0].Scores[0] = sweep.Range{Least: 0, Most: 1}
+	f.outcomes[1].Scores[1] = sweep.Range{Least: 0, Most: math.Inf(1)}
+	s := replayed(t, f, replays.Options{}).Configurations[1].Scores
+	if s[0].Mean.Known() || s[0].Bounds.Low.Number != 7.0/8 || s[0].Bounds.High.Number != 1 {
+		t.Errorf("the first is %+v", s[0])
+	}
+	if s[1].Mean.Known() || s[1].Bounds.High.Known() || !s[1].Bounds.Low.Known() {
+		t.Errorf("the second is %+v", s[1])
+	}
+}
+
+// The worst reasons come first, then those of most runs, with the iterations from
+// which they hold.
+func TestReasonsAreInOrder(t *testing.T) {
+	f := (&fewer{recording: coachtest.Recording(t, 4)}).used(record.Usage{}, record.Usage{})
+	for i, r := range []replay.Result{
+		{Verdict: replay.Censored, At: 7, Why: "cut"}, {Verdict: replay.Branches, At: 3, Why: "prompt"}, {Verdict: replay.Censored, At: 4, Why: "cut"},
+		{Verdict: replay.Branches, At: 2, Why: "tools"}, {Verdict: replay.Branches, At: 5, Why: "prompt"}, {Verdict: replay.Branches, Told: true, At: 1, Why: "told"},
+	} {
+		f.outcomes[i].Result = r
+	}
+	c := &replayed(t, f, replays.Options{}).Configurations[1]
+	want := []replays.Unknown{
+		{Label: "counterfactual", Why: "told", Runs: 1, First: 1, Last: 1}, {Label: "needs calls", Why: "prompt", Runs: 2, First: 3, Last: 5},
+		{Label: "needs calls", Why: "tools", Runs: 1, First: 2, Last: 2}, {Label: "bounded", Why: "cut", Runs: 2, First: 4, Last: 7},
+	}
+	if !reflect.DeepEqual(c.Unknown, want) || c.Label != "counterfactual" || c.Exact != 2 || c.Censored != 2 || c.Branches != 4 || c.Told != 1 {
+		t.Errorf("%s: %+v", c.Label, c.Unknown)
+	}
+}
+
+// What was recorded has the scores, with their intervals, that a report has.
+func TestRecordedRunsHaveTheNumbersOfTheirReport(t *testing.T) {
+	for name, change := range map[string]func(*sweep.Run, int){
+		"as they are": func(*sweep.Run, int) {},
+		"in clusters": func(r *sweep.Run, i int) { r.Run.Cluster = fmt.Sprint("c", i%7) },
+		"some in clusters, beyond 0 to 1": func(r *sweep.Run, i int) {
+			if i%3 == 0 {
+				r.Run.Cluster = fmt.Sprint("c", i/2%4)
+			}
+			r.Scores[1][0] = 40 * (r.Scores[1][0] - 0.9)
+		},
+		"unscored": func(r *sweep.Run, i int) {
+			if i%5 == 0 {
+				r.Scores[0][0] = math.NaN()
+			}
+		},
+	} {
+		from := coachtest.Recording(t, 30)
+		for i := range from.Runs {
+			change(&from.Runs[i], i/2) // the trials of a task alike
+		}
+		want := reported(t, &from)
+		got := replayed(t, (&fewer{recording: from}).used(record.Usage{}, record.Usage{}), replays.Options{}).Configurations[0]
+		for s := range want.Scores {
+			w, g := &want.Scores[s], &got.Scores[s]
+			low, high := w.Low.Number, w.High.Number
+			if name != "some in clusters, beyond 0 to 1" || s == 0 {
+				low, high = max(0, low), min(1, high)
+			}
+			if math.Abs(w.Mean.Number-g.Mean.Number) > 1e-12 || math.Abs(low-g.Interval.Low.Number) > 1e-12 || math.Abs(high-g.Interval.High.Number) > 1e-12 || w.Successes != g.Successes {
+				t.Errorf("%s: %s is %v %v, in the report %v [%v, %v]", name, w.Name, g.Mean, g.Interval, w.Mean, low, high)
+			}
+		}
+		for what, pair := range map[string][2]numbers.Value{
+			"iterations": {want.Iterations.Mean, got.Iterations.Mean}, "tokens": {want.Tokens, got.Tokens.Mean}, "cost": {want.Cost.Mean, got.Cost.Mean},
+			"latency": {want.Latency.Mean, got.Latency.Mean}, "calls": {want.Calls, got.Calls.Mean},
+		} {
+			if math.Abs(pair[0].Number-pair[1].Number) > 1e-9 {
+				t.Errorf("%s: %s is %v, in the report %v", name, what, pair[1], pair[0])
+			}
+		}
+	}
+}
+
+// reported is the configuration as a report of its runs has it.
+func reported(t *testing.T, from *sweep.Recording) *reports.Configuration {
+	m := &record.Manifest{Suite: "s", Status: record.StateComplete, Tasks: 30, Trials: 2, Scorers: from.Scores, Configurations: []record.ConfigurationHead{{Name: "wide"}}}
+	signals := func(yield func(*record.Signals, error) bool) {
+		for i := range from.Runs {
+			s := from.Runs[i].Run.Signals()
+			if !yield(&s, nil) {
+				return
+			}
+		}
+	}
+	scores := func(yield func(record.Score, error) bool) {
+		for i := range from.Runs {
+			for s, name := range from.Scores {
+				score := record.Score{Run: from.Runs[i].Run.ID, Name: name, Value: from.Runs[i].Scores[s][0]}
+				if math.IsNaN(score.Value) {
+					score.Value, score.Unscored = 0, "nobody knows"
+				}
+				if !yield(score, nil) {
+					return
+				}
+			}
+		}
+	}
+	r, err := reports.Collect(m, signals, scores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &r.Configurations[0]
+}
+
+func TestTheAnswerOfReplay(t *testing.T) {
+	same := func(text string) string { return text }
+	for _, c := range []struct {
+		settings []int
+		state    page.State
+		text     string
+	}{
+		{[]int{0, 1}, page.Passed, "2 configurations are exact"},
+		{[]int{0}, page.Passed, "1 configuration is exact"},
+		{[]int{0, 2, 4}, page.Undecided, "1 of 3 configurations are exact, 1 is bounded, 1 needs calls"},
+	} {
+		var some []sweep.Candidate
+		for _, i := range c.settings {
+			some = append(some, coachtest.Candidates(t)[i])
+		}
+		if a := replayed(t, coachtest.Sweep(t, some, coachtest.Recording(t, 40)), replays.Options{}).Answer(same); a.State != c.state || a.Text != c.text {
+			t.Errorf("%v: %s: %s", c.settings, a.State, a.Text)
+		}
+	}
+	if a := (&replays.Replay{Runs: 1}).Answer(same); a.State != page.Undecided {
+		t.Errorf("without configurations: %s: %s", a.State, a.Text)
+	}
+	if a := (&replays.Replay{}).Answer(same); a.State != page.Errored {
+		t.Errorf("without runs: %s: %s", a.State, a.Text)
+	}
+}
+
+// Two recordings of different prompts answer for different candidates.
+func TestEachCandidateIsHeldAgainstItsRecording(t *testing.T) {
+	short := coachtest.Recording(t, 30)
+	short.Configuration, short.Loop = "short", coachtest.Loop(t, coachtest.Settings[4].Loop)
+	for i := range short.Runs {
+		run := *short.Runs[i].Run
+		run.Configuration, run.ID = "short", record.RunID("short", run.Task, run.Trial)
+		short.Runs[i].Run = &run
+		for n, score := range short.Runs[i].Scores[0] { // it fails where the other succeeds
+			short.Runs[i].Scores[0][n] = 1 - score
+		}
+	}
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30), short), replays.Options{})
+	on := map[string]string{}
+	for i := range r.Configurations {
+		c := &r.Configurations[i]
+		on[c.Name] = c.Recording
+		if c.Name == "prompt=short" && (c.Scores[0].Lost != 0 || c.Scores[0].Gained != 0 || c.Iterations.Saved.Number != 0) {
+			t.Errorf("what was recorded of the short prompt loses something: %+v", c.Scores[0])
+		}
+	}
+	if on["max_iterations=3"] != "wide" || on["prompt=short"] != "short" || on["wide"] != "wide" || on["short"] != "short" {
+		t.Errorf("replayed on %v", on)
+	}
+	if text := pagetest.Written(t, r, page.Options{}); !strings.Contains(text, "recorded: wide, short") || !strings.Contains(text, "recording") {
+		t.Errorf("the page does not name the recordings:\n%s", text)
+	}
+}
+
+func TestReplayKeepsToItsSchema(t *testing.T) {
+	schema := pagetest.Schema(t, replays.JSONSchema)
+	for name, r := range map[string]*replays.Replay{
+		"coach":   replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30)), replays.Options{Suite: "s", Simulated: []string{"toy"}}),
+		"nothing": {Schema: replays.Schema, Recordings: []string{}, Scorers: []string{}, Configurations: []replays.Configuration{}, Warnings: []replays.Note{}},
+	} {
+		pagetest.Validate(t, schema, name, pagetest.Written(t, r, page.Options{Format: "json"}))
+	}
+}
+
+// The same runs give the same bytes.
+func TestReplayIsTheSameAgain(t *testing.T) {
+	once := pagetest.Written(t, replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30)), replays.Options{Suite: "s"}), page.Options{Format: "json"})
+	again := pagetest.Written(t, replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30)), replays.Options{Suite: "s"}), page.Options{Format: "json"})
+	if once != again {
+		t.Error("two replays of the same runs differ")
+	}
+}

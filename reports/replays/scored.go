@@ -1,0 +1,149 @@
+package replays
+
+import (
+	"math"
+
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// Success is the least score that counts as one.
+const Success = 1
+
+// score sums up a score. It is a point only where all runs are exact, and all
+// that are scored as recorded are so here.
+func (b *Held) score(s int, outcomes []sweep.Outcome, exact bool) Score {
+	sum := Score{Name: b.Scores[s]}
+	least, most := taskMeans{}, taskMeans{}
+	for t := range b.Tasks {
+		task := &b.Tasks[t]
+		var low, high []float64
+		for _, i := range task.Runs {
+			r, before := ScoreOf(&outcomes[i], s), ScoreOf(&b.Recorded[i], s).Least
+			if math.IsNaN(r.Least) || math.IsNaN(r.Most) {
+				sum.Unscored += count(!math.IsNaN(before))
+				continue
+			}
+			low, high = append(low, r.Least), append(high, r.Most)
+			exact = exact && r.Least == r.Most
+			sum.count(r, before, outcomes[i].Verdict == replay.Exact)
+		}
+		least.add(task.Cluster, low)
+		most.add(task.Cluster, high)
+	}
+	sum.fill(&least, &most, exact)
+	return sum
+}
+
+// ScoreOf is the s-th score of a run; not known where the run has none.
+func ScoreOf(o *sweep.Outcome, s int) sweep.Range {
+	if s >= len(o.Scores) {
+		return sweep.Range{Least: math.NaN(), Most: math.NaN()}
+	}
+	return o.Scores[s]
+}
+
+func (sum *Score) count(r sweep.Range, before float64, exact bool) {
+	sum.Scored++
+	if !exact || r.Least != r.Most {
+		return
+	}
+	sum.Successes += count(r.Least >= Success)
+	sum.Lost += count(before >= Success && r.Least < Success)
+	sum.Gained += count(before < Success && r.Least >= Success)
+}
+
+// fill gives the mean, or its bounds, or says why there is neither.
+func (sum *Score) fill(least, most *taskMeans, exact bool) {
+	none := numbers.Missing(numbers.Unscored)
+	sum.Mean, sum.Interval, sum.Bounds = none, numbers.Range{Low: none, High: none}, numbers.Range{Low: none, High: none}
+	if len(least.all) == 0 || sum.Unscored > 0 {
+		return
+	}
+	if exact {
+		sum.Mean, sum.Interval = least.end(), least.interval()
+		return
+	}
+	sum.Mean = numbers.Missing(numbers.Nothing)
+	sum.Bounds = numbers.Range{Low: least.end(), High: most.end()}
+}
+
+// taskMeans are the means of tasks over their runs.
+type taskMeans struct {
+	all      []float64
+	clusters [][]float64
+	at       map[string]int // the place of a named cluster
+	scored   int
+	graded   bool // not all scores are 0 or 1
+	beyond   bool // not all are from 0 to 1
+}
+
+// add takes the scores of a task's runs; without any the task does not count.
+func (t *taskMeans) add(cluster string, scores []float64) {
+	if len(scores) == 0 {
+		return
+	}
+	mean := stats.Sum(scores) / float64(len(scores))
+	for _, x := range scores {
+		t.graded = t.graded || x != 0 && x != 1
+		t.beyond = t.beyond || x < 0 || x > 1
+	}
+	t.scored += len(scores)
+	t.all = append(t.all, mean)
+	place, known := t.at[cluster]
+	if !known {
+		place = len(t.clusters)
+		t.clusters = append(t.clusters, nil)
+		if t.at == nil {
+			t.at = map[string]int{}
+		}
+		if cluster != "" {
+			t.at[cluster] = place
+		}
+	}
+	t.clusters[place] = append(t.clusters[place], mean)
+}
+
+// end is the mean, which is none where a score may be anything.
+func (t *taskMeans) end() numbers.Value {
+	mean, ok := stats.Mean(t.all)
+	if !ok || math.IsInf(mean, 0) {
+		return numbers.Missing(numbers.Unbounded)
+	}
+	return numbers.Known(mean)
+}
+
+// interval is the 95 % interval of the mean of the means, as reports have it. Of
+// scores from 0 to 1 it lies there.
+func (t *taskMeans) interval() numbers.Range {
+	interval, ok := t.estimate()
+	if !ok {
+		return numbers.Range{Low: numbers.Missing(numbers.Nothing), High: numbers.Missing(numbers.Nothing)}
+	}
+	if !t.beyond {
+		interval.Low, interval.High = max(0, interval.Low), min(1, interval.High)
+	}
+	return numbers.Range{Low: numbers.Of(interval.Low, true), High: numbers.Of(interval.High, true)}
+}
+
+func (t *taskMeans) estimate() (interval stats.Interval, ok bool) {
+	clustered := len(t.at) > 0
+	switch {
+	case !clustered && t.graded:
+		return stats.MeanInterval(t.all, stats.Level)
+	case !clustered:
+		return stats.MeanProportionInterval(t.all, t.scored, stats.Level)
+	}
+	estimate, ok := stats.ClusteredMean(t.clusters)
+	switch {
+	case t.graded && !ok:
+		return stats.Interval{}, false
+	case t.graded:
+		return estimate.Interval(stats.Level)
+	case !ok:
+		return stats.ProportionInterval(t.clusters, stats.Level)
+	}
+	return estimate.Proportion(float64(t.scored), len(t.clusters), stats.Level)
+}

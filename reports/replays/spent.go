@@ -1,0 +1,145 @@
+package replays
+
+import (
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/numbers"
+)
+
+// Spending is something that a run takes, as whole numbers of a small unit.
+type Spending struct {
+	Of   func(o *sweep.Outcome) (least, most int64)
+	Unit float64 // so many are 1 for the reader
+	// Missing is why a run does not say it, "" where it does.
+	Missing func(u record.Usage) string
+}
+
+// What runs take.
+var (
+	Iterations = Spending{func(o *sweep.Outcome) (int64, int64) { return int64(o.Iterations), int64(o.Iterations) }, 1, reported}
+	Calls      = Spending{used(func(u record.Usage) int64 { return u.Calls }), 1, unreported}
+	Tokens     = Spending{used(record.Usage.Tokens), 1, tokensUntold}
+	Cost       = Spending{used(func(u record.Usage) int64 { return int64(u.Cost) }), float64(record.USD), unpriced}
+	Time       = Spending{func(o *sweep.Outcome) (int64, int64) { return int64(o.Elapsed), int64(o.Elapsed) }, float64(time.Second), reported}
+)
+
+func used(of func(record.Usage) int64) func(*sweep.Outcome) (int64, int64) {
+	return func(o *sweep.Outcome) (least, most int64) {
+		span := o.Total()
+		return of(span.Least), of(span.Most)
+	}
+}
+
+func reported(record.Usage) string { return "" }
+
+func unreported(u record.Usage) string {
+	if u.Unreported > 0 {
+		return numbers.Unknown
+	}
+	return ""
+}
+
+func tokensUntold(u record.Usage) string {
+	if !u.TokensTold() {
+		return numbers.Unknown
+	}
+	return ""
+}
+
+func unpriced(u record.Usage) string {
+	if u.Unreported == 0 && u.Unpriced > 0 {
+		return numbers.Unpriced
+	}
+	return unreported(u)
+}
+
+// amounts fills in what the runs take.
+func (b *Held) amounts(c *Configuration, outcomes []sweep.Outcome) {
+	for _, a := range []struct {
+		into *Amount
+		of   *Spending
+	}{{&c.Iterations, &Iterations}, {&c.Calls, &Calls}, {&c.Tokens, &Tokens}, {&c.Cost, &Cost}, {&c.Latency, &Time}} {
+		*a.into = a.of.amount(outcomes, b.Recorded)
+	}
+	if !b.Timed() {
+		c.Latency = noAmount(numbers.Unknown)
+	}
+}
+
+// Timed says that some run took time: a log without times has none.
+func (b *Held) Timed() bool {
+	for i := range b.Recorded {
+		if b.Recorded[i].Elapsed > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// total is what runs take at least and at most. open says that there is no most:
+// some run would have gone on.
+type total struct {
+	least, most int64
+	open        bool
+	missing     string
+}
+
+func (s *Spending) total(outcomes []sweep.Outcome) (t total) {
+	for i := range outcomes {
+		o := &outcomes[i]
+		least, most := s.Of(o)
+		t.least, t.most = t.least+least, t.most+most
+		t.open = t.open || o.Verdict != replay.Exact
+		t.missing = max(t.missing, s.Missing(o.Total().Most))
+	}
+	return t
+}
+
+// amount is the mean per run, and what is saved of the recorded.
+func (s *Spending) amount(outcomes, recorded []sweep.Outcome) Amount {
+	t, before := s.total(outcomes), s.total(recorded)
+	switch {
+	case len(outcomes) == 0:
+		return noAmount(numbers.Nothing)
+	case t.missing != "":
+		return noAmount(t.missing)
+	}
+	scale := s.Unit * float64(len(outcomes))
+	a := noAmount(numbers.Nothing)
+	if t.least == t.most && !t.open {
+		a.Mean = numbers.Known(float64(t.least) / scale)
+	} else {
+		a.Bounds = numbers.Range{Low: numbers.Known(float64(t.least) / scale), High: t.end(float64(t.most) / scale)}
+	}
+	a.save(t, before)
+	return a
+}
+
+// save tells what is saved, where it is known what was spent before.
+func (a *Amount) save(t, before total) {
+	if before.missing != "" || before.least == 0 {
+		return
+	}
+	of := func(now int64) float64 { return 1 - float64(now)/float64(before.least) }
+	if a.Mean.Known() {
+		a.Saved = numbers.Known(of(t.least))
+		return
+	}
+	a.SavedBounds = numbers.Range{Low: t.end(of(t.most)), High: numbers.Known(of(t.least))}
+}
+
+// end is the end of bounds that may have none.
+func (t total) end(x float64) numbers.Value {
+	if t.open {
+		return numbers.Missing(numbers.Unbounded)
+	}
+	return numbers.Known(x)
+}
+
+func noAmount(why string) Amount {
+	none := numbers.Missing(why)
+	return Amount{Mean: none, Bounds: numbers.Range{Low: none, High: none}, Saved: none, SavedBounds: numbers.Range{Low: none, High: none}}
+}

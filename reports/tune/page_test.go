@@ -1,0 +1,232 @@
+package tune_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
+	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/reports/replays/coachtest"
+	"github.com/agentbench/agentbench/reports/tune"
+)
+
+func known(x float64) numbers.Value { return numbers.Known(x) }
+
+func between(low, high float64) numbers.Range {
+	return numbers.Range{Low: known(low), High: known(high)}
+}
+
+var (
+	none    = numbers.Missing(numbers.Nothing)
+	noRange = numbers.Range{Low: none, High: none}
+)
+
+// choiceOf makes a choice of a replayed configuration.
+func choiceOf(r *replays.Replay, name string, candidate int) *tune.Choice {
+	for i := range r.Configurations {
+		c := r.Configurations[i]
+		if c.Name != name {
+			continue
+		}
+		s := &c.Scores[0]
+		choice := &tune.Choice{
+			Configuration: c, Candidate: candidate, Objective: s.Mean, ObjectiveInterval: s.Interval, ChoiceCost: c.Cost.Mean,
+			Lost: s.Lost, Gained: s.Gained, LostMost: known(float64(s.Lost+5) / 120),
+		}
+		return choice
+	}
+	return nil
+}
+
+// tuning is one of the coach with something in every table. The numbers of the
+// configurations are replayed, those between them made up.
+func tuning(t *testing.T) *tune.Tuning {
+	r, err := replays.Collect(context.Background(), coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), replays.Options{Suite: "interview-coach"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	five, three, nine, wide := choiceOf(r, "max_iterations=5", 1), choiceOf(r, "max_iterations=3", 0), choiceOf(r, "max_iterations=9", 2), choiceOf(r, "wide", -1)
+	counted := func(tasks, hits int, iterations int64) tune.Counted {
+		return tune.Counted{
+			Tasks: tasks, Runs: 2 * tasks, Hits: hits, Score: known(float64(hits) / float64(2*tasks)), Iterations: iterations,
+			Tokens: known(float64(iterations) * 1380), Cost: known(float64(iterations) * 0.000255), Seconds: known(float64(iterations) * 2),
+		}
+	}
+	out := &tune.Tuning{
+		Schema: tune.Schema, Suite: "interview-coach", Tasks: 60, Runs: 120, Level: 0.95, Seed: 7,
+		Terms: tune.Terms{Objective: `scores["right"].mean`, Score: "right", Cost: "cost_usd.mean", Rule: "max_loss", Number: 0.2, Folds: 2, FoldsBy: "task", Constraints: []string{"cost_usd.mean < 0.0011"}},
+		Tried: tune.Tried{
+			Candidates: 5, Exact: 3, Bounded: 1, NeedsCalls: 1, Within: 2, Excluded: []tune.Excluded{{Constraint: "cost_usd.mean < 0.0011", Candidates: 1, Alone: 1}},
+			NotExact: []tune.NotExact{
+				{Candidate: 2, Name: "max_iterations=9", Label: "bounded", Exact: 102, Censored: 18, Score: between(0.667, 0.817), Why: "the recording ended here: max_iterations"},
+				{Candidate: 4, Name: "prompt=short", Label: "needs calls", Branches: 120, Score: noRange, Why: "the prompt differs"},
+			},
+		},
+		Recommended: five, Today: nine, Recording: wide, Best: five, Alternatives: []tune.Choice{*three},
+		Why:     "the cheapest of 2 configurations that is shown to lose at most 20% of the runs' successes: 15 of 120, which is at most 17.6%",
+		Changes: []tune.Change{{Path: "terminate.max_iterations", From: "9", To: "5"}, {Path: "terminate.no_improvement.patience", From: "off", To: "2"}},
+		Against: []tune.Versus{{
+			What: "recording", Name: "wide", Lost: 15, Gained: 2,
+			All: []tune.Difference{
+				{Quantity: "right", Base: known(0.775), New: known(0.667), Change: known(-0.108), Interval: between(-0.17, -0.05), P: known(0.002), Wins: 2, Losses: 13, Ties: 45, Tasks: 60, Verdict: compare.Worse},
+				{Quantity: "cost_usd", Base: known(0.00113), New: known(0.00105), Change: known(-0.08), Interval: between(-0.1, -0.06), Relative: true, P: known(0.0001), Wins: 30, Ties: 30, Tasks: 60, Verdict: compare.Better},
+				{Quantity: "tokens", Base: known(5000), New: known(5250), Change: known(0.05), Interval: between(0.01, 0.09), Relative: true, P: known(0.03), Wins: 2, Losses: 30, Ties: 28, Tasks: 60, Verdict: compare.Worse},
+				{Quantity: "latency_s", Base: known(9.02), New: known(8.35), Change: known(-0.07), Interval: between(-0.1, 0.01), Relative: true, P: known(0.07), Wins: 30, Losses: 2, Ties: 28, Tasks: 60, Verdict: compare.CannotTell},
+			},
+			Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(0.08), Interval: between(0.05, 0.11)}, {Quantity: "latency_s", Saved: known(670), Interval: between(-20, 1300)}},
+		}},
+		Validation: &tune.Validation{
+			Folds: []tune.Fold{
+				{Fold: 0, Tasks: 30, Chosen: 1, Name: "max_iterations=5", Train: counted(30, 41, 250), HeldOut: counted(30, 39, 240)},
+				{Fold: 1, Tasks: 30, Chosen: -1, Why: "no configuration is shown to lose at most 20%"},
+			},
+			HeldOut: counted(30, 39, 240), InSample: counted(60, 80, 490), Recording: counted(60, 93, 533), Agree: 1,
+		},
+		Luck: &tune.Luck{
+			Over:      "recording",
+			Objective: tune.Gain{Apparent: known(-0.108), Honest: known(-0.12), HonestInterval: between(-0.18, -0.06), Luck: known(0.012)},
+			Cost:      tune.Gain{Apparent: known(0.00008), Honest: known(0.00007), HonestInterval: between(0.00005, 0.00009), Luck: known(0.00001)},
+		},
+		Front: []tune.FrontRow{
+			{Candidate: 0, Name: "max_iterations=3", Objective: known(0.458), ChoiceCost: known(0.00074), Seconds: known(5.88), Counted: counted(60, 55, 350), Share: known(1)},
+			{Candidate: 1, Name: "max_iterations=5", Objective: known(0.667), ChoiceCost: known(0.00105), Seconds: known(8.35), Counted: counted(60, 80, 490), Share: known(0.93), Same: 1, Recommended: true},
+		},
+		Unpriced: 2,
+		Neighbours: []tune.Neighbour{{
+			Of: "recommended", Path: "terminate.max_iterations", Value: "5",
+			Less: &tune.Step{Candidate: 0, Value: "3", Label: "exact", Objective: known(-0.209), Cost: known(-0.00031), Lost: 27, Gained: 2, PerSuccess: none},
+			More: &tune.Step{Candidate: 2, Value: "9", Label: "bounded", Objective: none, Cost: none, PerSuccess: none},
+		}},
+		Stops: []tune.Stops{{Of: "recommended", Stops: five.Stops}, {Of: "today", Stops: nine.Stops, Unknown: 18}},
+		Limits: []tune.LimitUse{
+			{Of: "recommended", Path: "max_iterations", Limit: 5, Used: known(4.1), Share: known(0.82), Reached: known(0.83), OfAll: none, OfCost: none, Largest: 5, Advice: tune.Raise, To: 6,
+				Step: &tune.Step{Value: "6", Label: "exact", Objective: known(0.108), Cost: known(0.00008)}},
+			{Of: "recommended", Path: "phases.planning.max_iterations", Limit: 2, Used: known(1), Share: known(0.5), Reached: known(0), OfAll: known(0.24), OfCost: known(0.2), Largest: 1, Advice: tune.Lower, To: 1},
+			{Of: "recommended", Path: "phases.execution.max_iterations", Limit: 4, Used: known(3.1), Share: known(0.77), Reached: known(0.3), OfAll: known(0.76), OfCost: known(0.8), Largest: 4, Advice: tune.Rebalance},
+		},
+		Curve: []tune.CurveStep{
+			{Iteration: 1, Reached: 120, Hits: 20, Extra: 20, Score: known(0.167), Cost: known(0.0306), ExtraCost: known(0.0306), Hazard: known(0.167), PerSuccess: known(0.00153), PerExtra: known(0.00153), Ahead: known(0.0012), AheadTo: 3},
+			{Iteration: 2, Reached: 118, Hits: 38, Extra: 18, Score: known(0.317), Cost: known(0.0607), ExtraCost: known(0.0301), Hazard: known(0.18), PerSuccess: known(0.0016), PerExtra: known(0.00167), Ahead: known(0.00167), AheadTo: 2},
+			{Iteration: 3, Reached: 110, Hits: 38, Score: known(0.317), Cost: known(0.0888), ExtraCost: known(0.0281), Hazard: known(0), PerSuccess: known(0.00234), PerExtra: none, Ahead: none},
+		},
+		Ranges: []tune.RangeHint{{Of: "today", Path: "phases.planning.max_iterations", Limit: 6, Hint: "planning takes 1 or 2 iterations most often, 2 or 3 where it is complex"}},
+		Notes:  []tune.Note{{Kind: "faults", Count: 2, Of: 122, More: "rate_limit 2"}},
+	}
+	return out
+}
+
+func TestTuneGolden(t *testing.T) {
+	r := tuning(t)
+	for name, options := range map[string]page.Options{
+		"tune.80.txt":     {},
+		"tune.200.txt":    {Width: 200},
+		"tune.md":         {Format: "markdown"},
+		"tune.comment.md": {Format: "comment"},
+		"tune.choice.csv": {Format: "csv"},
+		"tune.json":       {Format: "json"},
+	} {
+		pagetest.Golden(t, name, pagetest.Written(t, r, options))
+	}
+}
+
+func TestTuneKeepsToItsSchema(t *testing.T) {
+	schema := pagetest.Schema(t, tune.JSONSchema)
+	pagetest.Validate(t, schema, "coach", pagetest.Written(t, tuning(t), page.Options{Format: "json"}))
+	nothing := tuning(t)
+	nothing.Recommended, nothing.Today, nothing.Validation, nothing.Luck, nothing.WhyNone = nil, nil, nil, nil, "of 5 configurations none satisfies the constraints"
+	pagetest.Validate(t, schema, "nothing", pagetest.Written(t, nothing, page.Options{Format: "json"}))
+}
+
+// The first lines are the answer.
+func TestTheAnswerOfTune(t *testing.T) {
+	same := func(text string) string { return text }
+	quoted := func(text string) string { return "<" + text + ">" }
+	take := tuning(t)
+	if a := take.Answer(quoted); a.State != page.Passed || a.Text !=
+		"take <max_iterations=5> instead of <max_iterations=9>: 15 of 120 runs lose their success (at most 16.7% of the runs, 95% sure), 2 gain one; 1,000 runs take $0.08 (7%) and 670 s (7%) less than the recording" {
+		t.Errorf("%s: %s", a.State, a.Text)
+	}
+	keep := tuning(t)
+	keep.Unchanged, keep.Today = true, keep.Recommended
+	if a := keep.Answer(same); a.State != page.Passed || !strings.HasPrefix(a.Text, "keep max_iterations=5, which is today's configuration: ") {
+		t.Errorf("%s: %s", a.State, a.Text)
+	}
+	keep.Against = append([]tune.Versus{{What: "today", Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(5)}}}}, keep.Against...)
+	if a := keep.Answer(same); !strings.HasSuffix(a.Text, "less than the recording") {
+		t.Errorf("it saves against itself: %s", a.Text)
+	}
+	both := tuning(t)
+	both.Against = append(both.Against, tune.Versus{What: "today", Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(5)}, {Quantity: "latency_s", Saved: known(-90)}}})
+	if a := both.Answer(same); !strings.HasSuffix(a.Text, "; 1,000 runs take $5.00 less, but 90.0 s more than today") {
+		t.Error(a.Text)
+	}
+	nothing := tuning(t)
+	nothing.Recommended, nothing.WhyNone = nil, `of 5 configurations none satisfies scores["a@b"].mean > 0.5`
+	if a := nothing.Answer(quoted); a.State != page.Failed || a.Text != `nothing is recommended: of 5 configurations none satisfies <scores["a@b"].mean> <>> 0.5` {
+		t.Errorf("%s: %s", a.State, a.Text)
+	}
+	if a := (&tune.Tuning{}).Answer(same); a.State != page.Errored {
+		t.Errorf("without runs: %s: %s", a.State, a.Text)
+	}
+}
+
+// An unknown cost is nothing that is saved, and a loss is told as such.
+func TestTuneTellsNoSavingsThatItDoesNotKnow(t *testing.T) {
+	r := tuning(t)
+	r.Against[0].Saved = []tune.Saving{
+		{Quantity: "cost_usd", Saved: numbers.Missing(numbers.Unpriced), Interval: noRange}, {Quantity: "latency_s", Saved: numbers.Missing(numbers.Unknown), Interval: noRange},
+		{Quantity: "tokens", Saved: numbers.Missing(numbers.Unknown), Interval: noRange}, {Quantity: "iterations", Saved: known(-360), Interval: noRange},
+	}
+	text := r.Answer(func(text string) string { return text }).Text
+	if strings.Contains(text, "$") || strings.Contains(text, "less") || !strings.HasSuffix(text, "1,000 runs take 360 iterations more than the recording") {
+		t.Error(text)
+	}
+}
+
+// What was recorded is told once where it is today's configuration.
+func TestTodayIsNotToldTwice(t *testing.T) {
+	r := tuning(t)
+	today := *r.Recording
+	today.Candidate, today.Name, today.Recorded, today.Label = 3, "as it is", false, "exact"
+	r.Today = &today
+	again := r.Against[0]
+	again.What = "today"
+	r.Against = []tune.Versus{again, r.Against[0]}
+	r.Stops = []tune.Stops{r.Stops[0], {Of: "today", Stops: today.Stops}, {Of: "recording", Stops: today.Stops}}
+	text := pagetest.Written(t, r, page.Options{Width: 200})
+	if !strings.Contains(text, "today, recorded ") {
+		t.Errorf("the recording has a row of its own:\n%s", text)
+	}
+	for _, table := range []string{"differences", "stops"} {
+		if text := pagetest.Written(t, r, page.Options{Width: 200, Tables: []string{table}}); strings.Contains(text, "\nrecording ") {
+			t.Errorf("%s tell the recording, too:\n%s", table, text)
+		}
+	}
+	today.Iterations.Mean = known(4)
+	r.Stops[2].Unknown = 1
+	if text := pagetest.Written(t, r, page.Options{Width: 200}); !strings.Contains(text, "\nrecorded ") || !strings.Contains(text, "\nrecording ") {
+		t.Errorf("what differs has no row:\n%s", text)
+	}
+}
+
+// Every word that may come from outside is quoted, every number stays as it is.
+func TestSentencesQuoteWhatIsNotPlain(t *testing.T) {
+	r := tuning(t)
+	r.Recommended = nil
+	for sentence, want := range map[string]string{
+		"of 40 tasks none lost leaves up to 7.22%, and it takes 149": "of 40 tasks none lost leaves up to 7.22%, and it takes 149",
+		"the runs' successes: 8 (at most 1.4%); p = 0.05":            "the runs' successes: 8 (at most 1.4%); p = 0.05",
+		"see www.evil.example or @me":                                "see <www.evil.example> or <@me>",
+		"*bold* _it_ `c` a_b <b> ![x](y) \x1b[31m #1 ::x":            "<*bold*> <_it_> <`c`> a_b <<b>> <![x](y)> <\x1b[31m> <#1> <::x>",
+	} {
+		r.WhyNone = sentence
+		got := strings.TrimPrefix(r.Answer(func(text string) string { return "<" + text + ">" }).Text, "nothing is recommended: ")
+		if got != want {
+			t.Errorf("%q became %q, not %q", sentence, got, want)
+		}
+	}
+}
