@@ -144,6 +144,24 @@ func TestThresholdsNeedTheLeastCoverage(t *testing.T) {
 	}
 }
 
+// What was not made was left out on purpose; what failed by a fault was not.
+func TestCoverageOfTheRunsThatWereMade(t *testing.T) {
+	f := one(10)
+	f.scored(f.run("a", 1, 0.5), 0, 1)
+	f.scored(f.run("b", 1, 0.5), 0, 1)
+	holds := func() bool {
+		options := reports.ThresholdOptions{MinCoverage: 0.7, OfMade: true}
+		return reports.Thresholds(t.Context(), f.collect(), options, []string{`configurations["c"].n > 0`})[0].OK
+	}
+	if !holds() {
+		t.Error("2 of 2 runs that were made are too few")
+	}
+	f.run("c", 1, 0.5).Outcome = record.Outcome{Status: record.Faulted, Error: &record.Error{Class: record.Server}}
+	if holds() {
+		t.Error("2 of 3 runs that were made are enough for 0.7")
+	}
+}
+
 // compared is a comparison of two configurations with a baseline; nothing could
 // be compared of the cost of the second.
 func compared() *reports.Comparison {

@@ -42,11 +42,12 @@ func (b *bounds) coverage() float64 {
 	return *b.MinCoverage
 }
 
-// answerable says why merged results have no answer, if they have none.
-func (b *bounds) answerable(dir string, m *record.Manifest, report *reports.Report) error {
-	if covered, least := measured(m), b.coverage(); covered == 0 || float64(covered) < least*float64(m.Totals.Planned) {
+// answerable says why results have no answer, if they have none, of which so many
+// runs are expected.
+func (b *bounds) answerable(dir string, m *record.Manifest, expected int, report *reports.Report) error {
+	if covered, least := measured(m), b.coverage(); covered == 0 || float64(covered) < least*float64(expected) {
 		return fail(notMeasured, "agentbench show "+shellWord(dir)+" lists the runs",
-			"%d of %s could be measured; min_coverage is %v", covered, count(m.Totals.Planned, "run", "runs"), least)
+			"%d of %s could be measured; min_coverage is %v", covered, count(expected, "run", "runs"), least)
 	}
 	return unscoredError(dir, report)
 }

@@ -33,11 +33,12 @@ func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *merg
 // told, which is an error of its own.
 func (p *program) judgeMerged(ctx context.Context, m *record.Manifest, report *reports.Report, f *mergeFlags) error {
 	b, err := boundsOf(m)
-	if f.incomplete && m.Incomplete != "" { // who allows that wants to see what is there
-		b.MinCoverage = new(float64)
+	expected, ofMade := m.Totals.Planned, f.incomplete && m.Incomplete != ""
+	if ofMade { // who allows that wants to see what is there, but no faults
+		expected = m.Totals.Runs() - m.Totals.Cancelled
 	}
 	if err == nil {
-		err = b.answerable(f.out, m, report)
+		err = b.answerable(f.out, m, expected, report)
 	}
 	if err == nil {
 		err = p.differ(report, f.out, m, &f.againstFlags)
@@ -46,7 +47,7 @@ func (p *program) judgeMerged(ctx context.Context, m *record.Manifest, report *r
 		report.Unanswered = err.Error()
 		return err
 	}
-	options := reports.ThresholdOptions{Comparison: report.Differences, MinCoverage: b.coverage()}
+	options := reports.ThresholdOptions{Comparison: report.Differences, MinCoverage: b.coverage(), OfMade: ofMade}
 	report.Thresholds = reports.Thresholds(ctx, report, options, append(p.readable(m, b.Thresholds, f.quiet), f.texts...))
 	return nil
 }

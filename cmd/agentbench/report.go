@@ -90,7 +90,7 @@ func (p *program) judgeReport(ctx context.Context, r *reports.Report, results *r
 	m := &results.Manifest
 	b, err := boundsOf(m)
 	if err == nil {
-		err = b.answerable(results.Path, m, r)
+		err = b.answerable(results.Path, m, m.Totals.Planned, r)
 	}
 	if err != nil {
 		r.Unanswered = err.Error()
