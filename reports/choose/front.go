@@ -143,7 +143,6 @@ func (t *chooser) shares(ctx context.Context, points []distinct, competing []int
 		}
 		rows[i] = row
 	}
-	snap(rows)
 	shares, ok := stats.FrontShares(rows, frontDraws, t.Seed)
 	all := make([]numbers.Value, len(competing))
 	for i := range all {
@@ -178,34 +177,6 @@ func (t *chooser) spread(ctx context.Context, candidate int) ([]stats.Point, err
 		}
 	}
 	return row, nil
-}
-
-// snap rounds the points of all rows to steps of a power of two, fine enough to
-// tell any two apart that differ, and coarse enough that sums are exact: so what is
-// equal on the tasks drawn stays equal.
-func snap(rows [][]stats.Point) {
-	for _, axis := range []func(p *stats.Point) *float64{
-		func(p *stats.Point) *float64 { return &p.Cost },
-		func(p *stats.Point) *float64 { return &p.Quality },
-		func(p *stats.Point) *float64 { return &p.Delay },
-	} {
-		largest := 0.0
-		for _, row := range rows {
-			for i := range row {
-				largest = max(largest, math.Abs(*axis(&row[i])))
-			}
-		}
-		if largest == 0 {
-			continue
-		}
-		_, exponent := math.Frexp(largest)
-		for _, row := range rows {
-			for i := range row {
-				x := axis(&row[i])
-				*x = math.Ldexp(math.Round(math.Ldexp(*x, 30-exponent)), exponent-30)
-			}
-		}
-	}
 }
 
 func (t *chooser) frontRow(p *distinct, share numbers.Value, choice *chosen) tune.FrontRow {

@@ -45,6 +45,35 @@ func TestHowSureTheFrontIs(t *testing.T) {
 }
 
 // Of a front that is too large to draw all of it, some have no share, and it is said.
+// Thirds that are equal stay equal: a task with 2 of 3 right weighs as much as two
+// tasks with one of 3. The dear configuration is on the front where its first two
+// tasks are drawn more often than the third.
+func TestEqualThirdsOnTheFront(t *testing.T) {
+	const tasks, trials = 4, 3
+	right := func(each [tasks]int, cents int64) []cell {
+		all := make([]cell, tasks*trials)
+		for i := range all {
+			all[i] = cell{float64(toInt(i%trials < each[i/trials])), 1, cents}
+		}
+		return all
+	}
+	cheap, dear := [tasks]int{1, 1, 1, 0}, [tasks]int{2, 2, 0, 0}
+	source := made(tasks, trials, map[limits][]cell{{2}: right(dear, 2), {1}: right(cheap, 1)}, limits{2}, limits{1})
+	better := 0
+	for draw := range tasks * tasks * tasks * tasks {
+		sum := 0
+		for range tasks {
+			sum += dear[draw%tasks] - cheap[draw%tasks]
+			draw /= tasks
+		}
+		better += toInt(sum > 0)
+	}
+	want := float64(better) / (tasks * tasks * tasks * tasks)
+	if got := front(t, source)["[2 0 0]"]; math.Abs(got.Share.Number-want) > 1e-12 {
+		t.Errorf("on the front in %v of the draws, want %v", got.Share.Number, want)
+	}
+}
+
 func TestALargeFrontIsShownInFull(t *testing.T) {
 	const n = 60
 	scores, cents := make([][]float64, n), make([]int64, n)

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -56,7 +57,8 @@ func (s *stairs) add(p Point) bool {
 // FrontShares is, for each of several rows, the share of draws of the clusters,
 // as many with replacement, in which its mean point is on the front: how sure it
 // is to belong there. Each row holds a point for every cluster, the same ones.
-// Rows that are equal share their place: all of them count.
+// Rows that are equal share their place: all of them count. Sums that differ by
+// less than 1e-9 of the largest point are equal.
 func FrontShares(rows [][]Point, draws int, seed uint64) (shares []float64, ok bool) {
 	if len(rows) == 0 || len(rows[0]) == 0 || draws < 1 {
 		return nil, false
@@ -67,11 +69,11 @@ func FrontShares(rows [][]Point, draws int, seed uint64) (shares []float64, ok b
 		}
 	}
 	shares = make([]float64, len(rows))
-	points, all := make([]Point, len(rows)), 0.0
+	points, all, step := make([]Point, len(rows)), 0.0, stepOf(rows)
 	for drawn := range resamples(len(rows[0]), draws, seed) {
 		all++
 		for i, row := range rows {
-			points[i] = sumOf(row, drawn)
+			points[i] = sumOf(row, drawn).rounded(step)
 		}
 		markFront(points, shares)
 	}
@@ -88,6 +90,28 @@ func sumOf(row []Point, drawn []uint8) (sum Point) {
 		sum.Delay += float64(times) * row[at].Delay
 	}
 	return sum
+}
+
+// stepOf is how many steps make up 1 of each number: a billion, or ten of them, make
+// up the largest. A decimal step does not part thirds that are equal, as 1/3 + 1/3
+// and 2/3 + 0 would be by steps of a power of two.
+func stepOf(rows [][]Point) (step Point) {
+	for _, row := range rows {
+		for _, p := range row {
+			step.Cost, step.Quality, step.Delay = max(step.Cost, math.Abs(p.Cost)), max(step.Quality, math.Abs(p.Quality)), max(step.Delay, math.Abs(p.Delay))
+		}
+	}
+	for _, x := range []*float64{&step.Cost, &step.Quality, &step.Delay} {
+		if *x > 0 {
+			*x = math.Pow(10, 9-math.Floor(math.Log10(*x)))
+		}
+	}
+	return step
+}
+
+// rounded has its numbers in whole steps.
+func (p Point) rounded(step Point) Point {
+	return Point{math.Round(p.Cost * step.Cost), math.Round(p.Quality * step.Quality), math.Round(p.Delay * step.Delay)}
 }
 
 func markFront(points []Point, hits []float64) {
