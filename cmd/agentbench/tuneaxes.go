@@ -76,6 +76,9 @@ func (t *tuning) grid() error {
 		if err := t.observe(t.set, t.axes, i); err != nil {
 			return t.fromSpec(err)
 		}
+		if t.byDefault() {
+			possible(&t.axes[i], t.bases, t.set)
+		}
 	}
 	if t.byDefault() {
 		thin(t.axes, stays)

@@ -27,12 +27,25 @@ func limitsOf(today *spec.Loop, others []sweep.Base, recorded bool) (axes []swee
 	for _, path := range replayedPaths(loops) {
 		a := sweep.Axis{Path: path, Values: valuesOf(loops, path)}
 		ends, ok := limitEnds(path, a.Values, recorded)
+		possible(&a, []sweep.Base{{Loop: today}}, nil)
 		a.Between = []sweep.Ends{ends}
 		if _, err := sweep.Probes(today, nil, []sweep.Axis{a}); ok && err == nil {
 			axes = append(axes, a)
 		}
 	}
 	return axes
+}
+
+// possible leaves out the values that one of the loops cannot have, with
+// parameters set before: other configurations may go beyond its absolute limit.
+func possible(a *sweep.Axis, loops []sweep.Base, set []spec.Assignment) {
+	a.Values = slices.DeleteFunc(a.Values, func(value *source.Node) bool {
+		all := append(slices.Clone(set), spec.Assignment{Path: a.Path, At: a.At, Value: value})
+		return slices.ContainsFunc(loops, func(l sweep.Base) bool {
+			made, _ := l.Loop.With(all...)
+			return made == nil
+		})
+	})
 }
 
 // replayedPaths are the parameters that one of the loops has, and for which
