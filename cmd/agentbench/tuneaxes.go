@@ -25,6 +25,10 @@ func (t *tuning) asked() (err error) {
 	if len(t.axes) == 0 {
 		t.axes = limitsOf(t.today().Loop, t.all(), true)
 	}
+	if len(t.axes) == 0 && t.folder.Imported { // a log under limits that nobody told
+		iterations := sweep.Ends{From: 1, To: mostIterations, Node: source.New(nil, "")}
+		t.axes = []sweep.Axis{{Path: "terminate.max_iterations", Between: []sweep.Ends{iterations}}}
+	}
 	if len(t.axes) == 0 {
 		return usage("--parameter path=values names one", "the loop of %s has no limit that could be tuned on recorded runs", printable(t.today().Name))
 	}

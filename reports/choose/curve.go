@@ -19,7 +19,8 @@ import (
 // curve tells what each iteration of the recorded runs gains and costs, and from
 // where going on pays: by the hazard, the chance of a first success at an iteration,
 // one looks one step ahead, and by the least cost of a success over several steps
-// further. Runs of which the score is not known at every iteration are left out.
+// further. Runs of which the score is not known at every iteration are left out. Where
+// those are many there is no curve: the others are mostly runs that ended early.
 func (t *chooser) curve(_ context.Context, r *tune.Tuning, _ *chosen) error {
 	if t.score < 0 {
 		return nil
@@ -44,9 +45,14 @@ func (t *chooser) curve(_ context.Context, r *tune.Tuning, _ *chosen) error {
 	if left > 0 {
 		r.Notes = append(r.Notes, tune.Note{Kind: reports.CurveCut, Count: left, Of: len(t.held.Runs)})
 	}
-	r.Curve = curveOf(steps, len(t.held.Runs)-left)
+	if float64(left) <= mostLeftOut*float64(len(t.held.Runs)) {
+		r.Curve = curveOf(steps, len(t.held.Runs)-left)
+	}
 	return nil
 }
+
+// mostLeftOut is the share of the runs that a curve may lack.
+const mostLeftOut = 0.1
 
 // toldOfIterations says how the agent was told how many iterations it has, so that
 // no record shows what it would have done with fewer; "" where it was not.

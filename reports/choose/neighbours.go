@@ -91,8 +91,11 @@ func (t *chooser) changeOf(from, to standingOfOne, change float64, turned bool) 
 	if turned {
 		change = -change
 	}
-	if from == notExact || to == notExact {
+	switch {
+	case from == notExact || to == notExact:
 		return numbers.Missing("not exact")
+	case from == notScored || to == notScored:
+		return numbers.Missing(numbers.Unscored)
 	}
 	return valueOf(change, numbers.Unknown)
 }

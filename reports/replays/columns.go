@@ -66,7 +66,7 @@ func (k *Columns) change(i int) []Field {
 		if i > 0 {
 			column = page.Column{Key: name + "_" + key, Only: page.Machines}
 		}
-		return Field{Column: column, Cell: func(c *Configuration) page.Cell { return c.Among(of(&c.Scores[i])) }}
+		return Field{Column: column, Cell: func(c *Configuration) page.Cell { return c.Among(of(&c.Scores[i]), c.Scores[i].Unscored) }}
 	}
 	return []Field{
 		number("lost", func(s *Score) int { return s.Lost }),
@@ -87,15 +87,16 @@ func boundFields(key string, of func(*Configuration) numbers.Range) []Field {
 	}
 }
 
-// Among is a number of the exact runs: there are no fewer among all of them.
-func (c *Configuration) Among(n int) page.Cell {
+// Among is a number of the exact runs of which the score is known: there are no
+// fewer among all of them, of which that of some may be unknown.
+func (c *Configuration) Among(n, unscored int) page.Cell {
 	cell := page.Cell{Raw: n, Text: fmt.Sprint(n)}
 	switch {
 	case c.Recorded:
 		cell.Text = ""
 	case c.Exact == 0:
 		cell.Text = numbers.Nothing
-	case c.Exact < c.Runs:
+	case c.Exact < c.Runs, unscored > 0:
 		cell.Text = "≥" + cell.Text
 	}
 	return cell

@@ -35,7 +35,7 @@ func (n Note) Text(quote func(string) string) string {
 	case ToldLimits:
 		return fmt.Sprintf("the agent was told a limit that changes in %d of %d runs: what it would have done instead, no record shows", n.Count, n.Of)
 	case ReturnUnscored:
-		return fmt.Sprintf("%s of %d of %d runs is not known for the iteration that would be returned: so there is no mean", quote(n.Name), n.Count, n.Of)
+		return fmt.Sprintf("%s of %d of %d runs is not known for the iteration that would be returned, so that there is no mean: scores of iterations tell it, or when_cut in the mapping of an import", quote(n.Name), n.Count, n.Of)
 	case NoTimes:
 		return "the recording has no times, so the latency is unknown"
 	case NoUsage:

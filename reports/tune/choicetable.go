@@ -47,6 +47,14 @@ func (c *Choice) isLike(recorded *Choice) bool {
 		c.Latency.Mean == recorded.Latency.Mean && slices.Equal(c.Scores, recorded.Scores)
 }
 
+// unscored is how many runs have no score for the iteration that would be returned.
+func (c *Choice) unscored() (most int) {
+	for i := range c.Scores {
+		most = max(most, c.Scores[i].Unscored)
+	}
+	return most
+}
+
 // choiceTable has one row for each configuration that matters to the choice.
 func (t *Tuning) choiceTable() page.Table {
 	as := &replays.Columns{Runs: t.Runs}
@@ -117,14 +125,14 @@ func (t *Tuning) termFields() []page.Field[choiceRow] {
 	}
 	fields = append(fields, page.Ends("objective", func(row choiceRow) numbers.Range { return row.ObjectiveInterval })...)
 	return append(fields, []page.Field[choiceRow]{
-		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(row choiceRow) page.Cell { return row.Among(row.Lost) }},
+		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(row choiceRow) page.Cell { return row.Among(row.Lost, row.unscored()) }},
 		{Column: page.Column{Head: "lost\nat most", Key: "lost_most", Right: true}, Cell: func(row choiceRow) page.Cell {
 			if row.Recorded {
 				return page.Cell{}
 			}
 			return page.Number(row.LostMost, precisely)
 		}},
-		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(row choiceRow) page.Cell { return row.Among(row.Gained) }},
+		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(row choiceRow) page.Cell { return row.Among(row.Gained, row.unscored()) }},
 		{Column: cost, Cell: func(row choiceRow) page.Cell { return page.Number(row.ChoiceCost, cheap) }},
 	}...)
 }

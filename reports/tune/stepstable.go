@@ -14,6 +14,16 @@ type stepRow struct {
 	*Step
 }
 
+// among is a count of the runs of which both sides are known: there are no fewer
+// among all of them.
+func (row stepRow) among(n int) page.Cell {
+	cell := whole(n)
+	if !row.Objective.Known() {
+		cell.Text = "≥" + cell.Text
+	}
+	return cell
+}
+
 // neighboursTable says what one less and one more would change.
 func (t *Tuning) neighboursTable() page.Table {
 	objective := func(v numbers.Value) string { return numbers.Gain(v, 3) }
@@ -25,8 +35,8 @@ func (t *Tuning) neighboursTable() page.Table {
 		{Column: page.Column{Head: "with", Key: "to", Right: true}, Cell: func(row stepRow) page.Cell { return page.Name(row.Value) }},
 		{Column: page.Column{Head: "label", Key: "label", Only: t.stepLabels()}, Cell: func(row stepRow) page.Cell { return page.Text(row.Label) }},
 		{Column: page.Column{About: t.Terms.objectiveName(), Head: "change", Key: "objective_change", Right: true}, Cell: func(row stepRow) page.Cell { return page.Number(row.Objective, objective) }},
-		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(row stepRow) page.Cell { return whole(row.Lost) }},
-		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(row stepRow) page.Cell { return whole(row.Gained) }},
+		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(row stepRow) page.Cell { return row.among(row.Lost) }},
+		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(row stepRow) page.Cell { return row.among(row.Gained) }},
 		{Column: page.Column{About: t.Terms.Cost, Head: "change", Key: "cost_change", Right: true}, Cell: func(row stepRow) page.Cell { return page.Number(row.Cost, cost) }},
 		{Column: page.Column{Head: "per extra\nsuccess", Key: "cost_per_extra_success", Right: true, Optional: true}, Cell: func(row stepRow) page.Cell {
 			return page.Number(row.PerSuccess, orEmpty(t.costForm(t.perSuccess()...)))
