@@ -89,38 +89,38 @@ func (t *chooser) sumUp(ctx context.Context, v *tune.Validation, all []chosen, c
 	if err != nil {
 		return nil, err
 	}
-	whole := func(candidate int) (*profile, error) {
-		p, err := t.profile(ctx, candidate)
-		if err != nil {
-			return nil, err
-		}
-		return t.where(p, all), nil
-	}
-	recording, err := whole(theRecording)
-	if err != nil {
+	v.HeldOut, v.InSample = t.counted(t.sum(held, 0)), noCount()
+	over, name, err := t.measures(ctx, v, all)
+	if err != nil || choice < 0 {
 		return nil, err
 	}
-	v.HeldOut, v.Recording = t.counted(t.sum(held, 0)), t.counted(t.sum(recording, 0))
-	v.InSample = noCount()
-	over, name := recording, "recording"
-	if today := t.todayAnswered(); today >= 0 {
-		if over, err = whole(today); err != nil {
-			return nil, err
-		}
-		name = "today"
-		counted := t.counted(t.sum(over, 0))
-		v.Today = &counted
-	}
-	if choice < 0 {
-		return nil, nil
-	}
-	mine, err := whole(choice)
+	mine, err := t.where(ctx, choice, all)
 	if err != nil {
 		return nil, err
 	}
 	v.InSample = t.counted(t.sum(mine, 0))
-	luck := &tune.Luck{Over: name, Objective: t.gain(ctx, &t.goal, mine, held, over, t.Minimize), Cost: t.gain(ctx, &t.price, mine, held, over, true)}
-	return luck, nil
+	return &tune.Luck{
+		Over: name, Objective: t.gain(ctx, &t.goal, mine, held, over, t.Minimize), Cost: t.gain(ctx, &t.price, mine, held, over, true),
+	}, nil
+}
+
+// measures are the recording and today's configuration on the same tasks. What is
+// gained is gained over the last of them that is answered for.
+func (t *chooser) measures(ctx context.Context, v *tune.Validation, all []chosen) (over *profile, name string, err error) {
+	if over, err = t.where(ctx, theRecording, all); err != nil {
+		return nil, "", err
+	}
+	v.Recording = t.counted(t.sum(over, 0))
+	today := t.todayAnswered()
+	if today < 0 {
+		return over, "recording", nil
+	}
+	if over, err = t.where(ctx, today, all); err != nil {
+		return nil, "", err
+	}
+	counted := t.counted(t.sum(over, 0))
+	v.Today = &counted
+	return over, "today", nil
 }
 
 // heldOut is a profile that has of each fold what the fold's choice makes of it.
@@ -143,15 +143,19 @@ func (t *chooser) heldOut(ctx context.Context, all []chosen) (*profile, error) {
 	return held, nil
 }
 
-// where keeps of a profile the folds that have a choice.
-func (t *chooser) where(p *profile, all []chosen) *profile {
+// where is the profile of a candidate on the folds that have a choice.
+func (t *chooser) where(ctx context.Context, candidate int, all []chosen) (*profile, error) {
+	p, err := t.profile(ctx, candidate)
+	if err != nil {
+		return nil, err
+	}
 	kept := &profile{make([]sweep.Totals, len(p.cells))}
 	for c := range p.cells {
 		if all[t.cellFold[c]].candidate >= 0 {
 			kept.cells[c] = p.cells[c]
 		}
 	}
-	return kept
+	return kept, nil
 }
 
 // gain compares what a choice gains over another configuration in the sample and
