@@ -74,6 +74,7 @@ type collection struct {
 	places    map[string]place // by the id of a run
 	tasks     map[string]*spec.Task
 	words     map[string]string // that many runs have in common, each kept once
+	alike     alike
 	notes     Notes
 }
 
@@ -144,13 +145,19 @@ func (c *collection) share(run *record.Run) {
 		c.once(&it.Phase)
 		c.once(&it.Strategy)
 		for k := range it.Calls {
-			c.once(&it.Calls[k].Model)
+			call := &it.Calls[k]
+			c.once(&call.Model)
+			if call.Request == it.Request {
+				call.Request = it.Request
+			}
 		}
-		if it.Evaluation == nil {
-			continue
+		if it.Evaluation != nil {
+			for k := range it.Evaluation.Checks {
+				c.once(&it.Evaluation.Checks[k].Name)
+			}
 		}
-		for k := range it.Evaluation.Checks {
-			c.once(&it.Evaluation.Checks[k].Name)
+		if !c.selection.Texts {
+			c.alike.share(it)
 		}
 	}
 }

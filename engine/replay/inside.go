@@ -146,7 +146,7 @@ func (w *walk) calls(p *pass, recorded *record.Iteration, from, to int) (refused
 			return refused
 		}
 		w.charge(c)
-		p.Calls = append(p.Calls, *c)
+		p.Calls = recorded.Calls[: i+1 : i+1]
 		p.Working += c.Duration
 	}
 	if to < len(recorded.Calls) {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -57,7 +58,21 @@ func cancelsOf(l *spec.Loop) (c cancels) {
 func (r *Replay) Path(ctx context.Context, run *record.Run, task *spec.Task) Path {
 	w := &walk{Replay: r, Options: r.options, ctx: ctx, run: run, task: task}
 	end := w.walk()
-	return Path{Task: task, Made: w.made, End: end}
+	for i, it := range w.made {
+		if recorded := &run.Iterations[i]; unchanged(it, recorded) {
+			w.made[i] = recorded // so that nothing is kept twice
+		}
+	}
+	return Path{Task: task, Made: slices.Clip(w.made), End: end}
+}
+
+// unchanged says that an iteration that nothing cut is made as it was recorded, but
+// for what it adapts, which replays do not read.
+func unchanged(it, recorded *record.Iteration) bool {
+	return it.Cut == "" && recorded.Cut == "" && it.Skipped == recorded.Skipped && it.Phase == recorded.Phase && it.Strategy == recorded.Strategy &&
+		it.Evaluation == recorded.Evaluation && it.Error == recorded.Error && it.Ended == recorded.Ended &&
+		it.End == recorded.End && it.Working == recorded.Working &&
+		len(it.Calls) == len(recorded.Calls) && len(it.ToolCalls) == len(recorded.ToolCalls)
 }
 
 // dry says that the agent ends the run after the last iteration made, or before
@@ -86,17 +101,19 @@ func (p *Path) untilFails() bool {
 // Stops are the conditions and guards of a configuration, to be held against
 // paths. They serve any number of them at once.
 type Stops struct {
-	loop  *spec.Loop
-	rules *stop.Rules
+	loop   *spec.Loop
+	rules  *stop.Rules
+	states sync.Pool // of histories that are over
 }
 
 // NewStops are those of a configuration that decides after iterations only: one
 // that Points serve.
-func NewStops(l *spec.Loop) *Stops { return &Stops{l, stop.Compile(l)} }
+func NewStops(l *spec.Loop) *Stops { return &Stops{loop: l, rules: stop.Compile(l)} }
 
 // Along is what a replay of the run would give.
 func (s *Stops) Along(p *Path) Result {
-	state := s.rules.Start(p.Task, paramOf(s.loop))
+	state := s.start(p.Task)
+	defer s.states.Put(state)
 	for i, it := range p.Made {
 		if d := state.Fold(it); d.Stop {
 			return p.upTo(i+1, d.Outcome)
@@ -106,6 +123,15 @@ func (s *Stops) Along(p *Path) Result {
 		return p.End
 	}
 	return p.upTo(len(p.Made), state.StopBefore(record.ReasonAgentEnded))
+}
+
+// start begins a history.
+func (s *Stops) start(task *spec.Task) *stop.State {
+	if state, ok := s.states.Get().(*stop.State); ok {
+		state.Restart(task, paramOf(s.loop))
+		return state
+	}
+	return s.rules.Start(task, paramOf(s.loop))
 }
 
 // upTo is an exact result of so many iterations.

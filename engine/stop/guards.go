@@ -62,7 +62,7 @@ func (r *Rules) compileBudget(b *spec.RunBudget) {
 	limits := LimitsOf(b)
 	limit := func(reason record.Reason, over func(record.Usage) bool) {
 		r.guard(string(reason), reason, false, func(s *State, _ *tracker) (bool, error) {
-			return s.last().Cut == string(reason) || over(s.usage), nil
+			return s.last().Cut == string(reason) || over(s.Usage()), nil
 		})
 	}
 	if limits.Tokens > 0 {

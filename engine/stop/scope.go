@@ -39,7 +39,7 @@ func (s *State) lookupRun(name string) (any, bool) {
 	case "history":
 		return historyList{s}, true
 	case "usage":
-		return UsageFields{s.usage}, true
+		return UsageFields{s.Usage()}, true
 	case "param":
 		return s.param, true
 	}

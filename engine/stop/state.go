@@ -20,7 +20,9 @@ type State struct {
 	held     []bool
 	watched  []error // of the leaves that are only watched
 
-	usage   record.Usage
+	usage   record.Usage // of so many iterations as are counted; see Usage
+	counted int
+	folded  int
 	working time.Duration
 
 	best             int // index, -1: none
@@ -75,11 +77,31 @@ func (r *Rules) Start(task *spec.Task, param any) *State {
 	return s
 }
 
+// Restart begins another history under the same rules, in the memory of this one.
+func (s *State) Restart(task *spec.Task, param any) {
+	clear(s.trackers)
+	clear(s.held)
+	clear(s.watched)
+	clear(s.answers)
+	*s = State{
+		rules: s.rules, task: task, param: param, history: s.history[:0],
+		trackers: s.trackers, held: s.held, watched: s.watched, answers: s.answers,
+		best: -1, evaluation: -1,
+	}
+}
+
 // Len is the number of iterations so far.
 func (s *State) Len() int { return len(s.history) }
 
-// Usage is what the iterations used, evaluations included.
-func (s *State) Usage() record.Usage { return s.usage }
+// Usage is what the iterations used, evaluations included. It is added up when it
+// is asked for: most rules never do.
+func (s *State) Usage() record.Usage {
+	for ; s.counted < s.folded; s.counted++ {
+		agent, judging := s.history[s.counted].Spent()
+		s.usage = s.usage.Plus(agent).Plus(judging)
+	}
+	return s.usage
+}
 
 func (s *State) last() *entry { return &s.history[len(s.history)-1] }
 
@@ -114,8 +136,7 @@ func (s *State) Fold(it *record.Iteration) Decision {
 // that of a phase's `until`.
 func (s *State) fold() error {
 	e := s.last()
-	agent, judging := e.Spent()
-	s.usage = s.usage.Plus(agent).Plus(judging)
+	s.folded = s.Len()
 	s.working += e.Working
 	if e.Evaluated() {
 		s.evaluation = s.Len() - 1

@@ -28,23 +28,23 @@ func (s *Sweep) along(ctx context.Context, candidate int, f *family) ([]Outcome,
 		return nil, err
 	}
 	stops, r := replay.NewStops(s.candidates[candidate].Loop), &s.recordings[f.recording]
-	all := make([]Outcome, len(f.paths))
-	err := each(ctx, len(all), chunk, func(i int) {
-		all[i].Result = stops.Along(&f.paths[i])
-		all[i].Scores = r.worth(i, &all[i].Result)
-	})
-	return all, err
+	return r.outcomes(ctx, func(i int) replay.Result { return stops.Along(&f.paths[i]) })
 }
 
 // outcomes are those on a recording, by a walk of its own.
 func (s *Sweep) outcomes(ctx context.Context, candidate, on int) ([]Outcome, error) {
 	r := &s.recordings[on]
 	replayed := s.options.replay(r.Loop, s.candidates[candidate].Loop, r.Announced...)
-	all := make([]Outcome, len(r.Runs))
+	return r.outcomes(ctx, func(i int) replay.Result { return replayed.Run(ctx, r.Runs[i].Run, r.Runs[i].Task) })
+}
+
+// outcomes are results with what they are worth.
+func (r *Recording) outcomes(ctx context.Context, replayed func(run int) replay.Result) ([]Outcome, error) {
+	n := len(r.Scores)
+	all, scores := make([]Outcome, len(r.Runs)), make([]Range, n*len(r.Runs))
 	err := each(ctx, len(all), chunk, func(i int) {
-		run := &r.Runs[i]
-		all[i].Result = replayed.Run(ctx, run.Run, run.Task)
-		all[i].Scores = r.worth(i, &all[i].Result)
+		all[i].Result = replayed(i)
+		all[i].Scores = r.value(scores[n*i:n*(i+1):n*(i+1)], i, &all[i].Result)
 	})
 	return all, err
 }

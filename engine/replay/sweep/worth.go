@@ -8,7 +8,11 @@ import (
 
 // worth are the scores of a run as a candidate makes it.
 func (r *Recording) worth(run int, result *replay.Result) []Range {
-	scores := make([]Range, len(r.Scores))
+	return r.value(make([]Range, len(r.Scores)), run, result)
+}
+
+// value puts them into scores.
+func (r *Recording) value(scores []Range, run int, result *replay.Result) []Range {
 	for s := range scores {
 		switch {
 		case result.Verdict != replay.Exact:
