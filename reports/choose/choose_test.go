@@ -357,6 +357,8 @@ func TestTodayThatIsNotAnsweredForIsNoMeasure(t *testing.T) {
 			o.Verdict, o.At, o.Scores = replay.Censored, 3, []sweep.Range{{Least: 0, Most: 1}}
 		}
 	}
+	limited := phases(1, 9, 9)
+	source.candidates[1].Loop, source.candidates[2].Loop = limited, limited
 	got := tuned(t, source, choose.Options{Today: 2, Choose: choose.By{Rule: choose.AtLeast, Number: 0.8}})
 	if name(got.Recommended) != "[1 0 0]" || got.Today.Label == "exact" {
 		t.Fatalf("%s instead of %s, want [1 0 0] instead of one that is bounded", name(got.Recommended), got.Today.Label)
