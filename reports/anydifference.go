@@ -68,6 +68,12 @@ func (r *runs) scoredByAll(all int) (rows [][]float64, configurations int) {
 			}
 		}
 	}
+	return r.filledRows(cells, filled, configurations), configurations
+}
+
+// filledRows are the rows of tasks that all configurations have a score of, and
+// the means of those in a cluster.
+func (r *runs) filledRows(cells []float64, filled []int32, configurations int) (rows [][]float64) {
 	byCluster := map[string][][]float64{}
 	var clusters []string
 	for task, n := range filled {
@@ -86,7 +92,7 @@ func (r *runs) scoredByAll(all int) (rows [][]float64, configurations int) {
 	for _, cluster := range clusters {
 		rows = append(rows, meanRow(byCluster[cluster]))
 	}
-	return rows, configurations
+	return rows
 }
 
 func (r *runs) meanPrimary(group []int32) (mean float64, ok bool) {

@@ -59,6 +59,9 @@ func unknownVary(s *sides, vary []string) (unknown, known []string, err error) {
 			unknown = append(unknown, path)
 		}
 	}
+	if paths[aliasOf(shortMaximum)] {
+		paths[shortMaximum] = true
+	}
 	return unknown, slices.Sorted(maps.Keys(paths)), nil
 }
 
@@ -95,9 +98,12 @@ func eachPath(path string, value any, yield func(path string)) {
 	}
 }
 
+// shortMaximum is the short form of a path, the only one.
+const shortMaximum = "max_iterations"
+
 // aliasOf is the path that a short form stands for.
 func aliasOf(path string) string {
-	if path == "max_iterations" {
+	if path == shortMaximum {
 		return "terminate.max_iterations"
 	}
 	return path

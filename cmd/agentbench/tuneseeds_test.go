@@ -34,7 +34,6 @@ concurrency: 4
 type triedOut struct {
 	name              string
 	hits, iterations  int
-	calls             int64
 	model, patience   int
 	threshold, limits float64
 }
