@@ -31,7 +31,8 @@ again, exactly; nothing is called and nothing is guessed. A configuration is lab
   counterfactual  the agent was told a limit that changes, and what it would have done is not recorded
 
 --set changes a parameter; several belong to one configuration. --sweep tries values: a list, or
-from..to, between which those are tried that the recorded runs tell apart; several multiply.
+from..to, between which those are tried that the recorded runs tell apart, or both as in 1..9,off;
+several multiply.
 With neither, every recorded configuration is replayed; on the runs of CONFIGURATION, if it is
 named: would the others have done as well with what was answered there?`,
 		Example: `  agentbench replay results/nightly --set terminate.max_iterations=5
@@ -46,7 +47,7 @@ named: would the others have done as well with what was answered there?`,
 		},
 	}
 	c.Flags().StringArrayVar(&f.set, "set", nil, "set a parameter: path=value (repeatable)")
-	c.Flags().StringArrayVar(&f.sweep, "sweep", nil, "try values of a parameter: path=a,b,c or path=from..to (repeatable)")
+	c.Flags().StringArrayVar(&f.sweep, "sweep", nil, "try values of a parameter: path=a,b,c or path=from..to, or both (repeatable)")
 	f.recordedFlags.declare(c)
 	f.reportFlags.declare(c, replays.TableNames)
 	return c

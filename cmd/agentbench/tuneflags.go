@@ -55,7 +55,7 @@ func (f *tuneFlags) declare(c *cobra.Command, tables []string) {
 	flags.StringVar(&f.suite, "suite", "", "the suite that the runs are of: its tune, its tasks, and the files that --write changes")
 	flags.StringVar(&f.configuration, "configuration", "", "tune the loop of this configuration (default: the baseline, else the only one)")
 	flags.StringArrayVar(&f.set, "set", nil, "set a parameter in all that is tried: path=value (repeatable)")
-	flags.StringArrayVarP(&f.parameters, "parameter", "p", nil, "a parameter and its values: path=1,2,5,off or path=1..10 (repeatable; default: the suite's tune, else the limits of the loop)")
+	flags.StringArrayVarP(&f.parameters, "parameter", "p", nil, "a parameter and its values: path=1,2,5,off or path=1..10,off (repeatable; default: the suite's tune, else the limits of the loop)")
 	flags.BoolVar(&f.json, "json", false, "short for --format json")
 	write := flags.Lookup("write")
 	write.NoOptDefVal = writesYAML
