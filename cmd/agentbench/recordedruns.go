@@ -13,6 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/recorded"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -40,6 +41,7 @@ type recordedRuns struct {
 	apart    bool // something that is tried takes the path of no recording
 	notes    recorded.Notes
 	replayed []sweep.Recording
+	left     []replays.Note // tell what of the folder is not among the runs
 }
 
 // openRecordedRuns opens DIR or DIR:CONFIGURATION. Runs are read once it is known
@@ -158,6 +160,13 @@ func (r *recordedRuns) leaves(l *spec.Loop) bool {
 	return !slices.ContainsFunc(r.all(), func(base sweep.Base) bool { return replay.Apart(base.Loop, l) == "" })
 }
 
+// leftOut tells of runs that are not among those that are replayed, at once and on
+// the page.
+func (r *recordedRuns) leftOut(text string) {
+	r.warn("%s", text)
+	r.left = append(r.left, replays.Note{Kind: replays.LeftOut, More: text})
+}
+
 // tellNotes tells what of the folder is not among the runs.
 func (r *recordedRuns) tellNotes() {
 	n := &r.notes
@@ -173,11 +182,13 @@ func (r *recordedRuns) tellNotes() {
 		{n.Taskless, "run is of a task that --suite or the folder does not have", "runs are of tasks that --suite or the folder does not have"},
 	} {
 		if note.count > 0 {
-			r.warn("%s", count(note.count, note.one, note.many))
+			r.leftOut(count(note.count, note.one, note.many))
 		}
 	}
 	if n.BadLines > 0 {
-		r.warn("%s cannot be read, the first: %s", count(n.BadLines, "line", "lines"), n.FirstBad)
+		lines := count(n.BadLines, "line", "lines") + " cannot be read"
+		r.warn("%s, the first: %s", lines, n.FirstBad)
+		r.left = append(r.left, replays.Note{Kind: replays.LeftOut, More: lines})
 		fmt.Fprintf(r.err, "hint: agentbench repair --dry-run %s says what is damaged\n", shellWord(r.place))
 	}
 	r.tellMissing()
@@ -195,7 +206,7 @@ func (r *recordedRuns) tellMissing() {
 		planned /= max(1, len(m.Configurations))
 	}
 	if m.Status != record.StateComplete && r.among == nil && made < planned {
-		r.warn("only %d of %s made: those that are missing may be the longer ones", made, count(planned, "run is", "runs are"))
+		r.leftOut(fmt.Sprintf("only %d of %s made: those that are missing may be the longer ones", made, count(planned, "run is", "runs are")))
 	}
 }
 
@@ -310,7 +321,7 @@ func (r *recordedRuns) sweep(candidates []sweep.Candidate) (*sweep.Sweep, error)
 		return nil, fail(notMeasured, "", "%w", err)
 	}
 	if n := s.Unpaired(); n > 0 {
-		r.warn("%s left out: another recording has none of that task and trial", count(n, "recorded run is", "recorded runs are"))
+		r.leftOut(count(n, "recorded run is", "recorded runs are") + " left out: another recording has none of that task and trial")
 	}
 	return s, nil
 }

@@ -88,7 +88,7 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 
 func (p *program) writeReplay(ctx context.Context, r *recordedRuns, s *sweep.Sweep, f *replayFlags) error {
 	m := &r.folder.Manifest
-	told, err := replays.Collect(ctx, s, replays.Options{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf})
+	told, err := replays.Collect(ctx, s, replays.Options{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf, Warnings: r.left})
 	if err != nil {
 		return fail(stopped, "", "%w", err)
 	}

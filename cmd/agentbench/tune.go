@@ -178,6 +178,7 @@ func (t *tuning) ask() (err error) {
 
 // choose recommends, says so, and changes the YAML where that was asked for.
 func (t *tuning) choose(ctx context.Context, of choose.Source) error {
+	t.options.About.Warnings = append(t.options.About.Warnings, t.left...)
 	tuned, err := choose.Among(ctx, of, t.options)
 	if err != nil {
 		return t.untuned(err)

@@ -21,8 +21,9 @@ const (
 	NoTimes        reports.WarningKind = "no_times"
 	NoUsage        reports.WarningKind = "no_usage"
 	NoPrices       reports.WarningKind = "no_prices"
-	Against        reports.WarningKind = "against" // what lost, gained and saved mean
-	RaceTold       reports.WarningKind = "race"    // More: how recorded paths raced
+	LeftOut        reports.WarningKind = "left_out" // More: which of the folder's runs are not among these
+	Against        reports.WarningKind = "against"  // what lost, gained and saved mean
+	RaceTold       reports.WarningKind = "race"     // More: how recorded paths raced
 )
 
 // Text is the note for people.
@@ -44,7 +45,7 @@ func (n Note) Text(quote func(string) string) string {
 		return numbers.Plural(n.Count, "recorded run has", "recorded runs have") + " calls without a price, so the cost is unknown"
 	case Against:
 		return n.against(quote)
-	case RaceTold:
+	case RaceTold, LeftOut:
 		return n.More
 	}
 	return reports.Warning(n).Text(quote)
