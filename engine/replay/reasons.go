@@ -88,12 +88,15 @@ func (c *counter) reasons(f *Configuration, count *Count, o *ordered) {
 	for _, first := range c.first {
 		left += bits.OnesCount64(first)
 	}
+	var last []uint64 // holds for the reason named last, and is not claimed yet
+	lastReason := 0
 	claim := func(holds []uint64, reason int) {
-		if left > 0 {
-			n := c.claim(holds)
+		if left > 0 && last != nil {
+			n := c.claim(last)
 			left -= n
-			count.Reasons[reason] += int32(n)
+			count.Reasons[lastReason] += int32(n)
 		}
+		last, lastReason = holds, reason
 	}
 	natural := func(after bool) {
 		for i, natural := range c.tile.natural {
@@ -111,7 +114,12 @@ func (c *counter) reasons(f *Configuration, count *Count, o *ordered) {
 	natural(true)
 	c.placed(f.Maxima, o, claim)
 	c.placed(f.Guards, o, claim)
-	claim(c.tile.dry, o.dry)
+	if c.tile.dries {
+		claim(c.tile.dry, o.dry)
+	}
+	if last != nil {
+		count.Reasons[lastReason] += int32(left) // every stop has a reason: the last has all that no other has
+	}
 }
 
 func (c *counter) placed(nodes []Node, o *ordered, claim func([]uint64, int)) {

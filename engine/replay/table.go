@@ -48,6 +48,7 @@ type tile struct {
 	decided  []uint64 // before any condition is asked
 	until    []uint64 // because the end of a phase could not be evaluated
 	dry      []uint64 // the agent has nothing more to give after this
+	dries    bool     // some bit of dry is set
 	natural  [][]uint64
 	held     [][]uint64           // by leaf: conditions, then guards
 	failed   [][]uint64           // by leaf: it could not be evaluated; nil where that never happens
@@ -149,6 +150,7 @@ func (p *tile) fill(i int) {
 		p.until[last] |= bit
 	case run.dry:
 		p.dry[last] |= bit
+		p.dries = true
 	case run.branches:
 		p.branches[i/64] |= bit
 	}

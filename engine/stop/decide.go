@@ -223,8 +223,11 @@ func (s *State) outcome(v verdict) record.Outcome {
 func (s *State) heldNames() []string {
 	var names []string
 	for i, held := range s.held[:s.rules.decisive] {
-		if held {
-			names = append(names, s.rules.leaves[i].name)
+		switch {
+		case held && names == nil:
+			names = s.rules.names[i : i+1 : i+1] // mostly it is the only one: all runs share it
+		case held:
+			names = append(names, s.rules.names[i])
 		}
 	}
 	return names

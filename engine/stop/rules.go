@@ -24,10 +24,11 @@ type Rules struct {
 	text     bool // outputs are texts
 	first    int  // the first phase that is evaluated
 
-	leaves []leaf // conditions, then guards; a history keeps one tracker for each
-	tree   []node // the terminate tree: any of these, in the order of reasons
-	maxima []int  // leaves: max_iterations at the top of the tree
-	guards []int  // leaves, in the order of reasons
+	leaves []leaf   // conditions, then guards; a history keeps one tracker for each
+	names  []string // of the leaves
+	tree   []node   // the terminate tree: any of these, in the order of reasons
+	maxima []int    // leaves: max_iterations at the top of the tree
+	guards []int    // leaves, in the order of reasons
 	// decisive is how many leaves decide; the others are only watched.
 	decisive int
 
@@ -117,6 +118,6 @@ func (r *Rules) SuccessThreshold() float64 { return r.threshold }
 
 // add appends a leaf and gives its index.
 func (r *Rules) add(l leaf) int {
-	r.leaves = append(r.leaves, l)
+	r.leaves, r.names = append(r.leaves, l), append(r.names, l.name)
 	return len(r.leaves) - 1
 }

@@ -21,7 +21,7 @@ type Watched struct {
 // reason.
 func (r *Rules) Watch(conditions []spec.Condition, guards []spec.Guards) (watching *Rules, all []Watched) {
 	w := *r
-	w.leaves = slices.Clone(r.leaves)
+	w.leaves, w.names = slices.Clone(r.leaves), slices.Clone(r.names)
 	for i := range conditions {
 		w.add(condition(&conditions[i]))
 	}

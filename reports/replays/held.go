@@ -12,6 +12,7 @@ type Held struct {
 	Scores    []string
 	Runs      []sweep.Run
 	Recorded  []sweep.Outcome // the runs as they were
+	before    []total         // what they took, by spending; nil: not added up yet
 	Tasks     []Task
 	Clusters  int
 	Simulated bool

@@ -56,13 +56,18 @@ func unpriced(u record.Usage) string {
 	return unreported(u)
 }
 
+// spendings are those that are shown, in the order of amounts.
+var spendings = [...]*Spending{&Iterations, &Calls, &Tokens, &Cost, &Time}
+
 // amounts fills in what the runs take.
 func (b *Held) amounts(c *Configuration, outcomes []sweep.Outcome) {
-	for _, a := range []struct {
-		into *Amount
-		of   *Spending
-	}{{&c.Iterations, &Iterations}, {&c.Calls, &Calls}, {&c.Tokens, &Tokens}, {&c.Cost, &Cost}, {&c.Latency, &Time}} {
-		*a.into = a.of.amount(outcomes, b.Recorded)
+	if b.before == nil {
+		for _, of := range spendings {
+			b.before = append(b.before, of.total(b.Recorded))
+		}
+	}
+	for i, into := range [...]*Amount{&c.Iterations, &c.Calls, &c.Tokens, &c.Cost, &c.Latency} {
+		*into = spendings[i].amount(outcomes, b.before[i])
 	}
 	if !b.Timed() {
 		c.Latency = noAmount(numbers.Unknown)
@@ -99,8 +104,8 @@ func (s *Spending) total(outcomes []sweep.Outcome) (t total) {
 }
 
 // amount is the mean per run, and what is saved of the recorded.
-func (s *Spending) amount(outcomes, recorded []sweep.Outcome) Amount {
-	t, before := s.total(outcomes), s.total(recorded)
+func (s *Spending) amount(outcomes []sweep.Outcome, before total) Amount {
+	t := s.total(outcomes)
 	switch {
 	case len(outcomes) == 0:
 		return noAmount(numbers.Nothing)
