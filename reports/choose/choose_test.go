@@ -17,6 +17,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/choose"
+	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -501,5 +502,19 @@ func TestTheSameBytes(t *testing.T) {
 	again, err := json.Marshal(tuned(t, source, o))
 	if err != nil || !bytes.Equal(first, again) {
 		t.Errorf("the same input gives other bytes: %v", err)
+	}
+}
+
+// What lost and gained mean is told once on a page.
+func TestWhatLossesAreAgainstIsToldOnce(t *testing.T) {
+	r := tuned(t, made(20, 1, map[limits][]cell{{1}: cells(20, 10, 5, 1)}, limits{1}), choose.Options{})
+	told := 0
+	for _, w := range r.WholeWarnings() {
+		if note, ok := w.(tune.Note); ok && note.Kind == replays.Against {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("it is told %d times", told)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
@@ -227,6 +228,15 @@ func TestSentencesQuoteWhatIsNotPlain(t *testing.T) {
 		got := strings.TrimPrefix(r.Answer(func(text string) string { return "<" + text + ">" }).Text, "nothing is recommended: ")
 		if got != want {
 			t.Errorf("%q became %q, not %q", sentence, got, want)
+		}
+	}
+}
+
+// A note on the recording is as serious as it is on a replay of it.
+func TestNotesOnTheRecordingKeepTheirWeight(t *testing.T) {
+	for kind, want := range map[reports.WarningKind]bool{replays.ToldLimits: true, replays.NoTimes: false, tune.ChosenBy: false} {
+		if got := (tune.Note{Kind: kind, Count: 1, Of: 2}).Serious(); got != want {
+			t.Errorf("%s is serious: %v", kind, got)
 		}
 	}
 }
