@@ -95,6 +95,6 @@ func (t *chooser) worth(ctx context.Context, c *tune.Choice, outcomes []sweep.Ou
 		return nil
 	}
 	l, err := t.lossInFull(ctx, c.Candidate)
-	c.LostMost = valueOf(l.most, numbers.Nothing)
+	c.LostMost, c.LossIsNet = valueOf(l.most, numbers.Nothing), l.net
 	return err
 }

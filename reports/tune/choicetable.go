@@ -125,16 +125,37 @@ func (t *Tuning) termFields() []page.Field[choiceRow] {
 	}
 	fields = append(fields, page.Ends("objective", func(row choiceRow) numbers.Range { return row.ObjectiveInterval })...)
 	return append(fields, []page.Field[choiceRow]{
-		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(row choiceRow) page.Cell { return row.Among(row.Lost, row.unscored()) }},
+		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(row choiceRow) page.Cell { return t.flips(row, row.Lost) }},
 		{Column: page.Column{Head: "lost\nat most", Key: "lost_most", Right: true}, Cell: func(row choiceRow) page.Cell {
 			if row.Recorded {
 				return page.Cell{}
 			}
-			return page.Number(row.LostMost, precisely)
+			return page.Number(row.LostMost, row.mostForm())
 		}},
-		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(row choiceRow) page.Cell { return row.Among(row.Gained, row.unscored()) }},
+		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(row choiceRow) page.Cell { return t.flips(row, row.Gained) }},
 		{Column: cost, Cell: func(row choiceRow) page.Cell { return page.Number(row.ChoiceCost, cheap) }},
 	}...)
+}
+
+// flips are runs that lose or gain a success: nobody knows where none is scored.
+func (t *Tuning) flips(row choiceRow, n int) page.Cell {
+	if !row.Recorded && row.scored(t.Terms.Score) == 0 {
+		return page.Number(numbers.Missing(numbers.Nothing), numbers.Count)
+	}
+	return row.Among(n, row.unscored())
+}
+
+// mostForm tells a bound of the mean from one of a share of runs.
+func (c *Choice) mostForm() func(numbers.Value) string {
+	if !c.LossIsNet {
+		return precisely
+	}
+	return func(v numbers.Value) string {
+		if !v.Known() {
+			return precisely(v)
+		}
+		return precisely(v) + " net"
+	}
 }
 
 // changesTable has one row for each parameter that the recommendation changes.

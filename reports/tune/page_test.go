@@ -36,7 +36,7 @@ func choiceOf(r *replays.Replay, name string, candidate int) *tune.Choice {
 		s := &c.Scores[0]
 		choice := &tune.Choice{
 			Configuration: c, Candidate: candidate, Objective: s.Mean, ObjectiveInterval: s.Interval, ChoiceCost: c.Cost.Mean,
-			Lost: s.Lost, Gained: s.Gained, LostMost: known(float64(s.Lost+5) / 120),
+			Lost: s.Lost, Gained: s.Gained, LostMost: known(float64(s.Lost+5) / 120), LossIsNet: s.Gained > 0,
 		}
 		return choice
 	}
@@ -148,8 +148,20 @@ func TestTheAnswerOfTune(t *testing.T) {
 	quoted := func(text string) string { return "<" + text + ">" }
 	take := tuning(t)
 	if a := take.Answer(quoted); a.State != page.Passed || a.Text !=
-		"take <max_iterations=5> instead of <max_iterations=9>: 15 of 120 runs lose their success (at most 16.7% of the runs, 95% sure), 2 gain one; 1,000 runs take $0.08 (7%) and 670 s (7%) less than the recording" {
+		"take <max_iterations=5> instead of <max_iterations=9>: 15 of 120 runs lose their success, 2 gain one (the mean score falls by at most 0.167, 95% sure); 1,000 runs take $0.08 (7%) and 670 s (7%) less than the recording" {
 		t.Errorf("%s: %s", a.State, a.Text)
+	}
+	take.Recommended.Lost, take.Recommended.Gained, take.Recommended.LossIsNet = 2, 0, false
+	if a := take.Answer(quoted); !strings.Contains(a.Text, ": 2 of 120 runs lose their success (at most 16.7% of the runs, 95% sure); ") {
+		t.Errorf("without gains: %s", a.Text)
+	}
+	take.Recommended.Gained, take.Recommended.LostMost, take.Recommended.LossIsNet = 9, known(-0.02), true
+	if a := take.Answer(quoted); !strings.Contains(a.Text, ", 9 gain one (the mean score rises by at least 0.020, 95% sure); ") {
+		t.Errorf("more gained than lost: %s", a.Text)
+	}
+	take.Recommended.Scores[0].Scored = 0
+	if a := take.Answer(quoted); !strings.Contains(a.Text, ": whether it loses successes is not known, because no run is scored; ") {
+		t.Errorf("unscored: %s", a.Text)
 	}
 	keep := tuning(t)
 	keep.Unchanged, keep.Today = true, keep.Recommended

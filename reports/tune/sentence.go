@@ -40,17 +40,31 @@ func (t *Tuning) advised(quote func(string) string) string {
 // kept says what becomes of the recorded successes.
 func (t *Tuning) kept() string {
 	r := t.Recommended
+	if r.scored(t.Terms.Score) == 0 {
+		return "whether it loses successes is not known, because no run is scored"
+	}
 	lost := "no success is lost"
 	if r.Lost > 0 {
 		lost = fmt.Sprintf("%d of %s", r.Lost, numbers.Plural(r.Runs, "run loses its success", "runs lose their success"))
 	}
-	if r.LostMost.Known() {
-		lost += " (at most " + precisely(r.LostMost) + " of the runs, 95% sure)"
-	}
 	if r.Gained > 0 {
 		lost += fmt.Sprintf(", %d gain one", r.Gained)
 	}
+	if r.LostMost.Known() {
+		lost += " (" + r.atMost() + ", 95% sure)"
+	}
 	return lost
+}
+
+// atMost is the bound of what is lost, in words.
+func (c *Choice) atMost() string {
+	switch most := c.LostMost.Number; {
+	case !c.LossIsNet:
+		return "at most " + precisely(c.LostMost) + " of the runs"
+	case most < 0:
+		return "the mean score rises by at least " + numbers.Score(numbers.Known(-most), 3)
+	}
+	return "the mean score falls by at most " + numbers.Score(c.LostMost, 3)
 }
 
 // precisely shows a share with a digit behind the point.

@@ -150,8 +150,20 @@ type Choice struct {
 	Lost   int `json:"lost"`
 	Gained int `json:"gained"`
 	// LostMost is the one-sided upper bound of the share of runs that lose theirs
-	// (C. J. Clopper and E. S. Pearson).
-	LostMost numbers.Value `json:"lost_most"`
+	// (C. J. Clopper and E. S. Pearson). LossIsNet says that it is of what the mean
+	// of the score falls by: gains are held against losses, or the score is graded.
+	LostMost  numbers.Value `json:"lost_most"`
+	LossIsNet bool          `json:"loss_is_net,omitempty"`
+}
+
+// scored is how many of its runs have a score.
+func (c *Choice) scored(score string) int {
+	for i := range c.Scores {
+		if c.Scores[i].Name == score {
+			return c.Scores[i].Scored
+		}
+	}
+	return 0
 }
 
 // Versus compares the recommended configuration with another, paired by task.
