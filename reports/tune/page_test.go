@@ -148,18 +148,26 @@ func TestTheAnswerOfTune(t *testing.T) {
 	quoted := func(text string) string { return "<" + text + ">" }
 	take := tuning(t)
 	if a := take.Answer(quoted); a.State != page.Passed || a.Text !=
-		"take <max_iterations=5> instead of <max_iterations=9>: 15 of 120 runs lose their success, 2 gain one (the mean score falls by at most 0.167, 95% sure); 1,000 runs take $0.08 (7%) and 670 s (7%) less than the recording" {
+		"take <max_iterations=5> instead of <max_iterations=9>: <right> 0.667 instead of 0.667–0.817; against the recording 15 of 120 runs lose their success, 2 gain one (the mean score falls by at most 0.167, 95% sure); 1,000 runs take $0.08 (7%) and 670 s (7%) less than the recording" {
 		t.Errorf("%s: %s", a.State, a.Text)
 	}
 	take.Recommended.Lost, take.Recommended.Gained, take.Recommended.LossIsNet = 2, 0, false
-	if a := take.Answer(quoted); !strings.Contains(a.Text, ": 2 of 120 runs lose their success (at most 16.7% of the runs, 95% sure); ") {
+	if a := take.Answer(quoted); !strings.Contains(a.Text, "; against the recording 2 of 120 runs lose their success (at most 16.7% of the runs, 95% sure); ") {
 		t.Errorf("without gains: %s", a.Text)
 	}
 	take.Recommended.Gained, take.Recommended.LostMost, take.Recommended.LossIsNet = 9, known(-0.02), true
 	if a := take.Answer(quoted); !strings.Contains(a.Text, ", 9 gain one (the mean score rises by at least 0.020, 95% sure); ") {
 		t.Errorf("more gained than lost: %s", a.Text)
 	}
-	take.Recommended.Scores[0].Scored = 0
+	take.Today.Scores[0].Mean = known(0.66671)
+	if a := take.Answer(quoted); !strings.Contains(a.Text, ": <right> 0.667, as today; against the recording ") {
+		t.Errorf("as good as today: %s", a.Text)
+	}
+	take.Today = nil
+	if a := take.Answer(quoted); !strings.Contains(a.Text, ": <right> 0.667 instead of 0.775 as recorded; ") {
+		t.Errorf("without today: %s", a.Text)
+	}
+	take.Recommended.Scores[0].Scored, take.Recommended.Scores[0].Mean = 0, none
 	if a := take.Answer(quoted); !strings.Contains(a.Text, ": whether it loses successes is not known, because no run is scored; ") {
 		t.Errorf("unscored: %s", a.Text)
 	}

@@ -19,6 +19,9 @@ func (t *Tuning) Answer(quote func(string) string) page.Answer {
 		return page.Answer{State: page.Failed, Text: "nothing is recommended: " + plainly(t.WhyNone, quote)}
 	}
 	parts := []string{t.advised(quote) + ": " + t.kept()}
+	if scored := t.scores(quote); scored != "" {
+		parts[0] = t.advised(quote) + ": " + scored + "; " + t.kept()
+	}
 	if saved := t.saved(); saved != "" {
 		parts = append(parts, saved)
 	}
@@ -37,15 +40,55 @@ func (t *Tuning) advised(quote func(string) string) string {
 	}
 }
 
+// scores are what the score becomes and what it is today, or in the recording
+// where there is no other today; "" where it is not known.
+func (t *Tuning) scores(quote func(string) string) string {
+	now := t.Recommended.scoreText(t.Terms.Score)
+	if now == "" {
+		return ""
+	}
+	text := quote(t.Terms.Score) + " " + now
+	before, as, from := t.Recording, ", as recorded", " as recorded"
+	if t.Today != nil && !t.Unchanged {
+		before, as, from = t.Today, ", as today", ""
+	}
+	if before == nil {
+		return text
+	}
+	switch was := before.scoreText(t.Terms.Score); was {
+	case "":
+		return text
+	case now:
+		return text + as
+	default:
+		return text + " instead of " + was + from
+	}
+}
+
+// scoreText is the mean of a score, or between which numbers it lies.
+func (c *Choice) scoreText(score string) string {
+	form := func(v numbers.Value) string { return numbers.Score(v, 3) }
+	for i := range c.Scores {
+		switch s := &c.Scores[i]; {
+		case s.Name != score:
+		case s.Mean.Known():
+			return form(s.Mean)
+		case s.Bounds.Low.Known() && s.Bounds.High.Known():
+			return s.Bounds.Text(form)
+		}
+	}
+	return ""
+}
+
 // kept says what becomes of the recorded successes.
 func (t *Tuning) kept() string {
 	r := t.Recommended
 	if r.scored(t.Terms.Score) == 0 {
 		return "whether it loses successes is not known, because no run is scored"
 	}
-	lost := "no success is lost"
+	lost := "against the recording no success is lost"
 	if r.Lost > 0 {
-		lost = fmt.Sprintf("%d of %s", r.Lost, numbers.Plural(r.Runs, "run loses its success", "runs lose their success"))
+		lost = fmt.Sprintf("against the recording %d of %s", r.Lost, numbers.Plural(r.Runs, "run loses its success", "runs lose their success"))
 	}
 	if r.Gained > 0 {
 		lost += fmt.Sprintf(", %d gain one", r.Gained)
