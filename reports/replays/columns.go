@@ -45,7 +45,7 @@ func (k *Columns) Score(i int) []Field {
 			return page.Number(of(c).Mean, form)
 		}},
 		{Column: page.Column{About: name, Head: "95%", Right: true, Optional: true, Minor: i > 0, Only: page.People}, Cell: func(c *Configuration) page.Cell {
-			return page.Cell{Text: of(c).Interval.Text(form), Warnings: notesOf(c.Warnings, name, "no_interval")}
+			return page.Cell{Text: of(c).onScale().Text(form), Warnings: notesOf(c.Warnings, name, "no_interval")}
 		}},
 	},
 		page.Ends(name, func(c *Configuration) numbers.Range { return of(c).Interval }),
@@ -55,6 +55,16 @@ func (k *Columns) Score(i int) []Field {
 			number("scored", func(s *Score) int { return s.Scored }),
 			number("unscored", func(s *Score) int { return s.Unscored }),
 		})
+}
+
+// onScale is the interval as it is shown: where all scores are from 0 to 1 their
+// mean is, too.
+func (s *Score) onScale() numbers.Range {
+	between := s.Interval
+	if s.unit {
+		between.Low.Number, between.High.Number = max(0, between.Low.Number), min(1, between.High.Number)
+	}
+	return between
 }
 
 // change are the successes by the i-th score that are lost and gained; the

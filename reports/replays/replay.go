@@ -63,7 +63,8 @@ type Configuration struct {
 type Score struct {
 	Name string `json:"name"`
 	// Mean is the mean over tasks of the mean over their runs, and Interval its
-	// 95 % interval. They are missing unless all scored runs are exact.
+	// 95 % interval, whose ends may lie beyond the scale of the scores. They are
+	// missing unless all scored runs are exact.
 	Mean     numbers.Value `json:"mean"`
 	Interval numbers.Range `json:"interval"`
 	// Bounds are between which numbers the mean lies where it is no point: there
@@ -78,6 +79,8 @@ type Score struct {
 	Successes int `json:"successes"`
 	Lost      int `json:"lost"`
 	Gained    int `json:"gained"`
+
+	unit bool // all scores are from 0 to 1
 }
 
 // Amount is a mean per run of something that is spent.

@@ -261,12 +261,9 @@ func TestRecordedRunsHaveTheNumbersOfTheirReport(t *testing.T) {
 		got := replayed(t, (&fewer{recording: from}).used(record.Usage{}, record.Usage{}), replays.Options{}).Configurations[0]
 		for s := range want.Scores {
 			w, g := &want.Scores[s], &got.Scores[s]
-			low, high := w.Low.Number, w.High.Number
-			if name != "some in clusters, beyond 0 to 1" || s == 0 {
-				low, high = max(0, low), min(1, high)
-			}
-			if math.Abs(w.Mean.Number-g.Mean.Number) > 1e-12 || math.Abs(low-g.Interval.Low.Number) > 1e-12 || math.Abs(high-g.Interval.High.Number) > 1e-12 || w.Successes != g.Successes {
-				t.Errorf("%s: %s is %v %v, in the report %v [%v, %v]", name, w.Name, g.Mean, g.Interval, w.Mean, low, high)
+			low, high := w.Low.Number-g.Interval.Low.Number, w.High.Number-g.Interval.High.Number
+			if math.Abs(w.Mean.Number-g.Mean.Number) > 1e-12 || math.Abs(low) > 1e-12 || math.Abs(high) > 1e-12 || w.Successes != g.Successes {
+				t.Errorf("%s: %s is %v %v, in the report %v [%v, %v]", name, w.Name, g.Mean, g.Interval, w.Mean, w.Low, w.High)
 			}
 		}
 		for what, pair := range map[string][2]numbers.Value{
@@ -277,6 +274,24 @@ func TestRecordedRunsHaveTheNumbersOfTheirReport(t *testing.T) {
 				t.Errorf("%s: %s is %v, in the report %v", name, what, pair[1], pair[0])
 			}
 		}
+	}
+}
+
+// An interval beyond the scale of its scores is cut where people read it, and as
+// it is where machines do.
+func TestIntervalsAreCutOnlyWhereTheyAreShown(t *testing.T) {
+	from := coachtest.Recording(t, 3)
+	for i := range from.Runs {
+		for n := range from.Runs[i].Scores[1] {
+			from.Runs[i].Scores[1][n] = 1 - 0.1*float64(i/4)
+		}
+	}
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t)[:1], from), replays.Options{})
+	if high := r.Configurations[0].Scores[1].Interval.High.Number; high <= 1 {
+		t.Fatalf("the interval ends at %v", high)
+	}
+	if text := pagetest.Written(t, r, page.Options{Width: 200}); !strings.Contains(text, "–1.0") || strings.Contains(text, "–1.1") {
+		t.Errorf("the interval is shown beyond the scale:\n%s", text)
 	}
 }
 

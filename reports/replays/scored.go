@@ -63,7 +63,7 @@ func (sum *Score) fill(least, most *taskMeans, exact bool) {
 		return
 	}
 	if exact {
-		sum.Mean, sum.Interval = least.end(), least.interval()
+		sum.Mean, sum.Interval, sum.unit = least.end(), least.interval(), !least.beyond
 		return
 	}
 	sum.Mean = numbers.Missing(numbers.Nothing)
@@ -115,15 +115,12 @@ func (t *taskMeans) end() numbers.Value {
 	return numbers.Known(mean)
 }
 
-// interval is the 95 % interval of the mean of the means, as reports have it. Of
-// scores from 0 to 1 it lies there.
+// interval is the 95 % interval of the mean of the means, as reports have it: its
+// ends may lie beyond the scale of the scores.
 func (t *taskMeans) interval() numbers.Range {
 	interval, ok := t.estimate()
 	if !ok {
 		return numbers.Range{Low: numbers.Missing(numbers.Nothing), High: numbers.Missing(numbers.Nothing)}
-	}
-	if !t.beyond {
-		interval.Low, interval.High = max(0, interval.Low), min(1, interval.High)
 	}
 	return numbers.Range{Low: numbers.Of(interval.Low, true), High: numbers.Of(interval.High, true)}
 }
