@@ -2,6 +2,7 @@ package reports
 
 import (
 	"math"
+	"slices"
 
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/stats"
@@ -173,14 +174,22 @@ func (m *measure) among(is func(at int32) bool) *measure {
 	return &some
 }
 
+// graded says that some primary score is neither 0 nor 1.
+func (m *measure) graded() bool {
+	return slices.ContainsFunc(m.ordered, func(at int32) bool {
+		score, ok := m.runs.primary(at)
+		return ok && score != 0 && score != 1
+	})
+}
+
 // meanScore is the interval of the mean over runs of their primary scores, which
-// they all have.
-func (m *measure) meanScore() numbers.Range {
-	clusters, graded := make([][]float64, m.groups), false
+// they all have. Whether these are graded is said of the whole configuration: a few
+// of its runs may happen to have 0 or 1.
+func (m *measure) meanScore(graded bool) numbers.Range {
+	clusters := make([][]float64, m.groups)
 	for i, at := range m.ordered {
 		score, _ := m.runs.primary(at)
 		clusters[m.clusters[i]] = append(clusters[m.clusters[i]], score)
-		graded = graded || score != 0 && score != 1
 	}
 	if !graded {
 		return rangeOf(stats.ProportionInterval(clusters, stats.Level))

@@ -48,10 +48,10 @@ func (c *collector) stops(configuration int, m *measure) []Stop {
 	for _, at := range c.runs.ordered[configuration] {
 		runs[c.runs.all[at].stop]++
 	}
-	stops := []Stop{}
+	stops, graded := []Stop{}, m.graded()
 	for i, n := range runs {
 		if n > 0 {
-			stops = append(stops, m.stop(int32(i)))
+			stops = append(stops, m.stop(int32(i), graded))
 		}
 	}
 	slices.SortFunc(stops, func(a, b Stop) int {
@@ -62,7 +62,7 @@ func (c *collector) stops(configuration int, m *measure) []Stop {
 
 // stop measures the runs that stopped in one way. The means of these runs vary
 // with the tasks that have any.
-func (m *measure) stop(way int32) Stop {
+func (m *measure) stop(way int32, graded bool) Stop {
 	stopped := m.among(func(at int32) bool { return m.runs.all[at].stop == way })
 	scored := stopped.among(func(at int32) bool { _, ok := m.runs.primary(at); return ok })
 	var iterations int64
@@ -81,7 +81,7 @@ func (m *measure) stop(way int32) Stop {
 		ShareInterval:      m.share(func(r *run) bool { return r.stop == way }, anyRun),
 		Iterations:         numbers.Over(iterations, int64(runs)),
 		IterationsInterval: stopped.ratio(stopped.sums(func(r *run) float64 { return float64(r.iterations) }), stopped.counts(), m.curveDraws),
-		Score:              numbers.Of(stats.Mean(scores)), ScoreInterval: scored.meanScore(),
+		Score:              numbers.Of(stats.Mean(scores)), ScoreInterval: scored.meanScore(graded),
 	}
 }
 

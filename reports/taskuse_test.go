@@ -110,6 +110,22 @@ func TestShareOfAStopIsWilsons(t *testing.T) {
 	}
 }
 
+// A run that happens to have exactly 1 does not make a graded score one of 0 or 1.
+func TestScoresOfAStopAreGradedLikeTheOthers(t *testing.T) {
+	f := one(3)
+	for task, score := range []float64{1, 0.4, 0.7} {
+		s := f.run(fmt.Sprint(task), 1, 0.5)
+		if task == 0 {
+			s.Outcome.Reason = record.ReasonConfidence
+		}
+		f.scored(s, 0, score)
+	}
+	stop := stopBy(t, f.collect(), record.ReasonConfidence)
+	if stop.Score.Number != 1 || stop.ScoreInterval.Known() {
+		t.Errorf("of one run the mean is %v, its interval %v", stop.Score, stop.ScoreInterval)
+	}
+}
+
 // What is kept by task is what adding up the runs one by one gives, in any order
 // of them.
 func TestIntervalsOfUsageAreThoseOfItsSums(t *testing.T) {
