@@ -56,8 +56,19 @@ func (t *chooser) whyNone(subset int, c *chosen) string {
 	if t.atMost(0, units) <= t.Choose.Number || t.Choose.Number == 0 {
 		return text
 	}
-	needed := math.Ceil(math.Log(1-t.Level) / math.Log(1-t.Choose.Number))
-	return fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes %.0f to show so little", text, numbers.Plural(units, strings.TrimSuffix(what, "s"), what), percent(t.atMost(0, units)), needed)
+	needed, least := math.Ceil(math.Log(1-t.Level)/math.Log(1-t.Choose.Number)), t.atMost(0, units)
+	text = fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes %.0f to show so little", text, numbers.Plural(units, strings.TrimSuffix(what, "s"), what), percent(least), needed)
+	if subset > 0 || least > 1 {
+		return text
+	}
+	return fmt.Sprintf("%s; the least that these can show is --choose max_loss:%v", text, roundedUp(least))
+}
+
+// roundedUp is a number above 0 with two digits that count, and no smaller.
+func roundedUp(x float64) float64 {
+	digits := 1 - int(math.Floor(math.Log10(x)))
+	scale := math.Pow10(digits)
+	return math.Ceil(x*scale) / scale
 }
 
 // lossUnits are what bounds of losses count: runs, or tasks or clusters of them.

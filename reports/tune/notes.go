@@ -87,7 +87,11 @@ func (g *Gain) told(form func(numbers.Value) string) string {
 	if g.HonestInterval.Known() {
 		text += " (" + g.HonestInterval.Text(form) + ")"
 	}
-	return text + " on tasks left out, so that " + form(g.Luck) + " of it is luck"
+	luck := "none"
+	if g.Luck.Number > 0 {
+		luck = form(g.Luck)
+	}
+	return text + " on tasks left out, so that " + luck + " of it is luck"
 }
 
 // leftNotes say which candidates could not be chosen.
@@ -160,9 +164,9 @@ func (n Note) tuning(quote func(string) string) string {
 	case LuckyCost:
 		return fmt.Sprintf("luck: chosen from %s, what a run saves against %s is %s", numbers.Plural(n.Count, "configuration", "configurations"), overWhat(n.Name), n.More)
 	case FoldsAgree:
-		return fmt.Sprintf("%d of %d folds choose the recommended configuration", n.Count, n.Of)
+		return fmt.Sprintf("%d of %s %s the recommended configuration", n.Count, numbers.Plural(n.Of, "fold", "folds"), verb(n.Count, "chooses", "choose"))
 	case NotTried:
-		return fmt.Sprintf("%d of %s not exact (%s) and cannot be recommended", n.Count, numbers.Plural(n.Of, "configuration is", "configurations are"), n.More)
+		return fmt.Sprintf("%d of %s %s not exact (%s) and cannot be recommended", n.Count, numbers.Plural(n.Of, "configuration", "configurations"), verb(n.Count, "is", "are"), n.More)
 	case CannotTake:
 		return numbers.Plural(n.Count, "exact configuration", "exact configurations") + " cannot be chosen: " + n.More
 	case OffTheFront:
@@ -173,6 +177,14 @@ func (n Note) tuning(quote func(string) string) string {
 		return "how often it is on the front when the tasks are drawn anew"
 	}
 	return ""
+}
+
+// verb is the form of a verb that goes with so many, of however many.
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 func overWhat(over string) string {

@@ -252,6 +252,26 @@ func TestSentencesQuoteWhatIsNotPlain(t *testing.T) {
 	}
 }
 
+// Where the tasks left out gain more than the sample, none of it is luck; a verb
+// goes with how many do something, not with of how many.
+func TestTheWordsOfNotesFitTheirNumbers(t *testing.T) {
+	r := tuning(t)
+	r.Luck.Objective.Luck, r.Tried.Exact = known(-0.008), 4
+	text := pagetest.Written(t, r, page.Options{Width: 200})
+	for _, want := range []string{
+		"on tasks left out, so that none of it is luck", "so that $0.000010 of it is luck",
+		"1 of 2 folds chooses the recommended configuration", "1 of 5 configurations is not exact (",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page does not say %q:\n%s", want, text)
+		}
+	}
+	r.Recommended.Lost, r.Recommended.Gained = 1, 1
+	if a := r.Answer(func(text string) string { return text }); !strings.Contains(a.Text, "1 of 120 runs loses its success, 1 gains one (") {
+		t.Error(a.Text)
+	}
+}
+
 // A note on the recording is as serious as it is on a replay of it.
 func TestNotesOnTheRecordingKeepTheirWeight(t *testing.T) {
 	for kind, want := range map[reports.WarningKind]bool{replays.ToldLimits: true, replays.NoTimes: false, tune.ChosenBy: false} {

@@ -88,10 +88,10 @@ func (t *Tuning) kept() string {
 	}
 	lost := "against the recording no success is lost"
 	if r.Lost > 0 {
-		lost = fmt.Sprintf("against the recording %d of %s", r.Lost, numbers.Plural(r.Runs, "run loses its success", "runs lose their success"))
+		lost = fmt.Sprintf("against the recording %d of %s %s", r.Lost, numbers.Plural(r.Runs, "run", "runs"), verb(r.Lost, "loses its success", "lose their success"))
 	}
 	if r.Gained > 0 {
-		lost += fmt.Sprintf(", %d gain one", r.Gained)
+		lost += fmt.Sprintf(", %d %s one", r.Gained, verb(r.Gained, "gains", "gain"))
 	}
 	if r.LostMost.Known() {
 		lost += " (" + r.atMost() + ", 95% sure)"
