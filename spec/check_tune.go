@@ -29,6 +29,20 @@ func (l *loader) checkTune(s *Suite, t *Tune) {
 	}
 	if t.Folds != nil {
 		compiler{l, expr.Fold(), nil}.expr(t.Folds.By, expr.WantAny)
+		l.checkHoldOut(t.Folds)
+	}
+}
+
+// checkHoldOut wants tasks on both sides, and one way to divide them.
+func (l *loader) checkHoldOut(f *Folds) {
+	if f.HoldOut == nil {
+		return
+	}
+	if f.Node.Get("k") != nil {
+		l.add(f.Node.KeyFault("k", "give one of them", "k and hold_out do not go together"))
+	}
+	if *f.HoldOut == 1 {
+		l.fault(f.Node.Get("hold_out"), "for example 0.3", "want a share below 1: something has to be chosen by")
 	}
 }
 

@@ -55,8 +55,12 @@ type Choose struct {
 	Node *source.Node `yaml:",here"`
 }
 
-// Folds are the parts between which choosing and reporting alternate.
+// Folds are the parts between which choosing and reporting alternate, or the one
+// part that is held out of the choice.
 type Folds struct {
-	K  int   `yaml:"k" min:"2"`
-	By *Expr `yaml:"by"`
+	K       int      `yaml:"k" min:"2"`
+	HoldOut *float64 `yaml:"hold_out" above:"0" max:"1" doc:"Instead of k: the share of the tasks that one choice is not made on, below 1."`
+	By      *Expr    `yaml:"by"`
+
+	Node *source.Node `yaml:",here"`
 }

@@ -200,10 +200,16 @@ func (t *tuning) choose(ctx context.Context, of choose.Source) error {
 
 // untuned says why nothing can be chosen.
 func (t *tuning) untuned(err error) error {
+	const aloneHint = "it takes more tasks, or others that belong together"
 	var unknown *choose.UnknownScoreError
+	var alone *choose.OneGroupError
 	switch {
 	case errors.As(err, &unknown):
 		return usage(didYouMean(unknown.Name, unknown.Known, "there are: "+some(unknown.Known)), "%w", err)
+	case errors.As(err, &alone) && t.flags.termFlags.changed("hold-out"):
+		return usage(aloneHint, "--hold-out %v: %w", t.options.HoldOut, err)
+	case errors.As(err, &alone):
+		return fail(wrongSpec, aloneHint, "tune.folds.hold_out: %w", err)
 	case errors.Is(err, context.Canceled):
 		return fail(stopped, "", "%w", err)
 	}

@@ -37,6 +37,7 @@ type termFlags struct {
 	choose      string
 	cost        string
 	folds       int
+	holdOut     float64
 	foldBy      string
 	seed        int64
 
@@ -71,6 +72,7 @@ func (f *termFlags) declare(c *cobra.Command) {
 	flags.StringVar(&f.choose, "choose", "", "max_loss:0.02, at_least:0.98, indistinguishable or within_one_se (default max_loss:0.02)")
 	flags.StringVar(&f.cost, "cost", "", "CEL over the metrics that is to be small (default: cost_usd.mean, else tokens.mean, else iterations.mean)")
 	flags.IntVar(&f.folds, "folds", 0, "parts of the tasks; chosen on all but one, reported on that one; 0: none (default 5)")
+	flags.Float64Var(&f.holdOut, "hold-out", 0, "share of the tasks, for example 0.3: chosen on the others, reported on these; instead of folds")
 	flags.StringVar(&f.foldBy, "fold-by", "", "CEL over task: tasks of an equal value share a fold")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of folds and resamples (default: the suite's)")
 }
@@ -108,10 +110,26 @@ func (f *tuneFlags) validate() error {
 	if f.changed("folds") && (f.folds < 0 || f.folds == 1) {
 		return usage("--folds 5 is the usual number, --folds 0 chooses and reports on the same tasks", "--folds %d: want 0, or 2 or more", f.folds)
 	}
+	if err := f.validateHoldOut(); err != nil {
+		return err
+	}
 	if _, err := f.rule(); err != nil {
 		return err
 	}
 	return firstOf(f.recordFlags.validate(), f.reportFlags.validate())
+}
+
+// validateHoldOut wants a share that leaves tasks on both sides, and no folds.
+func (f *termFlags) validateHoldOut() error {
+	switch {
+	case !f.changed("hold-out"):
+		return nil
+	case f.changed("folds"):
+		return usage("give one of them", "--hold-out and --folds do not go together")
+	case !(f.holdOut > 0 && f.holdOut < 1):
+		return usage("for example --hold-out 0.3", "--hold-out %v: want a share above 0 and below 1", f.holdOut)
+	}
+	return nil
 }
 
 // rules are those that --choose names, and whether they have a number.

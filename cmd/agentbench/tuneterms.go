@@ -52,10 +52,12 @@ func (f *termFlags) over(o *choose.Options) {
 		o.Minimize = f.minimize
 	}
 	switch {
+	case f.changed("hold-out"):
+		o.HoldOut = f.holdOut
 	case f.changed("folds") && f.folds == 0:
-		o.Folds = -1
+		o.Folds, o.HoldOut = -1, 0
 	case f.changed("folds"):
-		o.Folds = f.folds
+		o.Folds, o.HoldOut = f.folds, 0
 	}
 	if f.changed("seed") {
 		o.Seed = uint64(f.seed)
@@ -85,6 +87,9 @@ func optionsOf(t *spec.Tune) (o choose.Options) {
 	}
 	if t.Folds != nil {
 		o.Folds, o.By = t.Folds.K, termOf(t.Folds.By)
+		if t.Folds.HoldOut != nil {
+			o.HoldOut = *t.Folds.HoldOut
+		}
 	}
 	return o
 }

@@ -10,7 +10,7 @@ import (
 
 // Among chooses among candidates by what they make of recorded runs. Only those
 // that the runs answer for exactly are chosen; the recommended one is the choice by
-// all runs, and the validation tells what such a choice is worth on tasks that it
+// all runs, or by those that are not held out, and the validation tells what such a choice is worth on tasks that it
 // has not seen. The error is that of the options, of an expression over tasks, or
 // of the context; that there is nothing to recommend is none.
 func Among(ctx context.Context, of Source, o Options) (*tune.Tuning, error) {
@@ -21,16 +21,16 @@ func Among(ctx context.Context, of Source, o Options) (*tune.Tuning, error) {
 	if err := t.measure(ctx); err != nil {
 		return nil, err
 	}
-	choice, err := t.choose(ctx, 0)
+	choice, err := t.choose(ctx, t.chosenOn)
 	if err != nil {
 		return nil, err
 	}
 	r := t.begin()
-	r.Tried.Within = len(t.ordered(0))
+	r.Tried.Within = len(t.ordered(t.chosenOn))
 	if choice.candidate >= 0 {
-		r.Why = t.whyChosen(&choice, r.Tried.Within)
+		r.Why = t.whyChosen(&choice, r.Tried.Within) + t.where()
 	} else {
-		r.WhyNone = t.whyNone(0, &choice)
+		r.WhyNone = t.whyNone(t.chosenOn, &choice) + t.where()
 	}
 	return r, t.report(ctx, r, &choice)
 }
@@ -49,7 +49,7 @@ func (t *chooser) report(ctx context.Context, r *tune.Tuning, choice *chosen) (e
 }
 
 func (t *chooser) validation(ctx context.Context, r *tune.Tuning, choice *chosen) (err error) {
-	r.Validation, r.Luck, err = t.validate(ctx, choice.candidate)
+	r.Validation, r.Luck, err = t.validate(ctx, choice)
 	return err
 }
 
@@ -66,6 +66,9 @@ func (t *chooser) begin() *tune.Tuning {
 	r.Terms = tune.Terms{
 		Objective: t.goal.text, Minimize: t.Minimize, Cost: t.price.text, WhyCost: t.price.why,
 		Rule: string(t.Choose.Rule), Number: t.Choose.Number, Folds: t.folds,
+	}
+	if t.HoldOut > 0 {
+		r.Terms.Folds, r.Terms.HoldOut = 0, t.HoldOut
 	}
 	if t.score >= 0 {
 		r.Terms.Score = t.held.Scores[t.score]

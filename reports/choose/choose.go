@@ -35,7 +35,7 @@ func (t *chooser) choose(ctx context.Context, subset int) (chosen, error) {
 	}
 	c.best = t.best(order, subset)
 	allow, err := t.allowing(ctx, subset, &c)
-	if subset > 0 && errors.Is(err, errOneUnit) {
+	if subset != t.chosenOn && errors.Is(err, errOneUnit) {
 		return c, nil
 	}
 	if err != nil {
@@ -44,8 +44,8 @@ func (t *chooser) choose(ctx context.Context, subset int) (chosen, error) {
 	return c, t.take(order, subset, allow, &c)
 }
 
-// take finds the chosen one, and for all runs what would have come next: of those
-// that cost more, what is better.
+// take finds the chosen one, and for what is recommended what would have come next:
+// of those that cost more, what is better.
 func (t *chooser) take(order []int, subset int, allow func(candidate int) (bool, error), c *chosen) error {
 	at := 0
 	for ; at < len(order) && c.candidate < 0; at++ {
@@ -57,7 +57,7 @@ func (t *chooser) take(order []int, subset int, allow func(candidate int) (bool,
 			c.candidate = order[at]
 		}
 	}
-	if subset > 0 || c.candidate < 0 {
+	if subset != t.chosenOn || c.candidate < 0 {
 		return nil
 	}
 	decided, last, looked := *c, c.candidate, 0

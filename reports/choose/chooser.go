@@ -30,7 +30,10 @@ type chooser struct {
 	candidates []sweep.Candidate
 	*axes
 	fold  []int // by run
-	folds int   // 0: none
+	folds int   // 0: none; 2 with a hold-out, of which 0 is what is held out
+	// chosenOn is the subset by which the recommended one is chosen: all runs, or
+	// those that are not held out. So many subsets leave out a fold.
+	chosenOn, without int
 	// Units are what the jackknife and the bootstrap leave out or draw: tasks, or
 	// clusters. The runs of one unit and fold are a cell.
 	units              int
@@ -91,6 +94,8 @@ func (t *chooser) fill() error {
 		return errors.New("there are no recorded runs")
 	case !slices.Contains(rules, t.Choose.Rule):
 		return fmt.Errorf("%q is not a rule: want one of %v", t.Choose.Rule, rules)
+	case t.HoldOut < 0 || t.HoldOut >= 1 || t.HoldOut != t.HoldOut:
+		return fmt.Errorf("%v is not a share of tasks to hold out: want one above 0 and below 1", t.HoldOut)
 	case t.Choose.Number < 0 || t.Choose.Number > 1:
 		return fmt.Errorf("%s: %v is not a number from 0 to 1", t.Choose.Rule, t.Choose.Number)
 	}
@@ -127,8 +132,13 @@ func (t *chooser) readScores() error {
 	return nil
 }
 
-// divide puts the runs into folds and units.
-func (t *chooser) divide(ctx context.Context) (err error) {
+// part puts the runs into folds, or holds some out.
+func (t *chooser) part(ctx context.Context) (err error) {
+	if t.HoldOut > 0 {
+		t.fold, err = heldOutOf(ctx, t.held.Runs, t.HoldOut, t.By, t.Seed)
+		t.folds, t.without, t.chosenOn = 2, 1, 1
+		return err
+	}
 	k := t.Folds
 	if k == 0 {
 		k = DefaultFolds
@@ -142,6 +152,15 @@ func (t *chooser) divide(ctx context.Context) (err error) {
 	if t.folds < 2 {
 		clear(t.fold)
 		t.folds = 0
+	}
+	t.without = t.folds
+	return nil
+}
+
+// divide puts the runs into folds and units.
+func (t *chooser) divide(ctx context.Context) error {
+	if err := t.part(ctx); err != nil {
+		return err
 	}
 	unit, units := unitsOf(t.held.Runs, t.Seed)
 	t.units = units

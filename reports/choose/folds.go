@@ -29,18 +29,9 @@ type group struct {
 // in the order of their hashes with the seed, so that folds are alike in size.
 // Fewer than two folds are none.
 func foldsOf(ctx context.Context, runs []sweep.Run, k int, by *Term, seed uint64) (fold []int, folds int, err error) {
-	groups := make([]group, len(runs))
-	known := map[string]group{}
-	for i := range runs {
-		task := runs[i].Run.Task
-		g, ok := known[task]
-		if !ok {
-			if g, err = groupOf(ctx, &runs[i], by); err != nil {
-				return nil, 0, err
-			}
-			known[task] = g
-		}
-		groups[i] = g
+	groups, err := groupsOf(ctx, runs, by)
+	if err != nil {
+		return nil, 0, err
 	}
 	dealt := deal(groups, k, seed)
 	fold = make([]int, len(runs))
@@ -52,6 +43,24 @@ func foldsOf(ctx context.Context, runs []sweep.Run, k int, by *Term, seed uint64
 	}
 	folds = renumber(fold)
 	return fold, folds, nil
+}
+
+// groupsOf are the groups of the runs' tasks.
+func groupsOf(ctx context.Context, runs []sweep.Run, by *Term) (groups []group, err error) {
+	groups = make([]group, len(runs))
+	known := map[string]group{}
+	for i := range runs {
+		task := runs[i].Run.Task
+		g, ok := known[task]
+		if !ok {
+			if g, err = groupOf(ctx, &runs[i], by); err != nil {
+				return nil, err
+			}
+			known[task] = g
+		}
+		groups[i] = g
+	}
+	return groups, nil
 }
 
 // groupOf is the group of a run's task.
@@ -74,14 +83,19 @@ func groupOf(ctx context.Context, run *sweep.Run, by *Term) (group, error) {
 	case nil:
 		return alone, nil
 	case int64:
-		return group{number: v, whole: true}, nil
+		return numbered(v), nil
 	case float64:
 		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
-			return group{number: int64(v), whole: true}, nil
+			return numbered(int64(v)), nil
 		}
 	}
 	text, err := expr.AppendJSON([]byte("value "), value)
 	return group{key: string(text)}, err
+}
+
+// numbered is the group of a whole number.
+func numbered(number int64) group {
+	return group{key: fmt.Sprintf("number %d", number), number: number, whole: true}
 }
 
 // ofTask is what expressions over a task alone see.

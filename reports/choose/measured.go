@@ -23,7 +23,7 @@ type measured struct {
 	value    [][]float64 // by subset and candidate: the objective, the larger the better; NaN: not known
 	cost     [][]float64
 	within   [][]bool   // the constraints hold
-	fails    [][]uint64 // by constraint: candidates, as bits, that it excludes on all runs
+	fails    [][]uint64 // by constraint: candidates, as bits, that it excludes where the choice is made
 	unknown  [][]uint64 // for which it reads a number that is missing
 	// why is why a number is missing, of the first candidate that lacks it.
 	why []string
@@ -47,10 +47,7 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 		return err
 	}
 	n := len(t.candidates)
-	subsets := 1
-	if t.folds > 0 {
-		subsets += t.folds
-	}
+	subsets := 1 + t.without
 	m := &measured{subsets: subsets, labels: make([]replay.Label, n), can: make([]bool, n), standing: make([]standingOfOne, n), why: make([]string, n)}
 	for range subsets {
 		m.value, m.cost, m.within = append(m.value, make([]float64, n)), append(m.cost, make([]float64, n)), append(m.within, make([]bool, n))
@@ -153,10 +150,10 @@ func (t *chooser) judge(ctx context.Context, i, s int, scope *metrics) {
 	for c := range t.Constraints {
 		ok, why := holds(ctx, &t.Constraints[c], scope)
 		m.within[s][i] = m.within[s][i] && ok
-		if s == 0 && !ok {
+		if s == t.chosenOn && !ok {
 			m.fails[c][i/64] |= 1 << (i % 64)
 		}
-		if s == 0 && why != "" {
+		if s == t.chosenOn && why != "" {
 			m.unknown[c][i/64] |= 1 << (i % 64)
 		}
 		if s == 0 && m.why[i] == "" {

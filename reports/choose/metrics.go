@@ -23,7 +23,7 @@ func (m *metrics) Lookup(name string) (any, bool) {
 	case "n":
 		return int64(m.tasks + 0.5), true
 	case "runs":
-		return int64(m.runs), true
+		return int64(m.runs + 0.5), true
 	case "coverage":
 		return m.number(name, numbers.Of(m.exact/m.runs, m.runs > 0)), true
 	case "success":

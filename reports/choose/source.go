@@ -38,7 +38,12 @@ type Options struct {
 	// the task.
 	Folds int
 	By    *Term
-	Seed  uint64
+	// HoldOut is the share of the tasks that are held out instead, above 0 and below
+	// 1; 0: none are. The choice is then made on the other tasks alone, and Folds is
+	// not read. By and the clusters group tasks as above; all tasks of one whole
+	// number are on one side.
+	HoldOut float64
+	Seed    uint64
 	// Today is the number of the candidate that is today's configuration; below 0:
 	// none is.
 	Today int

@@ -77,6 +77,21 @@ func (s *sums) set(o *sums) {
 	s.scores = scores
 }
 
+// times makes them those of so many times the runs; what every run takes stays.
+func (s *sums) times(factor float64) *sums {
+	for _, x := range []*float64{
+		&s.tasks, &s.runs, &s.exact, &s.successes, &s.iterations, &s.seconds, &s.dollars, &s.tokens, &s.calls, &s.toolCalls,
+		&s.unpriced, &s.unreported, &s.tokensUntold,
+	} {
+		*x *= factor
+	}
+	for i := range s.scores {
+		c := &s.scores[i]
+		c.sum, c.tasks, c.known, c.hits, c.lost, c.gained = c.sum*factor, c.tasks*factor, c.known*factor, c.hits*factor, c.lost*factor, c.gained*factor
+	}
+	return s
+}
+
 func (s *sums) copy() *sums {
 	c := &sums{}
 	c.set(s)

@@ -13,8 +13,11 @@ import (
 )
 
 // validate tries the rule on tasks that it did not choose by.
-func (t *chooser) validate(ctx context.Context, choice int) (*tune.Validation, *tune.Luck, error) {
-	if t.folds == 0 {
+func (t *chooser) validate(ctx context.Context, choice *chosen) (*tune.Validation, *tune.Luck, error) {
+	switch {
+	case t.HoldOut > 0:
+		return t.validateHoldOut(ctx, choice)
+	case t.folds == 0:
 		return nil, nil, nil
 	}
 	v := &tune.Validation{Folds: []tune.Fold{}}
@@ -25,9 +28,9 @@ func (t *chooser) validate(ctx context.Context, choice int) (*tune.Validation, *
 			return nil, nil, fmt.Errorf("choosing without fold %d: %w", f, err)
 		}
 		v.Folds = append(v.Folds, t.foldOf(f, &all[f]))
-		v.Agree += count(choice >= 0 && all[f].candidate == choice)
+		v.Agree += count(choice.candidate >= 0 && all[f].candidate == choice.candidate)
 	}
-	luck, err := t.sumUp(ctx, v, all, choice)
+	luck, err := t.sumUp(ctx, v, all, choice.candidate)
 	return v, luck, err
 }
 
@@ -90,11 +93,12 @@ func (t *chooser) sumUp(ctx context.Context, v *tune.Validation, all []chosen, c
 		return nil, err
 	}
 	v.HeldOut, v.InSample = t.counted(t.sum(held, 0)), noCount()
-	over, name, err := t.measures(ctx, v, all)
+	chose := func(fold int) bool { return all[fold].candidate >= 0 }
+	over, name, err := t.measures(ctx, v, chose)
 	if err != nil || choice < 0 {
 		return nil, err
 	}
-	mine, err := t.where(ctx, choice, all)
+	mine, err := t.on(ctx, choice, chose)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +110,8 @@ func (t *chooser) sumUp(ctx context.Context, v *tune.Validation, all []chosen, c
 
 // measures are the recording and today's configuration on the same tasks. What is
 // gained is gained over the last of them that is answered for.
-func (t *chooser) measures(ctx context.Context, v *tune.Validation, all []chosen) (over *profile, name string, err error) {
-	if over, err = t.where(ctx, theRecording, all); err != nil {
+func (t *chooser) measures(ctx context.Context, v *tune.Validation, kept func(fold int) bool) (over *profile, name string, err error) {
+	if over, err = t.on(ctx, theRecording, kept); err != nil {
 		return nil, "", err
 	}
 	v.Recording = t.counted(t.sum(over, 0))
@@ -115,7 +119,7 @@ func (t *chooser) measures(ctx context.Context, v *tune.Validation, all []chosen
 	if today < 0 {
 		return over, "recording", nil
 	}
-	if over, err = t.where(ctx, today, all); err != nil {
+	if over, err = t.on(ctx, today, kept); err != nil {
 		return nil, "", err
 	}
 	counted := t.counted(t.sum(over, 0))
@@ -143,15 +147,15 @@ func (t *chooser) heldOut(ctx context.Context, all []chosen) (*profile, error) {
 	return held, nil
 }
 
-// where is the profile of a candidate on the folds that have a choice.
-func (t *chooser) where(ctx context.Context, candidate int, all []chosen) (*profile, error) {
+// on is the profile of a candidate on some of the folds.
+func (t *chooser) on(ctx context.Context, candidate int, in func(fold int) bool) (*profile, error) {
 	p, err := t.profile(ctx, candidate)
 	if err != nil {
 		return nil, err
 	}
 	kept := &profile{make([]sweep.Totals, len(p.cells))}
 	for c := range p.cells {
-		if all[t.cellFold[c]].candidate >= 0 {
+		if in(t.cellFold[c]) {
 			kept.cells[c] = p.cells[c]
 		}
 	}
@@ -161,23 +165,33 @@ func (t *chooser) where(ctx context.Context, candidate int, all []chosen) (*prof
 // gain compares what a choice gains over another configuration in the sample and
 // on tasks left out. Less of it is better if falling.
 func (t *chooser) gain(ctx context.Context, of *term, mine, held, over *profile, falling bool) tune.Gain {
-	sign := 1.0
+	base := t.worthOf(ctx, of, t.sum(over, 0), falling)
+	return t.gained(ctx, of, t.worthOf(ctx, of, t.sum(mine, 0), falling)-base, held, over, falling)
+}
+
+// worthOf is what sums are worth by a term: the larger the better.
+func (t *chooser) worthOf(ctx context.Context, of *term, s *sums, falling bool) float64 {
+	x, _ := of.of(ctx, t.scope(s))
+	return signOf(falling) * x
+}
+
+func signOf(falling bool) float64 {
 	if falling {
-		sign = -1
+		return -1
 	}
-	value := func(p *profile) float64 {
-		x, _ := of.of(ctx, t.scope(t.sum(p, 0)))
-		return sign * x
-	}
-	base := value(over)
-	apparent, honest := value(mine)-base, value(held)-base
+	return 1
+}
+
+// gained holds an apparent gain against the one on tasks left out.
+func (t *chooser) gained(ctx context.Context, of *term, apparent float64, held, over *profile, falling bool) tune.Gain {
+	honest := t.worthOf(ctx, of, t.sum(held, 0), falling) - t.worthOf(ctx, of, t.sum(over, 0), falling)
 	g := tune.Gain{
 		Apparent: valueOf(apparent, numbers.Nothing), Honest: valueOf(honest, numbers.Nothing), Luck: valueOf(apparent-honest, numbers.Nothing),
 		HonestInterval: noRange(numbers.Nothing),
 	}
 	if d := differences(t.influence(ctx, held, 0, of), t.influence(ctx, over, 0, of)); d != nil {
 		for i := range d {
-			d[i] *= sign
+			d[i] *= signOf(falling)
 		}
 		g.HonestInterval = t.interval(d)
 	}

@@ -8,7 +8,15 @@ import (
 	"github.com/agentbench/agentbench/reports/numbers"
 )
 
-// whyChosen says by which numbers the rule took its choice, on all runs.
+// where tells on which tasks the choice was made, where that is not all of them.
+func (t *chooser) where() string {
+	if t.HoldOut == 0 {
+		return ""
+	}
+	return ", on the tasks that are not held out"
+}
+
+// whyChosen says by which numbers the rule took its choice.
 func (t *chooser) whyChosen(c *chosen, within int) string {
 	of := "the cheapest of " + numbers.Plural(within, "configuration", "configurations")
 	value, best := t.shown(c.candidate), t.shown(c.best)
@@ -28,7 +36,7 @@ func (t *chooser) whyChosen(c *chosen, within int) string {
 
 // shown is the objective as it was asked for.
 func (t *chooser) shown(candidate int) string {
-	value := t.value[0][candidate]
+	value := t.value[t.chosenOn][candidate]
 	if t.Minimize {
 		value = -value
 	}
@@ -101,7 +109,7 @@ func (t *chooser) whyNothingLeft(subset int) string {
 		return fmt.Sprintf("of %s the recording answers for none exactly", all)
 	case can == 0:
 		return fmt.Sprintf("of %s none has all numbers: %s", all, t.firstWhy())
-	case subset == 0:
+	case subset == t.chosenOn:
 		return fmt.Sprintf("of %s none satisfies the constraints", all)
 	}
 	return fmt.Sprintf("of %s none satisfies the constraints on the other folds", all)

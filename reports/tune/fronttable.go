@@ -161,19 +161,35 @@ func (t *Tuning) foldRows() func(func(foldRow) bool) {
 			return
 		}
 		for i := range v.Folds {
-			if !yield(v.Folds[i].row()) {
+			row := v.Folds[i].row()
+			if t.Terms.HoldOut > 0 {
+				row.name = "held out"
+			}
+			if !yield(row) {
 				return
 			}
 		}
-		for _, sum := range []struct {
-			name string
-			of   *Counted
-		}{{"all folds", &v.HeldOut}, {"recommended", &v.InSample}, {"today", v.Today}, {"recorded", &v.Recording}} {
+		for _, sum := range t.foldSums(v) {
 			if sum.of != nil && sum.of.Runs > 0 && !yield(foldRow{name: sum.name, tasks: sum.of.Tasks, heldOut: sum.of}) {
 				return
 			}
 		}
 	}
+}
+
+// foldSum is a configuration, or the folds' choices, on the tasks left out.
+type foldSum struct {
+	name string
+	of   *Counted
+}
+
+// foldSums are those over the folds; of what is held out the one fold is the sum.
+func (t *Tuning) foldSums(v *Validation) []foldSum {
+	others := []foldSum{{"today", v.Today}, {"recorded", &v.Recording}}
+	if t.Terms.HoldOut > 0 {
+		return others
+	}
+	return append([]foldSum{{"all folds", &v.HeldOut}, {"recommended", &v.InSample}}, others...)
 }
 
 // row is a fold; where the rule finds nothing without it, there are no numbers.

@@ -75,7 +75,7 @@ func (t *Tuning) luckNotes() (notes []Note) {
 			notes = append(notes, Note{Kind: LuckyCost, Count: t.Tried.Candidates, Name: l.Over, More: l.Cost.told(t.costForm(l.Cost.Apparent, l.Cost.Luck))})
 		}
 	}
-	if v := t.Validation; v != nil && len(v.Folds) > 0 && t.Recommended != nil {
+	if v := t.Validation; v != nil && len(v.Folds) > 0 && t.Recommended != nil && t.Terms.HoldOut == 0 {
 		notes = append(notes, Note{Kind: FoldsAgree, Count: v.Agree, Of: len(v.Folds)})
 	}
 	return notes
