@@ -146,6 +146,8 @@ func (f *termFlags) rule() (choose.By, error) {
 	rule := choose.Rule(name)
 	takes, known := rules[rule]
 	switch {
+	case !known && isShare(name) && !numbered:
+		return choose.By{}, usage("did you mean max_loss:"+name+"?", "--choose %s: want a rule before the number", f.choose)
 	case !known:
 		return choose.By{}, usage(didYouMean(name, ruleNames, "there are: "+strings.Join(ruleNames, ", ")), "--choose %s: there is no such rule", f.choose)
 	case !takes && numbered:
@@ -155,9 +157,15 @@ func (f *termFlags) rule() (choose.By, error) {
 	case !takes:
 		return choose.By{Rule: rule}, nil
 	}
-	number, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(number >= 0 && number <= 1) {
+	if !isShare(text) {
 		return choose.By{}, usage("for example --choose max_loss:0.02 or --choose at_least:0.98", "--choose %s: want a number from 0 to 1 behind the colon", f.choose)
 	}
+	number, _ := strconv.ParseFloat(text, 64)
 	return choose.By{Rule: rule, Number: number}, nil
+}
+
+// isShare says that a text is a number from 0 to 1.
+func isShare(text string) bool {
+	number, err := strconv.ParseFloat(text, 64)
+	return err == nil && number >= 0 && number <= 1
 }

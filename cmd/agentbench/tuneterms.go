@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agentbench/agentbench/reports/choose"
@@ -110,7 +114,11 @@ type compiled struct {
 // metric is an expression over the metrics of a configuration; it may only name
 // scores that there are.
 func (c *compiled) metric(flag, text string, want expr.Want) *choose.Term {
+	before := len(c.faults)
 	term := c.compile(flag, expr.Objective(), text, want)
+	for i := before; i < len(c.faults); i++ {
+		c.faults[i].Hint = c.metricHint(&c.faults[i], text)
+	}
 	if term == nil {
 		return nil
 	}
@@ -121,6 +129,30 @@ func (c *compiled) metric(flag, text string, want expr.Want) *choose.Term {
 	}
 	return term
 }
+
+// metricNames are what people call metrics.
+var metricNames = map[string]string{
+	"cost": "cost_usd.mean", "price": "cost_usd.mean", "dollars": "cost_usd.mean", "time": "latency.mean", "seconds": "latency.mean", "duration": "latency.mean",
+}
+
+// metricHint says which number over many runs was meant where a name is none.
+func (c *compiled) metricHint(f *source.Fault, text string) string {
+	characters := []rune(text)
+	from := min(len(characters), f.Pos.Col-1)
+	name := string(characters[from:min(len(characters), from+f.Len)])
+	switch {
+	case f.What == "unknown name "+strconv.Quote(name) && slices.Contains(c.scorers, name):
+		return fmt.Sprintf("did you mean scores[%q].mean?", printable(name))
+	case f.What == "unknown name "+strconv.Quote(name) && metricNames[name] != "":
+		return "did you mean " + metricNames[name] + "?"
+	case f.Hint == "" && severalNumbers.MatchString(f.What):
+		return "it has several numbers: say which, for example .mean"
+	}
+	return f.Hint
+}
+
+// severalNumbers matches the records that hold the numbers of a metric.
+var severalNumbers = regexp.MustCompile(`[( ](spread|total|score)[,)]`)
 
 // configurationReads are paths over the metrics of one configuration, as
 // thresholds would read them.

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -98,6 +99,9 @@ func relocate(n *source.Node, file *source.File) {
 func endsOf(n *source.Node) (*Ends, *source.Fault) {
 	from, to, ok := strings.Cut(n.Text, "..")
 	if !ok {
+		return nil, nil
+	}
+	if strings.HasPrefix(to, ".") && otherRange.MatchString(n.Text) {
 		return nil, nil
 	}
 	least, isLeast := Number(from)
@@ -224,9 +228,24 @@ func (a *Axis) probes(base *spec.Loop) ([]*spec.Loop, source.Faults) {
 	for _, value := range a.Values {
 		probed, faults := base.With(a.assignment(value))
 		if probed == nil {
-			return nil, faults
+			return nil, meantAsRange(faults, value.Text)
 		}
 		loops = append(loops, probed)
 	}
 	return loops, nil
+}
+
+// otherRange is how others write a range of numbers.
+var otherRange = regexp.MustCompile(`^([0-9.]*[0-9][a-z]*)\s*(?:-|–|:|\.\.\.|…)\s*([0-9.]*[0-9][a-z]*)$`)
+
+// meantAsRange says how a range is written where a value is refused that looks
+// like one.
+func meantAsRange(faults source.Faults, value string) source.Faults {
+	m := otherRange.FindStringSubmatch(value)
+	for i := range faults {
+		if m != nil && faults[i].Hint == "" {
+			faults[i].Hint = "a range is written " + m[1] + ".." + m[2]
+		}
+	}
+	return faults
 }
