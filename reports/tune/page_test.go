@@ -272,6 +272,18 @@ func TestTheWordsOfNotesFitTheirNumbers(t *testing.T) {
 	}
 }
 
+// What is known of a step to or from a configuration that is bounded is a part of
+// what it loses.
+func TestStepsFromABoundedConfigurationLoseAtLeast(t *testing.T) {
+	r := tuning(t)
+	r.Neighbours = []tune.Neighbour{{Of: "today", Path: "terminate.max_iterations", Value: "9",
+		Less: &tune.Step{Candidate: 1, Value: "5", Label: "exact", Objective: none, Cost: none, Lost: 13, Gained: 2, PerSuccess: none}}}
+	text := pagetest.Written(t, r, page.Options{Width: 200, Tables: []string{"neighbours"}})
+	if !strings.Contains(text, " ≥13 ") || !strings.Contains(text, " ≥2 ") {
+		t.Errorf("the losses are told as if all were known:\n%s", text)
+	}
+}
+
 // A note on the recording is as serious as it is on a replay of it.
 func TestNotesOnTheRecordingKeepTheirWeight(t *testing.T) {
 	for kind, want := range map[reports.WarningKind]bool{replays.ToldLimits: true, replays.NoTimes: false, tune.ChosenBy: false} {

@@ -308,7 +308,8 @@ type Step struct {
 	// Objective and Cost are the changes of the objective and of the choice's cost.
 	Objective numbers.Value `json:"objective"`
 	Cost      numbers.Value `json:"cost"`
-	// Lost and Gained are runs against the configuration next to it.
+	// Lost and Gained are runs against the configuration next to it; where either
+	// of the two is not exact, at least so many.
 	Lost   int `json:"lost"`
 	Gained int `json:"gained"`
 	// PerSuccess is how much a success more costs; missing where none is gained.
