@@ -69,7 +69,11 @@ func (r *Replay) Answer(func(string) string) page.Answer {
 		return page.Answer{State: page.Passed, Text: numbers.Plural(of, "configuration is exact", "configurations are exact")}
 	}
 	exact := counts[replay.PointExact.String()]
-	parts := []string{fmt.Sprintf("%d of %s exact", exact, numbers.Plural(of, "configuration is", "configurations are"))}
+	verb := "are"
+	if exact == 1 || of == 1 {
+		verb = "is"
+	}
+	parts := []string{fmt.Sprintf("%d of %s %s exact", exact, numbers.Plural(of, "configuration", "configurations"), verb)}
 	for _, l := range []replay.Label{replay.Bounded, replay.NeedsCalls, replay.Counterfactual} {
 		if n := counts[l.String()]; n > 0 {
 			parts = append(parts, labelled(l, n))

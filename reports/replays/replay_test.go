@@ -335,7 +335,7 @@ func TestTheAnswerOfReplay(t *testing.T) {
 	}{
 		{[]int{0, 1}, page.Passed, "2 configurations are exact"},
 		{[]int{0}, page.Passed, "1 configuration is exact"},
-		{[]int{0, 2, 4}, page.Undecided, "1 of 3 configurations are exact, 1 is bounded, 1 needs calls"},
+		{[]int{0, 2, 4}, page.Undecided, "1 of 3 configurations is exact, 1 is bounded, 1 needs calls"},
 	} {
 		var some []sweep.Candidate
 		for _, i := range c.settings {
