@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"os"
+	"os/signal"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -125,6 +126,10 @@ const goesOn = "hint: the finished runs are safe; this goes on: agentbench run s
 
 func TestF5_RunsInFlightHaveAGraceToEnd(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if signal.Ignored(s) {
+			t.Logf("%v is ignored here, as under nohup", s)
+			continue
+		}
 		c := startStubborn(t, "--grace", "50ms")
 		c.signal(s)
 		c.says("stopping; runs in flight have 50ms to end")
