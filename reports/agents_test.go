@@ -10,6 +10,7 @@ import (
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 // warned are the texts of the configuration's warnings of a kind.
@@ -46,7 +47,7 @@ func TestAnAgentThatFailsDoesNotOnlyScoreBadly(t *testing.T) {
 		if got := warned(&r.Configurations[0], reports.AgentFailed); !slices.Equal(got, c.want) {
 			t.Errorf("%s: warned of %q, want %q", name, got, c.want)
 		}
-		if text := written(t, r, page.Options{}); strings.Contains(text, "the agent failed") != (c.want != nil) {
+		if text := pagetest.Written(t, r, page.Options{}); strings.Contains(text, "the agent failed") != (c.want != nil) {
 			t.Errorf("%s: the footnotes are\n%s", name, text)
 		}
 	}
@@ -61,7 +62,7 @@ func TestRepliesThatAreNotJSONAreCounted(t *testing.T) {
 	if got := warned(&r.Configurations[0], reports.NotJSON); !slices.Equal(got, []string{want}) {
 		t.Errorf("warned of %q", got)
 	}
-	if text := written(t, r, page.Options{Width: 100}); !strings.Contains(text, "¹ "+want) {
+	if text := pagetest.Written(t, r, page.Options{Width: 100}); !strings.Contains(text, "¹ "+want) {
 		t.Errorf("the footnotes are\n%s", text)
 	}
 }
@@ -111,10 +112,10 @@ func TestAProgramThatDoesNotSayWhatItUsed(t *testing.T) {
 	var parsed struct {
 		Configurations []struct{ Tokens any } `json:"configurations"`
 	}
-	if err := json.Unmarshal([]byte(written(t, r, page.Options{Format: "json"})), &parsed); err != nil || parsed.Configurations[0].Tokens != nil {
+	if err := json.Unmarshal([]byte(pagetest.Written(t, r, page.Options{Format: "json"})), &parsed); err != nil || parsed.Configurations[0].Tokens != nil {
 		t.Errorf("in JSON: %+v, %v", parsed, err)
 	}
-	if text := written(t, r, page.Options{Width: 120}); !strings.Contains(text, "unknown¹") || strings.Contains(text, "$0") {
+	if text := pagetest.Written(t, r, page.Options{Width: 120}); !strings.Contains(text, "unknown¹") || strings.Contains(text, "$0") {
 		t.Errorf("the report is\n%s", text)
 	}
 }
@@ -138,7 +139,7 @@ func TestIntervalsOfGradedScores(t *testing.T) {
 			f.scored(f.run(string(rune('a'+i)), 1, 0.5), 0, value)
 		}
 		r := f.collect()
-		text := written(t, r, page.Options{Tables: []string{"configurations"}, Width: 120})
+		text := pagetest.Written(t, r, page.Options{Tables: []string{"configurations"}, Width: 120})
 		if strings.Contains(text, "95%") != (c.want != "") || !strings.Contains(text, c.want) {
 			t.Errorf("%s: want %q in\n%s", name, c.want, text)
 		}
@@ -157,7 +158,7 @@ func TestMissingIntervalsAreExplained(t *testing.T) {
 			f.scores[i].Value = 0.7
 		}
 	}
-	text := written(t, f.collect(), page.Options{Tables: []string{"configurations"}, Width: 160})
+	text := pagetest.Written(t, f.collect(), page.Options{Tables: []string{"configurations"}, Width: 160})
 	if !strings.Contains(text, "-¹") || !strings.Contains(text, "¹ no interval of right: it takes scores of two tasks that differ") {
 		t.Errorf("the report is\n%s", text)
 	}
@@ -169,7 +170,7 @@ func TestAliasesAreToldAlikeInAllTables(t *testing.T) {
 	f.manifest.Configurations[1].Aliases = []string{"default", "sweep[max_iterations=2]"}
 	r := f.collect()
 	for _, name := range reports.TableNames {
-		text := written(t, r, page.Options{Tables: []string{name}, Width: 160})
+		text := pagetest.Written(t, r, page.Options{Tables: []string{name}, Width: 160})
 		if strings.Contains(text, "twice¹") != strings.Contains(text, "¹ twice is also default, sweep[max_iterations=2]: equal configurations run once") ||
 			strings.Contains(text, "twice") != strings.Contains(text, "twice¹") || strings.Contains(text, " = ") {
 			t.Errorf("%s:\n%s", name, text)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 func TestF25_OtherModelsAreTold(t *testing.T) {
@@ -26,7 +27,7 @@ func TestF25_OtherModelsAreTold(t *testing.T) {
 		if got := warned(&r.Configurations[0], reports.OtherModel); strings.Join(got, "") != want || len(got) > 1 {
 			t.Errorf("%q: warned of %q", names, got)
 		}
-		if text := written(t, r, page.Options{Width: 200}); strings.Contains(text, "answered by another model") != slices.ContainsFunc(names, func(n string) bool { return n != "" }) {
+		if text := pagetest.Written(t, r, page.Options{Width: 200}); strings.Contains(text, "answered by another model") != slices.ContainsFunc(names, func(n string) bool { return n != "" }) {
 			t.Errorf("the footnotes are\n%s", text)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 func TestOrderOfRunsAndScoresMakesNoDifference(t *testing.T) {
@@ -33,8 +34,8 @@ func TestOrderOfRunsAndScoresMakesNoDifference(t *testing.T) {
 
 func allFormats(t *testing.T, r *reports.Report) []string {
 	return []string{
-		written(t, r, page.Options{Format: "json"}), written(t, r, page.Options{Format: "csv"}),
-		written(t, r, page.Options{Tables: []string{"configurations"}}),
+		pagetest.Written(t, r, page.Options{Format: "json"}), pagetest.Written(t, r, page.Options{Format: "csv"}),
+		pagetest.Written(t, r, page.Options{Tables: []string{"configurations"}}),
 	}
 }
 
@@ -228,7 +229,7 @@ func TestBadLinesWarnAndOtherErrorsEnd(t *testing.T) {
 	if err != nil || !hasWarning(r.Warnings, reports.BadLines) || r.Configurations[0].Scores[0].Scored != 1 {
 		t.Errorf("a bad line: %v, %v", err, r)
 	}
-	if text := written(t, r, page.Options{}); !strings.Contains(text, "2 lines could not be read, the first of them: scores.jsonl:3: not JSON") {
+	if text := pagetest.Written(t, r, page.Options{}); !strings.Contains(text, "2 lines could not be read, the first of them: scores.jsonl:3: not JSON") {
 		t.Errorf("the bad line is not named:\n%s", text)
 	}
 	broken := errors.New("the disk is gone")

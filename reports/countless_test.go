@@ -9,6 +9,7 @@ import (
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 // Costs that add up to more than can be counted are told as that: not as the most
@@ -33,7 +34,7 @@ func TestMoreMoneyThanCanBeCounted(t *testing.T) {
 	if c.Cost.MeanInterval.Known() || !c.Tokens.Known() {
 		t.Errorf("%+v", c)
 	}
-	text := written(t, r, page.Options{Width: 160})
+	text := pagetest.Written(t, r, page.Options{Width: 160})
 	if !strings.Contains(text, "over $9.2M") || strings.Contains(text, "$-") || strings.Contains(text, "-$") || strings.Contains(text, "922") {
 		t.Errorf("%s", text)
 	}

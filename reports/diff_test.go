@@ -14,6 +14,7 @@ import (
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 func differing(t testing.TB, base, new *reports.Report, options reports.DiffOptions) *reports.Comparison {
@@ -80,7 +81,7 @@ func TestDiffGolden(t *testing.T) {
 		"diff.spec.csv": func() string { return writtenDiff(t, all, page.Options{Format: "csv", Tables: []string{"spec"}}) },
 		"diff.json":     func() string { return writtenDiff(t, one, page.Options{Format: "json"}) },
 	} {
-		golden(t, name, got())
+		pagetest.Golden(t, name, got())
 	}
 }
 
@@ -248,7 +249,7 @@ func TestDiffIsTheSameInAnyOrder(t *testing.T) {
 	got := differing(t, turned.collect(), better().collect(), reports.DiffOptions{})
 	for _, format := range []string{"terminal", "json"} {
 		if a, b := writtenDiff(t, want, page.Options{Format: format}), writtenDiff(t, got, page.Options{Format: format}); a != b {
-			t.Errorf("%s differs: %s", format, firstDifference(a, b))
+			t.Errorf("%s differs: %s", format, pagetest.FirstDifference(a, b))
 		}
 	}
 }
@@ -284,7 +285,7 @@ func TestDiffOfClusters(t *testing.T) {
 
 // A report has the table where its suite has a baseline.
 func TestReportHasDifferences(t *testing.T) {
-	text := written(t, coach(24).collect(), page.Options{Format: "csv", Tables: []string{"differences"}})
+	text := pagetest.Written(t, coach(24).collect(), page.Options{Format: "csv", Tables: []string{"differences"}})
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil || len(rows) != 1+4*7 {
 		t.Errorf("%d rows, %v; want one for each of 4 configurations and 7 quantities", len(rows), err)
@@ -295,13 +296,13 @@ func TestReportHasDifferences(t *testing.T) {
 			Pairs      []struct{ Flips []reports.Flip }
 		}
 	}
-	if err := json.Unmarshal([]byte(written(t, coach(24).collect(), page.Options{Format: "json"})), &all); err != nil || all.Differences == nil {
+	if err := json.Unmarshal([]byte(pagetest.Written(t, coach(24).collect(), page.Options{Format: "json"})), &all); err != nil || all.Differences == nil {
 		t.Fatal(all, err)
 	}
 	if all.Differences.Correction != "holm" || len(all.Differences.Pairs) != 4 || len(all.Differences.Pairs[0].Flips) > 0 {
 		t.Errorf("%+v", all.Differences)
 	}
-	if text := written(t, small(24).collect(), page.Options{}); strings.Contains(text, "Differences") {
+	if text := pagetest.Written(t, small(24).collect(), page.Options{}); strings.Contains(text, "Differences") {
 		t.Errorf("a table without a baseline:\n%s", text)
 	}
 }

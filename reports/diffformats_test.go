@@ -8,6 +8,7 @@ import (
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 // gatedDiff is the comparison of two reports, of which worse scores fail.
@@ -48,21 +49,21 @@ func TestComparisonsHaveAllFormats(t *testing.T) {
 	all := everyFormat(t, c, reports.DiffTableNames, 100)
 	checkFormats(t, "", all)
 	for name, format := range map[string]string{"diff.comment.md": "comment", "diff.github.txt": "github", "diff.junit.xml": "junit", "diff.html": "html"} {
-		golden(t, name, all[format])
+		pagetest.Golden(t, name, all[format])
 	}
 }
 
 // A comment begins with what there is to say, and shows no table twice.
 func TestCommentsAreShort(t *testing.T) {
 	options := reports.DiffOptions{BaseConfiguration: "single-pass", NewConfiguration: "phased"}
-	one := written(t, gatedDiff(t, coach(6).collect(), coach(6).collect(), options), page.Options{Format: "comment"})
+	one := pagetest.Written(t, gatedDiff(t, coach(6).collect(), coach(6).collect(), options), page.Options{Format: "comment"})
 	if strings.Contains(one, "<summary>Differences</summary>") || strings.Count(one, "| `cost_usd` ") != 1 || !strings.Contains(one, "\n### ") {
 		t.Errorf("of one pair:\n%s", one)
 	}
-	if all := written(t, worse(t), page.Options{Format: "comment"}); !strings.Contains(all, "<summary>Differences</summary>") {
+	if all := pagetest.Written(t, worse(t), page.Options{Format: "comment"}); !strings.Contains(all, "<summary>Differences</summary>") {
 		t.Errorf("of all pairs, which are more than 20 rows:\n%s", all)
 	}
-	report := written(t, coach(2).collect(), page.Options{Format: "comment"})
+	report := pagetest.Written(t, coach(2).collect(), page.Options{Format: "comment"})
 	if _, rest, _ := strings.Cut(report, "\n"); !strings.HasPrefix(rest, "### `interview-coach` · 5 configurations") {
 		t.Errorf("of a report without thresholds:\n%s", report)
 	}
@@ -82,7 +83,7 @@ func TestComparisonsDoNotDependOnTheOrderOfRecords(t *testing.T) {
 	for seed := range uint64(5) {
 		for name, got := range everyFormat(t, gatedDiff(t, shuffled(seed), shuffled(seed+100), options), reports.DiffTableNames, 100) {
 			if got != want[name] {
-				t.Errorf("%s depends on the order of the records:\n%s", name, firstDifference(got, want[name]))
+				t.Errorf("%s depends on the order of the records:\n%s", name, pagetest.FirstDifference(got, want[name]))
 			}
 		}
 	}
@@ -91,7 +92,7 @@ func TestComparisonsDoNotDependOnTheOrderOfRecords(t *testing.T) {
 // Of the differences only gated ones fail; one that nobody can tell is no yes.
 func TestComparisonsAreChecked(t *testing.T) {
 	c := worse(t)
-	root := checkJUnit(t, written(t, c, page.Options{Format: "junit"}))
+	root := checkJUnit(t, pagetest.Written(t, c, page.Options{Format: "junit"}))
 	got := map[compare.Verdict]string{}
 	for _, pair := range c.Pairs {
 		for _, suite := range root.all("testsuite") {
@@ -117,16 +118,16 @@ func TestComparisonsAreChecked(t *testing.T) {
 	for format, want := range map[string]string{
 		"comment": "### ❌ `close` of `default` is worse\n", "github": "::close of default is worse\n", "html": "❌ close of default is worse</p>",
 	} {
-		if text := written(t, c, page.Options{Format: format}); !strings.Contains(text, want) {
+		if text := pagetest.Written(t, c, page.Options{Format: format}); !strings.Contains(text, want) {
 			t.Errorf("%s does not say %q:\n%s", format, want, text[:min(len(text), 3000)])
 		}
 	}
 	c.FailOn = reports.FailOnNothing
-	if text := written(t, c, page.Options{Format: "junit"}); strings.Contains(text, "<failure") {
+	if text := pagetest.Written(t, c, page.Options{Format: "junit"}); strings.Contains(text, "<failure") {
 		t.Error("what is not to fail is a failure")
 	}
 	c.Unanswered = "half of it is missing"
-	if text := written(t, c, page.Options{Format: "comment"}); !strings.Contains(text, "### ⚠ `half of it is missing`\n") {
+	if text := pagetest.Written(t, c, page.Options{Format: "comment"}); !strings.Contains(text, "### ⚠ `half of it is missing`\n") {
 		t.Errorf("the comment does not say that there is no answer:\n%s", text[:500])
 	}
 }

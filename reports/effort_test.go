@@ -8,6 +8,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 // effort is a folder of one run whose two calls cost a cent each as-if.
@@ -50,16 +51,16 @@ func TestF82_WhatWasPaidIsToldWhereItDiffers(t *testing.T) {
 func TestP3_ReportsDifferOnlyInWhatIsVolatile(t *testing.T) {
 	made, cached := effort(record.Effort{Made: 2, Attempts: 2}).collect(), effort(record.Effort{Cached: 2}).collect()
 	for _, format := range []string{"terminal", "markdown", "csv"} {
-		if a, b := written(t, made, page.Options{Format: format}), written(t, cached, page.Options{Format: format}); a != b {
-			t.Errorf("%s differs: %s", format, firstDifference(a, b))
+		if a, b := pagetest.Written(t, made, page.Options{Format: format}), pagetest.Written(t, cached, page.Options{Format: format}); a != b {
+			t.Errorf("%s differs: %s", format, pagetest.FirstDifference(a, b))
 		}
 	}
-	if text := written(t, cached, page.Options{Format: "json"}); !strings.Contains(text, `"volatile": {`) || !strings.Contains(text, `"cached": 2`) {
+	if text := pagetest.Written(t, cached, page.Options{Format: "json"}); !strings.Contains(text, `"volatile": {`) || !strings.Contains(text, `"cached": 2`) {
 		t.Errorf("JSON does not tell of the cache:\n%s", text)
 	}
 	made.Volatile, cached.Volatile = nil, nil
-	if a, b := written(t, made, page.Options{Format: "json"}), written(t, cached, page.Options{Format: "json"}); a != b {
-		t.Errorf("JSON differs: %s", firstDifference(a, b))
+	if a, b := pagetest.Written(t, made, page.Options{Format: "json"}), pagetest.Written(t, cached, page.Options{Format: "json"}); a != b {
+		t.Errorf("JSON differs: %s", pagetest.FirstDifference(a, b))
 	}
 }
 
@@ -83,7 +84,7 @@ func TestF42_UnequalNumbersOfRunsAreMarked(t *testing.T) {
 	if !hasWarning(r.Warnings, reports.UnevenRuns) || !hasWarning(r.Warnings, reports.NotComplete) {
 		t.Errorf("of the report: %v", r.Warnings)
 	}
-	golden(t, "budget.txt", written(t, r, page.Options{Width: 100, Tables: []string{"configurations"}}))
+	pagetest.Golden(t, "budget.txt", pagetest.Written(t, r, page.Options{Width: 100, Tables: []string{"configurations"}}))
 	if even := coach(24).collect(); hasWarning(even.Warnings, reports.UnevenRuns) {
 		t.Errorf("faults alone: %v", even.Warnings)
 	}
@@ -95,7 +96,7 @@ func TestF41_TheDayOfThePricesIsShown(t *testing.T) {
 	f.run("a", 1, 0.5)
 	f.manifest.PricesAsOf = "2026-11-01"
 	for _, format := range []string{"terminal", "markdown", "json"} {
-		if text := written(t, f.collect(), page.Options{Format: format}); !strings.Contains(text, "2026-11-01") {
+		if text := pagetest.Written(t, f.collect(), page.Options{Format: format}); !strings.Contains(text, "2026-11-01") {
 			t.Errorf("%s does not show it:\n%s", format, text)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 // judged is a report with thresholds that hold, do not hold, and cannot be judged.
@@ -68,7 +69,7 @@ func TestFormatsDoNotDependOnTheOrderOfRecords(t *testing.T) {
 		random.Shuffle(len(f.scores), func(i, j int) { f.scores[i], f.scores[j] = f.scores[j], f.scores[i] })
 		for name, got := range everyFormat(t, judged(f), reports.TableNames, 100) {
 			if got != want[name] {
-				t.Errorf("%s depends on the order of the records:\n%s", name, firstDifference(got, want[name]))
+				t.Errorf("%s depends on the order of the records:\n%s", name, pagetest.FirstDifference(got, want[name]))
 			}
 		}
 	}
@@ -79,9 +80,9 @@ func TestGoldenFormats(t *testing.T) {
 	for name, format := range map[string]string{
 		"judged.md": "markdown", "judged.comment.md": "comment", "judged.github.txt": "github", "judged.junit.xml": "junit", "judged.html": "html",
 	} {
-		golden(t, name, written(t, r, page.Options{Format: format}))
+		pagetest.Golden(t, name, pagetest.Written(t, r, page.Options{Format: format}))
 	}
-	golden(t, "judged.thresholds.csv", written(t, r, page.Options{Format: "csv", Tables: []string{"thresholds"}}))
+	pagetest.Golden(t, "judged.thresholds.csv", pagetest.Written(t, r, page.Options{Format: "csv", Tables: []string{"thresholds"}}))
 }
 
 // Where there is no answer, every format that gives one says so first.
@@ -91,12 +92,12 @@ func TestNoAnswerIsNeverYes(t *testing.T) {
 	nothing := one(2).collect()
 	for why, r := range map[string]*reports.Report{"the suite's budget is spent": stopped, "no run counts": nothing} {
 		for _, format := range []string{"markdown", "comment", "html", "github"} {
-			text := strings.ReplaceAll(written(t, r, page.Options{Format: format}), "&#39;", "'")
+			text := strings.ReplaceAll(pagetest.Written(t, r, page.Options{Format: format}), "&#39;", "'")
 			if at := strings.Index(text, why); at < 0 || at > 2200 || strings.Contains(text, "✅") {
 				t.Errorf("%s does not begin with %q:\n%s", format, why, text)
 			}
 		}
-		if text := written(t, r, page.Options{Format: "junit"}); !strings.Contains(text, "<error ") {
+		if text := pagetest.Written(t, r, page.Options{Format: "junit"}); !strings.Contains(text, "<error ") {
 			t.Errorf("JUnit has no error though %s:\n%s", why, text)
 		}
 	}
@@ -110,7 +111,7 @@ func TestCommentsHaveAMarker(t *testing.T) {
 	} {
 		f := one(1)
 		f.manifest.Suite = suite
-		first, _, _ := strings.Cut(written(t, f.collect(), page.Options{Format: "comment"}), "\n")
+		first, _, _ := strings.Cut(pagetest.Written(t, f.collect(), page.Options{Format: "comment"}), "\n")
 		if first != want {
 			t.Errorf("the comment on %q begins with %q, want %q", suite, first, want)
 		}
@@ -143,7 +144,7 @@ func TestMarkdownIsCutAtWholeRows(t *testing.T) {
 		f.play(i, "1", 1, 2)
 	}
 	for _, format := range []string{"markdown", "comment"} {
-		text := written(t, f.collect(), page.Options{Format: format})
+		text := pagetest.Written(t, f.collect(), page.Options{Format: format})
 		if len(text) > 60_000 || !strings.Contains(text, " more rows: --format csv --table configurations\n") {
 			t.Errorf("%s has %d bytes, or does not say that rows are left out", format, len(text))
 		}

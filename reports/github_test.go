@@ -9,6 +9,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 var annotation = regexp.MustCompile(`^::(notice|warning|error) title=([^:,\r\n]+)::([^\r\n]+)\n$`)
@@ -44,7 +45,7 @@ func TestAnnotationsAreSummedUp(t *testing.T) {
 		for i := range failing {
 			r.Thresholds = append(r.Thresholds, reports.Verdict{Text: fmt.Sprintf("a > %d", i), Detail: "a is 0"})
 		}
-		text := written(t, r, page.Options{Format: "github"})
+		text := pagetest.Written(t, r, page.Options{Format: "github"})
 		if got := checkAnnotations(t, text)["error"]; got != min(failing, 10) {
 			t.Errorf("%d errors for %d thresholds", got, failing)
 		}
@@ -60,7 +61,7 @@ func TestAnnotationsAreEscaped(t *testing.T) {
 	f.manifest.Suite = "100%, a:b"
 	r := f.collect()
 	r.Thresholds = []reports.Verdict{{Text: "x\n::error::y", Detail: "50%0A::set-output name=a::b"}}
-	text := written(t, r, page.Options{Format: "github"})
+	text := pagetest.Written(t, r, page.Options{Format: "github"})
 	checkAnnotations(t, text)
 	for _, want := range []string{
 		`::notice title=100%25%2C a%3Ab · 1 configuration`,
@@ -79,7 +80,7 @@ func TestAnnotationsWarn(t *testing.T) {
 	s.Outcome = record.Outcome{Status: record.Faulted, Error: &record.Error{Class: record.Server}}
 	f.signals[0] = &s
 	f.manifest.Status = record.StateStopped
-	text := written(t, f.collect(), page.Options{Format: "github"})
+	text := pagetest.Written(t, f.collect(), page.Options{Format: "github"})
 	for _, want := range []string{
 		"::warning title=single-pass::1 of 6 runs had a fault (server 1) and are in no number\n",
 		"::warning title=agentbench::the results are not complete: stopped before the end\n",

@@ -1,55 +1,13 @@
 package reports_test
 
 import (
-	"bytes"
-	"flag"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (go test -update writes it anew):\n%s", path, firstDifference(got, string(want)))
-	}
-}
-
-func firstDifference(got, want string) string {
-	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range min(len(g), len(w)) {
-		if g[i] != w[i] {
-			return fmt.Sprintf("line %d is\n%s\nnot\n%s", i+1, g[i], w[i])
-		}
-	}
-	return fmt.Sprintf("%d lines, not %d", len(g), len(w))
-}
-
-func written(t *testing.T, r page.Page, options page.Options) string {
-	t.Helper()
-	var out bytes.Buffer
-	if err := page.Write(&out, r, options); err != nil {
-		t.Fatal(err)
-	}
-	return out.String()
-}
 
 func TestGolden(t *testing.T) {
 	r := coach(24).simulated("default").collect()
@@ -67,7 +25,7 @@ func TestGolden(t *testing.T) {
 		"coach.tasks.csv":          {Format: "csv", Tables: []string{"tasks"}},
 		"coach.json":               {Format: "json"},
 	} {
-		golden(t, name, written(t, r, options))
+		pagetest.Golden(t, name, pagetest.Written(t, r, options))
 	}
 }
 
@@ -126,7 +84,7 @@ func TestGoldenEdges(t *testing.T) {
 	for _, name := range []string{
 		"no runs", "all faults", "unpriced", "unscored", "one task", "no scorers", "no success", "simulated",
 	} {
-		out.WriteString("===== " + name + "\n" + written(t, all[name].collect(), page.Options{Width: 100}))
+		out.WriteString("===== " + name + "\n" + pagetest.Written(t, all[name].collect(), page.Options{Width: 100}))
 	}
-	golden(t, "edges.txt", out.String())
+	pagetest.Golden(t, "edges.txt", out.String())
 }

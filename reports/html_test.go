@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 // htmlAllowed are the only elements of a page, and their attributes. None of
@@ -72,7 +73,7 @@ func policyOf(node *html.Node) (content string, ok bool) {
 
 // F72, P18: a page holds every row and nothing that a browser executes.
 func TestHTMLHoldsTheTables(t *testing.T) {
-	text := written(t, judged(coach(24)), page.Options{Format: "html"})
+	text := pagetest.Written(t, judged(coach(24)), page.Options{Format: "html"})
 	checkHTML(t, text)
 	root, err := html.Parse(strings.NewReader(text))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 // tauBench is what tau-bench's gpt-4o scored at the airline's 50 tasks, four
@@ -63,7 +64,7 @@ func TestResidueWantsTrials(t *testing.T) {
 	if parts := small(4).collect().Configurations[0].Residue; len(parts) != 0 {
 		t.Errorf("one trial: %+v", parts)
 	}
-	text := written(t, small(4).collect(), page.Options{})
+	text := pagetest.Written(t, small(4).collect(), page.Options{})
 	if strings.Contains(text, "What varies inside") {
 		t.Error("the table is there")
 	}
@@ -120,7 +121,7 @@ func TestClustersWidenIntervals(t *testing.T) {
 	if width(together.Cost.MeanInterval) < 1.5*width(alone.Cost.MeanInterval) || width(together.Cost.PerSuccessInterval) < 1.2*width(alone.Cost.PerSuccessInterval) {
 		t.Errorf("costs have %v alone and %v together", alone.Cost, together.Cost)
 	}
-	if text := written(t, r, page.Options{Width: 120}); !strings.Contains(text, "50 tasks in 10 clusters × 4 trials") || !strings.Contains(text, "the tasks are in 10 clusters") {
+	if text := pagetest.Written(t, r, page.Options{Width: 120}); !strings.Contains(text, "50 tasks in 10 clusters × 4 trials") || !strings.Contains(text, "the tasks are in 10 clusters") {
 		t.Errorf("clusters are not told:\n%s", text)
 	}
 }
@@ -193,7 +194,7 @@ func TestCostPerSuccessMayHaveNoBound(t *testing.T) {
 	if r := c.Cost.PerSuccessInterval; !near(c.Cost.PerSuccess, 5, 1e-9) || !r.Low.Known() || r.High.Known() {
 		t.Errorf("%v", r)
 	}
-	if text := written(t, f.collect(), page.Options{Width: 160}); !strings.Contains(text, "–∞") {
+	if text := pagetest.Written(t, f.collect(), page.Options{Width: 160}); !strings.Contains(text, "–∞") {
 		t.Errorf("no open end in\n%s", text)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 // element is an element of any XML.
@@ -140,11 +141,11 @@ func checkCounts(t interface{ Errorf(string, ...any) }, root *element) {
 }
 
 func TestJUnitKeepsToTheSchema(t *testing.T) {
-	checkJUnit(t, written(t, judged(coach(24)), page.Options{Format: "junit"}))
+	checkJUnit(t, pagetest.Written(t, judged(coach(24)), page.Options{Format: "junit"}))
 	for _, f := range edges() {
-		checkJUnit(t, written(t, f.collect(), page.Options{Format: "junit"}))
+		checkJUnit(t, pagetest.Written(t, f.collect(), page.Options{Format: "junit"}))
 	}
-	checkJUnit(t, written(t, (&fixture{}).collect(), page.Options{Format: "junit"}))
+	checkJUnit(t, pagetest.Written(t, (&fixture{}).collect(), page.Options{Format: "junit"}))
 }
 
 // A task is one case of each configuration, whatever became of its trials.
@@ -172,7 +173,7 @@ func TestJUnitFoldsTrialsIntoCases(t *testing.T) {
 	f.scores = append(f.scores, record.Score{Run: unscored.ID, Name: "right", Unscored: "no target"})
 	f.run("pending", 1, 0.5)
 
-	root := checkJUnit(t, written(t, f.collect(), page.Options{Format: "junit"}))
+	root := checkJUnit(t, pagetest.Written(t, f.collect(), page.Options{Format: "junit"}))
 	got := map[string]string{}
 	for _, c := range root.Children[0].all("testcase") {
 		inner := c.Children[0]
@@ -208,7 +209,7 @@ func TestJUnitWithoutScorers(t *testing.T) {
 	f.manifest.Scorers = nil
 	f.run("yes", 1, 0.9).Outcome.Success = true
 	f.run("no", 1, 0.1)
-	text := written(t, f.collect(), page.Options{Format: "junit"})
+	text := pagetest.Written(t, f.collect(), page.Options{Format: "junit"})
 	checkJUnit(t, text)
 	for _, want := range []string{`<failure type="failed" message="the loop: 0 of 1 run with success">`, `<system-out>the loop: 1 of 1 run with success</system-out>`} {
 		if !strings.Contains(text, want) {

@@ -10,6 +10,7 @@ import (
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 // ofTask is what the lone configuration did on a task.
@@ -50,7 +51,7 @@ func TestMeansOfTasksVaryWithTheirTrials(t *testing.T) {
 			t.Errorf("%s: %v", what, of.got)
 		}
 	}
-	if text := written(t, f.collect(), page.Options{Width: 140, Tables: []string{"tasks"}}); !strings.Contains(text, "0.00–0.90") {
+	if text := pagetest.Written(t, f.collect(), page.Options{Width: 140, Tables: []string{"tasks"}}); !strings.Contains(text, "0.00–0.90") {
 		t.Errorf("the score is not shown on its scale:\n%s", text)
 	}
 	if got := ofTask(t, f.collect(), "other"); got.ScoreInterval.Known() || got.ScoreInterval.Low.Why() != "all equal" || !got.CostInterval.Known() {
@@ -127,7 +128,7 @@ func TestIntervalsOfScoresAreShownWithinTheirScale(t *testing.T) {
 			f.scored(s, 1, score)
 		}
 		for _, name := range []string{"stops", "curve"} {
-			if text := written(t, f.collect(), page.Options{Tables: []string{name}, Width: 200}); !strings.Contains(text, want) {
+			if text := pagetest.Written(t, f.collect(), page.Options{Tables: []string{name}, Width: 200}); !strings.Contains(text, want) {
 				t.Errorf("%s: no %s in\n%s", name, want, text)
 			}
 		}

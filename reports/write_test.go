@@ -12,6 +12,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/pagetest"
 	"github.com/agentbench/agentbench/reports/tables"
 )
 
@@ -44,7 +45,7 @@ func TestWriteTellsThatItCouldNot(t *testing.T) {
 	for _, format := range page.Formats {
 		for _, left := range []int{0, 100, 5000} {
 			err := page.Write(&full{left: left}, r, page.Options{Format: format})
-			if left < len(written(t, r, page.Options{Format: format})) && !errors.Is(err, errFull) {
+			if left < len(pagetest.Written(t, r, page.Options{Format: format})) && !errors.Is(err, errFull) {
 				t.Errorf("%s to a disk with %d bytes left: error %v", format, left, err)
 			}
 		}
@@ -54,7 +55,7 @@ func TestWriteTellsThatItCouldNot(t *testing.T) {
 func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 	r := coach(24).simulated("default").collect()
 	for width := 80; width <= 240; width += 8 {
-		for line := range strings.Lines(written(t, r, page.Options{Width: width})) {
+		for line := range strings.Lines(pagetest.Written(t, r, page.Options{Width: width})) {
 			if got := tables.Width(strings.TrimSuffix(line, "\n")); got > width {
 				t.Errorf("at %d columns a line has %d: %s", width, got, line)
 			}
@@ -63,11 +64,11 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 }
 
 func TestTerminalShowsTwentyTasksAndSaysSo(t *testing.T) {
-	text := written(t, coach(24).collect(), page.Options{Tables: []string{"tasks"}})
+	text := pagetest.Written(t, coach(24).collect(), page.Options{Tables: []string{"tasks"}})
 	if !strings.Contains(text, "\ninterview-20 ") || strings.Contains(text, "interview-21") || !strings.Contains(text, "… and 4 more: --format csv --table tasks") {
 		t.Errorf("got\n%s", text)
 	}
-	rows, err := csv.NewReader(strings.NewReader(written(t, coach(24).collect(), page.Options{Format: "csv", Tables: []string{"tasks"}}))).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(pagetest.Written(t, coach(24).collect(), page.Options{Format: "csv", Tables: []string{"tasks"}}))).ReadAll()
 	if err != nil || len(rows) != 1+24*5 {
 		t.Errorf("the CSV has %d rows, %v; want one for each task and configuration", len(rows), err)
 	}
@@ -83,7 +84,7 @@ func TestMarkdownFitsAComment(t *testing.T) {
 			f.play(i, fmt.Sprint(task), 1, 2)
 		}
 	}
-	if n := len(written(t, f.collect(), page.Options{Format: "markdown"})); n > 65_536 {
+	if n := len(pagetest.Written(t, f.collect(), page.Options{Format: "markdown"})); n > 65_536 {
 		t.Errorf("%d bytes", n)
 	}
 }
@@ -92,15 +93,15 @@ func TestSimulatedNamesStandWhereTheirNumbersDo(t *testing.T) {
 	some, all := coach(24).simulated("default").collect(), coach(24).simulated().collect()
 	for _, table := range reports.TableNames[:6] { // thresholds name no configurations
 		for _, format := range []string{"terminal", "markdown"} {
-			text := written(t, some, page.Options{Format: format, Width: 200, Tables: []string{table}})
+			text := pagetest.Written(t, some, page.Options{Format: format, Width: 200, Tables: []string{table}})
 			if !strings.Contains(text, "default¹") && !strings.Contains(text, "default`¹") && !strings.Contains(text, "]¹") && !strings.Contains(text, "]`¹") {
 				t.Errorf("%s as %s does not mark the simulated configuration:\n%s", table, format, text)
 			}
-			if text := written(t, all, page.Options{Format: format, Tables: []string{table}}); strings.Count(text, "simulated by") < 2 {
+			if text := pagetest.Written(t, all, page.Options{Format: format, Tables: []string{table}}); strings.Count(text, "simulated by") < 2 {
 				t.Errorf("%s as %s does not say in its title that all is simulated:\n%s", table, format, text)
 			}
 		}
-		rows, err := csv.NewReader(strings.NewReader(written(t, some, page.Options{Format: "csv", Tables: []string{table}}))).ReadAll()
+		rows, err := csv.NewReader(strings.NewReader(pagetest.Written(t, some, page.Options{Format: "csv", Tables: []string{table}}))).ReadAll()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +115,7 @@ func TestSimulatedNamesStandWhereTheirNumbersDo(t *testing.T) {
 
 func TestJSONHasNullsForMissingNumbers(t *testing.T) {
 	for name, f := range edges() {
-		text := written(t, f.collect(), page.Options{Format: "json"})
+		text := pagetest.Written(t, f.collect(), page.Options{Format: "json"})
 		var report struct {
 			Schema         string
 			Configurations []struct {

@@ -5,8 +5,10 @@ package pagetest
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/reports/page"
@@ -28,8 +30,19 @@ func Golden(t testing.TB, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s differs (go test -update writes it anew): it is\n%s", path, got)
+		t.Errorf("%s differs (go test -update writes it anew):\n%s", path, FirstDifference(got, string(want)))
 	}
+}
+
+// FirstDifference is the first line in which two texts differ.
+func FirstDifference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			return fmt.Sprintf("line %d is\n%s\nnot\n%s", i+1, g[i], w[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, not %d", len(g), len(w))
 }
 
 // Written is a page in a format.
