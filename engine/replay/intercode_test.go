@@ -125,6 +125,14 @@ func rules() (all []rule) {
 	return all
 }
 
+// The parts of rules in the words of a loop.
+const (
+	threshold = "confidence: {threshold: %v}"
+	patience  = "no_improvement: {patience: %v}"
+	times     = "repeated: {of: output.action, times: %v}"
+	maximum   = "max_iterations: %v"
+)
+
 // nodes are those of the parts of rules.
 type nodes struct{ thresholds, patience, times, maxima []replay.Node }
 
@@ -135,10 +143,10 @@ func (c *intercode) nodes(t testing.TB, p *replay.Points) (n nodes) {
 		}
 		return made
 	}
-	n.thresholds = all(21, "confidence: {threshold: %v}", func(i int) any { return 0.05 * float64(i) })
-	n.patience = all(5, "no_improvement: {patience: %d}", func(i int) any { return i + 1 })
-	n.times = all(5, "repeated: {of: output.action, times: %d}", func(i int) any { return i + 2 })
-	n.maxima = all(10, "max_iterations: %d", func(i int) any { return i + 1 })
+	n.thresholds = all(21, threshold, func(i int) any { return 0.05 * float64(i) })
+	n.patience = all(5, patience, func(i int) any { return i + 1 })
+	n.times = all(5, times, func(i int) any { return i + 2 })
+	n.maxima = all(10, maximum, func(i int) any { return i + 1 })
 	return n
 }
 
@@ -202,7 +210,7 @@ func (r *rule) stop(turns []turn) int {
 }
 
 // All of 100,000 configurations are counted on InterCode as plain counters count
-// them, and some as the walk does.
+// them.
 func TestConfigurationsOnInterCode(t *testing.T) {
 	c, rules := loadInterCode(t), rules()
 	p := replay.NewPoints(c.loop)
@@ -217,6 +225,39 @@ func TestConfigurationsOnInterCode(t *testing.T) {
 		}
 		if got := counts.Counts[i]; got.Iterations != steps || got.Sums[0] != solved {
 			t.Fatalf("%+v: %d steps and %d solved, want %d and %d", rules[i], got.Iterations, got.Sums[0], steps, solved)
+		}
+	}
+}
+
+// loopOf is the loop of InterCode under a rule.
+func (c *intercode) loopOf(t testing.TB, r *rule) *spec.Loop {
+	condition := func(format string, value any) spec.Condition { return *c.condition(t, fmt.Sprintf(format, value)) }
+	both := []spec.Condition{condition(threshold, r.low), condition(patience, r.patience)}
+	l := replay.Endless(c.loop)
+	l.Terminate.Any = []spec.Condition{condition(threshold, r.high), {Kind: spec.KindAll, Nested: both}, condition(times, r.times), condition(maximum, r.maximum)}
+	return l
+}
+
+// Some of them, spread over all values, are counted as the reference replays them.
+func TestConfigurationsOnInterCodeAreTheReference(t *testing.T) {
+	c, rules := loadInterCode(t), rules()
+	p := replay.NewPoints(c.loop)
+	configurations := c.grid(t, p)
+	counts := c.table(p).Count(configurations, replay.Counting{Quantities: []replay.Quantity{{Stopped: c.solved}}})
+	const apart = 499 // prime, so that the fast values change, too
+	for i := 0; i < len(rules); i += apart {
+		var steps, solved int64
+		reference, exact := replay.New(c.loop, c.loopOf(t, &rules[i]), replay.Options{}), 0
+		for run := range c.runs {
+			r := reference.Run(context.Background(), c.runs[run].Run, c.runs[run].Task)
+			steps += int64(r.Iterations)
+			if r.Verdict == replay.Exact {
+				exact++
+				solved += c.solved(run, r.Iterations, r.Outcome.Returned)
+			}
+		}
+		if got := counts.Counts[i]; got.Iterations != steps || got.Sums[0] != solved || got.Stops != exact {
+			t.Fatalf("%+v: %d steps, %d solved and %d stops, want %d, %d and %d", rules[i], got.Iterations, got.Sums[0], got.Stops, steps, solved, exact)
 		}
 	}
 }
