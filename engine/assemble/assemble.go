@@ -15,6 +15,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/gate"
 	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
@@ -85,9 +86,9 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 	return &agent.Chat{Model: answers, ModelName: a.Model, Spec: a}, err
 }
 
-func (m *models) program(l *spec.Loop, argv []string, timeout time.Duration) command.Program {
-	return command.Program{
-		Argv: argv, Dir: l.Folder, Env: command.Environment(m.options.Getenv), Timeout: timeout, Confinement: m.confinement,
+func (m *models) program(l *spec.Loop, argv []string, timeout time.Duration) process.Program {
+	return process.Program{
+		Argv: argv, Dir: l.Folder, Env: process.Environment(m.options.Getenv), Timeout: timeout, Confinement: m.confinement,
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/agentbench/agentbench/engine/agent/command"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/asif"
 	"github.com/agentbench/agentbench/engine/model/cache"
@@ -14,6 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/retry"
 	"github.com/agentbench/agentbench/engine/model/script"
 	"github.com/agentbench/agentbench/engine/model/simulate"
+	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -26,7 +26,7 @@ type models struct {
 	options Options
 	made    map[string]model.Model
 	// confinement holds the programs of all loops.
-	confinement *command.Confinement
+	confinement *process.Confinement
 }
 
 func newModels(doc *spec.Document, o Options) (*models, error) {
@@ -35,7 +35,7 @@ func newModels(doc *spec.Document, o Options) (*models, error) {
 	}
 	return &models{
 		doc: doc, options: o, made: map[string]model.Model{},
-		confinement: &command.Confinement{Off: o.Getenv(confinementVariable) == "off"},
+		confinement: &process.Confinement{Off: o.Getenv(confinementVariable) == "off"},
 	}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"github.com/agentbench/agentbench/engine/agent/command"
 	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
@@ -17,7 +18,7 @@ func Offline(l *spec.Loop) *loop.Loop {
 	for _, s := range l.Stages() {
 		var tells agent.Agent = &agent.Chat{ModelName: s.Agent.Model, Spec: s.Agent}
 		if s.Agent.Model == "" {
-			tells = &command.Agent{Program: command.Program{Argv: s.Agent.Command}, Spec: s.Agent}
+			tells = &command.Agent{Program: process.Program{Argv: s.Agent.Command}, Spec: s.Agent}
 		}
 		built.Stages = append(built.Stages, loop.Stage{Agent: tells, System: s.Agent.System, Prompt: s.Prompt})
 	}

@@ -14,9 +14,9 @@ import (
 	"math"
 	"strings"
 
-	"github.com/agentbench/agentbench/engine/agent/command"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -31,7 +31,7 @@ type Evaluator struct {
 	Spec    *spec.Evaluate
 	Pattern spec.Pattern
 	Judge   model.Model      // of Spec.Judge
-	Program *command.Program // of Spec.Command
+	Program *process.Program // of Spec.Command
 }
 
 // Evaluate judges the last iteration of the trial's scope. The errors are those

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/agent/command"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -183,7 +183,7 @@ func TestOutputsCannotLeaveTheirFence(t *testing.T) {
 func program(script string) *Evaluator {
 	return &Evaluator{
 		Spec:    &spec.Evaluate{Command: &spec.Command{Argv: []string{"sh"}}},
-		Program: &command.Program{Argv: []string{"sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, Timeout: time.Minute},
+		Program: &process.Program{Argv: []string{"sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, Timeout: time.Minute},
 	}
 }
 

@@ -1,3 +1,5 @@
+// Package command decides how a program executes an iteration: JSON on its
+// standard input, JSON or text on its standard output.
 package command
 
 import (
@@ -10,13 +12,14 @@ import (
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
 
 // Agent is a program that executes iterations.
 type Agent struct {
-	Program Program
+	Program process.Program
 	Spec    *spec.Agent // of the stage, overrides applied
 }
 
@@ -68,7 +71,7 @@ func Hash(argv []string, stdin []byte) string {
 }
 
 // Record is the record of a program that ran.
-func Record(role record.Role, argv []string, hash string, done Finished, err error) record.Call {
+func Record(role record.Role, argv []string, hash string, done process.Finished, err error) record.Call {
 	call := record.Call{
 		Role: role, Model: filepath.Base(argv[0]), Request: hash,
 		Duration: done.Duration, Stderr: done.Stderr,

@@ -5,21 +5,20 @@ package command
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-func shell(script string) Program {
-	return Program{Argv: []string{"sh", "-c", script}, Env: Environment(os.Getenv), Timeout: time.Minute}
+func shell(script string) process.Program {
+	return process.Program{Argv: []string{"sh", "-c", script}, Env: process.Environment(os.Getenv), Timeout: time.Minute}
 }
 
 func turn() *agent.Turn {
@@ -105,26 +104,6 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// F31: what cannot be started says what to do.
-func TestProgramsThatDoNotStart(t *testing.T) {
-	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "plain.txt"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for program, want := range map[string]string{
-		"no-such-program-of-agentbench": `the program "no-such-program-of-agentbench" was not found; is it installed and on PATH?`,
-		"./missing.sh":                  `the program "./missing.sh" was not found; a path is relative to the folder of the file that names it`,
-		"./plain.txt":                   `the program "./plain.txt" may not be executed; is it marked as executable?`,
-	} {
-		p := Program{Argv: []string{program}, Dir: folder}
-		_, err := p.Run(t.Context(), nil)
-		var failed *record.Error
-		if !errors.As(err, &failed) || failed.Class != record.InvalidRequest || failed.Message != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
-	}
-}
-
 func TestTheProgramOfAnEndedAgentIsNotRecorded(t *testing.T) {
 	result, err := execute(t, `echo '{"end": "agent_ended"}'`, "")
 	if !errors.Is(err, model.ErrEnded) || len(result.Calls) != 0 {
@@ -188,49 +167,6 @@ func TestInput(t *testing.T) {
 	}
 }
 
-// F39, P17: keys do not reach programs.
-func TestEnvironment(t *testing.T) {
-	full := map[string]string{"PATH": "/bin", "HOME": "/h", "LC_ALL": "C", "OPENAI_API_KEY": "k", "LD_PRELOAD": "x"}
-	got := Environment(func(name string) string { return full[name] })
-	if want := []string{"PATH=/bin", "HOME=/h", "LC_ALL=C"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v", got)
-	}
-	t.Setenv("OPENAI_API_KEY", "canary")
-	p := Program{Argv: []string{"/usr/bin/env"}}
-	done, err := p.Run(t.Context(), nil)
-	if err != nil || strings.Contains(string(done.Stdout), "canary") {
-		t.Errorf("a program without environment gets %s (%v)", done.Stdout, err)
-	}
-}
-
-// A program is found where it would itself find programs.
-func TestProgramsAreFoundInTheirOwnPath(t *testing.T) {
-	folder := t.TempDir()
-	script := []byte("#!/bin/sh\necho \"$0 $1\"\n")
-	if err := os.WriteFile(filepath.Join(folder, "ours"), script, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for path, found := range map[string]bool{"/nowhere:" + folder: true, "/nowhere": false, ".": false} {
-		p := Program{Argv: []string{"ours", "here"}, Env: []string{"PATH=" + path}, Dir: folder}
-		done, err := p.Run(t.Context(), nil)
-		if found != (err == nil) || found && string(done.Stdout) != filepath.Join(folder, "ours")+" here\n" {
-			t.Errorf("%s: %q, %v", path, done.Stdout, err)
-		}
-	}
-}
-
-func TestTheProgramRunsInItsFolder(t *testing.T) {
-	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "answer.txt"), []byte("found"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := shell("cat answer.txt")
-	p.Dir = folder
-	if done, err := p.Run(t.Context(), nil); err != nil || string(done.Stdout) != "found" {
-		t.Errorf("got %s, %v", done.Stdout, err)
-	}
-}
-
 // Whatever a program writes is an output that is JSON, an end or a classed error.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{"", "42", `{"output": 1}`, `{"end": "capability"}`, `{"end": ""}`, `{"output": null, "usage": {"calls": 1}}`, "[1", "\xff"} {
@@ -255,4 +191,32 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%q gives %q: %v", stdout, result.Output, err)
 		}
 	})
+}
+
+// F34, F75: what cannot be an output as it stands is kept in the record.
+func TestF34_OutputIsNotLost(t *testing.T) {
+	for name, c := range map[string]struct {
+		script, bytes, stdout string
+		failed                bool
+	}{
+		"UTF-8":         {"echo fine", "", "", false},
+		"not UTF-8":     {`printf ' a\377b\n'`, "a\xffb", "", false},
+		"an envelope":   {`printf '{"output":"a\377"}'`, "\"a\xff\"", "{\"output\":\"a\xff\"}", false},
+		"other bytes":   {`printf '{"output":1,"thinking":"\377"}'`, "", "{\"output\":1,\"thinking\":\"\xff\"}", false},
+		"a failure":     {"echo so far; exit 1", "", "so far\n", true},
+		"a bad envelop": {`echo '{"output": 1, "confidence": 7}'`, "", "{\"output\": 1, \"confidence\": 7}\n", true},
+	} {
+		result, err := execute(t, c.script, "")
+		var failed *record.Error
+		if errors.As(err, &failed) != c.failed || len(result.Calls) != 1 || result.Calls[0].Stdout != c.stdout || string(result.Bytes) != c.bytes {
+			t.Errorf("%s: %q, %+v, %v", name, result.Bytes, result.Calls, err)
+		}
+	}
+}
+
+func TestOutputThatIsNotUTF8(t *testing.T) {
+	result, err := execute(t, `printf 'a\377b'; printf 'e\376' >&2`, "")
+	if err != nil || string(result.Output) != "\"a\uFFFDb\"" || result.Calls[0].Stderr != "e\xfe" {
+		t.Errorf("got %q, %q, %v", result.Output, result.Calls[0].Stderr, err)
+	}
 }

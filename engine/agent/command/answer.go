@@ -3,8 +3,10 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/engine/agent"
@@ -49,7 +51,7 @@ func read(stdout []byte, reply spec.Reply, result *agent.Result, call *record.Ca
 		if json.Valid(stdout) && (stdout[0] == '{' || stdout[0] == '[') {
 			reply = spec.ReplyJSON
 		}
-		result.SetReply(validUTF8(stdout), reply)
+		result.SetReply(strings.ToValidUTF8(string(stdout), "\uFFFD"), reply)
 		if result.Bytes = notUTF8(stdout); result.Bytes != nil {
 			call.Stdout = "" // the iteration has it
 		}
@@ -70,6 +72,10 @@ func read(stdout []byte, reply spec.Reply, result *agent.Result, call *record.Ca
 		result.Ended = &record.Ended{Reason: string(wrapped.End), Output: result.Output}
 	}
 	return nil
+}
+
+func failure(class record.ErrorClass, format string, args ...any) error {
+	return &record.Error{Class: class, Message: fmt.Sprintf(format, args...)}
 }
 
 // notUTF8 is a text that cannot be told as it is; nil where it can.

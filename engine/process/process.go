@@ -1,8 +1,8 @@
-// Package command decides how a program is run as an agent or as an
-// evaluation: JSON on its standard input, JSON or text on its standard output,
-// in a process group, and where possible a PID namespace, of its own that is
-// killed as a whole, with a small environment that holds no keys.
-package command
+// Package process decides how a program is run: bytes on its standard input,
+// bytes from its standard output, in a process group, and where possible a PID
+// namespace, of its own that is killed as a whole, with a small environment that
+// holds no keys.
+package process
 
 import (
 	"bytes"

@@ -1,6 +1,6 @@
 //go:build unix
 
-package command
+package process
 
 import (
 	"bytes"
@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/record"
 )
 
 // confined are the ways in which programs are held on this system.
@@ -259,27 +258,6 @@ func openFiles(t *testing.T) int {
 		t.Skip("open files are counted in /proc")
 	}
 	return len(entries)
-}
-
-// F34, F75: what cannot be an output as it stands is kept in the record.
-func TestF34_OutputIsNotLost(t *testing.T) {
-	for name, c := range map[string]struct {
-		script, bytes, stdout string
-		failed                bool
-	}{
-		"UTF-8":         {"echo fine", "", "", false},
-		"not UTF-8":     {`printf ' a\377b\n'`, "a\xffb", "", false},
-		"an envelope":   {`printf '{"output":"a\377"}'`, "\"a\xff\"", "{\"output\":\"a\xff\"}", false},
-		"other bytes":   {`printf '{"output":1,"thinking":"\377"}'`, "", "{\"output\":1,\"thinking\":\"\xff\"}", false},
-		"a failure":     {"echo so far; exit 1", "", "so far\n", true},
-		"a bad envelop": {`echo '{"output": 1, "confidence": 7}'`, "", "{\"output\": 1, \"confidence\": 7}\n", true},
-	} {
-		result, err := execute(t, c.script, "")
-		var failed *record.Error
-		if errors.As(err, &failed) != c.failed || len(result.Calls) != 1 || result.Calls[0].Stdout != c.stdout || string(result.Bytes) != c.bytes {
-			t.Errorf("%s: %q, %+v, %v", name, result.Bytes, result.Calls, err)
-		}
-	}
 }
 
 // F34: an endless output is read to its end and kept to its limit.

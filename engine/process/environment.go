@@ -1,4 +1,4 @@
-package command
+package process
 
 import (
 	"os/exec"

@@ -1,0 +1,80 @@
+package process
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+func shell(script string) Program {
+	return Program{Argv: []string{"sh", "-c", script}, Env: Environment(os.Getenv), Timeout: time.Minute}
+}
+
+// F31: what cannot be started says what to do.
+func TestProgramsThatDoNotStart(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "plain.txt"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for program, want := range map[string]string{
+		"no-such-program-of-agentbench": `the program "no-such-program-of-agentbench" was not found; is it installed and on PATH?`,
+		"./missing.sh":                  `the program "./missing.sh" was not found; a path is relative to the folder of the file that names it`,
+		"./plain.txt":                   `the program "./plain.txt" may not be executed; is it marked as executable?`,
+	} {
+		p := Program{Argv: []string{program}, Dir: folder}
+		_, err := p.Run(t.Context(), nil)
+		var failed *record.Error
+		if !errors.As(err, &failed) || failed.Class != record.InvalidRequest || failed.Message != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// F39, P17: keys do not reach programs.
+func TestEnvironment(t *testing.T) {
+	full := map[string]string{"PATH": "/bin", "HOME": "/h", "LC_ALL": "C", "OPENAI_API_KEY": "k", "LD_PRELOAD": "x"}
+	got := Environment(func(name string) string { return full[name] })
+	if want := []string{"PATH=/bin", "HOME=/h", "LC_ALL=C"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v", got)
+	}
+	t.Setenv("OPENAI_API_KEY", "canary")
+	p := Program{Argv: []string{"/usr/bin/env"}}
+	done, err := p.Run(t.Context(), nil)
+	if err != nil || strings.Contains(string(done.Stdout), "canary") {
+		t.Errorf("a program without environment gets %s (%v)", done.Stdout, err)
+	}
+}
+
+// A program is found where it would itself find programs.
+func TestProgramsAreFoundInTheirOwnPath(t *testing.T) {
+	folder := t.TempDir()
+	script := []byte("#!/bin/sh\necho \"$0 $1\"\n")
+	if err := os.WriteFile(filepath.Join(folder, "ours"), script, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for path, found := range map[string]bool{"/nowhere:" + folder: true, "/nowhere": false, ".": false} {
+		p := Program{Argv: []string{"ours", "here"}, Env: []string{"PATH=" + path}, Dir: folder}
+		done, err := p.Run(t.Context(), nil)
+		if found != (err == nil) || found && string(done.Stdout) != filepath.Join(folder, "ours")+" here\n" {
+			t.Errorf("%s: %q, %v", path, done.Stdout, err)
+		}
+	}
+}
+
+func TestTheProgramRunsInItsFolder(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "answer.txt"), []byte("found"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := shell("cat answer.txt")
+	p.Dir = folder
+	if done, err := p.Run(t.Context(), nil); err != nil || string(done.Stdout) != "found" {
+		t.Errorf("got %s, %v", done.Stdout, err)
+	}
+}
