@@ -21,11 +21,12 @@ type Agent struct {
 	Seed            *int64        `yaml:"seed"`
 	Timeout         time.Duration `yaml:"timeout" above:"0" doc:"Of one call or one program."`
 
-	MaxSteps  int        `yaml:"max_steps" min:"1" doc:"Model calls inside one iteration (default 5)."`
-	ToolCalls string     `yaml:"tool_calls" enum:"native|fenced|xml" doc:"How tool calls are written."`
-	Tools     []Tool     `yaml:"tools"`
-	Delegates []Delegate `yaml:"delegates"`
-	Memory    *Memory    `yaml:"memory" doc:"One conversation over all iterations."`
+	MaxSteps   int        `yaml:"max_steps" min:"1" doc:"Model calls inside one iteration (default 5)."`
+	ToolCalls  string     `yaml:"tool_calls" enum:"native|fenced|xml" doc:"How tool calls are written: native (the server's own, default), fenced or xml blocks in the text."`
+	ToolChoice string     `yaml:"tool_choice" minlen:"1" doc:"native calls: auto, none, required, or the name of a tool."`
+	Tools      []Tool     `yaml:"tools"`
+	Delegates  []Delegate `yaml:"delegates"`
+	Memory     *Memory    `yaml:"memory" doc:"One conversation over all iterations."`
 	// FinalResponse sees the output of the iteration.
 	FinalResponse *Expr `yaml:"final_response" doc:"CEL boolean over output: when it holds the reply is the structured final response, which ends the loop at once and is returned whole."`
 	WarnRemaining int   `yaml:"warn_remaining" min:"1" doc:"Tell the agent when so many iterations remain."`
@@ -40,7 +41,11 @@ type Tool struct {
 	Name        string        `yaml:"name"`
 	Description string        `yaml:"description"`
 	Parameters  JSON          `yaml:"parameters" doc:"JSON Schema of the arguments."`
-	Command     []string      `yaml:"command" minlen:"1"`
+	Command     []string      `yaml:"command" minlen:"1" doc:"A program: the arguments as JSON on stdin, the result on stdout."`
+	HTTP        string        `yaml:"http" doc:"An endpoint: the arguments are posted as JSON."`
+	CEL         *Expr         `yaml:"cel" doc:"An expression over args, task and call, the number of tool calls before it in the run."`
+	Env         []string      `yaml:"env" doc:"Names of environment variables that the program may see beside the usual ones."`
+	Retries     int           `yaml:"retries" min:"0" max:"10" doc:"How often it is tried again when it fails (default 0)."`
 	Pure        bool          `yaml:"pure" doc:"Same arguments, same result: may be answered from the cache."`
 	BreaksLoop  bool          `yaml:"breaks_loop"`
 	Timeout     time.Duration `yaml:"timeout" above:"0"`
@@ -51,19 +56,35 @@ type Tool struct {
 // MCP is a server of tools.
 type MCP struct {
 	Command []string `yaml:"command" minlen:"1"`
-	URL     string   `yaml:"url"`
-	Shared  bool     `yaml:"shared"`
+	URL     string   `yaml:"url" doc:"Of a server that speaks streamable HTTP."`
+	Env     []string `yaml:"env" doc:"Names of environment variables that the server may see beside the usual ones."`
+	Shared  bool     `yaml:"shared" doc:"One server for all runs (default: one for each)."`
+	Only    []string `yaml:"only" doc:"The tools that are used; default: all that it has."`
+	Pure    []string `yaml:"pure" doc:"The tools of which the same arguments give the same result."`
 }
 
 // Delegate is another agent that this one may hand a task to.
 type Delegate struct {
-	Name string `yaml:"name" need:"required" minlen:"1"`
-	Loop string `yaml:"loop"`
-	A2A  string `yaml:"a2a"`
+	Name        string        `yaml:"name" need:"required" minlen:"1"`
+	Description string        `yaml:"description" doc:"What the agent is told of it."`
+	Loop        string        `yaml:"loop" doc:"A loop's file; its input is the task that is handed over."`
+	A2A         string        `yaml:"a2a" doc:"The address of a remote agent."`
+	Timeout     time.Duration `yaml:"timeout" above:"0" doc:"Of one task."`
 
 	// Resolved is the loop, loaded.
 	Resolved *Loop        `yaml:"-"`
 	Node     *source.Node `yaml:",here"`
+}
+
+// User answers the agent where a step has no call.
+type User struct {
+	Script   *Expr   `yaml:"script" doc:"CEL list of texts: the user's turns in their order. When they are over, so is the conversation."`
+	Model    string  `yaml:"model" doc:"A name under models: it plays the user."`
+	System   *Prompt `yaml:"system" doc:"What the model that plays the user is told; {{ }} holds CEL."`
+	Until    *Expr   `yaml:"until" doc:"CEL boolean over message, the user's turn: when it holds the conversation is over (default: it contains ###STOP###)."`
+	MaxTurns int     `yaml:"max_turns" min:"1" doc:"Turns of the user in one iteration (default: as many as max_steps allows)."`
+
+	Node *source.Node `yaml:",here"`
 }
 
 // Memory keeps one conversation over all iterations.

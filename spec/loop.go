@@ -18,6 +18,7 @@ type Loop struct {
 
 	// MaxIterations is short for terminate.max_iterations, to which it was moved: see EffectiveMax.
 	MaxIterations source.Maybe[int] `yaml:"max_iterations" min:"1" doc:"Short for terminate.max_iterations."`
+	User          *User             `yaml:"user" doc:"Answers the agent where it calls no tool."`
 	Evaluate      *Evaluate         `yaml:"evaluate" doc:"How an iteration is judged inside the loop. It never sees the target."`
 	Terminate     Tree              `yaml:"terminate" doc:"Conditions that end the loop by design."`
 	Guards        Guards            `yaml:"guards" doc:"Limits that end the loop for safety."`

@@ -100,6 +100,9 @@ type NamedRepeated struct {
 	Name     string `yaml:"name"`
 	Repeated `yaml:",inline"`
 
+	Scope  string `yaml:"scope" enum:"iteration|step" doc:"After what it is asked (default iteration)."`
+	Window int    `yaml:"window" min:"2" doc:"Look for the equal values among so many (default: as many as times, so that they follow one another)."`
+
 	Node *source.Node `yaml:",here"`
 }
 
@@ -107,6 +110,7 @@ type NamedRepeated struct {
 type NamedConsecutive struct {
 	Name        string `yaml:"name"`
 	Consecutive `yaml:",inline"`
+	Scope       string `yaml:"scope" enum:"iteration|step" doc:"After what it is asked (default iteration)."`
 
 	Node *source.Node `yaml:",here"`
 }
@@ -127,11 +131,13 @@ type Degradation struct {
 // Stagnation is the same set of tool calls so many times in a row.
 type Stagnation struct {
 	Window    source.Maybe[int] `yaml:"window" min:"2" doc:"Default 3."`
+	Times     source.Maybe[int] `yaml:"times" min:"2" doc:"How often among the window (default: all of it)."`
 	Signature string            `yaml:"signature" enum:"calls|normalized|observations" doc:"What is compared (default calls)."`
-	Scope     string            `yaml:"scope" enum:"iteration|step"`
+	Scope     string            `yaml:"scope" enum:"iteration|step" doc:"Of what the calls are a set (default iteration)."`
 }
 
-// CircuitBreaker is the same error so many times in a row.
+// CircuitBreaker is the same error so many times in a row: of iterations, and of
+// steps whose every call failed.
 type CircuitBreaker struct {
 	Threshold source.Maybe[int] `yaml:"threshold" min:"1" doc:"Default 3."`
 }

@@ -38,6 +38,20 @@ type Turn struct {
 	Prompt    string
 	Elapsed   time.Duration  // as-if, since the start of the run
 	Calls     map[string]int // calls of each model so far in the run; Execute counts on
+	ToolCalls int            // calls of tools so far in the run
+	// Earlier are the run's iterations so far: what a memory is made of. They are
+	// only read.
+	Earlier []record.Iteration
+	// Servers are those whose tools the run knows already; an agent that asks
+	// another one adds it to the Result. A replay has them of the record.
+	Servers []record.ToolServer
+	// Remaining is how many iterations the loop's limit leaves, this one included;
+	// 0: it has none.
+	Remaining int
+	// AfterStep is told of every whole step of a conversing agent: the result so
+	// far, whose last step it is. Where it gives a reason, the agent makes no
+	// further step and the result is Cut; nil: nobody wants to know.
+	AfterStep func(sofar *Result) (cut record.Reason)
 	// Scope has what expressions see. A program reads of it, as JSON: task
 	// (without target), iteration, phase, strategy, feedback, previous, best.
 	Scope expr.Scope
@@ -45,14 +59,22 @@ type Turn struct {
 
 // Result is what an iteration gave.
 type Result struct {
-	Request   string          // hash of what was sent
-	Output    json.RawMessage // JSON: a string for a text reply
-	Bytes     []byte          // what was written as output, where it is not UTF-8
-	Value     any             // the output as expressions see it
-	Fault     string          // why a reply that was to be JSON is not; Output is then the text
-	Thinking  string
+	Request  string          // hash of what was sent
+	Output   json.RawMessage // JSON: a string for a text reply
+	Bytes    []byte          // what was written as output, where it is not UTF-8
+	Value    any             // the output as expressions see it
+	Fault    string          // why a reply that was to be JSON is not; Output is then the text
+	Thinking string
+	// Calls and ToolCalls begin as long after the start of the iteration as their
+	// Start says. Where Took is 0 the calls follow one another instead.
 	Calls     []record.Call
 	ToolCalls []record.ToolCall
+	Took      time.Duration       // as-if
+	Waited    time.Duration       // part of Took: for rate limits and the like
+	Prompt    string              // what a conversing agent was given
+	Steps     []record.Step       // of a conversing agent
+	Servers   []record.ToolServer // that were asked for their tools in this iteration
+	Cut       record.Reason       // why AfterStep ended it, "": it did not
 	Ended     *record.Ended
 	// Confidence is what a program said of its own output, nil if it did not.
 	Confidence *float64

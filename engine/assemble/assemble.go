@@ -110,19 +110,19 @@ func (m *models) evaluator(l *spec.Loop) (*evaluate.Evaluator, error) {
 
 // begin prepares the context of a run: its own budget, where calls are to be
 // reserved in one, and the numbers of its equal requests.
-func (m *models) begin(b *spec.RunBudget) func(context.Context) context.Context {
+func (m *models) begin(b *spec.RunBudget) func(context.Context) (context.Context, func()) {
 	hard, numbered := b != nil && b.Hard, m.options.Cache != nil
 	if !hard && !numbered {
 		return nil
 	}
-	return func(ctx context.Context) context.Context {
+	return func(ctx context.Context) (context.Context, func()) {
 		if numbered {
 			ctx = cache.WithRun(ctx)
 		}
 		if hard {
 			ctx = limit.WithRun(ctx, limit.OfRun(b))
 		}
-		return ctx
+		return ctx, func() {}
 	}
 }
 

@@ -49,9 +49,9 @@ type Loop struct {
 	Param any
 	// Head is copied into every record.
 	Head record.Run
-	// Begin prepares the context of one run, for instance with its budget; nil:
-	// nothing is to be prepared.
-	Begin func(context.Context) context.Context
+	// Begin prepares the context of one run, for instance with its budget, and
+	// says what to do when it is over; nil: nothing is to be prepared.
+	Begin func(context.Context) (context.Context, func())
 }
 
 // Stage is what executes the iterations of a phase or strategy.
@@ -80,7 +80,9 @@ func (l *Loop) Run(ctx context.Context, id string, task *spec.Task, trial int, o
 		r.emit(record.StartEvents(&r.record))
 	}
 	if l.Begin != nil {
-		ctx = l.Begin(ctx)
+		begun, end := l.Begin(ctx)
+		defer end()
+		ctx = begun
 	}
 	r.record.Outcome = r.iterate(ctx)
 	r.finish()
@@ -153,7 +155,7 @@ func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step)
 	if err != nil {
 		return agent.Result{}, err
 	}
-	turn.Elapsed, turn.Calls = r.elapsed, r.calls
+	turn.Elapsed, turn.Calls, turn.Earlier = r.elapsed, r.calls, r.record.Iterations
 	result, err := r.Stages[step.StageIndex()].Agent.Execute(ctx, turn)
 	it.Request, it.Output, it.Thinking = result.Request, result.Output, result.Thinking
 	it.NotUTF8, it.OutputB64 = result.Bytes != nil, result.Bytes

@@ -5,6 +5,7 @@ package model
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -32,6 +33,8 @@ var ErrRefused = errors.New("the call was not made")
 // Request is everything that is sent, and for which draw.
 type Request struct {
 	Messages        []Message
+	Tools           []Tool // that may be called natively; nil: none
+	ToolChoice      string // auto, none, required or the name of a tool; "": the server's default
 	Temperature     *float64
 	TopP            *float64
 	Seed            *int64
@@ -45,8 +48,26 @@ type Request struct {
 
 // Message is one message of a conversation.
 type Message struct {
-	Role string // system, user, assistant
+	Role string // system, user, assistant, tool
 	Text string
+	// ToolCalls are the calls of an assistant's message, where they are native.
+	ToolCalls []ToolCall
+	// ToolCallID says which call a tool's message answers.
+	ToolCallID string
+}
+
+// Tool is what a model is told of a tool.
+type Tool struct {
+	Name        string
+	Description string
+	Parameters  json.RawMessage // JSON Schema of an object
+}
+
+// ToolCall is a call that a model makes natively.
+type ToolCall struct {
+	ID        string // which a tool's message names
+	Name      string
+	Arguments string // as the model wrote them: JSON, if it did well
 }
 
 // Draw tells which of several equal requests this one is: equal requests of
@@ -65,12 +86,14 @@ type Draw struct {
 type Reply struct {
 	Text     string
 	Thinking string // what the model says of its reasoning
-	Answered string // what the server says has answered, where it is not the model asked for
-	Finish   string // the model's finish reason: stop, length, content_filter ...
-	Usage    record.Usage
-	Reserved *record.Usage // under a hard budget
-	Duration time.Duration // as-if: of a simulated or cached call, what it stands for
-	Waited   time.Duration // for rate limits, to try again, and for failed attempts; not part of Duration
-	Attempts int           // requests sent; 0 means 1
-	Cached   bool
+	// ToolCalls are the tools that the model calls natively, in its order.
+	ToolCalls []ToolCall
+	Answered  string // what the server says has answered, where it is not the model asked for
+	Finish    string // the model's finish reason: stop, length, content_filter ...
+	Usage     record.Usage
+	Reserved  *record.Usage // under a hard budget
+	Duration  time.Duration // as-if: of a simulated or cached call, what it stands for
+	Waited    time.Duration // for rate limits, to try again, and for failed attempts; not part of Duration
+	Attempts  int           // requests sent; 0 means 1
+	Cached    bool
 }

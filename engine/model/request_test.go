@@ -11,7 +11,7 @@ func number(n float64) *float64 { return &n }
 // What is sent decides the hash; which draw it is does not.
 func TestHashOfRequests(t *testing.T) {
 	base := func() *Request {
-		return &Request{Messages: []Message{{"system", "a"}, {"user", "b"}}, Draw: Draw{Task: "x"}}
+		return &Request{Messages: []Message{{Role: "system", Text: "a"}, {Role: "user", Text: "b"}}, Draw: Draw{Task: "x"}}
 	}
 	want := base().Hash("m")
 	if len(want) != 16 {

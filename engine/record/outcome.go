@@ -103,6 +103,8 @@ const (
 	ContextLength ErrorClass = "context_length"
 	ContentFilter ErrorClass = "content_filter"
 	Program       ErrorClass = "program"   // exit other than 0
+	Tool          ErrorClass = "tool"      // a tool failed, or gave nothing in time
+	BadCall       ErrorClass = "bad_call"  // a tool call that cannot be made: unknown, unreadable, wrong arguments
 	NoAnswer      ErrorClass = "no_answer" // an empty reply
 	Unjudged      ErrorClass = "unjudged"  // confidence, passed or feedback could not be evaluated on the output
 )
@@ -110,7 +112,7 @@ const (
 // Fault says whether errors of the class are the infrastructure's.
 func (c ErrorClass) Fault() bool {
 	switch c {
-	case ContextLength, ContentFilter, Program, NoAnswer, Unjudged:
+	case ContextLength, ContentFilter, Program, Tool, BadCall, NoAnswer, Unjudged:
 		return false
 	}
 	return true

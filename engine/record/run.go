@@ -31,9 +31,11 @@ type Run struct {
 	Outcome    Outcome     `json:"outcome"`
 	Iterations []Iteration `json:"iterations"`
 	// Usage is what the agent used; Judging what the evaluations inside the
-	// loop used. The run's usage is their sum.
+	// loop used. The run's usage is their sum, and User.
 	Usage   Usage `json:"usage"`
 	Judging Usage `json:"judging,omitzero"`
+	// User is what the one who answers the agent used, where that is a model.
+	User Usage `json:"user,omitzero"`
 	// Elapsed is the as-if time of the run: the durations of its calls and
 	// programs and what was waited for them, not agentbench's own work.
 	Elapsed time.Duration `json:"elapsed_ns"`
@@ -41,6 +43,8 @@ type Run struct {
 	// give, a hard budget had no room for it, or the evaluation was cut; nil: it
 	// ended otherwise.
 	Next *Next `json:"next,omitempty"`
+	// Servers are those whose tools the agent could use, as they told of them.
+	Servers []ToolServer `json:"servers,omitempty"`
 	// Simulated says that a simulated model had a part in the run.
 	Simulated bool `json:"simulated,omitempty"`
 	// Volatile is left out where records are compared byte for byte.
@@ -57,8 +61,8 @@ type Volatile struct {
 	Paid     Usage         `json:"paid,omitzero"`       // what was really spent
 }
 
-// Total is the usage of the agent and of the evaluations together.
-func (r *Run) Total() Usage { return r.Usage.Plus(r.Judging) }
+// Total is the usage of the agent, of the evaluations and of the user together.
+func (r *Run) Total() Usage { return r.Usage.Plus(r.Judging).Plus(r.User) }
 
 // Output is the output that the run returns, nil when it returns none.
 func (r *Run) Output() json.RawMessage {
@@ -85,6 +89,12 @@ type Iteration struct {
 	Evaluation *Evaluation `json:"evaluation,omitempty"` // nil: not evaluated
 	Calls      []Call      `json:"calls,omitempty"`
 	ToolCalls  []ToolCall  `json:"tool_calls,omitempty"`
+	// Prompt is what the iteration began with, and Steps is what followed, where
+	// the agent converses: it has tools, delegates, memory or a user. Together
+	// with ToolCalls they are the conversation, whole and in its order, whatever
+	// part of it was sent.
+	Prompt string `json:"prompt,omitempty"`
+	Steps  []Step `json:"steps,omitempty"`
 	// Ended is set where the agent ended the run by itself.
 	Ended *Ended `json:"ended,omitempty"`
 	// Error is set where the iteration failed; its confidence is then 0.
@@ -104,6 +114,16 @@ type Iteration struct {
 	Adaptation string `json:"adaptation,omitempty"`
 }
 
+// SpentByUser is what the user used who answered the agent.
+func (it *Iteration) SpentByUser() (user Usage) {
+	for i := range it.Calls {
+		if it.Calls[i].Role == RoleUser {
+			user = user.Plus(it.Calls[i].Usage)
+		}
+	}
+	return user
+}
+
 // Evaluated says that there is an evaluation to go by: one that conditions,
 // scores and the choice of the best may read.
 func (it *Iteration) Evaluated() bool {
@@ -114,14 +134,29 @@ func (it *Iteration) Evaluated() bool {
 // the part of the evaluation.
 func (it *Iteration) Spent() (agent, judging Usage) {
 	for i := range it.Calls {
-		if it.Calls[i].Role == RoleJudge {
+		switch it.Calls[i].Role {
+		case RoleJudge:
 			judging = judging.Plus(it.Calls[i].Usage)
-		} else {
+		case RoleUser:
+		default:
 			agent = agent.Plus(it.Calls[i].Usage)
 		}
 	}
 	agent.ToolCalls += int64(len(it.ToolCalls))
 	return agent, judging
+}
+
+// Step is one turn of a conversing agent: a reply of the model, the tools that it
+// called, and what the user answered where it called none.
+type Step struct {
+	Text     string `json:"text,omitempty"` // of the reply, with the calls that are written in it
+	Thinking string `json:"thinking,omitempty"`
+	Call     int    `json:"call"`            // place of the model's call among the iteration's Calls, from 1
+	Tools    int    `json:"tools,omitempty"` // so many of the iteration's ToolCalls are of this step, in their order
+	// Pruned is how many of the conversation's messages were left out of what was
+	// sent.
+	Pruned int    `json:"pruned,omitempty"`
+	User   string `json:"user,omitempty"` // what the user answered
 }
 
 // Evaluation is the judgement of an iteration inside the loop.
@@ -182,12 +217,20 @@ const (
 	RoleAgent   Role = "agent"
 	RoleJudge   Role = "judge"   // a model or a program that evaluates inside the loop
 	RoleProgram Role = "program" // an agent that is a program
+	RoleHTTP    Role = "http"    // an agent that is an endpoint
+	RoleA2A     Role = "a2a"     // an agent that is a remote agent
+	RoleUser    Role = "user"    // a model that answers the agent as its user
+	// RoleDelegate is a call of any of these that another agent made, to which the
+	// run's own handed a task.
+	RoleDelegate Role = "delegate"
 )
 
 // Call is one request to a model, or one run of a program.
 type Call struct {
 	Role  Role   `json:"role"`
 	Model string `json:"model,omitempty"` // the name in the suite
+	// Delegate is the name of the delegate that made the call.
+	Delegate string `json:"delegate,omitempty"`
 	// Answered is what the server says has answered, where it is not the model
 	// that was asked for.
 	Answered string `json:"answered,omitempty"`
@@ -209,14 +252,42 @@ type Call struct {
 	Error  *Error `json:"error,omitempty"`
 }
 
-// ToolCall is one use of a tool.
+// ToolCall is one use of a tool, or one task handed to a delegate.
 type ToolCall struct {
-	Tool      string          `json:"tool"`
+	// Tool is the name that was called; "" where a call could not be read.
+	Tool   string `json:"tool"`
+	ID     string `json:"id,omitempty"`     // that the model gave a native call
+	Server string `json:"server,omitempty"` // of MCP, that the tool is of
+	// Arguments are JSON: a string with what the model wrote where that is none.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Result    json.RawMessage `json:"result,omitempty"`
-	Start     time.Duration   `json:"start_ns"`
-	Duration  time.Duration   `json:"duration_ns"`
-	Error     *Error          `json:"error,omitempty"`
+	// Result is JSON: a string where the tool gave a text. It may stand beside an
+	// error, of which it is then what the tool gave before.
+	Result   json.RawMessage `json:"result,omitempty"`
+	Start    time.Duration   `json:"start_ns"`
+	Duration time.Duration   `json:"duration_ns"`
+	Error    *Error          `json:"error,omitempty"`
+	// Cached says that a pure tool was not asked: its answer to the same arguments
+	// was known.
+	Cached   bool `json:"cached,omitempty"`
+	Attempts int  `json:"attempts,omitempty"` // 0 means 1
+	// Delegate is the name of the delegate that the task was handed to; Delegated
+	// is its own run, where it is a loop. The calls of that run stand among those
+	// of the iteration, too, and are counted there.
+	Delegate  string `json:"delegate,omitempty"`
+	Delegated *Run   `json:"delegated,omitempty"`
+}
+
+// ToolServer is a server of tools, as it told of itself to a run.
+type ToolServer struct {
+	Name  string       `json:"name"`
+	Tools []ServerTool `json:"tools"`
+}
+
+// ServerTool is a tool that a server told of.
+type ServerTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"` // JSON Schema
 }
 
 // Ended tells how an agent ended its run.

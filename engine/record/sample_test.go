@@ -60,6 +60,7 @@ func anyOf[V any](t *rapid.T) V {
 		Types: map[reflect.Type]*rapid.Generator[any]{
 			reflect.TypeFor[json.RawMessage](): rapid.Custom(drawJSON).AsAny(),
 			reflect.TypeFor[time.Time]():       rapid.Custom(drawTime).AsAny(),
+			reflect.TypeFor[*Run]():            rapid.Custom(drawDelegated).AsAny(),
 		},
 		Kinds: map[reflect.Kind]*rapid.Generator[any]{
 			reflect.Float64: rapid.Custom(drawNumber).AsAny(),
@@ -75,6 +76,14 @@ func drawJSON(t *rapid.T) json.RawMessage {
 	return json.RawMessage(rapid.SampledFrom([]string{
 		"", `null`, `"text"`, `""`, `"<b>&"`, `{"a":[1,2.5,{"b":null}]}`, `[]`, `-0`, `"\u2028\ufffd"`, `"é中"`,
 	}).Draw(t, "json"))
+}
+
+// drawDelegated draws the run of a delegate, which has none of its own here.
+func drawDelegated(t *rapid.T) *Run {
+	if rapid.Bool().Draw(t, "none") {
+		return nil
+	}
+	return &Run{ID: drawText(t), Iterations: []Iteration{{N: 1, Output: drawJSON(t), Thinking: drawText(t)}}}
 }
 
 func drawTime(t *rapid.T) time.Time {

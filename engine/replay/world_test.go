@@ -148,7 +148,9 @@ func (w *world) live(l *spec.Loop) *loop.Loop {
 		built.Evaluator = &evaluate.Evaluator{Spec: l.Evaluate, Pattern: l.Pattern, Judge: named("judge")}
 	}
 	if b := l.Guards.Budget; b != nil && b.Hard {
-		built.Begin = func(ctx context.Context) context.Context { return limit.WithRun(ctx, limit.OfRun(b)) }
+		built.Begin = func(ctx context.Context) (context.Context, func()) {
+			return limit.WithRun(ctx, limit.OfRun(b)), func() {}
+		}
 	}
 	return built
 }

@@ -38,7 +38,7 @@ func (m *Model) body(request *model.Request) ([]byte, error) {
 		Stream:   m.options.Stream, Temperature: request.Temperature, TopP: request.TopP, Seed: request.Seed,
 	}
 	for i, said := range request.Messages {
-		body.Messages[i] = message(said)
+		body.Messages[i] = message{Role: said.Role, Text: said.Text}
 	}
 	if m.options.Stream {
 		body.StreamOptions = &openai.StreamOptions{IncludeUsage: true}

@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -105,7 +106,7 @@ func TestTimesDoNotDependOnTheOrder(t *testing.T) {
 	}
 	forth, back := times(0, 1, 2), times(2, 1, 0)
 	for call := range 3 {
-		if forth[call] != back[call] {
+		if !reflect.DeepEqual(forth[call], back[call]) {
 			t.Errorf("call %d: %+v and %+v", call, forth[call], back[call])
 		}
 	}
