@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/numbers"
@@ -34,7 +35,7 @@ func (k *kept) Append(run *record.Run, scores []record.Score, done func(error)) 
 // reported runs a suite of testdata/recorded and reports on it.
 func reported(t *testing.T, name string) *reports.Report {
 	t.Helper()
-	dataFolder(t)
+	recordingtest.Folder(t)
 	doc, p, e := assembled(t, filepath.Join("testdata", "recorded", name))
 	journal := &kept{}
 	e.Executor, e.Journal = engine.Pool{Workers: 4}, journal
@@ -105,7 +106,7 @@ func near(got numbers.Value, want float64) bool {
 
 func TestRecordedGSM8KCompared(t *testing.T) {
 	var want struct{ Pairs []pairOf }
-	expected(t, "gsm8k", &want)
+	recordingtest.Expected(t, "gsm8k", &want)
 	r := reported(t, "gsm8k.suite.yaml")
 	c, err := reports.Diff(r, r, reports.DiffOptions{BaseConfiguration: "finetuning", NewConfiguration: "verification"})
 	if err != nil {
@@ -140,7 +141,7 @@ func TestRecordedGSM8KCompared(t *testing.T) {
 // turn is better than ten turns cut at the first one.
 func TestRecordedInterCodeCompared(t *testing.T) {
 	var want pairOf
-	expected(t, "intercode_replay_vs_separate_single_turn_run", &want)
+	recordingtest.Expected(t, "intercode_replay_vs_separate_single_turn_run", &want)
 	ten, single := reported(t, "intercode-sql.suite.yaml"), reported(t, "intercode-sql-single.suite.yaml")
 	c, err := reports.Diff(ten, single, reports.DiffOptions{BaseConfiguration: "turns[max_iterations=1]"})
 	if err != nil {

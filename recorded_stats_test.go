@@ -3,12 +3,11 @@ package agentbench
 import (
 	"encoding/json"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -21,7 +20,7 @@ func TestRecordedGSM8KEvidence(t *testing.T) {
 			Final float64        `json:"final_log_E"`
 		}
 	}
-	expected(t, "gsm8k", &want)
+	recordingtest.Expected(t, "gsm8k", &want)
 	r := reported(t, "gsm8k.suite.yaml")
 	first, won, lost, last := map[string]int{}, 0, 0, 0.0
 	for task := range r.Tasks() {
@@ -56,11 +55,8 @@ func TestRecordedTauBenchClusters(t *testing.T) {
 			SE   float64 `json:"se_clustered_cr1"`
 		} `json:"clustered_se_by_task"`
 	}
-	expected(t, "taubench_gpt-4o_airline", &want)
-	text, err := os.ReadFile(filepath.Join(dataFolder(t), "taubench", "gpt-4o-airline.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	recordingtest.Expected(t, "taubench_gpt-4o_airline", &want)
+	text := recordingtest.Read(t, "taubench/gpt-4o-airline.json")
 	var runs []struct {
 		Task   int     `json:"task_id"`
 		Reward float64 `json:"reward"`
@@ -90,11 +86,8 @@ func TestRecordedAiderFront(t *testing.T) {
 			Models []string `json:"models"`
 		} `json:"pareto"`
 	}
-	expected(t, "aider_polyglot_leaderboard", &want)
-	text, err := os.ReadFile(filepath.Join(dataFolder(t), "aider", "polyglot_leaderboard.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	recordingtest.Expected(t, "aider_polyglot_leaderboard", &want)
+	text := recordingtest.Read(t, "aider/polyglot_leaderboard.yml")
 	var points []stats.Point
 	var models []string
 	unknown := 0

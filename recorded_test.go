@@ -1,7 +1,6 @@
 package agentbench
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,38 +12,10 @@ import (
 	"github.com/agentbench/agentbench/engine/assemble"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/spec"
 )
-
-// dataFolder is where the recordings are; the test is skipped where they are not.
-func dataFolder(t testing.TB) string {
-	t.Helper()
-	folder := os.Getenv("AGENTBENCH_DATA")
-	if folder == "" {
-		folder = filepath.Join("..", "shared", "data")
-	}
-	if _, err := os.Stat(filepath.Join(folder, "expected.json")); err != nil {
-		t.Skipf("no recordings: %v (AGENTBENCH_DATA names their folder)", err)
-	}
-	return folder
-}
-
-// expected is a part of the numbers that a correct product computes.
-func expected(t testing.TB, key string, into any) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dataFolder(t), "expected.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var parts map[string]json.RawMessage
-	if err := json.Unmarshal(text, &parts); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(parts[key], into); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // tally is a journal that only counts, for each configuration.
 type tally struct {
@@ -87,7 +58,7 @@ func (y *tally) Append(run *record.Run, scores []record.Score, done func(error))
 // runRecorded runs a suite of testdata/recorded and counts.
 func runRecorded(t testing.TB, name string) (*spec.Suite, map[string]*counts) {
 	t.Helper()
-	dataFolder(t)
+	recordingtest.Folder(t)
 	doc, p, e := assembled(t, filepath.Join("testdata", "recorded", name))
 	journal := &tally{counts: map[string]*counts{}}
 	e.Executor, e.Journal = engine.Pool{Workers: 4}, journal
@@ -202,7 +173,7 @@ func TestRecordedInterCode(t *testing.T) {
 	for _, name := range []string{"sql", "bash"} {
 		t.Run(name, func(t *testing.T) {
 			var want intercode
-			expected(t, "intercode_"+name+"_gpt-4", &want)
+			recordingtest.Expected(t, "intercode_"+name+"_gpt-4", &want)
 			suite, all := runRecorded(t, "intercode-"+name+".suite.yaml")
 			rows := want.named()
 			if len(rows) < 40 {
@@ -227,7 +198,7 @@ func TestRecordedInterCodeGrid(t *testing.T) {
 				t.Skip("310,200 runs: without -short and -race only")
 			}
 			var want intercode
-			expected(t, "intercode_"+name+"_gpt-4", &want)
+			recordingtest.Expected(t, "intercode_"+name+"_gpt-4", &want)
 			_, all := runRecorded(t, "intercode-"+name+"-grid.suite.yaml")
 			if len(all) != 300 {
 				t.Errorf("%d configurations", len(all))

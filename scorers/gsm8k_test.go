@@ -5,23 +5,19 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/spec"
 )
 
 // recorded opens a file of the recordings, or skips the test where there are none.
 func recorded(t *testing.T, name string) *bufio.Scanner {
 	t.Helper()
-	dir := os.Getenv("AGENTBENCH_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
-	}
-	file, err := os.Open(filepath.Join(dir, name))
+	file, err := os.Open(recordingtest.File(t, name))
 	if err != nil {
-		t.Skipf("no recorded data: set AGENTBENCH_DATA to its folder (%v)", err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { file.Close() })
 	lines := bufio.NewScanner(file)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 )
 
 // mintModel is the part of expected.json on a model of MINT.
@@ -49,7 +51,7 @@ func mintMapping(t *testing.T, told bool) string {
 // and in how many turns.
 func rerun(t *testing.T, model string, k int) (solved, turns int) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(recordedData(t), "mint", model+".json"))
+	text, err := os.ReadFile(filepath.Join(recordingtest.Folder(t), "mint", model+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +159,7 @@ func (m *mintTable) expectIn(t *testing.T, page string) {
 
 // TestAnnouncedLimitsDocument runs the commands of the page.
 func TestAnnouncedLimitsDocument(t *testing.T) {
-	logs := filepath.Join(recordedData(t), "mint")
+	logs := filepath.Join(recordingtest.Folder(t), "mint")
 	text := readDoc(t, "announced-limits.md")
 	t.Chdir(t.TempDir())
 	if err := os.Symlink(logs, "logs"); err != nil {

@@ -9,26 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/reports/compare"
 )
-
-// recordedData is the folder of the recordings; the test is skipped where there
-// are none.
-func recordedData(t testing.TB) string {
-	t.Helper()
-	folder := os.Getenv("AGENTBENCH_DATA")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	folder, err := filepath.Abs(folder)
-	if err == nil {
-		_, err = os.Stat(filepath.Join(folder, "expected.json"))
-	}
-	if err != nil {
-		t.Skipf("no recordings: %v (AGENTBENCH_DATA names their folder)", err)
-	}
-	return folder
-}
 
 // gsm8k is what is known of two recorded models.
 type gsm8k struct {
@@ -74,7 +57,7 @@ func (c commands) run(code int, args ...string) string {
 // Two models' recorded solutions of GSM8K, run into two folders, give exactly the
 // numbers of expected.json, from the folders and from a baseline.
 func TestDiffOfRecordedGSM8K(t *testing.T) {
-	data := recordedData(t)
+	data := recordingtest.Folder(t)
 	known := knownOfGSM8K(t, data)
 	suite, err := filepath.Abs(filepath.Join("..", "..", "testdata", "recorded", "gsm8k.suite.yaml"))
 	if err != nil {

@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 )
 
 // expectedPart is a part of the numbers that a correct replay computes.
 func expectedPart(t *testing.T, key string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(recordedData(t), "expected.json"))
+	text, err := os.ReadFile(filepath.Join(recordingtest.Folder(t), "expected.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +43,7 @@ func says(t *testing.T, args ...string) []byte {
 // imported imports recorded logs, and gives the result folder.
 func imported(t *testing.T, mapping, pattern string) string {
 	t.Helper()
-	files, _ := filepath.Glob(filepath.Join(recordedData(t), pattern))
+	files, _ := filepath.Glob(filepath.Join(recordingtest.Folder(t), pattern))
 	dir := filepath.Join(t.TempDir(), "r")
 	says(t, append([]string{"import", mapping, "--out", dir}, files...)...)
 	return dir

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 )
 
 // BenchmarkImport reads 100 MB of the tau-bench log, its runs repeated: only
@@ -47,7 +48,7 @@ func BenchmarkImport(b *testing.B) {
 
 // repeated is a list of runs in a file, repeated up to so many bytes.
 func repeated(b *testing.B, path string, size int) []byte {
-	text, err := os.ReadFile(data(b, path))
+	text, err := os.ReadFile(recordingtest.File(b, path))
 	if err != nil {
 		b.Fatal(err)
 	}

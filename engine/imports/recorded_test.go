@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -19,20 +20,6 @@ func mapping(t testing.TB, name string) *spec.Import {
 		t.Fatal(faults)
 	}
 	return d.Import
-}
-
-// data is the path of a file of recorded runs.
-func data(t testing.TB, path string) string {
-	t.Helper()
-	dir := os.Getenv("AGENTBENCH_DATA")
-	if dir == "" {
-		dir = "../../../shared/data"
-	}
-	file := filepath.Join(dir, path)
-	if _, err := os.Stat(file); err != nil {
-		t.Skip("there are no recorded runs here: set AGENTBENCH_DATA to their folder")
-	}
-	return file
 }
 
 // read reads files, of which everything must be readable.
@@ -84,7 +71,7 @@ func distinct(all []*imports.Imported) int {
 // The published numbers are in the README of the recorded runs.
 func TestInterCodeSQL(t *testing.T) {
 	im := imports.New(mapping(t, "intercode"))
-	all := read(t, im, data(t, "intercode/ic_sql_multiturn_gpt-4_10_turns.json"))
+	all := read(t, im, recordingtest.File(t, "intercode/ic_sql_multiturn_gpt-4_10_turns.json"))
 	solved, n := mean(all, "solved")
 	if n != 1034 || solved != 762 || iterations(all) != 5867 || distinct(all) != 1034 {
 		t.Errorf("%v of %d solved, %d turns, %d ids", solved, n, iterations(all), distinct(all))
@@ -105,7 +92,7 @@ func TestInterCodeSQL(t *testing.T) {
 func TestInterCodeBashHasTheSameIDsInEveryFile(t *testing.T) {
 	var files []string
 	for _, n := range []string{"1", "2", "3", "4"} {
-		files = append(files, data(t, "intercode/ic_bash_multiturn_gpt-4_10_turns_fs_"+n+".json"))
+		files = append(files, recordingtest.File(t, "intercode/ic_bash_multiturn_gpt-4_10_turns_fs_"+n+".json"))
 	}
 	im := imports.New(mapping(t, "intercode"))
 	all := read(t, im, files...)
@@ -117,7 +104,7 @@ func TestInterCodeBashHasTheSameIDsInEveryFile(t *testing.T) {
 
 func TestTauBench(t *testing.T) {
 	im := imports.New(mapping(t, "tau-bench"))
-	all := read(t, im, data(t, "taubench/gpt-4o-airline.json"))
+	all := read(t, im, recordingtest.File(t, "taubench/gpt-4o-airline.json"))
 	reward, n := mean(all, "reward")
 	if n != 200 || reward != 84 || iterations(all) != 2454 || distinct(all) != 200 {
 		t.Errorf("%v of %d, %d steps, %d ids", reward, n, iterations(all), distinct(all))
@@ -138,7 +125,7 @@ func TestTauBench(t *testing.T) {
 
 func TestTau2(t *testing.T) {
 	im := imports.New(mapping(t, "tau2"))
-	all := read(t, im, data(t, "tau2/claude-sonnet-4-5_airline.json"))
+	all := read(t, im, recordingtest.File(t, "tau2/claude-sonnet-4-5_airline.json"))
 	reward, n := mean(all, "reward")
 	var used record.Usage
 	for _, i := range all {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/imports"
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -52,13 +53,9 @@ func loadInterCode(t testing.TB) *intercode {
 }
 
 func (c *intercode) read(t testing.TB, im *imports.Importer, path string) {
-	dir := os.Getenv("AGENTBENCH_DATA")
-	if dir == "" {
-		dir = "../../../shared/data"
-	}
-	f, err := os.Open(filepath.Join(dir, path))
+	f, err := os.Open(recordingtest.File(t, path))
 	if err != nil {
-		t.Skip("there are no recorded runs here: set AGENTBENCH_DATA to their folder")
+		t.Fatal(err)
 	}
 	defer f.Close()
 	for imported, err := range im.Read(filepath.Base(path), f) {

@@ -3,15 +3,13 @@ package choose_test
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/choose"
@@ -63,7 +61,7 @@ func interCode(t testing.TB, files ...string) (runs []interCodeRun) {
 	t.Helper()
 	for _, file := range files {
 		var all map[string]interCodeRun
-		readData(t, &all, "intercode", file)
+		recordingtest.Decode(t, "intercode/"+file, &all)
 		from := len(runs)
 		for key, r := range all {
 			r.id = fmt.Sprintf("%s-%s", file, key)
@@ -72,21 +70,6 @@ func interCode(t testing.TB, files ...string) (runs []interCodeRun) {
 		slices.SortFunc(runs[from:], func(a, b interCodeRun) int { return cmp.Compare(a.Task, b.Task) })
 	}
 	return runs
-}
-
-func readData(t testing.TB, into any, path ...string) {
-	t.Helper()
-	dir := os.Getenv("AGENTBENCH_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	text, err := os.ReadFile(filepath.Join(append([]string{dir}, path...)...))
-	if err != nil {
-		t.Skipf("no recorded data: set AGENTBENCH_DATA to its folder (%v)", err)
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // stop is where a run stops under the limits, and its best reward up to there: the
@@ -222,7 +205,7 @@ func datasets(t testing.TB) map[string]dataset {
 		SQL  expected `json:"intercode_sql_gpt-4"`
 		Bash expected `json:"intercode_bash_gpt-4"`
 	}
-	readData(t, &want, "expected.json")
+	recordingtest.Decode(t, "expected.json", &want)
 	var bash []string
 	for i := 1; i <= 4; i++ {
 		bash = append(bash, fmt.Sprintf("ic_bash_multiturn_gpt-4_10_turns_fs_%d.json", i))

@@ -3,23 +3,16 @@ package race
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 )
 
 // verifiedAndFinetuned are the recorded solutions of GSM8K by two models of 6B, as
 // arms in the order of the file, and what is known of their race.
 func verifiedAndFinetuned(t *testing.T) (arms []Arm, first map[string]int) {
 	t.Helper()
-	folder := os.Getenv("AGENTBENCH_DATA")
-	if folder == "" {
-		folder = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	known, err := os.ReadFile(filepath.Join(folder, "expected.json"))
-	if err != nil {
-		t.Skipf("no recordings: %v (AGENTBENCH_DATA names their folder)", err)
-	}
 	var expected struct {
 		GSM8K struct {
 			Sequential []struct {
@@ -27,10 +20,10 @@ func verifiedAndFinetuned(t *testing.T) (arms []Arm, first map[string]int) {
 			}
 		}
 	}
-	if err := json.Unmarshal(known, &expected); err != nil {
+	if err := json.Unmarshal(recordingtest.Read(t, "expected.json"), &expected); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(folder, "gsm8k", "model_solutions_6b.jsonl"))
+	text, err := os.ReadFile(recordingtest.File(t, "gsm8k/model_solutions_6b.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

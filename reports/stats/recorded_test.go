@@ -6,12 +6,12 @@ import (
 	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -33,7 +33,7 @@ func tauBench(t *testing.T) (r recorded) {
 			Role, Content, Name string
 		} `json:"traj"`
 	}
-	readData(t, &runs, "taubench", "gpt-4o-airline.json")
+	recordingtest.Decode(t, "taubench/gpt-4o-airline.json", &runs)
 	r.clusters = make([][]float64, 50)
 	for _, run := range runs {
 		r.clusters[run.Task] = append(r.clusters[run.Task], run.Reward)
@@ -63,8 +63,8 @@ func interCode(t *testing.T) (clusters [][]float64) {
 			Reward float64 `json:"max_reward"`
 		} `json:"summary"`
 	}
-	readData(t, &runs, "intercode", "ic_sql_multiturn_gpt-4_10_turns.json")
-	file, err := os.Open(filepath.Join(dataFolder(), "intercode", "sql_clusters.csv"))
+	recordingtest.Decode(t, "intercode/ic_sql_multiturn_gpt-4_10_turns.json", &runs)
+	file, err := os.Open(recordingtest.File(t, "intercode/sql_clusters.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,17 +83,6 @@ func interCode(t *testing.T) (clusters [][]float64) {
 		values, names = append(values, value), append(names, row[1])
 	}
 	return stats.Grouped(values, names)
-}
-
-func readData(t *testing.T, into any, path ...string) {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dataFolder(), filepath.Join(path...)))
-	if err != nil {
-		t.Skip("the recorded runs are not here (AGENTBENCH_DATA): ", err)
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // The figures are those that the recordings were published with, and those that
@@ -142,10 +131,7 @@ func nearTo(t *testing.T, what string, got float64, ok bool, want, off float64) 
 // Two models, task by task in the order of the file: when is it sure which is
 // better, if one looks after every task?
 func TestRecordedEvidence(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(dataFolder(), "gsm8k", "model_solutions_6b.jsonl"))
-	if err != nil {
-		t.Skip("the recorded runs are not here (AGENTBENCH_DATA): ", err)
-	}
+	text := recordingtest.Read(t, "gsm8k/model_solutions_6b.jsonl")
 	first := map[float64]int{}
 	won, lost, tasks := 0, 0, 0
 	for line := range strings.Lines(string(text)) {
@@ -179,10 +165,7 @@ func TestRecordedEvidence(t *testing.T) {
 
 // Costs that are 0 or missing are unknown, and so not on the front.
 func TestRecordedFront(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(dataFolder(), "aider", "polyglot_leaderboard.yml"))
-	if err != nil {
-		t.Skip("the recorded runs are not here (AGENTBENCH_DATA): ", err)
-	}
+	text := recordingtest.Read(t, "aider/polyglot_leaderboard.yml")
 	var points []stats.Point
 	for line := range strings.Lines(string(text)) {
 		key, value, _ := strings.Cut(strings.TrimLeft(line, "- "), ":")

@@ -2,9 +2,9 @@ package stats_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 )
 
 // The readme of the vectors states these: closed forms and exact tests, and
@@ -96,21 +96,8 @@ func one[T any](check func(*testing.T, T)) func(*testing.T, json.RawMessage) {
 // nothing is for what only says where the vectors come from.
 func nothing(*testing.T, json.RawMessage) {}
 
-func dataFolder() string {
-	if dir := os.Getenv("AGENTBENCH_DATA"); dir != "" {
-		return dir
-	}
-	return filepath.Join("..", "..", "..", "shared", "data")
-}
-
 func readVectors(t *testing.T) (vectors map[string]json.RawMessage) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dataFolder(), "vectors", "stats_vectors.json"))
-	if err != nil {
-		t.Skip("the statistics vectors are not here (AGENTBENCH_DATA): ", err)
-	}
-	if err := json.Unmarshal(text, &vectors); err != nil {
-		t.Fatal(err)
-	}
+	recordingtest.Decode(t, "vectors/stats_vectors.json", &vectors)
 	return vectors
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/spec"
@@ -22,16 +23,12 @@ func imported(t *testing.T, mapping, score string, paths ...string) sweep.Record
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	dir := os.Getenv("AGENTBENCH_DATA")
-	if dir == "" {
-		dir = "../../../../shared/data"
-	}
 	im := imports.New(d.Import)
 	r := sweep.Recording{Scores: []string{score}}
 	for _, path := range paths {
-		f, err := os.Open(filepath.Join(dir, path))
+		f, err := os.Open(recordingtest.File(t, path))
 		if err != nil {
-			t.Skip("there are no recorded runs here: set AGENTBENCH_DATA to their folder")
+			t.Fatal(err)
 		}
 		defer f.Close()
 		for one, err := range im.Read(filepath.Base(path), f) {
