@@ -31,9 +31,13 @@ func (l *loader) compileLoop(loop *Loop) {
 	for _, agent := range loop.agents() {
 		c.prompt(agent.System)
 		c.expr(agent.FinalResponse, expr.WantBool)
+		c.tools(agent.Tools)
 	}
 	for i := range loop.Phases {
 		c.prompt(loop.Phases[i].Prompt)
+		if tools := loop.Phases[i].Tools; tools != nil {
+			c.tools(*tools)
+		}
 		c.condition(loop.Phases[i].Until, expr.WantBool)
 		c.untilEvaluated(i)
 	}
@@ -42,6 +46,7 @@ func (l *loader) compileLoop(loop *Loop) {
 	}
 	c.conditions(loop.Terminate.Any)
 	c.guards(&loop.Guards)
+	c.user(loop.User)
 	if loop.OnError != nil {
 		c.expr(loop.OnError.ContinueIf, expr.WantBool)
 	}
@@ -62,11 +67,35 @@ func (c compiler) conditions(conditions []Condition) {
 
 func (c compiler) guards(guards *Guards) {
 	for i := range guards.Repeated {
-		c.condition(guards.Repeated[i].Of, expr.WantAny)
+		c.scoped(guards.Repeated[i].Scope).condition(guards.Repeated[i].Of, expr.WantAny)
 	}
 	for i := range guards.Consecutive {
-		c.condition(guards.Consecutive[i].When, expr.WantBool)
+		c.scoped(guards.Consecutive[i].Scope).condition(guards.Consecutive[i].When, expr.WantBool)
 	}
+}
+
+// scoped compiles for what is asked after steps, or after iterations.
+func (c compiler) scoped(scope string) compiler {
+	if scope == ScopeStep {
+		c.env = expr.Step(c.loop.outputType())
+	}
+	return c
+}
+
+func (c compiler) tools(tools []Tool) {
+	computed := compiler{c.loader, expr.Tool(), c.loop}
+	for i := range tools {
+		computed.expr(tools[i].CEL, expr.WantAny)
+	}
+}
+
+func (c compiler) user(u *User) {
+	if u == nil {
+		return
+	}
+	c.expr(u.Script, expr.WantList)
+	c.prompt(u.System)
+	compiler{c.loader, expr.UserUntil(), c.loop}.expr(u.Until, expr.WantBool)
 }
 
 // condition compiles an expression that ends something; without evaluate there is no confidence that it could read.

@@ -95,6 +95,10 @@ type Guards struct {
 	Consecutive           Several[NamedConsecutive] `yaml:"consecutive" doc:"One {when, times} or a list of named ones."`
 }
 
+// ScopeStep is the scope of guards that are asked after every step of a
+// conversing agent; the others are asked after every iteration.
+const ScopeStep = "step"
+
 // NamedRepeated is a repeated condition used as a guard.
 type NamedRepeated struct {
 	Name     string `yaml:"name"`

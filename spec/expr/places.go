@@ -134,6 +134,8 @@ func iterationFields(output Type) []Var {
 		{"failing", ListOf(Struct("failing", Var{"name", String}, Var{"feedback", String}))},
 		{"error", String},
 		{"elapsed", Duration},
+		{"tool_calls", ListOf(toolCall())},
+		{"steps", Int}, // of an agent that converses, else 0
 	}
 }
 

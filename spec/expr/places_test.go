@@ -15,11 +15,16 @@ func declared(env *Env) []string {
 
 // A loop that could see the target could be scored with the answer it was shown.
 func TestNoTargetInsideTheLoop(t *testing.T) {
-	for name, env := range map[string]*Env{"loop": Loop(Any), "evaluate": Evaluate(Any), "loop of texts": Loop(String), "fold": Fold()} {
+	for name, env := range map[string]*Env{"loop": Loop(Any), "evaluate": Evaluate(Any), "loop of texts": Loop(String), "fold": Fold(), "step": Step(Any), "tool": Tool(), "user": UserUntil()} {
 		for _, src := range []string{"target", "task.target", "has(task.target)"} {
 			if program, _ := env.Compile(src, WantAny); program != nil {
 				t.Errorf("%s sees %s", name, src)
 			}
+		}
+	}
+	for _, src := range []string{"call.arguments == target && call.iteration == 1", "call.result == 'a'"} {
+		if program, faults := ToolCall(Any).Compile(src, WantBool); program == nil {
+			t.Errorf("a scorer of tool calls does not see %s: %+v", src, faults)
 		}
 	}
 	for _, src := range []string{"target == output", "task.target == output", "iterations[0].output == target", "stop.success"} {
@@ -40,6 +45,31 @@ func TestEvaluateSeesTheLoopAndTheJudge(t *testing.T) {
 		if program, _ := Loop(Any).Compile(name, WantAny); program != nil {
 			t.Errorf("the loop sees %s", name)
 		}
+	}
+}
+
+func TestWhatOfStepsIsSeen(t *testing.T) {
+	calls := func(of string) []string {
+		return []string{of + ".exists(c, c.tool == 'find' && c.arguments.q == 'x' && c.error == '' && c.step == 1)", of + ".all(c, c.result == null)"}
+	}
+	for name, c := range map[string]struct {
+		env     *Env
+		sources []string
+	}{
+		"loop":   {Loop(String), append(append(calls("tool_calls"), calls("history[0].tool_calls")...), "steps > history[0].steps")},
+		"scorer": {Scorer(Any), append(calls("iterations[0].tool_calls"), "iterations[0].steps == 5")},
+		"step":   {Step(String), append(calls("step.calls"), "step.number > 1 && step.text == output && iteration == 1")},
+		"tool":   {Tool(), []string{"args.a == task.vars.a && call > 1"}},
+		"user":   {UserUntil(), []string{"message.contains(task.vars.stop) && turn > 1"}},
+	} {
+		for _, src := range c.sources {
+			if program, faults := c.env.Compile(src, WantBool); program == nil {
+				t.Errorf("%s: %s: %+v", name, src, faults)
+			}
+		}
+	}
+	if program, _ := Loop(Any).Compile("step", WantAny); program != nil {
+		t.Error("the loop sees a step")
 	}
 }
 

@@ -74,7 +74,7 @@ func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 }
 
 // fewNames are listed in a hint; of more, only the closest helps.
-const fewNames = 12
+const fewNames = 16
 
 func unknownHint(n *Node, entry Entry, names []string) string {
 	if n.form == flow && entry.Value.Kind == Null && entry.Value.Text == "" {
