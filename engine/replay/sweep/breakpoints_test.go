@@ -67,6 +67,24 @@ func TestObserve(t *testing.T) {
 	}
 }
 
+// What a copy of an axis has observed is no value of the axis itself.
+func TestObserveLeavesOthersAlone(t *testing.T) {
+	original := axis(t, "terminate.confidence.threshold=0..1")
+	loop := declared(t, plain+"terminate: {confidence: {threshold: 0.5}}\n")
+	if err := original.Observe(loop, []Recording{recorded(t, wide, run("a", 1, 0.6))}); err != nil {
+		t.Fatal(err)
+	}
+	original.Values = slices.Grow(original.Values, 9)
+	before := texts(&original)
+	observed := original
+	if err := observed.Observe(loop, []Recording{recorded(t, wide, run("a", 1, 0.2))}); err != nil {
+		t.Fatal(err)
+	}
+	if texts(&original) != before || texts(&observed) == before {
+		t.Errorf("%s became %s; the copy has %s", before, texts(&original), texts(&observed))
+	}
+}
+
 // TestObserveRefuses: parameters that nothing recorded is compared with.
 func TestObserveRefuses(t *testing.T) {
 	recordings := []Recording{recorded(t, wide, run("a", 1, 0.2))}
