@@ -1,6 +1,8 @@
 package stop
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/agentbench/agentbench/spec"
@@ -14,6 +16,15 @@ type tracker struct {
 	seen  bool    // ref, value or text is set
 	value any
 	text  string
+	// recent are the last values, where they are looked for among a window.
+	recent []any
+}
+
+// clone is a tracker that goes on for itself.
+func (t *tracker) clone() tracker {
+	other := *t
+	other.recent = slices.Clone(t.recent)
+	return other
 }
 
 // count puts a match of the row down, or begins the row anew.
@@ -54,6 +65,32 @@ func (t *tracker) sameText(text string) int {
 	return t.row
 }
 
+// among puts a value down: how many of the last ones, so many as the window has
+// places, equal it. Null takes a place, and equals nothing.
+func (t *tracker) among(value any, window int) (n int) {
+	if len(t.recent) >= window {
+		t.recent = append(t.recent[:0], t.recent[len(t.recent)-window+1:]...)
+	}
+	t.recent = append(t.recent, value)
+	if value == nil {
+		return 0
+	}
+	for _, earlier := range t.recent {
+		if earlier != nil && expr.Equal(earlier, value) {
+			n++
+		}
+	}
+	return n
+}
+
+// sameAmong is same where no window is given, else among.
+func (t *tracker) sameAmong(value any, window int) int {
+	if window == 0 {
+		return t.same(value)
+	}
+	return t.among(value, window)
+}
+
 // reaches: the confidence reaches the threshold, from min iterations on.
 func reaches(threshold float64, min int) func(*State, *tracker) (bool, error) {
 	return func(s *State, _ *tracker) (bool, error) {
@@ -73,22 +110,34 @@ func when(e *spec.Expr) func(*State, *tracker) (bool, error) {
 	}
 }
 
-// repeated: the last values of the expression are equal. A failed iteration has
-// the value null, which equals nothing.
-func repeated(of *spec.Expr, times int) func(*State, *tracker) (bool, error) {
+// repeated: so many of the last values of the expression are equal to the newest,
+// among a window where one is given, else in a row. A failed iteration has the
+// value null, which equals nothing.
+func repeated(of *spec.Expr, times, window int) func(*State, *tracker) (bool, error) {
 	return func(s *State, t *tracker) (bool, error) {
 		it := s.last()
 		if it.passedOver() {
 			return false, nil
 		}
 		if !it.judged() {
-			return t.same(nil) >= times, nil
+			return t.sameAmong(nil, window) >= times, nil
 		}
 		value, err := s.value(of)
 		if err != nil {
 			return false, err
 		}
-		return t.same(value) >= times, nil
+		return t.sameAmong(value, window) >= times, nil
+	}
+}
+
+// repeatedStep is repeated for the values after each step.
+func repeatedStep(of *spec.Expr, times, window int) func(*stepScope, *tracker) (bool, error) {
+	return func(s *stepScope, t *tracker) (bool, error) {
+		value, err := of.Value(context.Background(), s)
+		if err != nil {
+			return false, err
+		}
+		return t.sameAmong(value, window) >= times, nil
 	}
 }
 
@@ -105,6 +154,14 @@ func consecutive(e *spec.Expr, times int) func(*State, *tracker) (bool, error) {
 			return false, nil
 		}
 		ok, err := s.truth(e)
+		return err == nil && t.count(ok) >= times, err
+	}
+}
+
+// consecutiveStep is consecutive for steps in a row.
+func consecutiveStep(e *spec.Expr, times int) func(*stepScope, *tracker) (bool, error) {
+	return func(s *stepScope, t *tracker) (bool, error) {
+		ok, err := e.Bool(context.Background(), s)
 		return err == nil && t.count(ok) >= times, err
 	}
 }

@@ -2,6 +2,7 @@ package stop
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -31,7 +32,7 @@ func (s *State) Decide() Decision {
 	s.failure = s.fold()
 	clear(s.answers)
 	for i := range s.rules.leaves {
-		held, err := s.rules.leaves[i].judge(s, &s.trackers[i])
+		held, err := s.judge(i)
 		s.held[i] = held
 		switch {
 		case i >= s.rules.decisive:
@@ -46,6 +47,22 @@ func (s *State) Decide() Decision {
 	s.advance()
 	next := s.Next()
 	return Decision{Next: next, Adaptation: s.adaptation(next)}
+}
+
+// judge says whether a leaf holds after the newest iteration, or after a step of it.
+func (s *State) judge(leaf int) (held bool, err error) {
+	l := &s.rules.leaves[leaf]
+	if l.judge != nil {
+		held, err = l.judge(s, &s.trackers[leaf])
+	}
+	if l.step == nil {
+		return held, err
+	}
+	i, _ := slices.BinarySearch(s.rules.stepping, leaf)
+	if err == nil {
+		err = s.steps.failed[i]
+	}
+	return held || s.steps.held[i], err
 }
 
 // StopBefore ends a run between iterations: the agent has nothing more to give
@@ -199,9 +216,19 @@ func (s *State) byLeaf(leaf int, fired string) verdict {
 	l := &s.rules.leaves[leaf]
 	v := verdict{reason: l.reason, class: l.class, fired: fired}
 	if l.reason == record.ReasonCircuitBreaker {
-		v.err = s.last().Error
+		v.err = s.sameError()
 	}
 	return v
+}
+
+// sameError is the error that the circuit breaker found again and again: of the
+// newest iteration, else of the last tool call of its last step.
+func (s *State) sameError() *record.Error {
+	e := s.last()
+	if n := len(e.ToolCalls); e.Error == nil && n > 0 {
+		return e.ToolCalls[n-1].Error
+	}
+	return e.Error
 }
 
 func (s *State) outcome(v verdict) record.Outcome {

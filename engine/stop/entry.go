@@ -27,9 +27,16 @@ func (e *entry) counted() bool {
 func (e *entry) output() any {
 	if !e.parsed {
 		e.parsed = true
-		if len(e.Output) > 0 {
-			e.value, _ = expr.ParseJSON(e.Output)
-		}
+		e.value = parsed(e.Output)
 	}
 	return e.value
+}
+
+// parsed is JSON as expressions see it, null where there is none.
+func parsed(text []byte) any {
+	if len(text) == 0 {
+		return nil
+	}
+	value, _ := expr.ParseJSON(text)
+	return value
 }

@@ -24,6 +24,10 @@ func IterationField(it *record.Iteration, n int, name string) any {
 			return ""
 		}
 		return it.Error.Message
+	case "tool_calls":
+		return toolCalls(it, n)
+	case "steps":
+		return int64(len(it.Steps))
 	case "confidence":
 		return confidence(it)
 	}

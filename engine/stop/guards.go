@@ -11,39 +11,96 @@ import (
 // compileGuards appends the guards in the order in which they give the reason.
 func (r *Rules) compileGuards(l *spec.Loop) {
 	g := &l.Guards
-	if g.CircuitBreaker != nil {
-		r.windowed(record.ReasonCircuitBreaker, g.CircuitBreaker.Threshold, false, circuitBreaker)
-	}
-	if g.Stagnation != nil {
-		r.windowed(record.ReasonStagnation, g.Stagnation.Window, false, stagnation(g.Stagnation.Signature))
-	}
+	r.compileCircuitBreaker(g.CircuitBreaker)
+	r.compileStagnation(g.Stagnation)
 	if g.RepeatedOutput {
 		r.guard(string(record.ReasonRepeatedOutput), record.ReasonRepeatedOutput, false, repeatedOutput)
 	}
 	if g.Degradation != nil {
 		r.windowed(record.ReasonDegradation, g.Degradation.Window, true, degradation)
 	}
-	for _, n := range g.Repeated {
-		if !n.Times.Off {
-			r.guard(n.Name, record.ReasonRepeated, false, repeated(n.Of, n.Times.Value))
-		}
-	}
-	for _, n := range g.Consecutive {
-		if !n.Times.Off {
-			r.guard(n.Name, record.ReasonConsecutive, false, consecutive(n.When, n.Times.Value))
-		}
-	}
+	r.compileRows(g)
 	r.compileBudget(g.Budget)
 	if !g.AbsoluteMaxIterations.Off {
 		r.guard(string(record.ReasonAbsolute), record.ReasonAbsolute, false, atLeast(g.AbsoluteMaxIterations.Value))
 	}
 }
 
-func (r *Rules) guard(name string, reason record.Reason, anew bool, judge func(*State, *tracker) (bool, error)) {
-	if name == "" {
-		name = string(reason)
+// stepScoped is the scope of guards that are asked after each step.
+const stepScoped = "step"
+
+func (r *Rules) compileCircuitBreaker(c *spec.CircuitBreaker) {
+	if c == nil || c.Threshold.Off {
+		return
 	}
-	r.guards = append(r.guards, r.add(leaf{name: name, reason: reason, class: record.ByGuard, anew: anew, judge: judge}))
+	threshold := c.Threshold.Value
+	r.guardOf(leaf{
+		reason: record.ReasonCircuitBreaker,
+		judge:  func(s *State, t *tracker) (bool, error) { return circuitBreaker(s, t) >= threshold, nil },
+		step: func(s *stepScope, t *tracker) (bool, error) {
+			return t.sameText(errorSignature(s.calls)) >= threshold, nil
+		},
+	})
+}
+
+func (r *Rules) compileStagnation(g *spec.Stagnation) {
+	if g == nil || g.Window.Off || g.Times.Off {
+		return
+	}
+	times, window := g.Times.Value, g.Window.Value
+	if times == 0 {
+		times = window
+	}
+	l := leaf{reason: record.ReasonStagnation}
+	if g.Scope == stepScoped {
+		l.step = func(s *stepScope, t *tracker) (bool, error) {
+			return t.stagnates(s.calls, g.Signature, window) >= times, nil
+		}
+	} else {
+		l.judge = func(s *State, t *tracker) (bool, error) {
+			return t.stagnates(s.last().ToolCalls, g.Signature, window) >= times, nil
+		}
+	}
+	r.guardOf(l)
+}
+
+// compileRows are the guards that have names.
+func (r *Rules) compileRows(g *spec.Guards) {
+	for _, n := range g.Repeated {
+		l := leaf{name: n.Name, reason: record.ReasonRepeated}
+		if n.Scope == stepScoped {
+			l.step = repeatedStep(n.Of, n.Times.Value, n.Window)
+		} else {
+			l.judge = repeated(n.Of, n.Times.Value, n.Window)
+		}
+		if !n.Times.Off {
+			r.guardOf(l)
+		}
+	}
+	for _, n := range g.Consecutive {
+		l := leaf{name: n.Name, reason: record.ReasonConsecutive}
+		if n.Scope == stepScoped {
+			l.step = consecutiveStep(n.When, n.Times.Value)
+		} else {
+			l.judge = consecutive(n.When, n.Times.Value)
+		}
+		if !n.Times.Off {
+			r.guardOf(l)
+		}
+	}
+}
+
+func (r *Rules) guard(name string, reason record.Reason, anew bool, judge func(*State, *tracker) (bool, error)) {
+	r.guardOf(leaf{name: name, reason: reason, anew: anew, judge: judge})
+}
+
+// guardOf adds a guard; it is called like its reason unless it has a name.
+func (r *Rules) guardOf(l leaf) {
+	if l.name == "" {
+		l.name = string(l.reason)
+	}
+	l.class = record.ByGuard
+	r.guards = append(r.guards, r.add(l))
 }
 
 // windowed adds a guard that counts a row, unless its window is off.
@@ -84,12 +141,13 @@ func circuitBreaker(s *State, t *tracker) int {
 	return t.sameText("")
 }
 
-// stagnation counts the same set of tool calls in a row; an iteration without
-// calls breaks the row.
-func stagnation(signature string) func(*State, *tracker) int {
-	return func(s *State, t *tracker) int {
-		return t.sameText(callSignature(s.last().ToolCalls, signature))
+// stagnates puts down a set of tool calls: how often it stands among the last
+// ones. No call at all takes a place as well, and equals nothing.
+func (t *tracker) stagnates(calls []record.ToolCall, signature string, window int) int {
+	if same := callSignature(calls, signature); same != "" {
+		return t.among(same, window)
 	}
+	return t.among(nil, window)
 }
 
 // degradation counts evaluated iterations in a row, each strictly worse than

@@ -43,12 +43,17 @@ func TestS1_13_Degradation(t *testing.T) {
 	})
 }
 
-// F31, F38: the same error, exactly as often as the threshold says.
+// The same error, exactly as often as the threshold says.
 func TestS2_6_CircuitBreaker(t *testing.T) {
 	decide(t, []decision{
 		{"the same error three times in a row", "guards: {circuit_breaker: {threshold: 3}}" + goOn, "x:a x:a x:a", 3, record.ReasonCircuitBreaker, "circuit_breaker", false, 0},
 		{"another error begins a new row", "guards: {circuit_breaker: {threshold: 3}}" + goOn, "x:a x:a x:b x:a", 0, "", "", false, 0},
 		{"a success resets the row", "guards: {circuit_breaker: {threshold: 2}}" + goOn, "x:a 0.1 x:a 0.1", 0, "", "", false, 0},
+		{"steps of which every call failed alike, over iterations", "guards: {circuit_breaker: {threshold: 3}}", "0.1/a!no>b!no 0.2/c!no>d", 2, record.ReasonCircuitBreaker, "", false, 1},
+		{"the set of errors counts, not the calls", "guards: {circuit_breaker: {threshold: 2}}", "0.1/a!no+b!off>b!off+c!no+d!no>a", 1, record.ReasonCircuitBreaker, "", false, 0},
+		{"one call of the step that succeeds is a success", "guards: {circuit_breaker: {threshold: 2}}", "0.1/a!no>a!no+b>a!no>b", 0, "", "", false, 0},
+		{"a step without a call resets the row", "guards: {circuit_breaker: {threshold: 2}}", "0.1/a!no>.>a!no>b", 0, "", "", false, 0},
+		{"failed iterations are a row of their own", "guards: {circuit_breaker: {threshold: 2}}" + goOn, "x:a/b!no x:a/b", 2, record.ReasonCircuitBreaker, "", false, 0},
 		{"it is the first of the guards", "guards: {circuit_breaker: {threshold: 2}, stagnation: {window: 2}, absolute_max_iterations: 2}" + goOn, "x:a/t x:a/t", 2, record.ReasonCircuitBreaker, "", false, 0},
 	})
 	_, outcome, _ := play(load(t, "guards: {circuit_breaker: {threshold: 2}}"+goOn), history("x:a x:a"))
@@ -57,7 +62,15 @@ func TestS2_6_CircuitBreaker(t *testing.T) {
 	}
 }
 
-// F38: the same calls, exactly as often as the window says.
+// The error with which it stops is that of the row, also where it is of tools.
+func TestS2_6_CircuitBreakerTellsTheErrorOfTools(t *testing.T) {
+	_, outcome, _ := play(load(t, "guards: {circuit_breaker: {threshold: 2}}"), history("0.1/a!no>b!no>c"))
+	if outcome.Error == nil || outcome.Error.Message != "no" || outcome.Status != record.Completed {
+		t.Errorf("%+v, want the error of the tools; the run counts", outcome)
+	}
+}
+
+// The same calls, exactly as often as the window says.
 func TestS3_2_Stagnation(t *testing.T) {
 	decide(t, []decision{
 		{"the same set of calls, in any order", "guards: {stagnation: {window: 3}}", "0.1/a:1+b:2 0.1/b:2+a:1 0.1/a:1+b:2", 3, record.ReasonStagnation, "stagnation", false, 1},
@@ -71,9 +84,62 @@ func TestS3_2_Stagnation(t *testing.T) {
 	})
 }
 
+// TestS3_3_StagnationIsTuned: how many among how many, of steps or of iterations,
+// and what is compared.
+func TestS3_3_StagnationIsTuned(t *testing.T) {
+	const ofFour, ofFourSteps = "guards: {stagnation: {window: 4, times: 2}}", "guards: {stagnation: {window: 4, times: 2, scope: step}}"
+	decide(t, []decision{
+		{"twice among four", ofFour, "0.1/a 0.2/b 0.3/c 0.4/a", 4, record.ReasonStagnation, "", false, 4},
+		{"five apart", ofFour, "0.1/a 0.2/b 0.3/c 0.4/d 0.5/a", 0, "", "", false, 0},
+		{"an iteration without calls takes a place", ofFour, "0.1/a 0.2 0.3 0.4 0.5/a", 0, "", "", false, 0},
+		{"and equals no other", ofFour, "0.1 0.2 0.3 0.4", 0, "", "", false, 0},
+		{"steps, within an iteration", ofFourSteps, "0.1/a>b>a>b", 1, record.ReasonStagnation, "", false, 0},
+		{"steps, over iterations; the cut one is not returned", ofFourSteps, "0.3/a>b 0.4/c>a>d", 2, record.ReasonStagnation, "", false, 1},
+		{"steps at which the iteration ends anyway", ofFourSteps, "0.3/a>b 0.4/c>a", 2, record.ReasonStagnation, "", false, 2},
+		{"steps do not count as iterations", ofFour, "0.1/a>b>a", 0, "", "", false, 0},
+		{"iterations do not count as steps", ofFourSteps, "0.1/a+b 0.2/a+c", 0, "", "", false, 0},
+		{"normalized steps", "guards: {stagnation: {window: 2, scope: step, signature: normalized}}", `0.1/a:"X">a:"x">a:"y"`, 1, record.ReasonStagnation, "", false, 0},
+		{"times off", "guards: {stagnation: {window: 2, times: off}}", "0.1/a 0.1/a 0.1/a", 0, "", "", false, 0},
+	})
+	rules := load(t, "guards: {stagnation: {window: 2, scope: step, signature: observations}}")
+	for result, want := range map[string]bool{`"same"`: true, `"other"`: false} {
+		iterations := history("0.1/a>a>b")
+		iterations[0].ToolCalls[0].Result, iterations[0].ToolCalls[1].Result = []byte(`"same"`), []byte(result)
+		if _, _, stopped := play(rules, iterations); stopped != want {
+			t.Errorf("with the result %s after \"same\": stopped %v", result, stopped)
+		}
+	}
+}
+
+// TestF38_GuardsFireAtExactlyThree: the same error, the same calls, and calls that
+// alternate; what is in between begins the row anew.
+func TestF38_GuardsFireAtExactlyThree(t *testing.T) {
+	const breaker, stagnant = "guards: {circuit_breaker: {}}", "guards: {stagnation: {scope: step}}"
+	const oscillates = "guards: {stagnation: {scope: step, window: 5, times: 3}}"
+	decide(t, []decision{
+		{"two errors", breaker, "0.1/a!no>b!no>c", 0, "", "", false, 0},
+		{"three errors", breaker, "0.1/a!no>b!no>c!no>d", 1, record.ReasonCircuitBreaker, "", false, 0},
+		{"a success between them", breaker, "0.1/a!no>b!no>c>d!no>e!no>f", 0, "", "", false, 0},
+		{"the same call twice", stagnant, "0.1/a:1>a:1>b", 0, "", "", false, 0},
+		{"the same call three times", stagnant, "0.1/a:1>a:1>a:1>b", 1, record.ReasonStagnation, "", false, 0},
+		{"another call between them", stagnant, "0.1/a:1>a:1>b>a:1>a:1>c", 0, "", "", false, 0},
+		{"oscillation is no row", stagnant, "0.1/a>b>a>b>a>b", 0, "", "", false, 0},
+		{"oscillation, twice each", oscillates, "0.1/a>b>a>b>.", 0, "", "", false, 0},
+		{"oscillation, the third time", oscillates, "0.1/a>b>a>b>a>b", 1, record.ReasonStagnation, "", false, 0},
+	})
+	for words, want := range map[string]int{"0.1/a>b>a>b>a>b": 5, "0.1/a>a>a>b": 3, "0.1/a>b>c>a>a>d": 5} {
+		s := load(t, oscillates).Start(nil, nil)
+		if got := len(lived(s, history(words)[0]).Steps); got != want {
+			t.Errorf("%s: cut after step %d, want %d", words, got, want)
+		}
+	}
+}
+
 func TestRepeatedAndConsecutiveAsGuards(t *testing.T) {
 	decide(t, []decision{
 		{"repeated", "guards: {repeated: {of: output, times: 2}}\nevaluate: {confidence: 0.5}", "0.5=a 0.5=b 0.5=b", 3, record.ReasonRepeated, "repeated", false, 1},
+		{"repeated among a window", "guards: {repeated: {of: output, times: 3, window: 5}}\nevaluate: {confidence: 0.5}", "0.5=a 0.5=b 0.5=a 0.5=b 0.5=a", 5, record.ReasonRepeated, "repeated", false, 1},
+		{"repeated outside of the window", "guards: {repeated: {of: output, times: 3, window: 4}}\nevaluate: {confidence: 0.5}", "0.5=a 0.5=b 0.5=a 0.5=b 0.5=a", 0, "", "", false, 0},
 		{"consecutive", "guards: {consecutive: {when: confidence < 0.2, times: 2}}", "0.1 0.3 0.1 0.1", 4, record.ReasonConsecutive, "consecutive", false, 2},
 		{"by name", "guards: {repeated: [{name: stuck, of: output, times: 2}]}\nevaluate: {confidence: 0.5}", "0.5=b 0.5=b", 2, record.ReasonRepeated, "stuck", false, 1},
 	})

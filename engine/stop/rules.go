@@ -31,7 +31,9 @@ type Rules struct {
 	guards []int    // leaves, in the order of reasons
 	// decisive is how many leaves decide; the others are only watched.
 	decisive int
+	stepping []int // leaves that look at steps
 
+	limit      int // of iterations, that ends every run; unlimited: there is none
 	phases     []spec.Phase
 	strategies []spec.Strategy
 
@@ -44,7 +46,8 @@ type Rules struct {
 }
 
 // leaf is one condition or guard. Judge is called once for every iteration of
-// a history, in order, and says whether the leaf holds after it.
+// a history, in order, and says whether the leaf holds after it; step, for every
+// step of it before. A leaf has one of them, or both.
 type leaf struct {
 	name   string
 	reason record.Reason
@@ -52,6 +55,7 @@ type leaf struct {
 	// anew says that the leaf forgets what it saw when the strategy changes.
 	anew  bool
 	judge func(*State, *tracker) (bool, error)
+	step  func(*stepScope, *tracker) (bool, error)
 }
 
 // node is a place in the terminate tree: a leaf, or any or all of its children.
@@ -77,6 +81,7 @@ func Compile(l *spec.Loop) *Rules {
 		text:       l.RepliesText(),
 		phases:     l.Phases,
 		strategies: l.Strategies,
+		limit:      limitOf(l),
 		threshold:  successThreshold(l),
 		minDelta:   firstMinDelta(l.Terminate.Any),
 	}
@@ -119,5 +124,8 @@ func (r *Rules) SuccessThreshold() float64 { return r.threshold }
 // add appends a leaf and gives its index.
 func (r *Rules) add(l leaf) int {
 	r.leaves, r.names = append(r.leaves, l), append(r.names, l.name)
+	if l.step != nil {
+		r.stepping = append(r.stepping, len(r.leaves)-1)
+	}
 	return len(r.leaves) - 1
 }

@@ -49,7 +49,7 @@ func (s *State) lookupRun(name string) (any, bool) {
 // lookupLast has what belongs to the last iteration.
 func (s *State) lookupLast(name string) (any, bool) {
 	switch name {
-	case "output", "confidence", "passed", "error", "elapsed":
+	case "output", "confidence", "passed", "error", "elapsed", "tool_calls", "steps":
 		return s.fieldsAt(s.Len() - 1).Field(name), true
 	case "previous":
 		if s.Len() < 2 {

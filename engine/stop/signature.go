@@ -29,3 +29,17 @@ func callSignature(calls []record.ToolCall, option string) string {
 	slices.Sort(parts)
 	return strings.Join(parts, "\x01")
 }
+
+// errorSignature is the set of errors of tool calls that failed, all of them, as
+// one text; "" where one succeeded or there is none.
+func errorSignature(calls []record.ToolCall) string {
+	var parts []string
+	for i := range calls {
+		if calls[i].Error == nil {
+			return ""
+		}
+		parts = append(parts, calls[i].Error.Error())
+	}
+	slices.Sort(parts)
+	return strings.Join(slices.Compact(parts), "\x01")
+}

@@ -18,6 +18,7 @@ type State struct {
 	history  []entry
 	trackers []tracker
 	held     []bool
+	steps    stepping
 	watched  []error // of the leaves that are only watched
 
 	usage   record.Usage // of so many iterations as are counted; see Usage
@@ -67,6 +68,7 @@ func (r *Rules) Start(task *spec.Task, param any) *State {
 		param:      param,
 		trackers:   make([]tracker, len(r.leaves)),
 		held:       make([]bool, len(r.leaves)),
+		steps:      newStepping(len(r.stepping)),
 		watched:    make([]error, len(r.leaves)-r.decisive),
 		best:       -1,
 		evaluation: -1,
@@ -81,11 +83,12 @@ func (r *Rules) Start(task *spec.Task, param any) *State {
 func (s *State) Restart(task *spec.Task, param any) {
 	clear(s.trackers)
 	clear(s.held)
+	s.steps.clear()
 	clear(s.watched)
 	clear(s.answers)
 	*s = State{
 		rules: s.rules, task: task, param: param, history: s.history[:0],
-		trackers: s.trackers, held: s.held, watched: s.watched, answers: s.answers,
+		trackers: s.trackers, held: s.held, steps: s.steps, watched: s.watched, answers: s.answers,
 		best: -1, evaluation: -1,
 	}
 }
@@ -123,6 +126,7 @@ func (s *State) Next() Step {
 // what its evaluation sees. Output is the parsed output, nil to parse it when
 // an expression asks for it.
 func (s *State) Append(it *record.Iteration, output any) {
+	s.foldSteps(it)
 	s.history = append(s.history, entry{Iteration: it, value: output, parsed: output != nil})
 }
 

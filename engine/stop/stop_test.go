@@ -38,7 +38,9 @@ func load(t testing.TB, text string) *Rules {
 // history writes iterations as words: a number is a confidence; "p" after it
 // says that it passed; x is a failure of the agent and x:name one with that
 // message; ! is a fault of the infrastructure; _ is before the first evaluated
-// phase; words after a slash are tool calls; =text sets the output.
+// phase; words after a slash are tool calls, those of the next step after each >,
+// where . is a step without any; ! and a text after a call are its error; =text
+// sets the output.
 func history(words string) []*record.Iteration {
 	var all []*record.Iteration
 	for i, word := range strings.Fields(words) {
@@ -61,9 +63,10 @@ func iteration(word string) *record.Iteration {
 	}
 	if before, tools, ok := strings.Cut(word, "/"); ok {
 		word = before
-		for tool := range strings.SplitSeq(tools, "+") {
-			name, arguments, _ := strings.Cut(tool, ":")
-			it.ToolCalls = append(it.ToolCalls, record.ToolCall{Tool: name, Arguments: []byte(arguments)})
+		for step := range strings.SplitSeq(tools, ">") {
+			calls := toolCallsOf(step)
+			it.ToolCalls = append(it.ToolCalls, calls...)
+			it.Steps = append(it.Steps, record.Step{Text: step, Tools: len(calls)})
 		}
 	}
 	switch kind, message, _ := strings.Cut(word, ":"); kind {
@@ -84,13 +87,52 @@ func iteration(word string) *record.Iteration {
 	return it
 }
 
+func toolCallsOf(step string) (calls []record.ToolCall) {
+	if step == "." {
+		return nil
+	}
+	for tool := range strings.SplitSeq(step, "+") {
+		tool, message, failed := strings.Cut(tool, "!")
+		name, arguments, _ := strings.Cut(tool, ":")
+		call := record.ToolCall{Tool: name, Arguments: []byte(arguments)}
+		if failed {
+			call.Error = &record.Error{Class: record.Tool, Message: message}
+		}
+		calls = append(calls, call)
+	}
+	return calls
+}
+
+// upTo is what is there of an iteration after so many steps.
+func upTo(it *record.Iteration, steps int) *record.Iteration {
+	part := *it
+	part.Steps, part.ToolCalls, part.Evaluation, part.Error = it.Steps[:steps], nil, nil, nil
+	for i := range part.Steps {
+		part.ToolCalls = it.ToolCalls[:len(part.ToolCalls)+part.Steps[i].Tools]
+	}
+	return &part
+}
+
+// lived is an iteration as a run makes it that looks at its steps.
+func lived(s *State, it *record.Iteration) *record.Iteration {
+	watch := s.Watch()
+	for n := 1; n < len(it.Steps) && watch != nil; n++ {
+		part := upTo(it, n)
+		if reason := watch.Step(part); reason != "" {
+			part.Cut = string(reason)
+			return part
+		}
+	}
+	return it
+}
+
 // play folds iterations until the run stops; ok is false where it never does.
 func play(r *Rules, iterations []*record.Iteration) (n int, outcome record.Outcome, ok bool) {
 	s := r.Start(&spec.Task{ID: "t"}, nil)
 	for i, it := range iterations {
 		step := s.Next()
 		it.Phase, it.Strategy = step.Phase, step.Strategy
-		if d := s.Fold(it); d.Stop {
+		if d := s.Fold(lived(s, it)); d.Stop {
 			return i + 1, d.Outcome, true
 		}
 	}

@@ -62,7 +62,7 @@ func condition(c *spec.Condition) leaf {
 		l.reason = record.ReasonWhen(c.Name)
 		l.judge = when(c.When)
 	case spec.KindRepeated:
-		l.judge = repeated(c.Repeated.Of, c.Repeated.Times.Value)
+		l.judge = repeated(c.Repeated.Of, c.Repeated.Times.Value, 0)
 	case spec.KindConsecutive:
 		l.judge = consecutive(c.Consecutive.When, c.Consecutive.Times.Value)
 	case spec.KindNoImprovement:

@@ -21,7 +21,7 @@ type Watched struct {
 // reason.
 func (r *Rules) Watch(conditions []spec.Condition, guards []spec.Guards) (watching *Rules, all []Watched) {
 	w := *r
-	w.leaves, w.names = slices.Clone(r.leaves), slices.Clone(r.names)
+	w.leaves, w.names, w.stepping = slices.Clone(r.leaves), slices.Clone(r.names), slices.Clone(r.stepping)
 	for i := range conditions {
 		w.add(condition(&conditions[i]))
 	}
