@@ -28,6 +28,11 @@ type Definition struct {
 	Description string
 	Parameters  json.RawMessage // JSON Schema of the arguments, an object; nil: any object
 	Server      string          // of MCP; "" is a tool of the suite's own
+	// Identity is what is run or asked, beside what is told: pure tools of one
+	// identity answer from one memory.
+	Identity string
+	Timeout  time.Duration // of one try; 0: the tool sees to it itself
+	Retries  int           // how often a use that failed is tried again
 	// Pure says that the same arguments give the same result, which may be
 	// answered from memory.
 	Pure bool

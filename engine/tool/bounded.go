@@ -1,0 +1,58 @@
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// MaxResult is how many bytes of a result are kept: its head and its tail, half
+// of it each.
+const MaxResult = 256 << 10
+
+// bounded keeps a result from filling the conversation. What is cut is a text:
+// it is no JSON value any more.
+func bounded(content json.RawMessage) json.RawMessage {
+	if len(content) <= MaxResult {
+		return content
+	}
+	text := string(content)
+	if value, err := expr.ParseJSON(content); err == nil {
+		if written, ok := value.(string); ok {
+			text = written
+		}
+	}
+	return Text(cut(text, MaxResult))
+}
+
+// cut keeps the head and the tail of a text that is too long.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	head, tail := text[:most/2], text[len(text)-most/2:]
+	return strings.ToValidUTF8(head, "") + fmt.Sprintf("\n… %d bytes cut …\n", len(text)-len(head)-len(tail)) + strings.ToValidUTF8(tail, "")
+}
+
+// Text is a text as the content of a result; bytes that are not UTF-8 become
+// U+FFFD.
+func Text(text string) json.RawMessage {
+	encoded, _ := expr.AppendJSON(make([]byte, 0, len(text)+2), strings.ToValidUTF8(text, "\uFFFD")) // a string always is JSON
+	return encoded
+}
+
+// Content is what a tool wrote, as the content of a result: an object or a list
+// where it is one, else a text, as what programs reply is.
+func Content(written []byte) json.RawMessage {
+	trimmed := bytes.TrimSpace(written)
+	if len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') && utf8.Valid(trimmed) {
+		if _, err := expr.ParseJSON(trimmed); err == nil {
+			return json.RawMessage(trimmed)
+		}
+	}
+	return Text(string(trimmed))
+}

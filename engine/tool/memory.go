@@ -1,0 +1,113 @@
+package tool
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"sync"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Memory has what pure tools answered. It is safe for concurrent use, and the
+// zero value is ready. Several runs that ask the same at the same time ask once.
+type Memory struct {
+	mu    sync.Mutex
+	known map[key]*answer
+	kept  []key // of those with a result, the oldest first
+	bytes int   // of their contents
+}
+
+// mostRemembered is how many bytes of contents are kept. Runs that may share
+// answers stand together in a plan, so the oldest are missed least.
+const mostRemembered = 64 << 20
+
+// answer is what a tool gave to one set of arguments, once it did.
+type answer struct {
+	given  chan struct{} // closed when there is a result, or none came
+	result *Result       // nil: none came
+}
+
+// key identifies a tool and its arguments.
+type key [sha256.Size]byte
+
+// keyOf is the same for arguments that are the same value, however written.
+func keyOf(d *Definition, arguments json.RawMessage) key {
+	h := sha256.New()
+	for _, part := range []string{d.Server, d.Name, d.Identity, string(d.Parameters), string(record.Canonical(arguments))} {
+		var length [8]byte
+		binary.LittleEndian.PutUint64(length[:], uint64(len(part)))
+		h.Write(length[:])
+		h.Write([]byte(part))
+	}
+	return key(h.Sum(nil))
+}
+
+// recall gives what is remembered, or asks and remembers what did not fail.
+func (m *Memory) recall(ctx context.Context, k key, ask func() (Result, error)) (Result, error) {
+	for {
+		a, mine := m.join(k)
+		if mine {
+			return m.answer(k, a, ask)
+		}
+		select {
+		case <-a.given:
+		case <-ctx.Done():
+			return Result{}, context.Cause(ctx)
+		}
+		if a.result != nil {
+			found := *a.result // what others hold of it is only read
+			found.Cached, found.Attempts, found.Waited = true, 0, 0
+			return found, nil
+		}
+	}
+}
+
+// join gives the answer to wait for; mine says that the caller is to ask for it.
+func (m *Memory) join(k key) (a *answer, mine bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a, known := m.known[k]; known {
+		return a, false
+	}
+	if m.known == nil {
+		m.known = map[key]*answer{}
+	}
+	a = &answer{given: make(chan struct{})}
+	m.known[k] = a
+	return a, true
+}
+
+// answer asks, and lets those know who wait. Where nothing came, or the use
+// panicked, the next one asks again.
+func (m *Memory) answer(k key, a *answer, ask func() (Result, error)) (result Result, err error) {
+	given := false
+	defer func() {
+		if given {
+			a.result = &result
+		}
+		m.settle(k, a)
+		close(a.given)
+	}()
+	result, err = ask()
+	given = err == nil
+	return result, err
+}
+
+// settle keeps an answer that came, and forgets one that did not.
+func (m *Memory) settle(k key, a *answer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a.result == nil {
+		delete(m.known, k)
+		return
+	}
+	m.kept = append(m.kept, k)
+	m.bytes += len(a.result.Content)
+	for m.bytes > mostRemembered {
+		m.bytes -= len(m.known[m.kept[0]].result.Content)
+		delete(m.known, m.kept[0])
+		m.kept = m.kept[1:]
+	}
+}

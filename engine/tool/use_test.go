@@ -1,0 +1,252 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// fails is what tools say that fail.
+var fails = &record.Error{Class: record.Tool, Message: "no"}
+
+// F30, S4.9: a tool that hangs is left after its time, and the agent is told.
+func TestF30_AToolThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hangs := made{Definition{Name: "t", Timeout: 300 * time.Millisecond}, func(ctx context.Context, _ *Use) (Result, error) {
+			<-ctx.Done()
+			return Result{Content: Text("so far"), Duration: time.Hour}, context.Cause(ctx)
+		}}
+		begin := time.Now()
+		result, err := newSet(t, Options{}, hangs).Use(t.Context(), "t", &Use{})
+		want := record.Error{Class: record.Tool, Message: "timed out after 300ms"}
+		if failed, ok := errors.AsType[*record.Error](err); !ok || *failed != want || time.Since(begin) != 300*time.Millisecond {
+			t.Errorf("got %v after %v", err, time.Since(begin))
+		}
+		if result.Duration != 300*time.Millisecond || string(result.Content) != `"so far"` {
+			t.Errorf("got %+v", result)
+		}
+	})
+}
+
+func TestTheEndOfARunIsNoFailureOfATool(t *testing.T) {
+	over := errors.New("the run is over")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	tool := made{Definition{Name: "t", Timeout: time.Hour, Retries: 3}, func(ctx context.Context, _ *Use) (Result, error) {
+		cancel(over)
+		<-ctx.Done()
+		return Result{}, fails
+	}}
+	if _, err := newSet(t, Options{}, tool).Use(ctx, "t", &Use{}); !errors.Is(err, over) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Tries, and what is waited between them, are part of what a use took.
+func TestRetries(t *testing.T) {
+	for name, c := range map[string]struct {
+		failures, retries, attempts int
+		failed                      error
+		ok                          bool
+		took                        time.Duration
+	}{
+		"none needed":  {0, 2, 1, fails, true, time.Second},
+		"one needed":   {1, 2, 2, fails, true, 2*time.Second + 100*time.Millisecond},
+		"all needed":   {2, 2, 3, fails, true, 3*time.Second + 300*time.Millisecond},
+		"too few":      {2, 1, 2, fails, false, 2*time.Second + 100*time.Millisecond},
+		"of no use":    {2, 2, 1, badCall("wrong"), false, time.Second},
+		"none allowed": {1, 0, 1, fails, false, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				uses := 0
+				tool := made{Definition{Name: "t", Retries: c.retries}, func(context.Context, *Use) (Result, error) {
+					time.Sleep(time.Second)
+					if uses++; uses <= c.failures {
+						return Result{Duration: time.Second}, c.failed
+					}
+					return Result{Duration: time.Second}, nil
+				}}
+				begin := time.Now()
+				result, err := newSet(t, Options{}, tool).Use(t.Context(), "t", &Use{})
+				if (err == nil) != c.ok || result.Attempts != c.attempts || result.Duration != c.took || time.Since(begin) != c.took {
+					t.Errorf("got %+v, %v after %v", result, err, time.Since(begin))
+				}
+				if waited := c.took - time.Duration(c.attempts)*time.Second; result.Waited != waited {
+					t.Errorf("waited %v, want %v", result.Waited, waited)
+				}
+			})
+		})
+	}
+}
+
+// S2.4: any tool may end the run with its result.
+func TestS2_4_AToolThatBreaksTheLoop(t *testing.T) {
+	tool := made{Definition{Name: "t", Breaks: record.ReasonToolEnded}, func(_ context.Context, use *Use) (Result, error) {
+		if string(use.Arguments) == "" {
+			return Result{}, fails
+		}
+		return Result{Content: use.Arguments}, nil
+	}}
+	s := newSet(t, Options{}, tool)
+	result, err := s.Use(t.Context(), "t", &Use{Arguments: json.RawMessage(`{"a":1}`)})
+	if err != nil || result.Ended == nil || result.Ended.Reason != "tool_ended" || string(result.Ended.Output) != `{"a":1}` {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	if result, _ := s.Use(t.Context(), "t", &Use{}); result.Ended != nil {
+		t.Error("a tool that failed ended the run")
+	}
+}
+
+// F34: what is too long keeps its head and its tail.
+func TestF34_LongResultsAreCut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Repeat(rapid.StringN(1, 5, -1).Draw(t, "text"), rapid.IntRange(1, 200_000).Draw(t, "times"))
+		content := Text(text)
+		if rapid.Bool().Draw(t, "object") {
+			content = json.RawMessage(`{"text":` + string(content) + `}`)
+		}
+		got := bounded(content)
+		value, err := expr.ParseJSON(got)
+		if err != nil || !utf8.Valid(got) {
+			t.Fatalf("no JSON: %v", err)
+		}
+		kept, cut := value.(string)
+		if len(content) <= MaxResult {
+			if string(got) != string(content) {
+				t.Fatal("a short result was changed")
+			}
+			return
+		}
+		if !cut || len(kept) > MaxResult+60 || len(text) > MaxResult && !strings.Contains(kept, " bytes cut …\n") {
+			t.Fatalf("%d bytes became %d", len(content), len(kept))
+		}
+	})
+}
+
+func TestContent(t *testing.T) {
+	for written, want := range map[string]string{
+		"hello\n":          `"hello"`,
+		"42":               `"42"`,
+		"":                 `""`,
+		` {"a": 1.0} `:     `{"a": 1.0}`,
+		"[1, 2]\n":         `[1, 2]`,
+		`{"a": 1`:          `"{\"a\": 1"`,
+		"a\xffb":           "\"a\uFFFDb\"",
+		"{\"a\":\"\xff\"}": `"{\"a\":\"` + "\uFFFD" + `\"}"`,
+	} {
+		if got := string(Content([]byte(written))); got != want {
+			t.Errorf("%q: got %s, want %s", written, got, want)
+		}
+	}
+}
+
+// counted is a pure tool that counts how often it is asked.
+func counted(asked *atomic.Int64, identity string) Tool {
+	return made{Definition{Name: "t", Pure: true, Identity: identity}, func(_ context.Context, use *Use) (Result, error) {
+		n := asked.Add(1)
+		if string(use.Arguments) == `{"fail":true}` {
+			return Result{}, fails
+		}
+		return Result{Content: Text(string(use.Arguments)), Duration: time.Duration(n) * time.Second}, nil
+	}}
+}
+
+func TestPureToolsAreAskedOnce(t *testing.T) {
+	var asked atomic.Int64
+	memory := &Memory{}
+	use := func(identity, arguments string) Result {
+		result, _ := newSet(t, Options{Memory: memory}, counted(&asked, identity)).Use(t.Context(), "t", &Use{Arguments: json.RawMessage(arguments)})
+		return result
+	}
+	first, again := use("x", `{"a":1,"b":2}`), use("x", `{"b": 2, "a": 1}`)
+	if asked.Load() != 1 || first.Cached || !again.Cached || again.Duration != first.Duration || string(again.Content) != string(first.Content) || again.Attempts != 0 {
+		t.Errorf("asked %d times: %+v, then %+v", asked.Load(), first, again)
+	}
+	use("x", `{"a":2}`)
+	use("y", `{"a":2}`)
+	use("x", `{"fail":true}`)
+	use("x", `{"fail":true}`)
+	if asked.Load() != 5 {
+		t.Errorf("asked %d times: other arguments, other tools and failures are not remembered", asked.Load())
+	}
+}
+
+func TestRunsThatAskTheSameAtOnceAskOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		slow := made{Definition{Name: "t", Pure: true}, func(ctx context.Context, _ *Use) (Result, error) {
+			time.Sleep(time.Second)
+			if asked.Add(1) == 1 {
+				return Result{}, fails // who waits then tries itself
+			}
+			return Result{Content: Text("x")}, nil
+		}}
+		s := newSet(t, Options{Memory: &Memory{}}, slow)
+		impatient, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		var wg sync.WaitGroup
+		var failures atomic.Int64
+		for i := range 20 {
+			ctx := t.Context()
+			if i == 19 {
+				ctx = impatient
+				synctest.Wait()
+			}
+			wg.Go(func() {
+				if _, err := s.Use(ctx, "t", &Use{}); err != nil {
+					failures.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if asked.Load() != 2 || failures.Load() != 2 {
+			t.Errorf("asked %d times, %d failures", asked.Load(), failures.Load())
+		}
+	})
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	m := &Memory{}
+	big := Text(strings.Repeat("x", MaxResult-10))
+	s := newSet(t, Options{Memory: m}, made{Definition{Name: "t", Pure: true}, func(context.Context, *Use) (Result, error) { return Result{Content: big}, nil }})
+	for i := range 2 * mostRemembered / len(big) {
+		arguments, _ := expr.AppendJSON(nil, []any{i})
+		if _, err := s.Use(t.Context(), "t", &Use{Arguments: arguments}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m.bytes > mostRemembered || len(m.known) != len(m.kept) || len(m.known) < 100 {
+		t.Errorf("%d bytes of %d answers", m.bytes, len(m.known))
+	}
+}
+
+func TestToolsAreUsedFromManyRunsAtOnce(t *testing.T) {
+	var asked atomic.Int64
+	s := newSet(t, Options{Memory: &Memory{}, Schemas: &Schemas{}}, counted(&asked, ""))
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 50 {
+				arguments, _ := expr.AppendJSON(nil, []any{i})
+				_ = s.Check("t", arguments)
+				_, _ = s.Use(context.Background(), "t", &Use{Arguments: arguments})
+			}
+		})
+	}
+	wg.Wait()
+	if asked.Load() != 50 {
+		t.Errorf("asked %d times", asked.Load())
+	}
+}
