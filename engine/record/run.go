@@ -265,6 +265,7 @@ type ToolCall struct {
 	Result   json.RawMessage `json:"result,omitempty"`
 	Start    time.Duration   `json:"start_ns"`
 	Duration time.Duration   `json:"duration_ns"`
+	Waited   time.Duration   `json:"waited_ns,omitempty"` // part of Duration: for rate limits and the like
 	Error    *Error          `json:"error,omitempty"`
 	// Cached says that a pure tool was not asked: its answer to the same arguments
 	// was known.

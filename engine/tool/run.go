@@ -4,15 +4,21 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // Source has tools that are only known when a run has begun: those of a server.
 type Source interface {
 	// Name is how records call the source.
 	Name() string
-	// Tools are those that the run in the context can use; it is asked again at
-	// every iteration.
-	Tools(ctx context.Context) ([]Tool, error)
+	// Server is all that the server tells of itself to the run in the context. It
+	// is asked at every iteration; what it said first holds for the run.
+	Server(ctx context.Context) (record.ToolServer, error)
+	// Tools are those that are used of a server that told this of itself, be it now
+	// or in a record. Nothing is asked. An error is a *record.Error: the server has
+	// not got what is asked for.
+	Tools(told record.ToolServer) ([]Tool, error)
 }
 
 // Run keeps what tools need for as long as one run takes, such as a server of its

@@ -44,6 +44,9 @@ type Definition struct {
 	// Delegate says that it is another agent, to which the argument `task` is
 	// handed.
 	Delegate bool
+	// Converses says that the result is what the agent says to its user: the user's
+	// turn follows, and where nobody answers it is the output.
+	Converses bool
 }
 
 // Use is one use of a tool.

@@ -1,0 +1,14 @@
+package record
+
+// Trace is what an agent that converses would do with the replies, the results
+// and the user's answers of a recorded iteration.
+type Trace struct {
+	// Requests are the hashes of what its model would be sent, one for each step.
+	// They may be fewer than the recorded steps: it would have made no more. There
+	// is one more where it would go on.
+	Requests []string
+	// Over says that it would make no step after these.
+	Over bool
+	// Why says what else would differ after the last of Requests, "": nothing.
+	Why string
+}
