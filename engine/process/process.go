@@ -25,6 +25,9 @@ const (
 	DefaultTimeout   = 10 * time.Minute
 	DefaultMaxOutput = 256 << 10
 	maxStderr        = 16 << 10
+	// DefaultFarewell is how long a session's program may take to end by itself
+	// once its input is over.
+	DefaultFarewell = 2 * time.Second
 	// drain is how long pipes may stay open after the program ended, for
 	// children that hold them.
 	drain = 500 * time.Millisecond
@@ -37,6 +40,7 @@ type Program struct {
 	Env       []string         // the whole environment, see Environment; nil: empty
 	Timeout   time.Duration    // 0: DefaultTimeout
 	MaxOutput int              // bytes of standard output; 0: DefaultMaxOutput
+	Farewell  time.Duration    // of a session; 0: DefaultFarewell
 	Now       func() time.Time // nil: time.Now
 	// Confinement holds the program's children; nil: its process group alone does.
 	Confinement *Confinement
@@ -77,27 +81,27 @@ func (p *Program) Run(ctx context.Context, stdin []byte) (Finished, error) {
 	return done, nil
 }
 
-// run runs the program once, in a namespace where it can.
+// run runs the program once.
 func (p *Program) run(ctx context.Context, stdin []byte, stdout, stderr io.Writer) error {
+	return p.start(ctx, func(cmd *exec.Cmd) error {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), stdout, stderr
+		return runLocked(cmd, func() {})
+	})
+}
+
+// start gives run what starts the program, in a namespace where it can; run may
+// be given a second one where that was refused.
+func (p *Program) start(ctx context.Context, run func(*exec.Cmd) error) error {
 	path, err := p.find()
 	if err != nil {
 		return err
-	}
-	start := func(cmd *exec.Cmd) error {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(stdin), stdout, stderr
-		cmd.Dir = p.Dir
-		cmd.Env = p.Env
-		if cmd.Env == nil {
-			cmd.Env = []string{} // nil would be ours
-		}
-		return runLocked(cmd)
 	}
 	if kind := p.Confinement.namespace(); kind != noNamespace {
 		if err := startable(p.Dir, path); err != nil {
 			return err
 		}
 		argv := append([]string{path}, p.Argv[1:]...)
-		err := start(confined(ctx, kind, p.Confinement.firstID(), argv...))
+		err := run(p.placed(confined(ctx, kind, p.Confinement.firstID(), argv...)))
 		if !refused(err) {
 			return afterShell(err)
 		}
@@ -105,18 +109,28 @@ func (p *Program) run(ctx context.Context, stdin []byte, stdout, stderr io.Write
 	cmd := exec.CommandContext(ctx, path, p.Argv[1:]...)
 	cmd.Args[0] = p.Argv[0]
 	inGroup(cmd)
-	return start(cmd)
+	return run(p.placed(cmd))
+}
+
+// placed gives the command its folder and its environment.
+func (p *Program) placed(cmd *exec.Cmd) *exec.Cmd {
+	cmd.Dir, cmd.Env = p.Dir, p.Env
+	if cmd.Env == nil {
+		cmd.Env = []string{} // nil would be ours
+	}
+	return cmd
 }
 
 // runLocked stays on its thread: a system may tie the child to the thread that
 // started it, and kill it when that ends.
-func runLocked(cmd *exec.Cmd) error {
+func runLocked(cmd *exec.Cmd, started func()) error {
 	cmd.WaitDelay = drain
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	started()
 	err := cmd.Wait()
 	killGroup(cmd) // what it left behind
 	if errors.Is(err, exec.ErrWaitDelay) {
@@ -168,6 +182,13 @@ func (p *Program) maxOutput() int {
 		return p.MaxOutput
 	}
 	return DefaultMaxOutput
+}
+
+func (p *Program) farewell() time.Duration {
+	if p.Farewell > 0 {
+		return p.Farewell
+	}
+	return DefaultFarewell
 }
 
 func (p *Program) now() time.Time {

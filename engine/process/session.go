@@ -1,0 +1,172 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Session is a program that stays: what is written is its standard input, what
+// is read its standard output. It is safe for concurrent use, and has to be
+// closed even where the program has ended.
+type Session struct {
+	program *Program
+	stdin   *os.File
+	stdout  *os.File
+	stderr  sharedCapture
+	kill    context.CancelFunc
+	begun   chan struct{} // closed when the program runs
+	over    chan struct{} // closed when it and its children are gone
+	ended   error         // set before over is
+	closed  sync.Once
+	closing chan struct{}
+}
+
+// Open starts the program. It ends with the context, too, and then at once. Timeout
+// and MaxOutput are not for sessions.
+func (p *Program) Open(ctx context.Context) (*Session, error) {
+	theirInput, stdin, err := os.Pipe()
+	if err != nil {
+		return nil, failure(record.Internal, "opening a pipe: %v", err)
+	}
+	stdout, theirOutput, err := os.Pipe()
+	if err != nil {
+		theirInput.Close()
+		stdin.Close()
+		return nil, failure(record.Internal, "opening a pipe: %v", err)
+	}
+	running, kill := context.WithCancel(ctx)
+	s := &Session{
+		program: p, stdin: stdin, stdout: stdout, kill: kill, stderr: sharedCapture{kept: newCapture(maxStderr)},
+		begun: make(chan struct{}), over: make(chan struct{}), closing: make(chan struct{}),
+	}
+	go s.run(running, theirInput, theirOutput)
+	select {
+	case <-s.begun:
+		return s, nil
+	case <-s.over:
+	}
+	select {
+	case <-s.begun: // it has already ended
+		return s, nil
+	default:
+	}
+	s.release()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return nil, p.explain(s.ended, "")
+}
+
+// run owns the program from its start to its end.
+func (s *Session) run(ctx context.Context, theirInput, theirOutput *os.File) {
+	defer close(s.over)
+	passed := func() {
+		theirInput.Close() // theirs alone, so that the end of either side is seen
+		theirOutput.Close()
+	}
+	s.ended = s.program.start(ctx, func(cmd *exec.Cmd) error {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = theirInput, theirOutput, &s.stderr
+		return runLocked(cmd, func() {
+			passed()
+			close(s.begun)
+		})
+	})
+	passed()
+	// Who left the group may still hold the output.
+	_ = s.stdout.SetReadDeadline(time.Now().Add(drain))
+}
+
+// Read reads of the program's standard output.
+func (s *Session) Read(p []byte) (int, error) {
+	n, err := s.stdout.Read(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, os.ErrClosed) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// Write writes to the program's standard input. It waits while the program does
+// not read, until the session is closed.
+func (s *Session) Write(p []byte) (int, error) { return s.stdin.Write(p) }
+
+// Done is closed when the program and its children are gone.
+func (s *Session) Done() <-chan struct{} { return s.over }
+
+// Err says how the program ended that was not to end, as a *record.Error; nil
+// while it runs, and where it was closed.
+func (s *Session) Err() error {
+	select {
+	case <-s.over:
+	default:
+		return nil
+	}
+	select {
+	case <-s.closing:
+		return nil
+	default:
+	}
+	if s.ended != nil {
+		return s.program.explain(s.ended, s.Stderr())
+	}
+	message := fmt.Sprintf("the program %q ended", s.program.Argv[0])
+	if line := lastLine(s.Stderr()); line != "" {
+		message += ": " + line
+	}
+	return &record.Error{Class: record.Program, Message: message}
+}
+
+// Stderr is what the program wrote there so far, head and tail where it is much;
+// not always UTF-8.
+func (s *Session) Stderr() string { return s.stderr.text() }
+
+// Close ends the program's input, gives it a moment to end by itself, and kills
+// it with all its children. They are gone when it returns.
+func (s *Session) Close() error {
+	s.closed.Do(func() {
+		close(s.closing)
+		s.stdin.Close()
+		late := time.NewTimer(s.program.farewell())
+		defer late.Stop()
+		select {
+		case <-s.over:
+		case <-late.C:
+		}
+		s.kill()
+		<-s.over
+		s.release()
+	})
+	return nil
+}
+
+func (s *Session) release() {
+	s.kill()
+	s.stdin.Close()
+	s.stdout.Close()
+}
+
+// sharedCapture is a capture that is read while it is written.
+type sharedCapture struct {
+	mu   sync.Mutex
+	kept *capture
+}
+
+// Write never fails.
+func (c *sharedCapture) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.kept.Write(p)
+}
+
+func (c *sharedCapture) text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return string(c.kept.Bytes())
+}

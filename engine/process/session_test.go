@@ -1,0 +1,254 @@
+//go:build unix
+
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+func open(t *testing.T, held *Confinement, script string) *Session {
+	t.Helper()
+	p := shell(script)
+	p.Confinement = held
+	s, err := p.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+const echoes = `while read -r line; do echo "got $line"; done; echo bye >&2`
+
+func TestSessionsTalk(t *testing.T) {
+	for held, confinement := range confinements() {
+		t.Run(held, func(t *testing.T) {
+			s := open(t, confinement, echoes)
+			lines := bufio.NewReader(s)
+			for i := range 3 {
+				fmt.Fprintf(s, "%d\n", i)
+				if line, err := lines.ReadString('\n'); err != nil || line != fmt.Sprintf("got %d\n", i) {
+					t.Fatalf("got %q, %v", line, err)
+				}
+			}
+			if s.Err() != nil {
+				t.Error("it runs and has ended")
+			}
+			if err := errors.Join(s.Close(), s.Close()); err != nil || s.Err() != nil || s.Stderr() != "bye\n" {
+				t.Errorf("got %v, %v, %q", err, s.Err(), s.Stderr())
+			}
+			if n, err := s.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+				t.Errorf("read %d, %v after the end", n, err)
+			}
+		})
+	}
+}
+
+func TestSessionsThatEndByThemselves(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo last; echo why >&2; exit 3": `program: the program "sh" failed: exit status 3: why`,
+		"echo last":                       `program: the program "sh" ended`,
+		"echo last; kill -SEGV $$":        `program: the program "sh" failed: signal: segmentation fault`,
+	} {
+		for held, confinement := range confinements() {
+			s := open(t, confinement, script)
+			text, err := io.ReadAll(s)
+			<-s.Done()
+			if string(text) != "last\n" || err != nil || s.Err() == nil || s.Err().Error() != want {
+				t.Errorf("%s, %s: read %q, %v; ended with %v", held, script, text, err, s.Err())
+			}
+		}
+	}
+}
+
+func TestSessionsThatDoNotStart(t *testing.T) {
+	for held, confinement := range confinements() {
+		p := Program{Argv: []string{"no-such-program"}, Confinement: confinement}
+		s, err := p.Open(t.Context())
+		if failed, ok := errors.AsType[*record.Error](err); s != nil || !ok || failed.Class != record.InvalidRequest {
+			t.Errorf("%s: got %v", held, err)
+		}
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	p := shell("sleep 300")
+	if s, err := p.Open(over); s != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// F32: nothing outlives a session, whatever its program leaves.
+func TestF32_ClosingASessionKillsWhatItLeft(t *testing.T) {
+	for name, script := range map[string]string{
+		"children":         children + "sleep 300; true",
+		"deaf to its end":  `trap "" TERM HUP INT; sleep 300; sleep 300; true`,
+		"ended before":     children + "exit 0",
+		"children outside": "",
+	} {
+		for held, confinement := range confinements() {
+			t.Run(name+"/"+held, func(t *testing.T) {
+				m := mark()
+				text := strings.ReplaceAll(script, "%[1]s", m)
+				if text == "" {
+					confinement = inNamespace(t)
+					text = escaping(t, m) + "sleep 300; true"
+				}
+				p := shell(text)
+				p.Argv, p.Confinement, p.Farewell = append(p.Argv, m), confinement, 100*time.Millisecond
+				s, err := p.Open(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Close()
+				if left := alive(t, m); left > 0 {
+					t.Errorf("%d processes are left", left)
+				}
+			})
+		}
+	}
+}
+
+func TestASessionEndsWithItsContext(t *testing.T) {
+	m := mark()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := shell("sleep 300; true")
+	p.Argv = append(p.Argv, m)
+	s, err := p.Open(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-s.Done()
+	if left := alive(t, m); left > 0 {
+		t.Errorf("%d processes are left", left)
+	}
+	s.Close()
+}
+
+// F33: a session's program dies with us.
+func TestF33_ASessionDiesWithUs(t *testing.T) {
+	if m := os.Getenv("AGENTBENCH_TEST_SESSION"); m != "" {
+		p := shell("sleep 300; true")
+		p.Argv = append(p.Argv, m)
+		s, err := p.Open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-s.Done()
+		return
+	}
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux lets children die with us")
+	}
+	m := mark()
+	us := exec.Command(os.Args[0], "-test.run=^TestF33_ASessionDiesWithUs$")
+	us.Env = append(os.Environ(), "AGENTBENCH_TEST_SESSION="+m)
+	if err := us.Start(); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the program runs", func() bool { return alive(t, m) >= 1 })
+	_ = us.Process.Kill()
+	_ = us.Wait()
+	until(t, "it is dead", func() bool { return alive(t, m) == 0 })
+}
+
+// The program's thread is its own: it lives on where the goroutine that opened
+// it has ended with its thread.
+func TestASessionOutlivesTheThreadThatOpenedIt(t *testing.T) {
+	opened := make(chan *Session)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		p := shell(echoes)
+		s, err := p.Open(t.Context())
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- s
+	}()
+	s := <-opened
+	defer s.Close()
+	for range 20 {
+		fmt.Fprintln(s, "x")
+		if _, err := s.Read(make([]byte, 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A writer that the program does not listen to is let go by the end.
+func TestClosingASessionLetsAWriterGo(t *testing.T) {
+	s := open(t, nil, "exec sleep 300")
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			if _, err := s.Write(make([]byte, 64<<10)); err != nil {
+				return
+			}
+		}
+	})
+	s.kill()
+	<-s.Done()
+	s.Close()
+	wg.Wait()
+}
+
+func TestF34_SessionsLeaveNothingOpen(t *testing.T) {
+	for held, confinement := range confinements() {
+		t.Run(held, func(t *testing.T) {
+			run := func() {
+				var all sync.WaitGroup
+				for range 8 {
+					all.Go(func() {
+						p := shell("sleep 300 & read -r line; echo $line")
+						p.Confinement = confinement
+						s, err := p.Open(t.Context())
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						fmt.Fprintln(s, "x")
+						_, _ = s.Read(make([]byte, 8))
+						s.Close()
+					})
+				}
+				all.Wait()
+			}
+			run()
+			files, goroutines := openFiles(t), runtime.NumGoroutine()
+			for range 4 {
+				run()
+			}
+			until(t, "all goroutines have ended", func() bool { return runtime.NumGoroutine() <= goroutines })
+			if now := openFiles(t); now > files {
+				t.Errorf("%d open files became %d", files, now)
+			}
+		})
+	}
+}
+
+// Standard error is kept to its head and tail, and may be read at any time.
+func TestStderrOfASession(t *testing.T) {
+	s := open(t, nil, `i=0; while [ $i -lt 2000 ]; do echo "line number $i" >&2; i=$((i+1)); done; echo done; read -r line`)
+	late := time.AfterFunc(20*time.Second, func() { s.kill() })
+	defer late.Stop()
+	if line, err := bufio.NewReader(s).ReadString('\n'); err != nil {
+		t.Fatalf("%q, %v", line, err)
+	}
+	until(t, "all of it is here", func() bool { return strings.Contains(s.Stderr(), "line number 1999") })
+	if said := s.Stderr(); len(said) > maxStderr+100 || !strings.HasPrefix(said, "line number 0\n") || !strings.Contains(said, " bytes cut …\n") {
+		t.Errorf("%d bytes", len(said))
+	}
+}
