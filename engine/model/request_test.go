@@ -46,6 +46,78 @@ func TestHashOfRequests(t *testing.T) {
 	}
 }
 
+// Records and caches hold hashes of before there were tools.
+func TestRequestsWithoutToolsKeepTheirHashes(t *testing.T) {
+	half, seed := 0.5, int64(7)
+	for want, request := range map[string]*Request{
+		"6ad54e5dd5cf1d2c": {Messages: []Message{{Role: "system", Text: "a"}, {Role: "user", Text: "b"}}},
+		"e0514c9fc8cf8ddd": {
+			Messages: []Message{{Role: "user", Text: "b"}}, Temperature: &half, TopP: &half, Seed: &seed, MaxOutputTokens: 9, JSON: true,
+		},
+	} {
+		if got := request.Hash("m"); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// conversation is a request with everything of tools in it.
+func conversation() *Request {
+	return &Request{
+		Messages: []Message{
+			{Role: "user", Text: "b"},
+			{Role: "assistant", ToolCalls: []ToolCall{{ID: "1", Name: "f", Arguments: "{}"}, {ID: "2", Name: "g", Arguments: "{}"}}},
+			{Role: "tool", Text: "c", ToolCallID: "1"},
+			{Role: "tool", Text: "d", ToolCallID: "2"},
+		},
+		Tools:      []Tool{{Name: "f", Description: "does f", Parameters: []byte(`{"type":"object"}`)}, {Name: "g"}},
+		ToolChoice: "auto",
+	}
+}
+
+func TestHashOfRequestsWithTools(t *testing.T) {
+	want := conversation().Hash("m")
+	if want != conversation().Hash("m") {
+		t.Error("the same request has two hashes")
+	}
+	seen := map[string]string{want: "nothing"}
+	for name, change := range map[string]func(*Request){
+		"no tools":         func(r *Request) { r.Tools = nil },
+		"fewer tools":      func(r *Request) { r.Tools = r.Tools[:1] },
+		"the tools' order": func(r *Request) { r.Tools[0], r.Tools[1] = r.Tools[1], r.Tools[0] },
+		"tool":             func(r *Request) { r.Tools[1].Name = "h" },
+		"description":      func(r *Request) { r.Tools[0].Description = "" },
+		"parameters":       func(r *Request) { r.Tools[0].Parameters = nil },
+		"choice":           func(r *Request) { r.ToolChoice = "" },
+		"call id":          func(r *Request) { r.Messages[1].ToolCalls[0].ID = "3" },
+		"call name":        func(r *Request) { r.Messages[1].ToolCalls[0].Name = "g" },
+		"arguments":        func(r *Request) { r.Messages[1].ToolCalls[0].Arguments = "{ }" },
+		"fewer calls":      func(r *Request) { r.Messages[1].ToolCalls = r.Messages[1].ToolCalls[:1] },
+		"answered":         func(r *Request) { r.Messages[2].ToolCallID = "2" },
+		"result":           func(r *Request) { r.Messages[2].Text = "" },
+		"border":           func(r *Request) { r.Messages[2].Text, r.Messages[2].ToolCallID = "c1", "" },
+		"temperature":      func(r *Request) { r.Temperature = number(0) },
+	} {
+		changed := conversation()
+		change(changed)
+		if other, taken := seen[changed.Hash("m")]; taken {
+			t.Errorf("%s has the hash of %s changed", name, other)
+		}
+		seen[changed.Hash("m")] = name
+	}
+}
+
+// What a model reads of a request is more with every part of it.
+func TestBytesOfRequestsWithTools(t *testing.T) {
+	if got := conversation().Bytes(); got != 38 {
+		t.Errorf("got %d bytes", got)
+	}
+	plain := &Request{Messages: []Message{{Role: "system", Text: "abc"}, {Role: "user", Text: "de"}}}
+	if got := plain.Bytes(); got != 5 {
+		t.Errorf("got %d bytes of a request without tools", got)
+	}
+}
+
 func TestDifferentSettingsHaveDifferentHashes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func() *Request {

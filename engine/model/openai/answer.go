@@ -20,24 +20,22 @@ func (m *Model) reply(request *model.Request, response *openai.ChatCompletionRes
 		return nil, withoutChoices(answer)
 	}
 	choice := &response.Choices[0]
-	text := messageText(&choice.Message)
-	more := droppedOf(answer, text)
+	made := &model.Reply{
+		Text: messageText(&choice.Message), ToolCalls: callsOf(choice.Message.ToolCalls),
+		Answered: m.answeredBy(response.Model), Finish: string(choice.FinishReason),
+	}
+	more := droppedOf(answer, made.Text)
 	switch {
 	case choice.FinishReason == "" || choice.FinishReason == "null":
 		return nil, &record.Error{Class: record.Incomplete, Message: "the answer has no finish_reason: it was cut off"}
-	case text == "" && choice.Message.Refusal != "":
+	case made.Text == "" && choice.Message.Refusal != "":
 		return nil, &record.Error{Class: record.ContentFilter, Message: "the model refused: " + shorten(choice.Message.Refusal)}
-	case text == "" && choice.FinishReason == openai.FinishReasonStop && !more.hasContent():
+	case made.Text == "" && made.ToolCalls == nil && choice.FinishReason == openai.FinishReasonStop && !more.hasContent():
 		return nil, &record.Error{Class: record.BadResponse, Message: "the answer's message has no content"}
 	}
-	thinking := cmp.Or(choice.Message.ReasoningContent, more.reasoning())
-	return &model.Reply{
-		Text:     text,
-		Thinking: thinking,
-		Answered: m.answeredBy(response.Model),
-		Finish:   string(choice.FinishReason),
-		Usage:    m.counted.usage(&response.Usage, more.Usage.CacheHits, request.InputTokens(), model.EstimateTokens(len(text)+len(thinking))),
-	}, nil
+	made.Thinking = cmp.Or(choice.Message.ReasoningContent, more.reasoning())
+	made.Usage = m.counted.usage(&response.Usage, more.Usage.CacheHits, request.InputTokens(), model.EstimateTokens(made.Bytes()))
+	return made, nil
 }
 
 // answeredBy is the name that a server gives to what answered, "" where it is the

@@ -23,11 +23,15 @@ type chatRequest struct {
 	MaxTokens           int                                  `json:"max_tokens,omitempty"`
 	MaxCompletionTokens int                                  `json:"max_completion_tokens,omitempty"`
 	ResponseFormat      *openai.ChatCompletionResponseFormat `json:"response_format,omitempty"`
+	Tools               []offered                            `json:"tools,omitempty"`
+	ToolChoice          any                                  `json:"tool_choice,omitempty"`
 }
 
 type message struct {
-	Role string `json:"role"`
-	Text string `json:"content"`
+	Role       string     `json:"role"`
+	Text       *string    `json:"content"` // null where a message is only calls
+	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
 }
 
 // body encodes a request.
@@ -37,8 +41,11 @@ func (m *Model) body(request *model.Request) ([]byte, error) {
 		Messages: make([]message, len(request.Messages)),
 		Stream:   m.options.Stream, Temperature: request.Temperature, TopP: request.TopP, Seed: request.Seed,
 	}
-	for i, said := range request.Messages {
-		body.Messages[i] = message{Role: said.Role, Text: said.Text}
+	for i := range request.Messages {
+		body.Messages[i] = messageOf(&request.Messages[i])
+	}
+	if len(request.Tools) > 0 { // a server refuses a choice among none
+		body.Tools, body.ToolChoice = offers(request.Tools), choiceOf(request.ToolChoice)
 	}
 	if m.options.Stream {
 		body.StreamOptions = &openai.StreamOptions{IncludeUsage: true}

@@ -66,6 +66,7 @@ type folded struct {
 	text     strings.Builder
 	thinking strings.Builder
 	refusal  strings.Builder
+	calls    calls
 	finish   string
 	usage    json.RawMessage
 }
@@ -75,10 +76,11 @@ type chunk struct {
 	Choices []struct {
 		Index int `json:"index"`
 		Delta struct {
-			Content          *string `json:"content"`
-			ReasoningContent string  `json:"reasoning_content"`
-			Reasoning        string  `json:"reasoning"`
-			Refusal          string  `json:"refusal"`
+			Content          *string     `json:"content"`
+			ReasoningContent string      `json:"reasoning_content"`
+			Reasoning        string      `json:"reasoning"`
+			Refusal          string      `json:"refusal"`
+			ToolCalls        []callDelta `json:"tool_calls"`
 		} `json:"delta"`
 		Finish string `json:"finish_reason"`
 	} `json:"choices"`
@@ -160,6 +162,9 @@ func (f *folded) add(c *chunk) {
 			f.thinking.WriteString(choice.Delta.Reasoning)
 		}
 		f.refusal.WriteString(choice.Delta.Refusal)
+		for i := range choice.Delta.ToolCalls {
+			f.calls.add(&choice.Delta.ToolCalls[i])
+		}
 		if choice.Finish != "" {
 			f.finish = choice.Finish
 		}
@@ -191,6 +196,9 @@ func (f *folded) answer() ([]byte, error) {
 	}
 	if f.refusal.Len() > 0 {
 		message["refusal"] = f.refusal.String()
+	}
+	if whole := f.calls.whole(); whole != nil {
+		message["tool_calls"] = whole
 	}
 	whole := map[string]any{"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": f.finish}}}
 	if f.usage != nil {
