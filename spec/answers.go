@@ -11,8 +11,8 @@ import (
 // Script is what a script model answers.
 type Script struct {
 	// ByTask has the replies by task id; where it is nil, List serves every task.
-	ByTask    map[string][]string
-	List      []string
+	ByTask    map[string][]Answer
+	List      []Answer
 	AfterLast string // error, repeat or end
 }
 
@@ -41,8 +41,8 @@ func (d *Document) Answers(model string) (Script, error) {
 }
 
 // recorded looks up the answers of every task.
-func (d *Document) recorded(m *Model) (map[string][]string, error) {
-	answers := map[string][]string{}
+func (d *Document) recorded(m *Model) (map[string][]Answer, error) {
+	answers := map[string][]Answer{}
 	at := func(i int) *source.Node { return fileNodes(m.Node.Get("files"))[i] }
 	for r, err := range d.rows(m.Files, at, m.Each) {
 		if err != nil {
@@ -59,36 +59,47 @@ func (d *Document) recorded(m *Model) (map[string][]string, error) {
 		if err != nil {
 			return nil, mappingFault(m.Answers, err, r.place(r.n))
 		}
-		answers[key] = replyTexts(list)
+		if answers[key], err = answersOf(list); err != nil {
+			return nil, m.Answers.Node.Fault(answerHint, "%v (in %s)", err, r.place(r.n))
+		}
 	}
 	return answers, nil
 }
 
-func replyTexts(list []any) []string {
-	texts := make([]string, len(list))
+const answerHint = `write a text, or {text: ..., tool_calls: [{name: ..., arguments: {...}}]}`
+
+func answersOf(list []any) ([]Answer, error) {
+	answers := make([]Answer, len(list))
 	for i, value := range list {
-		texts[i] = replyText(value)
+		var err error
+		if answers[i], err = answerOf(value); err != nil {
+			return nil, fmt.Errorf("reply %d: %w", i+1, err)
+		}
 	}
-	return texts
+	return answers, nil
 }
 
 // replies reads a file that holds a list of replies.
-func (d *Document) replies(r *Responses) ([]string, error) {
-	var list []any
+func (d *Document) replies(r *Responses) ([]Answer, error) {
+	var list []Answer
 	for row, err := range d.rows([]string{r.File}, func(int) *source.Node { return r.Node }, nil) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, row.value)
+		answer, err := answerOf(row.value)
+		if err != nil {
+			return nil, row.fault(row.n, answerHint, "%v", err)
+		}
+		list = append(list, answer)
 	}
 	if len(list) == 0 {
 		return nil, r.Node.Fault("", "%s holds no replies", r.File)
 	}
-	return replyTexts(list), nil
+	return list, nil
 }
 
 // mocked reads the replies that the environment gives to every script model that declares none.
-func (d *Document) mocked() ([]string, error) {
+func (d *Document) mocked() ([]Answer, error) {
 	for _, variable := range mockVariables {
 		text := d.getenv(variable)
 		if text == "" {
@@ -102,7 +113,11 @@ func (d *Document) mocked() ([]string, error) {
 		case !ok:
 			return nil, faultIn("$"+variable, []byte(text), 1, 1, `write ["first reply", "second reply"]`, "want a JSON list of replies")
 		}
-		return replyTexts(list), nil
+		answers, err := answersOf(list)
+		if err != nil {
+			return nil, faultIn("$"+variable, []byte(text), 1, 1, answerHint, "%v", err)
+		}
+		return answers, nil
 	}
 	return nil, fmt.Errorf("none of %s is set", strings.Join(mockVariables, ", "))
 }

@@ -27,7 +27,7 @@ type Model struct {
 	TPM              int64         `yaml:"tpm" min:"1" doc:"openai: tokens a minute that the server allows, input and max_output_tokens."`
 	MaxParallel      int           `yaml:"max_parallel" min:"1" doc:"openai: calls at once that the server bears (default: found out, at most 1024)."`
 
-	Responses *Responses `yaml:"responses" doc:"script: a file or a list of replies, one per call of a run."`
+	Responses *Responses `yaml:"responses" doc:"script: a file or a list of replies, one per call of a run: a text, or {text, thinking, tool_calls: [{id, name, arguments}], finish}."`
 	Files     []string   `yaml:"files" minlen:"1" doc:"script: files of recorded answers, found by task id."`
 	Each      *Expr      `yaml:"each" doc:"script: CEL giving the list of rows of a file."`
 	Key       *Expr      `yaml:"key" doc:"script: CEL giving the task id that a row answers."`
@@ -47,7 +47,7 @@ type Model struct {
 // Responses are canned replies: a file, or a list.
 type Responses struct {
 	File string
-	List []string
+	List []Answer
 
 	Node *source.Node
 }
@@ -129,8 +129,12 @@ func (r *Responses) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 	var replies []any
 	d.DecodeTagged(n, &replies, `minlen:"1"`)
-	for _, reply := range replies {
-		r.List = append(r.List, replyText(valueOf(reply)))
+	for i, reply := range replies {
+		answer, err := answerOf(valueOf(reply))
+		if err != nil {
+			d.Fault(n.Items[i], answerHint, "%v", err)
+		}
+		r.List = append(r.List, answer)
 	}
 }
 

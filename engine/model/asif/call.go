@@ -43,15 +43,15 @@ func (c *Call) Duration(chance *rand.Rand) time.Duration {
 }
 
 // Usage draws what a call uses. Counts that are not declared are estimated from
-// the texts, and the usage says so. As at a server, no reply is longer than the
-// request allows.
-func (c *Call) Usage(request *model.Request, reply string, chance *rand.Rand) record.Usage {
+// what is sent and written, and the usage says so. As at a server, no reply is
+// longer than the request allows.
+func (c *Call) Usage(request *model.Request, reply *model.Reply, chance *rand.Rand) record.Usage {
 	used := record.Usage{Calls: 1}
 	if used.InputTokens = c.around(c.Tokens.Input, chance); used.InputTokens == 0 {
 		used.InputTokens, used.Estimated = request.InputTokens(), 1
 	}
 	if used.OutputTokens = c.around(c.Tokens.Output, chance); used.OutputTokens == 0 {
-		used.OutputTokens, used.Estimated = model.EstimateTokens(len(reply)), 1
+		used.OutputTokens, used.Estimated = model.EstimateTokens(reply.Bytes()), 1
 	}
 	if most := int64(request.MaxOutputTokens); most > 0 {
 		used.OutputTokens = min(used.OutputTokens, most)

@@ -51,7 +51,7 @@ func TestF44_AbsurdNumbersDoNotWrap(t *testing.T) {
 			if d := c.Duration(chance); d <= 0 || d > longest {
 				t.Fatalf("a call takes %v", d)
 			}
-			u := c.Usage(request, "", chance)
+			u := c.Usage(request, &model.Reply{}, chance)
 			if u.InputTokens < 1 || u.OutputTokens < 1 || u.Tokens() > 2_000_000_000 {
 				t.Fatalf("a call uses %+v", u)
 			}
@@ -69,7 +69,7 @@ func TestUsage(t *testing.T) {
 		"half":      {spec.TokenCounts{Output: 50}, record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 50, Estimated: 1}},
 	} {
 		call := Call{Tokens: c.tokens}
-		if got := call.Usage(request, "abc", nil); got != c.want {
+		if got := call.Usage(request, &model.Reply{Text: "abc"}, nil); got != c.want {
 			t.Errorf("%s: got %+v, want %+v", name, got, c.want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestUsageSpreadsAroundItsMean(t *testing.T) {
 	var sum, squares float64
 	const n = 10_000
 	for range n {
-		tokens := float64(c.Usage(request, "", chance).InputTokens)
+		tokens := float64(c.Usage(request, &model.Reply{}, chance).InputTokens)
 		sum, squares = sum+tokens, squares+tokens*tokens
 	}
 	mean := sum / n
@@ -165,10 +165,10 @@ func TestF40_UsageStaysWithinItsReservation(t *testing.T) {
 	limited := *request
 	limited.MaxOutputTokens = 60
 	for range 100_000 {
-		if u := c.Usage(request, "", chance); u.InputTokens > 500 || u.OutputTokens > 250 {
+		if u := c.Usage(request, &model.Reply{}, chance); u.InputTokens > 500 || u.OutputTokens > 250 {
 			t.Fatalf("a call uses %+v", u)
 		}
-		if u := c.Usage(&limited, "", chance); u.OutputTokens > 60 {
+		if u := c.Usage(&limited, &model.Reply{}, chance); u.OutputTokens > 60 {
 			t.Fatalf("a call of at most 60 tokens of output uses %+v", u)
 		}
 	}

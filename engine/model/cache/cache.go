@@ -11,6 +11,7 @@ package cache
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
@@ -129,7 +130,7 @@ func (m *cached) entry(d *draw, reply *model.Reply) *entry {
 			Task: d.request.Draw.Task, Trial: d.request.Draw.Trial, N: d.n,
 			Answered: reply.Answered, Finish: reply.Finish, Usage: reply.Usage, Duration: reply.Duration,
 		},
-		text: reply.Text, thinking: reply.Thinking,
+		text: reply.Text, thinking: reply.Thinking, calls: slices.Clone(reply.ToolCalls),
 	}
 }
 

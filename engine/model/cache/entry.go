@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
@@ -30,17 +31,19 @@ type Head struct {
 	// How many bytes of each stand behind the head.
 	TextBytes     int `json:"text_bytes"`
 	ThinkingBytes int `json:"thinking_bytes"`
+	ToolCallBytes int `json:"tool_call_bytes,omitempty"`
 }
 
 // entry is a stored answer.
 type entry struct {
 	Head
 	text, thinking string
+	calls          []model.ToolCall
 }
 
 // An entry is a file of three parts: a line with the checksums (CRC-32C) of the
 // other two, a line of JSON that is the head, and the reply's text and
-// thinking as they came:
+// thinking as they came, then its tool calls as JSON where it has some:
 //
 //	agentbench cache 1 5a1c0f3e 00000000
 //	{"key":"9f86…","provider":"openai","model":"m","task":"a","trial":1, …}
@@ -63,20 +66,26 @@ func IsDamaged(err error) bool { return errors.Is(err, errDamaged) }
 
 // encode writes the entry.
 func (e *entry) encode() ([]byte, error) {
+	calls, err := encodeCalls(e.calls)
+	if err != nil {
+		return nil, err
+	}
 	head := e.Head
-	head.TextBytes, head.ThinkingBytes = len(e.text), len(e.thinking)
+	head.TextBytes, head.ThinkingBytes, head.ToolCallBytes = len(e.text), len(e.thinking), len(calls)
 	line, err := json.Marshal(&head)
 	if err != nil {
 		return nil, err
 	}
-	if firstLine+len(line)+1+len(e.text)+len(e.thinking) > largest {
+	size := firstLine + len(line) + 1 + len(e.text) + len(e.thinking) + len(calls)
+	if size > largest {
 		return nil, fmt.Errorf("an entry holds %d MiB at most", largest>>20)
 	}
 	body := crc32.Update(crc32.Checksum([]byte(e.text), castagnoli), castagnoli, []byte(e.thinking))
-	b := make([]byte, 0, firstLine+len(line)+1+len(e.text)+len(e.thinking))
+	body = crc32.Update(body, castagnoli, calls)
+	b := make([]byte, 0, size)
 	b = fmt.Appendf(b, "%s%08x %08x\n", magic, crc32.Checksum(line, castagnoli), body)
 	b = append(append(b, line...), '\n')
-	return append(append(b, e.text...), e.thinking...), nil
+	return append(append(append(b, e.text...), e.thinking...), calls...), nil
 }
 
 // decode reads a whole entry.
@@ -85,17 +94,24 @@ func decode(b []byte) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if head.TextBytes < 0 || head.TextBytes > len(body) || head.ThinkingBytes != len(body)-head.TextBytes {
+	text, rest, ok := cut(body, head.TextBytes)
+	thinking, calls, alsoOK := cut(rest, head.ThinkingBytes)
+	if !ok || !alsoOK || len(calls) != head.ToolCallBytes || !bytes.Equal(checksum(body), b[len(magic)+9:firstLine-1]) {
 		return nil, errDamaged
 	}
-	if !bytes.Equal(checksum(body), b[len(magic)+9:firstLine-1]) {
+	e := &entry{Head: *head, text: string(text), thinking: string(thinking)}
+	if e.calls, err = decodeCalls(calls); err != nil {
 		return nil, errDamaged
 	}
-	return &entry{
-		Head:     *head,
-		text:     string(body[:head.TextBytes]),
-		thinking: string(body[head.TextBytes:]),
-	}, nil
+	return e, nil
+}
+
+// cut parts b behind its first n bytes, if it has so many.
+func cut(b []byte, n int) (first, rest []byte, ok bool) {
+	if n < 0 || n > len(b) {
+		return nil, nil, false
+	}
+	return b[:n], b[n:], true
 }
 
 // decodeHead reads the head and gives what follows it.
@@ -121,7 +137,7 @@ func checksum(b []byte) []byte {
 // reply is the answer as if the call had been made.
 func (e *entry) reply() *model.Reply {
 	return &model.Reply{
-		Text: e.text, Thinking: e.thinking, Answered: e.Answered, Finish: e.Finish,
+		Text: e.text, Thinking: e.thinking, ToolCalls: slices.Clone(e.calls), Answered: e.Answered, Finish: e.Finish,
 		Usage: e.Usage, Duration: e.Duration, Cached: true,
 	}
 }

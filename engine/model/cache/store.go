@@ -7,10 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
 )
 
 // Options are what a store may be told. The zero Options work.
@@ -141,7 +144,7 @@ func (s *Store) used(path string, before time.Time) {
 
 // save stores an entry, or warns. What is not stored is remembered for a while.
 func (s *Store) save(k Key, e *entry) {
-	if s.options.Redact(e.text) != e.text || s.options.Redact(e.thinking) != e.thinking {
+	if s.secret(e) {
 		s.recent.keep(k, e)
 		return
 	}
@@ -156,6 +159,14 @@ func (s *Store) save(k Key, e *entry) {
 		return
 	}
 	s.stored.Add(1)
+}
+
+// secret says whether a secret is in what the model wrote.
+func (s *Store) secret(e *entry) bool {
+	hidden := func(text string) bool { return s.options.Redact(text) != text }
+	return hidden(e.text) || hidden(e.thinking) || slices.ContainsFunc(e.calls, func(c model.ToolCall) bool {
+		return hidden(c.ID) || hidden(c.Name) || hidden(c.Arguments)
+	})
 }
 
 // write makes the file whole under another name first, so that nobody ever

@@ -12,6 +12,15 @@ import (
 // of the reply at most: 3 or 4 at OpenAI, 5 in the templates of open models.
 const messageTokens = 5
 
+// What servers add where there are tools: once, the words that explain to a model
+// how it calls them, of which Anthropic's are the longest with about 350 tokens;
+// and the framing of each tool and of each call that was made.
+const (
+	toolsTokens = 400
+	toolTokens  = 16
+	callTokens  = 16
+)
+
 // estimate says what calls of a model may use. It learns from what calls used.
 type estimate struct {
 	options Options
@@ -49,7 +58,14 @@ func (e *estimate) of(request *model.Request) Worst {
 }
 
 func framingTokens(request *model.Request) int64 {
-	return messageTokens * int64(len(request.Messages)+1)
+	tokens := messageTokens * (len(request.Messages) + 1)
+	if len(request.Tools) > 0 {
+		tokens += toolsTokens + toolTokens*len(request.Tools)
+	}
+	for i := range request.Messages {
+		tokens += callTokens * len(request.Messages[i].ToolCalls)
+	}
+	return int64(tokens)
 }
 
 func (e *estimate) priced(input, output int64) record.Usage {

@@ -5,18 +5,20 @@ package script
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/asif"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // Model replies from a script: Draw.Call is the place in the list.
 type Model struct {
 	Name string // in the suite, for messages
 	// ByTask has the replies by task id. Where it is nil, All serves every task.
-	ByTask    map[string][]string
-	All       []string
+	ByTask    map[string][]spec.Answer
+	All       []spec.Answer
 	AfterLast AfterLast
 	Time      asif.Call // what a reply stands for
 	Seed      int64     // of the suite; matters only where times or tokens vary
@@ -32,46 +34,61 @@ const (
 	End    AfterLast = "end"    // the agent ends the run
 )
 
-// Call replies with the text whose turn it is.
+// Call replies with what is next.
 func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
-	text, err := m.reply(&request.Draw)
+	answer, err := m.next(&request.Draw)
 	if err != nil {
 		return nil, err
 	}
-	reply := &model.Reply{Text: text, Finish: "stop"}
+	reply := replyOf(answer)
+	var chance *rand.Rand
 	if m.Time.Varies() {
 		d := &request.Draw
-		chance := asif.Draws(m.Seed, []string{"script", m.Name, d.Task}, uint64(d.Trial), uint64(d.Call))
-		reply.Duration = m.Time.Duration(chance)
-		reply.Usage = m.Time.Usage(request, text, chance)
-	} else {
-		reply.Duration = m.Time.Duration(nil)
-		reply.Usage = m.Time.Usage(request, text, nil)
+		chance = asif.Draws(m.Seed, []string{"script", m.Name, d.Task}, uint64(d.Trial), uint64(d.Call))
 	}
+	reply.Duration = m.Time.Duration(chance)
+	reply.Usage = m.Time.Usage(request, reply, chance)
 	if err := m.Time.Pass(ctx, reply.Duration); err != nil {
 		return nil, err
 	}
 	return reply, nil
 }
 
-func (m *Model) reply(draw *model.Draw) (string, error) {
+// replyOf is an answer as a server would have sent it.
+func replyOf(a *spec.Answer) *model.Reply {
+	reply := &model.Reply{Text: a.Text, Thinking: a.Thinking, Finish: a.Finish}
+	for _, call := range a.ToolCalls {
+		reply.ToolCalls = append(reply.ToolCalls, model.ToolCall(call))
+	}
+	model.Identify(reply.ToolCalls)
+	switch {
+	case reply.Finish != "":
+	case reply.ToolCalls != nil:
+		reply.Finish = "tool_calls"
+	default:
+		reply.Finish = "stop"
+	}
+	return reply
+}
+
+func (m *Model) next(draw *model.Draw) (*spec.Answer, error) {
 	replies := m.All
 	if m.ByTask != nil {
 		var known bool
 		if replies, known = m.ByTask[draw.Task]; !known {
-			return "", m.exhausted("the script %q has no replies for task %q", m.Name, draw.Task)
+			return nil, m.exhausted("the script %q has no replies for task %q", m.Name, draw.Task)
 		}
 	}
 	if draw.Call < len(replies) {
-		return replies[draw.Call], nil
+		return &replies[draw.Call], nil
 	}
 	switch {
 	case m.AfterLast == End:
-		return "", model.ErrEnded
+		return nil, model.ErrEnded
 	case m.AfterLast == Repeat && len(replies) > 0:
-		return replies[len(replies)-1], nil
+		return &replies[len(replies)-1], nil
 	}
-	return "", m.exhausted("the script %q has %s for task %q; call %d has none",
+	return nil, m.exhausted("the script %q has %s for task %q; call %d has none",
 		m.Name, count(len(replies)), draw.Task, draw.Call+1)
 }
 

@@ -24,10 +24,10 @@ func ask(t *testing.T, m *Model, task string, call int) (string, error) {
 
 // S4.8: the replies are deterministic, one per call of a run.
 func TestS4_8_RepliesInOrder(t *testing.T) {
-	m := &Model{Name: "canned", All: []string{"one", "two"}}
+	m := &Model{Name: "canned", All: spec.Texts("one", "two")}
 	for range 2 { // another run starts again
 		for i, want := range m.All {
-			if got, err := ask(t, m, "x", i); got != want || err != nil {
+			if got, err := ask(t, m, "x", i); got != want.Text || err != nil {
 				t.Errorf("call %d: %q, %v", i+1, got, err)
 			}
 		}
@@ -35,7 +35,7 @@ func TestS4_8_RepliesInOrder(t *testing.T) {
 }
 
 func TestRepliesFoundByTask(t *testing.T) {
-	m := &Model{Name: "recorded", ByTask: map[string][]string{"a": {"A"}, "b": {"B"}}, All: []string{"never"}}
+	m := &Model{Name: "recorded", ByTask: map[string][]spec.Answer{"a": spec.Texts("A"), "b": spec.Texts("B")}, All: spec.Texts("never")}
 	for task, want := range map[string]string{"a": "A", "b": "B"} {
 		if got, err := ask(t, m, task, 0); got != want || err != nil {
 			t.Errorf("task %s: %q, %v", task, got, err)
@@ -62,7 +62,7 @@ func TestAfterTheLastReply(t *testing.T) {
 		{End, nil, 0, "", "", true},
 	} {
 		t.Run(fmt.Sprintf("%s after %d", c.after, len(c.replies)), func(t *testing.T) {
-			m := &Model{Name: "canned", ByTask: map[string][]string{"x": c.replies}, AfterLast: c.after}
+			m := &Model{Name: "canned", ByTask: map[string][]spec.Answer{"x": spec.Texts(c.replies...)}, AfterLast: c.after}
 			got, err := ask(t, m, "x", c.call)
 			if got != c.want || errors.Is(err, model.ErrEnded) != c.ended {
 				t.Fatalf("got %q, %v", got, err)
@@ -79,7 +79,7 @@ func TestAfterTheLastReply(t *testing.T) {
 }
 
 func TestUnknownTask(t *testing.T) {
-	m := &Model{Name: "recorded", ByTask: map[string][]string{"a": {"A"}}, AfterLast: Repeat}
+	m := &Model{Name: "recorded", ByTask: map[string][]spec.Answer{"a": spec.Texts("A")}, AfterLast: Repeat}
 	_, err := ask(t, m, "b", 0)
 	want := `exhausted: the script "recorded" has no replies for task "b"`
 	if err == nil || err.Error() != want {
@@ -89,7 +89,7 @@ func TestUnknownTask(t *testing.T) {
 
 // What varies belongs to the run and the call, not to the order of calls.
 func TestTimesDoNotDependOnTheOrder(t *testing.T) {
-	m := &Model{Name: "m", All: []string{"a", "b", "c"}, Time: asif.Call{
+	m := &Model{Name: "m", All: spec.Texts("a", "b", "c"), Time: asif.Call{
 		Latency: spec.Latency{Median: time.Second, Sigma: 1},
 		Tokens:  spec.TokenCounts{Input: 100, Output: 100, Spread: 0.5},
 	}}
@@ -116,7 +116,7 @@ func TestTimesDoNotDependOnTheOrder(t *testing.T) {
 }
 
 func BenchmarkCall(b *testing.B) {
-	m := &Model{Name: "canned", All: []string{"reply"}}
+	m := &Model{Name: "canned", All: spec.Texts("reply")}
 	request := &model.Request{Messages: []model.Message{{Role: "user", Text: "prompt"}}, Draw: model.Draw{Task: "x", Trial: 1}}
 	b.ReportAllocs()
 	for b.Loop() {

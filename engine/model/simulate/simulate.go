@@ -55,8 +55,9 @@ func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply,
 	if err != nil {
 		return nil, err
 	}
-	used := m.Time.Usage(request, text, chance)
-	return &model.Reply{Text: text, Finish: "stop", Usage: used, Duration: took}, nil
+	made := &model.Reply{Text: text, Finish: "stop", Duration: took}
+	made.Usage = m.Time.Usage(request, made, chance)
+	return made, nil
 }
 
 // chance belongs to one call: to what is sent and to which draw it is.
