@@ -1,0 +1,112 @@
+package a2a
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Agent is a remote agent that executes iterations. Those of one run are one
+// conversation with it, as long as the agent knows conversations.
+type Agent struct {
+	Client *Client
+	Spec   *spec.Agent // of the stage, overrides applied
+}
+
+// unreported is the usage of a task: a call whose own calls nobody tells of.
+var unreported = record.Usage{Calls: 1, Unreported: 1}
+
+// Execute hands the prompt over and takes the answer as the output. A question
+// ends the run: nobody is there to answer it.
+func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+	said := words(turn)
+	result := agent.Result{Request: a.Client.Hash(said)}
+	talk := a.Client.talk(ctx)
+	answer, call, err := a.Client.asked(ctx, said, talk.id())
+	call.Role = record.RoleA2A
+	result.Calls = []record.Call{call}
+	if err != nil {
+		return result, err
+	}
+	talk.goOn(answer.Context)
+	result.SetReply(answer.reply(a.Spec.Reply), a.Spec.Reply)
+	if answer.Asks() {
+		result.Ended = &record.Ended{Reason: string(record.ReasonQuestionAsked), Output: result.Output}
+		return result, nil
+	}
+	result.Ended, err = agent.FinalResponse(ctx, a.Spec, turn.Scope, &result)
+	return result, err
+}
+
+// Sends is the hash of what the agent would be told.
+func (a *Agent) Sends(turn *agent.Turn) (hash string, err error) {
+	return a.Client.Hash(words(turn)), nil
+}
+
+// words are what the agent is told: the prompt, or the task's input where the loop
+// has none.
+func words(turn *agent.Turn) string {
+	if turn.Prompt != "" {
+		return turn.Prompt
+	}
+	if text, ok := turn.Task.Input.(string); ok {
+		return text
+	}
+	return fmt.Sprint(turn.Task.Input)
+}
+
+// asked hands over a task and makes the record of it.
+func (c *Client) asked(ctx context.Context, text, conversation string) (Answer, record.Call, error) {
+	answer, took, err := c.Send(ctx, text, conversation)
+	call := record.Call{Model: c.Name(), Request: c.Hash(text), Usage: unreported, Duration: took}
+	if err == nil && answer.Text == "" {
+		err = failure(record.NoAnswer, "the remote agent's answer is empty")
+	}
+	errors.As(err, &call.Error)
+	return answer, call, err
+}
+
+// reply is the text of an answer; where it is to be JSON and one part of it is
+// data, that is.
+func (a *Answer) reply(want spec.Reply) string {
+	if want == spec.ReplyJSON && len(a.Data) == 1 {
+		return string(a.Data[0])
+	}
+	return a.Text
+}
+
+// talk is the conversation of a run with an agent.
+type talk struct {
+	mu   sync.Mutex
+	name string // as the agent calls it
+}
+
+type talkKey struct{ client *Client }
+
+// talk is that of the context's run; outside of a run every task begins one.
+func (c *Client) talk(ctx context.Context) *talk {
+	run := tool.RunOf(ctx)
+	if run == nil {
+		return &talk{}
+	}
+	kept, _ := run.Keep(talkKey{c}, func() (any, func(), error) { return &talk{}, nil, nil })
+	return kept.(*talk)
+}
+
+func (t *talk) id() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.name
+}
+
+func (t *talk) goOn(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.name = name
+}

@@ -1,0 +1,220 @@
+package a2a
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Answer is what a remote agent made of a task so far: a message, or a task.
+type Answer struct {
+	State   string            // as 0.3 writes it, such as completed or input-required
+	Text    string            // all of it as text; data stands in it as JSON
+	Data    []json.RawMessage // the parts that are data
+	Prose   bool              // there are parts that are not
+	Context string            // the conversation, "" where the agent has none
+	Task    string            // "" where the answer is a message
+}
+
+// The states of a task.
+const (
+	completed     = "completed"
+	inputRequired = "input-required"
+	authRequired  = "auth-required"
+	canceled      = "canceled"
+	failedState   = "failed"
+	rejected      = "rejected"
+)
+
+// Asks says that the answer is a question.
+func (a *Answer) Asks() bool { return a.State == inputRequired }
+
+// pending says that the task goes on.
+func (a *Answer) pending() bool {
+	switch a.State {
+	case completed, inputRequired, authRequired, canceled, failedState, rejected:
+		return false
+	}
+	return true
+}
+
+// failed is the error of a task that ended without an answer.
+func (a *Answer) failed() error {
+	because := ""
+	if text := shorten(a.Text); text != "" {
+		because = ": " + text
+	}
+	switch a.State {
+	case failedState:
+		return failure(record.Program, "the remote agent failed%s", because)
+	case rejected:
+		return failure(record.Program, "the remote agent rejected the task%s", because)
+	case canceled:
+		return failure(record.Incomplete, "the remote agent's task was cancelled%s", because)
+	case authRequired:
+		return failure(record.Auth, "the remote agent wants to know who asks%s", because)
+	}
+	return nil
+}
+
+// result is a message or a task: 0.3 gives either itself, 1.0 as the member of
+// that name.
+type result struct {
+	Message *message `json:"message"`
+	Task    *task    `json:"task"`
+	task
+	Parts     []part `json:"parts"`
+	MessageID string `json:"messageId"`
+}
+
+type task struct {
+	ID        string     `json:"id"`
+	ContextID string     `json:"contextId"`
+	Status    *status    `json:"status"`
+	Artifacts []artifact `json:"artifacts"`
+	History   []message  `json:"history"`
+}
+
+type status struct {
+	State   string   `json:"state"`
+	Message *message `json:"message"`
+}
+
+type artifact struct {
+	Parts []part `json:"parts"`
+}
+
+type message struct {
+	Role      string `json:"role"`
+	Parts     []part `json:"parts"`
+	ContextID string `json:"contextId"`
+}
+
+// part is a text, data or a file, which 0.3 puts one level deeper.
+type part struct {
+	Text *string         `json:"text"`
+	Data json.RawMessage `json:"data"`
+	File *struct {
+		Name  string `json:"name"`
+		URI   string `json:"uri"`
+		Bytes string `json:"bytes"`
+	} `json:"file"`
+	Filename string `json:"filename"`
+	URL      string `json:"url"`
+	Raw      string `json:"raw"`
+}
+
+// readAnswer reads the result of send or get in either wire.
+func readAnswer(text json.RawMessage) (Answer, error) {
+	var r result
+	if err := json.Unmarshal(text, &r); err != nil {
+		return Answer{}, failure(record.BadResponse, "the remote agent's answer is not what the protocol promises: %v", err)
+	}
+	switch {
+	case r.Task != nil:
+		return r.Task.answer()
+	case r.Message != nil:
+		return r.Message.answer(), nil
+	case r.Status != nil:
+		return r.task.answer()
+	case r.Parts != nil || r.MessageID != "":
+		m := message{Parts: r.Parts, ContextID: r.ContextID}
+		return m.answer(), nil
+	}
+	return Answer{}, failure(record.BadResponse, "the remote agent's answer is neither a message nor a task: %s", shorten(string(text)))
+}
+
+func (m *message) answer() Answer {
+	a := Answer{State: completed, Context: m.ContextID}
+	a.add(m.Parts)
+	return a
+}
+
+// answer takes what a task made; of one that made nothing, what is said beside
+// its state, and where nothing is, the agent's last word.
+func (t *task) answer() (Answer, error) {
+	if t.Status == nil || t.ID == "" {
+		return Answer{}, failure(record.BadResponse, "the remote agent's task has no id or no status")
+	}
+	a := Answer{State: stateOf(t.Status.State), Context: t.ContextID, Task: t.ID}
+	if a.State == completed {
+		for _, made := range t.Artifacts {
+			a.add(made.Parts)
+		}
+	}
+	if a.Text == "" && t.Status.Message != nil {
+		a.add(t.Status.Message.Parts)
+	}
+	if a.Text == "" && !a.pending() {
+		a.add(t.lastWord())
+	}
+	return a, nil
+}
+
+// stateOf writes a state as 0.3 does.
+func stateOf(state string) string {
+	state = strings.ToLower(strings.TrimPrefix(state, "TASK_STATE_"))
+	return strings.ReplaceAll(state, "_", "-")
+}
+
+func (t *task) lastWord() []part {
+	for i := len(t.History) - 1; i >= 0; i-- {
+		if said := &t.History[i]; said.Role == "agent" || said.Role == "ROLE_AGENT" {
+			return said.Parts
+		}
+	}
+	return nil
+}
+
+// add appends an artifact or a message: its texts as they stand, for they may be
+// pieces of one, data and files on lines of their own.
+func (a *Answer) add(parts []part) {
+	var b strings.Builder
+	own := true // what follows begins a line
+	for i := range parts {
+		p := &parts[i]
+		text, apart := p.text()
+		if b.Len() > 0 && (apart || own) && !strings.HasSuffix(b.String(), "\n") {
+			b.WriteByte('\n')
+		}
+		b.WriteString(text)
+		own = apart
+		if p.isData() {
+			a.Data = append(a.Data, p.Data)
+		} else {
+			a.Prose = true
+		}
+	}
+	if a.Text != "" && b.Len() > 0 {
+		a.Text += "\n\n"
+	}
+	a.Text += b.String()
+}
+
+func (p *part) isData() bool { return p.Text == nil && len(p.Data) > 0 }
+
+// text is a part as text, and whether it stands apart from its neighbours.
+func (p *part) text() (text string, apart bool) {
+	switch {
+	case p.Text != nil:
+		return *p.Text, false
+	case p.isData():
+		var compact bytes.Buffer
+		_ = json.Compact(&compact, p.Data) // it was read as JSON
+		return compact.String(), true
+	case p.File != nil:
+		return fileText(p.File.Name, p.File.URI, len(p.File.Bytes)), true
+	}
+	return fileText(p.Filename, p.URL, len(p.Raw)), true
+}
+
+// fileText tells of a file, whose contents are not for a text.
+func fileText(name, address string, encoded int) string {
+	if address != "" {
+		return strings.TrimSpace("[file " + name + " " + address + "]")
+	}
+	return fmt.Sprintf("[file %s, %d bytes]", name, encoded/4*3)
+}
