@@ -65,12 +65,22 @@ type Stage struct {
 // as it happens; it may be nil. Run does not fail: whatever goes wrong is the
 // outcome of the record.
 func (l *Loop) Run(ctx context.Context, id string, task *spec.Task, trial int, observe func(record.Event)) *record.Run {
+	return l.run(ctx, id, task, trial, make(map[string]int, 1), observe)
+}
+
+// Within runs a task on behalf of another run, whose calls of each model it counts
+// on. Nobody observes it.
+func (l *Loop) Within(ctx context.Context, id string, task *spec.Task, trial int, calls map[string]int) *record.Run {
+	return l.run(ctx, id, task, trial, calls, nil)
+}
+
+func (l *Loop) run(ctx context.Context, id string, task *spec.Task, trial int, calls map[string]int, observe func(record.Event)) *record.Run {
 	r := &run{
 		Loop:    l,
 		task:    task,
 		trial:   trial,
 		state:   l.Rules.Start(task, l.Param),
-		calls:   make(map[string]int, 1),
+		calls:   calls,
 		observe: observe,
 	}
 	r.record = l.Head
