@@ -93,7 +93,7 @@ func TestF35_LongTextsAreReadQuickly(t *testing.T) {
 		"```tool_call\n", "```tool_call {\"a", "```tool_call {x```", "````tool_call\n{\"a\": \"", "```delegate {} x", "```tool_result ", "`", "``` \n", "\n ```",
 		"<tool>", "<tool>{", "<tool>{\"a\": \"", "<tool>{} ", "<tool></tool", "<tool_result", "<tool", "{\"```tool_call {\":1,", "{\"<tool>{\":1,",
 	} {
-		text := strings.Repeat(unit, 1<<20/len(unit))
+		text := strings.Repeat(unit, 1<<18/len(unit))
 		start := time.Now()
 		for _, d := range []Dialect{Fenced, XML} {
 			read(d, text)
