@@ -13,9 +13,7 @@ func (l *loader) checkLoop(loop *Loop) {
 	l.checkEvaluate(loop)
 	l.checkConfidence(loop)
 	l.checkLimits(loop)
-	for _, agent := range loop.agents() {
-		l.checkTools(agent)
-	}
+	l.checkAgents(loop)
 }
 
 // unique refuses a second item of the same name.
@@ -47,8 +45,11 @@ func (l *loader) checkNames(loop *Loop) {
 	if e := loop.Evaluate; e != nil {
 		l.unique("check", len(e.Checks), func(i int) (string, *source.Node) { return e.Checks[i].Name, e.Checks[i].Node })
 	}
+	for _, tools := range loop.toolLists() {
+		l.unique("tool", len(tools), func(i int) (string, *source.Node) { return tools[i].called(), tools[i].Node })
+		l.unique("server", len(tools), func(i int) (string, *source.Node) { return tools[i].server(), tools[i].Node })
+	}
 	for _, agent := range loop.agents() {
-		l.unique("tool", len(agent.Tools), func(i int) (string, *source.Node) { return agent.Tools[i].Name, agent.Tools[i].Node })
 		l.unique("delegate", len(agent.Delegates), func(i int) (string, *source.Node) { return agent.Delegates[i].Name, agent.Delegates[i].Node })
 	}
 }
@@ -162,34 +163,4 @@ func (l *loader) confidenceOf(conditions []Condition) {
 		}
 		l.confidenceOf(c.Nested)
 	}
-}
-
-// checkTools wants tools and delegates to be one thing each.
-func (l *loader) checkTools(agent *Agent) {
-	for i := range agent.Tools {
-		t := &agent.Tools[i]
-		switch {
-		case count(t.MCP != nil, t.Builtin != "", t.Command != nil) != 1:
-			l.fault(t.Node, "a tool is one of mcp, builtin, or command with a name", "this tool is not one thing")
-		case t.MCP != nil && count(t.MCP.Command != nil, t.MCP.URL != "") != 1:
-			l.fault(t.Node.Get("mcp"), "", "want one of command and url")
-		case t.Command != nil && t.Name == "":
-			l.fault(t.Node, "the model calls a tool by its name", "a tool that is a program needs a name")
-		}
-	}
-	for i := range agent.Delegates {
-		if d := &agent.Delegates[i]; count(d.Loop != "", d.A2A != "") != 1 {
-			l.fault(d.Node, "", "want one of loop and a2a")
-		}
-	}
-}
-
-func count(conditions ...bool) int {
-	n := 0
-	for _, condition := range conditions {
-		if condition {
-			n++
-		}
-	}
-	return n
 }

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 
@@ -35,20 +34,8 @@ func (l *loader) checkModels(s *Suite) {
 		case "script":
 			l.checkScript(s.Models[i].Key, m)
 		case "openai":
-			l.checkBaseURL(m)
+			l.checkAddress(m.Node.Get("base_url"), "base_url: http://localhost:8080/v1")
 		}
-	}
-}
-
-// checkBaseURL wants the address of a server.
-func (l *loader) checkBaseURL(m *Model) {
-	n := m.Node.Get("base_url")
-	if n == nil || n.Kind != source.String {
-		return
-	}
-	at, err := url.Parse(m.BaseURL)
-	if err != nil || at.Hostname() == "" || at.Scheme != "http" && at.Scheme != "https" {
-		l.fault(n, "write base_url: http://localhost:8080/v1", "this is not an http or https address")
 	}
 }
 

@@ -128,6 +128,9 @@ func (l *Loop) modelNodes() []*source.Node {
 	if l.Evaluate != nil && l.Evaluate.Judge != nil {
 		nodes = append(nodes, l.Evaluate.Judge.Node.Get("model"))
 	}
+	if l.User != nil {
+		nodes = append(nodes, l.User.Node.Get("model"))
+	}
 	return slices.DeleteFunc(nodes, func(n *source.Node) bool { return n == nil })
 }
 

@@ -31,13 +31,12 @@ func (l *loader) compileLoop(loop *Loop) {
 	for _, agent := range loop.agents() {
 		c.prompt(agent.System)
 		c.expr(agent.FinalResponse, expr.WantBool)
-		c.tools(agent.Tools)
+	}
+	for t := range loop.tools() {
+		compiler{l, expr.Tool(), loop}.expr(t.CEL, expr.WantAny)
 	}
 	for i := range loop.Phases {
 		c.prompt(loop.Phases[i].Prompt)
-		if tools := loop.Phases[i].Tools; tools != nil {
-			c.tools(*tools)
-		}
 		c.condition(loop.Phases[i].Until, expr.WantBool)
 		c.untilEvaluated(i)
 	}
@@ -80,13 +79,6 @@ func (c compiler) scoped(scope string) compiler {
 		c.env = expr.Step(c.loop.outputType())
 	}
 	return c
-}
-
-func (c compiler) tools(tools []Tool) {
-	computed := compiler{c.loader, expr.Tool(), c.loop}
-	for i := range tools {
-		computed.expr(tools[i].CEL, expr.WantAny)
-	}
 }
 
 func (c compiler) user(u *User) {

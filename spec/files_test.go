@@ -171,7 +171,7 @@ func TestF57_DelegatesOfDelegates(t *testing.T) {
 		files[fmt.Sprintf("l%d.yaml", i)] = &fstest.MapFile{Data: []byte("loop: l\nagent: {model: m" + next + "}\nprompt: p\n")}
 	}
 	_, faults := LoadFS(files, "l0.yaml", Options{Env: onlyPath})
-	if len(faults) != 1 || faults[0].What != "delegates are nested deeper than 8 loops" {
+	if len(faults) != 1 || faults[0].What != "delegates are nested deeper than 5: l0.yaml -> l1.yaml -> l2.yaml -> l3.yaml -> l4.yaml -> l5.yaml -> l6.yaml" {
 		t.Errorf("from the top: %v", faults)
 	}
 	if _, faults = LoadFS(files, "l2.yaml", Options{Env: onlyPath}); faults.Err() != nil {

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -62,7 +63,7 @@ func (l *loader) addIf(fault *source.Fault) {
 	}
 }
 
-const maxDelegateDepth = 8
+const maxDelegateDepth = 5
 
 // delegates loads the loops that the agents of a loop may hand tasks to.
 func (l *loader) delegates(loop *Loop, file *loopFile) {
@@ -90,7 +91,7 @@ func (l *loader) delegate(d *Delegate, file *loopFile) {
 		cycle := append(slices.Clone(l.open[slices.Index(l.open, named.name):]), named.name)
 		l.fault(at, "a delegate must not lead back to the loop that it serves", "delegates form a cycle: %s", strings.Join(cycle, " -> "))
 	case len(l.open) > maxDelegateDepth:
-		l.fault(at, "", "delegates are nested deeper than %d loops", maxDelegateDepth)
+		l.fault(at, "let the loops further up hand the tasks out", "delegates are nested deeper than %d: %s", maxDelegateDepth, strings.Join(append(slices.Clone(l.open), named.name), " -> "))
 	default:
 		d.Resolved = l.delegated(named)
 	}
@@ -115,4 +116,31 @@ func (l *Loop) agents() []*Agent {
 		agents = append(agents, l.Strategies[i].Agent)
 	}
 	return slices.DeleteFunc(agents, func(a *Agent) bool { return a == nil })
+}
+
+// tools are all tools that the loop declares, those of its phases included.
+func (l *Loop) tools() iter.Seq[*Tool] {
+	return func(yield func(*Tool) bool) {
+		for _, list := range l.toolLists() {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// toolLists are the lists of tools that the loop declares.
+func (l *Loop) toolLists() [][]Tool {
+	var lists [][]Tool
+	for _, agent := range l.agents() {
+		lists = append(lists, agent.Tools)
+	}
+	for i := range l.Phases {
+		if tools := l.Phases[i].Tools; tools != nil {
+			lists = append(lists, *tools)
+		}
+	}
+	return lists
 }

@@ -84,6 +84,10 @@ func (w *leafWalker) value(v reflect.Value, path string) {
 		w.maybe(value.Value, value.Off, path)
 	case JSON:
 		w.add(path, string(value), false)
+	case Headers:
+		for _, header := range value {
+			w.add(join(path, header.Key), header.Value, false)
+		}
 	default:
 		w.plain(v, path)
 	}

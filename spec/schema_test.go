@@ -128,12 +128,13 @@ func TestTheLoaderForbidsWhatTheSchemaForbids(t *testing.T) {
 var dense = []string{
 	`loop: l
 pattern: multi_strategy
-agent: {model: m, temperature: 0.5, top_p: 0.5, seed: 3, timeout: 5s, max_steps: 3, final_response: passed}
+agent: {model: m, temperature: 0.5, top_p: 0.5, seed: 3, timeout: 5s, max_steps: 3, final_response: passed, tool_calls: native, tool_choice: e, memory: {max_tokens: 5}, warn_remaining: 2, tools: [{name: c, description: d, parameters: {type: object, required: [q], properties: {q: {type: string}}}, command: [cat], env: [A], retries: 1, pure: true, breaks_loop: true, timeout: 1s}, {name: e, cel: args.q}, {name: h, http: "http://localhost/", headers: {A: b, B: {env: C, prefix: d}}}, {builtin: converse, description: d}, {name: s, mcp: {command: [cat], env: [A], shared: true, only: [x], pure: [x]}}, {mcp: {url: "http://localhost/", headers: {A: b}}}], delegates: [{name: d, description: d, a2a: "http://localhost/", headers: {A: b}, timeout: 5s}]}
 prompt: p
+user: {model: m, system: s, until: turn > 2, max_turns: 3}
 strategies: [{name: a, max_iterations: 2, agent: {system: s}}, {name: b}]
 evaluate: {checks: [{name: c, expr: passed, weight: 2, feedback: f}], judge: {model: m, rubric: r}, command: {command: [cat], timeout: 5s}, fix: one}
 terminate: {timeout: {after: 5s, cancel: true}, repeated: {of: output, times: 3}, consecutive: {when: passed, times: off}, all: [{name: n, when: passed}, {max_iterations: 3}]}
-guards: {absolute_max_iterations: 9, budget: {tokens: 5, calls: 5, hard: true}, degradation: {window: 3}, stagnation: {window: 3, signature: calls, scope: step}, repeated: [{name: a, of: output, times: 3}]}
+guards: {absolute_max_iterations: 9, budget: {tokens: 5, calls: 5, hard: true}, degradation: {window: 3}, stagnation: {window: 3, times: 2, signature: calls, scope: step}, repeated: [{name: a, of: output, times: 3, window: 4, scope: step}], consecutive: {when: step.number > 1, times: 2, scope: step}}
 on_error: {continue_if: passed}
 `,
 	`suite: s

@@ -44,6 +44,35 @@ func (l *Loop) RepliesText() bool {
 	return true
 }
 
+// Steps an agent may make in one iteration unless it says otherwise.
+const (
+	defaultSteps         = 5
+	defaultStepsWithUser = 100
+)
+
+// Converses says that an agent of the loop makes steps: it is a model that has tools, delegates, memory or a user, or
+// is told what remains. Any other one answers once.
+func (l *Loop) Converses(a *Agent) bool {
+	return a.Model != "" && (a.callsTools() || a.Memory != nil || a.WarnRemaining > 0 || l.User != nil)
+}
+
+// Steps is how many steps an agent of the loop may make in one iteration.
+func (l *Loop) Steps(a *Agent) int {
+	switch {
+	case !l.Converses(a):
+		return 1
+	case a.MaxSteps > 0:
+		return a.MaxSteps
+	case l.User != nil:
+		return defaultStepsWithUser
+	}
+	return defaultSteps
+}
+
+func (a *Agent) callsTools() bool {
+	return a.Model != "" && len(a.Tools)+len(a.Delegates) > 0
+}
+
 func firstPrompt(prompts ...*Prompt) *Prompt {
 	for _, p := range prompts {
 		if p != nil {
@@ -64,7 +93,7 @@ func (a *Agent) with(over *Agent) *Agent {
 		return &merged
 	}
 	if over.Model != "" || over.Command != nil || over.HTTP != "" || over.A2A != "" {
-		merged.Model, merged.Command, merged.HTTP, merged.A2A = over.Model, over.Command, over.HTTP, over.A2A
+		merged.Model, merged.Command, merged.HTTP, merged.A2A, merged.Headers = over.Model, over.Command, over.HTTP, over.A2A, over.Headers
 	}
 	override(&merged.System, over.System)
 	override(&merged.Reply, over.Reply)
@@ -75,9 +104,13 @@ func (a *Agent) with(over *Agent) *Agent {
 	override(&merged.Timeout, over.Timeout)
 	override(&merged.MaxSteps, over.MaxSteps)
 	override(&merged.ToolCalls, over.ToolCalls)
+	override(&merged.ToolChoice, over.ToolChoice)
 	override(&merged.Memory, over.Memory)
 	override(&merged.WarnRemaining, over.WarnRemaining)
 	override(&merged.FinalResponse, over.FinalResponse)
+	if over.Headers != nil {
+		merged.Headers = over.Headers
+	}
 	if over.Tools != nil {
 		merged.Tools = over.Tools
 	}

@@ -39,54 +39,18 @@ func withDelegates(loops []*Loop, l *Loop) []*Loop {
 	return loops
 }
 
-// Unsupported are the places that the language allows and run cannot do yet.
+// Unsupported are the places that the language allows and run cannot do yet: scorers that are judges.
 func (d *Document) Unsupported() source.Faults {
-	var found unsupported
-	for _, loop := range d.Loops() {
-		for _, agent := range loop.agents() {
-			found.agent(agent)
-		}
-		if guard := loop.Guards.Stagnation; guard != nil && guard.Scope == "step" {
-			found.value(loop.Tree.Get("guards").Get("stagnation").Get("scope"), "stagnation of steps")
-		}
-		for i := range loop.Phases {
-			if tools := loop.Phases[i].Tools; tools != nil && len(*tools) > 0 {
-				found.key(loop.Phases[i].Node, "tools")
-			}
+	var found source.Faults
+	if d.Suite == nil {
+		return nil
+	}
+	for i := range d.Suite.Scorers {
+		if scorer := &d.Suite.Scorers[i]; scorer.Type == "judge" {
+			found = append(found, scorer.Node.Get("type").Fault("the language has it, but run cannot do it yet", "not supported yet: scorers of type judge"))
 		}
 	}
-	if d.Suite != nil {
-		for i := range d.Suite.Scorers {
-			if d.Suite.Scorers[i].Type == "judge" {
-				found.value(d.Suite.Scorers[i].Node.Get("type"), "scorers of type judge")
-			}
-		}
-	}
-	found.Sort()
-	return slices.Compact(found.Faults)
-}
-
-const unsupportedHint = "the language has it, but run cannot do it yet"
-
-type unsupported struct{ source.Faults }
-
-// agentKeys need what an agent does beside one call an iteration.
-var agentKeys = []string{"http", "a2a", "tools", "delegates", "memory", "tool_calls", "warn_remaining"}
-
-func (u *unsupported) agent(agent *Agent) {
-	for _, key := range agentKeys {
-		if n := agent.Node.Get(key); n != nil && !(n.Kind == source.List && len(n.Items) == 0) {
-			u.key(agent.Node, key)
-		}
-	}
-}
-
-func (u *unsupported) key(n *source.Node, key string) {
-	u.Faults = append(u.Faults, n.KeyFault(key, unsupportedHint, "not supported yet: %s", key))
-}
-
-func (u *unsupported) value(n *source.Node, what string) {
-	u.Faults = append(u.Faults, n.Fault(unsupportedHint, "not supported yet: %s", what))
+	return found
 }
 
 // Programs are the programs that the loops start and that are not there: faults that stand in the way of a run.
@@ -120,9 +84,9 @@ func (l *Loop) programNodes() []*source.Node {
 	var commands []*source.Node
 	for _, agent := range l.agents() {
 		commands = append(commands, agent.Node.Get("command"))
-		for i := range agent.Tools {
-			commands = append(commands, agent.Tools[i].Node.Get("command"), agent.Tools[i].Node.Get("mcp").Get("command"))
-		}
+	}
+	for t := range l.tools() {
+		commands = append(commands, t.Node.Get("command"), t.Node.Get("mcp").Get("command"))
 	}
 	if l.Evaluate != nil {
 		judge := l.Evaluate.Node.Get("command")

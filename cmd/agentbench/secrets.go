@@ -26,6 +26,7 @@ func (p *program) learn(d *spec.Document) {
 	if d.Suite != nil {
 		p.secrets.Learn(secret.OfSuite(d.Suite, p.env)...)
 	}
+	p.secrets.Learn(secret.OfLoops(d.Loops(), p.env)...)
 }
 
 // learnLines makes the secrets known that the lines of faults may show: from the

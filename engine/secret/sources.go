@@ -2,7 +2,6 @@ package secret
 
 import (
 	"net/url"
-	"strings"
 
 	"github.com/agentbench/agentbench/spec"
 )
@@ -17,6 +16,29 @@ func OfSuite(s *spec.Suite, getenv func(string) string) []string {
 			key = getenv(m.APIKeyEnv)
 		}
 		values = append(values, OfServer(m.BaseURL, key, m.Headers)...)
+	}
+	return values
+}
+
+// OfLoops are the secrets of what loops reach beside models: what headers take
+// from the environment, what stands in addresses, and variables with a telling
+// name that programs are given.
+func OfLoops(loops []*spec.Loop, getenv func(string) string) []string {
+	var values []string
+	for _, l := range loops {
+		for _, server := range l.Servers() {
+			values = append(values, ofAddress(server.URL)...)
+			for _, header := range server.Headers {
+				if header.Value.Env != "" {
+					values = append(values, getenv(header.Value.Env))
+				}
+			}
+		}
+		for _, name := range l.Variables() {
+			if Telling(name) {
+				values = append(values, getenv(name))
+			}
+		}
 	}
 	return values
 }
@@ -74,12 +96,4 @@ func WithoutCredentials(address string) string {
 
 // Telling says by its name that a header or a parameter holds a secret. What it
 // says of a header decides the keys of the cache as well.
-func Telling(name string) bool {
-	name = strings.ToLower(name)
-	for _, part := range []string{"auth", "key", "token", "secret", "cookie", "credential", "password"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
-}
+func Telling(name string) bool { return spec.HoldsSecret(name) }

@@ -1,0 +1,195 @@
+package spec
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// checkAgents finds what is wrong with the agents of a loop, their tools, delegates and user.
+func (l *loader) checkAgents(loop *Loop) {
+	for _, agent := range loop.agents() {
+		l.checkAgentKeys(loop, agent)
+		l.checkAddress(agent.Node.Get("http"), "http: http://localhost:8080/agent")
+		l.checkAddress(agent.Node.Get("a2a"), "a2a: http://localhost:9100")
+		for i := range agent.Delegates {
+			l.checkDelegate(&agent.Delegates[i])
+		}
+	}
+	for t := range loop.tools() {
+		l.checkTool(t)
+	}
+	for i, stage := range loop.Stages() {
+		l.checkPhaseTools(loop, i, &stage)
+		l.checkNamesakes(stage.Agent)
+		l.checkToolChoice(stage.Agent, loop)
+	}
+	l.checkWarning(loop)
+	l.checkUser(loop)
+	l.checkBehaviour(loop)
+}
+
+// modelKeys mean something for agents that are models only.
+const modelKeys = "system temperature top_p max_output_tokens seed max_steps tool_calls tool_choice tools delegates memory warn_remaining"
+
+var executorWords = map[string]string{"command": "a program", "http": "an endpoint", "a2a": "a remote agent", "model": "a model"}
+
+// checkAgentKeys refuses keys that mean nothing for what executes. An override may name another executor than its loop.
+func (l *loader) checkAgentKeys(loop *Loop, agent *Agent) {
+	executors := agent.executors()
+	if len(executors) == 0 && loop.Agent != nil {
+		executors = loop.Agent.executors()
+	}
+	if len(executors) != 1 {
+		return
+	}
+	for _, entry := range agent.Node.Entries {
+		none := entry.Value.Kind == source.List && len(entry.Value.Items) == 0
+		if slices.Contains(strings.Fields(modelKeys), entry.Key) && executors[0] != "model" && !none {
+			l.add(agent.Node.KeyFault(entry.Key, "it goes with model", "%q means nothing for an agent that is %s", entry.Key, executorWords[executors[0]]))
+		}
+		if entry.Key == "headers" && executors[0] != "http" && executors[0] != "a2a" {
+			l.add(agent.Node.KeyFault(entry.Key, "it goes with http and a2a", "%q mean nothing for an agent that is %s", entry.Key, executorWords[executors[0]]))
+		}
+	}
+}
+
+// checkPhaseTools refuses tools of a phase whose agent cannot use any.
+func (l *loader) checkPhaseTools(loop *Loop, i int, stage *Stage) {
+	if i >= len(loop.Phases) || stage.Agent.Model != "" || loop.Phases[i].Tools == nil || len(*loop.Phases[i].Tools) == 0 {
+		return
+	}
+	if executors := stage.Agent.executors(); len(executors) == 1 {
+		l.add(loop.Phases[i].Node.KeyFault("tools", "they go with model", "tools mean nothing for an agent that is %s", executorWords[executors[0]]))
+	}
+}
+
+// checkNamesakes refuses two things that the model would call by one name.
+func (l *loader) checkNamesakes(agent *Agent) {
+	for i := range agent.Delegates {
+		d := &agent.Delegates[i]
+		if slices.ContainsFunc(agent.Tools, func(t Tool) bool { return t.called() == d.Name && d.Name != "" }) {
+			l.fault(d.Node.Get("name"), "give one of them another name", "a tool is called %q, too", shorten(d.Name))
+		}
+	}
+}
+
+// checkToolChoice wants a word, or something that the stage has.
+func (l *loader) checkToolChoice(agent *Agent, loop *Loop) {
+	n := toolChoiceNode(agent, loop)
+	if n == nil || agent.Model == "" {
+		return
+	}
+	if agent.ToolCalls != "" && agent.ToolCalls != "native" {
+		l.fault(n, "write tool_calls: native, or delete tool_choice", "only native calls can be chosen")
+		return
+	}
+	names, known := agent.callable()
+	if known && len(names) > 0 && !slices.Contains(append([]string{"auto", "none", "required"}, names...), agent.ToolChoice) {
+		l.fault(n, didYouMean(agent.ToolChoice, append(names, "auto", "none", "required")), "the agent has no tool %q", shorten(agent.ToolChoice))
+	}
+}
+
+// toolChoiceNode is where what an agent chooses is written: in its stage, or in the loop.
+func toolChoiceNode(agent *Agent, loop *Loop) *source.Node {
+	for _, declared := range slices.Backward(loop.agents()) {
+		if n := declared.Node.Get("tool_choice"); n != nil && n.Text == agent.ToolChoice {
+			return n
+		}
+	}
+	return nil
+}
+
+// callable are the names of what an agent may call; known says that there are no others, as a server may have.
+func (a *Agent) callable() (names []string, known bool) {
+	known = true
+	for i := range a.Tools {
+		t := &a.Tools[i]
+		switch {
+		case t.MCP != nil && t.MCP.Only == nil:
+			known = false
+		case t.MCP != nil:
+			names = append(names, t.MCP.Only...)
+		default:
+			names = append(names, t.called())
+		}
+	}
+	for i := range a.Delegates {
+		names = append(names, a.Delegates[i].Name)
+	}
+	return names, known
+}
+
+// checkWarning wants a limit whose nearness can be told.
+func (l *loader) checkWarning(loop *Loop) {
+	limit, _, _ := loop.EffectiveMax()
+	if limit > 0 || !loop.Guards.AbsoluteMaxIterations.Off {
+		return
+	}
+	for _, agent := range loop.agents() {
+		if n := agent.Node.Get("warn_remaining"); n != nil {
+			l.fault(n, "write max_iterations", "nothing limits the iterations, so there is nothing to warn of")
+		}
+	}
+}
+
+// checkUser wants a script or a model, and an agent that can be answered.
+func (l *loader) checkUser(loop *Loop) {
+	u := loop.User
+	if u == nil {
+		return
+	}
+	switch {
+	case count(u.Script != nil, u.Model != "") != 1:
+		l.fault(u.Node, "script is a CEL list of texts, model a name under models", "the user is one of script and model")
+	case u.Script != nil && u.System != nil:
+		l.add(u.Node.KeyFault("system", "it goes with model", "%q means nothing for a user with a script", "system"))
+	case u.Model != "" && u.System == nil:
+		l.fault(u.Node, "write system: what the user wants, and when to answer ###STOP###", "the model that plays the user is not told what it wants")
+	}
+	if !slices.ContainsFunc(loop.Stages(), func(s Stage) bool { return s.Agent.Model != "" }) {
+		l.fault(u.Node, "an agent that is a model can talk to a user", "no agent of this loop talks to a user")
+	}
+}
+
+// checkBehaviour finds guards that look for what the agents cannot do, or that can never hold.
+func (l *loader) checkBehaviour(loop *Loop) {
+	guards := loop.Tree.Get("guards")
+	if s := loop.Guards.Stagnation; s != nil && !s.Window.Off {
+		n := guards.Get("stagnation")
+		l.checkWindow(n, s.Times.Value, s.Window.Value)
+		l.checkScope(loop, n, s.Scope)
+		if !slices.ContainsFunc(loop.Stages(), func(s Stage) bool { return s.Agent.callsTools() }) {
+			l.warn(n, "give the agent tools; only recordings of others can hold calls without", "no agent here calls tools, so stagnation never holds")
+		}
+	}
+	for i := range loop.Guards.Repeated {
+		g := &loop.Guards.Repeated[i]
+		if g.Window > 0 {
+			l.checkWindow(g.Node, g.Times.Value, g.Window)
+		}
+		l.checkScope(loop, g.Node, g.Scope)
+	}
+	for i := range loop.Guards.Consecutive {
+		l.checkScope(loop, loop.Guards.Consecutive[i].Node, loop.Guards.Consecutive[i].Scope)
+	}
+}
+
+// checkWindow wants a window that so many can stand in.
+func (l *loader) checkWindow(n *source.Node, times, window int) {
+	at := n
+	if named := n.Get("times"); named != nil {
+		at = named
+	}
+	if times > window {
+		l.fault(at, "raise the window, or lower times", "%d times among the last %d can never be", times, window)
+	}
+}
+
+// checkScope wants an agent that makes steps.
+func (l *loader) checkScope(loop *Loop, n *source.Node, scope string) {
+	if scope == ScopeStep && !slices.ContainsFunc(loop.Stages(), func(s Stage) bool { return loop.Converses(s.Agent) }) {
+		l.fault(n.Get("scope"), "steps are those of a model with tools, delegates, memory or a user", "no agent here makes steps")
+	}
+}
