@@ -57,7 +57,7 @@ func usageFields() []configurationField {
 		amountInterval("tokens out", "output_tokens", func(c *Configuration) numbers.Range { return c.OutputTokensInterval }),
 		[]configurationField{page.Minor(unlessZero(toolCalls))},
 		amountInterval("tool calls", "tool_calls", func(c *Configuration) numbers.Range { return c.ToolCallsInterval }),
-		judgingFields())
+		judgingFields(), userFields())
 }
 
 // amountField is a mean per run; warnings of these kinds stand beside it.
@@ -80,16 +80,26 @@ func iterationsFields() []configurationField {
 
 // judgingFields are what the evaluations inside the loop used.
 func judgingFields() []configurationField {
-	calls := amountField("judging\ncalls", "judging_calls", func(c *Configuration) numbers.Value { return c.Judging.Calls })
-	tokens := amountField("judging\ntokens", "judging_tokens", func(c *Configuration) numbers.Value { return c.Judging.Tokens })
-	cost := forMachines(amountField("", "judging_cost_usd", func(c *Configuration) numbers.Value { return c.Judging.Cost }))
+	return besideFields("judging", func(c *Configuration) *Judging { return &c.Judging })
+}
+
+// userFields are what the users used who answered the agents.
+func userFields() []configurationField {
+	return besideFields("user", func(c *Configuration) *Judging { return &c.User })
+}
+
+// besideFields are what was used beside the agent, in the ledger of that name.
+func besideFields(name string, of func(*Configuration) *Judging) []configurationField {
+	calls := amountField(name+"\ncalls", name+"_calls", func(c *Configuration) numbers.Value { return of(c).Calls })
+	tokens := amountField(name+"\ntokens", name+"_tokens", func(c *Configuration) numbers.Value { return of(c).Tokens })
+	cost := forMachines(amountField("", name+"_cost_usd", func(c *Configuration) numbers.Value { return of(c).Cost }))
 	return slices.Concat(
 		[]configurationField{page.Minor(unlessZero(calls))},
-		amountInterval("judging calls", "judging_calls", func(c *Configuration) numbers.Range { return c.Judging.CallsInterval }),
+		amountInterval(name+" calls", name+"_calls", func(c *Configuration) numbers.Range { return of(c).CallsInterval }),
 		[]configurationField{page.Minor(unlessZero(tokens))},
-		amountInterval("judging tokens", "judging_tokens", func(c *Configuration) numbers.Range { return c.Judging.TokensInterval }),
+		amountInterval(name+" tokens", name+"_tokens", func(c *Configuration) numbers.Range { return of(c).TokensInterval }),
 		[]configurationField{cost},
-		page.Ends("judging_cost_usd", func(c *Configuration) numbers.Range { return c.Judging.CostInterval }))
+		page.Ends(name+"_cost_usd", func(c *Configuration) numbers.Range { return of(c).CostInterval }))
 }
 
 // unlessZero leaves a column out where all its numbers are 0.

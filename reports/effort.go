@@ -30,7 +30,7 @@ type Spent struct {
 // EffortOf is the effort of the manifest's runs; nil where nothing was cached,
 // tried again or paid beyond what the runs show.
 func EffortOf(m *record.Manifest) *Effort {
-	asIf, e := m.Totals.Usage.Plus(m.Totals.Judging), &m.Volatile.Effort
+	asIf, e := m.Totals.Used(), &m.Volatile.Effort
 	if e.Made == 0 && e.Cached == 0 || e.Cached == 0 && e.Attempts <= e.Made && spentOf(asIf) == spentOf(e.Paid) {
 		return nil
 	}

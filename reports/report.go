@@ -97,6 +97,7 @@ type Configuration struct {
 	OutputTokens         numbers.Value `json:"output_tokens"`
 	OutputTokensInterval numbers.Range `json:"output_tokens_interval"`
 	Judging              Judging       `json:"judging"` // part of the numbers above and below
+	User                 Judging       `json:"user"`    // so is what the one used who answers the agents
 	Cost                 Cost          `json:"cost_usd"`
 	Latency              Spread        `json:"latency_s"` // as-if seconds
 	// Totals over the runs that count, without what programs did not report.
@@ -126,7 +127,7 @@ type Spread struct {
 	P95          numbers.Value `json:"p95"`
 }
 
-// Judging is what the evaluations inside the loop used, per run.
+// Judging is what the evaluations inside the loop, or the users, used, per run.
 type Judging struct {
 	Calls          numbers.Value `json:"calls"`
 	CallsInterval  numbers.Range `json:"calls_interval"`

@@ -138,8 +138,7 @@ func (r *runs) keepSteps(s *record.Signals) {
 	var before time.Duration
 	for i := range s.Iterations {
 		it := &s.Iterations[i]
-		agent, judging := it.Spent()
-		r.stepDollars = append(r.stepDollars, float32(agent.Cost.Plus(judging.Cost).Dollars()))
+		r.stepDollars = append(r.stepDollars, float32(it.Total().Cost.Dollars()))
 		r.stepSeconds = append(r.stepSeconds, float32((it.End - before).Seconds()))
 		before = it.End
 	}

@@ -72,7 +72,7 @@ func (c *collector) spread(m *measure, of func(*run) int64, unit float64) Spread
 }
 
 func (c *Configuration) measureUsage(u *sums) {
-	total, runs := u.agent.Plus(u.judging), int64(c.Runs)
+	total, runs := u.agent.Plus(u.judging).Plus(u.user), int64(c.Runs)
 	c.TotalCalls, c.TotalToolCalls, c.TotalTokens = total.Calls, total.ToolCalls, total.Tokens()
 	used := func(n int64) numbers.Value {
 		if u.agent.Unreported > 0 {
@@ -86,11 +86,12 @@ func (c *Configuration) measureUsage(u *sums) {
 		none := numbers.Missing(numbers.Unknown)
 		c.Tokens, c.InputTokens, c.OutputTokens = none, none, none
 	}
-	c.Judging = Judging{
-		Calls: numbers.Over(u.judging.Calls, runs), Tokens: numbers.Over(u.judging.Tokens(), runs),
-		Cost: meanCost(u.judging, runs),
-	}
+	c.Judging, c.User = partOf(u.judging, runs), partOf(u.user, runs)
 	c.Cost.Mean, c.Cost.Total = meanCost(total, runs), totalCost(total, runs)
+}
+
+func partOf(u record.Usage, runs int64) Judging {
+	return Judging{Calls: numbers.Over(u.Calls, runs), Tokens: numbers.Over(u.Tokens(), runs), Cost: meanCost(u, runs)}
 }
 
 func meanCost(u record.Usage, runs int64) numbers.Value {

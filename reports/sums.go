@@ -10,17 +10,17 @@ import (
 // sums are what is added up over the runs of a configuration that count. All
 // are integers, so that the order of the runs makes no difference.
 type sums struct {
-	agent, judging record.Usage
-	failed         map[record.ErrorClass]int // runs in which the agent failed
-	replies        int64                     // iterations with an evaluation
-	notJSON        int64                     // of which the reply was to be JSON and was not
-	evaluated      int64                     // runs with an evaluation
-	believed       int64                     // of which the loop believed to have succeeded
-	simulated      bool
-	answered       map[string]*answered  // by models of the suite
-	versions       map[string]bool       // hashes of the loop
-	phases         map[string]*histogram // iterations of each run, by phase
-	reached        []reach               // by iteration, from 1 at index 0
+	agent, judging, user record.Usage
+	failed               map[record.ErrorClass]int // runs in which the agent failed
+	replies              int64                     // iterations with an evaluation
+	notJSON              int64                     // of which the reply was to be JSON and was not
+	evaluated            int64                     // runs with an evaluation
+	believed             int64                     // of which the loop believed to have succeeded
+	simulated            bool
+	answered             map[string]*answered  // by models of the suite
+	versions             map[string]bool       // hashes of the loop
+	phases               map[string]*histogram // iterations of each run, by phase
+	reached              []reach               // by iteration, from 1 at index 0
 }
 
 // reach is what the runs that reached an iteration spent in it.
@@ -35,7 +35,7 @@ func newSums() sums {
 }
 
 func (u *sums) add(s *record.Signals) {
-	u.agent, u.judging = u.agent.Plus(s.Usage), u.judging.Plus(s.Judging)
+	u.agent, u.judging, u.user = u.agent.Plus(s.Usage), u.judging.Plus(s.Judging), u.user.Plus(s.User)
 	u.simulated = u.simulated || s.Simulated
 	if s.Loop != "" {
 		u.versions[s.Loop] = true

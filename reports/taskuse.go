@@ -12,11 +12,12 @@ import (
 type taskUse struct {
 	// What a run used of tokens in all is kept by run, and so output is the rest.
 	input, toolCalls []int64
-	judging          []judgingUse
+	judging, user    []judgingUse
 	phases           [][]phaseUse // one for each phase of the configuration, in its order
 }
 
-// judgingUse is empty where nothing was judged inside the loop.
+// judgingUse is what was used beside the agent: empty where nothing was judged
+// inside the loop, and where no model answers as its user.
 type judgingUse struct {
 	calls, tokens int64
 	cost          record.Money
@@ -32,13 +33,11 @@ func (u *taskUse) add(task int32, s *record.Signals, head *record.ConfigurationH
 		of := room(&u.input, task, tasks)
 		*of = plus(*of, total.InputTokens)
 	}
-	if calls := s.Usage.ToolCalls + s.Judging.ToolCalls; calls != 0 {
+	if calls := s.Total().ToolCalls; calls != 0 {
 		*room(&u.toolCalls, task, tasks) += calls
 	}
-	if j := &s.Judging; j.Calls != 0 || j.Tokens() != 0 || j.Cost != 0 {
-		of := room(&u.judging, task, tasks)
-		of.calls, of.tokens, of.cost = of.calls+j.Calls, plus(of.tokens, j.Tokens()), of.cost.Plus(j.Cost)
-	}
+	addUse(&u.judging, task, &s.Judging, tasks)
+	addUse(&u.user, task, &s.User, tasks)
 	for i := range head.Phases {
 		if u.phases == nil {
 			u.phases = make([][]phaseUse, len(head.Phases))
@@ -49,6 +48,14 @@ func (u *taskUse) add(task int32, s *record.Signals, head *record.ConfigurationH
 			of.reached += int32(numberOf(n >= limit))
 		}
 	}
+}
+
+func addUse(to *[]judgingUse, task int32, used *record.Usage, tasks int) {
+	if used.Calls == 0 && used.Tokens() == 0 && used.Cost == 0 {
+		return
+	}
+	of := room(to, task, tasks)
+	of.calls, of.tokens, of.cost = of.calls+used.Calls, plus(of.tokens, used.Tokens()), of.cost.Plus(used.Cost)
 }
 
 // plus is the sum, or the most that fits, as [record.Usage.Plus] has it.
@@ -122,13 +129,14 @@ func (m *measure) usage(use *taskUse, c *Configuration) {
 	c.OutputTokensInterval = m.about(c.OutputTokens, output, m.counts(), m.draws)
 	toolCalls := m.perTask(func(task int32) float64 { return float64(entry(use.toolCalls, task)) })
 	c.ToolCallsInterval = m.about(c.ToolCalls, toolCalls, m.counts(), m.draws)
-	m.judging(use, &c.Judging)
+	m.judging(use.judging, &c.Judging)
+	m.judging(use.user, &c.User)
 }
 
-// judging are the intervals of what the evaluations inside the loop used.
-func (m *measure) judging(use *taskUse, mean *Judging) {
+// judging are the intervals of what was used beside the agent.
+func (m *measure) judging(use []judgingUse, mean *Judging) {
 	interval := func(mean numbers.Value, amount func(judgingUse) float64) numbers.Range {
-		return m.about(mean, m.perTask(func(task int32) float64 { return amount(entry(use.judging, task)) }), m.counts(), m.draws)
+		return m.about(mean, m.perTask(func(task int32) float64 { return amount(entry(use, task)) }), m.counts(), m.draws)
 	}
 	mean.CallsInterval = interval(mean.Calls, func(j judgingUse) float64 { return float64(j.calls) })
 	mean.TokensInterval = interval(mean.Tokens, func(j judgingUse) float64 { return float64(j.tokens) })

@@ -98,8 +98,7 @@ func (s *subject) used() record.Usage {
 	}
 	var used record.Usage
 	for i := range s.seen {
-		agent, judging := s.run.Iterations[i].Spent()
-		used = used.Plus(agent).Plus(judging)
+		used = used.Plus(s.run.Iterations[i].Total())
 	}
 	return used
 }

@@ -73,6 +73,6 @@ func (p *program) tellCache(j *job, m *record.Manifest) {
 	if s.Damaged > 0 {
 		fmt.Fprintf(p.err, ", %d damaged", s.Damaged)
 	}
-	asIf := m.Totals.Usage.Plus(m.Totals.Judging)
+	asIf := m.Totals.Used()
 	fmt.Fprintf(p.err, "; cost as if nothing were cached %s, paid %s\n", costOf(asIf), costOf(m.Volatile.Paid))
 }

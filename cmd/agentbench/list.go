@@ -90,7 +90,7 @@ func (p *program) readRuns(dir string, m *record.Manifest, f *showFlags) (kept [
 		at := slices.IndexFunc(m.Configurations, func(c record.ConfigurationHead) bool { return c.Name == s.Configuration })
 		first.add(listed{
 			id: s.ID, task: s.Task, trial: s.Trial, configuration: at, outcome: s.Outcome,
-			iterations: len(s.Iterations), usage: s.Usage.Plus(s.Judging), seconds: s.Elapsed.Seconds(),
+			iterations: len(s.Iterations), usage: s.Total(), seconds: s.Elapsed.Seconds(),
 		})
 	}
 	kept = first.runs()

@@ -46,7 +46,7 @@ func (t *tally) executed() {
 func (t *tally) count(run *record.Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.totals.Add(&record.Signals{Outcome: run.Outcome, Usage: run.Usage, Judging: run.Judging})
+	t.totals.Add(&record.Signals{Outcome: run.Outcome, Usage: run.Usage, Judging: run.Judging, User: run.User})
 	t.effort.Add(run)
 	if run.Outcome.Status == record.Faulted && (t.fault == nil || run.ID < t.of) {
 		t.fault, t.of = run.Outcome.Error, run.ID

@@ -17,13 +17,16 @@ import (
 //
 // The same results give the same bytes. There is no text of an output in it.
 
-// BaselineSchema names the form of a baseline. Its number rises with whatever
-// an older reader would not understand.
-const BaselineSchema = baselineSchemas + "1"
+// BaselineSchema names the newest form of a baseline. Its number rises with
+// whatever an older reader would not understand; what has nothing of that is
+// written in the form before.
+const BaselineSchema = baselineSchemas + "2"
 
 const (
 	baselineSchemas = "agentbench/baseline/"
-	baselineNumber  = 1
+	baselineNumber  = 2
+	// baselineOldest is without what users used.
+	baselineOldest = 1
 )
 
 // baselineHead is the first line.
@@ -123,7 +126,7 @@ func knownBaseline(schema string) error {
 		return fmt.Errorf("it has the schema %q, not %s", schema, BaselineSchema)
 	case number > baselineNumber:
 		return fmt.Errorf("a newer agentbench wrote it (%s, this one knows %s)", schema, BaselineSchema)
-	case number < baselineNumber:
+	case number < baselineOldest:
 		return fmt.Errorf("an older agentbench wrote it (%s, this one knows %s)", schema, BaselineSchema)
 	}
 	return nil

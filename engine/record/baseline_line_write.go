@@ -23,6 +23,10 @@ func (w *writer) baselineRun(r *baselineRun, head *baselineHead) {
 		w.key("judging")
 		w.usage(&r.Judging)
 	}
+	if r.User != (Usage{}) {
+		w.key("user")
+		w.usage(&r.User)
+	}
 	w.maybeTrue("simulated", r.Simulated)
 	if len(r.scores) > 0 {
 		w.key("scores")

@@ -290,7 +290,7 @@ func TestOpenSaysWhatIsNoBaseline(t *testing.T) {
 		"":                "it is empty",
 		"suite: x\n":      "line 1: no checksum",
 		"{\"crc\":\"0000": "line 1: a line that breaks off",
-		sealed(t, strings.Replace(head, "baseline/1", "baseline/2", 1)): "a newer agentbench wrote it (agentbench/baseline/2, this one knows agentbench/baseline/1)",
+		sealed(t, strings.Replace(head, "baseline/1", "baseline/3", 1)): "a newer agentbench wrote it (agentbench/baseline/3, this one knows agentbench/baseline/2)",
 		sealed(t, strings.Replace(head, "baseline/1", "baseline/0", 1)): "an older agentbench wrote it",
 		sealed(t, strings.Replace(head, `"v":1`, `"v":2`, 1)):           "a newer agentbench wrote it (format 2",
 		sealed(t, strings.Replace(head, `"v":1`, `"v":0`, 1)):           "an older agentbench wrote it (format 0",
@@ -330,7 +330,7 @@ func TestBaselineKeepsWhatItIsGiven(t *testing.T) {
 		s.Configuration, s.Task, s.Trial = "default", strings.ToValidUTF8(s.Task, "?"), 1
 		s.Cluster = strings.ToValidUTF8(s.Cluster, "?")
 		s.ID = RunID(s.Configuration, s.Task, 1)
-		s.Elapsed, s.Usage, s.Judging = max(s.Elapsed, 0), spendable(s.Usage), spendable(s.Judging)
+		s.Elapsed, s.Usage, s.Judging, s.User = max(s.Elapsed, 0), spendable(s.Usage), spendable(s.Judging), spendable(s.User)
 		s.Outcome.Status, s.Outcome.Returned = Completed, min(len(s.Iterations), max(0, s.Outcome.Returned))
 		b := newBaseline(&Results{Manifest: Manifest{Configurations: []ConfigurationHead{{Name: "default", Loop: "x"}}}}, BaselineOptions{})
 		b.add(&s)

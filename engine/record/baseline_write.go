@@ -9,6 +9,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strconv"
 )
 
 // BaselineOptions say what a baseline is made of. The zero value takes all
@@ -57,7 +58,7 @@ func newBaseline(from *Results, options BaselineOptions) *baseline {
 		})
 	}
 	b := &baseline{
-		head:  baselineHead{Version: Version, Schema: BaselineSchema, Scorers: map[string]string{}, Manifest: m},
+		head:  baselineHead{Version: Version, Schema: baselineSchemas + strconv.Itoa(baselineOldest), Scorers: map[string]string{}, Manifest: m},
 		place: map[string]int{}, at: map[string]int{}, redact: options.Redact,
 	}
 	for i := range m.Configurations {
@@ -74,7 +75,7 @@ func (b *baseline) read(from *Results) error {
 		if err != nil {
 			return err
 		}
-		if s.Elapsed < 0 || s.Usage.negative() || s.Judging.negative() { // no reader would take it
+		if s.negative() { // no reader would take it
 			return fmt.Errorf("run %s: %w", s.ID, errNegative)
 		}
 		b.add(s)
@@ -130,6 +131,9 @@ func (b *baseline) sort() {
 	}
 	b.head.Runs = len(b.runs)
 	b.head.Manifest.Totals = b.totals()
+	if b.head.Manifest.Totals.User != (Usage{}) {
+		b.head.Schema = BaselineSchema
+	}
 	for i := range b.runs {
 		scores := b.runs[i].scores
 		slices.SortFunc(scores, func(x, y Score) int {

@@ -17,7 +17,7 @@ type Effort struct {
 }
 
 // Add counts a run.
-func (e *Effort) Add(r *Run) { e.add(&r.Volatile, r.Usage.Calls+r.Judging.Calls) }
+func (e *Effort) Add(r *Run) { e.add(&r.Volatile, r.Total().Calls) }
 
 // add counts what is volatile of a run that asked for so many calls.
 func (e *Effort) add(v *Volatile, calls int64) {
@@ -44,13 +44,13 @@ func EffortOf(dir string) (Effort, error) {
 	var sum Effort
 	err := visit(dir, recordsFile, func(o *object, err error) error {
 		var run struct {
-			Usage, Judging struct{ Calls int64 }
-			Volatile       Volatile
+			Usage, Judging, User struct{ Calls int64 }
+			Volatile             Volatile
 		}
 		if err != nil || json.Unmarshal(o.json, &run) != nil {
 			return nil // damage is told by those who need the runs
 		}
-		sum.add(&run.Volatile, run.Usage.Calls+run.Judging.Calls)
+		sum.add(&run.Volatile, run.Usage.Calls+run.Judging.Calls+run.User.Calls)
 		return nil
 	})
 	if err != nil {

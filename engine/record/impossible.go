@@ -33,8 +33,12 @@ func (s *Signals) amounts() error {
 	switch {
 	case s.Trial < 0 || s.Trial > math.MaxInt32:
 		return fmt.Errorf("there is no trial %d", s.Trial)
-	case s.Elapsed < 0 || s.Usage.negative() || s.Judging.negative():
+	case s.negative():
 		return errNegative
 	}
 	return nil
+}
+
+func (s *Signals) negative() bool {
+	return s.Elapsed < 0 || s.Usage.negative() || s.Judging.negative() || s.User.negative()
 }

@@ -107,7 +107,11 @@ type Totals struct {
 	Cancelled int   `json:"cancelled"`
 	Usage     Usage `json:"usage"` // as if nothing were cached
 	Judging   Usage `json:"judging,omitzero"`
+	User      Usage `json:"user,omitzero"`
 }
+
+// Used is the usage of all ledgers together.
+func (t *Totals) Used() Usage { return t.Usage.Plus(t.Judging).Plus(t.User) }
 
 // Runs is how many runs have ended, in whatever way.
 func (t *Totals) Runs() int { return t.Completed + t.Failed + t.Faults + t.Cancelled }
@@ -126,6 +130,7 @@ func (t *Totals) Add(s *Signals) {
 	}
 	t.Usage = t.Usage.Plus(s.Usage)
 	t.Judging = t.Judging.Plus(s.Judging)
+	t.User = t.User.Plus(s.User)
 }
 
 // ReadManifest reads the manifest of a result folder.

@@ -130,7 +130,7 @@ func runOf(o *object) (*Run, error) {
 		err = knownVersion(run.Version)
 	}
 	if err == nil {
-		err = (&Signals{Trial: run.Trial, Elapsed: run.Elapsed, Usage: run.Usage, Judging: run.Judging}).amounts()
+		err = (&Signals{Trial: run.Trial, Elapsed: run.Elapsed, Usage: run.Usage, Judging: run.Judging, User: run.User}).amounts()
 	}
 	if err != nil {
 		return nil, o.problem(recordsFile, err)

@@ -146,6 +146,12 @@ func (it *Iteration) Spent() (agent, judging Usage) {
 	return agent, judging
 }
 
+// Total is what the iteration used in all: agent, evaluation and user.
+func (it *Iteration) Total() Usage {
+	agent, judging := it.Spent()
+	return agent.Plus(judging).Plus(it.SpentByUser())
+}
+
 // Step is one turn of a conversing agent: a reply of the model, the tools that it
 // called, and what the user answered where it called none.
 type Step struct {

@@ -21,6 +21,7 @@ type Signals struct {
 	Outcome       Outcome       `json:"outcome"` // an error keeps its class, not its message
 	Usage         Usage         `json:"usage"`
 	Judging       Usage         `json:"judging,omitzero"`
+	User          Usage         `json:"user,omitzero"`
 	Elapsed       time.Duration `json:"elapsed_ns"`
 	Next          *Next         `json:"next,omitempty"`
 	Simulated     bool          `json:"simulated,omitempty"`
@@ -29,8 +30,8 @@ type Signals struct {
 	Iterations []IterationSignals `json:"iterations"`
 }
 
-// Total is the usage of the agent and of the evaluations together.
-func (s *Signals) Total() Usage { return s.Usage.Plus(s.Judging) }
+// Total is the usage of the agent, of the evaluations and of the user together.
+func (s *Signals) Total() Usage { return s.Usage.Plus(s.Judging).Plus(s.User) }
 
 // CheckHead is what is the same for a check at every iteration.
 type CheckHead struct {
@@ -49,6 +50,7 @@ type IterationSignals struct {
 	Output    string `json:"output,omitempty"`
 	Tools     string `json:"tools,omitempty"`
 	ToolCalls int    `json:"tool_calls,omitempty"`
+	Steps     int    `json:"steps,omitempty"` // of a conversing agent
 	// Confidence, Passed, Checks and Fault mean something where Evaluated is set.
 	Evaluated  bool    `json:"evaluated,omitempty"`
 	Confidence float64 `json:"confidence,omitempty"`
@@ -71,14 +73,25 @@ type IterationSignals struct {
 // Spent is what the iteration used, as Iteration.Spent.
 func (it *IterationSignals) Spent() (agent, judging Usage) {
 	for i := range it.Calls {
-		if it.Calls[i].Role == RoleJudge {
+		switch it.Calls[i].Role {
+		case RoleJudge:
 			judging = judging.Plus(it.Calls[i].Usage)
-		} else {
+		case RoleUser:
+		default:
 			agent = agent.Plus(it.Calls[i].Usage)
 		}
 	}
 	agent.ToolCalls += int64(it.ToolCalls)
 	return agent, judging
+}
+
+// Total is what the iteration used in all, as Iteration.Total.
+func (it *IterationSignals) Total() (all Usage) {
+	for i := range it.Calls {
+		all = all.Plus(it.Calls[i].Usage)
+	}
+	all.ToolCalls += int64(it.ToolCalls)
+	return all
 }
 
 // CallSignals is a call without its texts.
@@ -113,7 +126,7 @@ func (m Marks) Passed(i int) (passed, judged bool) {
 func (r *Run) Signals() Signals {
 	s := Signals{
 		Version: r.Version, ID: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: r.Trial,
-		Cluster: r.Cluster, Loop: r.Loop, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, Elapsed: r.Elapsed,
+		Cluster: r.Cluster, Loop: r.Loop, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, User: r.User, Elapsed: r.Elapsed,
 		Next: r.Next, Simulated: r.Simulated, Iterations: make([]IterationSignals, len(r.Iterations)),
 	}
 	if e := r.Outcome.Error; e != nil {
@@ -130,7 +143,7 @@ func (r *Run) Signals() Signals {
 func (s *Signals) reduce(it *Iteration) IterationSignals {
 	sig := IterationSignals{
 		N: it.N, Phase: it.Phase, Strategy: it.Strategy, Request: it.Request,
-		Output: it.OutputHash(), Tools: ToolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls),
+		Output: it.OutputHash(), Tools: ToolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls), Steps: len(it.Steps),
 		Skipped: it.Skipped, Cut: it.Cut, Calls: callSignals(it.Calls),
 		Start: it.Start, End: it.End, Working: it.Working,
 	}

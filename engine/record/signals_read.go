@@ -81,6 +81,8 @@ func (r *reader) ofRun(key []byte, s *Signals) bool {
 		r.usage(&s.Usage)
 	case "judging":
 		r.usage(&s.Judging)
+	case "user":
+		r.usage(&s.User)
 	case "elapsed_ns":
 		s.Elapsed = r.duration()
 	case "simulated":
@@ -264,6 +266,8 @@ func (r *reader) iteration() IterationSignals {
 			it.Tools = r.string()
 		case "tool_calls":
 			it.ToolCalls = int(r.integer())
+		case "steps":
+			it.Steps = int(r.integer())
 		case "calls":
 			it.Calls = listed(r, &r.calls, r.call)
 		default:

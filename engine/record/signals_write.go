@@ -34,6 +34,10 @@ func (w *writer) signals(s *Signals) {
 		w.key("judging")
 		w.usage(&s.Judging)
 	}
+	if s.User != (Usage{}) {
+		w.key("user")
+		w.usage(&s.User)
+	}
 	w.integer("elapsed_ns", int64(s.Elapsed))
 	if s.Next != nil {
 		w.key("next")
@@ -112,6 +116,7 @@ func (w *writer) iteration(it *IterationSignals) {
 	w.maybeString("output", it.Output)
 	w.maybeString("tools", it.Tools)
 	w.maybeInteger("tool_calls", int64(it.ToolCalls))
+	w.maybeInteger("steps", int64(it.Steps))
 	w.maybeTrue("evaluated", it.Evaluated)
 	w.maybeNumber("confidence", it.Confidence)
 	w.maybeTrue("passed", it.Passed)

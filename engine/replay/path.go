@@ -138,15 +138,14 @@ func (s *Stops) start(task *spec.Task) *stop.State {
 func (p *Path) upTo(n int, o record.Outcome) Result {
 	r := Result{Verdict: Exact, Outcome: o, Iterations: n}
 	if n == len(p.Made) {
-		r.Usage, r.Judging, r.Elapsed = p.End.Usage, p.End.Judging, p.End.Elapsed
+		r.Usage, r.Judging, r.User, r.Elapsed = p.End.Usage, p.End.Judging, p.End.User, p.End.Elapsed
 		return r
 	}
 	for _, it := range p.Made[:n] {
-		agent, judging := it.Spent()
-		r.Usage.Most, r.Judging.Most = r.Usage.Most.Plus(agent), r.Judging.Most.Plus(judging)
+		r.most(it)
 		r.Elapsed = it.End
 	}
-	r.Usage.Least, r.Judging.Least = r.Usage.Most, r.Judging.Most
+	r.Usage.Least, r.Judging.Least, r.User.Least = r.Usage.Most, r.Judging.Most, r.User.Most
 	return r
 }
 

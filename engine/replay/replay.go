@@ -92,6 +92,7 @@ type Result struct {
 	Iterations int
 	Usage      Span // of the agent
 	Judging    Span // of the evaluations
+	User       Span // of the one who answers the agent
 	Elapsed    time.Duration
 }
 
@@ -102,9 +103,12 @@ type Span struct{ Least, Most record.Usage }
 // Point says that both ends are the same.
 func (s Span) Point() bool { return s.Least == s.Most }
 
-// Total is what the agent and the evaluations used together.
+// Total is what the agent, the evaluations and the user used together.
 func (r *Result) Total() Span {
-	return Span{Least: r.Usage.Least.Plus(r.Judging.Least), Most: r.Usage.Most.Plus(r.Judging.Most)}
+	return Span{
+		Least: r.Usage.Least.Plus(r.Judging.Least).Plus(r.User.Least),
+		Most:  r.Usage.Most.Plus(r.Judging.Most).Plus(r.User.Most),
+	}
 }
 
 // Run replays a recorded run. The task is that of the run.
@@ -124,7 +128,7 @@ func (r *Replay) AsIf(ctx context.Context, run *record.Run, task *spec.Task) (Re
 	}
 	made := *run
 	made.Loop, made.Outcome, made.Volatile = r.target.Hash(), result.Outcome, record.Volatile{}
-	made.Usage, made.Judging, made.Elapsed = result.Usage.Most, result.Judging.Most, result.Elapsed
+	made.Usage, made.Judging, made.User, made.Elapsed = result.Usage.Most, result.Judging.Most, result.User.Most, result.Elapsed
 	made.Iterations = make([]record.Iteration, len(w.made))
 	for i, it := range w.made {
 		made.Iterations[i] = *it

@@ -14,7 +14,7 @@ import (
 func WithoutTexts(s *record.Signals) *record.Run {
 	r := &record.Run{
 		Version: s.Version, ID: s.ID, Configuration: s.Configuration, Task: s.Task, Trial: s.Trial, Cluster: s.Cluster, Loop: s.Loop,
-		Outcome: s.Outcome, Usage: s.Usage, Judging: s.Judging, Elapsed: s.Elapsed, Next: s.Next, Simulated: s.Simulated,
+		Outcome: s.Outcome, Usage: s.Usage, Judging: s.Judging, User: s.User, Elapsed: s.Elapsed, Next: s.Next, Simulated: s.Simulated,
 		Iterations: make([]record.Iteration, len(s.Iterations)),
 	}
 	for i := range s.Iterations {
@@ -27,6 +27,9 @@ func iterationOf(s *record.Signals, sig *record.IterationSignals) record.Iterati
 	it := record.Iteration{
 		N: sig.N, Phase: sig.Phase, Strategy: sig.Strategy, Request: sig.Request, Skipped: sig.Skipped, Cut: sig.Cut,
 		Start: sig.Start, End: sig.End, Working: sig.Working, ToolCalls: toolCallsOf(sig), Calls: callsOf(sig.Calls),
+	}
+	if sig.Steps > 0 {
+		it.Steps = make([]record.Step, sig.Steps)
 	}
 	if sig.Output != "" {
 		it.Output = strconv.AppendQuote(nil, sig.Output)
@@ -137,11 +140,11 @@ func conditionsOf(conditions []spec.Condition) []*spec.Expr {
 func inSignals(path string) bool {
 	variable, rest, _ := strings.Cut(path, ".")
 	switch variable {
-	case "task", "param", "iteration", "phase", "strategy", "confidence", "passed", "elapsed", "usage", "since_improvement", "iteration_tool_calls":
+	case "task", "param", "iteration", "phase", "strategy", "confidence", "passed", "elapsed", "usage", "since_improvement", "iteration_tool_calls", "steps":
 		return true
 	case "best", "previous":
 		switch rest {
-		case "confidence", "iteration", "passed", "elapsed", "phase", "strategy":
+		case "confidence", "iteration", "passed", "elapsed", "phase", "strategy", "steps":
 			return true
 		}
 	case "checks":

@@ -24,13 +24,12 @@ type walk struct {
 	// signals says that the run has hashes for texts.
 	signals bool
 
-	waited     time.Duration // before this iteration
-	worked     time.Duration // before this iteration, without what was waited
-	charged    record.Usage  // in the hard budget of the configuration
-	restaged   bool          // an iteration stood in another phase or strategy than recorded
-	rejudged   bool          // an iteration was judged otherwise than recorded
-	sawUsage   Span
-	sawJudging Span
+	waited   time.Duration // before this iteration
+	worked   time.Duration // before this iteration, without what was waited
+	charged  record.Usage  // in the hard budget of the configuration
+	restaged bool          // an iteration stood in another phase or strategy than recorded
+	rejudged bool          // an iteration was judged otherwise than recorded
+	saw      Result        // usage, of the iterations made
 }
 
 func (w *walk) walk() Result {
@@ -95,22 +94,34 @@ func (w *walk) keep(p *pass) {
 	w.made = append(w.made, &p.Iteration)
 	w.waited += waitedIn(p.Calls)
 	w.worked += p.Working
-	agent, judging := p.Spent()
-	w.sawUsage.Most, w.sawJudging.Most = w.sawUsage.Most.Plus(agent), w.sawJudging.Most.Plus(judging)
+	w.saw.most(&p.Iteration)
+	landed := p.Iteration
 	if p.late {
-		landed := p.Iteration
 		landed.Calls = slices.DeleteFunc(slices.Clone(p.Calls), func(c record.Call) bool { return p.flying(&c) })
 		if p.someTools {
 			landed.ToolCalls = nil
 		}
-		agent, judging = landed.Spent()
 	}
-	w.sawUsage.Least, w.sawJudging.Least = w.sawUsage.Least.Plus(agent), w.sawJudging.Least.Plus(judging)
+	w.saw.least(&landed)
+}
+
+// most and least add an iteration to the ends of the spans.
+func (r *Result) most(it *record.Iteration) {
+	agent, judging := it.Spent()
+	r.Usage.Most, r.Judging.Most = r.Usage.Most.Plus(agent), r.Judging.Most.Plus(judging)
+	r.User.Most = r.User.Most.Plus(it.SpentByUser())
+}
+
+func (r *Result) least(it *record.Iteration) {
+	agent, judging := it.Spent()
+	r.Usage.Least, r.Judging.Least = r.Usage.Least.Plus(agent), r.Judging.Least.Plus(judging)
+	r.User.Least = r.User.Least.Plus(it.SpentByUser())
 }
 
 // known is the part of the run that was walked.
 func (w *walk) known() Result {
-	r := Result{Iterations: len(w.made), Usage: w.sawUsage, Judging: w.sawJudging}
+	r := w.saw
+	r.Iterations = len(w.made)
 	if n := len(w.made); n > 0 {
 		r.Elapsed = w.made[n-1].End
 	}

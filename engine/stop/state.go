@@ -96,12 +96,11 @@ func (s *State) Restart(task *spec.Task, param any) {
 // Len is the number of iterations so far.
 func (s *State) Len() int { return len(s.history) }
 
-// Usage is what the iterations used, evaluations included. It is added up when it
+// Usage is what the iterations used, evaluations and users included. It is added up when it
 // is asked for: most rules never do.
 func (s *State) Usage() record.Usage {
 	for ; s.counted < s.folded; s.counted++ {
-		agent, judging := s.history[s.counted].Spent()
-		s.usage = s.usage.Plus(agent).Plus(judging)
+		s.usage = s.usage.Plus(s.history[s.counted].Total())
 	}
 	return s.usage
 }

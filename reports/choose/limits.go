@@ -143,6 +143,7 @@ func (t *chooser) ofIteration() func(it *record.Iteration) float64 {
 	o := &sweep.Outcome{}
 	return func(it *record.Iteration) float64 {
 		o.Usage.Most, o.Judging.Most = it.Spent()
+		o.User.Most = it.SpentByUser()
 		_, most := unit.Of(o)
 		return float64(most) / unit.Unit
 	}

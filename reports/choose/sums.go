@@ -154,8 +154,7 @@ type usageKnown struct {
 func (k usageKnown) byIteration(runs []sweep.Run) usageKnown {
 	for i := range runs {
 		for j := range runs[i].Run.Iterations {
-			agent, judging := runs[i].Run.Iterations[j].Spent()
-			told := agent.Plus(judging)
+			told := runs[i].Run.Iterations[j].Total()
 			k.cost = k.cost && told.Unreported == 0 && told.Unpriced == 0
 			k.tokens = k.tokens && told.Unreported == 0
 		}

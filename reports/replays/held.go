@@ -52,7 +52,9 @@ func asItWas(run *sweep.Run) sweep.Outcome {
 	o := sweep.Outcome{Result: replay.Result{
 		Verdict: replay.Exact, Outcome: run.Run.Outcome, Iterations: len(run.Run.Iterations),
 		Usage:   replay.Span{Least: run.Run.Usage, Most: run.Run.Usage},
-		Judging: replay.Span{Least: run.Run.Judging, Most: run.Run.Judging}, Elapsed: run.Run.Elapsed,
+		Judging: replay.Span{Least: run.Run.Judging, Most: run.Run.Judging},
+		User:    replay.Span{Least: run.Run.User, Most: run.Run.User},
+		Elapsed: run.Run.Elapsed,
 	}}
 	for _, scores := range run.Scores {
 		o.Scores = append(o.Scores, pointOf(scores))

@@ -269,8 +269,7 @@ func spent(of func(record.Usage) float64) func(*record.Run) []float64 {
 		var sum record.Usage
 		var all []float64
 		for i := range run.Iterations {
-			agent, judging := run.Iterations[i].Spent()
-			sum = sum.Plus(agent).Plus(judging)
+			sum = sum.Plus(run.Iterations[i].Total())
 			if v := of(sum); v > 0 {
 				all = append(all, v)
 			}

@@ -45,8 +45,7 @@ func newLedger(r *Recording, paths []replay.Path) *ledger {
 		l.from = append(l.from, len(l.used))
 		var before int64
 		for _, it := range paths[i].Made {
-			agent, judging := it.Spent()
-			l.used, l.flown = append(l.used, agent.Plus(judging)), append(l.flown, record.Usage{})
+			l.used, l.flown = append(l.used, it.Total()), append(l.flown, record.Usage{})
 			l.took = append(l.took, int64(it.End)-before)
 			before = int64(it.End)
 		}
