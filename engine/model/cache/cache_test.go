@@ -22,6 +22,7 @@ var openAI = Identity{Provider: "openai", Model: "m"}
 type counting struct {
 	calls  atomic.Int64
 	finish string
+	tools  []model.ToolCall
 	fail   func(call int64) error
 }
 
@@ -37,7 +38,7 @@ func (c *counting) Call(_ context.Context, request *model.Request) (*model.Reply
 		finish = "stop"
 	}
 	return &model.Reply{
-		Text: fmt.Sprintf("answer %d to %s", call, request.Messages[0].Text), Thinking: "hm", Finish: finish,
+		Text: fmt.Sprintf("answer %d to %s", call, request.Messages[0].Text), Thinking: "hm", Finish: finish, ToolCalls: c.tools,
 		Usage:    record.Usage{Calls: 1, InputTokens: 3, OutputTokens: call, Cost: 7},
 		Duration: time.Second, Waited: time.Minute, Attempts: 2,
 	}, nil
@@ -72,6 +73,35 @@ func TestASecondRunGetsTheFirstOnesAnswer(t *testing.T) {
 		t.Errorf("%d calls were made", n)
 	}
 	if got := store.Stats(); got != (Stats{Hits: 1}) {
+		t.Errorf("stats %+v", got)
+	}
+}
+
+// The calls of tools are part of the answer, and whoever gets it may change its own.
+func TestToolCallsAreKept(t *testing.T) {
+	for _, mode := range []Mode{On, Read} {
+		store := Open(t.TempDir(), Options{})
+		inner := &counting{finish: "tool_calls", tools: []model.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}
+		for run := range 3 {
+			got := call(t, Wrap(inner, store, openAI, mode), WithRun(t.Context()), ask("x"))
+			want := []model.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}
+			if !reflect.DeepEqual(got.ToolCalls, want) || got.Cached != (run > 0) {
+				t.Errorf("%s: run %d got %+v", mode, run, got)
+			}
+			if got.Cached {
+				got.ToolCalls[0].Name = "changed"
+			}
+		}
+	}
+}
+
+// Arguments that hold a secret are written nowhere.
+func TestSecretArgumentsAreNotStored(t *testing.T) {
+	dir := t.TempDir()
+	store := Open(dir, Options{Redact: func(text string) string { return strings.ReplaceAll(text, "sk-1", "***") }})
+	inner := &counting{finish: "tool_calls", tools: []model.ToolCall{{ID: "1", Name: "f", Arguments: `{"key":"sk-1"}`}}}
+	call(t, Wrap(inner, store, openAI, On), WithRun(t.Context()), ask("x"))
+	if got := store.Stats(); got.Stored != 0 {
 		t.Errorf("stats %+v", got)
 	}
 }

@@ -30,8 +30,8 @@ func decodeCalls(text []byte) ([]model.ToolCall, error) {
 		return nil, nil
 	}
 	var stored []storedCall
-	if err := json.Unmarshal(text, &stored); err != nil {
-		return nil, err
+	if json.Unmarshal(text, &stored) != nil || len(stored) == 0 {
+		return nil, errDamaged
 	}
 	calls := make([]model.ToolCall, len(stored))
 	for i, call := range stored {

@@ -100,10 +100,8 @@ func decode(b []byte) (*entry, error) {
 		return nil, errDamaged
 	}
 	e := &entry{Head: *head, text: string(text), thinking: string(thinking)}
-	if e.calls, err = decodeCalls(calls); err != nil {
-		return nil, errDamaged
-	}
-	return e, nil
+	e.calls, err = decodeCalls(calls)
+	return e, err
 }
 
 // cut parts b behind its first n bytes, if it has so many.

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -20,6 +22,7 @@ func someEntry() *entry {
 			Usage: record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 3, Cost: 4}, Duration: time.Second,
 		},
 		text: "The answer\nis 42.", thinking: "Six times seven?",
+		calls: []model.ToolCall{{ID: "call_1", Name: "multiply", Arguments: `{"a": 6, "b": 7}`}},
 	}
 }
 
@@ -38,6 +41,7 @@ func TestAnEntryIsReadAsItWasWritten(t *testing.T) {
 		want := someEntry()
 		want.text = string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
 		want.thinking = string(rapid.SliceOf(rapid.Byte()).Draw(t, "thinking"))
+		want.calls = rapid.SliceOfN(rapid.Custom(anyCall), 0, 3).Draw(t, "calls")
 		want.Task, want.Model = rapid.String().Draw(t, "task"), rapid.String().Draw(t, "model")
 		want.N, want.Trial = rapid.Int().Draw(t, "n"), rapid.Int().Draw(t, "trial")
 		want.Duration = time.Duration(rapid.Int64().Draw(t, "duration"))
@@ -49,10 +53,32 @@ func TestAnEntryIsReadAsItWasWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		want.TextBytes, want.ThinkingBytes = len(want.text), len(want.thinking)
+		want.ToolCallBytes = got.ToolCallBytes
+		if len(want.calls) == 0 {
+			want.calls, want.ToolCallBytes = nil, 0
+		}
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("got  %+v\nwant %+v", got, want)
 		}
 	})
+}
+
+func anyCall(t *rapid.T) model.ToolCall {
+	return model.ToolCall{ID: rapid.String().Draw(t, "id"), Name: rapid.String().Draw(t, "name"), Arguments: rapid.String().Draw(t, "arguments")}
+}
+
+// An entry of before there were tool calls is read as it was.
+func TestEntriesOfBeforeToolCalls(t *testing.T) {
+	const old = "agentbench cache 1 %s %s\n%s\nThe answerhm"
+	head := `{"key":"ab","provider":"openai","model":"m","task":"a","trial":1,"n":0,"created":"2026-01-02T03:04:05Z","finish":"stop","usage":{"calls":1},"duration_ns":5,"text_bytes":10,"thinking_bytes":2}`
+	got, err := decode(fmt.Appendf(nil, old, checksum([]byte(head)), checksum([]byte("The answerhm")), head))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &model.Reply{Text: "The answer", Thinking: "hm", Finish: "stop", Usage: record.Usage{Calls: 1}, Duration: 5, Cached: true}
+	if reply := got.reply(); !reflect.DeepEqual(reply, want) {
+		t.Errorf("got %+v", reply)
+	}
 }
 
 // F2: whatever bit flips and wherever it is cut, an entry is whole or none.
