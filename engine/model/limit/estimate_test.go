@@ -14,6 +14,12 @@ func TestF43_WhatACallMayUse(t *testing.T) {
 	limited := *long
 	limited.MaxOutputTokens = 7
 	const framing = 3 * messageTokens
+	tools := &model.Request{ // 3 bytes of tools and 5 of a call beside the 4 of text
+		Messages:        []model.Message{{Text: "1234", ToolCalls: []model.ToolCall{{ID: "1", Name: "f", Arguments: "{ }"}}}},
+		Tools:           []model.Tool{{Name: "f", Parameters: []byte("{}")}},
+		MaxOutputTokens: 7,
+	}
+	const withTools = 2*messageTokens + toolsTokens + toolTokens + callTokens
 	for name, c := range map[string]struct {
 		request         *model.Request
 		options         Options
@@ -21,6 +27,7 @@ func TestF43_WhatACallMayUse(t *testing.T) {
 	}{
 		"a limit":           {&limited, Options{}, usage(3+framing, 7), usage(12+framing, 7)},
 		"the default":       {long, Options{}, usage(3+framing, DefaultMaxOutput), usage(12+framing, DefaultMaxOutput)},
+		"tools":             {tools, Options{}, usage(3+withTools, 7), usage(12+withTools, 7)},
 		"declared tokens":   {long, Options{Input: 90, MaxOutput: 20}, usage(90, 20), usage(90, 20)},
 		"declared, limited": {&limited, Options{Input: 90, MaxOutput: 20}, usage(90, 7), usage(90, 7)},
 	} {

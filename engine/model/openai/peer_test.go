@@ -135,8 +135,8 @@ func understands(t *testing.T, peer string) {
 	if reply.Text != "Hi there, this is a reply that takes several chunks." || reply.Finish != "stop" || reply.Usage.Estimated != 0 || reply.Usage.OutputTokens == 0 {
 		t.Errorf("got %+v", reply)
 	}
-	if reply, err := m.Call(t.Context(), says("weather")); err != nil || reply.Finish != "tool_calls" || reply.Text != "" {
-		t.Errorf("a call of a tool: %+v, %v", reply, err)
+	for _, stream := range []bool{false, true} {
+		callsTools(t, connect(t, Options{BaseURL: peer, Name: "gpt-4o", Stream: stream}))
 	}
 	for asked, class := range map[string]record.ErrorClass{
 		"too fast": record.RateLimit, "who": record.Auth, "broken": record.Server,
@@ -149,6 +149,27 @@ func understands(t *testing.T, peer string) {
 		if asked == "too fast" && failed.RetryAfter <= 0 {
 			t.Errorf("%s: the peer's Retry-After is lost: %+v", asked, failed)
 		}
+	}
+}
+
+// callsTools lets a model call a tool, and tells it the result.
+func callsTools(t *testing.T, m *Model) {
+	t.Helper()
+	request := says("weather")
+	request.Tools = []model.Tool{{Name: "get_weather", Parameters: []byte(`{"type":"object","properties":{"city":{"type":"string"}}}`)}}
+	request.ToolChoice = "auto"
+	reply, err := m.Call(t.Context(), request)
+	if err != nil || reply.Finish != "tool_calls" || reply.Text != "" || len(reply.ToolCalls) != 1 {
+		t.Fatalf("a call of a tool: %+v, %v", reply, err)
+	}
+	if call := reply.ToolCalls[0]; call.Name != "get_weather" || call.Arguments != `{"city":"Paris"}` || call.ID == "" {
+		t.Errorf("the call is %+v", call)
+	}
+	request.Messages = append(request.Messages,
+		model.Message{Role: "assistant", ToolCalls: reply.ToolCalls}, model.Message{Role: "tool", ToolCallID: reply.ToolCalls[0].ID, Text: "rain"},
+		model.Message{Role: "user", Text: "hello"})
+	if reply, err := m.Call(t.Context(), request); err != nil || reply.Finish != "stop" || reply.Text == "" {
+		t.Errorf("after the tool's result: %+v, %v", reply, err)
 	}
 }
 

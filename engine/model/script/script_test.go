@@ -34,6 +34,34 @@ func TestS4_8_RepliesInOrder(t *testing.T) {
 	}
 }
 
+// A scripted reply is what a server would have sent: calls have IDs, and the
+// model stopped for a reason.
+func TestRepliesThatCallTools(t *testing.T) {
+	called := []spec.AnswerCall{{Name: "f", Arguments: "{}"}, {ID: "x", Name: "g", Arguments: "not JSON"}}
+	m := &Model{All: []spec.Answer{
+		{Text: "a", Thinking: "b", ToolCalls: called},
+		{Text: "done"},
+		{ToolCalls: called[:1], Finish: "length"},
+	}}
+	for i, want := range []model.Reply{
+		{Text: "a", Thinking: "b", Finish: "tool_calls", ToolCalls: []model.ToolCall{{ID: "call_1", Name: "f", Arguments: "{}"}, {ID: "x", Name: "g", Arguments: "not JSON"}}},
+		{Text: "done", Finish: "stop"},
+		{Finish: "length", ToolCalls: []model.ToolCall{{ID: "call_1", Name: "f", Arguments: "{}"}}},
+	} {
+		got, err := m.Call(t.Context(), &model.Request{Draw: model.Draw{Call: i}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Usage = record.Usage{Calls: 1, OutputTokens: model.EstimateTokens(want.Bytes()), Estimated: 1}
+		if !reflect.DeepEqual(got, &want) {
+			t.Errorf("got  %+v\nwant %+v", got, &want)
+		}
+	}
+	if called[0].ID != "" {
+		t.Error("a call changed the script")
+	}
+}
+
 func TestRepliesFoundByTask(t *testing.T) {
 	m := &Model{Name: "recorded", ByTask: map[string][]spec.Answer{"a": spec.Texts("A"), "b": spec.Texts("B")}, All: spec.Texts("never")}
 	for task, want := range map[string]string{"a": "A", "b": "B"} {
