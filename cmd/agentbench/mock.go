@@ -65,7 +65,7 @@ func (f *mockFlags) declare(c *cobra.Command) {
 	flags.StringVar(&f.host, "host", "127.0.0.1", "address to listen on; others than the default are open to the network")
 	flags.IntVar(&f.port, "port", 8787, "port to listen on; 0 takes a free one")
 	flags.StringArrayVar(&f.replies, "reply", nil, "what to reply, in turn (repeatable; default: the last message comes back)")
-	flags.StringVar(&f.file, "replies", "", "file of replies: a YAML or JSON list of texts or of {match, reply, thinking, finish, tools}")
+	flags.StringVar(&f.file, "replies", "", "file of replies: a YAML or JSON list of texts or of {match, reply, thinking, finish, tools, steps}")
 	flags.StringArrayVar(&f.models, "model", nil, "name for GET /v1/models (repeatable; requests may name any)")
 	flags.DurationVar(&f.latency, "latency", 0, "median time until an answer begins")
 	flags.Float64Var(&f.sigma, "sigma", 0, "spread of the latency: the sigma of a lognormal distribution")

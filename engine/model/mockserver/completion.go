@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
@@ -65,7 +66,7 @@ func (s *Server) complete(request *chatRequest, reply Reply) *completion {
 	said := &spoken{Role: "assistant", Content: reply.Text, Thinking: reply.Thinking, Refusal: null}
 	output := len(reply.Text) + len(reply.Thinking)
 	for i, tool := range reply.Tools {
-		call := toolCall{ID: fmt.Sprintf("call_%s%d", id[:16], i), Type: "function"}
+		call := toolCall{ID: cmp.Or(tool.ID, fmt.Sprintf("call_%s%d", id[:16], i)), Type: "function"}
 		call.Function.Name, call.Function.Arguments = tool.Name, tool.Arguments
 		said.ToolCalls = append(said.ToolCalls, call)
 		output += len(tool.Name) + len(tool.Arguments)

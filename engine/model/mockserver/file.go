@@ -15,6 +15,10 @@ import (
 //     thinking: Both are in Europe.        # reasoning_content
 //     finish: stop                         # finish_reason
 //     tools: [{name: lookup, arguments: {q: x}}]
+//   - match: weather
+//     steps:                               # the replies of one conversation, see Rule
+//   - tools: [{name: lookup, arguments: {city: Rome}}]
+//   - It rains.
 //
 // Texts that follow each other are one list, given in turn.
 func ParseRules(name string, text []byte) ([]Rule, source.Faults) {
@@ -45,14 +49,21 @@ type item struct {
 }
 
 type fields struct {
-	Match    string     `yaml:"match"`
-	Reply    answers    `yaml:"reply"`
+	Match string  `yaml:"match"`
+	Steps []step  `yaml:"steps" minlen:"1"`
+	Reply answers `yaml:"reply"`
+	more  `yaml:",inline"`
+}
+
+// more is what a reply has beside its text.
+type more struct {
 	Thinking string     `yaml:"thinking"`
 	Finish   string     `yaml:"finish"`
 	Tools    []fileTool `yaml:"tools"`
 }
 
 type fileTool struct {
+	ID        string `yaml:"id"`
 	Name      string `yaml:"name" need:"required"`
 	Arguments any    `yaml:"arguments"` // a mapping; its JSON is what is sent
 }
@@ -67,8 +78,11 @@ func (i *item) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 	var f fields
 	d.Decode(n, &f)
-	if f.Reply == nil && f.Tools == nil {
-		d.Fault(n, "write reply: ..., tools: ... or both", "want something to reply")
+	switch {
+	case f.Steps != nil && (f.Reply != nil || !f.more.empty()):
+		d.Fault(n, "write thinking, finish and tools in each step", "want steps or a reply, not both")
+	case f.Steps == nil && f.Reply == nil && f.Tools == nil:
+		d.Fault(n, "write reply: ..., tools: ..., both, or steps: [...]", "want something to reply")
 	}
 	if f.Match != "" {
 		pattern, err := regexp.Compile(f.Match)
@@ -77,26 +91,61 @@ func (i *item) DecodeNode(n *source.Node, d *source.Decoder) {
 		}
 		i.rule.Match = pattern
 	}
-	i.rule.Replies = f.replies()
+	i.rule.Replies, i.rule.Steps = f.replies(), f.Steps != nil
 }
 
-func (f *fields) replies() []Reply {
-	base := Reply{Thinking: f.Thinking, Finish: f.Finish}
-	for _, t := range f.Tools {
-		tool := Tool{t.Name, "{}"}
+// step is one reply of a conversation: a text, or what a rule has for one.
+type step Reply
+
+// DecodeNode takes a text, or a mapping.
+func (s *step) DecodeNode(n *source.Node, d *source.Decoder) {
+	if n.Kind != source.Map {
+		var text any
+		d.Decode(n, &text)
+		s.Text = textOf(text)
+		return
+	}
+	var f struct {
+		Reply any `yaml:"reply"`
+		more  `yaml:",inline"`
+	}
+	d.Decode(n, &f)
+	if f.Reply == nil && f.Tools == nil {
+		d.Fault(n, "write reply: ..., tools: ... or both", "want something to reply")
+	}
+	*s = step(f.more.reply())
+	if f.Reply != nil {
+		s.Text = textOf(f.Reply)
+	}
+}
+
+func (m *more) empty() bool { return m.Thinking == "" && m.Finish == "" && m.Tools == nil }
+
+// reply is one without a text.
+func (m *more) reply() Reply {
+	reply := Reply{Thinking: m.Thinking, Finish: m.Finish}
+	for _, t := range m.Tools {
+		tool := Tool{ID: t.ID, Name: t.Name, Arguments: "{}"}
 		if t.Arguments != nil {
 			tool.Arguments = textOf(t.Arguments)
 		}
-		base.Tools = append(base.Tools, tool)
+		reply.Tools = append(reply.Tools, tool)
 	}
-	if f.Reply == nil {
-		return []Reply{base}
-	}
+	return reply
+}
+
+func (f *fields) replies() []Reply {
 	var all []Reply
+	for _, s := range f.Steps {
+		all = append(all, Reply(s))
+	}
 	for _, text := range f.Reply {
-		reply := base
+		reply := f.more.reply()
 		reply.Text = text
 		all = append(all, reply)
+	}
+	if all == nil {
+		all = []Reply{f.more.reply()}
 	}
 	return all
 }

@@ -10,6 +10,10 @@ import (
 type Rule struct {
 	Match   *regexp.Regexp // the last message of the user; nil: any
 	Replies []Reply        // in turn, in the order of arrival
+	// Steps says that the replies are those of one conversation instead: the first
+	// to the user's message, the next where the assistant has replied to it once,
+	// and so on; the last stays. So it does not matter what arrives in between.
+	Steps bool
 }
 
 // Reply is what the absent model says.
@@ -22,6 +26,7 @@ type Reply struct {
 
 // Tool is a call of a tool that the absent model wants made.
 type Tool struct {
+	ID        string // default: made of the answer's
 	Name      string
 	Arguments string // a JSON object
 }
@@ -66,6 +71,9 @@ func (r *replies) to(request *chatRequest) Reply {
 	for i, rule := range r.rules {
 		if len(rule.Replies) == 0 || rule.Match != nil && !rule.Match.MatchString(asked) {
 			continue
+		}
+		if rule.Steps {
+			return rule.Replies[min(request.steps(), len(rule.Replies)-1)]
 		}
 		n := r.given[i].Add(1) - 1
 		return rule.Replies[n%uint64(len(rule.Replies))]

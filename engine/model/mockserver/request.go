@@ -28,14 +28,18 @@ type chatRequest struct {
 	ResponseFormat      struct {
 		Type string `json:"type"`
 	} `json:"response_format"`
+	Tools []struct {
+		Function json.RawMessage `json:"function"`
+	} `json:"tools"`
 
 	hash uint64 // of the whole body
 	nth  int    // how many equal requests came before, this one included
 }
 
 type message struct {
-	Role    string  `json:"role"`
-	Content content `json:"content"`
+	Role      string     `json:"role"`
+	Content   content    `json:"content"`
+	ToolCalls []toolCall `json:"tool_calls"`
 }
 
 // content is a message's text, which comes as text or in parts.
@@ -101,10 +105,27 @@ func (r *chatRequest) lastUser() string {
 	return ""
 }
 
+// steps is how often the assistant has replied to the last message of the user.
+func (r *chatRequest) steps() int {
+	steps := 0
+	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != "user"; i-- {
+		if r.Messages[i].Role == "assistant" {
+			steps++
+		}
+	}
+	return steps
+}
+
 func (r *chatRequest) inputTokens() int64 {
 	bytes := 0
 	for i := range r.Messages {
 		bytes += len(r.Messages[i].Content)
+		for _, call := range r.Messages[i].ToolCalls {
+			bytes += len(call.Function.Name) + len(call.Function.Arguments)
+		}
+	}
+	for i := range r.Tools {
+		bytes += len(r.Tools[i].Function)
 	}
 	return max(1, model.EstimateTokens(bytes))
 }
