@@ -1,7 +1,6 @@
 package record
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -39,27 +38,22 @@ func StartEvents(r *Run) []Event {
 // and its adaptation is known.
 func IterationEvents(r *Run, i int) []Event {
 	it := &r.Iterations[i]
-	events := []Event{{Type: IterationStarted, At: it.Start, Thinking: it.Thinking}}
-	events = append(events, toolEvents(it.ToolCalls)...)
+	var events []Event
+	if it.converses() {
+		events = conversationEvents(it)
+	} else {
+		events = append([]Event{{Type: IterationStarted, At: it.Start, Thinking: it.Thinking}}, toolEvents(it.ToolCalls, 0, 0)...)
+	}
 	events = append(events, resultEvents(it)...)
-	events = append(events, completed(it))
+	return inIteration(r, it, append(events, completed(it)))
+}
+
+// inIteration says of events to which iteration they belong.
+func inIteration(r *Run, it *Iteration, events []Event) []Event {
 	for e := range events {
 		events[e].Run, events[e].Iteration = r.ID, it.N
 		events[e].Phase, events[e].Strategy = it.Phase, it.Strategy
 	}
-	return events
-}
-
-// toolEvents are in the order of time: the calls of one step may overlap.
-func toolEvents(calls []ToolCall) []Event {
-	events := make([]Event, 0, 2*len(calls))
-	for i := range calls {
-		c := &calls[i]
-		events = append(events,
-			Event{Type: ToolCalled, At: c.Start, Tool: c.Tool, Arguments: c.Arguments},
-			Event{Type: ToolReturned, At: c.Start + c.Duration, Tool: c.Tool, Result: c.Result, Error: c.Error})
-	}
-	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return events
 }
 
@@ -86,6 +80,9 @@ func completed(it *Iteration) Event {
 	e := Event{Type: IterationCompleted, At: it.End, Usage: &usage, Latency: it.End - it.Start}
 	if judging != (Usage{}) {
 		e.Judging = &judging
+	}
+	if user := it.SpentByUser(); user != (Usage{}) {
+		e.User = &user
 	}
 	return e
 }
