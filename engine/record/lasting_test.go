@@ -24,6 +24,26 @@ func TestRunsThatDifferInWhatIsVolatileLastAsTheSame(t *testing.T) {
 	}
 }
 
+func TestRunsOfDelegatesLastAsTheSame(t *testing.T) {
+	with := func(served *Run, cached bool, attempts int) *Run {
+		run := sampleRun(1, 2)
+		run.Iterations[0].ToolCalls = []ToolCall{{Tool: "t", Cached: cached, Attempts: attempts}, {Tool: "d", Delegated: served}}
+		return run
+	}
+	one, other := sampleRun(7, 1), sampleRun(7, 1)
+	other.Volatile.Wall, other.Iterations[0].Calls[0].Cached = time.Hour, true
+	a, b := with(one, false, 0), with(other, true, 3)
+	if first, second := marshalled(t, a.Lasting()), marshalled(t, b.Lasting()); !bytes.Equal(first, second) {
+		t.Errorf("\n%s\n%s", first, second)
+	}
+	if tools := b.Iterations[0].ToolCalls; !tools[0].Cached || !other.Iterations[0].Calls[0].Cached {
+		t.Error("the run itself was changed")
+	}
+	if other.Outcome.Reason = "other"; bytes.Equal(marshalled(t, a.Lasting()), marshalled(t, b.Lasting())) {
+		t.Error("different runs of a delegate are the same")
+	}
+}
+
 func marshalled(t *testing.T, run *Run) []byte {
 	t.Helper()
 	text, err := json.Marshal(run)
