@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/agent/a2a"
 	"github.com/agentbench/agentbench/engine/agent/command"
 	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/loop"
@@ -79,6 +80,10 @@ func (m *models) loop(c *spec.Resolved) (*loop.Loop, error) {
 }
 
 func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
+	if a.A2A != "" {
+		client, err := m.remote(a.A2A, a.Timeout)
+		return &a2a.Agent{Client: client, Spec: a}, err
+	}
 	if a.Model == "" {
 		return &command.Agent{Program: m.program(l, a.Command, a.Timeout), Spec: a}, nil
 	}
@@ -126,12 +131,18 @@ func (m *models) begin(b *spec.RunBudget) func(context.Context) (context.Context
 	}
 }
 
-// Used are the names of the models that a loop calls.
+// Used are the names of the models that a loop calls, and the loops to which it
+// hands tasks.
 func Used(l *spec.Loop) []string {
 	var names []string
 	for _, s := range l.Stages() {
 		if s.Agent.Model != "" {
 			names = append(names, s.Agent.Model)
+		}
+		for i := range s.Agent.Delegates {
+			if served := s.Agent.Delegates[i].Resolved; served != nil {
+				names = append(names, Used(served)...)
+			}
 		}
 	}
 	if l.Evaluate != nil && l.Evaluate.Judge != nil {

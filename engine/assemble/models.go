@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/asif"
 	"github.com/agentbench/agentbench/engine/model/cache"
@@ -25,6 +26,7 @@ type models struct {
 	doc     *spec.Document
 	options Options
 	made    map[string]model.Model
+	nested  map[*spec.Loop]*loop.Loop // those that serve others
 	// confinement holds the programs of all loops.
 	confinement *process.Confinement
 }
@@ -34,7 +36,7 @@ func newModels(doc *spec.Document, o Options) (*models, error) {
 		return nil, fmt.Errorf("a loop alone has no models: it runs in a suite")
 	}
 	return &models{
-		doc: doc, options: o, made: map[string]model.Model{},
+		doc: doc, options: o, made: map[string]model.Model{}, nested: map[*spec.Loop]*loop.Loop{},
 		confinement: &process.Confinement{Off: o.Getenv(confinementVariable) == "off"},
 	}, nil
 }

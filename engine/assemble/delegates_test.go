@@ -1,0 +1,240 @@
+package assemble
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// handedTo makes the delegate that the loop of a suite declares. Models are those
+// of the suite, research is the loop that serves.
+func handedTo(t *testing.T, models, research, declared string) tool.Tool {
+	t.Helper()
+	files := fstest.MapFS{
+		"s.yaml":        {Data: []byte("suite: s\ntasks: [{id: t, input: x}]\nmodels: " + models + "\nconfigurations: [{name: c, loop: l.yaml}]\n")},
+		"l.yaml":        {Data: []byte("loop: l\nagent: {model: m, delegates: [{name: research, loop: research.yaml" + declared + "}]}\nprompt: go\n")},
+		"research.yaml": {Data: []byte("loop: research\n" + research)},
+	}
+	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	made, err := newModels(doc, Options{Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := doc.Suite.Resolved[0].Loop
+	delegates, err := made.delegates(l, l.Agent)
+	if err != nil || len(delegates) != 1 {
+		t.Fatal(err, delegates)
+	}
+	return delegates[0]
+}
+
+// handing is a use that hands over a task.
+func handing(task string) *tool.Use {
+	arguments, _ := json.Marshal(map[string]string{"task": task})
+	return &tool.Use{Arguments: arguments, Task: &spec.Task{ID: "t", Input: "x", Vars: spec.JSON{}}, Trial: 1, Number: 3}
+}
+
+const (
+	oneModel = "{m: {provider: script, price: {input: 1000, output: 1000}, after_last: error, responses: [one, two, three, four, five]}}"
+	onePass  = looking + "terminate: {max_iterations: 1}\n"
+	looking  = "agent: {model: m}\nprompt: 'look for {{ task.input }} of {{ task.id }}'\n"
+)
+
+// A task is handed to a loop, whose output is the result and whose calls are the
+// delegate's.
+func TestS4_6_ALoopTakesATask(t *testing.T) {
+	d := handedTo(t, oneModel, onePass, ", description: finds things")
+	defined := d.Definition()
+	if !defined.Delegate || defined.Name != "research" || defined.Description != "finds things" || !strings.Contains(string(defined.Parameters), `"task"`) {
+		t.Errorf("%+v", defined)
+	}
+	use := handing("numbers")
+	use.Calls = map[string]int{"m": 2}
+	result, err := d.Use(t.Context(), use)
+	if err != nil || string(result.Content) != `"three"` || use.Calls["m"] != 3 {
+		t.Fatalf("%v, %s, %v", err, result.Content, use.Calls)
+	}
+	call := result.Calls[0]
+	if len(result.Calls) != 1 || call.Role != record.RoleDelegate || call.Delegate != "research" || call.Model != "m" || call.Usage.Calls != 1 || call.Usage.Cost == 0 {
+		t.Errorf("calls %+v", result.Calls)
+	}
+	if run := result.Run; run.Task != "t" || run.ID != "research/3" || run.Configuration != "research" || len(run.Iterations) != 1 || run.Iterations[0].Request != call.Request {
+		t.Errorf("run %+v", run)
+	}
+	other, err := handedTo(t, oneModel, onePass, "").Use(t.Context(), handing("words"))
+	if err != nil || other.Calls[0].Request == call.Request {
+		t.Errorf("another task is another request: %v, %+v", err, other.Calls)
+	}
+}
+
+func TestHowDelegatesEnd(t *testing.T) {
+	const failing = "{m: {provider: simulate, price: free, errors: 1.0, tokens: {input: 10, output: 10}}}"
+	for name, c := range map[string]struct {
+		models, research string
+		class            record.ErrorClass
+		told             string
+	}{
+		"a fault is the run's":      {failing, onePass, record.Server, `delegate "research": `},
+		"a failure is told":         {"{m: {provider: script, price: free, responses: ['']}}", onePass, record.Tool, "the delegate research failed: no_answer"},
+		"a script that is over":     {"{m: {provider: script, price: free, responses: [a]}}", looking, record.Exhausted, "has 1 reply"},
+		"its own budget ends it":    {oneModel, looking + "terminate: {max_iterations: 9}\nguards: {budget: {calls: 2}}\n", "", ""},
+		"its own hard budget, too":  {oneModel, looking + "terminate: {max_iterations: 9}\nguards: {budget: {calls: 2, hard: true}}\n", "", ""},
+		"an expression that failed": {oneModel, "agent: {model: m}\nprompt: 'go {{ string(1 / (iteration * 0)) }}'\n", record.Expression, "division by zero"},
+	} {
+		result, err := handedTo(t, c.models, c.research, "").Use(t.Context(), handing("x"))
+		var failed *record.Error
+		if errors.As(err, &failed); failed == nil {
+			failed = &record.Error{}
+		}
+		if failed.Class != c.class || !strings.Contains(failed.Message, c.told) || result.Run == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c.class == "" && (len(result.Calls) != 2 || string(result.Content) != `"two"`) {
+			t.Errorf("%s: %d calls gave %s", name, len(result.Calls), result.Content)
+		}
+	}
+}
+
+// What a delegate replies as JSON is handed back as JSON.
+func TestADelegatesJSON(t *testing.T) {
+	models := `{m: {provider: script, price: free, responses: ['{"found": [1, 2]}']}}`
+	result, err := handedTo(t, models, "agent: {model: m, reply: json}\nprompt: go\nterminate: {max_iterations: 1}\n", "").Use(t.Context(), handing("x"))
+	if err != nil || string(result.Content) != `{"found": [1, 2]}` {
+		t.Errorf("%v: %s", err, result.Content)
+	}
+}
+
+// The timeout of a delegate cancels its loop where time passes, and ends it where
+// it only passes as-if.
+func TestATimeoutCancelsTheLoop(t *testing.T) {
+	for _, sleeps := range []string{"true", "false"} {
+		synctest.Test(t, func(t *testing.T) {
+			models := "{m: {provider: script, price: free, latency: {median: 2s}, sleep: " + sleeps + ", responses: [a, b, c]}}"
+			begin := time.Now()
+			d := handedTo(t, models, looking+"terminate: {max_iterations: 3}\n", ", timeout: 3s")
+			result, err := d.Use(t.Context(), handing("x"))
+			if err == nil || err.Error() != "tool: the delegate research timed out after 3s" {
+				t.Errorf("sleep %s: %v", sleeps, err)
+			}
+			if result.Duration != 3*time.Second || len(result.Calls) != 2 || result.Content != nil {
+				t.Errorf("sleep %s: %v, %d calls, %s", sleeps, result.Duration, len(result.Calls), result.Content)
+			}
+			if took := time.Since(begin); took > 3*time.Second || sleeps == "true" && took < 3*time.Second {
+				t.Errorf("sleep %s: it took %v", sleeps, took)
+			}
+		})
+	}
+}
+
+// Whoever ends the run ends its delegates, with the same reason.
+func TestTheEndOfARunEndsItsDelegates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := handedTo(t, "{m: {provider: script, price: free, latency: {median: 2s}, sleep: true, responses: [a]}}", onePass, "")
+		enough := errors.New("enough")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, enough)
+		defer cancel()
+		if _, err := d.Use(ctx, handing("x")); err != enough {
+			t.Error(err)
+		}
+	})
+}
+
+// F37: however many tasks are handed over at once, the calls of all are in one
+// budget.
+func TestF37_ABombOfTasksStaysInTheBudget(t *testing.T) {
+	models := "{m: {provider: script, price: free, after_last: repeat, responses: [a]}}"
+	d := handedTo(t, models, looking+"terminate: {max_iterations: 10}\nguards: {budget: {calls: 7, hard: true}}\n", "")
+	budget := limit.NewBudget(limit.Run, limit.Limits{Calls: 20})
+	ctx := limit.WithRun(t.Context(), budget)
+	results := make([]tool.Result, 50)
+	var all sync.WaitGroup
+	for i := range results {
+		all.Go(func() { results[i], _ = d.Use(ctx, handing(fmt.Sprint(i))) })
+	}
+	all.Wait()
+	made := 0
+	for i := range results {
+		if made += len(results[i].Calls); len(results[i].Calls) > 7 {
+			t.Errorf("task %d made %d calls; its own budget has 7", i, len(results[i].Calls))
+		}
+	}
+	if made != 20 || budget.Spent().Calls != 20 {
+		t.Errorf("%d calls were made and %d paid, of a budget of 20", made, budget.Spent().Calls)
+	}
+}
+
+// The suite's budget ends whoever handed a task over, too: what a delegate could
+// not do for want of money is no answer.
+func TestTheSuitesBudgetEndsWhoHandedOver(t *testing.T) {
+	d := handedTo(t, oneModel, onePass, "").(*delegate)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	run := &record.Run{Outcome: record.Outcome{Status: record.Cancelled, Reason: record.ReasonSuiteBudget}}
+	var s interface{ StopReason() record.Reason }
+	if err := d.outcome(ctx, run); !errors.As(err, &s) || s.StopReason() != record.ReasonSuiteBudget {
+		t.Error(err)
+	}
+}
+
+// F37: delegates of delegates end at a depth of five, however they came about.
+func TestF37_DepthOfDelegates(t *testing.T) {
+	d := handedTo(t, oneModel, onePass, "")
+	for depth := range 7 {
+		ctx := context.WithValue(t.Context(), depthKey{}, depth)
+		_, err := d.Use(ctx, handing("x"))
+		if (err == nil) != (depth < 5) {
+			t.Errorf("at depth %d: %v", depth, err)
+		}
+	}
+}
+
+// A loop that a script or a simulated model answers in takes one task after the
+// other: its replies depend on how many calls were made before.
+func TestWhichDelegatesFollowOneAnother(t *testing.T) {
+	for models, serial := range map[string]bool{
+		oneModel: true,
+		"{m: {provider: openai, base_url: 'http://127.0.0.1:1', price: free}}": false,
+	} {
+		if got := handedTo(t, models, onePass, "").Definition().Serial; got != serial {
+			t.Errorf("%s: serial %v", models, got)
+		}
+	}
+}
+
+// The models of delegates are a loop's own: keys are looked for before it runs,
+// and what is simulated is said.
+func TestModelsOfDelegates(t *testing.T) {
+	models := "{m: {provider: openai, api_key_env: MISSING}}"
+	files := fstest.MapFS{
+		"s.yaml":        {Data: []byte("suite: s\ntasks: [{id: t, input: x}]\nmodels: " + models + "\nconfigurations: [{name: c, loop: l.yaml}]\n")},
+		"l.yaml":        {Data: []byte("loop: l\nagent: {model: m, delegates: [{name: research, loop: research.yaml}]}\nprompt: go\n")},
+		"research.yaml": {Data: []byte("loop: research\n" + onePass)},
+	}
+	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	l := doc.Suite.Resolved[0].Loop
+	made, _ := newModels(doc, Options{Getenv: func(string) string { return "" }})
+	if _, err := made.delegates(l, l.Agent); err == nil || !strings.Contains(err.Error(), `delegate "research": model "m": the environment variable MISSING`) {
+		t.Error(err)
+	}
+	if used := Used(l); len(used) != 2 {
+		t.Errorf("used %v", used)
+	}
+}
