@@ -34,9 +34,10 @@ func (c *Chat) Execute(ctx context.Context, turn *Turn) (Result, error) {
 		return result, err
 	}
 	result.Thinking = reply.Thinking
-	if err := c.answer(reply, &result); err != nil {
+	if err := unusable(reply); err != nil {
 		return result, err
 	}
+	result.reply(reply.Text, reply.Finish, c.Spec.Reply)
 	result.Ended, err = FinalResponse(ctx, c.Spec, turn.Scope, &result)
 	return result, err
 }
@@ -64,23 +65,6 @@ func (c *Chat) request(turn *Turn) *model.Request {
 	}
 	request.Messages = append(request.Messages, model.Message{Role: "user", Text: turn.Prompt})
 	return request
-}
-
-// answer makes an output of a reply, or says why there is none.
-func (c *Chat) answer(reply *model.Reply, result *Result) error {
-	switch {
-	case reply.Finish == "content_filter":
-		return &record.Error{Class: record.ContentFilter, Message: "the server's content filter stopped the reply"}
-	case blank(reply.Text) && reply.Finish == "length":
-		return &record.Error{Class: record.NoAnswer, Message: "the reply is empty: the model spent its output tokens before it answered"}
-	case blank(reply.Text):
-		return &record.Error{Class: record.NoAnswer, Message: "the reply is empty"}
-	}
-	result.SetReply(reply.Text, c.Spec.Reply)
-	if result.Fault != "" && reply.Finish == "length" {
-		result.Fault += " (it was cut at its limit of output tokens)"
-	}
-	return nil
 }
 
 // Asked is one call of a model, on behalf of an agent or a judge.

@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/agent/dialect"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/tool"
+)
+
+// use is one call of a step.
+type use struct {
+	call    record.ToolCall
+	defined tool.Definition
+	asked   tool.Use
+	beside  bool // it is made beside others
+	result  tool.Result
+	err     error
+	broken  error // a panic
+}
+
+// use uses the tools that a reply calls, and puts down what they gave in the
+// order of the calls.
+func (t *talk) use(ctx context.Context, calls []dialect.Call) (over bool, err error) {
+	uses := make([]use, len(calls))
+	for i := range calls {
+		t.check(&uses[i], &calls[i], len(t.result.ToolCalls)+i)
+	}
+	t.run(ctx, uses)
+	err = t.settle(uses)
+	if err != nil || t.result.Ended != nil {
+		return err == nil, err
+	}
+	if text, said := t.said(t.last(), t.ofLast()); said {
+		return t.say(ctx, text, "")
+	}
+	return false, nil
+}
+
+// check says what is wrong with a call, before any of the step is made. So many
+// of the iteration stand before it.
+func (t *talk) check(u *use, c *dialect.Call, before int) {
+	u.defined, _ = t.set.Definition(c.Tool)
+	u.call = record.ToolCall{Tool: c.Tool, ID: c.ID, Server: cmp.Or(u.defined.Server, c.Server), Arguments: c.Arguments}
+	if c.Fault != "" {
+		u.call.Error = &record.Error{Class: record.BadCall, Message: c.Fault}
+		return
+	}
+	if u.defined.Delegate {
+		u.call.Delegate = u.defined.Name
+	}
+	u.call.Error = t.set.Check(c.Tool, c.Arguments)
+	u.asked = tool.Use{Arguments: c.Arguments, Task: t.turn.Task, Trial: t.turn.Trial, Number: t.turn.ToolCalls + before}
+}
+
+// run makes the calls that can be made: those that follow one another here, the
+// others beside them. It returns when all are over.
+func (t *talk) run(ctx context.Context, uses []use) {
+	before := maps.Clone(t.turn.Calls)
+	var beside sync.WaitGroup
+	for i := range uses {
+		u := &uses[i]
+		if u.beside = u.call.Error == nil && !u.defined.Serial && len(uses) > 1; u.beside {
+			u.asked.Calls = maps.Clone(before)
+			beside.Go(func() { u.make(ctx, t.set) })
+		}
+	}
+	for i := range uses {
+		if u := &uses[i]; u.call.Error == nil && !u.beside {
+			u.asked.Calls = t.turn.Calls
+			u.make(ctx, t.set)
+		}
+	}
+	beside.Wait()
+	for i := range uses {
+		t.count(&uses[i], before)
+	}
+}
+
+// make makes a call. A panic is kept for who waits for all calls.
+func (u *use) make(ctx context.Context, set *tool.Set) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			u.broken = fmt.Errorf("%v\n%s", cause, debug.Stack())
+		}
+	}()
+	u.result, u.err = set.Use(ctx, u.call.Tool, &u.asked)
+}
+
+// count adds the calls of models that were made beside others.
+func (t *talk) count(u *use, before map[string]int) {
+	if u.broken != nil {
+		panic(u.broken)
+	}
+	if !u.beside {
+		return
+	}
+	for name, made := range u.asked.Calls {
+		t.turn.Calls[name] += made - before[name]
+	}
+}
+
+// settle puts down what the calls gave, each in its time. The error is that of
+// the iteration: the context ended, or something of the infrastructure failed.
+func (t *talk) settle(uses []use) (err error) {
+	beside := span{end: t.result.Took}
+	after, longest := beside, beside
+	for i := range uses {
+		u := &uses[i]
+		from := &beside
+		if u.defined.Serial {
+			from = &after
+		}
+		took := u.note(*from)
+		if u.defined.Serial {
+			after = took
+		}
+		if took.end > longest.end {
+			longest = took
+		}
+		t.keep(u)
+		if err == nil {
+			err = u.fatal()
+		}
+	}
+	t.result.Took, t.result.Waited = longest.end, t.result.Waited+longest.waited
+	return err
+}
+
+// span is what passed until an end, and what of it was waited since the step's
+// calls began.
+type span struct{ end, waited time.Duration }
+
+// note completes the record of a call that began at the end of a span, and gives
+// the span in which it was over.
+func (u *use) note(from span) span {
+	c, r := &u.call, &u.result
+	c.Start, c.Duration, c.Waited = from.end, r.Duration, r.Waited
+	c.Result, c.Cached, c.Delegated = r.Content, r.Cached, r.Run
+	if r.Attempts > 1 {
+		c.Attempts = r.Attempts
+	}
+	if c.Error == nil {
+		errors.As(u.err, &c.Error)
+	}
+	return span{from.end + r.Duration, from.waited + r.Waited}
+}
+
+// fatal is the error of a call that ends the iteration: one that is not the
+// tool's. The model is told of all others.
+func (u *use) fatal() error {
+	var failed *record.Error
+	if errors.As(u.err, &failed) && !failed.Class.Infrastructure() {
+		return nil
+	}
+	return u.err
+}
+
+// keep appends a call to the record, with those that it made itself.
+func (t *talk) keep(u *use) {
+	for i := range u.result.Calls {
+		u.result.Calls[i].Start += u.call.Start
+	}
+	t.result.Calls = append(t.result.Calls, u.result.Calls...)
+	t.result.ToolCalls = append(t.result.ToolCalls, u.call)
+	t.last().Tools++
+	if t.result.Ended == nil && u.err == nil && u.result.Ended != nil {
+		t.result.Ended = u.result.Ended
+		t.result.give(u.result.Ended.Output, t.Spec.Reply)
+	}
+}

@@ -1,0 +1,109 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Retrace tells what the agent would send at each step of a recorded iteration,
+// given the replies, the results and the user's answers that stand in the record,
+// and whether it would be done after them. Nobody is asked anything. The error is
+// that of an expression.
+func (c *Conversation) Retrace(ctx context.Context, turn *Turn, recorded *record.Iteration) (trace record.Trace, err error) {
+	defined, err := c.Tools.defined(turn.Servers)
+	if err != nil {
+		return trace, err
+	}
+	r := &retrace{talk: c.begin(turn, defined), recorded: recorded}
+	for i := range recorded.Steps {
+		r.send()
+		if err := r.step(ctx, i); err != nil || r.trace.Over || r.trace.Why != "" {
+			return r.trace, err
+		}
+	}
+	r.send()
+	return r.trace, nil
+}
+
+// retrace is a recorded conversation as far as it was followed.
+type retrace struct {
+	*talk
+	recorded *record.Iteration
+	trace    record.Trace
+}
+
+// send puts down what would be sent next.
+func (r *retrace) send() {
+	request, _ := r.request()
+	r.trace.Requests = append(r.trace.Requests, request.Hash(r.ModelName))
+}
+
+// step follows a recorded step, from 0.
+func (r *retrace) step(ctx context.Context, i int) error {
+	step := r.recorded.Steps[i]
+	step.User = ""
+	calls := r.recorded.ToolCalls[len(r.result.ToolCalls):]
+	calls = calls[:min(step.Tools, len(calls))]
+	r.result.Steps = append(r.result.Steps, step)
+	r.result.ToolCalls = append(r.result.ToolCalls, calls...)
+	final, err := r.final(ctx, step.Text)
+	if err != nil || final {
+		r.trace.Over = final
+		return err
+	}
+	if text, said := r.said(&step, calls); r.ends(i, calls) {
+		r.trace.Over = true
+	} else if said {
+		err = r.answer(ctx, i, text)
+	}
+	r.follow(r.last(), calls)
+	r.trace.Over = r.trace.Over || len(r.result.Steps) >= r.maxSteps()
+	return err
+}
+
+// ends says whether one of a step's calls ends the run: because it always does,
+// or because it did.
+func (r *retrace) ends(i int, calls []record.ToolCall) bool {
+	if len(calls) > 0 && i == len(r.recorded.Steps)-1 && r.recorded.Ended != nil {
+		return r.recorded.Ended.Reason != string(record.ReasonAgentEnded)
+	}
+	for i := range calls {
+		if calls[i].Error == nil && r.definition(calls[i].Tool).Breaks != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// answer lets the user answer as recorded.
+func (r *retrace) answer(ctx context.Context, i int, text string) error {
+	if r.User == nil || len(r.result.Steps) >= r.maxSteps() {
+		r.trace.Over = true
+		return nil
+	}
+	r.heard(Line{Text: text})
+	recorded := Answer{Text: r.recorded.Steps[i].User, Call: r.answered(i)}
+	answer, why, err := r.User.Again(ctx, r.listener(), recorded)
+	if why != "" {
+		why = fmt.Sprintf("at step %d %s", i+1, why)
+	}
+	r.last().User, r.trace.Why = answer.Text, why
+	r.trace.Over = why == "" && (answer.Over || answer.Text == "")
+	return err
+}
+
+// answered is the call of a recorded step's user, nil where there is none.
+func (r *retrace) answered(i int) *record.Call {
+	until := len(r.recorded.Calls)
+	if i+1 < len(r.recorded.Steps) {
+		until = r.recorded.Steps[i+1].Call - 1
+	}
+	for at := r.recorded.Steps[i].Call; at < until && at < len(r.recorded.Calls); at++ {
+		if r.recorded.Calls[at].Role == record.RoleUser {
+			return &r.recorded.Calls[at]
+		}
+	}
+	return nil
+}

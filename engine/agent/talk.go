@@ -1,0 +1,157 @@
+package agent
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/agentbench/agentbench/engine/agent/dialect"
+	"github.com/agentbench/agentbench/engine/agent/memory"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// talk is the conversation of one iteration as far as it got, live or again.
+type talk struct {
+	*Conversation
+	turn    *Turn
+	set     *tool.Set // nil where nothing is used
+	defined []tool.Definition
+	tools   []model.Tool
+	system  []model.Message
+	fixed   int64 // tokens of what is sent whatever was said
+
+	// The messages of earlier iterations and of this one; those of each inner list
+	// stand or fall together.
+	earlier, current [][]model.Message
+
+	lines []Line // what was said without tools, where there is a user
+	turns int    // of the user in this iteration
+	all   int    // of the user in the conversation
+
+	result Result
+}
+
+// begin prepares the first request of a turn.
+func (c *Conversation) begin(turn *Turn, defined []tool.Definition) *talk {
+	t := &talk{Conversation: c, turn: turn, defined: defined, tools: c.dialect().Tools(defined)}
+	parts := dialect.Parts{Instructions: turn.System, Tools: defined, Remaining: c.remaining(turn)}
+	if system := c.dialect().System(parts); system != "" {
+		t.system = []model.Message{{Role: "system", Text: system}}
+	}
+	t.fixed = (&model.Request{Messages: t.system, Tools: t.tools}).InputTokens()
+	if c.Spec.Memory != nil {
+		t.remember()
+	}
+	t.result.Prompt = turn.Prompt
+	t.current = c.dialect().Turns(turn.Prompt, nil, nil)
+	t.heard(Line{User: true, Text: turn.Prompt})
+	return t
+}
+
+// remember takes what was said in earlier iterations. Where nothing was, because
+// the model did not reply at all, they left nothing behind.
+func (t *talk) remember() {
+	for i := range t.turn.Earlier {
+		it := &t.turn.Earlier[i]
+		if len(it.Steps) == 0 {
+			continue
+		}
+		t.earlier = append(t.earlier, t.dialect().Turns(it.Prompt, it.Steps, it.ToolCalls)...)
+		if t.User != nil {
+			t.overhear(it)
+		}
+	}
+}
+
+// overhear takes what the user heard of an earlier iteration.
+func (t *talk) overhear(it *record.Iteration) {
+	t.heard(Line{User: true, Text: it.Prompt})
+	calls := it.ToolCalls
+	for i := range it.Steps {
+		step := &it.Steps[i]
+		of := calls[:min(step.Tools, len(calls))]
+		calls = calls[len(of):]
+		if text, said := t.said(step, of); said {
+			t.heard(Line{Text: text})
+		}
+		if step.User != "" {
+			t.heard(Line{User: true, Text: step.User})
+			t.all++
+		}
+	}
+}
+
+func (t *talk) heard(line Line) {
+	if t.User != nil {
+		t.lines = append(t.lines, line)
+	}
+}
+
+// said is what a step says to the user: a reply that calls nothing, or what a
+// tool says that converses.
+func (t *talk) said(step *record.Step, calls []record.ToolCall) (text string, said bool) {
+	if step.Tools == 0 {
+		return step.Text, true
+	}
+	for i := range calls {
+		if c := &calls[i]; c.Error == nil && t.definition(c.Tool).Converses {
+			return textOf(c.Result), true
+		}
+	}
+	return "", false
+}
+
+// definition is that of the tool of a name, the zero one where there is none.
+func (t *talk) definition(name string) tool.Definition {
+	i := slices.IndexFunc(t.defined, func(d tool.Definition) bool { return d.Name == name })
+	if i < 0 {
+		return tool.Definition{}
+	}
+	return t.defined[i]
+}
+
+// request is what is sent next, and how many messages are left out of it.
+func (t *talk) request() (request *model.Request, pruned int) {
+	request = &model.Request{
+		Tools:           t.tools,
+		Temperature:     t.Spec.Temperature,
+		TopP:            t.Spec.TopP,
+		Seed:            t.Spec.Seed,
+		MaxOutputTokens: t.Spec.MaxOutputTokens,
+		// A block in the text is no JSON: only what calls nothing is held to it.
+		JSON: t.Spec.Reply == spec.ReplyJSON && len(t.tools) == len(t.defined),
+		Draw: model.Draw{
+			Task: t.turn.Task.ID, Trial: t.turn.Trial, Call: t.turn.Calls[t.ModelName],
+			Iteration: t.turn.Iteration, Of: t.turn.Task,
+		},
+	}
+	if len(t.tools) > 0 {
+		request.ToolChoice = t.Spec.ToolChoice
+	}
+	kept, pruned := memory.Window(t.earlier, t.current, t.fixed, t.most())
+	request.Messages = slices.Concat(t.system, kept)
+	return request, pruned
+}
+
+// most are the tokens that may be sent; 0: as many as there are.
+func (t *talk) most() int64 {
+	if t.Spec.Memory == nil {
+		return 0
+	}
+	return int64(t.Spec.Memory.MaxTokens)
+}
+
+// follow takes a whole step into the conversation.
+func (t *talk) follow(step *record.Step, calls []record.ToolCall) {
+	t.current = append(t.current, t.dialect().Step(step, calls, len(t.result.ToolCalls)-len(calls))...)
+	if step.User != "" {
+		t.heard(Line{User: true, Text: step.User})
+		t.turns++
+		t.all++
+	}
+}
+
+// exhausted is the output of an agent that used up its steps.
+func exhausted(steps int) string { return fmt.Sprintf("Reached maximum reasoning steps (%d)", steps) }

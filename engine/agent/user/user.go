@@ -1,0 +1,162 @@
+// Package user decides what a user answers to an agent that converses: the turns
+// of a script, or what a model says that plays the user.
+package user
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// stopWord ends a conversation where `until` is not declared.
+const stopWord = "###STOP###"
+
+// User answers as a loop declares. It is safe for concurrent use.
+type User struct {
+	Spec  *spec.User
+	Model model.Model // of Spec.Model; nil where nobody is asked
+}
+
+// Answer gives the user's next turn.
+func (u *User) Answer(ctx context.Context, heard *agent.Heard) (agent.Answer, error) {
+	if u.silent(heard) {
+		return agent.Answer{Over: true}, nil
+	}
+	if u.Spec.Model == "" {
+		return u.read(ctx, heard)
+	}
+	request, err := u.request(ctx, heard)
+	if err != nil {
+		return agent.Answer{}, err
+	}
+	reply, call, err := agent.Ask(ctx, agent.Asked{
+		Model: u.Model, Name: u.Spec.Model, Role: record.RoleUser, Hash: request.Hash(u.Spec.Model),
+		Request: request, Calls: heard.Turn.Calls,
+	})
+	if err != nil {
+		return agent.Answer{Call: call}, err
+	}
+	return u.turn(ctx, heard, agent.Answer{Text: strings.TrimSpace(reply.Text), Call: call})
+}
+
+// Again gives the turn that a record has, where it would be the same.
+func (u *User) Again(ctx context.Context, heard *agent.Heard, recorded agent.Answer) (a agent.Answer, why string, err error) {
+	if u.silent(heard) {
+		return agent.Answer{Over: true}, "", nil
+	}
+	if u.Spec.Model == "" {
+		a, err = u.read(ctx, heard)
+		if err == nil && a.Text != recorded.Text {
+			why = "the user would say something else"
+		}
+		return a, why, err
+	}
+	if recorded.Call == nil {
+		return a, "the user would be asked for an answer", nil
+	}
+	request, err := u.request(ctx, heard)
+	if err != nil {
+		return a, "", err
+	}
+	if request.Hash(u.Spec.Model) != recorded.Call.Request {
+		return a, "the user would be asked something else", nil
+	}
+	a, err = u.turn(ctx, heard, recorded)
+	return a, "", err
+}
+
+// silent says that the user has had all turns of an iteration.
+func (u *User) silent(heard *agent.Heard) bool {
+	return u.Spec.MaxTurns > 0 && heard.Turns >= u.Spec.MaxTurns
+}
+
+// read is the next turn of the script, if there is one.
+func (u *User) read(ctx context.Context, heard *agent.Heard) (agent.Answer, error) {
+	turns, err := u.Spec.Script.List(ctx, heard.Turn.Scope)
+	switch {
+	case ctx.Err() != nil:
+		return agent.Answer{}, context.Cause(ctx)
+	case err != nil:
+		return agent.Answer{}, fault("the user's script", err)
+	case heard.All >= len(turns):
+		return agent.Answer{Over: true}, nil
+	}
+	text, ok := turns[heard.All].(string)
+	if !ok {
+		return agent.Answer{}, fault("the user's script", fmt.Errorf("turn %d is no text", heard.All+1))
+	}
+	return u.turn(ctx, heard, agent.Answer{Text: text})
+}
+
+// turn says whether the conversation is over with an answer.
+func (u *User) turn(ctx context.Context, heard *agent.Heard, a agent.Answer) (agent.Answer, error) {
+	if u.Spec.Until == nil {
+		a.Over = strings.Contains(a.Text, stopWord)
+		return a, nil
+	}
+	over, err := u.Spec.Until.Bool(ctx, scope{heard.Turn.Scope, a.Text, int64(heard.Turns + 1)})
+	switch {
+	case ctx.Err() != nil:
+		return a, context.Cause(ctx)
+	case err != nil:
+		return a, fault("the user's until", err)
+	}
+	a.Over = over
+	return a, nil
+}
+
+func fault(of string, err error) error {
+	return &record.Error{Class: record.Expression, Message: of + ": " + err.Error()}
+}
+
+// scope has the user's turn beside what expressions see.
+type scope struct {
+	expr.Scope
+	message string
+	turn    int64
+}
+
+// Lookup gives expressions their variables.
+func (s scope) Lookup(name string) (any, bool) {
+	switch name {
+	case "message":
+		return s.message, true
+	case "turn":
+		return s.turn, true
+	}
+	return s.Scope.Lookup(name)
+}
+
+// request shows the conversation from the user's side: what the agent said is
+// what the model is told that plays the user.
+func (u *User) request(ctx context.Context, heard *agent.Heard) (*model.Request, error) {
+	turn := heard.Turn
+	request := &model.Request{
+		Messages: make([]model.Message, 0, 1+len(heard.Lines)),
+		Draw: model.Draw{
+			Task: turn.Task.ID, Trial: turn.Trial, Call: turn.Calls[u.Spec.Model],
+			Iteration: turn.Iteration, Of: turn.Task,
+		},
+	}
+	if u.Spec.System != nil {
+		text, err := u.Spec.System.Render(ctx, turn.Scope)
+		if err != nil {
+			return nil, fault("rendering what the user is told", err)
+		}
+		request.Messages = append(request.Messages, model.Message{Role: "system", Text: text})
+	}
+	for _, line := range heard.Lines {
+		role := "user"
+		if line.User {
+			role = "assistant"
+		}
+		request.Messages = append(request.Messages, model.Message{Role: role, Text: line.Text})
+	}
+	return request, nil
+}
