@@ -23,7 +23,7 @@ type Session struct {
 	stderr  sharedCapture
 	kill    context.CancelFunc
 	begun   chan struct{} // closed when the program runs
-	over    chan struct{} // closed when it and its children are gone
+	over    chan struct{} // closed when it has ended and its children are killed
 	ended   error         // set before over is
 	closed  sync.Once
 	closing chan struct{}
@@ -97,7 +97,7 @@ func (s *Session) Read(p []byte) (int, error) {
 // not read, until the session is closed.
 func (s *Session) Write(p []byte) (int, error) { return s.stdin.Write(p) }
 
-// Done is closed when the program and its children are gone.
+// Done is closed when the program has ended and its children are killed.
 func (s *Session) Done() <-chan struct{} { return s.over }
 
 // Err says how the program ended that was not to end, as a *record.Error; nil
@@ -128,7 +128,7 @@ func (s *Session) Err() error {
 func (s *Session) Stderr() string { return s.stderr.text() }
 
 // Close ends the program's input, gives it a moment to end by itself, and kills
-// it with all its children. They are gone when it returns.
+// it with all its children.
 func (s *Session) Close() error {
 	s.closed.Do(func() {
 		close(s.closing)
