@@ -6,6 +6,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,12 +37,15 @@ const (
 // Program is how a program is run.
 type Program struct {
 	Argv      []string
-	Dir       string           // relative programs and files are looked up here
-	Env       []string         // the whole environment, see Environment; nil: empty
-	Timeout   time.Duration    // 0: DefaultTimeout
-	MaxOutput int              // bytes of standard output; 0: DefaultMaxOutput
-	Farewell  time.Duration    // of a session; 0: DefaultFarewell
-	Now       func() time.Time // nil: time.Now
+	Dir       string        // relative programs and files are looked up here
+	Env       []string      // the whole environment, see Environment; nil: empty
+	Timeout   time.Duration // 0: DefaultTimeout; below 0: as long as the context
+	MaxOutput int           // bytes of standard output; 0: DefaultMaxOutput
+	// Cuts leaves too much output at its head and tail; otherwise it is a failure.
+	Cuts     bool
+	Called   string           // what errors call it; "": the program and its name
+	Farewell time.Duration    // of a session; 0: DefaultFarewell
+	Now      func() time.Time // nil: time.Now
 	// Confinement holds the program's children; nil: its process group alone does.
 	Confinement *Confinement
 }
@@ -57,11 +61,7 @@ type Finished struct {
 // are *record.Error and the context's cause; what was left so far is given with
 // them.
 func (p *Program) Run(ctx context.Context, stdin []byte) (Finished, error) {
-	limit := p.Timeout
-	if limit <= 0 {
-		limit = DefaultTimeout
-	}
-	running, cancel := context.WithTimeout(ctx, limit)
+	running, limit, cancel := p.limited(ctx)
 	defer cancel()
 	stdout, stderr := newCapture(p.maxOutput()), newCapture(maxStderr)
 	begin := p.now()
@@ -72,13 +72,31 @@ func (p *Program) Run(ctx context.Context, stdin []byte) (Finished, error) {
 		return done, context.Cause(ctx)
 	case running.Err() != nil:
 		done.Duration = limit
-		return done, failure(record.Program, "the program %q took longer than %v and was killed", p.Argv[0], limit)
+		return done, failure(record.Program, "%s took longer than %v and was killed", p.called(), limit)
 	case err != nil:
 		return done, p.explain(err, done.Stderr)
-	case stdout.Cut() > 0:
-		return done, failure(record.Program, "the program %q wrote %d bytes; %d are allowed", p.Argv[0], stdout.total, p.maxOutput())
+	case stdout.Cut() > 0 && !p.Cuts:
+		return done, failure(record.Program, "%s wrote %d bytes; %d are allowed", p.called(), stdout.total, p.maxOutput())
 	}
 	return done, nil
+}
+
+// limited is the context within which the program runs.
+func (p *Program) limited(ctx context.Context) (context.Context, time.Duration, context.CancelFunc) {
+	if p.Timeout < 0 {
+		running, cancel := context.WithCancel(ctx)
+		return running, 0, cancel
+	}
+	limit := cmp.Or(p.Timeout, DefaultTimeout)
+	running, cancel := context.WithTimeout(ctx, limit)
+	return running, limit, cancel
+}
+
+func (p *Program) called() string {
+	if p.Called != "" {
+		return p.Called
+	}
+	return fmt.Sprintf("the program %q", p.Argv[0])
 }
 
 // run runs the program once.
@@ -142,22 +160,22 @@ func runLocked(cmd *exec.Cmd, started func()) error {
 func (p *Program) explain(err error, stderr string) error {
 	var exit *exec.ExitError
 	var died signalled
-	name := p.Argv[0]
+	name := p.called()
 	switch {
 	case errors.As(err, &exit), errors.As(err, &died):
-		message := fmt.Sprintf("the program %q failed: %s", name, err)
+		message := fmt.Sprintf("%s failed: %s", name, err)
 		if line := lastLine(stderr); line != "" {
 			message += ": " + line
 		}
 		return &record.Error{Class: record.Program, Message: message}
 	case errors.Is(err, exec.ErrNotFound):
-		return failure(record.InvalidRequest, "the program %q was not found; is it installed and on PATH?", name)
+		return failure(record.InvalidRequest, "%s was not found; is it installed and on PATH?", name)
 	case errors.Is(err, fs.ErrNotExist):
-		return failure(record.InvalidRequest, "the program %q was not found; a path is relative to the folder of the file that names it", name)
+		return failure(record.InvalidRequest, "%s was not found; a path is relative to the folder of the file that names it", name)
 	case errors.Is(err, fs.ErrPermission):
-		return failure(record.InvalidRequest, "the program %q may not be executed; is it marked as executable?", name)
+		return failure(record.InvalidRequest, "%s may not be executed; is it marked as executable?", name)
 	}
-	return failure(record.InvalidRequest, "the program %q did not start: %v", name, err)
+	return failure(record.InvalidRequest, "%s did not start: %v", name, err)
 }
 
 func failure(class record.ErrorClass, format string, args ...any) error {

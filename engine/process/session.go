@@ -3,7 +3,6 @@ package process
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -116,7 +115,7 @@ func (s *Session) Err() error {
 	if s.ended != nil {
 		return s.program.explain(s.ended, s.Stderr())
 	}
-	message := fmt.Sprintf("the program %q ended", s.program.Argv[0])
+	message := s.program.called() + " ended"
 	if line := lastLine(s.Stderr()); line != "" {
 		message += ": " + line
 	}
