@@ -3,6 +3,7 @@ package assemble
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
@@ -14,7 +15,9 @@ import (
 	"github.com/agentbench/agentbench/engine/model/retry"
 	"github.com/agentbench/agentbench/engine/model/script"
 	"github.com/agentbench/agentbench/engine/model/simulate"
+	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -29,6 +32,10 @@ type models struct {
 	nested  map[*spec.Loop]*loop.Loop // those that serve others
 	// confinement holds the programs of all loops.
 	confinement *process.Confinement
+	// client is that of all endpoints that are no model's.
+	client *http.Client
+	// together is what the tools of all loops share.
+	together tool.Options
 }
 
 func newModels(doc *spec.Document, o Options) (*models, error) {
@@ -38,6 +45,8 @@ func newModels(doc *spec.Document, o Options) (*models, error) {
 	return &models{
 		doc: doc, options: o, made: map[string]model.Model{}, nested: map[*spec.Loop]*loop.Loop{},
 		confinement: &process.Confinement{Off: o.Getenv(confinementVariable) == "off"},
+		client:      post.NewClient(),
+		together:    tool.Options{Memory: &tool.Memory{}, Schemas: &tool.Schemas{}},
 	}, nil
 }
 

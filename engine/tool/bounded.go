@@ -1,11 +1,9 @@
 package tool
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -43,16 +41,4 @@ func cut(text string, most int) string {
 func Text(text string) json.RawMessage {
 	encoded, _ := expr.AppendJSON(make([]byte, 0, len(text)+2), strings.ToValidUTF8(text, "\uFFFD")) // a string always is JSON
 	return encoded
-}
-
-// Content is what a tool wrote, as the content of a result: an object or a list
-// where it is one, else a text, as what programs reply is.
-func Content(written []byte) json.RawMessage {
-	trimmed := bytes.TrimSpace(written)
-	if len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') && utf8.Valid(trimmed) {
-		if _, err := expr.ParseJSON(trimmed); err == nil {
-			return json.RawMessage(trimmed)
-		}
-	}
-	return Text(string(trimmed))
 }

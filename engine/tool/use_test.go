@@ -135,21 +135,55 @@ func TestF34_LongResultsAreCut(t *testing.T) {
 	})
 }
 
-func TestContent(t *testing.T) {
-	for written, want := range map[string]string{
-		"hello\n":          `"hello"`,
-		"42":               `"42"`,
-		"":                 `""`,
-		` {"a": 1.0} `:     `{"a": 1.0}`,
-		"[1, 2]\n":         `[1, 2]`,
-		`{"a": 1`:          `"{\"a\": 1"`,
-		"a\xffb":           "\"a\uFFFDb\"",
-		"{\"a\":\"\xff\"}": `"{\"a\":\"` + "\uFFFD" + `\"}"`,
+func TestAnswers(t *testing.T) {
+	for written, want := range map[string]struct {
+		content, failed, end string
+	}{
+		"hello\n":                              {`"hello"`, "", ""},
+		"42":                                   {`"42"`, "", ""},
+		"":                                     {`""`, "", ""},
+		` {"a": 1.0} `:                         {`{"a": 1.0}`, "", ""},
+		"[1, 2]\n":                             {`[1, 2]`, "", ""},
+		`{"a": 1`:                              {`"{\"a\": 1"`, "", ""},
+		"a\xffb":                               {"\"a\uFFFDb\"", "", ""},
+		"{\"a\":\"\xff\"}":                     {`"{\"a\":\"` + "\uFFFD" + `\"}"`, "", ""},
+		`{}`:                                   {`{}`, "", ""},
+		`{"error": "no such file"}`:            {``, "no such file", ""},
+		`{"error": "no", "output": [1]}`:       {`[1]`, "no", ""},
+		`{"error": "", "output": 1}`:           {`{"error": "", "output": 1}`, "", ""},
+		`{"error": null}`:                      {`{"error": null}`, "", ""},
+		`{"error": "no", "code": 7}`:           {`{"error": "no", "code": 7}`, "", ""},
+		`{"end": "capability", "output": "x"}`: {`"x"`, "", "capability"},
+		`{"end": "tool_ended"}`:                {``, "", "tool_ended"},
+		`{"end": "2024-01-31"}`:                {`{"end": "2024-01-31"}`, "", ""},
+		`{"end": "capability", "begin": 1}`:    {`{"end": "capability", "begin": 1}`, "", ""},
+		`{"output": 1}`:                        {`{"output": 1}`, "", ""},
 	} {
-		if got := string(Content([]byte(written))); got != want {
-			t.Errorf("%q: got %s, want %s", written, got, want)
+		result, err := Answer([]byte(written))
+		failed, _ := errors.AsType[*record.Error](err)
+		if string(result.Content) != want.content || (err != nil) != (want.failed != "") || failed != nil && failed.Message != want.failed {
+			t.Errorf("%q: got %s, %v", written, result.Content, err)
+		}
+		if (result.Ended != nil) != (want.end != "") || result.Ended != nil && result.Ended.Reason != want.end {
+			t.Errorf("%q: it ended with %v", written, result.Ended)
 		}
 	}
+}
+
+// Whatever a tool writes, its result is JSON or nothing, and a failure has a class.
+func FuzzAnswer(f *testing.F) {
+	for _, text := range []string{"", "x", `{"end":"capability","output":{}}`, `{"error":"no"}`, "[1,", "{\"\xff\":1}", `{"error":{},"END":"capability"}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, written []byte) {
+		result, err := Answer(written)
+		if failed, ok := errors.AsType[*record.Error](err); err != nil && (!ok || failed.Class != record.Tool) {
+			t.Errorf("no class: %v", err)
+		}
+		if len(result.Content) > 0 && !json.Valid(result.Content) || !utf8.Valid(result.Content) {
+			t.Errorf("%q gives %q", written, result.Content)
+		}
+	})
 }
 
 // counted is a pure tool that counts how often it is asked.

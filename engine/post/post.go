@@ -1,0 +1,156 @@
+// Package post decides how JSON is posted to an endpoint that is no model's: what
+// counts as an answer, and what kind of failure a failure is.
+package post
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/secret"
+)
+
+// MaxAnswer is how many bytes an answer may have.
+const MaxAnswer = 8 << 20
+
+// Endpoint is where JSON is posted to. It is safe for concurrent use.
+type Endpoint struct {
+	URL     string
+	Headers map[string]string
+	Client  *http.Client // see NewClient
+}
+
+// Answer is what an endpoint answered.
+type Answer struct {
+	Body     []byte
+	Duration time.Duration
+}
+
+// NewClient makes a client for many calls at once to few servers.
+func NewClient() *http.Client {
+	const connections = 256
+	return &http.Client{
+		CheckRedirect: follow,
+		Transport: &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			ForceAttemptHTTP2:      true,
+			MaxIdleConns:           connections,
+			MaxIdleConnsPerHost:    connections,
+			IdleConnTimeout:        90 * time.Second,
+			TLSHandshakeTimeout:    10 * time.Second,
+			MaxResponseHeaderBytes: 1 << 20,
+		},
+	}
+}
+
+// follow goes where the same host sends what was posted, and nowhere else: the
+// headers may hold a key.
+func follow(next *http.Request, before []*http.Request) error {
+	const most = 5
+	if next.URL.Host != before[0].URL.Host || next.URL.Scheme != before[0].URL.Scheme || next.Method != http.MethodPost || len(before) >= most {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// Post posts a body and reads the answer. Errors are *record.Error and the
+// context's cause; the answer then has what came.
+func (e *Endpoint) Post(ctx context.Context, body []byte) (Answer, error) {
+	begin := time.Now()
+	answer, err := e.post(ctx, body)
+	answer.Duration = time.Since(begin)
+	if err != nil && ctx.Err() != nil {
+		return answer, context.Cause(ctx)
+	}
+	return answer, err
+}
+
+func (e *Endpoint) post(ctx context.Context, body []byte) (Answer, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL, bytes.NewReader(body))
+	if err != nil {
+		return Answer{}, failure(record.InvalidRequest, "the address is wrong: %v", bare(err))
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, text/plain;q=0.9, */*;q=0.1")
+	for name, value := range e.Headers {
+		request.Header.Set(name, value)
+	}
+	response, err := e.Client.Do(request)
+	if err != nil {
+		return Answer{}, failure(record.Network, "%v", bare(err))
+	}
+	defer response.Body.Close()
+	answer, err := read(response.Body)
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return answer, refusal(response, answer.Body)
+	}
+	return answer, err
+}
+
+func read(body io.Reader) (Answer, error) {
+	text, err := io.ReadAll(io.LimitReader(body, MaxAnswer+1))
+	switch {
+	case err != nil:
+		return Answer{Body: text}, failure(record.Network, "the answer broke off after %d bytes: %v", len(text), bare(err))
+	case len(text) > MaxAnswer:
+		return Answer{Body: text[:MaxAnswer]}, failure(record.BadResponse, "the answer has more than %d bytes", MaxAnswer)
+	}
+	return Answer{Body: text}, nil
+}
+
+// refusal is the error of an answer that is none, with its beginning.
+func refusal(response *http.Response, body []byte) error {
+	said := fmt.Sprintf("HTTP %d", response.StatusCode)
+	if to, err := response.Location(); err == nil {
+		said += fmt.Sprintf(": it sends to %s, where nothing is posted", to.Host)
+	} else if text := beginning(body); text != "" {
+		said += ": " + text
+	}
+	return failure(classOf(response.StatusCode), "%s", said)
+}
+
+func beginning(body []byte) string {
+	const most = 300
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(body[:min(len(body), 4*most)]), "\uFFFD")), " ")
+	if len(text) > most {
+		text = strings.TrimSpace(secret.Prefix(text, most)) + " …"
+	}
+	return text
+}
+
+func classOf(status int) record.ErrorClass {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return record.Auth
+	case status == http.StatusTooManyRequests:
+		return record.RateLimit
+	case status == http.StatusRequestTimeout:
+		return record.CallTimeout
+	case status >= 500:
+		return record.Server
+	case status >= 400:
+		return record.InvalidRequest
+	}
+	return record.BadResponse
+}
+
+// bare leaves the address out, which may hold a key.
+func bare(err error) error {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
+		return wrapped.Err
+	}
+	return err
+}
+
+func failure(class record.ErrorClass, format string, args ...any) error {
+	return &record.Error{Class: class, Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,94 @@
+// Package builtin decides what the tools do that every suite has at hand:
+// task_completion, ask_question and converse.
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// The tools.
+const (
+	// TaskCompletion ends the run with its result.
+	TaskCompletion = "task_completion"
+	// AskQuestion gives what the task answers to the question, and ends the run
+	// with the question where it answers nothing.
+	AskQuestion = "ask_question"
+	// Converse says something to the user; where there is none it ends the
+	// iteration with the message.
+	Converse = "converse"
+)
+
+// New gives the tool of that name; a description that is not "" replaces its own.
+func New(name, description string) (tool.Tool, error) {
+	switch name {
+	case TaskCompletion:
+		defined := define(name, description, "Finish the task with its result.", "result", `{"description": "What the task was to give."}`)
+		defined.Breaks = record.ReasonToolEnded
+		return &says{defined, "result"}, nil
+	case AskQuestion:
+		defined := define(name, description, "Ask a question that has to be answered before the task can go on.", "question", `{"type": "string", "minLength": 1}`)
+		defined.Serial = true // answers may stand in an order
+		return &asks{defined}, nil
+	case Converse:
+		defined := define(name, description, "Say something to the user and wait for the answer.", "message", `{"type": "string", "minLength": 1}`)
+		defined.Converses = true
+		return &says{defined, "message"}, nil
+	}
+	return nil, fmt.Errorf("there is no built-in tool %q", name)
+}
+
+func define(name, description, usual, argument, schema string) tool.Definition {
+	if description == "" {
+		description = usual
+	}
+	return tool.Definition{Name: name, Description: description, Parameters: json.RawMessage(fmt.Sprintf(
+		`{"type":"object","required":[%[1]q],"additionalProperties":false,"properties":{%[1]q:%[2]s}}`, argument, schema))}
+}
+
+// says gives one of its arguments as the result.
+type says struct {
+	defined  tool.Definition
+	argument string
+}
+
+// Definition is the tool's.
+func (s *says) Definition() tool.Definition { return s.defined }
+
+// Use gives the argument.
+func (s *says) Use(_ context.Context, use *tool.Use) (tool.Result, error) {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(use.Arguments, &given); err != nil {
+		return tool.Result{}, &record.Error{Class: record.BadCall, Message: "the arguments are no object: " + err.Error()}
+	}
+	return tool.Result{Content: given[s.argument]}, nil
+}
+
+// asks gives what the task answers.
+type asks struct{ defined tool.Definition }
+
+// Definition is the tool's.
+func (a *asks) Definition() tool.Definition { return a.defined }
+
+// Use answers the question, or ends the run with it.
+func (a *asks) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
+	var given struct{ Question string }
+	if err := json.Unmarshal(use.Arguments, &given); err != nil {
+		return tool.Result{}, &record.Error{Class: record.BadCall, Message: "the arguments are wrong: " + err.Error()}
+	}
+	answer, known := answers(use.Task).to(given.Question, asked(ctx))
+	if !known {
+		question := tool.Text(given.Question)
+		return tool.Result{Content: question, Ended: &record.Ended{Reason: string(record.ReasonQuestionAsked), Output: question}}, nil
+	}
+	content, err := expr.AppendJSON(nil, answer)
+	if err != nil {
+		return tool.Result{}, &record.Error{Class: record.Tool, Message: "the task's answer cannot be told: " + err.Error()}
+	}
+	return tool.Result{Content: content}, nil
+}

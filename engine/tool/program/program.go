@@ -1,0 +1,78 @@
+// Package program decides how a program is a tool: the arguments as JSON on its
+// standard input, the result on its standard output.
+package program
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/tool"
+)
+
+// Tool is a program. It runs in a folder of the run's own, which its other tools
+// share and which is removed with the run; what it is, is looked up in Folder.
+type Tool struct {
+	Defined tool.Definition
+	Program process.Program
+	Folder  string
+}
+
+// Definition is what was declared.
+func (t *Tool) Definition() tool.Definition { return t.Defined }
+
+// Use runs the program once. How long it may take is its user's affair.
+func (t *Tool) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
+	folder, remove, err := scratch(ctx)
+	if err != nil {
+		return tool.Result{}, failed("there is no folder to run in: " + err.Error())
+	}
+	defer remove()
+	p := t.Program
+	p.Argv, p.Dir, p.Timeout, p.Cuts, p.Called = Located(t.Folder, p.Argv), folder, -1, true, "the tool"
+	done, err := p.Run(ctx, append(arguments(use), '\n'))
+	result, wrong := tool.Answer(done.Stdout)
+	result.Duration = done.Duration
+	if err == nil {
+		return result, wrong
+	}
+	if why, ok := errors.AsType[*record.Error](err); ok {
+		err = failed(why.Message)
+	}
+	result.Ended = nil
+	return result, err
+}
+
+func arguments(use *tool.Use) []byte {
+	if len(use.Arguments) == 0 {
+		return []byte("{}")
+	}
+	return append([]byte(nil), use.Arguments...)
+}
+
+func failed(message string) error { return &record.Error{Class: record.Tool, Message: message} }
+
+// Located has the whole paths of a program and of those of its arguments that
+// name files beneath the folder: it will run in another one.
+func Located(folder string, argv []string) []string {
+	located := make([]string, len(argv))
+	for i, argument := range argv {
+		located[i] = argument
+		named := filepath.FromSlash(argument)
+		if i == 0 && filepath.Base(named) == named || !filepath.IsLocal(named) || strings.HasPrefix(argument, "-") {
+			continue
+		}
+		path, err := filepath.Abs(filepath.Join(folder, named))
+		if err != nil {
+			continue
+		}
+		if _, err := os.Stat(path); err == nil || i == 0 {
+			located[i] = path
+		}
+	}
+	return located
+}
