@@ -17,7 +17,7 @@ func (l *loader) hash(loop *Loop, file *loopFile, leaves []leaf) string {
 		}
 		fmt.Fprintf(h, "%q=%T:%q\n", leaf.path, leaf.value, fmt.Sprint(leaf.value))
 	}
-	for _, stage := range loop.Stages() {
+	for i, stage := range loop.Stages() {
 		for _, argument := range stage.Agent.Command {
 			l.hashFile(h, file.folder, argument)
 		}
@@ -26,6 +26,12 @@ func (l *loader) hash(loop *Loop, file *loopFile, leaves []leaf) string {
 				fmt.Fprintf(h, "delegate %q=%s\n", delegate.Name, delegate.Resolved.hash)
 			}
 		}
+		loop.hashBare(h, i, stage.Agent)
+	}
+	for t := range loop.tools() {
+		for _, argument := range t.programArguments() {
+			l.hashFile(h, file.folder, argument)
+		}
 	}
 	if loop.Evaluate != nil && loop.Evaluate.Command != nil {
 		for _, argument := range loop.Evaluate.Command.Argv {
@@ -33,6 +39,28 @@ func (l *loader) hash(loop *Loop, file *loopFile, leaves []leaf) string {
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// hashBare adds what has no values: a memory without limits, and empty lists, which take the loop's tools or delegates
+// away.
+func (loop *Loop) hashBare(h io.Writer, stage int, agent *Agent) {
+	if agent.Memory != nil {
+		fmt.Fprintf(h, "stage %d has a memory\n", stage)
+	}
+	if loop.Agent != nil && len(agent.Tools) == 0 && len(loop.Agent.Tools) > 0 {
+		fmt.Fprintf(h, "stage %d has no tools\n", stage)
+	}
+	if loop.Agent != nil && len(agent.Delegates) == 0 && len(loop.Agent.Delegates) > 0 {
+		fmt.Fprintf(h, "stage %d has no delegates\n", stage)
+	}
+}
+
+// programArguments are those of the program that the tool is, or that its server is.
+func (t *Tool) programArguments() []string {
+	if t.MCP != nil {
+		return t.MCP.Command
+	}
+	return t.Command
 }
 
 // hashFile adds a program's argument if it is a file beside the loop, such as a script.

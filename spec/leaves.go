@@ -137,10 +137,8 @@ func (w *leafWalker) list(v reflect.Value, path string) {
 	for i := range v.Len() {
 		item := reflect.Indirect(v.Index(i))
 		name := fmt.Sprint(i)
-		if item.Kind() == reflect.Struct {
-			if field := item.FieldByName("Name"); field.IsValid() && field.String() != "" {
-				name = field.String()
-			}
+		if given := nameOf(item); given != "" {
+			name = given
 		}
 		if item.Kind() == reflect.String {
 			w.add(join(path, name), item.String(), false)
@@ -148,6 +146,19 @@ func (w *leafWalker) list(v reflect.Value, path string) {
 		}
 		w.value(item, join(path, name))
 	}
+}
+
+// nameOf is the name of an item, or what it is where that is built in.
+func nameOf(item reflect.Value) string {
+	if item.Kind() != reflect.Struct {
+		return ""
+	}
+	for _, field := range []string{"Name", "Builtin"} {
+		if name := item.FieldByName(field); name.IsValid() && name.String() != "" {
+			return name.String()
+		}
+	}
+	return ""
 }
 
 // conditions walks a list of conditions by their names. A condition that is off is nothing.

@@ -134,17 +134,27 @@ func (w *setter) intoList(n *source.Node, path []string, i int) *source.Node {
 
 // itemName is the name of an item; guards have one without being given one.
 func itemName(item *source.Node, i int, list string) string {
-	if name := item.Get("name"); name != nil {
-		return name.Text
+	if name := givenName(item); name != "" {
+		return name
 	}
 	return numbered(list, i+1)
+}
+
+// givenName is the name that an item says, or what it is where that is built in.
+func givenName(item *source.Node) string {
+	for _, key := range []string{"name", "builtin"} {
+		if name := item.Get(key); name != nil {
+			return name.Text
+		}
+	}
+	return ""
 }
 
 func itemNames(n *source.Node) []string {
 	var names []string
 	for _, item := range n.Items {
-		if name := item.Get("name"); name != nil {
-			names = append(names, name.Text)
+		if name := givenName(item); name != "" {
+			names = append(names, name)
 		}
 	}
 	return names
