@@ -53,6 +53,7 @@ var soleImporters = map[string]string{
 	"github.com/olekukonko/tablewriter": "reports/tables",
 	"github.com/sashabaranov/go-openai": "engine/model/openai",
 	"github.com/spf13/cobra":            "cmd/agentbench",
+	"github.com/modelcontextprotocol":   "engine/tool/mcp",
 	"github.com/bmatcuk/doublestar":     "spec",
 	"gonum.org/v1/gonum":                "reports/stats",
 }
