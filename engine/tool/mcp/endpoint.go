@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -21,10 +22,10 @@ type endpoint struct {
 	client *http.Client
 }
 
-func newEndpoint(url string) *endpoint {
+func newEndpoint(url string, headers http.Header) *endpoint {
 	own := http.DefaultTransport.(*http.Transport).Clone()
 	own.MaxIdleConnsPerHost = 64
-	return &endpoint{url: url, client: &http.Client{Transport: &counted{own}, CheckRedirect: sameHost}}
+	return &endpoint{url: url, client: &http.Client{Transport: &counted{own, headers}, CheckRedirect: sameHost}}
 }
 
 // sameHost follows redirects that stay where the server is.
@@ -51,10 +52,18 @@ func (e *endpoint) close(leave func()) {
 
 func (e *endpoint) said() string { return "" }
 
-// counted marks requests that reached a server, and reads no endless answers.
-type counted struct{ http.RoundTripper }
+// counted sends the headers with every request, marks those that reached a server,
+// and reads no endless answers.
+type counted struct {
+	http.RoundTripper
+	headers http.Header
+}
 
 func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if len(c.headers) > 0 {
+		r = r.Clone(r.Context()) // which is not ours to change
+		maps.Copy(r.Header, c.headers)
+	}
 	answer, err := c.RoundTripper.RoundTrip(r)
 	if err == nil && answer.StatusCode != http.StatusNotFound || err != nil && !isDial(err) {
 		sentTo(r.Context())

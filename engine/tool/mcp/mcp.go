@@ -7,6 +7,7 @@ package mcp
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +25,7 @@ type Options struct {
 	Name    string           // how records call it
 	Program *process.Program // started, and spoken to over its standard streams; nil: URL
 	URL     string
+	Headers http.Header   // sent to the URL with every request
 	Only    []string      // the tools that are used; nil: all
 	Pure    []string      // the tools of which the same arguments give the same result
 	Timeout time.Duration // of one call; 0: tool.DefaultTimeout
@@ -38,7 +40,8 @@ type Options struct {
 
 // Server is a server of tools: a tool.Source.
 type Server struct {
-	options Options
+	options  Options
+	identity string
 }
 
 // New makes a server, which is not started before its tools are asked for.
@@ -52,7 +55,7 @@ func New(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Server{options: o}
+	return &Server{options: o, identity: o.identity()}
 }
 
 // Name is how records call the server.
@@ -87,7 +90,7 @@ func (s *Server) Tools(told record.ToolServer) ([]tool.Tool, error) {
 func (s *Server) definition(t *record.ServerTool) tool.Definition {
 	return tool.Definition{
 		Name: writable(t.Name), Description: t.Description, Parameters: t.Parameters,
-		Server: s.options.Name, Identity: s.identity() + " " + t.Name,
+		Server: s.options.Name, Identity: s.identity + " " + t.Name,
 		Timeout: s.options.Timeout, Retries: s.options.Retries,
 		Pure: slices.Contains(s.options.Pure, t.Name), Breaks: s.options.Breaks,
 	}

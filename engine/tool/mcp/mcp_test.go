@@ -3,9 +3,15 @@ package mcp
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
@@ -157,5 +163,36 @@ func TestServersThatCannotBeStarted(t *testing.T) {
 			_, err := New(c.o).Server(begun(t))
 			fails(t, err, c.class, c.message)
 		})
+	}
+}
+
+// What is declared of headers reaches the server, and no other host.
+func TestHeadersAreForTheServerAlone(t *testing.T) {
+	var strangers, keys atomic.Int64
+	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strangers.Add(1) }))
+	t.Cleanup(stranger.Close)
+	served := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return orderly("") }, nil)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Authorization") != "Bearer key":
+			w.WriteHeader(http.StatusUnauthorized)
+		case r.URL.Path == "/away":
+			http.Redirect(w, r, strings.Replace(stranger.URL, "127.0.0.1", "localhost", 1), http.StatusTemporaryRedirect)
+		default:
+			keys.Add(1)
+			served.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(server.Close) // after the runs
+	key := http.Header{"Authorization": {"Bearer key"}}
+	if _, err := New(Options{Name: "x", URL: server.URL, Headers: key}).Server(begun(t)); err != nil || keys.Load() == 0 {
+		t.Errorf("with the key: %v", err)
+	}
+	_, err := New(Options{Name: "x", URL: server.URL}).Server(begun(t))
+	fails(t, err, record.Auth, "Unauthorized")
+	_, err = New(Options{Name: "x", URL: server.URL + "/away", Headers: key}).Server(begun(t))
+	fails(t, err, record.BadResponse, "it redirects to http://localhost")
+	if strangers.Load() > 0 {
+		t.Error("it was sent to another host")
 	}
 }

@@ -54,7 +54,7 @@ type peer interface {
 // open starts a server and asks it for its tools.
 func open(ctx context.Context, o *Options) (s *session, err error) {
 	if o.Program == nil {
-		return dial(ctx, o.Name, newEndpoint(o.URL), "")
+		return dial(ctx, o.Name, newEndpoint(o.URL, o.Headers), "")
 	}
 	for _, version := range []string{"", handshake} {
 		program, failed := start(ctx, o.Program)

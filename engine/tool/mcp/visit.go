@@ -27,8 +27,12 @@ type request struct {
 	pure      bool
 }
 
-// sharedKey is what tells shared servers apart.
-type sharedKey string
+// What a run keeps is known by what the server is: stages that declare the same
+// one have it together.
+type (
+	visitKey string
+	linkKey  string
+)
 
 // visit is that of the run in the context.
 func (s *Server) visit(ctx context.Context) (*visit, error) {
@@ -36,9 +40,8 @@ func (s *Server) visit(ctx context.Context) (*visit, error) {
 	if run == nil {
 		return nil, failure(record.Internal, "the server %q was asked for its tools outside of a run", s.options.Name)
 	}
-	v, err := run.Keep(s, func() (any, func(), error) {
-		l, err := s.link(run)
-		return &visit{link: l, name: s.options.Name, turn: newLock()}, nil, err
+	v, err := run.Keep(visitKey(s.identity), func() (any, func(), error) {
+		return &visit{link: s.link(run), name: s.options.Name, turn: newLock()}, nil, nil
 	})
 	if err != nil {
 		return nil, err
@@ -47,26 +50,23 @@ func (s *Server) visit(ctx context.Context) (*visit, error) {
 }
 
 // link is that of the run, or the one of all runs.
-func (s *Server) link(run *tool.Run) (*link, error) {
-	var key any = linkKey{s}
+func (s *Server) link(run *tool.Run) *link {
 	if s.options.Shared != nil {
-		run, key = s.options.Shared, sharedKey(s.identity())
+		run = s.options.Shared
 	}
-	l, err := run.Keep(key, func() (any, func(), error) {
+	l, _ := run.Keep(linkKey(s.identity), func() (any, func(), error) { // it never fails
 		l := newLink(&s.options)
 		return l, l.close, nil
 	})
-	return l.(*link), err
+	return l.(*link)
 }
 
-type linkKey struct{ *Server }
-
 // identity tells what the server is, and not what is used of it.
-func (s *Server) identity() string {
-	if p := s.options.Program; p != nil {
-		return fmt.Sprintf("%q %q %q", p.Argv, p.Dir, p.Env)
+func (o *Options) identity() string {
+	if p := o.Program; p != nil {
+		return fmt.Sprintf("mcp %q %q %q", p.Argv, p.Dir, p.Env)
 	}
-	return s.options.URL
+	return fmt.Sprintf("mcp %q %v", o.URL, o.Headers)
 }
 
 // tools are those that the server told of first.
