@@ -2,9 +2,12 @@ package spec
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/agentbench/agentbench/spec/source"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -53,53 +56,76 @@ func (l *loader) checkRequired(n *source.Node) {
 // schemaBase is what references of a schema are relative to. Nothing can be loaded from there.
 const schemaBase = "tool:///"
 
+// schemas are the schemas that were looked at, which configurations share: their texts, and what is wrong with them.
+var schemas sync.Map // of string to mistake
+
+// mistake is what is wrong with a schema, and the keys and indices that lead there; "" where nothing is wrong.
+type mistake struct {
+	path []string
+	what string
+}
+
 // wrongSchema says what is wrong with a schema, and where; "" where nothing is.
 func wrongSchema(text JSON, n *source.Node) (at *source.Node, what string) {
+	known, ok := schemas.Load(string(text))
+	if !ok {
+		known, _ = schemas.LoadOrStore(string(text), mistakeIn(text))
+	}
+	m := known.(mistake)
+	return lookup(n, m.path), m.what
+}
+
+func mistakeIn(text JSON) mistake {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return n, err.Error()
+		return mistake{what: err.Error()}
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // knows no scheme, so nothing is loaded
 	if err := compiler.AddResource(schemaBase, document); err != nil {
-		return n, err.Error()
+		return mistake{what: err.Error()}
 	}
-	_, err = compiler.Compile(schemaBase)
-	if err == nil {
-		return nil, ""
+	if _, err = compiler.Compile(schemaBase); err != nil {
+		return mistakeOf(err)
 	}
-	var outside *jsonschema.LoadURLError
-	var wrong *jsonschema.ValidationError
-	switch {
-	case errors.As(err, &outside):
-		return n, "it refers to " + strings.TrimPrefix(outside.URL, schemaBase) + ", and only what stands in the schema itself is read"
-	case errors.As(err, &wrong):
-		wrong = deepest(wrong)
-		return lookup(n, wrong.InstanceLocation), wrong.BasicOutput().Error.String()
-	}
-	return n, strings.ReplaceAll(err.Error(), schemaBase, "")
+	return mistake{}
 }
 
-// deepest is a cause that has no cause itself: the one whose place is the deepest, and of these the first.
-func deepest(e *jsonschema.ValidationError) *jsonschema.ValidationError {
-	var found *jsonschema.ValidationError
+func mistakeOf(err error) mistake {
+	var outside *jsonschema.LoadURLError
+	var wrong *jsonschema.SchemaValidationError
+	var violated *jsonschema.ValidationError
+	switch {
+	case errors.As(err, &outside):
+		return mistake{what: "it refers to " + strings.TrimPrefix(outside.URL, schemaBase) + ", and only what stands in the schema itself is read"}
+	case errors.As(err, &wrong) && errors.As(wrong.Err, &violated):
+		path, what := deepest(violated)
+		return mistake{path, what}
+	}
+	return mistake{what: strings.ReplaceAll(err.Error(), schemaBase, "")}
+}
+
+// deepest is where the causes are whose place is the deepest, and what they say.
+func deepest(e *jsonschema.ValidationError) (path []string, what string) {
+	if len(e.Causes) == 0 {
+		return e.InstanceLocation, e.BasicOutput().Error.String()
+	}
+	var all []string
 	for _, cause := range e.Causes {
-		if d := deepest(cause); found == nil || compareLocations(d.InstanceLocation, found.InstanceLocation) < 0 {
-			found = d
+		at, says := deepest(cause)
+		if c := compareLocations(at, path); c < 0 || len(all) == 0 {
+			path, all = at, []string{says}
+		} else if c == 0 && !slices.Contains(all, says) {
+			all = append(all, says)
 		}
 	}
-	if found == nil {
-		return e
-	}
-	return found
+	slices.Sort(all)
+	return path, strings.Join(all, "; ")
 }
 
 func compareLocations(a, b []string) int {
-	if len(a) != len(b) {
-		return len(b) - len(a)
-	}
-	return strings.Compare(strings.Join(a, "/"), strings.Join(b, "/"))
+	return cmp.Or(cmp.Compare(len(b), len(a)), slices.Compare(a, b))
 }
 
 // lookup is the node that keys and indices lead to, as far as there is one.
