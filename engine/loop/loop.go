@@ -108,9 +108,10 @@ type run struct {
 	calls   map[string]int
 	elapsed time.Duration // as-if
 	waited  time.Duration // part of elapsed: for rate limits and the like
-	worked  time.Duration // before the iteration in flight, without what was waited
-	record  record.Run
-	observe func(record.Event)
+	// waitedBefore is what was waited before the iteration in flight.
+	waitedBefore time.Duration
+	record       record.Run
+	observe      func(record.Event)
 }
 
 func (r *run) iterate(ctx context.Context) record.Outcome {
@@ -133,6 +134,7 @@ func (r *run) iterate(ctx context.Context) record.Outcome {
 func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Reason) {
 	step := r.state.Next()
 	it := &record.Iteration{N: step.Iteration, Phase: step.Phase, Strategy: step.Strategy, Start: r.elapsed, Skipped: r.Evaluator != nil && !step.Evaluate}
+	r.waitedBefore = r.waited
 	timed, cancel := r.deadline(ctx)
 	defer cancel()
 	result, err := r.execute(timed, it, step)
@@ -151,7 +153,6 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 	it.End = r.elapsed
 	d = r.state.Decide()
 	it.Adaptation = d.Adaptation
-	r.worked += it.Working
 	r.record.Iterations = append(r.record.Iterations, *it)
 	if r.observe != nil {
 		r.emit(record.IterationEvents(&r.record, len(r.record.Iterations)-1))

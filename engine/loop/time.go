@@ -143,12 +143,6 @@ func (r *run) cut(it *record.Iteration, reason record.Reason) {
 	if reason != record.ReasonTimeout {
 		return
 	}
-	kept := stop.Begun(r.Rules, it, r.worked)
-	for _, c := range it.Calls[kept:] {
-		it.Working -= c.Duration
-		r.waited -= c.Waited
-	}
-	it.Calls = it.Calls[:kept]
-	r.elapsed, _ = r.cancelAt()
-	it.ToolCalls = stop.BegunTools(it.ToolCalls, r.elapsed)
+	made := stop.Clip(r.Rules, it, r.waitedBefore)
+	r.elapsed, r.waited, it.Working = made.End, r.waitedBefore+made.Waited, made.Working
 }

@@ -1,0 +1,180 @@
+package stop
+
+import (
+	"slices"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Leg is a stretch of an iteration's as-if time: one call, or the tools that one
+// step of a conversation uses. Legs follow one another.
+type Leg struct {
+	Start, End time.Duration // since the start of the run
+	Waited     time.Duration // part of it
+	Step       int           // from 1, that it is of; 0: of none
+	Calls      int           // of the iteration, up to the end of the leg
+	ToolCalls  int
+	Tools      bool // it is not a call
+}
+
+// Worked is the part of the leg that was not waited.
+func (l *Leg) Worked() time.Duration { return l.End - l.Start - l.Waited }
+
+// Legs are those of an iteration, in their order. What delegates called is in the
+// time of the tools. Where there are no steps, tools take no time of their own.
+func Legs(it *record.Iteration) []Leg {
+	legs := make([]Leg, 0, len(it.Calls)+len(it.Steps))
+	var last Leg // as far as the iteration is read
+	for i := range it.Calls {
+		c := &it.Calls[i]
+		if c.Role == record.RoleDelegate {
+			continue
+		}
+		next := Leg{Start: c.Start, End: c.Start + c.Duration + c.Waited, Waited: c.Waited, Calls: i + 1, ToolCalls: last.ToolCalls}
+		next.Step = last.Step
+		if last.Step < len(it.Steps) && it.Steps[last.Step].Call == i+1 {
+			next.Step++
+		} else if c.Role != record.RoleUser {
+			next.Step = 0
+		}
+		legs = append(legs, next)
+		if next.Step > last.Step && next.Step > 0 {
+			if tools, any := toolLeg(it, next); any {
+				next = tools
+				legs = append(legs, tools)
+			}
+		}
+		last = next
+	}
+	return legs
+}
+
+// toolLeg is the leg of the tools of a step, after that of its call.
+func toolLeg(it *record.Iteration, call Leg) (leg Leg, any bool) {
+	tools := it.Steps[call.Step-1].Tools
+	from := call.ToolCalls
+	used := it.ToolCalls[from:min(from+tools, len(it.ToolCalls))]
+	if len(used) == 0 {
+		return leg, false
+	}
+	leg = Leg{Start: call.End, End: call.End, Step: call.Step, Calls: call.Calls, ToolCalls: from + len(used), Tools: true}
+	for leg.Calls < len(it.Calls) && it.Calls[leg.Calls].Role == record.RoleDelegate {
+		leg.Calls++
+	}
+	waited := make([]time.Duration, len(used))
+	for i := range used {
+		c := &used[i]
+		waited[i] = c.Waited + waitedBefore(used[:i], waited, c.Start, call.End)
+		if end := c.Start + c.Duration; end > leg.End {
+			leg.End, leg.Waited = end, waited[i]
+		}
+	}
+	return leg, true
+}
+
+// waitedBefore is what was waited before a tool that follows another one.
+func waitedBefore(earlier []record.ToolCall, waited []time.Duration, start, began time.Duration) time.Duration {
+	for i, c := range slices.Backward(earlier) {
+		if start > began && c.Start+c.Duration == start {
+			return waited[i]
+		}
+	}
+	return 0
+}
+
+// Made is what was made of an iteration.
+type Made struct {
+	End     time.Duration // since the start of the run
+	Waited  time.Duration // within the iteration
+	Working time.Duration
+}
+
+// Clip drops of an iteration what had not begun when a timeout cancelled it. What
+// was in flight counts whole. Waited is what the run waited before the iteration.
+func Clip(r *Rules, it *record.Iteration, waited time.Duration) Made {
+	m := Made{End: r.cancelAt}
+	if r.working {
+		m.End += waited
+	}
+	legs, kept := Legs(it), 0
+	for i := range legs {
+		if i > 0 && legs[i].Start >= m.End {
+			break
+		}
+		kept = i + 1
+		m.add(&legs[i])
+		if r.working {
+			m.End += legs[i].Waited
+		}
+	}
+	clip(it, legs, kept)
+	if n := len(it.Steps); n > 0 && kept > 0 && legs[kept-1].End > m.End && !answered(it) {
+		it.Steps[n-1].User = ""
+	}
+	dropTools(it, m.End)
+	return m
+}
+
+// answered says that the last call is the user's.
+func answered(it *record.Iteration) bool {
+	n := len(it.Calls)
+	return n > 0 && it.Calls[n-1].Role == record.RoleUser
+}
+
+// ClipAfter drops what comes after a step, from 1.
+func ClipAfter(it *record.Iteration, step int) (m Made) {
+	legs, kept := Legs(it), 0
+	for kept < len(legs) && legs[kept].Step > 0 && legs[kept].Step <= step {
+		m.add(&legs[kept])
+		m.End = legs[kept].End
+		kept++
+	}
+	clip(it, legs, kept)
+	return m
+}
+
+func (m *Made) add(l *Leg) {
+	m.Waited += l.Waited
+	m.Working += l.Worked()
+}
+
+// clip drops what comes after so many legs. What an agent said that did not come
+// to the end of its conversation is not its output.
+func clip(it *record.Iteration, legs []Leg, kept int) {
+	if len(it.Steps) == 0 {
+		it.Calls = it.Calls[:kept]
+		return
+	}
+	it.Output, it.NotUTF8, it.OutputB64 = nil, false, nil
+	var last Leg
+	if kept > 0 {
+		last = legs[kept-1]
+	}
+	it.Calls, it.ToolCalls = it.Calls[:last.Calls], it.ToolCalls[:last.ToolCalls]
+	if kept > 0 && last.Step == 0 {
+		it.Steps = slices.Clone(it.Steps) // a call after all of them
+		return
+	}
+	it.Steps = slices.Clone(it.Steps[:last.Step])
+	if kept < len(legs) && last.Step > 0 && legs[kept].Step == last.Step {
+		of := &it.Steps[last.Step-1]
+		of.User = ""
+		if !last.Tools && legs[kept].Tools {
+			of.Tools = 0
+		}
+	}
+}
+
+// dropTools drops the tools that had not begun at a time, and what delegates
+// called from then on.
+func dropTools(it *record.Iteration, at time.Duration) {
+	before := len(it.ToolCalls)
+	it.ToolCalls = BegunTools(it.ToolCalls, at)
+	if n := len(it.Steps); n > 0 {
+		it.Steps[n-1].Tools -= before - len(it.ToolCalls)
+		it.Calls = slices.DeleteFunc(slices.Clone(it.Calls), func(c record.Call) bool {
+			return c.Role == record.RoleDelegate && c.Start >= at
+		})
+	}
+}
