@@ -56,8 +56,8 @@ func (l *loader) checkRequired(n *source.Node) {
 // schemaBase is what references of a schema are relative to. Nothing can be loaded from there.
 const schemaBase = "tool:///"
 
-// schemas are the schemas that were looked at, which configurations share: their texts, and what is wrong with them.
-var schemas sync.Map // of string to mistake
+// knownSchemas are those that were looked at, which configurations share: their texts, and what is wrong with them.
+var knownSchemas sync.Map // of string to mistake
 
 // mistake is what is wrong with a schema, and the keys and indices that lead there; "" where nothing is wrong.
 type mistake struct {
@@ -67,9 +67,9 @@ type mistake struct {
 
 // wrongSchema says what is wrong with a schema, and where; "" where nothing is.
 func wrongSchema(text JSON, n *source.Node) (at *source.Node, what string) {
-	known, ok := schemas.Load(string(text))
+	known, ok := knownSchemas.Load(string(text))
 	if !ok {
-		known, _ = schemas.LoadOrStore(string(text), mistakeIn(text))
+		known, _ = knownSchemas.LoadOrStore(string(text), mistakeIn(text))
 	}
 	m := known.(mistake)
 	return lookup(n, m.path), m.what
