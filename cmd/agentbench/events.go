@@ -46,7 +46,7 @@ func newEventWriter(w io.Writer, closing func() error) *eventWriter {
 }
 
 // write takes an event from any goroutine. Those who follow a run see at once
-// how it starts, how each iteration ends, and how the run does.
+// how it starts, how each step and iteration ends, and how the run does.
 func (e *eventWriter) write(event record.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -59,7 +59,8 @@ func (e *eventWriter) write(event record.Event) {
 	}
 	e.err = err
 	switch event.Type {
-	case record.RunStarted, record.IterationCompleted, record.AgentEnded:
+	case record.RunStarted, record.UserMessage, record.AgentResponse, record.ToolReturned, record.DelegationReturned,
+		record.IterationCompleted, record.AgentEnded:
 		e.flush()
 	}
 }

@@ -29,6 +29,9 @@ func (t *telling) run(r *record.Run) {
 	if r.Judging.Calls > 0 {
 		t.field("", "of that the evaluation: "+usageText(r.Judging))
 	}
+	if r.User.Calls > 0 {
+		t.field("", "of that the user: "+usageText(r.User))
+	}
 	if r.Simulated {
 		t.field("simulated", "a simulated model had a part in it")
 	}
@@ -38,15 +41,17 @@ func (t *telling) run(r *record.Run) {
 	t.end(r)
 }
 
+// nameColumn is how much of a line the names of fields take.
+const nameColumn = 14
+
 // field writes a name and a text under it; a text of several lines stays aligned.
 func (t *telling) field(name, text string) {
-	const indent = 14
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		if i > 0 {
 			name = ""
 		}
-		t.WriteString(strings.TrimRight(fmt.Sprintf("  %-*s%s", indent-2, name, printable(line)), " ") + "\n")
+		t.WriteString(strings.TrimRight(fmt.Sprintf("  %-*s%s", nameColumn-2, name, printable(line)), " ") + "\n")
 	}
 }
 
@@ -68,11 +73,14 @@ func (t *telling) iteration(it *record.Iteration) {
 			head += " · " + printable(stage)
 		}
 	}
-	agent, judging := it.Spent()
-	fmt.Fprintf(t, "%s · %s · %s\n", head, usageText(agent.Plus(judging)), seconds(it.End-it.Start))
-	t.text("thinking", it.Thinking)
-	for i := range it.ToolCalls {
-		t.text("tool", it.ToolCalls[i].Tool+" "+string(it.ToolCalls[i].Arguments))
+	fmt.Fprintf(t, "%s · %s · %s\n", head, usageText(it.Total()), seconds(it.End-it.Start))
+	if it.Prompt != "" || len(it.Steps) > 0 {
+		t.conversation(it)
+	} else {
+		t.text("thinking", it.Thinking)
+		for i := range it.ToolCalls {
+			t.text("tool", it.ToolCalls[i].Tool+" "+string(it.ToolCalls[i].Arguments))
+		}
 	}
 	t.text("output", outputText(it.Output))
 	if it.NotUTF8 {
