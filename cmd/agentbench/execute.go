@@ -32,6 +32,7 @@ func (p *program) make(ctx context.Context, j *job) (*record.Manifest, ending, e
 		return nil, ending{}, errors.Join(err, closeEvents())
 	}
 	end, err := p.drive(ctx, j, journal)
+	j.shared.Close()
 	err = errors.Join(err, closeEvents())
 	err = errors.Join(err, p.close(j, journal, manifest, end, err))
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/gate"
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/spec"
@@ -110,6 +111,7 @@ type job struct {
 	cache  *cache.Store
 	budget *limit.Budget
 	gates  []*gate.Gate
+	shared tool.Run // what tools keep for all runs
 	// around puts an executor around the one that takes no more runs after an
 	// interrupt; nil: none.
 	around  func(engine.Executor) engine.Executor
@@ -167,7 +169,7 @@ func (p *program) wire(j *job) error {
 	}
 	j.cache, j.budget = p.openCache(j), limit.OfSuite(j.Suite.Budget)
 	loops, err := assemble.Loops(j.Document, j.plan.Configurations, assemble.Options{
-		Getenv: p.env, Budget: j.budget, Cache: j.cache, CacheMode: j.flags.mode,
+		Getenv: p.env, Budget: j.budget, Cache: j.cache, CacheMode: j.flags.mode, Shared: &j.shared,
 		Gate: func(g *gate.Gate) { j.gates = append(j.gates, g) },
 	})
 	if err != nil {

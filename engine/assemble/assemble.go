@@ -19,6 +19,7 @@ import (
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -34,6 +35,9 @@ type Options struct {
 	// Gate is told of the gate of every model that is called over a network; nil:
 	// nobody wants to know.
 	Gate func(*gate.Gate)
+	// Shared keeps the servers of tools that all runs use together. Whoever gives it
+	// closes it after the last run; nil: there are none, each run has its own.
+	Shared *tool.Run
 }
 
 // Loops makes a loop of every configuration, in their order. It fails where a

@@ -33,7 +33,8 @@ type models struct {
 	// confinement holds the programs of all loops.
 	confinement *process.Confinement
 	// client is that of all endpoints that are no model's.
-	client *http.Client
+	client  *http.Client
+	servers map[*spec.Loop]*serverNames
 	// together is what the tools of all loops share.
 	together tool.Options
 }
@@ -43,7 +44,7 @@ func newModels(doc *spec.Document, o Options) (*models, error) {
 		return nil, fmt.Errorf("a loop alone has no models: it runs in a suite")
 	}
 	return &models{
-		doc: doc, options: o, made: map[string]model.Model{}, nested: map[*spec.Loop]*loop.Loop{},
+		doc: doc, options: o, made: map[string]model.Model{}, nested: map[*spec.Loop]*loop.Loop{}, servers: map[*spec.Loop]*serverNames{},
 		confinement: &process.Confinement{Off: o.Getenv(confinementVariable) == "off"},
 		client:      post.NewClient(),
 		together:    tool.Options{Memory: &tool.Memory{}, Schemas: &tool.Schemas{}},

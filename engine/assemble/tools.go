@@ -26,6 +26,10 @@ func (m *models) tools(l *spec.Loop, a *spec.Agent) ([]tool.Tool, []tool.Source,
 	var tools []tool.Tool
 	var sources []tool.Source
 	for i := range a.Tools {
+		if a.Tools[i].MCP != nil {
+			sources = append(sources, m.server(l, &a.Tools[i]))
+			continue
+		}
 		made, err := m.tool(l, &a.Tools[i])
 		if err != nil {
 			return nil, nil, err

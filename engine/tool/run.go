@@ -22,7 +22,7 @@ type Source interface {
 }
 
 // Run keeps what tools need for as long as one run takes, such as a server of its
-// own. It is safe for concurrent use.
+// own. The zero Run has begun; it is safe for concurrent use.
 type Run struct {
 	mu   sync.Mutex
 	kept map[any]*kept
@@ -41,7 +41,7 @@ type runKey struct{}
 // WithRun begins a run within a context. Who begins it closes it. A run within a
 // run, as that of a delegate is, keeps what it needs for itself.
 func WithRun(ctx context.Context) (context.Context, *Run) {
-	r := &Run{kept: map[any]*kept{}}
+	r := &Run{}
 	return context.WithValue(ctx, runKey{}, r), r
 }
 
@@ -57,6 +57,9 @@ func (r *Run) Keep(key any, open func() (value any, release func(), err error)) 
 	r.mu.Lock()
 	k, known := r.kept[key]
 	if !known {
+		if r.kept == nil {
+			r.kept = map[any]*kept{}
+		}
 		k = &kept{}
 		r.kept[key] = k
 	}

@@ -30,7 +30,6 @@ type Options struct {
 	Pure    []string      // the tools of which the same arguments give the same result
 	Timeout time.Duration // of one call; 0: tool.DefaultTimeout
 	Retries int           // how often a call that failed is made again
-	Breaks  record.Reason // for which the run ends with the result of any tool; "": it goes on
 	// Shared is what lasts as long as all runs, which use one server then; nil: each
 	// run has its own.
 	Shared *tool.Run
@@ -92,7 +91,7 @@ func (s *Server) definition(t *record.ServerTool) tool.Definition {
 		Name: writable(t.Name), Description: t.Description, Parameters: t.Parameters,
 		Server: s.options.Name, Identity: s.identity + " " + t.Name,
 		Timeout: s.options.Timeout, Retries: s.options.Retries,
-		Pure: slices.Contains(s.options.Pure, t.Name), Breaks: s.options.Breaks,
+		Pure: slices.Contains(s.options.Pure, t.Name),
 	}
 }
 

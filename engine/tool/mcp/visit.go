@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 
@@ -61,12 +62,14 @@ func (s *Server) link(run *tool.Run) *link {
 	return l.(*link)
 }
 
-// identity tells what the server is, and not what is used of it.
+// identity is a hash of what the server is, and not of what is used of it; there
+// may be keys among that.
 func (o *Options) identity() string {
+	is := fmt.Sprintf("%q %v", o.URL, o.Headers)
 	if p := o.Program; p != nil {
-		return fmt.Sprintf("mcp %q %q %q", p.Argv, p.Dir, p.Env)
+		is = fmt.Sprintf("%q %q %q", p.Argv, p.Dir, p.Env)
 	}
-	return fmt.Sprintf("mcp %q %v", o.URL, o.Headers)
+	return fmt.Sprintf("mcp %x", sha256.Sum256([]byte(is)))
 }
 
 // tools are those that the server told of first.
