@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,8 @@ type talk struct {
 	name string // as the agent calls it
 }
 
-type talkKey struct{ client *Client }
+// talkKey is the agent: clients of several phases speak to one.
+type talkKey struct{ address string }
 
 // talk is that of the context's run; outside of a run every task begins one.
 func (c *Client) talk(ctx context.Context) *talk {
@@ -95,7 +97,7 @@ func (c *Client) talk(ctx context.Context) *talk {
 	if run == nil {
 		return &talk{}
 	}
-	kept, _ := run.Keep(talkKey{c}, func() (any, func(), error) { return &talk{}, nil, nil })
+	kept, _ := run.Keep(talkKey{c.options.Address}, func() (any, func(), error) { return &talk{}, nil, nil })
 	return kept.(*talk)
 }
 
@@ -105,8 +107,10 @@ func (t *talk) id() string {
 	return t.name
 }
 
+// goOn notes the conversation that an answer is of; one that does not say is of
+// that before.
 func (t *talk) goOn(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.name = name
+	t.name = cmp.Or(name, t.name)
 }

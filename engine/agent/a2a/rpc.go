@@ -59,6 +59,7 @@ func (c *Client) call(ctx context.Context, to *endpoint, method string, params m
 
 // read takes the result out of an answer; an error may come with any status.
 func (c *Client) read(status int, text []byte, method string) (json.RawMessage, error) {
+	text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
 	var response rpcResponse
 	err := json.Unmarshal(text, &response)
 	switch {

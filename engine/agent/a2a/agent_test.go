@@ -1,0 +1,155 @@
+package a2a
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/spec"
+)
+
+func turn(prompt string) *agent.Turn {
+	return &agent.Turn{Task: &spec.Task{ID: "t", Input: "the input"}, Trial: 1, Iteration: 1, Prompt: prompt}
+}
+
+// The iterations of one run are one conversation, those of another are another.
+func TestS4_6_ARemoteAgentExecutesIterations(t *testing.T) {
+	for _, spoken := range wires {
+		f := &fake{t: t, wire: spoken, states: []string{"completed"}, parts: `[{"text":"four"}]`}
+		a := &Agent{Client: f.client(t, Options{Now: ticking()}), Spec: &spec.Agent{}}
+		for range 2 {
+			ctx, run := tool.WithRun(t.Context())
+			for _, prompt := range []string{"2+2", ""} {
+				result, err := a.Execute(ctx, turn(prompt))
+				if err != nil || string(result.Output) != `"four"` || result.Value != "four" || result.Ended != nil {
+					t.Fatalf("%v, %+v", err, result)
+				}
+				call := result.Calls[0]
+				if call.Role != record.RoleA2A || call.Model != "agent.test" || call.Usage.Calls != 1 || call.Usage.Unreported != 1 || call.Duration != time.Second {
+					t.Errorf("call %+v", call)
+				}
+				if sends, err := a.Sends(turn(prompt)); err != nil || sends != result.Request || sends != call.Request || sends == "" {
+					t.Errorf("it would send %s and sent %s", sends, result.Request)
+				}
+			}
+			run.Close()
+		}
+		if want := []string{"2+2", "the input", "2+2", "the input"}; !slices.Equal(f.texts, want) {
+			t.Errorf("sent %q", f.texts)
+		}
+		if want := []string{"", "ctx", "", "ctx"}; !slices.Equal(f.contexts, want) {
+			t.Errorf("in %q", f.contexts)
+		}
+	}
+}
+
+// ticking is a clock that moves by a second whenever it is read.
+func ticking() func() time.Time {
+	now := time.Unix(1e9, 0)
+	return func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}
+}
+
+func TestAQuestionEndsTheRun(t *testing.T) {
+	f := &fake{t: t, wire: wire10, states: []string{"TASK_STATE_INPUT_REQUIRED"}, parts: `[{"text":"which year?"}]`}
+	a := &Agent{Client: f.client(t, Options{}), Spec: &spec.Agent{}}
+	result, err := a.Execute(t.Context(), turn("x"))
+	if err != nil || result.Ended == nil || result.Ended.Reason != "question_asked" || string(result.Ended.Output) != `"which year?"` {
+		t.Errorf("%v, %+v", err, result)
+	}
+}
+
+func TestWhatRemoteAgentsReply(t *testing.T) {
+	for _, c := range []struct {
+		parts, output, fault string
+		reply                spec.Reply
+		class                record.ErrorClass
+	}{
+		{`[{"text":"{\"n\": 1}"}]`, `"{\"n\": 1}"`, "", spec.ReplyText, ""},
+		{`[{"text":"{\"n\": 1}"}]`, `{"n": 1}`, "", spec.ReplyJSON, ""},
+		{`[{"text":"see:"},{"data":{"n": 1}}]`, `{"n": 1}`, "", spec.ReplyJSON, ""},
+		{`[{"text":"see:"},{"data":{"n": 1}}]`, `"see:\n{\"n\":1}"`, "", spec.ReplyText, ""},
+		{`[{"text":"none"}]`, `"none"`, "the reply is not JSON", spec.ReplyJSON, ""},
+		{`[]`, ``, "", spec.ReplyText, record.NoAnswer},
+	} {
+		f := &fake{t: t, wire: wire10, states: []string{"TASK_STATE_COMPLETED"}, parts: c.parts}
+		result, err := (&Agent{Client: f.client(t, Options{}), Spec: &spec.Agent{Reply: c.reply}}).Execute(t.Context(), turn("x"))
+		if classOf(err) != c.class || string(result.Output) != c.output || !strings.HasPrefix(result.Fault, c.fault) || len(result.Calls) != 1 {
+			t.Errorf("%s: %v, %s, %s", c.parts, err, result.Output, result.Fault)
+		}
+	}
+}
+
+// What goes wrong is the iteration's error and the call's, of its own class.
+func TestErrorsOfRemoteAgents(t *testing.T) {
+	f := &fake{t: t, wire: wire03, wrong: map[string]string{"message/send": `{"id":"1","error":{"code":-32603,"message":"broken"}}`}}
+	result, err := (&Agent{Client: f.client(t, Options{}), Spec: &spec.Agent{}}).Execute(t.Context(), turn("x"))
+	if classOf(err) != record.Server || len(result.Calls) != 1 || result.Calls[0].Error == nil || result.Calls[0].Error.Class != record.Server {
+		t.Errorf("%v, %+v", err, result)
+	}
+}
+
+func handing(task string) *tool.Use {
+	arguments, _ := json.Marshal(map[string]string{"task": task})
+	return &tool.Use{Arguments: arguments, Task: &spec.Task{ID: "t"}}
+}
+
+// A remote agent takes a task of another agent: its answer is the result, and what
+// goes wrong is told as an error of the tool.
+func TestS4_6_ARemoteAgentTakesATask(t *testing.T) {
+	for name, c := range map[string]struct {
+		state, parts, content, told string
+	}{
+		"a text":         {"completed", `[{"text":"four"}]`, `"four"`, ""},
+		"data":           {"completed", `[{"data":{"n":4}}]`, `{"n":4}`, ""},
+		"both":           {"completed", `[{"text":"n"},{"data":4}]`, `"n\n4"`, ""},
+		"a question":     {"input-required", `[{"text":"which?"}]`, `"which?"`, ""},
+		"nothing":        {"completed", `[]`, "", "tool: no_answer: the remote agent's answer is empty"},
+		"a failure":      {"failed", `[{"text":"no"}]`, "", "tool: program: the remote agent failed: no"},
+		"too much of it": {"completed", `[{"text":"` + strings.Repeat("x", 10<<20) + `"}]`, `"` + strings.Repeat("x", 10<<20) + `"`, ""},
+	} {
+		f := &fake{t: t, wire: wire03, states: []string{c.state}, parts: c.parts}
+		d := &Delegate{Client: f.client(t, Options{}), Name: "auditor", Description: "checks"}
+		result, err := d.Use(t.Context(), handing("2+2"))
+		told := ""
+		if err != nil {
+			told = err.Error()
+		}
+		if told != c.told || string(result.Content) != c.content || f.texts[0] != "2+2" {
+			t.Errorf("%s: %v, %.80s", name, err, result.Content)
+		}
+		if call := result.Calls[0]; call.Role != record.RoleDelegate || call.Delegate != "auditor" || (call.Error != nil) != (err != nil) {
+			t.Errorf("%s: %+v", name, call)
+		}
+	}
+	if defined := (&Delegate{Name: "auditor"}).Definition(); !defined.Delegate || defined.Name != "auditor" {
+		t.Errorf("%+v", defined)
+	}
+}
+
+// Whoever ends the run ends what was handed over, with the same reason.
+func TestTheEndOfARunEndsWhatWasHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := stalled(t, wire03)
+		enough := errors.New("enough")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, enough)
+		defer cancel()
+		d := &Delegate{Client: f.client(t, Options{}), Name: "auditor"}
+		if result, err := d.Use(ctx, handing("x")); err != enough || len(result.Calls) != 1 {
+			t.Error(err)
+		}
+		if len(f.canceled) != 1 {
+			t.Errorf("cancelled %v", f.canceled)
+		}
+	})
+}
