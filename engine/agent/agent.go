@@ -52,9 +52,8 @@ type Turn struct {
 	// far, whose last step it is. Where it gives a reason, the agent makes no
 	// further step and the result is Cut; nil: nobody wants to know.
 	AfterStep func(sofar *Result) (cut record.Reason)
-	// Late says that what an iteration took so far, of which so much was waited, is
-	// more than a timeout of the loop leaves it: nothing more is to be made of it.
-	// Nil: nothing is ever late.
+	// Late says that nothing more begins in an iteration that took so long, of which
+	// so much was waited, because a timeout of the loop has passed. Nil: none has.
 	Late func(took, waited time.Duration) bool
 	// Scope has what expressions see. A program reads of it, as JSON: task
 	// (without target), iteration, phase, strategy, feedback, previous, best.

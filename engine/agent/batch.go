@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -110,19 +111,16 @@ func (t *talk) count(u *use, before map[string]int) {
 // settle puts down what the calls gave, each in its time. The error is that of
 // the iteration: the context ended, or something of the infrastructure failed.
 func (t *talk) settle(uses []use) (err error) {
-	beside := span{end: t.result.Took}
+	beside := span{over: t.result.Took}
 	after, longest := beside, beside
 	for i := range uses {
 		u := &uses[i]
-		from := &beside
+		took := u.note(beside)
 		if u.defined.Serial {
-			from = &after
-		}
-		took := u.note(*from)
-		if u.defined.Serial {
+			took = u.note(after)
 			after = took
 		}
-		if took.end > longest.end {
+		if took.over > longest.over {
 			longest = took
 		}
 		t.keep(u)
@@ -130,19 +128,18 @@ func (t *talk) settle(uses []use) (err error) {
 			err = u.fatal()
 		}
 	}
-	t.result.Took, t.result.Waited = longest.end, t.result.Waited+longest.waited
+	t.result.Took, t.result.Waited = longest.over, t.result.Waited+longest.waited
 	return err
 }
 
-// span is what passed until an end, and what of it was waited since the step's
-// calls began.
-type span struct{ end, waited time.Duration }
+// span is when something was over, and what of it was waited.
+type span struct{ over, waited time.Duration }
 
-// note completes the record of a call that began at the end of a span, and gives
-// the span in which it was over.
+// note completes the record of a call that followed a span, and gives the span
+// that it ends.
 func (u *use) note(from span) span {
 	c, r := &u.call, &u.result
-	c.Start, c.Duration, c.Waited = from.end, r.Duration, r.Waited
+	c.Start, c.Duration, c.Waited = from.over, r.Duration, r.Waited
 	c.Result, c.Cached, c.Delegated = r.Content, r.Cached, r.Run
 	if r.Attempts > 1 {
 		c.Attempts = r.Attempts
@@ -150,7 +147,10 @@ func (u *use) note(from span) span {
 	if c.Error == nil {
 		errors.As(u.err, &c.Error)
 	}
-	return span{from.end + r.Duration, from.waited + r.Waited}
+	if u.err == nil && c.Error == nil && c.Result == nil {
+		c.Result = json.RawMessage(`""`)
+	}
+	return span{from.over + r.Duration, from.waited + r.Waited}
 }
 
 // fatal is the error of a call that ends the iteration: one that is not the

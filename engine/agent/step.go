@@ -77,7 +77,7 @@ func (t *talk) act(ctx context.Context, reply *model.Reply) (over bool, err erro
 	case len(calls) == 0:
 		over, err = t.say(ctx, reply.Text, reply.Finish)
 	case t.late():
-		return true, nil // what it calls comes too late
+		return true, nil
 	default:
 		over, err = t.use(ctx, calls)
 	}
@@ -132,10 +132,14 @@ func (t *talk) listener() *Heard {
 	return &Heard{Turn: t.turn, Lines: t.lines, Turns: t.turns, All: t.all}
 }
 
-// late says that a timeout of the loop has passed as-if, so that nothing more
-// comes of the iteration.
+// late cuts the iteration where a timeout of the loop has passed as-if: what
+// would follow does not begin.
 func (t *talk) late() bool {
-	return t.turn.Late != nil && t.turn.Late(t.result.Took, t.result.Waited)
+	late := t.turn.Late != nil && t.turn.Late(t.result.Took, t.result.Waited)
+	if late {
+		t.result.Cut = record.ReasonTimeout
+	}
+	return late
 }
 
 // after tells of a whole step.

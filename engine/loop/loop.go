@@ -110,6 +110,8 @@ type run struct {
 	waited  time.Duration // part of elapsed: for rate limits and the like
 	// waitedBefore is what was waited before the iteration in flight.
 	waitedBefore time.Duration
+	tools        int // calls of tools, before the iteration in flight
+	told         int // events of the iteration in flight that were told of
 	record       record.Run
 	observe      func(record.Event)
 }
@@ -153,9 +155,10 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 	it.End = r.elapsed
 	d = r.state.Decide()
 	it.Adaptation = d.Adaptation
+	r.tools += len(it.ToolCalls)
 	r.record.Iterations = append(r.record.Iterations, *it)
 	if r.observe != nil {
-		r.emit(record.IterationEvents(&r.record, len(r.record.Iterations)-1))
+		r.emit(record.IterationEvents(&r.record, len(r.record.Iterations)-1)[r.told:])
 	}
 	return d, ""
 }
@@ -166,12 +169,17 @@ func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step)
 	if err != nil {
 		return agent.Result{}, err
 	}
-	turn.Elapsed, turn.Calls, turn.Earlier = r.elapsed, r.calls, r.record.Iterations
+	turn.Elapsed, turn.Calls, turn.ToolCalls = r.elapsed, r.calls, r.tools
+	turn.Earlier, turn.Servers = r.record.Iterations, r.record.Servers
+	p := &progress{run: r, it: it, watch: r.state.Watch()}
+	turn.AfterStep, turn.Late = p.step, p.late
 	result, err := r.Stages[step.StageIndex()].Agent.Execute(ctx, turn)
 	it.Request, it.Output, it.Thinking = result.Request, result.Output, result.Thinking
 	it.NotUTF8, it.OutputB64 = result.Bytes != nil, result.Bytes
-	it.ToolCalls, it.Ended = result.ToolCalls, result.Ended
-	r.add(it, result.Calls)
+	it.Ended, it.Cut = result.Ended, string(result.Cut)
+	r.record.Servers = append(r.record.Servers, result.Servers...)
+	p.end(&result)
+	r.told = p.told
 	return result, err
 }
 
@@ -189,10 +197,30 @@ func (l *Loop) Request(ctx context.Context, task *spec.Task, trial int, step sto
 	return sender.Sends(turn)
 }
 
+// Retrace is what the step after so many iterations of a recorded run would make
+// of the recorded steps of the next one; ok is false where its agent does not
+// converse. Nothing is sent. The error is that of the iteration.
+func (l *Loop) Retrace(ctx context.Context, task *spec.Task, step stop.Step, state *stop.State, run *record.Run) (trace record.Trace, ok bool, err error) {
+	conversation, ok := l.Stages[step.StageIndex()].Agent.(*agent.Conversation)
+	if !ok {
+		return trace, false, nil
+	}
+	turn, err := l.turn(ctx, task, run.Trial, step, state)
+	if err != nil {
+		return trace, true, err
+	}
+	turn.Earlier, turn.Servers = run.Iterations[:state.Len()], run.Servers
+	trace, err = conversation.Retrace(ctx, turn, &run.Iterations[state.Len()])
+	return trace, true, err
+}
+
 // turn renders the prompts of a step.
 func (l *Loop) turn(ctx context.Context, task *spec.Task, trial int, step stop.Step, state *stop.State) (*agent.Turn, error) {
 	stage := &l.Stages[step.StageIndex()]
-	turn := &agent.Turn{Task: task, Trial: trial, Iteration: step.Iteration, Phase: step.Phase, Strategy: step.Strategy, Scope: state}
+	turn := &agent.Turn{
+		Task: task, Trial: trial, Iteration: step.Iteration, Phase: step.Phase, Strategy: step.Strategy,
+		Remaining: state.Remaining(), Scope: state,
+	}
 	var err error
 	if turn.System, err = render(ctx, stage.System, state); err != nil {
 		return nil, err

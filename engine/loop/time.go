@@ -117,7 +117,7 @@ func (r *run) noteVolatile(c *record.Call) {
 
 // note puts down how an execution or evaluation went wrong, if it did.
 func (r *run) note(it *record.Iteration, err error, ctx context.Context) {
-	if at, ok := r.cancelAt(); ok && r.elapsed > at {
+	if at, ok := r.cancelAt(); ok && (r.elapsed > at || it.Cut == string(record.ReasonTimeout)) {
 		r.cut(it, record.ReasonTimeout)
 	}
 	if err == nil || it.Cut != "" {

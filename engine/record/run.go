@@ -284,6 +284,10 @@ type ToolCall struct {
 	Delegated *Run   `json:"delegated,omitempty"`
 }
 
+// Over says that the call came to an end: it gave something, or failed. One that
+// did neither was in flight when its iteration was cut.
+func (c *ToolCall) Over() bool { return c.Result != nil || c.Error != nil }
+
 // ToolServer is a server of tools, as it told of itself to a run.
 type ToolServer struct {
 	Name  string       `json:"name"`
