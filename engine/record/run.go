@@ -267,7 +267,8 @@ type ToolCall struct {
 	// Arguments are JSON: a string with what the model wrote where that is none.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Result is JSON: a string where the tool gave a text. It may stand beside an
-	// error, of which it is then what the tool gave before.
+	// error, of which it is then what the tool gave before. A call has neither that
+	// was in flight when its iteration was cut.
 	Result   json.RawMessage `json:"result,omitempty"`
 	Start    time.Duration   `json:"start_ns"`
 	Duration time.Duration   `json:"duration_ns"`
@@ -283,10 +284,6 @@ type ToolCall struct {
 	Delegate  string `json:"delegate,omitempty"`
 	Delegated *Run   `json:"delegated,omitempty"`
 }
-
-// Over says that the call came to an end: it gave something, or failed. One that
-// did neither was in flight when its iteration was cut.
-func (c *ToolCall) Over() bool { return c.Result != nil || c.Error != nil }
 
 // ToolServer is a server of tools, as it told of itself to a run.
 type ToolServer struct {

@@ -39,7 +39,7 @@ type steps struct {
 func (p *stepping) fold(s *State, it *record.Iteration, at *steps) {
 	for ; at.done < len(it.Steps); at.done++ {
 		next := at.tools + it.Steps[at.done].Tools
-		if next > len(it.ToolCalls) || it.Cut != "" && slices.ContainsFunc(it.ToolCalls[at.tools:next], inFlight) {
+		if next > len(it.ToolCalls) {
 			return // it was cut within this step
 		}
 		scope := &stepScope{State: s, step: &it.Steps[at.done], iteration: s.Len() + 1, number: at.done + 1, calls: it.ToolCalls[at.tools:next]}
@@ -53,8 +53,6 @@ func (p *stepping) fold(s *State, it *record.Iteration, at *steps) {
 		}
 	}
 }
-
-func inFlight(c record.ToolCall) bool { return !c.Over() }
 
 // Watch looks at the steps of the iteration in progress. It changes nothing of
 // the State that it is of.
