@@ -56,10 +56,12 @@ func (l *Loop) Converses(a *Agent) bool {
 	return a.Model != "" && (a.callsTools() || a.Memory != nil || a.WarnRemaining > 0 || l.User != nil)
 }
 
-// Steps is how many steps an agent of the loop may make in one iteration.
+// Steps is how many steps an agent of the loop may make in one iteration. One that has nothing to call, and nobody who
+// answers it, makes one; blocks in its text are calls nonetheless, and are answered.
 func (l *Loop) Steps(a *Agent) int {
+	blocks := a.ToolCalls != "" && a.ToolCalls != "native"
 	switch {
-	case !l.Converses(a):
+	case !l.Converses(a) || !a.callsTools() && !blocks && l.User == nil:
 		return 1
 	case a.MaxSteps > 0:
 		return a.MaxSteps

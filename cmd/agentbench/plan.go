@@ -154,7 +154,7 @@ func limitOf(l *spec.Loop) string {
 
 // bound marks a number that is no upper bound.
 func bound(w plan.Worst, number string) string {
-	if w.Unbounded > 0 || w.Programs > 0 {
+	if w.Unbounded > 0 || w.Programs > 0 || w.Open > 0 {
 		return "≥ " + number
 	}
 	return number

@@ -47,6 +47,12 @@ func leftOut(s *spec.Suite, total plan.Worst) (notes []string) {
 	if total.Programs > 0 {
 		notes = append(notes, count(int(total.Programs), "run of a program is", "runs of programs are")+" not in the tokens and the cost")
 	}
+	if total.Open > 0 {
+		notes = append(notes, count(int(total.Open), "call sends", "calls send")+" along what tools gave: tokens and cost are lower bounds")
+	}
+	if total.Handed > 0 {
+		notes = append(notes, "one task to each delegate in every step is counted, "+count(int(total.Handed), "task", "tasks")+"; an agent may hand out more")
+	}
 	if s.PricesAsOf != "" {
 		notes = append(notes, "prices as of "+s.PricesAsOf+", from "+printable(s.Prices))
 	}

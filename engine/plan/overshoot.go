@@ -16,41 +16,65 @@ type Overshoot struct {
 }
 
 // OvershootOf is the possible overshoot of the budget of a suite, so many of
-// whose runs are in flight at once. Each makes one call at a time.
+// whose runs are in flight at once. Each makes one call at a time, and one for
+// each delegate of an agent's.
 func OvershootOf(p *Plan, models map[string]*spec.Model, concurrency int) Overshoot {
 	var dearest record.Money
-	runs, tasks := 0, p.Tasks
+	calls, tasks := 0, p.Tasks
 	if tasks < 0 { // not counted
 		tasks = concurrency
 	}
+	widest := 1
 	for i := range p.Configurations {
-		names := unlimited(p.Configurations[i].Loop, models)
-		if len(names) > 0 {
-			runs += tasks * p.Trials
+		of := unlimited{models: models, seen: map[*spec.Loop]bool{}}
+		of.loop(p.Configurations[i].Loop)
+		if len(of.names) > 0 {
+			calls += tasks * p.Trials * of.wide
+			widest = max(widest, of.wide)
 		}
-		for _, name := range names {
+		for _, name := range of.names {
 			if m := models[name]; m != nil && m.Price != nil && !m.Price.Free {
 				dearest = max(dearest, dollarsPerMillion(m.Price.Output, 1000))
 			}
 		}
 	}
-	calls := min(runs, concurrency)
+	calls = min(calls, concurrency*widest)
 	return Overshoot{Calls: calls, Per1000: dearest.Times(int64(calls))}
 }
 
-// unlimited are the models whose replies the loop does not limit, and which
-// declare nothing about them.
-func unlimited(l *spec.Loop, models map[string]*spec.Model) (names []string) {
-	add := func(name string, maxOutput int) {
-		if m := models[name]; name != "" && maxOutput == 0 && (m == nil || m.Tokens.Output == 0) {
-			names = append(names, name)
+// unlimited are the models whose replies a loop does not limit, and which declare
+// nothing about them; those of its delegates are among them.
+type unlimited struct {
+	models map[string]*spec.Model
+	seen   map[*spec.Loop]bool
+	names  []string
+	wide   int // how many delegates an agent has at most, at least 1
+}
+
+func (u *unlimited) loop(l *spec.Loop) {
+	if u.seen[l] {
+		return
+	}
+	u.seen[l], u.wide = true, max(u.wide, 1)
+	for _, s := range l.Stages() {
+		u.model(s.Agent.Model, s.Agent.MaxOutputTokens)
+		u.wide = max(u.wide, len(s.Agent.Delegates))
+		for i := range s.Agent.Delegates {
+			if d := s.Agent.Delegates[i].Resolved; d != nil {
+				u.loop(d)
+			}
 		}
 	}
-	for _, s := range l.Stages() {
-		add(s.Agent.Model, s.Agent.MaxOutputTokens)
-	}
 	if l.Evaluate != nil && l.Evaluate.Judge != nil {
-		add(l.Evaluate.Judge.Model, l.Evaluate.Judge.MaxOutputTokens)
+		u.model(l.Evaluate.Judge.Model, l.Evaluate.Judge.MaxOutputTokens)
 	}
-	return names
+	if l.User != nil {
+		u.model(l.User.Model, 0)
+	}
+}
+
+func (u *unlimited) model(name string, maxOutput int) {
+	if m := u.models[name]; name != "" && maxOutput == 0 && (m == nil || m.Tokens.Output == 0) {
+		u.names = append(u.names, name)
+	}
 }

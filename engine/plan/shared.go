@@ -19,11 +19,19 @@ import (
 // when to stop.
 type Shared struct{ parts []sharedPart }
 
-// sharedPart are so many iterations of a stage, those of one loop among equals.
+// sharedPart are so many iterations of a stage, those of one loop among equals,
+// after iterations that were numbered before.
 type sharedPart struct {
 	loop       *spec.Loop
 	stage      spec.Stage
+	before     []stretch
 	iterations int64
+}
+
+// stretch are so many iterations of a stage.
+type stretch struct {
+	stage spec.Stage
+	n     int64
 }
 
 // SharedBy are the different iterations of configurations.
@@ -57,10 +65,12 @@ func (s *Shared) iterations() (n int64) {
 // addAlone counts the stages of a path that shares nothing, as [WorstOfRun] does.
 func (s *Shared) addAlone(p *path) {
 	left := int64(MaxIterations(p.loop))
+	var before []stretch
 	for i, stage := range p.stages {
 		n := min(left, p.limit(i))
 		left -= n
-		s.parts = append(s.parts, sharedPart{p.loop, stage, n})
+		s.parts = append(s.parts, sharedPart{p.loop, stage, before[:len(before):len(before)], n})
+		before = append(before, stretch{stage, n})
 	}
 }
 
@@ -70,7 +80,11 @@ func (s *Shared) WorstOfTask(models map[string]*spec.Model, characters int) (tot
 	for i := range s.parts {
 		p := &s.parts[i]
 		w := worst{loop: p.loop, models: models, characters: characters}
-		total = total.Plus(w.iteration(p.stage).Times(p.iterations))
+		carried := int64(0)
+		for _, b := range p.before {
+			carried = sum(carried, product(w.remembered(b.stage), b.n))
+		}
+		total = total.Plus(w.stage(p.stage, carried, p.iterations))
 	}
 	return total
 }
@@ -83,7 +97,7 @@ func (s *Shared) add(alike []path, stage int) {
 		for i := range same {
 			longest = max(longest, same[i].limit(stage))
 		}
-		s.parts = append(s.parts, sharedPart{same[0].loop, same[0].stages[stage], longest})
+		s.parts = append(s.parts, sharedPart{loop: same[0].loop, stage: same[0].stages[stage], iterations: longest})
 		for _, left := range grouped(same, func(p *path) string { return p.left[stage] }) {
 			s.add(left, stage+1)
 		}
@@ -192,14 +206,15 @@ func leftAt(l *spec.Loop, s *spec.Stage) string {
 }
 
 // shares says whether runs of the loop can share calls: its models are cached,
-// and nothing else has a part in what they are sent.
+// and nothing else has a part in what they are sent. Conversations are not shared:
+// what tools give, and what a user says, may differ.
 func shares(l *spec.Loop, models map[string]*spec.Model) bool {
 	cached := func(name string) bool {
 		m := models[name]
 		return m != nil && m.Provider != "script" && m.Provider != "simulate"
 	}
 	for _, s := range l.Stages() {
-		if !cached(s.Agent.Model) || len(s.Agent.Tools) > 0 || len(s.Agent.Delegates) > 0 {
+		if !cached(s.Agent.Model) || l.Converses(s.Agent) {
 			return false
 		}
 	}

@@ -17,10 +17,16 @@ type Worst struct {
 	Tokens int64
 	Cost   record.Money
 	// Unbounded counts calls whose output has no limit, Unpriced those whose
-	// model has no price, Programs the programs run, whose usage is unknown.
+	// model has no price, Open those that send along what tools gave, which has
+	// no known length. Programs counts programs and remote agents run, whose
+	// usage is unknown.
 	Unbounded int64
 	Unpriced  int64
+	Open      int64
 	Programs  int64
+	// Handed counts the tasks that are handed to delegates: one to each in every
+	// step. An agent may hand out more.
+	Handed int64
 }
 
 // Plus is the sum of both; what does not fit stays the most that does.
@@ -31,7 +37,9 @@ func (w Worst) Plus(v Worst) Worst {
 	w.Cost = w.Cost.Plus(v.Cost)
 	w.Unbounded = sum(w.Unbounded, v.Unbounded)
 	w.Unpriced = sum(w.Unpriced, v.Unpriced)
+	w.Open = sum(w.Open, v.Open)
 	w.Programs = sum(w.Programs, v.Programs)
+	w.Handed = sum(w.Handed, v.Handed)
 	return w
 }
 
@@ -39,7 +47,8 @@ func (w Worst) Plus(v Worst) Worst {
 func (w Worst) Times(n int64) Worst {
 	return Worst{
 		Iterations: product(w.Iterations, n), Calls: product(w.Calls, n), Tokens: product(w.Tokens, n), Cost: w.Cost.Times(n),
-		Unbounded: product(w.Unbounded, n), Unpriced: product(w.Unpriced, n), Programs: product(w.Programs, n),
+		Unbounded: product(w.Unbounded, n), Unpriced: product(w.Unpriced, n), Open: product(w.Open, n),
+		Programs: product(w.Programs, n), Handed: product(w.Handed, n),
 	}
 }
 
@@ -61,16 +70,22 @@ func product(a, b int64) int64 {
 // WorstOfRun is the worst case of one run of a loop on a task whose input has
 // so many characters.
 func WorstOfRun(l *spec.Loop, models map[string]*spec.Model, characters int) Worst {
-	w := worst{loop: l, models: models, characters: characters}
+	return (&worst{models: models, characters: characters}).run(l)
+}
+
+func (w *worst) run(l *spec.Loop) Worst {
+	of := *w
+	of.loop = l
 	var total Worst
-	left := MaxIterations(l)
+	left, carried := MaxIterations(l), int64(0)
 	for _, s := range l.Stages() {
 		n := int64(left)
 		if s.Limit > 0 {
 			n = min(n, int64(s.Limit))
 		}
 		left -= int(n)
-		total = total.Plus(w.iteration(s).Times(n))
+		total = total.Plus(of.stage(s, carried, n))
+		carried = sum(carried, product(of.remembered(s), n))
 	}
 	return total
 }
@@ -91,64 +106,96 @@ type worst struct {
 	loop       *spec.Loop
 	models     map[string]*spec.Model
 	characters int
+	// delegates are the worst cases of loops that tasks are handed to.
+	delegates map[*spec.Loop]Worst
 }
 
-// iteration is the worst case of one iteration: the agent's call or program,
-// and those of the evaluation.
-func (w *worst) iteration(s spec.Stage) Worst {
+// stage is the worst case of so many iterations of a stage: the agent's calls or
+// programs, and those of the evaluation. Carried are the tokens of the iterations
+// before, which a memory sends along.
+func (w *worst) stage(s spec.Stage, carried, n int64) Worst {
 	total := Worst{Iterations: 1}
-	if s.Agent.Model != "" {
-		total = total.Plus(w.call(s.Agent.Model, s.Agent.MaxOutputTokens, s.Agent.System, s.Prompt))
-	} else {
-		total.Programs++
-	}
 	if e := w.loop.Evaluate; e != nil && e.Judge != nil {
 		total = total.Plus(w.call(e.Judge.Model, e.Judge.MaxOutputTokens, e.Judge.Rubric))
 	}
 	if e := w.loop.Evaluate; e != nil && e.Command != nil {
 		total.Programs++
 	}
-	return total
+	switch {
+	case s.Agent.Model == "":
+		total.Programs++
+	case !w.loop.Converses(s.Agent):
+		total = total.Plus(w.call(s.Agent.Model, s.Agent.MaxOutputTokens, s.Agent.System, s.Prompt))
+	default:
+		return total.Times(n).Plus(w.conversations(s, carried, n))
+	}
+	return total.Times(n)
 }
 
 func (w *worst) call(name string, maxOutput int, prompts ...*spec.Prompt) Worst {
-	input := w.characters
+	return w.calls(name, maxOutput, series{n: 1, first: tokensOf(w.characters, prompts...)})
+}
+
+// tokensOf estimates the tokens of texts: the length of some, and prompts.
+func tokensOf(characters int, prompts ...*spec.Prompt) int64 {
 	for _, p := range prompts {
 		if p != nil {
-			input += len(p.Text)
+			characters += len(p.Text)
 		}
 	}
+	return int64(characters / 4)
+}
+
+// series are the inputs of so many calls, each of which sends so much more than
+// the one before it. Most is what is sent at most, and no less than the first; 0:
+// no limit.
+type series struct{ n, first, more, most int64 }
+
+// total is the sum of the series.
+func (s series) total() int64 {
+	growing := s.n
+	if s.most > 0 && s.more > 0 {
+		growing = min(s.n, (s.most-s.first)/s.more+1)
+	}
+	grown := product(s.more, product(growing, growing-1)/2)
+	return sum(sum(product(growing, s.first), grown), product(s.n-growing, s.most))
+}
+
+// calls are calls of one model with such inputs.
+func (w *worst) calls(name string, maxOutput int, s series) Worst {
 	m := w.models[name]
-	input, output := mostTokens(m, input/4, maxOutput)
-	call := Worst{Calls: 1, Tokens: int64(input + output)}
+	declared, output := declaredTokens(m, maxOutput)
+	input := s.total()
+	if declared > 0 {
+		input = product(int64(declared), s.n)
+	}
+	outputs := product(int64(output), s.n)
+	calls := Worst{Calls: s.n, Tokens: sum(input, outputs)}
 	if output == 0 {
-		call.Unbounded = 1
+		calls.Unbounded = s.n
 	}
 	switch {
 	case m == nil || m.Price == nil:
-		call.Unpriced = 1
+		calls.Unpriced = s.n
 	case !m.Price.Free:
-		call.Cost = dollarsPerMillion(m.Price.Input, input).Plus(dollarsPerMillion(m.Price.Output, output))
+		calls.Cost = dollarsPerMillion(m.Price.Input, input).Plus(dollarsPerMillion(m.Price.Output, outputs))
 	}
-	return call
+	return calls
 }
 
-// mostTokens are those of the texts, or those that the model declares. An output
-// of 0 has no limit.
-func mostTokens(m *spec.Model, input, maxOutput int) (in, out int) {
+// declaredTokens are those that the model declares of its input, 0 if it does
+// not, and the most that it answers, where 0 is no limit.
+func declaredTokens(m *spec.Model, maxOutput int) (in, out int) {
 	if m == nil {
-		return input, maxOutput
-	}
-	if declared := m.Tokens.Most(m.Tokens.Input); declared > 0 {
-		input = declared
+		return 0, maxOutput
 	}
 	if declared := m.Tokens.Most(m.Tokens.Output); declared > 0 && (maxOutput == 0 || declared < maxOutput) {
 		maxOutput = declared
 	}
-	return input, maxOutput
+	return m.Tokens.Most(m.Tokens.Input), maxOutput
 }
 
 // dollarsPerMillion is the cost of tokens at a price per million.
-func dollarsPerMillion(price float64, tokens int) record.Money {
-	return record.Money(math.Round(price * 1e6)).Times(int64(tokens))
+func dollarsPerMillion(price float64, tokens int64) record.Money {
+	return record.Money(math.Round(price * 1e6)).Times(tokens)
 }
