@@ -85,7 +85,7 @@ func (m *models) loop(c *spec.Resolved) (*loop.Loop, error) {
 
 func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 	if a.A2A != "" {
-		client, err := m.remote(a.A2A, a.Timeout)
+		client, err := m.remote(a.A2A, a.Headers, a.Timeout)
 		return &a2a.Agent{Client: client, Spec: a}, err
 	}
 	if a.Model == "" {

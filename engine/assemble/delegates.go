@@ -31,7 +31,7 @@ func (m *models) delegates(_ *spec.Loop, a *spec.Agent) ([]tool.Tool, error) {
 
 func (m *models) delegate(d *spec.Delegate) (tool.Tool, error) {
 	if d.A2A != "" {
-		client, err := m.remote(d.A2A, d.Timeout)
+		client, err := m.remote(d.A2A, d.Headers, d.Timeout)
 		return &a2a.Delegate{Client: client, Name: d.Name, Description: d.Description}, err
 	}
 	built, err := m.delegated(d.Resolved)
@@ -39,8 +39,23 @@ func (m *models) delegate(d *spec.Delegate) (tool.Tool, error) {
 }
 
 // remote is a remote agent as it is declared.
-func (m *models) remote(address string, timeout time.Duration) (*a2a.Client, error) {
-	return a2a.New(a2a.Options{Address: address, Timeout: timeout})
+func (m *models) remote(address string, declared spec.Headers, timeout time.Duration) (*a2a.Client, error) {
+	headers, err := m.headers(declared)
+	if err != nil {
+		return nil, err
+	}
+	return a2a.New(a2a.Options{Address: address, Headers: headers, Timeout: timeout, Transport: m.client.Transport, Budget: m.options.Budget})
+}
+
+// headers are as they are sent. One whose variable is not set is told before
+// anything runs: without it the server would only say no.
+func (m *models) headers(declared spec.Headers) (map[string]string, error) {
+	for _, header := range declared {
+		if name := header.Value.Env; name != "" && m.options.Getenv(name) == "" {
+			return nil, fmt.Errorf("the environment variable %s, which is to hold the header %s, is not set", name, header.Key)
+		}
+	}
+	return declared.Values(m.options.Getenv), nil
 }
 
 // delegated is a loop that serves others. It is made once, for all that hand it

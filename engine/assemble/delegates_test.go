@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -236,5 +238,54 @@ func TestModelsOfDelegates(t *testing.T) {
 	}
 	if used := Used(l); len(used) != 2 {
 		t.Errorf("used %v", used)
+	}
+}
+
+// Remote agents get the headers that are declared; a variable that is not set is
+// told before anything runs.
+func TestHeadersOfRemoteAgents(t *testing.T) {
+	var got http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			fmt.Fprint(w, `{"url":"/rpc"}`)
+			return
+		}
+		got = r.Header
+		fmt.Fprint(w, `{"id":"1","result":{"kind":"message","messageId":"m","parts":[{"kind":"text","text":"hi"}]}}`)
+	}))
+	t.Cleanup(server.Close)
+	const declared = "{Authorization: {env: AUDITOR_KEY, prefix: 'Bearer '}, X-Team: a}"
+	for key, want := range map[string]string{"0123456789": "", "": "the environment variable AUDITOR_KEY, which is to hold the header Authorization, is not set"} {
+		files := fstest.MapFS{
+			"s.yaml": {Data: []byte("suite: s\ntasks: [{id: t, input: x}]\nmodels: " + oneModel + "\nconfigurations: [{name: c, loop: l.yaml}, {name: d, loop: r.yaml}]\n")},
+			"l.yaml": {Data: []byte("loop: l\nagent: {model: m, delegates: [{name: auditor, a2a: '" + server.URL + "', headers: " + declared + "}]}\nprompt: go\n")},
+			"r.yaml": {Data: []byte("loop: r\nagent: {a2a: '" + server.URL + "', headers: " + declared + "}\nterminate: {max_iterations: 1}\n")},
+		}
+		doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
+		if err := faults.Err(); err != nil {
+			t.Fatal(err)
+		}
+		made, _ := newModels(doc, Options{Getenv: func(string) string { return key }})
+		delegates, err := made.delegates(nil, doc.Suite.Resolved[0].Loop.Agent)
+		remote, ofAgent := made.loop(&doc.Suite.Resolved[1])
+		if want != "" {
+			if err == nil || ofAgent == nil || !strings.Contains(err.Error(), `delegate "auditor": `+want) || !strings.Contains(ofAgent.Error(), want) {
+				t.Errorf("%v, %v", err, ofAgent)
+			}
+			continue
+		}
+		if err != nil || ofAgent != nil {
+			t.Fatal(err, ofAgent)
+		}
+		if result, err := delegates[0].Use(t.Context(), handing("x")); err != nil || string(result.Content) != `"hi"` {
+			t.Errorf("%v, %s", err, result.Content)
+		}
+		if got.Get("Authorization") != "Bearer 0123456789" || got.Get("X-Team") != "a" {
+			t.Errorf("headers %v", got)
+		}
+		run := remote.Run(t.Context(), "r", &spec.Task{ID: "t", Input: "x"}, 1, nil)
+		if string(run.Output()) != `"hi"` || run.Usage.Calls != 1 || run.Iterations[0].Calls[0].Role != record.RoleA2A {
+			t.Errorf("%+v", run)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
@@ -30,8 +31,10 @@ func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, er
 	result := agent.Result{Request: a.Client.Hash(said)}
 	talk := a.Client.talk(ctx)
 	answer, call, err := a.Client.asked(ctx, said, talk.id())
-	call.Role = record.RoleA2A
-	result.Calls = []record.Call{call}
+	if call != nil {
+		call.Role = record.RoleA2A
+		result.Calls = []record.Call{*call}
+	}
 	if err != nil {
 		return result, err
 	}
@@ -62,10 +65,16 @@ func words(turn *agent.Turn) string {
 	return fmt.Sprint(turn.Task.Input)
 }
 
-// asked hands over a task and makes the record of it.
-func (c *Client) asked(ctx context.Context, text, conversation string) (Answer, record.Call, error) {
+// asked hands over a task and makes the record of it, which is nil where a budget
+// had no room for it.
+func (c *Client) asked(ctx context.Context, text, conversation string) (Answer, *record.Call, error) {
+	settle, reserved, err := limit.Call(ctx, c.options.Budget)
+	if err != nil {
+		return Answer{}, nil, err
+	}
+	defer settle()
 	answer, took, err := c.Send(ctx, text, conversation)
-	call := record.Call{Model: c.Name(), Request: c.Hash(text), Usage: unreported, Duration: took}
+	call := &record.Call{Model: c.Name(), Request: c.Hash(text), Usage: unreported, Reserved: reserved, Duration: took}
 	if err == nil && answer.Text == "" {
 		err = failure(record.NoAnswer, "the remote agent's answer is empty")
 	}

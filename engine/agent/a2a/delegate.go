@@ -26,8 +26,11 @@ func (d *Delegate) Definition() tool.Definition { return tool.Delegation(d.Name,
 // is told as an error of the tool.
 func (d *Delegate) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
 	answer, call, err := d.Client.asked(ctx, use.Handed(), "")
+	if call == nil {
+		return tool.Result{}, err
+	}
 	call.Role, call.Delegate = record.RoleDelegate, d.Name
-	result := tool.Result{Duration: call.Duration, Calls: []record.Call{call}}
+	result := tool.Result{Duration: call.Duration, Calls: []record.Call{*call}}
 	var failed *record.Error
 	if errors.As(err, &failed) {
 		return result, failure(record.Tool, "%s", failed.Error())

@@ -80,8 +80,12 @@ type Reservation struct {
 // Worst is what was reserved.
 func (r *Reservation) Worst() record.Usage { return r.worst }
 
-// Settle replaces the reservation by what was used. Only the first one counts.
+// Settle replaces the reservation by what was used. Only the first one counts; the
+// nil Reservation holds nothing.
 func (r *Reservation) Settle(used record.Usage) {
+	if r == nil {
+		return
+	}
 	r.once.Do(func() { r.budget.settle(&r.worst, &used) })
 }
 

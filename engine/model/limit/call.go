@@ -1,0 +1,43 @@
+package limit
+
+import (
+	"context"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// oneCall is all that is known beforehand of a call that is no model's.
+var oneCall = Worst{Expected: record.Usage{Calls: 1}, Bound: record.Usage{Calls: 1}}
+
+// Call reserves a call that is no model's, such as that of a remote agent, in the
+// budget of the context's run and in the suite's, which may be nil. It is settled
+// when the call is over, as one call. Reserved is what the record has of it under
+// a budget of the run. The errors are those of models under a budget.
+func Call(ctx context.Context, suite *Budget) (settle func(), reserved *record.Usage, err error) {
+	run, _ := ctx.Value(runKey{}).(*Budget)
+	ofRun, err := run.one(ctx)
+	if err != nil {
+		return nil, nil, &model.Unanswered{Err: err, Reserved: oneCall.Expected}
+	}
+	ofSuite, err := suite.one(ctx)
+	if err != nil {
+		ofRun.Settle(record.Usage{})
+		return nil, nil, err
+	}
+	if ofRun != nil {
+		reserved = &record.Usage{Calls: 1}
+	}
+	return func() {
+		ofSuite.Settle(oneCall.Expected)
+		ofRun.Settle(oneCall.Expected)
+	}, reserved, nil
+}
+
+// one reserves one call; nil in no budget.
+func (b *Budget) one(ctx context.Context) (*Reservation, error) {
+	if b == nil {
+		return nil, nil
+	}
+	return b.Reserve(ctx, oneCall)
+}
