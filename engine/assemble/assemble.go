@@ -11,6 +11,7 @@ import (
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/a2a"
 	"github.com/agentbench/agentbench/engine/agent/command"
+	"github.com/agentbench/agentbench/engine/agent/http"
 	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model/cache"
@@ -87,6 +88,9 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 	if a.A2A != "" {
 		client, err := m.remote(a.A2A, a.Headers, a.Timeout)
 		return &a2a.Agent{Client: client, Spec: a}, err
+	}
+	if a.HTTP != "" {
+		return &http.Agent{Endpoint: m.endpoint(a.HTTP, a.Headers), Spec: a}, nil
 	}
 	if a.Model == "" {
 		return &command.Agent{Program: m.program(l, a.Command, a.Timeout), Spec: a}, nil

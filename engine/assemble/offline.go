@@ -3,8 +3,10 @@ package assemble
 import (
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/command"
+	"github.com/agentbench/agentbench/engine/agent/http"
 	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/stop"
@@ -17,7 +19,10 @@ func Offline(l *spec.Loop) *loop.Loop {
 	built := &loop.Loop{Rules: stop.Compile(l), Param: l.Param}
 	for _, s := range l.Stages() {
 		var tells agent.Agent = &agent.Chat{ModelName: s.Agent.Model, Spec: s.Agent}
-		if s.Agent.Model == "" {
+		switch {
+		case s.Agent.HTTP != "":
+			tells = &http.Agent{Endpoint: post.Endpoint{URL: s.Agent.HTTP}, Spec: s.Agent}
+		case s.Agent.Model == "":
 			tells = &command.Agent{Program: process.Program{Argv: s.Agent.Command}, Spec: s.Agent}
 		}
 		built.Stages = append(built.Stages, loop.Stage{Agent: tells, System: s.Agent.System, Prompt: s.Prompt})

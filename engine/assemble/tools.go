@@ -50,7 +50,7 @@ func (m *models) tool(l *spec.Loop, declared *spec.Tool) (tool.Tool, error) {
 		return &computed.Tool{Defined: defined, Expression: declared.CEL}, nil
 	case declared.HTTP != "":
 		defined.Identity = "http " + declared.HTTP
-		return &endpoint.Tool{Defined: defined, Endpoint: m.endpoint(declared.HTTP)}, nil
+		return &endpoint.Tool{Defined: defined, Endpoint: m.endpoint(declared.HTTP, declared.Headers)}, nil
 	case len(declared.Command) > 0:
 		p := m.program(l, declared.Command, 0)
 		p.Env = append(p.Env, m.environment(declared.Env)...)
@@ -72,8 +72,8 @@ func defines(declared *spec.Tool) tool.Definition {
 	return defined
 }
 
-func (m *models) endpoint(url string) post.Endpoint {
-	return post.Endpoint{URL: url, Client: m.client}
+func (m *models) endpoint(url string, headers spec.Headers) post.Endpoint {
+	return post.Endpoint{URL: url, Headers: headers.Values(m.options.Getenv), Client: m.client}
 }
 
 // environment has the variables that are set of those named.

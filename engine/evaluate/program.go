@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/agentbench/agentbench/engine/agent/command"
+	"github.com/agentbench/agentbench/engine/agent/envelope"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -15,7 +16,7 @@ import (
 // an exit status other than 0 is an error, not a verdict.
 func (e *Evaluator) askProgram(ctx context.Context, trial *loop.Trial) (answer, record.Call, error) {
 	o := expr.NewObject(4)
-	o.Set("task", command.TaskObject(trial.Task))
+	o.Set("task", envelope.Task(trial.Task))
 	o.Set("trial", int64(trial.Trial))
 	o.Set("iteration", int64(trial.Iteration))
 	o.Set("output", trial.Output)
@@ -25,7 +26,7 @@ func (e *Evaluator) askProgram(ctx context.Context, trial *loop.Trial) (answer, 
 	}
 	argv := e.Program.Argv
 	done, err := e.Program.Run(ctx, stdin)
-	call := command.Record(record.RoleJudge, argv, command.Hash(argv, stdin), done, err)
+	call := command.Record(record.RoleJudge, argv, envelope.Hash(argv, stdin), done, err)
 	if err != nil {
 		return answer{}, call, err
 	}

@@ -4,18 +4,20 @@ package command
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"path/filepath"
 	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/agent/envelope"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
+
+// writer is how errors tell of programs.
+var writer = envelope.Writer{Name: "the program", Class: record.Program, Empty: "wrote nothing to its standard output"}
 
 // Agent is a program that executes iterations.
 type Agent struct {
@@ -25,21 +27,21 @@ type Agent struct {
 
 // Execute runs the program once.
 func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
-	stdin, err := input(turn)
+	stdin, err := envelope.Input(turn)
 	if err != nil {
 		return agent.Result{}, &record.Error{Class: record.Internal, Message: err.Error()}
 	}
-	result := agent.Result{Request: Hash(a.Program.Argv, stdin)}
+	result := agent.Result{Request: envelope.Hash(a.Program.Argv, stdin)}
 	done, err := a.Program.Run(ctx, stdin)
 	call := Record(record.RoleProgram, a.Program.Argv, result.Request, done, err)
-	call.Usage = unreported
+	call.Usage = envelope.Unreported
 	if err == nil {
-		if err = read(done.Stdout, a.Spec.Reply, &result, &call); err != nil {
+		if err = writer.Read(done.Stdout, a.Spec.Reply, &result, &call); err != nil {
 			call.Stdout = string(done.Stdout)
 		}
 		errors.As(err, &call.Error)
 	}
-	if err == nil && result.Ended != nil && result.Ended.Reason == string(record.ReasonAgentEnded) && result.Output == nil {
+	if err == nil && envelope.NothingMore(&result) {
 		return agent.Result{Request: result.Request}, model.ErrEnded
 	}
 	result.Calls = []record.Call{call}
@@ -52,22 +54,11 @@ func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, er
 
 // Sends is the hash of what the program would be given.
 func (a *Agent) Sends(turn *agent.Turn) (hash string, err error) {
-	stdin, err := input(turn)
+	stdin, err := envelope.Input(turn)
 	if err != nil {
 		return "", &record.Error{Class: record.Internal, Message: err.Error()}
 	}
-	return Hash(a.Program.Argv, stdin), nil
-}
-
-// Hash identifies what a program is given, as records name a request.
-func Hash(argv []string, stdin []byte) string {
-	h := sha256.New()
-	for _, argument := range argv {
-		h.Write([]byte(argument))
-		h.Write([]byte{0})
-	}
-	h.Write(stdin)
-	return hex.EncodeToString(h.Sum(nil)[:8])
+	return envelope.Hash(a.Program.Argv, stdin), nil
 }
 
 // Record is the record of a program that ran.

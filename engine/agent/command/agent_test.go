@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/agent/envelope"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
@@ -97,7 +98,7 @@ func TestFailures(t *testing.T) {
 			if len(result.Calls) != 1 || result.Calls[0].Error == nil || *result.Calls[0].Error != c.want {
 				t.Errorf("calls %+v", result.Calls)
 			}
-			if used := result.Calls[0].Usage; used != unreported {
+			if used := result.Calls[0].Usage; used != envelope.Unreported {
 				t.Errorf("it used %+v", used)
 			}
 		})
@@ -161,7 +162,7 @@ func TestInput(t *testing.T) {
 		if err != nil || string(result.Output) != want {
 			t.Errorf("got  %s (%v)\nwant %s", result.Output, err, want)
 		}
-		if want := Hash(a.Program.Argv, []byte(want)); result.Request != want || result.Calls[0].Request != want {
+		if want := envelope.Hash(a.Program.Argv, []byte(want)); result.Request != want || result.Calls[0].Request != want {
 			t.Errorf("hash %s, of the call %s, want %s", result.Request, result.Calls[0].Request, want)
 		}
 	}
@@ -180,7 +181,7 @@ func FuzzRead(f *testing.F) {
 		if wantJSON {
 			reply = spec.ReplyJSON
 		}
-		if err := read(stdout, reply, &result, &call); err != nil {
+		if err := writer.Read(stdout, reply, &result, &call); err != nil {
 			var failed *record.Error
 			if !errors.As(err, &failed) {
 				t.Fatalf("no class: %v", err)

@@ -25,16 +25,16 @@ func TestAnExpressionIsATool(t *testing.T) {
 	vars.Set("rate", 1.5)
 	use := tool.Use{Arguments: []byte(`{"a": 2, "b": {"c": [1]}, "n": "x"}`), Task: &spec.Task{ID: "task-1", Input: "in", Vars: vars}, Number: 3}
 	for text, want := range map[string]string{
-		`args.a * 2.0`:                    `4`,
-		`args`:                            `{"a":2,"b":{"c":[1]},"n":"x"}`,
-		`args.n + "\n"`:                   `"x\n"`,
-		`task.id + task.input`:            `"task-1in"`,
-		`args.a * task.vars.rate`:         `3`,
-		`call`:                            `3`,
-		`[args.a, null, true]`:            `[2,null,true]`,
-		`"{\"error\": \"a text\"}"`:       `"{\"error\": \"a text\"}"`,
-		`{"temperature": args.b.c[0]}`:    `{"temperature":1}`,
-		`call > 2 ? "late" : "early"`:     `"late"`,
+		`args.a * 2.0`:                 `4`,
+		`args`:                         `{"a":2,"b":{"c":[1]},"n":"x"}`,
+		`args.n + "\n"`:                `"x\n"`,
+		`task.id + task.input`:         `"task-1in"`,
+		`args.a * task.vars.rate`:      `3`,
+		`call`:                         `3`,
+		`[args.a, null, true]`:         `[2,null,true]`,
+		`"{\"error\": \"a text\"}"`:    `"{\"error\": \"a text\"}"`,
+		`{"temperature": args.b.c[0]}`: `{"temperature":1}`,
+		`call > 2 ? "late" : "early"`:  `"late"`,
 	} {
 		result, err := computed(t, text).Use(t.Context(), &use)
 		if err != nil || string(result.Content) != want || result.Duration != 0 || result.Ended != nil {

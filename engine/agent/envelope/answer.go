@@ -1,4 +1,4 @@
-package command
+package envelope
 
 import (
 	"bytes"
@@ -14,13 +14,13 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// ends are the reasons for which a program may end its run.
+// ends are the reasons for which an agent may end its run.
 var ends = []record.Reason{
 	record.ReasonFinalResponse, record.ReasonToolEnded, record.ReasonQuestionAsked,
 	record.ReasonCapability, record.ReasonAgentEnded,
 }
 
-// envelope is what a program may wrap its output in.
+// envelope is what an output may be wrapped in.
 type envelope struct {
 	Output     json.RawMessage `json:"output"`
 	Confidence *float64        `json:"confidence"`
@@ -29,7 +29,7 @@ type envelope struct {
 	Usage      *usage          `json:"usage"`
 }
 
-// usage is what a program says that it used itself.
+// usage is what an agent says that it used itself.
 type usage struct {
 	Calls        int64    `json:"calls"`
 	InputTokens  int64    `json:"input_tokens"`
@@ -37,31 +37,39 @@ type usage struct {
 	CostUSD      *float64 `json:"cost_usd"`
 }
 
-// read takes a program's standard output: an object with output or end is an
-// envelope; another object or list is the output itself, and so is any text.
-func read(stdout []byte, reply spec.Reply, result *agent.Result, call *record.Call) error {
-	stdout = bytes.TrimSpace(stdout)
-	wrapped, ok, err := open(stdout)
+// Writer is who writes an answer.
+type Writer struct {
+	Name  string            // as errors call it: the program
+	Class record.ErrorClass // of an answer that cannot be read
+	Empty string            // what it did that answered nothing
+}
+
+// Read makes a result and the usage of its call of what was written: an object
+// with output or end is an envelope; another object or list is the output itself,
+// and so is any text.
+func (w *Writer) Read(written []byte, reply spec.Reply, result *agent.Result, call *record.Call) error {
+	written = bytes.TrimSpace(written)
+	wrapped, ok, err := w.open(written)
 	switch {
 	case err != nil:
 		return err
-	case !ok && len(stdout) == 0:
-		return failure(record.NoAnswer, "the program wrote nothing to its standard output")
+	case !ok && len(written) == 0:
+		return failure(record.NoAnswer, "%s %s", w.Name, w.Empty)
 	case !ok:
-		if json.Valid(stdout) && (stdout[0] == '{' || stdout[0] == '[') {
+		if json.Valid(written) && (written[0] == '{' || written[0] == '[') {
 			reply = spec.ReplyJSON
 		}
-		result.SetReply(strings.ToValidUTF8(string(stdout), "\uFFFD"), reply)
-		if result.Bytes = notUTF8(stdout); result.Bytes != nil {
+		result.SetReply(strings.ToValidUTF8(string(written), "\uFFFD"), reply)
+		if result.Bytes = notUTF8(written); result.Bytes != nil {
 			call.Stdout = "" // the iteration has it
 		}
 		return nil
 	}
-	if call.Usage, err = wrapped.Usage.record(); err != nil {
+	if call.Usage, err = w.used(wrapped.Usage); err != nil {
 		return err
 	}
 	if len(wrapped.Output) == 0 && wrapped.End == "" {
-		return failure(record.NoAnswer, "the program's answer has neither output nor end")
+		return failure(record.NoAnswer, "%s's answer has neither output nor end", w.Name)
 	}
 	result.Thinking, result.Confidence = wrapped.Thinking, wrapped.Confidence
 	if len(wrapped.Output) > 0 {
@@ -72,6 +80,11 @@ func read(stdout []byte, reply spec.Reply, result *agent.Result, call *record.Ca
 		result.Ended = &record.Ended{Reason: string(wrapped.End), Output: result.Output}
 	}
 	return nil
+}
+
+// NothingMore says that the agent ended before the iteration: it gave nothing.
+func NothingMore(result *agent.Result) bool {
+	return result.Ended != nil && result.Ended.Reason == string(record.ReasonAgentEnded) && result.Output == nil
 }
 
 func failure(class record.ErrorClass, format string, args ...any) error {
@@ -87,35 +100,35 @@ func notUTF8(text []byte) []byte {
 }
 
 // open reads an envelope, if it is one.
-func open(stdout []byte) (wrapped envelope, ok bool, err error) {
+func (w *Writer) open(written []byte) (wrapped envelope, ok bool, err error) {
 	var keys map[string]json.RawMessage
-	if json.Unmarshal(stdout, &keys) != nil || keys["output"] == nil && keys["end"] == nil {
+	if json.Unmarshal(written, &keys) != nil || keys["output"] == nil && keys["end"] == nil {
 		return wrapped, false, nil
 	}
-	if err := json.Unmarshal(stdout, &wrapped); err != nil {
-		return wrapped, false, failure(record.Program, "reading the program's answer: %v", err)
+	if err := json.Unmarshal(written, &wrapped); err != nil {
+		return wrapped, false, failure(w.Class, "reading %s's answer: %v", w.Name, err)
 	}
 	if c := wrapped.Confidence; c != nil && !(*c >= 0 && *c <= 1) {
-		return wrapped, false, failure(record.Program, "the program's confidence is %v; want a number from 0 to 1", *c)
+		return wrapped, false, failure(w.Class, "%s's confidence is %v; want a number from 0 to 1", w.Name, *c)
 	}
 	if wrapped.End != "" && !slices.Contains(ends, wrapped.End) {
-		return wrapped, false, failure(record.Program, "the program ends the run with %q; want one of %v", wrapped.End, ends)
+		return wrapped, false, failure(w.Class, "%s ends the run with %q; want one of %v", w.Name, wrapped.End, ends)
 	}
 	return wrapped, true, nil
 }
 
-// unreported is the usage of a program that does not say what it used.
-var unreported = record.Usage{Unreported: 1}
+// Unreported is the usage of an agent that does not say what it used.
+var Unreported = record.Usage{Unreported: 1}
 
-// record checks what the program says. One that used something and names no
-// cost is unpriced.
-func (u *usage) record() (record.Usage, error) {
+// used checks what an agent says. One that used something and names no cost is
+// unpriced.
+func (w *Writer) used(u *usage) (record.Usage, error) {
 	if u == nil {
-		return unreported, nil
+		return Unreported, nil
 	}
 	used := record.Usage{Calls: u.Calls, InputTokens: u.InputTokens, OutputTokens: u.OutputTokens}
 	if u.Calls < 0 || u.InputTokens < 0 || u.OutputTokens < 0 || u.CostUSD != nil && !(*u.CostUSD >= 0 && *u.CostUSD < 1e6) {
-		return unreported, failure(record.Program, "the program's usage cannot be")
+		return Unreported, failure(w.Class, "%s's usage cannot be", w.Name)
 	}
 	switch {
 	case u.CostUSD != nil:

@@ -1,6 +1,11 @@
-package command
+// Package envelope decides what an agent that is no model is given for an
+// iteration, and what of that which it writes is its output: programs and
+// endpoints take and answer the same.
+package envelope
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/agentbench/agentbench/engine/agent"
@@ -8,8 +13,8 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// TaskObject is a task as programs see it: without the target.
-func TaskObject(task *spec.Task) *expr.Object {
+// Task is a task as agents see it: without the target.
+func Task(task *spec.Task) *expr.Object {
 	o := expr.NewObject(4)
 	o.Set("id", task.ID)
 	o.Set("input", task.Input)
@@ -18,14 +23,14 @@ func TaskObject(task *spec.Task) *expr.Object {
 	return o
 }
 
-// input is what an agent's program reads: task, trial, iteration, phase,
+// Input is what an agent reads: task, trial, iteration, phase,
 // strategy, system, prompt, feedback, improvements, previous (the iteration
 // before this one: output, confidence, passed, error) and best (output,
 // confidence, iteration), the last two null where there is none. What differs
 // from one execution to the next, such as times, is not in it.
-func input(turn *agent.Turn) ([]byte, error) {
+func Input(turn *agent.Turn) ([]byte, error) {
 	o := expr.NewObject(12)
-	o.Set("task", TaskObject(turn.Task))
+	o.Set("task", Task(turn.Task))
 	o.Set("trial", int64(turn.Trial))
 	o.Set("iteration", int64(turn.Iteration))
 	o.Set("phase", turn.Phase)
@@ -38,7 +43,7 @@ func input(turn *agent.Turn) ([]byte, error) {
 	o.Set("best", fields(lookup(turn.Scope, "best"), "output", "confidence", "iteration"))
 	encoded, err := expr.AppendJSON(make([]byte, 0, 512), o)
 	if err != nil {
-		return nil, fmt.Errorf("writing the program's input: %w", err)
+		return nil, fmt.Errorf("writing what the agent is given: %w", err)
 	}
 	return encoded, nil
 }
@@ -86,4 +91,15 @@ func list(value any) []any {
 		return []any{}
 	}
 	return items
+}
+
+// Hash identifies what is given to whom, as records name a request.
+func Hash(to []string, given []byte) string {
+	h := sha256.New()
+	for _, part := range to {
+		h.Write([]byte(part))
+		h.Write([]byte{0})
+	}
+	h.Write(given)
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }

@@ -1,0 +1,105 @@
+// Package http decides how an endpoint executes an iteration: it is posted what a
+// program is given, and answers what a program writes.
+package http
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/agent/envelope"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/post"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// DefaultTimeout is how long an answer may take where the agent says nothing of it.
+const DefaultTimeout = 10 * time.Minute
+
+// Agent is an endpoint that executes iterations.
+type Agent struct {
+	Endpoint post.Endpoint
+	Spec     *spec.Agent // of the stage, overrides applied
+}
+
+// writer is how errors tell of endpoints.
+var writer = envelope.Writer{Name: "the endpoint", Class: record.BadResponse, Empty: "answered nothing"}
+
+// Execute posts once.
+func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+	given, err := input(turn)
+	if err != nil {
+		return agent.Result{}, err
+	}
+	result := agent.Result{Request: a.hash(given)}
+	answer, err := a.post(ctx, given)
+	call := record.Call{
+		Role: record.RoleHTTP, Model: host(a.Endpoint.URL), Request: result.Request,
+		Usage: envelope.Unreported, Duration: answer.Duration,
+	}
+	if err == nil {
+		err = writer.Read(answer.Body, a.Spec.Reply, &result, &call)
+	}
+	if err == nil && envelope.NothingMore(&result) {
+		return agent.Result{Request: result.Request}, model.ErrEnded
+	}
+	errors.As(err, &call.Error)
+	result.Calls = []record.Call{call}
+	if err != nil {
+		return result, err
+	}
+	result.Ended, err = agent.FinalResponse(ctx, a.Spec, turn.Scope, &result)
+	return result, err
+}
+
+// Sends is the hash of what would be posted.
+func (a *Agent) Sends(turn *agent.Turn) (hash string, err error) {
+	given, err := input(turn)
+	if err != nil {
+		return "", err
+	}
+	return a.hash(given), nil
+}
+
+func (a *Agent) hash(given []byte) string {
+	return envelope.Hash([]string{"POST", a.Endpoint.URL}, given)
+}
+
+// post ends when the answer took too long.
+func (a *Agent) post(ctx context.Context, given []byte) (post.Answer, error) {
+	limit := cmp.Or(a.Spec.Timeout, DefaultTimeout)
+	waiting, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	answer, err := a.Endpoint.Post(waiting, given)
+	switch {
+	case err == nil:
+		return answer, nil
+	case ctx.Err() != nil:
+		return answer, context.Cause(ctx)
+	case waiting.Err() != nil:
+		answer.Duration = limit
+		return answer, &record.Error{Class: record.CallTimeout, Message: fmt.Sprintf("the endpoint took longer than %v", limit)}
+	}
+	return answer, err
+}
+
+func input(turn *agent.Turn) ([]byte, error) {
+	given, err := envelope.Input(turn)
+	if err != nil {
+		return nil, &record.Error{Class: record.Internal, Message: err.Error()}
+	}
+	return given, nil
+}
+
+// host is how records call the endpoint.
+func host(address string) string {
+	if parsed, err := url.Parse(address); err == nil && parsed.Host != "" {
+		return parsed.Host
+	}
+	return "http"
+}
