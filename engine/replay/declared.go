@@ -39,6 +39,8 @@ func declaredAlike(a, b reflect.Value) bool {
 	case *spec.Expr:
 		y := b.Interface().(*spec.Expr)
 		return (x == nil) == (y == nil) && (x == nil || x.Text == y.Text)
+	case spec.Headers:
+		return reflect.DeepEqual(x, b.Interface())
 	case *spec.Prompt:
 		y := b.Interface().(*spec.Prompt)
 		return (x == nil) == (y == nil) && (x == nil || x.Text == y.Text)

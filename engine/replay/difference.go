@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -29,6 +31,8 @@ type stage struct {
 
 // pair is a stage of the configuration and one of the recorded loop.
 type pair struct {
+	converses                bool   // both agents do
+	tools                    others // that differ in what no hash of a request shows
 	hidden                   string // why they differ in what no hash of a request shows
 	shown                    string // why they differ in what is sent
 	toldOfJudging            bool   // what is sent depends on evaluations
@@ -109,9 +113,12 @@ var hashed = []string{"model", "command", "system", "temperature", "top_p", "max
 
 func (c *comparison) pair(t, r *spec.Stage) pair {
 	p := pair{timeout: t.Agent.Timeout, recordedTimeout: r.Agent.Timeout}
+	p.converses = c.target.Converses(t.Agent)
 	for _, field := range differing(t.Agent, r.Agent) {
 		switch {
 		case field == "timeout":
+		case p.converses && slices.Contains(retraced, field):
+			p.shown = fmt.Sprintf("agent.%s differs", field)
 		case slices.Contains(hashed, field):
 			p.shown = fmt.Sprintf("agent.%s differs", field)
 		default:
@@ -121,6 +128,12 @@ func (c *comparison) pair(t, r *spec.Stage) pair {
 	if textOf(t.Prompt) != textOf(r.Prompt) {
 		p.shown = "the prompt differs"
 	}
+	if p.converses {
+		c.conversation(&p, t.Agent, r.Agent)
+	}
+	if p.converses != c.recorded.Converses(r.Agent) {
+		p.hidden = cmp.Or(p.shown, "the agent converses in one of the loops only: it has tools, memory or a user, or is told what remains")
+	}
 	if c.target.RepliesText() != c.recorded.RepliesText() {
 		p.hidden = "outputs are texts in one of the loops only"
 	}
@@ -128,24 +141,18 @@ func (c *comparison) pair(t, r *spec.Stage) pair {
 	if path := c.readsOther(final); path != "" {
 		p.hidden = fmt.Sprintf("final_response reads %s", path)
 	}
-	if t.Agent.WarnRemaining > 0 && limitOf(c.target) != limitOf(c.recorded) {
+	if t.Agent.WarnRemaining > 0 && !stop.SameRemaining(stop.Compile(c.target), stop.Compile(c.recorded)) {
 		p.shown = "warn_remaining tells the agent how many iterations remain"
 	}
 	reads := sentReads(t)
+	if c.target.User != nil {
+		reads = append(reads, userReads(c.target.User)...)
+	}
 	if path := c.readsOther(reads); path != "" && p.shown == "" {
 		p.shown = fmt.Sprintf("the prompt reads %s", path)
 	}
 	p.toldOfJudging = readsAny(reads, ofJudging) || readsAny(final, ofJudging)
 	return p
-}
-
-// limitOf is the most iterations that a loop allows.
-func limitOf(l *spec.Loop) int {
-	limit, _, _ := l.EffectiveMax()
-	if absolute := l.Guards.AbsoluteMaxIterations; !absolute.Off && (limit == 0 || absolute.Value < limit) {
-		return absolute.Value
-	}
-	return limit
 }
 
 // programReads are what a program is given besides its prompts.

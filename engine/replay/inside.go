@@ -40,19 +40,20 @@ func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
 	p := &pass{Iteration: *recorded}
 	p.Phase, p.Strategy = step.Phase, step.Strategy
 	p.Skipped = w.target.Evaluate != nil && !step.Evaluate
-	p.Calls, p.Evaluation, p.Cut = nil, nil, ""
-	if len(recorded.Calls) > 0 {
-		p.Working = 0
-	}
+	p.Evaluation, p.Cut = nil, ""
 	judged := judgedFrom(recorded)
-	w.execute(p, recorded, judged)
+	if w.converses {
+		w.converse(p, recorded, judged)
+	} else {
+		w.execute(p, recorded, judged)
+	}
 	switch {
 	case p.over():
 	case !step.Evaluate:
-		p.unevaluated(recorded, judged)
+		w.unevaluated(p, recorded, judged)
 	case w.differ.evaluation.why != "" && (judged < len(recorded.Calls) || w.judgeCut(recorded)):
 		p.unknown = w.differ.evaluation.why
-	case recorded.Error == nil || failedJudging(recorded):
+	case recorded.Error == nil || w.failedJudging(recorded):
 		w.judge(p, recorded, judged)
 		p.evaluate = !p.over()
 	}
@@ -70,9 +71,9 @@ func judgedFrom(it *record.Iteration) int {
 }
 
 // failedJudging says whether the evaluation failed, not the agent.
-func failedJudging(it *record.Iteration) bool {
+func (w *walk) failedJudging(it *record.Iteration) bool {
 	switch {
-	case it.Error == nil:
+	case it.Error == nil || w.converses && w.follows.unfinished:
 		return false
 	case judgedFrom(it) < len(it.Calls), it.Error.Class == record.Unjudged:
 		return true
@@ -87,17 +88,21 @@ func (p *pass) over() bool {
 
 // unevaluated is an iteration that the configuration does not evaluate. One that
 // was, by calls, took time that it would not have taken.
-func (p *pass) unevaluated(recorded *record.Iteration, judged int) {
+func (w *walk) unevaluated(p *pass, recorded *record.Iteration, judged int) {
 	if judged < len(recorded.Calls) {
 		p.unknown = "the recording evaluated this iteration with calls"
 	}
-	if failedJudging(recorded) {
+	if w.failedJudging(recorded) {
 		p.Error = nil
 	}
 }
 
 // execute makes the agent's calls, up to the first of the evaluation.
 func (w *walk) execute(p *pass, recorded *record.Iteration, judged int) {
+	p.Calls = nil
+	if len(recorded.Calls) > 0 {
+		p.Working = 0
+	}
 	refused := w.calls(p, recorded, 0, judged)
 	if refused != "" && p.unknown == "" {
 		w.unsaid(p)
@@ -174,20 +179,14 @@ func (w *walk) late(p *pass) bool {
 		return false
 	}
 	p.cut(record.ReasonTimeout)
-	p.Calls = p.Calls[:stop.Begun(w.rules, &p.Iteration, w.worked)]
-	p.Working = 0
-	for i := range p.Calls {
-		p.Working += p.Calls[i].Duration
-	}
-	p.End, _ = w.cutAt(p)
-	p.late = true
+	m := stop.Clip(w.rules, &p.Iteration, w.waited)
+	p.End, p.Working, p.late = m.End, m.Working, true
 	return true
 }
 
 // toolsUsed drops the tools that the agent did not come to use before it was cut.
 func (w *walk) toolsUsed(p *pass) {
 	if !w.signals {
-		p.ToolCalls = stop.BegunTools(p.ToolCalls, p.End)
 		return
 	}
 	p.someTools = true
@@ -197,18 +196,23 @@ func (w *walk) toolsUsed(p *pass) {
 }
 
 // cutAt is the as-if time at which a timeout cancels the iteration in flight.
-// Where only working time counts, what was waited so far comes on top.
 func (w *walk) cutAt(p *pass) (at time.Duration, cancels bool) {
+	return w.cancelsAt(w.waited + waitedIn(&p.Iteration))
+}
+
+// cancelsAt is that time where so much of the run was waited: it comes on top
+// where only working time counts.
+func (w *walk) cancelsAt(waited time.Duration) (at time.Duration, cancels bool) {
 	at, working, cancels := w.rules.CancelAt()
 	if working {
-		at += w.waited + waitedIn(p.Calls)
+		at += waited
 	}
 	return at, cancels
 }
 
-func waitedIn(calls []record.Call) (sum time.Duration) {
-	for i := range calls {
-		sum += calls[i].Waited
+func waitedIn(it *record.Iteration) (sum time.Duration) {
+	for _, leg := range stop.Legs(it) {
+		sum += leg.Waited
 	}
 	return sum
 }
@@ -251,8 +255,10 @@ func (w *walk) refusedNext(p *pass) {
 // are. An evaluation asks its judge first.
 func (w *walk) reserves(c *record.Call, first bool) bool {
 	switch c.Role {
-	case record.RoleProgram:
+	case record.RoleProgram, record.RoleHTTP, record.RoleA2A:
 		return false
+	case record.RoleDelegate:
+		return c.Model != ""
 	case record.RoleJudge:
 		return first && w.target.Evaluate != nil && w.target.Evaluate.Judge != nil
 	}

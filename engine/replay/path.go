@@ -72,7 +72,7 @@ func unchanged(it, recorded *record.Iteration) bool {
 	return it.Cut == "" && recorded.Cut == "" && it.Skipped == recorded.Skipped && it.Phase == recorded.Phase && it.Strategy == recorded.Strategy &&
 		it.Evaluation == recorded.Evaluation && it.Error == recorded.Error && it.Ended == recorded.Ended &&
 		it.End == recorded.End && it.Working == recorded.Working &&
-		len(it.Calls) == len(recorded.Calls) && len(it.ToolCalls) == len(recorded.ToolCalls)
+		len(it.Calls) == len(recorded.Calls) && len(it.Steps) == len(recorded.Steps) && len(it.ToolCalls) == len(recorded.ToolCalls)
 }
 
 // dry says that the agent ends the run after the last iteration made, or before

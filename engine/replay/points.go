@@ -151,7 +151,7 @@ func eachGuard(g spec.Guards) []oneGuard {
 		add(fmt.Sprint("circuit_breaker", b.Threshold), func(o *spec.Guards) { o.CircuitBreaker = b })
 	}
 	if s := g.Stagnation; s != nil {
-		add(fmt.Sprint("stagnation", s.Window, s.Signature), func(o *spec.Guards) { o.Stagnation = s })
+		add(fmt.Sprint("stagnation", s.Window, s.Times, s.Signature), func(o *spec.Guards) { o.Stagnation = s })
 	}
 	if g.RepeatedOutput {
 		add("repeated_output", func(o *spec.Guards) { o.RepeatedOutput = true })
@@ -160,7 +160,7 @@ func eachGuard(g spec.Guards) []oneGuard {
 		add(fmt.Sprint("degradation", d.Window), func(o *spec.Guards) { o.Degradation = d })
 	}
 	for _, r := range g.Repeated {
-		add(fmt.Sprint("repeated", r.Times, r.Of.Text), func(o *spec.Guards) { o.Repeated = spec.Several[spec.NamedRepeated]{r} })
+		add(fmt.Sprint("repeated", r.Times, r.Window, " ", r.Of.Text), func(o *spec.Guards) { o.Repeated = spec.Several[spec.NamedRepeated]{r} })
 	}
 	for _, c := range g.Consecutive {
 		add(fmt.Sprint("consecutive", c.Times, c.When.Text), func(o *spec.Guards) { o.Consecutive = spec.Several[spec.NamedConsecutive]{c} })
@@ -217,6 +217,9 @@ func (p *Points) Configuration(l *spec.Loop) (c Configuration, err error) {
 func general(l *spec.Loop) string {
 	if b := l.Guards.Budget; b != nil && b.Hard {
 		return "its budget is hard"
+	}
+	if why := looksAtSteps(l); why != "" {
+		return why
 	}
 	for _, e := range decisions(l) {
 		for _, path := range readsOf(e) {

@@ -13,6 +13,10 @@ import (
 
 // Renderer renders again what a configuration sends.
 type Renderer interface {
+	// Retrace tells what the step after a history would send in the next iteration
+	// of a recorded run, given what its agent was answered there; ok is false where
+	// its own agent does not converse. An error is that of the iteration.
+	Retrace(ctx context.Context, task *spec.Task, step stop.Step, state *stop.State, run *record.Run) (trace record.Trace, ok bool, err error)
 	// Request is the hash of what the step after a history would send, as records
 	// have it; "" where nobody can tell. An error is that of the iteration.
 	Request(ctx context.Context, task *spec.Task, trial int, step stop.Step, state *stop.State) (hash string, err error)

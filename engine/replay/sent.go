@@ -21,6 +21,12 @@ func (w *walk) sendsOther(step stop.Step, recorded *record.Iteration) string {
 		return pair.hidden
 	case !pair.inTime(recorded):
 		return "agent.timeout decides on a call that took this long"
+	case w.lacksSteps(pair, recorded):
+		return "the recording does not have the steps of its conversation"
+	}
+	w.converses = pair.converses
+	if w.converses {
+		return w.talksOther(step, recorded, pair)
 	}
 	if w.Renderer != nil {
 		if why, known := w.rendersOther(step, recorded); known {
@@ -28,6 +34,27 @@ func (w *walk) sendsOther(step stop.Step, recorded *record.Iteration) string {
 		}
 	}
 	return w.declaresOther(step, recorded, pair)
+}
+
+// lacksSteps says that an agent that converses answered, and nobody knows how it
+// came to that: an import, or a loop that did not converse, made the record.
+func (w *walk) lacksSteps(pair *pair, recorded *record.Iteration) bool {
+	return pair.converses && len(recorded.Steps) == 0 && len(recorded.Output) > 0
+}
+
+// talksOther is sendsOther of an agent that converses: nothing of the iteration
+// would be as recorded.
+func (w *walk) talksOther(step stop.Step, recorded *record.Iteration, pair *pair) string {
+	if w.Renderer == nil {
+		if why := w.declaresOther(step, recorded, pair); why != "" {
+			return why
+		}
+	}
+	w.follows = w.follow(step, recorded, pair)
+	if w.follows.steps == 0 && len(sentIn(recorded)) > 0 {
+		return w.follows.why
+	}
+	return ""
 }
 
 const otherRequest = "it would send another request"
@@ -80,7 +107,8 @@ func (p *pair) inTime(recorded *record.Iteration) bool {
 	}
 	for i := range recorded.Calls {
 		c := &recorded.Calls[i]
-		if c.Role == record.RoleJudge {
+		switch c.Role {
+		case record.RoleJudge, record.RoleUser, record.RoleDelegate:
 			continue
 		}
 		late := c.Error != nil && c.Error.Class == record.CallTimeout

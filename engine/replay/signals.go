@@ -97,6 +97,9 @@ func textsOf(l *spec.Loop) []string {
 	if s := l.Guards.Stagnation; s != nil && !s.Window.Off && s.Signature != "" && s.Signature != "calls" {
 		texts["the tool calls, for guards.stagnation.signature"] = true
 	}
+	if why := looksAtSteps(l); why != "" {
+		texts["the steps, as "+why] = true
+	}
 	var sorted []string
 	for path := range texts {
 		sorted = append(sorted, path)

@@ -24,8 +24,10 @@ type walk struct {
 	// signals says that the run has hashes for texts.
 	signals bool
 
+	converses bool    // the agent of this iteration does
+	follows   follows // and goes along so far
+
 	waited   time.Duration // before this iteration
-	worked   time.Duration // before this iteration, without what was waited
 	charged  record.Usage  // in the hard budget of the configuration
 	restaged bool          // an iteration stood in another phase or strategy than recorded
 	rejudged bool          // an iteration was judged otherwise than recorded
@@ -92,8 +94,7 @@ func alike[T any](a, b *T) bool { return a == b || reflect.DeepEqual(a, b) }
 // keep adds up what an iteration used.
 func (w *walk) keep(p *pass) {
 	w.made = append(w.made, &p.Iteration)
-	w.waited += waitedIn(p.Calls)
-	w.worked += p.Working
+	w.waited += waitedIn(&p.Iteration)
 	w.saw.most(&p.Iteration)
 	landed := p.Iteration
 	if p.late {

@@ -27,7 +27,7 @@ func (r *Rules) compileGuards(l *spec.Loop) {
 }
 
 // stepScoped is the scope of guards that are asked after each step.
-const stepScoped = "step"
+const stepScoped = spec.ScopeStep
 
 func (r *Rules) compileCircuitBreaker(c *spec.CircuitBreaker) {
 	if c == nil || c.Threshold.Off {

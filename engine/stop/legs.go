@@ -134,6 +134,18 @@ func ClipAfter(it *record.Iteration, step int) (m Made) {
 	return m
 }
 
+// ClipBefore drops what comes from a call on, of which so many stand before it.
+func ClipBefore(it *record.Iteration, calls int) (m Made) {
+	legs, kept := Legs(it), 0
+	for kept < len(legs) && legs[kept].Calls <= calls {
+		m.add(&legs[kept])
+		m.End = legs[kept].End
+		kept++
+	}
+	clip(it, legs, kept)
+	return m
+}
+
 func (m *Made) add(l *Leg) {
 	m.Waited += l.Waited
 	m.Working += l.Worked()

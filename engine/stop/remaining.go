@@ -2,6 +2,7 @@ package stop
 
 import (
 	"math"
+	"slices"
 
 	"github.com/agentbench/agentbench/spec"
 )
@@ -15,6 +16,22 @@ func (s *State) Remaining() int {
 		return 0
 	}
 	return max(1, left)
+}
+
+// SameRemaining says that as much remains under both rules after any history that
+// neither ends.
+func SameRemaining(a, b *Rules) bool {
+	return a.limit == b.limit && slices.Equal(a.stageLimits(), b.stageLimits())
+}
+
+func (r *Rules) stageLimits() (limits []int) {
+	for i := range r.phases {
+		limits = append(limits, r.phases[i].MaxIterations)
+	}
+	for i := range r.strategies {
+		limits = append(limits, r.strategies[i].MaxIterations)
+	}
+	return limits
 }
 
 // unlimited is as many iterations as nothing reaches.

@@ -17,7 +17,7 @@ func load(t testing.TB, text string) *Rules {
 	var loop strings.Builder
 	loop.WriteString("loop: test\n")
 	for key, line := range map[string]string{
-		"agent:":      "agent: {model: m, reply: json}\n",
+		"agent:":      "agent: {model: m, reply: json, tools: [{builtin: task_completion}]}\n",
 		"prompt:":     "prompt: hello\n",
 		"evaluate:":   "evaluate: {confidence: double(output.c), passed: output.p == true}\n",
 		"strategies:": "",

@@ -1,0 +1,271 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+)
+
+// follows is how far the configuration goes along with a recorded conversation.
+type follows struct {
+	steps int    // of the recorded ones it makes so many, whole and going on
+	why   string // it then does something else; "": it goes along to the end
+	// unfinished says that the conversation did not come to its end: the agent
+	// failed, or was cut.
+	unfinished bool
+	// over says that the configuration would make no step after the recorded ones,
+	// though the recording might have.
+	over bool
+}
+
+// follow says how far the configuration goes along with the recorded iteration of
+// an agent that converses.
+func (w *walk) follow(step stop.Step, recorded *record.Iteration, pair *pair) follows {
+	tools := pair.usesOther(recorded)
+	if w.Renderer == nil {
+		return tools
+	}
+	run := *w.run
+	run.Iterations = append(run.Iterations[:w.state.Len():w.state.Len()], *recorded)
+	trace, _, err := w.Renderer.Retrace(w.ctx, w.task, step, w.state, &run)
+	var failure *record.Error
+	switch {
+	case errors.As(err, &failure) && recorded.Error != nil && *recorded.Error == *failure:
+	case err != nil:
+		return follows{why: "its conversation cannot be told again: " + err.Error()}
+	}
+	f := goesAlong(&trace, recorded, w.endedTalk(recorded))
+	if f.why == otherRequest {
+		f.why = because(f.why, pair)
+	}
+	if tools.why != "" && (f.why == "" || tools.steps < f.steps) {
+		tools.unfinished = f.unfinished
+		return tools
+	}
+	return f
+}
+
+// endedTalk says that a recorded conversation came to its end: neither did its
+// agent fail, nor did anything cut it.
+func (w *walk) endedTalk(recorded *record.Iteration) bool {
+	if recorded.Cut != "" {
+		return w.judgeCut(recorded)
+	}
+	return recorded.Error == nil || judgedFrom(recorded) < len(recorded.Calls) || recorded.Error.Class == record.Unjudged
+}
+
+// goesAlong holds what would be sent against what was.
+func goesAlong(trace *record.Trace, recorded *record.Iteration, ended bool) follows {
+	sent := sentIn(recorded)
+	for i, request := range sent {
+		switch {
+		case i >= len(trace.Requests) && trace.Why != "":
+			return follows{steps: max(0, i-1), why: trace.Why}
+		case i >= len(trace.Requests):
+			return follows{steps: max(0, i-1), why: fmt.Sprintf("it would make no step after step %d: agent.max_steps, or what ends a conversation, differs", i)}
+		case request != trace.Requests[i]:
+			return follows{steps: i, why: otherRequest}
+		}
+	}
+	steps, failed := len(recorded.Steps), len(sent) > len(recorded.Steps)
+	switch {
+	case trace.Why != "":
+		return follows{steps: max(0, steps-1), why: trace.Why}
+	case failed || recorded.Error != nil && !ended:
+		return follows{steps: steps, unfinished: true}
+	case ended && !trace.Over:
+		return follows{steps: steps, why: fmt.Sprintf("it would make another step after step %d: agent.max_steps, or what ends a conversation, differs", steps)}
+	case !ended && trace.Over && cutBetween(recorded):
+		return follows{steps: steps, unfinished: true, over: true, why: fmt.Sprintf("it would make no step after step %d, where the recording was cut", steps)}
+	}
+	return follows{steps: steps, unfinished: !ended, over: trace.Over}
+}
+
+// cutBetween says that a conversation was cut between two calls: by a guard that
+// looks at steps, or a budget without room for the next one.
+func cutBetween(it *record.Iteration) bool {
+	switch record.Reason(it.Cut) {
+	case record.ReasonTimeout, record.ReasonCancelled, record.ReasonSuiteBudget:
+		return false
+	}
+	return true
+}
+
+// sentIn are the hashes of the requests of an iteration's agent, one for each
+// step, and that of the call that failed, if one did. Where it made no call it is
+// the one that it was about to make.
+func sentIn(it *record.Iteration) []string {
+	var sent []string
+	for i := range it.Calls {
+		if it.Calls[i].Role == record.RoleAgent {
+			sent = append(sent, it.Calls[i].Request)
+		}
+	}
+	if len(sent) == 0 && it.Request != "" {
+		return []string{it.Request}
+	}
+	return sent
+}
+
+// converse makes the recorded conversation as far as the configuration lets it
+// go, up to the first call of the evaluation.
+func (w *walk) converse(p *pass, recorded *record.Iteration, judged int) {
+	p.Calls, p.Working, p.End = recorded.Calls[:judged:judged], 0, recorded.Start
+	if w.signals {
+		w.talkOfSignals(p, recorded, judged)
+		return
+	}
+	t := &talk{walk: w, p: p, watch: w.state.Watch(), waited: w.waited}
+	for i, legs := 0, stop.Legs(&p.Iteration); i < len(legs); i++ {
+		last := i+1 == len(legs) || legs[i+1].Step != legs[i].Step
+		if t.leg(&legs[i], last) {
+			return
+		}
+	}
+	switch {
+	case w.follows.why != "":
+		p.unknown = w.follows.why
+	case recorded.Cut != "" && !w.judgeCut(recorded):
+		w.recordedCut(p, recorded)
+	case judged < len(recorded.Calls):
+		p.End = recorded.Calls[judged].Start
+	case recorded.Cut == "":
+		p.End = recorded.End
+	}
+}
+
+// talk is a recorded conversation under the rules of the configuration.
+type talk struct {
+	*walk
+	p      *pass
+	watch  *stop.Watch
+	waited time.Duration // up to the end of the newest leg
+}
+
+// leg takes the next leg. Last says that it is the last one of its step. Over says
+// that nothing more happens in the iteration.
+func (t *talk) leg(l *stop.Leg, last bool) (over bool) {
+	step := l.Step
+	if step == 0 {
+		step = len(t.p.Steps) + 1 // a call that failed
+	}
+	if t.follows.why != "" && step > t.follows.steps {
+		t.p.unknown = t.follows.why
+		return true
+	}
+	if t.refuses(l) {
+		return true
+	}
+	t.p.Working += l.Worked()
+	t.waited += l.Waited
+	t.p.End = l.End
+	if at, cancels := t.cancelsAt(t.waited); cancels && t.p.End > at {
+		t.timeOut()
+		return true
+	}
+	return last && l.Step > 0 && t.watches(l.Step)
+}
+
+// refuses asks the budget for the calls of a leg.
+func (t *talk) refuses(l *stop.Leg) bool {
+	from := l.Calls - 1
+	if l.Tools {
+		from = l.Calls
+		for from > 0 && t.p.Calls[from-1].Role == record.RoleDelegate {
+			from--
+		}
+	}
+	for i := from; i < l.Calls; i++ {
+		c := &t.p.Calls[i]
+		refused, unknown := t.reserve(c.Reserved, t.reserves(c, true))
+		switch {
+		case unknown != "":
+			t.p.unknown = unknown
+		case refused != "" && c.Role == record.RoleDelegate:
+			t.p.unknown = "the budget has no room for a call of a delegate, and the record does not have what follows"
+		case refused != "" && i == 0:
+			t.p.before = refused
+		case refused != "":
+			m := stop.ClipBefore(&t.p.Iteration, i)
+			t.p.End, t.p.Working, t.p.Ended, t.p.Thinking = m.End, m.Working, nil, ""
+			t.p.cut(refused)
+		default:
+			t.charge(c)
+			continue
+		}
+		return true
+	}
+	return false
+}
+
+// timeOut cuts the conversation where a timeout cancels it.
+func (t *talk) timeOut() {
+	t.p.cut(record.ReasonTimeout)
+	m := stop.Clip(t.rules, &t.p.Iteration, t.walk.waited)
+	t.p.End, t.p.Working, t.p.Ended, t.p.late = m.End, m.Working, nil, true
+}
+
+// watches asks the guards that look at steps. At the end of a conversation they
+// cut nothing.
+func (t *talk) watches(step int) bool {
+	if t.watch == nil {
+		return false
+	}
+	sofar := t.p.Iteration
+	stop.ClipAfter(&sofar, step)
+	reason := t.watch.Step(&sofar)
+	if reason == "" || step == len(t.p.Steps) && (t.follows.over || !t.follows.unfinished) {
+		return false
+	}
+	m := stop.ClipAfter(&t.p.Iteration, step)
+	t.p.End, t.p.Working, t.p.Ended = m.End, m.Working, nil
+	t.p.cut(reason)
+	return true
+}
+
+const noSteps = "signals do not tell what happened in the conversation before it was cut"
+
+// talkOfSignals takes a conversation as a whole.
+func (w *walk) talkOfSignals(p *pass, recorded *record.Iteration, judged int) {
+	p.End, p.Working = recorded.End, recorded.Working
+	if judged < len(recorded.Calls) {
+		p.End = recorded.Calls[judged].Start
+		for _, c := range recorded.Calls[judged:] {
+			p.Working -= c.Duration
+		}
+	}
+	for i := range p.Calls {
+		c := &p.Calls[i]
+		if refused, unknown := w.reserve(c.Reserved, w.reserves(c, true)); refused != "" || unknown != "" {
+			p.unknown = noSteps
+			return
+		}
+		w.charge(c)
+	}
+	at, cancels := w.cutAt(p)
+	switch {
+	case cancels && p.End > at:
+		p.unknown = noSteps
+	case judged == len(recorded.Calls) && recorded.Cut != "" && !w.judgeCut(recorded):
+		w.recordedCut(p, recorded)
+	}
+}
+
+// usesOther says before which step the agent uses a tool, or a delegate, that is
+// another one in the configuration than in the recorded loop, though it is called
+// and described alike.
+func (p *pair) usesOther(recorded *record.Iteration) follows {
+	at := 0
+	for i := range recorded.Steps {
+		until := min(at+recorded.Steps[i].Tools, len(recorded.ToolCalls))
+		for ; at < until; at++ {
+			if why := p.tools.other(&recorded.ToolCalls[at]); why != "" {
+				return follows{steps: i, why: why}
+			}
+		}
+	}
+	return follows{steps: len(recorded.Steps)}
+}
