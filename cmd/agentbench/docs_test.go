@@ -52,11 +52,11 @@ func properties(node any, found map[string]bool) map[string]bool {
 	return found
 }
 
-// TestResultsNamesEveryField holds docs/results.md, and docs/compare.md for what
-// is compared, against what a suite leaves behind: its records, events, scores
-// and report.
+// TestResultsNamesEveryField holds docs/results.md, with docs/events.md and, for
+// what is compared, docs/compare.md, against what a suite leaves behind: its
+// records, events, scores and report.
 func TestResultsNamesEveryField(t *testing.T) {
-	text := readDoc(t, "results.md") + readDoc(t, "compare.md")
+	text := readDoc(t, "results.md") + readDoc(t, "events.md") + readDoc(t, "compare.md")
 	dir := filepath.Join(t.TempDir(), "r")
 	var events, report, errs bytes.Buffer
 	do := func(out *bytes.Buffer, args ...string) {

@@ -33,7 +33,7 @@ func conversationEvents(it *Iteration) []Event {
 		before += it.Steps[i].Tools
 	}
 	if before < len(it.ToolCalls) { // of a step that has no reply in the record
-		events = append(events, toolEvents(it.ToolCalls[before:], len(it.Steps)+1, before+1)...)
+		events = append(events, toolEvents(it.ToolCalls[before:], len(it.Steps)+1, before+1, it.Cut != "")...)
 	}
 	return events
 }
@@ -52,7 +52,8 @@ func stepEvents(it *Iteration, at, before int) []Event {
 	}
 	first := min(before, len(it.ToolCalls))
 	made := it.ToolCalls[first:min(first+step.Tools, len(it.ToolCalls))]
-	events := append([]Event{response}, toolEvents(made, at+1, before+1)...)
+	cut := it.Cut != "" && at == len(it.Steps)-1
+	events := append([]Event{response}, toolEvents(made, at+1, before+1, cut)...)
 	if step.User != "" {
 		events = append(events, Event{Type: UserMessage, Step: at + 1, At: max(response.At, it.userAnswered(at)), Text: step.User})
 	}
@@ -83,8 +84,9 @@ func (it *Iteration) userAnswered(step int) (at time.Duration) {
 }
 
 // toolEvents are in the order of time: the calls of one step may overlap. First
-// is the number of the first call, 0 where nobody converses.
-func toolEvents(calls []ToolCall, step, first int) []Event {
+// is the number of the first call, 0 where nobody converses. Cut says that calls
+// without a result were in flight when the iteration was cut.
+func toolEvents(calls []ToolCall, step, first int, cut bool) []Event {
 	events := make([]Event, 0, 2*len(calls))
 	for i := range calls {
 		c := &calls[i]
@@ -93,7 +95,9 @@ func toolEvents(calls []ToolCall, step, first int) []Event {
 			called.Step, called.Call, called.Server = step, first+i, c.Server
 			returned.Step, returned.Call, returned.Server = step, first+i, c.Server
 		}
-		events = append(events, called, returned)
+		if events = append(events, called); !cut || c.Result != nil || c.Error != nil {
+			events = append(events, returned)
+		}
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return events

@@ -91,6 +91,10 @@ func TestS2_7_ACallOfAStepThatWasCutIsTold(t *testing.T) {
 	if got := names(IterationEvents(run, 0)); !strings.Contains(got, "tool_returned search, delegation_requested, delegation_returned, message, failed") {
 		t.Errorf("%s", got)
 	}
+	run.Iterations[0].ToolCalls[2].Result = nil // it was in flight
+	if got := names(IterationEvents(run, 0)); !strings.Contains(got, "tool_returned search, delegation_requested, message, failed") {
+		t.Errorf("%s", got)
+	}
 	run.Iterations[0] = Iteration{N: 1, Prompt: "How much?", Error: &Error{Class: ContextLength, Message: "too long"}}
 	if got := names(IterationEvents(run, 0)); got != "iteration_started, user_message, failed, iteration_completed" {
 		t.Errorf("%s", got)

@@ -42,7 +42,7 @@ func IterationEvents(r *Run, i int) []Event {
 	if it.converses() {
 		events = conversationEvents(it)
 	} else {
-		events = append([]Event{{Type: IterationStarted, At: it.Start, Thinking: it.Thinking}}, toolEvents(it.ToolCalls, 0, 0)...)
+		events = append([]Event{{Type: IterationStarted, At: it.Start, Thinking: it.Thinking}}, toolEvents(it.ToolCalls, 0, 0, false)...)
 	}
 	events = append(events, resultEvents(it)...)
 	return inIteration(r, it, append(events, completed(it)))
