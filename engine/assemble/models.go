@@ -47,8 +47,17 @@ func newModels(doc *spec.Document, o Options) (*models, error) {
 		doc: doc, options: o, made: map[string]model.Model{}, nested: map[*spec.Loop]*loop.Loop{}, servers: map[*spec.Loop]*serverNames{},
 		confinement: &process.Confinement{Off: o.Getenv(confinementVariable) == "off"},
 		client:      post.NewClient(),
-		together:    tool.Options{Memory: &tool.Memory{}, Schemas: &tool.Schemas{}},
+		together:    tool.Options{Memory: o.memory(), Schemas: &tool.Schemas{}},
 	}, nil
+}
+
+// memory has what pure tools answered, in earlier sessions too where there is a
+// cache.
+func (o *Options) memory() *tool.Memory {
+	if o.Cache == nil {
+		return &tool.Memory{}
+	}
+	return &tool.Memory{Lasting: cache.Tools{Store: o.Cache, Mode: o.CacheMode}}
 }
 
 // named is the model of that name. Around what the provider gives stand, from

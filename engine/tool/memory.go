@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -13,10 +14,20 @@ import (
 // Memory has what pure tools answered. It is safe for concurrent use, and the
 // zero value is ready. Several runs that ask the same at the same time ask once.
 type Memory struct {
+	// Lasting also keeps them beyond the process; nil: nothing does.
+	Lasting Lasting
+
 	mu    sync.Mutex
 	known map[key]*answer
 	kept  []key // of those with a result, the oldest first
 	bytes int   // of their contents
+}
+
+// Lasting keeps the answers of pure tools, and how long they took to come. It is
+// safe for concurrent use; its trouble is its own.
+type Lasting interface {
+	Recall(key [sha256.Size]byte) (content json.RawMessage, took time.Duration, ok bool)
+	Keep(key [sha256.Size]byte, name string, content json.RawMessage, took time.Duration)
 }
 
 // mostRemembered is how many bytes of contents are kept. Runs that may share
@@ -35,7 +46,7 @@ type key [sha256.Size]byte
 // keyOf is the same for arguments that are the same value, however written.
 func keyOf(d *Definition, arguments json.RawMessage) key {
 	h := sha256.New()
-	for _, part := range []string{d.Server, d.Name, d.Identity, string(d.Parameters), string(record.Canonical(arguments))} {
+	for _, part := range []string{"agentbench tool 1", d.Server, d.Name, d.Identity, string(d.Parameters), string(record.Canonical(arguments))} {
 		var length [8]byte
 		binary.LittleEndian.PutUint64(length[:], uint64(len(part)))
 		h.Write(length[:])
@@ -45,11 +56,11 @@ func keyOf(d *Definition, arguments json.RawMessage) key {
 }
 
 // recall gives what is remembered, or asks and remembers what did not fail.
-func (m *Memory) recall(ctx context.Context, k key, ask func() (Result, error)) (Result, error) {
+func (m *Memory) recall(ctx context.Context, name string, k key, ask func() (Result, error)) (Result, error) {
 	for {
 		a, mine := m.join(k)
 		if mine {
-			return m.answer(k, a, ask)
+			return m.answer(k, a, func() (Result, error) { return m.last(name, k, ask) })
 		}
 		select {
 		case <-a.given:
@@ -92,6 +103,22 @@ func (m *Memory) answer(k key, a *answer, ask func() (Result, error)) (result Re
 	}()
 	result, err = ask()
 	given = err == nil
+	return result, err
+}
+
+// last gives what lasts, or asks and lets it last. An answer that ends the run is
+// more than its content.
+func (m *Memory) last(name string, k key, ask func() (Result, error)) (Result, error) {
+	if m.Lasting == nil {
+		return ask()
+	}
+	if content, took, ok := m.Lasting.Recall(k); ok {
+		return Result{Content: content, Duration: took, Cached: true}, nil
+	}
+	result, err := ask()
+	if err == nil && result.Ended == nil {
+		m.Lasting.Keep(k, name, result.Content, result.Duration)
+	}
 	return result, err
 }
 

@@ -21,7 +21,7 @@ func (s *Set) Use(ctx context.Context, name string, use *Use) (Result, error) {
 	if !m.defined.Pure || s.memory == nil {
 		return m.use(ctx, use)
 	}
-	return s.memory.recall(ctx, keyOf(&m.defined, use.Arguments), func() (Result, error) { return m.use(ctx, use) })
+	return s.memory.recall(ctx, name, keyOf(&m.defined, use.Arguments), func() (Result, error) { return m.use(ctx, use) })
 }
 
 // use asks the tool, again where it failed.

@@ -217,6 +217,36 @@ func TestPureToolsAreAskedOnce(t *testing.T) {
 	}
 }
 
+// lasting remembers beyond a process.
+type lasting map[[32]byte]string
+
+func (l lasting) Recall(k [32]byte) (json.RawMessage, time.Duration, bool) {
+	content, ok := l[k]
+	return json.RawMessage(content), time.Minute, ok
+}
+
+func (l lasting) Keep(k [32]byte, _ string, content json.RawMessage, _ time.Duration) {
+	l[k] = string(content)
+}
+
+func TestPureToolsAreAskedOnceInAllSessions(t *testing.T) {
+	var asked atomic.Int64
+	kept := lasting{}
+	for range 3 {
+		s := newSet(t, Options{Memory: &Memory{Lasting: kept}}, counted(&asked, ""))
+		for range 2 {
+			result, err := s.Use(t.Context(), "t", &Use{Arguments: json.RawMessage(`{"a":1}`)})
+			if err != nil || string(result.Content) != `"{\"a\":1}"` {
+				t.Errorf("got %+v, %v", result, err)
+			}
+		}
+		_, _ = s.Use(t.Context(), "t", &Use{Arguments: json.RawMessage(`{"fail":true}`)})
+	}
+	if asked.Load() != 4 || len(kept) != 1 {
+		t.Errorf("asked %d times, %d are kept", asked.Load(), len(kept))
+	}
+}
+
 func TestRunsThatAskTheSameAtOnceAskOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
