@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/agentbench/agentbench/engine/agent/dialect"
@@ -19,6 +20,7 @@ type Conversation struct {
 	Model     model.Model // nil: it can only tell what it would send
 	ModelName string      // in the suite
 	Spec      *spec.Agent // of the stage, overrides applied
+	MaxSteps  int         // model calls of an iteration; 0: DefaultMaxSteps
 	Tools     *Toolbox    // nil: none
 	User      User        // nil: nobody answers
 }
@@ -54,11 +56,8 @@ type Line struct {
 	Text string
 }
 
-// The model calls of one iteration where max_steps does not say.
-const (
-	DefaultMaxSteps         = 5
-	DefaultMaxStepsWithUser = 100
-)
+// DefaultMaxSteps is how many steps an iteration may have where nothing is said.
+const DefaultMaxSteps = 5
 
 // Execute converses until the model calls no tool, or something ends it.
 func (c *Conversation) Execute(ctx context.Context, turn *Turn) (Result, error) {
@@ -87,15 +86,7 @@ func (c *Conversation) Sends(turn *Turn) (hash string, err error) {
 
 func (c *Conversation) dialect() dialect.Dialect { return dialect.Dialect(c.Spec.ToolCalls) }
 
-func (c *Conversation) maxSteps() int {
-	switch {
-	case c.Spec.MaxSteps > 0:
-		return c.Spec.MaxSteps
-	case c.User != nil:
-		return DefaultMaxStepsWithUser
-	}
-	return DefaultMaxSteps
-}
+func (c *Conversation) maxSteps() int { return cmp.Or(c.MaxSteps, DefaultMaxSteps) }
 
 // remaining is what the model is told of the iterations that are left; 0: nothing.
 func (c *Conversation) remaining(turn *Turn) int {

@@ -15,7 +15,12 @@ type Toolbox struct {
 	own     []tool.Tool
 	sources []tool.Source
 	options tool.Options
-	set     *tool.Set // of its own
+	set     *tool.Set // of its own; nil: nothing can be used
+}
+
+// Told has tools of which an agent can be told, and that nobody may use.
+func Told(own []tool.Tool, sources []tool.Source) *Toolbox {
+	return &Toolbox{own: own, sources: sources}
 }
 
 // NewToolbox fails where the agent's own tools cannot stand beside each other.
@@ -86,9 +91,6 @@ func (b *Toolbox) together(servers []record.ToolServer) (*tool.Set, error) {
 func (b *Toolbox) defined(servers []record.ToolServer) ([]tool.Definition, error) {
 	if b == nil {
 		return nil, nil
-	}
-	if len(b.sources) == 0 {
-		return b.set.Definitions(), nil
 	}
 	all, err := b.tools(servers)
 	definitions := make([]tool.Definition, len(all))

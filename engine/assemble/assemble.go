@@ -95,6 +95,9 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 	if a.Model == "" {
 		return &command.Agent{Program: m.program(l, a.Command, a.Timeout), Spec: a}, nil
 	}
+	if l.Converses(a) {
+		return m.conversation(l, a)
+	}
 	answers, err := m.named(a.Model)
 	return &agent.Chat{Model: answers, ModelName: a.Model, Spec: a}, err
 }
@@ -122,20 +125,17 @@ func (m *models) evaluator(l *spec.Loop) (*evaluate.Evaluator, error) {
 }
 
 // begin prepares the context of a run: its own budget, where calls are to be
-// reserved in one, and the numbers of its equal requests.
+// reserved in one, the numbers of its equal requests, and what its tools keep.
 func (m *models) begin(b *spec.RunBudget) func(context.Context) (context.Context, func()) {
-	hard, numbered := b != nil && b.Hard, m.options.Cache != nil
-	if !hard && !numbered {
-		return nil
-	}
 	return func(ctx context.Context) (context.Context, func()) {
-		if numbered {
+		if m.options.Cache != nil {
 			ctx = cache.WithRun(ctx)
 		}
-		if hard {
+		if b != nil && b.Hard {
 			ctx = limit.WithRun(ctx, limit.OfRun(b))
 		}
-		return ctx, func() {}
+		ctx, run := tool.WithRun(ctx)
+		return ctx, run.Close
 	}
 }
 
@@ -152,6 +152,9 @@ func Used(l *spec.Loop) []string {
 				names = append(names, Used(served)...)
 			}
 		}
+	}
+	if l.User != nil && l.User.Model != "" {
+		names = append(names, l.User.Model)
 	}
 	if l.Evaluate != nil && l.Evaluate.Judge != nil {
 		names = append(names, l.Evaluate.Judge.Model)

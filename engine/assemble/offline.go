@@ -16,10 +16,12 @@ import (
 // Offline is a loop that can tell what it would send, but has nothing that could
 // send it: it needs no model and no key. It must not be run.
 func Offline(l *spec.Loop) *loop.Loop {
-	built := &loop.Loop{Rules: stop.Compile(l), Param: l.Param}
+	built, nobody := &loop.Loop{Rules: stop.Compile(l), Param: l.Param}, nobody()
 	for _, s := range l.Stages() {
 		var tells agent.Agent = &agent.Chat{ModelName: s.Agent.Model, Spec: s.Agent}
 		switch {
+		case l.Converses(s.Agent):
+			tells = nobody.toldConversation(l, s.Agent)
 		case s.Agent.HTTP != "":
 			tells = &http.Agent{Endpoint: post.Endpoint{URL: s.Agent.HTTP}, Spec: s.Agent}
 		case s.Agent.Model == "":
