@@ -73,6 +73,11 @@ func TestResultsNamesEveryField(t *testing.T) {
 		}
 		events.Write(lines)
 	}
+	written, err := json.Marshal(conversing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	events.Write(written)
 	for decoder := json.NewDecoder(&events); decoder.More(); {
 		checkKeys(t, text, decoder)
 	}

@@ -24,6 +24,7 @@ func conversing() *record.Run {
 		return record.Call{Role: record.RoleAgent, Start: start, Duration: second, Usage: record.Usage{Calls: 1, InputTokens: 100, OutputTokens: 10}}
 	}
 	return &record.Run{ID: "default/task-1/1", Task: "task-1", Elapsed: 12 * second,
+		Servers: []record.ToolServer{{Name: "filings", Tools: []record.ServerTool{{Name: "search", Description: "Finds.", Parameters: json.RawMessage(`true`)}}}},
 		Outcome: record.Outcome{Reason: record.ReasonFinalResponse, Class: record.ByAgent, Returned: 1},
 		Usage:   record.Usage{Calls: 4, InputTokens: 330, OutputTokens: 33, ToolCalls: 4}, User: record.Usage{Calls: 1, InputTokens: 7, OutputTokens: 2},
 		Iterations: []record.Iteration{{N: 1, Phase: "execution", Prompt: "How much did they earn, " + strings.Repeat("and why, ", 9) + "and for whom?",

@@ -98,7 +98,7 @@ func TestF35_LongTextsAreReadQuickly(t *testing.T) {
 		for _, d := range []Dialect{Fenced, XML} {
 			read(d, text)
 		}
-		if took := time.Since(start); took > 5*time.Second {
+		if took := time.Since(start); took > 30*time.Second {
 			t.Errorf("%q: %v", unit, took)
 		}
 	}
