@@ -25,6 +25,7 @@ func (l *loader) checkAgents(loop *Loop) {
 		l.checkNamesakes(stage.Agent)
 		l.checkToolChoice(stage.Agent, loop)
 	}
+	l.checkIdle(loop)
 	l.checkWarning(loop)
 	l.checkUser(loop)
 	l.checkBehaviour(loop)
@@ -119,6 +120,22 @@ func (a *Agent) callable() (names []string, known bool) {
 		names = append(names, a.Delegates[i].Name)
 	}
 	return names, known
+}
+
+// checkIdle warns of keys that say how tools are called where none is.
+func (l *loader) checkIdle(loop *Loop) {
+	if slices.ContainsFunc(loop.Stages(), func(s Stage) bool { return s.Agent.callsTools() }) {
+		return
+	}
+	for _, agent := range loop.agents() {
+		for _, key := range []string{"max_steps", "tool_calls", "tool_choice"} {
+			if n := agent.Node.Get(key); n != nil && (loop.User == nil || key != "max_steps") {
+				fault := agent.Node.KeyFault(key, "give the agent tools or delegates, or delete the key", "no agent here calls tools, so %s changes nothing", key)
+				fault.Warning = true
+				l.add(fault)
+			}
+		}
+	}
 }
 
 // checkWarning wants a limit whose nearness can be told.

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/spec/source"
@@ -37,6 +38,21 @@ func (l *Loop) Hints() source.Faults {
 		note := phase.Node.Fault(hint, "the phase %s may take %d iterations, which is unusual", phase.Name, phase.MaxIterations)
 		note.Warning = true
 		hints = append(hints, note)
+	}
+	return append(hints, l.stepHints()...)
+}
+
+// stepHints are notes on agents whose steps are too few for anything to come of their calls.
+func (l *Loop) stepHints() source.Faults {
+	var hints source.Faults
+	blind := slices.ContainsFunc(l.Stages(), func(s Stage) bool { return s.Agent.MaxSteps == 1 && s.Agent.callsTools() })
+	for _, agent := range l.agents() {
+		if blind && agent.MaxSteps == 1 {
+			note := agent.Node.Get("max_steps").Fault("recommended: 2-3 for simple queries, 5 for tasks with tools, 10 and more for complex ones",
+				"with one step the agent never sees what its tools give")
+			note.Warning = true
+			hints = append(hints, note)
+		}
 	}
 	return hints
 }

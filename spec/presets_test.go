@@ -175,6 +175,25 @@ func TestS0_7_Hints(t *testing.T) {
 	}
 }
 
+// The guidelines of the source document on max_steps begin at 2.
+func TestS4_3_HintsOfSteps(t *testing.T) {
+	for agent, want := range map[string]int{
+		"max_steps: 1, tools: [{builtin: converse}]": 1,
+		"max_steps: 2, tools: [{builtin: converse}]": 0,
+		"tools: [{builtin: converse}]":               0,
+		"max_steps: 1":                               0,
+	} {
+		loop := loaded(t, "l.yaml", "loop: l\nagent: {model: m, "+agent+"}\nprompt: p\n").Loop
+		hints := loop.Hints()
+		if len(hints) != want {
+			t.Errorf("%s gets %v", agent, hints)
+		}
+		if want > 0 && (hints.Err() != nil || !strings.HasPrefix(hints[0].Hint, "recommended: 2-3 for simple queries, 5 for tasks with tools")) {
+			t.Errorf("%s gets %v", agent, hints)
+		}
+	}
+}
+
 // The warning of the source document's section on balancing.
 func TestS0_8_PhaseSumAboveMaximum(t *testing.T) {
 	d := loaded(t, "l.yaml", "loop: l\nagent: {model: m}\nprompt: p\npreset: base\nmax_iterations: 5\n")
