@@ -82,4 +82,4 @@ func membersOf(t *testing.T, event record.Event) map[string]json.RawMessage {
 }
 
 // TestEventsDocument plays the document.
-func TestEventsDocument(t *testing.T) { runDocument(t, "../../docs/events.md", 3) }
+func TestEventsDocument(t *testing.T) { runDocument(t, "../../docs/events.md", 2) }
