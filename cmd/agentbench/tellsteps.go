@@ -18,7 +18,9 @@ func (t *telling) conversation(it *record.Iteration) {
 		calls = calls[len(made):]
 		t.WriteString("\n")
 		t.fold(fmt.Sprintf("step %d", i+1), stepText(it, i))
-		t.said("thinking", step.Thinking)
+		if !repeats(step) {
+			t.said("thinking", step.Thinking)
+		}
 		if last := i == len(it.Steps)-1; !last || step.Text != outputText(it.Output) {
 			t.said("reply", step.Text)
 		}
@@ -26,6 +28,17 @@ func (t *telling) conversation(it *record.Iteration) {
 		t.said("user", step.User)
 	}
 	t.uses(calls) // of a step that has no reply in the record
+}
+
+// repeats says that what was thought stands in the reply, around the calls that
+// are written there.
+func repeats(step *record.Step) bool {
+	for _, part := range strings.Split(step.Thinking, "\n\n") {
+		if !strings.Contains(step.Text, part) {
+			return false
+		}
+	}
+	return true
 }
 
 // stepText is what a step took, the user's answer included.
@@ -76,7 +89,7 @@ func (t *telling) uses(calls []record.ToolCall) {
 func toolText(c *record.ToolCall) string {
 	name := c.Tool
 	if name == "" {
-		name = "(unreadable)"
+		return "(unreadable) " + outputText(c.Arguments)
 	}
 	if c.Server != "" {
 		name += " of " + c.Server

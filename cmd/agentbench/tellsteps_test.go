@@ -57,7 +57,7 @@ iteration 1 · execution · 5 calls, 4 tool calls, 337 tokens in, 35 out, $0.00 
                 two (remembered)
   calls       clock {}
     error     tool: exit 1
-  calls       (unreadable) "{\"x"
+  calls       (unreadable) {"x
     error     bad_call: the block is not JSON
   delegates   researcher {"task":"Find the year."}
     gave      2024
