@@ -56,6 +56,7 @@ var soleImporters = map[string]string{
 	"github.com/modelcontextprotocol":   "engine/tool/mcp",
 	"github.com/bmatcuk/doublestar":     "spec",
 	"gonum.org/v1/gonum":                "reports/stats",
+	"go.opentelemetry.io/otel":          "engine/telemetry/otlp",
 }
 
 // unreachable packages are never reached from others, not even indirectly.

@@ -98,12 +98,14 @@ type ending struct {
 func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (ending, error) {
 	interrupts := p.interrupts(ctx, j.flags.grace)
 	defer interrupts.stop()
+	traced, endTrace := p.trace(interrupts.Context, j.Suite)
+	defer endTrace()
 	j.engine.Journal, j.engine.Skip = journal, j.earlier.done
 	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining, j.tally.executed}
 	if j.around != nil {
 		j.engine.Executor = j.around(j.engine.Executor)
 	}
-	summary, err := p.finish(interrupts.Context, j, journal)
+	summary, err := p.finish(traced, j, journal)
 	return ending{summary, interrupts.interrupted(), interrupts.cancelled()}, err
 }
 

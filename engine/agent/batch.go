@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/agent/dialect"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/telemetry"
 	"github.com/agentbench/agentbench/engine/tool"
 )
 
@@ -92,7 +93,9 @@ func (u *use) make(ctx context.Context, set *tool.Set) {
 			u.broken = fmt.Errorf("%v\n%s", cause, debug.Stack())
 		}
 	}()
+	ctx, span := telemetry.StartTool(ctx, &u.call, u.defined.Description)
 	u.result, u.err = set.Use(ctx, u.call.Tool, &u.asked)
+	span.End(&u.result, u.err)
 }
 
 // count adds the calls of models that were made beside others.

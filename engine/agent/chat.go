@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/telemetry"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -80,6 +81,13 @@ type Asked struct {
 
 // Ask makes a call and its record, which is nil where no call was made.
 func Ask(ctx context.Context, a Asked) (*model.Reply, *record.Call, error) {
+	ctx, span := telemetry.StartChat(ctx, a.Name, a.Role, a.Request)
+	reply, call, err := a.ask(ctx)
+	span.End(reply, call, err)
+	return reply, call, err
+}
+
+func (a *Asked) ask(ctx context.Context) (*model.Reply, *record.Call, error) {
 	calling, cancel := ctx, context.CancelFunc(func() {})
 	if a.Timeout > 0 {
 		calling, cancel = model.WithWorkingTime(ctx, a.Timeout, context.DeadlineExceeded)

@@ -31,7 +31,7 @@ const (
 	DefaultIdle        = 60 * time.Second
 	DefaultMaxResponse = 32 << 20
 	DefaultKeyEnv      = "OPENAI_API_KEY"
-	officialURL        = "https://api.openai.com/v1"
+	DefaultURL         = "https://api.openai.com/v1"
 )
 
 // Options say where the server is and how long to wait for it.
@@ -105,7 +105,7 @@ func New(o Options) (*Model, error) {
 
 func (o Options) withDefaults() Options {
 	if o.BaseURL == "" {
-		o.BaseURL = officialURL
+		o.BaseURL = DefaultURL
 	}
 	if o.FirstByte <= 0 {
 		o.FirstByte = max(DefaultFirstByte, o.Timeout)

@@ -1,0 +1,304 @@
+package otlp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/telemetry"
+	"github.com/agentbench/agentbench/engine/tool"
+)
+
+const (
+	secret   = "sk-CANARY"
+	patience = 500 * time.Millisecond
+)
+
+// open gives an exporter that knows one secret, and the warnings that it gives.
+func open(t *testing.T) (*Exporter, func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var warned []string
+	e, err := Open(t.Context(), Options{
+		Version: "1.2.3", Patience: patience,
+		Redact:  func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") },
+		Warn: func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			warned = append(warned, err.Error())
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return warned
+	}
+}
+
+func finish(t *testing.T, e *Exporter, warned func() []string) {
+	t.Helper()
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	if w := warned(); w != nil {
+		t.Errorf("warnings %q", w)
+	}
+}
+
+func number(n float64) *float64 { return &n }
+
+// walk tells of a run with one iteration, in which a model calls a tool.
+func walk(ctx context.Context) {
+	head := record.Run{ID: "a/b/1", Configuration: "a", Task: "b", Trial: 1}
+	ctx, run := telemetry.StartRun(ctx, &head)
+	it := record.Iteration{N: 1, Phase: "planning"}
+	within, iteration := telemetry.StartIteration(ctx, &it)
+	request := &model.Request{
+		Messages: []model.Message{
+			{Role: "system", Text: "be kind"}, {Role: "user", Text: "weather?"},
+			{Role: "assistant", ToolCalls: []model.ToolCall{{ID: "1", Name: "f", Arguments: "{oh"}}}, {Role: "tool", ToolCallID: "1", Text: ""},
+		},
+		Tools: []model.Tool{{Name: "f"}}, Temperature: number(0.5), MaxOutputTokens: 9, JSON: true,
+	}
+	_, chat := telemetry.StartChat(within, "m", record.RoleAgent, request)
+	used := record.Usage{Calls: 1, InputTokens: 12, OutputTokens: 3, CachedTokens: 4, Cost: record.USD / 4}
+	chat.End(
+		&model.Reply{Text: "the key is " + secret, Thinking: "hm", Finish: "tool_calls", ToolCalls: []model.ToolCall{{ID: "2", Name: "f", Arguments: `{"a":1}`}}},
+		&record.Call{Finish: "tool_calls", Answered: "m-2026", Usage: used, Duration: 2 * time.Second, Attempts: 2}, nil)
+	_, use := telemetry.StartTool(within, &record.ToolCall{Tool: "f", ID: "2", Server: "s", Arguments: json.RawMessage(`{"a":1}`)}, "does f")
+	use.End(&tool.Result{Content: json.RawMessage(`"no \ud800"`), Attempts: 1}, &record.Error{Class: record.Tool, Message: "broken: " + secret + "\xff"})
+	it.Evaluation, it.End = &record.Evaluation{Confidence: 0.75}, time.Second
+	iteration.End(&it)
+	head.Iterations, head.Elapsed, head.Usage = []record.Iteration{it}, 2*time.Second, used
+	head.Outcome = record.Outcome{Status: record.Completed, Reason: record.ReasonConfidence, Success: true}
+	run.End(&head)
+}
+
+var models = map[string]telemetry.Model{"m": {Provider: "openai", Name: "gpt-x", Address: "example.com", Port: 443}}
+
+// What arrives at a collector: the spans within one another, with the names and
+// attributes of the conventions, and no text of what was sent or answered.
+func TestSpansArrive(t *testing.T) {
+	got := collect(t)
+	e, warned := open(t)
+	walk(telemetry.With(t.Context(), &telemetry.Tracing{Tracer: e, Models: models}))
+	finish(t, e, warned)
+	for name, want := range map[string]struct {
+		kind       trace.Span_SpanKind
+		within     string
+		attributes map[string]any
+	}{
+		"invoke_agent a": {trace.Span_SPAN_KIND_INTERNAL, "", map[string]any{
+			"gen_ai.operation.name": "invoke_agent", "gen_ai.provider.name": "agentbench", "gen_ai.agent.name": "a", "gen_ai.conversation.id": "a/b/1",
+			"agentbench.run": "a/b/1", "agentbench.configuration": "a", "agentbench.task": "b", "agentbench.trial": int64(1),
+			"agentbench.status": "completed", "agentbench.reason": "confidence", "agentbench.success": true, "agentbench.iterations": int64(1),
+			"agentbench.elapsed_s": 2.0, "agentbench.simulated": false, "agentbench.cost_usd": 0.25,
+			"gen_ai.usage.input_tokens": int64(12), "gen_ai.usage.output_tokens": int64(3), "gen_ai.usage.cache_read.input_tokens": int64(4),
+		}},
+		"iteration planning": {trace.Span_SPAN_KIND_INTERNAL, "invoke_agent a", map[string]any{
+			"agentbench.iteration": int64(1), "agentbench.phase": "planning", "agentbench.confidence": 0.75, "agentbench.passed": false, "agentbench.elapsed_s": 1.0,
+		}},
+		"chat gpt-x": {trace.Span_SPAN_KIND_CLIENT, "iteration planning", map[string]any{
+			"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-x", "gen_ai.response.model": "m-2026",
+			"server.address": "example.com", "server.port": int64(443), "agentbench.model": "m", "agentbench.role": "agent",
+			"gen_ai.request.temperature": 0.5, "gen_ai.request.max_tokens": int64(9), "gen_ai.output.type": "json",
+			"gen_ai.response.finish_reasons": []string{"tool_calls"}, "gen_ai.usage.input_tokens": int64(12), "gen_ai.usage.output_tokens": int64(3),
+			"gen_ai.usage.cache_read.input_tokens": int64(4), "agentbench.cost_usd": 0.25, "agentbench.elapsed_s": 2.0, "agentbench.cached": false, "agentbench.attempts": int64(2),
+		}},
+		"execute_tool f": {trace.Span_SPAN_KIND_INTERNAL, "iteration planning", map[string]any{
+			"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "f", "gen_ai.tool.type": "extension", "gen_ai.tool.call.id": "2",
+			"gen_ai.tool.description": "does f", "agentbench.server": "s", "agentbench.elapsed_s": 0.0, "agentbench.cached": false, "agentbench.attempts": int64(1),
+			"error.type": "tool",
+		}},
+	} {
+		span := got.span(t, name)
+		if span.Kind != want.kind || !reflect.DeepEqual(values(span.Attributes), want.attributes) {
+			t.Errorf("%s: a %v with %v\nwant %v", name, span.Kind, values(span.Attributes), want.attributes)
+		}
+		if want.within == "" && len(span.ParentSpanId) != 0 || want.within != "" && string(span.ParentSpanId) != string(got.span(t, want.within).SpanId) {
+			t.Errorf("%s is not within %q", name, want.within)
+		}
+	}
+	if failed := got.span(t, "execute_tool f").Status; failed.Code != trace.Status_STATUS_CODE_ERROR || failed.Message != "broken: [redacted]\uFFFD" {
+		t.Errorf("the tool's status is %v", failed)
+	}
+	if len(got.spans) != 4 {
+		t.Errorf("%d spans", len(got.spans))
+	}
+}
+
+// Contents are told where they are asked for, without secrets.
+func TestContents(t *testing.T) {
+	got := collect(t)
+	e, warned := open(t)
+	walk(telemetry.With(t.Context(), &telemetry.Tracing{Tracer: e, Models: models, Contents: true}))
+	finish(t, e, warned)
+	chat, use := values(got.span(t, "chat gpt-x").Attributes), values(got.span(t, "execute_tool f").Attributes)
+	for key, want := range map[string]string{
+		"gen_ai.system_instructions": `[{"type":"text","content":"be kind"}]`,
+		"gen_ai.input.messages": `[{"role":"user","parts":[{"type":"text","content":"weather?"}]},` +
+			`{"role":"assistant","parts":[{"type":"tool_call","id":"1","name":"f","arguments":"{oh"}]},` +
+			`{"role":"tool","parts":[{"type":"tool_call_response","id":"1","response":""}]}]`,
+		"gen_ai.output.messages": `[{"role":"assistant","parts":[{"type":"reasoning","content":"hm"},{"type":"text","content":"the key is [redacted]"},` +
+			`{"type":"tool_call","id":"2","name":"f","arguments":{"a":1}}],"finish_reason":"tool_calls"}]`,
+		"gen_ai.tool.definitions": `[{"type":"function","name":"f"}]`,
+	} {
+		if chat[key] != want {
+			t.Errorf("%s is\n%v, want\n%v", key, chat[key], want)
+		}
+	}
+	if use["gen_ai.tool.call.arguments"] != `{"a":1}` || use["gen_ai.tool.call.result"] != `"no \ud800"` {
+		t.Errorf("the use of the tool: %v", use)
+	}
+}
+
+// The environment names the program, adds headers, and leaves spans out, as the
+// SDK promises.
+func TestTheEnvironmentIsHeard(t *testing.T) {
+	got := collect(t)
+	t.Setenv("OTEL_SERVICE_NAME", "nightly")
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "team=evals,service.version=7")
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=t1")
+	e, warned := open(t)
+	walk(telemetry.With(t.Context(), &telemetry.Tracing{Tracer: e}))
+	finish(t, e, warned)
+	resource := values(got.resource)
+	if resource["service.name"] != "nightly" || resource["service.version"] != "7" || resource["team"] != "evals" || resource["telemetry.sdk.language"] != "go" {
+		t.Errorf("the resource is %v", resource)
+	}
+	if got.paths[0] != "/v1/traces" || got.headers[0].Get("X-Tenant") != "t1" {
+		t.Errorf("sent to %q with %v", got.paths, got.headers)
+	}
+	sampled := collect(t)
+	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
+	e, warned = open(t)
+	walk(telemetry.With(t.Context(), &telemetry.Tracing{Tracer: e}))
+	finish(t, e, warned)
+	if len(sampled.spans) != 0 {
+		t.Errorf("%d spans were sent", len(sampled.spans))
+	}
+}
+
+func TestTheProgramNamesItself(t *testing.T) {
+	got := collect(t)
+	e, warned := open(t)
+	walk(telemetry.With(t.Context(), &telemetry.Tracing{Tracer: e}))
+	finish(t, e, warned)
+	if resource := values(got.resource); resource["service.name"] != "agentbench" || resource["service.version"] != "1.2.3" {
+		t.Errorf("the resource is %v", resource)
+	}
+	if chat := values(got.span(t, "chat m").Attributes); chat["gen_ai.provider.name"] != "_OTHER" {
+		t.Errorf("a model that is not known: %v", chat)
+	}
+}
+
+// A collector that is not there, refuses or does not answer costs spans, but no
+// time of the run and little at its end, and it is told.
+func TestCollectorsThatFail(t *testing.T) {
+	hangs := make(chan struct{})
+	for name, handler := range map[string]http.HandlerFunc{
+		"absent":  nil,
+		"refuses": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) },
+		"is down": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"hangs":   func(http.ResponseWriter, *http.Request) { <-hangs },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(handler)
+			t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+			if name == "hangs" {
+				t.Cleanup(func() { close(hangs) })
+			}
+			if handler == nil {
+				server.Close()
+			}
+			t.Setenv(endpointVariable, server.URL)
+			e, _ := open(t)
+			began := time.Now()
+			for range 1000 {
+				walk(telemetry.With(t.Context(), &telemetry.Tracing{Tracer: e, Models: models}))
+			}
+			if took := time.Since(began); took > DefaultPatience {
+				t.Errorf("1,000 runs took %v", took)
+			}
+			closing := time.Now()
+			err := e.Close()
+			if took := time.Since(closing); took > patience+2*time.Second {
+				t.Errorf("closing took %v", took)
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), "4000 of 4000 spans did not reach the collector") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// The same trouble is told once, and of many kinds only some.
+func TestWarningsAreFew(t *testing.T) {
+	var told []string
+	w := warnings{tell: func(err error) { told = append(told, err.Error()) }}
+	for i := range 10 {
+		w.add(fmt.Errorf("trouble %d", i/2))
+	}
+	if want := []string{"trouble 0", "trouble 1", "trouble 2"}; !reflect.DeepEqual(told, want) {
+		t.Errorf("told %q", told)
+	}
+}
+
+func TestWhetherTracesAreWanted(t *testing.T) {
+	const url = "http://localhost:4318"
+	for name, c := range map[string]struct {
+		env    map[string]string
+		wanted bool
+		fault  string
+	}{
+		"nothing is set":           {nil, false, ""},
+		"an endpoint":              {map[string]string{endpointVariable: url}, true, ""},
+		"an endpoint of traces":    {map[string]string{tracesEndpointVariable: url}, true, ""},
+		"an exporter":              {map[string]string{exporterVariable: "otlp"}, true, ""},
+		"no exporter":              {map[string]string{exporterVariable: "none", endpointVariable: url}, false, ""},
+		"the SDK is off":           {map[string]string{disabledVariable: "True", exporterVariable: "otlp"}, false, ""},
+		"the SDK is not off":       {map[string]string{disabledVariable: "false", exporterVariable: "otlp"}, true, ""},
+		"headers only":             {map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=b"}, false, ""},
+		"another exporter":         {map[string]string{exporterVariable: "console"}, false, "OTEL_TRACES_EXPORTER=console: the only exporter is otlp"},
+		"the protocol":             {map[string]string{endpointVariable: url, protocolVariable: "http/protobuf"}, true, ""},
+		"another protocol":         {map[string]string{endpointVariable: url, protocolVariable: "grpc"}, false, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc: the only protocol is http/protobuf, usually at port 4318"},
+		"the protocol of traces":   {map[string]string{endpointVariable: url, protocolVariable: "grpc", tracesProtocolVariable: "http/protobuf"}, true, ""},
+		"a protocol for no traces": {map[string]string{protocolVariable: "grpc"}, false, ""},
+	} {
+		wanted, err := Wanted(func(name string) string { return c.env[name] })
+		if wanted != c.wanted || (err != nil || c.fault != "") && fmt.Sprint(err) != c.fault {
+			t.Errorf("%s: %v, %v", name, wanted, err)
+		}
+	}
+}
+
+func BenchmarkTracedChat(b *testing.B) {
+	server := httptest.NewServer(&received{})
+	defer server.Close()
+	b.Setenv(endpointVariable, server.URL)
+	e, err := Open(b.Context(), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx := telemetry.With(b.Context(), &telemetry.Tracing{Tracer: e, Models: models})
+	request, reply, call := &model.Request{}, &model.Reply{}, &record.Call{Finish: "stop"}
+	for b.Loop() {
+		_, chat := telemetry.StartChat(ctx, "m", record.RoleAgent, request)
+		chat.End(reply, call, nil)
+	}
+	_ = e.Close() // what it loses does not matter here
+}
