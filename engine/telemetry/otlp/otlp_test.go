@@ -32,7 +32,7 @@ func open(t *testing.T) (*Exporter, func() []string) {
 	var warned []string
 	e, err := Open(t.Context(), Options{
 		Version: "1.2.3", Patience: patience,
-		Redact:  func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") },
+		Redact: func(text string) string { return strings.ReplaceAll(text, secret, "[redacted]") },
 		Warn: func(err error) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/agentbench/agentbench/engine/model/mockserver"
+)
+
+// tracedSuite has a model behind a server, and two tasks.
+const tracedSuite = `suite: traced
+tasks: [{id: one, input: "say ` + canaryKey + `"}, {id: two, input: b}]
+models:
+  m: {provider: openai, base_url: "MOCK", name: gpt-mock, api_key_env: TRACED_KEY, price: free}
+configurations: [{name: quick, loop: l.loop.yaml}]
+`
+
+const tracedLoop = `loop: l
+agent: {model: m}
+prompt: "{{ task.input }}"
+terminate: {max_iterations: 2}
+`
+
+// traced runs the suite, and gives what was told and the code.
+func traced(t *testing.T) (stderr string, code int) {
+	t.Helper()
+	dir := t.TempDir()
+	mock := httptest.NewServer(mockserver.New(mockserver.Options{}))
+	t.Cleanup(mock.Close)
+	path := filepath.Join(dir, "suite.yaml")
+	for name, text := range map[string]string{"suite.yaml": strings.ReplaceAll(tracedSuite, "MOCK", mock.URL+"/v1"), "l.loop.yaml": tracedLoop} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TRACED_KEY", canaryKey)
+	var told bytes.Buffer
+	code = run(t.Context(), []string{"run", path, "--quiet", "--out", filepath.Join(dir, "r"), "--cache", "off"}, os.Getenv, nil, io.Discard, &told)
+	return told.String(), code
+}
+
+// A run is traced whole where the environment asks for it, and no secret leaves.
+func TestRunsAreTraced(t *testing.T) {
+	var mu sync.Mutex
+	names, parents, secrets := map[string]int{}, map[string]int{}, ""
+	spans := map[string]string{}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		body, _ := io.ReadAll(r.Body)
+		secrets += leaks(body)
+		var sent collector.ExportTraceServiceRequest
+		if err := proto.Unmarshal(body, &sent); err != nil {
+			t.Error(err)
+			return
+		}
+		for _, span := range sent.ResourceSpans[0].ScopeSpans[0].Spans {
+			spans[string(span.SpanId)] = span.Name
+			names[span.Name]++
+			parents[string(span.ParentSpanId)+"|"+span.Name]++
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	t.Setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
+	if told, code := traced(t); code != 0 || told != "" {
+		t.Fatalf("code %d: %s", code, told)
+	}
+	for name, want := range map[string]int{"invoke_agent quick": 2, "iteration": 4, "chat gpt-mock": 4} {
+		if names[name] != want {
+			t.Errorf("%d spans %q, want %d; all: %v", names[name], name, want, names)
+		}
+	}
+	within := map[string]string{"chat gpt-mock": "iteration", "iteration": "invoke_agent quick", "invoke_agent quick": ""}
+	for pair := range parents {
+		parent, name, _ := strings.Cut(pair, "|")
+		if spans[parent] != within[name] {
+			t.Errorf("%q is within %q", name, spans[parent])
+		}
+	}
+	if secrets != "" {
+		t.Errorf("sent: %s", secrets)
+	}
+}
+
+// Where traces cannot be sent, it is said, and the run is what it was.
+func TestTracesThatCannotBeSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"absent":   {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, "10 of 10 spans did not reach the collector"},
+		"protocol": {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "agentbench: warning: traces: nothing is traced: OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
+		"none":     {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for variable, value := range c.env {
+				t.Setenv(variable, value)
+			}
+			told, code := traced(t)
+			if code != 0 || !strings.Contains(told, c.want) || c.want == "" && told != "" {
+				t.Errorf("code %d: %s", code, told)
+			}
+		})
+	}
+}
