@@ -90,6 +90,7 @@ var order = [...]func(*State) (verdict, bool){
 	(*State).ended,
 	(*State).terminated,
 	(*State).expressionFailed,
+	(*State).interrupted,
 	(*State).stagesOver,
 	(*State).maximum,
 	(*State).guarded,
@@ -182,6 +183,21 @@ func (s *State) expressionFailed() (verdict, bool) {
 	}
 	fault := &record.Error{Class: record.Expression, Message: s.failure.Error()}
 	return verdict{reason: record.ReasonError, class: record.ByFault, fired: string(record.Expression), err: fault, status: record.Faulted}, true
+}
+
+// interrupted: a guard that looks at steps cut the iteration in flight. A limit
+// that is reached by the same iteration has not ended it.
+func (s *State) interrupted() (verdict, bool) {
+	cut := record.Reason(s.last().Cut)
+	if cut == "" {
+		return verdict{}, false
+	}
+	for i, leaf := range s.rules.stepping {
+		if s.steps.held[i] && s.rules.leaves[leaf].reason == cut {
+			return s.byLeaf(leaf, s.rules.leaves[leaf].name), true
+		}
+	}
+	return verdict{}, false
 }
 
 func (s *State) stagesOver() (verdict, bool) {

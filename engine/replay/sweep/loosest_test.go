@@ -12,7 +12,7 @@ import (
 // A loop is recorded under the loosest of all values, its own among them.
 func TestLoosest(t *testing.T) {
 	doc, faults := spec.LoadFS(fstest.MapFS{"l.yaml": {Data: []byte(`loop: l
-agent: {command: [cat], temperature: 0.5}
+agent: {model: m, temperature: 0.5}
 prompt: x
 evaluate: {confidence: "0.5"}
 terminate: {confidence: {threshold: 0.8}, max_iterations: 4, no_improvement: {patience: 2, min_delta: 0.1}, timeout: 60s}
