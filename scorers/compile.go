@@ -33,7 +33,7 @@ func (c *compiler) scorer() *scorer {
 	s.readsOutput = c.readsAny("output") || k.answer && s.value == nil
 	s.readsBest = c.readsAny("best")
 	s.runOnly = s.runOnly || c.readsAny("stop")
-	s.looksAround = s.runOnly || c.readsAny("best", "iterations", "usage")
+	s.looksAround = s.runOnly || k.course || c.readsAny("best", "iterations", "usage")
 	return s
 }
 
@@ -43,13 +43,22 @@ func (c *compiler) readsAny(names ...string) bool {
 
 // expression is an expression as the loader compiled it, or compiled here; nil where there is none or after a fault.
 func (c *compiler) expression(e *spec.Expr) *expr.Program {
+	return c.compiled(e, expr.Scorer(expr.Any), expr.WantAny)
+}
+
+// callExpression is one that judges a tool call.
+func (c *compiler) callExpression(e *spec.Expr) *expr.Program {
+	return c.compiled(e, expr.ToolCall(expr.Any), expr.WantBool)
+}
+
+func (c *compiler) compiled(e *spec.Expr, env *expr.Env, want expr.Want) *expr.Program {
 	if e == nil {
 		return nil
 	}
 	program := e.Program
 	if program == nil {
 		var faults []expr.Fault
-		program, faults = expr.Scorer(expr.Any).Compile(e.Text, expr.WantAny)
+		program, faults = env.Compile(e.Text, want)
 		for _, f := range faults {
 			c.faults = append(c.faults, placed(e.Node, f))
 		}

@@ -14,6 +14,8 @@
 //   - An iteration's score is that of its own output, seen as if the run had stopped there: best, iterations and usage
 //     are those up to it. The run's score is that of the iteration that it returned, seen from the end. A scorer that
 //     reads stop judges the run alone, because how a shorter run would have stopped only a replay can say.
+//   - A scorer of what was done (of tool calls and steps) judges an iteration by all that was done up to it, and the
+//     run by everything. A run without calls has a score, too.
 //
 // types.go is the table of the scorers; each has a file of its own.
 package scorers

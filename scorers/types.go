@@ -11,6 +11,8 @@ type kind struct {
 	target bool
 	// answer: it judges the answer. What is false here looks for itself.
 	answer bool
+	// course: it judges what was done up to an iteration, and not its output.
+	course bool
 	make   func(c *compiler) comparison
 }
 
@@ -27,5 +29,13 @@ func kinds() map[string]kind {
 		"cel":         {make: cel},
 		"checks":      {answer: true, make: checks},
 		"judge":       {make: judge},
+
+		"tools_called":      {target: true, course: true, make: toolsCalled},
+		"tools_not_called":  {target: true, course: true, make: toolsNotCalled},
+		"tool_order":        {target: true, course: true, make: toolOrder},
+		"tool_args":         {course: true, make: toolArgs},
+		"tool_call_count":   {course: true, make: toolCallCount},
+		"steps":             {course: true, make: steps},
+		"no_repeated_calls": {course: true, make: noRepeatedCalls},
 	}
 }

@@ -11,16 +11,20 @@ import (
 
 // scorerKeys are the keys that belong to some types of scorers; the others belong to all.
 var scorerKeys = map[string]string{
-	"expr": "cel", "pattern": "regex", "tolerance": "numeric", "relative": "numeric", "options": "one_of",
+	"expr": "cel tool_args", "pattern": "regex", "tolerance": "numeric", "relative": "numeric", "options": "one_of",
 	"ignore_case": "exact contains one_of regex", "trim": "exact one_of", "schema": "json_schema",
 	"schema_file": "json_schema", "check": "checks", "model": "judge", "rubric": "judge",
 	"value":   "exact contains regex numeric one_of json_equal json_schema judge",
 	"extract": "exact contains regex numeric one_of json_equal json_schema judge",
-	"target":  "exact contains numeric one_of json_equal judge",
+	"target":  "exact contains numeric one_of json_equal judge tools_called tools_not_called tool_order",
+	"tools":   "tools_called tools_not_called tool_order tool_args tool_call_count no_repeated_calls",
+	"exactly": "tool_order", "every": "tool_args",
+	"min": "tool_call_count steps", "max": "tool_call_count steps", "equals": "tool_call_count steps",
+	"delegates": "tools_called tools_not_called tool_order tool_args tool_call_count steps no_repeated_calls",
 }
 
 // scorerNeeds are the keys that a type cannot do without.
-var scorerNeeds = map[string][]string{"cel": {"expr"}, "regex": {"pattern"}, "judge": {"model", "rubric"}}
+var scorerNeeds = map[string][]string{"cel": {"expr"}, "tool_args": {"expr"}, "regex": {"pattern"}, "judge": {"model", "rubric"}}
 
 func (l *loader) checkScorers(s *Suite) {
 	l.unique("scorer", len(s.Scorers), func(i int) (string, *source.Node) { return s.Scorers[i].Name, s.Scorers[i].Node })
@@ -43,12 +47,30 @@ func (l *loader) checkScorer(scorer *Scorer) {
 			l.fault(scorer.Node, "", "a scorer of type %s needs %s", scorer.Type, key)
 		}
 	}
-	if scorer.Type == "json_schema" {
+	switch scorer.Type {
+	case "json_schema":
 		l.checkSchema(scorer)
+	case "tool_call_count", "steps":
+		l.checkBounds(scorer)
+	}
+	if scorer.Tools != nil && scorer.Target != nil {
+		l.add(scorer.Node.KeyFault("target", "tools are for all tasks, target tells them of each", "want one of tools and target"))
 	}
 	l.checkRegexp(scorer.Node.Get("pattern"), scorer.Pattern)
 	if scorer.Extract != nil {
 		l.checkRegexp(scorer.Extract.Node, scorer.Extract.Regex)
+	}
+}
+
+// checkBounds wants some that can be kept.
+func (l *loader) checkBounds(scorer *Scorer) {
+	switch {
+	case scorer.Min == nil && scorer.Max == nil && scorer.Equals == nil:
+		l.fault(scorer.Node, "", "a scorer of type %s needs min, max or equals", scorer.Type)
+	case scorer.Equals != nil && (scorer.Min != nil || scorer.Max != nil):
+		l.add(scorer.Node.KeyFault("equals", "", "equals stands alone, without min and max"))
+	case scorer.Min != nil && scorer.Max != nil && *scorer.Min > *scorer.Max:
+		l.add(scorer.Node.KeyFault("min", "", "min %d is above max %d", *scorer.Min, *scorer.Max))
 	}
 }
 
@@ -95,7 +117,11 @@ func (l *loader) compileScorers(s *Suite) {
 		scorer := &s.Scorers[i]
 		c.expr(scorer.Value, expr.WantAny)
 		c.expr(scorer.Target, expr.WantAny)
-		c.judgement(scorer.Expr)
+		if scorer.Type == "tool_args" {
+			compiler{l, expr.ToolCall(output), nil}.expr(scorer.Expr, expr.WantBool)
+		} else {
+			c.judgement(scorer.Expr)
+		}
 		if scorer.Extract != nil {
 			c.expr(scorer.Extract.Expr, expr.WantAny)
 		}
