@@ -118,6 +118,19 @@ func (l *Loop) agents() []*Agent {
 	return slices.DeleteFunc(agents, func(a *Agent) bool { return a == nil })
 }
 
+// Delegated are the loops to which the loop's agents hand tasks, by their files as they are written.
+func (l *Loop) Delegated() map[string]*Loop {
+	served := map[string]*Loop{}
+	for _, agent := range l.agents() {
+		for i := range agent.Delegates {
+			if d := &agent.Delegates[i]; d.Resolved != nil {
+				served[d.Loop] = d.Resolved
+			}
+		}
+	}
+	return served
+}
+
 // tools are all tools that the loop declares, those of its phases included.
 func (l *Loop) tools() iter.Seq[*Tool] {
 	return func(yield func(*Tool) bool) {

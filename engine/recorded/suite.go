@@ -15,6 +15,7 @@ type resolved struct {
 	Suite          map[string]json.RawMessage `json:"suite"`
 	Import         *imported                  `json:"import"`
 	Configurations map[string]json.RawMessage `json:"configurations"`
+	Delegates      map[string]json.RawMessage `json:"delegates"` // loops, by the names of their files
 }
 
 // imported is what of a mapping matters for replay.
@@ -87,6 +88,9 @@ func (r *resolved) suite(dir string, m *record.Manifest, texts map[string][]byte
 		file := fmt.Sprintf("loop-%d", i+1)
 		texts[file] = loop
 		configurations = append(configurations, map[string]string{"name": name, "loop": file})
+	}
+	for file, loop := range r.Delegates {
+		texts[file] = loop
 	}
 	suite["configurations"] = configurations
 	suite["tasks"] = r.tasks(dir)
