@@ -1,5 +1,5 @@
 // Package suites decides which suites ship with the program: a quickstart, and
-// one for each pattern and for phases. All of them run without a key and
+// one for each pattern, for phases and for tools. All of them run without a key and
 // without a network. A suite is a folder with a suite.yaml and what it names.
 package suites
 
@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-//go:embed quickstart interview-analysis job-matching roadmap application resume-parsing phases
+//go:embed quickstart interview-analysis job-matching roadmap application resume-parsing phases tools
 var shipped embed.FS
 
 // File is the name of the suite's file in its folder.
@@ -31,6 +31,7 @@ var about = []Suite{
 	{Name: "application", About: "checklist: fix what fails until all fields are valid"},
 	{Name: "resume-parsing", About: "multi_strategy: strategies take turns until one works"},
 	{Name: "phases", About: "planning, execution and refinement under three sets of limits"},
+	{Name: "tools", About: "an agent with programs, a server of tools and a lawyer to ask, under three limits of steps"},
 }
 
 // All are the suites that ship.
