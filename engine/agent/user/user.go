@@ -4,6 +4,7 @@ package user
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -39,7 +40,10 @@ func (u *User) Answer(ctx context.Context, heard *agent.Heard) (agent.Answer, er
 		Model: u.Model, Name: u.Spec.Model, Role: record.RoleUser, Hash: request.Hash(u.Spec.Model),
 		Request: request, Calls: heard.Turn.Calls,
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, model.ErrEnded):
+		return agent.Answer{Over: true}, nil
+	case err != nil:
 		return agent.Answer{Call: call}, err
 	}
 	return u.turn(ctx, heard, agent.Answer{Text: strings.TrimSpace(reply.Text), Call: call})

@@ -1,0 +1,187 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/agent/user"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+func compiled(t testing.TB, env *expr.Env, text string, want expr.Want) *spec.Expr {
+	t.Helper()
+	program, faults := env.Compile(text, want)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	return &spec.Expr{Text: text, Program: program}
+}
+
+func scripted(t testing.TB, script string) *spec.User {
+	return &spec.User{Script: compiled(t, expr.Loop(expr.Any), script, expr.WantList)}
+}
+
+// converses is the tool that says something to the user.
+func converses() *does {
+	d := echo()
+	d.defined.Name, d.defined.Converses = "converse", true
+	return d
+}
+
+// The user's turn follows a step that calls nothing, until there is none.
+func TestTheUserAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		script, until string
+		max, steps    int
+		want          []string // what the user says, "" where it does not
+		output        string
+	}{
+		"to the end of the script":   {script: `["a", "b"]`, want: []string{"", "a", "b", ""}, output: `"three"`},
+		"until it says stop":         {script: `["a ###STOP###", "b"]`, want: []string{"", "a ###STOP###"}, output: `"one"`},
+		"until something holds":      {script: `["a", "bye", "c"]`, until: `message == "bye" && turn == 2`, want: []string{"", "a", "bye"}, output: `"two"`},
+		"as often as it may":         {script: `["a", "b", "c"]`, max: 1, want: []string{"", "a", ""}, output: `"two"`},
+		"as long as there are steps": {script: `["a", "b"]`, steps: 3, want: []string{"", "a", ""}, output: `"two"`},
+		"never":                      {script: `[]`, want: []string{"", ""}, output: `"one"`},
+	} {
+		of := scripted(t, c.script)
+		of.MaxTurns = c.max
+		if c.until != "" {
+			of.Until = compiled(t, expr.UserUntil(), c.until, expr.WantBool)
+		}
+		talk, _ := stage(t, spec.Agent{MaxSteps: c.steps}, []tool.Tool{echo()}, calls("echo", `{"text":"x"}`), says("one"), says("two"), says("three"), says("four"))
+		talk.User = &user.User{Spec: of}
+		result := converse(t, talk, turn())
+		var said []string
+		for _, step := range result.Steps {
+			said = append(said, step.User)
+		}
+		if !slices.Equal(said, c.want) || string(result.Output) != c.output || result.Ended != nil {
+			t.Errorf("%s: the user said %q, the output is %s, ended %+v", name, said, result.Output, result.Ended)
+		}
+	}
+}
+
+// A model that plays the user sees the conversation from the other side, without
+// tools; its calls are a ledger of their own.
+func TestAModelPlaysTheUser(t *testing.T) {
+	system, faults := expr.Loop(expr.Any).Template("You want {{ task.input }}.")
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	plays := &actor{replies: []model.Reply{says(" go on "), says("thanks ###STOP###")}}
+	c, m := stage(t, spec.Agent{}, []tool.Tool{echo(), converses()},
+		says("one"), calls("echo", `{"text":"x"}`), calls("converse", `{"text":"two"}`), says("never"))
+	c.User = &user.User{Spec: &spec.User{Model: "u", System: &spec.Prompt{Template: system}}, Model: plays}
+	of := turn()
+	result := converse(t, c, of)
+	want := []string{"system: You want hello.", "assistant: hello", "user: one", "assistant: go on", "user: two"}
+	if got := plays.texts(); !slices.Equal(got, want) {
+		t.Errorf("the user was sent %q\nwant %q", got, want)
+	}
+	if len(m.sent) != 3 || string(result.Output) != `"two"` || result.Steps[2].User != "thanks ###STOP###" {
+		t.Errorf("output %s, steps %+v", result.Output, result.Steps)
+	}
+	var roles []record.Role
+	for _, call := range result.Calls {
+		roles = append(roles, call.Role)
+	}
+	if !slices.Equal(roles, []record.Role{"agent", "user", "agent", "agent", "user"}) || result.Took != 5*time.Second {
+		t.Errorf("roles %v, took %v", roles, result.Took)
+	}
+	it := record.Iteration{Calls: result.Calls, ToolCalls: result.ToolCalls}
+	if used, _ := it.Spent(); used.Calls != 3 || it.SpentByUser().Calls != 2 || of.Calls["u"] != 2 || plays.sent[1].Draw.Call != 1 {
+		t.Errorf("the agent used %+v, the user %+v; counted %v", used, it.SpentByUser(), of.Calls)
+	}
+}
+
+// Where nobody answers, what is said to the user is the output, and the run goes on.
+func TestConversingWithoutAUser(t *testing.T) {
+	c, m := stage(t, spec.Agent{}, []tool.Tool{converses()}, calls("converse", `{"text":"hi"}`), says("never"))
+	result := converse(t, c, turn())
+	if string(result.Output) != `"hi"` || result.Ended != nil || len(m.sent) != 1 {
+		t.Errorf("output %s after %d calls, ended %+v", result.Output, len(m.sent), result.Ended)
+	}
+}
+
+// With memory the conversation goes on: what the user heard and said before is
+// part of it.
+func TestTheUserRemembers(t *testing.T) {
+	earlier := []record.Iteration{{
+		N: 1, Prompt: "hi", ToolCalls: []record.ToolCall{{Tool: "converse", Result: tool.Text("yes?")}},
+		Steps: []record.Step{{Call: 1, Tools: 1, User: "first"}, {Text: "done", Call: 2}},
+	}}
+	lines := []agent.Line{{User: true, Text: "hi"}, {Text: "yes?"}, {User: true, Text: "first"}, {Text: "done"}, {User: true, Text: "hello"}, {Text: "one"}}
+	for _, memory := range []*spec.Memory{nil, {}} {
+		var got *agent.Heard
+		c, _ := stage(t, spec.Agent{Memory: memory}, []tool.Tool{converses()}, says("one"))
+		c.User = hears(func(heard *agent.Heard) (agent.Answer, error) {
+			got = heard
+			return agent.Answer{Over: true}, nil
+		})
+		of := turn()
+		of.Earlier = earlier
+		converse(t, c, of)
+		want := lines
+		if memory == nil {
+			want = lines[4:]
+		}
+		if !reflect.DeepEqual(got.Lines, want) || got.Turns != 0 || got.All != len(want)/5 {
+			t.Errorf("memory %v: heard %+v, %d and %d turns", memory, got.Lines, got.Turns, got.All)
+		}
+	}
+}
+
+// hears is a user made of a function.
+type hears func(*agent.Heard) (agent.Answer, error)
+
+func (h hears) Answer(_ context.Context, heard *agent.Heard) (agent.Answer, error) { return h(heard) }
+
+func (h hears) Again(context.Context, *agent.Heard, agent.Answer) (agent.Answer, string, error) {
+	return agent.Answer{}, "nobody knows", nil
+}
+
+// What goes wrong with the user goes wrong with the iteration.
+func TestAUserWhoCannotAnswer(t *testing.T) {
+	gone := model.Fail(record.Server, "gone", time.Second)
+	for name, c := range map[string]struct {
+		user  *user.User
+		class record.ErrorClass
+		calls int
+	}{
+		"a script that is none":  {&user.User{Spec: scripted(t, `task.vars.missing`)}, record.Expression, 1},
+		"a turn that is no text": {&user.User{Spec: scripted(t, `[1]`)}, record.Expression, 1},
+		"a model that fails":     {&user.User{Spec: &spec.User{Model: "u"}, Model: broken{gone}}, record.Server, 2},
+		"an until that fails": {&user.User{Spec: &spec.User{
+			Script: scripted(t, `["a"]`).Script, Until: compiled(t, expr.UserUntil(), `task.vars.missing == 1`, expr.WantBool)}}, record.Expression, 1},
+	} {
+		talk, _ := stage(t, spec.Agent{}, nil, says("one"), says("two"))
+		talk.User = c.user
+		result, err := talk.Execute(t.Context(), turn())
+		if failed, ok := errors.AsType[*record.Error](err); !ok || failed.Class != c.class || len(result.Calls) != c.calls || result.Output != nil {
+			t.Errorf("%s: error %v, %d calls, output %s", name, err, len(result.Calls), result.Output)
+		}
+	}
+}
+
+// broken is a model that fails.
+type broken struct{ err error }
+
+func (b broken) Call(context.Context, *model.Request) (*model.Reply, error) { return nil, b.err }
+
+// A model that plays the user and has nothing more to say ends the conversation.
+func TestAUserWhoHasNothingMoreToSay(t *testing.T) {
+	c, m := stage(t, spec.Agent{}, nil, says("one"), says("never"))
+	c.User = &user.User{Spec: &spec.User{Model: "u"}, Model: broken{model.ErrEnded}}
+	if result := converse(t, c, turn()); string(result.Output) != `"one"` || len(m.sent) != 1 || len(result.Calls) != 1 {
+		t.Errorf("%+v", result)
+	}
+}
