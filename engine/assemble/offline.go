@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/agent/a2a"
 	"github.com/agentbench/agentbench/engine/agent/command"
 	"github.com/agentbench/agentbench/engine/agent/http"
 	"github.com/agentbench/agentbench/engine/evaluate"
@@ -24,6 +25,8 @@ func Offline(l *spec.Loop) *loop.Loop {
 			tells = nobody.toldConversation(l, s.Agent)
 		case s.Agent.HTTP != "":
 			tells = &http.Agent{Endpoint: post.Endpoint{URL: s.Agent.HTTP}, Spec: s.Agent}
+		case s.Agent.A2A != "":
+			tells = &a2a.Agent{Client: a2a.Told(s.Agent.A2A), Spec: s.Agent}
 		case s.Agent.Model == "":
 			tells = &command.Agent{Program: process.Program{Argv: s.Agent.Command}, Spec: s.Agent}
 		}

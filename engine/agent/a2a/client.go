@@ -73,6 +73,9 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
+// Told is a client that can only tell what it would send. It must not send.
+func Told(address string) *Client { return &Client{options: Options{Address: address}} }
+
 // Name is how records call the agent: its host.
 func (c *Client) Name() string { return c.address.Host }
 
