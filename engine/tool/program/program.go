@@ -44,6 +44,9 @@ func (t *Tool) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
 		err = failed(why.Message)
 	}
 	result.Ended = nil
+	if string(result.Content) == `""` { // it gave nothing before
+		result.Content = nil
+	}
 	return result, err
 }
 
