@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -233,5 +236,45 @@ func TestAnAgentThatIsNotThere(t *testing.T) {
 		if _, err := New(Options{Address: address}); err == nil {
 			t.Errorf("%q is taken for an address", address)
 		}
+	}
+}
+
+// F37: remote agents that hand a task back and forth have no end of their own. The
+// timeout is ours, and it ends them all.
+func TestF37_RemoteAgentsThatHandATaskToEachOther(t *testing.T) {
+	var handed, open atomic.Int64
+	agents := map[string]string{} // by name, whom it hands its tasks to
+	serve := func(name string) *httptest.Server {
+		return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				fmt.Fprint(w, `{"url":"/rpc"}`)
+				return
+			}
+			open.Add(1)
+			defer open.Add(-1)
+			handed.Add(1)
+			_, _ = io.Copy(io.Discard, r.Body) // else nobody notices that the other end is gone
+			next, err := New(Options{Address: agents[name]})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _, _ = next.Send(r.Context(), "over to you", "")
+		}))
+	}
+	a, b := serve("a"), serve("b")
+	agents["a"], agents["b"] = b.URL, a.URL
+	client, err := New(Options{Address: a.URL, Timeout: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := client.Send(t.Context(), "x", ""); classOf(err) != record.CallTimeout || handed.Load() < 3 {
+		t.Errorf("%v after %d tasks", err, handed.Load())
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	a.Close() // waits for what is open
+	b.Close()
+	if open.Load() != 0 {
+		t.Errorf("%d tasks are left", open.Load())
 	}
 }
