@@ -170,6 +170,7 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 
 // execute renders the prompts of the step and lets the agent act on them.
 func (r *run) execute(ctx context.Context, it *record.Iteration, step stop.Step) (agent.Result, error) {
+	r.told = 0
 	turn, err := r.turn(ctx, r.task, r.trial, step, r.state)
 	if err != nil {
 		return agent.Result{}, err
@@ -276,6 +277,7 @@ func (r *run) finish() {
 		agent, judging := r.record.Iterations[i].Spent()
 		r.record.Usage = r.record.Usage.Plus(agent)
 		r.record.Judging = r.record.Judging.Plus(judging)
+		r.record.User = r.record.User.Plus(r.record.Iterations[i].SpentByUser())
 	}
 	r.record.Elapsed = r.elapsed
 	if r.observe != nil {
