@@ -52,7 +52,10 @@ func (u *User) Answer(ctx context.Context, heard *agent.Heard) (agent.Answer, er
 // Again gives the turn that a record has, where it would be the same.
 func (u *User) Again(ctx context.Context, heard *agent.Heard, recorded agent.Answer) (a agent.Answer, why string, err error) {
 	if u.silent(heard) {
-		return agent.Answer{Over: true}, "", nil
+		if recorded.Text != "" {
+			why = "the user would say nothing more"
+		}
+		return agent.Answer{Over: true}, why, nil
 	}
 	if u.Spec.Model == "" {
 		a, err = u.read(ctx, heard)
