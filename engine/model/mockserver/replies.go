@@ -10,9 +10,10 @@ import (
 type Rule struct {
 	Match   *regexp.Regexp // the last message of the user; nil: any
 	Replies []Reply        // in turn, in the order of arrival
-	// Steps says that the replies are those of one conversation instead: the first
-	// to the user's message, the next where the assistant has replied to it once,
-	// and so on; the last stays. So it does not matter what arrives in between.
+	// Steps says that the replies are those of one conversation instead, from the
+	// first message of the user on that the rule matches: the first one to that
+	// message, the next one where the assistant has replied once since then, and so
+	// on; the last one stays. So it does not matter what arrives in between.
 	Steps bool
 }
 
@@ -73,7 +74,7 @@ func (r *replies) to(request *chatRequest) Reply {
 			continue
 		}
 		if rule.Steps {
-			return rule.Replies[min(request.steps(), len(rule.Replies)-1)]
+			return rule.Replies[min(request.steps(rule.Match), len(rule.Replies)-1)]
 		}
 		n := r.given[i].Add(1) - 1
 		return rule.Replies[n%uint64(len(rule.Replies))]

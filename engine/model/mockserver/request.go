@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 
 	"github.com/agentbench/agentbench/engine/model"
 )
@@ -105,12 +106,18 @@ func (r *chatRequest) lastUser() string {
 	return ""
 }
 
-// steps is how often the assistant has replied to the last message of the user.
-func (r *chatRequest) steps() int {
-	steps := 0
-	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != "user"; i-- {
-		if r.Messages[i].Role == "assistant" {
-			steps++
+// steps is how often the assistant has replied since the first message of the user
+// that matches.
+func (r *chatRequest) steps(match *regexp.Regexp) int {
+	steps, begun := 0, false
+	for i := range r.Messages {
+		switch m := &r.Messages[i]; m.Role {
+		case "user":
+			begun = begun || match == nil || match.MatchString(string(m.Content))
+		case "assistant":
+			if begun {
+				steps++
+			}
 		}
 	}
 	return steps

@@ -226,7 +226,7 @@ func TestConversationsWithTheMockServer(t *testing.T) {
 func converses(t *testing.T, m *Model, prompt string) (heard []string) {
 	t.Helper()
 	request := &model.Request{Messages: []model.Message{{Role: "user", Text: prompt}}, Tools: []model.Tool{{Name: "city"}}}
-	for range 4 {
+	for step := range 4 {
 		reply, err := m.Call(t.Context(), request)
 		if err != nil {
 			t.Fatal(err)
@@ -236,6 +236,9 @@ func converses(t *testing.T, m *Model, prompt string) (heard []string) {
 		for _, call := range reply.ToolCalls {
 			said += " " + call.Name + " " + call.Arguments
 			request.Messages = append(request.Messages, model.Message{Role: "tool", ToolCallID: call.ID})
+		}
+		if step == 2 { // the conversation goes on with the user
+			request.Messages = append(request.Messages, model.Message{Role: "user", Text: "weather, again"})
 		}
 		heard = append(heard, said)
 	}
