@@ -8,7 +8,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"agentbench": main, "mcp-example": mcpExample})
+	testscript.Main(m, map[string]func(){"agentbench": main, "mcp-example": mcpExample, "filings-mcp": serveFilings, "bc": calculate})
 }
 
 // TestScripts runs what users type: testdata/script, a behaviour a file.

@@ -7,11 +7,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/agentbench/agentbench/engine/model/mockserver"
@@ -49,48 +51,65 @@ func traced(t *testing.T) (stderr string, code int) {
 	return told.String(), code
 }
 
-// A run is traced whole where the environment asks for it, and no secret leaves.
-func TestRunsAreTraced(t *testing.T) {
-	var mu sync.Mutex
-	names, parents, secrets := map[string]int{}, map[string]int{}, ""
-	spans := map[string]string{}
+// spans are those that a collector was sent.
+type spans struct {
+	mu    sync.Mutex
+	names map[string]string // by the id
+	all   []*trace.Span
+	leaks string
+}
+
+// collectSpans starts a collector of whole traces, which the environment then names.
+func collectSpans(t *testing.T) *spans {
+	t.Helper()
+	s := &spans{names: map[string]string{}}
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		body, _ := io.ReadAll(r.Body)
-		secrets += leaks(body)
+		s.leaks += leaks(body)
 		var sent collector.ExportTraceServiceRequest
 		if err := proto.Unmarshal(body, &sent); err != nil {
 			t.Error(err)
 			return
 		}
 		for _, span := range sent.ResourceSpans[0].ScopeSpans[0].Spans {
-			spans[string(span.SpanId)] = span.Name
-			names[span.Name]++
-			parents[string(span.ParentSpanId)+"|"+span.Name]++
+			s.names[string(span.SpanId)] = span.Name
+			s.all = append(s.all, span)
 		}
 	}))
 	t.Cleanup(server.Close)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
 	t.Setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
+	return s
+}
+
+// hold holds the spans to how many there are to be of each name in each other.
+func (s *spans) hold(t *testing.T, want map[string]int) {
+	t.Helper()
+	got := map[string]int{}
+	for _, span := range s.all {
+		name := span.Name
+		if parent := s.names[string(span.ParentSpanId)]; parent != "" {
+			name = parent + " > " + name
+		}
+		got[name]++
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the spans are\n%v, want\n%v", got, want)
+	}
+	if s.leaks != "" {
+		t.Errorf("a secret was sent: %s", s.leaks)
+	}
+}
+
+// A run is traced whole where the environment asks for it, and no secret leaves.
+func TestRunsAreTraced(t *testing.T) {
+	s := collectSpans(t)
 	if told, code := traced(t); code != 0 || told != "" {
 		t.Fatalf("code %d: %s", code, told)
 	}
-	for name, want := range map[string]int{"invoke_agent quick": 2, "iteration": 4, "chat gpt-mock": 4} {
-		if names[name] != want {
-			t.Errorf("%d spans %q, want %d; all: %v", names[name], name, want, names)
-		}
-	}
-	within := map[string]string{"chat gpt-mock": "iteration", "iteration": "invoke_agent quick", "invoke_agent quick": ""}
-	for pair := range parents {
-		parent, name, _ := strings.Cut(pair, "|")
-		if spans[parent] != within[name] {
-			t.Errorf("%q is within %q", name, spans[parent])
-		}
-	}
-	if secrets != "" {
-		t.Errorf("sent: %s", secrets)
-	}
+	s.hold(t, map[string]int{"invoke_agent quick": 2, "invoke_agent quick > iteration": 4, "iteration > chat gpt-mock": 4})
 }
 
 // Where traces cannot be sent, it is said, and the run is what it was.
