@@ -217,7 +217,7 @@ func message(err error) string {
 	if failed, ok := errors.AsType[*record.Error](err); ok {
 		return failed.Message
 	}
-	if errors.Is(err, io.EOF) {
+	if err == io.EOF { // of the pipe itself, and of nothing behind it
 		return "it ended"
 	}
 	text := err.Error()
