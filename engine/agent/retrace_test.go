@@ -53,16 +53,20 @@ var (
 	arguments = []string{`{"text":"x"}`, `{"text":"y"}`, `{ "text" : "x" }`, `{"task":"dig"}`, `{}`, `{"text":1}`, `{"text":`, ``, `[]`}
 )
 
-// call adds a call in the format that is spoken.
+// call adds a call of any tool.
 func (b *babbler) call(reply *model.Reply) {
 	name, given := rapid.SampledFrom(names).Draw(b.t, "tool"), rapid.SampledFrom(arguments).Draw(b.t, "arguments")
+	b.write(reply, name, given, rapid.SampledFrom([]string{"", "a", "a", "b"}).Draw(b.t, "id"))
+}
+
+// write adds a call in the format that is spoken.
+func (b *babbler) write(reply *model.Reply, name, given, id string) {
 	switch b.format {
 	case "fenced":
 		reply.Text += fmt.Sprintf("\n```tool_call\n{\"tool\":%q,\"arguments\":%s}\n```\n", name, given)
 	case "xml":
 		reply.Text += fmt.Sprintf("\n<tool>{\"tool_name\":%q,\"arguments\":%s}</tool>\n", name, given)
 	default:
-		id := rapid.SampledFrom([]string{"", "a", "a", "b"}).Draw(b.t, "id")
 		reply.ToolCalls = append(reply.ToolCalls, model.ToolCall{ID: id, Name: name, Arguments: given})
 	}
 }
