@@ -1,0 +1,97 @@
+package agent_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// offered are the names of the tools that the last request offers.
+func (a *actor) offered() (names []string) {
+	for _, t := range a.sent[len(a.sent)-1].Tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
+
+// The tools of a server stand beside those of the suite, under names of their
+// own; the record says what the server told, once.
+func TestToolsOfServers(t *testing.T) {
+	box, err := agent.NewToolbox([]tool.Tool{echo()}, []tool.Source{remote{}}, tool.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &actor{replies: slices.Repeat([]model.Reply{calls("s__echo", `{}`), says("ok")}, 2)}
+	c := &agent.Conversation{Model: m, ModelName: "m", Spec: &spec.Agent{}, Tools: box}
+	ctx, run := tool.WithRun(t.Context())
+	defer run.Close()
+	first, err := c.Execute(ctx, turn())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"echo", "far", "s__echo"}; !slices.Equal(m.offered(), want) {
+		t.Errorf("offered %q, want %q", m.offered(), want)
+	}
+	if call := first.ToolCalls[0]; call.Server != "s" || call.Tool != "s__echo" || string(call.Result) != `"far"` {
+		t.Errorf("called %+v", call)
+	}
+	told, _ := remote{}.Server(ctx)
+	if !reflect.DeepEqual(first.Servers, []record.ToolServer{told}) {
+		t.Errorf("servers %+v", first.Servers)
+	}
+	of := turn()
+	of.Servers = first.Servers
+	second, err := c.Execute(ctx, of)
+	if err != nil || second.Servers != nil || len(m.offered()) != 3 {
+		t.Errorf("the second time: servers %+v, offered %q, %v", second.Servers, m.offered(), err)
+	}
+}
+
+// absent is a server that does not start, or has not got what is asked for.
+type absent struct {
+	remote
+	starts bool
+}
+
+var errAbsent = &record.Error{Class: record.Network, Message: "not there"}
+
+func (a absent) Server(ctx context.Context) (record.ToolServer, error) {
+	if a.starts {
+		return a.remote.Server(ctx)
+	}
+	return record.ToolServer{}, errAbsent
+}
+
+func (absent) Tools(record.ToolServer) ([]tool.Tool, error) { return nil, errAbsent }
+
+func TestAServerThatIsNotThereFailsTheIteration(t *testing.T) {
+	for _, starts := range []bool{false, true} {
+		box, err := agent.NewToolbox(nil, []tool.Source{absent{starts: starts}}, tool.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &actor{replies: []model.Reply{says("never")}}
+		c := &agent.Conversation{Model: m, ModelName: "m", Spec: &spec.Agent{}, Tools: box}
+		if _, err := c.Execute(t.Context(), turn()); !errors.Is(err, errAbsent) || len(m.sent) > 0 {
+			t.Errorf("starts %v: %v after %d calls", starts, err, len(m.sent))
+		}
+		if _, err := c.Sends(turn()); err == nil {
+			t.Errorf("starts %v: it tells what it would send", starts)
+		}
+	}
+}
+
+// Two tools of the suite's own cannot have one name.
+func TestToolsOfOneName(t *testing.T) {
+	if _, err := agent.NewToolbox([]tool.Tool{echo(), echo()}, nil, tool.Options{}); err == nil {
+		t.Error("both are taken")
+	}
+}
