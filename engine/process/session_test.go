@@ -250,3 +250,17 @@ func TestStderrOfASession(t *testing.T) {
 		t.Errorf("%d bytes", len(said))
 	}
 }
+
+// Where there is no namespace, a child that left the group may still hold the
+// output: who reads is told of the end all the same.
+func TestTheOutputOfASessionEndsWithItsProgram(t *testing.T) {
+	if _, err := exec.LookPath("setsid"); err != nil {
+		t.Skip("there is no setsid")
+	}
+	s := open(t, nil, "setsid sleep 8 & echo last")
+	begin := time.Now()
+	text, err := io.ReadAll(s)
+	if took := time.Since(begin); string(text) != "last\n" || err != nil || took > 5*time.Second {
+		t.Errorf("read %q, %v after %v", text, err, took)
+	}
+}
