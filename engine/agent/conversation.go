@@ -70,18 +70,10 @@ func (c *Conversation) Execute(ctx context.Context, turn *Turn) (Result, error) 
 	for over := false; !over && err == nil; {
 		over, err = t.step(ctx)
 	}
-	return t.result, err
-}
-
-// Sends is the hash of the first request of a turn. It is not known where a
-// server was not asked yet.
-func (c *Conversation) Sends(turn *Turn) (hash string, err error) {
-	defined, err := c.Tools.defined(turn.Servers)
 	if err != nil {
-		return "", err
+		t.silence()
 	}
-	request, _ := c.begin(turn, defined).request()
-	return request.Hash(c.ModelName), nil
+	return t.result, err
 }
 
 func (c *Conversation) dialect() dialect.Dialect { return dialect.Dialect(c.Spec.ToolCalls) }

@@ -373,9 +373,10 @@ func TestAFaultUnderADelegateFailsTheIteration(t *testing.T) {
 // A reply that is not one fails the iteration as it does where nobody converses.
 func TestAnEmptyReplyFailsTheIteration(t *testing.T) {
 	for _, last := range []model.Reply{says(" "), {Finish: "length"}, {Text: "half", Finish: "content_filter"}} {
-		c, _ := stage(t, spec.Agent{}, []tool.Tool{echo()}, calls("echo", `{"text":"x"}`), last)
+		c, _ := stage(t, spec.Agent{}, []tool.Tool{echo()}, calls("echo", `{"text":"x"}`), says("so?"), last)
+		c.User = patient{}
 		result, err := c.Execute(t.Context(), turn())
-		if err == nil || len(result.Steps) != 1 || len(result.Calls) != 2 || result.Output != nil {
+		if err == nil || len(result.Steps) != 2 || len(result.Calls) != 3 || result.Output != nil {
 			t.Errorf("error %v, %+v", err, result)
 		}
 	}
@@ -515,4 +516,18 @@ func TestAPanicOfATool(t *testing.T) {
 		_, _ = c.Execute(t.Context(), turn())
 		t.Error("nothing broke")
 	})
+}
+
+// A run that is over makes no further step, whatever its model and tools do.
+func TestTheEndOfTheRunEndsTheConversation(t *testing.T) {
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ends := &does{tool.Definition{Name: "ends"}, func(context.Context, *tool.Use) (tool.Result, error) {
+		cancel(cause)
+		return tool.Result{}, nil
+	}}
+	c, m := stage(t, spec.Agent{}, []tool.Tool{ends}, calls("ends", `{}`), says("never"))
+	if result, err := c.Execute(ctx, turn()); err != cause || len(m.sent) != 1 || len(result.ToolCalls) != 1 {
+		t.Errorf("%v after %d calls", err, len(m.sent))
+	}
 }

@@ -23,8 +23,17 @@ func (c *Conversation) Retrace(ctx context.Context, turn *Turn, recorded *record
 			return r.trace, err
 		}
 	}
+	if r.ranDry() {
+		r.trace.Over = true
+		return r.trace, nil
+	}
 	r.send()
 	return r.trace, nil
+}
+
+// ranDry says that whoever is behind the model had nothing more to give.
+func (r *retrace) ranDry() bool {
+	return len(r.recorded.Steps) > 0 && r.recorded.Ended != nil && r.recorded.Ended.Reason == string(record.ReasonAgentEnded)
 }
 
 // retrace is a recorded conversation as far as it was followed.
@@ -59,7 +68,11 @@ func (r *retrace) step(ctx context.Context, i int) error {
 		err = r.answer(ctx, i, text)
 	}
 	r.follow(r.last(), calls)
-	r.trace.Over = r.trace.Over || len(r.result.Steps) >= r.maxSteps()
+	if over := r.trace.Over || len(r.result.Steps) >= r.maxSteps(); over && i == len(r.recorded.Steps)-1 && r.ranDry() {
+		r.trace.Why = fmt.Sprintf("it would not ask again after step %d", i+1)
+	} else {
+		r.trace.Over = over
+	}
 	return err
 }
 

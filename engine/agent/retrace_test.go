@@ -208,8 +208,7 @@ func hold(t *rapid.T, trace record.Trace, it *record.Iteration, err error) {
 			t.Fatalf("request %d was %s, and is told as %s", i+1, sent[i], trace.Requests[i])
 		}
 	}
-	ended := it.Ended != nil && it.Ended.Reason == string(record.ReasonAgentEnded)
-	if over := err == nil && !ended; over && (!trace.Over || trace.Why != "" || len(trace.Requests) != len(sent)) {
+	if err == nil && (!trace.Over || trace.Why != "" || len(trace.Requests) != len(sent)) {
 		t.Fatalf("the conversation is over after %d requests, and is told as %+v", len(sent), trace)
 	}
 }
@@ -270,12 +269,16 @@ func TestRetraceGoesOn(t *testing.T) {
 	}
 }
 
-// The first request is told before anything is sent.
-func TestSends(t *testing.T) {
-	c, m := stage(t, spec.Agent{ToolCalls: "fenced"}, []tool.Tool{echo()}, says("ok"))
-	told, err := c.Sends(turn())
-	converse(t, c, turn())
-	if err != nil || told != m.sent[0].Hash("m") {
-		t.Errorf("told %s, %v", told, err)
+// An agent that had nothing more to give would be asked again, and have nothing:
+// unless it used up its steps before.
+func TestRetraceOfAnAgentThatEnded(t *testing.T) {
+	live, _ := stage(t, spec.Agent{}, []tool.Tool{echo()}, calls("echo", `{"text":"x"}`))
+	result := converse(t, live, turn())
+	for steps, want := range map[int]record.Trace{2: {Over: true}, 1: {Why: "it would not ask again after step 1"}} {
+		live.MaxSteps = steps
+		trace, err := live.Retrace(t.Context(), turn(), iterationOf(1, &result, nil))
+		if err != nil || len(trace.Requests) != 1 || trace.Over != want.Over || trace.Why != want.Why {
+			t.Errorf("with %d steps: %+v, %v", steps, trace, err)
+		}
 	}
 }

@@ -22,14 +22,17 @@ func (t *talk) step(ctx context.Context) (over bool, err error) {
 	}
 	over, err = t.act(ctx, reply)
 	if err != nil {
-		t.silence()
 		return false, err
 	}
 	if !over && len(t.result.Steps) >= t.maxSteps() {
 		t.exhaust()
 		over = true
 	}
-	return t.after(over), nil
+	over = t.after(over)
+	if !over && ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	return over, nil
 }
 
 // ask makes the model's call.

@@ -83,7 +83,7 @@ func TestAServerThatIsNotThereFailsTheIteration(t *testing.T) {
 		if _, err := c.Execute(t.Context(), turn()); !errors.Is(err, errAbsent) || len(m.sent) > 0 {
 			t.Errorf("starts %v: %v after %d calls", starts, err, len(m.sent))
 		}
-		if _, err := c.Sends(turn()); err == nil {
+		if _, err := c.Retrace(t.Context(), turn(), &record.Iteration{}); err == nil {
 			t.Errorf("starts %v: it tells what it would send", starts)
 		}
 	}
