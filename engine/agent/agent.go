@@ -78,7 +78,10 @@ type Result struct {
 	Steps     []record.Step       // of a conversing agent
 	Servers   []record.ToolServer // that were asked for their tools in this iteration
 	Cut       record.Reason       // why AfterStep ended it, "": it did not
-	Ended     *record.Ended
+	// Unanswered is the request to which whoever is behind a conversing agent had
+	// nothing more to give.
+	Unanswered *record.Next
+	Ended      *record.Ended
 	// Confidence is what a program said of its own output, nil if it did not.
 	Confidence *float64
 }

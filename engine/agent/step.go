@@ -14,10 +14,11 @@ import (
 func (t *talk) step(ctx context.Context) (over bool, err error) {
 	reply, err := t.ask(ctx)
 	if errors.Is(err, model.ErrEnded) && len(t.result.Steps) > 0 {
-		t.left()
+		t.left(err)
 		return true, nil
 	}
 	if err != nil {
+		t.silence()
 		return false, err
 	}
 	over, err = t.act(ctx, reply)
@@ -159,7 +160,12 @@ func (t *talk) after(over bool) bool {
 
 // left ends the run: whoever is behind the model has nothing more to give. What
 // it said last is the output.
-func (t *talk) left() {
+func (t *talk) left(err error) {
+	request, _ := t.request()
+	t.result.Unanswered = &record.Next{Request: request.Hash(t.ModelName)}
+	if unanswered, ok := errors.AsType[*model.Unanswered](err); ok {
+		t.result.Unanswered.Reserved = &unanswered.Reserved
+	}
 	if t.result.Output == nil && !blank(t.last().Text) {
 		t.result.reply(t.last().Text, "", t.Spec.Reply)
 	}

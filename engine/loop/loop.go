@@ -152,6 +152,12 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 	r.note(it, err, timed)
 	if it.Cut != "" {
 		it.Ended = nil // its end came too late
+		if len(it.Steps) > 0 {
+			it.Output, it.NotUTF8, it.OutputB64 = nil, false, nil // what was said last is not what was to be said
+		}
+	} else if next := result.Unanswered; next != nil {
+		next.Phase, next.Strategy = it.Phase, it.Strategy
+		r.record.Next = next
 	}
 	r.state.Append(it, result.Value)
 	if step.Evaluate && it.Error == nil && it.Cut == "" {

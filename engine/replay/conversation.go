@@ -3,6 +3,7 @@ package replay
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -19,12 +20,15 @@ type follows struct {
 	// over says that the configuration would make no step after the recorded ones,
 	// though the recording might have.
 	over bool
+	// ranOut says that whoever is behind the agent's model had nothing more to give.
+	ranOut bool
 }
 
 // follow says how far the configuration goes along with the recorded iteration of
 // an agent that converses.
 func (w *walk) follow(step stop.Step, recorded *record.Iteration, pair *pair) follows {
 	tools := pair.usesOther(recorded)
+	tools.unfinished, tools.ranOut = !w.endedTalk(recorded), ranOut(recorded)
 	if w.Renderer == nil {
 		return tools
 	}
@@ -37,12 +41,14 @@ func (w *walk) follow(step stop.Step, recorded *record.Iteration, pair *pair) fo
 	case err != nil:
 		return follows{why: "its conversation cannot be told again: " + err.Error()}
 	}
-	f := goesAlong(&trace, recorded, w.endedTalk(recorded))
+	f := goesAlong(&trace, recorded, w.endedTalk(recorded), w.wholeLast(recorded))
+	if f.ranOut = tools.ranOut; f.ranOut {
+		w.dries(&f, &trace, pair)
+	}
 	if f.why == otherRequest {
 		f.why = because(f.why, pair)
 	}
 	if tools.why != "" && (f.why == "" || tools.steps < f.steps) {
-		tools.unfinished = f.unfinished
 		return tools
 	}
 	return f
@@ -54,11 +60,12 @@ func (w *walk) endedTalk(recorded *record.Iteration) bool {
 	if recorded.Cut != "" {
 		return w.judgeCut(recorded)
 	}
-	return recorded.Error == nil || judgedFrom(recorded) < len(recorded.Calls) || recorded.Error.Class == record.Unjudged
+	return recorded.Error == nil || recorded.Ended != nil || len(recorded.Output) > 0
 }
 
-// goesAlong holds what would be sent against what was.
-func goesAlong(trace *record.Trace, recorded *record.Iteration, ended bool) follows {
+// goesAlong holds what would be sent against what was. Ended says that the
+// conversation came to its end, whole that its last step did.
+func goesAlong(trace *record.Trace, recorded *record.Iteration, ended, whole bool) follows {
 	sent := sentIn(recorded)
 	for i, request := range sent {
 		switch {
@@ -72,26 +79,40 @@ func goesAlong(trace *record.Trace, recorded *record.Iteration, ended bool) foll
 	}
 	steps, failed := len(recorded.Steps), len(sent) > len(recorded.Steps)
 	switch {
+	case trace.Why != "" && !ended && !failed && recorded.Steps[steps-1].User == "":
+		return follows{steps: steps, unfinished: true} // it was cut before the user answered
 	case trace.Why != "":
 		return follows{steps: max(0, steps-1), why: trace.Why}
 	case failed || recorded.Error != nil && !ended:
 		return follows{steps: steps, unfinished: true}
 	case ended && !trace.Over:
-		return follows{steps: steps, why: fmt.Sprintf("it would make another step after step %d: agent.max_steps, or what ends a conversation, differs", steps)}
-	case !ended && trace.Over && cutBetween(recorded):
+		return follows{steps: steps, why: oneMore}
+	case !ended && trace.Over && whole: // and was cut before the next one
 		return follows{steps: steps, unfinished: true, over: true, why: fmt.Sprintf("it would make no step after step %d, where the recording was cut", steps)}
 	}
 	return follows{steps: steps, unfinished: !ended, over: trace.Over}
 }
 
-// cutBetween says that a conversation was cut between two calls: by a guard that
-// looks at steps, or a budget without room for the next one.
-func cutBetween(it *record.Iteration) bool {
-	switch record.Reason(it.Cut) {
-	case record.ReasonTimeout, record.ReasonCancelled, record.ReasonSuiteBudget:
-		return false
+const oneMore = "it would make another step: agent.max_steps, or what ends a conversation, differs"
+
+// ranOut says that whoever is behind the agent's model had nothing more to give
+// within the conversation.
+func ranOut(it *record.Iteration) bool {
+	return it.Ended != nil && it.Ended.Reason == string(record.ReasonAgentEnded)
+}
+
+// dries asks an agent again that had nothing more to give within its conversation.
+func (w *walk) dries(f *follows, trace *record.Trace, pair *pair) {
+	switch next := w.run.Next; {
+	case f.why == "":
+		f.why = "it would make no step after the last one, at which the recorded agent had nothing more to give"
+	case f.why != oneMore:
+	case next != nil && next.Request != "" && next.Request == trace.Requests[len(trace.Requests)-1],
+		(next == nil || next.Request == "") && pair.shown == "":
+		f.why = ""
+	default:
+		f.why = because(otherRequest, pair)
 	}
-	return true
 }
 
 // sentIn are the hashes of the requests of an iteration's agent, one for each
@@ -112,14 +133,19 @@ func sentIn(it *record.Iteration) []string {
 
 // converse makes the recorded conversation as far as the configuration lets it
 // go, up to the first call of the evaluation.
-func (w *walk) converse(p *pass, recorded *record.Iteration, judged int) {
+func (w *walk) converse(step stop.Step, p *pass, recorded *record.Iteration, judged int) {
 	p.Calls, p.Working, p.End = recorded.Calls[:judged:judged], 0, recorded.Start
 	if w.signals {
 		w.talkOfSignals(p, recorded, judged)
 		return
 	}
-	t := &talk{walk: w, p: p, watch: w.state.Watch(), waited: w.waited}
-	for i, legs := 0, stop.Legs(&p.Iteration); i < len(legs); i++ {
+	t := &talk{walk: w, p: p, watch: w.state.Watch(), waited: w.waited, ended: recorded.End}
+	legs := stop.Legs(&p.Iteration)
+	for i := range legs {
+		t.whole = i+1 < len(legs) || w.wholeLast(recorded)
+		t.goesOn = i+1 < len(legs) || recorded.Cut != "" && t.whole && !w.follows.over || w.follows.ranOut || w.follows.why == oneMore
+		t.asks = t.goesOn || w.asksUser(step, recorded, &legs[i])
+		t.cutLast = recorded.Cut == string(record.ReasonTimeout) && i+1 == len(legs) && !w.judgeCut(recorded)
 		last := i+1 == len(legs) || legs[i+1].Step != legs[i].Step
 		if t.leg(&legs[i], last) {
 			return
@@ -128,7 +154,9 @@ func (w *walk) converse(p *pass, recorded *record.Iteration, judged int) {
 	switch {
 	case w.follows.why != "":
 		p.unknown = w.follows.why
+	case w.follows.ranOut && t.refusesNext():
 	case recorded.Cut != "" && !w.judgeCut(recorded):
+		p.End, p.Working = recorded.End, recorded.Working
 		w.recordedCut(p, recorded)
 	case judged < len(recorded.Calls):
 		p.End = recorded.Calls[judged].Start
@@ -143,6 +171,12 @@ type talk struct {
 	p      *pass
 	watch  *stop.Watch
 	waited time.Duration // up to the end of the newest leg
+	whole  bool          // the step of the newest leg is, if that is the last of it
+	goesOn bool          // another step would follow the newest leg
+	asks   bool          // or a turn of the user
+	// cutLast says that a timeout cut the recording within the newest leg.
+	cutLast bool
+	ended   time.Duration // when something cut the recording
 }
 
 // leg takes the next leg. Last says that it is the last one of its step. Over says
@@ -162,7 +196,7 @@ func (t *talk) leg(l *stop.Leg, last bool) (over bool) {
 	t.p.Working += l.Worked()
 	t.waited += l.Waited
 	t.p.End = l.End
-	if at, cancels := t.cancelsAt(t.waited); cancels && t.p.End > at {
+	if at, cancels := t.cancelsAt(t.waited); cancels && (t.p.End > at || t.p.End == at && t.asks) && (!t.cutLast || at < t.ended) {
 		t.timeOut()
 		return true
 	}
@@ -201,6 +235,63 @@ func (t *talk) refuses(l *stop.Leg) bool {
 	return false
 }
 
+// refusesNext asks the budget for the call to which nobody would have answered.
+func (t *talk) refusesNext() bool {
+	next := t.run.Next
+	if next == nil {
+		next = &record.Next{}
+	}
+	refused, unknown := t.reserve(next.Reserved, true)
+	if t.p.unknown = unknown; unknown != "" {
+		return true
+	}
+	if refused == "" {
+		return false
+	}
+	stop.ClipAfter(&t.p.Iteration, len(t.p.Steps))
+	t.p.Ended, t.p.Thinking = nil, ""
+	t.p.cut(refused)
+	return true
+}
+
+// wholeLast says that the last step of a recorded conversation was made whole,
+// the user's answer included, before something happened to the iteration.
+func (w *walk) wholeLast(it *record.Iteration) bool {
+	n := len(it.Steps)
+	if n == 0 || w.endedTalk(it) {
+		return n > 0
+	}
+	switch record.Reason(it.Cut) {
+	case "", record.ReasonTimeout, record.ReasonCancelled, record.ReasonSuiteBudget:
+		return false
+	case record.ReasonBudgetCalls, record.ReasonBudgetTokens, record.ReasonBudgetCost:
+		used := ofLastStep(it)
+		handed := func(c record.ToolCall) bool { return c.Delegate != "" }
+		return !slices.ContainsFunc(used, handed) && (w.recorded.User == nil || !says(used))
+	}
+	return true
+}
+
+func ofLastStep(it *record.Iteration) []record.ToolCall {
+	return it.ToolCalls[len(it.ToolCalls)-it.Steps[len(it.Steps)-1].Tools:]
+}
+
+// says says that a step says something to the user: it calls no tool, or the one
+// for that.
+func says(used []record.ToolCall) bool {
+	return len(used) == 0 || slices.ContainsFunc(used, func(c record.ToolCall) bool { return c.Tool == "converse" && c.Error == nil })
+}
+
+// asksUser says that the user's turn would follow the last leg of a conversation.
+func (w *walk) asksUser(step stop.Step, it *record.Iteration, last *stop.Leg) bool {
+	n := len(it.Steps)
+	if w.target.User == nil || n == 0 || last.Step != n || it.Ended != nil || !says(ofLastStep(it)) {
+		return false
+	}
+	byUser := !last.Tools && it.Calls[last.Calls-1].Role == record.RoleUser
+	return !byUser && n < w.target.Steps(w.target.Stages()[step.StageIndex()].Agent)
+}
+
 // timeOut cuts the conversation where a timeout cancels it.
 func (t *talk) timeOut() {
 	t.p.cut(record.ReasonTimeout)
@@ -211,13 +302,13 @@ func (t *talk) timeOut() {
 // watches asks the guards that look at steps. At the end of a conversation they
 // cut nothing.
 func (t *talk) watches(step int) bool {
-	if t.watch == nil {
+	if t.watch == nil || !t.whole {
 		return false
 	}
 	sofar := t.p.Iteration
 	stop.ClipAfter(&sofar, step)
 	reason := t.watch.Step(&sofar)
-	if reason == "" || step == len(t.p.Steps) && (t.follows.over || !t.follows.unfinished) {
+	if reason == "" || !t.goesOn {
 		return false
 	}
 	m := stop.ClipAfter(&t.p.Iteration, step)

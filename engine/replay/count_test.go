@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,7 +37,22 @@ func drawStopping(t *rapid.T, l *spec.Loop) *spec.Loop {
 	if b := other.Guards.Budget; b != nil {
 		b.Hard = false
 	}
+	afterIterations(&other)
 	return &other
+}
+
+// afterIterations takes out the guards that look at steps.
+func afterIterations(l *spec.Loop) {
+	if !l.Converses(l.Agent) {
+		return
+	}
+	g := &l.Guards
+	g.CircuitBreaker = nil
+	if g.Stagnation != nil && g.Stagnation.Scope == spec.ScopeStep {
+		g.Stagnation = nil
+	}
+	g.Repeated = slices.DeleteFunc(g.Repeated, func(r spec.NamedRepeated) bool { return r.Scope == spec.ScopeStep })
+	g.Consecutive = slices.DeleteFunc(g.Consecutive, func(c spec.NamedConsecutive) bool { return c.Scope == spec.ScopeStep })
 }
 
 // slowly is a count by the reference.

@@ -25,7 +25,7 @@ type difference struct {
 
 // stage is a stage of the configuration beside all those of the recorded loop.
 type stage struct {
-	model bool            // not a program
+	model bool            // or a remote agent: its calls are reserved in budgets
 	with  map[string]pair // by phase or strategy of the recorded loop
 }
 
@@ -56,7 +56,7 @@ func differenceOf(recorded, target *spec.Loop, minDelta bool) difference {
 	c := &comparison{recorded, target, minDelta}
 	d := difference{values: c.values(), evaluation: c.evaluation()}
 	for _, t := range target.Stages() {
-		s := stage{model: t.Agent.Model != "", with: map[string]pair{}}
+		s := stage{model: t.Agent.Model != "" || t.Agent.A2A != "", with: map[string]pair{}}
 		for _, r := range recorded.Stages() {
 			s.with[r.Name] = c.pair(&t, &r)
 		}

@@ -43,7 +43,7 @@ func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
 	p.Evaluation, p.Cut = nil, ""
 	judged := judgedFrom(recorded)
 	if w.converses {
-		w.converse(p, recorded, judged)
+		w.converse(step, p, recorded, judged)
 	} else {
 		w.execute(p, recorded, judged)
 	}
@@ -178,6 +178,10 @@ func (w *walk) late(p *pass) bool {
 	if !cancels || p.End <= at {
 		return false
 	}
+	if w.signals && w.converses {
+		p.unknown = noSteps
+		return true
+	}
 	p.cut(record.ReasonTimeout)
 	m := stop.Clip(w.rules, &p.Iteration, w.waited)
 	p.End, p.Working, p.late = m.End, m.Working, true
@@ -255,10 +259,11 @@ func (w *walk) refusedNext(p *pass) {
 // are. An evaluation asks its judge first.
 func (w *walk) reserves(c *record.Call, first bool) bool {
 	switch c.Role {
-	case record.RoleProgram, record.RoleHTTP, record.RoleA2A:
+	case record.RoleProgram, record.RoleHTTP:
 		return false
-	case record.RoleDelegate:
-		return c.Model != ""
+	case record.RoleDelegate: // a remote agent, or a program, where it is no model
+		b := w.recorded.Guards.Budget
+		return c.Model != "" || c.Reserved != nil || b == nil || !b.Hard
 	case record.RoleJudge:
 		return first && w.target.Evaluate != nil && w.target.Evaluate.Judge != nil
 	}

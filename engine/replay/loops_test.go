@@ -72,6 +72,9 @@ func drawLoop(t *rapid.T, tells bool) *spec.Loop {
 	if often(t, "call timeout", 20) {
 		l.Agent.Timeout = time.Duration(number(t, "call timeout", 2, 5)) * 30 * time.Second
 	}
+	if often(t, "talks", 50) {
+		drawTalk(t, l, tells)
+	}
 	drawStages(t, l, prompts)
 	drawEvaluate(t, l, tells)
 	drawLimits(t, l)
@@ -217,6 +220,9 @@ func drawGuards(t *rapid.T, l *spec.Loop) {
 	}
 	if often(t, "repeated guard", 10) {
 		g.Repeated = spec.Several[spec.NamedRepeated]{{Name: "same", Repeated: spec.Repeated{Of: cel(draw(t, "of", "output.o", "confidence"), expr.WantAny), Times: set(number(t, "times", 2, 3))}}}
+	}
+	if l.Converses(l.Agent) {
+		drawStepGuards(t, &g)
 	}
 	if often(t, "budget", 40) {
 		g.Budget = drawBudget(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 	"pgregory.net/rapid"
@@ -50,11 +52,11 @@ func disagree(r *Result, live *record.Run) error {
 		return errors.New("the outcome")
 	case r.Iterations != len(live.Iterations):
 		return errors.New("the iterations")
-	case r.Usage.Most != live.Usage || r.Judging.Most != live.Judging:
+	case r.Usage.Most != live.Usage || r.Judging.Most != live.Judging || r.User.Most != live.User:
 		return errors.New("the usage")
 	case r.Elapsed != live.Elapsed:
 		return errors.New("the time")
-	case lastCut(live) != "timeout" && !(r.Usage.Point() && r.Judging.Point()):
+	case lastCut(live) != "timeout" && !r.Total().Point():
 		return errors.New("the span, which is no point")
 	}
 	return nil
@@ -84,6 +86,10 @@ func hold(t fataler, how string, r Result, live, recorded *record.Run) {
 	}
 }
 
+// refusedToDelegate says that a hard budget has no room for a delegate: what would
+// become of its task is not recorded.
+func refusedToDelegate(r *Result) bool { return strings.Contains(r.Why, "a call of a delegate") }
+
 func told(r *record.Run) string {
 	text := string(r.Outcome.Reason)
 	for i := range r.Iterations {
@@ -91,6 +97,15 @@ func told(r *record.Run) string {
 		text += "\n  " + string(it.Output) + " " + it.Phase + it.Strategy + " cut:" + it.Cut + " " + it.Start.String() + "-" + it.End.String()
 		if it.Error != nil {
 			text += " " + it.Error.Error()
+		}
+		for _, leg := range stop.Legs(it) {
+			text += fmt.Sprintf("\n    leg %+v", leg)
+		}
+		for _, call := range it.ToolCalls {
+			text += fmt.Sprintf("\n    %s %s at %v for %v: %s %v", call.Tool, call.Arguments, call.Start, call.Duration, call.Result, call.Error)
+		}
+		for _, step := range it.Steps {
+			text += fmt.Sprintf("\n    step of %d tools: %q, user %q", step.Tools, step.Text, step.User)
 		}
 	}
 	return text
@@ -109,6 +124,9 @@ func TestTheWidestRecordingAnswersForTighterLimits(t *testing.T) {
 		r := replay.Run(context.Background(), recorded, task)
 		hold(t, "rendered", r, live, recorded)
 		census.add(tight, live)
+		if refusedToDelegate(&r) {
+			return
+		}
 		if r.Verdict != Exact {
 			t.Fatalf("%s at %d: %s\nlive %+v after %d\nrecord %s", r.Verdict, r.At, r.Why, live.Outcome, len(live.Iterations), told(recorded))
 		}
@@ -210,7 +228,7 @@ func TestRecordedOutputsAreJudgedAgain(t *testing.T) {
 		for how, o := range map[string]Options{"rendered": {Renderer: w.live(tight), Judge: w.again(tight)}, "declared": {Judge: w.again(tight)}} {
 			r := New(wide, tight, o).Run(context.Background(), recorded, task)
 			hold(t, how, r, live, recorded)
-			if r.Verdict != Exact {
+			if r.Verdict != Exact && !refusedToDelegate(&r) {
 				t.Fatalf("%s: %s at %d: %s", how, r.Verdict, r.At, r.Why)
 			}
 		}

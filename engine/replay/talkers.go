@@ -28,13 +28,13 @@ type timeouts struct{ target, recorded time.Duration }
 
 // other says why a recorded call might have given something else.
 func (o *others) other(c *record.ToolCall) string {
-	if c.Server != "" {
-		return o.servers
-	}
 	if both, ok := o.timeouts[c.Tool]; ok && !both.inTime(c) {
 		return fmt.Sprintf("the timeout of the tool %q differs, and it took this long", c.Tool)
 	}
-	return o.tools[c.Tool]
+	if why := o.tools[c.Tool]; why != "" || c.Server == "" {
+		return why
+	}
+	return o.servers
 }
 
 // defaultToolTimeout is that of a tool which declares none.

@@ -61,6 +61,17 @@ func (a answers) Call(_ context.Context, request *model.Request) (*model.Reply, 
 		failed.Waited = time.Duration(dice.IntN(3)) * time.Minute
 		return nil, failed
 	}
+	reply := &model.Reply{
+		Duration: took, Waited: time.Duration(dice.IntN(4)/2) * time.Minute,
+		Usage: record.Usage{Calls: 1, InputTokens: int64(20 + dice.IntN(50)), OutputTokens: int64(dice.IntN(40))},
+	}
+	if a.name == "user" {
+		reply.Text = of(dice, "go on", "why?", "and then?", "enough ###STOP###")
+		return reply, nil
+	}
+	if callsTools(dice, request, reply) {
+		return reply, nil
+	}
 	confidence := of(dice, "0.0", "0.2", "0.4", "0.6", "0.8", "0.9", "1.0")
 	text := fmt.Sprintf(`{"c": %s, "o": %q, "p": %v, "f": %v, "s": %q}`, confidence, of(dice, "a", "b", "c"), chance(dice, 5), chance(dice, a.world.finals), of(dice, "x", "yy"))
 	if a.name == "judge" {
@@ -68,10 +79,8 @@ func (a answers) Call(_ context.Context, request *model.Request) (*model.Reply, 
 	} else if chance(dice, 5) {
 		text = of(dice, `{"o": "a"}`, "no JSON", "")
 	}
-	return &model.Reply{
-		Text: text, Duration: took, Waited: time.Duration(dice.IntN(4)/2) * time.Minute,
-		Usage: record.Usage{Calls: 1, InputTokens: int64(20 + dice.IntN(50)), OutputTokens: int64(dice.IntN(40))},
-	}, nil
+	reply.Text = text
+	return reply, nil
 }
 
 // worker is an agent that makes some calls and uses tools between them.
@@ -142,7 +151,11 @@ func (w *world) live(l *spec.Loop) *loop.Loop {
 	}
 	built := &loop.Loop{Rules: stop.Compile(l), Param: paramOf(l), Head: record.Run{Configuration: "c"}}
 	for _, s := range l.Stages() {
-		built.Stages = append(built.Stages, loop.Stage{Agent: &worker{w, named("m"), s.Agent}, System: s.Agent.System, Prompt: s.Prompt})
+		var executes agent.Agent = &worker{w, named("m"), s.Agent}
+		if l.Converses(s.Agent) {
+			executes = w.talker(l, s.Agent, named)
+		}
+		built.Stages = append(built.Stages, loop.Stage{Agent: executes, System: s.Agent.System, Prompt: s.Prompt})
 	}
 	if l.Evaluate != nil {
 		built.Evaluator = &evaluate.Evaluator{Spec: l.Evaluate, Pattern: l.Pattern, Judge: named("judge")}

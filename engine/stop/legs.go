@@ -109,7 +109,7 @@ func Clip(r *Rules, it *record.Iteration, waited time.Duration) Made {
 		}
 	}
 	clip(it, legs, kept)
-	if n := len(it.Steps); n > 0 && kept > 0 && legs[kept-1].End > m.End && !answered(it) {
+	if n := len(it.Steps); kept > 0 && legs[kept-1].Step == n && n > 0 && legs[kept-1].End > m.End && !answered(it) {
 		it.Steps[n-1].User = ""
 	}
 	dropTools(it, m.End)
