@@ -17,7 +17,7 @@ import (
 // the SDK.
 type peer struct {
 	address string
-	lines   *bufio.Scanner // what it says
+	lines   chan string // what it says
 }
 
 // buildPeer skips the test only where the SDK cannot be had.
@@ -56,14 +56,24 @@ func startPeer(t *testing.T) *peer {
 		_ = command.Process.Kill()
 		_ = command.Wait()
 	})
-	p := &peer{lines: bufio.NewScanner(out)}
+	p := &peer{lines: make(chan string, 100)}
+	go func() {
+		for said := bufio.NewScanner(out); said.Scan(); {
+			p.lines <- said.Text()
+		}
+	}()
 	p.address = strings.TrimPrefix(p.line(), "listening on ")
 	return p
 }
 
+// line is what it says next, "" where it says nothing for long.
 func (p *peer) line() string {
-	p.lines.Scan()
-	return p.lines.Text()
+	select {
+	case said := <-p.lines:
+		return said
+	case <-time.After(20 * time.Second):
+		return ""
+	}
 }
 
 // A server that nobody here wrote understands what is sent, and is understood.
