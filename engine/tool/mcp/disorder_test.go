@@ -27,6 +27,7 @@ var disorderly = map[string]func(){
 	"garbage":     func() { plays(func(string, json.RawMessage) { fmt.Println(`{"jsonrpc":"2.0","id":{}}`) }) },
 	"no result":   func() { plays(func(_ string, id json.RawMessage) { replies(id, `"what?"`) }) },
 	"other parts": func() { plays(func(_ string, id json.RawMessage) { replies(id, `{"content":[{"type":"smell"}]}`) }) },
+	"no answer":   func() { plays(func(_ string, id json.RawMessage) { fmt.Printf(`{"jsonrpc":"2.0","id":%s}`+"\n", id) }) },
 	"wrong id":    func() { plays(func(string, json.RawMessage) { replies(json.RawMessage("4711"), `{"content":[]}`) }) },
 	"huge": func() {
 		plays(func(string, json.RawMessage) {
@@ -94,13 +95,14 @@ func diesOnce(_ string, id json.RawMessage) {
 // F36: whatever a server does at a call, the agent is told.
 func TestF36_DisorderlyServers(t *testing.T) {
 	for mode, want := range map[string]string{
-		"prints":      `the server "orderly" died during the call: invalid character 'N'`,
+		"prints":      `the server "orderly" died during the call: its output is not the protocol, in which its logs have no place: invalid character 'N'`,
 		"garbage":     `the server "orderly" died during the call: `,
-		"huge":        `the server "orderly" died during the call: inbound JSON-RPC frame exceeded the configured maximum line length`,
+		"huge":        `the server "orderly" died during the call: its output is not the protocol, in which its logs have no place: inbound JSON-RPC frame exceeded the configured maximum line length`,
 		"no result":   "cannot unmarshal",
 		"other parts": "smell",
 		"deep":        "depth",
 		"wrong id":    "timed out after 1s",
+		"no answer":   "the answer has no result",
 	} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()

@@ -7,13 +7,12 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// maxBody is how large one answer of an endpoint may be; events have a limit of
-// their own in the SDK.
+// maxBody is how large one answer of an endpoint may be, with all its events: the
+// SDK has a limit for each, and asks again for those that are beyond it.
 const maxBody = 16 << 20
 
 // endpoint is a server that is reached by its address.
@@ -31,9 +30,16 @@ func newEndpoint(url string, headers http.Header) *endpoint {
 // sameHost follows redirects that stay where the server is.
 func sameHost(next *http.Request, before []*http.Request) error {
 	if next.URL.Host != before[0].URL.Host || len(before) > 5 {
-		return fmt.Errorf("it redirects to %s", next.URL.Redacted())
+		return redirected{next.URL.Redacted()}
 	}
 	return nil
+}
+
+// redirected is the error of a redirect that is not followed.
+type redirected struct{ to string }
+
+func (r redirected) Error() string {
+	return "it redirects to " + r.to + ", which is not followed: write that address if it is right"
 }
 
 func (e *endpoint) transport(*session) sdk.Transport {
@@ -68,7 +74,7 @@ func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err == nil && answer.StatusCode != http.StatusNotFound || err != nil && !isDial(err) {
 		sentTo(r.Context())
 	}
-	if err == nil && !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") {
+	if err == nil {
 		answer.Body = &limited{ReadCloser: answer.Body, left: maxBody}
 	}
 	return answer, err

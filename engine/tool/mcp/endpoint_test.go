@@ -83,6 +83,16 @@ func TestF36_DisorderlyEndpoints(t *testing.T) {
 				_, _ = w.Write(make([]byte, 1<<20))
 			}
 		}, "an answer of more than 16777216 bytes"},
+		"endless event": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = w.Write([]byte("data: "))
+			for range 17 {
+				_, _ = w.Write(make([]byte, 1<<20))
+			}
+		}, "request terminated without response"},
+		"sends on": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://169.254.169.254/", http.StatusTemporaryRedirect)
+		}, "it redirects to http://169.254.169.254/, which is not followed: write that address if it is right"},
 		"ends": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, ": nothing\n\n")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -220,9 +221,11 @@ func message(err error) string {
 	if err == io.EOF { // of the pipe itself, and of nothing behind it
 		return "it ended"
 	}
-	text := err.Error()
-	for _, prefix := range []string{`calling "tools/call": `, `calling "tools/list": `, `calling "initialize": `, `sending "tools/call": `, `sending "tools/list": `, `sending "initialize": `, "rejected by transport: "} {
-		text = strings.TrimPrefix(text, prefix)
+	if elsewhere, ok := errors.AsType[redirected](err); ok {
+		return elsewhere.Error()
 	}
-	return strings.TrimSpace(text)
+	return strings.TrimSpace(wrapping.ReplaceAllString(err.Error(), ""))
 }
+
+// wrapping is what the SDK says of its own parts before it says what is wrong.
+var wrapping = regexp.MustCompile(`^((calling|sending) "[a-z/]+": |rejected by transport: |connection closed: |client is closing: )+`)

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -89,11 +90,12 @@ type guard struct {
 
 func (g *guard) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := g.Connection.Read(ctx)
-	if err != nil {
+	switch {
+	case errors.Is(err, io.EOF):
 		g.session.end(err)
-		if !errors.Is(err, io.EOF) {
-			g.program.kill() // nobody reads what it writes from now on
-		}
+	case err != nil:
+		g.session.end(fmt.Errorf("its output is not the protocol, in which its logs have no place: %w", err))
+		g.program.kill() // nobody reads what it writes from now on
 	}
 	return m, err
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/url"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
@@ -125,11 +128,24 @@ func (v *visit) call(ctx context.Context, r *request) (tool.Result, error) {
 		case ctx.Err() != nil:
 			return tool.Result{Attempts: attempt}, context.Cause(ctx)
 		case !dead:
-			return tool.Result{Attempts: attempt}, failure(record.Tool, "%s", message(err))
+			return tool.Result{Attempts: attempt}, failure(record.Tool, "%s", refusal(err))
 		case sent && !r.pure:
 			return tool.Result{Attempts: attempt}, failure(record.Tool, "the server %q died during the call: %s", v.name, why)
 		}
 	}
+}
+
+// refusal is the error of a call that the server survived, whose answer may be
+// none.
+func refusal(err error) string {
+	_, sending := errors.AsType[*url.Error](err)
+	switch {
+	case !errors.Is(err, io.EOF):
+		return message(err)
+	case sending:
+		return "the connection ended without an answer: EOF"
+	}
+	return "the answer has no result"
 }
 
 // told is an error as an agent is told it: whatever the server's fault is, it is
