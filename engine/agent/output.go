@@ -37,11 +37,11 @@ func (r *Result) reply(text, finish string, reply spec.Reply) {
 func (r *Result) give(content json.RawMessage, reply spec.Reply) {
 	value, err := expr.ParseJSON(content)
 	if text, ok := value.(string); ok && err == nil {
-		r.SetReply(text, reply)
+		r.reply(text, "", reply)
 		return
 	}
 	if err == nil {
-		r.Output, r.Value = content, value
+		r.Output, r.Value, r.Fault = content, value, ""
 	}
 }
 

@@ -110,7 +110,7 @@ func (t *talk) final(ctx context.Context, text string) (bool, error) {
 	if err != nil || ended == nil {
 		return false, err
 	}
-	t.result.Output, t.result.Value, t.result.Ended = said.Output, said.Value, ended
+	t.result.Output, t.result.Value, t.result.Fault, t.result.Ended = said.Output, said.Value, "", ended
 	return true, nil
 }
 

@@ -185,3 +185,25 @@ func TestAUserWhoHasNothingMoreToSay(t *testing.T) {
 		t.Errorf("%+v", result)
 	}
 }
+
+// What is wrong with what the agent said to its user is not what is wrong with the
+// output that it comes to.
+func TestAFaultOfWhatWasSaidBefore(t *testing.T) {
+	ended := gives("end", `{"a": 1}`, 0)
+	ended.defined.Breaks = record.ReasonToolEnded
+	final := compiled(t, expr.Loop(expr.Any), `output.a == 1`, expr.WantBool)
+	for name, c := range map[string]struct {
+		final *spec.Expr
+		reply model.Reply
+	}{
+		"a tool ends it":       {nil, calls("end", `{}`)},
+		"the final response":   {final, says(`{"a": 1}`)},
+		"a reply that is JSON": {nil, says(`{"a": 1}`)},
+	} {
+		talk, _ := stage(t, spec.Agent{Reply: spec.ReplyJSON, FinalResponse: c.final}, []tool.Tool{ended}, says("What is your name?"), c.reply)
+		talk.User = &user.User{Spec: scripted(t, `["Ann"]`)}
+		if result := converse(t, talk, turn()); result.Fault != "" || string(result.Output) != `{"a": 1}` {
+			t.Errorf("%s: output %s, fault %q", name, result.Output, result.Fault)
+		}
+	}
+}

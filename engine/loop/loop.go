@@ -153,7 +153,7 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 	if it.Cut != "" {
 		it.Ended = nil // its end came too late
 		if len(it.Steps) > 0 {
-			it.Output, it.NotUTF8, it.OutputB64 = nil, false, nil // what was said last is not what was to be said
+			it.Output, it.NotUTF8, it.OutputB64, result.Value = nil, false, nil, nil // what was said last is not what was to be said
 		}
 	} else if next := result.Unanswered; next != nil {
 		next.Phase, next.Strategy = it.Phase, it.Strategy
