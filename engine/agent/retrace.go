@@ -23,11 +23,8 @@ func (c *Conversation) Retrace(ctx context.Context, turn *Turn, recorded *record
 			return r.trace, err
 		}
 	}
-	if r.ranDry() {
-		r.trace.Over = true
-		return r.trace, nil
-	}
 	r.send()
+	r.trace.Over = r.ranDry()
 	return r.trace, nil
 }
 

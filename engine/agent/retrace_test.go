@@ -200,6 +200,9 @@ func onDisk(t *testing.T, it *record.Iteration) *record.Iteration {
 // hold compares a trace with the iteration that it is of.
 func hold(t *rapid.T, trace record.Trace, it *record.Iteration, err error) {
 	sent := agentRequests(it)
+	if it.Ended != nil && it.Ended.Reason == string(record.ReasonAgentEnded) && len(trace.Requests) == len(sent)+1 {
+		trace.Requests = trace.Requests[:len(sent)] // the last one was not answered
+	}
 	if len(trace.Requests) < len(sent) {
 		t.Fatalf("%d requests were sent, %d are told again: %+v", len(sent), len(trace.Requests), trace)
 	}
@@ -277,7 +280,7 @@ func TestRetraceOfAnAgentThatEnded(t *testing.T) {
 	for steps, want := range map[int]record.Trace{2: {Over: true}, 1: {Why: "it would not ask again after step 1"}} {
 		live.MaxSteps = steps
 		trace, err := live.Retrace(t.Context(), turn(), iterationOf(1, &result, nil))
-		if err != nil || len(trace.Requests) != 1 || trace.Over != want.Over || trace.Why != want.Why {
+		if err != nil || len(trace.Requests) != steps || trace.Over != want.Over || trace.Why != want.Why {
 			t.Errorf("with %d steps: %+v, %v", steps, trace, err)
 		}
 	}

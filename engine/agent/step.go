@@ -18,7 +18,6 @@ func (t *talk) step(ctx context.Context) (over bool, err error) {
 		return true, nil
 	}
 	if err != nil {
-		t.silence()
 		return false, err
 	}
 	over, err = t.act(ctx, reply)

@@ -5,7 +5,8 @@ package record
 type Trace struct {
 	// Requests are the hashes of what its model would be sent, one for each step.
 	// They may be fewer than the recorded steps: it would have made no more. There
-	// is one more where it would go on.
+	// is one more where it would go on, or would ask once more whoever had nothing
+	// more to give.
 	Requests []string
 	// Over says that it would make no step after these.
 	Over bool

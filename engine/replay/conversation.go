@@ -104,14 +104,15 @@ func ranOut(it *record.Iteration) bool {
 // dries asks an agent again that had nothing more to give within its conversation.
 func (w *walk) dries(f *follows, trace *record.Trace, pair *pair) {
 	switch next := w.run.Next; {
-	case f.why == "":
+	case f.why != "":
+	case len(trace.Requests) <= f.steps:
 		f.why = "it would make no step after the last one, at which the recorded agent had nothing more to give"
-	case f.why != oneMore:
-	case next != nil && next.Request != "" && next.Request == trace.Requests[len(trace.Requests)-1],
-		(next == nil || next.Request == "") && pair.shown == "":
-		f.why = ""
-	default:
-		f.why = because(otherRequest, pair)
+	case next != nil && next.Request != "":
+		if next.Request != trace.Requests[f.steps] {
+			f.why = because(otherRequest, pair)
+		}
+	case pair.shown != "":
+		f.why = pair.shown
 	}
 }
 
