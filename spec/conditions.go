@@ -171,20 +171,36 @@ func (c *Condition) decodeTimeout(n *source.Node, d *source.Decoder, underAll bo
 
 func isOff(n *source.Node) bool { return n != nil && n.Kind == source.String && n.Text == "off" }
 
-// nameConditions gives the names of one list: the kind, then kind-2 and so on.
+// nameConditions gives the names of one list, and refuses those that stand twice.
 func nameConditions(conditions []Condition, d *source.Decoder) {
-	seen, kinds := map[string]bool{}, map[Kind]int{}
+	kinds, given := make([]string, len(conditions)), make([]string, len(conditions))
 	for i := range conditions {
-		c := &conditions[i]
-		kinds[c.Kind]++
-		if c.Name == "" {
-			c.Name = numbered(string(c.Kind), kinds[c.Kind])
-		}
-		if seen[c.Name] {
-			d.Fault(c.Node, "give one of them another name", "two conditions of one list are named %q", c.Name)
-		}
-		seen[c.Name] = true
+		kinds[i], given[i] = string(conditions[i].Kind), conditions[i].Name
 	}
+	seen := map[string]bool{}
+	for i, name := range fullNames(kinds, given) {
+		if conditions[i].Name = name; seen[name] {
+			d.Fault(conditions[i].Node, "give one of them another name", "two conditions of one list are named %q", name)
+		}
+		seen[name] = true
+	}
+}
+
+// fullNames are the names of a list of conditions. One without is called by its
+// kind, then kind-2 and so on: by the first of these that no other has.
+func fullNames(kinds, given []string) []string {
+	names, taken := slices.Clone(given), map[string]bool{}
+	for _, name := range given {
+		taken[name] = true
+	}
+	for i, kind := range kinds {
+		for n := 1; names[i] == ""; n++ {
+			if name := numbered(kind, n); !taken[name] {
+				names[i], taken[name] = name, true
+			}
+		}
+	}
+	return names
 }
 
 func numbered(name string, n int) string {

@@ -246,3 +246,23 @@ func drawSetting(t *rapid.T) Setting {
 		{"guards.stagnation.window", "4"}, {"guards.budget.tokens", "5000"}, {"agent.temperature", "0.5"},
 	}).Draw(t, "setting")
 }
+
+// A path below a kind that only a condition of another name is of declares one,
+// which is then the one that the path means.
+func TestSettingAConditionTwiceIsSettingItOnce(t *testing.T) {
+	const loop = "loop: a\nagent: {model: m}\nprompt: x\nterminate: {any: [{max_iterations: 4}, {name: quick, timeout: 60s}]}\n"
+	d := onDisk(t, t.TempDir(), editSuite, loop)
+	var params []Assignment
+	for range 2 {
+		a, faults := (Setting{Path: "terminate.timeout.after", Value: "90s"}).Assign("--set")
+		if err := faults.Err(); err != nil {
+			t.Fatal(err)
+		}
+		params = append(params, a)
+	}
+	once, _ := d.Suite.Configuration("plain").Loop.With(params[:1]...)
+	twice, _ := d.Suite.Configuration("plain").Loop.With(params...)
+	if len(twice.Terminate.Any) != 3 || twice.Terminate.Any[2].Name != "timeout" || once.Hash() != twice.Hash() {
+		t.Errorf("%d conditions, the last of which is called %q", len(twice.Terminate.Any), twice.Terminate.Any[len(twice.Terminate.Any)-1].Name)
+	}
+}

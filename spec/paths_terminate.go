@@ -96,16 +96,14 @@ func conditionNames(n *source.Node) []string {
 	if n == nil {
 		return nil
 	}
-	names, kinds := make([]string, len(n.Items)), map[string]int{}
+	kinds, given := make([]string, len(n.Items)), make([]string, len(n.Items))
 	for i, item := range n.Items {
-		kind := kindOf(item)
-		kinds[kind]++
-		names[i] = numbered(kind, kinds[kind])
+		kinds[i] = kindOf(item)
 		if name := item.Get("name"); name != nil {
-			names[i] = name.Text
+			given[i] = name.Text
 		}
 	}
-	return names
+	return fullNames(kinds, given)
 }
 
 // find is the index of the condition of that name in a list, -1 without one.

@@ -78,7 +78,7 @@ func TestPatternPresets(t *testing.T) {
 		{"pattern: confidence\nterminate: {any: [{name: confidence, max_iterations: 3}]}", "max_iterations:confidence confidence:confidence-2"},
 		{"terminate: {max_iterations: 4, timeout: 1s, no_improvement: {patience: 1}, consecutive: {when: passed, times: 2}, repeated: {of: output, times: 2}, when: passed, confidence: {threshold: 1}}",
 			"confidence when repeated consecutive no_improvement timeout max_iterations"},
-		{"terminate: {any: [{when: passed}, {when: iteration > 1}, {name: w, when: iteration > 2}, {when: iteration > 3}]}", "when when:when-2 when:w when:when-4"},
+		{"terminate: {any: [{when: passed}, {when: iteration > 1}, {name: w, when: iteration > 2}, {when: iteration > 3}]}", "when when:when-2 when:w when:when-3"},
 		{"max_iterations: 4", "max_iterations"},
 		{"max_iterations: 4\nterminate: {any: [{when: passed}]}", "when max_iterations"},
 		{"max_iterations: 4\nterminate: {all: [{when: passed}]}", "all(when) max_iterations"},
