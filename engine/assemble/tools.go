@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/engine/tool/builtin"
 	"github.com/agentbench/agentbench/engine/tool/computed"
@@ -49,12 +50,12 @@ func (m *models) tool(l *spec.Loop, declared *spec.Tool) (tool.Tool, error) {
 		defined.Pure, defined.Timeout = false, 0 // to evaluate it anew costs nothing
 		return &computed.Tool{Defined: defined, Expression: declared.CEL}, nil
 	case declared.HTTP != "":
-		defined.Identity = "http " + declared.HTTP
+		defined.Identity = "http " + declared.HTTP + m.sent(declared.Headers)
 		return &endpoint.Tool{Defined: defined, Endpoint: m.endpoint(declared.HTTP, declared.Headers)}, nil
 	case len(declared.Command) > 0:
 		p := m.program(l, declared.Command, 0)
 		p.Env = append(p.Env, m.environment(declared.Env)...)
-		defined.Identity = "program " + identity(program.Located(l.Folder, declared.Command))
+		defined.Identity = "program " + identity(program.Located(l.Folder, declared.Command)) + m.handed(declared.Env)
 		return &program.Tool{Defined: defined, Program: p, Folder: l.Folder}, nil
 	}
 	return nil, fmt.Errorf("the tool %q does nothing", declared.Name)
@@ -85,6 +86,26 @@ func (m *models) environment(names []string) []string {
 		}
 	}
 	return set
+}
+
+// sent and handed tell headers and variables from others in the identity of what
+// is asked. Of those that hold a secret only the name does: a new key asks for the
+// same answers.
+func (m *models) sent(headers spec.Headers) (said string) {
+	for _, h := range headers {
+		said += fmt.Sprintf("\x00%q %q", h.Key, h.Value.Text) + m.handed([]string{h.Value.Env})
+	}
+	return said
+}
+
+func (m *models) handed(names []string) (said string) {
+	for _, name := range names {
+		said += "\x00" + name
+		if name != "" && !secret.Telling(name) {
+			said += fmt.Sprintf("=%q", m.options.Getenv(name))
+		}
+	}
+	return said
 }
 
 // identity is another one where what the program is, or a file that it is given,

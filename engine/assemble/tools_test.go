@@ -143,6 +143,36 @@ func TestPureToolsAreAskedOnce(t *testing.T) {
 	}
 }
 
+// What a pure tool answered is not the answer of one that is sent or handed
+// something else. Another key is nothing else.
+func TestPureToolsThatAreHandedSomethingElse(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Header.Get("X-Tenant"))
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	program := anyArguments + "command: [sh, -c, 'echo \"$MODE\"'], env: [MODE, A_KEY], pure: true}"
+	endpoint := func(tenant string) string {
+		return anyArguments + "http: '" + server.URL + "', pure: true, headers: {X-Tenant: " + tenant + "}}"
+	}
+	for i, c := range []struct {
+		declared, mode, key, want string
+		cached                    bool
+	}{
+		{program, "a", "1", `"a"`, false}, {program, "b", "1", `"b"`, false}, {program, "a", "2", `"a"`, true},
+		{endpoint("a"), "", "", `"a"`, false}, {endpoint("b"), "", "", `"b"`, false}, {endpoint("a"), "", "2", `"a"`, true},
+		{endpoint("{env: MODE}"), "c", "", `"c"`, false}, {endpoint("{env: MODE}"), "d", "", `"d"`, false},
+	} {
+		getenv := func(name string) string {
+			return map[string]string{"PATH": os.Getenv("PATH"), "MODE": c.mode, "A_KEY": c.key}[name]
+		}
+		run := oneTool(t, Options{Getenv: getenv, Cache: cache.Open(dir, cache.Options{})}, c.declared, "{}")
+		if told := given(run); len(told) != 1 || told[0] != c.want || run.Iterations[0].ToolCalls[0].Cached != c.cached {
+			t.Errorf("%d: got %q, want %s: %+v", i, told, c.want, run.Iterations[0].ToolCalls)
+		}
+	}
+}
+
 // F31, S2.6: a tool that fails in the same way again and again opens the circuit,
 // and one success closes it.
 func TestF31_S2_6_AToolThatFailsOpensTheCircuit(t *testing.T) {

@@ -69,6 +69,7 @@ func (m *Memory) recall(ctx context.Context, name string, k key, ask func() (Res
 		}
 		if a.result != nil {
 			found := *a.result // what others hold of it is only read
+			found.Duration -= found.Waited
 			found.Cached, found.Attempts, found.Waited = true, 0, 0
 			return found, nil
 		}
@@ -117,7 +118,7 @@ func (m *Memory) last(name string, k key, ask func() (Result, error)) (Result, e
 	}
 	result, err := ask()
 	if err == nil && result.Ended == nil {
-		m.Lasting.Keep(k, name, result.Content, result.Duration)
+		m.Lasting.Keep(k, name, result.Content, result.Duration-result.Waited)
 	}
 	return result, err
 }

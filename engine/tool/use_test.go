@@ -225,8 +225,30 @@ func (l lasting) Recall(k [32]byte) (json.RawMessage, time.Duration, bool) {
 	return json.RawMessage(content), time.Minute, ok
 }
 
-func (l lasting) Keep(k [32]byte, _ string, content json.RawMessage, _ time.Duration) {
+func (l lasting) Keep(k [32]byte, _ string, content json.RawMessage, took time.Duration) {
+	if took%time.Second != 0 {
+		panic("a pause is no part of what an answer takes")
+	}
 	l[k] = string(content)
+}
+
+// What was waited before an answer came is not waited again.
+func TestAnAnswerThatIsKnownIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		late := made{Definition{Name: "t", Pure: true, Retries: 1}, func(context.Context, *Use) (Result, error) {
+			if tries++; tries == 1 {
+				return Result{}, fails
+			}
+			return Result{Content: Text("x"), Duration: 2 * time.Second}, nil
+		}}
+		s := newSet(t, Options{Memory: &Memory{Lasting: lasting{}}}, late)
+		first, _ := s.Use(t.Context(), "t", &Use{})
+		again, _ := s.Use(t.Context(), "t", &Use{})
+		if first.Waited <= 0 || first.Duration != first.Waited+2*time.Second || again.Waited != 0 || again.Duration != 2*time.Second {
+			t.Errorf("first %+v, then %+v", first, again)
+		}
+	})
 }
 
 func TestPureToolsAreAskedOnceInAllSessions(t *testing.T) {
