@@ -226,13 +226,17 @@ func byName(list []any) (named map[string]any, ok bool) {
 	return named, true
 }
 
-// entryName is the name or id of a list's entry, "" where it has none.
+// entryName is the name or id of a list's entry, "" where it has none. Tools that
+// are built in are called by what they are, a server without a name mcp.
 func entryName(entry any) string {
 	fields, _ := entry.(map[string]any)
-	for _, key := range []string{"name", "id"} {
+	for _, key := range []string{"name", "id", "builtin"} {
 		if name, ok := fields[key].(string); ok {
 			return name
 		}
+	}
+	if _, isServer := fields["mcp"]; isServer {
+		return "mcp"
 	}
 	return ""
 }

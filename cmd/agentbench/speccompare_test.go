@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -91,6 +92,32 @@ func TestSpecDifferencesAreThoseThatAreWithinRuns(t *testing.T) {
 				t.Errorf("same hash: %v", same)
 			}
 		})
+	}
+}
+
+// Tools are compared by what they are called, whatever stands before them in the
+// list and whether they have a name.
+func TestSpecDifferencesNameTools(t *testing.T) {
+	lists := func(tools string) any {
+		var list any
+		if err := json.Unmarshal([]byte(tools), &list); err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	const all = `[{"name": "price", "cel": "1"}, {"mcp": {"command": ["files"]}}, {"builtin": "ask_question"}]`
+	for now, want := range map[string][]string{
+		`[{"mcp": {"command": ["files"]}}, {"builtin": "ask_question"}, {"name": "price", "cel": "1"}]`: nil,
+		`[{"name": "price", "cel": "2"}, {"builtin": "ask_question"}]`: {
+			`agent.tools.mcp: {"mcp":{"command":["files"]}} -> absent`, `agent.tools.price.cel: "1" -> "2"`},
+		`[{"name": "price", "cel": "1"}, {"mcp": {"command": ["files"]}}, {"builtin": "ask_question", "description": "Ask!"}]`: {
+			`agent.tools.ask_question.description: absent -> "Ask!"`},
+	} {
+		var found differences
+		found.compare("agent.tools", lists(all), lists(now))
+		if got := found.lines(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\n got %q\nwant %q", now, got, want)
+		}
 	}
 }
 
