@@ -51,7 +51,11 @@ func (t *Tool) server() string {
 func (l *loader) checkTool(t *Tool) {
 	kinds := t.kinds()
 	if len(kinds) != 1 {
-		l.fault(t.Node, "a tool is one of mcp, builtin, command, http and cel", "this tool is not one thing")
+		got := "none of them"
+		if len(kinds) > 1 {
+			got = strings.Join(kinds, " and ")
+		}
+		l.fault(t.Node, "each tool is one thing; several tools are several items", "want one of mcp, builtin, command, http and cel, got %s", got)
 		return
 	}
 	l.checkToolKeys(t, kinds[0])

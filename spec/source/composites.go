@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
@@ -49,11 +50,11 @@ func (d *Decoder) checkLength(n *Node, t reflect.Type, r rules) {
 
 // structure fills the fields of a struct. A required key that was misspelt is not missing as well.
 func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
+	s := d.shape(v.Type())
 	if n.Kind != Map {
-		d.mismatch(n, v.Type(), r)
+		d.Fault(n, cmp.Or(hint(n, v.Type()), knownKeys(s.names())), "want %s, got %s", wanted(v.Type(), r), n.describe())
 		return
 	}
-	s := d.shape(v.Type())
 	if s.here != nil {
 		v.FieldByIndex(s.here).Set(reflect.ValueOf(n))
 	}
@@ -80,8 +81,13 @@ func unknownHint(n *Node, entry Entry, names []string) string {
 	if n.form == flow && entry.Value.Kind == Null && entry.Value.Text == "" {
 		return quoteFlow
 	}
-	if hint := didYouMean(entry.Key, names); hint != "" || len(names) > fewNames {
-		return hint
+	return cmp.Or(didYouMean(entry.Key, names), knownKeys(names))
+}
+
+// knownKeys is a hint where these are few enough to be read.
+func knownKeys(names []string) string {
+	if len(names) == 0 || len(names) > fewNames {
+		return ""
 	}
 	return "known keys: " + strings.Join(names, ", ")
 }

@@ -70,7 +70,7 @@ var badValues = []struct{ text, want string }{
 	{"tags: [a, ~, 1]", "1:11: want text, got ~; give a value or delete the item\n" + `1:14: want text, got 1; put it in quotes: "1"`},
 	{"limits: [1, -1, 1.5]", "1:13: want a whole number of at least 0, got -1\n" +
 		"1:17: want a whole number of at least 0, got 1.5; write it without a fraction or exponent"},
-	{"phases: [a]", `1:10: want a mapping, got a`},
+	{"phases: [a]", `1:10: want a mapping, got a; known keys: name, max_iterations, inner`},
 	{"phases: [{max_iterations: 1}]", `1:10: key "name" is missing`},
 	{"phase: name:x", `1:8: want a mapping, got name:x; put a space after the colon`},
 	{"phase: {nme: a}", `1:9: unknown key "nme"; did you mean "name"?`},
@@ -90,7 +90,7 @@ var badValues = []struct{ text, want string }{
 	{"patience: none", `1:11: want a whole number of at least 1 or off, got none; write off`},
 	{"patience: Off", `1:11: want a whole number of at least 1 or off, got Off; write off`},
 	{"patience: ~", `1:11: want a whole number of at least 1 or off, got ~; give a value or delete the key`},
-	{"after: x", `1:8: want a mapping or off, got x`},
+	{"after: x", `1:8: want a mapping or off, got x; known keys: name, max_iterations, inner`},
 	{"after: {}", `1:8: key "name" is missing`},
 	{"command: 5", `1:10: want a list, got 5; write a list: [5]`},
 	{"command: [a, 5]", `1:14: want text, got 5; put it in quotes: "5"`},
