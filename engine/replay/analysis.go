@@ -136,10 +136,29 @@ func (a *analysis) guard(rest string) Parameter {
 		return a.limit("it decides only when a run stops")
 	case strings.HasPrefix(rest, "budget") && hard:
 		return Parameter{Class: Replayed, Why: "it decides only when a run stops; the recording has to be made under a hard budget too, so that it has the reservations"}
+	case a.steps(rest):
+		return Parameter{Class: Replayed, Why: "it decides only when a run stops; steps are read from the whole records"}
 	case rest == "stagnation.signature":
 		return Parameter{Class: Replayed, Why: "it decides only when a run stops; other signatures than calls are read from the whole records"}
 	}
 	return Parameter{Class: Replayed, Why: "it decides only when a run stops"}
+}
+
+// steps says that a guard looks at steps.
+func (a *analysis) steps(rest string) bool {
+	kind, _, _ := strings.Cut(rest, ".")
+	only := spec.Loop{Agent: a.loop.Agent, Phases: a.loop.Phases, Strategies: a.loop.Strategies, User: a.loop.User}
+	switch g := &a.loop.Guards; kind {
+	case "stagnation":
+		only.Guards.Stagnation = g.Stagnation
+	case "repeated":
+		only.Guards.Repeated = g.Repeated
+	case "consecutive":
+		only.Guards.Consecutive = g.Consecutive
+	case "circuit_breaker":
+		only.Guards.CircuitBreaker = g.CircuitBreaker
+	}
+	return looksAtSteps(&only) != ""
 }
 
 // stage is a parameter of a phase or a strategy: a limit, or what is sent.
@@ -182,6 +201,14 @@ func (a *analysis) agent(rest string) Parameter {
 		return Parameter{Class: Partly, Why: "runs whose calls took less than both limits are exact, the others need calls"}
 	case "warn_remaining":
 		return Parameter{Class: Calls, Why: "it tells the agent how many iterations remain"}
+	case "max_steps":
+		return Parameter{Class: Partly, Why: "runs whose conversations end before both limits are exact, the others need calls"}
+	case "memory":
+		return Parameter{Class: Partly, Why: "runs of which both memories leave out the same are exact, the others need calls"}
+	case "tools":
+		if strings.HasSuffix(rest, ".timeout") {
+			return Parameter{Class: Partly, Why: "runs whose uses of the tool took less than both limits are exact, the others need calls"}
+		}
 	}
 	return Parameter{Class: Calls, Why: "it is part of what the agent is sent, or of how it is answered"}
 }

@@ -12,11 +12,16 @@
 //     compared as they are declared, and what the prompts read is looked at: that
 //     is never less careful. What no hash shows (tools, timeouts of a call, how a
 //     reply is read) is compared as it is declared in both cases.
+//     Of an agent that converses every request of the iteration is rendered again,
+//     given what the record answers to those before it; a step at which the two
+//     part leaves the steps before it known. Tools, delegates and the user are
+//     compared as they are declared, where they were used.
 //   - Would it judge the same? Where not, a Judge judges the recorded output
 //     again, if it can do so without a call.
 //   - Would it be cut inside the iteration: by a timeout that cancels, by a hard
 //     budget without room for the next call? The record has the times and the
-//     reservation of every call.
+//     reservation of every call. A guard that looks at steps cuts a conversation
+//     after one of them.
 //   - Does it stop after the iteration? Package stop decides, as it does live.
 //
 // The verdict is Exact where the stop is known; Branches at an iteration where
@@ -52,7 +57,8 @@
 // walk of each configuration, and a test holds the one to the other.
 //
 // The files, in order: replay.go (what is asked and answered), walk.go (the walk),
-// inside.go (what cuts an iteration), end.go (where the record ends), sent.go and
+// inside.go (what cuts an iteration), conversation.go (what becomes of the steps of
+// one whose agent converses), talkers.go (in what such agents differ), end.go (where the record ends), sent.go and
 // judged.go (whether the path is the same), difference.go (in what two loops
 // differ), declared.go (comparing what is declared), signals.go (records without
 // texts), label.go (many runs), analysis.go (which parameters can be replayed at
