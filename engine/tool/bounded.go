@@ -2,9 +2,12 @@ package tool
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -34,6 +37,20 @@ func cut(text string, most int) string {
 	}
 	head, tail := text[:most/2], text[len(text)-most/2:]
 	return strings.ToValidUTF8(head, "") + fmt.Sprintf("\n… %d bytes cut …\n", len(text)-len(head)-len(tail)) + strings.ToValidUTF8(tail, "")
+}
+
+// maxFault is how many bytes of what is said of a failure are kept.
+const maxFault = 4 << 10
+
+// boundedFault keeps an error from filling the conversation.
+func boundedFault(err error) error {
+	failed, ok := errors.AsType[*record.Error](err)
+	if !ok || len(failed.Message) <= maxFault {
+		return err
+	}
+	told := *failed
+	told.Message = fmt.Sprintf("%s … (%d bytes)", secret.Prefix(failed.Message, maxFault), len(failed.Message))
+	return &told
 }
 
 // Text is a text as the content of a result; bytes that are not UTF-8 become

@@ -135,6 +135,20 @@ func TestF34_LongResultsAreCut(t *testing.T) {
 	})
 }
 
+// F34: what a tool says of its failure is cut as well.
+func TestF34_LongErrorsAreCut(t *testing.T) {
+	long := &record.Error{Class: record.Tool, Message: strings.Repeat("é no ", 1_000_000)}
+	fails := made{Definition{Name: "t"}, func(context.Context, *Use) (Result, error) { return Result{}, long }}
+	_, err := newSet(t, Options{}, fails).Use(t.Context(), "t", &Use{})
+	failed, ok := errors.AsType[*record.Error](err)
+	if !ok || failed.Class != record.Tool || !utf8.ValidString(failed.Message) || !strings.HasPrefix(failed.Message, "é no é no ") {
+		t.Fatalf("got %v", err)
+	}
+	if len(failed.Message) > maxFault+40 || !strings.HasSuffix(failed.Message, " … (6000000 bytes)") {
+		t.Errorf("%d bytes, …%s", len(failed.Message), failed.Message[len(failed.Message)-40:])
+	}
+}
+
 func TestAnswers(t *testing.T) {
 	for written, want := range map[string]struct {
 		content, failed, end string
