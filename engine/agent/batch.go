@@ -62,16 +62,26 @@ func (t *talk) check(u *use, c *dialect.Call, before int) {
 	u.asked = tool.Use{Arguments: c.Arguments, Task: t.turn.Task, Trial: t.turn.Trial, Number: t.turn.ToolCalls + before}
 }
 
+// mostBeside is how many calls of one step are made at the same time: a reply may
+// have thousands, each of them a program. As-if they begin
+// together, however long they waited for one another.
+const mostBeside = 16
+
 // run makes the calls that can be made: those that follow one another here, the
 // others beside them. It returns when all are over.
 func (t *talk) run(ctx context.Context, uses []use) {
 	before := maps.Clone(t.turn.Calls)
+	free := make(chan struct{}, mostBeside)
 	var beside sync.WaitGroup
 	for i := range uses {
 		u := &uses[i]
 		if u.beside = u.call.Error == nil && !u.defined.Serial && len(uses) > 1; u.beside {
 			u.asked.Calls = maps.Clone(before)
-			beside.Go(func() { u.make(ctx, t.set) })
+			beside.Go(func() {
+				free <- struct{}{}
+				defer func() { <-free }()
+				u.make(ctx, t.set)
+			})
 		}
 	}
 	for i := range uses {

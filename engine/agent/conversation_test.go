@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -530,4 +531,29 @@ func TestTheEndOfTheRunEndsTheConversation(t *testing.T) {
 	if result, err := c.Execute(ctx, turn()); err != cause || len(m.sent) != 1 || len(result.ToolCalls) != 1 {
 		t.Errorf("%v after %d calls", err, len(m.sent))
 	}
+}
+
+// F35: a step of any number of calls makes some of them at the same time, and
+// takes as long as the longest, as-if.
+func TestF35_ManyCallsInOneStep(t *testing.T) {
+	var now, most atomic.Int64
+	takes := &does{tool.Definition{Name: "takes"}, func(context.Context, *tool.Use) (tool.Result, error) {
+		if n := now.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		time.Sleep(time.Second)
+		now.Add(-1)
+		return tool.Result{Duration: time.Second}, nil
+	}}
+	reply := calls(slices.Concat(slices.Repeat([]string{"takes", `{}`}, 1000), []string{"takes", `{"x":`, "take", `{}`})...)
+	synctest.Test(t, func(t *testing.T) {
+		c, _ := stage(t, spec.Agent{}, []tool.Tool{takes}, reply, says("done"))
+		result := converse(t, c, turn())
+		if n := most.Load(); n > 16 || n < 2 {
+			t.Errorf("%d calls at the same time", n)
+		}
+		if len(result.ToolCalls) != 1002 || result.Took != 3*time.Second {
+			t.Errorf("%d calls in %v", len(result.ToolCalls), result.Took)
+		}
+	})
 }
