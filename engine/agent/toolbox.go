@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -102,9 +103,9 @@ func (b *Toolbox) defined(servers []record.ToolServer) ([]tool.Definition, error
 
 func (b *Toolbox) tools(servers []record.ToolServer) ([]tool.Tool, error) {
 	all := slices.Clone(b.own)
-	taken := map[string]bool{}
+	taken := names{}
 	for _, own := range b.own {
-		taken[own.Definition().Name] = true
+		taken[own.Definition().Name] = 1
 	}
 	for _, source := range b.sources {
 		told, known := tells(servers, source.Name())
@@ -116,7 +117,7 @@ func (b *Toolbox) tools(servers []record.ToolServer) ([]tool.Tool, error) {
 			return nil, err
 		}
 		for _, t := range used {
-			all = append(all, apart(t, taken))
+			all = append(all, taken.apart(t))
 		}
 	}
 	return all, nil
@@ -130,16 +131,39 @@ func tells(servers []record.ToolServer, name string) (told record.ToolServer, kn
 	return servers[i], true
 }
 
-// apart is the tool under a name that no other has: its server's stands before
-// it where it is taken.
-func apart(t tool.Tool, taken map[string]bool) tool.Tool {
+// names are those that are taken, and how often each was asked for.
+type names map[string]int
+
+// apart is the tool under a name that every API takes and no other tool has: its
+// server's stands before it where it is taken, and a number behind that where that
+// is taken as well.
+func (n names) apart(t tool.Tool) tool.Tool {
 	defined := t.Definition()
-	if taken[defined.Name] {
-		defined.Name = strings.Map(callable, defined.Server) + "__" + defined.Name
-		t = renamed{t, defined}
+	name := n.free(defined.Name, strings.Map(callable, defined.Server)+"__"+defined.Name)
+	if name == defined.Name {
+		return t
 	}
-	taken[defined.Name] = true
-	return t
+	defined.Name = name
+	return renamed{t, defined}
+}
+
+func (n names) free(name, longer string) string {
+	name, longer = short(name, ""), short(longer, "")
+	if name == "" || n[name] > 0 {
+		name = longer
+	}
+	for n[name] > 0 {
+		n[longer]++
+		name = short(longer, fmt.Sprintf("_%d", n[longer]))
+	}
+	n[name]++
+	return name
+}
+
+// short keeps a name and what follows it to the length that APIs allow.
+func short(name, end string) string {
+	const most = 64
+	return name[:min(len(name), most-len(end))] + end
 }
 
 // renamed is a tool under another name.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/agent"
@@ -52,6 +53,43 @@ func TestToolsOfServers(t *testing.T) {
 	second, err := c.Execute(ctx, of)
 	if err != nil || second.Servers != nil || len(m.offered()) != 3 {
 		t.Errorf("the second time: servers %+v, offered %q, %v", second.Servers, m.offered(), err)
+	}
+}
+
+// many is a server that has tools of these names.
+type many []string
+
+func (many) Name() string { return "a server" }
+
+func (many) Server(context.Context) (record.ToolServer, error) {
+	return record.ToolServer{Name: "a server"}, nil
+}
+
+func (m many) Tools(record.ToolServer) (all []tool.Tool, err error) {
+	for _, name := range m {
+		all = append(all, &does{tool.Definition{Name: name, Server: "a server"}, nil})
+	}
+	return all, nil
+}
+
+// F36: whatever names the tools of a server have, each is offered under one of its
+// own that APIs take.
+func TestF36_NamesOfToolsOfServers(t *testing.T) {
+	long := strings.Repeat("x", 100)
+	box, err := agent.NewToolbox([]tool.Tool{echo()}, []tool.Source{
+		many{"echo", "a_b", "a_b", "a_b", "a_server__a_b_2", "", "", long, long, long},
+	}, tool.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &actor{replies: []model.Reply{says("ok")}}
+	converse(t, &agent.Conversation{Model: m, ModelName: "m", Spec: &spec.Agent{}, Tools: box}, turn())
+	want := []string{
+		"echo", "a_server__echo", "a_b", "a_server__a_b", "a_server__a_b_2", "a_server__a_server__a_b_2", "a_server__", "a_server___2",
+		long[:64], "a_server__" + long[:54], "a_server__" + long[:52] + "_2",
+	}
+	if got := m.offered(); !slices.Equal(got, want) {
+		t.Errorf("offered %q\nwant    %q", got, want)
 	}
 }
 

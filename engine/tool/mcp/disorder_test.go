@@ -42,8 +42,15 @@ var disorderly = map[string]func(){
 	"ends at what it does not know": func() {
 		plays(func(_ string, id json.RawMessage) { replies(id, `{"content":[{"type":"text","text":"done"}]}`) }, "server/discover")
 	},
+	"tells twice": func() {
+		tools = `{"name":"act"},{"name":"act"},{"name":"act"},{"name":"a b"},{"name":"a_b"},{"name":"a/b"}`
+		plays(func(_ string, id json.RawMessage) { replies(id, `{"content":[{"type":"text","text":"done"}]}`) })
+	},
 	"dies once": func() { plays(diesOnce) },
 }
+
+// tools are those that a disorderly server tells of.
+var tools = `{"name":"act"}`
 
 // replies writes an answer.
 func replies(id json.RawMessage, result string) {
@@ -75,7 +82,7 @@ func plays(act func(name string, id json.RawMessage), dreads ...string) {
 		case "initialize":
 			replies(asked.ID, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"d","version":"1"}}`)
 		case "tools/list":
-			replies(asked.ID, `{"tools":[{"name":"act","inputSchema":{"type":"object"}}]}`)
+			replies(asked.ID, `{"tools":[`+strings.ReplaceAll(tools, `"}`, `","inputSchema":{"type":"object"}}`)+`]}`)
 		case "tools/call":
 			act(asked.Method, asked.ID)
 		}
@@ -117,6 +124,14 @@ func TestF36_DisorderlyServers(t *testing.T) {
 				fails(t, err, record.Tool, want)
 			}
 		})
+	}
+}
+
+// F36: a server that tells of a tool more than once has it once.
+func TestF36_AServerThatTellsTwice(t *testing.T) {
+	told, err := New(child("tells twice")).Server(begun(t))
+	if err != nil || len(told.Tools) != 4 || told.Tools[0].Name != "act" || told.Tools[1].Name != "a b" {
+		t.Errorf("told %+v, %v", told, err)
 	}
 }
 

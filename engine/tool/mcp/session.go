@@ -117,10 +117,15 @@ func classOf(err error) record.ErrorClass {
 // list asks for all tools.
 func list(ctx context.Context, client *sdk.ClientSession) ([]record.ServerTool, error) {
 	var all []record.ServerTool
+	known := map[string]bool{} // a tool that is told of twice is the same
 	for t, err := range client.Tools(ctx, nil) {
 		if err != nil {
 			return nil, err
 		}
+		if known[t.Name] {
+			continue
+		}
+		known[t.Name] = true
 		if len(all) == maxTools {
 			return nil, fmt.Errorf("it has more than %d tools", maxTools)
 		}
