@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent/dialect"
+	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/telemetry"
 	"github.com/agentbench/agentbench/engine/tool"
@@ -80,7 +81,7 @@ func (t *talk) run(ctx context.Context, uses []use) {
 			beside.Go(func() {
 				free <- struct{}{}
 				defer func() { <-free }()
-				u.make(ctx, t.set)
+				u.make(model.Beside(ctx, i+1), t.set)
 			})
 		}
 	}

@@ -329,6 +329,22 @@ func TestDelegatesCountOn(t *testing.T) {
 	}
 }
 
+// Calls of models that are made beside others are told apart by their place.
+func TestDelegatesBesideEachOtherHaveTheirPlaces(t *testing.T) {
+	places := make([]string, 4)
+	d := researcher()
+	d.use = func(ctx context.Context, use *tool.Use) (tool.Result, error) {
+		places[use.Number] = model.Place(ctx)
+		return tool.Result{Content: tool.Text("ok")}, nil
+	}
+	both := calls("researcher", `{"task":"a"}`, "researcher", `{}`, "researcher", `{"task":"a"}`)
+	c, _ := stage(t, spec.Agent{}, []tool.Tool{d}, both, calls("researcher", `{"task":"a"}`), says("ok"))
+	converse(t, c, turn())
+	if want := []string{"/1", "", "/3", ""}; !slices.Equal(places, want) {
+		t.Errorf("their places are %q", places)
+	}
+}
+
 // S4.3: an agent that used up its steps says so; the tools of its last step were
 // used.
 func TestS4_3_MaxSteps(t *testing.T) {

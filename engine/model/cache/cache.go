@@ -47,7 +47,7 @@ type draw struct {
 
 // Call answers from the cache, or makes the call.
 func (m *cached) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
-	numbers, base := numbersOf(ctx), sum(m.prefix, request)
+	numbers, base := numbersOf(ctx), sum(m.prefix, request).at(model.Place(ctx))
 	n, answered := numbers.take(base), false
 	defer func() {
 		if !answered {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -309,4 +310,25 @@ func contents(t *testing.T, dir string) map[string]string {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// Calls beside each other have the answers of their places, whichever comes first.
+func TestCallsBesideEachOtherAreToldApart(t *testing.T) {
+	dir, inner := t.TempDir(), &counting{}
+	answers := func(order ...int) map[string]string {
+		ctx, given := WithRun(t.Context()), map[string]string{}
+		m := Wrap(inner, Open(dir, Options{}), openAI, On)
+		for n, place := range order {
+			at := model.Beside(ctx, place)
+			if place == 0 {
+				at = ctx
+			}
+			given[fmt.Sprint(place, " ", slices.Index(order, place) == n)] = call(t, m, at, ask("x")).Text
+		}
+		return given
+	}
+	first := answers(0, 1, 2, 1, 0, 2)
+	if again := answers(2, 1, 2, 0, 1, 0); !reflect.DeepEqual(first, again) || inner.calls.Load() != 6 {
+		t.Errorf("first %v, then %v after %d calls", first, again, inner.calls.Load())
+	}
 }

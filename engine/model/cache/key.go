@@ -64,6 +64,14 @@ func sum(prefix []byte, request *model.Request) Key {
 	return sha256.Sum256(b)
 }
 
+// at is the key of a request that is made at a place beside others.
+func (k Key) at(place string) Key {
+	if place == "" {
+		return k
+	}
+	return sha256.Sum256(append(k[:], place...))
+}
+
 // nth is the key of the n-th equal request of a run, from 0.
 func (k Key) nth(n int) Key {
 	var b [sha256.Size + 8]byte
