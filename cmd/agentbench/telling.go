@@ -83,13 +83,18 @@ func (t *telling) iteration(it *record.Iteration) {
 		}
 	}
 	t.text("output", outputText(it.Output))
-	if it.NotUTF8 {
-		t.field("", fmt.Sprintf("not UTF-8: --json has its %s as output_b64", count(len(it.OutputB64), "byte", "bytes")))
-	}
+	t.notUTF8(it.OutputB64, "output_b64")
 	t.trouble(it)
 	t.evaluation(it)
 	t.text("adapts", it.Adaptation)
 	t.judged(it.N)
+}
+
+// notUTF8 says where bytes are that cannot be shown.
+func (t *telling) notUTF8(written []byte, key string) {
+	if len(written) > 0 {
+		t.field("", fmt.Sprintf("not UTF-8: --json has its %s as %s", count(len(written), "byte", "bytes"), key))
+	}
 }
 
 // trouble tells what went wrong in an iteration.

@@ -77,6 +77,7 @@ func (t *telling) uses(calls []record.ToolCall) {
 		if len(c.Result) > 0 {
 			t.said("  gave", outputText(c.Result)+cachedText(c))
 		}
+		t.notUTF8(c.ResultB64, "result_b64")
 		if c.Error != nil {
 			t.said("  error", c.Error.Error())
 		}

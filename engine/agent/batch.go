@@ -154,7 +154,7 @@ type span struct{ over, waited time.Duration }
 func (u *use) note(from span) span {
 	c, r := &u.call, &u.result
 	c.Start, c.Duration, c.Waited = from.over, r.Duration, r.Waited
-	c.Result, c.Cached, c.Delegated = r.Content, r.Cached, r.Run
+	c.Result, c.ResultB64, c.Cached, c.Delegated = r.Content, r.Bytes, r.Cached, r.Run
 	if r.Attempts > 1 {
 		c.Attempts = r.Attempts
 	}

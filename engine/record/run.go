@@ -269,11 +269,14 @@ type ToolCall struct {
 	// Result is JSON: a string where the tool gave a text. It may stand beside an
 	// error, of which it is then what the tool gave before. A call has neither that
 	// was in flight when its iteration was cut.
-	Result   json.RawMessage `json:"result,omitempty"`
-	Start    time.Duration   `json:"start_ns"`
-	Duration time.Duration   `json:"duration_ns"`
-	Waited   time.Duration   `json:"waited_ns,omitempty"` // part of Duration: for rate limits and the like
-	Error    *Error          `json:"error,omitempty"`
+	Result json.RawMessage `json:"result,omitempty"`
+	// ResultB64 is what the tool wrote where that is not UTF-8: Result has U+FFFD in
+	// its places.
+	ResultB64 []byte        `json:"result_b64,omitempty"`
+	Start     time.Duration `json:"start_ns"`
+	Duration  time.Duration `json:"duration_ns"`
+	Waited    time.Duration `json:"waited_ns,omitempty"` // part of Duration: for rate limits and the like
+	Error     *Error        `json:"error,omitempty"`
 	// Cached says that a pure tool was not asked: its answer to the same arguments
 	// was known.
 	Cached   bool `json:"cached,omitempty"`

@@ -23,7 +23,7 @@ func callSignature(calls []record.ToolCall, option string) string {
 		case "normalized":
 			parts[i] = strings.Join(strings.Fields(strings.ToLower(parts[i])), " ")
 		case "observations":
-			parts[i] += "\x00" + string(record.Canonical(calls[i].Result))
+			parts[i] += "\x00" + string(record.Canonical(calls[i].Result)) + string(calls[i].ResultB64)
 		}
 	}
 	slices.Sort(parts)

@@ -19,7 +19,10 @@ import (
 // these is content: many tools tell of a beginning and an end.
 func Answer(written []byte) (Result, error) {
 	trimmed := bytes.TrimSpace(written)
-	if len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' || !utf8.Valid(trimmed) {
+	if !utf8.Valid(trimmed) {
+		return Result{Content: Text(string(trimmed)), Bytes: written}, nil
+	}
+	if len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {
 		return Result{Content: Text(string(trimmed))}, nil
 	}
 	value, err := expr.ParseJSON(trimmed)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -35,8 +36,23 @@ func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	head, tail := text[:most/2], text[len(text)-most/2:]
-	return strings.ToValidUTF8(head, "") + fmt.Sprintf("\n… %d bytes cut …\n", len(text)-len(head)-len(tail)) + strings.ToValidUTF8(tail, "")
+	head, between, tail := ends(text, most)
+	return strings.ToValidUTF8(head, "") + between + strings.ToValidUTF8(tail, "")
+}
+
+// ends are the head and the tail of what is too long, and what stands between them.
+func ends[T string | []byte](written T, most int) (head T, between string, tail T) {
+	half := most / 2
+	return written[:half], fmt.Sprintf("\n… %d bytes cut …\n", len(written)-2*half), written[len(written)-half:]
+}
+
+// boundedBytes keeps the head and the tail of bytes that are no text.
+func boundedBytes(written []byte) []byte {
+	if len(written) <= MaxResult {
+		return written
+	}
+	head, between, tail := ends(written, MaxResult)
+	return slices.Concat(head, []byte(between), tail)
 }
 
 // maxFault is how many bytes of what is said of a failure are kept.

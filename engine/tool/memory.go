@@ -107,8 +107,8 @@ func (m *Memory) answer(k key, a *answer, ask func() (Result, error)) (result Re
 	return result, err
 }
 
-// last gives what lasts, or asks and lets it last. An answer that ends the run is
-// more than its content.
+// last gives what lasts, or asks and lets it last. An answer that ends the run, or
+// is no text, is more than its content.
 func (m *Memory) last(name string, k key, ask func() (Result, error)) (Result, error) {
 	if m.Lasting == nil {
 		return ask()
@@ -117,7 +117,7 @@ func (m *Memory) last(name string, k key, ask func() (Result, error)) (Result, e
 		return Result{Content: content, Duration: took, Cached: true}, nil
 	}
 	result, err := ask()
-	if err == nil && result.Ended == nil {
+	if err == nil && result.Ended == nil && result.Bytes == nil {
 		m.Lasting.Keep(k, name, result.Content, result.Duration-result.Waited)
 	}
 	return result, err
@@ -132,10 +132,12 @@ func (m *Memory) settle(k key, a *answer) {
 		return
 	}
 	m.kept = append(m.kept, k)
-	m.bytes += len(a.result.Content)
+	m.bytes += a.result.size()
 	for m.bytes > mostRemembered {
-		m.bytes -= len(m.known[m.kept[0]].result.Content)
+		m.bytes -= m.known[m.kept[0]].result.size()
 		delete(m.known, m.kept[0])
 		m.kept = m.kept[1:]
 	}
 }
+
+func (r *Result) size() int { return len(r.Content) + len(r.Bytes) }

@@ -64,6 +64,7 @@ type Use struct {
 // Result is what a use gave.
 type Result struct {
 	Content  json.RawMessage // JSON: a string for a text
+	Bytes    []byte          // what was written, where it is not UTF-8; Content has U+FFFD then
 	Duration time.Duration   // as-if
 	Waited   time.Duration   // part of Duration: for rate limits and the like
 	Attempts int             // 0 means 1

@@ -39,7 +39,7 @@ func (m *member) use(ctx context.Context, use *Use) (result Result, err error) {
 		}
 		before = Result{Duration: result.Duration + pause, Waited: result.Waited + pause}
 	}
-	result.Content, err = bounded(result.Content), boundedFault(err)
+	result.Content, result.Bytes, err = bounded(result.Content), boundedBytes(result.Bytes), boundedFault(err)
 	if m.defined.Breaks != "" && err == nil && result.Ended == nil {
 		result.Ended = &record.Ended{Reason: string(m.defined.Breaks), Output: result.Content}
 	}

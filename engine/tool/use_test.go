@@ -149,6 +149,26 @@ func TestF34_LongErrorsAreCut(t *testing.T) {
 	}
 }
 
+// F34: bytes that are not UTF-8 are kept beside the text, their head and their
+// tail where they are too many.
+func TestF34_BytesThatAreNoTextAreKept(t *testing.T) {
+	for name, c := range map[string]struct{ written, want string }{
+		"a text": {"café", ""},
+		"bytes":  {"caf\xe9\n", "caf\xe9\n"},
+		"JSON":   {"{\"a\":\"\xff\"}", "{\"a\":\"\xff\"}"},
+		"many":   {strings.Repeat("\xff", MaxResult+7), strings.Repeat("\xff", MaxResult/2) + "\n… 7 bytes cut …\n" + strings.Repeat("\xff", MaxResult/2)},
+	} {
+		says := made{Definition{Name: "t", Pure: true}, func(context.Context, *Use) (Result, error) { return Answer([]byte(c.written)) }}
+		kept := lasting{}
+		for range 2 { // two sessions
+			result, err := newSet(t, Options{Memory: &Memory{Lasting: kept}}, says).Use(t.Context(), "t", &Use{})
+			if err != nil || string(result.Bytes) != c.want {
+				t.Errorf("%s: kept %.20q, want %.20q; %v", name, result.Bytes, c.want, err)
+			}
+		}
+	}
+}
+
 func TestAnswers(t *testing.T) {
 	for written, want := range map[string]struct {
 		content, failed, end string
