@@ -141,9 +141,7 @@ func (t *task) answer() (Answer, error) {
 	}
 	a := Answer{State: stateOf(t.Status.State), Context: t.ContextID, Task: t.ID}
 	if a.State == completed {
-		for _, made := range t.Artifacts {
-			a.add(made.Parts)
-		}
+		a.take(t.Artifacts)
 	}
 	if a.Text == "" && t.Status.Message != nil {
 		a.add(t.Status.Message.Parts)
@@ -169,9 +167,23 @@ func (t *task) lastWord() []part {
 	return nil
 }
 
-// add appends an artifact or a message: its texts as they stand, for they may be
-// pieces of one, data and files on lines of their own.
-func (a *Answer) add(parts []part) {
+// take has the texts of all artifacts, of which there may be very many.
+func (a *Answer) take(made []artifact) {
+	var all []string
+	for i := range made {
+		if text := a.read(made[i].Parts); text != "" {
+			all = append(all, text)
+		}
+	}
+	a.Text = strings.Join(all, "\n\n")
+}
+
+// add has the text of a message.
+func (a *Answer) add(parts []part) { a.Text = a.read(parts) }
+
+// read is an artifact or a message as text: its texts as they stand, for they may
+// be pieces of one, data and files on lines of their own.
+func (a *Answer) read(parts []part) string {
 	var b strings.Builder
 	own := true // what follows begins a line
 	for i := range parts {
@@ -188,10 +200,7 @@ func (a *Answer) add(parts []part) {
 			a.Prose = true
 		}
 	}
-	if a.Text != "" && b.Len() > 0 {
-		a.Text += "\n\n"
-	}
-	a.Text += b.String()
+	return b.String()
 }
 
 func (p *part) isData() bool { return p.Text == nil && len(p.Data) > 0 }

@@ -278,3 +278,18 @@ func TestF37_RemoteAgentsThatHandATaskToEachOther(t *testing.T) {
 		t.Errorf("%d tasks are left", open.Load())
 	}
 }
+
+// F37: an answer of very many artifacts is read in the time of its length.
+func TestF37_AnAnswerOfManyArtifacts(t *testing.T) {
+	const n = 200_000
+	one := `{"parts":[{"kind":"text","text":"z"}]},`
+	text := `{"id":"1","status":{"state":"completed"},"artifacts":[` + strings.Repeat(one, n) + `{"parts":[]}]}`
+	begin := time.Now()
+	a, err := readAnswer([]byte(text))
+	if err != nil || len(a.Text) != 3*n-2 || !strings.HasPrefix(a.Text, "z\n\nz") {
+		t.Errorf("%d bytes, %v", len(a.Text), err)
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
