@@ -3,4 +3,4 @@ package main
 import "testing"
 
 // Every example of the language of agents is run, with scripted models.
-func TestAgentsDocument(t *testing.T) { runDocument(t, "../../docs/agents.md", 15) }
+func TestAgentsDocument(t *testing.T) { runDocument(t, "../../docs/agents.md", 20) }
