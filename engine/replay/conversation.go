@@ -40,6 +40,8 @@ func (w *walk) follow(step stop.Step, recorded *record.Iteration, pair *pair) fo
 	case errors.As(err, &failure) && recorded.Error != nil && *recorded.Error == *failure:
 	case err != nil:
 		return follows{why: "its conversation cannot be told again: " + err.Error()}
+	case neverAsked(recorded):
+		return follows{why: because(otherRequest, pair)}
 	}
 	f := goesAlong(&trace, recorded, w.endedTalk(recorded), w.wholeLast(recorded))
 	if f.ranOut = tools.ranOut; f.ranOut {
@@ -54,6 +56,11 @@ func (w *walk) follow(step stop.Step, recorded *record.Iteration, pair *pair) fo
 	return f
 }
 
+// neverAsked says that the prompts of a recorded iteration could not be rendered.
+func neverAsked(it *record.Iteration) bool {
+	return it.Error != nil && it.Error.Class == record.Expression && len(sentIn(it)) == 0
+}
+
 // endedTalk says that a recorded conversation came to its end: neither did its
 // agent fail, nor did anything cut it.
 func (w *walk) endedTalk(recorded *record.Iteration) bool {
@@ -61,6 +68,11 @@ func (w *walk) endedTalk(recorded *record.Iteration) bool {
 		return w.judgeCut(recorded)
 	}
 	return recorded.Error == nil || recorded.Ended != nil || len(recorded.Output) > 0
+}
+
+// cutBetween says that something cut a recorded conversation before its end.
+func (w *walk) cutBetween(recorded *record.Iteration) bool {
+	return recorded.Cut != "" && !w.judgeCut(recorded)
 }
 
 // goesAlong holds what would be sent against what was. Ended says that the
@@ -144,7 +156,7 @@ func (w *walk) converse(step stop.Step, p *pass, recorded *record.Iteration, jud
 	legs := stop.Legs(&p.Iteration)
 	for i := range legs {
 		t.whole = i+1 < len(legs) || w.wholeLast(recorded)
-		t.goesOn = i+1 < len(legs) || recorded.Cut != "" && t.whole && !w.follows.over || w.follows.ranOut || w.follows.why == oneMore
+		t.goesOn = i+1 < len(legs) || w.cutBetween(recorded) && t.whole && !w.follows.over || w.follows.ranOut || w.follows.why == oneMore
 		t.asks = t.goesOn || w.asksUser(step, recorded, &legs[i])
 		t.cutLast = recorded.Cut == string(record.ReasonTimeout) && i+1 == len(legs) && !w.judgeCut(recorded)
 		last := i+1 == len(legs) || legs[i+1].Step != legs[i].Step

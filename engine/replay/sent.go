@@ -51,7 +51,7 @@ func (w *walk) talksOther(step stop.Step, recorded *record.Iteration, pair *pair
 		}
 	}
 	w.follows = w.follow(step, recorded, pair)
-	if w.follows.steps == 0 && len(sentIn(recorded)) > 0 {
+	if w.follows.steps == 0 && (len(sentIn(recorded)) > 0 || neverAsked(recorded)) {
 		return w.follows.why
 	}
 	return ""
