@@ -186,7 +186,8 @@ when_cut: score
 		all = append(all, i)
 	}
 	run, scores := all[0].Run, all[0].Scores
-	if run.Iterations[0].Evaluation.Confidence != -0.5 || run.Iterations[2].Evaluation != nil || run.Outcome.Returned != 2 {
+	if run.Iterations[0].Evaluation.Confidence != -0.5 || run.Iterations[2].Evaluation != nil || run.Outcome.Returned != 2 ||
+		run.Iterations[0].Skipped || !run.Iterations[2].Skipped {
 		t.Errorf("%+v", run.Iterations)
 	}
 	want := "[{m/f.json:1/1 reward 0 2    } {m/f.json:1/1 reward 1 -0.5    } {m/f.json:1/1 reward 2 2    } {m/f.json:1/1 reward 3 0   the log has no score }]"

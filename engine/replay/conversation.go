@@ -267,6 +267,17 @@ func (t *talk) refusesNext() bool {
 	return true
 }
 
+// hasNoRoom says that the budget refuses the call to which nobody would have
+// answered, or may do so.
+func (w *walk) hasNoRoom() bool {
+	next := w.run.Next
+	if next == nil {
+		next = &record.Next{}
+	}
+	refused, unknown := w.reserve(next.Reserved, true)
+	return refused != "" || unknown != ""
+}
+
 // wholeLast says that the last step of a recorded conversation was made whole,
 // the user's answer included, before something happened to the iteration.
 func (w *walk) wholeLast(it *record.Iteration) bool {
@@ -351,7 +362,7 @@ func (w *walk) talkOfSignals(p *pass, recorded *record.Iteration, judged int) {
 	}
 	at, cancels := w.cutAt(p)
 	switch {
-	case cancels && p.End > at:
+	case cancels && p.End >= at, w.follows.ranOut && w.hasNoRoom(): // what takes no time may have been left at the very end
 		p.unknown = noSteps
 	case judged == len(recorded.Calls) && recorded.Cut != "" && !w.judgeCut(recorded):
 		w.recordedCut(p, recorded)

@@ -39,7 +39,7 @@ const (
 func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
 	p := &pass{Iteration: *recorded}
 	p.Phase, p.Strategy = step.Phase, step.Strategy
-	p.Skipped = w.target.Evaluate != nil && !step.Evaluate
+	p.Skipped = w.target.Evaluate != nil && !step.Evaluate || w.neverEvaluated(recorded)
 	p.Evaluation, p.Cut = nil, ""
 	judged := judgedFrom(recorded)
 	if w.converses {
@@ -49,7 +49,7 @@ func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
 	}
 	switch {
 	case p.over():
-	case !step.Evaluate:
+	case !step.Evaluate || p.Skipped:
 		w.unevaluated(p, recorded, judged)
 	case w.differ.evaluation.why != "" && (judged < len(recorded.Calls) || w.judgeCut(recorded)):
 		p.unknown = w.differ.evaluation.why
@@ -58,6 +58,13 @@ func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
 		p.evaluate = !p.over()
 	}
 	return p
+}
+
+// neverEvaluated says that a log has no evaluation of an iteration, though its loop
+// evaluates all of them, and the configuration evaluates alike.
+func (w *walk) neverEvaluated(recorded *record.Iteration) bool {
+	e := w.recorded.Evaluate
+	return recorded.Skipped && e != nil && e.FromPhase == "" && w.target.Evaluate != nil && w.differ.evaluation.why == ""
 }
 
 // judgedFrom is the index of the first call of the evaluation.

@@ -74,6 +74,34 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
+// An iteration that a log has no evaluation of has none under other limits, and
+// conditions pass over it. Under another evaluation nobody knows.
+func TestIterationsThatALogDoesNotEvaluate(t *testing.T) {
+	r := recordedRun(record.ReasonMaxIterations, 0.2, 0, 0.8, 0)
+	for _, i := range []int{1, 3} {
+		r.Iterations[i].Evaluation, r.Iterations[i].Skipped = nil, true
+	}
+	for _, c := range []struct {
+		target     string
+		iterations int
+		reason     record.Reason
+		returned   int
+	}{
+		{plainLoop + "max_iterations: 2", 2, record.ReasonMaxIterations, 1},
+		{plainLoop + "max_iterations: 4", 4, record.ReasonMaxIterations, 3},
+		{plainLoop + "terminate: {confidence: {threshold: 0.7}}", 3, record.ReasonConfidence, 3},
+		{plainLoop + "terminate: {any: [{repeated: {of: output, times: 2}}]}", 3, record.ReasonRepeated, 3},
+	} {
+		got := replayed(t, c.target, Options{}, r)
+		if got.Verdict != Exact || got.Iterations != c.iterations || got.Outcome.Reason != c.reason || got.Outcome.Returned != c.returned {
+			t.Errorf("%s: %+v", c.target, got)
+		}
+	}
+	if got := replayed(t, strings.Replace(wide, "0.5", "0.6", 1), Options{}, r); got.Verdict != Branches || !strings.Contains(got.Why, "evaluate.confidence differs") {
+		t.Errorf("another evaluation: %+v", got)
+	}
+}
+
 // A stop inside an iteration returns the one before it; the call in flight may
 // have cost nothing or all.
 func TestAStopInsideAnIterationCostsASpan(t *testing.T) {

@@ -158,7 +158,7 @@ func observe(l *spec.Loop, path string, recordings []Recording) (o observed, ok 
 	case path == "guards.budget.cost_usd":
 		o.values = fromRuns(recordings, spent(dollars))
 	case counts(l, path):
-		o.values = wholeNumbers(recordings)
+		o.values = upTo(recordings, counted(l, path))
 		o.strictly = true // no run is longer, so that what lies above the last decides alike
 	default:
 		return o, false
@@ -181,21 +181,6 @@ func kindOf(l *spec.Loop, path string) (spec.Kind, string) {
 		return spec.KindTimeout, "after"
 	}
 	return "", path[at+1:]
-}
-
-// counted are the names of parameters that count iterations.
-var counted = []string{"max_iterations", "absolute_max_iterations", "min_iterations", "patience", "times", "window", "threshold"}
-
-// counts says that a parameter is a number of iterations.
-func counts(l *spec.Loop, path string) bool {
-	name := path[strings.LastIndexByte(path, '.')+1:]
-	if !slices.Contains(counted, name) && !isMaximum(l, path) {
-		return false
-	}
-	return slices.ContainsFunc(l.Values(), func(v spec.Value) bool {
-		_, whole := v.Value.(int64)
-		return v.Path == path && whole
-	})
 }
 
 // isMaximum knows a max_iterations that has a name of its own.
@@ -285,21 +270,6 @@ func dollars(u record.Usage) float64 {
 		return math.NaN()
 	}
 	return v
-}
-
-// wholeNumbers are those up to the longest run.
-func wholeNumbers(recordings []Recording) []float64 {
-	longest := 0
-	for i := range recordings {
-		for k := range recordings[i].Runs {
-			longest = max(longest, len(recordings[i].Runs[k].Run.Iterations))
-		}
-	}
-	values := make([]float64, longest)
-	for i := range values {
-		values[i] = float64(i + 1)
-	}
-	return values
 }
 
 // seconds writes a number of them as a duration.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -60,6 +61,35 @@ func TestObserve(t *testing.T) {
 			want = texts(&a) // values stay
 		}
 		if err := a.Observe(loop, recordings); err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if got := texts(&a); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestObserveSteps: what counts steps, or turns of a user, is told apart by those,
+// though a run has few iterations.
+func TestObserveSteps(t *testing.T) {
+	talks := run("a", 1, 0.2, 0.6)
+	talks.Run.Iterations[0].Steps = []record.Step{{}, {User: "and?"}, {User: "oh"}}
+	talks.Run.Iterations[1].Steps = []record.Step{{User: "why?"}, {}}
+	const agent = "agent: {model: m, memory: {max_tokens: 100}}\nprompt: hello\nevaluate: {confidence: '0.5'}\n"
+	loop := declared(t, agent+"user: {script: \"['a', 'b']\"}\nguards: {stagnation: {window: 3, scope: step}, circuit_breaker: {threshold: 3}, "+
+		"repeated: [{name: said, of: step.text, times: 2, scope: step}, {name: same, of: output, times: 2}]}\n")
+	for text, want := range map[string]string{
+		"agent.max_steps=1..100":                "1 2 3",
+		"user.max_turns=1..100":                 "1 2",
+		"guards.stagnation.window=2..100":       "2 3 4 5",
+		"guards.stagnation.times=2..100":        "2 3 4 5",
+		"guards.repeated.said.times=2..100":     "2 3 4 5",
+		"guards.repeated.said.window=2..100":    "2 3 4 5",
+		"guards.repeated.same.times=2..100":     "2",
+		"guards.circuit_breaker.threshold=1..9": "1 2 3 4 5",
+		"max_iterations=1..100":                 "1 2",
+	} {
+		a := axis(t, text)
+		if err := a.Observe(loop, []Recording{{Runs: []Run{talks}}}); err != nil {
 			t.Errorf("%s: %v", text, err)
 		} else if got := texts(&a); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
