@@ -39,7 +39,10 @@ type User interface {
 type Answer struct {
 	Text string // "" where the user has nothing more to say
 	Over bool   // the conversation is over
-	Call *record.Call
+	// Unanswered is the hash of the request to which a model that plays the user had
+	// nothing more to give.
+	Unanswered string
+	Call       *record.Call
 }
 
 // Heard is a conversation as its user hears it: without tools.

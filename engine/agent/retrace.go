@@ -94,14 +94,24 @@ func (r *retrace) answer(ctx context.Context, i int, text string) error {
 		return nil
 	}
 	r.heard(Line{Text: text})
-	recorded := Answer{Text: r.recorded.Steps[i].User, Call: r.answered(i)}
+	said := &r.recorded.Steps[i]
+	recorded := Answer{Text: said.User, Unanswered: said.Unanswered, Call: r.answered(i)}
 	answer, why, err := r.User.Again(ctx, r.listener(), recorded)
+	if why != "" && r.cutBeforeUser(i, &recorded) {
+		return nil
+	}
 	if why != "" {
 		why = fmt.Sprintf("at step %d %s", i+1, why)
 	}
 	r.last().User, r.trace.Why = answer.Text, why
 	r.trace.Over = why == "" && (answer.Over || answer.Text == "")
 	return err
+}
+
+// cutBeforeUser says that something cut the iteration before its user answered a
+// step. Whether the user would have been asked is all that can be told again.
+func (r *retrace) cutBeforeUser(i int, recorded *Answer) bool {
+	return r.recorded.Cut != "" && i == len(r.recorded.Steps)-1 && *recorded == Answer{}
 }
 
 // answered is the call of a recorded step's user, nil where there is none.

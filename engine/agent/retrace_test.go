@@ -30,8 +30,7 @@ func (b *babbler) Call(_ context.Context, request *model.Request) (*model.Reply,
 	if b.fails && rapid.IntRange(0, 15).Draw(b.t, "failing") == 0 {
 		return nil, model.Fail(record.ContextLength, "too long", duration)
 	}
-	// That the user's model had nothing more to give, no call tells: it would be asked again.
-	if b.name == "m" && rapid.IntRange(0, 30).Draw(b.t, "ending") == 0 {
+	if rapid.IntRange(0, 30).Draw(b.t, "ending") == 0 {
 		return nil, model.ErrEnded
 	}
 	reply := &model.Reply{Text: text().Draw(b.t, "text"), Finish: "stop", Duration: duration, Usage: record.Usage{Calls: 1}}
@@ -256,6 +255,31 @@ func TestRetraceUnderAnotherConfiguration(t *testing.T) {
 		c.change(&other)
 		trace, err := other.Retrace(t.Context(), turn(), it)
 		if err != nil || len(trace.Requests) != c.requests || trace.Over != c.over || trace.Why != c.why {
+			t.Errorf("%s: %+v, %v", name, trace, err)
+		}
+	}
+}
+
+// What cut a conversation before its user answered does not make another one of it.
+func TestRetraceOfAConversationThatWasCutBeforeItsUser(t *testing.T) {
+	for name, c := range map[string]struct {
+		of    *spec.User
+		plays model.Model
+		late  func(took, waited time.Duration) bool
+	}{
+		"a script, too late":   {scripted(t, `["a"]`), nil, func(took, _ time.Duration) bool { return took >= time.Second }},
+		"a model, too late":    {&spec.User{Model: "u"}, nil, func(took, _ time.Duration) bool { return took >= time.Second }},
+		"a model, and no room": {&spec.User{Model: "u"}, broken{model.ErrRefused}, nil},
+	} {
+		live, _ := stage(t, spec.Agent{}, nil, says("one"), says("two"))
+		live.User = &user.User{Spec: c.of, Model: c.plays}
+		of := turn()
+		of.Late = c.late
+		result, _ := live.Execute(t.Context(), of)
+		it := iterationOf(1, &result, nil)
+		it.Cut = string(record.ReasonTimeout)
+		trace, err := live.Retrace(t.Context(), turn(), it)
+		if err != nil || trace.Why != "" || trace.Over || len(it.Steps) != 1 || trace.Requests[0] != it.Calls[0].Request {
 			t.Errorf("%s: %+v, %v", name, trace, err)
 		}
 	}

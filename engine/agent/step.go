@@ -126,7 +126,7 @@ func (t *talk) say(ctx context.Context, text, finish string) (over bool, err err
 	if err != nil {
 		return false, err
 	}
-	t.last().User = answer.Text
+	t.last().User, t.last().Unanswered = answer.Text, answer.Unanswered
 	return answer.Over || answer.Text == "", nil
 }
 

@@ -183,6 +183,14 @@ func TestAUserWhoHasNothingMoreToSay(t *testing.T) {
 	c.User = &user.User{Spec: &spec.User{Model: "u"}, Model: broken{model.ErrEnded}}
 	if result := converse(t, c, turn()); string(result.Output) != `"one"` || len(m.sent) != 1 || len(result.Calls) != 1 {
 		t.Errorf("%+v", result)
+	} else {
+		for name, why := range map[string]string{"u": "", "another": "at step 1 the user would be asked something else"} {
+			c.User = &user.User{Spec: &spec.User{Model: name}}
+			trace, err := c.Retrace(t.Context(), turn(), iterationOf(1, &result, nil))
+			if err != nil || trace.Over != (why == "") || trace.Why != why {
+				t.Errorf("%s: %+v, %v", name, trace, err)
+			}
+		}
 	}
 }
 

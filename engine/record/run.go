@@ -163,6 +163,9 @@ type Step struct {
 	// sent.
 	Pruned int    `json:"pruned,omitempty"`
 	User   string `json:"user,omitempty"` // what the user answered
+	// Unanswered is the hash of the request to which the model that plays the user
+	// had nothing more to give. That is no call.
+	Unanswered string `json:"unanswered,omitempty"`
 }
 
 // Evaluation is the judgement of an iteration inside the loop.

@@ -42,7 +42,7 @@ func (u *User) Answer(ctx context.Context, heard *agent.Heard) (agent.Answer, er
 	})
 	switch {
 	case errors.Is(err, model.ErrEnded):
-		return agent.Answer{Over: true}, nil
+		return agent.Answer{Over: true, Unanswered: request.Hash(u.Spec.Model)}, nil
 	case err != nil:
 		return agent.Answer{Call: call}, err
 	}
@@ -64,19 +64,25 @@ func (u *User) Again(ctx context.Context, heard *agent.Heard, recorded agent.Ans
 		}
 		return a, why, err
 	}
-	if recorded.Call == nil {
+	request, err := u.request(ctx, heard)
+	switch {
+	case err != nil:
+		return a, "", err
+	case recorded.Unanswered == request.Hash(u.Spec.Model):
+		return agent.Answer{Over: true}, "", nil
+	case recorded.Unanswered != "":
+		return a, askedOther, nil
+	case recorded.Call == nil:
 		return a, "the user would be asked for an answer", nil
 	}
-	request, err := u.request(ctx, heard)
-	if err != nil {
-		return a, "", err
-	}
 	if request.Hash(u.Spec.Model) != recorded.Call.Request {
-		return a, "the user would be asked something else", nil
+		return a, askedOther, nil
 	}
 	a, err = u.turn(ctx, heard, recorded)
 	return a, "", err
 }
+
+const askedOther = "the user would be asked something else"
 
 // silent says that the user has had all turns of an iteration.
 func (u *User) silent(heard *agent.Heard) bool {
