@@ -75,13 +75,19 @@ func (w *setter) shallow(n *source.Node) *source.Node {
 	return &c
 }
 
-// replace sets a key of a copied mapping; segment i of the path is the key. A key that was there keeps its place.
+// replace sets a key of a copied mapping; segment i of the path is the key. A key that was there keeps its place, unless
+// its value is of another file now, where that place is something else.
 func (w *setter) replace(n *source.Node, key string, i int, value *source.Node) {
 	for j := range n.Entries {
-		if n.Entries[j].Key == key {
-			n.Entries[j].Value = value
-			return
+		entry := &n.Entries[j]
+		if entry.Key != key {
+			continue
 		}
+		if entry.Value.File != value.File {
+			entry.KeyPos = w.segmentPos(i)
+		}
+		entry.Value = value
+		return
 	}
 	n.Entries = append(n.Entries, source.Entry{Key: key, KeyPos: w.segmentPos(i), Value: value})
 }
