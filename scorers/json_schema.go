@@ -27,7 +27,7 @@ func jsonSchema(c *compiler) comparison {
 			}
 			value = parsed
 		}
-		if err := schema.Validate(native(value)); err != nil {
+		if err := schema.Validate(expr.Maps(value)); err != nil {
 			return verdict{explanation: firstViolation(err)}
 		}
 		return verdict{value: 1}
@@ -76,24 +76,4 @@ func whatIsWrong(err error) string {
 		return firstViolation(wrong.Err)
 	}
 	return strings.ReplaceAll(err.Error(), schemaURL, "")
-}
-
-// native is a plain value in the form that validation knows.
-func native(value any) any {
-	switch v := value.(type) {
-	case *expr.Object:
-		object := make(map[string]any, v.Len())
-		for i := range v.Len() {
-			key, item := v.At(i)
-			object[key] = native(item)
-		}
-		return object
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = native(v[i])
-		}
-		return list
-	}
-	return value
 }

@@ -102,7 +102,7 @@ func (s *schema) violations(arguments json.RawMessage) string {
 	if s == nil {
 		return ""
 	}
-	if err := s.compiled.Validate(native(value)); err != nil {
+	if err := s.compiled.Validate(expr.Maps(value)); err != nil {
 		return told(err)
 	}
 	return ""
@@ -157,24 +157,4 @@ func leaves(e *jsonschema.ValidationError, found []violation) []violation {
 		found = leaves(cause, found)
 	}
 	return found
-}
-
-// native is a plain value in the form that validation knows.
-func native(value any) any {
-	switch v := value.(type) {
-	case *expr.Object:
-		object := make(map[string]any, v.Len())
-		for i := range v.Len() {
-			key, item := v.At(i)
-			object[key] = native(item)
-		}
-		return object
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = native(v[i])
-		}
-		return list
-	}
-	return value
 }

@@ -224,3 +224,15 @@ func FuzzParseJSON(f *testing.F) {
 func excused(_ []byte, err error) bool {
 	return err != nil && (strings.Contains(err.Error(), "out of range") || strings.Contains(err.Error(), "deeper than"))
 }
+
+// Maps have what objects have, lists and objects within them as well.
+func TestMaps(t *testing.T) {
+	value, err := ParseJSON([]byte(`{"b": [{"c": 1}, null], "a": {}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"b": []any{map[string]any{"c": 1.0}, nil}, "a": map[string]any{}}
+	if got := Maps(value); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %#v", got)
+	}
+}

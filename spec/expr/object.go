@@ -144,3 +144,24 @@ func asNumber(v any) (float64, bool) {
 	}
 	return 0, false
 }
+
+// Maps is a plain value with a map for each object, as libraries that know no
+// order of keys want it.
+func Maps(value any) any {
+	switch v := value.(type) {
+	case *Object:
+		object := make(map[string]any, v.Len())
+		for i := range v.Len() {
+			key, item := v.At(i)
+			object[key] = Maps(item)
+		}
+		return object
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = Maps(v[i])
+		}
+		return list
+	}
+	return value
+}
