@@ -44,6 +44,17 @@ func (w *walk) follow(step stop.Step, recorded *record.Iteration, pair *pair) fo
 		return follows{why: because(otherRequest, pair)}
 	}
 	f := goesAlong(&trace, recorded, w.endedTalk(recorded), w.wholeLast(recorded))
+	if n := len(recorded.Steps); f.why == "" && f.unfinished && n > 0 && says(ofLastStep(recorded)) {
+		switch {
+		case pair.user:
+			f.steps, f.why = n-1, otherUser // whose turn it was, or was to be
+		case pair.shown != "" && n >= w.target.Steps(w.target.Stages()[step.StageIndex()].Agent):
+			f.steps, f.why = n-1, pair.shown // it would not ask the user any more
+		}
+	}
+	if f.why == "" && f.unfinished && f.over && pair.shown != "" && cutAtItsEnd(recorded) {
+		f.steps, f.why = max(0, f.steps-1), pair.shown // it may have come to its end just in time
+	}
 	if f.ranOut = tools.ranOut; f.ranOut {
 		w.dries(&f, &trace, pair)
 	}
@@ -59,6 +70,13 @@ func (w *walk) follow(step stop.Step, recorded *record.Iteration, pair *pair) fo
 // neverAsked says that the prompts of a recorded iteration could not be rendered.
 func neverAsked(it *record.Iteration) bool {
 	return it.Error != nil && it.Error.Class == record.Expression && len(sentIn(it)) == 0
+}
+
+// cutAtItsEnd says that a timeout cut a conversation at the very moment at which
+// its last leg ended.
+func cutAtItsEnd(it *record.Iteration) bool {
+	legs := stop.Legs(it)
+	return it.Cut == string(record.ReasonTimeout) && len(legs) > 0 && legs[len(legs)-1].End == it.End
 }
 
 // endedTalk says that a recorded conversation came to its end: neither did its
@@ -376,6 +394,9 @@ func (p *pair) usesOther(recorded *record.Iteration) follows {
 	at := 0
 	for i := range recorded.Steps {
 		until := min(at+recorded.Steps[i].Tools, len(recorded.ToolCalls))
+		if p.player && says(recorded.ToolCalls[at:until]) {
+			return follows{steps: i, why: otherUser}
+		}
 		for ; at < until; at++ {
 			if why := p.tools.other(&recorded.ToolCalls[at]); why != "" {
 				return follows{steps: i, why: why}

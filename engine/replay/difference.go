@@ -33,6 +33,7 @@ type stage struct {
 type pair struct {
 	converses                bool   // both agents do
 	tools                    others // that differ in what no hash of a request shows
+	user, player             bool   // the users differ; only one of them is a model
 	hidden                   string // why they differ in what no hash of a request shows
 	shown                    string // why they differ in what is sent
 	toldOfJudging            bool   // what is sent depends on evaluations

@@ -192,6 +192,9 @@ func changed(t *rapid.T, l *spec.Loop) *spec.Loop {
 		agent.Timeout, agent.FinalResponse = l.Agent.Timeout*2, nil
 		other.Agent = &agent
 	}
+	if l.Converses(l.Agent) && often(t, "talk", 40) {
+		changeTalk(t, &other)
+	}
 	for i := range other.Phases {
 		if often(t, "no prompt", 20) && i < len(l.Phases) { // another phase that sends the same
 			other.Phases = slices.Clone(other.Phases)

@@ -45,7 +45,7 @@ func (w *walk) lacksSteps(pair *pair, recorded *record.Iteration) bool {
 // talksOther is sendsOther of an agent that converses: nothing of the iteration
 // would be as recorded.
 func (w *walk) talksOther(step stop.Step, recorded *record.Iteration, pair *pair) string {
-	if w.Renderer == nil {
+	if w.Renderer == nil || len(sentIn(recorded)) == 0 {
 		if why := w.declaresOther(step, recorded, pair); why != "" {
 			return why
 		}

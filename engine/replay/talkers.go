@@ -65,8 +65,19 @@ func (c *comparison) conversation(p *pair, t, r *spec.Agent) {
 		p.tools.compareDelegate(&t.Delegates[i], r.Delegates)
 	}
 	if !declaredAlike(reflect.ValueOf(&c.target.User).Elem(), reflect.ValueOf(&c.recorded.User).Elem()) {
-		p.shown = "the user differs"
+		p.shown, p.user = otherUser, true
+		p.player = (modelOf(c.target.User) == "") != (modelOf(c.recorded.User) == "")
 	}
+}
+
+const otherUser = "the user differs"
+
+// modelOf is the model that plays a user, "" where none does.
+func modelOf(u *spec.User) string {
+	if u == nil {
+		return ""
+	}
+	return u.Model
 }
 
 // compare finds a tool among the recorded ones.

@@ -3,6 +3,7 @@ package replay
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -250,5 +251,33 @@ func writeCall(reply *model.Reply, dialect, name string, n int, dice interface{ 
 		reply.Text += "so\n```tool_call\n" + fmt.Sprintf(`{"tool": %q, "arguments": %s}`, name, arguments) + "\n```\n"
 	default:
 		reply.Text += "so\n<tool>" + fmt.Sprintf(`{"server_name": "s", "tool_name": %q, "arguments": %s}`, name, arguments) + "</tool>\n"
+	}
+}
+
+// changeTalk changes how the agent of a loop converses.
+func changeTalk(t *rapid.T, l *spec.Loop) {
+	a := *l.Agent
+	l.Agent = &a
+	switch draw(t, "changed", "steps", "memory", "tool", "breaks", "delegate", "user", "warned", "choice") {
+	case "steps":
+		a.MaxSteps = number(t, "steps", 1, 6)
+	case "memory":
+		a.Memory = &spec.Memory{MaxTokens: draw(t, "tokens", 60, 120, 250, 1000)}
+	case "tool":
+		a.Tools = slices.Clone(a.Tools)
+		a.Tools[number(t, "tool", 0, 1)].Command = []string{"other"}
+	case "breaks":
+		a.Tools = slices.Clone(a.Tools)
+		a.Tools[0].BreaksLoop = true
+	case "delegate":
+		if len(a.Delegates) > 0 {
+			a.Delegates = []spec.Delegate{{Name: helper, Description: "helps", Timeout: time.Hour}}
+		}
+	case "user":
+		l.User = drawUser(t)
+	case "warned":
+		a.WarnRemaining = number(t, "warned from", 1, 4)
+	case "choice":
+		a.ToolChoice = "auto"
 	}
 }
