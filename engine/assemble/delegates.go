@@ -11,6 +11,7 @@ import (
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -137,7 +138,7 @@ func (d *delegate) Use(ctx context.Context, use *tool.Use) (tool.Result, error) 
 	run := d.loop.Within(nested, fmt.Sprintf("%s/%d", d.declared.Name, use.Number), &task, use.Trial, calls(use))
 	run.Volatile = record.Volatile{}
 	result := tool.Result{Content: run.Output(), Duration: run.Elapsed, Calls: d.calls(run), Run: run}
-	result.Waited = waited(result.Calls)
+	result.Waited = waited(run)
 	if d.late(run) || ctx.Err() == nil && nested.Err() != nil && run.Outcome.Status == record.Cancelled {
 		d.expire(&result)
 		return result, d.failure("timed out after %v", d.declared.Timeout)
@@ -199,9 +200,12 @@ func (d *delegate) calls(run *record.Run) []record.Call {
 	return all
 }
 
-func waited(calls []record.Call) (sum time.Duration) {
-	for i := range calls {
-		sum += calls[i].Waited
+// waited is what a run waited. What calls beside each other waited, it waited once.
+func waited(run *record.Run) (sum time.Duration) {
+	for i := range run.Iterations {
+		for _, leg := range stop.Legs(&run.Iterations[i]) {
+			sum += leg.Waited
+		}
 	}
 	return sum
 }
