@@ -99,7 +99,11 @@ func goesWith(key string) string {
 	if len(kinds) == 1 {
 		return kinds[0]
 	}
-	return strings.Join(kinds[:len(kinds)-1], ", ") + " and " + kinds[len(kinds)-1]
+	all := strings.Join(kinds[:len(kinds)-1], ", ") + " and " + kinds[len(kinds)-1]
+	if key == "pure" {
+		all += "; of a server's tools, mcp: {pure: [NAME]} names those that are"
+	}
+	return all
 }
 
 // checkMCP wants a server that is started, or one that is reached.
