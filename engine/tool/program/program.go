@@ -29,7 +29,7 @@ func (t *Tool) Definition() tool.Definition { return t.Defined }
 func (t *Tool) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
 	folder, remove, err := scratch(ctx)
 	if err != nil {
-		return tool.Result{}, failed("there is no folder to run in: " + err.Error())
+		return tool.Result{}, &record.Error{Class: record.Internal, Message: "there is no folder for tools to run in: " + err.Error() + "; is TMPDIR there, with room?"}
 	}
 	defer remove()
 	p := t.Program

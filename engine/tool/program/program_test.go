@@ -268,6 +268,29 @@ func TestTheFolderOfARun(t *testing.T) {
 	}
 }
 
+// F31: a program that removes the run's folder breaks no other one.
+func TestF31_AToolThatRemovesItsFolder(t *testing.T) {
+	ctx, run := tool.WithRun(t.Context())
+	defer run.Close()
+	for range 2 {
+		if got, err := use(t, ctx, shell(`rm -r "$PWD" && echo gone`), ""); err != nil || string(got.Content) != `"gone"` {
+			t.Errorf("got %s, %v", got.Content, err)
+		}
+	}
+}
+
+// F4: where there is no room for a run's folder, the run is at fault and not the
+// agent, which is not told.
+func TestF4_NoFolderForTools(t *testing.T) {
+	t.Setenv("TMPDIR", "/nonexistent")
+	ctx, run := tool.WithRun(t.Context())
+	defer run.Close()
+	_, err := use(t, ctx, shell("echo x"), "")
+	if failed, ok := errors.AsType[*record.Error](err); !ok || failed.Class != record.Internal || !strings.Contains(failed.Message, "TMPDIR") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestLocated(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(folder, "tools"), 0o700); err != nil {

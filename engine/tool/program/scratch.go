@@ -12,7 +12,8 @@ import (
 type scratchKey struct{}
 
 // scratch is the folder in which the programs of a run work: empty at first, and
-// removed when the run is closed. Outside of a run it is the caller's to remove.
+// removed when the run is closed. A program may have removed it, and the next one
+// is given it anew. Outside of a run it is the caller's to remove.
 func scratch(ctx context.Context) (folder string, remove func(), err error) {
 	run := tool.RunOf(ctx)
 	if run == nil {
@@ -26,7 +27,8 @@ func scratch(ctx context.Context) (folder string, remove func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	return kept.(string), func() {}, nil
+	folder = kept.(string)
+	return folder, func() {}, os.MkdirAll(folder, 0o700)
 }
 
 // removeAll also removes folders that their maker closed to writing.
