@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -82,12 +83,20 @@ func (t *telling) iteration(it *record.Iteration) {
 			t.text("tool", it.ToolCalls[i].Tool+" "+string(it.ToolCalls[i].Arguments))
 		}
 	}
-	t.text("output", outputText(it.Output))
+	t.text("output", cmp.Or(outputText(it.Output), emptyText(it)))
 	t.notUTF8(it.OutputB64, "output_b64")
 	t.trouble(it)
 	t.evaluation(it)
 	t.text("adapts", it.Adaptation)
 	t.judged(it.N)
+}
+
+// emptyText tells of an output that is there and empty.
+func emptyText(it *record.Iteration) string {
+	if string(it.Output) == `""` && len(it.OutputB64) == 0 {
+		return "(empty)"
+	}
+	return ""
 }
 
 // notUTF8 says where bytes are that cannot be shown.
