@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -127,13 +128,15 @@ func (t *talk) count(u *use, before map[string]int) {
 func (t *talk) settle(uses []use) (err error) {
 	beside := span{over: t.result.Took}
 	after, longest := beside, beside
+	ended := make([]span, len(uses))
 	for i := range uses {
 		u := &uses[i]
 		took := u.note(beside)
 		if u.defined.Serial {
-			took = u.note(after)
+			took = u.note(behind(after, beside, ended[:i]))
 			after = took
 		}
+		ended[i] = took
 		if took.over > longest.over {
 			longest = took
 		}
@@ -144,6 +147,18 @@ func (t *talk) settle(uses []use) (err error) {
 	}
 	t.result.Took, t.result.Waited = longest.over, t.result.Waited+longest.waited
 	return err
+}
+
+// behind is what a call follows, among those before it that began beside it: the
+// last one that was over at that time. The record does not say which it was of
+// several, and a replay has to find the same.
+func behind(after, beside span, ended []span) span {
+	for _, one := range slices.Backward(ended) {
+		if after.over > beside.over && one.over == after.over {
+			return one
+		}
+	}
+	return after
 }
 
 // span is when something was over, and what of it was waited.

@@ -15,6 +15,7 @@ import (
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -326,6 +327,22 @@ func TestDelegatesCountOn(t *testing.T) {
 		if of.Calls["m"] != 6 || result.ToolCalls[1].Start != second || result.Took != took || result.Calls[3].Start != second {
 			t.Errorf("serial %v: %d calls, %+v, took %v", serial, of.Calls["m"], result.ToolCalls[1], result.Took)
 		}
+	}
+}
+
+// What a call that follows another one was waited for is read from the record as
+// it was counted, also where two calls before it were over at the same time.
+func TestWhatWasWaitedIsThatOfTheRecord(t *testing.T) {
+	one := gives("one", "ok", time.Second)
+	one.defined.Serial = true
+	one.use = func(context.Context, *tool.Use) (tool.Result, error) {
+		return tool.Result{Content: tool.Text("ok"), Duration: time.Second, Waited: time.Second / 4}, nil
+	}
+	c, _ := stage(t, spec.Agent{}, []tool.Tool{one, gives("beside", "ok", time.Second)}, calls("one", "{}", "beside", "{}", "one", "{}"), says("ok"))
+	result := converse(t, c, turn())
+	legs := stop.Legs(&record.Iteration{Calls: result.Calls, Steps: result.Steps, ToolCalls: result.ToolCalls})
+	if len(legs) != 3 || legs[1].Waited != result.Waited || legs[2].End != result.Took {
+		t.Errorf("waited %v of %v, the record has %+v", result.Waited, result.Took, legs)
 	}
 }
 

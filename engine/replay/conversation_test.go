@@ -1,0 +1,84 @@
+package replay
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
+)
+
+const talkingLoop = "agent: {model: m, memory: {max_tokens: 1000}}\nprompt: hello\nevaluate: {judge: {model: j, rubric: good}, confidence: double(judge.confidence)}\n"
+
+const saidOnce = "guards: {repeated: [{name: said, of: step.text, times: 2, scope: step}]}\n"
+
+// A timeout cut the evaluation of a second conversation that had come to its end:
+// a guard that looks at steps has nothing to cut there, with whatever the rest
+// would have been.
+func TestAConversationThatEndedIsNotCut(t *testing.T) {
+	r := recordedRun(record.ReasonTimeout, 0.2, 0)
+	for i := range r.Iterations {
+		r.Iterations[i].Steps = []record.Step{{Call: 1, Text: "a"}}
+	}
+	last := &r.Iterations[1]
+	last.Cut, last.Evaluation, last.Output = string(record.ReasonTimeout), nil, nil
+	r.Next = &record.Next{Role: record.RoleJudge}
+	wide := declared(t, talkingLoop+"terminate: {timeout: 2m}\n")
+	for limits, want := range map[string]Verdict{"terminate: {timeout: 3m}\n": Censored, "terminate: {timeout: 2m}\n": Exact} {
+		got := New(wide, declared(t, talkingLoop+limits+saidOnce), Options{}).Run(context.Background(), r, task)
+		if got.Verdict != want || got.Outcome.Reason == record.ReasonRepeated {
+			t.Errorf("%s: %+v", limits, got)
+		}
+	}
+}
+
+// sender renders every request to the same, and none where it fails.
+type sender struct{ fails *record.Error }
+
+func (s sender) Request(context.Context, *spec.Task, int, stop.Step, *stop.State) (string, error) {
+	return "r", nil
+}
+
+func (s sender) Retrace(context.Context, *spec.Task, stop.Step, *stop.State, *record.Run) (record.Trace, bool, error) {
+	if s.fails != nil {
+		return record.Trace{}, true, s.fails
+	}
+	return record.Trace{Requests: []string{"r"}}, true, nil
+}
+
+// The prompt of a conversation could not be rendered when it was recorded: that is
+// what happens where it cannot be rendered again, and another path where it can.
+func TestAConversationWhosePromptFailed(t *testing.T) {
+	failed := record.Error{Class: record.Expression, Message: "rendering the prompt: there is no key"}
+	r := &record.Run{ID: "c/t/1", Outcome: record.Outcome{Reason: record.ReasonError}, Iterations: []record.Iteration{{N: 1, Error: &failed}}}
+	again := failed
+	loop := declared(t, talkingLoop)
+	for name, c := range map[string]struct {
+		renders sender
+		want    Verdict
+		why     string
+	}{"fails again": {sender{&again}, Exact, ""}, "is rendered": {sender{}, Branches, otherRequest}} {
+		got := New(loop, loop, Options{Renderer: c.renders}).Run(context.Background(), r, task)
+		if got.Verdict != c.want || !strings.Contains(got.Why, c.why) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// Signals do not say what of the end of a conversation a timeout left that passed
+// at that very time, nor what a budget refused there.
+func TestSignalsAtTheEndOfAConversation(t *testing.T) {
+	r := recordedRun(record.ReasonMaxIterations, 0.2)
+	r.Iterations[0].Steps = []record.Step{{Call: 1, Text: "a"}}
+	sig := r.Signals()
+	wide := declared(t, talkingLoop)
+	for limit, want := range map[time.Duration]Verdict{time.Minute: Branches, 2 * time.Minute: Censored} {
+		got, err := New(wide, declared(t, talkingLoop+"terminate: {timeout: "+limit.String()+"}\n"), Options{}).Signals(context.Background(), &sig, task)
+		if err != nil || got.Verdict != want {
+			t.Errorf("%v: %+v %v", limit, got, err)
+		}
+	}
+}
