@@ -61,7 +61,7 @@ func TestFailures(t *testing.T) {
 		"too often":       {status(429, "slow down"), record.Error{Class: record.RateLimit, Message: "HTTP 429: slow down"}},
 		"broken":          {status(500, "a\xffb"), record.Error{Class: record.Server, Message: "HTTP 500: a\uFFFDb"}},
 		"long":            {status(503, strings.Repeat("no ", 1000)), record.Error{Class: record.Server, Message: "HTTP 503: " + strings.Repeat("no ", 99) + "no …"}},
-		"a redirect":      {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, 307) }, record.Error{Class: record.BadResponse, Message: "HTTP 307: it sends to " + strings.TrimPrefix(elsewhere.URL, "http://") + ", where nothing is posted"}},
+		"a redirect":      {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect) }, record.Error{Class: record.BadResponse, Message: "HTTP 307: it sends to " + strings.TrimPrefix(elsewhere.URL, "http://") + ", where nothing is posted"}},
 		"not modified":    {status(304, ""), record.Error{Class: record.BadResponse, Message: "HTTP 304"}},
 		"the line breaks": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, record.Error{Class: record.Network, Message: "EOF"}},
 		"half an answer": {func(w http.ResponseWriter, _ *http.Request) {
