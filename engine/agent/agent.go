@@ -1,5 +1,6 @@
 // Package agent decides what executes one iteration of a loop: a model that is
-// prompted, or a program.
+// asked once, or one that converses, with tools, delegates, a memory or a user.
+// Programs, endpoints and remote agents are beneath it.
 package agent
 
 import (
