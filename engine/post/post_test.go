@@ -54,14 +54,16 @@ func TestFailures(t *testing.T) {
 		handler http.HandlerFunc
 		want    record.Error
 	}{
-		"no key":          {status(401, "who are you?"), record.Error{Class: record.Auth, Message: "HTTP 401: who are you?"}},
-		"not allowed":     {status(403, ""), record.Error{Class: record.Auth, Message: "HTTP 403"}},
-		"not there":       {status(404, "<h1>\n no </h1>"), record.Error{Class: record.InvalidRequest, Message: "HTTP 404: <h1> no </h1>"}},
-		"too slow":        {status(408, ""), record.Error{Class: record.CallTimeout, Message: "HTTP 408"}},
-		"too often":       {status(429, "slow down"), record.Error{Class: record.RateLimit, Message: "HTTP 429: slow down"}},
-		"broken":          {status(500, "a\xffb"), record.Error{Class: record.Server, Message: "HTTP 500: a\uFFFDb"}},
-		"long":            {status(503, strings.Repeat("no ", 1000)), record.Error{Class: record.Server, Message: "HTTP 503: " + strings.Repeat("no ", 99) + "no …"}},
-		"a redirect":      {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect) }, record.Error{Class: record.BadResponse, Message: "HTTP 307: it sends to " + strings.TrimPrefix(elsewhere.URL, "http://") + ", where nothing is posted"}},
+		"no key":      {status(401, "who are you?"), record.Error{Class: record.Auth, Message: "HTTP 401: who are you?"}},
+		"not allowed": {status(403, ""), record.Error{Class: record.Auth, Message: "HTTP 403"}},
+		"not there":   {status(404, "<h1>\n no </h1>"), record.Error{Class: record.InvalidRequest, Message: "HTTP 404: <h1> no </h1>"}},
+		"too slow":    {status(408, ""), record.Error{Class: record.CallTimeout, Message: "HTTP 408"}},
+		"too often":   {status(429, "slow down"), record.Error{Class: record.RateLimit, Message: "HTTP 429: slow down"}},
+		"broken":      {status(500, "a\xffb"), record.Error{Class: record.Server, Message: "HTTP 500: a\uFFFDb"}},
+		"long":        {status(503, strings.Repeat("no ", 1000)), record.Error{Class: record.Server, Message: "HTTP 503: " + strings.Repeat("no ", 99) + "no …"}},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		}, record.Error{Class: record.BadResponse, Message: "HTTP 307: it sends to " + strings.TrimPrefix(elsewhere.URL, "http://") + ", where nothing is posted"}},
 		"not modified":    {status(304, ""), record.Error{Class: record.BadResponse, Message: "HTTP 304"}},
 		"the line breaks": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, record.Error{Class: record.Network, Message: "EOF"}},
 		"half an answer": {func(w http.ResponseWriter, _ *http.Request) {
