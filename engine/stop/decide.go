@@ -185,8 +185,8 @@ func (s *State) expressionFailed() (verdict, bool) {
 	return verdict{reason: record.ReasonError, class: record.ByFault, fired: string(record.Expression), err: fault, status: record.Faulted}, true
 }
 
-// interrupted: a guard that looks at steps cut the iteration in flight. A limit
-// that is reached by the same iteration has not ended it.
+// interrupted: a guard that looks at steps, or a hard budget, cut the iteration in
+// flight. A limit that is reached by the same iteration has not ended it.
 func (s *State) interrupted() (verdict, bool) {
 	cut := record.Reason(s.last().Cut)
 	if cut == "" {
@@ -194,6 +194,11 @@ func (s *State) interrupted() (verdict, bool) {
 	}
 	for i, leaf := range s.rules.stepping {
 		if s.steps.held[i] && s.rules.leaves[leaf].reason == cut {
+			return s.byLeaf(leaf, s.rules.leaves[leaf].name), true
+		}
+	}
+	for _, leaf := range s.rules.guards {
+		if s.held[leaf] && s.rules.leaves[leaf].reason == cut {
 			return s.byLeaf(leaf, s.rules.leaves[leaf].name), true
 		}
 	}

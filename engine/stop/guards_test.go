@@ -155,3 +155,16 @@ func TestRepeatedAndConsecutive(t *testing.T) {
 		{"a failure breaks a row of truths", "terminate: {consecutive: {when: confidence == 0.0, times: 2}}" + goOn, "0 x 0", 0, "", "", false, 0},
 	})
 }
+
+// A hard budget that had no room for a call within the last iteration ended the
+// run; the limit of iterations would have let it go on to its end.
+func TestABudgetThatCutsTheLastIterationIsTheReason(t *testing.T) {
+	for cut, want := range map[string]record.Reason{"": record.ReasonMaxIterations, "budget_calls": record.ReasonBudgetCalls} {
+		iterations := history("0.1 0.2")
+		iterations[1].Cut = cut
+		n, outcome, stopped := play(load(t, "guards: {budget: {calls: 9, hard: true}}\nterminate: {max_iterations: 2}"), iterations)
+		if !stopped || n != 2 || outcome.Reason != want {
+			t.Errorf("cut by %q: %s after %d, want %s", cut, outcome.Reason, n, want)
+		}
+	}
+}
