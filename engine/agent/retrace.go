@@ -55,12 +55,15 @@ func (r *retrace) step(ctx context.Context, i int) error {
 	r.result.Steps = append(r.result.Steps, step)
 	r.result.ToolCalls = append(r.result.ToolCalls, calls...)
 	final, err := r.final(ctx, step.Text)
-	if err != nil || final {
-		r.trace.Over = final
+	if err != nil {
 		return err
 	}
+	if final {
+		r.over(i)
+		return nil
+	}
 	if text, said := r.said(&step, calls); r.ends(i, calls) {
-		r.trace.Over = true
+		r.over(i)
 	} else if said {
 		err = r.answer(ctx, i, text)
 	}
@@ -71,6 +74,14 @@ func (r *retrace) step(ctx context.Context, i int) error {
 		r.trace.Over = over
 	}
 	return err
+}
+
+// over ends the conversation with a step, at which the user is not asked any more.
+func (r *retrace) over(i int) {
+	r.trace.Over = true
+	if r.recorded.Steps[i].User != "" || r.answered(i) != nil {
+		r.trace.Why = fmt.Sprintf("it would not ask the user after step %d", i+1)
+	}
 }
 
 // ends says whether one of a step's calls ends the run: because it always does,
@@ -90,7 +101,7 @@ func (r *retrace) ends(i int, calls []record.ToolCall) bool {
 // answer lets the user answer as recorded.
 func (r *retrace) answer(ctx context.Context, i int, text string) error {
 	if r.User == nil || len(r.result.Steps) >= r.maxSteps() {
-		r.trace.Over = true
+		r.over(i)
 		return nil
 	}
 	r.heard(Line{Text: text})

@@ -244,11 +244,12 @@ func TestRetraceUnderAnotherConfiguration(t *testing.T) {
 		"fewer steps":        {func(c *agent.Conversation) { c.MaxSteps = 2 }, 2, true, ""},
 		"as many steps":      {func(c *agent.Conversation) { c.MaxSteps = 4 }, 4, true, ""},
 		"a tool that breaks": {func(c *agent.Conversation) { c.Tools = agent.Told(breaking, nil) }, 1, true, ""},
-		"nobody answers":     {func(c *agent.Conversation) { c.User = nil }, 3, true, ""},
+		"nobody answers":     {func(c *agent.Conversation) { c.User = nil }, 3, true, "it would not ask the user after step 3"},
+		"no step to answer":  {func(c *agent.Conversation) { c.MaxSteps = 3 }, 3, true, "it would not ask the user after step 3"},
 		"another answer":     {func(c *agent.Conversation) { c.User = &user.User{Spec: scripted(t, `["b"]`)} }, 3, false, "at step 3 the user would say something else"},
 		"another turn":       {func(c *agent.Conversation) { c.User = &user.User{Spec: scripted(t, `["a", "b"]`)} }, 4, false, "at step 4 the user would say something else"},
 		"a model answers":    {func(c *agent.Conversation) { c.User = &user.User{Spec: &spec.User{Model: "u"}} }, 3, false, "at step 3 the user would be asked for an answer"},
-		"a final response":   {func(c *agent.Conversation) { c.Spec = &spec.Agent{FinalResponse: condition(t, `output == "one"`)} }, 3, true, ""},
+		"a final response":   {func(c *agent.Conversation) { c.Spec = &spec.Agent{FinalResponse: condition(t, `output == "one"`)} }, 3, true, "it would not ask the user after step 3"},
 	} {
 		other := *live
 		other.Tools = agent.Told(tools, nil)
