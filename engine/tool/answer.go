@@ -61,10 +61,11 @@ func only(object *expr.Object, keys ...string) bool {
 	return known == object.Len()
 }
 
-// endsRun says whether a tool may end its run for that reason.
+// endsRun says whether a tool may end its run for that reason. That there is
+// nothing more to give is only for an agent to say.
 func endsRun(reason record.Reason) bool {
 	switch reason {
-	case record.ReasonFinalResponse, record.ReasonToolEnded, record.ReasonQuestionAsked, record.ReasonCapability, record.ReasonAgentEnded:
+	case record.ReasonFinalResponse, record.ReasonToolEnded, record.ReasonQuestionAsked, record.ReasonCapability:
 		return true
 	}
 	return false

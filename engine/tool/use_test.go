@@ -189,6 +189,7 @@ func TestAnswers(t *testing.T) {
 		`{"error": "no", "code": 7}`:           {`{"error": "no", "code": 7}`, "", ""},
 		`{"end": "capability", "output": "x"}`: {`"x"`, "", "capability"},
 		`{"end": "tool_ended"}`:                {``, "", "tool_ended"},
+		`{"end": "agent_ended"}`:               {`{"end": "agent_ended"}`, "", ""}, // only an agent says so
 		`{"end": "2024-01-31"}`:                {`{"end": "2024-01-31"}`, "", ""},
 		`{"end": "capability", "begin": 1}`:    {`{"end": "capability", "begin": 1}`, "", ""},
 		`{"output": 1}`:                        {`{"output": 1}`, "", ""},
