@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -48,4 +50,34 @@ func TestBudgetsOfMoneyAreRounded(t *testing.T) {
 			t.Errorf("%s: short of %q, want %q", name, got, c.want)
 		}
 	}
+}
+
+// What is left of an iteration that a timeout cut is cut at the same place again:
+// what tools waited that are left out puts nothing off.
+func TestWhatWasCutIsCutAgainAtTheSamePlace(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seconds := func(most int, what string) time.Duration {
+			return time.Duration(rapid.IntRange(0, most).Draw(t, what)) * time.Second
+		}
+		rules := Compile(&spec.Loop{Terminate: spec.Tree{Any: []spec.Condition{{
+			Kind:    spec.KindTimeout,
+			Timeout: spec.Timeout{After: set(1 + seconds(9, "after")), Cancel: new(true), Working: rapid.Bool().Draw(t, "working")},
+		}}}})
+		it := &record.Iteration{N: 1, Calls: []record.Call{{Role: record.RoleAgent, Duration: time.Second}}}
+		serial := time.Second
+		for range rapid.IntRange(1, 5).Draw(t, "tools") {
+			c := record.ToolCall{Tool: "t", Waited: seconds(3, "waited"), Start: time.Second}
+			c.Duration = c.Waited + seconds(3, "working")
+			if rapid.Bool().Draw(t, "serial") {
+				c.Start, serial = serial, serial+c.Duration
+			}
+			it.ToolCalls = append(it.ToolCalls, c)
+		}
+		it.Steps = []record.Step{{Call: 1, Tools: len(it.ToolCalls)}}
+		once := Clip(rules, it, 0)
+		left := len(it.ToolCalls)
+		if twice := Clip(rules, it, 0); twice != once || len(it.ToolCalls) != left {
+			t.Fatalf("%+v with %d tools, then %+v with %d", once, left, twice, len(it.ToolCalls))
+		}
+	})
 }

@@ -62,15 +62,43 @@ func toolLeg(it *record.Iteration, call Leg) (leg Leg, any bool) {
 	for leg.Calls < len(it.Calls) && it.Calls[leg.Calls].Role == record.RoleDelegate {
 		leg.Calls++
 	}
+	leg.last(used)
+	return leg, true
+}
+
+// last makes the leg as long as the longest of its tools.
+func (l *Leg) last(used []record.ToolCall) {
+	l.End, l.Waited = l.Start, 0
 	waited := make([]time.Duration, len(used))
 	for i := range used {
 		c := &used[i]
-		waited[i] = c.Waited + waitedBefore(used[:i], waited, c.Start, call.End)
-		if end := c.Start + c.Duration; end > leg.End {
-			leg.End, leg.Waited = end, waited[i]
+		waited[i] = c.Waited + waitedBefore(used[:i], waited, c.Start, l.Start)
+		if end := c.Start + c.Duration; end > l.End {
+			l.End, l.Waited = end, waited[i]
 		}
 	}
-	return leg, true
+}
+
+// until makes the leg as long as those of its tools that had begun at a time, and
+// gives that time. Where only working time counts, what they wait puts it off; what
+// tools waited that come later does not.
+func (l *Leg) until(used []record.ToolCall, at time.Duration, working bool) time.Duration {
+	starts := make([]time.Duration, len(used))
+	for i := range used {
+		starts[i] = used[i].Start
+	}
+	slices.Sort(starts)
+	end := at
+	for i, start := range starts {
+		if i > 0 && start >= end {
+			break
+		}
+		l.last(BegunTools(used, start))
+		if working {
+			end = max(end, at+l.Waited)
+		}
+	}
+	return end
 }
 
 // waitedBefore is what was waited before a tool that follows another one.
@@ -103,10 +131,13 @@ func Clip(r *Rules, it *record.Iteration, waited time.Duration) Made {
 			break
 		}
 		kept = i + 1
-		m.add(&legs[i])
-		if r.working {
-			m.End += legs[i].Waited
+		switch l := &legs[i]; {
+		case l.Tools:
+			m.End = l.until(it.ToolCalls[legs[i-1].ToolCalls:l.ToolCalls], m.End, r.working)
+		case r.working:
+			m.End += l.Waited
 		}
+		m.add(&legs[i])
 	}
 	clip(it, legs, kept)
 	if n := len(it.Steps); kept > 0 && legs[kept-1].Step == n && n > 0 && legs[kept-1].End > m.End && !answered(it) {
