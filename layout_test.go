@@ -25,7 +25,8 @@ type reach struct{ from, only string }
 var reaches = []reach{
 	{"spec/source", ""},
 	{"spec/expr", ""},
-	{"spec", "spec/expr spec/source"},
+	{"spec/jsonschema", "spec/expr"},
+	{"spec", "spec/expr spec/jsonschema spec/source"},
 	{"engine/record", ""},
 	{"reports/stats", ""},
 	{"reports/compare", "reports/stats"},

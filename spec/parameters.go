@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"slices"
@@ -9,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/agentbench/agentbench/spec/jsonschema"
 	"github.com/agentbench/agentbench/spec/source"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const parametersHint = "write {type: object, required: [name], properties: {name: {type: string}}}"
@@ -53,9 +52,6 @@ func (l *loader) checkRequired(n *source.Node) {
 	}
 }
 
-// schemaBase is what references of a schema are relative to. Nothing can be loaded from there.
-const schemaBase = "tool:///"
-
 // knownSchemas are those that were looked at, which configurations share: their texts, and what is wrong with them.
 var knownSchemas sync.Map // of string to mistake
 
@@ -76,52 +72,30 @@ func wrongSchema(text JSON, n *source.Node) (at *source.Node, what string) {
 }
 
 func mistakeIn(text JSON) mistake {
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return mistake{what: err.Error()}
-	}
-	compiler := jsonschema.NewCompiler()
-	compiler.DefaultDraft(jsonschema.Draft2020)
-	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // knows no scheme, so nothing is loaded
-	if err := compiler.AddResource(schemaBase, document); err != nil {
-		return mistake{what: err.Error()}
-	}
-	if _, err = compiler.Compile(schemaBase); err != nil {
-		return mistakeOf(err)
-	}
-	return mistake{}
-}
-
-func mistakeOf(err error) mistake {
-	var outside *jsonschema.LoadURLError
-	var wrong *jsonschema.SchemaValidationError
-	var violated *jsonschema.ValidationError
+	_, err := jsonschema.Compile(text)
+	fault, ok := errors.AsType[*jsonschema.Fault](err)
 	switch {
-	case errors.As(err, &outside):
-		return mistake{what: "it refers to " + strings.TrimPrefix(outside.URL, schemaBase) + ", and only what stands in the schema itself is read"}
-	case errors.As(err, &wrong) && errors.As(wrong.Err, &violated):
-		path, what := deepest(violated)
-		return mistake{path, what}
+	case err == nil:
+		return mistake{}
+	case !ok || len(fault.Violations) == 0:
+		return mistake{what: err.Error()}
 	}
-	return mistake{what: strings.ReplaceAll(err.Error(), schemaBase, "")}
+	return deepest(fault.Violations)
 }
 
-// deepest is where the causes are whose place is the deepest, and what they say.
-func deepest(e *jsonschema.ValidationError) (path []string, what string) {
-	if len(e.Causes) == 0 {
-		return e.InstanceLocation, e.BasicOutput().Error.String()
-	}
+// deepest is the place of the violations that lie the deepest, and what they say.
+func deepest(violations []jsonschema.Violation) (m mistake) {
 	var all []string
-	for _, cause := range e.Causes {
-		at, says := deepest(cause)
-		if c := compareLocations(at, path); c < 0 || len(all) == 0 {
-			path, all = at, []string{says}
-		} else if c == 0 && !slices.Contains(all, says) {
-			all = append(all, says)
+	for _, v := range violations {
+		if c := compareLocations(v.Path, m.path); c < 0 || len(all) == 0 {
+			m.path, all = v.Path, []string{v.What}
+		} else if c == 0 && !slices.Contains(all, v.What) {
+			all = append(all, v.What)
 		}
 	}
 	slices.Sort(all)
-	return path, strings.Join(all, "; ")
+	m.what = strings.Join(all, "; ")
+	return m
 }
 
 func compareLocations(a, b []string) int {

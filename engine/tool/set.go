@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec/jsonschema"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -31,7 +32,7 @@ type Set struct {
 type member struct {
 	tool    Tool
 	defined Definition
-	schema  *schema
+	schema  *jsonschema.Schema
 }
 
 // NewSet fails where two tools have one name, and where the parameters of a tool
@@ -93,7 +94,7 @@ func (s *Set) Check(name string, arguments json.RawMessage) *record.Error {
 	case len(arguments) > MaxArguments:
 		return badCall("the arguments of %s are %d bytes long; %d are allowed", name, len(arguments), MaxArguments)
 	}
-	if wrong := m.schema.violations(arguments); wrong != "" {
+	if wrong := violations(m.schema, arguments); wrong != "" {
 		return badCall("the arguments of %s are wrong: %s", name, wrong)
 	}
 	return nil
