@@ -22,7 +22,11 @@ package scorers
 
 import (
 	"context"
+	"time"
 
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/post"
+	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
@@ -33,6 +37,19 @@ type Options struct {
 	// Resolved are the configurations: what `best` is in a run depends on the pattern of its loop. Without them none is
 	// a checklist.
 	Resolved []spec.Resolved
+	// Outside is where scorers ask others; nil: those that do are unscored.
+	Outside Outside
+}
+
+// Outside are the parts of a suite that scorers ask for a score.
+type Outside interface {
+	// Model is a model of the suite, behind its cache, its gate and the suite's
+	// budget.
+	Model(name string) (model.Model, error)
+	// Program starts in the suite's folder.
+	Program(argv []string, timeout time.Duration) process.Program
+	// Endpoint fails where a header's variable is not set.
+	Endpoint(url string, headers spec.Headers) (post.Endpoint, error)
 }
 
 // Set is the scorers of a suite, compiled. It is safe for concurrent use.

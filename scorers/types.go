@@ -28,7 +28,17 @@ func kinds() map[string]kind {
 		"json_schema": {answer: true, make: jsonSchema},
 		"cel":         {make: cel},
 		"checks":      {answer: true, make: checks},
-		"judge":       {make: judge},
+
+		// similarity of texts
+
+		// forms of answers
+
+		// what was measured
+
+		// sets
+
+		// what others are asked
+		"judge": {make: judge},
 
 		"tools_called":      {target: true, course: true, make: toolsCalled},
 		"tools_not_called":  {target: true, course: true, make: toolsNotCalled},

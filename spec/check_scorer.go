@@ -11,27 +11,56 @@ import (
 
 // scorerKeys are the keys that belong to some types of scorers; the others belong to all.
 var scorerKeys = map[string]string{
-	"expr": "cel tool_args", "pattern": "regex", "tolerance": "numeric", "relative": "numeric", "options": "one_of",
-	"ignore_case": "exact contains one_of regex", "trim": "exact one_of", "schema": "json_schema",
-	"schema_file": "json_schema", "check": "checks", "model": "judge", "rubric": "judge",
-	"value":   "exact contains regex numeric one_of json_equal json_schema judge",
-	"extract": "exact contains regex numeric one_of json_equal json_schema judge",
-	"target":  "exact contains numeric one_of json_equal judge tools_called tools_not_called tool_order",
+	"expr": "cel json_path tool_args", "pattern": "regex", "tolerance": "numeric math", "relative": "numeric",
+	"options":     "one_of contains_all contains_any starts_with finish_reason",
+	"ignore_case": "exact contains contains_all contains_any starts_with one_of regex similarity", "trim": "exact one_of",
+	"normalize": "exact", "method": "similarity", "variant": "rouge", "measure": "f1 rouge", "dialect": "is_sql",
+	"schema": "json_schema", "schema_file": "json_schema", "check": "checks",
+	"value":   answerScorers + " " + targetScorers + " command http judge pairwise",
+	"extract": answerScorers + " " + targetScorers + " command http judge pairwise",
+	"target":  targetScorers + " json_path command http judge pairwise tools_called tools_not_called tool_order",
+	"range":   "cel latency cost tokens iterations calls command http judge",
+	"at_most": "latency cost tokens iterations calls",
 	"tools":   "tools_called tools_not_called tool_order tool_args tool_call_count no_repeated_calls",
 	"exactly": "tool_order", "every": "tool_args",
-	"min": "tool_call_count steps", "max": "tool_call_count steps", "equals": "tool_call_count steps",
+	"min": "tool_call_count steps word_count", "max": "tool_call_count steps word_count", "equals": "tool_call_count steps word_count",
 	"delegates": "tools_called tools_not_called tool_order tool_args tool_call_count steps no_repeated_calls",
+	"scorers":   "all_of any_of", "threshold": "all_of any_of",
+	"command": "command", "url": "http", "headers": "http", "timeout": "command http judge pairwise",
+	"model": "judge pairwise", "models": "judge pairwise", "votes": "judge pairwise", "reduce": "judge pairwise", "rubric": "judge pairwise",
+	"reference": "judge pairwise", "temperature": "judge pairwise", "max_output_tokens": "judge pairwise",
+	"criteria": "judge", "choices": "judge", "against": "pairwise",
 }
 
+const (
+	// targetScorers compare an answer with the target.
+	targetScorers = "exact contains contains_all contains_any starts_with numeric math one_of similarity f1 rouge bleu json_equal"
+	// answerScorers judge an answer for itself.
+	answerScorers = "regex word_count json_schema json_path is_json is_xml is_html is_sql refusal"
+)
+
 // scorerNeeds are the keys that a type cannot do without.
-var scorerNeeds = map[string][]string{"cel": {"expr"}, "tool_args": {"expr"}, "regex": {"pattern"}, "judge": {"model", "rubric"}}
+var scorerNeeds = map[string][]string{
+	"cel": {"expr"}, "json_path": {"expr"}, "tool_args": {"expr"}, "regex": {"pattern"}, "command": {"command"}, "http": {"url"},
+	"all_of": {"scorers"}, "any_of": {"scorers"},
+}
 
 func (l *loader) checkScorers(s *Suite) {
 	l.unique("scorer", len(s.Scorers), func(i int) (string, *source.Node) { return s.Scorers[i].Name, s.Scorers[i].Node })
-	for i := range s.Scorers {
-		if scorer := &s.Scorers[i]; scorer.Node != nil && scorer.Type != "" {
+	for scorer := range s.AllScorers() {
+		if scorer.Node != nil && scorer.Type != "" {
 			l.checkScorer(scorer)
 		}
+	}
+}
+
+// checkScorerReferences finds models, checks and scorers that the suite does not have.
+func (l *loader) checkScorerReferences(s *Suite, scorer *Scorer) {
+	for part := range scorer.all() {
+		for _, n := range part.modelNodes() {
+			l.checkModel(s, n, s.Budget.CostUSD > 0)
+		}
+		l.checkScorerCheck(s, part)
 	}
 }
 
@@ -48,9 +77,11 @@ func (l *loader) checkScorer(scorer *Scorer) {
 		}
 	}
 	switch scorer.Type {
+	case "judge", "pairwise":
+		l.checkJudge(scorer)
 	case "json_schema":
 		l.checkSchema(scorer)
-	case "tool_call_count", "steps":
+	case "tool_call_count", "steps", "word_count":
 		l.checkBounds(scorer)
 	}
 	if scorer.Tools != nil && scorer.Target != nil {
@@ -59,6 +90,16 @@ func (l *loader) checkScorer(scorer *Scorer) {
 	l.checkRegexp(scorer.Node.Get("pattern"), scorer.Pattern)
 	if scorer.Extract != nil {
 		l.checkRegexp(scorer.Extract.Node, scorer.Extract.Regex)
+	}
+}
+
+// checkJudge wants somebody who judges, and what by.
+func (l *loader) checkJudge(scorer *Scorer) {
+	if scorer.Model == "" && scorer.Models == nil {
+		l.fault(scorer.Node, "", "a scorer of type %s needs model or models", scorer.Type)
+	}
+	if scorer.Rubric == nil && scorer.Criteria == nil {
+		l.fault(scorer.Node, "", "a scorer of type %s needs rubric", scorer.Type)
 	}
 }
 
@@ -113,14 +154,17 @@ func (l *loader) compileScorers(s *Suite) {
 		}
 	}
 	c := compiler{l, expr.Scorer(output), nil}
-	for i := range s.Scorers {
-		scorer := &s.Scorers[i]
+	for scorer := range s.AllScorers() {
 		c.expr(scorer.Value, expr.WantAny)
 		c.expr(scorer.Target, expr.WantAny)
 		if scorer.Type == "tool_args" {
 			compiler{l, expr.ToolCall(output), nil}.expr(scorer.Expr, expr.WantBool)
 		} else {
 			c.judgement(scorer.Expr)
+		}
+		c.prompt(scorer.Rubric)
+		for k := range scorer.Criteria {
+			c.prompt(scorer.Criteria[k].Rubric)
 		}
 		if scorer.Extract != nil {
 			c.expr(scorer.Extract.Expr, expr.WantAny)

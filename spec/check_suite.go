@@ -88,10 +88,7 @@ func (l *loader) checkReferences(s *Suite) {
 		l.checkLoopModels(s, s.Resolved[i].Loop, s.Budget.CostUSD > 0)
 	}
 	for i := range s.Scorers {
-		if sc := &s.Scorers[i]; sc.Model != "" {
-			l.checkModel(s, sc.Node.Get("model"), s.Budget.CostUSD > 0)
-		}
-		l.checkScorerCheck(s, &s.Scorers[i])
+		l.checkScorerReferences(s, &s.Scorers[i])
 	}
 }
 

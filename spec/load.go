@@ -43,6 +43,9 @@ type Document struct {
 	texts map[string][]byte
 }
 
+// Dir is where the document stands on disk: what a suite's scorers start runs there. Empty for one that is embedded.
+func (d *Document) Dir() string { return d.folder.disk }
+
 // Load reads a suite, a loop or a mapping with all files that it names. The document is nil exactly if one of the faults is no
 // warning. Task files are looked for, but not read: see [Document.CountTasks].
 func Load(path string, opt Options) (*Document, source.Faults) {

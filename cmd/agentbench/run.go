@@ -162,18 +162,22 @@ func (p *program) runnable(o *opened) error {
 
 // wire makes the engine that the suite asks for.
 func (p *program) wire(j *job) error {
-	set, faults := scorers.New(j.Suite.Scorers, scorers.Options{Resolved: j.plan.Configurations})
-	faults.Print(p.err)
-	if faults.Err() != nil {
-		return quiet(wrongSpec)
-	}
 	j.cache, j.budget = p.openCache(j), limit.OfSuite(j.Suite.Budget)
-	loops, err := assemble.Loops(j.Document, j.plan.Configurations, assemble.Options{
+	parts, err := assemble.New(j.Document, assemble.Options{
 		Getenv: p.env, Budget: j.budget, Cache: j.cache, CacheMode: j.flags.mode, Shared: &j.shared,
 		Gate: func(g *gate.Gate) { j.gates = append(j.gates, g) },
 	})
 	if err != nil {
 		return p.unwired(err)
+	}
+	loops, err := parts.Loops(j.plan.Configurations)
+	if err != nil {
+		return p.unwired(err)
+	}
+	set, faults := scorers.New(j.Suite.Scorers, scorers.Options{Resolved: j.plan.Configurations, Outside: parts})
+	faults.Print(p.err)
+	if faults.Err() != nil {
+		return quiet(wrongSpec)
 	}
 	j.tally = &tally{}
 	j.engine = &engine.Engine{

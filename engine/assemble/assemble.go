@@ -5,7 +5,6 @@ package assemble
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
@@ -41,22 +40,13 @@ type Options struct {
 	Shared *tool.Run
 }
 
-// Loops makes a loop of every configuration, in their order. It fails where a
-// model cannot be made: a missing key, unreadable recordings.
+// Loops makes the loops of a suite of which nothing else is needed.
 func Loops(doc *spec.Document, configurations []spec.Resolved, o Options) ([]*loop.Loop, error) {
-	models, err := newModels(doc, o)
+	parts, err := New(doc, o)
 	if err != nil {
 		return nil, err
 	}
-	var loops []*loop.Loop
-	for i := range configurations {
-		built, err := models.loop(&configurations[i])
-		if err != nil {
-			return nil, fmt.Errorf("configuration %q: %w", configurations[i].Name, err)
-		}
-		loops = append(loops, built)
-	}
-	return loops, nil
+	return parts.Loops(configurations)
 }
 
 // loop puts one configuration together.
@@ -93,7 +83,7 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 		return &http.Agent{Endpoint: m.endpoint(a.HTTP, a.Headers), Spec: a}, nil
 	}
 	if a.Model == "" {
-		return &command.Agent{Program: m.program(l, a.Command, a.Timeout), Spec: a}, nil
+		return &command.Agent{Program: m.program(l.Folder, a.Command, a.Timeout), Spec: a}, nil
 	}
 	if l.Converses(a) {
 		return m.conversation(l, a)
@@ -102,9 +92,9 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 	return &agent.Chat{Model: answers, ModelName: a.Model, Spec: a}, err
 }
 
-func (m *models) program(l *spec.Loop, argv []string, timeout time.Duration) process.Program {
+func (m *models) program(folder string, argv []string, timeout time.Duration) process.Program {
 	return process.Program{
-		Argv: argv, Dir: l.Folder, Env: process.Environment(m.options.Getenv), Timeout: timeout, Confinement: m.confinement,
+		Argv: argv, Dir: folder, Env: process.Environment(m.options.Getenv), Timeout: timeout, Confinement: m.confinement,
 	}
 }
 
@@ -118,7 +108,7 @@ func (m *models) evaluator(l *spec.Loop) (*evaluate.Evaluator, error) {
 		e.Judge = answers
 	}
 	if declared := l.Evaluate.Command; declared != nil {
-		program := m.program(l, declared.Argv, declared.Timeout)
+		program := m.program(l.Folder, declared.Argv, declared.Timeout)
 		e.Program = &program
 	}
 	return e, nil

@@ -22,7 +22,7 @@ func (m *models) server(l *spec.Loop, declared *spec.Tool) *mcp.Server {
 		o.Headers.Set(name, value)
 	}
 	if len(d.Command) > 0 {
-		p := m.program(l, d.Command, 0)
+		p := m.program(l.Folder, d.Command, 0)
 		p.Env = append(p.Env, m.environment(d.Env)...)
 		o.Program = &p
 	}

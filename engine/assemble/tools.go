@@ -53,7 +53,7 @@ func (m *models) tool(l *spec.Loop, declared *spec.Tool) (tool.Tool, error) {
 		defined.Identity = "http " + declared.HTTP + m.sent(declared.Headers)
 		return &endpoint.Tool{Defined: defined, Endpoint: m.endpoint(declared.HTTP, declared.Headers)}, nil
 	case len(declared.Command) > 0:
-		p := m.program(l, declared.Command, 0)
+		p := m.program(l.Folder, declared.Command, 0)
 		p.Env = append(p.Env, m.environment(declared.Env)...)
 		defined.Identity = "program " + identity(program.Located(l.Folder, declared.Command)) + m.handed(declared.Env)
 		return &program.Tool{Defined: defined, Program: p, Folder: l.Folder}, nil

@@ -75,7 +75,7 @@ func TestAFolderIsReadAsItWasWritten(t *testing.T) {
 		if !reflect.DeepEqual(signals[n], &wantSignals) || wantSignals.Bytes == 0 {
 			t.Errorf("signals %d: %+v\nwant %+v", n, signals[n], wantSignals)
 		}
-		if scores[n] != sampleScores(want)[0] {
+		if !reflect.DeepEqual(scores[n], sampleScores(want)[0]) {
 			t.Errorf("score %d: %+v", n, scores[n])
 		}
 	}

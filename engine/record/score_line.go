@@ -33,6 +33,28 @@ func (w *writer) score(s *Score) {
 	w.maybeString("explanation", s.Explanation)
 	w.maybeString("unscored", s.Unscored)
 	w.maybeString("scorer", s.Scorer)
+	if len(s.Votes) > 0 {
+		w.list("votes", len(s.Votes), func(i int) { w.vote(&s.Votes[i]) })
+	}
+	if s.Usage != (Usage{}) {
+		w.key("usage")
+		w.usage(&s.Usage)
+	}
+	w.maybeTrue("removed", s.Removed)
+	w.close()
+}
+
+func (w *writer) vote(v *Vote) {
+	w.open()
+	w.maybeString("judge", v.Judge)
+	w.maybeString("criterion", v.Criterion)
+	w.maybeTrue("swapped", v.Swapped)
+	w.number("value", v.Value)
+	w.maybeString("answer", v.Answer)
+	w.maybeString("explanation", v.Explanation)
+	w.maybeString("unscored", v.Unscored)
+	w.maybeTrue("repaired", v.Repaired)
+	w.maybeTrue("cached", v.Cached)
 	w.close()
 }
 
@@ -75,9 +97,46 @@ func (r *reader) score() Score {
 			s.Unscored = r.name()
 		case "scorer":
 			s.Scorer = r.name()
+		case "votes":
+			for range r.list() {
+				s.Votes = append(s.Votes, r.vote())
+			}
+		case "usage":
+			r.usage(&s.Usage)
+		case "removed":
+			s.Removed = r.boolean()
 		default:
 			r.pass()
 		}
 	}
 	return s
+}
+
+func (r *reader) vote() Vote {
+	var v Vote
+	for key := range r.object() {
+		switch string(key) {
+		case "judge":
+			v.Judge = r.name()
+		case "criterion":
+			v.Criterion = r.name()
+		case "swapped":
+			v.Swapped = r.boolean()
+		case "value":
+			v.Value = r.number()
+		case "answer":
+			v.Answer = r.string()
+		case "explanation":
+			v.Explanation = r.string()
+		case "unscored":
+			v.Unscored = r.name()
+		case "repaired":
+			v.Repaired = r.boolean()
+		case "cached":
+			v.Cached = r.boolean()
+		default:
+			r.pass()
+		}
+	}
+	return v
 }

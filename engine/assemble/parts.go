@@ -1,0 +1,53 @@
+package assemble
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/post"
+	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Parts are what a suite is run with. Its loops and those that score them ask
+// the same models, behind one gate and one cache.
+type Parts struct{ models *models }
+
+// New makes no model before something asks for it.
+func New(doc *spec.Document, o Options) (*Parts, error) {
+	models, err := newModels(doc, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Parts{models}, nil
+}
+
+// Loops makes a loop of every configuration, in their order. It fails where a
+// model cannot be made: a missing key, unreadable recordings.
+func (p *Parts) Loops(configurations []spec.Resolved) ([]*loop.Loop, error) {
+	var loops []*loop.Loop
+	for i := range configurations {
+		built, err := p.models.loop(&configurations[i])
+		if err != nil {
+			return nil, fmt.Errorf("configuration %q: %w", configurations[i].Name, err)
+		}
+		loops = append(loops, built)
+	}
+	return loops, nil
+}
+
+// Model is the model of that name. It is not safe for concurrent use; the model is.
+func (p *Parts) Model(name string) (model.Model, error) { return p.models.named(name) }
+
+// Program is one that starts in the suite's folder.
+func (p *Parts) Program(argv []string, timeout time.Duration) process.Program {
+	return p.models.program(p.models.doc.Dir(), argv, timeout)
+}
+
+// Endpoint fails where the variable of a header is not set.
+func (p *Parts) Endpoint(url string, headers spec.Headers) (post.Endpoint, error) {
+	_, err := p.models.headers(headers)
+	return p.models.endpoint(url, headers), err
+}
