@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -9,8 +10,36 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
+// compilation makes the scorers of a suite, each once, whatever sets it is a part of.
+type compilation struct {
+	declared []spec.Scorer
+	outside  Outside
+	made     map[int]*scorer // by their place; nil while it is being made
+	faults   source.Faults
+}
+
+// scorer makes a scorer of the suite, or a part that a set declares.
+func (a *compilation) scorer(declared *spec.Scorer) *scorer {
+	c := compiler{all: a, spec: declared}
+	made := c.scorer()
+	a.faults = append(a.faults, c.faults...)
+	return made
+}
+
+// at is the scorer of that place; nil where it is being made: it is a part of itself.
+func (a *compilation) at(place int) *scorer {
+	if made, begun := a.made[place]; begun {
+		return made
+	}
+	a.made[place] = nil
+	made := a.scorer(&a.declared[place])
+	a.made[place] = made
+	return made
+}
+
 // compiler makes one scorer and collects what is wrong with it.
 type compiler struct {
+	all    *compilation
 	spec   *spec.Scorer
 	made   *scorer
 	reads  []string // the variables that its expressions read
@@ -26,17 +55,22 @@ func (c *compiler) scorer() *scorer {
 		c.fault("type", "unknown type of scorer %q", c.spec.Type)
 		return s
 	}
-	s.needsTarget, s.needsAnswer = k.target, k.answer
+	s.needsTarget, s.needsAnswer, s.asks, s.judges = k.target, k.answer, k.asks, spec.ScoreEveryIteration
+	if k.asks {
+		s.judges = spec.ScoreReturned
+	}
 	s.value, s.target = c.expression(c.spec.Value), c.expression(c.spec.Target)
 	s.extract = c.extraction()
 	s.compare = k.make(c)
 	s.readsOutput = c.readsAny("output") || k.answer && s.value == nil
 	s.readsBest = c.readsAny("best")
-	s.runOnly = s.runOnly || c.readsAny("stop")
-	s.looksAround = s.runOnly || k.course || c.readsAny("best", "iterations", "usage")
+	s.judges = cmp.Or(c.spec.Score, s.judges)
+	if c.readsAny("stop") {
+		s.judges = spec.ScoreReturned
+	}
+	s.looksAround = s.looksAround || s.runOnly() || k.course || c.readsAny("best", "iterations", "usage")
 	return s
 }
-
 func (c *compiler) readsAny(names ...string) bool {
 	return slices.ContainsFunc(c.reads, func(name string) bool { return slices.Contains(names, name) })
 }

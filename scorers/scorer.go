@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -23,12 +24,34 @@ type scorer struct {
 	needsAnswer bool
 	readsOutput bool
 	readsBest   bool
-	looksAround bool // what it says of an iteration depends on where the run ended
-	runOnly     bool // it says nothing of iterations
+	shared      bool   // it is a part of a set as well: its score is kept for that
+	looksAround bool   // what it says of an iteration depends on where the run ended
+	asks        bool   // it asks others, or a part of it does
+	judges      string // which outputs: one of the words of spec.Scorer.Score
 }
 
-// score judges where the subject stands. A panic is no more than a score that is missing.
-func (s *scorer) score(ctx context.Context, at *subject) (score record.Score) {
+// runOnly: it says nothing of iterations unless it is asked.
+func (s *scorer) runOnly() bool { return s.judges != spec.ScoreEveryIteration }
+
+// score judges where the subject stands, once.
+func (s *scorer) score(ctx context.Context, at *subject) record.Score {
+	if !s.shared {
+		return s.make(ctx, at)
+	}
+	place := standing{s, at.n, 0}
+	if s.looksAround {
+		place.seen = at.seen
+	}
+	known, ok := at.known[place]
+	if !ok {
+		known = s.make(ctx, at)
+		at.keep(place, known)
+	}
+	return known
+}
+
+// make judges. A panic is no more than a score that is missing.
+func (s *scorer) make(ctx context.Context, at *subject) (score record.Score) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			score = record.Score{Run: at.run.ID, Name: s.name, Scorer: s.hash, Unscored: short(fmt.Sprintf("panic: %v", cause), maxAnswer)}

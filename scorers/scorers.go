@@ -62,20 +62,18 @@ type Set struct {
 // one of them is not a warning.
 func New(scorers []spec.Scorer, options Options) (*Set, source.Faults) {
 	s := &Set{checklist: map[string]bool{}}
-	var faults source.Faults
+	all := compilation{declared: scorers, outside: options.Outside, made: map[int]*scorer{}}
 	for i := range scorers {
-		c := compiler{spec: &scorers[i]}
-		s.scorers = append(s.scorers, c.scorer())
-		faults = append(faults, c.faults...)
+		s.scorers = append(s.scorers, all.at(i))
 	}
-	if faults.Err() != nil {
-		return nil, faults
+	if all.faults.Err() != nil {
+		return nil, all.faults
 	}
 	for i := range options.Resolved {
 		r := &options.Resolved[i]
 		s.checklist[r.Name] = r.Loop.Pattern == spec.PatternChecklist
 	}
-	return s, faults
+	return s, all.faults
 }
 
 // Score judges a run: first the scores of the run itself (Iteration 0) by every scorer in the order declared, then
@@ -88,7 +86,7 @@ func (s *Set) Score(ctx context.Context, task *spec.Task, run *record.Run) []rec
 	for n := 1; n <= len(run.Iterations); n++ {
 		at.stand(n, n)
 		for i, scorer := range s.scorers {
-			if scorer.runOnly {
+			if scorer.runOnly() {
 				continue
 			}
 			score := scorer.score(ctx, at)

@@ -126,7 +126,7 @@ var verdicts = []struct{ scorer, target, output, want string }{
 	{`type: cel, expr: double(output)`, ``, `-0.5`, `unscored: scorer s gave -0.5, which is not between 0 and 1`},
 	{`type: cel, expr: double(output) / 0.0`, ``, `1`, `unscored: scorer s gave +Inf, which is not between 0 and 1`},
 	{`type: cel, expr: double(output) / 0.0`, ``, `0`, `unscored: scorer s gave NaN, which is not between 0 and 1`},
-	{`type: cel, expr: double(output), not: true`, ``, `2`, `unscored: scorer s gave -1, which is not between 0 and 1`},
+	{`type: cel, expr: double(output), not: true`, ``, `2`, `unscored: scorer s gave 2, which is not between 0 and 1`},
 	{`type: cel, expr: output == target`, `[1, {"a": 2}]`, `[1, {"a": 2}]`, `1`},
 	{`type: cel, expr: task.target == target && task.id == "t"`, `1`, `"x"`, `1`},
 	{`type: cel, expr: string(output)`, ``, `"x"`, `unscored: the result is neither a number nor a boolean: x`},

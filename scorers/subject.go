@@ -18,6 +18,21 @@ type subject struct {
 
 	target any
 	value  any // what is judged, once it is known
+
+	known map[standing]record.Score // of scorers that are parts of sets
+}
+
+// standing is where a scorer judged; seen is 0 for one to which it makes no difference.
+type standing struct {
+	*scorer
+	n, seen int
+}
+
+func (s *subject) keep(place standing, score record.Score) {
+	if s.known == nil {
+		s.known = map[standing]record.Score{}
+	}
+	s.known[place] = score
 }
 
 // output is an iteration's, parsed when it is first looked at.

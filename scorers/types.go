@@ -13,7 +13,9 @@ type kind struct {
 	answer bool
 	// course: it judges what was done up to an iteration, and not its output.
 	course bool
-	make   func(c *compiler) comparison
+	// asks: it asks others, which costs, so that it judges the output that a run returns unless it is told otherwise.
+	asks bool
+	make func(c *compiler) comparison
 }
 
 // kinds are the scorers by their type in a suite. A new one is one file and one line.
@@ -36,9 +38,11 @@ func kinds() map[string]kind {
 		// what was measured
 
 		// sets
+		"all_of": {make: allOf},
+		"any_of": {make: anyOf},
 
 		// what others are asked
-		"judge": {make: judge},
+		"judge": {asks: true, make: judge},
 
 		"tools_called":      {target: true, course: true, make: toolsCalled},
 		"tools_not_called":  {target: true, course: true, make: toolsNotCalled},

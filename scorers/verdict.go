@@ -11,7 +11,10 @@ type verdict struct {
 	value       float64
 	answer      string // "": the value that was judged
 	explanation string // why it is not worth 1
-	unscored    string // why it could not be judged; the rest is then meaningless
+	unscored    string // why it could not be judged; value, answer and explanation are then meaningless
+
+	votes []record.Vote // of those that were asked
+	usage record.Usage  // what asking took, as if nothing were cached
 }
 
 const noAnswer = "none"
@@ -48,6 +51,7 @@ func (v verdict) turned() verdict {
 
 // write puts the verdict into a score. NaN, the infinities and what is not between 0 and 1 never get there.
 func (v verdict) write(score *record.Score) {
+	score.Votes, score.Usage = v.votes, v.usage
 	switch {
 	case v.unscored != "":
 		score.Unscored = short(v.unscored, maxAnswer)

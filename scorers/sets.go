@@ -1,0 +1,196 @@
+package scorers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// part is a scorer within a set.
+type part struct {
+	*scorer
+	weight float64
+	own    bool // it stands only here, so that what it took is in no other score
+}
+
+// allOf is worth the weighted mean of its parts; with a threshold it holds where that is reached. It cannot judge where
+// a part could not.
+func allOf(c *compiler) comparison {
+	parts, threshold, not := c.parts(), c.spec.Threshold, c.spec.Not
+	return func(ctx context.Context, s *subject) verdict {
+		p := judged(ctx, s, parts)
+		switch {
+		case p.unscored != "":
+			return p.verdict(unscored("%s", p.unscored))
+		case not && p.nothing:
+			return p.verdict(verdict{answer: noAnswer})
+		}
+		return p.verdict(p.reaches(p.mean(), threshold))
+	}
+}
+
+// anyOf is worth as much as its best part; with a threshold it holds where that reaches it. A part that could not judge
+// matters where no other is enough.
+func anyOf(c *compiler) comparison {
+	parts, threshold, not := c.parts(), c.spec.Threshold, c.spec.Not
+	enough := 1.0
+	if threshold != nil {
+		enough = *threshold
+	}
+	return func(ctx context.Context, s *subject) verdict {
+		p := judged(ctx, s, parts)
+		switch best := p.best(); {
+		case p.unscored != "" && !reached(best, enough):
+			return p.verdict(unscored("%s", p.unscored))
+		case not && p.nothing:
+			return p.verdict(verdict{answer: noAnswer})
+		default:
+			return p.verdict(p.reaches(best, threshold))
+		}
+	}
+}
+
+// parts are the parts of a set, compiled. What a set is like follows from them: it asks if one asks, and judges no
+// output that one does not judge by itself.
+func (c *compiler) parts() []part {
+	c.made.judges = spec.ScoreEveryIteration
+	if len(c.spec.Parts) == 0 {
+		c.fault("", "a scorer of type %s needs scorers", c.spec.Type)
+	}
+	var parts []part
+	for i := range c.spec.Parts {
+		p := c.part(&c.spec.Parts[i])
+		if p.scorer == nil {
+			continue
+		}
+		parts = append(parts, p)
+		c.made.asks = c.made.asks || p.asks
+		c.made.looksAround = c.made.looksAround || p.looksAround
+		c.made.judges = fewer(c.made.judges, p.judges)
+	}
+	return parts
+}
+
+func (c *compiler) part(declared *spec.ScorerPart) part {
+	if declared.Scorer != nil {
+		return part{c.all.scorer(declared.Scorer), weightOf(declared.Scorer), true}
+	}
+	at := slices.IndexFunc(c.all.declared, func(s spec.Scorer) bool { return s.Name == declared.Named })
+	if at < 0 {
+		c.fault("scorers", "there is no scorer %q", declared.Named)
+		return part{}
+	}
+	made := c.all.at(at)
+	if made == nil {
+		c.fault("scorers", "the scorer %q is a part of itself", declared.Named)
+		return part{}
+	}
+	made.shared = true
+	return part{made, weightOf(&c.all.declared[at]), false}
+}
+
+func weightOf(s *spec.Scorer) float64 {
+	if s.Weight == nil {
+		return 1
+	}
+	return *s.Weight
+}
+
+// fewer is the one of both that judges fewer outputs by itself.
+func fewer(a, b string) string {
+	ranks := []string{spec.ScoreReturned, spec.ScoreWhenAsked, spec.ScoreEveryIteration}
+	return ranks[min(slices.Index(ranks, a), slices.Index(ranks, b))]
+}
+
+// judgedParts are the scores of a set's parts.
+type judgedParts struct {
+	parts    []part
+	scores   []record.Score
+	unscored string // the first part that could not judge, and why
+	nothing  bool   // a part found no answer
+}
+
+func judged(ctx context.Context, s *subject, parts []part) *judgedParts {
+	p := &judgedParts{parts: parts, scores: make([]record.Score, len(parts))}
+	for i := range parts {
+		score := parts[i].score(ctx, s)
+		p.scores[i] = score
+		p.nothing = p.nothing || score.Answer == noAnswer
+		if p.unscored == "" && score.Unscored != "" {
+			p.unscored = parts[i].name + ": " + score.Unscored
+		}
+	}
+	return p
+}
+
+func (p *judgedParts) mean() float64 {
+	var sum, weights float64
+	for i := range p.parts {
+		sum += p.parts[i].weight * p.scores[i].Value
+		weights += p.parts[i].weight
+	}
+	return min(sum/weights, 1)
+}
+
+// best is the highest of those that could be scored.
+func (p *judgedParts) best() (best float64) {
+	for i := range p.scores {
+		if p.scores[i].Unscored == "" {
+			best = max(best, p.scores[i].Value)
+		}
+	}
+	return best
+}
+
+// reaches is the verdict on what the parts are worth together.
+func (p *judgedParts) reaches(value float64, threshold *float64) verdict {
+	v := verdict{value: value}
+	if threshold != nil {
+		v = verdict{answer: decimal(value)}
+		if reached(value, *threshold) {
+			v.value = 1
+		}
+	}
+	if v.value < 1 {
+		v.explanation = p.short()
+	}
+	return v
+}
+
+// short tells which parts fell short.
+func (p *judgedParts) short() string {
+	var fell []string
+	for i := range p.scores {
+		switch score := &p.scores[i]; {
+		case score.Unscored != "":
+			fell = append(fell, p.parts[i].name+" is unscored")
+		case score.Value < 1 && score.Explanation != "":
+			fell = append(fell, p.parts[i].name+": "+score.Explanation)
+		case score.Value < 1:
+			fell = append(fell, fmt.Sprintf("%s: %.2g", p.parts[i].name, score.Value))
+		}
+	}
+	return short(strings.Join(fell, "; "), maxAnswer)
+}
+
+// verdict adds what was asked for parts that stand only here.
+func (p *judgedParts) verdict(v verdict) verdict {
+	for i := range p.parts {
+		if !p.parts[i].own {
+			continue
+		}
+		v.usage = v.usage.Plus(p.scores[i].Usage)
+		for _, vote := range p.scores[i].Votes {
+			vote.Criterion = strings.TrimSuffix(p.parts[i].name+"/"+vote.Criterion, "/")
+			v.votes = append(v.votes, vote)
+		}
+	}
+	return v
+}
+
+// reached allows for what sums of decimal numbers may be off in binary.
+func reached(value, threshold float64) bool { return value+rounding(value, threshold) >= threshold }
