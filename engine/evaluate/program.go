@@ -15,12 +15,7 @@ import (
 // reads task, trial, iteration and output as JSON and writes one JSON object;
 // an exit status other than 0 is an error, not a verdict.
 func (e *Evaluator) askProgram(ctx context.Context, trial *loop.Trial) (answer, record.Call, error) {
-	o := expr.NewObject(4)
-	o.Set("task", envelope.Task(trial.Task))
-	o.Set("trial", int64(trial.Trial))
-	o.Set("iteration", int64(trial.Iteration))
-	o.Set("output", trial.Output)
-	stdin, err := expr.AppendJSON(nil, o)
+	stdin, err := expr.AppendJSON(nil, envelope.Judged(envelope.Task(trial.Task), trial.Trial, trial.Iteration, trial.Output))
 	if err != nil {
 		return answer{}, record.Call{Role: record.RoleJudge}, failed(ctx, "writing the program's input", err)
 	}

@@ -74,6 +74,23 @@ func (e *Endpoint) Post(ctx context.Context, body []byte) (Answer, error) {
 	return answer, err
 }
 
+// PostWithin is Post, and gives up after so long.
+func (e *Endpoint) PostWithin(ctx context.Context, limit time.Duration, body []byte) (Answer, error) {
+	waiting, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	answer, err := e.Post(waiting, body)
+	switch {
+	case err == nil:
+		return answer, nil
+	case ctx.Err() != nil:
+		return answer, context.Cause(ctx)
+	case waiting.Err() != nil:
+		answer.Duration = limit
+		return answer, failure(record.CallTimeout, "the endpoint took longer than %v", limit)
+	}
+	return answer, err
+}
+
 func (e *Endpoint) post(ctx context.Context, body []byte) (Answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL, bytes.NewReader(body))
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -132,4 +134,29 @@ func TestTheEndOfARunIsTheEndOfAPost(t *testing.T) {
 	if _, err := e.Post(ctx, []byte("{}")); !errors.Is(err, over) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// hanging never answers.
+type hanging struct{}
+
+func (hanging) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+func TestAnEndpointThatHangsIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &Endpoint{URL: "http://127.0.0.1/", Client: &http.Client{Transport: hanging{}}}
+		answer, err := e.PostWithin(t.Context(), 3*time.Second, []byte("{}"))
+		want := record.Error{Class: record.CallTimeout, Message: "the endpoint took longer than 3s"}
+		if failed, ok := errors.AsType[*record.Error](err); !ok || *failed != want || answer.Duration != 3*time.Second {
+			t.Errorf("got %v after %v", err, answer.Duration)
+		}
+		over := errors.New("the run is over")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(over) })
+		if _, err := e.PostWithin(ctx, 3*time.Second, []byte("{}")); !errors.Is(err, over) {
+			t.Errorf("got %v", err)
+		}
+	})
 }

@@ -23,6 +23,17 @@ func Task(task *spec.Task) *expr.Object {
 	return o
 }
 
+// Judged is what whoever judges an output reads of it: task, trial, iteration,
+// output.
+func Judged(task *expr.Object, trial, iteration int, output any) *expr.Object {
+	o := expr.NewObject(4)
+	o.Set("task", task)
+	o.Set("trial", int64(trial))
+	o.Set("iteration", int64(iteration))
+	o.Set("output", output)
+	return o
+}
+
 // Input is what an agent reads: task, trial, iteration, phase,
 // strategy, system, prompt, feedback, improvements, previous (the iteration
 // before this one: output, confidence, passed, error) and best (output,

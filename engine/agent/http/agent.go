@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"time"
 
@@ -37,7 +36,7 @@ func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, er
 		return agent.Result{}, err
 	}
 	result := agent.Result{Request: a.hash(given)}
-	answer, err := a.post(ctx, given)
+	answer, err := a.Endpoint.PostWithin(ctx, cmp.Or(a.Spec.Timeout, DefaultTimeout), given)
 	call := record.Call{
 		Role: record.RoleHTTP, Model: host(a.Endpoint.URL), Request: result.Request,
 		Usage: envelope.Unreported, Duration: answer.Duration,
@@ -68,24 +67,6 @@ func (a *Agent) Sends(turn *agent.Turn) (hash string, err error) {
 
 func (a *Agent) hash(given []byte) string {
 	return envelope.Hash([]string{"POST", a.Endpoint.URL}, given)
-}
-
-// post ends when the answer took too long.
-func (a *Agent) post(ctx context.Context, given []byte) (post.Answer, error) {
-	limit := cmp.Or(a.Spec.Timeout, DefaultTimeout)
-	waiting, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	answer, err := a.Endpoint.Post(waiting, given)
-	switch {
-	case err == nil:
-		return answer, nil
-	case ctx.Err() != nil:
-		return answer, context.Cause(ctx)
-	case waiting.Err() != nil:
-		answer.Duration = limit
-		return answer, &record.Error{Class: record.CallTimeout, Message: fmt.Sprintf("the endpoint took longer than %v", limit)}
-	}
-	return answer, err
 }
 
 func input(turn *agent.Turn) ([]byte, error) {
