@@ -56,6 +56,7 @@ func (c *compiler) scorer() *scorer {
 		return s
 	}
 	s.needsTarget, s.needsAnswer, s.asks, s.judges = k.target, k.answer, k.asks, spec.ScoreEveryIteration
+	s.pairs = k.pairs
 	if k.asks {
 		s.judges = spec.ScoreReturned
 	}
@@ -65,12 +66,13 @@ func (c *compiler) scorer() *scorer {
 	s.readsOutput = c.readsAny("output") || k.answer && s.value == nil
 	s.readsBest = c.readsAny("best")
 	s.judges = cmp.Or(c.spec.Score, s.judges)
-	if c.readsAny("stop") {
+	if s.ofRun = s.ofRun || c.readsAny("stop"); s.ofRun {
 		s.judges = spec.ScoreReturned
 	}
 	s.looksAround = s.looksAround || s.runOnly() || k.course || c.readsAny("best", "iterations", "usage")
 	return s
 }
+
 func (c *compiler) readsAny(names ...string) bool {
 	return slices.ContainsFunc(c.reads, func(name string) bool { return slices.Contains(names, name) })
 }

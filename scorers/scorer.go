@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -26,8 +27,20 @@ type scorer struct {
 	readsBest   bool
 	shared      bool   // it is a part of a set as well: its score is kept for that
 	looksAround bool   // what it says of an iteration depends on where the run ended
+	ofRun       bool   // it sees how the run stopped, and says nothing of iterations even if it is asked
 	asks        bool   // it asks others, or a part of it does
+	pairs       bool   // it judges a run beside another one
 	judges      string // which outputs: one of the words of spec.Scorer.Score
+	unable      error  // why it cannot ask whom it has to
+}
+
+// within is where the scorer works: what makes no call is done even if the suite was cancelled, and the calls of every
+// score are numbered anew.
+func (s *scorer) within(ctx context.Context) context.Context {
+	if s.asks {
+		return cache.WithRun(ctx)
+	}
+	return context.WithoutCancel(ctx)
 }
 
 // runOnly: it says nothing of iterations unless it is asked.
@@ -35,7 +48,7 @@ func (s *scorer) runOnly() bool { return s.judges != spec.ScoreEveryIteration }
 
 // score judges where the subject stands, once.
 func (s *scorer) score(ctx context.Context, at *subject) record.Score {
-	if !s.shared {
+	if !s.shared && !s.asks {
 		return s.make(ctx, at)
 	}
 	place := standing{s, at.n, 0}
@@ -58,7 +71,7 @@ func (s *scorer) make(ctx context.Context, at *subject) (score record.Score) {
 		}
 	}()
 	score = record.Score{Run: at.run.ID, Name: s.name, Scorer: s.hash}
-	v := s.judge(ctx, at)
+	v := s.judge(s.within(ctx), at)
 	if s.not {
 		v = v.turned()
 	}

@@ -68,7 +68,10 @@ func (c *compiler) parts() []part {
 			continue
 		}
 		parts = append(parts, p)
-		c.made.asks = c.made.asks || p.asks
+		c.made.asks, c.made.ofRun = c.made.asks || p.asks, c.made.ofRun || p.ofRun
+		if c.made.unable == nil {
+			c.made.unable = p.unable
+		}
 		c.made.looksAround = c.made.looksAround || p.looksAround
 		c.made.judges = fewer(c.made.judges, p.judges)
 	}

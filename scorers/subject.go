@@ -19,7 +19,7 @@ type subject struct {
 	target any
 	value  any // what is judged, once it is known
 
-	known map[standing]record.Score // of scorers that are parts of sets
+	known map[standing]record.Score // of scorers that are parts of sets, or ask others
 }
 
 // standing is where a scorer judged; seen is 0 for one to which it makes no difference.
@@ -51,6 +51,9 @@ func (s *subject) stand(n, seen int) {
 	}
 	s.n, s.seen = max(n, 0), seen
 }
+
+// standAtEnd is where the run is judged: the iteration that it returned, seen from the end.
+func (s *subject) standAtEnd() { s.stand(s.run.Outcome.Returned, len(s.run.Iterations)) }
 
 // begin forgets what another scorer found.
 func (s *subject) begin() {

@@ -15,7 +15,9 @@ type kind struct {
 	course bool
 	// asks: it asks others, which costs, so that it judges the output that a run returns unless it is told otherwise.
 	asks bool
-	make func(c *compiler) comparison
+	// pairs: it judges a run beside another one, for which both have to be there.
+	pairs bool
+	make  func(c *compiler) comparison
 }
 
 // kinds are the scorers by their type in a suite. A new one is one file and one line.
@@ -42,7 +44,7 @@ func kinds() map[string]kind {
 		"any_of": {make: anyOf},
 
 		// what others are asked
-		"judge": {asks: true, make: judge},
+		"judge": {answer: true, asks: true, make: judge},
 
 		"tools_called":      {target: true, course: true, make: toolsCalled},
 		"tools_not_called":  {target: true, course: true, make: toolsNotCalled},

@@ -1,0 +1,26 @@
+package scorers
+
+import (
+	"context"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+func TestASetJudgesWhereItIsAsked(t *testing.T) {
+	s := set(t, `
+- {name: right, type: exact}
+- {name: short, type: cel, expr: 'size(string(output)) < 2', score: returned}
+- {name: stopped, type: cel, expr: 'stop.reason == "max_iterations"'}`)
+	r := run(`"b"`, `"a"`, `"cc"`)
+	r.Outcome.Returned = 2
+	want := "right 3 0 (cc): want a, got cc\nshort 3 0: size(string(output)) < 2 is false\nright 0 1 (a)\nshort 0 1\nstopped 0 0: stop.reason == \"max_iterations\" is false"
+	if got := shownAll(s.At(context.Background(), task(t, `"a"`), r, []int{3, 4, -1, 0})); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	r.Outcome.Reason = record.ReasonMaxIterations
+	stopped := s.Only(func(name string) bool { return name == "stopped" })
+	if got := shownAll(stopped.Score(context.Background(), task(t, `"a"`), r)); got != "stopped 0 1" {
+		t.Errorf("of one scorer alone: %s", got)
+	}
+}
