@@ -162,7 +162,7 @@ func (s *session) now() time.Time {
 
 func (s *session) panicked(item plan.Item, cause any) *record.Run {
 	r := s.Loops[item.Configuration].Head
-	r.Version, r.ID, r.Task, r.Trial, r.Cluster = record.Version, item.ID, item.Task.ID, item.Trial, item.Task.Cluster
+	r.Version, r.ID, r.Task, r.Trial, r.Cluster, r.Group = record.Version, item.ID, item.Task.ID, item.Trial, item.Task.Cluster, item.Task.Group
 	fault := &record.Error{Class: record.Internal, Message: fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())}
 	r.Outcome = record.Outcome{Status: record.Faulted, Reason: record.ReasonError, Class: record.ByFault, Fired: string(record.Internal), Error: fault}
 	return &r

@@ -20,6 +20,7 @@ func (l *loader) importing(tree *source.Node) {
 	l.compileImport(m)
 	l.checkImport(m)
 	if understood {
+		l.checkImportedMetrics(m)
 		l.checkRecordedUnder(m)
 	}
 }
@@ -27,7 +28,7 @@ func (l *loader) importing(tree *source.Node) {
 func (l *loader) compileImport(m *Import) {
 	run, iteration := compiler{l, expr.Mapping(), nil}, compiler{l, expr.MappingIteration(), nil}
 	run.expr(m.Each, expr.WantList)
-	for _, e := range []*Expr{m.Configuration, m.Task, m.Trial, m.Cluster, m.Input, m.Target, m.Success, m.Ended, m.Stop, m.Fault, m.CostUSD} {
+	for _, e := range []*Expr{m.Configuration, m.Task, m.Trial, m.Cluster, m.Group, m.Input, m.Target, m.Success, m.Ended, m.Stop, m.Fault, m.CostUSD} {
 		run.expr(e, expr.WantAny)
 	}
 	run.named(m.Vars)

@@ -27,6 +27,7 @@ func (l *loader) suite(tree *source.Node) {
 	l.checkTasks(s)
 	if understood {
 		l.checkReferences(s)
+		l.checkMetrics(s)
 		l.checkMargins(s)
 	}
 	l.compileSuite(s)
@@ -181,6 +182,7 @@ func (l *loader) compileSuite(s *Suite) {
 	l.compileModels(s)
 	l.compileTasks(&s.Tasks)
 	compiler{l, expr.Fold(), nil}.expr(s.Cluster, expr.WantAny)
+	compiler{l, expr.Fold(), nil}.expr(s.GroupBy, expr.WantAny)
 	if s.Tune != nil {
 		l.checkTune(s, s.Tune)
 	}

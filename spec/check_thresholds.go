@@ -13,24 +13,32 @@ func (l *loader) checkThreshold(s *Suite, e *Expr) {
 	if e.reads("diff") && s.Baseline == "" {
 		l.warn(e.Node, "declare baseline: in the suite, or give run --baseline NAME", "the threshold reads diff, and the suite has no baseline")
 	}
-	for _, m := range Misreads(e.Program.Reads(), s.names(), s.scoreNames()) {
+	for _, m := range s.Misreads(e.Program.Reads()) {
 		l.unknownIn(e, m.Name, m.Known, m.What)
 	}
 }
 
 // Misreads finds what a threshold reads and the suite does not have.
-func (s *Suite) Misreads(reads []string) []Misread { return Misreads(reads, s.names(), s.scoreNames()) }
+func (s *Suite) Misreads(reads []string) []Misread {
+	known := Readable{Configurations: s.names(), Scorers: s.scoreNames()}
+	for _, m := range s.SingleMetrics() {
+		known.Metrics = append(known.Metrics, m.Name)
+	}
+	return Misreads(reads, known)
+}
+
+// Readable are the names by which thresholds read numbers.
+type Readable struct{ Configurations, Scorers, Metrics []string }
 
 // Misread is a name that a threshold reads and that the suite does not have.
 type Misread struct {
-	What  string // configuration or scorer
+	What  string // configuration, scorer or metric
 	Name  string
 	Known []string
 }
 
-// Misreads finds what a threshold reads of configurations and scorers that are not
-// there.
-func Misreads(reads, configurations, scorers []string) []Misread {
+// Misreads finds what a threshold reads of names that are not there.
+func Misreads(reads []string, of Readable) []Misread {
 	var found []Misread
 	find := func(what, path string, known []string) {
 		if !has(known, path) {
@@ -39,15 +47,18 @@ func Misreads(reads, configurations, scorers []string) []Misread {
 	}
 	for _, read := range reads {
 		if score, ok := strings.CutPrefix(read, "diff.scores."); ok {
-			find("scorer", score, scorers)
+			find("scorer", score, of.Scorers)
 		}
 		rest, ok := strings.CutPrefix(read, "configurations.")
 		if !ok {
 			continue
 		}
-		find("configuration", rest, configurations)
+		find("configuration", rest, of.Configurations)
 		if _, score, ok := strings.Cut(rest, ".scores."); ok {
-			find("scorer", score, scorers)
+			find("scorer", score, of.Scorers)
+		}
+		if _, metric, ok := strings.Cut(rest, ".metrics."); ok {
+			find("metric", metric, of.Metrics)
 		}
 	}
 	return found

@@ -2,26 +2,33 @@ package spec
 
 import "strconv"
 
-// cluster gives a task the cluster that the suite's expression says, if it has
-// one. Its faults are told where the task stands.
-func (s *Suite) cluster(placed placedTask) error {
-	if s.Cluster == nil || s.Cluster.Program == nil {
-		return nil
+// cluster gives a task the cluster and the group that the suite's expressions
+// say, if it has them. Their faults are told where the task stands.
+func (s *Suite) cluster(placed placedTask) (err error) {
+	if placed.task.Cluster, err = s.named(placed, s.Cluster, "cluster", "where it gives null, the task stands for itself"); err != nil {
+		return err
 	}
-	value, err := s.Cluster.Value(background, taskScope{placed.task})
+	placed.task.Group, err = s.named(placed, s.GroupBy, "group", "where it gives null, the task is in no group")
+	return err
+}
+
+// named is the name that an expression gives to a task.
+func (s *Suite) named(placed placedTask, e *Expr, what, orNull string) (string, error) {
+	if e == nil || e.Program == nil {
+		return "", nil
+	}
+	value, err := e.Value(background, taskScope{placed.task})
 	if err != nil {
-		return placed.fault("where it gives null, the task stands for itself", "the cluster of this task: %v (%s)", err, s.Cluster.Text)
+		return "", placed.fault(orNull, "the %s of this task: %v (%s)", what, err, e.Text)
 	}
 	text, ok := ClusterName(value)
 	if !ok {
-		return placed.fault("for example task.metadata.topic", "the cluster of this task is %s, not text, a number or a truth value (%s)", listOrObject(value), s.Cluster.Text)
+		return "", placed.fault("for example task.metadata.topic", "the %s of this task is %s, not text, a number or a truth value (%s)", what, listOrObject(value), e.Text)
 	}
-	placed.task.Cluster = text
-	return nil
+	return text, nil
 }
 
-// ClusterName is the name of a cluster; null names none, and so the task
-// stands for itself.
+// ClusterName is the name of a cluster or a group; null names none.
 func ClusterName(value any) (name string, ok bool) {
 	switch v := value.(type) {
 	case nil:

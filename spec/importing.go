@@ -18,6 +18,7 @@ type Import struct {
 	Task          *Expr              `yaml:"task" doc:"CEL: the task's id, text or a whole number (default: FILE:LINE)."`
 	Trial         *Expr              `yaml:"trial" doc:"CEL: a whole number from 1 (default: counted)."`
 	Cluster       *Expr              `yaml:"cluster" doc:"CEL: the group that the task is of, text, a number or a truth; null: the task stands for itself."`
+	Group         *Expr              `yaml:"group" doc:"CEL: the group of tasks of which metrics are told as well, text, a number or a truth; null: none."`
 	Input         *Expr              `yaml:"input" doc:"CEL."`
 	Target        *Expr              `yaml:"target" doc:"CEL; what a right answer is judged against."`
 	Vars          source.Named[Expr] `yaml:"vars"`
@@ -26,6 +27,7 @@ type Import struct {
 	Iterations ImportedIterations `yaml:"iterations" need:"required" doc:"Where the iterations of a run are, and what each was."`
 
 	Scores  *ImportedScores `yaml:"scores" doc:"The run's scores: name and CEL, or CEL giving an object. A number or a truth; null is unscored."`
+	Metrics []Metric        `yaml:"metrics" minlen:"1" doc:"Numbers over many runs, such as pass^k of a score."`
 	Success *Expr           `yaml:"success" doc:"CEL boolean: whether the loop believed in the run (default: as a loop would say)."`
 	Ended   *Expr           `yaml:"ended" doc:"CEL boolean: the agent ended the run by itself (default: false, something cut it)."`
 	Stop    *Expr           `yaml:"stop" doc:"CEL text: the stop reason, one of agentbench's."`

@@ -17,6 +17,8 @@ type Suite struct {
 	Cluster        *Expr               `yaml:"cluster" doc:"CEL over task: tasks of one cluster depend on each other, and intervals know it (default: each task for itself)."`
 	Baseline       string              `yaml:"baseline" doc:"The configuration that the others are compared with."`
 	Scorers        []Scorer            `yaml:"scorers"`
+	Metrics        []Metric            `yaml:"metrics" minlen:"1" doc:"Numbers over many runs, such as pass@k of a score."`
+	GroupBy        *Expr               `yaml:"group_by" doc:"CEL over task: metrics are told of each group of tasks as well."`
 	Trials         int                 `yaml:"trials" min:"1" max:"1000000" doc:"Repetitions of every task (default 1)."`
 	Seed           int64               `yaml:"seed"`
 	Concurrency    int                 `yaml:"concurrency" min:"1" doc:"Runs at the same time (default 8)."`

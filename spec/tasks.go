@@ -39,6 +39,9 @@ type Task struct {
 	// Cluster is what the suite's expression of that name gives; "" where there
 	// is none, or where the task stands for itself.
 	Cluster string
+	// Group is what group_by gives; "" where there is none, or where the task is in
+	// no group.
+	Group string
 }
 
 // DecodeNode takes a list of tasks, a path, or a mapping over files.

@@ -101,11 +101,14 @@ func (f *thresholdFlags) named(s *spec.Suite) error { return f.read(s.Misreads) 
 
 // recorded refuses those that read what no result has.
 func (f *thresholdFlags) recorded(newest *record.Manifest, others ...*record.Manifest) error {
-	scorers := slices.Clone(newest.Scorers)
-	for _, m := range others {
-		scorers = append(scorers, m.Scorers...)
+	known := spec.Readable{Configurations: configurationNames(newest), Scorers: slices.Clone(newest.Scorers)}
+	for i := range newest.Metrics {
+		known.Metrics = append(known.Metrics, newest.Metrics[i].Name)
 	}
-	return f.read(func(reads []string) []spec.Misread { return spec.Misreads(reads, configurationNames(newest), scorers) })
+	for _, m := range others {
+		known.Scorers = append(known.Scorers, m.Scorers...)
+	}
+	return f.read(func(reads []string) []spec.Misread { return spec.Misreads(reads, known) })
 }
 
 func (f *thresholdFlags) read(misreads func(reads []string) []spec.Misread) error {

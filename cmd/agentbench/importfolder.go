@@ -122,6 +122,7 @@ func (im *importing) finish(state record.State) error {
 // describe puts into a manifest the suite that would have made the runs: its
 // loops cannot be run, but replayed.
 func (im *importing) describe(m *record.Manifest) error {
+	m.Metrics = metricHeads(im.mapping.SingleMetrics(m.Scorers))
 	var loops []spec.Resolved
 	for _, name := range im.importer.Configurations() {
 		recorded, err := im.importer.Recorded(name)

@@ -27,6 +27,7 @@ func (p *program) manifest(j *job) (record.Manifest, error) {
 	for i := range j.Suite.Scorers {
 		m.Scorers = append(m.Scorers, j.Suite.Scorers[i].Name)
 	}
+	m.Metrics = metricHeads(j.Suite.SingleMetrics())
 	for i := range j.Suite.Models {
 		if j.Suite.Models[i].Value.Provider == "simulate" {
 			m.Simulated = append(m.Simulated, j.Suite.Models[i].Key)
@@ -44,6 +45,14 @@ func (p *program) manifest(j *job) (record.Manifest, error) {
 	}
 	m.SpecHash, err = specHash(&m)
 	return m, err
+}
+
+// metricHeads are the metrics as manifests have them.
+func metricHeads(all []spec.SingleMetric) (heads []record.MetricHead) {
+	for _, m := range all {
+		heads = append(heads, record.MetricHead{Name: m.Name, Score: m.Score, Reduce: m.Reduce, K: m.K, Threshold: m.Threshold, By: m.By})
+	}
+	return heads
 }
 
 // data are the files that tasks and recorded answers come from.

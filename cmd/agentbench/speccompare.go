@@ -19,7 +19,7 @@ import (
 // fill one result folder. Folders and data files are compared by their content,
 // configurations after their parameters were set, prices as they stand at each model.
 var (
-	freeSuiteKeys = []string{"budget", "concurrency", "min_coverage", "thresholds", "baseline", "margin", "tune", "prices", "trials", "seed", "roots", "configurations"}
+	freeSuiteKeys = []string{"budget", "concurrency", "min_coverage", "thresholds", "metrics", "baseline", "margin", "tune", "prices", "trials", "seed", "roots", "configurations"}
 	freeModelKeys = []string{"api_key_env", "timeout", "first_byte_timeout", "idle_timeout", "retries", "rpm", "tpm", "max_parallel", "stream"}
 )
 

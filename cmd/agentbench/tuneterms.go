@@ -122,7 +122,7 @@ func (c *compiled) metric(flag, text string, want expr.Want) *choose.Term {
 	if term == nil {
 		return nil
 	}
-	for _, m := range spec.Misreads(configurationReads(term.Reads()), []string{""}, c.scorers) {
+	for _, m := range spec.Misreads(configurationReads(term.Reads()), spec.Readable{Scorers: c.scorers}) {
 		at := max(0, strings.Index(text, m.Name))
 		c.faults = append(c.faults, source.Fault{File: source.NewFile(flag, []byte(text)), Pos: source.Pos{Line: 1, Col: len([]rune(text[:at])) + 1},
 			Len: len([]rune(m.Name)), What: "there is no scorer " + quoteName(m.Name), Hint: didYouMean(m.Name, m.Known, "there are: "+some(m.Known))})

@@ -12,8 +12,9 @@ type identities struct {
 	inputs map[digest]digest // of a task's input, by its id
 	runs   map[digest]bool
 	trials map[digest]int // the highest, by configuration and task
-	// clusters are those of tasks, the tasks without one left out.
-	clusters map[digest]string
+	// names are those of the clusters and the groups of tasks, by kind and task; the
+	// tasks without one are left out.
+	names map[digest]string
 
 	// Renamed are runs whose task's id stood for another task already, Retried
 	// those whose trial was there already, regrouped those whose task has another
@@ -32,7 +33,7 @@ func digestOf(parts ...string) digest {
 }
 
 func newIdentities() *identities {
-	return &identities{inputs: map[digest]digest{}, runs: map[digest]bool{}, trials: map[digest]int{}, clusters: map[digest]string{}}
+	return &identities{inputs: map[digest]digest{}, runs: map[digest]bool{}, trials: map[digest]int{}, names: map[digest]string{}}
 }
 
 // task gives a task its id: the one that the mapping gives, unless that stands
@@ -73,12 +74,13 @@ func (ids *identities) trial(configuration, task string, declared int) int {
 	return trial
 }
 
-// cluster is that of a task: what its first run gives.
-func (ids *identities) cluster(task string, isNew bool, given string) string {
-	known := ids.clusters[digestOf(task)]
+// named is the cluster or the group of a task, as the kind says: what its first
+// run gives.
+func (ids *identities) named(kind, task string, isNew bool, given string) string {
+	known := ids.names[digestOf(kind, task)]
 	switch {
 	case isNew && given != "":
-		ids.clusters[digestOf(task)] = given
+		ids.names[digestOf(kind, task)] = given
 		return given
 	case !isNew && given != known:
 		ids.regrouped++

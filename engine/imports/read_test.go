@@ -190,8 +190,12 @@ when_cut: score
 		run.Iterations[0].Skipped || !run.Iterations[2].Skipped {
 		t.Errorf("%+v", run.Iterations)
 	}
-	want := "[{m/f.json:1/1 reward 0 2    } {m/f.json:1/1 reward 1 -0.5    } {m/f.json:1/1 reward 2 2    } {m/f.json:1/1 reward 3 0   the log has no score }]"
-	if got := fmt.Sprint(scores); got != want {
+	var told []string
+	for _, score := range scores {
+		told = append(told, fmt.Sprint(score.Run, " ", score.Name, " ", score.Iteration, " ", score.Value, score.Unscored))
+	}
+	want := "[m/f.json:1/1 reward 0 2 m/f.json:1/1 reward 1 -0.5 m/f.json:1/1 reward 2 2 m/f.json:1/1 reward 3 0the log has no score]"
+	if got := fmt.Sprint(told); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

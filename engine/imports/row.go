@@ -27,7 +27,8 @@ type Importer struct {
 type Notes struct {
 	Renamed int // runs whose task's id stood for another task
 	Retried int // runs whose trial was there already
-	// Regrouped are runs that give their task another cluster than its first run.
+	// Regrouped are runs that give their task another cluster or group than its first
+	// run.
 	Regrouped int
 	Restarts  int // counters that fell, and count anew
 	Untimed   int // runs without any time
@@ -213,8 +214,9 @@ func (im *Importer) identify(i *Imported, s *scope, declared int) error {
 	}
 	i.Task.ID, i.NewTask = im.ids.task(i.Task.ID, input, s.file, s.line)
 	i.Run.Task = i.Task.ID
-	i.Task.Cluster = im.ids.cluster(i.Task.ID, i.NewTask, i.Task.Cluster)
-	i.Run.Cluster = i.Task.Cluster
+	i.Task.Cluster = im.ids.named("cluster", i.Task.ID, i.NewTask, i.Task.Cluster)
+	i.Task.Group = im.ids.named("group", i.Task.ID, i.NewTask, i.Task.Group)
+	i.Run.Cluster, i.Run.Group = i.Task.Cluster, i.Task.Group
 	i.Run.Trial = im.ids.trial(i.Run.Configuration, i.Run.Task, declared)
 	i.Run.ID = record.RunID(i.Run.Configuration, i.Run.Task, i.Run.Trial)
 	if !contains(im.order, i.Run.Configuration) {
@@ -257,19 +259,22 @@ func (im *Importer) task(s *scope) (*spec.Task, error) {
 	if task.Metadata, err = object(m.Metadata, s); err != nil {
 		return nil, err
 	}
-	task.Cluster, err = cluster(m.Cluster, s)
+	if task.Cluster, err = grouped(m.Cluster, s, "cluster"); err != nil {
+		return nil, err
+	}
+	task.Group, err = grouped(m.Group, s, "group")
 	return task, err
 }
 
-// cluster is the name of a task's group, "" where it has none.
-func cluster(e *spec.Expr, s *scope) (string, error) {
+// grouped is the name of a task's cluster or group, "" where it has none.
+func grouped(e *spec.Expr, s *scope, what string) (string, error) {
 	v, err := value(e, s)
 	if err != nil {
 		return "", err
 	}
 	name, ok := spec.ClusterName(v)
 	if !ok {
-		return "", wrong(e, "a cluster is text, a number or a truth, got %s", describe(v))
+		return "", wrong(e, "a %s is text, a number or a truth, got %s", what, describe(v))
 	}
 	return name, nil
 }

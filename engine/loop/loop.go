@@ -86,7 +86,7 @@ func (l *Loop) run(ctx context.Context, id string, task *spec.Task, trial int, c
 	}
 	r.record = l.Head
 	r.record.Version, r.record.ID, r.record.Task, r.record.Trial = record.Version, id, task.ID, trial
-	r.record.Cluster = task.Cluster
+	r.record.Cluster, r.record.Group = task.Cluster, task.Group
 	if observe != nil {
 		r.emit(record.StartEvents(&r.record))
 	}

@@ -117,10 +117,14 @@ func TestAnAgentThatEndsLeavesNoIteration(t *testing.T) {
 	}
 }
 
-func TestTheClusterOfTheTaskIsRecorded(t *testing.T) {
+func TestTheClusterAndTheGroupOfTheTaskAreRecorded(t *testing.T) {
 	l := build(t, "prompt: p\nmax_iterations: 1", says("a"))
-	if r := l.Run(t.Context(), "c/t/1", &spec.Task{ID: "t", Cluster: "topic"}, 1, nil); r.Cluster != "topic" || r.Signals().Cluster != "topic" {
+	r := l.Run(t.Context(), "c/t/1", &spec.Task{ID: "t", Cluster: "topic", Group: "hard"}, 1, nil)
+	if r.Cluster != "topic" || r.Signals().Cluster != "topic" {
 		t.Errorf("the cluster is %q, in the signals %q", r.Cluster, r.Signals().Cluster)
+	}
+	if r.Group != "hard" || r.Signals().Group != "hard" {
+		t.Errorf("the group is %q, in the signals %q", r.Group, r.Signals().Group)
 	}
 }
 

@@ -12,6 +12,7 @@ func (w *writer) baselineRun(r *baselineRun, head *baselineHead) {
 	w.string("task", r.Task)
 	w.integer("trial", int64(r.Trial))
 	w.maybeString("cluster", r.Cluster)
+	w.maybeString("group", r.Group)
 	if head.loop(r.Configuration) != r.Loop {
 		w.string("loop", r.Loop)
 	}

@@ -290,7 +290,7 @@ func TestOpenSaysWhatIsNoBaseline(t *testing.T) {
 		"":                "it is empty",
 		"suite: x\n":      "line 1: no checksum",
 		"{\"crc\":\"0000": "line 1: a line that breaks off",
-		sealed(t, strings.Replace(head, "baseline/1", "baseline/3", 1)): "a newer agentbench wrote it (agentbench/baseline/3, this one knows agentbench/baseline/2)",
+		sealed(t, strings.Replace(head, "baseline/1", "baseline/4", 1)): "a newer agentbench wrote it (agentbench/baseline/4, this one knows agentbench/baseline/3)",
 		sealed(t, strings.Replace(head, "baseline/1", "baseline/0", 1)): "an older agentbench wrote it",
 		sealed(t, strings.Replace(head, `"v":1`, `"v":2`, 1)):           "a newer agentbench wrote it (format 2",
 		sealed(t, strings.Replace(head, `"v":1`, `"v":0`, 1)):           "an older agentbench wrote it (format 0",
@@ -328,7 +328,7 @@ func TestBaselineKeepsWhatItIsGiven(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := anyOf[Signals](rt)
 		s.Configuration, s.Task, s.Trial = "default", strings.ToValidUTF8(s.Task, "?"), 1
-		s.Cluster = strings.ToValidUTF8(s.Cluster, "?")
+		s.Cluster, s.Group = strings.ToValidUTF8(s.Cluster, "?"), strings.ToValidUTF8(s.Group, "?")
 		s.ID = RunID(s.Configuration, s.Task, 1)
 		s.Elapsed, s.Usage, s.Judging, s.User = max(s.Elapsed, 0), spendable(s.Usage), spendable(s.Judging), spendable(s.User)
 		s.Outcome.Status, s.Outcome.Returned = Completed, min(len(s.Iterations), max(0, s.Outcome.Returned))
@@ -349,7 +349,7 @@ func TestBaselineKeepsWhatItIsGiven(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			if back.ID != s.ID || back.Usage != s.Usage || back.Judging != s.Judging || back.Elapsed != s.Elapsed || back.Cluster != s.Cluster ||
+			if back.ID != s.ID || back.Usage != s.Usage || back.Judging != s.Judging || back.Elapsed != s.Elapsed || back.Cluster != s.Cluster || back.Group != s.Group ||
 				len(back.Iterations) != len(s.Iterations) || back.Outcome.Success != s.Outcome.Success {
 				rt.Fatalf("%v %v %v, %d iterations become %v %v %v, %d iterations", s.ID, s.Usage, s.Cluster, len(s.Iterations), back.ID, back.Usage, back.Cluster, len(back.Iterations))
 			}

@@ -58,7 +58,7 @@ func newBaseline(from *Results, options BaselineOptions) *baseline {
 		})
 	}
 	b := &baseline{
-		head:  baselineHead{Version: Version, Schema: baselineSchemas + strconv.Itoa(baselineOldest), Scorers: map[string]string{}, Manifest: m},
+		head:  baselineHead{Version: Version, Scorers: map[string]string{}, Manifest: m},
 		place: map[string]int{}, at: map[string]int{}, redact: options.Redact,
 	}
 	for i := range m.Configurations {
@@ -131,9 +131,7 @@ func (b *baseline) sort() {
 	}
 	b.head.Runs = len(b.runs)
 	b.head.Manifest.Totals = b.totals()
-	if b.head.Manifest.Totals.User != (Usage{}) {
-		b.head.Schema = BaselineSchema
-	}
+	b.head.Schema = b.schema()
 	for i := range b.runs {
 		scores := b.runs[i].scores
 		slices.SortFunc(scores, func(x, y Score) int {
@@ -145,6 +143,17 @@ func (b *baseline) sort() {
 			}
 		}
 	}
+}
+
+// schema is the oldest form that holds everything.
+func (b *baseline) schema() string {
+	switch {
+	case slices.ContainsFunc(b.runs, func(r baselineRun) bool { return r.Group != "" }):
+		return BaselineSchema
+	case b.head.Manifest.Totals.User != (Usage{}):
+		return baselineSchemas + strconv.Itoa(baselineUsers)
+	}
+	return baselineSchemas + strconv.Itoa(baselineOldest)
 }
 
 // totals are those of the configurations that are kept.

@@ -34,6 +34,7 @@ type Manifest struct {
 	Tasks          int                 `json:"tasks"`
 	Trials         int                 `json:"trials"`
 	Scorers        []string            `json:"scorers"`             // their names, in the order declared
+	Metrics        []MetricHead        `json:"metrics,omitempty"`   // in the order declared
 	Simulated      []string            `json:"simulated,omitempty"` // the models that are simulated
 	// PricesAsOf is the date of the prices, "" where none is known.
 	PricesAsOf string `json:"prices_as_of,omitempty"`
@@ -84,6 +85,20 @@ type ConfigurationHead struct {
 	// the one that is in force.
 	MaxIterations int `json:"max_iterations,omitempty"`
 	EffectiveMax  int `json:"effective_max,omitempty"`
+}
+
+// MetricHead is a number that is made of a score of many runs.
+type MetricHead struct {
+	Name  string `json:"name"`
+	Score string `json:"score"` // the scorer's name
+	// Reduce is how the trials of a task become one number.
+	Reduce string `json:"reduce"`
+	// K is how many trials that takes, 0 where it takes all.
+	K int `json:"k,omitempty"`
+	// Threshold is the least score of a success, 0 where none is asked for.
+	Threshold float64 `json:"threshold,omitempty"`
+	// By is the scorer that chooses among trials.
+	By string `json:"by,omitempty"`
 }
 
 // Param is a parameter of a configuration and its value as JSON.

@@ -26,6 +26,9 @@ type Run struct {
 	// Cluster is the group of tasks that the run's task is of, as the suite
 	// declares it: results of one group depend on each other. "" is the task alone.
 	Cluster string `json:"cluster,omitempty"`
+	// Group is the group of tasks, as the suite groups them, of which metrics are
+	// told as well; "" is none.
+	Group string `json:"group,omitempty"`
 	// Loop is the hash of the resolved loop that made the run.
 	Loop       string      `json:"loop,omitempty"`
 	Outcome    Outcome     `json:"outcome"`

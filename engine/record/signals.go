@@ -17,6 +17,7 @@ type Signals struct {
 	Task          string        `json:"task"`
 	Trial         int           `json:"trial"`
 	Cluster       string        `json:"cluster,omitempty"`
+	Group         string        `json:"group,omitempty"`
 	Loop          string        `json:"loop,omitempty"`
 	Outcome       Outcome       `json:"outcome"` // an error keeps its class, not its message
 	Usage         Usage         `json:"usage"`
@@ -126,7 +127,7 @@ func (m Marks) Passed(i int) (passed, judged bool) {
 func (r *Run) Signals() Signals {
 	s := Signals{
 		Version: r.Version, ID: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: r.Trial,
-		Cluster: r.Cluster, Loop: r.Loop, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, User: r.User, Elapsed: r.Elapsed,
+		Cluster: r.Cluster, Group: r.Group, Loop: r.Loop, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, User: r.User, Elapsed: r.Elapsed,
 		Next: r.Next, Simulated: r.Simulated, Iterations: make([]IterationSignals, len(r.Iterations)),
 	}
 	if e := r.Outcome.Error; e != nil {

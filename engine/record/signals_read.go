@@ -75,6 +75,8 @@ func (r *reader) ofRun(key []byte, s *Signals) bool {
 		s.Trial = int(r.integer())
 	case "cluster":
 		s.Cluster = r.name()
+	case "group":
+		s.Group = r.name()
 	case "loop":
 		s.Loop = r.name()
 	case "usage":

@@ -25,6 +25,7 @@ func (w *writer) signals(s *Signals) {
 	w.string("task", s.Task)
 	w.integer("trial", int64(s.Trial))
 	w.maybeString("cluster", s.Cluster)
+	w.maybeString("group", s.Group)
 	w.maybeString("loop", s.Loop)
 	w.key("outcome")
 	w.outcome(&s.Outcome)

@@ -31,7 +31,9 @@ func TestTheUserHasALedgerOfItsOwn(t *testing.T) {
 			t.Errorf("%s: %+v in all", name, total)
 		}
 	}
-	for schema, s := range map[string]Signals{"agentbench/baseline/2": signals, "agentbench/baseline/1": {ID: "c/t/1", Configuration: "c", Task: "t", Trial: 1}} {
+	grouped := signals
+	grouped.Group = "hard"
+	for schema, s := range map[string]Signals{"agentbench/baseline/3": grouped, "agentbench/baseline/2": signals, "agentbench/baseline/1": {ID: "c/t/1", Configuration: "c", Task: "t", Trial: 1}} {
 		var out bytes.Buffer
 		b := newBaseline(&Results{Manifest: Manifest{Configurations: []ConfigurationHead{{Name: "c"}}}}, BaselineOptions{})
 		b.add(&s)

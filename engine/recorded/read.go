@@ -137,7 +137,7 @@ func (c *collection) add(run *record.Run) {
 
 // share keeps words that many runs have in common once.
 func (c *collection) share(run *record.Run) {
-	for _, word := range []*string{&run.Configuration, &run.Task, &run.Loop, &run.Cluster, &run.Outcome.Fired} {
+	for _, word := range []*string{&run.Configuration, &run.Task, &run.Loop, &run.Cluster, &run.Group, &run.Outcome.Fired} {
 		c.once(word)
 	}
 	for i := range run.Iterations {

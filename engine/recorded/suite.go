@@ -34,7 +34,7 @@ const suiteFile = "manifest.json"
 var unused = []string{"prices", "baseline", "thresholds", "budget"}
 
 // optional are the keys without which runs can still be replayed.
-var optional = []string{"scorers", "tune", "cluster", "margin"}
+var optional = []string{"scorers", "tune", "cluster", "metrics", "group_by", "margin"}
 
 // document makes the suite of a manifest again, with the recorded loops for its
 // configurations. What cannot be read of optional keys is left out.

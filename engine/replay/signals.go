@@ -13,7 +13,7 @@ import (
 // that what only compares them decides alike. Its tool calls have no times.
 func WithoutTexts(s *record.Signals) *record.Run {
 	r := &record.Run{
-		Version: s.Version, ID: s.ID, Configuration: s.Configuration, Task: s.Task, Trial: s.Trial, Cluster: s.Cluster, Loop: s.Loop,
+		Version: s.Version, ID: s.ID, Configuration: s.Configuration, Task: s.Task, Trial: s.Trial, Cluster: s.Cluster, Group: s.Group, Loop: s.Loop,
 		Outcome: s.Outcome, Usage: s.Usage, Judging: s.Judging, User: s.User, Elapsed: s.Elapsed, Next: s.Next, Simulated: s.Simulated,
 		Iterations: make([]record.Iteration, len(s.Iterations)),
 	}

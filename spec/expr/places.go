@@ -41,7 +41,7 @@ var mappingLimits = Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline
 // a configuration and the baseline.
 func Threshold() *Env {
 	return thresholdPlaces.get(Any, func(Type) []Var {
-		return []Var{{"configurations", MapOf(Struct("metrics", metrics()...))}, {"diff", diff()}}
+		return []Var{{"configurations", MapOf(Struct("metrics", append(metrics(), declaredMetrics())...))}, {"diff", diff()}}
 	}, Options{Words: map[string][]string{"verdict": Verdicts}})
 }
 
@@ -53,7 +53,7 @@ func Objective() *Env {
 	return objectivePlaces.get(Any, func(Type) []Var { return metrics() }, Options{})
 }
 
-// Fold is the environment of `cluster` and of `folds: {by: ...}`: the task alone.
+// Fold is the environment of `cluster`, `group_by` and `folds: {by: ...}`: the task alone.
 func Fold() *Env {
 	return foldPlaces.get(Any, func(Type) []Var { return []Var{{"task", task()}} }, Options{})
 }
@@ -167,6 +167,13 @@ func metrics() []Var {
 		{"calls", total},
 		{"tool_calls", total},
 	}
+}
+
+// declaredMetrics are the metrics that the suite declares.
+func declaredMetrics() Var {
+	of := []Var{{"value", Double}, {"n", Int}} // tasks
+	group := Struct("group", of...)
+	return Var{"metrics", MapOf(Struct("metric", append(of[:2:2], Var{"groups", MapOf(group)})...))}
 }
 
 // diff is a configuration beside the baseline, quantity by quantity.
