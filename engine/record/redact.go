@@ -42,6 +42,9 @@ func (j *Journal) scoresLine(dst []byte, run string, scores []Score) ([]byte, er
 		return line, err
 	}
 	scores = slices.Clone(scores)
+	for i := range scores {
+		scores[i].Votes = slices.Clone(scores[i].Votes)
+	}
 	redactTexts(reflect.ValueOf(scores), j.redact)
 	return appendScores(dst, run, scores)
 }

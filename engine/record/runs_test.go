@@ -1,0 +1,88 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+func TestAnyRunIsReadByItsID(t *testing.T) {
+	const runs = 20
+	for _, c := range []struct {
+		name   string
+		change func(t *testing.T, dir string)
+	}{
+		{"with signals", func(*testing.T, string) {}},
+		{"without signals", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, signalsFile))) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := sampleFolder(t, runs)
+			c.change(t, dir)
+			all, err := OpenRuns(dir)
+			must(t, err)
+			defer all.Close()
+			for n := runs - 1; n >= 0; n-- {
+				want := sampleRun(n, 1+n%3)
+				if got, err := all.Run(want.ID); err != nil || !reflect.DeepEqual(got, want) {
+					t.Fatalf("%s is read as %+v, %v", want.ID, got, err)
+				}
+			}
+			if _, err := all.Run("default/none/1"); !errors.Is(err, ErrNoRun) {
+				t.Errorf("a run that is not there: %v", err)
+			}
+		})
+	}
+}
+
+func TestOfARunThatWasTriedAgainTheLastRecordIsRead(t *testing.T) {
+	dir := sampleFolder(t, 0)
+	j, _, err := Resume(dir, Options{Delay: soon})
+	must(t, err)
+	fault, again := sampleRun(1, 1), sampleRun(1, 2)
+	fault.Outcome = Outcome{Status: Faulted, Error: &Error{Class: Server}}
+	must(t, errors.Join(j.Append(fault, nil, nil), j.Append(again, nil, nil), j.Close()))
+	all, err := OpenRuns(dir)
+	must(t, err)
+	defer all.Close()
+	if got, err := all.Run(again.ID); err != nil || len(got.Iterations) != 2 {
+		t.Errorf("read %+v, %v", got, err)
+	}
+	var heads []string
+	for head, err := range all.Heads() {
+		must(t, err)
+		heads = append(heads, fmt.Sprint(head.ID, " ", head.Iterations, " ", head.Returned))
+	}
+	if want := []string{again.ID + " 2 2"}; !slices.Equal(heads, want) {
+		t.Errorf("the runs that count are %q, want %q", heads, want)
+	}
+}
+
+func TestHeadsSayWhereRecordsStand(t *testing.T) {
+	dir := sampleFolder(t, 5)
+	all, err := OpenRuns(dir)
+	must(t, err)
+	defer all.Close()
+	n := 0
+	for head, err := range all.Heads() {
+		must(t, err)
+		run, err := all.Read(head.At)
+		if err != nil || run.ID != head.ID || run.Task != head.Task || run.Configuration != head.Configuration || run.Trial != head.Trial || len(run.Iterations) != head.Iterations {
+			t.Errorf("%+v is the head of %+v, %v", head, run, err)
+		}
+		n++
+	}
+	if n != 5 {
+		t.Errorf("%d heads, want 5", n)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

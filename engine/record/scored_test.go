@@ -1,0 +1,218 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// scoreMore appends scores to a folder, as a later session does.
+func scoreMore(t *testing.T, dir, run string, scores ...Score) {
+	t.Helper()
+	j, _, err := OpenScores(dir, Options{Delay: soon})
+	must(t, err)
+	must(t, errors.Join(j.AppendScores(run, scores, nil), j.Close()))
+}
+
+// standing are the scores of a folder that count, by their runs.
+func standing(t *testing.T, dir string) map[string][]Score {
+	t.Helper()
+	all := map[string][]Score{}
+	for s, err := range ReadScores(dir) {
+		must(t, err)
+		all[s.Run] = append(all[s.Run], s)
+	}
+	for run := range all {
+		all[run] = Standing(all[run])
+	}
+	return all
+}
+
+func TestOfSeveralScoresTheLastOneCounts(t *testing.T) {
+	for name, test := range map[string]struct{ made, want []Score }{
+		"one":               {[]Score{{Name: "a", Value: 1}}, []Score{{Name: "a", Value: 1}}},
+		"made again":        {[]Score{{Name: "a", Value: 1}, {Name: "b"}, {Name: "a", Scorer: "2"}}, []Score{{Name: "a", Scorer: "2"}, {Name: "b"}}},
+		"an iteration":      {[]Score{{Name: "a", Value: 1}, {Name: "a", Iteration: 1}}, []Score{{Name: "a", Value: 1}, {Name: "a", Iteration: 1}}},
+		"taken back":        {[]Score{{Name: "a", Value: 1}, {Name: "b"}, {Name: "a", Removed: true}}, []Score{{Name: "b"}}},
+		"and made again":    {[]Score{{Name: "a", Value: 1}, {Name: "a", Removed: true}, {Name: "a"}}, []Score{{Name: "a"}}},
+		"unscored at last":  {[]Score{{Name: "a", Value: 1}, {Name: "a", Unscored: "x"}}, []Score{{Name: "a", Unscored: "x"}}},
+		"taken back at all": {[]Score{{Name: "a", Removed: true}}, nil},
+	} {
+		if got := Standing(test.made); len(got)+len(test.want) > 0 && !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: %+v count, want %+v", name, got, test.want)
+		}
+	}
+}
+
+func TestHeadsOfScoresAreThoseOfTheScores(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		scores := rapid.SliceOfN(rapid.Custom(anyOf[Score]), 1, 4).Draw(t, "scores")
+		line, err := appendScores(nil, "default/task-1/1", scores)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, err := unseal(line[:len(line)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, got := new(reader), new(Scored)
+		if err := in.readScored(object, got); err != nil || got.Run != "default/task-1/1" || len(got.Scores) != len(scores) {
+			t.Fatalf("read %+v, %v", got, err)
+		}
+		_, read, err := in.readScores(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, s := range read {
+			want := ScoreHead{Name: s.Name, Iteration: s.Iteration, Scorer: s.Scorer, Unscored: s.Unscored != "", Removed: s.Removed}
+			if got.Scores[i] != want {
+				t.Errorf("read %+v, want %+v", got.Scores[i], want)
+			}
+		}
+	})
+}
+
+func TestScoresAreAddedToAFolder(t *testing.T) {
+	dir := sampleFolder(t, 2)
+	run := sampleRun(1, 1).ID
+	vote := Vote{Judge: "strict", Value: 0.5, Swapped: true, Repaired: true}
+	added := Score{Run: run, Name: "good", Value: 0.5, Scorer: "1", Votes: []Vote{vote}, Usage: Usage{Calls: 2, Cost: 3}}
+	scoreMore(t, dir, run, added, Score{Name: "exact", Removed: true})
+	if got := standing(t, dir)[run]; !reflect.DeepEqual(got, []Score{added}) {
+		t.Errorf("%+v count", got)
+	}
+	if got := standing(t, dir)[sampleRun(0, 1).ID]; len(got) != 1 {
+		t.Errorf("of another run %+v count", got)
+	}
+}
+
+func TestAFolderInUseIsNotScored(t *testing.T) {
+	dir := sampleFolder(t, 1)
+	j, _, err := Resume(dir, Options{})
+	must(t, err)
+	var busy *InUse
+	if _, _, err := OpenScores(dir, Options{}); !errors.As(err, &busy) {
+		t.Errorf("OpenScores gives %v", err)
+	}
+	if _, err := CompactScores(dir, Options{}); !errors.As(err, &busy) {
+		t.Errorf("CompactScores gives %v", err)
+	}
+	must(t, j.Close())
+}
+
+// A crash may leave any beginning of what was appended. What comes after it is
+// whole.
+func TestF4_ScoresThatWereCutOffDoNotSpoilTheNext(t *testing.T) {
+	dir := sampleFolder(t, 1)
+	path, run := filepath.Join(dir, scoresFile), sampleRun(0, 1).ID
+	before, err := os.ReadFile(path)
+	must(t, err)
+	scoreMore(t, dir, run, Score{Name: "late", Value: 1})
+	after, err := os.ReadFile(path)
+	must(t, err)
+	for size := range len(after) + 1 {
+		must(t, os.WriteFile(path, after[:size], 0o644))
+		scoreMore(t, dir, run, Score{Name: "last"})
+		var names []string
+		for s, err := range ReadScores(dir) {
+			must(t, err)
+			names = append(names, s.Name)
+		}
+		var want []string
+		if size >= len(before) {
+			want = append(want, "exact")
+		}
+		if size == len(after) {
+			want = append(want, "late")
+		}
+		if want = append(want, "last"); !slices.Equal(names, want) {
+			t.Fatalf("of %d bytes and one more line there are %q, want %q", size, names, want)
+		}
+	}
+}
+
+func TestTheEndOfWholeLinesIsFoundInAnyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lines")
+	for _, c := range []struct{ whole, torn int }{{0, 0}, {0, 10}, {1, 0}, {1, 200_000}, {200_000, 0}, {200_000, 1<<16 - 1}, {200_000, 1 << 16}, {70_000, 1<<17 + 1}} {
+		text := make([]byte, c.whole+c.torn)
+		if c.whole > 0 {
+			text[c.whole-1] = '\n'
+		}
+		must(t, os.WriteFile(path, text, 0o644))
+		if got, err := wholeLines(path); err != nil || got != int64(c.whole) {
+			t.Errorf("%+v: %d, %v", c, got, err)
+		}
+	}
+}
+
+func TestCompactingKeepsWhatCounts(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		dir := sampleFolder(t, 3)
+		j, _, err := OpenScores(dir, Options{Delay: soon})
+		must(t, err)
+		for range rapid.IntRange(0, 12).Draw(rt, "lines") {
+			var scores []Score
+			for range rapid.IntRange(1, 3).Draw(rt, "scores") {
+				scores = append(scores, Score{
+					Name: rapid.SampledFrom([]string{"a", "b", "exact"}).Draw(rt, "name"), Iteration: rapid.IntRange(0, 2).Draw(rt, "iteration"),
+					Value: rapid.Float64Range(0, 1).Draw(rt, "value"), Removed: rapid.Bool().Draw(rt, "removed"),
+				})
+			}
+			must(t, j.AppendScores(sampleRun(rapid.IntRange(0, 2).Draw(rt, "run"), 1).ID, scores, nil))
+		}
+		must(t, j.Close())
+		before := standing(t, dir)
+		for run, scores := range before {
+			if len(scores) == 0 {
+				delete(before, run)
+			}
+		}
+		done, err := CompactScores(dir, Options{})
+		must(t, err)
+		if after := standing(t, dir); !reflect.DeepEqual(before, after) {
+			rt.Fatalf("before %+v\nafter %+v", before, after)
+		}
+		lines := 0
+		for _, err := range ReadScored(dir) {
+			must(t, err)
+			lines++
+		}
+		if lines != len(before) || done.After > done.Before {
+			rt.Errorf("%d lines of %d runs, %+v", lines, len(before), done)
+		}
+	})
+}
+
+func TestCompactingDropsDamage(t *testing.T) {
+	dir := sampleFolder(t, 2)
+	path := filepath.Join(dir, scoresFile)
+	text, err := os.ReadFile(path)
+	must(t, err)
+	must(t, os.WriteFile(path, append([]byte("garbage\n"), text...), 0o644))
+	done, err := CompactScores(dir, Options{})
+	if err != nil || len(done.Damage) != 1 || done.Before != int64(len(text)+8) || done.After != int64(len(text)) {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if got := standing(t, dir); len(got) != 2 {
+		t.Errorf("%+v are left", got)
+	}
+}
+
+func TestAFullDiskLeavesTheScoresAsTheyWere(t *testing.T) {
+	dir := sampleFolder(t, 2)
+	run := sampleRun(1, 1).ID
+	scoreMore(t, dir, run, Score{Name: "exact", Removed: true})
+	before := fmt.Sprint(standing(t, dir))
+	if _, err := CompactScores(dir, Options{Disk: &faultyDisk{Disk: folder(dir), failAt: 1}}); err == nil {
+		t.Error("no error")
+	}
+	if after := fmt.Sprint(standing(t, dir)); after != before {
+		t.Errorf("%s\nbecame %s", before, after)
+	}
+}
