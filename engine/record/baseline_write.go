@@ -103,17 +103,22 @@ func (b *baseline) add(s *Signals) {
 	b.runs = append(b.runs, kept)
 }
 
-// score keeps the score of a run; of several by one scorer the last one.
+// score keeps the score of a run; of several by one scorer the last one, unless
+// it was taken back.
 func (b *baseline) score(s Score) {
 	at, ok := b.at[s.Run]
 	if !ok || s.Iteration != 0 {
 		return
 	}
-	s.Answer, s.Explanation = "", "" // not to hold them
+	s.Answer, s.Explanation, s.Votes = "", "", nil // not to hold them
 	run := &b.runs[at]
-	if i := slices.IndexFunc(run.scores, func(t Score) bool { return t.Name == s.Name }); i >= 0 {
+	i := slices.IndexFunc(run.scores, func(t Score) bool { return t.Name == s.Name })
+	switch {
+	case i >= 0 && s.Removed:
+		run.scores = slices.Delete(run.scores, i, i+1)
+	case i >= 0:
 		run.scores[i] = s
-	} else {
+	case !s.Removed:
 		run.scores = append(run.scores, s)
 	}
 }

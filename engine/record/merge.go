@@ -38,7 +38,9 @@ func (c *Contradiction) Error() string {
 // Records, signals and scores are copied line by line, sorted by run, so that the
 // result does not depend on the order of the parts, or on which were merged
 // before. A run that several parts hold is kept once; where it differs in more
-// than what is volatile, the error is a *Contradiction. Damage is an error that
+// than what is volatile, the error is a *Contradiction. Its scores are those of the
+// part that was scored on from where the others stand; where there is no such part
+// and not the same scores count in all, they contradict each other. Damage is an error that
 // is a *Problem, except for a torn end of a part that is not complete. Memory
 // grows with the number of runs, not with their trajectories.
 func Merge(out string, parts []Part, options Options) (*Merged, error) {
@@ -169,6 +171,7 @@ func (m *merger) join() error {
 			continue
 		}
 		all.Mixed = slices.Concat(all.Mixed, part.Mixed)
+		all.Scorers = joinedNames(all.Scorers, part.Scorers)
 		v.Shards = v.Shards.Joined(part.Volatile.Shards)
 		v.Effort = v.Effort.Plus(part.Volatile.Effort)
 		v.Wall += part.Volatile.Wall
@@ -189,6 +192,17 @@ func (m *merger) join() error {
 	}
 	m.manifest = all
 	return nil
+}
+
+// joinedNames are the names of both, those of the first in front.
+func joinedNames(first, second []string) []string {
+	joined := slices.Clone(first)
+	for _, name := range second {
+		if !slices.Contains(joined, name) {
+			joined = append(joined, name)
+		}
+	}
+	return joined
 }
 
 // account sums up what a part spent, and what a session that was killed could

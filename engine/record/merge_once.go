@@ -1,6 +1,11 @@
 package record
 
-import "bytes"
+import (
+	"bytes"
+	"cmp"
+	"reflect"
+	"slices"
+)
 
 // keepOnce leaves of each run the records of one part.
 func (m *merger) keepOnce() error {
@@ -110,8 +115,12 @@ func (m *merger) scoreOnce() error {
 		for len(others) > 0 {
 			var next []mergedScores
 			next, others = splitOff(others, onePart)
-			if err := m.sameScores(chosen, next); err != nil {
+			further, err := m.scoredFurther(chosen, next)
+			if err != nil {
 				return err
+			}
+			if further {
+				chosen = next
 			}
 		}
 		kept = append(kept, chosen...)
@@ -120,22 +129,64 @@ func (m *merger) scoreOnce() error {
 	return nil
 }
 
-// sameScores compares what two parts say about a run.
-func (m *merger) sameScores(one, other []mergedScores) error {
-	same := len(one) == len(other)
-	for i := 0; i < len(one) && same; i++ {
-		line, err := m.line(nil, 2, one[i].part, one[i].line)
-		if err != nil {
-			return err
-		}
-		otherLine, err := m.line(nil, 2, other[i].part, other[i].line)
-		if err != nil {
-			return err
-		}
-		same = bytes.Equal(line, otherLine)
+// scoredFurther says whether the scores of a run are to be kept as the other part
+// has them: where it was scored on from where the one stands. Where the same
+// scores count in both, the fewer lines are kept, of as many those that come first;
+// where neither goes on from the other, they contradict each other.
+func (m *merger) scoredFurther(one, other []mergedScores) (bool, error) {
+	was, before, err := m.scoresOf(one)
+	if err != nil {
+		return false, err
 	}
-	if same {
-		return nil
+	is, now, err := m.scoresOf(other)
+	if err != nil {
+		return false, err
 	}
-	return m.contradiction(one[0].part, other[0].part, m.records[one[0].run].run, "the scores")
+	switch {
+	case reflect.DeepEqual(counting(before), counting(now)):
+		return cmp.Or(cmp.Compare(len(other), len(one)), bytes.Compare(is, was)) < 0, nil
+	case bytes.HasPrefix(is, was):
+		return true, nil
+	case bytes.HasPrefix(was, is):
+		return false, nil
+	}
+	return false, m.contradiction(one[0].part, other[0].part, m.records[one[0].run].run, "the scores")
+}
+
+// scoresOf are the lines of a run in a part, and the scores in them.
+func (m *merger) scoresOf(lines []mergedScores) (text []byte, scores []Score, err error) {
+	in := new(reader)
+	for _, at := range lines {
+		line, err := m.line(nil, 2, at.part, at.line)
+		if err != nil {
+			return nil, nil, err
+		}
+		text = append(text, line...)
+		object, err := unseal(line[:len(line)-1])
+		if err != nil {
+			return nil, nil, err
+		}
+		_, more, err := in.readScores(object)
+		if err != nil {
+			return nil, nil, err
+		}
+		scores = append(scores, more...)
+	}
+	return text, scores, nil
+}
+
+// counting are the scores that count, in an order that does not depend on when
+// they were made. What came from a cache makes no difference.
+func counting(scores []Score) []Score {
+	standing := Standing(scores)
+	for i := range standing {
+		standing[i].Votes = slices.Clone(standing[i].Votes)
+		for k := range standing[i].Votes {
+			standing[i].Votes[k].Cached = false
+		}
+	}
+	slices.SortFunc(standing, func(a, b Score) int {
+		return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), cmp.Compare(a.Name, b.Name))
+	})
+	return standing
 }

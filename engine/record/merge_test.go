@@ -269,6 +269,66 @@ func TestMergeOfEqualAndContradictingRuns(t *testing.T) {
 	}
 }
 
+// Of a run that two parts hold, the scores of the part are kept that was scored on.
+func TestMergeTakesTheScoresThatGoOnFromTheOthers(t *testing.T) {
+	run := sampleRun(1, 1).ID
+	exact := sampleScores(sampleRun(1, 1))[0]
+	for _, c := range []struct {
+		name     string
+		one, two []Score // that are added, a line each
+		want     []Score // nil: they contradict each other
+	}{
+		{"one was scored again", nil, []Score{{Run: run, Name: "exact", Value: 0, Scorer: "2"}}, []Score{{Run: run, Name: "exact", Value: 0, Scorer: "2"}}},
+		{"one has a score more", []Score{{Run: run, Name: "late"}}, nil, []Score{exact, {Run: run, Name: "late"}}},
+		{"one took a score back", nil, []Score{{Run: run, Name: "exact", Removed: true}}, []Score{}},
+		{"both ended alike", []Score{{Run: run, Name: "late", Value: 1}, {Run: run, Name: "late"}}, []Score{{Run: run, Name: "late"}}, []Score{exact, {Run: run, Name: "late"}}},
+		{"each has another score", []Score{{Run: run, Name: "late"}}, []Score{{Run: run, Name: "later"}}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			home := t.TempDir()
+			one, two := filepath.Join(home, "one"), filepath.Join(home, "two")
+			shardFolder(t, one, 1, 2, 1, 2, []attempt{attemptAt(1, 1, Completed)})
+			shardFolder(t, two, 2, 2, 1, 2, []attempt{attemptAt(1, 1, Completed), attemptAt(2, 1, Completed)})
+			for _, s := range c.one {
+				scoreMore(t, one, run, s)
+			}
+			for _, s := range c.two {
+				scoreMore(t, two, run, s)
+			}
+			for i, dirs := range [][]string{{one, two}, {two, one}} {
+				into := filepath.Join(home, fmt.Sprint("out", i))
+				_, err := Merge(into, partsOf(t, dirs...), Options{})
+				if c.want == nil {
+					if contradiction := (*Contradiction)(nil); !errors.As(err, &contradiction) {
+						t.Fatalf("the error is %v", err)
+					}
+					continue
+				}
+				if got := standing(t, into)[run]; err != nil || len(got)+len(c.want) > 0 && !slices.EqualFunc(got, c.want, func(a, b Score) bool { return a.Name == b.Name && a.Value == b.Value && a.Scorer == b.Scorer }) {
+					t.Errorf("%+v count, want %+v; %v", got, c.want, err)
+				}
+			}
+			if c.want != nil && contents(t, filepath.Join(home, "out0"))[scoresFile] != contents(t, filepath.Join(home, "out1"))[scoresFile] {
+				t.Error("the order of the parts decides which lines are kept")
+			}
+		})
+	}
+}
+
+// What one part alone was scored by is told in the manifest.
+func TestMergeJoinsTheNamesOfScorers(t *testing.T) {
+	home := t.TempDir()
+	one, two := filepath.Join(home, "one"), filepath.Join(home, "two")
+	shardFolder(t, one, 1, 2, 1, 2, []attempt{attemptAt(1, 1, Completed)})
+	shardFolder(t, two, 2, 2, 1, 2, []attempt{attemptAt(2, 1, Completed)})
+	parts := partsOf(t, one, two)
+	parts[1].Manifest.Scorers = []string{"late", "exact"}
+	merged, err := Merge(filepath.Join(home, "out"), parts, Options{})
+	if err != nil || !slices.Equal(merged.Manifest.Scorers, []string{"exact", "late"}) {
+		t.Errorf("%q, %v", merged.Manifest.Scorers, err)
+	}
+}
+
 // Of a run that two parts hold the same record is kept, whatever was merged
 // before.
 func TestMergeKeepsTheSameOfEqualRuns(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Recovered is what Resume found in a result folder.
@@ -16,8 +17,9 @@ type Recovered struct {
 	Finished map[string]struct{}
 	// Faults counts how often each of those others was tried and had a fault.
 	Faults map[string]int
-	// Unscored are those of them that have no scores, in the order in which they
-	// finished: a crash came in between, or there are no scorers.
+	// Unscored are the finished ones that some scorer of the manifest has not
+	// judged, in the order in which they finished: a crash came in between, a score
+	// was taken back, or there are no scorers and no scores.
 	Unscored []string
 	// Rebuilt is how many runs had lost their signals; they have them again.
 	Rebuilt int
@@ -94,31 +96,57 @@ func (j *Journal) recoverRecords(r *Recovered) (order []string, size int64, err 
 	return order, size, nil
 }
 
-// recoverScores finds the runs that have none. Damaged scores are made again too;
-// their lines stay.
+// recoverScores finds the runs that lack scores. Damaged scores are made again
+// too; their lines stay.
 func (j *Journal) recoverScores(r *Recovered, order []string) error {
-	in, scored := new(reader), map[string]struct{}{}
+	in, line, scored := new(reader), new(Scored), map[string]uint64{}
 	_, err := j.eachLine(scoresFile, r, func(o *object, err error) error {
-		var run string
 		if err == nil {
-			run, _, err = scoresOf(o, in)
+			if err = in.readScored(o.json, line); err != nil {
+				err = o.problem(scoresFile, err)
+			}
 		}
 		if damage := (*Problem)(nil); errors.As(err, &damage) {
 			r.Problems = append(r.Problems, damage)
 			return nil
 		}
-		scored[run] = struct{}{}
+		scored[line.Run] = judgedBy(r.Manifest.Scorers, line.Scores, scored[line.Run])
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	all := judgedByAll(r.Manifest.Scorers)
 	for _, id := range order {
-		if _, ok := scored[id]; !ok {
+		if by, ok := scored[id]; !ok || by&all != all {
 			r.Unscored = append(r.Unscored, id)
 		}
 	}
 	return nil
+}
+
+// mostJudges are the scorers that are told apart by a run's bits; those beyond
+// share the last one.
+const mostJudges = 64
+
+// judgedByAll has a bit for each scorer.
+func judgedByAll(scorers []string) uint64 {
+	return 1<<min(len(scorers), mostJudges) - 1
+}
+
+// judgedBy are the scorers that have judged a run, after these scores of it.
+func judgedBy(scorers []string, scores []ScoreHead, by uint64) uint64 {
+	for _, s := range scores {
+		at := slices.Index(scorers, s.Name)
+		if at < 0 || s.Iteration != 0 {
+			continue
+		}
+		bit := uint64(1) << min(at, mostJudges-1)
+		if by |= bit; s.Removed {
+			by &^= bit
+		}
+	}
+	return by
 }
 
 // cutSignals leaves of signals.jsonl what belongs to the first size bytes of the

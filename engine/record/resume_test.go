@@ -208,6 +208,42 @@ func TestF2_DamageInTheMiddleOfTheRecordsIsAnError(t *testing.T) {
 	}
 }
 
+func TestResumeTellsWhichRunsSomeScorerHasNotJudged(t *testing.T) {
+	run := func(n int) string { return sampleRun(n, 1).ID }
+	for name, test := range map[string]struct {
+		scorers []string
+		added   []Score // to the run 0
+		want    []string
+	}{
+		"all have":            {[]string{"exact"}, nil, nil},
+		"one came later":      {[]string{"exact", "late"}, []Score{{Name: "late"}}, []string{run(1)}},
+		"one is unscored":     {[]string{"exact"}, []Score{{Name: "exact", Unscored: "x"}}, nil},
+		"one was taken back":  {[]string{"exact"}, []Score{{Name: "exact", Removed: true}}, []string{run(0)}},
+		"and made again":      {[]string{"exact"}, []Score{{Name: "exact", Removed: true}, {Name: "exact"}}, nil},
+		"only an iteration":   {[]string{"exact", "late"}, []Score{{Name: "late", Iteration: 1}}, []string{run(0), run(1)}},
+		"another took leave":  {[]string{"exact"}, []Score{{Name: "gone", Removed: true}}, nil},
+		"there is no scorer":  {nil, nil, nil},
+		"more than bits know": {append(slices.Repeat([]string{"none"}, 70), "exact"), nil, []string{run(0), run(1)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := sampleFolder(t, 2)
+			if len(test.added) > 0 {
+				scoreMore(t, dir, run(0), test.added...)
+			}
+			j, m, err := OpenScores(dir, Options{})
+			must(t, err)
+			m.Scorers = test.scorers
+			must(t, errors.Join(j.WriteManifest(m), j.Close()))
+			j, found, err := Resume(dir, Options{})
+			must(t, err)
+			must(t, j.Close())
+			if !slices.Equal(found.Unscored, test.want) {
+				t.Errorf("%q, want %q", found.Unscored, test.want)
+			}
+		})
+	}
+}
+
 func TestDamagedScoresAreMadeAgain(t *testing.T) {
 	dir := sampleFolder(t, 3)
 	whole := readFile(t, dir, scoresFile)
