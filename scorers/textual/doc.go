@@ -1,0 +1,41 @@
+// Package textual says how alike two texts are, with the numbers that others publish: edit distances, the token
+// overlap of SQuAD, ROUGE, and BLEU as sacreBLEU computes it. Every similarity is a number from 0 to 1.
+//
+// It is pure and knows nothing of runs and targets. What takes longer than the texts are long has a limit, and is an
+// error beyond it.
+package textual
+
+import (
+	"fmt"
+	"unicode"
+)
+
+// maxCells is how much of a table may be filled, 64 cells at a time: less than a second.
+const maxCells = 4 << 30
+
+// fillable refuses a table that takes too long to fill.
+func fillable(items string, rows, columns int) error {
+	if rows > 0 && columns > maxCells/rows {
+		return fmt.Errorf("texts of %d and %d %s are too long to be compared", rows, columns, items)
+	}
+	return nil
+}
+
+// isSpace is the white space of the references, which are Python: that of Unicode and four separators of ASCII.
+func isSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+
+// numbered tells the items of both lists by numbers below n: those of x from 1, and all in y that are not in x by 0.
+func numbered[K comparable](x, y []K) (xs, ys []int32, n int) {
+	number := make(map[K]int32, len(x))
+	xs, ys = make([]int32, len(x)), make([]int32, len(y))
+	for i, item := range x {
+		if number[item] == 0 {
+			number[item] = int32(len(number) + 1)
+		}
+		xs[i] = number[item]
+	}
+	for i, item := range y {
+		ys[i] = number[item]
+	}
+	return xs, ys, len(number) + 1
+}
