@@ -2,18 +2,39 @@ package scorers
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/agentbench/agentbench/scorers/textual"
 )
 
 // exact compares as texts: the number 18 equals the text "18". Letter case counts unless ignore_case is set, white
 // space at the ends does not unless trim is false.
 func exact(c *compiler) comparison {
+	if c.spec.Normalize == "squad" {
+		return exactMatch
+	}
 	same := c.sameText()
 	return func(_ context.Context, s *subject) verdict {
 		got, want := text(s.value), text(s.target)
 		return hit(same(got, want), want, got)
 	}
+}
+
+// exactMatch is that of SQuAD: the same text in its normalisation. Of a target that is a list any will do.
+func exactMatch(_ context.Context, s *subject) verdict {
+	got, targets, err := compared(s)
+	if err != nil {
+		return unscored("%v", err)
+	}
+	normalized := textual.SQuAD(got)
+	fits := slices.ContainsFunc(targets, func(want string) bool { return textual.SQuAD(want) == normalized })
+	want := targets[0]
+	if len(targets) > 1 {
+		want = "one of " + strings.Join(targets, ", ")
+	}
+	return hit(fits, want, got)
 }
 
 // sameText is the equality that trim and ignore_case ask for.

@@ -2,6 +2,7 @@ package scorers
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 )
@@ -20,7 +21,7 @@ func oneOf(c *compiler) comparison {
 			allowed = textsOf(s.target)
 		}
 		if len(allowed) == 0 {
-			return unscored("the target is an empty list")
+			return unscored("%v", errNoTargets)
 		}
 		got := text(s.value)
 		fits := slices.ContainsFunc(allowed, func(option string) bool { return same(got, option) })
@@ -44,6 +45,9 @@ func (c *compiler) options() []string {
 	return textsOf(c.spec.Options)
 }
 
+var errNoTargets = errors.New("the target is an empty list")
+
+// textsOf are the texts of a list, or the one of what is no list.
 func textsOf(value any) []string {
 	list, ok := value.([]any)
 	if !ok {

@@ -34,6 +34,10 @@ func kinds() map[string]kind {
 		"checks":      {answer: true, make: checks},
 
 		// similarity of texts
+		"similarity": {target: true, answer: true, make: similarity},
+		"f1":         {target: true, answer: true, make: f1},
+		"rouge":      {target: true, answer: true, make: rouge},
+		"bleu":       {target: true, answer: true, make: bleu},
 
 		// forms of answers
 

@@ -13,12 +13,11 @@ import (
 // maxCells is how much of a table may be filled, 64 cells at a time: less than a second.
 const maxCells = 4 << 30
 
-// fillable refuses a table that takes too long to fill.
-func fillable(items string, rows, columns int) error {
-	if rows > 0 && columns > maxCells/rows {
-		return fmt.Errorf("texts of %d and %d %s are too long to be compared", rows, columns, items)
-	}
-	return nil
+// tooLong: a table of so many cells takes too long to fill.
+func tooLong(rows, columns int) bool { return rows > 0 && columns > maxCells/rows }
+
+func errTooLong(items string, a, b int) error {
+	return fmt.Errorf("texts of %d and %d %s are too long to be compared", a, b, items)
 }
 
 // isSpace is the white space of the references, which are Python: that of Unicode and four separators of ASCII.

@@ -3,14 +3,14 @@ package textual
 // Levenshtein is 1 - distance / length of the longer text, in code points. Two empty texts are alike. It fails where
 // the texts are too long.
 func Levenshtein(a, b string) (float64, error) {
-	x, y := []rune(a), []rune(b)
-	longer := max(len(x), len(y))
+	all, others := []rune(a), []rune(b)
+	longer := max(len(all), len(others))
 	if longer == 0 {
 		return 1, nil
 	}
-	x, y = differing(x, y)
-	if err := fillable("characters", len(x), len(y)); err != nil {
-		return 0, err
+	x, y := differing(all, others)
+	if tooLong(len(x), len(y)) {
+		return 0, errTooLong("characters", len(all), len(others))
 	}
 	return 1 - float64(distance(x, y))/float64(longer), nil
 }

@@ -17,8 +17,8 @@ func RougeN(answer, target string, n int) Overlap {
 // texts are too long.
 func RougeL(answer, target string) (Overlap, error) {
 	got, want := rougeTokens(answer), rougeTokens(target)
-	if err := fillable("tokens", len(got), len(want)); err != nil {
-		return Overlap{}, err
+	if tooLong(len(got), len(want)) {
+		return Overlap{}, errTooLong("tokens", len(got), len(want))
 	}
 	return overlapOf(subsequence(got, want), len(got), len(want)), nil
 }

@@ -1,0 +1,75 @@
+package scorers
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// The values of package textual, as scores.
+func TestSimilarities(t *testing.T) {
+	for _, c := range []struct{ scorer, target, output, want string }{
+		{`type: similarity`, `"sitting"`, `"kitten"`, `0.5714 (kitten): beside sitting`},
+		{`type: similarity`, `["sitting", "mitten"]`, `"kitten"`, `0.8333 (kitten): beside mitten`},
+		{`type: similarity`, `"Paris"`, `"PARIS"`, `0.2 (PARIS): beside Paris`},
+		{`type: similarity, ignore_case: true`, `"Paris"`, `"PARIS"`, `1 (PARIS)`},
+		{`type: similarity, method: jaro_winkler`, `"MARTHA"`, `"MARHTA"`, `0.9611 (MARHTA): beside MARTHA`},
+		{`type: similarity, not: true`, `"sitting"`, `"kitten"`, `0.4286 (kitten)`},
+		{`type: similarity`, `12345`, `12346`, `0.8 (12346): beside 12345`},
+		{`type: similarity`, `"x"`, `""`, `0 (none)`},
+		{`type: similarity`, `[]`, `"x"`, `unscored: the target is an empty list`},
+		{`type: similarity`, ``, `"x"`, `unscored: the target is missing`},
+
+		{`type: f1`, `"a cat"`, `"the cat sat"`, `0.6667 (the cat sat): beside a cat`},
+		{`type: f1, measure: recall`, `"a cat"`, `"the cat sat"`, `1 (the cat sat)`},
+		{`type: f1, measure: precision`, `"a cat"`, `"the cat sat"`, `0.5 (the cat sat): beside a cat`},
+		{`type: f1`, `["a dog", "The cat sat!"]`, `"cat sat"`, `1 (cat sat)`},
+		{`type: f1`, `["a", "dog"]`, `"the"`, `1 (the)`},
+		{`type: f1`, `"dog"`, `"cat"`, `0 (cat): beside dog`},
+		{`type: f1, value: output.answer`, `"cat"`, `{"answer": "a cat"}`, `1 (a cat)`},
+
+		{`type: rouge`, `"testing one two"`, `"testing two"`, `0.8 (testing two): beside testing one two`},
+		{`type: rouge, variant: rouge_l, measure: precision`, `"testing one two"`, `"testing two"`, `1 (testing two)`},
+		{`type: rouge, variant: rouge_1`, `"testing one two"`, `"testing"`, `0.5 (testing): beside testing one two`},
+		{`type: rouge, variant: rouge_2, measure: recall`, `"testing one two"`, `"testing one"`, `0.5 (testing one): beside testing one two`},
+		{`type: rouge`, `["one", "two"]`, `"two"`, `1 (two)`},
+		{`type: rouge`, `"日本"`, `"日本"`, `0 (日本): beside 日本`}, // rouge_score has tokens of ASCII alone
+
+		{`type: bleu`, `"a test"`, `"test"`, `0.3679 (test): beside a test`},
+		{`type: bleu`, `["no", "this is a test"]`, `"this is a test"`, `1 (this is a test)`},
+		{`type: bleu`, `"okay thanks"`, `"this is a cat"`, `0 (this is a cat): beside okay thanks`},
+
+		{`type: exact, normalize: squad`, `"The Eiffel Tower"`, `"eiffel tower."`, `1 (eiffel tower.)`},
+		{`type: exact, normalize: squad`, `["Paris", "the city of Paris"]`, `"City of Paris"`, `1 (City of Paris)`},
+		{`type: exact, normalize: squad`, `["Paris", "Lutetia"]`, `"Rome"`, `0 (Rome): want one of Paris, Lutetia, got Rome`},
+		{`type: exact, normalize: squad`, `"Paris"`, `"Rome"`, `0 (Rome): want Paris, got Rome`},
+		{`type: exact, normalize: squad`, `[]`, `"Rome"`, `unscored: the target is an empty list`},
+	} {
+		t.Run(c.scorer+" "+c.output, func(t *testing.T) {
+			s := set(t, "- {name: s, "+c.scorer+"}")
+			scores := s.Score(context.Background(), task(t, c.target), run(c.output))
+			if got := shown(scores[0]); got != c.want {
+				t.Errorf("target %s, output %s:\n got %s\nwant %s", c.target, c.output, got, c.want)
+			}
+		})
+	}
+}
+
+// What would take too long is unscored and not 0.
+func TestTextsTooLongToCompare(t *testing.T) {
+	half, whole := strconv.Quote(strings.Repeat("ab ", 1<<18)), strconv.Quote(strings.Repeat("x", 1<<20+1))
+	other := strconv.Quote(strings.Repeat("c d ", 1<<18))
+	for _, c := range []struct{ scorer, target, output, want string }{
+		{`type: similarity`, other, half, "unscored: texts of 786432 and 1048576 characters are too long to be compared"},
+		{`type: rouge`, other, half, "unscored: texts of 262144 and 524288 tokens are too long to be compared"},
+		{`type: bleu`, `"x"`, whole, "unscored: the value has 1048577 bytes; at most 1048576 are searched"},
+		{`type: f1`, whole, `"x"`, "unscored: target: the value has 1048577 bytes; at most 1048576 are searched"},
+		{`type: exact, normalize: squad`, whole, `"x"`, "unscored: target: the value has 1048577 bytes; at most 1048576 are searched"},
+	} {
+		s := set(t, "- {name: s, "+c.scorer+"}")
+		if got := shown(s.Score(context.Background(), task(t, c.target), run(c.output))[0]); got != c.want {
+			t.Errorf("%s: got %s\nwant %s", c.scorer, got, c.want)
+		}
+	}
+}
