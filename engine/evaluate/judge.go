@@ -2,16 +2,14 @@ package evaluate
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/agent/fence"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // instructions are the judge's system prompt.
@@ -55,11 +53,11 @@ func (e *Evaluator) judgeRequest(ctx context.Context, trial *loop.Trial, v *view
 	if err != nil {
 		return nil, failed(ctx, "rubric", err)
 	}
-	task, err := shown(trial.Task.Input)
+	task, err := fence.Shown(trial.Task.Input)
 	if err != nil {
 		return nil, failed(ctx, "showing the task to the judge", err)
 	}
-	output, err := shown(trial.Output)
+	output, err := fence.Shown(trial.Output)
 	if err != nil {
 		return nil, failed(ctx, "showing the output to the judge", err)
 	}
@@ -78,24 +76,11 @@ func (e *Evaluator) judgeRequest(ctx context.Context, trial *loop.Trial, v *view
 	}, nil
 }
 
-// judgePrompt fences what is judged. The mark follows from what it encloses, so
-// that equal requests stay equal and no output can hold its own mark.
+// judgePrompt keeps what is judged apart from what is said of it.
 func judgePrompt(rubric, task, output string) string {
-	sum := sha256.Sum256([]byte(rubric + "\x00" + task + "\x00" + output))
-	mark := hex.EncodeToString(sum[:8])
 	var b strings.Builder
-	fmt.Fprintf(&b, "Rubric:\n%s\n\n", strings.TrimSpace(rubric))
-	fmt.Fprintf(&b, "=== task %s ===\n%s\n=== end of task %s ===\n\n", mark, task, mark)
-	fmt.Fprintf(&b, "=== output %s ===\n%s\n=== end of output %s ===\n\n", mark, output, mark)
+	b.WriteString("Rubric:\n" + strings.TrimSpace(rubric) + "\n\n")
+	fence.Write(&b, fence.Mark(rubric, task, output), fence.Part{Name: "task", Text: task}, fence.Part{Name: "output", Text: output})
 	b.WriteString("Judge the output by the rubric. Reply with the JSON object.")
 	return b.String()
-}
-
-// shown is a text as it is, and anything else as JSON.
-func shown(value any) (string, error) {
-	if text, ok := value.(string); ok {
-		return text, nil
-	}
-	encoded, err := expr.AppendJSON(nil, value)
-	return string(encoded), err
 }
