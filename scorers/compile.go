@@ -100,12 +100,34 @@ func (c *compiler) compiled(e *spec.Expr, env *expr.Env, want expr.Want) *expr.P
 		}
 	}
 	if program != nil {
-		for _, path := range program.Reads() {
-			name, _, _ := strings.Cut(path, ".")
-			c.reads = append(c.reads, name)
-		}
+		c.read(program.Reads())
 	}
 	return program
+}
+
+func (c *compiler) read(paths []string) {
+	for _, path := range paths {
+		name, rest, _ := strings.Cut(path, ".")
+		c.reads = append(c.reads, name)
+		if name == "task" && rest == "target" {
+			c.reads = append(c.reads, rest)
+		}
+	}
+}
+
+// prompt is a text with expressions as the loader compiled it, or compiled here.
+func (c *compiler) prompt(p *spec.Prompt) *spec.Prompt {
+	if p.Template == nil {
+		template, faults := expr.Scorer(expr.Any).Template(p.Text)
+		for _, f := range faults {
+			c.faults = append(c.faults, placed(p.Node, f))
+		}
+		p = &spec.Prompt{Text: p.Text, Node: p.Node, Template: template}
+	}
+	if p.Template != nil {
+		c.read(p.Reads())
+	}
+	return p
 }
 
 // placed is a fault of an expression where that stands.

@@ -131,7 +131,7 @@ var verdicts = []struct{ scorer, target, output, want string }{
 	{`type: cel, expr: task.target == target && task.id == "t"`, `1`, `"x"`, `1`},
 	{`type: cel, expr: string(output)`, ``, `"x"`, `unscored: the result is neither a number nor a boolean: x`},
 
-	{`type: judge, model: m, rubric: good`, ``, `"x"`, `unscored: scorers of type judge are not supported yet`},
+	{`type: judge, model: m, rubric: good`, ``, `"x"`, `unscored: nobody can be asked here`},
 }
 
 // F80, P19 among others: what is no number between 0 and 1 is no score, and says whose it is.

@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	maxAnswer = 200     // characters of an answer that are kept
-	maxQuoted = 60      // characters of a value that an explanation shows
-	maxSearch = 1 << 20 // bytes that are searched or parsed; what is longer is unscored
+	maxAnswer      = 200     // characters of an answer that are kept
+	maxExplanation = 1000    // characters of what a judge says that are kept
+	maxQuoted      = 60      // characters of a value that an explanation shows
+	maxSearch      = 1 << 20 // bytes that are searched or parsed; what is longer is unscored
 )
 
 // text is how a value is compared as a text: a text as it is, anything else as JSON on one line, so that the number 18

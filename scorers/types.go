@@ -48,7 +48,7 @@ func kinds() map[string]kind {
 		"any_of": {make: anyOf},
 
 		// what others are asked
-		"judge": {answer: true, asks: true, make: judge},
+		"judge": {answer: true, asks: true, make: judges},
 
 		"tools_called":      {target: true, course: true, make: toolsCalled},
 		"tools_not_called":  {target: true, course: true, make: toolsNotCalled},

@@ -42,6 +42,9 @@ func (v verdict) turned() verdict {
 		return v
 	}
 	v.value = 1 - v.value
+	if v.votes != nil {
+		return v // why it was judged so holds as well
+	}
 	v.explanation = ""
 	if v.value == 0 {
 		v.explanation = "it holds, and not is set"
