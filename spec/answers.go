@@ -44,7 +44,7 @@ func (d *Document) Answers(model string) (Script, error) {
 func (d *Document) recorded(m *Model) (map[string][]Answer, error) {
 	answers := map[string][]Answer{}
 	at := func(i int) *source.Node { return fileNodes(m.Node.Get("files"))[i] }
-	for r, err := range d.rows(m.Files, at, m.Each) {
+	for r, err := range d.rows(m.Files, at, m.Each, nil) {
 		if err != nil {
 			return nil, err
 		}
@@ -82,7 +82,7 @@ func answersOf(list []any) ([]Answer, error) {
 // replies reads a file that holds a list of replies.
 func (d *Document) replies(r *Responses) ([]Answer, error) {
 	var list []Answer
-	for row, err := range d.rows([]string{r.File}, func(int) *source.Node { return r.Node }, nil) {
+	for row, err := range d.rows([]string{r.File}, func(int) *source.Node { return r.Node }, nil, nil) {
 		if err != nil {
 			return nil, err
 		}

@@ -56,10 +56,10 @@ func (l *loader) checkScript(name string, m *Model) {
 			"the model %q looks its answers up: it needs key and answers", name)
 	}
 	for _, n := range fileNodes(m.Node.Get("files")) {
-		l.checkGlob(n)
+		l.checkGlob(n, false)
 	}
 	if m.Responses != nil && m.Responses.File != "" {
-		l.checkGlob(m.Responses.Node)
+		l.checkGlob(m.Responses.Node, false)
 	}
 }
 

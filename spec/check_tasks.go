@@ -1,15 +1,12 @@
 package spec
 
 import (
-	"path"
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
-
-// taskFormats are what task files may be.
-var taskFormats = []string{".jsonl", ".json", ".yaml", ".yml", ".csv"}
 
 // checkTasks looks for the files of the tasks and for ids that stand twice in the suite itself.
 func (l *loader) checkTasks(s *Suite) {
@@ -17,20 +14,40 @@ func (l *loader) checkTasks(s *Suite) {
 	if t.Node == nil {
 		return
 	}
-	switch {
-	case t.Node.Kind == source.List:
-		l.checkInline(t.Inline)
-	case t.Node.Kind == source.Map:
-		for _, n := range fileNodes(t.Node.Get("files")) {
-			l.checkGlob(n)
-		}
+	l.checkInline(t.Inline)
+	switch t.Node.Kind {
+	case source.List:
+	case source.Map:
+		l.checkMapping(t)
 	default:
-		l.checkGlob(t.Node)
+		l.checkGlob(t.Node, true)
 	}
 }
 
-// checkGlob wants files of a known format behind a path.
-func (l *loader) checkGlob(n *source.Node) {
+// mappingKeys mean something only where rows become tasks.
+var mappingKeys = []string{"each", "id", "input", "target", "vars", "metadata"}
+
+func (l *loader) checkMapping(t *Tasks) {
+	list, files := t.Node.Get("list"), t.Node.Get("files")
+	if (list == nil) == (files == nil) {
+		l.fault(t.Node, "files: [tasks.jsonl], or list: [{input: ...}]", "tasks need one of files and list")
+	}
+	for _, n := range fileNodes(files) {
+		l.checkGlob(n, true)
+	}
+	for _, key := range mappingKeys {
+		if list != nil && t.Node.Get(key) != nil {
+			l.add(t.Node.KeyFault(key, "write it in the tasks themselves", "%q says what rows of files mean; these tasks are written in the suite", key))
+		}
+	}
+	if s := t.Sample; s != nil && s.Node != nil && (s.N == 0) == (s.Share == 0) {
+		l.fault(s.Node, "n: 20 is so many, share: 0.1 a tenth", "a sample needs one of n and share")
+	}
+}
+
+// checkGlob wants files of a known format behind a path. Text is one, too, where each file may be a row: in a folder
+// whatever is not rows, elsewhere what is named as text.
+func (l *loader) checkGlob(n *source.Node, text bool) {
 	at, err := l.roots.resolve(l.doc.folder, n.Text)
 	if err != nil {
 		l.fileFault(n, err)
@@ -42,31 +59,26 @@ func (l *loader) checkGlob(n *source.Node) {
 		return
 	}
 	for _, file := range files {
-		if err := readable(at.folder, file); err != nil {
+		if err := readable(at.folder, file, text, strings.HasSuffix(at.path, "/")); err != nil {
 			l.fileFault(n, err)
 			return
 		}
 	}
 }
 
-func readable(f folder, file string) error {
-	if !hasFormat(file) {
-		return &fileError{f.name(file) + " is in no known format", "data files end in " + strings.Join(taskFormats, ", ")}
+func readable(f folder, file string, text, any bool) error {
+	format, formats := formatOf(file), taskFormats
+	if text {
+		formats = slices.Concat(taskFormats, textFormats)
+	}
+	if !(text && any) && !slices.Contains(formats, format.ext) {
+		return &fileError{f.name(file) + " is in no known format", "data files end in " + strings.Join(formats, ", ") + ", or in .gz behind one of these"}
 	}
 	opened, err := f.open(file, 0)
 	if err != nil {
 		return err
 	}
 	return opened.Close()
-}
-
-func hasFormat(file string) bool {
-	for _, format := range taskFormats {
-		if strings.EqualFold(path.Ext(file), format) {
-			return true
-		}
-	}
-	return false
 }
 
 // checkInline refuses ids that stand twice, and tasks that say nothing.
@@ -104,5 +116,10 @@ func (l *loader) compileTasks(t *Tasks) {
 	}
 	for i := range t.Metadata {
 		c.expr(&t.Metadata[i].Value, expr.WantAny)
+	}
+	selection := compiler{l, expr.Selection(), nil}
+	selection.expr(t.Where, expr.WantBool)
+	if t.Sample != nil {
+		selection.expr(t.Sample.By, expr.WantAny)
 	}
 }

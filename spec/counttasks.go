@@ -1,66 +1,170 @@
 package spec
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// maxTaskFaults are reported; who has made one mistake in 10,000 rows wants to read it once.
-const maxTaskFaults = 20
+// maxTaskFaults are told; who has made one mistake in 10,000 rows wants to read it once.
+const maxTaskFaults = 10
 
-// CountTasks reads all tasks and finds what is wrong with them: rows that cannot be read, ids that stand twice, no
-// tasks at all. It keeps 16 bytes and a place of each.
+// CountTasks reads the tasks, says how many are taken, and finds what is wrong with them: rows that cannot be read,
+// ids that stand twice, targets that are missing, no tasks at all. Where tasks are drawn by lot it draws them. It keeps
+// some 10 bytes of each task, and where it draws, 32 more.
 func (d *Document) CountTasks() (int, source.Faults) {
-	n, faults := 0, source.Faults(nil)
-	first := map[[16]byte]placedTask{}
-	for placed, err := range d.placedTasks() {
-		if err == nil {
-			n++
-			err = duplicate(first, placed)
-		}
-		if err != nil {
-			faults = append(faults, faultsIn(err)...)
-		}
-		if len(faults) >= maxTaskFaults {
-			faults = append(faults, source.Fault{What: "further faults of tasks are not told"})
-			break
-		}
+	if d.Suite == nil {
+		return 0, nil
 	}
-	if n == 0 && len(faults) == 0 && d.Suite != nil {
-		faults = append(faults, d.Suite.Tasks.Node.Fault("", "there are no tasks"))
+	s := &survey{document: d, seen: make(map[uint64]struct{}), needy: d.Suite.needsTarget()}
+	d.survey(s)
+	s.findTwins()
+	n := s.n
+	if d.Suite.Tasks.byLot() {
+		n = s.drawTasks()
 	}
-	return n, faults
+	if n == 0 && len(s.faults) == 0 {
+		s.faults = append(s.faults, d.noTasks())
+	}
+	if s.untold > 0 {
+		s.faults = append(s.faults, source.Fault{What: fmt.Sprintf("%d further faults of tasks are not told", s.untold)})
+	}
+	return n, append(s.faults, s.warnings...)
 }
 
-// duplicate remembers a task's id, or says where it stood before.
-func duplicate(first map[[16]byte]placedTask, placed placedTask) error {
-	sum := sha256.Sum256([]byte(placed.task.ID))
-	key := [16]byte(sum[:16])
-	id := placed.task.ID
-	placed.task = nil
-	other, taken := first[key]
-	if !taken {
-		first[key] = placed
-		return nil
+// survey is what is found out about the tasks in one pass.
+type survey struct {
+	document *Document
+	draw     *draw // nil: nothing is drawn
+	n        int
+	needy    string // the scorer that needs targets; "": none
+	seen     map[uint64]struct{}
+	twice    map[uint64]struct{} // keys seen again: of ids that stand twice, or, rarely, of different ones
+	faults   source.Faults
+	warnings source.Faults
+	untold   int
+	terse    bool // from here on faults are only counted
+}
+
+// survey reads all tasks that may be taken.
+func (d *Document) survey(s *survey) {
+	tasks := d.eligible(&s.terse)
+	if d.Suite.Tasks.byLot() {
+		s.draw = newDraw(d.Suite)
+	} else {
+		tasks = d.first(tasks)
 	}
-	return placed.fault("give one of them another id", "the task %q stands twice; first at %s", shorten(id), other.where())
+	for placed, err := range tasks {
+		if err == nil {
+			err = s.take(placed)
+		}
+		if err != nil {
+			s.tell(err)
+		}
+	}
+}
+
+func (s *survey) take(placed placedTask) error {
+	s.n++
+	key := keyOf(placed.task.ID)
+	if _, again := s.seen[key]; again {
+		if s.twice == nil {
+			s.twice = map[uint64]struct{}{}
+		}
+		s.twice[key] = struct{}{}
+	}
+	s.seen[key] = struct{}{}
+	if s.draw != nil {
+		if err := s.draw.put(placed); err != nil {
+			return err
+		}
+	}
+	if s.needy != "" && placed.task.Target == nil {
+		return placed.fault("write a target, or targets: optional under tasks, which leaves such runs unscored",
+			"this task has no target, and the scorer %q compares with it", s.needy)
+	}
+	return nil
+}
+
+func (s *survey) tell(err error) {
+	for _, fault := range faultsIn(err) {
+		if len(s.faults) < maxTaskFaults {
+			s.faults = append(s.faults, fault)
+		} else {
+			s.untold++
+		}
+	}
+	s.terse = len(s.faults) >= maxTaskFaults
+}
+
+// findTwins reads the tasks again where keys of ids were seen twice, and compares the ids themselves.
+func (s *survey) findTwins() {
+	if s.twice == nil {
+		return
+	}
+	s.seen = nil
+	tasks := s.document.eligible(&s.terse)
+	if s.draw == nil {
+		tasks = s.document.first(tasks)
+	}
+	first := map[string]placedTask{}
+	for placed, err := range tasks {
+		if err != nil {
+			continue // told before
+		}
+		if _, maybe := s.twice[keyOf(placed.task.ID)]; !maybe {
+			continue
+		}
+		id := placed.task.ID
+		other, known := first[id]
+		if known {
+			s.tell(placed.fault("give one of them another id", "the task %q stands twice; first at %s", shorten(id), other.where()))
+			continue
+		}
+		placed.task, placed.row.value, placed.row.doc = nil, nil, nil
+		first[id] = placed
+	}
+}
+
+// drawTasks draws what is drawn by lot, and says how many tasks that are.
+func (s *survey) drawTasks() int {
+	s.draw.cut(true)
+	s.warnings = s.draw.warnings()
+	for _, file := range s.draw.files {
+		file.terse = nil
+	}
+	to := s.document.drawn
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	to.lots, to.files, to.done = s.draw.lots, s.draw.files, true
+	return len(to.lots)
+}
+
+// noTasks says that nothing is left, and of how many.
+func (d *Document) noTasks() source.Fault {
+	t, n := &d.Suite.Tasks, int64(0)
+	for range d.written(nil) {
+		n++
+	}
+	if t.Where != nil && n > 0 {
+		return t.Where.Node.Fault("", "this leaves none of the %s tasks", thousands(n))
+	}
+	return t.Node.Fault("", "there are no tasks")
 }
 
 func (p placedTask) where() string {
 	if p.node != nil {
 		return fmt.Sprintf("%s:%d", p.node.File.Name, p.node.Pos.Line)
 	}
-	return p.file.place(p.n)
+	return p.row.place(p.row.n)
 }
 
 func (p placedTask) fault(hint, format string, args ...any) error {
 	if p.node != nil {
 		return p.node.Fault(hint, format, args...)
 	}
-	return p.file.fault(p.n, hint, format, args...)
+	return p.row.fault(p.row.n, hint, format, args...)
 }
 
 // faultsIn are the faults that an error of a row is.

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 	"unicode/utf8"
 
@@ -18,21 +17,29 @@ type dataFile struct {
 	folder folder
 	path   string
 	name   string // as messages and expressions call it
-	whole  bool   // its rows are numbered, not known by their lines
+	format format
+	whole  bool // its rows are numbered, not known by their lines
+	// terse, where it is true, leaves the text of faults away: they are only counted.
+	terse *bool
 }
 
 func newDataFile(f folder, path string) *dataFile {
-	return &dataFile{folder: f, path: path, name: f.name(path)}
+	return &dataFile{folder: f, path: path, name: f.name(path), format: formatOf(path)}
 }
 
 // place is where a row stands: FILE:LINE, or FILE:NUMBER for the rows of a whole document.
 func (f *dataFile) place(n int) string { return fmt.Sprintf("%s:%d", f.name, n) }
 
-func (f *dataFile) isCSV() bool { return strings.EqualFold(path.Ext(f.path), ".csv") }
+func (f *dataFile) isCSV() bool { return f.format.ext == ".csv" }
+
+func (f *dataFile) isTerse() bool { return f.terse != nil && *f.terse }
 
 // fault is a fault at row n. Its line is read again to be shown: that happens to a few rows only.
 func (f *dataFile) fault(n int, hint, format string, args ...any) source.Fault {
 	what := fmt.Sprintf(format, args...)
+	if f.isTerse() {
+		return source.Fault{What: what}
+	}
 	if f.whole {
 		return source.Fault{File: source.NewFile(f.name, nil), Hint: hint, What: fmt.Sprintf("row %d: %s", n, what)}
 	}
@@ -41,7 +48,7 @@ func (f *dataFile) fault(n int, hint, format string, args ...any) source.Fault {
 
 // line reads line n again.
 func (f *dataFile) line(n int) []byte {
-	opened, err := f.folder.open(f.path, 0)
+	opened, err := f.open()
 	if err != nil {
 		return nil
 	}
@@ -80,6 +87,9 @@ func (f *dataFile) parseJSON(text []byte, line int) (any, error) {
 
 // encodingFault is at the first byte that is no UTF-8 of the text, which starts at a line of the file.
 func (f *dataFile) encodingFault(text []byte, line int) error {
+	if f.isTerse() {
+		return source.Fault{What: "not UTF-8"}
+	}
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRune(text[at:])
 		if r == utf8.RuneError && size == 1 {
@@ -93,6 +103,9 @@ func (f *dataFile) encodingFault(text []byte, line int) error {
 
 // jsonFault places an error of expr.ParseJSON in the text, which starts at a line of the file.
 func (f *dataFile) jsonFault(text []byte, line int, err error) error {
+	if f.isTerse() {
+		return source.Fault{What: err.Error()}
+	}
 	return jsonFaultIn(f.name, text, line, err)
 }
 
@@ -119,8 +132,9 @@ func lineAt(text []byte, line, at int) (shown []byte, n, column int) {
 func (f *dataFile) csvFault(err error) error {
 	var parse *csv.ParseError
 	var known source.Fault
+	var ofFile *fileError
 	switch {
-	case errors.As(err, &known):
+	case errors.As(err, &known), errors.As(err, &ofFile):
 		return err
 	case !errors.As(err, &parse):
 		return f.readFailure(err)

@@ -10,11 +10,11 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// Tasks streams the tasks of the suite in the order of the plan: the inline ones, or the rows of the files. An error
-// is a source.Fault or source.Faults; the next tasks follow it. Ids are not compared: see CountTasks.
+// Tasks streams the tasks of the suite in the order of the plan, each time the same. An error is a source.Fault or
+// source.Faults; the next tasks follow it. Ids are not compared: see CountTasks.
 func (d *Document) Tasks() iter.Seq2[*Task, error] {
 	return func(yield func(*Task, error) bool) {
-		for placed, err := range d.placedTasks() {
+		for placed, err := range d.taken() {
 			if !yield(placed.task, err) {
 				return
 			}
@@ -26,36 +26,53 @@ func (d *Document) Tasks() iter.Seq2[*Task, error] {
 type placedTask struct {
 	task *Task
 	node *source.Node
-	file *dataFile
-	n    int
+	row  row // of a task of a file; of an inline one only its number, from 1
 }
 
-func (d *Document) placedTasks() iter.Seq2[placedTask, error] {
+// eligible are the tasks that where lets pass, in the order in which they are written.
+func (d *Document) eligible(terse *bool) iter.Seq2[placedTask, error] {
+	return func(yield func(placedTask, error) bool) {
+		for placed, err := range d.written(terse) {
+			passes := true
+			if err == nil {
+				passes, err = d.Suite.Tasks.passes(placed)
+			}
+			if err == nil && passes {
+				err = d.Suite.cluster(placed)
+			}
+			if (passes || err != nil) && !yield(placed, err) {
+				return
+			}
+		}
+	}
+}
+
+// written are all tasks: the inline ones, or the rows of the files.
+func (d *Document) written(terse *bool) iter.Seq2[placedTask, error] {
 	return func(yield func(placedTask, error) bool) {
 		if d.Suite == nil {
 			return
 		}
 		t := &d.Suite.Tasks
 		for i := range t.Inline {
-			inline := &t.Inline[i]
-			placed := placedTask{task: inline.task(i), node: inline.Node}
-			if !yield(placed, d.Suite.cluster(placed)) {
+			if !yield(t.inline(i), nil) {
 				return
 			}
 		}
-		for r, err := range d.rows(t.Files, t.fileNode, t.Each) {
-			placed := placedTask{file: r.dataFile, n: r.n}
+		for r, err := range d.rows(t.Files, t.fileNode, t.Each, terse) {
+			placed := placedTask{row: r}
 			if err == nil {
 				placed.task, err = t.ofRow(r)
-			}
-			if err == nil {
-				err = d.Suite.cluster(placed)
 			}
 			if !yield(placed, err) {
 				return
 			}
 		}
 	}
+}
+
+func (t *Tasks) inline(i int) placedTask {
+	return placedTask{task: t.Inline[i].task(i), node: t.Inline[i].Node, row: row{n: i + 1}}
 }
 
 // fileNode is where the i-th file is named.
@@ -66,8 +83,9 @@ func (t *Tasks) fileNode(i int) *source.Node {
 	return t.Node
 }
 
-// rows streams the rows of all files that the paths and patterns name.
-func (d *Document) rows(files []string, at func(int) *source.Node, each *Expr) iter.Seq2[row, error] {
+// rows streams the rows of all files that the paths and patterns name. Faults that are found while terse is true have
+// no text.
+func (d *Document) rows(files []string, at func(int) *source.Node, each *Expr, terse *bool) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		for i, reference := range files {
 			place, err := d.roots.resolve(d.folder, reference)
@@ -79,7 +97,9 @@ func (d *Document) rows(files []string, at func(int) *source.Node, each *Expr) i
 				return
 			}
 			for _, file := range found {
-				for r, err := range newDataFile(place.folder, file).rows(each) {
+				data := newDataFile(place.folder, file)
+				data.terse = terse
+				for r, err := range data.rows(each) {
 					if !yield(r, faultOf(at(i), err)) {
 						return
 					}
@@ -100,7 +120,7 @@ func faultOf(n *source.Node, err error) error {
 
 // ofRow makes a task of a row: by the mapping if there is one.
 func (t *Tasks) ofRow(r row) (*Task, error) {
-	if t.Node.Kind == source.Map {
+	if t.isMapped() {
 		return t.task(r)
 	}
 	return plainTask(r)

@@ -27,6 +27,8 @@ type folder struct {
 const (
 	maxSpecBytes = 16 << 20
 	maxDataBytes = 1 << 30
+	// maxUnpackedBytes is for what is packed and read whole: a few bytes may stand for very many.
+	maxUnpackedBytes = 256 << 20
 )
 
 // fileError is a path that cannot be read, in words for people.
@@ -106,7 +108,7 @@ func openRegular(fsys fs.FS, file string) (fs.File, error) {
 func (f folder) explain(file string, err error) error {
 	switch {
 	case errors.Is(err, errNotRegular):
-		return &fileError{what: fmt.Sprintf("%s is a folder or a device, not a file", f.name(file))}
+		return &fileError{what: fmt.Sprintf("%s is a folder or a device, not a file", f.name(file)), hint: f.folderHint(file)}
 	case errors.Is(err, fs.ErrNotExist):
 		return &fileError{fmt.Sprintf("there is no file %s", f.name(file)), f.nearFile(file)}
 	case strings.Contains(err.Error(), "escapes from parent"): // the os package has no exported error for it
@@ -165,11 +167,15 @@ func (f folder) read(file string, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// glob gives the files that a pattern means, sorted; a path without a pattern means itself.
+// glob gives the files that a pattern means, sorted; a path without a pattern means itself, and one that ends in / the
+// files of a folder.
 func (f folder) glob(pattern string) ([]string, error) {
 	clean, err := f.within(pattern)
 	if err != nil {
 		return nil, err
+	}
+	if strings.HasSuffix(pattern, "/") {
+		return f.list(clean)
 	}
 	if !strings.ContainsAny(clean, `*?[{\`) {
 		return []string{clean}, nil
@@ -193,6 +199,44 @@ func (f folder) glob(pattern string) ([]string, error) {
 	}
 	slices.Sort(files)
 	return files, nil
+}
+
+// list gives the files of a folder, sorted, without those that are hidden and those of the folders in it.
+func (f folder) list(dir string) ([]string, error) {
+	var files []string
+	err := f.walk(func(fsys fs.FS) error {
+		entries, err := fs.ReadDir(fsys, dir)
+		for _, entry := range entries {
+			file := path.Join(dir, entry.Name())
+			if strings.HasPrefix(entry.Name(), ".") {
+				continue
+			}
+			if info, err := fs.Stat(fsys, file); err != nil || !info.IsDir() {
+				files = append(files, file)
+			}
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &fileError{what: fmt.Sprintf("there is no folder %s", f.name(dir))}
+	case err != nil:
+		return nil, f.explain(dir, err)
+	case len(files) == 0:
+		return nil, &fileError{what: fmt.Sprintf("the folder %s holds no files", f.name(dir))}
+	}
+	return files, nil
+}
+
+// folderHint says how the files of a folder are named.
+func (f folder) folderHint(file string) (hint string) {
+	_ = f.walk(func(fsys fs.FS) error { // a hint only
+		if info, err := fs.Stat(fsys, file); err == nil && info.IsDir() {
+			hint = fmt.Sprintf("%q names all files in it", file+"/")
+		}
+		return nil
+	})
+	return hint
 }
 
 // sub is the folder of a file: what that file names is relative to it and stays below it.

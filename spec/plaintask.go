@@ -8,11 +8,17 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// plainTask makes a task of a row that has the keys of a task. In a .csv file vars.NAME and metadata.NAME are columns.
+// plainTask makes a task of a row that has the keys of a task. A file of text is the input of
+// the task that its name names. In a .csv file vars.NAME and metadata.NAME are columns.
 func plainTask(r row) (*Task, error) {
 	object, ok := r.value.(*expr.Object)
 	if !ok {
 		return nil, r.fault(r.n, `write {"id": ..., "input": ..., "target": ...}`, "want a task, an object")
+	}
+	if !r.format.rows() {
+		name, _ := object.Get("stem")
+		text, _ := object.Get("text")
+		return &Task{ID: name.(string), Input: text}, nil
 	}
 	task := &Task{ID: r.place(r.n)}
 	for i := range object.Len() {

@@ -3,14 +3,12 @@ package spec
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"path"
-	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/spec/expr"
@@ -24,16 +22,19 @@ type row struct {
 	doc   any // the whole file, where it was read whole
 	// n is the line in a .jsonl or .csv file, else the number of the row; from 1.
 	n int
+	// at is the byte that the row begins at, in a .jsonl or .csv file.
+	at int64
 }
 
 // rows gives the rows of a file. A bad row is an error, after which the next rows follow; each may be nil.
 func (f *dataFile) rows(each *Expr) iter.Seq2[row, error] {
 	streamed := f.lines
-	switch strings.ToLower(path.Ext(f.path)) {
-	case ".jsonl":
-	case ".csv":
+	switch {
+	case !f.format.rows():
+		return f.text
+	case f.isCSV():
 		streamed = f.records
-	default:
+	case !f.format.streamed():
 		return func(yield func(row, error) bool) { f.yieldDocument(each, yield) }
 	}
 	if each == nil {
@@ -87,111 +88,64 @@ func (f *dataFile) yieldEach(doc any, each *Expr, yield func(row, error) bool) {
 	}
 }
 
+// text is the one row of a file that holds no rows.
+func (f *dataFile) text(yield func(row, error) bool) { yield(f.textRow()) }
+
+func (f *dataFile) textRow() (row, error) {
+	r := row{dataFile: f, n: 1}
+	text, err := f.read()
+	if err == nil && !utf8.Valid(text) {
+		err = f.encodingFault(text, 1)
+	}
+	object := expr.NewObject(4)
+	object.Set("name", path.Base(f.path))
+	object.Set("stem", stem(f.path))
+	object.Set("path", f.name)
+	object.Set("text", string(bytes.TrimPrefix(text, byteOrderMark)))
+	r.value = object
+	return r, err
+}
+
 // lines streams a .jsonl file; empty lines are passed over.
 func (f *dataFile) lines(yield func(row, error) bool) {
-	opened, err := f.folder.open(f.path, 0)
+	opened, err := f.open()
 	if err != nil {
 		yield(row{dataFile: f}, err)
 		return
 	}
 	defer opened.Close()
 	scanner := newScanner(opened)
+	next := int64(0)
+	scanner.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		advance, token, err := bufio.ScanLines(data, atEOF)
+		next += int64(advance)
+		return advance, token, err
+	})
+	at := int64(0)
 	for n := 1; scanner.Scan(); n++ {
-		text := scanner.Bytes()
-		if n == 1 {
-			text = bytes.TrimPrefix(text, byteOrderMark)
+		if r, err := f.lineRow(scanner.Bytes(), n); r.n > 0 {
+			r.at = at
+			if !yield(r, err) {
+				return
+			}
 		}
-		if len(bytes.TrimSpace(text)) == 0 {
-			continue
-		}
-		value, err := f.parseJSON(text, n)
-		if !yield(row{dataFile: f, value: value, n: n}, err) {
-			return
-		}
+		at = next
 	}
 	if err := scanner.Err(); err != nil {
 		yield(row{dataFile: f}, f.readFailure(err))
 	}
 }
 
-// records streams a .csv file: the first line names the columns, every value is text.
-func (f *dataFile) records(yield func(row, error) bool) {
-	opened, err := f.folder.open(f.path, 0)
-	if err != nil {
-		yield(row{dataFile: f}, err)
-		return
+// lineRow is the row that line n holds; without a number where it is empty.
+func (f *dataFile) lineRow(text []byte, n int) (row, error) {
+	if n == 1 {
+		text = bytes.TrimPrefix(text, byteOrderMark)
 	}
-	defer opened.Close()
-	limited := &lineLimit{Reader: opened, left: maxLineBytes}
-	reader := csv.NewReader(limited)
-	columns, err := reader.Read()
-	if errors.Is(err, io.EOF) {
-		yield(row{dataFile: f}, &fileError{f.name + " is empty", "the first line names the columns"})
-		return
+	if len(bytes.TrimSpace(text)) == 0 {
+		return row{}, nil
 	}
-	if err == nil {
-		columns[0] = strings.TrimPrefix(columns[0], string(byteOrderMark))
-		err = f.checkColumns(columns)
-	}
-	for err == nil {
-		limited.left = maxLineBytes
-		var values []string
-		if values, err = reader.Read(); err == nil {
-			n, _ := reader.FieldPos(0)
-			if !yield(row{dataFile: f, value: record(columns, values), n: n}, f.checkValues(reader, values)) {
-				return
-			}
-		}
-	}
-	if !errors.Is(err, io.EOF) {
-		yield(row{dataFile: f}, f.csvFault(err))
-	}
-}
-
-// checkColumns refuses what would hide a column behind another.
-func (f *dataFile) checkColumns(columns []string) error {
-	for i, column := range columns {
-		if !utf8.ValidString(column) {
-			return f.encodingFault(f.line(1), 1)
-		}
-		if column != "" && slices.Contains(columns[:i], column) {
-			return f.fault(1, "give one of them another name", "the column %q stands twice", shorten(column))
-		}
-	}
-	return nil
-}
-
-func (f *dataFile) checkValues(reader *csv.Reader, values []string) error {
-	for i, value := range values {
-		if !utf8.ValidString(value) {
-			n, _ := reader.FieldPos(i)
-			return f.encodingFault(f.line(n), n)
-		}
-	}
-	return nil
-}
-
-// lineLimit ends a record that an unclosed quote makes of the rest of a file.
-type lineLimit struct {
-	io.Reader
-	left int
-}
-
-func (l *lineLimit) Read(p []byte) (int, error) {
-	if l.left <= 0 {
-		return 0, bufio.ErrTooLong
-	}
-	n, err := l.Reader.Read(p)
-	l.left -= n
-	return n, err
-}
-
-func record(columns, values []string) *expr.Object {
-	object := expr.NewObject(len(columns))
-	for i, column := range columns {
-		object.Set(column, values[i])
-	}
-	return object
+	value, err := f.parseJSON(text, n)
+	return row{dataFile: f, value: value, n: n}, err
 }
 
 var byteOrderMark = []byte("\ufeff")
@@ -207,11 +161,11 @@ func newScanner(r io.Reader) *bufio.Scanner {
 
 // document reads a .json or .yaml file as one value.
 func (f *dataFile) document() (any, error) {
-	text, err := f.folder.read(f.path, maxDataBytes)
+	text, err := f.read()
 	if err != nil {
 		return nil, err
 	}
-	if strings.EqualFold(path.Ext(f.path), ".json") {
+	if f.format.ext == ".json" {
 		text = bytes.TrimPrefix(text, byteOrderMark)
 		return f.parseJSON(text, 1)
 	}
@@ -239,5 +193,21 @@ func (f *dataFile) readFailure(err error) error {
 	if errors.Is(err, bufio.ErrTooLong) {
 		return &fileError{what: fmt.Sprintf("%s has a line of more than %d bytes", f.name, maxLineBytes)}
 	}
+	if f.format.packed {
+		return &fileError{fmt.Sprintf("%s cannot be unpacked: %s", f.name, gzipWords(err)), "pack it again, or write it where it is not cut off"}
+	}
 	return &fileError{what: fmt.Sprintf("%s cannot be read: %v", f.name, err)}
+}
+
+// gzipWords say what is wrong with a packed file.
+func gzipWords(err error) string {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "it ends too early"
+	case errors.Is(err, gzip.ErrHeader):
+		return "it is not what gzip writes"
+	case errors.Is(err, gzip.ErrChecksum):
+		return "it is damaged, its checksum is another"
+	}
+	return "it is damaged: " + err.Error()
 }

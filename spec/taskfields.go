@@ -23,6 +23,17 @@ func (f TaskFields) Field(name string) any {
 	return nil
 }
 
+// judgedTask is a task as expressions see it that never reach a loop: with its target.
+type judgedTask struct{ TaskFields }
+
+// Field gives a field by its name.
+func (f judgedTask) Field(name string) any {
+	if name == "target" {
+		return f.Target
+	}
+	return f.TaskFields.Field(name)
+}
+
 func orEmpty(object any) any {
 	if object == nil {
 		return expr.NewObject(0)

@@ -2,19 +2,59 @@ package spec
 
 import "github.com/agentbench/agentbench/spec/source"
 
-// Tasks are where the tasks come from: an inline list, a file or glob (then
-// only Files is set), or a mapping over files.
+// Tasks are where the tasks come from: a list (then only Inline is set), a file or pattern (then only Files is set), or
+// a mapping that also says which of them are taken.
 type Tasks struct {
-	Inline []InlineTask
-	Node   *source.Node `yaml:",here"`
+	Node *source.Node `yaml:",here"`
 
-	Files    []string           `yaml:"files" need:"required" minlen:"1" doc:"Paths or globs, also below a root: data:/x/*.json"`
+	Inline   []InlineTask       `yaml:"list" minlen:"1" doc:"Tasks in the suite itself, in the place of files."`
+	Files    []string           `yaml:"files" minlen:"1" doc:"Paths or patterns, also below a root: data:/x/*.json. One that ends in / is all files of a folder."`
 	Each     *Expr              `yaml:"each" doc:"CEL giving the list of rows of a file (default: the file is a list, or a row a line)."`
 	ID       *Expr              `yaml:"id" doc:"CEL string."`
-	Input    *Expr              `yaml:"input" doc:"CEL."`
+	Input    *Expr              `yaml:"input" doc:"CEL. Without id, input, target, vars and metadata the rows have the keys of a task."`
 	Target   *Expr              `yaml:"target" doc:"CEL; what a right answer is judged against."`
 	Vars     source.Named[Expr] `yaml:"vars"`
 	Metadata source.Named[Expr] `yaml:"metadata"`
+
+	Where   *Expr    `yaml:"where" doc:"CEL over task and row: the tasks that are taken, before sample, shuffle and limit."`
+	Sample  *Sample  `yaml:"sample" doc:"Some of the tasks, drawn by lot."`
+	Shuffle *Shuffle `yaml:"shuffle" doc:"true or a seed: another order, drawn by lot (default seed: the suite's)."`
+	Limit   int      `yaml:"limit" min:"1" doc:"The first so many tasks, after where, sample and shuffle."`
+	Targets string   `yaml:"targets" enum:"required|optional" doc:"Whether tasks need a target where scorers compare with it (default required)."`
+}
+
+// TargetsOptional lets tasks have no target: what compares with it leaves their runs unscored.
+const TargetsOptional = "optional"
+
+// Sample says how many tasks are drawn by lot, of all or of each stratum. One of N and Share is set.
+type Sample struct {
+	By    *Expr   `yaml:"by" doc:"CEL over task and row: tasks for which it gives the same are a stratum."`
+	N     int     `yaml:"n" min:"1" doc:"So many, of each stratum."`
+	Share float64 `yaml:"share" above:"0" max:"1" doc:"This share, of each stratum as near as can be."`
+	Seed  *int64  `yaml:"seed" doc:"Default: the suite's seed."`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// Shuffle says whether tasks are shuffled, and by which seed; nil: the suite's.
+type Shuffle struct {
+	On   bool
+	Seed *int64
+}
+
+// DecodeNode takes true, false or a seed.
+func (s *Shuffle) DecodeNode(n *source.Node, d *source.Decoder) {
+	if n.Kind == source.Bool {
+		d.Decode(n, &s.On)
+		return
+	}
+	s.On, s.Seed = true, new(int64)
+	d.Decode(n, s.Seed)
+}
+
+// JSONSchema describes both forms.
+func (s *Shuffle) JSONSchema(*source.Generator) map[string]any {
+	return map[string]any{"type": []any{"boolean", "integer"}}
 }
 
 // InlineTask is a task written in the suite, or a row of a plain task file.
@@ -63,8 +103,13 @@ func (t *Tasks) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
+// isMapped says that rows become tasks by expressions.
+func (t *Tasks) isMapped() bool {
+	return t.ID != nil || t.Input != nil || t.Target != nil || t.Vars != nil || t.Metadata != nil
+}
+
 // JSONSchema describes the three forms.
 func (t *Tasks) JSONSchema(g *source.Generator) map[string]any {
-	path := map[string]any{"type": "string", "minLength": 1, "description": "A .jsonl, .json, .yaml or .csv file, or a glob."}
+	path := map[string]any{"type": "string", "minLength": 1, "description": "A .jsonl, .json, .yaml or .csv file, a pattern, or a folder that ends in /."}
 	return map[string]any{"anyOf": []any{path, g.Tagged(t.Inline, `minlen:"1"`), g.Struct(*t)}}
 }

@@ -35,6 +35,14 @@ func mappingVars(Type) []Var {
 	return []Var{{"doc", Any}, {"row", Any}, {"file", String}, {"line", Int}}
 }
 
+// Selection is the environment of what takes or groups the tasks of a dataset: a task with its target, and the row that
+// it was made of.
+func Selection() *Env {
+	return selectionPlaces.get(Any, func(Type) []Var {
+		return []Var{{"task", task(Var{"target", Any})}, {"row", Any}, {"file", String}, {"line", Int}}
+	}, mappingLimits)
+}
+
 var mappingLimits = Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline: 30 * time.Second, MaxValues: 100_000_000}
 
 // Threshold is the environment of thresholds: the metrics of every configuration by its name, and what differs between
@@ -59,7 +67,7 @@ func Fold() *Env {
 }
 
 // Each place makes its environment when it is first needed, one for each output type.
-var loopPlaces, evaluatePlaces, scorerPlaces, mappingPlaces, mappingIterationPlaces, thresholdPlaces, objectivePlaces, foldPlaces place
+var loopPlaces, evaluatePlaces, scorerPlaces, mappingPlaces, mappingIterationPlaces, selectionPlaces, thresholdPlaces, objectivePlaces, foldPlaces place
 
 type place struct {
 	mu   sync.Mutex
