@@ -15,7 +15,7 @@ import (
 // Collect reads the signals and scores of a result folder into a report. It
 // keeps some numbers for each run and nothing of its trajectory. The order in
 // which runs and scores come makes no difference, except that of several scores
-// by one scorer on the same thing the last one stands.
+// by one scorer on the same thing the last one stands, unless it was taken back.
 //
 // Lines that cannot be read ([record.Problem]) become a warning; any other
 // error ends the collection.
@@ -155,7 +155,9 @@ func (c *collector) report() *Report {
 func (c *collector) orderedScores() []*scores {
 	var ordered []*scores
 	for _, s := range c.scorers {
-		ordered = append(ordered, s)
+		if any := s.settle(); any || slices.Contains(c.manifest.Scorers, s.name) { // else all were taken back
+			ordered = append(ordered, s)
+		}
 	}
 	place := func(s *scores) int {
 		if at := slices.Index(c.manifest.Scorers, s.name); at >= 0 {

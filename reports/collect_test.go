@@ -193,8 +193,53 @@ func TestTheLastOfSeveralScoresStands(t *testing.T) {
 	if score := r.Configurations[0].Scores[0]; score.Mean.Number != 1 || score.Unscored != 0 {
 		t.Errorf("score = %+v, want the last one", score)
 	}
-	if !hasWarning(r.Warnings, reports.MixedScorers) {
-		t.Error("nothing warns of two versions of the scorer")
+	if hasWarning(r.Warnings, reports.MixedScorers) {
+		t.Error("it warns of a version that made none of the scores that count")
+	}
+}
+
+func TestScoresThatWereTakenBackAreNone(t *testing.T) {
+	f := one(2)
+	a, b := f.run("a", 1, 0.5, 0.6), f.run("b", 1, 0.5)
+	for _, s := range []*record.Signals{a, b} {
+		f.scored(s, 0, 1)
+		f.scores = append(f.scores, record.Score{Run: s.ID, Name: "other", Value: 1}, record.Score{Run: s.ID, Name: "other", Removed: true})
+	}
+	f.scored(a, 1, 1)
+	f.scores = append(f.scores, record.Score{Run: a.ID, Name: "right", Removed: true}, record.Score{Run: a.ID, Name: "right", Iteration: 1, Removed: true})
+	r := f.collect()
+	score := r.Configurations[0].Scores[0]
+	if score.Mean.Number != 1 || score.Scored != 1 || score.Pending != 1 || score.Unscored != 0 {
+		t.Errorf("score = %+v, want that of one run", score)
+	}
+	if !slices.Equal(r.Scorers, []string{"right"}) {
+		t.Errorf("scorers %q, want only the one that is left", r.Scorers)
+	}
+	f.scored(a, 0, 0)
+	if score := f.collect().Configurations[0].Scores[0]; score.Mean.Number != 0.5 || score.Scored != 2 {
+		t.Errorf("made again: score = %+v", score)
+	}
+}
+
+func TestMixedVersionsOfAScorerWarn(t *testing.T) {
+	for name, test := range map[string]struct {
+		versions []string // of the run a, then of the run b, in turn
+		mixed    bool
+	}{
+		"one version":          {[]string{"1", "1"}, false},
+		"two versions":         {[]string{"1", "2"}, true},
+		"one was made again":   {[]string{"1", "1", "2"}, true},
+		"both were made again": {[]string{"1", "1", "2", "2"}, false},
+		"an unknown one":       {[]string{"", "1"}, false},
+	} {
+		f := one(2)
+		runs := []*record.Signals{f.run("a", 1, 0.5), f.run("b", 1, 0.5)}
+		for i, version := range test.versions {
+			f.scores = append(f.scores, record.Score{Run: runs[i%2].ID, Name: "right", Value: 1, Scorer: version})
+		}
+		if got := hasWarning(f.collect().Warnings, reports.MixedScorers); got != test.mixed {
+			t.Errorf("%s: warned %v, want %v", name, got, test.mixed)
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package reports
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/numbers"
@@ -42,14 +44,20 @@ type scores struct {
 	name     string
 	values   []float64 // NaN where there is none
 	unscored []bool
-	versions map[string]bool // hashes of the scorer's spec
+	versions map[string]bool // hashes of the scorer's spec that made any of them
 	why      string          // of the reasons why runs are unscored, the first by order
+
+	// What is gathered until all scores were read, when it is known which of them
+	// count.
+	made   []uint8  // by which of the hashes, from 1; 0: by none that is known
+	hashes []string // of the scorer's spec
+	whys   map[int32]string
 }
 
 func (c *collector) scorer(name string) *scores {
 	s, ok := c.scorers[name]
 	if !ok {
-		s = &scores{name: name, versions: map[string]bool{}}
+		s = &scores{name: name, versions: map[string]bool{}, whys: map[int32]string{}}
 		c.scorers[name] = s
 	}
 	return s
@@ -66,16 +74,57 @@ func (c *collector) score(s *record.Score) {
 	}
 	column := c.scorer(s.Name)
 	column.grow(len(c.runs.all))
-	column.values[run], column.unscored[run] = s.Value, s.Unscored != ""
-	if s.Unscored != "" {
-		column.values[run] = math.NaN()
-		if column.why == "" || s.Unscored < column.why {
-			column.why = s.Unscored
+	column.put(run, s)
+}
+
+// put keeps what a score says of a run in the place of what one before it said.
+func (s *scores) put(run int32, score *record.Score) {
+	delete(s.whys, run)
+	s.unscored[run], s.made[run] = false, 0
+	if s.values[run] = score.Value; score.Removed || score.Unscored != "" {
+		s.values[run] = math.NaN()
+	}
+	if score.Removed {
+		return
+	}
+	s.made[run] = s.version(score.Scorer)
+	if score.Unscored != "" {
+		s.unscored[run], s.whys[run] = true, score.Unscored
+	}
+}
+
+// mostVersions are told apart; those beyond count as the last one.
+const mostVersions = math.MaxUint8
+
+func (s *scores) version(hash string) uint8 {
+	if hash == "" {
+		return 0
+	}
+	at := slices.Index(s.hashes, hash)
+	if at < 0 && len(s.hashes) == mostVersions {
+		at = mostVersions - 1
+	} else if at < 0 {
+		at, s.hashes = len(s.hashes), append(s.hashes, strings.Clone(hash))
+	}
+	return uint8(at + 1)
+}
+
+// settle sums up what of the scores that count is told once, and says whether
+// there are any.
+func (s *scores) settle() (any bool) {
+	for run, made := range s.made {
+		if made > 0 {
+			s.versions[s.hashes[made-1]] = true
+		}
+		any = any || s.unscored[run] || !math.IsNaN(s.values[run])
+	}
+	for _, why := range s.whys {
+		if s.why == "" || why < s.why {
+			s.why = why
 		}
 	}
-	if s.Scorer != "" {
-		column.versions[s.Scorer] = true
-	}
+	s.made, s.hashes, s.whys = nil, nil, nil
+	return any
 }
 
 // scoreStep keeps the primary scorer's scores of iterations.
@@ -85,7 +134,7 @@ func (c *collector) scoreStep(at int32, s *record.Score) {
 		return
 	}
 	value := s.Value
-	if s.Unscored != "" {
+	if s.Unscored != "" || s.Removed {
 		value = math.NaN()
 	}
 	c.runs.stepScores[int(run.steps)+s.Iteration-1] = value
@@ -94,7 +143,7 @@ func (c *collector) scoreStep(at int32, s *record.Score) {
 func (s *scores) grow(n int) {
 	for len(s.values) < n {
 		s.values = append(s.values, math.NaN())
-		s.unscored = append(s.unscored, false)
+		s.unscored, s.made = append(s.unscored, false), append(s.made, 0)
 	}
 }
 

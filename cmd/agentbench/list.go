@@ -160,7 +160,10 @@ func fillScores(dir string, m *record.Manifest, runs []listed) error {
 }
 
 func scoreText(s *record.Score) string {
-	if s.Unscored != "" {
+	switch {
+	case s.Removed:
+		return ""
+	case s.Unscored != "":
 		return "unscored"
 	}
 	return fmt.Sprintf("%.2f", s.Value)

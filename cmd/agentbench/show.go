@@ -161,7 +161,7 @@ func noRun(dir, id string) error {
 	return usage(didYouMean(id, known, "agentbench show "+dir+" lists the runs"), "there is no run %q in %s", id, dir)
 }
 
-// scoresOf are the scores of one run.
+// scoresOf are the scores of one run that count.
 func scoresOf(dir, run string) ([]record.Score, error) {
 	var scores []record.Score
 	for s, err := range record.ReadScores(dir) {
@@ -172,7 +172,7 @@ func scoresOf(dir, run string) ([]record.Score, error) {
 			scores = append(scores, s)
 		}
 	}
-	return scores, nil
+	return record.Standing(scores), nil
 }
 
 // unreadable says that a file cannot be read on; bad lines alone do not do that.

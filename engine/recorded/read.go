@@ -59,6 +59,7 @@ func (f *Folder) Read(s Selection) ([]sweep.Recording, Notes, error) {
 			return nil, c.notes, fmt.Errorf("reading the scores: %w", err)
 		}
 	}
+	c.forgetRemoved()
 	if err := f.tasksOf(c.tasks); err != nil {
 		return nil, c.notes, err
 	}

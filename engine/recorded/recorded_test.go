@@ -36,7 +36,9 @@ func folder(t testing.TB, resolved string, runs ...*record.Run) string {
 	}
 	for _, run := range runs {
 		scores := []record.Score{{Run: run.ID, Name: "right", Value: 1}, {Run: run.ID, Name: "right", Iteration: 1, Value: 0.25},
-			{Run: run.ID, Name: "right", Iteration: 1, Value: 0.5}, {Run: run.ID, Name: "short", Unscored: "no target"}, {Run: run.ID, Name: "late", Value: 2}}
+			{Run: run.ID, Name: "right", Iteration: 1, Value: 0.5}, {Run: run.ID, Name: "short", Unscored: "no target"}, {Run: run.ID, Name: "late", Value: 2},
+			{Run: run.ID, Name: "gone", Value: 1}, {Run: run.ID, Name: "gone", Removed: true},
+			{Run: run.ID, Name: "right", Iteration: 2, Value: 1}, {Run: run.ID, Name: "right", Iteration: 2, Removed: true}}
 		if err := j.Append(run, scores, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// score keeps a score; of several on the same thing the last one stands.
+// score keeps a score; of several on the same thing the last one stands, unless it
+// was taken back.
 func (c *collection) score(s *record.Score) {
 	at, ok := c.places[s.Run]
 	if !ok {
@@ -22,9 +23,29 @@ func (c *collection) score(s *record.Score) {
 	}
 	values := c.values(run, c.name(s.Name))
 	values[s.Iteration] = s.Value
-	if s.Unscored != "" {
+	if s.Unscored != "" || s.Removed {
 		values[s.Iteration] = math.NaN()
 	}
+}
+
+// forgetRemoved drops the scores that the manifest does not name and of which all
+// were taken back.
+func (c *collection) forgetRemoved() {
+	for at := len(c.scores) - 1; at >= len(c.folder.Manifest.Scorers); at-- {
+		if slices.ContainsFunc(c.all, func(r sweep.Run) bool { return at < len(r.Scores) && anyNumber(r.Scores[at]) }) {
+			continue
+		}
+		c.scores = slices.Delete(c.scores, at, at+1)
+		for i := range c.all {
+			if r := &c.all[i]; at < len(r.Scores) {
+				r.Scores = slices.Delete(r.Scores, at, at+1)
+			}
+		}
+	}
+}
+
+func anyNumber(values []float64) bool {
+	return slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) })
 }
 
 // name is the number of a score.
