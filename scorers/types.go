@@ -48,7 +48,9 @@ func kinds() map[string]kind {
 		"any_of": {make: anyOf},
 
 		// what others are asked
-		"judge": {answer: true, asks: true, make: judges},
+		"judge":   {answer: true, asks: true, make: judges},
+		"command": {answer: true, asks: true, make: command},
+		"http":    {answer: true, asks: true, make: endpoint},
 
 		"tools_called":      {target: true, course: true, make: toolsCalled},
 		"tools_not_called":  {target: true, course: true, make: toolsNotCalled},
