@@ -1,7 +1,6 @@
 package scorers
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -55,17 +54,14 @@ func (c *compiler) scorer() *scorer {
 		c.fault("type", "unknown type of scorer %q", c.spec.Type)
 		return s
 	}
-	s.needsTarget, s.needsAnswer, s.asks, s.judges = k.target, k.answer, k.asks, spec.ScoreEveryIteration
+	s.needsTarget, s.needsAnswer = k.target, k.answer
+	s.asks, s.judges = c.spec.Asks(c.all.declared), c.spec.Judges(c.all.declared)
 	s.pairs = k.pairs
-	if k.asks {
-		s.judges = spec.ScoreReturned
-	}
 	s.value, s.target = c.expression(c.spec.Value), c.expression(c.spec.Target)
 	s.extract = c.extraction()
 	s.compare = k.make(c)
 	s.readsOutput = c.readsAny("output") || k.answer && s.value == nil
 	s.readsBest = c.readsAny("best")
-	s.judges = cmp.Or(c.spec.Score, s.judges)
 	if s.ofRun = s.ofRun || c.readsAny("stop"); s.ofRun {
 		s.judges = spec.ScoreReturned
 	}

@@ -54,10 +54,8 @@ func anyOf(c *compiler) comparison {
 	}
 }
 
-// parts are the parts of a set, compiled. What a set is like follows from them: it asks if one asks, and judges no
-// output that one does not judge by itself.
+// parts are the parts of a set, compiled.
 func (c *compiler) parts() []part {
-	c.made.judges = spec.ScoreEveryIteration
 	if len(c.spec.Parts) == 0 {
 		c.fault("", "a scorer of type %s needs scorers", c.spec.Type)
 	}
@@ -68,12 +66,11 @@ func (c *compiler) parts() []part {
 			continue
 		}
 		parts = append(parts, p)
-		c.made.asks, c.made.ofRun = c.made.asks || p.asks, c.made.ofRun || p.ofRun
+		c.made.ofRun = c.made.ofRun || p.ofRun
 		if c.made.unable == nil {
 			c.made.unable = p.unable
 		}
 		c.made.looksAround = c.made.looksAround || p.looksAround
-		c.made.judges = fewer(c.made.judges, p.judges)
 	}
 	return parts
 }
@@ -101,12 +98,6 @@ func weightOf(s *spec.Scorer) float64 {
 		return 1
 	}
 	return *s.Weight
-}
-
-// fewer is the one of both that judges fewer outputs by itself.
-func fewer(a, b string) string {
-	ranks := []string{spec.ScoreReturned, spec.ScoreWhenAsked, spec.ScoreEveryIteration}
-	return ranks[min(slices.Index(ranks, a), slices.Index(ranks, b))]
 }
 
 // judgedParts are the scores of a set's parts.

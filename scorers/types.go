@@ -13,8 +13,6 @@ type kind struct {
 	answer bool
 	// course: it judges what was done up to an iteration, and not its output.
 	course bool
-	// asks: it asks others, which costs, so that it judges the output that a run returns unless it is told otherwise.
-	asks bool
 	// pairs: it judges a run beside another one, for which both have to be there.
 	pairs bool
 	make  func(c *compiler) comparison
@@ -48,9 +46,9 @@ func kinds() map[string]kind {
 		"any_of": {make: anyOf},
 
 		// what others are asked
-		"judge":   {answer: true, asks: true, make: judges},
-		"command": {answer: true, asks: true, make: command},
-		"http":    {answer: true, asks: true, make: endpoint},
+		"judge":   {answer: true, make: judges},
+		"command": {answer: true, make: command},
+		"http":    {answer: true, make: endpoint},
 
 		"tools_called":      {target: true, course: true, make: toolsCalled},
 		"tools_not_called":  {target: true, course: true, make: toolsNotCalled},

@@ -88,9 +88,7 @@ func (l *loader) checkReferences(s *Suite) {
 	for i := range s.Resolved {
 		l.checkLoopModels(s, s.Resolved[i].Loop, s.Budget.CostUSD > 0)
 	}
-	for i := range s.Scorers {
-		l.checkScorerReferences(s, &s.Scorers[i])
-	}
+	l.checkScorerReferences(s)
 }
 
 func (s *Suite) names() []string {

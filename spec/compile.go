@@ -169,6 +169,9 @@ func (c compiler) report(n *source.Node, faults []expr.Fault) {
 			f.What = "the target is not visible inside the loop"
 			f.Hint = "a loop that is shown the answer cannot be scored with it; judge it in scorers"
 		}
+		if c.env == expr.Rubric() && strings.HasPrefix(f.What, "unknown name ") && f.Hint == "" {
+			f.Hint = "a rubric sees task and target; the output is shown beside it"
+		}
 		if c.loop != nil && f.What == `unknown name "step"` {
 			f.Hint = "guards with scope: step see the step"
 		}

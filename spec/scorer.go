@@ -48,7 +48,7 @@ type Scorer struct {
 	Delegates bool     `yaml:"delegates" doc:"Scorers of tool calls and steps: those of delegates count, too."`
 
 	Parts     []ScorerPart `yaml:"scorers" minlen:"1" doc:"all_of, any_of: names of scorers of the suite, or scorers."`
-	Threshold *float64     `yaml:"threshold" min:"0" max:"1" doc:"all_of, any_of: at or above this the score is 1, below 0 (default: the score of all_of is the weighted mean of its parts, that of any_of the highest)."`
+	Threshold *float64     `yaml:"threshold" above:"0" max:"1" doc:"all_of, any_of: at or above this the score is 1, below 0 (default: the score of all_of is the weighted mean of its parts, that of any_of the highest)."`
 
 	Command []string      `yaml:"command" minlen:"1" doc:"command: a program that reads the run as JSON and writes its score as JSON."`
 	URL     string        `yaml:"url" minlen:"1" doc:"http: an endpoint that is sent the run as JSON and answers with its score as JSON."`
@@ -142,20 +142,14 @@ func (e *Extract) JSONSchema(g *source.Generator) map[string]any {
 func (s *Suite) AllScorers() iter.Seq[*Scorer] {
 	return func(yield func(*Scorer) bool) {
 		for i := range s.Scorers {
-			for scorer := range s.Scorers[i].all() {
-				if !yield(scorer) {
-					return
-				}
+			if !s.Scorers[i].each(yield) {
+				return
 			}
 		}
 	}
 }
 
-// all are the scorer and those that stand within it.
-func (s *Scorer) all() iter.Seq[*Scorer] {
-	return func(yield func(*Scorer) bool) { s.each(yield) }
-}
-
+// each yields the scorer and those that stand within it.
 func (s *Scorer) each(yield func(*Scorer) bool) bool {
 	if !yield(s) {
 		return false

@@ -53,15 +53,22 @@ func (d *Document) Unsupported() source.Faults {
 	return found
 }
 
-// Programs are the programs that the loops start and that are not there: faults that stand in the way of a run.
+// Programs are the programs that the loops and the scorers start and that are not there: faults that stand in the way
+// of a run.
 func (d *Document) Programs() source.Faults {
 	var missing source.Faults
-	for _, loop := range d.Loops() {
-		for _, n := range loop.programNodes() {
-			if !programThere(loop.Folder, n.Text, d.getenv("PATH")) {
-				missing = append(missing, missingProgram(n, loop.Folder))
+	look := func(folder string, programs []*source.Node) {
+		for _, n := range programs {
+			if !programThere(folder, n.Text, d.getenv("PATH")) {
+				missing = append(missing, missingProgram(n, folder))
 			}
 		}
+	}
+	for _, loop := range d.Loops() {
+		look(loop.Folder, loop.programNodes())
+	}
+	if d.Suite != nil {
+		look(d.folder.disk, d.Suite.programNodes())
 	}
 	missing.Sort()
 	return slices.Compact(missing)
@@ -95,7 +102,19 @@ func (l *Loop) programNodes() []*source.Node {
 		}
 		commands = append(commands, judge)
 	}
-	var programs []*source.Node
+	return firstWords(commands)
+}
+
+// programNodes are where the scorers of a suite name programs.
+func (s *Suite) programNodes() []*source.Node {
+	var commands []*source.Node
+	for scorer := range s.AllScorers() {
+		commands = append(commands, scorer.Node.Get("command"))
+	}
+	return firstWords(commands)
+}
+
+func firstWords(commands []*source.Node) (programs []*source.Node) {
 	for _, command := range commands {
 		if command.Len() > 0 && command.Kind == source.List {
 			programs = append(programs, command.Items[0])

@@ -18,6 +18,17 @@ func Evaluate(output Type) *Env { return evaluatePlaces.get(output, evaluateVars
 // Scorer is the environment of cel scorers and extractions, after the loop.
 func Scorer(output Type) *Env { return scorerPlaces.get(output, scorerVars, Options{}) }
 
+// JSONPath is the environment of json_path: the scorers', and the JSON that is judged.
+func JSONPath(output Type) *Env {
+	return jsonPathPlaces.get(output, func(output Type) []Var { return append(scorerVars(output), Var{"json", Any}) }, Options{})
+}
+
+// Rubric is the environment of what a judge is asked for: the task with its target. The output is shown as data, and
+// is never a part of what is asked.
+func Rubric() *Env {
+	return rubricPlace.get(Any, func(Type) []Var { return []Var{{"task", task(Var{"target", Any})}, {"target", Any}} }, Options{})
+}
+
 // Mapping is the environment of dataset mappings, of the script model and of imports: one file at a time, of any size.
 func Mapping() *Env {
 	return mappingPlaces.get(Any, mappingVars, mappingLimits)
@@ -67,7 +78,8 @@ func Fold() *Env {
 }
 
 // Each place makes its environment when it is first needed, one for each output type.
-var loopPlaces, evaluatePlaces, scorerPlaces, mappingPlaces, mappingIterationPlaces, selectionPlaces, thresholdPlaces, objectivePlaces, foldPlaces place
+var loopPlaces, evaluatePlaces, scorerPlaces, mappingPlaces, mappingIterationPlaces place
+var selectionPlaces, thresholdPlaces, objectivePlaces, foldPlaces, jsonPathPlaces, rubricPlace place
 
 type place struct {
 	mu   sync.Mutex

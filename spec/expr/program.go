@@ -31,6 +31,9 @@ type Program struct {
 // A path goes as deep as the expression names it; param["a.b"] is "param.a.b".
 func (p *Program) Reads() []string { return p.reads }
 
+// IsBool says that every result is true or false, which is known before there is one.
+func (p *Program) IsBool() bool { return p.tree.GetType(p.tree.Expr().ID()).Kind() == types.BoolKind }
+
 // Bool evaluates a condition.
 func (p *Program) Bool(ctx context.Context, scope Scope) (bool, error) {
 	value, err := p.eval(ctx, scope)
