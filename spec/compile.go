@@ -227,10 +227,16 @@ func nearParam(name string, param *expr.Object) string {
 
 // reads says whether an expression reads a variable, or one of several paths.
 func (e *Expr) reads(paths ...string) bool {
-	if e == nil || e.Program == nil {
-		return false
-	}
-	for _, read := range e.Program.Reads() {
+	return e != nil && e.Program != nil && readsAny(e.Program.Reads(), paths)
+}
+
+// reads says whether what stands in {{ }} reads a variable, or one of several paths.
+func (p *Prompt) reads(paths ...string) bool {
+	return p != nil && p.Template != nil && readsAny(p.Template.Reads(), paths)
+}
+
+func readsAny(reads, paths []string) bool {
+	for _, read := range reads {
 		for _, path := range paths {
 			if read == path || strings.HasPrefix(read, path+".") {
 				return true

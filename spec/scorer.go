@@ -1,12 +1,9 @@
 package spec
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"iter"
 	"time"
 
-	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -68,6 +65,7 @@ type Scorer struct {
 	MaxOutputTokens int                   `yaml:"max_output_tokens" min:"1" max:"10000000" doc:"judge, pairwise."`
 
 	Node *source.Node `yaml:",here"`
+	hash string       // once the suite is loaded
 }
 
 // Which outputs a scorer judges.
@@ -172,18 +170,4 @@ func (s *Scorer) modelNodes() []*source.Node {
 		nodes = append(nodes, n.Items...)
 	}
 	return nodes
-}
-
-// Hash identifies what the scorer does, whatever the layout of its file; "" for
-// one that comes from no file.
-func (s *Scorer) Hash() string {
-	if s.Node == nil {
-		return ""
-	}
-	text, err := expr.AppendJSON(nil, valueOf(s.Node.Plain()))
-	if err != nil {
-		text = []byte(s.Name + "\n" + s.Type) // no value of a file is without JSON
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
 }

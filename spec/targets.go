@@ -1,6 +1,9 @@
 package spec
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // needsTarget names a scorer that cannot do without a target of each task; "" where there is none, or where tasks may
 // be without one.
@@ -20,7 +23,9 @@ func (s *Suite) needsTarget() string {
 func (s *Scorer) NeedsTarget() bool {
 	switch s.Type {
 	case "judge", "pairwise":
-		return s.Reference && s.Target == nil
+		return s.Target == nil && (s.Reference || s.asksByTarget())
+	case "json_path":
+		return s.Target == nil && s.Expr != nil && s.Expr.Program != nil && !s.Expr.Program.IsBool()
 	case "tools_called", "tools_not_called", "tool_order":
 		return s.Tools == nil && s.Target == nil
 	}
@@ -30,4 +35,13 @@ func (s *Scorer) NeedsTarget() bool {
 		}
 	}
 	return false
+}
+
+// asksByTarget says that what is asked for holds the target.
+func (s *Scorer) asksByTarget() bool {
+	rubrics := []*Prompt{s.Rubric}
+	for i := range s.Criteria {
+		rubrics = append(rubrics, s.Criteria[i].Rubric)
+	}
+	return slices.ContainsFunc(rubrics, func(p *Prompt) bool { return p.reads("target", "task.target") })
 }
