@@ -47,6 +47,7 @@ type collector struct {
 	uses     []taskUse        // of each configuration
 	scorers  map[string]*scores
 	absent   map[string]absent // runs that do not count, by their id
+	answers  *answers          // nil: no metric asks for them
 	// resamples are made once for each number of clusters and of draws.
 	resamples map[[2]int]*stats.Resamples
 	levels    map[int]float64 // of percentiles, by the number of clusters
@@ -66,7 +67,7 @@ func newCollector(m *record.Manifest) *collector {
 	c := &collector{
 		manifest: m, runs: newRuns(m.Totals.Planned), at: map[string]int32{}, sums: make([]sums, len(m.Configurations)),
 		uses:    make([]taskUse, len(m.Configurations)),
-		scorers: map[string]*scores{}, absent: map[string]absent{},
+		scorers: map[string]*scores{}, absent: map[string]absent{}, answers: newAnswers(m.Metrics),
 		resamples: map[[2]int]*stats.Resamples{}, levels: map[int]float64{},
 	}
 	for i := range m.Configurations {
@@ -106,6 +107,7 @@ func (c *collector) add(s *record.Signals) {
 		delete(c.absent, s.ID) // a later attempt succeeded
 		c.runs.add(configuration, s)
 		c.runs.keepSteps(s)
+		c.answers.returned(s)
 		if len(c.manifest.Scorers) > 0 {
 			c.runs.keepReturned(s)
 		}

@@ -50,7 +50,11 @@ func draw(of ...any) float64 {
 func coach(tasks int) *fixture {
 	f := &fixture{manifest: record.Manifest{
 		Suite: "interview-coach", Status: record.StateComplete, Baseline: "single-pass",
-		Tasks: tasks, Trials: 3, Scorers: []string{"close", "quality"},
+		Tasks: tasks, Trials: 3, Scorers: []string{"close", "quality"}, Metrics: []record.MetricHead{
+			{Name: "close pass@2", Score: "close", Reduce: "pass_at_k", K: 2, Threshold: 1},
+			{Name: "close pass^3", Score: "close", Reduce: "pass_hat_k", K: 3, Threshold: 1},
+			{Name: "quality median", Score: "quality", Reduce: "median"},
+		},
 		Configurations: []record.ConfigurationHead{
 			{Name: "single-pass", MaxIterations: 1, EffectiveMax: 1},
 			{Name: "default", Aliases: []string{"sweep[threshold=0.85,max_iterations=5]"}, MaxIterations: 5, EffectiveMax: 5},
@@ -74,7 +78,7 @@ func coach(tasks int) *fixture {
 func (f *fixture) play(c int, task string, trial int, threshold float64) {
 	head := &f.manifest.Configurations[c]
 	s := &record.Signals{
-		ID: record.RunID(head.Name, task, trial), Configuration: head.Name, Task: task, Trial: trial,
+		ID: record.RunID(head.Name, task, trial), Configuration: head.Name, Task: task, Trial: trial, Group: []string{"easy", "hard"}[int(2*draw("hard", task))],
 		Outcome: record.Outcome{Status: record.Completed, Reason: record.ReasonMaxIterations, Class: record.ByCondition, Fired: "max_iterations"},
 	}
 	if draw("fault", head.Name, task, trial) < 0.02 {

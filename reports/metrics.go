@@ -46,6 +46,11 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 		name := fmt.Sprintf("scores[%q]", s.Name)
 		scores.Set(s.Name, of(name, map[string]any{"mean": ranged{s.Mean, s.Low, s.High}, "n": int64(s.Tasks)}))
 	}
+	declared := expr.NewObject(len(c.Declared))
+	for i := range c.Declared {
+		m := &c.Declared[i]
+		declared.Set(m.Name, m.metrics(path+fmt.Sprintf("metrics[%q].", m.Name), seen))
+	}
 	spread := func(s Spread) map[string]any {
 		return map[string]any{"mean": rangedBy(s.Mean, s.MeanInterval), "sum": c.sum(s.Mean), "p50": rangedBy(s.P50, s.P50Interval), "p95": s.P95}
 	}
@@ -57,7 +62,7 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 		return map[string]any{"mean": rangedBy(mean, interval), "sum": sum, "total": sum}
 	}
 	return metrics{path: path, seen: seen, fields: map[string]any{
-		"n": int64(c.Tasks), "runs": int64(c.Runs), "coverage": c.Coverage, "success": rangedBy(c.Success, c.SuccessInterval), "scores": scores,
+		"n": int64(c.Tasks), "runs": int64(c.Runs), "coverage": c.Coverage, "success": rangedBy(c.Success, c.SuccessInterval), "scores": scores, "metrics": declared,
 		"iterations": of("iterations", spread(c.Iterations)),
 		"latency":    of("latency", spread(c.Latency)),
 		"cost_usd":   of("cost_usd", map[string]any{"mean": rangedBy(c.Cost.Mean, c.Cost.MeanInterval), "sum": c.Cost.Total, "total": c.Cost.Total}),

@@ -78,6 +78,8 @@ type Configuration struct {
 	Failures []Count `json:"failures"`
 
 	Scores []Score `json:"scores"` // in the order of the report's scorers
+	// Declared are the metrics that the suite declares, in their order.
+	Declared []Metric `json:"metrics,omitempty"`
 	// Success is the share of the runs in which the loop believed to have
 	// succeeded, missing where nothing was evaluated.
 	Success         numbers.Value `json:"success"`

@@ -43,10 +43,9 @@ type runs struct {
 	stepDollars  []float32
 	stepSeconds  []float32
 
-	tasks names
-	// clusters are the clusters of the tasks, by their number; nil where none has
-	// one, "" where one has none: it is its own.
-	clusters []string
+	tasks    names
+	clusters taskNames // a task without one is its own
+	groups   taskNames
 
 	stops   []stopKey
 	stopAt  map[stopKey]int32
@@ -79,7 +78,8 @@ func (r *runs) find(id string) int32 { return r.index.find(id) }
 // add keeps a run that find does not know.
 func (r *runs) add(configuration int32, s *record.Signals) {
 	total, task := s.Total(), r.tasks.number(s.Task)
-	r.cluster(task, s.Cluster)
+	r.clusters.note(task, s.Cluster, len(r.tasks.all))
+	r.groups.note(task, s.Group, len(r.tasks.all))
 	kept := run{
 		configuration: configuration, task: task, trial: int32(s.Trial),
 		iterations: int32(len(s.Iterations)), returned: int32(s.Outcome.Returned),
@@ -95,27 +95,8 @@ func (r *runs) add(configuration int32, s *record.Signals) {
 	r.all = append(r.all, kept)
 }
 
-// cluster notes a task's cluster. All runs of a task have the same; in mixed
-// results the last by name stands, whatever the order of the runs.
-func (r *runs) cluster(task int32, name string) {
-	if name == "" {
-		return
-	}
-	for len(r.clusters) < len(r.tasks.all) {
-		r.clusters = append(r.clusters, "")
-	}
-	if r.clusters[task] < name {
-		r.clusters[task] = strings.Clone(name)
-	}
-}
-
 // clusterOf is a task's cluster, "" where it is its own.
-func (r *runs) clusterOf(task int32) string {
-	if int(task) >= len(r.clusters) {
-		return ""
-	}
-	return r.clusters[task]
-}
+func (r *runs) clusterOf(task int32) string { return r.clusters.of(task) }
 
 // countClusters is 0 where no task has a cluster.
 func (r *runs) countClusters() int {

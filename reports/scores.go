@@ -75,6 +75,7 @@ func (c *collector) score(s *record.Score) {
 	column := c.scorer(s.Name)
 	column.grow(len(c.runs.all))
 	column.put(run, s)
+	c.answers.scored(run, s)
 }
 
 // put keeps what a score says of a run in the place of what one before it said.
@@ -147,9 +148,9 @@ func (s *scores) grow(n int) {
 	}
 }
 
-// of is the score of a run, where it has one.
+// of is the score of a run, where it has one; scores that are nil have none.
 func (s *scores) of(run int32) (value float64, ok bool) {
-	if int(run) >= len(s.values) || math.IsNaN(s.values[run]) {
+	if s == nil || int(run) >= len(s.values) || math.IsNaN(s.values[run]) {
 		return 0, false
 	}
 	return s.values[run], true

@@ -27,6 +27,7 @@ func (c *collector) summarise(i int) Configuration {
 		s.Scores = append(s.Scores, scores.summary(c.runs, i))
 	}
 	m := c.measure(i)
+	s.Declared = c.metrics(i, m)
 	s.SuccessInterval = m.share((*run).claims, (*run).judgedItself)
 	s.Iterations = c.spread(m, func(r *run) int64 { return int64(r.iterations) }, 1)
 	s.Latency = c.spread(m, func(r *run) int64 { return int64(r.elapsed) }, float64(time.Second))

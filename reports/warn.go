@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/numbers"
 )
 
 // fewTasks is the number of tasks below which only large differences show: at
@@ -39,6 +40,7 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	for at := range s.Scores {
 		warnings = append(warnings, c.warnAboutScore(c.runs.scores[at], &s.Scores[at], s.Runs)...)
 	}
+	warnings = append(warnings, warnAboutMetrics(s.Declared)...)
 	if n := c.outsideCurve(i); n > 0 {
 		add(Warning{Kind: CurveCut, Count: n, Of: s.Runs})
 	}
@@ -71,6 +73,23 @@ func (c *collector) warnAboutScore(of *scores, s *Score, runs int) (warnings []W
 	}
 	if s.Fewest != s.Most {
 		warnings = append(warnings, Warning{Kind: UnequalRuns, Name: s.Name, Count: s.Fewest, Of: s.Most})
+	}
+	return warnings
+}
+
+// warnAboutMetrics tells which tasks have too few trials for a metric, or no
+// answers that are known.
+func warnAboutMetrics(all []Metric) (warnings []Warning) {
+	for i := range all {
+		m := &all[i]
+		if m.LeftOut == 0 {
+			continue
+		}
+		why := "which have fewer than " + numbers.Plural(max(m.K, 2), "scored trial", "scored trials")
+		if m.Reduce == reduceMajority {
+			why = "of which not all answers are known"
+		}
+		warnings = append(warnings, Warning{Kind: TooFewTrials, Name: m.Name, Count: m.LeftOut, Of: m.Tasks + m.LeftOut, More: why})
 	}
 	return warnings
 }

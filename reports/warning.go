@@ -23,22 +23,23 @@ type WarningKind string
 
 // The kinds of warnings.
 const (
-	SimulatedModel WarningKind = "simulated"    // Name: the models
-	Faults         WarningKind = "faults"       // Count of Of runs
-	NotRun         WarningKind = "not_run"      // Count of Of runs
-	Unpriced       WarningKind = "unpriced"     // Count of Of calls
-	Estimated      WarningKind = "estimated"    // Count of Of calls
-	Unreported     WarningKind = "unreported"   // Count runs of programs
-	AgentFailed    WarningKind = "agent_failed" // Count of Of runs
-	NotJSON        WarningKind = "not_json"     // Count of Of replies
-	OtherModel     WarningKind = "other_model"  // Count of Of calls of the model Name
-	Unscored       WarningKind = "unscored"     // Count of Of runs, by the scorer Name
-	NotScored      WarningKind = "not_scored"   // Count of Of runs, by the scorer Name
-	NoInterval     WarningKind = "no_interval"  // of the scores by the scorer Name
-	UnequalRuns    WarningKind = "unequal_n"    // Count to Of runs a task
-	UnevenRuns     WarningKind = "uneven_runs"  // Count to Of runs a configuration
-	FewTasks       WarningKind = "few_tasks"    // Count tasks
-	MixedLoops     WarningKind = "mixed_loops"  // Count versions of the loop
+	SimulatedModel WarningKind = "simulated"      // Name: the models
+	Faults         WarningKind = "faults"         // Count of Of runs
+	NotRun         WarningKind = "not_run"        // Count of Of runs
+	Unpriced       WarningKind = "unpriced"       // Count of Of calls
+	Estimated      WarningKind = "estimated"      // Count of Of calls
+	Unreported     WarningKind = "unreported"     // Count runs of programs
+	AgentFailed    WarningKind = "agent_failed"   // Count of Of runs
+	NotJSON        WarningKind = "not_json"       // Count of Of replies
+	OtherModel     WarningKind = "other_model"    // Count of Of calls of the model Name
+	Unscored       WarningKind = "unscored"       // Count of Of runs, by the scorer Name
+	NotScored      WarningKind = "not_scored"     // Count of Of runs, by the scorer Name
+	TooFewTrials   WarningKind = "tasks_left_out" // Count of Of tasks, of the metric Name
+	NoInterval     WarningKind = "no_interval"    // of the scores by the scorer Name
+	UnequalRuns    WarningKind = "unequal_n"      // Count to Of runs a task
+	UnevenRuns     WarningKind = "uneven_runs"    // Count to Of runs a configuration
+	FewTasks       WarningKind = "few_tasks"      // Count tasks
+	MixedLoops     WarningKind = "mixed_loops"    // Count versions of the loop
 	MixedScorers   WarningKind = "mixed_scorers"
 	MixedSpecs     WarningKind = "mixed_specs"  // Count specs
 	FewClusters    WarningKind = "few_clusters" // Count clusters
@@ -104,6 +105,8 @@ func (w Warning) aboutScores(quote func(string) string) string {
 		return fmt.Sprintf("%s could not judge %d of %d runs, which are in no score: %s", quote(w.Name), w.Count, w.Of, quote(w.More))
 	case NotScored:
 		return fmt.Sprintf("%d of %d runs have no score by %s yet", w.Count, w.Of, quote(w.Name))
+	case TooFewTrials:
+		return fmt.Sprintf("%s leaves out %d of %d tasks, %s", quote(w.Name), w.Count, w.Of, w.More)
 	case NoInterval:
 		return "no interval of " + quote(w.Name) + ": it takes scores of two tasks that differ"
 	case UnequalRuns:
@@ -159,7 +162,7 @@ func (w Warning) residue(quote func(string) string) string {
 // missing, and is not only an explanation.
 func (w Warning) Serious() bool {
 	switch w.Kind {
-	case Faults, NotRun, AgentFailed, NotJSON, Unscored, NotScored, UnevenRuns, MixedLoops, MixedScorers,
+	case Faults, NotRun, AgentFailed, NotJSON, Unscored, NotScored, TooFewTrials, UnevenRuns, MixedLoops, MixedScorers,
 		BadLines, UnknownRuns, Repeated, NotComplete, SimulatedModel,
 		OtherSuite, SpecsDiffer, NotCompared, NotPaired, NothingCommon, OneSided, LoneTrials, OneSidedScore, OtherScorer, CoverageDiffers:
 		return true

@@ -25,6 +25,9 @@ const (
 	TooMuch   = "over $9.2M" // more money than can be counted
 	OneTrial  = "one trial"  // an interval of a task's mean, which wants two
 	AllEqual  = "all equal"  // an interval of values of which none differs
+	FewTrials = "few trials" // no task has as many as a metric takes
+	// Unanswered is a metric over answers of which none is known.
+	Unanswered = "no answers"
 )
 
 // Known is a number that there is.
@@ -105,6 +108,10 @@ func (v Value) Why() string {
 		return "nothing was measured"
 	case None:
 		return "no success"
+	case FewTrials:
+		return "no task has as many scored trials"
+	case Unanswered:
+		return "no answers are known"
 	}
 	return v.Missing
 }

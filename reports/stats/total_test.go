@@ -175,8 +175,16 @@ var procedures = map[string]func(a arguments) answer{
 		low, high, coverage, ok := stats.MedianOrders(a.a, a.p)
 		return answer{numbers: []float64{float64(low), float64(high), coverage}, ok: ok}
 	},
-	"PassAtK":         func(a arguments) answer { return chance(stats.PassAtK(modest(a.a), a.b, a.c)) },
-	"PassHatK":        func(a arguments) answer { return chance(stats.PassHatK(modest(a.a), a.b, a.c)) },
+	"PassAtK":  func(a arguments) answer { return chance(stats.PassAtK(modest(a.a), a.b, a.c)) },
+	"PassHatK": func(a arguments) answer { return chance(stats.PassHatK(modest(a.a), a.b, a.c)) },
+	"BestOfK":  func(a arguments) answer { return number(stats.BestOfK(a.x, a.y, modest(a.a))) },
+	"Majority": func(a arguments) answer {
+		answers := make([]uint64, len(a.y))
+		for i := range answers {
+			answers[i] = uint64(i % 3)
+		}
+		return number(stats.Majority(answers, a.x, 2))
+	},
 	"Agreement":       func(a arguments) answer { return chance(stats.Agreement(a.a, a.b)) },
 	"PlugInAgreement": func(a arguments) answer { return chance(stats.PlugInAgreement(a.a, a.b)) },
 	"Brier":           func(a arguments) answer { return number(stats.Brier(a.forecasts)) },
