@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -67,18 +68,18 @@ func (l *loader) checkGlob(n *source.Node, text bool) {
 }
 
 func readable(f folder, file string, text, any bool) error {
-	format, formats := formatOf(file), taskFormats
-	if text {
-		formats = slices.Concat(taskFormats, textFormats)
-	}
-	if !(text && any) && !slices.Contains(formats, format.ext) {
-		return &fileError{f.name(file) + " is in no known format", "data files end in " + strings.Join(formats, ", ") + ", or in .gz behind one of these"}
-	}
 	opened, err := f.open(file, 0)
 	if err != nil {
 		return err
 	}
-	return opened.Close()
+	formats := taskFormats
+	if text {
+		formats = slices.Concat(taskFormats, textFormats)
+	}
+	if !(text && any) && !slices.Contains(formats, formatOf(file).ext) {
+		err = &fileError{f.name(file) + " is in no known format", "data files end in " + strings.Join(formats, ", ") + ", or in .gz behind one of these"}
+	}
+	return errors.Join(err, opened.Close())
 }
 
 // checkInline refuses ids that stand twice, and tasks that say nothing.

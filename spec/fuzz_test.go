@@ -2,6 +2,8 @@ package spec
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -45,20 +47,36 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzRows: reading data never panics.
+// FuzzRows: reading data never panics, packed or not, and in any order the tasks are the same.
 func FuzzRows(f *testing.F) {
-	for _, text := range []string{`{"input": 1}`, "[1]\n", "id,input\n1,2\n", "- {input: 1}\n", "{\"id\": \"\xff\"}", "\n\n", "id\n\"", "null"} {
-		for kind := range taskFormats {
-			f.Add(kind, text)
+	var kinds []string
+	for _, format := range slices.Concat(taskFormats, textFormats) {
+		kinds = append(kinds, format, format+".gz")
+	}
+	for _, text := range []string{`{"input": 1}`, "[1]\n", "id,input\n1,2\n", "- {input: 1}\n", "{\"id\": \"\xff\"}", "\n\n", "id\n\"", "null",
+		"{\"input\": 1}\r\n\n{\"input\": 2}", "\ufeffid,input\n\n1,\"a\nb\"\r\n2,c", gzipped("{}")} {
+		for kind := range kinds {
+			f.Add(kind, text, true)
+			f.Add(kind, text, false)
 		}
 	}
-	f.Fuzz(func(t *testing.T, kind int, text string) {
-		name := "t" + taskFormats[uint(kind)%uint(len(taskFormats))]
+	f.Fuzz(func(t *testing.T, kind int, text string, whole bool) {
+		name := "t" + kinds[uint(kind)%uint(len(kinds))]
+		if whole && strings.HasSuffix(name, ".gz") {
+			text = gzipped(text)
+		}
 		d := suiteWithTasks(t, name, name, text)
 		n, faults := d.CountTasks()
 		if n == 0 && len(faults) == 0 {
 			t.Error("no tasks, and nobody says so")
 		}
 		printed(faults)
+		if len(faults) > 0 {
+			return
+		}
+		shuffled := ids(t, suiteWithTasks(t, "{files: ["+name+"], shuffle: 1}", name, text))
+		if got, want := slices.Sorted(slices.Values(shuffled)), slices.Sorted(slices.Values(ids(t, d))); !slices.Equal(got, want) {
+			t.Errorf("%q, shuffled %q", want, got)
+		}
 	})
 }
