@@ -13,6 +13,8 @@ import (
 type compilation struct {
 	declared []spec.Scorer
 	outside  Outside
+	resolved []spec.Resolved
+	baseline string
 	made     map[int]*scorer // by their place; nil while it is being made
 	faults   source.Faults
 }

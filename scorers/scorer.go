@@ -30,6 +30,7 @@ type scorer struct {
 	ofRun       bool   // it sees how the run stopped, and says nothing of iterations even if it is asked
 	asks        bool   // it asks others, or a part of it does
 	pairs       bool   // it judges a run beside another one
+	against     string // of which configuration
 	judges      string // which outputs: one of the words of spec.Scorer.Score
 	unable      error  // why it cannot ask whom it has to
 }
@@ -85,6 +86,9 @@ func (s *scorer) make(ctx context.Context, at *subject) (score record.Score) {
 // judge finds the target and the answer and compares.
 func (s *scorer) judge(ctx context.Context, at *subject) verdict {
 	at.begin()
+	if s.pairs && at.run.Configuration == s.against {
+		return isBaseline
+	}
 	if s.target != nil {
 		target, err := s.target.Value(ctx, at)
 		if err != nil {

@@ -41,6 +41,8 @@ type Options struct {
 	// Resolved are the configurations: what `best` is in a run depends on the pattern of its loop. Without them none is
 	// a checklist.
 	Resolved []spec.Resolved
+	// Baseline is the configuration that those are compared with whose scorer names none.
+	Baseline string
 	// Outside is where scorers ask others; nil: those that do are unscored.
 	Outside Outside
 }
@@ -68,8 +70,10 @@ type Version struct {
 	Name string
 	Hash string // of what it does
 	Asks bool   // it asks others: its scores cost something
-	// Pairs says that it judges a run beside another one: Pair does.
-	Pairs bool
+	// Pairs says that it judges a run beside another one, that of the configuration
+	// Against: Pair does.
+	Pairs   bool
+	Against string
 	// Judges is what it judges unasked: spec.ScoreReturned, ScoreEveryIteration or
 	// ScoreWhenAsked.
 	Judges string
@@ -79,7 +83,7 @@ type Version struct {
 // one of them is not a warning.
 func New(scorers []spec.Scorer, options Options) (*Set, source.Faults) {
 	s := &Set{checklist: map[string]bool{}}
-	all := compilation{declared: scorers, outside: options.Outside, made: map[int]*scorer{}}
+	all := compilation{declared: scorers, outside: options.Outside, resolved: options.Resolved, baseline: options.Baseline, made: map[int]*scorer{}}
 	for i := range scorers {
 		s.add(all.at(i))
 	}
@@ -104,7 +108,7 @@ func (s *Set) add(added *scorer) {
 func (s *Set) Versions() []Version {
 	all := make([]Version, len(s.declared))
 	for i, scorer := range s.declared {
-		all[i] = Version{Name: scorer.name, Hash: scorer.hash, Asks: scorer.asks, Pairs: scorer.pairs, Judges: scorer.judges}
+		all[i] = Version{Name: scorer.name, Hash: scorer.hash, Asks: scorer.asks, Pairs: scorer.pairs, Against: scorer.against, Judges: scorer.judges}
 	}
 	return all
 }

@@ -19,6 +19,9 @@ type subject struct {
 	target any
 	value  any // what is judged, once it is known
 
+	beside     func(configuration string) *record.Run // of the same task and trial
+	checklists map[string]bool                        // as checklist, of each configuration
+
 	known map[standing]record.Score // of scorers that are parts of sets, or ask others
 }
 

@@ -46,9 +46,10 @@ func kinds() map[string]kind {
 		"any_of": {make: anyOf},
 
 		// what others are asked
-		"judge":   {answer: true, make: judges},
-		"command": {answer: true, make: command},
-		"http":    {answer: true, make: endpoint},
+		"judge":    {answer: true, make: judges},
+		"command":  {answer: true, make: command},
+		"pairwise": {answer: true, pairs: true, make: pairwise},
+		"http":     {answer: true, make: endpoint},
 
 		"tools_called":      {target: true, course: true, make: toolsCalled},
 		"tools_not_called":  {target: true, course: true, make: toolsNotCalled},

@@ -174,7 +174,7 @@ func (p *program) wire(j *job) error {
 	if err != nil {
 		return p.unwired(err)
 	}
-	set, faults := scorers.New(j.Suite.Scorers, scorers.Options{Resolved: j.plan.Configurations, Outside: parts})
+	set, faults := scorers.New(j.Suite.Scorers, scorers.Options{Resolved: j.plan.Configurations, Baseline: j.Suite.Baseline, Outside: parts})
 	faults.Print(p.err)
 	if faults.Err() != nil {
 		return quiet(wrongSpec)
