@@ -67,7 +67,7 @@ func (c *compiler) scorer() *scorer {
 	if s.ofRun = s.ofRun || c.readsAny("stop"); s.ofRun {
 		s.judges = spec.ScoreReturned
 	}
-	s.looksAround = s.looksAround || s.runOnly() || k.course || c.readsAny("best", "iterations", "usage")
+	s.looksAround = s.looksAround || s.ofRun || k.course || c.readsAny("best", "iterations", "usage")
 	return s
 }
 
@@ -116,7 +116,7 @@ func (c *compiler) read(paths []string) {
 // prompt is a text with expressions as the loader compiled it, or compiled here.
 func (c *compiler) prompt(p *spec.Prompt) *spec.Prompt {
 	if p.Template == nil {
-		template, faults := expr.Scorer(expr.Any).Template(p.Text)
+		template, faults := expr.Rubric().Template(p.Text)
 		for _, f := range faults {
 			c.faults = append(c.faults, placed(p.Node, f))
 		}

@@ -63,17 +63,7 @@ func TestExamplesLoad(t *testing.T) {
 	}
 }
 
-// What run cannot do yet is told where it stands.
-func TestUnsupported(t *testing.T) {
-	d := loaded(t, "s.yaml", "suite: s\ntasks: [{input: x}]\nmodels: {m: {provider: script, responses: [a]}}\nconfigurations: [{name: a, loop: l.yaml}]\nscorers: [{name: j, type: judge, model: m, rubric: r}]\n",
-		"l.yaml", "loop: l\nagent: {model: m}\nprompt: p\n")
-	want := "s.yaml:5:27: warning: not supported yet: scorers of type judge\n"
-	if got := printed(d.Warnings); !strings.HasPrefix(got, want) || len(d.Unsupported()) != 1 {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-}
-
-// Every key of the language of agents loads, and run can do it.
+// Every key of the language of agents loads, without a warning.
 func TestAgentsAreSupported(t *testing.T) {
 	text := `loop: l
 agent:
@@ -87,7 +77,7 @@ prompt: p
 phases: [{name: a, tools: []}, {name: b, agent: {http: "http://localhost"}}, {name: c, agent: {a2a: "http://localhost", tools: []}}]
 guards: {stagnation: {scope: step}}
 `
-	if d := loaded(t, "l.yaml", text); len(d.Unsupported())+len(d.Warnings) > 0 {
+	if d := loaded(t, "l.yaml", text); len(d.Warnings) > 0 {
 		t.Errorf("%s", printed(d.Warnings))
 	}
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // warnOfRun tells what stands in the way of a run only: programs that are missing here, and may be there where the
-// suite will run, and what run cannot do yet.
+// suite will run.
 func (l *loader) warnOfRun() {
-	for _, f := range append(l.doc.Programs(), l.doc.Unsupported()...) {
+	for _, f := range l.doc.Programs() {
 		f.Warning = true
 		l.add(f)
 	}

@@ -39,20 +39,6 @@ func withDelegates(loops []*Loop, l *Loop) []*Loop {
 	return loops
 }
 
-// Unsupported are the places that the language allows and run cannot do yet: scorers that are judges.
-func (d *Document) Unsupported() source.Faults {
-	var found source.Faults
-	if d.Suite == nil {
-		return nil
-	}
-	for i := range d.Suite.Scorers {
-		if scorer := &d.Suite.Scorers[i]; scorer.Type == "judge" {
-			found = append(found, scorer.Node.Get("type").Fault("the language has it, but run cannot do it yet", "not supported yet: scorers of type judge"))
-		}
-	}
-	return found
-}
-
 // Programs are the programs that the loops and the scorers start and that are not there: faults that stand in the way
 // of a run.
 func (d *Document) Programs() source.Faults {

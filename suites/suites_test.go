@@ -24,7 +24,7 @@ func TestEverySuiteLoadsWithoutAWarning(t *testing.T) {
 		if document.Suite.Name != suite.Name {
 			t.Errorf("the folder %s holds the suite %s", suite.Name, document.Suite.Name)
 		}
-		if faults := document.Unsupported(); len(faults) > 0 {
+		if faults := document.Programs(); len(faults) > 0 {
 			t.Errorf("%s cannot run: %v", suite.Name, faults)
 		}
 	}

@@ -149,9 +149,9 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	return p.execute(ctx, j)
 }
 
-// runnable refuses what the language allows and run cannot do.
+// runnable refuses what cannot run here.
 func (p *program) runnable(o *opened) error {
-	faults := append(o.Unsupported(), o.Programs()...)
+	faults := o.Programs()
 	p.warn(o, faults)
 	faults.Print(p.err)
 	if faults.Err() != nil {
@@ -178,6 +178,9 @@ func (p *program) wire(j *job) error {
 	faults.Print(p.err)
 	if faults.Err() != nil {
 		return quiet(wrongSpec)
+	}
+	if err := set.Unable(); err != nil {
+		return p.unwired(err)
 	}
 	j.tally = &tally{}
 	j.engine = &engine.Engine{
