@@ -30,11 +30,15 @@ func exactMatch(_ context.Context, s *subject) verdict {
 	}
 	normalized := textual.SQuAD(got)
 	fits := slices.ContainsFunc(targets, func(want string) bool { return textual.SQuAD(want) == normalized })
-	want := targets[0]
-	if len(targets) > 1 {
-		want = "one of " + strings.Join(targets, ", ")
+	return hit(fits, oneOfThese(targets), got)
+}
+
+// oneOfThese are texts of which any will do, as an explanation names them.
+func oneOfThese(texts []string) string {
+	if len(texts) == 1 {
+		return texts[0]
 	}
-	return hit(fits, want, got)
+	return "one of " + strings.Join(texts, ", ")
 }
 
 // sameText is the equality that trim and ignore_case ask for.

@@ -3,10 +3,12 @@ package scorers
 import (
 	"context"
 	"math"
+
+	"github.com/agentbench/agentbench/scorers/answer"
 )
 
 // numeric compares numbers. The difference may be as large as tolerance, or as the relative share of the target,
-// whichever allows more; without both it must be 0. See parseNumber for what is a number in a text.
+// whichever allows more; without both it must be 0. See answer.Number for what is a number in a text.
 func numeric(c *compiler) comparison {
 	near := nearness{absolute: c.spec.Tolerance, relative: c.spec.Relative}
 	return func(_ context.Context, s *subject) verdict {
@@ -52,7 +54,7 @@ func number(value any) (float64, bool) {
 	case int64:
 		return float64(v), true
 	case string:
-		return parseNumber(v)
+		return answer.Number(v)
 	}
 	return 0, false
 }

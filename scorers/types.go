@@ -36,6 +36,7 @@ func kinds() map[string]kind {
 		"f1":         {target: true, answer: true, make: f1},
 		"rouge":      {target: true, answer: true, make: rouge},
 		"bleu":       {target: true, answer: true, make: bleu},
+		"math":       {target: true, answer: true, make: mathematics},
 
 		// forms of answers
 

@@ -1,4 +1,4 @@
-package scorers
+package answer
 
 import (
 	"math"
@@ -16,7 +16,7 @@ func TestNumbersInTexts(t *testing.T) {
 		"12%": 12, "12 %": 12, "-1.5%": -1.5, "0": 0, "-0": 0, "5e-324": 5e-324,
 	}
 	for s, want := range numbers {
-		if got, ok := parseNumber(s); !ok || got != want {
+		if got, ok := Number(s); !ok || got != want {
 			t.Errorf("%q is %v, %v; want %v", s, got, ok, want)
 		}
 	}
@@ -25,7 +25,7 @@ func TestNumbersInTexts(t *testing.T) {
 		"1,,234", "1234,567", "1.234.567", "1.5,000", "0x12", "1_000", "inf", "Infinity", "NaN", "1e999", "--5", "+-5", "5-", "5-3", "1e", "1e+", "(12)",
 		"½", "१२", "12:30", "1e5.5", "$$",
 	} {
-		if got, ok := parseNumber(s); ok {
+		if got, ok := Number(s); ok {
 			t.Errorf("%q is %v; want no number", s, got)
 		}
 	}
@@ -39,18 +39,18 @@ func TestEveryWrittenNumberIsRead(t *testing.T) {
 		}
 		format := rapid.SampledFrom([]byte("eg")).Draw(t, "format")
 		s := strconv.FormatFloat(n, format, -1, 64)
-		if got, ok := parseNumber("$" + s + " "); !ok || got != n {
+		if got, ok := Number("$" + s + " "); !ok || got != n {
 			t.Fatalf("%q is %v, %v", s, got, ok)
 		}
 	})
 }
 
-func FuzzParseNumber(f *testing.F) {
+func FuzzNumber(f *testing.F) {
 	for _, s := range []string{"1,234.5", "-$ 12%", "1e999", "\u2212.", "\xff"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if n, ok := parseNumber(s); ok && (math.IsNaN(n) || math.IsInf(n, 0)) || !ok && n != 0 {
+		if n, ok := Number(s); ok && (math.IsNaN(n) || math.IsInf(n, 0)) || !ok && n != 0 {
 			t.Fatalf("%q is %v, %v", s, n, ok)
 		}
 	})

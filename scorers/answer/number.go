@@ -1,4 +1,4 @@
-package scorers
+package answer
 
 import (
 	"math"
@@ -7,12 +7,13 @@ import (
 	"unicode"
 )
 
-// parseNumber reads a text that is a number and nothing else: decimal, with an exponent or without, white space around
+const longest = 400 // longer than any number that is meant
+
+// Number reads a text that is a number and nothing else: decimal, with an exponent or without, white space around
 // it, commas between groups of three digits (1,234.50), a currency sign at either end ($12, -$12, 12 €), a percent sign
 // (12% is 12), a full stop at the end, a sign (also the minus that is no hyphen). Words, fractions (3/4), other groups
 // (1,23), hexadecimal numbers, and what does not fit into a float64 are no numbers.
-func parseNumber(s string) (float64, bool) {
-	const longest = 400 // longer than any that is meant
+func Number(s string) (float64, bool) {
 	s = strings.TrimSpace(s)
 	if len(s) > longest {
 		return 0, false
