@@ -148,11 +148,15 @@ var procedures = map[string]func(a arguments) answer{
 	"EffectiveN":             func(arguments) answer { return answer{} }, // has no ok: Wilson refuses what it gives
 	"McNemar":                func(a arguments) answer { return test(stats.McNemar(a.a, a.b)) },
 	"McNemarMidP":            func(a arguments) answer { return chance(stats.McNemarMidP(a.a, a.b)) },
-	"BonettPrice":            func(a arguments) answer { return interval(stats.BonettPrice(a.a, a.b, a.c, a.p)) },
-	"SignFlip":               func(a arguments) answer { return test(stats.SignFlip(a.x, 1)) },
-	"SignedRank":             func(a arguments) answer { return test(stats.SignedRank(a.x)) },
-	"SignedRankPratt":        func(a arguments) answer { return test(stats.SignedRankPratt(a.x)) },
-	"MannWhitney":            func(a arguments) answer { return test(stats.MannWhitney(a.x, a.y)) },
+	"PositionBias": func(a arguments) answer {
+		p, ok := stats.PositionBias(a.x, a.y)
+		return chances([]float64{p.Changed, p.First, p.P}, ok)
+	},
+	"BonettPrice":     func(a arguments) answer { return interval(stats.BonettPrice(a.a, a.b, a.c, a.p)) },
+	"SignFlip":        func(a arguments) answer { return test(stats.SignFlip(a.x, 1)) },
+	"SignedRank":      func(a arguments) answer { return test(stats.SignedRank(a.x)) },
+	"SignedRankPratt": func(a arguments) answer { return test(stats.SignedRankPratt(a.x)) },
+	"MannWhitney":     func(a arguments) answer { return test(stats.MannWhitney(a.x, a.y)) },
 	"Permutation": func(a arguments) answer {
 		return test(stats.Permutation(a.x[:min(8, len(a.x))], a.y[:min(8, len(a.y))], 1))
 	},
