@@ -133,7 +133,7 @@ func checkCommands(t reporter, text string) {
 }
 
 // own are the lines of HTML that a comment has of its own.
-var own = regexp.MustCompile(`^(<!-- agentbench (report|diff|replay|tune) [A-Za-z0-9._-]* -->|<details><summary>[A-Za-z (),]+</summary>|</details>)\n$`)
+var own = regexp.MustCompile(`^(<!-- agentbench (report|diff|replay|tune|calibrate) [A-Za-z0-9._-]* -->|<details><summary>[A-Za-z (),]+</summary>|</details>)\n$`)
 
 // checkMarkdown finds no link, image, mention or HTML, and no name that leaves its
 // cell.
