@@ -74,6 +74,8 @@ type Version struct {
 	// Against: Pair does.
 	Pairs   bool
 	Against string
+	// OfRun says that it says nothing of iterations, even if it is asked.
+	OfRun bool
 	// Judges is what it judges unasked: spec.ScoreReturned, ScoreEveryIteration or
 	// ScoreWhenAsked.
 	Judges string
@@ -108,7 +110,7 @@ func (s *Set) add(added *scorer) {
 func (s *Set) Versions() []Version {
 	all := make([]Version, len(s.declared))
 	for i, scorer := range s.declared {
-		all[i] = Version{Name: scorer.name, Hash: scorer.hash, Asks: scorer.asks, Pairs: scorer.pairs, Against: scorer.against, Judges: scorer.judges}
+		all[i] = Version{Name: scorer.name, Hash: scorer.hash, Asks: scorer.asks, Pairs: scorer.pairs, Against: scorer.against, OfRun: scorer.ofRun, Judges: scorer.judges}
 	}
 	return all
 }

@@ -48,6 +48,9 @@ type RunHead struct {
 // RecordPlace is where a record stands.
 type RecordPlace struct{ offset, bytes int64 }
 
+// Compare orders places as they stand in the file.
+func (p RecordPlace) Compare(q RecordPlace) int { return cmp.Compare(p.offset, q.offset) }
+
 // OpenRuns opens the records of a result folder. The caller closes them.
 func OpenRuns(dir string) (*Runs, error) {
 	f, size, err := openRecords(dir)

@@ -44,6 +44,7 @@ type Budget struct {
 	spent    record.Usage
 	reserved record.Usage
 	inFlight int
+	refused  bool
 	settled  chan struct{} // closed at the next settlement; nil while nobody waits
 	watch    func(atWorst record.Usage)
 }
@@ -109,6 +110,13 @@ var resources = map[record.Reason]Resource{
 
 // short is what the limits do not suffice for, "" where they do.
 func (b *Budget) short(u record.Usage) Resource { return resources[b.limits.Short(u)] }
+
+// Refused says whether a call was not made because there was no room for it.
+func (b *Budget) Refused() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.refused
+}
 
 // Overshoot is a limit that was exceeded, because calls used more than could be
 // reserved for them. Cost counts in 1e-12 USD.

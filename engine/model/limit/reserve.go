@@ -51,6 +51,7 @@ func (b *Budget) try(worst *Worst) (reserved *record.Usage, wait <-chan struct{}
 		return nil, nil, ErrUnpriced
 	}
 	if short := b.short(b.spent.Plus(worst.Expected)); short != "" {
+		b.refused = true
 		return nil, nil, &Refused{Budget: b, Resource: short}
 	}
 	switch {
