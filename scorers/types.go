@@ -39,8 +39,23 @@ func kinds() map[string]kind {
 		"math":       {target: true, answer: true, make: mathematics},
 
 		// forms of answers
+		"contains_all": {target: true, answer: true, make: containsAll},
+		"contains_any": {target: true, answer: true, make: containsAny},
+		"starts_with":  {target: true, answer: true, make: startsWith},
+		"word_count":   {answer: true, make: wordCount},
+		"is_json":      {answer: true, make: isJSON},
+		"json_path":    {answer: true, make: jsonPath},
+		"is_xml":       {answer: true, make: isXML},
+		"is_html":      {answer: true, make: isHTML},
+		"refusal":      {answer: true, make: refusal},
 
 		// what was measured
+		"finish_reason": {make: finishReason},
+		"latency":       {course: true, make: latency},
+		"cost":          {course: true, make: cost},
+		"tokens":        {course: true, make: tokens},
+		"iterations":    {course: true, make: iterations},
+		"calls":         {course: true, make: modelCalls},
 
 		// sets
 		"all_of": {make: allOf},

@@ -10,7 +10,7 @@ import (
 // Scorer judges a run after the loop, with the target.
 type Scorer struct {
 	Name    string    `yaml:"name" need:"required" minlen:"1"`
-	Type    string    `yaml:"type" need:"required" enum:"exact|contains|contains_all|contains_any|starts_with|regex|numeric|math|one_of|word_count|similarity|f1|rouge|bleu|json_equal|json_schema|json_path|is_json|is_xml|is_html|is_sql|cel|checks|refusal|finish_reason|latency|cost|tokens|iterations|calls|command|http|judge|pairwise|all_of|any_of|tools_called|tools_not_called|tool_order|tool_args|tool_call_count|steps|no_repeated_calls"`
+	Type    string    `yaml:"type" need:"required" enum:"exact|contains|contains_all|contains_any|starts_with|regex|numeric|math|one_of|word_count|similarity|f1|rouge|bleu|json_equal|json_schema|json_path|is_json|is_xml|is_html|cel|checks|refusal|finish_reason|latency|cost|tokens|iterations|calls|command|http|judge|pairwise|all_of|any_of|tools_called|tools_not_called|tool_order|tool_args|tool_call_count|steps|no_repeated_calls"`
 	Value   *Expr     `yaml:"value" doc:"CEL: what is judged (default output)."`
 	Target  *Expr     `yaml:"target" doc:"CEL: what it is judged against (default target)."`
 	Extract *Extract  `yaml:"extract" doc:"A regular expression (its first group) applied to the value, or {expr: CEL}."`
@@ -30,7 +30,6 @@ type Scorer struct {
 	Method     string   `yaml:"method" enum:"levenshtein|jaro_winkler" doc:"similarity (default levenshtein)."`
 	Variant    string   `yaml:"variant" enum:"rouge_1|rouge_2|rouge_l" doc:"rouge (default rouge_l)."`
 	Measure    string   `yaml:"measure" enum:"f1|precision|recall" doc:"f1, rouge (default f1)."`
-	Dialect    string   `yaml:"dialect" minlen:"1" doc:"is_sql."`
 	Schema     JSON     `yaml:"schema" doc:"json_schema: the schema."`
 	SchemaFile string   `yaml:"schema_file" doc:"json_schema: a file that holds it."`
 	Check      string   `yaml:"check" doc:"checks: only this one (default: the weighted share of all)."`
