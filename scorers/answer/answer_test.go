@@ -136,7 +136,7 @@ func TestEveryNumberIsOne(t *testing.T) {
 func TestLargeAnswers(t *testing.T) {
 	begin := time.Now()
 	for _, s := range []string{
-		"1e999999999", "1e-999999999", strings.Repeat("9", 1<<20), strings.Repeat("(", 1<<20), strings.Repeat("1,", 1<<19),
+		"1e999999999", "1e-999999999", "1e1001", "1e-1001", strings.Repeat("9", 1<<20), strings.Repeat("(", 1<<20), strings.Repeat("1,", 1<<19),
 		strings.Repeat(`\frac{`, 1<<17), strings.Repeat(`\text{`, 1<<17), strings.Repeat(`\boxed{`, 1<<17), strings.Repeat("$", 1<<20),
 		"(" + strings.Repeat("1, ", 500) + "1)", "((((1))))" + strings.Repeat("}", 1<<20), "10^{" + strings.Repeat("9", 300) + "}",
 	} {
