@@ -171,6 +171,7 @@ func (t *telling) judged(iteration int) {
 			}
 		}
 		t.text("score", text)
+		t.votes(s)
 	}
 }
 
