@@ -3,6 +3,7 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -17,7 +18,7 @@ func (d *Document) CountTasks() (int, source.Faults) {
 	if d.Suite == nil {
 		return 0, nil
 	}
-	s := &survey{document: d, seen: make(map[uint64]struct{}), needy: d.Suite.needsTarget()}
+	s := &survey{document: d, needy: d.Suite.needsTarget()}
 	d.survey(s)
 	s.findTwins()
 	n := s.n
@@ -39,8 +40,7 @@ type survey struct {
 	draw     *draw // nil: nothing is drawn
 	n        int
 	needy    string // the scorer that needs targets; "": none
-	seen     map[uint64]struct{}
-	twice    map[uint64]struct{} // keys seen again: of ids that stand twice, or, rarely, of different ones
+	keys     []uint64 // of the ids
 	faults   source.Faults
 	warnings source.Faults
 	untold   int
@@ -67,14 +67,7 @@ func (d *Document) survey(s *survey) {
 
 func (s *survey) take(placed placedTask) error {
 	s.n++
-	key := keyOf(placed.task.ID)
-	if _, again := s.seen[key]; again {
-		if s.twice == nil {
-			s.twice = map[uint64]struct{}{}
-		}
-		s.twice[key] = struct{}{}
-	}
-	s.seen[key] = struct{}{}
+	s.keys = append(s.keys, keyOf(placed.task.ID))
 	if s.draw != nil {
 		if err := s.draw.put(placed); err != nil {
 			return err
@@ -98,12 +91,25 @@ func (s *survey) tell(err error) {
 	s.terse = len(s.faults) >= maxTaskFaults
 }
 
+// twice are the keys that were seen more than once: of ids that stand twice, or, rarely, of different ones.
+func (s *survey) twice() map[uint64]bool {
+	slices.Sort(s.keys)
+	twice := map[uint64]bool{}
+	for i := 1; i < len(s.keys); i++ {
+		if s.keys[i] == s.keys[i-1] {
+			twice[s.keys[i]] = true
+		}
+	}
+	s.keys = nil
+	return twice
+}
+
 // findTwins reads the tasks again where keys of ids were seen twice, and compares the ids themselves.
 func (s *survey) findTwins() {
-	if s.twice == nil {
+	twice := s.twice()
+	if len(twice) == 0 {
 		return
 	}
-	s.seen = nil
 	tasks := s.document.eligible(&s.terse)
 	if s.draw == nil {
 		tasks = s.document.first(tasks)
@@ -113,7 +119,7 @@ func (s *survey) findTwins() {
 		if err != nil {
 			continue // told before
 		}
-		if _, maybe := s.twice[keyOf(placed.task.ID)]; !maybe {
+		if !twice[keyOf(placed.task.ID)] {
 			continue
 		}
 		id := placed.task.ID
