@@ -1,0 +1,5 @@
+package main
+
+import "testing"
+
+func TestDatasetsDocument(t *testing.T) { runDocument(t, "../../docs/datasets.md", 4) }
