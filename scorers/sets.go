@@ -144,7 +144,7 @@ func (p *judgedParts) best() (best float64) {
 func (p *judgedParts) reaches(value float64, threshold *float64) verdict {
 	v := verdict{value: value}
 	if threshold != nil {
-		v = verdict{answer: decimal(value)}
+		v = verdict{answer: fmt.Sprintf("%.4g", value)}
 		if reached(value, *threshold) {
 			v.value = 1
 		}

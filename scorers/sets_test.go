@@ -1,0 +1,166 @@
+package scorers
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+	"pgregory.net/rapid"
+)
+
+// setsOf are sets and what they say of the output "abc", with the target "abc".
+var setsOf = []struct{ set, want string }{
+	{`type: all_of, scorers: [right, wrong]`, `0.5: wrong: want x, got abc`},
+	{`type: all_of, scorers: [right, {name: n, type: contains, weight: 3}]`, `1`},
+	{`type: all_of, scorers: [right, {name: n, type: contains, not: true, weight: 3}]`, `0.25: n: it holds, and not is set`},
+	{`type: all_of, scorers: [right, wrong], threshold: 0.5`, `1 (0.5)`},
+	{`type: all_of, scorers: [right, wrong], threshold: 0.51`, `0 (0.5): wrong: want x, got abc`},
+	{`type: all_of, scorers: [third, third2, third3], threshold: 0.1`, `1 (0.1)`},
+	{`type: all_of, scorers: [right, wrong], not: true`, `0.5`},
+	{`type: all_of, scorers: [right, lost]`, `unscored: lost: the target is missing`},
+	{`type: all_of, scorers: [lost], threshold: 0.5`, `unscored: lost: the target is missing`},
+	{`type: any_of, scorers: [right, wrong]`, `1`},
+	{`type: any_of, scorers: [wrong, third]`, `0.1: wrong: want x, got abc; third: 0.1`},
+	{`type: any_of, scorers: [wrong, third], threshold: 0.1`, `1 (0.1)`},
+	{`type: any_of, scorers: [wrong, third], threshold: 0.2`, `0 (0.1): wrong: want x, got abc; third: 0.1`},
+	{`type: any_of, scorers: [lost, right]`, `1`},
+	{`type: any_of, scorers: [lost, third], threshold: 0.1`, `1 (0.1)`},
+	{`type: any_of, scorers: [lost, third], threshold: 0.2`, `unscored: lost: the target is missing`},
+	{`type: any_of, scorers: [lost, third]`, `unscored: lost: the target is missing`},
+	{`type: any_of, scorers: [wrong, {name: n, type: all_of, scorers: [right, third]}]`, `0.55: wrong: want x, got abc; n: third: 0.1`},
+	{`type: all_of, scorers: [{name: n, type: any_of, scorers: [lost, right]}, right]`, `1`},
+	{`type: all_of, scorers: [{name: n, type: latency, at_most: 1}]`, `unscored: n: the record has no times`},
+}
+
+const partsOfSets = `
+- {name: right, type: exact}
+- {name: wrong, type: exact, target: '"x"'}
+- {name: lost, type: exact, target: 'null'}
+- {name: third, type: cel, expr: '0.1'}
+- {name: third2, type: cel, expr: '0.1'}
+- {name: third3, type: cel, expr: '0.1'}`
+
+func TestSets(t *testing.T) {
+	for _, c := range setsOf {
+		t.Run(c.set, func(t *testing.T) {
+			s := set(t, "- {name: s, "+c.set+"}"+partsOfSets)
+			if got := shown(s.Score(t.Context(), task(t, `"abc"`), run(`"abc"`))[0]); got != c.want {
+				t.Errorf(" got %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// A run that returns nothing is not right by what it lacks.
+func TestNoAnswerIsWorthNothingToASet(t *testing.T) {
+	s := set(t, `
+- {name: not bad, type: any_of, not: true, scorers: [{name: a, type: contains, target: '"bad"'}, {name: b, type: refusal}]}
+- {name: not all, type: all_of, not: true, scorers: [{name: c, type: contains, target: '"bad"'}, {name: d, type: iterations, at_most: 9}]}`)
+	for output, want := range map[string]string{
+		`" "`:    "not bad 0 0 (none)\nnot all 0 0 (none)",
+		`"good"`: "not bad 0 1\nnot all 0 0.5",
+	} {
+		if got := shownAll(s.Score(t.Context(), task(t, ""), run(output))[:2]); got != want {
+			t.Errorf("output %s: got\n%s\nwant\n%s", output, got, want)
+		}
+	}
+}
+
+// A part that stands in several sets and for itself is asked once for each output.
+func TestPartsOfSetsAreAskedOnce(t *testing.T) {
+	o := outside{folder: t.TempDir()}
+	s := setWith(t, o, `
+- {name: one, type: all_of, scorers: [asked, {name: own, type: command, command: [sh, -c, 'echo own >>asked; echo 1']}]}
+- {name: two, type: any_of, scorers: [asked, one]}
+- {name: asked, type: command, command: [sh, -c, 'echo asked >>asked; echo 0.5']}
+- {name: every, type: any_of, score: every_iteration, scorers: [{name: e, type: command, command: [sh, -c, 'echo every >>asked; echo 1']}]}`)
+	scores := s.Score(t.Context(), task(t, ""), run(`"a"`, `"b"`))
+	want := "one 0 0.75: asked: 0.5\ntwo 0 0.75: asked: 0.5; one: asked: 0.5\nasked 0 0.5 (b)\nevery 0 1\nevery 1 1\nevery 2 1"
+	if got := shownAll(scores); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	asked, err := os.ReadFile(o.folder + "/asked")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line, times := range map[string]int{"asked\n": 1, "own\n": 1, "every\n": 2} {
+		if got := strings.Count(string(asked), line); got != times {
+			t.Errorf("%q was asked %d times, want %d", line, got, times)
+		}
+	}
+}
+
+// Which outputs a set judges follows from its parts, unless it says so itself.
+func TestWhichOutputsSetsJudge(t *testing.T) {
+	s := setWith(t, outside{}, `
+- {name: free, type: all_of, scorers: [right, {name: a, type: exact}]}
+- {name: dear, type: all_of, scorers: [right, asked]}
+- {name: outer, type: any_of, scorers: [dear]}
+- {name: declared, type: any_of, score: every_iteration, scorers: [asked]}
+- {name: lazy, type: any_of, scorers: [when, right]}
+- {name: ended, type: any_of, scorers: [right, {name: b, type: cel, expr: stop.success}]}
+- {name: right, type: exact}
+- {name: asked, type: command, command: [sh]}
+- {name: when, type: command, command: [sh], score: when_asked}`)
+	want := map[string]Version{
+		"free": {Judges: spec.ScoreEveryIteration}, "dear": {Judges: spec.ScoreReturned, Asks: true}, "outer": {Judges: spec.ScoreReturned, Asks: true},
+		"declared": {Judges: spec.ScoreEveryIteration, Asks: true}, "lazy": {Judges: spec.ScoreWhenAsked, Asks: true}, "ended": {Judges: spec.ScoreReturned},
+		"right": {Judges: spec.ScoreEveryIteration}, "asked": {Judges: spec.ScoreReturned, Asks: true}, "when": {Judges: spec.ScoreWhenAsked, Asks: true},
+	}
+	for _, v := range s.Versions() {
+		if w := want[v.Name]; v.Judges != w.Judges || v.Asks != w.Asks {
+			t.Errorf("%s judges %s and asks: %v; want %s, %v", v.Name, v.Judges, v.Asks, w.Judges, w.Asks)
+		}
+	}
+}
+
+// What the parts of a set took that stand only there is in its score; that of others is in theirs.
+func TestWhatPartsTookIsCountedOnce(t *testing.T) {
+	parts := []part{{scorer: &scorer{name: "own"}, weight: 1, own: true}, {scorer: &scorer{name: "named"}, weight: 1}}
+	p := judgedParts{parts: parts, scores: []record.Score{
+		{Value: 1, Usage: record.Usage{Calls: 2}, Votes: []record.Vote{{Judge: "m"}, {Judge: "m", Criterion: "short"}}},
+		{Value: 1, Usage: record.Usage{Calls: 3}, Votes: []record.Vote{{Judge: "n"}}},
+	}}
+	v := p.verdict(p.reaches(p.mean(), nil))
+	if v.usage.Calls != 2 || len(v.votes) != 2 || v.votes[0].Criterion != "own" || v.votes[1].Criterion != "own/short" {
+		t.Errorf("the verdict is %+v", v)
+	}
+}
+
+// A mean lies between the parts, and no part is better than the best.
+func TestSetsLieBetweenTheirParts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var p judgedParts
+		least, most := 1.0, 0.0
+		for i := range rapid.IntRange(1, 6).Draw(t, "parts") {
+			value := rapid.Float64Range(0, 1).Draw(t, "value")
+			p.parts = append(p.parts, part{scorer: &scorer{name: fmt.Sprint(i)}, weight: rapid.Float64Range(1e-6, 1e6).Draw(t, "weight")})
+			p.scores = append(p.scores, record.Score{Value: value})
+			least, most = min(least, value), max(most, value)
+		}
+		if mean := p.mean(); mean < least-1e-9 || mean > most+1e-9 || p.best() != most {
+			t.Fatalf("mean %v and best %v of %v to %v", mean, p.best(), least, most)
+		}
+		if least == 1 && p.mean() != 1 {
+			t.Fatalf("all parts hold, and the mean is %v", p.mean())
+		}
+	})
+}
+
+func TestSetsThatCannotBe(t *testing.T) {
+	for _, c := range []struct{ scorers, want string }{
+		{"- {name: a, type: all_of, scorers: [b]}", `there is no scorer "b"`},
+		{"- {name: a, type: all_of, scorers: [b]}\n- {name: b, type: any_of, scorers: [a]}", `the scorer "a" is a part of itself`},
+		{"- {name: a, type: all_of}", "a scorer of type all_of needs scorers"},
+		{"- {name: a, type: cel, expr: '1.0', range: [1, 1]}", "want two different numbers"},
+		{"- {name: a, type: latency}", "needs one of at_most and range"},
+		{"- {name: a, type: json_path}", "needs expr"},
+	} {
+		if _, faults := New(decoded(t, c.scorers), Options{}); faults.Err() == nil || !strings.Contains(faults.Err().Error(), c.want) {
+			t.Errorf("%s: %v", c.scorers, faults)
+		}
+	}
+}
