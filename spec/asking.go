@@ -11,7 +11,7 @@ var asking = []string{"command", "http", "judge", "pairwise"}
 
 // Asks says that the scorer, or something that its score is made of, asks others. All are the scorers of the suite.
 func (s *Scorer) Asks(all []Scorer) bool {
-	for part := range s.madeOf(all) {
+	for part := range s.MadeOf(all) {
 		if slices.Contains(asking, part.Type) {
 			return true
 		}
@@ -27,7 +27,7 @@ var outputs = []string{ScoreReturned, ScoreWhenAsked, ScoreEveryIteration}
 func (s *Scorer) Judges(all []Scorer) string {
 	fewest := cmp.Or(s.Score, ScoreEveryIteration)
 	if s.Score == "" {
-		for part := range s.madeOf(all) {
+		for part := range s.MadeOf(all) {
 			fewest = fewerOutputs(fewest, part.judgesItself())
 		}
 	}
@@ -56,8 +56,8 @@ func (s *Scorer) readsStop() bool {
 	return reads || s.Extract != nil && s.Extract.Expr.reads("stop")
 }
 
-// madeOf are the scorer, its parts and theirs, each once. What is named and not there is left out.
-func (s *Scorer) madeOf(all []Scorer) iter.Seq[*Scorer] {
+// MadeOf are the scorer, its parts and theirs, each once. What is named and not there is left out.
+func (s *Scorer) MadeOf(all []Scorer) iter.Seq[*Scorer] {
 	return func(yield func(*Scorer) bool) {
 		found := []*Scorer{s}
 		for i := 0; i < len(found); i++ {

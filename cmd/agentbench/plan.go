@@ -44,47 +44,57 @@ func (p *program) planCommand() *cobra.Command {
 
 // tellPlan prints the runs of a plan and their worst case.
 func (p *program) tellPlan(o *opened, planned *plan.Plan, notes []string) error {
-	each, paid, err := worstCases(o, planned)
+	worst, err := worstCases(o, planned)
 	if err != nil {
 		return fail(wrongSpec, "", "%w", err)
 	}
-	var total plan.Worst
-	for i := range each {
-		total = total.Plus(each[i])
-	}
+	total := worst.runs()
 	if planned.Part != nil {
 		fmt.Fprintln(p.out, partText(planned))
 	}
 	fmt.Fprintf(p.out, "%s: %s × %s × %s = %s\n", printable(o.Suite.Name), count(planned.Tasks, "task", "tasks"),
 		count(len(planned.Configurations), "configuration", "configurations"), count(planned.Trials, "trial", "trials"), count(planned.Runs(), "run", "runs"))
 	fmt.Fprintf(p.out, "at most %s, %s, %s:\n\n", count(int(total.Iterations), "iteration", "iterations"), count(int(total.Calls), "call", "calls"), spending(total))
-	if _, err := tables.Terminal(p.out, planTable(planned, each), tables.Page{Width: p.width(p.out)}); err != nil {
+	if _, err := tables.Terminal(p.out, planTable(planned, worst.each), tables.Page{Width: p.width(p.out)}); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
-	p.tellNotes(append(notes, planNotes(o.Suite, planned, total, paid)...))
+	if err := p.tellScoring(worst); err != nil {
+		return err
+	}
+	p.tellNotes(append(notes, planNotes(o.Suite, planned, worst)...))
 	return nil
 }
 
-// worstCases are the worst cases of all runs of each configuration, and what of
-// them is to be paid where configurations share calls. All trials have the same.
-func worstCases(o *opened, planned *plan.Plan) (each []plan.Worst, paid plan.Worst, err error) {
-	models := modelsOf(o.Suite)
+// worstCases are the worst cases of all runs and scores. All trials have the same.
+func worstCases(o *opened, planned *plan.Plan) (*worstCase, error) {
+	models, asking := modelsOf(o.Suite), plan.AskingOf(o.Suite)
 	shared := plan.SharedBy(planned.Configurations, models)
-	each = make([]plan.Worst, len(planned.Configurations))
+	w := &worstCase{each: make([]plan.Worst, len(planned.Configurations)), asking: asking, scoring: make([]plan.Scoring, len(asking))}
 	for item, err := range planned.Once().Items(o.Tasks()) {
 		if err != nil {
-			return nil, paid, err
+			return nil, err
 		}
 		c, length := item.Configuration, characters(item.Task.Input)
-		each[c] = each[c].Plus(plan.WorstOfRun(planned.Configurations[c].Loop, models, length))
+		w.each[c] = w.each[c].Plus(plan.WorstOfRun(planned.Configurations[c].Loop, models, length))
+		for i := range asking {
+			w.scoring[i] = w.scoring[i].Plus(asking[i].WorstOfRun(&planned.Configurations[c], models, length, characters(item.Task.Target)))
+		}
 		if c == 0 {
-			paid = paid.Plus(shared.WorstOfTask(models, length))
+			w.paid = w.paid.Plus(shared.WorstOfTask(models, length))
 		}
 	}
-	for c := range each {
-		each[c] = each[c].Times(int64(planned.Trials))
+	w.repeat(int64(planned.Trials))
+	return w, nil
+}
+
+func (w *worstCase) repeat(trials int64) {
+	for c := range w.each {
+		w.each[c] = w.each[c].Times(trials)
 	}
-	return each, paid.Times(int64(planned.Trials)), nil
+	for i := range w.scoring {
+		w.scoring[i] = w.scoring[i].Times(trials)
+	}
+	w.paid = w.paid.Times(trials)
 }
 
 // characters is the length of an input as it stands in a prompt.

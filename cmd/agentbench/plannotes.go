@@ -13,8 +13,9 @@ import (
 
 // planNotes say what configurations share, what the numbers leave out, whether the
 // budget covers them, and which parameters of tune need runs of their own.
-func planNotes(s *spec.Suite, planned *plan.Plan, total, paid plan.Worst) []string {
-	return slices.Concat(sharedNotes(total, paid), leftOut(s, total), budgetNotes(s, planned, paid), tuneNotes(s))
+func planNotes(s *spec.Suite, planned *plan.Plan, w *worstCase) []string {
+	runs, scores := w.runs(), w.scores()
+	return slices.Concat(sharedNotes(runs, w.paid), leftOut(s, runs, scores), budgetNotes(s, planned, w.paid.Plus(scores.Worst)), tuneNotes(s))
 }
 
 func sharedNotes(total, paid plan.Worst) []string {
@@ -37,7 +38,8 @@ func (p *program) tellNotes(notes []string) {
 	}
 }
 
-func leftOut(s *spec.Suite, total plan.Worst) (notes []string) {
+func leftOut(s *spec.Suite, runs plan.Worst, scores plan.Scoring) []string {
+	notes, total := scoringNotes(scores), runs.Plus(scores.Worst)
 	if total.Unbounded > 0 {
 		notes = append(notes, count(int(total.Unbounded), "call has", "calls have")+" no max_output_tokens: tokens and cost are lower bounds")
 	}
@@ -47,8 +49,8 @@ func leftOut(s *spec.Suite, total plan.Worst) (notes []string) {
 	if total.Programs > 0 {
 		notes = append(notes, count(int(total.Programs), "run of a program is", "runs of programs are")+" not in the tokens and the cost")
 	}
-	if total.Open > 0 {
-		notes = append(notes, count(int(total.Open), "call sends", "calls send")+" along what tools gave: tokens and cost are lower bounds")
+	if runs.Open > 0 {
+		notes = append(notes, count(int(runs.Open), "call sends", "calls send")+" along what tools gave: tokens and cost are lower bounds")
 	}
 	if total.Handed > 0 {
 		notes = append(notes, "one task to each delegate in every step is counted, "+count(int(total.Handed), "task", "tasks")+"; an agent may hand out more")
@@ -71,7 +73,7 @@ func budgetNotes(s *spec.Suite, planned *plan.Plan, total plan.Worst) (notes []s
 	short(b.CostUSD > 0 && total.Cost > stop.Dollars(b.CostUSD), dollars(b.CostUSD))
 	short(b.Tokens > 0 && total.Tokens > b.Tokens, fmt.Sprintf("%d tokens", b.Tokens))
 	short(b.Calls > 0 && total.Calls > b.Calls, fmt.Sprintf("%d calls", b.Calls))
-	if note := overshootNote(s, plan.OvershootOf(planned, modelsOf(s), workers(s))); note != "" {
+	if note := overshootNote(s, plan.OvershootOf(planned, plan.AskingOf(s), modelsOf(s), workers(s))); note != "" {
 		notes = append(notes, note)
 	}
 	return notes

@@ -140,7 +140,7 @@ func TestF43_OvershootOfConversations(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &Plan{Configurations: []spec.Resolved{{Loop: doc.Loop}}, Trials: 1, Tasks: 100}
-		if got := OvershootOf(p, models, 4); got != want {
+		if got := OvershootOf(p, nil, models, 4); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}

@@ -17,8 +17,8 @@ type Overshoot struct {
 
 // OvershootOf is the possible overshoot of the budget of a suite, so many of
 // whose runs are in flight at once. Each makes one call at a time, and one for
-// each delegate of an agent's.
-func OvershootOf(p *Plan, models map[string]*spec.Model, concurrency int) Overshoot {
+// each delegate of an agent's; its scorers ask all members of a panel at once.
+func OvershootOf(p *Plan, scorers []Asking, models map[string]*spec.Model, concurrency int) Overshoot {
 	var dearest record.Money
 	calls, tasks := 0, p.Tasks
 	if tasks < 0 { // not counted
@@ -28,6 +28,7 @@ func OvershootOf(p *Plan, models map[string]*spec.Model, concurrency int) Oversh
 	for i := range p.Configurations {
 		of := unlimited{models: models, seen: map[*spec.Loop]bool{}}
 		of.loop(p.Configurations[i].Loop)
+		of.scorers(scorers)
 		if len(of.names) > 0 {
 			calls += tasks * p.Trials * of.wide
 			widest = max(widest, of.wide)
@@ -70,6 +71,15 @@ func (u *unlimited) loop(l *spec.Loop) {
 	}
 	if l.User != nil {
 		u.model(l.User.Model, 0)
+	}
+}
+
+func (u *unlimited) scorers(asking []Asking) {
+	for i := range asking {
+		for _, name := range asking[i].Models {
+			u.model(name, asking[i].MaxOutputTokens)
+		}
+		u.wide = max(u.wide, len(asking[i].Models))
 	}
 }
 

@@ -152,7 +152,7 @@ func TestF43_Overshoot(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := &Plan{Configurations: []spec.Resolved{{Loop: doc.Loop}}, Trials: 1, Tasks: c.runs}
-		if got := OvershootOf(p, models, 8); got != c.want {
+		if got := OvershootOf(p, nil, models, 8); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 	}
