@@ -18,19 +18,19 @@ var setsOf = []struct{ set, want string }{
 	{`type: all_of, scorers: [right, {name: n, type: contains, not: true, weight: 3}]`, `0.25: n: it holds, and not is set`},
 	{`type: all_of, scorers: [right, wrong], threshold: 0.5`, `1 (0.5)`},
 	{`type: all_of, scorers: [right, wrong], threshold: 0.51`, `0 (0.5): wrong: want x, got abc`},
-	{`type: all_of, scorers: [third, third2, third3], threshold: 0.1`, `1 (0.1)`},
+	{`type: all_of, scorers: [third, third2, third3], threshold: 0.7`, `1 (0.7)`},
 	{`type: all_of, scorers: [right, wrong], not: true`, `0.5`},
 	{`type: all_of, scorers: [right, lost]`, `unscored: lost: the target is missing`},
 	{`type: all_of, scorers: [lost], threshold: 0.5`, `unscored: lost: the target is missing`},
 	{`type: any_of, scorers: [right, wrong]`, `1`},
-	{`type: any_of, scorers: [wrong, third]`, `0.1: wrong: want x, got abc; third: 0.1`},
-	{`type: any_of, scorers: [wrong, third], threshold: 0.1`, `1 (0.1)`},
-	{`type: any_of, scorers: [wrong, third], threshold: 0.2`, `0 (0.1): wrong: want x, got abc; third: 0.1`},
+	{`type: any_of, scorers: [wrong, third]`, `0.7: wrong: want x, got abc; third: 0.7`},
+	{`type: any_of, scorers: [wrong, third], threshold: 0.7`, `1 (0.7)`},
+	{`type: any_of, scorers: [wrong, third], threshold: 0.8`, `0 (0.7): wrong: want x, got abc; third: 0.7`},
 	{`type: any_of, scorers: [lost, right]`, `1`},
-	{`type: any_of, scorers: [lost, third], threshold: 0.1`, `1 (0.1)`},
-	{`type: any_of, scorers: [lost, third], threshold: 0.2`, `unscored: lost: the target is missing`},
+	{`type: any_of, scorers: [lost, third], threshold: 0.7`, `1 (0.7)`},
+	{`type: any_of, scorers: [lost, third], threshold: 0.8`, `unscored: lost: the target is missing`},
 	{`type: any_of, scorers: [lost, third]`, `unscored: lost: the target is missing`},
-	{`type: any_of, scorers: [wrong, {name: n, type: all_of, scorers: [right, third]}]`, `0.55: wrong: want x, got abc; n: third: 0.1`},
+	{`type: any_of, scorers: [wrong, {name: n, type: all_of, scorers: [right, third]}]`, `0.85: wrong: want x, got abc; n: third: 0.7`},
 	{`type: all_of, scorers: [{name: n, type: any_of, scorers: [lost, right]}, right]`, `1`},
 	{`type: all_of, scorers: [{name: n, type: latency, at_most: 1}]`, `unscored: n: the record has no times`},
 }
@@ -39,9 +39,9 @@ const partsOfSets = `
 - {name: right, type: exact}
 - {name: wrong, type: exact, target: '"x"'}
 - {name: lost, type: exact, target: 'null'}
-- {name: third, type: cel, expr: '0.1'}
-- {name: third2, type: cel, expr: '0.1'}
-- {name: third3, type: cel, expr: '0.1'}`
+- {name: third, type: cel, expr: '0.7'}
+- {name: third2, type: cel, expr: '0.7'}
+- {name: third3, type: cel, expr: '0.7'}`
 
 func TestSets(t *testing.T) {
 	for _, c := range setsOf {
