@@ -19,6 +19,9 @@ func benchmark(b *testing.B, scorer, target string, outputs ...string) {
 
 func BenchmarkExact(b *testing.B)   { benchmark(b, "type: exact", `"Paris"`, `"Paris"`) }
 func BenchmarkNumeric(b *testing.B) { benchmark(b, "type: numeric", `18`, `"$ 18.00"`) }
+func BenchmarkMath(b *testing.B) {
+	benchmark(b, "type: math", `"3/4"`, `"So it is $\\boxed{\\frac{3}{4}}$."`)
+}
 func BenchmarkExtract(b *testing.B) {
 	benchmark(b, `type: exact, extract: '(?m)^A: (.*)$'`, `18`, `"She sells 16 - 3 - 4 = 9.\nShe makes 9 * 2 = 18 every day.\nA: 18"`)
 }

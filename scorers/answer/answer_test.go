@@ -144,7 +144,7 @@ func TestLargeAnswers(t *testing.T) {
 			t.Errorf("%.20s… is %.60s", s, written(v))
 		}
 	}
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 	if v := Parse("1e1000"); v.number == nil || v.number.Cmp(new(big.Rat).SetInt(new(big.Int).Exp(big.NewInt(10), big.NewInt(1000), nil))) != 0 {
