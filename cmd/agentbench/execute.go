@@ -109,17 +109,19 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (e
 	return ending{summary, interrupts.interrupted(), interrupts.cancelled()}, err
 }
 
-// finish does what former sessions left to be done: scores first, then runs.
+// finish does what former sessions left to be done: scores first, whose calls
+// count against the suite's budget like others, then runs.
 func (p *program) finish(ctx context.Context, j *job, journal *record.Journal) (engine.Summary, error) {
-	if err := j.rescore(ctx, journal); err != nil {
-		return engine.Summary{}, err
-	}
 	endLedger, err := j.keepLedger()
 	if err != nil {
 		return engine.Summary{}, err
 	}
+	spent := j.budget.Charge(j.earlier.charged)
+	if err := j.rescore(ctx, journal); err != nil {
+		return engine.Summary{}, errors.Join(err, endLedger())
+	}
 	summary := engine.Summary{Stopped: record.ReasonSuiteBudget}
-	if spent := j.budget.Charge(j.earlier.charged); !spent || j.earlier.left(j.plan.Runs()) == 0 {
+	if !spent || j.earlier.left(j.plan.Runs()) == 0 {
 		summary, err = p.watched(ctx, j)
 	}
 	return summary, errors.Join(err, endLedger())

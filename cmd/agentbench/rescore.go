@@ -36,7 +36,11 @@ func (j *job) rescore(ctx context.Context, journal *record.Journal) error {
 		if err != nil || unscored[run.ID] == nil {
 			continue
 		}
-		if err := journal.AppendScores(run.ID, j.engine.Score(ctx, unscored[run.ID], run), nil); err != nil {
+		scores := j.engine.Score(ctx, unscored[run.ID], run)
+		if ctx.Err() != nil {
+			return nil // they may tell of the end only
+		}
+		if err := journal.AppendScores(run.ID, scores, nil); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -38,7 +39,7 @@ func voteText(v *record.Vote) string {
 		return text + "- (" + v.Unscored + ")"
 	}
 	text += fmt.Sprintf("%.2f", v.Value)
-	if v.Answer != "" {
+	if number, err := strconv.ParseFloat(v.Answer, 64); v.Answer != "" && (err != nil || number != v.Value) {
 		text += " " + v.Answer
 	}
 	if v.Repaired {

@@ -84,9 +84,10 @@ func mean(sorted []float64) float64 {
 // Nearest is the vote whose value is nearest, the first of several; one that says
 // nothing where there is none.
 func Nearest(votes []record.Vote, value float64) *record.Vote {
+	const rounding = 1e-12
 	nearest := &record.Vote{Value: math.Inf(1)}
 	for i := range votes {
-		if votes[i].Unscored == "" && math.Abs(votes[i].Value-value) < math.Abs(nearest.Value-value) {
+		if votes[i].Unscored == "" && math.Abs(votes[i].Value-value) < math.Abs(nearest.Value-value)-rounding {
 			nearest = &votes[i]
 		}
 	}
