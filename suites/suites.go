@@ -1,6 +1,7 @@
 // Package suites decides which suites ship with the program: a quickstart, and
-// one for each pattern, for phases and for tools. All of them run without a key and
-// without a network. A suite is a folder with a suite.yaml and what it names.
+// one for each pattern, for phases, for tools and for scorers. All of them run
+// without a key and without a network. A suite is a folder with a suite.yaml and
+// what it names.
 package suites
 
 import (
@@ -9,7 +10,7 @@ import (
 	"slices"
 )
 
-//go:embed quickstart interview-analysis job-matching roadmap application resume-parsing phases tools
+//go:embed quickstart interview-analysis job-matching roadmap application resume-parsing phases tools summaries
 var shipped embed.FS
 
 // File is the name of the suite's file in its folder.
@@ -32,6 +33,7 @@ var about = []Suite{
 	{Name: "resume-parsing", About: "multi_strategy: strategies take turns until one works"},
 	{Name: "phases", About: "planning, execution and refinement under three sets of limits"},
 	{Name: "tools", About: "an agent with programs, a server of tools and a lawyer to ask, under three limits of steps"},
+	{Name: "summaries", About: "texts without one right answer: a panel of judges, a program and a set of scorers"},
 }
 
 // All are the suites that ship.
