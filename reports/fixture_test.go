@@ -121,6 +121,10 @@ func (f *fixture) play(c int, task string, trial int, threshold float64) {
 	if draw("judge", s.ID) < 0.01 {
 		quality = record.Score{Run: s.ID, Name: "quality", Unscored: "the judge's answer is not a number"}
 	}
+	quality.Usage = record.Usage{Calls: 3, InputTokens: 1500, OutputTokens: 90, Cost: 276_000_000}
+	for vote := range 3 {
+		quality.Votes = append(quality.Votes, record.Vote{Value: float64(int(best*20*(0.9+0.2*draw("vote", s.ID, vote)))) / 20})
+	}
 	f.scores = append(f.scores, quality)
 }
 

@@ -68,6 +68,7 @@ func (c *collector) score(s *record.Score) {
 	if run < 0 {
 		return // the run does not count
 	}
+	c.hear(run, s)
 	if s.Iteration != 0 {
 		c.scoreStep(run, s)
 		return

@@ -37,6 +37,7 @@ func (c *collector) summarise(i int) Configuration {
 		s.Limits, s.Curve = m.limits(head, u, &c.uses[i], &s), c.curve(i, m)
 	}
 	s.Calibration, s.Residue = c.calibration(m), c.residue(i)
+	s.Judges = c.judges(i, s.Residue)
 	s.measureUsage(u)
 	m.usage(&c.uses[i], &s)
 	s.CallsInterval = m.mean(func(r *run) float64 { return float64(r.calls) }, s.Calls)

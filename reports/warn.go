@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // fewTasks is the number of tasks below which only large differences show: at
@@ -41,6 +42,7 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 		warnings = append(warnings, c.warnAboutScore(c.runs.scores[at], &s.Scores[at], s.Runs)...)
 	}
 	warnings = append(warnings, warnAboutMetrics(s.Declared)...)
+	warnings = append(warnings, warnAboutJudges(s.Judges)...)
 	if n := c.outsideCurve(i); n > 0 {
 		add(Warning{Kind: CurveCut, Count: n, Of: s.Runs})
 	}
@@ -90,6 +92,24 @@ func warnAboutMetrics(all []Metric) (warnings []Warning) {
 			why = "of which not all answers are known"
 		}
 		warnings = append(warnings, Warning{Kind: TooFewTrials, Name: m.Name, Count: m.LeftOut, Of: m.Tasks + m.LeftOut, More: why})
+	}
+	return warnings
+}
+
+// noisyVotes is the share of what trials differ by that votes may make.
+const noisyVotes = 0.5
+
+// warnAboutJudges tells where asking again would have said something else.
+func warnAboutJudges(all []Judges) (warnings []Warning) {
+	for i := range all {
+		j := &all[i]
+		if j.Noise.Known() && j.Noise.Number > noisyVotes {
+			warnings = append(warnings, Warning{Kind: VotesDiffer, Name: j.Scorer, More: numbers.Percent(j.Noise)})
+		}
+		if j.PlaceP.Known() && j.PlaceP.Number < 1-stats.Level {
+			more := fmt.Sprintf("to stand first is worth %s, p %s", numbers.Score(j.First, 2), numbers.Chance(j.PlaceP))
+			warnings = append(warnings, Warning{Kind: FirstPlace, Name: j.Scorer, Of: j.Pairs, More: more})
+		}
 	}
 	return warnings
 }

@@ -35,6 +35,8 @@ const (
 	Unscored       WarningKind = "unscored"       // Count of Of runs, by the scorer Name
 	NotScored      WarningKind = "not_scored"     // Count of Of runs, by the scorer Name
 	TooFewTrials   WarningKind = "tasks_left_out" // Count of Of tasks, of the metric Name
+	VotesDiffer    WarningKind = "votes_differ"   // of the scorer Name
+	FirstPlace     WarningKind = "first_place"    // of the scorer Name, in Of pairs
 	NoInterval     WarningKind = "no_interval"    // of the scores by the scorer Name
 	UnequalRuns    WarningKind = "unequal_n"      // Count to Of runs a task
 	UnevenRuns     WarningKind = "uneven_runs"    // Count to Of runs a configuration
@@ -107,6 +109,10 @@ func (w Warning) aboutScores(quote func(string) string) string {
 		return fmt.Sprintf("%d of %d runs have no score by %s yet", w.Count, w.Of, quote(w.Name))
 	case TooFewTrials:
 		return fmt.Sprintf("%s leaves out %d of %d tasks, %s", quote(w.Name), w.Count, w.Of, w.More)
+	case VotesDiffer:
+		return fmt.Sprintf("the votes of %s differ so much that this is %s of what the trials of a task differ by: more votes make the score surer", quote(w.Name), w.More)
+	case FirstPlace:
+		return fmt.Sprintf("%s depends on the place of an output, over %d pairs: %s; both orders were asked, so that it moves no score", quote(w.Name), w.Of, w.More)
 	case NoInterval:
 		return "no interval of " + quote(w.Name) + ": it takes scores of two tasks that differ"
 	case UnequalRuns:

@@ -1,0 +1,118 @@
+package reports
+
+import (
+	"math"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// Judges is what a scorer asked others about the runs of a configuration, what
+// that took, and how much it matters whom and how often one asks. What it took is
+// in no run's usage. Only scores that count are in it, those of iterations too.
+type Judges struct {
+	Scorer   string  `json:"scorer"`
+	Scores   int     `json:"scores"`
+	Votes    int     `json:"votes"`
+	Failed   []Count `json:"failed"`   // votes that are missing, by the class of the error
+	Repaired int     `json:"repaired"` // votes that were in the form asked for at the second time
+	// Calls, Tokens and Cost are as if nothing were cached.
+	Calls  int64         `json:"calls"`
+	Tokens numbers.Value `json:"tokens"`
+	Cost   numbers.Value `json:"cost_usd"`
+
+	// Differ is the share of the scores with several votes on a question in which
+	// these differ; SD is their standard deviation, the mean over such scores.
+	Differ numbers.Value `json:"votes_differ"`
+	SD     numbers.Value `json:"votes_sd"`
+	// Variance is that of the votes on the same output. Within is the variance of
+	// the scores of one task's trials, Between that of the tasks, as in the residue.
+	Variance numbers.Value `json:"variance_votes"`
+	Within   numbers.Value `json:"variance_within"`
+	Between  numbers.Value `json:"variance_between"`
+	// Noise is how much of Within the votes make: the variance that is left in the
+	// mean of them, beside it.
+	Noise numbers.Value `json:"votes_share_of_within"`
+
+	// Pairs are those votes that were asked for in both orders, Changed the share
+	// of them in which the order changed the verdict, First what standing first is
+	// worth (0.5: nothing), PlaceP the chance of as much where the place says
+	// nothing (stats.PositionBias).
+	Pairs   int           `json:"pairs"`
+	Changed numbers.Value `json:"order_changed"`
+	First   numbers.Value `json:"first_place"`
+	PlaceP  numbers.Value `json:"first_place_p"`
+}
+
+// judges are the scorers that asked others about a configuration.
+func (c *collector) judges(configuration int, residue []Part) (all []Judges) {
+	for _, s := range c.runs.scores {
+		heard := c.heard(s.name, configuration)
+		if len(heard) == 0 {
+			continue
+		}
+		j := Judges{Scorer: s.name, Scores: len(heard), Within: numbers.Missing(numbers.OneTrial), Between: numbers.Missing(numbers.OneTrial)}
+		j.count(heard)
+		for i := range residue {
+			if residue[i].Scorer == s.name {
+				j.Within, j.Between = residue[i].Within, residue[i].Between
+			}
+		}
+		j.disagree(heard)
+		j.places(heard)
+		all = append(all, j)
+	}
+	return all
+}
+
+// count adds up what was asked and what that took.
+func (j *Judges) count(heard []*judged) {
+	var used record.Usage
+	failed := map[record.ErrorClass]int{}
+	for _, one := range heard {
+		j.Votes += one.votes
+		j.Repaired += one.repaired
+		used = used.Plus(one.used)
+		for _, class := range one.failed {
+			failed[class]++
+		}
+	}
+	j.Failed, j.Calls = counted(failed), used.Calls
+	j.Cost = costOr(used.Cost, used.Unpriced > 0, used.Unreported > 0)
+	if j.Tokens = numbers.Known(float64(used.Tokens())); !used.TokensTold() {
+		j.Tokens = numbers.Missing(numbers.Unknown)
+	}
+}
+
+// disagree compares votes on the same output.
+func (j *Judges) disagree(heard []*judged) {
+	var variances, deviations, noises []float64
+	differ := 0
+	for _, one := range heard {
+		if !one.several {
+			continue
+		}
+		variances, deviations = append(variances, one.variance), append(deviations, math.Sqrt(one.variance))
+		noises = append(noises, one.noise)
+		if one.differ {
+			differ++
+		}
+	}
+	j.Differ, j.SD, j.Variance = numbers.Over(int64(differ), int64(len(variances))), numbers.Of(stats.Mean(deviations)), numbers.Of(stats.Mean(variances))
+	j.Noise = numbers.Missing(numbers.Nothing)
+	if noise, ok := stats.Mean(noises); ok && j.Within.Known() && j.Within.Number > 0 {
+		j.Noise = numbers.Known(noise / j.Within.Number)
+	}
+}
+
+// places compares both orders of pairs.
+func (j *Judges) places(heard []*judged) {
+	var first, second []float64
+	for _, one := range heard {
+		first, second = append(first, one.first...), append(second, one.second...)
+	}
+	bias, ok := stats.PositionBias(first, second)
+	j.Pairs = bias.Pairs
+	j.Changed, j.First, j.PlaceP = numbers.Of(bias.Changed, ok), numbers.Of(bias.First, ok), numbers.Of(bias.P, ok)
+}
