@@ -39,8 +39,8 @@ type survey struct {
 	document *Document
 	draw     *draw // nil: nothing is drawn
 	n        int
-	needy    string // the scorer that needs targets; "": none
-	keys     []uint64 // of the ids
+	needy    string   // the scorer that needs targets; "": none
+	keys     []uint64 // of the ids, unless the draw has all of them
 	faults   source.Faults
 	warnings source.Faults
 	untold   int
@@ -67,7 +67,9 @@ func (d *Document) survey(s *survey) {
 
 func (s *survey) take(placed placedTask) error {
 	s.n++
-	s.keys = append(s.keys, keyOf(placed.task.ID))
+	if s.draw == nil || s.draw.prunes() {
+		s.keys = append(s.keys, keyOf(placed.task.ID))
+	}
 	if s.draw != nil {
 		if err := s.draw.put(placed); err != nil {
 			return err
@@ -93,6 +95,9 @@ func (s *survey) tell(err error) {
 
 // twice are the keys that were seen more than once: of ids that stand twice, or, rarely, of different ones.
 func (s *survey) twice() map[uint64]bool {
+	if s.draw != nil && !s.draw.prunes() {
+		s.keys = s.draw.keys()
+	}
 	slices.Sort(s.keys)
 	twice := map[uint64]bool{}
 	for i := 1; i < len(s.keys); i++ {

@@ -99,7 +99,7 @@ func (d *draw) put(placed placedTask) error {
 	of.size++
 	d.size++
 	d.lots = append(d.lots, l)
-	if len(d.lots) >= d.nextCut {
+	if d.prunes() && len(d.lots) >= d.nextCut {
 		d.cut(false)
 		d.nextCut = max(4096, 2*len(d.lots))
 	}
@@ -122,15 +122,29 @@ func (d *draw) stratumOf(placed placedTask) (*stratum, error) {
 	return of, nil
 }
 
+// prunes says that lots can be left away before the end.
+func (d *draw) prunes() bool {
+	if d.tasks.Sample != nil {
+		return d.tasks.Sample.N > 0
+	}
+	return d.tasks.Limit > 0
+}
+
+// keys are those of all lots.
+func (d *draw) keys() []uint64 {
+	keys := make([]uint64, len(d.lots))
+	for i := range d.lots {
+		keys[i] = d.lots[i].key
+	}
+	return keys
+}
+
 // cut leaves the lots away that are not taken whatever comes after them; in the end, all that are not taken.
 func (d *draw) cut(end bool) {
-	switch s := d.tasks.Sample; {
-	case s != nil && (end || s.N > 0):
+	if d.tasks.Sample != nil {
 		d.cutSample(end)
-	case s == nil && d.tasks.Limit > 0:
-		d.order()
 	}
-	if end {
+	if end || d.tasks.Sample == nil {
 		d.order()
 	}
 }

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -144,7 +145,9 @@ func TestCutsLoseNothing(t *testing.T) {
 			placed := placedTask{task: &Task{ID: id}, row: row{n: i + 1}}
 			once.put(placed)
 			often.put(placed)
-			often.cut(false)
+			if often.prunes() {
+				often.cut(false)
+			}
 		}
 		once.cut(true)
 		often.cut(true)
@@ -206,5 +209,43 @@ func TestFaultsOfTasksThatAreDrawn(t *testing.T) {
 		if tasks != 2 || faults != 1 {
 			t.Errorf("%s: %d tasks and %d faults", keys, tasks, faults)
 		}
+	}
+}
+
+// What a shuffle keeps of the tasks has nothing to do with how long they are.
+func TestShufflingKeepsLittle(t *testing.T) {
+	const n, most = 5_000, 100 // bytes of each
+	var lines strings.Builder
+	for i := range n {
+		fmt.Fprintf(&lines, "{\"id\": \"t%d\", \"input\": \"%s\"}\n", i, strings.Repeat("x", 1000))
+	}
+	for _, keys := range []string{"shuffle: true", "sample: {share: 1}", "sample: {by: string(size(task.input)), n: 4000}, shuffle: 1"} {
+		d := suiteWithTasks(t, "{files: [t.jsonl], "+keys+"}", "t.jsonl", lines.String())
+		before := held()
+		if got := len(ids(t, d)); got < 4000 {
+			t.Errorf("%s: %d tasks", keys, got)
+		}
+		if after := held(); after > before+n*most {
+			t.Errorf("%s: %d bytes of each task are kept", keys, (after-before)/n)
+		}
+		runtime.KeepAlive(d)
+	}
+}
+
+// held is what is in use.
+func held() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// Ids are compared themselves before two tasks are said to have the same.
+func TestIdsOfOneKeyAreCompared(t *testing.T) {
+	d := suiteWithTasks(t, "[{id: a, input: x}, {id: b, input: y}]")
+	s := &survey{document: d, keys: []uint64{keyOf("a"), keyOf("b"), keyOf("a")}} // as if b had the key of a as well
+	if s.findTwins(); len(s.faults) > 0 {
+		t.Errorf("%v", s.faults)
 	}
 }
