@@ -53,16 +53,17 @@ func labelAndSecond(p *Pair) (a, b float64, ok bool) {
 
 // agreements are those of the scorer with people, and of these with each other.
 func (m *measure) agreements() []Agreement {
-	all := []Agreement{m.agreement("scorer and label", scoreAndLabel)}
+	all := []Agreement{m.agreement("scorer and label", scoreAndLabel, m.says)}
 	if m.Labels.Second {
-		all = append(all, m.agreement("scorer and label2", scoreAndSecond), m.agreement("label and label2", labelAndSecond))
+		all = append(all, m.agreement("scorer and label2", scoreAndSecond, m.says), m.agreement("label and label2", labelAndSecond, m.labelSays))
 	}
 	return all
 }
 
-func (m *measure) agreement(between string, of rated) Agreement {
+// agreement is that of two, of whom the second is a person.
+func (m *measure) agreement(between string, of rated, first func(float64) int) Agreement {
 	values := m.clusters(of)
-	said := mapped(values, m.says)
+	said := mapped(values, first, m.labelSays)
 	a := Agreement{Between: between, Weighted: numbers.Missing(numbers.Nothing), WeightedInterval: none}
 	var same [][]float64
 	for _, cluster := range said {
@@ -99,11 +100,11 @@ func withoutEmpty[T any](clusters [][]T) (some [][]T) {
 	return some
 }
 
-func mapped(clusters [][]stats.Rated, says func(float64) int) [][]stats.Rated {
+func mapped(clusters [][]stats.Rated, ofA, ofB func(float64) int) [][]stats.Rated {
 	all := make([][]stats.Rated, len(clusters))
 	for i, cluster := range clusters {
 		for _, r := range cluster {
-			all[i] = append(all[i], stats.Rated{A: float64(says(r.A)), B: float64(says(r.B))})
+			all[i] = append(all[i], stats.Rated{A: float64(ofA(r.A)), B: float64(ofB(r.B))})
 		}
 	}
 	return all
@@ -117,7 +118,16 @@ func equal(cluster []stats.Rated) []float64 {
 	return same
 }
 
-// says is the number of the level that a value stands for: no and yes, by the
+// labelSays is the number of the level that a label says; yes and no need no
+// threshold.
+func (m *measure) labelSays(value float64) int {
+	if !m.ordered() {
+		return int(value)
+	}
+	return m.says(value)
+}
+
+// says is the number of the level that a score stands for: no and yes, by the
 // threshold; else that of the labels' levels which lies nearest, the lower one of two.
 func (m *measure) says(value float64) int {
 	levels := m.Labels.Levels

@@ -95,6 +95,24 @@ func TestNumbersByHand(t *testing.T) {
 	}
 }
 
+// What labels say does not depend on from where on a score is a yes.
+func TestThresholdsAreOfScores(t *testing.T) {
+	f := labelled(t, labels.Scale{}, "a,1,0", "b,1,1", "c,0,0", "d,0,0")
+	o := options(f)
+	o.Threshold = 0
+	c := calibrate.Of(pairsOf(f, 1, 0.5, 0.5, 0), o)
+	if got := fmt.Sprint(c.Confusion.Counts, c.Agreement[0].Same.Number, c.Agreement[2].Same.Number); got != "[[0 2] [0 2]] 0.5 0.75" {
+		t.Errorf("from 0 on: %s", got)
+	}
+	var told []string
+	for _, at := range c.Thresholds {
+		told = append(told, fmt.Sprint(at.Threshold, at.Yes, at.Same.Number, at.Found.Number, at.Wrong.Number))
+	}
+	if got := strings.Join(told, "; "); got != "0 4 0.5 1 1; 0.5 3 0.75 1 0.5; 1 1 0.75 0.5 0" {
+		t.Errorf("thresholds are %s", got)
+	}
+}
+
 // What lies between levels counts as the nearest, in categories; the weighted kappa
 // takes it as it is.
 func TestGradedLabels(t *testing.T) {

@@ -28,7 +28,7 @@ func (m *measure) confusion() Confusion {
 		c.Counts = append(c.Counts, make([]int, len(c.Levels)))
 	}
 	for i := range m.scored {
-		c.Counts[m.says(m.scored[i].Label)][m.says(m.scored[i].Score)]++
+		c.Counts[m.labelSays(m.scored[i].Label)][m.says(m.scored[i].Score)]++
 	}
 	return c
 }
@@ -37,7 +37,7 @@ func (m *measure) confusion() Confusion {
 func (m *measure) disagreements() []Disagreement {
 	all := []Disagreement{}
 	for _, p := range m.scored {
-		if m.says(p.Label) != m.says(p.Score) {
+		if m.labelSays(p.Label) != m.says(p.Score) {
 			all = append(all, Disagreement{p.Name, p.Label, p.Score, p.Explanation})
 		}
 	}
@@ -77,7 +77,7 @@ func (m *measure) threshold(threshold float64) Threshold {
 	at := *m
 	at.Threshold = threshold
 	counts := at.confusion().Counts
-	said := mapped(m.clusters(scoreAndLabel), at.says)
+	said := mapped(m.clusters(scoreAndLabel), at.says, at.labelSays)
 	kappa, ok := stats.Kappa(said, stats.Same)
 	no, yes := counts[0], counts[1]
 	return Threshold{
