@@ -111,7 +111,10 @@ func (p *program) calibrate(ctx context.Context, path string, f *calibrateFlags)
 	if c.scorer, err = calibrated(o.Suite, f.scorer); err != nil {
 		return err
 	}
-	if err := firstOf(c.read(), c.place()); err != nil {
+	if err := c.read(); err != nil {
+		return err
+	}
+	if err := c.place(); err != nil {
 		return err
 	}
 	if len(c.faults) > 0 {

@@ -32,6 +32,8 @@ func TestReadme(t *testing.T) { runDocument(t, "../../README.md", 5) }
 
 func TestCompareDocument(t *testing.T) { runDocument(t, "../../docs/compare.md", 2) }
 
+func TestCalibrateDocument(t *testing.T) { runDocument(t, "../../docs/calibrate.md", 3) }
+
 func runDocument(t *testing.T, path string, least int) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -43,6 +45,9 @@ func runDocument(t *testing.T, path string, least int) {
 		switch b.language {
 		case "yaml":
 			writeNamed(t, b.lines)
+		case "csv":
+			writeNamed(t, b.lines)
+			withoutName(t, b.lines)
 		case "console":
 			commands += runAll(t, b.lines)
 		}
@@ -59,6 +64,14 @@ func writeNamed(t *testing.T, lines []string) {
 		t.Fatalf("a YAML block does not start with its file's name: %q", lines[0])
 	}
 	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withoutName leaves the first line out of the file that it names: CSV has no
+// comments.
+func withoutName(t *testing.T, lines []string) {
+	if err := os.WriteFile(strings.TrimPrefix(lines[0], "# "), []byte(strings.Join(lines[1:], "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

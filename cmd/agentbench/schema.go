@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/calibrate"
 	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
@@ -18,20 +19,20 @@ import (
 // writes.
 var schemas = map[string]func() ([]byte, error){
 	"suite": spec.SchemaSuite, "loop": spec.SchemaLoop, "import": spec.SchemaImport, "report": reports.JSONSchema, "diff": reports.DiffJSONSchema,
-	"replay": replays.JSONSchema, "tune": tune.JSONSchema,
+	"replay": replays.JSONSchema, "tune": tune.JSONSchema, "calibrate": calibrate.JSONSchema,
 }
 
-var schemaNames = []string{"suite", "loop", "import", "report", "diff", "replay", "tune"}
+var schemaNames = []string{"suite", "loop", "import", "report", "diff", "replay", "tune", "calibrate"}
 
 func (p *program) schemaCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "schema suite|loop|import|report|diff|replay|tune",
+		Use:     "schema suite|loop|import|report|diff|replay|tune|calibrate",
 		Short:   "Print the JSON Schema of suites, loops and mappings, or of reports and other pages",
 		GroupID: "write",
 		Long: `Prints a JSON Schema (draft 2020-12): of suites, loops or mappings, for editors; of what report,
-diff, replay or tune write with --format json, for programs.`,
+diff, replay, tune or calibrate write with --format json, for programs.`,
 		ValidArgs: schemaNames,
-		Args:      arguments(1, 1, "suite, loop, import, report, diff, replay or tune"),
+		Args:      arguments(1, 1, "suite, loop, import, report, diff, replay, tune or calibrate"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			schema := schemas[args[0]]
 			if schema == nil {
