@@ -181,11 +181,12 @@ func TestToolOrderPassesOverOthers(t *testing.T) {
 
 // The example of the manual is one.
 func TestTheExampleOfTheManual(t *testing.T) {
-	manual, err := os.ReadFile("../docs/language.md")
+	manual, err := os.ReadFile("../docs/scorers.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, example, found := strings.Cut(string(manual), "```yaml\nscorers:\n")
+	_, section, _ := strings.Cut(string(manual), "## What agents did")
+	_, example, found := strings.Cut(section, "```yaml\nscorers:\n")
 	if !found {
 		t.Fatal("there is no example")
 	}

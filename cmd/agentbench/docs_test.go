@@ -12,9 +12,9 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// TestLanguageNamesEveryKey holds docs/language.md against the schemas.
+// TestLanguageNamesEveryKey holds docs/language.md, with docs/scorers.md, against the schemas.
 func TestLanguageNamesEveryKey(t *testing.T) {
-	text := readDoc(t, "language.md")
+	text := readDoc(t, "language.md") + readDoc(t, "scorers.md")
 	for _, schema := range []func() ([]byte, error){spec.SchemaSuite, spec.SchemaLoop} {
 		var tree any
 		written, err := schema()
