@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/telemetry"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -66,6 +67,11 @@ func (s *scorer) score(ctx context.Context, at *subject) record.Score {
 
 // make judges. A panic is no more than a score that is missing.
 func (s *scorer) make(ctx context.Context, at *subject) (score record.Score) {
+	if s.asks {
+		var span telemetry.Score
+		ctx, span = telemetry.StartScore(ctx, s.name, at.run, at.n)
+		defer func() { span.End(&score) }()
+	}
 	defer func() {
 		if cause := recover(); cause != nil {
 			score = record.Score{Run: at.run.ID, Name: s.name, Scorer: s.hash, Unscored: short(fmt.Sprintf("panic: %v", cause), maxAnswer)}

@@ -24,7 +24,9 @@ const tracedSuite = `suite: traced
 tasks: [{id: one, input: "say ` + canaryKey + `"}, {id: two, input: b}]
 models:
   m: {provider: openai, base_url: "MOCK", name: gpt-mock, api_key_env: TRACED_KEY, price: free}
+  canned: {provider: script, responses: ['{"score": 1}']}
 configurations: [{name: quick, loop: l.loop.yaml}]
+scorers: [{name: good, type: judge, model: canned, rubric: is it good}]
 `
 
 const tracedLoop = `loop: l
@@ -109,7 +111,7 @@ func TestRunsAreTraced(t *testing.T) {
 	if told, code := traced(t); code != 0 || told != "" {
 		t.Fatalf("code %d: %s", code, told)
 	}
-	s.hold(t, map[string]int{"invoke_agent quick": 2, "invoke_agent quick > iteration": 4, "iteration > chat gpt-mock": 4})
+	s.hold(t, map[string]int{"invoke_agent quick": 2, "invoke_agent quick > iteration": 4, "iteration > chat gpt-mock": 4, "evaluate good": 2, "evaluate good > chat canned": 2})
 }
 
 // Where traces cannot be sent, it is said, and the run is what it was.
@@ -118,7 +120,7 @@ func TestTracesThatCannotBeSent(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"absent":   {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, "10 of 10 spans did not reach the collector"},
+		"absent":   {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, "14 of 14 spans did not reach the collector"},
 		"protocol": {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "agentbench: warning: traces: nothing is traced: OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
 		"none":     {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"}, ""},
 	} {

@@ -1,5 +1,6 @@
 // Package telemetry decides what those are told who trace runs while they go on:
-// a span for each run, iteration, model call and use of a tool, with the names
+// a span for each run, iteration, model call and use of a tool, and for each score
+// that others are asked for, with the names
 // and attributes that the semantic conventions of OpenTelemetry have for
 // generative AI, and with those of agentbench for what these do not know.
 //

@@ -15,11 +15,14 @@ import (
 // Where nobody traces, nothing is made.
 func TestNothingIsAllocatedWithoutATrace(t *testing.T) {
 	head, it, call := &record.Run{Configuration: "a"}, &record.Iteration{Phase: "p"}, &record.Call{}
+	made := &record.Score{}
 	used, request, reply := &record.ToolCall{Tool: "f"}, &model.Request{}, &model.Reply{}
 	allocated := testing.AllocsPerRun(100, func() {
 		ctx, run := StartRun(t.Context(), head)
 		ctx, iteration := StartIteration(ctx, it)
 		ctx, chat := StartChat(ctx, "m", record.RoleAgent, request)
+		_, score := StartScore(ctx, "s", head, 1)
+		score.End(made)
 		_, use := StartTool(ctx, used, "d")
 		use.End(&tool.Result{}, nil)
 		chat.End(reply, call, nil)

@@ -61,10 +61,11 @@ func finish(t *testing.T, e *Exporter, warned func() []string) {
 
 func number(n float64) *float64 { return &n }
 
-// walk tells of a run with one iteration, in which a model calls a tool.
-func walk(ctx context.Context) {
+// walk tells of a run with one iteration, in which a model calls a tool, and of
+// scores of it.
+func walk(outer context.Context) {
 	head := record.Run{ID: "a/b/1", Configuration: "a", Task: "b", Trial: 1}
-	ctx, run := telemetry.StartRun(ctx, &head)
+	ctx, run := telemetry.StartRun(outer, &head)
 	it := record.Iteration{N: 1, Phase: "planning"}
 	within, iteration := telemetry.StartIteration(ctx, &it)
 	request := &model.Request{
@@ -86,6 +87,10 @@ func walk(ctx context.Context) {
 	head.Iterations, head.Elapsed, head.Usage = []record.Iteration{it}, 2*time.Second, used
 	head.Outcome = record.Outcome{Status: record.Completed, Reason: record.ReasonConfidence, Success: true}
 	run.End(&head)
+	_, score := telemetry.StartScore(outer, "quality", &head, 1)
+	score.End(&record.Score{Value: 0.5, Answer: "fair", Explanation: "so so", Usage: used, Votes: make([]record.Vote, 3)})
+	_, score = telemetry.StartScore(outer, "tone", &head, 0)
+	score.End(&record.Score{Unscored: "auth: no key"})
 }
 
 var models = map[string]telemetry.Model{"m": {Provider: "openai", Name: "gpt-x", Address: "example.com", Port: 443}}
@@ -124,6 +129,15 @@ func TestSpansArrive(t *testing.T) {
 			"gen_ai.tool.description": "does f", "agentbench.server": "s", "agentbench.elapsed_s": 0.0, "agentbench.cached": false, "agentbench.attempts": int64(1),
 			"error.type": "tool",
 		}},
+		"evaluate quality": {trace.Span_SPAN_KIND_INTERNAL, "", map[string]any{
+			"gen_ai.evaluation.name": "quality", "gen_ai.evaluation.score.value": 0.5, "agentbench.votes": int64(3), "agentbench.iteration": int64(1),
+			"agentbench.run": "a/b/1", "agentbench.configuration": "a", "agentbench.task": "b", "agentbench.trial": int64(1), "agentbench.cost_usd": 0.25,
+			"gen_ai.usage.input_tokens": int64(12), "gen_ai.usage.output_tokens": int64(3), "gen_ai.usage.cache_read.input_tokens": int64(4),
+		}},
+		"evaluate tone": {trace.Span_SPAN_KIND_INTERNAL, "", map[string]any{
+			"gen_ai.evaluation.name": "tone", "agentbench.run": "a/b/1", "agentbench.configuration": "a", "agentbench.task": "b", "agentbench.trial": int64(1),
+			"agentbench.cost_usd": 0.0, "gen_ai.usage.input_tokens": int64(0), "gen_ai.usage.output_tokens": int64(0), "error.type": "unscored",
+		}},
 	} {
 		span := got.span(t, name)
 		if span.Kind != want.kind || !reflect.DeepEqual(values(span.Attributes), want.attributes) {
@@ -136,7 +150,7 @@ func TestSpansArrive(t *testing.T) {
 	if failed := got.span(t, "execute_tool f").Status; failed.Code != trace.Status_STATUS_CODE_ERROR || failed.Message != "broken: [redacted]\uFFFD" {
 		t.Errorf("the tool's status is %v", failed)
 	}
-	if len(got.spans) != 4 {
+	if len(got.spans) != 6 {
 		t.Errorf("%d spans", len(got.spans))
 	}
 }
@@ -239,7 +253,7 @@ func TestCollectorsThatFail(t *testing.T) {
 			if took := time.Since(closing); took > patience+2*time.Second {
 				t.Errorf("closing took %v", took)
 			}
-			if err == nil || !strings.HasPrefix(err.Error(), "4000 of 4000 spans did not reach the collector") {
+			if err == nil || !strings.HasPrefix(err.Error(), "6000 of 6000 spans did not reach the collector") {
 				t.Errorf("got %v", err)
 			}
 		})
