@@ -16,14 +16,30 @@ func (d *Document) DataFiles() ([]DataFile, error) {
 	if d.Suite == nil {
 		return nil, nil
 	}
-	references := d.Suite.Tasks.Files
+	var references []string
 	for _, m := range d.Suite.Models {
-		references = append(references[:len(references):len(references)], m.Value.Files...)
+		references = append(references, m.Value.Files...)
 		if r := m.Value.Responses; r != nil && r.File != "" {
 			references = append(references, r.File)
 		}
 	}
-	var files []DataFile
+	files, err := d.TaskFiles()
+	if err != nil {
+		return nil, err
+	}
+	answers, err := d.hashAll(references)
+	return append(files, answers...), err
+}
+
+// TaskFiles are those of the suite's tasks alone.
+func (d *Document) TaskFiles() ([]DataFile, error) {
+	if d.Suite == nil {
+		return nil, nil
+	}
+	return d.hashAll(d.Suite.Tasks.Files)
+}
+
+func (d *Document) hashAll(references []string) (files []DataFile, err error) {
 	for _, reference := range references {
 		found, err := d.hashFound(reference)
 		if err != nil {

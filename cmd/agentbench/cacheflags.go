@@ -54,6 +54,11 @@ func (p *program) openCache(j *job) *cache.Store {
 	if dir == "" {
 		dir = filepath.Join(filepath.Dir(filepath.Clean(j.dir)), cacheName)
 	}
+	return p.cacheAt(dir)
+}
+
+// cacheAt is the cache in a folder.
+func (p *program) cacheAt(dir string) *cache.Store {
 	return cache.Open(dir, cache.Options{Now: p.now, Redact: p.secrets.String, Warn: func(err error) {
 		line := fmt.Sprintf("agentbench: warning: %v; the suite goes on, but its answers are not kept", err)
 		if p.isTerminal(p.err) {

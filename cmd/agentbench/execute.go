@@ -100,7 +100,7 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (e
 	defer interrupts.stop()
 	traced, endTrace := p.trace(interrupts.Context, j.Suite)
 	defer endTrace()
-	j.engine.Journal, j.engine.Skip = journal, j.earlier.done
+	j.engine.Journal, j.engine.Skip, j.draining = journal, j.earlier.done, interrupts.Draining
 	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining, j.tally.executed}
 	if j.around != nil {
 		j.engine.Executor = j.around(j.engine.Executor)
@@ -123,6 +123,12 @@ func (p *program) finish(ctx context.Context, j *job, journal *record.Journal) (
 	summary := engine.Summary{Stopped: record.ReasonSuiteBudget}
 	if !spent || j.earlier.left(j.plan.Runs()) == 0 {
 		summary, err = p.watched(ctx, j)
+		if err == nil && summary.Stopped == "" && !closed(j.draining) {
+			var spent bool
+			if spent, err = j.scorePairs(ctx, journal); spent {
+				summary.Stopped, j.unpaired = record.ReasonSuiteBudget, true
+			}
+		}
 	}
 	return summary, errors.Join(err, endLedger())
 }
@@ -189,7 +195,7 @@ func (p *program) close(j *job, journal *record.Journal, m *record.Manifest, end
 	switch {
 	case failed != nil || err != nil:
 		m.Status = record.StateFailed
-	case measured(m)+m.Totals.Faults < m.Totals.Planned:
+	case measured(m)+m.Totals.Faults < m.Totals.Planned, j.unpaired:
 		m.Status = record.StateStopped
 	default:
 		m.Status = record.StateComplete

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -140,7 +141,17 @@ func (p *program) sameSpec(j *job, before, now *record.Manifest) error {
 	if j.flags.all.Lookup("force") != nil {
 		hint += "; --force adds runs of this spec to those of the other one"
 	}
+	if scorersOnly(found) {
+		hint = "agentbench score " + shellWord(j.dir) + " " + shellWord(j.path) + " judges the runs by these scorers, and then this goes on; " + hint
+	}
 	return fail(wrongSpec, hint, "%s", what)
+}
+
+// scorersOnly says that specs differ in nothing but how runs are judged.
+func scorersOnly(found differences) bool {
+	return !slices.ContainsFunc(found, func(d difference) bool {
+		return !strings.HasPrefix(d.path, "scorers") && !strings.HasPrefix(d.path, "metrics")
+	})
 }
 
 // takeUp puts into a job and its manifest what former sessions did.

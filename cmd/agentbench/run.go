@@ -105,6 +105,7 @@ type job struct {
 	*opened
 	plan   *plan.Plan
 	engine *engine.Engine
+	set    *scorers.Set
 	flags  *runFlags
 	dir    string
 	tally  *tally
@@ -116,6 +117,9 @@ type job struct {
 	// interrupt; nil: none.
 	around  func(engine.Executor) engine.Executor
 	command string // "": run
+	// draining is closed once no run is to be begun any more.
+	draining <-chan struct{}
+	unpaired bool // the budget did not last for judging runs beside each other
 
 	began   time.Time
 	earlier earlier
@@ -182,7 +186,7 @@ func (p *program) wire(j *job) error {
 	if err := set.Unable(); err != nil {
 		return p.unwired(err)
 	}
-	j.tally = &tally{}
+	j.set, j.tally = set, &tally{}
 	j.engine = &engine.Engine{
 		Executor: engine.Pool{Workers: workers(j.Suite)},
 		Loops:    loops,

@@ -85,7 +85,7 @@ func (j *Journal) take() (g *group, last bool) {
 	case <-j.hurry: // it was meant for this group
 	default:
 	}
-	g, j.pending, j.spare = j.pending, j.spare, nil
+	g, j.pending, j.spare, j.writing = j.pending, j.spare, nil, true
 	j.changed.Broadcast()
 	return g, j.closed
 }
@@ -114,7 +114,8 @@ func (j *Journal) awaitOthers(begun time.Time) {
 func (j *Journal) giveBack(g *group) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.spare = g
+	j.spare, j.writing = g, false
+	j.changed.Broadcast()
 }
 
 // write writes a group; its first error is the journal's last word.

@@ -28,6 +28,7 @@ type Journal struct {
 	changed sync.Cond // of any of these
 	pending *group
 	spare   *group
+	writing bool  // a group is on its way to the disk
 	err     error // the first write that failed; it is the last one
 	closed  bool
 	hurry   chan struct{} // the pending group shall not wait any longer
@@ -135,6 +136,17 @@ func (j *Journal) hurryUp() {
 	case j.hurry <- struct{}{}:
 	default: // it was told already
 	}
+}
+
+// Flush waits until everything that was appended is on the disk.
+func (j *Journal) Flush() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for (j.pending.size() > 0 || j.writing) && j.err == nil && !j.closed {
+		j.hurryUp()
+		j.changed.Wait()
+	}
+	return j.err
 }
 
 // WriteManifest replaces the manifest.

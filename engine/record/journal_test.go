@@ -342,3 +342,40 @@ func TestF9_ASecondJournalIsRefused(t *testing.T) {
 		t.Errorf("created over results: %v", err)
 	}
 }
+
+func TestAfterAFlushEverythingIsOnTheDisk(t *testing.T) {
+	dir := t.TempDir()
+	j, err := Create(dir, Manifest{}, Options{Delay: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 5 {
+		run := sampleRun(n, 1)
+		if err := errors.Join(j.Append(run, sampleScores(run), nil), j.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		if runs, _ := collected(t, ReadRuns(dir)); len(runs) != n+1 {
+			t.Fatalf("%d runs, want %d", len(runs), n+1)
+		}
+	}
+	if err := errors.Join(j.Flush(), j.Close(), j.Flush()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFlushTellsThatTheDiskIsFull(t *testing.T) {
+	dir := t.TempDir()
+	disk := &faultyDisk{Disk: folder(dir)}
+	j, err := Create(dir, Manifest{}, Options{Disk: disk})
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk.failAt = disk.calls + 1
+	run := sampleRun(1, 1)
+	if err := errors.Join(j.Append(run, nil, nil), j.Flush()); err == nil {
+		t.Error("no error")
+	}
+	if err := j.Close(); err == nil {
+		t.Error("no error at the end")
+	}
+}

@@ -3,6 +3,7 @@ package recorded
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -21,7 +22,8 @@ type Folder struct {
 	// Imported says that the runs come from the log of another tool.
 	Imported bool
 
-	tasks *spec.Document // whose tasks the runs are of; nil: nobody knows them
+	recorded resolved
+	tasks    *spec.Document // whose tasks the runs are of; nil: nobody knows them
 }
 
 // Options are what the folder does not say.
@@ -50,7 +52,7 @@ func OpenManifest(dir string, m record.Manifest, o Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Folder{Path: dir, Manifest: m, Document: document, tasks: o.Suite}
+	f := &Folder{Path: dir, Manifest: m, Document: document, recorded: r, tasks: o.Suite}
 	if r.Import != nil {
 		f.Imported, f.Announced = true, r.Import.Announced
 	}
@@ -69,6 +71,16 @@ func (f *Folder) Loop(configuration string) *spec.Loop {
 	return f.Document.Suite.Configuration(head.Name).Loop
 }
 
+// Whole is the suite as it was recorded, of which the scorers can ask others as
+// they could when the runs were made. The error says what of it is not in the
+// folder.
+func (f *Folder) Whole(env func(string) string) (*spec.Document, error) {
+	return f.recorded.whole(f.Path, &f.Manifest, env)
+}
+
+// Tasks are those that are at hand; see KnowsTasks.
+func (f *Folder) Tasks() iter.Seq2[*spec.Task, error] { return f.tasks.Tasks() }
+
 // KnowsTasks says that the tasks are at hand. Without them requests are compared
 // as they are declared, and expressions that read the task cannot be evaluated.
 func (f *Folder) KnowsTasks() bool { return f.tasks != nil }
@@ -80,15 +92,29 @@ func (f *Folder) OtherData(suite *spec.Document) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hashing the data: %w", err)
 	}
+	return f.others(now), nil
+}
+
+// OtherTasks are the names of the files of a suite's tasks whose bytes are not
+// those that the runs were made of.
+func (f *Folder) OtherTasks(suite *spec.Document) ([]string, error) {
+	now, err := suite.TaskFiles()
+	if err != nil {
+		return nil, fmt.Errorf("hashing the data: %w", err)
+	}
+	return f.others(now), nil
+}
+
+// others are the files that were not there, or had other bytes.
+func (f *Folder) others(now []spec.DataFile) (other []string) {
 	recorded := map[string]string{}
 	for _, file := range f.Manifest.Data {
 		recorded[file.Name] = file.Hash
 	}
-	var other []string
 	for _, file := range now {
 		if hash, ok := recorded[file.Name]; !ok || hash != file.Hash {
 			other = append(other, file.Name)
 		}
 	}
-	return other, nil
+	return other
 }

@@ -36,11 +36,38 @@ var unused = []string{"prices", "baseline", "thresholds", "budget"}
 // optional are the keys without which runs can still be replayed.
 var optional = []string{"scorers", "tune", "cluster", "metrics", "group_by", "margin"}
 
+// whole is the suite of a manifest as it was recorded, with its models and its
+// budget: its scorers can ask others. That takes that everything that the suite
+// names is in the manifest.
+func (r *resolved) whole(dir string, m *record.Manifest, env func(string) string) (*spec.Document, error) {
+	at := files{texts: map[string][]byte{}, beneath: os.DirFS(dir)}
+	suite, err := r.suite(dir, m, at.texts)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range []string{"prices", "budget"} {
+		if value, ok := r.Suite[key]; ok {
+			suite[key] = value
+		}
+	}
+	if at.texts[suiteFile], err = json.Marshal(suite); err != nil {
+		return nil, fmt.Errorf("writing the recorded suite: %w", err)
+	}
+	d, faults := spec.LoadFS(at, suiteFile, spec.Options{Env: env})
+	if d == nil {
+		return nil, fmt.Errorf("reading the recorded spec: %w", faults.Err())
+	}
+	return d, nil
+}
+
 // document makes the suite of a manifest again, with the recorded loops for its
 // configurations. What cannot be read of optional keys is left out.
 func (r *resolved) document(dir string, m *record.Manifest) (*spec.Document, error) {
 	at := files{texts: map[string][]byte{}, beneath: os.DirFS(dir)}
 	suite, err := r.suite(dir, m, at.texts)
+	if err == nil {
+		err = r.withModels(suite)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +121,10 @@ func (r *resolved) suite(dir string, m *record.Manifest, texts map[string][]byte
 	}
 	suite["configurations"] = configurations
 	suite["tasks"] = r.tasks(dir)
-	return suite, r.withModels(suite)
+	if m.Baseline != "" {
+		suite["baseline"] = m.Baseline
+	}
+	return suite, nil
 }
 
 // tasks are those that stand in the suite or in the folder; else one that no run

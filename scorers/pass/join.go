@@ -32,7 +32,11 @@ func (p *Pass) join(ctx context.Context, give func(turn)) error {
 	if left == 0 || ctx.Err() != nil {
 		return nil
 	}
-	for task, err := range p.Tasks {
+	tasks := p.Tasks
+	if tasks == nil {
+		tasks = func(func(*spec.Task, error) bool) {}
+	}
+	for task, err := range tasks {
 		if err != nil {
 			return fmt.Errorf("reading the tasks: %w", err)
 		}

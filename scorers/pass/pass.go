@@ -26,8 +26,8 @@ import (
 type Options struct {
 	Dir   string
 	Set   *scorers.Set
-	Tasks iter.Seq2[*spec.Task, error]
-	// Scorers are the names of those that judge; none: all of the set.
+	Tasks iter.Seq2[*spec.Task, error] // nil: none is at hand
+	// Scorers are the names of those that judge; nil: all of the set.
 	Scorers []string
 	// Missing leaves scores alone that are there, whatever they say and whoever
 	// made them. Again makes also those that are up to date.
@@ -105,7 +105,7 @@ type judge struct {
 func Look(o Options) (*Pass, error) {
 	p := &Pass{Options: o}
 	for _, v := range o.Set.Versions() {
-		wanted := len(o.Scorers) == 0 || slices.Contains(o.Scorers, v.Name)
+		wanted := o.Scorers == nil || slices.Contains(o.Scorers, v.Name)
 		p.add(judge{Version: v, wanted: wanted && !slices.Contains(o.Remove, v.Name), removed: slices.Contains(o.Remove, v.Name)})
 	}
 	for _, name := range o.Remove {
