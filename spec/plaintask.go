@@ -36,8 +36,8 @@ func plainTask(r row) (*Task, error) {
 func (t *Task) set(key string, value any, r row) (err error) {
 	section, name, dotted := strings.Cut(key, ".")
 	switch {
-	case key == "id" && value == "" && r.isCSV():
-		// an empty cell: the row has no id
+	case (key == "id" || key == "target") && value == "" && r.isCSV():
+		// an empty cell: the row has none
 	case key == "id":
 		t.ID, err = idOf(value, r)
 	case key == "input":
