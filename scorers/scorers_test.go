@@ -2,7 +2,13 @@ package scorers
 
 import (
 	"context"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/spec"
 )
 
 // verdicts are what every scorer says of one output. Targets and outputs are JSON.
@@ -157,5 +163,17 @@ func TestViolationIsTheSameEveryTime(t *testing.T) {
 		if got := shownAll(s.Score(context.Background(), task(t, ""), r)[1:]); got != want {
 			t.Fatalf("got\n%s\nwant\n%s", got, want)
 		}
+	}
+}
+
+// Every type that a suite may name is in the table, and no other.
+func TestTheTableHasTheTypesOfTheLanguage(t *testing.T) {
+	field, _ := reflect.TypeFor[spec.Scorer]().FieldByName("Type")
+	types := strings.Split(field.Tag.Get("enum"), "|")
+	table := slices.Collect(maps.Keys(kinds()))
+	slices.Sort(types)
+	slices.Sort(table)
+	if !slices.Equal(types, table) {
+		t.Errorf("the language has\n%v\nthe table\n%v", types, table)
 	}
 }
