@@ -274,3 +274,32 @@ func FuzzSaid(f *testing.F) {
 		}
 	})
 }
+
+// F80: an output with nothing in it is worth 0 and has no answer, by every scorer that judges an answer, under not as
+// well; nobody is asked.
+func TestF80_AnEmptyOutputIsNoAnswer(t *testing.T) {
+	judged := 0
+	for name, kind := range kinds() {
+		if !kind.answer || kind.pairs || name == "checks" {
+			continue
+		}
+		judged++
+		for _, not := range []string{"", ", not: true"} {
+			s := setWith(t, outside{}, "- {name: s, type: "+name+", score: returned"+needed[name]+not+"}")
+			for _, output := range []string{``, `""`, `" \n"`, `null`} {
+				if got := shown(s.Score(t.Context(), task(t, `"x"`), run(output))[0]); got != "0 (none)" {
+					t.Errorf("%s%s: %q: %s", name, not, output, got)
+				}
+			}
+		}
+	}
+	if judged < 15 {
+		t.Errorf("%d types judge answers", judged)
+	}
+}
+
+// needed are the keys that types of scorers cannot do without.
+var needed = map[string]string{
+	"regex": ", pattern: x", "json_schema": ", schema: {}", "json_path": ", expr: 'true'", "word_count": ", min: 0",
+	"command": ", command: [no-such-program]", "http": ", url: 'http://127.0.0.1/'", "judge": ", model: j, rubric: r",
+}
