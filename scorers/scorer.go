@@ -53,16 +53,21 @@ func (s *scorer) score(ctx context.Context, at *subject) record.Score {
 	if !s.shared && !s.asks {
 		return s.make(ctx, at)
 	}
-	place := standing{s, at.n, 0}
-	if s.looksAround {
-		place.seen = at.seen
-	}
+	place := s.place(at)
 	known, ok := at.known[place]
 	if !ok {
 		known = s.make(ctx, at)
 		at.keep(place, known)
 	}
 	return known
+}
+
+// place is where the subject stands, as far as it makes a difference to the scorer.
+func (s *scorer) place(at *subject) standing {
+	if s.looksAround {
+		return standing{s, at.n, at.seen}
+	}
+	return standing{s, at.n, 0}
 }
 
 // make judges. A panic is no more than a score that is missing.

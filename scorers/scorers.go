@@ -137,6 +137,13 @@ func (s *Set) Unable() error {
 	return nil
 }
 
+// subject is a run of which the scorers' scores are told.
+func (s *Set) subject(task *spec.Task, run *record.Run) *subject {
+	at := newSubject(task, run, s.checklist[run.Configuration])
+	at.told = s.scorers
+	return at
+}
+
 // Score judges a run: first the scores of the run itself (Iteration 0) by every scorer in the order declared, then
 // those of its first iteration, and so on, by the scorers that judge every one. It does not fail and does not panic:
 // what cannot be judged is unscored. Once ctx has ended, only those are that ask others.
@@ -144,7 +151,7 @@ func (s *Set) Unable() error {
 // What was asked for once stands once: where the score of the run is that of the iteration that it returned, Votes and
 // Usage are the run's alone.
 func (s *Set) Score(ctx context.Context, task *spec.Task, run *record.Run) []record.Score {
-	at := newSubject(task, run, s.checklist[run.Configuration])
+	at := s.subject(task, run)
 	scores := make([]record.Score, len(s.scorers), len(s.scorers)*(1+len(run.Iterations)))
 	for n := 1; n <= len(run.Iterations); n++ {
 		scores = s.scoreIteration(ctx, at, n, scores)
@@ -180,7 +187,7 @@ func (s *Set) scoreIteration(ctx context.Context, at *subject, n int, scores []r
 // At judges a run at some of its iterations, whether or not its scorers judge them unasked; 0 is the run itself. Of
 // iterations that it does not have, and by scorers that say nothing of iterations, there are no scores.
 func (s *Set) At(ctx context.Context, task *spec.Task, run *record.Run, iterations []int) []record.Score {
-	at := newSubject(task, run, s.checklist[run.Configuration])
+	at := s.subject(task, run)
 	told := map[*scorer]bool{}
 	var scores []record.Score
 	for _, n := range iterations {

@@ -14,7 +14,7 @@ import (
 type part struct {
 	*scorer
 	weight float64
-	own    bool // it stands only here, so that what it took is in no other score
+	own    bool // it stands only here
 }
 
 // allOf is worth the weighted mean of its parts; with a threshold it holds where that is reached. It cannot judge where
@@ -104,15 +104,16 @@ func weightOf(s *spec.Scorer) float64 {
 type judgedParts struct {
 	parts    []part
 	scores   []record.Score
+	counted  []bool // what the part took is in no other score
 	unscored string // the first part that could not judge, and why
 	nothing  bool   // a part found no answer
 }
 
 func judged(ctx context.Context, s *subject, parts []part) *judgedParts {
-	p := &judgedParts{parts: parts, scores: make([]record.Score, len(parts))}
+	p := &judgedParts{parts: parts, scores: make([]record.Score, len(parts)), counted: make([]bool, len(parts))}
 	for i := range parts {
 		score := parts[i].score(ctx, s)
-		p.scores[i] = score
+		p.scores[i], p.counted[i] = score, s.counts(parts[i])
 		p.nothing = p.nothing || score.Answer == noAnswer
 		if p.unscored == "" && score.Unscored != "" {
 			p.unscored = parts[i].name + ": " + score.Unscored
@@ -171,10 +172,10 @@ func (p *judgedParts) short() string {
 	return short(strings.Join(fell, "; "), maxAnswer)
 }
 
-// verdict adds what was asked for parts that stand only here.
+// verdict adds what asking for parts took, where that is in no other score.
 func (p *judgedParts) verdict(v verdict) verdict {
 	for i := range p.parts {
-		if !p.parts[i].own {
+		if !p.counted[i] {
 			continue
 		}
 		v.usage = v.usage.Plus(p.scores[i].Usage)

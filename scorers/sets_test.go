@@ -1,6 +1,7 @@
 package scorers
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -117,16 +118,34 @@ func TestWhichOutputsSetsJudge(t *testing.T) {
 	}
 }
 
-// What the parts of a set took that stand only there is in its score; that of others is in theirs.
+// What the parts of a set took is in one score: that of the part where it is told, else that of the set that comes first.
 func TestWhatPartsTookIsCountedOnce(t *testing.T) {
-	parts := []part{{scorer: &scorer{name: "own"}, weight: 1, own: true}, {scorer: &scorer{name: "named"}, weight: 1}}
-	p := judgedParts{parts: parts, scores: []record.Score{
-		{Value: 1, Usage: record.Usage{Calls: 2}, Votes: []record.Vote{{Judge: "m"}, {Judge: "m", Criterion: "short"}}},
-		{Value: 1, Usage: record.Usage{Calls: 3}, Votes: []record.Vote{{Judge: "n"}}},
-	}}
-	v := p.verdict(p.reaches(p.mean(), nil))
-	if v.usage.Calls != 2 || len(v.votes) != 2 || v.votes[0].Criterion != "own" || v.votes[1].Criterion != "own/short" {
-		t.Errorf("the verdict is %+v", v)
+	used := func(calls int64) comparison {
+		return func(context.Context, *subject) verdict {
+			return verdict{value: 1, usage: record.Usage{Calls: calls}, votes: []record.Vote{{Judge: "m"}, {Judge: "m", Criterion: "short"}}}
+		}
+	}
+	own := &scorer{name: "own", asks: true, compare: used(1)}
+	named := &scorer{name: "named", asks: true, shared: true, compare: used(10)}
+	at := newSubject(nil, run(`"a"`), false)
+	took := func(told ...*scorer) (calls int64, criteria string) {
+		at.told = told
+		p := judged(t.Context(), at, []part{{own, 1, true}, {named, 1, false}})
+		v := p.verdict(p.reaches(p.mean(), nil))
+		for _, vote := range v.votes {
+			criteria += vote.Criterion + " "
+		}
+		return v.usage.Calls, criteria
+	}
+	at.stand(1, 1)
+	if calls, criteria := took(named); calls != 1 || criteria != "own own/short " {
+		t.Errorf("beside its part's score a set has %d calls, and votes on %s", calls, criteria)
+	}
+	if calls, criteria := took(); calls != 10 || criteria != "named named/short " {
+		t.Errorf("without its part's score a set has %d calls, and votes on %s", calls, criteria)
+	}
+	if calls, _ := took(); calls != 0 {
+		t.Errorf("%d calls are counted again", calls)
 	}
 }
 

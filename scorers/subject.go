@@ -1,6 +1,8 @@
 package scorers
 
 import (
+	"slices"
+
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -22,13 +24,31 @@ type subject struct {
 	beside     func(configuration string) *record.Run // of the same task and trial
 	checklists map[string]bool                        // as checklist, of each configuration
 
-	known map[standing]record.Score // of scorers that are parts of sets, or ask others
+	known   map[standing]record.Score // of scorers that are parts of sets, or ask others
+	told    []*scorer                 // whose own scores are told
+	counted map[standing]bool         // where what a part took is in the score of a set
 }
 
 // standing is where a scorer judged; seen is 0 for one to which it makes no difference.
 type standing struct {
 	*scorer
 	n, seen int
+}
+
+// counts says that what a part takes here is to be in the score of its set: it is in no other. It says so once.
+func (s *subject) counts(p part) bool {
+	if !p.asks || !p.own && slices.Contains(s.told, p.scorer) {
+		return false
+	}
+	place := p.place(s)
+	if s.counted[place] {
+		return false
+	}
+	if s.counted == nil {
+		s.counted = map[standing]bool{}
+	}
+	s.counted[place] = true
+	return true
 }
 
 func (s *subject) keep(place standing, score record.Score) {
