@@ -80,7 +80,6 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 	if err != nil {
 		return err
 	}
-	defer leanly()()
 	if f.dry {
 		done, err := pass.Look(s.options())
 		if err != nil {
