@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -182,5 +183,39 @@ func TestF3_LostScoresAreMadeAgain(t *testing.T) {
 	}
 	if len(want) != 4 || !reflect.DeepEqual(got, want) || judged.Load() != 4 {
 		t.Errorf("%d calls; got\n%+v\nwant\n%+v", judged.Load(), got, want)
+	}
+}
+
+// The coach of the language's examples runs with its judge, where scripts stand
+// in for its models.
+func TestTheCoachIsJudged(t *testing.T) {
+	dir := t.TempDir()
+	script := "{provider: script, price: free, after_last: repeat, responses: "
+	for _, name := range []string{"coach.suite.yaml", "interview-analysis.loop.yaml", "interviews.jsonl", "responses.yaml"} {
+		text, err := os.ReadFile(filepath.Join(examples, name))
+		if os.IsNotExist(err) {
+			t.Skipf("the language's examples are not here: %v", err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		changed := regexp.MustCompile(`(?m)^  analyst: .*$`).ReplaceAllString(string(text), "  analyst: "+script+"responses.yaml}")
+		changed = regexp.MustCompile(`(?m)^  critic: .*$`).ReplaceAllString(changed, "  critic: "+script+`["Specific.", '{"score": 0.75}']}`)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	results := filepath.Join(dir, "r")
+	typed(t, 1, nil, "run", filepath.Join(dir, "coach.suite.yaml"), "--out", results, "-q") // close is below its threshold
+	judged := 0
+	for name, s := range scoresIn(t, results) {
+		if s.Name != "quality" {
+			continue
+		}
+		if judged++; s.Value != 0.75 || len(s.Votes) != 1 || !s.Votes[0].Repaired || s.Usage.Calls != 2 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	if judged != 108 {
+		t.Errorf("%d runs were judged, want 108", judged)
 	}
 }
