@@ -34,6 +34,8 @@ func TestCompareDocument(t *testing.T) { runDocument(t, "../../docs/compare.md",
 
 func TestCalibrateDocument(t *testing.T) { runDocument(t, "../../docs/calibrate.md", 3) }
 
+func TestScoreDocument(t *testing.T) { runDocument(t, "../../docs/score.md", 5) }
+
 func runDocument(t *testing.T, path string, least int) {
 	text, err := os.ReadFile(path)
 	if err != nil {
