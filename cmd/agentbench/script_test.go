@@ -8,6 +8,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	exitAtOnce()
 	testscript.Main(m, map[string]func(){"agentbench": main, "mcp-example": mcpExample, "filings-mcp": serveFilings, "bc": calculate})
 }
 

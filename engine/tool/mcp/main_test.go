@@ -89,9 +89,8 @@ func orderly(mode string) *sdk.Server {
 
 // child is a server that is a process.
 func child(mode string, args ...string) Options {
-	return Options{Name: "orderly", Program: &process.Program{
-		Argv: append([]string{os.Args[0]}, args...), Env: append(process.Environment(os.Getenv), childMode+"="+mode), Farewell: 5 * time.Second,
-	}}
+	env := append(process.Environment(os.Getenv), childMode+"="+mode, "GORACE=atexit_sleep_ms=0") // else it sleeps for a second before it exits
+	return Options{Name: "orderly", Program: &process.Program{Argv: append([]string{os.Args[0]}, args...), Env: env, Farewell: 5 * time.Second}}
 }
 
 // listening is a server at an address.
