@@ -2,8 +2,18 @@ package spec
 
 import "slices"
 
+// maxParts is how many parts the sets of a suite may have together, so that any suite is checked within seconds.
+const maxParts = 1000
+
 // checkSets finds parts of sets that cannot be, and keys that mean something only within sets.
 func (l *loader) checkSets(s *Suite) {
+	parts := 0
+	for scorer := range s.AllScorers() {
+		if parts += len(scorer.Parts); parts > maxParts {
+			l.fault(scorer.Node, "", "the sets of a suite may have %d parts together", maxParts)
+			return
+		}
+	}
 	within := setWalk{loader: l, suite: s, done: map[*Scorer]bool{}}
 	for scorer := range s.AllScorers() {
 		for i := range scorer.Parts {

@@ -177,7 +177,9 @@ func (l *loader) compileSuite(s *Suite) {
 		l.checkThreshold(s, &s.Thresholds[i])
 	}
 	l.compileScorers(s)
-	l.hashScorers(s)
+	if l.errors == 0 {
+		l.hashScorers(s)
+	}
 	l.compileModels(s)
 	l.compileTasks(&s.Tasks)
 	compiler{l, expr.Fold(), nil}.expr(s.Cluster, expr.WantAny)
