@@ -32,16 +32,19 @@ func (f *recordedFlags) declare(c *cobra.Command) {
 // recordedRuns is a result folder that is replayed.
 type recordedRuns struct {
 	*program
-	place    string
-	folder   *recorded.Folder
-	only     string   // the configuration whose runs are replayed; "": all
-	among    []string // those whose runs are, in this order; nil: all
-	bases    []sweep.Base
-	texts    bool // the runs were read with their texts
-	apart    bool // something that is tried takes the path of no recording
-	notes    recorded.Notes
-	replayed []sweep.Recording
-	left     []replays.Note // tell what of the folder is not among the runs
+	place  string
+	folder *recorded.Folder
+	suite  string   // that has the tasks, as it was named; "": none was
+	only   string   // the configuration whose runs are replayed; "": all
+	among  []string // those whose runs are, in this order; nil: all
+	bases  []sweep.Base
+	texts  bool // the runs were read with their texts
+	// selection is what was read.
+	selection recorded.Selection
+	apart     bool // something that is tried takes the path of no recording
+	notes     recorded.Notes
+	replayed  []sweep.Recording
+	left      []replays.Note // tell what of the folder is not among the runs
 }
 
 // openRecordedRuns opens DIR or DIR:CONFIGURATION. Runs are read once it is known
@@ -54,7 +57,7 @@ func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns
 	if at.Baseline() {
 		return nil, usage("name the result folder that it was made of", "%s is a baseline, which does not hold what runs did: it cannot be replayed", text)
 	}
-	r := &recordedRuns{program: p, place: at.Path, only: at.configuration}
+	r := &recordedRuns{program: p, place: at.Path, suite: f.suite, only: at.configuration}
 	suite, err := p.tasksOf(f.suite)
 	if err != nil {
 		return nil, err
@@ -140,6 +143,7 @@ func (r *recordedRuns) read(loops []*spec.Loop) error {
 	if r.replayed, r.notes, err = r.folder.Read(selection); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
+	r.selection = selection
 	r.texts, r.apart = selection.Texts, slices.ContainsFunc(loops, r.leaves)
 	r.tellNotes()
 	if len(r.replayed) == 0 {
@@ -315,13 +319,22 @@ func (r *recordedRuns) unusable(err error) error {
 
 // sweep holds candidates against the recorded runs.
 func (r *recordedRuns) sweep(candidates []sweep.Candidate) (*sweep.Sweep, error) {
+	s, err := r.held(candidates)
+	if err != nil {
+		return nil, err
+	}
+	if n := s.Unpaired(); n > 0 {
+		r.leftOut(count(n, "recorded run is", "recorded runs are") + " left out: another recording has none of that task and trial")
+	}
+	return s, nil
+}
+
+// held are candidates held against what was read.
+func (r *recordedRuns) held(candidates []sweep.Candidate) (*sweep.Sweep, error) {
 	inOrder(r.replayed, r.among)
 	s, err := sweep.New(r.replayed, candidates, sweep.Options{Replay: r.rendering()})
 	if err != nil {
 		return nil, fail(notMeasured, "", "%w", err)
-	}
-	if n := s.Unpaired(); n > 0 {
-		r.leftOut(count(n, "recorded run is", "recorded runs are") + " left out: another recording has none of that task and trial")
 	}
 	return s, nil
 }

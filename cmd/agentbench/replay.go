@@ -14,6 +14,7 @@ type replayFlags struct {
 	set, sweep []string
 	recordedFlags
 	reportFlags
+	cacheFlags
 }
 
 func (p *program) replayCommand() *cobra.Command {
@@ -34,13 +35,16 @@ again, exactly; nothing is called and nothing is guessed. A configuration is lab
 from..to, between which those are tried that the recorded runs tell apart, or both as in 1..9,off;
 several multiply.
 With neither, every recorded configuration is replayed; on the runs of CONFIGURATION, if it is
-named: would the others have done as well with what was answered there?`,
+named: would the others have done as well with what was answered there?
+
+Scorers with score: when_asked judge the iterations that are returned and have no score. That may
+take calls, which go through the cache and count against the suite's budget; --cache only makes none.`,
 		Example: `  agentbench replay results/nightly --set terminate.max_iterations=5
   agentbench replay results/nightly --sweep terminate.max_iterations=1..10 --sweep terminate.no_improvement.patience=2,3,off
   agentbench replay results/nightly:careful`,
 		Args: arguments(1, 1, "one result folder"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.reportFlags.validate(); err != nil {
+			if err := firstOf(f.reportFlags.validate(), f.cacheFlags.validate()); err != nil {
 				return err
 			}
 			return p.replay(c.Context(), args[0], &f)
@@ -50,6 +54,7 @@ named: would the others have done as well with what was answered there?`,
 	c.Flags().StringArrayVar(&f.sweep, "sweep", nil, "try values of a parameter: path=a,b,c or path=from..to, or both (repeatable)")
 	f.recordedFlags.declare(c)
 	f.reportFlags.declare(c, replays.TableNames)
+	f.cacheFlags.declare(c)
 	return c
 }
 
@@ -81,6 +86,9 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 	}
 	s, err := r.sweep(candidates)
 	if err != nil {
+		return err
+	}
+	if s, err = r.scored(ctx, s, f.cacheFlags); err != nil {
 		return err
 	}
 	return p.writeReplay(ctx, r, s, f)

@@ -103,6 +103,9 @@ func (p *program) tuneFolder(ctx context.Context, dir string, suite *opened, f *
 	if err != nil {
 		return err
 	}
+	if of, err = t.scored(ctx, of, f.cacheFlags); err != nil {
+		return err
+	}
 	return t.choose(ctx, of)
 }
 

@@ -167,6 +167,9 @@ func (p *program) tuneRecorded(ctx context.Context, l *live, o *opened, today *s
 	if err != nil {
 		return err
 	}
+	if of, err = t.scored(ctx, of, f.cacheFlags); err != nil {
+		return err
+	}
 	if !f.quiet {
 		defer fmt.Fprintf(p.err, "\nrecorded: %s\nmore: agentbench tune %s --suite %s\n", made.dir, shellWord(made.dir), shellWord(o.path))
 	}

@@ -75,22 +75,68 @@ func (c *collection) values(run *sweep.Run, name int) []float64 {
 // reads say what scores depend on, by what their scorers read.
 func (f *Folder) reads(names []string) []sweep.Reads {
 	all := make([]sweep.Reads, len(names))
-	scorers := f.Document.Suite.Scorers
 	for i, name := range names {
-		at := slices.IndexFunc(scorers, func(s spec.Scorer) bool { return s.Name == name })
-		if at >= 0 {
-			all[i] = readsOf(&scorers[at])
+		if s := f.scorer(name); s != nil {
+			all[i] = f.readsOf(s, 0)
 		}
 	}
 	return all
 }
 
-// around are the variables of scorers that change with where a run stops.
-var around = []string{"best", "iterations", "usage", "stop"}
+func (f *Folder) scorer(name string) *spec.Scorer {
+	scorers := f.Document.Suite.Scorers
+	at := slices.IndexFunc(scorers, func(s spec.Scorer) bool { return s.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &scorers[at]
+}
 
-// readsOf says what the score of a scorer depends on. A scorer of checks goes by
-// the evaluation of the iteration, and a judge need not judge alike twice.
-func readsOf(s *spec.Scorer) sweep.Reads {
+// around are the variables of scorers that change with where a run stops, and
+// byCourse the types that go by all that was done until then.
+var (
+	around   = []string{"best", "iterations", "usage", "stop"}
+	byCourse = []string{
+		"latency", "cost", "tokens", "iterations", "calls",
+		"tools_called", "tools_not_called", "tool_order", "tool_args", "tool_call_count", "steps", "no_repeated_calls",
+	}
+)
+
+// deepest is how deep sets stand in sets; who loads a suite refuses those that are
+// part of themselves.
+const deepest = 100
+
+// readsOf says what the score of a scorer depends on. Those who are asked, models,
+// programs and endpoints, are told of an iteration no more than its output. A scorer
+// of checks goes by the evaluation of the iteration, one of how it ended by its last
+// call. A set reads what its parts read.
+func (f *Folder) readsOf(s *spec.Scorer, depth int) sweep.Reads {
+	switch {
+	case slices.Contains(byCourse, s.Type) || readsAround(s):
+		return sweep.ReadsAround
+	case s.Type == "checks" || s.Type == "finish_reason" || depth > deepest:
+		return sweep.ReadsUnknown
+	}
+	reads := sweep.ReadsOutput
+	for i := range s.Parts {
+		part := s.Parts[i].Scorer
+		if part == nil {
+			part = f.scorer(s.Parts[i].Named)
+		}
+		if part == nil {
+			return sweep.ReadsUnknown
+		}
+		switch f.readsOf(part, depth+1) {
+		case sweep.ReadsAround:
+			return sweep.ReadsAround
+		case sweep.ReadsUnknown:
+			reads = sweep.ReadsUnknown
+		}
+	}
+	return reads
+}
+
+func readsAround(s *spec.Scorer) bool {
 	expressions := []*spec.Expr{s.Value, s.Target, s.Expr}
 	if s.Extract != nil {
 		expressions = append(expressions, s.Extract.Expr)
@@ -101,12 +147,9 @@ func readsOf(s *spec.Scorer) sweep.Reads {
 		}
 		for _, path := range e.Reads() {
 			if variable, _, _ := strings.Cut(path, "."); slices.Contains(around, variable) {
-				return sweep.ReadsAround
+				return true
 			}
 		}
 	}
-	if s.Type == "checks" || s.Type == "judge" {
-		return sweep.ReadsUnknown
-	}
-	return sweep.ReadsOutput
+	return false
 }
