@@ -139,7 +139,7 @@ func TestVotesWithoutSecrets(t *testing.T) {
 
 // A judge that cannot be asked leaves runs unscored, each with the reason; the
 // suite goes on, and what needs no judge is scored.
-func TestF58_AJudgeThatFailsFailsNoRun(t *testing.T) {
+func TestAJudgeThatFailsFailsNoRun(t *testing.T) {
 	url, _ := courtroom(t)
 	for name, c := range map[string]struct {
 		more, key, want string
@@ -165,7 +165,7 @@ func TestF58_AJudgeThatFailsFailsNoRun(t *testing.T) {
 
 // Runs whose scores were lost are judged once the suite goes on; what was paid
 // for them is in the cache.
-func TestF3_LostScoresAreMadeAgain(t *testing.T) {
+func TestLostScoresAreMadeAgain(t *testing.T) {
 	url, judged := courtroom(t)
 	dir := judgedSuite(t, url, "budget: {calls: 100}\n")
 	results := filepath.Join(dir, "r")
