@@ -36,6 +36,34 @@ func TestClusters(t *testing.T) {
 	}
 }
 
+// A group is named as a cluster is; without metrics it has the means of the scores.
+func TestGroups(t *testing.T) {
+	d := loaded(t, "s.yaml", `suite: s
+tasks: [{id: a, input: 1, metadata: {level: 3}}, {id: b, input: 2}, {id: c, input: 3, metadata: {level: {of: 1}}}]
+group_by: task.metadata.?level.orValue(null)
+models: {m: {provider: script, responses: [a]}}
+configurations: [{name: a, loop: l.yaml}]
+scorers: [{name: long, type: word_count, max: 1}, {name: said, type: regex, pattern: a}]
+`, "l.yaml", "loop: l\nagent: {model: m}\nprompt: p\n")
+	var groups []string
+	for task, err := range d.Tasks() {
+		if err != nil {
+			if want := "the group of this task is an object, not text, a number or a truth value"; !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+			continue
+		}
+		groups = append(groups, task.ID+"="+task.Group)
+	}
+	if got := strings.Join(groups, " "); got != "a=3 b=" {
+		t.Errorf("groups: %s", got)
+	}
+	all := d.Suite.SingleMetrics()
+	if len(all) != 2 || all[0].Name != "long mean" || all[1] != (SingleMetric{Name: "said mean", Score: "said", Reduce: ReduceMean}) {
+		t.Errorf("%+v", all)
+	}
+}
+
 // The hash of a scorer is that of what it does, not of how it is written.
 func TestScorersAreKnownByWhatTheyDo(t *testing.T) {
 	hash := func(scorer string) string {

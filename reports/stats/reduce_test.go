@@ -70,6 +70,7 @@ func TestMajority(t *testing.T) {
 		"none does not win":     {[]uint64{none, none, none, 4}, []float64{0, 0, 0, 1}, 1},
 		"nothing but none":      {[]uint64{none, none}, []float64{0, 0}, 0},
 		"none beside a tie":     {[]uint64{none, none, 1, 2}, []float64{0, 0, 1, 0}, 0.5},
+		"none as often":         {[]uint64{none, 1}, []float64{0, 1}, 1},
 		"only one":              {[]uint64{5}, []float64{0.25}, 0.25},
 		"none may be worth one": {[]uint64{none}, []float64{1}, 1},
 	} {
