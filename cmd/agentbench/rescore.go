@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/scorers"
@@ -54,10 +55,31 @@ func (j *job) scoreMissing(ctx context.Context, journal *record.Journal, by func
 	p, err := pass.Look(pass.Options{
 		Dir: j.dir, Set: j.set, Tasks: j.Tasks(), Scorers: names, Missing: missing, Workers: workers(j.Suite), Spent: j.budget.Refused,
 	})
-	if err == nil {
-		err = p.Make(ctx, journal)
+	if err != nil {
+		return false, err
 	}
-	return err == nil && p.Ended(), err
+	ctx, end := j.untilDraining(ctx)
+	defer end()
+	err = p.Make(ctx, journal)
+	return p.Ended(), err
+}
+
+// untilDraining is a context that ends when no run is to be begun any more: what is
+// not scored then, the next session scores.
+func (j *job) untilDraining(ctx context.Context) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case <-j.draining:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel()
+		waiting.Wait()
+	}
 }
 
 // scoreWanted has some iterations of recorded runs judged by some scorers, as far
@@ -77,7 +99,7 @@ func (p *program) scoreWanted(ctx context.Context, dir, suite string, wanted map
 	}
 	journal, m, err := record.OpenScores(dir, p.recording())
 	if err != nil {
-		return used, unresumable(dir, err)
+		return used, unscorable(dir, err)
 	}
 	s.manifest = m
 	done, err := s.wanted(ctx, journal, wanted)

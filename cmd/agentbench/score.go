@@ -109,7 +109,7 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 func (s *scoring) make(ctx context.Context) (*pass.Pass, error) {
 	journal, m, err := record.OpenScores(s.dir, s.recording())
 	if err != nil {
-		return nil, unresumable(s.dir, err)
+		return nil, unscorable(s.dir, err)
 	}
 	s.manifest = m
 	done, err := s.within(ctx, journal)
@@ -120,6 +120,14 @@ func (s *scoring) make(ctx context.Context) (*pass.Pass, error) {
 		return nil, fail(notMeasured, "what was made is kept; once the cause is gone, the same command goes on", "%w", err)
 	}
 	return done, nil
+}
+
+// unscorable says why scores cannot be added to a folder.
+func unscorable(dir string, err error) error {
+	if busy := (*record.InUse)(nil); errors.As(err, &busy) {
+		return fail(notMeasured, "wait until it ends", "%w", err)
+	}
+	return unresumable(dir, err)
 }
 
 // within makes the scores while the folder is held.
@@ -162,7 +170,7 @@ func (s *scoring) options() pass.Options {
 func (s *scoring) compact() error {
 	done, err := record.CompactScores(s.dir, s.recording())
 	if err != nil {
-		return unresumable(s.dir, err)
+		return unscorable(s.dir, err)
 	}
 	if !s.flags.q {
 		fmt.Fprintf(s.err, "scores.jsonl: %d bytes, before %d\n", done.After, done.Before)
