@@ -18,7 +18,7 @@ func finishReason(c *compiler) comparison {
 	return func(_ context.Context, s *subject) verdict {
 		it := s.judged()
 		if it == nil {
-			return verdict{answer: noAnswer}
+			return nothing
 		}
 		finish := lastFinish(it)
 		if finish == "" {

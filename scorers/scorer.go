@@ -90,6 +90,9 @@ func (s *scorer) make(ctx context.Context, at *subject) (score record.Score) {
 	if v.answer == "" && s.needsAnswer && v.unscored == "" {
 		v.answer = short(strings.TrimSpace(text(at.value)), maxAnswer)
 	}
+	if v.nothing {
+		at.keepNothing(s.place(at))
+	}
 	v.write(&score)
 	return score
 }
@@ -111,7 +114,7 @@ func (s *scorer) judge(ctx context.Context, at *subject) verdict {
 		return unscored("the target is missing")
 	}
 	if s.nothingToSee(at) {
-		return verdict{answer: noAnswer}
+		return nothing
 	}
 	if !s.needsAnswer {
 		return s.compare(ctx, at)
@@ -120,7 +123,7 @@ func (s *scorer) judge(ctx context.Context, at *subject) verdict {
 	case err != nil:
 		return unscored("%v", err)
 	case isEmpty(at.value):
-		return verdict{answer: noAnswer}
+		return nothing
 	}
 	return s.compare(ctx, at)
 }

@@ -27,7 +27,7 @@ func allOf(c *compiler) comparison {
 		case p.unscored != "":
 			return p.verdict(unscored("%s", p.unscored))
 		case not && p.nothing:
-			return p.verdict(verdict{answer: noAnswer})
+			return p.verdict(nothing)
 		}
 		return p.verdict(p.reaches(p.mean(), threshold))
 	}
@@ -47,7 +47,7 @@ func anyOf(c *compiler) comparison {
 		case p.unscored != "" && !reached(best, enough):
 			return p.verdict(unscored("%s", p.unscored))
 		case not && p.nothing:
-			return p.verdict(verdict{answer: noAnswer})
+			return p.verdict(nothing)
 		default:
 			return p.verdict(p.reaches(best, threshold))
 		}
@@ -114,7 +114,7 @@ func judged(ctx context.Context, s *subject, parts []part) *judgedParts {
 	for i := range parts {
 		score := parts[i].score(ctx, s)
 		p.scores[i], p.counted[i] = score, s.counts(parts[i])
-		p.nothing = p.nothing || score.Answer == noAnswer
+		p.nothing = p.nothing || s.nothing[parts[i].place(s)]
 		if p.unscored == "" && score.Unscored != "" {
 			p.unscored = parts[i].name + ": " + score.Unscored
 		}

@@ -70,6 +70,20 @@ func TestNoAnswerIsWorthNothingToASet(t *testing.T) {
 	}
 }
 
+// The word none is an answer as any other.
+func TestAnAnswerMayBeTheWordNone(t *testing.T) {
+	s := setWith(t, judging{"j": scripted(`"none"`)}, `
+- {name: any, type: any_of, not: true, scorers: [right]}
+- {name: all, type: all_of, not: true, scorers: [right, {name: n, type: math, target: '"x"'}]}
+- {name: right, type: exact, target: '"x"'}
+- {name: path, type: json_path, value: '{"a": output}', expr: json.a, not: true}
+- {name: found, type: judge, model: j, rubric: Any errors, choices: {none: 0, some: 1}, not: true}`)
+	want := "any 0 1\nall 0 1\nright 0 0 (none): want x, got none\npath 0 1 (none)\nfound 0 1 (none): it is none"
+	if got := shownAll(s.Score(t.Context(), task(t, `"x"`), run(`"none"`))[:5]); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 // A part that stands in several sets and for itself is asked once for each output.
 func TestPartsOfSetsAreAskedOnce(t *testing.T) {
 	o := outside{folder: t.TempDir()}

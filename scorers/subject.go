@@ -25,6 +25,7 @@ type subject struct {
 	checklists map[string]bool                        // as checklist, of each configuration
 
 	known   map[standing]record.Score // of scorers that are parts of sets, or ask others
+	nothing map[standing]bool         // where there was no answer
 	told    []*scorer                 // whose own scores are told
 	counted map[standing]bool         // where what a part took is in the score of a set
 }
@@ -56,6 +57,13 @@ func (s *subject) keep(place standing, score record.Score) {
 		s.known = map[standing]record.Score{}
 	}
 	s.known[place] = score
+}
+
+func (s *subject) keepNothing(place standing) {
+	if s.nothing == nil {
+		s.nothing = map[standing]bool{}
+	}
+	s.nothing[place] = true
 }
 
 // output is an iteration's, parsed when it is first looked at.

@@ -12,12 +12,16 @@ type verdict struct {
 	answer      string // "": the value that was judged
 	explanation string // why it is not worth 1
 	unscored    string // why it could not be judged; value, answer and explanation are then meaningless
+	nothing     bool   // there was no answer to judge
 
 	votes []record.Vote // of those that were asked
 	usage record.Usage  // what asking took, as if nothing were cached
 }
 
 const noAnswer = "none"
+
+// nothing is the verdict on no answer. An answer may be the word "none" itself.
+var nothing = verdict{answer: noAnswer, nothing: true}
 
 // unscored is the verdict of a scorer that cannot judge.
 func unscored(format string, args ...any) verdict {
@@ -38,7 +42,7 @@ func differs(want, got string) string {
 
 // turned is the verdict under not. No answer stays worth nothing.
 func (v verdict) turned() verdict {
-	if v.unscored != "" || v.answer == noAnswer {
+	if v.unscored != "" || v.nothing {
 		return v
 	}
 	v.value = 1 - v.value
