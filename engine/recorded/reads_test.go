@@ -1,0 +1,43 @@
+package recorded_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/recorded"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+)
+
+// What is asked of others is asked about an output; what was measured, or done, goes
+// by where the run stopped; a set reads what its parts read.
+func TestWhatScorersRead(t *testing.T) {
+	for text, want := range map[string]sweep.Reads{
+		`{"name": "right", "type": "judge", "model": "m", "rubric": "r"}`:                                        sweep.ReadsOutput,
+		`{"name": "right", "type": "judge", "model": "m", "rubric": "r", "value": "string(best.output)"}`:        sweep.ReadsAround,
+		`{"name": "right", "type": "command", "command": ["x"]}`:                                                 sweep.ReadsOutput,
+		`{"name": "right", "type": "latency", "at_most": 1}`:                                                     sweep.ReadsAround,
+		`{"name": "right", "type": "steps", "max": 1}`:                                                           sweep.ReadsAround,
+		`{"name": "right", "type": "checks"}`:                                                                    sweep.ReadsUnknown,
+		`{"name": "right", "type": "all_of", "scorers": [{"name": "p", "type": "checks"}]}`:                      sweep.ReadsUnknown,
+		`{"name": "right", "type": "all_of", "scorers": [{"name": "p", "type": "checks"}, "slow"]}`:              sweep.ReadsAround,
+		`{"name": "right", "type": "any_of", "scorers": [{"name": "p", "type": "regex", "pattern": "a"}]}`:       sweep.ReadsOutput,
+		`{"name": "right", "type": "any_of", "scorers": [{"name": "p", "type": "all_of", "scorers": ["slow"]}]}`: sweep.ReadsAround,
+	} {
+		var tree map[string]map[string]any
+		if err := json.Unmarshal([]byte(spec), &tree); err != nil {
+			t.Fatal(err)
+		}
+		tree["suite"]["scorers"] = []json.RawMessage{json.RawMessage(text), json.RawMessage(`{"name": "slow", "type": "tokens", "at_most": 9}`)}
+		resolved, err := json.Marshal(tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, recordings, _ := open(t, folder(t, string(resolved), made("wide", "a", 1, record.Completed)), recorded.Selection{})
+		at := slices.Index(recordings[0].Scores, "right")
+		if got := recordings[0].Reads[at]; got != want {
+			t.Errorf("%s reads %v, want %v", text, got, want)
+		}
+	}
+}
