@@ -44,6 +44,11 @@ func TestUnscoredIterationsAreThoseThatAreReturned(t *testing.T) {
 			t.Errorf("%s: %v %v, want %s", name, got, err, c.want)
 		}
 	}
+	failed := recorded(t, wide, unscored(run("a", 1, 0.2, 1, 0.4, 0.6))...)
+	failed.Runs[0].Scores[0][0], failed.Reads = math.NaN(), []Reads{ReadsOutput}
+	if got, err := swept(t, []Recording{failed}, wide, at(3)).Unscored(context.Background(), []string{"score"}); err != nil || len(got) > 0 {
+		t.Errorf("who could not judge what was returned is asked of it again: %v %v", got, err)
+	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	r := recorded(t, wide, unscored(run("a", 1, 0.2, 1))...)
