@@ -72,12 +72,14 @@ func (p *Panel) Judge(ctx context.Context, c *Case, scale *Scale, criteria []Cri
 			return Judgement{Unscored: err.Error()}
 		}
 	}
-	polled, usage := p.Poll(ctx, c.Draw, prompts)
-	j := Judgement{Usage: usage}
+	polled, usage, cut := p.Poll(ctx, c.Draw, prompts)
+	j := Judgement{Usage: usage, Unscored: cut}
 	for _, votes := range polled {
 		j.Votes = append(j.Votes, votes...)
 	}
-	p.sumUp(&j, scale, criteria, polled)
+	if cut == "" {
+		p.sumUp(&j, scale, criteria, polled)
+	}
 	return j
 }
 

@@ -280,6 +280,47 @@ func TestVotesThatFail(t *testing.T) {
 	}
 }
 
+// Votes that were not asked for any more, because the budget is spent or the run
+// ends, are not those of the others: then there is no score, to be made later.
+func TestVotesThatAreCutOff(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	good := func() *member { return &member{answers: []string{`{"score": 1}`}} }
+	ending := opinion(func(string, string) string {
+		cancel(errors.New("interrupted"))
+		return `{"score": 1}`
+	})
+	for _, c := range []struct {
+		ctx  context.Context
+		last model.Model
+		want string
+	}{
+		{t.Context(), failing{fmt.Errorf("%w: no room", model.ErrRefused)}, "refused: "},
+		{ctx, heeding{ending}, "cancelled: "},
+	} {
+		p := panel(good(), good(), c.last)
+		p.Votes = 2
+		got := p.Judge(c.ctx, &Case{Output: "4"}, toOne, close)
+		if !strings.HasPrefix(got.Unscored, c.want) || got.Value != 0 || len(got.Votes) != 6 || got.Usage.Calls < 4 {
+			t.Errorf("%s: got %+v", c.want, got)
+		}
+	}
+	spent := failing{fmt.Errorf("%w: no room", model.ErrRefused)}
+	got := panel(longer, longer, spent).Compare(t.Context(), &Pair{Output: "a", Beside: "bb"}, "Which is longer?")
+	if !strings.HasPrefix(got.Unscored, "refused: ") || got.Answer != "" || len(got.Votes) != 6 || got.Usage.Calls != 4 {
+		t.Errorf("of a pair: got %+v", got)
+	}
+}
+
+// heeding makes no call once its context has ended.
+type heeding struct{ model.Model }
+
+func (h heeding) Call(ctx context.Context, r *model.Request) (*model.Reply, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return h.Model.Call(ctx, r)
+}
+
 type failing struct{ err error }
 
 func (f failing) Call(context.Context, *model.Request) (*model.Reply, error) { return nil, f.err }

@@ -42,8 +42,11 @@ func (p *Panel) Compare(ctx context.Context, c *Pair, rubric string) Judgement {
 	if err != nil {
 		return Judgement{Unscored: err.Error()}
 	}
-	polled, usage := p.Poll(ctx, c.Draw, []Prompt{straight, swapped})
-	j := Judgement{Votes: append(polled[0], polled[1]...), Usage: usage}
+	polled, usage, cut := p.Poll(ctx, c.Draw, []Prompt{straight, swapped})
+	j := Judgement{Votes: append(polled[0], polled[1]...), Usage: usage, Unscored: cut}
+	if cut != "" {
+		return j
+	}
 	if j.Value, j.Unscored = p.Reduce.Of(bothOrders(polled[0], polled[1])); j.Unscored != "" {
 		return j
 	}

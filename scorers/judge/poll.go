@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,10 +20,13 @@ const maxShown = 4000
 // Poll gets the votes on every prompt, in an order that does not depend on who
 // answers first: those of the first member, then those of the next. The members
 // are asked beside each other; each of them one thing after the other, so that
-// its calls have the same numbers every time.
-func (p *Panel) Poll(ctx context.Context, draw model.Draw, prompts []Prompt) ([][]record.Vote, record.Usage) {
+// its calls have the same numbers every time. Cut says why votes were not asked
+// for any more, as where the budget is spent: those that there are then say
+// nothing of the others.
+func (p *Panel) Poll(ctx context.Context, draw model.Draw, prompts []Prompt) (votes [][]record.Vote, usage record.Usage, cut string) {
 	each := max(1, p.Votes)
-	votes, used := make([][]record.Vote, len(prompts)), make([]record.Usage, len(p.Members))
+	votes = make([][]record.Vote, len(prompts))
+	used, cuts := make([]record.Usage, len(p.Members)), make([]string, len(p.Members))
 	for i := range prompts {
 		votes[i] = make([]record.Vote, len(p.Members)*each)
 	}
@@ -36,15 +40,14 @@ func (p *Panel) Poll(ctx context.Context, draw model.Draw, prompts []Prompt) ([]
 					votes[i][m*each+k] = a.vote(beside, &prompts[i])
 				}
 			}
-			used[m] = a.used
+			used[m], cuts[m] = a.used, a.cut
 		})
 	}
 	asking.Wait()
-	var usage record.Usage
 	for _, u := range used {
 		usage = usage.Plus(u)
 	}
-	return votes, usage
+	return votes, usage, cmp.Or(cuts...)
 }
 
 // asker asks one member.
@@ -54,6 +57,7 @@ type asker struct {
 	draw  model.Draw
 	calls map[string]int
 	used  record.Usage
+	cut   string // why nobody may be asked any more
 }
 
 // vote asks, and asks once more where the answer cannot be read.
@@ -77,6 +81,9 @@ func (a *asker) vote(ctx context.Context, p *Prompt) (vote record.Vote) {
 	}
 	if err != nil {
 		vote.Unscored, vote.Repaired = reason(ctx, err), false
+		if ctx.Err() != nil || errors.Is(err, model.ErrRefused) {
+			a.cut = cmp.Or(a.cut, vote.Unscored)
+		}
 	}
 	return vote
 }
