@@ -73,6 +73,14 @@ var forms = []struct{ scorer, target, output, want string }{
 	{`type: is_html`, ``, `"a < b"`, `0 (a < b): there is no element in it`},
 	{`type: is_html`, ``, `"<b>a</b><a href='x"`, `0 (<b>a</b><a href='x): it ends within a tag`},
 	{`type: is_html`, ``, `"<script>if (a </div> b) {}</script>"`, `1 (<script>if (a </div> b) {}</script>)`},
+	{`type: is_sql`, ``, `"SELECT a, count(*) FROM t GROUP BY a; DELETE FROM t WHERE x = 'it''s';"`, `1 (SELECT a, count(*) FROM t GROUP BY a; DELETE FROM t WHERE x = 'it''s';)`},
+	{`type: is_sql`, ``, `"WITH x AS (SELECT 1) SELECT * FROM x LIMIT 1 OFFSET 2"`, `1 (WITH x AS (SELECT 1) SELECT * FROM x LIMIT 1 OFFSET 2)`},
+	{`type: is_sql`, ``, `"SELEC a"`, `0 (SELEC a): it is no SQL: line 1 column 5 near "SELEC a"`},
+	{`type: is_sql`, ``, `"SELECT 1; then this"`, `0 (SELECT 1; then this): it is no SQL: line 1 column 14 near "then this"`},
+	{`type: is_sql`, ``, `"-- nothing\n;"`, `0 (-- nothing
+;): there is no statement in it`},
+	{`type: is_sql`, ``, `"CREATE TABLE \"t\" (a int)"`, `1 (CREATE TABLE "t" (a int))`},
+	{`type: is_sql, dialect: mysql`, ``, `"CREATE TABLE \"t\" (a int)"`, `0 (CREATE TABLE "t" (a int)): it is no SQL: line 1 column 16 near ""t" (a int)"`},
 	{`type: is_html`, ``, `"<script>x"`, `0 (<script>x): <script> is not closed`},
 
 	{`type: refusal`, ``, `"I’m sorry, but I can’t help with that."`, `1 (sorry, but i cannot)`},
@@ -124,6 +132,24 @@ func TestFormsOfLongTexts(t *testing.T) {
 	}
 }
 
+// A statement that is as long as may be and nests as deep is read, or refused, in a moment.
+func TestLongSQL(t *testing.T) {
+	s := set(t, "- {name: s, type: is_sql}")
+	nested := func(n int) string { return "SELECT " + strings.Repeat("(", n) + "1" + strings.Repeat(")", n) }
+	for text, want := range map[string]string{
+		nested(30_000):                                   "1",
+		nested(30_000) + ")":                             "0",
+		strings.Repeat("(", 64<<10):                      "0",
+		"SELECT '" + strings.Repeat("a", 64<<10-9) + "'": "1",
+		nested(40_000):                                   "unscored: the value has 80008 bytes; at most 65536 are read as SQL",
+	} {
+		got := shown(s.Score(context.Background(), task(t, ""), run(`"`+text+`"`))[0])
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%.20s… of %d bytes: got %.100s, want %s", text, len(text), got, want)
+		}
+	}
+}
+
 // FuzzForms holds that no text makes a scorer panic, or gives what is no score.
 func FuzzForms(f *testing.F) {
 	for _, c := range forms {
@@ -134,6 +160,7 @@ func FuzzForms(f *testing.F) {
 - {name: path, type: json_path, expr: 'json.a[0].b == 1.0'}
 - {name: xml, type: is_xml}
 - {name: html, type: is_html}
+- {name: sql, type: is_sql}
 - {name: refused, type: refusal}
 - {name: words, type: word_count, max: 3}
 - {name: starts, type: starts_with, options: [a], ignore_case: true}`)

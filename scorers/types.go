@@ -47,6 +47,7 @@ func kinds() map[string]kind {
 		"json_path":    {answer: true, make: jsonPath},
 		"is_xml":       {answer: true, make: isXML},
 		"is_html":      {answer: true, make: isHTML},
+		"is_sql":       {answer: true, make: isSQL},
 		"refusal":      {answer: true, make: refusal},
 
 		// what was measured

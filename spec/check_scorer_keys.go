@@ -5,7 +5,7 @@ var scorerKeys = map[string]string{
 	"expr": "cel json_path tool_args", "pattern": "regex", "tolerance": "numeric math", "relative": "numeric",
 	"options":     "one_of contains_all contains_any starts_with finish_reason",
 	"ignore_case": "exact contains contains_all contains_any starts_with one_of regex similarity", "trim": "exact one_of",
-	"normalize": "exact", "method": "similarity", "variant": "rouge", "measure": "f1 rouge",
+	"normalize": "exact", "dialect": "is_sql", "method": "similarity", "variant": "rouge", "measure": "f1 rouge",
 	"schema": "json_schema", "schema_file": "json_schema", "check": "checks",
 	"value":   answerScorers + " " + targetScorers + " command http judge pairwise",
 	"extract": answerScorers + " " + targetScorers + " command http judge pairwise",
@@ -27,7 +27,7 @@ const (
 	// targetScorers compare an answer with the target.
 	targetScorers = "exact contains contains_all contains_any starts_with numeric math one_of similarity f1 rouge bleu json_equal"
 	// answerScorers judge an answer for itself.
-	answerScorers = "regex word_count json_schema json_path is_json is_xml is_html refusal"
+	answerScorers = "regex word_count json_schema json_path is_json is_xml is_html is_sql refusal"
 )
 
 // scorerNeeds are the keys that a type cannot do without.

@@ -10,7 +10,7 @@ import (
 // Scorer judges a run after the loop, with the target.
 type Scorer struct {
 	Name    string    `yaml:"name" need:"required" minlen:"1"`
-	Type    string    `yaml:"type" need:"required" enum:"exact|contains|contains_all|contains_any|starts_with|regex|numeric|math|one_of|word_count|similarity|f1|rouge|bleu|json_equal|json_schema|json_path|is_json|is_xml|is_html|cel|checks|refusal|finish_reason|latency|cost|tokens|iterations|calls|command|http|judge|pairwise|all_of|any_of|tools_called|tools_not_called|tool_order|tool_args|tool_call_count|steps|no_repeated_calls"`
+	Type    string    `yaml:"type" need:"required" enum:"exact|contains|contains_all|contains_any|starts_with|regex|numeric|math|one_of|word_count|similarity|f1|rouge|bleu|json_equal|json_schema|json_path|is_json|is_xml|is_html|is_sql|cel|checks|refusal|finish_reason|latency|cost|tokens|iterations|calls|command|http|judge|pairwise|all_of|any_of|tools_called|tools_not_called|tool_order|tool_args|tool_call_count|steps|no_repeated_calls"`
 	Value   *Expr     `yaml:"value" doc:"CEL: what is judged (default output)."`
 	Target  *Expr     `yaml:"target" doc:"CEL: what it is judged against (default target)."`
 	Extract *Extract  `yaml:"extract" doc:"A regular expression (its first group) applied to the value, or {expr: CEL}."`
@@ -28,6 +28,7 @@ type Scorer struct {
 	Trim       *bool    `yaml:"trim" doc:"exact, one_of: ignore white space at the ends (default true)."`
 	Normalize  string   `yaml:"normalize" enum:"squad" doc:"exact: compare without letter case, punctuation and articles, as SQuAD does."`
 	Method     string   `yaml:"method" enum:"levenshtein|jaro_winkler" doc:"similarity (default levenshtein)."`
+	Dialect    string   `yaml:"dialect" enum:"ansi|mysql" doc:"is_sql: what stands in double quotes is a name and || joins texts (ansi, the default), or it is a text and || means or (mysql)."`
 	Variant    string   `yaml:"variant" enum:"rouge_1|rouge_2|rouge_l" doc:"rouge (default rouge_l)."`
 	Measure    string   `yaml:"measure" enum:"f1|precision|recall" doc:"f1, rouge (default f1)."`
 	Schema     JSON     `yaml:"schema" doc:"json_schema: the schema."`
