@@ -145,7 +145,7 @@ func TestAJudgeThatFailsFailsNoRun(t *testing.T) {
 		more, key, want string
 	}{
 		"a wrong key":    {"", "sk-wrong", "2 of 2 votes failed: auth: "},
-		"a spent budget": {"budget: {calls: 4}\n", courtKeys["JUDGE_KEY"], "2 of 2 votes failed: refused: "},
+		"a spent budget": {"budget: {calls: 4}\n", courtKeys["JUDGE_KEY"], "refused: "},
 	} {
 		dir := judgedSuite(t, url, c.more)
 		results := filepath.Join(dir, "r")
