@@ -120,7 +120,7 @@ func (m *maker) judge(ctx context.Context, task *spec.Task, run *record.Run, w *
 
 // fresh leaves out what says nothing new: that a scorer, asked again, still cannot
 // judge; and that it could not because nobody can be asked any more, which another
-// pass will know better.
+// pass will know better. What asking for these took is counted all the same.
 func (m *maker) fresh(ctx context.Context, scores []record.Score, w *work) []record.Score {
 	spent := m.Spent != nil && m.Spent()
 	if spent {
@@ -133,12 +133,24 @@ func (m *maker) fresh(ctx context.Context, scores []record.Score, w *work) []rec
 	kept := scores[:0]
 	for _, s := range scores {
 		at := m.judgeOf(s.Name)
-		if s.Unscored != "" && (ended && m.judges[at].Asks || m.at(w.marks, s.Iteration, at) == unscored) {
+		cut := s.Unscored != "" && ended && m.judges[at].Asks
+		if cut || s.Unscored != "" && m.at(w.marks, s.Iteration, at) == unscored {
+			m.leaveOut(at, &s, !cut)
 			continue
 		}
 		kept = append(kept, s)
 	}
 	return kept
+}
+
+func (m *maker) leaveOut(at int, s *record.Score, isUnscored bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := &m.Counts[at]
+	c.Usage = c.Usage.Plus(s.Usage)
+	if isUnscored {
+		c.Unscored++
+	}
 }
 
 func (m *maker) judgeOf(name string) int {

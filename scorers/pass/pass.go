@@ -76,7 +76,8 @@ type Count struct {
 	// Kept are scores of runs that stay as they are; Wanted is how many scores are
 	// to be made, those of iterations among them, and WantedOfRuns those of runs.
 	Kept, Wanted, WantedOfRuns int
-	// Made, Unscored, TakenBack are scores of runs and of iterations.
+	// Made, Unscored, TakenBack are scores of runs and of iterations. Those that are
+	// unscored again, which is not put down, are among them.
 	Made, Unscored, TakenBack int
 	Usage                     record.Usage // as if nothing were cached
 }

@@ -172,8 +172,8 @@ func TestAnUnscoredScoreIsTriedAgainAndToldOnce(t *testing.T) {
 		t.Fatalf("%+v, %d lines", p.Counts[0], lines(t, dir))
 	}
 	p = made(t, ctx, asked(t, dir, d, by))
-	if p.Counts[0].Wanted != 6 || lines(t, dir) != 6 {
-		t.Errorf("again: %+v, %d lines", p.Counts[0], lines(t, dir))
+	if c := p.Counts[0]; c.Wanted != 6 || c.Unscored != 6 || c.Usage.Calls != 12 || lines(t, dir) != 6 {
+		t.Errorf("again: %+v, %d lines; what was asked for in vain is told", c, lines(t, dir))
 	}
 	by.says = half
 	p = made(t, ctx, asked(t, dir, d, by))
