@@ -47,7 +47,7 @@ have are taken as they are; those that are missing, or of another version of the
 made, through the cache. docs/calibrate.md says what the numbers mean.
 
 Exit codes: 0 it was measured; 1 kappa is below --min-kappa; 3 the suite or the labels are
-wrong; 4 an interrupt ended it; 5 no labelled output has a score, or there is no kappa.`,
+wrong; 4 an interrupt or the budget ended it; 5 no labelled output has a score, or there is no kappa.`,
 		Args: arguments(1, 1, "one suite"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.validate(); err != nil {
@@ -201,7 +201,7 @@ func (c *calibration) tellFaults() {
 }
 
 // tell writes what came of it.
-func (c *calibration) tell(ended bool) error {
+func (c *calibration) tell(ended string) error {
 	o := calibrate.Options{
 		Suite: c.Suite.Name, Scorer: c.scorer.Name, Version: c.version, Labels: c.labels, Simulated: c.simulated(),
 		Threshold: c.flags.threshold, Precision: c.flags.precision, Seed: uint64(c.Suite.Seed),
@@ -215,8 +215,8 @@ func (c *calibration) tell(ended bool) error {
 	}
 	kappa := told.Kappa()
 	switch {
-	case ended:
-		return fail(stopped, "the same command goes on: what was paid is in the cache", "interrupted: %d of %s have a score", told.Scored, count(told.Labels, "labelled output", "labelled outputs"))
+	case ended != "":
+		return fail(stopped, "the same command goes on: what was paid is in the cache", "%s: %d of %s have a score", ended, told.Scored, count(told.Labels, "labelled output", "labelled outputs"))
 	case told.Scored == 0:
 		return fail(notMeasured, "--table unscored says why", "no labelled output has a score")
 	case o.MinKappa == nil:

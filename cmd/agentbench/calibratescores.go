@@ -28,8 +28,9 @@ func (c *calibration) versions() (string, error) {
 
 func (c *calibration) isCalibrated(name string) bool { return name == c.scorer.Name }
 
-// score makes the scores that are missing. It says whether an interrupt ended that.
-func (c *calibration) score(ctx context.Context) (ended bool, err error) {
+// score makes the scores that are missing. It says what ended that before, "" where
+// nothing did.
+func (c *calibration) score(ctx context.Context) (ended string, err error) {
 	var missing []*labelledItem
 	for i := range c.items {
 		if at := &c.items[i]; at.score == nil && at.lost == "" {
@@ -37,17 +38,25 @@ func (c *calibration) score(ctx context.Context) (ended bool, err error) {
 		}
 	}
 	if c.version, err = c.versions(); err != nil || len(missing) == 0 {
-		return false, err
+		return "", err
 	}
-	made := &job{opened: c.opened, flags: &runFlags{cacheFlags: c.flags.cacheFlags}, dir: c.flags.results}
+	made := &job{
+		opened: c.opened, flags: &runFlags{cacheFlags: c.flags.cacheFlags}, dir: c.flags.results, budget: limit.OfSuite(c.Suite.Budget),
+	}
 	if made.dir == "" {
 		made.dir = filepath.Join("results", "labels") // the cache is that of runs
 	}
 	if err := c.wired(made); err != nil {
-		return false, err
+		return "", err
 	}
 	defer made.shared.Close()
-	ended, err = c.judgeAll(ctx, missing)
+	interrupted, err := c.judgeAll(ctx, missing)
+	switch {
+	case interrupted:
+		ended = "interrupted"
+	case made.budget.Refused():
+		ended = "the suite's budget is spent"
+	}
 	if err == nil && !c.flags.quiet {
 		c.tellMade(made, missing)
 	}
@@ -58,7 +67,7 @@ func (c *calibration) score(ctx context.Context) (ended bool, err error) {
 func (c *calibration) wired(j *job) error {
 	j.cache = c.openCache(j)
 	parts, err := assemble.New(c.Document, assemble.Options{
-		Getenv: c.env, Budget: limit.OfSuite(c.Suite.Budget), Cache: j.cache, CacheMode: c.flags.mode, Shared: &j.shared,
+		Getenv: c.env, Budget: j.budget, Cache: j.cache, CacheMode: c.flags.mode, Shared: &j.shared,
 	})
 	if err != nil {
 		return c.unwired(err)
@@ -79,7 +88,7 @@ func (c *calibration) wired(j *job) error {
 const calibrateGrace = 30 * time.Second
 
 // judgeAll judges outputs, many at the same time.
-func (c *calibration) judgeAll(ctx context.Context, missing []*labelledItem) (ended bool, err error) {
+func (c *calibration) judgeAll(ctx context.Context, missing []*labelledItem) (interrupted bool, err error) {
 	interrupts := c.interrupts(ctx, calibrateGrace)
 	defer interrupts.stop()
 	runs, err := c.openRuns()

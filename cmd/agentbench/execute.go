@@ -214,7 +214,9 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 		return err
 	}
 	unanswered := p.judge(ctx, j, m, report, end)
-	write := func() error { return p.write(report, &j.flags.reportFlags, "configurations", "metrics", "curve", "judges") }
+	write := func() error {
+		return p.write(report, &j.flags.reportFlags, "configurations", "metrics", "curve", "judges")
+	}
 	if j.flags.events == "-" {
 		write = func() error { return p.writeFiles(report, &j.flags.reportFlags) }
 	}
