@@ -146,9 +146,25 @@ func (m *measure) says(value float64) int {
 	return at
 }
 
+// kappa is missing where people always say the same: it would be 0 whatever the
+// scorer is like. A scorer that always says the same has earned that 0.
 func (m *measure) kappa(clusters [][]stats.Rated, weight stats.Weight) (numbers.Value, numbers.Range) {
 	estimate, ok := stats.Kappa(clusters, weight)
-	return numbers.Of(estimate.Value, ok), rangeOf(stats.KappaInterval(clusters, weight, stats.Level, m.Seed))
+	if !ok || oneLabel(clusters) {
+		return numbers.Missing(numbers.Nothing), none
+	}
+	return numbers.Known(estimate.Value), rangeOf(stats.KappaInterval(clusters, weight, stats.Level, m.Seed))
+}
+
+func oneLabel(clusters [][]stats.Rated) bool {
+	for _, cluster := range clusters {
+		for _, r := range cluster {
+			if r.B != clusters[0][0].B {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // share is the mean of zeros and ones.

@@ -162,12 +162,30 @@ func TestOneLabelHasNoKappa(t *testing.T) {
 	f := labelled(t, labels.Scale{}, "a,yes,", "b,yes,", "c,yes,")
 	o := options(f)
 	o.MinKappa = new(float64)
-	c := calibrate.Of(pairsOf(f, 1, 1, 1), o)
-	if a := c.Answer(strings.ToUpper); c.Kappa().Known() || a.State != page.Errored || !strings.Contains(a.Text, "kappa is not defined") {
-		t.Errorf("kappa %v, %v", c.Kappa(), a)
+	for _, third := range []float64{0, 1} {
+		c := calibrate.Of(pairsOf(f, 1, 1, third), o)
+		if a := c.Answer(strings.ToUpper); c.Kappa().Known() || a.State != page.Errored || !strings.Contains(a.Text, "kappa is not defined") {
+			t.Errorf("kappa %v, %v", c.Kappa(), a)
+		}
 	}
+	c := calibrate.Of(pairsOf(f, 1, 1, 1), o)
 	if text := pagetest.Written(t, c, page.Options{}); !strings.Contains(text, "all labels say yes") || !strings.Contains(text, "the scorer says yes of all outputs") {
 		t.Errorf("it does not say so:\n%s", text)
+	}
+}
+
+// A scorer that tells nothing apart has a kappa of 0, and no number of labels would
+// make that surer.
+func TestOneScoreHasNoInterval(t *testing.T) {
+	f := labelled(t, labels.Scale{}, "a,yes,", "b,no,", "c,yes,", "d,no,")
+	o := options(f)
+	o.MinKappa = new(0.5)
+	c := calibrate.Of(pairsOf(f, 1, 1, 1, 1), o)
+	if a := c.Agreement[0]; !a.Kappa.Known() || a.Kappa.Number != 0 || a.KappaInterval.Known() || a.MissingForKappa.Known() {
+		t.Errorf("%+v", a)
+	}
+	if a := c.Answer(strings.ToUpper); a.State != page.Failed {
+		t.Errorf("%v", a)
 	}
 }
 

@@ -106,7 +106,7 @@ func (n Note) Text(quote func(string) string) string {
 	case OneLabel:
 		return fmt.Sprintf("all labels say %s: whether the scorer would see anything else is not known, and no kappa is; label outputs of which people say something else", quote(n.Name))
 	case OneScore:
-		return fmt.Sprintf("the scorer says %s of all outputs", quote(n.Name))
+		return fmt.Sprintf("the scorer says %s of all outputs: it tells none of them apart, and its agreement is the share of labels that say so", quote(n.Name))
 	case Rare:
 		return fmt.Sprintf("only %d of %d labels say %s: the same share of mistakes makes kappa smaller than it would be among as many of both, and more of them make it certain", n.Count, n.Of, quote(n.Name))
 	case FewUnits:

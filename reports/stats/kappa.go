@@ -55,7 +55,9 @@ const (
 // KappaInterval is Student's with the standard error of [Kappa], below 30 clusters
 // that of a bootstrap, kept within -1 and 1. Where the raters agree on everything it
 // reaches down to what kappa would be at the lower end of Wilson's interval of the
-// agreement, a cluster counting once. It wants two clusters.
+// agreement, a cluster counting once. It wants two clusters, and a kappa that could
+// have been another: a rater who gives everything the same rating has one of 0,
+// whatever the other says, and that it does not vary does not make it certain.
 func KappaInterval(clusters [][]Rated, weight Weight, level float64, seed uint64) (interval Interval, ok bool) {
 	estimate, ok := Kappa(clusters, weight)
 	groups := estimate.Degrees + 1
@@ -64,6 +66,9 @@ func KappaInterval(clusters [][]Rated, weight Weight, level float64, seed uint64
 	}
 	if estimate.Value == 1 {
 		return perfect(clusters, groups, level)
+	}
+	if estimate.SE < tolerance {
+		return Interval{}, false
 	}
 	if groups < fewToRate {
 		t := rate(clusters, weight)

@@ -164,6 +164,22 @@ func TestKappaOfRatersWhoNeverDiffered(t *testing.T) {
 	}
 }
 
+// What a rater who always says the same agrees by is chance, whatever the other one
+// says: a kappa of 0 that nothing is known by.
+func TestKappaOfARaterWhoAlwaysSaysTheSame(t *testing.T) {
+	for _, counts := range [][][]int{{{0, 6}, {0, 9}}, {{0, 60}, {0, 90}}, {{0, 0}, {60, 90}}} {
+		for _, weight := range []stats.Weight{stats.Same, stats.Near} {
+			kappa, ok := stats.Kappa(table(counts...), weight)
+			if !ok || math.Abs(kappa.Value) > 1e-12 {
+				t.Errorf("%v: %v (%v), want 0", counts, kappa, ok)
+			}
+			if interval, ok := stats.KappaInterval(table(counts...), weight, 0.95, 1); ok {
+				t.Errorf("%v: %v", counts, interval)
+			}
+		}
+	}
+}
+
 func TestKappaHasNoAnswer(t *testing.T) {
 	r := func(a, b float64) []stats.Rated { return []stats.Rated{{A: a, B: b}} }
 	for name, clusters := range map[string][][]stats.Rated{
