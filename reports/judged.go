@@ -15,12 +15,12 @@ type judged struct {
 	votes, repaired int
 	failed          []record.ErrorClass // of the votes that are missing
 	used            record.Usage
-	several         bool    // some question has several votes
-	differ          bool    // votes on one question do
-	variance        float64 // of the votes on a question, the mean over the questions
-	noise           float64 // what the variance leaves in the score
-	// first and second are what pairs are worth in both orders.
-	first, second []float64
+	several         bool           // some question has several votes
+	differ          bool           // votes on one question do
+	variance        float64        // of the votes on a question, the mean over the questions
+	noise           float64        // what the variance leaves in the score
+	placed          []stats.Placed // what pairs are worth in both orders
+	task            int32
 }
 
 // judgedBy are the scores of a scorer on the runs of a configuration.
@@ -50,6 +50,7 @@ func (c *collector) hear(run int32, s *record.Score) {
 		c.judged[by] = all
 	}
 	all[thing] = judgedOf(s)
+	all[thing].task = c.runs.all[run].task
 }
 
 func judgedOf(s *record.Score) *judged {
@@ -63,7 +64,7 @@ func judgedOf(s *record.Score) *judged {
 			j.repaired++
 		}
 	}
-	j.first, j.second = orders(s.Votes)
+	j.placed = orders(s.Votes)
 	j.spread(s.Votes)
 	return j
 }
@@ -98,10 +99,9 @@ func (j *judged) spread(votes []record.Vote) {
 // byQuestion are the values of the votes that there are, by what was asked.
 func byQuestion(votes []record.Vote) (questions [][]float64) {
 	if slices.ContainsFunc(votes, func(v record.Vote) bool { return v.Swapped }) {
-		first, second := orders(votes)
-		both := make([]float64, len(first))
-		for i := range first {
-			both[i] = (first[i] + second[i]) / 2
+		var both []float64
+		for _, v := range orders(votes) {
+			both = append(both, (v.First+v.Second)/2)
 		}
 		return [][]float64{both}
 	}

@@ -37,8 +37,8 @@ type Judges struct {
 
 	// Pairs are those votes that were asked for in both orders, Changed the share
 	// of them in which the order changed the verdict, First what standing first is
-	// worth (0.5: nothing), PlaceP the chance of as much where the place says
-	// nothing (stats.PositionBias).
+	// worth (0.5: nothing), PlaceP the chance of as many tasks, or clusters of them,
+	// in favour of one place where it says nothing (stats.PositionBias).
 	Pairs   int           `json:"pairs"`
 	Changed numbers.Value `json:"order_changed"`
 	First   numbers.Value `json:"first_place"`
@@ -60,7 +60,7 @@ func (c *collector) judges(configuration int, residue []Part) (all []Judges) {
 			}
 		}
 		j.disagree(heard)
-		j.places(heard)
+		j.places(c.runs, heard)
 		all = append(all, j)
 	}
 	return all
@@ -106,13 +106,20 @@ func (j *Judges) disagree(heard []*judged) {
 	}
 }
 
-// places compares both orders of pairs.
-func (j *Judges) places(heard []*judged) {
-	var first, second []float64
+// places compares both orders of pairs. Those of one task, or of one cluster of
+// tasks, speak with one voice for or against a place.
+func (j *Judges) places(runs *runs, heard []*judged) {
+	var clusters [][]stats.Placed
+	at := map[unit]int{}
 	for _, one := range heard {
-		first, second = append(first, one.first...), append(second, one.second...)
+		of, known := at[runs.unitOf(one.task)]
+		if !known {
+			of = len(clusters)
+			at[runs.unitOf(one.task)], clusters = of, append(clusters, nil)
+		}
+		clusters[of] = append(clusters[of], one.placed...)
 	}
-	bias, ok := stats.PositionBias(first, second)
+	bias, ok := stats.PositionBias(clusters)
 	j.Pairs = bias.Pairs
 	j.Changed, j.First, j.PlaceP = numbers.Of(bias.Changed, ok), numbers.Of(bias.First, ok), numbers.Of(bias.P, ok)
 }

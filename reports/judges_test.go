@@ -120,6 +120,26 @@ func TestJudgesCompareVotesOnTheSameQuestion(t *testing.T) {
 	}
 }
 
+// However often a judge is asked about the outputs of one task, they say one thing of
+// the place; so do the tasks of a cluster.
+func TestPlacesAreToldByTasks(t *testing.T) {
+	for name, of := range map[string]func(i int) (task, cluster string){
+		"task":    func(i int) (string, string) { return "a", "" },
+		"cluster": func(i int) (string, string) { return fmt.Sprint("t", i), "c" },
+	} {
+		f := one(8)
+		for i := range 8 {
+			task, cluster := of(i)
+			s := f.run(task, i+1, 0.5)
+			s.Cluster = cluster
+			f.scores = append(f.scores, asked(s.ID, 0, record.Vote{Value: 1}, record.Vote{Value: 0, Swapped: true}))
+		}
+		if _, j := judgesOf(t, f); j.Pairs != 8 || j.Changed.Number != 1 || j.PlaceP.Number != 1 {
+			t.Errorf("%s: %+v", name, j)
+		}
+	}
+}
+
 func TestJudgesDoNotDependOnOrder(t *testing.T) {
 	f := one(12)
 	for i := range 12 {

@@ -2,12 +2,13 @@ package reports
 
 import (
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // orders are what votes on pairs are worth to the same output where it stands
 // first, and where it stands second: of each judge the n-th with the n-th, where
 // both are there.
-func orders(votes []record.Vote) (first, second []float64) {
+func orders(votes []record.Vote) (both []stats.Placed) {
 	asked := map[string]int{}
 	straight := map[string][]*record.Vote{}
 	for i := range votes {
@@ -23,8 +24,8 @@ func orders(votes []record.Vote) (first, second []float64) {
 		n := asked[v.Judge]
 		asked[v.Judge]++
 		if n < len(straight[v.Judge]) && v.Unscored == "" && straight[v.Judge][n].Unscored == "" {
-			first, second = append(first, straight[v.Judge][n].Value), append(second, v.Value)
+			both = append(both, stats.Placed{First: straight[v.Judge][n].Value, Second: v.Value})
 		}
 	}
-	return first, second
+	return both
 }

@@ -98,6 +98,19 @@ func (r *runs) add(configuration int32, s *record.Signals) {
 // clusterOf is a task's cluster, "" where it is its own.
 func (r *runs) clusterOf(task int32) string { return r.clusters.of(task) }
 
+// unit is what is independent of others: a cluster, else a task.
+type unit struct {
+	cluster string
+	task    int32 // where there is no cluster
+}
+
+func (r *runs) unitOf(task int32) unit {
+	if cluster := r.clusterOf(task); cluster != "" {
+		return unit{cluster: cluster}
+	}
+	return unit{task: task}
+}
+
 // countClusters is 0 where no task has a cluster.
 func (r *runs) countClusters() int {
 	if r.clusters == nil {

@@ -1,5 +1,9 @@
 package stats
 
+// Placed is what two verdicts are worth to the same output, from 0 to 1: where it
+// stands first, and where it stands second.
+type Placed struct{ First, Second float64 }
+
 // Position is how much the place of an output decides about it, where outputs
 // are compared two at a time and in both orders.
 type Position struct {
@@ -10,32 +14,41 @@ type Position struct {
 	// First is what standing first is worth, the mean of (x + 1 - y)/2 over the
 	// pairs: 0.5 where the place does not matter, 1 where the first always wins.
 	First float64
-	// P is that of as many verdicts changing in favour of the first place as of the
-	// second one, where the place does not matter: McNemar's exact test.
+	// P is that of as many clusters in favour of the first place as of the second
+	// one, where the place does not matter: an exact sign test. Verdicts on outputs
+	// of one task are no independent ones.
 	P float64
 }
 
-// PositionBias is made of what verdicts are worth to the same output, where it
-// stands first (x) and where it stands second (y): from 0 to 1.
-func PositionBias(x, y []float64) (p Position, ok bool) {
-	if len(x) != len(y) || len(x) == 0 {
-		return Position{}, false
-	}
-	var first, second int
+// PositionBias is made of verdicts in both orders, by cluster.
+func PositionBias(clusters [][]Placed) (p Position, ok bool) {
+	var first, second, changed int
 	sum := 0.0
-	for i := range x {
-		if !(x[i] >= 0 && x[i] <= 1 && y[i] >= 0 && y[i] <= 1) {
-			return Position{}, false
+	for _, cluster := range clusters {
+		lead := 0.0
+		for _, v := range cluster {
+			if !(v.First >= 0 && v.First <= 1 && v.Second >= 0 && v.Second <= 1) {
+				return Position{}, false
+			}
+			if v.First != v.Second {
+				changed++
+			}
+			lead += v.First - v.Second
+			sum += (v.First + 1 - v.Second) / 2
 		}
+		p.Pairs += len(cluster)
 		switch {
-		case x[i] > y[i]:
+		case lead > tolerance:
 			first++
-		case x[i] < y[i]:
+		case lead < -tolerance:
 			second++
 		}
-		sum += (x[i] + 1 - y[i]) / 2
 	}
-	n := float64(len(x))
 	test, ok := McNemar(first, second)
-	return Position{Pairs: len(x), Changed: float64(first+second) / n, First: min(sum/n, 1), P: test.P}, ok
+	if !ok || p.Pairs == 0 {
+		return Position{}, false
+	}
+	n := float64(p.Pairs)
+	p.Changed, p.First, p.P = float64(changed)/n, min(sum/n, 1), test.P
+	return p, true
 }

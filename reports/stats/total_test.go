@@ -149,7 +149,7 @@ var procedures = map[string]func(a arguments) answer{
 	"McNemar":                func(a arguments) answer { return test(stats.McNemar(a.a, a.b)) },
 	"McNemarMidP":            func(a arguments) answer { return chance(stats.McNemarMidP(a.a, a.b)) },
 	"PositionBias": func(a arguments) answer {
-		p, ok := stats.PositionBias(a.x, a.y)
+		p, ok := stats.PositionBias(a.placed())
 		return chances([]float64{p.Changed, p.First, p.P}, ok)
 	},
 	"BonettPrice":     func(a arguments) answer { return interval(stats.BonettPrice(a.a, a.b, a.c, a.p)) },
@@ -229,6 +229,14 @@ var procedures = map[string]func(a arguments) answer{
 	},
 	"ExpandedRatio":   func(a arguments) answer { return open(stats.ExpandedRatio(a.x, a.y, a.p)) },
 	"PercentileLevel": func(arguments) answer { return answer{} }, // has no ok: it gives the level where there is none
+}
+
+// placed are verdicts in both orders, each a cluster of its own.
+func (a arguments) placed() (clusters [][]stats.Placed) {
+	for i := range min(len(a.x), len(a.y)) {
+		clusters = append(clusters, []stats.Placed{{First: a.x[i], Second: a.y[i]}})
+	}
+	return clusters
 }
 
 // clusters are the forecasts in threes.
