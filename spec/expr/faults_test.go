@@ -12,7 +12,7 @@ func testEnv(t testing.TB, options Options) *Env {
 	env, err := NewEnv([]Var{
 		{"output", Any}, {"text", String}, {"iteration", Int}, {"confidence", Nullable(Double)}, {"cost", Double},
 		{"passed", Bool}, {"elapsed", Duration}, {"best", step}, {"history", ListOf(step)}, {"param", MapOf(Any)},
-		{"checks", MapOf(Struct("check", Var{"passed", Bool}))}, {"tags", ListOf(String)},
+		{"run", Struct("run", Var{"score", Double})}, {"checks", MapOf(Struct("check", Var{"passed", Bool}))}, {"tags", ListOf(String)},
 	}, options)
 	if err != nil {
 		t.Fatal(err)
@@ -33,6 +33,8 @@ func TestFaults(t *testing.T) {
 		{"text.contians('x')", WantBool, Fault{13, 0, `unknown name "contians"`, `did you mean "contains"?`, false}},
 		{"best.confidnce > 0.5", WantBool, Fault{5, 9, `unknown field "confidnce"`, `did you mean "confidence"?`, false}},
 		{"history.exists(h, h.confidnce > 1.0)", WantBool, Fault{20, 9, `unknown field "confidnce"`, `did you mean "confidence"?`, false}},
+		{"tags.exists(t, t == 'a') && score > 0.5", WantBool, Fault{28, 5, `unknown name "score"`, `did you mean "run.score"?`, false}},
+		{"checks['a'].score > 0.5", WantBool, Fault{12, 5, `unknown field "score"`, "", false}},
 		{"checks['a'].pased", WantBool, Fault{12, 5, `unknown field "pased"`, `did you mean "passed"?`, false}},
 		{"text.size", WantAny, Fault{4, 0, "a value of type string has no fields", "only objects have fields; the output of an agent is one under reply: json", false}},
 		{"iteration + 0.5", WantNumber, Fault{10, 0, "+ does not take (int, double)", "numbers of different types do not mix in arithmetic: write 10.0, or double(...)", false}},

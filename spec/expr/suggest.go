@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -10,15 +11,21 @@ import (
 
 // suggestions are the names that somebody may have meant.
 type suggestions struct {
-	names  []string // variables and functions
-	fields []string // of all structs
+	names  []string          // variables and functions
+	fields []string          // of all structs
+	paths  map[string]string // of the fields of variables, by the field: task.metadata
 }
 
 func newSuggestions(env *cel.Env, vars []Var) suggestions {
-	var s suggestions
+	s := suggestions{paths: map[string]string{}}
 	for _, v := range vars {
 		s.names = append(s.names, v.Name)
 		s.fields = append(s.fields, fieldNames(v.Type)...)
+		for _, f := range v.Type.fields {
+			if s.paths[f.Name] == "" {
+				s.paths[f.Name] = v.Name + "." + f.Name
+			}
+		}
 	}
 	for name := range env.Functions() {
 		if !strings.ContainsAny(name, "_@!-") {
@@ -44,8 +51,20 @@ func fieldNames(t Type) []string {
 	return names
 }
 
-func (s suggestions) near(name string) string      { return didYouMean(name, s.names) }
-func (s suggestions) nearField(name string) string { return didYouMean(name, s.fields) }
+func (s suggestions) near(name string) string {
+	if path := s.paths[name]; path != "" {
+		return fmt.Sprintf("did you mean %q?", path)
+	}
+	return didYouMean(name, s.names)
+}
+
+// nearField says nothing of a field that another struct has by this very name.
+func (s suggestions) nearField(name string) string {
+	if slices.Contains(s.fields, name) {
+		return ""
+	}
+	return didYouMean(name, s.fields)
+}
 
 func didYouMean(name string, known []string) string {
 	best, distance := "", max(1, len(name)/3)+1
