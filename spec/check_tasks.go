@@ -41,9 +41,15 @@ func (l *loader) checkMapping(t *Tasks) {
 			l.add(t.Node.KeyFault(key, "write it in the tasks themselves", "%q says what rows of files mean; these tasks are written in the suite", key))
 		}
 	}
-	if s := t.Sample; s != nil && s.Node != nil && (s.N == 0) == (s.Share == 0) {
+	if s := t.Sample; s != nil && s.Node != nil && !s.saysHowMany() {
 		l.fault(s.Node, "n: 20 is so many, share: 0.1 a tenth", "a sample needs one of n and share")
 	}
+}
+
+// saysHowMany in one way. A number that could not be read has a fault of its own.
+func (s *Sample) saysHowMany() bool {
+	neither := s.Node.Get("n") == nil && s.Node.Get("share") == nil
+	return !neither && (s.N == 0 || s.Share == 0)
 }
 
 // checkGlob wants files of a known format behind a path. Text is one, too, where each file may be a row: in a folder
