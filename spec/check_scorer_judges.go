@@ -69,6 +69,8 @@ func (l *loader) checkPair(s *Suite, scorer *Scorer) {
 		l.fault(scorer.Node, "write against: NAME, or a baseline in the suite", "a scorer of type pairwise needs a configuration to compare with")
 	case against != "" && s.Configuration(against) == nil:
 		l.fault(scorer.Node.Get("against"), didYouMean(against, s.names()), "there is no configuration %q", shorten(against))
+	case len(s.Resolved) == 1 && len(s.Resolved[0].Aliases) > 0:
+		l.fault(scorer.Node, "let one differ in its loop, or in set", "the configurations %s are the same, so that nothing stands beside it", shorten(strings.Join(s.names(), ", ")))
 	case len(s.Resolved) == 1:
 		l.fault(scorer.Node, "declare another one", "there is only one configuration, so that nothing stands beside it")
 	}
