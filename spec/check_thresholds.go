@@ -14,7 +14,9 @@ func (l *loader) checkThreshold(s *Suite, e *Expr) {
 		l.warn(e.Node, "declare baseline: in the suite, or give run --baseline NAME", "the threshold reads diff, and the suite has no baseline")
 	}
 	for _, m := range s.Misreads(e.Program.Reads()) {
-		l.unknownIn(e, m.Name, m.Known, m.What)
+		if m.What != "metric" || s.namesMetrics() {
+			l.unknownIn(e, m.Name, m.Known, m.What)
+		}
 	}
 }
 
@@ -25,6 +27,14 @@ func (s *Suite) Misreads(reads []string) []Misread {
 		known.Metrics = append(known.Metrics, m.Name)
 	}
 	return Misreads(reads, known)
+}
+
+// namesMetrics says whether all metrics have what their names are made of. Where one has not, nobody knows which are missing.
+func (s *Suite) namesMetrics() bool {
+	return !slices.ContainsFunc(s.Metrics, func(m Metric) bool {
+		counts := slices.ContainsFunc(m.Reduce, func(reduce string) bool { return slices.Contains(takesK, reduce) })
+		return m.Name == "" && (len(m.Reduce) == 0 || slices.Contains(m.Reduce, "") || counts && (len(m.K) == 0 || slices.Contains(m.K, 0)))
+	})
 }
 
 // Readable are the names by which thresholds read numbers.
