@@ -65,6 +65,23 @@ func TestF58_ManyMatchesEndInTime(t *testing.T) {
 	}
 }
 
+// F58: elements that close themselves within very many that are open take time linear in the text.
+func TestF58_DeepHTMLEndsInTime(t *testing.T) {
+	deep := strings.Repeat("<a>", maxSearch/8) + strings.Repeat("<b/>", maxSearch/8)
+	begin := time.Now()
+	score := set(t, "- {name: s, type: is_html}").Score(context.Background(), task(t, ""), run(quotedJSON(t, deep)))[0]
+	if took := time.Since(begin); score.Value != 0 || took > 10*time.Second {
+		t.Errorf("%s took %v", score.Explanation, took)
+	}
+	for html, want := range map[string]float64{
+		"<svg><a/></svg>": 1, "<svg><g><a/></g></svg><b></b>": 1, "<svg></svg><a/>": 0, "<svg><svg></svg><a/></svg>": 1, "<math/><svg/>": 1, "<a><svg/></a>": 1,
+	} {
+		if got := set(t, "- {name: s, type: is_html}").Score(context.Background(), task(t, ""), run(quotedJSON(t, html)))[0]; got.Value != want {
+			t.Errorf("%s: %v, %s", html, got.Value, got.Explanation)
+		}
+	}
+}
+
 // An extraction that has many matches finds the last one, beyond those that are found at once as well.
 func TestLastOfManyMatches(t *testing.T) {
 	for _, n := range []int{1, 2, atOnce - 1, atOnce, atOnce + 1, 10 * atOnce, 20_000} {

@@ -65,20 +65,24 @@ func closed(text string) error {
 // htmlOpen are the elements that are open, the innermost last.
 type htmlOpen struct {
 	elements []string
+	within   int  // how many of them are foreign
 	any      bool // there was an element
 }
 
 func (o *htmlOpen) start(name string) {
 	o.any = true
-	if !slices.Contains(voidElements, name) {
-		o.elements = append(o.elements, name)
+	if slices.Contains(voidElements, name) {
+		return
+	}
+	o.elements = append(o.elements, name)
+	if slices.Contains(foreignElements, name) {
+		o.within++
 	}
 }
 
 // foreign says that a slash closes the element.
 func (o *htmlOpen) foreign(name string) bool {
-	within := func(name string) bool { return slices.Contains(foreignElements, name) }
-	return within(name) || slices.ContainsFunc(o.elements, within)
+	return o.within > 0 || slices.Contains(foreignElements, name)
 }
 
 func (o *htmlOpen) close(name string) error {
@@ -86,6 +90,9 @@ func (o *htmlOpen) close(name string) error {
 		switch {
 		case inner == name:
 			o.elements = o.elements[:i]
+			if slices.Contains(foreignElements, name) {
+				o.within--
+			}
 			return nil
 		case !slices.Contains(openElements, inner):
 			return fmt.Errorf("<%s> is not closed before </%s>", inner, name)
