@@ -68,7 +68,7 @@ func TestF81_AnswersOfJudges(t *testing.T) {
 	}{
 		{toOne, `{"score": 0.7, "explanation": "near"}`, "0.7 (0.7): near"},
 		{toOne, "```json\n{\"score\": 1}\n```", "1 (1): "},
-		{toOne, "Here it is:\n```\n{\"score\": 0}\n```\nDone.", "0 (0): "},
+		{toOne, "\n```\n{\"score\": 0}\n```\n", "0 (0): "},
 		{toOne, `{"score": 0, "explanation": 7}`, "0 (0): "},
 		{oneToFive, `{"score": 4}`, "0.75 (4): "},
 		{fiveToOne, `{"score": 4}`, "0.25 (4): "},
@@ -78,6 +78,8 @@ func TestF81_AnswersOfJudges(t *testing.T) {
 		{&Scale{Choices: []Choice{{"true", 1}, {"3", 0.5}}}, `{"score": 3}`, "0.5 (3): "},
 
 		{toOne, ``, "it is empty"},
+		{toOne, "It says of itself:\n```json\n{\"score\": 1}\n```\nI would say 0.", "it is not JSON: at byte 1: 'I' where a JSON value should begin"},
+		{toOne, "```json\n{\"score\": 1}\n``` is what it says.\n```json\n{\"score\": 0}\n```", "it is not JSON: at byte 14: '`' after the end of the JSON value"},
 		{toOne, "I would say 0.9.", "it is not JSON: at byte 1: 'I' where a JSON value should begin"},
 		{toOne, `{"score": 0.9} {"score": 1}`, "it is not JSON: at byte 16: '{' after the end of the JSON value"},
 		{toOne, `0.9`, "it is not a JSON object"},

@@ -38,9 +38,12 @@ func (s *Scale) asked() string {
 }
 
 // read takes a vote out of an answer: one JSON object with score and
-// explanation. A score is never looked for in prose.
+// explanation. A score is never looked for in prose, nor in a fence within prose:
+// that may be what the output says of itself, which the judge quotes.
 func (s *Scale) read(text string, vote *record.Vote) error {
-	text = agent.Unfence(text)
+	if text = strings.TrimSpace(text); strings.HasPrefix(text, "```") && strings.HasSuffix(text, "```") {
+		text = agent.Unfence(text)
+	}
 	if text == "" {
 		return errors.New("it is empty")
 	}
