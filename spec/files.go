@@ -186,7 +186,12 @@ func (f folder) glob(pattern string) ([]string, error) {
 			files = []string{clean}
 			return nil
 		}
-		files, err = doublestar.Glob(fsys, clean, doublestar.WithFilesOnly())
+		// Links that lead back to a folder above would be followed round and round.
+		files, err = doublestar.Glob(fsys, clean, doublestar.WithFilesOnly(), doublestar.WithNoFollow())
+		files = slices.DeleteFunc(files, func(file string) bool {
+			info, err := fs.Stat(fsys, file)
+			return err == nil && info.IsDir() // a link to one
+		})
 		return err
 	})
 	switch {

@@ -36,6 +36,21 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// FAULTS F57: a pattern does not follow links to folders, of which ten that lead back have very many paths.
+func TestPatternsDoNotGoRoundInCircles(t *testing.T) {
+	dir := folderWith(t, "'**/*.jsonl'", map[string]string{"data/t.jsonl": `{"id": "a", "input": "x"}` + "\n"})
+	for i := range 10 {
+		must(t, os.Symlink(".", filepath.Join(dir, "data", fmt.Sprint("back", i))))
+	}
+	must(t, os.Symlink("t.jsonl", filepath.Join(dir, "data", "u.txt")))
+	must(t, os.Symlink(".", filepath.Join(dir, "data", "folder.jsonl")))
+	d, faults := Load(filepath.Join(dir, "suite.yaml"), Options{})
+	must(t, faults.Err())
+	if n, faults := d.CountTasks(); n != 1 || faults.Err() != nil {
+		t.Errorf("%d tasks, %v", n, faults)
+	}
+}
+
 // FAULTS F57: what a path may lead to.
 func TestFilesThatAreNotRead(t *testing.T) {
 	cases := []struct {
