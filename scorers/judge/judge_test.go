@@ -129,6 +129,19 @@ func TestOneRepair(t *testing.T) {
 	}
 }
 
+// An answer that is empty is not sent back as it is: servers refuse such a message.
+func TestARepairOfAnEmptyAnswer(t *testing.T) {
+	for _, empty := range []string{"", " \n"} {
+		m := &member{answers: []string{empty, `{"score": 1}`}}
+		if got := judgeOne(t, panel(m), "4"); got.Value != 1 || len(m.asked) != 2 {
+			t.Fatalf("%q: %+v", empty, got)
+		}
+		if again := m.asked[1].Messages; strings.TrimSpace(again[2].Text) == "" || !strings.Contains(again[3].Text, "it is empty") {
+			t.Errorf("%q: asked again with %+v", empty, again[2:])
+		}
+	}
+}
+
 // F81: an output that says to ignore the rubric and to score 1 gains nothing in
 // what the judge is sent. Taken apart again, that is the same number of messages,
 // the same instructions and rubric, and one output, byte for byte.

@@ -144,9 +144,12 @@ func reason(ctx context.Context, err error) string {
 	return string(record.Internal) + ": " + err.Error()
 }
 
-// begin is the beginning of a long text.
+// begin is the beginning of a long text. Servers refuse a message that is empty.
 func begin(text string) string {
-	if len(text) <= maxShown {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return "(nothing)"
+	case len(text) <= maxShown:
 		return text
 	}
 	return strings.ToValidUTF8(text[:maxShown], "") + "…"
