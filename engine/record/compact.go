@@ -78,9 +78,7 @@ func (c *compaction) read() error {
 	var line Scored
 	for o, err := range scan(scoresFile, c.from, place{}) {
 		if err == nil {
-			if err = c.in.readScored(o.json, &line); err != nil {
-				err = o.problem(scoresFile, err)
-			}
+			err = c.in.scoredOf(&o, &line)
 		}
 		c.Before += o.bytes
 		if bad := (*Problem)(nil); errors.As(err, &bad) {

@@ -42,3 +42,38 @@ func (s *Signals) amounts() error {
 func (s *Signals) negative() bool {
 	return s.Elapsed < 0 || s.Usage.negative() || s.Judging.negative() || s.User.negative()
 }
+
+// mostScored iterations of a run fit into a line of the records: each takes some 64 bytes
+// at least.
+const mostScored = longestLine / 64
+
+// impossibleScores says what no scores can have.
+func impossibleScores(scores []Score) error {
+	for i := range scores {
+		if scores[i].Usage.negative() {
+			return errNegative
+		}
+		if err := noIteration(scores[i].Iteration); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (line *Scored) impossible() error {
+	for i := range line.Scores {
+		if err := noIteration(line.Scores[i].Iteration); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noIteration says what no run has: who reads scores takes memory for all
+// iterations up to the last one.
+func noIteration(n int) error {
+	if n < 0 || n > mostScored {
+		return fmt.Errorf("there is no iteration %d", n)
+	}
+	return nil
+}

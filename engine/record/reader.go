@@ -154,6 +154,9 @@ func signalsOf(o *object, read readFunc, in *reader) (*Signals, error) {
 
 func scoresOf(o *object, in *reader) (run string, scores []Score, err error) {
 	run, scores, err = in.readScores(o.json)
+	if err == nil {
+		err = impossibleScores(scores)
+	}
 	if err != nil {
 		err = o.problem(scoresFile, err)
 	}

@@ -161,6 +161,42 @@ func TestImpossibleSignalsAreDamage(t *testing.T) {
 	}
 }
 
+// Scores whose checksum fits and whose numbers nobody can have are damage to all
+// who read them, and take no memory.
+func TestImpossibleScoresAreDamage(t *testing.T) {
+	for members, want := range map[string]string{
+		`"iteration":4611686018427387904`:        "there is no iteration 4611686018427387904",
+		`"iteration":1000000000`:                 "there is no iteration 1000000000",
+		`"iteration":-1`:                         "there is no iteration -1",
+		`"usage":{"calls":-1}`:                   "its usage or time is negative",
+		`"usage":{"calls":1,"input_tokens":-50}`: "its usage or time is negative",
+	} {
+		dir := sampleFolder(t, 1)
+		before := readFile(t, dir, scoresFile)
+		line := sealed(t, `"run":"default/task-1/1","scores":[{"name":"close","value":1,`+members+`}]`)
+		writeFile(t, dir, scoresFile, append([]byte(line), before...))
+		told := func(err error) {
+			if problem := (*Problem)(nil); !errors.As(err, &problem) || problem.What != want || problem.Line != 1 {
+				t.Errorf("%s: %v, want %s", members, err, want)
+			}
+		}
+		for _, err := range ReadScores(dir) {
+			told(err)
+			break
+		}
+		for _, err := range ReadScored(dir) {
+			if want != errNegative.Error() { // of usage the heads know nothing
+				told(err)
+			}
+			break
+		}
+		done, err := CompactScores(dir, Options{})
+		if gone := want != errNegative.Error(); err != nil || (len(done.Damage) == 1) != gone {
+			t.Errorf("%s: compacting: %v, %v", members, done, err)
+		}
+	}
+}
+
 func TestImpossibleRecordsAreDamage(t *testing.T) {
 	dir := sampleFolder(t, 3)
 	line := bytes.SplitAfter(readFile(t, dir, recordsFile), []byte("\n"))[1]

@@ -45,16 +45,25 @@ func ReadScored(dir string) iter.Seq2[*Scored, error] {
 		in, line := new(reader), new(Scored)
 		for o, err := range scan(scoresFile, f, place{}) {
 			if err == nil {
-				err = in.readScored(o.json, line)
-				if err != nil {
-					err = o.problem(scoresFile, err)
-				}
+				err = in.scoredOf(&o, line)
 			}
 			if !yield(line, err) {
 				return
 			}
 		}
 	}
+}
+
+// scoredOf reads a line that was found; what is wrong with it is a *Problem.
+func (r *reader) scoredOf(o *object, line *Scored) error {
+	err := r.readScored(o.json, line)
+	if err == nil {
+		err = line.impossible()
+	}
+	if err != nil {
+		return o.problem(scoresFile, err)
+	}
+	return nil
 }
 
 func (r *reader) readScored(object []byte, line *Scored) error {
