@@ -227,6 +227,15 @@ var procedures = map[string]func(a arguments) answer{
 			return stats.Mean(a.x[:min(len(a.x), int(drawn[0]))])
 		}, a.p))
 	},
+	"Bootstrap": func(a arguments) answer {
+		return open(stats.Bootstrap(len(a.x), 50, 1, func(drawn []uint8) (float64, bool) {
+			return stats.Mean(a.x[:min(len(a.x), int(drawn[0]))])
+		}, a.p))
+	},
+	"Same":            func(a arguments) answer { return chance(stats.Same(a.p, a.q), true) },
+	"Near":            func(arguments) answer { return answer{} }, // has no ok: it is NaN where a rating is
+	"Kappa":           func(a arguments) answer { return estimate(stats.Kappa(a.rated(), a.weight())) },
+	"KappaInterval":   func(a arguments) answer { return interval(stats.KappaInterval(a.rated(), a.weight(), a.p, 1)) },
 	"ExpandedRatio":   func(a arguments) answer { return open(stats.ExpandedRatio(a.x, a.y, a.p)) },
 	"PercentileLevel": func(arguments) answer { return answer{} }, // has no ok: it gives the level where there is none
 }
@@ -237,6 +246,22 @@ func (a arguments) placed() (clusters [][]stats.Placed) {
 		clusters = append(clusters, []stats.Placed{{First: a.x[i], Second: a.y[i]}})
 	}
 	return clusters
+}
+
+// rated are ratings of things in threes.
+func (a arguments) rated() (clusters [][]stats.Rated) {
+	var all []stats.Rated
+	for i := range min(len(a.x), len(a.y)) {
+		all = append(all, stats.Rated{A: a.x[i], B: a.y[i]})
+	}
+	return slices.Collect(slices.Chunk(all, 3))
+}
+
+func (a arguments) weight() stats.Weight {
+	if a.a%2 == 0 {
+		return stats.Same
+	}
+	return stats.Near
 }
 
 // clusters are the forecasts in threes.
