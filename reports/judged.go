@@ -15,10 +15,13 @@ type judged struct {
 	votes, repaired int
 	failed          []record.ErrorClass // of the votes that are missing
 	used            record.Usage
-	several         bool           // some question has several votes
-	differ          bool           // votes on one question do
-	variance        float64        // of the votes on a question, the mean over the questions
-	noise           float64        // what the variance leaves in the score
+	several         bool    // some question has several votes
+	differ          bool    // votes on one question do
+	variance        float64 // of the votes on a question, the mean over the questions
+	noise           float64 // what the variance leaves in the score
+	panel           bool    // several judges were asked
+	questions       int
+	apart           []float64      // of a panel: see there
 	placed          []stats.Placed // what pairs are worth in both orders
 	task            int32
 }
@@ -94,6 +97,9 @@ func (j *judged) spread(votes []record.Vote) {
 	}
 	j.variance, j.several = stats.Mean(variances)
 	j.noise = j.variance / float64(max(1, given))
+	if j.panel = slices.ContainsFunc(votes, func(v record.Vote) bool { return v.Judge != "" }); j.panel {
+		j.questions, j.apart = len(questions), apart(votes, questions)
+	}
 }
 
 // byQuestion are the values of the votes that there are, by what was asked.

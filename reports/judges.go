@@ -32,7 +32,7 @@ type Judges struct {
 	Within   numbers.Value `json:"variance_within"`
 	Between  numbers.Value `json:"variance_between"`
 	// Noise is how much of Within the votes make: the variance that is left in the
-	// mean of them, beside it.
+	// mean of them, beside it. What judges of a panel always differ by is not in it.
 	Noise numbers.Value `json:"votes_share_of_within"`
 
 	// Pairs are those votes that were asked for in both orders, Changed the share
@@ -87,21 +87,20 @@ func (j *Judges) count(heard []*judged) {
 
 // disagree compares votes on the same output.
 func (j *Judges) disagree(heard []*judged) {
-	var variances, deviations, noises []float64
+	var variances, deviations []float64
 	differ := 0
 	for _, one := range heard {
 		if !one.several {
 			continue
 		}
 		variances, deviations = append(variances, one.variance), append(deviations, math.Sqrt(one.variance))
-		noises = append(noises, one.noise)
 		if one.differ {
 			differ++
 		}
 	}
 	j.Differ, j.SD, j.Variance = numbers.Over(int64(differ), int64(len(variances))), numbers.Of(stats.Mean(deviations)), numbers.Of(stats.Mean(variances))
 	j.Noise = numbers.Missing(numbers.Nothing)
-	if noise, ok := stats.Mean(noises); ok && j.Within.Known() && j.Within.Number > 0 {
+	if noise, ok := noise(heard); ok && j.Within.Known() && j.Within.Number > 0 {
 		j.Noise = numbers.Known(noise / j.Within.Number)
 	}
 }

@@ -120,6 +120,30 @@ func TestJudgesCompareVotesOnTheSameQuestion(t *testing.T) {
 	}
 }
 
+// A judge who is stricter than the other on every output moves the scores of all
+// trials alike: no noise. What is left of the differences is.
+func TestStrictJudgesAreNoNoise(t *testing.T) {
+	by := func(strict float64) reports.Judges {
+		f := one(3)
+		f.manifest.Trials = 2
+		for i := range 6 {
+			s := f.run(fmt.Sprint("t", i/2), i%2+1, 0.5)
+			worth, off := 0.5+float64(i%2)/4, 0.02*float64(i%3-1)
+			f.scores = append(f.scores, asked(s.ID, 0, record.Vote{Judge: "kind", Value: worth + off}, record.Vote{Judge: "strict", Value: worth - strict - off}))
+		}
+		_, j := judgesOf(t, f)
+		return j
+	}
+	// The votes are off their mean by 0.02 times -1, 0, 1, twice: of a judge 4 of 5 of that squared, and there is one degree for two votes.
+	alike, apart := by(0), by(0.4)
+	if want := 2 * 0.0004 * 0.8 / 2 / alike.Within.Number; math.Abs(alike.Noise.Number-want) > 1e-9 || math.Abs(apart.Noise.Number-want) > 1e-9 {
+		t.Errorf("%v and %v, want %v", alike.Noise, apart.Noise, want)
+	}
+	if apart.Differ.Number != 1 || apart.Variance.Number < 0.07 {
+		t.Errorf("they differ: %+v", apart)
+	}
+}
+
 // However often a judge is asked about the outputs of one task, they say one thing of
 // the place; so do the tasks of a cluster.
 func TestPlacesAreToldByTasks(t *testing.T) {
