@@ -49,6 +49,19 @@ func pairwise(c *compiler) comparison {
 	}
 }
 
+// pairOfNothing is the verdict on no answer beside another: a tie where there is none
+// either. Runs that fail alike are worth as much as those of the baseline.
+func (s *scorer) pairOfNothing(ctx context.Context, at *subject) verdict {
+	other, why := at.other(ctx, s)
+	switch {
+	case why != "":
+		return unscored("%s", why)
+	case isEmpty(other):
+		return verdict{value: 0.5, answer: "tie", explanation: "both gave nothing"}
+	}
+	return nothing
+}
+
 // against is the configuration whose runs stand beside the others.
 func (c *compiler) against() string {
 	name := cmp.Or(c.spec.Against, c.all.baseline)

@@ -62,6 +62,8 @@ func TestPairs(t *testing.T) {
 		"the baseline's own":        {"", other("base", `"wait"`), nil, "0.5 (tie): it is the baseline", 0},
 		"the baseline's, empty":     {"", other("base", ""), nil, "0.5 (tie): it is the baseline", 0},
 		"no answer":                 {"", run(""), other("base", `"wait"`), "0 (none)", 0},
+		"no answers at all":         {"", run(""), other("base", ""), "0.5 (tie): both gave nothing", 0},
+		"no answer, and no other":   {"", run(""), nil, "unscored: there is no run of base beside it", 0},
 		"no answer beside it":       {"", run(`"wait"`), other("base", ""), "1 (win): the other gave nothing", 0},
 		"nothing beside it":         {"", run(`"wait"`), nil, "unscored: there is no run of base beside it", 0},
 		"a fault beside it":         {"", run(`"wait"`), fault, "unscored: the run of base beside it did not end by itself", 0},

@@ -114,7 +114,7 @@ func (s *scorer) judge(ctx context.Context, at *subject) verdict {
 		return unscored("the target is missing")
 	}
 	if s.nothingToSee(at) {
-		return nothing
+		return s.ofNothing(ctx, at)
 	}
 	if !s.needsAnswer {
 		return s.compare(ctx, at)
@@ -123,9 +123,17 @@ func (s *scorer) judge(ctx context.Context, at *subject) verdict {
 	case err != nil:
 		return unscored("%v", err)
 	case isEmpty(at.value):
-		return nothing
+		return s.ofNothing(ctx, at)
 	}
 	return s.compare(ctx, at)
+}
+
+// ofNothing is the verdict where there is no answer.
+func (s *scorer) ofNothing(ctx context.Context, at *subject) verdict {
+	if s.pairs {
+		return s.pairOfNothing(ctx, at)
+	}
+	return nothing
 }
 
 // nothingToSee: the scorer looks at an output, and there is none.
