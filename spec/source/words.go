@@ -135,11 +135,28 @@ func hint(n *Node, t reflect.Type) string {
 	case kind == reflect.Slice && n.form == block:
 		return `start each item with "- "`
 	case kind == reflect.Slice && n.Kind != Map:
-		return "write a list: [" + shorten(n.Text) + "]"
+		return listHint(shorten(n.Text))
 	case n.Kind == String && n.form == plain && strings.Contains(n.Text, ":"):
 		return "put a space after the colon"
 	}
 	return ""
+}
+
+// listHint says how a text is written as a list. Whether its words are one item, only its author knows.
+func listHint(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+	if len(words) < 2 || strings.ContainsAny(text, "'\"") {
+		return "write a list: [" + text + "]"
+	}
+	return "write a list: [" + strings.Join(words, ", ") + "], or [" + inList(text) + "] if it is one item"
+}
+
+// inList is a text as it stands in a flow list.
+func inList(text string) string {
+	if strings.Contains(text, ",") {
+		return strconv.Quote(text)
+	}
+	return text
 }
 
 func quoteHint(n *Node) string {
