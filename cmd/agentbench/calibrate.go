@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -159,6 +161,9 @@ func calibrated(s *spec.Suite, name string) (*spec.Scorer, error) {
 // read reads the labels.
 func (c *calibration) read() error {
 	text, err := readAll(c.in, c.flags.labels)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usage(didYouMean(c.flags.labels, nearby(c.flags.labels), ""), "there is no file %s", c.flags.labels)
+	}
 	if err != nil {
 		return usage("", "reading the labels: %w", err)
 	}

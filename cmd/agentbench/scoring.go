@@ -143,7 +143,7 @@ func (s *scoring) name() error {
 		return s.unwired(err)
 	}
 	if len(s.judging)+len(s.remove) == 0 && !s.flags.compact {
-		return usage("agentbench score "+shellWord(s.dir)+" SUITE", "%s was made without scorers that can judge here", s.dir)
+		return usage("agentbench score "+shellWord(s.dir)+" SUITE", "%s has no scorer that can judge here", s.dir)
 	}
 	return nil
 }
