@@ -221,6 +221,24 @@ func TestScoresThatWereTakenBackAreNone(t *testing.T) {
 	}
 }
 
+// A run whose score at an iteration was taken back has none there, and not 0.
+func TestAScoreOfAnIterationThatWasTakenBackIsNoZero(t *testing.T) {
+	f := one(2)
+	for _, task := range []string{"a", "b"} {
+		s := f.run(task, 1, 0.5, 0.6)
+		for n := range 3 {
+			f.scored(s, n, 1)
+		}
+		if task == "a" {
+			f.scores = append(f.scores, record.Score{Run: s.ID, Name: "right", Iteration: 1, Removed: true})
+		}
+	}
+	curve := f.collect().Configurations[0].Curve
+	if len(curve) != 2 || curve[0].Score.Number != 1 || !curve[0].Score.Known() {
+		t.Errorf("curve %+v, want 1 at each iteration", curve)
+	}
+}
+
 func TestMixedVersionsOfAScorerWarn(t *testing.T) {
 	for name, test := range map[string]struct {
 		versions []string // of the run a, then of the run b, in turn

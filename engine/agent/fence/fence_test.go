@@ -39,6 +39,17 @@ func TestF81_TextsCannotLeaveTheirFence(t *testing.T) {
 	})
 }
 
+// Who knows the mark of one text does not know that of another.
+func TestF81_TheMarkFollowsFromTheTexts(t *testing.T) {
+	marks := map[string]bool{}
+	for _, text := range []string{"", "a", "b", "a\x00"} {
+		marks[Mark("task", text)] = true
+	}
+	if len(marks) != 4 {
+		t.Errorf("4 texts have the marks %v", marks)
+	}
+}
+
 func TestWritten(t *testing.T) {
 	want := "=== task 00 ===\n2 + 2\n=== end of task 00 ===\n\n=== output 00 ===\n\n=== end of output 00 ===\n\n"
 	if got := written("00", Part{"task", "2 + 2"}, Part{"output", ""}); got != want {
