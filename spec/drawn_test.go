@@ -91,6 +91,11 @@ func TestOrdersAreForEver(t *testing.T) {
 		"shuffle: true":           "t00 t04 t07 t02 t06 t05 t11 t09 t10 t08 t01 t03",
 		"sample: {n: 4}":          "t00 t04 t05 t07",
 		"sample: {n: 4, seed: 7}": "t00 t07 t08 t09",
+		// a limit comes last
+		"shuffle: 7, limit: 4":                              "t04 t07 t01 t02",
+		"sample: {n: 4, seed: 7}, limit: 2":                 "t00 t07",
+		"sample: {n: 4}, shuffle: 7, limit: 2":              "t04 t07",
+		"where: 'task.id != \"t07\"', shuffle: 7, limit: 2": "t04 t01",
 	} {
 		if got := strings.Join(ids(t, suiteWithTasks(t, "{files: [t.jsonl], "+keys+"}", lines...)), " "); got != want {
 			t.Errorf("%s: %s", keys, got)
