@@ -76,6 +76,9 @@ type Version struct {
 	Against string
 	// OfRun says that it says nothing of iterations, even if it is asked.
 	OfRun bool
+	// LooksAround says that what it says of an iteration depends on where the run
+	// ended, so that it may say something else of the one that was returned.
+	LooksAround bool
 	// Judges is what it judges unasked: spec.ScoreReturned, ScoreEveryIteration or
 	// ScoreWhenAsked.
 	Judges string
@@ -110,7 +113,10 @@ func (s *Set) add(added *scorer) {
 func (s *Set) Versions() []Version {
 	all := make([]Version, len(s.declared))
 	for i, scorer := range s.declared {
-		all[i] = Version{Name: scorer.name, Hash: scorer.hash, Asks: scorer.asks, Pairs: scorer.pairs, Against: scorer.against, OfRun: scorer.ofRun, Judges: scorer.judges}
+		all[i] = Version{
+			Name: scorer.name, Hash: scorer.hash, Asks: scorer.asks, Pairs: scorer.pairs, Against: scorer.against,
+			OfRun: scorer.ofRun, LooksAround: scorer.looksAround, Judges: scorer.judges,
+		}
 	}
 	return all
 }

@@ -109,11 +109,24 @@ func (m *maker) judge(ctx context.Context, task *spec.Task, run *record.Run, w *
 		if part.unasked {
 			scores = append(scores, part.set.Score(ctx, task, run)...)
 		} else {
-			scores = append(scores, part.set.At(ctx, task, run, part.iterations)...)
+			scores = append(scores, m.askedOnce(part.set.At(ctx, task, run, part.iterations), run, w)...)
 		}
 	}
 	for _, at := range w.pairs {
 		scores = append(scores, m.pair(ctx, task, run, &m.judges[at])...)
+	}
+	return scores
+}
+
+// askedOnce leaves votes and usage out of the scores of the iteration that the run
+// returned, where they stand in the run's own score, which stays as it is.
+func (m *maker) askedOnce(scores []record.Score, run *record.Run, w *work) []record.Score {
+	for i := range scores {
+		s, at := &scores[i], m.judgeOf(scores[i].Name)
+		_, runToo := w.of(at)
+		if s.Iteration > 0 && s.Iteration == run.Outcome.Returned && !runToo && !m.judges[at].LooksAround && m.at(w.marks, 0, at) == scored {
+			s.Votes, s.Usage = nil, record.Usage{}
+		}
 	}
 	return scores
 }

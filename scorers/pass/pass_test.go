@@ -200,6 +200,29 @@ func TestEveryIterationOfThoseThatAskIsScoredWhereAskedFor(t *testing.T) {
 	}
 }
 
+// What was asked of the output that a run returned stands once, also where the
+// run was scored before its iterations.
+func TestWhatWasAskedStandsOnce(t *testing.T) {
+	d, by := load(t, good), &outside{says: half}
+	dir := folder(t, sixRuns()...)
+	made(t, ctx, asked(t, dir, d, by))
+	o := asked(t, dir, d, by)
+	o.Iterations = true
+	if p := made(t, ctx, o); p.Counts[0].Made != 12 || p.Counts[0].Usage.Calls != 6 {
+		t.Errorf("%+v", p.Counts[0])
+	}
+	var used record.Usage
+	for _, s := range standing(t, dir) {
+		used = used.Plus(s.Usage)
+		if votes := len(s.Votes); votes != int(s.Usage.Calls) {
+			t.Errorf("%d votes of %+v", votes, s)
+		}
+	}
+	if used.Calls != 12 {
+		t.Errorf("%d calls stand there, and 12 different ones were made", used.Calls)
+	}
+}
+
 func TestScoresAreTakenBack(t *testing.T) {
 	d := load(t, right+", "+short)
 	dir := folder(t, sixRuns()...)
