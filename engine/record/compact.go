@@ -75,10 +75,10 @@ func (c *compaction) run(dir string) error {
 // the order of their last lines.
 func (c *compaction) read() error {
 	last := map[uint64]int64{}
-	var line Scored
 	for o, err := range scan(scoresFile, c.from, place{}) {
+		id := ""
 		if err == nil {
-			err = c.in.scoredOf(&o, &line)
+			id, _, err = scoresOf(&o, &c.in)
 		}
 		c.Before += o.bytes
 		if bad := (*Problem)(nil); errors.As(err, &bad) {
@@ -89,7 +89,7 @@ func (c *compaction) read() error {
 		if err != nil {
 			return fmt.Errorf("reading the scores: %w", err)
 		}
-		run := maphash.String(c.seed, line.Run)
+		run := maphash.String(c.seed, id)
 		c.lines = append(c.lines, scoreLine{run, span{o.offset, o.bytes}})
 		last[run] = o.offset
 	}
