@@ -75,8 +75,9 @@ func (m *measure) agreement(between string, of rated, first func(float64) int) A
 	if m.ordered() {
 		a.Weighted, a.WeightedInterval = m.kappa(values, stats.Near)
 	}
-	_, interval := a.kappa()
-	a.MissingForSame, a.MissingForKappa = m.missing(a.Pairs, a.SameInterval), m.missing(a.Pairs, interval)
+	kappa, interval := a.kappa()
+	a.MissingForSame = m.missing(a.Pairs, len(values), a.Same, a.SameInterval)
+	a.MissingForKappa = m.missing(a.Pairs, len(values), kappa, interval)
 	return a
 }
 

@@ -228,6 +228,29 @@ func TestMissingLabelsAreEnough(t *testing.T) {
 	}
 }
 
+// Of a scorer that never differed from people, too: the interval then narrows faster.
+func TestMissingLabelsOfPerfectAgreement(t *testing.T) {
+	make := func(n int) calibrate.Agreement {
+		var lines []string
+		var scores []float64
+		for i := range 2 * n {
+			lines = append(lines, fmt.Sprintf("t%d/%d,%d,", i/2, i, i/2%2))
+			scores = append(scores, float64(i/2%2))
+		}
+		f := labelled(t, labels.Scale{}, lines...)
+		return calibrate.Of(pairsOf(f, scores...), options(f)).Agreement[0]
+	}
+	few := make(8)
+	missing := int(few.MissingForKappa.Number)
+	enough, almost := make(8+missing/2), make(8+missing/2-2)
+	half := func(a calibrate.Agreement) float64 {
+		return (a.KappaInterval.High.Number - a.KappaInterval.Low.Number) / 2
+	}
+	if few.Kappa.Number != 1 || missing < 20 || half(enough) > 0.1 || half(almost) < 0.1 {
+		t.Errorf("%d are missing: %v with them, %v with four fewer", missing, half(enough), half(almost))
+	}
+}
+
 // Outputs of one task depend on each other: as many of fewer tasks say less.
 func TestIntervalsAreByTask(t *testing.T) {
 	of := func(each int) calibrate.Agreement {
