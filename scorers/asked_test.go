@@ -178,6 +178,38 @@ func TestWhatThoseWhoAreAskedAreTold(t *testing.T) {
 	}
 }
 
+// What was done, iteration by iteration, is told to those who judge it.
+func TestThoseWhoAreAskedAreToldTheIterations(t *testing.T) {
+	o := outside{folder: t.TempDir()}
+	s := setWith(t, o, "- {name: s, type: command, value: iterations, command: [sh, -c, 'cat >request; echo 1']}")
+	if got := shown(s.Score(t.Context(), task(t, `1`), course(`find{"id":7} send!`, `done`))[0]); !strings.HasPrefix(got, "1 ") {
+		t.Fatal(got)
+	}
+	text, err := os.ReadFile(o.folder + "/request")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type call struct {
+		Tool      string
+		Arguments map[string]any
+		Error     string
+	}
+	var request struct {
+		Value []struct {
+			Iteration int
+			Output    string
+			ToolCalls []call `json:"tool_calls"`
+		}
+	}
+	if err := json.Unmarshal(text, &request); err != nil || len(request.Value) != 2 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	first := request.Value[0]
+	if first.Iteration != 1 || first.Output != "x" || len(first.ToolCalls) != 2 || first.ToolCalls[0].Tool != "find" || first.ToolCalls[0].Arguments["id"] != 7.0 {
+		t.Errorf("told %s", text)
+	}
+}
+
 // An endpoint that fails for a while is asked again; one that goes on to fail leaves the run unscored.
 func TestF13_AnEndpointIsAskedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
