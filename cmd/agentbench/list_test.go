@@ -33,3 +33,17 @@ func TestListsHoldFewRuns(t *testing.T) {
 		}
 	}
 }
+
+// What was taken back, and what could not be judged, is no 0 in a list.
+func TestScoresInLists(t *testing.T) {
+	for want, s := range map[string]record.Score{
+		"":         {Removed: true},
+		"unscored": {Unscored: "no target"},
+		"0.00":     {},
+		"0.67":     {Value: 2.0 / 3},
+	} {
+		if got := scoreText(&s); got != want {
+			t.Errorf("%+v is listed as %q, want %q", s, got, want)
+		}
+	}
+}
