@@ -36,6 +36,7 @@ func TestFaults(t *testing.T) {
 		{"tags.exists(t, t == 'a') && score > 0.5", WantBool, Fault{28, 5, `unknown name "score"`, `did you mean "run.score"?`, false}},
 		{"checks['a'].score > 0.5", WantBool, Fault{12, 5, `unknown field "score"`, "", false}},
 		{"checks['a'].pased", WantBool, Fault{12, 5, `unknown field "pased"`, `did you mean "passed"?`, false}},
+		{"checks['a'].tags", WantBool, Fault{12, 4, `unknown field "tags"`, "", false}},
 		{"text.size", WantAny, Fault{4, 0, "a value of type string has no fields", "only objects have fields; the output of an agent is one under reply: json", false}},
 		{"iteration + 0.5", WantNumber, Fault{10, 0, "+ does not take (int, double)", "numbers of different types do not mix in arithmetic: write 10.0, or double(...)", false}},
 		{"elapsed > 60", WantBool, Fault{8, 0, "> does not take (duration, int)", `compare a duration with duration("60s")`, false}},

@@ -69,7 +69,7 @@ func (s suggestions) nearField(name string) string {
 func didYouMean(name string, known []string) string {
 	best, distance := "", max(1, len(name)/3)+1
 	for _, k := range known {
-		if d := editDistance(name, k); d < distance && d < len(name) {
+		if d := editDistance(name, k); d > 0 && d < distance && d < len(name) {
 			best, distance = k, d
 		}
 	}
