@@ -2,6 +2,7 @@ package labels
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/spec/source"
@@ -103,7 +104,21 @@ func (f *File) fault(c cell, hint, format string, args ...any) source.Fault {
 	before := f.file.Line(c.line)
 	before = before[:min(len(before), max(0, c.column-1))]
 	pos := source.Pos{Line: c.line, Col: utf8.RuneCountInString(before) + 1}
+	for i := range args {
+		if text, ok := args[i].(string); ok {
+			args[i] = begin(text)
+		}
+	}
 	return source.Fault{File: f.file, Pos: pos, Len: utf8.RuneCountInString(c.text), Hint: hint, What: fmt.Sprintf(format, args...)}
+}
+
+// begin is the beginning of a text that is too long to be told.
+func begin(text string) string {
+	const most = 200 // bytes
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // cell is a text and where it stands, its column counted in bytes.

@@ -105,6 +105,15 @@ func TestFaultsOfLabels(t *testing.T) {
 	}
 }
 
+// A cell without an end, as a quote that is missing makes one, is told by its beginning.
+func TestLongCellsAreNotToldWhole(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	_, faults := labels.Read("labels.csv", []byte("run,label\na,"+long+"\nb,1\nb,no\n"), labels.Scale{})
+	if told := faults.Err(); told == nil || len(told.Error()) > 5000 {
+		t.Errorf("%.300v", told)
+	}
+}
+
 func TestLevels(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  string
