@@ -19,6 +19,7 @@ type scoreLine struct {
 	Made     int            `json:"made"`
 	Unscored int            `json:"unscored"`
 	Removed  int            `json:"removed"`
+	Reason   string         `json:"reason,omitempty"` // why one of them is unscored
 	Wanted   int            `json:"wanted"`
 	Usage    record.Usage   `json:"usage"`
 }
@@ -28,7 +29,7 @@ func (s *scoring) tell(done *pass.Pass) error {
 	if s.flags.format == "json" {
 		for i := range done.Counts {
 			c := &done.Counts[i]
-			err := s.line(scoreLine{c.Name, c.Hash, c.Found, c.Kept, c.Made, c.Unscored, c.TakenBack, c.Wanted, c.Usage})
+			err := s.line(scoreLine{c.Name, c.Hash, c.Found, c.Kept, c.Made, c.Unscored, c.TakenBack, c.Reason, c.Wanted, c.Usage})
 			if err != nil {
 				return err
 			}
@@ -39,12 +40,19 @@ func (s *scoring) tell(done *pass.Pass) error {
 		return fail(notMeasured, "", "%w", err)
 	}
 	for i := range done.Counts {
-		c := &done.Counts[i]
-		if scores, versions := c.Others(); scores > 0 && !c.Removed {
-			fmt.Fprintf(s.out, "%s: %s of runs by %s of it stood there\n", printable(c.Name), count(scores, "score", "scores"), count(versions, "other version", "other versions"))
-		}
+		s.remark(&done.Counts[i])
 	}
 	return nil
+}
+
+// remark tells of a scorer what the table has no room for.
+func (s *scoring) remark(c *pass.Count) {
+	if scores, versions := c.Others(); scores > 0 && !c.Removed {
+		fmt.Fprintf(s.out, "%s: %s of runs by %s of it stood there\n", printable(c.Name), count(scores, "score", "scores"), count(versions, "other version", "other versions"))
+	}
+	if c.Unscored > 0 {
+		fmt.Fprintf(s.out, "%s: one of the reasons for what is unscored: %s\n", printable(c.Name), printable(c.Reason))
+	}
 }
 
 // scoreTable has a line for each scorer. Kept are scores of runs, the others also

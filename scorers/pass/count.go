@@ -20,6 +20,13 @@ func (p *Pass) count(w *work) {
 	}
 }
 
+func (c *Count) unscored(reason string) {
+	if c.Unscored == 0 || reason < c.Reason {
+		c.Reason = reason
+	}
+	c.Unscored++
+}
+
 // of is how many scores a judge makes of a run, and whether that of the run itself
 // is among them.
 func (w *work) of(at int) (n int, run bool) {

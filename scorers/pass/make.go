@@ -162,7 +162,7 @@ func (m *maker) leaveOut(at int, s *record.Score, isUnscored bool) {
 	c := &m.Counts[at]
 	c.Usage = c.Usage.Plus(s.Usage)
 	if isUnscored {
-		c.Unscored++
+		c.unscored(s.Unscored)
 	}
 }
 
@@ -187,7 +187,7 @@ func (m *maker) tell(scores []record.Score) {
 		case s.Removed:
 			c.TakenBack++
 		case s.Unscored != "":
-			c.Unscored++
+			c.unscored(s.Unscored)
 		default:
 			c.Made++
 		}

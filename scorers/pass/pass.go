@@ -79,6 +79,7 @@ type Count struct {
 	// Made, Unscored, TakenBack are scores of runs and of iterations. Those that are
 	// unscored again, which is not put down, are among them.
 	Made, Unscored, TakenBack int
+	Reason                    string       // why one is unscored: the first in the order of texts, whoever was done first
 	Usage                     record.Usage // as if nothing were cached
 }
 
