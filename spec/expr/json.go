@@ -81,10 +81,10 @@ func (p *jsonParser) object() (any, error) {
 		return nil, err
 	}
 	defer p.leave()
-	o := NewObject(4)
 	if p.space(); p.accept('}') {
-		return o, nil
+		return NewObject(0), nil // a long text may hold very many
 	}
+	o := NewObject(4)
 	for {
 		if p.space(); p.peek() != '"' {
 			return nil, fmt.Errorf("%s where a key in quotes should stand", p.here())

@@ -236,3 +236,18 @@ func TestMaps(t *testing.T) {
 		t.Errorf("got %#v", got)
 	}
 }
+
+// A line of 64 MiB may hold 22 million empty objects.
+func TestEmptyObjectsTakeLittleMemory(t *testing.T) {
+	text := []byte("[" + strings.Repeat("{},", 1000) + "{}]")
+	result := testing.Benchmark(func(b *testing.B) {
+		for b.Loop() {
+			if _, err := ParseJSON(text); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	if each := result.AllocedBytesPerOp() / 1000; each > 160 {
+		t.Errorf("%d bytes for each object", each)
+	}
+}
