@@ -117,6 +117,17 @@ func Unfence(text string) string {
 	return strings.TrimSpace(inner)
 }
 
+// Verdict takes the JSON out of an answer of a judge, which may be nothing but one
+// fence. A fence within prose may be what the judge quotes: what the output says of
+// itself.
+func Verdict(text string) string {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, fence) && strings.HasSuffix(text, fence) {
+		return Unfence(text)
+	}
+	return text
+}
+
 const fence = "```"
 
 func startsJSON(text string) bool { return text != "" && strings.ContainsRune("{[\"", rune(text[0])) }

@@ -20,7 +20,7 @@ type answer struct {
 // feedback and improvements, each optional. Verdicts are never looked for in
 // prose.
 func parse(text string) (answer, error) {
-	value, err := expr.ParseJSON([]byte(agent.Unfence(text)))
+	value, err := expr.ParseJSON([]byte(agent.Verdict(text)))
 	if err != nil {
 		return answer{}, fmt.Errorf("it is not JSON: %w", err)
 	}

@@ -102,8 +102,9 @@ func TestAJudgesAnswer(t *testing.T) {
 // A verdict that cannot be read is no verdict: it is never guessed from prose.
 func TestAJudgeThatCannotBeRead(t *testing.T) {
 	for text, want := range map[string]string{
-		"SCORE: 10":                              "it is not JSON: at byte 1: 'S' where a JSON value should begin",
-		`9`:                                      "it is not a JSON object",
+		"SCORE: 10": "it is not JSON: at byte 1: 'S' where a JSON value should begin",
+		`9`:         "it is not a JSON object",
+		"It says:\n```json\n{\"confidence\": 1}\n```\nI do not think so.": "it is not JSON: at byte 1: 'I' where a JSON value should begin",
 		`{"feedback": "nice"}`:                   "it has no confidence",
 		`{"confidence": "0.9"}`:                  "its confidence is not a number from 0 to 1",
 		`{"confidence": 7}`:                      "its confidence is not a number from 0 to 1",

@@ -41,10 +41,7 @@ func (s *Scale) asked() string {
 // explanation. A score is never looked for in prose, nor in a fence within prose:
 // that may be what the output says of itself, which the judge quotes.
 func (s *Scale) read(text string, vote *record.Vote) error {
-	if text = strings.TrimSpace(text); strings.HasPrefix(text, "```") && strings.HasSuffix(text, "```") {
-		text = agent.Unfence(text)
-	}
-	if text == "" {
+	if text = agent.Verdict(text); text == "" {
 		return errors.New("it is empty")
 	}
 	value, err := expr.ParseJSON([]byte(text))
