@@ -145,11 +145,8 @@ func (s *survey) drawTasks() int {
 	for _, file := range s.draw.files {
 		file.terse = nil
 	}
-	to := s.document.drawn
-	to.mu.Lock()
-	defer to.mu.Unlock()
-	to.lots, to.files, to.done = s.draw.lots, s.draw.files, true
-	return len(to.lots)
+	s.document.drawn.set(&drawn{lots: s.draw.lots, files: s.draw.files})
+	return len(s.draw.lots)
 }
 
 // noTasks says that nothing is left, and of how many.

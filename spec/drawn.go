@@ -11,11 +11,27 @@ import (
 // drawn says which of the tasks are taken where that is drawn by lot, and in which order. It keeps where they stand,
 // not what they say: 32 bytes of each.
 type drawn struct {
-	mu    sync.Mutex
-	done  bool
 	lots  []lot
 	files []*dataFile
 	shelf shelf
+}
+
+// lastDrawn is what was drawn last. Whoever reads tasks goes on with what was drawn when it began.
+type lastDrawn struct {
+	mu  sync.Mutex
+	now *drawn // nil: nothing was drawn yet
+}
+
+func (l *lastDrawn) get() *drawn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now
+}
+
+func (l *lastDrawn) set(d *drawn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now = d
 }
 
 // lot is a task that may be taken.

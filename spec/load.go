@@ -38,7 +38,7 @@ type Document struct {
 	folder folder
 	roots  roots
 	getenv func(string) string
-	drawn  *drawn
+	drawn  *lastDrawn
 	// load loads the document again, with texts in the place of files; nil where it is not on disk.
 	load  func(texts map[string][]byte) (*Document, source.Faults)
 	texts map[string][]byte
@@ -128,7 +128,7 @@ func load(at folder, name string, text []byte, opt Options, texts map[string][]b
 	if opt.Env == nil {
 		opt.Env = os.Getenv
 	}
-	l := &loader{opt: opt, texts: texts, doc: &Document{folder: at, getenv: opt.Env, drawn: &drawn{}}, loops: map[string]*loopFile{}, scripts: map[string]string{},
+	l := &loader{opt: opt, texts: texts, doc: &Document{folder: at, getenv: opt.Env, drawn: &lastDrawn{}}, loops: map[string]*loopFile{}, scripts: map[string]string{},
 		seen: map[source.Fault]bool{}, broken: map[*source.File]bool{}}
 	l.roots = roots{base: at, getenv: opt.Env}
 	l.flags = l.commandLine()

@@ -40,14 +40,11 @@ func (d *Document) first(tasks iter.Seq2[placedTask, error]) iter.Seq2[placedTas
 
 // drawing draws, where that was not done yet. The faults of a survey are those of the tasks; they are told once.
 func (d *Document) drawing() (*drawn, source.Faults) {
-	d.drawn.mu.Lock()
-	done := d.drawn.done
-	d.drawn.mu.Unlock()
-	if done {
-		return d.drawn, nil
+	if known := d.drawn.get(); known != nil {
+		return known, nil
 	}
 	_, faults := d.CountTasks()
-	return d.drawn, faults
+	return d.drawn.get(), faults
 }
 
 // sampled streams the tasks, and leaves out those that are not drawn.
