@@ -166,13 +166,10 @@ func (r *reader) readCounts(text []byte) (*Signals, error) {
 	r.head = Signals{}
 	s := &r.head
 	for key := range r.object() {
+		if r.ofHead(key, s) {
+			continue
+		}
 		switch string(key) {
-		case "v":
-			s.Version = int(r.integer())
-		case "run":
-			s.ID = r.string()
-		case "bytes":
-			s.Bytes = r.integer()
 		case "configuration":
 			s.Configuration = r.name()
 		case "task":

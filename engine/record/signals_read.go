@@ -17,13 +17,10 @@ func (r *reader) readHead(text []byte) (*Signals, error) {
 	r.head = Signals{}
 	s := &r.head
 	for key := range r.object() {
+		if r.ofHead(key, s) {
+			continue
+		}
 		switch string(key) {
-		case "v":
-			s.Version = int(r.integer())
-		case "run":
-			s.ID = r.string()
-		case "bytes":
-			s.Bytes = r.integer()
 		case "outcome":
 			s.Outcome.Status = r.status()
 			return s, r.err
@@ -37,16 +34,10 @@ func (r *reader) readHead(text []byte) (*Signals, error) {
 
 func (r *reader) signals(s *Signals) {
 	for key := range r.object() {
-		if r.ofRun(key, s) {
+		if r.ofHead(key, s) || r.ofRun(key, s) {
 			continue
 		}
 		switch string(key) {
-		case "v":
-			s.Version = int(r.integer())
-		case "run":
-			s.ID = r.string()
-		case "bytes":
-			s.Bytes = r.integer()
 		case "outcome":
 			r.outcome(&s.Outcome)
 		case "next":
@@ -61,6 +52,21 @@ func (r *reader) signals(s *Signals) {
 			r.pass()
 		}
 	}
+}
+
+// ofHead reads a member that records and signals begin with, if it is one.
+func (r *reader) ofHead(key []byte, s *Signals) bool {
+	switch string(key) {
+	case "v":
+		s.Version = int(r.integer())
+	case "run":
+		s.ID = r.string()
+	case "bytes":
+		s.Bytes = r.integer()
+	default:
+		return false
+	}
+	return true
 }
 
 // ofRun reads a member that signals and the lines of baselines have alike, if it
