@@ -190,6 +190,53 @@ func TestFrontShares(t *testing.T) {
 	}
 }
 
+// Standings tell of every distinct point whether it is on the front, and of those
+// behind it, too, how often they would be.
+func TestStandingsOfAllPoints(t *testing.T) {
+	tasks := [][]float64{{1, 1, 1}, {1, 1, 0}, {0, 0, 0}, {1, 1, 0}, {1, 1, 1}}
+	costs := []float64{2, 1, 3, 1, math.NaN()}
+	spread := func(at int) (row []stats.Point, err error) {
+		for _, quality := range tasks[at] {
+			row = append(row, stats.Point{Cost: costs[at], Quality: quality})
+		}
+		return row, nil
+	}
+	var points []stats.Point
+	for at := range tasks {
+		points = append(points, stats.Point{Cost: costs[at], Quality: stats.Sum(tasks[at]) / 3})
+	}
+	all, err := stats.Standings(points, spread, func(int) bool { return false }, 1)
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for i, want := range []stats.Standing{
+		{At: []int{1, 3}, Front: true, Share: 1}, {At: []int{0}, Front: true, Share: 19.0 / 27}, {At: []int{2}},
+	} {
+		if got := all[i]; !slices.Equal(got.At, want.At) || got.Front != want.Front || !got.Drawn || math.Abs(got.Share-want.Share) > 1e-12 {
+			t.Errorf("place %d: %+v, want %+v", i, got, want)
+		}
+	}
+}
+
+// Of very many clusters several are drawn together, which leaves the shares what
+// they are but for chance.
+func TestFrontSharesOfManyClusters(t *testing.T) {
+	const clusters = 9_000
+	cheap, dear := make([]stats.Point, clusters), make([]stats.Point, clusters)
+	for at := range clusters {
+		cheap[at], dear[at] = stats.Point{Cost: 1, Quality: float64(at % 2)}, stats.Point{Cost: 2, Quality: float64((at + 1) % 2)}
+	}
+	for extra := range 100 {
+		dear[90*extra+1].Quality = 1
+	}
+	// The differences add up to 100 and have a variance of 1 each: their sum is above 0
+	// in the share of draws that the normal distribution gives to z < 100/sqrt(9000).
+	got, ok := stats.FrontShares([][]stats.Point{cheap, dear}, 2_000, 1)
+	if want := 0.854; !ok || got[0] != 1 || math.Abs(got[1]-want) > 0.03 {
+		t.Errorf("%v, want 1 and about %v", got, want)
+	}
+}
+
 // The trials say what is on average so: the mean over all ways to take k of n.
 func TestPassOfKIsTheMeanOverSubsets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -214,6 +214,17 @@ var procedures = map[string]func(a arguments) answer{
 		}
 		return several(true, stats.Front(a.rows[0])...)
 	},
+	"Standings": func(a arguments) answer {
+		points := slices.Concat(a.rows...)
+		all, err := stats.Standings(points, func(at int) ([]stats.Point, error) { return points[at : at+1], nil }, func(at int) bool { return at == a.a }, 1)
+		var shares []float64
+		for _, s := range all {
+			if !math.IsNaN(s.Share) {
+				shares = append(shares, s.Share)
+			}
+		}
+		return chances(shares, err == nil)
+	},
 	"FrontShares": func(a arguments) answer { return chances(stats.FrontShares(a.rows, min(a.a, 100), 1)) },
 	"Hyperband":   func(a arguments) answer { brackets, ok := stats.Hyperband(a.a, a.b); return several(ok, len(brackets)) },
 	"SuccessiveHalving": func(a arguments) answer {
