@@ -174,6 +174,24 @@ func (c *collector) faults(configuration int32) (faults []Count, cancelled int) 
 	return counted(classes), cancelled
 }
 
+// AllFailed are the runs that count by the class of the error by which the agent
+// failed, the most frequent first, if it failed in every one of them; else nil.
+func (r *Report) AllFailed() []Count {
+	classes := map[record.ErrorClass]int{}
+	for c := range r.each() {
+		if countAll(c.Failures) < c.Runs {
+			return nil
+		}
+		for _, failure := range c.Failures {
+			classes[record.ErrorClass(failure.Name)] += failure.N
+		}
+	}
+	if len(classes) == 0 {
+		return nil
+	}
+	return counted(classes)
+}
+
 // counted lists how many there are of each class, the most frequent first.
 func counted(classes map[record.ErrorClass]int) []Count {
 	counts := []Count{}

@@ -49,5 +49,5 @@ func (b *bounds) answerable(dir string, m *record.Manifest, expected int, report
 		return fail(notMeasured, "agentbench show "+shellWord(dir)+" lists the runs",
 			"%d of %s could be measured; min_coverage is %v", covered, count(expected, "run", "runs"), least)
 	}
-	return unscoredError(dir, report)
+	return firstOf(agentFailedError(dir, report), unscoredError(dir, report))
 }

@@ -38,7 +38,7 @@ only, these two. One folder alone is compared with the suite's baseline.
 
 Exit codes: 1 a gated line is worse (see --fail-on and --gate), a threshold does not hold,
 or, with --strict, the specs differ in what --vary does not name; 5 too few runs could be
-measured, or there is no task that both sides have.`,
+measured, the agent failed in every run of a side, or there is no task that both sides have.`,
 		Args: arguments(1, 2, "two results, or one with --baseline or the suite's baseline"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.validate(); err != nil {
@@ -163,7 +163,7 @@ func (p *program) compare(s *sides, f *diffFlags) (*diffed, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &diffed{newest: newest, sides: s, flags: f}
+	d := &diffed{base: base, newest: newest, sides: s, flags: f}
 	if d.bounds, err = boundsOf(&s.new.Manifest); err != nil {
 		return nil, err
 	}

@@ -62,10 +62,10 @@ func (f *thresholdFlags) validate() error {
 // diffed is a comparison that was made.
 type diffed struct {
 	*reports.Comparison
-	newest *reports.Report
-	bounds bounds // of the new side's suite
-	sides  *sides
-	flags  *diffFlags
+	base, newest *reports.Report // the same where both sides are in one place
+	bounds       bounds          // of the new side's suite
+	sides        *sides
+	flags        *diffFlags
 }
 
 // judge puts into a comparison what the thresholds say, or why that cannot be
@@ -96,7 +96,22 @@ func (d *diffed) answerable() error {
 			}
 		}
 	}
-	return firstOf(d.gatesOpen(), d.strict())
+	return firstOf(d.agentFailed(), d.gatesOpen(), d.strict())
+}
+
+// agentFailed says that a side measured nothing, because the agent failed in every
+// run.
+func (d *diffed) agentFailed() error {
+	for _, side := range []struct {
+		at *place
+		of *reports.Report
+	}{{d.sides.base, d.base}, {d.sides.new, d.newest}} {
+		var f *failure
+		if err := agentFailedError(side.at.Path, side.of); errors.As(err, &f) {
+			return fail(f.code, f.hint, "%s: %w", printable(side.at.Path), f.err)
+		}
+	}
+	return nil
 }
 
 func sideName(s *reports.PairSide) string {

@@ -84,12 +84,15 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 
 // judgeReport puts into a report what thresholds say, or why that cannot be told.
 func (p *program) judgeReport(ctx context.Context, r *reports.Report, results *record.Results, texts []string) error {
-	if len(texts) == 0 {
-		return anyCounts(r, results.Path)
+	if err := anyCounts(r, results.Path); err != nil && len(texts) == 0 {
+		return err
 	}
 	m := &results.Manifest
 	b, err := boundsOf(m)
-	if err == nil {
+	switch {
+	case len(texts) == 0: // the suite's bounds are not read
+		err = agentFailedError(results.Path, r)
+	case err == nil:
 		err = b.answerable(results.Path, m, m.Totals.Planned, r)
 	}
 	if err != nil {

@@ -46,7 +46,7 @@ func answerable(j *job, m *record.Manifest, report *reports.Report, end ending) 
 		return fail(notMeasured, "run once with --cache on to fill it", "the cache lacks %s, and --cache only makes no call",
 			count(int(missing), "answer", "answers"))
 	}
-	return unscoredError(j.dir, report)
+	return firstOf(agentFailedError(j.dir, report), unscoredError(j.dir, report))
 }
 
 // cacheMisses is how many answers were missing where all were to be in the cache.
@@ -55,6 +55,61 @@ func (j *job) cacheMisses() int64 {
 		return 0
 	}
 	return j.cache.Stats().Misses
+}
+
+// agentFailedError is that of results in which the agent failed in every run that
+// counts, with the commonest cause; nil where it did not, or where no run counts.
+// The path is that of a result folder, or of a baseline, which holds no messages.
+func agentFailedError(path string, report *reports.Report) error {
+	classes := report.AllFailed()
+	if classes == nil {
+		return nil
+	}
+	all := 0
+	for _, class := range classes {
+		all += class.N
+	}
+	cause := commonestFailure(path)
+	if cause.N == 0 {
+		cause = classes[0]
+	}
+	in := ""
+	if cause.N < all {
+		in = fmt.Sprintf(", in %d of them", cause.N)
+	}
+	return fail(notMeasured, "agentbench show "+shellWord(path)+" lists the runs", "the agent failed in %s%s: %s", allOf(all), in, printable(cause.Name))
+}
+
+// allOf is "all 12 runs".
+func allOf(runs int) string {
+	if runs == 1 {
+		return "the only run"
+	}
+	return fmt.Sprintf("all %d runs", runs)
+}
+
+// commonestFailure is the error that most runs of a folder failed with, and of how
+// many; the zero value where there are no records.
+func commonestFailure(dir string) (commonest reports.Count) {
+	counts := map[string]int{}
+	for run, err := range record.ReadRuns(dir) {
+		if err != nil || !run.Outcome.Counts() {
+			continue
+		}
+		failure := run.Outcome.Error
+		if n := len(run.Iterations); failure == nil && n > 0 {
+			failure = run.Iterations[n-1].Error
+		}
+		if failure != nil {
+			counts[firstLine(failure.Error())]++
+		}
+	}
+	for name, n := range counts {
+		if n > commonest.N || n == commonest.N && name < commonest.Name {
+			commonest = reports.Count{Name: name, N: n}
+		}
+	}
+	return commonest
 }
 
 // unscoredError is that of a suite whose first scorer judged no run at all; nil
