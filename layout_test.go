@@ -3,6 +3,7 @@
 package agentbench
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -217,4 +218,117 @@ func TestTopLevel(t *testing.T) {
 			t.Errorf("%s does not belong at the top level", name)
 		}
 	}
+}
+
+// Tests try the same cases every time: properties draw from engine/propertytest,
+// other random numbers from a seed that stands in the test.
+func TestTestsDrawFromFixedSeeds(t *testing.T) {
+	tried := 0
+	eachTestFile(t, func(path string, file *ast.File) {
+		for _, what := range drawsByChance(file) {
+			t.Errorf("%s: %s: use propertytest.Check, or rand.New(rand.NewPCG(1, 2))", path, what)
+		}
+		if imported(file, module+"/engine/propertytest") != "" {
+			tried++
+		}
+	})
+	if tried < 50 {
+		t.Errorf("%d files try properties: the test reads the wrong files", tried)
+	}
+}
+
+func TestWhatDrawsByChanceIsFound(t *testing.T) {
+	for body, found := range map[string]bool{
+		`rapid.Check(t, func(t *rapid.T) {})`:                     true,
+		`t.Run("x", rapid.MakeCheck(func(t *rapid.T) {}))`:        true,
+		`rapid.Int().Example()`:                                   true,
+		`rapid.Int().Example(1)`:                                  false,
+		`rand.Shuffle(2, nil)`:                                    true,
+		`rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))`: true,
+		`rand.New(rand.NewPCG(1, 2)).Shuffle(2, nil)`:             false,
+		`propertytest.Check(t, func(t *rapid.T) {})`:              false,
+	} {
+		text := "package p\nimport (\"math/rand/v2\"; \"pgregory.net/rapid\"; \"time\"; \"x/propertytest\")\nfunc TestX(t *T) { " + body + " }"
+		file, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if what := drawsByChance(file); len(what) > 0 != found {
+			t.Errorf("%s: %q", body, what)
+		}
+	}
+}
+
+func eachTestFile(t *testing.T, visit func(path string, file *ast.File)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err == nil {
+			visit(filepath.ToSlash(path), file)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// imported is the name by which a file knows a package, "" where it does not.
+func imported(file *ast.File, path string) string {
+	for _, spec := range file.Imports {
+		if is, _ := strconv.Unquote(spec.Path.Value); is != path {
+			continue
+		}
+		if spec.Name != nil {
+			return spec.Name.Name
+		}
+		parts := strings.Split(strings.TrimSuffix(path, "/v2"), "/")
+		return parts[len(parts)-1]
+	}
+	return ""
+}
+
+// drawsByChance is what of a file's calls gives something else at each run.
+func drawsByChance(file *ast.File) (all []string) {
+	for _, path := range []string{"math/rand", "testing/quick", "hash/maphash"} {
+		if imported(file, path) != "" {
+			all = append(all, path)
+		}
+	}
+	rapid, random := imported(file, "pgregory.net/rapid"), imported(file, "math/rand/v2")
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		selected, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		of, _ := selected.X.(*ast.Ident)
+		name := selected.Sel.Name
+		switch {
+		case rapid != "" && name == "Example" && len(call.Args) == 0, of != nil && of.Name == rapid && (name == "Check" || name == "MakeCheck"):
+			all = append(all, name)
+		case of != nil && of.Name == random && (!strings.HasPrefix(name, "New") || asksTheTime(call)):
+			all = append(all, random+"."+name)
+		}
+		return true
+	})
+	return all
+}
+
+// asksTheTime reports whether the arguments of a call do.
+func asksTheTime(call *ast.CallExpr) (asks bool) {
+	for _, argument := range call.Args {
+		ast.Inspect(argument, func(n ast.Node) bool {
+			name, ok := n.(*ast.Ident)
+			asks = asks || ok && (name.Name == "Now" || name.Name == "Getpid")
+			return true
+		})
+	}
+	return asks
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
@@ -65,7 +66,7 @@ func TestCurveOfRunsWithoutAnOutput(t *testing.T) {
 
 // A point of the curve is what the report says of the same runs cut there.
 func TestCurveAgreesWithCutRuns(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		runs := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]float64{-1, 0, 0.2, 0.5, 0.5, 0.9}), 1, 5), 1, 6).Draw(rt, "runs")
 		right := func(task, iteration int) float64 { return math.Round(draw("curve", task, iteration)) }
 		whole := cutAt(runs, 5, right).collect().Configurations[0]

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
@@ -201,7 +202,7 @@ func TestCostPerSuccessMayHaveNoBound(t *testing.T) {
 
 // Means lie within their intervals, whatever the runs.
 func TestMeansLieWithinTheirIntervals(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		f := coach(rapid.IntRange(2, 9).Draw(t, "tasks"))
 		f.manifest.Seed = rapid.Int64().Draw(t, "seed")
 		if rapid.Bool().Draw(t, "clustered") {

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
@@ -178,7 +179,7 @@ func TestMetricsDoNotDependOnOrder(t *testing.T) {
 		{Name: "majority", Score: "right", Reduce: "majority"}, {Name: "chosen", Score: "right", Reduce: "best_of_k", K: 2, By: "judged"},
 		{Name: "mean", Score: "judged", Reduce: "mean"}, {Name: "std", Score: "judged", Reduce: "std"},
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
 		tasks := map[string][]trial{}
 		for _, task := range []string{"a", "b", "c", "d"} {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -15,7 +16,7 @@ func TestNaturalOrder(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("sorted: %q, want %q", got, want)
 	}
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		name := rapid.StringMatching(`[a0-2]{0,5}`)
 		a, b, c := name.Draw(rt, "a"), name.Draw(rt, "b"), name.Draw(rt, "c")
 		if (naturally(a, b) == 0) != (a == b) || naturally(a, b) != -naturally(b, a) {

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -160,7 +161,7 @@ func TestARunWithoutIterationsIsScored(t *testing.T) {
 
 // Whatever is put between the tools wanted, they are in order; and one that is called no more lowers the share by one.
 func TestToolOrderPassesOverOthers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		want := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 8).Draw(t, "want")
 		var got []string
 		for _, name := range want {

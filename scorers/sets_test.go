@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"pgregory.net/rapid"
@@ -165,7 +166,7 @@ func TestWhatPartsTookIsCountedOnce(t *testing.T) {
 
 // A mean lies between the parts, and no part is better than the best.
 func TestSetsLieBetweenTheirParts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		var p judgedParts
 		least, most := 1.0, 0.0
 		for i := range rapid.IntRange(1, 6).Draw(t, "parts") {

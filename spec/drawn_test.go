@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -138,7 +139,7 @@ func TestStrata(t *testing.T) {
 
 // What is left away while tasks are read makes no difference to what is taken in the end.
 func TestCutsLoseNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		s := &Suite{Seed: rapid.Int64().Draw(t, "seed")}
 		if rapid.Bool().Draw(t, "sampled") {
 			s.Tasks.Sample = &Sample{N: rapid.IntRange(1, 5).Draw(t, "n")}
@@ -164,7 +165,7 @@ func TestCutsLoseNothing(t *testing.T) {
 
 // A share of every stratum is within one task of it, and of all together as near as can be.
 func TestSharesAreProportional(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(1, 50), 1, 8).Draw(t, "sizes")
 		share := rapid.Float64Range(0.01, 1).Draw(t, "share")
 		d := newDraw(&Suite{Tasks: Tasks{Sample: &Sample{Share: share}}})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -160,7 +161,7 @@ func TestEditOfWhatIsNotOnDisk(t *testing.T) {
 // An edited file, loaded, is the loaded file with the parameters set; of its lines only those of the values differ.
 func TestEditLoadsAsWith(t *testing.T) {
 	dir := t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		suite, loop := editSuite, drawLoop(t)
 		configuration := rapid.SampledFrom([]string{"plain", "wide"}).Draw(t, "configuration")
 		d := onDisk(t, dir, suite, loop)

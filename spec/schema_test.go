@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -104,7 +105,7 @@ func TestTheLoaderForbidsWhatTheSchemaForbids(t *testing.T) {
 		tree, _ := source.Parse(source.NewFile("dense", []byte(text)))
 		trees, folders = append(trees, tree), append(folders, fstest.MapFS{"l.yaml": {Data: []byte(dense[0])}, "t.jsonl": {}})
 	}
-	rapid.Check(t, func(r *rapid.T) {
+	propertytest.Check(t, func(r *rapid.T) {
 		i := rapid.IntRange(0, len(trees)-1).Draw(r, "file")
 		tree := trees[i].Clone()
 		for range rapid.IntRange(1, 3).Draw(r, "mutations") {

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/tables"
 )
@@ -91,7 +92,7 @@ func TestShowTellsAConversation(t *testing.T) {
 }
 
 func TestFoldedLinesFitAndLoseNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		line := strings.Join(rapid.SliceOf(rapid.SampledFrom([]string{" ", "  ", "a", "word", `{"json":"without"}`, "日本語", "é", strings.Repeat("x", 50)})).Draw(t, "line"), "")
 		width := rapid.IntRange(20, 60).Draw(t, "width")
 		lines := folded(line, width)

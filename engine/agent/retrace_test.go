@@ -12,6 +12,7 @@ import (
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/user"
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
@@ -147,7 +148,7 @@ func answering(t *rapid.T, tt *testing.T) (live, again agent.User) {
 // What is told again of the record is what was sent: of every step, whatever the
 // model, the tools and the user do.
 func TestWhatIsRetracedIsWhatWasSent(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		live, twin := drawn(rt, t)
 		var run record.Run
 		counted := map[string]int{}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -227,7 +228,7 @@ func TestACancelledEvaluationIsNoVerdict(t *testing.T) {
 // The share stays within 0 and 1, is 1 exactly where all pass, and grows with
 // every check that does.
 func TestShare(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		checks := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) record.Check {
 			return record.Check{
 				Passed: rapid.Bool().Draw(t, "passed"),

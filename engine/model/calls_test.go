@@ -3,6 +3,7 @@ package model
 import (
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -32,7 +33,7 @@ func TestCallsGetIDs(t *testing.T) {
 // Whatever a server sends, every call can be told from the others, and those
 // that could be told already stay as they are.
 func TestIDsAreDistinct(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfN(rapid.SampledFrom([]string{"", "a", "a_2", "call_1", "call_2", "call_1_2"}), 0, 6).Draw(t, "ids")
 		calls, count := make([]ToolCall, len(ids)), map[string]int{}
 		for i, id := range ids {

@@ -3,6 +3,7 @@ package model
 import (
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -119,7 +120,7 @@ func TestBytesOfRequestsWithTools(t *testing.T) {
 }
 
 func TestDifferentSettingsHaveDifferentHashes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		draw := func() *Request {
 			r := &Request{MaxOutputTokens: rapid.IntRange(0, 2).Draw(t, "max")}
 			if rapid.Bool().Draw(t, "has temperature") {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"pgregory.net/rapid"
@@ -81,7 +82,7 @@ func TestWorstCaseOfConversations(t *testing.T) {
 
 // The sum of a series is that of its inputs, one after the other.
 func TestSeries(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, 50)
 		s := series{n: n.Draw(t, "n"), first: n.Draw(t, "first"), more: n.Draw(t, "more")}
 		if rapid.Bool().Draw(t, "limited") {

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -64,7 +65,7 @@ func runsOf(t interface{ Fatal(...any) }, p *Plan, all iter.Seq2[*spec.Task, err
 // Each run is in exactly one shard, whatever the order of the tasks, and each
 // shard knows how many it has.
 func TestShardsAreThePlan(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		ids := names(rapid.IntRange(1, 60).Draw(t, "tasks"))
 		of := rapid.IntRange(1, len(ids)).Draw(t, "of")
 		var weights map[string]time.Duration
@@ -187,7 +188,7 @@ func TestWhatCannotBeDealt(t *testing.T) {
 // The shares are together the whole, to the last call and 1e-12 USD; as what a
 // budget reads they are never more.
 func TestSharesAreTogetherTheWhole(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		ids := names(rapid.IntRange(2, 40).Draw(t, "tasks"))
 		of := rapid.IntRange(2, min(9, len(ids))).Draw(t, "of")
 		weights := map[string]time.Duration{}

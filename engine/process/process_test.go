@@ -16,6 +16,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -155,7 +156,7 @@ func TestInputThatIsNotRead(t *testing.T) {
 }
 
 func TestCaptureKeepsHeadAndTail(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		limit := 2 * rapid.IntRange(1, 20).Draw(t, "half")
 		c := newCapture(limit)
 		var all []byte

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -325,7 +326,7 @@ func TestManifestsOfOtherVersions(t *testing.T) {
 
 // Whatever the records say, the baseline says the same.
 func TestBaselineKeepsWhatItIsGiven(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		s := anyOf[Signals](rt)
 		s.Configuration, s.Task, s.Trial = "default", strings.ToValidUTF8(s.Task, "?"), 1
 		s.Cluster, s.Group = strings.ToValidUTF8(s.Cluster, "?"), strings.ToValidUTF8(s.Group, "?")

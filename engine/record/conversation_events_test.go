@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -103,7 +104,7 @@ func TestS2_7_ACallOfAStepThatWasCutIsTold(t *testing.T) {
 
 // Whoever follows a run is told step by step what its record tells at once.
 func TestS2_7_StepsAreStreamedAsTheyAreRecorded(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		whole := rapid.Custom(drawConversation).Draw(t, "iteration")
 		run := &Run{ID: "default/task-1/1", Iterations: []Iteration{whole}}
 		var streamed []Event

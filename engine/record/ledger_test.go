@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -19,7 +20,7 @@ func TestF3_ALedgerHoldsItsLastState(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ledger.Close()
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		u := anyOf[Usage](t)
 		ledger.Write(u)
 		if got, err := Spent(dir); err != nil || !reflect.DeepEqual(got, u) {

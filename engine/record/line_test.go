@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -32,7 +33,7 @@ func freshScores(object []byte) ([]Score, error) {
 }
 
 func TestARunIsReadAsItWasWritten(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		run := anyOf[Run](t)
 		line, err := appendRun([]byte("before"), &run)
 		if err != nil {
@@ -62,7 +63,7 @@ func checkLine(t *rapid.T, buffer []byte) []byte {
 }
 
 func TestSignalsAreReadAsTheyWereWritten(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		signals := anyOf[Signals](t)
 		line, err := appendSignals([]byte("before"), &signals)
 		if err != nil {
@@ -85,7 +86,7 @@ func TestSignalsAreReadAsTheyWereWritten(t *testing.T) {
 }
 
 func TestSignalsAreWrittenAsEncodingJSONDoes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		signals := anyOf[Signals](t)
 		if signals.Iterations == nil {
 			signals.Iterations = []IterationSignals{}
@@ -105,7 +106,7 @@ func TestSignalsAreWrittenAsEncodingJSONDoes(t *testing.T) {
 }
 
 func TestScoresAreReadAsTheyWereWritten(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		scores := anyOf[[]Score](t)
 		for i := range scores {
 			scores[i].Run = "default/task/1"
@@ -149,7 +150,7 @@ func TestF75_TextsThatAreNotUTF8AreKept(t *testing.T) {
 // F75: bytes of outputs come back as they were, whatever they are, and tell
 // outputs apart that look the same.
 func TestF75_OutputsThatAreNotUTF8ComeBack(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		draw := func(name string) []byte {
 			return append(rapid.SliceOf(rapid.Byte()).Draw(rt, name), rapid.ByteRange(0x80, 0xff).Draw(rt, name))
 		}

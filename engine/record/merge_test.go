@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -154,7 +155,7 @@ func drawAttempts(t *rapid.T, runs int) (all [][]attempt) {
 // Whatever the split, the order and what was merged before, the result is that
 // of a folder which holds all runs.
 func TestMergeIsAssociativeAndKnowsNoOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		home, err := os.MkdirTemp("", "merge")
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -110,7 +111,7 @@ func TestF70_ANameThatIsASecretIsRefused(t *testing.T) {
 
 // A redactor that finds nothing changes nothing, whatever the run.
 func TestRedactionLeavesOtherRunsAlone(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		r := anyOf[Run](t)
 		plain, err := appendRun(nil, &r)
 		if err != nil {

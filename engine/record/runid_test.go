@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -54,7 +55,7 @@ func TestDifferentRunsHaveDifferentIDs(t *testing.T) {
 	draw := func(t *rapid.T) key {
 		return key{drawName(t), drawName(t), rapid.IntRange(1, 12).Draw(t, "trial")}
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		a, b := draw(t), draw(t)
 		idA, idB := RunID(a.configuration, a.task, a.trial), RunID(b.configuration, b.task, b.trial)
 		if (idA == idB) != (a == b) {
@@ -68,7 +69,7 @@ var wellEscaped = regexp.MustCompile(`^(%|([^%]|%[0-9A-F]{2})*(%~[0-9a-f]{32})?)
 
 // F55: whatever tasks are called.
 func TestRunIDsAreSafe(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		id := RunID(drawName(t), drawName(t), 3)
 		parts := strings.Split(id, "/")
 		if len(parts) != 3 || len(id) > 2*(longestPart+2)+2 || !utf8.ValidString(id) {

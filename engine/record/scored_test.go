@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -51,7 +52,7 @@ func TestOfSeveralScoresTheLastOneCounts(t *testing.T) {
 }
 
 func TestHeadsOfScoresAreThoseOfTheScores(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		scores := rapid.SliceOfN(rapid.Custom(anyOf[Score]), 1, 4).Draw(t, "scores")
 		line, err := appendScores(nil, "default/task-1/1", scores)
 		if err != nil {
@@ -152,7 +153,7 @@ func TestTheEndOfWholeLinesIsFoundInAnyFile(t *testing.T) {
 }
 
 func TestCompactingKeepsWhatCounts(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		dir := sampleFolder(t, 3)
 		j, _, err := OpenScores(dir, Options{Delay: soon})
 		must(t, err)

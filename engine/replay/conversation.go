@@ -227,11 +227,25 @@ func (t *talk) leg(l *stop.Leg, last bool) (over bool) {
 	t.p.Working += l.Worked()
 	t.waited += l.Waited
 	t.p.End = l.End
-	if at, cancels := t.cancelsAt(t.waited); cancels && (t.p.End > at || t.p.End == at && t.asks) && (!t.cutLast || at < t.ended) {
+	if t.isLate() {
 		t.timeOut()
 		return true
 	}
 	return last && l.Step > 0 && t.watches(l.Step)
+}
+
+// isLate says that a timeout cancels the iteration within the newest leg, or before
+// what follows it; earlier than one cut the recording, if one did.
+func (t *talk) isLate() bool {
+	at, cancels := t.cancelsAt(t.waited)
+	if !cancels || t.p.End < at || t.p.End == at && !t.asks {
+		return false
+	}
+	if !t.cutLast {
+		return true
+	}
+	at, _ = t.clipsAt(t.p)
+	return at < t.ended
 }
 
 // refuses asks the budget for the calls of a leg.

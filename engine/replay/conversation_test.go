@@ -82,3 +82,32 @@ func TestSignalsAtTheEndOfAConversation(t *testing.T) {
 		}
 	}
 }
+
+// A timeout on working time cut a step that used several tools. What the first of
+// them waited put the end off, though the longest one waited nothing: a
+// configuration whose timeout is longer would have used more of them.
+func TestATimeoutBetweenToolsCutsAtTheSamePlace(t *testing.T) {
+	r := recordedRun(record.ReasonTimeout, 0.2)
+	it := &r.Iterations[0]
+	it.Steps = []record.Step{{Call: 1, Tools: 3}}
+	it.ToolCalls = []record.ToolCall{
+		{Tool: "waits", Start: time.Minute, Duration: 4 * time.Minute, Waited: 4 * time.Minute},
+		{Tool: "first", Start: time.Minute, Duration: 30 * time.Second},
+		{Tool: "second", Start: 90 * time.Second, Duration: 7 * time.Minute},
+	}
+	it.Cut, it.Evaluation, it.Output = string(record.ReasonTimeout), nil, nil
+	it.End, r.Elapsed = 6*time.Minute, 6*time.Minute
+	after := func(d string) *spec.Loop {
+		return declared(t, talkingLoop+"terminate: {timeout: {after: "+d+", working: true}}\n")
+	}
+	for limit, want := range map[string]Result{
+		"2m":  {Verdict: Exact, Elapsed: 6 * time.Minute},
+		"90s": {Verdict: Exact, Elapsed: 5*time.Minute + 30*time.Second},
+		"3m":  {Verdict: Censored},
+	} {
+		got := New(after("2m"), after(limit), Options{}).Run(context.Background(), r, task)
+		if got.Verdict != want.Verdict || got.Elapsed != want.Elapsed {
+			t.Errorf("%s: %+v", limit, got)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"pgregory.net/rapid"
@@ -155,7 +156,7 @@ func drawRuns(t *rapid.T, l *spec.Loop) []Recorded {
 // the reason of every stop.
 func TestTheFastPathIsTheReference(t *testing.T) {
 	counted := 0
-	checkSome(t, 60, func(t *rapid.T) {
+	propertytest.CheckCases(t, 60, func(t *rapid.T) {
 		l := drawLoop(t, false)
 		base := widest(l)
 		base.OnError, base.Guards = l.OnError, spec.Guards{AbsoluteMaxIterations: off[int]()}

@@ -4,7 +4,6 @@ import "github.com/agentbench/agentbench/spec"
 
 // What the tests of this folder that import more than the package draw from.
 var (
-	CheckSome  = checkSome
 	DrawWorld  = drawWorld
 	DrawLoop   = drawLoop
 	DrawLimits = drawStopping

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"slices"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -221,6 +222,18 @@ func (w *walk) cancelsAt(waited time.Duration) (at time.Duration, cancels bool) 
 	return at, cancels
 }
 
+// clipsAt is the as-if time at which a timeout ends what the record has of an
+// iteration. It may be earlier than all that was waited says: what tools waited
+// after the end of the iteration puts it off no more.
+func (w *walk) clipsAt(p *pass) (at time.Duration, cancels bool) {
+	if _, _, cancels = w.rules.CancelAt(); !cancels {
+		return 0, false
+	}
+	left := p.Iteration
+	left.Steps = slices.Clone(left.Steps)
+	return stop.Clip(w.rules, &left, w.waited).End, true
+}
+
 func waitedIn(it *record.Iteration) (sum time.Duration) {
 	for _, leg := range stop.Legs(it) {
 		sum += leg.Waited
@@ -233,7 +246,7 @@ func waitedIn(it *record.Iteration) (sum time.Duration) {
 func (w *walk) recordedCut(p *pass, recorded *record.Iteration) {
 	switch record.Reason(recorded.Cut) {
 	case record.ReasonTimeout:
-		if at, cancels := w.cutAt(p); cancels && at == recorded.End {
+		if at, cancels := w.clipsAt(p); cancels && at == recorded.End {
 			p.cut(record.ReasonTimeout)
 			return
 		}

@@ -3,15 +3,13 @@ package replay
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
@@ -19,30 +17,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// check tries a property on as many cases as AGENTBENCH_REPLAY_CASES says, by
-// default 10,000.
-func check(t *testing.T, property func(*rapid.T)) {
+// check tries a property on 10,000 cases, and on fewer where these take long.
+func check(t *testing.T, property func(*rapid.T), seeds ...uint64) {
 	t.Helper()
 	cases := 10_000
 	if testing.Short() || raceEnabled {
 		cases = 500
 	}
-	if more, err := strconv.Atoi(os.Getenv("AGENTBENCH_REPLAY_CASES")); err == nil {
-		cases = more
-	}
-	checkSome(t, cases, property)
-}
-
-func checkSome(t *testing.T, cases int, property func(*rapid.T)) {
-	t.Helper()
-	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(cases), "rapid.nofailfile": "true"} {
-		before := flag.Lookup(name).Value.String()
-		if err := flag.Set(name, value); err != nil {
-			t.Fatal(err)
-		}
-		defer flag.Set(name, before)
-	}
-	rapid.Check(t, property)
+	propertytest.CheckCases(t, cases, property, seeds...)
 }
 
 // disagree says in what an exact result is not what happened.
@@ -295,13 +277,17 @@ func TestARunIsItself(t *testing.T) {
 				t.Fatalf("%s: %+v of %s", how, r, told(recorded))
 			}
 		}
-	})
+	}, cutBetweenTools...)
 }
+
+// cutBetweenTools are runs that a timeout on working time cuts while a step uses
+// several tools: one of them ends, or waited, at that very moment.
+var cutBetweenTools = []uint64{4750834461095976530, 11263856579124115569}
 
 // The run as the configuration would have left it behind is the one that it
 // leaves behind.
 func TestAsIfIsTheLiveRun(t *testing.T) {
-	checkSome(t, 1000, func(t *rapid.T) {
+	propertytest.CheckCases(t, 1000, func(t *rapid.T) {
 		w, tight := drawWorld(t), drawLoop(t, false)
 		wide := widest(tight)
 		recorded, live := w.run(wide), w.run(tight)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/spec"
@@ -19,7 +20,7 @@ import (
 // totals are the sums of that: for random loops, candidates, recordings and parts.
 func TestASweepIsItsReplays(t *testing.T) {
 	labels := map[replay.Label]int{}
-	replay.CheckSome(t, 300, func(t *rapid.T) {
+	propertytest.CheckCases(t, 300, func(t *rapid.T) {
 		w, tells := replay.DrawWorld(t), replay.Often(t, "tells", 50)
 		base := replay.DrawLoop(t, tells)
 		if replay.Often(t, "wide", 60) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -163,7 +164,7 @@ func text(secrets []string) *rapid.Generator[string] {
 }
 
 func TestF70_JSONStaysValidAndHoldsNoSecret(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		secrets := rapid.SliceOfN(value(), 1, 3).Draw(t, "secrets")
 		r := New(secrets...)
 		object := map[string]any{
@@ -216,7 +217,7 @@ func eachString(v any, is func(string) bool) bool {
 
 // However a text is cut into writes, the same comes out.
 func TestF70_SecretsThatAreSplitOverWrites(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		secrets := rapid.SliceOfN(value(), 0, 3).Draw(t, "secrets")
 		r := New(secrets...)
 		whole := text(append(secrets, canary)).Draw(t, "text")

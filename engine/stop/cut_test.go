@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -53,15 +54,16 @@ func TestBudgetsOfMoneyAreRounded(t *testing.T) {
 }
 
 // What is left of an iteration that a timeout cut is cut at the same place again:
-// what tools waited that are left out puts nothing off.
+// what tools waited that are left out puts nothing off, and one that would have
+// begun at the very end is left out.
 func TestWhatWasCutIsCutAgainAtTheSamePlace(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		seconds := func(most int, what string) time.Duration {
 			return time.Duration(rapid.IntRange(0, most).Draw(t, what)) * time.Second
 		}
 		rules := Compile(&spec.Loop{Terminate: spec.Tree{Any: []spec.Condition{{
 			Kind:    spec.KindTimeout,
-			Timeout: spec.Timeout{After: set(1 + seconds(9, "after")), Cancel: new(true), Working: rapid.Bool().Draw(t, "working")},
+			Timeout: spec.Timeout{After: set(max(1, seconds(9, "after"))), Cancel: new(true), Working: rapid.Bool().Draw(t, "working")},
 		}}}})
 		it := &record.Iteration{N: 1, Calls: []record.Call{{Role: record.RoleAgent, Duration: time.Second}}}
 		serial := time.Second
@@ -75,6 +77,11 @@ func TestWhatWasCutIsCutAgainAtTheSamePlace(t *testing.T) {
 		}
 		it.Steps = []record.Step{{Call: 1, Tools: len(it.ToolCalls)}}
 		once := Clip(rules, it, 0)
+		for _, c := range it.ToolCalls {
+			if c.Start >= once.End {
+				t.Fatalf("a tool began at %v, and all ended at %v", c.Start, once.End)
+			}
+		}
 		left := len(it.ToolCalls)
 		if twice := Clip(rules, it, 0); twice != once || len(it.ToolCalls) != left {
 			t.Fatalf("%+v with %d tools, then %+v with %d", once, left, twice, len(it.ToolCalls))

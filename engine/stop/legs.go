@@ -209,15 +209,19 @@ func clip(it *record.Iteration, legs []Leg, kept int) {
 	}
 }
 
-// dropTools drops the tools that had not begun at a time, and what delegates
-// called from then on.
+// dropTools drops the tools that had not begun before a time, and what delegates
+// called from then on. Where there are no steps, tools take no time: one that was
+// used at that very moment was used before the call that begins then.
 func dropTools(it *record.Iteration, at time.Duration) {
-	before := len(it.ToolCalls)
-	it.ToolCalls = BegunTools(it.ToolCalls, at)
-	if n := len(it.Steps); n > 0 {
-		it.Steps[n-1].Tools -= before - len(it.ToolCalls)
-		it.Calls = slices.DeleteFunc(slices.Clone(it.Calls), func(c record.Call) bool {
-			return c.Role == record.RoleDelegate && c.Start >= at
-		})
+	n := len(it.Steps)
+	if n == 0 {
+		it.ToolCalls = BegunTools(it.ToolCalls, at)
+		return
 	}
+	before := len(it.ToolCalls)
+	it.ToolCalls = slices.DeleteFunc(slices.Clone(it.ToolCalls), func(c record.ToolCall) bool { return c.Start >= at })
+	it.Steps[n-1].Tools -= before - len(it.ToolCalls)
+	it.Calls = slices.DeleteFunc(slices.Clone(it.Calls), func(c record.Call) bool {
+		return c.Role == record.RoleDelegate && c.Start >= at
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -142,7 +143,7 @@ func drawTree(t *rapid.T) []spec.Condition {
 }
 
 func TestTreesAgreeWithANaiveEvaluator(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		tree, iterations := drawTree(t), drawHistory(t)
 		if firstMinDelta(tree) != 0 {
 			return
@@ -164,7 +165,7 @@ func TestTreesAgreeWithANaiveEvaluator(t *testing.T) {
 }
 
 func TestTighterNeverLengthens(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		tree, iterations := drawTree(t), drawHistory(t)
 		before, _, stoppedBefore := play(rulesOf(t, tree...), iterations)
 		after, _, stoppedAfter := play(rulesOf(t, append(slices.Clone(tree), drawCondition(t, 1))...), iterations)
@@ -175,7 +176,7 @@ func TestTighterNeverLengthens(t *testing.T) {
 }
 
 func TestTighterLimitsNeverLengthen(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		iterations := drawHistory(t)
 		loose := drawCondition(t, 0)
 		tight := loose
@@ -202,7 +203,7 @@ func TestTighterLimitsNeverLengthen(t *testing.T) {
 }
 
 func TestSameHistorySameDecisions(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		rules, iterations := rulesOf(t, drawTree(t)...), drawHistory(t)
 		n1, first, ok1 := play(rules, iterations)
 		n2, second, ok2 := play(rules, iterations)

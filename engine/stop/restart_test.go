@@ -6,12 +6,13 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/spec"
 )
 
 // A history that begins in the memory of another one goes as if it were alone.
 func TestRestartForgets(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		rules, earlier, later := rulesOf(t, drawTree(t)...), drawHistory(t), drawHistory(t)
 		fresh, used := rules.Start(nil, nil), rules.Start(nil, nil)
 		for _, it := range earlier {

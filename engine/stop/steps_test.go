@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -80,7 +81,7 @@ func made(r *Rules, iterations []*record.Iteration) (steps int) {
 // step as its last, and at no step before.
 func TestWatchesAgreeWithTheFold(t *testing.T) {
 	cuts := 0
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		rules, iterations := guarded(t, drawGuard(t)), drawSteps(t)
 		s := rules.Start(nil, nil)
 		for i, it := range iterations {
@@ -112,7 +113,7 @@ func TestWatchesAgreeWithTheFold(t *testing.T) {
 
 // A watch that is given up leaves no trace.
 func TestAWatchChangesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		rules, iterations := guarded(t, drawGuard(t)), drawSteps(t)
 		watched, alone := rules.Start(nil, nil), rules.Start(nil, nil)
 		for i, it := range iterations {
@@ -130,7 +131,7 @@ func TestAWatchChangesNothing(t *testing.T) {
 
 func TestTighterGuardsNeverLengthen(t *testing.T) {
 	shorter := 0
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		loose, iterations := drawGuard(t), drawSteps(t)
 		before, after := made(guarded(t, loose), iterations), made(guarded(t, tighter(t, loose)), iterations)
 		if after > before {

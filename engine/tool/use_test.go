@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -111,7 +112,7 @@ func TestS2_4_AToolThatBreaksTheLoop(t *testing.T) {
 
 // F34: what is too long keeps its head and its tail.
 func TestF34_LongResultsAreCut(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		text := strings.Repeat(rapid.StringN(1, 5, -1).Draw(t, "text"), rapid.IntRange(1, 200_000).Draw(t, "times"))
 		content := Text(text)
 		if rapid.Bool().Draw(t, "object") {

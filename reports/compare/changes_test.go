@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/reports/compare"
 )
 
@@ -13,7 +14,7 @@ import (
 // compares the same scores, also when they held other tasks before.
 func TestChangesHaveTheIntervalOfALine(t *testing.T) {
 	var c compare.Changes
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		base, new := drawnSides(t)
 		for i, q := range base.Columns[:2] { // of amounts the ratios are compared
 			c.Clear()

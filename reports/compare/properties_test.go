@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/reports/compare"
 )
 
@@ -91,7 +92,7 @@ func opposite(l *compare.Line, x, y float64) bool {
 }
 
 func TestSwappingSidesMirrors(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		base, new := drawnSides(t)
 		options := compare.Options{Unpaired: rapid.Bool().Draw(t, "unpaired"), Alpha: rapid.SampledFrom([]float64{0.05, 0.5}).Draw(t, "alpha")}
 		there, back := lines(t, base, new, options), lines(t, new, base, options)
@@ -108,7 +109,7 @@ func TestSwappingSidesMirrors(t *testing.T) {
 }
 
 func TestOrderOfTasksMakesNoDifference(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		base, new := drawnSides(t)
 		options := compare.Options{Unpaired: rapid.Bool().Draw(t, "unpaired")}
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "order"), 1))
@@ -127,7 +128,7 @@ func TestOrderOfTasksMakesNoDifference(t *testing.T) {
 }
 
 func TestSideAgainstItselfIsNeitherBetterNorWorse(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		base, _ := drawnSides(t)
 		for _, l := range lines(t, base, base, compare.Options{Unpaired: rapid.Bool().Draw(t, "unpaired"), Alpha: 0.9}) {
 			if l.Verdict == compare.Better || l.Verdict == compare.Worse || l.Wins+l.Losses > 0 || l.Tasks > 0 && l.Change != 0 {
@@ -139,7 +140,7 @@ func TestSideAgainstItselfIsNeitherBetterNorWorse(t *testing.T) {
 
 // Pairs that are equal only make a difference smaller.
 func TestEqualPairsNeverFlipTheSign(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(t, "n")
 		values := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}), n, n)
 		x, y := values.Draw(t, "base"), values.Draw(t, "new")
@@ -157,7 +158,7 @@ func TestEqualPairsNeverFlipTheSign(t *testing.T) {
 
 // A verdict never says more than its numbers do.
 func TestVerdictsFollowFromTheNumbers(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		base, new := drawnSides(t)
 		for _, l := range lines(t, base, new, compare.Options{Alpha: 0.3}) {
 			better := l.Change > 0 != l.Lower

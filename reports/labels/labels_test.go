@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/reports/labels"
 )
 
@@ -154,7 +155,7 @@ func TestZerosAndOnesOfALongRangeAreTold(t *testing.T) {
 
 // What a CSV writer writes is read as it is, whatever the outputs hold.
 func TestOutputsAreReadAsTheyAre(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		outputs := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z,;"\n\t ]{0,12}`), 1, 8, rapid.ID[string]).Draw(t, "outputs")
 		var b strings.Builder
 		w := csv.NewWriter(&b)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -56,7 +57,7 @@ func TestNumbersForPeople(t *testing.T) {
 }
 
 func TestBriefKeepsThreeDigits(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		x := rapid.Float64Range(1e-9, 1e11).Draw(rt, "x")
 		text := brief(x)
 		number, factor := text, 1.0

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -21,7 +22,7 @@ func TestVisibleTexts(t *testing.T) {
 }
 
 func TestVisibleShowsEverything(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		text := Visible(string(rapid.SliceOf(rapid.Byte()).Draw(rt, "bytes")))
 		if slices.ContainsFunc([]rune(text), invisible) {
 			rt.Fatalf("%q holds something invisible", text)

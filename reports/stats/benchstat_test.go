@@ -8,6 +8,7 @@ import (
 	"golang.org/x/perf/benchmath"
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -19,7 +20,7 @@ func sampleOf(values []float64) *benchmath.Sample {
 // benchstat compares two samples as MannWhitney does. It doubles the smaller tail,
 // which is the same but for ties in samples of different sizes.
 func TestMannWhitneyAgreesWithBenchstat(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 20).Draw(t, "n")
 		m := n
 		value := rapid.Map(rapid.IntRange(0, 12), func(v int) float64 { return float64(v) / 4 })
@@ -44,7 +45,7 @@ func TestMannWhitneyAgreesWithBenchstat(t *testing.T) {
 // benchstat leaves out a value on one side where that is still enough: its
 // interval lies within ours.
 func TestMedianIntervalAgreesWithBenchstat(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(0, 1000), 1, 60).Draw(t, "values")
 		want := benchmath.AssumeNothing.Summary(sampleOf(values), 0.95)
 		got, ok := stats.MedianInterval(values, 0.95)

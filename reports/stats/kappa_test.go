@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -68,7 +69,7 @@ func ratings(t *rapid.T, of ...float64) [][]stats.Rated {
 
 // Of two categories there is one distance, so that weights change nothing.
 func TestKappaOfTwoCategoriesHasNoWeights(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		all := ratings(t, 0.25, 0.75)
 		same, sameOK := stats.Kappa(all, stats.Same)
 		near2, nearOK := stats.Kappa(all, stats.Near)
@@ -80,7 +81,7 @@ func TestKappaOfTwoCategoriesHasNoWeights(t *testing.T) {
 
 // The quadratic weights give the concordance of L. I.-K. Lin, Biometrics 45, 1989.
 func TestNearKappaIsTheConcordance(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		all := ratings(t, 0, 0.1, 0.5, 0.75, 1)
 		var n, a, b, aa, bb, ab float64
 		for _, cluster := range all {

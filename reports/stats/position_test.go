@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -51,7 +52,7 @@ func TestPositionBiasIsThatOfThePlace(t *testing.T) {
 	placed := rapid.Custom(func(t *rapid.T) stats.Placed {
 		return stats.Placed{First: verdict.Draw(t, "first"), Second: verdict.Draw(t, "second")}
 	})
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		clusters := rapid.SliceOfN(rapid.SliceOfN(placed, 1, 3), 1, 20).Draw(t, "clusters")
 		others := make([][]stats.Placed, len(clusters))
 		for i, cluster := range clusters {

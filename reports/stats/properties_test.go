@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -22,7 +23,7 @@ func parts(t *rapid.T) *rapid.Generator[float64] {
 }
 
 func TestWaysToFlipAgree(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		d := rapid.SliceOfN(parts(t), 1, 12).Draw(t, "differences")
 		if stats.Sum(d) == 0 || !slices.ContainsFunc(d, func(x float64) bool { return x != 0 }) {
 			t.Skip("p is 1")
@@ -35,7 +36,7 @@ func TestWaysToFlipAgree(t *testing.T) {
 }
 
 func TestWaysToSplitAgree(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		value := parts(t)
 		x := rapid.SliceOfN(value, 1, 6).Draw(t, "x")
 		y := rapid.SliceOfN(value, 1, 6).Draw(t, "y")
@@ -49,7 +50,7 @@ func TestWaysToSplitAgree(t *testing.T) {
 
 // Binary pairs: the sign flip is McNemar's test.
 func TestSignFlipIsMcNemar(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		won, lost, tied := rapid.IntRange(0, 60).Draw(t, "won"), rapid.IntRange(0, 60).Draw(t, "lost"), rapid.IntRange(1, 9).Draw(t, "tied")
 		d := slices.Concat(slices.Repeat([]float64{1}, won), slices.Repeat([]float64{-1}, lost), make([]float64, tied))
 		flip, _ := stats.SignFlip(d, 1)
@@ -62,7 +63,7 @@ func TestSignFlipIsMcNemar(t *testing.T) {
 
 // Which side comes first, the unit and the order of the values do not matter.
 func TestTestsDoNotDependOnTheWayOfTelling(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		d := rapid.SliceOfN(parts(t), 1, 15).Draw(t, "differences")
 		e := rapid.SliceOfN(parts(t), 1, 15).Draw(t, "others")
 		scale := rapid.SampledFrom([]float64{-1, 3, 1e-6, 1e9}).Draw(t, "scale")
@@ -112,7 +113,7 @@ func TestRoundingMakesNoDifference(t *testing.T) {
 }
 
 func TestAdjustedValuesKeepTheirOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		p := rapid.SliceOfN(rapid.Float64Range(0, 1), 0, 12).Draw(t, "p")
 		holm, _ := stats.Holm(p)
 		hochberg, _ := stats.Hochberg(p)
@@ -133,7 +134,7 @@ func TestAdjustedValuesKeepTheirOrder(t *testing.T) {
 
 // Clusters of one size: both standard errors, and that of the means, are the same.
 func TestStandardErrorsAgreeOnEqualClusters(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 4).Draw(t, "size")
 		clusters := rapid.SliceOfN(rapid.SliceOfN(rapid.Float64Range(0, 1), size, size), 2, 12).Draw(t, "clusters")
 		means := make([]float64, len(clusters))
@@ -153,7 +154,7 @@ func TestStandardErrorsAgreeOnEqualClusters(t *testing.T) {
 
 // The front holds no point that another beats, and all others are beaten.
 func TestFrontIsWhatNobodyBeats(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		number := rapid.Map(rapid.IntRange(0, 5), func(n int) float64 { return float64(n) })
 		points := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) stats.Point {
 			return stats.Point{Cost: number.Draw(t, "cost"), Quality: number.Draw(t, "quality"), Delay: number.Draw(t, "delay")}
@@ -239,7 +240,7 @@ func TestFrontSharesOfManyClusters(t *testing.T) {
 
 // The trials say what is on average so: the mean over all ways to take k of n.
 func TestPassOfKIsTheMeanOverSubsets(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 10).Draw(t, "n")
 		c, k := rapid.IntRange(0, n).Draw(t, "c"), rapid.IntRange(1, n).Draw(t, "k")
 		some, every, subsets := 0.0, 0.0, 0.0
@@ -275,7 +276,7 @@ func TestPassOfKIsTheMeanOverSubsets(t *testing.T) {
 // Causes compete: the chances of all of them, and of going on, add up to 1 where
 // nothing was cut off.
 func TestIncidencesAddUp(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		endings := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) stats.Ending {
 			return stats.Ending{Time: float64(rapid.IntRange(1, 6).Draw(t, "time")), Cause: rapid.IntRange(1, 3).Draw(t, "cause")}
 		}), 1, 20).Draw(t, "endings")
@@ -302,7 +303,7 @@ func TestIncidencesAddUp(t *testing.T) {
 
 // What is needed detects, and what is detectable is what that needs.
 func TestNeededAndDetectableAreInverse(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		power := stats.Power{Alpha: rapid.Float64Range(0.001, 0.2).Draw(t, "alpha"), Power: rapid.Float64Range(0.6, 0.99).Draw(t, "power")}
 		variance, difference := rapid.Float64Range(0.01, 2).Draw(t, "variance"), rapid.Float64Range(0.01, 1).Draw(t, "difference")
 		n, _ := power.Needed(variance, difference)

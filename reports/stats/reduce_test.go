@@ -5,13 +5,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // The best of k is on average that of all ways to take k of the trials, where
 // equally good ones share the place.
 func TestBestOfKIsTheMeanOverSubsets(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 9).Draw(t, "n")
 		quarters := rapid.Map(rapid.IntRange(0, 4), func(i int) float64 { return float64(i) / 4 })
 		scores, by := rapid.SliceOfN(quarters, n, n).Draw(t, "scores"), rapid.SliceOfN(quarters, n, n).Draw(t, "by")
@@ -46,7 +47,7 @@ func TestBestOfKIsTheMeanOverSubsets(t *testing.T) {
 
 // Chosen by the score itself, the best of k of failures and successes is pass@k.
 func TestBestOfKByItselfIsPassAtK(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		scores := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1}), 1, 12).Draw(t, "scores")
 		k := rapid.IntRange(1, len(scores)).Draw(t, "k")
 		best, _ := stats.BestOfK(scores, scores, k)

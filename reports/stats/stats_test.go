@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -107,7 +108,7 @@ func TestSumDoesNotLoseSmallValues(t *testing.T) {
 }
 
 func TestIntervalHoldsItsProportion(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		clusters := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1}), 1, 4), 1, 12).Draw(t, "clusters")
 		all := slices.Concat(clusters...)
 		p, _ := stats.Mean(all)
@@ -120,7 +121,7 @@ func TestIntervalHoldsItsProportion(t *testing.T) {
 
 // Where all clusters have one size the two ways to weigh them are the same.
 func TestIntervalsAgreeOnEqualClusters(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(1, 4).Draw(t, "size")
 		clusters := rapid.SliceOfN(rapid.SliceOfN(rapid.SampledFrom([]float64{0, 1}), size, size), 1, 12).Draw(t, "clusters")
 		a, aOK := stats.ProportionInterval(clusters, 0.95)
@@ -136,7 +137,7 @@ func TestIntervalsAgreeOnEqualClusters(t *testing.T) {
 }
 
 func TestQuantileStaysBetweenItsNeighbours(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Int32(), 1, 20).Draw(t, "values")
 		slices.Sort(values)
 		low := rapid.Float64Range(0, 1).Draw(t, "low")

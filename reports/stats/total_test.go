@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -301,7 +302,7 @@ func answerAll(t *rapid.T) {
 	}
 }
 
-func TestProceduresAnswerInNumbersOrNotAtAll(t *testing.T) { rapid.Check(t, answerAll) }
+func TestProceduresAnswerInNumbersOrNotAtAll(t *testing.T) { propertytest.Check(t, answerAll) }
 
 func FuzzProcedures(f *testing.F) { f.Fuzz(rapid.MakeFuzz(answerAll)) }
 

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/reports/tables"
 )
 
@@ -103,7 +104,7 @@ func TestMarkdown(t *testing.T) {
 
 // Whatever the width: no cell that is not a name or prose is broken or lost.
 func TestNothingIsLost(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		columns := rapid.IntRange(1, 8).Draw(rt, "columns")
 		table := tables.Table{Keys: rapid.IntRange(0, columns).Draw(rt, "keys")}
 		cell := rapid.StringMatching(`[a-z0-9$.]{1,12}`)
@@ -129,7 +130,7 @@ func TestNothingIsLost(t *testing.T) {
 }
 
 func TestLinesFitTheWidth(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		var table tables.Table
 		table.Columns = []tables.Column{{Head: "name"}, {Head: "n", Right: true}, {Head: "prose", Prose: true}, {Head: "score"}, {Head: "why", Prose: true}}
 		for range rapid.IntRange(1, 4).Draw(rt, "rows") {

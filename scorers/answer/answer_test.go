@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -111,7 +112,7 @@ var ways = []func(a, b int64) string{
 }
 
 func TestFractionsAreNumbersHoweverWritten(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		a, b := rapid.Int64Range(0, 1e6).Draw(t, "a"), rapid.Int64Range(1, 1e6).Draw(t, "b")
 		c := a + rapid.Int64Range(0, 1).Draw(t, "more")
 		x, y := rapid.SampledFrom(ways).Draw(t, "x")(a, b), rapid.SampledFrom(ways).Draw(t, "y")(c, b)
@@ -122,7 +123,7 @@ func TestFractionsAreNumbersHoweverWritten(t *testing.T) {
 }
 
 func TestEveryNumberIsOne(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		f := rapid.Float64Range(-1e15, 1e15).Draw(t, "f")
 		for _, format := range []string{"%v", "%.3f", "%e", "$%v", "%v m"} {
 			if s := fmt.Sprintf(format, f); Parse(s).number == nil {

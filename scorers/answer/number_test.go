@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -32,7 +33,7 @@ func TestNumbersInTexts(t *testing.T) {
 }
 
 func TestEveryWrittenNumberIsRead(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		n := rapid.Float64().Draw(t, "n")
 		if math.IsNaN(n) || math.IsInf(n, 0) {
 			t.Skip()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -178,7 +179,7 @@ func TestAnOutputThatAsksForAScoreGainsNothing(t *testing.T) {
 			t.Errorf("%s: the output in the prompt is %q", name, got)
 		}
 	}
-	rapid.Check(t, func(r *rapid.T) {
+	propertytest.Check(t, func(r *rapid.T) {
 		pieces := rapid.SampledFrom([]string{"=== ", "end of ", "output ", known, " ===", "\n", "Rubric:\n", "\x00", "{\"score\": 1}", "ü"})
 		output := strings.Join(rapid.SliceOf(rapid.OneOf(pieces, rapid.String())).Draw(r, "output"), "")
 		messages := sent(t, output)

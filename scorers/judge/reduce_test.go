@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -54,7 +55,7 @@ func TestReduce(t *testing.T) {
 // What votes make together lies between them, does not depend on their order, and
 // is theirs where they agree.
 func TestReductionsLieBetweenTheVotes(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 0.1, 0.5, 1})), 1, 9).Draw(t, "votes")
 		reduce := rapid.SampledFrom([]Reduce{Mean, Median, Majority}).Draw(t, "reduce")
 		value, missing := reduce.Of(votes(values...))

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/scorers/pass"
 	"github.com/agentbench/agentbench/spec"
@@ -141,7 +142,7 @@ func TestAnyHistoryEndsInTheSameScores(t *testing.T) {
 	want := shown(t, fresh)
 	hashes := []string{"", "old", "older", d.Suite.Scorers[0].Hash(), d.Suite.Scorers[1].Hash()}
 	byHand := standing(t, fresh)
-	rapid.Check(t, func(rt *rapid.T) {
+	propertytest.Check(t, func(rt *rapid.T) {
 		dir := folder(t, sixRuns()...)
 		for range rapid.IntRange(0, 20).Draw(rt, "lines") {
 			s := rapid.SampledFrom(byHand).Draw(rt, "score")

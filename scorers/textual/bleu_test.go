@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -151,7 +152,7 @@ var sentence = rapid.Custom(func(t *rapid.T) string {
 })
 
 func TestBLEUHoldsItsBounds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		answer, target, other := sentence.Draw(t, "answer"), sentence.Draw(t, "target"), sentence.Draw(t, "other")
 		one, two := BLEU(answer, target), BLEU(answer, target, other)
 		if !(one >= 0 && one <= 1 && two >= 0 && two <= 1) {
@@ -168,7 +169,7 @@ func TestBLEUHoldsItsBounds(t *testing.T) {
 
 // A corpus of one text that is long enough is that text.
 func TestCorpusOfOne(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		answer, target := sentence.Draw(t, "answer"), sentence.Draw(t, "target")
 		s := StatsOf(answer, target)
 		switch {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -73,7 +74,7 @@ func table(a, b []rune) int {
 }
 
 func TestDistanceIsThatOfTheTable(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		a, b := []rune(word(t, "a")), []rune(word(t, "b"))
 		if got, want := distance(a, b), table(a, b); got != want {
 			t.Fatalf("%d; want %d", got, want)
@@ -82,7 +83,7 @@ func TestDistanceIsThatOfTheTable(t *testing.T) {
 }
 
 func TestDistanceIsAMetric(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		a, b, c := []rune(word(t, "a")), []rune(word(t, "b")), []rune(word(t, "c"))
 		if distance(a, a) != 0 || distance(a, b) != distance(b, a) || distance(a, c) > distance(a, b)+distance(b, c) {
 			t.Fatalf("%d, %d, %d", distance(a, b), distance(b, c), distance(a, c))
@@ -91,7 +92,7 @@ func TestDistanceIsAMetric(t *testing.T) {
 }
 
 func TestSimilaritiesHoldTheirBounds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		a, b := word(t, "a"), word(t, "b")
 		l, err := Levenshtein(a, b)
 		if j := JaroWinkler(a, b); err != nil || !(l >= 0 && l <= 1 && j >= 0 && j <= 1) {
@@ -135,7 +136,7 @@ func byDefinition(x, y []rune) float64 {
 }
 
 func TestJaroIsThatOfItsDefinition(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		a, b := []rune(word(t, "a")), []rune(word(t, "b"))
 		if len(a)+len(b) > 0 && jaro(a, b) != byDefinition(a, b) {
 			t.Fatalf("%v; want %v", jaro(a, b), byDefinition(a, b))

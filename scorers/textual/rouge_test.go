@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -97,7 +98,7 @@ func longest(x, y []string) int {
 }
 
 func TestSubsequenceIsThatOfTheTable(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		x, y := strings.Split(word(t, "x"), ""), strings.Split(word(t, "y"), "")
 		if got, want := subsequence(x, y), longest(x, y); got != want || subsequence(y, x) != want {
 			t.Fatalf("%d; want %d", got, want)
@@ -107,7 +108,7 @@ func TestSubsequenceIsThatOfTheTable(t *testing.T) {
 
 // What both texts have in common is the same from either side, and not more than either has.
 func TestOverlapsHoldTheirBounds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		a, b := sentence.Draw(t, "a"), sentence.Draw(t, "b")
 		of := map[string]func(a, b string) Overlap{
 			"1": func(a, b string) Overlap { return RougeN(a, b, 1) }, "2": func(a, b string) Overlap { return RougeN(a, b, 2) },

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -25,7 +26,7 @@ func plainValues() *rapid.Generator[any] {
 }
 
 func TestJSONRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		value := plainValues().Draw(t, "value")
 		text, err := AppendJSON(nil, value)
 		if err != nil {
@@ -120,7 +121,7 @@ func TestParseJSONLimitsDepth(t *testing.T) {
 }
 
 func TestObjectKeepsOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		keys := rapid.SliceOfDistinct(rapid.String(), rapid.ID[string]).Draw(t, "keys")
 		o := NewObject(0)
 		for i, key := range keys {

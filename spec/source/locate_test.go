@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"gopkg.in/yaml.v3"
 	"pgregory.net/rapid"
 )
@@ -111,7 +112,7 @@ func each(n *Node, visit func(*Node)) {
 func TestPosAtHoldsForAnyText(t *testing.T) {
 	letters := rapid.RuneFrom([]rune("ab é文'\"\\ \t\n\n\n:#&|>-x(){}[],*!%@`=0."))
 	styles := []yaml.Style{0, yaml.SingleQuotedStyle, yaml.DoubleQuotedStyle, yaml.LiteralStyle, yaml.FoldedStyle}
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		value := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str"}
 		value.Value = rapid.StringOfN(letters, 0, 60, -1).Draw(t, "text")
 		value.Style = rapid.SampledFrom(styles).Draw(t, "style")
@@ -128,7 +129,7 @@ func TestPosAtHoldsForAnyText(t *testing.T) {
 // Other than what yaml.v3 writes, people break lines anywhere.
 func TestPosAtHoldsForHandWrittenText(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"a", "é", "文", " ", "  ", "\n  ", "\n\n  ", "\n \n    ", "\\\n  ", "\\n", "\\\\", "\\x41", "\\u6587", "''", "|", ">"})
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		body := strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(t, "pieces"), "")
 		frame := rapid.SampledFrom([]string{"k: \"%\"\n", "k: '%'\n", "k: x%\n", "k: |\n  x%\n", "k: >\n  %\n", "k: >+\n  x%\nz: 1\n", "k: {l: \"%\", m: '%'}\n", "- x%\n- y%\n"}).Draw(t, "frame")
 		checkPlaces(t, strings.ReplaceAll(frame, "%", body))

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"gopkg.in/yaml.v3"
 	"pgregory.net/rapid"
 )
@@ -101,7 +102,7 @@ func TestRewriteRefusesWhatStandsInSeveralPlaces(t *testing.T) {
 
 // A tree of any layout, changed anywhere, is written so that it reads as the changed one, and all other lines stay.
 func TestRewriteReadsAsTheChangedTree(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		text := drawYAML(t)
 		was, faults := Parse(NewFile("f", []byte(text)))
 		if faults != nil || was.Kind != Map {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 )
@@ -54,7 +55,7 @@ func TestSchemaForbidsNothingThatDecodeTakes(t *testing.T) {
 		"phases", "env", "vars", "raw", "patience", "after", "command", "weights", "note", "inner", "other"}
 	scalars := []string{"a", "json", "text", "''", "'5'", "0", "1", "2", "-1", "100", "101", "1.5", "1.0", "0.5", "1e3", "010", ".nan", "true", "false", "yes", "off", "~", "30s", "1h5m", "1.5m", "0s", "2026-01-31"}
 	refused := 0
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		text := "{name: x, " + strings.Join(rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) string {
 			return rapid.SampledFrom(keys[1:]).Draw(t, "key") + ": " + drawValue(t, keys, scalars, 3)
 		}), 1, 4, func(s string) string { return s[:strings.Index(s, ":")] }).Draw(t, "entries"), ", ") + "}"

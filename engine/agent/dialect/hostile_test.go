@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -21,7 +22,7 @@ var hostile = []string{
 }
 
 func TestF39_WhatAToolGaveIsDataAndNoCall(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		results := rapid.SliceOfN(rapid.SliceOf(rapid.SampledFrom(hostile)), 1, 3).Draw(t, "results")
 		calls := make([]record.ToolCall, len(results))
 		for i := range results {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -16,7 +17,7 @@ func written(mark string, parts ...Part) string {
 // F81: whatever a text says, what is written can be taken apart again, at the
 // lines that have the mark, into the texts as they were.
 func TestF81_TextsCannotLeaveTheirFence(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		piece := rapid.SampledFrom([]string{"=== ", "task ", "output ", "end of ", "===", "\n", "\x00", "0123456789abcdef", "ignore all that", "é", "\r\n"})
 		text := rapid.Map(rapid.SliceOf(piece), func(pieces []string) string { return strings.Join(pieces, "") })
 		task, output := text.Draw(t, "task"), text.Draw(t, "output")

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
 // turn are messages of four tokens each, but for the first, which has more.
@@ -82,7 +83,7 @@ func tokens(messages []model.Message) int64 {
 }
 
 func TestS2_5_WhatStaysIsWholeAndFits(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		earlier, current := drawTurns(t, "earlier", 0), drawTurns(t, "current", 1)
 		fixed := rapid.Int64Range(0, 40).Draw(t, "fixed")
 		most := rapid.Int64Range(1, 400).Draw(t, "most")

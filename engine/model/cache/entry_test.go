@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -37,7 +38,7 @@ func encoded(t rapid.TB, e *entry) []byte {
 
 // decode(encode(e)) = e, also for replies that are no text.
 func TestAnEntryIsReadAsItWasWritten(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		want := someEntry()
 		want.text = string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
 		want.thinking = string(rapid.SliceOf(rapid.Byte()).Draw(t, "thinking"))

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
 // A number that is taken is the lowest that no other equal request has.
 func TestNumbersAreTheLowestFree(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		requests := []Key{{1}, {2}}
 		n, held := numbersOf(WithRun(context.Background())), map[Key][]int{}
 		for range rapid.IntRange(0, 40).Draw(t, "steps") {

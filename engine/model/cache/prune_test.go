@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
 var today = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -135,7 +136,7 @@ func TestAListWhileEntriesVanish(t *testing.T) {
 
 // What was not used for longest goes first, and no more than has to.
 func TestPruneRemovesTheOldest(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		dir, err := os.MkdirTemp("", "cache")
 		if err != nil {
 			t.Fatal(err)

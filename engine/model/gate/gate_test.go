@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -129,7 +130,7 @@ func busiest(times []time.Time, within time.Duration) int {
 // Tokens a minute hold but for the excess of one request that is larger than
 // what may come at once.
 func TestDeclaredTokensAMinute(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
+	propertytest.Check(t, func(r *rapid.T) {
 		perMinute := rapid.Int64Range(100, 10_000).Draw(r, "tokens a minute")
 		sizes := rapid.SliceOfN(rapid.Int64Range(1, 2000), 1, 40).Draw(r, "sizes")
 		synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -56,7 +57,7 @@ func TestTokensAreLimited(t *testing.T) {
 // However requests come, no more are admitted than the limit and the burst
 // allow, and one that waits as long as it was told to is admitted.
 func TestTheLimitHolds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		perMinute, start := rapid.IntRange(1, 600).Draw(t, "limit"), fixed()
 		burst := rapid.Float64Range(0.01, 1).Draw(t, "burst")
 		var l limiter

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
 )
 
@@ -133,7 +134,7 @@ func TestOtherPaths(t *testing.T) {
 
 // A stream tells, piece by piece, what a whole answer tells at once.
 func TestStreamsSayTheSame(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		reply := Reply{Text: rapid.String().Draw(t, "text"), Thinking: rapid.String().Draw(t, "thinking")}
 		size := rapid.IntRange(1, 9).Draw(t, "size")
 		c := New(Options{}).complete(&chatRequest{Model: "m"}, reply)
@@ -179,7 +180,7 @@ func TestStream(t *testing.T) {
 // With the same seed, equal requests get equal answers, in whatever order they
 // come among others.
 func TestAnswersDoNotDependOnTheOrder(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		asked := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 40).Draw(t, "asked")
 		shuffled := rapid.Permutation(asked).Draw(t, "shuffled")
 		if a, b := answersTo(asked), answersTo(shuffled); !reflect.DeepEqual(a, b) {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
 // recorder keeps the body that it is to send, and gives a good answer.
@@ -31,7 +32,7 @@ var texts = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{`{"stream":fa
 
 // Whatever the texts are, they arrive as they are, and nothing besides.
 func TestTextsArriveAsTheyAre(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		sent := &recorder{}
 		stream := rapid.Bool().Draw(t, "stream")
 		m, err := New(Options{Name: "m" + texts.Draw(t, "name"), BaseURL: "http://mock", Key: canary, Stream: stream, Transport: sent})

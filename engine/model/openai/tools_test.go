@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
 // conversation is a request with everything of tools in it.
@@ -161,7 +162,7 @@ func TestStreamedToolCalls(t *testing.T) {
 
 // However a server parts its calls, they are joined as they were.
 func TestCallsAreJoined(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(t, "calls")
 		want, next := make([]toolCall, n), make([]int, n)
 		parts := make([][]callDelta, n)
