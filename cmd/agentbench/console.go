@@ -3,11 +3,10 @@ package main
 import (
 	"io"
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // defaultWidth is that of output which is no terminal and whose COLUMNS is not set.
@@ -35,23 +34,7 @@ func (p *program) width(w io.Writer) int {
 // colored says whether colours are welcome: on a terminal, unless NO_COLOR is set.
 func (p *program) colored(w io.Writer) bool { return p.isTerminal(w) && p.env("NO_COLOR") == "" }
 
-// printable replaces what a terminal obeys or cannot show by visible escapes;
-// texts of runs and names of tasks come from outside. Line feeds, too, for a name
-// could begin a line that a CI obeys.
-func printable(text string) string {
-	if utf8.ValidString(text) && strings.IndexFunc(text, unprintable) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if !unprintable(r) {
-			b.WriteRune(r)
-			continue
-		}
-		quoted := strconv.QuoteRuneToASCII(r)
-		b.WriteString(quoted[1 : len(quoted)-1])
-	}
-	return b.String()
-}
-
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+// printable replaces what a terminal obeys or cannot show by visible escapes, as
+// pages do; texts of runs and names of tasks come from outside. Line feeds, too:
+// a name is part of a line.
+func printable(text string) string { return page.Visible(text) }

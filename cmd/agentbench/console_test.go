@@ -16,8 +16,8 @@ func TestPrintableLeavesNothingThatATerminalObeys(t *testing.T) {
 		"plain text, 文字 🚀": "plain text, 文字 🚀",
 		"two\n::error::x":  `two\n::error::x`,
 		"\x1b[31mred":      `\x1b[31mred`,
-		"\a\r\u202e\u200b": `\a\r\u202e\u200b`,
-		"bad \xff":         `bad �`,
+		"\a\r\u202e\u200b": `\x07\r\u202e\u200b`,
+		"bad \xff":         `bad \xff`,
 	}
 	for text, want := range cases {
 		if got := printable(text); got != want {

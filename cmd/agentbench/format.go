@@ -134,7 +134,14 @@ func (p *program) write(of page.Page, f *reportFlags, tables ...string) error {
 			options.Tables = append([]string{"thresholds"}, tables...)
 		}
 	}
-	if err := unlessClosed(page.Write(p.out, of, options)); err != nil {
+	write := func(w io.Writer) error { return page.Write(w, of, options) }
+	var err error
+	if f.format == "github" {
+		err = p.obeyed(write)
+	} else {
+		err = write(p.out)
+	}
+	if unlessClosed(err) != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
 	p.tellEmpty(of, f.tables)

@@ -16,7 +16,7 @@ import (
 // run is the program: it does what the arguments ask for and gives the exit code.
 func run(ctx context.Context, args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	p := &program{env: env, in: stdin, out: stdout, err: stderr, now: time.Now}
-	p.hideSecrets()
+	p.guard()
 	defer func() { code = p.leave(recover(), code) }()
 	root := p.commands()
 	root.SetArgs(args)

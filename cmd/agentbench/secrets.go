@@ -10,15 +10,44 @@ import (
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// hideSecrets lets nothing that the program writes hold a secret. It knows the
-// usual key from the start, those of a suite once that is loaded.
-func (p *program) hideSecrets() {
+// guard lets nothing that the program prints hold a secret, or a line that a
+// runner of CI obeys. It knows the usual key from the start, those of a suite once
+// that is loaded.
+func (p *program) guard() {
 	p.secrets = secret.New(p.env(openai.DefaultKeyEnv))
-	p.out, p.err = p.secrets.Writer(&output{to: p.out}), p.secrets.Writer(p.err)
+	p.out, p.err = p.secrets.Writer(page.NewFence(&output{to: p.out})), p.secrets.Writer(page.NewFence(p.err))
+}
+
+// obeyed writes to stdout what a runner of CI is meant to obey.
+func (p *program) obeyed(write func(io.Writer) error) error {
+	if out, ok := p.out.(*secret.Writer); ok {
+		_ = out.Flush() // output knows whether it fails
+	}
+	past := p.secrets.Writer(behind[*output](p.out))
+	if err := write(past); err != nil {
+		return err
+	}
+	return past.Flush()
+}
+
+// behind is the writer of a kind that another one writes to, at last; the zero
+// value where there is none.
+func behind[W io.Writer](w io.Writer) (found W) {
+	for {
+		if wanted, ok := w.(W); ok {
+			return wanted
+		}
+		outer, ok := w.(interface{ Unwrap() io.Writer })
+		if !ok {
+			return found
+		}
+		w = outer.Unwrap()
+	}
 }
 
 // learn makes the secrets of a document known, if it has any.
@@ -71,6 +100,9 @@ type output struct {
 	err error
 }
 
+// Unwrap gives the writer behind it.
+func (o *output) Unwrap() io.Writer { return o.to }
+
 func (o *output) Write(p []byte) (int, error) {
 	n, err := o.to.Write(p)
 	if o.err == nil {
@@ -82,10 +114,8 @@ func (o *output) Write(p []byte) (int, error) {
 // failedOutput is why not everything could be written to stdout; nil also where a
 // reader has seen enough.
 func (p *program) failedOutput() error {
-	if w, ok := p.out.(*secret.Writer); ok {
-		if o, ok := w.Unwrap().(*output); ok {
-			return unlessClosed(o.err)
-		}
+	if o := behind[*output](p.out); o != nil {
+		return unlessClosed(o.err)
 	}
 	return nil
 }
@@ -94,13 +124,4 @@ func (p *program) failedOutput() error {
 func (p *program) recording() record.Options { return record.Options{Redact: p.secrets.Redact} }
 
 // fileOf is the file that a writer writes to, nil where it is none.
-func fileOf(w io.Writer) *os.File {
-	if hiding, ok := w.(*secret.Writer); ok {
-		w = hiding.Unwrap()
-	}
-	if out, ok := w.(*output); ok {
-		w = out.to
-	}
-	f, _ := w.(*os.File)
-	return f
-}
+func fileOf(w io.Writer) *os.File { return behind[*os.File](w) }

@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -17,8 +20,16 @@ import (
 )
 
 // steering is what a terminal obeys or hides, in JSON and double quotes of YAML:
-// colours, a title, a bell, a return, NUL, text from right to left, no width.
-const steering = `\u001b[31mred\u001b]0;title\u0007\r\u0000\u202eabc\u200b\u009b2J\u2028end`
+// colours, a title, a bell, a return, NUL, text from right to left, no width; and
+// lines that runners of CI obey.
+const steering = `\u001b[31mred\u001b]0;title\u0007\r\u0000\u202eabc\u200b\u009b2J\u2028end` +
+	`\n::error::a\n \t ::error::b\r::error::c\n\u001b[1m::error::d\n\u00a0::error::e ##[error]f ##vso[task.complete]g ##teamcity[message h]`
+
+// orders are lines that a runner of CI obeys, and texts within them.
+var orders = regexp.MustCompile(`(?m)(?:^|\r)[\pZ\s]*::|##[A-Za-z]*\[`)
+
+// annotation is a line that is ours.
+var annotation = regexp.MustCompile(`(?m)^::(error|warning|notice) title=[^:\n]*::`)
 
 // evilSuite writes a suite whose names, replies and errors try to steer the
 // terminal.
@@ -30,7 +41,7 @@ func evilSuite(t *testing.T, address string) (dir string) {
 tasks: [{id: "t EVIL", input: "i EVIL", target: "EVIL"}]
 models: {"m EVIL": {provider: openai, name: "n EVIL", base_url: "` + address + `", price: free, retries: 0}}
 configurations: [{name: "c EVIL", loop: a.yaml}, {name: "d EVIL", loop: b.yaml}, {name: "e EVIL", loop: c.yaml}]
-scorers: [{name: "x EVIL", type: exact}]
+scorers: [{name: "x EVIL", type: exact}, {name: "y EVIL", type: command, command: [sh, score.sh]}]
 baseline: "c EVIL"
 min_coverage: 0
 thresholds: ['configurations["c EVIL"].success > 2.0', 'diff.scores["x EVIL"].verdict == "better"']
@@ -41,12 +52,14 @@ prompt: "p EVIL {{ feedback }}"
 evaluate: {confidence: "0.5", feedback: output, checks: [{name: "k EVIL", expr: "output == ''", feedback: "f EVIL"}]}
 phases: [{name: "ph EVIL", max_iterations: 2}]
 `,
-		"b.yaml":  "loop: b\nagent: {command: [sh, tell.sh, 'a EVIL']}\nterminate: {max_iterations: 1}\n",
-		"c.yaml":  "loop: c\nagent: {model: \"m EVIL\", system: \"fail EVIL\"}\nprompt: p\nterminate: {max_iterations: 1}\n",
-		"tell.sh": "printf '\\033[31m\\007\\r\\000' >&2; printf '\\033[31m\\007\\r\\000'; exit 3\n",
+		"b.yaml":   "loop: b\nagent: {command: [sh, tell.sh, 'a EVIL']}\nterminate: {max_iterations: 1}\n",
+		"c.yaml":   "loop: c\nagent: {model: \"m EVIL\", system: \"fail EVIL\"}\nprompt: p\nterminate: {max_iterations: 1}\n",
+		"tell.sh":  "printf '\\033[31m\\007\\r\\000' >&2; printf '\\033[31m\\007\\r\\000'; exit 3\n",
+		"score.sh": `printf '%s' '{"score": 0.5, "explanation": "EVIL"}'`,
 	} {
 		write(t, dir, name, strings.ReplaceAll(text, "EVIL", steering))
 	}
+	write(t, dir, "labels.csv", strings.ReplaceAll("configuration,task,trial,label\n\"c EVIL\",\"t EVIL\",1,yes\n", "EVIL", unquoted(steering)))
 	return dir
 }
 
@@ -100,6 +113,17 @@ func TestF71_NothingSteersTheTerminal(t *testing.T) {
 	expectPlain(t, "cache", "list", "cache")
 	expectPlain(t, "cache", "list", "cache", "--entries")
 	expectPlain(t, "repair", "r")
+	for _, form := range page.Formats {
+		expectPlain(t, "replay", "r", "--configuration", "c "+unquoted(steering), "--set", "terminate.max_iterations=1", "--format", form)
+		expectPlain(t, "tune", "r", "--configuration", "c "+unquoted(steering), "--parameter", "terminate.max_iterations=1", "--format", form)
+		expectPlain(t, "calibrate", "suite.yaml", "--scorer", "y "+unquoted(steering), "--results", "r", "--labels", "labels.csv", "--format", form)
+	}
+}
+
+// unquoted is a text that stands in double quotes.
+func unquoted(text string) (plain string) {
+	_ = json.Unmarshal([]byte(`"`+text+`"`), &plain)
+	return plain
 }
 
 func expectPlain(t *testing.T, args ...string) {
@@ -114,6 +138,12 @@ func expectPlain(t *testing.T, args ...string) {
 	}
 	for name, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {
 		text = strings.ReplaceAll(text, "\r\n", "\n") // ends lines of CSV
+		if slices.Contains(args, "github") {
+			text = annotation.ReplaceAllString(text, "")
+		}
+		if at := orders.FindStringIndex(text); at != nil {
+			t.Errorf("agentbench %q: %s holds an order to CI: %q", args, name, text[max(0, at[0]-80):min(len(text), at[1]+20)])
+		}
 		if at := strings.IndexFunc(text, func(char rune) bool { return char != '\n' && char != '\t' && !unicode.IsPrint(char) }); at >= 0 {
 			t.Errorf("agentbench %q: %s holds %q behind %q", args, name, text[at:min(len(text), at+4)], text[max(0, at-80):at])
 		}

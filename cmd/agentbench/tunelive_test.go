@@ -61,7 +61,7 @@ func liveFolder(t testing.TB, suite string, tasks int) string {
 func openedLive(t *testing.T, dir string, terms choose.Options) (*live, error) {
 	t.Helper()
 	p := &program{env: os.Getenv, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: time.Now}
-	p.hideSecrets()
+	p.guard()
 	o, err := p.openSuite(filepath.Join(dir, "suite.yaml"), nil)
 	if err != nil {
 		t.Fatal(err)

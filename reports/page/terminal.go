@@ -43,7 +43,7 @@ func writeTerminal(w io.Writer, p Page, options Options) error {
 		}
 	}
 	t.footnotes(p)
-	_, err := w.Write(withoutCommands(t.out.Bytes()))
+	_, err := NewFence(w).Write(t.out.Bytes())
 	return err
 }
 
@@ -99,25 +99,6 @@ func (t *terminal) paragraph(mark, text, look string) {
 }
 
 func (t *terminal) line(text string) { t.out.WriteString(text + "\n") }
-
-// withoutCommands escapes what a runner of GitHub takes for a command: a line that
-// begins with two colons, wherever a name was broken.
-func withoutCommands(text []byte) []byte {
-	if !bytes.Contains(text, []byte("::")) {
-		return text
-	}
-	var out bytes.Buffer
-	for line := range bytes.Lines(text) {
-		rest := bytes.TrimLeft(line, " ")
-		if bytes.HasPrefix(rest, []byte("::")) {
-			out.Write(line[:len(line)-len(rest)])
-			out.WriteString(`:\x3a`)
-			line = rest[len("::"):]
-		}
-		out.Write(line)
-	}
-	return out.Bytes()
-}
 
 // The looks of lines, as ANSI's SGR.
 const (

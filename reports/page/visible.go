@@ -65,9 +65,12 @@ const longestName = 120
 func shown(text string) string { return shownUpTo(longestName, text) }
 
 // shownUpTo is a visible text of so many characters, before escapes, that no
-// runner of CI takes for a command: GitHub's obeys ##[ anywhere in a line.
+// runner of CI takes for a command, wherever in a line it stands.
 func shownUpTo(most int, text string) string {
-	return strings.ReplaceAll(Visible(cut(text, most)), "##[", `#\x23[`)
+	var b strings.Builder
+	fence := Fence{to: &b, inLine: true}
+	_, _ = fence.Write([]byte(Visible(cut(text, most)))) // a builder takes everything
+	return b.String()
 }
 
 // cut leaves out the middle of a text of more than so many characters.
