@@ -100,6 +100,10 @@ type Result struct {
 	Elapsed    time.Duration
 }
 
+// Excluded reports whether a live run would end with a fault here, and so be in no
+// number.
+func (r *Result) Excluded() bool { return r.Verdict == Exact && r.Outcome.Status == record.Faulted }
+
 // Span is what was used at least and at most: they differ by the calls that were
 // in flight when the run was cut.
 type Span struct{ Least, Most record.Usage }

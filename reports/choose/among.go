@@ -112,6 +112,7 @@ func (t *chooser) tried() tune.Tried {
 		default:
 			n.Counterfactual++
 		}
+		n.Faulty += count(t.standing[i] == faulty)
 		n.Unscored += count(t.standing[i] == notScored)
 		n.Costless += count(t.standing[i] == notCosted)
 		n.Unmeasured += count(t.standing[i] == notMeasured)

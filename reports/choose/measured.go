@@ -35,6 +35,7 @@ type standingOfOne uint8
 const (
 	choosable standingOfOne = iota
 	notExact
+	faulty // some runs would have a fault
 	notScored
 	notCosted
 	notMeasured
@@ -125,6 +126,9 @@ func (t *chooser) stand(i int, recorded []int) (replay.Label, standingOfOne) {
 	label := whole.Label()
 	if label != replay.PointExact {
 		return label, notExact
+	}
+	if whole.Faults > 0 {
+		return label, faulty
 	}
 	for k, s := range t.reads {
 		if s >= len(whole.Scores) || whole.Scores[s].Known < recorded[k] {

@@ -94,6 +94,8 @@ func (t *chooser) changeOf(from, to standingOfOne, change float64, turned bool) 
 	switch {
 	case from == notExact || to == notExact:
 		return numbers.Missing("not exact")
+	case from == faulty || to == faulty:
+		return numbers.Missing(replays.LabelFault)
 	case from == notScored || to == notScored:
 		return numbers.Missing(numbers.Unscored)
 	}

@@ -212,7 +212,7 @@ func (t *chooser) interval(values []float64) numbers.Range {
 // run, else -1: nothing is gained or saved against bounds, and the runs that are
 // exact are not like the others.
 func (t *chooser) todayAnswered() int {
-	if today := t.today(); today >= 0 && t.standing[today] != notExact && t.standing[today] != notScored {
+	if today := t.today(); today >= 0 && t.standing[today] != notExact && t.standing[today] != faulty && t.standing[today] != notScored {
 		return today
 	}
 	return -1

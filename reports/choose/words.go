@@ -118,6 +118,9 @@ func (t *chooser) whyNothingLeft(subset int) string {
 // firstWhy is why the first candidate that lacks a number does.
 func (t *chooser) firstWhy() string {
 	for i, why := range t.why {
+		if t.standing[i] == faulty {
+			return "runs that stop there would have a fault"
+		}
 		if t.standing[i] == notScored {
 			return "the score of a run that stops there is not known"
 		}

@@ -118,7 +118,8 @@ func (b *Held) Configuration(candidate *sweep.Candidate, outcomes []sweep.Outcom
 	for i := range outcomes {
 		o := &outcomes[i]
 		label = max(label, o.Label())
-		c.Exact += count(o.Verdict == replay.Exact)
+		c.Exact += count(o.Verdict == replay.Exact && !o.Excluded())
+		c.Faults += count(o.Excluded())
 		c.Censored += count(o.Verdict == replay.Censored)
 		c.Branches += count(o.Verdict == replay.Branches)
 		c.Told += count(o.Told)

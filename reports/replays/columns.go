@@ -106,7 +106,7 @@ func (c *Configuration) Among(n, unscored int) page.Cell {
 		cell.Text = ""
 	case c.Exact == 0:
 		cell.Text = numbers.Nothing
-	case c.Exact < c.Runs, unscored > 0:
+	case c.Exact+c.Faults < c.Runs, unscored > 0:
 		cell.Text = "≥" + cell.Text
 	}
 	return cell

@@ -58,6 +58,7 @@ func (r *Replay) labelFields(columns *Columns) []Field {
 		number("cut\nruns", "censored", func(c *Configuration) int { return c.Censored }),
 		number("other\npath", "branches", func(c *Configuration) int { return c.Branches }),
 		{Column: page.Column{Key: "told", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Told) }},
+		{Column: page.Column{Key: "faults", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Faults) }},
 	}
 }
 
@@ -75,5 +76,5 @@ func exactRuns(c *Configuration) page.Cell {
 	if c.Exact != c.Runs {
 		text = fmt.Sprintf("%d/%d", c.Exact, c.Runs)
 	}
-	return page.Cell{Text: text, Raw: c.Exact}
+	return page.Cell{Text: text, Raw: c.Exact, Warnings: notesOf(c.Warnings, "", WouldFault)}
 }

@@ -17,6 +17,7 @@ const (
 	Bounds         reports.WarningKind = "bounds"         // Count of Of runs were cut
 	Branching      reports.WarningKind = "needs_calls"    // Count of Of runs branch
 	ToldLimits     reports.WarningKind = "counterfactual" // the agent of Count of Of runs was told
+	WouldFault     reports.WarningKind = "would_fault"    // Count of Of runs
 	ReturnUnscored reports.WarningKind = "return_unscored"
 	NoTimes        reports.WarningKind = "no_times"
 	NoUsage        reports.WarningKind = "no_usage"
@@ -35,6 +36,8 @@ func (n Note) Text(quote func(string) string) string {
 		return fmt.Sprintf("%d of %d runs would take another path, which takes new calls: the bounds hold whatever these bring", n.Count, n.Of)
 	case ToldLimits:
 		return fmt.Sprintf("the agent was told a limit that changes in %d of %d runs: what it would have done instead, no record shows", n.Count, n.Of)
+	case WouldFault:
+		return fmt.Sprintf("%d of %d runs would have a fault and, as after a live run, are in no number: see table unknown", n.Count, n.Of)
 	case ReturnUnscored:
 		return fmt.Sprintf("%s of %d of %d runs is not known for the iteration that would be returned, so that there is no mean: scores of iterations tell it, or when_cut in the mapping of an import", quote(n.Name), n.Count, n.Of)
 	case NoTimes:
@@ -62,7 +65,7 @@ func (n Note) against(quote func(string) string) string {
 // Serious says that numbers are missing or in question.
 func (n Note) Serious() bool {
 	switch n.Kind {
-	case ReturnUnscored, Branching, ToldLimits:
+	case WouldFault, ReturnUnscored, Branching, ToldLimits:
 		return true
 	}
 	return reports.Warning(n).Serious()

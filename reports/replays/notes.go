@@ -14,6 +14,7 @@ const fewTasks = 20
 func (c *Configuration) note() {
 	for _, n := range []Note{
 		{Kind: ToldLimits, Count: c.Told, Of: c.Runs}, {Kind: Branching, Count: c.Branches - c.Told, Of: c.Runs}, {Kind: Bounds, Count: c.Censored, Of: c.Runs},
+		{Kind: WouldFault, Count: c.Faults, Of: c.Runs},
 	} {
 		if n.Count > 0 {
 			c.Warnings = append(c.Warnings, n)

@@ -156,7 +156,7 @@ func (r *Replay) Checks() iter.Seq[page.Check] {
 		for i := range r.Configurations {
 			c := &r.Configurations[i]
 			k := page.Check{Group: c.Name, Name: "exact", State: page.Passed, Message: c.told()}
-			if c.Label != LabelRecorded && c.Exact < c.Runs {
+			if c.Label != LabelRecorded && c.Exact+c.Faults < c.Runs {
 				k.State = page.Skipped
 			}
 			if !yield(k) {
@@ -169,6 +169,9 @@ func (r *Replay) Checks() iter.Seq[page.Check] {
 // told is the configuration in one line.
 func (c *Configuration) told() string {
 	parts := []string{fmt.Sprintf("%s: %d of %d runs are exact", c.Label, c.Exact, c.Runs)}
+	if c.Faults > 0 {
+		parts = append(parts, numbers.Plural(c.Faults, "run", "runs")+" would have a fault")
+	}
 	for i := range c.Scores {
 		if s := &c.Scores[i]; s.Mean.Known() {
 			parts = append(parts, fmt.Sprintf("%s %s", s.Name, s.Mean.Exact()))

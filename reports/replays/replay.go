@@ -39,12 +39,16 @@ type Configuration struct {
 	Recorded bool `json:"recorded"`
 	// Label is recorded, exact, bounded, needs calls or counterfactual: that of
 	// the worst of the runs.
-	Label    string `json:"label"`
-	Runs     int    `json:"runs"`
-	Exact    int    `json:"exact"`
-	Censored int    `json:"censored"`
-	Branches int    `json:"branches"`
-	Told     int    `json:"told"` // of those that branch: the agent was told a limit
+	Label string `json:"label"`
+	Runs  int    `json:"runs"`
+	Exact int    `json:"exact"`
+	// Faults are runs that would end with a fault, for example because a condition
+	// cannot be evaluated on them. As after a live run they are in no number, nor
+	// among the exact ones; saved is against the other runs as recorded.
+	Faults   int `json:"faults"`
+	Censored int `json:"censored"`
+	Branches int `json:"branches"`
+	Told     int `json:"told"` // of those that branch: the agent was told a limit
 
 	Scores     []Score `json:"scores"` // in the order of the scorers
 	Iterations Amount  `json:"iterations"`
@@ -54,7 +58,8 @@ type Configuration struct {
 	Latency    Amount  `json:"latency_s"`
 	// Stops are the ways in which the exact runs stopped, the most frequent first.
 	Stops []StopCount `json:"stops"`
-	// Unknown says why runs are not exact, the worst first.
+	// Unknown says why runs are not exact, the worst first, and why others would have
+	// a fault.
 	Unknown  []Unknown `json:"unknown"`
 	Warnings []Note    `json:"warnings"`
 }
@@ -104,9 +109,9 @@ type StopCount struct {
 	Share  numbers.Value `json:"share"` // of the runs whose stop is known
 }
 
-// Unknown is one reason why runs are not exact.
+// Unknown is one reason why runs are not exact, or would have a fault.
 type Unknown struct {
-	Label string `json:"label"` // of these runs
+	Label string `json:"label"` // of these runs: that of a configuration, or fault
 	Why   string `json:"why"`
 	Runs  int    `json:"runs"`
 	// First and Last are the iterations, from 1, from which the runs are not known

@@ -400,3 +400,39 @@ func TestReplayIsTheSameAgain(t *testing.T) {
 		t.Error("two replays of the same runs differ")
 	}
 }
+
+// Runs that would have a fault are in no number, as after a live run: all numbers
+// are those of the other runs alone, and the row says how many are left out and why.
+func TestRunsThatWouldHaveAFaultAreInNoNumber(t *testing.T) {
+	used := record.Usage{Calls: 1, InputTokens: 10, Cost: record.USD / 1000}
+	whole := coachtest.Recording(t, 4)
+	f := (&fewer{recording: whole}).used(used, used)
+	without := &fewer{recording: whole}
+	without.recording.Runs = nil
+	for i := range f.outcomes {
+		if i%3 > 0 {
+			f.outcomes[i].Outcome = record.Outcome{Status: record.Completed, Reason: "when:sure", Fired: "sure", Returned: 1}
+			f.outcomes[i].Elapsed += time.Duration(i) * time.Second
+			without.recording.Runs = append(without.recording.Runs, whole.Runs[i])
+			without.outcomes = append(without.outcomes, f.outcomes[i])
+			continue
+		}
+		f.outcomes[i].Iterations, f.outcomes[i].Usage.Most.Calls, f.outcomes[i].Scores = 2, 7, []sweep.Range{{Least: math.NaN(), Most: math.NaN()}, {Least: math.NaN(), Most: math.NaN()}}
+		f.outcomes[i].Outcome = record.Outcome{Status: record.Faulted, Reason: record.ReasonError, Fired: "expression", Error: &record.Error{Class: record.Expression, Message: `there is no key "sure"`}}
+	}
+	got, want := replayed(t, f, replays.Options{}).Configurations[1], replayed(t, without, replays.Options{}).Configurations[1]
+	reason := []replays.Unknown{{Label: "fault", Why: `a live run would have a fault: expression: there is no key "sure"`, Runs: 3, First: 2, Last: 2}}
+	if got.Runs != 8 || got.Exact != 5 || got.Faults != 3 || got.Label != "exact" || !reflect.DeepEqual(got.Unknown, reason) {
+		t.Errorf("%s: %d of %d runs are exact, %d have a fault: %+v", got.Label, got.Exact, got.Runs, got.Faults, got.Unknown)
+	}
+	if len(got.Warnings) == 0 || got.Warnings[0].Kind != replays.WouldFault || got.Warnings[0].Count != 3 || got.Warnings[0].Of != 8 {
+		t.Errorf("warnings %+v", got.Warnings)
+	}
+	got.Runs, got.Faults, got.Unknown, got.Warnings = want.Runs, want.Faults, want.Unknown, want.Warnings
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("\ngot  %+v\nwant %+v", got, want)
+	}
+	if !want.Iterations.Saved.Known() || !want.Scores[0].Mean.Known() {
+		t.Errorf("the numbers are missing: %+v", want)
+	}
+}

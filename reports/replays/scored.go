@@ -21,6 +21,9 @@ func (b *Held) score(s int, outcomes []sweep.Outcome, exact bool) Score {
 		task := &b.Tasks[t]
 		var low, high []float64
 		for _, i := range task.Runs {
+			if outcomes[i].Excluded() {
+				continue
+			}
 			r, before := ScoreOf(&outcomes[i], s), ScoreOf(&b.Recorded[i], s).Least
 			if math.IsNaN(r.Least) || math.IsNaN(r.Most) {
 				sum.Unscored += count(!math.IsNaN(before))

@@ -62,16 +62,37 @@ var spendings = [...]*Spending{&Iterations, &Calls, &Tokens, &Cost, &Time}
 // amounts fills in what the runs take.
 func (b *Held) amounts(c *Configuration, outcomes []sweep.Outcome) {
 	if b.before == nil {
-		for _, of := range spendings {
-			b.before = append(b.before, of.total(b.Recorded))
-		}
+		b.before = totalsOf(b.Recorded)
+	}
+	before, counted := b.before, outcomes
+	if c.Faults > 0 {
+		before, counted = totalsOf(alike(b.Recorded, outcomes)), alike(outcomes, outcomes)
 	}
 	for i, into := range [...]*Amount{&c.Iterations, &c.Calls, &c.Tokens, &c.Cost, &c.Latency} {
-		*into = spendings[i].amount(outcomes, b.before[i])
+		*into = spendings[i].amount(counted, before[i])
 	}
 	if !b.Timed() {
 		c.Latency = noAmount(numbers.Unknown)
 	}
+}
+
+// alike are those of the runs that would be in the numbers.
+func alike(of, outcomes []sweep.Outcome) (kept []sweep.Outcome) {
+	for i := range outcomes {
+		if !outcomes[i].Excluded() {
+			kept = append(kept, of[i])
+		}
+	}
+	return kept
+}
+
+// totalsOf are what runs take, by spending.
+func totalsOf(outcomes []sweep.Outcome) []total {
+	all := make([]total, len(spendings))
+	for i, of := range spendings {
+		all[i] = of.total(outcomes)
+	}
+	return all
 }
 
 // Timed says that some run took time: a log without times has none.

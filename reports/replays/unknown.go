@@ -11,8 +11,11 @@ import (
 	"github.com/agentbench/agentbench/reports/numbers"
 )
 
-// Unknowns gathers why runs are not exact: the worst first, then what holds for
-// most of them.
+// LabelFault is the label of runs that would have a fault.
+const LabelFault = "fault"
+
+// Unknowns gathers why runs are not exact, or would have a fault: the worst first,
+// then what holds for most of them.
 func Unknowns(outcomes []sweep.Outcome) []Unknown {
 	type reason struct {
 		label replay.Label
@@ -21,28 +24,41 @@ func Unknowns(outcomes []sweep.Outcome) []Unknown {
 	at, all, labels := map[reason]int{}, []Unknown{}, []replay.Label{}
 	for i := range outcomes {
 		o := &outcomes[i]
-		if o.Verdict == replay.Exact {
+		if o.Verdict == replay.Exact && !o.Excluded() {
 			continue
 		}
-		key := reason{o.Label(), o.Why}
+		one := unknownOf(o)
+		key := reason{o.Label(), one.Why}
 		place, known := at[key]
 		if !known {
 			place = len(all)
 			at[key] = place
-			all = append(all, Unknown{Label: key.label.String(), Why: o.Why, First: o.At, Last: o.At})
+			all = append(all, one)
 			labels = append(labels, key.label)
 		}
 		u := &all[place]
-		u.Runs, u.First, u.Last = u.Runs+1, min(u.First, o.At), max(u.Last, o.At)
+		u.Runs, u.First, u.Last = u.Runs+1, min(u.First, one.First), max(u.Last, one.Last)
 	}
 	rank := map[string]replay.Label{}
 	for i := range all {
-		rank[all[i].Label] = labels[i]
+		rank[all[i].Label] = labels[i] // a fault comes last
 	}
 	slices.SortFunc(all, func(a, b Unknown) int {
 		return cmp.Or(cmp.Compare(rank[b.Label], rank[a.Label]), cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.First, b.First), cmp.Compare(a.Why, b.Why))
 	})
 	return all
+}
+
+// unknownOf is why a run is not exact, or would have a fault.
+func unknownOf(o *sweep.Outcome) Unknown {
+	if !o.Excluded() {
+		return Unknown{Label: o.Label().String(), Why: o.Why, First: o.At, Last: o.At}
+	}
+	why := o.Outcome.Fired
+	if o.Outcome.Error != nil {
+		why = o.Outcome.Error.Error()
+	}
+	return Unknown{Label: LabelFault, Why: "a live run would have a fault: " + why, First: o.Iterations, Last: o.Iterations}
 }
 
 // Stops counts the ways in which exact runs stopped.
@@ -54,7 +70,7 @@ func Stops(outcomes []sweep.Outcome) []StopCount {
 	at, all, exact := map[way]int{}, []StopCount{}, 0
 	for i := range outcomes {
 		o := &outcomes[i]
-		if o.Verdict != replay.Exact {
+		if o.Verdict != replay.Exact || o.Excluded() {
 			continue
 		}
 		exact++

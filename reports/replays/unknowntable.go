@@ -2,6 +2,7 @@ package replays
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
@@ -24,9 +25,17 @@ func (r *Replay) unknownTable() page.Table {
 		{Column: page.Column{Key: "last_iteration", Only: page.Machines}, Cell: func(row unknownRow) page.Cell { return page.Count(row.Last) }},
 		{Column: page.Column{Head: "why", Key: "why", Prose: true}, Cell: func(row unknownRow) page.Cell { return page.Name(row.Why) }},
 	}
-	t := page.Table{Name: "unknown", Title: "What the recording does not tell, from where on and why", Columns: page.ColumnsOf(fields), Keys: 2}
+	t := page.Table{Name: "unknown", Title: r.unknownTitle(), Columns: page.ColumnsOf(fields), Keys: 2}
 	t.Fill(page.RowsOf(fields, r.unknown()))
 	return t
+}
+
+// unknownTitle says that there are faults where there are.
+func (r *Replay) unknownTitle() string {
+	if slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Faults > 0 }) {
+		return "What the recording does not tell, and faults: from where on and why"
+	}
+	return "What the recording does not tell, from where on and why"
 }
 
 // from are the iterations from which the runs are not known.

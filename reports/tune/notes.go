@@ -104,6 +104,7 @@ func (t *Tuning) leftNotes() (notes []Note) {
 		n   int
 		why string
 	}{
+		{tried.Faulty, "some of their runs would have a fault"},
 		{tried.Unscored, "they return iterations without a score"}, {tried.Costless, "their cost is not known"}, {tried.Unmeasured, "the objective is not known"},
 	} {
 		if left.n > 0 {

@@ -95,6 +95,8 @@ type Tried struct {
 	Bounded        int `json:"bounded"`
 	NeedsCalls     int `json:"needs_calls"`
 	Counterfactual int `json:"counterfactual"`
+	// Faulty are exact ones of which some runs would have a fault.
+	Faulty int `json:"faulty"`
 	// Unscored, Costless and Unmeasured are exact ones that cannot be chosen: the
 	// score of a stop is not known; the cost is not; the objective is not.
 	Unscored   int `json:"unscored"`
