@@ -45,6 +45,7 @@ func (m *measure) limits(head *record.ConfigurationHead, u *sums, use *taskUse, 
 	for i, phase := range head.Phases {
 		if phase.Limit > 0 {
 			limit := measureLimit("phases."+phase.Name+".max_iterations", phase.Limit, u.inPhase(phase.Name), s.Runs)
+			limit.suggest(s.Runs)
 			m.bound(&limit, m.perTask(use.iterationsIn(i)), m.perTask(use.reached(i)))
 			limits = append(limits, limit)
 		}
@@ -52,7 +53,9 @@ func (m *measure) limits(head *record.ConfigurationHead, u *sums, use *taskUse, 
 	balance(limits, s)
 	if limit := head.EffectiveMax; limit > 0 {
 		maximum := measureLimit("max_iterations", limit, u.lengths(), s.Runs)
-		maximum.Derived = head.MaxIterations == 0
+		if maximum.Derived = head.MaxIterations == 0; !maximum.Derived {
+			maximum.suggest(s.Runs)
+		}
 		m.bound(&maximum, m.sums(func(r *run) float64 { return float64(r.iterations) }), m.sums(func(r *run) float64 { return numberOf(int(r.iterations) >= limit) }))
 		limits = append(limits, maximum)
 	}
@@ -94,14 +97,20 @@ func measureLimit(name string, limit int, used *histogram, runs int) Limit {
 		Enough: used.covering(int64(rarely * float64(runs))),
 	}
 	l.Share = numbers.Over(used.total(), int64(runs)*int64(limit))
+	return l
+}
+
+// suggest hints at a limit that is consistently hit or missed. One that only
+// follows from those of the phases cannot be changed: nothing is said of it.
+func (l *Limit) suggest(runs int) {
+	smaller := max(l.Enough, 1)
 	switch {
 	case runs < hintRuns:
 	case l.Reached.Number >= often:
 		l.Hint = "most runs reach it: try a larger limit"
-	case l.Reached.Number <= rarely && l.Enough < limit:
-		l.Hint = fmt.Sprintf("hardly any run reaches it: %d would do", max(l.Enough, 1))
+	case l.Reached.Number <= rarely && smaller < l.Limit:
+		l.Hint = fmt.Sprintf("hardly any run reaches it: %d would do", smaller)
 	}
-	return l
 }
 
 // balance hints at the phase that takes most of the iterations, unless the

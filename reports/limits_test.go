@@ -56,6 +56,32 @@ func TestUseOfPhaseLimits(t *testing.T) {
 	}
 }
 
+// A limit of 1 cannot be lowered to 1, and a maximum that only follows from the
+// phases is nothing that could be set.
+func TestNoHintAtALimitOf1NorAtADerivedMaximum(t *testing.T) {
+	unused := phasedRuns(0, 3, 6)
+	unused.manifest.Configurations[0].Phases[0].Limit = 1
+	limits := unused.collect().Configurations[0].Limits
+	if planning := limits[0]; planning.Limit != 1 || planning.Enough != 0 || planning.Hint != "" {
+		t.Errorf("planning is never used: %+v, want no hint", planning)
+	}
+	if total := limits[2]; !total.Derived || total.Enough >= total.Limit || total.Hint != "" {
+		t.Errorf("the derived maximum: %+v, want no hint", total)
+	}
+	if hint := phasedRuns(0, 3, 6).collect().Configurations[0].Limits[0].Hint; hint != "hardly any run reaches it: 1 would do" {
+		t.Errorf("of a limit of 2 that is never used: hint %q", hint)
+	}
+	reached := phasedRuns(2, 6, 6).collect().Configurations[0].Limits[2]
+	if !reached.Derived || reached.Reached.Number != 1 || reached.Hint != "" {
+		t.Errorf("a derived maximum that is reached: %+v, want no hint", reached)
+	}
+	own := phasedRuns(1, 3, 6)
+	own.manifest.Configurations[0].MaxIterations = 8
+	if hint := own.collect().Configurations[0].Limits[2].Hint; hint != "hardly any run reaches it: 4 would do" {
+		t.Errorf("of a maximum of its own: hint %q", hint)
+	}
+}
+
 // phasedRuns are ten runs with so many iterations in each of two phases.
 func phasedRuns(planning, execution, limit int) *fixture {
 	f := one(10)

@@ -66,6 +66,11 @@ func (l *Loop) limitNode() *source.Node {
 	if smallest != nil {
 		return smallest.Node
 	}
+	for i := range l.Phases { // one that is set from outside stands where it was written
+		if n := l.Phases[i].Node.Get("max_iterations"); n != nil && n.File != l.Tree.File {
+			return n
+		}
+	}
 	for _, key := range []string{"phases", "strategies", "loop"} {
 		if n := l.Tree.Get(key); n != nil {
 			return n

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/spec/expr"
@@ -60,27 +61,67 @@ func (l *loader) checkRule(c *Choose) {
 }
 
 // checkTuned sets the first value of a range in every loop: one must take it, by itself or beside those of the others.
+// So it is with the numbers of the range, but in what holds for the whole loop, such as its absolute limit, too.
 func (l *loader) checkTuned(s *Suite, p *source.Pair[TuneRange]) {
 	if p.Node == nil || len(s.Resolved) == 0 {
 		return
 	}
-	set := firstOfRange(p)
 	others := []setting{}
 	for i := range s.Tune.Parameters {
 		if other := &s.Tune.Parameters[i]; other != p && other.Node != nil {
 			others = append(others, firstOfRange(other))
 		}
 	}
-	var faults source.Faults
-	for i := range s.Resolved {
-		tree := s.Resolved[i].Loop.Tree
-		found := tryOn(tree, set)
-		if found.Err() == nil || tryOn(tree, append(others, set)...).Err() == nil { // it may need one of the others
-			return
-		}
-		faults = found
-	}
+	first := firstOfRange(p)
+	faults := taken(s, others, first, func(l *Loop, set ...setting) source.Faults { return tryOn(l.Tree, set...) })
 	l.add(faults...)
+	if faults != nil || l.opt.Recorded {
+		return
+	}
+	whole := func(loop *Loop, set ...setting) source.Faults {
+		l.effort.values += sizeOf(loop.Tree)
+		_, faults := loop.with(set...)
+		return faults
+	}
+	told := map[string]bool{}
+	for _, value := range numbersOf(p) {
+		if l.effort.values >= maxValues {
+			return // the others are told when they are tried
+		}
+		for _, fault := range taken(s, others, setting{path: p.Key, at: p.KeyPos, value: value}, whole) {
+			if !told[fault.What] {
+				told[fault.What] = true
+				l.add(fault)
+			}
+		}
+	}
+}
+
+// taken says why no loop of the suite takes a setting, by itself or beside others that it may need; nil where one does.
+func taken(s *Suite, others []setting, set setting, try func(*Loop, ...setting) source.Faults) (faults source.Faults) {
+	for i := range s.Resolved {
+		loop := s.Resolved[i].Loop
+		found := try(loop, set)
+		if found.Err() == nil || len(others) > 0 && try(loop, append(others, set)...).Err() == nil {
+			return nil
+		}
+		faults = slices.DeleteFunc(found, func(f source.Fault) bool { return f.Warning })
+	}
+	return faults
+}
+
+// numbersOf are the values of a range, or its ends, that are numbers: what takes neither a file nor an expression.
+func numbersOf(p *source.Pair[TuneRange]) (numbers []*source.Node) {
+	values := p.Node.Items
+	if p.Value.From < p.Value.To {
+		values = []*source.Node{p.Node.Get("from"), p.Node.Get("to")}
+	}
+	for _, v := range values {
+		if v != nil && (v.Kind == source.Int || v.Kind == source.Float) {
+			numbers = append(numbers, v)
+		}
+	}
+	return numbers
 }
 
 func firstOfRange(p *source.Pair[TuneRange]) setting {

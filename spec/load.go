@@ -18,6 +18,9 @@ type Options struct {
 	Env func(string) string
 	// Set is set in every configuration, after its own set and sweep.
 	Set []Setting
+	// Recorded says that the suite is that of recorded runs: which values its parameters of tune take is told when they
+	// are tried.
+	Recorded bool
 	// Stdin is read for the path "-"; what it names is relative to the working directory.
 	Stdin io.Reader
 }

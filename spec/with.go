@@ -27,10 +27,15 @@ type origin struct {
 // With is the loop with more parameters set, as `set` in a suite sets them: after those that are set already. It is
 // nil exactly if one of the faults is no warning. Loops that differ in parameters alone share what was compiled.
 func (l *Loop) With(assignments ...Assignment) (*Loop, source.Faults) {
-	settings := l.origin.settings[:len(l.origin.settings):len(l.origin.settings)]
-	for _, a := range assignments {
-		settings = append(settings, setting{path: a.Path, at: a.At, value: a.Value})
+	set := make([]setting, len(assignments))
+	for i, a := range assignments {
+		set[i] = setting{path: a.Path, at: a.At, value: a.Value}
 	}
+	return l.with(set...)
+}
+
+func (l *Loop) with(set ...setting) (*Loop, source.Faults) {
+	settings := append(l.origin.settings[:len(l.origin.settings):len(l.origin.settings)], set...)
 	again := &loader{doc: &Document{folder: l.origin.file.folder}, roots: l.origin.roots, scripts: maps.Clone(l.origin.scripts),
 		loops: maps.Clone(l.origin.loops), seen: map[source.Fault]bool{}, broken: map[*source.File]bool{}}
 	decoder := l.origin.decoders.Get().(*source.Decoder)

@@ -53,7 +53,7 @@ func (r *resolved) whole(dir string, m *record.Manifest, env func(string) string
 	if at.texts[suiteFile], err = json.Marshal(suite); err != nil {
 		return nil, fmt.Errorf("writing the recorded suite: %w", err)
 	}
-	d, faults := spec.LoadFS(at, suiteFile, spec.Options{Env: env})
+	d, faults := spec.LoadFS(at, suiteFile, spec.Options{Env: env, Recorded: true})
 	if d == nil {
 		return nil, fmt.Errorf("reading the recorded spec: %w", faults.Err())
 	}
@@ -75,7 +75,7 @@ func (r *resolved) document(dir string, m *record.Manifest) (*spec.Document, err
 		if at.texts[suiteFile], err = json.Marshal(suite); err != nil {
 			return nil, fmt.Errorf("writing the recorded suite: %w", err)
 		}
-		d, faults := spec.LoadFS(at, suiteFile, spec.Options{Env: func(string) string { return "" }})
+		d, faults := spec.LoadFS(at, suiteFile, spec.Options{Env: func(string) string { return "" }, Recorded: true})
 		if d != nil {
 			return d, nil
 		}
