@@ -17,13 +17,20 @@ func TestWhatScorersRead(t *testing.T) {
 		`{"name": "right", "type": "judge", "model": "m", "rubric": "r"}`:                                        sweep.ReadsOutput,
 		`{"name": "right", "type": "judge", "model": "m", "rubric": "r", "value": "string(best.output)"}`:        sweep.ReadsAround,
 		`{"name": "right", "type": "command", "command": ["x"]}`:                                                 sweep.ReadsOutput,
-		`{"name": "right", "type": "latency", "at_most": 1}`:                                                     sweep.ReadsAround,
-		`{"name": "right", "type": "steps", "max": 1}`:                                                           sweep.ReadsAround,
+		`{"name": "right", "type": "latency", "at_most": 1}`:                                                     sweep.ReadsCourse,
+		`{"name": "right", "type": "steps", "max": 1}`:                                                           sweep.ReadsCourse,
+		`{"name": "right", "type": "cel", "expr": "best.confidence > 0.5"}`:                                      sweep.ReadsCourse,
+		`{"name": "right", "type": "exact", "value": "best.output", "target": "usage.calls"}`:                    sweep.ReadsCourse,
+		`{"name": "right", "type": "exact", "target": "usage.calls"}`:                                            sweep.ReadsAround,
+		`{"name": "right", "type": "cel", "expr": "output == iterations[0].output"}`:                             sweep.ReadsAround,
+		`{"name": "right", "type": "cel", "expr": "stop.success && iterations.size() < 3"}`:                      sweep.ReadsStop,
+		`{"name": "right", "type": "any_of", "scorers": [{"name": "p", "type": "cel", "expr": "stop.success"}]}`: sweep.ReadsStop,
+		`{"name": "right", "type": "all_of", "scorers": ["slow", {"name": "p", "type": "exact"}]}`:               sweep.ReadsAround,
 		`{"name": "right", "type": "checks"}`:                                                                    sweep.ReadsUnknown,
 		`{"name": "right", "type": "all_of", "scorers": [{"name": "p", "type": "checks"}]}`:                      sweep.ReadsUnknown,
 		`{"name": "right", "type": "all_of", "scorers": [{"name": "p", "type": "checks"}, "slow"]}`:              sweep.ReadsAround,
 		`{"name": "right", "type": "any_of", "scorers": [{"name": "p", "type": "regex", "pattern": "a"}]}`:       sweep.ReadsOutput,
-		`{"name": "right", "type": "any_of", "scorers": [{"name": "p", "type": "all_of", "scorers": ["slow"]}]}`: sweep.ReadsAround,
+		`{"name": "right", "type": "any_of", "scorers": [{"name": "p", "type": "all_of", "scorers": ["slow"]}]}`: sweep.ReadsCourse,
 	} {
 		var tree map[string]map[string]any
 		if err := json.Unmarshal([]byte(spec), &tree); err != nil {

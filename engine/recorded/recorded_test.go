@@ -110,7 +110,7 @@ func TestRead(t *testing.T) {
 		if want := []string{"right", "short", "reads", "late"}; !slices.Equal(recordings[0].Scores, want) {
 			t.Errorf("the scores are named %v", recordings[0].Scores)
 		}
-		if want := []sweep.Reads{sweep.ReadsOutput, sweep.ReadsAround, sweep.ReadsAround, sweep.ReadsUnknown}; !slices.Equal(recordings[0].Reads, want) {
+		if want := []sweep.Reads{sweep.ReadsOutput, sweep.ReadsCourse, sweep.ReadsStop, sweep.ReadsUnknown}; !slices.Equal(recordings[0].Reads, want) {
 			t.Errorf("the scores read %v, want %v", recordings[0].Reads, want)
 		}
 	}

@@ -77,7 +77,7 @@ func (f *Folder) reads(names []string) []sweep.Reads {
 	all := make([]sweep.Reads, len(names))
 	for i, name := range names {
 		if s := f.scorer(name); s != nil {
-			all[i] = f.readsOf(s, 0)
+			all[i] = f.readsOf(s)
 		}
 	}
 	return all
@@ -93,50 +93,75 @@ func (f *Folder) scorer(name string) *spec.Scorer {
 }
 
 // around are the variables of scorers that change with where a run stops, and
-// byCourse the types that go by all that was done until then.
+// byCourse the types that go by all that was done until then. Those of ofOthers are
+// asked about an output, whatever else they read.
 var (
-	around   = []string{"best", "iterations", "usage", "stop"}
+	around   = []string{"best", "iterations", "usage"}
 	byCourse = []string{
 		"latency", "cost", "tokens", "iterations", "calls",
 		"tools_called", "tools_not_called", "tool_order", "tool_args", "tool_call_count", "steps", "no_repeated_calls",
 	}
+	ofOthers = []string{"judge", "pairwise", "command", "http"}
 )
 
 // deepest is how deep sets stand in sets; who loads a suite refuses those that are
 // part of themselves.
 const deepest = 100
 
-// readsOf says what the score of a scorer depends on. Those who are asked, models,
-// programs and endpoints, are told of an iteration no more than its output. A scorer
-// of checks goes by the evaluation of the iteration, one of how it ended by its last
-// call. A set reads what its parts read.
-func (f *Folder) readsOf(s *spec.Scorer, depth int) sweep.Reads {
-	switch {
-	case slices.Contains(byCourse, s.Type) || readsAround(s):
+// depends says what a score depends on: the output that is returned, how that
+// iteration was judged or ended, what was done until the run stopped, why it did.
+type depends struct{ output, iteration, course, stop bool }
+
+func (d *depends) add(o depends) {
+	d.output, d.iteration = d.output || o.output, d.iteration || o.iteration
+	d.course, d.stop = d.course || o.course, d.stop || o.stop
+}
+
+// readsOf says what the score of a scorer depends on.
+func (f *Folder) readsOf(s *spec.Scorer) sweep.Reads {
+	switch d := f.dependsOf(s, 0); {
+	case d.stop:
+		return sweep.ReadsStop
+	case d.course && (d.output || d.iteration):
 		return sweep.ReadsAround
-	case s.Type == "checks" || s.Type == "finish_reason" || depth > deepest:
+	case d.course:
+		return sweep.ReadsCourse
+	case d.iteration:
 		return sweep.ReadsUnknown
 	}
-	reads := sweep.ReadsOutput
+	return sweep.ReadsOutput
+}
+
+// dependsOf goes by the type of a scorer and by what its expressions read. A set
+// depends on what its parts do.
+func (f *Folder) dependsOf(s *spec.Scorer, depth int) (d depends) {
+	variables := variablesOf(s)
+	reads := func(name string) bool { return slices.Contains(variables, name) }
+	d.course = slices.Contains(byCourse, s.Type) || slices.ContainsFunc(around, reads)
+	d.stop = reads("stop")
+	d.iteration = s.Type == "checks" || s.Type == "finish_reason"
+	d.output = reads("output")
+	switch {
+	case len(s.Parts) > 0, d.iteration, s.Type == "cel", slices.Contains(byCourse, s.Type):
+	case s.Value == nil, slices.Contains(ofOthers, s.Type):
+		d.output = true
+	}
 	for i := range s.Parts {
 		part := s.Parts[i].Scorer
 		if part == nil {
 			part = f.scorer(s.Parts[i].Named)
 		}
-		if part == nil {
-			return sweep.ReadsUnknown
+		if part == nil || depth == deepest {
+			d.iteration = true // nobody knows
+			continue
 		}
-		switch f.readsOf(part, depth+1) {
-		case sweep.ReadsAround:
-			return sweep.ReadsAround
-		case sweep.ReadsUnknown:
-			reads = sweep.ReadsUnknown
-		}
+		d.add(f.dependsOf(part, depth+1))
 	}
-	return reads
+	return d
 }
 
-func readsAround(s *spec.Scorer) bool {
+// variablesOf are those that the expressions of a scorer read.
+func variablesOf(s *spec.Scorer) (all []string) {
 	expressions := []*spec.Expr{s.Value, s.Target, s.Expr}
 	if s.Extract != nil {
 		expressions = append(expressions, s.Extract.Expr)
@@ -146,10 +171,9 @@ func readsAround(s *spec.Scorer) bool {
 			continue
 		}
 		for _, path := range e.Reads() {
-			if variable, _, _ := strings.Cut(path, "."); slices.Contains(around, variable) {
-				return true
-			}
+			variable, _, _ := strings.Cut(path, ".")
+			all = append(all, variable)
 		}
 	}
-	return false
+	return all
 }

@@ -137,6 +137,9 @@ func (s *Stops) start(task *spec.Task) *stop.State {
 // upTo is an exact result of so many iterations.
 func (p *Path) upTo(n int, o record.Outcome) Result {
 	r := Result{Verdict: Exact, Outcome: o, Iterations: n}
+	if p.End.Changed <= n {
+		r.Changed = p.End.Changed
+	}
 	if n == len(p.Made) {
 		r.Usage, r.Judging, r.User, r.Elapsed = p.End.Usage, p.End.Judging, p.End.User, p.End.Elapsed
 		return r

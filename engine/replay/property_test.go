@@ -273,7 +273,7 @@ func TestARunIsItself(t *testing.T) {
 		for how, o := range map[string]Options{"rendered": {Renderer: w.live(l)}, "declared": {}} {
 			r := New(l, l, o).Run(context.Background(), recorded, task)
 			hold(t, how, r, recorded, recorded)
-			if r.Verdict != Exact || !r.Total().Point() {
+			if r.Verdict != Exact || !r.Total().Point() || r.Changed != 0 {
 				t.Fatalf("%s: %+v of %s", how, r, told(recorded))
 			}
 		}

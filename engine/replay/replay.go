@@ -98,6 +98,9 @@ type Result struct {
 	Judging    Span // of the evaluations
 	User       Span // of the one who answers the agent
 	Elapsed    time.Duration
+	// Changed is the first iteration, from 1, that is judged or cut otherwise than
+	// recorded; 0: none.
+	Changed int
 }
 
 // Excluded reports whether a live run would end with a fault here, and so be in no

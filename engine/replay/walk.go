@@ -82,11 +82,22 @@ func (w *walk) decide(step stop.Step, recorded *record.Iteration, p *pass) (resu
 	w.restaged = w.restaged || step.Phase != recorded.Phase || step.Strategy != recorded.Strategy
 	d := w.state.Decide()
 	p.Adaptation = d.Adaptation
+	if w.saw.Changed == 0 && wentOtherwise(&p.Iteration, recorded) {
+		w.saw.Changed = step.Iteration
+	}
 	w.keep(p)
 	if d.Stop {
 		return w.exact(d.Outcome), true
 	}
 	return Result{}, false
+}
+
+// wentOtherwise reports whether a score that goes by what was done in an iteration
+// might differ.
+func wentOtherwise(it, recorded *record.Iteration) bool {
+	return it.Cut != recorded.Cut || it.End != recorded.End || it.Phase != recorded.Phase || it.Strategy != recorded.Strategy ||
+		len(it.Calls) != len(recorded.Calls) || len(it.ToolCalls) != len(recorded.ToolCalls) ||
+		it.Skipped != recorded.Skipped || !alike(it.Evaluation, recorded.Evaluation) || !alike(it.Error, recorded.Error)
 }
 
 func alike[T any](a, b *T) bool { return a == b || reflect.DeepEqual(a, b) }

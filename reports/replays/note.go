@@ -3,6 +3,7 @@ package replays
 import (
 	"fmt"
 
+	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
@@ -39,7 +40,7 @@ func (n Note) Text(quote func(string) string) string {
 	case WouldFault:
 		return fmt.Sprintf("%d of %d runs would have a fault and, as after a live run, are in no number: see table unknown", n.Count, n.Of)
 	case ReturnUnscored:
-		return fmt.Sprintf("%s of %d of %d runs is not known for the iteration that would be returned, so that there is no mean: scores of iterations tell it, or when_cut in the mapping of an import", quote(n.Name), n.Count, n.Of)
+		return fmt.Sprintf("%s of %d of %d runs is not known", quote(n.Name), n.Count, n.Of) + n.whyUnscored()
 	case NoTimes:
 		return "the recording has no times, so the latency is unknown"
 	case NoUsage:
@@ -52,6 +53,18 @@ func (n Note) Text(quote func(string) string) string {
 		return n.More
 	}
 	return reports.Warning(n).Text(quote)
+}
+
+func (n Note) whyUnscored() string {
+	switch sweep.Why(n.More) {
+	case sweep.ReturnsEarlier:
+		return ", so that there is no mean: it reads what is returned and what was done until the stop, and these runs return an earlier iteration than their last"
+	case sweep.StopsOtherwise:
+		return ", so that there is no mean: it reads why a run stops, and these stop otherwise than recorded"
+	case sweep.GoesOtherwise:
+		return ", so that there is no mean: it reads how iterations were judged or what they took, which would not be as recorded"
+	}
+	return " for the iteration that would be returned, so that there is no mean: scores of iterations tell it, or when_cut in the mapping of an import"
 }
 
 func (n Note) against(quote func(string) string) string {

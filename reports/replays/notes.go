@@ -22,8 +22,10 @@ func (c *Configuration) note() {
 	}
 	for i := range c.Scores {
 		s := &c.Scores[i]
-		if s.Unscored > 0 {
-			c.Warnings = append(c.Warnings, Note{Kind: ReturnUnscored, Name: s.Name, Count: s.Unscored, Of: s.Unscored + s.Scored})
+		for i, n := range s.whys {
+			if n > 0 {
+				c.Warnings = append(c.Warnings, Note{Kind: ReturnUnscored, Name: s.Name, Count: n, Of: s.Unscored + s.Scored, More: string(whys[i])})
+			}
 		}
 		if s.Mean.Known() && !s.Interval.Known() {
 			c.Warnings = append(c.Warnings, Note{Kind: reports.NoInterval, Name: s.Name})

@@ -85,7 +85,8 @@ type Score struct {
 	Lost      int `json:"lost"`
 	Gained    int `json:"gained"`
 
-	unit bool // all scores are from 0 to 1
+	unit bool           // all scores are from 0 to 1
+	whys [len(whys)]int // how many are unscored for each reason
 }
 
 // Amount is a mean per run of something that is spent.

@@ -2,6 +2,7 @@ package replays
 
 import (
 	"math"
+	"slices"
 
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
@@ -26,7 +27,9 @@ func (b *Held) score(s int, outcomes []sweep.Outcome, exact bool) Score {
 			}
 			r, before := ScoreOf(&outcomes[i], s), ScoreOf(&b.Recorded[i], s).Least
 			if math.IsNaN(r.Least) || math.IsNaN(r.Most) {
-				sum.Unscored += count(!math.IsNaN(before))
+				if !math.IsNaN(before) {
+					sum.miss(whyOf(&outcomes[i], s))
+				}
 				continue
 			}
 			low, high = append(low, r.Least), append(high, r.Most)
@@ -46,6 +49,22 @@ func ScoreOf(o *sweep.Outcome, s int) sweep.Range {
 		return sweep.Range{Least: math.NaN(), Most: math.NaN()}
 	}
 	return o.Scores[s]
+}
+
+// whyOf is why the s-th score of a run is not known.
+func whyOf(o *sweep.Outcome, s int) sweep.Why {
+	if s < len(o.Unscored) && o.Unscored[s] != "" {
+		return o.Unscored[s]
+	}
+	return sweep.NotJudged
+}
+
+// whys are the reasons in the order in which notes give them.
+var whys = [...]sweep.Why{sweep.NotJudged, sweep.ReturnsEarlier, sweep.StopsOtherwise, sweep.GoesOtherwise}
+
+func (sum *Score) miss(why sweep.Why) {
+	sum.Unscored++
+	sum.whys[slices.Index(whys[:], why)]++
 }
 
 func (sum *Score) count(r sweep.Range, before float64, exact bool) {

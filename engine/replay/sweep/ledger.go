@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"math"
+	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
@@ -40,7 +41,7 @@ var fields = [...]func(*record.Usage) *int64{
 }
 
 func newLedger(r *Recording, paths []replay.Path) *ledger {
-	l := &ledger{recording: r, paths: paths, whole: true}
+	l := &ledger{recording: r, paths: paths, whole: !slices.Contains(r.Reads, ReadsStop)} // no sum tells why a run stops
 	for i := range paths {
 		l.from = append(l.from, len(l.used))
 		var before int64

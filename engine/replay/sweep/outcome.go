@@ -36,9 +36,15 @@ const (
 	// ReadsOutput: nothing but the output that is returned matters, so that the
 	// score of a run also holds for one that returns the same iteration.
 	ReadsOutput
-	// ReadsAround: it matters where the run stops, so that the score of an iteration
-	// holds only for a run that also stops there.
+	// ReadsAround: it matters what is returned and what was done until the run stops,
+	// so that the score of an iteration holds only for a run that also stops there.
 	ReadsAround
+	// ReadsCourse: it matters what was done until the run stops, and not what is
+	// returned, so that the score of an iteration holds for every run that stops there.
+	ReadsCourse
+	// ReadsStop: it matters why the run stops as well, so that only the score of a run
+	// tells it, of those that stop there for the same reason.
+	ReadsStop
 )
 
 // Run is a recorded run with what it was worth.
@@ -63,6 +69,9 @@ type Outcome struct {
 	replay.Result
 	// Scores are those of the iteration returned, by name; see Range.
 	Scores []Range
+	// Unscored says of each score why it is not known, though it is of the recorded
+	// run; nil where there is none of which to say it.
+	Unscored []Why
 }
 
 // Range is a number of which the ends are known. Both are NaN where nothing is

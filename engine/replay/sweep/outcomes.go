@@ -44,7 +44,7 @@ func (r *Recording) outcomes(ctx context.Context, replayed func(run int) replay.
 	all, scores := make([]Outcome, len(r.Runs)), make([]Range, n*len(r.Runs))
 	err := each(ctx, len(all), chunk, func(i int) {
 		all[i].Result = replayed(i)
-		all[i].Scores = r.value(scores[n*i:n*(i+1):n*(i+1)], i, &all[i].Result)
+		all[i].Scores, all[i].Unscored = r.value(scores[n*i:n*(i+1):n*(i+1)], i, &all[i].Result)
 	})
 	return all, err
 }

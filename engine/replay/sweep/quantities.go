@@ -59,7 +59,7 @@ func (l *ledger) score(runs []int, s int) []replay.Quantity {
 			i := runs[run]
 			worth := math.NaN()
 			if !l.faults(i, made) {
-				worth = l.recording.worthOf(&l.recording.Runs[i], s, made, returned)
+				worth, _ = l.recording.worthOf(&l.recording.Runs[i], s, &ending{made, returned, l.paths[i].End.Changed, nil})
 			}
 			return of(worth, l.recording.Runs[i].recordedHit(s))
 		}}

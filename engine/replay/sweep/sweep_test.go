@@ -124,7 +124,9 @@ func TestSumsOfParts(t *testing.T) {
 func TestWhatIsNotKnownIsNotZero(t *testing.T) {
 	nan := math.NaN()
 	one := run("a", 1, 0.2, 0.9, 0.4, 0.6)
+	one.Run.Outcome.Class, one.Run.Outcome.Fired, one.Run.Outcome.Success = record.ByCondition, "max_iterations", true
 	short := plain + "terminate: {confidence: off}\nmax_iterations: 3\n"
+	other := plain + "terminate: {confidence: off, when: iteration == 4}\nmax_iterations: 5\n"
 	shorter := plain + "terminate: {confidence: off}\nmax_iterations: 1\n"
 	for _, c := range []struct {
 		name     string
@@ -140,6 +142,11 @@ func TestWhatIsNotKnownIsNotZero(t *testing.T) {
 		{"and stops as it did", []float64{0.9}, ReadsUnknown, wide, 0.9, false},
 		{"the iteration stands for runs that stop there", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsAround, short, nan, false},
 		{"and here one does", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsAround, shorter, 0.1, false},
+		{"or for all that do, whatever they return", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsCourse, short, 0.3, false},
+		{"why a run stops is not that of an iteration", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsStop, shorter, nan, false},
+		{"and where it stops as recorded, for that reason", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsStop, wide, 0.9, false},
+		{"but for another one it is not known", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsStop, other, nan, false},
+		{"which does not matter to others", []float64{0.9, 0.1, 0.2, 0.3, 0.4}, ReadsCourse, other, 0.9, false},
 		{"the iteration is unscored", []float64{0.9, 0.1, nan, 0.3, 0.4}, ReadsUnknown, short, nan, false},
 	} {
 		one.Scores = [][]float64{c.scores}
@@ -151,6 +158,36 @@ func TestWhatIsNotKnownIsNotZero(t *testing.T) {
 		}
 		if got := totals(t, s, []int{0}, 1)[0][0].Scores[0]; (got.Known == 0) != math.IsNaN(c.want) || got.Lost != 0 {
 			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
+// What goes by what was done has the score of the last iteration made, also where
+// nothing is returned; nobody knows it where an iteration went otherwise.
+func TestScoresOfWhatWasDone(t *testing.T) {
+	one := run("a", 1, 0.2, 0.9, 0.4, 0.6)
+	one.Scores[0] = []float64{0.9, 0.1, 0.2, 0.3, 0.4}
+	for name, c := range map[string]struct {
+		reads Reads
+		by    ending
+		want  float64
+		why   Why
+	}{
+		"nothing is returned":        {ReadsCourse, ending{made: 2}, 0.2, ""},
+		"no iteration is made":       {ReadsCourse, ending{}, math.NaN(), NotJudged},
+		"the last one is cut":        {ReadsCourse, ending{made: 3, returned: 1, changed: 3}, math.NaN(), GoesOtherwise},
+		"one after it is":            {ReadsCourse, ending{made: 2, returned: 1, changed: 3}, 0.2, ""},
+		"the returned one is whole":  {ReadsUnknown, ending{made: 3, returned: 1, changed: 3}, 0.1, ""},
+		"it is judged otherwise":     {ReadsUnknown, ending{made: 3, returned: 1, changed: 1}, math.NaN(), GoesOtherwise},
+		"its output is what it was":  {ReadsOutput, ending{made: 3, returned: 1, changed: 1}, 0.1, ""},
+		"as recorded, but otherwise": {ReadsCourse, ending{made: 4, returned: 2, changed: 4}, math.NaN(), GoesOtherwise},
+		"it returns an earlier one":  {ReadsAround, ending{made: 3, returned: 1}, math.NaN(), ReturnsEarlier},
+	} {
+		r := recorded(t, wide, one)
+		r.Reads = []Reads{c.reads}
+		got, why := r.worthOf(&one, 0, &c.by)
+		if why != c.why || got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
+			t.Errorf("%s: %v %q", name, got, why)
 		}
 	}
 }

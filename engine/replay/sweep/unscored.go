@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/replay"
@@ -38,27 +37,28 @@ func (s *Sweep) Unscored(ctx context.Context, scores []string) (map[string][]int
 
 // unscored adds the iteration that a run returns where it wants a score.
 func (r *Recording) unscored(run *Run, result *replay.Result, which []int, missing map[string][]int) {
-	returned := result.Outcome.Returned
-	if result.Verdict != replay.Exact || !result.Outcome.Counts() || returned == 0 || slices.Contains(missing[run.Run.ID], returned) {
+	by := ending{result.Iterations, result.Outcome.Returned, result.Changed, &result.Outcome}
+	if result.Verdict != replay.Exact || !result.Outcome.Counts() {
 		return
 	}
 	for _, score := range which {
-		if r.judgeable(run, score, result.Iterations, returned) {
-			missing[run.Run.ID] = append(missing[run.Run.ID], returned)
-			return
+		if n := r.wanted(run, score, &by); n > 0 && !slices.Contains(missing[run.Run.ID], n) {
+			missing[run.Run.ID] = append(missing[run.Run.ID], n)
 		}
 	}
 }
 
-// judgeable says that nobody knows what an iteration is worth to a run that makes so
-// many and returns it, and that judging it would tell.
-func (r *Recording) judgeable(run *Run, score, made, returned int) bool {
-	asRecorded := returned == run.Run.Outcome.Returned
-	switch {
-	case asRecorded && (made == len(run.Run.Iterations) || r.Reads[score] == ReadsOutput):
-		return false
-	case r.Reads[score] == ReadsAround && returned != made:
-		return false
+// wanted is the iteration, from 1, that would have to be judged to know what a run
+// is worth that ends so; 0: none, or that would not tell.
+func (r *Recording) wanted(run *Run, score int, by *ending) int {
+	if by.asRecorded(run.Run) || r.Reads[score] == ReadsOutput && by.returned == run.Run.Outcome.Returned {
+		return 0
 	}
-	return math.IsNaN(r.worthOf(run, score, made, returned))
+	switch _, why := r.worthOf(run, score, by); {
+	case why != NotJudged:
+		return 0
+	case r.Reads[score] == ReadsCourse:
+		return by.made
+	}
+	return by.returned
 }
