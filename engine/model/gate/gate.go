@@ -3,15 +3,23 @@
 // model.
 //
 // A call starts once fewer are in flight than the window, which grows while calls
-// succeed and shrinks when the server refuses one (window.go); no cool-down after
-// a refusal is on; the pace that was learned from refusals (pace.go) and the
+// succeed and shrinks when the server refuses one (window.go); no pause after a
+// refusal is on; the pace that was learned from refusals (pace.go) and the
 // declared requests and tokens a minute (rate.go) have room. Calls start in the
 // order in which they came.
+//
+// A refusal is taken to mean "too much at once": all calls pause for as long as the
+// server asked, once for all that had started by then. Two things show more. Where
+// calls are refused as often after a pause, among others that are taken, the server
+// refuses single calls for reasons of its own, and only these wait (doubt.go).
+// Where it takes nothing at all, all that wait are refused like the one that was
+// sent, so that no call waits longer than the server asks of it.
 package gate
 
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -33,12 +41,14 @@ type Options struct {
 const DefaultParallel = 1024
 
 const (
-	// firstCooldown doubles with every refusal that follows another, where the
-	// server does not say how long to wait.
+	// firstCooldown doubles with every burst of refusals that follows another, where
+	// the server does not say how long to wait.
 	firstCooldown = 500 * time.Millisecond
 	longCooldown  = 30 * time.Second
 	// longestCooldown: who is asked to wait longer fails, and the next one asks.
 	longestCooldown = 120 * time.Second
+	// A server that refused so many calls in a row, in two bursts or more, takes none.
+	nothing = 8
 )
 
 // Gate paces the calls of one model. It is safe for concurrent use.
@@ -53,15 +63,24 @@ type Gate struct {
 	requests bucket
 	tokens   bucket
 	coolTill time.Time
-	refusals int // bursts of them since the last success
+	bursts   int              // of refusals since the last success
+	row      int              // calls refused since then
+	refusal  *model.CallError // that began the last burst
+	doubt    doubt
 	wake     *time.Timer
+
+	// The numbers of calls, in the order of their starts.
+	started uint64 // the last that has started
+	burst   uint64 // the last that had when the last burst of refusals began
 }
 
 // ticket is a call that waits to start, or has.
 type ticket struct {
 	tokens int64
-	start  chan struct{} // closed when it may
-	began  time.Time     // the zero time before that
+	start  chan struct{}    // closed when it may, or is refused
+	began  time.Time        // the zero time before that
+	number uint64           // in the order of starts, from 1
+	failed *model.CallError // it is refused without being made; nil: it is not
 }
 
 // New makes a gate.
@@ -94,7 +113,7 @@ type Status struct {
 func (g *Gate) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return Status{g.inFlight, len(g.queue), g.window.places(), max(0, time.Until(g.coolTill))}
+	return Status{g.inFlight, len(g.queue), g.window.places(), g.cooling(time.Now())}
 }
 
 type gated struct {
@@ -108,6 +127,10 @@ func (m *gated) Call(ctx context.Context, request *model.Request) (*model.Reply,
 	t, err := m.gate.enter(ctx, request.InputTokens()+int64(request.MaxOutputTokens))
 	if err != nil {
 		return nil, err
+	}
+	if t.failed != nil {
+		t.failed.Waited = time.Since(came)
+		return nil, t.failed
 	}
 	waited := t.began.Sub(came)
 	o := outcome{}
@@ -129,9 +152,8 @@ func (m *gated) Call(ctx context.Context, request *model.Request) (*model.Reply,
 // outcome is what a call tells about its server. The zero outcome tells nothing.
 type outcome struct {
 	succeeded bool
-	refused   bool // for the moment: there was too much to do
-	after     time.Duration
-	tokens    int64 // that were used
+	refusal   *model.CallError // for the moment: there was too much to do
+	tokens    int64            // that were used
 }
 
 // statusOverloaded is Anthropic's.
@@ -143,16 +165,23 @@ func outcomeOf(err error) outcome {
 		return outcome{}
 	}
 	full := failed.Status == http.StatusServiceUnavailable || failed.Status == statusOverloaded
-	refused := failed.Cause.Class == record.RateLimit || full && failed.RetryAfter > 0
-	return outcome{refused: refused, after: failed.RetryAfter}
+	if failed.Cause.Class == record.RateLimit || full && failed.RetryAfter > 0 {
+		return outcome{refusal: failed}
+	}
+	return outcome{}
 }
 
-// enter waits until a call may start.
+// enter waits until a call may start, or is refused without being made.
 func (g *Gate) enter(ctx context.Context, tokens int64) (*ticket, error) {
 	t := &ticket{tokens: tokens, start: make(chan struct{})}
 	g.mu.Lock()
-	g.queue = append(g.queue, t)
-	g.admit(time.Now())
+	now := time.Now()
+	if left := g.cooling(now); left > 0 && g.closed() {
+		t.refuse(g.refusal, left)
+	} else {
+		g.queue = append(g.queue, t)
+		g.admit(now)
+	}
 	g.mu.Unlock()
 	select {
 	case <-t.start: // even if the context has ended: the model says so itself
@@ -194,47 +223,84 @@ func (g *Gate) leave(t *ticket, o outcome) {
 	g.tokens.take(max(0, o.tokens-t.tokens), now)
 	switch {
 	case o.succeeded:
-		g.refusals = 0
-		full := g.inFlight+1 >= g.window.places()
-		g.window.grow(full && len(g.queue) > 0)
-		g.pace.grow(now, !full && len(g.queue) > 0)
-	case o.refused:
-		g.refuse(t, o.after, now)
+		g.succeed(t, now)
+	case o.refusal != nil:
+		g.refuse(t, o.refusal, now)
 	}
 	g.admit(now)
 }
 
-// refuse makes room smaller and lets nobody start for a while. Calls that began
-// before the window was last cut belong to the same burst.
-func (g *Gate) refuse(t *ticket, after time.Duration, now time.Time) {
-	first := g.window.shrink(t.began, now, g.inFlight)
+// succeed learns that the server takes calls.
+func (g *Gate) succeed(t *ticket, now time.Time) {
+	g.bursts, g.row = 0, 0
+	full := g.inFlight+1 >= g.window.places()
+	g.window.grow(full && len(g.queue) > 0)
+	g.pace.grow(now, !full && len(g.queue) > 0, t.number > g.burst)
+}
+
+// refuse makes room smaller and pauses all calls. Those that had started when the
+// first of a burst was refused belong to it: their refusals begin no other pause.
+func (g *Gate) refuse(t *ticket, refusal *model.CallError, now time.Time) {
+	first := t.number > g.burst
+	if !g.doubt.believes(t.number, first, g.started) {
+		g.pace.hurry(now)
+		g.window.threshold = math.Inf(1)
+		return
+	}
+	g.window.shrink(first, g.inFlight)
 	g.pace.refuse(now, first)
+	g.row++
 	if first {
-		g.refusals++
+		g.burst, g.refusal = g.started, refusal
+		g.bursts++
+		g.pause(refusal.RetryAfter, now)
 	}
-	if after <= 0 || after > longestCooldown {
-		after = min(longCooldown, firstCooldown<<min(max(0, g.refusals-1), 10))
-	}
-	after += time.Duration(0.1 * g.random() * float64(after))
-	if till := now.Add(after); till.After(g.coolTill) {
-		g.pace.meter.skip(till.Sub(later(now, g.coolTill)))
-		g.coolTill = till
+	if g.closed() {
+		for _, waiting := range g.queue {
+			waiting.refuse(g.refusal, g.cooling(now))
+		}
+		g.queue = nil
 	}
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+// pause lets nobody start for as long as the server asked.
+func (g *Gate) pause(asked time.Duration, now time.Time) {
+	if asked <= 0 || asked > longestCooldown {
+		asked = min(longCooldown, firstCooldown<<min(g.bursts-1, 10))
 	}
-	return b
+	asked += time.Duration(0.1 * g.random() * float64(asked))
+	g.pace.meter.skip(asked)
+	g.coolTill = now.Add(asked)
 }
+
+// closed reports whether the server takes nothing: it refused the last calls, also
+// after a pause, and no answer is on its way.
+func (g *Gate) closed() bool { return g.inFlight == 0 && g.bursts >= 2 && g.row >= nothing }
+
+// places is how many calls may be in flight: one, where the server took none lately.
+func (g *Gate) places() int {
+	if g.bursts >= 2 && g.row >= nothing {
+		return 1
+	}
+	return g.window.places()
+}
+
+// refuse ends the wait of a call with another's refusal.
+func (t *ticket) refuse(refusal *model.CallError, after time.Duration) {
+	told := *refusal.Cause
+	told.Message += " (this was told to another call; the server takes none)"
+	t.failed = &model.CallError{Cause: &told, Status: refusal.Status, RetryAfter: after, Retry: refusal.Retry}
+	close(t.start)
+}
+
+func (g *Gate) cooling(now time.Time) time.Duration { return max(0, g.coolTill.Sub(now)) }
 
 // admit lets the first in the queue start as long as all allow it, and else
 // comes back when they may.
 func (g *Gate) admit(now time.Time) {
-	for len(g.queue) > 0 && g.inFlight < g.window.places() {
+	for len(g.queue) > 0 && g.inFlight < g.places() {
 		next := g.queue[0]
-		wait := max(g.coolTill.Sub(now), g.pace.wait(now), g.requests.wait(1, now), g.tokens.wait(next.tokens, now))
+		wait := max(g.cooling(now), g.pace.wait(now), g.requests.wait(1, now), g.tokens.wait(next.tokens, now))
 		if wait > 0 {
 			g.comeBack(wait)
 			return
@@ -244,7 +310,8 @@ func (g *Gate) admit(now time.Time) {
 		g.pace.start(now)
 		g.requests.take(1, now)
 		g.tokens.take(next.tokens, now)
-		next.began = now
+		g.started++
+		next.began, next.number = now, g.started
 		close(next.start)
 	}
 }

@@ -197,6 +197,78 @@ func TestF10_OneRefusalPausesAll(t *testing.T) {
 	})
 }
 
+// Refusals of calls that had started before the pause belong to the same burst: they
+// make it no longer, however late they come and whatever they ask.
+func TestF10_ABurstPausesOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &counting{}
+		m.fail = func(n int) error {
+			if n > 8 {
+				return nil
+			}
+			time.Sleep(time.Duration(n) * 100 * time.Millisecond)
+			return refusal(time.Duration(n) * time.Second)
+		}
+		g := New(Options{Parallel: 8, Random: func() float64 { return 0 }})
+		begin := time.Now()
+		together(g.Wrap(m), 9, model.Request{})
+		if got := m.began[len(m.began)-1].Sub(begin); len(m.began) != 9 || got != 1100*time.Millisecond {
+			t.Errorf("the pause ended after %v, want a second after the first refusal", got)
+		}
+	})
+}
+
+// What is started after a pause and refused pauses all again.
+func TestF10_EachBurstPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &counting{takes: 100 * time.Millisecond, fail: func(n int) error {
+			if n <= 4 {
+				return refusal(time.Second)
+			}
+			return nil
+		}}
+		g := New(Options{Parallel: 2, Random: func() float64 { return 0 }})
+		begin := time.Now()
+		together(g.Wrap(m), 6, model.Request{})
+		if got := m.began[len(m.began)-1].Sub(begin); got < 3*time.Second {
+			t.Errorf("the last call began after %v, want three pauses of a second", got)
+		}
+	})
+}
+
+// Calls that wait are refused with the one that shows that the server takes nothing;
+// they are not made. One that is taken opens the gate again.
+func TestAServerThatTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const first, second, takes = 4, 8, 10 * time.Millisecond
+		m := &counting{takes: takes, fail: func(n int) error {
+			if n <= first+second {
+				return refusal(time.Second)
+			}
+			return nil
+		}}
+		g := New(Options{Parallel: second, Random: func() float64 { return 0 }})
+		gated := g.Wrap(m)
+		together(gated, first, model.Request{})
+		begin := time.Now()
+		together(gated, 20, model.Request{})
+		if took := time.Since(begin); took != time.Second+takes || len(m.began) != first+second {
+			t.Fatalf("after %v: %d calls were made", took, len(m.began))
+		}
+		_, err := gated.Call(t.Context(), &model.Request{})
+		var failed *model.CallError
+		if !errors.As(err, &failed) || failed.Cause.Class != record.RateLimit || failed.RetryAfter != time.Second || failed.Usage.Calls != 0 {
+			t.Errorf("a call that comes in the pause: %v, %+v", err, failed)
+		}
+		time.Sleep(time.Second)
+		for range 3 {
+			if _, err := gated.Call(t.Context(), &model.Request{}); err != nil {
+				t.Errorf("once the server takes calls again: %v", err)
+			}
+		}
+	})
+}
+
 // Without a word of the server, refusals in a row double the pause; a wait that
 // nobody will sleep is no pause.
 func TestF11_Cooldowns(t *testing.T) {

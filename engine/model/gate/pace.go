@@ -14,10 +14,16 @@ const (
 	// From there it grows by this share a second, twice as fast after 10 s, and
 	// by catchUp where it is below what was borne before.
 	patience = 0.0025
-	hurry    = 10 * time.Second
+	longTime = 10 * time.Second
 	catchUp  = 0.3
-	// slowestPace is where a server is asked again that bore nothing.
-	slowestPace = 1.0
+	// hurried is by how much it grows with a refusal that is of another kind.
+	hurried = 2
+	// slowStart is by how much it grows with a success while it is not known what
+	// was borne: the refusal came within a second.
+	slowStart = 1.25
+	// slowestPace is where a server is asked again that bore nothing; beyond fastest
+	// nothing is slowed down.
+	slowestPace, fastest = 0.5, 1e6
 )
 
 // pace spaces the starts of calls at a server that has refused one, so that what
@@ -28,7 +34,7 @@ type pace struct {
 	starts bucket  // its rate is the pace; 0: unlimited
 	borne  float64 // starts a second before the last burst of refusals
 	step   float64 // what one start counts in borne
-	bar    float64 // below it the pace grows fast
+	bar    float64 // below it the pace grows fast; infinite: it is not known
 	cut    time.Time
 	grew   time.Time
 }
@@ -46,7 +52,13 @@ func (p *pace) refuse(now time.Time, firstOfBurst bool) {
 	if firstOfBurst {
 		keep = afterOne
 		p.borne, p.step = p.meter.perSecond(now)
+		slow := math.IsInf(p.bar, 1)
 		p.bar = max(slowestPace, p.borne*keep)
+		if now.Sub(p.meter.first) < time.Second {
+			p.bar = math.Inf(1)
+		} else if slow {
+			p.bar = max(p.bar, min(p.starts.rate/2, 4*p.borne))
+		}
 		p.cut, p.grew = now, now
 	}
 	p.meter.takeBack()
@@ -57,20 +69,37 @@ func (p *pace) refuse(now time.Time, firstOfBurst bool) {
 	}
 	p.starts.fill(now)
 	p.starts.rate = min(p.starts.rate, rate)
+	if p.starts.burst = 1; p.borne < p.step/2 { // what was refused comes back
+		p.starts.burst, p.starts.level, p.bar = nothing, nothing, slowestPace
+	}
 }
 
-// grow learns from a success; nothing where something else keeps calls waiting.
-func (p *pace) grow(now time.Time, binds bool) {
+// hurry learns that a refusal had nothing to do with the pace.
+func (p *pace) hurry(now time.Time) {
+	p.meter.takeBack()
+	p.starts.fill(now)
+	p.starts.rate = min(hurried*p.starts.rate, fastest)
+	p.bar = math.Inf(1)
+}
+
+// grow learns from a success, fresh if of a call that started since the last burst;
+// nothing where something else keeps calls waiting.
+func (p *pace) grow(now time.Time, binds, fresh bool) {
 	since := min(now.Sub(p.grew), time.Second).Seconds()
 	p.grew = now
 	if p.starts.rate == 0 || !binds {
 		return
 	}
 	p.starts.fill(now)
-	if rate := p.starts.rate; rate < p.bar {
+	switch rate := p.starts.rate; {
+	case math.IsInf(p.bar, 1):
+		if fresh {
+			p.starts.rate = min(slowStart*p.starts.rate, fastest)
+		}
+	case rate < p.bar:
 		p.starts.rate = min(p.bar, rate*(1+catchUp*since))
-	} else {
-		p.starts.rate *= 1 + patience*since*(1+now.Sub(p.cut).Seconds()/hurry.Seconds())
+	default:
+		p.starts.rate *= 1 + patience*since*(1+now.Sub(p.cut).Seconds()/longTime.Seconds())
 	}
 }
 
@@ -93,7 +122,7 @@ func (m *meter) takeBack() { m.sum = max(0, m.sum-1) }
 
 // skip leaves out a time in which nothing may start.
 func (m *meter) skip(d time.Duration) {
-	m.at, m.first = m.at.Add(d), m.first.Add(d)
+	m.at = m.at.Add(d)
 }
 
 func (m *meter) forget(now time.Time) {
@@ -107,7 +136,7 @@ func (m *meter) forget(now time.Time) {
 // than a second nothing can be said; it counts as one.
 func (m *meter) perSecond(now time.Time) (rate, one float64) {
 	m.forget(now)
-	known := max(now.Sub(m.first), time.Second).Seconds()
+	known := max(now.Sub(m.first), time.Second/2).Seconds()
 	one = 1 / (memory.Seconds() * (1 - math.Exp(-known/memory.Seconds())))
 	return m.sum * one, one
 }

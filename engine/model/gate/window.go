@@ -1,9 +1,6 @@
 package gate
 
-import (
-	"math"
-	"time"
-)
+import "math"
 
 const (
 	firstPlaces = 16 // of a server that is not known
@@ -22,7 +19,7 @@ type window struct {
 	size      float64
 	most      float64
 	threshold float64
-	cut       time.Time
+	bound     bool    // it was what bound when the last burst of refusals began
 	successes float64 // since the cut
 }
 
@@ -53,21 +50,18 @@ func (w *window) grow(binds bool) {
 	}
 }
 
-// shrink learns from the refusal of a call that began at that time, with so many
-// others still in flight. It says whether this is the first refusal of a burst;
-// the others of a burst show that the server bore even less. Where there were
-// places left, it was not their number that the server refused.
-func (w *window) shrink(began, now time.Time, others int) (first bool) {
-	first = w.cut.IsZero() || began.After(w.cut)
-	switch {
-	case !first:
-		w.size = max(1, min(w.size, float64(others)))
-	case others+1 >= w.places():
-		w.size = max(1, min(w.size, float64(others)))
+// shrink learns from a refusal, with so many other calls still in flight. All but
+// the first of a burst show that the server bore even less. Where there were places
+// left, it was not their number that the server refused.
+func (w *window) shrink(first bool, others int) {
+	if first {
+		w.successes, w.bound = 0, others+1 >= w.places()
+	}
+	if !w.bound {
+		return
+	}
+	w.size = max(1, min(w.size, float64(others)))
+	if first {
 		w.threshold = w.size
 	}
-	if first {
-		w.cut, w.successes = now, 0
-	}
-	return first
 }

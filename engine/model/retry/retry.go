@@ -26,7 +26,7 @@ const (
 
 	shortestBackoff = 500 * time.Millisecond
 	longestBackoff  = 30 * time.Second
-	badResponses    = 1 // retries after answers that are none
+	badResponses    = 2 // retries after answers that are none
 )
 
 // Options say how often to try again. Zero values mean the defaults.
@@ -145,11 +145,11 @@ func (c *call) affordable(failed *model.CallError, wait time.Duration) bool {
 	return c.slept+wait <= LongestWait
 }
 
-// wait is how long to sleep: what the server asked for and up to a tenth more,
-// never less; else a backoff that doubles, less up to a quarter of it.
+// wait is how long to sleep: what the server asked for, for the gate beneath spreads
+// what comes back at once; else a backoff that doubles, less up to a quarter of it.
 func (c *call) wait(asked time.Duration) time.Duration {
 	if asked > 0 {
-		return min(spread(asked, 0.1*c.options.Random()), max(asked, LongestWait-c.slept))
+		return asked
 	}
 	backoff := longestBackoff
 	if n := c.attempts - 1; n < 6 {
