@@ -30,8 +30,11 @@ type Comparison struct {
 	// benjamini_hochberg.
 	Correction compare.Correction `json:"correction,omitempty"`
 	Pairs      []Pair             `json:"pairs"`
-	Spec       []SpecDifference   `json:"spec"`
-	Warnings   []Warning          `json:"warnings"` // on the comparison as a whole
+	// Front is which configurations of both sides no other beats, as in a Report;
+	// absent within one.
+	Front    *Front           `json:"front,omitempty"`
+	Spec     []SpecDifference `json:"spec"`
+	Warnings []Warning        `json:"warnings"` // on the comparison as a whole
 	// FailOn is what gated differences fail on: worse, cannot-tell (both), none;
 	// "" is none.
 	FailOn string `json:"fail_on,omitempty"`
@@ -39,7 +42,10 @@ type Comparison struct {
 	Unanswered string    `json:"unanswered,omitempty"`
 	Thresholds []Verdict `json:"thresholds,omitempty"` // those that were judged, if any
 
-	margins map[string]float64 // of single quantities, in place of the two above
+	margins   map[string]float64 // of single quantities, in place of the two above
+	base, new *Report
+	couples   []couple // of the Pairs
+	fronted   bool     // Front was looked for
 }
 
 // Pair is two configurations beside each other.

@@ -16,6 +16,7 @@ func newComparison(base, new *Report, options *DiffOptions) *Comparison {
 	c := &Comparison{
 		Schema: DiffSchema, Suite: new.Suite, Alpha: filled.Alpha, ScoreMargin: max(0, filled.ScoreMargin), RatioMargin: max(0, filled.RatioMargin),
 		Pairs: []Pair{}, Spec: options.Spec, Warnings: []Warning{}, margins: options.Margins,
+		base: base, new: new,
 	}
 	if c.Spec == nil {
 		c.Spec = []SpecDifference{}
@@ -34,6 +35,7 @@ func newComparison(base, new *Report, options *DiffOptions) *Comparison {
 // compare fills the pairs. The values of one base and one new configuration at
 // a time are in columns.
 func (c *Comparison) compare(base, new *Report, couples []couple, options *DiffOptions) error {
+	c.couples = couples
 	results := make([]*compare.Result, len(couples))
 	var x *compare.Side
 	for i, of := range couples {

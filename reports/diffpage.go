@@ -99,7 +99,7 @@ func (c *Comparison) warningsOf(p *Pair) []Warning {
 // Tables are all tables of a comparison, in the order in which people read
 // them.
 func (c *Comparison) Tables(page.Audience) []page.Table {
-	return []page.Table{differencesTable(c), flipsTable(c), specTable(c), thresholdsTable(c.Thresholds)}
+	return []page.Table{differencesTable(c), c.front().table(scoreDifference), flipsTable(c), specTable(c), thresholdsTable(c.Thresholds)}
 }
 
 // WholeWarnings are those on a pair, too, where it is the only one and no cell
@@ -135,6 +135,7 @@ func (c *Comparison) Warned() iter.Seq2[string, page.Warning] {
 
 // WriteJSON writes the comparison as one object, whose form is that of Comparison.
 func (c *Comparison) WriteJSON(w io.Writer) error {
+	c.front()
 	text, err := page.EncodeJSON(c, "")
 	if err != nil {
 		return err
@@ -145,4 +146,4 @@ func (c *Comparison) WriteJSON(w io.Writer) error {
 
 // DiffTableNames are the tables of a comparison, in the order in which people read
 // them.
-var DiffTableNames = []string{"differences", "flips", "spec", page.Thresholds}
+var DiffTableNames = []string{"differences", "front", "flips", "spec", page.Thresholds}

@@ -37,7 +37,10 @@ type Report struct {
 	// nil and the suite declares one, the first format that is written compares
 	// them by default options.
 	Differences *Comparison `json:"differences,omitempty"`
-	Warnings    []Warning   `json:"warnings"` // on the report as a whole
+	// Front is which configurations no other beats. Where it is nil, the first format
+	// that is written looks for it; it stays nil with fewer than two to compare.
+	Front    *Front    `json:"front,omitempty"`
+	Warnings []Warning `json:"warnings"` // on the report as a whole
 	// Unanswered says why the results have no answer, so that no threshold was
 	// judged: the suite was stopped, or too few runs could be measured.
 	Unanswered string `json:"unanswered,omitempty"`
@@ -48,6 +51,7 @@ type Report struct {
 
 	runs     *runs
 	compared bool // Differences was looked for
+	fronted  bool // Front was looked for
 }
 
 // Primary is the name of the scorer that says what a success is: a score of 1

@@ -13,6 +13,7 @@ import (
 // Task; "schema" names it.
 func (r *Report) WriteJSON(w io.Writer) error {
 	r.compare()
+	r.front()
 	head, err := page.EncodeJSON(r, "")
 	if err != nil {
 		return err

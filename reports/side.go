@@ -2,23 +2,31 @@ package reports
 
 import (
 	"math"
+	"slices"
 
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/numbers"
 )
 
-// amounts are the quantities besides scores, of which less is better.
-var amounts = []struct {
+// amount is a quantity of a run of which less is better.
+type amount struct {
 	name string
 	of   func(*run) float64
 	// missing is why a run has no such number, "" where it has.
 	missing func(*run) string
-}{
+}
+
+// amounts are the quantities besides scores.
+var amounts = []amount{
 	{"cost_usd", func(r *run) float64 { return r.cost.Dollars() }, (*run).noCost},
 	{"tokens", func(r *run) float64 { return float64(r.tokens) }, (*run).noUsage},
 	{"latency_s", func(r *run) float64 { return r.elapsed.Seconds() }, (*run).always},
 	{"iterations", func(r *run) float64 { return float64(r.iterations) }, (*run).always},
 	{"calls", func(r *run) float64 { return float64(r.calls) }, (*run).noUsage},
+}
+
+func amountNamed(name string) *amount {
+	return &amounts[slices.IndexFunc(amounts, func(a amount) bool { return a.name == name })]
 }
 
 func (r *run) noCost() string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
@@ -19,18 +20,16 @@ func (t *Tuning) frontTable() page.Table {
 	fields := []page.Field[*FrontRow]{
 		{Column: page.Column{Head: "configuration", Key: "configuration", Warnings: replays.Warnings(notes)}, Cell: func(f *FrontRow) page.Cell { return page.Name(f.Name) }},
 		{Column: page.Column{Head: "", Key: "role", Optional: true}, Cell: func(f *FrontRow) page.Cell { return page.Text(f.role()) }},
-		{Column: page.Column{About: t.Terms.Cost, Key: "cost", Right: true}, Cell: func(f *FrontRow) page.Cell { return page.Number(f.ChoiceCost, cost) }},
-		{Column: page.Column{About: t.Terms.objectiveName(), Key: "objective", Right: true}, Cell: func(f *FrontRow) page.Cell { return page.Number(f.Objective, objectiveForm) }},
-		{Column: page.Column{Head: "latency", Key: "latency_s", Right: true, Optional: true}, Cell: func(f *FrontRow) page.Cell {
-			return page.Number(f.Seconds, orEmpty(numbers.Seconds))
-		}},
-		{Column: page.Column{Head: "on the\nfront", Key: "share", Right: true, Warnings: replays.Warnings([]Note{{Kind: OnTheFront}})}, Cell: func(f *FrontRow) page.Cell {
-			return page.Number(f.Share, orNothing(numbers.Percent))
-		}},
+	}
+	fields = append(fields, reports.FrontFields(page.Column{About: t.Terms.Cost, Key: "cost"}, page.Column{About: t.Terms.objectiveName(), Key: "objective"}, cost, objectiveForm,
+		replays.Warnings([]Note{{Kind: OnTheFront}}), func(f *FrontRow) reports.FrontPoint {
+			return reports.FrontPoint{Cost: f.ChoiceCost, Quality: f.Objective, Seconds: f.Seconds, Share: f.Share}
+		})...)
+	fields = append(fields, []page.Field[*FrontRow]{
 		{Column: page.Column{Head: "successes", Key: "successes", Right: true}, Cell: func(f *FrontRow) page.Cell { return f.Counted.hits() }},
 		{Column: page.Column{Head: "iterations\nin all", Key: "iterations", Right: true}, Cell: func(f *FrontRow) page.Cell { return f.Counted.made() }},
 		{Column: page.Column{Head: "others\nas good", Key: "same", Right: true, Optional: true}, Cell: func(f *FrontRow) page.Cell { return countOrEmpty(f.Same) }},
-	}
+	}...)
 	table := tableOf("front", "Front (no other is as cheap, good and fast at once, the cheapest first)", 1, fields, t.Front)
 	table.Shown = t.frontShown()
 	return table
