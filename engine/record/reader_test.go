@@ -443,7 +443,7 @@ func expectManifest(t *testing.T, dir string, want Manifest) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Configurations[0].Params[0].Value = compact(got.Configurations[0].Params[0].Value)
+	got.Configurations[0].Params[0].Value = Canonical(got.Configurations[0].Params[0].Value)
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v\nwrote %+v", got, want)
 	}

@@ -10,6 +10,7 @@ type entry struct {
 	*record.Iteration
 	value  any
 	parsed bool
+	hash   string // of the output; "" until a guard asks for it
 }
 
 // judged: expressions can judge the output.
@@ -30,6 +31,14 @@ func (e *entry) output() any {
 		e.value = parsed(e.Output)
 	}
 	return e.value
+}
+
+// outputHash tells equal outputs from different ones.
+func (e *entry) outputHash() string {
+	if e.hash == "" {
+		e.hash = e.OutputHash()
+	}
+	return e.hash
 }
 
 // parsed is JSON as expressions see it, null where there is none.

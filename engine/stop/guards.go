@@ -1,8 +1,6 @@
 package stop
 
 import (
-	"bytes"
-
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
@@ -166,7 +164,8 @@ func degradation(s *State, t *tracker) int {
 	return t.row
 }
 
-// repeatedOutput: the output equals any earlier one of the current strategy.
+// repeatedOutput: the output equals any earlier one of the current strategy, as
+// JSON: however it is written.
 func repeatedOutput(s *State, _ *tracker) (bool, error) {
 	e := s.last()
 	if !e.judged() {
@@ -174,7 +173,7 @@ func repeatedOutput(s *State, _ *tracker) (bool, error) {
 	}
 	for i := s.strategyStart; i < s.Len()-1; i++ {
 		earlier := &s.history[i]
-		if earlier.judged() && bytes.Equal(earlier.Output, e.Output) && bytes.Equal(earlier.OutputB64, e.OutputB64) {
+		if earlier.judged() && earlier.outputHash() == e.outputHash() {
 			return true, nil
 		}
 	}

@@ -29,6 +29,9 @@ func TestS1_12_RepeatedOutput(t *testing.T) {
 	decide(t, []decision{
 		{"equal to any earlier one; the best is returned", "guards: {repeated_output: true}", "0.5=a 0.7=b 0.5=a", 3, record.ReasonRepeatedOutput, "", false, 2},
 		{"off unless asked for", "", "0.5=a 0.7=b 0.5=a", 0, "", "", false, 0},
+		{"equal as JSON: keys in another order, numbers as other literals", "guards: {repeated_output: true}", `0.1={"a":1,"b":[2,3]} 0.2={"b":[2.0,3],"a":1e0}`, 2, record.ReasonRepeatedOutput, "", false, 2},
+		{"a list in another order is another value", "guards: {repeated_output: true}", "0.1=[2,3] 0.2=[3,2]", 0, "", "", false, 0},
+		{"a number is not its text", "guards: {repeated_output: true}", `0.1=1 0.2="1"`, 0, "", "", false, 0},
 		{"a failed iteration has no output to repeat", "guards: {repeated_output: true}" + goOn, "x x 0.5=a", 0, "", "", false, 0},
 	})
 }

@@ -1,6 +1,7 @@
 package stop
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,7 +41,7 @@ func load(t testing.TB, text string) *Rules {
 // message; ! is a fault of the infrastructure; _ is before the first evaluated
 // phase; words after a slash are tool calls, those of the next step after each >,
 // where . is a step without any; ! and a text after a call are its error; =text
-// sets the output.
+// sets the output, to the JSON that stands there or else to the text.
 func history(words string) []*record.Iteration {
 	var all []*record.Iteration
 	for i, word := range strings.Fields(words) {
@@ -60,6 +61,9 @@ func iteration(word string) *record.Iteration {
 	it := &record.Iteration{}
 	if before, output, ok := strings.Cut(word, "="); ok {
 		word, it.Output = before, []byte(strconv.Quote(output))
+		if json.Valid([]byte(output)) {
+			it.Output = []byte(output)
+		}
 	}
 	if before, tools, ok := strings.Cut(word, "/"); ok {
 		word = before
