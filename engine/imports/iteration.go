@@ -65,10 +65,11 @@ func (b *builder) iteration(s *scope, before time.Duration) (it record.Iteration
 	if it.Evaluation, err = evaluation(m, s); err != nil {
 		return it, err
 	}
-	if it.Error, err = failure(m.Error, s); err != nil {
+	failed, err := failure(m.Error, s)
+	if err != nil {
 		return it, err
 	}
-	if it.Error != nil {
+	if it.Fail(failed); failed != nil {
 		it.Evaluation = nil
 	}
 	it.Skipped = b.mapping.Evaluates() && it.Evaluation == nil && it.Error == nil

@@ -2,8 +2,10 @@ package loop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -140,6 +142,15 @@ func TestS1_8_FailedIterationsAreRecorded(t *testing.T) {
 	r := play(t.Context(), l)
 	if len(r.Iterations) != 3 || r.Iterations[1].Error != failure || r.Iterations[1].Evaluation != nil || r.Outcome.Returned != 3 {
 		t.Errorf("recorded %+v", r)
+	}
+	for i, it := range r.Iterations {
+		if failed := i == 1; (it.Confidence != nil) != failed || failed && *it.Confidence != 0 {
+			t.Errorf("iteration %d: the record holds the confidence %v", it.N, it.Confidence)
+		}
+	}
+	line, err := json.Marshal(r.Iterations[1])
+	if err != nil || !strings.Contains(string(line), `"error":{"class":"program","message":"exit status 3"},"confidence":0,`) {
+		t.Errorf("the record is %s (%v)", line, err)
 	}
 }
 

@@ -134,7 +134,7 @@ func (r *run) note(it *record.Iteration, err error, ctx context.Context) {
 	if !errors.As(err, &fault) {
 		fault = &record.Error{Class: record.Internal, Message: err.Error()}
 	}
-	it.Error = fault
+	it.Fail(fault)
 }
 
 // cut ends the iteration in flight; one cut by a timeout ends at the deadline.

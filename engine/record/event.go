@@ -17,7 +17,7 @@ type EventType string
 //	 (tool_called)         tool, arguments
 //	 (tool_returned)       tool, result or error
 //	 (message)             output
-//	 (failed)              error: the iteration failed, or was cut
+//	 (failed)              error and confidence: the iteration failed; cut: it was cut
 //	 (evaluated)           confidence, passed, feedback: the working memory of the iteration
 //	 (adapted)             adaptation: what changes for the next iteration
 //	 iteration_completed   usage, judging, user, latency_ns]

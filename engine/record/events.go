@@ -63,7 +63,7 @@ func resultEvents(it *Iteration) []Event {
 		events = append(events, Event{Type: Message, At: it.answered(), Output: it.Output})
 	}
 	if it.Error != nil || it.Cut != "" {
-		events = append(events, Event{Type: IterationFailed, At: it.End, Error: it.Error, Cut: it.Cut})
+		events = append(events, Event{Type: IterationFailed, At: it.End, Error: it.Error, Cut: it.Cut, Confidence: it.Confidence})
 	}
 	if e := it.Evaluation; e != nil {
 		events = append(events, Event{Type: Evaluated, At: it.End,
@@ -135,10 +135,14 @@ func (r *Run) episode() EpisodeOutcome {
 	return EpisodeFailed
 }
 
-// lastConfidence is that of the last evaluated iteration, 0 where there is none.
+// lastConfidence is that of the last iteration that was evaluated or failed, 0
+// where there is none.
 func (r *Run) lastConfidence() float64 {
 	for _, it := range slices.Backward(r.Iterations) {
-		if it.Evaluation != nil {
+		switch {
+		case it.Error != nil:
+			return 0
+		case it.Evaluation != nil:
 			return it.Evaluation.Confidence
 		}
 	}

@@ -21,7 +21,7 @@ func eventfulRun() *Run {
 		{Tool: "slow", Arguments: json.RawMessage(`{"q":1}`), Result: json.RawMessage(`"found"`), Duration: 3 * second},
 		{Tool: "fast", Start: second, Duration: second, Error: &Error{Class: Program, Message: "exit 1"}},
 	}
-	run.Iterations[1].Error = &Error{Class: NoAnswer, Message: "an empty reply"}
+	run.Iterations[1].Fail(&Error{Class: NoAnswer, Message: "an empty reply"})
 	run.Iterations[1].Evaluation, run.Iterations[1].Output = nil, nil
 	run.Iterations[2].Skipped, run.Iterations[2].Evaluation = true, nil
 	run.Iterations[3].Calls = append(run.Iterations[3].Calls, Call{
@@ -90,7 +90,7 @@ func TestS2_7_EventsHoldWhatHappened(t *testing.T) {
 		{IterationEvents(run, 0), 0, `{"event":"iteration_started","run":"default/task-1/1","iteration":1,"at_ns":0,"phase":"execution","strategy":"cheap","thinking":"hm"}`},
 		{IterationEvents(run, 0), 1, `{"event":"tool_called","run":"default/task-1/1","iteration":1,"at_ns":0,"phase":"execution","strategy":"cheap","tool":"slow","arguments":{"q":1}}`},
 		{IterationEvents(run, 0), 3, `{"event":"tool_returned","run":"default/task-1/1","iteration":1,"at_ns":2000000000,"phase":"execution","strategy":"cheap","tool":"fast","error":{"class":"program","message":"exit 1"}}`},
-		{IterationEvents(run, 1), 1, `{"event":"failed","run":"default/task-1/1","iteration":2,"at_ns":400000000,"error":{"class":"no_answer","message":"an empty reply"}}`},
+		{IterationEvents(run, 1), 1, `{"event":"failed","run":"default/task-1/1","iteration":2,"at_ns":400000000,"error":{"class":"no_answer","message":"an empty reply"},"confidence":0}`},
 		{IterationEvents(run, 3), 1, `{"event":"message","run":"default/task-1/1","iteration":4,"at_ns":800000000,"output":"The answer is 42, because of the question that was asked."}`},
 		{IterationEvents(run, 3), 2, `{"event":"evaluated","run":"default/task-1/1","iteration":4,"at_ns":1800000000,"confidence":0.9,"passed":true,"feedback":"fine"}`},
 		{EndEvents(run), 0, `{"event":"turn_completed","run":"default/task-1/1","at_ns":800000000,"iterations":4}`},
@@ -125,6 +125,8 @@ func TestS1_14_AnEpisodeIsRecordedForEveryRun(t *testing.T) {
 		{"returned its best", func(r *Run) { r.Outcome.Success = false }, EpisodePartial, 0.9},
 		{"returned nothing", func(r *Run) { r.Outcome.Success, r.Outcome.Returned = false, 0 }, EpisodeFailed, 0.9},
 		{"ended by a fault", func(r *Run) { r.Outcome.Success, r.Outcome.Status = false, Faulted }, EpisodeFailed, 0.9},
+		{"failed at last", func(r *Run) { r.Iterations[1].Fail(&Error{Class: NoAnswer}); r.Iterations[1].Evaluation = nil }, EpisodeSuccess, 0},
+		{"cut at last", func(r *Run) { r.Iterations[1].Cut, r.Iterations[1].Evaluation = "timeout", nil; r.Iterations[0].Evaluation.Confidence = 0.3 }, EpisodeSuccess, 0.3},
 		{"never evaluated", func(r *Run) { r.Iterations[0].Evaluation, r.Iterations[1].Evaluation = nil, nil }, EpisodeSuccess, 0},
 	} {
 		run := sampleRun(1, 2)

@@ -100,8 +100,10 @@ type Iteration struct {
 	Steps  []Step `json:"steps,omitempty"`
 	// Ended is set where the agent ended the run by itself.
 	Ended *Ended `json:"ended,omitempty"`
-	// Error is set where the iteration failed; its confidence is then 0.
-	Error *Error `json:"error,omitempty"`
+	// Error is set where the iteration failed, and with it Confidence, which is then
+	// 0: see Fail.
+	Error      *Error   `json:"error,omitempty"`
+	Confidence *float64 `json:"confidence,omitempty"`
 	// Skipped says that the loop does not evaluate in this phase: conditions,
 	// guards and best pass over the iteration.
 	Skipped bool `json:"skipped,omitempty"`
@@ -115,6 +117,15 @@ type Iteration struct {
 	Working time.Duration `json:"working_ns,omitempty"`
 	// Adaptation is what changes for the next iteration; empty at the last.
 	Adaptation string `json:"adaptation,omitempty"`
+}
+
+// Fail makes the iteration one that failed, and so has the confidence 0; nil: it
+// did not fail.
+func (it *Iteration) Fail(err *Error) {
+	it.Error, it.Confidence = err, nil
+	if err != nil {
+		it.Confidence = new(float64)
+	}
 }
 
 // SpentByUser is what the user used who answered the agent.

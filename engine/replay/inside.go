@@ -101,7 +101,7 @@ func (w *walk) unevaluated(p *pass, recorded *record.Iteration, judged int) {
 		p.unknown = "the recording evaluated this iteration with calls"
 	}
 	if w.failedJudging(recorded) {
-		p.Error = nil
+		p.Fail(nil)
 	}
 }
 
@@ -168,7 +168,10 @@ func (w *walk) calls(p *pass, recorded *record.Iteration, from, to int) (refused
 	return ""
 }
 
-func (p *pass) cut(reason record.Reason) { p.Cut, p.Error = string(reason), nil }
+func (p *pass) cut(reason record.Reason) {
+	p.Cut = string(reason)
+	p.Fail(nil)
+}
 
 // unsaid drops what the agent did not come to do and to say.
 func (w *walk) unsaid(p *pass) {

@@ -9,18 +9,20 @@ import (
 // Judge. Why says why nobody knows it.
 func (w *walk) evaluate(step stop.Step, recorded, it *record.Iteration) (why string) {
 	if why = w.judgesOther(step, recorded); why == "" {
-		it.Evaluation, it.Error = recorded.Evaluation, recorded.Error
+		it.Evaluation = recorded.Evaluation
+		it.Fail(recorded.Error)
 		return ""
 	}
 	if w.Judge == nil {
 		return why
 	}
-	it.Error = nil
+	it.Fail(nil)
 	evaluation, failure, ok := w.Judge.Judge(w.ctx, w.task, recorded, w.state)
 	if !ok {
 		return why
 	}
-	it.Evaluation, it.Error = evaluation, failure
+	it.Evaluation = evaluation
+	it.Fail(failure)
 	return ""
 }
 

@@ -41,7 +41,7 @@ func iterationOf(s *record.Signals, sig *record.IterationSignals) record.Iterati
 		it.Ended = &record.Ended{Reason: sig.Ended}
 	}
 	if sig.Error != "" {
-		it.Error = &record.Error{Class: sig.Error, Message: sig.ErrorHash}
+		it.Fail(&record.Error{Class: sig.Error, Message: sig.ErrorHash})
 	}
 	return it
 }
