@@ -159,6 +159,7 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 		next.Phase, next.Strategy = it.Phase, it.Strategy
 		r.record.Next = next
 	}
+	it.End = r.elapsed // so far: what the evaluation sees
 	r.state.Append(it, result.Value)
 	if step.Evaluate && it.Error == nil && it.Cut == "" {
 		r.evaluate(timed, it, &result)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -109,6 +111,25 @@ func TestS1_7_HistoryIsRecorded(t *testing.T) {
 	}
 	if r.Usage.Calls != 2 || r.Usage.InputTokens != 6 || r.Elapsed != 2*time.Second {
 		t.Errorf("usage %+v in %v", r.Usage, r.Elapsed)
+	}
+}
+
+func TestS1_7_HistoryTellsDurationsAndAdaptations(t *testing.T) {
+	var prompts []string
+	spoken := says("a", "abc", "abcd")
+	l := build(t, `prompt: "{{ history.map(h, string(h.duration) + ' ' + h.adaptation).join('; ') }}|{{ previous == null ? '' : previous.adaptation }}"
+max_iterations: 3`, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+		prompts = append(prompts, turn.Prompt)
+		return spoken(ctx, turn)
+	}))
+	l.Evaluator = judges(func(_ context.Context, trial *Trial) (*record.Evaluation, []record.Call, error) {
+		elapsed, _ := trial.Scope.Lookup("elapsed")
+		return &record.Evaluation{Feedback: fmt.Sprint("after ", elapsed)}, nil, nil
+	})
+	play(t.Context(), l)
+	want := []string{"|", "1s after 1s|", "1s after 1s; 1s after 2s|after 1s"}
+	if !slices.Equal(prompts, want) {
+		t.Errorf("prompts %q\nwant    %q", prompts, want)
 	}
 }
 

@@ -126,7 +126,10 @@ func TestS1_14_AnEpisodeIsRecordedForEveryRun(t *testing.T) {
 		{"returned nothing", func(r *Run) { r.Outcome.Success, r.Outcome.Returned = false, 0 }, EpisodeFailed, 0.9},
 		{"ended by a fault", func(r *Run) { r.Outcome.Success, r.Outcome.Status = false, Faulted }, EpisodeFailed, 0.9},
 		{"failed at last", func(r *Run) { r.Iterations[1].Fail(&Error{Class: NoAnswer}); r.Iterations[1].Evaluation = nil }, EpisodeSuccess, 0},
-		{"cut at last", func(r *Run) { r.Iterations[1].Cut, r.Iterations[1].Evaluation = "timeout", nil; r.Iterations[0].Evaluation.Confidence = 0.3 }, EpisodeSuccess, 0.3},
+		{"cut at last", func(r *Run) {
+			r.Iterations[1].Cut, r.Iterations[1].Evaluation = "timeout", nil
+			r.Iterations[0].Evaluation.Confidence = 0.3
+		}, EpisodeSuccess, 0.3},
 		{"never evaluated", func(r *Run) { r.Iterations[0].Evaluation, r.Iterations[1].Evaluation = nil, nil }, EpisodeSuccess, 0},
 	} {
 		run := sampleRun(1, 2)

@@ -51,6 +51,7 @@ func drawWorld(t *rapid.T) *world {
 var blind = []string{
 	"hello", "{{ task.input }} {{ feedback }}", "{{ best == null ? 0 : best.iteration }}", "{{ iteration }} {{ error }}",
 	"{{ phase }}{{ strategy }} {{ size(failing) }}", "{{ size(outputs) }} {{ previous == null ? 'none' : previous.phase }}", "{{ output == null ? 'none' : string(output.s) }}", "{{ usage.tokens }} {{ string(elapsed) }}",
+	"{{ history.map(h, string(h.duration) + h.adaptation).join(' ') }}",
 }
 
 // telling prompts read what the configuration says.
@@ -119,7 +120,7 @@ func drawOverrides(t *rapid.T) *spec.Agent {
 }
 
 func drawEvaluate(t *rapid.T, l *spec.Loop, tells bool) {
-	confidences := []string{"double(output.c)", "output.c > 0.5 ? 0.9 : 0.1", "best == null || best.confidence == null ? 0.5 : output.c * 0.9", "phase == 'p1' || strategy == 's1' ? 0.4 : double(output.c)"}
+	confidences := []string{"double(output.c)", "output.c > 0.5 ? 0.9 : 0.1", "best == null || best.confidence == null ? 0.5 : output.c * 0.9", "phase == 'p1' || strategy == 's1' ? 0.4 : double(output.c)", "elapsed > duration('3s') || history[iteration].duration > duration('1s') ? 0.8 : double(output.c)"}
 	passes := []string{"output.p == true", "confidence >= 0.95", "iteration > 6", "previous != null && previous.confidence == confidence && output.c > 0.7"}
 	if tells {
 		confidences = append(confidences, "since_improvement > 1 ? 0.2 : double(output.c)")

@@ -147,7 +147,7 @@ func inSignals(path string) bool {
 		return true
 	case "best", "previous":
 		switch rest {
-		case "confidence", "iteration", "passed", "elapsed", "phase", "strategy", "steps":
+		case "confidence", "iteration", "passed", "elapsed", "duration", "phase", "strategy", "steps":
 			return true
 		}
 	case "checks":

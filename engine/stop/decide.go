@@ -46,7 +46,8 @@ func (s *State) Decide() Decision {
 	}
 	s.advance()
 	next := s.Next()
-	return Decision{Next: next, Adaptation: s.adaptation(next)}
+	s.last().adaptation = s.adaptation(next)
+	return Decision{Next: next, Adaptation: s.last().adaptation}
 }
 
 // judge says whether a leaf holds after the newest iteration, or after a step of it.

@@ -11,6 +11,9 @@ type entry struct {
 	value  any
 	parsed bool
 	hash   string // of the output; "" until a guard asks for it
+	// adaptation is what these rules change for the next iteration, which is not
+	// always what those did under which it was recorded.
+	adaptation string
 }
 
 // judged: expressions can judge the output.

@@ -19,6 +19,10 @@ func IterationField(it *record.Iteration, n int, name string) any {
 		return it.Strategy
 	case "elapsed":
 		return it.End
+	case "duration":
+		return it.End - it.Start
+	case "adaptation":
+		return it.Adaptation
 	case "error":
 		if it.Error == nil {
 			return ""

@@ -122,6 +122,8 @@ func (f iterationFields) Field(name string) any {
 		return f.output()
 	case "failing":
 		return f.s.rules.failing(it.Evaluation)
+	case "adaptation":
+		return f.adaptation()
 	}
 	return IterationField(it, f.i+1, name)
 }
@@ -137,6 +139,13 @@ func (f iterationFields) output() any {
 		return ""
 	}
 	return nil
+}
+
+func (f iterationFields) adaptation() string {
+	if f.i < 0 {
+		return ""
+	}
+	return f.s.history[f.i].adaptation
 }
 
 // failing lists the checks to fix: all that fail, or only the first.

@@ -139,7 +139,7 @@ func task(more ...Var) Type {
 }
 
 // iterationFields are the same at the top of the loop's environment, where they mean the last iteration, and in the
-// elements of history.
+// elements of history, which have more.
 func iterationFields(output Type) []Var {
 	return []Var{
 		{"iteration", Int}, // completed so far
@@ -159,7 +159,12 @@ func iterationFields(output Type) []Var {
 	}
 }
 
-func iteration(output Type) Type { return Struct("iteration", iterationFields(output)...) }
+// iteration is an iteration that is over.
+func iteration(output Type) Type {
+	return Struct("iteration", append(iterationFields(output),
+		Var{"duration", Duration},
+		Var{"adaptation", String})...) // what changed for the next one, empty at the last
+}
 
 func best(output Type) Type {
 	return Struct("best", Var{"output", output}, Var{"confidence", Nullable(Double)}, Var{"iteration", Int})
