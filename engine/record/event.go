@@ -125,9 +125,10 @@ const (
 )
 
 // Payload is the structured error of a run that a limit, a guard or a fault
-// ended.
+// ended. Used and Limit are those of the outcome.
 type Payload struct {
-	Error      string `json:"error"`
-	Limit      int    `json:"limit,omitempty"` // in iterations, where the number of them was the limit
-	Stagnation bool   `json:"stagnation,omitempty"`
+	Error      string  `json:"error"`
+	Used       float64 `json:"used,omitempty"`
+	Limit      float64 `json:"limit,omitempty"`
+	Stagnation bool    `json:"stagnation,omitempty"`
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -152,16 +153,58 @@ func (r *Run) lastConfidence() float64 {
 // payload is nil where the run ended by design or by its agent, but for the
 // maximum of iterations: it is a limit, not an answer.
 func (r *Run) payload() *Payload {
-	n := len(r.Iterations)
-	switch reason := r.Outcome.Reason; {
-	case reason == ReasonMaxIterations || reason == ReasonAbsolute:
-		return &Payload{Error: fmt.Sprintf("reached the maximum of iterations (%d)", n), Limit: n}
-	case reason == ReasonStagnation:
-		return &Payload{Error: "the same tool calls again and again", Stagnation: true}
-	case r.Outcome.Error != nil:
-		return &Payload{Error: r.Outcome.Error.Error()}
-	case r.Outcome.Class != ByCondition && r.Outcome.Class != ByAgent:
-		return &Payload{Error: "stopped by " + string(reason)}
+	o := &r.Outcome
+	maximum := o.Reason == ReasonMaxIterations || o.Reason == ReasonAbsolute
+	if !maximum && o.Error == nil && (o.Class == ByCondition || o.Class == ByAgent) {
+		return nil
 	}
-	return nil
+	p := &Payload{Error: o.limits(), Used: o.Used, Limit: o.Limit, Stagnation: o.Reason == ReasonStagnation}
+	switch {
+	case o.Error != nil:
+		p.Error = o.Error.Error()
+	case maximum:
+		p.Used = float64(len(r.Iterations))
+		p.Limit = cmp.Or(o.Limit, p.Used)
+		p.Error = fmt.Sprintf("reached the maximum of iterations (%.0f)", p.Limit)
+	}
+	return p
+}
+
+// limits says which guard ended a run.
+func (o *Outcome) limits() string {
+	switch o.Reason {
+	case ReasonBudgetTokens, ReasonBudgetCalls, ReasonBudgetCost:
+		return o.spent()
+	case ReasonStagnation:
+		return "the same tool calls again and again" + o.times()
+	case ReasonRepeatedOutput:
+		return "the output of an earlier iteration again"
+	case ReasonRepeated:
+		return "the same value again and again" + o.times()
+	case ReasonConsecutive:
+		return "the expression was true in a row" + o.times()
+	case ReasonDegradation:
+		return "the confidence fell from iteration to iteration" + o.times()
+	}
+	return "stopped by " + string(o.Reason)
+}
+
+// times is how often something was found, "" in records that do not tell.
+func (o *Outcome) times() string {
+	if o.Limit == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%.0f times)", o.Used)
+}
+
+// spent says what of a budget was used.
+func (o *Outcome) spent() string {
+	units := map[Reason]string{ReasonBudgetTokens: "%.0f of %.0f tokens used", ReasonBudgetCalls: "%.0f of %.0f calls made", ReasonBudgetCost: "$%.6g of $%.6g spent"}
+	switch {
+	case o.Limit == 0:
+		return "stopped by " + string(o.Reason)
+	case o.Used < o.Limit:
+		return fmt.Sprintf(units[o.Reason]+", no room for another call", o.Used, o.Limit)
+	}
+	return fmt.Sprintf(units[o.Reason], o.Used, o.Limit)
 }

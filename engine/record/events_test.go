@@ -173,9 +173,38 @@ func agentEnd(reason Reason, class Class, failure *Error) Event {
 func TestS3_1_TheMaximumOfIterationsGivesAStructuredError(t *testing.T) {
 	for reason, class := range map[Reason]Class{ReasonMaxIterations: ByCondition, ReasonAbsolute: ByGuard} {
 		got, err := json.Marshal(agentEnd(reason, class, nil).Payload)
-		if want := `{"error":"reached the maximum of iterations (3)","limit":3}`; err != nil || string(got) != want {
+		if want := `{"error":"reached the maximum of iterations (3)","used":3,"limit":3}`; err != nil || string(got) != want {
 			t.Errorf("%s: payload %s", reason, got)
 		}
+	}
+}
+
+func TestPayloadsOfGuardsHoldWhatWasUsedAndTheLimit(t *testing.T) {
+	for _, c := range []struct {
+		reason      Reason
+		used, limit float64
+		want        string
+	}{
+		{ReasonBudgetTokens, 3000000, 2500000, `{"error":"3000000 of 2500000 tokens used","used":3000000,"limit":2500000}`},
+		{ReasonBudgetCalls, 5, 5, `{"error":"5 of 5 calls made","used":5,"limit":5}`},
+		{ReasonBudgetCost, 0.03125, 0.03, `{"error":"$0.03125 of $0.03 spent","used":0.03125,"limit":0.03}`},
+		{ReasonBudgetTokens, 180, 250, `{"error":"180 of 250 tokens used, no room for another call","used":180,"limit":250}`},
+		{ReasonStagnation, 2, 2, `{"error":"the same tool calls again and again (2 times)","used":2,"limit":2,"stagnation":true}`},
+		{ReasonRepeatedOutput, 2, 2, `{"error":"the output of an earlier iteration again","used":2,"limit":2}`},
+		{ReasonDegradation, 3, 3, `{"error":"the confidence fell from iteration to iteration (3 times)","used":3,"limit":3}`},
+		{ReasonRepeated, 4, 4, `{"error":"the same value again and again (4 times)","used":4,"limit":4}`},
+		{ReasonConsecutive, 3, 3, `{"error":"the expression was true in a row (3 times)","used":3,"limit":3}`},
+		{ReasonAbsolute, 10, 10, `{"error":"reached the maximum of iterations (10)","used":10,"limit":10}`},
+	} {
+		run := sampleRun(1, int(min(c.used, 10)))
+		run.Outcome = Outcome{Status: Completed, Reason: c.reason, Class: ByGuard, Used: c.used, Limit: c.limit}
+		if got, err := json.Marshal(EndEvents(run)[2].Payload); err != nil || string(got) != c.want {
+			t.Errorf("%s: payload %s (%v)\nwant %s", c.reason, got, err, c.want)
+		}
+	}
+	broken := agentEnd(ReasonCircuitBreaker, ByGuard, &Error{Class: Tool, Message: "gone"}).Payload
+	if broken.Error != "tool: gone" {
+		t.Errorf("payload %+v: the circuit breaker tells the error", broken)
 	}
 }
 
@@ -203,7 +232,7 @@ func TestS3_6_EveryWayOutEndsTheAgent(t *testing.T) {
 		{ReasonFinalResponse, ByAgent, nil, ""},
 		{ReasonAgentEnded, ByAgent, nil, ""},
 		{ReasonMaxIterations, ByCondition, nil, "reached the maximum of iterations (3)"},
-		{ReasonDegradation, ByGuard, nil, "stopped by degradation"},
+		{ReasonDegradation, ByGuard, nil, "the confidence fell from iteration to iteration"},
 		{ReasonBudgetTokens, ByGuard, nil, "stopped by budget_tokens"},
 		{ReasonSuiteBudget, ByBudget, nil, "stopped by suite_budget"},
 		{ReasonCancelled, ByBudget, nil, "stopped by cancelled"},

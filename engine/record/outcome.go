@@ -23,8 +23,12 @@ type Outcome struct {
 	// Success is what the loop believed. Scores say what was true.
 	Success bool `json:"success"`
 	// Returned is the iteration whose output is returned, from 1; 0: none.
-	Returned int    `json:"returned,omitempty"`
-	Error    *Error `json:"error,omitempty"`
+	Returned int `json:"returned,omitempty"`
+	// Limit is that of the guard or the maximum that decided, and Used how much of
+	// it was used: times, iterations, tokens, calls or USD. 0: something else did.
+	Used  float64 `json:"used,omitempty"`
+	Limit float64 `json:"limit,omitempty"`
+	Error *Error  `json:"error,omitempty"`
 }
 
 // Counts says whether the run belongs into metrics.

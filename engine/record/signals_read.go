@@ -122,6 +122,10 @@ func (r *reader) outcome(o *Outcome) {
 			for range r.list() {
 				o.Held = append(o.Held, r.name())
 			}
+		case "used":
+			o.Used = r.number()
+		case "limit":
+			o.Limit = r.number()
 		case "error":
 			o.Error = r.failure()
 		default:

@@ -63,6 +63,8 @@ func (w *writer) outcome(o *Outcome) {
 	}
 	w.boolean("success", o.Success)
 	w.maybeInteger("returned", int64(o.Returned))
+	w.maybeNumber("used", o.Used)
+	w.maybeNumber("limit", o.Limit)
 	if o.Error != nil {
 		w.key("error")
 		w.open()

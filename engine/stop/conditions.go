@@ -18,6 +18,13 @@ type tracker struct {
 	text  string
 	// recent are the last values, where they are looked for among a window.
 	recent []any
+	used   float64 // of the limit
+}
+
+// reaches notes how much of a limit is used, and reports whether that is all.
+func (t *tracker) reaches(limit, used int) bool {
+	t.used = float64(used)
+	return used >= limit
 }
 
 // clone is a tracker that goes on for itself.
@@ -120,13 +127,13 @@ func repeated(of *spec.Expr, times, window int) func(*State, *tracker) (bool, er
 			return false, nil
 		}
 		if !it.judged() {
-			return t.sameAmong(nil, window) >= times, nil
+			return t.reaches(times, t.sameAmong(nil, window)), nil
 		}
 		value, err := s.value(of)
 		if err != nil {
 			return false, err
 		}
-		return t.sameAmong(value, window) >= times, nil
+		return t.reaches(times, t.sameAmong(value, window)), nil
 	}
 }
 
@@ -137,7 +144,7 @@ func repeatedStep(of *spec.Expr, times, window int) func(*stepScope, *tracker) (
 		if err != nil {
 			return false, err
 		}
-		return t.sameAmong(value, window) >= times, nil
+		return t.reaches(times, t.sameAmong(value, window)), nil
 	}
 }
 
@@ -154,7 +161,7 @@ func consecutive(e *spec.Expr, times int) func(*State, *tracker) (bool, error) {
 			return false, nil
 		}
 		ok, err := s.truth(e)
-		return err == nil && t.count(ok) >= times, err
+		return err == nil && t.reaches(times, t.count(ok)), err
 	}
 }
 
@@ -162,7 +169,7 @@ func consecutive(e *spec.Expr, times int) func(*State, *tracker) (bool, error) {
 func consecutiveStep(e *spec.Expr, times int) func(*stepScope, *tracker) (bool, error) {
 	return func(s *stepScope, t *tracker) (bool, error) {
 		ok, err := e.Bool(context.Background(), s)
-		return err == nil && t.count(ok) >= times, err
+		return err == nil && t.reaches(times, t.count(ok)), err
 	}
 }
 
@@ -196,5 +203,5 @@ func timeout(after time.Duration, working bool) func(*State, *tracker) (bool, er
 }
 
 func atLeast(limit int) func(*State, *tracker) (bool, error) {
-	return func(s *State, _ *tracker) (bool, error) { return s.Len() >= limit, nil }
+	return func(s *State, t *tracker) (bool, error) { return t.reaches(limit, s.Len()), nil }
 }

@@ -25,6 +25,8 @@ type verdict struct {
 	fired  string
 	err    *record.Error
 	status record.Status
+	// limit is that of the guard or the maximum, of which so much was used.
+	used, limit float64
 }
 
 // Decide folds the iteration appended last and decides whether the loop goes on.
@@ -75,6 +77,11 @@ func (s *State) StopBefore(reason record.Reason) record.Outcome {
 		v.class, v.status = record.ByBudget, record.Cancelled
 	case record.ReasonBudgetTokens, record.ReasonBudgetCalls, record.ReasonBudgetCost:
 		v.class = record.ByGuard
+		for _, leaf := range s.rules.guards {
+			if s.rules.leaves[leaf].reason == reason {
+				v.used, v.limit = s.trackers[leaf].used, s.rules.leaves[leaf].limit
+			}
+		}
 	default:
 		v.class = record.ByAgent
 	}
@@ -236,11 +243,23 @@ func (s *State) firstOf(leaves []int) (verdict, bool) {
 
 func (s *State) byLeaf(leaf int, fired string) verdict {
 	l := &s.rules.leaves[leaf]
-	v := verdict{reason: l.reason, class: l.class, fired: fired}
+	v := verdict{reason: l.reason, class: l.class, fired: fired, limit: l.limit}
+	if l.limit > 0 {
+		v.used = s.usedOf(leaf)
+	}
 	if l.reason == record.ReasonCircuitBreaker {
 		v.err = s.sameError()
 	}
 	return v
+}
+
+// usedOf is how much of its limit a leaf has used that holds: where steps made it
+// hold, they used it.
+func (s *State) usedOf(leaf int) float64 {
+	if i, looks := slices.BinarySearch(s.rules.stepping, leaf); looks && s.steps.held[i] {
+		return s.steps.trackers[i].used
+	}
+	return s.trackers[leaf].used
 }
 
 // sameError is the error that the circuit breaker found again and again: of the
@@ -265,6 +284,8 @@ func (s *State) outcome(v verdict) record.Outcome {
 		Held:     s.heldNames(),
 		Success:  v.status == record.Completed && s.success(),
 		Returned: s.returned(v.reason),
+		Used:     v.used,
+		Limit:    v.limit,
 		Error:    v.err,
 	}
 }

@@ -12,7 +12,7 @@ func (r *Rules) compileGuards(l *spec.Loop) {
 	r.compileCircuitBreaker(g.CircuitBreaker)
 	r.compileStagnation(g.Stagnation)
 	if g.RepeatedOutput {
-		r.guard(string(record.ReasonRepeatedOutput), record.ReasonRepeatedOutput, false, repeatedOutput)
+		r.guard(record.ReasonRepeatedOutput, mostEqual, false, repeatedOutput)
 	}
 	if g.Degradation != nil {
 		r.windowed(record.ReasonDegradation, g.Degradation.Window, true, degradation)
@@ -20,7 +20,7 @@ func (r *Rules) compileGuards(l *spec.Loop) {
 	r.compileRows(g)
 	r.compileBudget(g.Budget)
 	if !g.AbsoluteMaxIterations.Off {
-		r.guard(string(record.ReasonAbsolute), record.ReasonAbsolute, false, atLeast(g.AbsoluteMaxIterations.Value))
+		r.guard(record.ReasonAbsolute, float64(g.AbsoluteMaxIterations.Value), false, atLeast(g.AbsoluteMaxIterations.Value))
 	}
 }
 
@@ -34,9 +34,10 @@ func (r *Rules) compileCircuitBreaker(c *spec.CircuitBreaker) {
 	threshold := c.Threshold.Value
 	r.guardOf(leaf{
 		reason: record.ReasonCircuitBreaker,
-		judge:  func(s *State, t *tracker) (bool, error) { return circuitBreaker(s, t) >= threshold, nil },
+		limit:  float64(threshold),
+		judge:  func(s *State, t *tracker) (bool, error) { return t.reaches(threshold, circuitBreaker(s, t)), nil },
 		step: func(s *stepScope, t *tracker) (bool, error) {
-			return t.sameText(errorSignature(s.calls)) >= threshold, nil
+			return t.reaches(threshold, t.sameText(errorSignature(s.calls))), nil
 		},
 	})
 }
@@ -49,14 +50,14 @@ func (r *Rules) compileStagnation(g *spec.Stagnation) {
 	if times == 0 {
 		times = window
 	}
-	l := leaf{reason: record.ReasonStagnation}
+	l := leaf{reason: record.ReasonStagnation, limit: float64(times)}
 	if g.Scope == stepScoped {
 		l.step = func(s *stepScope, t *tracker) (bool, error) {
-			return t.stagnates(s.calls, g.Signature, window) >= times, nil
+			return t.reaches(times, t.stagnates(s.calls, g.Signature, window)), nil
 		}
 	} else {
 		l.judge = func(s *State, t *tracker) (bool, error) {
-			return t.stagnates(s.last().ToolCalls, g.Signature, window) >= times, nil
+			return t.reaches(times, t.stagnates(s.last().ToolCalls, g.Signature, window)), nil
 		}
 	}
 	r.guardOf(l)
@@ -65,7 +66,7 @@ func (r *Rules) compileStagnation(g *spec.Stagnation) {
 // compileRows are the guards that have names.
 func (r *Rules) compileRows(g *spec.Guards) {
 	for _, n := range g.Repeated {
-		l := leaf{name: n.Name, reason: record.ReasonRepeated}
+		l := leaf{name: n.Name, reason: record.ReasonRepeated, limit: float64(n.Times.Value)}
 		if n.Scope == stepScoped {
 			l.step = repeatedStep(n.Of, n.Times.Value, n.Window)
 		} else {
@@ -76,7 +77,7 @@ func (r *Rules) compileRows(g *spec.Guards) {
 		}
 	}
 	for _, n := range g.Consecutive {
-		l := leaf{name: n.Name, reason: record.ReasonConsecutive}
+		l := leaf{name: n.Name, reason: record.ReasonConsecutive, limit: float64(n.Times.Value)}
 		if n.Scope == stepScoped {
 			l.step = consecutiveStep(n.When, n.Times.Value)
 		} else {
@@ -88,8 +89,8 @@ func (r *Rules) compileRows(g *spec.Guards) {
 	}
 }
 
-func (r *Rules) guard(name string, reason record.Reason, anew bool, judge func(*State, *tracker) (bool, error)) {
-	r.guardOf(leaf{name: name, reason: reason, anew: anew, judge: judge})
+func (r *Rules) guard(reason record.Reason, limit float64, anew bool, judge func(*State, *tracker) (bool, error)) {
+	r.guardOf(leaf{reason: reason, limit: limit, anew: anew, judge: judge})
 }
 
 // guardOf adds a guard; it is called like its reason unless it has a name.
@@ -106,7 +107,7 @@ func (r *Rules) windowed(reason record.Reason, window source.Maybe[int], anew bo
 	if window.Off {
 		return
 	}
-	r.guard(string(reason), reason, anew, func(s *State, t *tracker) (bool, error) { return row(s, t) >= window.Value, nil })
+	r.guard(reason, float64(window.Value), anew, func(s *State, t *tracker) (bool, error) { return t.reaches(window.Value, row(s, t)), nil })
 }
 
 func (r *Rules) compileBudget(b *spec.RunBudget) {
@@ -115,20 +116,22 @@ func (r *Rules) compileBudget(b *spec.RunBudget) {
 	}
 	r.budget = b
 	limits := LimitsOf(b)
-	limit := func(reason record.Reason, over func(record.Usage) bool) {
-		r.guard(string(reason), reason, false, func(s *State, _ *tracker) (bool, error) {
-			return s.last().Cut == string(reason) || over(s.Usage()), nil
-		})
+	r.compileAmount(record.ReasonBudgetTokens, limits.Tokens, 1, func(u record.Usage) int64 { return u.Tokens() })
+	r.compileAmount(record.ReasonBudgetCalls, limits.Calls, 1, func(u record.Usage) int64 { return u.Calls })
+	r.compileAmount(record.ReasonBudgetCost, int64(limits.Cost), float64(record.USD), func(u record.Usage) int64 { return int64(u.Cost) })
+}
+
+// compileAmount limits an amount of the budget; 0 is no limit. So much of it is 1
+// to the reader.
+func (r *Rules) compileAmount(reason record.Reason, limit int64, unit float64, of func(record.Usage) int64) {
+	if limit <= 0 {
+		return
 	}
-	if limits.Tokens > 0 {
-		limit(record.ReasonBudgetTokens, func(u record.Usage) bool { return u.Tokens() >= limits.Tokens })
-	}
-	if limits.Calls > 0 {
-		limit(record.ReasonBudgetCalls, func(u record.Usage) bool { return u.Calls >= limits.Calls })
-	}
-	if limits.Cost > 0 {
-		limit(record.ReasonBudgetCost, func(u record.Usage) bool { return u.Cost >= limits.Cost })
-	}
+	r.guard(reason, float64(limit)/unit, false, func(s *State, t *tracker) (bool, error) {
+		used := of(s.Usage())
+		t.used = float64(used) / unit
+		return s.last().Cut == string(reason) || used >= limit, nil
+	})
 }
 
 // circuitBreaker counts the same error in a row; a success resets it.
@@ -164,9 +167,12 @@ func degradation(s *State, t *tracker) int {
 	return t.row
 }
 
+// mostEqual outputs end a run.
+const mostEqual = 2
+
 // repeatedOutput: the output equals any earlier one of the current strategy, as
 // JSON: however it is written.
-func repeatedOutput(s *State, _ *tracker) (bool, error) {
+func repeatedOutput(s *State, t *tracker) (bool, error) {
 	e := s.last()
 	if !e.judged() {
 		return false, nil
@@ -174,7 +180,7 @@ func repeatedOutput(s *State, _ *tracker) (bool, error) {
 	for i := s.strategyStart; i < s.Len()-1; i++ {
 		earlier := &s.history[i]
 		if earlier.judged() && earlier.outputHash() == e.outputHash() {
-			return true, nil
+			return t.reaches(mostEqual, mostEqual), nil
 		}
 	}
 	return false, nil

@@ -171,3 +171,39 @@ func TestABudgetThatCutsTheLastIterationIsTheReason(t *testing.T) {
 		}
 	}
 }
+
+// What a guard used of its limit stands in the outcome, in the guard's own unit.
+func TestTheOutcomeHoldsWhatTheGuardUsedAndItsLimit(t *testing.T) {
+	for _, c := range []struct {
+		loop, history string
+		reason        record.Reason
+		used, limit   float64
+	}{
+		{"max_iterations: 2", "0.1 0.2", record.ReasonMaxIterations, 2, 2},
+		{"guards: {absolute_max_iterations: 3}", "0 0 0", record.ReasonAbsolute, 3, 3},
+		{"guards: {budget: {tokens: 250}}", "0.1 0.2 0.3", record.ReasonBudgetTokens, 300, 250},
+		{"guards: {budget: {calls: 2}}", "0.1 0.2", record.ReasonBudgetCalls, 2, 2},
+		{"guards: {budget: {cost_usd: 0.015}}", "0.1 0.2", record.ReasonBudgetCost, 0.02, 0.015},
+		{"guards: {repeated_output: true}", "0.5=a 0.7=b 0.5=a", record.ReasonRepeatedOutput, 2, 2},
+		{"guards: {degradation: {window: 3}}", "0.9 0.8 0.7", record.ReasonDegradation, 3, 3},
+		{"guards: {stagnation: {window: 4, times: 2}}", "0/a 0/b 0/a", record.ReasonStagnation, 2, 2},
+		{"guards: {stagnation: {window: 3, scope: step}}", "0/a>a 0/a>b", record.ReasonStagnation, 3, 3},
+		{"guards: {circuit_breaker: {threshold: 2}}" + goOn, "x:a x:a", record.ReasonCircuitBreaker, 2, 2},
+		{"guards: {circuit_breaker: {threshold: 3}}", "0.1/a!no>b!no>c!no", record.ReasonCircuitBreaker, 3, 3},
+		{"guards: {repeated: {of: output, times: 2, window: 3}}", "0.1=a 0.1=b 0.1=a", record.ReasonRepeated, 2, 2},
+		{"guards: {consecutive: {when: confidence < 0.5, times: 3}}", "0.1 0.2 0.3", record.ReasonConsecutive, 3, 3},
+		{"terminate: {timeout: 2s}", "0.1 0.2", record.ReasonTimeout, 0, 0},
+	} {
+		_, o, _ := play(load(t, c.loop), history(c.history))
+		if o.Reason != c.reason || o.Used != c.used || o.Limit != c.limit {
+			t.Errorf("%s after %s: %s used %v of %v, want %s with %v of %v", c.loop, c.history, o.Reason, o.Used, o.Limit, c.reason, c.used, c.limit)
+		}
+	}
+	s := load(t, "guards: {budget: {tokens: 250, hard: true}}").Start(nil, nil)
+	for _, it := range history("0.1 0.2") {
+		s.Fold(it)
+	}
+	if o := s.StopBefore(record.ReasonBudgetTokens); o.Used != 200 || o.Limit != 250 {
+		t.Errorf("no room for another call: %v used of %v, want 200 of 250", o.Used, o.Limit)
+	}
+}

@@ -53,7 +53,10 @@ type leaf struct {
 	reason record.Reason
 	class  record.Class
 	// anew says that the leaf forgets what it saw when the strategy changes.
-	anew  bool
+	anew bool
+	// limit is that of a guard or of a maximum, of which trackers note what is
+	// used: times, iterations, tokens, calls or USD.
+	limit float64
 	judge func(*State, *tracker) (bool, error)
 	step  func(*stepScope, *tracker) (bool, error)
 }

@@ -77,7 +77,7 @@ func condition(c *spec.Condition) leaf {
 }
 
 func maxIterations(name string, limit int) leaf {
-	return leaf{name: name, reason: record.ReasonMaxIterations, class: record.ByCondition, judge: atLeast(limit)}
+	return leaf{name: name, reason: record.ReasonMaxIterations, class: record.ByCondition, limit: float64(limit), judge: atLeast(limit)}
 }
 
 // holds evaluates the tree over the leaves that hold, and gives the leaf that
