@@ -50,6 +50,7 @@ type Tool struct {
 	Retries     int           `yaml:"retries" min:"0" max:"10" doc:"How often it is tried again when it fails (default 0)."`
 	Pure        bool          `yaml:"pure" doc:"Same arguments, same result: may be answered from the cache."`
 	BreaksLoop  bool          `yaml:"breaks_loop" doc:"Its result ends the run, and is returned."`
+	Success     *bool         `yaml:"success" doc:"task_completion, breaks_loop: whether a run that it ends is a success of the loop (default: of task_completion it is, of others not)."`
 	Timeout     time.Duration `yaml:"timeout" above:"0" doc:"Of one use (default 60s)."`
 
 	Node *source.Node `yaml:",here"`

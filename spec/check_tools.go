@@ -11,10 +11,10 @@ import (
 // toolKeys are the kinds of tools, each with the keys that mean something for it.
 var toolKeys = []struct{ kind, keys string }{
 	{"mcp", "mcp name timeout retries"},
-	{"builtin", "builtin description"},
-	{"command", "command name description parameters env retries pure breaks_loop timeout"},
-	{"http", "http name description parameters headers retries pure breaks_loop timeout"},
-	{"cel", "cel name description parameters breaks_loop"},
+	{"builtin", "builtin description success"},
+	{"command", "command name description parameters env retries pure breaks_loop success timeout"},
+	{"http", "http name description parameters headers retries pure breaks_loop success timeout"},
+	{"cel", "cel name description parameters breaks_loop success"},
 }
 
 // kinds are those of which the tool is one.
@@ -26,6 +26,17 @@ func (t *Tool) kinds() []string {
 		}
 	}
 	return kinds
+}
+
+// taskCompletion is the tool by which an agent says that the task is done.
+const taskCompletion = "task_completion"
+
+// completes says that a run that the tool ends is a success of the loop.
+func (t *Tool) completes() bool {
+	if t.Success != nil {
+		return *t.Success
+	}
+	return t.Builtin == taskCompletion
 }
 
 // called is what the model calls the tool by; "" for the tools of a server.
@@ -61,6 +72,9 @@ func (l *loader) checkTool(t *Tool) {
 	l.checkToolKeys(t, kinds[0])
 	if t.MCP == nil && t.Builtin == "" && t.Name == "" {
 		l.fault(t.Node, "the model calls a tool by its name", "this tool needs a name")
+	}
+	if t.Success != nil && t.MCP == nil && !t.BreaksLoop && t.Builtin != taskCompletion {
+		l.add(t.Node.KeyFault("success", "it goes with builtin: task_completion, and with breaks_loop: true", "%q means nothing for a tool that does not end the run", "success"))
 	}
 	l.checkCallable(t.Node, t.Name)
 	l.checkAddress(t.Node.Get("http"), "http: http://localhost:8080/tool")

@@ -75,6 +75,19 @@ func (a *Agent) callsTools() bool {
 	return a.Model != "" && len(a.Tools)+len(a.Delegates) > 0
 }
 
+// Completing are the names of the agent's tools by which it ends the run as a success of the loop.
+func (a *Agent) Completing() (names []string) {
+	if a.Model == "" {
+		return nil
+	}
+	for i := range a.Tools {
+		if t := &a.Tools[i]; t.completes() {
+			names = append(names, t.called())
+		}
+	}
+	return names
+}
+
 func firstPrompt(prompts ...*Prompt) *Prompt {
 	for _, p := range prompts {
 		if p != nil {

@@ -201,7 +201,9 @@ func (t *talk) keep(u *use) {
 	t.result.ToolCalls = append(t.result.ToolCalls, u.call)
 	t.last().Tools++
 	if t.result.Ended == nil && u.err == nil && u.result.Ended != nil {
-		t.result.Ended = u.result.Ended
-		t.result.give(u.result.Ended.Output, t.Spec.Reply)
+		ended := *u.result.Ended
+		ended.Tool = u.call.Tool
+		t.result.Ended = &ended
+		t.result.give(ended.Output, t.Spec.Reply)
 	}
 }

@@ -113,7 +113,7 @@ func TestS2_4_ABreakingToolEndsTheRun(t *testing.T) {
 	done.defined.Parameters = json.RawMessage(`{"type":"object","required":["sure"]}`)
 	c, m := stage(t, spec.Agent{}, []tool.Tool{done, echo()}, calls("done", `{}`), calls("done", `{"sure":1}`, "echo", `{"text":"also"}`), says("never"))
 	result := converse(t, c, turn())
-	if len(m.sent) != 2 || result.Ended == nil || result.Ended.Reason != "tool_ended" || string(result.Output) != `{"answer": 42}` {
+	if len(m.sent) != 2 || result.Ended == nil || result.Ended.Reason != "tool_ended" || result.Ended.Tool != "done" || string(result.Output) != `{"answer": 42}` {
 		t.Errorf("%d calls, ended %+v with %s", len(m.sent), result.Ended, result.Output)
 	}
 	if len(result.ToolCalls) != 3 || string(result.ToolCalls[2].Result) != `"also"` {

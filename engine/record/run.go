@@ -322,6 +322,8 @@ type ServerTool struct {
 type Ended struct {
 	// Reason is final_response, tool_ended, question_asked, capability or
 	// agent_ended.
-	Reason string          `json:"reason"`
+	Reason string `json:"reason"`
+	// Tool is the name of the tool whose result it was, "" where no tool ended it.
+	Tool   string          `json:"tool,omitempty"`
 	Output json.RawMessage `json:"output,omitempty"`
 }

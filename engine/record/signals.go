@@ -60,7 +60,8 @@ type IterationSignals struct {
 	Fault      bool    `json:"fault,omitempty"` // the reply or the evaluation was faulty
 	Skipped    bool    `json:"skipped,omitempty"`
 	Cut        string  `json:"cut,omitempty"`
-	Ended      string  `json:"ended,omitempty"` // the reason, where the agent ended the run
+	Ended      string  `json:"ended,omitempty"`    // the reason, where the agent ended the run
+	EndedBy    string  `json:"ended_by,omitempty"` // the tool that did
 	// Error is the class of the iteration's error, ErrorHash tells equal errors
 	// from different ones. Both are empty where the iteration did not fail.
 	Error     ErrorClass    `json:"error,omitempty"`
@@ -153,7 +154,7 @@ func (s *Signals) reduce(it *Iteration) IterationSignals {
 		sig.Checks = s.mark(e.Checks)
 	}
 	if it.Ended != nil {
-		sig.Ended = it.Ended.Reason
+		sig.Ended, sig.EndedBy = it.Ended.Reason, it.Ended.Tool
 	}
 	if it.Error != nil {
 		sig.Error, sig.ErrorHash = it.Error.Class, hash([]byte(it.Error.Error()))

@@ -317,6 +317,8 @@ func (r *reader) ofEnd(key []byte, it *IterationSignals) bool {
 		it.Cut = r.name()
 	case "ended":
 		it.Ended = r.name()
+	case "ended_by":
+		it.EndedBy = r.name()
 	case "error":
 		it.Error = ErrorClass(r.name())
 	case "error_hash":

@@ -128,6 +128,7 @@ func (w *writer) iteration(it *IterationSignals) {
 	w.maybeTrue("skipped", it.Skipped)
 	w.maybeString("cut", it.Cut)
 	w.maybeString("ended", it.Ended)
+	w.maybeString("ended_by", it.EndedBy)
 	w.maybeString("error", string(it.Error))
 	w.maybeString("error_hash", it.ErrorHash)
 	if len(it.Calls) > 0 {

@@ -206,6 +206,9 @@ func (a *analysis) agent(rest string) Parameter {
 	case "memory":
 		return Parameter{Class: Partly, Why: "runs of which both memories leave out the same are exact, the others need calls"}
 	case "tools":
+		if strings.HasSuffix(rest, ".success") {
+			return Parameter{Class: Replayed, Why: "it decides only whether the loop believes in a run that the tool ends"}
+		}
 		if strings.HasSuffix(rest, ".timeout") {
 			return Parameter{Class: Partly, Why: "runs whose uses of the tool took less than both limits are exact, the others need calls"}
 		}

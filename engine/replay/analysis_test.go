@@ -65,6 +65,7 @@ func TestParametersThatCanBeReplayed(t *testing.T) {
 		{"the judge's temperature", "agent: {model: m}\nprompt: p\nevaluate: {judge: {model: j, rubric: r, temperature: 0.5}}", "evaluate.judge.temperature", Calls, "asked"},
 		{"from which phase on is evaluated", phases + "evaluate: {confidence: '0.5', from_phase: act}\n", "evaluate.from_phase", Partly, "did not evaluate"},
 		{"a short path", "agent: {model: m}\nprompt: '{{ param.terminate.max_iterations }} left'\nmax_iterations: 3", "max_iterations", Calls, "the prompt reads it"},
+		{"a success by a tool", "agent: {model: m, tools: [{builtin: task_completion}]}\nprompt: p", "agent.tools.task_completion.success", Replayed, "believes"},
 		{"on_error", plainLoop, "on_error.continue_if", Replayed, ""},
 		{"the pattern", plainLoop + "pattern: improvement", "pattern", Calls, "several things"},
 		{"a strategy that another follows", "agent: {model: m}\npattern: multi_strategy\nevaluate: {confidence: '0.5'}\nstrategies: [{name: a.b, prompt: p}, {name: c, prompt: q}]", "strategies.a.b.max_iterations", Partly, "another strategy follows"},

@@ -118,6 +118,7 @@ func (c *comparison) pair(t, r *spec.Stage) pair {
 	for _, field := range differing(t.Agent, r.Agent) {
 		switch {
 		case field == "timeout":
+		case field == "tools" && differOnlyInSuccess(t.Agent.Tools, r.Agent.Tools):
 		case p.converses && slices.Contains(retraced, field):
 			p.shown = fmt.Sprintf("agent.%s differs", field)
 		case slices.Contains(hashed, field):

@@ -38,7 +38,7 @@ func iterationOf(s *record.Signals, sig *record.IterationSignals) record.Iterati
 		it.Evaluation = &record.Evaluation{Confidence: sig.Confidence, Passed: sig.Passed, Checks: checksOf(s.Checks, sig.Checks)}
 	}
 	if sig.Ended != "" {
-		it.Ended = &record.Ended{Reason: sig.Ended}
+		it.Ended = &record.Ended{Reason: sig.Ended, Tool: sig.EndedBy}
 	}
 	if sig.Error != "" {
 		it.Fail(&record.Error{Class: sig.Error, Message: sig.ErrorHash})

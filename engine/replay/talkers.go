@@ -99,8 +99,23 @@ func (o *others) compare(t *spec.Tool, recorded []spec.Tool) {
 	}
 }
 
-// described are the fields of a tool that the model is told.
-var described = []string{"name", "description", "parameters"}
+// described are the fields of a tool that the model is told, and success, which
+// package stop goes by.
+var described = []string{"name", "description", "parameters", "success"}
+
+// differOnlyInSuccess says that two lists of tools are alike but for whether the
+// loop believes in a run that one of them ends, which package stop decides.
+func differOnlyInSuccess(a, b []spec.Tool) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if fields := differing(&a[i], &b[i]); len(fields) > 1 || len(fields) == 1 && fields[0] != "success" {
+			return false
+		}
+	}
+	return true
+}
 
 // nameOf is what a model calls a tool by that is not of a server.
 func nameOf(t *spec.Tool) string { return cmp.Or(t.Name, t.Builtin) }

@@ -42,7 +42,7 @@ func drawTalk(t *rapid.T, l *spec.Loop, tells bool) {
 		{Name: read, Parameters: schema, Command: []string{"cat"}},
 	}
 	if often(t, "finish", 20) {
-		a.Tools = append(a.Tools, spec.Tool{Name: finish, Parameters: schema, Command: []string{"end"}, BreaksLoop: true})
+		a.Tools = append(a.Tools, spec.Tool{Name: finish, Parameters: schema, Command: []string{"end"}, BreaksLoop: true, Success: drawSuccess(t)})
 	}
 	if often(t, "converse", 20) {
 		a.Tools = append(a.Tools, spec.Tool{Builtin: converse})
@@ -59,6 +59,11 @@ func drawTalk(t *rapid.T, l *spec.Loop, tells bool) {
 	if often(t, "user", 30) {
 		l.User = drawUser(t)
 	}
+}
+
+func drawSuccess(t *rapid.T) *bool {
+	success := rapid.Bool().Draw(t, "success")
+	return &success
 }
 
 func drawUser(t *rapid.T) *spec.User {
@@ -258,7 +263,7 @@ func writeCall(reply *model.Reply, dialect, name string, n int, dice interface{ 
 func changeTalk(t *rapid.T, l *spec.Loop) {
 	a := *l.Agent
 	l.Agent = &a
-	switch draw(t, "changed", "steps", "memory", "tool", "breaks", "delegate", "user", "warned", "choice") {
+	switch draw(t, "changed", "steps", "memory", "tool", "breaks", "success", "delegate", "user", "warned", "choice") {
 	case "steps":
 		a.MaxSteps = number(t, "steps", 1, 6)
 	case "memory":
@@ -269,6 +274,13 @@ func changeTalk(t *rapid.T, l *spec.Loop) {
 	case "breaks":
 		a.Tools = slices.Clone(a.Tools)
 		a.Tools[0].BreaksLoop = true
+	case "success":
+		a.Tools = slices.Clone(a.Tools)
+		for i := range a.Tools {
+			if a.Tools[i].BreaksLoop {
+				a.Tools[i].Success = drawSuccess(t)
+			}
+		}
 	case "delegate":
 		if len(a.Delegates) > 0 {
 			a.Delegates = []spec.Delegate{{Name: helper, Description: "helps", Timeout: time.Hour}}

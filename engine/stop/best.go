@@ -1,6 +1,8 @@
 package stop
 
 import (
+	"slices"
+
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -55,12 +57,19 @@ func (s *State) lastWithOutput() int {
 }
 
 // success is what the loop believes of a run that ran to its end: its last
-// evaluation passed, or the best confidence reached the success threshold.
+// evaluation passed, its agent completed the task, or the best confidence reached
+// the success threshold.
 func (s *State) success() bool {
-	if s.Len() > 0 {
-		if e := s.last(); e.Evaluated() && e.Evaluation.Passed {
-			return true
-		}
+	return s.succeeded() || s.best >= 0 && s.highest >= s.rules.threshold
+}
+
+// succeeded says that the last iteration is a success whatever its confidence.
+func (s *State) succeeded() bool {
+	if s.Len() == 0 {
+		return false
 	}
-	return s.best >= 0 && s.highest >= s.rules.threshold
+	e := s.last()
+	passed := e.Evaluated() && e.Evaluation.Passed
+	completed := e.Ended != nil && slices.Contains(s.rules.completing[e.Phase+e.Strategy], e.Ended.Tool)
+	return passed || completed
 }

@@ -37,6 +37,9 @@ type Rules struct {
 	phases     []spec.Phase
 	strategies []spec.Strategy
 
+	// completing are the tools by which an agent ends the run as a success, by the
+	// name of the stage; nil: there are none.
+	completing map[string][]string
 	threshold  float64 // at which the best confidence means success; +Inf: never
 	minDelta   float64 // of since_improvement
 	continueIf *spec.Expr
@@ -87,6 +90,14 @@ func Compile(l *spec.Loop) *Rules {
 		limit:      limitOf(l),
 		threshold:  successThreshold(l),
 		minDelta:   firstMinDelta(l.Terminate.Any),
+	}
+	for _, s := range l.Stages() {
+		if names := s.Agent.Completing(); len(names) > 0 {
+			if r.completing == nil {
+				r.completing = map[string][]string{}
+			}
+			r.completing[s.Name] = names
+		}
 	}
 	if l.OnError != nil {
 		r.continueIf = l.OnError.ContinueIf

@@ -2,6 +2,7 @@ package stop
 
 import (
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -210,4 +211,43 @@ func TestATaskWithoutVarsHasNone(t *testing.T) {
 	decide(t, []decision{
 		{"vars and metadata", "terminate: {when: \"!('x' in task.vars) && size(task.metadata) == 0\"}", "0.1", 1, "when:when", "", false, 1},
 	})
+}
+
+// TestS2_4_TaskCompletionIsASuccess: the agent says that the task is done, and the
+// loop believes it, unless it says otherwise.
+func TestS2_4_TaskCompletionIsASuccess(t *testing.T) {
+	const own = "agent: {model: m, reply: json, tools: [{name: submit, cel: 'true', breaks_loop: true%s}]}\n"
+	for _, c := range []struct {
+		name, loop, tool, reason string
+		want                     bool
+	}{
+		{"task_completion", "", "task_completion", "tool_ended", true},
+		{"switched off", "agent: {model: m, reply: json, tools: [{builtin: task_completion, success: false}]}\n", "task_completion", "tool_ended", false},
+		{"another tool that ends the run", strings.Replace(own, "%s", "", 1), "submit", "tool_ended", false},
+		{"another tool, switched on", strings.Replace(own, "%s", ", success: true", 1), "submit", "tool_ended", true},
+		{"a question", "agent: {model: m, reply: json, tools: [{builtin: task_completion}, {builtin: ask_question}]}\n", "ask_question", "question_asked", false},
+		{"the agent, by no tool", "", "", "capability", false},
+		{"a tool of that name that the loop does not have", "agent: {model: m, reply: json}\n", "task_completion", "tool_ended", false},
+		{"under multi_strategy", "pattern: multi_strategy\nstrategies: [{name: a}, {name: b}]\n", "task_completion", "tool_ended", true},
+		{"only in the strategy that has it", "agent: {model: m, reply: json, tools: [{builtin: task_completion}]}\npattern: multi_strategy\nstrategies: [{name: a, agent: {tools: []}}, {name: b}]\n", "task_completion", "tool_ended", false},
+	} {
+		it := history("0.1")[0]
+		if strings.Contains(c.loop, "strategies") {
+			it.Strategy = "a"
+		}
+		it.Ended = &record.Ended{Reason: c.reason, Tool: c.tool, Output: it.Output}
+		state := load(t, c.loop).Start(nil, nil)
+		d := state.Fold(it)
+		if !d.Stop || string(d.Outcome.Reason) != c.reason || d.Outcome.Success != c.want || d.Outcome.Returned != 1 {
+			t.Errorf("%s: %+v, want success %v", c.name, d.Outcome, c.want)
+		}
+		if believed := math.IsInf(state.Believed(), 1); believed != c.want {
+			t.Errorf("%s: believed at every threshold: %v", c.name, believed)
+		}
+	}
+	failed := history("x")[0]
+	failed.Ended = &record.Ended{Reason: "tool_ended", Tool: "task_completion"}
+	if d := load(t, "").Start(nil, nil).Fold(failed); d.Outcome.Success {
+		t.Errorf("an iteration that failed: %+v", d.Outcome)
+	}
 }

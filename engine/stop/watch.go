@@ -85,13 +85,11 @@ func (s *State) Held(watched int) (held bool, err error) {
 func (s *State) Returned() int { return s.returned("") }
 
 // Believed is the highest threshold at which the loop believes in a run that
-// stops now: the best confidence, +Inf where the last iteration passed, NaN where
-// it believes at none.
+// stops now: the best confidence, +Inf where the last iteration passed or its
+// agent completed the task, NaN where it believes at none.
 func (s *State) Believed() float64 {
-	if s.Len() > 0 {
-		if e := s.last(); e.Evaluated() && e.Evaluation.Passed {
-			return math.Inf(1)
-		}
+	if s.succeeded() {
+		return math.Inf(1)
 	}
 	if s.best < 0 {
 		return math.NaN()
