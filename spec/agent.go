@@ -30,7 +30,7 @@ type Agent struct {
 	Memory     *Memory    `yaml:"memory" doc:"One conversation over all iterations."`
 	// FinalResponse sees the output of the iteration.
 	FinalResponse *Expr `yaml:"final_response" doc:"CEL boolean over output: when it holds the reply is the structured final response, which ends the loop at once and is returned whole."`
-	WarnRemaining int   `yaml:"warn_remaining" min:"1" doc:"Tell the agent when so many iterations remain."`
+	WarnRemaining int   `yaml:"warn_remaining" min:"1" doc:"Tell the agent when so many steps remain: in the iteration, or in the run where each iteration is one step."`
 
 	Node *source.Node `yaml:",here"`
 }

@@ -138,10 +138,14 @@ func (l *loader) checkIdle(loop *Loop) {
 	}
 }
 
-// checkWarning wants a limit whose nearness can be told.
+// checkWarning wants a limit whose nearness can be told: max_steps, which always is one, or that of the iterations where
+// each of them is one step.
 func (l *loader) checkWarning(loop *Loop) {
 	limit, _, _ := loop.EffectiveMax()
-	if limit > 0 || !loop.Guards.AbsoluteMaxIterations.Off {
+	iterations := slices.ContainsFunc(loop.Stages(), func(s Stage) bool {
+		return s.Agent.WarnRemaining > 0 && s.Agent.StepsOnce(loop.User != nil)
+	})
+	if !iterations || limit > 0 || !loop.Guards.AbsoluteMaxIterations.Off {
 		return
 	}
 	for _, agent := range loop.agents() {

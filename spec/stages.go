@@ -56,12 +56,10 @@ func (l *Loop) Converses(a *Agent) bool {
 	return a.Model != "" && (a.callsTools() || a.Memory != nil || a.WarnRemaining > 0 || l.User != nil)
 }
 
-// Steps is how many steps an agent of the loop may make in one iteration. One that has nothing to call, and nobody who
-// answers it, makes one; blocks in its text are calls nonetheless, and are answered.
+// Steps is how many steps an agent of the loop may make in one iteration.
 func (l *Loop) Steps(a *Agent) int {
-	blocks := a.ToolCalls != "" && a.ToolCalls != "native"
 	switch {
-	case !l.Converses(a) || !a.callsTools() && !blocks && l.User == nil:
+	case !l.Converses(a) || a.StepsOnce(l.User != nil):
 		return 1
 	case a.MaxSteps > 0:
 		return a.MaxSteps
@@ -69,6 +67,13 @@ func (l *Loop) Steps(a *Agent) int {
 		return defaultStepsWithUser
 	}
 	return defaultSteps
+}
+
+// StepsOnce says that each iteration of the agent is one step: it has nothing to call, and no user answers it. Blocks in
+// its text are calls nonetheless, and are answered.
+func (a *Agent) StepsOnce(answered bool) bool {
+	blocks := a.ToolCalls != "" && a.ToolCalls != "native"
+	return len(a.Tools)+len(a.Delegates) == 0 && !blocks && !answered
 }
 
 func (a *Agent) callsTools() bool {

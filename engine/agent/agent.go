@@ -47,7 +47,7 @@ type Turn struct {
 	// another one adds it to the Result. A replay has them of the record.
 	Servers []record.ToolServer
 	// Remaining is how many iterations the loop's limit leaves, this one included;
-	// 0: it has none.
+	// 0: it has none. An agent is told of it that makes one step in each.
 	Remaining int
 	// AfterStep is told of every whole step of a conversing agent: the result so
 	// far, whose last step it is. Where it gives a reason, the agent makes no

@@ -82,11 +82,3 @@ func (c *Conversation) Execute(ctx context.Context, turn *Turn) (Result, error) 
 func (c *Conversation) dialect() dialect.Dialect { return dialect.Dialect(c.Spec.ToolCalls) }
 
 func (c *Conversation) maxSteps() int { return cmp.Or(c.MaxSteps, DefaultMaxSteps) }
-
-// remaining is what the model is told of the iterations that are left; 0: nothing.
-func (c *Conversation) remaining(turn *Turn) int {
-	if turn.Remaining > c.Spec.WarnRemaining {
-		return 0
-	}
-	return turn.Remaining
-}

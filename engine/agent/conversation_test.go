@@ -49,21 +49,41 @@ func TestACallIsMadeAndItsResultIsSent(t *testing.T) {
 }
 
 // S2.1: the system prompt has the instructions, the tools, how to call them, and
-// near the end of the iterations a warning.
+// near the end of the steps a warning.
 func TestS2_1_TheSystemPromptIsAssembled(t *testing.T) {
-	for remaining, warned := range map[int]bool{0: false, 1: true, 2: true, 3: false} {
-		c, m := stage(t, spec.Agent{ToolCalls: "fenced", WarnRemaining: 2}, []tool.Tool{echo()}, says("ok"))
+	declared := spec.Agent{ToolCalls: "fenced", WarnRemaining: 2, Tools: []spec.Tool{{Name: "echo"}}}
+	again := says("```tool_call\n{\"tool\": \"echo\", \"arguments\": {\"text\": \"hi\"}}\n```")
+	c, m := stage(t, declared, []tool.Tool{echo()}, again, again, says("ok"))
+	c.MaxSteps = 3
+	of := turn()
+	of.Remaining = 1 // the only iteration is not what is to be told of
+	converse(t, c, of)
+	for i, warning := range []string{"", "You have 2 steps left, this one included.", "This is your last step: give your final answer in it."} {
+		system := m.sent[i].Messages[0].Text
+		for _, part := range []string{"be brief", "Says it again.", `"required":["text"]`, "```tool_call"} {
+			if !strings.Contains(system, part) {
+				t.Errorf("step %d: the system prompt has no %q: %s", i+1, part, system)
+			}
+		}
+		if warned := strings.Contains(system, " step"); warned != (warning != "") || !strings.HasSuffix(system, warning) {
+			t.Errorf("step %d: %s\nwant at its end: %q", i+1, system, warning)
+		}
+	}
+}
+
+// Where each iteration is one step, those of the run are told of.
+func TestS2_1_StepsThatAreIterations(t *testing.T) {
+	for remaining, warning := range map[int]string{0: "", 1: "This is your last step: give your final answer in it.", 2: "You have 2 steps left, this one included.", 3: ""} {
+		c, m := stage(t, spec.Agent{Memory: &spec.Memory{}, WarnRemaining: 2}, nil, says("ok"))
 		of := turn()
 		of.Remaining = remaining
 		converse(t, c, of)
-		system := m.sent[0].Messages[0].Text
-		for _, part := range []string{"be brief", "Says it again.", `"required":["text"]`, "```tool_call"} {
-			if !strings.Contains(system, part) {
-				t.Errorf("the system prompt has no %q: %s", part, system)
-			}
+		want := "be brief"
+		if warning != "" {
+			want += "\n\n" + warning
 		}
-		if strings.Contains(system, "iteration") != warned {
-			t.Errorf("with %d iterations left: %s", remaining, system)
+		if system := m.sent[0].Messages[0].Text; system != want {
+			t.Errorf("with %d iterations left: %q, want %q", remaining, system, want)
 		}
 	}
 }

@@ -107,6 +107,9 @@ func drawn(t *rapid.T, tt *testing.T) (live, twin *agent.Conversation) {
 		Reply:         rapid.SampledFrom([]spec.Reply{spec.ReplyText, spec.ReplyJSON}).Draw(t, "reply"),
 		WarnRemaining: rapid.IntRange(0, 2).Draw(t, "warn"),
 	}
+	if rapid.Bool().Draw(t, "declares tools") {
+		a.Tools = []spec.Tool{{Name: "echo"}} // its steps are not its iterations
+	}
 	if rapid.Bool().Draw(t, "remembers") {
 		a.Memory = &spec.Memory{MaxTokens: rapid.SampledFrom([]int{0, 10, 60, 200}).Draw(t, "memory")}
 	}

@@ -19,8 +19,7 @@ type talk struct {
 	set     *tool.Set // nil where nothing is used
 	defined []tool.Definition
 	tools   []model.Tool
-	system  []model.Message
-	fixed   int64 // tokens of what is sent whatever was said
+	prelude prelude // of steps that are not warned
 
 	// The messages of earlier iterations and of this one; those of each inner list
 	// stand or fall together.
@@ -36,11 +35,7 @@ type talk struct {
 // begin prepares the first request of a turn.
 func (c *Conversation) begin(turn *Turn, defined []tool.Definition) *talk {
 	t := &talk{Conversation: c, turn: turn, defined: defined, tools: c.dialect().Tools(defined)}
-	parts := dialect.Parts{Instructions: turn.System, Tools: defined, Remaining: c.remaining(turn)}
-	if system := c.dialect().System(parts); system != "" {
-		t.system = []model.Message{{Role: "system", Text: system}}
-	}
-	t.fixed = (&model.Request{Messages: t.system, Tools: t.tools}).InputTokens()
+	t.prelude = t.told(0)
 	if c.Spec.Memory != nil {
 		t.remember()
 	}
@@ -48,6 +43,36 @@ func (c *Conversation) begin(turn *Turn, defined []tool.Definition) *talk {
 	t.current = c.dialect().Turns(turn.Prompt, nil, nil)
 	t.heard(Line{User: true, Text: turn.Prompt})
 	return t
+}
+
+// prelude is what is sent whatever was said.
+type prelude struct {
+	system []model.Message
+	tokens int64 // with the tools
+}
+
+// told is the prelude that tells of so many steps that remain; 0: of none.
+func (t *talk) told(remaining int) (p prelude) {
+	parts := dialect.Parts{Instructions: t.turn.System, Tools: t.defined, Remaining: remaining}
+	if system := t.dialect().System(parts); system != "" {
+		p.system = []model.Message{{Role: "system", Text: system}}
+	}
+	p.tokens = (&model.Request{Messages: p.system, Tools: t.tools}).InputTokens()
+	return p
+}
+
+// remaining is how many steps the model is told that it has left, the next one
+// included: in this iteration, or in the run where each iteration is one step. 0:
+// it is not told.
+func (t *talk) remaining() int {
+	left := t.maxSteps() - len(t.result.Steps)
+	if t.Spec.StepsOnce(t.User != nil) {
+		left = t.turn.Remaining
+	}
+	if left > t.Spec.WarnRemaining {
+		return 0
+	}
+	return left
 }
 
 // remember takes what was said in earlier iterations. Where nothing was, because
@@ -130,8 +155,12 @@ func (t *talk) request() (request *model.Request, pruned int) {
 	if len(t.tools) > 0 {
 		request.ToolChoice = t.Spec.ToolChoice
 	}
-	kept, pruned := memory.Window(t.earlier, t.current, t.fixed, t.most())
-	request.Messages = slices.Concat(t.system, kept)
+	before := t.prelude
+	if left := t.remaining(); left > 0 {
+		before = t.told(left)
+	}
+	kept, pruned := memory.Window(t.earlier, t.current, before.tokens, t.most())
+	request.Messages = slices.Concat(before.system, kept)
 	return request, pruned
 }
 

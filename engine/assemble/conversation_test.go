@@ -27,7 +27,8 @@ agent:
   model: m
   system: be brief
   memory: {max_tokens: 1000}
-  warn_remaining: 1
+  max_steps: 4
+  warn_remaining: 2
   tools: [{name: add, parameters: {type: object, properties: {a: {type: number}}}, cel: args.a + 1.0}]
 prompt: '{{ task.input }} {{ phase }}'
 user: {script: task.vars.says}
@@ -38,7 +39,7 @@ phases:
 
 // A loop as it is written converses, and its record has the whole of it: phases
 // have their own tools, the memory goes on, the user answers, and the last
-// iteration is warned of. Without network, what was sent is told again.
+// steps are warned of. Without network, what was sent is told again.
 func TestALoopConverses(t *testing.T) {
 	files := fstest.MapFS{"s.yaml": {Data: []byte(talking)}, "l.yaml": {Data: []byte(inPhases)}}
 	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})

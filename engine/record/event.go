@@ -21,7 +21,7 @@ type EventType string
 //	 (evaluated)           confidence, passed, feedback: the working memory of the iteration
 //	 (adapted)             adaptation: what changes for the next iteration
 //	 iteration_completed   usage, judging, user, latency_ns]
-//	turn_completed         iterations
+//	turn_completed         iterations, steps
 //	episode                the final memory entry: action, description, outcome, confidence
 //	agent_ended            reason, class, success, output, payload
 //
@@ -105,6 +105,7 @@ type Event struct {
 	Latency    time.Duration `json:"latency_ns,omitempty"`
 
 	Iterations  *int           `json:"iterations,omitempty"`
+	Steps       int            `json:"steps,omitempty"` // of a conversing agent, over all iterations
 	Action      string         `json:"action,omitempty"`
 	Description string         `json:"description,omitempty"`
 	Outcome     EpisodeOutcome `json:"outcome,omitempty"`

@@ -106,10 +106,13 @@ func (it *Iteration) answered() time.Duration {
 // EndEvents are the events after the last iteration, the same three on every way
 // out.
 func EndEvents(r *Run) []Event {
-	iterations, confidence := len(r.Iterations), r.lastConfidence()
+	iterations, confidence, steps := len(r.Iterations), r.lastConfidence(), 0
+	for i := range r.Iterations {
+		steps += len(r.Iterations[i].Steps)
+	}
 	success := r.Outcome.Success
 	return []Event{
-		{Type: TurnCompleted, Run: r.ID, At: r.Elapsed, Iterations: &iterations},
+		{Type: TurnCompleted, Run: r.ID, At: r.Elapsed, Iterations: &iterations, Steps: steps},
 		{Type: EpisodeRecorded, Run: r.ID, At: r.Elapsed, Action: r.Configuration,
 			Description: r.describe(), Outcome: r.episode(), Confidence: &confidence},
 		{Type: AgentEnded, Run: r.ID, At: r.Elapsed, Reason: r.Outcome.Reason, Class: r.Outcome.Class,

@@ -112,6 +112,11 @@ func (a *analysis) condition(path string) Parameter {
 	return Parameter{Class: Replayed, Why: "it decides only when a run stops"}
 }
 
+// warned says that any agent is told how many steps remain.
+func (a *analysis) warned() bool {
+	return slices.ContainsFunc(a.stages, func(s spec.Stage) bool { return s.Agent.WarnRemaining > 0 })
+}
+
 // isLimit says whether a condition of that name is a max_iterations.
 func isLimit(conditions []spec.Condition, name string) bool {
 	return slices.ContainsFunc(conditions, func(c spec.Condition) bool {
@@ -122,8 +127,8 @@ func isLimit(conditions []spec.Condition, name string) bool {
 // limit is a limit of iterations, which an agent may be warned of.
 func (a *analysis) limit(why string) Parameter {
 	for i := range a.stages {
-		if n := a.stages[i].Agent.WarnRemaining; n > 0 {
-			return Parameter{Class: Calls, Why: "warn_remaining tells the agent how many iterations remain"}
+		if toldIterations(a.loop, a.stages[i].Agent) {
+			return Parameter{Class: Calls, Why: toldRemaining}
 		}
 	}
 	return Parameter{Class: Replayed, Why: why}
@@ -200,8 +205,11 @@ func (a *analysis) agent(rest string) Parameter {
 	case "timeout":
 		return Parameter{Class: Partly, Why: "runs whose calls took less than both limits are exact, the others need calls"}
 	case "warn_remaining":
-		return Parameter{Class: Calls, Why: "it tells the agent how many iterations remain"}
+		return Parameter{Class: Calls, Why: "it tells the agent how many steps remain"}
 	case "max_steps":
+		if a.warned() {
+			return Parameter{Class: Partly, Why: "runs whose conversations end before warn_remaining tells of either limit are exact, the others need calls"}
+		}
 		return Parameter{Class: Partly, Why: "runs whose conversations end before both limits are exact, the others need calls"}
 	case "memory":
 		return Parameter{Class: Partly, Why: "runs of which both memories leave out the same are exact, the others need calls"}

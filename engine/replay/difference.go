@@ -119,6 +119,8 @@ func (c *comparison) pair(t, r *spec.Stage) pair {
 		switch {
 		case field == "timeout":
 		case field == "tools" && differOnlyInSuccess(t.Agent.Tools, r.Agent.Tools):
+		case p.converses && field == "max_steps" && t.Agent.WarnRemaining > 0:
+			p.shown = "agent.max_steps differs, and warn_remaining tells the agent how many steps remain"
 		case p.converses && slices.Contains(retraced, field):
 			p.shown = fmt.Sprintf("agent.%s differs", field)
 		case slices.Contains(hashed, field):
@@ -143,8 +145,8 @@ func (c *comparison) pair(t, r *spec.Stage) pair {
 	if path := c.readsOther(final); path != "" {
 		p.hidden = fmt.Sprintf("final_response reads %s", path)
 	}
-	if t.Agent.WarnRemaining > 0 && !stop.SameRemaining(stop.Compile(c.target), stop.Compile(c.recorded)) {
-		p.shown = "warn_remaining tells the agent how many iterations remain"
+	if toldIterations(c.target, t.Agent) && !stop.SameRemaining(stop.Compile(c.target), stop.Compile(c.recorded)) {
+		p.shown = toldRemaining
 	}
 	reads := sentReads(t)
 	if c.target.User != nil {
@@ -155,6 +157,14 @@ func (c *comparison) pair(t, r *spec.Stage) pair {
 	}
 	p.toldOfJudging = readsAny(reads, ofJudging) || readsAny(final, ofJudging)
 	return p
+}
+
+const toldRemaining = "warn_remaining tells the agent how many steps remain, and each iteration is one"
+
+// toldIterations says that an agent is told how many iterations remain: it makes
+// one step in each.
+func toldIterations(l *spec.Loop, a *spec.Agent) bool {
+	return a.WarnRemaining > 0 && a.StepsOnce(l.User != nil)
 }
 
 // programReads are what a program is given besides its prompts.

@@ -173,8 +173,8 @@ func (p *Points) Serves(l *spec.Loop) string {
 // tells says what of the path depends on when a run may stop.
 func (p *Points) tells(l *spec.Loop) string {
 	for _, s := range l.Stages() {
-		if s.Agent.WarnRemaining > 0 {
-			return "warn_remaining tells the agent how many iterations remain"
+		if toldIterations(l, s.Agent) {
+			return toldRemaining
 		}
 	}
 	for _, read := range p.reads() {

@@ -11,8 +11,8 @@ import (
 type Parts struct {
 	Instructions string
 	Tools        []tool.Definition // those with Delegate are the agents
-	// Remaining is how many iterations the model is told that it has left, this
-	// one included; 0: it is not told.
+	// Remaining is how many steps the model is told that it has left, this one
+	// included; 0: it is not told.
 	Remaining int
 }
 
@@ -111,7 +111,7 @@ func warning(remaining int) string {
 	case remaining <= 0:
 		return ""
 	case remaining == 1:
-		return "This is your last iteration: give your final answer in it."
+		return "This is your last step: give your final answer in it."
 	}
-	return fmt.Sprintf("You have %d iterations left, this one included.", remaining)
+	return fmt.Sprintf("You have %d steps left, this one included.", remaining)
 }
