@@ -106,14 +106,17 @@ func (c *collector) add(s *record.Signals) {
 		c.addAbsent(configuration, s)
 	default:
 		delete(c.absent, s.ID) // a later attempt succeeded
-		c.runs.add(configuration, s)
+		head := &c.manifest.Configurations[configuration]
+		c.runs.add(configuration, s, head)
 		c.runs.keepSteps(s)
 		c.answers.returned(s)
 		if len(c.manifest.Scorers) > 0 {
 			c.runs.keepReturned(s)
 		}
-		c.sums[configuration].add(s)
-		c.uses[configuration].add(c.runs.all[len(c.runs.all)-1].task, s, &c.manifest.Configurations[configuration], c.manifest.Tasks)
+		c.sums[configuration].add(s, head)
+		task := c.runs.all[len(c.runs.all)-1].task
+		c.uses[configuration].add(task, s, head, c.manifest.Tasks)
+		c.uses[configuration].addSteps(task, s, head, c.manifest.Tasks)
 	}
 }
 

@@ -8,14 +8,15 @@ import (
 	"github.com/agentbench/agentbench/reports/numbers"
 )
 
-// Limit tells how much of one iteration limit of a configuration was used.
+// Limit tells how much of one limit of a configuration was used: of iterations, or
+// of the steps within one, of which that iteration of a run counts that made most.
 type Limit struct {
 	Name  string `json:"name"`  // its parameter path
-	Limit int    `json:"limit"` // iterations
+	Limit int    `json:"limit"` // iterations, or steps
 	// Derived says that the configuration has no such limit of its own: it
 	// follows from those of the phases.
 	Derived bool `json:"derived,omitempty"`
-	// Used is the mean number of iterations that the limit counts, per run;
+	// Used is the mean number of what the limit counts, per run;
 	// Share is Used divided by the limit.
 	Used          numbers.Value `json:"used"`
 	UsedInterval  numbers.Range `json:"used_interval"`
@@ -39,14 +40,15 @@ const (
 	beyondPlan = 1.0 / 10 // how far that is above the share that the limits give it
 )
 
-// limits measures the phase limits of a configuration and its maximum.
+// limits measures the phase limits of a configuration, its maximum and its limits
+// of steps.
 func (m *measure) limits(head *record.ConfigurationHead, u *sums, use *taskUse, s *Configuration) []Limit {
 	limits := []Limit{}
 	for i, phase := range head.Phases {
 		if phase.Limit > 0 {
 			limit := measureLimit("phases."+phase.Name+".max_iterations", phase.Limit, u.inPhase(phase.Name), s.Runs)
 			limit.suggest(s.Runs)
-			m.bound(&limit, m.perTask(use.iterationsIn(i)), m.perTask(use.reached(i)))
+			m.bound(&limit, m.perTask(usedOf(use.phases, i)), m.perTask(reachedOf(use.phases, i)))
 			limits = append(limits, limit)
 		}
 	}
@@ -58,6 +60,16 @@ func (m *measure) limits(head *record.ConfigurationHead, u *sums, use *taskUse, 
 		}
 		m.bound(&maximum, m.sums(func(r *run) float64 { return float64(r.iterations) }), m.sums(func(r *run) float64 { return numberOf(int(r.iterations) >= limit) }))
 		limits = append(limits, maximum)
+	}
+	for i, of := range head.Steps {
+		used := &histogram{}
+		if i < len(u.steps) {
+			used = &u.steps[i]
+		}
+		limit := measureLimit(of.Path, of.Limit, used, s.Runs)
+		limit.suggest(s.Runs)
+		m.bound(&limit, m.perTask(usedOf(use.steps, i)), m.perTask(reachedOf(use.steps, i)))
+		limits = append(limits, limit)
 	}
 	return limits
 }

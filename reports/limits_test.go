@@ -132,3 +132,58 @@ func TestCalibration(t *testing.T) {
 		t.Errorf("calibration = %+v", got)
 	}
 }
+
+// Steps are told where agents make several in an iteration: of max_steps the
+// longest iteration of each run, and all of a run beside what stopped it.
+func TestStepsInLimitsAndStops(t *testing.T) {
+	f := one(6)
+	f.manifest.Configurations[0] = record.ConfigurationHead{
+		Name: "c", MaxIterations: 2, EffectiveMax: 2,
+		Steps: []record.StepsHead{{Path: "agent.max_steps", Limit: 5}, {Path: "phases.act.agent.max_steps", Stage: "act", Limit: 4}},
+	}
+	for task := range 6 {
+		s := f.run(fmt.Sprint(task), 1, 0, 0)
+		s.Iterations[0].Steps, s.Iterations[1].Steps = 2, 3
+		s.Iterations[1].Phase = "act"
+		switch task {
+		case 1:
+			s.Iterations[0].Steps = 1
+		case 0:
+			s.Iterations[0].Steps, s.Iterations[1].Steps = 5, 4
+			s.Outcome.Reason, s.Outcome.Fired, s.Outcome.Class = record.ReasonStagnation, "stagnation", record.ByGuard
+		}
+	}
+	r := f.collect()
+	limits, stops := r.Configurations[0].Limits, r.Configurations[0].Stops
+	all, act := limits[1], limits[2]
+	if all.Name != "agent.max_steps" || all.Limit != 5 || all.Used.Number != 20.0/6 || all.Share.Number != 20.0/30 || all.Reached.Number != 1.0/6 || all.Enough != 5 {
+		t.Errorf("all steps: %+v", all)
+	}
+	if act.Name != "phases.act.agent.max_steps" || act.Used.Number != 19.0/6 || act.Reached.Number != 1.0/6 || !act.UsedInterval.Low.Known() {
+		t.Errorf("the steps of a phase: %+v", act)
+	}
+	if len(stops) != 2 || stops[0].Steps.Number != 4.8 || stops[1].Steps.Number != 9 || !stops[0].StepsInterval.Low.Known() {
+		t.Errorf("stops %+v", stops)
+	}
+	f.manifest.Configurations[0].Steps = nil
+	if stop := f.collect().Configurations[0].Stops[0]; stop.Steps.Known() {
+		t.Errorf("an agent that answers at once made %v steps", stop.Steps)
+	}
+}
+
+// Where an agent may say that the task is done, the loop believes or does not,
+// though it evaluates nothing.
+func TestALoopBelievesInCompletedTasks(t *testing.T) {
+	f := one(4)
+	for task := range 4 {
+		s := f.run(fmt.Sprint(task), 1, 0)
+		s.Iterations[0].Evaluated, s.Outcome.Success = false, task == 0
+	}
+	if share := f.collect().Configurations[0].Success; share.Known() {
+		t.Errorf("nothing is evaluated, and %v of the runs are believed", share)
+	}
+	f.manifest.Configurations[0].Completes = true
+	if share := f.collect().Configurations[0].Success; share.Number != 0.25 {
+		t.Errorf("%v of the runs are believed, want a quarter", share)
+	}
+}

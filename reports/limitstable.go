@@ -3,6 +3,7 @@ package reports
 import (
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
@@ -27,9 +28,19 @@ func limitsTable(r *Report) page.Table {
 				return page.Text(row.limit.Hint)
 			}},
 		})
-	t := page.Table{Keys: 2, Name: "limits", Title: "How much of each limit was used (iterations, means per run)", Columns: page.ColumnsOf(fields)}
+	t := page.Table{Keys: 2, Name: "limits", Title: "How much of each limit was used (" + r.limitUnits() + ", means per run)", Columns: page.ColumnsOf(fields)}
 	t.Fill(page.RowsOf(fields, r.limitRows()))
 	return t
+}
+
+// limitUnits says what limits count.
+func (r *Report) limitUnits() string {
+	for row := range r.limitRows() {
+		if strings.HasSuffix(row.limit.Name, "agent.max_steps") {
+			return "iterations; of max_steps the steps of a run's longest iteration"
+		}
+	}
+	return "iterations"
 }
 
 // limitField is a number of a limit with its interval.

@@ -11,7 +11,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// run is what is kept of each run that counts, 72 bytes.
+// run is what is kept of each run that counts, 80 bytes.
 type run struct {
 	configuration, task, trial int32
 	iterations                 int32
@@ -19,8 +19,9 @@ type run struct {
 	stop                       int32  // index of runs.stops
 	steps                      uint32 // index of its first iteration in the columns of steps
 	calls                      int32  // the most that fits where there are more
+	talked                     int32  // steps of its conversations, likewise
 	evaluated                  bool   // the returned iteration has a confidence
-	assessed                   bool   // any iteration was evaluated
+	assessed                   bool   // the loop believes or does not
 	believed                   bool   // the loop believed to have succeeded
 	unpriced, unreported       bool
 	confidence                 float64
@@ -76,15 +77,15 @@ const mostExpected = 1 << 20
 func (r *runs) find(id string) int32 { return r.index.find(id) }
 
 // add keeps a run that find does not know.
-func (r *runs) add(configuration int32, s *record.Signals) {
+func (r *runs) add(configuration int32, s *record.Signals, head *record.ConfigurationHead) {
 	total, task := s.Total(), r.tasks.number(s.Task)
 	r.clusters.note(task, s.Cluster, len(r.tasks.all))
 	r.groups.note(task, s.Group, len(r.tasks.all))
 	kept := run{
 		configuration: configuration, task: task, trial: int32(s.Trial),
 		iterations: int32(len(s.Iterations)), returned: int32(s.Outcome.Returned),
-		assessed: assessed(s),
-		stop:     r.stop(&s.Outcome), steps: uint32(len(r.stepDollars)), believed: s.Outcome.Success,
+		assessed: assessed(s, head), talked: talked(s),
+		stop: r.stop(&s.Outcome), steps: uint32(len(r.stepDollars)), believed: s.Outcome.Success,
 		unpriced: total.Unpriced > 0, unreported: total.Unreported > 0, elapsed: s.Elapsed, cost: total.Cost,
 		tokens: total.Tokens(), calls: int32(min(total.Calls, math.MaxInt32)),
 	}
@@ -93,6 +94,15 @@ func (r *runs) add(configuration int32, s *record.Signals) {
 	}
 	r.index.add(s.ID)
 	r.all = append(r.all, kept)
+}
+
+// talked is how many steps the agents of a run made.
+func talked(s *record.Signals) int32 {
+	steps := 0
+	for i := range s.Iterations {
+		steps += s.Iterations[i].Steps
+	}
+	return int32(min(steps, math.MaxInt32))
 }
 
 // clusterOf is a task's cluster, "" where it is its own.

@@ -21,6 +21,10 @@ type Stop struct {
 	ShareInterval      numbers.Range `json:"share_interval"`
 	Iterations         numbers.Value `json:"iterations"` // mean of these runs
 	IterationsInterval numbers.Range `json:"iterations_interval"`
+	// Steps is the mean number of steps of these runs; missing where no agent of the
+	// configuration makes several in an iteration.
+	Steps         numbers.Value `json:"steps"`
+	StepsInterval numbers.Range `json:"steps_interval"`
 	// Score is the mean of the primary score over these runs.
 	Score         numbers.Value `json:"score"`
 	ScoreInterval numbers.Range `json:"score_interval"`
@@ -51,7 +55,7 @@ func (c *collector) stops(configuration int, m *measure) []Stop {
 	stops, graded := []Stop{}, m.graded()
 	for i, n := range runs {
 		if n > 0 {
-			stops = append(stops, m.stop(int32(i), graded))
+			stops = append(stops, m.stop(int32(i), graded, c.talks(configuration)))
 		}
 	}
 	slices.SortFunc(stops, func(a, b Stop) int {
@@ -60,14 +64,21 @@ func (c *collector) stops(configuration int, m *measure) []Stop {
 	return stops
 }
 
+// talks says that agents of the configuration make steps, and that it is known how
+// many.
+func (c *collector) talks(configuration int) bool {
+	return !c.manifest.Brief && len(c.manifest.Configurations[configuration].Steps) > 0
+}
+
 // stop measures the runs that stopped in one way. The means of these runs vary
 // with the tasks that have any.
-func (m *measure) stop(way int32, graded bool) Stop {
+func (m *measure) stop(way int32, graded, talks bool) Stop {
 	stopped := m.among(func(at int32) bool { return m.runs.all[at].stop == way })
 	scored := stopped.among(func(at int32) bool { _, ok := m.runs.primary(at); return ok })
-	var iterations int64
+	var iterations, steps int64
 	for _, at := range stopped.ordered {
 		iterations += int64(m.runs.all[at].iterations)
+		steps += int64(m.runs.all[at].talked)
 	}
 	var scores []float64
 	for _, at := range scored.ordered {
@@ -75,14 +86,20 @@ func (m *measure) stop(way int32, graded bool) Stop {
 		scores = append(scores, score)
 	}
 	key, runs := m.runs.stops[way], len(stopped.ordered)
-	return Stop{
+	s := Stop{
 		Reason: key.Reason, Class: key.Class, Fired: key.Fired, Runs: runs,
 		Share:              numbers.Over(int64(runs), int64(len(m.ordered))),
 		ShareInterval:      m.share(func(r *run) bool { return r.stop == way }, anyRun),
 		Iterations:         numbers.Over(iterations, int64(runs)),
 		IterationsInterval: stopped.ratio(stopped.sums(func(r *run) float64 { return float64(r.iterations) }), stopped.counts(), m.curveDraws),
 		Score:              numbers.Of(stats.Mean(scores)), ScoreInterval: scored.meanScore(graded),
+		Steps: numbers.Missing(numbers.Nothing), StepsInterval: rangeOf(stats.Interval{}, false),
 	}
+	if talks {
+		s.Steps = numbers.Over(steps, int64(runs))
+		s.StepsInterval = stopped.ratio(stopped.sums(func(r *run) float64 { return float64(r.talked) }), stopped.counts(), m.curveDraws)
+	}
+	return s
 }
 
 // primary is the primary score of a run.

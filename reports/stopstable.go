@@ -23,6 +23,7 @@ func stopsTable(r *Report) page.Table {
 		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row stopRow) page.Cell { return page.Count(row.stop.Runs) }},
 	}, stopField(page.Column{Head: "share", Key: "share"}, numbers.Percent, func(s *Stop) (numbers.Value, numbers.Range) { return s.Share, s.ShareInterval }),
 		stopField(page.Column{Head: "iterations", Key: "iterations_mean"}, numbers.Count, func(s *Stop) (numbers.Value, numbers.Range) { return s.Iterations, s.IterationsInterval }),
+		stopField(page.Column{Head: "steps", Key: "steps_mean", Optional: true}, numbers.Count, func(s *Stop) (numbers.Value, numbers.Range) { return s.Steps, s.StepsInterval }),
 		stopField(page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score_mean", Optional: true}, r.shownScore(), func(s *Stop) (numbers.Value, numbers.Range) { return s.Score, s.ScoreInterval }),
 		[]page.Field[stopRow]{{Column: page.Column{Head: "class", Key: "class", Minor: true}, Cell: func(row stopRow) page.Cell {
 			return page.Name(string(row.stop.Class))

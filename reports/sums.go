@@ -21,6 +21,7 @@ type sums struct {
 	versions             map[string]bool       // hashes of the loop
 	phases               map[string]*histogram // iterations of each run, by phase
 	reached              []reach               // by iteration, from 1 at index 0
+	steps                []histogram           // of each run's longest iteration, one for each limit of steps
 }
 
 // reach is what the runs that reached an iteration spent in it.
@@ -34,13 +35,13 @@ func newSums() sums {
 	return sums{failed: map[record.ErrorClass]int{}, versions: map[string]bool{}, phases: map[string]*histogram{}, answered: map[string]*answered{}}
 }
 
-func (u *sums) add(s *record.Signals) {
+func (u *sums) add(s *record.Signals, head *record.ConfigurationHead) {
 	u.agent, u.judging, u.user = u.agent.Plus(s.Usage), u.judging.Plus(s.Judging), u.user.Plus(s.User)
 	u.simulated = u.simulated || s.Simulated
 	if s.Loop != "" {
 		u.versions[s.Loop] = true
 	}
-	if assessed(s) {
+	if assessed(s, head) {
 		u.evaluated++
 		if s.Outcome.Success {
 			u.believed++
@@ -53,11 +54,18 @@ func (u *sums) add(s *record.Signals) {
 	u.addAnswered(s.Iterations)
 	u.addPhases(s.Iterations)
 	u.addReached(s.Iterations)
+	for i := range head.Steps {
+		if len(u.steps) == 0 {
+			u.steps = make([]histogram, len(head.Steps))
+		}
+		u.steps[i].add(longestIn(s, head.Steps[i].Stage))
+	}
 }
 
-// assessed says that any iteration was evaluated.
-func assessed(s *record.Signals) bool {
-	return slices.ContainsFunc(s.Iterations, func(it record.IterationSignals) bool { return it.Evaluated })
+// assessed says that the loop believes or does not: an iteration was evaluated, or
+// its agent could have said that the task is done.
+func assessed(s *record.Signals, head *record.ConfigurationHead) bool {
+	return head.Completes || slices.ContainsFunc(s.Iterations, func(it record.IterationSignals) bool { return it.Evaluated })
 }
 
 // failedBy is the class of the error by which the agent failed in a run: the one
@@ -122,7 +130,7 @@ func (u *sums) addReached(iterations []record.IterationSignals) {
 	}
 }
 
-// histogram counts how many runs have each number of iterations.
+// histogram counts how many runs have each number of iterations, or of steps.
 type histogram struct{ runs []int64 }
 
 func (h *histogram) add(iterations int) {

@@ -14,6 +14,7 @@ type taskUse struct {
 	input, toolCalls []int64
 	judging, user    []judgingUse
 	phases           [][]phaseUse // one for each phase of the configuration, in its order
+	steps            [][]phaseUse // one for each limit of steps: those of each run's longest iteration
 }
 
 // judgingUse is what was used beside the agent: empty where nothing was judged
@@ -23,8 +24,8 @@ type judgingUse struct {
 	cost          record.Money
 }
 
-// phaseUse counts the iterations in a phase, and the runs that came up to its
-// limit.
+// phaseUse counts the iterations in a phase, or steps, and the runs that came up to
+// their limit.
 type phaseUse struct{ iterations, reached int32 }
 
 // add takes a run of a task.
@@ -48,6 +49,30 @@ func (u *taskUse) add(task int32, s *record.Signals, head *record.ConfigurationH
 			of.reached += int32(numberOf(n >= limit))
 		}
 	}
+}
+
+// addSteps takes the steps of a run of a task.
+func (u *taskUse) addSteps(task int32, s *record.Signals, head *record.ConfigurationHead, tasks int) {
+	for i := range head.Steps {
+		if u.steps == nil {
+			u.steps = make([][]phaseUse, len(head.Steps))
+		}
+		if n := longestIn(s, head.Steps[i].Stage); n > 0 {
+			of := room(&u.steps[i], task, tasks)
+			of.iterations += int32(n)
+			of.reached += int32(numberOf(n >= head.Steps[i].Limit))
+		}
+	}
+}
+
+// longestIn is how many steps the longest iteration of a stage made; "" is any.
+func longestIn(s *record.Signals, stage string) (n int) {
+	for i := range s.Iterations {
+		if it := &s.Iterations[i]; stage == "" || it.Phase+it.Strategy == stage {
+			n = max(n, it.Steps)
+		}
+	}
+	return n
 }
 
 func addUse(to *[]judgingUse, task int32, used *record.Usage, tasks int) {
@@ -101,21 +126,21 @@ func (m *measure) perTask(of func(task int32) float64) []float64 {
 	return sums
 }
 
-// iterationsIn is how many iterations the runs of a task had in the i-th phase.
-func (u *taskUse) iterationsIn(phase int) func(task int32) float64 {
-	return func(task int32) float64 { return float64(u.phase(phase, task).iterations) }
+// usedOf is how much the runs of a task used of the i-th limit of a list.
+func usedOf(limits [][]phaseUse, i int) func(task int32) float64 {
+	return func(task int32) float64 { return float64(useOf(limits, i, task).iterations) }
 }
 
-// reached is how many runs of a task came up to the limit of the i-th phase.
-func (u *taskUse) reached(phase int) func(task int32) float64 {
-	return func(task int32) float64 { return float64(u.phase(phase, task).reached) }
+// reachedOf is how many runs of a task came up to the i-th limit of a list.
+func reachedOf(limits [][]phaseUse, i int) func(task int32) float64 {
+	return func(task int32) float64 { return float64(useOf(limits, i, task).reached) }
 }
 
-func (u *taskUse) phase(i int, task int32) phaseUse {
-	if u.phases == nil {
+func useOf(limits [][]phaseUse, i int, task int32) phaseUse {
+	if limits == nil {
 		return phaseUse{}
 	}
-	return entry(u.phases[i], task)
+	return entry(limits[i], task)
 }
 
 // usage are the intervals of what is kept by task.

@@ -85,6 +85,10 @@ type ConfigurationHead struct {
 	// the one that is in force.
 	MaxIterations int `json:"max_iterations,omitempty"`
 	EffectiveMax  int `json:"effective_max,omitempty"`
+	// Steps are the limits of the steps that agents make within one iteration.
+	Steps []StepsHead `json:"steps,omitempty"`
+	// Completes says that an agent may end a run as a success of the loop.
+	Completes bool `json:"completes,omitempty"`
 }
 
 // MetricHead is a number that is made of a score of many runs.
@@ -111,6 +115,14 @@ type Param struct {
 type PhaseHead struct {
 	Name  string `json:"name"`
 	Limit int    `json:"limit,omitempty"`
+}
+
+// StepsHead is a limit of steps within one iteration. Stage is the phase or
+// strategy whose iterations it limits, "" for all of the configuration.
+type StepsHead struct {
+	Path  string `json:"path"` // of the parameter
+	Stage string `json:"stage,omitempty"`
+	Limit int    `json:"limit"`
 }
 
 // Totals are sums over the runs of a folder, each run counted once.
