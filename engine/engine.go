@@ -39,6 +39,9 @@ type Engine struct {
 	// Skip says which runs are not to be done, because an earlier session did
 	// them; nil: all are.
 	Skip func(id string) bool
+	// Starved reports whether the budget that ended the plan is full of what calls may
+	// have cost whose answers did not come, not of what was paid; nil: it never is.
+	Starved func() bool
 	// Duration limits the whole; 0: no limit.
 	Duration time.Duration
 	// Now is the clock of what is volatile in records.
@@ -80,6 +83,9 @@ func (e *Engine) Run(ctx context.Context, p *plan.Plan, tasks iter.Seq2[*spec.Ta
 		summary.Stopped = record.ReasonSuiteBudget
 	}
 	errors.As(context.Cause(ctx), &summary.Blown)
+	if s.spent.Load() && summary.Blown == nil && e.Starved != nil && e.Starved() {
+		summary.Blown = s.fuse.starved()
+	}
 	if failed := s.failed.Load(); failed != nil {
 		return summary, *failed
 	}

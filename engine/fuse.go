@@ -14,10 +14,12 @@ const faultsInARow = 20
 // fuse decides whether a plan is worth going on with. It blows where the runs to
 // come would fail like those that did: at once without a valid key or money, and
 // where the first runs of a configuration are not even understood; after a row of
-// other faults of the infrastructure. It is safe for concurrent use.
+// other faults of the infrastructure. A run that the suite's budget ended when its
+// call was to be tried again is such a fault, too. It is safe for concurrent use.
 type fuse struct {
 	mu      sync.Mutex
 	row     int
+	last    *record.Error   // of the row
 	counted map[string]bool // configurations of which a run counts
 }
 
@@ -26,9 +28,15 @@ type Blown struct {
 	Configuration string
 	Row           int // so many runs in a row failed
 	Fault         *record.Error
+	// Starved says that the row is shorter than it had to be: what the calls of those
+	// runs may have cost fills the suite's budget.
+	Starved bool
 }
 
 func (b *Blown) Error() string {
+	if b.Starved {
+		return fmt.Sprintf("the last calls failed, and what they may have cost leaves no room in the suite's budget: %v", b.Fault)
+	}
 	if b.Row > 1 {
 		return fmt.Sprintf("%d runs in a row failed, the last one with %v", b.Row, b.Fault)
 	}
@@ -41,6 +49,12 @@ func (f *fuse) after(r *record.Run) *Blown {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fault := r.Outcome.Error
+	if r.Outcome.Reason == record.ReasonSuiteBudget {
+		if fault = lastFailure(r); infrastructure(fault) {
+			f.row, f.last = f.row+1, fault
+		}
+		return nil
+	}
 	switch {
 	case r.Outcome.Counts():
 		f.row = 0
@@ -54,15 +68,52 @@ func (f *fuse) after(r *record.Run) *Blown {
 	}
 	switch fault.Class {
 	case record.Auth, record.Quota:
-		return &Blown{r.Configuration, 1, fault}
+		return &Blown{Configuration: r.Configuration, Row: 1, Fault: fault}
 	case record.InvalidRequest:
 		if !f.counted[r.Configuration] {
-			return &Blown{r.Configuration, 1, fault}
+			return &Blown{Configuration: r.Configuration, Row: 1, Fault: fault}
 		}
-	case record.RateLimit, record.Server, record.Network, record.CallTimeout, record.Incomplete, record.BadResponse:
+	}
+	if infrastructure(fault) {
+		f.last = fault
 		if f.row++; f.row >= faultsInARow {
-			return &Blown{r.Configuration, f.row, fault}
+			return &Blown{Configuration: r.Configuration, Row: f.row, Fault: fault}
 		}
 	}
 	return nil
+}
+
+// starved is why a plan that the suite's budget ended has really ended, where the
+// last runs failed for the infrastructure and what their calls may have cost fills
+// the budget; nil: no run has failed since the last one that counts.
+func (f *fuse) starved() *Blown {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.row == 0 {
+		return nil
+	}
+	return &Blown{Row: f.row, Fault: f.last, Starved: true}
+}
+
+func infrastructure(fault *record.Error) bool {
+	if fault == nil {
+		return false
+	}
+	switch fault.Class {
+	case record.RateLimit, record.Server, record.Network, record.CallTimeout, record.Incomplete, record.BadResponse:
+		return true
+	}
+	return false
+}
+
+// lastFailure is what the last call of a run failed with; nil: it did not.
+func lastFailure(r *record.Run) *record.Error {
+	if len(r.Iterations) == 0 {
+		return nil
+	}
+	calls := r.Iterations[len(r.Iterations)-1].Calls
+	if len(calls) == 0 {
+		return nil
+	}
+	return calls[len(calls)-1].Error
 }

@@ -52,7 +52,7 @@ name is replaced. The same results give the same bytes.`,
 			if err := namesBaseline(args[0]); err != nil {
 				return err
 			}
-			from, err := openPlace(args[1], dir)
+			from, err := p.openPlace(args[1], dir)
 			if err != nil {
 				return err
 			}
@@ -96,7 +96,7 @@ func (p *program) setBaseline(name, dir string, from *place, incomplete bool) er
 
 // tellBaseline says what a baseline holds, as it is read back.
 func (p *program) tellBaseline(name, file string) error {
-	results, err := openRecorded(file)
+	results, err := openBaselineFile(file)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func openBaselineNamed(name, dir string) (*place, error) {
 	if !there(file) {
 		return nil, noBaseline(name, dir)
 	}
-	results, err := openRecorded(file)
+	results, err := openBaselineFile(file)
 	if err != nil {
 		return nil, err
 	}

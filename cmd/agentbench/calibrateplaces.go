@@ -115,7 +115,7 @@ func (c *calibration) findTasks() error {
 
 // placeRuns finds the labelled runs in their folder, and the scores that they have.
 func (c *calibration) placeRuns() error {
-	m, err := openManifest(c.flags.results)
+	m, err := c.openManifest(c.flags.results)
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (f *diffFlags) validate() error {
 
 // diff compares and says what the result means.
 func (p *program) diff(ctx context.Context, args []string, f *diffFlags) error {
-	sides, err := openSides(args, f)
+	sides, err := p.openSides(args, f)
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ type sides struct {
 }
 
 // openSides opens what the arguments name.
-func openSides(args []string, f *diffFlags) (*sides, error) {
-	newest, err := openPlace(args[len(args)-1], f.baselines)
+func (p *program) openSides(args []string, f *diffFlags) (*sides, error) {
+	newest, err := p.openPlace(args[len(args)-1], f.baselines)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func openSides(args []string, f *diffFlags) (*sides, error) {
 	if f.baseline != "" {
 		base, err = openBaselineNamed(f.baseline, f.baselines)
 	} else {
-		base, err = openPlace(args[0], f.baselines)
+		base, err = p.openPlace(args[0], f.baselines)
 	}
 	if err != nil {
 		return nil, err

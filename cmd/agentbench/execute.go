@@ -51,7 +51,31 @@ func (p *program) begin(j *job) (*record.Manifest, *record.Journal, error) {
 		return nil, nil, fail(notMeasured, "", "%w", err)
 	}
 	journal, err := p.openResults(j, &manifest)
-	return &manifest, journal, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := p.keepLedger(j, &manifest, journal); err != nil {
+		return nil, nil, errors.Join(err, journal.Close())
+	}
+	return &manifest, journal, nil
+}
+
+// keepLedger opens the ledger of a job, and notes it in the manifest, so that it is
+// missed should it be lost.
+func (p *program) keepLedger(j *job, m *record.Manifest, journal *record.Journal) (err error) {
+	before := m
+	if j.earlier.found != nil {
+		before = &j.earlier.found.Manifest
+	}
+	if j.ledger, err = p.openLedger(j.dir, before, j.Suite, j.budget, j.earlier.effort.Paid); err != nil || j.ledger == nil {
+		return err
+	}
+	sealed := j.ledger.Sealed()
+	m.Volatile.Ledger = &sealed
+	if err := journal.WriteManifest(*m); err != nil {
+		return errors.Join(fail(notMeasured, "", "%w", err), j.ledger.Close())
+	}
+	return nil
 }
 
 // observe lets the events of all runs be written, if they are asked for. It comes
@@ -112,16 +136,12 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (e
 // finish does what former sessions left to be done: scores first, whose calls
 // count against the suite's budget like others, then runs.
 func (p *program) finish(ctx context.Context, j *job, journal *record.Journal) (engine.Summary, error) {
-	endLedger, err := j.keepLedger()
-	if err != nil {
+	if err := j.rescore(ctx, journal); err != nil {
 		return engine.Summary{}, err
 	}
-	spent := j.budget.Charge(j.earlier.charged)
-	if err := j.rescore(ctx, journal); err != nil {
-		return engine.Summary{}, errors.Join(err, endLedger())
-	}
 	summary := engine.Summary{Stopped: record.ReasonSuiteBudget}
-	if !spent || j.earlier.left(j.plan.Runs()) == 0 {
+	var err error
+	if !j.budget.Exhausted() || j.earlier.left(j.plan.Runs()) == 0 {
 		summary, err = p.watched(ctx, j)
 		if err == nil && summary.Stopped == "" && !closed(j.draining) {
 			var spent bool
@@ -130,7 +150,7 @@ func (p *program) finish(ctx context.Context, j *job, journal *record.Journal) (
 			}
 		}
 	}
-	return summary, errors.Join(err, endLedger())
+	return summary, err
 }
 
 // watched runs the plan and tells its progress.
@@ -186,8 +206,12 @@ func (d draining) Execute(ctx context.Context, items iter.Seq2[plan.Item, error]
 
 // close puts the state of the results down and closes the journal.
 func (p *program) close(j *job, journal *record.Journal, m *record.Manifest, end ending, failed error) error {
-	err := journal.Close()
-	err = errors.Join(err, j.sumUp(m))
+	err := errors.Join(journal.Close(), j.sumUp(m))
+	if j.ledger != nil {
+		err = errors.Join(err, j.ledger.Close())
+		sealed := j.ledger.Sealed()
+		m.Volatile.Ledger = &sealed
+	}
 	now := p.now()
 	m.Volatile.Finished = now.UTC()
 	m.Volatile.Wall = j.earlier.wall + max(0, now.Sub(j.began)) // the clock may be set back

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -47,8 +48,9 @@ func newFolder(dir string) error {
 	return nil
 }
 
-// openManifest reads what a result folder is about.
-func openManifest(dir string) (record.Manifest, error) {
+// openManifest reads what a result folder is about, and warns of a manifest that
+// nobody can tell to be whole.
+func (p *program) openManifest(dir string) (record.Manifest, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return record.Manifest{}, usage(fileHint(dir), "%s is a file, not a result folder", dir)
 	}
@@ -57,7 +59,14 @@ func openManifest(dir string) (record.Manifest, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return m, usage(resultsHint(dir), "%s holds no results", dir)
 	case err != nil:
-		return m, fail(notMeasured, manifestHint(err), "%w", err)
+		return m, fail(notMeasured, manifestHint(dir, err), "%w", err)
+	}
+	if m.Unsealed && !p.unsealed[dir] {
+		if p.unsealed == nil {
+			p.unsealed = map[string]bool{}
+		}
+		p.unsealed[dir] = true
+		fmt.Fprintf(p.err, "agentbench: warning: %s has no digest, so that damage to it would not be found; agentbench repair %s adds one\n", filepath.Join(dir, "manifest.json"), shellWord(dir))
 	}
 	return m, nil
 }
@@ -72,7 +81,11 @@ func fileHint(file string) string {
 }
 
 // manifestHint says what to do about a manifest that cannot be read.
-func manifestHint(err error) string {
+func manifestHint(dir string, err error) string {
+	var damaged *record.DamagedManifest
+	if errors.As(err, &damaged) {
+		return "agentbench repair " + shellWord(dir) + " restores it from its copy"
+	}
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &syntax) || errors.As(err, &kind) {

@@ -55,7 +55,7 @@ missing shards and those that did not finish, unless --allow-incomplete is given
 
 // merge joins shards, reports on what they make, and gives their verdict.
 func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error {
-	parts, err := openShards(dirs)
+	parts, err := p.openShards(dirs)
 	if err != nil {
 		return err
 	}
@@ -102,14 +102,14 @@ func unmerged(out string, err error) error {
 }
 
 // openShards reads the manifests of folders that hold shards, each named once.
-func openShards(dirs []string) ([]record.Part, error) {
+func (p *program) openShards(dirs []string) ([]record.Part, error) {
 	var parts []record.Part
 	var infos []os.FileInfo
 	for _, dir := range withoutCaches(dirs) {
 		if within, _ := filepath.Glob(filepath.Join(dir, "*", "manifest.json")); len(within) > 0 && !there(filepath.Join(dir, "manifest.json")) {
 			return nil, usage("agentbench merge "+shellWord(dir)+"/* joins those in it", "%s itself is no shard", dir)
 		}
-		m, err := openManifest(dir)
+		m, err := p.openManifest(dir)
 		if err != nil {
 			return nil, err
 		}

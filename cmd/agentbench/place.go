@@ -19,12 +19,12 @@ type place struct {
 }
 
 // openPlace opens what a user named.
-func openPlace(text, baselines string) (*place, error) {
+func (p *program) openPlace(text, baselines string) (*place, error) {
 	path, configuration := splitPlace(text, baselines)
 	if name, _, _ := strings.Cut(text, ":"); !there(path) && validBaseline(name) {
 		return nil, nowhere(name, baselines)
 	}
-	results, err := openRecorded(path)
+	results, err := p.openRecorded(path)
 	if err != nil {
 		return nil, err
 	}
@@ -77,15 +77,20 @@ func there(path string) bool {
 }
 
 // openRecorded opens a result folder or a baseline file.
-func openRecorded(path string) (*record.Results, error) {
+func (p *program) openRecorded(path string) (*record.Results, error) {
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() {
-		m, err := openManifest(path)
+		m, err := p.openManifest(path)
 		if err != nil {
 			return nil, err
 		}
 		return &record.Results{Path: path, Manifest: m}, nil
 	}
+	return openBaselineFile(path)
+}
+
+// openBaselineFile opens a file that is to be a baseline.
+func openBaselineFile(path string) (*record.Results, error) {
 	results, err := record.Open(path)
 	var none *record.NoBaseline
 	switch {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,19 +12,30 @@ import (
 	"github.com/agentbench/agentbench/reports/tables"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/suites"
 )
 
 func (p *program) planCommand() *cobra.Command {
 	var f selectionFlags
 	var power powerFlags
 	c := &cobra.Command{
-		Use:     "plan SUITE",
-		Short:   "Say what a suite would run and cost at most, without running it",
+		Use:     "plan SUITE|DIR",
+		Short:   "Say what a suite would run and cost at most, or what of a folder's budget is left",
 		GroupID: "run",
-		Args:    arguments(1, 1, "one suite"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Long: `Of a suite: its runs, and what they call and cost at most, without running it.
+
+Of a result folder: its ledger, which is what of the suite's budget was paid, what is in
+doubt because no answer came, and what is free.`,
+		Args: arguments(1, 1, "one suite, or one result folder"),
+		RunE: func(c *cobra.Command, args []string) error {
 			if err := errors.Join(f.validate(), power.validate()); err != nil {
 				return err
+			}
+			if there(filepath.Join(args[0], "manifest.json")) && !there(filepath.Join(args[0], suites.File)) {
+				if c.Flags().NFlag() > 0 {
+					return usage("agentbench plan "+shellWord(args[0])+" shows its ledger", "%s is a result folder: the flags of plan are for suites", args[0])
+				}
+				return p.planFolder(args[0])
 			}
 			o, planned, err := p.openPlan(args[0], &f)
 			if err != nil {

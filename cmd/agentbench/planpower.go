@@ -149,7 +149,7 @@ func percent(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) }
 
 // measuredPower goes by the variance of earlier records.
 func (p *program) measuredPower(planned *plan.Plan, f *powerFlags) ([]string, error) {
-	v, err := variation(f.from)
+	v, err := p.variation(f.from)
 	if err != nil {
 		return nil, err
 	}
@@ -162,14 +162,14 @@ func (p *program) measuredPower(planned *plan.Plan, f *powerFlags) ([]string, er
 
 // variation measures that of one place with several configurations, or that
 // between two places.
-func variation(from []string) (*reports.Variation, error) {
+func (p *program) variation(from []string) (*reports.Variation, error) {
 	defer leanly()()
-	at, first, err := readFrom(from[0])
+	at, first, err := p.readFrom(from[0])
 	if err != nil {
 		return nil, err
 	}
 	if len(from) == 2 {
-		return variationTo(at, first, from[1])
+		return p.variationTo(at, first, from[1])
 	}
 	if at.configuration != "" {
 		return nil, usage("name "+shellWord(at.Path)+" alone, or two results: --from BASE --from NEW", "--from %s is one configuration, and a difference takes two", from[0])
@@ -182,8 +182,8 @@ func variation(from []string) (*reports.Variation, error) {
 }
 
 // variationTo measures that between a place and another one.
-func variationTo(base *place, before *reports.Report, text string) (*reports.Variation, error) {
-	at, after, err := readFrom(text)
+func (p *program) variationTo(base *place, before *reports.Report, text string) (*reports.Variation, error) {
+	at, after, err := p.readFrom(text)
 	if err != nil {
 		return nil, err
 	}
@@ -201,8 +201,8 @@ func variationTo(base *place, before *reports.Report, text string) (*reports.Var
 	return v, nil
 }
 
-func readFrom(text string) (*place, *reports.Report, error) {
-	at, err := openPlace(text, baselineFolder)
+func (p *program) readFrom(text string) (*place, *reports.Report, error) {
+	at, err := p.openPlace(text, baselineFolder)
 	if err != nil {
 		return nil, nil, err
 	}

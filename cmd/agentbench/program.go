@@ -35,6 +35,8 @@ type program struct {
 	now func() time.Time
 	// secrets are what out, err and all files are kept free of.
 	secrets *secret.Redactor
+	// unsealed are the folders of which it was told that their manifest has no digest.
+	unsealed map[string]bool
 }
 
 func (p *program) commands() *cobra.Command {

@@ -50,7 +50,7 @@ type recordedRuns struct {
 // openRecordedRuns opens DIR or DIR:CONFIGURATION. Runs are read once it is known
 // what will be replayed: see read.
 func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns, error) {
-	at, err := openPlace(text, baselineFolder)
+	at, err := p.openPlace(text, baselineFolder)
 	if err != nil {
 		return nil, err
 	}

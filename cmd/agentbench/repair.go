@@ -12,38 +12,76 @@ import (
 )
 
 func (p *program) repairCommand() *cobra.Command {
-	var look bool
+	var look, release bool
 	c := &cobra.Command{
 		Use:     "repair DIR",
 		Short:   "Make a damaged result folder whole again",
 		GroupID: "look",
 		Long: `Keeps every good line of the records, moves the damaged ones to records.damaged.jsonl,
 makes the signals again, drops scores of runs that are no longer there, and says what
-was lost. Then run with --out DIR makes the lost runs again.
+was lost. Then run with --out DIR makes the lost runs again. A damaged manifest.json is
+restored from its copy, and a damaged ledger of the budget is written anew: what its
+bad entries came to counts as spent.
 
-With --dry-run it changes nothing and exits with 1 where something is damaged.`,
+With --release the budget also lets go of what is in doubt: what calls may have cost
+whose answers did not come. With --dry-run it changes nothing and exits with 1 where
+something is damaged.`,
 		Args: arguments(1, 1, "one result folder"),
-		RunE: func(_ *cobra.Command, args []string) error { return p.repair(args[0], look) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			if look && release {
+				return usage("agentbench plan "+shellWord(args[0])+" shows what is in doubt", "--dry-run and --release do not go together")
+			}
+			return p.repair(args[0], look, release)
+		},
 	}
 	c.Flags().BoolVar(&look, "dry-run", false, "only say what is damaged")
+	c.Flags().BoolVar(&release, "release", false, "let go of what is in doubt of the budget")
 	return c
 }
 
-func (p *program) repair(dir string, look bool) error {
+func (p *program) repair(dir string, look, release bool) error {
 	found, err := p.repaired(dir, look)
+	var manifest *record.DamagedManifest
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return usage(resultsHint(dir), "%s holds no results", dir)
+	case errors.As(err, &manifest):
+		return fail(notMeasured, "the runs stand in records.jsonl, one a line; run with another --out makes the suite again, and with the cache pays for little",
+			"%w, and there is no whole copy of it: nothing of it can be restored", err)
 	case err != nil:
 		return unresumable(dir, err)
 	}
-	if _, err := fmt.Fprint(p.out, repairText(dir, found, look)); unlessClosed(err) != nil {
+	text := repairText(dir, found, look)
+	if release {
+		released, err := record.ReleaseLedger(dir)
+		if err != nil {
+			return unresumable(dir, err)
+		}
+		found.LedgerLost = nil
+		text += releaseText(dir, released)
+	}
+	if _, err := fmt.Fprint(p.out, text); unlessClosed(err) != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
-	if look && !found.Whole() {
+	switch {
+	case look && !found.Whole():
 		return quiet(answerNo)
+	case found.LedgerLost != nil:
+		return fail(notMeasured, "agentbench repair --release "+shellWord(dir)+" begins the ledger anew with what the records prove was paid", "%w", found.LedgerLost)
 	}
 	return nil
+}
+
+// releaseText says what the budget has let go of.
+func releaseText(dir string, b *record.Balance) string {
+	switch doubt := b.InDoubt(); {
+	case !b.Kept:
+		return dir + ": there is no ledger, and nothing is in doubt\n"
+	case doubt == record.Usage{}:
+		return fmt.Sprintf("%s: nothing is in doubt; %s are paid\n", dir, spendingOf(b.Paid))
+	default:
+		return fmt.Sprintf("%s: released %s; %s are paid\n", dir, spendingOf(doubt), spendingOf(b.Paid))
+	}
 }
 
 func (p *program) repaired(dir string, look bool) (*record.Repaired, error) {
@@ -60,14 +98,23 @@ func repairText(dir string, r *record.Repaired, look bool) string {
 		return fmt.Sprintf("%s: %s, and nothing is damaged\n", dir, kept)
 	}
 	var b strings.Builder
-	for _, problem := range r.Damage {
-		fmt.Fprintln(&b, problem)
-	}
 	verb := func(done string) string {
 		if look {
 			return "to be " + done
 		}
 		return done
+	}
+	if r.Manifest != nil {
+		fmt.Fprintf(&b, "%v; %s from manifest.copy.json\n", r.Manifest, verb("restored"))
+	}
+	for _, problem := range r.Ledger.Damage {
+		fmt.Fprintln(&b, problem)
+	}
+	if lost := r.Ledger.Doubt[record.CauseLost]; lost != (record.Usage{}) && r.LedgerLost == nil {
+		fmt.Fprintf(&b, "what is missing of the ledger counts as spent: %s\n", spendingOf(lost))
+	}
+	for _, problem := range r.Damage {
+		fmt.Fprintln(&b, problem)
 	}
 	fmt.Fprintf(&b, "%s: %s", dir, kept)
 	if r.Moved > 0 {
@@ -80,6 +127,8 @@ func repairText(dir string, r *record.Repaired, look bool) string {
 	for _, id := range r.Lost {
 		fmt.Fprintf(&b, "lost: %s\n", printable(id))
 	}
-	fmt.Fprintf(&b, "agentbench run SUITE --out %s makes what is missing again\n", shellWord(dir))
+	if !r.RecordsWhole() {
+		fmt.Fprintf(&b, "agentbench run SUITE --out %s makes what is missing again\n", shellWord(dir))
+	}
 	return b.String()
 }

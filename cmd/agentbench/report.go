@@ -49,7 +49,7 @@ told on stderr, and in JSON under "volatile". Only thresholds given here make it
 // report writes a report of a folder or of a baseline, and judges the thresholds
 // that were given with it.
 func (p *program) report(ctx context.Context, path string, f *judgedFlags) error {
-	at, err := openPlace(path, f.baselines)
+	at, err := p.openPlace(path, f.baselines)
 	if err != nil {
 		return err
 	}

@@ -115,9 +115,6 @@ func (p *program) scoreWanted(ctx context.Context, dir, suite string, wanted map
 
 // wanted makes the scores of some iterations, while the folder is held.
 func (s *scoring) wanted(ctx context.Context, journal *record.Journal, wanted map[string][]int) (*pass.Pass, error) {
-	if err := s.chargeEarlier(); err != nil {
-		return nil, err
-	}
 	o := s.options()
 	o.Wanted, o.Scorers = wanted, slices.Clone(s.judging)
 	done, err := pass.Look(o)

@@ -19,10 +19,7 @@ type earlier struct {
 	// remaining is how many of the planned runs are still to be made.
 	remaining int
 	effort    record.Effort
-	// charged is what counts against the suite's budget: what was paid, and what
-	// calls may have cost whose answers are unknown.
-	charged record.Usage
-	wall    time.Duration
+	wall      time.Duration
 }
 
 // done says whether a run needs nothing any more: it counts, or it was given up.
@@ -60,12 +57,12 @@ func (e *earlier) left(planned int) int {
 // openResults opens the journal of a job, whose results may have been begun
 // before. The manifest is then that of all sessions together.
 func (p *program) openResults(j *job, m *record.Manifest) (*record.Journal, error) {
-	before, err := record.ReadManifest(j.dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := record.ReadManifest(j.dir); errors.Is(err, fs.ErrNotExist) {
 		return p.createResults(j, m)
 	}
+	before, err := p.openManifest(j.dir)
 	if err != nil {
-		return nil, fail(notMeasured, "name another folder with --out", "%w", err)
+		return nil, err
 	}
 	if err := p.sameSpec(j, &before, m); err != nil {
 		return nil, err
@@ -164,42 +161,16 @@ func (j *job) takeUp(found *record.Recovered, m *record.Manifest) error {
 			return fail(notMeasured, "", "%w", err)
 		}
 	}
-	spent, err := record.Spent(j.dir)
-	if err != nil {
-		return fail(notMeasured, "", "%w", err)
-	}
-	j.earlier = earlier{found: found, tries: j.flags.attempts, effort: effort, charged: larger(effort.Paid, spent), wall: before.Volatile.Wall}
-	m.Volatile = record.ManifestVolatile{Started: before.Volatile.Started, Wall: j.earlier.wall, Shards: m.Volatile.Shards, Effort: effort}
+	j.earlier = earlier{found: found, tries: j.flags.attempts, effort: effort, wall: before.Volatile.Wall}
+	m.Volatile = record.ManifestVolatile{Started: before.Volatile.Started, Wall: j.earlier.wall, Shards: m.Volatile.Shards, Effort: effort, Ledger: before.Volatile.Ledger}
 	if err := keepEarlier(before, m); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
+	var err error
 	if j.earlier.remaining, err = j.countLeft(); err != nil {
 		return fail(wrongSpec, "", "%w", err)
 	}
 	return nil
-}
-
-// larger is what limits are held against of two usages: the larger number of
-// each.
-func larger(u, v record.Usage) record.Usage {
-	return record.Usage{
-		Calls: max(u.Calls, v.Calls), Cost: max(u.Cost, v.Cost),
-		InputTokens: max(u.InputTokens, v.InputTokens), OutputTokens: max(u.OutputTokens, v.OutputTokens),
-	}
-}
-
-// keepLedger has what the suite's budget spends put down until the function that
-// it gives is called.
-func (j *job) keepLedger() (end func() error, err error) {
-	if b := j.Suite.Budget; b.Calls == 0 && b.Tokens == 0 && b.CostUSD == 0 {
-		return func() error { return nil }, nil
-	}
-	ledger, err := record.OpenLedger(j.dir)
-	if err != nil {
-		return nil, err
-	}
-	j.budget.Watch(ledger.Write)
-	return ledger.Close, nil
 }
 
 // tellEarlier says what of a suite is done already, and what was lost.

@@ -15,6 +15,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/gate"
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/scorers"
@@ -111,6 +112,7 @@ type job struct {
 	tally  *tally
 	cache  *cache.Store
 	budget *limit.Budget
+	ledger *record.Ledger // of the budget; nil: there is none
 	gates  []*gate.Gate
 	shared tool.Run // what tools keep for all runs
 	// around puts an executor around the one that takes no more runs after an
@@ -192,6 +194,7 @@ func (p *program) wire(j *job) error {
 		Loops:    loops,
 		Score:    set.Score,
 		Watch:    j.tally,
+		Starved:  j.budget.Starved,
 		Duration: j.Suite.Budget.Duration,
 		Now:      p.now,
 	}

@@ -132,9 +132,6 @@ func unscorable(dir string, err error) error {
 
 // within makes the scores while the folder is held.
 func (s *scoring) within(ctx context.Context, journal *record.Journal) (*pass.Pass, error) {
-	if err := s.chargeEarlier(); err != nil {
-		return nil, err
-	}
 	done, err := pass.Look(s.options())
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ type scoring struct {
 
 // openScoring opens a folder, and the scorers that judge its runs.
 func (p *program) openScoring(args []string, f *scoreFlags) (*scoring, error) {
-	m, err := openManifest(args[0])
+	m, err := p.openManifest(args[0])
 	if err != nil {
 		return nil, err
 	}
@@ -261,25 +261,17 @@ func (s *scoring) taskDifferences() (lines []string, err error) {
 	return lines, nil
 }
 
-// chargeEarlier charges the budget with what was spent before.
-func (s *scoring) chargeEarlier() error {
-	spent, err := record.Spent(s.dir)
-	if err != nil {
-		return err
-	}
-	s.budget.Charge(larger(s.manifest.Volatile.Effort.Paid, spent))
-	return nil
-}
-
-// keepLedger has what is spent put down.
+// keepLedger opens the ledger of the folder, which is held, until the function that
+// it gives is called.
 func (s *scoring) keepLedger() (end func() error, err error) {
-	if b := s.suite.Suite.Budget; b.Calls == 0 && b.Tokens == 0 && b.CostUSD == 0 {
-		return func() error { return nil }, nil
+	ledger, err := s.openLedger(s.dir, &s.manifest, s.suite.Suite, s.budget, s.manifest.Volatile.Paid)
+	if err != nil || ledger == nil {
+		return func() error { return nil }, err
 	}
-	ledger, err := record.OpenLedger(s.dir)
-	if err != nil {
-		return nil, err
-	}
-	s.budget.Watch(ledger.Write)
-	return ledger.Close, nil
+	return func() error {
+		err := ledger.Close()
+		sealed := ledger.Sealed()
+		s.manifest.Volatile.Ledger = &sealed
+		return err
+	}, nil
 }

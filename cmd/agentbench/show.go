@@ -32,7 +32,7 @@ iteration with its output, evaluation and usage, why the run stopped, and what i
 			if err := f.validate(); err != nil {
 				return err
 			}
-			m, err := openManifest(args[0])
+			m, err := p.openManifest(args[0])
 			if err != nil {
 				return err
 			}

@@ -105,7 +105,7 @@ func (a *Asked) ask(ctx context.Context) (*model.Reply, *record.Call, error) {
 		call.Usage, call.Reserved, call.Finish = reply.Usage, reply.Reserved, reply.Finish
 		call.Answered = reply.Answered
 		call.Duration, call.Waited = reply.Duration, reply.Waited
-		call.Attempts, call.Cached = reply.Attempts, reply.Cached
+		call.Attempts, call.Unsent, call.Cached = reply.Attempts, reply.Unsent, reply.Cached
 		err = a.late(call)
 	} else {
 		err = a.failed(ctx, calling, call, err)
@@ -146,7 +146,7 @@ func (a *Asked) failed(ctx, calling context.Context, call *record.Call, err erro
 	call.Duration, call.Usage = model.Failure(err)
 	var told *model.CallError
 	if errors.As(err, &told) {
-		call.Waited, call.Attempts = told.Waited, told.Attempts
+		call.Waited, call.Attempts, call.Unsent = told.Waited, told.Attempts, told.Unsent
 	}
 	reserved(call, err)
 	if a.Timeout > 0 && call.Duration > a.Timeout {

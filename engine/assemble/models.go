@@ -71,7 +71,7 @@ func (m *models) named(name string) (model.Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no model %q", name)
 	}
-	pricing := pricingOf(&declared)
+	pricing := limit.OptionsOf(&declared)
 	answers, err := m.cached(name, &declared, pricing)
 	if err != nil {
 		return nil, err
@@ -79,16 +79,6 @@ func (m *models) named(name string) (model.Model, error) {
 	made := limit.WrapRun(answers, pricing)
 	m.made[name] = made
 	return made, nil
-}
-
-// pricingOf says what calls of a model cost and may use. Where tokens are
-// declared, as for simulated models, the texts do not matter.
-func pricingOf(m *spec.Model) limit.Options {
-	return limit.Options{
-		Price:     limit.PriceOf(m.Price),
-		Input:     int64(m.Tokens.Most(m.Tokens.Input)),
-		MaxOutput: int64(m.Tokens.Most(m.Tokens.Output)),
-	}
 }
 
 // cached is a model behind the cache, where there is one and calls are paid

@@ -112,7 +112,7 @@ func (r *run) noteVolatile(c *record.Call) {
 		return
 	}
 	v.Attempts += max(1, c.Attempts)
-	v.Paid.Calls += int64(max(1, c.Attempts) - 1) // what failed attempts used besides, nobody says
+	v.Paid.Calls += int64(max(1, c.Attempts) - 1 - c.Unsent) // what failed attempts used besides, nobody says
 }
 
 // note puts down how an execution or evaluation went wrong, if it did.

@@ -18,6 +18,7 @@ type CallError struct {
 	Usage      record.Usage  // what the failed call is known to have used, itself included
 	Waited     time.Duration // beside Duration: for rate limits, to try again, and for attempts before the last
 	Attempts   int           // requests sent; 0 means 1
+	Unsent     int           // of these attempts, those of which no byte reached a server
 }
 
 // Error gives the class and the message.
@@ -25,6 +26,47 @@ func (e *CallError) Error() string { return e.Cause.Error() }
 
 // Unwrap gives the *record.Error.
 func (e *CallError) Unwrap() error { return e.Cause }
+
+// Unsent is the error of a call that ended from outside, such as by a signal,
+// before a byte of it was sent.
+type Unsent struct{ Err error }
+
+// Error is the error itself.
+func (u *Unsent) Error() string { return u.Err.Error() }
+
+// Unwrap gives the error itself.
+func (u *Unsent) Unwrap() error { return u.Err }
+
+// NeverSent reports whether it is certain of a failed call that no server received a
+// byte of it, in any of its attempts: it cost nothing.
+func NeverSent(err error) bool {
+	var unsent *Unsent
+	var failed *CallError
+	return errors.As(err, &unsent) || errors.As(err, &failed) && failed.Unsent >= max(1, failed.Attempts)
+}
+
+// NoRoom is the error of a call that failed and could not be tried again, because a
+// budget has no room for another attempt. It is the failure, and stops the run as
+// the refusal does.
+type NoRoom struct {
+	Failed  *CallError
+	Refusal Refusal
+}
+
+// Refusal is an ErrRefused that says for which reason it stops a run.
+type Refusal interface {
+	error
+	StopReason() record.Reason
+}
+
+// Error gives both.
+func (e *NoRoom) Error() string { return e.Failed.Error() + "; " + e.Refusal.Error() }
+
+// Unwrap gives the failure.
+func (e *NoRoom) Unwrap() error { return e.Failed }
+
+// StopReason is that of the refusal.
+func (e *NoRoom) StopReason() record.Reason { return e.Refusal.StopReason() }
 
 // Unanswered is the error of a call that a run's own budget reserved, or had no
 // room for.

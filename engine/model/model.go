@@ -95,5 +95,6 @@ type Reply struct {
 	Duration  time.Duration // as-if: of a simulated or cached call, what it stands for
 	Waited    time.Duration // for rate limits, to try again, and for failed attempts; not part of Duration
 	Attempts  int           // requests sent; 0 means 1
+	Unsent    int           // of these attempts, those of which no byte reached a server
 	Cached    bool
 }

@@ -12,12 +12,16 @@ import (
 // The files of a result folder.
 const (
 	manifestFile = "manifest.json"
+	manifestCopy = "manifest.copy.json"
 	recordsFile  = "records.jsonl"
 	signalsFile  = "signals.jsonl"
 	scoresFile   = "scores.jsonl"
 	damagedFile  = "records.damaged.jsonl"
 	ledgerFile   = "spent.jsonl"
+	ledgerHead   = "spent.head"
 	lockFile     = "lock"
+
+	damagedLedger = "spent.damaged.jsonl"
 )
 
 // Disk is what a journal does to its folder; names are those of files in it.

@@ -2,7 +2,6 @@ package record
 
 import (
 	"errors"
-	"io"
 	"sync"
 	"time"
 )
@@ -151,19 +150,13 @@ func (j *Journal) Flush() error {
 
 // WriteManifest replaces the manifest.
 func (j *Journal) WriteManifest(m Manifest) error {
-	text, err := encodeManifest(&m)
+	text, err := encodeManifest(&m, j.redact)
 	if err != nil {
 		return err
 	}
-	if j.redact != nil {
-		text = j.redact(text)
-	}
 	j.manifest.Lock()
 	defer j.manifest.Unlock()
-	return writing(j.disk.Replace(manifestFile, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	}))
+	return replaceManifest(j.disk, text)
 }
 
 // Close writes what is pending, waits for it and leaves the folder. It returns

@@ -12,7 +12,7 @@ func (r *Run) Lasting() *Run {
 	for i := range same.Iterations {
 		calls := slices.Clone(same.Iterations[i].Calls)
 		for c := range calls {
-			calls[c].Waited, calls[c].Attempts, calls[c].Cached = 0, 0, false
+			calls[c].Waited, calls[c].Attempts, calls[c].Unsent, calls[c].Cached = 0, 0, 0, false
 		}
 		same.Iterations[i].Calls = calls
 		same.Iterations[i].ToolCalls = lastingTools(same.Iterations[i].ToolCalls)

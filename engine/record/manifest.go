@@ -1,11 +1,17 @@
 package record
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -46,6 +52,10 @@ type Manifest struct {
 	Totals Totals `json:"totals"`
 	// Volatile is left out where manifests are compared byte for byte.
 	Volatile ManifestVolatile `json:"volatile,omitzero"`
+
+	// Unsealed says that the file had no digest: nobody can tell whether it is as it
+	// was written.
+	Unsealed bool `json:"-"`
 }
 
 // ManifestVolatile is what the manifests of two equal results may differ in.
@@ -55,6 +65,11 @@ type ManifestVolatile struct {
 	Wall     time.Duration `json:"wall_ns,omitempty"` // of all sessions together
 	Shards   *Shards       `json:"shards,omitempty"`  // nil: the suite was not dealt
 	Effort
+	// Ledger is what there was of the ledger when the manifest was written; nil: none.
+	Ledger *LedgerSeal `json:"ledger,omitempty"`
+	// Digest is the SHA-256 of the file with zeros for its own digits. It is the last
+	// key of the file, there only.
+	Digest string `json:"digest,omitempty"`
 }
 
 // State is how far a result folder has come.
@@ -160,29 +175,50 @@ func (t *Totals) Add(s *Signals) {
 	t.User = t.User.Plus(s.User)
 }
 
-// ReadManifest reads the manifest of a result folder.
+// DamagedManifest is the error of a manifest that is not as it was written.
+type DamagedManifest struct{ Path string }
+
+// Error names the file.
+func (e *DamagedManifest) Error() string {
+	return e.Path + " is damaged: its digest does not fit"
+}
+
+// ReadManifest reads the manifest of a result folder. One that is not as it was
+// written is a *DamagedManifest; one without a digest is read, and says so.
 func ReadManifest(dir string) (Manifest, error) {
+	return readManifest(filepath.Join(dir, manifestFile))
+}
+
+func readManifest(path string) (Manifest, error) {
 	var m Manifest
-	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return m, fmt.Errorf("reading the manifest: %w", err)
 	}
-	if err := json.Unmarshal(text, &m); err != nil {
-		return m, fmt.Errorf("reading %s: %w", filepath.Join(dir, manifestFile), err)
+	digits, sealed := manifestDigits(text)
+	if sealed && string(digits) != manifestDigest(text, digits) {
+		return m, &DamagedManifest{path}
 	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m, fmt.Errorf("reading %s: %w", path, err)
+	}
+	if !sealed && m.Volatile.Digest != "" { // it was written again, by something else
+		return m, &DamagedManifest{path}
+	}
+	m.Unsealed, m.Volatile.Digest = !sealed, ""
 	switch {
 	case m.Version > Version:
 		return m, fmt.Errorf("%s was written by a newer agentbench (format %d, this one knows %d)",
-			filepath.Join(dir, manifestFile), m.Version, Version)
+			path, m.Version, Version)
 	case m.Version < oldest:
 		return m, fmt.Errorf("%s was written by an older agentbench (format %d, this one knows %d and later), or is no manifest",
-			filepath.Join(dir, manifestFile), m.Version, oldest)
+			path, m.Version, oldest)
 	}
 	if shards := m.Volatile.Shards; shards != nil && !shards.valid() {
-		return m, fmt.Errorf("%s tells of shards that cannot be", filepath.Join(dir, manifestFile))
+		return m, fmt.Errorf("%s tells of shards that cannot be", path)
 	}
 	if err := m.countable(); err != nil {
-		return m, fmt.Errorf("reading %s: %w", filepath.Join(dir, manifestFile), err)
+		return m, fmt.Errorf("reading %s: %w", path, err)
 	}
 	return m, nil
 }
@@ -196,11 +232,65 @@ func (m *Manifest) countable() error {
 	return nil
 }
 
-func encodeManifest(m *Manifest) ([]byte, error) {
-	m.Version = Version
+// What stands around the digits of a manifest's digest: nothing but the ends of
+// volatile and of the file comes behind them.
+const (
+	beforeDigits = `"digest": "sha256:`
+	behindDigits = "\"\n  }\n}\n"
+)
+
+// encodeManifest writes a manifest and seals it. Redact comes before the seal; nil:
+// nothing is hidden.
+func encodeManifest(m *Manifest, redact func([]byte) []byte) ([]byte, error) {
+	m.Version, m.Unsealed = Version, false
+	m.Volatile.Digest = "sha256:" + strings.Repeat("0", 2*sha256.Size)
 	text, err := json.MarshalIndent(m, "", "  ")
+	m.Volatile.Digest = ""
 	if err != nil {
 		return nil, fmt.Errorf("encoding the manifest: %w", err)
 	}
-	return append(text, '\n'), nil
+	if text = append(text, '\n'); redact != nil {
+		text = redact(text)
+	}
+	digits, ok := manifestDigits(text)
+	if !ok {
+		return nil, errors.New("encoding the manifest: there is no place for its digest")
+	}
+	copy(digits, manifestDigest(text, digits))
+	return text, nil
+}
+
+// manifestDigits are the digits of a manifest's digest, where it has one.
+func manifestDigits(text []byte) ([]byte, bool) {
+	rest, ok := bytes.CutSuffix(text, []byte(behindDigits))
+	if !ok || len(rest) < 2*sha256.Size {
+		return nil, false
+	}
+	at := len(rest) - 2*sha256.Size
+	return rest[at:], bytes.HasSuffix(rest[:at], []byte(beforeDigits))
+}
+
+// manifestDigest is what the digits have to be, which are a part of the text.
+func manifestDigest(text, digits []byte) string {
+	hash := sha256.New()
+	at := len(text) - len(behindDigits) - len(digits)
+	hash.Write(text[:at])
+	hash.Write(bytes.Repeat([]byte("0"), len(digits)))
+	hash.Write(text[at+len(digits):])
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// replaceManifest writes a manifest, and then its copy, from which repair restores
+// it: a crash leaves one of the two as it was.
+func replaceManifest(disk Disk, text []byte) error {
+	for _, name := range []string{manifestFile, manifestCopy} {
+		err := disk.Replace(name, func(w io.Writer) error {
+			_, err := w.Write(text)
+			return err
+		})
+		if err != nil {
+			return writing(err)
+		}
+	}
+	return nil
 }

@@ -98,7 +98,7 @@ func ours(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
 		name := strings.TrimSuffix(e.Name(), ".tmp")
-		if !e.Type().IsRegular() || !slices.Contains([]string{lockFile, recordsFile, signalsFile, scoresFile, ledgerFile, manifestFile}, name) {
+		if !e.Type().IsRegular() || !slices.Contains([]string{lockFile, recordsFile, signalsFile, scoresFile, ledgerFile, ledgerHead, manifestFile, manifestCopy}, name) {
 			return &fs.PathError{Op: "merging", Path: filepath.Join(dir, e.Name()), Err: fs.ErrExist}
 		}
 	}
@@ -133,27 +133,26 @@ func (m *merger) write(disk Disk, dir string) error {
 	if err := m.join(); err != nil {
 		return err
 	}
-	if m.spent != (Usage{}) {
-		if err := writeSpent(dir, m.spent); err != nil {
+	if m.spent.Kept {
+		if err := m.writeLedger(dir); err != nil {
 			return err
 		}
 	}
-	text, err := encodeManifest(&m.manifest)
+	text, err := encodeManifest(&m.manifest, nil)
 	if err != nil {
 		return err
 	}
-	return writing(disk.Replace(manifestFile, func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	}))
+	return replaceManifest(disk, text)
 }
 
-func writeSpent(dir string, spent Usage) error {
-	ledger, err := OpenLedger(dir)
+// writeLedger begins a ledger with what those of all parts come to.
+func (m *merger) writeLedger(dir string) error {
+	ledger, err := OpenLedger(dir, &m.spent)
 	if err != nil {
 		return err
 	}
-	ledger.Write(spent)
+	sealed := ledger.Sealed()
+	m.manifest.Volatile.Ledger = &sealed
 	return ledger.Close()
 }
 
@@ -208,11 +207,11 @@ func joinedNames(first, second []string) []string {
 // account sums up what a part spent, and what a session that was killed could
 // not say.
 func (m *merger) account(part *Part) error {
-	spent, err := Spent(part.Dir)
+	spent, err := ReadLedger(part.Dir, &part.Manifest)
 	if err != nil {
 		return err
 	}
-	m.spent = m.spent.Plus(spent)
+	m.spent.join(spent)
 	v := &part.Manifest.Volatile
 	if part.Manifest.Status == StateRunning {
 		if v.Effort, err = EffortOf(part.Dir); err != nil {

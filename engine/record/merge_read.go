@@ -24,7 +24,7 @@ type merger struct {
 
 	dropped  []error
 	totals   Totals
-	spent    Usage
+	spent    Balance
 	manifest Manifest
 }
 

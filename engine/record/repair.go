@@ -24,22 +24,40 @@ type Repaired struct {
 	// Unscored is how many lines of scores were dropped: bad ones, and those of
 	// runs that have no whole record.
 	Unscored int
+	// Manifest is what was wrong with the manifest, which was restored from its copy;
+	// nil: nothing. Unsealed says that it has no digest: it gets one.
+	Manifest error
+	Unsealed bool
+	// Ledger is what the ledger comes to; what was wrong with it is its Damage. What
+	// damaged entries came to stays in doubt. LedgerLost says that it cannot be read:
+	// it stays as it is.
+	Ledger     *Balance
+	LedgerLost *LostLedger
 }
 
-// Whole says that nothing is to be repaired.
-func (r *Repaired) Whole() bool { return len(r.Damage) == 0 && len(r.Lost) == 0 && r.Unscored == 0 }
+// Whole reports whether nothing is to be repaired.
+func (r *Repaired) Whole() bool {
+	return r.RecordsWhole() && r.Manifest == nil && r.LedgerLost == nil && len(r.Ledger.Damage) == 0
+}
+
+// RecordsWhole reports whether no record, signal or score is to be repaired.
+func (r *Repaired) RecordsWhole() bool {
+	return len(r.Damage) == 0 && len(r.Lost) == 0 && r.Unscored == 0
+}
 
 // Inspect finds what Repair would do, and changes nothing.
 func Inspect(dir string) (*Repaired, error) { return repair(dir, Options{}, false) }
 
-// Repair makes a folder whole again that Resume refuses: damaged records are
-// moved aside, the others stay as they are, the signals are made again, and
-// scores of what is no longer there are dropped. A crash on the way leaves a
-// folder that can be repaired.
+// Repair makes a folder whole again that Resume refuses: a damaged manifest is
+// restored from its copy, damaged records are moved aside, the others stay as they
+// are, the signals are made again, scores of what is no longer there are dropped, and
+// a damaged ledger is written anew. A crash on the way leaves a folder that can be
+// repaired.
 func Repair(dir string, options Options) (*Repaired, error) { return repair(dir, options, true) }
 
 func repair(dir string, options Options, change bool) (*Repaired, error) {
-	if _, err := ReadManifest(dir); err != nil {
+	m, wrong, err := restorable(dir)
+	if err != nil {
 		return nil, err
 	}
 	folder, err := lock(dir)
@@ -48,11 +66,99 @@ func repair(dir string, options Options, change bool) (*Repaired, error) {
 	}
 	j := newJournal(folder, options)
 	s := &survey{finished: map[string]bool{}}
+	s.Manifest, s.Unsealed = wrong, m.Unsealed
 	err = s.look(dir)
-	if err == nil && change && !s.Whole() {
-		err = j.repair(s)
+	if err == nil {
+		err = s.lookAtLedger(dir, &m)
+	}
+	if err == nil && change {
+		err = j.repairAll(s, &m)
 	}
 	return &s.Repaired, errors.Join(err, j.leave())
+}
+
+// restorable reads the manifest of a folder, or else its copy; wrong is why it was
+// the copy.
+func restorable(dir string) (m Manifest, wrong, err error) {
+	m, wrong = ReadManifest(dir)
+	if wrong == nil {
+		return m, nil, nil
+	}
+	m, err = readManifest(filepath.Join(dir, manifestCopy))
+	if err != nil || m.Unsealed {
+		return m, nil, wrong
+	}
+	return m, wrong, nil
+}
+
+func (s *survey) lookAtLedger(dir string, m *Manifest) (err error) {
+	if s.Ledger, err = ReadLedger(dir, m); errors.As(err, &s.LedgerLost) {
+		return nil
+	}
+	return err
+}
+
+func (j *Journal) repairAll(s *survey, m *Manifest) error {
+	if s.Manifest != nil || s.Unsealed {
+		if err := j.WriteManifest(*m); err != nil {
+			return err
+		}
+	}
+	if s.LedgerLost == nil && len(s.Ledger.Damage) > 0 {
+		ledger, err := OpenLedger(j.folder.dir, s.Ledger)
+		if err == nil {
+			err = ledger.Close()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if s.RecordsWhole() {
+		return nil
+	}
+	return j.repair(s)
+}
+
+// ReleaseLedger lets go of all that is in doubt, and gives what that was. Of a
+// ledger that cannot be read, or told no causes, what records and scores prove to
+// be paid stays.
+func ReleaseLedger(dir string) (*Balance, error) {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	b, err := releaseLedger(dir, &m)
+	return b, errors.Join(err, folder.unlock())
+}
+
+func releaseLedger(dir string, m *Manifest) (*Balance, error) {
+	b, err := ReadLedger(dir, m)
+	var lost *LostLedger
+	if !errors.As(err, &lost) && (err != nil || !b.Kept) {
+		return b, err
+	}
+	if lost != nil || b.Earlier {
+		proven, err := EvidenceOf(dir)
+		if err != nil {
+			return nil, err
+		}
+		if lost != nil {
+			b.rewrite, b.damaged, b.why = true, true, CauseRepair
+			b.Paid, b.Doubt = proven.Paid, map[Cause]Usage{}
+		} else {
+			b.Split(proven.Paid, Usage{})
+		}
+	}
+	ledger, err := OpenLedger(dir, b)
+	if err != nil {
+		return nil, err
+	}
+	ledger.Release(b)
+	return b, ledger.Close()
 }
 
 // repair changes the files in an order that keeps each of them readable without

@@ -266,6 +266,7 @@ type Call struct {
 	Duration time.Duration `json:"duration_ns"`         // as-if
 	Waited   time.Duration `json:"waited_ns,omitempty"` // for rate limits, beside Duration
 	Attempts int           `json:"attempts,omitempty"`  // requests sent; 0 means 1
+	Unsent   int           `json:"unsent,omitempty"`    // of these, those of which no byte reached a server
 	Cached   bool          `json:"cached,omitempty"`
 	Finish   string        `json:"finish,omitempty"` // the model's finish reason
 	Stderr   string        `json:"stderr,omitempty"` // a program's

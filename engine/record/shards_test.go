@@ -51,7 +51,7 @@ func TestManifestsOfShardsThatCannotBeAreRefused(t *testing.T) {
 		"beyond the last": {Of: 2, Held: []Shard{{Number: 3}}}, "too many": {Of: 1e9, Held: []Shard{{Number: 1}}},
 	} {
 		dir := t.TempDir()
-		text, err := encodeManifest(&Manifest{Volatile: ManifestVolatile{Shards: &shards}})
+		text, err := encodeManifest(&Manifest{Volatile: ManifestVolatile{Shards: &shards}}, nil)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, manifestFile), text, 0o600)
 		}

@@ -89,3 +89,27 @@ func (u Usage) Plus(v Usage) Usage {
 	u.Unreported += v.Unreported
 	return u
 }
+
+// Minus is what is left of each number when the other's is taken away, and never
+// less than nothing.
+func (u Usage) Minus(v Usage) Usage {
+	return u.each(v, func(a, b int64) int64 { return max(0, a-b) })
+}
+
+// smaller is the smaller one of each number.
+func smaller(u, v Usage) Usage { return u.each(v, func(a, b int64) int64 { return min(a, b) }) }
+
+func (u Usage) each(v Usage, of func(a, b int64) int64) Usage {
+	return Usage{
+		Calls:           of(u.Calls, v.Calls),
+		InputTokens:     of(u.InputTokens, v.InputTokens),
+		CachedTokens:    of(u.CachedTokens, v.CachedTokens),
+		OutputTokens:    of(u.OutputTokens, v.OutputTokens),
+		ReasoningTokens: of(u.ReasoningTokens, v.ReasoningTokens),
+		ToolCalls:       of(u.ToolCalls, v.ToolCalls),
+		Cost:            Money(of(int64(u.Cost), int64(v.Cost))),
+		Unpriced:        of(u.Unpriced, v.Unpriced),
+		Estimated:       of(u.Estimated, v.Estimated),
+		Unreported:      of(u.Unreported, v.Unreported),
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
@@ -72,8 +73,11 @@ func (c *Client) asked(ctx context.Context, text, conversation string) (Answer, 
 	if err != nil {
 		return Answer{}, nil, err
 	}
-	defer settle()
-	answer, took, err := c.Send(ctx, text, conversation)
+	unsent := false
+	defer func() { settle(unsent) }()
+	watched, sending := post.Watch(ctx)
+	answer, took, err := c.Send(watched, text, conversation)
+	unsent = err != nil && !sending.Began()
 	call := &record.Call{Model: c.Name(), Request: c.Hash(text), Usage: unreported, Reserved: reserved, Duration: took}
 	if err == nil && answer.Text == "" {
 		err = failure(record.NoAnswer, "the remote agent's answer is empty")

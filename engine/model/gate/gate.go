@@ -126,7 +126,7 @@ func (m *gated) Call(ctx context.Context, request *model.Request) (*model.Reply,
 	came := time.Now()
 	t, err := m.gate.enter(ctx, request.InputTokens()+int64(request.MaxOutputTokens))
 	if err != nil {
-		return nil, err
+		return nil, &model.Unsent{Err: err}
 	}
 	if t.failed != nil {
 		t.failed.Waited = time.Since(came)

@@ -406,7 +406,7 @@ func TestCancelledCallsLeaveTheirPlace(t *testing.T) {
 			calls.Go(func() {
 				working, stop := model.WithWorkingTime(ctx, 11*time.Second, errors.New("late"))
 				defer stop()
-				if _, err := m.Call(working, &model.Request{}); err != nil && err != cause {
+				if _, err := m.Call(working, &model.Request{}); err != nil && !errors.Is(err, cause) {
 					t.Errorf("got %v", err)
 				}
 			})
@@ -436,3 +436,23 @@ func TestAPanicLeavesItsPlace(t *testing.T) {
 type panics struct{}
 
 func (panics) Call(context.Context, *model.Request) (*model.Reply, error) { panic("no") }
+
+// A call that is cancelled at the gate was never sent.
+func TestCallsCancelledAtTheGateWereNeverSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New(Options{Parallel: 1}).Wrap(&counting{takes: time.Minute})
+		first := make(chan struct{})
+		go func() {
+			defer close(first)
+			_, _ = m.Call(t.Context(), &model.Request{})
+		}()
+		synctest.Wait()
+		cause := errors.New("budget")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		if _, err := m.Call(ctx, &model.Request{}); !errors.Is(err, cause) || !model.NeverSent(err) {
+			t.Errorf("got %v", err)
+		}
+		<-first
+	})
+}

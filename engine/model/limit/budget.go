@@ -41,12 +41,14 @@ type Budget struct {
 	limits Limits
 
 	mu       sync.Mutex
-	spent    record.Usage
-	reserved record.Usage
+	paid     record.Usage // what calls are known to have used
+	doubt    record.Usage // what calls may have used whose answers did not come
+	reserved record.Usage // what calls in flight may use
 	inFlight int
 	refused  bool
+	starved  bool
 	settled  chan struct{} // closed at the next settlement; nil while nobody waits
-	watch    func(atWorst record.Usage)
+	ledger   *record.Ledger
 }
 
 // NewBudget makes a budget.
@@ -62,36 +64,48 @@ func OfRun(b *spec.RunBudget) *Budget {
 	return NewBudget(Run, stop.LimitsOf(b))
 }
 
-// Charge adds what was spent elsewhere, by an earlier session, and says whether
-// nothing is left of a limit.
-func (b *Budget) Charge(used record.Usage) (exhausted bool) {
+// Limits are what may be spent.
+func (b *Budget) Limits() Limits { return b.limits }
+
+// Charge adds what was spent elsewhere, by an earlier session.
+func (b *Budget) Charge(paid, doubt record.Usage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.spent = b.spent.Plus(used)
-	b.told()
-	l, s := &b.limits, &b.spent
+	b.paid, b.doubt = b.paid.Plus(paid), b.doubt.Plus(doubt)
+}
+
+// Exhausted reports whether nothing is left of a limit.
+func (b *Budget) Exhausted() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.spent()
+	l := &b.limits
 	return l.Calls > 0 && s.Calls >= l.Calls || l.Tokens > 0 && s.Tokens() >= l.Tokens || l.Cost > 0 && s.Cost >= l.Cost
 }
 
-// Watch has a function told what calls have spent and may still spend, at every
-// change: of a reservation before its call is made. It must be quick.
-func (b *Budget) Watch(tell func(atWorst record.Usage)) {
+// Keep has every call put down in a ledger, before it is made and when it is over.
+func (b *Budget) Keep(l *record.Ledger) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.watch = tell
+	b.ledger = l
 }
 
-func (b *Budget) told() {
-	if b.watch != nil {
-		b.watch(b.spent.Plus(b.reserved))
-	}
-}
+// spent counts what is in doubt as well.
+func (b *Budget) spent() record.Usage { return b.paid.Plus(b.doubt) }
 
-// Spent is what was settled.
+// Spent is what was settled: paid, or in doubt.
 func (b *Budget) Spent() record.Usage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.spent
+	return b.spent()
+}
+
+// InDoubt is the part of what is spent that calls may have used whose answers did
+// not come.
+func (b *Budget) InDoubt() record.Usage {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.doubt
 }
 
 // Reserved is what calls in flight may still spend.
@@ -111,11 +125,19 @@ var resources = map[record.Reason]Resource{
 // short is what the limits do not suffice for, "" where they do.
 func (b *Budget) short(u record.Usage) Resource { return resources[b.limits.Short(u)] }
 
-// Refused says whether a call was not made because there was no room for it.
+// Refused reports whether a call was not made because there was no room for it.
 func (b *Budget) Refused() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.refused
+}
+
+// Starved reports whether the last call that was not made would have had room
+// beside what was paid, so that it is what is in doubt that fills the budget.
+func (b *Budget) Starved() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.starved
 }
 
 // Overshoot is a limit that was exceeded, because calls used more than could be
@@ -129,7 +151,7 @@ type Overshoot struct {
 func (b *Budget) Overshoot() *Overshoot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch l, s := &b.limits, &b.spent; b.short(*s) {
+	switch l, s := &b.limits, b.spent(); b.short(s) {
 	case Calls:
 		return &Overshoot{Calls, l.Calls, s.Calls}
 	case Tokens:

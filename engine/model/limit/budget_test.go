@@ -12,6 +12,11 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
+// paid is the settlement of an answered call.
+func paid(u record.Usage) record.Settlement {
+	return record.Settlement{Paid: u, Cause: record.CauseAnswered}
+}
+
 func tokens(n int64) record.Usage { return record.Usage{Calls: 1, OutputTokens: n} }
 
 // exactly is a call whose worst is known.
@@ -29,7 +34,7 @@ func TestABudgetIsUsedUp(t *testing.T) {
 				if err != nil {
 					return
 				}
-				r.Settle(tokens(10))
+				r.Settle(paid(tokens(10)))
 			}
 		})
 	}
@@ -57,7 +62,7 @@ func TestF40_ReserveWaitsForCallsInFlight(t *testing.T) {
 			t.Fatalf("did not wait: %v", err)
 		default:
 		}
-		first.Settle(tokens(20))
+		first.Settle(paid(tokens(20)))
 		if err := <-got; err != nil {
 			t.Errorf("no room after the first settled: %v", err)
 		}
@@ -118,8 +123,8 @@ func TestOnlyTheFirstSettlementCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Settle(tokens(1))
-	r.Settle(tokens(100))
+	r.Settle(paid(tokens(1)))
+	r.Settle(paid(tokens(100)))
 	if b.Reserved() != (record.Usage{}) || b.Spent() != tokens(1) {
 		t.Errorf("spent %+v, reserved %+v", b.Spent(), b.Reserved())
 	}
@@ -143,7 +148,7 @@ func TestF40_ACallThatMayExceedIsMadeAlone(t *testing.T) {
 		if len(got) > 0 {
 			t.Fatal("it was made beside another one")
 		}
-		first.Settle(tokens(30))
+		first.Settle(paid(tokens(30)))
 		if alone := <-got; alone != tokens(60) {
 			t.Errorf("%+v is reserved", alone)
 		}
@@ -162,7 +167,7 @@ func TestF40_AnOvershootIsTold(t *testing.T) {
 		{Limits{Calls: 1, Cost: 50}, &Overshoot{Calls, 1, 2}},
 	} {
 		b := NewBudget(Suite, c.limits)
-		b.Charge(record.Usage{Calls: 2, InputTokens: 8, OutputTokens: 12, Cost: 50})
+		b.Charge(record.Usage{Calls: 2, InputTokens: 8, OutputTokens: 12, Cost: 50}, record.Usage{})
 		if got := b.Overshoot(); (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
 			t.Errorf("of %+v: %+v, want %+v", c.limits, got, c.want)
 		}
@@ -194,7 +199,8 @@ func TestF3_WhatEarlierSessionsSpentCounts(t *testing.T) {
 		"there is no limit": {Limits{}, record.Usage{Calls: 1e9, Cost: 1e15}, false},
 	} {
 		b := NewBudget(Suite, c.limits)
-		if got := b.Charge(c.earlier); got != c.exhausted {
+		b.Charge(c.earlier, record.Usage{})
+		if got := b.Exhausted(); got != c.exhausted {
 			t.Errorf("%s: exhausted %v", name, got)
 		}
 		if b.Spent() != c.earlier {
@@ -202,7 +208,7 @@ func TestF3_WhatEarlierSessionsSpentCounts(t *testing.T) {
 		}
 	}
 	b := NewBudget(Suite, Limits{Calls: 3})
-	b.Charge(record.Usage{Calls: 2})
+	b.Charge(record.Usage{Calls: 2}, record.Usage{})
 	if _, err := b.Reserve(t.Context(), exactly(record.Usage{Calls: 1})); err != nil {
 		t.Error(err)
 	}
@@ -211,18 +217,46 @@ func TestF3_WhatEarlierSessionsSpentCounts(t *testing.T) {
 	}
 }
 
-func TestF3_AWatcherKnowsOfACallBeforeItIsMade(t *testing.T) {
-	b := NewBudget(Suite, Limits{Calls: 10})
-	var told []int64
-	b.Watch(func(atWorst record.Usage) { told = append(told, atWorst.OutputTokens) })
-	b.Charge(tokens(100))
-	call := record.Usage{Calls: 1, OutputTokens: 20}
-	reservation, err := b.Reserve(t.Context(), Worst{Expected: call, Bound: call})
+// What is reserved is in the ledger before the call is made, and what became of the
+// call once it is over: paid, in doubt, or released.
+func TestF3_ALedgerKnowsOfACallBeforeItIsMade(t *testing.T) {
+	dir := t.TempDir()
+	balance, err := record.ReadLedger(dir, &record.Manifest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	reservation.Settle(tokens(5))
-	if want := []int64{100, 120, 105}; !slices.Equal(told, want) {
-		t.Errorf("told %v, want %v", told, want)
+	ledger, err := record.OpenLedger(dir, balance)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := NewBudget(Suite, Limits{Calls: 10})
+	b.Keep(ledger)
+	call := record.Usage{Calls: 1, OutputTokens: 20}
+	told := func() (paid, doubt int64) {
+		now, err := record.ReadLedger(dir, &record.Manifest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return now.Paid.OutputTokens, now.InDoubt().OutputTokens
+	}
+	var all []int64
+	for _, s := range []record.Settlement{paid(tokens(5)), {Doubt: call, Cause: record.Cause(record.CallTimeout)}, {Cause: record.CauseUnsent}} {
+		reservation, err := b.Reserve(t.Context(), Worst{Expected: call, Bound: call})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, reserved := told()
+		reservation.Settle(s)
+		after, doubt := told()
+		all = append(all, before, reserved, after, doubt)
+	}
+	if want := []int64{0, 20, 5, 0, 5, 20, 5, 20, 5, 40, 5, 20}; !slices.Equal(all, want) {
+		t.Errorf("told %v, want %v", all, want)
+	}
+	if err := ledger.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Reserve(t.Context(), Worst{Expected: call, Bound: call}); err == nil {
+		t.Error("a call that no ledger can tell of is made")
 	}
 }

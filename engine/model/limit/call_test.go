@@ -26,10 +26,10 @@ func TestCallsThatAreNoModels(t *testing.T) {
 		var err error
 		made := 0
 		for made < 9 && err == nil {
-			var settle func()
+			var settle func(unsent bool)
 			var reserved *record.Usage
 			if settle, reserved, err = Call(ctx, suite); err == nil {
-				settle()
+				settle(false)
 				made++
 				if reserved == nil || reserved.Calls != 1 {
 					t.Errorf("%s: reserved %+v", name, reserved)
@@ -55,5 +55,19 @@ func TestCallsWithoutBudgets(t *testing.T) {
 	if err != nil || reserved != nil {
 		t.Fatal(err, reserved)
 	}
-	settle()
+	settle(false)
+}
+
+// A call that never reached the remote agent is in the suite's budget no more; in
+// the run's it is, whose decisions are the same whenever a server dies.
+func TestCallsThatReachedNobody(t *testing.T) {
+	run, suite := NewBudget(Run, Limits{Calls: 5}), NewBudget(Suite, Limits{Calls: 5})
+	settle, _, err := Call(WithRun(t.Context(), run), suite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settle(true)
+	if run.Spent().Calls != 1 || suite.Spent() != (record.Usage{}) || suite.Reserved() != (record.Usage{}) {
+		t.Errorf("spent %+v of the run, %+v of the suite", run.Spent(), suite.Spent())
+	}
 }

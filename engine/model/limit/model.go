@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // DefaultMaxOutput is reserved for the reply of a call that names no
@@ -21,6 +22,30 @@ type Options struct {
 	// MaxOutput is reserved for the reply of a call that names no
 	// MaxOutputTokens; 0 means DefaultMaxOutput.
 	MaxOutput int64
+}
+
+// OptionsOf says what calls of a declared model cost and may use. Where tokens are
+// declared, as for simulated models, the texts do not matter.
+func OptionsOf(m *spec.Model) Options {
+	return Options{
+		Price:     PriceOf(m.Price),
+		Input:     int64(m.Tokens.Most(m.Tokens.Input)),
+		MaxOutput: int64(m.Tokens.Most(m.Tokens.Output)),
+	}
+}
+
+// Least is the least that is reserved for any call whose reply is limited to so many
+// tokens, or to none.
+func (o Options) Least(output int64) record.Usage {
+	e := newEstimate(o)
+	if output <= 0 || output > e.longest {
+		output = e.longest
+	}
+	input := o.Input
+	if input == 0 {
+		input = framingTokens(&model.Request{Messages: make([]model.Message, 1)})
+	}
+	return e.priced(input, output)
 }
 
 // Wrap prices what a model uses and reserves every call in the budget first. A
@@ -66,21 +91,21 @@ func (m *limited) Call(ctx context.Context, request *model.Request) (*model.Repl
 	if err != nil {
 		return nil, m.noted(err, &worst, record.Usage{})
 	}
-	used := reservation.Worst() // and so it stays where the model panics
-	defer func() { reservation.Settle(used) }()
+	settled := record.Settlement{Doubt: reservation.Worst(), Cause: record.CauseUnknown} // and so it stays where the model panics
+	defer func() { reservation.Settle(settled) }()
 	reply, err := m.call(ctx, request)
 	if err != nil {
 		if m.perRun {
-			used = worst.Expected // the bound may be reserved or not, by what is left: that must not decide later
+			settled.Doubt = worst.Expected // the bound may be reserved or not, by what is left: that must not decide later
 		}
-		used = atWorst(err, used)
-		return nil, m.noted(err, &worst, used)
+		settled = settlementOf(err, settled.Doubt, m.perRun)
+		return nil, m.noted(err, &worst, settled.Paid.Plus(settled.Doubt))
 	}
-	used = reply.Usage
+	settled = record.Settlement{Paid: reply.Usage, Cause: record.CauseAnswered}
 	if m.perRun {
 		reply.Reserved = &worst.Expected
 	} else {
-		m.worst.learn(request, used)
+		m.worst.learn(request, reply.Usage)
 	}
 	return reply, nil
 }
@@ -109,20 +134,25 @@ func (m *limited) call(ctx context.Context, request *model.Request) (*model.Repl
 	return nil, err
 }
 
-// atWorst is what a failed call is charged: all that was reserved where the
-// server may have worked and nobody will ever say how much.
-func atWorst(err error, worst record.Usage) record.Usage {
+// settlementOf is what becomes of the reservation of a failed call: all of it is in
+// doubt where the server may have worked and nobody will ever say how much, and none
+// of it is spent where the server never received a byte. A run's own budget does
+// not tell the two apart: what it decides must not depend on when a server died.
+func settlementOf(err error, reserved record.Usage, ofRun bool) record.Settlement {
 	_, known := model.Failure(err)
-	if errors.Is(err, model.ErrEnded) || errors.Is(err, model.ErrRefused) {
-		return known
-	}
 	var failed *record.Error
-	if !errors.As(err, &failed) {
-		return worst
+	switch {
+	case errors.Is(err, model.ErrEnded), errors.Is(err, model.ErrRefused):
+		return record.Settlement{Paid: known, Cause: record.CauseNotMade}
+	case model.NeverSent(err) && !ofRun:
+		return record.Settlement{Cause: record.CauseUnsent}
+	case !errors.As(err, &failed):
+		return record.Settlement{Doubt: reserved, Cause: record.CauseInterrupted}
 	}
+	cause := record.Cause(failed.Class)
 	switch failed.Class {
 	case record.CallTimeout, record.Network, record.Incomplete, record.BadResponse, record.Internal:
-		return worst
+		return record.Settlement{Doubt: reserved, Cause: cause}
 	}
-	return known
+	return record.Settlement{Paid: known, Cause: cause}
 }

@@ -7,7 +7,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -78,27 +81,84 @@ var request = &model.Request{Messages: []model.Message{{Role: "user", Text: "123
 func TestCallsAreReservedAtTheirWorstAndSettled(t *testing.T) {
 	worst := record.Usage{Calls: 1, InputTokens: 18, OutputTokens: 50}
 	used := record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 5}
+	one := record.Usage{Calls: 1}
 	for name, c := range map[string]struct {
-		err  error
-		want record.Usage
+		err         error
+		paid, doubt record.Usage
 	}{
-		"a reply":                   {nil, used},
-		"the server failed":         {model.Fail(record.Server, "500", 0), record.Usage{Calls: 1}},
-		"nobody knows what it used": {model.Fail(record.CallTimeout, "late", 0), worst},
-		"the answer was cut":        {model.Fail(record.Incomplete, "cut", 0), worst},
-		"cancelled in flight":       {context.Canceled, worst},
-		"ended":                     {model.ErrEnded, record.Usage{}},
-		"refused further down":      {&Refused{Budget: NewBudget(Suite, Limits{})}, record.Usage{}},
+		"a reply":                     {nil, used, record.Usage{}},
+		"the server failed":           {model.Fail(record.Server, "500", 0), one, record.Usage{}},
+		"nobody knows what it used":   {model.Fail(record.CallTimeout, "late", 0), record.Usage{}, worst},
+		"the answer was cut":          {model.Fail(record.Incomplete, "cut", 0), record.Usage{}, worst},
+		"cancelled in flight":         {context.Canceled, record.Usage{}, worst},
+		"cancelled before it is sent": {&model.Unsent{Err: context.Canceled}, record.Usage{}, record.Usage{}},
+		"refused by the server":       {unsent(1, 0), record.Usage{}, record.Usage{}},
+		"refused in all attempts":     {unsent(4, 4), record.Usage{}, record.Usage{}},
+		"refused in the last one":     {unsent(1, 2), record.Usage{}, worst},
+		"ended":                       {model.ErrEnded, record.Usage{}, record.Usage{}},
+		"refused further down":        {&Refused{Budget: NewBudget(Suite, Limits{})}, record.Usage{}, record.Usage{}},
 	} {
 		b := NewBudget(Suite, Limits{Tokens: 68})
 		_, err := Wrap(answers{used, c.err}, b, Options{}).Call(t.Context(), request)
 		if !errors.Is(err, c.err) {
 			t.Errorf("%s: error %v", name, err)
 		}
-		if got := b.Spent(); got != (Price{}).Apply(c.want) || b.Reserved() != (record.Usage{}) {
-			t.Errorf("%s: spent %+v, reserved %+v; want %+v", name, got, b.Reserved(), c.want)
+		if b.Spent() != c.paid.Plus(c.doubt) || b.InDoubt() != c.doubt || b.Reserved() != (record.Usage{}) {
+			t.Errorf("%s: spent %+v, in doubt %+v, reserved %+v; want %+v and %+v", name, b.Spent(), b.InDoubt(), b.Reserved(), c.paid, c.doubt)
 		}
 	}
+}
+
+// unsent is a call of so many attempts, of which so many reached nobody.
+func unsent(of, attempts int) error {
+	err := model.Fail(record.Network, "connection refused", 0)
+	err.Unsent, err.Attempts = of, attempts
+	return err
+}
+
+// What was never sent does not fill the budget; what is in doubt does, and says so.
+func TestABudgetThatIsFullOfDoubtIsStarved(t *testing.T) {
+	b := NewBudget(Suite, Limits{Tokens: 120})
+	refused := Wrap(answers{err: unsent(1, 0)}, b, Options{})
+	for range 10 {
+		if _, err := refused.Call(t.Context(), request); errors.Is(err, ErrBudget) {
+			t.Fatal("calls that were never sent have filled the budget")
+		}
+	}
+	late := Wrap(answers{err: model.Fail(record.CallTimeout, "late", 0)}, b, Options{})
+	var err error
+	for range 3 {
+		_, err = late.Call(t.Context(), request)
+	}
+	if !errors.Is(err, ErrBudget) || !b.Starved() {
+		t.Errorf("%v, starved %v", err, b.Starved())
+	}
+	b = NewBudget(Suite, Limits{Calls: 1})
+	for range 2 {
+		_, err = Wrap(answers{used: record.Usage{Calls: 1}}, b, Options{}).Call(t.Context(), request)
+	}
+	if !errors.Is(err, ErrBudget) || b.Starved() {
+		t.Errorf("%v, starved %v of what was paid", err, b.Starved())
+	}
+}
+
+// No call reserves less than the least of its model.
+func TestTheLeastThatIsReserved(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		o := Options{
+			Price:     Price{Input: record.Money(rapid.Int64Range(0, 9).Draw(t, "in")), Output: record.Money(rapid.Int64Range(0, 9).Draw(t, "out"))},
+			Input:     rapid.Int64Range(0, 50).Draw(t, "input"),
+			MaxOutput: rapid.Int64Range(0, 5000).Draw(t, "most"),
+		}
+		r := &model.Request{MaxOutputTokens: rapid.IntRange(0, 6000).Draw(t, "limit")}
+		for range rapid.IntRange(1, 4).Draw(t, "messages") {
+			r.Messages = append(r.Messages, model.Message{Text: rapid.StringN(0, 20, 40).Draw(t, "text")})
+		}
+		least, worst := o.Least(int64(r.MaxOutputTokens)), newEstimate(o).of(r)
+		if least.Minus(worst.Expected) != (record.Usage{}) || least.Minus(worst.Bound) != (record.Usage{}) {
+			t.Fatalf("the least is %+v, and reserved are %+v", least, worst)
+		}
+	})
 }
 
 func TestNoRoomMeansNoCall(t *testing.T) {

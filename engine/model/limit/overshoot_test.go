@@ -134,11 +134,11 @@ func (s *situation) exceeded(whose string, b *Budget, l Limits) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if short := l.Short(b.spent); short != "" {
-		return fmt.Errorf("%s spent %+v of %+v", whose, b.spent, l)
+	if short := l.Short(b.spent()); short != "" {
+		return fmt.Errorf("%s spent %+v of %+v", whose, b.spent(), l)
 	}
-	if short := l.Short(b.spent.Plus(b.reserved)); short != "" {
-		return fmt.Errorf("%s spent %+v and reserved %+v of %+v", whose, b.spent, b.reserved, l)
+	if short := l.Short(b.spent().Plus(b.reserved)); short != "" {
+		return fmt.Errorf("%s spent %+v and reserved %+v of %+v", whose, b.spent(), b.reserved, l)
 	}
 	return nil
 }
@@ -156,13 +156,17 @@ func (m *within) Call(_ context.Context, request *model.Request) (*model.Reply, 
 		return nil, err
 	}
 	chance := rand.New(rand.NewPCG(m.seed, uint64(request.Draw.Trial*1000+request.Draw.Call)))
-	switch chance.IntN(12) {
+	switch chance.IntN(13) {
 	case 0:
 		return nil, model.Fail(record.Server, "500", 0)
 	case 1:
 		return nil, model.Fail(record.Incomplete, "cut", 0)
 	case 2:
 		return nil, context.Canceled
+	case 3:
+		refused := model.Fail(record.Network, "refused", 0)
+		refused.Unsent = 1
+		return nil, refused
 	}
 	most := request.InputTokens() + framingTokens(request)
 	if m.situation.dense {

@@ -11,7 +11,7 @@ func TestABudgetTellsThatItRefusedACall(t *testing.T) {
 	if err != nil || b.Refused() {
 		t.Fatalf("refused %v, %v", b.Refused(), err)
 	}
-	r.Settle(tokens(100))
+	r.Settle(paid(tokens(100)))
 	if b.Refused() {
 		t.Error("it refused a call that it made room for")
 	}

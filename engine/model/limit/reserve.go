@@ -16,7 +16,8 @@ type Worst struct{ Expected, Bound record.Usage }
 // not fit beside what was spent. Where the bound fits as well, the call may be
 // made beside others; where it does not, only when no other is in flight. So
 // Reserve waits for calls in flight, for they may turn out smaller than
-// reserved. Its errors are *Refused, ErrUnpriced and the context's cause.
+// reserved. Its errors are *Refused, ErrUnpriced, the context's cause, and that the
+// ledger cannot be written.
 func (b *Budget) Reserve(ctx context.Context, worst Worst) (*Reservation, error) {
 	for {
 		reserved, wait, err := b.try(&worst)
@@ -24,7 +25,7 @@ func (b *Budget) Reserve(ctx context.Context, worst Worst) (*Reservation, error)
 			return nil, err
 		}
 		if wait == nil {
-			return &Reservation{budget: b, worst: *reserved}, nil
+			return reserved, nil
 		}
 		if err := await(ctx, wait); err != nil {
 			return nil, err
@@ -44,72 +45,67 @@ func await(ctx context.Context, wait <-chan struct{}) error {
 }
 
 // try reserves, or gives what to wait for.
-func (b *Budget) try(worst *Worst) (reserved *record.Usage, wait <-chan struct{}, err error) {
+func (b *Budget) try(worst *Worst) (_ *Reservation, wait <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.limits.Cost > 0 && worst.Expected.Unpriced > 0 {
 		return nil, nil, ErrUnpriced
 	}
-	if short := b.short(b.spent.Plus(worst.Expected)); short != "" {
-		b.refused = true
+	if short := b.short(b.spent().Plus(worst.Expected)); short != "" {
+		b.refused, b.starved = true, b.short(b.paid.Plus(worst.Expected)) == ""
 		return nil, nil, &Refused{Budget: b, Resource: short}
 	}
+	r := &Reservation{budget: b, worst: worst.Expected}
 	switch {
-	case b.short(b.spent.Plus(b.reserved).Plus(worst.Bound)) == "":
-		reserved = &worst.Bound
-	case b.inFlight == 0:
-		reserved = &worst.Expected
-	default:
+	case b.short(b.spent().Plus(b.reserved).Plus(worst.Bound)) == "":
+		r.worst = worst.Bound
+	case b.inFlight > 0:
 		if b.settled == nil {
 			b.settled = make(chan struct{})
 		}
 		return nil, b.settled, nil
 	}
-	b.reserved = b.reserved.Plus(*reserved)
+	if b.ledger != nil {
+		if r.entry, err = b.ledger.Reserve(r.worst); err != nil {
+			return nil, nil, err
+		}
+	}
+	b.reserved = b.reserved.Plus(r.worst)
 	b.inFlight++
-	b.told()
-	return reserved, nil, nil
+	return r, nil, nil
 }
 
 // Reservation is the room that a call in flight holds.
 type Reservation struct {
 	budget *Budget
 	worst  record.Usage
+	entry  int64 // of the ledger, if there is one
 	once   sync.Once
 }
 
 // Worst is what was reserved.
 func (r *Reservation) Worst() record.Usage { return r.worst }
 
-// Settle replaces the reservation by what was used. Only the first one counts; the
-// nil Reservation holds nothing.
-func (r *Reservation) Settle(used record.Usage) {
+// Settle replaces the reservation by what became of the call. Only the first
+// settlement counts; the nil Reservation holds nothing.
+func (r *Reservation) Settle(s record.Settlement) {
 	if r == nil {
 		return
 	}
-	r.once.Do(func() { r.budget.settle(&r.worst, &used) })
+	r.once.Do(func() { r.budget.settle(r, &s) })
 }
 
-func (b *Budget) settle(worst, used *record.Usage) {
+func (b *Budget) settle(r *Reservation, s *record.Settlement) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.reserved = minus(b.reserved, worst)
-	b.spent = b.spent.Plus(*used)
+	b.reserved = b.reserved.Minus(r.worst)
+	b.paid, b.doubt = b.paid.Plus(s.Paid), b.doubt.Plus(s.Doubt)
 	b.inFlight--
-	b.told()
+	if b.ledger != nil {
+		b.ledger.Settle(r.entry, r.worst, *s)
+	}
 	if b.settled != nil {
 		close(b.settled)
 		b.settled = nil
 	}
-}
-
-// minus undoes Plus for what reservations hold.
-func minus(u record.Usage, v *record.Usage) record.Usage {
-	u.Calls -= v.Calls
-	u.InputTokens -= v.InputTokens
-	u.OutputTokens -= v.OutputTokens
-	u.Cost -= v.Cost
-	u.Unpriced -= v.Unpriced
-	u.Estimated -= v.Estimated
-	return u
 }

@@ -26,6 +26,9 @@ func (m *Model) fail(failed *record.Error, e *exchange, took time.Duration) erro
 	if e.hopeless {
 		err.Retry = new(bool)
 	}
+	if !e.sending.Began() {
+		err.Unsent = 1
+	}
 	return err
 }
 

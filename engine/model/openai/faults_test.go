@@ -163,6 +163,40 @@ func TestNobodyListens(t *testing.T) {
 	if !errors.As(err, &failed) || failed.Class != record.Network || !strings.Contains(failed.Message, "refused") {
 		t.Errorf("got %v", err)
 	}
+	if !model.NeverSent(err) {
+		t.Error("a call that was refused may have cost something")
+	}
+}
+
+// F16: it is certain of no call that was sent, whatever became of it, that it cost
+// nothing; it is of one that was cancelled before.
+func TestF16_WhatMayHaveCostSomething(t *testing.T) {
+	reset := step{instead: func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = conn.(*net.TCPConn).SetLinger(0)
+		conn.Close()
+	}}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		step step
+		want bool
+	}{
+		"reset":            {t.Context(), reset, false},
+		"status 500":       {t.Context(), step{status: 500}, false},
+		"cancelled before": {cancelled, step{}, true},
+	} {
+		_, err := connect(t, Options{BaseURL: serve(t, c.step)}).Call(c.ctx, hello())
+		if err == nil || model.NeverSent(err) != c.want {
+			t.Errorf("%s: never sent %v: %v", name, model.NeverSent(err), err)
+		}
+	}
 }
 
 // F18, P10: a server that does not begin to answer, and one that does not end.

@@ -155,6 +155,8 @@ func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply,
 	switch {
 	case err == nil && exchange.status < 300:
 		return m.answered(request, &response, exchange, took)
+	case ctx.Err() != nil && !exchange.sending.Began():
+		return nil, &model.Unsent{Err: context.Cause(ctx)}
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}

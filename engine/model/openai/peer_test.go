@@ -181,7 +181,7 @@ type answered struct {
 	shape       any // of JSON, or of the frames of a stream in turn
 }
 
-func post(t *testing.T, address, body string) answered {
+func send(t *testing.T, address, body string) answered {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), "POST", address+"/chat/completions", strings.NewReader(body))
 	if err != nil {
@@ -284,7 +284,7 @@ func answersLike(t *testing.T, peer string) {
 		"after a tool's reply": `{"model":"gpt-4o","messages":[{"role":"user","content":"hello"},{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"call_1","content":""}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			want, got := post(t, peer, body), post(t, mock, body)
+			want, got := send(t, peer, body), send(t, mock, body)
 			if got.status != want.status || got.contentType != want.contentType {
 				t.Errorf("got %d %s, the peer gives %d %s", got.status, got.contentType, want.status, want.contentType)
 			}
@@ -319,7 +319,7 @@ func refusesLike(t *testing.T, peer string) {
 				}
 				o.Faults = []mockserver.Rated{fault}
 			}
-			want, got := post(t, peer, c.body), post(t, mockOfPeer(t, o), c.body)
+			want, got := send(t, peer, c.body), send(t, mockOfPeer(t, o), c.body)
 			if got.status != want.status || got.contentType != want.contentType {
 				t.Errorf("got %d %s, the peer gives %d %s", got.status, got.contentType, want.status, want.contentType)
 			}
@@ -345,8 +345,8 @@ func errorFields(a answered) []string {
 func limitsLike(t *testing.T, peer string) {
 	mock := mockOfPeer(t, mockserver.Options{Limits: mockserver.Limits{Requests: 1, Tokens: 1000}})
 	body := `{"model":"gpt-4o","messages":[{"role":"user","content":"too fast"}]}`
-	post(t, mock, body)
-	want, got := limitHeaders(post(t, peer, body)), limitHeaders(post(t, mock, body))
+	send(t, mock, body)
+	want, got := limitHeaders(send(t, peer, body)), limitHeaders(send(t, mock, body))
 	if !slices.Equal(got, want) || len(want) < 7 {
 		t.Errorf("got %v, the peer gives %v", got, want)
 	}

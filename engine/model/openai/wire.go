@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -32,7 +33,7 @@ var errTooLarge = errors.New("the answer is too long")
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:            post.Counting((&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext),
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           connections,
 		MaxIdleConnsPerHost:    connections,
@@ -54,6 +55,8 @@ type exchange struct {
 	unasked  bool   // it was not streamed although it was to be
 	broken   error  // why the answer is not whole
 	hopeless bool   // trying again would end the same way
+
+	sending *post.Sending // nil: nothing was ever to be sent
 }
 
 type exchangeKey struct{}
@@ -80,6 +83,10 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	e := request.Context().Value(exchangeKey{}).(*exchange)
 	ctx, cancel := context.WithCancelCause(request.Context())
 	defer cancel(nil)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	ctx, e.sending = post.Watch(ctx)
 	request = request.Clone(ctx)
 	request.URL.RawQuery = w.query
 	w.setHeaders(request, e)

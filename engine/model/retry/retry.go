@@ -62,9 +62,12 @@ func (m *retrying) Call(ctx context.Context, request *model.Request) (*model.Rep
 	c := call{options: &m.options}
 	for {
 		reply, err := m.inner.Call(ctx, &sent)
+		if noRoom := c.noRoom(err); noRoom != nil {
+			return nil, noRoom
+		}
 		c.attempts++
 		if err == nil {
-			reply.Attempts, reply.Waited = c.attempts, reply.Waited+c.waited
+			reply.Attempts, reply.Unsent, reply.Waited = c.attempts, c.unsent, reply.Waited+c.waited
 			return reply, nil
 		}
 		wait, again := c.next(err)
@@ -82,9 +85,11 @@ func (m *retrying) Call(ctx context.Context, request *model.Request) (*model.Rep
 type call struct {
 	options  *Options
 	attempts int
-	bad      int           // attempts whose answer was none
-	slept    time.Duration // between attempts
-	waited   time.Duration // slept, queued, and spent in failed attempts
+	unsent   int              // attempts of which no byte reached a server
+	last     *model.CallError // of the attempt before; nil: there was none
+	bad      int              // attempts whose answer was none
+	slept    time.Duration    // between attempts
+	waited   time.Duration    // slept, queued, and spent in failed attempts
 }
 
 // next says whether to try again after an error, and after how long. Where not,
@@ -94,17 +99,31 @@ func (c *call) next(err error) (wait time.Duration, again bool) {
 	if !errors.As(err, &failed) {
 		return 0, false
 	}
+	c.unsent += failed.Unsent
 	if failed.Cause.Class == record.BadResponse {
 		c.bad++
 	}
 	wait = c.wait(failed.RetryAfter)
 	if c.worthwhile(failed) && c.affordable(failed, wait) {
 		c.waited += failed.Duration + failed.Waited
+		c.last = failed
 		return wait, true
 	}
-	failed.Attempts = c.attempts
+	failed.Attempts, failed.Unsent = c.attempts, c.unsent
 	failed.Waited += c.waited
 	return 0, false
+}
+
+// noRoom is the error of a call that a budget has no room to try again: what it
+// failed with before, not that the budget is spent. nil where that is not so.
+func (c *call) noRoom(err error) error {
+	var refusal model.Refusal
+	if c.last == nil || !errors.Is(err, model.ErrRefused) || !errors.As(err, &refusal) {
+		return nil
+	}
+	failed := *c.last
+	failed.Attempts, failed.Unsent, failed.Waited = c.attempts, c.unsent, c.waited-failed.Duration
+	return &model.NoRoom{Failed: &failed, Refusal: refusal}
 }
 
 // spent is how long the failed attempt itself took.

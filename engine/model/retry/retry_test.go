@@ -286,3 +286,56 @@ func TestSleepingIsNotWorking(t *testing.T) {
 		}
 	})
 }
+
+// noRoom is a budget's refusal.
+type noRoom struct{}
+
+func (noRoom) Error() string             { return "no room" }
+func (noRoom) Is(target error) bool      { return target == model.ErrRefused }
+func (noRoom) StopReason() record.Reason { return record.ReasonSuiteBudget }
+
+// A call that a budget has no room to try again tells what it failed with, and
+// stops the run for the budget; one that was never tried tells of the budget alone.
+func TestF42_NoRoomToTryAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cut := model.Fail(record.Incomplete, "cut", time.Second)
+		cut.Waited = 3 * time.Second
+		refused := model.Fail(record.Network, "refused", time.Second)
+		refused.Unsent = 1
+		_, err := Wrap(&server{fails: []error{cut, refused, noRoom{}}}, Options{Random: func() float64 { return 0 }}).Call(t.Context(), &model.Request{})
+		var failed *model.CallError
+		var refusal model.Refusal
+		if !errors.As(err, &failed) || failed.Cause.Message != "refused" || errors.Is(err, model.ErrRefused) || !errors.As(err, &refusal) || refusal.StopReason() != record.ReasonSuiteBudget {
+			t.Fatalf("got %v", err)
+		}
+		// it waited at the gate, took a second, and slept half a second and a second
+		if failed.Attempts != 2 || failed.Unsent != 1 || model.NeverSent(err) || failed.Waited != 5500*time.Millisecond || failed.Duration != time.Second {
+			t.Errorf("got %+v", failed)
+		}
+		_, err = Wrap(&server{fails: []error{noRoom{}}}, Options{}).Call(t.Context(), &model.Request{})
+		if !errors.Is(err, model.ErrRefused) || errors.As(err, &failed) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// Attempts that reached no server are counted, of calls that are answered in the
+// end and of those that are not.
+func TestF16_AttemptsThatReachedNobodyAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		refused := func() error {
+			err := model.Fail(record.Network, "refused", 0)
+			err.Unsent = 1
+			return err
+		}
+		reply, err := Wrap(&server{fails: []error{refused(), failing(record.Server, 0)}}, Options{}).Call(t.Context(), &model.Request{})
+		if err != nil || reply.Attempts != 3 || reply.Unsent != 1 {
+			t.Errorf("got %+v, %v", reply, err)
+		}
+		_, err = Wrap(&server{fails: always(refused)}, Options{}).Call(t.Context(), &model.Request{})
+		var failed *model.CallError
+		if !errors.As(err, &failed) || failed.Attempts != 4 || failed.Unsent != 4 || !model.NeverSent(err) {
+			t.Errorf("got %v", err)
+		}
+	})
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/recorded"
+	"github.com/agentbench/agentbench/reports/tables"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// openLedger charges a suite's budget with what was spent in a folder before, and
+// has every call from now on put down in its ledger; nil where there is no budget
+// and was none. Earlier is what records without a ledger have paid.
+func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *limit.Budget, earlier record.Usage) (*record.Ledger, error) {
+	balance, err := p.balance(dir, m, s, earlier)
+	if err != nil {
+		return nil, err
+	}
+	if !balance.Kept && unlimited(&s.Budget) {
+		return nil, nil
+	}
+	for _, damage := range balance.Damage {
+		fmt.Fprintf(p.err, "agentbench: warning: %s: %v\n", dir, damage)
+	}
+	if len(balance.Damage) > 0 {
+		fmt.Fprintf(p.err, "hint: what is not known of the budget any more counts as spent; agentbench plan %s shows it\n", shellWord(dir))
+	}
+	ledger, err := record.OpenLedger(dir, balance)
+	if err != nil {
+		return nil, fail(notMeasured, "", "%w", err)
+	}
+	b.Charge(balance.Paid, balance.InDoubt())
+	b.Keep(ledger)
+	return ledger, nil
+}
+
+func unlimited(b *spec.SuiteBudget) bool { return b.Calls == 0 && b.Tokens == 0 && b.CostUSD == 0 }
+
+// balance reads what a folder has spent of its suite's budget.
+func (p *program) balance(dir string, m *record.Manifest, s *spec.Suite, earlier record.Usage) (*record.Balance, error) {
+	balance, err := record.ReadLedger(dir, m)
+	var lost *record.LostLedger
+	switch {
+	case errors.As(err, &lost):
+		return nil, fail(notMeasured, "agentbench repair --release "+shellWord(dir)+" begins the ledger anew with what the records prove was paid", "%w", err)
+	case err != nil:
+		return nil, fail(notMeasured, "", "%w", err)
+	case !balance.Kept:
+		balance.Paid = earlier
+		return balance, nil
+	case balance.Earlier:
+		if err := splitEarlier(dir, m, s, balance); err != nil {
+			return nil, fail(notMeasured, "", "%w", err)
+		}
+	}
+	return balance, nil
+}
+
+// splitEarlier says of a ledger that told no causes what the records prove: what was
+// paid, and what is released because it never reached a server. They do not say how
+// much was reserved for a call, but the least that can have been is known.
+func splitEarlier(dir string, m *record.Manifest, s *spec.Suite, b *record.Balance) error {
+	proven, err := record.EvidenceOf(dir)
+	if err != nil {
+		return err
+	}
+	var unspent record.Usage
+	for name, attempts := range proven.Unsent {
+		least := record.Usage{Calls: 1}
+		if declared, ok := s.Models.Get(name); ok {
+			least = limit.OptionsOf(&declared).Least(leastOutput(m))
+		}
+		for range attempts {
+			unspent = unspent.Plus(least)
+		}
+	}
+	if spent := b.InDoubt(); proven.Paid.Plus(unspent).Minus(spent) != (record.Usage{}) {
+		unspent = record.Usage{} // they were made when there was no budget
+	}
+	b.Split(proven.Paid, unspent)
+	return nil
+}
+
+// leastOutput is the smallest limit of a reply that the recorded spec declares
+// anywhere; 0: it declares none.
+func leastOutput(m *record.Manifest) (least int64) {
+	var walk func(value any)
+	walk = func(value any) {
+		switch v := value.(type) {
+		case []any:
+			for _, element := range v {
+				walk(element)
+			}
+		case map[string]any:
+			for key, element := range v {
+				if n, ok := element.(json.Number); ok && key == "max_output_tokens" {
+					if tokens, err := n.Int64(); err == nil && tokens > 0 && (least == 0 || tokens < least) {
+						least = tokens
+					}
+				}
+				walk(element)
+			}
+		}
+	}
+	var resolved map[string]any
+	if readSpec(m.Spec, &resolved) == nil {
+		walk(resolved)
+	}
+	return least
+}
+
+// planFolder shows the ledger of a result folder.
+func (p *program) planFolder(dir string) error {
+	m, err := p.openManifest(dir)
+	if err != nil {
+		return err
+	}
+	suite := &spec.Suite{}
+	if folder, err := recorded.OpenManifest(dir, m, recorded.Options{}); err == nil {
+		suite = folder.Document.Suite
+		if whole, err := folder.Whole(p.env); err == nil {
+			suite = whole.Suite
+		}
+	}
+	balance, err := p.balance(dir, &m, suite, m.Volatile.Paid)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "%s: %d of %s are made\n", printable(m.Suite), measured(&m), count(m.Totals.Planned, "run", "runs"))
+	if !balance.Kept {
+		fmt.Fprintf(p.out, "there is no ledger: the suite was run without a budget of calls, tokens or money\n")
+		return nil
+	}
+	for _, damage := range balance.Damage {
+		fmt.Fprintf(p.out, "damaged: %v\n", damage)
+	}
+	if _, err := tables.Terminal(p.out, ledgerTable(recordedBudget(&m), balance), tables.Page{Width: p.width(p.out)}); err != nil {
+		return fail(notMeasured, "", "%w", err)
+	}
+	p.tellNotes(ledgerNotes(dir, balance))
+	return nil
+}
+
+// recordedBudget is the budget of the suite as it was run last.
+func recordedBudget(m *record.Manifest) *spec.SuiteBudget {
+	var resolved struct {
+		Suite struct {
+			Budget struct {
+				Calls, Tokens int64
+				CostUSD       float64 `json:"cost_usd"`
+			}
+		}
+	}
+	if readSpec(m.Spec, &resolved) != nil {
+		return &spec.SuiteBudget{}
+	}
+	b := &resolved.Suite.Budget
+	return &spec.SuiteBudget{Calls: b.Calls, Tokens: b.Tokens, CostUSD: b.CostUSD}
+}
+
+// ledgerTable has for each resource what was paid, what is in doubt, and what is
+// free of the limit, if there is one.
+func ledgerTable(b *spec.SuiteBudget, balance *record.Balance) tables.Table {
+	t := tables.Table{Columns: []tables.Column{
+		{Head: "budget"}, {Head: "limit", Right: true}, {Head: "paid", Right: true}, {Head: "in doubt", Right: true}, {Head: "free", Right: true},
+	}}
+	paid, doubt := balance.Paid, balance.InDoubt()
+	row := func(name string, limit, paid, doubt int64, text func(int64) string) {
+		limited, free := "-", "-"
+		if limit > 0 {
+			limited, free = text(limit), text(max(0, limit-paid-doubt))
+		}
+		t.Rows = append(t.Rows, []string{name, limited, text(paid), text(doubt), free})
+	}
+	number := func(n int64) string { return fmt.Sprint(n) }
+	row("calls", b.Calls, paid.Calls, doubt.Calls, number)
+	row("tokens", b.Tokens, paid.Tokens(), doubt.Tokens(), number)
+	row("cost", int64(limit.OfSuite(*b).Limits().Cost), int64(paid.Cost), int64(doubt.Cost), func(n int64) string { return dollars(record.Money(n).Dollars()) })
+	return t
+}
+
+// ledgerNotes say what is in doubt, and why.
+func ledgerNotes(dir string, b *record.Balance) (notes []string) {
+	for _, cause := range b.Causes() {
+		notes = append(notes, fmt.Sprintf("in doubt: %s: %s", spendingOf(b.Doubt[cause]), doubtful(cause)))
+	}
+	if len(notes) > 0 {
+		notes = append(notes, "what is in doubt counts as spent; agentbench repair --release "+shellWord(dir)+" lets go of it")
+	}
+	return notes
+}
+
+// spendingOf is a usage in a few words.
+func spendingOf(u record.Usage) string {
+	text := []string{count(int(u.Calls), "call", "calls"), count(int(u.Tokens()), "token", "tokens")}
+	if u.Priced() {
+		text = append(text, dollars(u.Cost.Dollars()))
+	}
+	return strings.Join(text, ", ")
+}
+
+// doubtful says what became of calls that may have cost something.
+func doubtful(cause record.Cause) string {
+	switch cause {
+	case record.CauseInterrupted:
+		return "in flight when their runs ended"
+	case record.CauseKilled:
+		return "in flight, or it is unknown what became of them when the process ended"
+	case record.CauseEarlier:
+		return "an earlier version did not put down what became of them"
+	case record.CauseLost:
+		return "their entries in the ledger are damaged or missing"
+	case record.CauseUnknown:
+		return "they failed in a way that has no class"
+	}
+	return fmt.Sprintf("no whole answer came (%s)", cause)
+}
