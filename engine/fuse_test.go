@@ -56,3 +56,47 @@ func times(n int, r *record.Run) []*record.Run {
 	}
 	return all
 }
+
+// A run that the suite's budget ended when its call was to be tried again is a
+// fault of the infrastructure, too; a run that it ended otherwise is none.
+func TestTheFuseComesBeforeTheBudget(t *testing.T) {
+	good := ended("a", record.Completed, "")
+	fault := ended("a", record.Faulted, record.CallTimeout)
+	noRoom := func(class record.ErrorClass) *record.Run {
+		r := ended("a", record.Cancelled, "")
+		r.Outcome.Reason = record.ReasonSuiteBudget
+		call := record.Call{}
+		if class != "" {
+			call.Error = &record.Error{Class: class, Message: "no"}
+		}
+		r.Iterations = []record.Iteration{{}, {Calls: []record.Call{{}, call}}}
+		return r
+	}
+	never := ended("a", record.Cancelled, "")
+	never.Outcome.Reason = record.ReasonSuiteBudget
+	for name, c := range map[string]struct {
+		runs []*record.Run
+		row  int // when the budget ends the plan; 0: it is the budget
+	}{
+		"all is well":                {[]*record.Run{good, never}, 0},
+		"the last ones failed":       {[]*record.Run{good, fault, fault, never}, 2},
+		"one has no room any more":   {[]*record.Run{good, noRoom(record.Network), never}, 1},
+		"it had, and did not fail":   {[]*record.Run{good, noRoom(""), never}, 0},
+		"it failed by itself":        {[]*record.Run{good, noRoom(record.ContextLength)}, 0},
+		"a good one came after them": {[]*record.Run{fault, noRoom(record.Network), good, never}, 0},
+	} {
+		var f fuse
+		for _, r := range c.runs {
+			if blown := f.after(r); blown != nil {
+				t.Errorf("%s: %v", name, blown)
+			}
+		}
+		row, blown := 0, f.starved()
+		if blown != nil {
+			row = blown.Row
+		}
+		if row != c.row || blown != nil && (!blown.Starved || blown.Fault == nil) {
+			t.Errorf("%s: %+v, want a row of %d", name, blown, c.row)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func TestF40_AnOvershootIsReported(t *testing.T) {
 		"tokens": {spec.SuiteBudget{Tokens: 900}, "agentbench: warning: the budget of 900 tokens was exceeded: 950 spent, because calls used more than was reserved for them\n"},
 	} {
 		b := limit.OfSuite(c.budget)
-		b.Charge(record.Usage{Calls: 1, InputTokens: 900, OutputTokens: 50, Cost: record.USD * 5 / 4})
+		b.Charge(record.Usage{Calls: 1, InputTokens: 900, OutputTokens: 50, Cost: record.USD * 5 / 4}, record.Usage{})
 		var errs bytes.Buffer
 		(&program{err: &errs}).tellOvershoot(b)
 		if errs.String() != c.want {

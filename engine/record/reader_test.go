@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strconv"
 	"testing"
 	"time"
@@ -447,4 +448,101 @@ func expectManifest(t *testing.T, dir string, want Manifest) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v\nwrote %+v", got, want)
 	}
+}
+
+// F2: any bit of a manifest that flips is told, and any end that is missing; damage to
+// the words around the digest alone changes nothing, and leaves a manifest of which
+// nobody can tell.
+func TestF2_EveryFlippedBitOfTheManifestIsTold(t *testing.T) {
+	dir := emptyFolder(t)
+	want, err := ReadManifest(dir)
+	must(t, err)
+	text := readFile(t, dir, manifestFile)
+	f, err := os.OpenFile(filepath.Join(dir, manifestFile), os.O_RDWR, 0)
+	must(t, err)
+	defer f.Close()
+	unsealed := 0
+	for i := range text {
+		for bit := range 8 {
+			_, err := f.WriteAt([]byte{text[i] ^ 1<<bit}, int64(i))
+			must(t, err)
+			got, err := ReadManifest(dir)
+			if err != nil {
+				continue
+			}
+			if unsealed++; !got.Unsealed {
+				t.Fatalf("bit %d of byte %d: not a word", bit, i)
+			}
+			if got.Unsealed = false; !reflect.DeepEqual(got, want) {
+				t.Fatalf("bit %d of byte %d: read %+v, want %+v", bit, i, got, want)
+			}
+		}
+		_, err := f.WriteAt(text[i:i+1], int64(i))
+		must(t, err)
+	}
+	if unsealed > 8*len(`"digest"`) {
+		t.Errorf("%d of %d flips are only told", unsealed, 8*len(text))
+	}
+	for cut := len(text) - 1; cut >= 0; cut-- {
+		must(t, f.Truncate(int64(cut)))
+		if m, err := ReadManifest(dir); err == nil {
+			t.Fatalf("cut at %d: %+v", cut, m)
+		}
+	}
+	var damaged *DamagedManifest
+	writeFile(t, dir, manifestFile, bytes.Replace(text, []byte("\n  "), []byte("\n    "), 1))
+	if _, err := ReadManifest(dir); !errors.As(err, &damaged) {
+		t.Errorf("written again by something else: %v", err)
+	}
+}
+
+// A damaged manifest is restored from its copy, and one without a digest gets one.
+func TestRepairOfManifests(t *testing.T) {
+	dir := sampleFolder(t, 2)
+	text := readFile(t, dir, manifestFile)
+	want, err := ReadManifest(dir)
+	must(t, err)
+	for name, damaged := range map[string][]byte{
+		"flipped": flipBit(text, 40, 0), "cut": text[:100], "empty": {}, "gone": nil,
+	} {
+		if writeFile(t, dir, manifestFile, damaged); damaged == nil {
+			must(t, os.Remove(filepath.Join(dir, manifestFile)))
+		}
+		found, err := Inspect(dir)
+		if err != nil || found.Manifest == nil || found.Whole() || !bytes.Equal(readFileOrNone(dir, manifestFile), damaged) {
+			t.Fatalf("%s: found %+v, %v", name, found, err)
+		}
+		if found, err = Repair(dir, Options{}); err != nil || found.Manifest == nil || found.Kept != 2 {
+			t.Fatalf("%s: repaired %+v, %v", name, found, err)
+		}
+		if got, err := ReadManifest(dir); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: read %+v, %v, want %+v", name, got, err, want)
+		}
+	}
+	writeFile(t, dir, manifestFile, flipBit(text, 40, 0))
+	writeFile(t, dir, manifestCopy, flipBit(text, 50, 0))
+	var damage *DamagedManifest
+	if _, err := Repair(dir, Options{}); !errors.As(err, &damage) {
+		t.Errorf("without a copy: %v", err)
+	}
+	digest := regexp.MustCompile(`,?\n *"digest": "[^"]*"`)
+	writeFile(t, dir, manifestFile, digest.ReplaceAll(text, nil))
+	if m, err := ReadManifest(dir); err != nil || !m.Unsealed {
+		t.Fatalf("without a digest: %+v, %v", m, err)
+	}
+	if found, err := Repair(dir, Options{}); err != nil || !found.Whole() || !found.Unsealed {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if m, err := ReadManifest(dir); err != nil || m.Unsealed {
+		t.Errorf("sealed: %+v, %v", m, err)
+	}
+}
+
+// readFileOrNone is nil where there is no file.
+func readFileOrNone(dir, name string) []byte {
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return nil
+	}
+	return text
 }

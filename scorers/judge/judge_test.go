@@ -354,7 +354,7 @@ func (panicking) Call(context.Context, *model.Request) (*model.Reply, error) { p
 // Whatever happens to a judge, there is a reason, and never a value.
 func TestWhyAJudgeSaysNothing(t *testing.T) {
 	spent := limit.NewBudget(limit.Suite, limit.Limits{Calls: 1})
-	spent.Charge(record.Usage{Calls: 1})
+	spent.Charge(record.Usage{Calls: 1}, record.Usage{})
 	cancelled, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupted"))
 	for _, c := range []struct {
