@@ -132,10 +132,26 @@ type Difference struct {
 	Clusters       int  `json:"clusters,omitempty"`
 	ClustersNeeded int  `json:"clusters_needed,omitempty"`
 	TooFew         bool `json:"too_few"` // tasks that differ, for any test to show something
+	// Sequential is the evidence that may be looked at at any time, of scores where it
+	// was asked for.
+	Sequential *Sequential `json:"sequential,omitempty"`
 	// Contrary says that the test points another way than the change.
 	Contrary bool `json:"contrary,omitempty"`
 
 	few Warning // of TooFew
+}
+
+// Sequential is evidence of a difference that may be looked at again and again while
+// tasks come in.
+type Sequential struct {
+	Evidence numbers.Value `json:"evidence"`
+	// Needed is the evidence that shows a difference: 1/alpha times the comparisons.
+	Needed float64 `json:"needed"`
+	// Units are the tasks, or clusters, that were weighed, in the order of their ids;
+	// After is after how many the evidence first was as much as needed, 0: never.
+	Units   int             `json:"units"`
+	After   int             `json:"after"`
+	Verdict compare.Verdict `json:"verdict"` // what it showed then, else cannot_tell
 }
 
 // DropFlips leaves out which tasks flipped, as a report does: it lists them all.

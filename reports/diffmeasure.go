@@ -123,13 +123,25 @@ func difference(l *compare.Line) Difference {
 		return v
 	}
 	return Difference{
-		Quantity: l.Name, Score: !l.Ratio, Base: number(l.Base), New: number(l.New),
+		Sequential: sequential(l.Sequential), Quantity: l.Name, Score: !l.Ratio, Base: number(l.Base), New: number(l.New),
 		Change: number(l.Change), Low: number(l.Low), High: number(l.High), Relative: l.Relative,
 		P: number(l.P), Adjusted: number(l.Adjusted), Test: l.Test, Method: l.Method, Paired: l.Paired,
 		Tasks: l.Tasks, BaseTasks: l.BaseTasks, Runs: l.Runs, LeftOut: l.LeftOut, Wins: l.Wins, Losses: l.Losses, Ties: l.Ties,
 		Verdict: l.Verdict, Margin: numbers.Raw(l.Margin), NotWorse: l.NotWorse, Needed: l.Needed, TooFew: l.TooFew, few: tooFew(l),
 		Clusters: l.Clusters, ClustersNeeded: l.ClustersNeeded, Contrary: l.Contrary,
 	}
+}
+
+// sequential is nil where none was asked for.
+func sequential(q *compare.Sequential) *Sequential {
+	if q == nil {
+		return nil
+	}
+	s := &Sequential{Evidence: numbers.Of(q.Evidence, true), Needed: q.Needed, Units: q.Units, After: q.After, Verdict: q.Verdict}
+	if q.Missing != "" {
+		s.Evidence = numbers.Missing(q.Missing)
+	}
+	return s
 }
 
 // tooFew tells how many tasks differ, or clusters of them.

@@ -99,7 +99,7 @@ func (c *Comparison) warningsOf(p *Pair) []Warning {
 // Tables are all tables of a comparison, in the order in which people read
 // them.
 func (c *Comparison) Tables(page.Audience) []page.Table {
-	return []page.Table{differencesTable(c), c.front().table(scoreDifference), flipsTable(c), specTable(c), thresholdsTable(c.Thresholds)}
+	return []page.Table{differencesTable(c), sequentialTable(c), c.front().table(scoreDifference), flipsTable(c), specTable(c), thresholdsTable(c.Thresholds)}
 }
 
 // WholeWarnings are those on a pair, too, where it is the only one and no cell
@@ -146,4 +146,4 @@ func (c *Comparison) WriteJSON(w io.Writer) error {
 
 // DiffTableNames are the tables of a comparison, in the order in which people read
 // them.
-var DiffTableNames = []string{"differences", "front", "flips", "spec", page.Thresholds}
+var DiffTableNames = []string{"differences", "sequential", "front", "flips", "spec", page.Thresholds}

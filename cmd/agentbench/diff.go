@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -21,7 +22,7 @@ type diffFlags struct {
 	gateFlags
 	baseline, baselines string
 	vary                []string
-	strict              bool
+	strict, sequential  bool
 }
 
 func (p *program) diffCommand() *cobra.Command {
@@ -54,6 +55,7 @@ measured, the agent failed in every run of a side, or there is no task that both
 	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with the baseline of this name")
 	declareBaselines(c, &f.baselines)
 	c.Flags().StringArrayVar(&f.vary, "vary", nil, "a path in the spec that is meant to differ, for example models.small or agent.temperature (repeatable)")
+	c.Flags().BoolVar(&f.sequential, "sequential", false, "add the table sequential: evidence that may be looked at again and again while tasks come in")
 	c.Flags().BoolVar(&f.strict, "strict", false, "fail where the specs differ in what --vary does not name")
 	return c
 }
@@ -159,6 +161,7 @@ func (p *program) compare(s *sides, f *diffFlags) (*diffed, error) {
 	if err != nil {
 		return nil, err
 	}
+	options.Sequential = f.sequential || slices.Contains(f.tables, "sequential")
 	base, newest, err := p.collectBoth(s)
 	if err != nil {
 		return nil, err

@@ -49,6 +49,9 @@ func Sides(base, new *Side, options Options) (*Result, error) {
 			line.Flips = joined.flips(s, base, &line)
 		} else {
 			line.compareApart(apart(base, x), apart(new, y), &o)
+			if o.Sequential && !line.Ratio {
+				line.Sequential = &Sequential{Missing: "not paired"}
+			}
 		}
 		line.explain(x, y)
 		r.Lines = append(r.Lines, line)

@@ -60,6 +60,9 @@ type Line struct {
 	// Missing says why there is nothing to compare; "" where there is.
 	Missing string
 
+	// Sequential is nil unless it was asked for, and of amounts.
+	Sequential *Sequential
+
 	// Flips are the tasks whose mean of a binary score changed, those that got
 	// worse first, then by how much. They are of paired lines only.
 	Flips []Flip

@@ -18,6 +18,9 @@ func (l *Line) compare(s *sample, o *Options) {
 	}
 	l.Relative = l.Ratio && s.positive
 	s.settle(l.Relative)
+	if o.Sequential && !l.Ratio {
+		l.Sequential = s.sequential()
+	}
 	above, below, ties := s.counted()
 	l.Wins, l.Losses, l.Ties = above, below, ties
 	if l.Lower {

@@ -15,6 +15,8 @@ type Options struct {
 	// Unpaired compares all runs of one side with all of the other though they
 	// could be paired, and though no task is common.
 	Unpaired bool
+	// Sequential weighs scores so that one may look at any time: see [Sequential].
+	Sequential bool
 	// Seed is that of random sign flips, together with the sample itself.
 	Seed uint64
 }

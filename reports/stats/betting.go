@@ -74,3 +74,62 @@ func wealth(distinct []float64, counts []int, margin, stake float64) float64 {
 	}
 	return math.Exp(log)
 }
+
+// SequentialEvidence weighs differences in [-1, 1], in an order fixed before, on both
+// sides: where their true mean is 0 it reaches a bound at any time with a chance of at
+// most 1/bound. It tells how much it is in the end, after how many differences it first
+// reached the bound (0: never), and which way they pointed then: 1 up, -1 down. Of wins
+// and losses it is [Evidence], of others the mixture of [MeanEvidence].
+func SequentialEvidence(differences []float64, bound float64) (evidence float64, after, way int, ok bool) {
+	if !(bound > 0) || slices.ContainsFunc(differences, func(d float64) bool { return !(math.Abs(d) <= 1) }) {
+		return 0, 0, 0, false
+	}
+	weigh := wagers()
+	if _, _, even := signs(differences); even {
+		weigh = counts()
+	}
+	evidence, sum := 1.0, 0.0
+	for i, d := range differences {
+		if d == 0 {
+			continue
+		}
+		sum += d
+		if evidence = weigh(d); evidence >= bound && after == 0 {
+			after, way = i+1, 1
+			if sum < 0 {
+				way = -1
+			}
+		}
+	}
+	return evidence, after, way, true
+}
+
+// counts gives the evidence of wins and losses that come one after the other.
+func counts() func(d float64) (evidence float64) {
+	won, lost := 0, 0
+	return func(d float64) float64 {
+		if d > 0 {
+			won++
+		} else {
+			lost++
+		}
+		evidence, _ := Evidence(won, lost, 1)
+		return evidence
+	}
+}
+
+// wagers gives what is made of 1 by stakes on either side, with differences that come
+// one after the other.
+func wagers() func(d float64) (evidence float64) {
+	var logs [2 * bets]float64
+	return func(d float64) float64 {
+		sum := 0.0
+		for j := range bets {
+			stake := (float64(j) + 0.5) / bets
+			logs[j] += math.Log1p(-stake * d)
+			logs[bets+j] += math.Log1p(stake * d)
+			sum += math.Exp(logs[j]) + math.Exp(logs[bets+j])
+		}
+		return min(math.MaxFloat64, sum/(2*bets))
+	}
+}

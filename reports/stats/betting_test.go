@@ -70,3 +70,37 @@ func TestNoMeanEvidence(t *testing.T) {
 		}
 	}
 }
+
+// One may look at any time: it is told after how many differences the bound was first
+// reached, and which way they pointed, though later ones point the other way.
+func TestSequentialEvidence(t *testing.T) {
+	both := append(differencesOf(0, 8, 0), differencesOf(40, 0, 0)...)
+	evidence, after, way, ok := stats.SequentialEvidence(both, 20)
+	want, _ := stats.Evidence(40, 8, 1)
+	if !ok || evidence != want || after != 8 || way != -1 { // 2^8/9 is 28.4, 2^7/8 is 16
+		t.Errorf("%v after %d, way %d, %v; want %v after 8, down", evidence, after, way, ok, want)
+	}
+	mixed := slices.Concat(differencesOf(12, 0, 3), differencesOf(0, 33, 0))
+	for from, want := range map[int]float64{48: 26.6, 13: 0} {
+		evidence, after, _, _ := stats.SequentialEvidence(mixed[:from], 1e9)
+		if want > 0 && math.Abs(evidence-want) > 0.05 || after != 0 {
+			t.Errorf("of %d: %v after %d, want %v", from, evidence, after, want)
+		}
+	}
+	graded := slices.Concat(slices.Repeat([]float64{0.5}, 20), []float64{-0.25})
+	evidence, after, way, _ = stats.SequentialEvidence(graded, 20)
+	if one := meanEvidence(t, negated(graded), 0); math.Abs(evidence/one-1) > 1e-9 || after < 5 || after > 20 || way != 1 {
+		t.Errorf("graded: %v after %d, way %d; want %v", evidence, after, way, one)
+	}
+	if _, _, _, ok := stats.SequentialEvidence([]float64{2}, 20); ok {
+		t.Error("a difference of 2 has evidence")
+	}
+}
+
+func negated(values []float64) []float64 {
+	other := make([]float64, len(values))
+	for i, v := range values {
+		other[i] = -v
+	}
+	return other
+}

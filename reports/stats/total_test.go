@@ -215,6 +215,10 @@ var procedures = map[string]func(a arguments) answer{
 		}
 		return several(true, stats.Front(a.rows[0])...)
 	},
+	"SequentialEvidence": func(a arguments) answer {
+		evidence, after, way, ok := stats.SequentialEvidence(a.x, a.p)
+		return answer{numbers: []float64{evidence, float64(after), float64(way)}, ok: ok}
+	},
 	"Standings": func(a arguments) answer {
 		points := slices.Concat(a.rows...)
 		all, err := stats.Standings(points, func(at int) ([]stats.Point, error) { return points[at : at+1], nil }, func(at int) bool { return at == a.a }, 1)
