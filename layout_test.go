@@ -25,9 +25,10 @@ type reach struct{ from, only string }
 // beneath it as well.
 var reaches = []reach{
 	{"spec/source", ""},
-	{"spec/expr", ""},
-	{"spec/jsonschema", "spec/expr"},
-	{"spec", "spec/expr spec/jsonschema spec/source"},
+	{"spec/pattern", ""},
+	{"spec/expr", "spec/pattern"},
+	{"spec/jsonschema", "spec/expr spec/pattern"},
+	{"spec", "spec/expr spec/jsonschema spec/pattern spec/source"},
 	{"engine/record", ""},
 	{"reports/stats", ""},
 	{"reports/compare", "reports/stats"},
@@ -44,7 +45,7 @@ var reaches = []reach{
 	{"reports/replays/...", "spec/... engine/record engine/stop engine/replay/... reports reports/compare reports/numbers reports/page reports/stats reports/tables"},
 	{"reports/tune", "spec/... engine/record engine/stop engine/replay/... reports reports/compare reports/numbers reports/page reports/replays reports/stats reports/tables"},
 	{"reports/choose", "spec/... engine/record engine/stop engine/replay/... reports reports/compare reports/numbers reports/page reports/replays reports/stats reports/tables reports/tune"},
-	{"reports/...", "spec/expr spec/source reports/... engine/record engine/replay"},
+	{"reports/...", "spec/expr spec/pattern spec/source reports/... engine/record engine/replay"},
 	{"suites/...", ""},
 }
 

@@ -23,7 +23,11 @@ func jsonSchema(c *compiler) comparison {
 			}
 			value = parsed
 		}
-		if wrong := schema.Violations(value); len(wrong) > 0 {
+		wrong, err := schema.Violations(value)
+		if err != nil {
+			return unscored("%v", err)
+		}
+		if len(wrong) > 0 {
 			return verdict{explanation: short(jsonschema.First(wrong), maxAnswer)}
 		}
 		return verdict{value: 1}

@@ -2,22 +2,26 @@ package scorers
 
 import (
 	"context"
-	"regexp"
+
+	"github.com/agentbench/agentbench/spec/pattern"
 )
 
 // regex looks for a match of the pattern (RE2) anywhere in the text of the value.
 func regex(c *compiler) comparison {
 	re := c.regexp("pattern", c.spec.Pattern)
 	if c.spec.IgnoreCase && re != nil {
-		re = regexp.MustCompile("(?i)" + c.spec.Pattern)
+		re = c.regexp("pattern", "(?i)"+c.spec.Pattern)
 	}
 	noMatch := "no match of " + quoted(c.spec.Pattern)
-	return func(_ context.Context, s *subject) verdict {
+	return func(ctx context.Context, s *subject) verdict {
 		got := text(s.value)
 		if err := searchable(got); err != nil {
 			return unscored("%v", err)
 		}
-		if re.MatchString(got) {
+		switch found, err := re.Match(ctx, got); {
+		case err != nil:
+			return unscored("%v", err)
+		case found:
 			return verdict{value: 1}
 		}
 		return verdict{explanation: noMatch}
@@ -25,8 +29,8 @@ func regex(c *compiler) comparison {
 }
 
 // regexp compiles what is written under a key; nil after a fault.
-func (c *compiler) regexp(key, pattern string) *regexp.Regexp {
-	re, err := regexp.Compile(pattern)
+func (c *compiler) regexp(key, source string) *pattern.Pattern {
+	re, err := pattern.Compile(source)
 	if err != nil {
 		c.fault(key, "%v", err)
 	}

@@ -2,11 +2,11 @@ package spec
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/pattern"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -127,12 +127,12 @@ func (l *loader) checkSchema(scorer *Scorer) {
 	}
 }
 
-func (l *loader) checkRegexp(n *source.Node, pattern string) {
-	if n == nil || pattern == "" {
+func (l *loader) checkRegexp(n *source.Node, text string) {
+	if n == nil || text == "" {
 		return
 	}
-	if _, err := regexp.Compile(pattern); err != nil {
+	if _, err := pattern.Compile(text); err != nil {
 		what, _ := strings.CutPrefix(err.Error(), "error parsing regexp: ")
-		l.fault(n, "regular expressions are those of RE2: no look-around, no back references", "no regular expression: %s", what)
+		l.fault(n, pattern.Hint, "no regular expression: %s", what)
 	}
 }

@@ -70,7 +70,11 @@ func violations(s *jsonschema.Schema, arguments json.RawMessage) string {
 	if s == nil {
 		return ""
 	}
-	return told(s.Violations(value))
+	wrong, err := s.Violations(value)
+	if err != nil {
+		return "they cannot be checked: " + err.Error()
+	}
+	return told(wrong)
 }
 
 // mostViolations is how many are told of one call.

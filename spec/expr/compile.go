@@ -8,6 +8,8 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
+
+	"github.com/agentbench/agentbench/spec/pattern"
 )
 
 // Want says what an expression must evaluate to.
@@ -82,8 +84,8 @@ func (p *Program) plan(checked *cel.Ast) []Fault {
 		return []Fault{tooDear(estimate.Max)}
 	}
 	cheap := estimate.Max <= provedCheap && !sizes.guessed
-	p.watched = !cheap && !(estimate.Max <= maxEstimate && linear(p.tree))
-	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(ordered(p.tree))}
+	p.watched = searching(p.tree) || !cheap && !(estimate.Max <= maxEstimate && linear(p.tree))
+	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize), cel.CustomDecoratorV2(ordered(p.tree)), cel.CustomDecoratorV2(bounded)}
 	if p.watched {
 		options = append(options, cel.CustomDecoratorV2(newTariff(p.tree).decorate))
 	}
@@ -163,7 +165,9 @@ func dialectFaults(tree *ast.AST) []Fault {
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
 		case ast.CallKind:
-			if call := e.AsCall(); call.FunctionName() == "json" && holdsRecords(tree.GetType(call.Args()[0].ID())) {
+			call := e.AsCall()
+			faults = append(faults, patternFaults(tree, patternOf(call))...)
+			if call.FunctionName() == "json" && holdsRecords(tree.GetType(call.Args()[0].ID())) {
 				faults = append(faults, faultAt(tree, call.Args()[0].ID(), "a record cannot be written as JSON", "choose its fields: {\"output\": ...}"))
 			}
 		case ast.StructKind:
@@ -173,6 +177,18 @@ func dialectFaults(tree *ast.AST) []Fault {
 		}
 	}))
 	return faults
+}
+
+// patternFaults finds what is wrong with a regular expression that stands in the expression.
+func patternFaults(tree *ast.AST, e ast.Expr) []Fault {
+	source, ok := literalText(e)
+	if !ok {
+		return nil
+	}
+	if _, err := pattern.Compile(source); err != nil {
+		return []Fault{faultAt(tree, e.ID(), err.Error(), pattern.Hint)}
+	}
+	return nil
 }
 
 func keyFaults(tree *ast.AST, entries []ast.EntryExpr) []Fault {

@@ -227,6 +227,15 @@ func literalText(e ast.Expr) (string, bool) {
 	return string(text), ok
 }
 
+// searching reports whether a tree searches with a regular expression, which has a price of its own.
+func searching(tree *ast.AST) bool {
+	found := false
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		found = found || e.Kind() == ast.CallKind && patternOf(e.AsCall()) != nil
+	}))
+	return found
+}
+
 // linear says whether a tree has no loop and no function that could take longer than proportional to its input.
 func linear(tree *ast.AST) bool {
 	ok := true

@@ -3,6 +3,8 @@ package expr
 import (
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/spec/pattern"
 )
 
 // testEnv has one variable of every kind.
@@ -63,7 +65,8 @@ func TestFaults(t *testing.T) {
 		{"{'a': 1, 'a': 2}", WantAny, Fault{9, 0, `the key "a" appears twice`, "", false}},
 		{"step{}", WantAny, Fault{4, 0, "a type name before {", `write an object as {"key": value}`, false}},
 		{"json(history)", WantAny, Fault{5, 0, "a record cannot be written as JSON", `choose its fields: {"output": ...}`, false}},
-		{"text.matches('(')", WantBool, Fault{13, 0, "invalid matches argument", "", false}},
+		{"text.matches('(')", WantBool, Fault{13, 0, "error parsing regexp: missing closing ): `(`", pattern.Hint, false}},
+		{"regex.replace(text, '(?=a)', '') == ''", WantBool, Fault{20, 0, "error parsing regexp: invalid or unsupported Perl syntax: `(?=`", pattern.Hint, false}},
 		{"duration('5 minutes') > elapsed", WantBool, Fault{9, 0, "invalid duration argument", "", false}},
 		{"text == '\xff'", WantBool, Fault{0, 0, "the expression is not valid UTF-8", "", false}},
 	} {

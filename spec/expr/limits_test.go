@@ -173,7 +173,8 @@ func TestWhatIsWatched(t *testing.T) {
 		"confidence >= 0.9 && iteration >= 2":           false,
 		"best != null && best.confidence > 0.5":         false,
 		"history.exists(h, h.confidence > 0.9)":         false,
-		"output.email.matches('^[^@]+@[^@]+[.][^@]+$')": false,
+		"output.email.contains('@')":                    false,
+		"output.email.matches('^[^@]+@[^@]+[.][^@]+$')": true, // its price depends on the text
 		"text == '' ? '' : 'Improve: ' + text":          false,
 		"output.xs.all(x, x > 1)":                       true, // nothing bounds the list
 		"['a'].map(x, x + x).map(x, x + x)[0]":          true,

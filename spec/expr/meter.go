@@ -2,11 +2,11 @@ package expr
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
-	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -93,27 +93,11 @@ func (t *tariff) addCall(e ast.Expr) {
 		}
 	case operators.In:
 		t.addValue(args[1], charge{perElement: 1})
-	case overloads.Matches:
-		t.addMatches(call)
 	default:
 		if _, isOperator := operators.FindReverse(name); !isOperator && name != mapInsertFunction {
 			t.addFunction(e, call)
 		}
 	}
-}
-
-// addMatches charges the text for every step of the pattern, as cel-go's estimate does.
-func (t *tariff) addMatches(call ast.CallExpr) {
-	text, pattern := call.Target(), call.Args()[0]
-	if !call.IsMemberFunction() {
-		text, pattern = call.Args()[0], call.Args()[1]
-	}
-	steps := 25.0
-	if literal, ok := literalText(pattern); ok {
-		steps = 1 + float64(len(literal))/4
-	}
-	t.addValue(text, charge{perChar: copyCost * steps})
-	t.addValue(pattern, charge{perChar: 1})
 }
 
 // addFunction charges what goes into a function and what comes out.
@@ -159,14 +143,20 @@ func (m *metered) Eval(vars interpreter.Activation) ref.Val { return m.Exec(inte
 // Exec implements [interpreter.InterpretableV2].
 func (m *metered) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	value := m.InterpretableV2.Exec(frame)
-	if found, ok := frame.ResolveName(budgetName); ok {
-		b := found.(*budget)
-		if text, isText := value.(types.String); isText && len(text) > maxText {
-			b.stop(TooLarge)
-		}
-		b.spend(m.charge.of(value))
+	b := budgetOf(frame)
+	if text, isText := value.(types.String); isText && len(text) > maxText {
+		b.stop(TooLarge)
 	}
+	b.spend(m.charge.of(value))
 	return value
+}
+
+// budgetOf is the budget of the evaluation. Where nothing is evaluated yet, when a program is made, there is no limit.
+func budgetOf(frame *interpreter.ExecutionFrame) *budget {
+	if found, ok := frame.ResolveName(budgetName); ok {
+		return found.(*budget)
+	}
+	return &budget{ctx: context.Background(), left: math.MaxInt64, unseen: math.MinInt64}
 }
 
 // budgetName is the variable in which an evaluation carries its budget; no expression can write it.

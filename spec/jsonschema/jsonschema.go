@@ -7,19 +7,26 @@ package jsonschema
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/pattern"
 )
 
 // Schema is safe for concurrent use.
-type Schema struct{ compiled *jsonschema.Schema }
+type Schema struct {
+	compiled *jsonschema.Schema
+	searches *searches
+}
 
 // Violation is one thing that a schema does not allow.
 type Violation struct {
@@ -78,14 +85,76 @@ func Compile(text []byte) (*Schema, error) {
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // knows no scheme, so nothing is loaded
-	if err := compiler.AddResource(url, document); err != nil {
-		return nil, faultOf(err)
-	}
-	compiled, err := compiler.Compile(url)
+	searches := &searches{}
+	compiler.UseRegexpEngine(searches.compile)
+	var compiled *jsonschema.Schema
+	err = searches.during(func() error {
+		if err := compiler.AddResource(url, document); err != nil {
+			return err
+		}
+		compiled, err = compiler.Compile(url)
+		return err
+	})
 	if err != nil {
 		return nil, faultOf(err)
 	}
-	return &Schema{compiled}, nil
+	return &Schema{compiled, searches}, nil
+}
+
+// searches are those of the regular expressions of a schema. The library does not let one of them fail, nor does it
+// tell to which validation it belongs.
+type searches struct {
+	mu    sync.Mutex
+	steps int64       // what the validation may still take
+	some  atomic.Bool // there are expressions
+}
+
+// search is an expression of a schema.
+type search struct {
+	*pattern.Pattern
+	of *searches
+}
+
+func (s *searches) compile(source string) (jsonschema.Regexp, error) {
+	p, err := pattern.Compile(source)
+	if err != nil {
+		return nil, err
+	}
+	s.some.Store(true)
+	return search{p, s}, nil
+}
+
+// MatchString implements [jsonschema.Regexp].
+func (s search) MatchString(text string) bool {
+	s.of.steps -= s.Steps(text)
+	if s.of.steps < 0 && s.Steps(text) <= pattern.MaxSteps {
+		panic(tooLong{fmt.Errorf("the regular expressions of the schema search for more than %d steps, which is how many instructions they have times the bytes that they read", pattern.MaxSteps)})
+	}
+	found, err := s.Match(context.Background(), text) // the library hands on no context; the bound is enough
+	if err != nil {
+		panic(tooLong{err})
+	}
+	return found
+}
+
+// tooLong ends a validation.
+type tooLong struct{ error }
+
+// during lets all searches of one validation take as many steps as one may.
+func (s *searches) during(validate func() error) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case tooLong:
+			err = r
+		default:
+			panic(r)
+		}
+	}()
+	s.steps = pattern.MaxSteps
+	return validate()
 }
 
 func faultOf(err error) *Fault {
@@ -99,9 +168,18 @@ func faultOf(err error) *Fault {
 }
 
 // Violations are all that is wrong with a value, as expressions see it, in the
-// order of their places; nil where nothing is.
-func (s *Schema) Violations(value any) []Violation {
-	return violations(s.compiled.Validate(expr.Maps(value)))
+// order of their places; nil where nothing is. The error is that its regular
+// expressions would search for too long.
+func (s *Schema) Violations(value any) (found []Violation, err error) {
+	value = expr.Maps(value)
+	if !s.searches.some.Load() {
+		return violations(s.compiled.Validate(value)), nil
+	}
+	err = s.searches.during(func() error { return s.compiled.Validate(value) })
+	if refused, ok := err.(tooLong); ok {
+		return nil, refused.error
+	}
+	return violations(err), nil
 }
 
 func violations(err error) []Violation {

@@ -27,7 +27,11 @@ func TestViolations(t *testing.T) {
 		}
 		for range 20 { // validation visits keys at random
 			var got []string
-			for _, v := range s.Violations(value) {
+			found, err := s.Violations(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range found {
 				got = append(got, v.Where()+": "+v.What)
 			}
 			if !reflect.DeepEqual(got, want) {
@@ -36,8 +40,12 @@ func TestViolations(t *testing.T) {
 		}
 	}
 	value, _ := expr.ParseJSON([]byte(`{}`))
-	if anything, err := Compile([]byte(`true`)); err != nil || anything.Violations(value) != nil {
-		t.Errorf("a schema that allows everything: %v", err)
+	anything, err := Compile([]byte(`true`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := anything.Violations(value); err != nil || found != nil {
+		t.Errorf("a schema that allows everything: %v, %v", found, err)
 	}
 }
 
@@ -55,5 +63,42 @@ func TestWhatIsNoSchema(t *testing.T) {
 		if s != nil || err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), base) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// C.22: the regular expressions of a schema are bounded one by one and together, wherever they stand; a schema that has
+// none is not held up by another validation.
+func TestRegularExpressionsOfSchemasAreBounded(t *testing.T) {
+	const heavy = "(.*?,){200}"
+	long := `"` + strings.Repeat("a", 1_000_000) + `"`
+	many := "[" + strings.Repeat(`"`+strings.Repeat("a", 10_000)+`",`, 100) + `"a"]`
+	for _, c := range []struct{ schema, value, want string }{
+		{`{"pattern": "` + heavy + `"}`, long, "1002 instructions and the text 1000000 bytes"},
+		{`{"patternProperties": {"` + heavy + `": {}}}`, `{` + long + `: 1}`, "1002 instructions and the text 1000000 bytes"},
+		{`{"propertyNames": {"pattern": "` + heavy + `"}}`, `{` + long + `: 1}`, "1002 instructions and the text 1000000 bytes"},
+		{`{"items": {"pattern": "` + heavy + `"}}`, many, "search for more than 50000000 steps"},
+		{`{"items": {"pattern": "^a+$"}}`, many, ""},
+		{`{"anyOf": [{"pattern": "` + heavy + `"}, {"type": "string"}]}`, `"a"`, ""},
+	} {
+		s, err := Compile([]byte(c.schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := expr.ParseJSON([]byte(c.value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // what one validation took is not taken from the next
+			found, err := s.Violations(value)
+			if len(found) > 0 || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, %v; want %q", c.schema, found, err, c.want)
+			}
+		}
+	}
+	if _, err := Compile([]byte(`{"pattern": "(?:a{1000}b){1000}"}`)); err == nil || !strings.Contains(err.Error(), "/pattern") {
+		t.Errorf("a huge expression: %v", err)
+	}
+	if s, err := Compile([]byte(`{"type": "object", "$id": "x", "properties": {"a": {"minLength": 1}}}`)); err != nil || s.searches.some.Load() {
+		t.Errorf("a schema without expressions: %v", err)
 	}
 }

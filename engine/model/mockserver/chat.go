@@ -13,6 +13,7 @@ type exchange struct {
 	ctx     context.Context
 	host    string // as the client named the server
 	request *chatRequest
+	chosen  chosen
 	fault   Fault
 	made    *completion // nil where the fault comes instead
 	status  int         // of the answer; 0: none began
@@ -39,6 +40,11 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x.request = request
+	var err error
+	if x.chosen, err = s.replies.choose(x.ctx, request); err != nil {
+		x.fail(http.StatusBadRequest, invalid("messages", "", "the mock's match: %v", err))
+		return
+	}
 	request.nth = s.stats.meet(request)
 	w.Header().Set("X-Request-Id", "req_"+s.identity(request))
 	now := s.options.Now()
@@ -75,7 +81,7 @@ func (x *exchange) answer() {
 }
 
 func (x *exchange) completion() *completion {
-	return x.server.complete(x.request, x.server.replies.to(x.request))
+	return x.server.complete(x.request, x.server.replies.to(x.request, x.chosen))
 }
 
 func (x *exchange) fail(status int, refused *apiError) {

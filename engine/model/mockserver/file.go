@@ -2,8 +2,8 @@ package mockserver
 
 import (
 	"encoding/json"
-	"regexp"
 
+	"github.com/agentbench/agentbench/spec/pattern"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -85,11 +85,11 @@ func (i *item) DecodeNode(n *source.Node, d *source.Decoder) {
 		d.Fault(n, "write reply: ..., tools: ..., both, or steps: [...]", "want something to reply")
 	}
 	if f.Match != "" {
-		pattern, err := regexp.Compile(f.Match)
+		match, err := pattern.Compile(f.Match)
 		if err != nil {
-			d.Fault(n, "", "match: %v", err)
+			d.Fault(n, pattern.Hint, "match: %v", err)
 		}
-		i.rule.Match = pattern
+		i.rule.Match = match
 	}
 	i.rule.Replies, i.rule.Steps = f.replies(), f.Steps != nil
 }

@@ -1,15 +1,17 @@
 package mockserver
 
 import (
+	"context"
 	"encoding/json"
-	"regexp"
 	"sync/atomic"
+
+	"github.com/agentbench/agentbench/spec/pattern"
 )
 
 // Rule says what is replied to some requests.
 type Rule struct {
-	Match   *regexp.Regexp // the last message of the user; nil: any
-	Replies []Reply        // in turn, in the order of arrival
+	Match   *pattern.Pattern // the last message of the user; nil: any
+	Replies []Reply          // in turn, in the order of arrival
 	// Steps says that the replies are those of one conversation instead, from the
 	// first message of the user on that the rule matches: the first one to that
 	// message, the next one where the assistant has replied once since then, and so
@@ -66,20 +68,50 @@ func (r *replies) reset(rules []Rule) {
 	}
 }
 
-// to is the reply to a request.
-func (r *replies) to(request *chatRequest) Reply {
+// chosen is the rule that replies to a request.
+type chosen struct {
+	rule  int // -1: none
+	steps int // how far the conversation is, where the rule has steps
+}
+
+// choose looks for the rule that replies. The error is that its expression would search for too long.
+func (r *replies) choose(ctx context.Context, request *chatRequest) (chosen, error) {
 	asked := request.lastUser()
 	for i, rule := range r.rules {
-		if len(rule.Replies) == 0 || rule.Match != nil && !rule.Match.MatchString(asked) {
+		if len(rule.Replies) == 0 {
 			continue
 		}
-		if rule.Steps {
-			return rule.Replies[min(request.steps(rule.Match), len(rule.Replies)-1)]
+		switch matches, err := rule.matches(ctx, asked); {
+		case err != nil:
+			return chosen{}, err
+		case matches && rule.Steps:
+			steps, err := request.steps(ctx, &rule)
+			return chosen{i, steps}, err
+		case matches:
+			return chosen{rule: i}, nil
 		}
-		n := r.given[i].Add(1) - 1
-		return rule.Replies[n%uint64(len(rule.Replies))]
 	}
-	return echo(request, asked)
+	return chosen{rule: -1}, nil
+}
+
+func (r *Rule) matches(ctx context.Context, text string) (bool, error) {
+	if r.Match == nil {
+		return true, nil
+	}
+	return r.Match.Match(ctx, text)
+}
+
+// to is the reply to a request.
+func (r *replies) to(request *chatRequest, by chosen) Reply {
+	if by.rule < 0 {
+		return echo(request, request.lastUser())
+	}
+	rule := &r.rules[by.rule]
+	if rule.Steps {
+		return rule.Replies[min(by.steps, len(rule.Replies)-1)]
+	}
+	n := r.given[by.rule].Add(1) - 1
+	return rule.Replies[n%uint64(len(rule.Replies))]
 }
 
 // echo gives back what was asked, as JSON where JSON is wanted.

@@ -1,6 +1,7 @@
 package mockserver
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -8,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 
 	"github.com/agentbench/agentbench/engine/model"
 )
@@ -107,20 +107,25 @@ func (r *chatRequest) lastUser() string {
 }
 
 // steps is how often the assistant has replied since the first message of the user
-// that matches.
-func (r *chatRequest) steps(match *regexp.Regexp) int {
-	steps, begun := 0, false
+// that the rule matches.
+func (r *chatRequest) steps(ctx context.Context, rule *Rule) (steps int, err error) {
+	begun := false
 	for i := range r.Messages {
 		switch m := &r.Messages[i]; m.Role {
 		case "user":
-			begun = begun || match == nil || match.MatchString(string(m.Content))
+			if begun {
+				continue
+			}
+			if begun, err = rule.matches(ctx, string(m.Content)); err != nil {
+				return 0, err
+			}
 		case "assistant":
 			if begun {
 				steps++
 			}
 		}
 	}
-	return steps
+	return steps, nil
 }
 
 func (r *chatRequest) inputTokens() int64 {

@@ -112,6 +112,26 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
+// C.22: what a match would search for too long is refused, with both numbers.
+func TestMatchesAreBounded(t *testing.T) {
+	rules, faults := ParseRules("replies.yaml", []byte(`
+- {match: "^two (.*?,){200}", steps: [one, two]}
+- {match: "(.*?,){200}", reply: one}
+- two
+`))
+	if faults.Err() != nil {
+		t.Fatal(faults)
+	}
+	s := New(Options{Rules: rules})
+	if text, _ := said(t, ask(s, asking("a"))); text != "two" {
+		t.Errorf("got %s", text)
+	}
+	w := ask(s, asking(strings.Repeat("a", 1_000_000)))
+	if w.Code != 400 || !strings.Contains(w.Body.String(), "instructions and the text 1000000 bytes, which is") {
+		t.Errorf("status %d, %s", w.Code, w.Body)
+	}
+}
+
 func TestOtherPaths(t *testing.T) {
 	s := New(Options{Models: []string{"a", "b"}})
 	for _, c := range []struct {
