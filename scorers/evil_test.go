@@ -53,7 +53,7 @@ func TestF58_EvilPatterns(t *testing.T) {
 func TestF58_SearchesOfScorersAreBounded(t *testing.T) {
 	long := strings.Repeat("a", 1_000_000)
 	xs := strings.Repeat("x", 50_000) // every x looks at the rest of the text in vain for a y
-	tooLong := "the search takes too long: the regular expression has 1002 instructions and the text 1000000 bytes, which is 1002000000 steps; at most 50000000 are allowed"
+	tooLong := "the regular expression takes too long: 1002 instructions x 1000000 bytes = 1002000000 steps; at most 50000000 are allowed"
 	for _, c := range []struct{ scorer, output, want string }{
 		{`type: regex, pattern: '(.*?,){200}'`, long, "unscored: " + tooLong},
 		{`type: regex, ignore_case: true, pattern: '(.*?,){200}'`, long, "unscored: " + tooLong},
@@ -62,9 +62,9 @@ func TestF58_SearchesOfScorersAreBounded(t *testing.T) {
 		{`type: exact, extract: {expr: "regex.extract(output, '(.*?,){200}')"}`, long, "unscored: extract: " + tooLong},
 		{`type: exact, value: "regex.replace(output, '(.*?,){200}', '')"`, long, "unscored: value: " + tooLong},
 		{`type: cel, expr: "output.matches('(.*?,){200}')"`, long, "unscored: " + tooLong},
-		{`type: json_schema, schema: {pattern: '(.*?,){200}'}, value: '{"a": output}.a'`, `"` + long + `"`, "unscored: the search takes too long: "},
+		{`type: json_schema, schema: {pattern: '(.*?,){200}'}, value: '{"a": output}.a'`, `"` + long + `"`, "unscored: the regular expression takes too long: 1002 instructions x 1000000 bytes = "},
 		{`type: regex, pattern: '(?:x+y)|x'`, xs, "1"},
-		{`type: exact, extract: '(?:x+y)|x'`, xs, "unscored: extract: searching again and again takes too long: the regular expression has "},
+		{`type: exact, extract: '(?:x+y)|x'`, xs, "unscored: extract: finding all matches takes too long: "},
 		{`type: cel, expr: "regex.extractAll(output, '(?:x+y)|x').size() > 0"`, xs, "unscored: the expression cost more than 1000000 steps on these values"},
 	} {
 		score := set(t, "- {name: s, "+c.scorer+"}").Score(context.Background(), task(t, `"!a"`), run(quotedJSON(t, c.output)))[0]

@@ -132,7 +132,7 @@ func (l *loader) checkRegexp(n *source.Node, text string) {
 		return
 	}
 	if _, err := pattern.Compile(text); err != nil {
-		what, _ := strings.CutPrefix(err.Error(), "error parsing regexp: ")
-		l.fault(n, pattern.Hint, "no regular expression: %s", what)
+		what := strings.Replace(err.Error(), "error parsing regexp", "no regular expression", 1)
+		l.fault(n, pattern.Hint(err), "%s", what)
 	}
 }

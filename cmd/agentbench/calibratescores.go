@@ -89,7 +89,7 @@ const calibrateGrace = 30 * time.Second
 
 // judgeAll judges outputs, many at the same time.
 func (c *calibration) judgeAll(ctx context.Context, missing []*labelledItem) (interrupted bool, err error) {
-	interrupts := c.interrupts(ctx, calibrateGrace)
+	interrupts := c.interrupts(ctx, calibrateGrace, func() string { return "the same command goes on with the answers that are in the cache" })
 	defer interrupts.stop()
 	runs, err := c.openRuns()
 	if err != nil {

@@ -120,7 +120,7 @@ type ending struct {
 
 // drive runs the plan with everything that watches it.
 func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (ending, error) {
-	interrupts := p.interrupts(ctx, j.flags.grace)
+	interrupts := p.interrupts(ctx, j.flags.grace, func() string { return safe(j) + "this goes on: " + j.again() })
 	defer interrupts.stop()
 	traced, endTrace := p.trace(interrupts.Context, j.Suite)
 	defer endTrace()

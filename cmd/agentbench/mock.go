@@ -167,6 +167,7 @@ func (f *mockFlags) rules(p *program) ([]mockserver.Rule, error) {
 func (p *program) mock(ctx context.Context, handler *mockserver.Server, address string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return fail(notMeasured, "--port 0 takes a free port", "listening on %s: %w", address, err)

@@ -34,6 +34,7 @@ func (r *recordedRuns) scored(ctx context.Context, s *sweep.Sweep, cached cacheF
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	missing, err := s.Unscored(ctx, names)
 	if err != nil {
 		return nil, fail(stopped, "", "%w", err)

@@ -89,6 +89,7 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	done, err := s.make(ctx)
 	if err != nil {
 		return err

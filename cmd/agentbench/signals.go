@@ -12,22 +12,29 @@ import (
 
 // interruption is what signals do to a suite. The first one closes Draining: no
 // run is started any more, and those in flight have a grace to end. After it,
-// or at the second signal, Context ends. A third one kills the program.
+// or at the second signal, Context ends. Whoever does not look at it, because they
+// compute, are left behind after a while. A third one kills the program.
 type interruption struct {
 	Context  context.Context
 	Draining <-chan struct{}
 
 	signals chan os.Signal
 	second  chan struct{} // closed at the second signal
+	stopped chan struct{} // closed by stop
 	cancel  context.CancelFunc
 	ended   sync.WaitGroup
 }
 
-// interrupts watches for signals until stop is called.
-func (p *program) interrupts(ctx context.Context, grace time.Duration) *interruption {
+// patience is how long a second signal lets computations end that cannot be cancelled.
+const patience = time.Second
+
+// interrupts watches for signals until stop is called. Where that is not soon after a
+// second signal, the program ends as if it were killed, which loses nothing that was
+// finished; the hint says what to do then.
+func (p *program) interrupts(ctx context.Context, grace time.Duration, hint func() string) *interruption {
 	ctx, cancel := context.WithCancel(ctx)
 	draining := make(chan struct{})
-	i := &interruption{Context: ctx, Draining: draining, signals: make(chan os.Signal, 2), second: make(chan struct{}), cancel: cancel}
+	i := &interruption{Context: ctx, Draining: draining, signals: make(chan os.Signal, 2), second: make(chan struct{}), stopped: make(chan struct{}), cancel: cancel}
 	signal.Notify(i.signals, os.Interrupt, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
 		signal.Notify(i.signals, syscall.SIGHUP)
@@ -40,6 +47,11 @@ func (p *program) interrupts(ctx context.Context, grace time.Duration) *interrup
 		close(draining)
 		fmt.Fprintf(p.err, "\nagentbench: stopping; runs in flight have %v to end, a second signal cancels them\n", grace)
 		i.awaitSecond(grace)
+		cancel()
+		if i.cancelled() && !i.ends(patience) {
+			err := fail(stopped, hint(), "interrupted, without waiting for what was being computed")
+			os.Exit(p.leave(nil, p.tell(err)))
+		}
 	})
 	return i
 }
@@ -67,9 +79,22 @@ func (i *interruption) awaitSecond(grace time.Duration) {
 	}
 }
 
+// ends reports whether the suite comes to its end within a time.
+func (i *interruption) ends(within time.Duration) bool {
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case <-i.stopped:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
 // stop gives signals their usual effect back.
 func (i *interruption) stop() {
 	signal.Stop(i.signals)
+	close(i.stopped)
 	i.cancel()
 	i.ended.Wait()
 }

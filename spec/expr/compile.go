@@ -186,7 +186,7 @@ func patternFaults(tree *ast.AST, e ast.Expr) []Fault {
 		return nil
 	}
 	if _, err := pattern.Compile(source); err != nil {
-		return []Fault{faultAt(tree, e.ID(), err.Error(), pattern.Hint)}
+		return []Fault{faultAt(tree, e.ID(), err.Error(), pattern.Hint(err))}
 	}
 	return nil
 }

@@ -24,6 +24,7 @@
 // # Limits
 //
 // An expression is at most 4,096 characters and 40 levels deep. When it is compiled its cost is estimated (see
-// cost.go); an estimate above 1,000,000 is a fault. What is left runs under a cost limit and a deadline (see meter.go),
-// unless its estimate proves it cheap.
+// cost.go); an estimate above 1,000,000 is a fault. What is left runs under a cost limit (see meter.go), unless its
+// estimate proves it cheap. A regular expression is bounded before it searches (package pattern), and its steps are part
+// of the cost. There is a deadline, far beyond: results must not depend on how busy the machine is.
 package expr

@@ -54,7 +54,7 @@ func Selection() *Env {
 	}, mappingLimits)
 }
 
-var mappingLimits = Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline: 30 * time.Second, MaxValues: 100_000_000}
+var mappingLimits = Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline: 10 * time.Minute, MaxValues: 100_000_000}
 
 // Threshold is the environment of thresholds: the metrics of every configuration by its name, and what differs between
 // a configuration and the baseline.

@@ -50,7 +50,7 @@ func TestEveryFunctionBoundsItsSearches(t *testing.T) {
 				}
 				scope["text"] = strings.Repeat("a", 1_000_000)
 				_, err := program.Bool(t.Context(), scope)
-				if err == nil || !strings.Contains(err.Error(), "1002 instructions and the text 1000000 bytes") {
+				if err == nil || !strings.Contains(err.Error(), "1002 instructions x 1000000 bytes") {
 					t.Errorf("%s: %v", src, err)
 				}
 				scope["text"] = "a"

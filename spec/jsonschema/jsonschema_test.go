@@ -73,9 +73,9 @@ func TestRegularExpressionsOfSchemasAreBounded(t *testing.T) {
 	long := `"` + strings.Repeat("a", 1_000_000) + `"`
 	many := "[" + strings.Repeat(`"`+strings.Repeat("a", 10_000)+`",`, 100) + `"a"]`
 	for _, c := range []struct{ schema, value, want string }{
-		{`{"pattern": "` + heavy + `"}`, long, "1002 instructions and the text 1000000 bytes"},
-		{`{"patternProperties": {"` + heavy + `": {}}}`, `{` + long + `: 1}`, "1002 instructions and the text 1000000 bytes"},
-		{`{"propertyNames": {"pattern": "` + heavy + `"}}`, `{` + long + `: 1}`, "1002 instructions and the text 1000000 bytes"},
+		{`{"pattern": "` + heavy + `"}`, long, "1002 instructions x 1000000 bytes"},
+		{`{"patternProperties": {"` + heavy + `": {}}}`, `{` + long + `: 1}`, "1002 instructions x 1000000 bytes"},
+		{`{"propertyNames": {"pattern": "` + heavy + `"}}`, `{` + long + `: 1}`, "1002 instructions x 1000000 bytes"},
 		{`{"items": {"pattern": "` + heavy + `"}}`, many, "search for more than 50000000 steps"},
 		{`{"items": {"pattern": "^a+$"}}`, many, ""},
 		{`{"anyOf": [{"pattern": "` + heavy + `"}, {"type": "string"}]}`, `"a"`, ""},

@@ -8,6 +8,7 @@ package pattern
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -26,8 +27,13 @@ const (
 	uninterrupted   = MaxSteps / 50
 )
 
-// Hint helps where Compile finds no regular expression.
-const Hint = "regular expressions are those of RE2: no look-around, no back references"
+// Hint helps where Compile fails.
+func Hint(err error) string {
+	if _, wrong := errors.AsType[*syntax.Error](err); wrong {
+		return "regular expressions are those of RE2: no look-around, no back references"
+	}
+	return "repeat less, write a shorter one, and (?:...) for groups whose text is not used"
+}
 
 // Pattern is a compiled regular expression. It is safe for concurrent use.
 type Pattern struct {
@@ -52,7 +58,7 @@ func Compile(source string) (*Pattern, error) {
 		return nil, fmt.Errorf("the regular expression is compiled to about %d instructions; at most %d are allowed", about, maxInstructions)
 	}
 	if groups := tree.MaxCap(); groups > maxGroups {
-		return nil, fmt.Errorf("the regular expression has %d groups; at most %d are allowed: write (?:...) where the text of a group is not used", groups, maxGroups)
+		return nil, fmt.Errorf("the regular expression has %d groups; at most %d are allowed", groups, maxGroups)
 	}
 	whole := compile(source)
 	// A search from the middle of a text sees one character before it, for \b and ^. The outer group is the match.
@@ -105,10 +111,9 @@ type Error struct {
 
 func (e *Error) Error() string {
 	if e.Matches {
-		return fmt.Sprintf("searching again and again takes too long: the regular expression has %d instructions and reads more than %d bytes, which is more than %d steps",
-			e.Instructions, e.Bytes, MaxSteps)
+		return fmt.Sprintf("finding all matches takes too long: %d instructions x more than %d bytes; at most %d are allowed", e.Instructions, e.Bytes, MaxSteps)
 	}
-	return fmt.Sprintf("the search takes too long: the regular expression has %d instructions and the text %d bytes, which is %d steps; at most %d are allowed",
+	return fmt.Sprintf("the regular expression takes too long: %d instructions x %d bytes = %d steps; at most %d are allowed",
 		e.Instructions, e.Bytes, int64(e.Instructions)*int64(e.Bytes), MaxSteps)
 }
 

@@ -87,7 +87,7 @@ func (i *item) DecodeNode(n *source.Node, d *source.Decoder) {
 	if f.Match != "" {
 		match, err := pattern.Compile(f.Match)
 		if err != nil {
-			d.Fault(n, pattern.Hint, "match: %v", err)
+			d.Fault(n, pattern.Hint(err), "match: %v", err)
 		}
 		i.rule.Match = match
 	}

@@ -127,7 +127,7 @@ func TestMatchesAreBounded(t *testing.T) {
 		t.Errorf("got %s", text)
 	}
 	w := ask(s, asking(strings.Repeat("a", 1_000_000)))
-	if w.Code != 400 || !strings.Contains(w.Body.String(), "instructions and the text 1000000 bytes, which is") {
+	if w.Code != 400 || !strings.Contains(w.Body.String(), "instructions x 1000000 bytes =") {
 		t.Errorf("status %d, %s", w.Code, w.Body)
 	}
 }
