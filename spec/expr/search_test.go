@@ -11,6 +11,7 @@ import (
 	"github.com/google/cel-go/ext"
 	"pgregory.net/rapid"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/spec/pattern"
 )
 
@@ -115,7 +116,7 @@ func TestSearchesGiveWhatCELGives(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		re := rapid.SampledFrom([]string{"a", "a*", "(a)b?", "(a)(b)?", "(b)|a", "x", "", "^a", `\bab`, "[ab]+", "(", "é?"}).Draw(t, "re")
 		src := rapid.SampledFrom([]string{"text.matches(RE)", "matches(text, RE)", "regex.extract(text, RE).orValue('none')",
 			"regex.extractAll(text, RE)", "regex.replace(text, RE, by)", "regex.replace(text, RE, by, n)"}).Draw(t, "call")

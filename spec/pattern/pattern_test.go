@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
 // expressions generates regular expressions of every kind of node.
@@ -105,7 +107,7 @@ func visited(program *syntax.Prog, text string) (steps int) {
 // C.22: whatever the expression and the text, a search looks at no more than its instructions for each byte and the end
 // of the text, and is refused exactly where the product is beyond the limit.
 func TestSearchesAreBoundedBeforeTheyRun(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		source := expressions(4).Draw(t, "expression")
 		p, err := Compile(source)
 		if err != nil {
@@ -147,7 +149,7 @@ func searches(p *Pattern) map[string]func(ctx context.Context, text string) erro
 
 // What is found is what Go finds, at once or while counting what is read.
 func TestSearchesFindWhatGoFinds(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		p, err := Compile(expressions(4).Draw(t, "expression"))
 		if err != nil {
 			t.Fatal(err)
@@ -227,7 +229,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%.30q: %v, want %q", source, err, want)
 		}
 	}
-	rapid.Check(t, func(t *rapid.T) {
+	propertytest.Check(t, func(t *rapid.T) {
 		source := expressions(5).Draw(t, "expression")
 		tree, err := syntax.Parse(source, syntax.Perl)
 		if err != nil {
