@@ -51,9 +51,14 @@ type toolCall struct {
 }
 
 type tokens struct {
-	Prompt     int64 `json:"prompt_tokens"`
-	Completion int64 `json:"completion_tokens"`
-	Total      int64 `json:"total_tokens"`
+	Prompt, Completion, Total int64
+	as                        string // how a number is written; "": as a whole one
+}
+
+// MarshalJSON writes the numbers in their form.
+func (t *tokens) MarshalJSON() ([]byte, error) {
+	as := cmp.Or(t.as, "%d")
+	return fmt.Appendf(nil, `{"prompt_tokens":`+as+`,"completion_tokens":`+as+`,"total_tokens":`+as+`}`, t.Prompt, t.Completion, t.Total), nil
 }
 
 // complete puts a reply into the API's shape. A reply that is longer than the
@@ -95,9 +100,9 @@ func (c *completion) chunks(size int, withUsage bool) []*completion {
 	var all []*completion
 	for i := range c.Choices {
 		for _, delta := range deltas(c.Choices[i].Message, size) {
-			all = append(all, c.chunk(choice{Index: i, Delta: delta}))
+			all = append(all, c.chunk(choice{Index: c.Choices[i].Index, Delta: delta}))
 		}
-		all = append(all, c.chunk(choice{Index: i, Delta: &spoken{}, Finish: c.Choices[i].Finish}))
+		all = append(all, c.chunk(choice{Index: c.Choices[i].Index, Delta: &spoken{}, Finish: c.Choices[i].Finish}))
 	}
 	if withUsage && c.Usage != nil {
 		last := c.chunk()

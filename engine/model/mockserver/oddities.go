@@ -3,6 +3,7 @@ package mockserver
 import (
 	"bytes"
 	"net"
+	"slices"
 	"strings"
 )
 
@@ -31,13 +32,21 @@ func tooLong(c *completion) {
 }
 
 func used(prompt, output int64) func(*completion) {
-	return func(c *completion) { c.Usage = &tokens{prompt, output, prompt + output} }
+	return func(c *completion) { c.Usage = &tokens{Prompt: prompt, Completion: output, Total: prompt + output} }
 }
+
+// written tells the right usage in another form.
+func written(as string) func(*completion) { return func(c *completion) { c.Usage.as = as } }
 
 func twoChoices(c *completion) {
 	finish := "stop"
 	second := choice{Index: 1, Message: &spoken{Role: "assistant", Content: "another", Refusal: null}, Finish: &finish}
 	c.Choices = append(c.Choices, second)
+}
+
+func otherChoiceFirst(c *completion) {
+	twoChoices(c)
+	slices.Reverse(c.Choices)
 }
 
 // tools adds calls of tools with these ids.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/retry"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -79,6 +80,20 @@ func TestUsage(t *testing.T) {
 		`{"prompt_tokens":5000000000000,"completion_tokens":3}`:  estimated,
 		`{"prompt_tokens":5,"completion_tokens":90000000000000}`: estimated,
 		`{"prompt_tokens":5,"completion_tokens":4}`:              {Calls: 1, InputTokens: 5, OutputTokens: 4},
+		`{"prompt_tokens":5.0,"completion_tokens":0.4e1}`:        {Calls: 1, InputTokens: 5, OutputTokens: 4},
+		`{"prompt_tokens":"5","completion_tokens":"4.0"}`:        {Calls: 1, InputTokens: 5, OutputTokens: 4},
+		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":"3"},"completion_tokens_details":{"reasoning_tokens":2.0}}`: {Calls: 1, InputTokens: 5, CachedTokens: 3, OutputTokens: 4, ReasoningTokens: 2},
+		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":"none","completion_tokens_details":[1],"total_tokens":"many"}`:               {Calls: 1, InputTokens: 5, OutputTokens: 4},
+		`{"prompt_tokens":5.5,"completion_tokens":4}`:        estimated,
+		`{"prompt_tokens":5,"completion_tokens":"4 tokens"}`: estimated,
+		`{"prompt_tokens":"","completion_tokens":4}`:         estimated,
+		`{"prompt_tokens":1e400,"completion_tokens":4}`:      estimated,
+		`{"prompt_tokens":[5],"completion_tokens":{"n":4}}`:  estimated,
+		`{"prompt_tokens":true,"completion_tokens":null}`:    estimated,
+		`{"prompt_tokens":5}`:                                estimated,
+		`"5"`:                                                estimated,
+		`[5, 4]`:                                             estimated,
+		`12.5`:                                               estimated,
 		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":9},"completion_tokens_details":{"reasoning_tokens":-1}}`: {Calls: 1, InputTokens: 5, CachedTokens: 5, OutputTokens: 4},
 	} {
 		answer := `{"choices":[{"message":{"content":"0123456789"},"finish_reason":"stop"}],"usage":` + said + `}`
@@ -88,6 +103,52 @@ func TestUsage(t *testing.T) {
 		}
 		if got.Usage != want {
 			t.Errorf("%s: got %+v, want %+v", said, got.Usage, want)
+		}
+	}
+}
+
+// F24: an answer whose usage or other numbers are odd is the answer: it is not asked
+// for, and paid, again. Streamed or not, the choice of index 0 counts.
+func TestF24_AnOddAnswerIsNotPaidTwice(t *testing.T) {
+	const choices = `"choices":[{"index":"1","%[1]s":{"content":"other"},"finish_reason":"stop"},{"index":0.0,"%[1]s":{"content":"hi","reasoning":{"effort":"low"}},"finish_reason":"stop","logprobs":"none"}]`
+	const usage = `"created":"today","usage":{"prompt_tokens":"5","completion_tokens":4.0}`
+	for name, answer := range map[string]string{
+		"whole":    "{" + fmt.Sprintf(choices, "message") + "," + usage + "}",
+		"streamed": event("{"+fmt.Sprintf(choices, "delta")+"}") + event(`{"choices":[],`+usage+"}") + event("[DONE]"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked++
+				fmt.Fprint(w, answer)
+			}))
+			m := retry.Wrap(connect(t, Options{BaseURL: address, Stream: name == "streamed"}), retry.Options{})
+			got, err := m.Call(t.Context(), hello())
+			if err != nil || asked != 1 {
+				t.Fatalf("asked %d times, %v", asked, err)
+			}
+			if want := (record.Usage{Calls: 1, InputTokens: 5, OutputTokens: 4}); got.Text != "hi" || got.Usage != want {
+				t.Errorf("got %q, %+v", got.Text, got.Usage)
+			}
+		})
+	}
+}
+
+// F25: of several choices that of index 0 counts, wherever it stands; the first where
+// none has it.
+func TestF25_TheChoiceOfIndex0(t *testing.T) {
+	for indexes, want := range map[string]string{
+		`0,1,2`: "a", `1,0,2`: "b", `2,1,0`: "c", `1,2,3`: "a", `1,"0",2`: "b", `1,null,0.0`: "c",
+	} {
+		index := strings.Split(indexes, ",")
+		var choices []string
+		for i, text := range []string{"a", "b", "c"} {
+			choices = append(choices, fmt.Sprintf(`{"index":%s,"message":{"content":%q},"finish_reason":"stop"}`, index[i], text))
+		}
+		answer := `{"choices":[` + strings.Join(choices, ",") + `]}`
+		got, err := connect(t, Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())
+		if err != nil || got.Text != want {
+			t.Errorf("indexes %s: got %+v, %v", indexes, got, err)
 		}
 	}
 }

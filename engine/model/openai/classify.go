@@ -52,8 +52,6 @@ func (m *Model) classify(ctx context.Context, e *exchange, err error) *record.Er
 		return &record.Error{Class: record.Incomplete, Message: "the connection ended inside the answer: " + e.broken.Error()}
 	case e.status >= 300:
 		return classifyStatus(e.status, e.header, e.answer)
-	case e.status > 0:
-		return &record.Error{Class: record.BadResponse, Message: unreadable(e.answer)}
 	case errors.As(err, &sending) && sending.Timeout():
 		return &record.Error{Class: record.CallTimeout, Message: shorten(err.Error())}
 	case sending != nil:

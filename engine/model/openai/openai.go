@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"time"
 
@@ -33,6 +34,9 @@ const (
 	DefaultKeyEnv      = "OPENAI_API_KEY"
 	DefaultURL         = "https://api.openai.com/v1"
 )
+
+// longText is how many bytes a reply has that was read from memory worth collecting.
+const longText = 8 << 20
 
 // Options say where the server is and how long to wait for it.
 type Options struct {
@@ -150,11 +154,11 @@ func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply,
 	calling, cancel := context.WithTimeout(withExchange(ctx, exchange), m.options.Timeout)
 	defer cancel()
 	start := m.options.Now()
-	response, err := m.client.CreateChatCompletion(calling, openai.ChatCompletionRequest{})
+	_, err = m.client.CreateChatCompletion(calling, openai.ChatCompletionRequest{}) // the answer is in the exchange
 	took := m.options.Now().Sub(start)
 	switch {
 	case err == nil && exchange.status < 300:
-		return m.answered(request, &response, exchange, took)
+		return m.answered(request, exchange, took)
 	case ctx.Err() != nil && !exchange.sending.Began():
 		return nil, &model.Unsent{Err: context.Cause(ctx)}
 	case ctx.Err() != nil:
@@ -164,13 +168,20 @@ func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply,
 }
 
 // answered makes a reply of an answer, or says why it is none.
-func (m *Model) answered(request *model.Request, response *openai.ChatCompletionResponse, e *exchange, took time.Duration) (*model.Reply, error) {
-	reply, failed := m.reply(request, response, e.answer)
+func (m *Model) answered(request *model.Request, e *exchange, took time.Duration) (*model.Reply, error) {
+	answer, failed := e.read()
+	var reply *model.Reply
+	if failed == nil {
+		reply, failed = m.reply(request, answer)
+	}
 	if e.unasked {
 		reply, failed = notStreamed(reply, failed)
 	}
 	if failed != nil {
 		return nil, m.fail(failed, e, took)
+	}
+	if len(reply.Text) >= longText {
+		runtime.GC() // else what it was read from stays until the heap has doubled, itself included
 	}
 	reply.Duration = took
 	return reply, nil

@@ -2,7 +2,6 @@ package openai
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,28 +14,59 @@ const longestPiece = 1 << 20
 // firstPiece is the first of them; shorter where the answer tells that it is.
 const firstPiece = 4 << 10
 
+// pieces are what was read so far.
+type pieces struct {
+	full [][]byte
+	last []byte
+}
+
+// room is where to read on.
+func (p *pieces) room() []byte {
+	if len(p.last) == cap(p.last) {
+		if p.last != nil {
+			p.full = append(p.full, p.last)
+		}
+		p.last = make([]byte, 0, max(firstPiece, min(2*cap(p.last), longestPiece)))
+	}
+	return p.last[len(p.last):cap(p.last)]
+}
+
+func (p *pieces) read(n int) { p.last = p.last[:len(p.last)+n] }
+
+// join makes one of the pieces, each of which is let go once it is copied.
+func (p *pieces) join() []byte {
+	if p.full == nil {
+		return p.last
+	}
+	length := len(p.last)
+	for _, piece := range p.full {
+		length += len(piece)
+	}
+	whole := make([]byte, 0, length)
+	for i, piece := range p.full {
+		whole = append(whole, piece...)
+		p.full[i] = nil
+	}
+	whole = append(whole, p.last...)
+	*p = pieces{}
+	return whole
+}
+
 // readAll reads to the end; on an error it gives nothing. The length is a hint,
 // negative where nothing is known.
 func readAll(from io.Reader, length int64) ([]byte, error) {
-	var full [][]byte
-	first := int64(firstPiece)
+	var p pieces
 	if length >= 0 {
-		first = min(first-1, length) + 1 // the end is seen where there is room to read
+		p.last = make([]byte, 0, min(firstPiece-1, length)+1) // the end is seen where there is room to read
 	}
-	piece := make([]byte, 0, first)
 	for {
-		n, err := from.Read(piece[len(piece):cap(piece)])
-		piece = piece[:len(piece)+n]
+		n, err := from.Read(p.room())
+		p.read(n)
 		switch {
-		case errors.Is(err, io.EOF) && full == nil:
-			return piece, nil
 		case errors.Is(err, io.EOF):
-			return bytes.Join(append(full, piece), nil), nil
+			return p.join(), nil
 		case err != nil:
 			return nil, err
-		case len(piece) == cap(piece):
-			full = append(full, piece)
-			piece = make([]byte, 0, min(2*cap(piece), longestPiece))
 		}
 	}
 }
@@ -44,19 +74,23 @@ func readAll(from io.Reader, length int64) ([]byte, error) {
 // readLine reads a line with its end. At the end of all it gives what is left,
 // and io.EOF; on another error nothing.
 func readLine(from *bufio.Reader) ([]byte, error) {
-	var full [][]byte
+	var p pieces
 	for {
 		part, err := from.ReadSlice('\n')
 		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			full = append(full, bytes.Clone(part))
-			continue
-		case err != nil && !errors.Is(err, io.EOF):
+		case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, bufio.ErrBufferFull):
 			return nil, err
-		case full == nil:
-			return part, err
+		case p.last == nil && !errors.Is(err, bufio.ErrBufferFull):
+			return part, err // most lines: nothing is copied
 		}
-		return bytes.Join(append(full, part), nil), err
+		for len(part) > 0 {
+			n := copy(p.room(), part)
+			p.read(n)
+			part = part[n:]
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return p.join(), err
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package openai
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,14 +17,14 @@ import (
 // fold makes one whole answer of a stream of events, so that both kinds of
 // answers are read alike. What is not a whole answer is a *record.Error, or the
 // reader's error.
-func fold(from *bufio.Reader) ([]byte, error) {
+func fold(from *bufio.Reader) (*completion, error) {
 	var f folded
 	for !f.done {
 		line, err := readLine(from)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
-		if failed := f.line(strings.TrimRight(string(line), "\r\n")); failed != nil {
+		if failed := f.line(bytes.TrimRight(line, "\r\n")); failed != nil {
 			return nil, failed
 		}
 		if err != nil {
@@ -33,7 +34,7 @@ func fold(from *bufio.Reader) ([]byte, error) {
 	if failed := f.incomplete(); failed != nil {
 		return nil, failed
 	}
-	return f.answer()
+	return f.answer(), nil
 }
 
 // isStream tells a stream from an answer that is whole, or none, by how it
@@ -58,14 +59,14 @@ func isStream(from *bufio.Reader) bool {
 // folded is what a stream has told so far.
 type folded struct {
 	event   string // the name of the event that is being read
-	pending string // data that are no JSON yet
+	pending []byte // data that are no JSON yet
 	done    bool   // [DONE] came
 
 	chosen   bool // a choice came
 	spoken   bool // content came, if only an empty one
-	text     strings.Builder
-	thinking strings.Builder
-	refusal  strings.Builder
+	text     text
+	thinking text
+	refusal  text
 	calls    calls
 	finish   string
 	usage    json.RawMessage
@@ -74,11 +75,11 @@ type folded struct {
 // chunk is one event of a stream.
 type chunk struct {
 	Choices []struct {
-		Index int `json:"index"`
+		Index count `json:"index"`
 		Delta struct {
 			Content          *string     `json:"content"`
-			ReasoningContent string      `json:"reasoning_content"`
-			Reasoning        string      `json:"reasoning"`
+			ReasoningContent loose       `json:"reasoning_content"`
+			Reasoning        loose       `json:"reasoning"`
 			Refusal          string      `json:"refusal"`
 			ToolCalls        []callDelta `json:"tool_calls"`
 		} `json:"delta"`
@@ -89,18 +90,18 @@ type chunk struct {
 }
 
 // line takes one line: a field of an event, a comment, or the end of an event.
-func (f *folded) line(line string) error {
-	name, value, _ := strings.Cut(line, ":")
-	value = strings.TrimPrefix(value, " ")
+func (f *folded) line(line []byte) error {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
 	switch {
-	case line == "":
+	case len(line) == 0:
 		f.event = ""
-		if f.pending != "" {
+		if f.pending != nil {
 			return broken(f.pending)
 		}
-	case name == "event":
-		f.event = value
-	case name == "data":
+	case string(name) == "event":
+		f.event = string(value)
+	case string(name) == "data":
 		return f.data(value)
 	}
 	return nil
@@ -108,27 +109,27 @@ func (f *folded) line(line string) error {
 
 // data takes the data of an event as soon as they are whole, for there are
 // servers that leave out the empty line.
-func (f *folded) data(text string) error {
-	if strings.TrimSpace(text) == "[DONE]" {
+func (f *folded) data(text []byte) error {
+	if string(bytes.TrimSpace(text)) == "[DONE]" {
 		f.done = true
-		if f.pending != "" {
+		if f.pending != nil {
 			return broken(f.pending)
 		}
 		return nil
 	}
-	if f.pending != "" {
-		text = f.pending + "\n" + text
+	if f.pending != nil {
+		text = append(append(f.pending, '\n'), text...)
 	}
 	var c chunk
-	err := json.Unmarshal([]byte(text), &c)
+	err := json.Unmarshal(text, &c)
 	switch {
 	case f.event == "error", err == nil && isSet(c.Error):
 		return toldInStream(text)
 	case err == nil:
-		f.pending = ""
+		f.pending = nil
 		f.add(&c)
 	case isSyntax(err):
-		f.pending = text
+		f.pending = bytes.Clone(text) // a line is read over by the next
 	default:
 		return broken(text)
 	}
@@ -142,26 +143,23 @@ func isSyntax(err error) bool {
 
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && !bytes.Equal(raw, []byte("null")) }
 
-// add takes a chunk; of several choices the first one.
+// add takes a chunk; of several choices that of index 0.
 func (f *folded) add(c *chunk) {
 	if isSet(c.Usage) {
 		f.usage = c.Usage
 	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]
-		if choice.Index != 0 {
+		if choice.Index.known && choice.Index.n != 0 {
 			continue
 		}
 		f.chosen = true
 		if choice.Delta.Content != nil {
 			f.spoken = true
-			f.text.WriteString(*choice.Delta.Content)
+			f.text.add(*choice.Delta.Content)
 		}
-		f.thinking.WriteString(choice.Delta.ReasoningContent)
-		if choice.Delta.ReasoningContent == "" {
-			f.thinking.WriteString(choice.Delta.Reasoning)
-		}
-		f.refusal.WriteString(choice.Delta.Refusal)
+		f.thinking.add(string(cmp.Or(choice.Delta.ReasoningContent, choice.Delta.Reasoning)))
+		f.refusal.add(choice.Delta.Refusal)
 		for i := range choice.Delta.ToolCalls {
 			f.calls.add(&choice.Delta.ToolCalls[i])
 		}
@@ -174,7 +172,7 @@ func (f *folded) add(c *chunk) {
 // incomplete says what a stream that has ended lacks.
 func (f *folded) incomplete() error {
 	switch {
-	case f.pending != "":
+	case f.pending != nil:
 		return &record.Error{Class: record.Incomplete, Message: "the stream ended inside an event"}
 	case f.finish == "" && (f.chosen || !f.done):
 		return &record.Error{Class: record.Incomplete, Message: "the stream ended without a finish_reason: the answer was cut off"}
@@ -183,44 +181,57 @@ func (f *folded) incomplete() error {
 }
 
 // answer is what the server would have sent without streaming.
-func (f *folded) answer() ([]byte, error) {
+func (f *folded) answer() *completion {
 	if !f.chosen {
-		return []byte(`{"choices":[]}`), nil
+		return &completion{}
 	}
-	message := map[string]any{"role": "assistant"}
-	if f.spoken {
-		message["content"] = f.text.String()
+	message := said{
+		Content: content{f.text.String(), f.spoken}, Refusal: f.refusal.String(),
+		ReasoningContent: loose(f.thinking.String()), ToolCalls: f.calls.whole(),
 	}
-	if f.thinking.Len() > 0 {
-		message["reasoning_content"] = f.thinking.String()
-	}
-	if f.refusal.Len() > 0 {
-		message["refusal"] = f.refusal.String()
-	}
-	if whole := f.calls.whole(); whole != nil {
-		message["tool_calls"] = whole
-	}
-	whole := map[string]any{"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": f.finish}}}
-	if f.usage != nil {
-		whole["usage"] = f.usage
-	}
-	return json.Marshal(whole)
+	return &completion{Choices: []choice{{Message: message, Finish: f.finish}}, Usage: f.usage}
 }
 
-func broken(text string) error {
-	return &record.Error{Class: record.BadResponse, Message: "an event of the stream is not what the API promises: " + shorten(text)}
+// text grows by pieces; one alone is not copied.
+type text struct {
+	first string
+	all   strings.Builder
+}
+
+func (t *text) add(piece string) {
+	switch {
+	case piece == "":
+	case t.first == "":
+		t.first = piece
+	default:
+		if t.all.Len() == 0 {
+			t.all.WriteString(t.first)
+		}
+		t.all.WriteString(piece)
+	}
+}
+
+func (t *text) String() string {
+	if t.all.Len() == 0 {
+		return t.first
+	}
+	return t.all.String()
+}
+
+func broken(text []byte) error {
+	return &record.Error{Class: record.BadResponse, Message: "an event of the stream is not what the API promises: " + shorten(string(text))}
 }
 
 // toldInStream explains an error that came as an event. It cut the answer off,
 // unless it says why trying again is in vain, or that it should wait.
-func toldInStream(text string) error {
-	t := tell([]byte(text))
+func toldInStream(text []byte) error {
+	t := tell(text)
 	class := t.class()
 	if class == "" || class == record.Server {
 		class = record.Incomplete
 	}
 	if t.message == "" {
-		t.message = shorten(text)
+		t.message = shorten(string(text))
 	}
 	return &record.Error{Class: class, Message: fmt.Sprintf("the stream broke off with an error: %s", t.message)}
 }

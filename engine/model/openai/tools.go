@@ -72,7 +72,7 @@ func messageOf(said *model.Message) message {
 }
 
 // callsOf are the calls of an answer, with IDs.
-func callsOf(said []openai.ToolCall) []model.ToolCall {
+func callsOf(said []toolCall) []model.ToolCall {
 	if len(said) == 0 {
 		return nil
 	}

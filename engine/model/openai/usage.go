@@ -1,10 +1,9 @@
 package openai
 
 import (
+	"encoding/json"
 	"math"
 	"sync"
-
-	"github.com/sashabaranov/go-openai"
 
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -37,22 +36,54 @@ func (r *ratio) learn(reported, estimate int64) {
 	r.estimated += float64(estimate)
 }
 
+// count is a number of tokens, or of anything that is counted: a whole number in
+// whatever way it is written, 12, 12.0, 1.2e1 or "12". Anything else is not known.
+type count struct {
+	n     int64
+	known bool
+}
+
+// UnmarshalJSON takes anything.
+func (c *count) UnmarshalJSON(raw []byte) error {
+	var number json.Number // also of a text
+	if json.Unmarshal(raw, &number) != nil || number == "" {
+		return nil
+	}
+	if n, err := number.Int64(); err == nil {
+		*c = count{n, true}
+	} else if f, err := number.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) <= mostTokens {
+		*c = count{int64(f), true}
+	}
+	return nil
+}
+
+// reported is what a server says of the usage of a call.
+type reported struct {
+	Prompt     count `json:"prompt_tokens"`
+	Completion count `json:"completion_tokens"`
+	CacheHits  count `json:"prompt_cache_hit_tokens"`
+	OfPrompt   struct {
+		Cached count `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	OfCompletion struct {
+		Reasoning count `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
 // usage believes the server where what it says can be; else it takes the
 // estimates, corrected by what the server has reported before.
-func (c *counted) usage(said *openai.Usage, cacheHits, input, output int64) record.Usage {
-	used := record.Usage{
-		Calls:        1,
-		InputTokens:  int64(said.PromptTokens),
-		OutputTokens: int64(said.CompletionTokens),
-	}
+func (c *counted) usage(raw json.RawMessage, input, output int64) record.Usage {
+	var said reported
+	_ = json.Unmarshal(raw, &said) // what has another type is not known
+	used := record.Usage{Calls: 1, InputTokens: said.Prompt.n, OutputTokens: said.Completion.n}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !plausible(&used, output) {
+	if !said.Prompt.known || !said.Completion.known || !plausible(&used, output) {
 		used.InputTokens, used.OutputTokens = c.input.correct(input), c.output.correct(output)
 		used.Estimated = 1
 		return used
 	}
-	details(&used, said, cacheHits)
+	details(&used, &said)
 	c.input.learn(used.InputTokens, input)
 	c.output.learn(used.OutputTokens, output) // hidden reasoning included
 	return used
@@ -65,12 +96,7 @@ func plausible(used *record.Usage, output int64) bool {
 }
 
 // details are parts of the whole, which no server can exceed.
-func details(used *record.Usage, said *openai.Usage, cacheHits int64) {
-	if d := said.PromptTokensDetails; d != nil {
-		cacheHits = max(cacheHits, int64(d.CachedTokens))
-	}
-	used.CachedTokens = max(0, min(cacheHits, used.InputTokens))
-	if d := said.CompletionTokensDetails; d != nil {
-		used.ReasoningTokens = max(0, min(int64(d.ReasoningTokens), used.OutputTokens))
-	}
+func details(used *record.Usage, said *reported) {
+	used.CachedTokens = max(0, min(max(said.CacheHits.n, said.OfPrompt.Cached.n), used.InputTokens))
+	used.ReasoningTokens = max(0, min(said.OfCompletion.Reasoning.n, used.OutputTokens))
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/post"
@@ -51,10 +52,11 @@ type exchange struct {
 
 	status   int // 0: no answer began
 	header   http.Header
-	answer   []byte // whole, also where it was streamed
-	unasked  bool   // it was not streamed although it was to be
-	broken   error  // why the answer is not whole
-	hopeless bool   // trying again would end the same way
+	answer   []byte      // where it was not streamed
+	folded   *completion // where it was
+	unasked  bool        // it was not streamed although it was to be
+	broken   error       // why the answer is not whole
+	hopeless bool        // trying again would end the same way
 
 	sending *post.Sending // nil: nothing was ever to be sent
 }
@@ -99,12 +101,11 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	defer response.Body.Close()
 	e.status, e.header = response.StatusCode, response.Header
-	e.answer, err = w.read(e, response, silence)
-	if err != nil {
+	if err := w.read(e, response, silence); err != nil {
 		e.broken = causeOf(ctx, err)
 		return nil, e.broken
 	}
-	response.Body = io.NopCloser(bytes.NewReader(e.answer))
+	response.Body = io.NopCloser(strings.NewReader("{}")) // read here, not by go-openai
 	return response, nil
 }
 
@@ -129,23 +130,24 @@ func (w *wire) setHeaders(request *http.Request, e *exchange) {
 	}
 }
 
-// read gives the answer as one, however it is sent.
-func (w *wire) read(e *exchange, response *http.Response, silence *silence) ([]byte, error) {
+// read reads the answer, however it is sent.
+func (w *wire) read(e *exchange, response *http.Response, silence *silence) (err error) {
 	limited := &limited{from: silence.reader(response.Body), left: w.maxResponse, most: w.maxResponse}
 	if !e.stream || e.status >= 300 {
-		return readAll(limited, response.ContentLength)
+		e.answer, err = readAll(limited, response.ContentLength)
+		return err
 	}
 	from := bufio.NewReader(limited)
 	if !isStream(from) {
 		e.unasked = true
-		return readAll(from, response.ContentLength)
+		e.answer, err = readAll(from, response.ContentLength)
+		return err
 	}
-	answer, err := fold(from)
-	if err == nil {
+	if e.folded, err = fold(from); err == nil {
 		silence.within(drainTime)
 		_, _ = io.CopyN(io.Discard, from, drained)
 	}
-	return answer, err
+	return err
 }
 
 // setBody replaces what go-openai would send.
