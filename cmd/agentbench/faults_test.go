@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,4 +124,53 @@ func faultsIn(told *mockserver.Stats) (shown int) {
 		shown += times
 	}
 	return shown
+}
+
+// TestF23_AnAnswerOf30MB: a whole suite, from the call to the record, needs at most
+// four times the size of a huge answer besides what it needs for a small one.
+func TestF23_AnAnswerOf30MB(t *testing.T) {
+	const size = 30 // MiB, as the garbage collector tells
+	for _, stream := range []bool{false, true} {
+		small, huge := heapOf(t, "100KB", stream), heapOf(t, fmt.Sprintf("%dMB", size), stream)
+		t.Logf("streamed: %v: a heap of %d MiB, %d MiB for a small answer", stream, huge, small)
+		if huge-small > 4*size {
+			t.Errorf("streamed: %v: the heap grew by %d MiB, which is more than four times the answer", stream, huge-small)
+		}
+	}
+}
+
+// heapOf is the largest heap, in MiB, of a run with an answer of this size.
+func heapOf(t *testing.T, size string, stream bool) (most int) {
+	t.Helper()
+	fault, err := mockserver.ParseRated("huge:size=" + size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(mockserver.New(mockserver.Options{Faults: []mockserver.Rated{fault}}))
+	defer server.Close()
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"a.yaml":     "loop: a\nagent: {model: m}\nprompt: write much\nterminate: {max_iterations: 1}\n",
+		"suite.yaml": fmt.Sprintf("suite: huge\ntasks: [{input: x}]\nmodels: {m: {provider: openai, base_url: %s/v1, price: free, stream: %v}}\nconfigurations: [{name: a, loop: a.yaml}]\n", server.URL, stream),
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	child := exec.Command("agentbench", "run", "suite.yaml", "-q", "--cache", "off", "--out", "r")
+	child.Dir, child.Env = folder, append(os.Environ(), "OPENAI_API_KEY=none", "GODEBUG=gctrace=1", "GOGC=100")
+	out, err := child.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %.2000s", err, out)
+	}
+	if runs, err := os.Stat(filepath.Join(folder, "r", "records.jsonl")); err != nil || size != "100KB" && runs.Size() < 30<<20 {
+		t.Fatalf("the record: %v, %v", runs, err)
+	}
+	for _, heaps := range regexp.MustCompile(`(\d+)->(\d+)->\d+ MB`).FindAllSubmatch(out, -1) { // before and at the end of each collection
+		for _, heap := range heaps[1:] {
+			n, _ := strconv.Atoi(string(heap))
+			most = max(most, n)
+		}
+	}
+	return most
 }

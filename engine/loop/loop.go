@@ -99,6 +99,7 @@ func (l *Loop) run(ctx context.Context, id string, task *spec.Task, trial int, c
 	}
 	r.record.Outcome = r.iterate(ctx)
 	r.finish()
+	r.state = nil // the record is part of r: what only decisions needed is not to live as long
 	return &r.record
 }
 

@@ -15,11 +15,16 @@ type group struct {
 
 func (g *group) size() int { return len(g.lines[0]) + len(g.lines[1]) + len(g.lines[2]) }
 
+// add puts lines behind those that wait; they may be other ones afterwards.
 func (g *group) add(lines *[3][]byte, done func(error)) {
 	if g.size() == 0 {
 		g.since = time.Now()
 	}
 	for i := range lines {
+		if len(g.lines[i]) == 0 && len(lines[i]) > fullGroup {
+			g.lines[i], lines[i] = lines[i], g.lines[i] // not copied: it may be huge
+			continue
+		}
 		g.lines[i] = append(g.lines[i], lines[i]...)
 	}
 	if done != nil {
