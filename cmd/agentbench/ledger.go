@@ -207,6 +207,8 @@ func spendingOf(u record.Usage) string {
 // doubtful says what became of calls that may have cost something.
 func doubtful(cause record.Cause) string {
 	switch cause {
+	case record.CauseUnreported:
+		return "the server did not say what they used, or not in numbers that can be"
 	case record.CauseInterrupted:
 		return "in flight when their runs ended"
 	case record.CauseKilled:

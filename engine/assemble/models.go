@@ -110,6 +110,7 @@ func (m *models) limited(name string, declared *spec.Model, pricing limit.Option
 		return nil, err
 	}
 	if free(declared.Provider) {
+		pricing.Simulated = true
 		return limit.Wrap(provided, m.options.Budget, pricing), nil
 	}
 	return m.patient(provided, declared, pricing), nil

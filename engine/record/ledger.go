@@ -59,6 +59,7 @@ type Cause string
 // The causes.
 const (
 	CauseAnswered    Cause = "answered"
+	CauseUnreported  Cause = "unreported"  // answered, but what it used was not told, or cannot be
 	CauseUnsent      Cause = "never_sent"  // no byte of the call reached a server: it cost nothing
 	CauseNotMade     Cause = "not_made"    // for instance because another budget had no room
 	CauseInterrupted Cause = "interrupted" // in flight when the run ended

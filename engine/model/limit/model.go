@@ -22,6 +22,8 @@ type Options struct {
 	// MaxOutput is reserved for the reply of a call that names no
 	// MaxOutputTokens; 0 means DefaultMaxOutput.
 	MaxOutput int64
+	// Simulated says that calls use what is estimated, for no server knows better.
+	Simulated bool
 }
 
 // OptionsOf says what calls of a declared model cost and may use. Where tokens are
@@ -102,12 +104,24 @@ func (m *limited) Call(ctx context.Context, request *model.Request) (*model.Repl
 		return nil, m.noted(err, &worst, settled.Paid.Plus(settled.Doubt))
 	}
 	settled = record.Settlement{Paid: reply.Usage, Cause: record.CauseAnswered}
-	if m.perRun {
+	switch {
+	case m.perRun:
 		reply.Reserved = &worst.Expected
-	} else {
+	case reply.Usage.Estimated > 0 && !m.worst.options.Simulated: // what it used nobody knows: not to exceed the budget, all that was reserved
+		settled = record.Settlement{Doubt: larger(reservation.Worst(), reply.Usage), Cause: record.CauseUnreported}
+	default:
 		m.worst.learn(request, reply.Usage)
 	}
 	return reply, nil
+}
+
+// larger is a reservation, or an estimate that is more.
+func larger(reserved, estimate record.Usage) record.Usage {
+	reserved.InputTokens = max(reserved.InputTokens, estimate.InputTokens)
+	reserved.OutputTokens = max(reserved.OutputTokens, estimate.OutputTokens)
+	reserved.Cost = max(reserved.Cost, estimate.Cost)
+	reserved.Estimated = estimate.Estimated
+	return reserved
 }
 
 // noted tells what the run's own budget made of a call without an answer, for the

@@ -214,3 +214,31 @@ func TestAPanicKeepsTheReservation(t *testing.T) {
 type panics struct{}
 
 func (panics) Call(context.Context, *model.Request) (*model.Reply, error) { panic("no") }
+
+// F24: an answer whose usage is not known is charged to the suite as it was reserved,
+// at least; a run's own budget goes by the estimate, as replays do.
+func TestF24_UnknownUsageIsChargedAsReserved(t *testing.T) {
+	request := &model.Request{Messages: []model.Message{{Role: "user", Text: "hello"}}, MaxOutputTokens: 1000}
+	price := PriceOf(&spec.Price{Input: 1, Output: 1})
+	for name, c := range map[string]struct {
+		used record.Usage
+		out  int64
+	}{
+		"reported":          {record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 3}, 3},
+		"not known":         {record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 3, Estimated: 1}, 1000},
+		"estimated at more": {record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 3000, Estimated: 1}, 3000},
+	} {
+		suite, run := OfSuite(spec.SuiteBudget{CostUSD: 1}), OfSuite(spec.SuiteBudget{CostUSD: 1})
+		m := WrapRun(Wrap(answers{used: c.used}, suite, Options{Price: price}), Options{Price: price})
+		reply, err := m.Call(WithRun(t.Context(), run), request)
+		if err != nil || reply.Usage.OutputTokens != c.used.OutputTokens {
+			t.Fatalf("%s: %+v, %v", name, reply, err)
+		}
+		if got := suite.Spent(); got.OutputTokens != c.out || got.Calls != 1 || got.Cost < record.Money(c.out)*1_000_000 {
+			t.Errorf("%s: the suite is charged %+v", name, got)
+		}
+		if got := run.Spent(); got.OutputTokens != c.used.OutputTokens {
+			t.Errorf("%s: the run is charged %+v", name, got)
+		}
+	}
+}
