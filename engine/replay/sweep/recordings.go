@@ -1,17 +1,19 @@
 package sweep
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/replay"
 )
 
-// widest keeps one recording of each path: the one whose runs went on longest,
-// the first among equals.
+// widest keeps one recording of each path: the one whose runs are the longest, the
+// first by name among equals. The order in which recordings come changes nothing.
 func widest(recordings []Recording) []Recording {
 	var kept []Recording
-	for _, r := range recordings {
+	byName := slices.SortedStableFunc(slices.Values(recordings), func(a, b Recording) int { return cmp.Compare(a.Configuration, b.Configuration) })
+	for _, r := range byName {
 		same := slices.IndexFunc(kept, func(k Recording) bool {
 			return replay.Apart(k.Loop, r.Loop) == "" && slices.Equal(k.Announced, r.Announced)
 		})
@@ -26,7 +28,13 @@ func widest(recordings []Recording) []Recording {
 	if len(kept) == 0 {
 		return recordings[:1]
 	}
+	slices.SortStableFunc(kept, func(a, b Recording) int { return placeOf(recordings, &a) - placeOf(recordings, &b) })
 	return kept
+}
+
+// placeOf is where a recording stands among others.
+func placeOf(recordings []Recording, r *Recording) int {
+	return slices.IndexFunc(recordings, func(o Recording) bool { return o.Configuration == r.Configuration })
 }
 
 // length is the mean number of iterations of a run.
@@ -36,6 +44,28 @@ func (r *Recording) length() float64 {
 		sum += len(r.Runs[i].Run.Iterations)
 	}
 	return float64(sum) / float64(len(r.Runs))
+}
+
+// mostMissing is how many runs of the fullest recording another may lack, as by
+// faults: two, or 4 %. A configuration that leaves a race lacks 5 % at least.
+func mostMissing(fullest int) int { return max(2, fullest/25) }
+
+// Comparable separates recordings of about as many runs as the fullest from those
+// of fewer, as of a configuration that left a race early: they would leave hardly a
+// run to compare.
+func Comparable(recordings []Recording) (kept []Recording, short []Short) {
+	most := 0
+	for i := range recordings {
+		most = max(most, len(recordings[i].Runs))
+	}
+	for _, r := range recordings {
+		if most-len(r.Runs) > mostMissing(most) {
+			short = append(short, Short{r.Configuration, len(r.Runs), most})
+			continue
+		}
+		kept = append(kept, r)
+	}
+	return kept, short
 }
 
 // slot is what runs are paired by.

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/spec"
@@ -25,6 +26,7 @@ func (o *Options) replay(recorded, target *spec.Loop, announced ...string) *repl
 // use; it uses all processors itself.
 type Sweep struct {
 	recordings []Recording // those that answer: their runs are paired
+	short      []Short
 	unpaired   int
 	candidates []Candidate
 	scores     []string
@@ -47,7 +49,9 @@ func New(recordings []Recording, candidates []Candidate, o Options) (*Sweep, err
 		return nil, errors.New("there is no configuration to replay")
 	}
 	s := &Sweep{candidates: candidates, options: o, scores: names(recordings)}
-	s.recordings, s.unpaired = paired(widest(recordings))
+	full, short := Comparable(recordings)
+	s.short = short
+	s.recordings, s.unpaired = paired(widest(full))
 	if len(s.recordings[0].Runs) == 0 {
 		return nil, errors.New("the recordings have no task and trial in common")
 	}
@@ -74,6 +78,30 @@ func (s *Sweep) Recordings() []Recording { return s.recordings }
 // Unpaired is how many recorded runs are left out because another recording has
 // no run of that task and trial.
 func (s *Sweep) Unpaired() int { return s.unpaired }
+
+// Short is a recording that is left out because it has few runs, as one does that
+// left a race early.
+type Short struct {
+	Configuration string
+	Runs, Of      int // its runs, and those of the fullest recording
+}
+
+// Short are the recordings that are left out.
+func (s *Sweep) Short() []Short { return s.short }
+
+// Lead puts one of the recordings first, so that losses are counted against it.
+// What was answered before is of another order.
+func (s *Sweep) Lead(recording int) {
+	if recording == 0 {
+		return
+	}
+	r := s.recordings[recording]
+	s.recordings = slices.Insert(slices.Delete(slices.Clone(s.recordings), recording, recording+1), 0, r)
+	for _, f := range s.families {
+		f.chosen, f.paths, f.traces, f.ledger = false, nil, nil, nil
+	}
+	s.walked = nil
+}
 
 // trials are, for each run, those of its task.
 func trials(runs []Run) []int {

@@ -254,3 +254,42 @@ func TestTheOrderOfASumDoesNotMatter(t *testing.T) {
 		t.Errorf("%v and %v", up.sum(), down.sum())
 	}
 }
+
+// A configuration that left a race after a few tasks does not decide on which tasks
+// the others are compared, and the order of the recordings changes nothing.
+func TestShortRecordingsAreLeftOut(t *testing.T) {
+	hot := "agent: {model: m, temperature: 1.0}\nprompt: hello\nevaluate: {confidence: '0.5'}\nterminate: {confidence: off}\nmax_iterations: 4\n"
+	var full []Run
+	for _, task := range []string{"a", "b", "c", "d", "e", "f"} {
+		full = append(full, run(task, 1, 0.1, 0.2, 0.3, 0.4))
+	}
+	recordings := []Recording{recorded(t, hot, full[:3]...), recorded(t, wide, full...)}
+	recordings[0].Configuration, recordings[1].Configuration = "hot", "wide"
+	for range 2 {
+		s := swept(t, recordings, wide, hot)
+		if len(s.Runs()) != 6 || len(s.Short()) != 1 || s.Short()[0] != (Short{"hot", 3, 6}) || s.Unpaired() != 0 {
+			t.Errorf("%d runs, short %v, %d unpaired", len(s.Runs()), s.Short(), s.Unpaired())
+		}
+		if o := outcomes(t, s, 1)[0]; o.Verdict != replay.Branches {
+			t.Errorf("hot %+v", o)
+		}
+		recordings[0], recordings[1] = recordings[1], recordings[0]
+	}
+}
+
+// What leads changes the order of recordings, and no outcome.
+func TestLead(t *testing.T) {
+	hot := "agent: {model: m, temperature: 1.0}\nprompt: hello\nevaluate: {confidence: '0.5'}\nterminate: {confidence: off}\nmax_iterations: 4\n"
+	s := swept(t, []Recording{recorded(t, wide, run("a", 1, 0.1, 0.2, 0.3, 0.4)), recorded(t, hot, run("a", 1, 0.6, 0.7, 0.8, 1))}, wide, hot)
+	before := outcomes(t, s, 1)[0].Scores[0]
+	if on, _ := s.Recording(t.Context(), 1); on != 1 {
+		t.Errorf("hot is replayed on %d", on)
+	}
+	s.Lead(1)
+	if on, _ := s.Recording(t.Context(), 1); on != 0 || s.Runs()[0].Run.Iterations[3].Evaluation.Confidence != 1 {
+		t.Errorf("hot is replayed on %d", on)
+	}
+	if after := outcomes(t, s, 1)[0].Scores[0]; after != before {
+		t.Errorf("%v became %v", before, after)
+	}
+}
