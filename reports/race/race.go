@@ -47,6 +47,9 @@ type Options struct {
 	Alpha  float64 // the chance to put the best out, where that is shown; 0: 0.05
 	Margin float64 // by how much a score may be behind and still be chosen, for its cost
 	Block  int     // tasks between two looks; 0: a twentieth of them, and no less than 5
+	// Stays are arms that halving leaves in, such as today's configuration: they are
+	// out only where they are shown to be worse.
+	Stays []int
 }
 
 // Race is who is still in it. It is pure: the scores are the caller's.
@@ -238,7 +241,7 @@ func (r *Race) halve(standings []standing, tasks, lead int) {
 	slices.SortStableFunc(left, func(a, b standing) int { return cmp.Compare(a.behind, b.behind) })
 	keep := r.rungs[at+1].Rows
 	for _, s := range left[min(keep, len(left)):] {
-		if s.arm != lead && s.behind > left[keep-1].behind {
+		if s.arm != lead && !slices.Contains(r.options.Stays, s.arm) && s.behind > left[keep-1].behind {
 			r.out[s.arm] = s.out(tasks, lead)
 		}
 	}

@@ -150,6 +150,30 @@ func TestManyArmsAreHalved(t *testing.T) {
 	}
 }
 
+// Today's configuration is not put out by halving, only by evidence.
+func TestTodayIsNotHalved(t *testing.T) {
+	arms := make([]Arm, 27)
+	for a := range arms {
+		scores := repeat(180, 0)
+		for task := range scores {
+			if (task*37)%100 < 90-2*a {
+				scores[task] = 1
+			}
+		}
+		arms[a] = armOf(scores...)
+	}
+	const today = 7
+	if r := raced(New(27, 180, Options{Margin: 0.2}), arms); slices.Contains(r.Left(), today) || r.Outs()[today].Shown {
+		t.Fatalf("halving leaves it in, or it is shown to be worse: %+v", r.Outs()[today])
+	}
+	if r := raced(New(27, 180, Options{Margin: 0.2, Stays: []int{today}}), arms); !slices.Contains(r.Left(), today) {
+		t.Errorf("today's is out: %+v", r.Outs()[today])
+	}
+	if r := raced(New(27, 180, Options{Margin: 0.2, Stays: []int{26}}), arms); slices.Contains(r.Left(), 26) || !r.Outs()[26].Shown {
+		t.Errorf("what is shown to be worse stays: %+v", r.Outs()[26])
+	}
+}
+
 // At a rung nobody goes who stands equal with one who stays.
 func TestEqualArmsAreNotHalved(t *testing.T) {
 	arms := make([]Arm, 12)
