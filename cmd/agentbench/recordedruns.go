@@ -34,9 +34,8 @@ type recordedRuns struct {
 	*program
 	place  string
 	folder *recorded.Folder
-	suite  string   // that has the tasks, as it was named; "": none was
-	only   string   // the configuration whose runs are replayed; "": all
-	among  []string // those whose runs are, in this order; nil: all
+	suite  string // that has the tasks, as it was named; "": none was
+	only   string // the configuration whose runs are replayed; "": all
 	bases  []sweep.Base
 	texts  bool // the runs were read with their texts
 	// selection is what was read.
@@ -134,7 +133,7 @@ func (r *recordedRuns) all() []sweep.Base {
 
 // read reads the runs as far as loops that will be replayed need them.
 func (r *recordedRuns) read(loops []*spec.Loop) error {
-	selection := recorded.Selection{Texts: r.needTexts(loops), Configurations: r.among}
+	selection := recorded.Selection{Texts: r.needTexts(loops)}
 	if r.only != "" {
 		selection.Configurations = []string{r.only}
 	}
@@ -203,13 +202,16 @@ func (r *recordedRuns) tellNotes() {
 func (r *recordedRuns) tellMissing() {
 	m := &r.folder.Manifest
 	planned, made := m.Totals.Planned, r.notes.Faults+r.notes.Cancelled
-	for i := range r.replayed {
-		made += len(r.replayed[i].Runs)
+	full, short := sweep.Comparable(r.replayed)
+	for i := range full {
+		made += len(full[i].Runs)
 	}
 	if r.only != "" {
 		planned /= max(1, len(m.Configurations))
+	} else {
+		planned -= len(short) * planned / max(1, len(m.Configurations))
 	}
-	if m.Status != record.StateComplete && r.among == nil && made < planned {
+	if m.Status != record.StateComplete && made < planned {
 		r.leftOut(fmt.Sprintf("only %d of %s made: those that are missing may be the longer ones", made, count(planned, "run is", "runs are")))
 	}
 }
@@ -323,6 +325,9 @@ func (r *recordedRuns) sweep(candidates []sweep.Candidate) (*sweep.Sweep, error)
 	if err != nil {
 		return nil, err
 	}
+	for _, short := range s.Short() {
+		r.leftOut(fmt.Sprintf("%s is left out: it has %d runs where others have %d, as a configuration has that left a race", printable(short.Configuration), short.Runs, short.Of))
+	}
 	if n := s.Unpaired(); n > 0 {
 		r.leftOut(count(n, "recorded run is", "recorded runs are") + " left out: another recording has none of that task and trial")
 	}
@@ -331,7 +336,6 @@ func (r *recordedRuns) sweep(candidates []sweep.Candidate) (*sweep.Sweep, error)
 
 // held are candidates held against what was read.
 func (r *recordedRuns) held(candidates []sweep.Candidate) (*sweep.Sweep, error) {
-	inOrder(r.replayed, r.among)
 	s, err := sweep.New(r.replayed, candidates, sweep.Options{Replay: r.rendering()})
 	if err != nil {
 		return nil, fail(notMeasured, "", "%w", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -78,8 +79,10 @@ func holdsResultsAt(path string) bool {
 // tuning is what is tuned, on what, and how one is chosen.
 type tuning struct {
 	*recordedRuns
-	flags      *tuneFlags
-	suite      *opened // whose files --write changes; nil: not named
+	flags *tuneFlags
+	suite *opened // whose files --write changes; nil: not named
+	// noToday: several configurations are tuned, and none of them is today's.
+	noToday    bool
 	set        []spec.Assignment
 	axes       []sweep.Axis
 	options    choose.Options
@@ -134,12 +137,13 @@ func (t *tuning) baseOnly() error {
 			t.bases = []sweep.Base{{Name: now.Name, Loop: now.Loop}}
 			return nil
 		}
-		if _, known := m.Configuration(wanted); !known {
+		if _, known := m.Configuration(wanted); !known && (wanted != "" || recorded != "") {
 			return err
 		}
 	}
 	if wanted = cmp.Or(wanted, recorded); wanted == "" {
-		return usage("there are: "+some(configurationNames(m)), "%s holds %d configurations and no baseline: --configuration names the one that is tuned", t.place, len(m.Configurations))
+		t.bases, t.noToday = t.all(), true
+		return nil
 	}
 	t.bases = nil
 	return t.base([]string{wanted})
@@ -150,8 +154,11 @@ func (t *tuning) editable() error {
 	if !t.flags.edit {
 		return nil
 	}
-	if t.suite == nil {
+	switch {
+	case t.suite == nil:
 		return usage("--suite SUITE names it", "--write changes the files of a suite, and no suite is named")
+	case t.noToday:
+		return usage("--configuration NAME names it", "--write changes one configuration, and %s holds several and no baseline", t.place)
 	}
 	return t.unedited(t.suite.Editable(t.today().Name))
 }
@@ -182,6 +189,7 @@ func (t *tuning) ask() (err error) {
 // choose recommends, says so, and changes the YAML where that was asked for.
 func (t *tuning) choose(ctx context.Context, of choose.Source) error {
 	t.options.About.Warnings = append(t.options.About.Warnings, t.left...)
+	t.options.All = slices.Contains(t.flags.tables, "all")
 	tuned, err := choose.Among(ctx, of, t.options)
 	if err != nil {
 		return t.untuned(err)
@@ -193,7 +201,7 @@ func (t *tuning) choose(ctx context.Context, of choose.Source) error {
 	case tuned.Recommended == nil && t.flags.format == "terminal":
 		return quiet(answerNo) // the page says why
 	case tuned.Recommended == nil:
-		return fail(answerNo, "", "nothing is recommended: %s", tuned.WhyNone)
+		return fail(answerNo, tuned.Answer(printable).More, "nothing is recommended: %s", tuned.WhyNone)
 	}
 	if !t.flags.edit {
 		return nil

@@ -29,7 +29,7 @@ func (t *tuning) asked() (err error) {
 		iterations := sweep.Ends{From: 1, To: mostIterations, Node: source.New(nil, "")}
 		t.axes = []sweep.Axis{{Path: "terminate.max_iterations", Between: []sweep.Ends{iterations}}}
 	}
-	if len(t.axes) == 0 {
+	if len(t.axes) == 0 && !t.noToday {
 		return usage("--parameter path=values names one", "the loop of %s has no limit that could be tuned on recorded runs", printable(t.today().Name))
 	}
 	return nil
@@ -84,10 +84,11 @@ func (t *tuning) grid() error {
 			possible(&t.axes[i], t.bases, t.set)
 		}
 	}
-	if t.byDefault() {
+	if t.byDefault() && len(t.axes) > 0 {
 		thin(t.axes, stays)
 		t.tellTried()
 	}
+	t.keepToday()
 	if t.candidates, err = sweep.Grid(t.bases, t.set, t.axes); err != nil {
 		return t.fromSpec(t.unusable(err))
 	}
@@ -98,8 +99,46 @@ func (t *tuning) grid() error {
 // byDefault says that nobody named parameters.
 func (t *tuning) byDefault() bool { return len(t.flags.parameters) == 0 && t.declared() == nil }
 
+// keepToday adds today's value to each parameter that replay answers for, so that
+// one whose change changes no run can stay as it is.
+func (t *tuning) keepToday() {
+	today, faults := t.today().Loop.With(t.set...)
+	if faults.Err() != nil || t.noToday {
+		return
+	}
+	for i := range t.axes {
+		a := &t.axes[i]
+		if needsCalls(today, a) || len(a.Values) < 2 {
+			continue
+		}
+		value := todaysValue(today, spec.FullPath(a.Path))
+		switch value.(type) {
+		case nil:
+			value = "off"
+		case []any, map[string]any:
+			continue
+		}
+		kept := spec.Assignment{Path: a.Path, At: a.At, Value: source.New(source.New(nil, a.Path), value)}
+		same := func(one spec.Assignment) bool {
+			l, _ := today.With(one)
+			return l != nil && l.Hash() == today.Hash()
+		}
+		among := slices.ContainsFunc(a.Values, func(v *source.Node) bool { return same(spec.Assignment{Path: a.Path, At: a.At, Value: v}) })
+		if !among && same(kept) {
+			before := a.Values
+			if a.Values = append(slices.Clip(before), kept.Value); sweep.Affords(len(t.bases), t.axes) != nil {
+				a.Values = before
+			}
+		}
+	}
+}
+
 // addToday finds today's configuration among the candidates, or adds it.
 func (t *tuning) addToday() {
+	t.options.Today = -1
+	if t.noToday {
+		return
+	}
 	today := t.today().Loop.Hash()
 	t.options.Today = slices.IndexFunc(t.candidates, func(c sweep.Candidate) bool { return c.Loop.Hash() == today })
 	if t.options.Today >= 0 {

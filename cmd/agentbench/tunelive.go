@@ -20,6 +20,7 @@ type live struct {
 	*opened // its configurations are the paths
 	flags   *runFlags
 	paths   []sweep.Candidate
+	today   []int        // the path that today's configuration takes, if one does
 	axes    []sweep.Axis // all
 	// replayed are those that replay answers on each of the paths.
 	replayed []sweep.Axis
@@ -56,6 +57,11 @@ func (p *program) openLive(o *opened, base *spec.Resolved, axes []sweep.Axis, te
 	var err error
 	if l.paths, err = pathsOf(base, loosest, needCalls); err != nil {
 		return nil, err
+	}
+	for i := range l.paths {
+		if replay.Apart(l.paths[i].Loop, base.Loop) == "" {
+			l.today = append(l.today, i)
+		}
 	}
 	l.opened = o.with(l.paths)
 	return l, nil

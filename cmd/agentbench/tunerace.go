@@ -44,7 +44,7 @@ func (l *live) racing(j *job) (*racing, error) {
 	if err := r.arrange(j.plan); err != nil {
 		return nil, fail(wrongSpec, "", "%w", err)
 	}
-	l.race = race.New(len(r.paths), len(r.order), race.Options{Margin: r.terms.margin})
+	l.race = race.New(len(r.paths), len(r.order), race.Options{Margin: r.terms.margin, Stays: r.today})
 	r.settled.Watcher, j.engine.Watch = j.engine.Watch, &r.settled
 	j.around = r.around
 	return r, nil

@@ -121,6 +121,11 @@ func triedOutOf(t *testing.T, name string) *triedOut {
 	return c
 }
 
+// changed is in how many parameters it differs from the default.
+func (c *triedOut) changed() int {
+	return count01(c.model == 0) + count01(c.threshold != 0.85) + count01(c.limits != 3) + count01(c.patience != 1e6)
+}
+
 func cheapest(all map[string]*triedOut) string {
 	var tried []*triedOut
 	best := 0
@@ -129,7 +134,7 @@ func cheapest(all map[string]*triedOut) string {
 	}
 	tried = slices.DeleteFunc(tried, func(c *triedOut) bool { return float64(c.hits) < 0.98*float64(best)-1e-9 })
 	slices.SortFunc(tried, func(a, b *triedOut) int {
-		return cmp.Or(cmp.Compare(a.iterations, b.iterations), cmp.Compare(b.hits, a.hits), cmp.Compare(min(a.model, 1), min(b.model, 1)),
+		return cmp.Or(cmp.Compare(a.iterations, b.iterations), cmp.Compare(b.hits, a.hits), cmp.Compare(a.changed(), b.changed()), cmp.Compare(min(a.model, 1), min(b.model, 1)),
 			cmp.Compare(a.threshold, b.threshold), cmp.Compare(a.limits, b.limits), cmp.Compare(a.patience, b.patience))
 	})
 	return tried[0].name

@@ -149,7 +149,7 @@ func (p *program) tuneRecorded(ctx context.Context, l *live, o *opened, today *s
 	if err != nil {
 		return err
 	}
-	runs.among, runs.bases = made.paths, []sweep.Base{{Name: today.Name, Loop: today.Loop}}
+	runs.bases = []sweep.Base{{Name: today.Name, Loop: today.Loop}}
 	t := &tuning{recordedRuns: runs, flags: f, suite: o, axes: l.axes}
 	if err := firstFailing(t.ask, t.asked); err != nil {
 		return err
@@ -174,10 +174,4 @@ func (p *program) tuneRecorded(ctx context.Context, l *live, o *opened, today *s
 		defer fmt.Fprintf(p.err, "\nrecorded: %s\nmore: agentbench tune %s --suite %s\n", made.dir, shellWord(made.dir), shellWord(o.path))
 	}
 	return t.choose(ctx, of)
-}
-
-// inOrder puts recordings into the order of names.
-func inOrder(recordings []sweep.Recording, names []string) {
-	place := func(r sweep.Recording) int { return slices.Index(names, r.Configuration) }
-	slices.SortStableFunc(recordings, func(a, b sweep.Recording) int { return cmp.Compare(place(a), place(b)) })
 }

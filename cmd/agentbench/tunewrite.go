@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -26,6 +27,11 @@ func (t *tuning) edit(tuned *tune.Tuning) error {
 	if err := t.unchanged(candidate.Loop, params); err != nil {
 		return err
 	}
+	known := t.suite.Suite.Configuration(name).Loop
+	params = slices.DeleteFunc(params, func(a spec.Assignment) bool {
+		same, _ := known.With(a)
+		return same != nil && same.Hash() == known.Hash()
+	})
 	files, err := t.suite.Edit(name, params...)
 	if err != nil {
 		return t.unedited(err)

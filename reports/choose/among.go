@@ -38,7 +38,7 @@ func Among(ctx context.Context, of Source, o Options) (*tune.Tuning, error) {
 // report fills in what was found.
 func (t *chooser) report(ctx context.Context, r *tune.Tuning, choice *chosen) (err error) {
 	for _, part := range []func(context.Context, *tune.Tuning, *chosen) error{
-		t.choices, t.against, t.neighbours, t.ends, t.limits, t.curve, t.validation, t.front, t.unanswered,
+		t.choices, t.bound, t.guess, t.against, t.neighbours, t.ends, t.limits, t.curve, t.validation, t.front, t.all, t.unanswered,
 	} {
 		if err = part(ctx, r, choice); err != nil {
 			return err
@@ -70,6 +70,7 @@ func (t *chooser) begin() *tune.Tuning {
 	if t.HoldOut > 0 {
 		r.Terms.Folds, r.Terms.HoldOut = 0, t.HoldOut
 	}
+	r.Reference, r.References = t.Recordings()[0].Configuration, len(t.Recordings())
 	if t.score >= 0 {
 		r.Terms.Score = t.held.Scores[t.score]
 	}

@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -63,6 +64,9 @@ func (t *chooser) choice(ctx context.Context, candidate int) (*tune.Choice, erro
 	c := &tune.Choice{Configuration: t.held.Configuration(of, outcomes), Candidate: candidate}
 	if candidate == theRecording {
 		c.Recorded, c.Label = true, replays.LabelRecorded
+		if len(t.Recordings()) > 1 {
+			c.Name = t.Recordings()[0].Configuration
+		}
 	}
 	return c, t.worth(ctx, c, outcomes)
 }
@@ -94,7 +98,48 @@ func (t *chooser) worth(ctx context.Context, c *tune.Choice, outcomes []sweep.Ou
 	if c.Candidate == theRecording {
 		return nil
 	}
-	l, err := t.lossInFull(ctx, c.Candidate)
-	c.LostMost, c.LossIsNet = valueOf(l.most, numbers.Nothing), l.net
+	l, err := t.lossAlone(ctx, c.Candidate, 0)
+	c.LostMost, c.LossIsNet = l.LostMost, l.LossIsNet
 	return err
+}
+
+// lossAlone is what a candidate loses on a subset, with the bound of one that is named
+// beforehand.
+func (t *chooser) lossAlone(ctx context.Context, candidate, subset int) (tune.Loss, error) {
+	if t.score < 0 {
+		return tune.Loss{LostMost: numbers.Missing(numbers.Nothing)}, nil
+	}
+	l, err := t.lossInFull(ctx, candidate, subset, t.Level)
+	return tune.Loss{Lost: l.lost, Gained: l.gained, LostMost: valueOf(l.most, numbers.Nothing), LossIsNet: l.net}, err
+}
+
+// all describes every candidate that can be chosen, where that was asked for.
+func (t *chooser) all(ctx context.Context, r *tune.Tuning, choice *chosen) error {
+	if !t.Options.All {
+		return nil
+	}
+	order := []int{}
+	for i := range t.candidates {
+		if t.can[i] {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(t.cost[0][a], t.cost[0][b]), cmp.Compare(t.rank[a], t.rank[b]))
+	})
+	for _, i := range order {
+		l, err := t.lossAlone(ctx, i, 0)
+		if err != nil {
+			return err
+		}
+		whole := &sums{}
+		for f := range t.totals[i] {
+			whole.add(&t.totals[i][f])
+		}
+		r.All = append(r.All, tune.AllRow{
+			Candidate: i, Name: t.candidates[i].Name, Params: replays.Params(t.candidates[i].Params), Objective: t.shownValue(t.value[0][i]), ChoiceCost: numbers.Known(t.cost[0][i]),
+			Counted: t.counted(whole), Within: t.within[t.chosenOn][i], Loss: l, Alpha: t.steps.rungs[t.steps.rung[i]].alpha, Recommended: i == choice.candidate, Today: i == t.today(),
+		})
+	}
+	return nil
 }

@@ -14,7 +14,12 @@ import (
 type chosen struct {
 	candidate int // -1: none
 	best      int // the one with the best objective; -1: there is none to choose
-	next      []int
+	// top is the best of all that is known, and topValue what it is worth at least:
+	// the best candidate, a recording, or a candidate that has bounds only. What is
+	// chosen is compared with it.
+	top      int
+	topValue float64
+	next     []int
 	// loss, margin and p are what the rule decided by: the loss of MaxLoss, the
 	// standard error of WithinOneSE, the p of Indistinguishable (1 for the best).
 	loss      loss
@@ -34,6 +39,8 @@ func (t *chooser) choose(ctx context.Context, subset int) (chosen, error) {
 		return c, nil
 	}
 	c.best = t.best(order, subset)
+	c.top, c.topValue = t.topOf(c.best, subset)
+	order = t.unbeaten(order, subset)
 	allow, err := t.allowing(ctx, subset, &c)
 	if subset != t.chosenOn && errors.Is(err, errOneUnit) {
 		return c, nil
@@ -80,9 +87,11 @@ func (t *chooser) take(order []int, subset int, allow func(candidate int) (bool,
 }
 
 // ordered are the candidates that can be chosen and that satisfy the constraints:
-// the cheapest first, of those the better, of those the smaller parameters.
+// the cheapest first, of those the better, of those the faster, of those that differ
+// from today's configuration in fewer parameters, of those the smaller parameters.
+// So a parameter whose change changes no run keeps today's value.
 func (t *chooser) ordered(subset int) []int {
-	value, cost := t.value[subset], t.cost[subset]
+	value, cost, seconds := t.value[subset], t.cost[subset], t.seconds[subset]
 	order := []int{}
 	for i := range t.candidates {
 		if t.can[i] && t.within[subset][i] && !math.IsNaN(value[i]) && !math.IsNaN(cost[i]) {
@@ -90,9 +99,48 @@ func (t *chooser) ordered(subset int) []int {
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(cost[a], cost[b]), cmp.Compare(value[b], value[a]), cmp.Compare(t.rank[a], t.rank[b]))
+		return cmp.Or(cmp.Compare(cost[a], cost[b]), cmp.Compare(value[b], value[a]), cmp.Compare(seconds[a], seconds[b]), cmp.Compare(t.changed(a), t.changed(b)), cmp.Compare(t.rank[a], t.rank[b]))
 	})
 	return order
+}
+
+// changed is in how many parameters a candidate differs from today's configuration.
+func (t *chooser) changed(candidate int) (n int) {
+	if today := t.today(); today >= 0 {
+		for path, at := range t.at[today] {
+			n += count(t.at[candidate][path] != at)
+		}
+	}
+	return n
+}
+
+// unbeaten leaves those that no other beats in cost, objective and latency at once:
+// those on the front. Their order stays.
+func (t *chooser) unbeaten(order []int, subset int) []int {
+	points := make([]stats.Point, len(order))
+	for k, i := range order {
+		points[k] = t.pointOf(i, subset)
+	}
+	front := map[stats.Point]bool{}
+	for _, at := range stats.Front(points) {
+		front[points[at]] = true
+	}
+	kept := make([]int, 0, len(order))
+	for k, i := range order {
+		if front[points[k]] {
+			kept = append(kept, i)
+		}
+	}
+	return kept
+}
+
+// pointOf is what a candidate costs, is worth and takes.
+func (t *chooser) pointOf(candidate, subset int) stats.Point {
+	p := stats.Point{Cost: t.cost[subset][candidate], Quality: t.value[subset][candidate]}
+	if t.known.times {
+		p.Delay = t.seconds[subset][candidate]
+	}
+	return p
 }
 
 // best is the first with the best objective.
@@ -108,21 +156,24 @@ func (t *chooser) best(order []int, subset int) int {
 
 // allowing is the rule on a subset.
 func (t *chooser) allowing(ctx context.Context, subset int, c *chosen) (func(candidate int) (bool, error), error) {
-	value, top := t.value[subset], t.value[subset][c.best]
+	value, top := t.value[subset], c.topValue
 	switch t.Choose.Rule {
 	case AtLeast:
 		bound := top - (1-t.Choose.Number)*math.Abs(top)
 		return func(i int) (bool, error) { return value[i] >= bound-slack(bound), nil }, nil
 	case WithinOneSE:
-		se, err := t.standardError(ctx, c.best, subset)
+		se, err := t.standardError(ctx, c.top, subset)
 		c.margin = se
 		return func(i int) (bool, error) { return value[i] >= top-se-slack(top), nil }, err
 	case Indistinguishable:
 		return t.notShownWorse(ctx, subset, c)
 	}
-	return func(i int) (ok bool, err error) {
-		c.loss, err = t.lossOf(ctx, i, subset)
-		return c.loss.most <= t.Choose.Number, err
+	passes := t.stepped(ctx, subset, c)
+	return func(i int) (bool, error) {
+		if t.goal.native != nil && value[i]+t.Choose.Number < top-slack(top) {
+			return false, nil // what the recording does not answer for is better by more
+		}
+		return passes(i)
 	}, nil
 }
 
@@ -156,7 +207,7 @@ func (t *chooser) noSpread(subset int) error {
 // What costs as much as a candidate that was shown to be worse, and is no better,
 // is not looked at.
 func (t *chooser) notShownWorse(ctx context.Context, subset int, c *chosen) (func(candidate int) (bool, error), error) {
-	p, err := t.profile(ctx, c.best)
+	p, err := t.profile(ctx, c.top)
 	if err != nil {
 		return nil, err
 	}

@@ -275,7 +275,7 @@ func TestTies(t *testing.T) {
 	for _, l := range all {
 		table[l] = same
 	}
-	o := choose.Options{Choose: choose.By{Rule: choose.AtLeast, Number: 0.5}}
+	o := choose.Options{Choose: choose.By{Rule: choose.AtLeast, Number: 0.5}, Today: -1}
 	for range len(all) {
 		want := slices.Clone(all)
 		slices.SortFunc(want, func(a, b limits) int { return slices.Compare(off(a), off(b)) })

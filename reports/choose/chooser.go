@@ -55,15 +55,18 @@ type chooser struct {
 	// recordedSums are those of the recording, by subset.
 	recordedSums  []*sums
 	recordedCells *profile
+	print         []uint64 // by candidate: equal where they make the same of every run
+	recordedPrint uint64   // that of what makes of every run what was recorded
+	steps         *steps
 	*measured
 	profiles map[int]*profile
 	outcomes map[int][]sweep.Outcome
-	bounds   map[[2]int]float64
+	bounds   map[counted]float64
 }
 
 // newChooser prepares what does not depend on the candidates' outcomes.
 func newChooser(ctx context.Context, of Source, o Options) (*chooser, error) {
-	t := &chooser{Source: of, held: replays.Hold(of.Runs(), of.Scores()), Options: o, candidates: of.Candidates(), profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, bounds: map[[2]int]float64{}}
+	t := &chooser{Source: of, held: replays.Hold(of.Runs(), of.Scores()), Options: o, candidates: of.Candidates(), profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, bounds: map[counted]float64{}}
 	if err := t.fill(); err != nil {
 		return nil, err
 	}
@@ -74,6 +77,14 @@ func newChooser(ctx context.Context, of Source, o Options) (*chooser, error) {
 	t.known = knownOf(t.held).byIteration(t.held.Runs)
 	t.price = costTerm(o.Choose.Cost, t.known)
 	t.goal = objective(o.Objective, t.held.Scores, max(0, t.score))
+	if best := t.reference(ctx); best != 0 {
+		of.Lead(best)
+		t.held = replays.Hold(of.Runs(), of.Scores())
+		clear(t.profiles)
+		if err := t.divide(ctx); err != nil {
+			return nil, err
+		}
+	}
 	t.look()
 	return t, nil
 }
@@ -164,6 +175,7 @@ func (t *chooser) divide(ctx context.Context) error {
 	}
 	unit, units := unitsOf(t.held.Runs, t.Seed)
 	t.units = units
+	t.cell, t.cellUnit, t.cellFold = nil, nil, nil
 	at := map[[2]int]int{}
 	for i := range t.held.Runs {
 		key := [2]int{unit[i], t.fold[i]}

@@ -33,7 +33,11 @@ func (t *chooser) front(ctx context.Context, r *tune.Tuning, choice *chosen) err
 		if s.Drawn {
 			drawn++
 		}
-		r.Front = append(r.Front, t.frontRow(s, candidates, choice))
+		row := t.frontRow(s, candidates, choice)
+		if row.Loss, err = t.lossAlone(ctx, row.Candidate, t.chosenOn); err != nil {
+			return err
+		}
+		r.Front = append(r.Front, row)
 	}
 	switch {
 	case drawn < len(r.Front):
@@ -47,29 +51,15 @@ func (t *chooser) front(ctx context.Context, r *tune.Tuning, choice *chosen) err
 // notDrawn is why a configuration on the front has no share.
 const notDrawn = "not drawn"
 
-// points are those of the candidates that can be chosen, the ones with the smallest
-// parameters first.
+// points are those of the candidates that can be chosen, on the tasks of the choice,
+// the ones with the smallest parameters first.
 func (t *chooser) points() (candidates []int, points []stats.Point) {
-	candidates = slices.Clone(t.ordered(0))
+	candidates = slices.Clone(t.ordered(t.chosenOn))
 	slices.SortStableFunc(candidates, func(a, b int) int { return cmp.Compare(t.rank[a], t.rank[b]) })
 	for _, i := range candidates {
-		p := stats.Point{Cost: t.cost[0][i], Quality: t.value[0][i]}
-		if t.known.times {
-			p.Delay = t.seconds(i)
-		}
-		points = append(points, p)
+		points = append(points, t.pointOf(i, t.chosenOn))
 	}
 	return candidates, points
-}
-
-// seconds is the mean latency of a candidate.
-func (t *chooser) seconds(candidate int) float64 {
-	var elapsed int64
-	runs := 0
-	for f := range t.totals[candidate] {
-		elapsed, runs = elapsed+t.totals[candidate][f].Elapsed, runs+t.totals[candidate][f].Runs
-	}
-	return float64(elapsed) / 1e9 / float64(runs)
 }
 
 // spread is what a candidate is worth on each unit; nil where that is not known.
@@ -79,8 +69,8 @@ func (t *chooser) spread(ctx context.Context, candidate int) ([]stats.Point, err
 		return nil, err
 	}
 	latency := term{text: "latency.mean", native: func(s *sums) float64 { return s.seconds / s.runs }}
-	quality, cost := t.influence(ctx, p, 0, &t.goal), t.influence(ctx, p, 0, &t.price)
-	delay := t.influence(ctx, p, 0, &latency)
+	quality, cost := t.influence(ctx, p, t.chosenOn, &t.goal), t.influence(ctx, p, t.chosenOn, &t.price)
+	delay := t.influence(ctx, p, t.chosenOn, &latency)
 	if quality == nil || cost == nil {
 		return nil, nil
 	}
@@ -108,7 +98,9 @@ func (t *chooser) frontRow(s *stats.Standing, candidates []int, choice *chosen) 
 	}
 	whole := &sums{}
 	for f := range t.totals[candidate] {
-		whole.add(&t.totals[candidate][f])
+		if t.chosenOn == 0 || f != t.chosenOn-1 {
+			whole.add(&t.totals[candidate][f])
+		}
 	}
 	row := tune.FrontRow{
 		Candidate: candidate, Name: t.candidates[candidate].Name, Params: replays.Params(t.candidates[candidate].Params),

@@ -34,6 +34,7 @@ func (s *table) Recordings() []sweep.Recording {
 	return []sweep.Recording{{Configuration: "default", Scores: s.scores, Runs: s.runs}}
 }
 func (s *table) Recording(context.Context, int) (int, error) { return 0, nil }
+func (s *table) Lead(int)                                    {}
 
 func (s *table) Outcomes(_ context.Context, candidate int) ([]sweep.Outcome, error) {
 	return s.outcomes[candidate], nil

@@ -17,35 +17,35 @@ type loss struct {
 	net  bool // the latter
 }
 
-// lossOf bounds the loss on a subset. Runs that are independent have the bound of
+// lossOf bounds the loss on a subset, at a level. Runs that are independent have the bound of
 // Clopper and Pearson, and that of Bonett and Price where some gain; where tasks
 // have several runs or stand in clusters, the bounds are by these.
-func (t *chooser) lossOf(ctx context.Context, candidate, subset int) (l loss, err error) {
+func (t *chooser) lossOf(ctx context.Context, candidate, subset int, level float64) (l loss, err error) {
 	same, err := t.onTheRecording(ctx, candidate)
 	if err != nil {
 		return l, err
 	}
 	if same && t.independent && !t.graded {
-		return t.plainLoss(candidate, subset), nil
+		return t.plainLoss(candidate, subset, level), nil
 	}
-	if same && t.hopeless(candidate, subset) {
+	if same && t.hopeless(candidate, subset, level) {
 		l = t.flips(candidate, subset)
 		l.most = math.Inf(1)
 		return l, nil
 	}
-	return t.clusteredLoss(ctx, candidate, subset)
+	return t.clusteredLoss(ctx, candidate, subset, level)
 }
 
-// lossInFull bounds the loss on all runs, however large it is.
-func (t *chooser) lossInFull(ctx context.Context, candidate int) (loss, error) {
+// lossInFull bounds the loss on a subset, at a level, however large it is.
+func (t *chooser) lossInFull(ctx context.Context, candidate, subset int, level float64) (loss, error) {
 	same, err := t.onTheRecording(ctx, candidate)
 	if err != nil {
 		return loss{}, err
 	}
 	if same && t.independent && !t.graded {
-		return t.plainLoss(candidate, 0), nil
+		return t.plainLoss(candidate, subset, level), nil
 	}
-	return t.clusteredLoss(ctx, candidate, 0)
+	return t.clusteredLoss(ctx, candidate, subset, level)
 }
 
 // onTheRecording says that a candidate is replayed on the recording that losses
@@ -66,27 +66,33 @@ func (t *chooser) flips(candidate, subset int) (l loss) {
 	return l
 }
 
-func (t *chooser) plainLoss(candidate, subset int) loss {
+func (t *chooser) plainLoss(candidate, subset int, level float64) loss {
 	l := t.flips(candidate, subset)
 	if l.gained == 0 {
-		l.most = t.atMost(l.lost, l.runs)
+		l.most = t.atMost(l.lost, l.runs, level)
 		return l
 	}
 	l.net, l.most = true, math.Inf(1)
-	if interval, ok := stats.BonettPrice(l.lost, l.gained, l.runs, 2*t.Level-1); ok {
+	if interval, ok := stats.BonettPrice(l.lost, l.gained, l.runs, 2*level-1); ok {
 		l.most = interval.High
 	}
 	return l
 }
 
+// counted is what a bound of a share follows from.
+type counted struct {
+	x, n  int
+	level float64
+}
+
 // atMost remembers the bounds of Clopper and Pearson: many candidates lose as
 // much.
-func (t *chooser) atMost(x, n int) float64 {
-	key := [2]int{x, n}
+func (t *chooser) atMost(x, n int, level float64) float64 {
+	key := counted{x, n, level}
 	bound, known := t.bounds[key]
 	if !known {
 		var ok bool
-		if bound, ok = stats.ProportionAtMost(x, n, t.Level); !ok {
+		if bound, ok = stats.ProportionAtMost(x, n, level); !ok {
 			bound = math.Inf(1)
 		}
 		t.bounds[key] = bound
@@ -96,10 +102,10 @@ func (t *chooser) atMost(x, n int) float64 {
 
 // hopeless says that a candidate loses more than is allowed without any bound, or
 // with that of independent runs, so that its runs need not be looked at.
-func (t *chooser) hopeless(candidate, subset int) bool {
+func (t *chooser) hopeless(candidate, subset int, level float64) bool {
 	l := t.flips(candidate, subset)
 	if !t.graded && l.gained == 0 {
-		return t.atMost(l.lost, l.runs) > t.Choose.Number
+		return t.atMost(l.lost, l.runs, level) > t.Choose.Number
 	}
 	before, now := t.recordedSums[subset].score(t.score), &sums{}
 	for f := range t.totals[candidate] {
@@ -110,7 +116,7 @@ func (t *chooser) hopeless(candidate, subset int) bool {
 	return numberOf(before)-numberOf(now.score(t.score)) > t.Choose.Number
 }
 
-func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int) (loss, error) {
+func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int, level float64) (loss, error) {
 	p, err := t.profile(ctx, candidate)
 	if err != nil {
 		return loss{}, err
@@ -128,11 +134,11 @@ func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int) (los
 		}
 	}
 	if !t.graded && l.gained == 0 {
-		l.most = shareAtMost(byUnit, t.Level)
+		l.most = shareAtMost(byUnit, level)
 		return l, nil
 	}
 	l.net = true
-	l.most, err = t.meanLoss(ctx, p, subset)
+	l.most, err = t.meanLoss(ctx, p, subset, level)
 	return l, err
 }
 
@@ -175,7 +181,7 @@ const fewDiffer = 10
 // meanLoss is the one-sided bound of what the mean of the score loses, by
 // Student's t. Where no unit loses or gains anything, it is that of the share of
 // units that might; where few do, it is no less.
-func (t *chooser) meanLoss(ctx context.Context, p *profile, subset int) (float64, error) {
+func (t *chooser) meanLoss(ctx context.Context, p *profile, subset int, level float64) (float64, error) {
 	before, err := t.profile(ctx, theRecording)
 	if err != nil {
 		return 0, err
@@ -188,15 +194,15 @@ func (t *chooser) meanLoss(ctx context.Context, p *profile, subset int) (float64
 	estimate, ok := stats.MeanOf(d)
 	if !ok || estimate.SE == 0 {
 		mean, _ := stats.Mean(d)
-		return mean + t.atMost(0, len(d)), nil
+		return mean + t.atMost(0, len(d), level), nil
 	}
-	quantile, ok := stats.StudentQuantile(t.Level, estimate.Degrees)
+	quantile, ok := stats.StudentQuantile(level, estimate.Degrees)
 	if !ok {
 		return math.Inf(1), nil
 	}
 	most := estimate.Value + quantile*estimate.SE
 	if differing(d) < fewDiffer {
-		most = max(most, t.atMost(0, len(d)))
+		most = max(most, t.atMost(0, len(d), level))
 	}
 	return most, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -22,7 +23,13 @@ type measured struct {
 	standing []standingOfOne
 	value    [][]float64 // by subset and candidate: the objective, the larger the better; NaN: not known
 	cost     [][]float64
-	within   [][]bool   // the constraints hold
+	seconds  [][]float64 // mean latency of a run
+	within   [][]bool    // the constraints hold
+	// least is what a candidate that is not exact is worth at least; NaN: not known.
+	least [][]float64
+	// recorded is what each recording is worth, by subset and recording; NaN where it
+	// is not known or breaks a constraint.
+	recorded [][]float64
 	fails    [][]uint64 // by constraint: candidates, as bits, that it excludes where the choice is made
 	unknown  [][]uint64 // for which it reads a number that is missing
 	// why is why a number is missing, of the first candidate that lacks it.
@@ -52,6 +59,7 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 	m := &measured{subsets: subsets, labels: make([]replay.Label, n), can: make([]bool, n), standing: make([]standingOfOne, n), why: make([]string, n)}
 	for range subsets {
 		m.value, m.cost, m.within = append(m.value, make([]float64, n)), append(m.cost, make([]float64, n)), append(m.within, make([]bool, n))
+		m.seconds, m.least = append(m.seconds, make([]float64, n)), append(m.least, slices.Repeat([]float64{math.NaN()}, n))
 	}
 	for range t.Constraints {
 		m.fails, m.unknown = append(m.fails, make([]uint64, (n+63)/64)), append(m.unknown, make([]uint64, (n+63)/64))
@@ -60,6 +68,9 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 	t.recordedCells = t.profileOf(t.held.Recorded)
 	for s := range subsets {
 		t.recordedSums = append(t.recordedSums, t.sum(t.recordedCells, s))
+	}
+	if err := t.measureRecordings(ctx); err != nil {
+		return err
 	}
 	recorded := t.recordedKnown()
 	var failed atomic.Pointer[error]
@@ -70,6 +81,11 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 	})
 	if e := failed.Load(); err == nil && e != nil {
 		err = *e
+	}
+	if err == nil {
+		all := prints(append(slices.Clip(t.totals), sweep.Sum(t.held.Recorded, t.held.Runs, t.fold, max(1, t.folds))))
+		t.print, t.recordedPrint = all[:n], all[n]
+		t.steps, err = t.stepsOf(ctx)
 	}
 	return err
 }
@@ -91,6 +107,9 @@ func (t *chooser) recordedKnown() []int {
 func (t *chooser) measureOne(ctx context.Context, i int, recorded []int) error {
 	m := t.measured
 	m.labels[i], m.standing[i] = t.stand(i, recorded)
+	if m.standing[i] == notExact {
+		t.measureLeast(ctx, i)
+	}
 	if m.standing[i] != choosable {
 		return nil
 	}
@@ -150,7 +169,7 @@ func (t *chooser) judge(ctx context.Context, i, s int, scope *metrics) {
 	if t.Minimize {
 		value = -value
 	}
-	m.cost[s][i], m.value[s][i], m.within[s][i] = cost, value, true
+	m.cost[s][i], m.value[s][i], m.seconds[s][i], m.within[s][i] = cost, value, scope.sums.seconds/scope.runs, true
 	for c := range t.Constraints {
 		ok, why := holds(ctx, &t.Constraints[c], scope)
 		m.within[s][i] = m.within[s][i] && ok

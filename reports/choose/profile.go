@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/replays"
 )
 
 // profile is what a candidate makes of every cell of the runs: those of one unit
@@ -37,13 +38,16 @@ func (t *chooser) Outcomes(ctx context.Context, candidate int) ([]sweep.Outcome,
 	return outcomes, nil
 }
 
-// profile replays a candidate.
+// profile replays a candidate, or is that of a recording.
 func (t *chooser) profile(ctx context.Context, candidate int) (*profile, error) {
 	if p, ok := t.profiles[candidate]; ok {
 		return p, nil
 	}
 	outcomes := t.held.Recorded
-	if candidate != theRecording {
+	if candidate < theRecording {
+		outcomes = replays.Hold(t.Recordings()[theRecording-candidate].Runs, t.held.Scores).Recorded
+	}
+	if candidate >= 0 {
 		var err error
 		if outcomes, err = t.Outcomes(ctx, candidate); err != nil {
 			return nil, err

@@ -16,9 +16,11 @@ type Source interface {
 	// is that of run i.
 	Totals(ctx context.Context, part []int, parts int) ([][]sweep.Totals, error)
 	// Recordings are those that answer, and Recording is the one that a candidate is replayed on. The first, 0, has
-	// the Runs, and is the one that losses are counted against.
+	// the Runs, and is the reference that losses are counted against; Lead makes
+	// another one the first.
 	Recordings() []sweep.Recording
 	Recording(ctx context.Context, candidate int) (int, error)
+	Lead(recording int)
 }
 
 // Options say how to choose. The zero value has all defaults.
@@ -47,6 +49,8 @@ type Options struct {
 	// Today is the number of the candidate that is today's configuration; below 0:
 	// none is.
 	Today int
+	// All describes every candidate that can be chosen, not only those on the front.
+	All bool
 	// Level is that of intervals and bounds; 0: 0.95.
 	Level float64
 	About replays.Options

@@ -29,18 +29,14 @@ func (t *chooser) whyChosen(c *chosen, within int) string {
 		return fmt.Sprintf("%s that no paired test shows to be worse than the best objective: %s of %s, p = %s", of, value, best, numbers.Chance(numbers.Known(c.p)))
 	}
 	if c.loss.net {
-		return fmt.Sprintf("%s whose mean %s is shown to fall by at most %s: by %s at most", of, t.held.Scores[t.score], percent(t.Choose.Number), percent(c.loss.most))
+		return fmt.Sprintf("%s whose mean %s is shown to fall by at most %s", of, t.held.Scores[t.score], percent(t.Choose.Number))
 	}
-	return fmt.Sprintf("%s that is shown to lose at most %s of the runs' successes: %d of %d, which is at most %s", of, percent(t.Choose.Number), c.loss.lost, c.loss.runs, percent(c.loss.most))
+	return fmt.Sprintf("%s that is shown to lose at most %s of the runs' successes; it loses %d of %d", of, percent(t.Choose.Number), c.loss.lost, c.loss.runs)
 }
 
 // shown is the objective as it was asked for.
 func (t *chooser) shown(candidate int) string {
-	value := t.value[t.chosenOn][candidate]
-	if t.Minimize {
-		value = -value
-	}
-	return fmt.Sprintf("%.4g", value)
+	return fmt.Sprintf("%.4g", t.shownValue(t.value[t.chosenOn][candidate]).Number)
 }
 
 // percent is a share with two digits that count.
@@ -57,19 +53,31 @@ func (t *chooser) whyNone(subset int, c *chosen) string {
 	switch {
 	case t.Choose.Rule != MaxLoss && units < 2:
 		return errOneUnit.Error()
+	case c.top != c.best && (t.Choose.Rule != MaxLoss || t.beaten(c)):
+		return t.whyBeaten(c)
 	case t.Choose.Rule != MaxLoss:
 		return "the rule allows none"
 	}
 	text := fmt.Sprintf("no configuration is shown to lose at most %s", percent(t.Choose.Number))
-	if t.atMost(0, units) <= t.Choose.Number || t.Choose.Number == 0 {
+	if t.atMost(0, units, t.Level) <= t.Choose.Number || t.Choose.Number == 0 {
 		return text
 	}
-	needed, least := math.Ceil(math.Log(1-t.Level)/math.Log(1-t.Choose.Number)), t.atMost(0, units)
+	needed, least := math.Ceil(math.Log(1-t.Level)/math.Log(1-t.Choose.Number)), t.atMost(0, units, t.Level)
 	text = fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes %.0f to show so little", text, numbers.Plural(units, strings.TrimSuffix(what, "s"), what), percent(least), needed)
 	if subset > 0 || least > 1 {
 		return text
 	}
 	return fmt.Sprintf("%s; the least that these can show is --choose max_loss:%v", text, roundedUp(least))
+}
+
+// whyBeaten says what is better than every configuration that could be recommended.
+func (t *chooser) whyBeaten(c *chosen) string {
+	best := fmt.Sprintf("the best configuration that the recording answers for, %s, has %.4g of %s", t.candidates[c.best].Name, t.shownValue(t.value[t.chosenOn][c.best]).Number, t.goal.text)
+	top := t.shownValue(c.topValue).Number
+	if c.top < 0 {
+		return fmt.Sprintf("%s, and %s has %.4g as recorded", best, t.Recordings()[theRecording-c.top].Configuration, top)
+	}
+	return fmt.Sprintf("%s, and %s, of which only bounds are known, has at least %.4g", best, t.candidates[c.top].Name, top)
 }
 
 // roundedUp is a number above 0 with two digits that count, and no smaller.

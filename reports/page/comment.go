@@ -20,7 +20,7 @@ func writeComment(w io.Writer, p Page, options Options) error {
 	if a := p.Answer(code); a.State == Skipped {
 		fmt.Fprintf(&m, "### %s\n", p.Heading(code))
 	} else {
-		fmt.Fprintf(&m, "### %s %s\n\n%s\n", a.State.mark(), a.Text, p.Heading(code))
+		fmt.Fprintf(&m, "### %s %s\n\n%s\n", a.State.mark(), a.String(), p.Heading(code))
 	}
 	m.refused()
 	small, whole := p.Tables(People)[0].narrow(commentColumns)

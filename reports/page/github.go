@@ -17,7 +17,7 @@ const annotations = 10
 func writeGitHub(w io.Writer, p Page, _ Options) error {
 	out := bufio.NewWriter(w)
 	a := p.Answer(shown)
-	writeAnnotation(out, "notice", p.Heading(shown), a.Text)
+	writeAnnotation(out, "notice", p.Heading(shown), a.String())
 	failures := newAnnotations("error")
 	for c := range p.Checks() {
 		if c.Loud && (c.State == Failed || c.State == Errored) {

@@ -54,7 +54,7 @@ type htmlCell struct {
 func writeHTML(w io.Writer, p Page, options Options) error {
 	page := htmlPage{Policy: htmlPolicy(), Style: template.CSS(htmlStyle), Heading: p.Heading(shown)}
 	if a := p.Answer(shown); a.State != Skipped {
-		page.Answer = &htmlAnswer{string(a.State), a.State.mark() + " " + a.Text}
+		page.Answer = &htmlAnswer{string(a.State), a.State.mark() + " " + a.String()}
 	}
 	var notes footnotes
 	for _, t := range wanted(p, options, People) {

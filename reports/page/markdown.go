@@ -61,7 +61,7 @@ func WriteSummary(w io.Writer, p Page, options Options, before int64) error {
 func (m *markdown) all(options Options) error {
 	fmt.Fprintf(m, "### %s\n", m.page.Heading(code))
 	if a := m.page.Answer(code); a.State != Skipped {
-		fmt.Fprintf(m, "\n%s %s\n", a.State.mark(), a.Text)
+		fmt.Fprintf(m, "\n%s %s\n", a.State.mark(), a.String())
 	}
 	for _, t := range wanted(m.page, options, People) {
 		head := fmt.Sprintf("\n#### %s\n\n", titled(m.page, &t, code))

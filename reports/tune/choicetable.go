@@ -126,11 +126,11 @@ func (t *Tuning) termFields() []page.Field[choiceRow] {
 	fields = append(fields, page.Ends("objective", func(row choiceRow) numbers.Range { return row.ObjectiveInterval })...)
 	return append(fields, []page.Field[choiceRow]{
 		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(row choiceRow) page.Cell { return t.flips(row, row.Lost) }},
-		{Column: page.Column{Head: "lost\nat most", Key: "lost_most", Right: true}, Cell: func(row choiceRow) page.Cell {
+		{Column: lostMost, Cell: func(row choiceRow) page.Cell {
 			if row.Recorded {
 				return page.Cell{}
 			}
-			return page.Number(row.LostMost, row.mostForm())
+			return row.most()
 		}},
 		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(row choiceRow) page.Cell { return t.flips(row, row.Gained) }},
 		{Column: cost, Cell: func(row choiceRow) page.Cell { return page.Number(row.ChoiceCost, cheap) }},
@@ -145,17 +145,17 @@ func (t *Tuning) flips(row choiceRow, n int) page.Cell {
 	return row.Among(n, row.unscored())
 }
 
-// mostForm tells a bound of the mean from one of a share of runs.
-func (c *Choice) mostForm() func(numbers.Value) string {
-	if !c.LossIsNet {
-		return precisely
-	}
-	return func(v numbers.Value) string {
-		if !v.Known() {
+// lostMost is the column of the bounds of single configurations.
+var lostMost = page.Column{Head: "alone\nat most", Key: "lost_most", Right: true, Warnings: replays.Warnings([]Note{{Kind: Alone}})}
+
+// most is the bound, and says where it is of the mean and not of a share of runs.
+func (l *Loss) most() page.Cell {
+	return page.Number(l.LostMost, func(v numbers.Value) string {
+		if !v.Known() || !l.LossIsNet {
 			return precisely(v)
 		}
 		return precisely(v) + " net"
-	}
+	})
 }
 
 // changesTable has one row for each parameter that the recommendation changes.

@@ -27,12 +27,37 @@ func (t *Tuning) frontTable() page.Table {
 		})...)
 	fields = append(fields, []page.Field[*FrontRow]{
 		{Column: page.Column{Head: "successes", Key: "successes", Right: true}, Cell: func(f *FrontRow) page.Cell { return f.Counted.hits() }},
+		{Column: page.Column{Head: "lost", Key: "lost", Right: true, Optional: true}, Cell: func(f *FrontRow) page.Cell { return whole(f.Lost) }},
+		{Column: optional(lostMost), Cell: func(f *FrontRow) page.Cell { return f.most() }},
 		{Column: page.Column{Head: "iterations\nin all", Key: "iterations", Right: true}, Cell: func(f *FrontRow) page.Cell { return f.Counted.made() }},
 		{Column: page.Column{Head: "others\nas good", Key: "same", Right: true, Optional: true}, Cell: func(f *FrontRow) page.Cell { return countOrEmpty(f.Same) }},
 	}...)
 	table := tableOf("front", "Front (no other is as cheap, good and fast at once, the cheapest first)", 1, fields, t.Front)
 	table.Shown = t.frontShown()
 	return table
+}
+
+// optional is a column that narrow terminals leave out.
+func optional(c page.Column) page.Column {
+	c.Optional = true
+	return c
+}
+
+// allTable has every configuration that can be chosen, the cheapest first.
+func (t *Tuning) allTable() page.Table {
+	cost := t.costForm(t.meanCosts()...)
+	fields := []page.Field[*AllRow]{
+		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(a *AllRow) page.Cell { return page.Name(a.Name) }},
+		{Column: page.Column{Head: "", Key: "role", Optional: true}, Cell: func(a *AllRow) page.Cell { return page.Text(role(a.Recommended, a.Today)) }},
+		{Column: page.Column{About: t.Terms.Cost, Key: "cost", Right: true}, Cell: func(a *AllRow) page.Cell { return page.Number(a.ChoiceCost, cost) }},
+		{Column: page.Column{About: t.Terms.objectiveName(), Key: "objective", Right: true}, Cell: func(a *AllRow) page.Cell { return page.Number(a.Objective, objectiveForm) }},
+		{Column: page.Column{Head: "successes", Key: "successes", Right: true}, Cell: func(a *AllRow) page.Cell { return a.Counted.hits() }},
+		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(a *AllRow) page.Cell { return whole(a.Lost) }},
+		{Column: lostMost, Cell: func(a *AllRow) page.Cell { return a.most() }},
+		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(a *AllRow) page.Cell { return whole(a.Gained) }},
+		{Column: page.Column{Head: "iterations\nin all", Key: "iterations", Right: true}, Cell: func(a *AllRow) page.Cell { return a.Counted.made() }},
+	}
+	return tableOf("all", "All configurations that can be chosen, the cheapest first", 1, fields, t.All)
 }
 
 // frontRows is how many configurations of the front a terminal shows.
@@ -59,13 +84,15 @@ func (t *Tuning) frontShown() (shown []int) {
 	return shown
 }
 
-func (f *FrontRow) role() string {
+func (f *FrontRow) role() string { return role(f.Recommended, f.Today) }
+
+func role(recommended, today bool) string {
 	switch {
-	case f.Recommended && f.Today:
+	case recommended && today:
 		return "recommended, today"
-	case f.Recommended:
+	case recommended:
 		return "recommended"
-	case f.Today:
+	case today:
 		return "today"
 	}
 	return ""

@@ -15,12 +15,13 @@ const (
 	OtherCost   reports.WarningKind = "why_cost"
 	LuckyGoal   reports.WarningKind = "luck_of_objective"
 	LuckyCost   reports.WarningKind = "luck_of_cost"
-	FoldsAgree  reports.WarningKind = "folds_agree" // Count of Of
 	NotTried    reports.WarningKind = "not_exact"   // Count of Of candidates
 	CannotTake  reports.WarningKind = "cannot_take" // Count exact candidates; More: why
 	OffTheFront reports.WarningKind = "off_the_front"
 	ByRatios    reports.WarningKind = "by_ratios"
 	OnTheFront  reports.WarningKind = "on_the_front"
+	Alone       reports.WarningKind = "alone"
+	AfterAll    reports.WarningKind = "after_the_choice" // Name: a BoundMethod, Count: its tests
 )
 
 // The kinds of notes that the choosing makes.
@@ -59,6 +60,9 @@ func (t *Tuning) chosenNotes() []Note {
 	if t.Terms.WhyCost != "" {
 		notes = append(notes, Note{Kind: OtherCost, Name: t.Terms.Cost, More: t.Terms.WhyCost})
 	}
+	if t.Bound != nil {
+		notes = append(notes, Note{Kind: AfterAll, Name: string(t.Bound.Method), Count: t.Bound.Tests})
+	}
 	if t.Runs > 0 {
 		notes = append(notes, Note{Kind: replays.Against, Name: t.Terms.Score})
 	}
@@ -74,9 +78,6 @@ func (t *Tuning) luckNotes() (notes []Note) {
 		if l.Cost.Luck.Known() {
 			notes = append(notes, Note{Kind: LuckyCost, Count: t.Tried.Candidates, Name: l.Over, More: l.Cost.told(t.costForm(l.Cost.Apparent, l.Cost.Luck))})
 		}
-	}
-	if v := t.Validation; v != nil && len(v.Folds) > 0 && t.Recommended != nil && t.Terms.HoldOut == 0 {
-		notes = append(notes, Note{Kind: FoldsAgree, Count: v.Agree, Of: len(v.Folds)})
 	}
 	return notes
 }
@@ -164,8 +165,6 @@ func (n Note) tuning(quote func(string) string) string {
 		return fmt.Sprintf("luck: chosen from %s, the objective against %s is %s", numbers.Plural(n.Count, "configuration", "configurations"), overWhat(n.Name), n.More)
 	case LuckyCost:
 		return fmt.Sprintf("luck: chosen from %s, what a run saves against %s is %s", numbers.Plural(n.Count, "configuration", "configurations"), overWhat(n.Name), n.More)
-	case FoldsAgree:
-		return fmt.Sprintf("%d of %s %s the recommended configuration", n.Count, numbers.Plural(n.Of, "fold", "folds"), verb(n.Count, "chooses", "choose"))
 	case NotTried:
 		return fmt.Sprintf("%d of %s %s not exact (%s) and cannot be recommended", n.Count, numbers.Plural(n.Of, "configuration", "configurations"), verb(n.Count, "is", "are"), n.More)
 	case CannotTake:
@@ -174,6 +173,13 @@ func (n Note) tuning(quote func(string) string) string {
 		return numbers.Plural(n.Count, "configuration of unknown cost is", "configurations of unknown cost are") + " not on the front"
 	case ByRatios:
 		return "change: of scores the mean of the tasks' differences, of amounts the geometric mean of their ratios"
+	case Alone:
+		return "95% bound for one configuration that was named beforehand; the first lines give the bound that holds after the choice"
+	case AfterAll:
+		if n.Name == string(InSteps) {
+			return "the bound in the first lines holds after the choice: limits are tested from the loosest to tighter ones, and configurations that are equally many steps away share the error rate"
+		}
+		return fmt.Sprintf("the bound in the first lines holds after the choice: the error rate is divided by the %s that differ in some run", numbers.Plural(n.Count, "configuration", "configurations"))
 	case OnTheFront:
 		return "how often it is on the front when the tasks are drawn anew"
 	}

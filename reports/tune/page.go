@@ -13,7 +13,7 @@ import (
 
 // TableNames are the tables of a tuning, in the order in which people read them.
 var TableNames = []string{
-	"choice", "changes", "differences", "front", "folds", "neighbours", "limits", "stops", "curve", "ranges", "excluded", "unknown",
+	"choice", "changes", "differences", "front", "folds", "neighbours", "limits", "stops", "curve", "ranges", "excluded", "unknown", "all",
 }
 
 // About is a tuning of the suite.
@@ -42,7 +42,7 @@ func (t *Tuning) Remark(quote func(string) string) string {
 func (t *Tuning) Tables(page.Audience) []page.Table {
 	return []page.Table{
 		t.choiceTable(), t.changesTable(), t.differencesTable(), t.frontTable(), t.foldsTable(), t.neighboursTable(),
-		t.limitsTable(), t.stopsTable(), t.curveTable(), t.rangesTable(), t.excludedTable(), t.unknownTable(),
+		t.limitsTable(), t.stopsTable(), t.curveTable(), t.rangesTable(), t.excludedTable(), t.unknownTable(), t.allTable(),
 	}
 }
 
@@ -74,7 +74,7 @@ const checkGroup = "tune"
 func (t *Tuning) Checks() iter.Seq[page.Check] {
 	return func(yield func(page.Check) bool) {
 		a := t.Answer(func(text string) string { return text })
-		yield(page.Check{Group: checkGroup, Name: "recommended", State: a.State, Message: a.Text, Loud: true})
+		yield(page.Check{Group: checkGroup, Name: "recommended", State: a.State, Message: a.String(), Loud: true})
 	}
 }
 

@@ -36,7 +36,7 @@ func choiceOf(r *replays.Replay, name string, candidate int) *tune.Choice {
 		s := &c.Scores[0]
 		choice := &tune.Choice{
 			Configuration: c, Candidate: candidate, Objective: s.Mean, ObjectiveInterval: s.Interval, ChoiceCost: c.Cost.Mean,
-			Lost: s.Lost, Gained: s.Gained, LostMost: known(float64(s.Lost+5) / 120), LossIsNet: s.Gained > 0,
+			Loss: tune.Loss{Lost: s.Lost, Gained: s.Gained, LostMost: known(float64(s.Lost+5) / 120), LossIsNet: s.Gained > 0},
 		}
 		return choice
 	}
@@ -68,7 +68,8 @@ func tuning(t *testing.T) *tune.Tuning {
 			},
 		},
 		Recommended: five, Today: nine, Recording: wide, Best: five, Alternatives: []tune.Choice{*three},
-		Why:     "the cheapest of 2 configurations that is shown to lose at most 20% of the runs' successes: 15 of 120, which is at most 17.6%",
+		Why:       "the cheapest of 2 configurations that is shown to lose at most 20% of the runs' successes; it loses 15 of 120",
+		Reference: "wide", References: 1, Bound: &tune.Bound{Most: known(0.2), Net: true, Method: tune.InSteps, Tests: 4},
 		Changes: []tune.Change{{Path: "terminate.max_iterations", From: "9", To: "5"}, {Path: "terminate.no_improvement.patience", From: "off", To: "2"}},
 		Against: []tune.Versus{{
 			What: "recording", Name: "wide", Lost: 15, Gained: 2,
@@ -93,10 +94,11 @@ func tuning(t *testing.T) *tune.Tuning {
 			Cost:      tune.Gain{Apparent: known(0.00008), Honest: known(0.00007), HonestInterval: between(0.00005, 0.00009), Luck: known(0.00001)},
 		},
 		Front: []tune.FrontRow{
-			{Candidate: 0, Name: "max_iterations=3", Objective: known(0.458), ChoiceCost: known(0.00074), Seconds: known(5.88), Counted: counted(60, 55, 350), Share: known(1)},
-			{Candidate: 1, Name: "max_iterations=5", Objective: known(0.667), ChoiceCost: known(0.00105), Seconds: known(8.35), Counted: counted(60, 80, 490), Share: known(0.93), Same: 1, Recommended: true},
+			{Candidate: 0, Name: "max_iterations=3", Objective: known(0.458), ChoiceCost: known(0.00074), Seconds: known(5.88), Counted: counted(60, 55, 350), Share: known(1), Loss: three.Loss},
+			{Candidate: 1, Name: "max_iterations=5", Objective: known(0.667), ChoiceCost: known(0.00105), Seconds: known(8.35), Counted: counted(60, 80, 490), Share: known(0.93), Same: 1, Recommended: true, Loss: five.Loss},
 		},
 		Unpriced: 2,
+		All:      []tune.AllRow{{Candidate: 1, Name: "max_iterations=5", Objective: known(0.667), ChoiceCost: known(0.00105), Counted: counted(60, 80, 490), Within: true, Loss: five.Loss, Alpha: 0.05, Recommended: true}},
 		Neighbours: []tune.Neighbour{{
 			Of: "recommended", Path: "terminate.max_iterations", Value: "5",
 			Less: &tune.Step{Candidate: 0, Value: "3", Label: "exact", Objective: known(-0.209), Cost: known(-0.00031), Lost: 27, Gained: 2, PerSuccess: none},
@@ -148,14 +150,14 @@ func TestTheAnswerOfTune(t *testing.T) {
 	quoted := func(text string) string { return "<" + text + ">" }
 	take := tuning(t)
 	if a := take.Answer(quoted); a.State != page.Passed || a.Text !=
-		"take <max_iterations=5> instead of <max_iterations=9>: <right> 0.667 instead of 0.667–0.817; against the recording 15 of 120 runs lose their success, 2 gain one (the mean score falls by at most 0.167, 95% sure); 1,000 runs take $0.08 (7%) and 670 s (7%) less than the recording" {
+		"take <max_iterations=5> instead of <max_iterations=9> (chosen in 1 of 2 folds): <right> 0.667 instead of 0.667–0.817; against the recording 15 of 120 runs lose their success, 2 gain one (the mean score falls by at most 0.200, 95% sure); 1,000 runs take $0.08 (7%) and 670 s (7%) less than the recording" {
 		t.Errorf("%s: %s", a.State, a.Text)
 	}
-	take.Recommended.Lost, take.Recommended.Gained, take.Recommended.LossIsNet = 2, 0, false
-	if a := take.Answer(quoted); !strings.Contains(a.Text, "; against the recording 2 of 120 runs lose their success (at most 16.7% of the runs, 95% sure); ") {
+	take.Recommended.Lost, take.Recommended.Gained, take.Bound.Net = 2, 0, false
+	if a := take.Answer(quoted); !strings.Contains(a.Text, "; against the recording 2 of 120 runs lose their success (at most 20.0% of the runs, 95% sure); ") {
 		t.Errorf("without gains: %s", a.Text)
 	}
-	take.Recommended.Gained, take.Recommended.LostMost, take.Recommended.LossIsNet = 9, known(-0.02), true
+	take.Recommended.Gained, take.Bound.Most, take.Bound.Net = 9, known(-0.02), true
 	if a := take.Answer(quoted); !strings.Contains(a.Text, ", 9 gain one (the mean score rises by at least 0.020, 95% sure); ") {
 		t.Errorf("more gained than lost: %s", a.Text)
 	}
@@ -163,7 +165,11 @@ func TestTheAnswerOfTune(t *testing.T) {
 	if a := take.Answer(quoted); !strings.Contains(a.Text, ": <right> 0.667, as today; against the recording ") {
 		t.Errorf("as good as today: %s", a.Text)
 	}
-	take.Today = nil
+	take.References = 2
+	if a := take.Answer(quoted); !strings.Contains(a.Text, "; against <wide> as recorded 2 of 120 runs ") {
+		t.Errorf("several recordings: %s", a.Text)
+	}
+	take.Today, take.References = nil, 1
 	if a := take.Answer(quoted); !strings.Contains(a.Text, ": <right> 0.667 instead of 0.775 as recorded; ") {
 		t.Errorf("without today: %s", a.Text)
 	}
@@ -173,7 +179,7 @@ func TestTheAnswerOfTune(t *testing.T) {
 	}
 	keep := tuning(t)
 	keep.Unchanged, keep.Today = true, keep.Recommended
-	if a := keep.Answer(same); a.State != page.Passed || !strings.HasPrefix(a.Text, "keep max_iterations=5, which is today's configuration: ") {
+	if a := keep.Answer(same); a.State != page.Passed || !strings.HasPrefix(a.Text, "keep max_iterations=5, which is today's configuration (chosen in 1 of 2 folds): ") {
 		t.Errorf("%s: %s", a.State, a.Text)
 	}
 	keep.Against = append([]tune.Versus{{What: "today", Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(5)}}}}, keep.Against...)
@@ -189,6 +195,20 @@ func TestTheAnswerOfTune(t *testing.T) {
 	nothing.Recommended, nothing.WhyNone = nil, `of 5 configurations none satisfies scores["a@b"].mean > 0.5`
 	if a := nothing.Answer(quoted); a.State != page.Failed || a.Text != `nothing is recommended: of 5 configurations none satisfies <scores["a@b"].mean> <>> 0.5` {
 		t.Errorf("%s: %s", a.State, a.Text)
+	}
+	for _, c := range []struct {
+		guess tune.Guess
+		want  string
+	}{
+		{tune.Guess{Name: "a@b", Lost: 1, Runs: 40, Tasks: 149}, "best guess: <a@b> (loses 1 of 40 runs), 149 tasks would prove it"},
+		{tune.Guess{Name: "c", Lost: 2, Gained: 1, Runs: 40}, "best guess: <c> (loses 2 of 40 runs, gains 1)"},
+		{tune.Guess{Name: "d", Recorded: true, Value: known(0.192), Best: known(0.177), Tasks: 300}, "best guess: <d> as recorded (0.192; the best that could be recommended has 0.177), 300 tasks would prove it"},
+		{tune.Guess{Name: "e", Least: true, Value: known(0.5), Best: known(0.4), Tasks: 90}, "best guess: <e> (at least 0.500; the best that could be recommended has 0.400), 90 tasks recorded under it would prove it"},
+	} {
+		nothing.Guess = &c.guess
+		if a := nothing.Answer(quoted); a.More != c.want {
+			t.Errorf("%q, want %q", a.More, c.want)
+		}
 	}
 	if a := (&tune.Tuning{}).Answer(same); a.State != page.Errored {
 		t.Errorf("without runs: %s: %s", a.State, a.Text)
@@ -260,7 +280,7 @@ func TestTheWordsOfNotesFitTheirNumbers(t *testing.T) {
 	text := pagetest.Written(t, r, page.Options{Width: 200})
 	for _, want := range []string{
 		"on tasks left out, so that none of it is luck", "so that $0.000010 of it is luck",
-		"1 of 2 folds chooses the recommended configuration", "1 of 5 configurations is not exact (",
+		"1 of 5 configurations is not exact (",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q:\n%s", want, text)

@@ -16,13 +16,13 @@ func (t *Tuning) Answer(quote func(string) string) page.Answer {
 	case t.Runs == 0:
 		return page.Answer{State: page.Errored, Text: "no run counts"}
 	case t.Recommended == nil:
-		return page.Answer{State: page.Failed, Text: "nothing is recommended: " + plainly(t.WhyNone, quote)}
+		return page.Answer{State: page.Failed, Text: "nothing is recommended: " + plainly(t.WhyNone, quote), More: t.guessed(quote)}
 	}
-	parts := []string{t.advised(quote) + ": " + t.kept()}
+	parts := []string{t.advised(quote) + t.stable() + ": " + t.kept(quote)}
 	if scored := t.scores(quote); scored != "" {
-		parts[0] = t.advised(quote) + ": " + scored + "; " + t.kept()
+		parts[0] = t.advised(quote) + t.stable() + ": " + scored + "; " + t.kept(quote)
 	}
-	if saved := t.saved(); saved != "" {
+	if saved := t.saved(quote); saved != "" {
 		parts = append(parts, saved)
 	}
 	return page.Answer{State: page.Passed, Text: strings.Join(parts, "; ")}
@@ -38,6 +38,41 @@ func (t *Tuning) advised(quote func(string) string) string {
 	default:
 		return "take " + name
 	}
+}
+
+// stable says in how many folds the same was chosen, "" where there are none.
+func (t *Tuning) stable() string {
+	if t.Validation == nil || t.Terms.HoldOut > 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (chosen in %d of %s)", t.Validation.Agree, numbers.Plural(len(t.Validation.Folds), "fold", "folds"))
+}
+
+// guessed is the best guess in a line, "" where there is none.
+func (t *Tuning) guessed(quote func(string) string) string {
+	g := t.Guess
+	if g == nil {
+		return ""
+	}
+	text := "best guess: " + quote(g.Name)
+	switch value := objectiveForm(g.Value); {
+	case g.Recorded:
+		text += fmt.Sprintf(" as recorded (%s; the best that could be recommended has %s)", value, objectiveForm(g.Best))
+	case g.Least:
+		text += fmt.Sprintf(" (at least %s; the best that could be recommended has %s)", value, objectiveForm(g.Best))
+	default:
+		text += fmt.Sprintf(" (loses %d of %d runs)", g.Lost, g.Runs)
+		if g.Gained > 0 {
+			text = strings.TrimSuffix(text, ")") + fmt.Sprintf(", gains %d)", g.Gained)
+		}
+	}
+	switch {
+	case g.Tasks == 0:
+		return text
+	case g.Least:
+		return fmt.Sprintf("%s, %s recorded under it would prove it", text, numbers.Plural(g.Tasks, "task", "tasks"))
+	}
+	return fmt.Sprintf("%s, %s would prove it", text, numbers.Plural(g.Tasks, "task", "tasks"))
 }
 
 // scores are what the score becomes and what it is today, or in the recording
@@ -80,34 +115,42 @@ func (c *Choice) scoreText(score string) string {
 	return ""
 }
 
+// reference names what losses are counted against.
+func (t *Tuning) reference(quote func(string) string) string {
+	if t.References > 1 {
+		return quote(t.Reference) + " as recorded"
+	}
+	return "the recording"
+}
+
 // kept says what becomes of the recorded successes.
-func (t *Tuning) kept() string {
+func (t *Tuning) kept(quote func(string) string) string {
 	r := t.Recommended
 	if r.scored(t.Terms.Score) == 0 {
 		return "whether it loses successes is not known, because no run is scored"
 	}
-	lost := "against the recording no success is lost"
+	lost := "against " + t.reference(quote) + " no success is lost"
 	if r.Lost > 0 {
-		lost = fmt.Sprintf("against the recording %d of %s %s", r.Lost, numbers.Plural(r.Runs, "run", "runs"), verb(r.Lost, "loses its success", "lose their success"))
+		lost = fmt.Sprintf("against %s %d of %s %s", t.reference(quote), r.Lost, numbers.Plural(r.Runs, "run", "runs"), verb(r.Lost, "loses its success", "lose their success"))
 	}
 	if r.Gained > 0 {
 		lost += fmt.Sprintf(", %d %s one", r.Gained, verb(r.Gained, "gains", "gain"))
 	}
-	if r.LostMost.Known() {
-		lost += " (" + r.atMost() + ", 95% sure)"
+	if t.Bound != nil && t.Bound.Most.Known() {
+		lost += " (" + t.Bound.atMost() + ", 95% sure)"
 	}
 	return lost
 }
 
-// atMost is the bound of what is lost, in words.
-func (c *Choice) atMost() string {
-	switch most := c.LostMost.Number; {
-	case !c.LossIsNet:
-		return "at most " + precisely(c.LostMost) + " of the runs"
+// atMost is the bound in words.
+func (b *Bound) atMost() string {
+	switch most := b.Most.Number; {
+	case !b.Net:
+		return "at most " + precisely(b.Most) + " of the runs"
 	case most < 0:
 		return "the mean score rises by at least " + numbers.Score(numbers.Known(-most), 3)
 	}
-	return "the mean score falls by at most " + numbers.Score(c.LostMost, 3)
+	return "the mean score falls by at most " + numbers.Score(b.Most, 3)
 }
 
 // precisely shows a share with a digit behind the point.
@@ -120,7 +163,7 @@ func precisely(v numbers.Value) string {
 
 // saved says what 1,000 runs save against today's configuration, or against the
 // recording where there is none or it stays: money and time, else what is known.
-func (t *Tuning) saved() string {
+func (t *Tuning) saved(quote func(string) string) string {
 	v := t.versus()
 	if v == nil {
 		return ""
@@ -143,7 +186,10 @@ func (t *Tuning) saved() string {
 		}
 	}
 	tell("latency_s")
-	return inAll(less, more, v.What)
+	if v.What == "today" {
+		return inAll(less, more, "today")
+	}
+	return inAll(less, more, t.reference(quote))
 }
 
 // inAll is what 1,000 runs take less and more.
@@ -157,9 +203,6 @@ func inAll(less, more []string, against string) string {
 	}
 	if len(parts) == 0 {
 		return ""
-	}
-	if against != "today" {
-		against = "the recording"
 	}
 	return "1,000 runs take " + strings.Join(parts, ", but ") + " than " + against
 }

@@ -33,6 +33,15 @@ type Tuning struct {
 	// Why says by which rule and numbers, in a sentence; "" where none is.
 	Why     string `json:"why,omitempty"`
 	WhyNone string `json:"why_none,omitempty"`
+	// Reference is the recorded configuration that losses are counted against: the one
+	// with the best objective, of References.
+	Reference  string `json:"reference"`
+	References int    `json:"references"`
+	// Bound is what the recommended configuration may lose; nil where nothing is
+	// recommended or scored. Guess is what looks best where nothing is recommended;
+	// it is never applied.
+	Bound *Bound `json:"bound"`
+	Guess *Guess `json:"best_guess,omitempty"`
 	// Unchanged says that the recommended configuration is today's.
 	Unchanged bool `json:"unchanged,omitempty"`
 	// Changes are the parameters in which the recommended configuration differs
@@ -54,7 +63,10 @@ type Tuning struct {
 	Front      []FrontRow  `json:"front"`      // the cheapest first
 	// Unpriced counts exact candidates that the front leaves out since their cost
 	// is not known.
-	Unpriced   int         `json:"unpriced,omitempty"`
+	Unpriced int `json:"unpriced,omitempty"`
+	// All are the configurations that can be chosen, the cheapest first; only where
+	// they are asked for.
+	All        []AllRow    `json:"all,omitempty"`
 	Neighbours []Neighbour `json:"neighbours"`
 	// Stops are which limit bound: how runs of today's and of the recommended
 	// configuration ended.
@@ -110,6 +122,44 @@ type Tried struct {
 	NotExact []NotExact `json:"not_exact"`
 }
 
+// Bound is the most that the recommended configuration loses against the reference,
+// with the certainty of Level, after it was taken among many.
+type Bound struct {
+	// Most is a share of the runs; where Net, of what the mean of the score falls by.
+	Most   numbers.Value `json:"most"`
+	Net    bool          `json:"net,omitempty"`
+	Method BoundMethod   `json:"method"`
+	Tests  int           `json:"tests"` // configurations that differ in some run
+}
+
+// BoundMethod is how a bound holds after the choice.
+type BoundMethod string
+
+// The methods.
+const (
+	// InSteps: limits were tested from the loosest to tighter ones; see docs/tune.md.
+	InSteps BoundMethod = "in_steps"
+	// Corrected: the error rate is divided by the number of tests (C. E. Bonferroni).
+	Corrected BoundMethod = "corrected"
+)
+
+// Guess is a configuration that looks best, and is not shown to be.
+type Guess struct {
+	Candidate int    `json:"candidate"` // below 0: a recording
+	Name      string `json:"name"`
+	Recorded  bool   `json:"recorded,omitempty"` // it is what was recorded
+	// Value is its objective, Least that this is a lower bound, and Best the best
+	// objective of what could be recommended.
+	Value numbers.Value `json:"objective"`
+	Least bool          `json:"objective_is_lower_bound,omitempty"`
+	Best  numbers.Value `json:"best_objective"`
+	// Lost and Gained are its runs against the reference, of Runs.
+	Lost   int `json:"lost,omitempty"`
+	Gained int `json:"gained,omitempty"`
+	Runs   int `json:"runs,omitempty"`
+	Tasks  int `json:"tasks_needed"` // would prove it; 0: unknown
+}
+
 // NotExact is a candidate that the recording does not answer for.
 type NotExact struct {
 	Candidate int    `json:"candidate"`
@@ -149,15 +199,8 @@ type Choice struct {
 	ObjectiveInterval numbers.Range `json:"objective_interval"`
 	// ChoiceCost is what the rule takes for the cost.
 	ChoiceCost numbers.Value `json:"choice_cost"`
-	// Lost and Gained are runs that lose the success that they have in the
-	// recording, or the other way round, by the score of the terms.
-	Lost   int `json:"lost"`
-	Gained int `json:"gained"`
-	// LostMost is the one-sided upper bound of the share of runs that lose theirs
-	// (C. J. Clopper and E. S. Pearson). LossIsNet says that it is of what the mean
-	// of the score falls by: gains are held against losses, or the score is graded.
-	LostMost  numbers.Value `json:"lost_most"`
-	LossIsNet bool          `json:"loss_is_net,omitempty"`
+	// Loss is by the score of the terms.
+	Loss
 }
 
 // scored is how many of its runs have a score.
@@ -282,6 +325,7 @@ type FrontRow struct {
 	ChoiceCost numbers.Value  `json:"choice_cost"`
 	Seconds    numbers.Value  `json:"latency_s"` // per run
 	Counted    Counted        `json:"counted"`
+	Loss
 	// Share is how often it is on the front when the tasks, or clusters, are drawn
 	// anew: how sure it is to belong there.
 	Share numbers.Value `json:"share"`
@@ -289,6 +333,31 @@ type FrontRow struct {
 	Same        int  `json:"same"`
 	Recommended bool `json:"recommended,omitempty"`
 	Today       bool `json:"today,omitempty"`
+}
+
+// AllRow is a configuration that can be chosen, with what it is chosen by.
+type AllRow struct {
+	Candidate  int            `json:"candidate"`
+	Name       string         `json:"name"`
+	Params     []record.Param `json:"params,omitempty"`
+	Objective  numbers.Value  `json:"objective"`
+	ChoiceCost numbers.Value  `json:"choice_cost"`
+	Counted    Counted        `json:"counted"`
+	Within     bool           `json:"within"` // it satisfies the constraints
+	Loss
+	// Alpha is the error rate that max_loss tests it with.
+	Alpha       float64 `json:"alpha"`
+	Recommended bool    `json:"recommended,omitempty"`
+	Today       bool    `json:"today,omitempty"`
+}
+
+// Loss is what a configuration loses against the reference. LostMost is the one-sided
+// upper bound of one configuration that is named beforehand: see [Bound].
+type Loss struct {
+	Lost      int           `json:"lost"`
+	Gained    int           `json:"gained"`
+	LostMost  numbers.Value `json:"lost_most"`
+	LossIsNet bool          `json:"loss_is_net,omitempty"`
 }
 
 // Neighbour is what one step in one parameter would change.
