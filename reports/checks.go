@@ -89,7 +89,7 @@ func (r *Report) notRun(i int) (page.Check, bool) {
 // measured leaves the answer open.
 func (r *Report) check(configuration int, task string, group []int32, missed []absent) page.Check {
 	t := r.tally(group)
-	c := page.Check{Group: r.Configurations[configuration].Name, Name: task, Seconds: t.seconds, Message: r.told(&t, missed)}
+	c := page.Check{Group: r.Configurations[configuration].Name, Name: task, Seconds: t.seconds, Untimed: t.untimed, Message: r.told(&t, missed)}
 	switch {
 	case t.successes < t.judged:
 		c.State = page.Failed
@@ -108,11 +108,13 @@ type taskTally struct {
 	successes, judged, unscored, pending int
 	sum                                  float64 // of the scores
 	seconds                              float64
+	untimed                              bool
 }
 
 func (r *Report) tally(group []int32) (t taskTally) {
 	for _, at := range group {
 		t.seconds += r.runs.all[at].elapsed.Seconds()
+		t.untimed = t.untimed || r.runs.all[at].untimed
 		succeeded, known := r.runs.succeeded(at)
 		score, _ := r.runs.primary(at)
 		switch {

@@ -112,8 +112,8 @@ func TestFaultsAreExcludedUntilTheRunSucceeds(t *testing.T) {
 	f.signals[1] = &fault
 	fault.Outcome = record.Outcome{Status: record.Faulted, Error: &record.Error{Class: record.Server}}
 	c := f.collect().Configurations[0]
-	if c.Runs != 1 || c.Coverage.Number != 0.5 || !slices.Equal(c.Faults, []reports.Count{{Name: "server", N: 1}}) || c.TotalCalls != 1 {
-		t.Errorf("with a fault: %d runs, coverage %v, faults %v, %d calls", c.Runs, c.Coverage, c.Faults, c.TotalCalls)
+	if c.Runs != 1 || c.Coverage.Number != 0.5 || !slices.Equal(c.Faults, []reports.Count{{Name: "server", N: 1}}) || c.TotalCalls.Number != 1 {
+		t.Errorf("with a fault: %d runs, coverage %v, faults %v, %v calls", c.Runs, c.Coverage, c.Faults, c.TotalCalls)
 	}
 	f.scored(f.run("b", 1, 0.5), 0, 0)
 	for range 2 { // in both orders

@@ -14,7 +14,7 @@ func paceFields() []configurationField {
 		return func(c *Configuration) page.Cell {
 			s := spread(c)
 			if !s.P50.Known() {
-				return page.Cell{Text: numbers.Nothing}
+				return page.Cell{Text: s.P50.Missing, Warnings: c.notesOf("", Untimed)}
 			}
 			return page.Cell{Text: numbers.Joined(form(s.P50), " / ", form(s.P95))}
 		}
@@ -45,7 +45,7 @@ func spreadFields(key string, spread func(*Configuration) Spread, form func(numb
 // usageFields are what a run uses; the judging inside the loop is part of it.
 func usageFields() []configurationField {
 	calls := amountField("calls", "calls", func(c *Configuration) numbers.Value { return c.Calls }, Unreported)
-	tokens := amountField("tokens", "tokens", func(c *Configuration) numbers.Value { return c.Tokens }, Estimated, Unreported)
+	tokens := amountField("tokens", "tokens", func(c *Configuration) numbers.Value { return c.Tokens }, Estimated, Uncounted, Unreported)
 	toolCalls := amountField("tool\ncalls", "tool_calls", func(c *Configuration) numbers.Value { return c.ToolCalls })
 	return slices.Concat([]configurationField{calls}, amountInterval("calls", "calls", func(c *Configuration) numbers.Range { return c.CallsInterval }),
 		[]configurationField{tokens}, amountInterval("tokens", "tokens", func(c *Configuration) numbers.Range { return c.TokensInterval }),

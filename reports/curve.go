@@ -65,22 +65,25 @@ func (c *collector) curve(configuration int, m *measure) []CurvePoint {
 	points := []CurvePoint{}
 	u, runs := &c.sums[configuration], int64(len(c.runs.ordered[configuration]))
 	total := u.agent.Plus(u.judging)
-	var cost record.Money
+	var spent record.Usage // by iterations, which a log of whole runs does not tell
 	var elapsed time.Duration
-	spent, scores := m.spending(), &curveScores{measure: m}
+	timed := true
+	spending, scores := m.spending(), &curveScores{measure: m}
 	before := CurvePoint{Score: numbers.Missing(numbers.Nothing), Cost: numbers.Known(0), Seconds: numbers.Known(0)}
 	for i, at := range u.reached {
-		cost, elapsed = cost.Plus(at.cost), elapsed+at.elapsed
+		spent, elapsed, timed = spent.Plus(at.spent), elapsed+at.elapsed, timed && at.untimed == 0
 		p := CurvePoint{
 			Iteration: i + 1, Reached: numbers.Over(at.runs, runs),
-			Cost:    costOr(cost, total.Unpriced > 0, total.Unreported > 0).Over(float64(runs)),
-			Seconds: numbers.Known(elapsed.Seconds() / float64(runs)),
+			Cost: costOr(spent.Cost, spent.Unpriced+total.Unpriced > 0, spent.Unreported+total.Unreported > 0).Over(float64(runs)), Seconds: numbers.Missing(numbers.Unknown),
+		}
+		if timed {
+			p.Seconds = numbers.Known(elapsed.Seconds() / float64(runs))
 		}
 		scores.bound(&p)
 		p.ReachedInterval = m.share(func(r *run) bool { return int(r.iterations) > i }, anyRun)
 		p.Gain = p.Score.Minus(before.Score)
 		p.ExtraCost, p.ExtraSeconds = p.Cost.Minus(before.Cost), p.Seconds.Minus(before.Seconds)
-		spent.bound(&p)
+		spending.bound(&p)
 		points = append(points, p)
 		before = p
 	}

@@ -54,8 +54,7 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 	spread := func(s Spread) map[string]any {
 		return map[string]any{"mean": rangedBy(s.Mean, s.MeanInterval), "sum": c.sum(s.Mean), "p50": rangedBy(s.P50, s.P50Interval), "p95": s.P95}
 	}
-	total := func(mean numbers.Value, interval numbers.Range, total int64) map[string]any {
-		sum := numbers.Known(float64(total))
+	total := func(mean numbers.Value, interval numbers.Range, sum numbers.Value) map[string]any {
 		if !mean.Known() {
 			sum = mean
 		}

@@ -108,10 +108,10 @@ type Configuration struct {
 	User                 Judging       `json:"user"`    // so is what the one used who answers the agents
 	Cost                 Cost          `json:"cost_usd"`
 	Latency              Spread        `json:"latency_s"` // as-if seconds
-	// Totals over the runs that count, without what programs did not report.
-	TotalCalls     int64 `json:"total_calls"`
-	TotalToolCalls int64 `json:"total_tool_calls"`
-	TotalTokens    int64 `json:"total_tokens"`
+	// Totals over the runs that count, missing where the means are.
+	TotalCalls     numbers.Value `json:"total_calls"`
+	TotalToolCalls numbers.Value `json:"total_tool_calls"`
+	TotalTokens    numbers.Value `json:"total_tokens"`
 
 	Curve       []CurvePoint `json:"curve"`
 	Calibration *Calibration `json:"calibration,omitempty"`

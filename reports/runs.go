@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // run is what is kept of each run that counts, 80 bytes.
@@ -24,6 +26,7 @@ type run struct {
 	assessed                   bool   // the loop believes or does not
 	believed                   bool   // the loop believed to have succeeded
 	unpriced, unreported       bool
+	uncounted, untimed         bool // its tokens, its time are unknown
 	confidence                 float64
 	elapsed                    time.Duration
 	cost                       record.Money
@@ -86,7 +89,8 @@ func (r *runs) add(configuration int32, s *record.Signals, head *record.Configur
 		iterations: int32(len(s.Iterations)), returned: int32(s.Outcome.Returned),
 		assessed: assessed(s, head), talked: talked(s),
 		stop: r.stop(&s.Outcome), steps: uint32(len(r.stepDollars)), believed: s.Outcome.Success,
-		unpriced: total.Unpriced > 0, unreported: total.Unreported > 0, elapsed: s.Elapsed, cost: total.Cost,
+		unpriced: total.Unpriced > 0, unreported: total.Unreported > 0, uncounted: !total.TokensTold(), untimed: s.Untimed,
+		elapsed: s.Elapsed, cost: total.Cost,
 		tokens: total.Tokens(), calls: int32(min(total.Calls, math.MaxInt32)),
 	}
 	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
@@ -103,6 +107,18 @@ func talked(s *record.Signals) int32 {
 		steps += s.Iterations[i].Steps
 	}
 	return int32(min(steps, math.MaxInt32))
+}
+
+// meanSeconds is the mean time of some runs, unknown where that of one is.
+func (r *runs) meanSeconds(group []int32) numbers.Value {
+	var elapsed time.Duration
+	for _, at := range group {
+		if r.all[at].untimed {
+			return numbers.Missing(numbers.Unknown)
+		}
+		elapsed += r.all[at].elapsed
+	}
+	return numbers.Of(stats.Ratio(elapsed.Seconds(), float64(len(group))))
 }
 
 // clusterOf is a task's cluster, "" where it is its own.

@@ -19,8 +19,8 @@ type amount struct {
 // amounts are the quantities besides scores.
 var amounts = []amount{
 	{"cost_usd", func(r *run) float64 { return r.cost.Dollars() }, (*run).noCost},
-	{"tokens", func(r *run) float64 { return float64(r.tokens) }, (*run).noUsage},
-	{"latency_s", func(r *run) float64 { return r.elapsed.Seconds() }, (*run).always},
+	{"tokens", func(r *run) float64 { return float64(r.tokens) }, (*run).noTokens},
+	{"latency_s", func(r *run) float64 { return r.elapsed.Seconds() }, (*run).noTime},
 	{"iterations", func(r *run) float64 { return float64(r.iterations) }, (*run).always},
 	{"calls", func(r *run) float64 { return float64(r.calls) }, (*run).noUsage},
 }
@@ -33,8 +33,12 @@ func (r *run) noCost() string {
 	return costOr(r.cost, r.unpriced, r.unreported).Missing
 }
 
-func (r *run) noUsage() string {
-	if r.unreported {
+func (r *run) noUsage() string  { return unknownIf(r.unreported) }
+func (r *run) noTokens() string { return unknownIf(r.uncounted) }
+func (r *run) noTime() string   { return unknownIf(r.untimed) }
+
+func unknownIf(is bool) string {
+	if is {
 		return numbers.Unknown
 	}
 	return ""

@@ -30,7 +30,10 @@ func (c *collector) summarise(i int) Configuration {
 	s.Declared = c.metrics(i, m)
 	s.SuccessInterval = m.share((*run).claims, (*run).judgedItself)
 	s.Iterations = c.spread(m, func(r *run) int64 { return int64(r.iterations) }, 1)
-	s.Latency = c.spread(m, func(r *run) int64 { return int64(r.elapsed) }, float64(time.Second))
+	s.Latency = noSpread
+	if u.untimed == 0 {
+		s.Latency = c.spread(m, func(r *run) int64 { return int64(r.elapsed) }, float64(time.Second))
+	}
 	s.Stops = c.stops(i, m)
 	s.Limits, s.Curve = []Limit{}, []CurvePoint{}
 	if !c.manifest.Brief { // a baseline does not tell what each iteration did
@@ -51,6 +54,12 @@ func (c *collector) summarise(i int) Configuration {
 
 func (r *run) claims() bool       { return r.believed }
 func (r *run) judgedItself() bool { return r.assessed }
+
+// noSpread is that of a number which some run does not tell.
+var noSpread = Spread{
+	Mean: numbers.Missing(numbers.Unknown), P50: numbers.Missing(numbers.Unknown), P95: numbers.Missing(numbers.Unknown),
+	MeanInterval: without(numbers.Unknown), P50Interval: without(numbers.Unknown),
+}
 
 // spread sorts the numbers of the runs; unit is what 1 is divided by for the
 // reader.
@@ -75,7 +84,6 @@ func (c *collector) spread(m *measure, of func(*run) int64, unit float64) Spread
 
 func (c *Configuration) measureUsage(u *sums) {
 	total, runs := u.agent.Plus(u.judging).Plus(u.user), int64(c.Runs)
-	c.TotalCalls, c.TotalToolCalls, c.TotalTokens = total.Calls, total.ToolCalls, total.Tokens()
 	used := func(n int64) numbers.Value {
 		if u.agent.Unreported > 0 {
 			return numbers.Missing(numbers.Unknown)
@@ -88,8 +96,17 @@ func (c *Configuration) measureUsage(u *sums) {
 		none := numbers.Missing(numbers.Unknown)
 		c.Tokens, c.InputTokens, c.OutputTokens = none, none, none
 	}
+	c.TotalCalls, c.TotalToolCalls, c.TotalTokens = totalOf(total.Calls, c.Calls), totalOf(total.ToolCalls, c.ToolCalls), totalOf(total.Tokens(), c.Tokens)
 	c.Judging, c.User = partOf(u.judging, runs), partOf(u.user, runs)
 	c.Cost.Mean, c.Cost.Total = meanCost(total, runs), totalCost(total, runs)
+}
+
+// totalOf is a sum of which the mean is known; without runs it is 0.
+func totalOf(sum int64, mean numbers.Value) numbers.Value {
+	if mean.Missing == numbers.Unknown {
+		return mean
+	}
+	return numbers.Known(float64(sum))
 }
 
 func partOf(u record.Usage, runs int64) Judging {

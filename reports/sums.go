@@ -17,6 +17,7 @@ type sums struct {
 	evaluated            int64                     // runs with an evaluation
 	believed             int64                     // of which the loop believed to have succeeded
 	simulated            bool
+	untimed              int64                 // runs without a time
 	answered             map[string]*answered  // by models of the suite
 	versions             map[string]bool       // hashes of the loop
 	phases               map[string]*histogram // iterations of each run, by phase
@@ -27,8 +28,9 @@ type sums struct {
 // reach is what the runs that reached an iteration spent in it.
 type reach struct {
 	runs    int64
-	cost    record.Money
+	spent   record.Usage
 	elapsed time.Duration // since the end of the iteration before
+	untimed int64         // runs that do not tell it
 }
 
 func newSums() sums {
@@ -38,6 +40,9 @@ func newSums() sums {
 func (u *sums) add(s *record.Signals, head *record.ConfigurationHead) {
 	u.agent, u.judging, u.user = u.agent.Plus(s.Usage), u.judging.Plus(s.Judging), u.user.Plus(s.User)
 	u.simulated = u.simulated || s.Simulated
+	if s.Untimed {
+		u.untimed++
+	}
 	if s.Loop != "" {
 		u.versions[s.Loop] = true
 	}
@@ -124,9 +129,10 @@ func (u *sums) addReached(iterations []record.IterationSignals) {
 		at.runs++
 		at.elapsed += iterations[i].End - before
 		before = iterations[i].End
-		for _, call := range iterations[i].Calls {
-			at.cost = at.cost.Plus(call.Usage.Cost)
+		if iterations[i].Untimed {
+			at.untimed++
 		}
+		at.spent = at.spent.Plus(iterations[i].Total())
 	}
 }
 

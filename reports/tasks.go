@@ -3,7 +3,6 @@ package reports
 import (
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/numbers"
@@ -70,13 +69,12 @@ func (r *runs) leading(ordered []int32, task int32) (n int) {
 func (r *runs) taskResult(group []int32) TaskResult {
 	var iterations int64
 	var cost record.Money
-	var elapsed time.Duration
 	var scored []float64
 	var isUnpriced, isUnreported bool
 	for _, at := range group {
 		run := &r.all[at]
 		iterations += int64(run.iterations)
-		cost, elapsed = cost.Plus(run.cost), elapsed+run.elapsed
+		cost = cost.Plus(run.cost)
 		isUnpriced, isUnreported = isUnpriced || run.unpriced, isUnreported || run.unreported
 		if score, ok := r.primary(at); ok {
 			scored = append(scored, score)
@@ -85,7 +83,7 @@ func (r *runs) taskResult(group []int32) TaskResult {
 	runs := int64(len(group))
 	result := TaskResult{
 		Runs: len(group), Score: numbers.Of(stats.Mean(scored)), Iterations: numbers.Over(iterations, runs),
-		Cost: numbers.Missing(numbers.Nothing), Seconds: numbers.Of(stats.Ratio(elapsed.Seconds(), float64(runs))),
+		Cost: numbers.Missing(numbers.Nothing), Seconds: r.meanSeconds(group),
 	}
 	if runs > 0 {
 		result.Cost = costOr(cost, isUnpriced, isUnreported).Over(float64(runs))

@@ -34,6 +34,12 @@ func (c *collector) warnAbout(i int, s *Configuration) []Warning {
 	if usage.Unreported > 0 {
 		add(Warning{Kind: Unreported, Count: int(usage.Unreported)})
 	}
+	if usage.Uncounted > 0 {
+		add(Warning{Kind: Uncounted, Count: int(usage.Uncounted), Of: int(max(usage.Calls, usage.Uncounted))})
+	}
+	if n := c.sums[i].untimed; n > 0 {
+		add(Warning{Kind: Untimed, Count: int(n), Of: s.Runs})
+	}
 	if usage.Estimated > 0 && usage.TokensTold() {
 		add(Warning{Kind: Estimated, Count: int(usage.Estimated), Of: int(usage.Calls)})
 	}

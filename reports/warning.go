@@ -29,6 +29,8 @@ const (
 	Unpriced       WarningKind = "unpriced"       // Count of Of calls
 	Estimated      WarningKind = "estimated"      // Count of Of calls
 	Unreported     WarningKind = "unreported"     // Count runs of programs
+	Uncounted      WarningKind = "uncounted"      // Count of Of calls
+	Untimed        WarningKind = "untimed"        // Count of Of runs
 	AgentFailed    WarningKind = "agent_failed"   // Count of Of runs
 	NotJSON        WarningKind = "not_json"       // Count of Of replies
 	OtherModel     WarningKind = "other_model"    // Count of Of calls of the model Name
@@ -95,6 +97,10 @@ func (w Warning) aboutAgents(quote func(string) string) string {
 		return fmt.Sprintf("%d of %d calls of %s were answered by another model, as the server calls it: %s", w.Count, w.Of, quote(w.Name), quote(w.More))
 	case Unreported:
 		return "the program did not say what it used in " + numbers.Plural(w.Count, "run", "runs") + " of it: cost, tokens and calls are unknown"
+	case Uncounted:
+		return fmt.Sprintf("the tokens of %d of %d calls are unknown: the log does not tell them", w.Count, w.Of)
+	case Untimed:
+		return fmt.Sprintf("the log does not tell the times of %d of %d runs, so the latency is unknown", w.Count, w.Of)
 	case SameAs:
 		return quote(w.Name) + " is also " + quote(w.More) + ": equal configurations run once"
 	}

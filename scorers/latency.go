@@ -4,11 +4,11 @@ package scorers
 // them, as if nothing had come from a cache.
 func latency(c *compiler) comparison {
 	return c.amount(func(s *subject) (float64, string) {
-		took := s.run.Elapsed
+		took, untimed := s.run.Elapsed, s.run.Untimed
 		if s.seen < len(s.run.Iterations) {
-			took = s.run.Iterations[s.seen-1].End
+			took, untimed = s.run.Iterations[s.seen-1].End, s.run.Iterations[s.seen-1].Untimed
 		}
-		if took <= 0 {
+		if took <= 0 || untimed {
 			return 0, "the record has no times"
 		}
 		return took.Seconds(), ""

@@ -18,7 +18,7 @@ type listed struct {
 	outcome       record.Outcome
 	iterations    int
 	usage         record.Usage
-	seconds       float64
+	seconds       string
 	score         string
 }
 
@@ -90,7 +90,7 @@ func (p *program) readRuns(dir string, m *record.Manifest, f *showFlags) (kept [
 		at := slices.IndexFunc(m.Configurations, func(c record.ConfigurationHead) bool { return c.Name == s.Configuration })
 		first.add(listed{
 			id: s.ID, task: s.Task, trial: s.Trial, configuration: at, outcome: s.Outcome,
-			iterations: len(s.Iterations), usage: s.Total(), seconds: s.Elapsed.Seconds(),
+			iterations: len(s.Iterations), usage: s.Total(), seconds: took(s),
 		})
 	}
 	kept = first.runs()
@@ -182,10 +182,18 @@ func listTable(m *record.Manifest, runs []listed) tables.Table {
 		r := &runs[i]
 		t.Rows = append(t.Rows, []string{
 			printable(r.id), string(r.outcome.Status), printable(string(stoppedBy(&r.outcome))), fmt.Sprint(r.iterations),
-			cmp.Or(r.score, "-"), costOf(r.usage), fmt.Sprintf("%.1f", r.seconds),
+			cmp.Or(r.score, "-"), costOf(r.usage), r.seconds,
 		})
 	}
 	return t
+}
+
+// took is how many seconds a run took.
+func took(s *record.Signals) string {
+	if s.Untimed {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.1f", s.Elapsed.Seconds())
 }
 
 // stoppedBy is the reason, or what kind of error it was.

@@ -112,7 +112,7 @@ func meanDurations(signals iter.Seq2[*record.Signals, error]) (map[string]time.D
 		if unreadable(err) {
 			return nil, fail(notMeasured, "", "reading the weights: %w", err)
 		}
-		if err == nil && s.Outcome.Counts() {
+		if err == nil && s.Outcome.Counts() && !s.Untimed {
 			of := sums[s.Task]
 			sums[s.Task] = sum{of.elapsed + s.Elapsed, of.runs + 1}
 		}

@@ -26,7 +26,7 @@ func (t *telling) run(r *record.Run) {
 	total := r.Total()
 	fmt.Fprintf(t, "run %s\n", printable(r.ID))
 	t.field("task", r.Task)
-	t.field("used", fmt.Sprintf("%s, %s, %s", count(len(r.Iterations), "iteration", "iterations"), usageText(total), seconds(r.Elapsed)))
+	t.field("used", fmt.Sprintf("%s, %s, %s", count(len(r.Iterations), "iteration", "iterations"), usageText(total), seconds(r.Elapsed, r.Untimed)))
 	if r.Judging.Calls > 0 {
 		t.field("", "of that the evaluation: "+usageText(r.Judging))
 	}
@@ -74,7 +74,7 @@ func (t *telling) iteration(it *record.Iteration) {
 			head += " · " + printable(stage)
 		}
 	}
-	fmt.Fprintf(t, "%s · %s · %s\n", head, usageText(it.Total()), seconds(it.End-it.Start))
+	fmt.Fprintf(t, "%s · %s · %s\n", head, usageText(it.Total()), seconds(it.End-it.Start, it.Untimed))
 	if it.Prompt != "" || len(it.Steps) > 0 {
 		t.conversation(it)
 	} else {
@@ -242,7 +242,10 @@ func usageText(u record.Usage) string {
 		parts = append(parts, count(int(u.ToolCalls), "tool call", "tool calls"))
 	}
 	tokens := fmt.Sprintf("%d tokens in, %d out", u.InputTokens, u.OutputTokens)
-	if u.Estimated > 0 {
+	switch {
+	case u.Uncounted > 0:
+		tokens = "unknown tokens"
+	case u.Estimated > 0:
 		tokens += " (estimated)"
 	}
 	if u.Unreported > 0 {
@@ -251,7 +254,12 @@ func usageText(u record.Usage) string {
 	return strings.Join(append(parts, tokens, costOf(u)), ", ")
 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%.3g s", d.Seconds()) }
+func seconds(d time.Duration, untimed bool) string {
+	if untimed {
+		return "unknown time"
+	}
+	return fmt.Sprintf("%.3g s", d.Seconds())
+}
 
 // outputText is a text as it is, and any other output as JSON.
 func outputText(output json.RawMessage) string {

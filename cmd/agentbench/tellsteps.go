@@ -62,7 +62,7 @@ func stepText(it *record.Iteration, at int) string {
 	if n := it.Steps[at].Pruned; n > 0 {
 		text += ", " + count(n, "message", "messages") + " pruned"
 	}
-	return text + " · " + seconds(ended-begun)
+	return text + " · " + seconds(ended-begun, false)
 }
 
 // uses tells what was called, and what it gave.
@@ -110,7 +110,7 @@ func (t *telling) delegated(r *record.Run) {
 	const indent = "    "
 	if !t.full {
 		t.fold("  took", fmt.Sprintf("%s, %s, %s; stopped by %s (--full)",
-			count(len(r.Iterations), "iteration", "iterations"), usageText(r.Total()), seconds(r.Elapsed), stoppedBy(&r.Outcome)))
+			count(len(r.Iterations), "iteration", "iterations"), usageText(r.Total()), seconds(r.Elapsed, r.Untimed), stoppedBy(&r.Outcome)))
 		return
 	}
 	inner := telling{full: true, width: t.width - len(indent), manifest: t.manifest}

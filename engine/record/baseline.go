@@ -20,11 +20,13 @@ import (
 // BaselineSchema names the newest form of a baseline. Its number rises with
 // whatever an older reader would not understand; what has nothing of that is
 // written in the form before.
-const BaselineSchema = baselineSchemas + "3"
+const BaselineSchema = baselineSchemas + "4"
 
 const (
 	baselineSchemas = "agentbench/baseline/"
-	baselineNumber  = 3
+	baselineNumber  = 4
+	// baselineGroups is without times and tokens that are unknown.
+	baselineGroups = 3
 	// baselineUsers is without groups of tasks.
 	baselineUsers = 2
 	// baselineOldest is without what users used.

@@ -18,6 +18,7 @@ func (w *writer) baselineRun(r *baselineRun, head *baselineHead) {
 	}
 	w.baselineOutcome(r)
 	w.integer("elapsed_ns", int64(r.Elapsed))
+	w.maybeTrue("untimed", r.Untimed)
 	w.key("usage")
 	w.usage(&r.Usage)
 	if r.Judging != (Usage{}) {

@@ -291,7 +291,7 @@ func TestOpenSaysWhatIsNoBaseline(t *testing.T) {
 		"":                "it is empty",
 		"suite: x\n":      "line 1: no checksum",
 		"{\"crc\":\"0000": "line 1: a line that breaks off",
-		sealed(t, strings.Replace(head, "baseline/1", "baseline/4", 1)): "a newer agentbench wrote it (agentbench/baseline/4, this one knows agentbench/baseline/3)",
+		sealed(t, strings.Replace(head, "baseline/1", "baseline/5", 1)): "a newer agentbench wrote it (agentbench/baseline/5, this one knows agentbench/baseline/4)",
 		sealed(t, strings.Replace(head, "baseline/1", "baseline/0", 1)): "an older agentbench wrote it",
 		sealed(t, strings.Replace(head, `"v":1`, `"v":2`, 1)):           "a newer agentbench wrote it (format 2",
 		sealed(t, strings.Replace(head, `"v":1`, `"v":0`, 1)):           "an older agentbench wrote it (format 0",

@@ -153,8 +153,10 @@ func (b *baseline) sort() {
 // schema is the oldest form that holds everything.
 func (b *baseline) schema() string {
 	switch {
-	case slices.ContainsFunc(b.runs, func(r baselineRun) bool { return r.Group != "" }):
+	case slices.ContainsFunc(b.runs, func(r baselineRun) bool { return r.Untimed || r.Signals.Total().Uncounted > 0 }):
 		return BaselineSchema
+	case slices.ContainsFunc(b.runs, func(r baselineRun) bool { return r.Group != "" }):
+		return baselineSchemas + strconv.Itoa(baselineGroups)
 	case b.head.Manifest.Totals.User != (Usage{}):
 		return baselineSchemas + strconv.Itoa(baselineUsers)
 	}

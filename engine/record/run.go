@@ -42,6 +42,9 @@ type Run struct {
 	// Elapsed is the as-if time of the run: the durations of its calls and
 	// programs and what was waited for them, not agentbench's own work.
 	Elapsed time.Duration `json:"elapsed_ns"`
+	// Untimed says that the elapsed time is unknown, and Elapsed no more than a lower
+	// bound: the run comes from a log without its times.
+	Untimed bool `json:"untimed,omitempty"`
 	// Next is the request at which the run ended: the agent had nothing more to
 	// give, a hard budget had no room for it, or the evaluation was cut; nil: it
 	// ended otherwise.
@@ -113,6 +116,8 @@ type Iteration struct {
 	// Start and End are as-if times since the start of the run.
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"`
+	// Untimed says that End is unknown, and no more than a lower bound.
+	Untimed bool `json:"untimed,omitempty"`
 	// Working is the part of End-Start that was not waited for rate limits.
 	Working time.Duration `json:"working_ns,omitempty"`
 	// Adaptation is what changes for the next iteration; empty at the last.

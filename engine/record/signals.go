@@ -24,6 +24,7 @@ type Signals struct {
 	Judging       Usage         `json:"judging,omitzero"`
 	User          Usage         `json:"user,omitzero"`
 	Elapsed       time.Duration `json:"elapsed_ns"`
+	Untimed       bool          `json:"untimed,omitempty"` // Elapsed is unknown
 	Next          *Next         `json:"next,omitempty"`
 	Simulated     bool          `json:"simulated,omitempty"`
 	// Checks are the checks of all iterations, in the order they first occur.
@@ -69,6 +70,7 @@ type IterationSignals struct {
 	Calls     []CallSignals `json:"calls,omitempty"`
 	Start     time.Duration `json:"start_ns"`
 	End       time.Duration `json:"end_ns"`
+	Untimed   bool          `json:"untimed,omitempty"` // End is unknown
 	Working   time.Duration `json:"working_ns,omitempty"`
 }
 
@@ -128,7 +130,7 @@ func (m Marks) Passed(i int) (passed, judged bool) {
 func (r *Run) Signals() Signals {
 	s := Signals{
 		Version: r.Version, ID: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: r.Trial,
-		Cluster: r.Cluster, Group: r.Group, Loop: r.Loop, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, User: r.User, Elapsed: r.Elapsed,
+		Cluster: r.Cluster, Group: r.Group, Loop: r.Loop, Outcome: r.Outcome, Usage: r.Usage, Judging: r.Judging, User: r.User, Elapsed: r.Elapsed, Untimed: r.Untimed,
 		Next: r.Next, Simulated: r.Simulated, Iterations: make([]IterationSignals, len(r.Iterations)),
 	}
 	if e := r.Outcome.Error; e != nil {
@@ -147,7 +149,7 @@ func (s *Signals) reduce(it *Iteration) IterationSignals {
 		N: it.N, Phase: it.Phase, Strategy: it.Strategy, Request: it.Request,
 		Output: it.OutputHash(), Tools: ToolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls), Steps: len(it.Steps),
 		Skipped: it.Skipped, Cut: it.Cut, Calls: callSignals(it.Calls),
-		Start: it.Start, End: it.End, Working: it.Working,
+		Start: it.Start, End: it.End, Untimed: it.Untimed, Working: it.Working,
 	}
 	if e := it.Evaluation; e != nil {
 		sig.Evaluated, sig.Confidence, sig.Passed, sig.Fault = true, e.Confidence, e.Passed, e.Fault != ""

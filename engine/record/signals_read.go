@@ -93,6 +93,8 @@ func (r *reader) ofRun(key []byte, s *Signals) bool {
 		r.usage(&s.User)
 	case "elapsed_ns":
 		s.Elapsed = r.duration()
+	case "untimed":
+		s.Untimed = r.boolean()
 	case "simulated":
 		s.Simulated = r.boolean()
 	default:
@@ -214,6 +216,8 @@ func (r *reader) usage(u *Usage) {
 			u.Unpriced = r.integer()
 		case "estimated":
 			u.Estimated = r.integer()
+		case "uncounted":
+			u.Uncounted = r.integer()
 		case "unreported":
 			u.Unreported = r.integer()
 		default:
@@ -327,6 +331,8 @@ func (r *reader) ofEnd(key []byte, it *IterationSignals) bool {
 		it.Start = r.duration()
 	case "end_ns":
 		it.End = r.duration()
+	case "untimed":
+		it.Untimed = r.boolean()
 	case "working_ns":
 		it.Working = r.duration()
 	default:

@@ -40,6 +40,7 @@ func (w *writer) signals(s *Signals) {
 		w.usage(&s.User)
 	}
 	w.integer("elapsed_ns", int64(s.Elapsed))
+	w.maybeTrue("untimed", s.Untimed)
 	if s.Next != nil {
 		w.key("next")
 		w.nextRequest(s.Next)
@@ -99,6 +100,7 @@ func (w *writer) usage(u *Usage) {
 	w.maybeInteger("cost_pusd", int64(u.Cost))
 	w.maybeInteger("unpriced", u.Unpriced)
 	w.maybeInteger("estimated", u.Estimated)
+	w.maybeInteger("uncounted", u.Uncounted)
 	w.maybeInteger("unreported", u.Unreported)
 	w.close()
 }
@@ -136,6 +138,7 @@ func (w *writer) iteration(it *IterationSignals) {
 	}
 	w.integer("start_ns", int64(it.Start))
 	w.integer("end_ns", int64(it.End))
+	w.maybeTrue("untimed", it.Untimed)
 	w.maybeInteger("working_ns", int64(it.Working))
 	w.close()
 }

@@ -52,6 +52,9 @@ type Usage struct {
 	Unpriced int64 `json:"unpriced,omitempty"`
 	// Estimated counts calls whose tokens the server did not report.
 	Estimated int64 `json:"estimated,omitempty"`
+	// Uncounted counts calls of which nobody knows the tokens, those of a log that
+	// has their cost alone: then the tokens are not all that were used.
+	Uncounted int64 `json:"uncounted,omitempty"`
 	// Unreported counts runs of programs that did not say what they used: then
 	// the other numbers are not all that was used.
 	Unreported int64 `json:"unreported,omitempty"`
@@ -60,10 +63,10 @@ type Usage struct {
 // Tokens are input and output together.
 func (u Usage) Tokens() int64 { return sum(u.InputTokens, u.OutputTokens) }
 
-// TokensTold says that the tokens are known, if only as estimates: calls without
-// any are those of a log that has their cost alone.
+// TokensTold reports whether the tokens are known, if only as estimates. Estimates
+// of which all are 0 are those of records from before Uncounted.
 func (u Usage) TokensTold() bool {
-	return u.Unreported == 0 && (u.Estimated == 0 || u.Tokens() > 0)
+	return u.Unreported == 0 && u.Uncounted == 0 && (u.Estimated == 0 || u.Tokens() > 0)
 }
 
 // Priced says that Cost is the whole cost.
@@ -72,7 +75,7 @@ func (u Usage) Priced() bool { return u.Unpriced == 0 && u.Unreported == 0 }
 // negative says that some number is below zero, which nothing spends.
 func (u Usage) negative() bool {
 	return min(u.Calls, u.InputTokens, u.CachedTokens, u.OutputTokens, u.ReasoningTokens, u.ToolCalls,
-		int64(u.Cost), u.Unpriced, u.Estimated, u.Unreported) < 0
+		int64(u.Cost), u.Unpriced, u.Estimated, u.Uncounted, u.Unreported) < 0
 }
 
 // Plus is the sum of both; tokens and cost stay the most that fits.
@@ -86,6 +89,7 @@ func (u Usage) Plus(v Usage) Usage {
 	u.Cost = sum(u.Cost, v.Cost)
 	u.Unpriced += v.Unpriced
 	u.Estimated += v.Estimated
+	u.Uncounted += v.Uncounted
 	u.Unreported += v.Unreported
 	return u
 }

@@ -33,7 +33,9 @@ func TestTheUserHasALedgerOfItsOwn(t *testing.T) {
 	}
 	grouped := signals
 	grouped.Group = "hard"
-	for schema, s := range map[string]Signals{"agentbench/baseline/3": grouped, "agentbench/baseline/2": signals, "agentbench/baseline/1": {ID: "c/t/1", Configuration: "c", Task: "t", Trial: 1}} {
+	untimed := signals
+	untimed.Untimed = true
+	for schema, s := range map[string]Signals{"agentbench/baseline/4": untimed, "agentbench/baseline/3": grouped, "agentbench/baseline/2": signals, "agentbench/baseline/1": {ID: "c/t/1", Configuration: "c", Task: "t", Trial: 1}} {
 		var out bytes.Buffer
 		b := newBaseline(&Results{Manifest: Manifest{Configurations: []ConfigurationHead{{Name: "c"}}}}, BaselineOptions{})
 		b.add(&s)

@@ -14,7 +14,7 @@ import (
 func WithoutTexts(s *record.Signals) *record.Run {
 	r := &record.Run{
 		Version: s.Version, ID: s.ID, Configuration: s.Configuration, Task: s.Task, Trial: s.Trial, Cluster: s.Cluster, Group: s.Group, Loop: s.Loop,
-		Outcome: s.Outcome, Usage: s.Usage, Judging: s.Judging, User: s.User, Elapsed: s.Elapsed, Next: s.Next, Simulated: s.Simulated,
+		Outcome: s.Outcome, Usage: s.Usage, Judging: s.Judging, User: s.User, Elapsed: s.Elapsed, Untimed: s.Untimed, Next: s.Next, Simulated: s.Simulated,
 		Iterations: make([]record.Iteration, len(s.Iterations)),
 	}
 	for i := range s.Iterations {
@@ -26,7 +26,7 @@ func WithoutTexts(s *record.Signals) *record.Run {
 func iterationOf(s *record.Signals, sig *record.IterationSignals) record.Iteration {
 	it := record.Iteration{
 		N: sig.N, Phase: sig.Phase, Strategy: sig.Strategy, Request: sig.Request, Skipped: sig.Skipped, Cut: sig.Cut,
-		Start: sig.Start, End: sig.End, Working: sig.Working, ToolCalls: toolCallsOf(sig), Calls: callsOf(sig.Calls),
+		Start: sig.Start, End: sig.End, Untimed: sig.Untimed, Working: sig.Working, ToolCalls: toolCallsOf(sig), Calls: callsOf(sig.Calls),
 	}
 	if sig.Steps > 0 {
 		it.Steps = make([]record.Step, sig.Steps)

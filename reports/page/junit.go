@@ -105,6 +105,8 @@ type junitSuite struct {
 	count map[State]int
 	tests int
 	time  float64
+	// untimed says that the time of a case is unknown, and so the sum.
+	untimed bool
 }
 
 // junitSuites are the groups of checks, counted.
@@ -117,19 +119,20 @@ func junitSuites(p Page) (suites []junitSuite) {
 		s.count[c.State]++
 		s.tests++
 		s.time += c.Seconds
+		s.untimed = s.untimed || c.Untimed
 	}
 	return suites
 }
 
 func (s *junitSuite) start() xml.StartElement {
-	return element("testsuite", "name", shown(s.group), "tests", fmt.Sprint(s.tests), "failures", fmt.Sprint(s.count[Failed]),
-		"errors", fmt.Sprint(s.count[Errored]), "skipped", fmt.Sprint(s.count[Skipped]), "time", junitSeconds(s.time))
+	return s.timed(element("testsuite", "name", shown(s.group), "tests", fmt.Sprint(s.tests), "failures", fmt.Sprint(s.count[Failed]),
+		"errors", fmt.Sprint(s.count[Errored]), "skipped", fmt.Sprint(s.count[Skipped])))
 }
 
 func junitRoot(p Page, suites []junitSuite) xml.StartElement {
 	var all junitSuite
 	for _, s := range suites {
-		all.tests, all.time = all.tests+s.tests, all.time+s.time
+		all.tests, all.time, all.untimed = all.tests+s.tests, all.time+s.time, all.untimed || s.untimed
 	}
 	count := func(of State) string {
 		n := 0
@@ -138,8 +141,16 @@ func junitRoot(p Page, suites []junitSuite) xml.StartElement {
 		}
 		return fmt.Sprint(n)
 	}
-	return element("testsuites", "name", p.Heading(shown), "tests", fmt.Sprint(all.tests),
-		"failures", count(Failed), "errors", count(Errored), "time", junitSeconds(all.time))
+	return all.timed(element("testsuites", "name", p.Heading(shown), "tests", fmt.Sprint(all.tests),
+		"failures", count(Failed), "errors", count(Errored)))
+}
+
+// timed adds the time to an element, if it is known.
+func (s *junitSuite) timed(e xml.StartElement) xml.StartElement {
+	if !s.untimed {
+		e.Attr = append(e.Attr, xml.Attr{Name: xml.Name{Local: "time"}, Value: junitSeconds(s.time)})
+	}
+	return e
 }
 
 // element is the start of an element with pairs of a name and a value.
@@ -159,7 +170,7 @@ type junitCase struct {
 	XMLName   xml.Name    `xml:"testcase"`
 	Name      string      `xml:"name,attr"`
 	ClassName string      `xml:"classname,attr"`
-	Time      string      `xml:"time,attr"`
+	Time      string      `xml:"time,attr,omitempty"`
 	Failure   *junitWrong `xml:"failure"`
 	Error     *junitWrong `xml:"error"`
 	Skipped   *junitWrong `xml:"skipped"`
@@ -190,7 +201,10 @@ type junitOut struct {
 // junitCaseOf makes a case of a check. Texts from outside hold nothing any more
 // that XML 1.0 cannot.
 func junitCaseOf(c *Check) junitCase {
-	out := junitCase{Name: shownUpTo(junitText, c.Name), ClassName: shown(c.Group), Time: junitSeconds(c.Seconds)}
+	out := junitCase{Name: shownUpTo(junitText, c.Name), ClassName: shown(c.Group)}
+	if !c.Untimed {
+		out.Time = junitSeconds(c.Seconds)
+	}
 	message := shownUpTo(junitText, c.Message)
 	switch c.State {
 	case Failed:

@@ -83,6 +83,7 @@ type Check struct {
 	State       State
 	Message     string  // one line, with the numbers and what is from outside
 	Seconds     float64 // as-if
+	Untimed     bool    // Seconds is unknown
 	// Loud says that a failure is worth an annotation of its own.
 	Loud bool
 }

@@ -37,6 +37,7 @@ var fields = [...]func(*record.Usage) *int64{
 	func(u *record.Usage) *int64 { return (*int64)(&u.Cost) },
 	func(u *record.Usage) *int64 { return &u.Unpriced },
 	func(u *record.Usage) *int64 { return &u.Estimated },
+	func(u *record.Usage) *int64 { return &u.Uncounted },
 	func(u *record.Usage) *int64 { return &u.Unreported },
 }
 
