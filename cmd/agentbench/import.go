@@ -264,8 +264,10 @@ func (im *importing) tell() {
 	note(notes.Regrouped, "%s gave another cluster or group than the first run of the task, which holds", count(notes.Regrouped, "run", "runs"))
 	note(notes.Restarts, "counters fell %s: they were restarted there, and what they say is counted from there", count(notes.Restarts, "time", "times"))
 	note(notes.Contradicted, "%s went on after the limits of recorded_under; the first: %s", count(notes.Contradicted, "run", "runs"), notes.First)
-	if notes.Untimed == m.Totals.Runs() {
-		note(notes.Untimed, "the log has no times: latency is shown as 0")
+	if n := notes.Untimed; n == m.Totals.Runs() {
+		note(n, "the log has no times: the latency is unknown")
+	} else {
+		note(n, "the time of %s is unknown, so the latency is unknown", count(n, "run", "runs"))
 	}
 	fmt.Fprintf(im.err, "look at it: agentbench report %s\n", shellWord(im.dir))
 }

@@ -58,7 +58,7 @@ func (b *builder) iteration(s *scope, before time.Duration) (it record.Iteration
 	if it.Output, err = encoded(m.Output, s); err != nil {
 		return it, err
 	}
-	if it.End, err = b.ending(s, before); err != nil {
+	if it.End, it.Untimed, err = b.ending(s, before); err != nil {
 		return it, err
 	}
 	it.Working = it.End - it.Start
@@ -89,24 +89,26 @@ func (b *builder) iteration(s *scope, before time.Duration) (it record.Iteration
 	return it, nil
 }
 
-// ending is the time at which an iteration ended. Elapsed time that falls was
-// measured anew, after a restart.
-func (b *builder) ending(s *scope, before time.Duration) (time.Duration, error) {
+// ending is the time at which an iteration ended; where that is unknown, it is that
+// of the iteration before. Of durations an unknown one makes all later ends unknown.
+// Elapsed time that falls was measured anew, after a restart.
+func (b *builder) ending(s *scope, before time.Duration) (end time.Duration, untimed bool, err error) {
 	m := &b.mapping.Iterations
 	if m.Elapsed == nil {
-		took, _, err := span(m.Duration, s)
-		return before + took, err
+		took, known, err := span(m.Duration, s)
+		b.lost = b.lost || !known
+		return before + took, b.lost, err
 	}
 	elapsed, known, err := span(m.Elapsed, s)
 	if err != nil || !known {
-		return before, err
+		return before, true, err
 	}
 	if elapsed < b.elapsed {
 		b.restarts++
 		b.elapsedBase = before
 	}
 	b.elapsed = elapsed
-	return b.elapsedBase + elapsed, nil
+	return b.elapsedBase + elapsed, false, nil
 }
 
 // evaluation is nil where nothing was evaluated.

@@ -135,7 +135,7 @@ cumulative: {cost_usd: file, input_tokens: run}
 		`[{"steps": [{"usd": 0.01, "tokens": 1}]}]`)
 	want := []record.Usage{
 		{Calls: 2, InputTokens: 7, Cost: 300_000_000_000},
-		{Calls: 3, InputTokens: 7, Cost: 100_000_000_000},
+		{Calls: 3, InputTokens: 7, Cost: 100_000_000_000, Uncounted: 1},
 		{Calls: 1, InputTokens: 1, Cost: 10_000_000_000},
 	}
 	if fmt.Sprint(used) != fmt.Sprint(want) || im.Notes().Restarts != 2 {
@@ -155,7 +155,8 @@ func TestUnknownStaysUnknown(t *testing.T) {
 		{`[[{"usd": 0, "tokens": 3}]]`, false, record.Usage{Calls: 1, InputTokens: 3}},
 		{`[[{"usd": 0, "tokens": 3}]]`, true, record.Usage{Calls: 1, InputTokens: 3, Unpriced: 1}},
 		{`[[{"usd": null, "tokens": 3, "calls": 4}]]`, false, record.Usage{Calls: 4, InputTokens: 3, Unpriced: 4}},
-		{`[[{"usd": 0.25}]]`, false, record.Usage{Calls: 1, Cost: record.USD / 4, Estimated: 1}},
+		{`[[{"usd": 0.25}]]`, false, record.Usage{Calls: 1, Cost: record.USD / 4, Uncounted: 1}},
+		{`[[{"usd": 0.25}, {"usd": 0.25, "tokens": 3}]]`, false, record.Usage{Calls: 2, InputTokens: 3, Cost: record.USD / 2, Uncounted: 1}},
 		{`[[{}]]`, false, record.Usage{Calls: 1, Unreported: 1}},
 		{`[[{"usd": 0, "calls": 0}]]`, false, record.Usage{}},
 	} {

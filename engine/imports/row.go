@@ -31,7 +31,7 @@ type Notes struct {
 	// run.
 	Regrouped int
 	Restarts  int // counters that fell, and count anew
-	Untimed   int // runs without any time
+	Untimed   int // runs whose time is unknown
 	// Contradicted are runs that go on after the limits that they are said to be
 	// recorded under; First is the place of the first, and its iteration.
 	Contradicted int
@@ -106,6 +106,7 @@ type builder struct {
 	configuration string
 	// elapsed is the last that the log told, elapsedBase what it counts from.
 	elapsed, elapsedBase time.Duration
+	lost                 bool // the duration of an iteration is unknown
 	restarts             int
 	contradicts          int // the iteration, from 1
 }
@@ -170,7 +171,7 @@ func (b *builder) fill(run *record.Run, s *scope) (*judged, error) {
 	if err != nil {
 		return nil, err
 	}
-	run.Iterations = make([]record.Iteration, 0, len(found))
+	run.Iterations, run.Untimed = make([]record.Iteration, 0, len(found)), true
 	for i := range found {
 		s.entry, s.i, s.after = found[i].entry, i, found[i].after
 		it, err := b.iteration(s, run.Elapsed)
@@ -181,7 +182,7 @@ func (b *builder) fill(run *record.Run, s *scope) (*judged, error) {
 		if err != nil {
 			return nil, fmt.Errorf("iteration %d: %w", i+1, err)
 		}
-		run.Elapsed = it.End
+		run.Elapsed, run.Untimed = it.End, it.Untimed
 		agent, _ := it.Spent()
 		run.Usage = run.Usage.Plus(agent)
 		run.Iterations = append(run.Iterations, it)
@@ -227,7 +228,7 @@ func (im *Importer) identify(i *Imported, s *scope, declared int) error {
 
 func (im *Importer) note(b *builder, run *record.Run, s *scope) {
 	im.notes.Restarts += b.restarts
-	if run.Elapsed == 0 {
+	if run.Untimed {
 		im.notes.Untimed++
 	}
 	if b.contradicts > 0 {

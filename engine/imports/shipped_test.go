@@ -166,7 +166,7 @@ func TestMiniSWEAgent(t *testing.T) {
 				{Output: `"THOUGHT: look\n\n` + "```bash" + `\nls -la\n` + "```" + `"`, Tools: `bash{"command":"ls -la"}="<output>f.py</output>"`, Usage: record.Usage{Calls: 1, ToolCalls: 1, Unreported: 1}},
 				{Output: `"I forgot the command."`, Usage: record.Usage{Calls: 1, Unreported: 1}},
 			},
-			Usage:  record.Usage{Calls: 2, ToolCalls: 1, Cost: 3_010_000_000_000, Estimated: 2},
+			Usage:  record.Usage{Calls: 2, ToolCalls: 1, Cost: 3_010_000_000_000, Uncounted: 2},
 			Scores: map[string]float64{"resolved": 0},
 		},
 	}

@@ -16,6 +16,8 @@ type amount struct {
 // spent is what a mapping tells of usage.
 type spent struct {
 	calls, input, output, cached, reasoning amount
+	// lacks says that tokens are declared, and unknown.
+	lacks bool
 	cost                                    amount // in 1e-12 USD
 }
 
@@ -75,6 +77,7 @@ func (m *meter) read(u *spec.ImportedUsage, cost *spec.Expr, s *scope) (spent, e
 		}
 		*part.into = m.added(part.counter, amount{n, known})
 	}
+	used.lacks = u.InputTokens != nil && !used.input.known || u.OutputTokens != nil && !used.output.known
 	return used, nil
 }
 
@@ -98,14 +101,14 @@ func (u *spent) usage(calls int64) record.Usage {
 		Calls: calls, InputTokens: u.input.n, OutputTokens: u.output.n, CachedTokens: u.cached.n, ReasoningTokens: u.reasoning.n,
 		Cost: record.Money(u.cost.n),
 	}
-	tokens := u.input.known || u.output.known
+	tokens := (u.input.known || u.output.known) && !u.lacks
 	switch {
 	case !u.cost.known && !tokens:
 		used.Unreported = calls
 	case !u.cost.known:
 		used.Unpriced = calls
 	case !tokens:
-		used.Estimated = calls
+		used.Uncounted = calls
 	}
 	return used
 }
@@ -130,7 +133,8 @@ func (u *spent) overall(sum record.Usage) record.Usage {
 		return sum
 	}
 	if !u.input.known && !u.output.known {
-		u.input, u.output = amount{sum.InputTokens, sum.Unreported == 0 && sum.Calls > 0}, amount{n: sum.OutputTokens}
+		u.lacks = false
+		u.input, u.output = amount{sum.InputTokens, sum.TokensTold() && sum.Calls > 0}, amount{n: sum.OutputTokens}
 		u.cached, u.reasoning = amount{n: sum.CachedTokens}, amount{n: sum.ReasoningTokens}
 	}
 	if !u.cost.known {

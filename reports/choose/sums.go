@@ -156,7 +156,7 @@ func (k usageKnown) byIteration(runs []sweep.Run) usageKnown {
 		for j := range runs[i].Run.Iterations {
 			told := runs[i].Run.Iterations[j].Total()
 			k.cost = k.cost && told.Unreported == 0 && told.Unpriced == 0
-			k.tokens = k.tokens && told.Unreported == 0
+			k.tokens = k.tokens && told.TokensTold()
 		}
 	}
 	return k
@@ -168,7 +168,7 @@ func knownOf(held *replays.Held) (k usageKnown) {
 		used = used.Plus(held.Recorded[i].Total().Most)
 	}
 	k.cost = used.Unreported == 0 && used.Unpriced == 0 && used.Cost > 0
-	k.tokens = used.Unreported == 0 && used.Tokens() > 0
+	k.tokens = used.TokensTold() && used.Tokens() > 0
 	k.times = held.Timed()
 	return k
 }

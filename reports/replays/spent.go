@@ -1,6 +1,7 @@
 package replays
 
 import (
+	"slices"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -95,14 +96,18 @@ func totalsOf(outcomes []sweep.Outcome) []total {
 	return all
 }
 
-// Timed says that some run took time: a log without times has none.
+// Timed reports whether the times are known, of all iterations of all runs, and some
+// run took any.
 func (b *Held) Timed() bool {
-	for i := range b.Recorded {
-		if b.Recorded[i].Elapsed > 0 {
-			return true
+	took := false
+	for i := range b.Runs {
+		run := b.Runs[i].Run
+		if run.Untimed || slices.ContainsFunc(run.Iterations, func(it record.Iteration) bool { return it.Untimed }) {
+			return false
 		}
+		took = took || run.Elapsed > 0
 	}
-	return false
+	return took
 }
 
 // total is what runs take at least and at most. open says that there is no most:

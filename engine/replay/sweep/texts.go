@@ -45,21 +45,45 @@ func Untold(l *spec.Loop, recordings []Recording) string {
 	if budget == nil {
 		budget = &spec.RunBudget{}
 	}
+	reads := func(paths ...string) bool {
+		return slices.ContainsFunc(replay.Reads(l), func(path string) bool { return slices.Contains(paths, path) })
+	}
+	tokens, cost := unused(record.Usage.TokensTold), unused(record.Usage.Priced)
+	times := untimed(recordings)
 	for _, goes := range []struct {
-		by      bool
-		what    string
-		untold  func(*record.Run) bool
-		allRuns bool
+		by     bool
+		what   string
+		untold func(*record.Run) bool
 	}{
-		{budget.Tokens > 0, "guards.budget.tokens goes by tokens", func(r *record.Run) bool { u := r.Total(); return !u.TokensTold() }, false},
-		{budget.CostUSD > 0, "guards.budget.cost_usd goes by cost", func(r *record.Run) bool { u := r.Total(); return !u.Priced() }, false},
-		{timed(l.Terminate.Any), "a timeout goes by time", func(r *record.Run) bool { return r.Elapsed == 0 }, true},
+		{budget.Tokens > 0, "guards.budget.tokens goes by tokens", tokens},
+		{budget.CostUSD > 0, "guards.budget.cost_usd goes by cost", cost},
+		{timed(l.Terminate.Any), "a timeout goes by time", times},
+		{reads("usage", "usage.tokens", "usage.input_tokens", "usage.output_tokens"), "an expression reads tokens", tokens},
+		{reads("usage", "usage.cost_usd"), "an expression reads the cost", cost},
+		{reads("elapsed", "best.elapsed", "previous.elapsed"), "an expression reads the time", times},
 	} {
-		if n, of := untold(recordings, goes.untold); goes.by && n > 0 && (n == of || !goes.allRuns) {
+		if n, of := untold(recordings, goes.untold); goes.by && n > 0 {
 			return fmt.Sprintf("%s, which %s of %s recorded runs do not tell", goes.what, Thousands(n), Thousands(of))
 		}
 	}
 	return ""
+}
+
+// unused reports of a run whether it, or some iteration of it, does not tell what it
+// used: what only the whole run tells decides nothing inside it.
+func unused(told func(record.Usage) bool) func(*record.Run) bool {
+	return func(r *record.Run) bool {
+		return !told(r.Total()) || slices.ContainsFunc(r.Iterations, func(it record.Iteration) bool { return !told(it.Total()) })
+	}
+}
+
+// untimed reports of a run whether some of its times are unknown. Recordings in which
+// nothing took any time have none.
+func untimed(recordings []Recording) func(*record.Run) bool {
+	none, of := untold(recordings, func(r *record.Run) bool { return r.Elapsed == 0 })
+	return func(r *record.Run) bool {
+		return none == of || r.Untimed || slices.ContainsFunc(r.Iterations, func(it record.Iteration) bool { return it.Untimed })
+	}
 }
 
 func untold(recordings []Recording, is func(*record.Run) bool) (n, of int64) {
