@@ -94,7 +94,7 @@ func TestAProgramThatDoesNotSayWhatItUsed(t *testing.T) {
 			t.Errorf("%s = %+v", name, got)
 		}
 	}
-	if want := []string{"the program did not say what it used in 2 runs of it: cost, tokens and calls are unknown"}; !slices.Equal(warned(c, reports.Unreported), want) {
+	if want := []string{"the usage of 2 calls was not reported: cost, tokens and calls are unknown"}; !slices.Equal(warned(c, reports.Unreported), want) {
 		t.Errorf("warned of %q", warned(c, reports.Unreported))
 	}
 	for task := range r.Tasks() {

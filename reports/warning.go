@@ -28,7 +28,7 @@ const (
 	NotRun         WarningKind = "not_run"        // Count of Of runs
 	Unpriced       WarningKind = "unpriced"       // Count of Of calls
 	Estimated      WarningKind = "estimated"      // Count of Of calls
-	Unreported     WarningKind = "unreported"     // Count runs of programs
+	Unreported     WarningKind = "unreported"     // Count runs of programs, or calls of a log
 	Uncounted      WarningKind = "uncounted"      // Count of Of calls
 	Untimed        WarningKind = "untimed"        // Count of Of runs
 	AgentFailed    WarningKind = "agent_failed"   // Count of Of runs
@@ -96,7 +96,7 @@ func (w Warning) aboutAgents(quote func(string) string) string {
 	case OtherModel:
 		return fmt.Sprintf("%d of %d calls of %s were answered by another model, as the server calls it: %s", w.Count, w.Of, quote(w.Name), quote(w.More))
 	case Unreported:
-		return "the program did not say what it used in " + numbers.Plural(w.Count, "run", "runs") + " of it: cost, tokens and calls are unknown"
+		return "the usage of " + numbers.Plural(w.Count, "call", "calls") + " was not reported: cost, tokens and calls are unknown"
 	case Uncounted:
 		return fmt.Sprintf("the tokens of %d of %d calls are unknown: the log does not tell them", w.Count, w.Of)
 	case Untimed:

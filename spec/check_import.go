@@ -28,13 +28,16 @@ func (l *loader) importing(tree *source.Node) {
 func (l *loader) compileImport(m *Import) {
 	run, iteration := compiler{l, expr.Mapping(), nil}, compiler{l, expr.MappingIteration(), nil}
 	run.expr(m.Each, expr.WantList)
-	for _, e := range []*Expr{m.Configuration, m.Task, m.Trial, m.Cluster, m.Group, m.Input, m.Target, m.Success, m.Ended, m.Stop, m.Fault, m.CostUSD} {
+	for _, e := range []*Expr{m.Configuration, m.Task, m.Trial, m.Cluster, m.Group, m.Input, m.Target, m.Success, m.Ended, m.GaveUp, m.Stop, m.Fault, m.CostUSD} {
 		run.expr(e, expr.WantAny)
 	}
 	run.named(m.Vars)
 	run.named(m.Metadata)
 	run.scores(m.Scores)
 	run.usage(m.Usage)
+	if m.RecordedUnder != nil {
+		run.expr(m.RecordedUnder.Each, expr.WantAny)
+	}
 	its := &m.Iterations
 	run.expr(its.Of, expr.WantList)
 	for _, e := range []*Expr{its.Begin, its.Output, its.Confidence, its.Passed, its.Feedback, its.ToolCalls, its.Observations, its.Error,
@@ -107,7 +110,11 @@ func (its *ImportedIterations) readsAfter() bool {
 
 // checkRecordedUnder makes the loop that the limits belong to, which finds what is wrong with them.
 func (l *loader) checkRecordedUnder(m *Import) {
-	loop := m.loop(l, m.Name)
+	limits := &Limits{}
+	if m.RecordedUnder != nil {
+		limits = &m.RecordedUnder.Limits
+	}
+	loop := m.loop(l, m.Name, limits)
 	made := func(f source.Fault) bool { return f.Warning && f.Pos == m.Tree.Pos } // of what nobody wrote
 	l.faults = slices.DeleteFunc(l.faults, made)
 	for i, told := range m.Announced {

@@ -30,13 +30,14 @@ type Import struct {
 	Metrics []Metric        `yaml:"metrics" minlen:"1" doc:"Numbers over many runs, such as pass^k of a score."`
 	Success *Expr           `yaml:"success" doc:"CEL boolean: whether the loop believed in the run (default: as a loop would say)."`
 	Ended   *Expr           `yaml:"ended" doc:"CEL boolean: the agent ended the run by itself (default: false, something cut it)."`
+	GaveUp  *Expr           `yaml:"gave_up" doc:"CEL boolean: the agent gave up: it ended the run, and the best iteration counts, not the last (default: false)."`
 	Stop    *Expr           `yaml:"stop" doc:"CEL text: the stop reason, one of agentbench's."`
 	Fault   *Expr           `yaml:"fault" doc:"CEL: the error class of a run that failed by no fault of the agent; null: it did not."`
 
 	Usage   *ImportedUsage `yaml:"usage" doc:"The whole run's, where the log does not tell it by iteration."`
 	CostUSD *Expr          `yaml:"cost_usd" doc:"The whole run's, where the log does not tell it by iteration."`
 
-	RecordedUnder   *RecordedUnder         `yaml:"recorded_under" doc:"The limits under which the log was made."`
+	RecordedUnder   *RecordedUnder         `yaml:"recorded_under" doc:"The limits under which the log was made, or CEL giving an object of them for each run; null: nobody knows."`
 	WhenCut         *WhenCut               `yaml:"when_cut" doc:"What a run is worth that is stopped before its recorded end: 0, or score (that of the iteration)."`
 	Announced       []string               `yaml:"announced" doc:"Paths of the parameters that the agent was told, such as terminate.max_iterations."`
 	UnknownCostZero bool                   `yaml:"unknown_cost_zero" doc:"A cost of 0 means that nobody knows it."`
@@ -86,20 +87,36 @@ type ImportedUsage struct {
 	Node *source.Node `yaml:",here"`
 }
 
-// RecordedUnder is the part of a loop that says when runs were ended.
+// RecordedUnder are the limits under which runs were made: the same for all, or an
+// expression that gives those of each.
 type RecordedUnder struct {
-	Terminate *source.Node `yaml:"terminate"`
-	Guards    *source.Node `yaml:"guards"`
-
-	Node *source.Node `yaml:",here"`
+	Limits
+	Each *Expr
 }
 
-// JSONSchema describes both parts as a loop has them.
+// Limits is the part of a loop that says when runs were ended.
+type Limits struct {
+	Terminate *source.Node `yaml:"terminate"`
+	Guards    *source.Node `yaml:"guards"`
+}
+
+// DecodeNode takes limits, or an expression.
+func (r *RecordedUnder) DecodeNode(n *source.Node, d *source.Decoder) {
+	if n.Kind == source.Map {
+		d.Decode(n, &r.Limits)
+		return
+	}
+	r.Each = &Expr{}
+	d.Decode(n, r.Each)
+}
+
+// JSONSchema describes both forms.
 func (r *RecordedUnder) JSONSchema(g *source.Generator) map[string]any {
-	return g.Struct(struct {
+	limits := g.Struct(struct {
 		Terminate Tree   `yaml:"terminate" doc:"As in a loop."`
 		Guards    Guards `yaml:"guards" doc:"As in a loop; absolute_max_iterations is off unless it stands here."`
 	}{})
+	return map[string]any{"anyOf": []any{limits, g.Of(&Expr{})}}
 }
 
 // ImportedScores are named expressions, or one that gives an object.
@@ -178,26 +195,45 @@ func (m *Import) Evaluates() bool {
 // but its conditions and guards, under which the log was made, can be replayed.
 // The model has the name of the configuration.
 func (m *Import) Loop(configuration string) (*Loop, error) {
+	if m.RecordedUnder == nil {
+		return m.LoopUnder(configuration, nil)
+	}
+	return m.LoopUnder(configuration, &m.RecordedUnder.Limits)
+}
+
+// LoopUnder is the loop that stands for the agent under some limits; nil: none are
+// known.
+func (m *Import) LoopUnder(configuration string, limits *Limits) (*Loop, error) {
 	l := &loader{doc: &Document{}, loops: map[string]*loopFile{}, scripts: map[string]string{},
 		seen: map[source.Fault]bool{}, broken: map[*source.File]bool{}}
-	loop := m.loop(l, configuration)
+	loop := m.loop(l, configuration, limits)
 	if loop == nil {
 		return nil, fmt.Errorf("the loop of %q: %w", configuration, l.faults.Err())
 	}
 	return loop, nil
 }
 
+// LimitsOf reads limits that an expression gave as a plain value: an object with
+// terminate and guards.
+func (m *Import) LimitsOf(plain any) (*Limits, error) {
+	limits := &Limits{}
+	if faults := source.Decode(source.New(m.RecordedUnder.Each.Node, plain), limits); len(faults) > 0 {
+		return nil, fmt.Errorf("recorded_under: %w", faults.Err())
+	}
+	return limits, nil
+}
+
 // Hash identifies what the loop does, as [Resolved.Hash] does.
 func (l *Loop) Hash() string { return l.hash }
 
-func (m *Import) loop(l *loader, configuration string) *Loop {
-	file := &loopFile{name: configuration, tree: m.loopTree(configuration)}
+func (m *Import) loop(l *loader, configuration string, limits *Limits) *Loop {
+	file := &loopFile{name: configuration, tree: m.loopTree(configuration, limits)}
 	return l.instance(file, nil)
 }
 
 const recordedRubric = "what stood in the log"
 
-func (m *Import) loopTree(configuration string) *source.Node {
+func (m *Import) loopTree(configuration string, limits *Limits) *source.Node {
 	object := func(pairs ...any) *source.Object {
 		o := &source.Object{}
 		for i := 0; i < len(pairs); i += 2 {
@@ -218,7 +254,7 @@ func (m *Import) loopTree(configuration string) *source.Node {
 		tree.Set("evaluate", source.New(m.Tree, evaluate))
 	}
 	guards := source.New(m.Tree, object("absolute_max_iterations", "off"))
-	if r := m.RecordedUnder; r != nil {
+	if r := limits; r != nil {
 		if r.Terminate != nil {
 			tree.Set("terminate", r.Terminate.Clone())
 		}

@@ -262,6 +262,7 @@ func (im *importing) tell() {
 	note(notes.Renamed, "%s had the id of another task, and got the file's name before it", count(notes.Renamed, "run", "runs"))
 	note(notes.Retried, "%s had a trial that was there already, and became the next trial", count(notes.Retried, "run", "runs"))
 	note(notes.Regrouped, "%s gave another cluster or group than the first run of the task, which holds", count(notes.Regrouped, "run", "runs"))
+	note(len(notes.Parted), "runs of %s were recorded under several limits, and are several configurations: NAME[LIMIT=VALUE]", printable(strings.Join(notes.Parted, ", ")))
 	note(notes.Restarts, "counters fell %s: they were restarted there, and what they say is counted from there", count(notes.Restarts, "time", "times"))
 	note(notes.Contradicted, "%s went on after the limits of recorded_under; the first: %s", count(notes.Contradicted, "run", "runs"), notes.First)
 	if n := notes.Untimed; n == m.Totals.Runs() {

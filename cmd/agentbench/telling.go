@@ -118,7 +118,7 @@ func (t *telling) trouble(it *record.Iteration) {
 		t.field("cut", "cancelled in flight by "+it.Cut)
 	}
 	if it.Ended != nil {
-		t.field("ended", "by the agent: "+it.Ended.Reason)
+		t.field("ended", "by the "+endedBy(record.Reason(it.Ended.Reason))+": "+it.Ended.Reason)
 	}
 }
 
@@ -203,6 +203,14 @@ func (t *telling) end(r *record.Run) {
 	t.judged(0)
 }
 
+// endedBy is who ended a run by itself.
+func endedBy(reason record.Reason) string {
+	if reason == record.ReasonUserEnded {
+		return "user"
+	}
+	return "agent"
+}
+
 // classText says what a class of reasons means.
 func classText(o *record.Outcome) string {
 	switch o.Class {
@@ -211,9 +219,14 @@ func classText(o *record.Outcome) string {
 	case record.ByGuard:
 		return "a guard ended it for safety"
 	case record.ByAgent:
-		return "the agent ended it"
+		return "the " + endedBy(o.Reason) + " ended it"
 	case record.ByBudget:
 		return "the suite ended it"
+	case record.ByUnknown:
+		return "something cut it, the log does not say what"
+	}
+	if o.Status == record.Completed {
+		return "an error ended it; the run counts"
 	}
 	if o.Status == record.Failed {
 		return "the agent failed; the run counts"
@@ -243,12 +256,12 @@ func usageText(u record.Usage) string {
 	}
 	tokens := fmt.Sprintf("%d tokens in, %d out", u.InputTokens, u.OutputTokens)
 	switch {
-	case u.Uncounted > 0:
+	case u.Uncounted > 0, u.Unreported > 0 && u.Tokens() == 0:
 		tokens = "unknown tokens"
 	case u.Estimated > 0:
 		tokens += " (estimated)"
 	}
-	if u.Unreported > 0 {
+	if u.Unreported > 0 && u.Tokens() > 0 {
 		tokens += " (and what programs used)"
 	}
 	return strings.Join(append(parts, tokens, costOf(u)), ", ")

@@ -6,6 +6,7 @@
 // The files, in the order of the data: file.go (a file to rows), stream.go (JSON
 // without holding it whole), archive.go (members of a zip file), rows.go (what a
 // mapping calls a row), values.go (expressions to what records hold), row.go (a
-// row to a run), iteration.go, usage.go, scores.go, outcome.go (why it stopped, by
-// the rules that the log was made under), identity.go (ids that stand twice).
+// row to a run), limits.go (under which limits it was made), iteration.go,
+// usage.go, scores.go, outcome.go (why it stopped, by the rules that the log was
+// made under), identity.go (ids that stand twice).
 package imports

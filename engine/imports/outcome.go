@@ -14,17 +14,22 @@ type Recorded struct {
 	rules *stop.Rules
 }
 
-// byAgent are the reasons that an agent may end a run for.
+// byAgent are the reasons that an agent, or its user, may end a run for.
 var byAgent = []record.Reason{
 	record.ReasonFinalResponse, record.ReasonToolEnded, record.ReasonQuestionAsked, record.ReasonCapability, record.ReasonAgentEnded,
+	record.ReasonUserEnded,
 }
 
-// reasons are all others that a log may give.
-var reasons = []record.Reason{
-	record.ReasonPassed, record.ReasonConfidence, record.ReasonRepeated, record.ReasonConsecutive, record.ReasonNoImprovement,
-	record.ReasonTimeout, record.ReasonMaxIterations, record.ReasonCircuitBreaker, record.ReasonStagnation,
-	record.ReasonRepeatedOutput, record.ReasonDegradation, record.ReasonBudgetTokens, record.ReasonBudgetCalls,
-	record.ReasonBudgetCost, record.ReasonAbsolute, record.ReasonCancelled, record.ReasonError,
+// cuts are all other reasons that a log may give, and their classes.
+var cuts = map[record.Reason]record.Class{
+	record.ReasonPassed: record.ByCondition, record.ReasonConfidence: record.ByCondition, record.ReasonRepeated: record.ByCondition,
+	record.ReasonConsecutive: record.ByCondition, record.ReasonNoImprovement: record.ByCondition, record.ReasonTimeout: record.ByCondition,
+	record.ReasonMaxIterations: record.ByCondition, record.ReasonMaxSteps: record.ByCondition,
+	record.ReasonCircuitBreaker: record.ByGuard, record.ReasonStagnation: record.ByGuard, record.ReasonRepeatedOutput: record.ByGuard,
+	record.ReasonDegradation: record.ByGuard, record.ReasonBudgetTokens: record.ByGuard, record.ReasonBudgetCalls: record.ByGuard,
+	record.ReasonBudgetCost: record.ByGuard, record.ReasonAbsolute: record.ByGuard, record.ReasonTooManyErrors: record.ByGuard,
+	record.ReasonCancelled: record.ByBudget, record.ReasonError: record.ByFault, record.ReasonEnvironment: record.ByFault,
+	record.ReasonUnknown: record.ByUnknown,
 }
 
 // end says how a run ended: by the rules that the log was made under, by the
@@ -34,13 +39,20 @@ func (b *builder) end(run *record.Run, recorded *Recorded, task *spec.Task, s *s
 	if err != nil {
 		return err
 	}
+	gaveUp, _, err := truth(b.mapping.GaveUp, s)
+	if err != nil {
+		return err
+	}
 	reason, err := b.reason(s)
 	if err != nil {
 		return err
 	}
-	if ended && len(run.Iterations) > 0 {
+	if ended = ended || gaveUp; ended && len(run.Iterations) > 0 {
 		why := record.ReasonAgentEnded
-		if slices.Contains(byAgent, reason) {
+		switch {
+		case gaveUp:
+			why = record.ReasonGaveUp
+		case slices.Contains(byAgent, reason):
 			why = reason
 		}
 		run.Iterations[len(run.Iterations)-1].Ended = &record.Ended{Reason: string(why)}
@@ -72,18 +84,18 @@ func (b *builder) decide(run *record.Run, recorded *Recorded, task *spec.Task, r
 	if ended {
 		return state.StopBefore(record.ReasonAgentEnded)
 	}
-	o := state.StopBefore(record.ReasonMaxIterations)
-	o.Class, o.Fired = record.ByCondition, "the log"
-	if reason != "" && !slices.Contains(byAgent, reason) {
-		o.Reason = reason
+	if _, known := cuts[reason]; !known {
+		reason = record.ReasonUnknown
 	}
+	o := state.StopBefore(reason)
+	o.Status, o.Class, o.Fired = record.Completed, cuts[reason], "the log"
 	return o
 }
 
 func (b *builder) reason(s *scope) (record.Reason, error) {
 	name, err := text(b.mapping.Stop, s)
 	reason := record.Reason(name)
-	if err != nil || name == "" || slices.Contains(byAgent, reason) || slices.Contains(reasons, reason) {
+	if _, cut := cuts[reason]; err != nil || name == "" || cut || slices.Contains(byAgent, reason) {
 		return reason, err
 	}
 	return "", wrong(b.mapping.Stop, "%q is no stop reason", name)

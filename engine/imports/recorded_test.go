@@ -130,7 +130,7 @@ func TestTau2(t *testing.T) {
 	var used record.Usage
 	for _, i := range all {
 		used = used.Plus(i.Run.Usage)
-		if !i.Run.Usage.Priced() || i.Run.Outcome.Reason != record.ReasonAgentEnded {
+		if !i.Run.Usage.Priced() || i.Run.Outcome.Reason != record.ReasonUserEnded {
 			t.Fatalf("%s: %+v %+v", i.Run.ID, i.Run.Usage, i.Run.Outcome)
 		}
 	}

@@ -17,6 +17,7 @@ type Importer struct {
 	mapping  *spec.Import
 	ids      *identities
 	recorded map[string]*Recorded
+	under    *underLimits
 	order    []string
 	inside   meter // of iterations
 	overall  meter // of runs
@@ -31,6 +32,9 @@ type Notes struct {
 	// run.
 	Regrouped int
 	Restarts  int // counters that fell, and count anew
+	// Parted are configurations that others were parted from, because their runs were
+	// recorded under other limits.
+	Parted []string
 	Untimed   int // runs whose time is unknown
 	// Contradicted are runs that go on after the limits that they are said to be
 	// recorded under; First is the place of the first, and its iteration.
@@ -40,7 +44,7 @@ type Notes struct {
 
 // New makes an importer.
 func New(m *spec.Import) *Importer {
-	im := &Importer{mapping: m, ids: newIdentities(), recorded: map[string]*Recorded{}}
+	im := &Importer{mapping: m, ids: newIdentities(), recorded: map[string]*Recorded{}, under: newUnderLimits(m)}
 	im.inside = meter{mapping: m, last: map[string]int64{}, restarts: &im.notes.Restarts}
 	im.overall = meter{mapping: m, last: map[string]int64{}, restarts: &im.notes.Restarts}
 	return im
@@ -50,6 +54,7 @@ func New(m *spec.Import) *Importer {
 func (im *Importer) Notes() Notes {
 	n := im.notes
 	n.Renamed, n.Retried, n.Regrouped = im.ids.renamed, im.ids.retried, im.ids.regrouped
+	n.Parted = im.under.parted()
 	return n
 }
 
@@ -62,7 +67,7 @@ func (im *Importer) Recorded(configuration string) (*Recorded, error) {
 	if known, ok := im.recorded[configuration]; ok {
 		return known, nil
 	}
-	loop, err := im.mapping.Loop(configuration)
+	loop, err := im.mapping.LoopUnder(configuration, im.under.limits(configuration))
 	if err != nil {
 		return nil, fmt.Errorf("making the loop of the log: %w", err)
 	}
@@ -123,6 +128,9 @@ func (im *Importer) run(found row) (*Imported, error) {
 			return nil, err
 		}
 	}
+	if b.configuration, err = im.under.configuration(b.configuration, s); err != nil {
+		return nil, err
+	}
 	recorded, err := im.Recorded(b.configuration)
 	if err != nil {
 		return nil, err
@@ -171,7 +179,7 @@ func (b *builder) fill(run *record.Run, s *scope) (*judged, error) {
 	if err != nil {
 		return nil, err
 	}
-	run.Iterations, run.Untimed = make([]record.Iteration, 0, len(found)), true
+	run.Iterations, run.Untimed = make([]record.Iteration, 0, len(found)), m.Iterations.Elapsed == nil && m.Iterations.Duration == nil
 	for i := range found {
 		s.entry, s.i, s.after = found[i].entry, i, found[i].after
 		it, err := b.iteration(s, run.Elapsed)

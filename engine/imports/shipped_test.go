@@ -161,7 +161,7 @@ func TestMiniSWEAgent(t *testing.T) {
 			Scores: map[string]float64{},
 		},
 		{ // only the total cost is in the log: the run has it, its iterations do not
-			ID: "mini-swe-agent/django__django-2/1", Reason: record.ReasonMaxIterations, Status: record.Completed,
+			ID: "mini-swe-agent/django__django-2/1", Reason: record.ReasonUnknown, Status: record.Completed,
 			Iterations: []step{
 				{Output: `"THOUGHT: look\n\n` + "```bash" + `\nls -la\n` + "```" + `"`, Tools: `bash{"command":"ls -la"}="<output>f.py</output>"`, Usage: record.Usage{Calls: 1, ToolCalls: 1, Unreported: 1}},
 				{Output: `"I forgot the command."`, Usage: record.Usage{Calls: 1, Unreported: 1}},
@@ -209,7 +209,7 @@ func TestChat(t *testing.T) {
 			Scores:     map[string]float64{},
 		},
 		{
-			ID: "assistant/chat.jsonl:5/1", Reason: record.ReasonMaxIterations, Status: record.Completed,
+			ID: "assistant/chat.jsonl:5/1", Reason: record.ReasonUnknown, Status: record.Completed,
 			Iterations: []step{{Tools: `f"no json"=`, Usage: record.Usage{Calls: 1, ToolCalls: 1, Unreported: 1}}},
 			Usage:      record.Usage{Calls: 1, ToolCalls: 1, Unreported: 1},
 			Scores:     map[string]float64{},
@@ -223,7 +223,7 @@ func TestChat(t *testing.T) {
 func TestTau2AsItIsWritten(t *testing.T) {
 	got := tellAll(read(t, imports.New(mapping(t, "tau2")), "testdata/tau2.json"))
 	compare(t, got, []told{{
-		ID: "gpt-4.1/7/2", Reason: record.ReasonMaxIterations, Status: record.Completed, Elapsed: 2500 * time.Millisecond,
+		ID: "gpt-4.1/7/2", Reason: record.ReasonMaxSteps, Status: record.Completed, Elapsed: 2500 * time.Millisecond,
 		Iterations: []step{
 			{Output: `{"content":"Hi! How can I help you today?","results":[]}`},
 			{Output: `{"content":null,"results":["done"]}`, Tools: `cancel{"id":1}="done"`, End: 2500 * time.Millisecond,

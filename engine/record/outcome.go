@@ -51,6 +51,8 @@ const (
 	ReasonQuestionAsked       Reason = "question_asked"
 	ReasonCapability          Reason = "capability"
 	ReasonAgentEnded          Reason = "agent_ended"
+	ReasonGaveUp              Reason = "gave_up" // the agent ended the run, and the best iteration counts
+	ReasonUserEnded           Reason = "user_ended"
 	ReasonConfidence          Reason = "confidence"
 	ReasonRepeated            Reason = "repeated"
 	ReasonConsecutive         Reason = "consecutive"
@@ -69,6 +71,14 @@ const (
 	ReasonAbsolute            Reason = "absolute_max_iterations"
 )
 
+// The reasons that only logs of other tools tell.
+const (
+	ReasonMaxSteps      Reason = "max_steps" // a limit that counts other things than iterations
+	ReasonTooManyErrors Reason = "too_many_errors"
+	ReasonEnvironment   Reason = "environment_error"
+	ReasonUnknown       Reason = "unknown" // the log does not say what cut the run
+)
+
 // ReasonWhen is the reason of a `when` condition of that name.
 func ReasonWhen(name string) Reason { return Reason("when:" + name) }
 
@@ -82,6 +92,7 @@ const (
 	ByAgent     Class = "agent"
 	ByBudget    Class = "budget"
 	ByFault     Class = "fault"
+	ByUnknown   Class = "unknown" // the log of another tool does not say
 )
 
 // ErrorClass says what kind of thing went wrong.

@@ -326,8 +326,8 @@ type ServerTool struct {
 
 // Ended tells how an agent ended its run.
 type Ended struct {
-	// Reason is final_response, tool_ended, question_asked, capability or
-	// agent_ended.
+	// Reason is final_response, tool_ended, question_asked, capability, agent_ended,
+	// gave_up or user_ended.
 	Reason string `json:"reason"`
 	// Tool is the name of the tool whose result it was, "" where no tool ended it.
 	Tool   string          `json:"tool,omitempty"`

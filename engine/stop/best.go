@@ -33,7 +33,7 @@ func (s *State) foldBest(e *entry) {
 func (s *State) returned(reason record.Reason) int {
 	if s.Len() > 0 {
 		e := s.last()
-		if e.Ended != nil && e.Ended.Reason == string(reason) {
+		if e.Ended != nil && e.Ended.Reason == string(reason) && reason != record.ReasonGaveUp {
 			return s.Len()
 		}
 		passed := e.Evaluated() && e.Evaluation.Passed
