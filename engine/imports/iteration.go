@@ -72,7 +72,6 @@ func (b *builder) iteration(s *scope, before time.Duration) (it record.Iteration
 	if it.Fail(failed); failed != nil {
 		it.Evaluation = nil
 	}
-	it.Skipped = b.mapping.Evaluates() && it.Evaluation == nil && it.Error == nil
 	if it.ToolCalls, err = toolCalls(m, s); err != nil {
 		return it, err
 	}

@@ -40,7 +40,8 @@ const (
 func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
 	p := &pass{Iteration: *recorded}
 	p.Phase, p.Strategy = step.Phase, step.Strategy
-	p.Skipped = w.target.Evaluate != nil && !step.Evaluate || w.neverEvaluated(recorded)
+	never := w.neverEvaluated(recorded)
+	p.Skipped = w.target.Evaluate != nil && !step.Evaluate || never && recorded.Skipped
 	p.Evaluation, p.Cut = nil, ""
 	judged := judgedFrom(recorded)
 	if w.converses {
@@ -50,7 +51,7 @@ func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
 	}
 	switch {
 	case p.over():
-	case !step.Evaluate || p.Skipped:
+	case !step.Evaluate || never:
 		w.unevaluated(p, recorded, judged)
 	case w.differ.evaluation.why != "" && (judged < len(recorded.Calls) || w.judgeCut(recorded)):
 		p.unknown = w.differ.evaluation.why
@@ -61,11 +62,12 @@ func (w *walk) inside(step stop.Step, recorded *record.Iteration) *pass {
 	return p
 }
 
-// neverEvaluated says that a log has no evaluation of an iteration, though its loop
-// evaluates all of them, and the configuration evaluates alike.
+// neverEvaluated reports whether a log has no evaluation of an iteration, though its
+// loop evaluates all of them, and the configuration evaluates alike. Conditions on its
+// output hold as on any other.
 func (w *walk) neverEvaluated(recorded *record.Iteration) bool {
 	e := w.recorded.Evaluate
-	return recorded.Skipped && e != nil && e.FromPhase == "" && w.target.Evaluate != nil && w.differ.evaluation.why == ""
+	return recorded.Evaluation == nil && recorded.Error == nil && recorded.Cut == "" && e != nil && e.FromPhase == "" && w.target.Evaluate != nil && w.differ.evaluation.why == ""
 }
 
 // judgedFrom is the index of the first call of the evaluation.

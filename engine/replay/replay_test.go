@@ -102,6 +102,36 @@ func TestIterationsThatALogDoesNotEvaluate(t *testing.T) {
 	}
 }
 
+// Conditions on the output of an iteration that a log does not evaluate hold as on any
+// other; those that read an evaluation pass over it. Where nothing is evaluated, the last
+// iteration is returned, as in a loop that does not evaluate.
+func TestConditionsOnOutputsOfALogThatEvaluatesNothing(t *testing.T) {
+	r := recordedRun(record.ReasonUnknown, 0, 0, 0, 0)
+	for i := range r.Iterations {
+		r.Iterations[i].Evaluation = nil
+	}
+	for _, c := range []struct {
+		stop       string
+		iterations int
+		reason     record.Reason
+	}{
+		{"max_iterations: 2", 2, record.ReasonMaxIterations},
+		{"terminate: {when: iteration > 1}", 2, record.ReasonWhen("when")},
+		{"terminate: {repeated: {of: output, times: 3}}", 3, record.ReasonRepeated},
+		{"terminate: {consecutive: {when: 'size(output) > 0', times: 2}}", 2, record.ReasonConsecutive},
+		{"guards: {repeated_output: true}", 2, record.ReasonRepeatedOutput},
+		{"terminate: {when: confidence < 0.5, max_iterations: 4}", 4, record.ReasonMaxIterations},
+		{"terminate: {consecutive: {when: confidence < 0.5, times: 2}, max_iterations: 4}", 4, record.ReasonMaxIterations},
+		{"terminate: {repeated: {of: confidence, times: 2}, max_iterations: 4}", 4, record.ReasonMaxIterations},
+		{"terminate: {no_improvement: {patience: 1}, max_iterations: 3}", 3, record.ReasonMaxIterations},
+	} {
+		got := replayed(t, plainLoop+c.stop, Options{}, r)
+		if got.Verdict != Exact || got.Iterations != c.iterations || got.Outcome.Reason != c.reason || got.Outcome.Returned != c.iterations {
+			t.Errorf("%s: %+v", c.stop, got)
+		}
+	}
+}
+
 // A stop inside an iteration returns the one before it; the call in flight may
 // have cost nothing or all.
 func TestAStopInsideAnIterationCostsASpan(t *testing.T) {

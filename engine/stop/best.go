@@ -41,15 +41,18 @@ func (s *State) returned(reason record.Reason) int {
 			return s.Len()
 		}
 	}
-	if s.rules.evaluate == nil {
-		return s.lastWithOutput()
+	switch {
+	case s.rules.evaluate == nil:
+		return s.lastOf(func(e *entry) bool { return e.Error == nil && e.Cut == "" })
+	case s.best < 0: // a log may have no evaluations
+		return s.lastOf((*entry).judged)
 	}
 	return s.best + 1
 }
 
-func (s *State) lastWithOutput() int {
+func (s *State) lastOf(is func(*entry) bool) int {
 	for i := s.Len() - 1; i >= 0; i-- {
-		if e := &s.history[i]; e.Error == nil && e.Cut == "" {
+		if is(&s.history[i]) {
 			return i + 1
 		}
 	}

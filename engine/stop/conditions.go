@@ -3,6 +3,7 @@ package stop
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agentbench/agentbench/spec"
@@ -106,11 +107,32 @@ func reaches(threshold float64, min int) func(*State, *tracker) (bool, error) {
 	}
 }
 
+// readsEvaluation reports whether an expression reads what an evaluation says of the
+// last iteration. It passes over one without, which only logs of other tools have.
+func readsEvaluation(e *spec.Expr) bool {
+	return e.Program != nil && slices.ContainsFunc(e.Reads(), func(path string) bool {
+		variable, _, _ := strings.Cut(path, ".")
+		switch variable {
+		case "confidence", "passed", "feedback", "improvements", "checks", "failing":
+			return true
+		}
+		return false
+	})
+}
+
+// unevaluated reports whether the last iteration has no evaluation, though the loop
+// evaluates.
+func (s *State) unevaluated() bool {
+	e := s.last()
+	return s.rules.evaluate != nil && e.Evaluation == nil && e.Error == nil
+}
+
 // when: the expression is true of an iteration that is neither failed, cut nor
 // before the first evaluated phase.
 func when(e *spec.Expr) func(*State, *tracker) (bool, error) {
+	evaluated := readsEvaluation(e)
 	return func(s *State, _ *tracker) (bool, error) {
-		if !s.last().judged() {
+		if !s.last().judged() || evaluated && s.unevaluated() {
 			return false, nil
 		}
 		return s.truth(e)
@@ -121,9 +143,10 @@ func when(e *spec.Expr) func(*State, *tracker) (bool, error) {
 // among a window where one is given, else in a row. A failed iteration has the
 // value null, which equals nothing.
 func repeated(of *spec.Expr, times, window int) func(*State, *tracker) (bool, error) {
+	evaluated := readsEvaluation(of)
 	return func(s *State, t *tracker) (bool, error) {
 		it := s.last()
-		if it.passedOver() {
+		if it.passedOver() || evaluated && s.unevaluated() {
 			return false, nil
 		}
 		if !it.judged() {
@@ -151,9 +174,10 @@ func repeatedStep(of *spec.Expr, times, window int) func(*stepScope, *tracker) (
 // consecutive: the expression was true so many iterations in a row. A failed
 // iteration ends the row.
 func consecutive(e *spec.Expr, times int) func(*State, *tracker) (bool, error) {
+	evaluated := readsEvaluation(e)
 	return func(s *State, t *tracker) (bool, error) {
 		it := s.last()
-		if it.passedOver() {
+		if it.passedOver() || evaluated && s.unevaluated() {
 			return false, nil
 		}
 		if !it.judged() {
