@@ -47,6 +47,10 @@ func runDocument(t *testing.T, path string, least int) {
 		switch b.language {
 		case "yaml":
 			writeNamed(t, b.lines)
+		case "jsonl":
+			if err := os.WriteFile("log.jsonl", []byte(strings.Join(b.lines, "\n")), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		case "csv":
 			writeNamed(t, b.lines)
 			withoutName(t, b.lines)

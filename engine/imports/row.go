@@ -34,8 +34,8 @@ type Notes struct {
 	Restarts  int // counters that fell, and count anew
 	// Parted are configurations that others were parted from, because their runs were
 	// recorded under other limits.
-	Parted []string
-	Untimed   int // runs whose time is unknown
+	Parted  []string
+	Untimed int // runs whose time is unknown
 	// Contradicted are runs that go on after the limits that they are said to be
 	// recorded under; First is the place of the first, and its iteration.
 	Contradicted int

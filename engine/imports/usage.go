@@ -18,7 +18,7 @@ type spent struct {
 	calls, input, output, cached, reasoning amount
 	// lacks says that tokens are declared, and unknown.
 	lacks bool
-	cost                                    amount // in 1e-12 USD
+	cost  amount // in 1e-12 USD
 }
 
 // meter reads usage, and turns counters that go on into what was added.

@@ -59,7 +59,7 @@
 // The files, in order: replay.go (what is asked and answered), walk.go (the walk),
 // inside.go (what cuts an iteration), conversation.go (what becomes of the steps of
 // one whose agent converses), talkers.go (in what such agents differ), end.go (where the record ends), sent.go and
-// judged.go (whether the path is the same), difference.go (in what two loops
+// judged.go (whether the path is the same), lump.go (what only whole runs tell), difference.go (in what two loops
 // differ), declared.go (comparing what is declared), signals.go (records without
 // texts), label.go (many runs), analysis.go (which parameters can be replayed at
 // all), apart.go (whether two recordings tell of the same); path.go, points.go,

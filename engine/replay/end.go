@@ -22,6 +22,9 @@ func (w *walk) end(step stop.Step) Result {
 			return w.stopsBefore(step, waiting, refused)
 		}
 	}
+	if w.run.Outcome.Reason == record.ReasonUnknown {
+		return w.censored(step.Iteration, "the recording ended here, and the log does not say why")
+	}
 	return w.censored(step.Iteration, fmt.Sprintf("the recording ended here: %s", w.run.Outcome.Reason))
 }
 

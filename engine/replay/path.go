@@ -23,6 +23,8 @@ type Path struct {
 	Made []*record.Iteration
 	// End is what becomes of the run where none of them stops it.
 	End Result
+
+	lump *lump // nil: the iterations tell what they used
 }
 
 // Endless is a loop without conditions and guards, the maximum that follows from
@@ -63,7 +65,7 @@ func (r *Replay) Path(ctx context.Context, run *record.Run, task *spec.Task) Pat
 			w.made[i] = recorded // so that nothing is kept twice
 		}
 	}
-	return Path{Task: task, Made: slices.Clip(w.made), End: end}
+	return Path{Task: task, Made: slices.Clip(w.made), End: end, lump: w.lump}
 }
 
 // unchanged says that an iteration that nothing cut is made as it was recorded, but
@@ -149,6 +151,9 @@ func (p *Path) upTo(n int, o record.Outcome) Result {
 		r.Elapsed = it.End
 	}
 	r.Usage.Least, r.Judging.Least, r.User.Least = r.Usage.Most, r.Judging.Most, r.User.Most
+	if p.lump != nil {
+		r.Usage = p.lump.span(r.Usage.Most, n, false)
+	}
 	return r
 }
 

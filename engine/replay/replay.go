@@ -108,7 +108,7 @@ type Result struct {
 func (r *Result) Excluded() bool { return r.Verdict == Exact && r.Outcome.Status == record.Faulted }
 
 // Span is what was used at least and at most: they differ by the calls that were
-// in flight when the run was cut.
+// in flight when the run was cut, or because only the whole run tells its cost.
 type Span struct{ Least, Most record.Usage }
 
 // Point says that both ends are the same.
@@ -140,6 +140,9 @@ func (r *Replay) AsIf(ctx context.Context, run *record.Run, task *spec.Task) (Re
 	made := *run
 	made.Loop, made.Outcome, made.Volatile = r.target.Hash(), result.Outcome, record.Volatile{}
 	made.Usage, made.Judging, made.User, made.Elapsed = result.Usage.Most, result.Judging.Most, result.User.Most, result.Elapsed
+	if w.lump != nil && !result.Usage.Point() {
+		made.Usage = w.saw.Usage.Most // what is known is no number
+	}
 	made.Iterations = make([]record.Iteration, len(w.made))
 	for i, it := range w.made {
 		made.Iterations[i] = *it

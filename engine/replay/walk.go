@@ -21,6 +21,7 @@ type walk struct {
 	task  *spec.Task
 	state *stop.State
 	made  []*record.Iteration
+	lump  *lump // nil: the iterations tell what they used
 	// signals says that the run has hashes for texts.
 	signals bool
 
@@ -35,7 +36,7 @@ type walk struct {
 }
 
 func (w *walk) walk() Result {
-	w.state = w.rules.Start(w.task, paramOf(w.target))
+	w.state, w.lump = w.rules.Start(w.task, paramOf(w.target)), lumpOf(w.run)
 	if path := w.Tells(); path != "" {
 		result := w.branches(1, fmt.Sprintf("the agent was told %s", path))
 		result.Told = true
@@ -136,6 +137,9 @@ func (w *walk) known() Result {
 	r.Iterations = len(w.made)
 	if n := len(w.made); n > 0 {
 		r.Elapsed = w.made[n-1].End
+		if w.lump != nil {
+			r.Usage = w.lump.span(r.Usage.Most, n, w.made[n-1].Cut != w.run.Iterations[n-1].Cut)
+		}
 	}
 	return r
 }

@@ -158,7 +158,7 @@ func (t *chooser) stand(i int, recorded []int) (replay.Label, standingOfOne) {
 }
 
 func (t *chooser) scope(s *sums) *metrics {
-	return &metrics{sums: s, names: t.held.Scores, timed: t.known.times}
+	return &metrics{sums: s, names: t.held.Scores, timed: t.known.times, lumps: t.known.lumps}
 }
 
 // judge evaluates a candidate on a subset.

@@ -13,6 +13,7 @@ type metrics struct {
 	*sums
 	names []string // of the scores
 	timed bool     // the recording has times
+	lumps bool     // only whole runs tell what they cost
 	// missing is the first metric that was read and is not known, and why.
 	missing string
 }
@@ -104,6 +105,9 @@ func (a amountMetric) total() numbers.Value {
 		}
 		return numbers.Known(a.seconds)
 	case "cost_usd":
+		if a.lumps {
+			return numbers.Missing(numbers.Unknown)
+		}
 		return a.cost()
 	case "tokens":
 		return a.usedTokens()

@@ -2,6 +2,7 @@ package choose
 
 import (
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/replays"
@@ -147,12 +148,14 @@ func (s *sums) usedTokens() numbers.Value {
 // it is above zero.
 type usageKnown struct {
 	cost, tokens, times bool
+	lumps               bool // only whole runs tell the cost
 }
 
 // byIteration forgets what only whole runs tell: nobody knows it of a run that
 // stops earlier.
 func (k usageKnown) byIteration(runs []sweep.Run) usageKnown {
 	for i := range runs {
+		k.lumps = k.lumps || replay.OnlyWholeCost(runs[i].Run)
 		for j := range runs[i].Run.Iterations {
 			told := runs[i].Run.Iterations[j].Total()
 			k.cost = k.cost && told.Unreported == 0 && told.Unpriced == 0

@@ -19,7 +19,8 @@ type ledger struct {
 	took      []int64
 	amounts   []amount // in the order of quantities
 	scores    []amount
-	// whole says that nothing is too large, or too odd, to be added up.
+	// whole says that nothing is too large, or too odd, to be added up: what only whole
+	// runs tell is no sum over iterations.
 	whole bool
 }
 
@@ -44,7 +45,7 @@ var fields = [...]func(*record.Usage) *int64{
 func newLedger(r *Recording, paths []replay.Path) *ledger {
 	l := &ledger{recording: r, paths: paths, whole: !slices.Contains(r.Reads, ReadsStop)} // no sum tells why a run stops
 	for i := range paths {
-		l.from = append(l.from, len(l.used))
+		l.from, l.whole = append(l.from, len(l.used)), l.whole && !paths[i].Lumped()
 		var before int64
 		for _, it := range paths[i].Made {
 			l.used, l.flown = append(l.used, it.Total()), append(l.flown, record.Usage{})
