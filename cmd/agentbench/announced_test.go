@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/record/recordingtest"
+	"github.com/agentbench/agentbench/engine/recorded"
 )
 
 // mintModel is the part of expected.json on a model of MINT.
@@ -96,6 +98,66 @@ func TestReplayOfMINT(t *testing.T) {
 		}
 	}
 	table.expectIn(t, readDoc(t, "announced-limits.md"))
+}
+
+// fiveLimits is a mapping that imports the runs of a model under all its limits at once.
+const fiveLimits = `import: mint
+each: >-
+  doc.k.transformList(k, runs, runs.success.split("").transformList(i, solved, {
+    "limit": int(k), "task": i, "solved": solved == "1", "turns": int(runs.turns.charAt(i)), "why": runs.terminate.charAt(i)})).flatten()
+configuration: doc.model + " at " + string(row.limit)
+task: row.task
+iterations: {of: lists.range(row.turns), output: it}
+scores: {solved: row.solved}
+ended: row.turns < row.limit || row.why != "m"
+recorded_under: '{"terminate": {"max_iterations": row.limit}}'
+when_cut: 0
+`
+
+// Runs that were made under five limits are five configurations, each with its own.
+func TestImportOfFiveLimitsAtOnce(t *testing.T) {
+	skipRaces(t)
+	const model = "gpt-3.5-turbo-0613"
+	mapping := filepath.Join(t.TempDir(), "mint.yaml")
+	if err := os.WriteFile(mapping, []byte(fiveLimits), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir := imported(t, mapping, "mint/"+model+".json")
+	f, err := recorded.Open(dir, recorded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut, solved, turns, of := map[string]int{}, map[string]int{}, map[string]int{}, map[string]string{}
+	for s, err := range record.ReadSignals(dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		turns[s.Configuration] += len(s.Iterations)
+		of[s.ID] = s.Configuration
+		if s.Outcome.Reason == record.ReasonMaxIterations {
+			cut[s.Configuration]++
+			limit, _, _ := f.Loop(s.Configuration).EffectiveMax()
+			if len(s.Iterations) != limit {
+				t.Fatalf("%s: %d of %d turns", s.ID, len(s.Iterations), limit)
+			}
+		}
+	}
+	for score, err := range record.ReadScores(dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if score.Iteration == 0 && score.Value == 1 {
+			solved[of[score.Run]]++
+		}
+	}
+	for k := 1; k <= 5; k++ {
+		name := fmt.Sprintf("%s at %d", model, k)
+		wantSolved, wantTurns := rerun(t, model, k)
+		limit, _, _ := f.Loop(name).EffectiveMax()
+		if limit != k || solved[name] != wantSolved || turns[name] != wantTurns || cut[name] == 0 {
+			t.Errorf("%s: at most %d turns, %d solved in %d, %d cut; want %d in %d", name, limit, solved[name], turns[name], cut[name], wantSolved, wantTurns)
+		}
+	}
 }
 
 // mintModels are the models of MINT that were run with every limit, by name.

@@ -75,6 +75,9 @@ func (u *underLimits) configuration(named string, s *scope) (string, error) {
 		if of.limits, err = u.mapping.LimitsOf(plain(v)); err != nil {
 			return "", err
 		}
+		if _, err := u.mapping.LoopUnder(name, of.limits); err != nil {
+			return "", fmt.Errorf("recorded_under: %w", err)
+		}
 	}
 	u.of[name], u.order = of, append(u.order, name)
 	return name, nil

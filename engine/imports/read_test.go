@@ -169,6 +169,123 @@ func TestUnknownStaysUnknown(t *testing.T) {
 
 // TestArraysOfUnequalLength: what is missing at the end of an array is null, and
 // a missing reward is no score and no evaluation.
+// A run that the agent gave up returns its best iteration, one that it or its user ended
+// the last; of what cut the others the log may say anything or nothing.
+func TestWhatEndedARun(t *testing.T) {
+	im := imports.New(written(t, `
+import: m
+task: row.id
+iterations: {of: row.rewards, output: it, confidence: it}
+ended: row.?ended.orValue(false)
+gave_up: row.?gave_up.orValue(false)
+stop: row.?stop.orValue(null)
+recorded_under: {terminate: {max_iterations: 4}}
+`))
+	var got strings.Builder
+	for i, err := range im.Read("f.json", strings.NewReader(`[
+		{"id": "gave up", "rewards": [0.2, 0.6, 0.3], "gave_up": true},
+		{"id": "gave up, whatever else", "rewards": [0.6, 0.3], "gave_up": true, "ended": true, "stop": "final_response"},
+		{"id": "ended", "rewards": [0.6, 0.3], "ended": true},
+		{"id": "by its user", "rewards": [0.6, 0.3], "ended": true, "stop": "user_ended"},
+		{"id": "not ended", "rewards": [0.6, 0.3], "stop": "user_ended"},
+		{"id": "silent", "rewards": [0.6, 0.3]},
+		{"id": "errors", "rewards": [0.6, 0.3], "stop": "too_many_errors"},
+		{"id": "environment", "rewards": [0.6, 0.3], "stop": "environment_error"},
+		{"id": "messages", "rewards": [0.6, 0.3], "stop": "max_steps"},
+		{"id": "the limit", "rewards": [0.6, 0.3, 0.1, 0.2]},
+		{"id": "nothing", "rewards": [], "gave_up": true},
+		{"id": "no reason", "rewards": [0.6], "stop": "whim"}]`)) {
+		if err != nil {
+			fmt.Fprintln(&got, err)
+			continue
+		}
+		o := i.Run.Outcome
+		fmt.Fprintln(&got, i.Task.ID, "->", o.Status, o.Reason, o.Class, o.Returned)
+	}
+	want := `gave up -> completed gave_up agent 2
+gave up, whatever else -> completed gave_up agent 1
+ended -> completed agent_ended agent 2
+by its user -> completed user_ended agent 2
+not ended -> completed unknown unknown 1
+silent -> completed unknown unknown 1
+errors -> completed too_many_errors guard 1
+environment -> completed environment_error fault 1
+messages -> completed max_steps condition 1
+the limit -> completed max_iterations condition 1
+nothing -> completed agent_ended agent 0
+f.json:13: "whim" is no stop reason (by the expression at m.yaml:7:7)
+`
+	if got.String() != want {
+		t.Errorf("got\n%swant\n%s", got.String(), want)
+	}
+}
+
+// Runs under several limits are several configurations, each with the loop of its own.
+func TestLimitsOfEachRun(t *testing.T) {
+	im := imports.New(written(t, `
+import: m
+configuration: row.model
+task: row.id
+iterations: {of: row.steps, output: it}
+recorded_under: row.?limits.orValue(null)
+`))
+	got := lines(im, "f.json", `[
+		{"model": "small", "id": "a", "steps": [1, 2, 3], "limits": {"terminate": {"max_iterations": 3}}},
+		{"model": "small", "id": "a", "steps": [1], "limits": {"terminate": {"max_iterations": 1.0}}},
+		{"model": "small", "id": "b", "steps": [1, 2], "limits": {"terminate": {"max_iterations": 3, "timeout": "60s"}, "guards": {"budget": {"calls": 2}}}},
+		{"model": "small", "id": "b", "steps": [1, 2, 3], "limits": {"terminate": {"max_iterations": 3}}},
+		{"model": "small", "id": "c", "steps": [1]},
+		{"model": "large", "id": "a", "steps": [1], "limits": {"terminate": {"max_iterations": 1}}},
+		{"model": "large", "id": "b", "steps": [1], "limits": {"terminate": {"max_turns": 1}}},
+		{"model": "large", "id": "c", "steps": [1], "limits": 3}]`)
+	want := `small/a/1 3 <nil>
+small[max_iterations=1]/a/1 1 <nil>
+small[timeout=60s,calls=2]/b/1 2 <nil>
+small/b/1 3 <nil>
+small[max_iterations=unknown]/c/1 1 <nil>
+large/a/1 1 <nil>
+`
+	if !strings.HasPrefix(got, want) || !strings.Contains(got, `"max_turns"`) || !strings.Contains(got, "want an object with terminate and guards, got 3") {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	for name, limit := range map[string]int{"small": 3, "small[max_iterations=1]": 1, "small[max_iterations=unknown]": 0, "large": 1} {
+		recorded, err := im.Recorded(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most, _, _ := recorded.Loop.EffectiveMax(); most != limit {
+			t.Errorf("%s has %d iterations at most, want %d", name, most, limit)
+		}
+	}
+	if parted := im.Notes().Parted; fmt.Sprint(parted) != "[small]" {
+		t.Errorf("parted: %v", parted)
+	}
+}
+
+// A time that the log does not tell is unknown: of durations all later ends are, of
+// elapsed times the one.
+func TestTimesThatAreUnknown(t *testing.T) {
+	for _, c := range []struct{ times, want string }{
+		{"elapsed: it", "[true false true] true"},
+		{"duration: it", "[true true true] true"},
+		{"output: it", "[true true true] true"},
+	} {
+		im := imports.New(written(t, "import: m\niterations: {of: row, "+c.times+"}\n"))
+		for i, err := range im.Read("f.json", strings.NewReader("[[null, 3, null]]")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var untimed []bool
+			for _, it := range i.Run.Iterations {
+				untimed = append(untimed, it.Untimed)
+			}
+			if got := fmt.Sprint(untimed, i.Run.Untimed); got != c.want {
+				t.Errorf("%s: %s, want %s", c.times, got, c.want)
+			}
+		}
+	}
+}
+
 func TestArraysOfUnequalLength(t *testing.T) {
 	im := imports.New(written(t, `
 import: m

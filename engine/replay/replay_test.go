@@ -132,6 +132,48 @@ func TestConditionsOnOutputsOfALogThatEvaluatesNothing(t *testing.T) {
 	}
 }
 
+// Where only the whole run tells its cost, one that stops earlier costs between nothing
+// and its even share; as recorded it costs what was recorded.
+func TestCostsOfWholeRuns(t *testing.T) {
+	r := recordedRun(record.ReasonAgentEnded, 0.2, 0.4, 0.6)
+	for i := range r.Iterations {
+		r.Iterations[i].Calls[0].Usage = record.Usage{Calls: 1, Unreported: 1}
+	}
+	r.Iterations[2].Ended = &record.Ended{Reason: string(record.ReasonAgentEnded)}
+	r.Usage = record.Usage{Calls: 3, Cost: record.USD, Uncounted: 3}
+	for _, c := range []struct {
+		target      string
+		least, most record.Money
+	}{
+		{plainLoop + "max_iterations: 1", 0, 333_333_333_334},
+		{plainLoop + "max_iterations: 2", 0, 666_666_666_667},
+		{plainLoop + "max_iterations: 3", record.USD, record.USD},
+		{plainLoop + "max_iterations: 9", record.USD, record.USD},
+	} {
+		for name, got := range map[string]Result{
+			"walked": replayed(t, c.target, Options{}, r),
+			"along":  alongPath(t, c.target, r),
+		} {
+			used := got.Usage
+			if got.Verdict != Exact || used.Least.Cost != c.least || used.Most.Cost != c.most || !used.Most.Priced() || used.Most.TokensTold() || used.Most.Calls != int64(got.Iterations) {
+				t.Errorf("%s, %s: %+v", c.target, name, got)
+			}
+		}
+	}
+	made := New(declared(t, wide), declared(t, plainLoop+"max_iterations: 2"), Options{})
+	if _, run := made.AsIf(context.Background(), r, task); run.Usage.Priced() {
+		t.Errorf("bounds became a number: %+v", run.Usage)
+	}
+}
+
+// alongPath is a replay on the path of all configurations that only stop otherwise.
+func alongPath(t *testing.T, target string, r *record.Run) Result {
+	t.Helper()
+	l := declared(t, target)
+	path := New(declared(t, wide), Endless(l), Options{}).Path(context.Background(), r, task)
+	return NewStops(l).Along(&path)
+}
+
 // A stop inside an iteration returns the one before it; the call in flight may
 // have cost nothing or all.
 func TestAStopInsideAnIterationCostsASpan(t *testing.T) {
