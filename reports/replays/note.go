@@ -23,7 +23,6 @@ const (
 	NoTimes        reports.WarningKind = "no_times"
 	NoUsage        reports.WarningKind = "no_usage"
 	NoPrices       reports.WarningKind = "no_prices"
-	NoTokens       reports.WarningKind = "no_tokens"
 	WholeCosts     reports.WarningKind = "whole_costs" // Count of Of runs
 	LeftOut        reports.WarningKind = "left_out"    // More: which of the folder's runs are not among these
 	Against        reports.WarningKind = "against"     // what lost, gained and saved mean
@@ -49,8 +48,6 @@ func (n Note) Text(quote func(string) string) string {
 		return numbers.Plural(n.Count, "recorded run does not say what it", "recorded runs do not say what they") + " used, so calls, tokens and cost are unknown"
 	case NoPrices:
 		return numbers.Plural(n.Count, "recorded run has", "recorded runs have") + " calls without a price, so the cost is unknown"
-	case NoTokens:
-		return numbers.Plural(n.Count, "recorded run does", "recorded runs do") + " not tell the tokens, so they are unknown"
 	case WholeCosts:
 		return fmt.Sprintf("%d of %d recorded runs tell only the cost of the whole run: one that stops earlier costs between nothing and the even share of its iterations, assuming that later iterations are not cheaper than earlier ones", n.Count, n.Of)
 	case Against:

@@ -52,14 +52,13 @@ func (r *Replay) wholeNotes(held []*Held) []Note {
 			notes = append(notes, n)
 		}
 	}
-	var unreported, unpriced, uncounted, whole int
+	var unreported, unpriced, whole int
 	times := true
 	for _, b := range held {
 		for i := range b.Recorded {
 			used := b.Recorded[i].Total().Least
 			unreported += count(used.Unreported > 0)
 			unpriced += count(used.Unreported == 0 && used.Unpriced > 0)
-			uncounted += count(used.Unreported == 0 && !used.TokensTold())
 			whole += count(replay.OnlyWholeCost(b.Runs[i].Run))
 		}
 		times = times && b.Timed()
@@ -67,7 +66,6 @@ func (r *Replay) wholeNotes(held []*Held) []Note {
 	add(r.Simulated != nil, Note{Kind: reports.SimulatedModel, Name: namesOf(r.Simulated)})
 	add(unreported > 0, Note{Kind: NoUsage, Count: unreported})
 	add(unpriced > 0, Note{Kind: NoPrices, Count: unpriced})
-	add(uncounted > 0, Note{Kind: NoTokens, Count: uncounted})
 	add(whole > 0, Note{Kind: WholeCosts, Count: whole, Of: r.Runs})
 	add(r.Runs > 0 && !times, Note{Kind: NoTimes})
 	few := r.Tasks > 0 && r.Tasks < fewTasks
