@@ -26,6 +26,7 @@ func (f *dataFile) records(yield func(row, error) bool) {
 		var r row
 		if r, err = table.next(); err == nil {
 			r.at = at
+			countRow(opened, table.reader.InputOffset()-at)
 			if !yield(r, f.checkValues(table.reader, table.values)) {
 				return
 			}

@@ -27,8 +27,13 @@ type folder struct {
 const (
 	maxSpecBytes = 16 << 20
 	maxDataBytes = 1 << 30
-	// maxUnpackedBytes is for what is packed and read whole: a few bytes may stand for very many.
+	// maxUnpackedBytes is for what is packed and read whole.
 	maxUnpackedBytes = 256 << 20
+	// A packed file may unpack to maxUnpackedTimes its size, and maxUnpackedFree more: logs and data sets unpack to 5 to 30
+	// times theirs, and the same line again and again to 1,000.
+	maxUnpackedTimes = 100
+	maxUnpackedFree  = 64 << 20
+	rowBytes         = 64 // what a row counts as at least
 )
 
 // fileError is a path that cannot be read, in words for people.

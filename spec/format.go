@@ -51,22 +51,46 @@ func (f *dataFile) open() (io.ReadCloser, error) {
 	if err != nil || !f.format.packed {
 		return opened, err
 	}
+	info, err := opened.Stat()
+	if err != nil {
+		opened.Close()
+		return nil, f.readFailure(err)
+	}
 	unpacked, err := gzip.NewReader(opened)
 	if err != nil {
 		opened.Close()
 		return nil, f.readFailure(err)
 	}
-	return packed{unpacked, opened}, nil
+	return &packed{unpacked, opened, maxUnpackedFree + maxUnpackedTimes*info.Size()}, nil
 }
 
-// packed is a file that is read through gzip.
+// packed is a file that is read through gzip, up to so many bytes: a few that are packed may stand for very many.
 type packed struct {
 	*gzip.Reader
 	file fs.File
+	left int64
+}
+
+var errUnpacksTooMuch = errors.New("it unpacks to too much")
+
+// Read implements [io.Reader].
+func (p *packed) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if p.left -= int64(n); p.left < 0 {
+		return 0, errUnpacksTooMuch
+	}
+	return n, err
+}
+
+// countRow counts a row of a file as at least rowBytes bytes: what a row takes to read does not end with its length.
+func countRow(opened io.Reader, bytes int64) {
+	if p, ok := opened.(*packed); ok {
+		p.left -= max(0, rowBytes-bytes)
+	}
 }
 
 // Close implements io.Closer.
-func (p packed) Close() error { return errors.Join(p.Reader.Close(), p.file.Close()) }
+func (p *packed) Close() error { return errors.Join(p.Reader.Close(), p.file.Close()) }
 
 // read reads the whole file. What it unpacks to is limited, too.
 func (f *dataFile) read() ([]byte, error) {

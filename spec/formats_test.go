@@ -94,6 +94,43 @@ func TestFilesThatUnpackToTooMuch(t *testing.T) {
 	}
 }
 
+// C.23: what a packed file costs to read is bounded by its size, in bytes and in rows.
+func TestPackedFilesUnpackToSoManyTimesTheirSize(t *testing.T) {
+	const mib = 1 << 20
+	for name, c := range map[string]struct {
+		file, part string
+		parts      int
+	}{
+		"blank lines":         {"t.jsonl.gz", strings.Repeat("\n", mib), 80},
+		"lines of spaces":     {"t.jsonl.gz", strings.Repeat(" \t\r\n", mib/4), 80},
+		"very many rows":      {"t.jsonl.gz", strings.Repeat("{\"input\": 1}\n", mib), 2},
+		"very many rows, csv": {"t.csv.gz", "input\n" + strings.Repeat("input\n", mib), 2},
+	} {
+		parts := make([]string, c.parts)
+		for i := range parts {
+			parts[i] = c.part
+		}
+		_, faults := suiteWithTasks(t, c.file, c.file, gzipped(strings.Join(parts, ""))).CountTasks()
+		if last := len(faults) - 1; last < 0 || !strings.HasPrefix(faults[last].What, c.file+" unpacks to more than 100 times its size") {
+			t.Errorf("%s: %d faults, the last %v", name, len(faults), faults[max(0, last):])
+		}
+	}
+	rows := strings.Repeat("{\"input\": \"what is it, and why is it that and nothing else?\"}\n", mib/4)
+	if n, faults := suiteWithTasks(t, "t.jsonl.gz", "t.jsonl.gz", gzipped(rows)).CountTasks(); n != mib/4 || faults != nil {
+		t.Errorf("the same line again and again: %d tasks, %v", n, faults)
+	}
+}
+
+// Blank lines are passed over at once, and counted.
+func TestRowsBehindBlankLinesKeepTheirNumbers(t *testing.T) {
+	blank := strings.Repeat("\n \t\r\n", 20_000) // longer than what is read at once
+	text := "\ufeff\n" + blank + "{\"input\": 1}\n" + blank + "{\"input\": 2\n" + blank + "  "
+	n, faults := suiteWithTasks(t, "t.jsonl", "t.jsonl", text).CountTasks()
+	if n != 1 || len(faults) != 1 || !strings.HasPrefix(faults[0].Error(), "t.jsonl:80003:") {
+		t.Errorf("%d tasks, %v", n, faults)
+	}
+}
+
 func TestFoldersThatCannotBeRead(t *testing.T) {
 	for tasks, want := range map[string]string{
 		"none/":     "there is no folder none",

@@ -115,25 +115,47 @@ func (f *dataFile) lines(yield func(row, error) bool) {
 	}
 	defer opened.Close()
 	scanner := newScanner(opened)
-	next := int64(0)
+	n, at, next := 0, int64(0), int64(0)
 	scanner.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		if blank, lines := blankLines(data); lines > 0 { // millions of them are no work
+			n += lines
+			next += int64(blank)
+			return blank, nil, nil
+		}
 		advance, token, err := bufio.ScanLines(data, atEOF)
+		if token != nil {
+			n++
+			at = next
+		}
 		next += int64(advance)
 		return advance, token, err
 	})
-	at := int64(0)
-	for n := 1; scanner.Scan(); n++ {
+	for scanner.Scan() {
+		countRow(opened, next-at)
 		if r, err := f.lineRow(scanner.Bytes(), n); r.n > 0 {
 			r.at = at
 			if !yield(r, err) {
 				return
 			}
 		}
-		at = next
 	}
 	if err := scanner.Err(); err != nil {
 		yield(row{dataFile: f}, f.readFailure(err))
 	}
+}
+
+// blankLines are how many bytes and lines at the beginning hold nothing but white space.
+func blankLines(data []byte) (bytes, lines int) {
+	for i, c := range data {
+		switch c {
+		case '\n':
+			bytes, lines = i+1, lines+1
+		case ' ', '\t', '\r':
+		default:
+			return bytes, lines
+		}
+	}
+	return bytes, lines
 }
 
 // lineRow is the row that line n holds; without a number where it is empty.
@@ -192,6 +214,9 @@ func (l *loader) readValue(reference string) (any, error) {
 func (f *dataFile) readFailure(err error) error {
 	if errors.Is(err, bufio.ErrTooLong) {
 		return &fileError{what: fmt.Sprintf("%s has a line of more than %d bytes", f.name, maxLineBytes)}
+	}
+	if errors.Is(err, errUnpacksTooMuch) {
+		return &fileError{fmt.Sprintf("%s unpacks to more than %d times its size and %d bytes, where a row counts as at least %d", f.name, maxUnpackedTimes, maxUnpackedFree, rowBytes), "unpack it, if that is meant"}
 	}
 	if f.format.packed {
 		return &fileError{fmt.Sprintf("%s cannot be unpacked: %s", f.name, gzipWords(err)), "pack it again, or write it where it is not cut off"}
