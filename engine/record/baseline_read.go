@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"path/filepath"
 )
 
 // openBaseline reads the head of a baseline.
 func openBaseline(path string) (*Results, error) {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("opening the baseline: %w", err)
 	}
@@ -94,7 +93,7 @@ func (r *Results) baselineScores() iter.Seq2[Score, error] {
 // element.
 func (r *Results) baselineRuns() iter.Seq2[*baselineRun, error] {
 	return func(yield func(*baselineRun, error) bool) {
-		f, err := os.Open(r.Path)
+		f, err := openFile(r.Path)
 		if err != nil {
 			yield(nil, fmt.Errorf("reading the baseline: %w", err))
 			return

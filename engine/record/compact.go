@@ -56,7 +56,7 @@ type scoreLine struct {
 }
 
 func (c *compaction) run(dir string) error {
-	f, err := os.Open(filepath.Join(dir, scoresFile))
+	f, err := openFile(filepath.Join(dir, scoresFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

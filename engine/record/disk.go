@@ -3,7 +3,9 @@ package record
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -45,8 +47,63 @@ type File interface {
 // folder is the Disk of a real folder.
 type folder string
 
+// NotRegular refuses what stands in the place of a file of results, such as a named pipe, which would be waited for.
+type NotRegular struct {
+	Path string
+	Kind string // a folder, a named pipe
+}
+
+// Error names the file and what it is.
+func (e *NotRegular) Error() string { return fmt.Sprintf("%s is %s, not a file", e.Path, e.Kind) }
+
+func isNotRegular(err error) bool {
+	_, is := errors.AsType[*NotRegular](err)
+	return is
+}
+
+// openFile opens a file of a result folder for reading.
+func openFile(path string) (*os.File, error) { return openRegular(path, os.O_RDONLY) }
+
+// openRegular looks before it opens: to open a named pipe would wait for another process, and to read a device might
+// never end.
+func openRegular(path string, flags int) (*os.File, error) {
+	if _, err := statRegular(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, flags, 0o644)
+}
+
+func statRegular(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, &NotRegular{path, kindOf(info.Mode())}
+	}
+	return info, err
+}
+
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
+
+func readWhole(path string) ([]byte, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
 func (dir folder) Append(name string) (File, error) {
-	f, err := os.OpenFile(filepath.Join(string(dir), name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := openRegular(filepath.Join(string(dir), name), os.O_APPEND|os.O_CREATE|os.O_WRONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +112,10 @@ func (dir folder) Append(name string) (File, error) {
 
 func (dir folder) Replace(name string, write func(io.Writer) error) error {
 	path := filepath.Join(string(dir), name)
-	f, err := os.Create(path + ".tmp")
+	if _, err := statRegular(path); isNotRegular(err) {
+		return err
+	}
+	f, err := openRegular(path+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -73,7 +133,11 @@ func (dir folder) Replace(name string, write func(io.Writer) error) error {
 }
 
 func (dir folder) Truncate(name string, size int64) error {
-	return os.Truncate(filepath.Join(string(dir), name), size)
+	path := filepath.Join(string(dir), name)
+	if _, err := statRegular(path); err != nil {
+		return err
+	}
+	return os.Truncate(path, size)
 }
 
 // sync makes the names in the folder durable.

@@ -103,10 +103,10 @@ func (l *Ledger) begin(dir string, b *Balance) (err error) {
 		if err := l.carry(disk, b); err != nil {
 			return err
 		}
-	} else if err := os.Truncate(filepath.Join(dir, ledgerFile), b.good); err != nil {
+	} else if err := disk.Truncate(ledgerFile, b.good); err != nil {
 		return err
 	}
-	if l.head, err = os.OpenFile(filepath.Join(dir, ledgerHead), os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
+	if l.head, err = openRegular(filepath.Join(dir, ledgerHead), os.O_CREATE|os.O_WRONLY); err != nil {
 		return err
 	}
 	if l.file, err = disk.Append(ledgerFile); err != nil {
@@ -150,7 +150,7 @@ func (l *Ledger) carry(disk folder, b *Balance) error {
 
 // keepAside appends a file to another one, if it is there.
 func keepAside(disk folder, name, aside string) error {
-	from, err := os.Open(filepath.Join(string(disk), name))
+	from, err := openFile(filepath.Join(string(disk), name))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

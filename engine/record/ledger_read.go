@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 )
@@ -98,7 +97,7 @@ func ReadLedger(dir string, m *Manifest) (*Balance, error) {
 	if seals.head, seals.err = readLedgerHead(dir); seals.err != nil && !isDamage(seals.err) && !errors.Is(seals.err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading what was spent: %w", seals.err)
 	}
-	f, err := os.Open(filepath.Join(dir, ledgerFile))
+	f, err := openFile(filepath.Join(dir, ledgerFile))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if b.Kept = seals.any(); !b.Kept {
@@ -360,7 +359,7 @@ func (r *reader) usages() map[Cause]Usage {
 // readLedgerHead reads the seal beside a ledger; an error is a *Problem, or
 // fs.ErrNotExist.
 func readLedgerHead(dir string) (*LedgerSeal, error) {
-	text, err := os.ReadFile(filepath.Join(dir, ledgerHead))
+	text, err := readWhole(filepath.Join(dir, ledgerHead))
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ type locked struct {
 }
 
 func lock(dir string) (*locked, error) {
-	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := openRegular(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR)
 	if err != nil {
 		return nil, fmt.Errorf("opening the results: %w", err)
 	}

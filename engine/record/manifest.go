@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -191,7 +190,7 @@ func ReadManifest(dir string) (Manifest, error) {
 
 func readManifest(path string) (Manifest, error) {
 	var m Manifest
-	text, err := os.ReadFile(path)
+	text, err := readWhole(path)
 	if err != nil {
 		return m, fmt.Errorf("reading the manifest: %w", err)
 	}

@@ -86,7 +86,7 @@ func (m *merger) read() error {
 
 func (m *merger) open(part int) error {
 	for i, name := range fileNames {
-		f, err := os.Open(filepath.Join(m.parts[part].Dir, name))
+		f, err := openFile(filepath.Join(m.parts[part].Dir, name))
 		if err != nil && (i == 0 || !errors.Is(err, fs.ErrNotExist)) {
 			return fmt.Errorf("reading the results: %w", err)
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 )
 
@@ -25,9 +24,9 @@ type readFunc func(r *reader, text []byte) (*Signals, error)
 const noRecords = -1
 
 func sizeOfRecords(dir string) (int64, error) {
-	info, err := os.Stat(filepath.Join(dir, recordsFile))
+	info, err := statRegular(filepath.Join(dir, recordsFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		_, err := os.Stat(filepath.Join(dir, signalsFile))
+		_, err := statRegular(filepath.Join(dir, signalsFile))
 		if err != nil {
 			return 0, fmt.Errorf("reading the results: %w", err)
 		}
@@ -49,7 +48,7 @@ func placedSignals(dir string, size int64, read readFunc) iter.Seq2[placed, erro
 	return func(yield func(placed, error) bool) {
 		at, goOn := place{}, true
 		for s, err := range writtenSignals(dir, size, read) {
-			if goOn = yield(s, err); !goOn {
+			if goOn = yield(s, err); !goOn || isNotRegular(err) {
 				return
 			}
 			if err == nil {
@@ -72,7 +71,11 @@ func placedSignals(dir string, size int64, read readFunc) iter.Seq2[placed, erro
 // nothing to make signals from, and bad lines are passed over.
 func writtenSignals(dir string, size int64, read readFunc) iter.Seq2[placed, error] {
 	return func(yield func(placed, error) bool) {
-		f, err := os.Open(filepath.Join(dir, signalsFile))
+		f, err := openFile(filepath.Join(dir, signalsFile))
+		if isNotRegular(err) {
+			yield(placed{}, err)
+			return
+		}
 		if err != nil {
 			return // then all are rebuilt
 		}

@@ -70,7 +70,7 @@ func ReadSignals(dir string) iter.Seq2[*Signals, error] {
 // runs whose records were lost; it holds none of a run that does not count.
 func ReadScores(dir string) iter.Seq2[Score, error] {
 	return func(yield func(Score, error) bool) {
-		f, err := os.Open(filepath.Join(dir, scoresFile))
+		f, err := openFile(filepath.Join(dir, scoresFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}
@@ -164,7 +164,7 @@ func scoresOf(o *object, in *reader) (run string, scores []Score, err error) {
 }
 
 func openRecords(dir string) (*os.File, int64, error) {
-	f, err := os.Open(filepath.Join(dir, recordsFile))
+	f, err := openFile(filepath.Join(dir, recordsFile))
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading the records: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 )
 
@@ -181,7 +180,7 @@ func (j *Journal) repair(s *survey) error {
 	if err := j.openFiles(); err != nil {
 		return err
 	}
-	info, err := os.Stat(filepath.Join(dir, recordsFile))
+	info, err := statRegular(filepath.Join(dir, recordsFile))
 	if err != nil {
 		return fmt.Errorf("reading the records: %w", err)
 	}
@@ -218,7 +217,7 @@ func (j *Journal) without(name string, parts []span) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	f, err := os.Open(filepath.Join(j.folder.dir, name))
+	f, err := openFile(filepath.Join(j.folder.dir, name))
 	if err != nil {
 		return fmt.Errorf("reading the results: %w", err)
 	}
@@ -330,7 +329,7 @@ func (s *survey) bad(err error) (*Problem, error) {
 // visit shows the objects of a file and the problems between them. A missing
 // file has none.
 func visit(dir, name string, see func(*object, error) error) error {
-	f, err := os.Open(filepath.Join(dir, name))
+	f, err := openFile(filepath.Join(dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

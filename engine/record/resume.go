@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 )
@@ -170,7 +169,7 @@ func (j *Journal) cutSignals(r *Recovered, size int64) (place, error) {
 
 // cut shortens a file that is longer.
 func (j *Journal) cut(name string, size int64) error {
-	info, err := os.Stat(filepath.Join(j.folder.dir, name))
+	info, err := statRegular(filepath.Join(j.folder.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -210,7 +209,7 @@ func (j *Journal) rebuildSignals(r *Recovered, from place, size int64) error {
 // eachLine visits the lines of a file and the errors between them, cuts off a
 // torn end, and returns the size that is left. A missing file has no lines.
 func (j *Journal) eachLine(name string, r *Recovered, visit func(*object, error) error) (int64, error) {
-	f, err := os.Open(filepath.Join(j.folder.dir, name))
+	f, err := openFile(filepath.Join(j.folder.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

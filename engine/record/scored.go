@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 )
 
@@ -33,7 +32,7 @@ type ScoreHead struct {
 // [ReadRuns].
 func ReadScored(dir string) iter.Seq2[*Scored, error] {
 	return func(yield func(*Scored, error) bool) {
-		f, err := os.Open(filepath.Join(dir, scoresFile))
+		f, err := openFile(filepath.Join(dir, scoresFile))
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}
@@ -142,7 +141,7 @@ func (j *Journal) openScores() (Manifest, error) {
 // wholeLines is the size of a file up to its last line feed; 0 where there is no
 // file.
 func wholeLines(path string) (int64, error) {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

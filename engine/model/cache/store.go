@@ -108,6 +108,9 @@ func (s *Store) found(k Key, usable func(*entry) bool) *entry {
 func (s *Store) read(k Key) (*entry, error) {
 	path := s.path(k)
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for its writer
+	if errors.Is(err, syscall.ENXIO) {                             // a socket
+		return nil, errDamaged
+	}
 	if err != nil {
 		return nil, err
 	}

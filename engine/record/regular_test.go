@@ -1,0 +1,132 @@
+//go:build unix
+
+package record
+
+import (
+	"errors"
+	"io/fs"
+	"iter"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// strangers are what can stand in the place of a file, by what it is called.
+var strangers = map[string]func(path string) error{
+	"a named pipe": func(path string) error { return syscall.Mkfifo(path, 0o600) },
+	"a socket": func(path string) error {
+		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
+		if err == nil {
+			l.SetUnlinkOnClose(false)
+			err = l.Close()
+		}
+		return err
+	},
+	"a device": func(path string) error { return os.Symlink("/dev/zero", path) },
+	"a folder": func(path string) error { return os.Mkdir(path, 0o700) },
+}
+
+// lastError is how a sequence ends.
+func lastError[V any](values iter.Seq2[V, error]) (last error) {
+	for _, err := range values {
+		last = err
+	}
+	return last
+}
+
+// C.23: whoever opens a result folder refuses at once what is no file in the place of one, and names it. Nobody waits for
+// a pipe, or reads a device without end.
+func TestWhatIsNoFileIsRefusedAtOnce(t *testing.T) {
+	uses := map[string]func(dir string) error{
+		"ReadManifest": func(dir string) error { _, err := ReadManifest(dir); return err },
+		"ReadRuns":     func(dir string) error { return lastError(ReadRuns(dir)) },
+		"ReadSignals":  func(dir string) error { return lastError(ReadSignals(dir)) },
+		"ReadScores":   func(dir string) error { return lastError(ReadScores(dir)) },
+		"ReadScored":   func(dir string) error { return lastError(ReadScored(dir)) },
+		"Open": func(dir string) error {
+			_, err := Open(dir)
+			return err
+		},
+		"OpenRuns": func(dir string) error {
+			runs, err := OpenRuns(dir)
+			if err == nil {
+				err = runs.Close()
+			}
+			return err
+		},
+		"Find": func(dir string) error { _, err := Find(dir, "no such run"); return err },
+		"Resume": func(dir string) error {
+			j, _, err := Resume(dir, Options{})
+			if err == nil {
+				err = j.Close()
+			}
+			return err
+		},
+		"OpenScores": func(dir string) error {
+			j, _, err := OpenScores(dir, Options{})
+			if err == nil {
+				err = j.Close()
+			}
+			return err
+		},
+		"Inspect":       func(dir string) error { _, err := Inspect(dir); return err },
+		"Repair":        func(dir string) error { _, err := Repair(dir, Options{}); return err },
+		"CompactScores": func(dir string) error { _, err := CompactScores(dir, Options{}); return err },
+		"ReadLedger":    func(dir string) error { _, err := ReadLedger(dir, &Manifest{}); return err },
+		"OpenLedger": func(dir string) error {
+			b, err := ReadLedger(dir, &Manifest{})
+			if err != nil {
+				return err
+			}
+			l, err := OpenLedger(dir, b)
+			if err == nil {
+				err = l.Close()
+			}
+			return err
+		},
+		"EvidenceOf": func(dir string) error { _, err := EvidenceOf(dir); return err },
+	}
+	whole, refusals := sampleFolder(t, 2), map[string]int{}
+	for _, name := range []string{manifestFile, recordsFile, signalsFile, scoresFile, ledgerFile, ledgerHead, lockFile, manifestFile + ".tmp", scoresFile + ".tmp"} {
+		for kind, put := range strangers {
+			for use, do := range uses {
+				dir := t.TempDir()
+				if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+					t.Fatal(err)
+				}
+				path := filepath.Join(dir, name)
+				if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Fatal(err)
+				}
+				if err := put(path); err != nil {
+					t.Fatal(err)
+				}
+				done := make(chan error, 1)
+				go func() { done <- do(dir) }()
+				select {
+				case err := <-done:
+					var refused *NotRegular
+					if errors.As(err, &refused) {
+						refusals[use]++
+						if refused.Path != path || refused.Kind != kind {
+							t.Errorf("%s of %s that is %s: %v", use, name, kind, err)
+						}
+					} else if err != nil && !strings.Contains(err.Error(), "no such run") {
+						t.Errorf("%s of %s that is %s: %v", use, name, kind, err)
+					}
+				case <-time.After(time.Minute):
+					t.Fatalf("%s waits for %s that is %s", use, name, kind)
+				}
+			}
+		}
+	}
+	for use := range uses {
+		if refusals[use] < len(strangers) {
+			t.Errorf("%s refused %d times", use, refusals[use])
+		}
+	}
+}
