@@ -19,8 +19,8 @@ type answer struct {
 // parse reads an answer: one JSON object with confidence (0 to 1), passed,
 // feedback and improvements, each optional. Verdicts are never looked for in
 // prose.
-func parse(text string) (answer, error) {
-	value, err := expr.ParseJSON([]byte(agent.Verdict(text)))
+func parse(text string, parseJSON func([]byte) (any, error)) (answer, error) {
+	value, err := parseJSON([]byte(agent.Verdict(text)))
 	if err != nil {
 		return answer{}, fmt.Errorf("it is not JSON: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // instructions are the judge's system prompt.
@@ -36,7 +37,7 @@ func (e *Evaluator) askJudge(ctx context.Context, trial *loop.Trial, v *view) (a
 	if err != nil {
 		return answer{}, call, err
 	}
-	said, err := parse(reply.Text)
+	said, err := parse(reply.Text, expr.ParseUniqueJSON)
 	if err == nil && said.confidence == nil && said.passed == nil && e.Spec.Confidence == nil {
 		err = fmt.Errorf("it has no confidence")
 	}

@@ -25,7 +25,7 @@ func (e *Evaluator) askProgram(ctx context.Context, trial *loop.Trial) (answer, 
 	if err != nil {
 		return answer{}, call, err
 	}
-	said, err := parse(string(done.Stdout))
+	said, err := parse(string(done.Stdout), expr.ParseJSON)
 	if err == nil && said.confidence == nil && said.passed == nil && e.needsVerdict() {
 		err = errors.New("it has neither confidence nor passed")
 	}

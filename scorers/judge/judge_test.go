@@ -83,6 +83,8 @@ func TestF81_AnswersOfJudges(t *testing.T) {
 		{toOne, "```json\n{\"score\": 1}\n``` is what it says.\n```json\n{\"score\": 0}\n```", "it is not JSON: at byte 14: '`' after the end of the JSON value"},
 		{toOne, "I would say 0.9.", "it is not JSON: at byte 1: 'I' where a JSON value should begin"},
 		{toOne, `{"score": 0.9} {"score": 1}`, "it is not JSON: at byte 16: '{' after the end of the JSON value"},
+		{toOne, `{"score": 0, "score": 1}`, "it is not JSON: at byte 21: the key \"score\" stands twice"},
+		{toOne, `{"score": 1, "why": {"a": 1, "a": 2}}`, "it is not JSON: at byte 33: the key \"a\" stands twice"},
 		{toOne, `0.9`, "it is not a JSON object"},
 		{toOne, `[{"score": 1}]`, "it is not a JSON object"},
 		{toOne, `{"grade": 1}`, "it has no score"},

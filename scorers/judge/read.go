@@ -44,7 +44,7 @@ func (s *Scale) read(text string, vote *record.Vote) error {
 	if text = agent.Verdict(text); text == "" {
 		return errors.New("it is empty")
 	}
-	value, err := expr.ParseJSON([]byte(text))
+	value, err := expr.ParseUniqueJSON([]byte(text))
 	if err != nil {
 		return fmt.Errorf("it is not JSON: %w", err)
 	}

@@ -16,9 +16,14 @@ var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n
 // ParseJSON reads one JSON value into plain values: *Object with the keys in the order of the text (of equal keys the
 // last value wins, at the place of the first), []any, float64, string, bool and nil. Bytes that are no UTF-8 become
 // U+FFFD. Errors name the byte at which the text is wrong; anything after the value is an error.
-func ParseJSON(text []byte) (any, error) {
+func ParseJSON(text []byte) (any, error) { return parseJSON(text, false) }
+
+// ParseUniqueJSON is [ParseJSON] for what must not say two things: a key that stands twice in an object is an error.
+func ParseUniqueJSON(text []byte) (any, error) { return parseJSON(text, true) }
+
+func parseJSON(text []byte, unique bool) (any, error) {
 	// Strings without escapes are cut out of this one copy.
-	p := jsonParser{text: string(text)}
+	p := jsonParser{text: string(text), unique: unique}
 	value, err := p.document()
 	if err != nil {
 		return nil, fmt.Errorf("at byte %d: %w", p.pos+1, err)
@@ -27,9 +32,10 @@ func ParseJSON(text []byte) (any, error) {
 }
 
 type jsonParser struct {
-	text  string
-	pos   int
-	depth int
+	text   string
+	pos    int
+	depth  int
+	unique bool
 }
 
 func (p *jsonParser) document() (any, error) {
@@ -92,6 +98,9 @@ func (p *jsonParser) object() (any, error) {
 		key, err := p.str()
 		if err != nil {
 			return nil, err
+		}
+		if p.unique && o.find(key) >= 0 {
+			return nil, fmt.Errorf("the key %q stands twice", key)
 		}
 		if p.space(); !p.accept(':') {
 			return nil, fmt.Errorf("%s after a key, not a colon", p.here())
