@@ -37,7 +37,7 @@ var reaches = []reach{
 	{"engine/replay/sweep", "spec/... engine/record engine/stop engine/replay"},
 	{"engine/plan", "spec/... engine/record engine/stop"},
 	{"engine/...", "spec/... engine/..."},
-	{"scorers/...", "spec/... scorers/... engine/record engine/stop engine/replay engine/model/... engine/agent/... engine/tool/... engine/process engine/post engine/telemetry engine/secret"},
+	{"scorers/...", "spec/... scorers/... engine/record engine/stop engine/replay engine/model/... engine/agent/... engine/tool/... engine/process/... engine/post engine/telemetry engine/secret"},
 	{"reports/tables", ""},
 	{"reports/numbers", ""},
 	{"reports/page", "reports/numbers reports/tables"},

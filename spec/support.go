@@ -39,6 +39,12 @@ func withDelegates(loops []*Loop, l *Loop) []*Loop {
 	return loops
 }
 
+// StartsPrograms reports whether the loops or the scorers start programs.
+func (d *Document) StartsPrograms() bool {
+	starts := func(l *Loop) bool { return len(l.programNodes()) > 0 }
+	return slices.ContainsFunc(d.Loops(), starts) || d.Suite != nil && len(d.Suite.programNodes()) > 0
+}
+
 // Programs are the programs that the loops and the scorers start and that are not there: faults that stand in the way
 // of a run.
 func (d *Document) Programs() source.Faults {

@@ -5,9 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -92,12 +90,5 @@ func TestP13_CheckOfAnyFileEndsSoon(t *testing.T) {
 			}
 			t.Logf("%v, %d MiB: %.100s", used, peak>>20, said.String())
 		})
-	}
-}
-
-func write(t *testing.T, dir, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/agentbench/agentbench/engine/process"
 )
 
 func TestMain(m *testing.M) {
@@ -41,6 +44,12 @@ func TestScripts(t *testing.T) {
 			e.Setenv("COLUMNS", "100")
 			e.Setenv("CI", "")
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name == "hidden" {
+				return (&process.Confinement{}).Exposed() == "", nil
+			}
+			return false, fmt.Errorf("unknown condition %s", name)
 		},
 	})
 }

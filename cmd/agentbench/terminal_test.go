@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -147,5 +148,12 @@ func expectPlain(t *testing.T, args ...string) {
 		if at := strings.IndexFunc(text, func(char rune) bool { return char != '\n' && char != '\t' && !unicode.IsPrint(char) }); at >= 0 {
 			t.Errorf("agentbench %q: %s holds %q behind %q", args, name, text[at:min(len(text), at+4)], text[max(0, at-80):at])
 		}
+	}
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

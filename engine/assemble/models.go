@@ -45,7 +45,7 @@ func newModels(doc *spec.Document, o Options) (*models, error) {
 	}
 	return &models{
 		doc: doc, options: o, made: map[string]model.Model{}, nested: map[*spec.Loop]*loop.Loop{}, servers: map[*spec.Loop]*serverNames{},
-		confinement: &process.Confinement{Off: o.Getenv(confinementVariable) == "off"},
+		confinement: confinement(o.Getenv),
 		client:      post.NewClient(),
 		together:    tool.Options{Memory: o.memory(), Schemas: &tool.Schemas{}},
 	}, nil

@@ -51,3 +51,18 @@ func (p *Parts) Endpoint(url string, headers spec.Headers) (post.Endpoint, error
 	_, err := p.models.headers(headers)
 	return p.models.endpoint(url, headers), err
 }
+
+// Exposed is why the programs of a document, or those of a loop's, can read keys in
+// the environment of this process and of those that started it; "" where they cannot,
+// or there are none.
+func Exposed(doc *spec.Document, getenv func(string) string) string {
+	if !doc.StartsPrograms() {
+		return ""
+	}
+	return confinement(getenv).Exposed()
+}
+
+// confinement is what holds programs, unless the user switched it off.
+func confinement(getenv func(string) string) *process.Confinement {
+	return &process.Confinement{Off: getenv(confinementVariable) == "off"}
+}

@@ -1,83 +1,111 @@
 package process
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
 )
 
-// Confinement decides what programs are locked into so that none of their
-// children outlives them: a PID namespace of their own where the system allows
-// it, a process group everywhere. Only the namespace holds children that start a
-// session of their own. The zero value is ready; it serves many programs, and
-// finds out about the system when the first one starts.
+// Confinement decides what programs are locked into, so that none of their
+// children outlives them, and so that they see no process but their own: our
+// environment holds keys, and that of who started us may. That takes a PID
+// namespace with a /proc of its own, where the system allows it. Without that
+// /proc the namespace still holds children that start a session of their own;
+// without a namespace the process group holds all others. The zero value is ready;
+// it serves many programs, and finds out about the system when it is first asked.
 type Confinement struct {
 	// Off leaves it at the process group.
 	Off bool
 
 	once    sync.Once
 	kind    namespace
+	exposed string
 	started atomic.Int64
 }
 
-// namespace is how a PID namespace can be had; "" is not at all.
-type namespace string
+// namespace is how a PID namespace can be had; the zero value is not at all.
+type namespace struct {
+	pid  bool
+	user bool // within a user namespace
+	proc bool // with a /proc of its own
+}
 
-const (
-	noNamespace   namespace = ""
-	privileged    namespace = "pid"
-	withUserSpace namespace = "user"
-)
+// hides reports whether programs in it cannot read our environment. A user
+// namespace alone is enough for that: the kernel shows what is outside of it, but
+// neither environments nor memory.
+func (n namespace) hides() bool { return n.proc || n.user }
 
-// shellPath is the first process of a namespace. Not the program itself: signals
-// that it sends to itself would be lost on the first process, and it would have
-// to reap orphans. It ends with the program's status, and all others with it;
-// what it says of the program's end is not the program's.
-//
-// The programs of several namespaces share folders, and many name files by
-// their process id, so each namespace begins to count somewhere else.
-const (
-	shellPath   = "/bin/sh"
-	shellScript = `{ echo "$0" >/proc/sys/kernel/ns_last_pid; } 2>/dev/null; exec 3>&2 2>/dev/null; (exec "$@" 2>&3 3>&-); exit $?`
-)
+var noNamespace = namespace{}
 
-// namespace says how programs get one.
+// namespaces are those that are tried, the best first.
+var namespaces = []namespace{{pid: true, proc: true}, {pid: true, user: true, proc: true}, {pid: true}, {pid: true, user: true}}
+
+// namespace is how programs get one.
 func (c *Confinement) namespace() namespace {
-	if c == nil || c.Off {
+	if c == nil {
 		return noNamespace
 	}
 	c.once.Do(func() {
-		for _, kind := range []namespace{privileged, withUserSpace} {
-			if c.works(kind) {
+		if c.Off {
+			c.exposed = "namespaces are switched off"
+			return
+		}
+		for _, kind := range namespaces {
+			err := c.try(kind)
+			if err == nil {
 				c.kind = kind
-				return
+				break
 			}
+			if kind.hides() {
+				c.exposed = err.Error()
+			}
+		}
+		if c.kind.hides() {
+			c.exposed = ""
 		}
 	})
 	return c.kind
 }
 
-// works tries a namespace: it must be there, and count from where it is told to.
-func (c *Confinement) works(kind namespace) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+// Exposed is why programs can read the environment of this process, and of those
+// that started it, as far as their user may; "" where they cannot.
+func (c *Confinement) Exposed() string {
+	c.namespace()
+	return c.exposed
+}
+
+// try sets up a namespace in which nothing runs.
+func (c *Confinement) try(kind namespace) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	first := c.firstID()
-	cmd := confined(ctx, kind, first, shellPath, "-c", "echo $$")
+	cmd := confined(ctx, kind, c.firstID())
 	if cmd == nil {
-		return false
+		return errors.New("this system has no PID namespaces")
 	}
-	var said strings.Builder
-	cmd.Stdout, cmd.Env = &said, []string{}
-	return runLocked(cmd, func() {}) == nil && strings.TrimSpace(said.String()) == strconv.Itoa(first+1)
+	var said bytes.Buffer
+	cmd.Stderr, cmd.Env = &said, []string{}
+	err := runLocked(cmd, func() {})
+	var starting *fs.PathError
+	switch {
+	case err == nil:
+		return nil
+	case refused(err) && errors.As(err, &starting):
+		return fmt.Errorf("the system refuses a namespace: %w", starting.Err)
+	}
+	return errors.New(cmp.Or(strings.TrimPrefix(lastLine(said.String()), "agentbench: "), err.Error()))
 }
 
 // firstID is behind which process id a namespace counts: far from those of the
@@ -89,7 +117,8 @@ func (c *Confinement) firstID() int {
 	return least + int((n*apart+int64(os.Getpid())*processesApart)%(most-least))
 }
 
-// startable finds the faults that a shell would report in its own way.
+// startable finds the faults that would be reported in another way from within a
+// namespace.
 func startable(dir, path string) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -104,10 +133,10 @@ func startable(dir, path string) error {
 	return nil
 }
 
-// refused says whether a namespace could not be had this time.
-func refused(err error) bool {
-	var starting *fs.PathError
-	return err != nil && errors.As(err, &starting) && starting.Path == shellPath
+// unhidden is what becomes of a program whose namespace was refused, though others
+// got theirs: it does not run where it could read what is hidden from them.
+func unhidden(err error) error {
+	return failure(record.Internal, "the system refused a namespace this time: %v", err)
 }
 
 // signalled is the error of a program that died of a signal within a namespace.
@@ -115,9 +144,9 @@ type signalled syscall.Signal
 
 func (s signalled) Error() string { return "signal: " + syscall.Signal(s).String() }
 
-// afterShell is how the program ended that a shell waited for: shells add 128 to
+// afterConfined is how the program ended that a namespace held: 128 is added to
 // the number of a signal.
-func afterShell(err error) error {
+func afterConfined(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		if n := exit.ExitCode() - 128; n >= 1 && n <= 31 {

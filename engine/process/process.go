@@ -121,7 +121,10 @@ func (p *Program) start(ctx context.Context, run func(*exec.Cmd) error) error {
 		argv := append([]string{path}, p.Argv[1:]...)
 		err := run(p.placed(confined(ctx, kind, p.Confinement.firstID(), argv...)))
 		if !refused(err) {
-			return afterShell(err)
+			return afterConfined(err)
+		}
+		if kind.hides() {
+			return unhidden(err)
 		}
 	}
 	cmd := exec.CommandContext(ctx, path, p.Argv[1:]...)
@@ -160,8 +163,11 @@ func runLocked(cmd *exec.Cmd, started func()) error {
 func (p *Program) explain(err error, stderr string) error {
 	var exit *exec.ExitError
 	var died signalled
+	var known *record.Error
 	name := p.called()
 	switch {
+	case errors.As(err, &known):
+		return err
 	case errors.As(err, &exit), errors.As(err, &died):
 		message := fmt.Sprintf("%s failed: %s", name, err)
 		if line := lastLine(stderr); line != "" {
