@@ -3,6 +3,7 @@ package spec
 import (
 	"strings"
 
+	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -22,7 +23,7 @@ func (h *Headers) DecodeNode(n *source.Node, d *source.Decoder) {
 	for _, header := range *h {
 		if !isHeaderName(header.Key) {
 			d.Add(n.KeyFault(header.Key, "write letters, digits and -", "this is no name of a header"))
-		} else if header.Value.Env == "" && HoldsSecret(header.Key) && header.Node.Kind == source.String {
+		} else if header.Value.Env == "" && secret.Telling(header.Key) && header.Node.Kind == source.String {
 			d.Fault(header.Node, "write {env: NAME}, or {env: NAME, prefix: \"Bearer \"}, and set the variable NAME",
 				"keys come from the environment, and %s would stand in the file", shorten(header.Key))
 		}
@@ -82,15 +83,4 @@ func isHeaderName(name string) bool {
 		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c)
 	}
 	return name != "" && strings.IndexFunc(name, func(c rune) bool { return !valid(c) }) < 0
-}
-
-// HoldsSecret says by its name that a header or a parameter holds what tells who asks.
-func HoldsSecret(name string) bool {
-	name = strings.ToLower(name)
-	for _, part := range []string{"auth", "key", "token", "secret", "cookie", "credential", "password"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
 }

@@ -76,6 +76,7 @@ func (p *program) setBaseline(name, dir string, from *place, incomplete bool) er
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fail(notMeasured, "name another folder with --dir", "making the folder of the baselines: %w", err)
 	}
+	p.learnResolved(m)
 	options := record.BaselineOptions{Redact: p.secrets.Redact}
 	if from.configuration != "" {
 		options.Configurations = []string{from.configuration}

@@ -117,6 +117,7 @@ func (p *program) sameSpec(j *job, before, now *record.Manifest) error {
 	if before.SpecHash == now.SpecHash {
 		return nil
 	}
+	p.learnResolved(before)
 	found, err := specDifferences(before, now)
 	if err != nil {
 		return fail(notMeasured, "", "comparing the specs: %w", err)

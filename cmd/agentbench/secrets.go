@@ -53,13 +53,47 @@ func behind[W io.Writer](w io.Writer) (found W) {
 // learn makes the secrets of a document known, if it has any.
 func (p *program) learn(d *spec.Document) {
 	if d.Suite != nil {
-		p.secrets.Learn(secret.OfSuite(d.Suite, p.env)...)
+		p.secrets.Learn(secret.Of(texts(d.Suite.Tree), p.env)...)
 	}
-	p.secrets.Learn(secret.OfLoops(d.Loops(), p.env)...)
+	for _, l := range d.Loops() {
+		p.secrets.Learn(secret.Of(texts(l.Tree), p.env)...)
+	}
+}
+
+// texts is a file as JSON would have it, every scalar a text, and without the tasks.
+func texts(n *source.Node) any {
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == source.Map:
+		all := map[string]any{}
+		for _, entry := range n.Entries {
+			if entry.Key != "tasks" {
+				all[entry.Key] = texts(entry.Value)
+			}
+		}
+		return all
+	case n.Kind == source.List:
+		all := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			all[i] = texts(item)
+		}
+		return all
+	}
+	return n.Text
+}
+
+// learnResolved makes the secrets known that results may hold: those of a version
+// that did not look everywhere.
+func (p *program) learnResolved(m *record.Manifest) {
+	var resolved any
+	if readSpec(m.Spec, &resolved) == nil {
+		p.secrets.Learn(secret.Of(resolved, p.env)...)
+	}
 }
 
 // learnLines makes the secrets known that the lines of faults may show: from the
-// lines, or from what is shown of them where they are long.
+// lines and those before them, or from what is shown of them where they are long.
 func (p *program) learnLines(faults source.Faults) {
 	const long = 1 << 10
 	var text strings.Builder
@@ -68,8 +102,12 @@ func (p *program) learnLines(faults source.Faults) {
 		if f.File == nil {
 			continue
 		}
-		if line := f.File.Line(f.Pos.Line); len(line) <= long {
-			text.WriteString(line + "\n")
+		before, line := "", f.File.Line(f.Pos.Line)
+		if f.Pos.Line > 1 {
+			before = f.File.Line(f.Pos.Line - 1)
+		}
+		if len(before)+len(line) <= long {
+			text.WriteString(before + "\n" + line + "\n")
 		}
 	}
 	p.secrets.Learn(secret.OfText(text.String())...)

@@ -1,52 +1,97 @@
 package secret
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/url"
-
-	"github.com/agentbench/agentbench/spec"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
 )
 
-// OfSuite are the secrets of all models of a suite.
-func OfSuite(s *spec.Suite, getenv func(string) string) []string {
-	var values []string
-	for i := range s.Models {
-		m := &s.Models[i].Value
-		key := ""
-		if m.APIKeyEnv != "" {
-			key = getenv(m.APIKeyEnv)
-		}
-		values = append(values, OfServer(m.BaseURL, key, m.Headers)...)
-	}
-	return values
+// Of are the secrets of a spec, given as what its JSON decodes to: what stands in
+// addresses and in the arguments of programs, wherever in the spec they are, what
+// headers hold or take from the environment, and the variables that models and
+// programs are given. No key of the language has to be named here for its addresses
+// to be looked at. Tasks are left out: they are data.
+func Of(spec any, getenv func(string) string) []string {
+	o := sources{getenv: getenv}
+	o.value("", spec)
+	return slices.DeleteFunc(o.found, func(value string) bool { return value == "" })
 }
 
-// OfLoops are the secrets of what loops reach beside models: what headers take
-// from the environment, what stands in addresses, and variables with a telling
-// name that programs are given.
-func OfLoops(loops []*spec.Loop, getenv func(string) string) []string {
-	var values []string
-	for _, l := range loops {
-		for _, server := range l.Servers() {
-			values = append(values, ofAddress(server.URL)...)
-			for _, header := range server.Headers {
-				if header.Value.Env != "" {
-					values = append(values, getenv(header.Value.Env))
-				}
-			}
+type sources struct {
+	getenv func(string) string
+	found  []string
+}
+
+func (s *sources) add(values ...string) { s.found = append(s.found, values...) }
+
+// value looks at what stands under a key.
+func (s *sources) value(key string, value any) {
+	switch v := value.(type) {
+	case string:
+		s.add(OfAddress(v)...)
+		if key == "api_key_env" {
+			s.add(s.getenv(v))
 		}
-		for _, name := range l.Variables() {
-			if Telling(name) {
-				values = append(values, getenv(name))
+	case json.Number:
+		s.value(key, v.String())
+	case []any:
+		s.list(key, v)
+	case map[string]any:
+		for name, held := range v {
+			switch {
+			case key == "headers":
+				s.header(name, held)
+			case name != "tasks":
+				s.value(name, held)
 			}
 		}
 	}
-	return values
+}
+
+// list looks at the words of a program, at names of variables, and at each entry.
+func (s *sources) list(key string, all []any) {
+	var words []string
+	for _, entry := range all {
+		s.value("", entry)
+		words = append(words, fmt.Sprint(entry))
+	}
+	switch key {
+	case "command":
+		s.add(OfArguments(words)...)
+	case "env":
+		for _, name := range words {
+			if Telling(name) {
+				s.add(s.getenv(name))
+			}
+		}
+	}
+}
+
+// header looks at a header: a text, or what is taken from the environment.
+func (s *sources) header(name string, held any) {
+	switch v := held.(type) {
+	case string:
+		s.add(OfAddress(v)...)
+		if Telling(name) {
+			s.add(v)
+		}
+	case json.Number:
+		s.header(name, v.String())
+	case map[string]any:
+		if variable, ok := v["env"].(string); ok {
+			s.add(s.getenv(variable))
+		}
+	}
 }
 
 // OfServer are the secrets that a server is called with: the key, what headers
 // with a telling name hold, and what stands in the address.
 func OfServer(address, key string, headers map[string]string) []string {
-	values := append([]string{key}, ofAddress(address)...)
+	values := append([]string{key}, OfAddress(address)...)
 	for name, value := range headers {
 		if Telling(name) {
 			values = append(values, value)
@@ -55,29 +100,52 @@ func OfServer(address, key string, headers map[string]string) []string {
 	return values
 }
 
-// ofAddress are the password of an address, its user where it has no password,
-// and parameters with a telling name.
-func ofAddress(address string) []string {
-	base, err := url.Parse(address)
-	if err != nil {
+// address is a text that is nothing but an address.
+var address = regexp.MustCompile(`^\s*[A-Za-z][A-Za-z0-9+.-]*://\S+\s*$`)
+
+// OfAddress are the password of an address, its user where it has no password,
+// and parameters with a telling name, as they are written and as they are meant.
+// Text that is no address has none.
+func OfAddress(text string) []string {
+	if !address.MatchString(text) {
 		return nil
 	}
-	var values []string
-	if password, ok := base.User.Password(); ok {
-		values = append(values, password)
-	} else if user := base.User.Username(); user != "" {
-		values = append(values, user)
+	base, err := url.Parse(strings.TrimSpace(text))
+	if err != nil {
+		return OfText(text)
 	}
-	for name, all := range base.Query() {
-		if Telling(name) {
-			values = append(values, all...)
+	var values []string
+	add := func(written string, unescape func(string) (string, error)) {
+		values = append(values, written)
+		if meant, err := unescape(written); err == nil && meant != written {
+			values = append(values, meant)
+		}
+	}
+	if base.User != nil {
+		_, rest, _ := strings.Cut(text, "://")
+		authority := strings.FieldsFunc(rest, func(c rune) bool { return c == '/' || c == '?' || c == '#' })[0]
+		user, password, ok := strings.Cut(authority[:max(0, strings.LastIndex(authority, "@"))], ":")
+		if !ok {
+			password = user
+		}
+		add(password, url.PathUnescape)
+	}
+	for _, written := range []string{base.RawQuery, base.EscapedFragment()} {
+		for pair := range strings.FieldsFuncSeq(written, func(c rune) bool { return c == '&' || c == ';' }) {
+			name, value, _ := strings.Cut(pair, "=")
+			if meant, err := url.QueryUnescape(name); err == nil {
+				name = meant
+			}
+			if tellingParameter(name) {
+				add(value, url.QueryUnescape)
+			}
 		}
 	}
 	return values
 }
 
 // WithoutCredentials is an address without what says who asks, which is what
-// ofAddress finds.
+// OfAddress finds.
 func WithoutCredentials(address string) string {
 	base, err := url.Parse(address)
 	if err != nil || base.User == nil && base.RawQuery == "" {
@@ -86,7 +154,7 @@ func WithoutCredentials(address string) string {
 	base.User = nil
 	query := base.Query()
 	for name := range query {
-		if Telling(name) {
+		if tellingParameter(name) {
 			query.Del(name)
 		}
 	}
@@ -94,6 +162,91 @@ func WithoutCredentials(address string) string {
 	return base.String()
 }
 
-// Telling says by its name that a header or a parameter holds a secret. What it
+// OfArguments are the secrets among the words of a program: of --api-key X and
+// --api-key=X, API_KEY=X, of a header as in -H "X-Api-Key: X", of user:X behind -u,
+// and what stands in addresses; within the commands of a shell as well.
+func OfArguments(words []string) []string {
+	var values []string
+	for i, word := range words {
+		next := ""
+		if i+1 < len(words) {
+			next = words[i+1]
+		}
+		flag := strings.TrimLeft(word, "-")
+		name, value, given := strings.Cut(flag, "=")
+		header, held, isHeader := strings.Cut(word, ":")
+		isHeader = isHeader && Telling(header) && !strings.ContainsFunc(header, unicode.IsSpace)
+		switch {
+		case strings.ContainsFunc(word, unicode.IsSpace) && !isHeader:
+			values = append(values, OfArguments(strings.FieldsFunc(word, betweenWords))...)
+		case address.MatchString(word):
+			values = append(values, OfAddress(word)...)
+		case given && telling(name):
+			values = append(values, value)
+		case given:
+			values = append(values, OfAddress(value)...)
+		case word == "-u" || word == "--user":
+			if _, password, ok := strings.Cut(next, ":"); ok {
+				values = append(values, password)
+			}
+		case flag != word && telling(flag) && !strings.HasPrefix(next, "-"):
+			values = append(values, next)
+		case isHeader && strings.TrimSpace(held) != "":
+			values = append(values, strings.TrimSpace(held))
+		case isHeader && scheme(next) && i+2 < len(words):
+			values = append(values, words[i+2])
+		case isHeader:
+			values = append(values, next)
+		}
+	}
+	return slices.DeleteFunc(values, func(value string) bool { return value == "" })
+}
+
+// betweenWords parts the words of a shell.
+func betweenWords(c rune) bool { return unicode.IsSpace(c) || c == '"' || c == '\'' || c == ';' }
+
+// scheme reports whether a word says how credentials are meant that follow it.
+func scheme(word string) bool {
+	return slices.ContainsFunc(schemes, func(s string) bool { return strings.EqualFold(strings.TrimSpace(s), word) })
+}
+
+// Telling says by its name that a header or a variable holds a secret. What it
 // says of a header decides the keys of the cache as well.
-func Telling(name string) bool { return spec.HoldsSecret(name) }
+func Telling(name string) bool {
+	name = strings.ToLower(name)
+	for _, part := range []string{"auth", "key", "token", "secret", "cookie", "credential", "password"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// tellingParameter says it of a parameter of an address: those of signed addresses
+// (sig of Azure, X-Amz-Signature) and of keys of functions (code) among them.
+func tellingParameter(name string) bool {
+	return Telling(name) || telling(name) || strings.EqualFold(name, "code")
+}
+
+// tellingWords are what a name ends in that holds a secret.
+var tellingWords = []string{
+	"key", "apikey", "token", "secret", "password", "passwd", "pwd", "pass", "passphrase", "credential", "credentials", "auth", "authorization",
+	"cookie", "bearer", "sig", "signature", "sas", "jwt", "pat",
+}
+
+// telling says it of a flag of a program or of a variable that it is given, by its
+// last word: --api-key and apiKey, not --max-tokens, --key-file nor --tokenizer.
+func telling(name string) bool {
+	words := strings.FieldsFunc(lastCapital(name), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	return len(words) > 0 && slices.Contains(tellingWords, strings.ToLower(words[len(words)-1]))
+}
+
+// lastCapital puts a space before the last word of a name such as apiKey.
+func lastCapital(name string) string {
+	for i := len(name) - 1; i > 0; i-- {
+		if unicode.IsUpper(rune(name[i])) && unicode.IsLower(rune(name[i-1])) {
+			return name[:i] + " " + name[i:]
+		}
+	}
+	return name
+}

@@ -1,41 +1,90 @@
 package secret
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
-	"testing/fstest"
-
-	"github.com/agentbench/agentbench/spec"
 )
 
-const reaching = `loop: l
-agent:
-  model: m
-  tools:
-  - {name: a, http: "http://user:in-address@localhost/", headers: {X-Team: {env: TEAM}, Authorization: {env: TOKEN, prefix: "Bearer "}}}
-  - {mcp: {url: "http://localhost/", headers: {X-Api-Key: {env: SERVER_KEY}}}}
-  - {name: b, command: [cat], env: [TOOL_SECRET, LANG]}
-  - {mcp: {command: [cat], env: [MCP_TOKEN, HOME]}}
-  delegates:
-  - {name: d, a2a: "http://localhost/", headers: {Authorization: {env: REMOTE}, X-Plain: shown}}
-prompt: p
-phases:
-- {name: one, tools: [{name: c, command: [cat], env: [PHASE_KEY]}]}
-- {name: two, agent: {http: "http://localhost/?token=in-query", headers: {Cookie: {env: BISCUIT}}}}
-`
-
-// What tools, servers and delegates are called with is secret: every value that headers take from the environment, and
-// what programs are given under a telling name.
-func TestSecretsOfLoops(t *testing.T) {
-	doc, faults := spec.LoadFS(fstest.MapFS{"l.yaml": {Data: []byte(reaching)}}, "l.yaml", spec.Options{})
-	if faults.Err() != nil {
-		t.Fatal(faults)
+// Of a spec, wherever they stand: what is in addresses and in arguments, every value that headers take from the
+// environment, headers with a telling name, and what programs are given under a telling name.
+func TestF70_SecretsOfASpec(t *testing.T) {
+	const written = `{
+		"models": {"m": {"base_url": "https://host/v1?subscription-key=in-query", "api_key_env": "MODEL_KEY", "headers": {"X-Api-Key": "in-header", "X-Title": "shown"}}},
+		"tasks": [{"id": "a", "input": "http://user:in-a-task@localhost/"}],
+		"scorers": [{"url": "https://user:in-scorer@host/", "headers": {"X-Team": {"env": "TEAM"}}}, {"command": ["score", "--api-key", "in-arguments", "--seed", 12345678, "--password", 87654321]}],
+		"agent": {
+			"tools": [
+				{"http": "http://user:in-address@localhost/", "headers": {"Authorization": {"env": "TOKEN", "prefix": "Bearer "}}},
+				{"mcp": {"url": "http://localhost/?sig=in%2Bsignature", "headers": {"X-Api-Key": {"env": "SERVER_KEY"}}}},
+				{"command": ["cat"], "env": ["TOOL_SECRET", "LANG"]}
+			],
+			"delegates": [{"a2a": "http://in-user@localhost/", "headers": {"Authorization": {"env": "REMOTE"}, "X-Plain": "shown"}}]
+		},
+		"prompt": "ask http://user:in-a-prompt@localhost/ and say why",
+		"roots": {"data": {"env": "SECRET_FOLDER"}},
+		"a_key_that_is_yet_to_come": ["wss://user:in-future@host/"]}`
+	var plain any
+	decoder := json.NewDecoder(strings.NewReader(written))
+	decoder.UseNumber()
+	if err := decoder.Decode(&plain); err != nil {
+		t.Fatal(err)
 	}
-	got := OfLoops(doc.Loops(), func(name string) string { return "the " + name })
+	got := Of(plain, func(name string) string { return "the " + name })
 	slices.Sort(got)
-	want := []string{"in-address", "in-query", "the BISCUIT", "the MCP_TOKEN", "the PHASE_KEY", "the REMOTE", "the SERVER_KEY",
-		"the TEAM", "the TOKEN", "the TOOL_SECRET"}
+	want := []string{"87654321", "in%2Bsignature", "in+signature", "in-address", "in-arguments", "in-future", "in-header", "in-query", "in-scorer", "in-user",
+		"the MODEL_KEY", "the REMOTE", "the SERVER_KEY", "the TEAM", "the TOKEN", "the TOOL_SECRET"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestF70_SecretsOfAddresses(t *testing.T) {
+	for text, want := range map[string][]string{
+		"https://user:pass%40word@host:8080/v1":                             {"pass%40word", "pass@word"},
+		"https://a-token@host":                                              {"a-token"},
+		"https://host/c/b?sv=2024-11-04&ss=b&se=2027-01-01&sig=a%2Fb%3D%3D": {"a%2Fb%3D%3D", "a/b=="},
+		"https://host/f?code=of-a-function&keep=shown":                      {"of-a-function"},
+		"https://host/x?X-Amz-Credential=who&X-Amz-Signature=0f0f":          {"who", "0f0f"},
+		"https://host/x?api%5Fkey=hidden":                                   {"hidden"},
+		"https://host/#access_token=hidden&state=shown":                     {"hidden"},
+		"postgres://user:hidden@host/db?sslmode=require":                    {"hidden"},
+		"https://host/%zz?token=hidden":                                     {"hidden"},
+		"https://host/v1":                                                   nil,
+		"user:pass@host":                                                    nil,
+		"see https://user:pass@host/ there":                                 nil,
+	} {
+		if got := OfAddress(text); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestF70_SecretsOfArguments(t *testing.T) {
+	for text, want := range map[string][]string{
+		"ask --api-key hidden":                            {"hidden"},
+		"ask --api-key=hidden shown":                      {"hidden"},
+		"ask -token hidden --model shown":                 {"hidden"},
+		"ask --apiKey hidden --openai_api_key=hidden2":    {"hidden", "hidden2"},
+		"env OPENAI_API_KEY=hidden MAX_TOKENS=100000 ask": {"hidden"},
+		"ask --url=https://u:hidden@host/":                {"hidden"},
+		"ask https://host/?sig=hidden":                    {"hidden"},
+		"curl -u me:hidden https://host/":                 {"hidden"},
+		"curl -H|X-Api-Key: hidden":                       {"hidden"},
+		"curl -H|Authorization: Bearer hidden":            {"Bearer hidden"},
+		"sh -c|curl -H 'Authorization: Bearer hidden' -d 'text: shown' https://u:hidden2@host/":             {"hidden", "hidden2"},
+		"sh -c|API_KEY=hidden ask --password 'hidden2'; echo shown":                                         {"hidden", "hidden2"},
+		"ask --max-tokens 10000000 --tokenizer cl100k_base --key-file keys.txt --api-key-env SOME_VARIABLE": nil,
+		"ask --password --verbose": nil,
+		"ask --api-key":            nil,
+	} {
+		words := strings.Fields(text)
+		if head, tail, ok := strings.Cut(text, "|"); ok {
+			words = append(strings.Fields(head), tail)
+		}
+		if got := OfArguments(words); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
 	}
 }

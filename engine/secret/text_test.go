@@ -17,6 +17,13 @@ func TestF70_SecretsInLinesThatCouldNotBeRead(t *testing.T) {
 		`  api_key: hidden-word # really`:                          {"hidden-word # really"},
 		`m: {key: task.identifier, api_key_env: SOME_VARIABLE_ID}`: nil,
 		`tokens: {input: 10000000}`:                                nil,
+		`url: "http://host/v1?sv=1&sig=hidden%2Bword"`:             {"hidden%2Bword"},
+		`url: http://host/v1?X-Amz-Signature=hidden-word&x=shown`:  {"hidden-word"},
+		`command: [ask, --api-key, hidden-word, --max-tokens, 10]`: {"hidden-word"},
+		`command: ["ask", "--token=hidden-word", "shown-word"]`:    {"hidden-word"},
+		"- --api-key\n- hidden-word":                               {"hidden-word"},
+		`command: [sh, -c, "ask --password hidden-word shown"]`:    {"hidden-word"},
+		`command: [ask, --key-file, shown-word, --tokenizer, gpt]`: nil,
 		`prompt: "ask me@home.example: {{ task.input }}"`:          nil,
 	} {
 		if got := OfText(text); !slices.Equal(got, want) {

@@ -115,7 +115,7 @@ func TestF36_DisorderlyServers(t *testing.T) {
 			t.Parallel()
 			o := child(mode)
 			if mode == "wrong id" {
-				o.Timeout = time.Second
+				o.Timeout, o.Start = time.Second, time.Minute
 			}
 			ctx := begun(t)
 			set := toolsOf(t, ctx, New(o))
@@ -187,7 +187,7 @@ func TestF36_AServerThatDiesAgainIsLeftAlone(t *testing.T) {
 // F36: a server that does not read holds nobody up.
 func TestF36_AServerThatDoesNotRead(t *testing.T) {
 	o := child("does not read")
-	o.Timeout = 200 * time.Millisecond
+	o.Timeout, o.Start = 200*time.Millisecond, time.Minute
 	o.Program.Farewell = 100 * time.Millisecond
 	ctx := begun(t)
 	set := toolsOf(t, ctx, New(o))

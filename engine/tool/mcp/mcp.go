@@ -5,6 +5,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -25,15 +26,17 @@ type Options struct {
 	Name    string           // how records call it
 	Program *process.Program // started, and spoken to over its standard streams; nil: URL
 	URL     string
-	Headers http.Header   // sent to the URL with every request
-	Only    []string      // the tools that are used; nil: all
-	Pure    []string      // the tools of which the same arguments give the same result
-	Timeout time.Duration // of one call; 0: tool.DefaultTimeout
-	Retries int           // how often a call that failed is made again
+	Headers http.Header // sent to the URL with every request
+	Only    []string    // the tools that are used; nil: all
+	Pure    []string    // the tools of which the same arguments give the same result
+	// Timeout is how long one call may take, the start of the server included, and the
+	// server to start when the run begins; 0: tool.DefaultTimeout and DefaultStart.
+	Timeout time.Duration
+	Retries int // how often a call that failed is made again
 	// Shared is what lasts as long as all runs, which use one server then; nil: each
 	// run has its own.
 	Shared *tool.Run
-	Start  time.Duration    // 0: DefaultStart
+	Start  time.Duration    // 0: Timeout
 	Now    func() time.Time // nil: time.Now
 }
 
@@ -46,7 +49,7 @@ type Server struct {
 // New makes a server, which is not started before its tools are asked for.
 func New(o Options) *Server {
 	if o.Start <= 0 {
-		o.Start = DefaultStart
+		o.Start = cmp.Or(max(0, o.Timeout), DefaultStart)
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = tool.DefaultTimeout

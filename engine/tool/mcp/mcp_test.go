@@ -86,7 +86,7 @@ func TestOnlySomeToolsAreUsed(t *testing.T) {
 func TestACallIsEndedAtItsTimeout(t *testing.T) {
 	for name, o := range map[string]Options{"stdio": child("orderly"), "http": listening(t)} {
 		t.Run(name, func(t *testing.T) {
-			o.Timeout = 50 * time.Millisecond
+			o.Timeout, o.Start = 50*time.Millisecond, time.Minute
 			ctx := begun(t)
 			set := toolsOf(t, ctx, New(o))
 			begin := time.Now()
@@ -148,6 +148,8 @@ func TestServersThatCannotBeStarted(t *testing.T) {
 	missing.Program.Argv = []string{"no-such-server"}
 	slow := child("slow")
 	slow.Start, slow.Program.Farewell = 100*time.Millisecond, 100*time.Millisecond
+	impatient := child("slow") // the timeout of a tool includes the start of its server
+	impatient.Timeout, impatient.Program.Farewell = 200*time.Millisecond, 100*time.Millisecond
 	for name, c := range map[string]struct {
 		o       Options
 		class   record.ErrorClass
@@ -156,6 +158,7 @@ func TestServersThatCannotBeStarted(t *testing.T) {
 		"missing": {missing, record.InvalidRequest, `the program "no-such-server" was not found`},
 		"ends":    {ends, record.Server, "exit status 4: no configuration"},
 		"slow":    {slow, record.CallTimeout, `the server "orderly" did not tell of its tools within 100ms`},
+		"timeout": {impatient, record.CallTimeout, `the server "orderly" did not tell of its tools within 200ms`},
 		"gone":    {gone, record.Network, "connection refused"},
 		"no HTTP": {Options{Name: "x", URL: "nonsense://x"}, record.BadResponse, "unsupported protocol scheme"},
 	} {

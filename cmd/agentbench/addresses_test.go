@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/engine/secret"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// outside are the keys of the language that hold an address or the words of a
+// program, each with a place where it is written with secrets. ADDRESS is one with a
+// password and a signature, WORDS are arguments with keys.
+var outside = map[string]string{
+	"Model.base_url":   `  m: {provider: openai, base_url: "ADDRESS", api_key_env: BIRD_KEY, price: free, retries: 0}`,
+	"Scorer.url":       `- {name: by-url, type: http, url: "ADDRESS"}`,
+	"Scorer.command":   `- {name: by-program, type: command, command: [WORDS]}`,
+	"Agent.http":       `agent: {http: "ADDRESS"}`,
+	"Agent.a2a":        `agent: {a2a: "ADDRESS"}`,
+	"Agent.command":    `agent: {command: [WORDS]}`,
+	"Tool.http":        `  - {name: by-http, description: d, parameters: {type: object}, http: "ADDRESS"}`,
+	"Tool.command":     `  - {name: by-program, description: d, parameters: {type: object}, command: [WORDS]}`,
+	"MCP.url":          `  - {mcp: {url: "ADDRESS"}}`,
+	"MCP.command":      `  - {mcp: {command: [WORDS]}}`,
+	"Delegate.a2a":     `  - {name: helper, description: d, a2a: "ADDRESS"}`,
+	"Command.command":  `evaluate: {command: {command: [WORDS]}, confidence: "0.5"}`,
+	"Evaluate.command": `evaluate: {command: [WORDS], confidence: "0.5"}`,
+}
+
+// reachingOut says by its name or by what its documentation says that a key holds an
+// address or a program.
+var reachingOut = regexp.MustCompile(`(?i)^(.*url|.*address|.*endpoint|uri|host|proxy|http|a2a|.*command|argv)$|\b(address|endpoint|server that speaks|compatible server|program that|a program and its arguments)\b`)
+
+// eachKey gives every key of a type and of all that it holds, with its field.
+func eachKey(t reflect.Type, seen map[reflect.Type]bool, see func(owner string, field reflect.StructField)) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		eachKey(t.Elem(), seen, see)
+	case reflect.Struct:
+		if seen[t] || t == reflect.TypeFor[source.Node]() {
+			return
+		}
+		seen[t] = true
+		for i := range t.NumField() {
+			field := t.Field(i)
+			if field.IsExported() {
+				see(t.Name(), field)
+				eachKey(field.Type, seen, see)
+			}
+		}
+	}
+}
+
+// keysOutside are the keys of the language that hold an address or a program.
+func keysOutside() (keys []string) {
+	seen := map[reflect.Type]bool{}
+	for _, root := range []reflect.Type{reflect.TypeFor[spec.Suite](), reflect.TypeFor[spec.Loop]()} {
+		eachKey(root, seen, func(owner string, field reflect.StructField) {
+			key, _, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+			kind := field.Type
+			if kind.Kind() == reflect.Pointer {
+				kind = kind.Elem()
+			}
+			holds := kind.Kind() == reflect.String || kind == reflect.TypeFor[[]string]() || kind == reflect.TypeFor[spec.Command]()
+			if key != "" && key != "-" && holds && (reachingOut.MatchString(key) || reachingOut.MatchString(field.Tag.Get("doc"))) {
+				keys = append(keys, owner+"."+key)
+			}
+		})
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// written is a line with its secrets.
+func reaching(line, address string) string {
+	line = strings.ReplaceAll(line, "ADDRESS", strings.Replace(address, "http://", "http://me:CANARY-password@", 1)+"/x?sv=1&sig=CANARY%2Fsignature%3D")
+	return strings.ReplaceAll(line, "WORDS", `sh, tell.sh, --api-key, CANARY-of-a-flag, "--token=CANARY-of-a-word", -H, "Authorization: Bearer CANARY-of-a-header", "http://me:CANARY-password@127.0.0.1/"`)
+}
+
+// repeating answers every request with what is no answer and repeats what it was sent.
+func repeating(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	_, password, _ := r.BasicAuth()
+	fmt.Fprintf(w, `{"error":{"message":"%s?%s of %s, %s, %d bytes"}}`, r.URL.Path, r.URL.RawQuery, password, r.URL.Query().Get("sig"), len(body))
+}
+
+// F70, P17: whatever key an address or a program stands under, its secrets are
+// written nowhere. A key that is new to the language has to be written here, too.
+func TestF70_NoAddressOfTheLanguageIsForgotten(t *testing.T) {
+	if got, want := keysOutside(), slices.Sorted(maps.Keys(outside)); !slices.Equal(got, want) {
+		t.Fatalf("the language has the keys\n%q, and tried are\n%q", got, want)
+	}
+	server := httptest.NewServer(http.HandlerFunc(repeating))
+	defer server.Close()
+	dir := t.TempDir()
+	files := map[string]string{
+		"tell.sh":    "echo \"$@\" >&2; echo \"$@\"\n",
+		"suite.yaml": "suite: s\ntasks: [{id: a, input: a, target: b}]\nmodels:\n" + outside["Model.base_url"] + "\nscorers:\n" + outside["Scorer.url"] + "\n" + outside["Scorer.command"] + "\nmin_coverage: 0\nbaseline: agent-command\nconfigurations:\n",
+	}
+	for key, line := range outside {
+		name := strings.ToLower(strings.ReplaceAll(key, ".", "-"))
+		loop := "loop: " + name + "\nterminate: {max_iterations: 1}\n"
+		switch {
+		case strings.HasPrefix(key, "Agent."):
+			loop += line + "\nprompt: p\n"
+			if key == "Agent.command" {
+				loop = strings.Replace(loop, "prompt: p\n", "", 1)
+			}
+		case strings.HasPrefix(key, "Tool."), strings.HasPrefix(key, "MCP."):
+			loop += "prompt: p\nagent:\n  model: m\n  tools:\n" + line + "\n"
+		case strings.HasPrefix(key, "Delegate."):
+			loop += "prompt: p\nagent:\n  model: m\n  delegates:\n" + line + "\n"
+		case strings.HasPrefix(key, "Evaluate."), strings.HasPrefix(key, "Command."):
+			loop += "agent: {command: [cat]}\n" + line + "\n"
+		default:
+			loop += "prompt: p\nagent: {model: m}\n"
+		}
+		files[name+".yaml"] = loop
+		files["suite.yaml"] += "- {name: " + name + ", loop: " + name + ".yaml}\n"
+	}
+	for name, text := range files {
+		write(t, dir, name, reaching(text, server.URL))
+	}
+	expectNoCanary(t, dir)
+	expectNoCanaryInFaults(t, dir, files, server.URL)
+}
+
+func expectNoCanary(t *testing.T, dir string) {
+	t.Helper()
+	suite, results, left := filepath.Join(dir, "suite.yaml"), filepath.Join(dir, "out", "r"), written{}
+	if code := left.command("run", suite, "--out", results, "--events", "-"); code == wrongUsage || code == wrongSpec {
+		t.Fatalf("exit code %d: %s", code, left)
+	}
+	for _, args := range [][]string{
+		{"check", suite}, {"check", "--tune", suite}, {"plan", suite}, {"show", results}, {"report", results, "--format", "json"}, {"diff", results, "--format", "json"},
+		{"show", results, "agent-http/a/1", "--full"}, {"show", results, "agent-command/a/1", "--json"}, {"show", results, "evaluate-command/a/1", "--events"},
+		{"baseline", "set", "b", results, "--dir", filepath.Join(dir, "out", "baselines"), "--allow-incomplete"},
+		{"run", suite, "--out", results, "--set", "terminate.max_iterations=2"}, {"score", results, suite}, {"replay", results},
+	} {
+		if code := left.command(args...); code == wrongUsage {
+			t.Errorf("%q: %s", args, left["stderr of "+strings.Join(args, " ")])
+		}
+	}
+	left.folder(t, filepath.Join(dir, "out"))
+	hidden := 0
+	for name, text := range left {
+		if at := bytes.Index(text, []byte("CANARY")); at >= 0 {
+			t.Errorf("%s holds a secret: …%s…", name, text[max(0, at-100):min(len(text), at+60)])
+		}
+		hidden += bytes.Count(text, []byte(secret.Replacement))
+	}
+	if hidden < len(outside) {
+		t.Errorf("only %d secrets were hidden", hidden)
+	}
+}
+
+// expectNoCanaryInFaults has check show each of the lines.
+func expectNoCanaryInFaults(t *testing.T, dir string, files map[string]string, address string) {
+	t.Helper()
+	for key, line := range outside {
+		for name, text := range files {
+			if !strings.Contains(text, line) {
+				continue
+			}
+			at := strings.LastIndex(line, "}")
+			write(t, dir, name, reaching(strings.Replace(text, line, line[:at]+", nonsense: 1"+line[at:], 1), address))
+			left := written{}
+			code := left.command("check", filepath.Join(dir, "suite.yaml"))
+			said := left["stderr of check "+filepath.Join(dir, "suite.yaml")]
+			if code != wrongSpec || !bytes.Contains(said, []byte("nonsense")) || bytes.Contains(said, []byte("CANARY")) {
+				t.Errorf("%s: exit code %d: %s", key, code, said)
+			}
+			write(t, dir, name, reaching(text, address))
+		}
+	}
+}
