@@ -82,7 +82,10 @@ func keysOutside() (keys []string) {
 	return keys
 }
 
-// written is a line with its secrets.
+// nameOf is the configuration that has a key.
+func nameOf(key string) string { return strings.ToLower(strings.ReplaceAll(key, ".", "-")) }
+
+// reaching is a line with its secrets.
 func reaching(line, address string) string {
 	line = strings.ReplaceAll(line, "ADDRESS", strings.Replace(address, "http://", "http://me:CANARY-password@", 1)+"/x?sv=1&sig=CANARY%2Fsignature%3D")
 	return strings.ReplaceAll(line, "WORDS", `sh, tell.sh, --api-key, CANARY-of-a-flag, "--token=CANARY-of-a-word", -H, "Authorization: Bearer CANARY-of-a-header", "http://me:CANARY-password@127.0.0.1/"`)
@@ -106,10 +109,10 @@ func TestF70_NoAddressOfTheLanguageIsForgotten(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{
 		"tell.sh":    "echo \"$@\" >&2; echo \"$@\"\n",
-		"suite.yaml": "suite: s\ntasks: [{id: a, input: a, target: b}]\nmodels:\n" + outside["Model.base_url"] + "\nscorers:\n" + outside["Scorer.url"] + "\n" + outside["Scorer.command"] + "\nmin_coverage: 0\nbaseline: agent-command\nconfigurations:\n",
+		"suite.yaml": "suite: s\ntasks: [{id: a, input: a, target: b}]\nmodels:\n" + outside["Model.base_url"] + "\nscorers:\n" + outside["Scorer.url"] + "\n" + outside["Scorer.command"] + "\nmin_coverage: 0\nconfigurations:\n",
 	}
-	for key, line := range outside {
-		name := strings.ToLower(strings.ReplaceAll(key, ".", "-"))
+	for _, key := range slices.Sorted(maps.Keys(outside)) {
+		line, name := outside[key], nameOf(key)
 		loop := "loop: " + name + "\nterminate: {max_iterations: 1}\n"
 		switch {
 		case strings.HasPrefix(key, "Agent."):
@@ -138,20 +141,29 @@ func TestF70_NoAddressOfTheLanguageIsForgotten(t *testing.T) {
 
 func expectNoCanary(t *testing.T, dir string) {
 	t.Helper()
-	suite, results, left := filepath.Join(dir, "suite.yaml"), filepath.Join(dir, "out", "r"), written{}
-	if code := left.command("run", suite, "--out", results, "--events", "-"); code == wrongUsage || code == wrongSpec {
-		t.Fatalf("exit code %d: %s", code, left)
-	}
-	for _, args := range [][]string{
-		{"check", suite}, {"check", "--tune", suite}, {"plan", suite}, {"show", results}, {"report", results, "--format", "json"}, {"diff", results, "--format", "json"},
-		{"show", results, "agent-http/a/1", "--full"}, {"show", results, "agent-command/a/1", "--json"}, {"show", results, "evaluate-command/a/1", "--events"},
-		{"baseline", "set", "b", results, "--dir", filepath.Join(dir, "out", "baselines"), "--allow-incomplete"},
-		{"run", suite, "--out", results, "--set", "terminate.max_iterations=2"}, {"score", results, suite}, {"replay", results},
-	} {
-		if code := left.command(args...); code == wrongUsage {
-			t.Errorf("%q: %s", args, left["stderr of "+strings.Join(args, " ")])
+	suite, left := filepath.Join(dir, "suite.yaml"), written{}
+	results := func(name string) string { return filepath.Join(dir, "out", name) }
+	command := func(args ...string) {
+		if code := left.command(args...); code == wrongUsage || code == wrongSpec {
+			t.Errorf("%q: exit code %d: %s", args, code, left["stderr of "+strings.Join(args, " ")])
 		}
 	}
+	for key := range outside { // each alone: one that fails may end the suite
+		name := nameOf(key)
+		command("run", suite, "--configuration", name, "--out", results(name), "--events", "-")
+		command("show", results(name), name+"/a/1", "--full")
+		command("show", results(name), name+"/a/1", "--json")
+		command("show", results(name), name+"/a/1", "--events")
+		command("report", results(name), "--format", "json")
+		command("baseline", "set", name, results(name), "--dir", results("baselines"), "--allow-incomplete")
+	}
+	command("check", suite)
+	command("check", "--tune", suite)
+	command("plan", suite)
+	command("diff", results("agent-http"), results("agent-command"), "--format", "json")
+	command("replay", results("agent-command"))
+	command("score", results("agent-command"), suite)
+	left.command("run", suite, "--configuration", "agent-command", "--out", results("agent-command"), "--set", "terminate.max_iterations=2") // refused: another spec
 	left.folder(t, filepath.Join(dir, "out"))
 	hidden := 0
 	for name, text := range left {
