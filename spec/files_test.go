@@ -3,10 +3,10 @@ package spec
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/fstest"
 )
@@ -65,7 +65,7 @@ func TestFilesThatAreNotRead(t *testing.T) {
 		{"folder that links out", "sub/secret.jsonl", func(dir string) error { return os.Symlink("..", filepath.Join(dir, "sub")) }, "leads out of the folder"},
 		{"pattern through a link", "sub/*.jsonl", func(dir string) error { return os.Symlink("..", filepath.Join(dir, "sub")) }, "no file matches"},
 		{"loop of links", "t.jsonl", func(dir string) error { return os.Symlink("t.jsonl", filepath.Join(dir, "t.jsonl")) }, "t.jsonl"},
-		{"named pipe", "t.jsonl", func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "t.jsonl"), 0o644) }, "is a folder or a device, not a file"},
+		{"named pipe", "t.jsonl", func(dir string) error { return exec.Command("mkfifo", filepath.Join(dir, "t.jsonl")).Run() }, "is a folder or a device, not a file"},
 		{"folder", "t.jsonl", func(dir string) error { return os.Mkdir(filepath.Join(dir, "t.jsonl"), 0o755) }, "is a folder or a device, not a file"},
 		{"no permission", "t.jsonl", func(dir string) error { return os.WriteFile(filepath.Join(dir, "t.jsonl"), nil, 0) }, "cannot be read: permission denied"},
 		{"link inside", "t.jsonl", func(dir string) error { return os.Symlink("real.jsonl", filepath.Join(dir, "t.jsonl")) }, ""},
@@ -91,7 +91,7 @@ func TestFilesThatAreNotRead(t *testing.T) {
 
 func TestTheFileItself(t *testing.T) {
 	dir := folderWith(t, "[{input: x}]", map[string]string{"big.yaml": "loop: l\n#" + strings.Repeat("x", maxSpecBytes)})
-	must(t, syscall.Mkfifo(filepath.Join(dir, "pipe.yaml"), 0o644))
+	must(t, exec.Command("mkfifo", filepath.Join(dir, "pipe.yaml")).Run())
 	must(t, os.Symlink("suite/suite.yaml", filepath.Join(dir, "../link.yaml")))
 	for name, want := range map[string]string{
 		"suite.yaml":         "",
