@@ -251,3 +251,22 @@ func TestS2_4_TaskCompletionIsASuccess(t *testing.T) {
 		t.Errorf("an iteration that failed: %+v", d.Outcome)
 	}
 }
+
+// What a record says that was adapted is what its own rules said: others go by
+// theirs.
+func TestTheHistoryHasTheAdaptationsOfItsRules(t *testing.T) {
+	iterations := history("0.1 0.2")
+	iterations[0].Adaptation = "next phase: act"
+	s := load(t, "").Start(nil, nil)
+	s.Fold(iterations[0])
+	s.Append(iterations[1], nil)
+	all, _ := s.Lookup("history")
+	for i, want := range []string{"general refinement", ""} {
+		if got := all.(historyList).At(i).(iterationFields).Field("adaptation"); got != want {
+			t.Errorf("iteration %d: %q, want %q", i+1, got, want)
+		}
+	}
+	if took := all.(historyList).At(1).(iterationFields).Field("duration"); took != time.Second {
+		t.Errorf("the second iteration took %v, want 1s", took)
+	}
+}
