@@ -12,8 +12,8 @@ import (
 const faultsInARow = 20
 
 // fuse decides whether a plan is worth going on with. It blows where the runs to
-// come would fail like those that did: at once without a valid key or money, and
-// where the first runs of a configuration are not even understood; after a row of
+// come would fail like those that did: at once without a valid key, money or file
+// descriptors, and where the first runs of a configuration are not even understood; after a row of
 // other faults of the infrastructure. A run that the suite's budget ended when its
 // call was to be tried again is such a fault, too. It is safe for concurrent use.
 type fuse struct {
@@ -67,7 +67,7 @@ func (f *fuse) after(r *record.Run) *Blown {
 		return nil
 	}
 	switch fault.Class {
-	case record.Auth, record.Quota:
+	case record.Auth, record.Quota, record.Resources:
 		return &Blown{Configuration: r.Configuration, Row: 1, Fault: fault}
 	case record.InvalidRequest:
 		if !f.counted[r.Configuration] {

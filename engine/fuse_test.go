@@ -25,6 +25,7 @@ func TestF12_F14_Fuse(t *testing.T) {
 		"a wrong key":                        {[]*record.Run{fault(record.Auth)}, 1},
 		"a key that is revoked":              {[]*record.Run{good, good, fault(record.Auth)}, 3},
 		"no money":                           {[]*record.Run{good, fault(record.Quota)}, 2},
+		"no file descriptors":                {[]*record.Run{good, fault(record.Resources)}, 2},
 		"not understood":                     {[]*record.Run{fault(record.InvalidRequest)}, 1},
 		"one task that is not understood":    {[]*record.Run{good, fault(record.InvalidRequest)}, 0},
 		"a configuration that is not":        {[]*record.Run{ended("b", record.Completed, ""), fault(record.InvalidRequest)}, 2},

@@ -172,6 +172,8 @@ func repairs(class record.ErrorClass) string {
 		return "the account or its budget is used up"
 	case record.InvalidRequest:
 		return "check the model's name, base_url and settings"
+	case record.Resources:
+		return "raise the number of open files (ulimit -n), or run with a smaller --concurrency"
 	case record.RateLimit:
 		return "declare rpm, tpm or max_parallel of the model, or run with a smaller --concurrency"
 	}

@@ -102,6 +102,9 @@ func (e *Endpoint) post(ctx context.Context, body []byte) (Answer, error) {
 		request.Header.Set(name, value)
 	}
 	response, err := e.Client.Do(request)
+	if ours := record.OutOfFiles(bare(err)); ours != nil {
+		return Answer{}, ours
+	}
 	if err != nil {
 		return Answer{}, failure(record.Network, "%v", bare(err))
 	}

@@ -165,6 +165,9 @@ func (p *Program) explain(err error, stderr string) error {
 	var died signalled
 	var known *record.Error
 	name := p.called()
+	if ours := record.OutOfFiles(err); ours != nil {
+		return ours
+	}
 	switch {
 	case errors.As(err, &known):
 		return err

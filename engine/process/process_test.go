@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -178,4 +179,14 @@ func TestCaptureKeepsHeadAndTail(t *testing.T) {
 			t.Fatalf("got %v, want %v", c.Bytes(), want)
 		}
 	})
+}
+
+// F26b: a program that cannot be started because no file descriptor is left does not
+// fail: that is our fault.
+func TestF26b_NoFileDescriptorIsLeft(t *testing.T) {
+	p := Program{Argv: []string{"true"}}
+	var failed *record.Error
+	if err := p.explain(os.NewSyscallError("pipe2", syscall.EMFILE), ""); !errors.As(err, &failed) || failed.Class != record.Resources {
+		t.Errorf("got %v", err)
+	}
 }

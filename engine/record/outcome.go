@@ -1,5 +1,10 @@
 package record
 
+import (
+	"errors"
+	"syscall"
+)
+
 // Status tells how a run ended, apart from whether its loop believed in it.
 type Status string
 
@@ -113,6 +118,7 @@ const (
 	BadResponse    ErrorClass = "bad_response"
 	Exhausted      ErrorClass = "exhausted"  // a script ran out of answers
 	Internal       ErrorClass = "internal"   // a panic, a fault of agentbench
+	Resources      ErrorClass = "resources"  // this machine has none left: file descriptors
 	Expression     ErrorClass = "expression" // of a condition or a prompt
 
 	ContextLength ErrorClass = "context_length"
@@ -137,6 +143,15 @@ func (c ErrorClass) Fault() bool {
 // occur: all faults but that of an expression in a prompt or a command, which
 // fails its iteration only.
 func (c ErrorClass) Infrastructure() bool { return c.Fault() && c != Expression }
+
+// OutOfFiles is the error of what could not be done because no file descriptor was
+// left, which is no fault of a server or a program; nil where err is another one.
+func OutOfFiles(err error) *Error {
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return &Error{Class: Resources, Message: "agentbench has no file descriptor left: " + err.Error()}
+	}
+	return nil
+}
 
 // Error is an error as it stands in a record.
 type Error struct {

@@ -85,6 +85,9 @@ func (c *Client) do(request *http.Request, most int64) (status int, text []byte,
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
+		if ours := record.OutOfFiles(err); ours != nil {
+			return 0, nil, failure(ours.Class, "%s", c.secrets.String(shorten(ours.Message)))
+		}
 		return 0, nil, failure(record.Network, "%s", c.secrets.String(shorten(err.Error())))
 	}
 	defer response.Body.Close()

@@ -38,7 +38,10 @@ func (m *Model) classify(ctx context.Context, e *exchange, err error) *record.Er
 	var sending *url.Error
 	var quiet silent
 	var failed *record.Error
+	ours := record.OutOfFiles(err)
 	switch {
+	case ours != nil:
+		return &record.Error{Class: ours.Class, Message: shorten(ours.Message)}
 	case errors.As(err, &quiet):
 		return &record.Error{Class: record.CallTimeout, Message: quiet.Error()}
 	case ctx.Err() != nil:

@@ -11,11 +11,15 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/gate"
+	"github.com/agentbench/agentbench/engine/model/retry"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -382,4 +386,26 @@ func FuzzTell(f *testing.F) {
 			t.Errorf("%+v", failed)
 		}
 	})
+}
+
+// F26b: that no file descriptor is left is our fault, which is not tried again.
+func TestF26b_NoFileDescriptorIsLeft(t *testing.T) {
+	for name, cause := range map[string]error{"of this process": syscall.EMFILE, "of this machine": syscall.ENFILE} {
+		dials := 0
+		transport := NewTransport()
+		transport.DialContext = func(_ context.Context, network, _ string) (net.Conn, error) {
+			dials++
+			return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("socket", cause)}
+		}
+		g := gate.New(gate.Options{})
+		m := retry.Wrap(g.Wrap(connect(t, Options{BaseURL: "http://mock", Transport: transport})), retry.Options{})
+		_, err := m.Call(t.Context(), hello())
+		var failed *model.CallError
+		if !errors.As(err, &failed) || failed.Cause.Class != record.Resources || !strings.Contains(failed.Cause.Message, "no file descriptor left") {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if dials != 1 || g.Status().Cooling > 0 || !model.NeverSent(err) {
+			t.Errorf("%s: %d attempts, %+v, never sent: %v", name, dials, g.Status(), model.NeverSent(err))
+		}
+	}
 }

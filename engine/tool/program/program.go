@@ -28,6 +28,9 @@ func (t *Tool) Definition() tool.Definition { return t.Defined }
 // Use runs the program once. How long it may take is its user's affair.
 func (t *Tool) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
 	folder, remove, err := scratch(ctx)
+	if ours := record.OutOfFiles(err); ours != nil {
+		return tool.Result{}, ours
+	}
 	if err != nil {
 		return tool.Result{}, &record.Error{Class: record.Internal, Message: "there is no folder for tools to run in: " + err.Error() + "; is TMPDIR there, with room?"}
 	}
@@ -40,7 +43,7 @@ func (t *Tool) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
 	if err == nil {
 		return result, wrong
 	}
-	if why, ok := errors.AsType[*record.Error](err); ok {
+	if why, ok := errors.AsType[*record.Error](err); ok && why.Class != record.Resources {
 		err = failed(why.Message)
 	}
 	result.Ended = nil
