@@ -48,8 +48,8 @@ func newFolder(dir string) error {
 	return nil
 }
 
-// openManifest reads what a result folder is about, and warns of a manifest that
-// nobody can tell to be whole.
+// openManifest reads what a result folder is about, and warns of a manifest
+// without a digest.
 func (p *program) openManifest(dir string) (record.Manifest, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return record.Manifest{}, usage(fileHint(dir), "%s is a file, not a result folder", dir)
@@ -66,7 +66,7 @@ func (p *program) openManifest(dir string) (record.Manifest, error) {
 			p.unsealed = map[string]bool{}
 		}
 		p.unsealed[dir] = true
-		fmt.Fprintf(p.err, "agentbench: warning: %s has no digest, so that damage to it would not be found; agentbench repair %s adds one\n", filepath.Join(dir, "manifest.json"), shellWord(dir))
+		fmt.Fprintf(p.err, "agentbench: warning: %s has no digest: damage to it would go unnoticed; agentbench repair %s adds one\n", filepath.Join(dir, "manifest.json"), shellWord(dir))
 	}
 	return m, nil
 }

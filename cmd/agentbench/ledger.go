@@ -28,7 +28,7 @@ func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *l
 		fmt.Fprintf(p.err, "agentbench: warning: %s: %v\n", dir, damage)
 	}
 	if len(balance.Damage) > 0 {
-		fmt.Fprintf(p.err, "hint: what is not known of the budget any more counts as spent; agentbench plan %s shows it\n", shellWord(dir))
+		fmt.Fprintf(p.err, "hint: what is unknown counts as spent; agentbench plan %s shows the ledger\n", shellWord(dir))
 	}
 	ledger, err := record.OpenLedger(dir, balance)
 	if err != nil {
@@ -133,7 +133,7 @@ func (p *program) planFolder(dir string) error {
 	}
 	fmt.Fprintf(p.out, "%s: %d of %s are made\n", printable(m.Suite), measured(&m), count(m.Totals.Planned, "run", "runs"))
 	if !balance.Kept {
-		fmt.Fprintf(p.out, "there is no ledger: the suite was run without a budget of calls, tokens or money\n")
+		fmt.Fprintf(p.out, "there is no ledger: the suite has no budget of calls, tokens or money\n")
 		return nil
 	}
 	for _, damage := range balance.Damage {
@@ -190,7 +190,7 @@ func ledgerNotes(dir string, b *record.Balance) (notes []string) {
 		notes = append(notes, fmt.Sprintf("in doubt: %s: %s", spendingOf(b.Doubt[cause]), doubtful(cause)))
 	}
 	if len(notes) > 0 {
-		notes = append(notes, "what is in doubt counts as spent; agentbench repair --release "+shellWord(dir)+" lets go of it")
+		notes = append(notes, "what is in doubt counts as spent; agentbench repair --release "+shellWord(dir)+" releases it")
 	}
 	return notes
 }
@@ -212,13 +212,13 @@ func doubtful(cause record.Cause) string {
 	case record.CauseInterrupted:
 		return "in flight when their runs ended"
 	case record.CauseKilled:
-		return "in flight, or it is unknown what became of them when the process ended"
+		return "in flight when the process ended"
 	case record.CauseEarlier:
-		return "an earlier version did not put down what became of them"
+		return "an earlier version recorded no cause"
 	case record.CauseLost:
 		return "their entries in the ledger are damaged or missing"
 	case record.CauseUnknown:
-		return "they failed in a way that has no class"
+		return "they failed for an unknown cause"
 	}
 	return fmt.Sprintf("no whole answer came (%s)", cause)
 }

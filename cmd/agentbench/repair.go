@@ -23,7 +23,7 @@ was lost. Then run with --out DIR makes the lost runs again. A damaged manifest.
 restored from its copy, and a damaged ledger of the budget is written anew: what its
 bad entries came to counts as spent.
 
-With --release the budget also lets go of what is in doubt: what calls may have cost
+With --release the budget is also given back what is in doubt: what calls may have cost
 whose answers did not come. With --dry-run it changes nothing and exits with 1 where
 something is damaged.`,
 		Args: arguments(1, 1, "one result folder"),
@@ -35,7 +35,7 @@ something is damaged.`,
 		},
 	}
 	c.Flags().BoolVar(&look, "dry-run", false, "only say what is damaged")
-	c.Flags().BoolVar(&release, "release", false, "let go of what is in doubt of the budget")
+	c.Flags().BoolVar(&release, "release", false, "release what is in doubt of the budget")
 	return c
 }
 
@@ -72,7 +72,7 @@ func (p *program) repair(dir string, look, release bool) error {
 	return nil
 }
 
-// releaseText says what the budget has let go of.
+// releaseText says what was released.
 func releaseText(dir string, b *record.Balance) string {
 	switch doubt := b.InDoubt(); {
 	case !b.Kept:

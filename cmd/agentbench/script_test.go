@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -15,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	exitAtOnce()
-	testscript.Main(m, map[string]func(){"agentbench": main, "mcp-example": mcpExample, "filings-mcp": serveFilings, "bc": calculate, "reseal": reseal})
+	testscript.Main(m, map[string]func(){"agentbench": main, "mcp-example": mcpExample, "filings-mcp": serveFilings, "bc": calculate, "reseal": reseal, "flip": flip})
 }
 
 // reseal makes the digest of a manifest that a script has changed.
@@ -28,6 +29,22 @@ func reseal() {
 	copy(digits, bytes.Repeat([]byte("0"), len(digits)))
 	sum := sha256.Sum256(text)
 	hex.Encode(digits, sum[:])
+	if err := os.WriteFile(os.Args[1], text, 0o644); err != nil {
+		panic(err)
+	}
+}
+
+// flip flips a bit of a file: flip FILE BYTE, where -1 is the last byte.
+func flip() {
+	text, err := os.ReadFile(os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	at, err := strconv.Atoi(os.Args[2])
+	if err != nil {
+		panic(err)
+	}
+	text[(at+len(text))%len(text)] ^= 1
 	if err := os.WriteFile(os.Args[1], text, 0o644); err != nil {
 		panic(err)
 	}

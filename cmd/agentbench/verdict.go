@@ -147,7 +147,7 @@ func stoppedError(j *job, m *record.Manifest, end ending) error {
 	var why, hint string
 	switch {
 	case end.Stopped == record.ReasonSuiteBudget:
-		why, hint = "the suite's budget is spent", "the finished runs are safe; with a larger budget in the suite, this goes on: "
+		why, hint = "the suite's budget is spent", doubtHint(j)+"the finished runs are safe; with a larger budget in the suite, this goes on: "
 	case end.interrupted:
 		why, hint = "interrupted", "the finished runs are safe; this goes on: "
 	default:
@@ -159,8 +159,18 @@ func stoppedError(j *job, m *record.Manifest, end ending) error {
 // blownError is that of a suite which was given up, because what failed would
 // fail again.
 func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
-	return fail(notMeasured, repairs(b.Fault.Class)+"; the finished runs are safe in "+j.dir,
+	return fail(notMeasured, doubtHint(j)+repairs(b.Fault.Class)+"; the finished runs are safe in "+j.dir,
 		"given up after %d of %s: %s", measured(m), count(m.Totals.Planned, "run", "runs"), printable(firstLine(b.Error())))
+}
+
+// doubtHint says how much of the budget may not have been spent, where that is
+// worth a look.
+func doubtHint(j *job) string {
+	doubt := j.budget.InDoubt()
+	if doubt == (record.Usage{}) || j.ledger == nil || !j.budget.Refused() && !j.budget.Exhausted() {
+		return ""
+	}
+	return spendingOf(doubt) + " of it are in doubt, because no answer came: see agentbench plan " + shellWord(j.dir) + "; "
 }
 
 // repairs says what to do before the suite runs again.

@@ -70,7 +70,7 @@ const (
 	CauseEarlier Cause = "earlier_format" // of a ledger that told no causes
 	CauseLost    Cause = "lost"           // of entries that are damaged or missing
 	CauseMerged  Cause = "merged"
-	CauseRepair  Cause = "repair" // the user let go of it
+	CauseRepair  Cause = "repair" // the user released it
 )
 
 // Settlement is what became of a reserved call: either what it is known to have
@@ -166,8 +166,8 @@ func keepAside(disk folder, name, aside string) error {
 	return errors.Join(err, to.Sync(), to.Close())
 }
 
-// settleDangling puts down what became of calls that were in flight when a process
-// ended: nobody knows.
+// settleDangling ends the calls that were in flight when a process ended: they stay
+// in doubt.
 func (l *Ledger) settleDangling(b *Balance) {
 	for _, entry := range b.dangling() {
 		reserved := b.open[entry]
@@ -218,7 +218,7 @@ func (l *Ledger) Settle(entry int64, reserved Usage, s Settlement) {
 	})
 }
 
-// Release lets go of all that is in doubt.
+// Release releases all that is in doubt.
 func (l *Ledger) Release(b *Balance) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

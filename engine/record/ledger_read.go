@@ -34,15 +34,15 @@ type Balance struct {
 	why     Cause
 }
 
-// LostLedger says that nobody knows any more what was spent: the ledger cannot be
-// read, and its seal neither.
+// LostLedger says that it is unknown what was spent: neither the ledger nor its seal
+// can be read.
 type LostLedger struct {
 	Dir, What string
 }
 
 // Error names the folder.
 func (e *LostLedger) Error() string {
-	return fmt.Sprintf("nobody knows what was spent of the budget: %s", e.What)
+	return fmt.Sprintf("what was spent of the budget is unknown: %s", e.What)
 }
 
 // InDoubt is all that is in doubt.

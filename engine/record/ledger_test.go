@@ -166,8 +166,8 @@ func TestF2_NoDamageToALedgerIsSpentTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	seal := l.Sealed()
-	// look reads a damaged ledger: nil where nobody knows what was spent, and nothing
-	// is run any more.
+	// look reads a damaged ledger: nil where what was spent is unknown, and nothing is
+	// run any more.
 	look := func(what, dir string, m *Manifest) *Balance {
 		t.Helper()
 		b, err := ReadLedger(dir, m)

@@ -52,8 +52,8 @@ type Manifest struct {
 	// Volatile is left out where manifests are compared byte for byte.
 	Volatile ManifestVolatile `json:"volatile,omitzero"`
 
-	// Unsealed says that the file had no digest: nobody can tell whether it is as it
-	// was written.
+	// Unsealed says that the file had no digest: whether it is as it was written is
+	// unknown.
 	Unsealed bool `json:"-"`
 }
 

@@ -451,8 +451,8 @@ func expectManifest(t *testing.T, dir string, want Manifest) {
 }
 
 // F2: any bit of a manifest that flips is told, and any end that is missing; damage to
-// the words around the digest alone changes nothing, and leaves a manifest of which
-// nobody can tell.
+// the words around the digest alone changes nothing, and leaves a manifest without
+// a digest.
 func TestF2_EveryFlippedBitOfTheManifestIsTold(t *testing.T) {
 	dir := emptyFolder(t)
 	want, err := ReadManifest(dir)

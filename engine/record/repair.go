@@ -118,7 +118,7 @@ func (j *Journal) repairAll(s *survey, m *Manifest) error {
 	return j.repair(s)
 }
 
-// ReleaseLedger lets go of all that is in doubt, and gives what that was. Of a
+// ReleaseLedger releases all that is in doubt, and returns what that was. Of a
 // ledger that cannot be read, or told no causes, what records and scores prove to
 // be paid stays.
 func ReleaseLedger(dir string) (*Balance, error) {
