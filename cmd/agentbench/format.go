@@ -106,7 +106,7 @@ func holdsResults(path string) bool {
 		return true
 	}
 	inFolder := there(filepath.Join(filepath.Dir(path), "manifest.json"))
-	return inFolder && slices.Contains([]string{"manifest.json", "records.jsonl", "signals.jsonl", "scores.jsonl", "spent.jsonl", "records.damaged.jsonl", "lock"}, filepath.Base(path))
+	return inFolder && slices.Contains([]string{"manifest.json", "manifest.copy.json", "records.jsonl", "signals.jsonl", "scores.jsonl", "spent.jsonl", "spent.head", "records.damaged.jsonl", "spent.damaged.jsonl", "lock"}, filepath.Base(path))
 }
 
 // writableFolder makes a folder, if it is not there, and tries to write to it.
