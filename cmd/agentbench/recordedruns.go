@@ -133,7 +133,7 @@ func (r *recordedRuns) all() []sweep.Base {
 
 // read reads the runs as far as loops that will be replayed need them.
 func (r *recordedRuns) read(loops []*spec.Loop) error {
-	selection := recorded.Selection{Texts: r.needTexts(loops)}
+	selection := recorded.Selection{Texts: r.needTexts(loops) || len(r.judgesAround()) > 0}
 	if r.only != "" {
 		selection.Configurations = []string{r.only}
 	}
@@ -336,6 +336,9 @@ func (r *recordedRuns) sweep(candidates []sweep.Candidate) (*sweep.Sweep, error)
 
 // held are candidates held against what was read.
 func (r *recordedRuns) held(candidates []sweep.Candidate) (*sweep.Sweep, error) {
+	for i := range r.replayed {
+		r.replayed[i].Judge = r.judge()
+	}
 	s, err := sweep.New(r.replayed, candidates, sweep.Options{Replay: r.rendering()})
 	if err != nil {
 		return nil, fail(notMeasured, "", "%w", err)

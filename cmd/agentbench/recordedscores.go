@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os/signal"
 	"syscall"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -56,6 +58,54 @@ func (r *recordedRuns) scored(ctx context.Context, s *sweep.Sweep, cached cacheF
 		return nil, fail(notMeasured, "", "%w", err)
 	}
 	return r.held(s.Candidates())
+}
+
+// judgesAround are the scorers that ask nobody and of whose scores those of
+// iterations tell only some: they judge the runs again that a replay gives.
+func (r *recordedRuns) judgesAround() (names []string) {
+	if !r.folder.KnowsTasks() {
+		return nil
+	}
+	all := r.folder.Document.Suite.Scorers
+	for i := range all {
+		switch r.folder.Reads(all[i].Name) {
+		case sweep.ReadsAround, sweep.ReadsStop:
+			if !all[i].Asks(all) {
+				names = append(names, all[i].Name)
+			}
+		}
+	}
+	return names
+}
+
+// judge judges runs as the recorded suite does, by scorers that ask nobody; nil
+// where the runs have no texts, or the tasks are not at hand.
+func (r *recordedRuns) judge() sweep.Judge {
+	suite := r.folder.Document.Suite
+	if !r.texts || !r.folder.KnowsTasks() {
+		return nil
+	}
+	set, _ := scorers.New(suite.Scorers, scorers.Options{Resolved: suite.Resolved, Baseline: suite.Baseline})
+	if set == nil {
+		return nil
+	}
+	by := map[string]*scorers.Set{}
+	for i := range suite.Scorers {
+		if name := suite.Scorers[i].Name; !suite.Scorers[i].Asks(suite.Scorers) {
+			by[name] = set.Only(func(one string) bool { return one == name })
+		}
+	}
+	return func(run *sweep.Run, as *record.Run, score string) float64 {
+		if by[score] == nil {
+			return math.NaN()
+		}
+		for _, s := range by[score].At(context.Background(), run.Task, as, []int{0}) {
+			if s.Unscored == "" {
+				return s.Value
+			}
+		}
+		return math.NaN()
+	}
 }
 
 // tellAsked says what was judged, and what it took.

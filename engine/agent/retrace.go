@@ -68,10 +68,12 @@ func (r *retrace) step(ctx context.Context, i int) error {
 		err = r.answer(ctx, i, text)
 	}
 	r.follow(r.last(), calls)
-	if over := r.trace.Over || len(r.result.Steps) >= r.maxSteps(); over && i == len(r.recorded.Steps)-1 && r.ranDry() {
-		r.trace.Why = fmt.Sprintf("it would not ask again after step %d", i+1)
-	} else {
-		r.trace.Over = over
+	switch {
+	case r.trace.Over && i == len(r.recorded.Steps)-1 && r.ranDry():
+		r.trace.Over, r.trace.Why = false, fmt.Sprintf("it would not ask again after step %d", i+1)
+	case !r.trace.Over && len(r.result.Steps) >= r.maxSteps():
+		r.exhaust()
+		r.trace.Over, r.trace.Output, r.trace.Fault = true, r.result.Output, r.result.Fault
 	}
 	return err
 }

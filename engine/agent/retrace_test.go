@@ -302,14 +302,15 @@ func TestRetraceGoesOn(t *testing.T) {
 }
 
 // An agent that had nothing more to give would be asked again, and have nothing:
-// unless it used up its steps before.
+// unless it used up its steps before, which is then its output.
 func TestRetraceOfAnAgentThatEnded(t *testing.T) {
 	live, _ := stage(t, spec.Agent{}, []tool.Tool{echo()}, calls("echo", `{"text":"x"}`))
 	result := converse(t, live, turn())
-	for steps, want := range map[int]record.Trace{2: {Over: true}, 1: {Why: "it would not ask again after step 1"}} {
+	reached := []byte(`"Reached maximum reasoning steps (1)"`)
+	for steps, want := range map[int]record.Trace{2: {Over: true}, 1: {Over: true, Output: reached}} {
 		live.MaxSteps = steps
 		trace, err := live.Retrace(t.Context(), turn(), iterationOf(1, &result, nil))
-		if err != nil || len(trace.Requests) != steps || trace.Over != want.Over || trace.Why != want.Why {
+		if err != nil || len(trace.Requests) != steps || trace.Over != want.Over || trace.Why != want.Why || string(trace.Output) != string(want.Output) {
 			t.Errorf("with %d steps: %+v, %v", steps, trace, err)
 		}
 	}

@@ -44,5 +44,6 @@ func (a Again) can(it *record.Iteration) bool {
 	e := a.Evaluator.Spec
 	judged := it.Evaluation != nil || it.Error != nil && it.Error.Class == record.Unjudged
 	own := a.Programs && e.Confidence == nil && len(e.Checks) == 0
-	return e.Judge == nil && e.Command == nil && judged && !own
+	unreadable := it.Evaluation != nil && it.Evaluation.Fault != "" // nobody is asked about that
+	return judged && (unreadable || e.Judge == nil && e.Command == nil && !own)
 }

@@ -1,5 +1,7 @@
 package record
 
+import "encoding/json"
+
 // Trace is what an agent that converses would do with the replies, the results
 // and the user's answers of a recorded iteration.
 type Trace struct {
@@ -10,6 +12,10 @@ type Trace struct {
 	Requests []string
 	// Over says that it would make no step after these.
 	Over bool
+	// Output is what it would give in place of an answer because it used up its steps,
+	// nil: it did not. Fault says why that is not the JSON that it was to be.
+	Output json.RawMessage
+	Fault  string
 	// Why says what else would differ after the last of Requests, "": nothing.
 	Why string
 }

@@ -72,13 +72,19 @@ func (c *collection) values(run *sweep.Run, name int) []float64 {
 	return run.Scores[name]
 }
 
+// Reads says what a score depends on, by what its scorer reads.
+func (f *Folder) Reads(name string) sweep.Reads {
+	if s := f.scorer(name); s != nil {
+		return f.readsOf(s)
+	}
+	return sweep.ReadsUnknown
+}
+
 // reads say what scores depend on, by what their scorers read.
 func (f *Folder) reads(names []string) []sweep.Reads {
 	all := make([]sweep.Reads, len(names))
 	for i, name := range names {
-		if s := f.scorer(name); s != nil {
-			all[i] = f.readsOf(s)
-		}
+		all[i] = f.Reads(name)
 	}
 	return all
 }

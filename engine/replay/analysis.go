@@ -210,7 +210,7 @@ func (a *analysis) agent(rest string) Parameter {
 		if a.warned() {
 			return Parameter{Class: Partly, Why: "runs whose conversations end before warn_remaining tells of either limit are exact, the others need calls"}
 		}
-		return Parameter{Class: Partly, Why: "runs whose conversations end before both limits are exact, the others need calls"}
+		return Parameter{Class: Partly, Why: "runs whose conversations end before both limits are exact, and those that end where the agent reaches the lower one; the others need calls"}
 	case "memory":
 		return Parameter{Class: Partly, Why: "runs of which both memories leave out the same are exact, the others need calls"}
 	case "tools":

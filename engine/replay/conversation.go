@@ -20,6 +20,9 @@ type follows struct {
 	// over says that the configuration would make no step after the recorded ones,
 	// though the recording might have.
 	over bool
+	// usedUp says that it would make no step after these because it used up its steps,
+	// with the output and the fault of the trace.
+	usedUp *record.Trace
 	// ranOut says that whoever is behind the agent's model had nothing more to give.
 	ranOut bool
 }
@@ -44,6 +47,9 @@ func (w *walk) follow(step stop.Step, recorded *record.Iteration, pair *pair) fo
 		return follows{why: because(otherRequest, pair)}
 	}
 	f := goesAlong(&trace, recorded, w.endedTalk(recorded), w.wholeLast(recorded))
+	if f.usedUp != nil && (tools.why == "" || tools.steps >= f.steps) {
+		return f
+	}
 	if n := len(recorded.Steps); f.why == "" && f.unfinished && n > 0 && says(ofLastStep(recorded)) {
 		switch {
 		case pair.user:
@@ -97,6 +103,9 @@ func (w *walk) cutBetween(recorded *record.Iteration) bool {
 // conversation came to its end, whole that its last step did.
 func goesAlong(trace *record.Trace, recorded *record.Iteration, ended, whole bool) follows {
 	sent := sentIn(recorded)
+	if usesUp(trace, recorded, ended, whole) && slices.Equal(trace.Requests, sent[:len(trace.Requests)]) {
+		return follows{steps: len(trace.Requests), usedUp: trace}
+	}
 	for i, request := range sent {
 		switch {
 		case i >= len(trace.Requests) && trace.Why != "":
@@ -122,6 +131,37 @@ func goesAlong(trace *record.Trace, recorded *record.Iteration, ended, whole boo
 	}
 	return follows{steps: steps, unfinished: !ended, over: trace.Over}
 }
+
+// usesUp reports whether the configuration would use up its steps with one that the
+// record has whole, where the recording went on.
+func usesUp(trace *record.Trace, recorded *record.Iteration, ended, whole bool) bool {
+	steps, sent := len(trace.Requests), len(sentIn(recorded))
+	switch {
+	case trace.Output == nil || trace.Why != "" || steps > len(recorded.Steps):
+		return false
+	case steps < sent || ranOut(recorded):
+		return true
+	}
+	return !ended && whole
+}
+
+// upToItsSteps is a recorded iteration as far as an agent makes it that uses up its
+// steps. Whether its output is the JSON that it was to be stands in its evaluation,
+// which nobody made.
+func upToItsSteps(recorded *record.Iteration, f *follows) *record.Iteration {
+	it := *recorded
+	m := stop.ClipAfter(&it, f.steps)
+	it.End, it.Working = m.End, m.Working
+	it.Output, it.Ended, it.Cut = f.usedUp.Output, nil, ""
+	it.Fail(nil)
+	it.Evaluation = &record.Evaluation{Fault: f.usedUp.Fault}
+	return &it
+}
+
+const (
+	reached = "the recording does not judge that the agent reached its maximum of steps"
+	anew    = "in an iteration before this one it would make fewer steps, so that its calls are others"
+)
 
 const oneMore = "it would make another step: agent.max_steps, or what ends a conversation, differs"
 

@@ -8,7 +8,11 @@ import (
 // evaluate gives the iteration its evaluation: the recorded one, or that of a
 // Judge. Why says why nobody knows it.
 func (w *walk) evaluate(step stop.Step, recorded, it *record.Iteration) (why string) {
-	if why = w.judgesOther(step, recorded); why == "" {
+	why = w.judgesOther(step, recorded)
+	if w.usedUp && why == "" {
+		why = reached
+	}
+	if why == "" {
 		it.Evaluation = recorded.Evaluation
 		it.Fail(recorded.Error)
 		return ""

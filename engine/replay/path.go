@@ -136,6 +136,11 @@ func (s *Stops) start(task *spec.Task) *stop.State {
 	return s.rules.Start(task, paramOf(s.loop))
 }
 
+// AsIf is the run that such a result leaves behind, of the recorded one.
+func (p *Path) AsIf(run *record.Run, result *Result) *record.Run {
+	return asIf(run, result, p.Made[:result.Iterations])
+}
+
 // upTo is an exact result of so many iterations.
 func (p *Path) upTo(n int, o record.Outcome) Result {
 	r := Result{Verdict: Exact, Outcome: o, Iterations: n}
@@ -143,6 +148,7 @@ func (p *Path) upTo(n int, o record.Outcome) Result {
 		r.Changed = p.End.Changed
 	}
 	if n == len(p.Made) {
+		r.UsedUp = p.End.UsedUp
 		r.Usage, r.Judging, r.User, r.Elapsed = p.End.Usage, p.End.Judging, p.End.User, p.End.Elapsed
 		return r
 	}

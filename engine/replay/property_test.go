@@ -299,10 +299,54 @@ func TestAsIfIsTheLiveRun(t *testing.T) {
 		if got == nil {
 			return
 		}
-		a, b := got.Signals(), live.Signals()
-		a.Loop, a.Next, b.Loop, b.Next = "", nil, "", nil
-		if !reflect.DeepEqual(a, b) {
-			t.Fatalf("as if %+v\nlive  %+v", a, b)
+		if !alikeButForTheLoop(got, live) {
+			t.Fatalf("as if %+v\nlive  %+v", got.Signals(), live.Signals())
 		}
 	})
 }
+
+// alikeButForTheLoop reports whether two runs leave the same signals.
+func alikeButForTheLoop(one, other *record.Run) bool {
+	a, b := one.Signals(), other.Signals()
+	a.Loop, a.Next, b.Loop, b.Next = "", nil, "", nil
+	return reflect.DeepEqual(a, b)
+}
+
+// An agent that may make fewer steps reaches its maximum where the recorded one went
+// on: with what it then says in place of an answer the iteration is known, and so is
+// the run where it ends with that.
+func TestFewerStepsAreExactWhereTheyAreUsedUp(t *testing.T) {
+	usedUp := 0
+	propertytest.CheckCases(t, 3000, func(t *rapid.T) {
+		w, tight := drawWorld(t), drawLoop(t, false)
+		if !tight.Converses(tight.Agent) {
+			drawTalk(t, tight, false)
+		}
+		tight.User = nil
+		tight.Guards.AbsoluteMaxIterations = set(number(t, "iterations", 1, 2))
+		wide := widest(tight)
+		agent := *tight.Agent
+		agent.MaxSteps = tight.Agent.MaxSteps + number(t, "more", 1, 4)
+		wide.Agent = &agent
+		recorded, live := w.run(wide), w.run(tight)
+		o := Options{Renderer: w.live(tight), Judge: w.again(tight)}
+		r, got := New(wide, tight, o).AsIf(context.Background(), recorded, task)
+		hold(t, "rendered", r, live, recorded)
+		if got != nil && !alikeButForTheLoop(got, live) {
+			t.Fatalf("as if %+v\nlive  %+v", got.Signals(), live.Signals())
+		}
+		reaches := len(live.Iterations) == 1 && live.Next == nil && strings.HasPrefix(string(live.Iterations[0].Output), `"Reached maximum reasoning steps`)
+		if !reaches || refusedToDelegate(&r) || asksToJudge(tight) && live.Iterations[0].Evaluation != nil && live.Iterations[0].Evaluation.Fault == "" {
+			return
+		}
+		if usedUp++; r.Verdict != Exact {
+			t.Fatalf("%s at %d: %s\nlive %+v\nrecord %s", r.Verdict, r.At, r.Why, live.Outcome, told(recorded))
+		}
+	})
+	if usedUp == 0 {
+		t.Error("no agent used up its steps: the property says little")
+	}
+	t.Logf("%d runs use up their steps", usedUp)
+}
+
+func asksToJudge(l *spec.Loop) bool { return l.Evaluate != nil && l.Evaluate.Judge != nil }

@@ -101,6 +101,9 @@ type Result struct {
 	// Changed is the first iteration, from 1, that is judged or cut otherwise than
 	// recorded; 0: none.
 	Changed int
+	// UsedUp says that the agent uses up its steps in the last iteration made, whose
+	// output is then not the recorded one.
+	UsedUp bool
 }
 
 // Excluded reports whether a live run would end with a fault here, and so be in no
@@ -137,20 +140,27 @@ func (r *Replay) AsIf(ctx context.Context, run *record.Run, task *spec.Task) (Re
 	if result.Verdict != Exact {
 		return result, nil
 	}
-	made := *run
-	made.Loop, made.Outcome, made.Volatile = r.target.Hash(), result.Outcome, record.Volatile{}
-	made.Usage, made.Judging, made.User, made.Elapsed = result.Usage.Most, result.Judging.Most, result.User.Most, result.Elapsed
+	made := asIf(run, &result, w.made)
+	made.Loop = r.target.Hash()
 	if w.lump != nil && !result.Usage.Point() {
 		made.Usage = w.saw.Usage.Most // what is known is no number
 	}
-	made.Iterations = make([]record.Iteration, len(w.made))
-	for i, it := range w.made {
+	return result, made
+}
+
+// asIf is a recorded run of which these iterations were made.
+func asIf(run *record.Run, result *Result, iterations []*record.Iteration) *record.Run {
+	made := *run
+	made.Outcome, made.Volatile = result.Outcome, record.Volatile{}
+	made.Usage, made.Judging, made.User, made.Elapsed = result.Usage.Most, result.Judging.Most, result.User.Most, result.Elapsed
+	made.Iterations = make([]record.Iteration, len(iterations))
+	for i, it := range iterations {
 		made.Iterations[i] = *it
 	}
-	if len(w.made) < len(run.Iterations) {
+	if len(iterations) < len(run.Iterations) {
 		made.Next = nil
 	}
-	return result, &made
+	return &made
 }
 
 // TextsError says that a configuration reads texts, which signals do not have.

@@ -19,6 +19,8 @@ func (w *walk) sendsOther(step stop.Step, recorded *record.Iteration) string {
 		return fmt.Sprintf("the recorded loop has no stage %q", recorded.Phase+recorded.Strategy)
 	case pair.hidden != "":
 		return pair.hidden
+	case w.shortened:
+		return anew
 	case !pair.inTime(recorded):
 		return "agent.timeout decides on a call that took this long"
 	case w.lacksSteps(pair, recorded):

@@ -28,6 +28,10 @@ type walk struct {
 	converses bool    // the agent of this iteration does
 	follows   follows // and goes along so far
 
+	// usedUp says that the agent uses up its steps in this iteration earlier than the
+	// recorded one; shortened that it did so in one before.
+	usedUp, shortened bool
+
 	waited   time.Duration // before this iteration
 	charged  record.Usage  // in the hard budget of the configuration
 	restaged bool          // an iteration stood in another phase or strategy than recorded
@@ -41,6 +45,9 @@ func (w *walk) walk() Result {
 		result := w.branches(1, fmt.Sprintf("the agent was told %s", path))
 		result.Told = true
 		return result
+	}
+	if checklist := spec.PatternChecklist; (w.target.Pattern == checklist) != (w.recorded.Pattern == checklist) {
+		w.saw.Changed = 1 // another iteration may be the best one
 	}
 	for {
 		if result, done := w.step(); done {
@@ -58,6 +65,10 @@ func (w *walk) step() (result Result, done bool) {
 	recorded := &w.run.Iterations[len(w.made)]
 	if why := w.sendsOther(step, recorded); why != "" {
 		return w.branches(step.Iteration, why), true
+	}
+	w.usedUp = w.converses && w.follows.usedUp != nil
+	if w.usedUp {
+		recorded = upToItsSteps(recorded, &w.follows)
 	}
 	it := w.inside(step, recorded)
 	switch {
@@ -80,6 +91,7 @@ func (w *walk) decide(step stop.Step, recorded *record.Iteration, p *pass) (resu
 		}
 	}
 	w.rejudged = w.rejudged || p.Skipped != recorded.Skipped || !alike(p.Evaluation, recorded.Evaluation) || !alike(p.Error, recorded.Error)
+	w.shortened, w.saw.UsedUp = w.shortened || w.usedUp, w.usedUp
 	w.restaged = w.restaged || step.Phase != recorded.Phase || step.Strategy != recorded.Strategy
 	d := w.state.Decide()
 	p.Adaptation = d.Adaptation

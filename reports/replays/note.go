@@ -64,6 +64,8 @@ func (n Note) whyUnscored() string {
 		return ", so that there is no mean: it reads what is returned and what was done until the stop, and these runs return an earlier iteration than their last"
 	case sweep.StopsOtherwise:
 		return ", so that there is no mean: it reads why a run stops, and these stop otherwise than recorded"
+	case sweep.UsesUpSteps:
+		return ", so that there is no mean: the agent would reach its maximum of steps, and that output has no score"
 	case sweep.GoesOtherwise:
 		return ", so that there is no mean: it reads how iterations were judged or what they took, which would not be as recorded"
 	}

@@ -60,7 +60,7 @@ func whyOf(o *sweep.Outcome, s int) sweep.Why {
 }
 
 // whys are the reasons in the order in which notes give them.
-var whys = [...]sweep.Why{sweep.NotJudged, sweep.ReturnsEarlier, sweep.StopsOtherwise, sweep.GoesOtherwise}
+var whys = [...]sweep.Why{sweep.NotJudged, sweep.ReturnsEarlier, sweep.StopsOtherwise, sweep.GoesOtherwise, sweep.UsesUpSteps}
 
 func (sum *Score) miss(why sweep.Why) {
 	sum.Unscored++

@@ -106,7 +106,7 @@ func (t *Tuning) leftNotes() (notes []Note) {
 		why string
 	}{
 		{tried.Faulty, "some of their runs would have a fault"},
-		{tried.Unscored, "they return iterations without a score"}, {tried.Costless, "their cost is not known"}, {tried.Unmeasured, "the objective is not known"},
+		{tried.Unscored, "a score of some of their runs is not known"}, {tried.Costless, "their cost is not known"}, {tried.Unmeasured, "the objective is not known"},
 	} {
 		if left.n > 0 {
 			notes = append(notes, Note{Kind: CannotTake, Count: left.n, More: left.why})

@@ -44,14 +44,15 @@ func (s *Sweep) AsIf(ctx context.Context, candidate int) (runs []AsIf, left int,
 }
 
 func (r *Recording) asIf(i int, name string, result *replay.Result, made *record.Run) *AsIf {
+	worths := r.worth(i, result, func() *record.Run { return made })
 	made.Configuration, made.ID = name, record.RunID(name, made.Task, made.Trial)
 	one := &AsIf{Signals: made.Signals()}
-	for s, worth := range r.worth(i, result) {
+	for s, worth := range worths {
 		one.Scores = append(one.Scores, score(made.ID, r.Scores[s], 0, worth.Least))
 	}
 	for n := 1; n <= len(made.Iterations); n++ {
 		for s, values := range r.Runs[i].Scores {
-			if n < len(values) {
+			if n < len(values) && (result.Changed == 0 || n < result.Changed || r.Reads[s] == ReadsOutput && !result.UsedUp) {
 				one.Scores = append(one.Scores, score(made.ID, r.Scores[s], n, values[n]))
 			}
 		}

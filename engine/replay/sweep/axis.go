@@ -223,7 +223,7 @@ func (a *Axis) probes(base *spec.Loop) ([]*spec.Loop, source.Faults) {
 		if probed == nil {
 			return nil, faults
 		}
-		loops = append(loops, probed)
+		loops = append(loops, probed...)
 	}
 	for _, value := range a.Values {
 		probed, faults := base.With(a.assignment(value))

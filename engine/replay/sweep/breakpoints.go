@@ -35,7 +35,7 @@ func (a *Axis) Observe(loop *spec.Loop, recordings []Recording) error {
 		if probed == nil {
 			return faults
 		}
-		seen, ok := observe(probed, changed(loop, probed, spec.FullPath(a.Path)), recordings)
+		seen, ok := observe(probed[0], changed(loop, probed[0], spec.FullPath(a.Path)), recordings)
 		if !ok {
 			return source.Faults{ends.Node.Fault("name the values: "+a.Path+"=a,b,c", "nothing that is recorded tells values of %s apart", a.Path)}
 		}
@@ -69,17 +69,21 @@ func (a *Axis) join(values []float64, write func(float64) any) {
 	slices.SortStableFunc(a.Values, func(x, y *source.Node) int { return cmp.Compare(size(x), size(y)) })
 }
 
-// probed has the parameter set to one of the ends, as a number or as a duration:
+// probed has the parameter set to each of the ends, as a number or as a duration:
 // one of them must be allowed.
-func (a *Axis) probed(loop *spec.Loop, ends *Ends) (*spec.Loop, source.Faults) {
-	var faults source.Faults
+func (a *Axis) probed(loop *spec.Loop, ends *Ends) (all []*spec.Loop, faults source.Faults) {
 	for _, v := range []float64{ends.To, ends.From} {
 		for _, value := range []any{seconds(v), plainNumber(v)} {
-			var probed *spec.Loop
-			if probed, faults = loop.With(a.assignment(source.New(ends.Node, value))); probed != nil {
-				return probed, nil
+			one, wrong := loop.With(a.assignment(source.New(ends.Node, value)))
+			if one != nil {
+				all = append(all, one)
+				break
 			}
+			faults = wrong
 		}
+	}
+	if len(all) > 0 {
+		return all, nil
 	}
 	return nil, faults
 }

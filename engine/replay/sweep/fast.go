@@ -78,7 +78,7 @@ func (s *Sweep) addEmpty(f *family, into *cells, sums [][]cell) {
 			continue
 		}
 		o := Outcome{Result: stops.Along(&f.paths[run])}
-		o.Scores = r.worth(run, &o.Result)
+		o.Scores = r.worth(run, &o.Result, nil)
 		for i := range sums {
 			sums[i][at].add(&o, &r.Runs[run])
 		}

@@ -43,7 +43,7 @@ var fields = [...]func(*record.Usage) *int64{
 }
 
 func newLedger(r *Recording, paths []replay.Path) *ledger {
-	l := &ledger{recording: r, paths: paths, whole: !slices.Contains(r.Reads, ReadsStop)} // no sum tells why a run stops
+	l := &ledger{recording: r, paths: paths, whole: !needsOutcomes(r, paths)}
 	for i := range paths {
 		l.from, l.whole = append(l.from, len(l.used)), l.whole && !paths[i].Lumped()
 		var before int64
@@ -68,6 +68,15 @@ func newLedger(r *Recording, paths []replay.Path) *ledger {
 		l.scores = append(l.scores, l.measureScore(s))
 	}
 	return l
+}
+
+// needsOutcomes reports whether scores are known only of each run by itself: why it
+// stops no sum tells, nor does one judge again.
+func needsOutcomes(r *Recording, paths []replay.Path) bool {
+	if slices.Contains(r.Reads, ReadsStop) {
+		return true
+	}
+	return r.Judge != nil && (slices.Contains(r.Reads, ReadsAround) || slices.ContainsFunc(paths, func(p replay.Path) bool { return p.End.Changed > 0 }))
 }
 
 // most is what a sum may reach.

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"math"
+	"sync"
 
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/spec"
@@ -22,6 +23,11 @@ type Recording struct {
 	// to 1, and unbounded where a recorded value lies outside.
 	Bounds []Range
 	Runs   []Run // that count, ordered by task and trial
+	// Judge makes scores that no recorded one tells; nil: they are not known. Runs
+	// have their texts then, and tasks their targets.
+	Judge Judge
+
+	judged *sync.Map // by standing: scores that were made
 }
 
 // Reads says what a score depends on, so that it can be known of a run that

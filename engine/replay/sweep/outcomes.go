@@ -6,7 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // Outcomes are what a candidate makes of each run, in the order of Runs. The
@@ -28,23 +30,46 @@ func (s *Sweep) along(ctx context.Context, candidate int, f *family) ([]Outcome,
 		return nil, err
 	}
 	stops, r := replay.NewStops(s.candidates[candidate].Loop), &s.recordings[f.recording]
-	return r.outcomes(ctx, func(i int) replay.Result { return stops.Along(&f.paths[i]) })
+	asIf := func(i int, result *replay.Result) *record.Run { return f.paths[i].AsIf(r.Runs[i].Run, result) }
+	if !s.judgesAlike(candidate, f.recording) {
+		asIf = nil
+	}
+	return r.outcomes(ctx, func(i int) replay.Result { return stops.Along(&f.paths[i]) }, asIf)
+}
+
+// judgesAlike reports whether the best iteration is found alike in a candidate and a
+// recording, so that whoever judges recorded runs can judge those of the candidate.
+func (s *Sweep) judgesAlike(candidate, on int) bool {
+	checklist := func(l *spec.Loop) bool { return l.Pattern == spec.PatternChecklist }
+	return checklist(s.candidates[candidate].Loop) == checklist(s.recordings[on].Loop)
 }
 
 // outcomes are those on a recording, by a walk of its own.
 func (s *Sweep) outcomes(ctx context.Context, candidate, on int) ([]Outcome, error) {
 	r := &s.recordings[on]
 	replayed := s.options.replay(r.Loop, s.candidates[candidate].Loop, r.Announced...)
-	return r.outcomes(ctx, func(i int) replay.Result { return replayed.Run(ctx, r.Runs[i].Run, r.Runs[i].Task) })
+	asIf := func(i int, _ *replay.Result) *record.Run {
+		_, made := replayed.AsIf(ctx, r.Runs[i].Run, r.Runs[i].Task)
+		return made
+	}
+	if !s.judgesAlike(candidate, on) {
+		asIf = nil
+	}
+	return r.outcomes(ctx, func(i int) replay.Result { return replayed.Run(ctx, r.Runs[i].Run, r.Runs[i].Task) }, asIf)
 }
 
-// outcomes are results with what they are worth.
-func (r *Recording) outcomes(ctx context.Context, replayed func(run int) replay.Result) ([]Outcome, error) {
+// outcomes are results with what they are worth. asIf gives the runs that are left
+// behind, nil where nobody can judge them.
+func (r *Recording) outcomes(ctx context.Context, replayed func(run int) replay.Result, asIf func(run int, result *replay.Result) *record.Run) ([]Outcome, error) {
 	n := len(r.Scores)
 	all, scores := make([]Outcome, len(r.Runs)), make([]Range, n*len(r.Runs))
 	err := each(ctx, len(all), chunk, func(i int) {
 		all[i].Result = replayed(i)
-		all[i].Scores, all[i].Unscored = r.value(scores[n*i:n*(i+1):n*(i+1)], i, &all[i].Result)
+		var left func() *record.Run
+		if asIf != nil {
+			left = func() *record.Run { return asIf(i, &all[i].Result) }
+		}
+		all[i].Scores, all[i].Unscored = r.value(scores[n*i:n*(i+1):n*(i+1)], i, &all[i].Result, left)
 	})
 	return all, err
 }

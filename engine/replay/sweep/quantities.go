@@ -52,6 +52,13 @@ func (l *ledger) faults(run, made int) bool {
 	return made == len(p.Made) && p.Faults()
 }
 
+// ending is how a run ends that makes so many iterations; why it stops there no
+// quantity knows.
+func (l *ledger) ending(run, made, returned int) *ending {
+	end := &l.paths[run].End
+	return &ending{made: made, returned: returned, changed: end.Changed, usedUp: end.UsedUp && made == len(l.paths[run].Made)}
+}
+
 // score are the quantities of a score.
 func (l *ledger) score(runs []int, s int) []replay.Quantity {
 	ask := func(of func(worth float64, recorded bool) int64) replay.Quantity {
@@ -59,7 +66,7 @@ func (l *ledger) score(runs []int, s int) []replay.Quantity {
 			i := runs[run]
 			worth := math.NaN()
 			if !l.faults(i, made) {
-				worth, _ = l.recording.worthOf(&l.recording.Runs[i], s, &ending{made, returned, l.paths[i].End.Changed, nil})
+				worth, _ = l.recording.worthOf(&l.recording.Runs[i], s, l.ending(i, made, returned))
 			}
 			return of(worth, l.recording.Runs[i].recordedHit(s))
 		}}

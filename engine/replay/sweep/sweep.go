@@ -3,6 +3,7 @@ package sweep
 import (
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/spec"
@@ -57,6 +58,7 @@ func New(recordings []Recording, candidates []Candidate, o Options) (*Sweep, err
 	}
 	for i := range s.recordings {
 		s.recordings[i].align(s.scores)
+		s.recordings[i].judged = &sync.Map{}
 	}
 	s.tasks = trials(s.recordings[0].Runs)
 	s.families, s.of = families(candidates)

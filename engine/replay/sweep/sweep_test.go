@@ -181,6 +181,8 @@ func TestScoresOfWhatWasDone(t *testing.T) {
 		"it is judged otherwise":     {ReadsUnknown, ending{made: 3, returned: 1, changed: 1}, math.NaN(), GoesOtherwise},
 		"its output is what it was":  {ReadsOutput, ending{made: 3, returned: 1, changed: 1}, 0.1, ""},
 		"as recorded, but otherwise": {ReadsCourse, ending{made: 4, returned: 2, changed: 4}, math.NaN(), GoesOtherwise},
+		"its output is another":      {ReadsOutput, ending{made: 3, returned: 3, changed: 3, usedUp: true}, math.NaN(), UsesUpSteps},
+		"another is returned":        {ReadsOutput, ending{made: 3, returned: 1, changed: 3, usedUp: true}, 0.1, ""},
 		"it returns an earlier one":  {ReadsAround, ending{made: 3, returned: 1}, math.NaN(), ReturnsEarlier},
 	} {
 		r := recorded(t, wide, one)

@@ -37,7 +37,7 @@ func (s *Sweep) Unscored(ctx context.Context, scores []string) (map[string][]int
 
 // unscored adds the iteration that a run returns where it wants a score.
 func (r *Recording) unscored(run *Run, result *replay.Result, which []int, missing map[string][]int) {
-	by := ending{result.Iterations, result.Outcome.Returned, result.Changed, &result.Outcome}
+	by := endingOf(result)
 	if result.Verdict != replay.Exact || !result.Outcome.Counts() {
 		return
 	}

@@ -19,22 +19,25 @@ const (
 	ReturnsEarlier Why = "returns earlier"
 	// StopsOtherwise: the scorer reads why the run stops.
 	StopsOtherwise Why = "stops otherwise"
+	// UsesUpSteps: the agent reaches its maximum of steps in the iteration that is
+	// returned, and that output nobody judged.
+	UsesUpSteps Why = "uses up its steps"
 	// GoesOtherwise: an iteration is judged or cut otherwise than recorded, and the
 	// scorer goes by that.
 	GoesOtherwise Why = "goes otherwise"
 )
 
-// worth are the scores of a run as a candidate makes it.
-func (r *Recording) worth(run int, result *replay.Result) []Range {
-	scores, _ := r.value(make([]Range, len(r.Scores)), run, result)
+// worth are the scores of a run as a candidate makes it, and leaves it behind.
+func (r *Recording) worth(run int, result *replay.Result, asIf func() *record.Run) []Range {
+	scores, _ := r.value(make([]Range, len(r.Scores)), run, result, asIf)
 	return scores
 }
 
 // value puts them into scores. Of those that are not known though the run as
 // recorded has them it says why.
-func (r *Recording) value(scores []Range, run int, result *replay.Result) (all []Range, whys []Why) {
+func (r *Recording) value(scores []Range, run int, result *replay.Result, asIf func() *record.Run) (all []Range, whys []Why) {
 	recorded := &r.Runs[run]
-	by := ending{result.Iterations, result.Outcome.Returned, result.Changed, &result.Outcome}
+	by := endingOf(result)
 	for s := range scores {
 		switch {
 		case result.Verdict != replay.Exact:
@@ -43,6 +46,11 @@ func (r *Recording) value(scores []Range, run int, result *replay.Result) (all [
 			scores[s] = unknown // a live run would be made again
 		default:
 			v, why := r.worthOf(recorded, s, &by)
+			if why != "" && why != NotJudged {
+				if v = r.judge(run, s, &by, asIf); !math.IsNaN(v) {
+					why = ""
+				}
+			}
 			scores[s] = point(v)
 			if why != "" && !math.IsNaN(at(recorded.Scores[s], 0)) {
 				if whys == nil {
@@ -59,7 +67,12 @@ func (r *Recording) value(scores []Range, run int, result *replay.Result) (all [
 type ending struct {
 	made, returned int // iterations, and the one that is returned, from 1; 0: none
 	changed        int // see replay.Result
+	usedUp         bool
 	outcome        *record.Outcome
+}
+
+func endingOf(r *replay.Result) ending {
+	return ending{r.Iterations, r.Outcome.Returned, r.Changed, r.UsedUp, &r.Outcome}
 }
 
 // asRecorded reports whether a run makes and returns what the recorded one did.
@@ -90,6 +103,8 @@ func (r *Recording) worthOf(run *Run, s int, by *ending) (float64, Why) {
 	values, reads := run.Scores[s], r.Reads[s]
 	asRecorded := by.asRecorded(run.Run)
 	switch {
+	case by.usedUp && by.returned == by.made && reads != ReadsCourse:
+		return math.NaN(), UsesUpSteps
 	case by.changes(reads):
 		return math.NaN(), GoesOtherwise
 	case reads == ReadsStop && !(asRecorded && sameStop(by.outcome, &run.Run.Outcome)):
