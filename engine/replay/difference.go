@@ -271,13 +271,26 @@ func (c *comparison) readsOther(paths []string) string {
 		case "since_improvement":
 			other = c.minDelta
 		case "best":
-			other = (c.target.Pattern == spec.PatternChecklist) != (c.recorded.Pattern == spec.PatternChecklist)
+			other = (c.target.Pattern == spec.PatternChecklist) != (c.recorded.Pattern == spec.PatternChecklist) || c.fixesOther(rest)
+		case "failing":
+			other = c.fixesOther(variable)
+		case "previous":
+			other = c.fixesOther(rest)
+		case "history":
+			other = c.fixesOther("")
 		}
 		if other {
 			return path
 		}
 	}
 	return ""
+}
+
+// fixesOther reports whether a field of an iteration, "" for all, lists other checks
+// to fix only because evaluate.fix differs.
+func (c *comparison) fixesOther(field string) bool {
+	one := func(l *spec.Loop) bool { return l.Evaluate != nil && l.Evaluate.Fix == "one" }
+	return one(c.target) != one(c.recorded) && (field == "" || field == "failing")
 }
 
 // paramAt is a parameter as expressions see it; all of them where the path leads
