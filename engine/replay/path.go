@@ -138,7 +138,15 @@ func (s *Stops) start(task *spec.Task) *stop.State {
 
 // AsIf is the run that such a result leaves behind, of the recorded one.
 func (p *Path) AsIf(run *record.Run, result *Result) *record.Run {
-	return asIf(run, result, p.Made[:result.Iterations])
+	made := asIf(run, result, p.Made[:result.Iterations])
+	if p.lump != nil && !result.Usage.Point() {
+		made.Usage = record.Usage{} // what iterations tell is no number
+		for _, it := range p.Made[:result.Iterations] {
+			agent, _ := it.Spent()
+			made.Usage = made.Usage.Plus(agent)
+		}
+	}
+	return made
 }
 
 // upTo is an exact result of so many iterations.
