@@ -10,24 +10,38 @@ import (
 type lump struct {
 	all        record.Usage // of the agent
 	iterations int
+	cost       bool // it tells the cost so, and not the tokens alone
 }
 
 // lumpOf is nil where the iterations tell as much as the run does.
 func lumpOf(run *record.Run) *lump {
+	priced, told := run.Usage.Priced(), run.Usage.TokensTold()
+	if !priced && !told {
+		return nil
+	}
+	var found *lump
 	for i := range run.Iterations {
-		used, _ := run.Iterations[i].Spent()
-		if run.Usage.Priced() && !used.Priced() || run.Usage.TokensTold() && !used.TokensTold() {
-			return &lump{run.Usage, len(run.Iterations)}
+		calls := run.Iterations[i].Calls
+		for k := range calls {
+			agent := calls[k].Role != record.RoleJudge && calls[k].Role != record.RoleUser
+			used := &calls[k].Usage
+			switch {
+			case !agent:
+			case priced && !used.Priced():
+				return &lump{run.Usage, len(run.Iterations), true}
+			case told && !used.TokensTold():
+				found = &lump{run.Usage, len(run.Iterations), false}
+			}
 		}
 	}
-	return nil
+	return found
 }
 
 // OnlyWholeCost reports whether the cost of a recorded run is known, and that of its
 // iterations is not.
 func OnlyWholeCost(run *record.Run) bool {
 	l := lumpOf(run)
-	return l != nil && l.all.Priced()
+	return l != nil && l.cost
 }
 
 // span is what a run used that made so many iterations, which tell the sum of
@@ -38,7 +52,7 @@ func (l *lump) span(sum record.Usage, made int, unlike bool) Span {
 	switch {
 	case made == l.iterations && !unlike:
 		return Span{l.all, l.all}
-	case !l.all.Priced():
+	case !l.cost:
 		return Span{sum, sum}
 	}
 	sum.Uncounted, sum.Unreported, sum.Unpriced = sum.Uncounted+sum.Unreported, 0, 0
