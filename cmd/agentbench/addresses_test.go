@@ -85,10 +85,14 @@ func keysOutside() (keys []string) {
 // nameOf is the configuration that has a key.
 func nameOf(key string) string { return strings.ToLower(strings.ReplaceAll(key, ".", "-")) }
 
-// reaching is a line with its secrets.
-func reaching(line, address string) string {
-	line = strings.ReplaceAll(line, "ADDRESS", strings.Replace(address, "http://", "http://me:CANARY-password@", 1)+"/x?sv=1&sig=CANARY%2Fsignature%3D")
-	return strings.ReplaceAll(line, "WORDS", `sh, tell.sh, --api-key, CANARY-of-a-flag, "--token=CANARY-of-a-word", -H, "Authorization: Bearer CANARY-of-a-header", "http://me:CANARY-password@127.0.0.1/"`)
+// reaching is a text with the secrets of a key, which begin with its name backwards: what is
+// known of one key hides nothing of another.
+func reaching(text, key, address string) string {
+	text = strings.ReplaceAll(text, "ADDRESS", strings.Replace(address, "http://", "http://me:OWN-CANARY-password@", 1)+"/x?sv=1&sig=OWN%2FCANARY-signature%3D")
+	text = strings.ReplaceAll(text, "WORDS", `sh, tell.sh, --api-key, OWN-CANARY-of-a-flag, "--token=OWN.CANARY-of-a-word", -H, "Authorization: Bearer OWN_CANARY-of-a-header", "http://me:OWN-of-CANARY@127.0.0.1/"`)
+	backwards := []byte(nameOf(key)) // not a name of a configuration, which half a secret would hide
+	slices.Reverse(backwards)
+	return strings.ReplaceAll(text, "OWN", string(backwards))
 }
 
 // repeating answers every request with what is no answer and repeats what it was sent.
@@ -106,13 +110,16 @@ func TestF70_NoAddressOfTheLanguageIsForgotten(t *testing.T) {
 	}
 	server := httptest.NewServer(http.HandlerFunc(repeating))
 	defer server.Close()
-	dir := t.TempDir()
+	dir, lines := t.TempDir(), map[string]string{}
+	for key, line := range outside {
+		lines[key] = reaching(line, key, server.URL)
+	}
 	files := map[string]string{
 		"tell.sh":    "echo \"$@\" >&2; echo \"$@\"\n",
-		"suite.yaml": "suite: s\ntasks: [{id: a, input: a, target: b}]\nmodels:\n" + outside["Model.base_url"] + "\nscorers:\n" + outside["Scorer.url"] + "\n" + outside["Scorer.command"] + "\nmin_coverage: 0\nconfigurations:\n",
+		"suite.yaml": "suite: s\ntasks: [{id: a, input: a, target: b}]\nmodels:\n" + lines["Model.base_url"] + "\nscorers:\n" + lines["Scorer.url"] + "\n" + lines["Scorer.command"] + "\nmin_coverage: 0\nconfigurations:\n",
 	}
-	for _, key := range slices.Sorted(maps.Keys(outside)) {
-		line, name := outside[key], nameOf(key)
+	for _, key := range slices.Sorted(maps.Keys(lines)) {
+		line, name := lines[key], nameOf(key)
 		loop := "loop: " + name + "\nterminate: {max_iterations: 1}\n"
 		switch {
 		case strings.HasPrefix(key, "Agent."):
@@ -133,10 +140,10 @@ func TestF70_NoAddressOfTheLanguageIsForgotten(t *testing.T) {
 		files["suite.yaml"] += "- {name: " + name + ", loop: " + name + ".yaml}\n"
 	}
 	for name, text := range files {
-		write(t, dir, name, reaching(text, server.URL))
+		write(t, dir, name, text)
 	}
 	expectNoCanary(t, dir)
-	expectNoCanaryInFaults(t, dir, files, server.URL)
+	expectNoCanaryInFaults(t, dir, files, lines)
 }
 
 func expectNoCanary(t *testing.T, dir string) {
@@ -178,22 +185,22 @@ func expectNoCanary(t *testing.T, dir string) {
 }
 
 // expectNoCanaryInFaults has check show each of the lines.
-func expectNoCanaryInFaults(t *testing.T, dir string, files map[string]string, address string) {
+func expectNoCanaryInFaults(t *testing.T, dir string, files, lines map[string]string) {
 	t.Helper()
-	for key, line := range outside {
+	for key, line := range lines {
 		for name, text := range files {
 			if !strings.Contains(text, line) {
 				continue
 			}
 			at := strings.LastIndex(line, "}")
-			write(t, dir, name, reaching(strings.Replace(text, line, line[:at]+", nonsense: 1"+line[at:], 1), address))
+			write(t, dir, name, strings.Replace(text, line, line[:at]+", nonsense: 1"+line[at:], 1))
 			left := written{}
 			code := left.command("check", filepath.Join(dir, "suite.yaml"))
 			said := left["stderr of check "+filepath.Join(dir, "suite.yaml")]
 			if code != wrongSpec || !bytes.Contains(said, []byte("nonsense")) || bytes.Contains(said, []byte("CANARY")) {
 				t.Errorf("%s: exit code %d: %s", key, code, said)
 			}
-			write(t, dir, name, reaching(text, address))
+			write(t, dir, name, text)
 		}
 	}
 }
