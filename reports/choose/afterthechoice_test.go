@@ -168,6 +168,48 @@ func TestNothingOnThePageBeatsTheRecommendation(t *testing.T) {
 	}
 }
 
+// What another beats is not taken, also where the other one may not be taken: here it
+// is as good, but loses and gains so many runs that it is not shown to lose little.
+func TestWhatIsBeatenIsNotTaken(t *testing.T) {
+	const n = 200
+	changed := cells(n, 160, 1, 10) // as many are right, 30 of them others
+	for i := range 30 {
+		changed[i].score, changed[i+165].score = 0, 1
+	}
+	source := made(n, 1, map[limits][]cell{{9}: cells(n, 161, 9, 90), {3}: cells(n, 158, 3, 30), {1}: changed}, limits{9}, limits{3}, limits{1})
+	got := tuned(t, source, choose.Options{Choose: choose.By{Rule: choose.MaxLoss, Number: 0.05}, Today: -1, All: true})
+	if at := slices.IndexFunc(got.All, func(row tune.AllRow) bool { return row.Name == "[3 0 0]" }); at < 0 || got.All[at].LostMost.Number > 0.05 {
+		t.Fatalf("[3 0 0] is to lose little: %+v", got.All)
+	}
+	if name(got.Recommended) != "[9 0 0]" {
+		t.Errorf("%s (%s), want [9 0 0]: [1 0 0] beats [3 0 0]", name(got.Recommended), got.Why)
+	}
+}
+
+// A configuration is tested only after all looser ones have passed: one that loses
+// little is not taken where a looser one loses much.
+func TestTighterOnesWaitForLooserOnes(t *testing.T) {
+	const n = 200
+	line := func(second int) *table {
+		return made(n, 1, map[limits][]cell{{3}: cells(n, 160, 3, 30), {2}: cells(n, second, 2, 20), {1}: cells(n, 159, 1, 10)}, limits{3}, limits{2}, limits{1})
+	}
+	grid := made(n, 1, map[limits][]cell{{2, 2}: cells(n, 160, 4, 40), {1, 2}: cells(n, 159, 3, 30), {2, 1}: cells(n, 100, 2, 20), {1, 1}: cells(n, 158, 1, 10)},
+		limits{2, 2}, limits{1, 2}, limits{2, 1}, limits{1, 1})
+	for what, c := range map[string]struct {
+		source choose.Source
+		want   string
+	}{
+		"one that loses nothing in between":   {line(160), "[1 0 0]"},
+		"one that loses too much in between":  {line(100), "[3 0 0]"},
+		"one of two looser ones that does so": {grid, "[1 2 0]"},
+	} {
+		got := tuned(t, c.source, choose.Options{Choose: choose.By{Rule: choose.MaxLoss, Number: 0.05}, Today: -1})
+		if name(got.Recommended) != c.want {
+			t.Errorf("%s: %s, want %s (%s%s)", what, name(got.Recommended), c.want, got.Why, got.WhyNone)
+		}
+	}
+}
+
 // One parameter is tested without correction, several share the error rate with
 // those that are as many steps away from the loosest; what changes no run is no step.
 func TestTheErrorRateIsShared(t *testing.T) {

@@ -133,18 +133,27 @@ func TestWhatLosesNothingNeedsEnoughRuns(t *testing.T) {
 
 // Where few runs show too little, the hint is the least loss that they can show.
 func TestTheHintOfFewRunsIsFollowed(t *testing.T) {
-	for trials, n := range map[int]int{1: 60, 3: 20} {
-		source := made(n, trials, map[limits][]cell{{2}: cells(n*trials, n*trials, 2, 2), {1}: cells(n*trials, n*trials, 1, 1)}, limits{2}, limits{1})
-		_, hint, ok := strings.Cut(tuned(t, source, choose.Options{}).WhyNone, "; the least that these can show is --choose max_loss:")
+	few := func(n, trials int) choose.Source {
+		return made(n, trials, map[limits][]cell{{2}: cells(n*trials, n*trials, 2, 2), {1}: cells(n*trials, n*trials, 1, 1)}, limits{2}, limits{1})
+	}
+	for what, c := range map[string]struct {
+		source func() choose.Source
+		want   string
+	}{
+		"60 tasks":               {func() choose.Source { return few(60, 1) }, "[1 0 0]"},
+		"20 tasks, three trials": {func() choose.Source { return few(20, 3) }, "[1 0 0]"},
+		"three paths, which share the error rate": {func() choose.Source { return threePaths("tight", "default", "loose") }, "loose"},
+	} {
+		_, hint, ok := strings.Cut(tuned(t, c.source(), choose.Options{}).WhyNone, "; the least that these can show is --choose max_loss:")
 		least, err := strconv.ParseFloat(hint, 64)
 		if !ok || err != nil {
-			t.Fatalf("%d tasks: no hint: %q", n, hint)
+			t.Fatalf("%s: no hint: %q", what, hint)
 		}
-		if got := tuned(t, source, choose.Options{Choose: choose.By{Rule: choose.MaxLoss, Number: least}}); name(got.Recommended) != "[1 0 0]" {
-			t.Errorf("%d tasks: %v recommends %s: %s", n, least, name(got.Recommended), got.WhyNone)
+		if got := tuned(t, c.source(), choose.Options{Choose: choose.By{Rule: choose.MaxLoss, Number: least}}); name(got.Recommended) != c.want {
+			t.Errorf("%s: %v recommends %s: %s", what, least, name(got.Recommended), got.WhyNone)
 		}
-		if got := tuned(t, source, choose.Options{Choose: choose.By{Rule: choose.MaxLoss, Number: least - 0.01}}); got.Recommended != nil {
-			t.Errorf("%d tasks: %v is not the least, %v serves", n, least, least-0.01)
+		if got := tuned(t, c.source(), choose.Options{Choose: choose.By{Rule: choose.MaxLoss, Number: least - 0.01}}); got.Recommended != nil {
+			t.Errorf("%s: %v is not the least, %v serves", what, least, least-0.01)
 		}
 	}
 }

@@ -80,6 +80,14 @@ func (t *chooser) stepsOf(ctx context.Context) (*steps, error) {
 	return s, nil
 }
 
+// largest is the largest error rate that a candidate is tested with.
+func (s *steps) largest() (alpha float64) {
+	for r := range s.rungs {
+		alpha = max(alpha, s.rungs[r].alpha)
+	}
+	return alpha
+}
+
 // ownShare is the part of the error rate that is for the path of the reference.
 const ownShare = 0.9
 

@@ -59,10 +59,12 @@ func (t *chooser) whyNone(subset int, c *chosen) string {
 		return "the rule allows none"
 	}
 	text := fmt.Sprintf("no configuration is shown to lose at most %s", percent(t.Choose.Number))
-	if t.atMost(0, units, t.Level) <= t.Choose.Number || t.Choose.Number == 0 {
+	alpha := t.steps.largest()
+	least := t.atMost(0, units, 1-alpha)
+	if least <= t.Choose.Number || t.Choose.Number == 0 {
 		return text
 	}
-	needed, least := math.Ceil(math.Log(1-t.Level)/math.Log(1-t.Choose.Number)), t.atMost(0, units, t.Level)
+	needed := math.Ceil(math.Log(alpha) / math.Log(1-t.Choose.Number))
 	text = fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes %.0f to show so little", text, numbers.Plural(units, strings.TrimSuffix(what, "s"), what), percent(least), needed)
 	if subset > 0 || least > 1 {
 		return text
