@@ -131,16 +131,18 @@ func faultsIn(told *mockserver.Stats) (shown int) {
 func TestF23_AnAnswerOf30MB(t *testing.T) {
 	const size = 30 // MiB, as the garbage collector tells
 	for _, stream := range []bool{false, true} {
-		small, huge := heapOf(t, "100KB", stream), heapOf(t, fmt.Sprintf("%dMB", size), stream)
-		t.Logf("streamed: %v: a heap of %d MiB, %d MiB for a small answer", stream, huge, small)
-		if huge-small > 4*size {
-			t.Errorf("streamed: %v: the heap grew by %d MiB, which is more than four times the answer", stream, huge-small)
+		for _, cache := range []string{"off", "on"} {
+			small, huge := heapOf(t, "100KB", stream, cache), heapOf(t, fmt.Sprintf("%dMB", size), stream, cache)
+			t.Logf("streamed: %v, cache %s: a heap of %d MiB, %d MiB for a small answer", stream, cache, huge, small)
+			if huge-small > 4*size {
+				t.Errorf("streamed: %v, cache %s: the heap grew by %d MiB, which is more than four times the answer", stream, cache, huge-small)
+			}
 		}
 	}
 }
 
 // heapOf is the largest heap, in MiB, of a run with an answer of this size.
-func heapOf(t *testing.T, size string, stream bool) (most int) {
+func heapOf(t *testing.T, size string, stream bool, cache string) (most int) {
 	t.Helper()
 	fault, err := mockserver.ParseRated("huge:size=" + size)
 	if err != nil {
@@ -157,7 +159,7 @@ func heapOf(t *testing.T, size string, stream bool) (most int) {
 			t.Fatal(err)
 		}
 	}
-	child := exec.Command("agentbench", "run", "suite.yaml", "-q", "--cache", "off", "--out", "r")
+	child := exec.Command("agentbench", "run", "suite.yaml", "-q", "--cache", cache, "--cache-dir", "cache", "--out", "r")
 	child.Dir, child.Env = folder, append(os.Environ(), "OPENAI_API_KEY=none", "GODEBUG=gctrace=1", "GOGC=100")
 	out, err := child.CombinedOutput()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // Replacement stands where a secret was.
@@ -95,11 +96,12 @@ func (r *Redactor) Redact(text []byte) []byte {
 
 // String is Redact of a string.
 func (r *Redactor) String(text string) string {
-	regions := r.find([]byte(text))
+	bytes := unsafe.Slice(unsafe.StringData(text), len(text)) // only read: a copy of a large text is dear
+	regions := r.find(bytes)
 	if len(regions) == 0 {
 		return text
 	}
-	return string(replace(nil, []byte(text), 0, regions))
+	return string(replace(nil, bytes, 0, regions))
 }
 
 // find gives the regions of a text that are to be replaced, in their order.

@@ -1,11 +1,13 @@
 package cache
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"slices"
 	"time"
 
@@ -64,28 +66,39 @@ var errDamaged = errors.New("the entry is damaged")
 // replaces, and not about the cache.
 func IsDamaged(err error) bool { return errors.Is(err, errDamaged) }
 
-// encode writes the entry.
-func (e *entry) encode() ([]byte, error) {
+// write writes the entry, without another copy of its texts, which may be large.
+func (e *entry) write(w io.Writer) error {
 	calls, err := encodeCalls(e.calls)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	head := e.Head
 	head.TextBytes, head.ThinkingBytes, head.ToolCallBytes = len(e.text), len(e.thinking), len(calls)
 	line, err := json.Marshal(&head)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	size := firstLine + len(line) + 1 + len(e.text) + len(e.thinking) + len(calls)
 	if size > largest {
-		return nil, fmt.Errorf("an entry holds %d MiB at most", largest>>20)
+		return fmt.Errorf("an entry holds %d MiB at most", largest>>20)
 	}
-	body := crc32.Update(crc32.Checksum([]byte(e.text), castagnoli), castagnoli, []byte(e.thinking))
-	body = crc32.Update(body, castagnoli, calls)
-	b := make([]byte, 0, size)
-	b = fmt.Appendf(b, "%s%08x %08x\n", magic, crc32.Checksum(line, castagnoli), body)
-	b = append(append(b, line...), '\n')
-	return append(append(append(b, e.text...), e.thinking...), calls...), nil
+	body := crc32.Update(checksumOf(checksumOf(0, e.text), e.thinking), castagnoli, calls)
+	b := bufio.NewWriterSize(w, min(size, 64<<10))
+	fmt.Fprintf(b, "%s%08x %08x\n%s\n", magic, crc32.Checksum(line, castagnoli), body, line)
+	b.WriteString(e.text)
+	b.WriteString(e.thinking)
+	b.Write(calls)
+	return b.Flush() // the first error of all writes
+}
+
+// checksumOf goes on with a checksum over a text.
+func checksumOf(sum uint32, text string) uint32 {
+	var part [4 << 10]byte
+	for len(text) > 0 {
+		n := copy(part[:], text)
+		sum, text = crc32.Update(sum, castagnoli, part[:n]), text[n:]
+	}
+	return sum
 }
 
 // decode reads a whole entry.

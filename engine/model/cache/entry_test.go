@@ -122,3 +122,10 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// encode is the entry as a file holds it.
+func (e *entry) encode() ([]byte, error) {
+	var b bytes.Buffer
+	err := e.write(&b)
+	return b.Bytes(), err
+}

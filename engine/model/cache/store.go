@@ -152,11 +152,7 @@ func (s *Store) save(k Key, e *entry) {
 		return
 	}
 	e.Key, e.Task, e.Answered, e.Created = k.String(), s.options.Redact(e.Task), s.options.Redact(e.Answered), s.options.Now().UTC()
-	content, err := e.encode()
-	if err == nil {
-		err = s.write(s.path(k), content)
-	}
-	if err != nil {
+	if err := s.write(s.path(k), e); err != nil {
 		s.warn(fmt.Errorf("writing the cache: %w", err))
 		s.recent.keep(k, e)
 		return
@@ -174,7 +170,7 @@ func (s *Store) secret(e *entry) bool {
 
 // write makes the file whole under another name first, so that nobody ever
 // reads half of it. It is not synced: what a power cut tears is a miss.
-func (s *Store) write(path string, content []byte) error {
+func (s *Store) write(path string, e *entry) error {
 	temporary := temporaryName(path)
 	f, err := s.disk.Create(temporary)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -186,8 +182,7 @@ func (s *Store) write(path string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Close())
+	err = errors.Join(e.write(f), f.Close())
 	if err == nil {
 		err = s.disk.Rename(temporary, path)
 	}
