@@ -62,7 +62,7 @@ type contender struct {
 // the same by their ids. It is nil where fewer than two can be compared.
 func frontOf(all []*contender, seed int64) *Front {
 	all = slices.DeleteFunc(all, func(c *contender) bool { return len(c.runs()) == 0 })
-	if len(all) == 0 {
+	if len(all) < 2 {
 		return nil
 	}
 	f := &Front{Score: all[0].report.Primary()}
@@ -282,7 +282,10 @@ func precise(x float64) float64 {
 		return 0
 	}
 	unit := math.Pow(10, 9-math.Floor(math.Log10(math.Abs(x))))
-	return math.Round(x*unit) / unit
+	if rounded := math.Round(x*unit) / unit; rounded-rounded == 0 {
+		return rounded
+	}
+	return x // which is next to nothing
 }
 
 // row is a configuration that was compared.

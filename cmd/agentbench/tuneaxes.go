@@ -69,7 +69,7 @@ func (t *tuning) grid() error {
 	if err := t.read(loops); err != nil {
 		return err
 	}
-	if err := t.told(loops); err != nil {
+	if err := firstOf(t.told(loops), t.agentFailed()); err != nil {
 		return err
 	}
 	stays := map[*source.Node]bool{}

@@ -59,7 +59,6 @@ func (j *job) cacheMisses() int64 {
 
 // agentFailedError is that of results in which the agent failed in every run that
 // counts, with the commonest cause; nil where it did not, or where no run counts.
-// The path is that of a result folder, or of a baseline, which holds no messages.
 func agentFailedError(path string, report *reports.Report) error {
 	classes := report.AllFailed()
 	if classes == nil {
@@ -69,47 +68,84 @@ func agentFailedError(path string, report *reports.Report) error {
 	for _, class := range classes {
 		all += class.N
 	}
+	return failedEverywhere(path, all, classes[0])
+}
+
+// failedEverywhere says that the agent failed in all of so many runs. The path is that
+// of a result folder, or of a baseline, which holds no messages: then the commonest
+// class of errors stands for the cause.
+func failedEverywhere(path string, all int, class reports.Count) error {
 	cause := commonestFailure(path)
 	if cause.N == 0 {
-		cause = classes[0]
+		cause = class
 	}
-	in := ""
+	runs, in := "the only run", ""
+	if all > 1 {
+		runs = fmt.Sprintf("all %d runs", all)
+	}
 	if cause.N < all {
 		in = fmt.Sprintf(", in %d of them", cause.N)
 	}
-	return fail(notMeasured, "agentbench show "+shellWord(path)+" lists the runs", "the agent failed in %s%s: %s", allOf(all), in, printable(cause.Name))
+	return fail(notMeasured, "agentbench show "+shellWord(path)+" lists the runs", "the agent failed in %s%s: %s", runs, in, printable(cause.Name))
 }
 
-// allOf is "all 12 runs".
-func allOf(runs int) string {
-	if runs == 1 {
-		return "the only run"
+// agentFailed refuses to choose by runs in all of which the agent failed: every
+// limit loses nothing there.
+func (r *recordedRuns) agentFailed() error {
+	counts := map[string]int{}
+	all := 0
+	for i := range r.replayed {
+		for _, run := range r.replayed[i].Runs {
+			failure := failureOf(run.Run)
+			if failure == nil {
+				return nil
+			}
+			all++
+			counts[string(failure.Class)]++
+		}
 	}
-	return fmt.Sprintf("all %d runs", runs)
+	if all == 0 {
+		return nil
+	}
+	return failedEverywhere(r.place, all, commonest(counts))
+}
+
+// failureOf is the error by which the agent failed in a run: the one that ended it,
+// or the last one where no iteration went well; nil where it did not fail.
+func failureOf(run *record.Run) (failure *record.Error) {
+	if run.Outcome.Status == record.Failed && run.Outcome.Error != nil {
+		return run.Outcome.Error
+	}
+	for i := range run.Iterations {
+		if failure = run.Iterations[i].Error; failure == nil {
+			return nil
+		}
+	}
+	return failure
 }
 
 // commonestFailure is the error that most runs of a folder failed with, and of how
 // many; the zero value where there are no records.
-func commonestFailure(dir string) (commonest reports.Count) {
+func commonestFailure(dir string) reports.Count {
 	counts := map[string]int{}
 	for run, err := range record.ReadRuns(dir) {
-		if err != nil || !run.Outcome.Counts() {
-			continue
-		}
-		failure := run.Outcome.Error
-		if n := len(run.Iterations); failure == nil && n > 0 {
-			failure = run.Iterations[n-1].Error
-		}
-		if failure != nil {
-			counts[firstLine(failure.Error())]++
+		if err == nil && run.Outcome.Counts() {
+			if failure := failureOf(run); failure != nil {
+				counts[firstLine(failure.Error())]++
+			}
 		}
 	}
+	return commonest(counts)
+}
+
+// commonest is what occurs most often, the first by name among equals.
+func commonest(counts map[string]int) (most reports.Count) {
 	for name, n := range counts {
-		if n > commonest.N || n == commonest.N && name < commonest.Name {
-			commonest = reports.Count{Name: name, N: n}
+		if n > most.N || n == most.N && name < most.Name {
+			most = reports.Count{Name: name, N: n}
 		}
 	}
-	return commonest
+	return most
 }
 
 // unscoredError is that of a suite whose first scorer judged no run at all; nil
