@@ -326,7 +326,7 @@ func (r *recordedRuns) sweep(candidates []sweep.Candidate) (*sweep.Sweep, error)
 		return nil, err
 	}
 	for _, short := range s.Short() {
-		r.leftOut(fmt.Sprintf("%s is left out: it has %d runs where others have %d, as a configuration has that left a race", printable(short.Configuration), short.Runs, short.Of))
+		r.leftOut(fmt.Sprintf("%s is left out: it has %d runs where others have %d, too few to compare", printable(short.Configuration), short.Runs, short.Of))
 	}
 	if n := s.Unpaired(); n > 0 {
 		r.leftOut(count(n, "recorded run is", "recorded runs are") + " left out: another recording has none of that task and trial")

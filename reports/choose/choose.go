@@ -20,6 +20,9 @@ type chosen struct {
 	top      int
 	topValue float64
 	next     []int
+	// passing is one that the rule allows where none is chosen, because by beats it,
+	// which the rule does not allow; -1: there is none.
+	passing, by int
 	// loss, margin and p are what the rule decided by: the loss of MaxLoss, the
 	// standard error of WithinOneSE, the p of Indistinguishable (1 for the best).
 	loss      loss
@@ -33,14 +36,14 @@ const mostNext, nextLooked = 3, 50
 // choose takes the cheapest candidate that the rule allows, by the runs of a
 // subset alone.
 func (t *chooser) choose(ctx context.Context, subset int) (chosen, error) {
-	c := chosen{candidate: -1, best: -1}
+	c := chosen{candidate: -1, best: -1, passing: -1}
 	order := t.ordered(subset)
 	if len(order) == 0 {
 		return c, nil
 	}
 	c.best = t.best(order, subset)
 	c.top, c.topValue = t.topOf(c.best, subset)
-	order = t.unbeaten(order, subset)
+	front := t.unbeaten(order, subset)
 	allow, err := t.allowing(ctx, subset, &c)
 	if subset != t.chosenOn && errors.Is(err, errOneUnit) {
 		return c, nil
@@ -48,7 +51,34 @@ func (t *chooser) choose(ctx context.Context, subset int) (chosen, error) {
 	if err != nil {
 		return c, err
 	}
-	return c, t.take(order, subset, allow, &c)
+	if err = t.take(front, subset, allow, &c); err == nil && c.candidate < 0 && t.Choose.Rule == MaxLoss && subset == t.chosenOn {
+		err = t.passOver(order, front, allow, &c)
+	}
+	return c, err
+}
+
+// passOver finds one of the loosest configurations that passes and is beaten. Where
+// none of these passes, none does.
+func (t *chooser) passOver(order, front []int, allow func(candidate int) (bool, error), c *chosen) error {
+	for _, i := range order {
+		if t.steps.rungs[t.steps.rung[i]].level > 0 {
+			continue
+		}
+		ok, err := allow(i)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		c.passing = i
+		for _, c.by = range front {
+			if t.cost[t.chosenOn][c.by] <= t.cost[t.chosenOn][i] && t.value[t.chosenOn][c.by] >= t.value[t.chosenOn][i] {
+				return nil
+			}
+		}
+	}
+	return nil
 }
 
 // take finds the chosen one, and for what is recommended what would have come next:

@@ -58,6 +58,9 @@ func (t *chooser) whyNone(subset int, c *chosen) string {
 	case t.Choose.Rule != MaxLoss:
 		return "the rule allows none"
 	}
+	if c.passing >= 0 {
+		return fmt.Sprintf("%s is shown to lose at most %s, but %s beats it, which is not", t.candidates[c.passing].Name, percent(t.Choose.Number), t.candidates[c.by].Name)
+	}
 	text := fmt.Sprintf("no configuration is shown to lose at most %s", percent(t.Choose.Number))
 	alpha := t.steps.largest()
 	least := t.atMost(0, units, 1-alpha)
