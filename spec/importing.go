@@ -37,10 +37,10 @@ type Import struct {
 	Usage   *ImportedUsage `yaml:"usage" doc:"The whole run's, where the log does not tell it by iteration."`
 	CostUSD *Expr          `yaml:"cost_usd" doc:"The whole run's, where the log does not tell it by iteration."`
 
-	RecordedUnder   *RecordedUnder         `yaml:"recorded_under" doc:"The limits under which the log was made, or CEL giving an object of them for each run; null: nobody knows."`
+	RecordedUnder   *RecordedUnder         `yaml:"recorded_under" doc:"The limits under which the log was made, or CEL giving an object of them for each run; null: unknown."`
 	WhenCut         *WhenCut               `yaml:"when_cut" doc:"What a run is worth that is stopped before its recorded end: 0, or score (that of the iteration)."`
 	Announced       []string               `yaml:"announced" doc:"Paths of the parameters that the agent was told, such as terminate.max_iterations."`
-	UnknownCostZero bool                   `yaml:"unknown_cost_zero" doc:"A cost of 0 means that nobody knows it."`
+	UnknownCostZero bool                   `yaml:"unknown_cost_zero" doc:"A cost of 0 means that it is unknown."`
 	Cumulative      source.Named[Counting] `yaml:"cumulative" doc:"Counters that go on: cost_usd: run or file. One that falls was restarted."`
 
 	// Tree is the text it was decoded from.
@@ -67,8 +67,8 @@ type ImportedIterations struct {
 	ToolCalls    *Expr           `yaml:"tool_calls" doc:"CEL list of {name, arguments}; null: none."`
 	Observations *Expr           `yaml:"observations" doc:"CEL list: the results of the tool calls, in their order."`
 	Error        *Expr           `yaml:"error" doc:"CEL: an error class, or {class, message}; null: none."`
-	Usage        *ImportedUsage  `yaml:"usage" doc:"What the iteration used; absent: nobody knows."`
-	CostUSD      *Expr           `yaml:"cost_usd" doc:"CEL number; null: nobody knows."`
+	Usage        *ImportedUsage  `yaml:"usage" doc:"What the iteration used; absent: unknown."`
+	CostUSD      *Expr           `yaml:"cost_usd" doc:"CEL number; null: unknown."`
 	Duration     *Expr           `yaml:"duration" doc:"CEL: how long it took, seconds or a CEL duration."`
 	Elapsed      *Expr           `yaml:"elapsed" doc:"CEL: from the start of the run to its end, seconds or a CEL duration."`
 	Scores       *ImportedScores `yaml:"scores" doc:"The iteration's scores: name and CEL, or CEL giving an object."`
