@@ -332,6 +332,37 @@ func (a *audit) add(t *testing.T, seed uint64) {
 		return
 	}
 	a.judge(t, s, page, fresh, reference)
+	if seed%4 == 0 {
+		s.live(t, dir, page)
+	}
+}
+
+// live writes what is recommended to the YAML and runs it: the score is the one that
+// the page promised.
+func (s *auditSuite) live(t *testing.T, dir string, page *auditPage) {
+	suite := filepath.Join(dir, "suite.yaml")
+	if auditTuned(t, "tune", filepath.Join(dir, "r"), "--suite", suite, "--format", "json", "--write"); t.Failed() {
+		return
+	}
+	var report struct {
+		Configurations []struct {
+			Scores []struct{ Mean *float64 }
+		}
+	}
+	var out, errs strings.Builder
+	if code := run(t.Context(), []string{"run", suite, "--out", filepath.Join(dir, "live"), "--quiet", "--format", "json"}, func(string) string { return "" }, strings.NewReader(""), &out, &errs); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, errs.String())
+	}
+	if err := json.Unmarshal([]byte(out.String()), &report); err != nil {
+		t.Fatal(err)
+	}
+	got := report.Configurations[0].Scores[0].Mean
+	if got == nil {
+		t.Fatalf("suite %d: live nothing is scored", s.seed)
+	}
+	if math.Abs(*got-*page.Recommended.Objective) > 1e-9 {
+		t.Errorf("suite %d: live %s scores %v, promised %v", s.seed, page.Recommended.Name, *got, *page.Recommended.Objective)
+	}
 }
 
 // power says whether a configuration that is at least 10 % cheaper than the reference
