@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 )
 
 // gzipped is a text as gzip packs it, in one part after the other.
@@ -128,6 +129,19 @@ func TestRowsBehindBlankLinesKeepTheirNumbers(t *testing.T) {
 	n, faults := suiteWithTasks(t, "t.jsonl", "t.jsonl", text).CountTasks()
 	if n != 1 || len(faults) != 1 || !strings.HasPrefix(faults[0].Error(), "t.jsonl:80003:") {
 		t.Errorf("%d tasks, %v", n, faults)
+	}
+}
+
+// A line is looked at once, however little of it comes at a time: a packed file comes in pieces of 32 KiB.
+func TestABlankLineWithoutAnEndIsReadOnce(t *testing.T) {
+	text := "{\"input\": 1}\n" + strings.Repeat(" ", 60<<20)
+	d := suiteWithTasks(t, "t.jsonl.gz", "t.jsonl.gz", gzipped(text))
+	start := time.Now()
+	if n, faults := d.CountTasks(); n != 1 || len(faults) != 0 {
+		t.Errorf("%d tasks, %v", n, faults)
+	}
+	if took := time.Since(start); took > 10*time.Second { // 30 s and more, where each piece has all before it looked at again
+		t.Errorf("it took %v", took)
 	}
 }
 

@@ -116,7 +116,13 @@ func (f *dataFile) lines(yield func(row, error) bool) {
 	defer opened.Close()
 	scanner := newScanner(opened)
 	n, at, next := 0, int64(0), int64(0)
+	searched := 0 // bytes of a line that has no end yet: each is looked at once, however little comes at a time
 	scanner.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		if !atEOF && bytes.IndexByte(data[searched:], '\n') < 0 {
+			searched = len(data)
+			return 0, nil, nil
+		}
+		searched = 0
 		if blank, lines := blankLines(data); lines > 0 { // millions of them are no work
 			n += lines
 			next += int64(blank)
