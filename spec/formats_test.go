@@ -132,6 +132,16 @@ func TestRowsBehindBlankLinesKeepTheirNumbers(t *testing.T) {
 	}
 }
 
+// Blank lines between the rows take no row away.
+func TestBlankLinesBetweenRowsTakeNoneAway(t *testing.T) {
+	text := "{\"input\": 1}\n\n{\"input\": 2}\r\n \t\r\n\n{\"input\": 3}"
+	for file, text := range map[string]string{"t.jsonl": text, "t.jsonl.gz": gzipped(text)} {
+		if n, faults := suiteWithTasks(t, file, file, text).CountTasks(); n != 3 || len(faults) != 0 {
+			t.Errorf("%s: %d tasks, %v", file, n, faults)
+		}
+	}
+}
+
 // A line is looked at once, however little of it comes at a time: a packed file comes in pieces of 32 KiB.
 func TestABlankLineWithoutAnEndIsReadOnce(t *testing.T) {
 	text := "{\"input\": 1}\n" + strings.Repeat(" ", 60<<20)

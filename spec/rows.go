@@ -123,18 +123,15 @@ func (f *dataFile) lines(yield func(row, error) bool) {
 			return 0, nil, nil
 		}
 		searched = 0
-		if blank, lines := blankLines(data); lines > 0 { // millions of them are no work
-			n += lines
-			next += int64(blank)
-			return blank, nil, nil
-		}
-		advance, token, err := bufio.ScanLines(data, atEOF)
+		blank, lines := blankLines(data)                            // millions of them are no work
+		advance, token, err := bufio.ScanLines(data[blank:], atEOF) // at once: a scanner that has come to the end asks no more where it gets no line
+		n += lines
 		if token != nil {
 			n++
-			at = next
+			at = next + int64(blank)
 		}
-		next += int64(advance)
-		return advance, token, err
+		next += int64(blank + advance)
+		return blank + advance, token, err
 	})
 	for scanner.Scan() {
 		countRow(opened, next-at)
