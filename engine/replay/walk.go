@@ -159,6 +159,9 @@ func (w *walk) known() Result {
 func (w *walk) exact(o record.Outcome) Result {
 	r := w.known()
 	r.Verdict, r.Outcome = Exact, o
+	if r.Changed > r.Iterations {
+		r.Changed = 0 // no iteration is made that could differ
+	}
 	return r
 }
 
