@@ -75,7 +75,7 @@ func TestCIOnGitLab(t *testing.T) {
 		}
 	}
 	code, said := shell(t, dir, script(valueAt(pipeline, "compare", "script")))
-	if code != 0 || !strings.Contains(said, "merged shards 1, 2 and 3 of 3: 360 runs") {
+	if code != 0 || !strings.Contains(said, "merged shards 1, 2 and 3 of 3: 1080 runs") {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	junit, _ := valueAt(pipeline, "compare", "artifacts", "reports", "junit").(string)
@@ -183,7 +183,7 @@ func TestCIOnKubernetes(t *testing.T) {
 		}
 	}
 	code, said := inContainer(t, dir, valueAt(compare, "spec", "template", "spec", "containers", 0), results)
-	if code != 0 || !strings.Contains(said, "merged shards 1, 2, 3 and 4 of 4: 360 runs") {
+	if code != 0 || !strings.Contains(said, "merged shards 1, 2, 3 and 4 of 4: 1080 runs") {
 		t.Fatalf("exit code %d: %s", code, said)
 	}
 	for _, file := range []string{"junit.xml", "comment.md", "ci/manifest.json"} {

@@ -225,6 +225,9 @@ func (p *program) close(j *job, journal *record.Journal, m *record.Manifest, end
 		m.Status = record.StateComplete
 	}
 	tellShard(m)
+	if j.raced != nil {
+		j.raced(m)
+	}
 	return errors.Join(err, journal.WriteManifest(*m))
 }
 

@@ -253,7 +253,7 @@ func TestPlanFromRecordsIsMillersFormula(t *testing.T) {
 		for task, before := range trials["single-pass"] {
 			after := trials[other][task]
 			differences = append(differences, meanByHand(after)-meanByHand(before))
-			ownWithin += (varianceByHand(before) + varianceByHand(after)) / 40
+			ownWithin += (varianceByHand(before) + varianceByHand(after)) / 120
 		}
 		between += max(0, varianceByHand(differences)-ownWithin/3) / 2
 		within += ownWithin / 2
@@ -261,9 +261,9 @@ func TestPlanFromRecordsIsMillersFormula(t *testing.T) {
 	const z = 1.959963985 + 0.841621234
 	variance := between + within/4
 	for _, want := range []string{
-		fmt.Sprintf("40 tasks × 4 trials can show a difference of right of %.3f by", z*math.Sqrt(variance/40)),
-		fmt.Sprintf("to show a difference of 0.1 takes %.0f tasks of 4 trials, or 40 tasks of %.0f trials",
-			math.Ceil(z*z*variance/0.01), math.Ceil(within/(40*0.01/(z*z)-between))),
+		fmt.Sprintf("120 tasks × 4 trials can show a difference of right of %.3f by", z*math.Sqrt(variance/120)),
+		fmt.Sprintf("to show a difference of 0.1 takes %.0f tasks of 4 trials, or 120 tasks of %.0f trials",
+			math.Ceil(z*z*variance/0.01), math.Ceil(within/(120*0.01/(z*z)-between))),
 	} {
 		if text, _ := typed(t, 0, map[string]string{"COLUMNS": "300"}, "plan", "quickstart", "--from", dir, "--detect", "10%", "--trials", "4"); !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)

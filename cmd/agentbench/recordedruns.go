@@ -200,20 +200,38 @@ func (r *recordedRuns) tellNotes() {
 // tellMissing warns of a folder whose runs have not all been made: those that end
 // soon come first.
 func (r *recordedRuns) tellMissing() {
+	raced := r.leaveRaced()
 	m := &r.folder.Manifest
 	planned, made := m.Totals.Planned, r.notes.Faults+r.notes.Cancelled
-	full, short := sweep.Comparable(r.replayed)
-	for i := range full {
-		made += len(full[i].Runs)
+	for i := range r.replayed {
+		made += len(r.replayed[i].Runs)
 	}
 	if r.only != "" {
 		planned /= max(1, len(m.Configurations))
 	} else {
-		planned -= len(short) * planned / max(1, len(m.Configurations))
+		planned -= raced * planned / max(1, len(m.Configurations))
 	}
 	if m.Status != record.StateComplete && made < planned {
 		r.leftOut(fmt.Sprintf("only %d of %s made: those that are missing may be the longer ones", made, count(planned, "run is", "runs are")))
 	}
+}
+
+// leaveRaced leaves out the configurations that left a race, and counts them: they
+// have the first tasks only, on which the others are not to be compared.
+func (r *recordedRuns) leaveRaced() (raced int) {
+	if r.only != "" {
+		return 0
+	}
+	m := &r.folder.Manifest
+	r.replayed = slices.DeleteFunc(r.replayed, func(one sweep.Recording) bool {
+		head, _ := m.Configuration(one.Configuration)
+		if head.LeftRace > 0 {
+			raced++
+			r.leftOut(fmt.Sprintf("%s is left out: it left the race after %d of %s", printable(one.Configuration), head.LeftRace, count(m.Tasks, "task", "tasks")))
+		}
+		return head.LeftRace > 0
+	})
+	return raced
 }
 
 // candidates make the configurations that are tried: every combination of axes,
@@ -324,9 +342,6 @@ func (r *recordedRuns) sweep(candidates []sweep.Candidate) (*sweep.Sweep, error)
 	s, err := r.held(candidates)
 	if err != nil {
 		return nil, err
-	}
-	for _, short := range s.Short() {
-		r.leftOut(fmt.Sprintf("%s is left out: it has %d runs where others have %d, too few to compare", printable(short.Configuration), short.Runs, short.Of))
 	}
 	if n := s.Unpaired(); n > 0 {
 		r.leftOut(count(n, "recorded run is", "recorded runs are") + " left out: another recording has none of that task and trial")

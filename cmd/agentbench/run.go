@@ -118,7 +118,8 @@ type job struct {
 	// around puts an executor around the one that takes no more runs after an
 	// interrupt; nil: none.
 	around  func(engine.Executor) engine.Executor
-	command string // "": run
+	raced   func(*record.Manifest) // notes who left a race; nil: there is none
+	command string                 // "": run
 	// draining is closed once no run is to be begun any more.
 	draining <-chan struct{}
 	unpaired bool // the budget did not last for judging runs beside each other

@@ -143,6 +143,7 @@ func (t *tuning) baseOnly() error {
 	}
 	if wanted = cmp.Or(wanted, recorded); wanted == "" {
 		t.bases, t.noToday = t.all(), true
+		slices.SortFunc(t.bases, func(a, b sweep.Base) int { return cmp.Compare(a.Name, b.Name) }) // the order in the folder changes nothing
 		return nil
 	}
 	t.bases = nil
@@ -221,6 +222,8 @@ func (t *tuning) untuned(err error) error {
 		return usage(aloneHint, "--hold-out %v: %w", t.options.HoldOut, err)
 	case errors.As(err, &alone):
 		return fail(wrongSpec, aloneHint, "tune.folds.hold_out: %w", err)
+	case errors.Is(err, choose.ErrLossOfSmall):
+		return usage("for example --choose within_one_se", "%w", err)
 	case errors.Is(err, context.Canceled):
 		return fail(stopped, "", "%w", err)
 	}

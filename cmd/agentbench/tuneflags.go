@@ -169,3 +169,23 @@ func isShare(text string) bool {
 	number, err := strconv.ParseFloat(text, 64)
 	return err == nil && number >= 0 && number <= 1
 }
+
+// again are the flags that say what is tuned and how one is chosen, as they were given.
+func (f *tuneFlags) again() string {
+	var text strings.Builder
+	f.all.Visit(func(flag *pflag.Flag) {
+		switch flag.Name {
+		case "configuration", "objective", "minimize", "choose", "cost", "folds", "hold-out", "fold-by", "seed":
+			text.WriteString(" " + shellWord("--"+flag.Name+"="+flag.Value.String()))
+		}
+	})
+	for _, given := range []struct {
+		flag   string
+		values []string
+	}{{"--constraint", f.constraints}, {"--set", f.set}, {"--parameter", f.parameters}} {
+		for _, value := range given.values {
+			text.WriteString(" " + given.flag + " " + shellWord(value))
+		}
+	}
+	return text.String()
+}

@@ -46,8 +46,19 @@ func (l *live) racing(j *job) (*racing, error) {
 	}
 	l.race = race.New(len(r.paths), len(r.order), race.Options{Margin: r.terms.margin, Stays: r.today})
 	r.settled.Watcher, j.engine.Watch = j.engine.Watch, &r.settled
-	j.around = r.around
+	j.around, j.raced = r.around, r.tell
 	return r, nil
+}
+
+// tell notes in the manifest which paths left the race.
+func (r *racing) tell(m *record.Manifest) {
+	for path, out := range r.race.Outs() {
+		for i := range m.Configurations {
+			if m.Configurations[i].Name == r.paths[path].Name {
+				m.Configurations[i].LeftRace = out.After
+			}
+		}
+	}
 }
 
 // around runs what an executor would, in the order of the race.

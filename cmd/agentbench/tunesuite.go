@@ -171,7 +171,7 @@ func (p *program) tuneRecorded(ctx context.Context, l *live, o *opened, today *s
 		return err
 	}
 	if !f.quiet {
-		defer fmt.Fprintf(p.err, "\nrecorded: %s\nmore: agentbench tune %s --suite %s\n", made.dir, shellWord(made.dir), shellWord(o.path))
+		defer fmt.Fprintf(p.err, "\nrecorded: %s\nmore: agentbench tune %s --suite %s%s\n", made.dir, shellWord(made.dir), shellWord(o.path), f.again())
 	}
 	return t.choose(ctx, of)
 }

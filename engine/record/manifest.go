@@ -103,6 +103,9 @@ type ConfigurationHead struct {
 	Steps []StepsHead `json:"steps,omitempty"`
 	// Completes says that an agent may end a run as a success of the loop.
 	Completes bool `json:"completes,omitempty"`
+	// LeftRace is after how many tasks, or clusters of them, it left a race: it has no
+	// runs of the others. 0: it did not.
+	LeftRace int `json:"left_race_after,omitempty"`
 }
 
 // MetricHead is a number that is made of a score of many runs.

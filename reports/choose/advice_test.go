@@ -158,6 +158,31 @@ func TestNeighboursAndTheSmallestLimitThatLosesNothing(t *testing.T) {
 	}
 }
 
+// A limit that runs reach is not to be raised where one more, or one less, shows that
+// more is worse.
+func TestNoAdviceToRaiseWhereMoreIsWorse(t *testing.T) {
+	const n = 100
+	loop := func(k int) *spec.Loop {
+		l := &spec.Loop{}
+		l.Terminate.Any = []spec.Condition{{Kind: spec.KindMaxIterations, MaxIterations: k}}
+		return l
+	}
+	for _, c := range []struct {
+		two, three int // right under so many iterations
+		want       tune.Advice
+	}{{60, 50, tune.NoAdvice}, {50, 60, tune.Raise}} {
+		source := made(n, 1, map[limits][]cell{{3}: cells(n, c.three, 3, 3), {2}: cells(n, c.two, 2, 2)}, limits{3}, limits{2})
+		for i := range source.candidates {
+			source.candidates[i].Loop = loop(3 - i)
+		}
+		for _, l := range tuned(t, source, choose.Options{Choose: choose.By{Rule: choose.AtLeast, Number: 0.1}, Today: 1}).Limits {
+			if l.Advice != c.want {
+				t.Errorf("%d right under 2 and %d under 3: %+v, want %q", c.two, c.three, l, c.want)
+			}
+		}
+	}
+}
+
 // What looks best among many that are equally good is luck, and tasks left out say so.
 func TestLuckShowsOnTasksLeftOut(t *testing.T) {
 	const n, tries = 100, 60

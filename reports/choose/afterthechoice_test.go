@@ -2,6 +2,7 @@ package choose_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/choose"
 	"github.com/agentbench/agentbench/reports/tune"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // severalPaths is a Source of several recordings: candidate i is what recording i did.
@@ -297,5 +299,55 @@ func TestTheBoundHoldsAfterTheChoice(t *testing.T) {
 		if rule.Rule == choose.AtLeast && alone < 10 {
 			t.Errorf("%v: only %d lose more than their single bound: the test shows nothing", rule, alone)
 		}
+	}
+}
+
+// Of several configurations that parameters are set in, each has neighbours of its own,
+// and their order changes nothing.
+func TestBasesAreApart(t *testing.T) {
+	const n = 60
+	var first []tune.Neighbour
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		source := made(n, 1, map[limits][]cell{{3}: cells(n, 40, 3, 30), {2}: cells(n, 38, 2, 20)}, limits{3}, limits{2})
+		other := made(n, 1, map[limits][]cell{{3}: cells(n, 30, 3, 60), {2}: cells(n, 20, 2, 50)}, limits{3}, limits{2})
+		all := [2]*table{source, other}
+		joined := &table{scores: source.scores, runs: source.runs}
+		for _, base := range order {
+			for i := range all[base].candidates {
+				c := all[base].candidates[i]
+				c.Base, c.Name = string(rune('a'+base)), string(rune('a'+base))+c.Name
+				joined.candidates, joined.outcomes = append(joined.candidates, c), append(joined.outcomes, all[base].outcomes[i])
+			}
+		}
+		got := tuned(t, joined, choose.Options{Choose: choose.By{Rule: choose.AtLeast, Number: 0.9}, Today: -1})
+		if name(got.Recommended) != "a[2 0 0]" || len(got.Neighbours) == 0 || got.Neighbours[0].More == nil || got.Neighbours[0].More.Gained != 2 {
+			t.Errorf("%v: %s, neighbours %+v", order, name(got.Recommended), got.Neighbours)
+			continue
+		}
+		for i := range got.Neighbours {
+			for _, step := range []*tune.Step{got.Neighbours[i].Less, got.Neighbours[i].More} {
+				if step != nil {
+					step.Candidate = 0 // its place in the order
+				}
+			}
+		}
+		if first == nil {
+			first = got.Neighbours
+		} else if len(first) != len(got.Neighbours) || *first[0].More != *got.Neighbours[0].More {
+			t.Errorf("neighbours depend on the order")
+		}
+	}
+}
+
+// max_loss counts what a score falls by: that is no loss where a small one is wanted.
+func TestMaxLossOfASmallScoreIsRefused(t *testing.T) {
+	source := made(10, 1, map[limits][]cell{{2}: cells(10, 5, 2, 2)}, limits{2})
+	_, err := choose.Among(t.Context(), source, choose.Options{Minimize: true})
+	if !errors.Is(err, choose.ErrLossOfSmall) {
+		t.Errorf("%v", err)
+	}
+	cost := compiled(t, expr.Objective(), expr.WantNumber, "cost_usd.mean")
+	if _, err := choose.Among(t.Context(), source, choose.Options{Minimize: true, Objective: cost}); err != nil {
+		t.Errorf("a small cost, without losses of the score: %v", err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 type axes struct {
 	paths  []string // in the order declared
 	values [][]any  // by path; nil is off, or not set
-	at     [][]int  // by candidate and path, the place of its value
+	at     [][]int  // by candidate and path, the place of its value; the last is that of its base
 	rank   []int    // by candidate: its place among all, the one with the smaller parameters first
 	found  map[string]int
 }
@@ -49,6 +49,11 @@ func axesOf(candidates []sweep.Candidate) *axes {
 
 // sort puts the values, and the candidates by them, into order.
 func (a *axes) sort(candidates []sweep.Candidate, column map[string]int, first []map[string]int) {
+	var bases []string
+	for i := range candidates {
+		bases = append(bases, candidates[i].Base)
+	}
+	slices.Sort(bases)
 	places := make([]map[string]int, len(a.paths))
 	for at := range a.paths {
 		slices.SortFunc(a.values[at], func(x, y any) int {
@@ -60,7 +65,8 @@ func (a *axes) sort(candidates []sweep.Candidate, column map[string]int, first [
 		}
 	}
 	for i := range candidates {
-		a.at[i] = make([]int, len(a.paths))
+		a.at[i] = make([]int, len(a.paths)+1)
+		a.at[i][len(a.paths)], _ = slices.BinarySearch(bases, candidates[i].Base)
 		for at := range a.paths {
 			a.at[i][at] = absent(places[at], len(a.values[at]))
 		}

@@ -97,6 +97,7 @@ func (t *chooser) take(order []int, subset int, allow func(candidate int) (bool,
 	if subset != t.chosenOn || c.candidate < 0 {
 		return nil
 	}
+	c.candidate = t.kept(c.candidate)
 	decided, last, looked := *c, c.candidate, 0
 	for ; at < len(order) && len(decided.next) < mostNext && looked < nextLooked; at++ {
 		if t.value[subset][order[at]] <= t.value[subset][last] {
@@ -117,9 +118,8 @@ func (t *chooser) take(order []int, subset int, allow func(candidate int) (bool,
 }
 
 // ordered are the candidates that can be chosen and that satisfy the constraints:
-// the cheapest first, of those the better, of those the faster, of those that differ
-// from today's configuration in fewer parameters, of those the smaller parameters.
-// So a parameter whose change changes no run keeps today's value.
+// the cheapest first, of those the better, of those the faster, of those the smaller
+// parameters.
 func (t *chooser) ordered(subset int) []int {
 	value, cost, seconds := t.value[subset], t.cost[subset], t.seconds[subset]
 	order := []int{}
@@ -129,9 +129,18 @@ func (t *chooser) ordered(subset int) []int {
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(cost[a], cost[b]), cmp.Compare(value[b], value[a]), cmp.Compare(seconds[a], seconds[b]), cmp.Compare(t.changed(a), t.changed(b)), cmp.Compare(t.rank[a], t.rank[b]))
+		return cmp.Or(cmp.Compare(cost[a], cost[b]), cmp.Compare(value[b], value[a]), cmp.Compare(seconds[a], seconds[b]), cmp.Compare(t.rank[a], t.rank[b]))
 	})
 	return order
+}
+
+// kept is, of the candidates that make the same of every run as the chosen one, the
+// one that differs from today's configuration in the fewest parameters: a parameter
+// whose change changes no run keeps today's value.
+func (t *chooser) kept(chosen int) int {
+	return slices.MinFunc(t.steps.rungs[t.steps.rung[chosen]].candidates, func(a, b int) int {
+		return cmp.Or(cmp.Compare(t.changed(a), t.changed(b)), cmp.Compare(t.rank[a], t.rank[b]))
+	})
 }
 
 // changed is in how many parameters a candidate differs from today's configuration.

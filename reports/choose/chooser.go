@@ -16,6 +16,10 @@ import (
 // what it loses.
 var ErrNoScore = errors.New("nothing is scored in these runs")
 
+// ErrLossOfSmall says that max_loss counts what a score falls by, which is no loss
+// where a small score is the better one.
+var ErrLossOfSmall = errors.New("max_loss counts what a score falls by, and a small score is asked for: take at_least, within_one_se or indistinguishable")
+
 // errNoJackknife says that a rule needs what quantiles do not have.
 var errNoJackknife = errors.New("the rule needs the spread of the objective, which is not known of one that reads quantiles: take max_loss or at_least")
 
@@ -46,6 +50,7 @@ type chooser struct {
 	score       int   // the score that losses are of; -1: none
 	reads       []int // the scores that have to be known
 	graded      bool  // some value of the score is neither 0 nor 1
+	wide        bool  // some value of the score lies outside of 0 and 1
 	independent bool  // each task has one run and stands for itself
 
 	quantiles bool // some expression needs every run, not sums
@@ -113,6 +118,9 @@ func (t *chooser) fill() error {
 	t.score = scoreRead(t.Objective, t.held.Scores)
 	if t.score < 0 && len(t.held.Scores) > 0 {
 		t.score = 0
+	}
+	if t.Minimize && t.Choose.Rule == MaxLoss && (t.Objective == nil || scoreRead(t.Objective, t.held.Scores) >= 0) {
+		return ErrLossOfSmall
 	}
 	if t.score < 0 && (t.Objective == nil || t.Choose.Rule == MaxLoss) {
 		return fmt.Errorf("%w: an objective and another rule than %s may serve", ErrNoScore, MaxLoss)
@@ -198,6 +206,7 @@ func (t *chooser) look() {
 	for i := range t.held.Runs {
 		for _, v := range t.held.Runs[i].Scores[t.score] {
 			t.graded = t.graded || v == v && v != 0 && v != 1
+			t.wide = t.wide || v < 0 || v > 1
 		}
 	}
 }

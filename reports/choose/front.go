@@ -93,8 +93,10 @@ func (t *chooser) frontRow(s *stats.Standing, candidates []int, choice *chosen) 
 		equal[i] = candidates[at]
 	}
 	candidate := equal[0]
-	if slices.Contains(equal, choice.candidate) {
-		candidate = choice.candidate
+	for _, one := range []int{t.today(), choice.candidate} {
+		if slices.Contains(equal, one) {
+			candidate = one
+		}
 	}
 	whole := &sums{}
 	for f := range t.totals[candidate] {

@@ -67,8 +67,10 @@ func (t *chooser) shownValue(value float64) numbers.Value {
 	return numbers.Known(value)
 }
 
-// guessCheap guesses the cheapest configuration that loses at most half of what is
-// allowed, on the tasks that there are.
+// guessCheap guesses, among the configurations that lose at most half of what is
+// allowed on the tasks that there are, the one that takes the fewest tasks to prove,
+// the cheapest among equals. What makes of every run what was recorded loses nothing
+// by definition: that needs no proof.
 func (t *chooser) guessCheap(ctx context.Context, r *tune.Tuning) error {
 	for _, i := range t.unbeaten(t.ordered(t.chosenOn), t.chosenOn) {
 		level := 1 - t.steps.rungs[t.steps.rung[i]].alpha
@@ -82,17 +84,17 @@ func (t *chooser) guessCheap(ctx context.Context, r *tune.Tuning) error {
 				return err
 			}
 		}
-		if share > t.Choose.Number/2 || math.IsInf(l.most, 0) {
+		if share > t.Choose.Number/2 || math.IsInf(l.most, 0) || t.print[i] == t.recordedPrint {
 			continue
 		}
 		units, _ := t.lossUnits(t.chosenOn)
 		needed, ok := neededUnits(share, l.most, float64(units), t.Choose.Number, level)
-		if !ok {
+		tasks := t.tasksOf(needed)
+		if !ok || r.Guess != nil && r.Guess.Tasks <= tasks {
 			continue
 		}
-		r.Guess = &tune.Guess{Candidate: i, Name: t.candidates[i].Name, Lost: l.lost, Gained: l.gained, Runs: l.runs, Tasks: t.tasksOf(needed),
+		r.Guess = &tune.Guess{Candidate: i, Name: t.candidates[i].Name, Lost: l.lost, Gained: l.gained, Runs: l.runs, Tasks: tasks,
 			Value: t.shownValue(t.value[t.chosenOn][i]), Best: t.shownValue(t.value[t.chosenOn][i])}
-		return nil
 	}
 	return nil
 }
@@ -126,9 +128,16 @@ func (t *chooser) tasksOf(units float64) int {
 	return int(math.Ceil(units))
 }
 
+// isReference says that a candidate is what was recorded, which loses nothing by
+// definition.
+func (t *chooser) isReference(candidate int) bool {
+	recorded, loop := t.Recordings()[0].Loop, t.candidates[candidate].Loop
+	return recorded != nil && loop != nil && recorded.Hash() == loop.Hash()
+}
+
 // bound is what the recommended configuration may lose, as it holds after the choice.
 func (t *chooser) bound(ctx context.Context, r *tune.Tuning, choice *chosen) error {
-	if choice.candidate < 0 || t.score < 0 {
+	if choice.candidate < 0 || t.score < 0 || t.isReference(choice.candidate) {
 		return nil
 	}
 	if t.Choose.Rule == MaxLoss {

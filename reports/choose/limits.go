@@ -198,7 +198,7 @@ func (t *chooser) advise(ctx context.Context, candidate int, l *tune.LimitUse, u
 		return nil
 	}
 	switch {
-	case l.Reached.Number >= oftenReached:
+	case l.Reached.Number >= oftenReached && t.gainsByMore(candidate, l):
 		l.Advice, l.To = tune.Raise, l.Limit+1
 		if path, ok := t.axis(l.Path); ok {
 			if more, ok := t.beside(candidate, path, 1); ok {
@@ -218,6 +218,20 @@ func (t *chooser) advise(ctx context.Context, candidate int, l *tune.LimitUse, u
 		l.Advice = tune.Rebalance
 	}
 	return err
+}
+
+// gainsByMore says that a larger limit may be worth something: what is known of one
+// step more and of one step less does not say otherwise.
+func (t *chooser) gainsByMore(candidate int, l *tune.LimitUse) bool {
+	path, ok := t.axis(l.Path)
+	if !ok {
+		return true
+	}
+	if more, ok := t.beside(candidate, path, 1); ok && t.can[more] {
+		return t.value[0][more] > t.value[0][candidate]
+	}
+	less, ok := t.beside(candidate, path, -1)
+	return !ok || !t.can[less] || t.value[0][less] < t.value[0][candidate]
 }
 
 // axis is the parameter of that path, which candidates may write short.

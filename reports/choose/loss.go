@@ -204,6 +204,9 @@ func (t *chooser) meanLoss(ctx context.Context, p *profile, subset int, level fl
 	if differing(d) < fewDiffer {
 		most = max(most, t.atMost(0, len(d), level))
 	}
+	if !t.wide {
+		most = min(most, 1) // no score from 0 to 1 falls by more
+	}
 	return most, nil
 }
 

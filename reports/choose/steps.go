@@ -113,14 +113,15 @@ func sharesOf(onReference []bool, alpha float64) []float64 {
 }
 
 // unordered are the places of a candidate on axes whose values have no order, as
-// texts have none.
+// texts have none, and that of its base. Of two values one is the looser, whatever
+// they are.
 func (t *chooser) unordered(candidate int) (places []int) {
 	for path := range t.paths {
 		if slices.ContainsFunc(t.values[path], func(v any) bool { _, kind := amountOf(v); return kind == 2 || kind == 3 }) && len(t.values[path]) > 2 {
 			places = append(places, t.at[candidate][path])
 		}
 	}
-	return places
+	return append(places, t.at[candidate][len(t.paths):]...)
 }
 
 // looserUp says of each parameter whether its larger values are the looser ones:

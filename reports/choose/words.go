@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -29,7 +30,7 @@ func (t *chooser) whyChosen(c *chosen, within int) string {
 		return fmt.Sprintf("%s that no paired test shows to be worse than the best objective: %s of %s, p = %s", of, value, best, numbers.Chance(numbers.Known(c.p)))
 	}
 	if c.loss.net {
-		return fmt.Sprintf("%s whose mean %s is shown to fall by at most %s", of, t.held.Scores[t.score], percent(t.Choose.Number))
+		return fmt.Sprintf("%s whose mean %s is shown to fall by at most %.3g", of, t.held.Scores[t.score], t.Choose.Number)
 	}
 	return fmt.Sprintf("%s that is shown to lose at most %s of the runs' successes; it loses %d of %d", of, percent(t.Choose.Number), c.loss.lost, c.loss.runs)
 }
@@ -63,16 +64,56 @@ func (t *chooser) whyNone(subset int, c *chosen) string {
 	}
 	text := fmt.Sprintf("no configuration is shown to lose at most %s", percent(t.Choose.Number))
 	alpha := t.steps.largest()
-	least := t.atMost(0, units, 1-alpha)
-	if least <= t.Choose.Number || t.Choose.Number == 0 {
-		return text
+	if least := t.atMost(0, units, 1-alpha); least > t.Choose.Number && t.Choose.Number > 0 {
+		needed := math.Ceil(math.Log(alpha) / math.Log(1-t.Choose.Number))
+		text = fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes %.0f to show so little", text, numbers.Plural(units, strings.TrimSuffix(what, "s"), what), percent(least), needed)
 	}
-	needed := math.Ceil(math.Log(alpha) / math.Log(1-t.Choose.Number))
-	text = fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes %.0f to show so little", text, numbers.Plural(units, strings.TrimSuffix(what, "s"), what), percent(least), needed)
-	if subset > 0 || least > 1 {
-		return text
+	if least, ok := t.leastShown(subset); ok {
+		text = fmt.Sprintf("%s; the least that these can show is --choose max_loss:%v", text, roundedUp(least))
 	}
-	return fmt.Sprintf("%s; the least that these can show is --choose max_loss:%v", text, roundedUp(least))
+	return text
+}
+
+// mostLeast is of how many rungs at most it is said what the least loss is that these
+// tasks can show.
+const mostLeast = 2_000
+
+// leastShown is the smallest max_loss at which something is recommended: the least
+// bound on the front, where looser ones have passed.
+func (t *chooser) leastShown(subset int) (least float64, ok bool) {
+	if subset > 0 || len(t.steps.rungs) > mostLeast {
+		return 0, false
+	}
+	ctx, known := context.Background(), map[int]float64{}
+	var opens func(r int) float64
+	bound := func(r int) float64 {
+		l, err := t.lossInFull(ctx, t.steps.rungs[r].candidates[0], subset, 1-t.steps.rungs[r].alpha)
+		if err != nil {
+			return math.Inf(1)
+		}
+		for _, looser := range t.steps.rungs[r].looser {
+			l.most = max(l.most, opens(looser))
+		}
+		return l.most
+	}
+	opens = func(r int) float64 {
+		if _, is := known[r]; !is {
+			known[r] = 0
+			if t.print[t.steps.rungs[r].candidates[0]] != t.recordedPrint {
+				known[r] = bound(r)
+			} else {
+				for _, looser := range t.steps.rungs[r].looser {
+					known[r] = max(known[r], opens(looser))
+				}
+			}
+		}
+		return known[r]
+	}
+	least = math.Inf(1)
+	for _, i := range t.unbeaten(t.ordered(subset), subset) {
+		least = min(least, bound(t.steps.rung[i]))
+	}
+	return least, least > t.Choose.Number && least < 1
 }
 
 // whyBeaten says what is better than every configuration that could be recommended.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/reports/numbers"
@@ -25,6 +26,9 @@ func (t *Tuning) Answer(quote func(string) string) page.Answer {
 	if saved := t.saved(quote); saved != "" {
 		parts = append(parts, saved)
 	}
+	if lucky := t.lucky(quote); lucky != "" {
+		parts = append(parts, lucky)
+	}
 	return page.Answer{State: page.Passed, Text: strings.Join(parts, "; ")}
 }
 
@@ -40,10 +44,27 @@ func (t *Tuning) advised(quote func(string) string) string {
 	}
 }
 
+// lucky says what is left of a gain on tasks that did not choose, where that is less
+// than half of it, and where it is a loss that is shown.
+func (t *Tuning) lucky(quote func(string) string) string {
+	if t.Luck == nil || !t.Terms.isScore() || t.Unchanged {
+		return ""
+	}
+	gain := &t.Luck.Objective
+	worse := gain.HonestInterval.Known() && gain.HonestInterval.High.Number < 0 && gain.Apparent.Number >= 0
+	if !gain.Honest.Known() || !worse && !(gain.Apparent.Number > 0 && gain.Honest.Number < gain.Apparent.Number/2) {
+		return ""
+	}
+	return fmt.Sprintf("on tasks that did not choose, %s changes by %s against %s, not %s", quote(t.Terms.Score), numbers.Gain(gain.Honest, 3), overWhat(t.Luck.Over), numbers.Gain(gain.Apparent, 3))
+}
+
 // stable says in how many folds the same was chosen, "" where there are none.
 func (t *Tuning) stable() string {
 	if t.Validation == nil || t.Terms.HoldOut > 0 {
 		return ""
+	}
+	if !slices.ContainsFunc(t.Validation.Folds, func(f Fold) bool { return f.Chosen >= 0 }) {
+		return " (without a fifth of the tasks, too few are left to choose)"
 	}
 	return fmt.Sprintf(" (chosen in %d of %s)", t.Validation.Agree, numbers.Plural(len(t.Validation.Folds), "fold", "folds"))
 }

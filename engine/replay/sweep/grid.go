@@ -156,7 +156,11 @@ func (g *gridding) candidate(i int) (Candidate, source.Faults) {
 	if loop == nil {
 		return Candidate{}, faults
 	}
-	return Candidate{Name: g.nameOf(assignments), Loop: loop, Params: spec.ParamsOf(assignments)}, nil
+	made := Candidate{Name: g.nameOf(assignments), Loop: loop, Params: spec.ParamsOf(assignments)}
+	if g.named {
+		made.Base = g.base.Name
+	}
+	return made, nil
 }
 
 func (g *gridding) nameOf(assignments []spec.Assignment) string {

@@ -68,6 +68,8 @@ type Candidate struct {
 	// Params are the parameters that were set to get it, in the order declared;
 	// none: the recorded configuration itself.
 	Params []spec.Param
+	// Base is the configuration that they were set in, where there are several.
+	Base string
 }
 
 // Outcome is what a candidate makes of a recorded run.

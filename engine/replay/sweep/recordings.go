@@ -46,28 +46,6 @@ func (r *Recording) length() float64 {
 	return float64(sum) / float64(len(r.Runs))
 }
 
-// mostMissing is how many runs of the fullest recording another may lack, as by
-// faults: two, or 4 %. A configuration that leaves a race lacks 5 % at least.
-func mostMissing(fullest int) int { return max(2, fullest/25) }
-
-// Comparable separates recordings of about as many runs as the fullest from those
-// of fewer, as of a configuration that left a race early: they would leave hardly a
-// run to compare.
-func Comparable(recordings []Recording) (kept []Recording, short []Short) {
-	most := 0
-	for i := range recordings {
-		most = max(most, len(recordings[i].Runs))
-	}
-	for _, r := range recordings {
-		if most-len(r.Runs) > mostMissing(most) {
-			short = append(short, Short{r.Configuration, len(r.Runs), most})
-			continue
-		}
-		kept = append(kept, r)
-	}
-	return kept, short
-}
-
 // slot is what runs are paired by.
 type slot struct {
 	task  string

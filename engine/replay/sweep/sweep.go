@@ -27,7 +27,6 @@ func (o *Options) replay(recorded, target *spec.Loop, announced ...string) *repl
 // use; it uses all processors itself.
 type Sweep struct {
 	recordings []Recording // those that answer: their runs are paired
-	short      []Short
 	unpaired   int
 	candidates []Candidate
 	scores     []string
@@ -50,9 +49,7 @@ func New(recordings []Recording, candidates []Candidate, o Options) (*Sweep, err
 		return nil, errors.New("there is no configuration to replay")
 	}
 	s := &Sweep{candidates: candidates, options: o, scores: names(recordings)}
-	full, short := Comparable(recordings)
-	s.short = short
-	s.recordings, s.unpaired = paired(widest(full))
+	s.recordings, s.unpaired = paired(widest(recordings))
 	if len(s.recordings[0].Runs) == 0 {
 		return nil, errors.New("the recordings have no task and trial in common")
 	}
@@ -80,16 +77,6 @@ func (s *Sweep) Recordings() []Recording { return s.recordings }
 // Unpaired is how many recorded runs are left out because another recording has
 // no run of that task and trial.
 func (s *Sweep) Unpaired() int { return s.unpaired }
-
-// Short is a recording that is left out because it has few runs, as one does that
-// left a race early.
-type Short struct {
-	Configuration string
-	Runs, Of      int // its runs, and those of the fullest recording
-}
-
-// Short are the recordings that are left out.
-func (s *Sweep) Short() []Short { return s.short }
 
 // Lead puts one of the recordings first, so that losses are counted against it.
 // What was answered before is of another order.

@@ -257,23 +257,14 @@ func TestTheOrderOfASumDoesNotMatter(t *testing.T) {
 	}
 }
 
-// A configuration that left a race after a few tasks does not decide on which tasks
-// the others are compared, and the order of the recordings changes nothing.
-func TestShortRecordingsAreLeftOut(t *testing.T) {
-	hot := "agent: {model: m, temperature: 1.0}\nprompt: hello\nevaluate: {confidence: '0.5'}\nterminate: {confidence: off}\nmax_iterations: 4\n"
-	var full []Run
-	for _, task := range []string{"a", "b", "c", "d", "e", "f"} {
-		full = append(full, run(task, 1, 0.1, 0.2, 0.3, 0.4))
-	}
-	recordings := []Recording{recorded(t, hot, full[:3]...), recorded(t, wide, full...)}
-	recordings[0].Configuration, recordings[1].Configuration = "hot", "wide"
+// The order of the recordings changes nothing where several have the longest runs of a
+// path.
+func TestTheOrderOfRecordingsDoesNotMatter(t *testing.T) {
+	recordings := []Recording{recorded(t, wide, run("a", 1, 0.1, 0.2, 0.3, 0.4)), recorded(t, wide, run("a", 1, 0.4, 0.3, 0.2, 0.1))}
+	recordings[0].Configuration, recordings[1].Configuration = "one", "other"
 	for range 2 {
-		s := swept(t, recordings, wide, hot)
-		if len(s.Runs()) != 6 || len(s.Short()) != 1 || s.Short()[0] != (Short{"hot", 3, 6}) || s.Unpaired() != 0 {
-			t.Errorf("%d runs, short %v, %d unpaired", len(s.Runs()), s.Short(), s.Unpaired())
-		}
-		if o := outcomes(t, s, 1)[0]; o.Verdict != replay.Branches {
-			t.Errorf("hot %+v", o)
+		if s := swept(t, recordings, wide); len(s.Recordings()) != 1 || s.Recordings()[0].Configuration != "one" {
+			t.Errorf("%d recordings, the first is %s", len(s.Recordings()), s.Recordings()[0].Configuration)
 		}
 		recordings[0], recordings[1] = recordings[1], recordings[0]
 	}
