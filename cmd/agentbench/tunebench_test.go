@@ -30,7 +30,7 @@ func BenchmarkTune(b *testing.B) {
 	var used time.Duration
 	for b.Loop() {
 		c := exec.Command("agentbench", args...)
-		if out, err := c.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("10000 recorded runs · 1001 configurations tried")) {
+		if out, err := c.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("10000 recorded runs · 1010 configurations tried")) {
 			b.Fatalf("%v\n%s", err, out)
 		}
 		used += c.ProcessState.UserTime() + c.ProcessState.SystemTime()

@@ -67,11 +67,12 @@ type chooser struct {
 	profiles map[int]*profile
 	outcomes map[int][]sweep.Outcome
 	bounds   map[counted]float64
+	losses   map[int][]lossCell // by candidate
 }
 
 // newChooser prepares what does not depend on the candidates' outcomes.
 func newChooser(ctx context.Context, of Source, o Options) (*chooser, error) {
-	t := &chooser{Source: of, held: replays.Hold(of.Runs(), of.Scores()), Options: o, candidates: of.Candidates(), profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, bounds: map[counted]float64{}}
+	t := &chooser{Source: of, held: replays.Hold(of.Runs(), of.Scores()), Options: o, candidates: of.Candidates(), profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, bounds: map[counted]float64{}, losses: map[int][]lossCell{}}
 	if err := t.fill(); err != nil {
 		return nil, err
 	}

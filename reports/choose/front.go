@@ -34,8 +34,11 @@ func (t *chooser) front(ctx context.Context, r *tune.Tuning, choice *chosen) err
 			drawn++
 		}
 		row := t.frontRow(s, candidates, choice)
-		if row.Loss, err = t.lossAlone(ctx, row.Candidate, t.chosenOn); err != nil {
-			return err
+		row.LostMost = numbers.Missing(notDrawn)
+		if s.Drawn { // else it would be replayed for this alone
+			if row.Loss, err = t.lossAlone(ctx, row.Candidate, t.chosenOn); err != nil {
+				return err
+			}
 		}
 		r.Front = append(r.Front, row)
 	}

@@ -116,21 +116,57 @@ func (t *chooser) hopeless(candidate, subset int, level float64) bool {
 	return numberOf(before)-numberOf(now.score(t.score)) > t.Choose.Number
 }
 
-func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int, level float64) (loss, error) {
+// lossCell is what a candidate loses and gains in a cell, and what its score sums up
+// to: what bounds of losses need of a profile, which is much larger.
+type lossCell struct {
+	lost, gained, known int32
+	sum, tasks          float64 // of the score, tasks counting alike, and over so many tasks
+}
+
+// mostLossCells are kept at a time, of all candidates together.
+const mostLossCells = 5_000_000
+
+// lossCells replays a candidate, and remembers what it loses: the folds ask for the same
+// candidates again and again.
+func (t *chooser) lossCells(ctx context.Context, candidate int) ([]lossCell, error) {
+	if known, ok := t.losses[candidate]; ok {
+		return known, nil
+	}
 	p, err := t.profile(ctx, candidate)
+	if err != nil {
+		return nil, err
+	}
+	cells := make([]lossCell, len(p.cells))
+	for c := range p.cells {
+		if t.score >= len(p.cells[c].Scores) {
+			continue
+		}
+		total, score := &sums{}, &p.cells[c].Scores[t.score]
+		total.add(&p.cells[c])
+		cells[c] = lossCell{int32(score.Lost), int32(score.Gained), int32(score.Known), total.scores[t.score].sum, total.scores[t.score].tasks}
+	}
+	if (len(t.losses)+1)*len(cells) > mostLossCells {
+		clear(t.losses)
+	}
+	t.losses[candidate] = cells
+	return cells, nil
+}
+
+func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int, level float64) (loss, error) {
+	cells, err := t.lossCells(ctx, candidate)
 	if err != nil {
 		return loss{}, err
 	}
 	var l loss
 	byUnit := make([][]float64, t.units)
-	for c := range p.cells {
-		if !t.in(c, subset) || t.score >= len(p.cells[c].Scores) {
+	for c := range cells {
+		if !t.in(c, subset) {
 			continue
 		}
-		s := &p.cells[c].Scores[t.score]
-		l.lost, l.gained, l.runs = l.lost+s.Lost, l.gained+s.Gained, l.runs+s.Known
-		for i := range s.Known {
-			byUnit[t.cellUnit[c]] = append(byUnit[t.cellUnit[c]], float64(count(i < s.Lost)))
+		s := &cells[c]
+		l.lost, l.gained, l.runs = l.lost+int(s.lost), l.gained+int(s.gained), l.runs+int(s.known)
+		for i := range s.known {
+			byUnit[t.cellUnit[c]] = append(byUnit[t.cellUnit[c]], float64(count(i < s.lost)))
 		}
 	}
 	if !t.graded && l.gained == 0 {
@@ -138,8 +174,31 @@ func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int, leve
 		return l, nil
 	}
 	l.net = true
-	l.most, err = t.meanLoss(ctx, p, subset, level)
+	l.most, err = t.meanLoss(ctx, cells, subset, level)
 	return l, err
+}
+
+// means are the pseudo-values of the mean of the score for the units of a subset, as
+// influence has them of any term.
+func (t *chooser) means(cells []lossCell, subset int) []float64 {
+	units := make([]lossCell, t.units)
+	var all lossCell
+	for c := range cells {
+		if s := &cells[c]; t.in(c, subset) {
+			u := &units[t.cellUnit[c]]
+			u.sum, u.tasks, u.known = u.sum+s.sum, u.tasks+s.tasks, u.known+1
+			all.sum, all.tasks = all.sum+s.sum, all.tasks+s.tasks
+		}
+	}
+	values, mean := []float64{}, 0.0
+	for _, u := range units {
+		if u.known > 0 {
+			without := (all.sum - u.sum) / (all.tasks - u.tasks)
+			values = append(values, without)
+			mean += without
+		}
+	}
+	return pseudo(values, all.sum/all.tasks, mean/float64(len(values)))
 }
 
 // shareAtMost is the bound of the share of ones. It is no less than that of none: a
@@ -181,13 +240,12 @@ const fewDiffer = 10
 // meanLoss is the one-sided bound of what the mean of the score loses, by
 // Student's t. Where no unit loses or gains anything, it is that of the share of
 // units that might; where few do, it is no less.
-func (t *chooser) meanLoss(ctx context.Context, p *profile, subset int, level float64) (float64, error) {
-	before, err := t.profile(ctx, theRecording)
+func (t *chooser) meanLoss(ctx context.Context, cells []lossCell, subset int, level float64) (float64, error) {
+	before, err := t.lossCells(ctx, theRecording)
 	if err != nil {
 		return 0, err
 	}
-	score := objective(nil, t.held.Scores, t.score)
-	d := differences(t.influence(ctx, before, subset, &score), t.influence(ctx, p, subset, &score))
+	d := differences(t.means(before, subset), t.means(cells, subset))
 	if len(d) < 2 {
 		return math.Inf(1), nil
 	}

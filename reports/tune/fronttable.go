@@ -27,7 +27,7 @@ func (t *Tuning) frontTable() page.Table {
 		})...)
 	fields = append(fields, []page.Field[*FrontRow]{
 		{Column: page.Column{Head: "successes", Key: "successes", Right: true}, Cell: func(f *FrontRow) page.Cell { return f.Counted.hits() }},
-		{Column: page.Column{Head: "lost", Key: "lost", Right: true, Optional: true}, Cell: func(f *FrontRow) page.Cell { return whole(f.Lost) }},
+		{Column: page.Column{Head: "lost", Key: "lost", Right: true, Optional: true}, Cell: func(f *FrontRow) page.Cell { return f.lostRuns() }},
 		{Column: optional(lostMost), Cell: func(f *FrontRow) page.Cell { return f.most() }},
 		{Column: page.Column{Head: "iterations\nin all", Key: "iterations", Right: true}, Cell: func(f *FrontRow) page.Cell { return f.Counted.made() }},
 		{Column: page.Column{Head: "others\nas good", Key: "same", Right: true, Optional: true}, Cell: func(f *FrontRow) page.Cell { return countOrEmpty(f.Same) }},
@@ -35,6 +35,14 @@ func (t *Tuning) frontTable() page.Table {
 	table := tableOf("front", "Front (no other is as cheap, good and fast at once, the cheapest first)", 1, fields, t.Front)
 	table.Shown = t.frontShown()
 	return table
+}
+
+// lostRuns are the runs that lose their success, where that is known.
+func (f *FrontRow) lostRuns() page.Cell {
+	if !f.LostMost.Known() {
+		return page.Number(f.LostMost, orNothing(numbers.Count))
+	}
+	return whole(f.Lost)
 }
 
 // optional is a column that narrow terminals leave out.
