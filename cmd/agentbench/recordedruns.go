@@ -223,6 +223,12 @@ func (r *recordedRuns) leaveRaced() (raced int) {
 		return 0
 	}
 	m := &r.folder.Manifest
+	for i := range m.Configurations {
+		head := &m.Configurations[i]
+		if !slices.ContainsFunc(r.replayed, func(one sweep.Recording) bool { return one.Configuration == head.Name && len(one.Runs) > 0 }) {
+			r.leftOut(printable(head.Name) + " is left out: it has no run that counts")
+		}
+	}
 	r.replayed = slices.DeleteFunc(r.replayed, func(one sweep.Recording) bool {
 		head, _ := m.Configuration(one.Configuration)
 		if head.LeftRace > 0 {
