@@ -129,6 +129,9 @@ func faultsIn(told *mockserver.Stats) (shown int) {
 // TestF23_AnAnswerOf30MB: a whole suite, from the call to the record, needs at most
 // four times the size of a huge answer besides what it needs for a small one.
 func TestF23_AnAnswerOf30MB(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector holds more; .ci/run runs this without it")
+	}
 	const size = 30 // MiB, as the garbage collector tells
 	for _, stream := range []bool{false, true} {
 		for _, cache := range []string{"off", "on"} {

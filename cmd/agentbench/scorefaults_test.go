@@ -21,7 +21,7 @@ type scoringFault struct{ name, scorer, why string }
 // scoringFaults are those that bad input makes; at is a server of judges and endpoints.
 func scoringFaults(at string) []scoringFault {
 	command := func(script string) string {
-		return `type: command, timeout: 500ms, command: [sh, -c, "` + script + `"]`
+		return `type: command, timeout: 3s, command: [sh, -c, "` + script + `"]`
 	}
 	return []scoringFault{
 		{"not-a-number", `type: cel, expr: "0.0 / double(size(output) - size(output))"`, "scorer not-a-number gave NaN, which is not between 0 and 1"},
@@ -31,7 +31,7 @@ func scoringFaults(at string) []scoringFault {
 		{"wrong-type", `type: cel, expr: "double(task.metadata.none)"`, `there is no key "none"`},
 		{"long", `type: regex, value: "string(task.vars.long)", pattern: x`, "the value has 2000000 bytes; at most 1048576 are searched"},
 		{"no-target", `type: exact, target: "null"`, "the target is missing"},
-		{"hangs", command("sleep 300 & wait"), `the program "sh" took longer than 500ms and was killed`},
+		{"hangs", command("sleep 300 & wait"), `the program "sh" took longer than 3s and was killed`},
 		{"crashes", command("echo broken >&2; exit 3"), `the program "sh" failed: exit status 3: broken`},
 		{"garbage", command("echo fine"), "reading the answer: it is not JSON"},
 		{"silent", command("true"), "reading the answer: it is not JSON"},

@@ -203,7 +203,7 @@ func TestF34_AnEndlessOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := shell(script)
-			p.Defined.Timeout = 500 * time.Millisecond
+			p.Defined.Timeout = 3 * time.Second // a start takes a while under the race detector
 			if name == "then it ends" {
 				p.Defined.Timeout = time.Minute
 			}
