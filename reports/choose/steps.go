@@ -22,7 +22,9 @@ import (
 // configurations that lose too much are an antichain of the grid, over which the
 // rates add up to the whole at most (the inequality of Lubell, Yamamoto and Meshalkin
 // in products of chains); that each waits for all looser ones is what makes the first
-// the only ones that count (J. Goeman and A. Solari, Ann. Statist. 38, 2010).
+// the only ones that count (J. Goeman and A. Solari, Ann. Statist. 38, 2010). Grids
+// with gaps, configurations that are one rung, and longer runs that answer worse are
+// not proved by that: TestAudit measures how often the bound is exceeded there.
 //
 // Several recorded paths share the rate: nine tenths are for the path of the
 // reference, which losses are counted against, the rest for all other paths together.

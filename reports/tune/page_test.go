@@ -215,6 +215,33 @@ func TestTheAnswerOfTune(t *testing.T) {
 	}
 }
 
+// The first lines say what is left of a gain on tasks that did not choose, and where
+// the folds are too small to choose.
+func TestTheAnswerTellsWhatIsLuck(t *testing.T) {
+	same := func(text string) string { return text }
+	for _, c := range []struct {
+		apparent, honest, high float64
+		want                   string
+	}{
+		{0.083, 0, 0.1, "; on tasks that did not choose, right changes by 0.000 against the recording, not +0.083"},
+		{0, -0.167, -0.024, "; on tasks that did not choose, right changes by -0.167 against the recording, not 0.000"},
+		{0.083, 0.07, 0.1, ""},
+		{-0.108, -0.12, -0.06, ""},
+	} {
+		r := tuning(t)
+		r.Luck.Objective = tune.Gain{Apparent: known(c.apparent), Honest: known(c.honest), HonestInterval: between(-0.309, c.high), Luck: known(c.apparent - c.honest)}
+		text := r.Answer(same).Text
+		if c.want == "" && strings.Contains(text, "did not choose") || !strings.HasSuffix(text, c.want) {
+			t.Errorf("%v: %s", c, text)
+		}
+	}
+	none := tuning(t)
+	none.Validation.Folds[0].Chosen, none.Validation.Agree = -1, 0
+	if text := none.Answer(same).Text; !strings.Contains(text, " (without a fifth of the tasks, too few are left to choose): ") {
+		t.Error(text)
+	}
+}
+
 // An unknown cost is nothing that is saved, and a loss is told as such.
 func TestTuneTellsNoSavingsThatItDoesNotKnow(t *testing.T) {
 	r := tuning(t)
