@@ -89,7 +89,7 @@ func nameOf(key string) string { return strings.ToLower(strings.ReplaceAll(key, 
 // known of one key hides nothing of another.
 func reaching(text, key, address string) string {
 	text = strings.ReplaceAll(text, "ADDRESS", strings.Replace(address, "http://", "http://me:OWN-CANARY-password@", 1)+"/x?sv=1&sig=OWN%2FCANARY-signature%3D")
-	text = strings.ReplaceAll(text, "WORDS", `sh, tell.sh, --api-key, OWN-CANARY-of-a-flag, "--token=OWN.CANARY-of-a-word", -H, "Authorization: Bearer OWN_CANARY-of-a-header", "http://me:OWN-of-CANARY@127.0.0.1/"`)
+	text = strings.ReplaceAll(text, "WORDS", `sh, tell.sh, --api-key, OWN-CANARY-of-a-flag, "--token=OWN.CANARY-of-a-word", -H, "Authorization: Bearer OWN_CANARY-of-a-header", "http://me:OWN-of-CANARY@127.0.0.1/", --connection-string, "Server=x;Password=OWN.of.CANARY;Database=y", "-ume:OWN_of_CANARY", "http://127.0.0.1/cb#access_token=OWN+of+CANARY"`)
 	backwards := []byte(nameOf(key)) // not a name of a configuration, which half a secret would hide
 	slices.Reverse(backwards)
 	return strings.ReplaceAll(text, "OWN", string(backwards))

@@ -34,7 +34,7 @@ func (s *sources) value(key string, value any) {
 	case string:
 		s.add(OfAddress(v)...)
 		if key == "api_key_env" {
-			s.add(s.getenv(v))
+			s.variable(v, true)
 		}
 	case json.Number:
 		s.value(key, v.String())
@@ -64,10 +64,19 @@ func (s *sources) list(key string, all []any) {
 		s.add(OfArguments(words)...)
 	case "env":
 		for _, name := range words {
-			if Telling(name) {
-				s.add(s.getenv(name))
-			}
+			s.variable(name, Telling(name))
 		}
+	}
+}
+
+// variable looks at a variable of the environment: all that it holds is secret, or
+// what in it has a telling name; and what is no name of a variable is one itself.
+func (s *sources) variable(name string, whole bool) {
+	held := s.getenv(name)
+	s.add(notVariables(name)...)
+	s.add(OfArguments([]string{held})...)
+	if whole {
+		s.add(held)
 	}
 }
 
@@ -75,7 +84,7 @@ func (s *sources) list(key string, all []any) {
 func (s *sources) header(name string, held any) {
 	switch v := held.(type) {
 	case string:
-		s.add(OfAddress(v)...)
+		s.add(OfArguments([]string{v})...)
 		if Telling(name) {
 			s.add(v)
 		}
@@ -83,7 +92,7 @@ func (s *sources) header(name string, held any) {
 		s.header(name, v.String())
 	case map[string]any:
 		if variable, ok := v["env"].(string); ok {
-			s.add(s.getenv(variable))
+			s.variable(variable, true)
 		}
 	}
 }
@@ -112,7 +121,7 @@ func OfAddress(text string) []string {
 	}
 	base, err := url.Parse(strings.TrimSpace(text))
 	if err != nil {
-		return OfText(text)
+		return ofAddresses(text)
 	}
 	var values []string
 	add := func(written string, unescape func(string) (string, error)) {
@@ -148,10 +157,10 @@ func OfAddress(text string) []string {
 // OfAddress finds.
 func WithoutCredentials(address string) string {
 	base, err := url.Parse(address)
-	if err != nil || base.User == nil && base.RawQuery == "" {
+	if err != nil || base.User == nil && base.RawQuery == "" && base.Fragment == "" {
 		return address
 	}
-	base.User = nil
+	base.User, base.Fragment, base.RawFragment = nil, "", "" // a fragment is sent to no server
 	query := base.Query()
 	for name := range query {
 		if tellingParameter(name) {
@@ -164,7 +173,8 @@ func WithoutCredentials(address string) string {
 
 // OfArguments are the secrets among the words of a program: of --api-key X and
 // --api-key=X, API_KEY=X, of a header as in -H "X-Api-Key: X", of user:X behind -u,
-// and what stands in addresses; within the commands of a shell as well.
+// and within any word what stands in addresses, in connection strings and behind
+// other telling names; within the commands of a shell as well.
 func OfArguments(words []string) []string {
 	var values []string
 	for i, word := range words {
@@ -175,20 +185,23 @@ func OfArguments(words []string) []string {
 		flag := strings.TrimLeft(word, "-")
 		name, value, given := strings.Cut(flag, "=")
 		header, held, isHeader := strings.Cut(word, ":")
-		isHeader = isHeader && Telling(header) && !strings.ContainsFunc(header, unicode.IsSpace)
+		given, isHeader = given && plainName.MatchString(name), isHeader && Telling(header) && plainName.MatchString(header)
+		user, isUser := userOf(word, next)
 		switch {
-		case strings.ContainsFunc(word, unicode.IsSpace) && !isHeader:
-			values = append(values, OfArguments(strings.FieldsFunc(word, betweenWords))...)
 		case address.MatchString(word):
 			values = append(values, OfAddress(word)...)
+		case strings.ContainsFunc(word, unicode.IsSpace) && !isHeader:
+			values = append(append(values, named(word)...), OfArguments(strings.FieldsFunc(word, betweenWords))...)
+		case isUser:
+			values = append(values, user)
 		case given && telling(name):
 			values = append(values, value)
-		case given:
-			values = append(values, OfAddress(value)...)
-		case word == "-u" || word == "--user":
-			if _, password, ok := strings.Cut(next, ":"); ok {
-				values = append(values, password)
+			if strings.Contains(value, "=") || strings.Contains(value, "://") { // also a connection string
+				values = append(values, OfArguments([]string{value})...)
 			}
+		case given:
+			values = append(values, OfArguments([]string{value})...)
+			values = append(values, named(word)...)
 		case flag != word && telling(flag) && !strings.HasPrefix(next, "-"):
 			values = append(values, next)
 		case isHeader && strings.TrimSpace(held) != "":
@@ -197,10 +210,84 @@ func OfArguments(words []string) []string {
 			values = append(values, words[i+2])
 		case isHeader:
 			values = append(values, next)
+		default:
+			values = append(values, named(word)...)
 		}
 	}
-	return slices.DeleteFunc(values, func(value string) bool { return value == "" })
+	return once(values)
 }
+
+// once are the values that are not empty, each once.
+func once(values []string) (kept []string) {
+	for _, value := range values {
+		if value != "" && !slices.Contains(kept, value) {
+			kept = append(kept, value)
+		}
+	}
+	return kept
+}
+
+// userFlag is a flag that is followed by user:password, as that of curl: in one word
+// with it, or alone; other flags without a value may stand before its letter.
+var userFlag = regexp.MustCompile(`^(?:-[fgikLnNOsSv]*[uU]|--(?:proxy-)?user(?:=|$))(.*)$`)
+
+// userOf is the password of the user that a word names, or the word behind it.
+func userOf(word, next string) (password string, ok bool) {
+	found := userFlag.FindStringSubmatch(word)
+	if found == nil {
+		return "", false
+	}
+	pair := found[1]
+	if pair == "" {
+		pair = next
+	}
+	user, password, ok := strings.Cut(pair, ":")
+	return password, ok && !address.MatchString(pair) && !strings.HasPrefix(user, "-") && !strings.Contains(user, "=")
+}
+
+var (
+	// plainName is the name of a flag, a variable or a header.
+	plainName = regexp.MustCompile(`^[\w.-]+$`)
+	// quotedValue is a quoted value with its name, as in JSON and in connection strings.
+	quotedValue = regexp.MustCompile(`([A-Za-z][\w.-]*)["']?\s*[=:]\s*(?:"([^"]*)"|'([^']*)')`)
+	// connection is a text of names and values such as Server=x;Password=y.
+	connection = regexp.MustCompile(`^\s*[A-Za-z][\w .-]*=[^;]*(?:;\s*[A-Za-z][\w .-]*=[^;]*)+;?\s*$`)
+)
+
+// named are what stands in a text behind telling names: in connection strings, in
+// JSON, in lists of settings, in parameters of what is no plain address.
+func named(text string) (values []string) {
+	for _, found := range quotedValue.FindAllStringSubmatch(text, -1) {
+		if telling(found[1]) {
+			values = append(values, found[2]+found[3])
+		}
+	}
+	parts := strings.FieldsFunc(text, func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune(`;&?#,|"'`, c) })
+	if connection.MatchString(text) { // values may hold any character but a semicolon
+		parts = append(parts, strings.Split(text, ";")...)
+	}
+	for _, part := range parts {
+		if name, value, ok := strings.Cut(part, "="); ok && telling(name) {
+			values = append(values, strings.Trim(strings.TrimSpace(value), `"'`))
+		}
+	}
+	return once(values)
+}
+
+// notVariables are what stands in place of the name of a variable and is none:
+// someone has written the value there, alone or as NAME=value.
+func notVariables(text string) []string {
+	if _, value, ok := strings.Cut(text, "="); ok {
+		return []string{value}
+	}
+	if !variable.MatchString(text) || strings.ContainsAny(text, "0123456789") && strings.ToUpper(text) != text {
+		return []string{text}
+	}
+	return nil
+}
+
+// variable is the name of a variable of the environment.
+var variable = regexp.MustCompile(`^[A-Za-z_]\w*$`)
 
 // betweenWords parts the words of a shell.
 func betweenWords(c rune) bool { return unicode.IsSpace(c) || c == '"' || c == '\'' || c == ';' }
@@ -231,14 +318,22 @@ func tellingParameter(name string) bool {
 // tellingWords are what a name ends in that holds a secret.
 var tellingWords = []string{
 	"key", "apikey", "token", "secret", "password", "passwd", "pwd", "pass", "passphrase", "credential", "credentials", "auth", "authorization",
-	"cookie", "bearer", "sig", "signature", "sas", "jwt", "pat",
+	"cookie", "bearer", "sig", "signature", "sas", "jwt", "pat", "sshpass",
 }
+
+// tellingEnds are what the last word of such a name ends in, where it is more than
+// one word written as one: PGPASSWORD, accountkey.
+var tellingEnds = []string{"password", "passwd", "passphrase", "secret", "apikey", "accesskey", "accountkey", "accesstoken", "authtoken"}
 
 // telling says it of a flag of a program or of a variable that it is given, by its
 // last word: --api-key and apiKey, not --max-tokens, --key-file nor --tokenizer.
 func telling(name string) bool {
 	words := strings.FieldsFunc(lastCapital(name), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
-	return len(words) > 0 && slices.Contains(tellingWords, strings.ToLower(words[len(words)-1]))
+	if len(words) == 0 {
+		return false
+	}
+	last := strings.ToLower(words[len(words)-1])
+	return slices.Contains(tellingWords, last) || slices.ContainsFunc(tellingEnds, func(end string) bool { return strings.HasSuffix(last, end) })
 }
 
 // lastCapital puts a space before the last word of a name such as apiKey.

@@ -18,7 +18,7 @@ func TestF70_SecretsOfASpec(t *testing.T) {
 			"tools": [
 				{"http": "http://user:in-address@localhost/", "headers": {"Authorization": {"env": "TOKEN", "prefix": "Bearer "}}},
 				{"mcp": {"url": "http://localhost/?sig=in%2Bsignature", "headers": {"X-Api-Key": {"env": "SERVER_KEY"}}}},
-				{"command": ["cat"], "env": ["TOOL_SECRET", "LANG"]}
+				{"command": ["cat"], "env": ["TOOL_SECRET", "LANG", "CONNECTION"]}
 			],
 			"delegates": [{"a2a": "http://in-user@localhost/", "headers": {"Authorization": {"env": "REMOTE"}, "X-Plain": "shown"}}]
 		},
@@ -31,9 +31,14 @@ func TestF70_SecretsOfASpec(t *testing.T) {
 	if err := decoder.Decode(&plain); err != nil {
 		t.Fatal(err)
 	}
-	got := Of(plain, func(name string) string { return "the " + name })
+	got := Of(plain, func(name string) string {
+		if name == "CONNECTION" {
+			return "Server=shown;Password=in-connection"
+		}
+		return "the " + name
+	})
 	slices.Sort(got)
-	want := []string{"87654321", "in%2Bsignature", "in+signature", "in-address", "in-arguments", "in-future", "in-header", "in-query", "in-scorer", "in-user",
+	want := []string{"87654321", "in%2Bsignature", "in+signature", "in-address", "in-arguments", "in-connection", "in-future", "in-header", "in-query", "in-scorer", "in-user",
 		"the MODEL_KEY", "the REMOTE", "the SERVER_KEY", "the TEAM", "the TOKEN", "the TOOL_SECRET"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -75,9 +80,31 @@ func TestF70_SecretsOfArguments(t *testing.T) {
 		"curl -H|Authorization: Bearer hidden":            {"Bearer hidden"},
 		"sh -c|curl -H 'Authorization: Bearer hidden' -d 'text: shown' https://u:hidden2@host/":             {"hidden", "hidden2"},
 		"sh -c|API_KEY=hidden ask --password 'hidden2'; echo shown":                                         {"hidden", "hidden2"},
+		"ask --connection-string Server=x;Password=hidden;Database=shown":                                   {"hidden"},
+		"ask --connection-string=Server=x;Pwd=hidden;Database=shown":                                        {"hidden"},
+		"ask -c|Server=x;User ID=me;Password=hid den, all;Database=shown":                                   {"hid", "hid den, all"},
+		"ask -c|Server=x;Password='hid;den';Database=shown":                                                 {"hid;den"},
+		"ask AccountName=shown;AccountKey=hidden==;EndpointSuffix=shown":                                    {"hidden=="},
+		"ask Endpoint=sb://shown/;SharedAccessKeyName=shown;SharedAccessKey=hidden=":                        {"hidden="},
+		"ask host:6380,password=hidden,ssl=True":                                                            {"hidden"},
+		"ask -d|host=shown password=hidden dbname=shown":                                                    {"hidden"},
+		"ask jdbc:postgresql://host/db?user=shown&password=hidden":                                          {"hidden"},
+		"ask jdbc:sqlserver://host;user=shown;password=hidden":                                              {"hidden"},
+		"ask --config {\"password\":\"hidden\",\"user\":\"shown\"}":                                         {"hidden"},
+		"env PGPASSWORD=hidden SSHPASS=hidden2 PGUSER=shown psql":                                           {"hidden", "hidden2"},
+		"curl -ume:hidden https://host/":                                                                    {"hidden"},
+		"curl -sSume:hidden https://host/":                                                                  {"hidden"},
+		"curl -sSu me:hidden https://host/":                                                                 {"hidden"},
+		"curl --user me:hidden --proxy-user=me:hidden2 https://host/":                                       {"hidden", "hidden2"},
+		"sh -c|curl -ume:hidden https://host/":                                                              {"hidden"},
+		"ask https://host/cb#access_token=hidden&state=shown":                                               {"hidden"},
+		"ask https://host/#/cb?access_token=hidden":                                                         {"hidden"},
+		"ask --text|see https://host/cb#access_token=hidden":                                                {"hidden"},
+		"ask -u https://host:8080/path -url=shown:shown -verbose:shown":                                     nil,
+		"ask --where name=shown;kind=shown --bypass=shown shown:shown":                                      nil,
 		"ask --max-tokens 10000000 --tokenizer cl100k_base --key-file keys.txt --api-key-env SOME_VARIABLE": nil,
-		"ask --password --verbose": nil,
-		"ask --api-key":            nil,
+		"ask --password --verbose":                                                                          nil,
+		"ask --api-key":                                                                                     nil,
 	} {
 		words := strings.Fields(text)
 		if head, tail, ok := strings.Cut(text, "|"); ok {
