@@ -116,6 +116,11 @@ func repairText(dir string, r *record.Repaired, look bool) string {
 	for _, problem := range r.Damage {
 		fmt.Fprintln(&b, problem)
 	}
+	if r.Unsignalled > 0 {
+		fmt.Fprintf(&b, "signals.jsonl: %s; %s from records.jsonl\n", count(r.Unsignalled, "record has no line", "records have no line"), verb("made again"))
+	} else if r.Disordered {
+		fmt.Fprintf(&b, "signals.jsonl: its lines are not those of the records in their order; %s from records.jsonl\n", verb("made again"))
+	}
 	fmt.Fprintf(&b, "%s: %s", dir, kept)
 	if r.Moved > 0 {
 		fmt.Fprintf(&b, ", %s %s to records.damaged.jsonl", count(r.Moved, "line", "lines"), verb("moved"))
@@ -127,7 +132,7 @@ func repairText(dir string, r *record.Repaired, look bool) string {
 	for _, id := range r.Lost {
 		fmt.Fprintf(&b, "lost: %s\n", printable(id))
 	}
-	if !r.RecordsWhole() {
+	if len(r.Lost) > 0 || r.Moved > 0 || r.Unscored > 0 {
 		fmt.Fprintf(&b, "agentbench run SUITE --out %s makes what is missing again\n", shellWord(dir))
 	}
 	return b.String()

@@ -27,7 +27,7 @@ func ReadRuns(dir string) iter.Seq2[*Run, error] {
 			return
 		}
 		defer f.Close()
-		tries := countTries(dir, size)
+		tries := countTries(placedSignals(dir, size, (*reader).readHead))
 		for o, err := range scan(recordsFile, io.NewSectionReader(f, 0, size), place{}) {
 			var run *Run
 			if err == nil {
@@ -44,8 +44,8 @@ func ReadRuns(dir string) iter.Seq2[*Run, error] {
 }
 
 // ReadSignals yields the signals of the runs of a result folder, as ReadRuns
-// does. Where signals.jsonl is missing, short or damaged they are made from the
-// records. Where there are no records at all, signals.jsonl stands for itself.
+// does. Where signals.jsonl is missing, damaged or lacks lines they are made from
+// the records. Where there are no records at all, signals.jsonl stands for itself.
 func ReadSignals(dir string) iter.Seq2[*Signals, error] {
 	return func(yield func(*Signals, error) bool) {
 		size, err := sizeOfRecords(dir)
@@ -53,8 +53,13 @@ func ReadSignals(dir string) iter.Seq2[*Signals, error] {
 			yield(nil, err)
 			return
 		}
-		tries := countTries(dir, size)
-		for s, err := range placedSignals(dir, size, (*reader).readSignals) {
+		signals, err := derivedSignals(dir, size)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		tries := countTries(signals.placed((*reader).readHead))
+		for s, err := range signals.placed((*reader).readSignals) {
 			if err == nil && !tries.last(s.ID) {
 				continue
 			}

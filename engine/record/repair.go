@@ -20,6 +20,10 @@ type Repaired struct {
 	// Lost are the runs that counted and have no whole record any more, as far
 	// as signals.jsonl names them.
 	Lost []string
+	// Unsignalled is how many whole records had no signals, which are made again.
+	// Disordered says that the others are not in the order of the records.
+	Unsignalled int
+	Disordered  bool
 	// Unscored is how many lines of scores were dropped: bad ones, and those of
 	// runs that have no whole record.
 	Unscored int
@@ -41,7 +45,7 @@ func (r *Repaired) Whole() bool {
 
 // RecordsWhole reports whether no record, signal or score is to be repaired.
 func (r *Repaired) RecordsWhole() bool {
-	return len(r.Damage) == 0 && len(r.Lost) == 0 && r.Unscored == 0
+	return len(r.Damage) == 0 && len(r.Lost) == 0 && r.Unscored == 0 && r.Unsignalled == 0 && !r.Disordered
 }
 
 // Inspect finds what Repair would do, and changes nothing.
@@ -238,10 +242,19 @@ func (j *Journal) without(name string, parts []span) error {
 // span is a part of a file.
 type span struct{ offset, bytes int64 }
 
+// recordLine is what a line of signals says of a record.
+type recordLine struct {
+	run   string
+	bytes int64
+}
+
 // survey is what the files of a folder hold.
 type survey struct {
 	Repaired
 	finished map[string]bool // the runs with a whole record that counts
+	lines    []recordLine    // the whole records
+	told     int             // how many of them have signals, in their order
+	others   []recordLine    // what the other lines of signals say
 	records  []span          // to be taken out
 	scores   []span
 }
@@ -257,6 +270,7 @@ func (s *survey) look(dir string) error {
 	if err := visit(dir, signalsFile, func(o *object, err error) error { return s.signals(o, err, in) }); err != nil {
 		return err
 	}
+	s.compareSignals()
 	return visit(dir, scoresFile, func(o *object, err error) error { return s.score(o, err, in) })
 }
 
@@ -275,6 +289,7 @@ func (s *survey) record(o *object, err error, in *reader) error {
 		}
 		return err
 	}
+	s.lines = append(s.lines, recordLine{head.ID, o.bytes})
 	if s.Kept++; head.Outcome.Counts() {
 		s.finished[head.ID] = true
 	}
@@ -293,7 +308,29 @@ func (s *survey) signals(o *object, err error, in *reader) error {
 	if head.Outcome.Counts() && !s.finished[head.ID] {
 		s.Lost = append(s.Lost, head.ID)
 	}
+	switch line := (recordLine{head.ID, head.Bytes}); {
+	case s.told < len(s.lines) && s.lines[s.told] == line:
+		s.told++
+	default:
+		s.others = append(s.others, line)
+	}
 	return nil
+}
+
+// compareSignals finds the records that no line of signals is of.
+func (s *survey) compareSignals() {
+	others := map[recordLine]int{}
+	for _, line := range s.others {
+		others[line]++
+	}
+	for _, line := range s.lines[s.told:] {
+		if others[line] > 0 {
+			others[line]--
+		} else {
+			s.Unsignalled++
+		}
+	}
+	s.Disordered = len(s.others) > 0 && s.RecordsWhole()
 }
 
 func (s *survey) score(o *object, err error, in *reader) error {

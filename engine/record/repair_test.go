@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -86,6 +87,83 @@ func TestF2_RepairDropsBadScoresAndMakesBadSignalsAgain(t *testing.T) {
 			t.Errorf("%s: found %+v", name, found)
 		}
 		expectOnce(t, dir, 5)
+	}
+}
+
+// spoiled are signals of which whole lines are missing or there twice.
+type spoiled struct {
+	text   []byte
+	line   int // the first that is not of its record; 0: none is told, a crash leaves as much
+	missed int // the records that no line is of
+}
+
+// spoiledSignals are those of seven runs, of which the records 0, 3 and 6 are of the
+// same length.
+func spoiledSignals(lines [][]byte) map[string]spoiled {
+	without := func(from, to int) []byte { return bytes.Join(slices.Delete(slices.Clone(lines), from, to), nil) }
+	return map[string]spoiled{
+		"without the first":  {without(0, 1), 1, 1},
+		"without the second": {without(1, 2), 2, 1},
+		"without two":        {without(2, 4), 3, 2},
+		"all but the last":   {without(0, 6), 1, 6},
+		"without the last":   {without(6, 7), 0, 1},
+		"without any":        {nil, 0, 7},
+		"one twice":          {bytes.Join(slices.Insert(slices.Clone(lines), 3, lines[2]), nil), 4, 0},
+	}
+}
+
+func TestF2_SignalsThatLackLinesAreToldAndMadeAgain(t *testing.T) {
+	dir := sampleFolder(t, 7)
+	whole := readFile(t, dir, signalsFile)
+	want, _ := collected(t, ReadSignals(dir))
+	for name, c := range spoiledSignals(slices.Collect(bytes.Lines(whole))) {
+		t.Run(name, func(t *testing.T) {
+			if bytes.Equal(c.text, whole) {
+				t.Fatal("nothing is spoiled")
+			}
+			told := func(problems []*Problem) bool {
+				if c.line == 0 {
+					return len(problems) == 0
+				}
+				return len(problems) == 1 && problems[0].File == signalsFile && problems[0].Line == c.line && problems[0].Bytes > 0
+			}
+			spoil := func() { writeFile(t, dir, signalsFile, c.text) }
+			spoil()
+			if got, problems := collected(t, ReadSignals(dir)); !reflect.DeepEqual(got, want) || !told(problems) {
+				t.Errorf("read %v, %v", ids(got), problems)
+			}
+			for n := range 7 {
+				if run, err := Find(dir, sampleRun(n, 1).ID); err != nil || run.ID != sampleRun(n, 1).ID {
+					t.Errorf("run %d: %v, %v", n, run, err)
+				}
+			}
+			if r, err := Inspect(dir); err != nil || r.Whole() || r.Unsignalled != c.missed || r.Disordered != (c.missed == 0) {
+				t.Errorf("inspected %+v, %v", r, err)
+			}
+			if found := finish(t, dir, 7); !told(found.Problems) || !bytes.Equal(readFile(t, dir, signalsFile), whole) {
+				t.Errorf("resumed %+v", found)
+			}
+			spoil()
+			if r, err := Repair(dir, Options{}); err != nil || r.Unsignalled != c.missed || r.Kept != 7 || r.Moved > 0 {
+				t.Errorf("repaired %+v, %v", r, err)
+			}
+			if !bytes.Equal(readFile(t, dir, signalsFile), whole) {
+				t.Error("the signals are not as they were")
+			}
+			if r, err := Inspect(dir); err != nil || !r.Whole() {
+				t.Errorf("after the repair %+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// Where the last record is damaged, its signals are whole all the same.
+func TestSignalsOfADamagedRecordStayInTheirPlaces(t *testing.T) {
+	for n := range 5 {
+		dir, _ := flipped(t, recordsFile, within(n))
+		if got, problems := collected(t, ReadSignals(dir)); len(got) != 5 || len(problems) > 0 {
+			t.Errorf("record %d: %v, %v", n, ids(got), problems)
+		}
 	}
 }
 

@@ -153,7 +153,11 @@ func judgedBy(scorers []string, scores []ScoreHead, by uint64) uint64 {
 func (j *Journal) cutSignals(r *Recovered, size int64) (place, error) {
 	var missing place
 	var keep int64
-	for s, err := range writtenSignals(j.folder.dir, size, (*reader).readHead) {
+	signals, err := derivedSignals(j.folder.dir, size)
+	if err != nil {
+		return missing, err
+	}
+	for s, err := range signals.written((*reader).readHead) {
 		var damage *Problem
 		if errors.As(err, &damage) {
 			r.Problems = append(r.Problems, damage)

@@ -1,12 +1,14 @@
 package record
 
+import "iter"
+
 // tries counts the records of the runs that have one which does not count: only
 // those are tried again, so that this takes no memory for the others.
 type tries map[string]int
 
-func countTries(dir string, size int64) tries {
+func countTries(signals iter.Seq2[placed, error]) tries {
 	t := tries{}
-	for s, err := range placedSignals(dir, size, (*reader).readHead) {
+	for s, err := range signals {
 		if err != nil {
 			continue // the caller meets it too
 		}
