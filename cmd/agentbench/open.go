@@ -90,11 +90,15 @@ func find(path string) (file string, shipped fs.FS, err error) {
 	return "", nil, usage(didYouMean(path, nearby(path), "the suites that ship: "+strings.Join(suites.Names(), ", ")), "there is no file %s", path)
 }
 
-// inside is the suite that a folder holds.
+// inside is the suite that a folder holds, else the suite that ships under the name of
+// the folder: results of a suite often stand in a folder of its name.
 func inside(folder string) (file string, shipped fs.FS, err error) {
 	file = filepath.Join(folder, suites.File)
 	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 		return file, nil, nil
+	}
+	if suite, ok := suites.Find(folder); ok {
+		return folder, suite.FS, nil
 	}
 	hint := "name the file of the suite"
 	if others, _ := filepath.Glob(filepath.Join(folder, "*.suite.yaml")); len(others) > 0 { // a hint only

@@ -45,15 +45,12 @@ func runDocument(t *testing.T, path string, least int) {
 	commands := 0
 	for _, b := range blocks(string(text)) {
 		switch b.language {
-		case "yaml":
+		case "yaml", "csv":
 			writeNamed(t, b.lines)
 		case "jsonl":
 			if err := os.WriteFile("log.jsonl", []byte(strings.Join(b.lines, "\n")), 0o600); err != nil {
 				t.Fatal(err)
 			}
-		case "csv":
-			writeNamed(t, b.lines)
-			withoutName(t, b.lines)
 		case "console":
 			commands += runAll(t, b.lines)
 		}
@@ -67,17 +64,9 @@ func runDocument(t *testing.T, path string, least int) {
 func writeNamed(t *testing.T, lines []string) {
 	name, ok := strings.CutPrefix(lines[0], "# ")
 	if !ok {
-		t.Fatalf("a YAML block does not start with its file's name: %q", lines[0])
+		t.Fatalf("a block does not start with its file's name: %q", lines[0])
 	}
 	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// withoutName leaves the first line out of the file that it names: CSV has no
-// comments.
-func withoutName(t *testing.T, lines []string) {
-	if err := os.WriteFile(strings.TrimPrefix(lines[0], "# "), []byte(strings.Join(lines[1:], "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/suites"
 )
 
 func (p *program) tuneCommand() *cobra.Command {
@@ -48,7 +49,7 @@ nothing to choose from.`,
 
 // tune recommends a configuration from what was recorded, or will be.
 func (p *program) tune(ctx context.Context, path string, f *tuneFlags) error {
-	if !holdsResultsAt(path) {
+	if !holdsResultsAt(path) || f.resumes(path) {
 		return p.tuneRecording(ctx, path, f)
 	}
 	var suite *opened
@@ -60,6 +61,13 @@ func (p *program) tune(ctx context.Context, path string, f *tuneFlags) error {
 		p.warn(suite, nil)
 	}
 	return p.tuneFolder(ctx, path, suite, f)
+}
+
+// resumes reports whether a path names a suite that ships and the folder of that name
+// that it is recorded into.
+func (f *tuneFlags) resumes(path string) bool {
+	_, ships := suites.Find(path)
+	return ships && f.out != "" && filepath.Clean(f.out) == path
 }
 
 // holdsResultsAt says that a path is a result folder, or a file that openRecorded

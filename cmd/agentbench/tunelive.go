@@ -93,15 +93,67 @@ func pathsOf(base *spec.Resolved, loosest []spec.Assignment, needCalls []sweep.A
 	return paths, nil
 }
 
-// with is the suite with other configurations.
+// with is the suite with other configurations. Scorers that compare their runs with
+// those of the suite's own are left out.
 func (o *opened) with(configurations []sweep.Candidate) *opened {
 	document, suite := *o.Document, *o.Suite
 	suite.Resolved, suite.Baseline = nil, ""
+	suite.Scorers = slices.DeleteFunc(slices.Clone(suite.Scorers), func(scorer spec.Scorer) bool { return scorer.Type == comparing })
+	suite.Metrics = slices.DeleteFunc(slices.Clone(suite.Metrics), func(m spec.Metric) bool {
+		of := m.Score
+		if of == "" {
+			of = o.Suite.Scorers[0].Name
+		}
+		return slices.ContainsFunc(o.comparing(), func(name string) bool { return name == of || name == m.By })
+	})
 	for _, c := range configurations {
 		suite.Resolved = append(suite.Resolved, spec.Resolved{Name: c.Name, Loop: c.Loop, Params: c.Params, Hash: c.Loop.Hash()})
 	}
 	document.Suite = &suite
 	return &opened{Document: &document, path: o.path}
+}
+
+// comparing is the type of scorers that judge a run beside that of another configuration.
+const comparing = "pairwise"
+
+// comparing are the scorers of that type.
+func (o *opened) comparing() (names []string) {
+	for i := range o.Suite.Scorers {
+		if o.Suite.Scorers[i].Type == comparing {
+			names = append(names, o.Suite.Scorers[i].Name)
+		}
+	}
+	return names
+}
+
+// withoutComparing refuses to choose by what scorers say that compare: what is recorded
+// for a tuning are paths of one configuration, and nothing to compare them with. It
+// notes which scorers are left out.
+func (p *program) withoutComparing(o *opened, terms *choose.Options, quiet bool) error {
+	names := o.comparing()
+	if len(names) == 0 {
+		return nil
+	}
+	var others []string
+	for i := range o.Suite.Scorers {
+		if name := o.Suite.Scorers[i].Name; !slices.Contains(names, name) {
+			others = append(others, name)
+		}
+	}
+	for _, read := range terms.ScoresRead(o.Suite.Scorers[0].Name) {
+		if !slices.Contains(names, read) {
+			continue
+		}
+		hint := "tune needs a scorer that judges a run by itself"
+		if len(others) > 0 {
+			hint = fmt.Sprintf("for example --objective %s", shellWord(fmt.Sprintf("scores[%q].mean", printable(others[0]))))
+		}
+		return usage(hint, "%s compares runs with those of another configuration, and tune records only the one that is tuned: it cannot choose by this score", quoteName(read))
+	}
+	if !quiet {
+		fmt.Fprintf(p.err, "not scored, because a comparison needs the runs of another configuration: %s\n", some(names))
+	}
+	return nil
 }
 
 // plan is the list of runs of all paths.

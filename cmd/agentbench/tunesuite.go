@@ -66,6 +66,9 @@ func (p *program) liveOf(o *opened, f *tuneFlags) (*live, *spec.Resolved, error)
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := p.withoutComparing(o, &terms, f.quiet); err != nil {
+		return nil, nil, err
+	}
 	l, err := p.openLive(o, today, axes, &terms, f.recordFlags.running(f.all))
 	unusable := tuning{recordedRuns: &recordedRuns{program: p}, flags: f, suite: o}
 	return l, today, unusable.fromSpec(unusable.unusable(err))

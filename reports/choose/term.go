@@ -93,6 +93,20 @@ func (o *Options) reads() (paths []string) {
 	return paths
 }
 
+// ScoresRead are the scores that the terms of a tuning read, where the usual objective
+// reads the first one.
+func (o *Options) ScoresRead(first string) (names []string) {
+	if o.Objective == nil {
+		names = append(names, first)
+	}
+	for _, path := range o.reads() {
+		if name, ok := scoreNamed(path); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func pointers(terms []Term) (all []*Term) {
 	for i := range terms {
 		all = append(all, &terms[i])

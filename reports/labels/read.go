@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -13,11 +14,11 @@ import (
 )
 
 // Read reads a CSV file with a header. Its columns may be separated by commas,
-// semicolons or tabs; a byte order mark and any ends of lines are fine. The labels
-// are those in which there is no fault.
+// semicolons or tabs; a byte order mark and any ends of lines are fine, and so are
+// comments before the header. The labels are those in which there is no fault.
 func Read(name string, text []byte, scale Scale) (*File, source.Faults) {
 	f := &File{file: source.NewFile(name, text)}
-	rows, faults := f.rows(bytes.TrimPrefix(text, []byte("\ufeff")))
+	rows, faults := f.rows(withoutComments(bytes.TrimPrefix(text, []byte("\ufeff"))))
 	if len(rows) == 0 {
 		return f, append(faults, source.Fault{File: f.file, What: "the file is empty", Hint: "its first line names the columns, for example run,label"})
 	}
@@ -32,6 +33,24 @@ func Read(name string, text []byte, scale Scale) (*File, source.Faults) {
 	}
 	return f, faults
 }
+
+// withoutComments is a file whose comments are empty lines: lines that begin with #
+// and stand before the header. Behind it # may begin the name of a task, and a header
+// may begin with it, too.
+func withoutComments(text []byte) []byte {
+	rest, blank := text, []byte(nil)
+	for {
+		line, next, more := bytes.Cut(rest, []byte("\n"))
+		comment := bytes.HasPrefix(line, []byte("#")) && !isHeader.Match(line)
+		if !comment && len(bytes.TrimSpace(line)) > 0 || !more {
+			return append(blank, rest...)
+		}
+		blank, rest = append(blank, '\n'), next
+	}
+}
+
+// isHeader is a line with a column of labels.
+var isHeader = regexp.MustCompile(`(?i)[,;\t]\s*"?label2?"?\s*(?:[,;\t]|$)`)
 
 // rows are the cells of a file. After a fault in its quotes nothing more is known.
 func (f *File) rows(text []byte) (rows [][]cell, faults source.Faults) {
@@ -60,7 +79,7 @@ func (f *File) rows(text []byte) (rows [][]cell, faults source.Faults) {
 
 // separator is what separates the names in the header.
 func separator(text []byte) rune {
-	header, _, _ := bytes.Cut(text, []byte("\n"))
+	header, _, _ := bytes.Cut(bytes.TrimLeft(text, "\r\n"), []byte("\n"))
 	most := ','
 	for _, other := range []rune{';', '\t'} {
 		if bytes.Count(header, []byte(string(other))) > bytes.Count(header, []byte(string(most))) {
