@@ -75,12 +75,16 @@ var forms = []struct{ scorer, target, output, want string }{
 	{`type: is_html`, ``, `"<script>if (a </div> b) {}</script>"`, `1 (<script>if (a </div> b) {}</script>)`},
 	{`type: is_sql`, ``, `"SELECT a, count(*) FROM t GROUP BY a; DELETE FROM t WHERE x = 'it''s';"`, `1 (SELECT a, count(*) FROM t GROUP BY a; DELETE FROM t WHERE x = 'it''s';)`},
 	{`type: is_sql`, ``, `"WITH x AS (SELECT 1) SELECT * FROM x LIMIT 1 OFFSET 2"`, `1 (WITH x AS (SELECT 1) SELECT * FROM x LIMIT 1 OFFSET 2)`},
-	{`type: is_sql`, ``, `"SELEC a"`, `0 (SELEC a): it is no SQL: line 1 column 5 near "SELEC a"`},
-	{`type: is_sql`, ``, `"SELECT 1; then this"`, `0 (SELECT 1; then this): it is no SQL: line 1 column 14 near "then this"`},
+	{`type: is_sql`, ``, `"SELEC a"`, `0 (SELEC a): invalid SQL: 1:1: near "SELEC": syntax error`},
+	{`type: is_sql`, ``, `"SELECT 1; then this"`, `0 (SELECT 1; then this): invalid SQL: 1:11: near "then": syntax error`},
 	{`type: is_sql`, ``, `"-- nothing\n;"`, `0 (-- nothing
 ;): there is no statement in it`},
 	{`type: is_sql`, ``, `"CREATE TABLE \"t\" (a int)"`, `1 (CREATE TABLE "t" (a int))`},
-	{`type: is_sql, dialect: mysql`, ``, `"CREATE TABLE \"t\" (a int)"`, `0 (CREATE TABLE "t" (a int)): it is no SQL: line 1 column 16 near ""t" (a int)"`},
+	{`type: is_sql, dialect: sqlite`, ``, `"SELECT a FROM nowhere WHERE no_function(b)"`, `1 (SELECT a FROM nowhere WHERE no_function(b))`},
+	{`type: is_sql`, ``, `"SELECT a\n  FROM t WHERE b = 'c"`, `0 (SELECT a
+  FROM t WHERE b = 'c): invalid SQL: 2:20: unrecognized token: "'c"`},
+	{`type: is_sql`, ``, `"SELECT (a, b"`, `0 (SELECT (a, b): invalid SQL: 1:13: incomplete input`},
+	{`type: is_sql`, ``, `"SHOW TABLES"`, `0 (SHOW TABLES): invalid SQL: 1:1: near "SHOW": syntax error`},
 	{`type: is_html`, ``, `"<script>x"`, `0 (<script>x): <script> is not closed`},
 
 	{`type: refusal`, ``, `"I’m sorry, but I can’t help with that."`, `1 (sorry, but i cannot)`},
@@ -137,11 +141,12 @@ func TestLongSQL(t *testing.T) {
 	s := set(t, "- {name: s, type: is_sql}")
 	nested := func(n int) string { return "SELECT " + strings.Repeat("(", n) + "1" + strings.Repeat(")", n) }
 	for text, want := range map[string]string{
-		nested(30_000):                                   "1",
-		nested(30_000) + ")":                             "0",
-		strings.Repeat("(", 64<<10):                      "0",
+		nested(1_000):               "1",
+		nested(1_000) + ")":         "0",
+		nested(30_000):              "0", // as SQLite itself says
+		strings.Repeat("(", 64<<10): "0",
 		"SELECT '" + strings.Repeat("a", 64<<10-9) + "'": "1",
-		nested(40_000):                                   "unscored: the value has 80008 bytes; at most 65536 are read as SQL",
+		nested(40_000): "unscored: the value has 80008 bytes; at most 65536 are read as SQL",
 	} {
 		got := shown(s.Score(context.Background(), task(t, ""), run(`"`+text+`"`))[0])
 		if !strings.HasPrefix(got, want) {

@@ -3,7 +3,8 @@ package stats
 import (
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat/combin"
 )
 
 // Beyond manyDegrees Student's t is the normal distribution to 1e-6; of less than
@@ -18,7 +19,7 @@ func NormalQuantile(p float64) (z float64, ok bool) {
 	if !(p > 0 && p < 1) {
 		return 0, false
 	}
-	return distuv.UnitNormal.Quantile(p), true
+	return mathext.NormalQuantile(p), true
 }
 
 // StudentQuantile is the p-quantile of Student's t distribution, whose degrees
@@ -28,9 +29,10 @@ func StudentQuantile(p, degrees float64) (t float64, ok bool) {
 		return 0, false
 	}
 	if degrees > manyDegrees {
-		return distuv.UnitNormal.Quantile(p), true
+		return mathext.NormalQuantile(p), true
 	}
-	t = distuv.StudentsT{Sigma: 1, Nu: degrees}.Quantile(p)
+	x := mathext.InvRegIncBeta(degrees/2, 0.5, 2*min(p, 1-p))
+	t = math.Copysign(math.Sqrt(degrees*(1-x)/x), p-0.5)
 	return t, isFinite(t)
 }
 
@@ -46,7 +48,20 @@ func studentTails(t, degrees float64) float64 {
 	if degrees > manyDegrees {
 		return normalTails(t)
 	}
-	return min(1, 2*distuv.StudentsT{Sigma: 1, Nu: degrees}.CDF(-math.Abs(t)))
+	return min(1, mathext.RegIncBeta(degrees/2, 0.5, degrees/(t*t+degrees)))
+}
+
+// headsAtMost is the chance of at most k heads in n tosses of a fair coin.
+func headsAtMost(k, n float64) float64 {
+	if k >= n {
+		return 1
+	}
+	return mathext.RegIncBeta(n-k, k+1, 0.5)
+}
+
+// heads is the chance of k heads in n tosses of a fair coin.
+func heads(k, n float64) float64 {
+	return math.Exp(combin.LogGeneralizedBinomial(n, k) - k*math.Ln2 - (n-k)*math.Ln2)
 }
 
 func isFinite(values ...float64) bool {

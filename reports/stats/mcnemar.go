@@ -1,10 +1,6 @@
 package stats
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/stat/distuv"
-)
+import "math"
 
 // McNemar tests pairs of zeros and ones that are won b times and lost c times:
 // twice the chance of so few of the rarer kind when each is a toss of a coin
@@ -15,7 +11,7 @@ func McNemar(b, c int) (test Test, ok bool) {
 	}
 	p := 1.0
 	if b != c {
-		p = min(1, 2*coin(b, c).CDF(float64(min(b, c))))
+		p = min(1, 2*headsAtMost(float64(min(b, c)), float64(b)+float64(c)))
 	}
 	return Test{Statistic: float64(b) - float64(c), P: p, Method: Exact}, true
 }
@@ -28,11 +24,8 @@ func McNemarMidP(b, c int) (p float64, ok bool) {
 	if !ok || b == c {
 		return 1, ok
 	}
-	return exact.P - coin(b, c).Prob(float64(min(b, c))), true
+	return exact.P - heads(float64(min(b, c)), float64(b)+float64(c)), true
 }
-
-// coin is the number of heads in b + c tosses, at least one.
-func coin(b, c int) distuv.Binomial { return distuv.Binomial{N: float64(b) + float64(c), P: 0.5} }
 
 // BonettPrice is the interval of (b-c)/n, the difference of two proportions in
 // n pairs of which b are won and c are lost (D. G. Bonett and R. M. Price,

@@ -1,10 +1,6 @@
 package stats
 
-import (
-	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
-)
+import "slices"
 
 // MedianOrders says between which two of n independent values in ascending order,
 // the first being 1, the median lies with the chance wanted, whatever their
@@ -14,8 +10,7 @@ func MedianOrders(n int, level float64) (low, high int, coverage float64, ok boo
 	if n < 1 || !(level > 0 && level < 1) {
 		return 0, 0, 0, false
 	}
-	heads := distuv.Binomial{N: float64(n), P: 0.5}
-	outside := func(below int) float64 { return 2 * heads.CDF(float64(below)) }
+	outside := func(below int) float64 { return 2 * headsAtMost(float64(below), float64(n)) }
 	if outside(0) > 1-level {
 		return 0, 0, 0, false
 	}

@@ -3,7 +3,7 @@ package stats
 import (
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // Wilson is the score interval of a proportion p seen in n draws (E. B. Wilson,
@@ -53,7 +53,7 @@ func shareAtMost(x, n, level float64) (bound float64, ok bool) {
 	if x >= n {
 		return 1, true
 	}
-	bound = distuv.Beta{Alpha: x + 1, Beta: n - x}.Quantile(level)
+	bound = mathext.InvRegIncBeta(x+1, n-x, level)
 	return bound, isFinite(bound)
 }
 

@@ -20,8 +20,8 @@ type Decoder struct {
 //
 // Struct tags: `yaml:"name"` (fields without it are left alone), `yaml:",inline"` on an embedded struct,
 // `yaml:",here"` on a *Node field that receives the struct's own node; `need:"required"`; `min:"0"`, `max:"1"`
-// (inclusive) and `above:"0"` (exclusive) for numbers and durations; `enum:"a|b"`; `minlen:"1"` for text, lists and
-// mappings; `doc:"..."`. On lists, limits of numbers and enum apply to the items.
+// (inclusive) and `above:"0"` (exclusive) for numbers and durations; `enum:"a|b"` and `hint:"..."` of a
+// word that is none of these; `minlen:"1"` for text, lists and mappings; `doc:"..."`. On lists, limits of numbers and enum apply to the items.
 //
 // Types: string, bool, int, int64, float64, time.Duration (never negative), any (as Plain gives it), *Node, structs,
 // pointers, slices, map[string]T, Maybe[T], and every NodeDecoder.

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ func (d *Decoder) text(n *Node, v reflect.Value, r rules) {
 	case n.Kind != String || n.form == date:
 		d.mismatch(n, v.Type(), r)
 	case r.enum != nil && !slices.Contains(r.enum, n.Text):
-		d.Fault(n, didYouMean(n.Text, r.enum), "want %s, got %s", wanted(v.Type(), r), n.describe())
+		d.Fault(n, cmp.Or(didYouMean(n.Text, r.enum), r.hint), "want %s, got %s", wanted(v.Type(), r), n.describe())
 	case runes(n.Text) < r.minLen:
 		d.Fault(n, "", "want %s, got %s", wanted(v.Type(), r), n.describe())
 	default:

@@ -28,6 +28,7 @@ type rules struct {
 	required        bool
 	min, max, above *bound
 	enum            []string
+	hint            string // of a word that is none of enum
 	minLen          int
 	doc             string
 	off             bool // the value of a Maybe: off is allowed beside it
@@ -99,7 +100,7 @@ func rulesOf(tag reflect.StructTag) rules {
 	r := rules{required: tag.Get("need") == "required", doc: tag.Get("doc")}
 	r.min, r.max, r.above = boundOf(tag.Get("min")), boundOf(tag.Get("max")), boundOf(tag.Get("above"))
 	if enum := tag.Get("enum"); enum != "" {
-		r.enum = strings.Split(enum, "|")
+		r.enum, r.hint = strings.Split(enum, "|"), tag.Get("hint")
 	}
 	if minLen := tag.Get("minlen"); minLen != "" {
 		r.minLen = must(strconv.Atoi(minLen))
@@ -131,7 +132,7 @@ func (r rules) allow(x float64) bool {
 
 // ofItems are the rules that a list or mapping hands on to what it holds.
 func (r rules) ofItems() rules {
-	return rules{min: r.min, max: r.max, above: r.above, enum: r.enum}
+	return rules{min: r.min, max: r.max, above: r.above, enum: r.enum, hint: r.hint}
 }
 
 // orOff are the rules for the value of a Maybe.
