@@ -171,6 +171,7 @@ type Flip struct {
 	// `agentbench show DIR RUN`.
 	BaseRuns []string `json:"base_runs"`
 	NewRuns  []string `json:"new_runs"`
+	worse    bool
 }
 
 // SpecDifference is a difference between the specs of both sides.

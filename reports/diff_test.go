@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -127,6 +128,38 @@ func TestDiffPairsConfigurations(t *testing.T) {
 		if err != nil || !slices.Equal(pairs, c.want) {
 			t.Errorf("%s: %q, %v; want %q", c.name, pairs, err, c.want)
 		}
+	}
+}
+
+// A cut of the table of flips is shared: each configuration shows its worst, and says how many it does not.
+func TestFlipsOfEveryConfigurationAreShown(t *testing.T) {
+	side := func(right func(configuration, task int) bool) *reports.Report {
+		f := one(40)
+		f.manifest.Configurations = nil
+		for c, name := range []string{"early", "late", "last"} {
+			f.manifest.Configurations = append(f.manifest.Configurations, record.ConfigurationHead{Name: name, MaxIterations: 5, EffectiveMax: 5})
+			for task := range 40 {
+				s := f.run(fmt.Sprintf("task-%02d", task), 1, 0.5)
+				s.ID, s.Configuration = record.RunID(name, s.Task, 1), name
+				value := 0.0
+				if right(c, task) {
+					value = 1
+				}
+				f.scored(s, 0, value)
+			}
+		}
+		return f.collect()
+	}
+	base := side(func(_, task int) bool { return task < 35 })
+	new := side(func(c, task int) bool { return task >= []int{30, 5, 0}[c] }) // so many get worse, and 5 of each get better
+	text := writtenDiff(t, differing(t, base, new, reports.DiffOptions{}), page.Options{Width: 120, Tables: []string{"flips"}})
+	rows := regexp.MustCompile(`(?m)^(early|late|last)? +(right)? +task-\d\d`).FindAllString(text, -1)
+	at := strings.Index(text, "late ")
+	if len(rows) != 20 || at < 0 || strings.Count(text[at:], "task-0")/2 != 5 {
+		t.Errorf("%d rows are shown:\n%s", len(rows), text)
+	}
+	if want := "… and 30 more (early 20, late 5, last 5): --format csv --table flips"; !strings.Contains(text, want) {
+		t.Errorf("it lacks %q:\n%s", want, text)
 	}
 }
 

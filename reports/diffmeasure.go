@@ -163,6 +163,7 @@ func flipsOf(base, new *compare.Side, result *compare.Result) []Flip {
 			flips = append(flips, Flip{
 				Score: l.Name, Task: f.Task, Base: numbers.Known(f.Base), New: numbers.Known(f.New),
 				BaseRuns: runIDs(base, f.BaseAt), NewRuns: runIDs(new, f.NewAt),
+				worse: (f.New < f.Base) != l.Lower,
 			})
 		}
 		l.Flips = nil

@@ -1,7 +1,10 @@
 package reports
 
 import (
+	"cmp"
+	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 
@@ -43,8 +46,47 @@ func flipsTable(c *Comparison) page.Table {
 		ids("new_runs", func(f *Flip) []string { return f.NewRuns }),
 	}
 	t := page.Table{Name: "flips", Title: "Tasks that flipped", Columns: page.ColumnsOf(fields), Blocks: 1}
-	t.Rows, t.Count = page.RowsOf(fields, c.flips()), c.countFlips()
+	t.Rows, t.Count, t.Shares = page.RowsOf(fields, c.flips()), c.countFlips(), c.shareFlips()
 	return t
+}
+
+// shareFlips has each configuration and score show its worst where not all flips
+// can be shown: what got worse comes before what got better, and of each as many
+// before any shows more.
+func (c *Comparison) shareFlips() *page.Shares {
+	type place struct {
+		better, round int
+		change        float64
+	}
+	var places []place
+	var pairs []*Pair
+	for i := range c.Pairs {
+		met := map[string]int{}
+		for f := range c.Pairs[i].Flips {
+			flip := &c.Pairs[i].Flips[f]
+			p := place{change: -math.Abs(flip.New.Number - flip.Base.Number)}
+			if !flip.worse {
+				p.better = 1
+			}
+			of := fmt.Sprint(p.better, flip.Score)
+			p.round, met[of] = met[of], met[of]+1
+			places, pairs = append(places, p), append(pairs, &c.Pairs[i])
+		}
+	}
+	s := &page.Shares{Order: make([]int, len(places)), Group: func(at int) string {
+		if len(c.Pairs) < 2 {
+			return ""
+		}
+		return pairs[at].Name
+	}}
+	for at := range s.Order {
+		s.Order[at] = at
+	}
+	slices.SortFunc(s.Order, func(a, b int) int {
+		x, y := places[a], places[b]
+		return cmp.Or(cmp.Compare(x.better, y.better), cmp.Compare(x.round, y.round), cmp.Compare(x.change, y.change), cmp.Compare(a, b))
+	})
+	return s
 }
 
 // severalPairs says who needs to be told of which pair a row is.

@@ -129,7 +129,7 @@ func TestSummariesFit(t *testing.T) {
 		if before < 1<<20 && int64(out.Len())+before > 1<<20 || before >= 1<<20 && out.Len() > 0 {
 			t.Errorf("%d bytes after %d", out.Len(), before)
 		}
-		if before == 1000<<10 && !strings.Contains(out.String(), "more rows: --format csv --table ") && !strings.Contains(out.String(), "Too long for Markdown: ") && !strings.Contains(out.String(), "No room for ") {
+		if before == 1000<<10 && !strings.Contains(out.String(), " more: --format csv --table ") && !strings.Contains(out.String(), "Too long for Markdown: ") && !strings.Contains(out.String(), "No room for ") {
 			t.Errorf("nothing says that rows are left out after %d bytes", before)
 		}
 	}
@@ -145,7 +145,7 @@ func TestMarkdownIsCutAtWholeRows(t *testing.T) {
 	}
 	for _, format := range []string{"markdown", "comment"} {
 		text := pagetest.Written(t, f.collect(), page.Options{Format: format})
-		if len(text) > 60_000 || !strings.Contains(text, " more rows: --format csv --table configurations\n") {
+		if len(text) > 60_000 || !strings.Contains(text, " more: --format csv --table configurations\n") {
 			t.Errorf("%s has %d bytes, or does not say that rows are left out", format, len(text))
 		}
 		cells := 0

@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/tables"
 )
 
@@ -82,9 +81,7 @@ func htmlTableOf(p Page, t *Table, notes *footnotes) htmlTable {
 		}
 		out.Rows = append(out.Rows, cells)
 	}
-	if left := t.Count - len(laid.Rows); left > 0 {
-		out.More = fmt.Sprintf("… and %s: --format csv --table %s", numbers.Plural(left, "more row", "more rows"), t.Name)
-	}
+	out.More = t.more(len(laid.Rows), shown)
 	return out
 }
 

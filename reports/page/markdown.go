@@ -121,8 +121,8 @@ func (m *markdown) table(head string, t *Table, rows int) (string, error) {
 	if err := tables.Markdown(out, laid); err != nil {
 		return "", err
 	}
-	if left := t.Count - len(laid.Rows); left > 0 {
-		fmt.Fprintf(out, "\n… and %s: --format csv --table %s\n", numbers.Plural(left, "more row", "more rows"), t.Name)
+	if more := t.more(len(laid.Rows), plainMarkdown); more != "" {
+		fmt.Fprintf(out, "\n%s\n", more)
 	}
 	return out.String(), nil
 }

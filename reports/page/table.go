@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -23,6 +24,15 @@ type Table struct {
 	Whole bool
 	// Shown are the rows that a terminal shows, by their places; nil: the first ones.
 	Shown []int
+	// Shares say how the rows are cut of which there are too many for a page; nil:
+	// the first ones stay.
+	Shares *Shares
+}
+
+// Shares are how a cut is shared among the groups of a table's rows.
+type Shares struct {
+	Order []int               // the places of all rows, those first that stay the longest
+	Group func(at int) string // that the row at a place is of, a name from outside; "": it needs no name
 }
 
 // Column is what all cells of a column have in common.
@@ -184,19 +194,79 @@ func (t *Table) Fill(rows iter.Seq[[]Cell]) {
 	}
 }
 
-// collected is the table with the columns for that audience and its first rows.
+// collected is the table with the columns for that audience and the rows that stay
+// under a limit.
 func (t *Table) collected(of Audience, limit int) (columns []Column, rows [][]Cell) {
+	stays := func(int) bool { return true }
+	if kept := t.kept(limit); kept != nil {
+		stays = func(at int) bool { return kept[at] }
+	}
+	at := 0
 	for row := range t.Rows {
 		if limit > 0 && len(rows) == limit {
 			break
 		}
-		rows = append(rows, row)
+		if stays(at) {
+			rows = append(rows, row)
+		}
+		at++
 	}
 	keep := t.columnsFor(of, rows)
 	for i, row := range rows {
 		rows[i] = pick(row, keep)
 	}
 	return pick(t.Columns, keep), rows
+}
+
+// kept are the places of the rows that stay where a cut is shared; nil: it is not.
+func (t *Table) kept(limit int) map[int]bool {
+	if t.Shares == nil || limit <= 0 || len(t.Shares.Order) <= limit {
+		return nil
+	}
+	kept := map[int]bool{}
+	for _, at := range t.Shares.Order[:limit] {
+		kept[at] = true
+	}
+	return kept
+}
+
+// more says how many rows are left out where so many are shown, and of which groups.
+func (t *Table) more(rows int, foreign func(string) string) string {
+	left := t.Count - rows
+	if left <= 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d more", left)
+	if t.Shares != nil {
+		if groups := t.Shares.left(rows, foreign); groups != "" {
+			text += " (" + groups + ")"
+		}
+	}
+	return "… and " + text + ": --format csv --table " + t.Name
+}
+
+// left are the groups of the rows that are left out, in the order of the table, with
+// how many these are.
+func (s *Shares) left(rows int, foreign func(string) string) string {
+	const most = 8
+	count := map[string]int{}
+	for _, at := range s.Order[rows:] {
+		count[s.Group(at)]++
+	}
+	var names []string
+	for _, at := range slices.Sorted(slices.Values(s.Order)) {
+		if name := s.Group(at); name != "" && count[name] > 0 && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	var texts []string
+	for _, name := range names[:min(most, len(names))] {
+		texts = append(texts, fmt.Sprintf("%s %d", foreign(name), count[name]))
+	}
+	if others := len(names) - most; others > 0 {
+		texts = append(texts, fmt.Sprintf("and %d others", others))
+	}
+	return strings.Join(texts, ", ")
 }
 
 // columnsFor are the indexes of the columns for an audience.

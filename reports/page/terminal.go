@@ -2,7 +2,6 @@ package page
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"strings"
 
@@ -69,8 +68,8 @@ func (t *terminal) table(p Page, of *Table) error {
 		return err
 	}
 	t.left += columns
-	if rows := of.Count - len(laid.Rows); rows > 0 {
-		t.paragraph("", fmt.Sprintf("… and %d more: --format csv --table %s", rows, of.Name), faint)
+	if more := of.more(len(laid.Rows), shown); more != "" {
+		t.paragraph("", more, faint)
 	}
 	return nil
 }
