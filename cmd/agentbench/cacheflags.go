@@ -40,7 +40,7 @@ const cacheName = "cache"
 // too.
 func withoutCaches(dirs []string) []string {
 	rest := slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool {
-		return filepath.Base(filepath.Clean(dir)) == cacheName && !there(filepath.Join(dir, "manifest.json"))
+		return filepath.Base(filepath.Clean(dir)) == cacheName && !resultFolder(dir)
 	})
 	if len(rest) == 0 {
 		return dirs

@@ -71,10 +71,16 @@ func (p *program) openManifest(dir string) (record.Manifest, error) {
 	return m, nil
 }
 
+// resultFolder reports whether a folder is one of results: it has a manifest, or the
+// copy of one that is missing.
+func resultFolder(dir string) bool {
+	return there(filepath.Join(dir, "manifest.json")) || there(filepath.Join(dir, "manifest.copy.json"))
+}
+
 // fileHint says what may have been meant by a file.
 func fileHint(file string) string {
 	folder := filepath.Dir(file)
-	if _, err := os.Stat(filepath.Join(folder, "manifest.json")); err == nil {
+	if resultFolder(folder) {
 		return "did you mean " + folder + "?"
 	}
 	return resultsHint(folder)
@@ -83,12 +89,13 @@ func fileHint(file string) string {
 // manifestHint says what to do about a manifest that cannot be read.
 func manifestHint(dir string, err error) string {
 	var damaged *record.DamagedManifest
-	if errors.As(err, &damaged) {
-		return "agentbench repair " + shellWord(dir) + " restores it from its copy"
-	}
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
-	if errors.As(err, &syntax) || errors.As(err, &kind) {
+	unreadable := errors.As(err, &syntax) || errors.As(err, &kind)
+	if errors.As(err, &damaged) || unreadable && there(filepath.Join(dir, "manifest.copy.json")) {
+		return "agentbench repair " + shellWord(dir) + " restores it from its copy"
+	}
+	if unreadable {
 		return "the runs stand in records.jsonl, one a line; run with another --out makes the suite again, and with the cache pays for little"
 	}
 	if errors.Is(err, fs.ErrPermission) {

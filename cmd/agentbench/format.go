@@ -105,7 +105,7 @@ func holdsResults(path string) bool {
 	if err == nil || errors.As(err, &none) && none.Ours {
 		return true
 	}
-	inFolder := there(filepath.Join(filepath.Dir(path), "manifest.json"))
+	inFolder := resultFolder(filepath.Dir(path))
 	return inFolder && slices.Contains([]string{"manifest.json", "manifest.copy.json", "records.jsonl", "signals.jsonl", "scores.jsonl", "spent.jsonl", "spent.head", "records.damaged.jsonl", "spent.damaged.jsonl", "lock"}, filepath.Base(path))
 }
 

@@ -106,7 +106,7 @@ func (p *program) openShards(dirs []string) ([]record.Part, error) {
 	var parts []record.Part
 	var infos []os.FileInfo
 	for _, dir := range withoutCaches(dirs) {
-		if within, _ := filepath.Glob(filepath.Join(dir, "*", "manifest.json")); len(within) > 0 && !there(filepath.Join(dir, "manifest.json")) {
+		if within, _ := filepath.Glob(filepath.Join(dir, "*", "manifest.json")); len(within) > 0 && !resultFolder(dir) {
 			return nil, usage("agentbench merge "+shellWord(dir)+"/* joins those in it", "%s itself is no shard", dir)
 		}
 		m, err := p.openManifest(dir)

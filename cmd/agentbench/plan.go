@@ -31,7 +31,7 @@ doubt because no answer came, and what is free.`,
 			if err := errors.Join(f.validate(), power.validate()); err != nil {
 				return err
 			}
-			if there(filepath.Join(args[0], "manifest.json")) && !there(filepath.Join(args[0], suites.File)) {
+			if resultFolder(args[0]) && !there(filepath.Join(args[0], suites.File)) {
 				if c.Flags().NFlag() > 0 {
 					return usage("agentbench plan "+shellWord(args[0])+" shows its ledger", "%s is a result folder: the flags of plan are for suites", args[0])
 				}

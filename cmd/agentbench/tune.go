@@ -79,7 +79,7 @@ func holdsResultsAt(path string) bool {
 		return false
 	}
 	if info.IsDir() {
-		return there(filepath.Join(at, "manifest.json"))
+		return resultFolder(at)
 	}
 	return filepath.Ext(at) == ".jsonl"
 }

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -177,18 +179,34 @@ func (t *Totals) Add(s *Signals) {
 	t.User = t.User.Plus(s.User)
 }
 
-// DamagedManifest is the error of a manifest that is not as it was written.
-type DamagedManifest struct{ Path string }
+// DamagedManifest is the error of a manifest that is not as it was written, or that
+// is missing where its copy is not.
+type DamagedManifest struct {
+	Path    string
+	Missing bool
+}
 
 // Error names the file.
 func (e *DamagedManifest) Error() string {
+	if e.Missing {
+		return e.Path + " is missing"
+	}
 	return e.Path + " is damaged: its digest does not fit"
 }
 
 // ReadManifest reads the manifest of a result folder. One that is not as it was
-// written is a *DamagedManifest; one without a digest is read, and says so.
+// written is a *DamagedManifest, as is one that is missing beside its copy; one
+// without a digest is read, and says so. The error is an fs.ErrNotExist where there
+// are no results.
 func ReadManifest(dir string) (Manifest, error) {
-	return readManifest(filepath.Join(dir, manifestFile))
+	path := filepath.Join(dir, manifestFile)
+	m, err := readManifest(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, of := os.Stat(filepath.Join(dir, manifestCopy)); of == nil {
+			return m, &DamagedManifest{Path: path, Missing: true}
+		}
+	}
+	return m, err
 }
 
 func readManifest(path string) (Manifest, error) {
@@ -199,13 +217,13 @@ func readManifest(path string) (Manifest, error) {
 	}
 	digits, sealed := manifestDigits(text)
 	if sealed && string(digits) != manifestDigest(text, digits) {
-		return m, &DamagedManifest{path}
+		return m, &DamagedManifest{Path: path}
 	}
 	if err := json.Unmarshal(text, &m); err != nil {
 		return m, fmt.Errorf("reading %s: %w", path, err)
 	}
 	if !sealed && m.Volatile.Digest != "" { // it was written again, by something else
-		return m, &DamagedManifest{path}
+		return m, &DamagedManifest{Path: path}
 	}
 	m.Unsealed, m.Volatile.Digest = !sealed, ""
 	switch {
