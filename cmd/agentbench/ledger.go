@@ -15,7 +15,7 @@ import (
 
 // openLedger charges a suite's budget with what was spent in a folder before, and
 // has every call from now on put down in its ledger; nil where there is no budget
-// and was none. Earlier is what records without a ledger have paid.
+// and was none. Earlier is what runs without a ledger have paid.
 func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *limit.Budget, earlier record.Usage) (*record.Ledger, error) {
 	balance, err := p.balance(dir, m, s, earlier)
 	if err != nil {
@@ -23,6 +23,9 @@ func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *l
 	}
 	if !balance.Kept && unlimited(&s.Budget) {
 		return nil, nil
+	}
+	if !balance.Kept && balance.Paid != (record.Usage{}) && !unlimited(recordedBudget(m)) {
+		fmt.Fprintf(p.err, "agentbench: warning: %s: %s\n", dir, noLedger)
 	}
 	for _, damage := range balance.Damage {
 		fmt.Fprintf(p.err, "agentbench: warning: %s: %v\n", dir, damage)
@@ -39,6 +42,9 @@ func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *l
 	return ledger, nil
 }
 
+// noLedger says what is known where a suite with a budget has no ledger.
+const noLedger = "spent.jsonl is missing: what records and scores prove to be paid counts as spent; what calls may have cost whose answers did not come is unknown"
+
 func unlimited(b *spec.SuiteBudget) bool { return b.Calls == 0 && b.Tokens == 0 && b.CostUSD == 0 }
 
 // balance reads what a folder has spent of its suite's budget.
@@ -50,9 +56,14 @@ func (p *program) balance(dir string, m *record.Manifest, s *spec.Suite, earlier
 		return nil, fail(notMeasured, "agentbench repair --release "+shellWord(dir)+" begins the ledger anew with what the records prove was paid", "%w", err)
 	case err != nil:
 		return nil, fail(notMeasured, "", "%w", err)
-	case !balance.Kept:
+	case !balance.Kept && unlimited(&s.Budget) && unlimited(recordedBudget(m)):
 		balance.Paid = earlier
-		return balance, nil
+	case !balance.Kept:
+		proven, err := record.EvidenceOf(dir)
+		if err != nil {
+			return nil, fail(notMeasured, "", "%w", err)
+		}
+		balance.Paid = earlier.Larger(proven.Paid)
 	case balance.Earlier:
 		if err := splitEarlier(dir, m, s, balance); err != nil {
 			return nil, fail(notMeasured, "", "%w", err)
@@ -120,6 +131,11 @@ func (p *program) planFolder(dir string) error {
 	if err != nil {
 		return err
 	}
+	if m.Status == record.StateRunning { // or it was killed, or its disk was full
+		if err := countRuns(dir, &m); err != nil {
+			return fail(notMeasured, "", "%w", err)
+		}
+	}
 	suite := &spec.Suite{}
 	if folder, err := recorded.OpenManifest(dir, m, recorded.Options{}); err == nil {
 		suite = folder.Document.Suite
@@ -127,12 +143,19 @@ func (p *program) planFolder(dir string) error {
 			suite = whole.Suite
 		}
 	}
-	balance, err := p.balance(dir, &m, suite, m.Volatile.Paid)
-	if err != nil {
-		return err
-	}
 	fmt.Fprintf(p.out, "%s: %d of %s are made\n", printable(m.Suite), measured(&m), count(m.Totals.Planned, "run", "runs"))
-	if !balance.Kept {
+	balance, unknown := p.balance(dir, &m, suite, m.Volatile.Paid)
+	var lost *record.LostLedger
+	if errors.As(unknown, &lost) {
+		proven, err := record.EvidenceOf(dir)
+		if err != nil {
+			return fail(notMeasured, "", "%w", err)
+		}
+		balance = &record.Balance{Kept: true, Paid: proven.Paid}
+	} else if unknown != nil {
+		return unknown
+	}
+	if !balance.Kept && unlimited(recordedBudget(&m)) {
 		fmt.Fprintf(p.out, "there is no ledger: the suite has no budget of calls, tokens or money\n")
 		return nil
 	}
@@ -142,8 +165,15 @@ func (p *program) planFolder(dir string) error {
 	if _, err := tables.Terminal(p.out, ledgerTable(recordedBudget(&m), balance), tables.Page{Width: p.width(p.out)}); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
-	p.tellNotes(ledgerNotes(dir, balance))
-	return nil
+	notes := ledgerNotes(dir, balance)
+	switch {
+	case lost != nil:
+		notes = append(notes, "the ledger cannot be relied on: paid is what records and scores prove; what else was spent is unknown")
+	case !balance.Kept:
+		notes = append(notes, noLedger)
+	}
+	p.tellNotes(notes)
+	return unknown
 }
 
 // recordedBudget is the budget of the suite as it was run last.

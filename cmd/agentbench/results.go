@@ -199,19 +199,26 @@ func (p *program) tellEarlier(j *job, m *record.Manifest) {
 
 // sumUp counts the runs of all sessions together.
 func (j *job) sumUp(m *record.Manifest) error {
+	if j.earlier.found != nil {
+		return countRuns(j.dir, m)
+	}
 	planned := m.Totals.Planned
 	m.Totals = j.tally.totals
-	if j.earlier.found != nil {
-		m.Totals = record.Totals{}
-		for s, err := range record.ReadSignals(j.dir) {
-			if unreadable(err) {
-				return fmt.Errorf("counting the runs: %w", err)
-			}
-			if err == nil {
-				m.Totals.Add(s)
-			}
+	m.Totals.Planned = planned
+	return nil
+}
+
+// countRuns puts into a manifest what the runs of its folder come to. That of a
+// session which was killed does not say it.
+func countRuns(dir string, m *record.Manifest) error {
+	m.Totals = record.Totals{Planned: m.Totals.Planned}
+	for s, err := range record.ReadSignals(dir) {
+		if unreadable(err) {
+			return fmt.Errorf("counting the runs: %w", err)
+		}
+		if err == nil {
+			m.Totals.Add(s)
 		}
 	}
-	m.Totals.Planned = planned
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"sync"
@@ -24,8 +25,8 @@ import (
 // and not settled is in doubt, as is what a call may have cost whose answer did not
 // come: it counts as spent.
 //
-// Its seal, spent.head, is one line that is written over at each reservation. It
-// says how many entries there are and what they come to at worst, so that an end
+// Its seal, spent.head, is one line that is written over at each reservation, and
+// where a call cost more than was reserved. It says how many entries there are and what they come to at worst, so that an end
 // that is missing is found, and what it said is not lost.
 //
 // Entries survive the process at once, and a crash of the machine once they are
@@ -216,16 +217,23 @@ func (l *Ledger) Settle(entry int64, reserved Usage, s Settlement) {
 		}
 		w.string("cause", string(s.Cause))
 	})
+	if s.Paid.Plus(s.Doubt).Minus(reserved) != (Usage{}) {
+		l.seal() // the last seal did not foresee it, and this entry may be lost
+	}
 }
 
-// Release releases all that is in doubt.
-func (l *Ledger) Release(b *Balance) {
+// Release releases all that is in doubt, but for what is proven to be paid of it.
+func (l *Ledger) Release(b *Balance, paid Usage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.doubt = Usage{}
+	doubt := maps.Clone(b.Doubt)
+	more := b.prove(paid)
+	l.paid, l.doubt = l.paid.Plus(more), Usage{}
 	l.append(func(w *writer) {
 		w.key("released")
-		w.usages(b.Doubt)
+		w.usages(doubt)
+		w.key("paid")
+		w.usage(&more)
 		w.string("cause", string(CauseRepair))
 	})
 	l.seal()

@@ -74,6 +74,16 @@ func (b *Balance) Split(paid, unspent Usage) {
 	b.Doubt = map[Cause]Usage{CauseEarlier: left.Minus(b.Paid)}
 }
 
+// prove counts as paid what records and scores prove, where the ledger has lost the
+// entries that said so. It returns what that was.
+func (b *Balance) prove(paid Usage) Usage {
+	more := paid.Minus(b.Paid)
+	if more != (Usage{}) {
+		b.Paid, b.Doubt = b.Paid.Plus(more), map[Cause]Usage{CauseLost: b.InDoubt().Minus(more)}
+	}
+	return more
+}
+
 // join adds another balance, for a ledger that is begun with both.
 func (b *Balance) join(other *Balance) {
 	b.rewrite, b.why = true, CauseMerged
@@ -103,7 +113,7 @@ func ReadLedger(dir string, m *Manifest) (*Balance, error) {
 		if b.Kept = seals.any(); !b.Kept {
 			return b, nil
 		}
-		return b, b.without(dir, "it is missing", &seals)
+		return b, b.without(dir, ledgerFile+": it is missing", &seals)
 	case err != nil:
 		return nil, fmt.Errorf("reading what was spent: %w", err)
 	}
@@ -216,6 +226,7 @@ func (b *Balance) add(e *ledgerEntry) {
 	case e.carried:
 		b.Paid, b.Doubt = e.paid, e.by
 	case e.released != nil:
+		b.Paid = b.Paid.Plus(e.paid)
 		for cause, u := range e.released {
 			b.Doubt[cause] = b.Doubt[cause].Minus(u)
 		}
@@ -237,29 +248,57 @@ func (b *Balance) check(dir string, s *seals) error {
 	torn := len(b.Damage) == 1 && isTorn(b.Damage[0])
 	switch {
 	case s.most() > b.entries:
-		return b.without(dir, fmt.Sprintf("of %d entries %d are there", s.most(), b.entries), s)
+		return b.without(dir, fmt.Sprintf(ledgerFile+": of %d entries %d are there", s.most(), b.entries), s)
 	case torn && s.head != nil: // a call that was never made, or was over and is in doubt
 		b.rewrite = false
 		return nil
 	case len(b.Damage) > 0 || b.entries == 0:
 		return b.without(dir, "", s)
 	}
-	b.rewrite = false
-	if s.head == nil && b.entries > 1 {
-		what := "it is missing"
-		if isDamage(s.err) {
-			what = "it cannot be read"
-		}
-		b.Damage = append(b.Damage, fmt.Errorf("%s: %s; all entries that it is to seal are whole", ledgerHead, what))
+	if s.head == nil {
+		return b.unsealed(dir, s)
 	}
+	b.rewrite = false
 	return nil
+}
+
+// unsealed is a ledger of whole entries without a seal. An end of it may be missing as
+// well, unless the manifest tells how many entries there were, or it was just begun.
+func (b *Balance) unsealed(dir string, s *seals) error {
+	what := ledgerHead + ": it is missing"
+	if isDamage(s.err) {
+		what = ledgerHead + ": it cannot be read"
+	}
+	if s.best(b.entries) == nil {
+		begun, err := b.begun(dir, s)
+		if err != nil {
+			return err
+		}
+		if !begun {
+			return b.without(dir, what+", and the end of "+ledgerFile+" may be missing as well", s)
+		}
+	} else {
+		b.Damage = append(b.Damage, errors.New(what+"; all entries that it is to seal are whole"))
+	}
+	b.rewrite = false
+	return nil
+}
+
+// begun reports whether a ledger was begun and not used yet: it has its first entry
+// alone, and nothing else tells of more.
+func (b *Balance) begun(dir string, s *seals) (bool, error) {
+	if b.entries > 1 || s.noted != nil {
+		return false, nil
+	}
+	proven, err := EvidenceOf(dir)
+	return proven.Paid.Minus(b.AtWorst()) == Usage{}, err
 }
 
 // without makes the most of a ledger of which entries are missing: what a seal says
 // beyond those that are there is in doubt.
 func (b *Balance) without(dir, what string, s *seals) error {
 	if what != "" {
-		b.Damage = append(b.Damage, fmt.Errorf("%s: %s", ledgerFile, what))
+		b.Damage = append(b.Damage, errors.New(what))
 	}
 	known := s.best(b.entries)
 	b.entries, b.open = max(b.entries, s.most()), map[int64]Usage{}

@@ -263,6 +263,92 @@ func TestF2_NoDamageToALedgerIsSpentTwice(t *testing.T) {
 	}
 }
 
+// F2: without its seal, a ledger that a killed session left may lack its end: what was spent
+// is unknown, unless it was only begun.
+func TestF2_AnUnsealedLedgerOfAKilledSessionIsNotReliedOn(t *testing.T) {
+	dir := t.TempDir()
+	spentLedger(t, dir)
+	lines := bytes.SplitAfter(readFile(t, dir, ledgerFile), []byte{'\n'})
+	proven := &Run{Version: Version, ID: "a/b/1", Outcome: Outcome{Status: Completed}, Iterations: []Iteration{{Calls: []Call{{Usage: anAnswer}}}}}
+	record, err := appendRun(nil, proven)
+	must(t, err)
+	for name, c := range map[string]struct {
+		entries int
+		head    []byte
+		noted   *LedgerSeal
+		records []byte
+		known   bool
+	}{
+		"all entries":                    {entries: len(lines) - 1},
+		"without the last":               {entries: len(lines) - 2},
+		"an unreadable seal":             {entries: 5, head: []byte("x\n")},
+		"the first, of which is known":   {entries: 1, noted: &LedgerSeal{Entries: 1}},
+		"the first, and a record":        {entries: 1, records: record},
+		"the first, of which is nothing": {entries: 1, known: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			writeFile(t, dir, ledgerFile, bytes.Join(lines[:c.entries], nil))
+			for file, text := range map[string][]byte{ledgerHead: c.head, recordsFile: c.records} {
+				if text != nil {
+					writeFile(t, dir, file, text)
+				}
+			}
+			b, err := ReadLedger(dir, &Manifest{Status: StateRunning, Volatile: ManifestVolatile{Ledger: c.noted}})
+			if lost := new(LostLedger); errors.As(err, &lost) == c.known || c.known && (err != nil || len(b.Damage) > 0) {
+				t.Errorf("%+v, %v", b, err)
+			}
+		})
+	}
+}
+
+// A machine that crashes may lose the last entries, not the seal. Where a call cost more than
+// was reserved, the seal says so as soon as it is settled.
+func TestF2_ACallThatCostMoreThanReservedIsSealedAtOnce(t *testing.T) {
+	for _, s := range []Settlement{{Paid: aCall.Plus(anAnswer), Cause: CauseAnswered}, {Doubt: aCall.Plus(anAnswer), Cause: CauseUnreported}} {
+		dir := t.TempDir()
+		l := ledgerIn(t, dir)
+		entry := reserve(t, l, aCall)
+		before := readFile(t, dir, ledgerFile)
+		l.Settle(entry, aCall, s)
+		writeFile(t, dir, ledgerFile, before)
+		b := balanceOf(t, dir, &Manifest{Status: StateRunning})
+		if want := aCall.Plus(anAnswer); b.AtWorst() != want || len(b.Damage) != 1 {
+			t.Errorf("%+v, want %+v", b, want)
+		}
+	}
+}
+
+// What a ledger has lost is released but for what the records prove, however much of it the
+// ledger has as in flight.
+func TestReleasingALedgerThatLostEntries(t *testing.T) {
+	dir := emptyFolder(t)
+	l := ledgerIn(t, dir)
+	var calls []Call
+	var entries []int64
+	for range 3 {
+		entries = append(entries, reserve(t, l, aCall))
+		calls = append(calls, Call{Usage: anAnswer})
+	}
+	before := readFile(t, dir, ledgerFile)
+	for _, entry := range entries {
+		l.Settle(entry, aCall, Settlement{Paid: anAnswer, Cause: CauseAnswered})
+	}
+	must(t, l.Close())
+	record, err := appendRun(nil, &Run{Version: Version, ID: "a/b/1", Outcome: Outcome{Status: Completed}, Iterations: []Iteration{{Calls: calls}}})
+	must(t, err)
+	writeFile(t, dir, recordsFile, record)
+	writeFile(t, dir, ledgerFile, bytes.Join(slices.Collect(bytes.Lines(before))[:2], nil))
+	proven := anAnswer.Plus(anAnswer).Plus(anAnswer)
+	released, err := ReleaseLedger(dir)
+	if err != nil || released.Paid != proven {
+		t.Fatalf("%+v, %v", released, err)
+	}
+	if b := balanceOf(t, dir, &Manifest{}); b.Paid != proven || b.InDoubt() != (Usage{}) || len(b.Damage) > 0 {
+		t.Errorf("%+v, want %+v", b, proven)
+	}
+}
+
 func flipBit(text []byte, i, bit int) []byte {
 	text = bytes.Clone(text)
 	text[i] ^= 1 << bit

@@ -123,8 +123,8 @@ func (j *Journal) repairAll(s *survey, m *Manifest) error {
 }
 
 // ReleaseLedger releases all that is in doubt, and returns what that was. Of a
-// ledger that cannot be read, or told no causes, what records and scores prove to
-// be paid stays.
+// ledger that cannot be read, has lost entries, or told no causes, what records and
+// scores prove to be paid stays.
 func ReleaseLedger(dir string) (*Balance, error) {
 	m, err := ReadManifest(dir)
 	if err != nil {
@@ -144,23 +144,24 @@ func releaseLedger(dir string, m *Manifest) (*Balance, error) {
 	if !errors.As(err, &lost) && (err != nil || !b.Kept) {
 		return b, err
 	}
-	if lost != nil || b.Earlier {
-		proven, err := EvidenceOf(dir)
-		if err != nil {
+	proven := Evidence{}
+	if lost != nil || b.Earlier || b.Doubt[CauseLost] != (Usage{}) {
+		if proven, err = EvidenceOf(dir); err != nil {
 			return nil, err
 		}
-		if lost != nil {
-			b.rewrite, b.damaged, b.why = true, true, CauseRepair
-			b.Paid, b.Doubt = proven.Paid, map[Cause]Usage{}
-		} else {
-			b.Split(proven.Paid, Usage{})
-		}
+	}
+	switch {
+	case lost != nil:
+		b.rewrite, b.damaged, b.why = true, true, CauseRepair
+		b.Paid, b.Doubt = proven.Paid, map[Cause]Usage{}
+	case b.Earlier:
+		b.Split(proven.Paid, Usage{})
 	}
 	ledger, err := OpenLedger(dir, b)
 	if err != nil {
 		return nil, err
 	}
-	ledger.Release(b)
+	ledger.Release(b, proven.Paid)
 	return b, ledger.Close()
 }
 

@@ -100,6 +100,9 @@ func (u Usage) Minus(v Usage) Usage {
 	return u.each(v, func(a, b int64) int64 { return max(0, a-b) })
 }
 
+// Larger is the larger one of each number.
+func (u Usage) Larger(v Usage) Usage { return u.Plus(v.Minus(u)) }
+
 // smaller is the smaller one of each number.
 func smaller(u, v Usage) Usage { return u.each(v, func(a, b int64) int64 { return min(a, b) }) }
 
