@@ -136,6 +136,38 @@ func TestARecommendationIsComparedWithLowerBounds(t *testing.T) {
 	}
 }
 
+// What may be better and is not known to be withholds nothing: only lower bounds do.
+func TestOnlyLowerBoundsWithholdARecommendation(t *testing.T) {
+	const n = 200
+	zero, below := sweep.Range{Least: 0, Most: 1}, sweep.Range{Least: math.Inf(-1), Most: math.Inf(1)}
+	for what, c := range map[string]struct {
+		verdict replay.Verdict
+		score   sweep.Range
+		known   int // runs that are right for sure
+		want    bool
+	}{
+		"nothing is known":                     {replay.Censored, zero, 0, true},
+		"it needs calls":                       {replay.Branches, zero, 0, true},
+		"its score has no bounds":              {replay.Branches, below, 0, true},
+		"it may be better, and may be worse":   {replay.Censored, zero, 150, true},
+		"it is at least as good as the choice": {replay.Censored, zero, 160, true},
+		"no bounds, beside runs that are":      {replay.Censored, below, 190, true},
+		"it is better for sure":                {replay.Censored, zero, 190, false},
+	} {
+		source := made(n, 1, map[limits][]cell{{3}: cells(n, 160, 3, 30), {2}: cells(n, 160, 2, 20), {9}: cells(n, c.known, 9, 90)}, limits{3}, limits{2}, limits{9})
+		for i := c.known; i < n; i++ {
+			o := &source.outcomes[2][i]
+			o.Verdict, o.Scores = c.verdict, []sweep.Range{c.score}
+		}
+		for _, rule := range []choose.By{{Rule: choose.AtLeast, Number: 0.98}, {Rule: choose.MaxLoss, Number: 0.05}, {Rule: choose.WithinOneSE}, {Rule: choose.Indistinguishable}} {
+			got := tuned(t, source, choose.Options{Choose: rule, Today: -1})
+			if is := name(got.Recommended) == "[2 0 0]"; is != c.want || (got.Guess == nil) != c.want {
+				t.Errorf("%s, %v: %s (%s), guess %+v", what, rule, name(got.Recommended), got.WhyNone, got.Guess)
+			}
+		}
+	}
+}
+
 // A parameter whose change changes no run keeps today's value.
 func TestWhatHasNoEffectStays(t *testing.T) {
 	const n = 200
