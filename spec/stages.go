@@ -69,6 +69,36 @@ func (l *Loop) Steps(a *Agent) int {
 	return defaultSteps
 }
 
+// StepLimit is a limit of the steps within one iteration, at the path of its parameter. Stage is the phase or strategy whose
+// iterations it limits, "" for all of the loop.
+type StepLimit struct {
+	Path, Stage string
+	Limit       int
+}
+
+// StepLimits are those of the stages whose agents make several steps in an iteration; one where they are all the same.
+func (l *Loop) StepLimits() (limits []StepLimit) {
+	same := true
+	for _, s := range l.Stages() {
+		if !l.Converses(s.Agent) || s.Agent.StepsOnce(l.User != nil) {
+			continue
+		}
+		limit := StepLimit{Path: "agent.max_steps", Stage: s.Name, Limit: l.Steps(s.Agent)}
+		switch {
+		case len(l.Phases) > 0:
+			limit.Path = "phases." + s.Name + ".agent.max_steps"
+		case len(l.Strategies) > 0:
+			limit.Path = "strategies." + s.Name + ".agent.max_steps"
+		}
+		limits = append(limits, limit)
+		same = same && limit.Limit == limits[0].Limit
+	}
+	if len(limits) > 1 && same {
+		return []StepLimit{{Path: "agent.max_steps", Limit: limits[0].Limit}}
+	}
+	return limits
+}
+
 // StepsOnce says that each iteration of the agent is one step: it has nothing to call, and no user answers it. Blocks in
 // its text are calls nonetheless, and are answered.
 func (a *Agent) StepsOnce(answered bool) bool {

@@ -78,30 +78,6 @@ func (j *job) baseline() string {
 	return ""
 }
 
-// stepLimits are those of the stages whose agents make several steps in an
-// iteration; one where they are all the same.
-func stepLimits(l *spec.Loop) (limits []record.StepsHead) {
-	same := true
-	for _, s := range l.Stages() {
-		if !l.Converses(s.Agent) || s.Agent.StepsOnce(l.User != nil) {
-			continue
-		}
-		limit := record.StepsHead{Path: "agent.max_steps", Stage: s.Name, Limit: l.Steps(s.Agent)}
-		switch {
-		case len(l.Phases) > 0:
-			limit.Path = "phases." + s.Name + ".agent.max_steps"
-		case len(l.Strategies) > 0:
-			limit.Path = "strategies." + s.Name + ".agent.max_steps"
-		}
-		limits = append(limits, limit)
-		same = same && limit.Limit == limits[0].Limit
-	}
-	if len(limits) > 1 && same {
-		return []record.StepsHead{{Path: "agent.max_steps", Limit: limits[0].Limit}}
-	}
-	return limits
-}
-
 func configurationHead(c *spec.Resolved) (record.ConfigurationHead, error) {
 	limit, derived, _ := c.Loop.EffectiveMax()
 	head := record.ConfigurationHead{Name: c.Name, Aliases: c.Aliases, Loop: c.Hash, EffectiveMax: limit}
@@ -111,7 +87,9 @@ func configurationHead(c *spec.Resolved) (record.ConfigurationHead, error) {
 	for _, phase := range c.Loop.Phases {
 		head.Phases = append(head.Phases, record.PhaseHead{Name: phase.Name, Limit: phase.MaxIterations})
 	}
-	head.Steps = stepLimits(c.Loop)
+	for _, limit := range c.Loop.StepLimits() {
+		head.Steps = append(head.Steps, record.StepsHead(limit))
+	}
 	head.Completes = slices.ContainsFunc(c.Loop.Stages(), func(s spec.Stage) bool { return len(s.Agent.Completing()) > 0 })
 	for _, param := range c.Params {
 		value, err := json.Marshal(param.Value)

@@ -81,6 +81,7 @@ type use struct {
 type stageUse struct {
 	name  string
 	made  []int // by run
+	steps []int // by run, of its longest iteration in the stage
 	spent float64
 }
 
@@ -110,9 +111,10 @@ func (u *use) add(iterations int, run *record.Run, spent func(it *record.Iterati
 		it := &run.Iterations[i]
 		stage := u.stage(cmp.Or(it.Phase, it.Strategy))
 		for len(stage.made) < u.runs {
-			stage.made = append(stage.made, 0)
+			stage.made, stage.steps = append(stage.made, 0), append(stage.steps, 0)
 		}
 		stage.made[u.runs-1]++
+		stage.steps[u.runs-1] = max(stage.steps[u.runs-1], len(it.Steps))
 		cost := spent(it)
 		stage.spent += cost
 		u.all += cost
@@ -149,7 +151,8 @@ func (t *chooser) ofIteration() func(it *record.Iteration) float64 {
 	}
 }
 
-// limits are those of the phases or strategies, and the one of the whole loop.
+// limits are those of the phases or strategies, the one of the whole loop, and those of
+// steps.
 func (u *use) limits(loop *spec.Loop) (all []tune.LimitUse) {
 	kind := "phases."
 	if len(loop.Strategies) > 0 {
@@ -171,7 +174,26 @@ func (u *use) limits(loop *spec.Loop) (all []tune.LimitUse) {
 		l.Derived = derived
 		all = append(all, l)
 	}
+	for _, of := range loop.StepLimits() {
+		l := u.limit(of.Path, of.Limit, u.steps(of))
+		l.OfAll = numbers.Missing(numbers.Nothing) // steps are no iterations
+		all = append(all, l)
+	}
 	return all
+}
+
+// steps are those of each run's longest iteration that a limit is of. A run of a
+// lower limit than the recorded one ends its iterations there.
+func (u *use) steps(of spec.StepLimit) []int {
+	longest := make([]int, u.runs)
+	for i := range u.stages {
+		if stage := &u.stages[i]; of.Stage == "" || of.Stage == stage.name {
+			for run, n := range stage.steps {
+				longest[run] = max(longest[run], min(n, of.Limit))
+			}
+		}
+	}
+	return longest
 }
 
 // limit measures one, by the iterations of each run that it counts.

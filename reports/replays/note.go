@@ -23,6 +23,7 @@ const (
 	NoTimes        reports.WarningKind = "no_times"
 	NoUsage        reports.WarningKind = "no_usage"
 	NoPrices       reports.WarningKind = "no_prices"
+	NoTokens       reports.WarningKind = "no_tokens"
 	WholeCosts     reports.WarningKind = "whole_costs" // Count of Of runs
 	LeftOut        reports.WarningKind = "left_out"    // More: which of the folder's runs are not among these
 	Against        reports.WarningKind = "against"     // what lost, gained and saved mean
@@ -46,6 +47,8 @@ func (n Note) Text(quote func(string) string) string {
 		return "the recording has no times, so the latency is unknown"
 	case NoUsage:
 		return numbers.Plural(n.Count, "recorded run does not say what it", "recorded runs do not say what they") + " used, so calls, tokens and cost are unknown"
+	case NoTokens:
+		return numbers.Plural(n.Count, "recorded run has", "recorded runs have") + " calls whose tokens are not recorded, so the tokens are unknown"
 	case NoPrices:
 		return numbers.Plural(n.Count, "recorded run has", "recorded runs have") + " calls without a price, so the cost is unknown"
 	case WholeCosts:

@@ -52,12 +52,13 @@ func (r *Replay) wholeNotes(held []*Held) []Note {
 			notes = append(notes, n)
 		}
 	}
-	var unreported, unpriced, whole int
+	var unreported, untold, unpriced, whole int
 	times := true
 	for _, b := range held {
 		for i := range b.Recorded {
 			used := b.Recorded[i].Total().Least
 			unreported += count(used.Unreported > 0)
+			untold += count(used.Unreported == 0 && !used.TokensTold())
 			unpriced += count(used.Unreported == 0 && used.Unpriced > 0)
 			whole += count(replay.OnlyWholeCost(b.Runs[i].Run))
 		}
@@ -65,6 +66,7 @@ func (r *Replay) wholeNotes(held []*Held) []Note {
 	}
 	add(r.Simulated != nil, Note{Kind: reports.SimulatedModel, Name: namesOf(r.Simulated)})
 	add(unreported > 0, Note{Kind: NoUsage, Count: unreported})
+	add(untold > 0, Note{Kind: NoTokens, Count: untold})
 	add(unpriced > 0, Note{Kind: NoPrices, Count: unpriced})
 	add(whole > 0, Note{Kind: WholeCosts, Count: whole, Of: r.Runs})
 	add(r.Runs > 0 && !times, Note{Kind: NoTimes})

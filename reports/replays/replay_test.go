@@ -145,6 +145,28 @@ func TestWhatTheRecordingLacksStaysUnknown(t *testing.T) {
 	}
 }
 
+// Where only the tokens are unknown, the page says so, whether the cost is known or not.
+func TestUnknownTokensAreNoted(t *testing.T) {
+	for what, unpriced := range map[string]int64{"money is known": 0, "money is not known": 1} {
+		bare := coachtest.Recording(t, 30)
+		for i := range bare.Runs {
+			run := bare.Runs[i].Run
+			run.Usage.Uncounted, run.Usage.Unpriced = 1, unpriced
+			for n := range run.Iterations {
+				calls := run.Iterations[n].Calls
+				for c := range calls {
+					calls[c].Usage.Uncounted, calls[c].Usage.Unpriced = 1, unpriced
+				}
+			}
+		}
+		text := pagetest.Written(t, replayed(t, coachtest.Sweep(t, coachtest.Candidates(t)[:1], bare), replays.Options{}), page.Options{Width: 200})
+		want := fmt.Sprintf("· %d recorded runs have calls whose tokens are not recorded, so the tokens are unknown\n", len(bare.Runs))
+		if !strings.Contains(text, want) || strings.Contains(text, "without a price") != (unpriced > 0) {
+			t.Errorf("%s: the page does not say %q:\n%s", what, want, text)
+		}
+	}
+}
+
 // fewer is a table of outcomes: nobody has to find loops that have them.
 type fewer struct {
 	recording sweep.Recording

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/reports/numbers"
@@ -105,7 +106,11 @@ func (t *Tuning) limitsTable() page.Table {
 		{Column: page.Column{Key: "advice", Only: page.Machines}, Cell: func(l *LimitUse) page.Cell { return page.Text(string(l.Advice)) }},
 		{Column: page.Column{Key: "advised", Only: page.Machines}, Cell: func(l *LimitUse) page.Cell { return page.Count(l.To) }},
 	}
-	return tableOf("limits", "How much of each limit is used (iterations, means per run)", 2, fields, t.Limits)
+	units := "iterations"
+	if slices.ContainsFunc(t.Limits, func(l LimitUse) bool { return strings.HasSuffix(l.Path, "agent.max_steps") }) {
+		units = "iterations; of max_steps the steps of a run's longest iteration"
+	}
+	return tableOf("limits", "How much of each limit is used ("+units+", means per run)", 2, fields, t.Limits)
 }
 
 // ofAll is the part of all iterations that a phase takes; that of the whole loop

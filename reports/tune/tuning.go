@@ -403,10 +403,10 @@ type LimitUse struct {
 	// Derived says that the loop has no such limit of its own: it follows from
 	// those of the phases.
 	Derived bool          `json:"derived,omitempty"`
-	Used    numbers.Value `json:"used"`     // mean iterations per run
+	Used    numbers.Value `json:"used"`     // mean iterations per run; of agent.max_steps the steps of its longest iteration
 	Share   numbers.Value `json:"share"`    // of the limit
 	Reached numbers.Value `json:"reached"`  // share of the runs that come up to it
-	OfAll   numbers.Value `json:"of_all"`   // share of all iterations
+	OfAll   numbers.Value `json:"of_all"`   // share of all iterations; missing for steps
 	OfCost  numbers.Value `json:"of_cost"`  // share of all cost
 	Largest int           `json:"largest"`  // what the longest run uses
 	Advice  Advice        `json:"advice"`   // "" where there is none
