@@ -1,6 +1,5 @@
-// Package otlp sends spans to a collector: by the official SDK of OpenTelemetry,
-// with OTLP over HTTP, configured by OTEL_* as the SDK's documentation says. No
-// other package imports the SDK.
+// Package otlp sends spans to a collector: by the official SDK of OpenTelemetry and a client of OTLP over HTTP,
+// configured by OTEL_* as docs/telemetry.md says. No other package imports the SDK.
 //
 // Spans wait in a queue of the SDK's, and a run never waits for them: what does
 // not fit into the queue, or does not reach the collector, is lost and told of.
@@ -18,7 +17,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
@@ -67,13 +66,15 @@ func Open(ctx context.Context, o Options) (*Exporter, error) {
 	if err != nil {
 		e.warnings.add(err)
 	}
-	client, err := otlptracehttp.New(ctx, otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-		Enabled: true, InitialInterval: 250 * time.Millisecond, MaxInterval: e.patience, MaxElapsedTime: e.patience,
-	}))
+	client, err := newClient(o.Version, e.patience)
 	if err != nil {
 		return nil, fmt.Errorf("exporting traces: %w", err)
 	}
-	e.provider = sdk.NewTracerProvider(sdk.WithResource(described), sdk.WithBatcher(&counting{client, &e.sent}))
+	exporter, err := otlptrace.New(ctx, client)
+	if err != nil {
+		return nil, fmt.Errorf("exporting traces: %w", err)
+	}
+	e.provider = sdk.NewTracerProvider(sdk.WithResource(described), sdk.WithBatcher(&counting{exporter, &e.sent}))
 	e.tracer = e.provider.Tracer(scope, trace.WithInstrumentationVersion(o.Version))
 	return e, nil
 }
