@@ -10,8 +10,9 @@
 //
 // A refusal is taken to mean "too much at once": all calls pause for as long as the
 // server asked, once for all that had started by then. Two things show more. Where
-// calls are refused as often after a pause, among others that are taken, the server
-// refuses single calls for reasons of its own, and only these wait (doubt.go).
+// calls are refused as soon after a pause as before it, among others that are taken,
+// the server may refuse single calls for reasons of its own, and where it refuses the
+// first call after the pause that it asked for, it does: only these wait (doubt.go).
 // Where it takes nothing at all, all that wait are refused like the one that was
 // sent, so that no call waits longer than the server asks of it.
 package gate
@@ -49,6 +50,8 @@ const (
 	longestCooldown = 120 * time.Second
 	// A server that refused so many calls in a row, in two bursts or more, takes none.
 	nothing = 8
+	// Calls that begin within a ripple may arrive in any order.
+	ripple = 5 * time.Millisecond
 )
 
 // Gate paces the calls of one model. It is safe for concurrent use.
@@ -66,12 +69,15 @@ type Gate struct {
 	bursts   int              // of refusals since the last success
 	row      int              // calls refused since then
 	refusal  *model.CallError // that began the last burst
+	borne    int              // calls that it left in flight
 	doubt    doubt
 	wake     *time.Timer
 
 	// The numbers of calls, in the order of their starts.
 	started uint64 // the last that has started
 	burst   uint64 // the last that had when the last burst of refusals began
+	wave    uint64 // the first of those that began together last
+	waveAt  time.Time
 }
 
 // ticket is a call that waits to start, or has.
@@ -80,6 +86,8 @@ type ticket struct {
 	start  chan struct{}    // closed when it may, or is refused
 	began  time.Time        // the zero time before that
 	number uint64           // in the order of starts, from 1
+	wave   uint64           // the number of the first that began together with it
+	others int              // in flight when it began
 	failed *model.CallError // it is refused without being made; nil: it is not
 }
 
@@ -242,7 +250,7 @@ func (g *Gate) succeed(t *ticket, now time.Time) {
 // first of a burst was refused belong to it: their refusals begin no other pause.
 func (g *Gate) refuse(t *ticket, refusal *model.CallError, now time.Time) {
 	first := t.number > g.burst
-	if !g.doubt.believes(t.number, first, g.started) {
+	if !g.doubt.believes(t.number, t.wave, first, g.rested(t), g.started) {
 		g.pace.hurry(now)
 		g.window.threshold = math.Inf(1)
 		return
@@ -250,10 +258,12 @@ func (g *Gate) refuse(t *ticket, refusal *model.CallError, now time.Time) {
 	g.window.shrink(first, g.inFlight)
 	g.pace.refuse(now, first)
 	g.row++
+	g.borne = g.inFlight
 	if first {
+		soon := g.burst > 0 && t.number <= g.burst+few
 		g.burst, g.refusal = g.started, refusal
 		g.bursts++
-		g.pause(refusal.RetryAfter, now)
+		g.pause(refusal.RetryAfter, soon, now)
 	}
 	if g.closed() {
 		for _, waiting := range g.queue {
@@ -263,13 +273,25 @@ func (g *Gate) refuse(t *ticket, refusal *model.CallError, now time.Time) {
 	}
 }
 
-// pause lets nobody start for as long as the server asked.
-func (g *Gate) pause(asked time.Duration, now time.Time) {
-	if asked <= 0 || asked > longestCooldown {
+// rested reports whether a call began when the server had had the pause that it asked
+// for and had less to do than it bore before.
+func (g *Gate) rested(t *ticket) bool {
+	return g.refusal != nil && obeyed(g.refusal.RetryAfter) && t.others < max(1, g.borne)
+}
+
+// obeyed reports whether a pause is as long as the server asked.
+func obeyed(asked time.Duration) bool { return 0 < asked && asked <= longestCooldown }
+
+// pause lets nobody start for as long as the server asked. What a server bears that
+// refuses calls soon after a pause, it bears with the pauses.
+func (g *Gate) pause(asked time.Duration, soon bool, now time.Time) {
+	if !obeyed(asked) {
 		asked = min(longCooldown, firstCooldown<<min(g.bursts-1, 10))
 	}
 	asked += time.Duration(0.1 * g.random() * float64(asked))
-	g.pace.meter.skip(asked)
+	if !soon {
+		g.pace.meter.skip(asked)
+	}
 	g.coolTill = now.Add(asked)
 }
 
@@ -306,12 +328,16 @@ func (g *Gate) admit(now time.Time) {
 			return
 		}
 		g.queue = g.queue[1:]
+		next.others = g.inFlight
 		g.inFlight++
 		g.pace.start(now)
 		g.requests.take(1, now)
 		g.tokens.take(next.tokens, now)
 		g.started++
-		next.began, next.number = now, g.started
+		if now.Sub(g.waveAt) > ripple {
+			g.wave, g.waveAt = g.started, now
+		}
+		next.began, next.number, next.wave = now, g.started, g.wave
 		close(next.start)
 	}
 }

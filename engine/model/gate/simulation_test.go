@@ -368,3 +368,122 @@ func TestF17_AServerThatTakesNothing(t *testing.T) {
 		})
 	}
 }
+
+// choosy refuses the calls that its rule refuses, after 20 ms, and takes the others.
+type choosy struct {
+	refuses func(inFlight int) bool
+	answers func() time.Duration
+	asks    time.Duration // to wait
+
+	mu              sync.Mutex
+	taken, inFlight int
+	refused         int
+}
+
+func (c *choosy) Call(context.Context, *model.Request) (*model.Reply, error) {
+	c.mu.Lock()
+	if c.refuses(c.inFlight) {
+		c.refused++
+		c.mu.Unlock()
+		const took = 20 * time.Millisecond
+		time.Sleep(took)
+		err := model.Fail(record.RateLimit, "slow down", took)
+		err.RetryAfter = c.asks
+		return nil, err
+	}
+	c.taken, c.inFlight = c.taken+1, c.inFlight+1
+	took := c.answers()
+	c.mu.Unlock()
+	time.Sleep(took)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inFlight--
+	return &model.Reply{Duration: took}, nil
+}
+
+// A server that refuses a share of the calls at random, whatever it is asked, takes
+// little longer with a gate than where only the calls that were refused wait: a few
+// pauses of all show what it is.
+func TestF17_CallsAreRefusedAtRandom(t *testing.T) {
+	for _, c := range []struct{ atOnce, calls int }{{8, 100}, {64, 1000}} {
+		for _, share := range []float64{0.1, 0.2, 0.3, 0.5} {
+			const seeds = 20
+			makespan := func(wrap func(model.Model) model.Model) (mean time.Duration) {
+				for seed := range uint64(seeds) {
+					synctest.Test(t, func(*testing.T) {
+						random := rand.New(rand.NewPCG(seed, 7))
+						server := &choosy{asks: time.Second}
+						server.refuses = func(int) bool { return random.Float64() < share }
+						server.answers = func() time.Duration { return 20 * time.Millisecond }
+						took, _, _ := drive(retry.Wrap(wrap(server), retry.Options{Retries: 6}), c.atOnce, c.calls)
+						mean += took / seeds
+					})
+				}
+				return mean
+			}
+			naive := makespan(func(m model.Model) model.Model { return m })
+			gated := makespan(func(m model.Model) model.Model { return gate.New(gate.Options{}).Wrap(m) })
+			t.Logf("%.1f of %d calls, %d at once: %v, %v without a gate", share, c.calls, c.atOnce, gated, naive)
+			if gated > 2*naive {
+				t.Errorf("%.1f of %d calls, %d at once: %v, %v without a gate", share, c.calls, c.atOnce, gated, naive)
+			}
+		}
+	}
+}
+
+// Servers with limits of other kinds are not taken for one that refuses at random, and
+// what they bear is found with few refusals.
+func TestF17_OtherLimits(t *testing.T) {
+	places := func(inFlight int) bool { return inFlight >= 4 }
+	bucket := func(burst float64) func(int) bool {
+		s := &server{perSecond: 1, burst: burst}
+		return func(int) bool { return !s.allows() }
+	}
+	for name, c := range map[string]struct {
+		atOnce  int
+		refuses func() func(int) bool
+		asks    time.Duration
+		most    int // refused, in the mean
+	}{
+		"4 at once, 8 ask":               {8, func() func(int) bool { return places }, time.Second, 50},
+		"4 at once, 64 ask":              {64, func() func(int) bool { return places }, time.Second, 20},
+		"1 a second, 8 ask":              {8, func() func(int) bool { return bucket(1) }, time.Second, 40},
+		"1 a second, 64 ask":             {64, func() func(int) bool { return bucket(1) }, time.Second, 25},
+		"1 a second, burst of 5, 8 ask":  {8, func() func(int) bool { return bucket(5) }, time.Second, 45},
+		"1 a second, burst of 5, 64 ask": {64, func() func(int) bool { return bucket(5) }, time.Second, 50},
+		"60 a minute, 8 ask":             {8, aMinute, time.Minute, 5},
+		"60 a minute, 64 ask":            {64, aMinute, time.Minute, 10},
+	} {
+		const seeds = 8
+		refused := 0
+		var mean time.Duration
+		for seed := range uint64(seeds) {
+			synctest.Test(t, func(*testing.T) {
+				random := rand.New(rand.NewPCG(seed, 7))
+				server := &choosy{asks: c.asks, refuses: c.refuses()}
+				server.answers = func() time.Duration {
+					return time.Duration((1 + random.ExpFloat64()) * float64(time.Second/2))
+				}
+				took, _, _ := drive(retry.Wrap(gate.New(gate.Options{}).Wrap(server), retry.Options{Retries: 6}), c.atOnce, 100)
+				refused, mean = refused+server.refused, mean+took/seeds
+			})
+		}
+		t.Logf("%s: %d refused, %v", name, refused/seeds, mean)
+		if refused > c.most*seeds {
+			t.Errorf("%s: %d of 100 calls are refused", name, refused/seeds)
+		}
+	}
+}
+
+// aMinute takes 60 calls in each minute from the first on.
+func aMinute() func(int) bool {
+	var begin time.Time
+	calls := 0
+	return func(int) bool {
+		if now := time.Now(); begin.IsZero() || now.Sub(begin) >= time.Minute {
+			begin, calls = now, 0
+		}
+		calls++
+		return calls > 60
+	}
+}
