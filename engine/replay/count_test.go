@@ -3,7 +3,6 @@ package replay
 import (
 	"context"
 	"errors"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -56,36 +55,27 @@ func afterIterations(l *spec.Loop) {
 	g.Consecutive = slices.DeleteFunc(g.Consecutive, func(c spec.NamedConsecutive) bool { return c.Scope == spec.ScopeStep })
 }
 
-// slowly is a count by the reference.
-func slowly(base, target *spec.Loop, runs []Recorded, what Counting) (count Count, reasons map[Reason]int) {
-	count, reasons = Count{Sums: make([]int64, len(what.Quantities))}, map[Reason]int{}
+// ends are how runs end under a configuration by the reference, and in how many of them
+// the loop believes.
+func ends(base, target *spec.Loop, runs []Recorded) (all []End, believed int) {
 	replay, endless := New(base, target, Options{}), New(base, Endless(base), Options{})
 	for i := range runs {
 		r := replay.Run(context.Background(), runs[i].Run, runs[i].Task)
 		itself := endless.Run(context.Background(), runs[i].Run, runs[i].Task)
-		count.Iterations += int64(r.Iterations)
-		if r.Verdict == Exact {
-			count.Stops++
-			if failure(&r, &itself, runs[i].Run) {
-				count.Failures++
-			}
-			if r.Outcome.Success {
-				count.Successes++
-			}
-			reasons[Reason{r.Outcome.Reason, r.Outcome.Status}]++
+		switch {
+		case r.Verdict != Exact || r.Iterations == 0:
+			all = append(all, 0)
+			continue
+		case failure(&r, &itself, runs[i].Run):
+			all = append(all, End(-r.Iterations))
+		default:
+			all = append(all, End(r.Iterations))
 		}
-		for q := range what.Quantities {
-			if what.Quantities[q].Stopped != nil && r.Verdict == Exact && r.Iterations > 0 && !failure(&r, &itself, runs[i].Run) {
-				count.Sums[q] += what.Quantities[q].Stopped(i, r.Iterations, r.Outcome.Returned)
-			}
-			for n := range r.Iterations {
-				if what.Quantities[q].Made != nil {
-					count.Sums[q] += what.Quantities[q].Made(i, n)
-				}
-			}
+		if r.Outcome.Success {
+			believed++
 		}
 	}
-	return count, reasons
+	return all, believed
 }
 
 // failure says that an expression of a condition could not be evaluated: the run
@@ -107,8 +97,8 @@ func along(t fataler, base, target *spec.Loop, runs []Recorded) {
 	}
 }
 
-// traces are those of runs recorded under a loop.
-func traces(p *Points, l *spec.Loop, runs []Recorded) []*Trace {
+// table puts runs that were recorded under a loop into a table.
+func table(p *Points, l *spec.Loop, runs []Recorded, part []int) *Table {
 	replay, tracer := New(l, Endless(l), Options{}), p.Tracer()
 	all := make([]*Trace, len(runs))
 	for i := range runs {
@@ -116,30 +106,7 @@ func traces(p *Points, l *spec.Loop, runs []Recorded) []*Trace {
 		trace := tracer.Trace(&path)
 		all[i] = &trace
 	}
-	return all
-}
-
-// byReason are the stops of a configuration by reason.
-func byReason(counted *Counted, configuration int) map[Reason]int {
-	reasons := map[Reason]int{}
-	for i, n := range counted.Counts[configuration].Reasons {
-		if n > 0 {
-			reasons[counted.Reasons[i]] = int(n)
-		}
-	}
-	return reasons
-}
-
-// quantities are a score of 0 or 1, money, and what a returned iteration weighs.
-func quantities(runs []Recorded) []Quantity {
-	return []Quantity{
-		{Stopped: func(run, made, returned int) int64 { return int64(run+returned) % 2 }},
-		{Stopped: func(run, made, returned int) int64 { return int64(run*31 + returned*1000) }},
-		{Made: func(run, n int) int64 {
-			agent, judging := runs[run].Run.Iterations[n].Spent()
-			return int64(agent.Plus(judging).Cost)
-		}},
-	}
+	return tracer.Table(all, part)
 }
 
 func drawRuns(t *rapid.T, l *spec.Loop) []Recorded {
@@ -152,10 +119,10 @@ func drawRuns(t *rapid.T, l *spec.Loop) []Recorded {
 	return runs
 }
 
-// The fast path counts what the reference counts: stops, iterations, money, and
-// the reason of every stop.
+// A cursor ends every run where the reference does, and believes in as many, whatever
+// configuration it comes from; runs of no part stay without an end.
 func TestTheFastPathIsTheReference(t *testing.T) {
-	counted := 0
+	stopped, failed, moved := 0, 0, 0
 	propertytest.CheckCases(t, 60, func(t *rapid.T) {
 		l := drawLoop(t, false)
 		base := widest(l)
@@ -175,32 +142,60 @@ func TestTheFastPathIsTheReference(t *testing.T) {
 			}
 			loops, configurations = append(loops, target), append(configurations, c)
 		}
-		what := Counting{Quantities: quantities(runs), Reasons: true, Successes: true}
-		table := points.Table(traces(points, base, runs))
-		counts := table.Count(configurations, what)
-		quick := table.Count(configurations, Counting{Quantities: what.Quantities[:1]})
-		for i, got := range counts.Counts {
-			want, reasons := slowly(base, loops[i], runs, what)
-			counted += want.Stops
+		part := rapid.SliceOfN(rapid.IntRange(-1, 2), len(runs), len(runs)).Draw(t, "part")
+		all := table(points, base, runs, make([]int, len(runs)))
+		some := table(points, base, runs, part)
+		whole, parted, believed, byPart := all.Cursor(), some.Cursor(), make([]int, 1), make([]int, 3)
+		var alone [3]*Table
+		for n := range alone {
+			only := make([]int, len(runs))
+			for i := range part {
+				if only[i] = -1; part[i] == n {
+					only[i] = 0
+				}
+			}
+			alone[n] = table(points, base, runs, only)
+		}
+		kept := make([]End, len(runs))
+		for i := range configurations {
+			want, believes := ends(base, loops[i], runs)
 			along(t, base, loops[i], runs)
-			if got.Successes != want.Successes || got.Failures != want.Failures {
-				t.Fatalf("counted %+v, want %+v of %v", got, want, reasons)
+			for _, c := range whole.Move(&configurations[i]) {
+				if c.Before != kept[c.Run] || c.Before == c.After {
+					t.Fatalf("run %d changes from %d to %d, but it is %d", c.Run, c.Before, c.After, kept[c.Run])
+				}
+				kept[c.Run] = c.After
+				moved++
 			}
-			if got.Stops != want.Stops || got.Iterations != want.Iterations || !maps.Equal(byReason(&counts, i), reasons) {
-				t.Fatalf("counted %+v, want %+v\n%+v", got, want, loops[i].Terminate)
+			if whole.Believed(&configurations[i], believed); believed[0] != believes {
+				t.Fatalf("%d believed, want %d", believed[0], believes)
 			}
-			if q := quick.Counts[i]; q.Stops != want.Stops || q.Iterations != want.Iterations || q.Sums[0] != want.Sums[0] {
-				t.Fatalf("quickly counted %+v, want %+v", q, want)
+			if !slices.Equal(kept, want) || !slices.Equal(whole.Ends(), want) {
+				t.Fatalf("%v, want %v\n%+v %+v", kept, want, loops[i].Terminate, loops[i].Guards)
 			}
-			for q := range want.Sums {
-				if got.Sums[q] != want.Sums[q] {
-					t.Fatalf("quantity %d is %d, want %d", q, got.Sums[q], want.Sums[q])
+			parted.Move(&configurations[i])
+			for run, end := range parted.Ends() {
+				if part[run] >= 0 && end != want[run] || part[run] < 0 && end != 0 {
+					t.Fatalf("run %d of part %d ends at %d, want %d", run, part[run], end, want[run])
+				}
+				if end > 0 {
+					stopped++
+				} else if end < 0 {
+					failed++
+				}
+			}
+			parted.Believed(&configurations[i], byPart)
+			for n := range alone {
+				first := alone[n].Cursor()
+				first.Move(&configurations[i])
+				if first.Believed(&configurations[i], believed); believed[0] != byPart[n] {
+					t.Fatalf("%d of part %d believed, alone %d", byPart[n], n, believed[0])
 				}
 			}
 		}
 	})
-	if counted == 0 {
-		t.Error("no run ever stopped")
+	if stopped == 0 || failed == 0 || moved == 0 {
+		t.Errorf("%d runs stopped, %d failed, %d moved: the property says little", stopped, failed, moved)
 	}
 }
 
@@ -230,19 +225,6 @@ func TestEqualConditionsAreOneNode(t *testing.T) {
 	}
 }
 
-// Runs that ended before an iteration count, too.
-func TestRunsWithoutIterations(t *testing.T) {
-	l := declared(t, plainLoop)
-	p := NewPoints(l)
-	c, _ := p.Configuration(l)
-	runs := []Recorded{{recordedRun(record.ReasonAgentEnded), task}, {recordedRun(record.ReasonCancelled), task}, {recordedRun(record.ReasonAgentEnded, 0.2), task}}
-	counted := p.Table(traces(p, l, runs)).Count([]Configuration{c}, Counting{Reasons: true})
-	got := counted.Counts[0]
-	if got.Stops != 2 || got.Iterations != 1 || byReason(&counted, 0)[Reason{record.ReasonAgentEnded, record.Completed}] != 2 {
-		t.Errorf("%+v", got)
-	}
-}
-
 // Where the end of a phase cannot be evaluated the run ends with a fault, unless a
 // condition holds, which comes before.
 func TestTheEndOfAPhaseMayFail(t *testing.T) {
@@ -261,19 +243,15 @@ func TestTheEndOfAPhaseMayFail(t *testing.T) {
 		configurations = append(configurations, c)
 		along(t, l, target, []Recorded{{run, task}})
 	}
-	worth := Quantity{Stopped: func(run, made, returned int) int64 { return int64(made) }}
-	counted := p.Table(traces(p, l, []Recorded{{run, task}})).Count(configurations, Counting{Quantities: []Quantity{worth}, Reasons: true, Successes: true})
+	only := table(p, l, []Recorded{{run, task}}, []int{0})
+	cursor, believed := only.Cursor(), make([]int, 1)
 	for i, want := range []struct {
-		failures, successes, worth int
-		reason                     Reason
-	}{
-		{1, 0, 0, Reason{record.ReasonError, record.Faulted}},
-		{0, 1, 1, Reason{record.ReasonConfidence, record.Completed}},
-		{1, 0, 0, Reason{record.ReasonError, record.Faulted}},
-	} {
-		got := counted.Counts[i]
-		if got.Stops != 1 || got.Failures != want.failures || got.Successes != want.successes || got.Sums[0] != int64(want.worth) || byReason(&counted, i)[want.reason] != 1 {
-			t.Errorf("%d: %+v, %v", i, got, byReason(&counted, i))
+		end      End
+		believed int
+	}{{-1, 0}, {1, 1}, {-1, 0}} {
+		cursor.Move(&configurations[i])
+		if cursor.Believed(&configurations[i], believed); cursor.Ends()[0] != want.end || believed[0] != want.believed {
+			t.Errorf("%d: %v, %v", i, cursor.Ends(), believed)
 		}
 	}
 	path := New(l, Endless(l), Options{}).Path(context.Background(), run, task)
@@ -282,8 +260,8 @@ func TestTheEndOfAPhaseMayFail(t *testing.T) {
 	}
 }
 
-// A timeout that cancels is counted as the condition that it is.
-func TestReasonsOfTimeoutsThatCancel(t *testing.T) {
+// A timeout that cancels is the condition that it is.
+func TestEndsByTimeoutsThatCancel(t *testing.T) {
 	loop := plainLoop + "terminate: {confidence: {threshold: 0.8}, timeout: 120s}\n"
 	l := declared(t, loop)
 	p := NewPoints(l)
@@ -293,9 +271,10 @@ func TestReasonsOfTimeoutsThatCancel(t *testing.T) {
 	}
 	runs := []Recorded{{recordedRun(record.ReasonMaxIterations, 0.2, 0.4, 0.6), task}, {recordedRun(record.ReasonMaxIterations, 0.2, 0.9, 0.4), task}}
 	along(t, l, l, runs)
-	counted := p.Table(traces(p, l, runs)).Count([]Configuration{c}, Counting{Reasons: true})
-	reasons := byReason(&counted, 0)
-	if len(reasons) != 2 || reasons[Reason{record.ReasonTimeout, record.Completed}] != 1 || reasons[Reason{record.ReasonConfidence, record.Completed}] != 1 {
-		t.Errorf("%v", reasons)
+	all := table(p, l, runs, []int{0, 0})
+	cursor := all.Cursor()
+	want, _ := ends(l, l, runs)
+	if cursor.Move(&c); !slices.Equal(cursor.Ends(), want) || slices.Contains(want, 0) {
+		t.Errorf("%v, want %v", cursor.Ends(), want)
 	}
 }

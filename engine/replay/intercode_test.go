@@ -1,5 +1,3 @@
-//go:build unix
-
 package replay_test
 
 import (
@@ -8,11 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record/recordingtest"
@@ -87,17 +84,39 @@ func (c *intercode) table(p *replay.Points) *replay.Table {
 		trace := tracer.Trace(&path)
 		traces[i] = &trace
 	}
-	return p.Table(traces)
+	return tracer.Table(traces, make([]int, len(traces)))
 }
 
-// solved says whether a run has solved its task, by the best reward so far.
-func (c *intercode) solved(run, made, _ int) int64 {
-	for _, turn := range c.turns[run][:made] {
-		if turn.reward >= 1 {
-			return 1
-		}
+// solved counts the runs, of one, that have solved their task by the best reward so far.
+func (c *intercode) solved(run, made int) int {
+	if slices.ContainsFunc(c.turns[run][:made], func(t turn) bool { return t.reward >= 1 }) {
+		return 1
 	}
 	return 0
+}
+
+// counted are the steps, the solved tasks and the stops under each configuration, by
+// what a cursor says that changes.
+func (c *intercode) counted(p *replay.Points, configurations []replay.Configuration, visit func(i, steps, solved, stops int)) {
+	cursor := c.table(p).Cursor()
+	steps, solved, stops := 0, 0, 0
+	add := func(run int, end replay.End, times int) {
+		if end == 0 {
+			steps += times * len(c.turns[run])
+			return
+		}
+		steps, solved, stops = steps+times*int(end), solved+times*c.solved(run, int(end)), stops+times
+	}
+	for run := range c.runs {
+		add(run, 0, 1)
+	}
+	for i := range configurations {
+		for _, change := range cursor.Move(&configurations[i]) {
+			add(change.Run, change.Before, -1)
+			add(change.Run, change.After, 1)
+		}
+		visit(i, steps, solved, stops)
+	}
 }
 
 // rule stops a run as soon as a reward is reached, or a lower one and there was no
@@ -213,19 +232,17 @@ func (r *rule) stop(turns []turn) int {
 func TestConfigurationsOnInterCode(t *testing.T) {
 	c, rules := loadInterCode(t), rules()
 	p := replay.NewPoints(c.loop)
-	configurations := c.grid(t, p)
-	counts := c.table(p).Count(configurations, replay.Counting{Quantities: []replay.Quantity{{Stopped: c.solved}}})
-	for i := range rules {
-		var steps, solved int64
+	c.counted(p, c.grid(t, p), func(i, gotSteps, gotSolved, _ int) {
+		steps, solved := 0, 0
 		for run, turns := range c.turns {
 			made := rules[i].stop(turns)
-			steps += int64(made)
-			solved += c.solved(run, made, 0)
+			steps += made
+			solved += c.solved(run, made)
 		}
-		if got := counts.Counts[i]; got.Iterations != steps || got.Sums[0] != solved {
-			t.Fatalf("%+v: %d steps and %d solved, want %d and %d", rules[i], got.Iterations, got.Sums[0], steps, solved)
+		if gotSteps != steps || gotSolved != solved {
+			t.Fatalf("%+v: %d steps and %d solved, want %d and %d", rules[i], gotSteps, gotSolved, steps, solved)
 		}
-	}
+	})
 }
 
 // loopOf is the loop of InterCode under a rule.
@@ -241,68 +258,22 @@ func (c *intercode) loopOf(t testing.TB, r *rule) *spec.Loop {
 func TestConfigurationsOnInterCodeAreTheReference(t *testing.T) {
 	c, rules := loadInterCode(t), rules()
 	p := replay.NewPoints(c.loop)
-	configurations := c.grid(t, p)
-	counts := c.table(p).Count(configurations, replay.Counting{Quantities: []replay.Quantity{{Stopped: c.solved}}})
 	const apart = 499 // prime, so that the fast values change, too
-	for i := 0; i < len(rules); i += apart {
-		var steps, solved int64
-		reference, exact := replay.New(c.loop, c.loopOf(t, &rules[i]), replay.Options{}), 0
+	c.counted(p, c.grid(t, p), func(i, gotSteps, gotSolved, gotStops int) {
+		if i%apart > 0 {
+			return
+		}
+		reference, steps, solved, exact := replay.New(c.loop, c.loopOf(t, &rules[i]), replay.Options{}), 0, 0, 0
 		for run := range c.runs {
 			r := reference.Run(context.Background(), c.runs[run].Run, c.runs[run].Task)
-			steps += int64(r.Iterations)
+			steps += r.Iterations
 			if r.Verdict == replay.Exact {
 				exact++
-				solved += c.solved(run, r.Iterations, r.Outcome.Returned)
+				solved += c.solved(run, r.Iterations)
 			}
 		}
-		if got := counts.Counts[i]; got.Iterations != steps || got.Sums[0] != solved || got.Stops != exact {
-			t.Fatalf("%+v: %d steps, %d solved and %d stops, want %d, %d and %d", rules[i], got.Iterations, got.Sums[0], got.Stops, steps, solved, exact)
+		if gotSteps != steps || gotSolved != solved || gotStops != exact {
+			t.Fatalf("%+v: %d steps, %d solved and %d stops, want %d, %d and %d", rules[i], gotSteps, gotSolved, gotStops, steps, solved, exact)
 		}
-	}
-}
-
-var sink replay.Counted
-
-// BenchmarkConfigurations counts 100,000 nested configurations on the runs of
-// InterCode, and on 81 times as many; walks and evaluation of the conditions
-// included.
-func BenchmarkConfigurations(b *testing.B) {
-	c := loadInterCode(b)
-	many := &intercode{loop: c.loop, declared: c.declared}
-	for range 81 {
-		many.runs, many.turns = append(many.runs, c.runs...), append(many.turns, c.turns...)
-	}
-	for _, on := range []*intercode{c, many} {
-		for _, what := range []string{"successes", "reasons", "money"} {
-			b.Run(fmt.Sprintf("runs=%d/%s", len(on.runs), what), func(b *testing.B) { on.benchmark(b, what) })
-		}
-	}
-}
-
-func (c *intercode) benchmark(b *testing.B, what string) {
-	counting := replay.Counting{Quantities: []replay.Quantity{{Stopped: c.solved}}, Reasons: what == "reasons"}
-	if what == "money" {
-		counting.Quantities = append(counting.Quantities,
-			replay.Quantity{Made: func(run, n int) int64 { return int64(run*7919+n*104729) * 1_000_003 % 40_000_000_000 }},
-			replay.Quantity{Made: func(run, n int) int64 { return int64(run*31+n*977) % 4000 }})
-	}
-	b.ReportAllocs()
-	before := processor(b)
-	for b.Loop() {
-		p := replay.NewPoints(c.loop)
-		configurations := c.grid(b, p)
-		sink = c.table(p).Count(configurations, counting)
-	}
-	took := processor(b) - before
-	b.ReportMetric(float64(took.Milliseconds())/float64(b.N), "cpu-ms/op")
-	b.ReportMetric(float64(b.N)*float64(len(sink.Counts))*float64(len(c.runs))/took.Seconds()/1e9, "Gruns/cpu-s")
-}
-
-// processor is the processor time used so far.
-func processor(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	})
 }

@@ -113,6 +113,37 @@ func conditionKey(c *spec.Condition) string {
 	return fmt.Sprint(c.Kind, c.MaxIterations)
 }
 
+// gauge says of leaves whether they differ in one number alone, of which the larger
+// holds at no iteration at which the smaller does not; by what is equal of them.
+func (p *Points) gauge(watched int) (key string, number float64, ok bool) {
+	if watched >= len(p.conditions) {
+		return gaugeOfGuard(&p.guards[watched-len(p.conditions)])
+	}
+	switch c := &p.conditions[watched]; c.Kind {
+	case spec.KindConfidence:
+		return fmt.Sprint("confidence", c.Confidence.MinIterations), c.Confidence.Threshold.Value, true
+	case spec.KindMaxIterations:
+		return "max_iterations", float64(c.MaxIterations), true
+	}
+	return "", 0, false
+}
+
+// gaugeOfGuard is gauge of a set with one guard.
+func gaugeOfGuard(g *spec.Guards) (key string, number float64, ok bool) {
+	b := g.Budget
+	switch {
+	case !g.AbsoluteMaxIterations.Off:
+		return "absolute_max_iterations", float64(g.AbsoluteMaxIterations.Value), true
+	case b == nil:
+		return "", 0, false
+	case b.Tokens > 0:
+		return "tokens", float64(b.Tokens), true
+	case b.Calls > 0:
+		return "calls", float64(b.Calls), true
+	}
+	return "cost", b.CostUSD, true
+}
+
 // Guards are the guards that are on, in the order in which they give the reason.
 func (p *Points) Guards(g spec.Guards) []Node {
 	var all []Node

@@ -50,6 +50,7 @@ func TestASweepIsItsReplays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		parts := sweep.Divide(s.Runs(), rapid.SliceOfN(rapid.IntRange(-1, 9), len(r.Runs), len(r.Runs)).Draw(t, "other part"), 10)
 		for i := range candidates {
 			outcomes, err := s.Outcomes(context.Background(), i)
 			if err != nil {
@@ -65,6 +66,10 @@ func TestASweepIsItsReplays(t *testing.T) {
 			want := sweep.Sum(outcomes, s.Runs(), part, 3)
 			if got := fmt.Sprintf("%+v", totals[i]); !slices.Equal(strings.Fields(got), strings.Fields(fmt.Sprintf("%+v", want))) {
 				t.Fatalf("candidate %d:\n%s, want\n%+v\n%+v %+v", i, got, want, candidates[i].Loop.Terminate, candidates[i].Loop.Guards)
+			}
+			sums, err := s.Sums(context.Background(), i, parts)
+			if got := fmt.Sprintf("%+v", sums); err != nil || got != fmt.Sprintf("%+v", parts.Sum(outcomes)) {
+				t.Fatalf("candidate %d alone:\n%s, want\n%+v\n%+v %+v", i, got, parts.Sum(outcomes), candidates[i].Loop.Terminate, candidates[i].Loop.Guards)
 			}
 			labels[totals[i][0].Label()]++
 		}

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -18,184 +19,165 @@ type Recorded struct {
 // Table is recorded runs as bit sets over decision points: those after each
 // iteration. A vector has a bit for every run and iteration, 64 runs to a word and
 // the words of one group of 64 runs beside one another, iteration after
-// iteration. Runs are sorted, the longest first, so that groups of short runs are
-// short. Groups are put into tiles whose vectors stay in the processor's cache.
+// iteration. The runs of a group are of one part; those of a part are sorted, the
+// longest first, so that groups of short runs are short. It is read-only, and
+// serves any number of cursors at once.
 type Table struct {
 	points *Points
-	tiles  []*tile
-	// naturals are the ways in which runs end whatever their limits, by reason and
-	// status.
-	naturals []Reason
-	fails    bool // some expression could not be evaluated
-	// Of the runs without an iteration: those whose agents had nothing to give, and
-	// those that branch.
-	dry, branches int
-}
-
-// tileGroups is the number of groups in a tile: 4096 runs.
-const tileGroups = 64
-
-// tile is some groups of runs.
-type tile struct {
-	runs   []traced
+	runs   int
 	groups []group
 	size   int // words of a vector
-	// branches are the runs, by group, that go on otherwise than recorded.
-	branches []uint64
 
-	exists   []uint64 // the run has this iteration
-	ends     []uint64 // the run ends here by itself
-	decided  []uint64 // before any condition is asked
-	until    []uint64 // because the end of a phase could not be evaluated
-	dry      []uint64 // the agent has nothing more to give after this
-	dries    bool     // some bit of dry is set
-	natural  [][]uint64
-	held     [][]uint64           // by leaf: conditions, then guards
-	failed   [][]uint64           // by leaf: it could not be evaluated; nil where that never happens
-	returned []uint16             // by word and bit
-	vectors  [][]uint64           // by Node, made as they are needed
-	believed map[float64][]uint64 // by threshold, made as they are needed
+	never   []uint64
+	ends    []uint64 // the run ends here by itself, or the agent has nothing more to give
+	decided []uint64 // before any condition is asked
+	until   []uint64 // because the end of a phase could not be evaluated
+
+	places   []leafPlace // by leaf
+	held     [][]uint64  // by plain leaf
+	failed   [][]uint64  // by plain leaf: it could not be evaluated; nil where that never happens
+	fails    bool        // some expression could not be evaluated
+	gauges   []gauge
+	believed gauge
 }
 
-// group is 64 runs.
-type group struct{ start, depth int }
+// group is up to 64 runs of one part.
+type group struct {
+	runs         []int
+	start, depth int // words
+	part         int
+}
 
-// Table puts traces into bits; those of the points as they are then. Runs are
-// counted from 0 in the order given.
-func (p *Points) Table(traces []*Trace) *Table {
-	t := &Table{points: p}
-	all := make([]traced, 0, len(traces))
-	for i, trace := range traces {
-		t.fails = t.fails || trace.failed != nil || trace.until
-		if trace.length > 0 {
-			all = append(all, traced{trace, i, t.ending(trace)})
-			continue
+// leafPlace is where a table has a leaf: among the plain ones, or as one of the
+// numbers of a gauge, from which decision point on.
+type leafPlace struct {
+	gauge int // -1: it is plain
+	plain int
+	from  int
+}
+
+// gauge is numbers of decision points, the smallest first: what holds from a number
+// on holds at the rest of these points.
+type gauge struct {
+	points  []int32 // 64 * word + bit
+	numbers []float64
+}
+
+// from is the first point with such a number.
+func (g *gauge) from(number float64) int {
+	at, _ := slices.BinarySearch(g.numbers, number)
+	return at
+}
+
+// Table puts traces into bits; those of a tracer of the points. Part says of each run
+// which part it is of, from 0; runs of a part below 0, and those without an
+// iteration, are left out.
+func (t *Tracer) Table(traces []*Trace, part []int) *Table {
+	table := &Table{points: t.points, runs: len(traces)}
+	table.group(traces, part)
+	table.never, table.ends, table.decided, table.until = table.vector(), table.vector(), table.vector(), table.vector()
+	table.held, table.failed, table.gauges = make([][]uint64, len(t.plain)), make([][]uint64, len(t.plain)), make([]gauge, len(t.gauges))
+	for k := range table.held {
+		table.held[k] = table.vector()
+	}
+	for g := range table.groups {
+		for bit, run := range table.groups[g].runs {
+			table.fill(&table.groups[g], traces[run], bit)
 		}
-		switch {
-		case trace.dry:
-			t.dry++
-		case trace.branches:
-			t.branches++
+	}
+	for k := range table.gauges {
+		table.gauges[k] = table.gauge(traces, func(trace *Trace, n int) float64 { return float64(trace.reached[n*len(t.gauges)+k]) })
+	}
+	table.believed = table.gauge(traces, func(trace *Trace, n int) float64 { return trace.believed[n] })
+	table.places = make([]leafPlace, len(t.points.conditions)+len(t.points.guards))
+	for k, leaf := range t.plain {
+		table.places[leaf] = leafPlace{gauge: -1, plain: k}
+	}
+	for k, leaves := range t.gauges {
+		for number, leaf := range leaves {
+			table.places[leaf] = leafPlace{gauge: k, from: table.gauges[k].from(float64(number + 1))}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b traced) int { return cmp.Compare(b.length, a.length) })
-	for part := range slices.Chunk(all, 64*tileGroups) {
-		t.tiles = append(t.tiles, t.tile(part))
-	}
-	return t
+	return table
 }
 
-// traced is a run of the table.
-type traced struct {
-	*Trace
-	index   int // among the runs given
-	natural int // in Table.naturals, at the last iteration; -1: none
+// group sorts the runs into groups.
+func (t *Table) group(traces []*Trace, part []int) {
+	var order []int
+	for run, trace := range traces {
+		if part[run] >= 0 && trace.length > 0 {
+			order = append(order, run)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(part[a], part[b]), cmp.Compare(traces[b].length, traces[a].length))
+	})
+	for len(order) > 0 {
+		n := 1
+		for n < min(64, len(order)) && part[order[n]] == part[order[0]] {
+			n++
+		}
+		g := group{runs: order[:n:n], start: t.size, depth: traces[order[0]].length, part: part[order[0]]}
+		t.groups, t.size, order = append(t.groups, g), t.size+g.depth, order[n:]
+	}
 }
 
-func (t *Table) ending(trace *Trace) int {
-	if !trace.ends || trace.until {
-		return -1
-	}
-	if i := slices.Index(t.naturals, trace.natural); i >= 0 {
-		return i
-	}
-	t.naturals = append(t.naturals, trace.natural)
-	return len(t.naturals) - 1
-}
-
-func (t *Table) tile(runs []traced) *tile {
-	p, leaves := &tile{runs: runs}, len(t.points.conditions)+len(t.points.guards)
-	for some := range slices.Chunk(runs, 64) {
-		p.groups = append(p.groups, group{p.size, some[0].length})
-		p.size += some[0].length
-	}
-	p.branches, p.believed = make([]uint64, len(p.groups)), map[float64][]uint64{}
-	p.exists, p.ends, p.decided, p.until, p.dry = p.vector(), p.vector(), p.vector(), p.vector(), p.vector()
-	p.natural = make([][]uint64, len(t.naturals))
-	p.held, p.failed = make([][]uint64, leaves), make([][]uint64, leaves)
-	for leaf := range leaves {
-		p.held[leaf] = p.vector()
-	}
-	p.returned = make([]uint16, 64*p.size)
-	for i := range runs {
-		p.fill(i)
-	}
-	p.vectors = make([][]uint64, len(t.points.nodes))
-	p.vectors[Never] = p.vector()
-	return p
-}
-
-func (p *tile) vector() []uint64 { return make([]uint64, p.size) }
+func (t *Table) vector() []uint64 { return make([]uint64, t.size) }
 
 // fill sets the bits of a run.
-func (p *tile) fill(i int) {
-	run, bit := &p.runs[i], uint64(1)<<(i%64)
+func (t *Table) fill(g *group, run *Trace, at int) {
+	bit := uint64(1) << at
 	for n := range run.length {
-		at := p.groups[i/64].start + n
-		p.exists[at] |= bit
-		p.returned[64*at+i%64] = uint16(run.returned[n])
-		p.hold(run.Trace, n, at, bit)
+		word := g.start + n
+		eachBit(run.held[n*run.words:(n+1)*run.words], func(leaf int) { t.held[leaf][word] |= bit })
+		if run.failed != nil {
+			eachBit(run.failed[n*run.words:(n+1)*run.words], func(leaf int) { t.fail(leaf)[word] |= bit })
+		}
 	}
-	last := p.groups[i/64].start + run.length - 1
+	last := g.start + run.length - 1
+	if run.ends || run.until || run.dry {
+		t.ends[last] |= bit
+	}
 	switch {
-	case run.natural >= 0:
-		p.grow(run.natural)
-		p.natural[run.natural][last] |= bit
-		p.ends[last] |= bit
-		if !run.Trace.natural.afterConditions() {
-			p.decided[last] |= bit
-		}
 	case run.until:
-		p.ends[last] |= bit
-		p.until[last] |= bit
-	case run.dry:
-		p.dry[last] |= bit
-		p.dries = true
-	case run.branches:
-		p.branches[i/64] |= bit
+		t.fails = true
+		t.until[last] |= bit
+	case run.ends && !run.stages:
+		t.decided[last] |= bit
 	}
 }
 
-// hold sets the bits of an iteration.
-func (p *tile) hold(run *Trace, n, at int, bit uint64) {
-	words := run.held[n*run.words : (n+1)*run.words]
-	eachBit(words, func(leaf int) { p.held[leaf][at] |= bit })
-	if run.failed == nil {
-		return
+// fail is where a leaf could not be evaluated.
+func (t *Table) fail(leaf int) []uint64 {
+	t.fails = true
+	if t.failed[leaf] == nil {
+		t.failed[leaf] = t.vector()
 	}
-	eachBit(run.failed[n*run.words:(n+1)*run.words], func(leaf int) {
-		if p.failed[leaf] == nil {
-			p.failed[leaf] = p.vector()
-		}
-		p.failed[leaf][at] |= bit
-	})
+	return t.failed[leaf]
 }
 
-// believes is where the loop believes in a run, at a threshold.
-func (p *tile) believes(threshold float64) []uint64 {
-	if v, ok := p.believed[threshold]; ok {
-		return v
+// gauge sorts all decision points by a number; those where it is NaN have none.
+func (t *Table) gauge(traces []*Trace, of func(trace *Trace, n int) float64) (sorted gauge) {
+	type numbered struct {
+		number float64
+		point  int32
 	}
-	v := p.vector()
-	for i := range p.runs {
-		start, bit := p.groups[i/64].start, uint64(1)<<(i%64)
-		for n, highest := range p.runs[i].believed {
-			if highest >= threshold {
-				v[start+n] |= bit
+	var all []numbered
+	for i := range t.groups {
+		g := &t.groups[i]
+		for bit, run := range g.runs {
+			for n := range traces[run].length {
+				if number := of(traces[run], n); !math.IsNaN(number) {
+					all = append(all, numbered{number, int32(64*(g.start+n) + bit)})
+				}
 			}
 		}
 	}
-	p.believed[threshold] = v
-	return v
-}
-
-func (p *tile) grow(natural int) {
-	for len(p.natural) <= natural {
-		p.natural = append(p.natural, nil)
+	slices.SortFunc(all, func(a, b numbered) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.point, b.point)) })
+	for _, p := range all {
+		sorted.points, sorted.numbers = append(sorted.points, p.point), append(sorted.numbers, p.number)
 	}
-	if p.natural[natural] == nil {
-		p.natural[natural] = p.vector()
-	}
+	return sorted
 }
 
 func eachBit(set []uint64, do func(int)) {

@@ -1,7 +1,11 @@
 package replay
 
 import (
+	"cmp"
 	"math"
+	"slices"
+	"sort"
+	"sync"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
@@ -12,48 +16,70 @@ import (
 type Tracer struct {
 	points *Points
 	rules  *stop.Rules
-	leaves int
+	states sync.Pool // of histories that are over
+	plain  []int     // leaves that are asked one by one
+	gauges [][]int   // leaves that differ in one number, the smallest first
 }
 
 // Tracer is that of the points so far.
 func (p *Points) Tracer() *Tracer {
 	rules, watched := stop.Compile(Endless(p.loop)).Watch(p.conditions, p.guards)
-	return &Tracer{p, rules, len(watched)}
+	t := &Tracer{points: p, rules: rules}
+	at, numbers := map[string]int{}, make([]float64, len(watched))
+	for leaf := range watched {
+		key, number, ok := p.gauge(leaf)
+		if !ok {
+			t.plain = append(t.plain, leaf)
+			continue
+		}
+		if _, known := at[key]; !known {
+			at[key] = len(t.gauges)
+			t.gauges = append(t.gauges, nil)
+		}
+		numbers[leaf], t.gauges[at[key]] = number, append(t.gauges[at[key]], leaf)
+	}
+	for _, leaves := range t.gauges {
+		slices.SortFunc(leaves, func(a, b int) int { return cmp.Compare(numbers[a], numbers[b]) })
+	}
+	return t
 }
 
 // Trace is what a path tells at each iteration.
 type Trace struct {
 	length   int
 	words    int      // of the bits of an iteration
-	held     []uint64 // by iteration: bits of leaves
+	held     []uint64 // by iteration: bits of the plain leaves
 	failed   []uint64 // they could not be evaluated; nil where that never happens
+	reached  []int32  // by iteration and gauge: how many of its leaves hold
 	returned []int
 	// believed is the highest threshold at which the loop would believe in the run, if
 	// it stopped here; NaN: at none.
 	believed []float64
-	natural  Reason // in which it ends by itself at the last iteration
-	ends     bool   // there is such a reason, other than a timeout, which all configurations have
-	until    bool   // and it is that the end of a phase could not be evaluated
-	dry      bool   // the agent has nothing more to give
-	branches bool   // it goes on otherwise than recorded, not only further
+	ends     bool // it ends by itself at the last iteration, other than by a timeout, which all configurations have
+	stages   bool // and it is that all stages are over, which comes after the conditions in the order of decision
+	until    bool // and it is that the end of a phase could not be evaluated
+	dry      bool // the agent has nothing more to give
+	branches bool // it goes on otherwise than recorded, not only further
 }
 
 // Trace folds a path.
 func (t *Tracer) Trace(p *Path) Trace {
 	n := len(p.Made)
 	run := Trace{
-		words: (t.leaves + 63) / 64, returned: make([]int, 0, n), believed: make([]float64, 0, n),
+		words: (len(t.plain) + 63) / 64, reached: make([]int32, 0, n*len(t.gauges)), returned: make([]int, 0, n), believed: make([]float64, 0, n),
 		dry: p.dry(), branches: p.End.Verdict == Branches,
 	}
 	run.held = make([]uint64, n*run.words)
-	state := t.rules.Start(p.Task, paramOf(t.points.loop))
+	state := t.start(p)
+	defer t.states.Put(state)
 	for i, it := range p.Made {
 		d := state.Fold(it)
 		t.leavesAt(&run, i, state)
 		run.returned, run.believed = append(run.returned, state.Returned()), append(run.believed, state.Believed())
 		run.length++
 		if d.Stop {
-			run.ends, run.until, run.natural = d.Outcome.Reason != record.ReasonTimeout, p.untilFails(), Reason{d.Outcome.Reason, d.Outcome.Status}
+			run.ends, run.until = d.Outcome.Reason != record.ReasonTimeout, p.untilFails()
+			run.stages = d.Outcome.Reason == record.ReasonPhasesComplete || d.Outcome.Reason == record.ReasonStrategiesExhausted
 			run.returned[i] = d.Outcome.Returned
 			if d.Outcome.Status != record.Completed && !run.until {
 				run.believed[i] = math.NaN()
@@ -64,11 +90,30 @@ func (t *Tracer) Trace(p *Path) Trace {
 	return run
 }
 
+// After is which iteration a run returns that stops after so many, and the highest
+// threshold at which the loop then believes in it; NaN: at none.
+func (t *Trace) After(n int) (returned int, believed float64) {
+	return t.returned[n-1], t.believed[n-1]
+}
+
+// Iterations are how many a run may stop after.
+func (t *Trace) Iterations() int { return t.length }
+
+// start begins a history.
+func (t *Tracer) start(p *Path) *stop.State {
+	param := paramOf(t.points.loop)
+	if state, ok := t.states.Get().(*stop.State); ok {
+		state.Restart(p.Task, param)
+		return state
+	}
+	return t.rules.Start(p.Task, param)
+}
+
 // leavesAt notes the leaves that hold after an iteration.
 func (t *Tracer) leavesAt(run *Trace, i int, state *stop.State) {
-	for leaf := range t.leaves {
+	for k, leaf := range t.plain {
 		holds, err := state.Held(leaf)
-		at, bit := i*run.words+leaf/64, uint64(1)<<(leaf%64)
+		at, bit := i*run.words+k/64, uint64(1)<<(k%64)
 		if holds {
 			run.held[at] |= bit
 		}
@@ -78,5 +123,12 @@ func (t *Tracer) leavesAt(run *Trace, i int, state *stop.State) {
 			}
 			run.failed[at] |= bit
 		}
+	}
+	for _, leaves := range t.gauges {
+		n := sort.Search(len(leaves), func(k int) bool {
+			holds, _ := state.Held(leaves[k]) // a comparison of numbers has no error
+			return !holds
+		})
+		run.reached = append(run.reached, int32(n))
 	}
 }

@@ -20,7 +20,8 @@ func (r *Rules) compileGuards(l *spec.Loop) {
 	r.compileRows(g)
 	r.compileBudget(g.Budget)
 	if !g.AbsoluteMaxIterations.Off {
-		r.guard(record.ReasonAbsolute, float64(g.AbsoluteMaxIterations.Value), false, atLeast(g.AbsoluteMaxIterations.Value))
+		limit := g.AbsoluteMaxIterations.Value
+		r.guardOf(leaf{reason: record.ReasonAbsolute, limit: float64(limit), newest: true, judge: atLeast(limit)})
 	}
 }
 
@@ -127,11 +128,11 @@ func (r *Rules) compileAmount(reason record.Reason, limit int64, unit float64, o
 	if limit <= 0 {
 		return
 	}
-	r.guard(reason, float64(limit)/unit, false, func(s *State, t *tracker) (bool, error) {
+	r.guardOf(leaf{reason: reason, limit: float64(limit) / unit, newest: true, judge: func(s *State, t *tracker) (bool, error) {
 		used := of(s.Usage())
 		t.used = float64(used) / unit
 		return s.last().Cut == string(reason) || used >= limit, nil
-	})
+	}})
 }
 
 // circuitBreaker counts the same error in a row; a success resets it.

@@ -31,6 +31,10 @@ type Rules struct {
 	guards []int    // leaves, in the order of reasons
 	// decisive is how many leaves decide; the others are only watched.
 	decisive int
+	// watching are the places of what is watched: among the leaves, or, below 0, the
+	// complement of the place among those that are judged when they are asked for.
+	watching []int
+	asked    []leaf
 	stepping []int // leaves that look at steps
 
 	limit      int // of iterations, that ends every run; unlimited: there is none
@@ -60,8 +64,11 @@ type leaf struct {
 	// limit is that of a guard or of a maximum, of which trackers note what is
 	// used: times, iterations, tokens, calls or USD.
 	limit float64
-	judge func(*State, *tracker) (bool, error)
-	step  func(*stepScope, *tracker) (bool, error)
+	// newest says that judge looks at the newest iteration and the sums so far alone, so
+	// that it need not be called for every iteration.
+	newest bool
+	judge  func(*State, *tracker) (bool, error)
+	step   func(*stepScope, *tracker) (bool, error)
 }
 
 // node is a place in the terminate tree: a leaf, or any or all of its children.

@@ -20,6 +20,7 @@ type State struct {
 	held     []bool
 	steps    stepping
 	watched  []error // of the leaves that are only watched
+	unkept   tracker // of leaves that are judged when they are asked for
 
 	usage   record.Usage // of so many iterations as are counted; see Usage
 	counted int

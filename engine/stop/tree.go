@@ -57,7 +57,7 @@ func condition(c *spec.Condition) leaf {
 	l := leaf{name: c.Name, reason: record.Reason(c.Kind), class: record.ByCondition}
 	switch c.Kind {
 	case spec.KindConfidence:
-		l.judge = reaches(c.Confidence.Threshold.Value, c.Confidence.MinIterations)
+		l.newest, l.judge = true, reaches(c.Confidence.Threshold.Value, c.Confidence.MinIterations)
 	case spec.KindWhen:
 		l.reason = record.ReasonWhen(c.Name)
 		l.judge = when(c.When)
@@ -77,7 +77,7 @@ func condition(c *spec.Condition) leaf {
 }
 
 func maxIterations(name string, limit int) leaf {
-	return leaf{name: name, reason: record.ReasonMaxIterations, class: record.ByCondition, limit: float64(limit), judge: atLeast(limit)}
+	return leaf{name: name, reason: record.ReasonMaxIterations, class: record.ByCondition, limit: float64(limit), newest: true, judge: atLeast(limit)}
 }
 
 // holds evaluates the tree over the leaves that hold, and gives the leaf that

@@ -29,8 +29,15 @@ func (r *Rules) Watch(conditions []spec.Condition, guards []spec.Guards) (watchi
 		w.compileGuards(&spec.Loop{Guards: guards[i]})
 	}
 	w.guards, w.budget = r.guards, r.budget
-	for _, l := range w.leaves[w.decisive:] {
+	watched := w.leaves[w.decisive:]
+	w.leaves, w.names, w.stepping = slices.Clone(r.leaves), slices.Clone(r.names), slices.Clone(r.stepping)
+	for _, l := range watched {
 		all = append(all, Watched{l.name, l.reason})
+		if l.newest {
+			w.watching, w.asked = append(w.watching, ^len(w.asked)), append(w.asked, l)
+		} else {
+			w.watching = append(w.watching, w.add(l))
+		}
 	}
 	return &w, all
 }
@@ -77,7 +84,11 @@ func (s *State) answer(q question, a answer) {
 // Held says whether a watched condition or guard held after the last iteration
 // that was decided on, or that it could not be evaluated.
 func (s *State) Held(watched int) (held bool, err error) {
-	return s.held[s.rules.decisive+watched], s.watched[watched]
+	at := s.rules.watching[watched]
+	if at < 0 {
+		return s.rules.asked[^at].judge(s, &s.unkept)
+	}
+	return s.held[at], s.watched[at-s.rules.decisive]
 }
 
 // Returned is the iteration that a run returns which stops now, by a condition

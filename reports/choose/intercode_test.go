@@ -48,6 +48,10 @@ func (s *table) Totals(_ context.Context, part []int, parts int) ([][]sweep.Tota
 	return all, nil
 }
 
+func (s *table) Sums(_ context.Context, candidate int, parts *sweep.Parts) ([]sweep.Totals, error) {
+	return parts.Sum(s.outcomes[candidate]), nil
+}
+
 // interCodeRun is a run of the recordings of InterCode.
 type interCodeRun struct {
 	Task    int `json:"task_id"`

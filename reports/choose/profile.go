@@ -16,10 +16,10 @@ type profile struct{ cells []sweep.Totals }
 const theRecording = -1
 
 // mostProfiles are kept at a time: a megabyte each where there are many tasks.
-const mostProfiles = 64
+const mostProfiles = 16
 
 // mostOutcomes are kept at a time, of all candidates together: some 600 bytes each.
-const mostOutcomes = 200_000
+const mostOutcomes = 50_000
 
 // Outcomes replays a candidate, and remembers those that are asked for again and
 // again.
@@ -43,21 +43,24 @@ func (t *chooser) profile(ctx context.Context, candidate int) (*profile, error) 
 	if p, ok := t.profiles[candidate]; ok {
 		return p, nil
 	}
-	outcomes := t.held.Recorded
-	if candidate < theRecording {
-		outcomes = replays.Hold(t.Recordings()[theRecording-candidate].Runs, t.held.Scores).Recorded
-	}
-	if candidate >= 0 {
-		var err error
-		if outcomes, err = t.Outcomes(ctx, candidate); err != nil {
+	var p *profile
+	switch {
+	case candidate >= 0:
+		cells, err := t.Sums(ctx, candidate, t.parts)
+		if err != nil {
 			return nil, err
 		}
+		p = &profile{cells}
+	case candidate == theRecording:
+		p = t.profileOf(t.held.Recorded)
+	default:
+		p = t.profileOf(replays.Hold(t.Recordings()[theRecording-candidate].Runs, t.held.Scores).Recorded)
 	}
 	if len(t.profiles) >= mostProfiles {
 		clear(t.profiles)
 	}
-	t.profiles[candidate] = t.profileOf(outcomes)
-	return t.profiles[candidate], nil
+	t.profiles[candidate] = p
+	return p, nil
 }
 
 func (t *chooser) profileOf(outcomes []sweep.Outcome) *profile {

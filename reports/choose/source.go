@@ -15,6 +15,8 @@ type Source interface {
 	// Totals are the sums of every candidate over every part of the runs: part[i]
 	// is that of run i.
 	Totals(ctx context.Context, part []int, parts int) ([][]sweep.Totals, error)
+	// Sums are those of one candidate over other parts of the runs.
+	Sums(ctx context.Context, candidate int, parts *sweep.Parts) ([]sweep.Totals, error)
 	// Recordings are those that answer, and Recording is the one that a candidate is replayed on. The first, 0, has
 	// the Runs, and is the reference that losses are counted against; Lead makes
 	// another one the first.

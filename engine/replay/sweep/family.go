@@ -17,9 +17,16 @@ type family struct {
 
 	chosen    bool
 	recording int
-	paths     []replay.Path // by run; nil: not walked yet
-	traces    []*replay.Trace
-	ledger    *ledger
+	walked
+}
+
+// walked is what is known of a family once its runs were walked.
+type walked struct {
+	paths  []replay.Path // by run; nil: not walked yet
+	ledger *ledger
+	tracer *replay.Tracer
+	traces []*replay.Trace
+	cursor *replay.Cursor // of all runs
 }
 
 // families are those of candidates, and of each candidate the family.
@@ -87,7 +94,7 @@ func (s *Sweep) warm(f *family) {
 	s.walked = append(s.walked, f)
 	if len(s.walked) > warmFamilies {
 		cold := s.walked[0]
-		cold.paths, cold.traces, cold.ledger = nil, nil, nil
+		cold.walked = walked{}
 		s.walked = s.walked[1:]
 	}
 }

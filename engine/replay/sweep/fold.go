@@ -22,15 +22,13 @@ func (s *Sweep) fold(ctx context.Context, f *family, into *cells, all [][]Totals
 	if err != nil {
 		return err
 	}
-	var sums [][]cell
 	if quick {
-		if sums, err = s.count(ctx, f, into); err != nil {
+		if err := s.count(ctx, f, into, all); err != nil {
 			return err
 		}
 	}
-	for i, candidate := range f.members {
+	for _, candidate := range f.members {
 		if quick && !s.told(candidate, f.recording) {
-			all[candidate] = into.totals(sums[i])
 			continue
 		}
 		outcomes, err := s.Outcomes(ctx, candidate)

@@ -1,31 +1,57 @@
 package sweep
 
 import (
+	"context"
 	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 )
 
-// ledger is what the paths of a family add up to, as quantities of whole numbers
-// that are not below zero.
+// ledger has what each way in which a run may end adds to the sums: a row for every
+// iteration after which it may stop, behind one for a run whose end is not known. Rows
+// hold whole numbers, so that one can be taken away again.
 type ledger struct {
 	recording *Recording
 	paths     []replay.Path
-	from      []int // by run: where its iterations begin in used and took
-	used      []record.Usage
-	flown     []record.Usage // at most, by calls that were cancelled in flight
-	took      []int64
-	amounts   []amount // in the order of quantities
-	scores    []amount
+	from      []int // by run: its first row
+	rows      []int64
+	// believed is, by row, the highest threshold at which the loop believes in a run
+	// that ends so; NaN: at none.
+	believed []float64
+	// columns are those, of allColumns, in which any row has a number; the last so many
+	// are of what a run is worth, which is not known where an expression failed.
+	columns []int
+	worths  int
 	// whole says that nothing is too large, or too odd, to be added up: what only whole
 	// runs tell is no sum over iterations.
 	whole bool
 }
 
-// amount is a quantity in units: a number v stands for least + v units.
-type amount struct{ least, unit int64 }
+// The columns, in their order: what is made, then what a run is worth, for each score
+// as often as ofScore says.
+const (
+	ofStops = iota
+	ofBranches
+	ofMade
+	ofUsed                           // at most
+	ofFlown   = ofUsed + len(fields) // of it at most, by calls that were cancelled in flight
+	ofElapsed = ofFlown + len(fields)
+	ofFaults  = ofElapsed + 1 // the first that is not known where an expression failed
+	ofScores  = ofFaults + 1
+)
+
+// Of a score.
+const (
+	ofKnown = iota
+	ofValue
+	ofHits
+	ofLost
+	ofGained
+	ofScore
+)
 
 // fields are the numbers of a usage.
 var fields = [...]func(*record.Usage) *int64{
@@ -42,32 +68,43 @@ var fields = [...]func(*record.Usage) *int64{
 	func(u *record.Usage) *int64 { return &u.Unreported },
 }
 
+// newLedger finds out whether the outcomes of a family can be added up by rows.
 func newLedger(r *Recording, paths []replay.Path) *ledger {
 	l := &ledger{recording: r, paths: paths, whole: !needsOutcomes(r, paths)}
+	var spent [len(fields)]float64
+	var took float64
 	for i := range paths {
-		l.from, l.whole = append(l.from, len(l.used)), l.whole && !paths[i].Lumped()
-		var before int64
+		l.whole = l.whole && !paths[i].Lumped()
+		before := int64(0)
 		for _, it := range paths[i].Made {
-			l.used, l.flown = append(l.used, it.Total()), append(l.flown, record.Usage{})
-			l.took = append(l.took, int64(it.End)-before)
+			usage := it.Total()
+			for f, field := range fields {
+				v := *field(&usage)
+				l.whole, spent[f] = l.whole && v >= 0, spent[f]+float64(v)
+			}
+			l.whole, took = l.whole && int64(it.End) >= before, took+float64(int64(it.End)-before)
 			before = int64(it.End)
 		}
-		if span := paths[i].End.Total(); !span.Point() {
-			for _, field := range fields {
-				*field(&l.flown[len(l.flown)-1]) = *field(&span.Most) - *field(&span.Least)
-			}
+		flown := inFlight(&paths[i])
+		for f, field := range fields {
+			v := *field(&flown)
+			l.whole, spent[f] = l.whole && v >= 0, spent[f]+float64(v)
 		}
 	}
-	for _, usage := range [][]record.Usage{l.used, l.flown} {
-		for _, field := range fields {
-			l.amounts = append(l.amounts, l.measure(len(usage), func(i int) int64 { return *field(&usage[i]) }))
-		}
-	}
-	l.amounts = append(l.amounts, l.measure(len(l.took), func(i int) int64 { return l.took[i] }))
+	l.whole = l.whole && max(took, slices.Max(spent[:])) < most
 	for s := range r.Scores {
-		l.scores = append(l.scores, l.measureScore(s))
+		l.whole = l.whole && l.addsUp(s)
 	}
 	return l
+}
+
+// inFlight is what calls may have used that were in flight when the run was cut.
+func inFlight(p *replay.Path) (u record.Usage) {
+	span := p.End.Total()
+	for _, field := range fields {
+		*field(&u) = *field(&span.Most) - *field(&span.Least)
+	}
+	return u
 }
 
 // needsOutcomes reports whether scores are known only of each run by itself: why it
@@ -82,56 +119,17 @@ func needsOutcomes(r *Recording, paths []replay.Path) bool {
 // most is what a sum may reach.
 const most = 1 << 62
 
-// measure finds the unit of numbers that are added up.
-func (l *ledger) measure(n int, of func(i int) int64) amount {
-	a, sum := amount{unit: 0}, 0.0
-	for i := range n {
-		v := of(i)
-		l.whole = l.whole && v >= 0
-		a.unit = divisor(a.unit, v)
-		sum += math.Abs(float64(v))
-	}
-	l.whole = l.whole && sum < most
-	a.unit = max(a.unit, 1)
-	return a
-}
-
-// measureScore finds the unit, and the least, of what runs may be worth.
-func (l *ledger) measureScore(s int) amount {
-	a, highest := amount{least: math.MaxInt64}, int64(math.MinInt64)
-	steps := l.values(s)
-	for _, v := range steps {
-		a.least, highest = min(a.least, v), max(highest, v)
-	}
-	if len(steps) == 0 {
-		return amount{unit: 1}
-	}
-	for _, v := range steps {
-		a.unit = divisor(a.unit, v-a.least)
-	}
-	span := math.Abs(float64(highest)) + math.Abs(float64(a.least))
-	l.whole = l.whole && span*float64(len(l.paths)) < most
-	a.unit = max(a.unit, 1)
-	return a
-}
-
-// values are the known ones of a score, in steps; 0 is among them, which runs are
-// worth that return nothing.
-func (l *ledger) values(s int) []int64 {
-	all := []int64{0}
+// addsUp reports whether the known values of a score can be added up in steps.
+func (l *ledger) addsUp(s int) bool {
+	largest := 0.0
 	for i := range l.paths {
 		for _, v := range l.recording.Runs[i].Scores[s] {
-			if math.IsNaN(v) {
-				continue
+			if !math.IsNaN(v) {
+				largest = max(largest, math.Abs(v))
 			}
-			if math.Abs(v) > most/step {
-				l.whole = false
-				continue
-			}
-			all = append(all, inSteps(v))
 		}
 	}
-	return all
+	return largest*step*float64(len(l.paths)) < most
 }
 
 // inSteps is a number in steps, as fixed adds it.
@@ -141,10 +139,174 @@ func inSteps(v float64) int64 {
 	return f.whole*step + f.steps
 }
 
-// divisor is the greatest common one.
-func divisor(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
+// fill makes the rows.
+func (l *ledger) fill(ctx context.Context, traces []*replay.Trace) error {
+	n := 0
+	for _, trace := range traces {
+		l.from = append(l.from, n)
+		n += 1 + trace.Iterations()
+	}
+	width := ofScores + ofScore*len(l.recording.Scores)
+	seen := make([]atomic.Bool, width)
+	err := each(ctx, len(traces), chunk, func(run int) {
+		l.eachRow(run, traces[run], make([]int64, width), func(_ int, row []int64) {
+			for column, v := range row {
+				if v != 0 && !seen[column].Load() {
+					seen[column].Store(true)
+				}
+			}
+		})
+	})
+	for column := range seen {
+		if seen[column].Load() {
+			l.columns = append(l.columns, column)
+			l.worths += count(column >= ofFaults)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	l.rows, l.believed = make([]int64, n*len(l.columns)), make([]float64, n)
+	return each(ctx, len(traces), chunk, func(run int) {
+		l.eachRow(run, traces[run], make([]int64, width), func(n int, row []int64) {
+			at := l.from[run] + n
+			for k, column := range l.columns {
+				l.rows[at*len(l.columns)+k] = row[column]
+			}
+			if l.believed[at] = math.NaN(); n > 0 {
+				_, l.believed[at] = traces[run].After(n)
+			}
+		})
+	})
+}
+
+// eachRow visits the rows of a run with all columns.
+func (l *ledger) eachRow(run int, trace *replay.Trace, row []int64, visit func(n int, row []int64)) {
+	p := &l.paths[run]
+	for n := 1; n <= len(p.Made); n++ {
+		it := p.Made[n-1]
+		usage := it.Total()
+		for f, field := range fields {
+			row[ofUsed+f] += *field(&usage)
+		}
+		if row[ofMade], row[ofElapsed] = int64(n), int64(it.End); n == len(p.Made) {
+			flying := inFlight(p)
+			for f, field := range fields {
+				row[ofFlown+f] = *field(&flying)
+			}
+		}
+		if n <= trace.Iterations() {
+			returned, _ := trace.After(n)
+			row[ofStops], row[ofFaults] = 1, int64(count(n == len(p.Made) && p.Faults()))
+			l.worth(run, n, returned, row)
+			visit(n, row)
+		}
+	}
+	row[ofStops], row[ofBranches] = 0, int64(count(p.End.Verdict == replay.Branches))
+	clear(row[ofFaults:])
+	visit(0, row)
+}
+
+// worth fills in what a run is worth that stops after so many iterations.
+func (l *ledger) worth(run, made, returned int, row []int64) {
+	p, of := &l.paths[run], &l.recording.Runs[run]
+	by := ending{made: made, returned: returned, changed: p.End.Changed, usedUp: p.End.UsedUp && made == len(p.Made)}
+	for s := range l.recording.Scores {
+		row, v := row[ofScores+s*ofScore:][:ofScore], math.NaN()
+		if clear(row); !(made == len(p.Made) && p.Faults()) {
+			v, _ = l.recording.worthOf(of, s, &by)
+		}
+		if math.IsNaN(v) {
+			continue
+		}
+		recorded, hit := of.recordedHit(s), v >= 1
+		row[ofKnown], row[ofValue] = 1, inSteps(v)
+		row[ofHits], row[ofLost], row[ofGained] = int64(count(hit)), int64(count(recorded && !hit)), int64(count(!recorded && hit))
+	}
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// adding is rows added up, by cell.
+type adding struct {
+	ledger   *ledger
+	of       []int // by run: its cell; -1: none
+	sums     []int64
+	runs     []int
+	failures []int  // runs that end with an expression that failed
+	believed []int  // runs that the loop believes in
+	empty    []cell // of the runs without an iteration; nil: there are none
+}
+
+// adding begins with the sums of no run.
+func (l *ledger) adding(into *cells) *adding {
+	n := len(into.trials)
+	a := &adding{ledger: l, of: into.of, sums: make([]int64, n*len(l.columns)), runs: make([]int, n), failures: make([]int, n), believed: make([]int, n)}
+	for _, at := range into.of {
+		if at >= 0 {
+			a.runs[at]++
+		}
 	}
 	return a
+}
+
+// add adds a run so many times, which may be -1.
+func (a *adding) add(run int, end replay.End, times int64) {
+	cell, l := a.of[run], a.ledger
+	width := len(l.columns)
+	sums := a.sums[cell*width:][:width]
+	at := l.from[run] + int(max(end, -end))
+	row := l.rows[at*width:][:width]
+	if end < 0 {
+		a.failures[cell] += int(times)
+		row = row[:width-l.worths]
+	}
+	for k, v := range row {
+		sums[k] += times * v
+	}
+}
+
+// cells are what the outcomes add up to.
+func (a *adding) cells() []cell {
+	all := make([]cell, len(a.runs))
+	for at := range all {
+		a.cell(at, &all[at])
+		if a.empty != nil {
+			all[at].plus(&a.empty[at])
+		}
+	}
+	return all
+}
+
+// cell is what the outcomes of a cell add up to.
+func (a *adding) cell(at int, c *cell) {
+	l := a.ledger
+	row := make([]int64, ofScores+ofScore*len(l.recording.Scores))
+	for k, column := range l.columns {
+		row[column] = a.sums[at*len(l.columns)+k]
+	}
+	c.Runs, c.Exact, c.Branches = a.runs[at], int(row[ofStops]), int(row[ofBranches])
+	c.Censored = c.Runs - c.Exact - c.Branches
+	c.Faults, c.Successes = a.failures[at]+int(row[ofFaults]), a.believed[at]
+	c.Iterations, c.Elapsed = row[ofMade], row[ofElapsed]
+	for f, field := range fields {
+		*field(&c.Most), *field(&c.Least) = row[ofUsed+f], row[ofUsed+f]-row[ofFlown+f]
+	}
+	c.grow(len(l.recording.Scores))
+	for s := range l.recording.Scores {
+		of, t, ends, bounds := row[ofScores+s*ofScore:], &c.Scores[s], &c.scores[s], l.recording.Bounds[s]
+		t.Known, t.Hits, t.Lost, t.Gained = int(of[ofKnown]), int(of[ofHits]), int(of[ofLost]), int(of[ofGained])
+		ends.least.carry(of[ofValue])
+		ends.most = ends.least
+		if inexact := c.Censored + c.Branches; !math.IsNaN(bounds.Least) {
+			t.Known += inexact
+			ends.least.add(bounds.Least, int64(inexact))
+			ends.most.add(bounds.Most, int64(inexact))
+		}
+	}
 }

@@ -87,7 +87,7 @@ func (s *Sweep) Lead(recording int) {
 	r := s.recordings[recording]
 	s.recordings = slices.Insert(slices.Delete(slices.Clone(s.recordings), recording, recording+1), 0, r)
 	for _, f := range s.families {
-		f.chosen, f.paths, f.traces, f.ledger = false, nil, nil, nil
+		f.chosen, f.walked = false, walked{}
 	}
 	s.walked = nil
 }

@@ -121,6 +121,25 @@ func TestSumsOfParts(t *testing.T) {
 	}
 }
 
+// Runs that ended before an iteration count, too: those whose agent gave nothing are
+// known, those that were cut are not.
+func TestRunsWithoutIterations(t *testing.T) {
+	ended, cut := run("a", 1), run("b", 1)
+	ended.Run.Outcome = record.Outcome{Status: record.Completed, Reason: record.ReasonAgentEnded, Class: record.ByAgent, Fired: "agent_ended"}
+	cut.Run.Outcome = record.Outcome{Status: record.Cancelled, Reason: record.ReasonCancelled, Class: record.ByBudget, Fired: "cancelled"}
+	r := recorded(t, wide, ended, cut, run("c", 1, 0.2, 1, 0.4, 0.6))
+	s := swept(t, []Recording{r}, wide, plain+"terminate: {confidence: off}\nmax_iterations: 2\n")
+	all, parts := totals(t, s, []int{0, 0, 0}, 1), Divide(s.Runs(), []int{0, 1, 1}, 2)
+	for i, iterations := range []int64{4, 2} {
+		if got := all[i][0]; got.Runs != 3 || got.Exact != 2 || got.Iterations != iterations || !reflect.DeepEqual(all[i], Sum(outcomes(t, s, i), s.Runs(), []int{0, 0, 0}, 1)) {
+			t.Errorf("candidate %d: %+v", i, got)
+		}
+		if sums, err := s.Sums(t.Context(), i, parts); err != nil || sums[0].Runs != 1 || sums[0].Exact != 1 || !reflect.DeepEqual(sums, parts.Sum(outcomes(t, s, i))) {
+			t.Errorf("candidate %d by part: %+v, %v", i, sums, err)
+		}
+	}
+}
+
 func TestWhatIsNotKnownIsNotZero(t *testing.T) {
 	nan := math.NaN()
 	one := run("a", 1, 0.2, 0.9, 0.4, 0.6)
