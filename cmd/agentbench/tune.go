@@ -199,6 +199,7 @@ func (t *tuning) ask() (err error) {
 func (t *tuning) choose(ctx context.Context, of choose.Source) error {
 	t.options.About.Warnings = append(t.options.About.Warnings, t.left...)
 	t.options.All = slices.Contains(t.flags.tables, "all")
+	defer leanly()()
 	tuned, err := choose.Among(ctx, of, t.options)
 	if err != nil {
 		return t.untuned(err)

@@ -140,7 +140,7 @@ func (t *tuning) addToday() {
 		return
 	}
 	today := t.today().Loop.Hash()
-	t.options.Today = slices.IndexFunc(t.candidates, func(c sweep.Candidate) bool { return c.Loop.Hash() == today })
+	t.options.Today = slices.IndexFunc(t.candidates, func(c sweep.Candidate) bool { return c.Hash() == today })
 	if t.options.Today >= 0 {
 		return
 	}

@@ -85,6 +85,7 @@ func pathsOf(base *spec.Resolved, loosest []spec.Assignment, needCalls []sweep.A
 		return nil, err
 	}
 	for i := range paths {
+		paths[i].Loop = paths[i].Declared()
 		if len(paths[i].Params) > 0 {
 			paths[i].Name = base.Name + "[" + paths[i].Name + "]"
 		}

@@ -286,15 +286,9 @@ func (r *racing) arm(ctx context.Context, recording *sweep.Recording, path, done
 	for i, run := range s.Runs() {
 		parts[i] = r.unit[run.Run.Task]
 	}
-	totals, err := s.Totals(ctx, parts, done)
-	if err != nil {
-		return race.Arm{}, err
-	}
-	arm, score := race.Arm{}, slices.Index(s.Scores(), r.terms.score)
-	for c := range totals {
-		arm.Scores = append(arm.Scores, r.scores(totals[c], score))
-	}
-	return arm, nil
+	arm, score := race.Arm{Scores: make([][]float64, len(candidates))}, slices.Index(s.Scores(), r.terms.score)
+	err = s.Totals(ctx, parts, done, func(c int, totals []sweep.Totals) { arm.Scores[c] = r.scores(totals, score) })
+	return arm, err
 }
 
 // candidates are the recorded path itself and what replay answers on it.

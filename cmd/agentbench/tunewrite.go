@@ -24,7 +24,7 @@ func (t *tuning) edit(tuned *tune.Tuning) error {
 	}
 	candidate := &t.candidates[tuned.Recommended.Candidate]
 	name, params := t.today().Name, t.assignments(candidate)
-	if err := t.unchanged(candidate.Loop, params); err != nil {
+	if err := t.unchanged(candidate.Declared(), params); err != nil {
 		return err
 	}
 	known := t.suite.Suite.Configuration(name).Loop

@@ -148,7 +148,7 @@ func (c *Cursor) failures(n Node) {
 	if !c.table.fails {
 		return
 	}
-	c.table.points.leaves(n, func(leaf int) {
+	c.table.leaves(n, func(leaf int) {
 		if at := c.table.places[leaf]; at.gauge < 0 && c.table.failed[at.plain] != nil {
 			or(c.bad, c.table.failed[at.plain])
 		}
@@ -165,7 +165,7 @@ func (c *Cursor) of(n Node) []uint64 {
 	}
 	node := &c.table.points.nodes[n]
 	if node.leaf >= 0 {
-		at := c.table.places[c.table.points.watched(node)]
+		at := c.table.places[c.table.watched(node)]
 		if at.gauge < 0 {
 			return c.table.held[at.plain]
 		}
@@ -200,20 +200,20 @@ func or(to, from []uint64) {
 }
 
 // watched is the place of a leaf: guards come after the conditions.
-func (p *Points) watched(n *points) int {
+func (t *Table) watched(n *points) int {
 	if n.guard {
-		return len(p.conditions) + n.leaf
+		return t.conditions + n.leaf
 	}
 	return n.leaf
 }
 
 // leaves visits the leaves of a tree.
-func (p *Points) leaves(n Node, visit func(leaf int)) {
-	node := &p.nodes[n]
+func (t *Table) leaves(n Node, visit func(leaf int)) {
+	node := &t.points.nodes[n]
 	if node.leaf >= 0 {
-		visit(p.watched(node))
+		visit(t.watched(node))
 	}
 	for _, child := range node.children {
-		p.leaves(child, visit)
+		t.leaves(child, visit)
 	}
 }

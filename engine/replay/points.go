@@ -148,12 +148,12 @@ func gaugeOfGuard(g *spec.Guards) (key string, number float64, ok bool) {
 func (p *Points) Guards(g spec.Guards) []Node {
 	var all []Node
 	for _, one := range eachGuard(g) {
-		_, watched := stop.Compile(&spec.Loop{}).Watch(nil, []spec.Guards{one.guards})
-		if len(watched) == 0 {
-			continue
-		}
 		if known, ok := p.known[one.key]; ok {
 			all = append(all, known)
+			continue
+		}
+		_, watched := stop.Compile(&spec.Loop{}).Watch(nil, []spec.Guards{one.guards})
+		if len(watched) == 0 {
 			continue
 		}
 		p.guards = append(p.guards, one.guards)

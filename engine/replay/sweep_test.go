@@ -46,8 +46,8 @@ func TestASweepIsItsReplays(t *testing.T) {
 			t.Fatal(err)
 		}
 		part := rapid.SliceOfN(rapid.IntRange(-1, 2), len(r.Runs), len(r.Runs)).Draw(t, "part")
-		totals, err := s.Totals(context.Background(), part, 3)
-		if err != nil {
+		totals := make([][]sweep.Totals, len(candidates))
+		if err := s.Totals(context.Background(), part, 3, func(candidate int, all []sweep.Totals) { totals[candidate] = all }); err != nil {
 			t.Fatal(err)
 		}
 		parts := sweep.Divide(s.Runs(), rapid.SliceOfN(rapid.IntRange(-1, 9), len(r.Runs), len(r.Runs)).Draw(t, "other part"), 10)

@@ -24,9 +24,12 @@ type Recorded struct {
 // serves any number of cursors at once.
 type Table struct {
 	points *Points
-	runs   int
-	groups []group
-	size   int // words of a vector
+	// conditions are so many of the leaves, as the tracer has them: points may have got
+	// more since.
+	conditions int
+	runs       int
+	groups     []group
+	size       int // words of a vector
 
 	never   []uint64
 	ends    []uint64 // the run ends here by itself, or the agent has nothing more to give
@@ -73,7 +76,7 @@ func (g *gauge) from(number float64) int {
 // which part it is of, from 0; runs of a part below 0, and those without an
 // iteration, are left out.
 func (t *Tracer) Table(traces []*Trace, part []int) *Table {
-	table := &Table{points: t.points, runs: len(traces)}
+	table := &Table{points: t.points, conditions: t.conditions, runs: len(traces)}
 	table.group(traces, part)
 	table.never, table.ends, table.decided, table.until = table.vector(), table.vector(), table.vector(), table.vector()
 	table.held, table.failed, table.gauges = make([][]uint64, len(t.plain)), make([][]uint64, len(t.plain)), make([]gauge, len(t.gauges))
@@ -89,7 +92,7 @@ func (t *Tracer) Table(traces []*Trace, part []int) *Table {
 		table.gauges[k] = table.gauge(traces, func(trace *Trace, n int) float64 { return float64(trace.reached[n*len(t.gauges)+k]) })
 	}
 	table.believed = table.gauge(traces, func(trace *Trace, n int) float64 { return trace.believed[n] })
-	table.places = make([]leafPlace, len(t.points.conditions)+len(t.points.guards))
+	table.places = make([]leafPlace, t.leaves)
 	for k, leaf := range t.plain {
 		table.places[leaf] = leafPlace{gauge: -1, plain: k}
 	}

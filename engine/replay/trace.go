@@ -17,14 +17,16 @@ type Tracer struct {
 	points *Points
 	rules  *stop.Rules
 	states sync.Pool // of histories that are over
-	plain  []int     // leaves that are asked one by one
-	gauges [][]int   // leaves that differ in one number, the smallest first
+	// conditions are the first of the leaves, guards the rest.
+	conditions, leaves int
+	plain              []int   // leaves that are asked one by one
+	gauges             [][]int // leaves that differ in one number, the smallest first
 }
 
 // Tracer is that of the points so far.
 func (p *Points) Tracer() *Tracer {
 	rules, watched := stop.Compile(Endless(p.loop)).Watch(p.conditions, p.guards)
-	t := &Tracer{points: p, rules: rules}
+	t := &Tracer{points: p, rules: rules, conditions: len(p.conditions), leaves: len(watched)}
 	at, numbers := map[string]int{}, make([]float64, len(watched))
 	for leaf := range watched {
 		key, number, ok := p.gauge(leaf)

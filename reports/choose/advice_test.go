@@ -224,16 +224,15 @@ func (s *two) Recordings() []sweep.Recording {
 	return []sweep.Recording{s.table.Recordings()[0], {Configuration: "other", Scores: s.scores, Runs: s.runs}}
 }
 
-func (s *two) Totals(ctx context.Context, part []int, parts int) ([][]sweep.Totals, error) {
-	all, err := s.table.Totals(ctx, part, parts)
-	for c := range all {
-		for f := range all[c] {
+func (s *two) Totals(ctx context.Context, part []int, parts int, visit func(int, []sweep.Totals)) error {
+	return s.table.Totals(ctx, part, parts, func(c int, totals []sweep.Totals) {
+		for f := range totals {
 			if s.on[c] > 0 { // nothing is lost against the recording of its own path
-				all[c][f].Scores[0].Lost, all[c][f].Scores[0].Gained = 0, 0
+				totals[f].Scores[0].Lost, totals[f].Scores[0].Gained = 0, 0
 			}
 		}
-	}
-	return all, err
+		visit(c, totals)
+	})
 }
 
 // What another path loses is lost against the first recording, not its own.

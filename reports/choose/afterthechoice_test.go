@@ -38,12 +38,11 @@ func (s *severalPaths) Lead(recording int) {
 	s.recordings = slices.Insert(slices.Delete(slices.Clone(s.recordings), recording, recording+1), 0, s.recordings[recording])
 }
 
-func (s *severalPaths) Totals(_ context.Context, part []int, parts int) ([][]sweep.Totals, error) {
-	all := make([][]sweep.Totals, len(s.outcomes))
+func (s *severalPaths) Totals(_ context.Context, part []int, parts int, visit func(int, []sweep.Totals)) error {
 	for i := range s.outcomes {
-		all[i] = sweep.Divide(s.recordings[s.on[i]].Runs, part, parts).Sum(s.outcomes[i])
+		visit(i, sweep.Divide(s.recordings[s.on[i]].Runs, part, parts).Sum(s.outcomes[i]))
 	}
-	return all, nil
+	return nil
 }
 
 // threePaths are three recorded paths: so many of 120 tasks are right, the first of

@@ -18,12 +18,17 @@ type ready struct {
 	parts  int
 }
 
-func (s *ready) Totals(ctx context.Context, part []int, parts int) (_ [][]sweep.Totals, err error) {
+func (s *ready) Totals(ctx context.Context, part []int, parts int, visit func(int, []sweep.Totals)) error {
 	if s.parts != parts {
-		s.totals, err = s.table.Totals(ctx, part, parts)
-		s.parts = parts
+		s.totals, s.parts = make([][]sweep.Totals, len(s.outcomes)), parts
+		if err := s.table.Totals(ctx, part, parts, func(i int, totals []sweep.Totals) { s.totals[i] = totals }); err != nil {
+			return err
+		}
 	}
-	return s.totals, err
+	for i := range s.totals {
+		visit(i, s.totals[i])
+	}
+	return nil
 }
 
 // large is candidates that stop runs of many tasks at some iteration.
@@ -63,7 +68,10 @@ func BenchmarkChoose(b *testing.B) {
 	source := large(50, 1_000)
 	few := source.candidates
 	var totals [][]sweep.Totals
-	one, _ := source.table.Totals(b.Context(), foldsOf(50), 5)
+	one := make([][]sweep.Totals, len(few))
+	if err := source.table.Totals(b.Context(), foldsOf(50), 5, func(c int, totals []sweep.Totals) { one[c] = totals }); err != nil {
+		b.Fatal(err)
+	}
 	for i := range 100 {
 		for c := range few {
 			if i > 0 {

@@ -45,7 +45,7 @@ func (t *chooser) change(r *tune.Tuning, to int) {
 	}
 	from := t.Recordings()[0].Loop
 	if today := t.today(); today >= 0 {
-		from = t.candidates[today].Loop
+		from = t.candidates[today].Declared()
 		r.Unchanged = today == to || slices.Equal(t.at[today], t.at[to])
 	}
 	r.Changes = changes(from, &t.candidates[to])
@@ -132,13 +132,9 @@ func (t *chooser) all(ctx context.Context, r *tune.Tuning, choice *chosen) error
 		if err != nil {
 			return err
 		}
-		whole := &sums{}
-		for f := range t.totals[i] {
-			whole.add(&t.totals[i][f])
-		}
 		r.All = append(r.All, tune.AllRow{
 			Candidate: i, Name: t.candidates[i].Name, Params: replays.Params(t.candidates[i].Params), Objective: t.shownValue(t.value[0][i]), ChoiceCost: numbers.Known(t.cost[0][i]),
-			Counted: t.counted(whole), Within: t.within[t.chosenOn][i], Loss: l, Alpha: t.steps.rungs[t.steps.rung[i]].alpha, Recommended: i == choice.candidate, Today: i == t.today(),
+			Counted: t.counted(t.over(&sums{}, i, 0)), Within: t.within[t.chosenOn][i], Loss: l, Alpha: t.steps.rungs[t.steps.rung[i]].alpha, Recommended: i == choice.candidate, Today: i == t.today(),
 		})
 	}
 	return nil

@@ -55,8 +55,8 @@ type chooser struct {
 
 	quantiles bool // some expression needs every run, not sums
 
-	one    sync.Mutex       // held while the Source is asked by several
-	totals [][]sweep.Totals // by candidate and fold
+	one  sync.Mutex // held while the Source is asked by several
+	sums [][]sums   // by candidate and fold
 	// recordedSums are those of the recording, by subset.
 	recordedSums  []*sums
 	recordedCells *profile

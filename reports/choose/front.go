@@ -101,16 +101,10 @@ func (t *chooser) frontRow(s *stats.Standing, candidates []int, choice *chosen) 
 			candidate = one
 		}
 	}
-	whole := &sums{}
-	for f := range t.totals[candidate] {
-		if t.chosenOn == 0 || f != t.chosenOn-1 {
-			whole.add(&t.totals[candidate][f])
-		}
-	}
 	row := tune.FrontRow{
 		Candidate: candidate, Name: t.candidates[candidate].Name, Params: replays.Params(t.candidates[candidate].Params),
 		Objective: numbers.Known(s.Quality), ChoiceCost: numbers.Known(s.Cost), Seconds: numbers.Known(s.Delay),
-		Counted: t.counted(whole), Share: numbers.Missing(notDrawn), Same: len(equal) - 1,
+		Counted: t.counted(t.over(&sums{}, candidate, t.chosenOn)), Share: numbers.Missing(notDrawn), Same: len(equal) - 1,
 		Recommended: candidate == choice.candidate, Today: slices.Contains(equal, t.today()),
 	}
 	if s.Drawn {

@@ -131,8 +131,8 @@ func (t *chooser) tasksOf(units float64) int {
 // isReference says that a candidate is what was recorded, which loses nothing by
 // definition.
 func (t *chooser) isReference(candidate int) bool {
-	recorded, loop := t.Recordings()[0].Loop, t.candidates[candidate].Loop
-	return recorded != nil && loop != nil && recorded.Hash() == loop.Hash()
+	recorded := t.Recordings()[0].Loop
+	return recorded != nil && recorded.Hash() == t.candidates[candidate].Hash()
 }
 
 // bound is what the recommended configuration may lose, as it holds after the choice.

@@ -40,12 +40,12 @@ func (s *table) Outcomes(_ context.Context, candidate int) ([]sweep.Outcome, err
 	return s.outcomes[candidate], nil
 }
 
-func (s *table) Totals(_ context.Context, part []int, parts int) ([][]sweep.Totals, error) {
-	all, divided := make([][]sweep.Totals, len(s.outcomes)), sweep.Divide(s.runs, part, parts)
+func (s *table) Totals(_ context.Context, part []int, parts int, visit func(int, []sweep.Totals)) error {
+	divided := sweep.Divide(s.runs, part, parts)
 	for i := range s.outcomes {
-		all[i] = divided.Sum(s.outcomes[i])
+		visit(i, divided.Sum(s.outcomes[i]))
 	}
-	return all, nil
+	return nil
 }
 
 func (s *table) Sums(_ context.Context, candidate int, parts *sweep.Parts) ([]sweep.Totals, error) {

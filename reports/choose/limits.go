@@ -33,7 +33,7 @@ const (
 // configuration use, and tells which phase limits are unusual for their kind.
 func (t *chooser) limits(ctx context.Context, r *tune.Tuning, choice *chosen) error {
 	for _, of := range t.described(choice) {
-		loop := t.candidates[of.candidate].Loop
+		loop := t.candidates[of.candidate].Declared()
 		if err := t.used(ctx, r, of, loop); err != nil {
 			return err
 		}

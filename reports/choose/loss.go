@@ -57,10 +57,10 @@ func (t *chooser) onTheRecording(ctx context.Context, candidate int) (bool, erro
 
 // flips are the successes lost and gained on a subset, by the totals.
 func (t *chooser) flips(candidate, subset int) (l loss) {
-	for f := range t.totals[candidate] {
+	for f := range t.sums[candidate] {
 		if subset == 0 || f != subset-1 {
-			s := &t.totals[candidate][f].Scores[t.score]
-			l.lost, l.gained, l.runs = l.lost+s.Lost, l.gained+s.Gained, l.runs+s.Known
+			s := &t.sums[candidate][f].scores[t.score]
+			l.lost, l.gained, l.runs = l.lost+int(s.lost), l.gained+int(s.gained), l.runs+int(s.known)
 		}
 	}
 	return l
@@ -107,12 +107,7 @@ func (t *chooser) hopeless(candidate, subset int, level float64) bool {
 	if !t.graded && l.gained == 0 {
 		return t.atMost(l.lost, l.runs, level) > t.Choose.Number
 	}
-	before, now := t.recordedSums[subset].score(t.score), &sums{}
-	for f := range t.totals[candidate] {
-		if subset == 0 || f != subset-1 {
-			now.add(&t.totals[candidate][f])
-		}
-	}
+	before, now := t.recordedSums[subset].score(t.score), t.over(&sums{}, candidate, subset)
 	return numberOf(before)-numberOf(now.score(t.score)) > t.Choose.Number
 }
 

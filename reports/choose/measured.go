@@ -2,6 +2,7 @@ package choose
 
 import (
 	"context"
+	"hash/maphash"
 	"math"
 	"runtime"
 	"slices"
@@ -18,6 +19,7 @@ import (
 type measured struct {
 	subsets int
 	labels  []replay.Label
+	exact   []int // runs
 	// can says that a candidate can be chosen at all; else standing says why not.
 	can      []bool
 	standing []standingOfOne
@@ -51,12 +53,9 @@ const (
 // measure evaluates the objective, the cost and the constraints for all candidates
 // on all subsets.
 func (t *chooser) measure(ctx context.Context) (err error) {
-	if t.totals, err = t.Totals(ctx, t.fold, max(1, t.folds)); err != nil {
-		return err
-	}
 	n := len(t.candidates)
 	subsets := 1 + t.without
-	m := &measured{subsets: subsets, labels: make([]replay.Label, n), can: make([]bool, n), standing: make([]standingOfOne, n), why: make([]string, n)}
+	m := &measured{subsets: subsets, labels: make([]replay.Label, n), exact: make([]int, n), can: make([]bool, n), standing: make([]standingOfOne, n), why: make([]string, n)}
 	for range subsets {
 		m.value, m.cost, m.within = append(m.value, make([]float64, n)), append(m.cost, make([]float64, n)), append(m.within, make([]bool, n))
 		m.seconds, m.least = append(m.seconds, make([]float64, n)), append(m.least, slices.Repeat([]float64{math.NaN()}, n))
@@ -72,10 +71,25 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 	if err := t.measureRecordings(ctx); err != nil {
 		return err
 	}
-	recorded := t.recordedKnown()
+	recorded, seed := t.recordedKnown(), maphash.MakeSeed()
+	t.sums, t.print = make([][]sums, n), make([]uint64, n)
+	t.recordedPrint = printOf(seed, sweep.Sum(t.held.Recorded, t.held.Runs, t.fold, max(1, t.folds)))
+	err = t.Totals(ctx, t.fold, max(1, t.folds), func(i int, totals []sweep.Totals) {
+		t.labels[i], t.standing[i], t.exact[i] = t.stand(totals, recorded)
+		t.print[i], t.sums[i] = printOf(seed, totals), make([]sums, len(totals))
+		for f := range totals {
+			t.sums[i][f].add(&totals[f])
+		}
+		if t.standing[i] == notExact {
+			t.measureLeast(ctx, i, totals)
+		}
+	})
+	if err != nil {
+		return err
+	}
 	var failed atomic.Pointer[error]
 	err = each(ctx, n, func(i int) {
-		if err := t.measureOne(ctx, i, recorded); err != nil {
+		if err := t.measureOne(ctx, i); err != nil {
 			failed.CompareAndSwap(nil, &err)
 		}
 	})
@@ -83,11 +97,19 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 		err = *e
 	}
 	if err == nil {
-		all := prints(append(slices.Clip(t.totals), sweep.Sum(t.held.Recorded, t.held.Runs, t.fold, max(1, t.folds))))
-		t.print, t.recordedPrint = all[:n], all[n]
 		t.steps, err = t.stepsOf(ctx)
 	}
 	return err
+}
+
+// over adds up what a candidate makes of the runs of a subset.
+func (t *chooser) over(s *sums, candidate, subset int) *sums {
+	for f := range t.sums[candidate] {
+		if subset == 0 || f != subset-1 {
+			s.plus(&t.sums[candidate][f])
+		}
+	}
+	return s
 }
 
 // recordedKnown counts, for each score that is read, the runs that have it as
@@ -104,12 +126,8 @@ func (t *chooser) recordedKnown() []int {
 
 // measureOne measures a candidate. No other reads or writes what is its own, and
 // bits of one word are of one chunk.
-func (t *chooser) measureOne(ctx context.Context, i int, recorded []int) error {
+func (t *chooser) measureOne(ctx context.Context, i int) error {
 	m := t.measured
-	m.labels[i], m.standing[i] = t.stand(i, recorded)
-	if m.standing[i] == notExact {
-		t.measureLeast(ctx, i)
-	}
 	if m.standing[i] != choosable {
 		return nil
 	}
@@ -123,11 +141,7 @@ func (t *chooser) measureOne(ctx context.Context, i int, recorded []int) error {
 	}
 	for s := range m.subsets {
 		scope.clear()
-		for f := range t.totals[i] {
-			if s == 0 || f != s-1 {
-				scope.add(&t.totals[i][f])
-			}
-		}
+		t.over(scope.sums, i, s)
 		if runs != nil {
 			runs.into(scope.sums, t.fold, s-1)
 		}
@@ -136,25 +150,31 @@ func (t *chooser) measureOne(ctx context.Context, i int, recorded []int) error {
 	return nil
 }
 
-// stand says whether the runs answer for a candidate, with the scores that are read.
-func (t *chooser) stand(i int, recorded []int) (replay.Label, standingOfOne) {
-	var whole sweep.Totals
-	for f := range t.totals[i] {
-		whole.Add(&t.totals[i][f])
-	}
-	label := whole.Label()
-	if label != replay.PointExact {
-		return label, notExact
-	}
-	if whole.Faults > 0 {
-		return label, faulty
+// stand says whether the runs answer for a candidate, with the scores that are read,
+// and how many of them are exact.
+func (t *chooser) stand(totals []sweep.Totals, recorded []int) (label replay.Label, standing standingOfOne, exact int) {
+	whole := wholeOf(totals)
+	label, exact = whole.Label(), whole.Exact
+	switch {
+	case label != replay.PointExact:
+		return label, notExact, exact
+	case whole.Faults > 0:
+		return label, faulty, exact
 	}
 	for k, s := range t.reads {
 		if s >= len(whole.Scores) || whole.Scores[s].Known < recorded[k] {
-			return label, notScored
+			return label, notScored, exact
 		}
 	}
-	return label, choosable
+	return label, choosable, exact
+}
+
+// wholeOf are the totals of all parts together.
+func wholeOf(totals []sweep.Totals) (whole sweep.Totals) {
+	for f := range totals {
+		whole.Add(&totals[f])
+	}
+	return whole
 }
 
 func (t *chooser) scope(s *sums) *metrics {

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"slices"
 
+	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/replays"
 )
 
@@ -72,23 +74,17 @@ func (t *chooser) measureRecordings(ctx context.Context) error {
 // mean of the score when every run whose end is not known fails. With another
 // objective, with constraints, and where the agent was told a limit, nothing is
 // known.
-func (t *chooser) measureLeast(ctx context.Context, candidate int) {
+func (t *chooser) measureLeast(ctx context.Context, candidate int, totals []sweep.Totals) {
 	if t.goal.native == nil || t.Minimize || len(t.Constraints) > 0 {
 		return
 	}
-	for f := range t.totals[candidate] {
-		if t.totals[candidate][f].Told > 0 {
-			return
-		}
+	if slices.ContainsFunc(totals, func(part sweep.Totals) bool { return part.Told > 0 }) {
+		return
 	}
 	scope := t.scope(&sums{})
 	for s := range t.subsets {
 		scope.clear()
-		for f := range t.totals[candidate] {
-			if s == 0 || f != s-1 {
-				scope.add(&t.totals[candidate][f])
-			}
-		}
+		t.over(scope.sums, candidate, s)
 		if !math.IsInf(scope.sums.score(t.score).Number, 0) {
 			t.least[s][candidate], _ = t.goal.of(ctx, scope)
 		}

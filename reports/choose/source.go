@@ -12,9 +12,9 @@ import (
 // one.
 type Source interface {
 	replays.Source
-	// Totals are the sums of every candidate over every part of the runs: part[i]
-	// is that of run i.
-	Totals(ctx context.Context, part []int, parts int) ([][]sweep.Totals, error)
+	// Totals visits every candidate, several at a time, with its sums over every part
+	// of the runs: part[i] is that of run i.
+	Totals(ctx context.Context, part []int, parts int, visit func(candidate int, totals []sweep.Totals)) error
 	// Sums are those of one candidate over other parts of the runs.
 	Sums(ctx context.Context, candidate int, parts *sweep.Parts) ([]sweep.Totals, error)
 	// Recordings are those that answer, and Recording is the one that a candidate is replayed on. The first, 0, has

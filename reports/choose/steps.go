@@ -144,9 +144,9 @@ func (t *chooser) looserUp() []bool {
 	return all
 }
 
-func (t *chooser) iterations(candidate int) (n int64) {
-	for f := range t.totals[candidate] {
-		n += t.totals[candidate][f].Iterations
+func (t *chooser) iterations(candidate int) (n float64) {
+	for f := range t.sums[candidate] {
+		n += t.sums[candidate][f].iterations
 	}
 	return n
 }
@@ -231,26 +231,22 @@ func (t *chooser) looser(candidate, path int, in map[int]bool, up bool) (other i
 	return 0, false
 }
 
-// prints are the same for candidates with the same totals: those make the same of
+// printOf is the same for candidates with the same totals: those make the same of
 // every run.
-func prints(totals [][]sweep.Totals) []uint64 {
-	all, seed := make([]uint64, len(totals)), maphash.MakeSeed()
-	for i := range totals {
-		var h maphash.Hash
-		h.SetSeed(seed)
-		for f := range totals[i] {
-			t := totals[i][f]
-			for _, score := range t.Scores {
-				maphash.WriteComparable(&h, score)
-			}
-			maphash.WriteComparable(&h, [6]int64{int64(t.Runs), int64(t.Exact), int64(t.Faults), int64(t.Successes), t.Iterations, t.Elapsed})
-			maphash.WriteComparable(&h, t.PerTask)
-			maphash.WriteComparable(&h, t.Least)
-			maphash.WriteComparable(&h, t.Most)
+func printOf(seed maphash.Seed, totals []sweep.Totals) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for f := range totals {
+		t := &totals[f]
+		for _, score := range t.Scores {
+			maphash.WriteComparable(&h, score)
 		}
-		all[i] = h.Sum64()
+		maphash.WriteComparable(&h, [6]int64{int64(t.Runs), int64(t.Exact), int64(t.Faults), int64(t.Successes), t.Iterations, t.Elapsed})
+		maphash.WriteComparable(&h, t.PerTask)
+		maphash.WriteComparable(&h, t.Least)
+		maphash.WriteComparable(&h, t.Most)
 	}
-	return all
+	return h.Sum64()
 }
 
 // stepped allows what passes the tests on a subset. What makes of every run what was

@@ -65,6 +65,22 @@ func (s *scoreSums) include(t *sweep.ScoreTotals, of *sweep.Totals, sign float64
 	s.gained += sign * float64(t.Gained)
 }
 
+// plus adds other sums.
+func (s *sums) plus(o *sums) {
+	s.tasks, s.runs, s.exact, s.successes = s.tasks+o.tasks, s.runs+o.runs, s.exact+o.exact, s.successes+o.successes
+	s.iterations, s.seconds, s.dollars = s.iterations+o.iterations, s.seconds+o.seconds, s.dollars+o.dollars
+	s.tokens, s.calls, s.toolCalls = s.tokens+o.tokens, s.calls+o.calls, s.toolCalls+o.toolCalls
+	s.unpriced, s.unreported, s.tokensUntold = s.unpriced+o.unpriced, s.unreported+o.unreported, s.tokensUntold+o.tokensUntold
+	for len(s.scores) < len(o.scores) {
+		s.scores = append(s.scores, scoreSums{})
+	}
+	for i := range o.scores {
+		a, b := &s.scores[i], &o.scores[i]
+		a.sum, a.tasks, a.known = a.sum+b.sum, a.tasks+b.tasks, a.known+b.known
+		a.hits, a.lost, a.gained = a.hits+b.hits, a.lost+b.lost, a.gained+b.gained
+	}
+}
+
 // clear makes them those of no run, and keeps their room.
 func (s *sums) clear() {
 	clear(s.scores)

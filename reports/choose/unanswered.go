@@ -19,17 +19,13 @@ const mostUnanswered = 10
 // with the most runs that are exact first. They have bounds, and no point.
 func (t *chooser) unanswered(ctx context.Context, r *tune.Tuning, _ *chosen) error {
 	var all []int
-	exact := make([]int, len(t.candidates))
 	for i := range t.candidates {
 		if t.standing[i] == notExact {
 			all = append(all, i)
-			for f := range t.totals[i] {
-				exact[i] += t.totals[i][f].Exact
-			}
 		}
 	}
 	slices.SortFunc(all, func(a, b int) int {
-		return cmp.Or(cmp.Compare(t.labels[a], t.labels[b]), cmp.Compare(exact[b], exact[a]), cmp.Compare(t.rank[a], t.rank[b]))
+		return cmp.Or(cmp.Compare(t.labels[a], t.labels[b]), cmp.Compare(t.exact[b], t.exact[a]), cmp.Compare(t.rank[a], t.rank[b]))
 	})
 	for _, i := range all[:min(len(all), mostUnanswered)] {
 		n, err := t.notExact(ctx, i)
@@ -43,19 +39,19 @@ func (t *chooser) unanswered(ctx context.Context, r *tune.Tuning, _ *chosen) err
 
 func (t *chooser) notExact(ctx context.Context, candidate int) (tune.NotExact, error) {
 	n := tune.NotExact{Candidate: candidate, Name: t.candidates[candidate].Name, Label: t.labels[candidate].String(), Score: noRange(numbers.Nothing)}
-	var whole sweep.Totals
-	for f := range t.totals[candidate] {
-		whole.Add(&t.totals[candidate][f])
+	outcomes, err := t.Outcomes(ctx, candidate)
+	if err != nil {
+		return n, nil
 	}
+	whole := wholeOf(sweep.Sum(outcomes, t.held.Runs, t.fold, max(1, t.folds)))
 	n.Exact, n.Censored, n.Branches = whole.Exact, whole.Censored, whole.Branches
 	if t.score >= 0 && t.labels[candidate] != replay.Counterfactual {
 		s := &whole.Scores[t.score]
 		n.Score.Low = numbers.Of(s.PerTask.Least/whole.PerTask.Tasks, s.Known == whole.Runs)
 		n.Score.High = numbers.Of(s.PerTask.Most/whole.PerTask.Tasks, s.Known == whole.Runs)
 	}
-	outcomes, err := t.Outcomes(ctx, candidate)
 	if why := replays.Unknowns(outcomes); len(why) > 0 {
 		n.Why = why[0].Why
 	}
-	return n, err
+	return n, nil
 }

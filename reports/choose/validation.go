@@ -50,15 +50,7 @@ func (t *chooser) foldOf(f int, c *chosen) tune.Fold {
 	}
 	candidate := &t.candidates[c.candidate]
 	fold.Name, fold.Params = candidate.Name, replays.Params(candidate.Params)
-	train, held := &sums{}, &sums{}
-	for other := range t.totals[c.candidate] {
-		if other == f {
-			held.add(&t.totals[c.candidate][other])
-		} else {
-			train.add(&t.totals[c.candidate][other])
-		}
-	}
-	fold.Train, fold.HeldOut = t.counted(train), t.counted(held)
+	fold.Train, fold.HeldOut = t.counted(t.over(&sums{}, c.candidate, f+1)), t.counted(&t.sums[c.candidate][f])
 	return fold
 }
 

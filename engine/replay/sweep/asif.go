@@ -25,7 +25,7 @@ func (s *Sweep) AsIf(ctx context.Context, candidate int) (runs []AsIf, left int,
 		return nil, 0, err
 	}
 	r, c := &s.recordings[on], &s.candidates[candidate]
-	replayed := s.options.replay(r.Loop, c.Loop, r.Announced...)
+	replayed := s.options.replay(r.Loop, c.Declared(), r.Announced...)
 	all := make([]*AsIf, len(r.Runs))
 	err = each(ctx, len(all), chunk, func(i int) {
 		result, made := replayed.AsIf(ctx, r.Runs[i].Run, r.Runs[i].Task)

@@ -47,7 +47,7 @@ func benchmarkTotals(b *testing.B, loop, guards string, n int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := s.Totals(context.Background(), part, 5); err != nil {
+		if err := s.Totals(context.Background(), part, 5, func(int, []Totals) {}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -327,7 +327,7 @@ func TestGrid(t *testing.T) {
 	if got := called(wider); err != nil || got[2] != "threshold=0.1,max_iterations=3" || got[3] != "threshold=0.2,max_iterations=1" {
 		t.Errorf("the candidates are %v, %v", got, err)
 	}
-	if limit, _, _ := last.Loop.EffectiveMax(); limit != 3 {
+	if limit, _, _ := last.Declared().EffectiveMax(); limit != 3 {
 		t.Error("the limit is", limit)
 	}
 	twice := append(bases, Base{"same", declared(t, wide)}, Base{"other", declared(t, plain)})

@@ -2,6 +2,8 @@ package sweep
 
 import (
 	"context"
+	"slices"
+	"sync"
 
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/spec"
@@ -29,42 +31,61 @@ type walked struct {
 	cursor *replay.Cursor // of all runs
 }
 
+// timing is when a candidate stops: under one configuration of points that several
+// candidates share. Points are nil where that cannot be said.
+type timing struct {
+	points        *replay.Points
+	configuration replay.Configuration
+}
+
+// kinds are the points of candidates so far. Several may ask at a time.
+type kinds struct {
+	one    sync.Mutex
+	points []*replay.Points
+}
+
+// timing finds the points that serve a loop, or begins new ones.
+func (k *kinds) timing(l *spec.Loop) timing {
+	k.one.Lock()
+	defer k.one.Unlock()
+	at := slices.IndexFunc(k.points, func(p *replay.Points) bool { return p.Serves(l) == "" })
+	if at < 0 {
+		p := replay.NewPoints(l)
+		if p.Serves(l) != "" {
+			return timing{}
+		}
+		at, k.points = len(k.points), append(k.points, p)
+	}
+	c, _ := k.points[at].Configuration(l) // it has no error where Serves has no objection
+	return timing{k.points[at], c}
+}
+
 // families are those of candidates, and of each candidate the family.
 func families(candidates []Candidate) (all []*family, of []*family) {
-	var shared []*family
+	shared, known := map[*replay.Points]*family{}, &kinds{}
 	for i := range candidates {
-		f := familyOf(shared, candidates[i].Loop)
-		if f == nil {
-			f = newFamily(candidates[i].Loop)
-			all = append(all, f)
-			if f.points != nil {
-				shared = append(shared, f)
-			}
+		if p := candidates[i].when.points; p != nil && !slices.Contains(known.points, p) {
+			known.points = append(known.points, p)
 		}
-		if f.points != nil {
-			c, _ := f.points.Configuration(candidates[i].Loop) // it has no error where Serves has no objection
-			f.configurations = append(f.configurations, c)
+	}
+	for i := range candidates {
+		when := candidates[i].when
+		if candidates[i].Loop != nil {
+			when = known.timing(candidates[i].Loop)
+		}
+		f := shared[when.points]
+		if f == nil {
+			f = &family{points: when.points}
+			all = append(all, f)
+		}
+		if when.points != nil {
+			shared[when.points] = f
+			f.configurations = append(f.configurations, when.configuration)
 		}
 		f.members = append(f.members, i)
 		of = append(of, f)
 	}
 	return all, of
-}
-
-func familyOf(shared []*family, l *spec.Loop) *family {
-	for _, f := range shared {
-		if f.points.Serves(l) == "" {
-			return f
-		}
-	}
-	return nil
-}
-
-func newFamily(l *spec.Loop) *family {
-	if p := replay.NewPoints(l); p.Serves(l) == "" {
-		return &family{points: p}
-	}
-	return &family{}
 }
 
 // walk walks the runs of a recording once for all members.
@@ -73,7 +94,7 @@ func (s *Sweep) walk(ctx context.Context, f *family) error {
 		return nil
 	}
 	r := &s.recordings[f.recording]
-	endless := s.options.replay(r.Loop, replay.Endless(s.candidates[f.members[0]].Loop))
+	endless := s.options.replay(r.Loop, replay.Endless(s.candidates[f.members[0]].Declared()))
 	paths := make([]replay.Path, len(r.Runs))
 	err := each(ctx, len(paths), chunk, func(i int) {
 		paths[i] = endless.Path(ctx, r.Runs[i].Run, r.Runs[i].Task)
@@ -106,5 +127,5 @@ func (s *Sweep) told(candidate, on int) bool {
 	if len(r.Announced) == 0 {
 		return false
 	}
-	return replay.New(r.Loop, s.candidates[candidate].Loop, replay.Options{Announced: r.Announced}).Tells() != ""
+	return replay.New(r.Loop, s.candidates[candidate].Declared(), replay.Options{Announced: r.Announced}).Tells() != ""
 }

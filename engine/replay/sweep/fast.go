@@ -11,7 +11,7 @@ import (
 
 // count adds up what the members of a family make of the runs of each cell: by what
 // changes from one member to the next.
-func (s *Sweep) count(ctx context.Context, f *family, into *cells, all [][]Totals) error {
+func (s *Sweep) count(ctx context.Context, f *family, into *cells, visit func(candidate int, totals []Totals)) error {
 	if err := s.trace(ctx, f); err != nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (s *Sweep) count(ctx context.Context, f *family, into *cells, all [][]Total
 				a.add(c.Run, c.After, 1)
 			}
 			cursor.Believed(&f.configurations[k], a.believed)
-			all[f.members[k]] = into.totals(a.cells())
+			visit(f.members[k], into.totals(a.cells()))
 		}
 	})
 }
@@ -117,7 +117,7 @@ func (s *Sweep) adding(f *family, into *cells) *adding {
 			a.empty = make([]cell, len(into.trials))
 		}
 		a.runs[at]--
-		o := Outcome{Result: replay.NewStops(s.candidates[f.members[0]].Loop).Along(&f.paths[run])}
+		o := Outcome{Result: replay.NewStops(s.candidates[f.members[0]].Declared()).Along(&f.paths[run])}
 		o.Scores = r.worth(run, &o.Result, nil)
 		a.empty[at].add(&o, &r.Runs[run])
 	}

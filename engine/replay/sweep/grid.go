@@ -14,9 +14,9 @@ import (
 	"github.com/agentbench/agentbench/spec/source"
 )
 
-// MostCandidates is how many configurations are tried at most. A loop takes
-// about 12 kB and 50 µs.
-const MostCandidates = 50_000
+// MostCandidates is how many configurations are tried at most. Each takes some 700
+// bytes and 60 µs before a run is looked at.
+const MostCandidates = 200_000
 
 // Base is a recorded configuration that parameters are set in.
 type Base struct {
@@ -53,8 +53,9 @@ func Grid(bases []Base, set []spec.Assignment, axes []Axis) ([]Candidate, error)
 		return nil, err
 	}
 	var all []Candidate
+	kinds := &kinds{}
 	for i := range bases {
-		made, err := grid(&bases[i], len(bases) > 1, set, axes)
+		made, err := grid(&bases[i], len(bases) > 1, set, axes, kinds)
 		if err != nil {
 			return nil, err
 		}
@@ -96,10 +97,11 @@ type gridding struct {
 	set   []spec.Assignment
 	names []string // of the parameters, those set first
 	named bool     // candidates are told apart by the name of their base
+	kinds *kinds
 }
 
-func grid(base *Base, named bool, set []spec.Assignment, axes []Axis) ([]Candidate, error) {
-	g := &gridding{base: base, axes: axes, set: set, named: named}
+func grid(base *Base, named bool, set []spec.Assignment, axes []Axis, kinds *kinds) ([]Candidate, error) {
+	g := &gridding{base: base, axes: axes, set: set, named: named, kinds: kinds}
 	if err := g.name(); err != nil {
 		return nil, err
 	}
@@ -146,21 +148,31 @@ func (g *gridding) name() error {
 
 // candidate is combination i.
 func (g *gridding) candidate(i int) (Candidate, source.Faults) {
+	loop, faults := g.loop(i)
+	if loop == nil {
+		return Candidate{}, faults
+	}
+	assignments := g.assignments(i)
+	made := Candidate{Name: g.nameOf(assignments), Params: spec.ParamsOf(assignments), of: g, at: i, hash: loop.Hash(), when: g.kinds.timing(loop)}
+	if g.named {
+		made.Base = g.base.Name
+	}
+	return made, nil
+}
+
+// loop is that of combination i.
+func (g *gridding) loop(i int) (*spec.Loop, source.Faults) {
+	return g.base.Loop.With(g.assignments(i)...)
+}
+
+func (g *gridding) assignments(i int) []spec.Assignment {
 	assignments := append(slices.Clone(g.set), make([]spec.Assignment, len(g.axes))...)
 	for k := len(g.axes) - 1; k >= 0; k-- {
 		a := &g.axes[k]
 		assignments[len(g.set)+k] = a.assignment(a.Values[i%len(a.Values)])
 		i /= len(a.Values)
 	}
-	loop, faults := g.base.Loop.With(assignments...)
-	if loop == nil {
-		return Candidate{}, faults
-	}
-	made := Candidate{Name: g.nameOf(assignments), Loop: loop, Params: spec.ParamsOf(assignments)}
-	if g.named {
-		made.Base = g.base.Name
-	}
-	return made, nil
+	return assignments
 }
 
 func (g *gridding) nameOf(assignments []spec.Assignment) string {
@@ -182,8 +194,8 @@ func (g *gridding) nameOf(assignments []spec.Assignment) string {
 func distinct(all []Candidate) []Candidate {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(c Candidate) bool {
-		known := seen[c.Loop.Hash()]
-		seen[c.Loop.Hash()] = true
+		known := seen[c.Hash()]
+		seen[c.Hash()] = true
 		return known
 	})
 }

@@ -64,12 +64,36 @@ type Run struct {
 // Candidate is a configuration to be tried.
 type Candidate struct {
 	Name string
+	// Loop is what is tried; nil: Declared makes it. Candidates of a grid keep none:
+	// together they would be the most that a tuning has in memory.
 	Loop *spec.Loop
 	// Params are the parameters that were set to get it, in the order declared;
 	// none: the recorded configuration itself.
 	Params []spec.Param
 	// Base is the configuration that they were set in, where there are several.
 	Base string
+
+	of   *gridding // of a candidate without a loop
+	at   int       // in the grid
+	hash string
+	when timing
+}
+
+// Declared is the loop that is tried.
+func (c *Candidate) Declared() *spec.Loop {
+	if c.Loop != nil {
+		return c.Loop
+	}
+	loop, _ := c.of.loop(c.at) // it was made before, without a fault
+	return loop
+}
+
+// Hash is that of the loop.
+func (c *Candidate) Hash() string {
+	if c.Loop != nil {
+		return c.Loop.Hash()
+	}
+	return c.hash
 }
 
 // Outcome is what a candidate makes of a recorded run.

@@ -29,7 +29,7 @@ func (s *Sweep) along(ctx context.Context, candidate int, f *family) ([]Outcome,
 	if err := s.walk(ctx, f); err != nil {
 		return nil, err
 	}
-	stops, r := replay.NewStops(s.candidates[candidate].Loop), &s.recordings[f.recording]
+	stops, r := replay.NewStops(s.candidates[candidate].Declared()), &s.recordings[f.recording]
 	asIf := func(i int, result *replay.Result) *record.Run { return f.paths[i].AsIf(r.Runs[i].Run, result) }
 	if !s.judgesAlike(candidate, f.recording) {
 		asIf = nil
@@ -41,13 +41,13 @@ func (s *Sweep) along(ctx context.Context, candidate int, f *family) ([]Outcome,
 // recording, so that whoever judges recorded runs can judge those of the candidate.
 func (s *Sweep) judgesAlike(candidate, on int) bool {
 	checklist := func(l *spec.Loop) bool { return l.Pattern == spec.PatternChecklist }
-	return checklist(s.candidates[candidate].Loop) == checklist(s.recordings[on].Loop)
+	return checklist(s.candidates[candidate].Declared()) == checklist(s.recordings[on].Loop)
 }
 
 // outcomes are those on a recording, by a walk of its own.
 func (s *Sweep) outcomes(ctx context.Context, candidate, on int) ([]Outcome, error) {
 	r := &s.recordings[on]
-	replayed := s.options.replay(r.Loop, s.candidates[candidate].Loop, r.Announced...)
+	replayed := s.options.replay(r.Loop, s.candidates[candidate].Declared(), r.Announced...)
 	asIf := func(i int, _ *replay.Result) *record.Run {
 		_, made := replayed.AsIf(ctx, r.Runs[i].Run, r.Runs[i].Task)
 		return made
@@ -123,7 +123,7 @@ func (s *Sweep) choose(ctx context.Context, candidate int) (int, error) {
 		return 0, nil
 	}
 	for i := range s.recordings {
-		if replay.Apart(s.recordings[i].Loop, s.candidates[candidate].Loop) == "" {
+		if replay.Apart(s.recordings[i].Loop, s.candidates[candidate].Declared()) == "" {
 			return i, nil
 		}
 	}

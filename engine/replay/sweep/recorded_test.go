@@ -70,11 +70,11 @@ func totals(t *testing.T, r sweep.Recording, set func(l *spec.Loop)) sweep.Total
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := s.Totals(context.Background(), make([]int, len(r.Runs)), 1)
-	if err != nil {
+	var all sweep.Totals
+	if err := s.Totals(context.Background(), make([]int, len(r.Runs)), 1, func(_ int, totals []sweep.Totals) { all = totals[0] }); err != nil {
 		t.Fatal(err)
 	}
-	return all[0][0]
+	return all
 }
 
 func maximum(n int) func(l *spec.Loop) {

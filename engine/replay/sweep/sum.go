@@ -67,8 +67,12 @@ func newCells(trials, part []int, parts int) *cells {
 func (c *cells) totals(sums []cell) []Totals {
 	all := make([]Totals, c.parts)
 	for i := range sums {
-		t := sums[i].totals(c.trials[i])
-		all[c.part[i]].Add(&t)
+		t, part := sums[i].totals(c.trials[i]), &all[c.part[i]]
+		if part.Runs == 0 {
+			*part = t
+			continue
+		}
+		part.Add(&t)
 	}
 	return all
 }
@@ -153,10 +157,9 @@ func (s *ScoreTotals) compare(r Range, recorded bool) {
 	}
 }
 
-// totals are the sums, of tasks with so many trials each.
+// totals are the sums, of tasks with so many trials each. They are made once.
 func (c *cell) totals(trials int) Totals {
 	t := c.Totals
-	t.Scores = slices.Clone(t.Scores)
 	for i := range c.scores {
 		t.Scores[i].Least, t.Scores[i].Most = c.scores[i].least.sum(), c.scores[i].most.sum()
 	}

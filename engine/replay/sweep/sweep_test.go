@@ -76,8 +76,8 @@ func outcomes(t testing.TB, s *Sweep, candidate int) []Outcome {
 
 func totals(t testing.TB, s *Sweep, part []int, parts int) [][]Totals {
 	t.Helper()
-	all, err := s.Totals(context.Background(), part, parts)
-	if err != nil {
+	all := make([][]Totals, len(s.Candidates()))
+	if err := s.Totals(context.Background(), part, parts, func(candidate int, totals []Totals) { all[candidate] = totals }); err != nil {
 		t.Fatal(err)
 	}
 	return all
