@@ -52,13 +52,18 @@ type toolCall struct {
 
 type tokens struct {
 	Prompt, Completion, Total int64
+	cached                    int64  // of the prompt; 0: it is not told
 	as                        string // how a number is written; "": as a whole one
 }
 
 // MarshalJSON writes the numbers in their form.
 func (t *tokens) MarshalJSON() ([]byte, error) {
 	as := cmp.Or(t.as, "%d")
-	return fmt.Appendf(nil, `{"prompt_tokens":`+as+`,"completion_tokens":`+as+`,"total_tokens":`+as+`}`, t.Prompt, t.Completion, t.Total), nil
+	text := fmt.Appendf(nil, `{"prompt_tokens":`+as+`,"completion_tokens":`+as+`,"total_tokens":`+as, t.Prompt, t.Completion, t.Total)
+	if t.cached > 0 {
+		text = fmt.Appendf(text, `,"prompt_tokens_details":{"cached_tokens":%d}`, t.cached)
+	}
+	return append(text, '}'), nil
 }
 
 // complete puts a reply into the API's shape. A reply that is longer than the

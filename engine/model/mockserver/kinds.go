@@ -95,6 +95,7 @@ var kinds = []entry{
 	{Name: "usage-missing", Row: "F24", About: "no usage", kind: kind{answer: func(c *completion) { c.Usage = nil }}},
 	{Name: "usage-negative", Row: "F24", About: "negative usage", kind: kind{answer: used(-5, -3)}},
 	{Name: "usage-absurd", Row: "F24", About: "usage that cannot be", kind: kind{answer: used(5e12, 9e13)}},
+	{Name: "usage-cached", Row: "F24", About: "more tokens from a cache than the prompt has", kind: kind{answer: func(c *completion) { c.Usage.cached = c.Usage.Prompt + 1 }}},
 	{Name: "usage-zero", Row: "F24", About: "a usage of zero", kind: kind{answer: used(0, 0)}},
 	{Name: "usage-decimals", Row: "F24", About: "usage as 12.0", kind: kind{answer: written("%d.0")}},
 	{Name: "usage-strings", Row: "F24", About: `usage as "12"`, kind: kind{answer: written(`"%d"`)}},

@@ -94,7 +94,11 @@ func TestUsage(t *testing.T) {
 		`"5"`:                                                estimated,
 		`[5, 4]`:                                             estimated,
 		`12.5`:                                               estimated,
-		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":9},"completion_tokens_details":{"reasoning_tokens":-1}}`: {Calls: 1, InputTokens: 5, CachedTokens: 5, OutputTokens: 4},
+		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":5},"completion_tokens_details":{"reasoning_tokens":-1}}`: {Calls: 1, InputTokens: 5, CachedTokens: 5, OutputTokens: 4},
+		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":6}}`:                                                     estimated,
+		`{"prompt_tokens":5,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":-1}}`:                                                    estimated,
+		`{"prompt_tokens":5,"completion_tokens":4,"prompt_cache_hit_tokens":6}`:                                                                     estimated,
+		`{"prompt_tokens":5,"completion_tokens":4,"prompt_cache_hit_tokens":-1,"prompt_tokens_details":{"cached_tokens":3}}`:                        estimated,
 	} {
 		answer := `{"choices":[{"message":{"content":"0123456789"},"finish_reason":"stop"}],"usage":` + said + `}`
 		got, err := connect(t, Options{BaseURL: serve(t, body(200, answer))}).Call(t.Context(), hello())

@@ -75,28 +75,24 @@ type reported struct {
 func (c *counted) usage(raw json.RawMessage, input, output int64) record.Usage {
 	var said reported
 	_ = json.Unmarshal(raw, &said) // what has another type is not known
-	used := record.Usage{Calls: 1, InputTokens: said.Prompt.n, OutputTokens: said.Completion.n}
+	used := record.Usage{
+		Calls: 1, InputTokens: said.Prompt.n, OutputTokens: said.Completion.n,
+		CachedTokens: max(said.CacheHits.n, said.OfPrompt.Cached.n),
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !said.Prompt.known || !said.Completion.known || !plausible(&used, output) {
-		used.InputTokens, used.OutputTokens = c.input.correct(input), c.output.correct(output)
-		used.Estimated = 1
-		return used
+	if !said.Prompt.known || !said.Completion.known || !plausible(&used, &said, output) {
+		return record.Usage{Calls: 1, InputTokens: c.input.correct(input), OutputTokens: c.output.correct(output), Estimated: 1}
 	}
-	details(&used, &said)
+	used.ReasoningTokens = max(0, min(said.OfCompletion.Reasoning.n, used.OutputTokens)) // some servers count them apart
 	c.input.learn(used.InputTokens, input)
 	c.output.learn(used.OutputTokens, output) // hidden reasoning included
 	return used
 }
 
-func plausible(used *record.Usage, output int64) bool {
+func plausible(used *record.Usage, said *reported, output int64) bool {
 	return used.InputTokens > 0 && used.InputTokens <= mostTokens &&
+		min(said.CacheHits.n, said.OfPrompt.Cached.n) >= 0 && used.CachedTokens <= used.InputTokens &&
 		used.OutputTokens >= 0 && used.OutputTokens <= mostTokens &&
 		(used.OutputTokens > 0 || output == 0)
-}
-
-// details are parts of the whole, which no server can exceed.
-func details(used *record.Usage, said *reported) {
-	used.CachedTokens = max(0, min(max(said.CacheHits.n, said.OfPrompt.Cached.n), used.InputTokens))
-	used.ReasoningTokens = max(0, min(said.OfCompletion.Reasoning.n, used.OutputTokens))
 }
