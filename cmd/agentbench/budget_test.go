@@ -95,6 +95,18 @@ budget: {calls: 6, tokens: 1000}
 	if got := balance("tokens"); !slices.Equal(got, []string{"1000", "0", "138", "862"}) {
 		t.Errorf("tokens: %v", got)
 	}
+	// Of what there is less of than that, all is released; of more calls than there are, some were not made under it.
+	for _, c := range []struct{ atWorst, calls, tokens string }{
+		{`{"calls":4,"input_tokens":20,"output_tokens":250}`, "1", "0"},
+		{`{"calls":4,"input_tokens":68,"output_tokens":250}`, "1", "38"},
+		{`{"calls":2,"input_tokens":68,"output_tokens":400}`, "2", "468"},
+	} {
+		write(filepath.Join(results, "spent.jsonl"), sealed(`{"at_worst":`+c.atWorst+`}`))
+		if calls, tokens := balance("calls"), balance("tokens"); calls[2] != c.calls || tokens[2] != c.tokens {
+			t.Errorf("%s: %v, %v", c.atWorst, calls, tokens)
+		}
+	}
+	write(filepath.Join(results, "spent.jsonl"), sealed(`{"at_worst":{"calls":4,"input_tokens":68,"output_tokens":400,"cost_pusd":868000000}}`))
 	if listener, err = net.Listen("tcp", address); err != nil {
 		t.Skip(err)
 	}
@@ -117,13 +129,15 @@ budget: {calls: 6, tokens: 1000}
 	}
 }
 
+// sealed is an object as a line of a result file.
+func sealed(object string) string {
+	sum := crc32.Checksum([]byte(","+object[1:]), crc32.MakeTable(crc32.Castagnoli))
+	return fmt.Sprintf("{\"crc\":\"%08x\",%s\n", sum, object[1:])
+}
+
 // earlierFolder turns a folder into one of the version before ledgers had causes.
 func earlierFolder(t *testing.T, dir, atWorst string) {
 	t.Helper()
-	sealed := func(object string) string {
-		sum := crc32.Checksum([]byte(","+object[1:]), crc32.MakeTable(crc32.Castagnoli))
-		return fmt.Sprintf("{\"crc\":\"%08x\",%s\n", sum, object[1:])
-	}
 	edit := func(name string, edit func(string) string) {
 		t.Helper()
 		path := filepath.Join(dir, name)

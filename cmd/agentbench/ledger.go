@@ -74,7 +74,8 @@ func (p *program) balance(dir string, m *record.Manifest, s *spec.Suite, earlier
 
 // splitEarlier says of a ledger that told no causes what the records prove: what was
 // paid, and what is released because it never reached a server. They do not say how
-// much was reserved for a call, but the least that can have been is known.
+// much was reserved for a call, but the least that can have been is known; of what there
+// was less of than that, all that was not paid is released.
 func splitEarlier(dir string, m *record.Manifest, s *spec.Suite, b *record.Balance) error {
 	proven, err := record.EvidenceOf(dir)
 	if err != nil {
@@ -90,8 +91,9 @@ func splitEarlier(dir string, m *record.Manifest, s *spec.Suite, b *record.Balan
 			unspent = unspent.Plus(least)
 		}
 	}
-	if spent := b.InDoubt(); proven.Paid.Plus(unspent).Minus(spent) != (record.Usage{}) {
-		unspent = record.Usage{} // they were made when there was no budget
+	over := proven.Paid.Plus(unspent).Minus(b.InDoubt())
+	if unspent = unspent.Minus(over); over.Calls > 0 {
+		unspent = record.Usage{} // some were made when there was no budget, and it is unknown which
 	}
 	b.Split(proven.Paid, unspent)
 	return nil

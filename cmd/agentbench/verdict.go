@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -124,18 +125,47 @@ func failureOf(run *record.Run) (failure *record.Error) {
 	return failure
 }
 
-// commonestFailure is the error that most runs of a folder failed with, and of how
-// many; the zero value where there are no records.
+// commonestFailure is the cause that most runs of a folder failed for, as one of them
+// tells it, and of how many; the zero value where there are no records.
 func commonestFailure(dir string) reports.Count {
-	counts := map[string]int{}
+	counts, examples, several := map[string]int{}, map[string]string{}, map[string]bool{}
 	for run, err := range record.ReadRuns(dir) {
-		if err == nil && run.Outcome.Counts() {
-			if failure := failureOf(run); failure != nil {
-				counts[firstLine(failure.Error())]++
-			}
+		if err != nil || !run.Outcome.Counts() {
+			continue
 		}
+		failure := failureOf(run)
+		if failure == nil {
+			continue
+		}
+		text := firstLine(failure.Error())
+		cause := causeOf(text)
+		example, known := examples[cause]
+		several[cause] = several[cause] || known && text != example
+		if !known || text < example {
+			examples[cause] = text
+		}
+		counts[cause]++
 	}
-	return commonest(counts)
+	most := commonest(counts)
+	cause := most.Name
+	if most.Name = examples[cause]; several[cause] {
+		most.Name += " (others differ in ids and numbers only)"
+	}
+	return most
+}
+
+// differing is what differs in messages of one cause: numbers, addresses, times and ids. What
+// a server answered with is no such number.
+var differing = regexp.MustCompile(`\bstatus \d+|\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b[0-9a-fA-F]{8,}\b|\w*\d\w*([.:,-]\w*\d\w*)*`)
+
+// causeOf is a message without what differs where the cause is the same.
+func causeOf(message string) string {
+	return differing.ReplaceAllStringFunc(message, func(text string) string {
+		if strings.HasPrefix(text, "status ") {
+			return text
+		}
+		return "#"
+	})
 }
 
 // commonest is what occurs most often, the first by name among equals.

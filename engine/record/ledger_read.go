@@ -67,10 +67,11 @@ func causes(by map[Cause]Usage) []Cause {
 func (b *Balance) dangling() []int64 { return slices.Sorted(maps.Keys(b.open)) }
 
 // Split says of a ledger of the earlier format what of it was paid, and what is
-// certain not to have been spent.
+// certain not to have been spent. What was paid may be more than there is: some of it
+// was paid when there was no ledger.
 func (b *Balance) Split(paid, unspent Usage) {
 	left := b.Doubt[CauseEarlier].Minus(unspent)
-	b.Paid = smaller(paid, left)
+	b.Paid = paid
 	b.Doubt = map[Cause]Usage{CauseEarlier: left.Minus(b.Paid)}
 }
 
