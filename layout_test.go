@@ -52,17 +52,19 @@ var reaches = []reach{
 
 // soleImporters are the only packages that import a library.
 var soleImporters = map[string]string{
-	"github.com/google/cel-go":          "spec/expr",
-	"gopkg.in/yaml.v3":                  "spec/source",
-	"github.com/olekukonko/tablewriter": "reports/tables",
-	"github.com/sashabaranov/go-openai": "engine/model/openai",
-	"github.com/spf13/cobra":            "cmd/agentbench",
-	"github.com/modelcontextprotocol":   "engine/tool/mcp",
-	"github.com/bmatcuk/doublestar":     "spec",
-	"gonum.org/v1/gonum":                "reports/stats",
-	"gonum.org/v1/gonum/stat/distuv":    "a test", // it links lapack
-	"go.opentelemetry.io/otel":          "engine/telemetry/otlp",
-	"github.com/sqlc-dev/meyer":         "scorers",
+	"github.com/google/cel-go":                                        "spec/expr",
+	"gopkg.in/yaml.v3":                                                "spec/source",
+	"github.com/olekukonko/tablewriter":                               "reports/tables",
+	"github.com/sashabaranov/go-openai":                               "engine/model/openai",
+	"github.com/spf13/cobra":                                          "cmd/agentbench",
+	"github.com/modelcontextprotocol":                                 "engine/tool/mcp",
+	"github.com/bmatcuk/doublestar":                                   "spec",
+	"gonum.org/v1/gonum":                                              "reports/stats",
+	"gonum.org/v1/gonum/stat/distuv":                                  "a test", // it links lapack
+	"go.opentelemetry.io/otel":                                        "engine/telemetry/otlp",
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp": "a test", // it links gRPC
+	"go.opentelemetry.io/proto/otlp/collector":                        "a test", // so does this
+	"github.com/sqlc-dev/meyer":                                       "scorers",
 }
 
 // unreachable packages are never reached from others, not even indirectly.
