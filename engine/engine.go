@@ -82,6 +82,9 @@ func (e *Engine) Run(ctx context.Context, p *plan.Plan, tasks iter.Seq2[*spec.Ta
 	} else if s.spent.Load() {
 		summary.Stopped = record.ReasonSuiteBudget
 	}
+	if short := s.short.Load(); short != nil {
+		summary.Stopped, summary.Blown = record.ReasonCancelled, short
+	}
 	errors.As(context.Cause(ctx), &summary.Blown)
 	if s.spent.Load() && summary.Blown == nil && e.Starved != nil && e.Starved() {
 		summary.Blown = s.fuse.starved()
@@ -110,16 +113,17 @@ type session struct {
 	*Engine
 	cancel context.CancelCauseFunc
 	fuse   fuse
-	spent  atomic.Bool // no run is started any more
+	spent  atomic.Bool           // no run is started any more
+	short  atomic.Pointer[Blown] // nor after this: the machine is short of something
 	failed atomic.Pointer[error]
 }
 
-// starting gives the items that are to be done, until the context ends or the
-// budget is spent.
+// starting gives the items that are to be done, until the context ends, the budget is
+// spent or this machine is short of something.
 func (s *session) starting(ctx context.Context, items iter.Seq2[plan.Item, error]) iter.Seq2[plan.Item, error] {
 	return func(yield func(plan.Item, error) bool) {
 		for item, err := range items {
-			if ctx.Err() != nil || s.spent.Load() {
+			if ctx.Err() != nil || s.spent.Load() || s.short.Load() != nil {
 				return
 			}
 			if err == nil && s.Skip != nil && s.Skip(item.ID) {
@@ -143,19 +147,24 @@ func (s *session) run(ctx context.Context, item plan.Item) (r *record.Run) {
 		s.Watch.Started(item)
 	}
 	started := s.now()
-	r = s.Loops[item.Configuration].Run(s.unlessSpent(ctx), item.ID, item.Task, item.Trial, s.Observe)
+	r = s.Loops[item.Configuration].Run(s.unlessOver(ctx), item.ID, item.Task, item.Trial, s.Observe)
 	r.Volatile.Started, r.Volatile.Wall = started, max(0, s.now().Sub(started)) // a clock may be set back
 	return r
 }
 
-// unlessSpent is a context that has ended for a run that was taken before the
-// budget was spent and comes to its turn after that.
-func (s *session) unlessSpent(ctx context.Context) context.Context {
-	if !s.spent.Load() {
+// unlessOver is a context that has ended for a run that was taken before the last one
+// was to start and comes to its turn after that.
+func (s *session) unlessOver(ctx context.Context) context.Context {
+	var cause error
+	if s.spent.Load() {
+		cause = BudgetSpent{What: "no call is left"}
+	} else if short := s.short.Load(); short != nil {
+		cause = short
+	} else {
 		return ctx
 	}
 	ended, cancel := context.WithCancelCause(ctx)
-	cancel(BudgetSpent{What: "no call is left"})
+	cancel(cause)
 	return ended
 }
 
@@ -176,13 +185,16 @@ func (s *session) panicked(item plan.Item, cause any) *record.Run {
 
 // deliver scores a run and puts it down. After the first run that the suite's
 // budget stopped no other one is started; those in flight go on, because their
-// calls are paid for, until the budget stops them as well. A run that blows the
-// fuse ends the plan at once.
+// calls are paid for, until the budget stops them as well. The same holds where this
+// machine is short of something, which the others do not share. A run that blows the
+// fuse otherwise ends the plan at once.
 func (s *session) deliver(ctx context.Context, item plan.Item, r *record.Run) {
 	if r.Outcome.Reason == record.ReasonSuiteBudget {
 		s.spent.Store(true)
 	}
-	if blown := s.fuse.after(r); blown != nil {
+	if blown := s.fuse.after(r); blown != nil && blown.Fault.Class == record.Resources {
+		s.short.CompareAndSwap(nil, blown)
+	} else if blown != nil {
 		s.cancel(blown)
 	}
 	scores := s.score(ctx, item, r)

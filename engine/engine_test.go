@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -271,6 +272,39 @@ func TestF14_AWrongKeyEndsThePlan(t *testing.T) {
 	if len(journal.runs) > 8 {
 		t.Errorf("%d runs", len(journal.runs))
 	}
+}
+
+// F26b: where no file descriptor is left no run is started, and those in flight end.
+func TestF26b_RunsInFlightEndWhereNoFileDescriptorIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, journal, p, list := bench(t, acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+			if turn.Task.ID == "task-3" {
+				time.Sleep(time.Second)
+				return agent.Result{}, &record.Error{Class: record.Resources, Message: "none left"}
+			}
+			select {
+			case <-time.After(time.Minute):
+				return echo(ctx, turn)
+			case <-ctx.Done():
+				return agent.Result{}, context.Cause(ctx)
+			}
+		}), 1000)
+		summary, err := e.Run(t.Context(), p, list)
+		if err != nil || summary.Blown == nil || summary.Blown.Fault.Message != "none left" || summary.Stopped == "" {
+			t.Fatalf("%+v, error %v", summary, err)
+		}
+		got := map[string]record.Status{}
+		for _, run := range journal.runs {
+			got[run.Task] = run.Outcome.Status
+		}
+		want := map[string]record.Status{
+			"task-1": record.Completed, "task-2": record.Completed, "task-3": record.Faulted, "task-4": record.Completed,
+			"task-5": record.Cancelled, // it was on its way to a worker
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("got %v", got)
+		}
+	})
 }
 
 func TestTheSuitesDuration(t *testing.T) {

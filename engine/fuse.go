@@ -23,7 +23,8 @@ type fuse struct {
 	counted map[string]bool // configurations of which a run counts
 }
 
-// Blown is why a plan was given up, and the cause that ends its runs in flight.
+// Blown is why a plan was given up, and the cause that ends its runs in flight where
+// they would fail like the others.
 type Blown struct {
 	Configuration string
 	Row           int // so many runs in a row failed
