@@ -41,6 +41,9 @@ func answerable(j *job, m *record.Manifest, report *reports.Report, end ending) 
 		least = *j.Suite.MinCoverage
 	}
 	if covered := measured(m); covered == 0 || float64(covered) < least*float64(m.Totals.Planned) {
+		if end.Blown != nil {
+			return blownError(j, m, end.Blown) // too late to stop any: all had started
+		}
 		return coverageError(j, m, least)
 	}
 	if missing := j.cacheMisses(); missing > 0 {

@@ -15,6 +15,9 @@
 // first call after the pause that it asked for, it does: only these wait (doubt.go).
 // Where it takes nothing at all, all that wait are refused like the one that was
 // sent, so that no call waits longer than the server asks of it.
+//
+// A call for which this machine has no file descriptor left was not sent. It waits
+// until one of those in flight has ended, and fails only where there is none.
 package gate
 
 import (
@@ -132,29 +135,41 @@ type gated struct {
 // Call waits for its turn and makes the call.
 func (m *gated) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
 	came := time.Now()
+	for {
+		reply, again, err := m.once(ctx, request, came)
+		if !again {
+			return reply, err
+		}
+	}
+}
+
+// once makes a call that came then, in its turn, and reports whether it was not sent and
+// is to wait for another turn.
+func (m *gated) once(ctx context.Context, request *model.Request, came time.Time) (reply *model.Reply, again bool, err error) {
 	t, err := m.gate.enter(ctx, request.InputTokens()+int64(request.MaxOutputTokens))
 	if err != nil {
-		return nil, &model.Unsent{Err: err}
+		return nil, false, &model.Unsent{Err: err}
 	}
 	if t.failed != nil {
 		t.failed.Waited = time.Since(came)
-		return nil, t.failed
+		return nil, false, t.failed
 	}
 	waited := t.began.Sub(came)
 	o := outcome{}
 	defer func() { m.gate.leave(t, o) }() // also where the model panics
-	reply, err := m.inner.Call(ctx, request)
+	reply, err = m.inner.Call(ctx, request)
 	if err != nil {
 		o = outcomeOf(err)
 		var failed *model.CallError
 		if errors.As(err, &failed) {
+			again = failed.Cause.Class == record.Resources && model.NeverSent(err) && m.gate.tighten()
 			failed.Waited += waited
 		}
-		return nil, err
+		return nil, again, err
 	}
 	o = outcome{succeeded: true, tokens: reply.Usage.Tokens()}
 	reply.Waited += waited
-	return reply, nil
+	return reply, false, nil
 }
 
 // outcome is what a call tells about its server. The zero outcome tells nothing.
@@ -162,6 +177,18 @@ type outcome struct {
 	succeeded bool
 	refusal   *model.CallError // for the moment: there was too much to do
 	tokens    int64            // that were used
+}
+
+// tighten leaves no place for a call in flight that was not sent beside the others, and
+// reports whether there are others.
+func (g *Gate) tighten() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	others := g.inFlight - 1
+	if others > 0 {
+		g.window.cut(others)
+	}
+	return others > 0
 }
 
 // statusOverloaded is Anthropic's.

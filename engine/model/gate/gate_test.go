@@ -437,6 +437,60 @@ type panics struct{}
 
 func (panics) Call(context.Context, *model.Request) (*model.Reply, error) { panic("no") }
 
+// F26b: a call for which no file descriptor is left waits until another one has ended;
+// where none is in flight, it fails.
+func TestF26b_ACallWithoutAFileDescriptorWaitsForOthers(t *testing.T) {
+	const descriptors, takes = 5, time.Second
+	synctest.Test(t, func(t *testing.T) {
+		m := &descriptorsOf{left: descriptors, takes: takes}
+		g := New(Options{Parallel: 50})
+		gated := g.Wrap(m)
+		begin := time.Now()
+		var calls sync.WaitGroup
+		for range 50 {
+			calls.Go(func() {
+				if _, err := gated.Call(t.Context(), &model.Request{}); err != nil {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		calls.Wait()
+		if took := time.Since(begin); took > 50/descriptors*takes || m.refused > 100 || g.Status().InFlight != 0 {
+			t.Errorf("took %v, %d calls without a descriptor, %+v", took, m.refused, g.Status())
+		}
+		m.left = 0
+		if _, err := gated.Call(t.Context(), &model.Request{}); !model.NeverSent(err) {
+			t.Errorf("no other call is in flight: got %v", err)
+		}
+	})
+}
+
+// descriptorsOf is a model of which each call needs a file descriptor.
+type descriptorsOf struct {
+	takes time.Duration
+
+	mu            sync.Mutex
+	left, refused int
+}
+
+func (m *descriptorsOf) Call(context.Context, *model.Request) (*model.Reply, error) {
+	m.mu.Lock()
+	if m.left == 0 {
+		defer m.mu.Unlock()
+		m.refused++
+		err := model.Fail(record.Resources, "no file descriptor left", 0)
+		err.Unsent = 1
+		return nil, err
+	}
+	m.left--
+	m.mu.Unlock()
+	time.Sleep(m.takes)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left++
+	return &model.Reply{Duration: m.takes}, nil
+}
+
 // A call that is cancelled at the gate was never sent.
 func TestCallsCancelledAtTheGateWereNeverSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -65,3 +65,9 @@ func (w *window) shrink(first bool, others int) {
 		w.threshold = w.size
 	}
 }
+
+// cut leaves no place beyond those that are taken; from there it grows slowly.
+func (w *window) cut(taken int) {
+	w.size, w.successes = min(w.size, float64(taken)), 0
+	w.threshold = w.size
+}
