@@ -198,6 +198,9 @@ func (t *tuning) ask() (err error) {
 // choose recommends, says so, and changes the YAML where that was asked for.
 func (t *tuning) choose(ctx context.Context, of choose.Source) error {
 	t.options.About.Warnings = append(t.options.About.Warnings, t.left...)
+	if !t.noToday {
+		t.options.Tuned = t.today().Name
+	}
 	t.options.All = slices.Contains(t.flags.tables, "all")
 	defer leanly()()
 	tuned, err := choose.Among(ctx, of, t.options)

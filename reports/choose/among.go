@@ -56,7 +56,7 @@ func (t *chooser) validation(ctx context.Context, r *tune.Tuning, choice *chosen
 // begin is what was asked for, and how many candidates were tried.
 func (t *chooser) begin() *tune.Tuning {
 	r := &tune.Tuning{
-		Schema: tune.Schema, Suite: t.About.Suite, PricesAsOf: t.About.PricesAsOf, Tasks: len(t.held.Tasks), Clusters: t.held.Clusters, Runs: len(t.held.Runs), Level: t.Level, Seed: t.Seed,
+		Schema: tune.Schema, Suite: t.About.Suite, Tuned: t.Tuned, PricesAsOf: t.About.PricesAsOf, Tasks: len(t.held.Tasks), Clusters: t.held.Clusters, Runs: len(t.held.Runs), Level: t.Level, Seed: t.Seed,
 		Changes: []tune.Change{}, Alternatives: []tune.Choice{}, Against: []tune.Versus{}, Front: []tune.FrontRow{}, Neighbours: []tune.Neighbour{},
 		Stops: []tune.Stops{}, Limits: []tune.LimitUse{}, Curve: []tune.CurveStep{}, Ranges: []tune.RangeHint{}, Notes: t.notes(),
 	}

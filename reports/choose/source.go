@@ -56,6 +56,8 @@ type Options struct {
 	// Level is that of intervals and bounds; 0: 0.95.
 	Level float64
 	About replays.Options
+	// Tuned is the configuration whose parameters are tried; "": there are several.
+	Tuned string
 }
 
 // Term is an expression as it was written, and compiled.

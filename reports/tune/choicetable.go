@@ -146,7 +146,7 @@ func (t *Tuning) flips(row choiceRow, n int) page.Cell {
 }
 
 // lostMost is the column of the bounds of single configurations.
-var lostMost = page.Column{Head: "alone\nat most", Key: "lost_most", Right: true, Warnings: replays.Warnings([]Note{{Kind: Alone}})}
+var lostMost = page.Column{Head: "at most, if\ntried alone", Key: "lost_most", Right: true, Warnings: replays.Warnings([]Note{{Kind: Alone}})}
 
 // most is the bound, and says where it is of the mean and not of a share of runs.
 func (l *Loss) most() page.Cell {

@@ -58,7 +58,7 @@ func (t *Tuning) differencesTable() page.Table {
 func savingFields() []page.Field[differenceRow] {
 	return append([]page.Field[differenceRow]{
 		{Column: page.Column{Head: "1,000 runs\nsave", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
-			return page.Cell{Text: row.saving().text()}
+			return page.Cell{Text: row.saving().text() + row.against.shareText(row.Quantity)}
 		}},
 		{Column: page.Column{Head: "save\n95%", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
 			return page.Cell{Text: row.saving().between()}
@@ -108,6 +108,20 @@ func (s *Saving) text() string {
 		return ""
 	}
 	return amountForm(s.Quantity)(s.Saved)
+}
+
+// shareText is the part of a quantity that is saved, as the first lines tell it.
+func (v *Versus) shareText(quantity string) string {
+	text, _ := v.savedOf(quantity)
+	_, share, found := strings.Cut(text, " (")
+	if !found {
+		return ""
+	}
+	sign := ""
+	if v.share(quantity).Number < 0 {
+		sign = "-"
+	}
+	return " (" + sign + share
 }
 
 func (s *Saving) between() string { return changed(s.Interval, amountForm(s.Quantity)) }

@@ -2,6 +2,7 @@ package tune
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/numbers"
@@ -22,6 +23,7 @@ const (
 	OnTheFront  reports.WarningKind = "on_the_front"
 	Alone       reports.WarningKind = "alone"
 	AfterAll    reports.WarningKind = "after_the_choice" // Name: a BoundMethod, Count: its tests
+	FewForRule  reports.WarningKind = "few_for_the_rule" // Name: the rule, Count: tasks or clusters
 )
 
 // The kinds of notes that the choosing makes.
@@ -49,6 +51,12 @@ func (t *Tuning) wholeNotes() []Note {
 	return append(notes, t.Notes...)
 }
 
+// widening are the rules that allow the more loss the fewer tasks there are; from
+// enoughForRule tasks on that is little.
+var widening = []string{"within_one_se", "indistinguishable"}
+
+const enoughForRule = 100
+
 func (t *Tuning) chosenNotes() []Note {
 	notes := []Note{{Kind: ByObjective, Name: t.Terms.Objective}}
 	if t.Terms.Minimize {
@@ -63,6 +71,13 @@ func (t *Tuning) chosenNotes() []Note {
 	if t.Bound != nil {
 		notes = append(notes, Note{Kind: AfterAll, Name: string(t.Bound.Method), Count: t.Bound.Tests})
 	}
+	units, of := t.Tasks, "task"
+	if t.Clusters > 0 {
+		units, of = t.Clusters, "cluster"
+	}
+	if slices.Contains(widening, t.Terms.Rule) && units < enoughForRule {
+		notes = append(notes, Note{Kind: FewForRule, Name: t.Terms.Rule, Count: units, More: of})
+	}
 	if t.Runs > 0 {
 		notes = append(notes, Note{Kind: replays.Against, Name: t.Terms.Score})
 	}
@@ -71,7 +86,7 @@ func (t *Tuning) chosenNotes() []Note {
 
 // luckNotes say how much of the gain was found and how much was there.
 func (t *Tuning) luckNotes() (notes []Note) {
-	if l := t.Luck; l != nil {
+	if l := t.Luck; l != nil && !t.Unchanged {
 		if l.Objective.Luck.Known() {
 			notes = append(notes, Note{Kind: LuckyGoal, Count: t.Tried.Candidates, Name: l.Over, More: l.Objective.told(func(v numbers.Value) string { return numbers.Gain(v, 3) })})
 		}
@@ -88,11 +103,15 @@ func (g *Gain) told(form func(numbers.Value) string) string {
 	if g.HonestInterval.Known() {
 		text += " (" + g.HonestInterval.Text(form) + ")"
 	}
+	text += " on tasks left out"
+	if g.Apparent.Number <= 0 && g.Luck.Number <= 0 {
+		return text // no gain was found that could be luck
+	}
 	luck := "none"
 	if g.Luck.Number > 0 {
 		luck = form(g.Luck)
 	}
-	return text + " on tasks left out, so that " + luck + " of it is luck"
+	return text + ", so that " + luck + " of it is luck"
 }
 
 // leftNotes say which candidates could not be chosen.
@@ -172,14 +191,16 @@ func (n Note) tuning(quote func(string) string) string {
 	case OffTheFront:
 		return numbers.Plural(n.Count, "configuration of unknown cost is", "configurations of unknown cost are") + " not on the front"
 	case ByRatios:
-		return "change: of scores the mean of the tasks' differences, of amounts the geometric mean of their ratios"
+		return "change: of scores the mean of the tasks' differences, of amounts the geometric mean of their ratios; percentages of what 1,000 runs save are of the means, here and in the first lines"
 	case Alone:
-		return "95% bound for one configuration that was named beforehand; the first lines give the bound that holds after the choice"
+		return "95% bound of what it loses, if no other configuration had been tried; the bound in the first lines holds after a choice among all"
 	case AfterAll:
 		if n.Name == string(InSteps) {
 			return "the bound in the first lines holds after the choice: limits are tested from the loosest to tighter ones, and configurations that are equally many steps away share the error rate"
 		}
 		return fmt.Sprintf("the bound in the first lines holds after the choice: the error rate is divided by the %s that differ in some run", numbers.Plural(n.Count, "configuration", "configurations"))
+	case FewForRule:
+		return fmt.Sprintf("%s allows the more loss the fewer tasks there are, and here are %s: --choose max_loss:0.02 bounds what is lost", n.Name, numbers.Plural(n.Count, n.More, n.More+"s"))
 	case OnTheFront:
 		return "how often it is on the front when the tasks are drawn anew"
 	}

@@ -26,7 +26,11 @@ func (t *Tuning) Heading(quote func(string) string) string {
 		size += " in " + numbers.Plural(t.Clusters, "cluster", "clusters")
 	}
 	tried := numbers.Plural(t.Tried.Candidates, "configuration tried", "configurations tried")
-	parts := []string{quote(t.Suite), size, numbers.Plural(t.Runs, "recorded run", "recorded runs"), tried}
+	parts := []string{quote(t.Suite)}
+	if t.Tuned != "" {
+		parts = append(parts, "configuration "+quote(t.Tuned))
+	}
+	parts = append(parts, size, numbers.Plural(t.Runs, "recorded run", "recorded runs"), tried)
 	if t.PricesAsOf != "" {
 		parts = append(parts, "prices as of "+quote(t.PricesAsOf))
 	}

@@ -179,7 +179,7 @@ func TestTheAnswerOfTune(t *testing.T) {
 	}
 	keep := tuning(t)
 	keep.Unchanged, keep.Today = true, keep.Recommended
-	if a := keep.Answer(same); a.State != page.Passed || !strings.HasPrefix(a.Text, "keep max_iterations=5, which is today's configuration (chosen in 1 of 2 folds): ") {
+	if a := keep.Answer(same); a.State != page.Passed || !strings.HasPrefix(a.Text, "keep today's limits, max_iterations=5 (chosen in 1 of 2 folds): ") {
 		t.Errorf("%s: %s", a.State, a.Text)
 	}
 	keep.Against = append([]tune.Versus{{What: "today", Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(5)}}}}, keep.Against...)
@@ -303,7 +303,7 @@ func TestSentencesQuoteWhatIsNotPlain(t *testing.T) {
 // goes with how many do something, not with of how many.
 func TestTheWordsOfNotesFitTheirNumbers(t *testing.T) {
 	r := tuning(t)
-	r.Luck.Objective.Luck, r.Tried.Exact = known(-0.008), 4
+	r.Luck.Objective.Apparent, r.Luck.Objective.Luck, r.Tried.Exact = known(0.108), known(-0.008), 4
 	text := pagetest.Written(t, r, page.Options{Width: 200})
 	for _, want := range []string{
 		"on tasks left out, so that none of it is luck", "so that $0.000010 of it is luck",
@@ -316,6 +316,38 @@ func TestTheWordsOfNotesFitTheirNumbers(t *testing.T) {
 	r.Recommended.Lost, r.Recommended.Gained = 1, 1
 	if a := r.Answer(func(text string) string { return text }); !strings.Contains(a.Text, "1 of 120 runs loses its success, 1 gains one (") {
 		t.Error(a.Text)
+	}
+}
+
+// Where today's configuration stays, nothing was gained that could be luck; a loss is none either.
+func TestNothingIsLuckWhereNothingIsGained(t *testing.T) {
+	keep := tuning(t)
+	keep.Unchanged, keep.Today = true, keep.Recommended
+	if text := pagetest.Written(t, keep, page.Options{Width: 80}); !strings.Contains(text, "keep today's limits") || strings.Contains(text, "luck") {
+		t.Error(text)
+	}
+	loses := tuning(t)
+	loses.Luck.Objective.Luck = known(-0.008)
+	if text := pagetest.Written(t, loses, page.Options{Width: 200}); !strings.Contains(text, "-0.108 in the sample, -0.120 (-0.180…-0.060) on tasks left out\n") {
+		t.Error(text)
+	}
+}
+
+// The page names the configuration that is tuned, and says where a rule allows more loss because tasks are few.
+func TestThePageNamesWhatIsTunedAndRulesThatWiden(t *testing.T) {
+	r := tuning(t)
+	r.Tuned = "default"
+	const few = "allows the more loss the fewer tasks there are, and here are 60 tasks: --choose max_loss:0.02 bounds what is lost"
+	for rule, want := range map[string]bool{"max_loss": false, "at_least": false, "within_one_se": true, "indistinguishable": true} {
+		r.Terms.Rule = rule
+		text := pagetest.Written(t, r, page.Options{Width: 200})
+		if strings.Contains(text, rule+" "+few) != want || !strings.HasPrefix(text, "interview-coach · configuration default · 60 tasks · ") {
+			t.Errorf("%s:\n%s", rule, text)
+		}
+	}
+	r.Tasks, r.Terms.Rule = 100, "within_one_se"
+	if text := pagetest.Written(t, r, page.Options{Width: 200}); strings.Contains(text, "allows the more loss") {
+		t.Errorf("of 100 tasks:\n%s", text)
 	}
 }
 

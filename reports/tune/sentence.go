@@ -36,7 +36,7 @@ func (t *Tuning) Answer(quote func(string) string) page.Answer {
 func (t *Tuning) advised(quote func(string) string) string {
 	switch name := quote(t.Recommended.Name); {
 	case t.Unchanged:
-		return "keep " + name + ", which is today's configuration"
+		return "keep today's limits, " + name
 	case t.Today != nil:
 		return "take " + name + " instead of " + quote(t.Today.Name)
 	default:

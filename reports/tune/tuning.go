@@ -18,6 +18,7 @@ const Schema = "agentbench/tuning/1"
 type Tuning struct {
 	Schema string `json:"schema"`
 	Suite  string `json:"suite"`
+	Tuned  string `json:"tuned,omitempty"` // the configuration whose parameters are tried; "": there are several
 	// Simulated are models, PricesAsOf is the day of the prices; see ReplayOptions.
 	Simulated  []string `json:"simulated,omitempty"`
 	PricesAsOf string   `json:"prices_as_of,omitempty"`
