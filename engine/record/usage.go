@@ -103,9 +103,6 @@ func (u Usage) Minus(v Usage) Usage {
 // Larger is the larger one of each number.
 func (u Usage) Larger(v Usage) Usage { return u.Plus(v.Minus(u)) }
 
-// smaller is the smaller one of each number.
-func smaller(u, v Usage) Usage { return u.each(v, func(a, b int64) int64 { return min(a, b) }) }
-
 func (u Usage) each(v Usage, of func(a, b int64) int64) Usage {
 	return Usage{
 		Calls:           of(u.Calls, v.Calls),
