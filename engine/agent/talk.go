@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/agent/dialect"
-	"github.com/agentbench/agentbench/engine/agent/memory"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
@@ -159,7 +158,7 @@ func (t *talk) request() (request *model.Request, pruned int) {
 	if left := t.remaining(); left > 0 {
 		before = t.told(left)
 	}
-	kept, pruned := memory.Window(t.earlier, t.current, before.tokens, t.most())
+	kept, pruned := Window(t.earlier, t.current, before.tokens, t.most())
 	request.Messages = slices.Concat(before.system, kept)
 	return request, pruned
 }

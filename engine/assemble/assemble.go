@@ -5,8 +5,6 @@ package assemble
 
 import (
 	"context"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/a2a"
 	"github.com/agentbench/agentbench/engine/agent/command"
@@ -21,6 +19,7 @@ import (
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
+	"time"
 )
 
 // Options are what the spec does not say.

@@ -2,7 +2,6 @@ package evaluate
 
 import (
 	"fmt"
-
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/spec/expr"
 )

@@ -3,10 +3,6 @@ package replay
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/user"
 	"github.com/agentbench/agentbench/engine/model"
@@ -15,6 +11,9 @@ import (
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 	"pgregory.net/rapid"
+	"slices"
+	"strings"
+	"time"
 )
 
 // What agents of the world may use.

@@ -3,13 +3,12 @@ package judge
 import (
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
-
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec/expr"
+	"math"
+	"strconv"
+	"strings"
 )
 
 // Scale is what a judge may answer: one of the choices, or where there are none

@@ -4,11 +4,6 @@ package command
 
 import (
 	"errors"
-	"os"
-	"reflect"
-	"testing"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/envelope"
 	"github.com/agentbench/agentbench/engine/model"
@@ -16,6 +11,10 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
+	"os"
+	"reflect"
+	"testing"
+	"time"
 )
 
 func shell(script string) process.Program {

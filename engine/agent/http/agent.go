@@ -6,15 +6,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/url"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/envelope"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"net/url"
+	"time"
 )
 
 // DefaultTimeout is how long an answer may take where the agent says nothing of it.

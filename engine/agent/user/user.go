@@ -6,13 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
+	"strings"
 )
 
 // stopWord ends a conversation where `until` is not declared.

@@ -1,4 +1,4 @@
-package memory
+package agent
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 )
 
 // turn are messages of four tokens each, but for the first, which has more.
-func turn(name string, messages, more int) []model.Message {
+func memoryTurn(name string, messages, more int) []model.Message {
 	made := make([]model.Message, messages)
 	for i := range made {
 		made[i].Text = fmt.Sprintf("%-16s", fmt.Sprint(name, ".", i))
@@ -32,8 +32,8 @@ func told(messages []model.Message) string {
 }
 
 func TestS2_5_TheOldestTurnsAreLeftOut(t *testing.T) {
-	earlier := [][]model.Message{turn("p1", 1, 0), turn("a1", 3, 0), turn("b1", 1, 0)}
-	current := [][]model.Message{turn("p2", 1, 0), turn("a2", 2, 0), turn("b2", 3, 0)}
+	earlier := [][]model.Message{memoryTurn("p1", 1, 0), memoryTurn("a1", 3, 0), memoryTurn("b1", 1, 0)}
+	current := [][]model.Message{memoryTurn("p2", 1, 0), memoryTurn("a2", 2, 0), memoryTurn("b2", 3, 0)}
 	for _, c := range []struct {
 		most   int64
 		want   string
@@ -53,7 +53,7 @@ func TestS2_5_TheOldestTurnsAreLeftOut(t *testing.T) {
 			t.Errorf("%d tokens: %s, %d pruned; want %s, %d", c.most, told(kept), pruned, c.want, c.pruned)
 		}
 	}
-	large := [][]model.Message{turn("p", 1, 0), turn("a", 1, 0), turn("large", 2, 9), turn("b", 1, 0)}
+	large := [][]model.Message{memoryTurn("p", 1, 0), memoryTurn("a", 1, 0), memoryTurn("large", 2, 9), memoryTurn("b", 1, 0)}
 	if kept, pruned := Window(earlier, large, 0, 16); told(kept) != "p.0 b.0" || pruned != 8 {
 		t.Errorf("there is no gap in what stays: %s, %d pruned", told(kept), pruned)
 	}
@@ -68,7 +68,7 @@ func TestS2_5_TheOldestTurnsAreLeftOut(t *testing.T) {
 func drawTurns(t *rapid.T, name string, least int) [][]model.Message {
 	turns := make([][]model.Message, rapid.IntRange(least, 6).Draw(t, name))
 	for i := range turns {
-		turns[i] = turn(fmt.Sprint(name, i), rapid.IntRange(1, 4).Draw(t, "messages"), rapid.IntRange(0, 5).Draw(t, "more"))
+		turns[i] = memoryTurn(fmt.Sprint(name, i), rapid.IntRange(1, 4).Draw(t, "messages"), rapid.IntRange(0, 5).Draw(t, "more"))
 		for j := range turns[i] {
 			if rapid.Bool().Draw(t, "calls") {
 				turns[i][j].ToolCalls = []model.ToolCall{{ID: "call_1", Name: "search", Arguments: `{"for": "something"}`}}
@@ -122,7 +122,7 @@ func selections(earlier, current [][]model.Message) (all [][]model.Message) {
 func BenchmarkWindow(b *testing.B) {
 	var turns [][]model.Message
 	for i := range 1000 {
-		turns = append(turns, turn(fmt.Sprint(i), 3, 10))
+		turns = append(turns, memoryTurn(fmt.Sprint(i), 3, 10))
 	}
 	for b.Loop() {
 		Window(turns, turns, 1000, 16000)

@@ -1,6 +1,7 @@
 // Package memory decides which part of a conversation is sent. All of it stays in
 // the record.
-package memory
+
+package agent
 
 import "github.com/agentbench/agentbench/engine/model"
 
@@ -15,12 +16,12 @@ import "github.com/agentbench/agentbench/engine/model"
 // whatever they take; of the others the newest do that fit without a gap.
 func Window(earlier, current [][]model.Message, fixed, most int64) (kept []model.Message, pruned int) {
 	if most <= 0 {
-		return flat(earlier, current), 0
+		return joined(earlier, current), 0
 	}
 	prompt := current[:min(1, len(current))]
 	since := current[len(prompt):]
 	open := since[max(0, len(since)-1):]
-	left := room{left: most - fixed, bytes: bytes(prompt) + bytes(open)}
+	left := room{left: most - fixed, bytes: textBytes(prompt) + textBytes(open)}
 
 	since = since[:len(since)-len(open)]
 	from := left.newest(since)
@@ -28,7 +29,7 @@ func Window(earlier, current [][]model.Message, fixed, most int64) (kept []model
 	if from == 0 {
 		before = left.newest(earlier)
 	}
-	return flat(earlier[before:], prompt, since[from:], open), messages(earlier[:before]) + messages(since[:from])
+	return joined(earlier[before:], prompt, since[from:], open), messages(earlier[:before]) + messages(since[:from])
 }
 
 // room is what turns may still take.
@@ -40,7 +41,7 @@ type room struct {
 // newest is the place from which on all turns fit.
 func (r *room) newest(turns [][]model.Message) (from int) {
 	for from = len(turns); from > 0; from-- {
-		more := bytes(turns[from-1 : from])
+		more := textBytes(turns[from-1 : from])
 		if model.EstimateTokens(r.bytes+more) > r.left {
 			return from
 		}
@@ -49,7 +50,7 @@ func (r *room) newest(turns [][]model.Message) (from int) {
 	return 0
 }
 
-func bytes(turns [][]model.Message) (n int) {
+func textBytes(turns [][]model.Message) (n int) {
 	for _, turn := range turns {
 		for i := range turn {
 			n += turn[i].Bytes()
@@ -66,7 +67,7 @@ func messages(turns [][]model.Message) (n int) {
 }
 
 // flat are the messages of all turns.
-func flat(parts ...[][]model.Message) []model.Message {
+func joined(parts ...[][]model.Message) []model.Message {
 	n := 0
 	for _, turns := range parts {
 		n += messages(turns)
