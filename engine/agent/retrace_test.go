@@ -4,17 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"testing"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/agent/user"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 	"pgregory.net/rapid"
+	"testing"
+	"time"
 )
 
 // babbler is a model that says anything, by the draws of a test.
@@ -144,7 +142,7 @@ func answering(t *rapid.T, tt *testing.T) (live, again agent.User) {
 	default:
 		of.Model = "u"
 	}
-	return &user.User{Spec: of, Model: &babbler{t, "", "u", true}}, &user.User{Spec: of}
+	return &agent.DeclaredUser{Spec: of, Model: &babbler{t, "", "u", true}}, &agent.DeclaredUser{Spec: of}
 }
 
 // What is told again of the record is what was sent: of every step, whatever the
@@ -232,7 +230,7 @@ func agentRequests(it *record.Iteration) (sent []string) {
 func TestRetraceUnderAnotherConfiguration(t *testing.T) {
 	tools := bench(true)
 	live, _ := stage(t, spec.Agent{}, tools, calls("echo", `{"text":"x"}`), calls("echo", `{"text":"y"}`), says("one"), says("two"))
-	live.User = &user.User{Spec: scripted(t, `["a"]`)}
+	live.User = &agent.DeclaredUser{Spec: scripted(t, `["a"]`)}
 	result := converse(t, live, turn())
 	it := iterationOf(1, &result, nil)
 	breaking := bench(true)
@@ -249,9 +247,9 @@ func TestRetraceUnderAnotherConfiguration(t *testing.T) {
 		"a tool that breaks": {func(c *agent.Conversation) { c.Tools = agent.Told(breaking, nil) }, 1, true, ""},
 		"nobody answers":     {func(c *agent.Conversation) { c.User = nil }, 3, true, "it would not ask the user after step 3"},
 		"no step to answer":  {func(c *agent.Conversation) { c.MaxSteps = 3 }, 3, true, "it would not ask the user after step 3"},
-		"another answer":     {func(c *agent.Conversation) { c.User = &user.User{Spec: scripted(t, `["b"]`)} }, 3, false, "at step 3 the user would say something else"},
-		"another turn":       {func(c *agent.Conversation) { c.User = &user.User{Spec: scripted(t, `["a", "b"]`)} }, 4, false, "at step 4 the user would say something else"},
-		"a model answers":    {func(c *agent.Conversation) { c.User = &user.User{Spec: &spec.User{Model: "u"}} }, 3, false, "at step 3 the user would be asked for an answer"},
+		"another answer":     {func(c *agent.Conversation) { c.User = &agent.DeclaredUser{Spec: scripted(t, `["b"]`)} }, 3, false, "at step 3 the user would say something else"},
+		"another turn":       {func(c *agent.Conversation) { c.User = &agent.DeclaredUser{Spec: scripted(t, `["a", "b"]`)} }, 4, false, "at step 4 the user would say something else"},
+		"a model answers":    {func(c *agent.Conversation) { c.User = &agent.DeclaredUser{Spec: &spec.User{Model: "u"}} }, 3, false, "at step 3 the user would be asked for an answer"},
 		"a final response":   {func(c *agent.Conversation) { c.Spec = &spec.Agent{FinalResponse: condition(t, `output == "one"`)} }, 3, true, "it would not ask the user after step 3"},
 	} {
 		other := *live
@@ -276,7 +274,7 @@ func TestRetraceOfAConversationThatWasCutBeforeItsUser(t *testing.T) {
 		"a model, and no room": {&spec.User{Model: "u"}, broken{model.ErrRefused}, nil},
 	} {
 		live, _ := stage(t, spec.Agent{}, nil, says("one"), says("two"))
-		live.User = &user.User{Spec: c.of, Model: c.plays}
+		live.User = &agent.DeclaredUser{Spec: c.of, Model: c.plays}
 		of := turn()
 		of.Late = c.late
 		result, _ := live.Execute(t.Context(), of)

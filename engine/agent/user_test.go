@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/agent/user"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
@@ -57,7 +56,7 @@ func TestTheUserAnswers(t *testing.T) {
 			of.Until = compiled(t, expr.UserUntil(), c.until, expr.WantBool)
 		}
 		talk, _ := stage(t, spec.Agent{MaxSteps: c.steps}, []tool.Tool{echo()}, calls("echo", `{"text":"x"}`), says("one"), says("two"), says("three"), says("four"))
-		talk.User = &user.User{Spec: of}
+		talk.User = &agent.DeclaredUser{Spec: of}
 		result := converse(t, talk, turn())
 		var said []string
 		for _, step := range result.Steps {
@@ -79,7 +78,7 @@ func TestAModelPlaysTheUser(t *testing.T) {
 	plays := &actor{replies: []model.Reply{says(" go on "), says("thanks ###STOP###")}}
 	c, m := stage(t, spec.Agent{}, []tool.Tool{echo(), converses()},
 		says("one"), calls("echo", `{"text":"x"}`), calls("converse", `{"text":"two"}`), says("never"))
-	c.User = &user.User{Spec: &spec.User{Model: "u", System: &spec.Prompt{Template: system}}, Model: plays}
+	c.User = &agent.DeclaredUser{Spec: &spec.User{Model: "u", System: &spec.Prompt{Template: system}}, Model: plays}
 	of := turn()
 	result := converse(t, c, of)
 	want := []string{"system: You want hello.", "assistant: hello", "user: one", "assistant: go on", "user: two"}
@@ -152,14 +151,14 @@ func (h hears) Again(context.Context, *agent.Heard, agent.Answer) (agent.Answer,
 func TestAUserWhoCannotAnswer(t *testing.T) {
 	gone := model.Fail(record.Server, "gone", time.Second)
 	for name, c := range map[string]struct {
-		user  *user.User
+		user  *agent.DeclaredUser
 		class record.ErrorClass
 		calls int
 	}{
-		"a script that is none":  {&user.User{Spec: scripted(t, `task.vars.missing`)}, record.Expression, 1},
-		"a turn that is no text": {&user.User{Spec: scripted(t, `[1]`)}, record.Expression, 1},
-		"a model that fails":     {&user.User{Spec: &spec.User{Model: "u"}, Model: broken{gone}}, record.Server, 2},
-		"an until that fails": {&user.User{Spec: &spec.User{
+		"a script that is none":  {&agent.DeclaredUser{Spec: scripted(t, `task.vars.missing`)}, record.Expression, 1},
+		"a turn that is no text": {&agent.DeclaredUser{Spec: scripted(t, `[1]`)}, record.Expression, 1},
+		"a model that fails":     {&agent.DeclaredUser{Spec: &spec.User{Model: "u"}, Model: broken{gone}}, record.Server, 2},
+		"an until that fails": {&agent.DeclaredUser{Spec: &spec.User{
 			Script: scripted(t, `["a"]`).Script, Until: compiled(t, expr.UserUntil(), `task.vars.missing == 1`, expr.WantBool)}}, record.Expression, 1},
 	} {
 		talk, _ := stage(t, spec.Agent{}, nil, says("one"), says("two"))
@@ -179,12 +178,12 @@ func (b broken) Call(context.Context, *model.Request) (*model.Reply, error) { re
 // A model that plays the user and has nothing more to say ends the conversation.
 func TestAUserWhoHasNothingMoreToSay(t *testing.T) {
 	c, m := stage(t, spec.Agent{}, nil, says("one"), says("never"))
-	c.User = &user.User{Spec: &spec.User{Model: "u"}, Model: broken{model.ErrEnded}}
+	c.User = &agent.DeclaredUser{Spec: &spec.User{Model: "u"}, Model: broken{model.ErrEnded}}
 	if result := converse(t, c, turn()); string(result.Output) != `"one"` || len(m.sent) != 1 || len(result.Calls) != 1 {
 		t.Errorf("%+v", result)
 	} else {
 		for name, why := range map[string]string{"u": "", "another": "at step 1 the user would be asked something else"} {
-			c.User = &user.User{Spec: &spec.User{Model: name}}
+			c.User = &agent.DeclaredUser{Spec: &spec.User{Model: name}}
 			trace, err := c.Retrace(t.Context(), turn(), iterationOf(1, &result, nil))
 			if err != nil || trace.Over != (why == "") || trace.Why != why {
 				t.Errorf("%s: %+v, %v", name, trace, err)
@@ -208,7 +207,7 @@ func TestAFaultOfWhatWasSaidBefore(t *testing.T) {
 		"a reply that is JSON": {nil, says(`{"a": 1}`)},
 	} {
 		talk, _ := stage(t, spec.Agent{Reply: spec.ReplyJSON, FinalResponse: c.final}, []tool.Tool{ended}, says("What is your name?"), c.reply)
-		talk.User = &user.User{Spec: scripted(t, `["Ann"]`)}
+		talk.User = &agent.DeclaredUser{Spec: scripted(t, `["Ann"]`)}
 		if result := converse(t, talk, turn()); result.Fault != "" || string(result.Output) != `{"a": 1}` {
 			t.Errorf("%s: output %s, fault %q", name, result.Output, result.Fault)
 		}

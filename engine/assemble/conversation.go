@@ -2,7 +2,6 @@ package assemble
 
 import (
 	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/agent/user"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/engine/tool/builtin"
 	"github.com/agentbench/agentbench/spec"
@@ -41,7 +40,7 @@ func (m *models) user(l *spec.Loop) (agent.User, error) {
 	if l.User == nil {
 		return nil, nil
 	}
-	answers := &user.User{Spec: l.User}
+	answers := &agent.DeclaredUser{Spec: l.User}
 	if l.User.Model == "" {
 		return answers, nil
 	}
@@ -70,7 +69,7 @@ func (m *models) toldConversation(l *spec.Loop, a *spec.Agent) *agent.Conversati
 	c := &agent.Conversation{ModelName: a.Model, Spec: a, MaxSteps: l.Steps(a)}
 	c.Tools = agent.Told(append(own, toldDelegates(a)...), sources)
 	if l.User != nil {
-		c.User = &user.User{Spec: l.User}
+		c.User = &agent.DeclaredUser{Spec: l.User}
 	}
 	return c
 }

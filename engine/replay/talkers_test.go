@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/agent/user"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
@@ -126,7 +125,7 @@ func (w *world) talker(l *spec.Loop, a *spec.Agent, named func(string) model.Mod
 	}
 	c := &agent.Conversation{Model: named("m"), ModelName: "m", Spec: a, MaxSteps: l.Steps(a), Tools: box}
 	if l.User != nil {
-		c.User = &user.User{Spec: l.User, Model: named("user")}
+		c.User = &agent.DeclaredUser{Spec: l.User, Model: named("user")}
 	}
 	return c
 }

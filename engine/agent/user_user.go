@@ -1,12 +1,12 @@
 // Package user decides what a user answers to an agent that converses: the turns
 // of a script, or what a model says that plays the user.
-package user
+
+package agent
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -18,43 +18,43 @@ import (
 const stopWord = "###STOP###"
 
 // User answers as a loop declares. It is safe for concurrent use.
-type User struct {
+type DeclaredUser struct {
 	Spec  *spec.User
 	Model model.Model // of Spec.Model; nil where nobody is asked
 }
 
 // Answer gives the user's next turn.
-func (u *User) Answer(ctx context.Context, heard *agent.Heard) (agent.Answer, error) {
+func (u *DeclaredUser) Answer(ctx context.Context, heard *Heard) (Answer, error) {
 	if u.silent(heard) {
-		return agent.Answer{Over: true}, nil
+		return Answer{Over: true}, nil
 	}
 	if u.Spec.Model == "" {
 		return u.read(ctx, heard)
 	}
 	request, err := u.request(ctx, heard)
 	if err != nil {
-		return agent.Answer{}, err
+		return Answer{}, err
 	}
-	reply, call, err := agent.Ask(ctx, agent.Asked{
+	reply, call, err := Ask(ctx, Asked{
 		Model: u.Model, Name: u.Spec.Model, Role: record.RoleUser, Hash: request.Hash(u.Spec.Model),
 		Request: request, Calls: heard.Turn.Calls,
 	})
 	switch {
 	case errors.Is(err, model.ErrEnded):
-		return agent.Answer{Over: true, Unanswered: request.Hash(u.Spec.Model)}, nil
+		return Answer{Over: true, Unanswered: request.Hash(u.Spec.Model)}, nil
 	case err != nil:
-		return agent.Answer{Call: call}, err
+		return Answer{Call: call}, err
 	}
-	return u.turn(ctx, heard, agent.Answer{Text: strings.TrimSpace(reply.Text), Call: call})
+	return u.turn(ctx, heard, Answer{Text: strings.TrimSpace(reply.Text), Call: call})
 }
 
 // Again gives the turn that a record has, where it would be the same.
-func (u *User) Again(ctx context.Context, heard *agent.Heard, recorded agent.Answer) (a agent.Answer, why string, err error) {
+func (u *DeclaredUser) Again(ctx context.Context, heard *Heard, recorded Answer) (a Answer, why string, err error) {
 	if u.silent(heard) {
 		if recorded.Text != "" {
 			why = "the user would say nothing more"
 		}
-		return agent.Answer{Over: true}, why, nil
+		return Answer{Over: true}, why, nil
 	}
 	if u.Spec.Model == "" {
 		a, err = u.read(ctx, heard)
@@ -68,7 +68,7 @@ func (u *User) Again(ctx context.Context, heard *agent.Heard, recorded agent.Ans
 	case err != nil:
 		return a, "", err
 	case recorded.Unanswered == request.Hash(u.Spec.Model):
-		return agent.Answer{Over: true}, "", nil
+		return Answer{Over: true}, "", nil
 	case recorded.Unanswered != "":
 		return a, askedOther, nil
 	case recorded.Call == nil:
@@ -84,30 +84,30 @@ func (u *User) Again(ctx context.Context, heard *agent.Heard, recorded agent.Ans
 const askedOther = "the user would be asked something else"
 
 // silent says that the user has had all turns of an iteration.
-func (u *User) silent(heard *agent.Heard) bool {
+func (u *DeclaredUser) silent(heard *Heard) bool {
 	return u.Spec.MaxTurns > 0 && heard.Turns >= u.Spec.MaxTurns
 }
 
 // read is the next turn of the script, if there is one.
-func (u *User) read(ctx context.Context, heard *agent.Heard) (agent.Answer, error) {
+func (u *DeclaredUser) read(ctx context.Context, heard *Heard) (Answer, error) {
 	turns, err := u.Spec.Script.List(ctx, heard.Turn.Scope)
 	switch {
 	case ctx.Err() != nil:
-		return agent.Answer{}, context.Cause(ctx)
+		return Answer{}, context.Cause(ctx)
 	case err != nil:
-		return agent.Answer{}, fault("the user's script", err)
+		return Answer{}, fault("the user's script", err)
 	case heard.All >= len(turns):
-		return agent.Answer{Over: true}, nil
+		return Answer{Over: true}, nil
 	}
 	text, ok := turns[heard.All].(string)
 	if !ok {
-		return agent.Answer{}, fault("the user's script", fmt.Errorf("turn %d is no text", heard.All+1))
+		return Answer{}, fault("the user's script", fmt.Errorf("turn %d is no text", heard.All+1))
 	}
-	return u.turn(ctx, heard, agent.Answer{Text: text})
+	return u.turn(ctx, heard, Answer{Text: text})
 }
 
 // turn says whether the conversation is over with an answer.
-func (u *User) turn(ctx context.Context, heard *agent.Heard, a agent.Answer) (agent.Answer, error) {
+func (u *DeclaredUser) turn(ctx context.Context, heard *Heard, a Answer) (Answer, error) {
 	if u.Spec.Until == nil {
 		a.Over = strings.Contains(a.Text, stopWord)
 		return a, nil
@@ -147,7 +147,7 @@ func (s scope) Lookup(name string) (any, bool) {
 
 // request shows the conversation from the user's side: what the agent said is
 // what the model is told that plays the user.
-func (u *User) request(ctx context.Context, heard *agent.Heard) (*model.Request, error) {
+func (u *DeclaredUser) request(ctx context.Context, heard *Heard) (*model.Request, error) {
 	turn := heard.Turn
 	request := &model.Request{
 		Messages: make([]model.Message, 0, 1+len(heard.Lines)),

@@ -1,8 +1,7 @@
-package user
+package agent
 
 import (
 	"context"
-	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -36,11 +35,11 @@ func declared(t *testing.T, user string) *spec.User {
 }
 
 // heard is a conversation with so many turns of the user, of which those before were in earlier iterations.
-func heard(before, turns int) *agent.Heard {
+func heard(before, turns int) *Heard {
 	task := &spec.Task{ID: "t", Input: "tea"}
-	return &agent.Heard{
-		Turn:  &agent.Turn{Task: task, Scope: variables{"task": spec.TaskFields{Task: task}}, Calls: map[string]int{}},
-		Lines: []agent.Line{{User: true, Text: "I want tea."}, {Text: "How much?"}},
+	return &Heard{
+		Turn:  &Turn{Task: task, Scope: variables{"task": spec.TaskFields{Task: task}}, Calls: map[string]int{}},
+		Lines: []Line{{User: true, Text: "I want tea."}, {Text: "How much?"}},
 		Turns: turns, All: before + turns,
 	}
 }
@@ -64,7 +63,7 @@ func TestAnswers(t *testing.T) {
 		{"a turn of each iteration", "{" + script + ", max_turns: 1}", 1, 0, "And rice ###STOP###", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			u := &User{Spec: declared(t, c.user)}
+			u := &DeclaredUser{Spec: declared(t, c.user)}
 			got, err := u.Answer(t.Context(), heard(c.before, c.turns))
 			if err != nil || got.Text != c.text || got.Over != c.over || got.Call != nil {
 				t.Errorf("got %+v, %v", got, err)
@@ -73,7 +72,7 @@ func TestAnswers(t *testing.T) {
 			if err != nil || why != "" || again != got {
 				t.Errorf("again %+v, %q, %v", again, why, err)
 			}
-			if _, why, err = u.Again(t.Context(), heard(c.before, c.turns), agent.Answer{Text: "Three."}); why == "" || err != nil {
+			if _, why, err = u.Again(t.Context(), heard(c.before, c.turns), Answer{Text: "Three."}); why == "" || err != nil {
 				t.Errorf("something else was said, and that is all the same: %v", err)
 			}
 		})
@@ -83,7 +82,7 @@ func TestAnswers(t *testing.T) {
 // A model that plays the user hears the agent as the one who asks it, and is told what it wants.
 func TestAModelAnswers(t *testing.T) {
 	m := &scripted{text: " Two packs. ###STOP### \n"}
-	u := &User{Spec: declared(t, `{model: m, system: "You want {{ task.input }}."}`), Model: m}
+	u := &DeclaredUser{Spec: declared(t, `{model: m, system: "You want {{ task.input }}."}`), Model: m}
 	got, err := u.Answer(t.Context(), heard(0, 0))
 	if err != nil || got.Text != "Two packs. ###STOP###" || !got.Over || got.Call == nil || got.Call.Role != record.RoleUser {
 		t.Fatalf("got %+v, %v", got, err)
@@ -104,7 +103,7 @@ func TestAModelAnswers(t *testing.T) {
 	if _, why, _ := u.Again(t.Context(), heard(0, 0), got); why == "" {
 		t.Error("the user wants something else, and is asked the same")
 	}
-	if _, why, _ := u.Again(t.Context(), heard(0, 0), agent.Answer{}); why == "" {
+	if _, why, _ := u.Again(t.Context(), heard(0, 0), Answer{}); why == "" {
 		t.Error("the user was not asked, and would be")
 	}
 }
@@ -112,7 +111,7 @@ func TestAModelAnswers(t *testing.T) {
 // What is no text, and what cannot be evaluated, is a fault of the expression.
 func TestScriptsThatCannotBeRead(t *testing.T) {
 	for _, user := range []string{`{script: "[1]"}`, `{script: "[string(task.vars.none)]"}`, `{script: "['a']", until: "task.vars.none == 1"}`} {
-		u := &User{Spec: declared(t, user)}
+		u := &DeclaredUser{Spec: declared(t, user)}
 		_, err := u.Answer(t.Context(), heard(0, 0))
 		if failed, ok := err.(*record.Error); !ok || failed.Class != record.Expression {
 			t.Errorf("%s: %v", user, err)
