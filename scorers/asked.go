@@ -5,11 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-
-	"github.com/agentbench/agentbench/engine/agent/envelope"
+	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec/expr"
+	"strings"
 )
 
 // asking sends a request to whom a scorer asks, and gives what was answered.
@@ -40,10 +39,10 @@ func (c *compiler) asked(ask asking) comparison {
 func (s *subject) request(digs bool) ([]byte, error) {
 	task := expr.NewObject(0)
 	if s.task != nil {
-		task = envelope.Task(s.task)
+		task = agent.Task(s.task)
 		task.Set("target", s.task.Target)
 	}
-	o := envelope.Judged(task, s.run.Trial, s.n, s.output(s.n))
+	o := agent.Judged(task, s.run.Trial, s.n, s.output(s.n))
 	o.Set("target", s.target)
 	if digs {
 		o.Set("value", s.value)

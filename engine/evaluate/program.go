@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/command"
-	"github.com/agentbench/agentbench/engine/agent/envelope"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -15,13 +15,13 @@ import (
 // reads task, trial, iteration and output as JSON and writes one JSON object;
 // an exit status other than 0 is an error, not a verdict.
 func (e *Evaluator) askProgram(ctx context.Context, trial *loop.Trial) (answer, record.Call, error) {
-	stdin, err := expr.AppendJSON(nil, envelope.Judged(envelope.Task(trial.Task), trial.Trial, trial.Iteration, trial.Output))
+	stdin, err := expr.AppendJSON(nil, agent.Judged(agent.Task(trial.Task), trial.Trial, trial.Iteration, trial.Output))
 	if err != nil {
 		return answer{}, record.Call{Role: record.RoleJudge}, failed(ctx, "writing the program's input", err)
 	}
 	argv := e.Program.Argv
 	done, err := e.Program.Run(ctx, stdin)
-	call := command.Record(record.RoleJudge, argv, envelope.Hash(argv, stdin), done, err)
+	call := command.Record(record.RoleJudge, argv, agent.Hash(argv, stdin), done, err)
 	if err != nil {
 		return answer{}, call, err
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/agent/envelope"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
@@ -16,7 +15,7 @@ import (
 )
 
 // writer is how errors tell of programs.
-var writer = envelope.Writer{Name: "the program", Class: record.Program, Empty: "wrote nothing to its standard output"}
+var writer = agent.Writer{Name: "the program", Class: record.Program, Empty: "wrote nothing to its standard output"}
 
 // Agent is a program that executes iterations.
 type Agent struct {
@@ -26,21 +25,21 @@ type Agent struct {
 
 // Execute runs the program once.
 func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
-	stdin, err := envelope.Input(turn)
+	stdin, err := agent.Input(turn)
 	if err != nil {
 		return agent.Result{}, &record.Error{Class: record.Internal, Message: err.Error()}
 	}
-	result := agent.Result{Request: envelope.Hash(a.Program.Argv, stdin)}
+	result := agent.Result{Request: agent.Hash(a.Program.Argv, stdin)}
 	done, err := a.Program.Run(ctx, stdin)
 	call := Record(record.RoleProgram, a.Program.Argv, result.Request, done, err)
-	call.Usage = envelope.Unreported
+	call.Usage = agent.Unreported
 	if err == nil {
 		if err = writer.Read(done.Stdout, a.Spec.Reply, &result, &call); err != nil {
 			call.Stdout = string(done.Stdout)
 		}
 		errors.As(err, &call.Error)
 	}
-	if err == nil && envelope.NothingMore(&result) {
+	if err == nil && agent.NothingMore(&result) {
 		return agent.Result{Request: result.Request}, model.ErrEnded
 	}
 	result.Calls = []record.Call{call}
@@ -53,11 +52,11 @@ func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, er
 
 // Sends is the hash of what the program would be given.
 func (a *Agent) Sends(turn *agent.Turn) (hash string, err error) {
-	stdin, err := envelope.Input(turn)
+	stdin, err := agent.Input(turn)
 	if err != nil {
 		return "", &record.Error{Class: record.Internal, Message: err.Error()}
 	}
-	return envelope.Hash(a.Program.Argv, stdin), nil
+	return agent.Hash(a.Program.Argv, stdin), nil
 }
 
 // Record is the record of a program that ran.

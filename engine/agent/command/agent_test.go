@@ -5,7 +5,6 @@ package command
 import (
 	"errors"
 	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/agent/envelope"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
@@ -97,7 +96,7 @@ func TestFailures(t *testing.T) {
 			if len(result.Calls) != 1 || result.Calls[0].Error == nil || *result.Calls[0].Error != c.want {
 				t.Errorf("calls %+v", result.Calls)
 			}
-			if used := result.Calls[0].Usage; used != envelope.Unreported {
+			if used := result.Calls[0].Usage; used != agent.Unreported {
 				t.Errorf("it used %+v", used)
 			}
 		})
@@ -161,7 +160,7 @@ func TestInput(t *testing.T) {
 		if err != nil || string(result.Output) != want {
 			t.Errorf("got  %s (%v)\nwant %s", result.Output, err, want)
 		}
-		if want := envelope.Hash(a.Program.Argv, []byte(want)); result.Request != want || result.Calls[0].Request != want {
+		if want := agent.Hash(a.Program.Argv, []byte(want)); result.Request != want || result.Calls[0].Request != want {
 			t.Errorf("hash %s, of the call %s, want %s", result.Request, result.Calls[0].Request, want)
 		}
 	}

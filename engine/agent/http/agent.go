@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/agent/envelope"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/record"
@@ -26,7 +25,7 @@ type Agent struct {
 }
 
 // writer is how errors tell of endpoints.
-var writer = envelope.Writer{Name: "the endpoint", Class: record.BadResponse, Empty: "answered nothing"}
+var writer = agent.Writer{Name: "the endpoint", Class: record.BadResponse, Empty: "answered nothing"}
 
 // Execute posts once.
 func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
@@ -38,12 +37,12 @@ func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, er
 	answer, err := a.Endpoint.PostWithin(ctx, cmp.Or(a.Spec.Timeout, DefaultTimeout), given)
 	call := record.Call{
 		Role: record.RoleHTTP, Model: host(a.Endpoint.URL), Request: result.Request,
-		Usage: envelope.Unreported, Duration: answer.Duration,
+		Usage: agent.Unreported, Duration: answer.Duration,
 	}
 	if err == nil {
 		err = writer.Read(answer.Body, a.Spec.Reply, &result, &call)
 	}
-	if err == nil && envelope.NothingMore(&result) {
+	if err == nil && agent.NothingMore(&result) {
 		return agent.Result{Request: result.Request}, model.ErrEnded
 	}
 	errors.As(err, &call.Error)
@@ -65,11 +64,11 @@ func (a *Agent) Sends(turn *agent.Turn) (hash string, err error) {
 }
 
 func (a *Agent) hash(given []byte) string {
-	return envelope.Hash([]string{"POST", a.Endpoint.URL}, given)
+	return agent.Hash([]string{"POST", a.Endpoint.URL}, given)
 }
 
 func input(turn *agent.Turn) ([]byte, error) {
-	given, err := envelope.Input(turn)
+	given, err := agent.Input(turn)
 	if err != nil {
 		return nil, &record.Error{Class: record.Internal, Message: err.Error()}
 	}

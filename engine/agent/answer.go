@@ -1,10 +1,9 @@
-package envelope
+package agent
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"math"
@@ -46,7 +45,7 @@ type Writer struct {
 // Read makes a result and the usage of its call of what was written: an object
 // with output or end is an envelope; another object or list is the output itself,
 // and so is any text.
-func (w *Writer) Read(written []byte, reply spec.Reply, result *agent.Result, call *record.Call) error {
+func (w *Writer) Read(written []byte, reply spec.Reply, result *Result, call *record.Call) error {
 	written = bytes.TrimSpace(written)
 	wrapped, ok, err := w.open(written)
 	switch {
@@ -82,7 +81,7 @@ func (w *Writer) Read(written []byte, reply spec.Reply, result *agent.Result, ca
 }
 
 // NothingMore says that the agent ended before the iteration: it gave nothing.
-func NothingMore(result *agent.Result) bool {
+func NothingMore(result *Result) bool {
 	return result.Ended != nil && result.Ended.Reason == string(record.ReasonAgentEnded) && result.Output == nil
 }
 

@@ -1,13 +1,13 @@
 // Package envelope decides what an agent that is no model is given for an
 // iteration, and what of that which it writes is its output: programs and
 // endpoints take and answer the same.
-package envelope
+
+package agent
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -38,7 +38,7 @@ func Judged(task *expr.Object, trial, iteration int, output any) *expr.Object {
 // before this one: output, confidence, passed, error) and best (output,
 // confidence, iteration), the last two null where there is none. What differs
 // from one execution to the next, such as times, is not in it.
-func Input(turn *agent.Turn) ([]byte, error) {
+func Input(turn *Turn) ([]byte, error) {
 	o := expr.NewObject(12)
 	o.Set("task", Task(turn.Task))
 	o.Set("trial", int64(turn.Trial))
@@ -58,7 +58,7 @@ func Input(turn *agent.Turn) ([]byte, error) {
 	return encoded, nil
 }
 
-func previous(turn *agent.Turn) any {
+func previous(turn *Turn) any {
 	if turn.Iteration <= 1 {
 		return nil
 	}
