@@ -4,6 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/post"
+	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,12 +17,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/post"
-	"github.com/agentbench/agentbench/engine/process"
-	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // outside is a suite whose programs start in a folder and whose endpoints are reached through a transport.

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/retry"
 	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/record"
+	"time"
 )
 
 // endpoint takes the score from an endpoint: it is posted what a program reads, and answers what a program writes.

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/scorers/judge"
 	"github.com/agentbench/agentbench/spec"
+	"slices"
+	"time"
 )
 
 // defaultTimeout is that of asking once.

@@ -26,14 +26,13 @@ package scorers
 import (
 	"context"
 	"fmt"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
+	"time"
 )
 
 // Options are what scorers need of the suite around them.

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
-	"testing"
-	"testing/synctest"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // replies is a model made of a function.

@@ -5,7 +5,6 @@ package agent
 
 import "github.com/agentbench/agentbench/engine/model"
 
-// Window gives the messages of a conversation that are sent, in their order, and
 // how many of them are left out, so that with the fixed tokens, those of the
 // system prompt and the tools, they are estimated at most tokens; 0: all are
 // sent.

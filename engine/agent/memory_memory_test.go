@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/propertytest"
+	"pgregory.net/rapid"
 )
 
 // turn are messages of four tokens each, but for the first, which has more.

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/agent/fence"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
@@ -53,11 +52,11 @@ func (e *Evaluator) judgeRequest(ctx context.Context, trial *loop.Trial, v *view
 	if err != nil {
 		return nil, failed(ctx, "rubric", err)
 	}
-	task, err := fence.Shown(trial.Task.Input)
+	task, err := model.FencedText(trial.Task.Input)
 	if err != nil {
 		return nil, failed(ctx, "showing the task to the judge", err)
 	}
-	output, err := fence.Shown(trial.Output)
+	output, err := model.FencedText(trial.Output)
 	if err != nil {
 		return nil, failed(ctx, "showing the output to the judge", err)
 	}
@@ -80,7 +79,7 @@ func (e *Evaluator) judgeRequest(ctx context.Context, trial *loop.Trial, v *view
 func judgePrompt(rubric, task, output string) string {
 	var b strings.Builder
 	b.WriteString("Rubric:\n" + strings.TrimSpace(rubric) + "\n\n")
-	fence.Write(&b, fence.Mark(rubric, task, output), fence.Part{Name: "task", Text: task}, fence.Part{Name: "output", Text: output})
+	model.WriteFenced(&b, model.FenceMark(rubric, task, output), model.Fenced{Name: "task", Text: task}, model.Fenced{Name: "output", Text: output})
 	b.WriteString("Judge the output by the rubric. Reply with the JSON object.")
 	return b.String()
 }

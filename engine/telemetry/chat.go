@@ -3,7 +3,6 @@ package telemetry
 import (
 	"context"
 	"errors"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 )

@@ -10,11 +10,10 @@ package judge
 import (
 	"context"
 	"fmt"
-	"strings"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"strings"
+	"time"
 )
 
 // Panel is who judges. It is safe for concurrent use.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agentbench/agentbench/engine/agent/fence"
+	"github.com/agentbench/agentbench/engine/model"
 )
 
 // Prompt is one thing to ask. What is judged stands in User alone.
@@ -46,16 +46,16 @@ type named struct {
 	shown bool
 }
 
-func shown(values ...named) (parts []fence.Part, err error) {
+func shown(values ...named) (parts []model.Fenced, err error) {
 	for _, v := range values {
 		if !v.shown {
 			continue
 		}
-		text, err := fence.Shown(v.value)
+		text, err := model.FencedText(v.value)
 		if err != nil {
 			return nil, fmt.Errorf("showing the %s: %w", v.name, err)
 		}
-		parts = append(parts, fence.Part{Name: v.name, Text: text})
+		parts = append(parts, model.Fenced{Name: v.name, Text: text})
 	}
 	return parts, nil
 }
@@ -74,12 +74,12 @@ func (c *Case) system(scale *Scale, of *Criterion) string {
 }
 
 // Fenced are texts as data.
-func Fenced(parts []fence.Part) string {
+func Fenced(parts []model.Fenced) string {
 	texts := make([]string, len(parts))
 	for i := range parts {
 		texts[i] = parts[i].Text
 	}
 	var b strings.Builder
-	fence.Write(&b, fence.Mark(texts...), parts...)
+	model.WriteFenced(&b, model.FenceMark(texts...), parts...)
 	return b.String()
 }

@@ -5,6 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/post"
+	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/scorers"
+	"github.com/agentbench/agentbench/scorers/pass"
+	"github.com/agentbench/agentbench/spec"
 	"io/fs"
 	"iter"
 	"path/filepath"
@@ -14,14 +21,6 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
-
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/post"
-	"github.com/agentbench/agentbench/engine/process"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/scorers"
-	"github.com/agentbench/agentbench/scorers/pass"
-	"github.com/agentbench/agentbench/spec"
 )
 
 const loop = `

@@ -8,11 +8,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"pgregory.net/rapid"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
+	"pgregory.net/rapid"
 )
 
 // hostile are the texts that would be calls in a reply.

@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"encoding/json"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/tool"
 )

@@ -1,11 +1,10 @@
 package dialect
 
 import (
-	"strconv"
-	"strings"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"strconv"
+	"strings"
 )
 
 // The roles of messages.

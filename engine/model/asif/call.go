@@ -3,13 +3,12 @@ package asif
 import (
 	"context"
 	"fmt"
-	"math"
-	"math/rand/v2"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"math"
+	"math/rand/v2"
+	"time"
 )
 
 // Call is what calls of a model stand for. The zero Call takes no time, and its

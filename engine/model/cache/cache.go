@@ -11,10 +11,9 @@ package cache
 import (
 	"context"
 	"fmt"
-	"slices"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"slices"
 )
 
 // Wrap puts a cache around a model. Where the mode is Only the inner model is

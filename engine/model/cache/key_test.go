@@ -1,12 +1,11 @@
 package cache
 
 import (
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/spec"
 	"reflect"
 	"slices"
 	"testing"
-
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/spec"
 )
 
 func keyOf(i Identity, request *model.Request, n int) Key { return sum(i.prefix(), request).nth(n) }

@@ -14,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/propertytest"
+	"pgregory.net/rapid"
 )
 
 var today = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)

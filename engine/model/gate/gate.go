@@ -23,14 +23,13 @@ package gate
 import (
 	"context"
 	"errors"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
 	"math"
 	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
 )
 
 // Options say what the server is known to allow. Zero values: nothing is known.

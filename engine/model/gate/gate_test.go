@@ -9,11 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
+	"pgregory.net/rapid"
 )
 
 // counting is a model that keeps when its calls began and how many were in

@@ -2,6 +2,10 @@ package gate_test
 
 import (
 	"context"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/gate"
+	"github.com/agentbench/agentbench/engine/model/retry"
+	"github.com/agentbench/agentbench/engine/record"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,11 +14,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/gate"
-	"github.com/agentbench/agentbench/engine/model/retry"
-	"github.com/agentbench/agentbench/engine/record"
 )
 
 // server allows so many calls a second and refuses the others after 50 ms.

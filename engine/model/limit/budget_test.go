@@ -3,13 +3,12 @@ package limit
 import (
 	"context"
 	"errors"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
-
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
 )
 
 // paid is the settlement of an answered call.

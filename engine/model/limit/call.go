@@ -2,7 +2,6 @@ package limit
 
 import (
 	"context"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 )

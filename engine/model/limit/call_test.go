@@ -3,10 +3,9 @@ package limit
 import (
 	"context"
 	"errors"
-	"testing"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"testing"
 )
 
 // A call that is no model's counts as one in both budgets, and in none that had

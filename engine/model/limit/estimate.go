@@ -1,11 +1,10 @@
 package limit
 
 import (
-	"math"
-	"sync"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"math"
+	"sync"
 )
 
 // messageTokens is what the chat formats add to a message and to the beginning

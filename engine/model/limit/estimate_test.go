@@ -1,11 +1,10 @@
 package limit
 
 import (
-	"testing"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"testing"
 )
 
 // F43: what a call may use, with and without limits of its own.

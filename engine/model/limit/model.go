@@ -3,7 +3,6 @@ package limit
 import (
 	"context"
 	"errors"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"

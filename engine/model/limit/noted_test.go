@@ -3,10 +3,9 @@ package limit
 import (
 	"context"
 	"errors"
-	"testing"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"testing"
 )
 
 // failing is a model whose calls end in an error.

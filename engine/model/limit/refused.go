@@ -3,7 +3,6 @@ package limit
 import (
 	"errors"
 	"fmt"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 )

@@ -6,11 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/sashabaranov/go-openai"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
+	"github.com/sashabaranov/go-openai"
 )
 
 // completion is what is read of an answer, whole or made of a stream. The type of

@@ -8,10 +8,9 @@ import (
 	"reflect"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/propertytest"
+	"pgregory.net/rapid"
 )
 
 // recorder keeps the body that it is to send, and gives a good answer.

@@ -7,6 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/gate"
+	"github.com/agentbench/agentbench/engine/model/retry"
+	"github.com/agentbench/agentbench/engine/record"
 	"io"
 	"net"
 	"net/http"
@@ -16,11 +20,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/gate"
-	"github.com/agentbench/agentbench/engine/model/retry"
-	"github.com/agentbench/agentbench/engine/record"
 )
 
 func body(status int, text string) step { return step{status: status, body: text} }

@@ -17,12 +17,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sashabaranov/go-openai"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/sashabaranov/go-openai"
 )
 
 // The limits of a call where the options say nothing.

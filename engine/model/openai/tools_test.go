@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/propertytest"
+	"pgregory.net/rapid"
 )
 
 // conversation is a request with everything of tools in it.

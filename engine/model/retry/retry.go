@@ -10,11 +10,10 @@ import (
 	crand "crypto/rand"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"math/rand/v2"
+	"time"
 )
 
 // The policy where the options say nothing.

@@ -3,14 +3,13 @@ package retry
 import (
 	"context"
 	"errors"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
 )
 
 // server fails with each error in turn, then answers. Every attempt takes a

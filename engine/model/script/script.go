@@ -5,12 +5,11 @@ package script
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/asif"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"math/rand/v2"
 )
 
 // Model replies from a script: Draw.Call is the place in the list.

@@ -3,14 +3,13 @@ package script
 import (
 	"errors"
 	"fmt"
-	"reflect"
-	"testing"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/asif"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"reflect"
+	"testing"
+	"time"
 )
 
 func ask(t *testing.T, m *Model, task string, call int) (string, error) {

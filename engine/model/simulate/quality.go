@@ -1,11 +1,10 @@
 package simulate
 
 import (
-	"math"
-	"math/rand/v2"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/asif"
+	"math"
+	"math/rand/v2"
 )
 
 // reply draws everything that the text of a reply may tell.

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"fmt"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"

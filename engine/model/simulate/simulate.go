@@ -9,12 +9,11 @@ package simulate
 import (
 	"context"
 	"encoding/binary"
-	"math/rand/v2"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/asif"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"math/rand/v2"
 )
 
 // DefaultQuality is what a model has that declares none.

@@ -2,17 +2,16 @@ package simulate
 
 import (
 	"errors"
-	"math"
-	"strconv"
-	"sync"
-	"testing"
-	"time"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/asif"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
+	"math"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
 )
 
 func request(task string, trial, call int, target any) *model.Request {

@@ -12,12 +12,11 @@ import (
 	"testing"
 	"time"
 
-	trace "go.opentelemetry.io/proto/otlp/trace/v1"
-
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/telemetry"
 	"github.com/agentbench/agentbench/engine/tool"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
 const (

@@ -2,7 +2,8 @@
 // sent: each text stands between two lines with its name and a mark that none of
 // the texts has in it. Whatever a text says, it can neither end its own part nor
 // begin another one.
-package fence
+
+package model
 
 import (
 	"crypto/sha256"
@@ -13,11 +14,11 @@ import (
 )
 
 // Part is a text with a name, which is of the one who asks.
-type Part struct{ Name, Text string }
+type Fenced struct{ Name, Text string }
 
 // Mark is one that no text has in it, 16 digits. It follows from the texts, so
 // that equal requests stay equal.
-func Mark(texts ...string) string {
+func FenceMark(texts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	for {
 		mark := hex.EncodeToString(sum[:8])
@@ -39,7 +40,7 @@ func within(texts []string, mark string) bool {
 
 // Write writes the parts one after the other, with an empty line after each. The
 // mark is that of their texts, among others perhaps.
-func Write(b *strings.Builder, mark string, parts ...Part) {
+func WriteFenced(b *strings.Builder, mark string, parts ...Fenced) {
 	for _, p := range parts {
 		b.WriteString("=== " + p.Name + " " + mark + " ===\n")
 		b.WriteString(p.Text)
@@ -48,7 +49,7 @@ func Write(b *strings.Builder, mark string, parts ...Part) {
 }
 
 // Shown is a text as it is, and anything else as JSON.
-func Shown(value any) (string, error) {
+func FencedText(value any) (string, error) {
 	if text, ok := value.(string); ok {
 		return text, nil
 	}
