@@ -7,7 +7,6 @@ import (
 	"context"
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/a2a"
-	"github.com/agentbench/agentbench/engine/agent/command"
 	"github.com/agentbench/agentbench/engine/agent/http"
 	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/loop"
@@ -82,7 +81,7 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 		return &http.Agent{Endpoint: m.endpoint(a.HTTP, a.Headers), Spec: a}, nil
 	}
 	if a.Model == "" {
-		return &command.Agent{Program: m.program(l.Folder, a.Command, a.Timeout), Spec: a}, nil
+		return &agent.Program{Program: m.program(l.Folder, a.Command, a.Timeout), Spec: a}, nil
 	}
 	if l.Converses(a) {
 		return m.conversation(l, a)

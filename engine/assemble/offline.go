@@ -3,7 +3,6 @@ package assemble
 import (
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/a2a"
-	"github.com/agentbench/agentbench/engine/agent/command"
 	"github.com/agentbench/agentbench/engine/agent/http"
 	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/loop"
@@ -28,7 +27,7 @@ func Offline(l *spec.Loop) *loop.Loop {
 		case s.Agent.A2A != "":
 			tells = &a2a.Agent{Client: a2a.Told(s.Agent.A2A), Spec: s.Agent}
 		case s.Agent.Model == "":
-			tells = &command.Agent{Program: process.Program{Argv: s.Agent.Command}, Spec: s.Agent}
+			tells = &agent.Program{Program: process.Program{Argv: s.Agent.Command}, Spec: s.Agent}
 		}
 		built.Stages = append(built.Stages, loop.Stage{Agent: tells, System: s.Agent.System, Prompt: s.Prompt})
 	}

@@ -3,9 +3,7 @@ package evaluate
 import (
 	"context"
 	"errors"
-
 	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/agent/command"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -21,7 +19,7 @@ func (e *Evaluator) askProgram(ctx context.Context, trial *loop.Trial) (answer, 
 	}
 	argv := e.Program.Argv
 	done, err := e.Program.Run(ctx, stdin)
-	call := command.Record(record.RoleJudge, argv, agent.Hash(argv, stdin), done, err)
+	call := agent.ProgramCall(record.RoleJudge, argv, agent.Hash(argv, stdin), done, err)
 	if err != nil {
 		return answer{}, call, err
 	}

@@ -1,10 +1,9 @@
 //go:build unix
 
-package command
+package agent
 
 import (
 	"errors"
-	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
@@ -16,21 +15,21 @@ import (
 	"time"
 )
 
-func shell(script string) process.Program {
+func programShell(script string) process.Program {
 	return process.Program{Argv: []string{"sh", "-c", script}, Env: process.Environment(os.Getenv), Timeout: time.Minute}
 }
 
-func turn() *agent.Turn {
-	return &agent.Turn{
+func programTurn() *Turn {
+	return &Turn{
 		Task:  &spec.Task{ID: "x", Input: "in", Target: "TARGET"},
 		Trial: 1, Iteration: 1, Prompt: "go", Calls: map[string]int{},
 	}
 }
 
-func execute(t *testing.T, script string, reply spec.Reply) (agent.Result, error) {
+func execute(t *testing.T, script string, reply spec.Reply) (Result, error) {
 	t.Helper()
-	a := &Agent{Program: shell(script), Spec: &spec.Agent{Reply: reply}}
-	return a.Execute(t.Context(), turn())
+	a := &Program{Program: programShell(script), Spec: &spec.Agent{Reply: reply}}
+	return a.Execute(t.Context(), programTurn())
 }
 
 func TestOutputs(t *testing.T) {
@@ -38,21 +37,21 @@ func TestOutputs(t *testing.T) {
 	for name, c := range map[string]struct {
 		stdout string
 		reply  spec.Reply
-		want   agent.Result // Output, Fault, Thinking, Confidence and Ended
+		want   Result // Output, Fault, Thinking, Confidence and Ended
 	}{
-		"text":            {"hello\n", "", agent.Result{Output: []byte(`"hello"`)}},
-		"a number":        {"42\n", "", agent.Result{Output: []byte(`"42"`)}},
-		"an object":       {`{"a": 1}`, "", agent.Result{Output: []byte(`{"a": 1}`)}},
-		"a list":          {`[1, 2]`, "", agent.Result{Output: []byte(`[1, 2]`)}},
-		"half an object":  {`{"a":`, "", agent.Result{Output: []byte(`"{\"a\":"`)}},
-		"an envelope":     {`{"output": {"a": 1}}`, "", agent.Result{Output: []byte(`{"a": 1}`)}},
-		"text enveloped":  {`{"output": "42"}`, "", agent.Result{Output: []byte(`"42"`)}},
-		"with confidence": {`{"output": 1, "confidence": 0.5, "thinking": "hm"}`, "", agent.Result{Output: []byte("1"), Thinking: "hm", Confidence: &half}},
-		"JSON wanted":     {`42`, "json", agent.Result{Output: []byte("42")}},
-		"JSON missed":     {`nope`, "json", agent.Result{Output: []byte(`"nope"`), Fault: "the reply is not JSON: at byte 1: 'n' where a JSON value should begin"}},
+		"text":            {"hello\n", "", Result{Output: []byte(`"hello"`)}},
+		"a number":        {"42\n", "", Result{Output: []byte(`"42"`)}},
+		"an object":       {`{"a": 1}`, "", Result{Output: []byte(`{"a": 1}`)}},
+		"a list":          {`[1, 2]`, "", Result{Output: []byte(`[1, 2]`)}},
+		"half an object":  {`{"a":`, "", Result{Output: []byte(`"{\"a\":"`)}},
+		"an envelope":     {`{"output": {"a": 1}}`, "", Result{Output: []byte(`{"a": 1}`)}},
+		"text enveloped":  {`{"output": "42"}`, "", Result{Output: []byte(`"42"`)}},
+		"with confidence": {`{"output": 1, "confidence": 0.5, "thinking": "hm"}`, "", Result{Output: []byte("1"), Thinking: "hm", Confidence: &half}},
+		"JSON wanted":     {`42`, "json", Result{Output: []byte("42")}},
+		"JSON missed":     {`nope`, "json", Result{Output: []byte(`"nope"`), Fault: "the reply is not JSON: at byte 1: 'n' where a JSON value should begin"}},
 		"an end": {`{"end": "capability", "output": [1]}`, "",
-			agent.Result{Output: []byte("[1]"), Ended: &record.Ended{Reason: "capability", Output: []byte("[1]")}}},
-		"an end without output": {`{"end": "question_asked"}`, "", agent.Result{Ended: &record.Ended{Reason: "question_asked"}}},
+			Result{Output: []byte("[1]"), Ended: &record.Ended{Reason: "capability", Output: []byte("[1]")}}},
+		"an end without output": {`{"end": "question_asked"}`, "", Result{Ended: &record.Ended{Reason: "question_asked"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := execute(t, "cat >/dev/null; printf %s '"+c.stdout+"'", c.reply)
@@ -96,7 +95,7 @@ func TestFailures(t *testing.T) {
 			if len(result.Calls) != 1 || result.Calls[0].Error == nil || *result.Calls[0].Error != c.want {
 				t.Errorf("calls %+v", result.Calls)
 			}
-			if used := result.Calls[0].Usage; used != agent.Unreported {
+			if used := result.Calls[0].Usage; used != Unreported {
 				t.Errorf("it used %+v", used)
 			}
 		})
@@ -144,23 +143,23 @@ func (r record3) Field(name string) any {
 
 // F39: a program sees the task and what came before, and never the target.
 func TestInput(t *testing.T) {
-	first := turn()
-	later := turn()
+	first := programTurn()
+	later := programTurn()
 	later.Iteration, later.Phase, later.Strategy, later.System = 2, "execution", "cheap", "be brief"
 	later.Scope = history{
 		"feedback": "more", "improvements": []any{"a", "b"}, "output": []any{1.0}, "confidence": 0.5,
 		"passed": false, "error": "", "best": record3{[]any{1.0}, 0.5, int64(1)},
 	}
-	for want, tu := range map[string]*agent.Turn{
+	for want, tu := range map[string]*Turn{
 		`{"task":{"id":"x","input":"in","vars":null,"metadata":null},"trial":1,"iteration":1,"phase":"","strategy":"","system":"","prompt":"go","feedback":"","improvements":[],"previous":null,"best":null}`:                                                                                                                                first,
 		`{"task":{"id":"x","input":"in","vars":null,"metadata":null},"trial":1,"iteration":2,"phase":"execution","strategy":"cheap","system":"be brief","prompt":"go","feedback":"more","improvements":["a","b"],"previous":{"output":[1],"confidence":0.5,"passed":false,"error":""},"best":{"output":[1],"confidence":0.5,"iteration":1}}`: later,
 	} {
-		a := &Agent{Program: shell("cat"), Spec: &spec.Agent{}}
+		a := &Program{Program: programShell("cat"), Spec: &spec.Agent{}}
 		result, err := a.Execute(t.Context(), tu)
 		if err != nil || string(result.Output) != want {
 			t.Errorf("got  %s (%v)\nwant %s", result.Output, err, want)
 		}
-		if want := agent.Hash(a.Program.Argv, []byte(want)); result.Request != want || result.Calls[0].Request != want {
+		if want := Hash(a.Program.Argv, []byte(want)); result.Request != want || result.Calls[0].Request != want {
 			t.Errorf("hash %s, of the call %s, want %s", result.Request, result.Calls[0].Request, want)
 		}
 	}
@@ -173,13 +172,13 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(text), false)
 	}
 	f.Fuzz(func(t *testing.T, stdout []byte, wantJSON bool) {
-		var result agent.Result
+		var result Result
 		var call record.Call
 		reply := spec.ReplyText
 		if wantJSON {
 			reply = spec.ReplyJSON
 		}
-		if err := writer.Read(stdout, reply, &result, &call); err != nil {
+		if err := programWriter.Read(stdout, reply, &result, &call); err != nil {
 			var failed *record.Error
 			if !errors.As(err, &failed) {
 				t.Fatalf("no class: %v", err)

@@ -1,11 +1,11 @@
 // Package command decides how a program executes an iteration: JSON on its
 // standard input, JSON or text on its standard output.
-package command
+
+package agent
 
 import (
 	"context"
 	"errors"
-	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
@@ -15,52 +15,52 @@ import (
 )
 
 // writer is how errors tell of programs.
-var writer = agent.Writer{Name: "the program", Class: record.Program, Empty: "wrote nothing to its standard output"}
+var programWriter = Writer{Name: "the program", Class: record.Program, Empty: "wrote nothing to its standard output"}
 
 // Agent is a program that executes iterations.
-type Agent struct {
+type Program struct {
 	Program process.Program
 	Spec    *spec.Agent // of the stage, overrides applied
 }
 
 // Execute runs the program once.
-func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
-	stdin, err := agent.Input(turn)
+func (a *Program) Execute(ctx context.Context, turn *Turn) (Result, error) {
+	stdin, err := Input(turn)
 	if err != nil {
-		return agent.Result{}, &record.Error{Class: record.Internal, Message: err.Error()}
+		return Result{}, &record.Error{Class: record.Internal, Message: err.Error()}
 	}
-	result := agent.Result{Request: agent.Hash(a.Program.Argv, stdin)}
+	result := Result{Request: Hash(a.Program.Argv, stdin)}
 	done, err := a.Program.Run(ctx, stdin)
-	call := Record(record.RoleProgram, a.Program.Argv, result.Request, done, err)
-	call.Usage = agent.Unreported
+	call := ProgramCall(record.RoleProgram, a.Program.Argv, result.Request, done, err)
+	call.Usage = Unreported
 	if err == nil {
-		if err = writer.Read(done.Stdout, a.Spec.Reply, &result, &call); err != nil {
+		if err = programWriter.Read(done.Stdout, a.Spec.Reply, &result, &call); err != nil {
 			call.Stdout = string(done.Stdout)
 		}
 		errors.As(err, &call.Error)
 	}
-	if err == nil && agent.NothingMore(&result) {
-		return agent.Result{Request: result.Request}, model.ErrEnded
+	if err == nil && NothingMore(&result) {
+		return Result{Request: result.Request}, model.ErrEnded
 	}
 	result.Calls = []record.Call{call}
 	if err != nil {
 		return result, err
 	}
-	result.Ended, err = agent.FinalResponse(ctx, a.Spec, turn.Scope, &result)
+	result.Ended, err = FinalResponse(ctx, a.Spec, turn.Scope, &result)
 	return result, err
 }
 
 // Sends is the hash of what the program would be given.
-func (a *Agent) Sends(turn *agent.Turn) (hash string, err error) {
-	stdin, err := agent.Input(turn)
+func (a *Program) Sends(turn *Turn) (hash string, err error) {
+	stdin, err := Input(turn)
 	if err != nil {
 		return "", &record.Error{Class: record.Internal, Message: err.Error()}
 	}
-	return agent.Hash(a.Program.Argv, stdin), nil
+	return Hash(a.Program.Argv, stdin), nil
 }
 
 // Record is the record of a program that ran.
-func Record(role record.Role, argv []string, hash string, done process.Finished, err error) record.Call {
+func ProgramCall(role record.Role, argv []string, hash string, done process.Finished, err error) record.Call {
 	call := record.Call{
 		Role: role, Model: filepath.Base(argv[0]), Request: hash,
 		Duration: done.Duration, Stderr: done.Stderr,
