@@ -3,7 +3,6 @@ package assemble
 import (
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/tool"
-	"github.com/agentbench/agentbench/engine/tool/builtin"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -76,7 +75,7 @@ func (m *models) toldConversation(l *spec.Loop, a *spec.Agent) *agent.Conversati
 
 // toldTool is a tool as an agent is told of it. It must not be used.
 func toldTool(declared *spec.Tool) tool.Tool {
-	if known, err := builtin.New(declared.Builtin, declared.Description); err == nil {
+	if known, err := tool.Builtin(declared.Builtin, declared.Description); err == nil {
 		return known
 	}
 	return unusable{defined: defines(declared)}

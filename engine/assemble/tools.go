@@ -14,7 +14,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/tool"
-	"github.com/agentbench/agentbench/engine/tool/builtin"
 	"github.com/agentbench/agentbench/engine/tool/computed"
 	"github.com/agentbench/agentbench/engine/tool/endpoint"
 	"github.com/agentbench/agentbench/engine/tool/program"
@@ -45,7 +44,7 @@ func (m *models) tool(l *spec.Loop, declared *spec.Tool) (tool.Tool, error) {
 	defined := defines(declared)
 	switch {
 	case declared.Builtin != "":
-		return builtin.New(declared.Builtin, declared.Description)
+		return tool.Builtin(declared.Builtin, declared.Description)
 	case declared.CEL != nil:
 		defined.Pure, defined.Timeout = false, 0 // to evaluate it anew costs nothing
 		return &computed.Tool{Defined: defined, Expression: declared.CEL}, nil

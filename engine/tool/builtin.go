@@ -1,6 +1,7 @@
 // Package builtin decides what the tools do that every suite has at hand:
 // task_completion, ask_question and converse.
-package builtin
+
+package tool
 
 import (
 	"context"
@@ -8,7 +9,6 @@ import (
 	"fmt"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -25,7 +25,7 @@ const (
 )
 
 // New gives the tool of that name; a description that is not "" replaces its own.
-func New(name, description string) (tool.Tool, error) {
+func Builtin(name, description string) (Tool, error) {
 	switch name {
 	case TaskCompletion:
 		defined := define(name, description, "Finish the task with its result.", "result", `{"description": "What the task was to give."}`)
@@ -43,52 +43,52 @@ func New(name, description string) (tool.Tool, error) {
 	return nil, fmt.Errorf("there is no built-in tool %q", name)
 }
 
-func define(name, description, usual, argument, schema string) tool.Definition {
+func define(name, description, usual, argument, schema string) Definition {
 	if description == "" {
 		description = usual
 	}
-	return tool.Definition{Name: name, Description: description, Parameters: json.RawMessage(fmt.Sprintf(
+	return Definition{Name: name, Description: description, Parameters: json.RawMessage(fmt.Sprintf(
 		`{"type":"object","required":[%[1]q],"additionalProperties":false,"properties":{%[1]q:%[2]s}}`, argument, schema))}
 }
 
 // says gives one of its arguments as the result.
 type says struct {
-	defined  tool.Definition
+	defined  Definition
 	argument string
 }
 
 // Definition is the tool's.
-func (s *says) Definition() tool.Definition { return s.defined }
+func (s *says) Definition() Definition { return s.defined }
 
 // Use gives the argument.
-func (s *says) Use(_ context.Context, use *tool.Use) (tool.Result, error) {
+func (s *says) Use(_ context.Context, use *Use) (Result, error) {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(use.Arguments, &given); err != nil {
-		return tool.Result{}, &record.Error{Class: record.BadCall, Message: "the arguments are no object: " + err.Error()}
+		return Result{}, &record.Error{Class: record.BadCall, Message: "the arguments are no object: " + err.Error()}
 	}
-	return tool.Result{Content: given[s.argument]}, nil
+	return Result{Content: given[s.argument]}, nil
 }
 
 // asks gives what the task answers.
-type asks struct{ defined tool.Definition }
+type asks struct{ defined Definition }
 
 // Definition is the tool's.
-func (a *asks) Definition() tool.Definition { return a.defined }
+func (a *asks) Definition() Definition { return a.defined }
 
 // Use answers the question, or ends the run with it.
-func (a *asks) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
+func (a *asks) Use(ctx context.Context, use *Use) (Result, error) {
 	var given struct{ Question string }
 	if err := json.Unmarshal(use.Arguments, &given); err != nil {
-		return tool.Result{}, &record.Error{Class: record.BadCall, Message: "the arguments are wrong: " + err.Error()}
+		return Result{}, &record.Error{Class: record.BadCall, Message: "the arguments are wrong: " + err.Error()}
 	}
 	answer, known := answers(use.Task).to(given.Question, asked(ctx))
 	if !known {
-		question := tool.Text(given.Question)
-		return tool.Result{Content: question, Ended: &record.Ended{Reason: string(record.ReasonQuestionAsked), Output: question}}, nil
+		question := Text(given.Question)
+		return Result{Content: question, Ended: &record.Ended{Reason: string(record.ReasonQuestionAsked), Output: question}}, nil
 	}
 	content, err := expr.AppendJSON(nil, answer)
 	if err != nil {
-		return tool.Result{}, &record.Error{Class: record.Tool, Message: "the task's answer cannot be told: " + err.Error()}
+		return Result{}, &record.Error{Class: record.Tool, Message: "the task's answer cannot be told: " + err.Error()}
 	}
-	return tool.Result{Content: content}, nil
+	return Result{Content: content}, nil
 }

@@ -1,26 +1,25 @@
-package builtin
+package tool
 
 import (
 	"encoding/json"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-func set(t *testing.T, names ...string) *tool.Set {
+func set(t *testing.T, names ...string) *Set {
 	t.Helper()
-	var tools []tool.Tool
+	var tools []Tool
 	for _, name := range names {
-		made, err := New(name, "")
+		made, err := Builtin(name, "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		tools = append(tools, made)
 	}
-	s, err := tool.NewSet(tools, tool.Options{})
+	s, err := NewSet(tools, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +34,7 @@ func TestS2_4_TaskCompletion(t *testing.T) {
 		if failed := s.Check(TaskCompletion, arguments); failed != nil {
 			t.Errorf("%s: %v", given, failed)
 		}
-		result, err := s.Use(t.Context(), TaskCompletion, &tool.Use{Arguments: arguments})
+		result, err := s.Use(t.Context(), TaskCompletion, &Use{Arguments: arguments})
 		if err != nil || result.Ended == nil || result.Ended.Reason != string(record.ReasonToolEnded) || string(result.Ended.Output) != given {
 			t.Errorf("%s: got %+v, %v", given, result, err)
 		}
@@ -47,7 +46,7 @@ func TestS2_4_TaskCompletion(t *testing.T) {
 
 func TestConverseSaysItsMessage(t *testing.T) {
 	s := set(t, Converse)
-	result, err := s.Use(t.Context(), Converse, &tool.Use{Arguments: json.RawMessage(`{"message": "hello"}`)})
+	result, err := s.Use(t.Context(), Converse, &Use{Arguments: json.RawMessage(`{"message": "hello"}`)})
 	if d, _ := s.Definition(Converse); err != nil || string(result.Content) != `"hello"` || result.Ended != nil || !d.Converses {
 		t.Errorf("got %+v, %v", result, err)
 	}
@@ -80,12 +79,12 @@ func TestS2_4_AskQuestion(t *testing.T) {
 		{"of no kind that is known", `{"answers": "yes"}`, `{}`, []string{"?"}, []string{""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			ctx, run := tool.WithRun(t.Context())
+			ctx, run := WithRun(t.Context())
 			defer run.Close()
 			task := &spec.Task{Vars: parsed(t, c.vars), Metadata: parsed(t, c.metadata)}
 			for i, question := range c.questions {
 				arguments, _ := json.Marshal(map[string]string{"question": question})
-				result, err := s.Use(ctx, AskQuestion, &tool.Use{Arguments: arguments, Task: task})
+				result, err := s.Use(ctx, AskQuestion, &Use{Arguments: arguments, Task: task})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -99,16 +98,16 @@ func TestS2_4_AskQuestion(t *testing.T) {
 			}
 		})
 	}
-	if _, err := s.Use(t.Context(), AskQuestion, &tool.Use{Arguments: json.RawMessage(`{"question": "?"}`)}); err != nil {
+	if _, err := s.Use(t.Context(), AskQuestion, &Use{Arguments: json.RawMessage(`{"question": "?"}`)}); err != nil {
 		t.Errorf("without a task: %v", err)
 	}
 }
 
 func TestDescriptions(t *testing.T) {
-	if _, err := New("fly", ""); err == nil {
+	if _, err := Builtin("fly", ""); err == nil {
 		t.Error("there is a tool fly")
 	}
-	made, err := New(Converse, "Talk.")
+	made, err := Builtin(Converse, "Talk.")
 	if err != nil || made.Definition().Description != "Talk." {
 		t.Errorf("got %v, %v", made, err)
 	}

@@ -1,14 +1,12 @@
-package builtin
+package tool
 
 import (
 	"context"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 	"strings"
 	"sync/atomic"
 	"unicode"
-
-	"github.com/agentbench/agentbench/engine/tool"
-	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // known are the answers of a task: its vars' or else its metadata's `answers`, a
@@ -70,7 +68,7 @@ type countKey struct{}
 
 // asked is how many questions the run in the context asked before this one.
 func asked(ctx context.Context) int {
-	run := tool.RunOf(ctx)
+	run := RunOf(ctx)
 	if run == nil {
 		return 0
 	}
