@@ -14,7 +14,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/tool"
-	"github.com/agentbench/agentbench/engine/tool/computed"
 	"github.com/agentbench/agentbench/engine/tool/endpoint"
 	"github.com/agentbench/agentbench/engine/tool/program"
 	"github.com/agentbench/agentbench/spec"
@@ -47,7 +46,7 @@ func (m *models) tool(l *spec.Loop, declared *spec.Tool) (tool.Tool, error) {
 		return tool.Builtin(declared.Builtin, declared.Description)
 	case declared.CEL != nil:
 		defined.Pure, defined.Timeout = false, 0 // to evaluate it anew costs nothing
-		return &computed.Tool{Defined: defined, Expression: declared.CEL}, nil
+		return &tool.Computed{Defined: defined, Expression: declared.CEL}, nil
 	case declared.HTTP != "":
 		defined.Identity = "http " + declared.HTTP + m.sent(declared.Headers)
 		return &endpoint.Tool{Defined: defined, Endpoint: m.endpoint(declared.HTTP, declared.Headers)}, nil

@@ -1,4 +1,4 @@
-package computed
+package tool
 
 import (
 	"errors"
@@ -6,24 +6,23 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-func computed(t *testing.T, text string) *Tool {
+func computed(t *testing.T, text string) *Computed {
 	t.Helper()
 	program, faults := expr.Tool().Compile(text, expr.WantAny)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	return &Tool{Defined: tool.Definition{Name: "t"}, Expression: &spec.Expr{Program: program}}
+	return &Computed{Defined: Definition{Name: "t"}, Expression: &spec.Expr{Program: program}}
 }
 
 func TestAnExpressionIsATool(t *testing.T) {
 	vars := expr.NewObject(1)
 	vars.Set("rate", 1.5)
-	use := tool.Use{Arguments: []byte(`{"a": 2, "b": {"c": [1]}, "n": "x"}`), Task: &spec.Task{ID: "task-1", Input: "in", Vars: vars}, Number: 3}
+	use := Use{Arguments: []byte(`{"a": 2, "b": {"c": [1]}, "n": "x"}`), Task: &spec.Task{ID: "task-1", Input: "in", Vars: vars}, Number: 3}
 	for text, want := range map[string]string{
 		`args.a * 2.0`:                 `4`,
 		`args`:                         `{"a":2,"b":{"c":[1]},"n":"x"}`,
@@ -45,7 +44,7 @@ func TestAnExpressionIsATool(t *testing.T) {
 
 func TestAnExpressionMayEndTheRunOrFail(t *testing.T) {
 	ends := computed(t, `{"end": "capability", "output": args.x}`)
-	result, err := ends.Use(t.Context(), &tool.Use{Arguments: []byte(`{"x": [1]}`)})
+	result, err := ends.Use(t.Context(), &Use{Arguments: []byte(`{"x": [1]}`)})
 	if err != nil || result.Ended == nil || result.Ended.Reason != "capability" || string(result.Ended.Output) != "[1]" {
 		t.Errorf("got %+v, %v", result, err)
 	}
@@ -55,7 +54,7 @@ func TestAnExpressionMayEndTheRunOrFail(t *testing.T) {
 		`1.0 / 0.0`:                         "",
 		`[1][args.size() + 5]`:              "the list has no element 5",
 	} {
-		_, err := computed(t, text).Use(t.Context(), &tool.Use{})
+		_, err := computed(t, text).Use(t.Context(), &Use{})
 		failed, ok := errors.AsType[*record.Error](err)
 		if !ok || failed.Class != record.Tool || !strings.Contains(failed.Message, want) {
 			t.Errorf("%s: got %v", text, err)
@@ -75,8 +74,8 @@ func BenchmarkUse(b *testing.B) {
 	if len(faults) > 0 {
 		b.Fatal(faults)
 	}
-	c := &Tool{Expression: &spec.Expr{Program: program}}
-	use := &tool.Use{Arguments: []byte(`{"a": 2}`), Task: &spec.Task{}}
+	c := &Computed{Expression: &spec.Expr{Program: program}}
+	use := &Use{Arguments: []byte(`{"a": 2}`), Task: &spec.Task{}}
 	for b.Loop() {
 		if _, err := c.Use(b.Context(), use); err != nil {
 			b.Fatal(err)

@@ -1,6 +1,7 @@
 // Package computed decides how an expression is a tool: what it gives for the
 // arguments is the result.
-package computed
+
+package tool
 
 import (
 	"context"
@@ -8,23 +9,22 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
-	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // Tool is an expression. It takes no as-if time.
-type Tool struct {
-	Defined    tool.Definition
+type Computed struct {
+	Defined    Definition
 	Expression *spec.Expr
 }
 
 // Definition is what was declared.
-func (t *Tool) Definition() tool.Definition { return t.Defined }
+func (t *Computed) Definition() Definition { return t.Defined }
 
 // Use evaluates the expression. What is wrong with it on these arguments is told
 // to whoever called it.
-func (t *Tool) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
+func (t *Computed) Use(ctx context.Context, use *Use) (Result, error) {
 	arguments := use.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
@@ -38,29 +38,29 @@ func (t *Tool) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
 		return failed(ctx, err)
 	}
 	if text, ok := value.(string); ok {
-		return tool.Result{Content: tool.Text(text)}, nil
+		return Result{Content: Text(text)}, nil
 	}
 	written, err := expr.AppendJSON(nil, value)
 	if err != nil {
 		return failed(ctx, err)
 	}
 	if _, object := value.(*expr.Object); object {
-		return tool.Answer(written)
+		return Answer(written)
 	}
-	return tool.Result{Content: written}, nil
+	return Result{Content: written}, nil
 }
 
-func failed(ctx context.Context, err error) (tool.Result, error) {
+func failed(ctx context.Context, err error) (Result, error) {
 	if ctx.Err() != nil {
-		return tool.Result{}, context.Cause(ctx)
+		return Result{}, context.Cause(ctx)
 	}
-	return tool.Result{}, &record.Error{Class: record.Tool, Message: err.Error()}
+	return Result{}, &record.Error{Class: record.Tool, Message: err.Error()}
 }
 
 // scope is what the expression sees.
 type scope struct {
 	args any
-	use  *tool.Use
+	use  *Use
 }
 
 // Lookup has args, task and call.
