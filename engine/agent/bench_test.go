@@ -2,13 +2,14 @@ package agent_test
 
 import (
 	"context"
+	"testing"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
-	"testing"
-	"time"
 )
 
 // caller calls a tool in every step but the tenth.

@@ -4,12 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/stop"
-	"github.com/agentbench/agentbench/engine/tool"
-	"github.com/agentbench/agentbench/spec"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,6 +11,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/spec"
 )
 
 func TestACallIsMadeAndItsResultIsSent(t *testing.T) {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"testing"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/propertytest"
@@ -11,8 +14,6 @@ import (
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 	"pgregory.net/rapid"
-	"testing"
-	"time"
 )
 
 // babbler is a model that says anything, by the draws of a test.

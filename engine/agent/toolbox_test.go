@@ -3,15 +3,16 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
-	"reflect"
-	"slices"
-	"strings"
-	"testing"
 )
 
 // offered are the names of the tools that the last request offers.

@@ -3,16 +3,17 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
-	"reflect"
-	"slices"
-	"testing"
-	"time"
 )
 
 func compiled(t testing.TB, env *expr.Env, text string, want expr.Want) *spec.Expr {

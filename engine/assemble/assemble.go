@@ -5,9 +5,10 @@ package assemble
 
 import (
 	"context"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/a2a"
-	"github.com/agentbench/agentbench/engine/agent/http"
 	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model/cache"
@@ -18,7 +19,6 @@ import (
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
-	"time"
 )
 
 // Options are what the spec does not say.
@@ -78,7 +78,7 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 		return &a2a.Agent{Client: client, Spec: a}, err
 	}
 	if a.HTTP != "" {
-		return &http.Agent{Endpoint: m.endpoint(a.HTTP, a.Headers), Spec: a}, nil
+		return &agent.Endpoint{Endpoint: m.endpoint(a.HTTP, a.Headers), Spec: a}, nil
 	}
 	if a.Model == "" {
 		return &agent.Program{Program: m.program(l.Folder, a.Command, a.Timeout), Spec: a}, nil

@@ -3,7 +3,6 @@ package assemble
 import (
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/a2a"
-	"github.com/agentbench/agentbench/engine/agent/http"
 	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/post"
@@ -23,7 +22,7 @@ func Offline(l *spec.Loop) *loop.Loop {
 		case l.Converses(s.Agent):
 			tells = nobody.toldConversation(l, s.Agent)
 		case s.Agent.HTTP != "":
-			tells = &http.Agent{Endpoint: post.Endpoint{URL: s.Agent.HTTP}, Spec: s.Agent}
+			tells = &agent.Endpoint{Endpoint: post.Endpoint{URL: s.Agent.HTTP}, Spec: s.Agent}
 		case s.Agent.A2A != "":
 			tells = &a2a.Agent{Client: a2a.Told(s.Agent.A2A), Spec: s.Agent}
 		case s.Agent.Model == "":

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"fmt"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/spec/expr"
 )

@@ -3,12 +3,13 @@ package evaluate
 import (
 	"context"
 	"fmt"
+	"strings"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec/expr"
-	"strings"
 )
 
 // instructions are the judge's system prompt.

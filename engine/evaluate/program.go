@@ -3,6 +3,7 @@ package evaluate
 import (
 	"context"
 	"errors"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/record"

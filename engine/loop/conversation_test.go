@@ -2,13 +2,14 @@ package loop
 
 import (
 	"context"
-	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
 	"reflect"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // talks makes two steps of a call of a second, two tools beside each other that

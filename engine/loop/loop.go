@@ -5,13 +5,14 @@ package loop
 
 import (
 	"context"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/engine/telemetry"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
-	"time"
 )
 
 // Evaluator judges an iteration inside the loop. The scope is the history with

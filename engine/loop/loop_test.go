@@ -5,11 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/stop"
-	"github.com/agentbench/agentbench/spec"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,6 +12,12 @@ import (
 	"testing/fstest"
 	"testing/synctest"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // acts is an agent that does what a function says.

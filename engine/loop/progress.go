@@ -1,10 +1,11 @@
 package loop
 
 import (
+	"time"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
-	"time"
 )
 
 // progress is an iteration while its agent converses.

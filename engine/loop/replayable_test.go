@@ -2,14 +2,15 @@ package loop
 
 import (
 	"context"
+	"reflect"
+	"testing"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
-	"reflect"
-	"testing"
-	"time"
 )
 
 // What a record holds so that another configuration can be replayed on it.

@@ -3,14 +3,15 @@ package loop
 import (
 	"context"
 	"encoding/json"
-	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // converses calls a tool at each of its steps, each in a second, until it is cut

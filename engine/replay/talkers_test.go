@@ -3,6 +3,10 @@ package replay
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
@@ -10,9 +14,6 @@ import (
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 	"pgregory.net/rapid"
-	"slices"
-	"strings"
-	"time"
 )
 
 // What agents of the world may use.

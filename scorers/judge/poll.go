@@ -5,11 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"strings"
-	"sync"
 )
 
 // maxShown is how much of an answer that cannot be read the one who gave it is

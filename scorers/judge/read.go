@@ -3,12 +3,13 @@ package judge
 import (
 	"errors"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec/expr"
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // Scale is what a judge may answer: one of the choices, or where there are none

@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
-	"sync"
 )
 
 // Agent is a remote agent that executes iterations. Those of one run are one

@@ -4,11 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/model/limit"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/tool"
-	"github.com/agentbench/agentbench/spec"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +11,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/spec"
 )
 
 func turn(prompt string) *agent.Turn {

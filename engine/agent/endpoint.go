@@ -1,61 +1,62 @@
 // Package http decides how an endpoint executes an iteration: it is posted what a
 // program is given, and answers what a program writes.
-package http
+
+package agent
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"github.com/agentbench/agentbench/engine/agent"
+	"net/url"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
-	"net/url"
-	"time"
 )
 
 // DefaultTimeout is how long an answer may take where the agent says nothing of it.
-const DefaultTimeout = 10 * time.Minute
+const DefaultEndpointTimeout = 10 * time.Minute
 
 // Agent is an endpoint that executes iterations.
-type Agent struct {
+type Endpoint struct {
 	Endpoint post.Endpoint
 	Spec     *spec.Agent // of the stage, overrides applied
 }
 
 // writer is how errors tell of endpoints.
-var writer = agent.Writer{Name: "the endpoint", Class: record.BadResponse, Empty: "answered nothing"}
+var endpointWriter = Writer{Name: "the endpoint", Class: record.BadResponse, Empty: "answered nothing"}
 
 // Execute posts once.
-func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+func (a *Endpoint) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	given, err := input(turn)
 	if err != nil {
-		return agent.Result{}, err
+		return Result{}, err
 	}
-	result := agent.Result{Request: a.hash(given)}
-	answer, err := a.Endpoint.PostWithin(ctx, cmp.Or(a.Spec.Timeout, DefaultTimeout), given)
+	result := Result{Request: a.hash(given)}
+	answer, err := a.Endpoint.PostWithin(ctx, cmp.Or(a.Spec.Timeout, DefaultEndpointTimeout), given)
 	call := record.Call{
 		Role: record.RoleHTTP, Model: host(a.Endpoint.URL), Request: result.Request,
-		Usage: agent.Unreported, Duration: answer.Duration,
+		Usage: Unreported, Duration: answer.Duration,
 	}
 	if err == nil {
-		err = writer.Read(answer.Body, a.Spec.Reply, &result, &call)
+		err = endpointWriter.Read(answer.Body, a.Spec.Reply, &result, &call)
 	}
-	if err == nil && agent.NothingMore(&result) {
-		return agent.Result{Request: result.Request}, model.ErrEnded
+	if err == nil && NothingMore(&result) {
+		return Result{Request: result.Request}, model.ErrEnded
 	}
 	errors.As(err, &call.Error)
 	result.Calls = []record.Call{call}
 	if err != nil {
 		return result, err
 	}
-	result.Ended, err = agent.FinalResponse(ctx, a.Spec, turn.Scope, &result)
+	result.Ended, err = FinalResponse(ctx, a.Spec, turn.Scope, &result)
 	return result, err
 }
 
 // Sends is the hash of what would be posted.
-func (a *Agent) Sends(turn *agent.Turn) (hash string, err error) {
+func (a *Endpoint) Sends(turn *Turn) (hash string, err error) {
 	given, err := input(turn)
 	if err != nil {
 		return "", err
@@ -63,12 +64,12 @@ func (a *Agent) Sends(turn *agent.Turn) (hash string, err error) {
 	return a.hash(given), nil
 }
 
-func (a *Agent) hash(given []byte) string {
-	return agent.Hash([]string{"POST", a.Endpoint.URL}, given)
+func (a *Endpoint) hash(given []byte) string {
+	return Hash([]string{"POST", a.Endpoint.URL}, given)
 }
 
-func input(turn *agent.Turn) ([]byte, error) {
-	given, err := agent.Input(turn)
+func input(turn *Turn) ([]byte, error) {
+	given, err := Input(turn)
 	if err != nil {
 		return nil, &record.Error{Class: record.Internal, Message: err.Error()}
 	}

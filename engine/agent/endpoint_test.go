@@ -1,33 +1,30 @@
-package http
+package agent
 
 import (
 	"context"
 	"errors"
-	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/post"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
-	"go.uber.org/goleak"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/post"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func turn() *agent.Turn {
-	return &agent.Turn{
+func endpointTurn() *Turn {
+	return &Turn{
 		Task:  &spec.Task{ID: "x", Input: "in", Target: "TARGET"},
 		Trial: 1, Iteration: 1, Prompt: "go", Calls: map[string]int{},
 	}
 }
 
 // serve gives an agent whose endpoint is a handler on the loopback.
-func serve(t *testing.T, handler http.HandlerFunc) *Agent {
+func serve(t *testing.T, handler http.HandlerFunc) *Endpoint {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	client := post.NewClient()
@@ -35,10 +32,10 @@ func serve(t *testing.T, handler http.HandlerFunc) *Agent {
 		client.CloseIdleConnections()
 		server.Close()
 	})
-	return &Agent{Endpoint: post.Endpoint{URL: server.URL, Client: client}, Spec: &spec.Agent{}}
+	return &Endpoint{Endpoint: post.Endpoint{URL: server.URL, Client: client}, Spec: &spec.Agent{}}
 }
 
-func says(status int, body string) http.HandlerFunc {
+func endpointSays(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)
@@ -63,8 +60,8 @@ func TestAnEndpointExecutesIterations(t *testing.T) {
 		"a question": {`{"end": "question_asked"}`, ``, "question_asked", record.Usage{Unreported: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := serve(t, says(200, c.answer))
-			result, err := a.Execute(t.Context(), turn())
+			a := serve(t, endpointSays(200, c.answer))
+			result, err := a.Execute(t.Context(), endpointTurn())
 			if err != nil || string(result.Output) != c.output || (result.Ended != nil) != (c.end != "") || result.Ended != nil && result.Ended.Reason != c.end {
 				t.Fatalf("got %s, %+v, %v", result.Output, result.Ended, err)
 			}
@@ -72,7 +69,7 @@ func TestAnEndpointExecutesIterations(t *testing.T) {
 			if call.Role != record.RoleHTTP || call.Model != strings.TrimPrefix(a.Endpoint.URL, "http://") || call.Usage != c.usage || call.Duration <= 0 || call.Error != nil {
 				t.Errorf("the call is %+v", call)
 			}
-			if hash, err := a.Sends(turn()); err != nil || hash == "" || hash != result.Request || hash != call.Request {
+			if hash, err := a.Sends(endpointTurn()); err != nil || hash == "" || hash != result.Request || hash != call.Request {
 				t.Errorf("hash %q (%v), of the result %q, of the call %q", hash, err, result.Request, call.Request)
 			}
 		})
@@ -83,37 +80,37 @@ func TestAnEndpointExecutesIterations(t *testing.T) {
 func TestF39_WhatIsPosted(t *testing.T) {
 	a := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
 	const want = `{"task":{"id":"x","input":"in","vars":null,"metadata":null},"trial":1,"iteration":1,"phase":"","strategy":"","system":"","prompt":"go","feedback":"","improvements":[],"previous":null,"best":null}`
-	if result, err := a.Execute(t.Context(), turn()); err != nil || string(result.Output) != want {
+	if result, err := a.Execute(t.Context(), endpointTurn()); err != nil || string(result.Output) != want {
 		t.Errorf("got  %s (%v)\nwant %s", result.Output, err, want)
 	}
-	other := turn()
+	other := endpointTurn()
 	other.Prompt = "stop"
-	first, _ := a.Sends(turn())
+	first, _ := a.Sends(endpointTurn())
 	if second, _ := a.Sends(other); first == second {
 		t.Error("what is sent differs, and the hash does not")
 	}
 }
 
-func TestFailures(t *testing.T) {
+func TestEndpointFailures(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
 		want    record.Error
 	}{
-		"nothing":       {says(200, " \n"), record.Error{Class: record.NoAnswer, Message: "the endpoint answered nothing"}},
-		"an empty end":  {says(200, `{"end": ""}`), record.Error{Class: record.NoAnswer, Message: "the endpoint's answer has neither output nor end"}},
-		"an odd end":    {says(200, `{"end": "bored"}`), record.Error{Class: record.BadResponse, Message: `the endpoint ends the run with "bored"; want one of [final_response tool_ended question_asked capability agent_ended]`}},
-		"sure of it":    {says(200, `{"output": 1, "confidence": 7}`), record.Error{Class: record.BadResponse, Message: "the endpoint's confidence is 7; want a number from 0 to 1"}},
-		"an odd usage":  {says(200, `{"output": 1, "usage": {"calls": -1}}`), record.Error{Class: record.BadResponse, Message: "the endpoint's usage cannot be"}},
-		"no key":        {says(401, "no"), record.Error{Class: record.Auth, Message: "HTTP 401: no"}},
-		"too often":     {says(429, ""), record.Error{Class: record.RateLimit, Message: "HTTP 429"}},
-		"broken":        {says(502, ""), record.Error{Class: record.Server, Message: "HTTP 502"}},
+		"nothing":       {endpointSays(200, " \n"), record.Error{Class: record.NoAnswer, Message: "the endpoint answered nothing"}},
+		"an empty end":  {endpointSays(200, `{"end": ""}`), record.Error{Class: record.NoAnswer, Message: "the endpoint's answer has neither output nor end"}},
+		"an odd end":    {endpointSays(200, `{"end": "bored"}`), record.Error{Class: record.BadResponse, Message: `the endpoint ends the run with "bored"; want one of [final_response tool_ended question_asked capability agent_ended]`}},
+		"sure of it":    {endpointSays(200, `{"output": 1, "confidence": 7}`), record.Error{Class: record.BadResponse, Message: "the endpoint's confidence is 7; want a number from 0 to 1"}},
+		"an odd usage":  {endpointSays(200, `{"output": 1, "usage": {"calls": -1}}`), record.Error{Class: record.BadResponse, Message: "the endpoint's usage cannot be"}},
+		"no key":        {endpointSays(401, "no"), record.Error{Class: record.Auth, Message: "HTTP 401: no"}},
+		"too often":     {endpointSays(429, ""), record.Error{Class: record.RateLimit, Message: "HTTP 429"}},
+		"broken":        {endpointSays(502, ""), record.Error{Class: record.Server, Message: "HTTP 502"}},
 		"it breaks off": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, record.Error{Class: record.Network, Message: "EOF"}},
 		"it hangs":      {hangs, record.Error{Class: record.CallTimeout, Message: "the endpoint took longer than 200ms"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := serve(t, c.handler)
 			a.Spec.Timeout = 200 * time.Millisecond
-			result, err := a.Execute(t.Context(), turn())
+			result, err := a.Execute(t.Context(), endpointTurn())
 			if failed, ok := errors.AsType[*record.Error](err); !ok || *failed != c.want {
 				t.Fatalf("got %v, want %v", err, &c.want)
 			}
@@ -125,7 +122,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestAnEndpointThatHasNothingMore(t *testing.T) {
-	result, err := serve(t, says(200, `{"end": "agent_ended"}`)).Execute(t.Context(), turn())
+	result, err := serve(t, endpointSays(200, `{"end": "agent_ended"}`)).Execute(t.Context(), endpointTurn())
 	if !errors.Is(err, model.ErrEnded) || len(result.Calls) != 0 {
 		t.Errorf("got %+v, %v", result, err)
 	}
@@ -138,7 +135,7 @@ func TestTheEndOfARunEndsTheExchange(t *testing.T) {
 		cancel(over)
 		hangs(w, r)
 	})
-	if _, err := a.Execute(ctx, turn()); !errors.Is(err, over) {
+	if _, err := a.Execute(ctx, endpointTurn()); !errors.Is(err, over) {
 		t.Errorf("got %v", err)
 	}
 }
