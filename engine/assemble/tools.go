@@ -14,7 +14,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/tool"
-	"github.com/agentbench/agentbench/engine/tool/endpoint"
 	"github.com/agentbench/agentbench/engine/tool/program"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -49,7 +48,7 @@ func (m *models) tool(l *spec.Loop, declared *spec.Tool) (tool.Tool, error) {
 		return &tool.Computed{Defined: defined, Expression: declared.CEL}, nil
 	case declared.HTTP != "":
 		defined.Identity = "http " + declared.HTTP + m.sent(declared.Headers)
-		return &endpoint.Tool{Defined: defined, Endpoint: m.endpoint(declared.HTTP, declared.Headers)}, nil
+		return &tool.Endpoint{Defined: defined, Endpoint: m.endpoint(declared.HTTP, declared.Headers)}, nil
 	case len(declared.Command) > 0:
 		p := m.program(l.Folder, declared.Command, 0)
 		p.Env = append(p.Env, m.environment(declared.Env)...)

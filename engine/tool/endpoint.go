@@ -1,6 +1,7 @@
 // Package endpoint decides how an HTTP endpoint is a tool: the arguments are
 // posted as JSON, what is answered is the result.
-package endpoint
+
+package tool
 
 import (
 	"context"
@@ -8,32 +9,31 @@ import (
 
 	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/tool"
 )
 
 // Tool is an endpoint.
-type Tool struct {
-	Defined  tool.Definition
+type Endpoint struct {
+	Defined  Definition
 	Endpoint post.Endpoint
 }
 
 // Definition is what was declared.
-func (t *Tool) Definition() tool.Definition { return t.Defined }
+func (t *Endpoint) Definition() Definition { return t.Defined }
 
 // Use posts the arguments once.
-func (t *Tool) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
+func (t *Endpoint) Use(ctx context.Context, use *Use) (Result, error) {
 	body := use.Arguments
 	if len(body) == 0 {
 		body = []byte("{}")
 	}
 	answer, err := t.Endpoint.Post(ctx, body)
 	if err == nil {
-		result, wrong := tool.Answer(answer.Body)
+		result, wrong := Answer(answer.Body)
 		result.Duration = answer.Duration
 		return result, wrong
 	}
 	if why, ok := errors.AsType[*record.Error](err); ok {
 		err = &record.Error{Class: record.Tool, Message: why.Message}
 	}
-	return tool.Result{Duration: answer.Duration}, err
+	return Result{Duration: answer.Duration}, err
 }

@@ -1,4 +1,4 @@
-package endpoint
+package tool
 
 import (
 	"errors"
@@ -11,10 +11,9 @@ import (
 
 	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/tool"
 )
 
-func served(t *testing.T, handler http.HandlerFunc) *tool.Set {
+func served(t *testing.T, handler http.HandlerFunc) *Set {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	client := post.NewClient()
@@ -22,17 +21,17 @@ func served(t *testing.T, handler http.HandlerFunc) *tool.Set {
 		client.CloseIdleConnections()
 		server.Close()
 	})
-	set, err := tool.NewSet([]tool.Tool{&Tool{
-		Defined:  tool.Definition{Name: "t", Timeout: 300 * time.Millisecond},
+	set, err := NewSet([]Tool{&Endpoint{
+		Defined:  Definition{Name: "t", Timeout: 300 * time.Millisecond},
 		Endpoint: post.Endpoint{URL: server.URL, Client: client},
-	}}, tool.Options{})
+	}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return set
 }
 
-func says(status int, body string) http.HandlerFunc {
+func endpointSays(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)
@@ -51,15 +50,15 @@ func TestAnEndpointIsATool(t *testing.T) {
 		content, failed, ends string
 	}{
 		"what is posted": {func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }, `{"a":1}`, "", ""},
-		"text":           {says(201, "made\n"), `"made"`, "", ""},
-		"an end":         {says(200, `{"end": "capability", "output": 1}`), `1`, "", "capability"},
-		"an error":       {says(200, `{"error": "no"}`), ``, "no", ""},
-		"a failure":      {says(500, "oops"), ``, "HTTP 500: oops", ""},
-		"no key":         {says(401, ""), ``, "HTTP 401", ""},
+		"text":           {endpointSays(201, "made\n"), `"made"`, "", ""},
+		"an end":         {endpointSays(200, `{"end": "capability", "output": 1}`), `1`, "", "capability"},
+		"an error":       {endpointSays(200, `{"error": "no"}`), ``, "no", ""},
+		"a failure":      {endpointSays(500, "oops"), ``, "HTTP 500: oops", ""},
+		"no key":         {endpointSays(401, ""), ``, "HTTP 401", ""},
 		"it hangs":       {hangs, ``, "timed out after 300ms", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := served(t, c.handler).Use(t.Context(), "t", &tool.Use{Arguments: []byte(`{"a":1}`)})
+			result, err := served(t, c.handler).Use(t.Context(), "t", &Use{Arguments: []byte(`{"a":1}`)})
 			failed, ok := errors.AsType[*record.Error](err)
 			if string(result.Content) != c.content || ok != (c.failed != "") || ok && *failed != (record.Error{Class: record.Tool, Message: c.failed}) {
 				t.Errorf("got %s, %v", result.Content, err)
@@ -73,8 +72,8 @@ func TestAnEndpointIsATool(t *testing.T) {
 
 // F34: a long answer keeps its head and tail.
 func TestF34_ALongAnswer(t *testing.T) {
-	result, err := served(t, says(200, strings.Repeat("x", 1<<20))).Use(t.Context(), "t", &tool.Use{})
-	if err != nil || len(result.Content) > tool.MaxResult+100 || !strings.Contains(string(result.Content), " bytes cut …") {
+	result, err := served(t, endpointSays(200, strings.Repeat("x", 1<<20))).Use(t.Context(), "t", &Use{})
+	if err != nil || len(result.Content) > MaxResult+100 || !strings.Contains(string(result.Content), " bytes cut …") {
 		t.Errorf("kept %d bytes, %v", len(result.Content), err)
 	}
 }
