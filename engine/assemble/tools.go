@@ -14,7 +14,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/tool"
-	"github.com/agentbench/agentbench/engine/tool/program"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -52,8 +51,8 @@ func (m *models) tool(l *spec.Loop, declared *spec.Tool) (tool.Tool, error) {
 	case len(declared.Command) > 0:
 		p := m.program(l.Folder, declared.Command, 0)
 		p.Env = append(p.Env, m.environment(declared.Env)...)
-		defined.Identity = "program " + identity(program.Located(l.Folder, declared.Command)) + m.handed(declared.Env)
-		return &program.Tool{Defined: defined, Program: p, Folder: l.Folder}, nil
+		defined.Identity = "program " + identity(tool.Located(l.Folder, declared.Command)) + m.handed(declared.Env)
+		return &tool.Program{Defined: defined, Program: p, Folder: l.Folder}, nil
 	}
 	return nil, fmt.Errorf("the tool %q does nothing", declared.Name)
 }

@@ -1,12 +1,10 @@
-package program
+package tool
 
 import (
 	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/agentbench/agentbench/engine/tool"
 )
 
 type scratchKey struct{}
@@ -15,7 +13,7 @@ type scratchKey struct{}
 // removed when the run is closed. A program may have removed it, and the next one
 // is given it anew. Outside of a run it is the caller's to remove.
 func scratch(ctx context.Context) (folder string, remove func(), err error) {
-	run := tool.RunOf(ctx)
+	run := RunOf(ctx)
 	if run == nil {
 		folder, err = os.MkdirTemp("", "agentbench-tool-")
 		return folder, func() { removeAll(folder) }, err

@@ -1,6 +1,7 @@
 // Package program decides how a program is a tool: the arguments as JSON on its
 // standard input, the result on its standard output.
-package program
+
+package tool
 
 import (
 	"context"
@@ -11,40 +12,39 @@ import (
 
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/tool"
 )
 
 // Tool is a program. It runs in a folder of the run's own, which its other tools
 // share and which is removed with the run; what it is, is looked up in Folder.
-type Tool struct {
-	Defined tool.Definition
+type Program struct {
+	Defined Definition
 	Program process.Program
 	Folder  string
 }
 
 // Definition is what was declared.
-func (t *Tool) Definition() tool.Definition { return t.Defined }
+func (t *Program) Definition() Definition { return t.Defined }
 
 // Use runs the program once. How long it may take is its user's affair.
-func (t *Tool) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
+func (t *Program) Use(ctx context.Context, use *Use) (Result, error) {
 	folder, remove, err := scratch(ctx)
 	if ours := record.OutOfFiles(err); ours != nil {
-		return tool.Result{}, ours
+		return Result{}, ours
 	}
 	if err != nil {
-		return tool.Result{}, &record.Error{Class: record.Internal, Message: "there is no folder for tools to run in: " + err.Error() + "; is TMPDIR there, with room?"}
+		return Result{}, &record.Error{Class: record.Internal, Message: "there is no folder for tools to run in: " + err.Error() + "; is TMPDIR there, with room?"}
 	}
 	defer remove()
 	p := t.Program
 	p.Argv, p.Dir, p.Timeout, p.Cuts, p.Called = Located(t.Folder, p.Argv), folder, -1, true, "the tool"
 	done, err := p.Run(ctx, append(arguments(use), '\n'))
-	result, wrong := tool.Answer(done.Stdout)
+	result, wrong := Answer(done.Stdout)
 	result.Duration = done.Duration
 	if err == nil {
 		return result, wrong
 	}
 	if why, ok := errors.AsType[*record.Error](err); ok && why.Class != record.Resources {
-		err = failed(why.Message)
+		err = programFailed(why.Message)
 	}
 	result.Ended = nil
 	if string(result.Content) == `""` { // it gave nothing before
@@ -53,14 +53,14 @@ func (t *Tool) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
 	return result, err
 }
 
-func arguments(use *tool.Use) []byte {
+func arguments(use *Use) []byte {
 	if len(use.Arguments) == 0 {
 		return []byte("{}")
 	}
 	return append([]byte(nil), use.Arguments...)
 }
 
-func failed(message string) error { return &record.Error{Class: record.Tool, Message: message} }
+func programFailed(message string) error { return &record.Error{Class: record.Tool, Message: message} }
 
 // Located has the whole paths of a program and of those of its arguments that
 // name files beneath the folder: it will run in another one.

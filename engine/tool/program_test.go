@@ -1,6 +1,6 @@
 //go:build unix
 
-package program
+package tool
 
 import (
 	"bytes"
@@ -19,25 +19,24 @@ import (
 
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/tool"
 )
 
-func argv(argv ...string) *Tool {
-	return &Tool{
-		Defined: tool.Definition{Name: "t", Timeout: time.Minute},
+func argv(argv ...string) *Program {
+	return &Program{
+		Defined: Definition{Name: "t", Timeout: time.Minute},
 		Program: process.Program{Argv: argv, Env: process.Environment(os.Getenv), Confinement: &process.Confinement{}},
 	}
 }
 
-func shell(script string) *Tool { return argv("sh", "-c", script) }
+func shell(script string) *Program { return argv("sh", "-c", script) }
 
-func use(t testing.TB, ctx context.Context, p *Tool, arguments string) (tool.Result, error) {
+func use(t testing.TB, ctx context.Context, p *Program, arguments string) (Result, error) {
 	t.Helper()
-	set, err := tool.NewSet([]tool.Tool{p}, tool.Options{})
+	set, err := NewSet([]Tool{p}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return set.Use(ctx, "t", &tool.Use{Arguments: json.RawMessage(arguments)})
+	return set.Use(ctx, "t", &Use{Arguments: json.RawMessage(arguments)})
 }
 
 func message(err error) string {
@@ -73,7 +72,7 @@ func TestF31_AToolThatCrashes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "plain"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for want, p := range map[string]*Tool{
+	for want, p := range map[string]*Program{
 		"the tool failed: exit status 3: the reason":                                         shell("echo so far; echo first >&2; echo the reason >&2; exit 3"),
 		"the tool failed: exit status 1":                                                     shell("exit 1"),
 		"the tool failed: signal: segmentation fault":                                        shell("kill -SEGV $$"),
@@ -208,7 +207,7 @@ func TestF34_AnEndlessOutput(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			var text string
-			if json.Unmarshal(result.Content, &text) != nil || len(text) > tool.MaxResult+100 || !strings.Contains(text, " bytes cut …\n") {
+			if json.Unmarshal(result.Content, &text) != nil || len(text) > MaxResult+100 || !strings.Contains(text, " bytes cut …\n") {
 				t.Errorf("kept %d bytes", len(text))
 			}
 		})
@@ -238,7 +237,7 @@ func TestF39_AToolSeesOnlyWhatItIsGiven(t *testing.T) {
 
 // The tools of one run work in one folder, of which nothing is left.
 func TestTheFolderOfARun(t *testing.T) {
-	ctx, run := tool.WithRun(t.Context())
+	ctx, run := WithRun(t.Context())
 	where, err := use(t, ctx, shell("mkdir -p closed; echo kept > closed/file; chmod 500 closed; pwd"), "{}")
 	if err != nil {
 		t.Fatal(err)
@@ -246,7 +245,7 @@ func TestTheFolderOfARun(t *testing.T) {
 	if result, err := use(t, ctx, shell("cat closed/file"), "{}"); err != nil || string(result.Content) != `"kept"` {
 		t.Errorf("got %s, %v", result.Content, err)
 	}
-	other, another := tool.WithRun(t.Context())
+	other, another := WithRun(t.Context())
 	if result, err := use(t, other, shell("ls"), "{}"); err != nil || string(result.Content) != `""` {
 		t.Errorf("another run sees %s, %v", result.Content, err)
 	}
@@ -266,7 +265,7 @@ func TestTheFolderOfARun(t *testing.T) {
 
 // F31: a program that removes the run's folder breaks no other one.
 func TestF31_AToolThatRemovesItsFolder(t *testing.T) {
-	ctx, run := tool.WithRun(t.Context())
+	ctx, run := WithRun(t.Context())
 	defer run.Close()
 	for range 2 {
 		if got, err := use(t, ctx, shell(`rm -r "$PWD" && echo gone`), ""); err != nil || string(got.Content) != `"gone"` {
@@ -279,7 +278,7 @@ func TestF31_AToolThatRemovesItsFolder(t *testing.T) {
 // agent, which is not told.
 func TestF4_NoFolderForTools(t *testing.T) {
 	t.Setenv("TMPDIR", "/nonexistent")
-	ctx, run := tool.WithRun(t.Context())
+	ctx, run := WithRun(t.Context())
 	defer run.Close()
 	_, err := use(t, ctx, shell("echo x"), "")
 	if failed, ok := errors.AsType[*record.Error](err); !ok || failed.Class != record.Internal || !strings.Contains(failed.Message, "TMPDIR") {
@@ -325,7 +324,7 @@ func TestF34_ManyUsesLeaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := openFiles()
-	ctx, run := tool.WithRun(t.Context())
+	ctx, run := WithRun(t.Context())
 	goroutines := runtime.NumGoroutine()
 	work := make(chan struct{}, uses)
 	for range uses {
