@@ -11,14 +11,13 @@ import (
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/telemetry"
-	"github.com/agentbench/agentbench/engine/telemetry/otlp"
 	"github.com/agentbench/agentbench/spec"
 )
 
 // trace lets the runs of a suite be traced, where the environment asks for it.
 // That traces cannot be sent fails nothing: it is only told.
 func (p *program) trace(ctx context.Context, s *spec.Suite) (context.Context, func()) {
-	wanted, err := otlp.Wanted(p.env)
+	wanted, err := telemetry.Wanted(p.env)
 	if err != nil {
 		p.warnOfTrace(fmt.Errorf("nothing is traced: %w", err))
 	}
@@ -26,12 +25,12 @@ func (p *program) trace(ctx context.Context, s *spec.Suite) (context.Context, fu
 		return ctx, func() {}
 	}
 	p.learnTrace()
-	exporter, err := otlp.Open(ctx, otlp.Options{Version: version(), Redact: p.secrets.String, Warn: p.warnOfTrace})
+	exporter, err := telemetry.Open(ctx, telemetry.Options{Version: version(), Redact: p.secrets.String, Warn: p.warnOfTrace})
 	if err != nil {
 		p.warnOfTrace(err)
 		return ctx, func() {}
 	}
-	traced := telemetry.With(ctx, &telemetry.Tracing{Tracer: exporter, Models: tracedModels(s), Contents: otlp.Contents(p.env)})
+	traced := telemetry.With(ctx, &telemetry.Tracing{Tracer: exporter, Models: tracedModels(s), Contents: telemetry.Contents(p.env)})
 	return traced, func() {
 		if err := exporter.Close(); err != nil {
 			p.warnOfTrace(err)

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/telemetry"
 	"github.com/agentbench/agentbench/spec"
-	"time"
 )
 
 // Chat is an agent that sends a system prompt and a prompt to a model once an

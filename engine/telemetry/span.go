@@ -1,4 +1,4 @@
-package otlp
+package telemetry
 
 import (
 	"context"
@@ -7,12 +7,10 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/agentbench/agentbench/engine/telemetry"
 )
 
 // Start implements telemetry.Tracer.
-func (e *Exporter) Start(ctx context.Context, began *telemetry.Began) (context.Context, telemetry.Span) {
+func (e *Exporter) Start(ctx context.Context, began *Began) (context.Context, Span) {
 	kind := trace.SpanKindInternal
 	if began.Client {
 		kind = trace.SpanKindClient
@@ -27,7 +25,7 @@ type span struct {
 }
 
 // End implements telemetry.Span.
-func (s *span) End(attributes []telemetry.Attribute, failed *telemetry.Failure) {
+func (s *span) End(attributes []Attribute, failed *Failure) {
 	s.made.SetAttributes(s.exporter.attributes(attributes)...)
 	if failed != nil {
 		s.made.SetStatus(codes.Error, s.exporter.text(failed.Message))
@@ -39,7 +37,7 @@ func (s *span) End(attributes []telemetry.Attribute, failed *telemetry.Failure) 
 	s.made.End()
 }
 
-func (e *Exporter) attributes(told []telemetry.Attribute) []attribute.KeyValue {
+func (e *Exporter) attributes(told []Attribute) []attribute.KeyValue {
 	all := make([]attribute.KeyValue, 0, len(told))
 	for _, a := range told {
 		key := attribute.Key(a.Key)

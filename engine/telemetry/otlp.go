@@ -3,7 +3,8 @@
 //
 // Spans wait in a queue of the SDK's, and a run never waits for them: what does
 // not fit into the queue, or does not reach the collector, is lost and told of.
-package otlp
+
+package telemetry
 
 import (
 	"cmp"

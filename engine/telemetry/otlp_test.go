@@ -1,4 +1,4 @@
-package otlp
+package telemetry
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/telemetry"
 	"github.com/agentbench/agentbench/engine/tool"
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 )
@@ -64,9 +63,9 @@ func number(n float64) *float64 { return &n }
 // scores of it.
 func walk(outer context.Context) {
 	head := record.Run{ID: "a/b/1", Configuration: "a", Task: "b", Trial: 1}
-	ctx, run := telemetry.StartRun(outer, &head)
+	ctx, run := StartRun(outer, &head)
 	it := record.Iteration{N: 1, Phase: "planning"}
-	within, iteration := telemetry.StartIteration(ctx, &it)
+	within, iteration := StartIteration(ctx, &it)
 	request := &model.Request{
 		Messages: []model.Message{
 			{Role: "system", Text: "be kind"}, {Role: "user", Text: "weather?"},
@@ -74,32 +73,32 @@ func walk(outer context.Context) {
 		},
 		Tools: []model.Tool{{Name: "f"}}, Temperature: number(0.5), MaxOutputTokens: 9, JSON: true,
 	}
-	_, chat := telemetry.StartChat(within, "m", record.RoleAgent, request)
+	_, chat := StartChat(within, "m", record.RoleAgent, request)
 	used := record.Usage{Calls: 1, InputTokens: 12, OutputTokens: 3, CachedTokens: 4, Cost: record.USD / 4}
 	chat.End(
 		&model.Reply{Text: "the key is " + secret, Thinking: "hm", Finish: "tool_calls", ToolCalls: []model.ToolCall{{ID: "2", Name: "f", Arguments: `{"a":1}`}}},
 		&record.Call{Finish: "tool_calls", Answered: "m-2026", Usage: used, Duration: 2 * time.Second, Attempts: 2}, nil)
-	_, use := telemetry.StartTool(within, &record.ToolCall{Tool: "f", ID: "2", Server: "s", Arguments: json.RawMessage(`{"a":1}`)}, "does f")
+	_, use := StartTool(within, &record.ToolCall{Tool: "f", ID: "2", Server: "s", Arguments: json.RawMessage(`{"a":1}`)}, "does f")
 	use.End(&tool.Result{Content: json.RawMessage(`"no \ud800"`), Attempts: 1}, &record.Error{Class: record.Tool, Message: "broken: " + secret + "\xff"})
 	it.Evaluation, it.End = &record.Evaluation{Confidence: 0.75}, time.Second
 	iteration.End(&it)
 	head.Iterations, head.Elapsed, head.Usage = []record.Iteration{it}, 2*time.Second, used
 	head.Outcome = record.Outcome{Status: record.Completed, Reason: record.ReasonConfidence, Success: true}
 	run.End(&head)
-	_, score := telemetry.StartScore(outer, "quality", &head, 1)
+	_, score := StartScore(outer, "quality", &head, 1)
 	score.End(&record.Score{Value: 0.5, Answer: "fair", Explanation: "so so", Usage: used, Votes: make([]record.Vote, 3)})
-	_, score = telemetry.StartScore(outer, "tone", &head, 0)
+	_, score = StartScore(outer, "tone", &head, 0)
 	score.End(&record.Score{Unscored: "auth: no key"})
 }
 
-var models = map[string]telemetry.Model{"m": {Provider: "openai", Name: "gpt-x", Address: "example.com", Port: 443}}
+var models = map[string]Model{"m": {Provider: "openai", Name: "gpt-x", Address: "example.com", Port: 443}}
 
 // What arrives at a collector: the spans within one another, with the names and
 // attributes of the conventions, and no text of what was sent or answered.
 func TestSpansArrive(t *testing.T) {
 	got := collect(t)
 	e, warned := open(t)
-	walk(telemetry.With(t.Context(), &telemetry.Tracing{Tracer: e, Models: models}))
+	walk(With(t.Context(), &Tracing{Tracer: e, Models: models}))
 	finish(t, e, warned)
 	for name, want := range map[string]struct {
 		kind       trace.Span_SpanKind
@@ -158,7 +157,7 @@ func TestSpansArrive(t *testing.T) {
 func TestContents(t *testing.T) {
 	got := collect(t)
 	e, warned := open(t)
-	walk(telemetry.With(t.Context(), &telemetry.Tracing{Tracer: e, Models: models, Contents: true}))
+	walk(With(t.Context(), &Tracing{Tracer: e, Models: models, Contents: true}))
 	finish(t, e, warned)
 	chat, use := values(got.span(t, "chat gpt-x").Attributes), values(got.span(t, "execute_tool f").Attributes)
 	for key, want := range map[string]string{
@@ -187,7 +186,7 @@ func TestTheEnvironmentIsHeard(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "team=evals,service.version=7")
 	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-tenant=t1")
 	e, warned := open(t)
-	walk(telemetry.With(t.Context(), &telemetry.Tracing{Tracer: e}))
+	walk(With(t.Context(), &Tracing{Tracer: e}))
 	finish(t, e, warned)
 	resource := values(got.resource)
 	if resource["service.name"] != "nightly" || resource["service.version"] != "7" || resource["team"] != "evals" || resource["telemetry.sdk.language"] != "go" {
@@ -199,7 +198,7 @@ func TestTheEnvironmentIsHeard(t *testing.T) {
 	sampled := collect(t)
 	t.Setenv("OTEL_TRACES_SAMPLER", "always_off")
 	e, warned = open(t)
-	walk(telemetry.With(t.Context(), &telemetry.Tracing{Tracer: e}))
+	walk(With(t.Context(), &Tracing{Tracer: e}))
 	finish(t, e, warned)
 	if len(sampled.spans) != 0 {
 		t.Errorf("%d spans were sent", len(sampled.spans))
@@ -209,7 +208,7 @@ func TestTheEnvironmentIsHeard(t *testing.T) {
 func TestTheProgramNamesItself(t *testing.T) {
 	got := collect(t)
 	e, warned := open(t)
-	walk(telemetry.With(t.Context(), &telemetry.Tracing{Tracer: e}))
+	walk(With(t.Context(), &Tracing{Tracer: e}))
 	finish(t, e, warned)
 	if resource := values(got.resource); resource["service.name"] != "agentbench" || resource["service.version"] != "1.2.3" {
 		t.Errorf("the resource is %v", resource)
@@ -242,7 +241,7 @@ func TestCollectorsThatFail(t *testing.T) {
 			e, _ := open(t)
 			began := time.Now()
 			for range 1000 {
-				walk(telemetry.With(t.Context(), &telemetry.Tracing{Tracer: e, Models: models}))
+				walk(With(t.Context(), &Tracing{Tracer: e, Models: models}))
 			}
 			if took := time.Since(began); took > DefaultPatience {
 				t.Errorf("1,000 runs took %v", took)
@@ -307,10 +306,10 @@ func BenchmarkTracedChat(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ctx := telemetry.With(b.Context(), &telemetry.Tracing{Tracer: e, Models: models})
+	ctx := With(b.Context(), &Tracing{Tracer: e, Models: models})
 	request, reply, call := &model.Request{}, &model.Reply{}, &record.Call{Finish: "stop"}
 	for b.Loop() {
-		_, chat := telemetry.StartChat(ctx, "m", record.RoleAgent, request)
+		_, chat := StartChat(ctx, "m", record.RoleAgent, request)
 		chat.End(reply, call, nil)
 	}
 	_ = e.Close() // what it loses does not matter here

@@ -1,12 +1,10 @@
-package otlp
+package telemetry
 
 import (
 	"os"
 	"regexp"
 	"slices"
 	"testing"
-
-	"github.com/agentbench/agentbench/engine/telemetry"
 )
 
 // The manual names every attribute that is sent, and the source every one that
@@ -35,7 +33,7 @@ func TestAttributesAreDocumented(t *testing.T) {
 	}
 	got := collect(t)
 	e, warned := open(t)
-	walk(telemetry.With(t.Context(), &telemetry.Tracing{Tracer: e, Models: models, Contents: true}))
+	walk(With(t.Context(), &Tracing{Tracer: e, Models: models, Contents: true}))
 	finish(t, e, warned)
 	for _, span := range got.spans {
 		for key := range values(span.Attributes) {
