@@ -4,11 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/post"
-	"github.com/agentbench/agentbench/engine/process"
-	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/spec/expr"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +12,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // outside is a suite whose programs start in a folder and whose endpoints are reached through a transport.
@@ -37,9 +37,9 @@ func (o outside) Program(argv []string, timeout time.Duration) process.Program {
 	return process.Program{Argv: argv, Dir: o.folder, Env: process.Environment(os.Getenv), Timeout: timeout, Confinement: &process.Confinement{}}
 }
 
-func (o outside) Endpoint(url string, headers spec.Headers) (post.Endpoint, error) {
+func (o outside) Endpoint(url string, headers spec.Headers) (process.Endpoint, error) {
 	values := headers.Values(func(string) string { return "" })
-	return post.Endpoint{URL: url, Headers: values, Client: &http.Client{Transport: o.transport}}, nil
+	return process.Endpoint{URL: url, Headers: values, Client: &http.Client{Transport: o.transport}}, nil
 }
 
 // setWith is a set of scorers that have somebody to ask.

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/retry"
-	"github.com/agentbench/agentbench/engine/post"
+	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
-	"time"
 )
 
 // endpoint takes the score from an endpoint: it is posted what a program reads, and answers what a program writes.
@@ -32,7 +33,7 @@ func endpoint(c *compiler) comparison {
 
 // answering is an endpoint as what answers a request, so that failures that pass are tried again as those of models are.
 type answering struct {
-	endpoint post.Endpoint
+	endpoint process.Endpoint
 	timeout  time.Duration // of one attempt
 }
 

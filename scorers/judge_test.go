@@ -4,18 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/cache"
-	"github.com/agentbench/agentbench/engine/model/script"
-	"github.com/agentbench/agentbench/engine/post"
-	"github.com/agentbench/agentbench/engine/process"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
 	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/cache"
+	"github.com/agentbench/agentbench/engine/model/script"
+	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // judging is an outside in which models judge.
@@ -30,7 +30,9 @@ func (j judging) Model(name string) (model.Model, error) {
 
 func (judging) Program([]string, time.Duration) process.Program { return process.Program{} }
 
-func (judging) Endpoint(string, spec.Headers) (post.Endpoint, error) { return post.Endpoint{}, nil }
+func (judging) Endpoint(string, spec.Headers) (process.Endpoint, error) {
+	return process.Endpoint{}, nil
+}
 
 // counted is a judge whose answers follow one another, and that keeps what it was asked.
 type counted struct {

@@ -26,13 +26,13 @@ package scorers
 import (
 	"context"
 	"fmt"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
-	"time"
 )
 
 // Options are what scorers need of the suite around them.
@@ -54,7 +54,7 @@ type Outside interface {
 	// Program starts in the suite's folder.
 	Program(argv []string, timeout time.Duration) process.Program
 	// Endpoint fails where a header's variable is not set.
-	Endpoint(url string, headers spec.Headers) (post.Endpoint, error)
+	Endpoint(url string, headers spec.Headers) (process.Endpoint, error)
 }
 
 // Set is the scorers of a suite, compiled. It is safe for concurrent use.

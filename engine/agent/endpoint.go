@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/post"
+	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -21,7 +21,7 @@ const DefaultEndpointTimeout = 10 * time.Minute
 
 // Agent is an endpoint that executes iterations.
 type Endpoint struct {
-	Endpoint post.Endpoint
+	Endpoint process.Endpoint
 	Spec     *spec.Agent // of the stage, overrides applied
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/post"
+	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -27,12 +27,12 @@ func endpointTurn() *Turn {
 func serve(t *testing.T, handler http.HandlerFunc) *Endpoint {
 	t.Helper()
 	server := httptest.NewServer(handler)
-	client := post.NewClient()
+	client := process.NewClient()
 	t.Cleanup(func() {
 		client.CloseIdleConnections()
 		server.Close()
 	})
-	return &Endpoint{Endpoint: post.Endpoint{URL: server.URL, Client: client}, Spec: &spec.Agent{}}
+	return &Endpoint{Endpoint: process.Endpoint{URL: server.URL, Client: client}, Spec: &spec.Agent{}}
 }
 
 func endpointSays(status int, body string) http.HandlerFunc {

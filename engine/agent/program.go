@@ -6,12 +6,13 @@ package agent
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"unicode/utf8"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
-	"path/filepath"
-	"unicode/utf8"
 )
 
 // writer is how errors tell of programs.

@@ -4,15 +4,16 @@ package agent
 
 import (
 	"errors"
+	"os"
+	"reflect"
+	"testing"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
-	"os"
-	"reflect"
-	"testing"
-	"time"
 )
 
 func programShell(script string) process.Program {

@@ -15,7 +15,6 @@ import (
 	"github.com/agentbench/agentbench/engine/model/retry"
 	"github.com/agentbench/agentbench/engine/model/script"
 	"github.com/agentbench/agentbench/engine/model/simulate"
-	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
@@ -46,7 +45,7 @@ func newModels(doc *spec.Document, o Options) (*models, error) {
 	return &models{
 		doc: doc, options: o, made: map[string]model.Model{}, nested: map[*spec.Loop]*loop.Loop{}, servers: map[*spec.Loop]*serverNames{},
 		confinement: confinement(o.Getenv),
-		client:      post.NewClient(),
+		client:      process.NewClient(),
 		together:    tool.Options{Memory: o.memory(), Schemas: &tool.Schemas{}},
 	}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"github.com/agentbench/agentbench/engine/agent/a2a"
 	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/loop"
-	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/stop"
@@ -22,7 +21,7 @@ func Offline(l *spec.Loop) *loop.Loop {
 		case l.Converses(s.Agent):
 			tells = nobody.toldConversation(l, s.Agent)
 		case s.Agent.HTTP != "":
-			tells = &agent.Endpoint{Endpoint: post.Endpoint{URL: s.Agent.HTTP}, Spec: s.Agent}
+			tells = &agent.Endpoint{Endpoint: process.Endpoint{URL: s.Agent.HTTP}, Spec: s.Agent}
 		case s.Agent.A2A != "":
 			tells = &a2a.Agent{Client: a2a.Told(s.Agent.A2A), Spec: s.Agent}
 		case s.Agent.Model == "":

@@ -6,7 +6,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/post"
 	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -47,7 +46,7 @@ func (p *Parts) Program(argv []string, timeout time.Duration) process.Program {
 }
 
 // Endpoint fails where the variable of a header is not set.
-func (p *Parts) Endpoint(url string, headers spec.Headers) (post.Endpoint, error) {
+func (p *Parts) Endpoint(url string, headers spec.Headers) (process.Endpoint, error) {
 	_, err := p.models.headers(headers)
 	return p.models.endpoint(url, headers), err
 }

@@ -7,14 +7,14 @@ import (
 	"context"
 	"errors"
 
-	"github.com/agentbench/agentbench/engine/post"
+	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
 // Tool is an endpoint.
 type Endpoint struct {
 	Defined  Definition
-	Endpoint post.Endpoint
+	Endpoint process.Endpoint
 }
 
 // Definition is what was declared.

@@ -5,13 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/post"
-	"github.com/agentbench/agentbench/engine/process"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/scorers"
-	"github.com/agentbench/agentbench/scorers/pass"
-	"github.com/agentbench/agentbench/spec"
 	"io/fs"
 	"iter"
 	"path/filepath"
@@ -21,6 +14,13 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/scorers"
+	"github.com/agentbench/agentbench/scorers/pass"
+	"github.com/agentbench/agentbench/spec"
 )
 
 const loop = `
@@ -71,8 +71,8 @@ func (o *outside) Model(string) (model.Model, error) { return o, nil }
 func (o *outside) Program([]string, time.Duration) process.Program {
 	return process.Program{}
 }
-func (o *outside) Endpoint(string, spec.Headers) (post.Endpoint, error) {
-	return post.Endpoint{}, errors.New("none")
+func (o *outside) Endpoint(string, spec.Headers) (process.Endpoint, error) {
+	return process.Endpoint{}, errors.New("none")
 }
 func (o *outside) spent() bool { return o.most > 0 && o.asked.Load() > o.most }
 

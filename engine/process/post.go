@@ -1,6 +1,7 @@
 // Package post decides how JSON is posted to an endpoint that is no model's: what
 // counts as an answer, and what kind of failure a failure is.
-package post
+
+package process
 
 import (
 	"bytes"
@@ -86,7 +87,7 @@ func (e *Endpoint) PostWithin(ctx context.Context, limit time.Duration, body []b
 		return answer, context.Cause(ctx)
 	case waiting.Err() != nil:
 		answer.Duration = limit
-		return answer, failure(record.CallTimeout, "the endpoint took longer than %v", limit)
+		return answer, postFailure(record.CallTimeout, "the endpoint took longer than %v", limit)
 	}
 	return answer, err
 }
@@ -94,7 +95,7 @@ func (e *Endpoint) PostWithin(ctx context.Context, limit time.Duration, body []b
 func (e *Endpoint) post(ctx context.Context, body []byte) (Answer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL, bytes.NewReader(body))
 	if err != nil {
-		return Answer{}, failure(record.InvalidRequest, "the address is wrong: %v", bare(err))
+		return Answer{}, postFailure(record.InvalidRequest, "the address is wrong: %v", bare(err))
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, text/plain;q=0.9, */*;q=0.1")
@@ -106,7 +107,7 @@ func (e *Endpoint) post(ctx context.Context, body []byte) (Answer, error) {
 		return Answer{}, ours
 	}
 	if err != nil {
-		return Answer{}, failure(record.Network, "%v", bare(err))
+		return Answer{}, postFailure(record.Network, "%v", bare(err))
 	}
 	defer response.Body.Close()
 	answer, err := read(response.Body)
@@ -120,9 +121,9 @@ func read(body io.Reader) (Answer, error) {
 	text, err := io.ReadAll(io.LimitReader(body, MaxAnswer+1))
 	switch {
 	case err != nil:
-		return Answer{Body: text}, failure(record.Network, "the answer broke off after %d bytes: %v", len(text), bare(err))
+		return Answer{Body: text}, postFailure(record.Network, "the answer broke off after %d bytes: %v", len(text), bare(err))
 	case len(text) > MaxAnswer:
-		return Answer{Body: text[:MaxAnswer]}, failure(record.BadResponse, "the answer has more than %d bytes", MaxAnswer)
+		return Answer{Body: text[:MaxAnswer]}, postFailure(record.BadResponse, "the answer has more than %d bytes", MaxAnswer)
 	}
 	return Answer{Body: text}, nil
 }
@@ -135,7 +136,7 @@ func refusal(response *http.Response, body []byte) error {
 	} else if text := beginning(body); text != "" {
 		said += ": " + text
 	}
-	return failure(classOf(response.StatusCode), "%s", said)
+	return postFailure(classOf(response.StatusCode), "%s", said)
 }
 
 func beginning(body []byte) string {
@@ -171,6 +172,6 @@ func bare(err error) error {
 	return err
 }
 
-func failure(class record.ErrorClass, format string, args ...any) error {
+func postFailure(class record.ErrorClass, format string, args ...any) error {
 	return &record.Error{Class: class, Message: fmt.Sprintf(format, args...)}
 }

@@ -1,4 +1,4 @@
-package post
+package process
 
 import (
 	"context"
@@ -11,12 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/agentbench/agentbench/engine/record"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // serve answers on the loopback, and gives an endpoint for it.
 func serve(t *testing.T, handler http.HandlerFunc) *Endpoint {
