@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -33,13 +33,13 @@ func (o outside) Model(name string) (model.Model, error) {
 	return nil, errors.New("there is no model " + name)
 }
 
-func (o outside) Program(argv []string, timeout time.Duration) process.Program {
-	return process.Program{Argv: argv, Dir: o.folder, Env: process.Environment(os.Getenv), Timeout: timeout, Confinement: &process.Confinement{}}
+func (o outside) Program(argv []string, timeout time.Duration) external.Program {
+	return external.Program{Argv: argv, Dir: o.folder, Env: external.Environment(os.Getenv), Timeout: timeout, Confinement: &external.Confinement{}}
 }
 
-func (o outside) Endpoint(url string, headers spec.Headers) (process.Endpoint, error) {
+func (o outside) Endpoint(url string, headers spec.Headers) (external.Endpoint, error) {
 	values := headers.Values(func(string) string { return "" })
-	return process.Endpoint{URL: url, Headers: values, Client: &http.Client{Transport: o.transport}}, nil
+	return external.Endpoint{URL: url, Headers: values, Client: &http.Client{Transport: o.transport}}, nil
 }
 
 // setWith is a set of scorers that have somebody to ask.

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/retry"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -33,7 +33,7 @@ func endpoint(c *compiler) comparison {
 
 // answering is an endpoint as what answers a request, so that failures that pass are tried again as those of models are.
 type answering struct {
-	endpoint process.Endpoint
+	endpoint external.Endpoint
 	timeout  time.Duration // of one attempt
 }
 

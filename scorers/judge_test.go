@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/script"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -28,10 +28,10 @@ func (j judging) Model(name string) (model.Model, error) {
 	return nil, errors.New("there is no key of " + name)
 }
 
-func (judging) Program([]string, time.Duration) process.Program { return process.Program{} }
+func (judging) Program([]string, time.Duration) external.Program { return external.Program{} }
 
-func (judging) Endpoint(string, spec.Headers) (process.Endpoint, error) {
-	return process.Endpoint{}, nil
+func (judging) Endpoint(string, spec.Headers) (external.Endpoint, error) {
+	return external.Endpoint{}, nil
 }
 
 // counted is a judge whose answers follow one another, and that keeps what it was asked.

@@ -28,8 +28,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
@@ -52,9 +52,9 @@ type Outside interface {
 	// budget.
 	Model(name string) (model.Model, error)
 	// Program starts in the suite's folder.
-	Program(argv []string, timeout time.Duration) process.Program
+	Program(argv []string, timeout time.Duration) external.Program
 	// Endpoint fails where a header's variable is not set.
-	Endpoint(url string, headers spec.Headers) (process.Endpoint, error)
+	Endpoint(url string, headers spec.Headers) (external.Endpoint, error)
 }
 
 // Set is the scorers of a suite, compiled. It is safe for concurrent use.

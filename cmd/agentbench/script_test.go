@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/external"
 )
 
 func TestMain(m *testing.M) {
@@ -64,7 +64,7 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: func(name string) (bool, error) {
 			if name == "hidden" {
-				return (&process.Confinement{}).Exposed() == "", nil
+				return (&external.Confinement{}).Exposed() == "", nil
 			}
 			return false, fmt.Errorf("unknown condition %s", name)
 		},

@@ -10,8 +10,8 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -21,7 +21,7 @@ const DefaultEndpointTimeout = 10 * time.Minute
 
 // Agent is an endpoint that executes iterations.
 type Endpoint struct {
-	Endpoint process.Endpoint
+	Endpoint external.Endpoint
 	Spec     *spec.Agent // of the stage, overrides applied
 }
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -27,12 +27,12 @@ func endpointTurn() *Turn {
 func serve(t *testing.T, handler http.HandlerFunc) *Endpoint {
 	t.Helper()
 	server := httptest.NewServer(handler)
-	client := process.NewClient()
+	client := external.NewClient()
 	t.Cleanup(func() {
 		client.CloseIdleConnections()
 		server.Close()
 	})
-	return &Endpoint{Endpoint: process.Endpoint{URL: server.URL, Client: client}, Spec: &spec.Agent{}}
+	return &Endpoint{Endpoint: external.Endpoint{URL: server.URL, Client: client}, Spec: &spec.Agent{}}
 }
 
 func endpointSays(status int, body string) http.HandlerFunc {

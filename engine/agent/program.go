@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -20,7 +20,7 @@ var programWriter = Writer{Name: "the program", Class: record.Program, Empty: "w
 
 // Agent is a program that executes iterations.
 type Program struct {
-	Program process.Program
+	Program external.Program
 	Spec    *spec.Agent // of the stage, overrides applied
 }
 
@@ -61,7 +61,7 @@ func (a *Program) Sends(turn *Turn) (hash string, err error) {
 }
 
 // Record is the record of a program that ran.
-func ProgramCall(role record.Role, argv []string, hash string, done process.Finished, err error) record.Call {
+func ProgramCall(role record.Role, argv []string, hash string, done external.Finished, err error) record.Call {
 	call := record.Call{
 		Role: role, Model: filepath.Base(argv[0]), Request: hash,
 		Duration: done.Duration, Stderr: done.Stderr,

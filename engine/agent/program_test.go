@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-func programShell(script string) process.Program {
-	return process.Program{Argv: []string{"sh", "-c", script}, Env: process.Environment(os.Getenv), Timeout: time.Minute}
+func programShell(script string) external.Program {
+	return external.Program{Argv: []string{"sh", "-c", script}, Env: external.Environment(os.Getenv), Timeout: time.Minute}
 }
 
 func programTurn() *Turn {

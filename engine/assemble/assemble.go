@@ -10,11 +10,11 @@ import (
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/a2a"
 	"github.com/agentbench/agentbench/engine/evaluate"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/gate"
 	"github.com/agentbench/agentbench/engine/model/limit"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/engine/tool"
@@ -90,9 +90,9 @@ func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
 	return &agent.Chat{Model: answers, ModelName: a.Model, Spec: a}, err
 }
 
-func (m *models) program(folder string, argv []string, timeout time.Duration) process.Program {
-	return process.Program{
-		Argv: argv, Dir: folder, Env: process.Environment(m.options.Getenv), Timeout: timeout, Confinement: m.confinement,
+func (m *models) program(folder string, argv []string, timeout time.Duration) external.Program {
+	return external.Program{
+		Argv: argv, Dir: folder, Env: external.Environment(m.options.Getenv), Timeout: timeout, Confinement: m.confinement,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/asif"
@@ -15,7 +16,6 @@ import (
 	"github.com/agentbench/agentbench/engine/model/retry"
 	"github.com/agentbench/agentbench/engine/model/script"
 	"github.com/agentbench/agentbench/engine/model/simulate"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -30,7 +30,7 @@ type models struct {
 	made    map[string]model.Model
 	nested  map[*spec.Loop]*loop.Loop // those that serve others
 	// confinement holds the programs of all loops.
-	confinement *process.Confinement
+	confinement *external.Confinement
 	// client is that of all endpoints that are no model's.
 	client  *http.Client
 	servers map[*spec.Loop]*serverNames
@@ -45,7 +45,7 @@ func newModels(doc *spec.Document, o Options) (*models, error) {
 	return &models{
 		doc: doc, options: o, made: map[string]model.Model{}, nested: map[*spec.Loop]*loop.Loop{}, servers: map[*spec.Loop]*serverNames{},
 		confinement: confinement(o.Getenv),
-		client:      process.NewClient(),
+		client:      external.NewClient(),
 		together:    tool.Options{Memory: o.memory(), Schemas: &tool.Schemas{}},
 	}, nil
 }

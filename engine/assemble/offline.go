@@ -4,8 +4,8 @@ import (
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/a2a"
 	"github.com/agentbench/agentbench/engine/evaluate"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
@@ -21,11 +21,11 @@ func Offline(l *spec.Loop) *loop.Loop {
 		case l.Converses(s.Agent):
 			tells = nobody.toldConversation(l, s.Agent)
 		case s.Agent.HTTP != "":
-			tells = &agent.Endpoint{Endpoint: process.Endpoint{URL: s.Agent.HTTP}, Spec: s.Agent}
+			tells = &agent.Endpoint{Endpoint: external.Endpoint{URL: s.Agent.HTTP}, Spec: s.Agent}
 		case s.Agent.A2A != "":
 			tells = &a2a.Agent{Client: a2a.Told(s.Agent.A2A), Spec: s.Agent}
 		case s.Agent.Model == "":
-			tells = &agent.Program{Program: process.Program{Argv: s.Agent.Command}, Spec: s.Agent}
+			tells = &agent.Program{Program: external.Program{Argv: s.Agent.Command}, Spec: s.Agent}
 		}
 		built.Stages = append(built.Stages, loop.Stage{Agent: tells, System: s.Agent.System, Prompt: s.Prompt})
 	}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -41,12 +41,12 @@ func (p *Parts) Loops(configurations []spec.Resolved) ([]*loop.Loop, error) {
 func (p *Parts) Model(name string) (model.Model, error) { return p.models.named(name) }
 
 // Program is one that starts in the suite's folder.
-func (p *Parts) Program(argv []string, timeout time.Duration) process.Program {
+func (p *Parts) Program(argv []string, timeout time.Duration) external.Program {
 	return p.models.program(p.models.doc.Dir(), argv, timeout)
 }
 
 // Endpoint fails where the variable of a header is not set.
-func (p *Parts) Endpoint(url string, headers spec.Headers) (process.Endpoint, error) {
+func (p *Parts) Endpoint(url string, headers spec.Headers) (external.Endpoint, error) {
 	_, err := p.models.headers(headers)
 	return p.models.endpoint(url, headers), err
 }
@@ -62,6 +62,6 @@ func Exposed(doc *spec.Document, getenv func(string) string) string {
 }
 
 // confinement is what holds programs, unless the user switched it off.
-func confinement(getenv func(string) string) *process.Confinement {
-	return &process.Confinement{Off: getenv(confinementVariable) == "off"}
+func confinement(getenv func(string) string) *external.Confinement {
+	return &external.Confinement{Off: getenv(confinementVariable) == "off"}
 }

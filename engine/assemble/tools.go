@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/tool"
@@ -69,8 +69,8 @@ func defines(declared *spec.Tool) tool.Definition {
 	return defined
 }
 
-func (m *models) endpoint(url string, headers spec.Headers) process.Endpoint {
-	return process.Endpoint{URL: url, Headers: headers.Values(m.options.Getenv), Client: m.client}
+func (m *models) endpoint(url string, headers spec.Headers) external.Endpoint {
+	return external.Endpoint{URL: url, Headers: headers.Values(m.options.Getenv), Client: m.client}
 }
 
 // environment has the variables that are set of those named.

@@ -14,9 +14,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -30,8 +30,8 @@ const confident = 0.8
 type Evaluator struct {
 	Spec    *spec.Evaluate
 	Pattern spec.Pattern
-	Judge   model.Model      // of Spec.Judge
-	Program *process.Program // of Spec.Command
+	Judge   model.Model       // of Spec.Judge
+	Program *external.Program // of Spec.Command
 }
 
 // Evaluate judges the last iteration of the trial's scope. The errors are those

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -185,7 +185,7 @@ func TestOutputsCannotLeaveTheirFence(t *testing.T) {
 func program(script string) *Evaluator {
 	return &Evaluator{
 		Spec:    &spec.Evaluate{Command: &spec.Command{Argv: []string{"sh"}}},
-		Program: &process.Program{Argv: []string{"sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, Timeout: time.Minute},
+		Program: &external.Program{Argv: []string{"sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, Timeout: time.Minute},
 	}
 }
 

@@ -7,14 +7,14 @@ import (
 	"context"
 	"errors"
 
-	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
 // Tool is an endpoint.
 type Endpoint struct {
 	Defined  Definition
-	Endpoint process.Endpoint
+	Endpoint external.Endpoint
 }
 
 // Definition is what was declared.

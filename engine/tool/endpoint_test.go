@@ -9,21 +9,21 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
 func served(t *testing.T, handler http.HandlerFunc) *Set {
 	t.Helper()
 	server := httptest.NewServer(handler)
-	client := process.NewClient()
+	client := external.NewClient()
 	t.Cleanup(func() {
 		client.CloseIdleConnections()
 		server.Close()
 	})
 	set, err := NewSet([]Tool{&Endpoint{
 		Defined:  Definition{Name: "t", Timeout: 300 * time.Millisecond},
-		Endpoint: process.Endpoint{URL: server.URL, Client: client},
+		Endpoint: external.Endpoint{URL: server.URL, Client: client},
 	}}, Options{})
 	if err != nil {
 		t.Fatal(err)

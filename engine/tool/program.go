@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -18,7 +18,7 @@ import (
 // share and which is removed with the run; what it is, is looked up in Folder.
 type Program struct {
 	Defined Definition
-	Program process.Program
+	Program external.Program
 	Folder  string
 }
 

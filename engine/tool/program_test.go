@@ -17,14 +17,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
 func argv(argv ...string) *Program {
 	return &Program{
 		Defined: Definition{Name: "t", Timeout: time.Minute},
-		Program: process.Program{Argv: argv, Env: process.Environment(os.Getenv), Confinement: &process.Confinement{}},
+		Program: external.Program{Argv: argv, Env: external.Environment(os.Getenv), Confinement: &external.Confinement{}},
 	}
 }
 
@@ -224,7 +224,7 @@ func TestF39_AToolSeesOnlyWhatItIsGiven(t *testing.T) {
 	}
 	p := argv("sh", "tool.sh", "-x")
 	p.Folder = folder
-	p.Program.Env = append(process.Environment(os.Getenv), "GIVEN=1")
+	p.Program.Env = append(external.Environment(os.Getenv), "GIVEN=1")
 	result, err := use(t, t.Context(), p, "{}")
 	said := string(result.Content)
 	if err != nil || !strings.Contains(said, "GIVEN=1") || strings.Contains(said, "CANARY") || strings.Contains(said, "tool.sh") {

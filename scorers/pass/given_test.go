@@ -15,8 +15,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/scorers/pass"
@@ -68,11 +68,11 @@ type outside struct {
 }
 
 func (o *outside) Model(string) (model.Model, error) { return o, nil }
-func (o *outside) Program([]string, time.Duration) process.Program {
-	return process.Program{}
+func (o *outside) Program([]string, time.Duration) external.Program {
+	return external.Program{}
 }
-func (o *outside) Endpoint(string, spec.Headers) (process.Endpoint, error) {
-	return process.Endpoint{}, errors.New("none")
+func (o *outside) Endpoint(string, spec.Headers) (external.Endpoint, error) {
+	return external.Endpoint{}, errors.New("none")
 }
 func (o *outside) spent() bool { return o.most > 0 && o.asked.Load() > o.most }
 

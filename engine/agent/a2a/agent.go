@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model/limit"
-	"github.com/agentbench/agentbench/engine/process"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
@@ -75,7 +75,7 @@ func (c *Client) asked(ctx context.Context, text, conversation string) (Answer, 
 	}
 	unsent := false
 	defer func() { settle(unsent) }()
-	watched, sending := process.Watch(ctx)
+	watched, sending := external.Watch(ctx)
 	answer, took, err := c.Send(watched, text, conversation)
 	unsent = err != nil && !sending.Began()
 	call := &record.Call{Model: c.Name(), Request: c.Hash(text), Usage: unreported, Reserved: reserved, Duration: took}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -34,7 +34,7 @@ var errTooLarge = errors.New("the answer is too long")
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            process.Counting((&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext),
+		DialContext:            external.Counting((&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext),
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           connections,
 		MaxIdleConnsPerHost:    connections,
@@ -58,7 +58,7 @@ type exchange struct {
 	broken   error       // why the answer is not whole
 	hopeless bool        // trying again would end the same way
 
-	sending *process.Sending // nil: nothing was ever to be sent
+	sending *external.Sending // nil: nothing was ever to be sent
 }
 
 type exchangeKey struct{}
@@ -88,7 +88,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	ctx, e.sending = process.Watch(ctx)
+	ctx, e.sending = external.Watch(ctx)
 	request = request.Clone(ctx)
 	request.URL.RawQuery = w.query
 	w.setHeaders(request, e)

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
@@ -88,8 +88,8 @@ func orderly(mode string) *sdk.Server {
 
 // child is a server that is a process.
 func child(mode string, args ...string) Options {
-	env := append(process.Environment(os.Getenv), childMode+"="+mode, "GORACE=atexit_sleep_ms=0") // else it sleeps for a second before it exits
-	return Options{Name: "orderly", Program: &process.Program{Argv: append([]string{os.Args[0]}, args...), Env: env, Farewell: 5 * time.Second}}
+	env := append(external.Environment(os.Getenv), childMode+"="+mode, "GORACE=atexit_sleep_ms=0") // else it sleeps for a second before it exits
+	return Options{Name: "orderly", Program: &external.Program{Argv: append([]string{os.Args[0]}, args...), Env: env, Farewell: 5 * time.Second}}
 }
 
 // listening is a server at an address.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 )
@@ -23,8 +23,8 @@ const DefaultStart = time.Minute
 
 // Options are what a server is.
 type Options struct {
-	Name    string           // how records call it
-	Program *process.Program // started, and spoken to over its standard streams; nil: URL
+	Name    string            // how records call it
+	Program *external.Program // started, and spoken to over its standard streams; nil: URL
 	URL     string
 	Headers http.Header // sent to the URL with every request
 	Only    []string    // the tools that are used; nil: all

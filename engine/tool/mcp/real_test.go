@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -58,7 +58,7 @@ func everythingListens(t *testing.T, argv []string) string {
 	port := free.Addr().(*net.TCPAddr).Port
 	free.Close()
 	server := exec.CommandContext(t.Context(), argv[0], append(argv[1:], "streamableHttp")...)
-	server.Env = append(process.Environment(os.Getenv), fmt.Sprintf("PORT=%d", port))
+	server.Env = append(external.Environment(os.Getenv), fmt.Sprintf("PORT=%d", port))
 	told, err := server.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func everythingListens(t *testing.T, argv []string) string {
 func TestS4_5_ARealServer(t *testing.T) {
 	argv := everything(t)
 	t.Run("stdio", func(t *testing.T) {
-		understandsEverything(t, Options{Name: "everything", Program: &process.Program{Argv: append(slices.Clone(argv), "stdio"), Env: process.Environment(os.Getenv)}})
+		understandsEverything(t, Options{Name: "everything", Program: &external.Program{Argv: append(slices.Clone(argv), "stdio"), Env: external.Environment(os.Getenv)}})
 	})
 	t.Run("http", func(t *testing.T) {
 		understandsEverything(t, Options{Name: "everything", URL: everythingListens(t, argv)})
@@ -133,7 +133,7 @@ func TestS4_5_AnExampleOfTheSDK(t *testing.T) {
 	if told, err := exec.CommandContext(t.Context(), "go", "build", "-o", built, memoryServer).CombinedOutput(); err != nil {
 		t.Skipf("no server: go build %s: %v: %.300s", memoryServer, err, told)
 	}
-	s := New(Options{Name: "memory", Program: &process.Program{Argv: []string{built}, Env: process.Environment(os.Getenv)}})
+	s := New(Options{Name: "memory", Program: &external.Program{Argv: []string{built}, Env: external.Environment(os.Getenv)}})
 	for range 2 { // a run finds nothing of another's
 		ctx := begun(t)
 		set := toolsOf(t, ctx, s)

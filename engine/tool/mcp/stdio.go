@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/agentbench/agentbench/engine/process"
+	"github.com/agentbench/agentbench/engine/external"
 )
 
 // patience is how long a server may take after the end of a call to read it.
@@ -20,12 +20,12 @@ var errNotRead = errors.New("it does not read what it is sent")
 
 // program is a server that is a program.
 type program struct {
-	*process.Session
+	*external.Session
 	kill context.CancelFunc
 }
 
 // start starts a program, which outlives the context.
-func start(ctx context.Context, p *process.Program) (*program, error) {
+func start(ctx context.Context, p *external.Program) (*program, error) {
 	running, kill := context.WithCancel(context.WithoutCancel(ctx))
 	s, err := p.Open(running)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package post decides how JSON is posted to an endpoint that is no model's: what
 // counts as an answer, and what kind of failure a failure is.
 
-package process
+package external
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package process
+package external
 
 import "syscall"
 

@@ -2,7 +2,7 @@
 // bytes from its standard output, in a process group, and where possible a PID
 // namespace, of its own that is killed as a whole, with a small environment that
 // holds no keys.
-package process
+package external
 
 import (
 	"bytes"
