@@ -13,7 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/cache"
-	"github.com/agentbench/agentbench/engine/model/script"
+	"github.com/agentbench/agentbench/engine/model/offline"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -49,7 +49,7 @@ func (c *counted) Call(_ context.Context, r *model.Request) (*model.Reply, error
 }
 
 func scripted(scores ...string) model.Model {
-	m := &script.Model{Name: "j"}
+	m := &offline.Script{Name: "j"}
 	for _, s := range scores {
 		m.All = append(m.All, spec.Answer{Text: `{"score": ` + s + `, "explanation": "it is ` + strings.Trim(s, `"`) + `"}`})
 	}

@@ -8,14 +8,12 @@ import (
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/asif"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/gate"
 	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/offline"
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/model/retry"
-	"github.com/agentbench/agentbench/engine/model/script"
-	"github.com/agentbench/agentbench/engine/model/simulate"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -140,12 +138,12 @@ func (m *models) provide(name string, declared *spec.Model) (model.Model, error)
 		if err != nil {
 			return nil, err
 		}
-		return &script.Model{
-			Name: name, ByTask: answers.ByTask, All: answers.List, AfterLast: script.AfterLast(answers.AfterLast),
-			Time: asif.Of(declared), Seed: m.doc.Suite.Seed,
+		return &offline.Script{
+			Name: name, ByTask: answers.ByTask, All: answers.List, AfterLast: offline.AfterLast(answers.AfterLast),
+			Time: offline.CallOf(declared), Seed: m.doc.Suite.Seed,
 		}, nil
 	case "simulate":
-		return simulate.New(name, m.doc.Suite.Seed, declared), nil
+		return offline.Simulate(name, m.doc.Suite.Seed, declared), nil
 	case "openai":
 		options, err := openai.FromSpec(name, declared, m.options.Getenv)
 		if err != nil {

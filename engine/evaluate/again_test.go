@@ -3,7 +3,7 @@ package evaluate
 import (
 	"testing"
 
-	"github.com/agentbench/agentbench/engine/model/script"
+	"github.com/agentbench/agentbench/engine/model/offline"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
@@ -46,7 +46,7 @@ func TestWhatCannotBeJudgedAgain(t *testing.T) {
 		again Again
 		it    *record.Iteration
 	}{
-		"with a judge":                     {Again{Evaluator: &Evaluator{Spec: &spec.Evaluate{Judge: &spec.Judge{Model: "j"}}, Judge: &script.Model{}}}, evaluated},
+		"with a judge":                     {Again{Evaluator: &Evaluator{Spec: &spec.Evaluate{Judge: &spec.Judge{Model: "j"}}, Judge: &offline.Script{}}}, evaluated},
 		"with a program":                   {Again{Evaluator: &Evaluator{Spec: &spec.Evaluate{Command: &spec.Command{Argv: []string{"x"}}}}}, evaluated},
 		"a program's own confidence":       {Again{Evaluator: &Evaluator{Spec: &spec.Evaluate{Passed: compile(t, "true", expr.WantBool)}}, Programs: true}, evaluated},
 		"what the recording did not judge": {Again{Evaluator: &Evaluator{Spec: &spec.Evaluate{Confidence: confidence}}}, &record.Iteration{N: 1, Output: []byte(`1`)}},

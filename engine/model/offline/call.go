@@ -1,14 +1,15 @@
-package asif
+package offline
 
 import (
 	"context"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // Call is what calls of a model stand for. The zero Call takes no time, and its
@@ -21,7 +22,7 @@ type Call struct {
 }
 
 // Of is what calls of a declared model stand for.
-func Of(m *spec.Model) Call {
+func CallOf(m *spec.Model) Call {
 	return Call{Latency: m.Latency, Tokens: m.Tokens, Sleep: m.Sleep, Timeout: m.Timeout}
 }
 

@@ -1,18 +1,18 @@
-package script
+package offline
 
 import (
 	"errors"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/asif"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
 	"reflect"
 	"testing"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
-func ask(t *testing.T, m *Model, task string, call int) (string, error) {
+func ask(t *testing.T, m *Script, task string, call int) (string, error) {
 	t.Helper()
 	reply, err := m.Call(t.Context(), &model.Request{Draw: model.Draw{Task: task, Trial: 1, Call: call}})
 	if err != nil {
@@ -23,7 +23,7 @@ func ask(t *testing.T, m *Model, task string, call int) (string, error) {
 
 // S4.8: the replies are deterministic, one per call of a run.
 func TestS4_8_RepliesInOrder(t *testing.T) {
-	m := &Model{Name: "canned", All: spec.Texts("one", "two")}
+	m := &Script{Name: "canned", All: spec.Texts("one", "two")}
 	for range 2 { // another run starts again
 		for i, want := range m.All {
 			if got, err := ask(t, m, "x", i); got != want.Text || err != nil {
@@ -37,7 +37,7 @@ func TestS4_8_RepliesInOrder(t *testing.T) {
 // model stopped for a reason.
 func TestRepliesThatCallTools(t *testing.T) {
 	called := []spec.AnswerCall{{Name: "f", Arguments: "{}"}, {ID: "x", Name: "g", Arguments: "not JSON"}}
-	m := &Model{All: []spec.Answer{
+	m := &Script{All: []spec.Answer{
 		{Text: "a", Thinking: "b", ToolCalls: called},
 		{Text: "done"},
 		{ToolCalls: called[:1], Finish: "length"},
@@ -62,7 +62,7 @@ func TestRepliesThatCallTools(t *testing.T) {
 }
 
 func TestRepliesFoundByTask(t *testing.T) {
-	m := &Model{Name: "recorded", ByTask: map[string][]spec.Answer{"a": spec.Texts("A"), "b": spec.Texts("B")}, All: spec.Texts("never")}
+	m := &Script{Name: "recorded", ByTask: map[string][]spec.Answer{"a": spec.Texts("A"), "b": spec.Texts("B")}, All: spec.Texts("never")}
 	for task, want := range map[string]string{"a": "A", "b": "B"} {
 		if got, err := ask(t, m, task, 0); got != want || err != nil {
 			t.Errorf("task %s: %q, %v", task, got, err)
@@ -89,7 +89,7 @@ func TestAfterTheLastReply(t *testing.T) {
 		{End, nil, 0, "", "", true},
 	} {
 		t.Run(fmt.Sprintf("%s after %d", c.after, len(c.replies)), func(t *testing.T) {
-			m := &Model{Name: "canned", ByTask: map[string][]spec.Answer{"x": spec.Texts(c.replies...)}, AfterLast: c.after}
+			m := &Script{Name: "canned", ByTask: map[string][]spec.Answer{"x": spec.Texts(c.replies...)}, AfterLast: c.after}
 			got, err := ask(t, m, "x", c.call)
 			if got != c.want || errors.Is(err, model.ErrEnded) != c.ended {
 				t.Fatalf("got %q, %v", got, err)
@@ -106,7 +106,7 @@ func TestAfterTheLastReply(t *testing.T) {
 }
 
 func TestUnknownTask(t *testing.T) {
-	m := &Model{Name: "recorded", ByTask: map[string][]spec.Answer{"a": spec.Texts("A")}, AfterLast: Repeat}
+	m := &Script{Name: "recorded", ByTask: map[string][]spec.Answer{"a": spec.Texts("A")}, AfterLast: Repeat}
 	_, err := ask(t, m, "b", 0)
 	want := `exhausted: the script "recorded" has no replies for task "b"`
 	if err == nil || err.Error() != want {
@@ -116,7 +116,7 @@ func TestUnknownTask(t *testing.T) {
 
 // What varies belongs to the run and the call, not to the order of calls.
 func TestTimesDoNotDependOnTheOrder(t *testing.T) {
-	m := &Model{Name: "m", All: spec.Texts("a", "b", "c"), Time: asif.Call{
+	m := &Script{Name: "m", All: spec.Texts("a", "b", "c"), Time: Call{
 		Latency: spec.Latency{Median: time.Second, Sigma: 1},
 		Tokens:  spec.TokenCounts{Input: 100, Output: 100, Spread: 0.5},
 	}}
@@ -143,7 +143,7 @@ func TestTimesDoNotDependOnTheOrder(t *testing.T) {
 }
 
 func BenchmarkCall(b *testing.B) {
-	m := &Model{Name: "canned", All: spec.Texts("reply")}
+	m := &Script{Name: "canned", All: spec.Texts("reply")}
 	request := &model.Request{Messages: []model.Message{{Role: "user", Text: "prompt"}}, Draw: model.Draw{Task: "x", Trial: 1}}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,7 +1,8 @@
-package simulate
+package offline
 
 import (
 	"fmt"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"

@@ -4,16 +4,17 @@
 //
 // All chance is drawn from the suite's seed, the model's name, what is sent and
 // which draw it is, never from the order in which calls arrive.
-package simulate
+
+package offline
 
 import (
 	"context"
 	"encoding/binary"
+	"math/rand/v2"
+
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/asif"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
-	"math/rand/v2"
 )
 
 // DefaultQuality is what a model has that declares none.
@@ -21,18 +22,18 @@ var DefaultQuality = spec.Quality{Start: 0.5, Limit: 0.9, Rate: 0.5, Spread: 0.1
 
 // Model is a simulated model. Its requests must say what task they are Of where
 // Reply reads the task.
-type Model struct {
+type Simulated struct {
 	Name    string // in the suite; equal settings under another name are another model
 	Seed    int64  // of the suite
 	Quality spec.Quality
 	Errors  float64      // share of calls that fail with a server error
 	Reply   *spec.Prompt // nil: a JSON object with quality, confidence and answer
-	Time    asif.Call
+	Time    Call
 }
 
 // New makes a declared model. The zero quality is DefaultQuality.
-func New(name string, seed int64, m *spec.Model) *Model {
-	s := &Model{Name: name, Seed: seed, Quality: m.Quality, Errors: m.Errors, Reply: m.Reply, Time: asif.Of(m)}
+func Simulate(name string, seed int64, m *spec.Model) *Simulated {
+	s := &Simulated{Name: name, Seed: seed, Quality: m.Quality, Errors: m.Errors, Reply: m.Reply, Time: CallOf(m)}
 	if s.Quality == (spec.Quality{}) {
 		s.Quality = DefaultQuality
 	}
@@ -40,7 +41,7 @@ func New(name string, seed int64, m *spec.Model) *Model {
 }
 
 // Call replies as well as the draw has it.
-func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
+func (m *Simulated) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
 	chance := m.chance(request)
 	took := m.Time.Duration(chance)
 	failed := chance.Float64() < m.Errors
@@ -60,13 +61,13 @@ func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply,
 }
 
 // chance belongs to one call: to what is sent and to which draw it is.
-func (m *Model) chance(request *model.Request) *rand.Rand {
+func (m *Simulated) chance(request *model.Request) *rand.Rand {
 	sum, d := request.Sum(m.Name), &request.Draw
-	return asif.Draws(m.Seed, []string{"simulate", m.Name, d.Task},
+	return Draws(m.Seed, []string{"simulate", m.Name, d.Task},
 		uint64(d.Trial), uint64(d.Call), binary.LittleEndian.Uint64(sum[:8]))
 }
 
-func (m *Model) render(ctx context.Context, r *reply) (string, error) {
+func (m *Simulated) render(ctx context.Context, r *reply) (string, error) {
 	if m.Reply == nil {
 		return r.json()
 	}

@@ -1,16 +1,17 @@
-package asif
+package offline
 
 import (
 	"context"
 	"errors"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
 	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 var request = &model.Request{Messages: []model.Message{{Role: "user", Text: "12345678"}}}

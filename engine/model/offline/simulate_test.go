@@ -1,20 +1,20 @@
-package simulate
+package offline
 
 import (
 	"errors"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/asif"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/spec/expr"
 	"math"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
-func request(task string, trial, call int, target any) *model.Request {
+func simulatedRequest(task string, trial, call int, target any) *model.Request {
 	return &model.Request{
 		Messages: []model.Message{{Role: "user", Text: "solve " + task}},
 		Draw: model.Draw{Task: task, Trial: trial, Call: call, Iteration: call + 1,
@@ -28,7 +28,7 @@ type said struct {
 	answer              any
 }
 
-func ask(t *testing.T, m *Model, r *model.Request) said {
+func askSimulated(t *testing.T, m *Simulated, r *model.Request) said {
 	t.Helper()
 	reply, err := m.Call(t.Context(), r)
 	if err != nil {
@@ -46,9 +46,9 @@ func ask(t *testing.T, m *Model, r *model.Request) said {
 }
 
 func TestQualityApproachesItsLimit(t *testing.T) {
-	m := &Model{Name: "m", Quality: spec.Quality{Start: 0.2, Limit: 1, Rate: 0.5}}
+	m := &Simulated{Name: "m", Quality: spec.Quality{Start: 0.2, Limit: 1, Rate: 0.5}}
 	for call, want := range []float64{0.2, 0.6, 0.8, 0.9, 0.95} {
-		if got := ask(t, m, request("x", 1, call, nil)); got.quality != want || got.confidence != want {
+		if got := askSimulated(t, m, simulatedRequest("x", 1, call, nil)); got.quality != want || got.confidence != want {
 			t.Errorf("call %d: %+v, want %v", call, got, want)
 		}
 	}
@@ -56,13 +56,13 @@ func TestQualityApproachesItsLimit(t *testing.T) {
 
 // Over many tasks and calls the quality varies as declared.
 func TestQualityVaries(t *testing.T) {
-	m := &Model{Name: "m", Quality: spec.Quality{Start: 0.5, Limit: 0.5, Spread: 0.08, Noise: 0.03}}
+	m := &Simulated{Name: "m", Quality: spec.Quality{Start: 0.5, Limit: 0.5, Spread: 0.08, Noise: 0.03}}
 	var byTask, within []float64
 	for task := range 300 {
 		var sum float64
-		first := ask(t, m, request(strconv.Itoa(task), 1, 0, nil)).quality
+		first := askSimulated(t, m, simulatedRequest(strconv.Itoa(task), 1, 0, nil)).quality
 		for trial := range 10 {
-			q := ask(t, m, request(strconv.Itoa(task), trial+2, 0, nil)).quality
+			q := askSimulated(t, m, simulatedRequest(strconv.Itoa(task), trial+2, 0, nil)).quality
 			sum += q
 			within = append(within, (q-first)/math.Sqrt2)
 		}
@@ -89,15 +89,15 @@ func moments(xs []float64) (mean, deviation float64) {
 // on equal ground.
 func TestTheEaseOfATaskIsSharedByModels(t *testing.T) {
 	quality := spec.Quality{Start: 0.5, Limit: 0.5, Spread: 0.1}
-	a, b := &Model{Name: "a", Quality: quality}, &Model{Name: "b", Quality: quality}
-	other := &Model{Name: "a", Seed: 1, Quality: quality}
+	a, b := &Simulated{Name: "a", Quality: quality}, &Simulated{Name: "b", Quality: quality}
+	other := &Simulated{Name: "a", Seed: 1, Quality: quality}
 	same := true
 	for task := range 20 {
-		r := request(strconv.Itoa(task), 1, 0, nil)
-		if ask(t, a, r).quality != ask(t, b, r).quality {
+		r := simulatedRequest(strconv.Itoa(task), 1, 0, nil)
+		if askSimulated(t, a, r).quality != askSimulated(t, b, r).quality {
 			t.Errorf("task %d differs between models", task)
 		}
-		same = same && ask(t, a, r).quality == ask(t, other, r).quality
+		same = same && askSimulated(t, a, r).quality == askSimulated(t, other, r).quality
 	}
 	if same {
 		t.Error("another seed changes nothing")
@@ -106,11 +106,11 @@ func TestTheEaseOfATaskIsSharedByModels(t *testing.T) {
 
 func TestAnswersAreCorrectAsOftenAsQualitySays(t *testing.T) {
 	for _, quality := range []float64{0, 0.3, 0.9, 1} {
-		m := &Model{Name: "m", Quality: spec.Quality{Start: quality, Limit: quality}}
+		m := &Simulated{Name: "m", Quality: spec.Quality{Start: quality, Limit: quality}}
 		correct := 0
 		const n = 1500
 		for task := range n {
-			if ask(t, m, request(strconv.Itoa(task), 1, 0, 7.0)).answer == 7.0 {
+			if askSimulated(t, m, simulatedRequest(strconv.Itoa(task), 1, 0, 7.0)).answer == 7.0 {
 				correct++
 			}
 		}
@@ -121,12 +121,12 @@ func TestAnswersAreCorrectAsOftenAsQualitySays(t *testing.T) {
 }
 
 func TestARightAnswerDoesNotTurnWrongWhileQualityRises(t *testing.T) {
-	m := &Model{Name: "m", Quality: spec.Quality{Start: 0.2, Limit: 0.9, Rate: 0.3}}
+	m := &Simulated{Name: "m", Quality: spec.Quality{Start: 0.2, Limit: 0.9, Rate: 0.3}}
 	turned := 0
 	for task := range 200 {
 		right := false
 		for call := range 6 {
-			now := ask(t, m, request(strconv.Itoa(task), 1, call, "yes")).answer == "yes"
+			now := askSimulated(t, m, simulatedRequest(strconv.Itoa(task), 1, call, "yes")).answer == "yes"
 			if right && !now {
 				t.Fatalf("task %d, call %d: turned wrong", task, call)
 			}
@@ -156,7 +156,7 @@ func TestWrongAnswersAreNotTheTruth(t *testing.T) {
 
 // Draws belong to the call, not to the order or the number of calls at once.
 func TestRepliesDoNotDependOnTheOrder(t *testing.T) {
-	m := New("m", 42, &spec.Model{
+	m := Simulate("m", 42, &spec.Model{
 		Errors:  0.2,
 		Latency: spec.Latency{Median: time.Second, Sigma: 0.5},
 		Tokens:  spec.TokenCounts{Input: 100, Output: 30, Spread: 0.3},
@@ -168,7 +168,7 @@ func TestRepliesDoNotDependOnTheOrder(t *testing.T) {
 		for i := range n {
 			calls.Go(func() {
 				i := order(i)
-				reply, err := m.Call(t.Context(), request(strconv.Itoa(i%20), i%3+1, i/20, 5.0))
+				reply, err := m.Call(t.Context(), simulatedRequest(strconv.Itoa(i%20), i%3+1, i/20, 5.0))
 				got[i] = describe(reply, err)
 			})
 		}
@@ -192,16 +192,16 @@ func describe(reply *model.Reply, err error) string {
 // another model are other draws.
 func TestDrawsDiffer(t *testing.T) {
 	noisy := spec.Quality{Start: 0.5, Limit: 0.5, Noise: 0.1}
-	m := &Model{Name: "m", Quality: noisy}
-	want := ask(t, m, request("x", 1, 0, nil)).quality
-	elsewhere := request("x", 1, 0, nil)
+	m := &Simulated{Name: "m", Quality: noisy}
+	want := askSimulated(t, m, simulatedRequest("x", 1, 0, nil)).quality
+	elsewhere := simulatedRequest("x", 1, 0, nil)
 	elsewhere.Draw.Task = "y"
 	for name, got := range map[string]said{
-		"call":  ask(t, m, request("x", 1, 1, nil)),
-		"trial": ask(t, m, request("x", 2, 0, nil)),
-		"task":  ask(t, m, elsewhere),
-		"model": ask(t, &Model{Name: "n", Quality: noisy}, request("x", 1, 0, nil)),
-		"seed":  ask(t, &Model{Name: "m", Seed: 1, Quality: noisy}, request("x", 1, 0, nil)),
+		"call":  askSimulated(t, m, simulatedRequest("x", 1, 1, nil)),
+		"trial": askSimulated(t, m, simulatedRequest("x", 2, 0, nil)),
+		"task":  askSimulated(t, m, elsewhere),
+		"model": askSimulated(t, &Simulated{Name: "n", Quality: noisy}, simulatedRequest("x", 1, 0, nil)),
+		"seed":  askSimulated(t, &Simulated{Name: "m", Seed: 1, Quality: noisy}, simulatedRequest("x", 1, 0, nil)),
 	} {
 		if got.quality == want {
 			t.Errorf("another %s is the same draw", name)
@@ -210,11 +210,11 @@ func TestDrawsDiffer(t *testing.T) {
 }
 
 func TestErrors(t *testing.T) {
-	m := &Model{Name: "m", Errors: 0.25, Time: asif.Call{Latency: spec.Latency{Median: time.Second}}}
+	m := &Simulated{Name: "m", Errors: 0.25, Time: Call{Latency: spec.Latency{Median: time.Second}}}
 	failures := 0
 	const n = 2000
 	for task := range n {
-		_, err := m.Call(t.Context(), request(strconv.Itoa(task), 1, 0, nil))
+		_, err := m.Call(t.Context(), simulatedRequest(strconv.Itoa(task), 1, 0, nil))
 		var failed *record.Error
 		if !errors.As(err, &failed) {
 			continue
@@ -235,8 +235,8 @@ func TestTheReplySeesWhatWasDrawn(t *testing.T) {
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	m := &Model{Name: "m", Quality: spec.Quality{Start: 1, Limit: 1}, Reply: &spec.Prompt{Text: text, Template: template}}
-	reply, err := m.Call(t.Context(), request("x", 1, 2, "the answer"))
+	m := &Simulated{Name: "m", Quality: spec.Quality{Start: 1, Limit: 1}, Reply: &spec.Prompt{Text: text, Template: template}}
+	reply, err := m.Call(t.Context(), simulatedRequest("x", 1, 2, "the answer"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,8 +250,8 @@ func TestAReplyThatCannotBeRenderedIsAnExpressionError(t *testing.T) {
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	m := &Model{Name: "m", Reply: &spec.Prompt{Template: template}}
-	_, err := m.Call(t.Context(), request("x", 1, 0, expr.NewObject(0)))
+	m := &Simulated{Name: "m", Reply: &spec.Prompt{Template: template}}
+	_, err := m.Call(t.Context(), simulatedRequest("x", 1, 0, expr.NewObject(0)))
 	var failed *record.Error
 	if !errors.As(err, &failed) || failed.Class != record.Expression {
 		t.Errorf("got %v", err)
@@ -259,14 +259,14 @@ func TestAReplyThatCannotBeRenderedIsAnExpressionError(t *testing.T) {
 }
 
 func TestAModelWithoutQualityHasTheDefault(t *testing.T) {
-	if got := New("m", 1, &spec.Model{}).Quality; got != DefaultQuality {
+	if got := Simulate("m", 1, &spec.Model{}).Quality; got != DefaultQuality {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func BenchmarkCall(b *testing.B) {
-	m := New("m", 1, &spec.Model{Latency: spec.Latency{Median: time.Second, Sigma: 0.3}})
-	r := request("x", 1, 0, 5.0)
+func BenchmarkSimulated(b *testing.B) {
+	m := Simulate("m", 1, &spec.Model{Latency: spec.Latency{Median: time.Second, Sigma: 0.3}})
+	r := simulatedRequest("x", 1, 0, 5.0)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := m.Call(b.Context(), r); err != nil {

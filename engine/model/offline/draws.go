@@ -2,7 +2,7 @@
 // would have taken and what it would have used. Chance comes from a hash of
 // what the call is, never from the order in which calls arrive, so that the
 // same suite gives the same numbers at any concurrency.
-package asif
+package offline
 
 import (
 	"crypto/sha256"

@@ -1,14 +1,14 @@
-package simulate
+package offline
 
 import (
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/asif"
 	"math"
 	"math/rand/v2"
+
+	"github.com/agentbench/agentbench/engine/model"
 )
 
 // reply draws everything that the text of a reply may tell.
-func (m *Model) reply(request *model.Request, chance *rand.Rand) *reply {
+func (m *Simulated) reply(request *model.Request, chance *rand.Rand) *reply {
 	d := &request.Draw
 	mean := m.mean(d.Call) + m.Quality.Spread*ease(m.Seed, d.Task)
 	r := &reply{
@@ -30,7 +30,7 @@ func (m *Model) reply(request *model.Request, chance *rand.Rand) *reply {
 
 // mean is the quality of the call after so many others: it starts at start and
 // covers a share `rate` of what is left to limit with every call.
-func (m *Model) mean(calls int) float64 {
+func (m *Simulated) mean(calls int) float64 {
 	q := &m.Quality
 	return q.Start + (q.Limit-q.Start)*(1-math.Pow(1-q.Rate, float64(calls)))
 }
@@ -38,13 +38,13 @@ func (m *Model) mean(calls int) float64 {
 // ease says how much easier than others a task is, in standard deviations: the
 // same for all models of a suite.
 func ease(seed int64, task string) float64 {
-	return asif.Draws(seed, []string{"ease", task}).NormFloat64()
+	return Draws(seed, []string{"ease", task}).NormFloat64()
 }
 
 // luck is uniform in [0, 1) and drawn once for a trial of a task, so that a
 // reply that gets better does not turn wrong by chance.
-func (m *Model) luck(d *model.Draw) float64 {
-	return asif.Draws(m.Seed, []string{"luck", m.Name, d.Task}, uint64(d.Trial)).Float64()
+func (m *Simulated) luck(d *model.Draw) float64 {
+	return Draws(m.Seed, []string{"luck", m.Name, d.Task}, uint64(d.Trial)).Float64()
 }
 
 // clamp keeps a quality within 0 and 1, in steps of 0.0001 that every machine

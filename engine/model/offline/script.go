@@ -1,26 +1,27 @@
 // Package script decides what a scripted model replies: canned replies, one per
 // call of a run, the same for every task or recorded for each.
-package script
+
+package offline
 
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/asif"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
-	"math/rand/v2"
 )
 
 // Model replies from a script: Draw.Call is the place in the list.
-type Model struct {
+type Script struct {
 	Name string // in the suite, for messages
 	// ByTask has the replies by task id. Where it is nil, All serves every task.
 	ByTask    map[string][]spec.Answer
 	All       []spec.Answer
 	AfterLast AfterLast
-	Time      asif.Call // what a reply stands for
-	Seed      int64     // of the suite; matters only where times or tokens vary
+	Time      Call  // what a reply stands for
+	Seed      int64 // of the suite; matters only where times or tokens vary
 }
 
 // AfterLast says what follows the last reply.
@@ -34,7 +35,7 @@ const (
 )
 
 // Call replies with what is next.
-func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
+func (m *Script) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
 	answer, err := m.next(&request.Draw)
 	if err != nil {
 		return nil, err
@@ -43,7 +44,7 @@ func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply,
 	var chance *rand.Rand
 	if m.Time.Varies() {
 		d := &request.Draw
-		chance = asif.Draws(m.Seed, []string{"script", m.Name, d.Task}, uint64(d.Trial), uint64(d.Call))
+		chance = Draws(m.Seed, []string{"script", m.Name, d.Task}, uint64(d.Trial), uint64(d.Call))
 	}
 	reply.Duration = m.Time.Duration(chance)
 	reply.Usage = m.Time.Usage(request, reply, chance)
@@ -70,7 +71,7 @@ func replyOf(a *spec.Answer) *model.Reply {
 	return reply
 }
 
-func (m *Model) next(draw *model.Draw) (*spec.Answer, error) {
+func (m *Script) next(draw *model.Draw) (*spec.Answer, error) {
 	replies := m.All
 	if m.ByTask != nil {
 		var known bool
@@ -91,7 +92,7 @@ func (m *Model) next(draw *model.Draw) (*spec.Answer, error) {
 		m.Name, count(len(replies)), draw.Task, draw.Call+1)
 }
 
-func (m *Model) exhausted(format string, args ...any) error {
+func (m *Script) exhausted(format string, args ...any) error {
 	failed := model.Fail(record.Exhausted, fmt.Sprintf(format, args...), 0)
 	failed.Usage = record.Usage{} // nothing was called
 	return failed
