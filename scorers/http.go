@@ -8,7 +8,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/retry"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -21,7 +21,7 @@ func endpoint(c *compiler) comparison {
 	if err != nil {
 		return c.unable(err)
 	}
-	answers := retry.Wrap(answering{at, cmp.Or(c.spec.Timeout, defaultTimeout)}, retry.Options{})
+	answers := pace.Retry(answering{at, cmp.Or(c.spec.Timeout, defaultTimeout)}, pace.RetryOptions{})
 	return c.asked(func(ctx context.Context, request []byte) ([]byte, error) {
 		reply, err := answers.Call(ctx, &model.Request{Messages: []model.Message{{Role: "user", Text: string(request)}}})
 		if err != nil {

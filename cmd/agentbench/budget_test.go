@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -29,7 +29,7 @@ func TestF40_AnOvershootIsReported(t *testing.T) {
 		"cost":   {spec.SuiteBudget{CostUSD: 1}, "agentbench: warning: the budget of $1.00 was exceeded: $1.25 spent, because calls used more than was reserved for them\n"},
 		"tokens": {spec.SuiteBudget{Tokens: 900}, "agentbench: warning: the budget of 900 tokens was exceeded: 950 spent, because calls used more than was reserved for them\n"},
 	} {
-		b := limit.OfSuite(c.budget)
+		b := pace.OfSuite(c.budget)
 		b.Charge(record.Usage{Calls: 1, InputTokens: 900, OutputTokens: 50, Cost: record.USD * 5 / 4}, record.Usage{})
 		var errs bytes.Buffer
 		(&program{err: &errs}).tellOvershoot(b)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/assemble"
-	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/scorers"
 )
@@ -41,7 +41,7 @@ func (c *calibration) score(ctx context.Context) (ended string, err error) {
 		return "", err
 	}
 	made := &job{
-		opened: c.opened, flags: &runFlags{cacheFlags: c.flags.cacheFlags}, dir: c.flags.results, budget: limit.OfSuite(c.Suite.Budget),
+		opened: c.opened, flags: &runFlags{cacheFlags: c.flags.cacheFlags}, dir: c.flags.results, budget: pace.OfSuite(c.Suite.Budget),
 	}
 	if made.dir == "" {
 		made.dir = filepath.Join("results", "labels") // the cache is that of runs

@@ -26,9 +26,9 @@ import (
 
 	"github.com/agentbench/agentbench/engine/assemble"
 	"github.com/agentbench/agentbench/engine/loop"
-	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/model/openai"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -176,7 +176,7 @@ func wholeCall(b *testing.B, address, options string) func(context.Context) erro
 		b.Fatal(err)
 	}
 	loops, err := assemble.Loops(doc, doc.Suite.Resolved, assemble.Options{
-		Getenv: func(string) string { return "sk-of-a-benchmark" }, Budget: limit.OfSuite(spec.SuiteBudget{CostUSD: 1e6}),
+		Getenv: func(string) string { return "sk-of-a-benchmark" }, Budget: pace.OfSuite(spec.SuiteBudget{CostUSD: 1e6}),
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/recorded"
 	"github.com/agentbench/agentbench/reports/tables"
@@ -16,7 +16,7 @@ import (
 // openLedger charges a suite's budget with what was spent in a folder before, and
 // has every call from now on put down in its ledger; nil where there is no budget
 // and was none. Earlier is what runs without a ledger have paid.
-func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *limit.Budget, earlier record.Usage) (*record.Ledger, error) {
+func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *pace.Budget, earlier record.Usage) (*record.Ledger, error) {
 	balance, err := p.balance(dir, m, s, earlier)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func splitEarlier(dir string, m *record.Manifest, s *spec.Suite, b *record.Balan
 	for name, attempts := range proven.Unsent {
 		least := record.Usage{Calls: 1}
 		if declared, ok := s.Models.Get(name); ok {
-			least = limit.OptionsOf(&declared).Least(leastOutput(m))
+			least = pace.OptionsOf(&declared).Least(leastOutput(m))
 		}
 		for range attempts {
 			unspent = unspent.Plus(least)
@@ -212,7 +212,7 @@ func ledgerTable(b *spec.SuiteBudget, balance *record.Balance) tables.Table {
 	number := func(n int64) string { return fmt.Sprint(n) }
 	row("calls", b.Calls, paid.Calls, doubt.Calls, number)
 	row("tokens", b.Tokens, paid.Tokens(), doubt.Tokens(), number)
-	row("cost", int64(limit.OfSuite(*b).Limits().Cost), int64(paid.Cost), int64(doubt.Cost), func(n int64) string { return dollars(record.Money(n).Dollars()) })
+	row("cost", int64(pace.OfSuite(*b).Limits().Cost), int64(paid.Cost), int64(doubt.Cost), func(n int64) string { return dollars(record.Money(n).Dollars()) })
 	return t
 }
 

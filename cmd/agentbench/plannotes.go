@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/reports/tables"
@@ -94,7 +94,7 @@ func overshootNote(s *spec.Suite, o plan.Overshoot) string {
 		return ""
 	}
 	return fmt.Sprintf("without max_output_tokens, %d tokens are reserved for a reply: %s in flight may exceed the budget by %s for each 1000 tokens that replies are longer",
-		limit.DefaultMaxOutput, count(o.Calls, "call", "calls"), longer)
+		pace.DefaultMaxOutput, count(o.Calls, "call", "calls"), longer)
 }
 
 func modelsOf(s *spec.Suite) map[string]*spec.Model {

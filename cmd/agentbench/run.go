@@ -12,8 +12,7 @@ import (
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/assemble"
 	"github.com/agentbench/agentbench/engine/model/cache"
-	"github.com/agentbench/agentbench/engine/model/gate"
-	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
@@ -111,9 +110,9 @@ type job struct {
 	dir    string
 	tally  *tally
 	cache  *cache.Store
-	budget *limit.Budget
+	budget *pace.Budget
 	ledger *record.Ledger // of the budget; nil: there is none
-	gates  []*gate.Gate
+	gates  []*pace.Gate
 	shared tool.Run // what tools keep for all runs
 	// around puts an executor around the one that takes no more runs after an
 	// interrupt; nil: none.
@@ -169,10 +168,10 @@ func (p *program) runnable(o *opened) error {
 
 // wire makes the engine that the suite asks for.
 func (p *program) wire(j *job) error {
-	j.cache, j.budget = p.openCache(j), limit.OfSuite(j.Suite.Budget)
+	j.cache, j.budget = p.openCache(j), pace.OfSuite(j.Suite.Budget)
 	parts, err := assemble.New(j.Document, assemble.Options{
 		Getenv: p.env, Budget: j.budget, Cache: j.cache, CacheMode: j.flags.mode, Shared: &j.shared,
-		Gate: func(g *gate.Gate) { j.gates = append(j.gates, g) },
+		Gate: func(g *pace.Gate) { j.gates = append(j.gates, g) },
 	})
 	if err != nil {
 		return p.unwired(err)

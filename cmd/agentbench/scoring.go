@@ -10,7 +10,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/assemble"
 	"github.com/agentbench/agentbench/engine/model/cache"
-	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/recorded"
 	"github.com/agentbench/agentbench/scorers"
@@ -26,7 +26,7 @@ type scoring struct {
 	folder   *recorded.Folder
 	suite    *spec.Document // whose scorers judge
 	edited   bool           // the user named it
-	budget   *limit.Budget
+	budget   *pace.Budget
 	set      *scorers.Set
 	judging  []string // the scorers that judge
 	remove   []string // those whose scores are taken back
@@ -80,7 +80,7 @@ func (s *scoring) open() (err error) {
 
 // compile makes the scorers.
 func (s *scoring) compile() error {
-	s.budget = limit.OfSuite(s.suite.Suite.Budget)
+	s.budget = pace.OfSuite(s.suite.Suite.Budget)
 	parts, err := assemble.New(s.suite, assemble.Options{
 		Getenv: s.env, Budget: s.budget, Cache: s.openCache(), CacheMode: s.flags.mode,
 	})

@@ -13,8 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model/cache"
-	"github.com/agentbench/agentbench/engine/model/gate"
-	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/engine/tool"
@@ -25,14 +24,14 @@ import (
 type Options struct {
 	Getenv func(string) string
 	// Budget is the suite's; every call is reserved in it.
-	Budget *limit.Budget
+	Budget *pace.Budget
 	// Cache keeps the answers of models that are paid for; nil: none does. The
 	// zero CacheMode is cache.On.
 	Cache     *cache.Store
 	CacheMode cache.Mode
 	// Gate is told of the gate of every model that is called over a network; nil:
 	// nobody wants to know.
-	Gate func(*gate.Gate)
+	Gate func(*pace.Gate)
 	// Shared keeps the servers of tools that all runs use together. Whoever gives it
 	// closes it after the last run; nil: there are none, each run has its own.
 	Shared *tool.Run
@@ -120,7 +119,7 @@ func (m *models) begin(b *spec.RunBudget) func(context.Context) (context.Context
 			ctx = cache.WithRun(ctx)
 		}
 		if b != nil && b.Hard {
-			ctx = limit.WithRun(ctx, limit.OfRun(b))
+			ctx = pace.WithRun(ctx, pace.OfRun(b))
 		}
 		ctx, run := tool.WithRun(ctx)
 		return ctx, run.Close

@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
@@ -178,8 +178,8 @@ func TestTheEndOfARunEndsItsDelegates(t *testing.T) {
 func TestF37_ABombOfTasksStaysInTheBudget(t *testing.T) {
 	models := "{m: {provider: script, price: free, after_last: repeat, responses: [a]}}"
 	d := handedTo(t, models, looking+"terminate: {max_iterations: 10}\nguards: {budget: {calls: 7, hard: true}}\n", "")
-	budget := limit.NewBudget(limit.Run, limit.Limits{Calls: 20})
-	ctx := limit.WithRun(t.Context(), budget)
+	budget := pace.NewBudget(pace.Run, pace.Limits{Calls: 20})
+	ctx := pace.WithRun(t.Context(), budget)
 	results := make([]tool.Result, 50)
 	var all sync.WaitGroup
 	for i := range results {

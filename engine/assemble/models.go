@@ -9,11 +9,9 @@ import (
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/cache"
-	"github.com/agentbench/agentbench/engine/model/gate"
-	"github.com/agentbench/agentbench/engine/model/limit"
 	"github.com/agentbench/agentbench/engine/model/offline"
 	"github.com/agentbench/agentbench/engine/model/openai"
-	"github.com/agentbench/agentbench/engine/model/retry"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -68,19 +66,19 @@ func (m *models) named(name string) (model.Model, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no model %q", name)
 	}
-	pricing := limit.OptionsOf(&declared)
+	pricing := pace.OptionsOf(&declared)
 	answers, err := m.cached(name, &declared, pricing)
 	if err != nil {
 		return nil, err
 	}
-	made := limit.WrapRun(answers, pricing)
+	made := pace.LimitRun(answers, pricing)
 	m.made[name] = made
 	return made, nil
 }
 
 // cached is a model behind the cache, where there is one and calls are paid
 // for. One that may only be asked of the cache is never made: it needs no key.
-func (m *models) cached(name string, declared *spec.Model, pricing limit.Options) (model.Model, error) {
+func (m *models) cached(name string, declared *spec.Model, pricing pace.LimitOptions) (model.Model, error) {
 	store := m.options.Cache
 	if free(declared.Provider) || store == nil {
 		return m.limited(name, declared, pricing)
@@ -101,34 +99,34 @@ func free(provider string) bool { return provider == "script" || provider == "si
 
 // limited is a model whose calls are reserved in the suite's budget, and paced
 // and tried again where they go over a network.
-func (m *models) limited(name string, declared *spec.Model, pricing limit.Options) (model.Model, error) {
+func (m *models) limited(name string, declared *spec.Model, pricing pace.LimitOptions) (model.Model, error) {
 	provided, err := m.provide(name, declared)
 	if err != nil {
 		return nil, err
 	}
 	if free(declared.Provider) {
 		pricing.Simulated = true
-		return limit.Wrap(provided, m.options.Budget, pricing), nil
+		return pace.Limit(provided, m.options.Budget, pricing), nil
 	}
 	return m.patient(provided, declared, pricing), nil
 }
 
 // patient tries calls again. Every attempt is reserved in the suite's budget and
 // passes the gate, so retries stand around both.
-func (m *models) patient(provided model.Model, declared *spec.Model, pricing limit.Options) model.Model {
-	g := gate.New(gate.Options{Requests: declared.RPM, Tokens: declared.TPM, Parallel: declared.MaxParallel})
+func (m *models) patient(provided model.Model, declared *spec.Model, pricing pace.LimitOptions) model.Model {
+	g := pace.NewGate(pace.GateOptions{Requests: declared.RPM, Tokens: declared.TPM, Parallel: declared.MaxParallel})
 	if m.options.Gate != nil {
 		m.options.Gate(g)
 	}
 	paced := g.Wrap(provided)
-	var o retry.Options
+	var o pace.RetryOptions
 	if declared.Retries != nil {
 		o.Retries = *declared.Retries
 		if o.Retries == 0 {
 			o.Retries = -1
 		}
 	}
-	return retry.Wrap(limit.Wrap(paced, m.options.Budget, pricing), o)
+	return pace.Retry(pace.Limit(paced, m.options.Budget, pricing), o)
 }
 
 func (m *models) provide(name string, declared *spec.Model) (model.Model, error) {

@@ -9,8 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/agentbench/agentbench/engine/model/gate"
-	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -34,7 +33,7 @@ func flaky(t *testing.T, failures int64) (address string, asked *atomic.Int64) {
 }
 
 // run makes one run of one call at the server.
-func run(t *testing.T, address, options string, budget *limit.Budget) *record.Run {
+func run(t *testing.T, address, options string, budget *pace.Budget) *record.Run {
 	t.Helper()
 	return runWith(t, address, options, Options{Budget: budget})
 }
@@ -61,7 +60,7 @@ func runWith(t *testing.T, address, options string, o Options) *record.Run {
 // it would have cost without the faults.
 func TestEveryAttemptCountsInTheSuitesBudget(t *testing.T) {
 	address, asked := flaky(t, 2)
-	budget := limit.OfSuite(spec.SuiteBudget{})
+	budget := pace.OfSuite(spec.SuiteBudget{})
 	r := run(t, address, "", budget)
 	if asked.Load() != 3 || budget.Spent().Calls != 3 || budget.Reserved().Calls != 0 {
 		t.Errorf("%d attempts, spent %+v", asked.Load(), budget.Spent())
@@ -74,7 +73,7 @@ func TestEveryAttemptCountsInTheSuitesBudget(t *testing.T) {
 // P7: where the budget has room for two calls there is no third attempt.
 func TestF40_RetriesKeepToTheBudget(t *testing.T) {
 	address, asked := flaky(t, 10)
-	budget := limit.OfSuite(spec.SuiteBudget{Calls: 2})
+	budget := pace.OfSuite(spec.SuiteBudget{Calls: 2})
 	r := run(t, address, "", budget)
 	if asked.Load() != 2 || budget.Spent().Calls != 2 || r.Outcome.Reason != record.ReasonSuiteBudget {
 		t.Errorf("%d attempts, spent %+v, %+v", asked.Load(), budget.Spent(), r.Outcome)
@@ -91,7 +90,7 @@ func TestF15_TooLongAPromptIsTheLoopsFailure(t *testing.T) {
 		fmt.Fprint(w, `{"error":{"message":"maximum context length is 8 tokens","code":"context_length_exceeded"}}`)
 	}))
 	defer server.Close()
-	r := run(t, server.URL, "", limit.OfSuite(spec.SuiteBudget{}))
+	r := run(t, server.URL, "", pace.OfSuite(spec.SuiteBudget{}))
 	o := r.Outcome
 	if asked.Load() != 1 || o.Status != record.Failed || !o.Counts() || o.Error == nil || o.Error.Class != record.ContextLength {
 		t.Errorf("asked %d times, %+v, error %v", asked.Load(), o, o.Error)
@@ -101,7 +100,7 @@ func TestF15_TooLongAPromptIsTheLoopsFailure(t *testing.T) {
 func TestDeclaredRetries(t *testing.T) {
 	for options, want := range map[string]int64{"": 4, ", retries: 0": 1, ", retries: 5": 6} {
 		address, asked := flaky(t, 10)
-		r := run(t, address, options, limit.OfSuite(spec.SuiteBudget{}))
+		r := run(t, address, options, pace.OfSuite(spec.SuiteBudget{}))
 		if asked.Load() != want || r.Outcome.Status != record.Faulted || r.Volatile.Attempts != int(want) {
 			t.Errorf("%q: %d attempts, want %d; %+v", options, asked.Load(), want, r.Outcome)
 		}
@@ -117,11 +116,11 @@ func TestGatesCanBeWatched(t *testing.T) {
 		fmt.Fprint(w, answer)
 	}))
 	defer server.Close()
-	var gates []*gate.Gate
+	var gates []*pace.Gate
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		o := Options{Budget: limit.OfSuite(spec.SuiteBudget{}), Gate: func(g *gate.Gate) { gates = append(gates, g) }}
+		o := Options{Budget: pace.OfSuite(spec.SuiteBudget{}), Gate: func(g *pace.Gate) { gates = append(gates, g) }}
 		runWith(t, server.URL, "", o)
 	}()
 	<-arrived

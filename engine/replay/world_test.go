@@ -13,7 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
@@ -142,12 +142,12 @@ func (w *worker) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, e
 }
 
 // price is dear, so that budgets of money count.
-var price = limit.Price{Input: record.USD / 1000, Output: record.USD / 500}
+var price = pace.Price{Input: record.USD / 1000, Output: record.USD / 500}
 
 // live puts a loop together as it runs.
 func (w *world) live(l *spec.Loop) *loop.Loop {
 	named := func(name string) model.Model {
-		return limit.WrapRun(answers{w, name}, limit.Options{Price: price, MaxOutput: 40})
+		return pace.LimitRun(answers{w, name}, pace.LimitOptions{Price: price, MaxOutput: 40})
 	}
 	built := &loop.Loop{Rules: stop.Compile(l), Param: paramOf(l), Head: record.Run{Configuration: "c"}}
 	for _, s := range l.Stages() {
@@ -162,7 +162,7 @@ func (w *world) live(l *spec.Loop) *loop.Loop {
 	}
 	if b := l.Guards.Budget; b != nil && b.Hard {
 		built.Begin = func(ctx context.Context) (context.Context, func()) {
-			return limit.WithRun(ctx, limit.OfRun(b)), func() {}
+			return pace.WithRun(ctx, pace.OfRun(b)), func() {}
 		}
 	}
 	return built

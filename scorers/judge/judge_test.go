@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"pgregory.net/rapid"
@@ -354,7 +354,7 @@ func (panicking) Call(context.Context, *model.Request) (*model.Reply, error) { p
 
 // Whatever happens to a judge, there is a reason, and never a value.
 func TestWhyAJudgeSaysNothing(t *testing.T) {
-	spent := limit.NewBudget(limit.Suite, limit.Limits{Calls: 1})
+	spent := pace.NewBudget(pace.Suite, pace.Limits{Calls: 1})
 	spent.Charge(record.Usage{Calls: 1}, record.Usage{})
 	cancelled, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupted"))
@@ -366,7 +366,7 @@ func TestWhyAJudgeSaysNothing(t *testing.T) {
 	}{
 		{t.Context(), failing{model.Fail(record.Auth, "no such key", 0)}, "auth: no such key", 1},
 		{t.Context(), failing{model.ErrEnded}, "exhausted: the judge has nothing more to say", 0},
-		{t.Context(), limit.Wrap(&member{answers: []string{"x"}}, spent, limit.Options{}), "refused: the budget of the suite has no room for another call: calls", 0},
+		{t.Context(), pace.Limit(&member{answers: []string{"x"}}, spent, pace.LimitOptions{}), "refused: the budget of the suite has no room for another call: calls", 0},
 		{t.Context(), failing{errors.New("odd")}, "internal: odd", 1},
 		{t.Context(), filtered{}, "content_filter: the server's content filter stopped the judge's answer", 1},
 		{t.Context(), panicking{}, "internal: panic: oh", 0},

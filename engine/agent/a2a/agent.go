@@ -9,7 +9,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/external"
-	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
@@ -69,7 +69,7 @@ func words(turn *agent.Turn) string {
 // asked hands over a task and makes the record of it, which is nil where a budget
 // had no room for it.
 func (c *Client) asked(ctx context.Context, text, conversation string) (Answer, *record.Call, error) {
-	settle, reserved, err := limit.Call(ctx, c.options.Budget)
+	settle, reserved, err := pace.BudgetCall(ctx, c.options.Budget)
 	if err != nil {
 		return Answer{}, nil, err
 	}

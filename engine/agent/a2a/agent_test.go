@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
@@ -162,14 +162,14 @@ func TestTheEndOfARunEndsWhatWasHandedOver(t *testing.T) {
 func TestF37_TasksForRemoteAgentsAreInTheBudget(t *testing.T) {
 	f := &fake{t: t, wire: wire10, states: []string{"TASK_STATE_COMPLETED"}, parts: `[{"text":"four"}]`}
 	d := &Delegate{Client: f.client(t, Options{}), Name: "auditor"}
-	run := limit.NewBudget(limit.Run, limit.Limits{Calls: 20})
-	ctx := limit.WithRun(t.Context(), run)
+	run := pace.NewBudget(pace.Run, pace.Limits{Calls: 20})
+	ctx := pace.WithRun(t.Context(), run)
 	var all sync.WaitGroup
 	var refused atomic.Int64
 	for range 50 {
 		all.Go(func() {
 			result, err := d.Use(ctx, handing("x"))
-			if errors.Is(err, limit.ErrBudget) && result.Calls == nil {
+			if errors.Is(err, pace.ErrBudget) && result.Calls == nil {
 				refused.Add(1)
 			} else if err != nil || result.Calls[0].Reserved == nil {
 				t.Error(err, result)
@@ -181,7 +181,7 @@ func TestF37_TasksForRemoteAgentsAreInTheBudget(t *testing.T) {
 		t.Errorf("%d tasks, %d refused, %d paid", len(f.texts), refused.Load(), run.Spent().Calls)
 	}
 	a := &Agent{Client: d.Client, Spec: &spec.Agent{}}
-	if result, err := a.Execute(ctx, turn("x")); !errors.Is(err, limit.ErrBudget) || len(result.Calls) != 0 || result.Request == "" {
+	if result, err := a.Execute(ctx, turn("x")); !errors.Is(err, pace.ErrBudget) || len(result.Calls) != 0 || result.Request == "" {
 		t.Errorf("%v, %+v", err, result)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/model/limit"
+	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 )
@@ -38,7 +38,7 @@ type Options struct {
 	MaxResponse int64             // bytes; 0: DefaultMaxResponse
 	Transport   http.RoundTripper // nil: http.DefaultTransport
 	Now         func() time.Time  // nil: time.Now
-	Budget      *limit.Budget     // of the suite, in which every task counts as a call; nil: none
+	Budget      *pace.Budget      // of the suite, in which every task counts as a call; nil: none
 }
 
 // Client hands tasks to one remote agent. It is safe for concurrent use.

@@ -3,10 +3,6 @@ package openai
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/retry"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
 	"io"
 	"net"
 	"net/http"
@@ -17,6 +13,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 func TestReply(t *testing.T) {
@@ -125,7 +126,7 @@ func TestF24_AnOddAnswerIsNotPaidTwice(t *testing.T) {
 				asked++
 				fmt.Fprint(w, answer)
 			}))
-			m := retry.Wrap(connect(t, Options{BaseURL: address, Stream: name == "streamed"}), retry.Options{})
+			m := pace.Retry(connect(t, Options{BaseURL: address, Stream: name == "streamed"}), pace.RetryOptions{})
 			got, err := m.Call(t.Context(), hello())
 			if err != nil || asked != 1 {
 				t.Fatalf("asked %d times, %v", asked, err)

@@ -7,10 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/gate"
-	"github.com/agentbench/agentbench/engine/model/retry"
-	"github.com/agentbench/agentbench/engine/record"
 	"io"
 	"net"
 	"net/http"
@@ -20,6 +16,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 func body(status int, text string) step { return step{status: status, body: text} }
@@ -396,8 +396,8 @@ func TestF26b_NoFileDescriptorIsLeft(t *testing.T) {
 			dials++
 			return nil, &net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("socket", cause)}
 		}
-		g := gate.New(gate.Options{})
-		m := retry.Wrap(g.Wrap(connect(t, Options{BaseURL: "http://mock", Transport: transport})), retry.Options{})
+		g := pace.NewGate(pace.GateOptions{})
+		m := pace.Retry(g.Wrap(connect(t, Options{BaseURL: "http://mock", Transport: transport})), pace.RetryOptions{})
 		_, err := m.Call(t.Context(), hello())
 		var failed *model.CallError
 		if !errors.As(err, &failed) || failed.Cause.Class != record.Resources || !strings.Contains(failed.Cause.Message, "no file descriptor left") {

@@ -18,22 +18,23 @@
 //
 // A call for which this machine has no file descriptor left was not sent. It waits
 // until one of those in flight has ended, and fails only where there is none.
-package gate
+package pace
 
 import (
 	"context"
 	"errors"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
 	"math"
 	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // Options say what the server is known to allow. Zero values: nothing is known.
-type Options struct {
+type GateOptions struct {
 	Requests int64          // a minute
 	Tokens   int64          // a minute, input and allowed output
 	Parallel int            // calls at once; default DefaultParallel
@@ -94,7 +95,7 @@ type ticket struct {
 }
 
 // New makes a gate.
-func New(o Options) *Gate {
+func NewGate(o GateOptions) *Gate {
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}

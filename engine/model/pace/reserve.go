@@ -1,10 +1,11 @@
-package limit
+package pace
 
 import (
 	"context"
+	"sync"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"sync"
 )
 
 // Worst is what a call may use. What is expected rests on an estimate of the

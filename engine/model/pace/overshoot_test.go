@@ -1,16 +1,17 @@
-package limit
+package pace
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
 	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // situation is a suite that meets its budget: what may be spent, what calls
@@ -83,8 +84,8 @@ func TestF40_NoBudgetIsExceeded(t *testing.T) {
 // suite.
 func (s *situation) play(ctx context.Context, seed uint64) (*Budget, bool, error) {
 	budget := NewBudget(Suite, s.suite)
-	inner := Wrap(&within{situation: s, seed: seed, budget: budget}, budget, Options{Price: s.price})
-	outer := WrapRun(inner, Options{Price: s.price})
+	inner := Limit(&within{situation: s, seed: seed, budget: budget}, budget, LimitOptions{Price: s.price})
+	outer := LimitRun(inner, LimitOptions{Price: s.price})
 	results := make([]error, s.runs)
 	var runs sync.WaitGroup
 	for i := range s.runs {

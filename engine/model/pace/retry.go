@@ -3,17 +3,19 @@
 // Every attempt passes what stands beneath: a budget reserves it, a gate paces
 // it. The reply, or the last error, tells apart how long the attempt that
 // counts took (Duration) and what went by besides (Waited).
-package retry
+
+package pace
 
 import (
 	"context"
 	crand "crypto/rand"
 	"errors"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
 	"math/rand/v2"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // The policy where the options say nothing.
@@ -29,14 +31,14 @@ const (
 )
 
 // Options say how often to try again. Zero values mean the defaults.
-type Options struct {
+type RetryOptions struct {
 	Retries int            // attempts after the first; negative: none; default DefaultRetries
 	Random  func() float64 // from 0 to below 1, safe for concurrent use; default: math/rand/v2
 	Key     func() string  // of idempotency, one a call; default: crypto/rand
 }
 
 // Wrap tries the calls of a model again that failed for a while.
-func Wrap(inner model.Model, o Options) model.Model {
+func Retry(inner model.Model, o RetryOptions) model.Model {
 	if o.Retries == 0 {
 		o.Retries = DefaultRetries
 	}
@@ -51,7 +53,7 @@ func Wrap(inner model.Model, o Options) model.Model {
 
 type retrying struct {
 	inner   model.Model
-	options Options
+	options RetryOptions
 }
 
 // Call makes the call until it succeeds or is not worth another attempt.
@@ -82,7 +84,7 @@ func (m *retrying) Call(ctx context.Context, request *model.Request) (*model.Rep
 
 // call is one call with its attempts.
 type call struct {
-	options  *Options
+	options  *RetryOptions
 	attempts int
 	unsent   int              // attempts of which no byte reached a server
 	last     *model.CallError // of the attempt before; nil: there was none

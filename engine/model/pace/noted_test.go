@@ -1,17 +1,20 @@
-package limit
+package pace
 
 import (
 	"context"
 	"errors"
+	"testing"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"testing"
 )
 
 // failing is a model whose calls end in an error.
-type failing struct{ err error }
+type failingBeneath struct{ err error }
 
-func (f failing) Call(context.Context, *model.Request) (*model.Reply, error) { return nil, f.err }
+func (f failingBeneath) Call(context.Context, *model.Request) (*model.Reply, error) {
+	return nil, f.err
+}
 
 // What a run's own budget made of a call without an answer can be recorded: it
 // does not depend on what is left of the budget.
@@ -30,7 +33,7 @@ func TestARunsBudgetTellsOfFailedCalls(t *testing.T) {
 		"a refusal":                        {model.ErrEnded, 1, func(record.Usage) record.Usage { return record.Usage{} }},
 	} {
 		budget := NewBudget(Run, Limits{Tokens: c.tokens})
-		_, err := WrapRun(failing{c.err}, Options{}).Call(WithRun(t.Context(), budget), request)
+		_, err := LimitRun(failingBeneath{c.err}, LimitOptions{}).Call(WithRun(t.Context(), budget), request)
 		var told *model.Unanswered
 		if !errors.As(err, &told) {
 			t.Errorf("%s: the error %v does not tell", name, err)

@@ -1,14 +1,15 @@
-package limit
+package pace
 
 import (
 	"context"
 	"errors"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // paid is the settlement of an answered call.

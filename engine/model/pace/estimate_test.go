@@ -1,10 +1,11 @@
-package limit
+package pace
 
 import (
+	"testing"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
-	"testing"
 )
 
 // F43: what a call may use, with and without limits of its own.
@@ -21,14 +22,14 @@ func TestF43_WhatACallMayUse(t *testing.T) {
 	const withTools = 2*messageTokens + toolsTokens + toolTokens + callTokens
 	for name, c := range map[string]struct {
 		request         *model.Request
-		options         Options
+		options         LimitOptions
 		expected, bound record.Usage
 	}{
-		"a limit":           {&limited, Options{}, usage(3+framing, 7), usage(12+framing, 7)},
-		"the default":       {long, Options{}, usage(3+framing, DefaultMaxOutput), usage(12+framing, DefaultMaxOutput)},
-		"tools":             {tools, Options{}, usage(3+withTools, 7), usage(12+withTools, 7)},
-		"declared tokens":   {long, Options{Input: 90, MaxOutput: 20}, usage(90, 20), usage(90, 20)},
-		"declared, limited": {&limited, Options{Input: 90, MaxOutput: 20}, usage(90, 7), usage(90, 7)},
+		"a limit":           {&limited, LimitOptions{}, usage(3+framing, 7), usage(12+framing, 7)},
+		"the default":       {long, LimitOptions{}, usage(3+framing, DefaultMaxOutput), usage(12+framing, DefaultMaxOutput)},
+		"tools":             {tools, LimitOptions{}, usage(3+withTools, 7), usage(12+withTools, 7)},
+		"declared tokens":   {long, LimitOptions{Input: 90, MaxOutput: 20}, usage(90, 20), usage(90, 20)},
+		"declared, limited": {&limited, LimitOptions{Input: 90, MaxOutput: 20}, usage(90, 7), usage(90, 7)},
 	} {
 		c.options.Price = Price{}
 		if got := newEstimate(c.options).of(c.request); got.Expected != c.expected || got.Bound != c.bound {
@@ -52,7 +53,7 @@ func TestF43_EstimatesLearn(t *testing.T) {
 		"a denser prompt": {usage(30, 10), usage(30, DefaultMaxOutput)},
 		"a longer reply":  {usage(12, 9000), usage(12, 9000)},
 	} {
-		m := Wrap(answers{used: c.reported}, NewBudget(Suite, Limits{Calls: 5}), Options{}).(*limited)
+		m := Limit(answers{used: c.reported}, NewBudget(Suite, Limits{Calls: 5}), LimitOptions{}).(*limited)
 		if _, err := m.Call(t.Context(), unlimited); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +67,7 @@ func TestF43_EstimatesLearn(t *testing.T) {
 // The hard budget of a run decides by the request alone: what other runs used
 // must not decide where this one ends.
 func TestF84_ReservationsOfARunDependOnNothingElse(t *testing.T) {
-	m := WrapRun(answers{used: usage(5000, 9000)}, Options{})
+	m := LimitRun(answers{used: usage(5000, 9000)}, LimitOptions{})
 	var first record.Usage
 	for i := range 3 {
 		reply, err := m.Call(WithRun(t.Context(), OfRun(&spec.RunBudget{Tokens: 5000})), request)
@@ -84,7 +85,7 @@ func TestF84_ReservationsOfARunDependOnNothingElse(t *testing.T) {
 // Input that is dearer from the server's cache is reserved at that price.
 func TestF41_ReservationsAreOfTheDearestPrice(t *testing.T) {
 	cached := 3.0
-	e := newEstimate(Options{Price: PriceOf(&spec.Price{Input: 1, CachedInput: &cached, Output: 1}), Input: 10, MaxOutput: 5})
+	e := newEstimate(LimitOptions{Price: PriceOf(&spec.Price{Input: 1, CachedInput: &cached, Output: 1}), Input: 10, MaxOutput: 5})
 	if got, want := e.of(request).Bound.Cost, record.Money(10*3_000_000+50*1_000_000); got != want {
 		t.Errorf("%d is reserved, want %d", got, want)
 	}

@@ -1,8 +1,9 @@
-package limit
+package pace
 
 import (
 	"errors"
 	"fmt"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 )

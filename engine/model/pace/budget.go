@@ -2,7 +2,8 @@
 // tokens and money. Every call is reserved at its worst before it is made and
 // settled at what it used, so that calls in parallel cannot overshoot as long
 // as none is worse than its reservation.
-package limit
+
+package pace
 
 import (
 	"sync"

@@ -1,11 +1,12 @@
-package limit
+package pace
 
 import (
 	"context"
 	"errors"
+	"testing"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"testing"
 )
 
 // A call that is no model's counts as one in both budgets, and in none that had
@@ -27,7 +28,7 @@ func TestCallsThatAreNoModels(t *testing.T) {
 		for made < 9 && err == nil {
 			var settle func(unsent bool)
 			var reserved *record.Usage
-			if settle, reserved, err = Call(ctx, suite); err == nil {
+			if settle, reserved, err = BudgetCall(ctx, suite); err == nil {
 				settle(false)
 				made++
 				if reserved == nil || reserved.Calls != 1 {
@@ -50,7 +51,7 @@ func TestCallsThatAreNoModels(t *testing.T) {
 }
 
 func TestCallsWithoutBudgets(t *testing.T) {
-	settle, reserved, err := Call(context.Background(), nil)
+	settle, reserved, err := BudgetCall(context.Background(), nil)
 	if err != nil || reserved != nil {
 		t.Fatal(err, reserved)
 	}
@@ -61,7 +62,7 @@ func TestCallsWithoutBudgets(t *testing.T) {
 // the run's it is, whose decisions are the same whenever a server dies.
 func TestCallsThatReachedNobody(t *testing.T) {
 	run, suite := NewBudget(Run, Limits{Calls: 5}), NewBudget(Suite, Limits{Calls: 5})
-	settle, _, err := Call(WithRun(t.Context(), run), suite)
+	settle, _, err := BudgetCall(WithRun(t.Context(), run), suite)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,9 @@
-package limit
+package pace
 
 import (
 	"context"
 	"errors"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -14,7 +15,7 @@ import (
 const DefaultMaxOutput = 4096
 
 // Options say how calls are priced and reserved.
-type Options struct {
+type LimitOptions struct {
 	Price Price
 	// Input is what every prompt is reserved at; 0: at an estimate by its text.
 	Input int64
@@ -27,8 +28,8 @@ type Options struct {
 
 // OptionsOf says what calls of a declared model cost and may use. Where tokens are
 // declared, as for simulated models, the texts do not matter.
-func OptionsOf(m *spec.Model) Options {
-	return Options{
+func OptionsOf(m *spec.Model) LimitOptions {
+	return LimitOptions{
 		Price:     PriceOf(m.Price),
 		Input:     int64(m.Tokens.Most(m.Tokens.Input)),
 		MaxOutput: int64(m.Tokens.Most(m.Tokens.Output)),
@@ -37,7 +38,7 @@ func OptionsOf(m *spec.Model) Options {
 
 // Least is the least that is reserved for any call whose reply is limited to so many
 // tokens, or to none.
-func (o Options) Least(output int64) record.Usage {
+func (o LimitOptions) Least(output int64) record.Usage {
 	e := newEstimate(o)
 	if output <= 0 || output > e.longest {
 		output = e.longest
@@ -52,7 +53,7 @@ func (o Options) Least(output int64) record.Usage {
 // Wrap prices what a model uses and reserves every call in the budget first. A
 // nil budget has no limits. Where the budget has no room the call is not made,
 // and the error is a *Refused. What replies report corrects the estimates.
-func Wrap(inner model.Model, budget *Budget, options Options) model.Model {
+func Limit(inner model.Model, budget *Budget, options LimitOptions) model.Model {
 	return &limited{inner: inner, suite: budget, worst: newEstimate(options)}
 }
 
@@ -60,7 +61,7 @@ func Wrap(inner model.Model, budget *Budget, options Options) model.Model {
 // (see WithRun), and puts what was expected into the reply for the record. Its
 // estimates depend on nothing but the request: other runs must not decide where
 // this one ends.
-func WrapRun(inner model.Model, options Options) model.Model {
+func LimitRun(inner model.Model, options LimitOptions) model.Model {
 	return &limited{inner: inner, perRun: true, worst: newEstimate(options)}
 }
 

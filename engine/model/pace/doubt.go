@@ -1,4 +1,4 @@
-package gate
+package pace
 
 const (
 	// A burst of refusals comes soon where fewer calls than few were taken since

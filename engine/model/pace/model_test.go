@@ -1,4 +1,4 @@
-package limit
+package pace
 
 import (
 	"context"
@@ -98,7 +98,7 @@ func TestCallsAreReservedAtTheirWorstAndSettled(t *testing.T) {
 		"refused further down":        {&Refused{Budget: NewBudget(Suite, Limits{})}, record.Usage{}, record.Usage{}},
 	} {
 		b := NewBudget(Suite, Limits{Tokens: 68})
-		_, err := Wrap(answers{used, c.err}, b, Options{}).Call(t.Context(), request)
+		_, err := Limit(answers{used, c.err}, b, LimitOptions{}).Call(t.Context(), request)
 		if !errors.Is(err, c.err) {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -118,13 +118,13 @@ func unsent(of, attempts int) error {
 // What was never sent does not fill the budget; what is in doubt does, and says so.
 func TestABudgetThatIsFullOfDoubtIsStarved(t *testing.T) {
 	b := NewBudget(Suite, Limits{Tokens: 120})
-	refused := Wrap(answers{err: unsent(1, 0)}, b, Options{})
+	refused := Limit(answers{err: unsent(1, 0)}, b, LimitOptions{})
 	for range 10 {
 		if _, err := refused.Call(t.Context(), request); errors.Is(err, ErrBudget) {
 			t.Fatal("calls that were never sent have filled the budget")
 		}
 	}
-	late := Wrap(answers{err: model.Fail(record.CallTimeout, "late", 0)}, b, Options{})
+	late := Limit(answers{err: model.Fail(record.CallTimeout, "late", 0)}, b, LimitOptions{})
 	var err error
 	for range 3 {
 		_, err = late.Call(t.Context(), request)
@@ -134,7 +134,7 @@ func TestABudgetThatIsFullOfDoubtIsStarved(t *testing.T) {
 	}
 	b = NewBudget(Suite, Limits{Calls: 1})
 	for range 2 {
-		_, err = Wrap(answers{used: record.Usage{Calls: 1}}, b, Options{}).Call(t.Context(), request)
+		_, err = Limit(answers{used: record.Usage{Calls: 1}}, b, LimitOptions{}).Call(t.Context(), request)
 	}
 	if !errors.Is(err, ErrBudget) || b.Starved() {
 		t.Errorf("%v, starved %v of what was paid", err, b.Starved())
@@ -144,7 +144,7 @@ func TestABudgetThatIsFullOfDoubtIsStarved(t *testing.T) {
 // No call reserves less than the least of its model.
 func TestTheLeastThatIsReserved(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
-		o := Options{
+		o := LimitOptions{
 			Price:     Price{Input: record.Money(rapid.Int64Range(0, 9).Draw(t, "in")), Output: record.Money(rapid.Int64Range(0, 9).Draw(t, "out"))},
 			Input:     rapid.Int64Range(0, 50).Draw(t, "input"),
 			MaxOutput: rapid.Int64Range(0, 5000).Draw(t, "most"),
@@ -161,7 +161,7 @@ func TestTheLeastThatIsReserved(t *testing.T) {
 }
 
 func TestNoRoomMeansNoCall(t *testing.T) {
-	m := Wrap(answers{err: errors.New("was called")}, NewBudget(Suite, Limits{Tokens: 61}), Options{})
+	m := Limit(answers{err: errors.New("was called")}, NewBudget(Suite, Limits{Tokens: 61}), LimitOptions{})
 	if _, err := m.Call(t.Context(), request); !errors.Is(err, ErrBudget) {
 		t.Errorf("got %v", err)
 	}
@@ -170,12 +170,12 @@ func TestNoRoomMeansNoCall(t *testing.T) {
 // A call without a limit reserves the documented default.
 func TestF43_UnknownOutputReservesTheDefault(t *testing.T) {
 	b := NewBudget(Suite, Limits{Tokens: messageTokens + DefaultMaxOutput})
-	_, err := Wrap(answers{}, b, Options{}).Call(t.Context(), &model.Request{})
+	_, err := Limit(answers{}, b, LimitOptions{}).Call(t.Context(), &model.Request{})
 	if err != nil {
 		t.Errorf("the default itself has no room: %v", err)
 	}
 	b = NewBudget(Suite, Limits{Tokens: messageTokens + DefaultMaxOutput - 1})
-	if _, err = Wrap(answers{}, b, Options{}).Call(t.Context(), &model.Request{}); !errors.Is(err, ErrBudget) {
+	if _, err = Limit(answers{}, b, LimitOptions{}).Call(t.Context(), &model.Request{}); !errors.Is(err, ErrBudget) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -183,7 +183,7 @@ func TestF43_UnknownOutputReservesTheDefault(t *testing.T) {
 // The budget of a run comes with its context, and its reservation is recorded.
 func TestS1_11_HardBudgetOfARun(t *testing.T) {
 	used := record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 5}
-	m := WrapRun(answers{used: used}, Options{})
+	m := LimitRun(answers{used: used}, LimitOptions{})
 	reply, err := m.Call(t.Context(), request)
 	if err != nil || reply.Reserved != nil {
 		t.Fatalf("without a budget: %+v, %v", reply, err)
@@ -203,16 +203,16 @@ func TestAPanicKeepsTheReservation(t *testing.T) {
 	b := NewBudget(Suite, Limits{Tokens: 100})
 	func() {
 		defer func() { _ = recover() }()
-		_, _ = Wrap(panics{}, b, Options{}).Call(t.Context(), request)
+		_, _ = Limit(panicsBeneath{}, b, LimitOptions{}).Call(t.Context(), request)
 	}()
 	if b.Spent().OutputTokens != 50 || b.Reserved() != (record.Usage{}) {
 		t.Errorf("spent %+v, reserved %+v", b.Spent(), b.Reserved())
 	}
 }
 
-type panics struct{}
+type panicsBeneath struct{}
 
-func (panics) Call(context.Context, *model.Request) (*model.Reply, error) { panic("no") }
+func (panicsBeneath) Call(context.Context, *model.Request) (*model.Reply, error) { panic("no") }
 
 // F24: an answer whose usage is not known is charged to the suite as it was reserved,
 // at least; a run's own budget goes by the estimate, as replays do.
@@ -228,7 +228,7 @@ func TestF24_UnknownUsageIsChargedAsReserved(t *testing.T) {
 		"estimated at more": {record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 3000, Estimated: 1}, 3000},
 	} {
 		suite, run := OfSuite(spec.SuiteBudget{CostUSD: 1}), OfSuite(spec.SuiteBudget{CostUSD: 1})
-		m := WrapRun(Wrap(answers{used: c.used}, suite, Options{Price: price}), Options{Price: price})
+		m := LimitRun(Limit(answers{used: c.used}, suite, LimitOptions{Price: price}), LimitOptions{Price: price})
 		reply, err := m.Call(WithRun(t.Context(), run), request)
 		if err != nil || reply.Usage.OutputTokens != c.used.OutputTokens {
 			t.Fatalf("%s: %+v, %v", name, reply, err)

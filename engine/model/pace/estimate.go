@@ -1,10 +1,11 @@
-package limit
+package pace
 
 import (
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
 	"math"
 	"sync"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // messageTokens is what the chat formats add to a message and to the beginning
@@ -22,7 +23,7 @@ const (
 
 // estimate says what calls of a model may use. It learns from what calls used.
 type estimate struct {
-	options Options
+	options LimitOptions
 
 	mu sync.Mutex
 	// density is the most tokens of input that were reported for each that was
@@ -31,7 +32,7 @@ type estimate struct {
 	longest int64
 }
 
-func newEstimate(o Options) *estimate {
+func newEstimate(o LimitOptions) *estimate {
 	if o.MaxOutput <= 0 {
 		o.MaxOutput = DefaultMaxOutput
 	}

@@ -1,7 +1,8 @@
-package limit
+package pace
 
 import (
 	"context"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -14,7 +15,7 @@ var oneCall = Worst{Expected: record.Usage{Calls: 1}, Bound: record.Usage{Calls:
 // when the call is over, as one call; in the suite's as none where it is certain that
 // nothing was sent. Reserved is what the record has of it under
 // a budget of the run. The errors are those of models under a budget.
-func Call(ctx context.Context, suite *Budget) (settle func(unsent bool), reserved *record.Usage, err error) {
+func BudgetCall(ctx context.Context, suite *Budget) (settle func(unsent bool), reserved *record.Usage, err error) {
 	run, _ := ctx.Value(runKey{}).(*Budget)
 	ofRun, err := run.one(ctx)
 	if err != nil {

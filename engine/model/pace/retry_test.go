@@ -1,15 +1,16 @@
-package retry
+package pace
 
 import (
 	"context"
 	"errors"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
 	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // server fails with each error in turn, then answers. Every attempt takes a
@@ -71,7 +72,7 @@ func TestF13_WhatIsTriedAgain(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &server{fails: always(func() error { return failing(c.class, 0) })}
-			_, err := Wrap(s, Options{}).Call(t.Context(), &model.Request{})
+			_, err := Retry(s, RetryOptions{}).Call(t.Context(), &model.Request{})
 			var failed *model.CallError
 			if !errors.As(err, &failed) || failed.Cause.Class != c.class {
 				t.Fatalf("%s: got %v", c.class, err)
@@ -96,7 +97,7 @@ func TestF13_TheServersWordWins(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &server{fails: []error{c.err}}
-			_, _ = Wrap(s, Options{}).Call(t.Context(), &model.Request{})
+			_, _ = Retry(s, RetryOptions{}).Call(t.Context(), &model.Request{})
 			if len(s.began) != c.attempts {
 				t.Errorf("%s: %d attempts, want %d", name, len(s.began), c.attempts)
 			}
@@ -122,7 +123,7 @@ func TestF21_ASecondBadAnswerIsAskedOnceMore(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &server{fails: c.fails}
-			_, err := Wrap(s, Options{Retries: c.retries}).Call(t.Context(), &model.Request{})
+			_, err := Retry(s, RetryOptions{Retries: c.retries}).Call(t.Context(), &model.Request{})
 			if (err == nil) != c.fine || len(s.began) != c.attempts {
 				t.Errorf("%s: %d attempts, error %v", name, len(s.began), err)
 			}
@@ -134,7 +135,7 @@ func TestRetriesAreAnOption(t *testing.T) {
 	for retries, want := range map[int]int{-1: 1, 0: 4, 1: 2, 6: 7} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &server{fails: always(func() error { return failing(record.Server, 0) })}
-			_, _ = Wrap(s, Options{Retries: retries}).Call(t.Context(), &model.Request{})
+			_, _ = Retry(s, RetryOptions{Retries: retries}).Call(t.Context(), &model.Request{})
 			if len(s.began) != want {
 				t.Errorf("retries %d: %d attempts, want %d", retries, len(s.began), want)
 			}
@@ -149,7 +150,7 @@ func TestF10_RetryAfterIsObeyed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{fails: []error{failing(record.RateLimit, asked)}}
 				random := rand.New(rand.NewPCG(seed, 0)).Float64
-				if _, err := Wrap(s, Options{Random: random}).Call(t.Context(), &model.Request{}); err != nil {
+				if _, err := Retry(s, RetryOptions{Random: random}).Call(t.Context(), &model.Request{}); err != nil {
 					t.Fatal(err)
 				}
 				if got := s.pauses()[0]; got != asked {
@@ -165,7 +166,7 @@ func TestF10_TooLongAWaitIsARateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		s := &server{fails: []error{failing(record.Server, LongestWait+time.Second)}}
-		_, err := Wrap(s, Options{}).Call(t.Context(), &model.Request{})
+		_, err := Retry(s, RetryOptions{}).Call(t.Context(), &model.Request{})
 		var failed *record.Error
 		if !errors.As(err, &failed) || failed.Class != record.RateLimit || !strings.Contains(failed.Message, "2m1s") {
 			t.Errorf("got %v", err)
@@ -180,7 +181,7 @@ func TestF10_TooLongAWaitIsARateLimit(t *testing.T) {
 func TestF10_TheSumOfWaitsIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{fails: always(func() error { return failing(record.RateLimit, 50*time.Second) })}
-		_, err := Wrap(s, Options{Retries: 10}).Call(t.Context(), &model.Request{})
+		_, err := Retry(s, RetryOptions{Retries: 10}).Call(t.Context(), &model.Request{})
 		var slept time.Duration
 		for _, pause := range s.pauses() {
 			slept += pause
@@ -195,7 +196,7 @@ func TestF10_TheSumOfWaitsIsBounded(t *testing.T) {
 func TestF11_Backoff(t *testing.T) {
 	least, most := make([]time.Duration, 8), make([]time.Duration, 8)
 	for seed := range uint64(1000) {
-		o := Options{Random: rand.New(rand.NewPCG(seed, 1)).Float64}
+		o := RetryOptions{Random: rand.New(rand.NewPCG(seed, 1)).Float64}
 		for n := range least {
 			c := call{options: &o, attempts: n + 1}
 			wait := c.wait(0)
@@ -222,7 +223,7 @@ func TestWaitingAndWorkingApart(t *testing.T) {
 		queued := failing(record.Server, 3*time.Second)
 		queued.(*model.CallError).Waited = 10 * time.Second
 		s := &server{fails: []error{queued}}
-		reply, err := Wrap(s, Options{Random: func() float64 { return 0 }}).Call(t.Context(), &model.Request{})
+		reply, err := Retry(s, RetryOptions{Random: func() float64 { return 0 }}).Call(t.Context(), &model.Request{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +231,7 @@ func TestWaitingAndWorkingApart(t *testing.T) {
 			t.Errorf("waited %v, want %v; worked %v in %d attempts", reply.Waited, want, reply.Duration, reply.Attempts)
 		}
 		s = &server{fails: always(func() error { return failing(record.Server, 3*time.Second) })}
-		_, err = Wrap(s, Options{Random: func() float64 { return 0 }}).Call(t.Context(), &model.Request{})
+		_, err = Retry(s, RetryOptions{Random: func() float64 { return 0 }}).Call(t.Context(), &model.Request{})
 		var failed *model.CallError
 		if !errors.As(err, &failed) || failed.Waited != 12*time.Second || failed.Duration != time.Second {
 			t.Errorf("failed: %+v", failed)
@@ -245,7 +246,7 @@ func TestCancelledWhileSleeping(t *testing.T) {
 		s := &server{fails: []error{failing(record.RateLimit, time.Minute)}}
 		time.AfterFunc(10*time.Second, func() { cancel(cause) })
 		begin := time.Now()
-		if _, err := Wrap(s, Options{}).Call(ctx, &model.Request{}); err != cause {
+		if _, err := Retry(s, RetryOptions{}).Call(ctx, &model.Request{}); err != cause {
 			t.Errorf("got %v", err)
 		}
 		if took := time.Since(begin); took != 10*time.Second || len(s.began) != 1 {
@@ -258,7 +259,7 @@ func TestCancelledWhileSleeping(t *testing.T) {
 func TestIdempotencyKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{fails: []error{failing(record.Server, 0)}}
-		m := Wrap(s, Options{})
+		m := Retry(s, RetryOptions{})
 		request := &model.Request{}
 		for range 2 {
 			if _, err := m.Call(t.Context(), request); err != nil {
@@ -280,7 +281,7 @@ func TestSleepingIsNotWorking(t *testing.T) {
 		ctx, cancel := model.WithWorkingTime(t.Context(), 1500*time.Millisecond, errors.New("late"))
 		defer cancel()
 		s := &server{fails: []error{failing(record.Server, time.Minute), failing(record.Server, 0)}}
-		if _, err := Wrap(s, Options{}).Call(ctx, &model.Request{}); err != nil || ctx.Err() != nil {
+		if _, err := Retry(s, RetryOptions{}).Call(ctx, &model.Request{}); err != nil || ctx.Err() != nil {
 			t.Errorf("%v, context %v", err, context.Cause(ctx))
 		}
 	})
@@ -301,7 +302,7 @@ func TestF42_NoRoomToTryAgain(t *testing.T) {
 		cut.Waited = 3 * time.Second
 		refused := model.Fail(record.Network, "refused", time.Second)
 		refused.Unsent = 1
-		_, err := Wrap(&server{fails: []error{cut, refused, noRoom{}}}, Options{Random: func() float64 { return 0 }}).Call(t.Context(), &model.Request{})
+		_, err := Retry(&server{fails: []error{cut, refused, noRoom{}}}, RetryOptions{Random: func() float64 { return 0 }}).Call(t.Context(), &model.Request{})
 		var failed *model.CallError
 		var refusal model.Refusal
 		if !errors.As(err, &failed) || failed.Cause.Message != "refused" || errors.Is(err, model.ErrRefused) || !errors.As(err, &refusal) || refusal.StopReason() != record.ReasonSuiteBudget {
@@ -311,7 +312,7 @@ func TestF42_NoRoomToTryAgain(t *testing.T) {
 		if failed.Attempts != 2 || failed.Unsent != 1 || model.NeverSent(err) || failed.Waited != 5500*time.Millisecond || failed.Duration != time.Second {
 			t.Errorf("got %+v", failed)
 		}
-		_, err = Wrap(&server{fails: []error{noRoom{}}}, Options{}).Call(t.Context(), &model.Request{})
+		_, err = Retry(&server{fails: []error{noRoom{}}}, RetryOptions{}).Call(t.Context(), &model.Request{})
 		if !errors.Is(err, model.ErrRefused) || errors.As(err, &failed) {
 			t.Errorf("got %v", err)
 		}
@@ -327,11 +328,11 @@ func TestF16_AttemptsThatReachedNobodyAreCounted(t *testing.T) {
 			err.Unsent = 1
 			return err
 		}
-		reply, err := Wrap(&server{fails: []error{refused(), failing(record.Server, 0)}}, Options{}).Call(t.Context(), &model.Request{})
+		reply, err := Retry(&server{fails: []error{refused(), failing(record.Server, 0)}}, RetryOptions{}).Call(t.Context(), &model.Request{})
 		if err != nil || reply.Attempts != 3 || reply.Unsent != 1 {
 			t.Errorf("got %+v, %v", reply, err)
 		}
-		_, err = Wrap(&server{fails: always(refused)}, Options{}).Call(t.Context(), &model.Request{})
+		_, err = Retry(&server{fails: always(refused)}, RetryOptions{}).Call(t.Context(), &model.Request{})
 		var failed *model.CallError
 		if !errors.As(err, &failed) || failed.Attempts != 4 || failed.Unsent != 4 || !model.NeverSent(err) {
 			t.Errorf("got %v", err)

@@ -1,4 +1,4 @@
-package gate
+package pace
 
 import (
 	"context"
@@ -72,7 +72,7 @@ func TestParallelIsALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &counting{takes: time.Second}
 		begin := time.Now()
-		together(New(Options{Parallel: 5}).Wrap(m), 20, model.Request{})
+		together(NewGate(GateOptions{Parallel: 5}).Wrap(m), 20, model.Request{})
 		if took := time.Since(begin); m.most != 5 || took != 4*time.Second {
 			t.Errorf("%d at once, took %v; want 5 and 4s", m.most, took)
 		}
@@ -84,7 +84,7 @@ func TestSlowStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &counting{takes: time.Second}
 		begin := time.Now()
-		together(New(Options{}).Wrap(m), 16+32+64+128, model.Request{})
+		together(NewGate(GateOptions{}).Wrap(m), 16+32+64+128, model.Request{})
 		perSecond := make([]int, 4)
 		for _, at := range m.began {
 			perSecond[int(at.Sub(begin)/time.Second)]++
@@ -103,7 +103,7 @@ func TestDeclaredRequestsAMinute(t *testing.T) {
 			m := &counting{}
 			n := int(3 * perMinute)
 			begin := time.Now()
-			together(New(Options{Requests: perMinute}).Wrap(m), n, model.Request{})
+			together(NewGate(GateOptions{Requests: perMinute}).Wrap(m), n, model.Request{})
 			if most := busiest(m.began, time.Minute); most > int(perMinute) {
 				t.Errorf("%d a minute: a minute holds %d", perMinute, most)
 			}
@@ -165,7 +165,7 @@ func TestDeclaredTokensAMinute(t *testing.T) {
 
 // A reply that used more than its request announced is paid for by the next.
 func TestTokensOfTheReplyCount(t *testing.T) {
-	g := New(Options{Tokens: 6000})
+	g := NewGate(GateOptions{Tokens: 6000})
 	now := time.Now()
 	g.leave(&ticket{tokens: 10, began: now}, outcome{succeeded: true, tokens: 1010})
 	if got := g.tokens.level; got > -390 {
@@ -182,7 +182,7 @@ func TestF10_OneRefusalPausesAll(t *testing.T) {
 			}
 			return nil
 		}}
-		g := New(Options{Parallel: 2, Random: func() float64 { return 0.5 }})
+		g := NewGate(GateOptions{Parallel: 2, Random: func() float64 { return 0.5 }})
 		begin := time.Now()
 		together(g.Wrap(m), 6, model.Request{})
 		for i, at := range m.began[2:] {
@@ -208,7 +208,7 @@ func TestF10_ABurstPausesOnce(t *testing.T) {
 			time.Sleep(time.Duration(n) * 100 * time.Millisecond)
 			return refusal(time.Duration(n) * time.Second)
 		}
-		g := New(Options{Parallel: 8, Random: func() float64 { return 0 }})
+		g := NewGate(GateOptions{Parallel: 8, Random: func() float64 { return 0 }})
 		begin := time.Now()
 		together(g.Wrap(m), 9, model.Request{})
 		if got := m.began[len(m.began)-1].Sub(begin); len(m.began) != 9 || got != 1100*time.Millisecond {
@@ -226,7 +226,7 @@ func TestF10_EachBurstPauses(t *testing.T) {
 			}
 			return nil
 		}}
-		g := New(Options{Parallel: 2, Random: func() float64 { return 0 }})
+		g := NewGate(GateOptions{Parallel: 2, Random: func() float64 { return 0 }})
 		begin := time.Now()
 		together(g.Wrap(m), 6, model.Request{})
 		if got := m.began[len(m.began)-1].Sub(begin); got < 3*time.Second {
@@ -246,7 +246,7 @@ func TestAServerThatTakesNothing(t *testing.T) {
 			}
 			return nil
 		}}
-		g := New(Options{Parallel: second, Random: func() float64 { return 0 }})
+		g := NewGate(GateOptions{Parallel: second, Random: func() float64 { return 0 }})
 		gated := g.Wrap(m)
 		together(gated, first, model.Request{})
 		begin := time.Now()
@@ -280,7 +280,7 @@ func TestF11_Cooldowns(t *testing.T) {
 		"told":     {3 * time.Second, []time.Duration{3 * time.Second, 3 * time.Second}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := New(Options{Random: func() float64 { return 0 }})
+			g := NewGate(GateOptions{Random: func() float64 { return 0 }})
 			m := g.Wrap(&counting{fail: func(int) error { return refusal(c.after) }})
 			for i, want := range c.want {
 				_, _ = m.Call(t.Context(), &model.Request{})
@@ -304,7 +304,7 @@ func TestRefusalsShrinkTheWindow(t *testing.T) {
 			}
 			return nil
 		}}
-		g := New(Options{})
+		g := NewGate(GateOptions{})
 		together(g.Wrap(m), 200, model.Request{})
 		if got := g.Status(); got.Window > 12 || got.InFlight != 0 || got.Waiting != 0 {
 			t.Errorf("%+v", got)
@@ -328,7 +328,7 @@ func TestOtherErrorsChangeNothing(t *testing.T) {
 		"no answer that counts": {0, 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := New(Options{Random: func() float64 { return 0 }})
+			g := NewGate(GateOptions{Random: func() float64 { return 0 }})
 			m := g.Wrap(&counting{fail: func(int) error {
 				err := model.Fail(record.Server, "no", 0)
 				err.Status, err.RetryAfter = c.status, c.after
@@ -346,7 +346,7 @@ func TestOtherErrorsChangeNothing(t *testing.T) {
 func TestCallsStartInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &counting{takes: time.Second}
-		gated := New(Options{Parallel: 1}).Wrap(m)
+		gated := NewGate(GateOptions{Parallel: 1}).Wrap(m)
 		var calls sync.WaitGroup
 		for _, task := range []string{"a", "b", "c", "d"} {
 			calls.Go(func() { _, _ = gated.Call(t.Context(), &model.Request{Draw: model.Draw{Task: task}}) })
@@ -368,7 +368,7 @@ func TestWaitedIsTold(t *testing.T) {
 			}
 			return nil
 		}}
-		gated := New(Options{Parallel: 1}).Wrap(m)
+		gated := NewGate(GateOptions{Parallel: 1}).Wrap(m)
 		waited := map[time.Duration]bool{}
 		var mu sync.Mutex
 		var calls sync.WaitGroup
@@ -396,7 +396,7 @@ func TestWaitedIsTold(t *testing.T) {
 // place to others; queueing does not use up the time that may be worked.
 func TestCancelledCallsLeaveTheirPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := New(Options{Parallel: 2})
+		g := NewGate(GateOptions{Parallel: 2})
 		m := g.Wrap(&counting{takes: 10 * time.Second})
 		cause := errors.New("budget")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -420,7 +420,7 @@ func TestCancelledCallsLeaveTheirPlace(t *testing.T) {
 }
 
 func TestAPanicLeavesItsPlace(t *testing.T) {
-	g := New(Options{Parallel: 1})
+	g := NewGate(GateOptions{Parallel: 1})
 	for range 3 {
 		func() {
 			defer func() { _ = recover() }()
@@ -442,7 +442,7 @@ func TestF26b_ACallWithoutAFileDescriptorWaitsForOthers(t *testing.T) {
 	const descriptors, takes = 5, time.Second
 	synctest.Test(t, func(t *testing.T) {
 		m := &descriptorsOf{left: descriptors, takes: takes}
-		g := New(Options{Parallel: 50})
+		g := NewGate(GateOptions{Parallel: 50})
 		gated := g.Wrap(m)
 		begin := time.Now()
 		var calls sync.WaitGroup
@@ -493,7 +493,7 @@ func (m *descriptorsOf) Call(context.Context, *model.Request) (*model.Reply, err
 // A call that is cancelled at the gate was never sent.
 func TestCallsCancelledAtTheGateWereNeverSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := New(Options{Parallel: 1}).Wrap(&counting{takes: time.Minute})
+		m := NewGate(GateOptions{Parallel: 1}).Wrap(&counting{takes: time.Minute})
 		first := make(chan struct{})
 		go func() {
 			defer close(first)

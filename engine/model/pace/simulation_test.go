@@ -1,11 +1,7 @@
-package gate_test
+package pace_test
 
 import (
 	"context"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/gate"
-	"github.com/agentbench/agentbench/engine/model/retry"
-	"github.com/agentbench/agentbench/engine/record"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -14,6 +10,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // server allows so many calls a second and refuses the others after 50 ms.
@@ -94,10 +94,10 @@ type result struct {
 const workers, calls = 256, 2000 // at once, in all
 
 // simulate makes many calls at a server that allows 20 a second.
-func simulate(t *testing.T, seed uint64, burst float64, retryAfter time.Duration, o gate.Options) (r result) {
+func simulate(t *testing.T, seed uint64, burst float64, retryAfter time.Duration, o pace.GateOptions) (r result) {
 	synctest.Test(t, func(*testing.T) {
 		s := &server{perSecond: 20, burst: burst, retryAfter: retryAfter, latency: lognormal(rand.New(rand.NewPCG(seed, 1)))}
-		m := retry.Wrap(gate.New(o).Wrap(s), retry.Options{})
+		m := pace.Retry(pace.NewGate(o).Wrap(s), pace.RetryOptions{})
 		begin := time.Now()
 		var left, lost atomic.Int64
 		left.Store(calls)
@@ -127,13 +127,13 @@ func TestF17_ManyCallsAtALimitedServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		burst      float64
 		retryAfter time.Duration
-		options    gate.Options
+		options    pace.GateOptions
 	}{
-		"nothing known":         {20, time.Second, gate.Options{}},
-		"a server that is mute": {20, 0, gate.Options{}},
-		"a longer wait":         {20, 3 * time.Second, gate.Options{}},
-		"a larger burst":        {40, time.Second, gate.Options{}},
-		"declared":              {20, time.Second, gate.Options{Requests: 1200}},
+		"nothing known":         {20, time.Second, pace.GateOptions{}},
+		"a server that is mute": {20, 0, pace.GateOptions{}},
+		"a longer wait":         {20, 3 * time.Second, pace.GateOptions{}},
+		"a larger burst":        {40, time.Second, pace.GateOptions{}},
+		"declared":              {20, time.Second, pace.GateOptions{Requests: 1200}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const seeds = 8
@@ -171,7 +171,7 @@ func TestF17_ManyCallsAtALimitedServer(t *testing.T) {
 func TestF17_RetryStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{perSecond: 20, burst: 20, level: 0, at: time.Now(), retryAfter: 2 * time.Second, latency: func() time.Duration { return time.Second }}
-		m := retry.Wrap(gate.New(gate.Options{Parallel: 64}).Wrap(s), retry.Options{})
+		m := pace.Retry(pace.NewGate(pace.GateOptions{Parallel: 64}).Wrap(s), pace.RetryOptions{})
 		begin := time.Now()
 		var lost atomic.Int64
 		var working sync.WaitGroup
@@ -241,7 +241,7 @@ func TestF17_RefusalsNowAndThen(t *testing.T) {
 		{256, time.Second, 100 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			m := retry.Wrap(gate.New(gate.Options{}).Wrap(&hiccups{takes: c.takes}), retry.Options{})
+			m := pace.Retry(pace.NewGate(pace.GateOptions{}).Wrap(&hiccups{takes: c.takes}), pace.RetryOptions{})
 			begin := time.Now()
 			var left, lost atomic.Int64
 			left.Store(calls)
@@ -326,7 +326,7 @@ func TestF17_EveryFifthCallIsRefused(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			server := &capricious{every: 5, delay: uneven(rand.New(rand.NewPCG(seed, 1)))}
-			m := retry.Wrap(gate.New(gate.Options{}).Wrap(server), retry.Options{})
+			m := pace.Retry(pace.NewGate(pace.GateOptions{}).Wrap(server), pace.RetryOptions{})
 			took, lost, _ := drive(m, 8, 100)
 			if took > 8*time.Second || lost > 0 || server.arrivals.Load() != 124 {
 				t.Errorf("100 calls, 8 at once: took %v, %d lost, %d made", took, lost, server.arrivals.Load())
@@ -340,7 +340,7 @@ func TestF17_EveryFifthCallIsRefused(t *testing.T) {
 func TestF17_OneRefusalCostsItsWaitOnce(t *testing.T) {
 	for _, nth := range []int64{1, 5, 30, 80} {
 		synctest.Test(t, func(t *testing.T) {
-			m := retry.Wrap(gate.New(gate.Options{}).Wrap(&capricious{every: nth, once: true}), retry.Options{})
+			m := pace.Retry(pace.NewGate(pace.GateOptions{}).Wrap(&capricious{every: nth, once: true}), pace.RetryOptions{})
 			if took, lost, _ := drive(m, 8, 100); took < time.Second || took > 2*time.Second || lost > 0 {
 				t.Errorf("the %dth of 100 calls refused: took %v, %d lost", nth, took, lost)
 			}
@@ -355,7 +355,7 @@ func TestF17_AServerThatTakesNothing(t *testing.T) {
 	for atOnce, most := range map[int]int64{1: 80, 2: 80, 4: 40, 8: 40, 32: 40, 256: 60} {
 		synctest.Test(t, func(t *testing.T) {
 			server := &capricious{every: 1}
-			m := retry.Wrap(gate.New(gate.Options{}).Wrap(server), retry.Options{})
+			m := pace.Retry(pace.NewGate(pace.GateOptions{}).Wrap(server), pace.RetryOptions{})
 			took, lost, longest := drive(m, atOnce, max(atOnce, 20))
 			asked := 3 * time.Second // by four refusals, the last of which ends the call
 			if lost != int64(max(atOnce, 20)) || longest > asked*11/10+time.Second*11/10+100*time.Millisecond {
@@ -414,14 +414,14 @@ func TestF17_CallsAreRefusedAtRandom(t *testing.T) {
 						server := &choosy{asks: time.Second}
 						server.refuses = func(int) bool { return random.Float64() < share }
 						server.answers = func() time.Duration { return 20 * time.Millisecond }
-						took, _, _ := drive(retry.Wrap(wrap(server), retry.Options{Retries: 6}), c.atOnce, c.calls)
+						took, _, _ := drive(pace.Retry(wrap(server), pace.RetryOptions{Retries: 6}), c.atOnce, c.calls)
 						mean += took / seeds
 					})
 				}
 				return mean
 			}
 			naive := makespan(func(m model.Model) model.Model { return m })
-			gated := makespan(func(m model.Model) model.Model { return gate.New(gate.Options{}).Wrap(m) })
+			gated := makespan(func(m model.Model) model.Model { return pace.NewGate(pace.GateOptions{}).Wrap(m) })
 			t.Logf("%.1f of %d calls, %d at once: %v, %v without a gate", share, c.calls, c.atOnce, gated, naive)
 			if gated > 2*naive {
 				t.Errorf("%.1f of %d calls, %d at once: %v, %v without a gate", share, c.calls, c.atOnce, gated, naive)
@@ -463,7 +463,7 @@ func TestF17_OtherLimits(t *testing.T) {
 				server.answers = func() time.Duration {
 					return time.Duration((1 + random.ExpFloat64()) * float64(time.Second/2))
 				}
-				took, _, _ := drive(retry.Wrap(gate.New(gate.Options{}).Wrap(server), retry.Options{Retries: 6}), c.atOnce, 100)
+				took, _, _ := drive(pace.Retry(pace.NewGate(pace.GateOptions{}).Wrap(server), pace.RetryOptions{Retries: 6}), c.atOnce, 100)
 				refused, mean = refused+server.refused, mean+took/seeds
 			})
 		}
