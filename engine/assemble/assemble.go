@@ -9,7 +9,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/a2a"
-	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model/cache"
@@ -95,8 +94,8 @@ func (m *models) program(folder string, argv []string, timeout time.Duration) ex
 	}
 }
 
-func (m *models) evaluator(l *spec.Loop) (*evaluate.Evaluator, error) {
-	e := &evaluate.Evaluator{Spec: l.Evaluate, Pattern: l.Pattern}
+func (m *models) evaluator(l *spec.Loop) (*loop.DeclaredEvaluator, error) {
+	e := &loop.DeclaredEvaluator{Spec: l.Evaluate, Pattern: l.Pattern}
 	if judge := l.Evaluate.Judge; judge != nil {
 		answers, err := m.named(judge.Model)
 		if err != nil {

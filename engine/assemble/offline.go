@@ -3,7 +3,6 @@ package assemble
 import (
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/agent/a2a"
-	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/replay"
@@ -55,7 +54,7 @@ func judge(l *spec.Loop) replay.Judge {
 	if l.Evaluate == nil {
 		return nil
 	}
-	return evaluate.Again{Evaluator: &evaluate.Evaluator{Spec: l.Evaluate, Pattern: l.Pattern}, Programs: hasPrograms(l)}
+	return loop.Again{Evaluator: &loop.DeclaredEvaluator{Spec: l.Evaluate, Pattern: l.Pattern}, Programs: hasPrograms(l)}
 }
 
 func hasPrograms(l *spec.Loop) bool {

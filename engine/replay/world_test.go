@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/evaluate"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/pace"
@@ -158,7 +157,7 @@ func (w *world) live(l *spec.Loop) *loop.Loop {
 		built.Stages = append(built.Stages, loop.Stage{Agent: executes, System: s.Agent.System, Prompt: s.Prompt})
 	}
 	if l.Evaluate != nil {
-		built.Evaluator = &evaluate.Evaluator{Spec: l.Evaluate, Pattern: l.Pattern, Judge: named("judge")}
+		built.Evaluator = &loop.DeclaredEvaluator{Spec: l.Evaluate, Pattern: l.Pattern, Judge: named("judge")}
 	}
 	if b := l.Guards.Budget; b != nil && b.Hard {
 		built.Begin = func(ctx context.Context) (context.Context, func()) {
@@ -173,7 +172,7 @@ func (w *world) again(l *spec.Loop) Judge {
 	if l.Evaluate == nil {
 		return nil
 	}
-	return evaluate.Again{Evaluator: &evaluate.Evaluator{Spec: l.Evaluate, Pattern: l.Pattern}}
+	return loop.Again{Evaluator: &loop.DeclaredEvaluator{Spec: l.Evaluate, Pattern: l.Pattern}}
 }
 
 var task = &spec.Task{ID: "t", Input: "hello"}

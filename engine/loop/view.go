@@ -1,4 +1,4 @@
-package evaluate
+package loop
 
 import (
 	"github.com/agentbench/agentbench/engine/record"

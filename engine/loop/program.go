@@ -1,11 +1,10 @@
-package evaluate
+package loop
 
 import (
 	"context"
 	"errors"
 
 	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -13,7 +12,7 @@ import (
 // askProgram lets a program judge the output, for instance by running tests. It
 // reads task, trial, iteration and output as JSON and writes one JSON object;
 // an exit status other than 0 is an error, not a verdict.
-func (e *Evaluator) askProgram(ctx context.Context, trial *loop.Trial) (answer, record.Call, error) {
+func (e *DeclaredEvaluator) askProgram(ctx context.Context, trial *Trial) (answer, record.Call, error) {
 	stdin, err := expr.AppendJSON(nil, agent.Judged(agent.Task(trial.Task), trial.Trial, trial.Iteration, trial.Output))
 	if err != nil {
 		return answer{}, record.Call{Role: record.RoleJudge}, failed(ctx, "writing the program's input", err)
@@ -36,6 +35,6 @@ func (e *Evaluator) askProgram(ctx context.Context, trial *loop.Trial) (answer, 
 }
 
 // needsVerdict says that nothing but the program can say what the output is worth.
-func (e *Evaluator) needsVerdict() bool {
+func (e *DeclaredEvaluator) needsVerdict() bool {
 	return e.Spec.Confidence == nil && e.Spec.Passed == nil && len(e.Spec.Checks) == 0
 }

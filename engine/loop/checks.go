@@ -1,4 +1,4 @@
-package evaluate
+package loop
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 )
 
 // check holds every check against the output. An error in a check fails it.
-func (e *Evaluator) check(ctx context.Context, v *view) ([]record.Check, error) {
+func (e *DeclaredEvaluator) check(ctx context.Context, v *view) ([]record.Check, error) {
 	if len(e.Spec.Checks) == 0 {
 		return nil, nil
 	}

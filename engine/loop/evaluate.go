@@ -5,7 +5,8 @@
 // The stages, in order: a judge (judge.go) or a program (program.go) answers,
 // the checks are held against the output (checks.go), then confidence, passed,
 // feedback and improvements follow, each from what came before it.
-package evaluate
+
+package loop
 
 import (
 	"context"
@@ -15,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/external"
-	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -27,7 +27,7 @@ const confident = 0.8
 
 // Evaluator judges iterations by what a loop declares. It is safe for
 // concurrent use.
-type Evaluator struct {
+type DeclaredEvaluator struct {
 	Spec    *spec.Evaluate
 	Pattern spec.Pattern
 	Judge   model.Model       // of Spec.Judge
@@ -37,7 +37,7 @@ type Evaluator struct {
 // Evaluate judges the last iteration of the trial's scope. The errors are those
 // that fail an iteration: *record.Error, a refused call, the context's cause.
 // Calls that were made before are given as well.
-func (e *Evaluator) Evaluate(ctx context.Context, trial *loop.Trial) (*record.Evaluation, []record.Call, error) {
+func (e *DeclaredEvaluator) Evaluate(ctx context.Context, trial *Trial) (*record.Evaluation, []record.Call, error) {
 	if trial.Fault != "" {
 		return e.unreadable(trial.Fault), nil, nil
 	}
@@ -54,7 +54,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, trial *loop.Trial) (*record.Ev
 }
 
 // unreadable is the evaluation of a reply that was to be JSON and is not.
-func (e *Evaluator) unreadable(fault string) *record.Evaluation {
+func (e *DeclaredEvaluator) unreadable(fault string) *record.Evaluation {
 	v := &record.Evaluation{Feedback: fault, Fault: fault, Improvements: []string{fault}}
 	for i := range e.Spec.Checks {
 		check := outcome(&e.Spec.Checks[i], false)
@@ -65,7 +65,7 @@ func (e *Evaluator) unreadable(fault string) *record.Evaluation {
 }
 
 // ask gets the answers of the judge and the program.
-func (e *Evaluator) ask(ctx context.Context, trial *loop.Trial, v *view) (calls []record.Call, err error) {
+func (e *DeclaredEvaluator) ask(ctx context.Context, trial *Trial, v *view) (calls []record.Call, err error) {
 	if e.Spec.Judge != nil {
 		var call *record.Call
 		v.judge, call, err = e.askJudge(ctx, trial, v)
@@ -85,7 +85,7 @@ func (e *Evaluator) ask(ctx context.Context, trial *loop.Trial, v *view) (calls 
 }
 
 // conclude puts the parts together: each expression sees what is known so far.
-func (e *Evaluator) conclude(ctx context.Context, v *view) (*record.Evaluation, error) {
+func (e *DeclaredEvaluator) conclude(ctx context.Context, v *view) (*record.Evaluation, error) {
 	steps := []func(context.Context, *view) error{e.confidence, e.passed, e.feedback}
 	for _, step := range steps {
 		if err := step(ctx, v); err != nil {
@@ -104,7 +104,7 @@ func (e *Evaluator) conclude(ctx context.Context, v *view) (*record.Evaluation, 
 // confidence is what is declared; else what the program or the judge says; else
 // the weighted share of the checks; else what the agent's program said of its
 // own output. Where there is nothing of that it follows from passed: 1 or 0.
-func (e *Evaluator) confidence(ctx context.Context, v *view) error {
+func (e *DeclaredEvaluator) confidence(ctx context.Context, v *view) error {
 	said := firstOf(v.command.confidence, v.judge.confidence)
 	switch {
 	case e.Spec.Confidence != nil:
@@ -128,7 +128,7 @@ func (e *Evaluator) confidence(ctx context.Context, v *view) error {
 
 // passed is what is declared; else what the program or the judge says; else it
 // depends on the pattern.
-func (e *Evaluator) passed(ctx context.Context, v *view) (err error) {
+func (e *DeclaredEvaluator) passed(ctx context.Context, v *view) (err error) {
 	said := firstOf(v.command.passed, v.judge.passed)
 	switch {
 	case e.Spec.Passed != nil:
@@ -152,7 +152,7 @@ func (e *Evaluator) passed(ctx context.Context, v *view) (err error) {
 
 // feedback is what is declared; else that of the failing checks, the program
 // and the judge.
-func (e *Evaluator) feedback(ctx context.Context, v *view) (err error) {
+func (e *DeclaredEvaluator) feedback(ctx context.Context, v *view) (err error) {
 	if e.Spec.Feedback != nil {
 		if v.feedback, err = e.Spec.Feedback.String(ctx, v); err != nil {
 			return unjudged(ctx, "feedback", err)

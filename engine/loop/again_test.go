@@ -1,4 +1,4 @@
-package evaluate
+package loop
 
 import (
 	"testing"
@@ -24,7 +24,7 @@ func again(t *testing.T, a Again, it *record.Iteration) (*record.Evaluation, *re
 
 func TestRecordedOutputsAreJudgedAgain(t *testing.T) {
 	recorded := &record.Iteration{N: 1, Output: []byte(`{"c": 0.7}`), Evaluation: &record.Evaluation{Confidence: 0.1}}
-	a := Again{Evaluator: &Evaluator{Spec: &spec.Evaluate{Confidence: compile(t, "double(output.c)", expr.WantNumber), Passed: compile(t, "confidence > 0.5", expr.WantBool)}}}
+	a := Again{Evaluator: &DeclaredEvaluator{Spec: &spec.Evaluate{Confidence: compile(t, "double(output.c)", expr.WantNumber), Passed: compile(t, "confidence > 0.5", expr.WantBool)}}}
 	v, failure, ok := again(t, a, recorded)
 	if !ok || failure != nil || v.Confidence != 0.7 || !v.Passed {
 		t.Errorf("%+v, %v, %v", v, failure, ok)
@@ -46,11 +46,11 @@ func TestWhatCannotBeJudgedAgain(t *testing.T) {
 		again Again
 		it    *record.Iteration
 	}{
-		"with a judge":                     {Again{Evaluator: &Evaluator{Spec: &spec.Evaluate{Judge: &spec.Judge{Model: "j"}}, Judge: &offline.Script{}}}, evaluated},
-		"with a program":                   {Again{Evaluator: &Evaluator{Spec: &spec.Evaluate{Command: &spec.Command{Argv: []string{"x"}}}}}, evaluated},
-		"a program's own confidence":       {Again{Evaluator: &Evaluator{Spec: &spec.Evaluate{Passed: compile(t, "true", expr.WantBool)}}, Programs: true}, evaluated},
-		"what the recording did not judge": {Again{Evaluator: &Evaluator{Spec: &spec.Evaluate{Confidence: confidence}}}, &record.Iteration{N: 1, Output: []byte(`1`)}},
-		"an iteration that failed":         {Again{Evaluator: &Evaluator{Spec: &spec.Evaluate{Confidence: confidence}}}, &record.Iteration{N: 1, Error: &record.Error{Class: record.Program}}},
+		"with a judge":                     {Again{Evaluator: &DeclaredEvaluator{Spec: &spec.Evaluate{Judge: &spec.Judge{Model: "j"}}, Judge: &offline.Script{}}}, evaluated},
+		"with a program":                   {Again{Evaluator: &DeclaredEvaluator{Spec: &spec.Evaluate{Command: &spec.Command{Argv: []string{"x"}}}}}, evaluated},
+		"a program's own confidence":       {Again{Evaluator: &DeclaredEvaluator{Spec: &spec.Evaluate{Passed: compile(t, "true", expr.WantBool)}}, Programs: true}, evaluated},
+		"what the recording did not judge": {Again{Evaluator: &DeclaredEvaluator{Spec: &spec.Evaluate{Confidence: confidence}}}, &record.Iteration{N: 1, Output: []byte(`1`)}},
+		"an iteration that failed":         {Again{Evaluator: &DeclaredEvaluator{Spec: &spec.Evaluate{Confidence: confidence}}}, &record.Iteration{N: 1, Error: &record.Error{Class: record.Program}}},
 	} {
 		if _, _, ok := again(t, c.again, c.it); ok {
 			t.Errorf("%s: it was judged", name)

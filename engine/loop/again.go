@@ -1,10 +1,9 @@
-package evaluate
+package loop
 
 import (
 	"context"
 	"errors"
 
-	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
@@ -13,7 +12,7 @@ import (
 // Again judges recorded outputs by another configuration's evaluation, for
 // replay. It makes no calls.
 type Again struct {
-	Evaluator *Evaluator
+	Evaluator *DeclaredEvaluator
 	// Programs says that programs execute iterations. What one says of its own
 	// confidence is not in the record.
 	Programs bool
@@ -26,7 +25,7 @@ func (a Again) Judge(ctx context.Context, task *spec.Task, it *record.Iteration,
 	if !a.can(it) {
 		return nil, nil, false
 	}
-	trial := &loop.Trial{Scope: state, Task: task, Iteration: it.N}
+	trial := &Trial{Scope: state, Task: task, Iteration: it.N}
 	trial.Output, _ = state.Lookup("output")
 	if it.Evaluation != nil {
 		trial.Fault = it.Evaluation.Fault

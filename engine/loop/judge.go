@@ -1,4 +1,4 @@
-package evaluate
+package loop
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/agent"
-	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -23,7 +22,7 @@ Reply with one JSON object and nothing else:
 
 // askJudge lets a model judge the output. It is shown the rubric, the task's
 // input and the output, never the target.
-func (e *Evaluator) askJudge(ctx context.Context, trial *loop.Trial, v *view) (answer, *record.Call, error) {
+func (e *DeclaredEvaluator) askJudge(ctx context.Context, trial *Trial, v *view) (answer, *record.Call, error) {
 	request, err := e.judgeRequest(ctx, trial, v)
 	if err != nil {
 		return answer{}, nil, err
@@ -47,7 +46,7 @@ func (e *Evaluator) askJudge(ctx context.Context, trial *loop.Trial, v *view) (a
 	return said, call, nil
 }
 
-func (e *Evaluator) judgeRequest(ctx context.Context, trial *loop.Trial, v *view) (*model.Request, error) {
+func (e *DeclaredEvaluator) judgeRequest(ctx context.Context, trial *Trial, v *view) (*model.Request, error) {
 	judge := e.Spec.Judge
 	rubric, err := judge.Rubric.Render(ctx, v)
 	if err != nil {

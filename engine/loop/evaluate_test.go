@@ -1,4 +1,4 @@
-package evaluate
+package loop
 
 import (
 	"errors"
@@ -6,13 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
-	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
+	"pgregory.net/rapid"
 )
 
 // loopScope is what the loop's history says before this iteration is evaluated.
@@ -45,13 +43,13 @@ func check(t *testing.T, name, text, feedback string, weight float64) spec.Check
 	return c
 }
 
-func trialOf(t *testing.T, output string) *loop.Trial {
+func trialOf(t *testing.T, output string) *Trial {
 	t.Helper()
 	value, err := expr.ParseJSON([]byte(output))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &loop.Trial{
+	return &Trial{
 		Scope:     loopScope{"confidence": nil, "passed": false, "iteration": int64(1), "checks": expr.NewObject(0)},
 		Task:      &spec.Task{ID: "x", Input: "the question", Target: "TARGET"},
 		Trial:     1,
@@ -118,7 +116,7 @@ func TestS1_6_Evaluation(t *testing.T) {
 		}, "", half, record.Evaluation{Confidence: 0.375, Passed: true, Feedback: "name three skills of iteration 1", Improvements: []string{"name three skills"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &Evaluator{Spec: &c.spec, Pattern: c.pattern}
+			e := &DeclaredEvaluator{Spec: &c.spec, Pattern: c.pattern}
 			got, calls, err := e.Evaluate(t.Context(), trialOf(t, c.output))
 			if err != nil || len(calls) != 0 {
 				t.Fatal(calls, err)
@@ -147,7 +145,7 @@ func TestAnAgentsOwnConfidence(t *testing.T) {
 	} {
 		trial := trialOf(t, `{}`)
 		trial.Confidence = &own
-		got, _, err := (&Evaluator{Spec: &c.spec}).Evaluate(t.Context(), trial)
+		got, _, err := (&DeclaredEvaluator{Spec: &c.spec}).Evaluate(t.Context(), trial)
 		if err != nil || got.Confidence != c.want {
 			t.Errorf("got %+v, %v; want %v", got, err, c.want)
 		}
@@ -156,7 +154,7 @@ func TestAnAgentsOwnConfidence(t *testing.T) {
 
 // An error on the output fails the check; it is recorded, and its feedback sent.
 func TestAnErrorInACheckFailsIt(t *testing.T) {
-	e := &Evaluator{Spec: &spec.Evaluate{Checks: []spec.Check{
+	e := &DeclaredEvaluator{Spec: &spec.Evaluate{Checks: []spec.Check{
 		check(t, "present", "size(output.name) > 0", "say the name", 3),
 		check(t, "fine", "true", "never told", 0),
 	}}}
@@ -182,7 +180,7 @@ func TestAnErrorInWhatIsDeclaredFailsTheIteration(t *testing.T) {
 		`passed: there is no key "x"`:                   {Passed: compile(t, "bool(output.x)", expr.WantBool)},
 		`feedback: there is no key "x"`:                 {Feedback: compile(t, "string(output.x)", expr.WantString)},
 	} {
-		_, _, err := (&Evaluator{Spec: &declared}).Evaluate(t.Context(), trialOf(t, `{}`))
+		_, _, err := (&DeclaredEvaluator{Spec: &declared}).Evaluate(t.Context(), trialOf(t, `{}`))
 		var failed *record.Error
 		if !errors.As(err, &failed) || failed.Class != record.Unjudged || failed.Class.Fault() || failed.Message != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -193,7 +191,7 @@ func TestAnErrorInWhatIsDeclaredFailsTheIteration(t *testing.T) {
 // A reply that is not JSON is an evaluation that says so, not a failed
 // iteration; nobody is asked about it.
 func TestAReplyThatIsNotJSON(t *testing.T) {
-	e := &Evaluator{
+	e := &DeclaredEvaluator{
 		Spec: &spec.Evaluate{
 			Checks:     []spec.Check{check(t, "name", `output.name != ""`, "the name is missing", 0)},
 			Confidence: compile(t, "1.0", expr.WantNumber),
@@ -217,7 +215,7 @@ func TestAReplyThatIsNotJSON(t *testing.T) {
 }
 
 func TestACancelledEvaluationIsNoVerdict(t *testing.T) {
-	e := &Evaluator{Spec: &spec.Evaluate{Checks: []spec.Check{check(t, "a", "true", "", 0)}}}
+	e := &DeclaredEvaluator{Spec: &spec.Evaluate{Checks: []spec.Check{check(t, "a", "true", "", 0)}}}
 	ctx, cancel := cancelled(t)
 	defer cancel(nil)
 	if _, _, err := e.Evaluate(ctx, trialOf(t, `{}`)); err != errEnough {

@@ -1,4 +1,4 @@
-package evaluate
+package loop
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/external"
-	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -48,12 +47,12 @@ func rubric(t *testing.T, text string) *spec.Prompt {
 	return &spec.Prompt{Text: text, Template: template}
 }
 
-func judged(t *testing.T, j *judge, s spec.Evaluate) *Evaluator {
+func judged(t *testing.T, j *judge, s spec.Evaluate) *DeclaredEvaluator {
 	s.Judge = &spec.Judge{Model: "critic", Rubric: rubric(t, "Is {{ task.id }} right?"), MaxOutputTokens: 9}
-	return &Evaluator{Spec: &s, Judge: j}
+	return &DeclaredEvaluator{Spec: &s, Judge: j}
 }
 
-func withTask(t *testing.T, output string) *loop.Trial {
+func withTask(t *testing.T, output string) *Trial {
 	trial := trialOf(t, output)
 	trial.Scope.(loopScope)["task"] = taskFields{}
 	return trial
@@ -182,8 +181,8 @@ func TestOutputsCannotLeaveTheirFence(t *testing.T) {
 	}
 }
 
-func program(script string) *Evaluator {
-	return &Evaluator{
+func program(script string) *DeclaredEvaluator {
+	return &DeclaredEvaluator{
 		Spec:    &spec.Evaluate{Command: &spec.Command{Argv: []string{"sh"}}},
 		Program: &external.Program{Argv: []string{"sh", "-c", script}, Env: []string{"PATH=/usr/bin:/bin"}, Timeout: time.Minute},
 	}
