@@ -11,7 +11,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/record/recordingtest"
-	"github.com/agentbench/agentbench/engine/recorded"
+	"github.com/agentbench/agentbench/engine/results"
 )
 
 // mintModel is the part of expected.json on a model of MINT.
@@ -123,7 +123,7 @@ func TestImportOfFiveLimitsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := imported(t, mapping, "mint/"+model+".json")
-	f, err := recorded.Open(dir, recorded.Options{})
+	f, err := results.Open(dir, results.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/recorded"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/calibrate"
 	"github.com/agentbench/agentbench/reports/labels"
 	"github.com/agentbench/agentbench/spec"
@@ -224,7 +224,7 @@ func (c *calibration) findRunTasks(m *record.Manifest) error {
 	if missing == 0 {
 		return nil
 	}
-	folder, err := recorded.OpenManifest(c.flags.results, *m, recorded.Options{})
+	folder, err := results.OpenManifest(c.flags.results, *m, results.Options{})
 	if err != nil {
 		return nil // what it was made of is not known
 	}

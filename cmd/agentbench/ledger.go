@@ -8,7 +8,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/recorded"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/tables"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -139,7 +139,7 @@ func (p *program) planFolder(dir string) error {
 		}
 	}
 	suite := &spec.Suite{}
-	if folder, err := recorded.OpenManifest(dir, m, recorded.Options{}); err == nil {
+	if folder, err := results.OpenManifest(dir, m, results.Options{}); err == nil {
 		suite = folder.Document.Suite
 		if whole, err := folder.Whole(p.env); err == nil {
 			suite = whole.Suite

@@ -10,9 +10,9 @@ import (
 
 	"github.com/agentbench/agentbench/engine/assemble"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/recorded"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
@@ -33,15 +33,15 @@ func (f *recordedFlags) declare(c *cobra.Command) {
 type recordedRuns struct {
 	*program
 	place  string
-	folder *recorded.Folder
+	folder *results.Folder
 	suite  string // that has the tasks, as it was named; "": none was
 	only   string // the configuration whose runs are replayed; "": all
 	bases  []sweep.Base
 	texts  bool // the runs were read with their texts
 	// selection is what was read.
-	selection recorded.Selection
+	selection results.Selection
 	apart     bool // something that is tried takes the path of no recording
-	notes     recorded.Notes
+	notes     results.Notes
 	replayed  []sweep.Recording
 	left      []replays.Note // tell what of the folder is not among the runs
 }
@@ -61,7 +61,7 @@ func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns
 	if err != nil {
 		return nil, err
 	}
-	r.folder, err = recorded.OpenManifest(at.Path, at.Manifest, recorded.Options{Suite: suite})
+	r.folder, err = results.OpenManifest(at.Path, at.Manifest, results.Options{Suite: suite})
 	if err != nil {
 		return nil, fail(notMeasured, "agentbench version tells which one this is, and the manifest which one made it", "%s cannot be replayed: %w", at.Path, err)
 	}
@@ -133,7 +133,7 @@ func (r *recordedRuns) all() []sweep.Base {
 
 // read reads the runs as far as loops that will be replayed need them.
 func (r *recordedRuns) read(loops []*spec.Loop) error {
-	selection := recorded.Selection{Texts: r.needTexts(loops) || len(r.judgesAround()) > 0}
+	selection := results.Selection{Texts: r.needTexts(loops) || len(r.judgesAround()) > 0}
 	if r.only != "" {
 		selection.Configurations = []string{r.only}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/recorded"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -23,7 +23,7 @@ type scoring struct {
 	flags    *scoreFlags
 	dir      string
 	manifest record.Manifest
-	folder   *recorded.Folder
+	folder   *results.Folder
 	suite    *spec.Document // whose scorers judge
 	edited   bool           // the user named it
 	budget   *pace.Budget
@@ -62,7 +62,7 @@ func firstOfSteps(steps ...func() error) error {
 
 // open opens the folder as it was recorded.
 func (s *scoring) open() (err error) {
-	s.folder, err = recorded.OpenManifest(s.dir, s.manifest, recorded.Options{Suite: s.suite})
+	s.folder, err = results.OpenManifest(s.dir, s.manifest, results.Options{Suite: s.suite})
 	if err != nil {
 		return fail(notMeasured, "agentbench version tells which one this is, and the manifest which one made it", "%s cannot be scored: %w", s.dir, err)
 	}

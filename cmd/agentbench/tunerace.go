@@ -14,8 +14,8 @@ import (
 	"github.com/agentbench/agentbench/engine/assemble"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/recorded"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/race"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -238,11 +238,11 @@ func (r *racing) arms(ctx context.Context, done int) ([]race.Arm, error) {
 	if r.terms.score == "" || len(r.race.Left()) == 1 {
 		return unknownArms(arms), nil
 	}
-	folder, err := recorded.Open(r.dir, recorded.Options{Suite: r.Document})
+	folder, err := results.Open(r.dir, results.Options{Suite: r.Document})
 	if err != nil {
 		return nil, err
 	}
-	selection := recorded.Selection{Texts: true}
+	selection := results.Selection{Texts: true}
 	for _, path := range r.race.Left() {
 		selection.Configurations = append(selection.Configurations, r.paths[path].Name)
 	}

@@ -1,4 +1,4 @@
-package recorded_test
+package results_test
 
 import (
 	"encoding/json"
@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/recorded"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/engine/results"
 )
 
 // What is asked of others is asked about an output; what was measured, or done, goes
@@ -41,7 +41,7 @@ func TestWhatScorersRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, recordings, _ := open(t, folder(t, string(resolved), made("wide", "a", 1, record.Completed)), recorded.Selection{})
+		_, recordings, _ := open(t, folder(t, string(resolved), made("wide", "a", 1, record.Completed)), results.Selection{})
 		at := slices.Index(recordings[0].Scores, "right")
 		if got := recordings[0].Reads[at]; got != want {
 			t.Errorf("%s reads %v, want %v", text, got, want)

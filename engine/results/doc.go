@@ -7,4 +7,4 @@
 // as records or, where no text is needed, as signals (read.go), and what they
 // were worth (scores.go). What cannot be used is counted in Notes, never
 // silently left out.
-package recorded
+package results

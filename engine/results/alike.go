@@ -1,4 +1,4 @@
-package recorded
+package results
 
 import "github.com/agentbench/agentbench/engine/record"
 

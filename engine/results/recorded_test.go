@@ -1,4 +1,4 @@
-package recorded_test
+package results_test
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/recorded"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/engine/results"
 )
 
 const spec = `{
@@ -60,9 +60,9 @@ func made(configuration, task string, trial int, status record.Status) *record.R
 	return r
 }
 
-func open(t *testing.T, dir string, s recorded.Selection) (*recorded.Folder, []sweep.Recording, recorded.Notes) {
+func open(t *testing.T, dir string, s results.Selection) (*results.Folder, []sweep.Recording, results.Notes) {
 	t.Helper()
-	f, err := recorded.Open(dir, recorded.Options{})
+	f, err := results.Open(dir, results.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,8 +82,8 @@ func TestRead(t *testing.T) {
 	dir := folder(t, spec, made("wide", "b", 1, record.Completed), made("wide", "a", 1, record.Completed), faulted, again, mixed,
 		made("wide", "a", 2, record.Faulted), made("wide", "a", 3, record.Cancelled), made("other", "a", 1, record.Completed), made("wide", "c", 1, record.Completed))
 	for _, texts := range []bool{false, true} {
-		f, recordings, notes := open(t, dir, recorded.Selection{Texts: texts})
-		if want := (recorded.Notes{Faults: 1, Cancelled: 1, Strangers: 1, Others: 1, Taskless: 1}); notes != want {
+		f, recordings, notes := open(t, dir, results.Selection{Texts: texts})
+		if want := (results.Notes{Faults: 1, Cancelled: 1, Strangers: 1, Others: 1, Taskless: 1}); notes != want {
 			t.Errorf("texts %v: noted %+v, want %+v", texts, notes, want)
 		}
 		if len(recordings) != 1 || recordings[0].Configuration != "wide" || recordings[0].Loop != f.Loop("also") || f.Loop("none") != nil {
@@ -120,7 +120,7 @@ func TestRead(t *testing.T) {
 func TestReadReplays(t *testing.T) {
 	dir := folder(t, spec, made("wide", "b", 1, record.Completed))
 	for _, texts := range []bool{false, true} {
-		f, recordings, _ := open(t, dir, recorded.Selection{Texts: texts})
+		f, recordings, _ := open(t, dir, results.Selection{Texts: texts})
 		s, err := sweep.New(recordings, []sweep.Candidate{{Name: "wide", Loop: f.Loop("wide")}}, sweep.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -135,7 +135,7 @@ func TestReadReplays(t *testing.T) {
 // TestSelection: only the runs of the configurations that are asked for are read.
 func TestSelection(t *testing.T) {
 	dir := folder(t, spec, made("wide", "b", 1, record.Completed))
-	if _, recordings, _ := open(t, dir, recorded.Selection{Configurations: []string{"narrow"}}); len(recordings) != 0 {
+	if _, recordings, _ := open(t, dir, results.Selection{Configurations: []string{"narrow"}}); len(recordings) != 0 {
 		t.Error("runs of another configuration:", recordings)
 	}
 }
@@ -149,7 +149,7 @@ func TestUnknownTasks(t *testing.T) {
 	suite["suite"]["tasks"] = "tasks.jsonl"
 	text, _ := json.Marshal(suite)
 	dir := folder(t, string(text), made("wide", "b", 1, record.Completed))
-	f, recordings, notes := open(t, dir, recorded.Selection{})
+	f, recordings, notes := open(t, dir, results.Selection{})
 	if f.KnowsTasks() || notes.Taskless != 0 || recordings[0].Runs[0].Task.ID != "b" {
 		t.Error(f.KnowsTasks(), notes, recordings[0].Runs[0].Task)
 	}
@@ -157,7 +157,7 @@ func TestUnknownTasks(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "tasks.jsonl"), []byte(`{"id": "b", "input": "other"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if f, _, _ := open(t, dir, recorded.Selection{}); f.KnowsTasks() {
+	if f, _, _ := open(t, dir, results.Selection{}); f.KnowsTasks() {
 		t.Error("tasks of nobody are taken for theirs")
 	}
 }
@@ -174,7 +174,7 @@ func TestDamage(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, recordings, notes := open(t, dir, recorded.Selection{Texts: true})
+	_, recordings, notes := open(t, dir, results.Selection{Texts: true})
 	if notes.BadLines != 1 || notes.FirstBad == "" || len(recordings[0].Runs) != 1 {
 		t.Errorf("%+v, %d runs", notes, len(recordings[0].Runs))
 	}
@@ -189,7 +189,7 @@ func TestWithoutScorers(t *testing.T) {
 	suite["suite"]["scorers"] = []any{map[string]any{"name": "right", "type": "of another version"}}
 	text, _ := json.Marshal(suite)
 	dir := folder(t, string(text), made("wide", "b", 1, record.Completed))
-	if _, recordings, _ := open(t, dir, recorded.Selection{}); recordings[0].Runs[0].Scores[0][0] != 1 || recordings[0].Reads[0] != sweep.ReadsUnknown {
+	if _, recordings, _ := open(t, dir, results.Selection{}); recordings[0].Runs[0].Scores[0][0] != 1 || recordings[0].Reads[0] != sweep.ReadsUnknown {
 		t.Error(recordings[0])
 	}
 }
@@ -198,11 +198,11 @@ func TestWithoutScorers(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	for _, resolved := range []string{`{"suite": {"suite": "s", "tasks": []}}`, `{}`, `[]`} {
 		dir := folder(t, resolved)
-		if _, err := recorded.Open(dir, recorded.Options{}); err == nil {
+		if _, err := results.Open(dir, results.Options{}); err == nil {
 			t.Errorf("%s can be opened", resolved)
 		}
 	}
-	if _, err := recorded.Open(t.TempDir(), recorded.Options{}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := results.Open(t.TempDir(), results.Options{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("an empty folder:", err)
 	}
 }
@@ -213,12 +213,12 @@ func BenchmarkRead(b *testing.B) {
 	for i := range 10_000 {
 		runs = append(runs, made("wide", []string{"a", "b"}[i%2], 1+i/2, record.Completed))
 	}
-	f, err := recorded.Open(folder(b, spec, runs...), recorded.Options{})
+	f, err := results.Open(folder(b, spec, runs...), results.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if recordings, _, err := f.Read(recorded.Selection{}); err != nil || len(recordings[0].Runs) != len(runs) {
+		if recordings, _, err := f.Read(results.Selection{}); err != nil || len(recordings[0].Runs) != len(runs) {
 			b.Fatal(err)
 		}
 	}
