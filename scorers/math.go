@@ -4,7 +4,7 @@ import (
 	"context"
 	"math/big"
 
-	"github.com/agentbench/agentbench/scorers/answer"
+	"github.com/agentbench/agentbench/scorers/textual"
 )
 
 // mathematics compares final answers by what they mean: the same number however it is written, within the tolerance,
@@ -13,18 +13,18 @@ import (
 func mathematics(c *compiler) comparison {
 	var tolerance *big.Rat
 	if c.spec.Tolerance != nil {
-		tolerance = answer.Tolerance(*c.spec.Tolerance)
+		tolerance = textual.Tolerance(*c.spec.Tolerance)
 	}
 	return func(_ context.Context, s *subject) verdict {
 		text, targets, err := compared(s)
 		if err != nil {
 			return unscored("%v", err)
 		}
-		got := answer.Parse(text)
+		got := textual.Parse(text)
 		v := verdict{answer: short(got.Text, maxAnswer)}
 		var wanted []string
 		for _, target := range targets {
-			want := answer.Parse(target)
+			want := textual.Parse(target)
 			if want.Text == "" {
 				return unscored("the target is empty")
 			}

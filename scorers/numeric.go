@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/agentbench/agentbench/scorers/answer"
+	"github.com/agentbench/agentbench/scorers/textual"
 )
 
 // numeric compares numbers. The difference may be as large as tolerance, or as the relative share of the target,
@@ -54,7 +54,7 @@ func number(value any) (float64, bool) {
 	case int64:
 		return float64(v), true
 	case string:
-		return answer.Number(v)
+		return textual.Number(v)
 	}
 	return 0, false
 }

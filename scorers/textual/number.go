@@ -1,4 +1,4 @@
-package answer
+package textual
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-const longest = 400 // longer than any number that is meant
+const longestNumber = 400 // longer than any number that is meant
 
 // Number reads a text that is a number and nothing else: decimal, with an exponent or without, white space around
 // it, commas between groups of three digits (1,234.50), a currency sign at either end ($12, -$12, 12 €), a percent sign
@@ -15,7 +15,7 @@ const longest = 400 // longer than any number that is meant
 // (1,23), hexadecimal numbers, and what does not fit into a float64 are no numbers.
 func Number(s string) (float64, bool) {
 	s = strings.TrimSpace(s)
-	if len(s) > longest {
+	if len(s) > longestNumber {
 		return 0, false
 	}
 	sign, s := cutSign(s)
@@ -72,4 +72,3 @@ func ungrouped(s string) (string, bool) {
 	return strings.Join(groups, "") + s[end:], true
 }
 
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }

@@ -1,4 +1,4 @@
-package answer
+package textual
 
 import (
 	"math/big"

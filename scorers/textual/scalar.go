@@ -1,4 +1,4 @@
-package answer
+package textual
 
 import (
 	"math/big"
@@ -17,7 +17,7 @@ type quantity struct {
 
 // scalar reads a text that is one number: sign, currency, magnitude, and what follows it.
 func scalar(s string, depth int) (quantity, bool) {
-	if len(s) > longest {
+	if len(s) > longestNumber {
 		return quantity{}, false
 	}
 	sign, s := cutSign(s)

@@ -6,4 +6,5 @@
 //
 // It is pure, and limits what it reads: numbers of more than 400 characters or 1000 decimal places, and lists of more
 // than 100 items or of lists in lists in lists, are texts.
-package answer
+
+package textual
