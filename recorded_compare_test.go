@@ -12,7 +12,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -100,7 +99,7 @@ func (want *pairOf) check(t *testing.T, c *reports.Comparison, score string) {
 	t.Errorf("%s is not compared: %+v", score, pair)
 }
 
-func near(got numbers.Value, want float64) bool {
+func near(got page.Value, want float64) bool {
 	return got.Known() && math.Abs(got.Number-want) <= 1e-9*math.Abs(want)
 }
 

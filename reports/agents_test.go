@@ -8,7 +8,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
 )
@@ -85,8 +84,8 @@ func TestAProgramThatDoesNotSayWhatItUsed(t *testing.T) {
 	}
 	r := f.collect()
 	c := &r.Configurations[0]
-	unknown := numbers.Value{Missing: "unknown"}
-	for name, got := range map[string]numbers.Value{
+	unknown := page.Value{Missing: "unknown"}
+	for name, got := range map[string]page.Value{
 		"mean": c.Cost.Mean, "total": c.Cost.Total, "per success": c.Cost.PerSuccess, "tokens": c.Tokens, "input": c.InputTokens,
 		"output": c.OutputTokens, "calls": c.Calls, "curve": c.Curve[0].Cost, "more": c.Curve[1].ExtraCost,
 	} {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -35,9 +35,9 @@ func (c *collector) anyDifference() (w Warning, ok bool) {
 		name = "Friedman's chi-squared"
 		test, ok = stats.Friedman(rows)
 	}
-	of, p := numbers.Plural(len(rows), "task", "tasks"), numbers.Chance(numbers.Known(test.P))
+	of, p := page.Plural(len(rows), "task", "tasks"), page.Chance(page.Known(test.P))
 	if c.runs.clusters != nil {
-		of = numbers.Plural(len(rows), "cluster", "clusters")
+		of = page.Plural(len(rows), "cluster", "clusters")
 	}
 	if !strings.HasPrefix(p, "<") {
 		p = "= " + p

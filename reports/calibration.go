@@ -1,35 +1,35 @@
 package reports
 
 import (
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // Calibration compares what the loop believed with what the primary scorer
 // says, over the runs that have both a confidence and a score.
 type Calibration struct {
-	Runs               int           `json:"runs"`
-	Confidence         numbers.Value `json:"confidence"` // mean, of the returned iterations
-	ConfidenceInterval numbers.Range `json:"confidence_interval"`
-	Score              numbers.Value `json:"score"` // mean
-	ScoreInterval      numbers.Range `json:"score_interval"`
-	Gap                numbers.Value `json:"gap"` // confidence - score: above 0 it thinks too well of itself
-	GapInterval        numbers.Range `json:"gap_interval"`
+	Runs               int        `json:"runs"`
+	Confidence         page.Value `json:"confidence"` // mean, of the returned iterations
+	ConfidenceInterval page.Range `json:"confidence_interval"`
+	Score              page.Value `json:"score"` // mean
+	ScoreInterval      page.Range `json:"score_interval"`
+	Gap                page.Value `json:"gap"` // confidence - score: above 0 it thinks too well of itself
+	GapInterval        page.Range `json:"gap_interval"`
 	// The runs by what the loop believed and what was so.
 	Confirmed  int `json:"confirmed"`   // believed and a success
 	FalseAlarm int `json:"false_alarm"` // believed, but no success
 	Missed     int `json:"missed"`      // a success, but not believed
 	// Brier (0 is perfect) and AUROC (0.5 is chance) need confidences from 0 to
 	// 1 and scores of 0 and 1.
-	Brier         numbers.Value `json:"brier"`
-	BrierInterval numbers.Range `json:"brier_interval"`
-	AUROC         numbers.Value `json:"auroc"`
-	AUROCInterval numbers.Range `json:"auroc_interval"`
+	Brier         page.Value `json:"brier"`
+	BrierInterval page.Range `json:"brier_interval"`
+	AUROC         page.Value `json:"auroc"`
+	AUROCInterval page.Range `json:"auroc_interval"`
 }
 
 // calibration is nil where no run has both a confidence and a score.
 func (c *collector) calibration(m *measure) *Calibration {
-	k := Calibration{Brier: numbers.Missing(numbers.Nothing), AUROC: numbers.Missing(numbers.Nothing)}
+	k := Calibration{Brier: page.Missing(page.Nothing), AUROC: page.Missing(page.Nothing)}
 	var confidences, scores []float64
 	var forecasts []stats.Forecast
 	parts := m.calibration()
@@ -51,12 +51,12 @@ func (c *collector) calibration(m *measure) *Calibration {
 	if k.Runs == 0 {
 		return nil
 	}
-	k.Confidence, k.Score = numbers.Of(stats.Mean(confidences)), numbers.Of(stats.Mean(scores))
+	k.Confidence, k.Score = page.ValueOf(stats.Mean(confidences)), page.ValueOf(stats.Mean(scores))
 	k.Gap = k.Confidence.Minus(k.Score)
 	k.ConfidenceInterval, k.ScoreInterval, k.GapInterval = parts.mean(parts.confidences), parts.mean(parts.scores), parts.mean(parts.gaps)
 	k.BrierInterval, k.AUROCInterval = rangeOf(stats.Interval{}, false), rangeOf(stats.Interval{}, false)
 	if probabilities {
-		k.Brier, k.AUROC = numbers.Of(stats.Brier(forecasts)), numbers.Of(stats.AUROC(forecasts))
+		k.Brier, k.AUROC = page.ValueOf(stats.Brier(forecasts)), page.ValueOf(stats.AUROC(forecasts))
 		k.BrierInterval, k.AUROCInterval = parts.mean(parts.squares), rangeOf(stats.AUROCInterval(parts.forecasts, stats.Level))
 	}
 	return &k
@@ -83,7 +83,7 @@ func (p *calibrationParts) add(cluster int32, confidence, score float64) {
 	p.squares[cluster] += gap * gap
 }
 
-func (p *calibrationParts) mean(sums []float64) numbers.Range { return p.ratio(sums, p.runs, p.draws) }
+func (p *calibrationParts) mean(sums []float64) page.Range { return p.ratio(sums, p.runs, p.draws) }
 
 func (k *Calibration) count(believed, succeeded bool) {
 	k.Runs++

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -80,7 +79,7 @@ func (r *Report) notRun(i int) (page.Check, bool) {
 	c := &r.Configurations[i]
 	n := c.Expected - c.Runs - len(r.runs.absent[i])
 	return page.Check{
-		Group: c.Name, Name: "(not run)", State: page.Errored, Message: fmt.Sprintf("%d of %s were not made", n, numbers.Plural(c.Expected, "run", "runs")),
+		Group: c.Name, Name: "(not run)", State: page.Errored, Message: fmt.Sprintf("%d of %s were not made", n, page.Plural(c.Expected, "run", "runs")),
 	}, n > 0
 }
 
@@ -145,12 +144,12 @@ func (r *Report) told(t *taskTally, missed []absent) string {
 			parts = append(parts, text)
 		}
 	}
-	add(t.judged, fmt.Sprintf("%s: %d of %s with success", by, t.successes, numbers.Plural(t.judged, "run", "runs")))
+	add(t.judged, fmt.Sprintf("%s: %d of %s with success", by, t.successes, page.Plural(t.judged, "run", "runs")))
 	if mean := t.sum / float64(max(1, t.judged)); r.Primary() != "" && t.sum != float64(t.successes) {
-		add(t.judged, "mean "+numbers.Known(mean).Exact())
+		add(t.judged, "mean "+page.Known(mean).Exact())
 	}
-	add(t.unscored, fmt.Sprintf("%s could not judge %s", by, numbers.Plural(t.unscored, "run", "runs")))
-	add(t.pending, fmt.Sprintf("%s has not judged %s yet", by, numbers.Plural(t.pending, "run", "runs")))
+	add(t.unscored, fmt.Sprintf("%s could not judge %s", by, page.Plural(t.unscored, "run", "runs")))
+	add(t.pending, fmt.Sprintf("%s has not judged %s yet", by, page.Plural(t.pending, "run", "runs")))
 	faults := map[record.ErrorClass]int{}
 	cancelled := 0
 	for _, a := range missed {
@@ -187,7 +186,7 @@ func (r *Report) Facts(group string) []page.Fact {
 	}
 	c := &r.Configurations[at]
 	facts := []page.Fact{{Name: "runs", Value: fmt.Sprintf("%d/%d", c.Runs, c.Expected)}}
-	add := func(name string, v numbers.Value) {
+	add := func(name string, v page.Value) {
 		if v.Known() {
 			facts = append(facts, page.Fact{Name: name, Value: v.Exact()})
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
 )
@@ -84,7 +83,7 @@ func TestScoreIsMeanOfTaskMeans(t *testing.T) {
 	f.scored(f.run("a", 3, 0.5), 0, 1)
 	f.scored(f.run("b", 1, 0.5), 0, 0)
 	score := f.collect().Configurations[0].Scores[0]
-	if score.Mean != (numbers.Value{Number: 0.5}) || score.Successes != 3 || score.Scored != 4 {
+	if score.Mean != (page.Value{Number: 0.5}) || score.Successes != 3 || score.Scored != 4 {
 		t.Errorf("score = %+v, want a mean of 0.5 over two tasks", score)
 	}
 	if !hasWarning(f.collect().Configurations[0].Warnings, reports.UnequalRuns) {
@@ -145,13 +144,13 @@ func TestCostPerSuccess(t *testing.T) {
 	for name, test := range map[string]struct {
 		scores   []float64
 		unpriced int64
-		want     numbers.Value
+		want     page.Value
 	}{
-		"ratio of sums":   {scores: []float64{1, 0, 1}, want: numbers.Value{Number: 0.015}},
-		"above one":       {scores: []float64{2, 0.9, 0}, want: numbers.Value{Number: 0.03}},
-		"without success": {scores: []float64{0, 0, 0.9}, want: numbers.Value{Missing: "none"}},
-		"unpriced":        {scores: []float64{1, 1, 1}, unpriced: 1, want: numbers.Value{Missing: "unpriced"}},
-		"scored only":     {scores: []float64{1, 1}, want: numbers.Value{Number: 0.01}},
+		"ratio of sums":   {scores: []float64{1, 0, 1}, want: page.Value{Number: 0.015}},
+		"above one":       {scores: []float64{2, 0.9, 0}, want: page.Value{Number: 0.03}},
+		"without success": {scores: []float64{0, 0, 0.9}, want: page.Value{Missing: "none"}},
+		"unpriced":        {scores: []float64{1, 1, 1}, unpriced: 1, want: page.Value{Missing: "unpriced"}},
+		"scored only":     {scores: []float64{1, 1}, want: page.Value{Number: 0.01}},
 	} {
 		f := one(3)
 		for i, task := range []string{"a", "b", "c"} {

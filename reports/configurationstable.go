@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -62,7 +61,7 @@ func runsOfExpected(c *Configuration) page.Cell {
 // scoreFields are the columns of the i-th scorer.
 func scoreFields(r *Report, i int) []configurationField {
 	key, digits := r.Scorers[i], r.scoreDigits()
-	form := func(v numbers.Value) string { return numbers.Score(v, digits) }
+	form := func(v page.Value) string { return page.Score(v, digits) }
 	number := func(key string, of func(*Score) int) configurationField {
 		return configurationField{Column: page.Column{Key: key, Right: true, Only: page.Machines},
 			Cell: func(c *Configuration) page.Cell { return page.Count(of(&c.Scores[i])) }}
@@ -90,20 +89,20 @@ func scoreFields(r *Report, i int) []configurationField {
 	}
 }
 
-func interval(s *Score, form func(numbers.Value) string) string {
-	between := s.onScale(numbers.Range{Low: s.Low, High: s.High})
+func interval(s *Score, form func(page.Value) string) string {
+	between := s.onScale(page.Range{Low: s.Low, High: s.High})
 	switch {
 	case s.Scored == 0:
 		return ""
 	case !between.Low.Known():
-		return numbers.Nothing
+		return page.Nothing
 	}
 	return form(between.Low) + "–" + form(between.High)
 }
 
 // onScale is an interval as it is shown: where all scores are from 0 to 1 their
 // means are, too.
-func (s *Score) onScale(between numbers.Range) numbers.Range {
+func (s *Score) onScale(between page.Range) page.Range {
 	if s.unit {
 		between.Low.Number, between.High.Number = max(0, between.Low.Number), min(1, between.High.Number)
 	}
@@ -122,8 +121,8 @@ func hits(s *Score) string {
 func believedFields(r *Report) []configurationField {
 	return append([]configurationField{{
 		Column: page.Column{Head: "loop says\nsuccess", Key: "success", Right: true, Optional: true, Minor: r.Primary() != ""},
-		Cell:   func(c *Configuration) page.Cell { return page.Number(c.Success, numbers.Percent) },
-	}}, page.Interval("loop says\n95%", "success", numbers.Percent, func(c *Configuration) numbers.Range { return c.SuccessInterval })...)
+		Cell:   func(c *Configuration) page.Cell { return page.Number(c.Success, page.Percent) },
+	}}, page.Interval("loop says\n95%", "success", page.Percent, func(c *Configuration) page.Range { return c.SuccessInterval })...)
 }
 
 func costFields(r *Report) []configurationField {
@@ -138,9 +137,9 @@ func costFields(r *Report) []configurationField {
 	}}
 	return slices.Concat(
 		[]configurationField{mean},
-		page.Interval("per run\n95%", "cost_usd_per_run", r.dollars, func(c *Configuration) numbers.Range { return c.Cost.MeanInterval }),
+		page.Interval("per run\n95%", "cost_usd_per_run", r.dollars, func(c *Configuration) page.Range { return c.Cost.MeanInterval }),
 		[]configurationField{perSuccess},
-		page.Interval("per success\n95%", "cost_usd_per_success", r.dollars, func(c *Configuration) numbers.Range { return c.Cost.PerSuccessInterval }),
+		page.Interval("per success\n95%", "cost_usd_per_success", r.dollars, func(c *Configuration) page.Range { return c.Cost.PerSuccessInterval }),
 		[]configurationField{total})
 }
 
@@ -148,7 +147,7 @@ func costFields(r *Report) []configurationField {
 func runFields() []configurationField {
 	return []configurationField{
 		{Column: page.Column{Head: "coverage", Key: "coverage", Right: true, Minor: true}, Cell: func(c *Configuration) page.Cell {
-			return page.Number(c.Coverage, numbers.Percent)
+			return page.Number(c.Coverage, page.Percent)
 		}},
 		{Column: page.Column{Head: "phase limits used", Only: page.People, List: true, Optional: true}, Cell: phasesUsed},
 		{Column: page.Column{Head: "stopped by", Key: "stops", List: true, Optional: true}, Cell: stopsInOneCell},
@@ -168,7 +167,7 @@ func phasesUsed(c *Configuration) page.Cell {
 	var parts []string
 	for _, l := range c.Limits {
 		if phase, ok := l.phase(); ok {
-			parts = append(parts, phase+" "+numbers.Percent(l.Share))
+			parts = append(parts, phase+" "+page.Percent(l.Share))
 		}
 	}
 	return page.Cell{Text: strings.Join(parts, ", "), Foreign: true}
@@ -177,7 +176,7 @@ func phasesUsed(c *Configuration) page.Cell {
 func stopsInOneCell(c *Configuration) page.Cell {
 	text, raw := make([]string, len(c.Stops)), make([]string, len(c.Stops))
 	for i := range c.Stops {
-		text[i] = c.Stops[i].Name() + " " + numbers.Percent(c.Stops[i].Share)
+		text[i] = c.Stops[i].Name() + " " + page.Percent(c.Stops[i].Share)
 		raw[i] = fmt.Sprintf("%s=%d", c.Stops[i].Name(), c.Stops[i].Runs)
 	}
 	return page.Cell{Text: strings.Join(text, ", "), Raw: strings.Join(raw, "; "), Foreign: true}

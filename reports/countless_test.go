@@ -7,7 +7,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
 )
@@ -26,7 +25,7 @@ func TestMoreMoneyThanCanBeCounted(t *testing.T) {
 	}
 	r := f.collect()
 	c := r.Configurations[0]
-	for what, v := range map[string]numbers.Value{"mean": c.Cost.Mean, "total": c.Cost.Total, "per success": c.Cost.PerSuccess, "curve": c.Curve[0].Cost} {
+	for what, v := range map[string]page.Value{"mean": c.Cost.Mean, "total": c.Cost.Total, "per success": c.Cost.PerSuccess, "curve": c.Curve[0].Cost} {
 		if v.Known() || v.Missing != "over $9.2M" {
 			t.Errorf("%s: %v", what, v)
 		}

@@ -7,31 +7,31 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // CurvePoint is what a configuration would have given had every run stopped at
 // an iteration at the latest. Runs that stopped before keep what they returned.
 type CurvePoint struct {
-	Iteration       int           `json:"iteration"`
-	Reached         numbers.Value `json:"reached"` // share of the runs that came so far
-	ReachedInterval numbers.Range `json:"reached_interval"`
+	Iteration       int        `json:"iteration"`
+	Reached         page.Value `json:"reached"` // share of the runs that came so far
+	ReachedInterval page.Range `json:"reached_interval"`
 	// Score is the mean of the primary score; Gain is what this iteration adds.
-	Score         numbers.Value `json:"score"`
-	ScoreInterval numbers.Range `json:"score_interval"`
-	Gain          numbers.Value `json:"gain"`
-	GainInterval  numbers.Range `json:"gain_interval"`
+	Score         page.Value `json:"score"`
+	ScoreInterval page.Range `json:"score_interval"`
+	Gain          page.Value `json:"gain"`
+	GainInterval  page.Range `json:"gain_interval"`
 	// Cost and Seconds are means per run up to here, the runs that stopped
 	// before included; the others are what this iteration adds.
-	Cost                 numbers.Value `json:"cost_usd"`
-	CostInterval         numbers.Range `json:"cost_usd_interval"`
-	ExtraCost            numbers.Value `json:"extra_cost_usd"`
-	ExtraCostInterval    numbers.Range `json:"extra_cost_usd_interval"`
-	Seconds              numbers.Value `json:"latency_s"`
-	SecondsInterval      numbers.Range `json:"latency_s_interval"`
-	ExtraSeconds         numbers.Value `json:"extra_latency_s"`
-	ExtraSecondsInterval numbers.Range `json:"extra_latency_s_interval"`
+	Cost                 page.Value `json:"cost_usd"`
+	CostInterval         page.Range `json:"cost_usd_interval"`
+	ExtraCost            page.Value `json:"extra_cost_usd"`
+	ExtraCostInterval    page.Range `json:"extra_cost_usd_interval"`
+	Seconds              page.Value `json:"latency_s"`
+	SecondsInterval      page.Range `json:"latency_s_interval"`
+	ExtraSeconds         page.Value `json:"extra_latency_s"`
+	ExtraSecondsInterval page.Range `json:"extra_latency_s_interval"`
 }
 
 // appendReturned tells for each iteration which one would be returned had the
@@ -69,15 +69,15 @@ func (c *collector) curve(configuration int, m *measure) []CurvePoint {
 	var elapsed time.Duration
 	timed := true
 	spending, scores := m.spending(), &curveScores{measure: m}
-	before := CurvePoint{Score: numbers.Missing(numbers.Nothing), Cost: numbers.Known(0), Seconds: numbers.Known(0)}
+	before := CurvePoint{Score: page.Missing(page.Nothing), Cost: page.Known(0), Seconds: page.Known(0)}
 	for i, at := range u.reached {
 		spent, elapsed, timed = spent.Plus(at.spent), elapsed+at.elapsed, timed && at.untimed == 0
 		p := CurvePoint{
-			Iteration: i + 1, Reached: numbers.Over(at.runs, runs),
-			Cost: costOr(spent.Cost, spent.Unpriced+total.Unpriced > 0, spent.Unreported+total.Unreported > 0).Over(float64(runs)), Seconds: numbers.Missing(numbers.Unknown),
+			Iteration: i + 1, Reached: page.Ratio(at.runs, runs),
+			Cost: costOr(spent.Cost, spent.Unpriced+total.Unpriced > 0, spent.Unreported+total.Unreported > 0).Over(float64(runs)), Seconds: page.Missing(page.Unknown),
 		}
 		if timed {
-			p.Seconds = numbers.Known(elapsed.Seconds() / float64(runs))
+			p.Seconds = page.Known(elapsed.Seconds() / float64(runs))
 		}
 		scores.bound(&p)
 		p.ReachedInterval = m.share(func(r *run) bool { return int(r.iterations) > i }, anyRun)
@@ -106,7 +106,7 @@ func (s *curveScores) bound(p *CurvePoint) {
 		means.add(group[0], s.scored)
 		s.changes.Add(s.clusters[place], s.before, s.scored)
 	}
-	p.Score, p.ScoreInterval = numbers.Of(stats.Mean(means.all)), rangeOf(means.interval())
+	p.Score, p.ScoreInterval = page.ValueOf(stats.Mean(means.all)), rangeOf(means.interval())
 	p.GainInterval = rangeOf(stats.Interval{}, false)
 	if p.Iteration > 1 {
 		p.GainInterval = rangeOf(s.changes.Interval())

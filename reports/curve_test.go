@@ -11,7 +11,7 @@ import (
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // The best by confidence counts at each iteration, not the last one, and runs
@@ -59,7 +59,7 @@ func TestCurveOfRunsWithoutAnOutput(t *testing.T) {
 	f.scored(s, 2, 1)
 	f.scored(s, 0, 1)
 	curve := f.collect().Configurations[0].Curve
-	if curve[0].Score != (numbers.Value{}) || curve[1].Score.Number != 1 {
+	if curve[0].Score != (page.Value{}) || curve[1].Score.Number != 1 {
 		t.Errorf("curve = %+v, want 0 while there is no output, then 1", curve)
 	}
 }
@@ -79,7 +79,7 @@ func TestCurveAgreesWithCutRuns(t *testing.T) {
 	})
 }
 
-func close(a, b numbers.Value) bool { return math.Abs(a.Number-b.Number) < 1e-9 }
+func close(a, b page.Value) bool { return math.Abs(a.Number-b.Number) < 1e-9 }
 
 func cutAt(runs [][]float64, limit int, right func(task, iteration int) float64) *fixture {
 	f := one(len(runs))

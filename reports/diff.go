@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -66,12 +66,12 @@ type Pair struct {
 type PairSide struct {
 	// Where is the folder or file as it was named, "" for a configuration of the
 	// report itself.
-	Where         string        `json:"where,omitempty"`
-	Configuration string        `json:"configuration"`
-	Tasks         int           `json:"tasks"` // with a run that counts
-	Runs          int           `json:"runs"`  // that count
-	Expected      int           `json:"expected"`
-	Coverage      numbers.Value `json:"coverage"`
+	Where         string     `json:"where,omitempty"`
+	Configuration string     `json:"configuration"`
+	Tasks         int        `json:"tasks"` // with a run that counts
+	Runs          int        `json:"runs"`  // that count
+	Expected      int        `json:"expected"`
+	Coverage      page.Value `json:"coverage"`
 	// Aliases are other names of the configuration.
 	Aliases []string `json:"aliases,omitempty"`
 }
@@ -92,18 +92,18 @@ type PairedHow struct {
 
 // Difference compares a pair in one quantity.
 type Difference struct {
-	Quantity string        `json:"quantity"`
-	Score    bool          `json:"score"` // else an amount, of which less is better
-	Base     numbers.Value `json:"base"`
-	New      numbers.Value `json:"new"`
+	Quantity string     `json:"quantity"`
+	Score    bool       `json:"score"` // else an amount, of which less is better
+	Base     page.Value `json:"base"`
+	New      page.Value `json:"new"`
 	// Change is new - base, or where Relative the geometric mean of the tasks'
 	// ratios, less 1; Low and High are the ends of its 95 % interval.
-	Change   numbers.Value `json:"change"`
-	Low      numbers.Value `json:"low"`
-	High     numbers.Value `json:"high"`
-	Relative bool          `json:"relative"`
-	P        numbers.Value `json:"p"`
-	Adjusted numbers.Value `json:"p_adjusted"`
+	Change   page.Value `json:"change"`
+	Low      page.Value `json:"low"`
+	High     page.Value `json:"high"`
+	Relative bool       `json:"relative"`
+	P        page.Value `json:"p"`
+	Adjusted page.Value `json:"p_adjusted"`
 	// Test is mcnemar, sign_flip, t, welch or mann_whitney; Method says whether
 	// its p is exact, "Monte Carlo" or approximate.
 	Test   compare.Test `json:"test,omitempty"`
@@ -144,7 +144,7 @@ type Difference struct {
 // Sequential is evidence of a difference that may be looked at again and again while
 // tasks come in.
 type Sequential struct {
-	Evidence numbers.Value `json:"evidence"`
+	Evidence page.Value `json:"evidence"`
 	// Needed is the evidence that shows a difference: 1/alpha times the comparisons.
 	Needed float64 `json:"needed"`
 	// Units are the tasks, or clusters, that were weighed, in the order of their ids;
@@ -163,10 +163,10 @@ func (c *Comparison) DropFlips() {
 
 // Flip is a task whose mean of a binary score changed.
 type Flip struct {
-	Score string        `json:"score"`
-	Task  string        `json:"task"`
-	Base  numbers.Value `json:"base"`
-	New   numbers.Value `json:"new"`
+	Score string     `json:"score"`
+	Task  string     `json:"task"`
+	Base  page.Value `json:"base"`
+	New   page.Value `json:"new"`
 	// BaseRuns and NewRuns are the ids of the task's runs, for
 	// `agentbench show DIR RUN`.
 	BaseRuns []string `json:"base_runs"`

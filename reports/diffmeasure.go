@@ -8,7 +8,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 func newComparison(base, new *Report, options *DiffOptions) *Comparison {
@@ -109,14 +109,14 @@ func pairedHow(p *compare.Pairing, options *DiffOptions) PairedHow {
 	case p.Runs == 0:
 		how.Why = "no trial is common"
 	default:
-		how.Why = fmt.Sprintf("only %s common", numbers.Plural(p.Common, "task is", "tasks are"))
+		how.Why = fmt.Sprintf("only %s common", page.Plural(p.Common, "task is", "tasks are"))
 	}
 	return how
 }
 
 func difference(l *compare.Line) Difference {
-	number := func(x float64) numbers.Value {
-		v := numbers.Of(x, true)
+	number := func(x float64) page.Value {
+		v := page.ValueOf(x, true)
 		if !v.Known() && l.Missing != "" {
 			v.Missing = l.Missing
 		}
@@ -127,7 +127,7 @@ func difference(l *compare.Line) Difference {
 		Change: number(l.Change), Low: number(l.Low), High: number(l.High), Relative: l.Relative,
 		P: number(l.P), Adjusted: number(l.Adjusted), Test: l.Test, Method: l.Method, Paired: l.Paired,
 		Tasks: l.Tasks, BaseTasks: l.BaseTasks, Runs: l.Runs, LeftOut: l.LeftOut, Wins: l.Wins, Losses: l.Losses, Ties: l.Ties,
-		Verdict: l.Verdict, Margin: numbers.Raw(l.Margin), NotWorse: l.NotWorse, Needed: l.Needed, TooFew: l.TooFew, few: tooFew(l),
+		Verdict: l.Verdict, Margin: page.Raw(l.Margin), NotWorse: l.NotWorse, Needed: l.Needed, TooFew: l.TooFew, few: tooFew(l),
 		Clusters: l.Clusters, ClustersNeeded: l.ClustersNeeded, Contrary: l.Contrary,
 	}
 }
@@ -137,9 +137,9 @@ func sequential(q *compare.Sequential) *Sequential {
 	if q == nil {
 		return nil
 	}
-	s := &Sequential{Evidence: numbers.Of(q.Evidence, true), Needed: q.Needed, Units: q.Units, After: q.After, Verdict: q.Verdict}
+	s := &Sequential{Evidence: page.ValueOf(q.Evidence, true), Needed: q.Needed, Units: q.Units, After: q.After, Verdict: q.Verdict}
 	if q.Missing != "" {
-		s.Evidence = numbers.Missing(q.Missing)
+		s.Evidence = page.Missing(q.Missing)
 	}
 	return s
 }
@@ -161,7 +161,7 @@ func flipsOf(base, new *compare.Side, result *compare.Result) []Flip {
 		l := &result.Lines[i]
 		for _, f := range l.Flips {
 			flips = append(flips, Flip{
-				Score: l.Name, Task: f.Task, Base: numbers.Known(f.Base), New: numbers.Known(f.New),
+				Score: l.Name, Task: f.Task, Base: page.Known(f.Base), New: page.Known(f.New),
 				BaseRuns: runIDs(base, f.BaseAt), NewRuns: runIDs(new, f.NewAt),
 				worse: (f.New < f.Base) != l.Lower,
 			})

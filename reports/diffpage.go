@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -25,12 +24,12 @@ func (c *Comparison) Heading(quote func(string) string) string {
 
 func (c *Comparison) compared(quote func(string) string) string {
 	if len(c.Pairs) != 1 {
-		return quote(c.Suite) + " · " + numbers.Plural(len(c.Pairs), "configuration", "configurations") + " compared with " + c.against(quote)
+		return quote(c.Suite) + " · " + page.Plural(len(c.Pairs), "configuration", "configurations") + " compared with " + c.against(quote)
 	}
 	p := &c.Pairs[0]
 	how := "not paired"
 	if p.How.Paired {
-		how = numbers.Plural(p.How.Tasks, "task", "tasks") + " paired"
+		how = page.Plural(p.How.Tasks, "task", "tasks") + " paired"
 		if p.How.Runs > p.How.Tasks {
 			how = fmt.Sprintf("%s, %d runs", how, p.How.Runs)
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -72,7 +71,7 @@ func (c *Comparison) rows() iter.Seq[differenceRow] {
 
 // nothingCompared is of no quantity.
 func nothingCompared() Difference {
-	none := numbers.Missing(numbers.Nothing)
+	none := page.Missing(page.Nothing)
 	return Difference{Base: none, New: none, Change: none, Low: none, High: none, P: none, Adjusted: none, Verdict: compare.CannotTell}
 }
 
@@ -91,32 +90,32 @@ func (c *Comparison) differences() iter.Seq[differenceRow] {
 
 func (c *Comparison) numberFields() []page.Field[differenceRow] {
 	dollars := c.dollarDigits()
-	number := func(head string, value func(*Difference) numbers.Value) page.Field[differenceRow] {
+	number := func(head string, value func(*Difference) page.Value) page.Field[differenceRow] {
 		return page.Field[differenceRow]{Column: page.Column{Head: head, Key: head, Right: true}, Cell: func(row differenceRow) page.Cell {
-			return page.Number(value(row.Difference), func(v numbers.Value) string { return row.number(v, dollars) })
+			return page.Number(value(row.Difference), func(v page.Value) string { return row.number(v, dollars) })
 		}}
 	}
-	machine := func(key string, value func(*Difference) numbers.Value) page.Field[differenceRow] {
+	machine := func(key string, value func(*Difference) page.Value) page.Field[differenceRow] {
 		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
-			return page.Number(value(row.Difference), numbers.Count)
+			return page.Number(value(row.Difference), page.Whole)
 		}}
 	}
 	return []page.Field[differenceRow]{
-		number("base", func(d *Difference) numbers.Value { return d.Base }),
-		number("new", func(d *Difference) numbers.Value { return d.New }),
+		number("base", func(d *Difference) page.Value { return d.Base }),
+		number("new", func(d *Difference) page.Value { return d.New }),
 		{Column: page.Column{Head: "change", Key: "change", Right: true}, Cell: func(row differenceRow) page.Cell {
-			return page.Number(row.Change, orNothing(func(v numbers.Value) string { return row.change(v, dollars) }), asNotes(row.warnings())...)
+			return page.Number(row.Change, orNothing(func(v page.Value) string { return row.change(v, dollars) }), asNotes(row.warnings())...)
 		}},
 		{Column: page.Column{Head: "95%", Right: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
 			return page.Text(row.interval(dollars))
 		}},
-		machine("low", func(d *Difference) numbers.Value { return d.Low }),
-		machine("high", func(d *Difference) numbers.Value { return d.High }),
+		machine("low", func(d *Difference) page.Value { return d.Low }),
+		machine("high", func(d *Difference) page.Value { return d.High }),
 		{Column: page.Column{Head: "p", Right: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
-			return page.Number(row.Adjusted, orNothing(numbers.Chance))
+			return page.Number(row.Adjusted, orNothing(page.Chance))
 		}},
-		machine("p", func(d *Difference) numbers.Value { return d.P }),
-		machine("p_adjusted", func(d *Difference) numbers.Value { return d.Adjusted }),
+		machine("p", func(d *Difference) page.Value { return d.P }),
+		machine("p_adjusted", func(d *Difference) page.Value { return d.Adjusted }),
 	}
 }
 
@@ -152,36 +151,36 @@ func countFields() []page.Field[differenceRow] {
 // scoreDifference is how many digits of scores are shown beside each other.
 const scoreDifference = 3
 
-func (d *Difference) number(v numbers.Value, dollarDigits int) string {
+func (d *Difference) number(v page.Value, dollarDigits int) string {
 	switch {
 	case d.Score:
-		return numbers.Score(v, scoreDifference)
+		return page.Score(v, scoreDifference)
 	case d.Quantity == "cost_usd":
-		return numbers.Dollars(v, dollarDigits)
+		return page.Dollars(v, dollarDigits)
 	case d.Quantity == "latency_s":
-		return numbers.Seconds(v)
+		return page.Seconds(v)
 	}
-	return numbers.Count(v)
+	return page.Whole(v)
 }
 
 // change is a difference in the unit of the quantity, or a ratio in per cent.
-func (d *Difference) change(v numbers.Value, dollarDigits int) string {
+func (d *Difference) change(v page.Value, dollarDigits int) string {
 	switch {
 	case d.Relative:
-		return numbers.Relative(v)
+		return page.Relative(v)
 	case d.Score:
-		return numbers.Gain(v, scoreDifference)
+		return page.Gain(v, scoreDifference)
 	case d.Quantity == "cost_usd":
-		return numbers.ExtraDollars(v, dollarDigits)
+		return page.ExtraDollars(v, dollarDigits)
 	case d.Quantity == "latency_s":
-		return numbers.ExtraSeconds(v)
+		return page.ExtraSeconds(v)
 	}
-	return numbers.ExtraCount(v)
+	return page.ExtraCount(v)
 }
 
 func (d *Difference) interval(dollarDigits int) string {
 	if !d.Low.Known() || !d.High.Known() {
-		return numbers.Nothing
+		return page.Nothing
 	}
 	low, high := d.change(d.Low, dollarDigits), d.change(d.High, dollarDigits)
 	if strings.HasPrefix(low, "+") {
@@ -191,10 +190,10 @@ func (d *Difference) interval(dollarDigits int) string {
 }
 
 // orNothing leaves out why a number is missing, which stands beside it.
-func orNothing(form func(numbers.Value) string) func(numbers.Value) string {
-	return func(v numbers.Value) string {
+func orNothing(form func(page.Value) string) func(page.Value) string {
+	return func(v page.Value) string {
 		if !v.Known() {
-			return numbers.Nothing
+			return page.Nothing
 		}
 		return form(v)
 	}
@@ -226,7 +225,7 @@ func (d *Difference) judgement() string {
 	if d.Clusters > 0 {
 		n, of = d.ClustersNeeded, " clusters"
 	}
-	return "~ " + strings.Replace(numbers.Count(numbers.Known(float64(n))), ".0", "", 1) + of
+	return "~ " + strings.Replace(page.Whole(page.Known(float64(n))), ".0", "", 1) + of
 }
 
 // warnings are those on the change.
@@ -248,11 +247,11 @@ func (d *Difference) warnings() (warnings []Warning) {
 
 // dollarDigits is how many digits amounts of money have, as in a report.
 func (c *Comparison) dollarDigits() int {
-	var costs []numbers.Value
+	var costs []page.Value
 	for row := range c.differences() {
 		if row.Quantity == "cost_usd" && !row.Score {
 			costs = append(costs, row.Base, row.New)
 		}
 	}
-	return numbers.DollarDigits(slices.Values(costs))
+	return page.DollarDigits(slices.Values(costs))
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // warn lists what a reader of a pair must know.
@@ -23,7 +23,7 @@ func (p *Pair) warn(base, new *Report, of couple) {
 	add(p.How.Paired && p.How.BaseOnly+p.How.NewOnly > 0, Warning{Kind: OneSided, Count: p.How.BaseOnly, Of: p.How.NewOnly})
 	add(p.How.Paired && p.How.LoneBase+p.How.LoneNew > 0, Warning{Kind: LoneTrials, Count: p.How.LoneBase, Of: p.How.LoneNew})
 	x, y := p.Base.Coverage, p.New.Coverage
-	add(x.Known() && y.Known() && x.Number != y.Number, Warning{Kind: CoverageDiffers, More: numbers.Percent(x) + " and " + numbers.Percent(y)})
+	add(x.Known() && y.Known() && x.Number != y.Number, Warning{Kind: CoverageDiffers, More: page.Percent(x) + " and " + page.Percent(y)})
 	add(p.How.Paired && p.How.Tasks < fewTasks, Warning{Kind: FewCommon, Count: p.How.Tasks})
 	kinds := []WarningKind{SimulatedModel, Faults, NotRun, AgentFailed, NotJSON, MixedLoops, OtherModel, Estimated}
 	if base == new {
@@ -162,11 +162,11 @@ func (c *Comparison) sameWithin() (shared, own []string) {
 		case isOwn && row.Score:
 			add(&own, fmt.Sprintf("%s ±%g", row.Quantity, margin))
 		case isOwn:
-			add(&own, row.Quantity+" "+numbers.Percent(numbers.Known(margin)))
+			add(&own, row.Quantity+" "+page.Percent(page.Known(margin)))
 		case row.Score:
 			add(&shared, fmt.Sprintf("±%g of scores", c.ScoreMargin))
 		default:
-			add(&shared, numbers.Percent(numbers.Known(c.RatioMargin))+" of amounts")
+			add(&shared, page.Percent(page.Known(c.RatioMargin))+" of amounts")
 		}
 	}
 	return shared, own

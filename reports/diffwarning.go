@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // The kinds of warnings that only comparisons have.
@@ -35,9 +35,9 @@ func (w Warning) aboutSides(quote func(string) string) string {
 		return "the sides are of different suites, " + quote(w.Name) + " and " + quote(w.More) + ": tasks of one id may not be the same"
 	case SpecsDiffer:
 		return fmt.Sprintf("the specs differ in %s that %s not declared: see the table of the spec, and --vary",
-			numbers.Plural(w.Count, "place", "places"), wasOrWere(w.Count))
+			page.Plural(w.Count, "place", "places"), wasOrWere(w.Count))
 	case NotCompared:
-		return numbers.Plural(w.Count, "configuration is", "configurations are") + " on this side alone and not compared: " + quote(w.More)
+		return page.Plural(w.Count, "configuration is", "configurations are") + " on this side alone and not compared: " + quote(w.More)
 	case NotPaired:
 		return "not paired, because " + w.More + ": this takes many more tasks to show the same difference"
 	case NothingCommon:
@@ -55,14 +55,14 @@ func (w Warning) aboutSides(quote func(string) string) string {
 func (w Warning) aboutDifferences(quote func(string) string) string {
 	switch w.Kind {
 	case FewCommon:
-		return fmt.Sprintf("%s can show only large differences", numbers.Plural(w.Count, "common task", "common tasks"))
+		return fmt.Sprintf("%s can show only large differences", page.Plural(w.Count, "common task", "common tasks"))
 	case LeftOut:
 		return fmt.Sprintf("%d of %d pairs of runs have no %s on a side and are left out", w.Count, w.Of, quote(w.Name))
 	case TooFewDiffer:
 		if w.Count == 0 {
 			return "no " + w.Name + " differs"
 		}
-		return fmt.Sprintf("only %s: with fewer than %d no test shows anything", numbers.Plural(w.Count, w.Name+" differs", w.Name+"s differ"), w.Of)
+		return fmt.Sprintf("only %s: with fewer than %d no test shows anything", page.Plural(w.Count, w.Name+" differs", w.Name+"s differ"), w.Of)
 	case OneSidedScore:
 		return quote(w.Name) + " is a score of this side alone and not compared"
 	case OtherScorer:

@@ -1,8 +1,7 @@
 package reports
 
-import "github.com/agentbench/agentbench/reports/numbers"
+import "github.com/agentbench/agentbench/reports/page"
 
-// scoreDigits is how many digits of a score mean something to the reader.
 func (r *Report) scoreDigits() int {
 	for i := range r.Configurations {
 		if r.Configurations[i].Runs >= 100 {
@@ -14,22 +13,22 @@ func (r *Report) scoreDigits() int {
 
 // shownScore shows means of the primary score and the ends of their intervals:
 // where all scores are from 0 to 1 their means are, too.
-func (r *Report) shownScore() func(numbers.Value) string {
+func (r *Report) shownScore() func(page.Value) string {
 	digits, unit := r.scoreDigits(), true
 	for i := range r.Configurations {
 		scores := r.Configurations[i].Scores
 		unit = unit && len(scores) > 0 && scores[0].unit
 	}
-	return func(v numbers.Value) string {
+	return func(v page.Value) string {
 		if unit {
 			v.Number = min(1, max(0, v.Number))
 		}
-		return numbers.Score(v, digits)
+		return page.Score(v, digits)
 	}
 }
 
 func (r *Report) dollarDigits() int {
-	return numbers.DollarDigits(func(yield func(numbers.Value) bool) {
+	return page.DollarDigits(func(yield func(page.Value) bool) {
 		for c := range r.each() {
 			if !yield(c.Cost.Mean) {
 				return
@@ -38,8 +37,8 @@ func (r *Report) dollarDigits() int {
 	})
 }
 
-func (r *Report) dollars(v numbers.Value) string { return numbers.Dollars(v, r.dollarDigits()) }
+func (r *Report) dollars(v page.Value) string { return page.Dollars(v, r.dollarDigits()) }
 
-func (r *Report) extraDollars(v numbers.Value) string {
-	return numbers.ExtraDollars(v, r.dollarDigits())
+func (r *Report) extraDollars(v page.Value) string {
+	return page.ExtraDollars(v, r.dollarDigits())
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -32,9 +31,9 @@ func flipsTable(c *Comparison) page.Table {
 		{Column: page.Column{Head: "score", Key: "score"}, Cell: func(row flipRow) page.Cell { return page.Name(row.Score) }},
 		{Column: page.Column{Head: "task", Key: "task"}, Cell: func(row flipRow) page.Cell { return page.Name(row.Task) }},
 		{Column: page.Column{Head: "base", Key: "base", Right: true}, Cell: func(row flipRow) page.Cell {
-			return page.Number(row.Base, numbers.Short)
+			return page.Number(row.Base, page.Short)
 		}},
-		{Column: page.Column{Head: "new", Key: "new", Right: true}, Cell: func(row flipRow) page.Cell { return page.Number(row.New, numbers.Short) }},
+		{Column: page.Column{Head: "new", Key: "new", Right: true}, Cell: func(row flipRow) page.Cell { return page.Number(row.New, page.Short) }},
 		{Column: page.Column{Head: "run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell { return page.Name(row.both()) }},
 		{Column: page.Column{Head: "base run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell {
 			return page.Name(row.one(row.BaseRuns))

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -36,13 +36,13 @@ type FrontRow struct {
 	// BeatenBy is the cheapest on the front that is as cheap, as good and as fast.
 	BeatenBy string `json:"beaten_by,omitempty"`
 	// Apart is why it could not be compared.
-	Apart   string        `json:"apart,omitempty"`
-	Cost    numbers.Value `json:"cost"`
-	Quality numbers.Value `json:"score"`
-	Seconds numbers.Value `json:"latency_s"`
+	Apart   string     `json:"apart,omitempty"`
+	Cost    page.Value `json:"cost"`
+	Quality page.Value `json:"score"`
+	Seconds page.Value `json:"latency_s"`
 	// Share is how often it is on the front when the tasks, or clusters, are drawn
 	// anew, 2,000 times: how sure it is to belong there.
-	Share numbers.Value `json:"share"`
+	Share page.Value `json:"share"`
 
 	of *contender
 }
@@ -158,7 +158,7 @@ func (c *contender) tooFew(most int) bool {
 	case n == 0:
 		c.apart = "no score"
 	case 2*n < most:
-		c.apart = fmt.Sprintf("only %d of %s", n, numbers.Plural(most, "task", "tasks"))
+		c.apart = fmt.Sprintf("only %d of %s", n, page.Plural(most, "task", "tasks"))
 	default:
 		return false
 	}
@@ -291,11 +291,11 @@ func precise(x float64) float64 {
 // row is a configuration that was compared.
 func (c *contender) row(of *stats.Standing, timed bool) FrontRow {
 	r := FrontRow{
-		of: c, Name: c.name, Front: of.Front, Cost: numbers.Known(of.Cost), Quality: numbers.Known(of.Quality),
-		Seconds: numbers.Known(of.Delay), Share: numbers.Of(of.Share, of.Drawn),
+		of: c, Name: c.name, Front: of.Front, Cost: page.Known(of.Cost), Quality: page.Known(of.Quality),
+		Seconds: page.Known(of.Delay), Share: page.ValueOf(of.Share, of.Drawn),
 	}
 	if !timed {
-		r.Seconds = numbers.Missing(numbers.Unknown)
+		r.Seconds = page.Missing(page.Unknown)
 	}
 	return r
 }
@@ -303,13 +303,13 @@ func (c *contender) row(of *stats.Standing, timed bool) FrontRow {
 // aside is a configuration that was not compared. What is known of it is over all
 // of its tasks.
 func (c *contender) aside() FrontRow {
-	none := numbers.Missing(numbers.Nothing)
+	none := page.Missing(page.Nothing)
 	r := FrontRow{of: c, Name: c.name, Apart: c.apart, Cost: none, Quality: none, Seconds: none, Share: none}
 	if mean := meanPoint(c.points, len(c.points)); len(c.points) > 0 {
-		r.Quality, r.Seconds = numbers.Known(mean.Quality), numbers.Known(mean.Delay)
+		r.Quality, r.Seconds = page.Known(mean.Quality), page.Known(mean.Delay)
 	}
 	if c.lacks(amountNamed("latency_s")) != "" {
-		r.Seconds = numbers.Missing(numbers.Unknown)
+		r.Seconds = page.Missing(page.Unknown)
 	}
 	return r
 }

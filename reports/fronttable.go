@@ -6,28 +6,27 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
 // FrontPoint is what a front tells of a configuration.
-type FrontPoint struct{ Cost, Quality, Seconds, Share numbers.Value }
+type FrontPoint struct{ Cost, Quality, Seconds, Share page.Value }
 
 // FrontFields are the columns of a front: what is small, what is large, the latency,
 // and how sure a row is to be on it. Cost and quality come with their heads and keys.
-func FrontFields[T any](cost, quality page.Column, dollars, score func(numbers.Value) string, share []page.Warning, of func(T) FrontPoint) []page.Field[T] {
+func FrontFields[T any](cost, quality page.Column, dollars, score func(page.Value) string, share []page.Warning, of func(T) FrontPoint) []page.Field[T] {
 	cost.Right, quality.Right = true, true
 	return []page.Field[T]{
 		{Column: cost, Cell: func(row T) page.Cell { return page.Number(of(row).Cost, dollars) }},
 		{Column: quality, Cell: func(row T) page.Cell { return page.Number(of(row).Quality, score) }},
 		{Column: page.Column{Head: "latency", Key: "latency_s", Right: true, Optional: true}, Cell: func(row T) page.Cell {
 			if seconds := of(row).Seconds; seconds.Known() {
-				return page.Number(seconds, numbers.Seconds)
+				return page.Number(seconds, page.Seconds)
 			}
 			return page.Cell{}
 		}},
 		{Column: page.Column{Head: "on the\nfront", Key: "share", Right: true, Warnings: share}, Cell: func(row T) page.Cell {
-			return page.Number(of(row).Share, orNothing(numbers.Percent))
+			return page.Number(of(row).Share, orNothing(page.Percent))
 		}},
 	}
 }
@@ -48,7 +47,7 @@ func (f *Front) table(digits int) page.Table {
 		{Column: page.Column{Key: "simulated", Only: page.Machines}, Cell: func(r *FrontRow) page.Cell { return page.Name(r.of.configuration().simulatedBy()) }},
 		{Column: page.Column{Key: "front", Only: page.Machines}, Cell: func(r *FrontRow) page.Cell { return page.Text(strconv.FormatBool(r.Front)) }},
 	}
-	fields = append(fields, FrontFields(page.Column{Head: f.costHead(), Key: f.Cost}, quality, f.costForm(), func(v numbers.Value) string { return numbers.Score(v, digits) },
+	fields = append(fields, FrontFields(page.Column{Head: f.costHead(), Key: f.Cost}, quality, f.costForm(), func(v page.Value) string { return page.Score(v, digits) },
 		nil, func(r *FrontRow) FrontPoint { return FrontPoint{r.Cost, r.Quality, r.Seconds, r.Share} })...)
 	fields = append(fields, []page.Field[*FrontRow]{
 		{Column: page.Column{Head: "beaten by", Key: "beaten_by", Optional: true}, Cell: func(r *FrontRow) page.Cell { return page.Name(r.BeatenBy) }},
@@ -87,18 +86,18 @@ func (f *Front) costHead() string {
 	return f.Cost + "\nper run"
 }
 
-func (f *Front) costForm() func(numbers.Value) string {
+func (f *Front) costForm() func(page.Value) string {
 	if f.Cost != "cost_usd" {
-		return numbers.Count
+		return page.Whole
 	}
-	digits := numbers.DollarDigits(func(yield func(numbers.Value) bool) {
+	digits := page.DollarDigits(func(yield func(page.Value) bool) {
 		for r := range f.each() {
 			if !yield(r.Cost) {
 				return
 			}
 		}
 	})
-	return orNothing(func(v numbers.Value) string { return numbers.Dollars(v, digits) })
+	return orNothing(func(v page.Value) string { return page.Dollars(v, digits) })
 }
 
 // front compares the configurations of a report, once.

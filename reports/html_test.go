@@ -7,10 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/net/html"
-
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
+	"golang.org/x/net/html"
 )
 
 // htmlAllowed are the only elements of a page, and their attributes. None of

@@ -4,23 +4,23 @@ import (
 	"math"
 	"slices"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // rangeOf is what the functions of reports/stats give, as a range.
-func rangeOf(interval stats.Interval, ok bool) numbers.Range {
+func rangeOf(interval stats.Interval, ok bool) page.Range {
 	if !ok {
-		return numbers.Range{Low: numbers.Missing(numbers.Nothing), High: numbers.Missing(numbers.Nothing)}
+		return page.Range{Low: page.Missing(page.Nothing), High: page.Missing(page.Nothing)}
 	}
-	return numbers.Range{Low: bound(interval.Low), High: bound(interval.High)}
+	return page.Range{Low: bound(interval.Low), High: bound(interval.High)}
 }
 
-func bound(x float64) numbers.Value {
+func bound(x float64) page.Value {
 	if math.IsInf(x, 0) {
-		return numbers.Missing(numbers.Unbounded)
+		return page.Missing(page.Unbounded)
 	}
-	return numbers.Known(x)
+	return page.Known(x)
 }
 
 // How often the clusters are drawn for an interval: of the many points of curves
@@ -116,21 +116,21 @@ func (m *measure) sums(of func(*run) float64) []float64 {
 func (m *measure) counts() []float64 { return m.sums(func(*run) float64 { return 1 }) }
 
 // mean is the interval of the mean over runs; it is missing where the mean is.
-func (m *measure) mean(of func(*run) float64, mean numbers.Value) numbers.Range {
+func (m *measure) mean(of func(*run) float64, mean page.Value) page.Range {
 	return m.about(mean, m.sums(of), m.counts(), m.draws)
 }
 
 // about is the interval of a ratio of two sums; it is missing where the ratio is.
-func (m *measure) about(ratio numbers.Value, above, below []float64, draws int) numbers.Range {
+func (m *measure) about(ratio page.Value, above, below []float64, draws int) page.Range {
 	if !ratio.Known() {
-		return numbers.Range{Low: ratio, High: ratio}
+		return page.Range{Low: ratio, High: ratio}
 	}
 	return m.ratio(above, below, draws)
 }
 
 // ratio is the interval of the ratio of two sums, of which each cluster gives a
 // part.
-func (m *measure) ratio(above, below []float64, draws int) numbers.Range {
+func (m *measure) ratio(above, below []float64, draws int) page.Range {
 	level := m.level(m.groups)
 	if m.groups > stats.MostResampled {
 		return rangeOf(stats.ExpandedRatio(above, below, level))
@@ -140,13 +140,13 @@ func (m *measure) ratio(above, below []float64, draws int) numbers.Range {
 
 // share is the interval of the share of the runs, of those that are counted, of
 // which something is so.
-func (m *measure) share(is func(*run) bool, counted func(*run) bool) numbers.Range {
+func (m *measure) share(is func(*run) bool, counted func(*run) bool) page.Range {
 	return proportion(m.sums(func(r *run) float64 { return numberOf(counted(r) && is(r)) }), m.sums(func(r *run) float64 { return numberOf(counted(r)) }))
 }
 
 // proportion is the interval of a share, from how many runs of each cluster it
 // is, and of how many.
-func proportion(hits, counts []float64) numbers.Range {
+func proportion(hits, counts []float64) page.Range {
 	clusters, rest := make([][]float64, len(counts)), make([]float64, int(stats.Sum(counts)))
 	for i, n := range counts {
 		clusters[i], rest = rest[:int(n):int(n)], rest[int(n):]
@@ -185,7 +185,7 @@ func (m *measure) graded() bool {
 // meanScore is the interval of the mean over runs of their primary scores, which
 // they all have. Whether these are graded is said of the whole configuration: a few
 // of its runs may happen to have 0 or 1.
-func (m *measure) meanScore(graded bool) numbers.Range {
+func (m *measure) meanScore(graded bool) page.Range {
 	clusters := make([][]float64, m.groups)
 	for i, at := range m.ordered {
 		score, _ := m.runs.primary(at)
@@ -202,7 +202,7 @@ func (m *measure) meanScore(graded bool) numbers.Range {
 }
 
 // perSuccess is the interval of the cost per success.
-func (m *measure) perSuccess(mean numbers.Value) numbers.Range {
+func (m *measure) perSuccess(mean page.Value) page.Range {
 	cost, successes := make([]float64, m.groups), make([]float64, m.groups)
 	for i, at := range m.ordered {
 		if succeeded, known := m.runs.succeeded(at); known {
@@ -215,7 +215,7 @@ func (m *measure) perSuccess(mean numbers.Value) numbers.Range {
 
 // median is the interval of the median of numbers that are sorted: two of them
 // between which it lies.
-func (m *measure) median(of func(*run) int64, sorted []int64, unit float64) numbers.Range {
+func (m *measure) median(of func(*run) int64, sorted []int64, unit float64) page.Range {
 	low, high, ok := 0, 0, false
 	if m.groups == len(sorted) {
 		low, high, _, ok = stats.MedianOrders(len(sorted), stats.Level)
@@ -225,7 +225,7 @@ func (m *measure) median(of func(*run) int64, sorted []int64, unit float64) numb
 	if !ok {
 		return rangeOf(stats.Interval{}, false)
 	}
-	return numbers.Range{Low: numbers.Known(float64(sorted[low-1]) / unit), High: numbers.Known(float64(sorted[high-1]) / unit)}
+	return page.Range{Low: page.Known(float64(sorted[low-1]) / unit), High: page.Known(float64(sorted[high-1]) / unit)}
 }
 
 // fewestForMedian is the number of independent values below which no two of them

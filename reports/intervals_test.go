@@ -12,7 +12,6 @@ import (
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
 )
@@ -34,7 +33,7 @@ func tauBench() *fixture {
 	return f
 }
 
-func near(v numbers.Value, want, tolerance float64) bool {
+func near(v page.Value, want, tolerance float64) bool {
 	return v.Known() && math.Abs(v.Number-want) <= tolerance
 }
 
@@ -98,7 +97,7 @@ func clustered(f *fixture, clusters int) *fixture {
 	return f
 }
 
-func width(r numbers.Range) float64 { return r.High.Number - r.Low.Number }
+func width(r page.Range) float64 { return r.High.Number - r.Low.Number }
 
 // Tasks that are alike within their clusters tell less: all intervals know.
 func TestClustersWidenIntervals(t *testing.T) {
@@ -113,8 +112,8 @@ func TestClustersWidenIntervals(t *testing.T) {
 	if r.Clusters != 10 || plain.collect().Clusters != 0 {
 		t.Errorf("%d clusters", r.Clusters)
 	}
-	score := func(c reports.Configuration) numbers.Range {
-		return numbers.Range{Low: c.Scores[0].Low, High: c.Scores[0].High}
+	score := func(c reports.Configuration) page.Range {
+		return page.Range{Low: c.Scores[0].Low, High: c.Scores[0].High}
 	}
 	if width(score(together)) < 1.5*width(score(alone)) || alone.Scores[0].Mean != together.Scores[0].Mean {
 		t.Errorf("the score has %v alone and %v together", score(alone), score(together))
@@ -176,7 +175,7 @@ func TestIntervalsAreMissingWithTheirNumber(t *testing.T) {
 	if c := lone.collect().Configurations[0]; c.Tokens.Known() && c.TokensInterval.Known() || c.Latency.MeanInterval.Known() || c.Latency.P50Interval.Known() {
 		t.Errorf("one task: %+v", c.Latency)
 	}
-	text, err := json.Marshal(numbers.Range{Low: numbers.Value{Number: 0.5}, High: numbers.Value{Missing: "∞"}})
+	text, err := json.Marshal(page.Range{Low: page.Value{Number: 0.5}, High: page.Value{Missing: "∞"}})
 	if err != nil || string(text) != "[0.5,null]" {
 		t.Errorf("an open interval is %s, %v", text, err)
 	}
@@ -250,7 +249,7 @@ func TestMeansLieWithinTheirIntervals(t *testing.T) {
 	})
 }
 
-func within(t *rapid.T, what string, v numbers.Value, r numbers.Range) {
+func within(t *rapid.T, what string, v page.Value, r page.Range) {
 	const rounding = 1e-6 // the steps of a curve are kept with seven digits
 	if !v.Known() || !r.Known() {
 		return

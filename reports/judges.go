@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -18,31 +18,31 @@ type Judges struct {
 	Failed   []Count `json:"failed"`   // votes that are missing, by the class of the error
 	Repaired int     `json:"repaired"` // votes that were in the form asked for at the second time
 	// Calls, Tokens and Cost are as if nothing were cached.
-	Calls  int64         `json:"calls"`
-	Tokens numbers.Value `json:"tokens"`
-	Cost   numbers.Value `json:"cost_usd"`
+	Calls  int64      `json:"calls"`
+	Tokens page.Value `json:"tokens"`
+	Cost   page.Value `json:"cost_usd"`
 
 	// Differ is the share of the scores with several votes on a question in which
 	// these differ; SD is their standard deviation, the mean over such scores.
-	Differ numbers.Value `json:"votes_differ"`
-	SD     numbers.Value `json:"votes_sd"`
+	Differ page.Value `json:"votes_differ"`
+	SD     page.Value `json:"votes_sd"`
 	// Variance is that of the votes on the same output. Within is the variance of
 	// the scores of one task's trials, Between that of the tasks, as in the residue.
-	Variance numbers.Value `json:"variance_votes"`
-	Within   numbers.Value `json:"variance_within"`
-	Between  numbers.Value `json:"variance_between"`
+	Variance page.Value `json:"variance_votes"`
+	Within   page.Value `json:"variance_within"`
+	Between  page.Value `json:"variance_between"`
 	// Noise is how much of Within the votes make: the variance that is left in the
 	// mean of them, beside it. What judges of a panel always differ by is not in it.
-	Noise numbers.Value `json:"votes_share_of_within"`
+	Noise page.Value `json:"votes_share_of_within"`
 
 	// Pairs are those votes that were asked for in both orders, Changed the share
 	// of them in which the order changed the verdict, First what standing first is
 	// worth (0.5: nothing), PlaceP the chance of as many tasks, or clusters of them,
 	// in favour of one place where it says nothing (stats.PositionBias).
-	Pairs   int           `json:"pairs"`
-	Changed numbers.Value `json:"order_changed"`
-	First   numbers.Value `json:"first_place"`
-	PlaceP  numbers.Value `json:"first_place_p"`
+	Pairs   int        `json:"pairs"`
+	Changed page.Value `json:"order_changed"`
+	First   page.Value `json:"first_place"`
+	PlaceP  page.Value `json:"first_place_p"`
 }
 
 // judges are the scorers that asked others about a configuration.
@@ -52,7 +52,7 @@ func (c *collector) judges(configuration int, residue []Part) (all []Judges) {
 		if len(heard) == 0 {
 			continue
 		}
-		j := Judges{Scorer: s.name, Scores: len(heard), Within: numbers.Missing(numbers.OneTrial), Between: numbers.Missing(numbers.OneTrial)}
+		j := Judges{Scorer: s.name, Scores: len(heard), Within: page.Missing(page.OneTrial), Between: page.Missing(page.OneTrial)}
 		j.count(heard)
 		for i := range residue {
 			if residue[i].Scorer == s.name {
@@ -80,8 +80,8 @@ func (j *Judges) count(heard []*judged) {
 	}
 	j.Failed, j.Calls = counted(failed), used.Calls
 	j.Cost = costOr(used.Cost, used.Unpriced > 0, used.Unreported > 0)
-	if j.Tokens = numbers.Known(float64(used.Tokens())); !used.TokensTold() {
-		j.Tokens = numbers.Missing(numbers.Unknown)
+	if j.Tokens = page.Known(float64(used.Tokens())); !used.TokensTold() {
+		j.Tokens = page.Missing(page.Unknown)
 	}
 }
 
@@ -98,10 +98,10 @@ func (j *Judges) disagree(heard []*judged) {
 			differ++
 		}
 	}
-	j.Differ, j.SD, j.Variance = numbers.Over(int64(differ), int64(len(variances))), numbers.Of(stats.Mean(deviations)), numbers.Of(stats.Mean(variances))
-	j.Noise = numbers.Missing(numbers.Nothing)
+	j.Differ, j.SD, j.Variance = page.Ratio(int64(differ), int64(len(variances))), page.ValueOf(stats.Mean(deviations)), page.ValueOf(stats.Mean(variances))
+	j.Noise = page.Missing(page.Nothing)
 	if noise, ok := noise(heard); ok && j.Within.Known() && j.Within.Number > 0 {
-		j.Noise = numbers.Known(noise / j.Within.Number)
+		j.Noise = page.Known(noise / j.Within.Number)
 	}
 }
 
@@ -120,5 +120,5 @@ func (j *Judges) places(runs *runs, heard []*judged) {
 	}
 	bias, ok := stats.PositionBias(clusters)
 	j.Pairs = bias.Pairs
-	j.Changed, j.First, j.PlaceP = numbers.Of(bias.Changed, ok), numbers.Of(bias.First, ok), numbers.Of(bias.P, ok)
+	j.Changed, j.First, j.PlaceP = page.ValueOf(bias.Changed, ok), page.ValueOf(bias.First, ok), page.ValueOf(bias.P, ok)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // Limit tells how much of one limit of a configuration was used: of iterations, or
@@ -18,13 +18,13 @@ type Limit struct {
 	Derived bool `json:"derived,omitempty"`
 	// Used is the mean number of what the limit counts, per run;
 	// Share is Used divided by the limit.
-	Used          numbers.Value `json:"used"`
-	UsedInterval  numbers.Range `json:"used_interval"`
-	Share         numbers.Value `json:"share"`
-	ShareInterval numbers.Range `json:"share_interval"`
+	Used          page.Value `json:"used"`
+	UsedInterval  page.Range `json:"used_interval"`
+	Share         page.Value `json:"share"`
+	ShareInterval page.Range `json:"share_interval"`
 	// Reached is the share of the runs that came up to the limit.
-	Reached         numbers.Value `json:"reached"`
-	ReachedInterval numbers.Range `json:"reached_interval"`
+	Reached         page.Value `json:"reached"`
+	ReachedInterval page.Range `json:"reached_interval"`
 	// Enough is the least limit that 95 % of the runs would not have noticed.
 	Enough int `json:"enough"`
 	// Hint is what the numbers suggest, "" where they suggest nothing.
@@ -105,10 +105,10 @@ func (u *sums) lengths() *histogram {
 func measureLimit(name string, limit int, used *histogram, runs int) Limit {
 	reached := used.atLeast(limit)
 	l := Limit{
-		Name: name, Limit: limit, Used: numbers.Over(used.total(), int64(runs)), Reached: numbers.Over(reached, int64(runs)),
+		Name: name, Limit: limit, Used: page.Ratio(used.total(), int64(runs)), Reached: page.Ratio(reached, int64(runs)),
 		Enough: used.covering(int64(rarely * float64(runs))),
 	}
-	l.Share = numbers.Over(used.total(), int64(runs)*int64(limit))
+	l.Share = page.Ratio(used.total(), int64(runs)*int64(limit))
 	return l
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -19,9 +18,9 @@ func limitsTable(r *Report) page.Table {
 	fields := slices.Concat(nameFields(r, func(row limitRow) *Configuration { return row.configuration }), []page.Field[limitRow]{
 		{Column: page.Column{Head: "limit", Key: "limit"}, Cell: limitCell},
 		{Column: page.Column{Head: "is", Key: "value", Right: true}, Cell: func(row limitRow) page.Cell { return page.Count(row.limit.Limit) }},
-	}, limitField("used", "used_mean", numbers.Count, func(l *Limit) (numbers.Value, numbers.Range) { return l.Used, l.UsedInterval }),
-		limitField("share", "share", numbers.Percent, func(l *Limit) (numbers.Value, numbers.Range) { return l.Share, l.ShareInterval }),
-		limitField("reached", "reached", numbers.Percent, func(l *Limit) (numbers.Value, numbers.Range) { return l.Reached, l.ReachedInterval }),
+	}, limitField("used", "used_mean", page.Whole, func(l *Limit) (page.Value, page.Range) { return l.Used, l.UsedInterval }),
+		limitField("share", "share", page.Percent, func(l *Limit) (page.Value, page.Range) { return l.Share, l.ShareInterval }),
+		limitField("reached", "reached", page.Percent, func(l *Limit) (page.Value, page.Range) { return l.Reached, l.ReachedInterval }),
 		[]page.Field[limitRow]{
 			{Column: page.Column{Key: "enough", Only: page.Machines}, Cell: func(row limitRow) page.Cell { return page.Count(row.limit.Enough) }},
 			{Column: page.Column{Head: "hint", Key: "hint", Prose: true, Optional: true}, Cell: func(row limitRow) page.Cell {
@@ -44,8 +43,8 @@ func (r *Report) limitUnits() string {
 }
 
 // limitField is a number of a limit with its interval.
-func limitField(head, key string, form func(numbers.Value) string, of func(*Limit) (numbers.Value, numbers.Range)) []page.Field[limitRow] {
-	return page.Measured(page.Column{Head: head, Key: key}, form, func(row limitRow) (numbers.Value, numbers.Range) { return of(row.limit) })
+func limitField(head, key string, form func(page.Value) string, of func(*Limit) (page.Value, page.Range)) []page.Field[limitRow] {
+	return page.Measured(page.Column{Head: head, Key: key}, form, func(row limitRow) (page.Value, page.Range) { return of(row.limit) })
 }
 
 // limitCell is brief for people: "phase execution" is phases.execution.max_iterations.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // Metric is a number that a suite declares, made of a score of many runs. What
@@ -26,10 +26,10 @@ type Metric struct {
 // MetricValue is a metric of some tasks. Low and High are the ends of its 95 %
 // interval.
 type MetricValue struct {
-	Value numbers.Value `json:"value"`
-	Low   numbers.Value `json:"low"`
-	High  numbers.Value `json:"high"`
-	Tasks int           `json:"tasks"` // that it is the mean of
+	Value page.Value `json:"value"`
+	Low   page.Value `json:"low"`
+	High  page.Value `json:"high"`
+	Tasks int        `json:"tasks"` // that it is the mean of
 	// LeftOut are tasks with scored runs that are too few for the metric.
 	LeftOut int `json:"tasks_left_out,omitempty"`
 

@@ -3,7 +3,7 @@ package reports
 import (
 	"fmt"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -54,7 +54,7 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 	spread := func(s Spread) map[string]any {
 		return map[string]any{"mean": rangedBy(s.Mean, s.MeanInterval), "sum": c.sum(s.Mean), "p50": rangedBy(s.P50, s.P50Interval), "p95": s.P95}
 	}
-	total := func(mean numbers.Value, interval numbers.Range, sum numbers.Value) map[string]any {
+	total := func(mean page.Value, interval page.Range, sum page.Value) map[string]any {
 		if !mean.Known() {
 			sum = mean
 		}
@@ -73,17 +73,17 @@ func (c *Configuration) metrics(path string, seen *readings) metrics {
 
 // sum is that over all runs of a number of which the mean per run is known, free
 // of the rounding of the mean.
-func (c *Configuration) sum(mean numbers.Value) numbers.Value {
+func (c *Configuration) sum(mean page.Value) page.Value {
 	if mean.Known() {
-		mean.Number = numbers.Raw(mean.Number * float64(c.Runs))
+		mean.Number = page.Raw(mean.Number * float64(c.Runs))
 	}
 	return mean
 }
 
 // ranged is a metric with the ends of its interval.
-type ranged struct{ value, low, high numbers.Value }
+type ranged struct{ value, low, high page.Value }
 
-func rangedBy(value numbers.Value, interval numbers.Range) ranged {
+func rangedBy(value page.Value, interval page.Range) ranged {
 	return ranged{value, interval.Low, interval.High}
 }
 
@@ -97,12 +97,12 @@ type metrics struct {
 // Field implements [expr.Fields]. A missing number is null.
 func (m metrics) Field(name string) any {
 	switch value := m.fields[name].(type) {
-	case numbers.Value:
-		return m.seen.number(m.path+name, ranged{value: value, low: numbers.Missing(numbers.Nothing), high: numbers.Missing(numbers.Nothing)})
+	case page.Value:
+		return m.seen.number(m.path+name, ranged{value: value, low: page.Missing(page.Nothing), high: page.Missing(page.Nothing)})
 	case ranged:
 		return m.seen.number(m.path+name, value)
 	case int64:
-		m.seen.add(reading{path: m.path + name, ranged: ranged{value: numbers.Known(float64(value))}})
+		m.seen.add(reading{path: m.path + name, ranged: ranged{value: page.Known(float64(value))}})
 		return value
 	case word:
 		return m.seen.word(m.path+name, value)

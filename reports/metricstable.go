@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -68,7 +67,7 @@ func (r *Report) declared() []Metric {
 // metricFields are the columns of the i-th metric.
 func metricFields(r *Report, i int) []page.Field[metricsRow] {
 	name := r.declared()[i].Name
-	form := func(v numbers.Value) string { return numbers.Score(v, r.scoreDigits()) }
+	form := func(v page.Value) string { return page.Score(v, r.scoreDigits()) }
 	fields := []page.Field[metricsRow]{
 		{Column: page.Column{About: name, Key: name, Right: true}, Cell: func(row metricsRow) page.Cell {
 			if row.group >= 0 {
@@ -76,15 +75,15 @@ func metricFields(r *Report, i int) []page.Field[metricsRow] {
 			}
 			return page.Number(row.value(i).Value, form, row.notesOf(name, TooFewTrials)...)
 		}},
-		page.About(name, page.ShownInterval("95%", form, func(row metricsRow) numbers.Range { return row.value(i).shown() })),
+		page.About(name, page.ShownInterval("95%", form, func(row metricsRow) page.Range { return row.value(i).shown() })),
 		{Column: page.Column{Key: name + "_tasks", Only: page.Machines}, Cell: func(row metricsRow) page.Cell { return page.Count(row.value(i).Tasks) }},
 	}
-	return append(fields, page.Ends(name, func(row metricsRow) numbers.Range { return row.value(i).interval() })...)
+	return append(fields, page.Ends(name, func(row metricsRow) page.Range { return row.value(i).interval() })...)
 }
 
 // shown is the interval as people see it: where all tasks are worth from 0 to 1
 // their mean is, too.
-func (v *MetricValue) shown() numbers.Range {
+func (v *MetricValue) shown() page.Range {
 	between := v.interval()
 	if v.unit {
 		between.Low.Number, between.High.Number = max(0, between.Low.Number), min(1, between.High.Number)
@@ -92,7 +91,7 @@ func (v *MetricValue) shown() numbers.Range {
 	return between
 }
 
-func (v *MetricValue) interval() numbers.Range { return numbers.Range{Low: v.Low, High: v.High} }
+func (v *MetricValue) interval() page.Range { return page.Range{Low: v.Low, High: v.High} }
 
 func (r *Report) metricsRows() iter.Seq[metricsRow] {
 	return func(yield func(metricsRow) bool) {

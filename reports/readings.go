@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // readings are the metrics that an expression read, in the order in which they
@@ -58,7 +58,7 @@ func (r *readings) word(path string, of word) any {
 	if of.missing != "" {
 		r.untold = fmt.Errorf("%s is missing: %s", path, of.missing)
 	}
-	r.add(reading{path: path, ranged: ranged{value: numbers.Known(0)}, text: of.shown})
+	r.add(reading{path: path, ranged: ranged{value: page.Known(0)}, text: of.shown})
 	return of.value
 }
 

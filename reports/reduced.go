@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -66,7 +66,7 @@ func (r *reducer) over(m *measure, tasks iter.Seq[[]int32], draws int) MetricVal
 			means.put(r.runs.all[group[0]].task, value)
 		}
 	}
-	v.Tasks, v.Value = len(means.all), numbers.Of(stats.Mean(means.all))
+	v.Tasks, v.Value = len(means.all), page.ValueOf(stats.Mean(means.all))
 	if v.Tasks == 0 {
 		v.Value = r.why(scored)
 		v.Low, v.High = v.Value, v.Value
@@ -79,14 +79,14 @@ func (r *reducer) over(m *measure, tasks iter.Seq[[]int32], draws int) MetricVal
 }
 
 // why a metric of no task is missing.
-func (r *reducer) why(scored int) numbers.Value {
+func (r *reducer) why(scored int) page.Value {
 	switch {
 	case scored == 0:
-		return numbers.Missing(numbers.Unscored)
+		return page.Missing(page.Unscored)
 	case r.Reduce == reduceMajority:
-		return numbers.Missing(numbers.Unanswered)
+		return page.Missing(page.Unanswered)
 	}
-	return numbers.Missing(numbers.FewTrials)
+	return page.Missing(page.FewTrials)
 }
 
 // isMean says that the metric is a mean over runs, which has the intervals of
@@ -163,7 +163,7 @@ func (r *reducer) successes(t *taskTrials) (n int) {
 // interval is that of the mean of the tasks' numbers: of means over runs as
 // scores have it, of others by resampling the tasks, or the clusters of them.
 // Where all tasks are worth 0, or all 1, a bootstrap would say that it is sure.
-func (r *reducer) interval(m *measure, means *taskMeans, draws int) numbers.Range {
+func (r *reducer) interval(m *measure, means *taskMeans, draws int) page.Range {
 	if r.isMean() {
 		return rangeOf(means.interval())
 	}

@@ -2,7 +2,7 @@ package reports
 
 import (
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // Schema names the form of a report in JSON. Its number rises when a field
@@ -74,7 +74,7 @@ type Configuration struct {
 	Tasks     int            `json:"tasks"`    // with a run that counts
 	Runs      int            `json:"runs"`     // that count
 	Expected  int            `json:"expected"` // tasks x trials of the suite
-	Coverage  numbers.Value  `json:"coverage"` // runs / expected
+	Coverage  page.Value     `json:"coverage"` // runs / expected
 	Faults    []Count        `json:"faults"`   // runs by the class of their error
 	Cancelled int            `json:"cancelled"`
 	// Failures are runs that count and in which the agent failed: it ended the
@@ -88,30 +88,30 @@ type Configuration struct {
 	Judges []Judges `json:"judges,omitempty"`
 	// Success is the share of the runs in which the loop believed to have
 	// succeeded, missing where nothing was evaluated.
-	Success         numbers.Value `json:"success"`
-	SuccessInterval numbers.Range `json:"success_interval"`
-	Iterations      Spread        `json:"iterations"`
-	Limits          []Limit       `json:"limits"`
-	Stops           []Stop        `json:"stops"`
+	Success         page.Value `json:"success"`
+	SuccessInterval page.Range `json:"success_interval"`
+	Iterations      Spread     `json:"iterations"`
+	Limits          []Limit    `json:"limits"`
+	Stops           []Stop     `json:"stops"`
 
-	Calls                numbers.Value `json:"calls"`
-	CallsInterval        numbers.Range `json:"calls_interval"`
-	ToolCalls            numbers.Value `json:"tool_calls"`
-	ToolCallsInterval    numbers.Range `json:"tool_calls_interval"`
-	Tokens               numbers.Value `json:"tokens"`
-	TokensInterval       numbers.Range `json:"tokens_interval"`
-	InputTokens          numbers.Value `json:"input_tokens"`
-	InputTokensInterval  numbers.Range `json:"input_tokens_interval"`
-	OutputTokens         numbers.Value `json:"output_tokens"`
-	OutputTokensInterval numbers.Range `json:"output_tokens_interval"`
-	Judging              Judging       `json:"judging"` // part of the numbers above and below
-	User                 Judging       `json:"user"`    // so is what the one used who answers the agents
-	Cost                 Cost          `json:"cost_usd"`
-	Latency              Spread        `json:"latency_s"` // as-if seconds
+	Calls                page.Value `json:"calls"`
+	CallsInterval        page.Range `json:"calls_interval"`
+	ToolCalls            page.Value `json:"tool_calls"`
+	ToolCallsInterval    page.Range `json:"tool_calls_interval"`
+	Tokens               page.Value `json:"tokens"`
+	TokensInterval       page.Range `json:"tokens_interval"`
+	InputTokens          page.Value `json:"input_tokens"`
+	InputTokensInterval  page.Range `json:"input_tokens_interval"`
+	OutputTokens         page.Value `json:"output_tokens"`
+	OutputTokensInterval page.Range `json:"output_tokens_interval"`
+	Judging              Judging    `json:"judging"` // part of the numbers above and below
+	User                 Judging    `json:"user"`    // so is what the one used who answers the agents
+	Cost                 Cost       `json:"cost_usd"`
+	Latency              Spread     `json:"latency_s"` // as-if seconds
 	// Totals over the runs that count, missing where the means are.
-	TotalCalls     numbers.Value `json:"total_calls"`
-	TotalToolCalls numbers.Value `json:"total_tool_calls"`
-	TotalTokens    numbers.Value `json:"total_tokens"`
+	TotalCalls     page.Value `json:"total_calls"`
+	TotalToolCalls page.Value `json:"total_tool_calls"`
+	TotalTokens    page.Value `json:"total_tokens"`
 
 	Curve       []CurvePoint `json:"curve"`
 	Calibration *Calibration `json:"calibration,omitempty"`
@@ -128,30 +128,30 @@ type Count struct {
 
 // Spread is the mean and two quantiles (type 7) of a number over the runs.
 type Spread struct {
-	Mean         numbers.Value `json:"mean"`
-	MeanInterval numbers.Range `json:"mean_interval"`
-	P50          numbers.Value `json:"p50"`
-	P50Interval  numbers.Range `json:"p50_interval"`
-	P95          numbers.Value `json:"p95"`
+	Mean         page.Value `json:"mean"`
+	MeanInterval page.Range `json:"mean_interval"`
+	P50          page.Value `json:"p50"`
+	P50Interval  page.Range `json:"p50_interval"`
+	P95          page.Value `json:"p95"`
 }
 
 // Judging is what the evaluations inside the loop, or the users, used, per run.
 type Judging struct {
-	Calls          numbers.Value `json:"calls"`
-	CallsInterval  numbers.Range `json:"calls_interval"`
-	Tokens         numbers.Value `json:"tokens"`
-	TokensInterval numbers.Range `json:"tokens_interval"`
-	Cost           numbers.Value `json:"cost_usd"`
-	CostInterval   numbers.Range `json:"cost_usd_interval"`
+	Calls          page.Value `json:"calls"`
+	CallsInterval  page.Range `json:"calls_interval"`
+	Tokens         page.Value `json:"tokens"`
+	TokensInterval page.Range `json:"tokens_interval"`
+	Cost           page.Value `json:"cost_usd"`
+	CostInterval   page.Range `json:"cost_usd_interval"`
 }
 
 // Cost is in USD, as if nothing were cached.
 type Cost struct {
-	Mean         numbers.Value `json:"mean"` // per run
-	MeanInterval numbers.Range `json:"mean_interval"`
-	Total        numbers.Value `json:"total"`
+	Mean         page.Value `json:"mean"` // per run
+	MeanInterval page.Range `json:"mean_interval"`
+	Total        page.Value `json:"total"`
 	// PerSuccess is the cost of the scored runs divided by the successes among
 	// them.
-	PerSuccess         numbers.Value `json:"per_success"`
-	PerSuccessInterval numbers.Range `json:"per_success_interval"`
+	PerSuccess         page.Value `json:"per_success"`
+	PerSuccessInterval page.Range `json:"per_success_interval"`
 }

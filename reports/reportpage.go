@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -19,15 +18,15 @@ func (r *Report) Heading(quote func(string) string) string {
 	if r.Incomplete != "" {
 		parts = append(parts, "incomplete: "+quote(r.Incomplete))
 	}
-	parts = append(parts, quote(r.Suite), numbers.Plural(len(r.Configurations), "configuration", "configurations"))
-	size := numbers.Plural(r.TaskCount, "task", "tasks")
+	parts = append(parts, quote(r.Suite), page.Plural(len(r.Configurations), "configuration", "configurations"))
+	size := page.Plural(r.TaskCount, "task", "tasks")
 	if r.Clusters > 0 {
-		size += " in " + numbers.Plural(r.Clusters, "cluster", "clusters")
+		size += " in " + page.Plural(r.Clusters, "cluster", "clusters")
 	}
 	if r.Trials > 1 {
 		size += fmt.Sprintf(" × %d trials", r.Trials)
 	}
-	parts = append(parts, size, numbers.Plural(r.runCount(), "run", "runs"))
+	parts = append(parts, size, page.Plural(r.runCount(), "run", "runs"))
 	if baseline := r.comparedWith(); baseline != "" {
 		parts = append(parts, "baseline "+quote(baseline))
 	}

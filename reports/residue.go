@@ -1,7 +1,7 @@
 package reports
 
 import (
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -11,18 +11,18 @@ type Part struct {
 	Scorer string `json:"scorer"`
 	Tasks  int    `json:"tasks"` // with a scored run
 	// Trials is the mean number of scored runs of a task.
-	Trials numbers.Value `json:"trials"`
+	Trials page.Value `json:"trials"`
 	// Between is the variance of what the tasks' scores truly are, Within that of
 	// the trials of one task; ICC is the share of the first in both.
-	Between numbers.Value `json:"variance_between"`
-	Within  numbers.Value `json:"variance_within"`
-	ICC     numbers.Value `json:"icc"`
+	Between page.Value `json:"variance_between"`
+	Within  page.Value `json:"variance_within"`
+	ICC     page.Value `json:"icc"`
 	// Agreement is the chance that two trials of a task both succeed or both do
 	// not, the mean over tasks with two trials or more.
-	Agreement numbers.Value `json:"agreement"`
+	Agreement page.Value `json:"agreement"`
 	// SE is the standard error of the mean as it is.
-	SE   numbers.Value `json:"se"`
-	With []WithTrials  `json:"se_with"`
+	SE   page.Value   `json:"se"`
+	With []WithTrials `json:"se_with"`
 	// Advice is "more tasks" or "more trials": which of them makes the mean surer
 	// at the same number of runs, as long as there are any to be had.
 	Advice string `json:"advice"`
@@ -31,8 +31,8 @@ type Part struct {
 // WithTrials is the standard error that as many tasks with that many trials each
 // would have.
 type WithTrials struct {
-	Trials int           `json:"trials"`
-	SE     numbers.Value `json:"se"`
+	Trials int        `json:"trials"`
+	SE     page.Value `json:"se"`
 }
 
 // residueTrials are the numbers of trials that standard errors are told for.
@@ -73,18 +73,18 @@ func (s *scores) part(r *runs, configuration int) (part Part, ok bool) {
 		return Part{}, false
 	}
 	part = Part{
-		Scorer: s.name, Tasks: len(tasks), Trials: numbers.Over(int64(means.scored), int64(len(tasks))), Agreement: agreement(tasks),
-		Between: numbers.Known(variance.Between), Within: numbers.Known(variance.Within), ICC: numbers.Of(variance.ICC()), SE: numbers.Of(means.standardError()),
+		Scorer: s.name, Tasks: len(tasks), Trials: page.Ratio(int64(means.scored), int64(len(tasks))), Agreement: agreement(tasks),
+		Between: page.Known(variance.Between), Within: page.Known(variance.Within), ICC: page.ValueOf(variance.ICC()), SE: page.ValueOf(means.standardError()),
 	}
 	for _, trials := range residueTrials {
-		part.With = append(part.With, WithTrials{trials, numbers.Of(variance.MeanSE(len(tasks), trials))})
+		part.With = append(part.With, WithTrials{trials, page.ValueOf(variance.MeanSE(len(tasks), trials))})
 	}
 	part.Advice = advice(variance, part.Trials.Number)
 	return part, true
 }
 
 // agreement is missing where scores are other than failures and successes.
-func agreement(tasks [][]float64) numbers.Value {
+func agreement(tasks [][]float64) page.Value {
 	var all []float64
 	for _, scored := range tasks {
 		successes := 0
@@ -94,14 +94,14 @@ func agreement(tasks [][]float64) numbers.Value {
 			case success:
 				successes++
 			default:
-				return numbers.Missing(numbers.Nothing)
+				return page.Missing(page.Nothing)
 			}
 		}
 		if chance, ok := stats.Agreement(len(scored), successes); ok {
 			all = append(all, chance)
 		}
 	}
-	return numbers.Of(stats.Mean(all))
+	return page.ValueOf(stats.Mean(all))
 }
 
 // advice compares what twice the trials would do with what they cost.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -110,15 +110,15 @@ func talked(s *record.Signals) int32 {
 }
 
 // meanSeconds is the mean time of some runs, unknown where that of one is.
-func (r *runs) meanSeconds(group []int32) numbers.Value {
+func (r *runs) meanSeconds(group []int32) page.Value {
 	var elapsed time.Duration
 	for _, at := range group {
 		if r.all[at].untimed {
-			return numbers.Missing(numbers.Unknown)
+			return page.Missing(page.Unknown)
 		}
 		elapsed += r.all[at].elapsed
 	}
-	return numbers.Of(stats.Ratio(elapsed.Seconds(), float64(len(group))))
+	return page.ValueOf(stats.Ratio(elapsed.Seconds(), float64(len(group))))
 }
 
 // clusterOf is a task's cluster, "" where it is its own.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -53,10 +52,10 @@ type schemas struct{ definitions map[string]any }
 
 func (s *schemas) of(t reflect.Type) map[string]any {
 	switch t {
-	case reflect.TypeFor[numbers.Value]():
+	case reflect.TypeFor[page.Value]():
 		return map[string]any{"type": []string{"number", "null"}}
-	case reflect.TypeFor[numbers.Range]():
-		end := s.of(reflect.TypeFor[numbers.Value]())
+	case reflect.TypeFor[page.Range]():
+		end := s.of(reflect.TypeFor[page.Value]())
 		return map[string]any{"type": []string{"array", "null"}, "items": end, "minItems": 2, "maxItems": 2}
 	case reflect.TypeFor[json.RawMessage]():
 		return map[string]any{}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -14,12 +14,12 @@ import (
 type Score struct {
 	Name string `json:"name"`
 	// Mean is the mean over tasks of the mean over their scored runs.
-	Mean numbers.Value `json:"mean"`
+	Mean page.Value `json:"mean"`
 	// Low and High are the ends of the 95 % interval of the mean: that of scores
 	// which are all 0 or 1 is stats.MeanProportionInterval, that of others
 	// stats.MeanInterval, whose ends may lie beyond the scale of the scores.
-	Low  numbers.Value `json:"low"`
-	High numbers.Value `json:"high"`
+	Low  page.Value `json:"low"`
+	High page.Value `json:"high"`
 	// Successes are the runs with a score of 1 or more.
 	Successes int `json:"successes"`
 	Tasks     int `json:"tasks"` // with a scored run
@@ -177,7 +177,7 @@ func (s *scores) summary(r *runs, configuration int) Score {
 			sum.count(scored)
 		}
 	}
-	sum.Tasks, sum.Mean = len(means.all), numbers.Of(stats.Mean(means.all))
+	sum.Tasks, sum.Mean = len(means.all), page.ValueOf(stats.Mean(means.all))
 	sum.Binary = sum.Binary && sum.Scored > 0
 	interval := rangeOf(means.interval())
 	sum.Low, sum.High = interval.Low, interval.High

@@ -5,7 +5,6 @@ import (
 	"strconv"
 
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -26,7 +25,7 @@ func sequentialTable(c *Comparison) page.Table {
 			return page.Number(row.Sequential.Evidence, weight)
 		}},
 		{Column: page.Column{Head: "needed", Key: "needed", Right: true}, Cell: func(row differenceRow) page.Cell {
-			return page.Number(numbers.Known(row.Sequential.Needed), weight)
+			return page.Number(page.Known(row.Sequential.Needed), weight)
 		}},
 		{Column: page.Column{Head: "shown\nafter", Key: "after", Right: true, Optional: true}, Cell: func(row differenceRow) page.Cell {
 			if row.Sequential.After == 0 {
@@ -65,20 +64,20 @@ func (s *Sequential) judgement() string {
 
 func (row differenceRow) units() string {
 	if row.Clusters > 0 {
-		return numbers.Plural(row.Sequential.Units, "cluster", "clusters")
+		return page.Plural(row.Sequential.Units, "cluster", "clusters")
 	}
-	return numbers.Plural(row.Sequential.Units, "task", "tasks")
+	return page.Plural(row.Sequential.Units, "task", "tasks")
 }
 
 // weight shows evidence, which grows by powers.
-func weight(v numbers.Value) string {
+func weight(v page.Value) string {
 	switch {
 	case !v.Known():
 		return v.Missing
 	case v.Number >= 1e6:
 		return fmt.Sprintf("%.1e", v.Number)
 	case v.Number >= 1e3:
-		return numbers.Count(v)
+		return page.Whole(v)
 	}
 	return strconv.FormatFloat(v.Number, 'g', 3, 64)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // amount is a quantity of a run of which less is better.
@@ -39,7 +39,7 @@ func (r *run) noTime() string   { return unknownIf(r.untimed) }
 
 func unknownIf(is bool) string {
 	if is {
-		return numbers.Unknown
+		return page.Unknown
 	}
 	return ""
 }
@@ -80,7 +80,7 @@ func (s *scores) column(ordered []int32) compare.Column {
 	for i, run := range ordered {
 		value, ok := s.of(run)
 		if !ok {
-			value, c.Missing = math.NaN(), numbers.Unscored
+			value, c.Missing = math.NaN(), page.Unscored
 		}
 		c.Values[i] = value
 	}

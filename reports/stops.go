@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -15,19 +15,19 @@ type Stop struct {
 	Reason record.Reason `json:"reason"`
 	Class  record.Class  `json:"class"`
 	// Fired is the name of the condition or guard.
-	Fired              string        `json:"fired,omitempty"`
-	Runs               int           `json:"runs"`
-	Share              numbers.Value `json:"share"` // of the runs that count
-	ShareInterval      numbers.Range `json:"share_interval"`
-	Iterations         numbers.Value `json:"iterations"` // mean of these runs
-	IterationsInterval numbers.Range `json:"iterations_interval"`
+	Fired              string     `json:"fired,omitempty"`
+	Runs               int        `json:"runs"`
+	Share              page.Value `json:"share"` // of the runs that count
+	ShareInterval      page.Range `json:"share_interval"`
+	Iterations         page.Value `json:"iterations"` // mean of these runs
+	IterationsInterval page.Range `json:"iterations_interval"`
 	// Steps is the mean number of steps of these runs; missing where no agent of the
 	// configuration makes several in an iteration.
-	Steps         numbers.Value `json:"steps"`
-	StepsInterval numbers.Range `json:"steps_interval"`
+	Steps         page.Value `json:"steps"`
+	StepsInterval page.Range `json:"steps_interval"`
 	// Score is the mean of the primary score over these runs.
-	Score         numbers.Value `json:"score"`
-	ScoreInterval numbers.Range `json:"score_interval"`
+	Score         page.Value `json:"score"`
+	ScoreInterval page.Range `json:"score_interval"`
 }
 
 type stopKey struct {
@@ -88,15 +88,15 @@ func (m *measure) stop(way int32, graded, talks bool) Stop {
 	key, runs := m.runs.stops[way], len(stopped.ordered)
 	s := Stop{
 		Reason: key.Reason, Class: key.Class, Fired: key.Fired, Runs: runs,
-		Share:              numbers.Over(int64(runs), int64(len(m.ordered))),
+		Share:              page.Ratio(int64(runs), int64(len(m.ordered))),
 		ShareInterval:      m.share(func(r *run) bool { return r.stop == way }, anyRun),
-		Iterations:         numbers.Over(iterations, int64(runs)),
+		Iterations:         page.Ratio(iterations, int64(runs)),
 		IterationsInterval: stopped.ratio(stopped.sums(func(r *run) float64 { return float64(r.iterations) }), stopped.counts(), m.curveDraws),
-		Score:              numbers.Of(stats.Mean(scores)), ScoreInterval: scored.meanScore(graded),
-		Steps: numbers.Missing(numbers.Nothing), StepsInterval: rangeOf(stats.Interval{}, false),
+		Score:              page.ValueOf(stats.Mean(scores)), ScoreInterval: scored.meanScore(graded),
+		Steps: page.Missing(page.Nothing), StepsInterval: rangeOf(stats.Interval{}, false),
 	}
 	if talks {
-		s.Steps = numbers.Over(steps, int64(runs))
+		s.Steps = page.Ratio(steps, int64(runs))
 		s.StepsInterval = stopped.ratio(stopped.sums(func(r *run) float64 { return float64(r.talked) }), stopped.counts(), m.curveDraws)
 	}
 	return s

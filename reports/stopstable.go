@@ -4,7 +4,6 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -21,10 +20,10 @@ func stopsTable(r *Report) page.Table {
 		}},
 		{Column: page.Column{Key: "fired", Only: page.Machines}, Cell: func(row stopRow) page.Cell { return page.Name(row.stop.Fired) }},
 		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row stopRow) page.Cell { return page.Count(row.stop.Runs) }},
-	}, stopField(page.Column{Head: "share", Key: "share"}, numbers.Percent, func(s *Stop) (numbers.Value, numbers.Range) { return s.Share, s.ShareInterval }),
-		stopField(page.Column{Head: "iterations", Key: "iterations_mean"}, numbers.Count, func(s *Stop) (numbers.Value, numbers.Range) { return s.Iterations, s.IterationsInterval }),
-		stopField(page.Column{Head: "steps", Key: "steps_mean", Optional: true}, numbers.Count, func(s *Stop) (numbers.Value, numbers.Range) { return s.Steps, s.StepsInterval }),
-		stopField(page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score_mean", Optional: true}, r.shownScore(), func(s *Stop) (numbers.Value, numbers.Range) { return s.Score, s.ScoreInterval }),
+	}, stopField(page.Column{Head: "share", Key: "share"}, page.Percent, func(s *Stop) (page.Value, page.Range) { return s.Share, s.ShareInterval }),
+		stopField(page.Column{Head: "iterations", Key: "iterations_mean"}, page.Whole, func(s *Stop) (page.Value, page.Range) { return s.Iterations, s.IterationsInterval }),
+		stopField(page.Column{Head: "steps", Key: "steps_mean", Optional: true}, page.Whole, func(s *Stop) (page.Value, page.Range) { return s.Steps, s.StepsInterval }),
+		stopField(page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score_mean", Optional: true}, r.shownScore(), func(s *Stop) (page.Value, page.Range) { return s.Score, s.ScoreInterval }),
 		[]page.Field[stopRow]{{Column: page.Column{Head: "class", Key: "class", Minor: true}, Cell: func(row stopRow) page.Cell {
 			return page.Name(string(row.stop.Class))
 		}}})
@@ -34,8 +33,8 @@ func stopsTable(r *Report) page.Table {
 }
 
 // stopField is a number of a stop with its interval.
-func stopField(c page.Column, form func(numbers.Value) string, of func(*Stop) (numbers.Value, numbers.Range)) []page.Field[stopRow] {
-	return page.Measured(c, form, func(row stopRow) (numbers.Value, numbers.Range) { return of(row.stop) })
+func stopField(c page.Column, form func(page.Value) string, of func(*Stop) (page.Value, page.Range)) []page.Field[stopRow] {
+	return page.Measured(c, form, func(row stopRow) (page.Value, page.Range) { return of(row.stop) })
 }
 
 func (r *Report) stopRows() iter.Seq[stopRow] {

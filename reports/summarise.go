@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -16,12 +16,12 @@ func (c *collector) summarise(i int) Configuration {
 		Name: head.Name, Aliases: head.Aliases, Params: head.Params, Simulated: u.simulated,
 		Runs: len(ordered), Expected: c.manifest.Tasks * c.manifest.Trials,
 		Faults: []Count{}, Failures: counted(u.failed), Scores: []Score{},
-		Success: numbers.Over(u.believed, u.evaluated),
+		Success: page.Ratio(u.believed, u.evaluated),
 	}
 	for range c.runs.byTask(i) {
 		s.Tasks++
 	}
-	s.Coverage = numbers.Over(int64(s.Runs), int64(s.Expected))
+	s.Coverage = page.Ratio(int64(s.Runs), int64(s.Expected))
 	s.Faults, s.Cancelled = c.faults(int32(i))
 	for _, scores := range c.runs.scores {
 		s.Scores = append(s.Scores, scores.summary(c.runs, i))
@@ -57,8 +57,8 @@ func (r *run) judgedItself() bool { return r.assessed }
 
 // noSpread is that of a number which some run does not tell.
 var noSpread = Spread{
-	Mean: numbers.Missing(numbers.Unknown), P50: numbers.Missing(numbers.Unknown), P95: numbers.Missing(numbers.Unknown),
-	MeanInterval: without(numbers.Unknown), P50Interval: without(numbers.Unknown),
+	Mean: page.Missing(page.Unknown), P50: page.Missing(page.Unknown), P95: page.Missing(page.Unknown),
+	MeanInterval: without(page.Unknown), P50Interval: without(page.Unknown),
 }
 
 // spread sorts the numbers of the runs; unit is what 1 is divided by for the
@@ -71,12 +71,12 @@ func (c *collector) spread(m *measure, of func(*run) int64, unit float64) Spread
 		total += sorted[i]
 	}
 	slices.Sort(sorted)
-	quantile := func(p float64) numbers.Value {
+	quantile := func(p float64) page.Value {
 		q, ok := stats.Quantile(sorted, p)
-		return numbers.Of(q/unit, ok)
+		return page.ValueOf(q/unit, ok)
 	}
 	mean, ok := stats.Ratio(float64(total), float64(len(sorted)))
-	s := Spread{Mean: numbers.Of(mean/unit, ok), P50: quantile(0.5), P95: quantile(0.95)}
+	s := Spread{Mean: page.ValueOf(mean/unit, ok), P50: quantile(0.5), P95: quantile(0.95)}
 	s.MeanInterval = m.mean(func(r *run) float64 { return float64(of(r)) / unit }, s.Mean)
 	s.P50Interval = m.median(of, sorted, unit)
 	return s
@@ -84,16 +84,16 @@ func (c *collector) spread(m *measure, of func(*run) int64, unit float64) Spread
 
 func (c *Configuration) measureUsage(u *sums) {
 	total, runs := u.agent.Plus(u.judging).Plus(u.user), int64(c.Runs)
-	used := func(n int64) numbers.Value {
+	used := func(n int64) page.Value {
 		if u.agent.Unreported > 0 {
-			return numbers.Missing(numbers.Unknown)
+			return page.Missing(page.Unknown)
 		}
-		return numbers.Over(n, runs)
+		return page.Ratio(n, runs)
 	}
-	c.Calls, c.ToolCalls = used(total.Calls), numbers.Over(total.ToolCalls, runs)
+	c.Calls, c.ToolCalls = used(total.Calls), page.Ratio(total.ToolCalls, runs)
 	c.Tokens, c.InputTokens, c.OutputTokens = used(total.Tokens()), used(total.InputTokens), used(total.OutputTokens)
 	if !total.TokensTold() {
-		none := numbers.Missing(numbers.Unknown)
+		none := page.Missing(page.Unknown)
 		c.Tokens, c.InputTokens, c.OutputTokens = none, none, none
 	}
 	c.TotalCalls, c.TotalToolCalls, c.TotalTokens = totalOf(total.Calls, c.Calls), totalOf(total.ToolCalls, c.ToolCalls), totalOf(total.Tokens(), c.Tokens)
@@ -102,46 +102,46 @@ func (c *Configuration) measureUsage(u *sums) {
 }
 
 // totalOf is a sum of which the mean is known; without runs it is 0.
-func totalOf(sum int64, mean numbers.Value) numbers.Value {
-	if mean.Missing == numbers.Unknown {
+func totalOf(sum int64, mean page.Value) page.Value {
+	if mean.Missing == page.Unknown {
 		return mean
 	}
-	return numbers.Known(float64(sum))
+	return page.Known(float64(sum))
 }
 
 func partOf(u record.Usage, runs int64) Judging {
-	return Judging{Calls: numbers.Over(u.Calls, runs), Tokens: numbers.Over(u.Tokens(), runs), Cost: meanCost(u, runs)}
+	return Judging{Calls: page.Ratio(u.Calls, runs), Tokens: page.Ratio(u.Tokens(), runs), Cost: meanCost(u, runs)}
 }
 
-func meanCost(u record.Usage, runs int64) numbers.Value {
+func meanCost(u record.Usage, runs int64) page.Value {
 	return totalCost(u, runs).Over(float64(runs))
 }
 
 // totalCost is missing, not 0, when any call is unpriced, or any program did not
 // say what it used.
-func totalCost(u record.Usage, runs int64) numbers.Value {
+func totalCost(u record.Usage, runs int64) page.Value {
 	if runs == 0 {
-		return numbers.Missing(numbers.Nothing)
+		return page.Missing(page.Nothing)
 	}
 	return costOr(u.Cost, u.Unpriced > 0, u.Unreported > 0)
 }
 
 // costOr is a cost in USD, unless it is not the whole cost.
-func costOr(cost record.Money, isUnpriced, isUnreported bool) numbers.Value {
+func costOr(cost record.Money, isUnpriced, isUnreported bool) page.Value {
 	switch {
 	case isUnreported:
-		return numbers.Missing(numbers.Unknown)
+		return page.Missing(page.Unknown)
 	case isUnpriced:
-		return numbers.Missing(numbers.Unpriced)
+		return page.Missing(page.Unpriced)
 	case cost >= record.Countless:
-		return numbers.Missing(numbers.TooMuch)
+		return page.Missing(page.TooMuch)
 	}
-	return numbers.Known(cost.Dollars())
+	return page.Known(cost.Dollars())
 }
 
 // costPerSuccess is a ratio of sums over the runs whose success is known: those
 // that the primary scorer judged; without scorers, all.
-func (c *collector) costPerSuccess(ordered []int32, total numbers.Value) numbers.Value {
+func (c *collector) costPerSuccess(ordered []int32, total page.Value) page.Value {
 	if !total.Known() {
 		return total
 	}
@@ -160,11 +160,11 @@ func (c *collector) costPerSuccess(ordered []int32, total numbers.Value) numbers
 	}
 	switch {
 	case judged == 0:
-		return numbers.Missing(numbers.Nothing)
+		return page.Missing(page.Nothing)
 	case successes == 0:
-		return numbers.Missing(numbers.None)
+		return page.Missing(page.None)
 	}
-	return numbers.Known(cost.Dollars() / float64(successes))
+	return page.Known(cost.Dollars() / float64(successes))
 }
 
 // succeeded is what the primary scorer says; without scorers, what the loop

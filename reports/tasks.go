@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -19,15 +19,15 @@ type Task struct {
 // the runs that count, and their intervals of what other trials of the same task
 // would have given.
 type TaskResult struct {
-	Runs               int           `json:"runs"`
-	Score              numbers.Value `json:"score"` // the primary one
-	ScoreInterval      numbers.Range `json:"score_interval"`
-	Iterations         numbers.Value `json:"iterations"`
-	IterationsInterval numbers.Range `json:"iterations_interval"`
-	Cost               numbers.Value `json:"cost_usd"`
-	CostInterval       numbers.Range `json:"cost_usd_interval"`
-	Seconds            numbers.Value `json:"latency_s"`
-	SecondsInterval    numbers.Range `json:"latency_s_interval"`
+	Runs               int        `json:"runs"`
+	Score              page.Value `json:"score"` // the primary one
+	ScoreInterval      page.Range `json:"score_interval"`
+	Iterations         page.Value `json:"iterations"`
+	IterationsInterval page.Range `json:"iterations_interval"`
+	Cost               page.Value `json:"cost_usd"`
+	CostInterval       page.Range `json:"cost_usd_interval"`
+	Seconds            page.Value `json:"latency_s"`
+	SecondsInterval    page.Range `json:"latency_s_interval"`
 }
 
 // Tasks are the tasks with a run that counts, in natural order of their ids:
@@ -39,7 +39,7 @@ func (r *Report) Tasks() iter.Seq[Task] {
 		for task, place := range rank {
 			inOrder[place] = int32(task)
 		}
-		rest, between := slices.Clone(r.runs.ordered), &trialIntervals{quantiles: map[int]numbers.Value{}}
+		rest, between := slices.Clone(r.runs.ordered), &trialIntervals{quantiles: map[int]page.Value{}}
 		for _, task := range inOrder {
 			t := Task{ID: r.runs.tasks.all[task], Results: make([]TaskResult, len(rest))}
 			for c := range rest {
@@ -82,8 +82,8 @@ func (r *runs) taskResult(group []int32) TaskResult {
 	}
 	runs := int64(len(group))
 	result := TaskResult{
-		Runs: len(group), Score: numbers.Of(stats.Mean(scored)), Iterations: numbers.Over(iterations, runs),
-		Cost: numbers.Missing(numbers.Nothing), Seconds: r.meanSeconds(group),
+		Runs: len(group), Score: page.ValueOf(stats.Mean(scored)), Iterations: page.Ratio(iterations, runs),
+		Cost: page.Missing(page.Nothing), Seconds: r.meanSeconds(group),
 	}
 	if runs > 0 {
 		result.Cost = costOr(cost, isUnpriced, isUnreported).Over(float64(runs))

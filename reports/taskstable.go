@@ -4,7 +4,6 @@ import (
 	"iter"
 	"slices"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -19,7 +18,7 @@ func tasksTable(r *Report) page.Table {
 	fields := []page.Field[Task]{{Column: page.Column{Head: "task"}, Cell: func(t Task) page.Cell { return page.Name(t.ID) }}}
 	if len(r.Configurations) > 1 && r.Primary() != "" {
 		fields = append(fields, page.Field[Task]{Column: page.Column{Head: "spread", Right: true}, Cell: func(t Task) page.Cell {
-			return page.Number(t.spread(), func(v numbers.Value) string { return numbers.Score(v, digits) })
+			return page.Number(t.spread(), func(v page.Value) string { return page.Score(v, digits) })
 		}})
 	}
 	for i := range r.Configurations {
@@ -33,24 +32,24 @@ func tasksTable(r *Report) page.Table {
 // taskFields are the columns of the i-th configuration.
 func taskFields(r *Report, i, digits int) []page.Field[Task] {
 	named := r.nameCell(&r.Configurations[i])
-	measured := func(head string, form func(numbers.Value) string, of func(*TaskResult) (numbers.Value, numbers.Range)) []page.Field[Task] {
+	measured := func(head string, form func(page.Value) string, of func(*TaskResult) (page.Value, page.Range)) []page.Field[Task] {
 		column := page.Column{About: named.Text, Warnings: named.Warnings, Head: head}
-		return page.Measured(column, form, func(t Task) (numbers.Value, numbers.Range) { return of(&t.Results[i]) })
+		return page.Measured(column, form, func(t Task) (page.Value, page.Range) { return of(&t.Results[i]) })
 	}
 	var fields []page.Field[Task]
 	if r.Primary() != "" {
-		fields = measured("", func(v numbers.Value) string { return numbers.Score(v, digits) }, func(t *TaskResult) (numbers.Value, numbers.Range) {
+		fields = measured("", func(v page.Value) string { return page.Score(v, digits) }, func(t *TaskResult) (page.Value, page.Range) {
 			return t.Score, r.Configurations[i].Scores[0].onScale(t.ScoreInterval)
 		})
 	}
 	if r.Primary() != "" && len(r.Configurations) >= manyConfigurations {
 		return fields
 	}
-	return append(fields, measured("iterations", numbers.Count, func(t *TaskResult) (numbers.Value, numbers.Range) { return t.Iterations, t.IterationsInterval })...)
+	return append(fields, measured("iterations", page.Whole, func(t *TaskResult) (page.Value, page.Range) { return t.Iterations, t.IterationsInterval })...)
 }
 
 // spread is the difference between the best and the worst score.
-func (t *Task) spread() numbers.Value {
+func (t *Task) spread() page.Value {
 	var scores []float64
 	for _, result := range t.Results {
 		if result.Score.Known() {
@@ -58,9 +57,9 @@ func (t *Task) spread() numbers.Value {
 		}
 	}
 	if len(scores) < 2 {
-		return numbers.Missing(numbers.Nothing)
+		return page.Missing(page.Nothing)
 	}
-	return numbers.Known(slices.Max(scores) - slices.Min(scores))
+	return page.Known(slices.Max(scores) - slices.Min(scores))
 }
 
 // taskRow is a task under one configuration.
@@ -72,17 +71,17 @@ type taskRow struct {
 
 // taskRowsTable has one row for each task and configuration, for machines.
 func taskRowsTable(r *Report) page.Table {
-	measured := func(key string, of func(*TaskResult) (numbers.Value, numbers.Range)) []page.Field[taskRow] {
-		return page.Measured(page.Column{Key: key}, numbers.Count, func(row taskRow) (numbers.Value, numbers.Range) { return of(&row.result) })
+	measured := func(key string, of func(*TaskResult) (page.Value, page.Range)) []page.Field[taskRow] {
+		return page.Measured(page.Column{Key: key}, page.Whole, func(row taskRow) (page.Value, page.Range) { return of(&row.result) })
 	}
 	fields := slices.Concat(
 		[]page.Field[taskRow]{{Column: page.Column{Key: "task"}, Cell: func(row taskRow) page.Cell { return page.Name(row.id) }}},
 		nameFields(r, func(row taskRow) *Configuration { return row.configuration }),
 		[]page.Field[taskRow]{{Column: page.Column{Key: "runs"}, Cell: func(row taskRow) page.Cell { return page.Count(row.result.Runs) }}},
-		measured("score_mean", func(t *TaskResult) (numbers.Value, numbers.Range) { return t.Score, t.ScoreInterval }),
-		measured("iterations_mean", func(t *TaskResult) (numbers.Value, numbers.Range) { return t.Iterations, t.IterationsInterval }),
-		measured("cost_usd_mean", func(t *TaskResult) (numbers.Value, numbers.Range) { return t.Cost, t.CostInterval }),
-		measured("latency_s_mean", func(t *TaskResult) (numbers.Value, numbers.Range) { return t.Seconds, t.SecondsInterval }))
+		measured("score_mean", func(t *TaskResult) (page.Value, page.Range) { return t.Score, t.ScoreInterval }),
+		measured("iterations_mean", func(t *TaskResult) (page.Value, page.Range) { return t.Iterations, t.IterationsInterval }),
+		measured("cost_usd_mean", func(t *TaskResult) (page.Value, page.Range) { return t.Cost, t.CostInterval }),
+		measured("latency_s_mean", func(t *TaskResult) (page.Value, page.Range) { return t.Seconds, t.SecondsInterval }))
 	t := page.Table{Name: "tasks", Columns: page.ColumnsOf(fields), Count: r.CountTasks() * len(r.Configurations)}
 	t.Rows = page.RowsOf(fields, r.taskRows())
 	return t

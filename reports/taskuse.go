@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // taskUse is what the runs of a task used together, by tasks, of what is not kept
@@ -160,7 +160,7 @@ func (m *measure) usage(use *taskUse, c *Configuration) {
 
 // judging are the intervals of what was used beside the agent.
 func (m *measure) judging(use []judgingUse, mean *Judging) {
-	interval := func(mean numbers.Value, amount func(judgingUse) float64) numbers.Range {
+	interval := func(mean page.Value, amount func(judgingUse) float64) page.Range {
 		return m.about(mean, m.perTask(func(task int32) float64 { return amount(entry(use, task)) }), m.counts(), m.draws)
 	}
 	mean.CallsInterval = interval(mean.Calls, func(j judgingUse) float64 { return float64(j.calls) })

@@ -7,7 +7,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -44,7 +44,7 @@ func TestWhatTasksUseVariesAsWhatRunsUse(t *testing.T) {
 		if unused.UsedInterval.Known() || unused.Reached.Number != 0 || !near(unused.ReachedInterval.Low, 0, 0) {
 			t.Errorf("%s: a phase that no run had: %+v", name, unused)
 		}
-		for what, pair := range map[string][2]numbers.Range{
+		for what, pair := range map[string][2]page.Range{
 			"use": {phase.UsedInterval, whole.UsedInterval}, "share": {phase.ShareInterval, whole.ShareInterval}, "reached": {phase.ReachedInterval, whole.ReachedInterval},
 			"calls": {c.Judging.CallsInterval, c.CallsInterval}, "tokens": {c.Judging.TokensInterval, c.TokensInterval},
 		} {
@@ -138,7 +138,7 @@ func TestIntervalsOfUsageAreThoseOfItsSums(t *testing.T) {
 	slices.Reverse(f.signals[100:300])
 	for _, c := range f.collect().Configurations {
 		for what, of := range map[string]struct {
-			is     numbers.Range
+			is     page.Range
 			amount func(record.Usage) int64
 		}{
 			"tool calls": {c.ToolCallsInterval, func(u record.Usage) int64 { return u.ToolCalls }},
@@ -189,7 +189,7 @@ func TestIntervalsOfIterationsAreThoseOfTheirSums(t *testing.T) {
 			}
 		}
 		for what, of := range map[string]struct {
-			is   numbers.Range
+			is   page.Range
 			sums []float64
 		}{"cost": {point.ExtraCostInterval, cost}, "time": {point.ExtraSecondsInterval, seconds}} {
 			want, ok := stats.Resample(24, 2_000, 0).Ratio(of.sums, runs, stats.PercentileLevel(24, stats.Level))

@@ -7,7 +7,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -54,7 +54,7 @@ func TestThresholdsReadIntervals(t *testing.T) {
 	}
 	r := f.collect()
 	c := r.Configurations[1]
-	for path, between := range map[string]numbers.Range{
+	for path, between := range map[string]page.Range{
 		"tool_calls.mean": c.ToolCallsInterval, "calls.mean": c.CallsInterval, "tokens.mean": c.TokensInterval, "cost_usd.mean": c.Cost.MeanInterval,
 		"latency.p50": c.Latency.P50Interval, "iterations.mean": c.Iterations.MeanInterval, "success": c.SuccessInterval,
 	} {
@@ -165,7 +165,7 @@ func TestCoverageOfTheRunsThatWereMade(t *testing.T) {
 // compared is a comparison of two configurations with a baseline; nothing could
 // be compared of the cost of the second.
 func compared() *reports.Comparison {
-	number := func(x float64) numbers.Value { return numbers.Value{Number: x} }
+	number := func(x float64) page.Value { return page.Value{Number: x} }
 	side := reports.PairSide{Configuration: "base", Tasks: 10, Runs: 10, Expected: 10, Coverage: number(1)}
 	pair := func(name string, change, low, high float64, verdict compare.Verdict) reports.Pair {
 		own := side
@@ -178,7 +178,7 @@ func compared() *reports.Comparison {
 		}}
 	}
 	c := &reports.Comparison{Pairs: []reports.Pair{pair("new", -0.1, -0.15, -0.05, compare.Worse), pair("newer", 0.01, -0.01, 0.03, compare.CannotTell)}}
-	c.Pairs[1].Differences[1] = reports.Difference{Quantity: "cost_usd", Change: numbers.Value{Missing: "unpriced"}, Verdict: compare.CannotTell}
+	c.Pairs[1].Differences[1] = reports.Difference{Quantity: "cost_usd", Change: page.Value{Missing: "unpriced"}, Verdict: compare.CannotTell}
 	return c
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -78,7 +77,7 @@ func answerOf(verdicts []Verdict) page.Answer {
 	for i := range verdicts {
 		count[verdicts[i].check().State]++
 	}
-	all := numbers.Plural(len(verdicts), "threshold", "thresholds")
+	all := page.Plural(len(verdicts), "threshold", "thresholds")
 	switch {
 	case len(verdicts) == 0:
 		return page.Answer{State: page.Skipped, Text: "there are no thresholds"}

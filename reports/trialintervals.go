@@ -3,7 +3,7 @@ package reports
 import (
 	"slices"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -12,7 +12,7 @@ import (
 type trialIntervals struct {
 	// quantiles are those of Student's t by the number of trials, few of which
 	// differ among many tasks.
-	quantiles map[int]numbers.Value
+	quantiles map[int]page.Value
 	values    []float64 // of the runs
 }
 
@@ -29,7 +29,7 @@ func (t *trialIntervals) bound(result *TaskResult, runs *runs, group []int32, is
 	} else {
 		result.ScoreInterval = t.mean(result.Score)
 	}
-	of := func(mean numbers.Value, number func(*run) float64) numbers.Range {
+	of := func(mean page.Value, number func(*run) float64) page.Range {
 		t.values = t.values[:0]
 		for _, at := range group {
 			t.values = append(t.values, number(&runs.all[at]))
@@ -42,47 +42,47 @@ func (t *trialIntervals) bound(result *TaskResult, runs *runs, group []int32, is
 }
 
 // mean is Student's interval of the mean of the values.
-func (t *trialIntervals) mean(mean numbers.Value) numbers.Range {
+func (t *trialIntervals) mean(mean page.Value) page.Range {
 	switch {
 	case !mean.Known():
 		return without(mean.Missing)
 	case len(t.values) < 2:
-		return without(numbers.OneTrial)
+		return without(page.OneTrial)
 	case slices.Min(t.values) == slices.Max(t.values):
-		return without(numbers.AllEqual)
+		return without(page.AllEqual)
 	}
 	estimate, ok := stats.MeanOf(t.values)
 	if quantile := t.quantile(len(t.values)); ok && quantile.Known() {
 		half := quantile.Number * estimate.SE
-		return numbers.Range{Low: numbers.Known(mean.Number - half), High: numbers.Known(mean.Number + half)}
+		return page.Range{Low: page.Known(mean.Number - half), High: page.Known(mean.Number + half)}
 	}
-	return without(numbers.Nothing)
+	return without(page.Nothing)
 }
 
 // share is Wilson's interval of the share of ones among the values.
-func (t *trialIntervals) share(mean numbers.Value) numbers.Range {
+func (t *trialIntervals) share(mean page.Value) page.Range {
 	switch {
 	case !mean.Known():
 		return without(mean.Missing)
 	case len(t.values) < 2:
-		return without(numbers.OneTrial)
+		return without(page.OneTrial)
 	}
 	return rangeOf(stats.Wilson(mean.Number, float64(len(t.values)), stats.Level))
 }
 
 // quantile is how many standard errors a mean of so many values is surrounded by.
-func (t *trialIntervals) quantile(values int) numbers.Value {
+func (t *trialIntervals) quantile(values int) page.Value {
 	known, ok := t.quantiles[values]
 	if !ok {
-		known = numbers.Of(stats.StudentQuantile((1+stats.Level)/2, float64(values-1)))
+		known = page.ValueOf(stats.StudentQuantile((1+stats.Level)/2, float64(values-1)))
 		t.quantiles[values] = known
 	}
 	return known
 }
 
 // without is no interval, for a reason.
-func without(why string) numbers.Range {
-	return numbers.Range{Low: numbers.Missing(why), High: numbers.Missing(why)}
+func without(why string) page.Range {
+	return page.Range{Low: page.Missing(why), High: page.Missing(why)}
 }
 
 // isBinary says that all primary scores of the i-th configuration are 0 or 1.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
 )
@@ -42,7 +41,7 @@ func TestMeansOfTasksVaryWithTheirTrials(t *testing.T) {
 	const half = 4.302653 / 1.7320508
 	got := ofTask(t, f.collect(), "graded")
 	for what, of := range map[string]struct {
-		got  numbers.Range
+		got  page.Range
 		unit float64
 	}{
 		"score": {got.ScoreInterval, 0.2}, "iterations": {got.IterationsInterval, 1}, "cost": {got.CostInterval, 0.01}, "latency": {got.SecondsInterval, 1},
@@ -111,7 +110,7 @@ func TestEqualTrialsHaveNoInterval(t *testing.T) {
 	}
 	f.manifest.Trials = 3
 	got := ofTask(t, f.collect(), "a")
-	for _, interval := range []numbers.Range{got.ScoreInterval, got.IterationsInterval, got.CostInterval, got.SecondsInterval} {
+	for _, interval := range []page.Range{got.ScoreInterval, got.IterationsInterval, got.CostInterval, got.SecondsInterval} {
 		if fmt.Sprint(interval.Low.Missing, interval.High.Missing) != "all equalall equal" {
 			t.Errorf("%+v", got)
 		}

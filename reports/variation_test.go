@@ -6,7 +6,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // pairOf is two configurations with these scores: a task, then a trial.
@@ -36,10 +36,10 @@ func TestVariationOfPairs(t *testing.T) {
 	// Trials of the base vary by 1/2 each, which more than explains that the
 	// differences 1/2, 1/2, -1/2 vary by 1/3.
 	v, err = pairOf([][]float64{{0, 1}, {0, 1}, {0, 1}}, [][]float64{{1, 1}, {1, 1}, {0, 0}}).collect().Variation()
-	if err != nil || v.OneTrial || v.Paired.WithinA != 0.5 || v.Paired.WithinB != 0 || !near(numbers.Value{Number: v.Paired.Between}, 1.0/3-1.0/4, 1e-12) {
+	if err != nil || v.OneTrial || v.Paired.WithinA != 0.5 || v.Paired.WithinB != 0 || !near(page.Value{Number: v.Paired.Between}, 1.0/3-1.0/4, 1e-12) {
 		t.Errorf("two trials: %+v, %v", v, err)
 	}
-	if variance, ok := v.Variance(4); !ok || !near(numbers.Value{Number: variance}, 1.0/12+1.0/8, 1e-12) {
+	if variance, ok := v.Variance(4); !ok || !near(page.Value{Number: variance}, 1.0/12+1.0/8, 1e-12) {
 		t.Errorf("four trials: a variance of %v", variance)
 	}
 	few, many := pairOf([][]float64{{0}, {0}, {1}}, [][]float64{{0}, {1}, {1}}).collect(), pairOf([][]float64{{0, 1}, {0, 1}, {1, 1}}, [][]float64{{0, 1}, {1, 1}, {0, 1}}).collect()

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -93,7 +93,7 @@ func warnAboutMetrics(all []Metric) (warnings []Warning) {
 		if m.LeftOut == 0 {
 			continue
 		}
-		why := "which have fewer than " + numbers.Plural(max(m.K, 2), "scored trial", "scored trials")
+		why := "which have fewer than " + page.Plural(max(m.K, 2), "scored trial", "scored trials")
 		if m.Reduce == reduceMajority {
 			why = "of which not all answers are known"
 		}
@@ -110,10 +110,10 @@ func warnAboutJudges(all []Judges) (warnings []Warning) {
 	for i := range all {
 		j := &all[i]
 		if j.Noise.Known() && j.Noise.Number > noisyVotes {
-			warnings = append(warnings, Warning{Kind: VotesDiffer, Name: j.Scorer, More: numbers.Percent(j.Noise)})
+			warnings = append(warnings, Warning{Kind: VotesDiffer, Name: j.Scorer, More: page.Percent(j.Noise)})
 		}
 		if j.PlaceP.Known() && j.PlaceP.Number < 1-stats.Level {
-			more := fmt.Sprintf("to stand first is worth %s, p %s", numbers.Score(j.First, 2), numbers.Chance(j.PlaceP))
+			more := fmt.Sprintf("to stand first is worth %s, p %s", page.Score(j.First, 2), page.Chance(j.PlaceP))
 			warnings = append(warnings, Warning{Kind: FirstPlace, Name: j.Scorer, Of: j.Pairs, More: more})
 		}
 	}

@@ -3,7 +3,7 @@ package reports
 import (
 	"fmt"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // Warning is something that a reader of a number must know. It travels with the
@@ -96,7 +96,7 @@ func (w Warning) aboutAgents(quote func(string) string) string {
 	case OtherModel:
 		return fmt.Sprintf("%d of %d calls of %s were answered by another model, as the server calls it: %s", w.Count, w.Of, quote(w.Name), quote(w.More))
 	case Unreported:
-		return "the usage of " + numbers.Plural(w.Count, "call", "calls") + " was not reported: cost, tokens and calls are unknown"
+		return "the usage of " + page.Plural(w.Count, "call", "calls") + " was not reported: cost, tokens and calls are unknown"
 	case Uncounted:
 		return fmt.Sprintf("the tokens of %d of %d calls are unknown: the log does not tell them", w.Count, w.Of)
 	case Untimed:
@@ -124,9 +124,9 @@ func (w Warning) aboutScores(quote func(string) string) string {
 	case UnequalRuns:
 		return fmt.Sprintf("tasks have %d to %d scored runs each: the score is the mean of the tasks' means", w.Count, w.Of)
 	case FewTasks:
-		return fmt.Sprintf("%s can show only large differences", numbers.Plural(w.Count, "task", "tasks"))
+		return fmt.Sprintf("%s can show only large differences", page.Plural(w.Count, "task", "tasks"))
 	case FewClusters:
-		return fmt.Sprintf("the tasks are in %s: they can show only large differences", numbers.Plural(w.Count, "cluster", "clusters"))
+		return fmt.Sprintf("the tasks are in %s: they can show only large differences", page.Plural(w.Count, "cluster", "clusters"))
 	case CurveCut:
 		return fmt.Sprintf("%d of %d runs have an iteration without a score and are not in the curve", w.Count, w.Of)
 	case MixedLoops:
@@ -142,11 +142,11 @@ func (w Warning) aboutScores(quote func(string) string) string {
 func (w Warning) aboutRecords(quote func(string) string) string {
 	switch w.Kind {
 	case BadLines:
-		return fmt.Sprintf("%s could not be read, the first of them: %s", numbers.Plural(w.Count, "line", "lines"), quote(w.More))
+		return fmt.Sprintf("%s could not be read, the first of them: %s", page.Plural(w.Count, "line", "lines"), quote(w.More))
 	case UnknownRuns:
-		return fmt.Sprintf("%s of configurations that the suite does not have were left out", numbers.Plural(w.Count, "run", "runs"))
+		return fmt.Sprintf("%s of configurations that the suite does not have were left out", page.Plural(w.Count, "run", "runs"))
 	case Repeated:
-		return fmt.Sprintf("%s recorded more than once and counted once", numbers.Plural(w.Count, "run is", "runs are"))
+		return fmt.Sprintf("%s recorded more than once and counted once", page.Plural(w.Count, "run is", "runs are"))
 	case UnevenRuns:
 		return fmt.Sprintf("the configurations have %d to %d runs: compare them with care, for their tasks differ", w.Count, w.Of)
 	case AnyDifference:

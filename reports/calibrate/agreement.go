@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/agentbench/agentbench/reports/labels"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -64,7 +64,7 @@ func (m *measure) agreements() []Agreement {
 func (m *measure) agreement(between string, of rated, first func(float64) int) Agreement {
 	values := m.clusters(of)
 	said := mapped(values, first, m.labelSays)
-	a := Agreement{Between: between, Weighted: numbers.Missing(numbers.Nothing), WeightedInterval: none}
+	a := Agreement{Between: between, Weighted: page.Missing(page.Nothing), WeightedInterval: none}
 	var same [][]float64
 	for _, cluster := range said {
 		a.Pairs += len(cluster)
@@ -149,12 +149,12 @@ func (m *measure) says(value float64) int {
 
 // kappa is missing where people always say the same: it would be 0 whatever the
 // scorer is like. A scorer that always says the same has earned that 0.
-func (m *measure) kappa(clusters [][]stats.Rated, weight stats.Weight) (numbers.Value, numbers.Range) {
+func (m *measure) kappa(clusters [][]stats.Rated, weight stats.Weight) (page.Value, page.Range) {
 	estimate, ok := stats.Kappa(clusters, weight)
 	if !ok || oneLabel(clusters) {
-		return numbers.Missing(numbers.Nothing), none
+		return page.Missing(page.Nothing), none
 	}
-	return numbers.Known(estimate.Value), rangeOf(stats.KappaInterval(clusters, weight, stats.Level, m.Seed))
+	return page.Known(estimate.Value), rangeOf(stats.KappaInterval(clusters, weight, stats.Level, m.Seed))
 }
 
 func oneLabel(clusters [][]stats.Rated) bool {
@@ -169,8 +169,8 @@ func oneLabel(clusters [][]stats.Rated) bool {
 }
 
 // share is the mean of zeros and ones.
-func (m *measure) share(clusters [][]float64) (numbers.Value, numbers.Range) {
-	return numbers.Of(stats.Mean(flat(clusters))), rangeOf(stats.ProportionInterval(clusters, stats.Level))
+func (m *measure) share(clusters [][]float64) (page.Value, page.Range) {
+	return page.ValueOf(stats.Mean(flat(clusters))), rangeOf(stats.ProportionInterval(clusters, stats.Level))
 }
 
 func flat[T any](clusters [][]T) (all []T) {
@@ -180,11 +180,11 @@ func flat[T any](clusters [][]T) (all []T) {
 	return all
 }
 
-var none = numbers.Range{Low: numbers.Missing(numbers.Nothing), High: numbers.Missing(numbers.Nothing)}
+var none = page.Range{Low: page.Missing(page.Nothing), High: page.Missing(page.Nothing)}
 
-func rangeOf(interval stats.Interval, ok bool) numbers.Range {
+func rangeOf(interval stats.Interval, ok bool) page.Range {
 	if !ok || math.IsNaN(interval.Low) || math.IsNaN(interval.High) {
 		return none
 	}
-	return numbers.Range{Low: numbers.Known(interval.Low), High: numbers.Known(interval.High)}
+	return page.Range{Low: page.Known(interval.Low), High: page.Known(interval.High)}
 }

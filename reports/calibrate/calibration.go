@@ -2,7 +2,7 @@ package calibrate
 
 import (
 	"github.com/agentbench/agentbench/reports/labels"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // Schema names the form of a calibration in JSON. Its number rises when a field
@@ -45,18 +45,18 @@ type Agreement struct {
 	Between string `json:"between"`
 	Pairs   int    `json:"pairs"`
 	// Same is the share of the pairs that say the same.
-	Same         numbers.Value `json:"same"`
-	SameInterval numbers.Range `json:"same_interval"`
+	Same         page.Value `json:"same"`
+	SameInterval page.Range `json:"same_interval"`
 	// Kappa is how much of that is beyond chance; Weighted takes the distance between
 	// what they say into account, and is missing for yes and no.
-	Kappa            numbers.Value `json:"kappa"`
-	KappaInterval    numbers.Range `json:"kappa_interval"`
-	Weighted         numbers.Value `json:"weighted_kappa"`
-	WeightedInterval numbers.Range `json:"weighted_kappa_interval"`
+	Kappa            page.Value `json:"kappa"`
+	KappaInterval    page.Range `json:"kappa_interval"`
+	Weighted         page.Value `json:"weighted_kappa"`
+	WeightedInterval page.Range `json:"weighted_kappa_interval"`
 	// MissingForSame and MissingForKappa are how many more labels it takes until the
 	// interval is as narrow as wanted: of Weighted where there is one.
-	MissingForSame  numbers.Value `json:"labels_missing_for_same"`
-	MissingForKappa numbers.Value `json:"labels_missing_for_kappa"`
+	MissingForSame  page.Value `json:"labels_missing_for_same"`
+	MissingForKappa page.Value `json:"labels_missing_for_kappa"`
 }
 
 // Confusion counts what labels say and what the scorer says of the same outputs.
@@ -67,32 +67,32 @@ type Confusion struct {
 
 // Bias is by how much the scorer is kinder than people.
 type Bias struct {
-	Score            numbers.Value `json:"score"` // mean
-	ScoreInterval    numbers.Range `json:"score_interval"`
-	Label            numbers.Value `json:"label"`
-	LabelInterval    numbers.Range `json:"label_interval"`
-	Difference       numbers.Value `json:"difference"`
-	DifferenceBounds numbers.Range `json:"difference_interval"`
+	Score            page.Value `json:"score"` // mean
+	ScoreInterval    page.Range `json:"score_interval"`
+	Label            page.Value `json:"label"`
+	LabelInterval    page.Range `json:"label_interval"`
+	Difference       page.Value `json:"difference"`
+	DifferenceBounds page.Range `json:"difference_interval"`
 }
 
 // Measure is one number of how well scores foretell labels.
 type Measure struct {
-	Name     string        `json:"name"`
-	Value    numbers.Value `json:"value"`
-	Interval numbers.Range `json:"interval"`
-	Meaning  string        `json:"meaning"`
+	Name     string     `json:"name"`
+	Value    page.Value `json:"value"`
+	Interval page.Range `json:"interval"`
+	Meaning  string     `json:"meaning"`
 }
 
 // Threshold is what would be if another number were the least that is a yes.
 type Threshold struct {
-	Threshold float64       `json:"threshold"`
-	Yes       int           `json:"yes"` // scores
-	Same      numbers.Value `json:"same"`
-	Kappa     numbers.Value `json:"kappa"`
+	Threshold float64    `json:"threshold"`
+	Yes       int        `json:"yes"` // scores
+	Same      page.Value `json:"same"`
+	Kappa     page.Value `json:"kappa"`
 	// Found is the share of labels that say yes whose score does; Wrong of those that
 	// say no.
-	Found numbers.Value `json:"found"`
-	Wrong numbers.Value `json:"wrong"`
+	Found page.Value `json:"found"`
+	Wrong page.Value `json:"wrong"`
 }
 
 // Unscored counts the outputs that have no score, by why.
@@ -176,7 +176,7 @@ func (c *Calibration) unscored(why string) {
 
 // Kappa is the number that a calibration is known by: the weighted one where what
 // labels say has distances.
-func (a *Agreement) kappa() (numbers.Value, numbers.Range) {
+func (a *Agreement) kappa() (page.Value, page.Range) {
 	if a.Weighted.Known() {
 		return a.Weighted, a.WeightedInterval
 	}
@@ -185,7 +185,7 @@ func (a *Agreement) kappa() (numbers.Value, numbers.Range) {
 
 // Kappa is that of the scorer and the labels; the weighted one where labels are not
 // yes or no.
-func (c *Calibration) Kappa() numbers.Value {
+func (c *Calibration) Kappa() page.Value {
 	kappa, _ := c.Agreement[0].kappa()
 	return kappa
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -81,8 +81,8 @@ func (m *measure) threshold(threshold float64) Threshold {
 	kappa, ok := stats.Kappa(said, stats.Same)
 	no, yes := counts[0], counts[1]
 	return Threshold{
-		Threshold: threshold, Yes: no[1] + yes[1], Kappa: numbers.Of(kappa.Value, ok),
-		Same:  numbers.Over(int64(no[0]+yes[1]), int64(len(m.scored))),
-		Found: numbers.Over(int64(yes[1]), int64(yes[0]+yes[1])), Wrong: numbers.Over(int64(no[1]), int64(no[0]+no[1])),
+		Threshold: threshold, Yes: no[1] + yes[1], Kappa: page.ValueOf(kappa.Value, ok),
+		Same:  page.Ratio(int64(no[0]+yes[1]), int64(len(m.scored))),
+		Found: page.Ratio(int64(yes[1]), int64(yes[0]+yes[1])), Wrong: page.Ratio(int64(no[1]), int64(no[0]+no[1])),
 	}
 }

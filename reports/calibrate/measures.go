@@ -3,13 +3,13 @@ package calibrate
 import (
 	"math"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // bias is how kind the scorer is, and how kind people are.
 func (m *measure) bias() Bias {
-	of := func(value func(*Pair) float64) (numbers.Value, numbers.Range) { return m.mean(value) }
+	of := func(value func(*Pair) float64) (page.Value, page.Range) { return m.mean(value) }
 	var b Bias
 	b.Score, b.ScoreInterval = of(func(p *Pair) float64 { return p.Score })
 	b.Label, b.LabelInterval = of(func(p *Pair) float64 { return p.Label })
@@ -19,7 +19,7 @@ func (m *measure) bias() Bias {
 }
 
 // mean is that over outputs, with Student's interval by unit.
-func (m *measure) mean(value func(*Pair) float64) (numbers.Value, numbers.Range) {
+func (m *measure) mean(value func(*Pair) float64) (page.Value, page.Range) {
 	clusters := make([][]float64, m.units)
 	for i := range m.scored {
 		clusters[m.unit[i]] = append(clusters[m.unit[i]], value(&m.scored[i]))
@@ -29,7 +29,7 @@ func (m *measure) mean(value func(*Pair) float64) (numbers.Value, numbers.Range)
 	if estimate, ok := stats.ClusteredMean(clusters); ok {
 		interval = rangeOf(estimate.Interval(stats.Level))
 	}
-	return numbers.Of(mean, ok), interval
+	return page.ValueOf(mean, ok), interval
 }
 
 // draws is how often the units are drawn for an interval.
@@ -48,9 +48,9 @@ func (m *measure) measures() []Measure {
 	all := flat(forecasts)
 	_, brier := m.mean(func(p *Pair) float64 { return (p.Score - p.Label) * (p.Score - p.Label) })
 	return []Measure{
-		{"Brier", numbers.Of(stats.Brier(all)), within(brier, 0, 1), "0 is perfect, 0.25 is what always saying 0.5 gets"},
-		{"ECE", numbers.Of(stats.ECE(all)), rangeOf(drawn(m, forecasts, stats.ECE)), "how far numbers lie from the share of yes, in tenths; too large for few labels"},
-		{"AUROC", numbers.Of(stats.AUROC(all)), rangeOf(stats.AUROCInterval(forecasts, stats.Level)), "the chance that a yes has the higher number; 0.5 is chance"},
+		{"Brier", page.ValueOf(stats.Brier(all)), within(brier, 0, 1), "0 is perfect, 0.25 is what always saying 0.5 gets"},
+		{"ECE", page.ValueOf(stats.ECE(all)), rangeOf(drawn(m, forecasts, stats.ECE)), "how far numbers lie from the share of yes, in tenths; too large for few labels"},
+		{"AUROC", page.ValueOf(stats.AUROC(all)), rangeOf(stats.AUROCInterval(forecasts, stats.Level)), "the chance that a yes has the higher number; 0.5 is chance"},
 	}
 }
 
@@ -58,7 +58,7 @@ func (m *measure) orderedMeasures() []Measure {
 	pairs := m.clusters(scoreAndLabel)
 	off, between := m.mean(func(p *Pair) float64 { return math.Abs(p.Score - p.Label) })
 	return []Measure{
-		{"Spearman", numbers.Of(spearman(flat(pairs))), rangeOf(drawn(m, pairs, spearman)), "whether what people rate higher has the higher score; 0 is chance"},
+		{"Spearman", page.ValueOf(spearman(flat(pairs))), rangeOf(drawn(m, pairs, spearman)), "whether what people rate higher has the higher score; 0 is chance"},
 		{"mean distance", off, within(between, 0, 1), "how far the score lies from the label, of 1"},
 	}
 }
@@ -86,9 +86,9 @@ func drawn[T any](m *measure, clusters [][]T, of func([]T) (float64, bool)) (sta
 }
 
 // within keeps an interval within what its number can be.
-func within(r numbers.Range, low, high float64) numbers.Range {
+func within(r page.Range, low, high float64) page.Range {
 	if !r.Known() {
 		return r
 	}
-	return numbers.Range{Low: numbers.Known(max(low, r.Low.Number)), High: numbers.Known(min(high, r.High.Number))}
+	return page.Range{Low: page.Known(max(low, r.Low.Number)), High: page.Known(min(high, r.High.Number))}
 }

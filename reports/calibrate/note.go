@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // Note is something that a reader of a calibration must know.
@@ -44,7 +44,7 @@ const (
 func (c *Calibration) note(m *measure) {
 	add := func(n Note) { c.Notes = append(c.Notes, n) }
 	if !m.ordered() || len(m.Labels.Levels) == 0 {
-		add(Note{Kind: YesFrom, More: numbers.Known(c.Threshold).Exact()})
+		add(Note{Kind: YesFrom, More: page.Known(c.Threshold).Exact()})
 	}
 	if m.Labels.Ambiguous {
 		add(Note{Kind: ZerosOnes})
@@ -63,7 +63,7 @@ func (c *Calibration) note(m *measure) {
 		add(Note{Kind: Dependent, Count: c.Units, Of: c.Scored})
 	}
 	if slices.ContainsFunc(c.Agreement, func(a Agreement) bool { return a.MissingForKappa.Number+a.MissingForSame.Number > 0 }) {
-		add(Note{Kind: LabelsMiss, More: numbers.Known(c.Precision).Exact()})
+		add(Note{Kind: LabelsMiss, More: page.Known(c.Precision).Exact()})
 	}
 	if len(c.Thresholds) > 1 {
 		add(Note{Kind: Apparent})
@@ -110,7 +110,7 @@ func (n Note) Text(quote func(string) string) string {
 	case Rare:
 		return fmt.Sprintf("only %d of %d labels say %s: the same share of mistakes makes kappa smaller than it would be among as many of both, and more of them make it certain", n.Count, n.Of, quote(n.Name))
 	case FewUnits:
-		return fmt.Sprintf("labels of %s are few: intervals are those of a bootstrap, and rough", numbers.Plural(n.Count, "task or cluster", "tasks or clusters"))
+		return fmt.Sprintf("labels of %s are few: intervals are those of a bootstrap, and rough", page.Plural(n.Count, "task or cluster", "tasks or clusters"))
 	case Dependent:
 		return fmt.Sprintf("the %d labels are of %d tasks or clusters, whose outputs depend on each other: intervals are by these", n.Of, n.Count)
 	case ZerosOnes:

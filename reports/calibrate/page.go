@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -22,7 +21,7 @@ func (c *Calibration) About() (kind, suite string) { return "calibrate", c.Suite
 
 // Heading says what was held against what.
 func (c *Calibration) Heading(quote func(string) string) string {
-	parts := []string{quote(c.Suite), "scorer: " + quote(c.Scorer), numbers.Plural(c.Labels, "label", "labels") + " (" + string(c.Kind) + ")"}
+	parts := []string{quote(c.Suite), "scorer: " + quote(c.Scorer), page.Plural(c.Labels, "label", "labels") + " (" + string(c.Kind) + ")"}
 	if c.Scored < c.Labels {
 		parts = append(parts, fmt.Sprintf("%d scored", c.Scored))
 	}
@@ -39,11 +38,11 @@ func (c *Calibration) Answer(func(string) string) page.Answer {
 	switch kappa := c.Kappa(); {
 	case c.MinKappa == nil:
 	case !kappa.Known():
-		answer = page.Answer{State: page.Errored, Text: answer.Text + ": there is none to hold against the least of " + numbers.Known(*c.MinKappa).Exact()}
+		answer = page.Answer{State: page.Errored, Text: answer.Text + ": there is none to hold against the least of " + page.Known(*c.MinKappa).Exact()}
 	case kappa.Number < *c.MinKappa:
-		answer = page.Answer{State: page.Failed, Text: answer.Text + ": below the least of " + numbers.Known(*c.MinKappa).Exact()}
+		answer = page.Answer{State: page.Failed, Text: answer.Text + ": below the least of " + page.Known(*c.MinKappa).Exact()}
 	default:
-		answer = page.Answer{State: page.Passed, Text: answer.Text + ": no less than " + numbers.Known(*c.MinKappa).Exact()}
+		answer = page.Answer{State: page.Passed, Text: answer.Text + ": no less than " + page.Known(*c.MinKappa).Exact()}
 	}
 	return answer
 }
@@ -65,9 +64,9 @@ func (a *Agreement) told() string {
 }
 
 // form shows numbers from 0 to 1.
-func form(v numbers.Value) string { return numbers.Score(v, 2) }
+func form(v page.Value) string { return page.Score(v, 2) }
 
-func difference(v numbers.Value) string { return numbers.Gain(v, 2) }
+func difference(v page.Value) string { return page.Gain(v, 2) }
 
 // Remark says where nothing real was measured.
 func (c *Calibration) Remark(quote func(string) string) string {

@@ -3,12 +3,11 @@ package calibrate
 import (
 	"slices"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
 // number is a field with a number.
-func number[T any](head, key string, form func(numbers.Value) string, of func(T) numbers.Value) page.Field[T] {
+func number[T any](head, key string, form func(page.Value) string, of func(T) page.Value) page.Field[T] {
 	return page.Field[T]{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(row T) page.Cell { return page.Number(of(row), form) }}
 }
 
@@ -23,7 +22,7 @@ func optional[T any](f page.Field[T]) page.Field[T] {
 }
 
 // between is an interval, which people see on any terminal.
-func between[T any](key string, form func(numbers.Value) string, of func(T) numbers.Range) []page.Field[T] {
+func between[T any](key string, form func(page.Value) string, of func(T) page.Range) []page.Field[T] {
 	fields := page.Interval("95%", key, form, of)
 	fields[0].Column.Wide = false
 	return fields
@@ -40,14 +39,14 @@ func (c *Calibration) agreementTable() page.Table {
 	fields := slices.Concat([]page.Field[Agreement]{
 		{Column: page.Column{Key: "between"}, Cell: func(a Agreement) page.Cell { return page.Text(a.Between) }},
 		counted("n", "pairs", func(a Agreement) int { return a.Pairs }),
-		number("agree", "same", form, func(a Agreement) numbers.Value { return a.Same }),
-	}, between("same", form, func(a Agreement) numbers.Range { return a.SameInterval }), []page.Field[Agreement]{
-		number("kappa", "kappa", form, func(a Agreement) numbers.Value { return a.Kappa }),
-	}, between("kappa", form, func(a Agreement) numbers.Range { return a.KappaInterval }), []page.Field[Agreement]{
-		optional(number("weighted\nkappa", "weighted_kappa", form, func(a Agreement) numbers.Value { return a.Weighted })),
-	}, between("weighted_kappa", form, func(a Agreement) numbers.Range { return a.WeightedInterval }), []page.Field[Agreement]{
-		number("missing:\nagree", "labels_missing_for_same", numbers.Count, func(a Agreement) numbers.Value { return a.MissingForSame }),
-		number("missing:\nkappa", "labels_missing_for_kappa", numbers.Count, func(a Agreement) numbers.Value { return a.MissingForKappa }),
+		number("agree", "same", form, func(a Agreement) page.Value { return a.Same }),
+	}, between("same", form, func(a Agreement) page.Range { return a.SameInterval }), []page.Field[Agreement]{
+		number("kappa", "kappa", form, func(a Agreement) page.Value { return a.Kappa }),
+	}, between("kappa", form, func(a Agreement) page.Range { return a.KappaInterval }), []page.Field[Agreement]{
+		optional(number("weighted\nkappa", "weighted_kappa", form, func(a Agreement) page.Value { return a.Weighted })),
+	}, between("weighted_kappa", form, func(a Agreement) page.Range { return a.WeightedInterval }), []page.Field[Agreement]{
+		number("missing:\nagree", "labels_missing_for_same", page.Whole, func(a Agreement) page.Value { return a.MissingForSame }),
+		number("missing:\nkappa", "labels_missing_for_kappa", page.Whole, func(a Agreement) page.Value { return a.MissingForKappa }),
 	})
 	return filled(page.Table{Name: "agreement", Title: "Agreement", Keys: 1}, fields, c.Agreement)
 }
@@ -76,9 +75,9 @@ func (c *Calibration) confusionTable() page.Table {
 // biasRow is a mean.
 type biasRow struct {
 	what     string
-	value    numbers.Value
-	interval numbers.Range
-	form     func(numbers.Value) string
+	value    page.Value
+	interval page.Range
+	form     func(page.Value) string
 }
 
 // biasTable says how kind the scorer is, and how kind people are.
@@ -91,7 +90,7 @@ func (c *Calibration) biasTable() page.Table {
 		{Column: page.Column{Head: "mean", Key: "mean_of"}, Cell: func(row biasRow) page.Cell { return page.Text(row.what) }},
 		{Column: page.Column{Head: "", Key: "mean", Right: true}, Cell: func(row biasRow) page.Cell { return page.Number(row.value, row.form) }},
 		{Column: page.Column{Head: "95%", Right: true, Only: page.People}, Cell: func(row biasRow) page.Cell { return page.Cell{Text: row.interval.Text(row.form)} }},
-	}, page.Ends("mean", func(row biasRow) numbers.Range { return row.interval }))
+	}, page.Ends("mean", func(row biasRow) page.Range { return row.interval }))
 	return filled(page.Table{Name: "bias", Title: "Bias (a positive one is kinder than people)", Keys: 1}, fields, rows)
 }
 
@@ -99,8 +98,8 @@ func (c *Calibration) biasTable() page.Table {
 func (c *Calibration) measuresTable() page.Table {
 	fields := slices.Concat([]page.Field[Measure]{
 		{Column: page.Column{Head: "", Key: "measure"}, Cell: func(row Measure) page.Cell { return page.Text(row.Name) }},
-		number("", "value", form, func(row Measure) numbers.Value { return row.Value }),
-	}, between("value", form, func(row Measure) numbers.Range { return row.Interval }), []page.Field[Measure]{
+		number("", "value", form, func(row Measure) page.Value { return row.Value }),
+	}, between("value", form, func(row Measure) page.Range { return row.Interval }), []page.Field[Measure]{
 		{Column: page.Column{Head: "", Key: "meaning", Prose: true}, Cell: func(row Measure) page.Cell { return page.Text(row.Meaning) }},
 	})
 	return filled(page.Table{Name: "measures", Title: "Numbers of the scorer and labels", Keys: 1}, fields, c.Measures)
@@ -109,12 +108,12 @@ func (c *Calibration) measuresTable() page.Table {
 // thresholdsTable has a row for each number from which on a score could be a yes.
 func (c *Calibration) thresholdsTable() page.Table {
 	fields := []page.Field[Threshold]{
-		number("yes from", "threshold", numbers.Value.Exact, func(row Threshold) numbers.Value { return numbers.Known(row.Threshold) }),
+		number("yes from", "threshold", page.Value.Exact, func(row Threshold) page.Value { return page.Known(row.Threshold) }),
 		counted("yes", "yes", func(row Threshold) int { return row.Yes }),
-		number("agree", "same", form, func(row Threshold) numbers.Value { return row.Same }),
-		number("kappa", "kappa", form, func(row Threshold) numbers.Value { return row.Kappa }),
-		number("labels yes:\nscored yes", "found", form, func(row Threshold) numbers.Value { return row.Found }),
-		number("labels no:\nscored yes", "wrong", form, func(row Threshold) numbers.Value { return row.Wrong }),
+		number("agree", "same", form, func(row Threshold) page.Value { return row.Same }),
+		number("kappa", "kappa", form, func(row Threshold) page.Value { return row.Kappa }),
+		number("labels yes:\nscored yes", "found", form, func(row Threshold) page.Value { return row.Found }),
+		number("labels no:\nscored yes", "wrong", form, func(row Threshold) page.Value { return row.Wrong }),
 	}
 	return filled(page.Table{Name: "thresholds", Title: "Other thresholds", Keys: 1}, fields, c.Thresholds)
 }
@@ -123,8 +122,8 @@ func (c *Calibration) thresholdsTable() page.Table {
 func (c *Calibration) disagreementsTable() page.Table {
 	fields := []page.Field[Disagreement]{
 		{Column: page.Column{Head: "output", Key: "output"}, Cell: func(row Disagreement) page.Cell { return page.Name(row.Name) }},
-		number("label", "label", form, func(row Disagreement) numbers.Value { return numbers.Known(row.Label) }),
-		number("score", "score", form, func(row Disagreement) numbers.Value { return numbers.Known(row.Score) }),
+		number("label", "label", form, func(row Disagreement) page.Value { return page.Known(row.Label) }),
+		number("score", "score", form, func(row Disagreement) page.Value { return page.Known(row.Score) }),
 		{Column: page.Column{Head: "explanation", Key: "explanation", Prose: true}, Cell: func(row Disagreement) page.Cell { return page.Name(row.Explanation) }},
 	}
 	return filled(page.Table{Name: "disagreements", Title: "Outputs of which the scorer says something else", Keys: 1}, fields, c.Disagreements)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 )
@@ -82,9 +82,9 @@ func (t *chooser) worth(ctx context.Context, c *tune.Choice, outcomes []sweep.Ou
 	value, why := t.goal.of(ctx, scope)
 	cost, whyCost := t.price.of(ctx, scope)
 	c.Objective, c.ChoiceCost = valueOf(value, why), valueOf(cost, whyCost)
-	c.ObjectiveInterval, c.LostMost = noRange(numbers.Nothing), numbers.Missing(numbers.Nothing)
+	c.ObjectiveInterval, c.LostMost = noRange(page.Nothing), page.Missing(page.Nothing)
 	if c.Exact < c.Runs {
-		c.Objective, c.ChoiceCost = numbers.Missing(c.Label), numbers.Missing(c.Label)
+		c.Objective, c.ChoiceCost = page.Missing(c.Label), page.Missing(c.Label)
 		return nil
 	}
 	if values := t.influence(ctx, p, 0, &t.goal); values != nil {
@@ -107,10 +107,10 @@ func (t *chooser) worth(ctx context.Context, c *tune.Choice, outcomes []sweep.Ou
 // beforehand.
 func (t *chooser) lossAlone(ctx context.Context, candidate, subset int) (tune.Loss, error) {
 	if t.score < 0 {
-		return tune.Loss{LostMost: numbers.Missing(numbers.Nothing)}, nil
+		return tune.Loss{LostMost: page.Missing(page.Nothing)}, nil
 	}
 	l, err := t.lossInFull(ctx, candidate, subset, t.Level)
-	return tune.Loss{Lost: l.lost, Gained: l.gained, LostMost: valueOf(l.most, numbers.Nothing), LossIsNet: l.net}, err
+	return tune.Loss{Lost: l.lost, Gained: l.gained, LostMost: valueOf(l.most, page.Nothing), LossIsNet: l.net}, err
 }
 
 // all describes every candidate that can be chosen, where that was asked for.
@@ -133,7 +133,7 @@ func (t *chooser) all(ctx context.Context, r *tune.Tuning, choice *chosen) error
 			return err
 		}
 		r.All = append(r.All, tune.AllRow{
-			Candidate: i, Name: t.candidates[i].Name, Params: replays.Params(t.candidates[i].Params), Objective: t.shownValue(t.value[0][i]), ChoiceCost: numbers.Known(t.cost[0][i]),
+			Candidate: i, Name: t.candidates[i].Name, Params: replays.Params(t.candidates[i].Params), Objective: t.shownValue(t.value[0][i]), ChoiceCost: page.Known(t.cost[0][i]),
 			Counted: t.counted(t.over(&sums{}, i, 0)), Within: t.within[t.chosenOn][i], Loss: l, Alpha: t.steps.rungs[t.steps.rung[i]].alpha, Recommended: i == choice.candidate, Today: i == t.today(),
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/reports/tune"
@@ -151,8 +151,8 @@ func curveOf(steps []step, runs int) []tune.CurveStep {
 	for i, s := range steps {
 		cost += s.cost
 		c := tune.CurveStep{
-			Iteration: i + 1, Reached: s.reached, Hits: s.hits, Extra: s.hits, Score: numbers.Known(s.score / float64(runs)),
-			Cost: numbers.Known(cost), ExtraCost: numbers.Known(s.cost), Hazard: numbers.Over(int64(s.first), int64(s.risk)),
+			Iteration: i + 1, Reached: s.reached, Hits: s.hits, Extra: s.hits, Score: page.Known(s.score / float64(runs)),
+			Cost: page.Known(cost), ExtraCost: page.Known(s.cost), Hazard: page.Ratio(int64(s.first), int64(s.risk)),
 			PerSuccess: per(cost, s.hits),
 		}
 		if i > 0 {
@@ -168,17 +168,17 @@ func curveOf(steps []step, runs int) []tune.CurveStep {
 }
 
 // per is the cost of each of so many successes.
-func per(cost float64, successes int) numbers.Value {
+func per(cost float64, successes int) page.Value {
 	if successes <= 0 {
-		return numbers.Missing(numbers.None)
+		return page.Missing(page.None)
 	}
-	return numbers.Of(stats.Ratio(cost, float64(successes)))
+	return page.ValueOf(stats.Ratio(cost, float64(successes)))
 }
 
 // look finds the least cost of an extra success over a step of the curve and those
 // after it.
 func look(c *tune.CurveStep, steps []step, from int) {
-	c.Ahead = numbers.Missing(numbers.None)
+	c.Ahead = page.Missing(page.None)
 	var cost float64
 	before := c.Hits - c.Extra
 	for i, s := range steps {

@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/reports/tune"
@@ -34,7 +34,7 @@ func (t *chooser) front(ctx context.Context, r *tune.Tuning, choice *chosen) err
 			drawn++
 		}
 		row := t.frontRow(s, candidates, choice)
-		row.LostMost = numbers.Missing(notDrawn)
+		row.LostMost = page.Missing(notDrawn)
 		if s.Drawn { // else it would be replayed for this alone
 			if row.Loss, err = t.lossAlone(ctx, row.Candidate, t.chosenOn); err != nil {
 				return err
@@ -103,18 +103,18 @@ func (t *chooser) frontRow(s *stats.Standing, candidates []int, choice *chosen) 
 	}
 	row := tune.FrontRow{
 		Candidate: candidate, Name: t.candidates[candidate].Name, Params: replays.Params(t.candidates[candidate].Params),
-		Objective: numbers.Known(s.Quality), ChoiceCost: numbers.Known(s.Cost), Seconds: numbers.Known(s.Delay),
-		Counted: t.counted(t.over(&sums{}, candidate, t.chosenOn)), Share: numbers.Missing(notDrawn), Same: len(equal) - 1,
+		Objective: page.Known(s.Quality), ChoiceCost: page.Known(s.Cost), Seconds: page.Known(s.Delay),
+		Counted: t.counted(t.over(&sums{}, candidate, t.chosenOn)), Share: page.Missing(notDrawn), Same: len(equal) - 1,
 		Recommended: candidate == choice.candidate, Today: slices.Contains(equal, t.today()),
 	}
 	if s.Drawn {
-		row.Share = numbers.Of(s.Share, true)
+		row.Share = page.ValueOf(s.Share, true)
 	}
 	if t.Minimize {
 		row.Objective.Number = -s.Quality
 	}
 	if !t.known.times {
-		row.Seconds = numbers.Missing(numbers.Unknown)
+		row.Seconds = page.Missing(page.Unknown)
 	}
 	return row
 }

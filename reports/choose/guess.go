@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/reports/tune"
 )
@@ -60,11 +60,11 @@ func (t *chooser) guessTop(ctx context.Context, r *tune.Tuning, c *chosen) error
 }
 
 // shownValue is an objective as it was asked for.
-func (t *chooser) shownValue(value float64) numbers.Value {
+func (t *chooser) shownValue(value float64) page.Value {
 	if t.Minimize {
 		value = -value
 	}
-	return numbers.Known(value)
+	return page.Known(value)
 }
 
 // guessCheap guesses, among the configurations that lose at most half of what is
@@ -141,7 +141,7 @@ func (t *chooser) bound(ctx context.Context, r *tune.Tuning, choice *chosen) err
 		return nil
 	}
 	if t.Choose.Rule == MaxLoss {
-		r.Bound = &tune.Bound{Most: numbers.Known(t.Choose.Number), Net: choice.loss.net, Method: tune.InSteps, Tests: len(t.steps.rungs)}
+		r.Bound = &tune.Bound{Most: page.Known(t.Choose.Number), Net: choice.loss.net, Method: tune.InSteps, Tests: len(t.steps.rungs)}
 		return nil
 	}
 	n := len(t.steps.rungs)
@@ -149,6 +149,6 @@ func (t *chooser) bound(ctx context.Context, r *tune.Tuning, choice *chosen) err
 	if err != nil {
 		return fmt.Errorf("bounding the loss: %w", err)
 	}
-	r.Bound = &tune.Bound{Most: valueOf(l.most, numbers.Nothing), Net: l.net, Method: tune.Corrected, Tests: n}
+	r.Bound = &tune.Bound{Most: valueOf(l.most, page.Nothing), Net: l.net, Method: tune.Corrected, Tests: n}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
@@ -165,7 +165,7 @@ func (u *use) limits(loop *spec.Loop) (all []tune.LimitUse) {
 		used := u.stage(stage.Name)
 		l := u.limit(kind+stage.Name+".max_iterations", stage.Limit, used.made)
 		if u.all > 0 {
-			l.OfCost = numbers.Known(used.spent / u.all)
+			l.OfCost = page.Known(used.spent / u.all)
 		}
 		all = append(all, l)
 	}
@@ -176,7 +176,7 @@ func (u *use) limits(loop *spec.Loop) (all []tune.LimitUse) {
 	}
 	for _, of := range loop.StepLimits() {
 		l := u.limit(of.Path, of.Limit, u.steps(of))
-		l.OfAll = numbers.Missing(numbers.Nothing) // steps are no iterations
+		l.OfAll = page.Missing(page.Nothing) // steps are no iterations
 		all = append(all, l)
 	}
 	return all
@@ -198,7 +198,7 @@ func (u *use) steps(of spec.StepLimit) []int {
 
 // limit measures one, by the iterations of each run that it counts.
 func (u *use) limit(path string, limit int, used []int) tune.LimitUse {
-	l := tune.LimitUse{Path: path, Limit: limit, OfCost: numbers.Missing(numbers.Nothing)}
+	l := tune.LimitUse{Path: path, Limit: limit, OfCost: page.Missing(page.Nothing)}
 	var sum, reached, all int64
 	for _, n := range used {
 		sum += int64(n)
@@ -208,8 +208,8 @@ func (u *use) limit(path string, limit int, used []int) tune.LimitUse {
 	for _, n := range u.length {
 		all += int64(n)
 	}
-	l.Used, l.Share = numbers.Over(sum, int64(u.runs)), numbers.Over(sum, int64(u.runs)*int64(limit))
-	l.Reached, l.OfAll = numbers.Over(reached, int64(u.runs)), numbers.Over(sum, all)
+	l.Used, l.Share = page.Ratio(sum, int64(u.runs)), page.Ratio(sum, int64(u.runs)*int64(limit))
+	l.Reached, l.OfAll = page.Ratio(reached, int64(u.runs)), page.Ratio(sum, all)
 	return l
 }
 

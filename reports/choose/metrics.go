@@ -3,7 +3,7 @@ package choose
 import (
 	"slices"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -26,9 +26,9 @@ func (m *metrics) Lookup(name string) (any, bool) {
 	case "runs":
 		return int64(m.runs + 0.5), true
 	case "coverage":
-		return m.number(name, numbers.Of(m.exact/m.runs, m.runs > 0)), true
+		return m.number(name, page.ValueOf(m.exact/m.runs, m.runs > 0)), true
 	case "success":
-		return m.number(name, m.mean(numbers.Known(m.successes))), true
+		return m.number(name, m.mean(page.Known(m.successes))), true
 	case "scores":
 		return m.scored(), true
 	case "iterations", "latency", "cost_usd", "tokens", "calls", "tool_calls":
@@ -38,7 +38,7 @@ func (m *metrics) Lookup(name string) (any, bool) {
 }
 
 // number is what an expression sees: null where nothing is known.
-func (m *metrics) number(path string, v numbers.Value) any {
+func (m *metrics) number(path string, v page.Value) any {
 	if v.Known() {
 		return v.Number
 	}
@@ -95,18 +95,18 @@ func (a amountMetric) Field(name string) any {
 	return a.number(a.name+"."+name, total)
 }
 
-func (a amountMetric) total() numbers.Value {
+func (a amountMetric) total() page.Value {
 	switch a.name {
 	case "iterations":
-		return numbers.Known(a.iterations)
+		return page.Known(a.iterations)
 	case "latency":
 		if !a.timed {
-			return numbers.Missing(numbers.Unknown)
+			return page.Missing(page.Unknown)
 		}
-		return numbers.Known(a.seconds)
+		return page.Known(a.seconds)
 	case "cost_usd":
 		if a.lumps {
-			return numbers.Missing(numbers.Unknown)
+			return page.Missing(page.Unknown)
 		}
 		return a.cost()
 	case "tokens":
@@ -117,13 +117,13 @@ func (a amountMetric) total() numbers.Value {
 	return a.used(a.toolCalls)
 }
 
-func (a amountMetric) quantile(p float64) numbers.Value {
+func (a amountMetric) quantile(p float64) page.Value {
 	of := a.everyIteration
 	if a.name == "latency" {
 		of = a.everySecond
 	}
 	if a.name == "latency" && !a.timed {
-		return numbers.Missing(numbers.Unknown)
+		return page.Missing(page.Unknown)
 	}
-	return numbers.Of(stats.Quantile(slices.Sorted(slices.Values(of)), p))
+	return page.ValueOf(stats.Quantile(slices.Sorted(slices.Values(of)), p))
 }

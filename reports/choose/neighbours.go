@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 )
@@ -72,7 +72,7 @@ func (t *chooser) step(ctx context.Context, from, to int) (*tune.Step, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &tune.Step{Candidate: to, Label: t.labels[to].String(), PerSuccess: numbers.Missing(numbers.Nothing)}
+	s := &tune.Step{Candidate: to, Label: t.labels[to].String(), PerSuccess: page.Missing(page.Nothing)}
 	s.Objective = t.changeOf(t.standing[from], t.standing[to], t.value[0][to]-t.value[0][from], t.Minimize)
 	s.Cost = t.changeOf(t.standing[from], t.standing[to], t.cost[0][to]-t.cost[0][from], false)
 	for i := range after {
@@ -80,26 +80,26 @@ func (t *chooser) step(ctx context.Context, from, to int) (*tune.Step, error) {
 		s.Lost, s.Gained = s.Lost+count(lost), s.Gained+count(gained)
 	}
 	if extra := s.Gained - s.Lost; extra != 0 && s.Cost.Known() && s.Cost.Number*float64(extra) > 0 {
-		s.PerSuccess = numbers.Known((t.total(after) - t.total(before)) / float64(extra))
+		s.PerSuccess = page.Known((t.total(after) - t.total(before)) / float64(extra))
 	}
 	return s, nil
 }
 
 // changeOf is a change that is known where both sides are; minimised values are
 // turned around.
-func (t *chooser) changeOf(from, to standingOfOne, change float64, turned bool) numbers.Value {
+func (t *chooser) changeOf(from, to standingOfOne, change float64, turned bool) page.Value {
 	if turned {
 		change = -change
 	}
 	switch {
 	case from == notExact || to == notExact:
-		return numbers.Missing("not exact")
+		return page.Missing("not exact")
 	case from == faulty || to == faulty:
-		return numbers.Missing(replays.LabelFault)
+		return page.Missing(replays.LabelFault)
 	case from == notScored || to == notScored:
-		return numbers.Missing(numbers.Unscored)
+		return page.Missing(page.Unscored)
 	}
-	return valueOf(change, numbers.Unknown)
+	return valueOf(change, page.Unknown)
 }
 
 // total is what runs cost together, in the unit of the choice's cost where that is

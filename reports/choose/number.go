@@ -3,11 +3,11 @@ package choose
 import (
 	"math"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // numberOf is a number for arithmetic: NaN where there is none.
-func numberOf(v numbers.Value) float64 {
+func numberOf(v page.Value) float64 {
 	if !v.Known() {
 		return math.NaN()
 	}
@@ -15,16 +15,16 @@ func numberOf(v numbers.Value) float64 {
 }
 
 // valueOf is a number that arithmetic gave, and why it is missing where it is NaN.
-func valueOf(x float64, why string) numbers.Value {
+func valueOf(x float64, why string) page.Value {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return numbers.Missing(why)
+		return page.Missing(why)
 	}
-	return numbers.Known(x)
+	return page.Known(x)
 }
 
 // noRange is an interval that is not known.
-func noRange(why string) numbers.Range {
-	return numbers.Range{Low: numbers.Missing(why), High: numbers.Missing(why)}
+func noRange(why string) page.Range {
+	return page.Range{Low: page.Missing(why), High: page.Missing(why)}
 }
 
 func count(is bool) int {

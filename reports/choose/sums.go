@@ -4,7 +4,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 )
 
@@ -116,9 +116,9 @@ func (s *sums) copy() *sums {
 }
 
 // mean is that of an amount per run.
-func (s *sums) mean(total numbers.Value) numbers.Value {
+func (s *sums) mean(total page.Value) page.Value {
 	if s.runs == 0 {
-		return numbers.Missing(numbers.Nothing)
+		return page.Missing(page.Nothing)
 	}
 	if total.Known() {
 		total.Number /= s.runs
@@ -127,35 +127,35 @@ func (s *sums) mean(total numbers.Value) numbers.Value {
 }
 
 // score is the mean over tasks of a score.
-func (s *sums) score(i int) numbers.Value {
+func (s *sums) score(i int) page.Value {
 	if i < 0 || i >= len(s.scores) || s.scores[i].tasks <= 0 {
-		return numbers.Missing(numbers.Unscored)
+		return page.Missing(page.Unscored)
 	}
-	return numbers.Known(s.scores[i].sum / s.scores[i].tasks)
+	return page.Known(s.scores[i].sum / s.scores[i].tasks)
 }
 
-func (s *sums) cost() numbers.Value {
+func (s *sums) cost() page.Value {
 	switch {
 	case s.unreported > 0:
-		return numbers.Missing(numbers.Unknown)
+		return page.Missing(page.Unknown)
 	case s.unpriced > 0:
-		return numbers.Missing(numbers.Unpriced)
+		return page.Missing(page.Unpriced)
 	}
-	return numbers.Known(s.dollars)
+	return page.Known(s.dollars)
 }
 
 // used is an amount that programs may not have told.
-func (s *sums) used(amount float64) numbers.Value {
+func (s *sums) used(amount float64) page.Value {
 	if s.unreported > 0 {
-		return numbers.Missing(numbers.Unknown)
+		return page.Missing(page.Unknown)
 	}
-	return numbers.Known(amount)
+	return page.Known(amount)
 }
 
 // usedTokens are the tokens, which a log may not tell.
-func (s *sums) usedTokens() numbers.Value {
+func (s *sums) usedTokens() page.Value {
 	if s.tokensUntold > 0 {
-		return numbers.Missing(numbers.Unknown)
+		return page.Missing(page.Unknown)
 	}
 	return s.used(s.tokens)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 )
@@ -38,7 +38,7 @@ func (t *chooser) unanswered(ctx context.Context, r *tune.Tuning, _ *chosen) err
 }
 
 func (t *chooser) notExact(ctx context.Context, candidate int) (tune.NotExact, error) {
-	n := tune.NotExact{Candidate: candidate, Name: t.candidates[candidate].Name, Label: t.labels[candidate].String(), Score: noRange(numbers.Nothing)}
+	n := tune.NotExact{Candidate: candidate, Name: t.candidates[candidate].Name, Label: t.labels[candidate].String(), Score: noRange(page.Nothing)}
 	outcomes, err := t.Outcomes(ctx, candidate)
 	if err != nil {
 		return n, nil
@@ -47,8 +47,8 @@ func (t *chooser) notExact(ctx context.Context, candidate int) (tune.NotExact, e
 	n.Exact, n.Censored, n.Branches = whole.Exact, whole.Censored, whole.Branches
 	if t.score >= 0 && t.labels[candidate] != replay.Counterfactual {
 		s := &whole.Scores[t.score]
-		n.Score.Low = numbers.Of(s.PerTask.Least/whole.PerTask.Tasks, s.Known == whole.Runs)
-		n.Score.High = numbers.Of(s.PerTask.Most/whole.PerTask.Tasks, s.Known == whole.Runs)
+		n.Score.Low = page.ValueOf(s.PerTask.Least/whole.PerTask.Tasks, s.Known == whole.Runs)
+		n.Score.High = page.ValueOf(s.PerTask.Most/whole.PerTask.Tasks, s.Known == whole.Runs)
 	}
 	if why := replays.Unknowns(outcomes); len(why) > 0 {
 		n.Why = why[0].Why

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/reports/tune"
@@ -55,7 +55,7 @@ func (t *chooser) foldOf(f int, c *chosen) tune.Fold {
 }
 
 func noCount() tune.Counted {
-	none := numbers.Missing(numbers.Nothing)
+	none := page.Missing(page.Nothing)
 	return tune.Counted{Score: none, Tokens: none, Cost: none, Seconds: none}
 }
 
@@ -66,13 +66,13 @@ func (t *chooser) counted(s *sums) tune.Counted {
 	}
 	c := tune.Counted{
 		Tasks: int(math.Round(s.tasks)), Runs: int(s.runs), Score: s.score(t.score), Iterations: int64(s.iterations),
-		Tokens: s.usedTokens(), Cost: s.cost(), Seconds: numbers.Known(s.seconds),
+		Tokens: s.usedTokens(), Cost: s.cost(), Seconds: page.Known(s.seconds),
 	}
 	if t.score >= 0 && t.score < len(s.scores) {
 		c.Hits = int(s.scores[t.score].hits)
 	}
 	if !t.known.times {
-		c.Seconds = numbers.Missing(numbers.Unknown)
+		c.Seconds = page.Missing(page.Unknown)
 	}
 	return c
 }
@@ -178,8 +178,8 @@ func signOf(falling bool) float64 {
 func (t *chooser) gained(ctx context.Context, of *term, apparent float64, held, over *profile, falling bool) tune.Gain {
 	honest := t.worthOf(ctx, of, t.sum(held, 0), falling) - t.worthOf(ctx, of, t.sum(over, 0), falling)
 	g := tune.Gain{
-		Apparent: valueOf(apparent, numbers.Nothing), Honest: valueOf(honest, numbers.Nothing), Luck: valueOf(apparent-honest, numbers.Nothing),
-		HonestInterval: noRange(numbers.Nothing),
+		Apparent: valueOf(apparent, page.Nothing), Honest: valueOf(honest, page.Nothing), Luck: valueOf(apparent-honest, page.Nothing),
+		HonestInterval: noRange(page.Nothing),
 	}
 	if d := differences(t.influence(ctx, held, 0, of), t.influence(ctx, over, 0, of)); d != nil {
 		for i := range d {
@@ -192,12 +192,12 @@ func (t *chooser) gained(ctx context.Context, of *term, apparent float64, held, 
 
 // interval is that of the mean of pseudo-values; where they do not vary there is
 // none.
-func (t *chooser) interval(values []float64) numbers.Range {
+func (t *chooser) interval(values []float64) page.Range {
 	interval, ok := stats.MeanInterval(values, t.Level)
 	if !ok {
-		return noRange(numbers.Nothing)
+		return noRange(page.Nothing)
 	}
-	return numbers.Range{Low: numbers.Of(interval.Low, true), High: numbers.Of(interval.High, true)}
+	return page.Range{Low: page.ValueOf(interval.Low, true), High: page.ValueOf(interval.High, true)}
 }
 
 // todayAnswered is today's configuration if the recording answers for it in every

@@ -9,7 +9,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 )
@@ -104,7 +104,7 @@ func column(name string, amount bool, order []int, of func(i int) float64) compa
 	for _, i := range order {
 		v := of(i)
 		if math.IsNaN(v) {
-			c.Missing = numbers.Unknown
+			c.Missing = page.Unknown
 		}
 		c.Values = append(c.Values, v)
 	}
@@ -159,7 +159,7 @@ func (t *chooser) savings(ctx context.Context, base, mine []sweep.Outcome) []tun
 		per := term{text: a.name, native: perThousand(a.name)}
 		x, _ := per.of(ctx, t.scope(t.sum(before, 0)))
 		y, _ := per.of(ctx, t.scope(t.sum(after, 0)))
-		s := tune.Saving{Quantity: a.name, Saved: valueOf(x-y, numbers.Unknown), Interval: noRange(numbers.Nothing)}
+		s := tune.Saving{Quantity: a.name, Saved: valueOf(x-y, page.Unknown), Interval: noRange(page.Nothing)}
 		if d := differences(t.influence(ctx, before, 0, &per), t.influence(ctx, after, 0, &per)); d != nil {
 			s.Interval = t.interval(d)
 		}
@@ -184,11 +184,11 @@ func perThousand(amount string) func(s *sums) float64 {
 func differenceOf(l *compare.Line) tune.Difference {
 	why := l.Missing
 	if why == "" {
-		why = numbers.Nothing
+		why = page.Nothing
 	}
 	return tune.Difference{
 		Quantity: l.Name, Base: valueOf(l.Base, why), New: valueOf(l.New, why), Change: valueOf(l.Change, why),
-		Interval: numbers.Range{Low: valueOf(l.Low, why), High: valueOf(l.High, why)}, Relative: l.Relative,
+		Interval: page.Range{Low: valueOf(l.Low, why), High: valueOf(l.High, why)}, Relative: l.Relative,
 		P: valueOf(l.P, why), Test: l.Test, Method: l.Method, Wins: l.Wins, Losses: l.Losses, Ties: l.Ties, Tasks: l.Tasks,
 		Verdict: l.Verdict, NotWorse: l.NotWorse, Needed: l.Needed,
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // where tells on which tasks the choice was made, where that is not all of them.
@@ -19,7 +19,7 @@ func (t *chooser) where() string {
 
 // whyChosen says by which numbers the rule took its choice.
 func (t *chooser) whyChosen(c *chosen, within int) string {
-	of := "the cheapest of " + numbers.Plural(within, "configuration", "configurations")
+	of := "the cheapest of " + page.Plural(within, "configuration", "configurations")
 	value, best := t.shown(c.candidate), t.shown(c.best)
 	switch t.Choose.Rule {
 	case AtLeast:
@@ -27,7 +27,7 @@ func (t *chooser) whyChosen(c *chosen, within int) string {
 	case WithinOneSE:
 		return fmt.Sprintf("%s within one standard error, %.4g, of the best objective: %s of %s", of, c.margin, value, best)
 	case Indistinguishable:
-		return fmt.Sprintf("%s that no paired test shows to be worse than the best objective: %s of %s, p = %s", of, value, best, numbers.Chance(numbers.Known(c.p)))
+		return fmt.Sprintf("%s that no paired test shows to be worse than the best objective: %s of %s, p = %s", of, value, best, page.Chance(page.Known(c.p)))
 	}
 	if c.loss.net {
 		return fmt.Sprintf("%s whose mean %s is shown to fall by at most %.3g", of, t.held.Scores[t.score], t.Choose.Number)
@@ -66,7 +66,7 @@ func (t *chooser) whyNone(subset int, c *chosen) string {
 	alpha := t.steps.largest()
 	if least := t.atMost(0, units, 1-alpha); least > t.Choose.Number && t.Choose.Number > 0 {
 		needed := math.Ceil(math.Log(alpha) / math.Log(1-t.Choose.Number))
-		text = fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes %.0f to show so little", text, numbers.Plural(units, strings.TrimSuffix(what, "s"), what), percent(least), needed)
+		text = fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes %.0f to show so little", text, page.Plural(units, strings.TrimSuffix(what, "s"), what), percent(least), needed)
 	}
 	if least, ok := t.leastShown(subset); ok {
 		text = fmt.Sprintf("%s; the least that these can show is --choose max_loss:%v", text, roundedUp(least))
@@ -157,7 +157,7 @@ func (t *chooser) whyNothingLeft(subset int) string {
 		exact += count(t.standing[i] != notExact)
 		can += count(t.can[i])
 	}
-	all := numbers.Plural(len(t.candidates), "configuration", "configurations")
+	all := page.Plural(len(t.candidates), "configuration", "configurations")
 	switch {
 	case exact == 0:
 		return fmt.Sprintf("of %s the recording answers for none exactly", all)

@@ -1,8 +1,5 @@
 package page
 
-import "github.com/agentbench/agentbench/reports/numbers"
-
-// Cell is one cell, for people and for machines.
 type Cell struct {
 	Text string
 	// Raw is a string, a number, or nil for a number that is missing.
@@ -13,7 +10,7 @@ type Cell struct {
 }
 
 // Number makes a cell of a value.
-func Number(v numbers.Value, form func(numbers.Value) string, warnings ...Warning) Cell {
+func Number(v Value, form func(Value) string, warnings ...Warning) Cell {
 	c := Cell{Text: form(v), Warnings: warnings}
 	if v.Known() {
 		c.Raw = v.Number
@@ -22,7 +19,7 @@ func Number(v numbers.Value, form func(numbers.Value) string, warnings ...Warnin
 }
 
 // Count makes a cell of a number of things.
-func Count(n int) Cell { return Cell{Text: numbers.Count(numbers.Known(float64(n))), Raw: n} }
+func Count(n int) Cell { return Cell{Text: Whole(Known(float64(n))), Raw: n} }
 
 // Name makes a cell of a text from outside.
 func Name(name string, warnings ...Warning) Cell {
@@ -33,7 +30,7 @@ func Name(name string, warnings ...Warning) Cell {
 func Text(text string) Cell { return Cell{Text: text, Raw: text} }
 
 // ofEnd is the end of an interval. Why there is none stands beside it.
-func ofEnd(v numbers.Value) Cell {
+func ofEnd(v Value) Cell {
 	if !v.Known() {
 		return Cell{}
 	}

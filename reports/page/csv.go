@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/agentbench/agentbench/reports/numbers"
 )
 
 // Lacking is a page of which a part may not be there. CSV, which has no line to say
@@ -66,7 +64,7 @@ func csvField(value any) string {
 	case int:
 		return strconv.Itoa(value)
 	case float64:
-		return strconv.FormatFloat(numbers.Raw(value), 'g', -1, 64)
+		return strconv.FormatFloat(Raw(value), 'g', -1, 64)
 	}
 	return ""
 }

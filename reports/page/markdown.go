@@ -7,7 +7,6 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/tables"
 )
 
@@ -139,7 +138,7 @@ func (m *markdown) writeNotes() {
 		m.WriteString(line)
 	})
 	if left > 0 {
-		fmt.Fprintf(m, "- … and %s: --format json\n", numbers.Plural(left, "more note", "more notes"))
+		fmt.Fprintf(m, "- … and %s: --format json\n", Plural(left, "more note", "more notes"))
 	}
 }
 

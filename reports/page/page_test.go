@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -24,7 +23,7 @@ type menu struct {
 
 type dish struct {
 	name  string
-	price numbers.Value
+	price page.Value
 	notes []page.Warning
 }
 
@@ -46,7 +45,7 @@ func (m *menu) Tables(page.Audience) []page.Table {
 	fields := []page.Field[dish]{
 		{Column: page.Column{Head: "dish", Key: "dish"}, Cell: func(d dish) page.Cell { return page.Name(d.name, d.notes...) }},
 		{Column: page.Column{Head: "price", Key: "price_usd", Right: true}, Cell: func(d dish) page.Cell {
-			return page.Number(d.price, func(v numbers.Value) string { return numbers.Dollars(v, 2) })
+			return page.Number(d.price, func(v page.Value) string { return page.Dollars(v, 2) })
 		}},
 		{Column: page.Column{Head: "for people", Only: page.People}, Cell: func(dish) page.Cell { return page.Text("yes") }},
 		{Column: page.Column{Key: "for_machines", Only: page.Machines}, Cell: func(dish) page.Cell { return page.Count(1) }},
@@ -106,8 +105,8 @@ func (m *menu) WriteJSON(w io.Writer) error {
 
 func noon() *menu {
 	return &menu{dishes: []dish{
-		{"soup", numbers.Known(4.5), []page.Warning{remark("heat!")}},
-		{"=stew|", numbers.Missing(numbers.Unpriced), []page.Warning{remark("bones"), remark("heat!")}},
+		{"soup", page.Known(4.5), []page.Warning{remark("heat!")}},
+		{"=stew|", page.Missing(page.Unpriced), []page.Warning{remark("bones"), remark("heat!")}},
 	}}
 }
 

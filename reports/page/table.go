@@ -5,8 +5,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-
-	"github.com/agentbench/agentbench/reports/numbers"
 )
 
 // Table is a table before it takes a format. Its rows are made anew each time that
@@ -89,26 +87,26 @@ func Wide[T any](f Field[T]) Field[T] {
 
 // Interval is the 95 % interval of a number, in one column for people and
 // in two for machines. The key is the number's.
-func Interval[T any](head, key string, form func(numbers.Value) string, of func(T) numbers.Range) []Field[T] {
+func Interval[T any](head, key string, form func(Value) string, of func(T) Range) []Field[T] {
 	return append([]Field[T]{ShownInterval(head, form, of)}, Ends(key, of)...)
 }
 
 // Measured is a number in a column of its own, and its 95 % interval beside it.
-func Measured[T any](c Column, form func(numbers.Value) string, of func(T) (numbers.Value, numbers.Range)) []Field[T] {
+func Measured[T any](c Column, form func(Value) string, of func(T) (Value, Range)) []Field[T] {
 	c.Right = true
 	number := Field[T]{c, func(row T) Cell { value, _ := of(row); return Number(value, form) }}
 	head := strings.TrimLeft(c.Head+"\n95%", "\n")
-	return append([]Field[T]{number}, Interval(head, c.Key, form, func(row T) numbers.Range { _, between := of(row); return between })...)
+	return append([]Field[T]{number}, Interval(head, c.Key, form, func(row T) Range { _, between := of(row); return between })...)
 }
 
 // ShownInterval is the column for people alone.
-func ShownInterval[T any](head string, form func(numbers.Value) string, of func(T) numbers.Range) Field[T] {
+func ShownInterval[T any](head string, form func(Value) string, of func(T) Range) Field[T] {
 	return Wide(Field[T]{Column{Head: head, Right: true, Optional: true, Only: People},
 		func(row T) Cell { return Cell{Text: of(row).Text(form)} }})
 }
 
 // Ends are the ends of an interval for machines.
-func Ends[T any](key string, of func(T) numbers.Range) []Field[T] {
+func Ends[T any](key string, of func(T) Range) []Field[T] {
 	return []Field[T]{
 		{Column{Key: key + "_low", Only: Machines}, func(row T) Cell { return ofEnd(of(row).Low) }},
 		{Column{Key: key + "_high", Only: Machines}, func(row T) Cell { return ofEnd(of(row).High) }},
@@ -272,7 +270,7 @@ func (s *Shares) left(rows int, foreign func(string) string) string {
 // columnsFor are the indexes of the columns for an audience.
 func (t *Table) columnsFor(of Audience, rows [][]Cell) (keep []int) {
 	for i, c := range t.Columns {
-		filled := func(row []Cell) bool { return row[i].Text != "" && row[i].Text != numbers.Nothing }
+		filled := func(row []Cell) bool { return row[i].Text != "" && row[i].Text != Nothing }
 		switch {
 		case c.Only != Everyone && c.Only != of:
 		case of == People && c.Optional && !slices.ContainsFunc(rows, filled):

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/tables"
 )
 
@@ -83,7 +82,7 @@ func (t *terminal) footnotes(p Page) {
 		t.paragraph(mark+" ", text, faint)
 	})
 	if t.left > 0 {
-		what := numbers.Plural(t.left, "column that does not fit is", "columns that do not fit are")
+		what := Plural(t.left, "column that does not fit is", "columns that do not fit are")
 		t.paragraph("· ", what+" left out: a wider terminal or --format csv shows more", faint)
 	}
 }

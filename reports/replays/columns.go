@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -15,8 +14,8 @@ type Field = page.Field[*Configuration]
 type Columns struct {
 	Configurations []Configuration
 	Scorers        []string
-	Runs           int             // that were recorded
-	Costs          []numbers.Value // that stand on the same page: money has equally many digits
+	Runs           int          // that were recorded
+	Costs          []page.Value // that stand on the same page: money has equally many digits
 }
 
 // Label is how far the numbers of a configuration go, for some readers.
@@ -48,8 +47,8 @@ func (k *Columns) Score(i int) []Field {
 			return page.Cell{Text: of(c).onScale().Text(form), Warnings: notesOf(c.Warnings, name, "no_interval")}
 		}},
 	},
-		page.Ends(name, func(c *Configuration) numbers.Range { return of(c).Interval }),
-		boundFields(name, func(c *Configuration) numbers.Range { return of(c).Bounds }),
+		page.Ends(name, func(c *Configuration) page.Range { return of(c).Interval }),
+		boundFields(name, func(c *Configuration) page.Range { return of(c).Bounds }),
 		[]Field{
 			number("successes", func(s *Score) int { return s.Successes }),
 			number("scored", func(s *Score) int { return s.Scored }),
@@ -59,7 +58,7 @@ func (k *Columns) Score(i int) []Field {
 
 // onScale is the interval as it is shown: where all scores are from 0 to 1 their
 // mean is, too.
-func (s *Score) onScale() numbers.Range {
+func (s *Score) onScale() page.Range {
 	between := s.Interval
 	if s.unit {
 		between.Low.Number, between.High.Number = max(0, between.Low.Number), min(1, between.High.Number)
@@ -85,15 +84,15 @@ func (k *Columns) change(i int) []Field {
 }
 
 // boundFields are bounds for machines.
-func boundFields(key string, of func(*Configuration) numbers.Range) []Field {
-	end := func(key string, of func(*Configuration) numbers.Value) Field {
+func boundFields(key string, of func(*Configuration) page.Range) []Field {
+	end := func(key string, of func(*Configuration) page.Value) Field {
 		return Field{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
-			return page.Number(of(c), numbers.Count)
+			return page.Number(of(c), page.Whole)
 		}}
 	}
 	return []Field{
-		end(key+"_least", func(c *Configuration) numbers.Value { return of(c).Low }),
-		end(key+"_most", func(c *Configuration) numbers.Value { return of(c).High }),
+		end(key+"_least", func(c *Configuration) page.Value { return of(c).Low }),
+		end(key+"_most", func(c *Configuration) page.Value { return of(c).High }),
 	}
 }
 
@@ -105,7 +104,7 @@ func (c *Configuration) Among(n, unscored int) page.Cell {
 	case c.Recorded:
 		cell.Text = ""
 	case c.Exact == 0:
-		cell.Text = numbers.Nothing
+		cell.Text = page.Nothing
 	case c.Exact+c.Faults < c.Runs, unscored > 0:
 		cell.Text = "≥" + cell.Text
 	}
@@ -114,10 +113,10 @@ func (c *Configuration) Among(n, unscored int) page.Cell {
 
 // pointOrBounds shows a number, else between which ends it lies, else why there is
 // nothing to show. Bounds of runs of which none is exact say next to nothing.
-func (c *Configuration) pointOrBounds(point numbers.Value, bounds numbers.Range, form func(numbers.Value) string) string {
+func (c *Configuration) pointOrBounds(point page.Value, bounds page.Range, form func(page.Value) string) string {
 	switch {
 	case c.Exact == 0 && !point.Known():
-		return numbers.Nothing
+		return page.Nothing
 	case point.Known() || !bounds.Known():
 		return form(point)
 	case !bounds.High.Known():
@@ -132,13 +131,13 @@ func (c *Configuration) pointOrBounds(point numbers.Value, bounds numbers.Range,
 // configuration is left out for people: a note says why.
 func (k *Columns) Spent() []Field {
 	digits := k.dollarDigits()
-	dollars := func(v numbers.Value) string { return numbers.Dollars(v, digits) }
+	dollars := func(v page.Value) string { return page.Dollars(v, digits) }
 	all := slices.Concat(
-		k.amount("iterations", "iterations", numbers.Count, func(c *Configuration) *Amount { return &c.Iterations }),
-		k.amount("tokens", "tokens", numbers.Count, func(c *Configuration) *Amount { return &c.Tokens }),
+		k.amount("iterations", "iterations", page.Whole, func(c *Configuration) *Amount { return &c.Iterations }),
+		k.amount("tokens", "tokens", page.Whole, func(c *Configuration) *Amount { return &c.Tokens }),
 		k.amount("cost", "cost_usd", dollars, func(c *Configuration) *Amount { return &c.Cost }),
-		k.amount("latency", "latency_s", numbers.Seconds, func(c *Configuration) *Amount { return &c.Latency }))
-	for _, f := range k.amount("", "calls", numbers.Count, func(c *Configuration) *Amount { return &c.Calls }) {
+		k.amount("latency", "latency_s", page.Seconds, func(c *Configuration) *Amount { return &c.Latency }))
+	for _, f := range k.amount("", "calls", page.Whole, func(c *Configuration) *Amount { return &c.Calls }) {
 		if f.Only == page.Machines {
 			all = append(all, f)
 		}
@@ -146,7 +145,7 @@ func (k *Columns) Spent() []Field {
 	return all
 }
 
-func (k *Columns) amount(head, key string, form func(numbers.Value) string, of func(*Configuration) *Amount) []Field {
+func (k *Columns) amount(head, key string, form func(page.Value) string, of func(*Configuration) *Amount) []Field {
 	known := false
 	for c := range rowsOf(k.Configurations) {
 		known = known || of(c).Mean.Known() || of(c).Bounds.Known()
@@ -159,18 +158,18 @@ func (k *Columns) amount(head, key string, form func(numbers.Value) string, of f
 			return page.Cell{Text: cell(c)}
 		}}
 	}
-	machine := func(key string, value func(*Amount) numbers.Value) Field {
+	machine := func(key string, value func(*Amount) page.Value) Field {
 		return Field{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
-			return page.Number(value(of(c)), numbers.Count)
+			return page.Number(value(of(c)), page.Whole)
 		}}
 	}
 	return slices.Concat([]Field{
 		text(head, func(c *Configuration) string { return c.pointOrBounds(of(c).Mean, of(c).Bounds, form) }),
 		text("saved", func(c *Configuration) string { return c.saved(of(c)) }),
-		machine(key+"_mean", func(a *Amount) numbers.Value { return a.Mean }),
-	}, boundFields(key, func(c *Configuration) numbers.Range { return of(c).Bounds }), []Field{
-		machine(key+"_saved", func(a *Amount) numbers.Value { return a.Saved }),
-	}, boundFields(key+"_saved", func(c *Configuration) numbers.Range { return of(c).SavedBounds }))
+		machine(key+"_mean", func(a *Amount) page.Value { return a.Mean }),
+	}, boundFields(key, func(c *Configuration) page.Range { return of(c).Bounds }), []Field{
+		machine(key+"_saved", func(a *Amount) page.Value { return a.Saved }),
+	}, boundFields(key+"_saved", func(c *Configuration) page.Range { return of(c).SavedBounds }))
 }
 
 // saved is what is saved of an amount; what was recorded saves nothing.
@@ -178,21 +177,21 @@ func (c *Configuration) saved(a *Amount) string {
 	if c.Recorded {
 		return ""
 	}
-	return c.pointOrBounds(a.Saved, a.SavedBounds, numbers.Percent)
+	return c.pointOrBounds(a.Saved, a.SavedBounds, page.Percent)
 }
 
 // scoreForm shows a score with as many digits as mean something.
-func (k *Columns) scoreForm() func(numbers.Value) string {
+func (k *Columns) scoreForm() func(page.Value) string {
 	digits := 2
 	if k.Runs >= 100 {
 		digits = 3
 	}
-	return func(v numbers.Value) string { return numbers.Score(v, digits) }
+	return func(v page.Value) string { return page.Score(v, digits) }
 }
 
 // dollarDigits is how many digits amounts of money have, the same everywhere.
 func (k *Columns) dollarDigits() int {
-	return numbers.DollarDigits(func(yield func(numbers.Value) bool) {
+	return page.DollarDigits(func(yield func(page.Value) bool) {
 		for c := range rowsOf(k.Configurations) {
 			if !yield(c.Cost.Mean) || !yield(c.Cost.Bounds.Low) {
 				return

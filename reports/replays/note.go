@@ -5,7 +5,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -46,11 +45,11 @@ func (n Note) Text(quote func(string) string) string {
 	case NoTimes:
 		return "the recording has no times, so the latency is unknown"
 	case NoUsage:
-		return numbers.Plural(n.Count, "recorded run does not say what it", "recorded runs do not say what they") + " used, so calls, tokens and cost are unknown"
+		return page.Plural(n.Count, "recorded run does not say what it", "recorded runs do not say what they") + " used, so calls, tokens and cost are unknown"
 	case NoTokens:
-		return numbers.Plural(n.Count, "recorded run has", "recorded runs have") + " calls whose tokens are not recorded, so the tokens are unknown"
+		return page.Plural(n.Count, "recorded run has", "recorded runs have") + " calls whose tokens are not recorded, so the tokens are unknown"
 	case NoPrices:
-		return numbers.Plural(n.Count, "recorded run has", "recorded runs have") + " calls without a price, so the cost is unknown"
+		return page.Plural(n.Count, "recorded run has", "recorded runs have") + " calls without a price, so the cost is unknown"
 	case WholeCosts:
 		return fmt.Sprintf("%d of %d recorded runs tell only the cost of the whole run: one that stops earlier costs between nothing and the even share of its iterations, assuming that later iterations are not cheaper than earlier ones", n.Count, n.Of)
 	case Against:

@@ -8,7 +8,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -21,11 +20,11 @@ func (r *Replay) About() (kind, suite string) { return "replay", r.Suite }
 // Heading says what was recorded.
 func (r *Replay) Heading(quote func(string) string) string {
 	parts := []string{quote(r.Suite), "recorded: " + recordings(r.Recordings, quote)}
-	size := numbers.Plural(r.Tasks, "task", "tasks")
+	size := page.Plural(r.Tasks, "task", "tasks")
 	if r.Clusters > 0 {
-		size += " in " + numbers.Plural(r.Clusters, "cluster", "clusters")
+		size += " in " + page.Plural(r.Clusters, "cluster", "clusters")
 	}
-	parts = append(parts, size, numbers.Plural(r.Runs, "run", "runs"))
+	parts = append(parts, size, page.Plural(r.Runs, "run", "runs"))
 	if r.PricesAsOf != "" {
 		parts = append(parts, "prices as of "+quote(r.PricesAsOf))
 	}
@@ -66,14 +65,14 @@ func (r *Replay) Answer(func(string) string) page.Answer {
 	case of == 0:
 		return page.Answer{State: page.Undecided, Text: "no configuration was replayed"}
 	case counts[replay.PointExact.String()] == of:
-		return page.Answer{State: page.Passed, Text: numbers.Plural(of, "configuration is exact", "configurations are exact")}
+		return page.Answer{State: page.Passed, Text: page.Plural(of, "configuration is exact", "configurations are exact")}
 	}
 	exact := counts[replay.PointExact.String()]
 	verb := "are"
 	if exact == 1 || of == 1 {
 		verb = "is"
 	}
-	parts := []string{fmt.Sprintf("%d of %s %s exact", exact, numbers.Plural(of, "configuration", "configurations"), verb)}
+	parts := []string{fmt.Sprintf("%d of %s %s exact", exact, page.Plural(of, "configuration", "configurations"), verb)}
 	for _, l := range []replay.Label{replay.Bounded, replay.NeedsCalls, replay.Counterfactual} {
 		if n := counts[l.String()]; n > 0 {
 			parts = append(parts, labelled(l, n))
@@ -170,7 +169,7 @@ func (r *Replay) Checks() iter.Seq[page.Check] {
 func (c *Configuration) told() string {
 	parts := []string{fmt.Sprintf("%s: %d of %d runs are exact", c.Label, c.Exact, c.Runs)}
 	if c.Faults > 0 {
-		parts = append(parts, numbers.Plural(c.Faults, "run", "runs")+" would have a fault")
+		parts = append(parts, page.Plural(c.Faults, "run", "runs")+" would have a fault")
 	}
 	for i := range c.Scores {
 		if s := &c.Scores[i]; s.Mean.Known() {

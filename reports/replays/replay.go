@@ -2,7 +2,7 @@ package replays
 
 import (
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // Schema names the form of a replay in JSON. Its number rises when a field
@@ -70,12 +70,12 @@ type Score struct {
 	// Mean is the mean over tasks of the mean over their runs, and Interval its
 	// 95 % interval, whose ends may lie beyond the scale of the scores. They are
 	// missing unless all scored runs are exact.
-	Mean     numbers.Value `json:"mean"`
-	Interval numbers.Range `json:"interval"`
+	Mean     page.Value `json:"mean"`
+	Interval page.Range `json:"interval"`
 	// Bounds are between which numbers the mean lies where it is no point: there
 	// is no chance in them.
-	Bounds numbers.Range `json:"bounds"`
-	Scored int           `json:"scored"` // runs with a score, or with bounds of one
+	Bounds page.Range `json:"bounds"`
+	Scored int        `json:"scored"` // runs with a score, or with bounds of one
 	// Unscored are runs of which the recording has a score, but not of the
 	// iteration that would be returned.
 	Unscored int `json:"unscored"`
@@ -92,13 +92,13 @@ type Score struct {
 // Amount is a mean per run of something that is spent.
 type Amount struct {
 	// Mean is missing where it is not known, or is no point.
-	Mean numbers.Value `json:"mean"`
+	Mean page.Value `json:"mean"`
 	// Bounds are between which numbers the mean lies where it is no point.
-	Bounds numbers.Range `json:"bounds"`
+	Bounds page.Range `json:"bounds"`
 	// Saved is the share of what the same runs took as recorded, SavedBounds its
 	// bounds where it is no point.
-	Saved       numbers.Value `json:"saved"`
-	SavedBounds numbers.Range `json:"saved_bounds"`
+	Saved       page.Value `json:"saved"`
+	SavedBounds page.Range `json:"saved_bounds"`
 }
 
 // StopCount is how many runs stopped in one way.
@@ -107,7 +107,7 @@ type StopCount struct {
 	Reason record.Reason `json:"reason"`
 	Fired  string        `json:"fired,omitempty"`
 	Runs   int           `json:"runs"`
-	Share  numbers.Value `json:"share"` // of the runs whose stop is known
+	Share  page.Value    `json:"share"` // of the runs whose stop is known
 }
 
 // Unknown is one reason why runs are not exact, or would have a fault.

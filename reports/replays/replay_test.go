@@ -13,7 +13,6 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
 	"github.com/agentbench/agentbench/reports/replays"
@@ -130,7 +129,7 @@ func TestWhatTheRecordingLacksStaysUnknown(t *testing.T) {
 	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t)[:1], bare), replays.Options{})
 	c := r.Configurations[1]
 	for what, a := range map[string]replays.Amount{"calls": c.Calls, "tokens": c.Tokens, "cost": c.Cost, "latency": c.Latency} {
-		if a.Mean.Known() || a.Bounds.Known() || a.Saved.Known() || a.Mean.Missing != numbers.Unknown {
+		if a.Mean.Known() || a.Bounds.Known() || a.Saved.Known() || a.Mean.Missing != page.Unknown {
 			t.Errorf("%s is %+v", what, a)
 		}
 	}
@@ -288,7 +287,7 @@ func TestRecordedRunsHaveTheNumbersOfTheirReport(t *testing.T) {
 				t.Errorf("%s: %s is %v %v, in the report %v [%v, %v]", name, w.Name, g.Mean, g.Interval, w.Mean, w.Low, w.High)
 			}
 		}
-		for what, pair := range map[string][2]numbers.Value{
+		for what, pair := range map[string][2]page.Value{
 			"iterations": {want.Iterations.Mean, got.Iterations.Mean}, "tokens": {want.Tokens, got.Tokens.Mean}, "cost": {want.Cost.Mean, got.Cost.Mean},
 			"latency": {want.Latency.Mean, got.Latency.Mean}, "calls": {want.Calls, got.Calls.Mean},
 		} {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -79,8 +79,8 @@ func (sum *Score) count(r sweep.Range, before float64, exact bool) {
 
 // fill gives the mean, or its bounds, or says why there is neither.
 func (sum *Score) fill(least, most *taskMeans, exact bool) {
-	none := numbers.Missing(numbers.Unscored)
-	sum.Mean, sum.Interval, sum.Bounds = none, numbers.Range{Low: none, High: none}, numbers.Range{Low: none, High: none}
+	none := page.Missing(page.Unscored)
+	sum.Mean, sum.Interval, sum.Bounds = none, page.Range{Low: none, High: none}, page.Range{Low: none, High: none}
 	if len(least.all) == 0 || sum.Unscored > 0 {
 		return
 	}
@@ -88,8 +88,8 @@ func (sum *Score) fill(least, most *taskMeans, exact bool) {
 		sum.Mean, sum.Interval, sum.unit = least.end(), least.interval(), !least.beyond
 		return
 	}
-	sum.Mean = numbers.Missing(numbers.Nothing)
-	sum.Bounds = numbers.Range{Low: least.end(), High: most.end()}
+	sum.Mean = page.Missing(page.Nothing)
+	sum.Bounds = page.Range{Low: least.end(), High: most.end()}
 }
 
 // taskMeans are the means of tasks over their runs.
@@ -129,22 +129,22 @@ func (t *taskMeans) add(cluster string, scores []float64) {
 }
 
 // end is the mean, which is none where a score may be anything.
-func (t *taskMeans) end() numbers.Value {
+func (t *taskMeans) end() page.Value {
 	mean, ok := stats.Mean(t.all)
 	if !ok || math.IsInf(mean, 0) {
-		return numbers.Missing(numbers.Unbounded)
+		return page.Missing(page.Unbounded)
 	}
-	return numbers.Known(mean)
+	return page.Known(mean)
 }
 
 // interval is the 95 % interval of the mean of the means, as reports have it: its
 // ends may lie beyond the scale of the scores.
-func (t *taskMeans) interval() numbers.Range {
+func (t *taskMeans) interval() page.Range {
 	interval, ok := t.estimate()
 	if !ok {
-		return numbers.Range{Low: numbers.Missing(numbers.Nothing), High: numbers.Missing(numbers.Nothing)}
+		return page.Range{Low: page.Missing(page.Nothing), High: page.Missing(page.Nothing)}
 	}
-	return numbers.Range{Low: numbers.Of(interval.Low, true), High: numbers.Of(interval.High, true)}
+	return page.Range{Low: page.ValueOf(interval.Low, true), High: page.ValueOf(interval.High, true)}
 }
 
 func (t *taskMeans) estimate() (interval stats.Interval, ok bool) {

@@ -7,7 +7,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // Spending is something that a run takes, as whole numbers of a small unit.
@@ -38,21 +38,21 @@ func reported(record.Usage) string { return "" }
 
 func unreported(u record.Usage) string {
 	if u.Unreported > 0 {
-		return numbers.Unknown
+		return page.Unknown
 	}
 	return ""
 }
 
 func tokensUntold(u record.Usage) string {
 	if !u.TokensTold() {
-		return numbers.Unknown
+		return page.Unknown
 	}
 	return ""
 }
 
 func unpriced(u record.Usage) string {
 	if u.Unreported == 0 && u.Unpriced > 0 {
-		return numbers.Unpriced
+		return page.Unpriced
 	}
 	return unreported(u)
 }
@@ -73,7 +73,7 @@ func (b *Held) amounts(c *Configuration, outcomes []sweep.Outcome) {
 		*into = spendings[i].amount(counted, before[i])
 	}
 	if !b.Timed() {
-		c.Latency = noAmount(numbers.Unknown)
+		c.Latency = noAmount(page.Unknown)
 	}
 }
 
@@ -134,16 +134,16 @@ func (s *Spending) amount(outcomes []sweep.Outcome, before total) Amount {
 	t := s.total(outcomes)
 	switch {
 	case len(outcomes) == 0:
-		return noAmount(numbers.Nothing)
+		return noAmount(page.Nothing)
 	case t.missing != "":
 		return noAmount(t.missing)
 	}
 	scale := s.Unit * float64(len(outcomes))
-	a := noAmount(numbers.Nothing)
+	a := noAmount(page.Nothing)
 	if t.least == t.most && !t.open {
-		a.Mean = numbers.Known(float64(t.least) / scale)
+		a.Mean = page.Known(float64(t.least) / scale)
 	} else {
-		a.Bounds = numbers.Range{Low: numbers.Known(float64(t.least) / scale), High: t.end(float64(t.most) / scale)}
+		a.Bounds = page.Range{Low: page.Known(float64(t.least) / scale), High: t.end(float64(t.most) / scale)}
 	}
 	a.save(t, before)
 	return a
@@ -156,21 +156,21 @@ func (a *Amount) save(t, before total) {
 	}
 	of := func(now int64) float64 { return 1 - float64(now)/float64(before.least) }
 	if a.Mean.Known() {
-		a.Saved = numbers.Known(of(t.least))
+		a.Saved = page.Known(of(t.least))
 		return
 	}
-	a.SavedBounds = numbers.Range{Low: t.end(of(t.most)), High: numbers.Known(of(t.least))}
+	a.SavedBounds = page.Range{Low: t.end(of(t.most)), High: page.Known(of(t.least))}
 }
 
 // end is the end of bounds that may have none.
-func (t total) end(x float64) numbers.Value {
+func (t total) end(x float64) page.Value {
 	if t.open {
-		return numbers.Missing(numbers.Unbounded)
+		return page.Missing(page.Unbounded)
 	}
-	return numbers.Known(x)
+	return page.Known(x)
 }
 
 func noAmount(why string) Amount {
-	none := numbers.Missing(why)
-	return Amount{Mean: none, Bounds: numbers.Range{Low: none, High: none}, Saved: none, SavedBounds: numbers.Range{Low: none, High: none}}
+	none := page.Missing(why)
+	return Amount{Mean: none, Bounds: page.Range{Low: none, High: none}, Saved: none, SavedBounds: page.Range{Low: none, High: none}}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // LabelFault is the label of runs that would have a fault.
@@ -84,7 +84,7 @@ func Stops(outcomes []sweep.Outcome) []StopCount {
 		all[place].Runs++
 	}
 	for i := range all {
-		all[i].Share = numbers.Over(int64(all[i].Runs), int64(exact))
+		all[i].Share = page.Ratio(int64(all[i].Runs), int64(exact))
 	}
 	slices.SortFunc(all, func(a, b StopCount) int {
 		return cmp.Or(cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Fired, b.Fired))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -72,7 +71,7 @@ func (r *Replay) stopsTable() page.Table {
 		}},
 		{Column: page.Column{Key: "fired", Only: page.Machines}, Cell: func(row stopRow) page.Cell { return page.Name(row.Fired) }},
 		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row stopRow) page.Cell { return page.Count(row.Runs) }},
-		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row stopRow) page.Cell { return page.Number(row.Share, numbers.Percent) }},
+		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row stopRow) page.Cell { return page.Number(row.Share, page.Percent) }},
 	}
 	t := page.Table{Name: "stops", Title: "What stops the runs (of those that are exact)", Columns: page.ColumnsOf(fields), Keys: 2}
 	t.Fill(page.RowsOf(fields, func(yield func(stopRow) bool) {

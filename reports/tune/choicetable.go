@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 )
@@ -123,7 +122,7 @@ func (t *Tuning) termFields() []page.Field[choiceRow] {
 	fields := []page.Field[choiceRow]{
 		{Column: objective, Cell: func(row choiceRow) page.Cell { return page.Number(row.Objective, objectiveForm) }},
 	}
-	fields = append(fields, page.Ends("objective", func(row choiceRow) numbers.Range { return row.ObjectiveInterval })...)
+	fields = append(fields, page.Ends("objective", func(row choiceRow) page.Range { return row.ObjectiveInterval })...)
 	return append(fields, []page.Field[choiceRow]{
 		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(row choiceRow) page.Cell { return t.flips(row, row.Lost) }},
 		{Column: lostMost, Cell: func(row choiceRow) page.Cell {
@@ -140,7 +139,7 @@ func (t *Tuning) termFields() []page.Field[choiceRow] {
 // flips are runs that lose or gain a success: nobody knows where none is scored.
 func (t *Tuning) flips(row choiceRow, n int) page.Cell {
 	if !row.Recorded && row.scored(t.Terms.Score) == 0 {
-		return page.Number(numbers.Missing(numbers.Nothing), numbers.Count)
+		return page.Number(page.Missing(page.Nothing), page.Whole)
 	}
 	return row.Among(n, row.unscored())
 }
@@ -150,7 +149,7 @@ var lostMost = page.Column{Head: "at most, if\ntried alone", Key: "lost_most", R
 
 // most is the bound, and says where it is of the mean and not of a share of runs.
 func (l *Loss) most() page.Cell {
-	return page.Number(l.LostMost, func(v numbers.Value) string {
+	return page.Number(l.LostMost, func(v page.Value) string {
 		if !v.Known() || !l.LossIsNet {
 			return precisely(v)
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 )
@@ -12,12 +11,12 @@ import (
 // curveTable says what each further iteration of the recorded runs brings, and
 // what an extra success costs.
 func (t *Tuning) curveTable() page.Table {
-	var costs []numbers.Value
+	var costs []page.Value
 	for i := range t.Curve {
 		costs = append(costs, t.Curve[i].Cost, t.Curve[i].PerSuccess)
 	}
 	cost := t.costForm(costs...)
-	number := func(head, key string, form func(numbers.Value) string, of func(*CurveStep) numbers.Value) page.Field[*CurveStep] {
+	number := func(head, key string, form func(page.Value) string, of func(*CurveStep) page.Value) page.Field[*CurveStep] {
 		return page.Field[*CurveStep]{Column: page.Column{Head: head, Key: key, Right: true, Optional: true}, Cell: func(s *CurveStep) page.Cell {
 			return page.Number(of(s), form)
 		}}
@@ -32,12 +31,12 @@ func (t *Tuning) curveTable() page.Table {
 		count("runs", "reached", func(s *CurveStep) int { return s.Reached }),
 		count("successes", "successes", func(s *CurveStep) int { return s.Hits }),
 		count("extra", "extra_successes", func(s *CurveStep) int { return s.Extra }),
-		number("score", "score", func(v numbers.Value) string { return numbers.Score(v, 3) }, func(s *CurveStep) numbers.Value { return s.Score }),
-		number("chance of\na success", "hazard", numbers.Percent, func(s *CurveStep) numbers.Value { return s.Hazard }),
-		number("cost\nin all", "cost", cost, func(s *CurveStep) numbers.Value { return s.Cost }),
-		number("+cost", "extra_cost", cost, func(s *CurveStep) numbers.Value { return s.ExtraCost }),
-		number("per\nsuccess", "cost_per_success", orNothing(cost), func(s *CurveStep) numbers.Value { return s.PerSuccess }),
-		number("per extra\nsuccess", "cost_per_extra_success", orNothing(cost), func(s *CurveStep) numbers.Value { return s.PerExtra }),
+		number("score", "score", func(v page.Value) string { return page.Score(v, 3) }, func(s *CurveStep) page.Value { return s.Score }),
+		number("chance of\na success", "hazard", page.Percent, func(s *CurveStep) page.Value { return s.Hazard }),
+		number("cost\nin all", "cost", cost, func(s *CurveStep) page.Value { return s.Cost }),
+		number("+cost", "extra_cost", cost, func(s *CurveStep) page.Value { return s.ExtraCost }),
+		number("per\nsuccess", "cost_per_success", orNothing(cost), func(s *CurveStep) page.Value { return s.PerSuccess }),
+		number("per extra\nsuccess", "cost_per_extra_success", orNothing(cost), func(s *CurveStep) page.Value { return s.PerExtra }),
 		{Column: page.Column{Head: "going on,\nat best", Only: page.People, Right: true, Optional: true}, Cell: func(s *CurveStep) page.Cell {
 			return page.Cell{Text: s.ahead(cost)}
 		}},
@@ -49,7 +48,7 @@ func (t *Tuning) curveTable() page.Table {
 
 // ahead is the least cost of an extra success from here on, where it takes more
 // than this step.
-func (s *CurveStep) ahead(form func(numbers.Value) string) string {
+func (s *CurveStep) ahead(form func(page.Value) string) string {
 	if !s.Ahead.Known() || s.AheadTo <= s.Iteration {
 		return ""
 	}
@@ -72,7 +71,7 @@ func (t *Tuning) stopsTable() page.Table {
 		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row endRow) page.Cell {
 			return whole(row.Runs)
 		}},
-		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row endRow) page.Cell { return page.Number(row.Share, orNothing(numbers.Percent)) }},
+		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row endRow) page.Cell { return page.Number(row.Share, orNothing(page.Percent)) }},
 	}
 	table := page.Table{Name: "stops", Title: "Which limit ends the runs", Columns: page.ColumnsOf(fields), Keys: 2}
 	table.Fill(page.RowsOf(fields, t.ends()))
@@ -94,7 +93,7 @@ func (t *Tuning) ends() func(func(endRow) bool) {
 					return
 				}
 			}
-			if of.Unknown > 0 && !yield(endRow{of, &replays.StopCount{Name: notKnown, Runs: of.Unknown, Share: numbers.Missing(numbers.Nothing)}}) {
+			if of.Unknown > 0 && !yield(endRow{of, &replays.StopCount{Name: notKnown, Runs: of.Unknown, Share: page.Missing(page.Nothing)}}) {
 				return
 			}
 		}
@@ -131,7 +130,7 @@ func (t *Tuning) unknownTable() page.Table {
 			return whole(of(n))
 		}}
 	}
-	score := func(n *NotExact) numbers.Range { return n.Score }
+	score := func(n *NotExact) page.Range { return n.Score }
 	fields := slices.Concat([]page.Field[*NotExact]{
 		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(n *NotExact) page.Cell { return page.Name(n.Name) }},
 		{Column: page.Column{Head: "label", Key: "label"}, Cell: func(n *NotExact) page.Cell { return page.Text(n.Label) }},
@@ -139,7 +138,7 @@ func (t *Tuning) unknownTable() page.Table {
 		count("cut\nruns", "censored", func(n *NotExact) int { return n.Censored }),
 		count("other\npath", "branches", func(n *NotExact) int { return n.Branches }),
 		{Column: page.Column{About: t.Terms.Score, Head: "bounds", Right: true, Only: page.People, Optional: true}, Cell: func(n *NotExact) page.Cell {
-			return page.Cell{Text: n.Score.Text(func(v numbers.Value) string { return numbers.Score(v, 3) })}
+			return page.Cell{Text: n.Score.Text(func(v page.Value) string { return page.Score(v, 3) })}
 		}},
 	}, page.Ends("bounds", score), []page.Field[*NotExact]{
 		{Column: page.Column{Head: "why", Key: "why", Prose: true}, Cell: func(n *NotExact) page.Cell { return page.Name(n.Why) }},

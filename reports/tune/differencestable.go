@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 )
@@ -23,7 +22,7 @@ func (d *Difference) isScore() bool { return !slices.Contains(quantities, d.Quan
 
 // differencesTable compares the recommended configuration, task by task.
 func (t *Tuning) differencesTable() page.Table {
-	number := func(head string, of func(*Difference) numbers.Value) page.Field[differenceRow] {
+	number := func(head string, of func(*Difference) page.Value) page.Field[differenceRow] {
 		return page.Field[differenceRow]{Column: page.Column{Head: head, Key: head, Right: true}, Cell: func(row differenceRow) page.Cell {
 			return page.Number(of(row.Difference), row.form())
 		}}
@@ -34,16 +33,16 @@ func (t *Tuning) differencesTable() page.Table {
 		{Column: page.Column{Head: "verdict", Key: "verdict"}, Cell: func(row differenceRow) page.Cell {
 			return page.Cell{Text: judgement(row.Difference), Raw: string(row.Verdict)}
 		}},
-		number("base", func(d *Difference) numbers.Value { return d.Base }),
-		number("new", func(d *Difference) numbers.Value { return d.New }),
+		number("base", func(d *Difference) page.Value { return d.Base }),
+		number("new", func(d *Difference) page.Value { return d.New }),
 		{Column: page.Column{Head: "change", Key: "change", Right: true, Warnings: replays.Warnings([]Note{{Kind: ByRatios}})}, Cell: func(row differenceRow) page.Cell {
 			return page.Number(row.Change, orNothing(row.changeForm()))
 		}},
 		{Column: page.Column{Head: "95%", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
 			return page.Cell{Text: changed(row.Interval, row.changeForm())}
 		}},
-	}, page.Ends("change", func(row differenceRow) numbers.Range { return row.Interval }), []page.Field[differenceRow]{
-		{Column: page.Column{Head: "p", Right: true, Key: "p"}, Cell: func(row differenceRow) page.Cell { return page.Number(row.P, orNothing(numbers.Chance)) }},
+	}, page.Ends("change", func(row differenceRow) page.Range { return row.Interval }), []page.Field[differenceRow]{
+		{Column: page.Column{Head: "p", Right: true, Key: "p"}, Cell: func(row differenceRow) page.Cell { return page.Number(row.P, orNothing(page.Chance)) }},
 		{Column: page.Column{Head: "won/lost\n/equal", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
 			return page.Text(row.outcomes())
 		}},
@@ -64,9 +63,9 @@ func savingFields() []page.Field[differenceRow] {
 			return page.Cell{Text: row.saving().between()}
 		}},
 		{Column: page.Column{Key: "saved_per_1000", Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
-			return page.Number(row.saving().Saved, numbers.Count)
+			return page.Number(row.saving().Saved, page.Whole)
 		}},
-	}, page.Ends("saved_per_1000", func(row differenceRow) numbers.Range { return row.saving().Interval })...)
+	}, page.Ends("saved_per_1000", func(row differenceRow) page.Range { return row.saving().Interval })...)
 }
 
 func (t *Tuning) differences() func(func(differenceRow) bool) {
@@ -99,8 +98,8 @@ func (row *differenceRow) saving() *Saving {
 			return s
 		}
 	}
-	none := numbers.Missing(numbers.Nothing)
-	return &Saving{Saved: none, Interval: numbers.Range{Low: none, High: none}}
+	none := page.Missing(page.Nothing)
+	return &Saving{Saved: none, Interval: page.Range{Low: none, High: none}}
 }
 
 func (s *Saving) text() string {
@@ -127,7 +126,7 @@ func (v *Versus) shareText(quantity string) string {
 func (s *Saving) between() string { return changed(s.Interval, amountForm(s.Quantity)) }
 
 // changed is the interval of a change, whose ends may have signs.
-func changed(r numbers.Range, form func(numbers.Value) string) string {
+func changed(r page.Range, form func(page.Value) string) string {
 	if !r.Known() {
 		return ""
 	}
@@ -139,41 +138,41 @@ func changed(r numbers.Range, form func(numbers.Value) string) string {
 }
 
 // form shows the quantity of a row.
-func (d *Difference) form() func(numbers.Value) string {
+func (d *Difference) form() func(page.Value) string {
 	switch {
 	case d.isScore():
-		return func(v numbers.Value) string { return numbers.Score(v, 3) }
+		return func(v page.Value) string { return page.Score(v, 3) }
 	case d.Quantity == "cost_usd":
-		return func(v numbers.Value) string { return numbers.Dollars(v, d.dollarDigits()) }
+		return func(v page.Value) string { return page.Dollars(v, d.dollarDigits()) }
 	}
 	return amountForm(d.Quantity)
 }
 
 // changeForm shows a change of it.
-func (d *Difference) changeForm() func(numbers.Value) string {
+func (d *Difference) changeForm() func(page.Value) string {
 	switch {
 	case d.Relative:
-		return numbers.Relative
+		return page.Relative
 	case d.isScore():
-		return func(v numbers.Value) string { return numbers.Gain(v, 3) }
+		return func(v page.Value) string { return page.Gain(v, 3) }
 	case d.Quantity == "cost_usd":
-		return func(v numbers.Value) string { return numbers.ExtraDollars(v, d.dollarDigits()) }
+		return func(v page.Value) string { return page.ExtraDollars(v, d.dollarDigits()) }
 	case d.Quantity == "latency_s":
-		return numbers.ExtraSeconds
+		return page.ExtraSeconds
 	}
-	return numbers.ExtraCount
+	return page.ExtraCount
 }
 
 // dollarDigits is one digit more than amounts have that are not so close.
 func (d *Difference) dollarDigits() int {
-	return 1 + numbers.DollarDigits(slices.Values([]numbers.Value{d.Base, d.New}))
+	return 1 + page.DollarDigits(slices.Values([]page.Value{d.Base, d.New}))
 }
 
 // orNothing leaves out why a number is missing, which stands beside it.
-func orNothing(form func(numbers.Value) string) func(numbers.Value) string {
-	return func(v numbers.Value) string {
+func orNothing(form func(page.Value) string) func(page.Value) string {
+	return func(v page.Value) string {
 		if !v.Known() {
-			return numbers.Nothing
+			return page.Nothing
 		}
 		return form(v)
 	}

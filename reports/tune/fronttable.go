@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 )
@@ -40,7 +39,7 @@ func (t *Tuning) frontTable() page.Table {
 // lostRuns are the runs that lose their success, where that is known.
 func (f *FrontRow) lostRuns() page.Cell {
 	if !f.LostMost.Known() {
-		return page.Number(f.LostMost, orNothing(numbers.Count))
+		return page.Number(f.LostMost, orNothing(page.Whole))
 	}
 	return whole(f.Lost)
 }
@@ -128,8 +127,8 @@ func countOrEmpty(n int) page.Cell {
 }
 
 // orEmpty leaves out numbers that are missing.
-func orEmpty(form func(numbers.Value) string) func(numbers.Value) string {
-	return func(v numbers.Value) string {
+func orEmpty(form func(page.Value) string) func(page.Value) string {
+	return func(v page.Value) string {
 		if !v.Known() {
 			return ""
 		}
@@ -156,7 +155,7 @@ func (t *Tuning) foldsTable() page.Table {
 	}
 	train := func(row foldRow) *Counted { return row.train }
 	heldOut := func(row foldRow) *Counted { return row.heldOut }
-	number := func(of func(*Counted) numbers.Value, form func(numbers.Value) string) func(*Counted) page.Cell {
+	number := func(of func(*Counted) page.Value, form func(page.Value) string) func(*Counted) page.Cell {
 		return func(c *Counted) page.Cell { return page.Number(of(c), orEmpty(form)) }
 	}
 	fields := []page.Field[foldRow]{
@@ -164,11 +163,11 @@ func (t *Tuning) foldsTable() page.Table {
 		{Column: page.Column{Head: "chosen without it", Key: "configuration"}, Cell: func(row foldRow) page.Cell { return page.Name(row.chosen) }},
 		{Column: page.Column{Head: "tasks", Key: "tasks", Right: true}, Cell: func(row foldRow) page.Cell { return whole(row.tasks) }},
 		counted("successes", "successes", heldOut, (*Counted).hits),
-		counted("score", "score", heldOut, number(func(c *Counted) numbers.Value { return c.Score }, func(v numbers.Value) string { return numbers.Score(v, 3) })),
+		counted("score", "score", heldOut, number(func(c *Counted) page.Value { return c.Score }, func(v page.Value) string { return page.Score(v, 3) })),
 		counted("iterations", "iterations", heldOut, (*Counted).made),
-		counted("tokens", "tokens", heldOut, number(func(c *Counted) numbers.Value { return c.Tokens }, numbers.Count)),
-		counted("cost", "cost_usd", heldOut, number(func(c *Counted) numbers.Value { return c.Cost }, dollarForm(t.sumCosts()...))),
-		counted("latency", "latency_s", heldOut, number(func(c *Counted) numbers.Value { return c.Seconds }, numbers.Seconds)),
+		counted("tokens", "tokens", heldOut, number(func(c *Counted) page.Value { return c.Tokens }, page.Whole)),
+		counted("cost", "cost_usd", heldOut, number(func(c *Counted) page.Value { return c.Cost }, dollarForm(t.sumCosts()...))),
+		counted("latency", "latency_s", heldOut, number(func(c *Counted) page.Value { return c.Seconds }, page.Seconds)),
 		counted("chosen on:\nsuccesses", "train_successes", train, (*Counted).hits),
 		counted("chosen on:\niterations", "train_iterations", train, (*Counted).made),
 	}
@@ -178,7 +177,7 @@ func (t *Tuning) foldsTable() page.Table {
 }
 
 // sumCosts are what the runs of the folds cost.
-func (t *Tuning) sumCosts() (all []numbers.Value) {
+func (t *Tuning) sumCosts() (all []page.Value) {
 	for row := range t.foldRows() {
 		if row.heldOut != nil {
 			all = append(all, row.heldOut.Cost)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 )
 
@@ -88,7 +88,7 @@ func (t *Tuning) chosenNotes() []Note {
 func (t *Tuning) luckNotes() (notes []Note) {
 	if l := t.Luck; l != nil && !t.Unchanged {
 		if l.Objective.Luck.Known() {
-			notes = append(notes, Note{Kind: LuckyGoal, Count: t.Tried.Candidates, Name: l.Over, More: l.Objective.told(func(v numbers.Value) string { return numbers.Gain(v, 3) })})
+			notes = append(notes, Note{Kind: LuckyGoal, Count: t.Tried.Candidates, Name: l.Over, More: l.Objective.told(func(v page.Value) string { return page.Gain(v, 3) })})
 		}
 		if l.Cost.Luck.Known() {
 			notes = append(notes, Note{Kind: LuckyCost, Count: t.Tried.Candidates, Name: l.Over, More: l.Cost.told(t.costForm(l.Cost.Apparent, l.Cost.Luck))})
@@ -98,7 +98,7 @@ func (t *Tuning) luckNotes() (notes []Note) {
 }
 
 // told is a gain as it looks and as it is.
-func (g *Gain) told(form func(numbers.Value) string) string {
+func (g *Gain) told(form func(page.Value) string) string {
 	text := fmt.Sprintf("%s in the sample, %s", form(g.Apparent), form(g.Honest))
 	if g.HonestInterval.Known() {
 		text += " (" + g.HonestInterval.Text(form) + ")"
@@ -181,15 +181,15 @@ func (n Note) tuning(quote func(string) string) string {
 	case OtherCost:
 		return "the cost is " + quote(n.Name) + ": " + plainly(n.More, quote)
 	case LuckyGoal:
-		return fmt.Sprintf("luck: chosen from %s, the objective against %s is %s", numbers.Plural(n.Count, "configuration", "configurations"), overWhat(n.Name), n.More)
+		return fmt.Sprintf("luck: chosen from %s, the objective against %s is %s", page.Plural(n.Count, "configuration", "configurations"), overWhat(n.Name), n.More)
 	case LuckyCost:
-		return fmt.Sprintf("luck: chosen from %s, what a run saves against %s is %s", numbers.Plural(n.Count, "configuration", "configurations"), overWhat(n.Name), n.More)
+		return fmt.Sprintf("luck: chosen from %s, what a run saves against %s is %s", page.Plural(n.Count, "configuration", "configurations"), overWhat(n.Name), n.More)
 	case NotTried:
-		return fmt.Sprintf("%d of %s %s not exact (%s) and cannot be recommended", n.Count, numbers.Plural(n.Of, "configuration", "configurations"), verb(n.Count, "is", "are"), n.More)
+		return fmt.Sprintf("%d of %s %s not exact (%s) and cannot be recommended", n.Count, page.Plural(n.Of, "configuration", "configurations"), verb(n.Count, "is", "are"), n.More)
 	case CannotTake:
-		return numbers.Plural(n.Count, "exact configuration", "exact configurations") + " cannot be chosen: " + n.More
+		return page.Plural(n.Count, "exact configuration", "exact configurations") + " cannot be chosen: " + n.More
 	case OffTheFront:
-		return numbers.Plural(n.Count, "configuration of unknown cost is", "configurations of unknown cost are") + " not on the front"
+		return page.Plural(n.Count, "configuration of unknown cost is", "configurations of unknown cost are") + " not on the front"
 	case ByRatios:
 		return "change: of scores the mean of the tasks' differences, of amounts the geometric mean of their ratios; percentages of what 1,000 runs save are of the means, here and in the first lines"
 	case Alone:
@@ -198,9 +198,9 @@ func (n Note) tuning(quote func(string) string) string {
 		if n.Name == string(InSteps) {
 			return "the bound in the first lines holds after the choice: limits are tested from the loosest to tighter ones, and configurations that are equally many steps away share the error rate"
 		}
-		return fmt.Sprintf("the bound in the first lines holds after the choice: the error rate is divided by the %s that differ in some run", numbers.Plural(n.Count, "configuration", "configurations"))
+		return fmt.Sprintf("the bound in the first lines holds after the choice: the error rate is divided by the %s that differ in some run", page.Plural(n.Count, "configuration", "configurations"))
 	case FewForRule:
-		return fmt.Sprintf("%s allows the more loss the fewer tasks there are, and here are %s: --choose max_loss:0.02 bounds what is lost", n.Name, numbers.Plural(n.Count, n.More, n.More+"s"))
+		return fmt.Sprintf("%s allows the more loss the fewer tasks there are, and here are %s: --choose max_loss:0.02 bounds what is lost", n.Name, page.Plural(n.Count, n.More, n.More+"s"))
 	case OnTheFront:
 		return "how often it is on the front when the tasks are drawn anew"
 	}
@@ -232,11 +232,11 @@ func (n Note) computed() string {
 	case NoFolds:
 		return "there are too few tasks that stand for themselves to choose by some and report on others: what is recommended looks better than it is"
 	case FoldsWithout:
-		return fmt.Sprintf("in %s the rule finds nothing: the sums are without them", numbers.Plural(n.Count, "fold", "folds"))
+		return fmt.Sprintf("in %s the rule finds nothing: the sums are without them", page.Plural(n.Count, "fold", "folds"))
 	case CurveTold:
 		return "what stopping earlier would have given is not shown, because the agent knows its limit: " + n.More
 	case LossByUnits:
-		return fmt.Sprintf("runs of one %s depend on each other: bounds of what is lost are by %s", n.Name, numbers.Plural(n.Count, n.Name, n.Name+"s"))
+		return fmt.Sprintf("runs of one %s depend on each other: bounds of what is lost are by %s", n.Name, page.Plural(n.Count, n.Name, n.Name+"s"))
 	}
 	return ""
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/reports"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 )
@@ -21,16 +20,16 @@ func (t *Tuning) About() (kind, suite string) { return "tune", t.Suite }
 
 // Heading says what was tried on what.
 func (t *Tuning) Heading(quote func(string) string) string {
-	size := numbers.Plural(t.Tasks, "task", "tasks")
+	size := page.Plural(t.Tasks, "task", "tasks")
 	if t.Clusters > 0 {
-		size += " in " + numbers.Plural(t.Clusters, "cluster", "clusters")
+		size += " in " + page.Plural(t.Clusters, "cluster", "clusters")
 	}
-	tried := numbers.Plural(t.Tried.Candidates, "configuration tried", "configurations tried")
+	tried := page.Plural(t.Tried.Candidates, "configuration tried", "configurations tried")
 	parts := []string{quote(t.Suite)}
 	if t.Tuned != "" {
 		parts = append(parts, "configuration "+quote(t.Tuned))
 	}
-	parts = append(parts, size, numbers.Plural(t.Runs, "recorded run", "recorded runs"), tried)
+	parts = append(parts, size, page.Plural(t.Runs, "recorded run", "recorded runs"), tried)
 	if t.PricesAsOf != "" {
 		parts = append(parts, "prices as of "+quote(t.PricesAsOf))
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
 	"github.com/agentbench/agentbench/reports/replays"
@@ -15,15 +14,15 @@ import (
 	"github.com/agentbench/agentbench/reports/tune"
 )
 
-func known(x float64) numbers.Value { return numbers.Known(x) }
+func known(x float64) page.Value { return page.Known(x) }
 
-func between(low, high float64) numbers.Range {
-	return numbers.Range{Low: known(low), High: known(high)}
+func between(low, high float64) page.Range {
+	return page.Range{Low: known(low), High: known(high)}
 }
 
 var (
-	none    = numbers.Missing(numbers.Nothing)
-	noRange = numbers.Range{Low: none, High: none}
+	none    = page.Missing(page.Nothing)
+	noRange = page.Range{Low: none, High: none}
 )
 
 // choiceOf makes a choice of a replayed configuration.
@@ -246,8 +245,8 @@ func TestTheAnswerTellsWhatIsLuck(t *testing.T) {
 func TestTuneTellsNoSavingsThatItDoesNotKnow(t *testing.T) {
 	r := tuning(t)
 	r.Against[0].Saved = []tune.Saving{
-		{Quantity: "cost_usd", Saved: numbers.Missing(numbers.Unpriced), Interval: noRange}, {Quantity: "latency_s", Saved: numbers.Missing(numbers.Unknown), Interval: noRange},
-		{Quantity: "tokens", Saved: numbers.Missing(numbers.Unknown), Interval: noRange}, {Quantity: "iterations", Saved: known(-360), Interval: noRange},
+		{Quantity: "cost_usd", Saved: page.Missing(page.Unpriced), Interval: noRange}, {Quantity: "latency_s", Saved: page.Missing(page.Unknown), Interval: noRange},
+		{Quantity: "tokens", Saved: page.Missing(page.Unknown), Interval: noRange}, {Quantity: "iterations", Saved: known(-360), Interval: noRange},
 	}
 	text := r.Answer(func(text string) string { return text }).Text
 	if strings.Contains(text, "$") || strings.Contains(text, "less") || !strings.HasSuffix(text, "1,000 runs take 360 iterations more than the recording") {

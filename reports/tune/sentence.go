@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -55,7 +54,7 @@ func (t *Tuning) lucky(quote func(string) string) string {
 	if !gain.Honest.Known() || !worse && !(gain.Apparent.Number > 0 && gain.Honest.Number < gain.Apparent.Number/2) {
 		return ""
 	}
-	return fmt.Sprintf("on tasks that did not choose, %s changes by %s against %s, not %s", quote(t.Terms.Score), numbers.Gain(gain.Honest, 3), overWhat(t.Luck.Over), numbers.Gain(gain.Apparent, 3))
+	return fmt.Sprintf("on tasks that did not choose, %s changes by %s against %s, not %s", quote(t.Terms.Score), page.Gain(gain.Honest, 3), overWhat(t.Luck.Over), page.Gain(gain.Apparent, 3))
 }
 
 // stable says in how many folds the same was chosen, "" where there are none.
@@ -66,7 +65,7 @@ func (t *Tuning) stable() string {
 	if !slices.ContainsFunc(t.Validation.Folds, func(f Fold) bool { return f.Chosen >= 0 }) {
 		return " (without a fifth of the tasks, too few are left to choose)"
 	}
-	return fmt.Sprintf(" (chosen in %d of %s)", t.Validation.Agree, numbers.Plural(len(t.Validation.Folds), "fold", "folds"))
+	return fmt.Sprintf(" (chosen in %d of %s)", t.Validation.Agree, page.Plural(len(t.Validation.Folds), "fold", "folds"))
 }
 
 // guessed is the best guess in a line, "" where there is none.
@@ -91,9 +90,9 @@ func (t *Tuning) guessed(quote func(string) string) string {
 	case g.Tasks == 0:
 		return text
 	case g.Least:
-		return fmt.Sprintf("%s, %s recorded under it would prove it", text, numbers.Plural(g.Tasks, "task", "tasks"))
+		return fmt.Sprintf("%s, %s recorded under it would prove it", text, page.Plural(g.Tasks, "task", "tasks"))
 	}
-	return fmt.Sprintf("%s, %s would prove it", text, numbers.Plural(g.Tasks, "task", "tasks"))
+	return fmt.Sprintf("%s, %s would prove it", text, page.Plural(g.Tasks, "task", "tasks"))
 }
 
 // scores are what the score becomes and what it is today, or in the recording
@@ -123,7 +122,7 @@ func (t *Tuning) scores(quote func(string) string) string {
 
 // scoreText is the mean of a score, or between which numbers it lies.
 func (c *Choice) scoreText(score string) string {
-	form := func(v numbers.Value) string { return numbers.Score(v, 3) }
+	form := func(v page.Value) string { return page.Score(v, 3) }
 	for i := range c.Scores {
 		switch s := &c.Scores[i]; {
 		case s.Name != score:
@@ -152,7 +151,7 @@ func (t *Tuning) kept(quote func(string) string) string {
 	}
 	lost := "against " + t.reference(quote) + " no success is lost"
 	if r.Lost > 0 {
-		lost = fmt.Sprintf("against %s %d of %s %s", t.reference(quote), r.Lost, numbers.Plural(r.Runs, "run", "runs"), verb(r.Lost, "loses its success", "lose their success"))
+		lost = fmt.Sprintf("against %s %d of %s %s", t.reference(quote), r.Lost, page.Plural(r.Runs, "run", "runs"), verb(r.Lost, "loses its success", "lose their success"))
 	}
 	if r.Gained > 0 {
 		lost += fmt.Sprintf(", %d %s one", r.Gained, verb(r.Gained, "gains", "gain"))
@@ -169,17 +168,17 @@ func (b *Bound) atMost() string {
 	case !b.Net:
 		return "at most " + precisely(b.Most) + " of the runs"
 	case most < 0:
-		return "the mean score rises by at least " + numbers.Score(numbers.Known(-most), 3)
+		return "the mean score rises by at least " + page.Score(page.Known(-most), 3)
 	}
-	return "the mean score falls by at most " + numbers.Score(b.Most, 3)
+	return "the mean score falls by at most " + page.Score(b.Most, 3)
 }
 
 // precisely shows a share with a digit behind the point.
-func precisely(v numbers.Value) string {
+func precisely(v page.Value) string {
 	if !v.Known() {
-		return numbers.Score(v, 1)
+		return page.Score(v, 1)
 	}
-	return numbers.Score(numbers.Value{Number: v.Number * 100, Missing: v.Missing}, 1) + "%"
+	return page.Score(page.Value{Number: v.Number * 100, Missing: v.Missing}, 1) + "%"
 }
 
 // saved says what 1,000 runs save against today's configuration, or against the
@@ -251,12 +250,12 @@ func (v *Versus) savedOf(quantity string) (text string, saves bool) {
 		if s.Quantity != quantity || !s.Saved.Known() || s.Saved.Number == 0 {
 			continue
 		}
-		text = amountForm(quantity)(numbers.Known(math.Abs(s.Saved.Number)))
+		text = amountForm(quantity)(page.Known(math.Abs(s.Saved.Number)))
 		if quantity == "iterations" || quantity == "tokens" {
 			text += " " + quantity
 		}
 		if share := v.share(quantity); share.Known() {
-			text += " (" + numbers.Percent(numbers.Known(math.Abs(share.Number))) + ")"
+			text += " (" + page.Percent(page.Known(math.Abs(share.Number))) + ")"
 		}
 		return text, s.Saved.Number > 0
 	}
@@ -264,25 +263,25 @@ func (v *Versus) savedOf(quantity string) (text string, saves bool) {
 }
 
 // share is the part of a quantity that is saved.
-func (v *Versus) share(quantity string) numbers.Value {
+func (v *Versus) share(quantity string) page.Value {
 	for i := range v.All {
 		d := &v.All[i]
 		if d.Quantity == quantity && d.Base.Known() && d.New.Known() && d.Base.Number > 0 {
-			return numbers.Known(1 - d.New.Number/d.Base.Number)
+			return page.Known(1 - d.New.Number/d.Base.Number)
 		}
 	}
-	return numbers.Missing(numbers.Nothing)
+	return page.Missing(page.Nothing)
 }
 
 // amountForm is how a quantity is shown; of an amount of no unit its digits.
-func amountForm(quantity string) func(numbers.Value) string {
+func amountForm(quantity string) func(page.Value) string {
 	switch quantity {
 	case "cost_usd":
-		return func(v numbers.Value) string { return numbers.Dollars(v, 2) }
+		return func(v page.Value) string { return page.Dollars(v, 2) }
 	case "latency_s":
-		return numbers.Seconds
+		return page.Seconds
 	}
-	return numbers.Count
+	return page.Whole
 }
 
 // plain are words and numbers that no format takes for anything else.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/numbers"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -27,7 +26,7 @@ func (row stepRow) among(n int) page.Cell {
 
 // neighboursTable says what one less and one more would change.
 func (t *Tuning) neighboursTable() page.Table {
-	objective := func(v numbers.Value) string { return numbers.Gain(v, 3) }
+	objective := func(v page.Value) string { return page.Gain(v, 3) }
 	cost := t.extraCost()
 	fields := []page.Field[stepRow]{
 		{Column: page.Column{Head: "of", Key: "of"}, Cell: func(row stepRow) page.Cell { return page.Text(row.of.Of) }},
@@ -62,7 +61,7 @@ func (t *Tuning) steps() func(func(stepRow) bool) {
 }
 
 // perSuccess is what extra successes cost.
-func (t *Tuning) perSuccess() (all []numbers.Value) {
+func (t *Tuning) perSuccess() (all []page.Value) {
 	for row := range t.steps() {
 		all = append(all, row.PerSuccess)
 	}
@@ -81,9 +80,9 @@ func (t *Tuning) stepLabels() page.Audience {
 
 // limitsTable says how much of its limits a configuration uses, with advice.
 func (t *Tuning) limitsTable() page.Table {
-	share := func(head, key string, of func(*LimitUse) numbers.Value) page.Field[*LimitUse] {
+	share := func(head, key string, of func(*LimitUse) page.Value) page.Field[*LimitUse] {
 		return page.Field[*LimitUse]{Column: page.Column{Head: head, Key: key, Right: true, Optional: true}, Cell: func(l *LimitUse) page.Cell {
-			return page.Number(of(l), orEmpty(numbers.Percent))
+			return page.Number(of(l), orEmpty(page.Percent))
 		}}
 	}
 	fields := []page.Field[*LimitUse]{
@@ -96,12 +95,12 @@ func (t *Tuning) limitsTable() page.Table {
 			return c
 		}},
 		{Column: page.Column{Head: "is", Key: "value", Right: true}, Cell: func(l *LimitUse) page.Cell { return whole(l.Limit) }},
-		{Column: page.Column{Head: "used", Key: "used_mean", Right: true}, Cell: func(l *LimitUse) page.Cell { return page.Number(l.Used, numbers.Count) }},
+		{Column: page.Column{Head: "used", Key: "used_mean", Right: true}, Cell: func(l *LimitUse) page.Cell { return page.Number(l.Used, page.Whole) }},
 		{Column: page.Column{Head: "most", Key: "used_most", Right: true}, Cell: func(l *LimitUse) page.Cell { return whole(l.Largest) }},
-		share("share", "share", func(l *LimitUse) numbers.Value { return l.Share }),
-		share("reached", "reached", func(l *LimitUse) numbers.Value { return l.Reached }),
+		share("share", "share", func(l *LimitUse) page.Value { return l.Share }),
+		share("reached", "reached", func(l *LimitUse) page.Value { return l.Reached }),
 		share("of all\niterations", "of_all", (*LimitUse).ofAll),
-		share("of all\ncost", "of_cost", func(l *LimitUse) numbers.Value { return l.OfCost }),
+		share("of all\ncost", "of_cost", func(l *LimitUse) page.Value { return l.OfCost }),
 		{Column: page.Column{Head: "advice", Only: page.People, Prose: true, Optional: true}, Cell: func(l *LimitUse) page.Cell { return page.Text(l.advice(t)) }},
 		{Column: page.Column{Key: "advice", Only: page.Machines}, Cell: func(l *LimitUse) page.Cell { return page.Text(string(l.Advice)) }},
 		{Column: page.Column{Key: "advised", Only: page.Machines}, Cell: func(l *LimitUse) page.Cell { return page.Count(l.To) }},
@@ -115,11 +114,11 @@ func (t *Tuning) limitsTable() page.Table {
 
 // ofAll is the part of all iterations that a phase takes; that of the whole loop
 // says nothing.
-func (l *LimitUse) ofAll() numbers.Value {
+func (l *LimitUse) ofAll() page.Value {
 	if strings.HasPrefix(l.Path, "phases.") || strings.HasPrefix(l.Path, "strategies.") {
 		return l.OfAll
 	}
-	return numbers.Missing(numbers.Nothing)
+	return page.Missing(page.Nothing)
 }
 
 // advice is what the use of a limit suggests, in words.
@@ -147,7 +146,7 @@ func (l *LimitUse) brings(t *Tuning) string {
 	if l.Step == nil || !l.Step.Objective.Known() {
 		return ""
 	}
-	text := "; one more changes the objective by " + numbers.Gain(l.Step.Objective, 3)
+	text := "; one more changes the objective by " + page.Gain(l.Step.Objective, 3)
 	if l.Step.Cost.Known() {
 		text += ", the cost by " + t.extraCost()(l.Step.Cost)
 	}

@@ -3,7 +3,7 @@ package tune
 import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
-	"github.com/agentbench/agentbench/reports/numbers"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/stats"
 )
@@ -127,10 +127,10 @@ type Tried struct {
 // with the certainty of Level, after it was taken among many.
 type Bound struct {
 	// Most is a share of the runs; where Net, of what the mean of the score falls by.
-	Most   numbers.Value `json:"most"`
-	Net    bool          `json:"net,omitempty"`
-	Method BoundMethod   `json:"method"`
-	Tests  int           `json:"tests"` // configurations that differ in some run
+	Most   page.Value  `json:"most"`
+	Net    bool        `json:"net,omitempty"`
+	Method BoundMethod `json:"method"`
+	Tests  int         `json:"tests"` // configurations that differ in some run
 }
 
 // BoundMethod is how a bound holds after the choice.
@@ -151,9 +151,9 @@ type Guess struct {
 	Recorded  bool   `json:"recorded,omitempty"` // it is what was recorded
 	// Value is its objective, Least that this is a lower bound, and Best the best
 	// objective of what could be recommended.
-	Value numbers.Value `json:"objective"`
-	Least bool          `json:"objective_is_lower_bound,omitempty"`
-	Best  numbers.Value `json:"best_objective"`
+	Value page.Value `json:"objective"`
+	Least bool       `json:"objective_is_lower_bound,omitempty"`
+	Best  page.Value `json:"best_objective"`
 	// Lost and Gained are its runs against the reference, of Runs.
 	Lost   int `json:"lost,omitempty"`
 	Gained int `json:"gained,omitempty"`
@@ -170,8 +170,8 @@ type NotExact struct {
 	Censored  int    `json:"censored"`
 	Branches  int    `json:"branches"`
 	// Score is between which numbers the mean of the score lies.
-	Score numbers.Range `json:"score_bounds"`
-	Why   string        `json:"why,omitempty"` // most of its runs are not
+	Score page.Range `json:"score_bounds"`
+	Why   string     `json:"why,omitempty"` // most of its runs are not
 }
 
 // Excluded counts what one constraint excludes.
@@ -194,12 +194,12 @@ type Change struct {
 type Choice struct {
 	replays.Configuration
 	// Candidate is its number in the Source, -1 that of the recording.
-	Candidate int           `json:"candidate"`
-	Objective numbers.Value `json:"objective"`
+	Candidate int        `json:"candidate"`
+	Objective page.Value `json:"objective"`
 	// ObjectiveInterval is by the jackknife over tasks or clusters.
-	ObjectiveInterval numbers.Range `json:"objective_interval"`
+	ObjectiveInterval page.Range `json:"objective_interval"`
 	// ChoiceCost is what the rule takes for the cost.
-	ChoiceCost numbers.Value `json:"choice_cost"`
+	ChoiceCost page.Value `json:"choice_cost"`
 	// Loss is by the score of the terms.
 	Loss
 }
@@ -228,15 +228,15 @@ type Versus struct {
 
 // Difference is one quantity of two configurations.
 type Difference struct {
-	Quantity string        `json:"quantity"`
-	Base     numbers.Value `json:"base"`
-	New      numbers.Value `json:"new"`
+	Quantity string     `json:"quantity"`
+	Base     page.Value `json:"base"`
+	New      page.Value `json:"new"`
 	// Change is New - Base; where Relative, the geometric mean of the tasks' ratios
 	// less 1.
-	Change   numbers.Value   `json:"change"`
-	Interval numbers.Range   `json:"interval"`
+	Change   page.Value      `json:"change"`
+	Interval page.Range      `json:"interval"`
 	Relative bool            `json:"relative"`
-	P        numbers.Value   `json:"p"`
+	P        page.Value      `json:"p"`
 	Test     compare.Test    `json:"test"`
 	Method   stats.Method    `json:"method"`
 	Wins     int             `json:"wins"`
@@ -250,9 +250,9 @@ type Difference struct {
 
 // Saving is what is saved of one amount, with its interval by task or cluster.
 type Saving struct {
-	Quantity string        `json:"quantity"` // cost_usd, latency_s, tokens, calls or iterations
-	Saved    numbers.Value `json:"saved"`
-	Interval numbers.Range `json:"interval"`
+	Quantity string     `json:"quantity"` // cost_usd, latency_s, tokens, calls or iterations
+	Saved    page.Value `json:"saved"`
+	Interval page.Range `json:"interval"`
 }
 
 // Validation is the rule tried on tasks that it did not choose by: chosen on all
@@ -288,14 +288,14 @@ type Fold struct {
 
 // Counted is what a configuration makes of a part of the runs.
 type Counted struct {
-	Tasks      int           `json:"tasks"`
-	Runs       int           `json:"runs"`
-	Hits       int           `json:"hits"`
-	Score      numbers.Value `json:"score"` // mean over tasks
-	Iterations int64         `json:"iterations"`
-	Tokens     numbers.Value `json:"tokens"`
-	Cost       numbers.Value `json:"cost_usd"`
-	Seconds    numbers.Value `json:"latency_s"`
+	Tasks      int        `json:"tasks"`
+	Runs       int        `json:"runs"`
+	Hits       int        `json:"hits"`
+	Score      page.Value `json:"score"` // mean over tasks
+	Iterations int64      `json:"iterations"`
+	Tokens     page.Value `json:"tokens"`
+	Cost       page.Value `json:"cost_usd"`
+	Seconds    page.Value `json:"latency_s"`
 }
 
 // Luck is how much of what the choice seems to gain over today's configuration,
@@ -309,11 +309,11 @@ type Luck struct {
 // Gain is how much better a choice is, as it looks in the sample and as it is on
 // tasks that were left out.
 type Gain struct {
-	Apparent numbers.Value `json:"apparent"`
-	Honest   numbers.Value `json:"honest"`
+	Apparent page.Value `json:"apparent"`
+	Honest   page.Value `json:"honest"`
 	// HonestInterval is by task or cluster, given what the folds chose.
-	HonestInterval numbers.Range `json:"honest_interval"`
-	Luck           numbers.Value `json:"luck"` // Apparent - Honest
+	HonestInterval page.Range `json:"honest_interval"`
+	Luck           page.Value `json:"luck"` // Apparent - Honest
 }
 
 // FrontRow is a candidate that none beats: none is as cheap, as good and as fast,
@@ -322,14 +322,14 @@ type FrontRow struct {
 	Candidate  int            `json:"candidate"`
 	Name       string         `json:"name"`
 	Params     []record.Param `json:"params,omitempty"`
-	Objective  numbers.Value  `json:"objective"`
-	ChoiceCost numbers.Value  `json:"choice_cost"`
-	Seconds    numbers.Value  `json:"latency_s"` // per run
+	Objective  page.Value     `json:"objective"`
+	ChoiceCost page.Value     `json:"choice_cost"`
+	Seconds    page.Value     `json:"latency_s"` // per run
 	Counted    Counted        `json:"counted"`
 	Loss
 	// Share is how often it is on the front when the tasks, or clusters, are drawn
 	// anew: how sure it is to belong there.
-	Share numbers.Value `json:"share"`
+	Share page.Value `json:"share"`
 	// Same counts the other candidates with the same numbers.
 	Same        int  `json:"same"`
 	Recommended bool `json:"recommended,omitempty"`
@@ -341,8 +341,8 @@ type AllRow struct {
 	Candidate  int            `json:"candidate"`
 	Name       string         `json:"name"`
 	Params     []record.Param `json:"params,omitempty"`
-	Objective  numbers.Value  `json:"objective"`
-	ChoiceCost numbers.Value  `json:"choice_cost"`
+	Objective  page.Value     `json:"objective"`
+	ChoiceCost page.Value     `json:"choice_cost"`
 	Counted    Counted        `json:"counted"`
 	Within     bool           `json:"within"` // it satisfies the constraints
 	Loss
@@ -355,10 +355,10 @@ type AllRow struct {
 // Loss is what a configuration loses against the reference. LostMost is the one-sided
 // upper bound of one configuration that is named beforehand: see [Bound].
 type Loss struct {
-	Lost      int           `json:"lost"`
-	Gained    int           `json:"gained"`
-	LostMost  numbers.Value `json:"lost_most"`
-	LossIsNet bool          `json:"loss_is_net,omitempty"`
+	Lost      int        `json:"lost"`
+	Gained    int        `json:"gained"`
+	LostMost  page.Value `json:"lost_most"`
+	LossIsNet bool       `json:"loss_is_net,omitempty"`
 }
 
 // Neighbour is what one step in one parameter would change.
@@ -378,14 +378,14 @@ type Step struct {
 	Value     string `json:"value"`
 	Label     string `json:"label"`
 	// Objective and Cost are the changes of the objective and of the choice's cost.
-	Objective numbers.Value `json:"objective"`
-	Cost      numbers.Value `json:"cost"`
+	Objective page.Value `json:"objective"`
+	Cost      page.Value `json:"cost"`
 	// Lost and Gained are runs against the configuration next to it; where either
 	// of the two is not exact, at least so many.
 	Lost   int `json:"lost"`
 	Gained int `json:"gained"`
 	// PerSuccess is how much a success more costs; missing where none is gained.
-	PerSuccess numbers.Value `json:"cost_per_extra_success"`
+	PerSuccess page.Value `json:"cost_per_extra_success"`
 }
 
 // Stops tells how the runs of a configuration end.
@@ -403,16 +403,16 @@ type LimitUse struct {
 	Limit int    `json:"limit"`
 	// Derived says that the loop has no such limit of its own: it follows from
 	// those of the phases.
-	Derived bool          `json:"derived,omitempty"`
-	Used    numbers.Value `json:"used"`     // mean iterations per run; of agent.max_steps the steps of its longest iteration
-	Share   numbers.Value `json:"share"`    // of the limit
-	Reached numbers.Value `json:"reached"`  // share of the runs that come up to it
-	OfAll   numbers.Value `json:"of_all"`   // share of all iterations; missing for steps
-	OfCost  numbers.Value `json:"of_cost"`  // share of all cost
-	Largest int           `json:"largest"`  // what the longest run uses
-	Advice  Advice        `json:"advice"`   // "" where there is none
-	To      int           `json:"to"`       // the limit advised; 0: none
-	Step    *Step         `json:"one_more"` // what it brings, where replay knows
+	Derived bool       `json:"derived,omitempty"`
+	Used    page.Value `json:"used"`     // mean iterations per run; of agent.max_steps the steps of its longest iteration
+	Share   page.Value `json:"share"`    // of the limit
+	Reached page.Value `json:"reached"`  // share of the runs that come up to it
+	OfAll   page.Value `json:"of_all"`   // share of all iterations; missing for steps
+	OfCost  page.Value `json:"of_cost"`  // share of all cost
+	Largest int        `json:"largest"`  // what the longest run uses
+	Advice  Advice     `json:"advice"`   // "" where there is none
+	To      int        `json:"to"`       // the limit advised; 0: none
+	Step    *Step      `json:"one_more"` // what it brings, where replay knows
 }
 
 // Advice is what the use of a limit suggests.
@@ -428,24 +428,24 @@ const (
 
 // CurveStep is what the recorded runs gain and pay for one iteration more.
 type CurveStep struct {
-	Iteration int           `json:"iteration"`
-	Reached   int           `json:"reached"` // runs that came so far
-	Hits      int           `json:"hits"`    // runs with a success had they stopped here
-	Extra     int           `json:"extra"`   // more than one iteration before
-	Score     numbers.Value `json:"score"`
-	Cost      numbers.Value `json:"cost"`       // sum up to here, in the unit of the choice's cost
-	ExtraCost numbers.Value `json:"extra_cost"` // of this iteration
+	Iteration int        `json:"iteration"`
+	Reached   int        `json:"reached"` // runs that came so far
+	Hits      int        `json:"hits"`    // runs with a success had they stopped here
+	Extra     int        `json:"extra"`   // more than one iteration before
+	Score     page.Value `json:"score"`
+	Cost      page.Value `json:"cost"`       // sum up to here, in the unit of the choice's cost
+	ExtraCost page.Value `json:"extra_cost"` // of this iteration
 	// Hazard is the chance that a run without a success so far has its first here,
 	// of those that come so far.
-	Hazard numbers.Value `json:"hazard"`
+	Hazard page.Value `json:"hazard"`
 	// PerSuccess is the cost of a success up to here, PerExtra that of one gained
 	// by this iteration: going on for it pays where a success is worth more.
-	PerSuccess numbers.Value `json:"cost_per_success"`
-	PerExtra   numbers.Value `json:"cost_per_extra_success"`
+	PerSuccess page.Value `json:"cost_per_success"`
+	PerExtra   page.Value `json:"cost_per_extra_success"`
 	// Ahead is the least cost of an extra success over this and any number of
 	// iterations after it, AheadTo the last of these: steps that pay only later.
-	Ahead   numbers.Value `json:"ahead"`
-	AheadTo int           `json:"ahead_to"`
+	Ahead   page.Value `json:"ahead"`
+	AheadTo int        `json:"ahead_to"`
 }
 
 // RangeHint is a phase limit outside the values that are recommended for its kind.

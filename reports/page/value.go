@@ -1,4 +1,4 @@
-package numbers
+package page
 
 import (
 	"encoding/json"
@@ -38,7 +38,7 @@ func Missing(why string) Value { return Value{Missing: why} }
 
 // Of is a number that its function may not have been able to give, as those of
 // reports/stats.
-func Of(number float64, ok bool) Value {
+func ValueOf(number float64, ok bool) Value {
 	if !ok || math.IsNaN(number) || math.IsInf(number, 0) {
 		return Missing(Nothing)
 	}
@@ -86,7 +86,7 @@ func (v Value) Over(divisor float64) Value {
 }
 
 // Over is the share of two counts.
-func Over(part, whole int64) Value {
+func Ratio(part, whole int64) Value {
 	if whole == 0 {
 		return Missing(Nothing)
 	}

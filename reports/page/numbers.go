@@ -1,4 +1,4 @@
-package numbers
+package page
 
 import (
 	"iter"
@@ -94,7 +94,7 @@ func duration(x float64) string {
 }
 
 // Count shows a mean of counts: 2, 2.5, 1.2k.
-func Count(v Value) string {
+func Whole(v Value) string {
 	return shape(v, func(x float64) string { return minus(x) + plain(math.Abs(x)) })
 }
 

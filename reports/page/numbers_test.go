@@ -1,4 +1,4 @@
-package numbers
+package page
 
 import (
 	"fmt"
@@ -38,14 +38,14 @@ func TestNumbersForPeople(t *testing.T) {
 		Seconds(at(90000)):                "25.0 h",
 		Seconds(at(3e-10)):                "0.000000300 ms",
 		ExtraSeconds(at(-2)):              "-2.00 s",
-		Count(at(2)):                      "2",
-		Count(at(2.5)):                    "2.5",
-		Count(at(99.97)):                  "100",
-		Count(at(999)):                    "999",
-		Count(at(999.7)):                  "1.00k",
-		Count(at(1234)):                   "1.23k",
-		Count(at(12_345_678)):             "12.3M",
-		Count(at(2e9)):                    "2.00G",
+		Whole(at(2)):                      "2",
+		Whole(at(2.5)):                    "2.5",
+		Whole(at(99.97)):                  "100",
+		Whole(at(999)):                    "999",
+		Whole(at(999.7)):                  "1.00k",
+		Whole(at(1234)):                   "1.23k",
+		Whole(at(12_345_678)):             "12.3M",
+		Whole(at(2e9)):                    "2.00G",
 		Joined("1.95 s", " / ", "2.87 s"): "1.95 / 2.87 s",
 		Joined("450 ms", " / ", "2.87 s"): "450 ms / 2.87 s",
 		Joined("1", " / ", "2"):           "1 / 2",
