@@ -13,7 +13,6 @@ import (
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
-	"github.com/agentbench/agentbench/reports/tables"
 )
 
 func TestWriteRefusesWhatIsNotThere(t *testing.T) {
@@ -56,7 +55,7 @@ func TestNoLineIsWiderThanTheTerminal(t *testing.T) {
 	r := coach(24).simulated("default").collect()
 	for width := 80; width <= 240; width += 8 {
 		for line := range strings.Lines(pagetest.Written(t, r, page.Options{Width: width})) {
-			if got := tables.Width(strings.TrimSuffix(line, "\n")); got > width {
+			if got := page.Width(strings.TrimSuffix(line, "\n")); got > width {
 				t.Errorf("at %d columns a line has %d: %s", width, got, line)
 			}
 		}

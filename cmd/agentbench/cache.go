@@ -15,7 +15,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/tables"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // defaultCache is the cache of runs that name no result folder.
@@ -136,14 +136,14 @@ func (p *program) listModels(dir string) error {
 		return nil
 	}
 	fmt.Fprintln(p.out)
-	if _, err := tables.Terminal(p.out, keptTable(models), tables.Page{Width: p.width(p.out)}); unlessClosed(err) != nil {
+	if _, err := page.Terminal(p.out, keptTable(models), page.Screen{Width: p.width(p.out)}); unlessClosed(err) != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
 	return nil
 }
 
-func keptTable(models map[string]*kept) tables.Table {
-	t := tables.Table{Columns: []tables.Column{
+func keptTable(models map[string]*kept) page.Grid {
+	t := page.Grid{Columns: []page.GridColumn{
 		{Head: "model"}, {Head: "entries", Right: true}, {Head: "size", Right: true},
 		{Head: "tokens", Right: true}, {Head: "cost", Right: true}, {Head: "oldest"}, {Head: "last used"},
 	}}

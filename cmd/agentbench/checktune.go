@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/replay"
-	"github.com/agentbench/agentbench/reports/tables"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -101,7 +101,7 @@ func (p *program) tellReplayable(d *spec.Document) error {
 			continue
 		}
 		fmt.Fprintf(p.out, "\n%s:\n\n", part.head)
-		if _, err := tables.Terminal(p.out, replayTable(part.rows), tables.Page{Width: p.width(p.out)}); err != nil {
+		if _, err := page.Terminal(p.out, replayTable(part.rows), page.Screen{Width: p.width(p.out)}); err != nil {
 			return fail(notMeasured, "", "%w", err)
 		}
 	}
@@ -109,8 +109,8 @@ func (p *program) tellReplayable(d *spec.Document) error {
 	return nil
 }
 
-func replayTable(rows []replayability) tables.Table {
-	t := tables.Table{Columns: []tables.Column{{Head: "parameter"}, {Head: "replay", Prose: true}, {Head: "why", Prose: true}}}
+func replayTable(rows []replayability) page.Grid {
+	t := page.Grid{Columns: []page.GridColumn{{Head: "parameter"}, {Head: "replay", Prose: true}, {Head: "why", Prose: true}}}
 	for i := range rows {
 		t.Rows = append(t.Rows, []string{printable(rows[i].Path), string(rows[i].Class), rows[i].sentence()})
 	}

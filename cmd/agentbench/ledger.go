@@ -9,7 +9,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
-	"github.com/agentbench/agentbench/reports/tables"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -164,7 +164,7 @@ func (p *program) planFolder(dir string) error {
 	for _, damage := range balance.Damage {
 		fmt.Fprintf(p.out, "damaged: %v\n", damage)
 	}
-	if _, err := tables.Terminal(p.out, ledgerTable(recordedBudget(&m), balance), tables.Page{Width: p.width(p.out)}); err != nil {
+	if _, err := page.Terminal(p.out, ledgerTable(recordedBudget(&m), balance), page.Screen{Width: p.width(p.out)}); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
 	notes := ledgerNotes(dir, balance)
@@ -197,8 +197,8 @@ func recordedBudget(m *record.Manifest) *spec.SuiteBudget {
 
 // ledgerTable has for each resource what was paid, what is in doubt, and what is
 // free of the limit, if there is one.
-func ledgerTable(b *spec.SuiteBudget, balance *record.Balance) tables.Table {
-	t := tables.Table{Columns: []tables.Column{
+func ledgerTable(b *spec.SuiteBudget, balance *record.Balance) page.Grid {
+	t := page.Grid{Columns: []page.GridColumn{
 		{Head: "budget"}, {Head: "limit", Right: true}, {Head: "paid", Right: true}, {Head: "in doubt", Right: true}, {Head: "free", Right: true},
 	}}
 	paid, doubt := balance.Paid, balance.InDoubt()

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/tables"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // listed is a run as it stands in a list.
@@ -37,7 +37,7 @@ func (p *program) list(dir string, m *record.Manifest, f *showFlags) error {
 	if len(kept) == 0 {
 		return fail(notMeasured, "agentbench show "+dir+" lists all of them", "no run of %s matches", dir)
 	}
-	if _, err := tables.Terminal(p.out, listTable(m, kept), tables.Page{Width: p.width(p.out)}); unlessClosed(err) != nil {
+	if _, err := page.Terminal(p.out, listTable(m, kept), page.Screen{Width: p.width(p.out)}); unlessClosed(err) != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
 	if left > 0 {
@@ -169,12 +169,12 @@ func scoreText(s *record.Score) string {
 	return fmt.Sprintf("%.2f", s.Value)
 }
 
-func listTable(m *record.Manifest, runs []listed) tables.Table {
+func listTable(m *record.Manifest, runs []listed) page.Grid {
 	scorer := "score"
 	if len(m.Scorers) > 0 {
 		scorer = printable(m.Scorers[0])
 	}
-	t := tables.Table{Columns: []tables.Column{
+	t := page.Grid{Columns: []page.GridColumn{
 		{Head: "run"}, {Head: "status"}, {Head: "stopped by"}, {Head: "iterations", Right: true},
 		{Head: scorer, Right: true}, {Head: "cost", Right: true}, {Head: "seconds", Right: true},
 	}}

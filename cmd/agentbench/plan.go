@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/plan"
-	"github.com/agentbench/agentbench/reports/tables"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/suites"
@@ -67,7 +67,7 @@ func (p *program) tellPlan(o *opened, planned *plan.Plan, notes []string) error 
 	fmt.Fprintf(p.out, "%s: %s × %s × %s = %s\n", printable(o.Suite.Name), count(planned.Tasks, "task", "tasks"),
 		count(len(planned.Configurations), "configuration", "configurations"), count(planned.Trials, "trial", "trials"), count(planned.Runs(), "run", "runs"))
 	fmt.Fprintf(p.out, "at most %s, %s, %s:\n\n", count(int(total.Iterations), "iteration", "iterations"), count(int(total.Calls), "call", "calls"), spending(total))
-	if _, err := tables.Terminal(p.out, planTable(planned, worst.each), tables.Page{Width: p.width(p.out)}); err != nil {
+	if _, err := page.Terminal(p.out, planTable(planned, worst.each), page.Screen{Width: p.width(p.out)}); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
 	if err := p.tellScoring(worst); err != nil {
@@ -124,8 +124,8 @@ func characters(input any) int {
 // planTable has for each configuration the limits of its phases or strategies,
 // their bare sum, the limit of a run that is in force, and the worst case of all
 // its runs.
-func planTable(planned *plan.Plan, each []plan.Worst) tables.Table {
-	t := tables.Table{Columns: []tables.Column{
+func planTable(planned *plan.Plan, each []plan.Worst) page.Grid {
+	t := page.Grid{Columns: []page.GridColumn{
 		{Head: "configuration"}, {Head: "stages", List: true}, {Head: "sum", Right: true}, {Head: "iterations\nper run", Right: true},
 		{Head: "calls", Right: true}, {Head: "tokens", Right: true}, {Head: "cost", Right: true},
 	}}

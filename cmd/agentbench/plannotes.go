@@ -7,7 +7,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/stop"
-	"github.com/agentbench/agentbench/reports/tables"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -32,7 +32,7 @@ func (p *program) tellNotes(notes []string) {
 		fmt.Fprintln(p.out)
 	}
 	for _, note := range notes {
-		for i, line := range tables.Wrap(note, p.width(p.out)-2) {
+		for i, line := range page.Wrap(note, p.width(p.out)-2) {
 			fmt.Fprintln(p.out, []string{"- ", "  "}[min(i, 1)]+line)
 		}
 	}

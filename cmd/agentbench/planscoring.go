@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/agentbench/agentbench/engine/plan"
-	"github.com/agentbench/agentbench/reports/tables"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // worstCase is the worst case of all runs of a plan, and of their scores.
@@ -39,14 +39,14 @@ func (p *program) tellScoring(w *worstCase) error {
 	}
 	total := w.scores()
 	fmt.Fprintf(p.out, "\nscores: at most %s, %s:\n\n", count(int(total.Calls), "call", "calls"), spending(total.Worst))
-	if _, err := tables.Terminal(p.out, scoringTable(w), tables.Page{Width: p.width(p.out)}); err != nil {
+	if _, err := page.Terminal(p.out, scoringTable(w), page.Screen{Width: p.width(p.out)}); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
 	return nil
 }
 
-func scoringTable(w *worstCase) tables.Table {
-	t := tables.Table{Columns: []tables.Column{
+func scoringTable(w *worstCase) page.Grid {
+	t := page.Grid{Columns: []page.GridColumn{
 		{Head: "scorer"}, {Head: "asks"}, {Head: "scores", Right: true}, {Head: "calls", Right: true}, {Head: "tokens", Right: true}, {Head: "cost", Right: true},
 	}}
 	for i := range w.asking {

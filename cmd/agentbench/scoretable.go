@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/tables"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/scorers/pass"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -36,7 +36,7 @@ func (s *scoring) tell(done *pass.Pass) error {
 		}
 		return nil
 	}
-	if _, err := tables.Terminal(s.out, scoreTable(done, s.flags.dry), tables.Page{Width: s.width(s.out)}); unlessClosed(err) != nil {
+	if _, err := page.Terminal(s.out, scoreTable(done, s.flags.dry), page.Screen{Width: s.width(s.out)}); unlessClosed(err) != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
 	for i := range done.Counts {
@@ -57,14 +57,14 @@ func (s *scoring) remark(c *pass.Count) {
 
 // scoreTable has a line for each scorer. Kept are scores of runs, the others also
 // those of iterations.
-func scoreTable(done *pass.Pass, dry bool) tables.Table {
-	t := tables.Table{Columns: []tables.Column{{Head: "scorer"}, {Head: "version"}, {Head: "kept", Right: true}}}
+func scoreTable(done *pass.Pass, dry bool) page.Grid {
+	t := page.Grid{Columns: []page.GridColumn{{Head: "scorer"}, {Head: "version"}, {Head: "kept", Right: true}}}
 	heads := []string{"made", "unscored", "removed", "calls", "cost"}
 	if dry {
 		heads = []string{"to make"}
 	}
 	for _, head := range heads {
-		t.Columns = append(t.Columns, tables.Column{Head: head, Right: true})
+		t.Columns = append(t.Columns, page.GridColumn{Head: head, Right: true})
 	}
 	for i := range done.Counts {
 		c := &done.Counts[i]

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/tables"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // conversation tells an iteration of a conversing agent step by step.
@@ -145,7 +145,7 @@ func folded(line string, width int) (lines []string) {
 	width = max(width, 20)
 	start, space, wide := 0, 0, 0
 	for i, r := range line {
-		takes := tables.Width(string(r))
+		takes := page.Width(string(r))
 		if wide+takes > width && r != ' ' {
 			at := i
 			if space > start {
@@ -153,7 +153,7 @@ func folded(line string, width int) (lines []string) {
 			}
 			lines = append(lines, unfolded(line[start:at], start))
 			start = at + len(line[at:i]) - len(strings.TrimLeft(line[at:i], " "))
-			wide = tables.Width(line[start:i])
+			wide = page.Width(line[start:i])
 		}
 		if r == ' ' && strings.TrimSpace(line[start:i]) != "" {
 			space = i

@@ -10,7 +10,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/tables"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // conversing is a run with what a conversation can hold.
@@ -97,7 +97,7 @@ func TestFoldedLinesFitAndLoseNothing(t *testing.T) {
 		width := rapid.IntRange(20, 60).Draw(t, "width")
 		lines := folded(line, width)
 		for i, l := range lines {
-			if tables.Width(l) > width {
+			if page.Width(l) > width {
 				t.Fatalf("line %d of %q is wider than %d", i, lines, width)
 			}
 			if i > 0 && l == "" {

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-
-	"github.com/agentbench/agentbench/reports/tables"
 )
 
 //go:embed page.html
@@ -38,7 +36,7 @@ type htmlAnswer struct{ State, Text string }
 
 type htmlTable struct {
 	Title   string
-	Columns []tables.Column
+	Columns []GridColumn
 	Rows    [][]htmlCell
 	More    string
 }

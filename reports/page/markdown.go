@@ -6,8 +6,6 @@ import (
 	"io"
 	"sort"
 	"strings"
-
-	"github.com/agentbench/agentbench/reports/tables"
 )
 
 // markdownBytes fits a comment on GitHub, which may have 65,536 characters;
@@ -117,7 +115,7 @@ func (m *markdown) fitting(head string, t *Table, room int) (text string, err er
 func (m *markdown) table(head string, t *Table, rows int) (string, error) {
 	out := bytes.NewBufferString(head)
 	laid := laidOut(t, rows, &m.notes, codeInTable, plainMarkdown)
-	if err := tables.Markdown(out, laid); err != nil {
+	if err := Markdown(out, laid); err != nil {
 		return "", err
 	}
 	if more := t.more(len(laid.Rows), plainMarkdown); more != "" {

@@ -1,9 +1,23 @@
+// Package page decides how a page of tables becomes bytes: in which formats, for
+// people or for machines, and with which footnotes.
+//
+// A Page is anything that has tables, warnings and checks, for example a report or
+// a comparison. Its tables hold cells, which know their number, its text and what
+// warns of it; Write puts them into one of the Formats (writeTerminal and its
+// siblings, one file each). A new format asks the page for nothing else, and a new
+// page needs nothing in the formats.
+//
+// Texts from outside, for example names, are marked as such, and no format lets
+// them be obeyed: by a terminal, a browser, a spreadsheet, a reader of Markdown or
+// a runner of CI.
 package page
 
 import (
+	"fmt"
 	"io"
 	"iter"
 	"slices"
+	"strings"
 )
 
 // Page is what a format writes, for example a report or a comparison. A format
@@ -138,4 +152,43 @@ func titled(p Page, t *Table, quote func(string) string) string {
 		return t.Title + " · " + remark
 	}
 	return t.Title
+}
+
+// Options say how a page is written. The zero value writes all tables to a
+// terminal of 80 columns, without colour.
+type Options struct {
+	// Format is one of Formats; "" is terminal.
+	Format string
+	Width  int  // in terminal columns; 0 means 80
+	Color  bool // on a terminal
+	// Tables are the names of the tables to write, in their order; none means
+	// all of them, and the first one in CSV, which holds one table only. JSON
+	// and JUnit always hold everything.
+	Tables []string
+}
+
+func (o *Options) isTerminal() bool { return o.Format == "" || o.Format == "terminal" }
+
+// Formats are the formats that there are.
+var Formats = []string{"terminal", "markdown", "csv", "json", "html", "junit", "github", "comment"}
+
+// Write writes a page in one of the formats.
+func Write(w io.Writer, p Page, options Options) error {
+	write, ok := map[string]func(io.Writer, Page, Options) error{
+		"": writeTerminal, "terminal": writeTerminal, "markdown": writeMarkdown, "csv": writeCSV, "json": writeJSON,
+		"html": writeHTML, "junit": writeJUnit, "github": writeGitHub, "comment": writeComment,
+	}[options.Format]
+	if !ok {
+		return fmt.Errorf("there is no format %q: the formats are %s", options.Format, strings.Join(Formats, ", "))
+	}
+	names := namesOf(p.Tables(People))
+	for _, name := range options.Tables {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("there is no table %q: the tables are %s", name, strings.Join(names, ", "))
+		}
+	}
+	if err := write(w, p, options); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
 }

@@ -3,7 +3,9 @@ package page
 import (
 	"fmt"
 	"iter"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -287,4 +289,164 @@ func pick[T any](all []T, keep []int) []T {
 		picked[i] = all[at]
 	}
 	return picked
+}
+
+type Cell struct {
+	Text string
+	// Raw is a string, a number, or nil for a number that is missing.
+	Raw any
+	// Foreign says that the text comes from outside, for example a name.
+	Foreign  bool
+	Warnings []Warning
+}
+
+// Number makes a cell of a value.
+func Number(v Value, form func(Value) string, warnings ...Warning) Cell {
+	c := Cell{Text: form(v), Warnings: warnings}
+	if v.Known() {
+		c.Raw = v.Number
+	}
+	return c
+}
+
+// Count makes a cell of a number of things.
+func Count(n int) Cell { return Cell{Text: Whole(Known(float64(n))), Raw: n} }
+
+// Name makes a cell of a text from outside.
+func Name(name string, warnings ...Warning) Cell {
+	return Cell{Text: name, Raw: name, Foreign: true, Warnings: warnings}
+}
+
+// Text makes a cell of a text of our own.
+func Text(text string) Cell { return Cell{Text: text, Raw: text} }
+
+// ofEnd is the end of an interval. Why there is none stands beside it.
+func ofEnd(v Value) Cell {
+	if !v.Known() {
+		return Cell{}
+	}
+	return Cell{Raw: v.Number}
+}
+
+// laidOut is a table's first rows for people, in the texts of a format. Where
+// some numbers of a column carry marks, the others leave room for them, so that
+// digits stand below digits.
+func laidOut(t *Table, limit int, notes *footnotes, foreign, own func(string) string) Grid {
+	columns, rows := t.collected(People, limit)
+	out := Grid{Keys: t.Keys, Columns: make([]GridColumn, len(columns))}
+	for i, c := range columns {
+		out.Columns[i] = GridColumn{Head: own(c.Head), Right: c.Right, Prose: c.Prose, List: c.List, Minor: c.Minor}
+		if c.About != "" {
+			out.Columns[i].Name = foreign(c.About) + notes.marks(c.Warnings)
+		} else {
+			out.Columns[i].Head += notes.marks(c.Warnings)
+		}
+	}
+	marks := make([][]string, len(rows))
+	widths := make([]int, len(columns))
+	for i, row := range rows {
+		marks[i] = make([]string, len(row))
+		for c := range row {
+			marks[i][c] = notes.marks(row[c].Warnings)
+			widths[c] = max(widths[c], Width(marks[i][c]))
+		}
+	}
+	for i, row := range rows {
+		cells := make([]string, len(row))
+		for c := range row {
+			cells[c] = textOf(&row[c], foreign, own) + marks[i][c]
+			if columns[c].Right {
+				cells[c] += strings.Repeat(" ", widths[c]-Width(marks[i][c]))
+			}
+		}
+		out.Rows = append(out.Rows, cells)
+	}
+	return out
+}
+
+func textOf(c *Cell, foreign, own func(string) string) string {
+	if c.Foreign && c.Text != "" {
+		return foreign(c.Text)
+	}
+	return own(c.Text)
+}
+
+// withoutRepeats, where rows form groups, empties the names in the first column that repeat the row
+// above, so that the groups of rows can be seen.
+func withoutRepeats(t *Grid) {
+	if t.Keys < 2 {
+		return
+	}
+	above := ""
+	for _, row := range t.Rows {
+		name := row[0]
+		if name == above {
+			row[0] = ""
+		}
+		above = name
+	}
+}
+
+// footnotes number warnings in the order in which they are first met. Those
+// that say the same share a number.
+type footnotes []Warning
+
+// marks are the superscript numbers of warnings: "¹" or "¹'³".
+func (f *footnotes) marks(warnings []Warning) string {
+	marks := make([]string, len(warnings))
+	for i, w := range warnings {
+		at := slices.IndexFunc(*f, func(met Warning) bool { return met.Text(shown) == w.Text(shown) })
+		if at < 0 {
+			at = len(*f)
+			*f = append(*f, w)
+		}
+		marks[i] = superscript(at + 1)
+	}
+	return strings.Join(marks, "'")
+}
+
+// each gives the texts of the footnotes, each with its mark, and then those
+// warnings that are about the page as a whole.
+func (f *footnotes) each(whole []Warning, quote func(string) string, yield func(mark, text string)) {
+	for i, w := range *f {
+		yield(superscript(i+1), w.Text(quote))
+	}
+	for _, w := range whole {
+		yield("", w.Text(quote))
+	}
+}
+
+func superscript(n int) string {
+	return strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵",
+		"6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹").Replace(strconv.Itoa(n))
+}
+
+// ExtraCount is a difference of counts, with its sign.
+func ExtraCount(v Value) string {
+	return shape(v, func(x float64) string { return signed(x, minus(x)+plain(math.Abs(x))) })
+}
+
+// Relative shows a ratio less 1: 0.123 is +12.3%, 1.5 is +150%, 11 is ×12.0.
+func Relative(v Value) string { return shape(v, ratio) }
+
+func ratio(x float64) string {
+	switch magnitude := math.Abs(x); {
+	case x >= 1e6: // of an interval that says nothing
+		return "×>1M"
+	case x >= 9:
+		return "×" + brief(x+1)
+	case magnitude >= 0.9995:
+		return signed(x, fixed(x*100, 0)+"%")
+	}
+	return signed(x, fixed(x*100, 1)+"%")
+}
+
+// Chance shows a p.
+func Chance(v Value) string {
+	return shape(v, func(p float64) string {
+		if p < 0.001 {
+			return "<0.001"
+		}
+		return fixed(p, 3)
+	})
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"io"
 	"strings"
-
-	"github.com/agentbench/agentbench/reports/tables"
 )
 
 // terminalRows is how many rows of a table a terminal shows; of the
@@ -59,10 +57,10 @@ func (t *terminal) table(p Page, of *Table) error {
 		limit = 0
 	}
 	of = of.few()
-	page := tables.Page{Width: t.width, Blocks: of.Blocks, Head: func(line string) string { return t.dressed(line, faint) }}
+	page := Screen{Width: t.width, Blocks: of.Blocks, Head: func(line string) string { return t.dressed(line, faint) }}
 	laid := laidOut(of, limit, &t.notes, shown, func(text string) string { return text })
 	withoutRepeats(&laid)
-	columns, err := tables.Terminal(&t.out, laid, page)
+	columns, err := Terminal(&t.out, laid, page)
 	if err != nil {
 		return err
 	}
@@ -90,8 +88,8 @@ func (t *terminal) footnotes(p Page) {
 // paragraph writes text in lines that fit, the first after a mark, the others
 // indented as much.
 func (t *terminal) paragraph(mark, text, look string) {
-	indent := strings.Repeat(" ", tables.Width(mark))
-	for i, line := range tables.Wrap(text, t.width-len(indent)) {
+	indent := strings.Repeat(" ", Width(mark))
+	for i, line := range Wrap(text, t.width-len(indent)) {
 		if i > 0 {
 			mark = indent
 		}

@@ -71,4 +71,3 @@ func ungrouped(s string) (string, bool) {
 	}
 	return strings.Join(groups, "") + s[end:], true
 }
-
