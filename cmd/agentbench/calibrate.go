@@ -9,13 +9,11 @@ import (
 	"os"
 	"slices"
 
-	"github.com/spf13/cobra"
-
 	"github.com/agentbench/agentbench/reports/calibrate"
-	"github.com/agentbench/agentbench/reports/labels"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
+	"github.com/spf13/cobra"
 )
 
 // calibrateFlags are the flags of calibrate.
@@ -94,7 +92,7 @@ type calibration struct {
 	*opened
 	flags  *calibrateFlags
 	scorer *spec.Scorer
-	labels *labels.File
+	labels *calibrate.File
 	faults source.Faults // of the labels
 	set    *scorers.Set  // of the scorer alone
 	// version is the hash of the scorer.
@@ -167,7 +165,7 @@ func (c *calibration) read() error {
 	if err != nil {
 		return usage("", "reading the labels: %w", err)
 	}
-	c.labels, c.faults = labels.Read(c.flags.labels, text, scaleOf(c.scorer))
+	c.labels, c.faults = calibrate.Read(c.flags.labels, text, scaleOf(c.scorer))
 	return nil
 }
 
@@ -179,10 +177,10 @@ func readAll(stdin io.Reader, path string) ([]byte, error) {
 }
 
 // scaleOf is how a scorer scores.
-func scaleOf(s *spec.Scorer) labels.Scale {
-	scale := labels.Scale{Not: s.Not}
+func scaleOf(s *spec.Scorer) calibrate.Scale {
+	scale := calibrate.Scale{Not: s.Not}
 	for _, choice := range s.Choices {
-		scale.Choices = append(scale.Choices, labels.Level{Name: choice.Key, Value: choice.Value})
+		scale.Choices = append(scale.Choices, calibrate.Level{Name: choice.Key, Value: choice.Value})
 	}
 	if len(s.Range) == 2 {
 		scale.From, scale.To = s.Range[0], s.Range[1]

@@ -9,13 +9,12 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/calibrate"
-	"github.com/agentbench/agentbench/reports/labels"
 	"github.com/agentbench/agentbench/spec"
 )
 
 // labelledItem is what a label is of, and the score that it has.
 type labelledItem struct {
-	label *labels.Label
+	label *calibrate.Label
 	id    string // of the run; "": the output stands beside the label
 	of    string // its task
 	unit  string

@@ -16,7 +16,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
-	"github.com/agentbench/agentbench/suites/mappings"
+	"github.com/agentbench/agentbench/suites"
 )
 
 // importFlags are the flags of import.
@@ -61,7 +61,7 @@ A file may be - for stdin.`,
 
 func mappingListing() string {
 	var b strings.Builder
-	for _, m := range mappings.All() {
+	for _, m := range suites.Mappings() {
 		fmt.Fprintf(&b, "  %-16s %s\n", m.Name, m.About)
 	}
 	return strings.TrimRight(b.String(), "\n")
@@ -71,11 +71,11 @@ func (p *program) printMapping(args []string) error {
 	if len(args) != 1 {
 		return usage("agentbench import --list lists them", "import --print: want the name of a mapping that ships, got %d", len(args))
 	}
-	shipped, ok := mappings.Find(args[0])
+	shipped, ok := suites.FindMapping(args[0])
 	if !ok {
-		return usage(didYouMean(args[0], mappings.Names(), "there are: "+strings.Join(mappings.Names(), ", ")), "no mapping %q ships", args[0])
+		return usage(didYouMean(args[0], suites.MappingNames(), "there are: "+strings.Join(suites.MappingNames(), ", ")), "no mapping %q ships", args[0])
 	}
-	text, err := fs.ReadFile(mappings.Files(), shipped.File())
+	text, err := fs.ReadFile(suites.MappingFiles(), shipped.File())
 	if err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
@@ -88,15 +88,15 @@ func (p *program) openMapping(path string) (*spec.Import, error) {
 	options := spec.Options{Env: p.env, Stdin: p.in}
 	var document *spec.Document
 	var faults source.Faults
-	shipped, ships := mappings.Find(path)
+	shipped, ships := suites.FindMapping(path)
 	switch {
 	case path == "-" || there(path):
 		document, faults = spec.Load(path, options)
 	case ships:
-		document, faults = spec.LoadFS(mappings.Files(), shipped.File(), options)
+		document, faults = spec.LoadFS(suites.MappingFiles(), shipped.File(), options)
 	default:
-		names := append(mappings.Names(), nearby(path)...)
-		return nil, usage(didYouMean(path, names, "the mappings that ship: "+strings.Join(mappings.Names(), ", ")), "there is no mapping %s", path)
+		names := append(suites.MappingNames(), nearby(path)...)
+		return nil, usage(didYouMean(path, names, "the mappings that ship: "+strings.Join(suites.MappingNames(), ", ")), "there is no mapping %s", path)
 	}
 	if document == nil {
 		p.learnLines(faults)

@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/reports/calibrate"
-	"github.com/agentbench/agentbench/reports/labels"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
 )
 
 // labelled reads labels of runs, one a line.
-func labelled(t testing.TB, scale labels.Scale, lines ...string) *labels.File {
-	f, faults := labels.Read("labels.csv", []byte(strings.Join(append([]string{"run,label,label2"}, lines...), "\n")), scale)
+func labelled(t testing.TB, scale calibrate.Scale, lines ...string) *calibrate.File {
+	f, faults := calibrate.Read("labels.csv", []byte(strings.Join(append([]string{"run,label,label2"}, lines...), "\n")), scale)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
@@ -22,7 +21,7 @@ func labelled(t testing.TB, scale labels.Scale, lines ...string) *labels.File {
 }
 
 // pairsOf puts scores beside labels; of runs "task/n" the task is the unit.
-func pairsOf(f *labels.File, scores ...float64) (pairs []calibrate.Pair) {
+func pairsOf(f *calibrate.File, scores ...float64) (pairs []calibrate.Pair) {
 	for i := range f.Labels {
 		l := &f.Labels[i]
 		unit, _, _ := strings.Cut(l.Run, "/")
@@ -31,7 +30,7 @@ func pairsOf(f *labels.File, scores ...float64) (pairs []calibrate.Pair) {
 	return pairs
 }
 
-func options(f *labels.File) calibrate.Options {
+func options(f *calibrate.File) calibrate.Options {
 	return calibrate.Options{Suite: "filings", Scorer: "close", Labels: f, Threshold: 0.5, Precision: 0.1, Seed: 1}
 }
 
@@ -50,7 +49,7 @@ func sixty(t testing.TB) *calibrate.Calibration {
 		lines = append(lines, fmt.Sprintf("t%d/%d,%s,%s", i/1, 1, yes(label), yes(second)))
 		scores = append(scores, float64(int(score*10))/10)
 	}
-	f := labelled(t, labels.Scale{}, lines...)
+	f := labelled(t, calibrate.Scale{}, lines...)
 	pairs := pairsOf(f, scores...)
 	for i := range pairs {
 		pairs[i].Explanation = "it misses the point | of the question"
@@ -74,7 +73,7 @@ func TestPagesAreGolden(t *testing.T) {
 }
 
 func TestNumbersByHand(t *testing.T) {
-	f := labelled(t, labels.Scale{}, "a,1,", "b,1,", "c,1,", "d,0,", "e,0,", "f,0,")
+	f := labelled(t, calibrate.Scale{}, "a,1,", "b,1,", "c,1,", "d,0,", "e,0,", "f,0,")
 	c := calibrate.Of(pairsOf(f, 1, 0.75, 0.25, 0, 0.5, 0.25), options(f))
 	a := &c.Agreement[0]
 	if got := fmt.Sprintf("%.4f %.4f", a.Same.Number, a.Kappa.Number); got != "0.6667 0.3333" {
@@ -97,7 +96,7 @@ func TestNumbersByHand(t *testing.T) {
 
 // What labels say does not depend on from where on a score is a yes.
 func TestThresholdsAreOfScores(t *testing.T) {
-	f := labelled(t, labels.Scale{}, "a,1,0", "b,1,1", "c,0,0", "d,0,0")
+	f := labelled(t, calibrate.Scale{}, "a,1,0", "b,1,1", "c,0,0", "d,0,0")
 	o := options(f)
 	o.Threshold = 0
 	c := calibrate.Of(pairsOf(f, 1, 0.5, 0.5, 0), o)
@@ -116,7 +115,7 @@ func TestThresholdsAreOfScores(t *testing.T) {
 // What lies between levels counts as the nearest, in categories; the weighted kappa
 // takes it as it is.
 func TestGradedLabels(t *testing.T) {
-	f := labelled(t, labels.Scale{From: 1, To: 5}, "a,1,", "b,3,", "c,5,", "d,4,")
+	f := labelled(t, calibrate.Scale{From: 1, To: 5}, "a,1,", "b,3,", "c,5,", "d,4,")
 	c := calibrate.Of(pairsOf(f, 0.1, 0.55, 0.8, 0.75), options(f))
 	if got := fmt.Sprint(c.Confusion); got != "{[1 2 3 4 5] [[1 0 0 0 0] [0 0 0 0 0] [0 0 1 0 0] [0 0 0 1 0] [0 0 0 1 0]]}" {
 		t.Errorf("confusion is %s", got)
@@ -131,7 +130,7 @@ func TestGradedLabels(t *testing.T) {
 }
 
 func TestAnswers(t *testing.T) {
-	f := labelled(t, labels.Scale{}, "a,1,", "b,1,", "c,0,", "d,0,")
+	f := labelled(t, calibrate.Scale{}, "a,1,", "b,1,", "c,0,", "d,0,")
 	least := func(x float64) *float64 { return &x }
 	for name, c := range map[string]struct {
 		scores []float64
@@ -159,7 +158,7 @@ func TestAnswers(t *testing.T) {
 
 // Labels that all say the same say nothing of what the scorer would see.
 func TestOneLabelHasNoKappa(t *testing.T) {
-	f := labelled(t, labels.Scale{}, "a,yes,", "b,yes,", "c,yes,")
+	f := labelled(t, calibrate.Scale{}, "a,yes,", "b,yes,", "c,yes,")
 	o := options(f)
 	o.MinKappa = new(float64)
 	for _, third := range []float64{0, 1} {
@@ -177,7 +176,7 @@ func TestOneLabelHasNoKappa(t *testing.T) {
 // A scorer that tells nothing apart has a kappa of 0, and no number of labels would
 // make that surer.
 func TestOneScoreHasNoInterval(t *testing.T) {
-	f := labelled(t, labels.Scale{}, "a,yes,", "b,no,", "c,yes,", "d,no,")
+	f := labelled(t, calibrate.Scale{}, "a,yes,", "b,no,", "c,yes,", "d,no,")
 	o := options(f)
 	o.MinKappa = new(0.5)
 	c := calibrate.Of(pairsOf(f, 1, 1, 1, 1), o)
@@ -194,7 +193,7 @@ func TestRareLabelsAreTold(t *testing.T) {
 	for i := range 40 {
 		lines = append(lines, fmt.Sprintf("t%d,%s,", i, yes(i > 1)))
 	}
-	f := labelled(t, labels.Scale{}, lines...)
+	f := labelled(t, calibrate.Scale{}, lines...)
 	scores := make([]float64, 40)
 	for i := range scores {
 		scores[i] = 1
@@ -214,7 +213,7 @@ func TestMissingLabelsAreEnough(t *testing.T) {
 			lines = append(lines, fmt.Sprintf("t%d,%d,", i, i%2))
 			scores = append(scores, float64((i+i/2%5/4)%2))
 		}
-		f := labelled(t, labels.Scale{}, lines...)
+		f := labelled(t, calibrate.Scale{}, lines...)
 		return calibrate.Of(pairsOf(f, scores...), options(f)).Agreement[0]
 	}
 	few := make(60)
@@ -237,7 +236,7 @@ func TestMissingLabelsOfPerfectAgreement(t *testing.T) {
 			lines = append(lines, fmt.Sprintf("t%d/%d,%d,", i/2, i, i/2%2))
 			scores = append(scores, float64(i/2%2))
 		}
-		f := labelled(t, labels.Scale{}, lines...)
+		f := labelled(t, calibrate.Scale{}, lines...)
 		return calibrate.Of(pairsOf(f, scores...), options(f)).Agreement[0]
 	}
 	few := make(8)
@@ -261,7 +260,7 @@ func TestIntervalsAreByTask(t *testing.T) {
 			lines = append(lines, fmt.Sprintf("t%d/%d,%d,", task, i, task%2))
 			scores = append(scores, float64((task+task/2%5/4)%2))
 		}
-		f := labelled(t, labels.Scale{}, lines...)
+		f := labelled(t, calibrate.Scale{}, lines...)
 		return calibrate.Of(pairsOf(f, scores...), options(f)).Agreement[0]
 	}
 	width := func(a calibrate.Agreement) float64 { return a.KappaInterval.High.Number - a.KappaInterval.Low.Number }
@@ -273,7 +272,7 @@ func TestIntervalsAreByTask(t *testing.T) {
 func TestJSONIsAsItsSchemaSays(t *testing.T) {
 	schema := pagetest.Schema(t, calibrate.JSONSchema)
 	pagetest.Validate(t, schema, "sixty", pagetest.Written(t, sixty(t), page.Options{Format: "json"}))
-	f := labelled(t, labels.Scale{}, "a,yes,")
+	f := labelled(t, calibrate.Scale{}, "a,yes,")
 	o := options(f)
 	o.MinKappa = new(float64)
 	pagetest.Validate(t, schema, "nothing", pagetest.Written(t, calibrate.Of(nil, o), page.Options{Format: "json"}))

@@ -1,8 +1,26 @@
+// Package calibrate tells how well a scorer agrees with people: a judge above all,
+// which is a model, and whose word counts no more than that.
+//
+// The stages of the data, in order: labels are read out of a CSV file, with all that is wrong with it by line and
+// column (labels.go); Pairs are labelled outputs with their scores; Of
+// makes a Calibration of them, with agreement and kappa, what is
+// mistaken for what, by how much the scorer is too kind or too strict
+// and how well its numbers foretell the labels, and how many labels
+// are missing until that is known well enough. Outputs of one task, or of one cluster
+// of tasks, depend on each other: intervals are by these.
+//
+// A Calibration is a page.Page, plain data with JSON of a documented schema. Missing
+// numbers say why and are never 0.
 package calibrate
 
 import (
-	"github.com/agentbench/agentbench/reports/labels"
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // Schema names the form of a calibration in JSON. Its number rises when a field
@@ -20,11 +38,11 @@ type Calibration struct {
 	Labels    int      `json:"labels"`
 	Scored    int      `json:"scored"` // of them
 	// Units are the tasks, or clusters of tasks, that scored labels are of.
-	Units     int         `json:"units"`
-	Kind      labels.Kind `json:"kind"`
-	Threshold float64     `json:"threshold"` // a number of this or more is a yes
-	Precision float64     `json:"precision"` // half the width that intervals should have
-	MinKappa  *float64    `json:"min_kappa,omitempty"`
+	Units     int      `json:"units"`
+	Kind      Kind     `json:"kind"`
+	Threshold float64  `json:"threshold"` // a number of this or more is a yes
+	Precision float64  `json:"precision"` // half the width that intervals should have
+	MinKappa  *float64 `json:"min_kappa,omitempty"`
 	// Agreement is that of the scorer with the labels, then, where there are second
 	// labels, with these, and that of the people with each other.
 	Agreement []Agreement `json:"agreement"`
@@ -125,7 +143,7 @@ type Pair struct {
 type Options struct {
 	Suite, Scorer, Version string
 	Simulated              []string
-	Labels                 *labels.File
+	Labels                 *File
 	Threshold, Precision   float64
 	MinKappa               *float64
 	Seed                   uint64
@@ -188,4 +206,365 @@ func (a *Agreement) kappa() (page.Value, page.Range) {
 func (c *Calibration) Kappa() page.Value {
 	kappa, _ := c.Agreement[0].kappa()
 	return kappa
+}
+
+// measure measures pairs that have scores.
+type measure struct {
+	Options
+	scored []Pair
+	unit   []int // of each pair
+	units  int
+}
+
+func (m *measure) group() {
+	numbered := map[string]int{}
+	for i := range m.scored {
+		unit, known := numbered[m.scored[i].Unit]
+		if !known {
+			unit = m.units
+			numbered[m.scored[i].Unit] = unit
+			m.units++
+		}
+		m.unit = append(m.unit, unit)
+	}
+}
+
+// ordered says that what labels say has distances.
+func (m *measure) ordered() bool { return m.Labels.Kind != YesNo }
+
+// rated is what two say of a pair, and whether both do.
+type rated func(p *Pair) (a, b float64, ok bool)
+
+func scoreAndLabel(p *Pair) (a, b float64, ok bool) { return p.Score, p.Label, true }
+
+func scoreAndSecond(p *Pair) (a, b float64, ok bool) {
+	if p.Second == nil {
+		return 0, 0, false
+	}
+	return p.Score, *p.Second, true
+}
+
+func labelAndSecond(p *Pair) (a, b float64, ok bool) {
+	if p.Second == nil {
+		return 0, 0, false
+	}
+	return p.Label, *p.Second, true
+}
+
+// agreements are those of the scorer with people, and of these with each other.
+func (m *measure) agreements() []Agreement {
+	all := []Agreement{m.agreement("scorer and label", scoreAndLabel, m.says)}
+	if m.Labels.Second {
+		all = append(all, m.agreement("scorer and label2", scoreAndSecond, m.says), m.agreement("label and label2", labelAndSecond, m.labelSays))
+	}
+	return all
+}
+
+// agreement is that of two, of whom the second is a person.
+func (m *measure) agreement(between string, of rated, first func(float64) int) Agreement {
+	values := m.clusters(of)
+	said := mapped(values, first, m.labelSays)
+	a := Agreement{Between: between, Weighted: page.Missing(page.Nothing), WeightedInterval: none}
+	var same [][]float64
+	for _, cluster := range said {
+		a.Pairs += len(cluster)
+		same = append(same, equal(cluster))
+	}
+	a.Same, a.SameInterval = m.share(same)
+	a.Kappa, a.KappaInterval = m.kappa(said, stats.Same)
+	if m.ordered() {
+		a.Weighted, a.WeightedInterval = m.kappa(values, stats.Near)
+	}
+	kappa, interval := a.kappa()
+	a.MissingForSame = m.missing(a.Pairs, len(values), a.Same, a.SameInterval)
+	a.MissingForKappa = m.missing(a.Pairs, len(values), kappa, interval)
+	return a
+}
+
+// clusters are what two say, by unit.
+func (m *measure) clusters(of rated) [][]stats.Rated {
+	all := make([][]stats.Rated, m.units)
+	for i := range m.scored {
+		if a, b, ok := of(&m.scored[i]); ok {
+			all[m.unit[i]] = append(all[m.unit[i]], stats.Rated{A: a, B: b})
+		}
+	}
+	return withoutEmpty(all)
+}
+
+func withoutEmpty[T any](clusters [][]T) (some [][]T) {
+	for _, cluster := range clusters {
+		if len(cluster) > 0 {
+			some = append(some, cluster)
+		}
+	}
+	return some
+}
+
+func mapped(clusters [][]stats.Rated, ofA, ofB func(float64) int) [][]stats.Rated {
+	all := make([][]stats.Rated, len(clusters))
+	for i, cluster := range clusters {
+		for _, r := range cluster {
+			all[i] = append(all[i], stats.Rated{A: float64(ofA(r.A)), B: float64(ofB(r.B))})
+		}
+	}
+	return all
+}
+
+func equal(cluster []stats.Rated) []float64 {
+	same := make([]float64, len(cluster))
+	for i, r := range cluster {
+		same[i] = stats.Same(r.A, r.B)
+	}
+	return same
+}
+
+// labelSays is the number of the level that a label says; yes and no need no
+// threshold.
+func (m *measure) labelSays(value float64) int {
+	if !m.ordered() {
+		return int(value)
+	}
+	return m.says(value)
+}
+
+// says is the number of the level that a score stands for: no and yes, by the
+// threshold; else that of the labels' levels which lies nearest, the lower one of two.
+func (m *measure) says(value float64) int {
+	levels := m.Labels.Levels
+	if !m.ordered() || len(levels) == 0 {
+		if value >= m.Threshold {
+			return 1
+		}
+		return 0
+	}
+	at := 0
+	for i := range levels {
+		if math.Abs(levels[i].Value-value) < math.Abs(levels[at].Value-value)-1e-9 {
+			at = i
+		}
+	}
+	return at
+}
+
+// kappa is missing where people always say the same: it would be 0 whatever the
+// scorer is like. A scorer that always says the same has earned that 0.
+func (m *measure) kappa(clusters [][]stats.Rated, weight stats.Weight) (page.Value, page.Range) {
+	estimate, ok := stats.Kappa(clusters, weight)
+	if !ok || oneLabel(clusters) {
+		return page.Missing(page.Nothing), none
+	}
+	return page.Known(estimate.Value), rangeOf(stats.KappaInterval(clusters, weight, stats.Level, m.Seed))
+}
+
+func oneLabel(clusters [][]stats.Rated) bool {
+	for _, cluster := range clusters {
+		for _, r := range cluster {
+			if r.B != clusters[0][0].B {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// share is the mean of zeros and ones.
+func (m *measure) share(clusters [][]float64) (page.Value, page.Range) {
+	return page.ValueOf(stats.Mean(flat(clusters))), rangeOf(stats.ProportionInterval(clusters, stats.Level))
+}
+
+func flat[T any](clusters [][]T) (all []T) {
+	for _, cluster := range clusters {
+		all = append(all, cluster...)
+	}
+	return all
+}
+
+var none = page.Range{Low: page.Missing(page.Nothing), High: page.Missing(page.Nothing)}
+
+func rangeOf(interval stats.Interval, ok bool) page.Range {
+	if !ok || math.IsNaN(interval.Low) || math.IsNaN(interval.High) {
+		return none
+	}
+	return page.Range{Low: page.Known(interval.Low), High: page.Known(interval.High)}
+}
+
+// levelNames are what labels can say, by number.
+func (m *measure) levelNames() []string {
+	if !m.ordered() || len(m.Labels.Levels) == 0 {
+		return []string{"no", "yes"}
+	}
+	var names []string
+	for _, level := range m.Labels.Levels {
+		names = append(names, level.Name)
+	}
+	return names
+}
+
+func (m *measure) confusion() Confusion {
+	c := Confusion{Levels: m.levelNames()}
+	for range c.Levels {
+		c.Counts = append(c.Counts, make([]int, len(c.Levels)))
+	}
+	for i := range m.scored {
+		c.Counts[m.labelSays(m.scored[i].Label)][m.says(m.scored[i].Score)]++
+	}
+	return c
+}
+
+// disagreements are the outputs of which scorer and label do not say the same.
+func (m *measure) disagreements() []Disagreement {
+	all := []Disagreement{}
+	for _, p := range m.scored {
+		if m.labelSays(p.Label) != m.says(p.Score) {
+			all = append(all, Disagreement{p.Name, p.Label, p.Score, p.Explanation})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Disagreement) int {
+		return cmp.Or(cmp.Compare(math.Abs(b.Label-b.Score), math.Abs(a.Label-a.Score)), strings.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// mostThresholds are tried: the scores that there are, or else as many steps.
+const mostThresholds = 20
+
+// thresholds are what other numbers would make of the scores.
+func (m *measure) thresholds() []Threshold {
+	all := []Threshold{}
+	if m.ordered() {
+		return all
+	}
+	var scores []float64
+	for i := range m.scored {
+		scores = append(scores, m.scored[i].Score)
+	}
+	slices.Sort(scores)
+	if scores = slices.Compact(scores); len(scores) > mostThresholds {
+		scores = nil
+		for i := range mostThresholds {
+			scores = append(scores, float64(i+1)/mostThresholds)
+		}
+	}
+	for _, threshold := range scores {
+		all = append(all, m.threshold(threshold))
+	}
+	return all
+}
+
+func (m *measure) threshold(threshold float64) Threshold {
+	at := *m
+	at.Threshold = threshold
+	counts := at.confusion().Counts
+	said := mapped(m.clusters(scoreAndLabel), at.says, at.labelSays)
+	kappa, ok := stats.Kappa(said, stats.Same)
+	no, yes := counts[0], counts[1]
+	return Threshold{
+		Threshold: threshold, Yes: no[1] + yes[1], Kappa: page.ValueOf(kappa.Value, ok),
+		Same:  page.Ratio(int64(no[0]+yes[1]), int64(len(m.scored))),
+		Found: page.Ratio(int64(yes[1]), int64(yes[0]+yes[1])), Wrong: page.Ratio(int64(no[1]), int64(no[0]+no[1])),
+	}
+}
+
+// missing is how many more labels it takes until an interval reaches no further than
+// the precision to both sides, if the new ones are of other tasks as the old ones are.
+// Its width falls with the square root of their number; where nobody ever differed it
+// is Wilson's of a share of 1 and falls with the number of tasks, and about four more.
+func (m *measure) missing(labels, units int, value page.Value, interval page.Range) page.Value {
+	if !interval.Known() {
+		return page.Missing(page.Nothing)
+	}
+	wider := (interval.High.Number - interval.Low.Number) / 2 / m.Precision
+	needed := float64(labels) * wider * wider
+	if z, ok := stats.NormalQuantile((1 + stats.Level) / 2); ok && value.Number == 1 {
+		each := float64(labels) / float64(units)
+		needed = each * math.Ceil((float64(units)+z*z)*wider-z*z-1e-9)
+	}
+	return page.Known(max(0, math.Ceil(needed-1e-9)-float64(labels)))
+}
+
+// bias is how kind the scorer is, and how kind people are.
+func (m *measure) bias() Bias {
+	of := func(value func(*Pair) float64) (page.Value, page.Range) { return m.mean(value) }
+	var b Bias
+	b.Score, b.ScoreInterval = of(func(p *Pair) float64 { return p.Score })
+	b.Label, b.LabelInterval = of(func(p *Pair) float64 { return p.Label })
+	b.ScoreInterval, b.LabelInterval = within(b.ScoreInterval, 0, 1), within(b.LabelInterval, 0, 1)
+	b.Difference, b.DifferenceBounds = of(func(p *Pair) float64 { return p.Score - p.Label })
+	return b
+}
+
+// mean is that over outputs, with Student's interval by unit.
+func (m *measure) mean(value func(*Pair) float64) (page.Value, page.Range) {
+	clusters := make([][]float64, m.units)
+	for i := range m.scored {
+		clusters[m.unit[i]] = append(clusters[m.unit[i]], value(&m.scored[i]))
+	}
+	mean, ok := stats.Mean(flat(clusters))
+	interval := none
+	if estimate, ok := stats.ClusteredMean(clusters); ok {
+		interval = rangeOf(estimate.Interval(stats.Level))
+	}
+	return page.ValueOf(mean, ok), interval
+}
+
+// draws is how often the units are drawn for an interval.
+const draws = 2_000
+
+// measures are those of numbers: how well they foretell a yes, or go with what labels
+// say.
+func (m *measure) measures() []Measure {
+	if m.ordered() {
+		return m.orderedMeasures()
+	}
+	forecasts := make([][]stats.Forecast, m.units)
+	for i, p := range m.scored {
+		forecasts[m.unit[i]] = append(forecasts[m.unit[i]], stats.Forecast{Probability: p.Score, Outcome: p.Label})
+	}
+	all := flat(forecasts)
+	_, brier := m.mean(func(p *Pair) float64 { return (p.Score - p.Label) * (p.Score - p.Label) })
+	return []Measure{
+		{"Brier", page.ValueOf(stats.Brier(all)), within(brier, 0, 1), "0 is perfect, 0.25 is what always saying 0.5 gets"},
+		{"ECE", page.ValueOf(stats.ECE(all)), rangeOf(drawn(m, forecasts, stats.ECE)), "how far numbers lie from the share of yes, in tenths; too large for few labels"},
+		{"AUROC", page.ValueOf(stats.AUROC(all)), rangeOf(stats.AUROCInterval(forecasts, stats.Level)), "the chance that a yes has the higher number; 0.5 is chance"},
+	}
+}
+
+func (m *measure) orderedMeasures() []Measure {
+	pairs := m.clusters(scoreAndLabel)
+	off, between := m.mean(func(p *Pair) float64 { return math.Abs(p.Score - p.Label) })
+	return []Measure{
+		{"Spearman", page.ValueOf(spearman(flat(pairs))), rangeOf(drawn(m, pairs, spearman)), "whether what people rate higher has the higher score; 0 is chance"},
+		{"mean distance", off, within(between, 0, 1), "how far the score lies from the label, of 1"},
+	}
+}
+
+func spearman(pairs []stats.Rated) (float64, bool) {
+	a, b := make([]float64, len(pairs)), make([]float64, len(pairs))
+	for i, r := range pairs {
+		a[i], b[i] = r.A, r.B
+	}
+	return stats.Spearman(a, b)
+}
+
+// drawn is the bootstrap's interval of a number of what the units hold.
+func drawn[T any](m *measure, clusters [][]T, of func([]T) (float64, bool)) (stats.Interval, bool) {
+	var all []T
+	return stats.Bootstrap(len(clusters), draws, m.Seed, func(times []uint8) (float64, bool) {
+		all = all[:0]
+		for i, n := range times {
+			for range n {
+				all = append(all, clusters[i]...)
+			}
+		}
+		return of(all)
+	}, stats.Level)
+}
+
+// within keeps an interval within what its number can be.
+func within(r page.Range, low, high float64) page.Range {
+	if !r.Known() {
+		return r
+	}
+	return page.Range{Low: page.Known(max(low, r.Low.Number)), High: page.Known(min(high, r.High.Number))}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/reports"
@@ -140,3 +141,260 @@ func (c *Calibration) WriteJSON(w io.Writer) error {
 
 // JSONSchema describes the JSON of calibrations in JSON Schema (draft 2020-12).
 func JSONSchema() ([]byte, error) { return reports.SchemaOf[Calibration](Schema) }
+
+// number is a field with a number.
+func number[T any](head, key string, form func(page.Value) string, of func(T) page.Value) page.Field[T] {
+	return page.Field[T]{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(row T) page.Cell { return page.Number(of(row), form) }}
+}
+
+func counted[T any](head, key string, of func(T) int) page.Field[T] {
+	return page.Field[T]{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(row T) page.Cell { return page.Count(of(row)) }}
+}
+
+// optional leaves a field out where all its cells are empty.
+func optional[T any](f page.Field[T]) page.Field[T] {
+	f.Column.Optional = true
+	return f
+}
+
+// between is an interval, which people see on any terminal.
+func between[T any](key string, form func(page.Value) string, of func(T) page.Range) []page.Field[T] {
+	fields := page.Interval("95%", key, form, of)
+	fields[0].Column.Wide = false
+	return fields
+}
+
+func filled[T any](t page.Table, fields []page.Field[T], rows []T) page.Table {
+	t.Columns = page.ColumnsOf(fields)
+	t.Fill(page.RowsOf(fields, slices.Values(rows)))
+	return t
+}
+
+// agreementTable has a row for each two who said something of the same outputs.
+func (c *Calibration) agreementTable() page.Table {
+	fields := slices.Concat([]page.Field[Agreement]{
+		{Column: page.Column{Key: "between"}, Cell: func(a Agreement) page.Cell { return page.Text(a.Between) }},
+		counted("n", "pairs", func(a Agreement) int { return a.Pairs }),
+		number("agree", "same", form, func(a Agreement) page.Value { return a.Same }),
+	}, between("same", form, func(a Agreement) page.Range { return a.SameInterval }), []page.Field[Agreement]{
+		number("kappa", "kappa", form, func(a Agreement) page.Value { return a.Kappa }),
+	}, between("kappa", form, func(a Agreement) page.Range { return a.KappaInterval }), []page.Field[Agreement]{
+		optional(number("weighted\nkappa", "weighted_kappa", form, func(a Agreement) page.Value { return a.Weighted })),
+	}, between("weighted_kappa", form, func(a Agreement) page.Range { return a.WeightedInterval }), []page.Field[Agreement]{
+		number("missing:\nagree", "labels_missing_for_same", page.Whole, func(a Agreement) page.Value { return a.MissingForSame }),
+		number("missing:\nkappa", "labels_missing_for_kappa", page.Whole, func(a Agreement) page.Value { return a.MissingForKappa }),
+	})
+	return filled(page.Table{Name: "agreement", Title: "Agreement", Keys: 1}, fields, c.Agreement)
+}
+
+// confusedRow is what the scorer says where labels say one thing.
+type confusedRow struct {
+	level  string
+	counts []int
+}
+
+// confusionTable has a row for what labels say, and a column for what the scorer says.
+func (c *Calibration) confusionTable() page.Table {
+	fields := []page.Field[confusedRow]{
+		{Column: page.Column{Head: "label", Key: "label"}, Cell: func(row confusedRow) page.Cell { return page.Name(row.level) }},
+	}
+	for i, name := range c.Confusion.Levels {
+		fields = append(fields, page.About(name, counted("", "scored "+name, func(row confusedRow) int { return row.counts[i] })))
+	}
+	var rows []confusedRow
+	for i, counts := range c.Confusion.Counts {
+		rows = append(rows, confusedRow{c.Confusion.Levels[i], counts})
+	}
+	return filled(page.Table{Name: "confusion", Title: "What labels say (rows), and what the scorer says (columns)", Keys: 1}, fields, rows)
+}
+
+// biasRow is a mean.
+type biasRow struct {
+	what     string
+	value    page.Value
+	interval page.Range
+	form     func(page.Value) string
+}
+
+// biasTable says how kind the scorer is, and how kind people are.
+func (c *Calibration) biasTable() page.Table {
+	b := &c.Bias
+	rows := []biasRow{
+		{"scorer", b.Score, b.ScoreInterval, form}, {"label", b.Label, b.LabelInterval, form}, {"scorer - label", b.Difference, b.DifferenceBounds, difference},
+	}
+	fields := slices.Concat([]page.Field[biasRow]{
+		{Column: page.Column{Head: "mean", Key: "mean_of"}, Cell: func(row biasRow) page.Cell { return page.Text(row.what) }},
+		{Column: page.Column{Head: "", Key: "mean", Right: true}, Cell: func(row biasRow) page.Cell { return page.Number(row.value, row.form) }},
+		{Column: page.Column{Head: "95%", Right: true, Only: page.People}, Cell: func(row biasRow) page.Cell { return page.Cell{Text: row.interval.Text(row.form)} }},
+	}, page.Ends("mean", func(row biasRow) page.Range { return row.interval }))
+	return filled(page.Table{Name: "bias", Title: "Bias (a positive one is kinder than people)", Keys: 1}, fields, rows)
+}
+
+// measuresTable tells how well numbers foretell labels.
+func (c *Calibration) measuresTable() page.Table {
+	fields := slices.Concat([]page.Field[Measure]{
+		{Column: page.Column{Head: "", Key: "measure"}, Cell: func(row Measure) page.Cell { return page.Text(row.Name) }},
+		number("", "value", form, func(row Measure) page.Value { return row.Value }),
+	}, between("value", form, func(row Measure) page.Range { return row.Interval }), []page.Field[Measure]{
+		{Column: page.Column{Head: "", Key: "meaning", Prose: true}, Cell: func(row Measure) page.Cell { return page.Text(row.Meaning) }},
+	})
+	return filled(page.Table{Name: "measures", Title: "Numbers of the scorer and labels", Keys: 1}, fields, c.Measures)
+}
+
+// thresholdsTable has a row for each number from which on a score could be a yes.
+func (c *Calibration) thresholdsTable() page.Table {
+	fields := []page.Field[Threshold]{
+		number("yes from", "threshold", page.Value.Exact, func(row Threshold) page.Value { return page.Known(row.Threshold) }),
+		counted("yes", "yes", func(row Threshold) int { return row.Yes }),
+		number("agree", "same", form, func(row Threshold) page.Value { return row.Same }),
+		number("kappa", "kappa", form, func(row Threshold) page.Value { return row.Kappa }),
+		number("labels yes:\nscored yes", "found", form, func(row Threshold) page.Value { return row.Found }),
+		number("labels no:\nscored yes", "wrong", form, func(row Threshold) page.Value { return row.Wrong }),
+	}
+	return filled(page.Table{Name: "thresholds", Title: "Other thresholds", Keys: 1}, fields, c.Thresholds)
+}
+
+// disagreementsTable lists what a person should look at.
+func (c *Calibration) disagreementsTable() page.Table {
+	fields := []page.Field[Disagreement]{
+		{Column: page.Column{Head: "output", Key: "output"}, Cell: func(row Disagreement) page.Cell { return page.Name(row.Name) }},
+		number("label", "label", form, func(row Disagreement) page.Value { return page.Known(row.Label) }),
+		number("score", "score", form, func(row Disagreement) page.Value { return page.Known(row.Score) }),
+		{Column: page.Column{Head: "explanation", Key: "explanation", Prose: true}, Cell: func(row Disagreement) page.Cell { return page.Name(row.Explanation) }},
+	}
+	return filled(page.Table{Name: "disagreements", Title: "Outputs of which the scorer says something else", Keys: 1}, fields, c.Disagreements)
+}
+
+// unscoredTable says why outputs have no score.
+func (c *Calibration) unscoredTable() page.Table {
+	fields := []page.Field[Unscored]{
+		{Column: page.Column{Head: "no score because", Key: "why", Prose: true}, Cell: func(row Unscored) page.Cell { return page.Name(row.Why) }},
+		counted("labels", "labels", func(row Unscored) int { return row.Count }),
+	}
+	return filled(page.Table{Name: "unscored", Title: "Labelled outputs without a score", Keys: 1}, fields, c.Unscored)
+}
+
+// Note is something that a reader of a calibration must know.
+type Note struct {
+	Kind  NoteKind `json:"kind"`
+	Count int      `json:"count,omitempty"`
+	Of    int      `json:"of,omitempty"`
+	Name  string   `json:"name,omitempty"`   // from outside
+	More  string   `json:"detail,omitempty"` // from outside
+}
+
+// NoteKind is one of a closed list.
+type NoteKind string
+
+// The kinds of notes.
+const (
+	YesFrom    NoteKind = "threshold"   // More: the number
+	NoScores   NoteKind = "unscored"    // Count of Of, More: why the first of them
+	OneLabel   NoteKind = "one_label"   // all labels say Name
+	OneScore   NoteKind = "one_score"   // the scorer says Name of all
+	Rare       NoteKind = "rare_label"  // Count of Of labels say Name
+	FewUnits   NoteKind = "few_units"   // Count tasks
+	Dependent  NoteKind = "dependent"   // Of labels of Count tasks
+	ZerosOnes  NoteKind = "zeros_ones"  // they were read as numbers
+	Apparent   NoteKind = "apparent"    // thresholds on the same labels
+	LabelsMiss NoteKind = "labels_miss" // what the missing labels mean
+)
+
+// fewUnits are too few for an interval to be trusted much; rare is the share of
+// labels below which kappa says little.
+const (
+	fewUnits = 30
+	rare     = 0.1
+)
+
+// note adds what has to be known of the numbers.
+func (c *Calibration) note(m *measure) {
+	add := func(n Note) { c.Notes = append(c.Notes, n) }
+	if !m.ordered() || len(m.Labels.Levels) == 0 {
+		add(Note{Kind: YesFrom, More: page.Known(c.Threshold).Exact()})
+	}
+	if m.Labels.Ambiguous {
+		add(Note{Kind: ZerosOnes})
+	}
+	if c.Scored < c.Labels {
+		add(Note{Kind: NoScores, Count: c.Labels - c.Scored, Of: c.Labels, More: c.Unscored[0].Why})
+	}
+	if c.Scored == 0 {
+		return
+	}
+	c.noteLevels(add)
+	switch {
+	case c.Units < fewUnits:
+		add(Note{Kind: FewUnits, Count: c.Units})
+	case c.Units < c.Scored:
+		add(Note{Kind: Dependent, Count: c.Units, Of: c.Scored})
+	}
+	if slices.ContainsFunc(c.Agreement, func(a Agreement) bool { return a.MissingForKappa.Number+a.MissingForSame.Number > 0 }) {
+		add(Note{Kind: LabelsMiss, More: page.Known(c.Precision).Exact()})
+	}
+	if len(c.Thresholds) > 1 {
+		add(Note{Kind: Apparent})
+	}
+}
+
+// noteLevels notes what is said too rarely, or always.
+func (c *Calibration) noteLevels(add func(Note)) {
+	names := c.Confusion.Levels
+	labels, scores := make([]int, len(names)), make([]int, len(names))
+	for i, row := range c.Confusion.Counts {
+		for k, n := range row {
+			labels[i] += n
+			scores[k] += n
+		}
+	}
+	if at := slices.Index(labels, c.Scored); at >= 0 {
+		add(Note{Kind: OneLabel, Name: names[at], Count: c.Scored})
+	} else if len(names) == 2 {
+		fewer := 0
+		if labels[1] < labels[0] {
+			fewer = 1
+		}
+		if float64(labels[fewer]) < rare*float64(c.Scored) {
+			add(Note{Kind: Rare, Name: names[fewer], Count: labels[fewer], Of: c.Scored})
+		}
+	}
+	if at := slices.Index(scores, c.Scored); at >= 0 {
+		add(Note{Kind: OneScore, Name: names[at], Count: c.Scored})
+	}
+}
+
+// Text is the note for people.
+func (n Note) Text(quote func(string) string) string {
+	switch n.Kind {
+	case YesFrom:
+		return "a number of " + n.More + " or more is a yes; --threshold sets another"
+	case NoScores:
+		return fmt.Sprintf("%d of %d labelled outputs have no score and are left out: %s", n.Count, n.Of, quote(n.More))
+	case OneLabel:
+		return fmt.Sprintf("all labels say %s: whether the scorer would see anything else is not known, and no kappa is; label outputs of which people say something else", quote(n.Name))
+	case OneScore:
+		return fmt.Sprintf("the scorer says %s of all outputs: it tells none of them apart, and its agreement is the share of labels that say so", quote(n.Name))
+	case Rare:
+		return fmt.Sprintf("only %d of %d labels say %s: the same share of mistakes makes kappa smaller than it would be among as many of both, and more of them make it certain", n.Count, n.Of, quote(n.Name))
+	case FewUnits:
+		return fmt.Sprintf("labels of %s are few: intervals are those of a bootstrap, and rough", page.Plural(n.Count, "task or cluster", "tasks or clusters"))
+	case Dependent:
+		return fmt.Sprintf("the %d labels are of %d tasks or clusters, whose outputs depend on each other: intervals are by these", n.Of, n.Count)
+	case ZerosOnes:
+		return "all labels are 0 or 1 and were read as numbers of the scorer's range; yes and no say what they mean"
+	case Apparent:
+		return "the threshold that looks best on these labels looks better than it is: choose it on some labels and report it on others"
+	case LabelsMiss:
+		return "labels missing: about how many more, of other tasks, until the interval reaches no further than " + n.More + " to both sides; --precision sets another"
+	}
+	return string(n.Kind)
+}
+
+// Serious says that numbers are missing or in question.
+func (n Note) Serious() bool {
+	switch n.Kind {
+	case NoScores, OneLabel, OneScore, Rare, ZerosOnes:
+		return true
+	}
+	return false
+}
