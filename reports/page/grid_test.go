@@ -32,8 +32,8 @@ func TestTerminal(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		screen page.Screen
-		want string
-		left int
+		want   string
+		left   int
 	}{
 		"wide": {screen: page.Screen{Width: 100}, want: `
                                  close
