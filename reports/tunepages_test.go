@@ -6,26 +6,25 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 )
 
 // infestedReplay has an evil name wherever a name can come from outside.
-func infestedReplay(name string) *replays.Replay {
+func infestedReplay(name string) *tune.Replay {
 	value, err := json.Marshal(name)
 	if err != nil {
 		panic(err)
 	}
-	return &replays.Replay{
+	return &tune.Replay{
 		Suite: name, Tasks: 1, Runs: 2, Recordings: []string{name, name, name, name}, Scorers: []string{name}, Simulated: []string{name}, PricesAsOf: name,
-		Configurations: []replays.Configuration{{
+		Configurations: []tune.Configuration{{
 			Name: name, Params: []record.Param{{Path: name, Value: value}}, Recording: name, Label: "needs calls", Runs: 2, Exact: 1, Branches: 1,
-			Scores:   []replays.Score{{Name: name, Scored: 2}},
-			Stops:    []replays.StopCount{{Name: name, Reason: record.ReasonWhen(name), Fired: name, Runs: 1}},
-			Unknown:  []replays.Unknown{{Label: "needs calls", Why: name, Runs: 1, First: 1, Last: 2}},
-			Warnings: []replays.Note{{Kind: replays.ReturnUnscored, Name: name, Count: 1, Of: 2}, {Kind: replays.Branching, Count: 1, Of: 2}},
+			Scores:   []tune.Score{{Name: name, Scored: 2}},
+			Stops:    []tune.StopCount{{Name: name, Reason: record.ReasonWhen(name), Fired: name, Runs: 1}},
+			Unknown:  []tune.Unknown{{Label: "needs calls", Why: name, Runs: 1, First: 1, Last: 2}},
+			Warnings: []tune.ReplayNote{{Kind: tune.ReturnUnscored, Name: name, Count: 1, Of: 2}, {Kind: tune.Branching, Count: 1, Of: 2}},
 		}},
-		Warnings: []replays.Note{{Kind: replays.Against, Name: name}},
+		Warnings: []tune.ReplayNote{{Kind: tune.Against, Name: name}},
 	}
 }
 
@@ -33,7 +32,7 @@ func infestedReplay(name string) *replays.Replay {
 func TestNoFormatOfReplaysObeysNames(t *testing.T) {
 	for _, name := range evil {
 		for _, p := range []page.Page{infestedReplay(name)} {
-			checkFormats(t, name, everyFormat(t, p, replays.TableNames, 120))
+			checkFormats(t, name, everyFormat(t, p, tune.ReplayTableNames, 120))
 			checkFormats(t, name, everyFormat(t, p, nil, 60))
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/results"
-	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -43,7 +43,7 @@ type recordedRuns struct {
 	apart     bool // something that is tried takes the path of no recording
 	notes     results.Notes
 	replayed  []sweep.Recording
-	left      []replays.Note // tell what of the folder is not among the runs
+	left      []tune.ReplayNote // tell what of the folder is not among the runs
 }
 
 // openRecordedRuns opens DIR or DIR:CONFIGURATION. Runs are read once it is known
@@ -167,7 +167,7 @@ func (r *recordedRuns) leaves(l *spec.Loop) bool {
 // the page.
 func (r *recordedRuns) leftOut(text string) {
 	r.warn("%s", text)
-	r.left = append(r.left, replays.Note{Kind: replays.LeftOut, More: text})
+	r.left = append(r.left, tune.ReplayNote{Kind: tune.LeftOut, More: text})
 }
 
 // tellNotes tells what of the folder is not among the runs.
@@ -191,7 +191,7 @@ func (r *recordedRuns) tellNotes() {
 	if n.BadLines > 0 {
 		lines := count(n.BadLines, "line", "lines") + " cannot be read"
 		r.warn("%s, the first: %s", lines, n.FirstBad)
-		r.left = append(r.left, replays.Note{Kind: replays.LeftOut, More: lines})
+		r.left = append(r.left, tune.ReplayNote{Kind: tune.LeftOut, More: lines})
 		fmt.Fprintf(r.err, "hint: agentbench repair --dry-run %s says what is damaged\n", shellWord(r.place))
 	}
 	r.tellMissing()

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/reports/tune"
 )
 
 // replayFlags are the flags of replay.
@@ -53,7 +53,7 @@ take calls, which go through the cache and count against the suite's budget; --c
 	c.Flags().StringArrayVar(&f.set, "set", nil, "set a parameter: path=value (repeatable)")
 	c.Flags().StringArrayVar(&f.sweep, "sweep", nil, "try values of a parameter: path=a,b,c or path=from..to, or both (repeatable)")
 	f.recordedFlags.declare(c)
-	f.reportFlags.declare(c, replays.TableNames)
+	f.reportFlags.declare(c, tune.ReplayTableNames)
 	f.cacheFlags.declare(c)
 	return c
 }
@@ -96,7 +96,7 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 
 func (p *program) writeReplay(ctx context.Context, r *recordedRuns, s *sweep.Sweep, f *replayFlags) error {
 	m := &r.folder.Manifest
-	told, err := replays.Collect(ctx, s, replays.Options{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf, Warnings: r.left})
+	told, err := tune.Collect(ctx, s, tune.ReplayOptions{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf, Warnings: r.left})
 	if err != nil {
 		return fail(stopped, "", "%w", err)
 	}

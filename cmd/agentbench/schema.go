@@ -10,7 +10,6 @@ import (
 
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/calibrate"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -19,7 +18,7 @@ import (
 // writes.
 var schemas = map[string]func() ([]byte, error){
 	"suite": spec.SchemaSuite, "loop": spec.SchemaLoop, "import": spec.SchemaImport, "report": reports.JSONSchema, "diff": reports.DiffJSONSchema,
-	"replay": replays.JSONSchema, "tune": tune.JSONSchema, "calibrate": calibrate.JSONSchema,
+	"replay": tune.ReplayJSONSchema, "tune": tune.JSONSchema, "calibrate": calibrate.JSONSchema,
 }
 
 var schemaNames = []string{"suite", "loop", "import", "report", "diff", "replay", "tune", "calibrate"}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/choose"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/suites"
@@ -191,7 +190,7 @@ func (t *tuning) ask() (err error) {
 	if !t.flags.termFlags.changed("seed") {
 		t.options.Seed = uint64(m.Seed)
 	}
-	t.options.About = replays.Options{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf}
+	t.options.About = tune.ReplayOptions{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf}
 	return err
 }
 

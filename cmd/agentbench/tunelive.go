@@ -8,7 +8,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/choose"
-	"github.com/agentbench/agentbench/reports/race"
+	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -24,7 +24,7 @@ type live struct {
 	axes    []sweep.Axis // all
 	// replayed are those that replay answers on each of the paths.
 	replayed []sweep.Axis
-	race     *race.Race
+	race     *tune.Race
 	terms    raceTerms
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/choose"
-	"github.com/agentbench/agentbench/reports/race"
+	"github.com/agentbench/agentbench/reports/tune"
 )
 
 const (
@@ -115,7 +115,7 @@ func TestPathsAreRaced(t *testing.T) {
 		t.Fatalf("left are %v, ended by %v", made.paths, made.ended)
 	}
 	weak := made.raced.Arms[0]
-	if weak.Name != name("weak") || weak.Fate != race.Worse || weak.Evidence < made.raced.Bound || made.raced.Undecided() {
+	if weak.Name != name("weak") || weak.Fate != tune.Worse || weak.Evidence < made.raced.Bound || made.raced.Undecided() {
 		t.Errorf("the race: %+v", made.raced)
 	}
 	runs := runsBy(t, dir+"/r")

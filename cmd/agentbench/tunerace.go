@@ -16,7 +16,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/results"
-	"github.com/agentbench/agentbench/reports/race"
+	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -44,7 +44,7 @@ func (l *live) racing(j *job) (*racing, error) {
 	if err := r.arrange(j.plan); err != nil {
 		return nil, fail(wrongSpec, "", "%w", err)
 	}
-	l.race = race.New(len(r.paths), len(r.order), race.Options{Margin: r.terms.margin, Stays: r.today})
+	l.race = tune.NewRace(len(r.paths), len(r.order), tune.RaceOptions{Margin: r.terms.margin, Stays: r.today})
 	r.settled.Watcher, j.engine.Watch = j.engine.Watch, &r.settled
 	j.around, j.raced = r.around, r.tell
 	return r, nil
@@ -117,7 +117,7 @@ func (r *racing) arrange(planned *plan.Plan) error {
 		}
 		unitsOf[item.Task.ID] = unitOf(item.Task)
 	}
-	r.order = race.Order(slices.Compact(slices.Sorted(maps.Values(unitsOf))), r.Suite.Seed)
+	r.order = tune.RaceOrder(slices.Compact(slices.Sorted(maps.Values(unitsOf))), r.Suite.Seed)
 	place := map[string]int{}
 	for i, unit := range r.order {
 		place[unit] = i
@@ -233,8 +233,8 @@ func (r *racing) look(ctx context.Context, done int) error {
 }
 
 // arms are what is known of the paths.
-func (r *racing) arms(ctx context.Context, done int) ([]race.Arm, error) {
-	arms := make([]race.Arm, len(r.paths))
+func (r *racing) arms(ctx context.Context, done int) ([]tune.Arm, error) {
+	arms := make([]tune.Arm, len(r.paths))
 	if r.terms.score == "" || len(r.race.Left()) == 1 {
 		return unknownArms(arms), nil
 	}
@@ -260,7 +260,7 @@ func (r *racing) arms(ctx context.Context, done int) ([]race.Arm, error) {
 	return arms, nil
 }
 
-func unknownArms(arms []race.Arm) []race.Arm {
+func unknownArms(arms []tune.Arm) []tune.Arm {
 	for i := range arms {
 		arms[i].Scores = [][]float64{nil}
 	}
@@ -269,24 +269,24 @@ func unknownArms(arms []race.Arm) []race.Arm {
 
 // arm is a path with what each of its candidates makes of what is recorded of it;
 // the recorded one is the first.
-func (r *racing) arm(ctx context.Context, recording *sweep.Recording, path, done int) (race.Arm, error) {
+func (r *racing) arm(ctx context.Context, recording *sweep.Recording, path, done int) (tune.Arm, error) {
 	recording.Runs = slices.DeleteFunc(recording.Runs, func(run sweep.Run) bool { return r.unit[run.Run.Task] >= done })
 	if len(recording.Runs) == 0 {
-		return race.Arm{Scores: [][]float64{nil}}, nil
+		return tune.Arm{Scores: [][]float64{nil}}, nil
 	}
 	candidates, err := r.candidates(recording, path)
 	if err != nil {
-		return race.Arm{}, err
+		return tune.Arm{}, err
 	}
 	s, err := sweep.New([]sweep.Recording{*recording}, candidates, sweep.Options{Replay: assemble.Replay})
 	if err != nil {
-		return race.Arm{}, err
+		return tune.Arm{}, err
 	}
 	parts := make([]int, len(s.Runs()))
 	for i, run := range s.Runs() {
 		parts[i] = r.unit[run.Run.Task]
 	}
-	arm, score := race.Arm{Scores: make([][]float64, len(candidates))}, slices.Index(s.Scores(), r.terms.score)
+	arm, score := tune.Arm{Scores: make([][]float64, len(candidates))}, slices.Index(s.Scores(), r.terms.score)
 	err = s.Totals(ctx, parts, done, func(c int, totals []sweep.Totals) { arm.Scores[c] = r.scores(totals, score) })
 	return arm, err
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/race"
+	"github.com/agentbench/agentbench/reports/tune"
 )
 
 // recording is what a live tuning left behind.
@@ -17,7 +17,7 @@ type recording struct {
 	// paths are the recorded configurations that are left, the best first.
 	paths []string
 	// raced tells of the race; nil where there was only one path.
-	raced *race.Told
+	raced *tune.RaceNews
 	// ended says why the recording ended before its end; nil: it did not.
 	ended error
 }

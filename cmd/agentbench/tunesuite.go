@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -159,7 +159,7 @@ func (p *program) tuneRecorded(ctx context.Context, l *live, o *opened, today *s
 	}
 	if made.raced != nil {
 		for _, line := range made.raced.Lines(printable) {
-			t.options.About.Warnings = append(t.options.About.Warnings, replays.Note{Kind: replays.RaceTold, More: line})
+			t.options.About.Warnings = append(t.options.About.Warnings, tune.ReplayNote{Kind: tune.RaceTold, More: line})
 		}
 	}
 	defer leanly()()

@@ -9,11 +9,10 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/rogpeppe/go-internal/diff"
-
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
+	"github.com/rogpeppe/go-internal/diff"
 )
 
 // edit changes the files of the suite to what is recommended, and shows how.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 )
 
@@ -53,7 +52,7 @@ func (t *chooser) change(r *tune.Tuning, to int) {
 
 // choice describes a candidate.
 func (t *chooser) choice(ctx context.Context, candidate int) (*tune.Choice, error) {
-	outcomes, of := t.held.Recorded, &sweep.Candidate{Name: replays.LabelRecorded}
+	outcomes, of := t.held.Recorded, &sweep.Candidate{Name: tune.LabelRecorded}
 	if candidate != theRecording {
 		var err error
 		if outcomes, err = t.Outcomes(ctx, candidate); err != nil {
@@ -63,7 +62,7 @@ func (t *chooser) choice(ctx context.Context, candidate int) (*tune.Choice, erro
 	}
 	c := &tune.Choice{Configuration: t.held.Configuration(of, outcomes), Candidate: candidate}
 	if candidate == theRecording {
-		c.Recorded, c.Label = true, replays.LabelRecorded
+		c.Recorded, c.Label = true, tune.LabelRecorded
 		if len(t.Recordings()) > 1 {
 			c.Name = t.Recordings()[0].Configuration
 		}
@@ -133,7 +132,7 @@ func (t *chooser) all(ctx context.Context, r *tune.Tuning, choice *chosen) error
 			return err
 		}
 		r.All = append(r.All, tune.AllRow{
-			Candidate: i, Name: t.candidates[i].Name, Params: replays.Params(t.candidates[i].Params), Objective: t.shownValue(t.value[0][i]), ChoiceCost: page.Known(t.cost[0][i]),
+			Candidate: i, Name: t.candidates[i].Name, Params: tune.Params(t.candidates[i].Params), Objective: t.shownValue(t.value[0][i]), ChoiceCost: page.Known(t.cost[0][i]),
 			Counted: t.counted(t.over(&sums{}, i, 0)), Within: t.within[t.chosenOn][i], Loss: l, Alpha: t.steps.rungs[t.steps.rung[i]].alpha, Recommended: i == choice.candidate, Today: i == t.today(),
 		})
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/choose"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -537,7 +536,7 @@ func TestWhatLossesAreAgainstIsToldOnce(t *testing.T) {
 	r := tuned(t, made(20, 1, map[limits][]cell{{1}: cells(20, 10, 5, 1)}, limits{1}), choose.Options{})
 	told := 0
 	for _, w := range r.WholeWarnings() {
-		if note, ok := w.(tune.Note); ok && note.Kind == replays.Against {
+		if note, ok := w.(tune.Note); ok && note.Kind == tune.Against {
 			told++
 		}
 	}

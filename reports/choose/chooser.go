@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/stats"
+	"github.com/agentbench/agentbench/reports/tune"
 )
 
 // ErrNoScore says that nothing is scored, so that no candidate can be held against
@@ -29,7 +29,7 @@ var errOneUnit = errors.New("the rule needs the spread over tasks or clusters, a
 // chooser has what all steps of a choice share.
 type chooser struct {
 	Source
-	held *replays.Held
+	held *tune.Held
 	Options
 	candidates []sweep.Candidate
 	*axes
@@ -72,7 +72,7 @@ type chooser struct {
 
 // newChooser prepares what does not depend on the candidates' outcomes.
 func newChooser(ctx context.Context, of Source, o Options) (*chooser, error) {
-	t := &chooser{Source: of, held: replays.Hold(of.Runs(), of.Scores()), Options: o, candidates: of.Candidates(), profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, bounds: map[counted]float64{}, losses: map[int][]lossCell{}}
+	t := &chooser{Source: of, held: tune.Hold(of.Runs(), of.Scores()), Options: o, candidates: of.Candidates(), profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, bounds: map[counted]float64{}, losses: map[int][]lossCell{}}
 	if err := t.fill(); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func newChooser(ctx context.Context, of Source, o Options) (*chooser, error) {
 	t.goal = objective(o.Objective, t.held.Scores, max(0, t.score))
 	if best := t.reference(ctx); best != 0 {
 		of.Lead(best)
-		t.held = replays.Hold(of.Runs(), of.Scores())
+		t.held = tune.Hold(of.Runs(), of.Scores())
 		clear(t.profiles)
 		if err := t.divide(ctx); err != nil {
 			return nil, err

@@ -10,7 +10,6 @@ import (
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
@@ -130,7 +129,7 @@ func extend(steps []step, run *record.Run, scores []float64, spent func(it *reco
 	before := false
 	for i := range steps {
 		s, at := &steps[i], min(i, len(scores)-1)
-		hit := scores[at] >= replays.Success
+		hit := scores[at] >= tune.Success
 		s.hits += count(hit)
 		s.score += scores[at]
 		if i < len(scores) {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 )
 
@@ -19,7 +18,7 @@ func (t *chooser) ends(ctx context.Context, r *tune.Tuning, choice *chosen) erro
 				return err
 			}
 		}
-		r.Stops = append(r.Stops, tune.Stops{Of: of.name, Stops: replays.Stops(outcomes), Unknown: notExactRuns(outcomes)})
+		r.Stops = append(r.Stops, tune.Stops{Of: of.name, Stops: tune.StopCounts(outcomes), Unknown: notExactRuns(outcomes)})
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/reports/tune"
 )
@@ -102,7 +101,7 @@ func (t *chooser) frontRow(s *stats.Standing, candidates []int, choice *chosen) 
 		}
 	}
 	row := tune.FrontRow{
-		Candidate: candidate, Name: t.candidates[candidate].Name, Params: replays.Params(t.candidates[candidate].Params),
+		Candidate: candidate, Name: t.candidates[candidate].Name, Params: tune.Params(t.candidates[candidate].Params),
 		Objective: page.Known(s.Quality), ChoiceCost: page.Known(s.Cost), Seconds: page.Known(s.Delay),
 		Counted: t.counted(t.over(&sums{}, candidate, t.chosenOn)), Share: page.Missing(notDrawn), Same: len(equal) - 1,
 		Recommended: candidate == choice.candidate, Today: slices.Contains(equal, t.today()),

@@ -9,7 +9,6 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -137,9 +136,9 @@ func (u *use) stage(name string) *stageUse {
 func (t *chooser) ofIteration() func(it *record.Iteration) float64 {
 	unit := t.unitOfCost()
 	switch unit {
-	case &replays.Iterations:
+	case &tune.Iterations:
 		return func(*record.Iteration) float64 { return 1 }
-	case &replays.Time:
+	case &tune.Time:
 		return func(it *record.Iteration) float64 { return (it.End - it.Start).Seconds() }
 	}
 	o := &sweep.Outcome{}

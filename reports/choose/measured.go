@@ -11,7 +11,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/reports/tune"
 )
 
 // measured are what candidates are chosen by, on all runs (subset 0) and on all
@@ -118,7 +118,7 @@ func (t *chooser) recordedKnown() []int {
 	known := make([]int, len(t.reads))
 	for i := range t.held.Recorded {
 		for k, s := range t.reads {
-			known[k] += count(replays.ScoreOf(&t.held.Recorded[i], s).Known())
+			known[k] += count(tune.ScoreOf(&t.held.Recorded[i], s).Known())
 		}
 	}
 	return known

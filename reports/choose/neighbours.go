@@ -5,7 +5,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 )
 
@@ -95,7 +94,7 @@ func (t *chooser) changeOf(from, to standingOfOne, change float64, turned bool) 
 	case from == notExact || to == notExact:
 		return page.Missing("not exact")
 	case from == faulty || to == faulty:
-		return page.Missing(replays.LabelFault)
+		return page.Missing(tune.LabelFault)
 	case from == notScored || to == notScored:
 		return page.Missing(page.Unscored)
 	}
@@ -115,24 +114,24 @@ func (t *chooser) total(outcomes []sweep.Outcome) (sum float64) {
 
 // unitOfCost is the amount that costs are told in where they are told run by run:
 // the one that the choice goes by, else the first that is known.
-func (t *chooser) unitOfCost() *replays.Spending {
+func (t *chooser) unitOfCost() *tune.Spending {
 	reads := []string{t.price.text}
 	if t.price.program != nil {
 		reads = t.price.program.Reads()
 	}
 	for _, a := range []struct {
 		name string
-		of   *replays.Spending
-	}{{"cost_usd", &replays.Cost}, {"tokens", &replays.Tokens}, {"latency", &replays.Time}, {"iterations", &replays.Iterations}} {
+		of   *tune.Spending
+	}{{"cost_usd", &tune.Cost}, {"tokens", &tune.Tokens}, {"latency", &tune.Time}, {"iterations", &tune.Iterations}} {
 		if len(reads) == 1 && (reads[0] == a.name+".mean" || reads[0] == a.name+".sum" || reads[0] == a.name+".total") {
 			return a.of
 		}
 	}
 	switch {
 	case t.known.cost:
-		return &replays.Cost
+		return &tune.Cost
 	case t.known.tokens:
-		return &replays.Tokens
+		return &tune.Tokens
 	}
-	return &replays.Iterations
+	return &tune.Iterations
 }

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/reports/tune"
 )
 
 // profile is what a candidate makes of every cell of the runs: those of one unit
@@ -54,7 +54,7 @@ func (t *chooser) profile(ctx context.Context, candidate int) (*profile, error) 
 	case candidate == theRecording:
 		p = t.profileOf(t.held.Recorded)
 	default:
-		p = t.profileOf(replays.Hold(t.Recordings()[theRecording-candidate].Runs, t.held.Scores).Recorded)
+		p = t.profileOf(tune.Hold(t.Recordings()[theRecording-candidate].Runs, t.held.Scores).Recorded)
 	}
 	if len(t.profiles) >= mostProfiles {
 		clear(t.profiles)

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/reports/tune"
 )
 
 // reference finds the recording that losses are counted against: the one with the
@@ -37,7 +37,7 @@ func (t *chooser) recordingOn(ctx context.Context, recording, subset int) (value
 	}
 	scope := t.scope(t.sum(p, subset))
 	if t.quantiles {
-		everyRunOf(replays.Hold(t.Recordings()[recording].Runs, t.held.Scores).Recorded).into(scope.sums, t.fold, subset-1)
+		everyRunOf(tune.Hold(t.Recordings()[recording].Runs, t.held.Scores).Recorded).into(scope.sums, t.fold, subset-1)
 	}
 	value, _ = t.goal.of(ctx, scope)
 	if t.Minimize {

@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // Source are candidates and what they make of recorded runs; a *sweep.Sweep is
 // one.
 type Source interface {
-	replays.Source
+	tune.Source
 	// Totals visits every candidate, several at a time, with its sums over every part
 	// of the runs: part[i] is that of run i.
 	Totals(ctx context.Context, part []int, parts int, visit func(candidate int, totals []sweep.Totals)) error
@@ -55,7 +55,7 @@ type Options struct {
 	All bool
 	// Level is that of intervals and bounds; 0: 0.95.
 	Level float64
-	About replays.Options
+	About tune.ReplayOptions
 	// Tuned is the configuration whose parameters are tried; "": there are several.
 	Tuned string
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
+	"github.com/agentbench/agentbench/reports/tune"
 )
 
 // sums are what metrics come from: those of a candidate over a part of the runs.
@@ -181,7 +181,7 @@ func (k usageKnown) byIteration(runs []sweep.Run) usageKnown {
 	return k
 }
 
-func knownOf(held *replays.Held) (k usageKnown) {
+func knownOf(held *tune.Held) (k usageKnown) {
 	var used record.Usage
 	for i := range held.Recorded {
 		used = used.Plus(held.Recorded[i].Total().Most)

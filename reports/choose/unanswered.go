@@ -8,7 +8,6 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 )
 
@@ -50,7 +49,7 @@ func (t *chooser) notExact(ctx context.Context, candidate int) (tune.NotExact, e
 		n.Score.Low = page.ValueOf(s.PerTask.Least/whole.PerTask.Tasks, s.Known == whole.Runs)
 		n.Score.High = page.ValueOf(s.PerTask.Most/whole.PerTask.Tasks, s.Known == whole.Runs)
 	}
-	if why := replays.Unknowns(outcomes); len(why) > 0 {
+	if why := tune.Unknowns(outcomes); len(why) > 0 {
 		n.Why = why[0].Why
 	}
 	return n, nil

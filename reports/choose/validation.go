@@ -7,7 +7,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/reports/tune"
 )
@@ -49,7 +48,7 @@ func (t *chooser) foldOf(f int, c *chosen) tune.Fold {
 		return fold
 	}
 	candidate := &t.candidates[c.candidate]
-	fold.Name, fold.Params = candidate.Name, replays.Params(candidate.Params)
+	fold.Name, fold.Params = candidate.Name, tune.Params(candidate.Params)
 	fold.Train, fold.HeldOut = t.counted(t.over(&sums{}, c.candidate, f+1)), t.counted(&t.sums[c.candidate][f])
 	return fold
 }

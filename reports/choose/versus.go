@@ -10,7 +10,6 @@ import (
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/tune"
 )
 
@@ -36,7 +35,7 @@ func (t *chooser) against(ctx context.Context, r *tune.Tuning, choice *chosen) e
 			return err
 		}
 	}
-	return t.compare(ctx, r, "recording", replays.LabelRecorded, t.held.Recorded, mine)
+	return t.compare(ctx, r, "recording", tune.LabelRecorded, t.held.Recorded, mine)
 }
 
 func (t *chooser) compare(ctx context.Context, r *tune.Tuning, what, name string, base, mine []sweep.Outcome) error {
@@ -64,11 +63,11 @@ func flip(base, mine *sweep.Outcome, score int) (lost, gained bool) {
 	if score < 0 {
 		return false, false
 	}
-	before, now := replays.ScoreOf(base, score), replays.ScoreOf(mine, score)
+	before, now := tune.ScoreOf(base, score), tune.ScoreOf(mine, score)
 	if !before.Known() || !now.Known() {
 		return false, false
 	}
-	return before.Least >= replays.Success && now.Most < replays.Success, before.Most < replays.Success && now.Least >= replays.Success
+	return before.Least >= tune.Success && now.Most < tune.Success, before.Most < tune.Success && now.Least >= tune.Success
 }
 
 // side is what is compared: the runs, grouped by task. What is no point is left
@@ -91,7 +90,7 @@ func (t *chooser) side(outcomes []sweep.Outcome) *compare.Side {
 		s.Trials = append(s.Trials, int32(t.held.Runs[i].Run.Trial))
 	}
 	for at, name := range t.held.Scores {
-		s.Columns = append(s.Columns, column(name, false, order, func(i int) float64 { return point(replays.ScoreOf(&outcomes[i], at)) }))
+		s.Columns = append(s.Columns, column(name, false, order, func(i int) float64 { return point(tune.ScoreOf(&outcomes[i], at)) }))
 	}
 	for _, a := range t.amountsKnown() {
 		s.Columns = append(s.Columns, column(a.name, true, order, func(i int) float64 { return a.of(&outcomes[i]) }))
@@ -129,7 +128,7 @@ type amountOfRun struct {
 // amountsKnown are those that the recording knows.
 func (t *chooser) amountsKnown() []amountOfRun {
 	var all []amountOfRun
-	add := func(name string, s *replays.Spending) {
+	add := func(name string, s *tune.Spending) {
 		all = append(all, amountOfRun{name, func(o *sweep.Outcome) float64 {
 			if s.Missing(o.Total().Most) != "" {
 				return math.NaN()
@@ -139,15 +138,15 @@ func (t *chooser) amountsKnown() []amountOfRun {
 		}})
 	}
 	if t.known.cost {
-		add("cost_usd", &replays.Cost)
+		add("cost_usd", &tune.Cost)
 	}
 	if t.known.times {
-		add("latency_s", &replays.Time)
+		add("latency_s", &tune.Time)
 	}
 	if t.known.tokens {
-		add("tokens", &replays.Tokens)
+		add("tokens", &tune.Tokens)
 	}
-	add("iterations", &replays.Iterations)
+	add("iterations", &tune.Iterations)
 	return all
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 )
 
 // choiceRow is a configuration with what it is to the choice.
@@ -56,7 +55,7 @@ func (c *Choice) unscored() (most int) {
 
 // choiceTable has one row for each configuration that matters to the choice.
 func (t *Tuning) choiceTable() page.Table {
-	as := &replays.Columns{Runs: t.Runs}
+	as := &Columns{Runs: t.Runs}
 	if t.Terms.Cost == "cost_usd.mean" {
 		as.Costs = t.meanCosts()
 	}
@@ -68,7 +67,7 @@ func (t *Tuning) choiceTable() page.Table {
 		{Column: page.Column{Head: "", Key: "role"}, Cell: func(row choiceRow) page.Cell { return page.Text(row.role) }},
 		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(row choiceRow) page.Cell { return page.Name(row.Name) }},
 	}
-	fields = append(fields, lifted([]replays.Field{as.Label(labelReaders(as.Configurations))})...)
+	fields = append(fields, lifted([]Field{as.Label(labelReaders(as.Configurations))})...)
 	for i := range as.Scorers {
 		fields = append(fields, lifted(as.Score(i))...)
 		if i == 0 {
@@ -84,7 +83,7 @@ func (t *Tuning) choiceTable() page.Table {
 	return table
 }
 
-func scorersOf(c *replays.Configuration) (names []string) {
+func scorersOf(c *Configuration) (names []string) {
 	for i := range c.Scores {
 		names = append(names, c.Scores[i].Name)
 	}
@@ -92,15 +91,15 @@ func scorersOf(c *replays.Configuration) (names []string) {
 }
 
 // labelReaders is who reads the labels: people only where some are not exact.
-func labelReaders(all []replays.Configuration) page.Audience {
-	if slices.ContainsFunc(all, func(c replays.Configuration) bool { return c.Exact < c.Runs }) {
+func labelReaders(all []Configuration) page.Audience {
+	if slices.ContainsFunc(all, func(c Configuration) bool { return c.Exact < c.Runs }) {
 		return page.Everyone
 	}
 	return page.Machines
 }
 
 // lifted are fields of a configuration as those of a row.
-func lifted(fields []replays.Field) []page.Field[choiceRow] {
+func lifted(fields []Field) []page.Field[choiceRow] {
 	all := make([]page.Field[choiceRow], len(fields))
 	for i, f := range fields {
 		all[i] = page.Field[choiceRow]{Column: f.Column, Cell: func(row choiceRow) page.Cell { return f.Cell(&row.Configuration) }}
@@ -145,7 +144,7 @@ func (t *Tuning) flips(row choiceRow, n int) page.Cell {
 }
 
 // lostMost is the column of the bounds of single configurations.
-var lostMost = page.Column{Head: "at most, if\ntried alone", Key: "lost_most", Right: true, Warnings: replays.Warnings([]Note{{Kind: Alone}})}
+var lostMost = page.Column{Head: "at most, if\ntried alone", Key: "lost_most", Right: true, Warnings: Warnings([]Note{{Kind: Alone}})}
 
 // most is the bound, and says where it is of the mean and not of a share of runs.
 func (l *Loss) most() page.Cell {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 )
 
 // curveTable says what each further iteration of the recorded runs brings, and
@@ -57,7 +56,7 @@ func (s *CurveStep) ahead(form func(page.Value) string) string {
 
 type endRow struct {
 	of *Stops
-	*replays.StopCount
+	*StopCount
 }
 
 // stopsTable says which limit bound.
@@ -93,7 +92,7 @@ func (t *Tuning) ends() func(func(endRow) bool) {
 					return
 				}
 			}
-			if of.Unknown > 0 && !yield(endRow{of, &replays.StopCount{Name: notKnown, Runs: of.Unknown, Share: page.Missing(page.Nothing)}}) {
+			if of.Unknown > 0 && !yield(endRow{of, &StopCount{Name: notKnown, Runs: of.Unknown, Share: page.Missing(page.Nothing)}}) {
 				return
 			}
 		}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 )
 
 type differenceRow struct {
@@ -35,7 +34,7 @@ func (t *Tuning) differencesTable() page.Table {
 		}},
 		number("base", func(d *Difference) page.Value { return d.Base }),
 		number("new", func(d *Difference) page.Value { return d.New }),
-		{Column: page.Column{Head: "change", Key: "change", Right: true, Warnings: replays.Warnings([]Note{{Kind: ByRatios}})}, Cell: func(row differenceRow) page.Cell {
+		{Column: page.Column{Head: "change", Key: "change", Right: true, Warnings: Warnings([]Note{{Kind: ByRatios}})}, Cell: func(row differenceRow) page.Cell {
 			return page.Number(row.Change, orNothing(row.changeForm()))
 		}},
 		{Column: page.Column{Head: "95%", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 )
 
 // frontTable has the configurations that none beats, the cheapest first.
@@ -17,11 +16,11 @@ func (t *Tuning) frontTable() page.Table {
 		notes = append(notes, Note{Kind: OffTheFront, Count: t.Unpriced})
 	}
 	fields := []page.Field[*FrontRow]{
-		{Column: page.Column{Head: "configuration", Key: "configuration", Warnings: replays.Warnings(notes)}, Cell: func(f *FrontRow) page.Cell { return page.Name(f.Name) }},
+		{Column: page.Column{Head: "configuration", Key: "configuration", Warnings: Warnings(notes)}, Cell: func(f *FrontRow) page.Cell { return page.Name(f.Name) }},
 		{Column: page.Column{Head: "", Key: "role", Optional: true}, Cell: func(f *FrontRow) page.Cell { return page.Text(f.role()) }},
 	}
 	fields = append(fields, reports.FrontFields(page.Column{About: t.Terms.Cost, Key: "cost"}, page.Column{About: t.Terms.objectiveName(), Key: "objective"}, cost, objectiveForm,
-		replays.Warnings([]Note{{Kind: OnTheFront}}), func(f *FrontRow) reports.FrontPoint {
+		Warnings([]Note{{Kind: OnTheFront}}), func(f *FrontRow) reports.FrontPoint {
 			return reports.FrontPoint{Cost: f.ChoiceCost, Quality: f.Objective, Seconds: f.Seconds, Share: f.Share}
 		})...)
 	fields = append(fields, []page.Field[*FrontRow]{

@@ -6,7 +6,6 @@ import (
 
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 )
 
 // The kinds of notes that the page makes of a tuning.
@@ -79,7 +78,7 @@ func (t *Tuning) chosenNotes() []Note {
 		notes = append(notes, Note{Kind: FewForRule, Name: t.Terms.Rule, Count: units, More: of})
 	}
 	if t.Runs > 0 {
-		notes = append(notes, Note{Kind: replays.Against, Name: t.Terms.Score})
+		notes = append(notes, Note{Kind: Against, Name: t.Terms.Score})
 	}
 	return notes
 }
@@ -153,7 +152,7 @@ func (t *Tried) labels() string {
 
 // Note is something that a reader of a tuning must know. It has the kinds of the
 // notes on replays, those above and those that the choosing makes.
-type Note replays.Note
+type Note ReplayNote
 
 // Text is the note for people.
 func (n Note) Text(quote func(string) string) string {
@@ -162,11 +161,11 @@ func (n Note) Text(quote func(string) string) string {
 			return text
 		}
 	}
-	return replays.Note(n).Text(quote)
+	return ReplayNote(n).Text(quote)
 }
 
 // Serious says that numbers are missing or in question.
-func (n Note) Serious() bool { return replays.Note(n).Serious() }
+func (n Note) Serious() bool { return ReplayNote(n).Serious() }
 
 // tuning is a note about how it was chosen; "" where it is another.
 func (n Note) tuning(quote func(string) string) string {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 )
 
 // TableNames are the tables of a tuning, in the order in which people read them.
@@ -38,7 +37,7 @@ func (t *Tuning) Heading(quote func(string) string) string {
 
 // Remark says where nothing real was measured.
 func (t *Tuning) Remark(quote func(string) string) string {
-	return replays.SimulatedBy(t.Simulated, quote)
+	return SimulatedBy(t.Simulated, quote)
 }
 
 // Tables are all tables of a tuning.
@@ -50,7 +49,7 @@ func (t *Tuning) Tables(page.Audience) []page.Table {
 }
 
 // WholeWarnings are all notes but those in cells.
-func (t *Tuning) WholeWarnings() []page.Warning { return replays.Warnings(t.wholeNotes()) }
+func (t *Tuning) WholeWarnings() []page.Warning { return Warnings(t.wholeNotes()) }
 
 // Warned are all notes on the tuning, and those on its configurations.
 func (t *Tuning) Warned() iter.Seq2[string, page.Warning] {
@@ -94,7 +93,7 @@ func (t *Tuning) Facts(group string) (facts []page.Fact) {
 }
 
 // WriteJSON writes the tuning as one object, whose form is that of Tuning.
-func (t *Tuning) WriteJSON(w io.Writer) error { return replays.WriteObject(w, t) }
+func (t *Tuning) WriteJSON(w io.Writer) error { return WriteObject(w, t) }
 
 // JSONSchema describes the JSON of tunings in JSON Schema (draft 2020-12).
 func JSONSchema() ([]byte, error) { return reports.SchemaOf[Tuning](Schema) }

@@ -9,7 +9,6 @@ import (
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/replays/coachtest"
 	"github.com/agentbench/agentbench/reports/tune"
 )
@@ -26,7 +25,7 @@ var (
 )
 
 // choiceOf makes a choice of a replayed configuration.
-func choiceOf(r *replays.Replay, name string, candidate int) *tune.Choice {
+func choiceOf(r *tune.Replay, name string, candidate int) *tune.Choice {
 	for i := range r.Configurations {
 		c := r.Configurations[i]
 		if c.Name != name {
@@ -45,7 +44,7 @@ func choiceOf(r *replays.Replay, name string, candidate int) *tune.Choice {
 // tuning is one of the coach with something in every table. The numbers of the
 // configurations are replayed, those between them made up.
 func tuning(t *testing.T) *tune.Tuning {
-	r, err := replays.Collect(context.Background(), coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), replays.Options{Suite: "interview-coach"})
+	r, err := tune.Collect(context.Background(), coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), tune.ReplayOptions{Suite: "interview-coach"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -364,7 +363,7 @@ func TestStepsFromABoundedConfigurationLoseAtLeast(t *testing.T) {
 
 // A note on the recording is as serious as it is on a replay of it.
 func TestNotesOnTheRecordingKeepTheirWeight(t *testing.T) {
-	for kind, want := range map[reports.WarningKind]bool{replays.ToldLimits: true, replays.NoTimes: false, tune.ChosenBy: false} {
+	for kind, want := range map[reports.WarningKind]bool{tune.ToldLimits: true, tune.NoTimes: false, tune.ChosenBy: false} {
 		if got := (tune.Note{Kind: kind, Count: 1, Of: 2}).Serious(); got != want {
 			t.Errorf("%s is serious: %v", kind, got)
 		}

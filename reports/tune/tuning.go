@@ -4,7 +4,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
@@ -192,7 +191,7 @@ type Change struct {
 
 // Choice is a configuration with its numbers over all recorded runs.
 type Choice struct {
-	replays.Configuration
+	Configuration
 	// Candidate is its number in the Source, -1 that of the recording.
 	Candidate int        `json:"candidate"`
 	Objective page.Value `json:"objective"`
@@ -390,8 +389,8 @@ type Step struct {
 
 // Stops tells how the runs of a configuration end.
 type Stops struct {
-	Of    string              `json:"of"` // "recommended", "today" or "recording"
-	Stops []replays.StopCount `json:"stops"`
+	Of    string      `json:"of"` // "recommended", "today" or "recording"
+	Stops []StopCount `json:"stops"`
 	// Unknown are runs whose end is not known.
 	Unknown int `json:"unknown,omitempty"`
 }

@@ -1,4 +1,4 @@
-package race
+package tune
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 
 // Order is the order in which tasks are run, or clusters of them: one that the
 // seed alone fixes, whatever the order in which they come.
-func Order(ids []string, seed int64) []string {
+func RaceOrder(ids []string, seed int64) []string {
 	order := slices.Clone(ids)
 	key := func(id string) string {
 		sum := sha256.Sum256(append(binary.LittleEndian.AppendUint64(nil, uint64(seed)), id...))
@@ -26,18 +26,18 @@ func Order(ids []string, seed int64) []string {
 }
 
 // Told is how a race of recorded paths went, for people.
-type Told struct {
+type RaceNews struct {
 	Tasks int     `json:"tasks"`    // of the race, or clusters of them
 	Done  int     `json:"done"`     // that were run of the arms that are left
 	Bound float64 `json:"evidence"` // that puts an arm out
 	// Score is the score that is raced by; "" where the objective is not the mean of
 	// one, so that nothing is put out.
 	Score string    `json:"score"`
-	Arms  []ToldArm `json:"paths"` // in the order declared
+	Arms  []RaceArm `json:"paths"` // in the order declared
 }
 
 // ToldArm is a path of the race.
-type ToldArm struct {
+type RaceArm struct {
 	Name  string `json:"name"`
 	Tasks int    `json:"tasks"` // run of it
 	// Fate is "left", "worse" (shown to be), or "behind": put out among many without
@@ -59,12 +59,12 @@ const (
 )
 
 // Told is how the race went with arms of these names.
-func (r *Race) Told(names []string, score string) *Told {
-	raced := &Told{Tasks: r.tasks, Done: r.done, Bound: r.Bound(), Score: score}
+func (r *Race) Told(names []string, score string) *RaceNews {
+	raced := &RaceNews{Tasks: r.tasks, Done: r.done, Bound: r.Bound(), Score: score}
 	for a, name := range names {
-		out, arm := &r.out[a], ToldArm{Name: name, Tasks: r.done, Fate: StillIn}
+		out, arm := &r.out[a], RaceArm{Name: name, Tasks: r.done, Fate: StillIn}
 		if !r.in(a) {
-			arm = ToldArm{Name: name, Tasks: out.After, Fate: Behind, By: names[out.By], Behind: out.Behind, Evidence: out.Evidence}
+			arm = RaceArm{Name: name, Tasks: out.After, Fate: Behind, By: names[out.By], Behind: out.Behind, Evidence: out.Evidence}
 			if out.Shown {
 				arm.Fate = Worse
 			}
@@ -77,7 +77,7 @@ func (r *Race) Told(names []string, score string) *Told {
 // Undecided says that the answer may be another one than that of running
 // everything: the race ended early with several arms, or put some out that are
 // not shown to be worse.
-func (r *Told) Undecided() bool {
+func (r *RaceNews) Undecided() bool {
 	left := 0
 	for i := range r.Arms {
 		if r.Arms[i].Fate == Behind {
@@ -91,7 +91,7 @@ func (r *Told) Undecided() bool {
 }
 
 // Lines tell of the race, a sentence each, names as quote shows them.
-func (r *Told) Lines(quote func(string) string) (lines []string) {
+func (r *RaceNews) Lines(quote func(string) string) (lines []string) {
 	if len(r.Arms) < 2 {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (r *Told) Lines(quote func(string) string) (lines []string) {
 }
 
 // names are the arms of a fate.
-func (r *Told) names(fate Fate, quote func(string) string) (names []string) {
+func (r *RaceNews) names(fate Fate, quote func(string) string) (names []string) {
 	for i := range r.Arms {
 		if r.Arms[i].Fate == fate {
 			names = append(names, quote(r.Arms[i].Name))

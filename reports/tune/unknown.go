@@ -1,4 +1,4 @@
-package replays
+package tune
 
 import (
 	"cmp"
@@ -62,7 +62,7 @@ func unknownOf(o *sweep.Outcome) Unknown {
 }
 
 // Stops counts the ways in which exact runs stopped.
-func Stops(outcomes []sweep.Outcome) []StopCount {
+func StopCounts(outcomes []sweep.Outcome) []StopCount {
 	type way struct {
 		reason record.Reason
 		fired  string

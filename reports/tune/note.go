@@ -1,4 +1,4 @@
-package replays
+package tune
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 
 // Note is something that a reader of a number must know. It has the kinds of
 // reports.Warning and those below.
-type Note reports.Warning
+type ReplayNote reports.Warning
 
 // The kinds that reports do not have.
 const (
@@ -30,7 +30,7 @@ const (
 )
 
 // Text is the note for people.
-func (n Note) Text(quote func(string) string) string {
+func (n ReplayNote) Text(quote func(string) string) string {
 	switch n.Kind {
 	case Bounds:
 		return fmt.Sprintf("%d of %d runs would have gone on where the recording was cut: what they are worth has bounds, which are no estimate and hold no chance", n.Count, n.Of)
@@ -60,7 +60,7 @@ func (n Note) Text(quote func(string) string) string {
 	return reports.Warning(n).Text(quote)
 }
 
-func (n Note) whyUnscored() string {
+func (n ReplayNote) whyUnscored() string {
 	switch sweep.Why(n.More) {
 	case sweep.ReturnsEarlier:
 		return ", so that there is no mean: it reads what is returned and what was done until the stop, and these runs return an earlier iteration than their last"
@@ -74,7 +74,7 @@ func (n Note) whyUnscored() string {
 	return " for the iteration that would be returned, so that there is no mean: scores of iterations tell it, or when_cut in the mapping of an import"
 }
 
-func (n Note) against(quote func(string) string) string {
+func (n ReplayNote) against(quote func(string) string) string {
 	success := "a run has success if its loop says so: nothing is scored"
 	if n.Name != "" {
 		success = "a run has success if " + quote(n.Name) + " is 1 or more"
@@ -83,7 +83,7 @@ func (n Note) against(quote func(string) string) string {
 }
 
 // Serious says that numbers are missing or in question.
-func (n Note) Serious() bool {
+func (n ReplayNote) Serious() bool {
 	switch n.Kind {
 	case WouldFault, ReturnUnscored, Branching, ToldLimits:
 		return true
@@ -101,7 +101,7 @@ func Warnings[N page.Warning](notes []N) []page.Warning {
 }
 
 // notesOf are those of some kinds, about one scorer where that is named.
-func notesOf(notes []Note, scorer string, kinds ...reports.WarningKind) (found []page.Warning) {
+func notesOf(notes []ReplayNote, scorer string, kinds ...reports.WarningKind) (found []page.Warning) {
 	for _, n := range notes {
 		for _, kind := range kinds {
 			if n.Kind == kind && (scorer == "" || scorer == n.Name) {

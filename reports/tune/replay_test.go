@@ -1,4 +1,4 @@
-package replays_test
+package tune_test
 
 import (
 	"context"
@@ -15,14 +15,14 @@ import (
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
-	"github.com/agentbench/agentbench/reports/replays"
 	"github.com/agentbench/agentbench/reports/replays/coachtest"
+	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 )
 
-func replayed(t testing.TB, of replays.Recorded, o replays.Options) *replays.Replay {
+func replayed(t testing.TB, of tune.Recorded, o tune.ReplayOptions) *tune.Replay {
 	t.Helper()
-	r, err := replays.Collect(context.Background(), of, o)
+	r, err := tune.Collect(context.Background(), of, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func replayed(t testing.TB, of replays.Recorded, o replays.Options) *replays.Rep
 }
 
 func TestReplayGolden(t *testing.T) {
-	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), replays.Options{Suite: "interview-coach"})
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), tune.ReplayOptions{Suite: "interview-coach"})
 	for name, options := range map[string]page.Options{
 		"replay.80.txt":  {},
 		"replay.200.txt": {Width: 200},
@@ -45,7 +45,7 @@ func TestReplayGolden(t *testing.T) {
 // What is exact is a point, what is not has bounds and no point, and nobody fills
 // in what the recording does not have.
 func TestOnlyExactRowsHavePoints(t *testing.T) {
-	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), replays.Options{})
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), tune.ReplayOptions{})
 	labels := map[string]string{
 		"wide": "recorded", "max_iterations=3": "exact", "max_iterations=5": "exact", "max_iterations=9": "bounded", "threshold=0.8": "exact", "prompt=short": "needs calls",
 	}
@@ -60,7 +60,7 @@ func TestOnlyExactRowsHavePoints(t *testing.T) {
 				t.Errorf("%s: %s is %v, %v, %v", c.Name, s.Name, s.Mean, s.Interval, s.Bounds)
 			}
 		}
-		for what, a := range map[string]replays.Amount{"iterations": c.Iterations, "calls": c.Calls, "tokens": c.Tokens, "cost": c.Cost, "latency": c.Latency} {
+		for what, a := range map[string]tune.Amount{"iterations": c.Iterations, "calls": c.Calls, "tokens": c.Tokens, "cost": c.Cost, "latency": c.Latency} {
 			if a.Mean.Known() != exact || a.Saved.Known() != exact || a.Bounds.Known() == exact || a.Bounds.High.Known() {
 				t.Errorf("%s: %s is %+v", c.Name, what, a)
 			}
@@ -70,7 +70,7 @@ func TestOnlyExactRowsHavePoints(t *testing.T) {
 
 // A run that the recording cut counts with every score that it may still get.
 func TestBoundsHoldWhatCutRunsMayBecome(t *testing.T) {
-	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), replays.Options{})
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 60)), tune.ReplayOptions{})
 	recorded, bounded := &r.Configurations[0], &r.Configurations[3]
 	low, high := bounded.Scores[0].Bounds.Low.Number, bounded.Scores[0].Bounds.High.Number
 	if width := high - low; math.Abs(width-float64(bounded.Censored)/120) > 1e-12 {
@@ -86,7 +86,7 @@ func TestBoundsHoldWhatCutRunsMayBecome(t *testing.T) {
 
 func TestLostAndGainedAreAgainstTheRecording(t *testing.T) {
 	from := coachtest.Recording(t, 60)
-	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), from), replays.Options{})
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), from), tune.ReplayOptions{})
 	var lost, gained, iterations, most int // of max_iterations=3, by hand
 	for _, run := range from.Runs {
 		made := run.Run.Iterations[:min(3, len(run.Run.Iterations))]
@@ -126,9 +126,9 @@ func TestWhatTheRecordingLacksStaysUnknown(t *testing.T) {
 		}
 		bare.Runs[i].Scores[1] = bare.Runs[i].Scores[1][:1] // of the run alone
 	}
-	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t)[:1], bare), replays.Options{})
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t)[:1], bare), tune.ReplayOptions{})
 	c := r.Configurations[1]
-	for what, a := range map[string]replays.Amount{"calls": c.Calls, "tokens": c.Tokens, "cost": c.Cost, "latency": c.Latency} {
+	for what, a := range map[string]tune.Amount{"calls": c.Calls, "tokens": c.Tokens, "cost": c.Cost, "latency": c.Latency} {
 		if a.Mean.Known() || a.Bounds.Known() || a.Saved.Known() || a.Mean.Missing != page.Unknown {
 			t.Errorf("%s is %+v", what, a)
 		}
@@ -158,7 +158,7 @@ func TestUnknownTokensAreNoted(t *testing.T) {
 				}
 			}
 		}
-		text := pagetest.Written(t, replayed(t, coachtest.Sweep(t, coachtest.Candidates(t)[:1], bare), replays.Options{}), page.Options{Width: 200})
+		text := pagetest.Written(t, replayed(t, coachtest.Sweep(t, coachtest.Candidates(t)[:1], bare), tune.ReplayOptions{}), page.Options{Width: 200})
 		want := fmt.Sprintf("· %d recorded runs have calls whose tokens are not recorded, so the tokens are unknown\n", len(bare.Runs))
 		if !strings.Contains(text, want) || strings.Contains(text, "without a price") != (unpriced > 0) {
 			t.Errorf("%s: the page does not say %q:\n%s", what, want, text)
@@ -197,7 +197,7 @@ func (f *fewer) used(least, most record.Usage) *fewer {
 // what is saved has them, too.
 func TestACallInFlightHasBounds(t *testing.T) {
 	f := (&fewer{recording: coachtest.Recording(t, 4)}).used(record.Usage{Calls: 1, Cost: record.USD / 1000}, record.Usage{Calls: 2, Cost: record.USD / 500})
-	r := replayed(t, f, replays.Options{})
+	r := replayed(t, f, tune.ReplayOptions{})
 	before, c := r.Configurations[0].Cost.Mean.Number, &r.Configurations[1].Cost
 	if c.Mean.Known() || c.Bounds.Low.Number != 0.001 || c.Bounds.High.Number != 0.002 {
 		t.Errorf("the cost is %+v", c)
@@ -217,7 +217,7 @@ func TestNothingIsSavedOfAnUnknownCost(t *testing.T) {
 		from.Runs[i].Run.Usage.Unpriced = 1
 	}
 	used := record.Usage{Calls: 1, Cost: record.USD / 1000}
-	c := &replayed(t, (&fewer{recording: from}).used(used, used), replays.Options{}).Configurations[1]
+	c := &replayed(t, (&fewer{recording: from}).used(used, used), tune.ReplayOptions{}).Configurations[1]
 	if c.Cost.Mean.Number != 0.001 || !c.Cost.Mean.Known() || c.Cost.Saved.Known() || !c.Tokens.Mean.Known() {
 		t.Errorf("cost %+v, tokens %+v", c.Cost, c.Tokens)
 	}
@@ -228,7 +228,7 @@ func TestARangeIsNoPoint(t *testing.T) {
 	f := (&fewer{recording: coachtest.Recording(t, 4)}).used(record.Usage{}, record.Usage{})
 	f.outcomes[0].Scores[0] = sweep.Range{Least: 0, Most: 1}
 	f.outcomes[1].Scores[1] = sweep.Range{Least: 0, Most: math.Inf(1)}
-	s := replayed(t, f, replays.Options{}).Configurations[1].Scores
+	s := replayed(t, f, tune.ReplayOptions{}).Configurations[1].Scores
 	if s[0].Mean.Known() || s[0].Bounds.Low.Number != 7.0/8 || s[0].Bounds.High.Number != 1 {
 		t.Errorf("the first is %+v", s[0])
 	}
@@ -247,8 +247,8 @@ func TestReasonsAreInOrder(t *testing.T) {
 	} {
 		f.outcomes[i].Result = r
 	}
-	c := &replayed(t, f, replays.Options{}).Configurations[1]
-	want := []replays.Unknown{
+	c := &replayed(t, f, tune.ReplayOptions{}).Configurations[1]
+	want := []tune.Unknown{
 		{Label: "counterfactual", Why: "told", Runs: 1, First: 1, Last: 1}, {Label: "needs calls", Why: "prompt", Runs: 2, First: 3, Last: 5},
 		{Label: "needs calls", Why: "tools", Runs: 1, First: 2, Last: 2}, {Label: "bounded", Why: "cut", Runs: 2, First: 4, Last: 7},
 	}
@@ -279,7 +279,7 @@ func TestRecordedRunsHaveTheNumbersOfTheirReport(t *testing.T) {
 			change(&from.Runs[i], i/2) // the trials of a task alike
 		}
 		want := reported(t, &from)
-		got := replayed(t, (&fewer{recording: from}).used(record.Usage{}, record.Usage{}), replays.Options{}).Configurations[0]
+		got := replayed(t, (&fewer{recording: from}).used(record.Usage{}, record.Usage{}), tune.ReplayOptions{}).Configurations[0]
 		for s := range want.Scores {
 			w, g := &want.Scores[s], &got.Scores[s]
 			low, high := w.Low.Number-g.Interval.Low.Number, w.High.Number-g.Interval.High.Number
@@ -307,7 +307,7 @@ func TestIntervalsAreCutOnlyWhereTheyAreShown(t *testing.T) {
 			from.Runs[i].Scores[1][n] = 1 - 0.1*float64(i/4)
 		}
 	}
-	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t)[:1], from), replays.Options{})
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t)[:1], from), tune.ReplayOptions{})
 	if high := r.Configurations[0].Scores[1].Interval.High.Number; high <= 1 {
 		t.Fatalf("the interval ends at %v", high)
 	}
@@ -362,14 +362,14 @@ func TestTheAnswerOfReplay(t *testing.T) {
 		for _, i := range c.settings {
 			some = append(some, coachtest.Candidates(t)[i])
 		}
-		if a := replayed(t, coachtest.Sweep(t, some, coachtest.Recording(t, 40)), replays.Options{}).Answer(same); a.State != c.state || a.Text != c.text {
+		if a := replayed(t, coachtest.Sweep(t, some, coachtest.Recording(t, 40)), tune.ReplayOptions{}).Answer(same); a.State != c.state || a.Text != c.text {
 			t.Errorf("%v: %s: %s", c.settings, a.State, a.Text)
 		}
 	}
-	if a := (&replays.Replay{Runs: 1}).Answer(same); a.State != page.Undecided {
+	if a := (&tune.Replay{Runs: 1}).Answer(same); a.State != page.Undecided {
 		t.Errorf("without configurations: %s: %s", a.State, a.Text)
 	}
-	if a := (&replays.Replay{}).Answer(same); a.State != page.Errored {
+	if a := (&tune.Replay{}).Answer(same); a.State != page.Errored {
 		t.Errorf("without runs: %s: %s", a.State, a.Text)
 	}
 }
@@ -386,7 +386,7 @@ func TestEachCandidateIsHeldAgainstItsRecording(t *testing.T) {
 			short.Runs[i].Scores[0][n] = 1 - score
 		}
 	}
-	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30), short), replays.Options{})
+	r := replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30), short), tune.ReplayOptions{})
 	on := map[string]string{}
 	for i := range r.Configurations {
 		c := &r.Configurations[i]
@@ -404,10 +404,10 @@ func TestEachCandidateIsHeldAgainstItsRecording(t *testing.T) {
 }
 
 func TestReplayKeepsToItsSchema(t *testing.T) {
-	schema := pagetest.Schema(t, replays.JSONSchema)
-	for name, r := range map[string]*replays.Replay{
-		"coach":   replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30)), replays.Options{Suite: "s", Simulated: []string{"toy"}}),
-		"nothing": {Schema: replays.Schema, Recordings: []string{}, Scorers: []string{}, Configurations: []replays.Configuration{}, Warnings: []replays.Note{}},
+	schema := pagetest.Schema(t, tune.ReplayJSONSchema)
+	for name, r := range map[string]*tune.Replay{
+		"coach":   replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30)), tune.ReplayOptions{Suite: "s", Simulated: []string{"toy"}}),
+		"nothing": {Schema: tune.ReplaySchema, Recordings: []string{}, Scorers: []string{}, Configurations: []tune.Configuration{}, Warnings: []tune.ReplayNote{}},
 	} {
 		pagetest.Validate(t, schema, name, pagetest.Written(t, r, page.Options{Format: "json"}))
 	}
@@ -415,8 +415,8 @@ func TestReplayKeepsToItsSchema(t *testing.T) {
 
 // The same runs give the same bytes.
 func TestReplayIsTheSameAgain(t *testing.T) {
-	once := pagetest.Written(t, replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30)), replays.Options{Suite: "s"}), page.Options{Format: "json"})
-	again := pagetest.Written(t, replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30)), replays.Options{Suite: "s"}), page.Options{Format: "json"})
+	once := pagetest.Written(t, replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30)), tune.ReplayOptions{Suite: "s"}), page.Options{Format: "json"})
+	again := pagetest.Written(t, replayed(t, coachtest.Sweep(t, coachtest.Candidates(t), coachtest.Recording(t, 30)), tune.ReplayOptions{Suite: "s"}), page.Options{Format: "json"})
 	if once != again {
 		t.Error("two replays of the same runs differ")
 	}
@@ -441,12 +441,12 @@ func TestRunsThatWouldHaveAFaultAreInNoNumber(t *testing.T) {
 		f.outcomes[i].Iterations, f.outcomes[i].Usage.Most.Calls, f.outcomes[i].Scores = 2, 7, []sweep.Range{{Least: math.NaN(), Most: math.NaN()}, {Least: math.NaN(), Most: math.NaN()}}
 		f.outcomes[i].Outcome = record.Outcome{Status: record.Faulted, Reason: record.ReasonError, Fired: "expression", Error: &record.Error{Class: record.Expression, Message: `there is no key "sure"`}}
 	}
-	got, want := replayed(t, f, replays.Options{}).Configurations[1], replayed(t, without, replays.Options{}).Configurations[1]
-	reason := []replays.Unknown{{Label: "fault", Why: `a live run would have a fault: expression: there is no key "sure"`, Runs: 3, First: 2, Last: 2}}
+	got, want := replayed(t, f, tune.ReplayOptions{}).Configurations[1], replayed(t, without, tune.ReplayOptions{}).Configurations[1]
+	reason := []tune.Unknown{{Label: "fault", Why: `a live run would have a fault: expression: there is no key "sure"`, Runs: 3, First: 2, Last: 2}}
 	if got.Runs != 8 || got.Exact != 5 || got.Faults != 3 || got.Label != "exact" || !reflect.DeepEqual(got.Unknown, reason) {
 		t.Errorf("%s: %d of %d runs are exact, %d have a fault: %+v", got.Label, got.Exact, got.Runs, got.Faults, got.Unknown)
 	}
-	if len(got.Warnings) == 0 || got.Warnings[0].Kind != replays.WouldFault || got.Warnings[0].Count != 3 || got.Warnings[0].Of != 8 {
+	if len(got.Warnings) == 0 || got.Warnings[0].Kind != tune.WouldFault || got.Warnings[0].Count != 3 || got.Warnings[0].Of != 8 {
 		t.Errorf("warnings %+v", got.Warnings)
 	}
 	got.Runs, got.Faults, got.Unknown, got.Warnings = want.Runs, want.Faults, want.Unknown, want.Warnings

@@ -1,4 +1,4 @@
-package race
+package tune
 
 import (
 	"slices"
@@ -11,8 +11,8 @@ func TestRaceOrder(t *testing.T) {
 	ids := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	backwards := slices.Clone(ids)
 	slices.Reverse(backwards)
-	one, other := Order(ids, 1), Order(ids, 2)
-	if !slices.Equal(one, Order(backwards, 1)) || slices.Equal(one, other) || slices.Equal(one, ids) {
+	one, other := RaceOrder(ids, 1), RaceOrder(ids, 2)
+	if !slices.Equal(one, RaceOrder(backwards, 1)) || slices.Equal(one, other) || slices.Equal(one, ids) {
 		t.Errorf("%v, with another seed %v", one, other)
 	}
 	slices.Sort(one)
@@ -32,13 +32,13 @@ func TestWhatARaceTells(t *testing.T) {
 		undecided bool
 		want      string
 	}{
-		{"decided", Race{arms: 3, tasks: 50, done: 50, options: Options{Alpha: 0.05}, out: []Out{{}, {After: 20, By: 0, Shown: true, Evidence: 50}, {}}}, "right", false,
+		{"decided", Race{arms: 3, tasks: 50, done: 50, options: RaceOptions{Alpha: 0.05}, out: []Out{{}, {After: 20, By: 0, Shown: true, Evidence: 50}, {}}}, "right", false,
 			"3 paths need calls of their own; after 50 of 50 tasks 'a' and 'c' are left\n" +
 				"'b' is out: shown to be worse by 'right', with an evidence of 40 or more"},
-		{"halved", Race{arms: 5, tasks: 50, done: 50, options: Options{Alpha: 0.05}, out: []Out{{}, {After: 20}, {After: 20}, {After: 20}, {After: 20}}}, "right", true,
+		{"halved", Race{arms: 5, tasks: 50, done: 50, options: RaceOptions{Alpha: 0.05}, out: []Out{{}, {After: 20}, {After: 20}, {After: 20}, {After: 20}}}, "right", true,
 			"5 paths need calls of their own; after 50 of 50 tasks 'a' is left\n" +
 				"cannot tell whether one of them is the best: 'b', 'c', 'd' and another one are out for being behind after a part of the tasks, which does not show that they are worse"},
-		{"ended early", Race{arms: 2, tasks: 50, done: 10, options: Options{Alpha: 0.05}, out: make([]Out, 2)}, "right", true,
+		{"ended early", Race{arms: 2, tasks: 50, done: 10, options: RaceOptions{Alpha: 0.05}, out: make([]Out, 2)}, "right", true,
 			"2 paths need calls of their own; after 10 of 50 tasks 'a' and 'b' are left\n" +
 				"cannot tell which is better: 'a' and 'b' are left, and the recording ended early"},
 		{"by no score", Race{arms: 5, tasks: 50, done: 50, out: make([]Out, 5)}, "", false,

@@ -1,4 +1,4 @@
-package replays
+package tune
 
 import (
 	"context"
@@ -32,11 +32,11 @@ type Recorded interface {
 }
 
 // Options are what the runs do not say.
-type Options struct {
+type ReplayOptions struct {
 	Suite      string
 	Simulated  []string // models
 	PricesAsOf string
-	Warnings   []Note // on the recording, for example runs that were left out
+	Warnings   []ReplayNote // on the recording, for example runs that were left out
 }
 
 // LabelRecorded is the label of what was recorded itself.
@@ -44,9 +44,9 @@ const LabelRecorded = "recorded"
 
 // Collect holds every candidate against the recorded runs. What was recorded comes
 // first, unless a candidate is that.
-func Collect(ctx context.Context, of Recorded, o Options) (*Replay, error) {
+func Collect(ctx context.Context, of Recorded, o ReplayOptions) (*Replay, error) {
 	r := &Replay{
-		Schema: Schema, Suite: o.Suite, Recordings: []string{}, Scorers: append([]string{}, of.Scores()...),
+		Schema: ReplaySchema, Suite: o.Suite, Recordings: []string{}, Scorers: append([]string{}, of.Scores()...),
 		PricesAsOf: o.PricesAsOf, Configurations: []Configuration{},
 	}
 	candidates, recordings := of.Candidates(), of.Recordings()
@@ -88,9 +88,9 @@ func replayed(ctx context.Context, of Recorded, i int, held []*Held) (c Configur
 }
 
 // whole fills in what holds for all configurations.
-func (r *Replay) whole(held []*Held, o Options) {
+func (r *Replay) whole(held []*Held, o ReplayOptions) {
 	if len(held) == 0 {
-		r.Warnings = append([]Note{}, o.Warnings...)
+		r.Warnings = append([]ReplayNote{}, o.Warnings...)
 		return
 	}
 	first := held[0]
@@ -111,8 +111,8 @@ func (b *Held) asRecorded(name string) Configuration {
 // Configuration is what a candidate makes of the runs.
 func (b *Held) Configuration(candidate *sweep.Candidate, outcomes []sweep.Outcome) Configuration {
 	c := Configuration{
-		Name: candidate.Name, Params: Params(candidate.Params), Runs: len(outcomes), Scores: []Score{}, Warnings: []Note{},
-		Stops: Stops(outcomes), Unknown: Unknowns(outcomes),
+		Name: candidate.Name, Params: Params(candidate.Params), Runs: len(outcomes), Scores: []Score{}, Warnings: []ReplayNote{},
+		Stops: StopCounts(outcomes), Unknown: Unknowns(outcomes),
 	}
 	label := replay.PointExact
 	for i := range outcomes {

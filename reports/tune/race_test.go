@@ -1,4 +1,4 @@
-package race
+package tune
 
 import (
 	"math"
@@ -42,7 +42,7 @@ func repeat(n int, scores ...float64) (all []float64) {
 // before: 2^7/8 = 16, 2^8/9 = 28.4.
 func TestTheWorseArmIsOut(t *testing.T) {
 	arms := []Arm{armOf(repeat(50, 1)...), armOf(repeat(50, 0)...)}
-	r := raced(New(2, 50, Options{Block: 1}), arms)
+	r := raced(NewRace(2, 50, RaceOptions{Block: 1}), arms)
 	want := Out{After: 8, By: 0, Shown: true, Evidence: 256.0 / 9, Behind: 1}
 	if got := r.Outs(); got[0] != (Out{}) || math.Abs(got[1].Evidence-want.Evidence) > 1e-9 || got[1].After != 8 || !got[1].Shown || got[1].Behind != 1 {
 		t.Errorf("%+v, want the second to be %+v", got, want)
@@ -54,7 +54,7 @@ func TestTheWorseArmIsOut(t *testing.T) {
 
 func TestEqualArmsStayIn(t *testing.T) {
 	arms := []Arm{armOf(repeat(200, 1, 0, 1)...), armOf(repeat(200, 1, 0, 1)...), armOf(repeat(200, 0, 1, 1)...)}
-	if left := raced(New(3, 200, Options{}), arms).Left(); len(left) != 3 {
+	if left := raced(NewRace(3, 200, RaceOptions{}), arms).Left(); len(left) != 3 {
 		t.Errorf("left %v", left)
 	}
 }
@@ -63,7 +63,7 @@ func TestEqualArmsStayIn(t *testing.T) {
 func TestTheBestCandidateKeepsAnArmIn(t *testing.T) {
 	better, worse := repeat(60, 1, 1, 1, 0), repeat(60, 0)
 	arms := []Arm{armOf(better...), {Recorded: 0, Scores: [][]float64{worse, better}}, {Recorded: 1, Scores: [][]float64{worse, worse}}}
-	if left := raced(New(3, 60, Options{}), arms).Left(); !slices.Equal(left, []int{0, 1}) {
+	if left := raced(NewRace(3, 60, RaceOptions{}), arms).Left(); !slices.Equal(left, []int{0, 1}) {
 		t.Errorf("left %v", left)
 	}
 }
@@ -75,7 +75,7 @@ func TestTheRecordedCandidateLeads(t *testing.T) {
 		armOf(repeat(40, 1, 0)...),
 		armOf(repeat(40, 0)...),
 	}
-	r := raced(New(3, 40, Options{Block: 1}), arms)
+	r := raced(NewRace(3, 40, RaceOptions{Block: 1}), arms)
 	if out := r.Outs(); out[2].By != 1 || !out[2].Shown || !slices.Equal(r.Left(), []int{0, 1}) {
 		t.Errorf("%+v", out)
 	}
@@ -89,7 +89,7 @@ func TestAMarginKeepsArmsIn(t *testing.T) {
 	}
 	arms := []Arm{armOf(repeat(1000, 1)...), armOf(scores...)}
 	for margin, want := range map[float64]int{0: 1, 0.02: 2} {
-		if left := raced(New(2, 1000, Options{Margin: margin}), arms).Left(); len(left) != want {
+		if left := raced(NewRace(2, 1000, RaceOptions{Margin: margin}), arms).Left(); len(left) != want {
 			t.Errorf("with a margin of %v left %v", margin, left)
 		}
 	}
@@ -99,11 +99,11 @@ func TestAMarginKeepsArmsIn(t *testing.T) {
 // beyond 0 to 1 have no evidence.
 func TestGradedScoresAreHeldByTheirMean(t *testing.T) {
 	arms := []Arm{armOf(repeat(100, 0.5)...), armOf(repeat(100, 0.45, 0.45, 0.45, 0.45, 0.45, 0.45, 0.45, 0.45, 0.45, 1)...)}
-	if left := raced(New(2, 100, Options{}), arms).Left(); len(left) != 2 {
+	if left := raced(NewRace(2, 100, RaceOptions{}), arms).Left(); len(left) != 2 {
 		t.Errorf("left %v", left)
 	}
 	beyond := []Arm{armOf(repeat(100, 5)...), armOf(repeat(100, 1)...)}
-	if left := raced(New(2, 100, Options{}), beyond).Left(); len(left) != 2 {
+	if left := raced(NewRace(2, 100, RaceOptions{}), beyond).Left(); len(left) != 2 {
 		t.Errorf("left %v of scores up to 5", left)
 	}
 }
@@ -113,11 +113,11 @@ func TestUnknownScoresAreNoLosses(t *testing.T) {
 	unknown := repeat(100, math.NaN())
 	unknown[0] = 1
 	arms := []Arm{armOf(repeat(100, 1)...), armOf(unknown...), armOf(repeat(100, math.NaN())...)}
-	if left := raced(New(3, 100, Options{}), arms).Left(); len(left) != 3 {
+	if left := raced(NewRace(3, 100, RaceOptions{}), arms).Left(); len(left) != 3 {
 		t.Errorf("left %v", left)
 	}
 	nothing := armOf(repeat(9, math.NaN())...)
-	if left := raced(New(2, 9, Options{}), []Arm{nothing, nothing}).Left(); len(left) != 2 {
+	if left := raced(NewRace(2, 9, RaceOptions{}), []Arm{nothing, nothing}).Left(); len(left) != 2 {
 		t.Errorf("left %v of arms without a score", left)
 	}
 }
@@ -135,7 +135,7 @@ func TestManyArmsAreHalved(t *testing.T) {
 		}
 		arms[a] = armOf(scores...)
 	}
-	r := New(27, 180, Options{})
+	r := NewRace(27, 180, RaceOptions{})
 	left := map[int]int{}
 	for done := 0; done < 180; {
 		done = r.Next()
@@ -163,13 +163,13 @@ func TestTodayIsNotHalved(t *testing.T) {
 		arms[a] = armOf(scores...)
 	}
 	const today = 7
-	if r := raced(New(27, 180, Options{Margin: 0.2}), arms); slices.Contains(r.Left(), today) || r.Outs()[today].Shown {
+	if r := raced(NewRace(27, 180, RaceOptions{Margin: 0.2}), arms); slices.Contains(r.Left(), today) || r.Outs()[today].Shown {
 		t.Fatalf("halving leaves it in, or it is shown to be worse: %+v", r.Outs()[today])
 	}
-	if r := raced(New(27, 180, Options{Margin: 0.2, Stays: []int{today}}), arms); !slices.Contains(r.Left(), today) {
+	if r := raced(NewRace(27, 180, RaceOptions{Margin: 0.2, Stays: []int{today}}), arms); !slices.Contains(r.Left(), today) {
 		t.Errorf("today's is out: %+v", r.Outs()[today])
 	}
-	if r := raced(New(27, 180, Options{Margin: 0.2, Stays: []int{26}}), arms); slices.Contains(r.Left(), 26) || !r.Outs()[26].Shown {
+	if r := raced(NewRace(27, 180, RaceOptions{Margin: 0.2, Stays: []int{26}}), arms); slices.Contains(r.Left(), 26) || !r.Outs()[26].Shown {
 		t.Errorf("what is shown to be worse stays: %+v", r.Outs()[26])
 	}
 }
@@ -181,7 +181,7 @@ func TestEqualArmsAreNotHalved(t *testing.T) {
 		arms[a] = armOf(repeat(90, 1, 0, 1, 1)...)
 	}
 	arms[5] = armOf(repeat(90, 1, 0, 1, 0)...)
-	if r := raced(New(12, 90, Options{}), arms); len(r.Left()) != 11 || r.Outs()[5].Shown {
+	if r := raced(NewRace(12, 90, RaceOptions{}), arms); len(r.Left()) != 11 || r.Outs()[5].Shown {
 		t.Errorf("left %v, %+v", r.Left(), r.Outs()[5])
 	}
 }
@@ -189,8 +189,8 @@ func TestEqualArmsAreNotHalved(t *testing.T) {
 // The evidence against an arm is that against the best of its candidates.
 func TestTheEvidenceIsTheLeast(t *testing.T) {
 	worse, worst := repeat(40, 1, 0, 0, 0), repeat(40, 0)
-	one := raced(New(2, 40, Options{Block: 40}), []Arm{armOf(repeat(40, 1)...), {Scores: [][]float64{worse, worst}}})
-	alone := raced(New(2, 40, Options{Block: 40}), []Arm{armOf(repeat(40, 1)...), armOf(worse...)})
+	one := raced(NewRace(2, 40, RaceOptions{Block: 40}), []Arm{armOf(repeat(40, 1)...), {Scores: [][]float64{worse, worst}}})
+	alone := raced(NewRace(2, 40, RaceOptions{Block: 40}), []Arm{armOf(repeat(40, 1)...), armOf(worse...)})
 	if got, want := one.Outs()[1], alone.Outs()[1]; got != want || !got.Shown {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -206,7 +206,7 @@ func TestRungs(t *testing.T) {
 			t.Errorf("%d arms, %d tasks: %v", c.arms, c.tasks, rungs)
 		}
 	}
-	r := New(9, 100, Options{Block: 10})
+	r := NewRace(9, 100, RaceOptions{Block: 10})
 	looks := []int{}
 	for done := 0; done < 100; {
 		done = r.Next()
@@ -220,7 +220,7 @@ func TestRungs(t *testing.T) {
 
 // One arm needs no look.
 func TestARaceOfOne(t *testing.T) {
-	r := New(1, 77, Options{})
+	r := NewRace(1, 77, RaceOptions{})
 	if r.Next() != 77 {
 		t.Errorf("next look after %d tasks", r.Next())
 	}
@@ -241,7 +241,7 @@ func TestRacesKeepTheirLevel(t *testing.T) {
 			}
 			arms[a] = armOf(scores...)
 		}
-		if r := raced(New(4, 150, Options{Block: 1}), arms); !r.in(0) {
+		if r := raced(NewRace(4, 150, RaceOptions{Block: 1}), arms); !r.in(0) {
 			wrong++
 		}
 	}
@@ -263,7 +263,7 @@ func TestRacesSaveTasks(t *testing.T) {
 		}
 		arms[a] = armOf(scores...)
 	}
-	r, tasks := raced(New(5, 400, Options{}), arms), 0
+	r, tasks := raced(NewRace(5, 400, RaceOptions{}), arms), 0
 	for _, out := range r.Outs() {
 		tasks += out.After
 	}

@@ -1,4 +1,4 @@
-package race
+package tune
 
 import (
 	"encoding/json"
@@ -66,7 +66,7 @@ func TestTheRaceOfTwoRecordedModels(t *testing.T) {
 		for range c.others {
 			all = append(all[:len(all):len(all)], arms[0]) // as good as the better one
 		}
-		out := raced(New(len(all), tasks, Options{Block: 1}), all).Outs()
+		out := raced(NewRace(len(all), tasks, RaceOptions{Block: 1}), all).Outs()
 		if out[1].After != first[c.bound] || first[c.bound] == 0 || !out[1].Shown || out[0].After != 0 {
 			t.Errorf("with %d others: %+v, want the second out after %d tasks", c.others, out, first[c.bound])
 		}

@@ -1,4 +1,4 @@
-package replays
+package tune
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 )
 
 // TableNames are the tables of a replay, in the order in which people read them.
-var TableNames = []string{"configurations", "unknown", "stops"}
+var ReplayTableNames = []string{"configurations", "unknown", "stops"}
 
 // About is a replay of the suite.
 func (r *Replay) About() (kind, suite string) { return "replay", r.Suite }
@@ -208,4 +208,4 @@ func WriteObject(w io.Writer, of any) error {
 }
 
 // JSONSchema describes the JSON of replays in JSON Schema (draft 2020-12).
-func JSONSchema() ([]byte, error) { return reports.SchemaOf[Replay](Schema) }
+func ReplayJSONSchema() ([]byte, error) { return reports.SchemaOf[Replay](ReplaySchema) }

@@ -18,7 +18,8 @@
 // Where there are more than [FewArms], successive halving puts most of them out
 // after a part of the tasks, without that being shown: the choice is then told
 // apart from what is shown.
-package race
+
+package tune
 
 import (
 	"cmp"
@@ -43,7 +44,7 @@ const (
 )
 
 // Options are those of a race; the zero value is the usual one.
-type Options struct {
+type RaceOptions struct {
 	Alpha  float64 // the chance to put the best out, where that is shown; 0: 0.05
 	Margin float64 // by how much a score may be behind and still be chosen, for its cost
 	Block  int     // tasks between two looks; 0: a twentieth of them, and no less than 5
@@ -55,7 +56,7 @@ type Options struct {
 // Race is who is still in it. It is pure: the scores are the caller's.
 type Race struct {
 	arms, tasks int
-	options     Options
+	options     RaceOptions
 	rungs       []stats.Rung // nil: nobody is put out but by evidence
 	out         []Out        // by arm
 	done        int          // tasks at the last look
@@ -85,7 +86,7 @@ type Out struct {
 }
 
 // New begins a race of so many arms over so many tasks.
-func New(arms, tasks int, o Options) *Race {
+func NewRace(arms, tasks int, o RaceOptions) *Race {
 	if o.Alpha == 0 {
 		o.Alpha = 0.05
 	}

@@ -1,4 +1,4 @@
-package replays
+package tune
 
 import (
 	"fmt"

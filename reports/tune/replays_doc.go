@@ -11,4 +11,5 @@
 // plain data, with JSON of a documented schema, and each of its tables is a file of
 // its own. Columns serve tables of other pages that tell of configurations. Missing
 // numbers say why and are never 0.
-package replays
+
+package tune

@@ -1,4 +1,4 @@
-package replays
+package tune
 
 import (
 	"github.com/agentbench/agentbench/engine/record"
@@ -7,7 +7,7 @@ import (
 
 // Schema names the form of a replay in JSON. Its number rises when a field
 // changes its meaning or goes away, not when one is added.
-const Schema = "agentbench/replay/1"
+const ReplaySchema = "agentbench/replay/1"
 
 // Replay is what recorded runs say of other configurations. Its JSON form is
 // documented by the tags; numbers that are missing are null.
@@ -25,7 +25,7 @@ type Replay struct {
 	Simulated      []string        `json:"simulated,omitempty"` // models
 	PricesAsOf     string          `json:"prices_as_of,omitempty"`
 	Configurations []Configuration `json:"configurations"`
-	Warnings       []Note          `json:"warnings"` // on the replay as a whole
+	Warnings       []ReplayNote    `json:"warnings"` // on the replay as a whole
 }
 
 // Configuration is what the recorded runs say of one configuration.
@@ -60,8 +60,8 @@ type Configuration struct {
 	Stops []StopCount `json:"stops"`
 	// Unknown says why runs are not exact, the worst first, and why others would have
 	// a fault.
-	Unknown  []Unknown `json:"unknown"`
-	Warnings []Note    `json:"warnings"`
+	Unknown  []Unknown    `json:"unknown"`
+	Warnings []ReplayNote `json:"warnings"`
 }
 
 // Score is what is known of a score.
