@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/choose"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/suites"
@@ -92,7 +91,7 @@ type tuning struct {
 	noToday    bool
 	set        []spec.Assignment
 	axes       []sweep.Axis
-	options    choose.Options
+	options    tune.ChoiceOptions
 	candidates []sweep.Candidate
 }
 
@@ -195,14 +194,14 @@ func (t *tuning) ask() (err error) {
 }
 
 // choose recommends, says so, and changes the YAML where that was asked for.
-func (t *tuning) choose(ctx context.Context, of choose.Source) error {
+func (t *tuning) choose(ctx context.Context, of tune.Candidates) error {
 	t.options.About.Warnings = append(t.options.About.Warnings, t.left...)
 	if !t.noToday {
 		t.options.Tuned = t.today().Name
 	}
 	t.options.All = slices.Contains(t.flags.tables, "all")
 	defer leanly()()
-	tuned, err := choose.Among(ctx, of, t.options)
+	tuned, err := tune.Choose(ctx, of, t.options)
 	if err != nil {
 		return t.untuned(err)
 	}
@@ -224,8 +223,8 @@ func (t *tuning) choose(ctx context.Context, of choose.Source) error {
 // untuned says why nothing can be chosen.
 func (t *tuning) untuned(err error) error {
 	const aloneHint = "it takes more tasks, or others that belong together"
-	var unknown *choose.UnknownScoreError
-	var alone *choose.OneGroupError
+	var unknown *tune.UnknownScoreError
+	var alone *tune.OneGroupError
 	switch {
 	case errors.As(err, &unknown):
 		return usage(didYouMean(unknown.Name, unknown.Known, "there are: "+some(unknown.Known)), "%w", err)
@@ -233,7 +232,7 @@ func (t *tuning) untuned(err error) error {
 		return usage(aloneHint, "--hold-out %v: %w", t.options.HoldOut, err)
 	case errors.As(err, &alone):
 		return fail(wrongSpec, aloneHint, "tune.folds.hold_out: %w", err)
-	case errors.Is(err, choose.ErrLossOfSmall):
+	case errors.Is(err, tune.ErrLossOfSmall):
 		return usage("for example --choose within_one_se", "%w", err)
 	case errors.Is(err, context.Canceled):
 		return fail(stopped, "", "%w", err)

@@ -5,11 +5,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/agentbench/agentbench/reports/choose"
-	"github.com/agentbench/agentbench/reports/page"
 )
 
 // tuneFlags say what is tuned, and how one configuration is chosen. What a flag
@@ -133,35 +132,35 @@ func (f *termFlags) validateHoldOut() error {
 }
 
 // rules are those that --choose names, and whether they have a number.
-var rules = map[choose.Rule]bool{choose.MaxLoss: true, choose.AtLeast: true, choose.Indistinguishable: false, choose.WithinOneSE: false}
+var rules = map[tune.Rule]bool{tune.MaxLoss: true, tune.AtLeast: true, tune.Indistinguishable: false, tune.WithinOneSE: false}
 
-var ruleNames = []string{string(choose.MaxLoss), string(choose.AtLeast), string(choose.Indistinguishable), string(choose.WithinOneSE)}
+var ruleNames = []string{string(tune.MaxLoss), string(tune.AtLeast), string(tune.Indistinguishable), string(tune.WithinOneSE)}
 
 // rule reads --choose; the zero value where it is not given.
-func (f *termFlags) rule() (choose.By, error) {
+func (f *termFlags) rule() (tune.ChoiceRule, error) {
 	if f.choose == "" {
-		return choose.By{}, nil
+		return tune.ChoiceRule{}, nil
 	}
 	name, text, numbered := strings.Cut(f.choose, ":")
-	rule := choose.Rule(name)
+	rule := tune.Rule(name)
 	takes, known := rules[rule]
 	switch {
 	case !known && isShare(name) && !numbered:
-		return choose.By{}, usage("did you mean max_loss:"+name+"?", "--choose %s: want a rule before the number", f.choose)
+		return tune.ChoiceRule{}, usage("did you mean max_loss:"+name+"?", "--choose %s: want a rule before the number", f.choose)
 	case !known:
-		return choose.By{}, usage(didYouMean(name, ruleNames, "there are: "+strings.Join(ruleNames, ", ")), "--choose %s: there is no such rule", f.choose)
+		return tune.ChoiceRule{}, usage(didYouMean(name, ruleNames, "there are: "+strings.Join(ruleNames, ", ")), "--choose %s: there is no such rule", f.choose)
 	case !takes && numbered:
-		return choose.By{}, usage("--choose "+name, "--choose %s: %s has no number", f.choose, name)
-	case rule == choose.MaxLoss && !numbered:
-		return choose.By{Rule: rule, Number: choose.DefaultMaxLoss}, nil
+		return tune.ChoiceRule{}, usage("--choose "+name, "--choose %s: %s has no number", f.choose, name)
+	case rule == tune.MaxLoss && !numbered:
+		return tune.ChoiceRule{Rule: rule, Number: tune.DefaultMaxLoss}, nil
 	case !takes:
-		return choose.By{Rule: rule}, nil
+		return tune.ChoiceRule{Rule: rule}, nil
 	}
 	if !isShare(text) {
-		return choose.By{}, usage("for example --choose max_loss:0.02 or --choose at_least:0.98", "--choose %s: want a number from 0 to 1 behind the colon", f.choose)
+		return tune.ChoiceRule{}, usage("for example --choose max_loss:0.02 or --choose at_least:0.98", "--choose %s: want a number from 0 to 1 behind the colon", f.choose)
 	}
 	number, _ := strconv.ParseFloat(text, 64)
-	return choose.By{Rule: rule, Number: number}, nil
+	return tune.ChoiceRule{Rule: rule, Number: number}, nil
 }
 
 // isShare says that a text is a number from 0 to 1.

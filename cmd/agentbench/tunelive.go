@@ -7,7 +7,6 @@ import (
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/choose"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -37,7 +36,7 @@ type raceTerms struct {
 
 // openLive says what is to be recorded to tune a configuration of a suite. The
 // error is that of wrong usage, with a hint.
-func (p *program) openLive(o *opened, base *spec.Resolved, axes []sweep.Axis, terms *choose.Options, f *runFlags) (*live, error) {
+func (p *program) openLive(o *opened, base *spec.Resolved, axes []sweep.Axis, terms *tune.ChoiceOptions, f *runFlags) (*live, error) {
 	l := &live{program: p, flags: f, terms: raceTermsOf(o.Suite, terms)}
 	var loosest []spec.Assignment
 	var needCalls []sweep.Axis
@@ -130,7 +129,7 @@ func (o *opened) comparing() (names []string) {
 // withoutComparing refuses to choose by what scorers say that compare: what is recorded
 // for a tuning are paths of one configuration, and nothing to compare them with. It
 // notes which scorers are left out.
-func (p *program) withoutComparing(o *opened, terms *choose.Options, quiet bool) error {
+func (p *program) withoutComparing(o *opened, terms *tune.ChoiceOptions, quiet bool) error {
 	names := o.comparing()
 	if len(names) == 0 {
 		return nil
@@ -180,7 +179,7 @@ func (l *live) pathNames() []string {
 }
 
 // raceTermsOf are those of a race by an objective that is the mean of a score.
-func raceTermsOf(s *spec.Suite, o *choose.Options) raceTerms {
+func raceTermsOf(s *spec.Suite, o *tune.ChoiceOptions) raceTerms {
 	t := raceTerms{minimize: o.Minimize}
 	if o.Objective == nil && len(s.Scorers) > 0 {
 		t.score = s.Scorers[0].Name
@@ -192,10 +191,10 @@ func raceTermsOf(s *spec.Suite, o *choose.Options) raceTerms {
 	}
 	switch o.Choose.Rule {
 	case "":
-		t.margin = choose.DefaultMaxLoss
-	case choose.MaxLoss:
+		t.margin = tune.DefaultMaxLoss
+	case tune.MaxLoss:
 		t.margin = o.Choose.Number
-	case choose.AtLeast:
+	case tune.AtLeast:
 		t.margin = 1 - o.Choose.Number
 	}
 	return t

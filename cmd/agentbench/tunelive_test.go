@@ -15,7 +15,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports/choose"
 	"github.com/agentbench/agentbench/reports/tune"
 )
 
@@ -58,7 +57,7 @@ func liveFolder(t testing.TB, suite string, tasks int) string {
 }
 
 // opened is a suite as tune opens it to record it.
-func openedLive(t *testing.T, dir string, terms choose.Options) (*live, error) {
+func openedLive(t *testing.T, dir string, terms tune.ChoiceOptions) (*live, error) {
 	t.Helper()
 	p := &program{env: os.Getenv, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: time.Now}
 	p.guard()
@@ -79,7 +78,7 @@ func recordedLive(t *testing.T, dir string) *recording { return recordedBy(t, di
 // recordedBy is what so many runs at once record.
 func recordedBy(t *testing.T, dir string, concurrency int) *recording {
 	t.Helper()
-	l, err := openedLive(t, dir, choose.Options{})
+	l, err := openedLive(t, dir, tune.ChoiceOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +197,7 @@ func TestOnePathIsRecorded(t *testing.T) {
 // What has too many faults is no recording to choose by.
 func TestFaultsLeaveNothingToTune(t *testing.T) {
 	dir := liveFolder(t, strings.Replace(liveSuite, "good: {provider: simulate,", "good: {provider: simulate, errors: 0.5,", 1), 20)
-	l, err := openedLive(t, dir, choose.Options{})
+	l, err := openedLive(t, dir, tune.ChoiceOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +209,7 @@ func TestFaultsLeaveNothingToTune(t *testing.T) {
 // Of what needs calls no value can be observed before there are runs.
 func TestARangeThatNeedsCalls(t *testing.T) {
 	dir := liveFolder(t, strings.Replace(liveSuite, "agent.model: [weak, good, fine]", "agent.temperature: {from: 0, to: 0.7}", 1), 10)
-	if _, err := openedLive(t, dir, choose.Options{}); err == nil || !strings.Contains(err.Error(), "agent.temperature needs calls for each value") {
+	if _, err := openedLive(t, dir, tune.ChoiceOptions{}); err == nil || !strings.Contains(err.Error(), "agent.temperature needs calls for each value") {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -220,13 +219,13 @@ func TestARangeThatNeedsCalls(t *testing.T) {
 func TestWhatIsRacedBy(t *testing.T) {
 	dir := liveFolder(t, liveSuite, 1)
 	for _, c := range []struct {
-		terms choose.Options
+		terms tune.ChoiceOptions
 		want  raceTerms
 	}{
-		{choose.Options{}, raceTerms{"right", false, 0.02}},
-		{choose.Options{Objective: &choose.Term{Text: `scores["right"].mean`}, Choose: choose.By{Rule: choose.MaxLoss, Number: 0.1}}, raceTerms{"right", false, 0.1}},
-		{choose.Options{Objective: &choose.Term{Text: `scores.right.mean - cost_usd.mean`}, Choose: choose.By{Rule: choose.WithinOneSE}}, raceTerms{"", false, 0}},
-		{choose.Options{Minimize: true, Choose: choose.By{Rule: choose.AtLeast, Number: 0.75}}, raceTerms{"right", true, 0.25}},
+		{tune.ChoiceOptions{}, raceTerms{"right", false, 0.02}},
+		{tune.ChoiceOptions{Objective: &tune.Term{Text: `scores["right"].mean`}, Choose: tune.ChoiceRule{Rule: tune.MaxLoss, Number: 0.1}}, raceTerms{"right", false, 0.1}},
+		{tune.ChoiceOptions{Objective: &tune.Term{Text: `scores.right.mean - cost_usd.mean`}, Choose: tune.ChoiceRule{Rule: tune.WithinOneSE}}, raceTerms{"", false, 0}},
+		{tune.ChoiceOptions{Minimize: true, Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.75}}, raceTerms{"right", true, 0.25}},
 	} {
 		l, err := openedLive(t, dir, c.terms)
 		if err != nil {

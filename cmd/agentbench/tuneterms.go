@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agentbench/agentbench/reports/choose"
+	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -15,7 +15,7 @@ import (
 
 // terms are what a tuning is asked for: what the suite says, and over that the
 // flags.
-func (p *program) terms(f *termFlags, t *spec.Tune, scorers []string) (choose.Options, error) {
+func (p *program) terms(f *termFlags, t *spec.Tune, scorers []string) (tune.ChoiceOptions, error) {
 	o := optionsOf(t)
 	rule, err := f.rule()
 	if err != nil {
@@ -51,7 +51,7 @@ func (p *program) terms(f *termFlags, t *spec.Tune, scorers []string) (choose.Op
 }
 
 // over puts the flags that are no expressions over what the suite says.
-func (f *termFlags) over(o *choose.Options) {
+func (f *termFlags) over(o *tune.ChoiceOptions) {
 	if f.changed("minimize") {
 		o.Minimize = f.minimize
 	}
@@ -69,7 +69,7 @@ func (f *termFlags) over(o *choose.Options) {
 }
 
 // optionsOf is what a suite asks for, whose expressions are compiled.
-func optionsOf(t *spec.Tune) (o choose.Options) {
+func optionsOf(t *spec.Tune) (o tune.ChoiceOptions) {
 	if t == nil {
 		return o
 	}
@@ -78,14 +78,14 @@ func optionsOf(t *spec.Tune) (o choose.Options) {
 		o.Constraints = append(o.Constraints, *termOf(&t.Constraints[i]))
 	}
 	if c := t.Choose; c != nil {
-		o.Choose = choose.By{Rule: choose.Rule(c.Rule), Cost: termOf(c.Cost)}
+		o.Choose = tune.ChoiceRule{Rule: tune.Rule(c.Rule), Cost: termOf(c.Cost)}
 		switch o.Choose.Rule {
-		case choose.MaxLoss:
-			o.Choose.Number = choose.DefaultMaxLoss
+		case tune.MaxLoss:
+			o.Choose.Number = tune.DefaultMaxLoss
 			if c.MaxLoss != nil {
 				o.Choose.Number = *c.MaxLoss
 			}
-		case choose.AtLeast:
+		case tune.AtLeast:
 			o.Choose.Number = *c.Share
 		}
 	}
@@ -98,11 +98,11 @@ func optionsOf(t *spec.Tune) (o choose.Options) {
 	return o
 }
 
-func termOf(e *spec.Expr) *choose.Term {
+func termOf(e *spec.Expr) *tune.Term {
 	if e == nil {
 		return nil
 	}
-	return &choose.Term{Text: e.Text, Program: e.Program}
+	return &tune.Term{Text: e.Text, Program: e.Program}
 }
 
 // compiled gathers what is wrong with the expressions of flags.
@@ -113,7 +113,7 @@ type compiled struct {
 
 // metric is an expression over the metrics of a configuration; it may only name
 // scores that there are.
-func (c *compiled) metric(flag, text string, want expr.Want) *choose.Term {
+func (c *compiled) metric(flag, text string, want expr.Want) *tune.Term {
 	before := len(c.faults)
 	term := c.compile(flag, expr.Objective(), text, want)
 	for i := before; i < len(c.faults); i++ {
@@ -165,7 +165,7 @@ func configurationReads(reads []string) (paths []string) {
 	return paths
 }
 
-func (c *compiled) compile(flag string, env *expr.Env, text string, want expr.Want) *choose.Term {
+func (c *compiled) compile(flag string, env *expr.Env, text string, want expr.Want) *tune.Term {
 	program, faults := env.Compile(text, want)
 	for _, f := range faults {
 		c.faults = append(c.faults, source.Fault{File: source.NewFile(flag, []byte(text)), Pos: source.Pos{Line: 1, Col: f.Offset + 1},
@@ -174,7 +174,7 @@ func (c *compiled) compile(flag string, env *expr.Env, text string, want expr.Wa
 	if program == nil {
 		return nil
 	}
-	return &choose.Term{Text: text, Program: program}
+	return &tune.Term{Text: text, Program: program}
 }
 
 func quoteName(name string) string { return `"` + printable(name) + `"` }

@@ -1,0 +1,624 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// chosen is what a rule makes of the candidates on a subset of the runs.
+type chosen struct {
+	candidate int // -1: none
+	best      int // the one with the best objective; -1: there is none to choose
+	// top is the best of all that is known, and topValue what it is worth at least:
+	// the best candidate, a recording, or a candidate that has bounds only. What is
+	// chosen is compared with it.
+	top      int
+	topValue float64
+	next     []int
+	// passing is one that the rule allows where none is chosen, because by beats it,
+	// which the rule does not allow; -1: there is none.
+	passing, by int
+	// loss, margin and p are what the rule decided by: the loss of MaxLoss, the
+	// standard error of WithinOneSE, the p of Indistinguishable (1 for the best).
+	loss      loss
+	margin, p float64
+}
+
+// mostNext is how many alternatives are looked for, among so many candidates that
+// come after the chosen one and are better.
+const mostNext, nextLooked = 3, 50
+
+// choose takes the cheapest candidate that the rule allows, by the runs of a
+// subset alone.
+func (t *chooser) choose(ctx context.Context, subset int) (chosen, error) {
+	c := chosen{candidate: -1, best: -1, passing: -1}
+	order := t.ordered(subset)
+	if len(order) == 0 {
+		return c, nil
+	}
+	c.best = t.best(order, subset)
+	c.top, c.topValue = t.topOf(c.best, subset)
+	front := t.unbeaten(order, subset)
+	allow, err := t.allowing(ctx, subset, &c)
+	if subset != t.chosenOn && errors.Is(err, errOneUnit) {
+		return c, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	if err = t.take(front, subset, allow, &c); err == nil && c.candidate < 0 && t.Choose.Rule == MaxLoss && subset == t.chosenOn {
+		err = t.passOver(order, front, allow, &c)
+	}
+	return c, err
+}
+
+// passOver finds one of the loosest configurations that passes and is beaten. Where
+// none of these passes, none does.
+func (t *chooser) passOver(order, front []int, allow func(candidate int) (bool, error), c *chosen) error {
+	for _, i := range order {
+		if t.steps.rungs[t.steps.rung[i]].level > 0 {
+			continue
+		}
+		ok, err := allow(i)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		c.passing = i
+		for _, c.by = range front {
+			if t.cost[t.chosenOn][c.by] <= t.cost[t.chosenOn][i] && t.value[t.chosenOn][c.by] >= t.value[t.chosenOn][i] {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// take finds the chosen one, and for what is recommended what would have come next:
+// of those that cost more, what is better.
+func (t *chooser) take(order []int, subset int, allow func(candidate int) (bool, error), c *chosen) error {
+	at := 0
+	for ; at < len(order) && c.candidate < 0; at++ {
+		ok, err := allow(order[at])
+		if err != nil {
+			return err
+		}
+		if ok {
+			c.candidate = order[at]
+		}
+	}
+	if subset != t.chosenOn || c.candidate < 0 {
+		return nil
+	}
+	c.candidate = t.kept(c.candidate)
+	decided, last, looked := *c, c.candidate, 0
+	for ; at < len(order) && len(decided.next) < mostNext && looked < nextLooked; at++ {
+		if t.value[subset][order[at]] <= t.value[subset][last] {
+			continue
+		}
+		looked++
+		ok, err := allow(order[at])
+		if err != nil {
+			return err
+		}
+		if ok {
+			last = order[at]
+			decided.next = append(decided.next, last)
+		}
+	}
+	*c = decided
+	return nil
+}
+
+// ordered are the candidates that can be chosen and that satisfy the constraints:
+// the cheapest first, of those the better, of those the faster, of those the smaller
+// parameters.
+func (t *chooser) ordered(subset int) []int {
+	value, cost, seconds := t.value[subset], t.cost[subset], t.seconds[subset]
+	order := []int{}
+	for i := range t.candidates {
+		if t.can[i] && t.within[subset][i] && !math.IsNaN(value[i]) && !math.IsNaN(cost[i]) {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(cost[a], cost[b]), cmp.Compare(value[b], value[a]), cmp.Compare(seconds[a], seconds[b]), cmp.Compare(t.rank[a], t.rank[b]))
+	})
+	return order
+}
+
+// kept is, of the candidates that make the same of every run as the chosen one, the
+// one that differs from today's configuration in the fewest parameters: a parameter
+// whose change changes no run keeps today's value.
+func (t *chooser) kept(chosen int) int {
+	return slices.MinFunc(t.steps.rungs[t.steps.rung[chosen]].candidates, func(a, b int) int {
+		return cmp.Or(cmp.Compare(t.changed(a), t.changed(b)), cmp.Compare(t.rank[a], t.rank[b]))
+	})
+}
+
+// changed is in how many parameters a candidate differs from today's configuration.
+func (t *chooser) changed(candidate int) (n int) {
+	if today := t.today(); today >= 0 {
+		for path, at := range t.at[today] {
+			n += count(t.at[candidate][path] != at)
+		}
+	}
+	return n
+}
+
+// unbeaten leaves those that no other beats in cost, objective and latency at once:
+// those on the front. Their order stays.
+func (t *chooser) unbeaten(order []int, subset int) []int {
+	points := make([]stats.Point, len(order))
+	for k, i := range order {
+		points[k] = t.pointOf(i, subset)
+	}
+	front := map[stats.Point]bool{}
+	for _, at := range stats.Front(points) {
+		front[points[at]] = true
+	}
+	kept := make([]int, 0, len(order))
+	for k, i := range order {
+		if front[points[k]] {
+			kept = append(kept, i)
+		}
+	}
+	return kept
+}
+
+// pointOf is what a candidate costs, is worth and takes.
+func (t *chooser) pointOf(candidate, subset int) stats.Point {
+	p := stats.Point{Cost: t.cost[subset][candidate], Quality: t.value[subset][candidate]}
+	if t.known.times {
+		p.Delay = t.seconds[subset][candidate]
+	}
+	return p
+}
+
+// best is the first with the best objective.
+func (t *chooser) best(order []int, subset int) int {
+	best := order[0]
+	for _, i := range order {
+		if t.value[subset][i] > t.value[subset][best] {
+			best = i
+		}
+	}
+	return best
+}
+
+// allowing is the rule on a subset.
+func (t *chooser) allowing(ctx context.Context, subset int, c *chosen) (func(candidate int) (bool, error), error) {
+	value, top := t.value[subset], c.topValue
+	switch t.Choose.Rule {
+	case AtLeast:
+		bound := top - (1-t.Choose.Number)*math.Abs(top)
+		return func(i int) (bool, error) { return value[i] >= bound-slack(bound), nil }, nil
+	case WithinOneSE:
+		se, err := t.standardError(ctx, c.top, subset)
+		c.margin = se
+		return func(i int) (bool, error) { return value[i] >= top-se-slack(top), nil }, err
+	case Indistinguishable:
+		return t.notShownWorse(ctx, subset, c)
+	}
+	passes := t.stepped(ctx, subset, c)
+	return func(i int) (bool, error) {
+		if t.goal.native != nil && value[i]+t.Choose.Number < top-slack(top) {
+			return false, nil // what the recording does not answer for is better by more
+		}
+		return passes(i)
+	}, nil
+}
+
+// slack is the rounding that a bound may have.
+func slack(bound float64) float64 { return 1e-9 * math.Abs(bound) }
+
+// standardError is that of the objective of a candidate; 0 where its units do not
+// vary.
+func (t *chooser) standardError(ctx context.Context, candidate, subset int) (float64, error) {
+	p, err := t.profile(ctx, candidate)
+	if err != nil {
+		return 0, err
+	}
+	values := t.influence(ctx, p, subset, &t.goal)
+	if values == nil {
+		return 0, t.noSpread(subset)
+	}
+	estimate, _ := stats.MeanOf(values)
+	return estimate.SE, nil
+}
+
+// noSpread is why the spread of the objective is not known.
+func (t *chooser) noSpread(subset int) error {
+	if n, _ := t.lossUnits(subset); n < 2 && !t.quantiles {
+		return errOneUnit
+	}
+	return errNoJackknife
+}
+
+// notShownWorse allows what a paired test does not show to be worse than the best.
+// What costs as much as a candidate that was shown to be worse, and is no better,
+// is not looked at.
+func (t *chooser) notShownWorse(ctx context.Context, subset int, c *chosen) (func(candidate int) (bool, error), error) {
+	p, err := t.profile(ctx, c.top)
+	if err != nil {
+		return nil, err
+	}
+	top := t.influence(ctx, p, subset, &t.goal)
+	if top == nil {
+		return nil, t.noSpread(subset)
+	}
+	worse := math.Inf(-1)
+	return func(i int) (bool, error) {
+		if t.value[subset][i] <= worse {
+			return false, nil
+		}
+		p, err := t.profile(ctx, i)
+		if err != nil {
+			return false, err
+		}
+		c.p = t.same(differences(top, t.influence(ctx, p, subset, &t.goal)))
+		if c.p < 1-t.Level {
+			worse = t.value[subset][i]
+		}
+		return c.p >= 1-t.Level, nil
+	}, nil
+}
+
+// mostFlipped is up to how many differences that are not 0 are flipped; more are
+// tested by Student's t, as reports/compare does.
+const mostFlipped = 2_000
+
+// same is the chance of such differences where there is none; 1 where all are 0.
+func (t *chooser) same(d []float64) float64 {
+	switch n := differing(d); {
+	case d == nil:
+		return 0
+	case n == 0:
+		return 1
+	case n > mostFlipped:
+		estimate, _ := stats.MeanOf(d)
+		test, _ := estimate.Test()
+		return test.P
+	}
+	test, ok := stats.SignFlip(d, t.Seed)
+	if !ok {
+		return 0
+	}
+	return test.P
+}
+
+// choices describes the recommended configuration and those beside it.
+func (t *chooser) choices(ctx context.Context, r *Tuning, choice *chosen) (err error) {
+	if r.Recording, err = t.choice(ctx, theRecording); err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		into **Choice
+		at   int
+	}{{&r.Recommended, choice.candidate}, {&r.Today, t.today()}, {&r.Best, choice.best}} {
+		if one.at < 0 {
+			continue
+		}
+		if *one.into, err = t.choice(ctx, one.at); err != nil {
+			return err
+		}
+	}
+	for _, next := range choice.next {
+		c, err := t.choice(ctx, next)
+		if err != nil {
+			return err
+		}
+		r.Alternatives = append(r.Alternatives, *c)
+	}
+	t.change(r, choice.candidate)
+	return nil
+}
+
+// change tells what differs from today.
+func (t *chooser) change(r *Tuning, to int) {
+	if to < 0 {
+		return
+	}
+	from := t.Recordings()[0].Loop
+	if today := t.today(); today >= 0 {
+		from = t.candidates[today].Declared()
+		r.Unchanged = today == to || slices.Equal(t.at[today], t.at[to])
+	}
+	r.Changes = changes(from, &t.candidates[to])
+}
+
+// choice describes a candidate.
+func (t *chooser) choice(ctx context.Context, candidate int) (*Choice, error) {
+	outcomes, of := t.held.Recorded, &sweep.Candidate{Name: LabelRecorded}
+	if candidate != theRecording {
+		var err error
+		if outcomes, err = t.Outcomes(ctx, candidate); err != nil {
+			return nil, err
+		}
+		of = &t.candidates[candidate]
+	}
+	c := &Choice{Configuration: t.held.Configuration(of, outcomes), Candidate: candidate}
+	if candidate == theRecording {
+		c.Recorded, c.Label = true, LabelRecorded
+		if len(t.Recordings()) > 1 {
+			c.Name = t.Recordings()[0].Configuration
+		}
+	}
+	return c, t.worth(ctx, c, outcomes)
+}
+
+// worth fills in what a configuration is worth by the terms. What is bounded is no
+// point.
+func (t *chooser) worth(ctx context.Context, c *Choice, outcomes []sweep.Outcome) error {
+	p := t.profileOf(outcomes)
+	scope := t.scope(t.sum(p, 0))
+	if t.quantiles {
+		everyRunOf(outcomes).into(scope.sums, t.fold, -1)
+	}
+	value, why := t.goal.of(ctx, scope)
+	cost, whyCost := t.price.of(ctx, scope)
+	c.Objective, c.ChoiceCost = valueOf(value, why), valueOf(cost, whyCost)
+	c.ObjectiveInterval, c.LostMost = noRange(page.Nothing), page.Missing(page.Nothing)
+	if c.Exact < c.Runs {
+		c.Objective, c.ChoiceCost = page.Missing(c.Label), page.Missing(c.Label)
+		return nil
+	}
+	if values := t.influence(ctx, p, 0, &t.goal); values != nil {
+		c.ObjectiveInterval = t.interval(values)
+	}
+	if t.score < 0 {
+		return nil
+	}
+	s := &scope.scores[t.score]
+	c.Lost, c.Gained = int(s.lost), int(s.gained)
+	if c.Candidate == theRecording {
+		return nil
+	}
+	l, err := t.lossAlone(ctx, c.Candidate, 0)
+	c.LostMost, c.LossIsNet = l.LostMost, l.LossIsNet
+	return err
+}
+
+// lossAlone is what a candidate loses on a subset, with the bound of one that is named
+// beforehand.
+func (t *chooser) lossAlone(ctx context.Context, candidate, subset int) (Loss, error) {
+	if t.score < 0 {
+		return Loss{LostMost: page.Missing(page.Nothing)}, nil
+	}
+	l, err := t.lossInFull(ctx, candidate, subset, t.Level)
+	return Loss{Lost: l.lost, Gained: l.gained, LostMost: valueOf(l.most, page.Nothing), LossIsNet: l.net}, err
+}
+
+// all describes every candidate that can be chosen, where that was asked for.
+func (t *chooser) all(ctx context.Context, r *Tuning, choice *chosen) error {
+	if !t.ChoiceOptions.All {
+		return nil
+	}
+	order := []int{}
+	for i := range t.candidates {
+		if t.can[i] {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(t.cost[0][a], t.cost[0][b]), cmp.Compare(t.rank[a], t.rank[b]))
+	})
+	for _, i := range order {
+		l, err := t.lossAlone(ctx, i, 0)
+		if err != nil {
+			return err
+		}
+		r.All = append(r.All, AllRow{
+			Candidate: i, Name: t.candidates[i].Name, Params: Params(t.candidates[i].Params), Objective: t.shownValue(t.value[0][i]), ChoiceCost: page.Known(t.cost[0][i]),
+			Counted: t.counted(t.over(&sums{}, i, 0)), Within: t.within[t.chosenOn][i], Loss: l, Alpha: t.steps.rungs[t.steps.rung[i]].alpha, Recommended: i == choice.candidate, Today: i == t.today(),
+		})
+	}
+	return nil
+}
+
+// where tells on which tasks the choice was made, where that is not all of them.
+func (t *chooser) where() string {
+	if t.HoldOut == 0 {
+		return ""
+	}
+	return ", on the tasks that are not held out"
+}
+
+// whyChosen says by which numbers the rule took its choice.
+func (t *chooser) whyChosen(c *chosen, within int) string {
+	of := "the cheapest of " + page.Plural(within, "configuration", "configurations")
+	value, best := t.shown(c.candidate), t.shown(c.best)
+	switch t.Choose.Rule {
+	case AtLeast:
+		return fmt.Sprintf("%s with at least %s of the best objective: %s of %s", of, percent(t.Choose.Number), value, best)
+	case WithinOneSE:
+		return fmt.Sprintf("%s within one standard error, %.4g, of the best objective: %s of %s", of, c.margin, value, best)
+	case Indistinguishable:
+		return fmt.Sprintf("%s that no paired test shows to be worse than the best objective: %s of %s, p = %s", of, value, best, page.Chance(page.Known(c.p)))
+	}
+	if c.loss.net {
+		return fmt.Sprintf("%s whose mean %s is shown to fall by at most %.3g", of, t.held.Scores[t.score], t.Choose.Number)
+	}
+	return fmt.Sprintf("%s that is shown to lose at most %s of the runs' successes; it loses %d of %d", of, percent(t.Choose.Number), c.loss.lost, c.loss.runs)
+}
+
+// shown is the objective as it was asked for.
+func (t *chooser) shown(candidate int) string {
+	return fmt.Sprintf("%.4g", t.shownValue(t.value[t.chosenOn][candidate]).Number)
+}
+
+// percent is a share with two digits that count.
+func percent(share float64) string {
+	return fmt.Sprintf("%.3g%%", 100*share)
+}
+
+// whyNone says why the rule finds nothing on a subset.
+func (t *chooser) whyNone(subset int, c *chosen) string {
+	if c.best < 0 {
+		return t.whyNothingLeft(subset)
+	}
+	units, what := t.lossUnits(subset)
+	switch {
+	case t.Choose.Rule != MaxLoss && units < 2:
+		return errOneUnit.Error()
+	case c.top != c.best && (t.Choose.Rule != MaxLoss || t.beaten(c)):
+		return t.whyBeaten(c)
+	case t.Choose.Rule != MaxLoss:
+		return "the rule allows none"
+	}
+	if c.passing >= 0 {
+		return fmt.Sprintf("%s is shown to lose at most %s, but %s beats it, which is not", t.candidates[c.passing].Name, percent(t.Choose.Number), t.candidates[c.by].Name)
+	}
+	text := fmt.Sprintf("no configuration is shown to lose at most %s", percent(t.Choose.Number))
+	alpha := t.steps.largest()
+	if least := t.atMost(0, units, 1-alpha); least > t.Choose.Number && t.Choose.Number > 0 {
+		needed := math.Ceil(math.Log(alpha) / math.Log(1-t.Choose.Number))
+		text = fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes %.0f to show so little", text, page.Plural(units, strings.TrimSuffix(what, "s"), what), percent(least), needed)
+	}
+	if least, ok := t.leastShown(subset); ok {
+		text = fmt.Sprintf("%s; the least that these can show is --choose max_loss:%v", text, roundedUp(least))
+	}
+	return text
+}
+
+// mostLeast is of how many rungs at most it is said what the least loss is that these
+// tasks can show.
+const mostLeast = 2_000
+
+// leastShown is the smallest max_loss at which something is recommended: the least
+// bound on the front, where looser ones have passed.
+func (t *chooser) leastShown(subset int) (least float64, ok bool) {
+	if subset > 0 || len(t.steps.rungs) > mostLeast {
+		return 0, false
+	}
+	ctx, known := context.Background(), map[int]float64{}
+	var opens func(r int) float64
+	bound := func(r int) float64 {
+		l, err := t.lossInFull(ctx, t.steps.rungs[r].candidates[0], subset, 1-t.steps.rungs[r].alpha)
+		if err != nil {
+			return math.Inf(1)
+		}
+		for _, looser := range t.steps.rungs[r].looser {
+			l.most = max(l.most, opens(looser))
+		}
+		return l.most
+	}
+	opens = func(r int) float64 {
+		if _, is := known[r]; !is {
+			known[r] = 0
+			if t.print[t.steps.rungs[r].candidates[0]] != t.recordedPrint {
+				known[r] = bound(r)
+			} else {
+				for _, looser := range t.steps.rungs[r].looser {
+					known[r] = max(known[r], opens(looser))
+				}
+			}
+		}
+		return known[r]
+	}
+	least = math.Inf(1)
+	for _, i := range t.unbeaten(t.ordered(subset), subset) {
+		least = min(least, bound(t.steps.rung[i]))
+	}
+	return least, least > t.Choose.Number && least < 1
+}
+
+// whyBeaten says what is better than every configuration that could be recommended.
+func (t *chooser) whyBeaten(c *chosen) string {
+	best := fmt.Sprintf("the best configuration that the recording answers for, %s, has %.4g of %s", t.candidates[c.best].Name, t.shownValue(t.value[t.chosenOn][c.best]).Number, t.goal.text)
+	top := t.shownValue(c.topValue).Number
+	if c.top < 0 {
+		return fmt.Sprintf("%s, and %s has %.4g as recorded", best, t.Recordings()[theRecording-c.top].Configuration, top)
+	}
+	return fmt.Sprintf("%s, and %s, of which only bounds are known, has at least %.4g", best, t.candidates[c.top].Name, top)
+}
+
+// roundedUp is a number above 0 with two digits that count, and no smaller.
+func roundedUp(x float64) float64 {
+	digits := 1 - int(math.Floor(math.Log10(x)))
+	scale := math.Pow10(digits)
+	return math.Ceil(x*scale) / scale
+}
+
+// lossUnits are what bounds of losses count: runs, or tasks or clusters of them.
+func (t *chooser) lossUnits(subset int) (n int, what string) {
+	if t.independent {
+		return int(t.recordedSums[subset].runs), "runs"
+	}
+	seen := map[int]bool{}
+	for c := range t.cellUnit {
+		if t.in(c, subset) {
+			seen[t.cellUnit[c]] = true
+		}
+	}
+	if t.held.Clusters > 0 {
+		return len(seen), "clusters"
+	}
+	return len(seen), "tasks"
+}
+
+// whyNothingLeft says which step left no candidate.
+func (t *chooser) whyNothingLeft(subset int) string {
+	var exact, can int
+	for i := range t.candidates {
+		exact += count(t.standing[i] != notExact)
+		can += count(t.can[i])
+	}
+	all := page.Plural(len(t.candidates), "configuration", "configurations")
+	switch {
+	case exact == 0:
+		return fmt.Sprintf("of %s the recording answers for none exactly", all)
+	case can == 0:
+		return fmt.Sprintf("of %s none has all numbers: %s", all, t.firstWhy())
+	case subset == t.chosenOn:
+		return fmt.Sprintf("of %s none satisfies the constraints", all)
+	}
+	return fmt.Sprintf("of %s none satisfies the constraints on the other folds", all)
+}
+
+// firstWhy is why the first candidate that lacks a number does.
+func (t *chooser) firstWhy() string {
+	for i, why := range t.why {
+		if t.standing[i] == faulty {
+			return "runs that stop there would have a fault"
+		}
+		if t.standing[i] == notScored {
+			return "the score of a run that stops there is not known"
+		}
+		if why != "" {
+			return why
+		}
+	}
+	return "nothing is known"
+}
+
+// madeNotes are those on the folds and the bounds.
+func (t *chooser) madeNotes(r *Tuning) {
+	if t.folds == 0 && t.Folds >= 0 {
+		r.Notes = append(r.Notes, Note{Kind: NoFolds})
+	}
+	if v := r.Validation; v != nil && r.Recommended != nil {
+		without := 0
+		for i := range v.Folds {
+			without += count(v.Folds[i].Chosen < 0)
+		}
+		if without > 0 {
+			r.Notes = append(r.Notes, Note{Kind: FoldsWithout, Count: without, Of: len(v.Folds)})
+		}
+	}
+	if t.score >= 0 && !t.independent {
+		n, what := t.lossUnits(0)
+		r.Notes = append(r.Notes, Note{Kind: LossByUnits, Count: n, Name: what[:len(what)-1]})
+	}
+}

@@ -1,0 +1,636 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/stats"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// ErrNoScore says that nothing is scored, so that no candidate can be held against
+// what it loses.
+var ErrNoScore = errors.New("nothing is scored in these runs")
+
+// ErrLossOfSmall says that max_loss counts what a score falls by, which is no loss
+// where a small score is the better one.
+var ErrLossOfSmall = errors.New("max_loss counts what a score falls by, and a small score is asked for: take at_least, within_one_se or indistinguishable")
+
+// errNoJackknife says that a rule needs what quantiles do not have.
+var errNoJackknife = errors.New("the rule needs the spread of the objective, which is not known of one that reads quantiles: take max_loss or at_least")
+
+// errOneUnit says that a rule needs the spread over tasks, and there is one.
+var errOneUnit = errors.New("the rule needs the spread over tasks or clusters, and there is only one: take max_loss or at_least")
+
+// chooser has what all steps of a choice share.
+type chooser struct {
+	Candidates
+	held *Held
+	ChoiceOptions
+	candidates []sweep.Candidate
+	*axes
+	fold  []int // by run
+	folds int   // 0: none; 2 with a hold-out, of which 0 is what is held out
+	// chosenOn is the subset by which the recommended one is chosen: all runs, or
+	// those that are not held out. So many subsets leave out a fold.
+	chosenOn, without int
+	// Units are what the jackknife and the bootstrap leave out or draw: tasks, or
+	// clusters. The runs of one unit and fold are a cell.
+	units              int
+	cell               []int // by run
+	cellUnit, cellFold []int // by cell
+	parts              *sweep.Parts
+
+	goal, price term
+	known       usageKnown
+	score       int   // the score that losses are of; -1: none
+	reads       []int // the scores that have to be known
+	graded      bool  // some value of the score is neither 0 nor 1
+	wide        bool  // some value of the score lies outside of 0 and 1
+	independent bool  // each task has one run and stands for itself
+
+	quantiles bool // some expression needs every run, not sums
+
+	one  sync.Mutex // held while the Source is asked by several
+	sums [][]sums   // by candidate and fold
+	// recordedSums are those of the recording, by subset.
+	recordedSums  []*sums
+	recordedCells *profile
+	print         []uint64 // by candidate: equal where they make the same of every run
+	recordedPrint uint64   // that of what makes of every run what was recorded
+	steps         *steps
+	*measured
+	profiles map[int]*profile
+	outcomes map[int][]sweep.Outcome
+	bounds   map[counted]float64
+	losses   map[int][]lossCell // by candidate
+}
+
+// newChooser prepares what does not depend on the candidates' outcomes.
+func newChooser(ctx context.Context, of Candidates, o ChoiceOptions) (*chooser, error) {
+	t := &chooser{Candidates: of, held: Hold(of.Runs(), of.Scores()), ChoiceOptions: o, candidates: of.Candidates(), profiles: map[int]*profile{}, outcomes: map[int][]sweep.Outcome{}, bounds: map[counted]float64{}, losses: map[int][]lossCell{}}
+	if err := t.fill(); err != nil {
+		return nil, err
+	}
+	t.axes = axesOf(t.candidates)
+	if err := t.divide(ctx); err != nil {
+		return nil, err
+	}
+	t.known = knownOf(t.held).byIteration(t.held.Runs)
+	t.price = costTerm(o.Choose.Cost, t.known)
+	t.goal = objective(o.Objective, t.held.Scores, max(0, t.score))
+	if best := t.reference(ctx); best != 0 {
+		of.Lead(best)
+		t.held = Hold(of.Runs(), of.Scores())
+		clear(t.profiles)
+		if err := t.divide(ctx); err != nil {
+			return nil, err
+		}
+	}
+	t.look()
+	return t, nil
+}
+
+// fill puts defaults in the place of zeros, and finds the scores.
+func (t *chooser) fill() error {
+	if t.Level == 0 {
+		t.Level = stats.Level
+	}
+	if t.Choose.Rule == "" {
+		t.Choose.Rule = MaxLoss
+		if t.Choose.Number == 0 {
+			t.Choose.Number = DefaultMaxLoss
+		}
+	}
+	switch {
+	case len(t.held.Runs) == 0:
+		return errors.New("there are no recorded runs")
+	case !slices.Contains(rules, t.Choose.Rule):
+		return fmt.Errorf("%q is not a rule: want one of %v", t.Choose.Rule, rules)
+	case t.HoldOut < 0 || t.HoldOut >= 1 || t.HoldOut != t.HoldOut:
+		return fmt.Errorf("%v is not a share of tasks to hold out: want one above 0 and below 1", t.HoldOut)
+	case t.Choose.Number < 0 || t.Choose.Number > 1:
+		return fmt.Errorf("%s: %v is not a number from 0 to 1", t.Choose.Rule, t.Choose.Number)
+	}
+	t.score = scoreRead(t.Objective, t.held.Scores)
+	if t.score < 0 && len(t.held.Scores) > 0 {
+		t.score = 0
+	}
+	if t.Minimize && t.Choose.Rule == MaxLoss && (t.Objective == nil || scoreRead(t.Objective, t.held.Scores) >= 0) {
+		return ErrLossOfSmall
+	}
+	if t.score < 0 && (t.Objective == nil || t.Choose.Rule == MaxLoss) {
+		return fmt.Errorf("%w: an objective and another rule than %s may serve", ErrNoScore, MaxLoss)
+	}
+	t.quantiles = readsQuantiles(t.ChoiceOptions.reads())
+	return t.readScores()
+}
+
+// readScores finds the scores that are read, which have to be known of a candidate
+// that is chosen.
+func (t *chooser) readScores() error {
+	if t.score >= 0 {
+		t.reads = append(t.reads, t.score)
+	}
+	for _, path := range t.ChoiceOptions.reads() {
+		name, ok := scoreNamed(path)
+		if !ok {
+			continue
+		}
+		at := slices.Index(t.held.Scores, name)
+		if at < 0 {
+			return &UnknownScoreError{Name: name, Known: t.held.Scores}
+		}
+		if !slices.Contains(t.reads, at) {
+			t.reads = append(t.reads, at)
+		}
+	}
+	return nil
+}
+
+// part puts the runs into folds, or holds some out.
+func (t *chooser) part(ctx context.Context) (err error) {
+	if t.HoldOut > 0 {
+		t.fold, err = heldOutOf(ctx, t.held.Runs, t.HoldOut, t.By, t.Seed)
+		t.folds, t.without, t.chosenOn = 2, 1, 1
+		return err
+	}
+	k := t.Folds
+	if k == 0 {
+		k = DefaultFolds
+	}
+	t.fold = make([]int, len(t.held.Runs))
+	if k > 1 {
+		if t.fold, t.folds, err = foldsOf(ctx, t.held.Runs, k, t.By, t.Seed); err != nil {
+			return err
+		}
+	}
+	if t.folds < 2 {
+		clear(t.fold)
+		t.folds = 0
+	}
+	t.without = t.folds
+	return nil
+}
+
+// divide puts the runs into folds and units.
+func (t *chooser) divide(ctx context.Context) error {
+	if err := t.part(ctx); err != nil {
+		return err
+	}
+	unit, units := unitsOf(t.held.Runs, t.Seed)
+	t.units = units
+	t.cell, t.cellUnit, t.cellFold = nil, nil, nil
+	at := map[[2]int]int{}
+	for i := range t.held.Runs {
+		key := [2]int{unit[i], t.fold[i]}
+		if _, known := at[key]; !known {
+			at[key] = len(t.cellUnit)
+			t.cellUnit, t.cellFold = append(t.cellUnit, unit[i]), append(t.cellFold, t.fold[i])
+		}
+		t.cell = append(t.cell, at[key])
+	}
+	t.parts = sweep.Divide(t.held.Runs, t.cell, len(t.cellUnit))
+	return nil
+}
+
+// look finds out of what kind the scores and the tasks are.
+func (t *chooser) look() {
+	t.independent = t.held.Clusters == 0 && len(t.held.Tasks) == len(t.held.Runs)
+	if t.score < 0 {
+		return
+	}
+	for i := range t.held.Runs {
+		for _, v := range t.held.Runs[i].Scores[t.score] {
+			t.graded = t.graded || v == v && v != 0 && v != 1
+			t.wide = t.wide || v < 0 || v > 1
+		}
+	}
+}
+
+// mostUnits is into how many groups tasks or clusters are gathered at most, to be
+// drawn anew or left out. More would cost more and say hardly more.
+const mostUnits = 2_000
+
+// unitsOf are the clusters of the runs, or their tasks, numbered by their names;
+// beyond mostUnits they are dealt out to so many groups.
+func unitsOf(runs []sweep.Run, seed uint64) (unit []int, units int) {
+	at := map[string]int{}
+	key := func(r *sweep.Run) string {
+		if r.Run.Cluster != "" {
+			return "cluster " + r.Run.Cluster
+		}
+		return "task " + r.Run.Task
+	}
+	for i := range runs {
+		at[key(&runs[i])] = 0
+	}
+	order := make([]string, 0, len(at))
+	for name := range at {
+		order = append(order, name)
+	}
+	slices.Sort(order)
+	if len(order) > mostUnits {
+		order = shuffled(at, seed)
+	}
+	for i, name := range order {
+		at[name] = i % mostUnits
+	}
+	unit = make([]int, len(runs))
+	for i := range runs {
+		unit[i] = at[key(&runs[i])]
+	}
+	return unit, min(len(order), mostUnits)
+}
+
+// everyRun are the lengths and times of all runs under a candidate, for quantiles.
+type everyRun struct{ iterations, seconds []float64 }
+
+// everyRun replays a candidate. A Source serves one caller at a time.
+func (t *chooser) everyRun(ctx context.Context, candidate int) (*everyRun, error) {
+	t.one.Lock()
+	defer t.one.Unlock()
+	outcomes, err := t.Candidates.Outcomes(ctx, candidate)
+	if err != nil {
+		return nil, err
+	}
+	return everyRunOf(outcomes), nil
+}
+
+func everyRunOf(outcomes []sweep.Outcome) *everyRun {
+	runs := &everyRun{make([]float64, len(outcomes)), make([]float64, len(outcomes))}
+	for i := range outcomes {
+		runs.iterations[i], runs.seconds[i] = float64(outcomes[i].Iterations), outcomes[i].Elapsed.Seconds()
+	}
+	return runs
+}
+
+// into puts the runs of all folds but one into sums.
+func (r *everyRun) into(s *sums, fold []int, without int) {
+	for i := range r.iterations {
+		if without < 0 || fold[i] != without {
+			s.everyIteration = append(s.everyIteration, r.iterations[i])
+			s.everySecond = append(s.everySecond, r.seconds[i])
+		}
+	}
+}
+
+// ends tells which limit bound: how the runs of the recommended configuration, of
+// today's and of the recording end.
+func (t *chooser) ends(ctx context.Context, r *Tuning, choice *chosen) error {
+	for _, of := range append(t.described(choice), described{"recording", theRecording}) {
+		outcomes := t.held.Recorded
+		if of.candidate != theRecording {
+			var err error
+			if outcomes, err = t.Outcomes(ctx, of.candidate); err != nil {
+				return err
+			}
+		}
+		r.Stops = append(r.Stops, Stops{Of: of.name, Stops: StopCounts(outcomes), Unknown: notExactRuns(outcomes)})
+	}
+	return nil
+}
+
+func notExactRuns(outcomes []sweep.Outcome) (n int) {
+	for i := range outcomes {
+		n += count(outcomes[i].At > 0)
+	}
+	return n
+}
+
+// axes are the parameters of the candidates, and the values that each takes, the
+// smallest first.
+type axes struct {
+	paths  []string // in the order declared
+	values [][]any  // by path; nil is off, or not set
+	at     [][]int  // by candidate and path, the place of its value; the last is that of its base
+	rank   []int    // by candidate: its place among all, the one with the smaller parameters first
+	found  map[string]int
+}
+
+// axesOf finds them. Numbers and durations are ordered as such, other values as
+// they first come; off is the largest.
+func axesOf(candidates []sweep.Candidate) *axes {
+	a := &axes{at: make([][]int, len(candidates)), found: map[string]int{}}
+	column := map[string]int{}
+	var first []map[string]int // by path: in which order texts come
+	for i := range candidates {
+		for _, p := range candidates[i].Params {
+			at, known := column[p.Path]
+			if !known {
+				at = len(a.paths)
+				column[p.Path] = at
+				a.paths, a.values, first = append(a.paths, p.Path), append(a.values, nil), append(first, map[string]int{})
+			}
+			key := keyOf(p.Value)
+			if _, seen := first[at][key]; !seen {
+				first[at][key] = len(a.values[at])
+				a.values[at] = append(a.values[at], p.Value)
+			}
+		}
+	}
+	a.sort(candidates, column, first)
+	return a
+}
+
+// sort puts the values, and the candidates by them, into order.
+func (a *axes) sort(candidates []sweep.Candidate, column map[string]int, first []map[string]int) {
+	var bases []string
+	for i := range candidates {
+		bases = append(bases, candidates[i].Base)
+	}
+	slices.Sort(bases)
+	places := make([]map[string]int, len(a.paths))
+	for at := range a.paths {
+		slices.SortFunc(a.values[at], func(x, y any) int {
+			return cmp.Or(compareValues(x, y), cmp.Compare(first[at][keyOf(x)], first[at][keyOf(y)]))
+		})
+		places[at] = map[string]int{}
+		for i, v := range a.values[at] {
+			places[at][keyOf(v)] = i
+		}
+	}
+	for i := range candidates {
+		a.at[i] = make([]int, len(a.paths)+1)
+		a.at[i][len(a.paths)], _ = slices.BinarySearch(bases, candidates[i].Base)
+		for at := range a.paths {
+			a.at[i][at] = absent(places[at], len(a.values[at]))
+		}
+		for _, p := range candidates[i].Params {
+			a.at[i][column[p.Path]] = places[column[p.Path]][keyOf(p.Value)]
+		}
+		if _, taken := a.found[placeKey(a.at[i])]; !taken {
+			a.found[placeKey(a.at[i])] = i
+		}
+	}
+	a.order()
+}
+
+// absent is the place of a parameter that is not set: beside off, the last.
+func absent(places map[string]int, n int) int {
+	if at, ok := places[keyOf(nil)]; ok {
+		return at
+	}
+	return n
+}
+
+func (a *axes) order() {
+	order := make([]int, len(a.at))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int { return slices.Compare(a.at[x], a.at[y]) })
+	a.rank = make([]int, len(order))
+	for place, i := range order {
+		a.rank[i] = place
+	}
+}
+
+// beside is the candidate that differs only in one parameter, by steps up or down
+// among its values.
+func (a *axes) beside(candidate, path, steps int) (other int, ok bool) {
+	places := slices.Clone(a.at[candidate])
+	places[path] += steps
+	if places[path] < 0 || places[path] >= len(a.values[path]) {
+		return 0, false
+	}
+	other, ok = a.found[placeKey(places)]
+	return other, ok
+}
+
+// param is the value of a parameter of a candidate, nil where it is off or not set.
+func (a *axes) param(candidate, path int) any {
+	if at := a.at[candidate][path]; at < len(a.values[path]) {
+		return a.values[path][at]
+	}
+	return nil
+}
+
+// compareValues orders numbers before texts, and off behind all.
+func compareValues(x, y any) int {
+	a, aKind := amountOf(x)
+	b, bKind := amountOf(y)
+	return cmp.Or(cmp.Compare(aKind, bKind), cmp.Compare(a, b))
+}
+
+func amountOf(value any) (amount float64, kind int) {
+	switch v := value.(type) {
+	case float64:
+		return v, 0
+	case int64:
+		return float64(v), 0
+	case int:
+		return float64(v), 0
+	case time.Duration:
+		return v.Seconds(), 1
+	case string:
+		if d, err := time.ParseDuration(v); err == nil {
+			return d.Seconds(), 1
+		}
+		if v != off {
+			return 0, 2
+		}
+		return 0, 4
+	case nil:
+		return 0, 4
+	}
+	return 0, 3
+}
+
+// off is how people write that a limit is none.
+const off = "off"
+
+// keyOf tells equal values from others.
+func keyOf(value any) string {
+	switch n, kind := amountOf(value); kind {
+	case 0, 1:
+		value = [2]float64{n, float64(kind)}
+	case 4:
+		value = nil
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "?"
+	}
+	return string(text)
+}
+
+func placeKey(places []int) string {
+	key := make([]byte, 0, 4*len(places))
+	for _, p := range places {
+		key = append(key, byte(p), byte(p>>8), byte(p>>16), byte(p>>24))
+	}
+	return string(key)
+}
+
+// changes are the parameters in which a candidate differs from a loop, which may
+// be nil: then nothing is known of it.
+func changes(from *spec.Loop, to *sweep.Candidate) []Change {
+	all, before := []Change{}, []spec.Value{}
+	if from != nil {
+		before = from.Values()
+	}
+	for _, p := range to.Params {
+		change := Change{Path: p.Path, To: valueText(p.Value)}
+		at := slices.IndexFunc(before, func(v spec.Value) bool {
+			return v.Parameter && (v.Path == p.Path || strings.HasSuffix(v.Path, "."+p.Path))
+		})
+		switch {
+		case at >= 0 && keyOf(before[at].Value) == keyOf(p.Value):
+			continue
+		case at >= 0:
+			change.From = valueText(before[at].Value)
+		case from != nil:
+			change.From = valueText(nil)
+		}
+		if change.From != change.To {
+			all = append(all, change)
+		}
+	}
+	return all
+}
+
+// valueText is a value for people.
+func valueText(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return off
+	case string:
+		return v
+	case time.Duration:
+		return v.String()
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "?"
+	}
+	return string(text)
+}
+
+// profile is what a candidate makes of every cell of the runs: those of one unit
+// and one fold.
+type profile struct{ cells []sweep.Totals }
+
+// theRecording is the number that stands for the recording among candidates.
+const theRecording = -1
+
+// mostProfiles are kept at a time: a megabyte each where there are many tasks.
+const mostProfiles = 16
+
+// mostOutcomes are kept at a time, of all candidates together: some 600 bytes each.
+const mostOutcomes = 50_000
+
+// Outcomes replays a candidate, and remembers those that are asked for again and
+// again.
+func (t *chooser) Outcomes(ctx context.Context, candidate int) ([]sweep.Outcome, error) {
+	if known, ok := t.outcomes[candidate]; ok {
+		return known, nil
+	}
+	outcomes, err := t.Candidates.Outcomes(ctx, candidate)
+	if err != nil {
+		return nil, err
+	}
+	if len(t.outcomes)*len(outcomes) > mostOutcomes {
+		clear(t.outcomes)
+	}
+	t.outcomes[candidate] = outcomes
+	return outcomes, nil
+}
+
+// profile replays a candidate, or is that of a recording.
+func (t *chooser) profile(ctx context.Context, candidate int) (*profile, error) {
+	if p, ok := t.profiles[candidate]; ok {
+		return p, nil
+	}
+	var p *profile
+	switch {
+	case candidate >= 0:
+		cells, err := t.Sums(ctx, candidate, t.parts)
+		if err != nil {
+			return nil, err
+		}
+		p = &profile{cells}
+	case candidate == theRecording:
+		p = t.profileOf(t.held.Recorded)
+	default:
+		p = t.profileOf(Hold(t.Recordings()[theRecording-candidate].Runs, t.held.Scores).Recorded)
+	}
+	if len(t.profiles) >= mostProfiles {
+		clear(t.profiles)
+	}
+	t.profiles[candidate] = p
+	return p, nil
+}
+
+func (t *chooser) profileOf(outcomes []sweep.Outcome) *profile {
+	return &profile{t.parts.Sum(outcomes)}
+}
+
+// sum adds up the cells of a subset.
+func (t *chooser) sum(p *profile, subset int) *sums {
+	s := &sums{}
+	for c := range p.cells {
+		if t.in(c, subset) {
+			s.add(&p.cells[c])
+		}
+	}
+	return s
+}
+
+// in says whether a cell is in a subset.
+func (t *chooser) in(cell, subset int) bool { return subset == 0 || t.cellFold[cell] != subset-1 }
+
+// influence are the pseudo-values of a term for the units of a subset, whose mean
+// and spread are those of the term (M. H. Quenouille, Biometrika 43, 1956; J. W.
+// Tukey, 1958): for a mean over units of one size they are the units' means. They
+// are moved so that their mean is the term itself. It is nil where the term has no
+// value, or where quantiles are read, which the jackknife does not fit.
+func (t *chooser) influence(ctx context.Context, p *profile, subset int, of *term) []float64 {
+	byUnit := make([][]*sweep.Totals, t.units)
+	for c := range p.cells {
+		if t.in(c, subset) && p.cells[c].Runs > 0 {
+			byUnit[t.cellUnit[c]] = append(byUnit[t.cellUnit[c]], &p.cells[c])
+		}
+	}
+	all := t.sum(p, subset)
+	scope := t.scope(all.copy())
+	whole, _ := of.of(ctx, scope)
+	if of.program != nil && t.quantiles || math.IsNaN(whole) {
+		return nil
+	}
+	values, mean := []float64{}, 0.0
+	for _, cells := range byUnit {
+		if len(cells) == 0 {
+			continue
+		}
+		scope.set(all)
+		for _, c := range cells {
+			scope.drop(c)
+		}
+		without, _ := of.of(ctx, scope)
+		values = append(values, without)
+		mean += without
+	}
+	return pseudo(values, whole, mean/float64(len(values)))
+}
+
+// pseudo turns what the term is without each unit into pseudo-values.
+func pseudo(without []float64, whole, mean float64) []float64 {
+	if math.IsNaN(mean) || len(without) < 2 {
+		return nil
+	}
+	n := float64(len(without))
+	for i, x := range without {
+		without[i] = whole + (n-1)*(mean-x)
+	}
+	return without
+}

@@ -1,0 +1,329 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// guess is what looks best where nothing is recommended, and how many tasks would
+// prove it.
+func (t *chooser) guess(ctx context.Context, r *Tuning, choice *chosen) error {
+	if choice.candidate >= 0 || choice.best < 0 {
+		return nil
+	}
+	if choice.top != choice.best && (t.Choose.Rule != MaxLoss || t.beaten(choice)) {
+		return t.guessTop(ctx, r, choice)
+	}
+	if t.Choose.Rule != MaxLoss {
+		return nil
+	}
+	return t.guessCheap(ctx, r)
+}
+
+// beaten says that what is not exact is better than every candidate by more than
+// max_loss.
+func (t *chooser) beaten(c *chosen) bool {
+	return t.goal.native != nil && t.value[t.chosenOn][c.best]+t.Choose.Number < c.topValue-slack(c.topValue)
+}
+
+// guessTop guesses what is better than every configuration that could be chosen: the
+// recording, or a configuration of which only bounds are known.
+func (t *chooser) guessTop(ctx context.Context, r *Tuning, c *chosen) error {
+	g := &Guess{Candidate: c.top, Least: true, Value: t.shownValue(c.topValue), Best: t.shownValue(t.value[t.chosenOn][c.best])}
+	if c.top < 0 {
+		g.Name, g.Least, g.Recorded = t.Recordings()[theRecording-c.top].Configuration, false, true
+	} else {
+		g.Name = t.candidates[c.top].Name
+	}
+	top, err := t.profile(ctx, c.top)
+	if err != nil {
+		return err
+	}
+	best, err := t.profile(ctx, c.best)
+	if err != nil {
+		return err
+	}
+	if d := differences(t.influence(ctx, top, t.chosenOn, &t.goal), t.influence(ctx, best, t.chosenOn, &t.goal)); d != nil {
+		estimate, _ := stats.MeanOf(d)
+		power := stats.Power{Alpha: 1 - t.Level, Power: 0.8}
+		if needed, ok := power.Needed(estimate.SE*estimate.SE*float64(len(d)), estimate.Value); ok && (g.Least || needed > float64(len(d))) {
+			g.Tasks = t.tasksOf(max(needed, float64(len(d))))
+		}
+	}
+	r.Guess = g
+	return nil
+}
+
+// shownValue is an objective as it was asked for.
+func (t *chooser) shownValue(value float64) page.Value {
+	if t.Minimize {
+		value = -value
+	}
+	return page.Known(value)
+}
+
+// guessCheap guesses, among the configurations that lose at most half of what is
+// allowed on the tasks that there are, the one that takes the fewest tasks to prove,
+// the cheapest among equals. What makes of every run what was recorded loses nothing
+// by definition: that needs no proof.
+func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
+	for _, i := range t.unbeaten(t.ordered(t.chosenOn), t.chosenOn) {
+		level := 1 - t.steps.rungs[t.steps.rung[i]].alpha
+		l, err := t.lossInFull(ctx, i, t.chosenOn, level)
+		if err != nil {
+			return err
+		}
+		share := float64(l.lost-l.gained) / float64(max(1, l.runs))
+		if l.net {
+			if share, err = t.fallOf(ctx, i); err != nil {
+				return err
+			}
+		}
+		if share > t.Choose.Number/2 || math.IsInf(l.most, 0) || t.print[i] == t.recordedPrint {
+			continue
+		}
+		units, _ := t.lossUnits(t.chosenOn)
+		needed, ok := neededUnits(share, l.most, float64(units), t.Choose.Number, level)
+		tasks := t.tasksOf(needed)
+		if !ok || r.Guess != nil && r.Guess.Tasks <= tasks {
+			continue
+		}
+		r.Guess = &Guess{Candidate: i, Name: t.candidates[i].Name, Lost: l.lost, Gained: l.gained, Runs: l.runs, Tasks: tasks,
+			Value: t.shownValue(t.value[t.chosenOn][i]), Best: t.shownValue(t.value[t.chosenOn][i])}
+	}
+	return nil
+}
+
+// fallOf is what the mean of the score falls by against the reference.
+func (t *chooser) fallOf(ctx context.Context, candidate int) (float64, error) {
+	p, err := t.profile(ctx, candidate)
+	if err != nil {
+		return 0, err
+	}
+	return numberOf(t.recordedSums[t.chosenOn].score(t.score)) - numberOf(t.sum(p, t.chosenOn).score(t.score)), nil
+}
+
+// neededUnits is how many units show that a share is at most so much, if it stays
+// what it is: a bound comes closer with the root of their number, and where nothing
+// is lost it is that of Clopper and Pearson.
+func neededUnits(share, most, units, allowed, level float64) (needed float64, ok bool) {
+	if share <= 0 {
+		needed = math.Log(1-level) / math.Log(1-allowed)
+	} else {
+		needed = units * math.Pow((most-share)/(allowed-share), 2)
+	}
+	return math.Ceil(max(needed, units+1)), allowed > 0 && !math.IsInf(needed, 0) && !math.IsNaN(needed)
+}
+
+// tasksOf is how many tasks so many units are: clusters have several.
+func (t *chooser) tasksOf(units float64) int {
+	if t.held.Clusters > 0 {
+		units *= float64(len(t.held.Tasks)) / float64(max(1, t.units))
+	}
+	return int(math.Ceil(units))
+}
+
+// isReference says that a candidate is what was recorded, which loses nothing by
+// definition.
+func (t *chooser) isReference(candidate int) bool {
+	recorded := t.Recordings()[0].Loop
+	return recorded != nil && recorded.Hash() == t.candidates[candidate].Hash()
+}
+
+// bound is what the recommended configuration may lose, as it holds after the choice.
+func (t *chooser) bound(ctx context.Context, r *Tuning, choice *chosen) error {
+	if choice.candidate < 0 || t.score < 0 || t.isReference(choice.candidate) {
+		return nil
+	}
+	if t.Choose.Rule == MaxLoss {
+		r.Bound = &Bound{Most: page.Known(t.Choose.Number), Net: choice.loss.net, Method: InSteps, Tests: len(t.steps.rungs)}
+		return nil
+	}
+	n := len(t.steps.rungs)
+	l, err := t.lossInFull(ctx, choice.candidate, t.chosenOn, 1-(1-t.Level)/float64(n))
+	if err != nil {
+		return fmt.Errorf("bounding the loss: %w", err)
+	}
+	r.Bound = &Bound{Most: valueOf(l.most, page.Nothing), Net: l.net, Method: Corrected, Tests: n}
+	return nil
+}
+
+// mostUnanswered are how many candidates that are not exact are told of.
+const mostUnanswered = 10
+
+// unanswered tells of candidates that the recording does not answer for: those
+// with the most runs that are exact first. They have bounds, and no point.
+func (t *chooser) unanswered(ctx context.Context, r *Tuning, _ *chosen) error {
+	var all []int
+	for i := range t.candidates {
+		if t.standing[i] == notExact {
+			all = append(all, i)
+		}
+	}
+	slices.SortFunc(all, func(a, b int) int {
+		return cmp.Or(cmp.Compare(t.labels[a], t.labels[b]), cmp.Compare(t.exact[b], t.exact[a]), cmp.Compare(t.rank[a], t.rank[b]))
+	})
+	for _, i := range all[:min(len(all), mostUnanswered)] {
+		n, err := t.notExact(ctx, i)
+		if err != nil {
+			return err
+		}
+		r.Tried.NotExact = append(r.Tried.NotExact, n)
+	}
+	return nil
+}
+
+func (t *chooser) notExact(ctx context.Context, candidate int) (NotExact, error) {
+	n := NotExact{Candidate: candidate, Name: t.candidates[candidate].Name, Label: t.labels[candidate].String(), Score: noRange(page.Nothing)}
+	outcomes, err := t.Outcomes(ctx, candidate)
+	if err != nil {
+		return n, nil
+	}
+	whole := wholeOf(sweep.Sum(outcomes, t.held.Runs, t.fold, max(1, t.folds)))
+	n.Exact, n.Censored, n.Branches = whole.Exact, whole.Censored, whole.Branches
+	if t.score >= 0 && t.labels[candidate] != replay.Counterfactual {
+		s := &whole.Scores[t.score]
+		n.Score.Low = page.ValueOf(s.PerTask.Least/whole.PerTask.Tasks, s.Known == whole.Runs)
+		n.Score.High = page.ValueOf(s.PerTask.Most/whole.PerTask.Tasks, s.Known == whole.Runs)
+	}
+	if why := Unknowns(outcomes); len(why) > 0 {
+		n.Why = why[0].Why
+	}
+	return n, nil
+}
+
+// neighbours tell what one step in each parameter changes, for the recommended
+// configuration and for today's.
+func (t *chooser) neighbours(ctx context.Context, r *Tuning, choice *chosen) error {
+	for _, of := range t.described(choice) {
+		for path := range t.paths {
+			n, err := t.neighbour(ctx, of.name, of.candidate, path)
+			if err != nil {
+				return err
+			}
+			if n.Less != nil || n.More != nil {
+				r.Neighbours = append(r.Neighbours, n)
+			}
+		}
+	}
+	return nil
+}
+
+// described are the candidates that are described in full, by their roles.
+func (t *chooser) described(choice *chosen) (all []described) {
+	if choice.candidate >= 0 {
+		all = append(all, described{"recommended", choice.candidate})
+	}
+	if today := t.today(); today >= 0 && today != choice.candidate {
+		all = append(all, described{"today", today})
+	}
+	return all
+}
+
+type described struct {
+	name      string
+	candidate int
+}
+
+func (t *chooser) neighbour(ctx context.Context, of string, candidate, path int) (Neighbour, error) {
+	n := Neighbour{Of: of, Path: t.paths[path], Value: valueText(t.param(candidate, path))}
+	for _, to := range []struct {
+		steps int
+		into  **Step
+	}{{-1, &n.Less}, {1, &n.More}} {
+		other, ok := t.beside(candidate, path, to.steps)
+		if !ok {
+			continue
+		}
+		step, err := t.step(ctx, candidate, other)
+		if err != nil {
+			return n, err
+		}
+		step.Value = valueText(t.param(other, path))
+		*to.into = step
+	}
+	return n, nil
+}
+
+// step holds a candidate against the one that it is next to.
+func (t *chooser) step(ctx context.Context, from, to int) (*Step, error) {
+	before, err := t.Outcomes(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	after, err := t.Outcomes(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	s := &Step{Candidate: to, Label: t.labels[to].String(), PerSuccess: page.Missing(page.Nothing)}
+	s.Objective = t.changeOf(t.standing[from], t.standing[to], t.value[0][to]-t.value[0][from], t.Minimize)
+	s.Cost = t.changeOf(t.standing[from], t.standing[to], t.cost[0][to]-t.cost[0][from], false)
+	for i := range after {
+		lost, gained := flip(&before[i], &after[i], t.score)
+		s.Lost, s.Gained = s.Lost+count(lost), s.Gained+count(gained)
+	}
+	if extra := s.Gained - s.Lost; extra != 0 && s.Cost.Known() && s.Cost.Number*float64(extra) > 0 {
+		s.PerSuccess = page.Known((t.total(after) - t.total(before)) / float64(extra))
+	}
+	return s, nil
+}
+
+// changeOf is a change that is known where both sides are; minimised values are
+// turned around.
+func (t *chooser) changeOf(from, to standingOfOne, change float64, turned bool) page.Value {
+	if turned {
+		change = -change
+	}
+	switch {
+	case from == notExact || to == notExact:
+		return page.Missing("not exact")
+	case from == faulty || to == faulty:
+		return page.Missing(LabelFault)
+	case from == notScored || to == notScored:
+		return page.Missing(page.Unscored)
+	}
+	return valueOf(change, page.Unknown)
+}
+
+// total is what runs cost together, in the unit of the choice's cost where that is
+// an amount: money, tokens, or iterations.
+func (t *chooser) total(outcomes []sweep.Outcome) (sum float64) {
+	of := t.unitOfCost()
+	for i := range outcomes {
+		_, most := of.Of(&outcomes[i])
+		sum += float64(most) / of.Unit
+	}
+	return sum
+}
+
+// unitOfCost is the amount that costs are told in where they are told run by run:
+// the one that the choice goes by, else the first that is known.
+func (t *chooser) unitOfCost() *Spending {
+	reads := []string{t.price.text}
+	if t.price.program != nil {
+		reads = t.price.program.Reads()
+	}
+	for _, a := range []struct {
+		name string
+		of   *Spending
+	}{{"cost_usd", &Cost}, {"tokens", &Tokens}, {"latency", &Time}, {"iterations", &Iterations}} {
+		if len(reads) == 1 && (reads[0] == a.name+".mean" || reads[0] == a.name+".sum" || reads[0] == a.name+".total") {
+			return a.of
+		}
+	}
+	switch {
+	case t.known.cost:
+		return &Cost
+	case t.known.tokens:
+		return &Tokens
+	}
+	return &Iterations
+}

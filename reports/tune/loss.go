@@ -1,0 +1,573 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// loss is how much of a score a candidate may lose against the recording.
+type loss struct {
+	lost, gained, runs int
+	// most is the one-sided upper bound of the share of runs that lose their
+	// success; where runs may also gain one, or the score is graded, of what the
+	// mean loses.
+	most float64
+	net  bool // the latter
+}
+
+// lossOf bounds the loss on a subset, at a level. Runs that are independent have the bound of
+// Clopper and Pearson, and that of Bonett and Price where some gain; where tasks
+// have several runs or stand in clusters, the bounds are by these.
+func (t *chooser) lossOf(ctx context.Context, candidate, subset int, level float64) (l loss, err error) {
+	same, err := t.onTheRecording(ctx, candidate)
+	if err != nil {
+		return l, err
+	}
+	if same && t.independent && !t.graded {
+		return t.plainLoss(candidate, subset, level), nil
+	}
+	if same && t.hopeless(candidate, subset, level) {
+		l = t.flips(candidate, subset)
+		l.most = math.Inf(1)
+		return l, nil
+	}
+	return t.clusteredLoss(ctx, candidate, subset, level)
+}
+
+// lossInFull bounds the loss on a subset, at a level, however large it is.
+func (t *chooser) lossInFull(ctx context.Context, candidate, subset int, level float64) (loss, error) {
+	same, err := t.onTheRecording(ctx, candidate)
+	if err != nil {
+		return loss{}, err
+	}
+	if same && t.independent && !t.graded {
+		return t.plainLoss(candidate, subset, level), nil
+	}
+	return t.clusteredLoss(ctx, candidate, subset, level)
+}
+
+// onTheRecording says that a candidate is replayed on the recording that losses
+// are counted against.
+func (t *chooser) onTheRecording(ctx context.Context, candidate int) (bool, error) {
+	on, err := t.Recording(ctx, candidate)
+	return on == 0, err
+}
+
+// flips are the successes lost and gained on a subset, by the totals.
+func (t *chooser) flips(candidate, subset int) (l loss) {
+	for f := range t.sums[candidate] {
+		if subset == 0 || f != subset-1 {
+			s := &t.sums[candidate][f].scores[t.score]
+			l.lost, l.gained, l.runs = l.lost+int(s.lost), l.gained+int(s.gained), l.runs+int(s.known)
+		}
+	}
+	return l
+}
+
+func (t *chooser) plainLoss(candidate, subset int, level float64) loss {
+	l := t.flips(candidate, subset)
+	if l.gained == 0 {
+		l.most = t.atMost(l.lost, l.runs, level)
+		return l
+	}
+	l.net, l.most = true, math.Inf(1)
+	if interval, ok := stats.BonettPrice(l.lost, l.gained, l.runs, 2*level-1); ok {
+		l.most = interval.High
+	}
+	return l
+}
+
+// counted is what a bound of a share follows from.
+type counted struct {
+	x, n  int
+	level float64
+}
+
+// atMost remembers the bounds of Clopper and Pearson: many candidates lose as
+// much.
+func (t *chooser) atMost(x, n int, level float64) float64 {
+	key := counted{x, n, level}
+	bound, known := t.bounds[key]
+	if !known {
+		var ok bool
+		if bound, ok = stats.ProportionAtMost(x, n, level); !ok {
+			bound = math.Inf(1)
+		}
+		t.bounds[key] = bound
+	}
+	return bound
+}
+
+// hopeless says that a candidate loses more than is allowed without any bound, or
+// with that of independent runs, so that its runs need not be looked at.
+func (t *chooser) hopeless(candidate, subset int, level float64) bool {
+	l := t.flips(candidate, subset)
+	if !t.graded && l.gained == 0 {
+		return t.atMost(l.lost, l.runs, level) > t.Choose.Number
+	}
+	before, now := t.recordedSums[subset].score(t.score), t.over(&sums{}, candidate, subset)
+	return numberOf(before)-numberOf(now.score(t.score)) > t.Choose.Number
+}
+
+// lossCell is what a candidate loses and gains in a cell, and what its score sums up
+// to: what bounds of losses need of a profile, which is much larger.
+type lossCell struct {
+	lost, gained, known int32
+	sum, tasks          float64 // of the score, tasks counting alike, and over so many tasks
+}
+
+// mostLossCells are kept at a time, of all candidates together.
+const mostLossCells = 5_000_000
+
+// lossCells replays a candidate, and remembers what it loses: the folds ask for the same
+// candidates again and again.
+func (t *chooser) lossCells(ctx context.Context, candidate int) ([]lossCell, error) {
+	if known, ok := t.losses[candidate]; ok {
+		return known, nil
+	}
+	p, err := t.profile(ctx, candidate)
+	if err != nil {
+		return nil, err
+	}
+	cells := make([]lossCell, len(p.cells))
+	for c := range p.cells {
+		if t.score >= len(p.cells[c].Scores) {
+			continue
+		}
+		total, score := &sums{}, &p.cells[c].Scores[t.score]
+		total.add(&p.cells[c])
+		cells[c] = lossCell{int32(score.Lost), int32(score.Gained), int32(score.Known), total.scores[t.score].sum, total.scores[t.score].tasks}
+	}
+	if (len(t.losses)+1)*len(cells) > mostLossCells {
+		clear(t.losses)
+	}
+	t.losses[candidate] = cells
+	return cells, nil
+}
+
+func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int, level float64) (loss, error) {
+	cells, err := t.lossCells(ctx, candidate)
+	if err != nil {
+		return loss{}, err
+	}
+	var l loss
+	byUnit := make([][]float64, t.units)
+	for c := range cells {
+		if !t.in(c, subset) {
+			continue
+		}
+		s := &cells[c]
+		l.lost, l.gained, l.runs = l.lost+int(s.lost), l.gained+int(s.gained), l.runs+int(s.known)
+		for i := range s.known {
+			byUnit[t.cellUnit[c]] = append(byUnit[t.cellUnit[c]], float64(count(i < s.lost)))
+		}
+	}
+	if !t.graded && l.gained == 0 {
+		l.most = shareAtMost(byUnit, level)
+		return l, nil
+	}
+	l.net = true
+	l.most, err = t.meanLoss(ctx, cells, subset, level)
+	return l, err
+}
+
+// means are the pseudo-values of the mean of the score for the units of a subset, as
+// influence has them of any term.
+func (t *chooser) means(cells []lossCell, subset int) []float64 {
+	units := make([]lossCell, t.units)
+	var all lossCell
+	for c := range cells {
+		if s := &cells[c]; t.in(c, subset) {
+			u := &units[t.cellUnit[c]]
+			u.sum, u.tasks, u.known = u.sum+s.sum, u.tasks+s.tasks, u.known+1
+			all.sum, all.tasks = all.sum+s.sum, all.tasks+s.tasks
+		}
+	}
+	values, mean := []float64{}, 0.0
+	for _, u := range units {
+		if u.known > 0 {
+			without := (all.sum - u.sum) / (all.tasks - u.tasks)
+			values = append(values, without)
+			mean += without
+		}
+	}
+	return pseudo(values, all.sum/all.tasks, mean/float64(len(values)))
+}
+
+// shareAtMost is the bound of the share of ones. It is no less than that of none: a
+// few, one to a cluster, do not show that the runs of a cluster are independent.
+func shareAtMost(clusters [][]float64, level float64) float64 {
+	n, filled := 0, 0
+	for _, c := range clusters {
+		n, filled = n+len(c), filled+count(len(c) > 0)
+	}
+	estimate, ok := stats.ClusteredMean(clusters)
+	if !ok { // they do not vary
+		estimate = stats.Estimate{}
+		if filled > 0 {
+			estimate.Value = float64(count(valueAt(clusters) > 0))
+		}
+	}
+	bound, ok := estimate.ProportionAtMost(float64(n), filled, level)
+	none, known := stats.Estimate{}.ProportionAtMost(float64(n), filled, level)
+	if !ok || !known {
+		return math.Inf(1)
+	}
+	return max(bound, none)
+}
+
+// valueAt is the first of the values.
+func valueAt(clusters [][]float64) float64 {
+	for _, c := range clusters {
+		if len(c) > 0 {
+			return c[0]
+		}
+	}
+	return 0
+}
+
+// fewDiffer is below how many units that lose or gain something Student's t is not
+// relied on alone: two of them may be near to each other by chance.
+const fewDiffer = 10
+
+// meanLoss is the one-sided bound of what the mean of the score loses, by
+// Student's t. Where no unit loses or gains anything, it is that of the share of
+// units that might; where few do, it is no less.
+func (t *chooser) meanLoss(ctx context.Context, cells []lossCell, subset int, level float64) (float64, error) {
+	before, err := t.lossCells(ctx, theRecording)
+	if err != nil {
+		return 0, err
+	}
+	d := differences(t.means(before, subset), t.means(cells, subset))
+	if len(d) < 2 {
+		return math.Inf(1), nil
+	}
+	estimate, ok := stats.MeanOf(d)
+	if !ok || estimate.SE == 0 {
+		mean, _ := stats.Mean(d)
+		return mean + t.atMost(0, len(d), level), nil
+	}
+	quantile, ok := stats.StudentQuantile(level, estimate.Degrees)
+	if !ok {
+		return math.Inf(1), nil
+	}
+	most := estimate.Value + quantile*estimate.SE
+	if differing(d) < fewDiffer {
+		most = max(most, t.atMost(0, len(d), level))
+	}
+	if !t.wide {
+		most = min(most, 1) // no score from 0 to 1 falls by more
+	}
+	return most, nil
+}
+
+// differing counts the differences that are not 0.
+func differing(d []float64) (n int) {
+	for _, x := range d {
+		n += count(x != 0)
+	}
+	return n
+}
+
+// differences are those of two lists of one length, nil where they are not.
+func differences(a, b []float64) []float64 {
+	if a == nil || len(a) != len(b) {
+		return nil
+	}
+	d := make([]float64, len(a))
+	for i := range d {
+		if d[i] = a[i] - b[i]; math.Abs(d[i]) < 1e-9 {
+			d[i] = 0
+		}
+	}
+	return d
+}
+
+// reference finds the recording that losses are counted against: the one with the
+// best objective, the first by name among equals. Its place among Recordings is
+// where it stood in the folder, which must not matter.
+func (t *chooser) reference(ctx context.Context) int {
+	best, most := 0, math.Inf(-1)
+	recordings := t.Recordings()
+	for r := range recordings {
+		value, _ := t.recordingOn(ctx, r, 0)
+		if math.IsNaN(value) {
+			value = math.Inf(-1)
+		}
+		if c := cmp.Compare(value, most); c > 0 || c == 0 && recordings[r].Configuration < recordings[best].Configuration {
+			best, most = r, value
+		}
+	}
+	return best
+}
+
+// recordingOn is what a recording is worth on a subset, the larger the better, NaN
+// where that is not known, and whether it satisfies the constraints.
+func (t *chooser) recordingOn(ctx context.Context, recording, subset int) (value float64, within bool) {
+	p, err := t.profile(ctx, recordingNumber(recording))
+	if err != nil {
+		return math.NaN(), false
+	}
+	scope := t.scope(t.sum(p, subset))
+	if t.quantiles {
+		everyRunOf(Hold(t.Recordings()[recording].Runs, t.held.Scores).Recorded).into(scope.sums, t.fold, subset-1)
+	}
+	value, _ = t.goal.of(ctx, scope)
+	if t.Minimize {
+		value = -value
+	}
+	within = true
+	for c := range t.Constraints {
+		ok, _ := holds(ctx, &t.Constraints[c], scope)
+		within = within && ok
+	}
+	return value, within
+}
+
+// recordingNumber stands for a recording among candidates: theRecording for the
+// first one.
+func recordingNumber(recording int) int { return theRecording - recording }
+
+// measureRecordings fills in what each recording is worth.
+func (t *chooser) measureRecordings(ctx context.Context) error {
+	for s := range t.subsets {
+		t.recorded = append(t.recorded, nil)
+		for r := range t.Recordings() {
+			value, within := t.recordingOn(ctx, r, s)
+			if !within {
+				value = math.NaN()
+			}
+			t.recorded[s] = append(t.recorded[s], value)
+		}
+	}
+	return ctx.Err()
+}
+
+// measureLeast fills in what a candidate that is not exact is worth at least: the
+// mean of the score when every run whose end is not known fails. With another
+// objective, with constraints, and where the agent was told a limit, nothing is
+// known.
+func (t *chooser) measureLeast(ctx context.Context, candidate int, totals []sweep.Totals) {
+	if t.goal.native == nil || t.Minimize || len(t.Constraints) > 0 {
+		return
+	}
+	if slices.ContainsFunc(totals, func(part sweep.Totals) bool { return part.Told > 0 }) {
+		return
+	}
+	scope := t.scope(&sums{})
+	for s := range t.subsets {
+		scope.clear()
+		t.over(scope.sums, candidate, s)
+		if !math.IsInf(scope.sums.score(t.score).Number, 0) {
+			t.least[s][candidate], _ = t.goal.of(ctx, scope)
+		}
+	}
+}
+
+// topOf is the best of all that is known on a subset, and what it is worth at least:
+// the best candidate, else the recording or the candidate of which only bounds are
+// known that is better by more than rounding.
+func (t *chooser) topOf(best, subset int) (top int, value float64) {
+	top, value = best, t.value[subset][best]
+	better := func(number int, is float64) {
+		if is > value+slack(value) {
+			top, value = number, is
+		}
+	}
+	for r, is := range t.recorded[subset] {
+		better(recordingNumber(r), is)
+	}
+	for i, is := range t.least[subset] {
+		better(i, is)
+	}
+	return top, value
+}
+
+// thousand is how many runs savings are told for.
+const thousand = 1_000
+
+// against compares the recommended configuration with today's, where that is
+// answered for, and with what was recorded.
+func (t *chooser) against(ctx context.Context, r *Tuning, choice *chosen) error {
+	if choice.candidate < 0 {
+		return nil
+	}
+	mine, err := t.Outcomes(ctx, choice.candidate)
+	if err != nil {
+		return err
+	}
+	if today := t.todayAnswered(); today >= 0 {
+		base, err := t.Outcomes(ctx, today)
+		if err != nil {
+			return err
+		}
+		if err := t.compare(ctx, r, "today", t.candidates[today].Name, base, mine); err != nil {
+			return err
+		}
+	}
+	return t.compare(ctx, r, "recording", LabelRecorded, t.held.Recorded, mine)
+}
+
+func (t *chooser) compare(ctx context.Context, r *Tuning, what, name string, base, mine []sweep.Outcome) error {
+	v := Versus{What: what, Name: name, All: []Difference{}, Saved: []Saving{}}
+	result, err := compare.Sides(t.side(base), t.side(mine), compare.Options{Alpha: 1 - t.Level, Seed: t.Seed})
+	if err != nil && !errors.Is(err, compare.ErrNoCommonTask) {
+		return fmt.Errorf("comparing with %s: %w", what, err)
+	}
+	if result != nil {
+		for i := range result.Lines {
+			v.All = append(v.All, differenceOf(&result.Lines[i]))
+		}
+	}
+	for i := range mine {
+		lost, gained := flip(&base[i], &mine[i], t.score)
+		v.Lost, v.Gained = v.Lost+count(lost), v.Gained+count(gained)
+	}
+	v.Saved = t.savings(ctx, base, mine)
+	r.Against = append(r.Against, v)
+	return nil
+}
+
+// flip says whether a run loses or gains a success, by a score.
+func flip(base, mine *sweep.Outcome, score int) (lost, gained bool) {
+	if score < 0 {
+		return false, false
+	}
+	before, now := ScoreOf(base, score), ScoreOf(mine, score)
+	if !before.Known() || !now.Known() {
+		return false, false
+	}
+	return before.Least >= Success && now.Most < Success, before.Most < Success && now.Least >= Success
+}
+
+// side is what is compared: the runs, grouped by task. What is no point is left
+// out.
+func (t *chooser) side(outcomes []sweep.Outcome) *compare.Side {
+	s := &compare.Side{}
+	order := make([]int, 0, len(outcomes))
+	for i := range t.held.Tasks {
+		runs := t.held.Tasks[i].Runs
+		first := t.held.Runs[runs[0]].Run
+		s.Tasks, s.Starts = append(s.Tasks, first.Task), append(s.Starts, int32(len(order)))
+		if t.held.Clusters > 0 {
+			s.Clusters = append(s.Clusters, first.Cluster)
+		}
+		byTrial := slices.SortedFunc(slices.Values(runs), func(a, b int) int { return t.held.Runs[a].Run.Trial - t.held.Runs[b].Run.Trial })
+		order = append(order, byTrial...)
+	}
+	s.Starts = append(s.Starts, int32(len(order)))
+	for _, i := range order {
+		s.Trials = append(s.Trials, int32(t.held.Runs[i].Run.Trial))
+	}
+	for at, name := range t.held.Scores {
+		s.Columns = append(s.Columns, column(name, false, order, func(i int) float64 { return point(ScoreOf(&outcomes[i], at)) }))
+	}
+	for _, a := range t.amountsKnown() {
+		s.Columns = append(s.Columns, column(a.name, true, order, func(i int) float64 { return a.of(&outcomes[i]) }))
+	}
+	return s
+}
+
+func column(name string, amount bool, order []int, of func(i int) float64) compare.Column {
+	c := compare.Column{Quantity: compare.Quantity{Name: name, Lower: amount, Ratio: amount}}
+	for _, i := range order {
+		v := of(i)
+		if math.IsNaN(v) {
+			c.Missing = page.Unknown
+		}
+		c.Values = append(c.Values, v)
+	}
+	return c
+}
+
+// point is the number of a range, NaN where it is none.
+func point(r sweep.Range) float64 {
+	if r.Least != r.Most {
+		return math.NaN()
+	}
+	return r.Least
+}
+
+// amountOfRun is an amount of which less is better. One that has bounds counts at
+// its most.
+type amountOfRun struct {
+	name string
+	of   func(o *sweep.Outcome) float64
+}
+
+// amountsKnown are those that the recording knows.
+func (t *chooser) amountsKnown() []amountOfRun {
+	var all []amountOfRun
+	add := func(name string, s *Spending) {
+		all = append(all, amountOfRun{name, func(o *sweep.Outcome) float64 {
+			if s.Missing(o.Total().Most) != "" {
+				return math.NaN()
+			}
+			_, most := s.Of(o)
+			return float64(most) / s.Unit
+		}})
+	}
+	if t.known.cost {
+		add("cost_usd", &Cost)
+	}
+	if t.known.times {
+		add("latency_s", &Time)
+	}
+	if t.known.tokens {
+		add("tokens", &Tokens)
+	}
+	add("iterations", &Iterations)
+	return all
+}
+
+// savings are how much less a thousand runs take.
+func (t *chooser) savings(ctx context.Context, base, mine []sweep.Outcome) []Saving {
+	all := []Saving{}
+	before, after := t.profileOf(base), t.profileOf(mine)
+	for _, a := range t.amountsKnown() {
+		per := term{text: a.name, native: perThousand(a.name)}
+		x, _ := per.of(ctx, t.scope(t.sum(before, 0)))
+		y, _ := per.of(ctx, t.scope(t.sum(after, 0)))
+		s := Saving{Quantity: a.name, Saved: valueOf(x-y, page.Unknown), Interval: noRange(page.Nothing)}
+		if d := differences(t.influence(ctx, before, 0, &per), t.influence(ctx, after, 0, &per)); d != nil {
+			s.Interval = t.interval(d)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func perThousand(amount string) func(s *sums) float64 {
+	total := func(s *sums) float64 { return s.iterations }
+	switch amount {
+	case "cost_usd":
+		total = func(s *sums) float64 { return numberOf(s.cost()) }
+	case "latency_s":
+		total = func(s *sums) float64 { return s.seconds }
+	case "tokens":
+		total = func(s *sums) float64 { return numberOf(s.usedTokens()) }
+	}
+	return func(s *sums) float64 { return thousand * total(s) / s.runs }
+}
+
+func differenceOf(l *compare.Line) Difference {
+	why := l.Missing
+	if why == "" {
+		why = page.Nothing
+	}
+	return Difference{
+		Quantity: l.Name, Base: valueOf(l.Base, why), New: valueOf(l.New, why), Change: valueOf(l.Change, why),
+		Interval: page.Range{Low: valueOf(l.Low, why), High: valueOf(l.High, why)}, Relative: l.Relative,
+		P: valueOf(l.P, why), Test: l.Test, Method: l.Method, Wins: l.Wins, Losses: l.Losses, Ties: l.Ties, Tasks: l.Tasks,
+		Verdict: l.Verdict, NotWorse: l.NotWorse, Needed: l.Needed,
+	}
+}

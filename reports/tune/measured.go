@@ -1,0 +1,718 @@
+package tune
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/stats"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// measured are what candidates are chosen by, on all runs (subset 0) and on all
+// but each fold (subset fold + 1).
+type measured struct {
+	subsets int
+	labels  []replay.Label
+	exact   []int // runs
+	// can says that a candidate can be chosen at all; else standing says why not.
+	can      []bool
+	standing []standingOfOne
+	value    [][]float64 // by subset and candidate: the objective, the larger the better; NaN: not known
+	cost     [][]float64
+	seconds  [][]float64 // mean latency of a run
+	within   [][]bool    // the constraints hold
+	// least is what a candidate that is not exact is worth at least; NaN: not known.
+	least [][]float64
+	// recorded is what each recording is worth, by subset and recording; NaN where it
+	// is not known or breaks a constraint.
+	recorded [][]float64
+	fails    [][]uint64 // by constraint: candidates, as bits, that it excludes where the choice is made
+	unknown  [][]uint64 // for which it reads a number that is missing
+	// why is why a number is missing, of the first candidate that lacks it.
+	why []string
+}
+
+// standingOfOne says why a candidate cannot be chosen.
+type standingOfOne uint8
+
+const (
+	choosable standingOfOne = iota
+	notExact
+	faulty // some runs would have a fault
+	notScored
+	notCosted
+	notMeasured
+)
+
+// measure evaluates the objective, the cost and the constraints for all candidates
+// on all subsets.
+func (t *chooser) measure(ctx context.Context) (err error) {
+	n := len(t.candidates)
+	subsets := 1 + t.without
+	m := &measured{subsets: subsets, labels: make([]replay.Label, n), exact: make([]int, n), can: make([]bool, n), standing: make([]standingOfOne, n), why: make([]string, n)}
+	for range subsets {
+		m.value, m.cost, m.within = append(m.value, make([]float64, n)), append(m.cost, make([]float64, n)), append(m.within, make([]bool, n))
+		m.seconds, m.least = append(m.seconds, make([]float64, n)), append(m.least, slices.Repeat([]float64{math.NaN()}, n))
+	}
+	for range t.Constraints {
+		m.fails, m.unknown = append(m.fails, make([]uint64, (n+63)/64)), append(m.unknown, make([]uint64, (n+63)/64))
+	}
+	t.measured = m
+	t.recordedCells = t.profileOf(t.held.Recorded)
+	for s := range subsets {
+		t.recordedSums = append(t.recordedSums, t.sum(t.recordedCells, s))
+	}
+	if err := t.measureRecordings(ctx); err != nil {
+		return err
+	}
+	recorded, seed := t.recordedKnown(), maphash.MakeSeed()
+	t.sums, t.print = make([][]sums, n), make([]uint64, n)
+	t.recordedPrint = printOf(seed, sweep.Sum(t.held.Recorded, t.held.Runs, t.fold, max(1, t.folds)))
+	err = t.Totals(ctx, t.fold, max(1, t.folds), func(i int, totals []sweep.Totals) {
+		t.labels[i], t.standing[i], t.exact[i] = t.stand(totals, recorded)
+		t.print[i], t.sums[i] = printOf(seed, totals), make([]sums, len(totals))
+		for f := range totals {
+			t.sums[i][f].add(&totals[f])
+		}
+		if t.standing[i] == notExact {
+			t.measureLeast(ctx, i, totals)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	var failed atomic.Pointer[error]
+	err = each(ctx, n, func(i int) {
+		if err := t.measureOne(ctx, i); err != nil {
+			failed.CompareAndSwap(nil, &err)
+		}
+	})
+	if e := failed.Load(); err == nil && e != nil {
+		err = *e
+	}
+	if err == nil {
+		t.steps, err = t.stepsOf(ctx)
+	}
+	return err
+}
+
+// over adds up what a candidate makes of the runs of a subset.
+func (t *chooser) over(s *sums, candidate, subset int) *sums {
+	for f := range t.sums[candidate] {
+		if subset == 0 || f != subset-1 {
+			s.plus(&t.sums[candidate][f])
+		}
+	}
+	return s
+}
+
+// recordedKnown counts, for each score that is read, the runs that have it as
+// recorded.
+func (t *chooser) recordedKnown() []int {
+	known := make([]int, len(t.reads))
+	for i := range t.held.Recorded {
+		for k, s := range t.reads {
+			known[k] += count(ScoreOf(&t.held.Recorded[i], s).Known())
+		}
+	}
+	return known
+}
+
+// measureOne measures a candidate. No other reads or writes what is its own, and
+// bits of one word are of one chunk.
+func (t *chooser) measureOne(ctx context.Context, i int) error {
+	m := t.measured
+	if m.standing[i] != choosable {
+		return nil
+	}
+	scope := t.scope(&sums{})
+	var runs *everyRun
+	if t.quantiles {
+		var err error
+		if runs, err = t.everyRun(ctx, i); err != nil {
+			return err
+		}
+	}
+	for s := range m.subsets {
+		scope.clear()
+		t.over(scope.sums, i, s)
+		if runs != nil {
+			runs.into(scope.sums, t.fold, s-1)
+		}
+		t.judge(ctx, i, s, scope)
+	}
+	return nil
+}
+
+// stand says whether the runs answer for a candidate, with the scores that are read,
+// and how many of them are exact.
+func (t *chooser) stand(totals []sweep.Totals, recorded []int) (label replay.Label, standing standingOfOne, exact int) {
+	whole := wholeOf(totals)
+	label, exact = whole.Label(), whole.Exact
+	switch {
+	case label != replay.PointExact:
+		return label, notExact, exact
+	case whole.Faults > 0:
+		return label, faulty, exact
+	}
+	for k, s := range t.reads {
+		if s >= len(whole.Scores) || whole.Scores[s].Known < recorded[k] {
+			return label, notScored, exact
+		}
+	}
+	return label, choosable, exact
+}
+
+// wholeOf are the totals of all parts together.
+func wholeOf(totals []sweep.Totals) (whole sweep.Totals) {
+	for f := range totals {
+		whole.Add(&totals[f])
+	}
+	return whole
+}
+
+func (t *chooser) scope(s *sums) *metrics {
+	return &metrics{sums: s, names: t.held.Scores, timed: t.known.times, lumps: t.known.lumps}
+}
+
+// judge evaluates a candidate on a subset.
+func (t *chooser) judge(ctx context.Context, i, s int, scope *metrics) {
+	m := t.measured
+	cost, noCost := t.price.of(ctx, scope)
+	value, noValue := t.goal.of(ctx, scope)
+	if t.Minimize {
+		value = -value
+	}
+	m.cost[s][i], m.value[s][i], m.seconds[s][i], m.within[s][i] = cost, value, scope.sums.seconds/scope.runs, true
+	for c := range t.Constraints {
+		ok, why := holds(ctx, &t.Constraints[c], scope)
+		m.within[s][i] = m.within[s][i] && ok
+		if s == t.chosenOn && !ok {
+			m.fails[c][i/64] |= 1 << (i % 64)
+		}
+		if s == t.chosenOn && why != "" {
+			m.unknown[c][i/64] |= 1 << (i % 64)
+		}
+		if s == 0 && m.why[i] == "" {
+			m.why[i] = why
+		}
+	}
+	if s > 0 {
+		return
+	}
+	switch {
+	case math.IsNaN(value):
+		m.standing[i], m.why[i] = notMeasured, noValue
+	case math.IsNaN(cost):
+		m.standing[i], m.why[i] = notCosted, noCost
+	default:
+		m.can[i] = true
+	}
+}
+
+// chunk is how many candidates a worker takes at a time: bits of one word.
+const chunk = 64
+
+// each does something with each of n things, on all processors.
+func each(ctx context.Context, n int, do func(i int)) error {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				from := int(next.Add(chunk)) - chunk
+				for i := max(0, from); i < min(from+chunk, n); i++ {
+					do(i)
+				}
+				if from >= n {
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return ctx.Err()
+}
+
+// sums are what metrics come from: those of a candidate over a part of the runs.
+// They add up, and can be taken away again.
+type sums struct {
+	tasks, runs, exact, successes float64
+	iterations, seconds, dollars  float64
+	tokens, calls, toolCalls      float64
+	unpriced, unreported          float64 // calls without a price, programs that did not say
+	tokensUntold                  float64 // parts of which the tokens are unknown
+	scores                        []scoreSums
+	everyIteration, everySecond   []float64 // of each run, where quantiles are asked for
+}
+
+// scoreSums are those of a score. Sum counts tasks alike, and is over so many
+// tasks.
+type scoreSums struct{ sum, tasks, known, hits, lost, gained float64 }
+
+// add adds the totals of a part. What was cut in flight counts at its most: a
+// cost that has bounds is not to look cheap.
+func (s *sums) add(t *sweep.Totals) { s.include(t, 1) }
+
+// drop takes the totals of a part away.
+func (s *sums) drop(t *sweep.Totals) { s.include(t, -1) }
+
+func (s *sums) include(t *sweep.Totals, sign float64) {
+	used := &t.Most
+	s.tasks += sign * t.PerTask.Tasks
+	s.runs += sign * float64(t.Runs)
+	s.exact += sign * float64(t.Exact-t.Faults)
+	s.successes += sign * float64(t.Successes)
+	s.iterations += sign * float64(t.Iterations)
+	s.seconds += sign * float64(t.Elapsed) / 1e9
+	s.dollars += sign * used.Cost.Dollars()
+	s.tokens += sign * float64(used.Tokens())
+	s.calls += sign * float64(used.Calls)
+	s.toolCalls += sign * float64(used.ToolCalls)
+	s.unpriced += sign * float64(used.Unpriced)
+	s.unreported += sign * float64(used.Unreported)
+	s.tokensUntold += sign * float64(count(!used.TokensTold()))
+	for len(s.scores) < len(t.Scores) {
+		s.scores = append(s.scores, scoreSums{})
+	}
+	for i := range t.Scores {
+		s.scores[i].include(&t.Scores[i], t, sign)
+	}
+}
+
+func (s *scoreSums) include(t *sweep.ScoreTotals, of *sweep.Totals, sign float64) {
+	s.sum += sign * t.PerTask.Least
+	if of.Runs > 0 {
+		s.tasks += sign * of.PerTask.Tasks * float64(t.Known) / float64(of.Runs)
+	}
+	s.known += sign * float64(t.Known)
+	s.hits += sign * float64(t.Hits)
+	s.lost += sign * float64(t.Lost)
+	s.gained += sign * float64(t.Gained)
+}
+
+// plus adds other sums.
+func (s *sums) plus(o *sums) {
+	s.tasks, s.runs, s.exact, s.successes = s.tasks+o.tasks, s.runs+o.runs, s.exact+o.exact, s.successes+o.successes
+	s.iterations, s.seconds, s.dollars = s.iterations+o.iterations, s.seconds+o.seconds, s.dollars+o.dollars
+	s.tokens, s.calls, s.toolCalls = s.tokens+o.tokens, s.calls+o.calls, s.toolCalls+o.toolCalls
+	s.unpriced, s.unreported, s.tokensUntold = s.unpriced+o.unpriced, s.unreported+o.unreported, s.tokensUntold+o.tokensUntold
+	for len(s.scores) < len(o.scores) {
+		s.scores = append(s.scores, scoreSums{})
+	}
+	for i := range o.scores {
+		a, b := &s.scores[i], &o.scores[i]
+		a.sum, a.tasks, a.known = a.sum+b.sum, a.tasks+b.tasks, a.known+b.known
+		a.hits, a.lost, a.gained = a.hits+b.hits, a.lost+b.lost, a.gained+b.gained
+	}
+}
+
+// clear makes them those of no run, and keeps their room.
+func (s *sums) clear() {
+	clear(s.scores)
+	*s = sums{scores: s.scores, everyIteration: s.everyIteration[:0], everySecond: s.everySecond[:0]}
+}
+
+// set makes them equal to others, and keeps their room.
+func (s *sums) set(o *sums) {
+	scores := append(s.scores[:0], o.scores...)
+	*s = *o
+	s.scores = scores
+}
+
+// times makes them those of so many times the runs; what every run takes stays.
+func (s *sums) times(factor float64) *sums {
+	for _, x := range []*float64{
+		&s.tasks, &s.runs, &s.exact, &s.successes, &s.iterations, &s.seconds, &s.dollars, &s.tokens, &s.calls, &s.toolCalls,
+		&s.unpriced, &s.unreported, &s.tokensUntold,
+	} {
+		*x *= factor
+	}
+	for i := range s.scores {
+		c := &s.scores[i]
+		c.sum, c.tasks, c.known, c.hits, c.lost, c.gained = c.sum*factor, c.tasks*factor, c.known*factor, c.hits*factor, c.lost*factor, c.gained*factor
+	}
+	return s
+}
+
+func (s *sums) copy() *sums {
+	c := &sums{}
+	c.set(s)
+	return c
+}
+
+// mean is that of an amount per run.
+func (s *sums) mean(total page.Value) page.Value {
+	if s.runs == 0 {
+		return page.Missing(page.Nothing)
+	}
+	if total.Known() {
+		total.Number /= s.runs
+	}
+	return total
+}
+
+// score is the mean over tasks of a score.
+func (s *sums) score(i int) page.Value {
+	if i < 0 || i >= len(s.scores) || s.scores[i].tasks <= 0 {
+		return page.Missing(page.Unscored)
+	}
+	return page.Known(s.scores[i].sum / s.scores[i].tasks)
+}
+
+func (s *sums) cost() page.Value {
+	switch {
+	case s.unreported > 0:
+		return page.Missing(page.Unknown)
+	case s.unpriced > 0:
+		return page.Missing(page.Unpriced)
+	}
+	return page.Known(s.dollars)
+}
+
+// used is an amount that programs may not have told.
+func (s *sums) used(amount float64) page.Value {
+	if s.unreported > 0 {
+		return page.Missing(page.Unknown)
+	}
+	return page.Known(amount)
+}
+
+// usedTokens are the tokens, which a log may not tell.
+func (s *sums) usedTokens() page.Value {
+	if s.tokensUntold > 0 {
+		return page.Missing(page.Unknown)
+	}
+	return s.used(s.tokens)
+}
+
+// usageKnown says what of the recorded runs' usage is known, and whether any of
+// it is above zero.
+type usageKnown struct {
+	cost, tokens, times bool
+	lumps               bool // only whole runs tell the cost
+}
+
+// byIteration forgets what only whole runs tell: nobody knows it of a run that
+// stops earlier.
+func (k usageKnown) byIteration(runs []sweep.Run) usageKnown {
+	for i := range runs {
+		k.lumps = k.lumps || replay.OnlyWholeCost(runs[i].Run)
+		for j := range runs[i].Run.Iterations {
+			told := runs[i].Run.Iterations[j].Total()
+			k.cost = k.cost && told.Unreported == 0 && told.Unpriced == 0
+			k.tokens = k.tokens && told.TokensTold()
+		}
+	}
+	return k
+}
+
+func knownOf(held *Held) (k usageKnown) {
+	var used record.Usage
+	for i := range held.Recorded {
+		used = used.Plus(held.Recorded[i].Total().Most)
+	}
+	k.cost = used.Unreported == 0 && used.Unpriced == 0 && used.Cost > 0
+	k.tokens = used.TokensTold() && used.Tokens() > 0
+	k.times = held.Timed()
+	return k
+}
+
+// metrics are sums as the expressions of tune see them ([expr.Objective]).
+type metrics struct {
+	*sums
+	names []string // of the scores
+	timed bool     // the recording has times
+	lumps bool     // only whole runs tell what they cost
+	// missing is the first metric that was read and is not known, and why.
+	missing string
+}
+
+// Lookup implements [expr.Scope].
+func (m *metrics) Lookup(name string) (any, bool) {
+	switch name {
+	case "n":
+		return int64(m.tasks + 0.5), true
+	case "runs":
+		return int64(m.runs + 0.5), true
+	case "coverage":
+		return m.number(name, page.ValueOf(m.exact/m.runs, m.runs > 0)), true
+	case "success":
+		return m.number(name, m.mean(page.Known(m.successes))), true
+	case "scores":
+		return m.scored(), true
+	case "iterations", "latency", "cost_usd", "tokens", "calls", "tool_calls":
+		return amountMetric{m, name}, true
+	}
+	return nil, false
+}
+
+// number is what an expression sees: null where nothing is known.
+func (m *metrics) number(path string, v page.Value) any {
+	if v.Known() {
+		return v.Number
+	}
+	if m.missing == "" {
+		m.missing = path + " is not known: " + v.Why()
+	}
+	return nil
+}
+
+func (m *metrics) scored() *expr.Object {
+	object := expr.NewObject(len(m.names))
+	for i, name := range m.names {
+		object.Set(name, scoreMetric{m, i})
+	}
+	return object
+}
+
+type scoreMetric struct {
+	*metrics
+	at int
+}
+
+// Field implements [expr.Fields].
+func (s scoreMetric) Field(name string) any {
+	switch name {
+	case "mean":
+		return s.number("the score "+s.names[s.at], s.score(s.at))
+	case "n":
+		if s.at >= len(s.scores) {
+			return int64(0)
+		}
+		return int64(s.scores[s.at].tasks + 0.5)
+	}
+	return nil
+}
+
+// amountMetric is an amount, by its name.
+type amountMetric struct {
+	*metrics
+	name string
+}
+
+// Field implements [expr.Fields].
+func (a amountMetric) Field(name string) any {
+	total := a.total()
+	switch name {
+	case "mean":
+		total = a.mean(total)
+	case "p50":
+		total = a.quantile(0.5)
+	case "p95":
+		total = a.quantile(0.95)
+	}
+	return a.number(a.name+"."+name, total)
+}
+
+func (a amountMetric) total() page.Value {
+	switch a.name {
+	case "iterations":
+		return page.Known(a.iterations)
+	case "latency":
+		if !a.timed {
+			return page.Missing(page.Unknown)
+		}
+		return page.Known(a.seconds)
+	case "cost_usd":
+		if a.lumps {
+			return page.Missing(page.Unknown)
+		}
+		return a.cost()
+	case "tokens":
+		return a.usedTokens()
+	case "calls":
+		return a.used(a.calls)
+	}
+	return a.used(a.toolCalls)
+}
+
+func (a amountMetric) quantile(p float64) page.Value {
+	of := a.everyIteration
+	if a.name == "latency" {
+		of = a.everySecond
+	}
+	if a.name == "latency" && !a.timed {
+		return page.Missing(page.Unknown)
+	}
+	return page.ValueOf(stats.Quantile(slices.Sorted(slices.Values(of)), p))
+}
+
+// term is an expression over metrics, or one of the defaults, which need no
+// expression.
+type term struct {
+	text    string
+	program *Term
+	native  func(s *sums) float64 // NaN where it is not known
+	// why says why it is not the usual default, "" where it is.
+	why string
+}
+
+// of is its value; NaN where it reads what is not known, and why says so.
+func (t *term) of(ctx context.Context, m *metrics) (value float64, why string) {
+	if t.native != nil {
+		if value = t.native(m.sums); math.IsNaN(value) {
+			return value, t.text + " is not known"
+		}
+		return value, ""
+	}
+	m.missing = ""
+	value, err := t.program.Number(ctx, m)
+	if err != nil {
+		return math.NaN(), m.because(t.text, err)
+	}
+	return value, ""
+}
+
+// because is why an expression has no value.
+func (m *metrics) because(text string, err error) string {
+	if m.missing != "" {
+		return m.missing
+	}
+	return fmt.Sprintf("%s: %v", text, err)
+}
+
+// holds says whether a constraint does.
+func holds(ctx context.Context, t *Term, m *metrics) (ok bool, why string) {
+	m.missing = ""
+	ok, err := t.Bool(ctx, m)
+	if err != nil {
+		return false, m.because(t.Text, err)
+	}
+	return ok, ""
+}
+
+// objective is what was asked for, or the mean of a score.
+func objective(asked *Term, scores []string, score int) term {
+	if asked != nil {
+		return term{text: asked.Text, program: asked}
+	}
+	text := fmt.Sprintf("scores[%q].mean", scores[score])
+	return term{text: text, native: func(s *sums) float64 {
+		if v := s.score(score); v.Known() {
+			return v.Number
+		}
+		return math.NaN()
+	}}
+}
+
+// costTerm is what was asked for, or what of the usual is known of the recording.
+func costTerm(asked *Term, known usageKnown) term {
+	perRun := func(total func(s *sums) float64) func(s *sums) float64 {
+		return func(s *sums) float64 { return total(s) / s.runs }
+	}
+	switch {
+	case asked != nil:
+		return term{text: asked.Text, program: asked}
+	case known.cost:
+		return term{text: "cost_usd.mean", native: perRun(func(s *sums) float64 { return numberOf(s.cost()) })}
+	case known.tokens:
+		return term{text: "tokens.mean", why: "the cost in USD is not known", native: perRun(func(s *sums) float64 { return numberOf(s.usedTokens()) })}
+	}
+	return term{text: "iterations.mean", why: "neither the cost in USD nor the tokens are known", native: perRun(func(s *sums) float64 { return s.iterations })}
+}
+
+// reads are the paths that the terms of a tuning read.
+func (o *ChoiceOptions) reads() (paths []string) {
+	terms := append([]*Term{o.Objective, o.Choose.Cost}, pointers(o.Constraints)...)
+	for _, t := range terms {
+		if t != nil {
+			paths = append(paths, t.Reads()...)
+		}
+	}
+	return paths
+}
+
+// ScoresRead are the scores that the terms of a tuning read, where the usual objective
+// reads the first one.
+func (o *ChoiceOptions) ScoresRead(first string) (names []string) {
+	if o.Objective == nil {
+		names = append(names, first)
+	}
+	for _, path := range o.reads() {
+		if name, ok := scoreNamed(path); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func pointers(terms []Term) (all []*Term) {
+	for i := range terms {
+		all = append(all, &terms[i])
+	}
+	return all
+}
+
+// readsQuantiles says that a path needs every run, not sums.
+func readsQuantiles(paths []string) bool {
+	return slices.ContainsFunc(paths, func(path string) bool { return strings.HasSuffix(path, ".p50") || strings.HasSuffix(path, ".p95") })
+}
+
+// scoreRead is the first score, in their order, that a term reads; -1: none.
+func scoreRead(t *Term, scores []string) int {
+	if t == nil {
+		return -1
+	}
+	reads := t.Reads()
+	return slices.IndexFunc(scores, func(name string) bool {
+		return slices.ContainsFunc(reads, func(path string) bool {
+			return path == "scores."+name || strings.HasPrefix(path, "scores."+name+".")
+		})
+	})
+}
+
+// scoreNamed is the score that a path reads.
+func scoreNamed(path string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(path, "scores.")
+	for _, field := range []string{".mean", ".n"} {
+		name = strings.TrimSuffix(name, field)
+	}
+	return name, ok
+}
+
+// UnknownScoreError says that an expression reads a score that nothing gives.
+type UnknownScoreError struct {
+	Name  string
+	Known []string
+}
+
+// Error names those that there are.
+func (e *UnknownScoreError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("no score is called %q: nothing is scored", e.Name)
+	}
+	return fmt.Sprintf("no score is called %q; there is %s", e.Name, strings.Join(e.Known, ", "))
+}
+
+// numberOf is a number for arithmetic: NaN where there is none.
+func numberOf(v page.Value) float64 {
+	if !v.Known() {
+		return math.NaN()
+	}
+	return v.Number
+}
+
+// valueOf is a number that arithmetic gave, and why it is missing where it is NaN.
+func valueOf(x float64, why string) page.Value {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return page.Missing(why)
+	}
+	return page.Known(x)
+}
+
+// noRange is an interval that is not known.
+func noRange(why string) page.Range {
+	return page.Range{Low: page.Missing(why), High: page.Missing(why)}
+}

@@ -1,0 +1,735 @@
+package tune
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
+)
+
+// TableNames are the tables of a replay, in the order in which people read them.
+var ReplayTableNames = []string{"configurations", "unknown", "stops"}
+
+// About is a replay of the suite.
+func (r *Replay) About() (kind, suite string) { return "replay", r.Suite }
+
+// Heading says what was recorded.
+func (r *Replay) Heading(quote func(string) string) string {
+	parts := []string{quote(r.Suite), "recorded: " + recordings(r.Recordings, quote)}
+	size := page.Plural(r.Tasks, "task", "tasks")
+	if r.Clusters > 0 {
+		size += " in " + page.Plural(r.Clusters, "cluster", "clusters")
+	}
+	parts = append(parts, size, page.Plural(r.Runs, "run", "runs"))
+	if r.PricesAsOf != "" {
+		parts = append(parts, "prices as of "+quote(r.PricesAsOf))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// mostNamed is how many names a heading lists.
+const mostNamed = 3
+
+func recordings(names []string, quote func(string) string) string {
+	if len(names) == 0 {
+		return "nothing"
+	}
+	var quoted []string
+	for _, name := range names[:min(len(names), mostNamed)] {
+		quoted = append(quoted, quote(name))
+	}
+	if more := len(names) - mostNamed; more > 0 {
+		quoted = append(quoted, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// namesOf lists models for a note, which quotes them.
+func namesOf(models []string) string {
+	if len(models) == 0 {
+		return "a model"
+	}
+	return strings.Join(models, ", ")
+}
+
+// Answer counts the configurations by their label.
+func (r *Replay) Answer(func(string) string) page.Answer {
+	counts, of := r.labels()
+	switch {
+	case r.Runs == 0:
+		return page.Answer{State: page.Errored, Text: "no run counts"}
+	case of == 0:
+		return page.Answer{State: page.Undecided, Text: "no configuration was replayed"}
+	case counts[replay.PointExact.String()] == of:
+		return page.Answer{State: page.Passed, Text: page.Plural(of, "configuration is exact", "configurations are exact")}
+	}
+	exact := counts[replay.PointExact.String()]
+	verb := "are"
+	if exact == 1 || of == 1 {
+		verb = "is"
+	}
+	parts := []string{fmt.Sprintf("%d of %s %s exact", exact, page.Plural(of, "configuration", "configurations"), verb)}
+	for _, l := range []replay.Label{replay.Bounded, replay.NeedsCalls, replay.Counterfactual} {
+		if n := counts[l.String()]; n > 0 {
+			parts = append(parts, labelled(l, n))
+		}
+	}
+	return page.Answer{State: page.Undecided, Text: strings.Join(parts, ", ")}
+}
+
+// labelled says of how many configurations a label is.
+func labelled(l replay.Label, n int) string {
+	verb := "are " + l.String()
+	switch {
+	case l == replay.NeedsCalls && n == 1:
+		verb = "needs calls"
+	case l == replay.NeedsCalls:
+		verb = "need calls"
+	case n == 1:
+		verb = "is " + l.String()
+	}
+	return fmt.Sprintf("%d %s", n, verb)
+}
+
+// labels counts the replayed configurations by label.
+func (r *Replay) labels() (counts map[string]int, of int) {
+	counts = map[string]int{}
+	for i := range r.Configurations {
+		if c := &r.Configurations[i]; c.Label != LabelRecorded {
+			counts[c.Label]++
+			of++
+		}
+	}
+	return counts, of
+}
+
+// Remark says where nothing real was measured.
+func (r *Replay) Remark(quote func(string) string) string { return SimulatedBy(r.Simulated, quote) }
+
+// SimulatedBy says which models were simulated; "" where none were.
+func SimulatedBy(models []string, quote func(string) string) string {
+	if len(models) == 0 {
+		return ""
+	}
+	quoted := make([]string, len(models))
+	for i, name := range models {
+		quoted[i] = quote(name)
+	}
+	return "simulated by " + strings.Join(quoted, ", ")
+}
+
+// Tables are all tables of a replay.
+func (r *Replay) Tables(page.Audience) []page.Table {
+	return []page.Table{r.configurationsTable(), r.unknownTable(), r.stopsTable()}
+}
+
+// WholeWarnings are those on the replay.
+func (r *Replay) WholeWarnings() []page.Warning { return Warnings(r.Warnings) }
+
+// Warned are all warnings, those on a configuration with its name.
+func (r *Replay) Warned() iter.Seq2[string, page.Warning] {
+	return func(yield func(string, page.Warning) bool) {
+		for _, n := range r.Warnings {
+			if !yield("", n) {
+				return
+			}
+		}
+		for i := range r.Configurations {
+			for _, n := range r.Configurations[i].Warnings {
+				if !yield(r.Configurations[i].Name, n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Checks ask of each configuration whether it is exact; that it is not is no
+// failure.
+func (r *Replay) Checks() iter.Seq[page.Check] {
+	return func(yield func(page.Check) bool) {
+		for i := range r.Configurations {
+			c := &r.Configurations[i]
+			k := page.Check{Group: c.Name, Name: "exact", State: page.Passed, Message: c.told()}
+			if c.Label != LabelRecorded && c.Exact+c.Faults < c.Runs {
+				k.State = page.Skipped
+			}
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// told is the configuration in one line.
+func (c *Configuration) told() string {
+	parts := []string{fmt.Sprintf("%s: %d of %d runs are exact", c.Label, c.Exact, c.Runs)}
+	if c.Faults > 0 {
+		parts = append(parts, page.Plural(c.Faults, "run", "runs")+" would have a fault")
+	}
+	for i := range c.Scores {
+		if s := &c.Scores[i]; s.Mean.Known() {
+			parts = append(parts, fmt.Sprintf("%s %s", s.Name, s.Mean.Exact()))
+		} else if s.Bounds.Known() {
+			parts = append(parts, fmt.Sprintf("%s from %s to %s", s.Name, s.Bounds.Low.Exact(), s.Bounds.High.Exact()))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// Facts are the parameters of a configuration.
+func (r *Replay) Facts(group string) (facts []page.Fact) {
+	for i := range r.Configurations {
+		if c := &r.Configurations[i]; c.Name == group {
+			for _, p := range c.Params {
+				facts = append(facts, page.Fact{Name: p.Path, Value: string(p.Value)})
+			}
+			return facts
+		}
+	}
+	return nil
+}
+
+// WriteJSON writes the replay as one object, whose form is that of Replay.
+func (r *Replay) WriteJSON(w io.Writer) error { return WriteObject(w, r) }
+
+// WriteObject writes a page as one object.
+func WriteObject(w io.Writer, of any) error {
+	text, err := page.EncodeJSON(of, "")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
+}
+
+// JSONSchema describes the JSON of replays in JSON Schema (draft 2020-12).
+func ReplayJSONSchema() ([]byte, error) { return reports.SchemaOf[Replay](ReplaySchema) }
+
+// Field is a column with its cells.
+type Field = page.Field[*Configuration]
+
+// Columns are what a table tells of each of some configurations.
+type Columns struct {
+	Configurations []Configuration
+	Scorers        []string
+	Runs           int          // that were recorded
+	Costs          []page.Value // that stand on the same page: money has equally many digits
+}
+
+// Label is how far the numbers of a configuration go, for some readers.
+func (k *Columns) Label(readers page.Audience) Field {
+	return Field{Column: page.Column{Head: "label", Key: "label", Only: readers}, Cell: func(c *Configuration) page.Cell {
+		cell := page.Text(c.Label)
+		cell.Warnings = notesOf(c.Warnings, "", Bounds, Branching, ToldLimits)
+		return cell
+	}}
+}
+
+// Score is what is known of the i-th score.
+func (k *Columns) Score(i int) []Field {
+	name, form := k.Scorers[i], k.scoreForm()
+	of := func(c *Configuration) *Score { return &c.Scores[i] }
+	number := func(key string, of func(*Score) int) Field {
+		return Field{Column: page.Column{Key: name + "_" + key, Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
+			return page.Count(of(&c.Scores[i]))
+		}}
+	}
+	return slices.Concat([]Field{
+		{Column: page.Column{About: name, Right: true, Only: page.People}, Cell: func(c *Configuration) page.Cell {
+			return page.Cell{Text: c.pointOrBounds(of(c).Mean, of(c).Bounds, form), Warnings: notesOf(c.Warnings, name, ReturnUnscored)}
+		}},
+		{Column: page.Column{Key: name + "_mean", Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
+			return page.Number(of(c).Mean, form)
+		}},
+		{Column: page.Column{About: name, Head: "95%", Right: true, Optional: true, Minor: i > 0, Only: page.People}, Cell: func(c *Configuration) page.Cell {
+			return page.Cell{Text: of(c).onScale().Text(form), Warnings: notesOf(c.Warnings, name, "no_interval")}
+		}},
+	},
+		page.Ends(name, func(c *Configuration) page.Range { return of(c).Interval }),
+		boundFields(name, func(c *Configuration) page.Range { return of(c).Bounds }),
+		[]Field{
+			number("successes", func(s *Score) int { return s.Successes }),
+			number("scored", func(s *Score) int { return s.Scored }),
+			number("unscored", func(s *Score) int { return s.Unscored }),
+		})
+}
+
+// onScale is the interval as it is shown: where all scores are from 0 to 1 their
+// mean is, too.
+func (s *Score) onScale() page.Range {
+	between := s.Interval
+	if s.unit {
+		between.Low.Number, between.High.Number = max(0, between.Low.Number), min(1, between.High.Number)
+	}
+	return between
+}
+
+// change are the successes by the i-th score that are lost and gained; the
+// first says what a success is.
+func (k *Columns) change(i int) []Field {
+	name := k.Scorers[i]
+	number := func(key string, of func(*Score) int) Field {
+		column := page.Column{Head: key, About: name, Key: name + "_" + key, Right: true, Optional: true}
+		if i > 0 {
+			column = page.Column{Key: name + "_" + key, Only: page.Machines}
+		}
+		return Field{Column: column, Cell: func(c *Configuration) page.Cell { return c.Among(of(&c.Scores[i]), c.Scores[i].Unscored) }}
+	}
+	return []Field{
+		number("lost", func(s *Score) int { return s.Lost }),
+		number("gained", func(s *Score) int { return s.Gained }),
+	}
+}
+
+// boundFields are bounds for machines.
+func boundFields(key string, of func(*Configuration) page.Range) []Field {
+	end := func(key string, of func(*Configuration) page.Value) Field {
+		return Field{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
+			return page.Number(of(c), page.Whole)
+		}}
+	}
+	return []Field{
+		end(key+"_least", func(c *Configuration) page.Value { return of(c).Low }),
+		end(key+"_most", func(c *Configuration) page.Value { return of(c).High }),
+	}
+}
+
+// Among is a number of the exact runs of which the score is known: there are no
+// fewer among all of them, of which that of some may be unknown.
+func (c *Configuration) Among(n, unscored int) page.Cell {
+	cell := page.Cell{Raw: n, Text: fmt.Sprint(n)}
+	switch {
+	case c.Recorded:
+		cell.Text = ""
+	case c.Exact == 0:
+		cell.Text = page.Nothing
+	case c.Exact+c.Faults < c.Runs, unscored > 0:
+		cell.Text = "≥" + cell.Text
+	}
+	return cell
+}
+
+// pointOrBounds shows a number, else between which ends it lies, else why there is
+// nothing to show. Bounds of runs of which none is exact say next to nothing.
+func (c *Configuration) pointOrBounds(point page.Value, bounds page.Range, form func(page.Value) string) string {
+	switch {
+	case c.Exact == 0 && !point.Known():
+		return page.Nothing
+	case point.Known() || !bounds.Known():
+		return form(point)
+	case !bounds.High.Known():
+		return "≥" + form(bounds.Low)
+	case !bounds.Low.Known():
+		return "≤" + form(bounds.High)
+	}
+	return bounds.Text(form)
+}
+
+// Spent is what a run takes, and what of it is saved. What is known of no
+// configuration is left out for people: a note says why.
+func (k *Columns) Spent() []Field {
+	digits := k.dollarDigits()
+	dollars := func(v page.Value) string { return page.Dollars(v, digits) }
+	all := slices.Concat(
+		k.amount("iterations", "iterations", page.Whole, func(c *Configuration) *Amount { return &c.Iterations }),
+		k.amount("tokens", "tokens", page.Whole, func(c *Configuration) *Amount { return &c.Tokens }),
+		k.amount("cost", "cost_usd", dollars, func(c *Configuration) *Amount { return &c.Cost }),
+		k.amount("latency", "latency_s", page.Seconds, func(c *Configuration) *Amount { return &c.Latency }))
+	for _, f := range k.amount("", "calls", page.Whole, func(c *Configuration) *Amount { return &c.Calls }) {
+		if f.Only == page.Machines {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func (k *Columns) amount(head, key string, form func(page.Value) string, of func(*Configuration) *Amount) []Field {
+	known := false
+	for c := range rowsOf(k.Configurations) {
+		known = known || of(c).Mean.Known() || of(c).Bounds.Known()
+	}
+	text := func(head string, cell func(*Configuration) string) Field {
+		return Field{Column: page.Column{Head: head, Right: true, Only: page.People, Optional: true}, Cell: func(c *Configuration) page.Cell {
+			if !known {
+				return page.Cell{}
+			}
+			return page.Cell{Text: cell(c)}
+		}}
+	}
+	machine := func(key string, value func(*Amount) page.Value) Field {
+		return Field{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
+			return page.Number(value(of(c)), page.Whole)
+		}}
+	}
+	return slices.Concat([]Field{
+		text(head, func(c *Configuration) string { return c.pointOrBounds(of(c).Mean, of(c).Bounds, form) }),
+		text("saved", func(c *Configuration) string { return c.saved(of(c)) }),
+		machine(key+"_mean", func(a *Amount) page.Value { return a.Mean }),
+	}, boundFields(key, func(c *Configuration) page.Range { return of(c).Bounds }), []Field{
+		machine(key+"_saved", func(a *Amount) page.Value { return a.Saved }),
+	}, boundFields(key+"_saved", func(c *Configuration) page.Range { return of(c).SavedBounds }))
+}
+
+// saved is what is saved of an amount; what was recorded saves nothing.
+func (c *Configuration) saved(a *Amount) string {
+	if c.Recorded {
+		return ""
+	}
+	return c.pointOrBounds(a.Saved, a.SavedBounds, page.Percent)
+}
+
+// scoreForm shows a score with as many digits as mean something.
+func (k *Columns) scoreForm() func(page.Value) string {
+	digits := 2
+	if k.Runs >= 100 {
+		digits = 3
+	}
+	return func(v page.Value) string { return page.Score(v, digits) }
+}
+
+// dollarDigits is how many digits amounts of money have, the same everywhere.
+func (k *Columns) dollarDigits() int {
+	return page.DollarDigits(func(yield func(page.Value) bool) {
+		for c := range rowsOf(k.Configurations) {
+			if !yield(c.Cost.Mean) || !yield(c.Cost.Bounds.Low) {
+				return
+			}
+		}
+		for _, cost := range k.Costs {
+			if !yield(cost) {
+				return
+			}
+		}
+	})
+}
+
+// configurationsTable has one row for each configuration in the order declared,
+// the recorded ones first.
+func (r *Replay) configurationsTable() page.Table {
+	columns := &Columns{Configurations: r.Configurations, Scorers: r.Scorers, Runs: r.Runs}
+	fields := r.labelFields(columns)
+	if len(r.Scorers) > 0 {
+		fields = slices.Concat(fields, columns.Score(0), columns.change(0))
+	}
+	fields = append(fields, columns.Spent()...)
+	for i := 1; i < len(r.Scorers); i++ {
+		fields = slices.Concat(fields, columns.Score(i), columns.change(i))
+	}
+	t := page.Table{Name: "configurations", Title: "Configurations (means per run)", Columns: page.ColumnsOf(fields), Keys: 1, Whole: len(r.Configurations) <= wholeRows}
+	t.Fill(page.RowsOf(fields, rowsOf(r.Configurations)))
+	return t
+}
+
+// wholeRows is how many configurations a terminal shows without leaving any out.
+const wholeRows = 50
+
+func rowsOf(all []Configuration) iter.Seq[*Configuration] {
+	return func(yield func(*Configuration) bool) {
+		for i := range all {
+			if !yield(&all[i]) {
+				return
+			}
+		}
+	}
+}
+
+// labelFields say which configuration it is, and how far its numbers go.
+func (r *Replay) labelFields(columns *Columns) []Field {
+	number := func(head, key string, of func(*Configuration) int) Field {
+		return Field{Column: page.Column{Head: head, Key: key, Right: true, Optional: true}, Cell: func(c *Configuration) page.Cell {
+			n := page.Count(of(c))
+			if n.Raw == 0 {
+				n.Text = ""
+			}
+			return n
+		}}
+	}
+	return []Field{
+		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(c *Configuration) page.Cell { return page.Name(c.Name) }},
+		columns.Label(page.Everyone),
+		{Column: page.Column{Head: "recording", Key: "recording", Only: r.severalRecordings()}, Cell: func(c *Configuration) page.Cell { return page.Name(c.Recording) }},
+		{Column: page.Column{Head: "exact\nruns", Key: "exact", Right: true}, Cell: exactRuns},
+		{Column: page.Column{Key: "runs", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Runs) }},
+		number("cut\nruns", "censored", func(c *Configuration) int { return c.Censored }),
+		number("other\npath", "branches", func(c *Configuration) int { return c.Branches }),
+		{Column: page.Column{Key: "told", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Told) }},
+		{Column: page.Column{Key: "faults", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Faults) }},
+	}
+}
+
+// severalRecordings is who reads on which recording a configuration was replayed.
+func (r *Replay) severalRecordings() page.Audience {
+	if len(r.Recordings) > 1 {
+		return page.Everyone
+	}
+	return page.Machines
+}
+
+// exactRuns are those of all runs.
+func exactRuns(c *Configuration) page.Cell {
+	text := fmt.Sprint(c.Exact)
+	if c.Exact != c.Runs {
+		text = fmt.Sprintf("%d/%d", c.Exact, c.Runs)
+	}
+	return page.Cell{Text: text, Raw: c.Exact, Warnings: notesOf(c.Warnings, "", WouldFault)}
+}
+
+type unknownRow struct {
+	configuration *Configuration
+	*Unknown
+}
+
+// unknownTable says of which runs the record does not tell all, from where on and
+// why.
+func (r *Replay) unknownTable() page.Table {
+	fields := []page.Field[unknownRow]{
+		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(row unknownRow) page.Cell { return page.Name(row.configuration.Name) }},
+		{Column: page.Column{Head: "label", Key: "label"}, Cell: func(row unknownRow) page.Cell { return page.Text(row.Label) }},
+		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row unknownRow) page.Cell { return page.Count(row.Runs) }},
+		{Column: page.Column{Head: "from\niteration", Right: true, Only: page.People}, Cell: func(row unknownRow) page.Cell { return page.Text(row.from()) }},
+		{Column: page.Column{Key: "first_iteration", Only: page.Machines}, Cell: func(row unknownRow) page.Cell { return page.Count(row.First) }},
+		{Column: page.Column{Key: "last_iteration", Only: page.Machines}, Cell: func(row unknownRow) page.Cell { return page.Count(row.Last) }},
+		{Column: page.Column{Head: "why", Key: "why", Prose: true}, Cell: func(row unknownRow) page.Cell { return page.Name(row.Why) }},
+	}
+	t := page.Table{Name: "unknown", Title: r.unknownTitle(), Columns: page.ColumnsOf(fields), Keys: 2}
+	t.Fill(page.RowsOf(fields, r.unknown()))
+	return t
+}
+
+// unknownTitle says that there are faults where there are.
+func (r *Replay) unknownTitle() string {
+	if slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Faults > 0 }) {
+		return "What the recording does not tell, and faults: from where on and why"
+	}
+	return "What the recording does not tell, from where on and why"
+}
+
+// from are the iterations from which the runs are not known.
+func (u *Unknown) from() string {
+	if u.First == u.Last {
+		return fmt.Sprint(u.First)
+	}
+	return fmt.Sprintf("%d–%d", u.First, u.Last)
+}
+
+func (r *Replay) unknown() func(func(unknownRow) bool) {
+	return func(yield func(unknownRow) bool) {
+		for c := range rowsOf(r.Configurations) {
+			for i := range c.Unknown {
+				if !yield(unknownRow{c, &c.Unknown[i]}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+type stopRow struct {
+	configuration *Configuration
+	*StopCount
+}
+
+// stopsTable says which conditions, guards and limits would have ended the runs.
+func (r *Replay) stopsTable() page.Table {
+	fields := []page.Field[stopRow]{
+		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(row stopRow) page.Cell { return page.Name(row.configuration.Name) }},
+		{Column: page.Column{Head: "stopped by", Key: "reason"}, Cell: func(row stopRow) page.Cell {
+			return page.Cell{Text: row.Name, Raw: string(row.Reason), Foreign: true}
+		}},
+		{Column: page.Column{Key: "fired", Only: page.Machines}, Cell: func(row stopRow) page.Cell { return page.Name(row.Fired) }},
+		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row stopRow) page.Cell { return page.Count(row.Runs) }},
+		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row stopRow) page.Cell { return page.Number(row.Share, page.Percent) }},
+	}
+	t := page.Table{Name: "stops", Title: "What stops the runs (of those that are exact)", Columns: page.ColumnsOf(fields), Keys: 2}
+	t.Fill(page.RowsOf(fields, func(yield func(stopRow) bool) {
+		for c := range rowsOf(r.Configurations) {
+			for i := range c.Stops {
+				if !yield(stopRow{c, &c.Stops[i]}) {
+					return
+				}
+			}
+		}
+	}))
+	return t
+}
+
+// Note is something that a reader of a number must know. It has the kinds of
+// reports.Warning and those below.
+type ReplayNote reports.Warning
+
+// The kinds that reports do not have.
+const (
+	Bounds         reports.WarningKind = "bounds"         // Count of Of runs were cut
+	Branching      reports.WarningKind = "needs_calls"    // Count of Of runs branch
+	ToldLimits     reports.WarningKind = "counterfactual" // the agent of Count of Of runs was told
+	WouldFault     reports.WarningKind = "would_fault"    // Count of Of runs
+	ReturnUnscored reports.WarningKind = "return_unscored"
+	NoTimes        reports.WarningKind = "no_times"
+	NoUsage        reports.WarningKind = "no_usage"
+	NoPrices       reports.WarningKind = "no_prices"
+	NoTokens       reports.WarningKind = "no_tokens"
+	WholeCosts     reports.WarningKind = "whole_costs" // Count of Of runs
+	LeftOut        reports.WarningKind = "left_out"    // More: which of the folder's runs are not among these
+	Against        reports.WarningKind = "against"     // what lost, gained and saved mean
+	RaceTold       reports.WarningKind = "race"        // More: how recorded paths raced
+)
+
+// Text is the note for people.
+func (n ReplayNote) Text(quote func(string) string) string {
+	switch n.Kind {
+	case Bounds:
+		return fmt.Sprintf("%d of %d runs would have gone on where the recording was cut: what they are worth has bounds, which are no estimate and hold no chance", n.Count, n.Of)
+	case Branching:
+		return fmt.Sprintf("%d of %d runs would take another path, which takes new calls: the bounds hold whatever these bring", n.Count, n.Of)
+	case ToldLimits:
+		return fmt.Sprintf("the agent was told a limit that changes in %d of %d runs: what it would have done instead, no record shows", n.Count, n.Of)
+	case WouldFault:
+		return fmt.Sprintf("%d of %d runs would have a fault and, as after a live run, are in no number: see table unknown", n.Count, n.Of)
+	case ReturnUnscored:
+		return fmt.Sprintf("%s of %d of %d runs is not known", quote(n.Name), n.Count, n.Of) + n.whyUnscored()
+	case NoTimes:
+		return "the recording has no times, so the latency is unknown"
+	case NoUsage:
+		return page.Plural(n.Count, "recorded run does not say what it", "recorded runs do not say what they") + " used, so calls, tokens and cost are unknown"
+	case NoTokens:
+		return page.Plural(n.Count, "recorded run has", "recorded runs have") + " calls whose tokens are not recorded, so the tokens are unknown"
+	case NoPrices:
+		return page.Plural(n.Count, "recorded run has", "recorded runs have") + " calls without a price, so the cost is unknown"
+	case WholeCosts:
+		return fmt.Sprintf("%d of %d recorded runs tell only the cost of the whole run: one that stops earlier costs between nothing and the even share of its iterations, assuming that later iterations are not cheaper than earlier ones", n.Count, n.Of)
+	case Against:
+		return n.against(quote)
+	case RaceTold, LeftOut:
+		return n.More
+	}
+	return reports.Warning(n).Text(quote)
+}
+
+func (n ReplayNote) whyUnscored() string {
+	switch sweep.Why(n.More) {
+	case sweep.ReturnsEarlier:
+		return ", so that there is no mean: it reads what is returned and what was done until the stop, and these runs return an earlier iteration than their last"
+	case sweep.StopsOtherwise:
+		return ", so that there is no mean: it reads why a run stops, and these stop otherwise than recorded"
+	case sweep.UsesUpSteps:
+		return ", so that there is no mean: the agent would reach its maximum of steps, and that output has no score"
+	case sweep.GoesOtherwise:
+		return ", so that there is no mean: it reads how iterations were judged or what they took, which would not be as recorded"
+	}
+	return " for the iteration that would be returned, so that there is no mean: scores of iterations tell it, or when_cut in the mapping of an import"
+}
+
+func (n ReplayNote) against(quote func(string) string) string {
+	success := "a run has success if its loop says so: nothing is scored"
+	if n.Name != "" {
+		success = "a run has success if " + quote(n.Name) + " is 1 or more"
+	}
+	return "lost, gained and saved are against the same runs as recorded; " + success
+}
+
+// Serious says that numbers are missing or in question.
+func (n ReplayNote) Serious() bool {
+	switch n.Kind {
+	case WouldFault, ReturnUnscored, Branching, ToldLimits:
+		return true
+	}
+	return reports.Warning(n).Serious()
+}
+
+// Warnings are notes as a page has them.
+func Warnings[N page.Warning](notes []N) []page.Warning {
+	warnings := make([]page.Warning, len(notes))
+	for i, n := range notes {
+		warnings[i] = n
+	}
+	return warnings
+}
+
+// notesOf are those of some kinds, about one scorer where that is named.
+func notesOf(notes []ReplayNote, scorer string, kinds ...reports.WarningKind) (found []page.Warning) {
+	for _, n := range notes {
+		for _, kind := range kinds {
+			if n.Kind == kind && (scorer == "" || scorer == n.Name) {
+				found = append(found, n)
+			}
+		}
+	}
+	return found
+}
+
+// fewTasks is the number of tasks, or clusters of them, below which only large
+// differences show.
+const fewTasks = 20
+
+// note says what a reader of the configuration's numbers must know.
+func (c *Configuration) note() {
+	for _, n := range []ReplayNote{
+		{Kind: ToldLimits, Count: c.Told, Of: c.Runs}, {Kind: Branching, Count: c.Branches - c.Told, Of: c.Runs}, {Kind: Bounds, Count: c.Censored, Of: c.Runs},
+		{Kind: WouldFault, Count: c.Faults, Of: c.Runs},
+	} {
+		if n.Count > 0 {
+			c.Warnings = append(c.Warnings, n)
+		}
+	}
+	for i := range c.Scores {
+		s := &c.Scores[i]
+		for i, n := range s.whys {
+			if n > 0 {
+				c.Warnings = append(c.Warnings, ReplayNote{Kind: ReturnUnscored, Name: s.Name, Count: n, Of: s.Unscored + s.Scored, More: string(whys[i])})
+			}
+		}
+		if s.Mean.Known() && !s.Interval.Known() {
+			c.Warnings = append(c.Warnings, ReplayNote{Kind: reports.NoInterval, Name: s.Name})
+		}
+	}
+}
+
+// Notes say what a reader of all numbers of these runs must know; simulated are the
+// models that are, if any are.
+func (b *Held) Notes(simulated []string) []ReplayNote {
+	of := &Replay{Tasks: len(b.Tasks), Runs: len(b.Runs), Clusters: b.Clusters, Scorers: b.Scores}
+	if b.Simulated {
+		of.Simulated = simulated
+	}
+	return slices.DeleteFunc(of.wholeNotes([]*Held{b}), func(n ReplayNote) bool { return n.Kind == Against })
+}
+
+// wholeNotes say what a reader of all the numbers must know.
+func (r *Replay) wholeNotes(held []*Held) []ReplayNote {
+	notes := []ReplayNote{}
+	add := func(is bool, n ReplayNote) {
+		if is {
+			notes = append(notes, n)
+		}
+	}
+	var unreported, untold, unpriced, whole int
+	times := true
+	for _, b := range held {
+		for i := range b.Recorded {
+			used := b.Recorded[i].Total().Least
+			unreported += count(used.Unreported > 0)
+			untold += count(used.Unreported == 0 && !used.TokensTold())
+			unpriced += count(used.Unreported == 0 && used.Unpriced > 0)
+			whole += count(replay.OnlyWholeCost(b.Runs[i].Run))
+		}
+		times = times && b.Timed()
+	}
+	add(r.Simulated != nil, ReplayNote{Kind: reports.SimulatedModel, Name: namesOf(r.Simulated)})
+	add(unreported > 0, ReplayNote{Kind: NoUsage, Count: unreported})
+	add(untold > 0, ReplayNote{Kind: NoTokens, Count: untold})
+	add(unpriced > 0, ReplayNote{Kind: NoPrices, Count: unpriced})
+	add(whole > 0, ReplayNote{Kind: WholeCosts, Count: whole, Of: r.Runs})
+	add(r.Runs > 0 && !times, ReplayNote{Kind: NoTimes})
+	few := r.Tasks > 0 && r.Tasks < fewTasks
+	add(few, ReplayNote{Kind: reports.FewTasks, Count: r.Tasks})
+	add(!few && r.Clusters > 0 && r.Clusters < fewTasks, ReplayNote{Kind: reports.FewClusters, Count: r.Clusters})
+	add(r.Runs > 0, ReplayNote{Kind: Against, Name: r.primary()})
+	return notes
+}
