@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/scorers/judge"
 	"github.com/agentbench/agentbench/spec"
-	"slices"
-	"time"
 )
 
 // defaultTimeout is that of asking once.
@@ -46,7 +47,7 @@ func judges(c *compiler) comparison {
 
 // draw is that of calls on behalf of the subject.
 func (s *subject) draw() model.Draw {
-	return model.Draw{Task: s.run.Task, Trial: s.run.Trial, Iteration: s.n, Of: s.task}
+	return model.Draw{Task: s.run.Task, Trial: s.run.Trial, Iteration: s.n, Of: spec.JudgedTask{Task: s.task}}
 }
 
 // judgement is the verdict of judges.

@@ -2,11 +2,12 @@ package scorers
 
 import (
 	"context"
+	"strings"
+	"testing"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
-	"strings"
-	"testing"
 )
 
 // polite prefers the output with a please, wherever it stands, and counts how often it is asked.

@@ -10,7 +10,7 @@ import (
 func (s *subject) Lookup(name string) (any, bool) {
 	switch name {
 	case "task":
-		return taskFields{s.task}, s.task != nil
+		return spec.JudgedTask{Task: s.task}, s.task != nil
 	case "target":
 		return s.target, true
 	case "value":
@@ -30,16 +30,6 @@ func (s *subject) Lookup(name string) (any, bool) {
 		return stopFields{&s.run.Outcome}, true
 	}
 	return nil, false
-}
-
-// taskFields is a task with its target.
-type taskFields struct{ *spec.Task }
-
-func (f taskFields) Field(name string) any {
-	if name == "target" {
-		return f.Target
-	}
-	return stop.TaskFields{Task: f.Task}.Field(name)
 }
 
 type stopFields struct{ *record.Outcome }

@@ -23,15 +23,15 @@ func (f TaskFields) Field(name string) any {
 	return nil
 }
 
-// judgedTask is a task as expressions see it that never reach a loop: with its target.
-type judgedTask struct{ TaskFields }
+// JudgedTask is a task as expressions see it that never reach a loop: with its target.
+type JudgedTask struct{ *Task }
 
 // Field gives a field by its name.
-func (f judgedTask) Field(name string) any {
-	if name == "target" {
+func (f JudgedTask) Field(name string) any {
+	if name == "target" && f.Task != nil {
 		return f.Target
 	}
-	return f.TaskFields.Field(name)
+	return TaskFields{f.Task}.Field(name)
 }
 
 func orEmpty(object any) any {

@@ -36,7 +36,7 @@ type selectionScope struct{ placed placedTask }
 // Lookup implements expr.Scope.
 func (s selectionScope) Lookup(name string) (any, bool) {
 	if name == "task" {
-		return judgedTask{TaskFields{s.placed.task}}, true
+		return JudgedTask{s.placed.task}, true
 	}
 	if s.placed.node != nil {
 		return s.inline(name)

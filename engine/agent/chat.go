@@ -58,7 +58,7 @@ func (c *Chat) request(turn *Turn) *model.Request {
 		JSON:            c.Spec.Reply == spec.ReplyJSON,
 		Draw: model.Draw{
 			Task: turn.Task.ID, Trial: turn.Trial, Call: turn.Calls[c.ModelName],
-			Iteration: turn.Iteration, Of: turn.Task,
+			Iteration: turn.Iteration, Of: spec.JudgedTask{Task: turn.Task},
 		},
 	}
 	if turn.System != "" {

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/spec/expr"
 	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // replies is a model made of a function.
@@ -54,7 +55,7 @@ func TestWhatIsSent(t *testing.T) {
 	want := &model.Request{
 		Messages:    []model.Message{{Role: "system", Text: "be brief"}, {Role: "user", Text: "hello"}},
 		Temperature: &temperature, Seed: &seed, MaxOutputTokens: 9, JSON: true,
-		Draw: model.Draw{Task: "x", Trial: 2, Call: 5, Iteration: 3, Of: tu.Task},
+		Draw: model.Draw{Task: "x", Trial: 2, Call: 5, Iteration: 3, Of: spec.JudgedTask{Task: tu.Task}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("sent %+v\nwant %+v", got, want)

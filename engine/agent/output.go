@@ -2,12 +2,13 @@ package agent
 
 import (
 	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
-	"strings"
-	"unicode/utf8"
 )
 
 // unusable says why a reply gives no output and calls nothing.

@@ -2,11 +2,12 @@ package agent
 
 import (
 	"context"
+	"testing"
+	"testing/fstest"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
-	"testing"
-	"testing/fstest"
 )
 
 // scripted replies with one text, and keeps what it was sent.

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"

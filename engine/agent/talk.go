@@ -148,7 +148,7 @@ func (t *talk) request() (request *model.Request, pruned int) {
 		JSON: t.Spec.Reply == spec.ReplyJSON && len(t.tools) == len(t.defined),
 		Draw: model.Draw{
 			Task: t.turn.Task.ID, Trial: t.turn.Trial, Call: t.turn.Calls[t.ModelName],
-			Iteration: t.turn.Iteration, Of: t.turn.Task,
+			Iteration: t.turn.Iteration, Of: spec.JudgedTask{Task: t.turn.Task},
 		},
 	}
 	if len(t.tools) > 0 {

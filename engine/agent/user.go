@@ -7,11 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
-	"strings"
 )
 
 // stopWord ends a conversation where `until` is not declared.
@@ -153,7 +154,7 @@ func (u *DeclaredUser) request(ctx context.Context, heard *Heard) (*model.Reques
 		Messages: make([]model.Message, 0, 1+len(heard.Lines)),
 		Draw: model.Draw{
 			Task: turn.Task.ID, Trial: turn.Trial, Call: turn.Calls[u.Spec.Model],
-			Iteration: turn.Iteration, Of: turn.Task,
+			Iteration: turn.Iteration, Of: spec.JudgedTask{Task: turn.Task},
 		},
 	}
 	if u.Spec.System != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -70,7 +71,7 @@ func (e *DeclaredEvaluator) judgeRequest(ctx context.Context, trial *Trial, v *v
 		JSON:            true,
 		Draw: model.Draw{
 			Task: trial.Task.ID, Trial: trial.Trial, Call: trial.Calls[judge.Model],
-			Iteration: trial.Iteration, Of: trial.Task,
+			Iteration: trial.Iteration, Of: spec.JudgedTask{Task: trial.Task},
 		},
 	}, nil
 }

@@ -3,10 +3,11 @@ package loop
 import (
 	"context"
 	"errors"
+	"time"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
-	"time"
 )
 
 // Stopper is an error or a cancellation cause that ends a run for a reason of

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // Model answers requests. Implementations are safe for concurrent use.
@@ -77,9 +77,9 @@ type Draw struct {
 	Trial     int // from 1
 	Call      int // how many calls of this model the run made before
 	Iteration int // from 1
-	// Of is the task itself, target included. Only a simulated model may read
-	// it: it stands in for a model that knows.
-	Of *spec.Task
+	// Of is the task itself, target included, by the names of its fields. Only a
+	// simulated model may read it: it stands in for a model that knows.
+	Of expr.Fields
 }
 
 // Reply is a complete answer.

@@ -2,7 +2,6 @@ package stop
 
 import (
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -106,9 +105,6 @@ func (f CheckFields) Field(name string) any {
 	}
 	return nil
 }
-
-// TaskFields is a task as expressions see it, without its target.
-type TaskFields = spec.TaskFields
 
 // UsageFields is what was used as expressions see it.
 type UsageFields struct{ record.Usage }

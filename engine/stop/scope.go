@@ -2,6 +2,7 @@ package stop
 
 import (
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -23,7 +24,7 @@ func (s *State) Lookup(name string) (any, bool) {
 func (s *State) lookupRun(name string) (any, bool) {
 	switch name {
 	case "task":
-		return TaskFields{Task: s.task}, true
+		return spec.TaskFields{Task: s.task}, true
 	case "iteration":
 		return int64(s.Len()), true
 	case "phase":

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -69,7 +68,7 @@ func (s scope) Lookup(name string) (any, bool) {
 	case "args":
 		return s.args, true
 	case "task":
-		return stop.TaskFields{Task: s.use.Task}, true
+		return spec.TaskFields{Task: s.use.Task}, true
 	case "call":
 		return int64(s.use.Number), true
 	}

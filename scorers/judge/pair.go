@@ -3,9 +3,10 @@ package judge
 import (
 	"context"
 	"fmt"
+	"strings"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"strings"
 )
 
 // Pair is an output beside another one for the same task.

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"encoding/json"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/tool"
 )

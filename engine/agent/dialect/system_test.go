@@ -2,11 +2,12 @@ package dialect
 
 import (
 	"encoding/json"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/tool"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/tool"
 )
 
 var defined = []tool.Definition{

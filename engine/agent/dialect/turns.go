@@ -1,10 +1,11 @@
 package dialect
 
 import (
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
 	"strconv"
 	"strings"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // The roles of messages.

@@ -2,12 +2,13 @@ package dialect
 
 import (
 	"encoding/json"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 func failed(class record.ErrorClass, message string) *record.Error {

@@ -11,9 +11,10 @@ package cache
 import (
 	"context"
 	"fmt"
+	"slices"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"slices"
 )
 
 // Wrap puts a cache around a model. Where the mode is Only the inner model is

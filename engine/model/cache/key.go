@@ -4,12 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/secret"
 	"maps"
 	"net/textproto"
 	"slices"
 	"strings"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/secret"
 )
 
 // Identity says who answers: what is sent beside the request and can change the

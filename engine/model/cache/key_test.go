@@ -1,11 +1,12 @@
 package cache
 
 import (
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/spec"
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/spec"
 )
 
 func keyOf(i Identity, request *model.Request, n int) Key { return sum(i.prefix(), request).nth(n) }
@@ -75,7 +76,7 @@ func TestTheDrawInTheKey(t *testing.T) {
 		"another trial":                  {model.Draw{Task: "a", Trial: 2}, 0, false},
 		"another repetition":             {draw, 1, false},
 		"later in the run":               {model.Draw{Task: "a", Trial: 1, Call: 4, Iteration: 3}, 0, true},
-		"with a target that is not sent": {model.Draw{Task: "a", Trial: 1, Of: &spec.Task{ID: "a"}}, 0, true},
+		"with a target that is not sent": {model.Draw{Task: "a", Trial: 1, Of: spec.TaskFields{Task: &spec.Task{ID: "a"}}}, 0, true},
 	} {
 		if same := keyOf(openAI, request(c.draw), c.n) == want; same != c.same {
 			t.Errorf("%s: the same key is %v", name, same)

@@ -19,7 +19,7 @@ func (m *Simulated) reply(request *model.Request, chance *rand.Rand) *reply {
 	r.confidence = clamp(r.quality + m.Quality.Noise*chance.NormFloat64())
 	r.correct = m.luck(d) < r.quality
 	if d.Of != nil {
-		r.truth = d.Of.Target
+		r.truth = d.Of.Field("target")
 	}
 	r.answer = r.truth
 	if !r.correct {

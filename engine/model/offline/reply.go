@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -34,7 +33,7 @@ func (r *reply) Lookup(name string) (any, bool) {
 	case "draw":
 		return r.draw, true
 	case "task":
-		return taskFields{r.request.Draw.Of, r.request.Draw.Task}, true
+		return withoutTarget{&r.request.Draw}, true
 	case "iteration":
 		return int64(r.request.Draw.Iteration), true
 	case "prompt":
@@ -59,26 +58,15 @@ func (r *reply) json() (string, error) {
 	return string(text), nil
 }
 
-// taskFields is a task without its target.
-type taskFields struct {
-	task *spec.Task
-	id   string
-}
+// withoutTarget is a task as a reply's template sees it.
+type withoutTarget struct{ *model.Draw }
 
-func (f taskFields) Field(name string) any {
+func (t withoutTarget) Field(name string) any {
 	switch {
 	case name == "id":
-		return f.id
-	case f.task == nil:
+		return t.Task
+	case name == "target" || t.Of == nil:
 		return nil
 	}
-	switch name {
-	case "input":
-		return f.task.Input
-	case "vars":
-		return f.task.Vars
-	case "metadata":
-		return f.task.Metadata
-	}
-	return nil
+	return t.Of.Field(name)
 }

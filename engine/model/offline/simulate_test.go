@@ -18,7 +18,7 @@ func simulatedRequest(task string, trial, call int, target any) *model.Request {
 	return &model.Request{
 		Messages: []model.Message{{Role: "user", Text: "solve " + task}},
 		Draw: model.Draw{Task: task, Trial: trial, Call: call, Iteration: call + 1,
-			Of: &spec.Task{ID: task, Input: "in", Target: target}},
+			Of: spec.JudgedTask{Task: &spec.Task{ID: task, Input: "in", Target: target}}},
 	}
 }
 

@@ -3,9 +3,6 @@ package openai
 import (
 	"context"
 	"errors"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/mockserver"
-	"github.com/agentbench/agentbench/engine/record"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +10,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/mockserver"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // mocked is a server that shows one fault and has one reply.

@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/model/mockserver"
-	"github.com/agentbench/agentbench/engine/record"
 	"io"
 	"net/http"
 	"os"
@@ -19,6 +16,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/mockserver"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // The peer is an OpenAI-compatible server that nobody here wrote. Where it and
