@@ -3,7 +3,7 @@ package scorers
 import (
 	"context"
 
-	"github.com/agentbench/agentbench/spec/pattern"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // extraction takes the answer out of the subject's value; nil or "" where it finds none.
@@ -28,7 +28,7 @@ func (c *compiler) extraction() extraction {
 
 // lastMatch is what the expression took out of its last match, because answers stand at the end: the first group that
 // took part in it, else the whole match; "" where nothing matches.
-func lastMatch(ctx context.Context, re *pattern.Pattern, s string) (found string, err error) {
+func lastMatch(ctx context.Context, re *expr.Pattern, s string) (found string, err error) {
 	if err := searchable(s); err != nil {
 		return "", err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/agentbench/agentbench/spec/expr"
-	"github.com/agentbench/agentbench/spec/jsonschema"
 )
 
 // jsonSchema validates the value, or the JSON that it holds as a text, against a schema (draft 2020-12 unless it names
@@ -28,15 +27,15 @@ func jsonSchema(c *compiler) comparison {
 			return unscored("%v", err)
 		}
 		if len(wrong) > 0 {
-			return verdict{explanation: short(jsonschema.First(wrong), maxAnswer)}
+			return verdict{explanation: short(expr.FirstViolation(wrong), maxAnswer)}
 		}
 		return verdict{value: 1}
 	}
 }
 
 // schema compiles the schema; nil after a fault.
-func (c *compiler) schema() *jsonschema.Schema {
-	schema, err := jsonschema.Compile(c.spec.Schema)
+func (c *compiler) schema() *expr.JSONSchema {
+	schema, err := expr.CompileSchema(c.spec.Schema)
 	if err != nil {
 		c.fault(c.schemaKey(), "the schema is wrong: %s", short(err.Error(), maxAnswer))
 	}

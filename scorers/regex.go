@@ -3,7 +3,7 @@ package scorers
 import (
 	"context"
 
-	"github.com/agentbench/agentbench/spec/pattern"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // regex looks for a match of the pattern (RE2) anywhere in the text of the value.
@@ -29,8 +29,8 @@ func regex(c *compiler) comparison {
 }
 
 // regexp compiles what is written under a key; nil after a fault.
-func (c *compiler) regexp(key, source string) *pattern.Pattern {
-	re, err := pattern.Compile(source)
+func (c *compiler) regexp(key, source string) *expr.Pattern {
+	re, err := expr.CompilePattern(source)
 	if err != nil {
 		c.fault(key, "%v", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/spec/expr"
-	"github.com/agentbench/agentbench/spec/pattern"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -131,8 +130,8 @@ func (l *loader) checkRegexp(n *source.Node, text string) {
 	if n == nil || text == "" {
 		return
 	}
-	if _, err := pattern.Compile(text); err != nil {
+	if _, err := expr.CompilePattern(text); err != nil {
 		what := strings.Replace(err.Error(), "error parsing regexp", "no regular expression", 1)
-		l.fault(n, pattern.Hint(err), "%s", what)
+		l.fault(n, expr.PatternHint(err), "%s", what)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agentbench/agentbench/spec/jsonschema"
+	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -72,8 +72,8 @@ func wrongSchema(text JSON, n *source.Node) (at *source.Node, what string) {
 }
 
 func mistakeIn(text JSON) mistake {
-	_, err := jsonschema.Compile(text)
-	fault, ok := errors.AsType[*jsonschema.Fault](err)
+	_, err := expr.CompileSchema(text)
+	fault, ok := errors.AsType[*expr.SchemaFault](err)
 	switch {
 	case err == nil:
 		return mistake{}
@@ -84,7 +84,7 @@ func mistakeIn(text JSON) mistake {
 }
 
 // deepest is the place of the violations that lie the deepest, and what they say.
-func deepest(violations []jsonschema.Violation) (m mistake) {
+func deepest(violations []expr.Violation) (m mistake) {
 	var all []string
 	for _, v := range violations {
 		if c := compareLocations(v.Path, m.path); c < 0 || len(all) == 0 {

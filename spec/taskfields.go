@@ -2,7 +2,6 @@ package spec
 
 import "github.com/agentbench/agentbench/spec/expr"
 
-// TaskFields is a task as expressions see it, without its target.
 type TaskFields struct{ *Task }
 
 // Field gives a field by its name; vars and metadata are never null.

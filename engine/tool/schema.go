@@ -10,19 +10,18 @@ import (
 	"sync"
 
 	"github.com/agentbench/agentbench/spec/expr"
-	"github.com/agentbench/agentbench/spec/jsonschema"
 )
 
 // Schemas are compiled once, however many sets their tools are in. The zero
 // value is ready, and safe for concurrent use.
 type Schemas struct {
 	mu   sync.Mutex
-	made map[string]*jsonschema.Schema
+	made map[string]*expr.JSONSchema
 }
 
 // compile also takes nil, which is any object. The schema that it gives beside
 // an error is that as well.
-func (s *Schemas) compile(text json.RawMessage) (*jsonschema.Schema, error) {
+func (s *Schemas) compile(text json.RawMessage) (*expr.JSONSchema, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
@@ -39,16 +38,16 @@ func (s *Schemas) compile(text json.RawMessage) (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	if s.made == nil {
-		s.made = map[string]*jsonschema.Schema{}
+		s.made = map[string]*expr.JSONSchema{}
 	}
 	s.made[string(text)] = made
 	return made, nil
 }
 
 // compile tells all that is wrong with a schema.
-func compile(text json.RawMessage) (*jsonschema.Schema, error) {
-	made, err := jsonschema.Compile(text)
-	if fault, ok := errors.AsType[*jsonschema.Fault](err); ok && len(fault.Violations) > 0 {
+func compile(text json.RawMessage) (*expr.JSONSchema, error) {
+	made, err := expr.CompileSchema(text)
+	if fault, ok := errors.AsType[*expr.SchemaFault](err); ok && len(fault.Violations) > 0 {
 		return nil, errors.New(told(fault.Violations))
 	}
 	return made, err
@@ -56,7 +55,7 @@ func compile(text json.RawMessage) (*jsonschema.Schema, error) {
 
 // violations tells what is wrong with arguments, "" where nothing is. No
 // arguments are an empty object; without a schema any object will do.
-func violations(s *jsonschema.Schema, arguments json.RawMessage) string {
+func violations(s *expr.JSONSchema, arguments json.RawMessage) string {
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
@@ -81,8 +80,8 @@ func violations(s *jsonschema.Schema, arguments json.RawMessage) string {
 const mostViolations = 10
 
 // told are violations and their places, in the order of both.
-func told(all []jsonschema.Violation) string {
-	slices.SortFunc(all, func(a, b jsonschema.Violation) int {
+func told(all []expr.Violation) string {
+	slices.SortFunc(all, func(a, b expr.Violation) int {
 		return cmp.Or(slices.Compare(a.Path, b.Path), cmp.Compare(a.What, b.What))
 	})
 	more := ""

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/spec/jsonschema"
+	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -32,7 +32,7 @@ type Set struct {
 type member struct {
 	tool    Tool
 	defined Definition
-	schema  *jsonschema.Schema
+	schema  *expr.JSONSchema
 }
 
 // NewSet fails where two tools have one name, and where the parameters of a tool

@@ -8,8 +8,6 @@ import (
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
-
-	"github.com/agentbench/agentbench/spec/pattern"
 )
 
 // Want says what an expression must evaluate to.
@@ -185,8 +183,8 @@ func patternFaults(tree *ast.AST, e ast.Expr) []Fault {
 	if !ok {
 		return nil
 	}
-	if _, err := pattern.Compile(source); err != nil {
-		return []Fault{faultAt(tree, e.ID(), err.Error(), pattern.Hint(err))}
+	if _, err := CompilePattern(source); err != nil {
+		return []Fault{faultAt(tree, e.ID(), err.Error(), PatternHint(err))}
 	}
 	return nil
 }

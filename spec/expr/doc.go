@@ -21,10 +21,14 @@
 //   - sum(list) double: their sum; 0.0 for an empty list.
 //   - json(value) string: the value as JSON on one line.
 //
+// # JSON Schemas
+//
+// [CompileSchema] reads the schemas of arguments and answers ([JSONSchema]).
+//
 // # Limits
 //
 // An expression is at most 4,096 characters and 40 levels deep. When it is compiled its cost is estimated (see
 // cost.go); an estimate above 1,000,000 is a fault. What is left runs under a cost limit (see meter.go), unless its
-// estimate proves it cheap. A regular expression is bounded before it searches (package pattern), and its steps are part
+// estimate proves it cheap. A regular expression is bounded before it searches (pattern.go), and its steps are part
 // of the cost. There is a deadline, far beyond: results must not depend on how busy the machine is.
 package expr

@@ -10,13 +10,11 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
-
-	"github.com/agentbench/agentbench/spec/pattern"
 )
 
 // searches are the functions that take a regular expression, each after its text. They stand in for those of cel-go,
 // which search whatever they are given.
-var searches = map[string]func(ctx context.Context, re *pattern.Pattern, text string, more []ref.Val) (value ref.Val, steps int64, err error){
+var searches = map[string]func(ctx context.Context, re *Pattern, text string, more []ref.Val) (value ref.Val, steps int64, err error){
 	"matches":          matches,
 	"regex.extract":    extract,
 	"regex.extractAll": extractAll,
@@ -25,7 +23,7 @@ var searches = map[string]func(ctx context.Context, re *pattern.Pattern, text st
 
 // stepsOfSearch are the instructions times bytes that a search makes for the price of 1: what one search may take at
 // most is what an evaluation may cost.
-const stepsOfSearch = pattern.MaxSteps / maxEstimate
+const stepsOfSearch = MaxPatternSteps / maxEstimate
 
 // patternOf is the regular expression that a call is given; nil where it is no search.
 func patternOf(call ast.CallExpr) ast.Expr {
@@ -43,8 +41,8 @@ func patternOf(call ast.CallExpr) ast.Expr {
 type search struct {
 	interpreter.InterpretableV2
 	args []interpreter.InterpretableV2
-	make func(ctx context.Context, re *pattern.Pattern, text string, more []ref.Val) (ref.Val, int64, error)
-	re   *pattern.Pattern // where the expression holds it
+	make func(ctx context.Context, re *Pattern, text string, more []ref.Val) (ref.Val, int64, error)
+	re   *Pattern // where the expression holds it
 }
 
 // bounded replaces the calls that take a regular expression by searches. These must not look like calls any more, or
@@ -57,7 +55,7 @@ func bounded(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error)
 	s := &search{InterpretableV2: i, args: call.Args(), make: searches[call.Function()]}
 	if literal, ok := call.Args()[1].(interpreter.InterpretableConst); ok {
 		if source, ok := literal.Value().(types.String); ok {
-			s.re, _ = pattern.Compile(string(source)) // a wrong one was a fault
+			s.re, _ = CompilePattern(string(source)) // a wrong one was a fault
 		}
 	}
 	return s, nil
@@ -91,30 +89,30 @@ func (s *search) search(b *budget, args []ref.Val) (ref.Val, error) {
 	if re == nil {
 		b.spend(int64(len(source)))
 		var err error
-		if re, err = pattern.Compile(string(source)); err != nil {
+		if re, err = CompilePattern(string(source)); err != nil {
 			return nil, err
 		}
 		b.spend(int64(re.Instructions()))
 	}
 	once := re.Steps(string(text))
-	if once <= pattern.MaxSteps { // others are refused by the search
+	if once <= MaxPatternSteps { // others are refused by the search
 		b.spend(1 + once/stepsOfSearch)
 	}
 	value, steps, err := s.make(b.ctx, re, string(text), args[2:])
-	if refused := new(*pattern.Error); err != nil && !errors.As(err, refused) && b.ctx.Err() != nil {
+	if refused := new(*PatternError); err != nil && !errors.As(err, refused) && b.ctx.Err() != nil {
 		b.stop(Cancelled)
 	}
 	b.spend(max(0, steps-once) / stepsOfSearch)
 	return value, err
 }
 
-func matches(ctx context.Context, re *pattern.Pattern, text string, _ []ref.Val) (ref.Val, int64, error) {
+func matches(ctx context.Context, re *Pattern, text string, _ []ref.Val) (ref.Val, int64, error) {
 	found, err := re.Match(ctx, text)
 	return types.Bool(found), 0, err
 }
 
 // extract gives the first match, or of an expression with a group what that took, as an optional.
-func extract(ctx context.Context, re *pattern.Pattern, text string, _ []ref.Val) (ref.Val, int64, error) {
+func extract(ctx context.Context, re *Pattern, text string, _ []ref.Val) (ref.Val, int64, error) {
 	if err := oneGroup(re); err != nil {
 		return nil, 0, err
 	}
@@ -126,7 +124,7 @@ func extract(ctx context.Context, re *pattern.Pattern, text string, _ []ref.Val)
 }
 
 // extractAll gives all matches, or of an expression with a group what that took where it took something.
-func extractAll(ctx context.Context, re *pattern.Pattern, text string, _ []ref.Val) (ref.Val, int64, error) {
+func extractAll(ctx context.Context, re *Pattern, text string, _ []ref.Val) (ref.Val, int64, error) {
 	if err := oneGroup(re); err != nil {
 		return nil, 0, err
 	}
@@ -140,7 +138,7 @@ func extractAll(ctx context.Context, re *pattern.Pattern, text string, _ []ref.V
 	return types.NewStringList(types.DefaultTypeAdapter, found), steps, err
 }
 
-func oneGroup(re *pattern.Pattern) error {
+func oneGroup(re *Pattern) error {
 	if re.Groups() > 1 {
 		return fmt.Errorf("regular expression has more than one capturing group: %q", re)
 	}
@@ -157,7 +155,7 @@ func taken(text string, match []int) string {
 }
 
 // replaceMatches takes by what to replace matches, where \1 is a group and \\ a backslash, and how many at most.
-func replaceMatches(ctx context.Context, re *pattern.Pattern, text string, more []ref.Val) (ref.Val, int64, error) {
+func replaceMatches(ctx context.Context, re *Pattern, text string, more []ref.Val) (ref.Val, int64, error) {
 	most := int64(-1)
 	if len(more) > 1 {
 		most = int64(more[1].(types.Int))

@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/propertytest"
-	"github.com/agentbench/agentbench/spec/pattern"
 )
 
 // heavy has 1002 instructions.
@@ -66,7 +65,7 @@ func TestEveryFunctionBoundsItsSearches(t *testing.T) {
 // All searches of one evaluation together may cost what one may.
 func TestSearchesAreChargedBeforeTheyRun(t *testing.T) {
 	env, scope := testEnv(t, Options{}), testScope()
-	scope["text"] = strings.Repeat("a", pattern.MaxSteps/1002/2)
+	scope["text"] = strings.Repeat("a", MaxPatternSteps/1002/2)
 	for src, exceeded := range map[string]bool{
 		"text.matches('" + heavy + "') || text == ''":                                 false,
 		strings.Repeat("text.matches('"+heavy+"') || ", 3) + "text == ''":             true,

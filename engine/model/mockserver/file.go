@@ -3,7 +3,7 @@ package mockserver
 import (
 	"encoding/json"
 
-	"github.com/agentbench/agentbench/spec/pattern"
+	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -85,9 +85,9 @@ func (i *item) DecodeNode(n *source.Node, d *source.Decoder) {
 		d.Fault(n, "write reply: ..., tools: ..., both, or steps: [...]", "want something to reply")
 	}
 	if f.Match != "" {
-		match, err := pattern.Compile(f.Match)
+		match, err := expr.CompilePattern(f.Match)
 		if err != nil {
-			d.Fault(n, pattern.Hint(err), "match: %v", err)
+			d.Fault(n, expr.PatternHint(err), "match: %v", err)
 		}
 		i.rule.Match = match
 	}

@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"sync/atomic"
 
-	"github.com/agentbench/agentbench/spec/pattern"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // Rule says what is replied to some requests.
 type Rule struct {
-	Match   *pattern.Pattern // the last message of the user; nil: any
-	Replies []Reply          // in turn, in the order of arrival
+	Match   *expr.Pattern // the last message of the user; nil: any
+	Replies []Reply       // in turn, in the order of arrival
 	// Steps says that the replies are those of one conversation instead, from the
 	// first message of the user on that the rule matches: the first one to that
 	// message, the next one where the assistant has replied once since then, and so

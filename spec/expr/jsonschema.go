@@ -1,8 +1,4 @@
-// Package jsonschema decides what a JSON Schema allows that people write into
-// their files or servers tell of their tools: draft 2020-12 unless it names
-// another, and nothing but what stands in the schema itself. What is wrong is told
-// in the same order every time.
-package jsonschema
+package expr
 
 import (
 	"bytes"
@@ -16,16 +12,16 @@ import (
 	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-
-	"github.com/agentbench/agentbench/spec/expr"
-	"github.com/agentbench/agentbench/spec/pattern"
+	violation "github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// Schema is safe for concurrent use.
-type Schema struct {
+// JSONSchema is a compiled JSON Schema that people write into their files or servers
+// tell of their tools: draft 2020-12 unless it names another, and nothing but what
+// stands in the schema itself. Violations come in the same order every time. It is
+// safe for concurrent use.
+type JSONSchema struct {
 	compiled *jsonschema.Schema
-	searches *searches
+	searches *searchesOf
 }
 
 // Violation is one thing that a schema does not allow.
@@ -48,21 +44,21 @@ func (v *Violation) Where() string {
 
 // Fault is why a text is no schema: what the schema of schemas does not allow in
 // it, or something else.
-type Fault struct {
+type SchemaFault struct {
 	Violations []Violation
 	What       string // where there are none
 }
 
 // Error tells the first violation, or what is wrong.
-func (f *Fault) Error() string {
+func (f *SchemaFault) Error() string {
 	if len(f.Violations) == 0 {
 		return f.What
 	}
-	return First(f.Violations)
+	return FirstViolation(f.Violations)
 }
 
-// First tells the first violation and its place.
-func First(violations []Violation) string {
+// FirstViolation tells the first violation and its place.
+func FirstViolation(violations []Violation) string {
 	first := &violations[0]
 	if len(first.Path) == 0 {
 		return first.What
@@ -77,15 +73,15 @@ const (
 )
 
 // Compile makes a schema of its text. The error is a *Fault.
-func Compile(text []byte) (*Schema, error) {
+func CompileSchema(text []byte) (*JSONSchema, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
-		return nil, &Fault{What: "it is no JSON: " + err.Error()}
+		return nil, &SchemaFault{What: "it is no JSON: " + err.Error()}
 	}
 	compiler := jsonschema.NewCompiler()
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // knows no scheme, so nothing is loaded
-	searches := &searches{}
+	searches := &searchesOf{}
 	compiler.UseRegexpEngine(searches.compile)
 	var compiled *jsonschema.Schema
 	err = searches.during(func() error {
@@ -98,37 +94,37 @@ func Compile(text []byte) (*Schema, error) {
 	if err != nil {
 		return nil, faultOf(err)
 	}
-	return &Schema{compiled, searches}, nil
+	return &JSONSchema{compiled, searches}, nil
 }
 
 // searches are those of the regular expressions of a schema. The library does not let one of them fail, nor does it
 // tell to which validation it belongs.
-type searches struct {
+type searchesOf struct {
 	mu    sync.Mutex
 	steps int64       // what the validation may still take
 	some  atomic.Bool // there are expressions
 }
 
 // search is an expression of a schema.
-type search struct {
-	*pattern.Pattern
-	of *searches
+type searchSchema struct {
+	*Pattern
+	of *searchesOf
 }
 
-func (s *searches) compile(source string) (jsonschema.Regexp, error) {
-	p, err := pattern.Compile(source)
+func (s *searchesOf) compile(source string) (jsonschema.Regexp, error) {
+	p, err := CompilePattern(source)
 	if err != nil {
 		return nil, err
 	}
 	s.some.Store(true)
-	return search{p, s}, nil
+	return searchSchema{p, s}, nil
 }
 
 // MatchString implements [jsonschema.Regexp].
-func (s search) MatchString(text string) bool {
+func (s searchSchema) MatchString(text string) bool {
 	s.of.steps -= s.Steps(text)
-	if s.of.steps < 0 && s.Steps(text) <= pattern.MaxSteps {
-		panic(tooLong{fmt.Errorf("the regular expressions of the schema search for more than %d steps, which is how many instructions they have times the bytes that they read", pattern.MaxSteps)})
+	if s.of.steps < 0 && s.Steps(text) <= MaxPatternSteps {
+		panic(tooLong{fmt.Errorf("the regular expressions of the schema search for more than %d steps, which is how many instructions they have times the bytes that they read", MaxPatternSteps)})
 	}
 	found, err := s.Match(context.Background(), text) // the library hands on no context; the bound is enough
 	if err != nil {
@@ -141,7 +137,7 @@ func (s search) MatchString(text string) bool {
 type tooLong struct{ error }
 
 // during lets all searches of one validation take as many steps as one may.
-func (s *searches) during(validate func() error) (err error) {
+func (s *searchesOf) during(validate func() error) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer func() {
@@ -153,25 +149,25 @@ func (s *searches) during(validate func() error) (err error) {
 			panic(r)
 		}
 	}()
-	s.steps = pattern.MaxSteps
+	s.steps = MaxPatternSteps
 	return validate()
 }
 
-func faultOf(err error) *Fault {
+func faultOf(err error) *SchemaFault {
 	if outside, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
-		return &Fault{What: fmt.Sprintf("it refers to %s, and only what stands in the schema itself is read", strings.TrimPrefix(outside.URL, base))}
+		return &SchemaFault{What: fmt.Sprintf("it refers to %s, and only what stands in the schema itself is read", strings.TrimPrefix(outside.URL, base))}
 	}
 	if wrong, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
-		return &Fault{Violations: violations(wrong.Err)}
+		return &SchemaFault{Violations: violations(wrong.Err)}
 	}
-	return &Fault{What: strings.ReplaceAll(err.Error(), url, "")}
+	return &SchemaFault{What: strings.ReplaceAll(err.Error(), url, "")}
 }
 
 // Violations are all that is wrong with a value, as expressions see it, in the
 // order of their places; nil where nothing is. The error is that its regular
 // expressions would search for too long.
-func (s *Schema) Violations(value any) (found []Violation, err error) {
-	value = expr.Maps(value)
+func (s *JSONSchema) Violations(value any) (found []Violation, err error) {
+	value = Maps(value)
 	if !s.searches.some.Load() {
 		return violations(s.compiled.Validate(value)), nil
 	}
@@ -213,9 +209,9 @@ func leaves(e *jsonschema.ValidationError, found []Violation) []Violation {
 	if len(e.Causes) > 0 {
 		return found
 	}
-	if more, ok := e.ErrorKind.(*kind.AdditionalProperties); ok {
+	if more, ok := e.ErrorKind.(*violation.AdditionalProperties); ok {
 		slices.Sort(more.Properties)
 	}
-	_, mistyped := e.ErrorKind.(*kind.Type)
+	_, mistyped := e.ErrorKind.(*violation.Type)
 	return append(found, Violation{Path: e.InstanceLocation, What: e.BasicOutput().Error.String(), mistyped: mistyped})
 }

@@ -1,17 +1,15 @@
-package jsonschema
+package expr
 
 import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // What is wrong with a value is told by its place, and at one place what tells
 // more before a type that another alternative wanted.
 func TestViolations(t *testing.T) {
-	s, err := Compile([]byte(`{"type": "object", "required": ["z"], "additionalProperties": false, "properties": {
+	s, err := CompileSchema([]byte(`{"type": "object", "required": ["z"], "additionalProperties": false, "properties": {
 		"a": {"items": {"anyOf": [{"type": "integer"}, {"type": "string", "minLength": 2}]}}, "b": {"type": "boolean"}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -21,7 +19,7 @@ func TestViolations(t *testing.T) {
 		`{"a": [1, "x"]}`:          {": missing property 'z'", "/a/1: minLength: got 1, want 2", "/a/1: got string, want integer"},
 		`[]`:                       {": got array, want object"},
 	} {
-		value, err := expr.ParseJSON([]byte(text))
+		value, err := ParseJSON([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,8 +37,8 @@ func TestViolations(t *testing.T) {
 			}
 		}
 	}
-	value, _ := expr.ParseJSON([]byte(`{}`))
-	anything, err := Compile([]byte(`true`))
+	value, _ := ParseJSON([]byte(`{}`))
+	anything, err := CompileSchema([]byte(`true`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +57,7 @@ func TestWhatIsNoSchema(t *testing.T) {
 		`{"type": `:                        "it is no JSON: ",
 		`{"$ref": "#/$defs/x"}`:            "",
 	} {
-		s, err := Compile([]byte(text))
+		s, err := CompileSchema([]byte(text))
 		if s != nil || err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), base) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
@@ -80,11 +78,11 @@ func TestRegularExpressionsOfSchemasAreBounded(t *testing.T) {
 		{`{"items": {"pattern": "^a+$"}}`, many, ""},
 		{`{"anyOf": [{"pattern": "` + heavy + `"}, {"type": "string"}]}`, `"a"`, ""},
 	} {
-		s, err := Compile([]byte(c.schema))
+		s, err := CompileSchema([]byte(c.schema))
 		if err != nil {
 			t.Fatal(err)
 		}
-		value, err := expr.ParseJSON([]byte(c.value))
+		value, err := ParseJSON([]byte(c.value))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,10 +93,10 @@ func TestRegularExpressionsOfSchemasAreBounded(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Compile([]byte(`{"pattern": "(?:a{1000}b){1000}"}`)); err == nil || !strings.Contains(err.Error(), "/pattern") {
+	if _, err := CompileSchema([]byte(`{"pattern": "(?:a{1000}b){1000}"}`)); err == nil || !strings.Contains(err.Error(), "/pattern") {
 		t.Errorf("a huge expression: %v", err)
 	}
-	if s, err := Compile([]byte(`{"type": "object", "$id": "x", "properties": {"a": {"minLength": 1}}}`)); err != nil || s.searches.some.Load() {
+	if s, err := CompileSchema([]byte(`{"type": "object", "$id": "x", "properties": {"a": {"minLength": 1}}}`)); err != nil || s.searches.some.Load() {
 		t.Errorf("a schema without expressions: %v", err)
 	}
 }

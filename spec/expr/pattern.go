@@ -1,10 +1,4 @@
-// Package pattern decides which regular expressions (those of RE2) may search which texts, wherever one is written: in
-// expressions, scorers, JSON Schemas and the rules of the mock.
-//
-// A search takes time proportional to the instructions that the expression is compiled to, times the bytes of the
-// text. Both are known before it begins, so their product is what is limited: the same search is refused on every
-// machine, however busy. Literal prefixes and anchors make many searches faster than that; the rule does not count on it.
-package pattern
+package expr
 
 import (
 	"context"
@@ -17,18 +11,22 @@ import (
 	"unicode/utf8"
 )
 
+// Regular expressions (those of RE2) are limited wherever one is written: in expressions, scorers, JSON Schemas and the
+// rules of the mock. A search takes time proportional to the instructions that the expression is compiled to, times the bytes of the
+// text. Both are known before it begins, so their product is what is limited: the same search is refused on every
+// machine, however busy. Literal prefixes and anchors make many searches faster than that; the rule does not count on it.
 const (
-	// MaxSteps is how many instructions times bytes a search may take: 0.2 to 0.6 s where every instruction is
+	// MaxPatternSteps is how many instructions times bytes a search may take: 0.2 to 0.6 s where every instruction is
 	// live at every byte (docs/benchmarks.md).
-	MaxSteps = 50_000_000
+	MaxPatternSteps = 50_000_000
 
 	maxInstructions = 50_000 // compiling that many takes some 20 ms
 	maxGroups       = 99     // a search copies the groups with every instruction that is live
-	uninterrupted   = MaxSteps / 50
+	uninterrupted   = MaxPatternSteps / 50
 )
 
-// Hint helps where Compile fails.
-func Hint(err error) string {
+// PatternHint helps where CompilePattern fails.
+func PatternHint(err error) string {
 	if _, wrong := errors.AsType[*syntax.Error](err); wrong {
 		return "regular expressions are those of RE2: no look-around, no back references"
 	}
@@ -49,7 +47,7 @@ type counted struct {
 }
 
 // Compile refuses what is no regular expression, and what is so large that it could hardly search a page.
-func Compile(source string) (*Pattern, error) {
+func CompilePattern(source string) (*Pattern, error) {
 	tree, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
 		return nil, err
@@ -103,23 +101,23 @@ func (p *Pattern) Instructions() int { return p.whole.instructions }
 func (p *Pattern) Steps(text string) int64 { return int64(p.whole.instructions) * int64(len(text)) }
 
 // Error refuses a search.
-type Error struct {
+type PatternError struct {
 	Instructions int
 	Bytes        int  // of the text, or those that its matches read one after the other
 	Matches      bool // it is the many matches that take so long
 }
 
-func (e *Error) Error() string {
+func (e *PatternError) Error() string {
 	if e.Matches {
-		return fmt.Sprintf("finding all matches takes too long: %d instructions x more than %d bytes; at most %d are allowed", e.Instructions, e.Bytes, MaxSteps)
+		return fmt.Sprintf("finding all matches takes too long: %d instructions x more than %d bytes; at most %d are allowed", e.Instructions, e.Bytes, MaxPatternSteps)
 	}
 	return fmt.Sprintf("the regular expression takes too long: %d instructions x %d bytes = %d steps; at most %d are allowed",
-		e.Instructions, e.Bytes, int64(e.Instructions)*int64(e.Bytes), MaxSteps)
+		e.Instructions, e.Bytes, int64(e.Instructions)*int64(e.Bytes), MaxPatternSteps)
 }
 
 func (p *Pattern) refuse(text string) error {
-	if p.Steps(text) > MaxSteps {
-		return &Error{Instructions: p.whole.instructions, Bytes: len(text)}
+	if p.Steps(text) > MaxPatternSteps {
+		return &PatternError{Instructions: p.whole.instructions, Bytes: len(text)}
 	}
 	return nil
 }
@@ -133,7 +131,7 @@ func (p *Pattern) Match(ctx context.Context, text string) (bool, error) {
 	if p.Steps(text) <= uninterrupted {
 		return p.whole.MatchString(text), nil
 	}
-	r := newReader(ctx, text, p.whole, MaxSteps)
+	r := newReader(ctx, text, p.whole, MaxPatternSteps)
 	found := p.whole.MatchReader(r)
 	return found, r.failed
 }
@@ -146,7 +144,7 @@ func (p *Pattern) Find(ctx context.Context, text string) ([]int, error) {
 	if p.Steps(text) <= uninterrupted {
 		return p.whole.FindStringSubmatchIndex(text), nil
 	}
-	r := newReader(ctx, text, p.whole, MaxSteps)
+	r := newReader(ctx, text, p.whole, MaxPatternSteps)
 	found := p.whole.FindReaderSubmatchIndex(r)
 	return found, r.failed
 }
@@ -172,7 +170,7 @@ func (p *Pattern) All(ctx context.Context, text string, yield func(match []int) 
 		}
 	}
 	for from <= len(text) {
-		match, took, err := p.from(ctx, text, from, MaxSteps-steps)
+		match, took, err := p.from(ctx, text, from, MaxPatternSteps-steps)
 		if steps += took; err != nil || match == nil {
 			return steps, err
 		}
@@ -215,7 +213,7 @@ func (p *Pattern) from(ctx context.Context, text string, from int, most int64) (
 
 // reader is a text that a search reads, which it ends by an end of the text: where the context has ended, and where
 // it has read too much.
-type reader struct {
+type patternReader struct {
 	ctx    context.Context
 	text   string
 	by     counted
@@ -225,14 +223,14 @@ type reader struct {
 	failed error
 }
 
-func newReader(ctx context.Context, text string, by counted, steps int64) *reader {
-	return &reader{ctx: ctx, text: text, by: by, most: int(steps / int64(by.instructions))}
+func newReader(ctx context.Context, text string, by counted, steps int64) *patternReader {
+	return &patternReader{ctx: ctx, text: text, by: by, most: int(steps / int64(by.instructions))}
 }
 
-func (r *reader) steps() int64 { return int64(r.at) * int64(r.by.instructions) }
+func (r *patternReader) steps() int64 { return int64(r.at) * int64(r.by.instructions) }
 
 // ReadRune implements [io.RuneReader].
-func (r *reader) ReadRune() (char rune, width int, err error) {
+func (r *patternReader) ReadRune() (char rune, width int, err error) {
 	if r.at == len(r.text) || r.failed != nil {
 		return 0, 0, io.EOF
 	}
@@ -241,7 +239,7 @@ func (r *reader) ReadRune() (char rune, width int, err error) {
 		r.failed = context.Cause(r.ctx)
 	}
 	if r.at >= r.most {
-		r.failed = &Error{Instructions: r.by.instructions, Bytes: MaxSteps / r.by.instructions, Matches: true}
+		r.failed = &PatternError{Instructions: r.by.instructions, Bytes: MaxPatternSteps / r.by.instructions, Matches: true}
 	}
 	if r.failed != nil {
 		return 0, 0, io.EOF

@@ -1,4 +1,4 @@
-package pattern
+package expr
 
 import (
 	"context"
@@ -109,7 +109,7 @@ func visited(program *syntax.Prog, text string) (steps int) {
 func TestSearchesAreBoundedBeforeTheyRun(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
 		source := expressions(4).Draw(t, "expression")
-		p, err := Compile(source)
+		p, err := CompilePattern(source)
 		if err != nil {
 			t.Fatal(source, err)
 		}
@@ -121,13 +121,13 @@ func TestSearchesAreBoundedBeforeTheyRun(t *testing.T) {
 		if steps := visited(program, text); int64(steps) > p.Steps(text+"$") {
 			t.Fatalf("%q on %q: %d steps, at most %d were told", source, text, steps, p.Steps(text))
 		}
-		most := MaxSteps / len(program.Inst)
+		most := MaxPatternSteps / len(program.Inst)
 		long := strings.Repeat("a", most+1)
 		if err := p.refuse(long[:most]); err != nil {
 			t.Fatalf("%q: %v", source, err)
 		}
-		var refused *Error
-		for name, search := range searches(p) {
+		var refused *PatternError
+		for name, search := range patternSearches(p) {
 			if err := search(t.Context(), long); !errors.As(err, &refused) || refused.Instructions != len(program.Inst) || refused.Bytes != len(long) {
 				t.Fatalf("%s: %q on %d bytes: %v", name, source, len(long), err)
 			}
@@ -136,7 +136,7 @@ func TestSearchesAreBoundedBeforeTheyRun(t *testing.T) {
 }
 
 // searches are all ways to search with an expression.
-func searches(p *Pattern) map[string]func(ctx context.Context, text string) error {
+func patternSearches(p *Pattern) map[string]func(ctx context.Context, text string) error {
 	return map[string]func(ctx context.Context, text string) error{
 		"Match": func(ctx context.Context, text string) error { _, err := p.Match(ctx, text); return err },
 		"Find":  func(ctx context.Context, text string) error { _, err := p.Find(ctx, text); return err },
@@ -150,7 +150,7 @@ func searches(p *Pattern) map[string]func(ctx context.Context, text string) erro
 // What is found is what Go finds, at once or while counting what is read.
 func TestSearchesFindWhatGoFinds(t *testing.T) {
 	propertytest.Check(t, func(t *rapid.T) {
-		p, err := Compile(expressions(4).Draw(t, "expression"))
+		p, err := CompilePattern(expressions(4).Draw(t, "expression"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -158,8 +158,8 @@ func TestSearchesFindWhatGoFinds(t *testing.T) {
 		if rapid.Bool().Draw(t, "long") {
 			text = strings.Repeat(text, 20)
 		}
-		if p.Steps(text) > MaxSteps/5 { // Go's own search for comparison is not bounded
-			text = text[:MaxSteps/5/p.Instructions()]
+		if p.Steps(text) > MaxPatternSteps/5 { // Go's own search for comparison is not bounded
+			text = text[:MaxPatternSteps/5/p.Instructions()]
 		}
 		ctx := context.Background()
 		if got, err := p.Match(ctx, text); err != nil || got != p.whole.MatchString(text) {
@@ -170,14 +170,14 @@ func TestSearchesFindWhatGoFinds(t *testing.T) {
 		}
 		var got [][]int
 		steps, err := p.All(ctx, text, func(match []int) bool { got = append(got, match); return len(got) < 2000 })
-		if tooMany := new(*Error); errors.As(err, tooMany) && (*tooMany).Matches {
-			if steps < MaxSteps-int64(p.rest().instructions)*4 {
+		if tooMany := new(*PatternError); errors.As(err, tooMany) && (*tooMany).Matches {
+			if steps < MaxPatternSteps-int64(p.rest().instructions)*4 {
 				t.Fatalf("%q: refused after %d steps: %v", p, steps, err)
 			}
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if steps > MaxSteps+int64(p.rest().instructions)*4 {
+		if steps > MaxPatternSteps+int64(p.rest().instructions)*4 {
 			t.Fatalf("%q: %d steps", p, steps)
 		}
 		want := p.whole.FindAllStringSubmatchIndex(text, 2000)
@@ -192,11 +192,11 @@ func TestSearchesFindWhatGoFinds(t *testing.T) {
 
 // Every match looks at the rest of the text in vain for a y.
 func TestAllMatchesTogetherAreBounded(t *testing.T) {
-	p, _ := Compile(`(?:x+y)|x`)
+	p, _ := CompilePattern(`(?:x+y)|x`)
 	n := 0
 	steps, err := p.All(t.Context(), strings.Repeat("x", 100_000), func([]int) bool { n++; return true })
-	var refused *Error
-	if !errors.As(err, &refused) || !refused.Matches || n < 10 || n > MaxSteps/100_000 || steps > MaxSteps+100 {
+	var refused *PatternError
+	if !errors.As(err, &refused) || !refused.Matches || n < 10 || n > MaxPatternSteps/100_000 || steps > MaxPatternSteps+100 {
 		t.Errorf("%d matches, %d steps: %v", n, steps, err)
 	}
 	if want := "finding all matches takes too long: 13 instructions x more than 3846153 bytes"; err == nil || !strings.Contains(err.Error(), want) {
@@ -208,8 +208,8 @@ func TestAllMatchesTogetherAreBounded(t *testing.T) {
 func TestSearchesEndWithTheirContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("enough"))
-	p, _ := Compile(`(?:a*b*)*c`)
-	for name, search := range searches(p) {
+	p, _ := CompilePattern(`(?:a*b*)*c`)
+	for name, search := range patternSearches(p) {
 		if err := search(ctx, strings.Repeat("ab", 2*uninterrupted/p.Instructions())); err == nil || err.Error() != "enough" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -225,7 +225,7 @@ func TestSizes(t *testing.T) {
 		"(a":                                                   "error parsing regexp: missing closing ): `(a`",
 		"((a{0,100}){0,100}){0,100}":                           "error parsing regexp: invalid repeat count: `{0,100}`",
 	} {
-		if _, err := Compile(source); err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
+		if _, err := CompilePattern(source); err == nil && want != "" || err != nil && (want == "" || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.30q: %v, want %q", source, err, want)
 		}
 	}
@@ -242,7 +242,7 @@ func TestSizes(t *testing.T) {
 }
 
 func TestRefusalsNameBothNumbers(t *testing.T) {
-	p, err := Compile("(.*?,){200}")
+	p, err := CompilePattern("(.*?,){200}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,28 +265,28 @@ func BenchmarkSearch(b *testing.B) {
 		"500 repeats":   "(?:a?){500}b",
 		"one character": "[^b]*b",
 	} {
-		p, err := Compile(source)
+		p, err := CompilePattern(source)
 		if err != nil {
 			b.Fatal(err)
 		}
-		text := strings.Repeat("a", MaxSteps/p.Instructions())
-		for kind, search := range searches(p) {
+		text := strings.Repeat("a", MaxPatternSteps/p.Instructions())
+		for kind, search := range patternSearches(p) {
 			b.Run(name+"/"+kind, func(b *testing.B) {
 				for b.Loop() {
 					if err := search(b.Context(), text); err != nil {
 						b.Fatal(err)
 					}
 				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/MaxSteps, "ns/step")
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/MaxPatternSteps, "ns/step")
 			})
 		}
 	}
 }
 
-func BenchmarkCompile(b *testing.B) {
+func BenchmarkCompilePattern(b *testing.B) {
 	source := "(?:" + strings.Repeat("a", 46) + "){990}"
 	for b.Loop() {
-		if _, err := Compile(source); err != nil {
+		if _, err := CompilePattern(source); err != nil {
 			b.Fatal(err)
 		}
 	}
