@@ -107,7 +107,8 @@ func (u *use) make(ctx context.Context, set *tool.Set) {
 	}()
 	ctx, span := telemetry.StartTool(ctx, &u.call, u.defined.Description)
 	u.result, u.err = set.Use(ctx, u.call.Tool, &u.asked)
-	span.End(&u.result, u.err)
+	r := &u.result
+	span.End(telemetry.Used{Duration: r.Duration, Cached: r.Cached, Attempts: r.Attempts, Content: r.Content}, u.err)
 }
 
 // count adds the calls of models that were made beside others.

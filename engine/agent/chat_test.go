@@ -232,7 +232,7 @@ func TestUnfence(t *testing.T) {
 		"```":                                 "```",
 		"":                                    "",
 	} {
-		if got := Unfence(text); got != want {
+		if got := model.Unfence(text); got != want {
 			t.Errorf("Unfence(%q) = %q, want %q", text, got, want)
 		}
 	}

@@ -75,7 +75,7 @@ func (r *Result) setText(text string) {
 // setJSON makes a reply's JSON value the output. Where it is not JSON the text
 // is the output, and Fault says why.
 func (r *Result) setJSON(text string) {
-	inner := Unfence(text)
+	inner := model.Unfence(text)
 	value, err := expr.ParseJSON([]byte(inner))
 	if err != nil {
 		r.setText(text)
@@ -98,36 +98,3 @@ func encode(text string, value any) json.RawMessage {
 	}
 	return encoded
 }
-
-// Unfence takes the JSON out of a reply that wraps it into one pair of ``` or
-// ```json fences, with or without prose around them.
-func Unfence(text string) string {
-	trimmed := strings.TrimSpace(text)
-	start := strings.Index(trimmed, fence)
-	end := strings.LastIndex(trimmed, fence)
-	whole := start == 0 && end == len(trimmed)-len(fence)
-	if end < start+len(fence) || !whole && (strings.Count(trimmed, fence) != 2 || startsJSON(trimmed)) {
-		return trimmed
-	}
-	language, inner, lines := strings.Cut(trimmed[start+len(fence):end], "\n")
-	language = strings.TrimSpace(language)
-	if !lines || language != "" && !strings.EqualFold(language, "json") {
-		return trimmed
-	}
-	return strings.TrimSpace(inner)
-}
-
-// Verdict takes the JSON out of an answer of a judge, which may be nothing but one
-// fence. A fence within prose may be what the judge quotes: what the output says of
-// itself.
-func Verdict(text string) string {
-	text = strings.TrimSpace(text)
-	if strings.HasPrefix(text, fence) && strings.HasSuffix(text, fence) {
-		return Unfence(text)
-	}
-	return text
-}
-
-const fence = "```"
-
-func startsJSON(text string) bool { return text != "" && strings.ContainsRune("{[\"", rune(text[0])) }

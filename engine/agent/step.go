@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/telemetry"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -42,7 +43,7 @@ func (t *talk) ask(ctx context.Context) (*model.Reply, error) {
 	if len(t.result.Steps) == 0 {
 		t.result.Request = hash
 	}
-	reply, call, err := Ask(ctx, Asked{
+	reply, call, err := telemetry.Ask(ctx, model.Asked{
 		Model: t.Model, Name: t.ModelName, Role: record.RoleAgent, Hash: hash,
 		Request: request, Timeout: t.Spec.Timeout, Calls: t.turn.Calls,
 	})

@@ -14,11 +14,12 @@ import (
 // talk is the conversation of one iteration as far as it got, live or again.
 type talk struct {
 	*Conversation
-	turn    *Turn
-	set     *tool.Set // nil where nothing is used
-	defined []tool.Definition
-	tools   []model.Tool
-	prelude prelude // of steps that are not warned
+	turn      *Turn
+	set       *tool.Set // nil where nothing is used
+	defined   []tool.Definition
+	presented []dialect.Tool // as the dialect writes them
+	tools     []model.Tool
+	prelude   prelude // of steps that are not warned
 
 	// The messages of earlier iterations and of this one; those of each inner list
 	// stand or fall together.
@@ -33,7 +34,15 @@ type talk struct {
 
 // begin prepares the first request of a turn.
 func (c *Conversation) begin(turn *Turn, defined []tool.Definition) *talk {
-	t := &talk{Conversation: c, turn: turn, defined: defined, tools: c.dialect().Tools(defined)}
+	t := &talk{Conversation: c, turn: turn, defined: defined, presented: make([]dialect.Tool, len(defined))}
+	for i := range defined {
+		d := &defined[i]
+		t.presented[i] = dialect.Tool{
+			Tool:   model.Tool{Name: d.Name, Description: d.Description, Parameters: d.Parameters},
+			Server: d.Server, Delegate: d.Delegate,
+		}
+	}
+	t.tools = c.dialect().Tools(t.presented)
 	t.prelude = t.told(0)
 	if c.Spec.Memory != nil {
 		t.remember()
@@ -52,7 +61,7 @@ type prelude struct {
 
 // told is the prelude that tells of so many steps that remain; 0: of none.
 func (t *talk) told(remaining int) (p prelude) {
-	parts := dialect.Parts{Instructions: t.turn.System, Tools: t.defined, Remaining: remaining}
+	parts := dialect.Parts{Instructions: t.turn.System, Tools: t.presented, Remaining: remaining}
 	if system := t.dialect().System(parts); system != "" {
 		p.system = []model.Message{{Role: "system", Text: system}}
 	}

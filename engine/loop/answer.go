@@ -3,7 +3,7 @@ package loop
 import (
 	"fmt"
 
-	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -20,7 +20,7 @@ type answer struct {
 // feedback and improvements, each optional. Verdicts are never looked for in
 // prose.
 func parse(text string, parseJSON func([]byte) (any, error)) (answer, error) {
-	value, err := parseJSON([]byte(agent.Verdict(text)))
+	value, err := parseJSON([]byte(model.Verdict(text)))
 	if err != nil {
 		return answer{}, fmt.Errorf("it is not JSON: %w", err)
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/telemetry"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -29,7 +29,7 @@ func (e *DeclaredEvaluator) askJudge(ctx context.Context, trial *Trial, v *view)
 		return answer{}, nil, err
 	}
 	name := e.Spec.Judge.Model
-	reply, call, err := agent.Ask(ctx, agent.Asked{
+	reply, call, err := telemetry.Ask(ctx, model.Asked{
 		Model: e.Judge, Name: name, Role: record.RoleJudge, Hash: request.Hash(name),
 		Request: request, Calls: trial.Calls,
 	})

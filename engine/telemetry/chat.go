@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"errors"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -13,6 +14,14 @@ type Chat struct {
 	span    Span
 	tracing *Tracing
 	asked   string // the provider's name of the model
+}
+
+// Ask makes a call of a model, in a span of its own, and its record, which is nil where no call was made.
+func Ask(ctx context.Context, a model.Asked) (*model.Reply, *record.Call, error) {
+	ctx, span := StartChat(ctx, a.Name, a.Role, a.Request)
+	reply, call, err := a.Ask(ctx)
+	span.End(reply, call, err)
+	return reply, call, err
 }
 
 // StartChat begins the span of a call of a model, by its name in the suite.

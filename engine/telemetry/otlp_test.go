@@ -14,7 +14,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/tool"
 	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
@@ -79,7 +78,7 @@ func walk(outer context.Context) {
 		&model.Reply{Text: "the key is " + secret, Thinking: "hm", Finish: "tool_calls", ToolCalls: []model.ToolCall{{ID: "2", Name: "f", Arguments: `{"a":1}`}}},
 		&record.Call{Finish: "tool_calls", Answered: "m-2026", Usage: used, Duration: 2 * time.Second, Attempts: 2}, nil)
 	_, use := StartTool(within, &record.ToolCall{Tool: "f", ID: "2", Server: "s", Arguments: json.RawMessage(`{"a":1}`)}, "does f")
-	use.End(&tool.Result{Content: json.RawMessage(`"no \ud800"`), Attempts: 1}, &record.Error{Class: record.Tool, Message: "broken: " + secret + "\xff"})
+	use.End(Used{Content: json.RawMessage(`"no \ud800"`), Attempts: 1}, &record.Error{Class: record.Tool, Message: "broken: " + secret + "\xff"})
 	it.Evaluation, it.End = &record.Evaluation{Confidence: 0.75}, time.Second
 	iteration.End(&it)
 	head.Iterations, head.Elapsed, head.Usage = []record.Iteration{it}, 2*time.Second, used

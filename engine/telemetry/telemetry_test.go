@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/tool"
 	"reflect"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // Where nobody traces, nothing is made.
@@ -23,7 +23,7 @@ func TestNothingIsAllocatedWithoutATrace(t *testing.T) {
 		_, score := StartScore(ctx, "s", head, 1)
 		score.End(made)
 		_, use := StartTool(ctx, used, "d")
-		use.End(&tool.Result{}, nil)
+		use.End(Used{}, nil)
 		chat.End(reply, call, nil)
 		iteration.End(it)
 		run.End(head)

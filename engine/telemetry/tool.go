@@ -2,9 +2,10 @@ package telemetry
 
 import (
 	"context"
+	"encoding/json"
+	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/tool"
 )
 
 // Tool is the span of one use of a tool, attempts included. The zero Tool is that
@@ -44,8 +45,16 @@ func kindOf(call *record.ToolCall) string {
 	return "function"
 }
 
+// Used is what a use of a tool gave.
+type Used struct {
+	Duration time.Duration
+	Cached   bool
+	Attempts int
+	Content  json.RawMessage
+}
+
 // End tells what the tool gave.
-func (t Tool) End(result *tool.Result, err error) {
+func (t Tool) End(result Used, err error) {
 	if t.span == nil {
 		return
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/telemetry"
 )
 
 // maxShown is how much of an answer that cannot be read the one who gave it is
@@ -114,7 +114,7 @@ func (a *asker) ask(ctx context.Context, messages []model.Message, vote *record.
 		Messages: messages, Temperature: a.Temperature, MaxOutputTokens: a.MaxOutputTokens, JSON: true, Draw: a.draw,
 	}
 	request.Draw.Call = a.calls[a.Name]
-	reply, call, err := agent.Ask(ctx, agent.Asked{
+	reply, call, err := telemetry.Ask(ctx, model.Asked{
 		Model: a.Model, Name: a.Name, Role: record.RoleJudge, Hash: request.Hash(a.Name),
 		Request: request, Timeout: a.Timeout, Calls: a.calls,
 	})

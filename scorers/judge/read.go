@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -41,7 +41,7 @@ func (s *Scale) asked() string {
 // explanation. A score is never looked for in prose, nor in a fence within prose:
 // that may be what the output says of itself, which the judge quotes.
 func (s *Scale) read(text string, vote *record.Vote) error {
-	if text = agent.Verdict(text); text == "" {
+	if text = model.Verdict(text); text == "" {
 		return errors.New("it is empty")
 	}
 	value, err := expr.ParseUniqueJSON([]byte(text))

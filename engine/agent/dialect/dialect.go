@@ -24,7 +24,7 @@ const (
 type Call struct {
 	ID     string // of a native call
 	Tool   string // "" where it could not be read
-	Server string // as tool.Definition has it; only XML tells
+	Server string // as [Tool] has it; only XML tells
 	// Arguments are always JSON, and an object where there is no Fault. Beside one
 	// they are what was written: a string where that is no JSON.
 	Arguments json.RawMessage

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/tool"
 )
 
 // What is sent of a tool that declares no parameters: servers want an object.
@@ -13,8 +12,15 @@ var (
 	aTask     = json.RawMessage(`{"type":"object","properties":{"task":{"type":"string"}},"required":["task"]}`)
 )
 
+// Tool is what is told of a tool. Where it declares no Parameters, servers are sent an empty object of them.
+type Tool struct {
+	model.Tool
+	Server   string // of MCP; "" is a tool of the suite's own
+	Delegate bool   // it is another agent, to which the argument `task` is handed
+}
+
 // Tools are what a request says of the tools; nil where the system prompt does.
-func (d Dialect) Tools(defined []tool.Definition) []model.Tool {
+func (d Dialect) Tools(defined []Tool) []model.Tool {
 	if !d.native() || len(defined) == 0 {
 		return nil
 	}
@@ -26,7 +32,7 @@ func (d Dialect) Tools(defined []tool.Definition) []model.Tool {
 	return tools
 }
 
-func parameters(t *tool.Definition) json.RawMessage {
+func parameters(t *Tool) json.RawMessage {
 	switch {
 	case len(t.Parameters) > 0:
 		return compact(t.Parameters)

@@ -3,14 +3,12 @@ package dialect
 import (
 	"fmt"
 	"strings"
-
-	"github.com/agentbench/agentbench/engine/tool"
 )
 
 // Parts are what a system prompt is made of.
 type Parts struct {
 	Instructions string
-	Tools        []tool.Definition // those with Delegate are the agents
+	Tools        []Tool // those with Delegate are the agents
 	// Remaining is how many steps the model is told that it has left, this one
 	// included; 0: it is not told.
 	Remaining int
@@ -64,7 +62,7 @@ func (d Dialect) rules() (tools, agents string) {
 	return "", nativeAgentRules
 }
 
-func divided(all []tool.Definition) (tools, agents []tool.Definition) {
+func divided(all []Tool) (tools, agents []Tool) {
 	for i := range all {
 		if all[i].Delegate {
 			agents = append(agents, all[i])
@@ -75,7 +73,7 @@ func divided(all []tool.Definition) (tools, agents []tool.Definition) {
 	return tools, agents
 }
 
-func (d Dialect) section(title string, all []tool.Definition, rules string) string {
+func (d Dialect) section(title string, all []Tool, rules string) string {
 	var b strings.Builder
 	b.WriteString(title + "\n")
 	for i := range all {
@@ -85,7 +83,7 @@ func (d Dialect) section(title string, all []tool.Definition, rules string) stri
 	return b.String()
 }
 
-func (d Dialect) describe(b *strings.Builder, t *tool.Definition) {
+func (d Dialect) describe(b *strings.Builder, t *Tool) {
 	b.WriteString("- " + t.Name)
 	if d == XML && !t.Delegate {
 		fmt.Fprintf(b, " (server_name: %s)", serverName(t))
@@ -99,7 +97,7 @@ func (d Dialect) describe(b *strings.Builder, t *tool.Definition) {
 	}
 }
 
-func serverName(t *tool.Definition) string {
+func serverName(t *Tool) string {
 	if t.Server == "" {
 		return localServer
 	}

@@ -7,14 +7,13 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/model"
-	"github.com/agentbench/agentbench/engine/tool"
 )
 
-var defined = []tool.Definition{
-	{Name: "calculator", Description: "Evaluate an arithmetic expression.\nIt knows + and *.",
-		Parameters: json.RawMessage("{\"type\": \"object\",\n \"required\": [\"expression\"]}")},
-	{Name: "researcher", Description: "Finds things.", Delegate: true},
-	{Name: "search", Server: "filings"},
+var defined = []Tool{
+	{Tool: model.Tool{Name: "calculator", Description: "Evaluate an arithmetic expression.\nIt knows + and *.",
+		Parameters: json.RawMessage("{\"type\": \"object\",\n \"required\": [\"expression\"]}")}},
+	{Tool: model.Tool{Name: "researcher", Description: "Finds things."}, Delegate: true},
+	{Tool: model.Tool{Name: "search"}, Server: "filings"},
 }
 
 func TestS2_1_TheSystemPromptIsAssembled(t *testing.T) {
