@@ -7,7 +7,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/telemetry"
+	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -73,8 +73,8 @@ func (s *scorer) place(at *subject) standing {
 // make judges. A panic is no more than a score that is missing.
 func (s *scorer) make(ctx context.Context, at *subject) (score record.Score) {
 	if s.asks {
-		var span telemetry.Score
-		ctx, span = telemetry.StartScore(ctx, s.name, at.run, at.n)
+		var span trace.Score
+		ctx, span = trace.StartScore(ctx, s.name, at.run, at.n)
 		defer func() { span.End(&score) }()
 	}
 	defer func() {

@@ -10,14 +10,14 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/secret"
-	"github.com/agentbench/agentbench/engine/telemetry"
+	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 )
 
 // trace lets the runs of a suite be traced, where the environment asks for it.
 // That traces cannot be sent fails nothing: it is only told.
 func (p *program) trace(ctx context.Context, s *spec.Suite) (context.Context, func()) {
-	wanted, err := telemetry.Wanted(p.env)
+	wanted, err := trace.Wanted(p.env)
 	if err != nil {
 		p.warnOfTrace(fmt.Errorf("nothing is traced: %w", err))
 	}
@@ -25,12 +25,12 @@ func (p *program) trace(ctx context.Context, s *spec.Suite) (context.Context, fu
 		return ctx, func() {}
 	}
 	p.learnTrace()
-	exporter, err := telemetry.Open(ctx, telemetry.Options{Version: version(), Redact: p.secrets.String, Warn: p.warnOfTrace})
+	exporter, err := trace.Open(ctx, trace.Options{Version: version(), Redact: p.secrets.String, Warn: p.warnOfTrace})
 	if err != nil {
 		p.warnOfTrace(err)
 		return ctx, func() {}
 	}
-	traced := telemetry.With(ctx, &telemetry.Tracing{Tracer: exporter, Models: tracedModels(s), Contents: telemetry.Contents(p.env)})
+	traced := trace.With(ctx, &trace.Tracing{Tracer: exporter, Models: tracedModels(s), Contents: trace.Contents(p.env)})
 	return traced, func() {
 		if err := exporter.Close(); err != nil {
 			p.warnOfTrace(err)
@@ -62,11 +62,11 @@ func (p *program) learnTrace() {
 }
 
 // tracedModels is what traces say of a suite's models.
-func tracedModels(s *spec.Suite) map[string]telemetry.Model {
-	all := map[string]telemetry.Model{}
+func tracedModels(s *spec.Suite) map[string]trace.Model {
+	all := map[string]trace.Model{}
 	for i := range s.Models {
 		name, declared := s.Models[i].Key, &s.Models[i].Value
-		m := telemetry.Model{Provider: declared.Provider, Name: cmp.Or(declared.Name, name)}
+		m := trace.Model{Provider: declared.Provider, Name: cmp.Or(declared.Name, name)}
 		if declared.Provider == "openai" {
 			m.Address, m.Port = serverOf(cmp.Or(declared.BaseURL, openai.DefaultURL))
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/agentbench/agentbench/engine/agent/dialect"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/telemetry"
 	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/engine/trace"
 )
 
 // use is one call of a step.
@@ -105,10 +105,10 @@ func (u *use) make(ctx context.Context, set *tool.Set) {
 			u.broken = fmt.Errorf("%v\n%s", cause, debug.Stack())
 		}
 	}()
-	ctx, span := telemetry.StartTool(ctx, &u.call, u.defined.Description)
+	ctx, span := trace.StartTool(ctx, &u.call, u.defined.Description)
 	u.result, u.err = set.Use(ctx, u.call.Tool, &u.asked)
 	r := &u.result
-	span.End(telemetry.Used{Duration: r.Duration, Cached: r.Cached, Attempts: r.Attempts, Content: r.Content}, u.err)
+	span.End(trace.Used{Duration: r.Duration, Cached: r.Cached, Attempts: r.Attempts, Content: r.Content}, u.err)
 }
 
 // count adds the calls of models that were made beside others.

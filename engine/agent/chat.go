@@ -5,7 +5,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/telemetry"
+	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -21,7 +21,7 @@ type Chat struct {
 func (c *Chat) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	request := c.request(turn)
 	result := Result{Request: request.Hash(c.ModelName)}
-	reply, call, err := telemetry.Ask(ctx, model.Asked{
+	reply, call, err := trace.Ask(ctx, model.Asked{
 		Model: c.Model, Name: c.ModelName, Role: record.RoleAgent, Hash: result.Request,
 		Request: request, Timeout: c.Spec.Timeout, Calls: turn.Calls,
 	})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/telemetry"
+	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -43,7 +43,7 @@ func (t *talk) ask(ctx context.Context) (*model.Reply, error) {
 	if len(t.result.Steps) == 0 {
 		t.result.Request = hash
 	}
-	reply, call, err := telemetry.Ask(ctx, model.Asked{
+	reply, call, err := trace.Ask(ctx, model.Asked{
 		Model: t.Model, Name: t.ModelName, Role: record.RoleAgent, Hash: hash,
 		Request: request, Timeout: t.Spec.Timeout, Calls: t.turn.Calls,
 	})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/telemetry"
+	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -37,7 +37,7 @@ func (u *DeclaredUser) Answer(ctx context.Context, heard *Heard) (Answer, error)
 	if err != nil {
 		return Answer{}, err
 	}
-	reply, call, err := telemetry.Ask(ctx, model.Asked{
+	reply, call, err := trace.Ask(ctx, model.Asked{
 		Model: u.Model, Name: u.Spec.Model, Role: record.RoleUser, Hash: request.Hash(u.Spec.Model),
 		Request: request, Calls: heard.Turn.Calls,
 	})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/telemetry"
+	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -29,7 +29,7 @@ func (e *DeclaredEvaluator) askJudge(ctx context.Context, trial *Trial, v *view)
 		return answer{}, nil, err
 	}
 	name := e.Spec.Judge.Model
-	reply, call, err := telemetry.Ask(ctx, model.Asked{
+	reply, call, err := trace.Ask(ctx, model.Asked{
 		Model: e.Judge, Name: name, Role: record.RoleJudge, Hash: request.Hash(name),
 		Request: request, Calls: trial.Calls,
 	})

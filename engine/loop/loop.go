@@ -10,7 +10,7 @@ import (
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
-	"github.com/agentbench/agentbench/engine/telemetry"
+	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -90,7 +90,7 @@ func (l *Loop) run(ctx context.Context, id string, task *spec.Task, trial int, c
 	if observe != nil {
 		r.emit(record.StartEvents(&r.record))
 	}
-	ctx, span := telemetry.StartRun(ctx, &r.record)
+	ctx, span := trace.StartRun(ctx, &r.record)
 	defer func() { span.End(&r.record) }()
 	if l.Begin != nil {
 		begun, end := l.Begin(ctx)
@@ -141,7 +141,7 @@ func (r *run) iteration(ctx context.Context) (d stop.Decision, before record.Rea
 	step := r.state.Next()
 	it := &record.Iteration{N: step.Iteration, Phase: step.Phase, Strategy: step.Strategy, Start: r.elapsed, Skipped: r.Evaluator != nil && !step.Evaluate}
 	r.waitedBefore = r.waited
-	ctx, span := telemetry.StartIteration(ctx, it)
+	ctx, span := trace.StartIteration(ctx, it)
 	defer func() { span.End(it) }()
 	timed, cancel := r.deadline(ctx)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/telemetry"
 	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 	"pgregory.net/rapid"
@@ -190,7 +190,7 @@ func (c *colleague) Use(ctx context.Context, use *tool.Use) (result tool.Result,
 			Messages: []model.Message{{Role: "user", Text: fmt.Sprint(use.Handed(), c.declared.Timeout, n)}}, MaxOutputTokens: 40,
 			Draw: model.Draw{Call: use.Calls["d"]},
 		}
-		reply, call, err := telemetry.Ask(ctx, model.Asked{Model: c.model, Name: "d", Role: record.RoleDelegate, Hash: request.Hash("d"), Request: request, Calls: use.Calls})
+		reply, call, err := trace.Ask(ctx, model.Asked{Model: c.model, Name: "d", Role: record.RoleDelegate, Hash: request.Hash("d"), Request: request, Calls: use.Calls})
 		if call != nil {
 			call.Delegate, call.Start = c.declared.Name, result.Duration
 			result.Duration += call.Duration + call.Waited

@@ -15,7 +15,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
-	"github.com/agentbench/agentbench/engine/telemetry"
+	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -116,7 +116,7 @@ func (w *worker) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, e
 	text, elapsed := "", turn.Elapsed
 	for n := range calls {
 		request := w.request(turn, n)
-		reply, call, err := telemetry.Ask(ctx, model.Asked{
+		reply, call, err := trace.Ask(ctx, model.Asked{
 			Model: w.model, Name: "m", Role: record.RoleAgent, Hash: request.Hash("m"), Request: request, Calls: turn.Calls, Timeout: w.spec.Timeout,
 		})
 		if call != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/telemetry"
+	"github.com/agentbench/agentbench/engine/trace"
 )
 
 // maxShown is how much of an answer that cannot be read the one who gave it is
@@ -114,7 +114,7 @@ func (a *asker) ask(ctx context.Context, messages []model.Message, vote *record.
 		Messages: messages, Temperature: a.Temperature, MaxOutputTokens: a.MaxOutputTokens, JSON: true, Draw: a.draw,
 	}
 	request.Draw.Call = a.calls[a.Name]
-	reply, call, err := telemetry.Ask(ctx, model.Asked{
+	reply, call, err := trace.Ask(ctx, model.Asked{
 		Model: a.Model, Name: a.Name, Role: record.RoleJudge, Hash: request.Hash(a.Name),
 		Request: request, Timeout: a.Timeout, Calls: a.calls,
 	})

@@ -6,7 +6,7 @@
 //
 // Who traces is in the context, as a Tracing; the package knows no library of
 // tracing. Where nobody does, nothing is made and nothing allocated.
-package telemetry
+package trace
 
 import (
 	"context"

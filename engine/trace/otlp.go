@@ -4,7 +4,7 @@
 // Spans wait in a queue of the SDK's, and a run never waits for them: what does
 // not fit into the queue, or does not reach the collector, is lost and told of.
 
-package telemetry
+package trace
 
 import (
 	"cmp"
