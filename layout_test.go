@@ -25,28 +25,25 @@ type reach struct{ from, only string }
 // beneath it as well.
 var reaches = []reach{
 	{"spec/source", ""},
-	{"spec/pattern", ""},
-	{"spec/expr", "spec/pattern"},
-	{"spec/jsonschema", "spec/expr spec/pattern"},
+	{"spec/expr", ""},
 	{"engine/secret", ""},
-	{"spec", "spec/expr spec/jsonschema spec/pattern spec/source engine/secret"},
+	{"spec", "spec/expr spec/source engine/secret"},
 	{"engine/record", ""},
 	{"reports/stats", ""},
 	{"reports/compare", "reports/stats"},
 	{"engine/stop", "spec/... engine/secret engine/record"},
+	{"engine/model", "spec/expr engine/record"},
+	{"engine/tool", "spec/... engine/secret engine/record engine/external/... engine/process/confine"},
 	{"engine/replay", "spec/... engine/secret engine/record engine/stop"},
 	{"engine/replay/sweep", "spec/... engine/secret engine/record engine/stop engine/replay"},
 	{"engine/plan", "spec/... engine/secret engine/record engine/stop"},
 	{"engine/...", "spec/... engine/..."},
-	{"scorers/...", "spec/... scorers/... engine/record engine/stop engine/replay engine/model/... engine/agent/... engine/tool/... engine/process/... engine/post engine/telemetry engine/secret"},
-	{"reports/tables", ""},
-	{"reports/numbers", ""},
-	{"reports/page", "reports/numbers reports/tables"},
-	{"reports/race", "reports/stats"},
-	{"reports/replays/...", "spec/... engine/secret engine/record engine/stop engine/replay/... reports reports/compare reports/numbers reports/page reports/stats reports/tables"},
-	{"reports/tune", "spec/... engine/secret engine/record engine/stop engine/replay/... reports reports/compare reports/numbers reports/page reports/replays reports/stats reports/tables"},
-	{"reports/choose", "spec/... engine/secret engine/record engine/stop engine/replay/... reports reports/compare reports/numbers reports/page reports/replays reports/stats reports/tables reports/tune"},
-	{"reports/...", "spec/expr spec/pattern spec/source reports/... engine/record engine/replay"},
+	{"scorers/judge", "spec/expr engine/model engine/record engine/trace"},
+	{"scorers/textual", ""},
+	{"scorers/...", "spec/... scorers/... engine/record engine/stop engine/replay engine/model/... engine/agent/... engine/tool/... engine/external engine/process/confine engine/trace engine/secret"},
+	{"reports/page", ""},
+	{"reports/tune/...", "spec/... engine/secret engine/record engine/stop engine/replay/... reports reports/compare reports/page reports/stats reports/tune"},
+	{"reports/...", "spec/expr spec/source reports/... engine/record engine/replay"},
 	{"suites/...", ""},
 }
 
@@ -54,14 +51,14 @@ var reaches = []reach{
 var soleImporters = map[string]string{
 	"github.com/google/cel-go":                                        "spec/expr",
 	"gopkg.in/yaml.v3":                                                "spec/source",
-	"github.com/olekukonko/tablewriter":                               "reports/tables",
+	"github.com/olekukonko/tablewriter":                               "reports/page",
 	"github.com/sashabaranov/go-openai":                               "engine/model/openai",
 	"github.com/spf13/cobra":                                          "cmd/agentbench",
 	"github.com/modelcontextprotocol":                                 "engine/tool/mcp",
 	"github.com/bmatcuk/doublestar":                                   "spec",
 	"gonum.org/v1/gonum":                                              "reports/stats",
 	"gonum.org/v1/gonum/stat/distuv":                                  "a test", // it links lapack
-	"go.opentelemetry.io/otel":                                        "engine/telemetry/otlp",
+	"go.opentelemetry.io/otel":                                        "engine/trace",
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp": "a test", // it links gRPC
 	"go.opentelemetry.io/proto/otlp/collector":                        "a test", // so does this
 	"github.com/sqlc-dev/meyer":                                       "scorers",
@@ -69,13 +66,15 @@ var soleImporters = map[string]string{
 
 // unreachable packages are never reached from others, not even indirectly.
 var unreachable = map[string][]string{
-	"engine/stop":     {"net", "net/http", "os/exec"},
-	"engine/replay":   {"net", "net/http", "os/exec"},
-	"reports/choose":  {"net", "net/http", "os/exec"},
-	"reports/race":    {"net", "net/http", "os/exec"},
-	"reports/replays": {"net", "net/http", "os/exec"},
-	"reports/tune":    {"net", "net/http", "os/exec"},
+	"engine/stop":   {"net", "net/http", "os/exec"},
+	"engine/replay": {"net", "net/http", "os/exec"},
+	"reports/tune":  {"net", "net/http", "os/exec"},
 }
+
+// The most that there may be: packages and imports between them, and how many
+// imports lead from the command to the packages that import none. Packages that only
+// tests import are not counted.
+const mostPackages, mostImports, longestChain = 55, 230, 7
 
 // packages are our packages' direct imports, tests left out.
 func packages(t *testing.T) map[string][]string {
@@ -156,6 +155,41 @@ func TestImportsPointDown(t *testing.T) {
 				t.Errorf("%s reaches %s; it may reach only: %s", name, target, reaches[at].only)
 			}
 		}
+	}
+}
+
+// What people have to know of the house stays small.
+func TestTheHouseStaysSmall(t *testing.T) {
+	imports := packages(t)
+	own := map[string][]string{}
+	for name, all := range imports {
+		if name == "." || strings.HasSuffix(name, "test") {
+			continue
+		}
+		own[name] = nil
+		for _, target := range all {
+			if below, ok := strings.CutPrefix(target, module+"/"); ok && !slices.Contains(own[name], below) {
+				own[name] = append(own[name], below)
+			}
+		}
+	}
+	chains := map[string]int{}
+	var chain func(string) int
+	chain = func(name string) int {
+		if _, known := chains[name]; !known {
+			for _, target := range own[name] {
+				chains[name] = max(chains[name], 1+chain(target))
+			}
+		}
+		return chains[name]
+	}
+	edges, longest := 0, 0
+	for name, targets := range own {
+		edges, longest = edges+len(targets), max(longest, chain(name))
+	}
+	t.Logf("%d packages, %d imports, a chain of %d", len(own), edges, longest)
+	if len(own) < 30 || len(own) > mostPackages || edges > mostImports || longest > longestChain {
+		t.Errorf("%d packages (at most %d), %d imports (%d), a chain of %d (%d)", len(own), mostPackages, edges, mostImports, longest, longestChain)
 	}
 }
 

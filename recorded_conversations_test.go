@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine"
-	"github.com/agentbench/agentbench/engine/assemble"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/spec"
@@ -270,7 +269,7 @@ func configuration(doc *spec.Document, name string) *spec.Resolved {
 // replayed fails where a replay of the whole conversations is not the live run.
 func replayed(t *testing.T, doc *spec.Document, wide, tight *spec.Resolved, live map[string]map[string]*record.Run) {
 	t.Helper()
-	replay := assemble.Replay(wide.Loop, tight.Loop)
+	replay := engine.Replay(wide.Loop, tight.Loop)
 	for task, err := range doc.Tasks() {
 		if err != nil {
 			t.Fatal(err)

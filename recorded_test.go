@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine"
-	"github.com/agentbench/agentbench/engine/assemble"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/record/recordingtest"
@@ -80,7 +79,7 @@ func assembled(t testing.TB, file string) (*spec.Document, *plan.Plan, *engine.E
 	if err != nil {
 		t.Fatal(err)
 	}
-	loops, err := assemble.Loops(doc, p.Configurations, assemble.Options{Getenv: os.Getenv})
+	loops, err := engine.Loops(doc, p.Configurations, engine.BuildOptions{Getenv: os.Getenv})
 	if err != nil {
 		t.Fatal(err)
 	}

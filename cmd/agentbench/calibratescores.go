@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/assemble"
+	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/scorers"
@@ -66,7 +66,7 @@ func (c *calibration) score(ctx context.Context) (ended string, err error) {
 // wired compiles the scorer with those whom it asks.
 func (c *calibration) wired(j *job) error {
 	j.cache = c.openCache(j)
-	parts, err := assemble.New(c.Document, assemble.Options{
+	parts, err := engine.NewParts(c.Document, engine.BuildOptions{
 		Getenv: c.env, Budget: j.budget, Cache: j.cache, CacheMode: c.flags.mode, Shared: &j.shared,
 	})
 	if err != nil {

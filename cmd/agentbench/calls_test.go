@@ -22,15 +22,14 @@ import (
 	"testing"
 	"time"
 
-	goopenai "github.com/sashabaranov/go-openai"
-
-	"github.com/agentbench/agentbench/engine/assemble"
+	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	goopenai "github.com/sashabaranov/go-openai"
 )
 
 // A call of usual size: about 500 tokens are sent, 100 come back.
@@ -175,7 +174,7 @@ func wholeCall(b *testing.B, address, options string) func(context.Context) erro
 	if err := faults.Err(); err != nil {
 		b.Fatal(err)
 	}
-	loops, err := assemble.Loops(doc, doc.Suite.Resolved, assemble.Options{
+	loops, err := engine.Loops(doc, doc.Suite.Resolved, engine.BuildOptions{
 		Getenv: func(string) string { return "sk-of-a-benchmark" }, Budget: pace.OfSuite(spec.SuiteBudget{CostUSD: 1e6}),
 	})
 	if err != nil {

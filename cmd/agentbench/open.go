@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/engine/assemble"
+	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 	"github.com/agentbench/agentbench/suites"
@@ -52,7 +52,7 @@ func (p *program) warn(o *opened, faults source.Faults) {
 		return slices.ContainsFunc(faults, func(f source.Fault) bool { return f.File == w.File && f.Pos == w.Pos })
 	}
 	slices.DeleteFunc(slices.Clone(o.Warnings), known).Print(p.err)
-	if why := assemble.Exposed(o.Document, p.env); why != "" {
+	if why := engine.Exposed(o.Document, p.env); why != "" {
 		fmt.Fprintf(p.err, `agentbench: warning: the programs that this starts can read the keys in the environment of agentbench and of what started it (%s)
 hint: docs/language.md, Programs, says how to hide them; or start agentbench without keys that the programs must not have
 `, printable(why))

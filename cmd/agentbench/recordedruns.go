@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spf13/cobra"
-
-	"github.com/agentbench/agentbench/engine/assemble"
+	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
@@ -16,6 +14,7 @@ import (
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
+	"github.com/spf13/cobra"
 )
 
 // recordedFlags say what of recorded runs is replayed, and in what.
@@ -377,9 +376,9 @@ func (r *recordedRuns) rendering() func(was, target *spec.Loop, announced ...str
 		if r.apart {
 			r.warn("the tasks are not in %s: prompts are compared as they are declared; --suite SUITE compares what would be sent", r.place)
 		}
-		return assemble.ReplayDeclared
+		return engine.ReplayDeclared
 	}
-	return assemble.Replay
+	return engine.Replay
 }
 
 // assignments reads the values of --set.

@@ -6,11 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"github.com/agentbench/agentbench/engine"
-	"github.com/agentbench/agentbench/engine/assemble"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
@@ -20,6 +16,8 @@ import (
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // runFlags are the flags of run.
@@ -169,7 +167,7 @@ func (p *program) runnable(o *opened) error {
 // wire makes the engine that the suite asks for.
 func (p *program) wire(j *job) error {
 	j.cache, j.budget = p.openCache(j), pace.OfSuite(j.Suite.Budget)
-	parts, err := assemble.New(j.Document, assemble.Options{
+	parts, err := engine.NewParts(j.Document, engine.BuildOptions{
 		Getenv: p.env, Budget: j.budget, Cache: j.cache, CacheMode: j.flags.mode, Shared: &j.shared,
 		Gate: func(g *pace.Gate) { j.gates = append(j.gates, g) },
 	})

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/engine/assemble"
+	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
@@ -81,7 +81,7 @@ func (s *scoring) open() (err error) {
 // compile makes the scorers.
 func (s *scoring) compile() error {
 	s.budget = pace.OfSuite(s.suite.Suite.Budget)
-	parts, err := assemble.New(s.suite, assemble.Options{
+	parts, err := engine.NewParts(s.suite, engine.BuildOptions{
 		Getenv: s.env, Budget: s.budget, Cache: s.openCache(), CacheMode: s.flags.mode,
 	})
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/agentbench/agentbench/engine"
-	"github.com/agentbench/agentbench/engine/assemble"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
@@ -278,7 +277,7 @@ func (r *racing) arm(ctx context.Context, recording *sweep.Recording, path, done
 	if err != nil {
 		return tune.Arm{}, err
 	}
-	s, err := sweep.New([]sweep.Recording{*recording}, candidates, sweep.Options{Replay: assemble.Replay})
+	s, err := sweep.New([]sweep.Recording{*recording}, candidates, sweep.Options{Replay: engine.Replay})
 	if err != nil {
 		return tune.Arm{}, err
 	}

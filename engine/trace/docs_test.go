@@ -19,8 +19,8 @@ func TestAttributesAreDocumented(t *testing.T) {
 		named = append(named, string(found[1]))
 	}
 	var source []byte
-	for _, file := range []string{"telemetry.go", "run.go", "chat.go", "tool.go", "score.go", "content.go", "otlp/span.go"} {
-		text, err := os.ReadFile("../" + file)
+	for _, file := range []string{"telemetry.go", "run.go", "chat.go", "tool.go", "score.go", "content.go", "span.go"} {
+		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
-	"github.com/agentbench/agentbench/reports/replays/coachtest"
 	"github.com/agentbench/agentbench/reports/tune"
+	"github.com/agentbench/agentbench/reports/tune/coachtest"
 )
 
 func known(x float64) page.Value { return page.Known(x) }

@@ -15,8 +15,8 @@ import (
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
-	"github.com/agentbench/agentbench/reports/replays/coachtest"
 	"github.com/agentbench/agentbench/reports/tune"
+	"github.com/agentbench/agentbench/reports/tune/coachtest"
 	"github.com/agentbench/agentbench/spec"
 )
 

@@ -1,4 +1,4 @@
-package assemble
+package engine
 
 import (
 	"reflect"
@@ -32,7 +32,7 @@ func pair(t *testing.T, loop, set, change string) (replay.Result, *record.Run) {
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}
-	loops, err := Loops(doc, doc.Suite.Resolved, Options{Getenv: func(string) string { return "" }})
+	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}

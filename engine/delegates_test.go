@@ -1,4 +1,4 @@
-package assemble
+package engine
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func handedTo(t *testing.T, models, research, declared string) tool.Tool {
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}
-	made, err := newModels(doc, Options{Getenv: func(string) string { return "" }})
+	made, err := newModels(doc, BuildOptions{Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestModelsOfDelegates(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := doc.Suite.Resolved[0].Loop
-	made, _ := newModels(doc, Options{Getenv: func(string) string { return "" }})
+	made, _ := newModels(doc, BuildOptions{Getenv: func(string) string { return "" }})
 	if _, err := made.delegates(l, l.Agent); err == nil || !strings.Contains(err.Error(), `delegate "research": model "m": the environment variable MISSING`) {
 		t.Error(err)
 	}
@@ -282,7 +282,7 @@ func TestHeadersOfRemoteAgents(t *testing.T) {
 		if err := faults.Err(); err != nil {
 			t.Fatal(err)
 		}
-		made, _ := newModels(doc, Options{Getenv: func(string) string { return key }})
+		made, _ := newModels(doc, BuildOptions{Getenv: func(string) string { return key }})
 		delegates, err := made.delegates(nil, doc.Suite.Resolved[0].Loop.Agent)
 		remote, ofAgent := made.loop(&doc.Suite.Resolved[1])
 		if want != "" {

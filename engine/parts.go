@@ -1,4 +1,4 @@
-package assemble
+package engine
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 type Parts struct{ models *models }
 
 // New makes no model before something asks for it.
-func New(doc *spec.Document, o Options) (*Parts, error) {
+func NewParts(doc *spec.Document, o BuildOptions) (*Parts, error) {
 	models, err := newModels(doc, o)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package assemble
+package engine
 
 import (
 	"context"
@@ -35,10 +35,10 @@ func flaky(t *testing.T, failures int64) (address string, asked *atomic.Int64) {
 // run makes one run of one call at the server.
 func run(t *testing.T, address, options string, budget *pace.Budget) *record.Run {
 	t.Helper()
-	return runWith(t, address, options, Options{Budget: budget})
+	return runWith(t, address, options, BuildOptions{Budget: budget})
 }
 
-func runWith(t *testing.T, address, options string, o Options) *record.Run {
+func runWith(t *testing.T, address, options string, o BuildOptions) *record.Run {
 	t.Helper()
 	files := fstest.MapFS{
 		"s.yaml": {Data: []byte("suite: s\ntasks: [{id: t, input: x}]\nmodels: {m: {provider: openai, base_url: \"" + address + "\", price: free" + options + "}}\nconfigurations: [{name: c, loop: l.yaml}]\n")},
@@ -120,7 +120,7 @@ func TestGatesCanBeWatched(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		o := Options{Budget: pace.OfSuite(spec.SuiteBudget{}), Gate: func(g *pace.Gate) { gates = append(gates, g) }}
+		o := BuildOptions{Budget: pace.OfSuite(spec.SuiteBudget{}), Gate: func(g *pace.Gate) { gates = append(gates, g) }}
 		runWith(t, server.URL, "", o)
 	}()
 	<-arrived

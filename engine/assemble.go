@@ -1,7 +1,4 @@
-// Package assemble decides which parts the loops of a suite are made of: the
-// models with their prices and budgets, the agents of each stage, and what
-// evaluates an iteration.
-package assemble
+package engine
 
 import (
 	"context"
@@ -20,7 +17,7 @@ import (
 )
 
 // Options are what the spec does not say.
-type Options struct {
+type BuildOptions struct {
 	Getenv func(string) string
 	// Budget is the suite's; every call is reserved in it.
 	Budget *pace.Budget
@@ -37,8 +34,8 @@ type Options struct {
 }
 
 // Loops makes the loops of a suite of which nothing else is needed.
-func Loops(doc *spec.Document, configurations []spec.Resolved, o Options) ([]*loop.Loop, error) {
-	parts, err := New(doc, o)
+func Loops(doc *spec.Document, configurations []spec.Resolved, o BuildOptions) ([]*loop.Loop, error) {
+	parts, err := NewParts(doc, o)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package assemble
+package engine
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ import (
 
 // oneTool is a run of an agent that has one tool, t, and calls it with the given
 // arguments, one call after the other; then it says done.
-func oneTool(t *testing.T, o Options, declared string, arguments ...string) *record.Run {
+func oneTool(t *testing.T, o BuildOptions, declared string, arguments ...string) *record.Run {
 	t.Helper()
 	declared, loop, _ := strings.Cut(declared, "\n<")
 	var replies strings.Builder
@@ -94,7 +94,7 @@ func TestS4_9_ToolsAsDeclared(t *testing.T) {
 		"wrong arguments":         {"{name: t, parameters: {type: object, required: [a]}, cel: '1'}", "{b: 1}", `bad_call: the arguments of t are wrong: missing property 'a'`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := oneTool(t, Options{Getenv: getenv}, c.declared, c.arguments)
+			run := oneTool(t, BuildOptions{Getenv: getenv}, c.declared, c.arguments)
 			if told := given(run); len(told) != 1 || told[0] != c.want {
 				t.Errorf("got %q, want %q", told, c.want)
 			}
@@ -113,7 +113,7 @@ func TestS2_4_ToolsThatEndTheRun(t *testing.T) {
 		`capability [1]`:    anyArguments + `command: [sh, -c, 'echo "{\"end\": \"capability\", \"output\": [1]}"']}`,
 		`question_asked 2`:  anyArguments + `cel: '{"end": dyn("question_asked"), "output": dyn(2)}'}`,
 	} {
-		run := oneTool(t, Options{}, declared, "{}", "{}")
+		run := oneTool(t, BuildOptions{}, declared, "{}", "{}")
 		if got := fmt.Sprintf("%s %s", run.Outcome.Reason, run.Output()); got != want || len(given(run)) != 1 {
 			t.Errorf("got %s, want %s: %+v", got, want, run.Outcome)
 		}
@@ -127,7 +127,7 @@ func TestPureToolsAreAskedOnce(t *testing.T) {
 	declared := anyArguments + "command: [sh, -c, 'echo x >> " + count + "; cat'], pure: true}"
 	dir := t.TempDir()
 	for session := range 2 {
-		run := oneTool(t, Options{Cache: cache.Open(dir, cache.Options{})}, declared, "{a: 1, b: 2}", "{b: 2, a: 1}", "{a: 2}")
+		run := oneTool(t, BuildOptions{Cache: cache.Open(dir, cache.Options{})}, declared, "{a: 1, b: 2}", "{b: 2, a: 1}", "{a: 2}")
 		told := given(run)
 		calls := run.Iterations[0].ToolCalls
 		if len(told) != 3 || told[0] != `{"a":1,"b":2}` || told[1] != told[0] || told[2] != `{"a":2}` {
@@ -166,7 +166,7 @@ func TestPureToolsThatAreHandedSomethingElse(t *testing.T) {
 		getenv := func(name string) string {
 			return map[string]string{"PATH": os.Getenv("PATH"), "MODE": c.mode, "A_KEY": c.key}[name]
 		}
-		run := oneTool(t, Options{Getenv: getenv, Cache: cache.Open(dir, cache.Options{})}, c.declared, "{}")
+		run := oneTool(t, BuildOptions{Getenv: getenv, Cache: cache.Open(dir, cache.Options{})}, c.declared, "{}")
 		if told := given(run); len(told) != 1 || told[0] != c.want || run.Iterations[0].ToolCalls[0].Cached != c.cached {
 			t.Errorf("%d: got %q, want %s: %+v", i, told, c.want, run.Iterations[0].ToolCalls)
 		}
@@ -182,7 +182,7 @@ func TestF31_S2_6_AToolThatFailsOpensTheCircuit(t *testing.T) {
 		for i, c := range fails {
 			arguments[i] = fmt.Sprintf("{fails: %v}", c == '1')
 		}
-		run := oneTool(t, Options{}, declared+"\n<guards: {circuit_breaker: {threshold: 3}}", append(arguments, "{fails: false}")...)
+		run := oneTool(t, BuildOptions{}, declared+"\n<guards: {circuit_breaker: {threshold: 3}}", append(arguments, "{fails: false}")...)
 		if told := given(run); run.Outcome.Reason != want || want == record.ReasonCircuitBreaker && len(told) != len(fails) {
 			t.Errorf("%s: %s after %q", fails, run.Outcome.Reason, told)
 		}

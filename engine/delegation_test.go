@@ -1,4 +1,4 @@
-package assemble
+package engine
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func delegating(t *testing.T, models, agent, rest string) *record.Run {
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}
-	loops, err := Loops(doc, doc.Suite.Resolved, Options{Getenv: func(string) string { return "" }})
+	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package assemble
+package engine
 
 import (
 	"testing"
@@ -46,7 +46,7 @@ func TestALoopConverses(t *testing.T) {
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}
-	loops, err := Loops(doc, doc.Suite.Resolved, Options{Getenv: func(string) string { return "" }})
+	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package assemble
+package engine
 
 import (
 	"io"
@@ -34,7 +34,7 @@ func TestEndpointsAreAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	getenv := func(name string) string { return map[string]string{"KEY": "secret-word"}[name] }
-	loops, err := Loops(doc, doc.Suite.Resolved, Options{Getenv: getenv})
+	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: getenv})
 	if err != nil {
 		t.Fatal(err)
 	}

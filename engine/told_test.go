@@ -1,4 +1,4 @@
-package assemble
+package engine
 
 import (
 	"fmt"
@@ -129,7 +129,7 @@ func toldDiffers(t *testing.T, name string, limit told, place, form string) bool
 	} else if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	loops, err := Loops(doc, doc.Suite.Resolved, Options{Getenv: func(string) string { return "" }})
+	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package assemble
+package engine
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func played(t *testing.T, loop string, replies ...string) *record.Run {
 	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}
-	loops, err := Loops(doc, doc.Suite.Resolved, Options{Getenv: func(string) string { return "" }})
+	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ evaluate:
 `
 
 // ended compares how a run ended, and what each iteration was found to be.
-func ended(t *testing.T, name string, r *record.Run, reason record.Reason, success bool, returned int, verdicts string) {
+func endedWith(t *testing.T, name string, r *record.Run, reason record.Reason, success bool, returned int, verdicts string) {
 	t.Helper()
 	var got []string
 	for _, it := range r.Iterations {
@@ -59,10 +59,10 @@ func ended(t *testing.T, name string, r *record.Run, reason record.Reason, succe
 // share of 0.8.
 func TestS1_3_AChecklistPassesWithItsLastCheck(t *testing.T) {
 	const checklist = "pattern: checklist\nmax_iterations: 3" + fiveLetters
-	ended(t, "the third passes", played(t, checklist, "abc", "abcd", "abcde"),
+	endedWith(t, "the third passes", played(t, checklist, "abc", "abcd", "abcde"),
 		record.ReasonChecklistComplete, true, 3, "0.6 false, 0.8 false, 1 true")
-	ended(t, "at once", played(t, checklist, "abcde", "a"), record.ReasonChecklistComplete, true, 1, "1 true")
-	ended(t, "it never passes", played(t, checklist, "ab", "abc", "abc"),
+	endedWith(t, "at once", played(t, checklist, "abcde", "a"), record.ReasonChecklistComplete, true, 1, "1 true")
+	endedWith(t, "it never passes", played(t, checklist, "ab", "abc", "abc"),
 		record.ReasonMaxIterations, false, 3, "0.4 false, 0.6 false, 0.6 false")
 }
 
@@ -71,15 +71,15 @@ func TestS1_3_AChecklistPassesWithItsLastCheck(t *testing.T) {
 func TestS1_4_AStrategySucceedsWithAllOfItsChecks(t *testing.T) {
 	const strategies = "pattern: multi_strategy\nstrategies: [{name: one}, {name: two}, {name: three}]"
 	r := played(t, strategies+fiveLetters, "abcd", "abcde", "a")
-	ended(t, "the second succeeds", r, record.ReasonStrategySucceeded, true, 2, "0.8 false, 1 true")
+	endedWith(t, "the second succeeds", r, record.ReasonStrategySucceeded, true, 2, "0.8 false, 1 true")
 	if r.Iterations[1].Strategy != "two" {
 		t.Errorf("strategy %s succeeded", r.Iterations[1].Strategy)
 	}
-	ended(t, "none succeeds", played(t, strategies+fiveLetters, "abcd", "abce", "abc"),
+	endedWith(t, "none succeeds", played(t, strategies+fiveLetters, "abcd", "abce", "abc"),
 		record.ReasonStrategiesExhausted, false, 1, "0.8 false, 0.8 false, 0.6 false")
-	ended(t, "confident beside a check that fails", played(t, strategies+fiveLetters+"  confidence: '0.95'\n", "abcd", "a", "b"),
+	endedWith(t, "confident beside a check that fails", played(t, strategies+fiveLetters+"  confidence: '0.95'\n", "abcd", "a", "b"),
 		record.ReasonStrategiesExhausted, false, 1, "0.95 false, 0.95 false, 0.95 false")
 	const byConfidence = strategies + "\nevaluate: {confidence: \"double(output)\"}\n"
-	ended(t, "without checks", played(t, byConfidence, "'0.79'", "'0.8'", "'0.9'"),
+	endedWith(t, "without checks", played(t, byConfidence, "'0.79'", "'0.8'", "'0.9'"),
 		record.ReasonStrategySucceeded, true, 2, "0.79 false, 0.8 true")
 }

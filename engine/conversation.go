@@ -1,4 +1,4 @@
-package assemble
+package engine
 
 import (
 	"github.com/agentbench/agentbench/engine/agent"
@@ -50,7 +50,7 @@ func (m *models) user(l *spec.Loop) (agent.User, error) {
 
 // nobody makes what is only told of.
 func nobody() *models {
-	return &models{options: Options{Getenv: func(string) string { return "" }}, servers: map[*spec.Loop]*serverNames{}}
+	return &models{options: BuildOptions{Getenv: func(string) string { return "" }}, servers: map[*spec.Loop]*serverNames{}}
 }
 
 // toldConversation is one that can only tell what it would send.

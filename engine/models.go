@@ -1,4 +1,4 @@
-package assemble
+package engine
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ const confinementVariable = "AGENTBENCH_PIDNS"
 // models are a suite's models, made when a loop asks for them.
 type models struct {
 	doc     *spec.Document
-	options Options
+	options BuildOptions
 	made    map[string]model.Model
 	nested  map[*spec.Loop]*loop.Loop // those that serve others
 	// confinement holds the programs of all loops.
@@ -34,7 +34,7 @@ type models struct {
 	together tool.Options
 }
 
-func newModels(doc *spec.Document, o Options) (*models, error) {
+func newModels(doc *spec.Document, o BuildOptions) (*models, error) {
 	if doc.Suite == nil {
 		return nil, fmt.Errorf("a loop alone has no models: it runs in a suite")
 	}
@@ -48,7 +48,7 @@ func newModels(doc *spec.Document, o Options) (*models, error) {
 
 // memory has what pure tools answered, in earlier sessions too where there is a
 // cache.
-func (o *Options) memory() *tool.Memory {
+func (o *BuildOptions) memory() *tool.Memory {
 	if o.Cache == nil {
 		return &tool.Memory{}
 	}
