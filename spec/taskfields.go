@@ -30,7 +30,7 @@ func (f JudgedTask) Field(name string) any {
 	if name == "target" && f.Task != nil {
 		return f.Target
 	}
-	return TaskFields{f.Task}.Field(name)
+	return TaskFields(f).Field(name)
 }
 
 func orEmpty(object any) any {
