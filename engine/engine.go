@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -235,4 +236,206 @@ func (s *session) fail(err error) {
 	if s.failed.CompareAndSwap(nil, &err) {
 		s.cancel(err)
 	}
+}
+
+// Executor runs items somewhere: in this process, or one day elsewhere.
+//
+// Execute calls run for every item, until items end or the context does, and
+// hands every outcome to deliver exactly once; it returns after the last of
+// these calls did. Items that it took are run even if the context has ended:
+// run then ends soon, with an outcome that says so. Run and deliver may be
+// called from many goroutines at once, and every outcome is delivered before
+// its worker takes another item. An error of items ends the taking of items
+// and is returned.
+type Executor interface {
+	Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run RunFunc, deliver DeliverFunc) error
+}
+
+// RunFunc runs one item.
+type RunFunc func(ctx context.Context, item plan.Item) *record.Run
+
+// DeliverFunc takes the outcome of one item.
+type DeliverFunc func(ctx context.Context, item plan.Item, run *record.Run)
+
+// Pool executes in this process, so many items at a time.
+type Pool struct{ Workers int }
+
+// Execute implements Executor. A panic of run or deliver ends all runs and is
+// that of Execute.
+func (p Pool) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run RunFunc, deliver DeliverFunc) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	queue := make(chan plan.Item)
+	var workers sync.WaitGroup
+	broken := crash{end: cancel}
+	hire := func() {
+		workers.Go(func() {
+			defer broken.catch()
+			for item := range queue {
+				deliver(ctx, item, run(ctx, item))
+			}
+		})
+	}
+	err := feed(ctx, items, queue, max(1, p.Workers), hire)
+	close(queue)
+	workers.Wait()
+	broken.again()
+	return err
+}
+
+// crash carries the first panic of many goroutines to the one that waits for
+// them, which may say it without its secrets; the runtime would not.
+type crash struct {
+	first atomic.Pointer[error]
+	end   func()
+}
+
+func (c *crash) catch() {
+	if cause := recover(); cause != nil {
+		err := fmt.Errorf("%v\n%s", cause, debug.Stack())
+		c.first.CompareAndSwap(nil, &err)
+		c.end()
+	}
+}
+
+func (c *crash) again() {
+	if err := c.first.Load(); err != nil {
+		panic(*err)
+	}
+}
+
+// feed puts items into the queue until they or the context end. It hires one
+// worker an item until there are as many as allowed: ten million workers are no
+// reason to start them for ten items.
+func feed(ctx context.Context, items iter.Seq2[plan.Item, error], queue chan<- plan.Item, workers int, hire func()) error {
+	for item, err := range items {
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		if workers > 0 {
+			workers--
+			hire()
+		}
+		select {
+		case queue <- item:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return nil
+}
+
+// faultsInARow end a plan: so many runs one after the other that failed for the
+// infrastructure's fault, each after its own retries, are no coincidence.
+const faultsInARow = 20
+
+// fuse decides whether a plan is worth going on with. It blows where the runs to
+// come would fail like those that did: at once without a valid key, money or file
+// descriptors, and where the first runs of a configuration are not even understood; after a row of
+// other faults of the infrastructure. A run that the suite's budget ended when its
+// call was to be tried again is such a fault, too. It is safe for concurrent use.
+type fuse struct {
+	mu      sync.Mutex
+	row     int
+	last    *record.Error   // of the row
+	counted map[string]bool // configurations of which a run counts
+}
+
+// Blown is why a plan was given up, and the cause that ends its runs in flight where
+// they would fail like the others.
+type Blown struct {
+	Configuration string
+	Row           int // so many runs in a row failed
+	Fault         *record.Error
+	// Starved says that the row is shorter than it had to be: what the calls of those
+	// runs may have cost fills the suite's budget.
+	Starved bool
+}
+
+func (b *Blown) Error() string {
+	if b.Starved {
+		return fmt.Sprintf("the last calls failed, and what they may have cost leaves no room in the suite's budget: %v", b.Fault)
+	}
+	if b.Row > 1 {
+		return fmt.Sprintf("%d runs in a row failed, the last one with %v", b.Row, b.Fault)
+	}
+	return fmt.Sprintf("a run of %s failed as all others would: %v", b.Configuration, b.Fault)
+}
+
+// after takes the outcome of a run, and says why the plan is to be given up; nil:
+// it is not.
+func (f *fuse) after(r *record.Run) *Blown {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fault := r.Outcome.Error
+	if r.Outcome.Reason == record.ReasonSuiteBudget {
+		if fault = lastFailure(r); infrastructure(fault) {
+			f.row, f.last = f.row+1, fault
+		}
+		return nil
+	}
+	switch {
+	case r.Outcome.Counts():
+		f.row = 0
+		if f.counted == nil {
+			f.counted = map[string]bool{}
+		}
+		f.counted[r.Configuration] = true
+		return nil
+	case r.Outcome.Status != record.Faulted || fault == nil:
+		return nil
+	}
+	switch fault.Class {
+	case record.Auth, record.Quota, record.Resources:
+		return &Blown{Configuration: r.Configuration, Row: 1, Fault: fault}
+	case record.InvalidRequest:
+		if !f.counted[r.Configuration] {
+			return &Blown{Configuration: r.Configuration, Row: 1, Fault: fault}
+		}
+	}
+	if infrastructure(fault) {
+		f.last = fault
+		if f.row++; f.row >= faultsInARow {
+			return &Blown{Configuration: r.Configuration, Row: f.row, Fault: fault}
+		}
+	}
+	return nil
+}
+
+// starved is why a plan that the suite's budget ended has really ended, where the
+// last runs failed for the infrastructure and what their calls may have cost fills
+// the budget; nil: no run has failed since the last one that counts.
+func (f *fuse) starved() *Blown {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.row == 0 {
+		return nil
+	}
+	return &Blown{Row: f.row, Fault: f.last, Starved: true}
+}
+
+func infrastructure(fault *record.Error) bool {
+	if fault == nil {
+		return false
+	}
+	switch fault.Class {
+	case record.RateLimit, record.Server, record.Network, record.CallTimeout, record.Incomplete, record.BadResponse:
+		return true
+	}
+	return false
+}
+
+// lastFailure is what the last call of a run failed with; nil: it did not.
+func lastFailure(r *record.Run) *record.Error {
+	if len(r.Iterations) == 0 {
+		return nil
+	}
+	calls := r.Iterations[len(r.Iterations)-1].Calls
+	if len(calls) == 0 {
+		return nil
+	}
+	return calls[len(calls)-1].Error
 }

@@ -2,7 +2,14 @@ package reports
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"strings"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
@@ -237,4 +244,487 @@ func DiffBaseline(r *Report, options DiffOptions) (*Comparison, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// ErrNoPair says that no configurations of two reports belong together, or that
+// there is none of a name.
+var ErrNoPair = errors.New("there is nothing to compare")
+
+// couple are the numbers of two configurations that are compared.
+type couple struct{ base, new int }
+
+// coupled finds the configurations that belong together: the chosen ones, else
+// those of the same name, else the only one of each side.
+func coupled(base, new *Report, options *DiffOptions) ([]couple, error) {
+	x, err := base.choice(options.BaseConfiguration, options.BaseName)
+	if err != nil {
+		return nil, err
+	}
+	y, err := new.choice(options.NewConfiguration, options.NewName)
+	if err != nil {
+		return nil, err
+	}
+	if options.BaseConfiguration != "" && options.NewConfiguration != "" {
+		return []couple{{x[0], y[0]}}, nil
+	}
+	var couples []couple
+	for _, j := range y {
+		for _, i := range x {
+			if alike(&base.Configurations[i], &new.Configurations[j]) {
+				couples = append(couples, couple{i, j})
+				break
+			}
+		}
+	}
+	switch {
+	case len(couples) > 0:
+		return couples, nil
+	case len(x) == 1 && len(y) == 1:
+		return []couple{{x[0], y[0]}}, nil
+	}
+	return nil, fmt.Errorf("%w: no configuration of %s (%s) has the name of one of %s (%s); choose them by folder:configuration",
+		ErrNoPair, place(options.BaseName, "the base"), base.names(x), place(options.NewName, "the new side"), new.names(y))
+}
+
+// choice are the numbers of the configurations to choose from: one that is
+// named, else all.
+func (r *Report) choice(name, where string) ([]int, error) {
+	if name != "" {
+		at, ok := r.named(name)
+		if !ok {
+			return nil, r.noConfiguration(name, where)
+		}
+		return []int{at}, nil
+	}
+	all := make([]int, len(r.Configurations))
+	for i := range all {
+		all[i] = i
+	}
+	return all, nil
+}
+
+// named is the number of the configuration with that name or alias.
+func (r *Report) named(name string) (at int, ok bool) {
+	at = slices.IndexFunc(r.Configurations, func(c Configuration) bool {
+		return c.Name == name || slices.Contains(c.Aliases, name)
+	})
+	return at, at >= 0
+}
+
+func (r *Report) noConfiguration(name, where string) error {
+	all, _ := r.choice("", "")
+	return fmt.Errorf("%w: %s has no configuration %q, it has %s", ErrNoPair, place(where, "the suite"), name, r.names(all))
+}
+
+func place(name, otherwise string) string {
+	if name == "" {
+		return otherwise
+	}
+	return fmt.Sprintf("%q", name)
+}
+
+func (r *Report) names(of []int) string {
+	names := make([]string, len(of))
+	for i, at := range of {
+		names[i] = fmt.Sprintf("%q", r.Configurations[at].Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// alike holds for configurations that share a name.
+func alike(a, b *Configuration) bool {
+	names := append([]string{b.Name}, b.Aliases...)
+	return slices.Contains(names, a.Name) || slices.ContainsFunc(a.Aliases, func(alias string) bool { return slices.Contains(names, alias) })
+}
+
+func newComparison(base, new *Report, options *DiffOptions) *Comparison {
+	filled := options.Filled()
+	c := &Comparison{
+		Schema: DiffSchema, Suite: new.Suite, Alpha: filled.Alpha, ScoreMargin: max(0, filled.ScoreMargin), RatioMargin: max(0, filled.RatioMargin),
+		Pairs: []Pair{}, Spec: options.Spec, Warnings: []Warning{}, margins: options.Margins,
+		base: base, new: new,
+	}
+	if c.Spec == nil {
+		c.Spec = []SpecDifference{}
+	}
+	if primary := new.Primary(); slices.Contains(base.Scorers, primary) {
+		c.Primary = primary
+	}
+	c.Incomplete = new.Incomplete
+	if base.Incomplete != "" && base != new {
+		c.Incomplete = strings.Join(slices.DeleteFunc([]string{"base: " + base.Incomplete, new.Incomplete}, func(text string) bool { return text == "" }), "; ")
+	}
+	c.Simulated = slices.Compact(slices.Sorted(slices.Values(slices.Concat(base.Simulated, new.Simulated))))
+	return c
+}
+
+// compare fills the pairs. The values of one base and one new configuration at
+// a time are in columns.
+func (c *Comparison) compare(base, new *Report, couples []couple, options *DiffOptions) error {
+	c.couples = couples
+	results := make([]*compare.Result, len(couples))
+	var x *compare.Side
+	for i, of := range couples {
+		if i == 0 || of.base != couples[i-1].base {
+			x = base.side(of.base)
+		}
+		y := new.side(of.new)
+		result, err := compare.Sides(x, y, options.Options)
+		switch {
+		case errors.Is(err, compare.ErrNoCommonTask):
+			result = &compare.Result{Pairing: compare.Pairing{OnlyBase: len(x.Tasks), OnlyNew: len(y.Tasks)}}
+		case err != nil:
+			return err
+		}
+		results[i] = result
+		c.Pairs = append(c.Pairs, newPair(base, new, of, options))
+		c.Pairs[i].How, c.Pairs[i].Flips = pairedHow(&result.Pairing, options), flipsOf(x, y, result)
+	}
+	if !slices.ContainsFunc(results, func(r *compare.Result) bool { return len(r.Lines) > 0 }) {
+		return nothingCommon(base, new, couples[0], options)
+	}
+	c.Correction = compare.Correct(results, options.Options)
+	for i, of := range couples {
+		for l := range results[i].Lines {
+			c.Pairs[i].Differences = append(c.Pairs[i].Differences, difference(&results[i].Lines[l]))
+		}
+		c.Pairs[i].warn(base, new, of)
+	}
+	return nil
+}
+
+func nothingCommon(base, new *Report, of couple, options *DiffOptions) error {
+	x, y := &base.Configurations[of.base], &new.Configurations[of.new]
+	for _, side := range []struct {
+		of    *Configuration
+		where string
+	}{{x, place(options.BaseName, "the base")}, {y, place(options.NewName, "the new side")}} {
+		if side.of.Runs == 0 {
+			return fmt.Errorf("%w: configuration %q of %s has no run that counts", compare.ErrNoCommonTask, side.of.Name, side.where)
+		}
+	}
+	return fmt.Errorf("%w: %d of suite %q, %d of suite %q", compare.ErrNoCommonTask, x.Tasks, base.Suite, y.Tasks, new.Suite)
+}
+
+func newPair(base, new *Report, of couple, options *DiffOptions) Pair {
+	x, y := &base.Configurations[of.base], &new.Configurations[of.new]
+	return Pair{
+		Name: y.Name, Base: pairSide(x, options.BaseName), New: pairSide(y, options.NewName),
+		Differences: []Difference{}, Warnings: []Warning{},
+	}
+}
+
+func pairSide(c *Configuration, where string) PairSide {
+	return PairSide{
+		Where: where, Configuration: c.Name, Aliases: c.Aliases,
+		Tasks: c.Tasks, Runs: c.Runs, Expected: c.Expected, Coverage: c.Coverage,
+	}
+}
+
+func pairedHow(p *compare.Pairing, options *DiffOptions) PairedHow {
+	how := PairedHow{
+		Paired: p.Paired, Tasks: p.Common, Runs: p.Runs,
+		BaseOnly: p.OnlyBase, NewOnly: p.OnlyNew, LoneBase: p.LoneBase, LoneNew: p.LoneNew,
+	}
+	switch {
+	case p.Paired:
+	case options.Unpaired:
+		how.Why = "that was asked for"
+	case p.Common == 0:
+		how.Why = "no task is common"
+	case p.Runs == 0:
+		how.Why = "no trial is common"
+	default:
+		how.Why = fmt.Sprintf("only %s common", page.Plural(p.Common, "task is", "tasks are"))
+	}
+	return how
+}
+
+func difference(l *compare.Line) Difference {
+	number := func(x float64) page.Value {
+		v := page.ValueOf(x, true)
+		if !v.Known() && l.Missing != "" {
+			v.Missing = l.Missing
+		}
+		return v
+	}
+	return Difference{
+		Sequential: sequential(l.Sequential), Quantity: l.Name, Score: !l.Ratio, Base: number(l.Base), New: number(l.New),
+		Change: number(l.Change), Low: number(l.Low), High: number(l.High), Relative: l.Relative,
+		P: number(l.P), Adjusted: number(l.Adjusted), Test: l.Test, Method: l.Method, Paired: l.Paired,
+		Tasks: l.Tasks, BaseTasks: l.BaseTasks, Runs: l.Runs, LeftOut: l.LeftOut, Wins: l.Wins, Losses: l.Losses, Ties: l.Ties,
+		Verdict: l.Verdict, Margin: page.Raw(l.Margin), NotWorse: l.NotWorse, Needed: l.Needed, TooFew: l.TooFew, few: tooFew(l),
+		Clusters: l.Clusters, ClustersNeeded: l.ClustersNeeded, Contrary: l.Contrary,
+	}
+}
+
+// sequential is nil where none was asked for.
+func sequential(q *compare.Sequential) *Sequential {
+	if q == nil {
+		return nil
+	}
+	s := &Sequential{Evidence: page.ValueOf(q.Evidence, true), Needed: q.Needed, Units: q.Units, After: q.After, Verdict: q.Verdict}
+	if q.Missing != "" {
+		s.Evidence = page.Missing(q.Missing)
+	}
+	return s
+}
+
+// tooFew tells how many tasks differ, or clusters of them.
+func tooFew(l *compare.Line) Warning {
+	w := Warning{Kind: TooFewDiffer, Name: "task", Count: l.Differing, Of: l.Fewest}
+	if l.Clusters > 0 {
+		w.Name = "cluster"
+	}
+	return w
+}
+
+// flipsOf tells the tasks that changed, score by score, and the ids of their
+// runs, which follow from what they are of.
+func flipsOf(base, new *compare.Side, result *compare.Result) []Flip {
+	flips := []Flip{}
+	for i := range result.Lines {
+		l := &result.Lines[i]
+		for _, f := range l.Flips {
+			flips = append(flips, Flip{
+				Score: l.Name, Task: f.Task, Base: page.Known(f.Base), New: page.Known(f.New),
+				BaseRuns: runIDs(base, f.BaseAt), NewRuns: runIDs(new, f.NewAt),
+				worse: (f.New < f.Base) != l.Lower,
+			})
+		}
+		l.Flips = nil
+	}
+	return flips
+}
+
+func runIDs(s *compare.Side, task int32) []string {
+	trials := s.Trials[s.Starts[task]:s.Starts[task+1]]
+	ids := make([]string, len(trials))
+	for i, trial := range trials {
+		ids[i] = record.RunID(s.Name, s.Tasks[task], int(trial))
+	}
+	return ids
+}
+
+// amount is a quantity of a run of which less is better.
+type amount struct {
+	name string
+	of   func(*run) float64
+	// missing is why a run has no such number, "" where it has.
+	missing func(*run) string
+}
+
+// amounts are the quantities besides scores.
+var amounts = []amount{
+	{"cost_usd", func(r *run) float64 { return r.cost.Dollars() }, (*run).noCost},
+	{"tokens", func(r *run) float64 { return float64(r.tokens) }, (*run).noTokens},
+	{"latency_s", func(r *run) float64 { return r.elapsed.Seconds() }, (*run).noTime},
+	{"iterations", func(r *run) float64 { return float64(r.iterations) }, (*run).always},
+	{"calls", func(r *run) float64 { return float64(r.calls) }, (*run).noUsage},
+}
+
+func amountNamed(name string) *amount {
+	return &amounts[slices.IndexFunc(amounts, func(a amount) bool { return a.name == name })]
+}
+
+func (r *run) noCost() string {
+	return costOr(r.cost, r.unpriced, r.unreported).Missing
+}
+
+func (r *run) noUsage() string  { return unknownIf(r.unreported) }
+func (r *run) noTokens() string { return unknownIf(r.uncounted) }
+func (r *run) noTime() string   { return unknownIf(r.untimed) }
+
+func unknownIf(is bool) string {
+	if is {
+		return page.Unknown
+	}
+	return ""
+}
+
+func (r *run) always() string { return "" }
+
+// side is what is compared of the i-th configuration: its runs that count, in
+// the natural order of their tasks.
+func (r *Report) side(i int) *compare.Side {
+	ordered := r.runs.ordered[i]
+	s := &compare.Side{Name: r.Configurations[i].Name, Trials: make([]int32, len(ordered))}
+	var start int32
+	for group := range r.runs.byTask(i) {
+		task := r.runs.all[group[0]].task
+		s.Tasks = append(s.Tasks, r.runs.tasks.all[task])
+		if r.runs.clusters != nil {
+			s.Clusters = append(s.Clusters, r.runs.clusterOf(task))
+		}
+		s.Starts = append(s.Starts, start)
+		start += int32(len(group))
+	}
+	s.Starts = append(s.Starts, start)
+	for at, run := range ordered {
+		s.Trials[at] = r.runs.all[run].trial
+	}
+	for _, scores := range r.runs.scores {
+		s.Columns = append(s.Columns, scores.column(ordered))
+	}
+	for i := range amounts {
+		s.Columns = append(s.Columns, r.runs.column(i, ordered))
+	}
+	return s
+}
+
+// column are the scores of runs.
+func (s *scores) column(ordered []int32) compare.Column {
+	c := compare.Column{Quantity: compare.Quantity{Name: s.name}, Values: make([]float64, len(ordered))}
+	for i, run := range ordered {
+		value, ok := s.of(run)
+		if !ok {
+			value, c.Missing = math.NaN(), page.Unscored
+		}
+		c.Values[i] = value
+	}
+	return c
+}
+
+// column is the amount of that number in the list.
+func (r *runs) column(amount int, ordered []int32) compare.Column {
+	of := &amounts[amount]
+	c := compare.Column{Quantity: compare.Quantity{Name: of.name, Lower: true, Ratio: true}, Values: make([]float64, len(ordered))}
+	for i, at := range ordered {
+		run := &r.all[at]
+		if why := of.missing(run); why != "" {
+			c.Values[i], c.Missing = math.NaN(), max(c.Missing, why)
+		} else {
+			c.Values[i] = of.of(run)
+		}
+	}
+	return c
+}
+
+// flipRow is a flip of a pair.
+type flipRow struct {
+	pair *Pair
+	*Flip
+}
+
+// flipsTable lists the tasks whose success changed, those that got worse first.
+func flipsTable(c *Comparison) page.Table {
+	ids := func(key string, of func(*Flip) []string) page.Field[flipRow] {
+		return page.Field[flipRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row flipRow) page.Cell {
+			return page.Name(strings.Join(of(row.Flip), " "))
+		}}
+	}
+	fields := []page.Field[flipRow]{
+		{Column: page.Column{Head: "configuration", Key: "configuration", Only: c.severalPairs()}, Cell: func(row flipRow) page.Cell {
+			return page.Name(row.pair.Name)
+		}},
+		{Column: page.Column{Head: "score", Key: "score"}, Cell: func(row flipRow) page.Cell { return page.Name(row.Score) }},
+		{Column: page.Column{Head: "task", Key: "task"}, Cell: func(row flipRow) page.Cell { return page.Name(row.Task) }},
+		{Column: page.Column{Head: "base", Key: "base", Right: true}, Cell: func(row flipRow) page.Cell {
+			return page.Number(row.Base, page.Short)
+		}},
+		{Column: page.Column{Head: "new", Key: "new", Right: true}, Cell: func(row flipRow) page.Cell { return page.Number(row.New, page.Short) }},
+		{Column: page.Column{Head: "run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell { return page.Name(row.both()) }},
+		{Column: page.Column{Head: "base run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell {
+			return page.Name(row.one(row.BaseRuns))
+		}},
+		{Column: page.Column{Head: "new run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell {
+			return page.Name(row.one(row.NewRuns))
+		}},
+		ids("base_runs", func(f *Flip) []string { return f.BaseRuns }),
+		ids("new_runs", func(f *Flip) []string { return f.NewRuns }),
+	}
+	t := page.Table{Name: "flips", Title: "Tasks that flipped", Columns: page.ColumnsOf(fields), Blocks: 1}
+	t.Rows, t.Count, t.Shares = page.RowsOf(fields, c.flips()), c.countFlips(), c.shareFlips()
+	return t
+}
+
+// shareFlips has each configuration and score show its worst where not all flips
+// can be shown: what got worse comes before what got better, and of each as many
+// before any shows more.
+func (c *Comparison) shareFlips() *page.Shares {
+	type place struct {
+		better, round int
+		change        float64
+	}
+	var places []place
+	var pairs []*Pair
+	for i := range c.Pairs {
+		met := map[string]int{}
+		for f := range c.Pairs[i].Flips {
+			flip := &c.Pairs[i].Flips[f]
+			p := place{change: -math.Abs(flip.New.Number - flip.Base.Number)}
+			if !flip.worse {
+				p.better = 1
+			}
+			of := fmt.Sprint(p.better, flip.Score)
+			p.round, met[of] = met[of], met[of]+1
+			places, pairs = append(places, p), append(pairs, &c.Pairs[i])
+		}
+	}
+	s := &page.Shares{Order: make([]int, len(places)), Group: func(at int) string {
+		if len(c.Pairs) < 2 {
+			return ""
+		}
+		return pairs[at].Name
+	}}
+	for at := range s.Order {
+		s.Order[at] = at
+	}
+	slices.SortFunc(s.Order, func(a, b int) int {
+		x, y := places[a], places[b]
+		return cmp.Or(cmp.Compare(x.better, y.better), cmp.Compare(x.round, y.round), cmp.Compare(x.change, y.change), cmp.Compare(a, b))
+	})
+	return s
+}
+
+// severalPairs says who needs to be told of which pair a row is.
+func (c *Comparison) severalPairs() page.Audience {
+	if len(c.Pairs) < 2 {
+		return page.Machines
+	}
+	return page.Everyone
+}
+
+func (c *Comparison) flips() iter.Seq[flipRow] {
+	return func(yield func(flipRow) bool) {
+		for i := range c.Pairs {
+			for f := range c.Pairs[i].Flips {
+				if !yield(flipRow{&c.Pairs[i], &c.Pairs[i].Flips[f]}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (c *Comparison) countFlips() (n int) {
+	for i := range c.Pairs {
+		n += len(c.Pairs[i].Flips)
+	}
+	return n
+}
+
+// both are the ids of the runs where they are the same on both sides, as in two
+// folders of one suite; one are those of a side where they are not.
+func (f *Flip) both() string {
+	if !slices.Equal(f.BaseRuns, f.NewRuns) {
+		return ""
+	}
+	return brackets(f.BaseRuns)
+}
+
+func (f *Flip) one(runs []string) string {
+	if slices.Equal(f.BaseRuns, f.NewRuns) {
+		return ""
+	}
+	return brackets(runs)
+}
+
+// brackets tells the first and the last of the runs of a task: default/t/1…3.
+func brackets(ids []string) string {
+	if len(ids) < 2 {
+		return strings.Join(ids, "")
+	}
+	last := ids[len(ids)-1]
+	return ids[0] + "…" + last[strings.LastIndexByte(last, '/')+1:]
 }

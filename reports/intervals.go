@@ -1,6 +1,8 @@
 package reports
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -255,4 +257,229 @@ func numberOf(is bool) float64 {
 		return 1
 	}
 	return 0
+}
+
+// trialIntervals makes the intervals of what is told of a task. Its trials are
+// all that varies: they do not depend on each other.
+type trialIntervals struct {
+	// quantiles are those of Student's t by the number of trials, few of which
+	// differ among many tasks.
+	quantiles map[int]page.Value
+	values    []float64 // of the runs
+}
+
+// bound finds the intervals of a task's means over some runs.
+func (t *trialIntervals) bound(result *TaskResult, runs *runs, group []int32, isBinary bool) {
+	t.values = t.values[:0]
+	for _, at := range group {
+		if score, ok := runs.primary(at); ok {
+			t.values = append(t.values, score)
+		}
+	}
+	if isBinary {
+		result.ScoreInterval = t.share(result.Score)
+	} else {
+		result.ScoreInterval = t.mean(result.Score)
+	}
+	of := func(mean page.Value, number func(*run) float64) page.Range {
+		t.values = t.values[:0]
+		for _, at := range group {
+			t.values = append(t.values, number(&runs.all[at]))
+		}
+		return t.mean(mean)
+	}
+	result.IterationsInterval = of(result.Iterations, func(r *run) float64 { return float64(r.iterations) })
+	result.CostInterval = of(result.Cost, func(r *run) float64 { return r.cost.Dollars() })
+	result.SecondsInterval = of(result.Seconds, func(r *run) float64 { return r.elapsed.Seconds() })
+}
+
+// mean is Student's interval of the mean of the values.
+func (t *trialIntervals) mean(mean page.Value) page.Range {
+	switch {
+	case !mean.Known():
+		return without(mean.Missing)
+	case len(t.values) < 2:
+		return without(page.OneTrial)
+	case slices.Min(t.values) == slices.Max(t.values):
+		return without(page.AllEqual)
+	}
+	estimate, ok := stats.MeanOf(t.values)
+	if quantile := t.quantile(len(t.values)); ok && quantile.Known() {
+		half := quantile.Number * estimate.SE
+		return page.Range{Low: page.Known(mean.Number - half), High: page.Known(mean.Number + half)}
+	}
+	return without(page.Nothing)
+}
+
+// share is Wilson's interval of the share of ones among the values.
+func (t *trialIntervals) share(mean page.Value) page.Range {
+	switch {
+	case !mean.Known():
+		return without(mean.Missing)
+	case len(t.values) < 2:
+		return without(page.OneTrial)
+	}
+	return rangeOf(stats.Wilson(mean.Number, float64(len(t.values)), stats.Level))
+}
+
+// quantile is how many standard errors a mean of so many values is surrounded by.
+func (t *trialIntervals) quantile(values int) page.Value {
+	known, ok := t.quantiles[values]
+	if !ok {
+		known = page.ValueOf(stats.StudentQuantile((1+stats.Level)/2, float64(values-1)))
+		t.quantiles[values] = known
+	}
+	return known
+}
+
+// without is no interval, for a reason.
+func without(why string) page.Range {
+	return page.Range{Low: page.Missing(why), High: page.Missing(why)}
+}
+
+// isBinary says that all primary scores of the i-th configuration are 0 or 1.
+func (r *Report) isBinary(i int) bool {
+	scores := r.Configurations[i].Scores
+	return len(scores) > 0 && scores[0].Binary
+}
+
+// Variation is by how much the configurations of a report differ from task to
+// task and from trial to trial: what it takes to say how large another suite of
+// such tasks has to be.
+type Variation struct {
+	Score string // the primary one
+	Pairs int    // of the baseline, else the first configuration, and another one
+	Tasks int    // on average
+	// ClusterSize is how many tasks a cluster has on average, 1 where each is its own.
+	ClusterSize float64
+	// Paired is the mean over the pairs. Of records with one trial a task nothing is
+	// known within tasks, and all stands between them.
+	Paired stats.PairedVariance
+	// OneTrial says that it is so of either side of a pair.
+	OneTrial bool
+}
+
+// Variance is that of a task's difference with so many trials on either side.
+func (v *Variation) Variance(trials int) (variance float64, ok bool) {
+	paired := v.Paired
+	paired.TrialsA, paired.TrialsB = trials, trials
+	return paired.Value()
+}
+
+// errNoPairs says that there is nothing whose variation could be measured.
+var errNoPairs = errors.New("no two configurations have scores of three tasks in common")
+
+// Variation measures the pairs of the baseline, else of the first configuration,
+// with each other one.
+func (r *Report) Variation() (*Variation, error) {
+	base := max(0, r.numberOf(r.Baseline))
+	v := &Variation{Score: r.Primary()}
+	for i := range r.Configurations {
+		if i != base && r.Primary() != "" {
+			v.add(r.runs.trialsByTask(base), r.runs.trialsByTask(i))
+		}
+	}
+	return v, v.settle()
+}
+
+// VariationBetween measures the pairs of configurations that Diff would compare.
+// An error says that there are none, or that they have no score in common.
+func VariationBetween(base, new *Report, options DiffOptions) (*Variation, error) {
+	if base.Primary() != new.Primary() {
+		return nil, fmt.Errorf("their first scores are %q and %q", base.Primary(), new.Primary())
+	}
+	couples, err := coupled(base, new, &options)
+	if err != nil {
+		return nil, err
+	}
+	v := &Variation{Score: new.Primary()}
+	for _, of := range couples {
+		v.add(base.runs.trialsByTask(of.base), new.runs.trialsByTask(of.new))
+	}
+	return v, v.settle()
+}
+
+// settle makes means of the sums over pairs.
+func (v *Variation) settle() error {
+	if v.Pairs == 0 {
+		return errNoPairs
+	}
+	n := float64(v.Pairs)
+	v.Tasks /= v.Pairs
+	v.ClusterSize /= n
+	v.Paired.Between, v.Paired.WithinA, v.Paired.WithinB = v.Paired.Between/n, v.Paired.WithinA/n, v.Paired.WithinB/n
+	return nil
+}
+
+func (r *Report) numberOf(name string) int {
+	for i := range r.Configurations {
+		if r.Configurations[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// add measures a pair: the variance of the tasks' differences, less what their
+// trials alone would make of it.
+func (v *Variation) add(a, b trials) {
+	var before, after [][]float64
+	differences := taskMeans{runs: b.runs}
+	for _, task := range b.order {
+		name := b.runs.tasks.all[task]
+		x, y := a.scores[name], b.scores[name]
+		if len(x) == 0 || len(y) == 0 {
+			continue
+		}
+		from, _ := stats.Mean(x)
+		to, _ := stats.Mean(y)
+		before, after = append(before, x), append(after, y)
+		differences.put(task, to-from)
+	}
+	se, ok := differences.standardError()
+	n := float64(len(differences.all))
+	if !ok || n < 3 {
+		return
+	}
+	withinA, trialsA := within(before)
+	withinB, trialsB := within(after)
+	v.OneTrial = v.OneTrial || min(trialsA, trialsB) <= 1
+	v.Pairs++
+	v.Tasks += len(differences.all)
+	v.ClusterSize += differences.clusterSize()
+	v.Paired.Between += max(0, se*se*n-withinA/trialsA-withinB/trialsB)
+	v.Paired.WithinA += withinA
+	v.Paired.WithinB += withinB
+}
+
+// within is the variance between the trials of a task, 0 where there is one, and
+// their mean number.
+func within(tasks [][]float64) (variance, trials float64) {
+	total := 0
+	for _, scored := range tasks {
+		total += len(scored)
+	}
+	components, _ := stats.VarianceComponents(tasks)
+	return components.Within, float64(total) / float64(len(tasks))
+}
+
+// trials are the primary scores of a configuration by its tasks.
+type trials struct {
+	runs   *runs
+	order  []int32 // the numbers of the tasks
+	scores map[string][]float64
+}
+
+func (r *runs) trialsByTask(configuration int) trials {
+	t := trials{runs: r, scores: map[string][]float64{}}
+	for group := range r.byTask(configuration) {
+		task := r.all[group[0]].task
+		t.order = append(t.order, task)
+		for _, run := range group {
+			if score, ok := r.primary(run); ok {
+				t.scores[r.tasks.all[task]] = append(t.scores[r.tasks.all[task]], score)
+			}
+		}
+	}
+	return t
 }

@@ -1,8 +1,27 @@
+// Package reports decides what the records of a suite say: it groups them by
+// configuration and task, compares, warns, and lays out the tables.
+//
+// The stages of the data, in order: Collect reads the signals and scores of a
+// result folder into a Report, which holds numbers and warnings and no text of
+// any run; Diff lays two of them beside each other in a Comparison; each table is
+// built from either as cells (configurationsTable and its siblings, one file
+// each). Both are a page.Page, which page.Write puts into a format. Missing
+// numbers stay missing through all of it: they are never 0.
+//
+// Two reports on the same records are equal byte for byte, in whatever order
+// the records come: sums are of integers, or of sorted values.
 package reports
 
 import (
+	"cmp"
+	"hash/maphash"
+	"math/bits"
+	"slices"
+	"strings"
+
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // Schema names the form of a report in JSON. Its number rises when a field
@@ -154,4 +173,304 @@ type Cost struct {
 	// them.
 	PerSuccess         page.Value `json:"per_success"`
 	PerSuccessInterval page.Range `json:"per_success_interval"`
+}
+
+// index numbers ids as they come and finds the numbers again, by hashes of the
+// ids. It takes half the memory of a map, which is a tenth of a report of a
+// million runs. At a million ids the chance that any two share a hash is 3 in 100
+// million.
+type index struct {
+	seed   maphash.Seed
+	hashes []uint64 // of the ids, by number
+	// slots hold numbers + 1, 0 where they are free. An id is in the slot that its
+	// hash says, or in the first that was free behind it, the last slot's next
+	// being the first. There are a power of two of them.
+	slots []int32
+}
+
+func newIndex(expected int) *index {
+	x := &index{seed: maphash.MakeSeed(), hashes: make([]uint64, 0, expected)}
+	x.resize(1 << bits.Len(uint(max(8, expected*4/3))))
+	return x
+}
+
+// find is the number of an id, -1 where it has none.
+func (x *index) find(id string) int32 {
+	return x.slots[x.slot(maphash.String(x.seed, id))] - 1
+}
+
+// add numbers an id that has no number.
+func (x *index) add(id string) {
+	if 4*(len(x.hashes)+1) > 3*len(x.slots) {
+		x.resize(2 * len(x.slots))
+	}
+	hash := maphash.String(x.seed, id)
+	x.hashes = append(x.hashes, hash)
+	x.slots[x.slot(hash)] = int32(len(x.hashes))
+}
+
+// slot is the one that holds a hash's number, else the free one for it. A quarter
+// of the slots are free, so that it ends.
+func (x *index) slot(hash uint64) int {
+	last := uint64(len(x.slots) - 1)
+	at := hash & last
+	for ; x.slots[at] != 0 && x.hashes[x.slots[at]-1] != hash; at = (at + 1) & last {
+	}
+	return int(at)
+}
+
+func (x *index) resize(slots int) {
+	x.slots = make([]int32, slots)
+	for number, hash := range x.hashes {
+		x.slots[x.slot(hash)] = int32(number + 1)
+	}
+}
+
+// allSimulated says that no number comes from a real model.
+func (r *Report) allSimulated() bool {
+	return !slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Runs > 0 && !c.Simulated }) &&
+		slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Simulated })
+}
+
+// nameCell names a configuration, with the warnings that are about all of its
+// numbers.
+func (r *Report) nameCell(c *Configuration) page.Cell {
+	warnings := c.warningsOf("", MixedLoops)
+	if len(c.Aliases) > 0 {
+		warnings = append(warnings, Warning{Kind: SameAs, Name: c.Name, More: strings.Join(c.Aliases, ", ")})
+	}
+	if !r.allSimulated() {
+		warnings = append(warnings, c.warningsOf("", SimulatedModel)...)
+	}
+	return page.Name(c.Name, asNotes(warnings)...)
+}
+
+// nameFields name a row's configuration and, for machines, the simulated models
+// that its numbers come from.
+func nameFields[T any](r *Report, of func(T) *Configuration) []page.Field[T] {
+	return []page.Field[T]{
+		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(row T) page.Cell { return r.nameCell(of(row)) }},
+		{Column: page.Column{Key: "simulated", Only: page.Machines}, Cell: func(row T) page.Cell { return page.Name(of(row).simulatedBy()) }},
+	}
+}
+
+func (c *Configuration) simulatedBy() string {
+	for _, w := range c.warningsOf("", SimulatedModel) {
+		return w.Name
+	}
+	return ""
+}
+
+// warningsOf are the configuration's warnings of some kinds; about one scorer
+// where that is named.
+func (c *Configuration) warningsOf(scorer string, kinds ...WarningKind) (found []Warning) {
+	for _, w := range c.Warnings {
+		if slices.Contains(kinds, w.Kind) && (scorer == "" || scorer == w.Name) {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// notesOf are the warnings of some kinds, as warningsOf has them, for a cell.
+func (c *Configuration) notesOf(scorer string, kinds ...WarningKind) []page.Warning {
+	return asNotes(c.warningsOf(scorer, kinds...))
+}
+
+// asNotes are warnings as a page has them.
+func asNotes(warnings []Warning) []page.Warning {
+	notes := make([]page.Warning, len(warnings))
+	for i, w := range warnings {
+		notes[i] = w
+	}
+	return notes
+}
+
+// naturally compares names as people sort them: task-2 comes before task-10.
+func naturally(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		p, q := digits(x), digits(y)
+		if p == 0 || q == 0 {
+			if x[0] != y[0] {
+				return cmp.Compare(x[0], y[0])
+			}
+			x, y = x[1:], y[1:]
+			continue
+		}
+		if c := compareNumbers(x[:p], y[:q]); c != 0 {
+			return c
+		}
+		x, y = x[p:], y[q:]
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(a, b))
+}
+
+func digits(s string) (n int) {
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+func compareNumbers(a, b string) int {
+	a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+}
+
+func (r *Report) scoreDigits() int {
+	for i := range r.Configurations {
+		if r.Configurations[i].Runs >= 100 {
+			return 3
+		}
+	}
+	return 2
+}
+
+// shownScore shows means of the primary score and the ends of their intervals:
+// where all scores are from 0 to 1 their means are, too.
+func (r *Report) shownScore() func(page.Value) string {
+	digits, unit := r.scoreDigits(), true
+	for i := range r.Configurations {
+		scores := r.Configurations[i].Scores
+		unit = unit && len(scores) > 0 && scores[0].unit
+	}
+	return func(v page.Value) string {
+		if unit {
+			v.Number = min(1, max(0, v.Number))
+		}
+		return page.Score(v, digits)
+	}
+}
+
+func (r *Report) dollarDigits() int {
+	return page.DollarDigits(func(yield func(page.Value) bool) {
+		for c := range r.each() {
+			if !yield(c.Cost.Mean) {
+				return
+			}
+		}
+	})
+}
+
+func (r *Report) dollars(v page.Value) string { return page.Dollars(v, r.dollarDigits()) }
+
+func (r *Report) extraDollars(v page.Value) string {
+	return page.ExtraDollars(v, r.dollarDigits())
+}
+
+// Part is what is left unexplained inside the mean of a score: how much tasks
+// differ, how much the trials of a task do, and what more of either would buy.
+type Part struct {
+	Scorer string `json:"scorer"`
+	Tasks  int    `json:"tasks"` // with a scored run
+	// Trials is the mean number of scored runs of a task.
+	Trials page.Value `json:"trials"`
+	// Between is the variance of what the tasks' scores truly are, Within that of
+	// the trials of one task; ICC is the share of the first in both.
+	Between page.Value `json:"variance_between"`
+	Within  page.Value `json:"variance_within"`
+	ICC     page.Value `json:"icc"`
+	// Agreement is the chance that two trials of a task both succeed or both do
+	// not, the mean over tasks with two trials or more.
+	Agreement page.Value `json:"agreement"`
+	// SE is the standard error of the mean as it is.
+	SE   page.Value   `json:"se"`
+	With []WithTrials `json:"se_with"`
+	// Advice is "more tasks" or "more trials": which of them makes the mean surer
+	// at the same number of runs, as long as there are any to be had.
+	Advice string `json:"advice"`
+}
+
+// WithTrials is the standard error that as many tasks with that many trials each
+// would have.
+type WithTrials struct {
+	Trials int        `json:"trials"`
+	SE     page.Value `json:"se"`
+}
+
+// residueTrials are the numbers of trials that standard errors are told for.
+var residueTrials = []int{1, 2, 4, 8, 16}
+
+// worthwhile is how much of the standard error has to go with twice the trials
+// for more of them to be the advice. Twice the tasks take 29 % of it at the same
+// number of runs, but tasks have to be written.
+const worthwhile = 0.1
+
+// residue has a part for each score of a configuration whose tasks have more
+// than one scored trial; without any it is empty.
+func (c *collector) residue(configuration int) []Part {
+	parts := []Part{}
+	for _, s := range c.runs.scores {
+		if part, ok := s.part(c.runs, configuration); ok {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+func (s *scores) part(r *runs, configuration int) (part Part, ok bool) {
+	tasks, means := [][]float64{}, taskMeans{runs: r}
+	for group := range r.byTask(configuration) {
+		var scored []float64
+		for _, run := range group {
+			if value, ok := s.of(run); ok {
+				scored = append(scored, value)
+			}
+		}
+		if means.add(group[0], scored) {
+			tasks = append(tasks, scored)
+		}
+	}
+	variance, ok := stats.VarianceComponents(tasks)
+	if !ok {
+		return Part{}, false
+	}
+	part = Part{
+		Scorer: s.name, Tasks: len(tasks), Trials: page.Ratio(int64(means.scored), int64(len(tasks))), Agreement: agreement(tasks),
+		Between: page.Known(variance.Between), Within: page.Known(variance.Within), ICC: page.ValueOf(variance.ICC()), SE: page.ValueOf(means.standardError()),
+	}
+	for _, trials := range residueTrials {
+		part.With = append(part.With, WithTrials{trials, page.ValueOf(variance.MeanSE(len(tasks), trials))})
+	}
+	part.Advice = advice(variance, part.Trials.Number)
+	return part, true
+}
+
+// agreement is missing where scores are other than failures and successes.
+func agreement(tasks [][]float64) page.Value {
+	var all []float64
+	for _, scored := range tasks {
+		successes := 0
+		for _, value := range scored {
+			switch value {
+			case 0:
+			case success:
+				successes++
+			default:
+				return page.Missing(page.Nothing)
+			}
+		}
+		if chance, ok := stats.Agreement(len(scored), successes); ok {
+			all = append(all, chance)
+		}
+	}
+	return page.ValueOf(stats.Mean(all))
+}
+
+// advice compares what twice the trials would do with what they cost.
+func advice(c stats.Components, trials float64) string {
+	now, twice := c.Between+c.Within/trials, c.Between+c.Within/(2*trials)
+	if now > 0 && twice <= (1-worthwhile)*(1-worthwhile)*now {
+		return "more trials"
+	}
+	return "more tasks"
+}
+
+// standardError is that of the mean of the means.
+func (t *taskMeans) standardError() (se float64, ok bool) {
+	if t.clusters != nil {
+		return stats.ClusteredSE(t.clusters)
+	}
+	return stats.StandardError(t.all)
 }

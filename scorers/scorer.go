@@ -1,15 +1,46 @@
+// Package scorers decides how good a run was: it judges what a finished run, and each of its iterations, gave against
+// the target of its task, which nothing inside the loop has seen.
+//
+// The stages of a judgement, in order: the target (target, or a CEL expression), the value (the output, or a CEL
+// expression), the extraction of the answer out of it, the comparison that is the scorer's own, and not.
+//
+// What every scorer keeps to:
+//
+//   - No answer is worth 0: an output, value or extraction that is empty (nothing, null, or only white space) scores 0
+//     with the answer "none", under not as well. A run that returns nothing cannot be right.
+//   - Unscored means that the scorer could not judge: the target is missing, an expression failed, there is no
+//     evaluation whose checks could be counted, the value is larger than what may be searched, or the result is no
+//     number between 0 and 1.
+//   - An iteration's score is that of its own output, seen as if the run had stopped there: best, iterations and usage
+//     are those up to it. The run's score is that of the iteration that it returned, seen from the end. A scorer that
+//     reads stop judges the run alone, because how a shorter run would have stopped only a replay can say.
+//   - A scorer that asks others (a judge, a program, an endpoint) judges the output that is returned, and iterations
+//     only where that is declared or asked for. Each of its scores is numbered for itself: asked again for the same
+//     score, it makes the same calls, which are in the cache. What they took is in the score and in no run's usage.
+//   - A scorer of what was done (of tool calls and steps) judges an iteration by all that was done up to it, and the
+//     run by everything. A run without calls has a score, too.
+//
+// types.go is the table of the scorers; each has a file of its own.
 package scorers
 
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	"github.com/agentbench/agentbench/engine/external"
+	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // scorer is one compiled scorer.
@@ -164,4 +195,746 @@ func (s *scorer) answer(ctx context.Context, at *subject) error {
 	}
 	at.value = value
 	return nil
+}
+
+// Options are what scorers need of the suite around them.
+type Options struct {
+	// Resolved are the configurations: what `best` is in a run depends on the pattern of its loop. Without them none is
+	// a checklist.
+	Resolved []spec.Resolved
+	// Baseline is the configuration that those are compared with whose scorer names none.
+	Baseline string
+	// Outside is where scorers ask others; nil: those that do are unscored.
+	Outside Outside
+}
+
+// Outside are the parts of a suite that scorers ask for a score.
+type Outside interface {
+	// Model is a model of the suite, behind its cache, its gate and the suite's
+	// budget.
+	Model(name string) (model.Model, error)
+	// Program starts in the suite's folder.
+	Program(argv []string, timeout time.Duration) external.Program
+	// Endpoint fails where a header's variable is not set.
+	Endpoint(url string, headers spec.Headers) (external.Endpoint, error)
+}
+
+// Set is the scorers of a suite, compiled. It is safe for concurrent use.
+type Set struct {
+	declared  []*scorer
+	scorers   []*scorer       // those that need no other run
+	checklist map[string]bool // the configurations whose best is the largest share of checks
+}
+
+// Version is one scorer of a set.
+type Version struct {
+	Name string
+	Hash string // of what it does
+	Asks bool   // it asks others: its scores cost something
+	// Pairs says that it judges a run beside another one, that of the configuration
+	// Against: Pair does.
+	Pairs   bool
+	Against string
+	// OfRun says that it says nothing of iterations, even if it is asked.
+	OfRun bool
+	// LooksAround says that what it says of an iteration depends on where the run
+	// ended, so that it may say something else of the one that was returned.
+	LooksAround bool
+	// Judges is what it judges unasked: spec.ScoreReturned, ScoreEveryIteration or
+	// ScoreWhenAsked.
+	Judges string
+}
+
+// New compiles the scorers of a loaded suite. The faults point at their places in its file; the set is nil exactly if
+// one of them is not a warning.
+func New(scorers []spec.Scorer, options Options) (*Set, source.Faults) {
+	s := &Set{checklist: map[string]bool{}}
+	all := compilation{declared: scorers, outside: options.Outside, resolved: options.Resolved, baseline: options.Baseline, made: map[int]*scorer{}}
+	for i := range scorers {
+		s.add(all.at(i))
+	}
+	if all.faults.Err() != nil {
+		return nil, all.faults
+	}
+	for i := range options.Resolved {
+		r := &options.Resolved[i]
+		s.checklist[r.Name] = r.Loop.Pattern == spec.PatternChecklist
+	}
+	return s, all.faults
+}
+
+func (s *Set) add(added *scorer) {
+	s.declared = append(s.declared, added)
+	if !added.pairs {
+		s.scorers = append(s.scorers, added)
+	}
+}
+
+// Versions are the scorers in the order declared.
+func (s *Set) Versions() []Version {
+	all := make([]Version, len(s.declared))
+	for i, scorer := range s.declared {
+		all[i] = Version{
+			Name: scorer.name, Hash: scorer.hash, Asks: scorer.asks, Pairs: scorer.pairs, Against: scorer.against,
+			OfRun: scorer.ofRun, LooksAround: scorer.looksAround, Judges: scorer.judges,
+		}
+	}
+	return all
+}
+
+// Only has the wanted scorers alone. What they need of the others stays.
+func (s *Set) Only(wanted func(name string) bool) *Set {
+	only := &Set{checklist: s.checklist}
+	for _, scorer := range s.declared {
+		if wanted(scorer.name) {
+			only.add(scorer)
+		}
+	}
+	return only
+}
+
+// Unable says why scorers cannot ask whom they have to, as where a key is not
+// set; nil: all can. Their scores would be unscored.
+func (s *Set) Unable() error {
+	for _, scorer := range s.declared {
+		if scorer.unable != nil {
+			return fmt.Errorf("scorer %q: %w", scorer.name, scorer.unable)
+		}
+	}
+	return nil
+}
+
+// subject is a run of which the scorers' scores are told.
+func (s *Set) subject(task *spec.Task, run *record.Run) *subject {
+	at := newSubject(task, run, s.checklist[run.Configuration])
+	at.told = s.scorers
+	return at
+}
+
+// Score judges a run: first the scores of the run itself (Iteration 0) by every scorer in the order declared, then
+// those of its first iteration, and so on, by the scorers that judge every one. It does not fail and does not panic:
+// what cannot be judged is unscored. Once ctx has ended, only those are that ask others.
+//
+// What was asked for once stands once: where the score of the run is that of the iteration that it returned, Votes and
+// Usage are the run's alone.
+func (s *Set) Score(ctx context.Context, task *spec.Task, run *record.Run) []record.Score {
+	at := s.subject(task, run)
+	scores := make([]record.Score, len(s.scorers), len(s.scorers)*(1+len(run.Iterations)))
+	for n := 1; n <= len(run.Iterations); n++ {
+		scores = s.scoreIteration(ctx, at, n, scores)
+	}
+	at.standAtEnd()
+	for i, scorer := range s.scorers {
+		if scores[i].Name == "" {
+			scores[i] = scorer.score(ctx, at)
+		}
+	}
+	return scores
+}
+
+// scoreIteration adds the scores of an iteration. Those of the one that the run returned are the run's, too, where they
+// do not depend on where the run ended.
+func (s *Set) scoreIteration(ctx context.Context, at *subject, n int, scores []record.Score) []record.Score {
+	at.stand(n, n)
+	for i, scorer := range s.scorers {
+		if scorer.runOnly() {
+			continue
+		}
+		score := scorer.score(ctx, at)
+		if n == at.run.Outcome.Returned && !scorer.looksAround {
+			scores[i] = score
+			score.Votes, score.Usage = nil, record.Usage{}
+		}
+		score.Iteration = n
+		scores = append(scores, score)
+	}
+	return scores
+}
+
+// At judges a run at some of its iterations, whether or not its scorers judge them unasked; 0 is the run itself. Of
+// iterations that it does not have, and by scorers that say nothing of iterations, there are no scores.
+func (s *Set) At(ctx context.Context, task *spec.Task, run *record.Run, iterations []int) []record.Score {
+	at := s.subject(task, run)
+	told := map[*scorer]bool{}
+	var scores []record.Score
+	for _, n := range iterations {
+		if n < 0 || n > len(run.Iterations) {
+			continue
+		}
+		at.stand(n, n)
+		if n == 0 {
+			at.standAtEnd()
+		}
+		scores = s.scoreAt(ctx, at, n, told, scores)
+	}
+	return scores
+}
+
+// scoreAt adds the scores where the subject stands. Told are those who judged the output that the run returned.
+func (s *Set) scoreAt(ctx context.Context, at *subject, n int, told map[*scorer]bool, scores []record.Score) []record.Score {
+	for _, scorer := range s.scorers {
+		if n > 0 && scorer.ofRun {
+			continue
+		}
+		score := scorer.score(ctx, at)
+		score.Iteration = n
+		if at.n == at.run.Outcome.Returned && !scorer.looksAround {
+			if told[scorer] {
+				score.Votes, score.Usage = nil, record.Usage{}
+			}
+			told[scorer] = true
+		}
+		scores = append(scores, score)
+	}
+	return scores
+}
+
+// comparison judges the answer of a subject. It is made once and used by many runs at the same time.
+type comparison func(ctx context.Context, s *subject) verdict
+
+// kind is a type of scorer.
+type kind struct {
+	// target: it compares with a target, and cannot judge without one.
+	target bool
+	// answer: it judges the answer. What is false here looks for itself.
+	answer bool
+	// course: it judges what was done up to an iteration, and not its output.
+	course bool
+	// pairs: it judges a run beside another one, for which both have to be there.
+	pairs bool
+	make  func(c *compiler) comparison
+}
+
+// kinds are the scorers by their type in a suite. A new one is one file and one line.
+func kinds() map[string]kind {
+	return map[string]kind{
+		"exact":       {target: true, answer: true, make: exact},
+		"contains":    {target: true, answer: true, make: contains},
+		"regex":       {answer: true, make: regex},
+		"numeric":     {target: true, answer: true, make: numeric},
+		"one_of":      {target: true, answer: true, make: oneOf},
+		"json_equal":  {target: true, answer: true, make: jsonEqual},
+		"json_schema": {answer: true, make: jsonSchema},
+		"cel":         {make: cel},
+		"checks":      {answer: true, make: checks},
+
+		// similarity of texts
+		"similarity": {target: true, answer: true, make: similarity},
+		"f1":         {target: true, answer: true, make: f1},
+		"rouge":      {target: true, answer: true, make: rouge},
+		"bleu":       {target: true, answer: true, make: bleu},
+		"math":       {target: true, answer: true, make: mathematics},
+
+		// forms of answers
+		"contains_all": {target: true, answer: true, make: containsAll},
+		"contains_any": {target: true, answer: true, make: containsAny},
+		"starts_with":  {target: true, answer: true, make: startsWith},
+		"word_count":   {answer: true, make: wordCount},
+		"is_json":      {answer: true, make: isJSON},
+		"json_path":    {answer: true, make: jsonPath},
+		"is_xml":       {answer: true, make: isXML},
+		"is_html":      {answer: true, make: isHTML},
+		"is_sql":       {answer: true, make: isSQL},
+		"refusal":      {answer: true, make: refusal},
+
+		// what was measured
+		"finish_reason": {make: finishReason},
+		"latency":       {course: true, make: latency},
+		"cost":          {course: true, make: cost},
+		"tokens":        {course: true, make: tokens},
+		"iterations":    {course: true, make: iterations},
+		"calls":         {course: true, make: modelCalls},
+
+		// sets
+		"all_of": {make: allOf},
+		"any_of": {make: anyOf},
+
+		// what others are asked
+		"judge":    {answer: true, make: judges},
+		"command":  {answer: true, make: command},
+		"pairwise": {answer: true, pairs: true, make: pairwise},
+		"http":     {answer: true, make: endpoint},
+
+		"tools_called":      {target: true, course: true, make: toolsCalled},
+		"tools_not_called":  {target: true, course: true, make: toolsNotCalled},
+		"tool_order":        {target: true, course: true, make: toolOrder},
+		"tool_args":         {course: true, make: toolArgs},
+		"tool_call_count":   {course: true, make: toolCallCount},
+		"steps":             {course: true, make: steps},
+		"no_repeated_calls": {course: true, make: noRepeatedCalls},
+	}
+}
+
+// compilation makes the scorers of a suite, each once, whatever sets it is a part of.
+type compilation struct {
+	declared []spec.Scorer
+	outside  Outside
+	resolved []spec.Resolved
+	baseline string
+	made     map[int]*scorer // by their place; nil while it is being made
+	faults   source.Faults
+}
+
+// scorer makes a scorer of the suite, or a part that a set declares.
+func (a *compilation) scorer(declared *spec.Scorer) *scorer {
+	c := compiler{all: a, spec: declared}
+	made := c.scorer()
+	a.faults = append(a.faults, c.faults...)
+	return made
+}
+
+// at is the scorer of that place; nil where it is being made: it is a part of itself.
+func (a *compilation) at(place int) *scorer {
+	if made, begun := a.made[place]; begun {
+		return made
+	}
+	a.made[place] = nil
+	made := a.scorer(&a.declared[place])
+	a.made[place] = made
+	return made
+}
+
+// compiler makes one scorer and collects what is wrong with it.
+type compiler struct {
+	all    *compilation
+	spec   *spec.Scorer
+	made   *scorer
+	reads  []string // the variables that its expressions read
+	faults source.Faults
+}
+
+// scorer compiles the scorer; after a fault it must not be used.
+func (c *compiler) scorer() *scorer {
+	s := &scorer{name: c.spec.Name, hash: c.spec.Hash(), not: c.spec.Not}
+	c.made = s
+	k, ok := kinds()[c.spec.Type]
+	if !ok {
+		c.fault("type", "unknown type of scorer %q", c.spec.Type)
+		return s
+	}
+	s.needsTarget, s.needsAnswer = k.target, k.answer
+	s.asks, s.judges = c.spec.Asks(c.all.declared), c.spec.Judges(c.all.declared)
+	s.pairs = k.pairs
+	s.value, s.target = c.expression(c.spec.Value), c.expression(c.spec.Target)
+	s.extract = c.extraction()
+	s.compare = k.make(c)
+	s.readsOutput = c.readsAny("output") || k.answer && s.value == nil
+	s.readsBest = c.readsAny("best")
+	if s.ofRun = s.ofRun || c.readsAny("stop"); s.ofRun {
+		s.judges = spec.ScoreReturned
+	}
+	s.looksAround = s.looksAround || s.ofRun || k.course || c.readsAny("best", "iterations", "usage")
+	return s
+}
+
+func (c *compiler) readsAny(names ...string) bool {
+	return slices.ContainsFunc(c.reads, func(name string) bool { return slices.Contains(names, name) })
+}
+
+// expression is an expression as the loader compiled it, or compiled here; nil where there is none or after a fault.
+func (c *compiler) expression(e *spec.Expr) *expr.Program {
+	return c.compiled(e, expr.Scorer(expr.Any), expr.WantAny)
+}
+
+// callExpression is one that judges a tool call.
+func (c *compiler) callExpression(e *spec.Expr) *expr.Program {
+	return c.compiled(e, expr.ToolCall(expr.Any), expr.WantBool)
+}
+
+func (c *compiler) compiled(e *spec.Expr, env *expr.Env, want expr.Want) *expr.Program {
+	if e == nil {
+		return nil
+	}
+	program := e.Program
+	if program == nil {
+		var faults []expr.Fault
+		program, faults = env.Compile(e.Text, want)
+		for _, f := range faults {
+			c.faults = append(c.faults, placed(e.Node, f))
+		}
+	}
+	if program != nil {
+		c.read(program.Reads())
+	}
+	return program
+}
+
+func (c *compiler) read(paths []string) {
+	for _, path := range paths {
+		name, rest, _ := strings.Cut(path, ".")
+		c.reads = append(c.reads, name)
+		if name == "task" && rest == "target" {
+			c.reads = append(c.reads, rest)
+		}
+	}
+}
+
+// prompt is a text with expressions as the loader compiled it, or compiled here.
+func (c *compiler) prompt(p *spec.Prompt) *spec.Prompt {
+	if p.Template == nil {
+		template, faults := expr.Rubric().Template(p.Text)
+		for _, f := range faults {
+			c.faults = append(c.faults, placed(p.Node, f))
+		}
+		p = &spec.Prompt{Text: p.Text, Node: p.Node, Template: template}
+	}
+	if p.Template != nil {
+		c.read(p.Reads())
+	}
+	return p
+}
+
+// placed is a fault of an expression where that stands.
+func placed(at *source.Node, f expr.Fault) source.Fault {
+	if at == nil {
+		at = &source.Node{}
+	}
+	fault := at.FaultAt(f.Offset, f.Len, f.Hint, "%s", f.What)
+	fault.Warning = f.Warning
+	return fault
+}
+
+// fault is one at a key of the scorer, or at the scorer. A scorer that Go code made has no place.
+func (c *compiler) fault(key, format string, args ...any) {
+	at := c.spec.Node
+	if at == nil {
+		at = &source.Node{}
+	}
+	c.faults = append(c.faults, at.KeyFault(key, "", format, args...))
+}
+
+// subject is a run as scorers see it from one place: the output of iteration n, after so many iterations were seen.
+type subject struct {
+	task      *spec.Task // may be nil
+	run       *record.Run
+	checklist bool // the pattern of its loop
+	outputs   []output
+
+	n    int // the iteration that is judged, from 1; 0: none
+	seen int
+
+	target any
+	value  any // what is judged, once it is known
+
+	beside     func(configuration string) *record.Run // of the same task and trial
+	checklists map[string]bool                        // as checklist, of each configuration
+
+	known   map[standing]record.Score // of scorers that are parts of sets, or ask others
+	nothing map[standing]bool         // where there was no answer
+	told    []*scorer                 // whose own scores are told
+	counted map[standing]bool         // where what a part took is in the score of a set
+}
+
+// standing is where a scorer judged; seen is 0 for one to which it makes no difference.
+type standing struct {
+	*scorer
+	n, seen int
+}
+
+// counts says that what a part takes here is to be in the score of its set: it is in no other. It says so once.
+func (s *subject) counts(p part) bool {
+	if !p.asks || !p.own && slices.Contains(s.told, p.scorer) {
+		return false
+	}
+	place := p.place(s)
+	if s.counted[place] {
+		return false
+	}
+	if s.counted == nil {
+		s.counted = map[standing]bool{}
+	}
+	s.counted[place] = true
+	return true
+}
+
+func (s *subject) keep(place standing, score record.Score) {
+	if s.known == nil {
+		s.known = map[standing]record.Score{}
+	}
+	s.known[place] = score
+}
+
+func (s *subject) keepNothing(place standing) {
+	if s.nothing == nil {
+		s.nothing = map[standing]bool{}
+	}
+	s.nothing[place] = true
+}
+
+// output is an iteration's, parsed when it is first looked at.
+type output struct {
+	value  any
+	parsed bool
+}
+
+func newSubject(task *spec.Task, run *record.Run, checklist bool) *subject {
+	return &subject{task: task, run: run, checklist: checklist, outputs: make([]output, len(run.Iterations))}
+}
+
+func (s *subject) stand(n, seen int) {
+	if n > len(s.run.Iterations) {
+		n = 0
+	}
+	s.n, s.seen = max(n, 0), seen
+}
+
+// standAtEnd is where the run is judged: the iteration that it returned, seen from the end.
+func (s *subject) standAtEnd() { s.stand(s.run.Outcome.Returned, len(s.run.Iterations)) }
+
+// begin forgets what another scorer found.
+func (s *subject) begin() {
+	s.target, s.value = nil, nil
+	if s.task != nil {
+		s.target = s.task.Target
+	}
+}
+
+// output is the output of iteration n, nil where there is none. What is no JSON, which no record holds, is text.
+func (s *subject) output(n int) any {
+	if n < 1 {
+		return nil
+	}
+	o := &s.outputs[n-1]
+	if !o.parsed {
+		o.parsed = true
+		if raw := s.run.Iterations[n-1].Output; len(raw) > 0 {
+			var err error
+			if o.value, err = expr.ParseJSON(raw); err != nil {
+				o.value = string(raw)
+			}
+		}
+	}
+	return o.value
+}
+
+// judged is the iteration that is judged, nil where there is none.
+func (s *subject) judged() *record.Iteration {
+	if s.n == 0 {
+		return nil
+	}
+	return &s.run.Iterations[s.n-1]
+}
+
+// best is the best iteration seen, from 1; 0: none. It is the one of the highest confidence, the earliest among equals;
+// under checklist the one of the largest weighted share of checks, the latest among equals.
+func (s *subject) best() int {
+	best, highest := 0, 0.0
+	for n := 1; n <= s.seen; n++ {
+		it := &s.run.Iterations[n-1]
+		if !it.Evaluated() {
+			continue
+		}
+		merit := it.Evaluation.Confidence
+		if s.checklist {
+			merit = record.Share(it.Evaluation.Checks)
+		}
+		if best == 0 || merit > highest || s.checklist && merit == highest {
+			best, highest = n, merit
+		}
+	}
+	return best
+}
+
+// used is what the iterations seen used, evaluations included.
+func (s *subject) used() record.Usage {
+	if s.seen == len(s.run.Iterations) {
+		return s.run.Total()
+	}
+	var used record.Usage
+	for i := range s.seen {
+		used = used.Plus(s.run.Iterations[i].Total())
+	}
+	return used
+}
+
+// Lookup gives expressions their variables: a subject is an expr.Scope.
+func (s *subject) Lookup(name string) (any, bool) {
+	switch name {
+	case "task":
+		return spec.JudgedTask{Task: s.task}, s.task != nil
+	case "target":
+		return s.target, true
+	case "value":
+		return s.value, true
+	case "output":
+		return s.output(s.n), true
+	case "best":
+		if best := s.best(); best > 0 {
+			return iterationFields{s, best}, true
+		}
+		return nil, true
+	case "iterations":
+		return iterationList{s}, true
+	case "usage":
+		return stop.UsageFields{Usage: s.used()}, true
+	case "stop":
+		return stopFields{&s.run.Outcome}, true
+	}
+	return nil, false
+}
+
+type stopFields struct{ *record.Outcome }
+
+func (f stopFields) Field(name string) any {
+	switch name {
+	case "reason":
+		return string(f.Reason)
+	case "class":
+		return string(f.Class)
+	case "name":
+		return f.Fired
+	case "success":
+		return f.Success
+	case "status":
+		return string(f.Status)
+	}
+	return nil
+}
+
+// iterationList are the iterations seen.
+type iterationList struct{ *subject }
+
+func (l iterationList) Len() int     { return l.seen }
+func (l iterationList) At(i int) any { return iterationFields{l.subject, i + 1} }
+
+// iterationFields is iteration n as expressions see it, with the fields of the loop's history.
+type iterationFields struct {
+	*subject
+	n int
+}
+
+func (f iterationFields) Field(name string) any {
+	if name == "output" {
+		return f.output(f.n)
+	}
+	return stop.IterationField(&f.run.Iterations[f.n-1], f.n, name)
+}
+
+// verdict is what a comparison finds. The zero verdict is worth 0.
+type verdict struct {
+	value       float64
+	answer      string // "": the value that was judged
+	explanation string // why it is not worth 1
+	unscored    string // why it could not be judged; value, answer and explanation are then meaningless
+	nothing     bool   // there was no answer to judge
+
+	votes []record.Vote // of those that were asked
+	usage record.Usage  // what asking took, as if nothing were cached
+}
+
+const noAnswer = "none"
+
+// nothing is the verdict on no answer. An answer may be the word "none" itself.
+var nothing = verdict{answer: noAnswer, nothing: true}
+
+// unscored is the verdict of a scorer that cannot judge.
+func unscored(format string, args ...any) verdict {
+	return verdict{unscored: fmt.Sprintf(format, args...)}
+}
+
+// hit is worth 1, or 0 because of what differs.
+func hit(yes bool, want, got string) verdict {
+	if yes {
+		return verdict{value: 1}
+	}
+	return verdict{explanation: differs(want, got)}
+}
+
+func differs(want, got string) string {
+	return "want " + quoted(want) + ", got " + quoted(got)
+}
+
+// turned is the verdict under not. No answer stays worth nothing.
+func (v verdict) turned() verdict {
+	if v.unscored != "" || v.nothing {
+		return v
+	}
+	v.value = 1 - v.value
+	if v.votes != nil {
+		return v // why it was judged so holds as well
+	}
+	v.explanation = ""
+	if v.value == 0 {
+		v.explanation = "it holds, and not is set"
+	}
+	return v
+}
+
+// write puts the verdict into a score. NaN, the infinities and what is not between 0 and 1 never get there.
+func (v verdict) write(score *record.Score) {
+	score.Votes, score.Usage = v.votes, v.usage
+	switch {
+	case v.unscored != "":
+		score.Unscored = short(v.unscored, maxAnswer)
+	case v.value >= 0 && v.value <= 1:
+		score.Value, score.Answer, score.Explanation = v.value, v.answer, v.explanation
+	default:
+		score.Unscored = fmt.Sprintf("scorer %s gave %v, which is not between 0 and 1", score.Name, v.value)
+	}
+}
+
+// scale turns a number into what it is worth: one of worst into 0, one of best into 1, and what lies between them in
+// proportion. The zero scale takes numbers for what they are worth themselves, from 0 to 1.
+type scale struct{ worst, best float64 }
+
+// scale is the one that the scorer's range declares.
+func (c *compiler) scale() scale {
+	declared := c.spec.Range
+	if declared == nil {
+		return scale{0, 1}
+	}
+	if len(declared) != 2 || declared[0] == declared[1] || !finite(declared[0]) || !finite(declared[1]) || !finite(declared[1]-declared[0]) {
+		c.fault("range", "want two different numbers: [what is worth 0, what is worth 1]")
+		return scale{0, 1}
+	}
+	return scale{declared[0], declared[1]}
+}
+
+// worth is what a number is worth; an error for one that is not on the scale, as nothing is that is no number.
+func (s scale) worth(number float64) (float64, error) {
+	s = s.orWhole()
+	if low, high := min(s.worst, s.best), max(s.worst, s.best); !(number >= low && number <= high) {
+		return 0, fmt.Errorf("gave %s, which is not between %s and %s", decimal(number), decimal(low), decimal(high))
+	}
+	return min(max((number-s.worst)/(s.best-s.worst), 0), 1), nil
+}
+
+// clamped is what a number is worth that may lie beyond the ends: then it is what the nearer one is worth.
+func (s scale) clamped(number float64) float64 {
+	s = s.orWhole()
+	return min(max((number-s.worst)/(s.best-s.worst), 0), 1)
+}
+
+func (s scale) orWhole() scale {
+	if s == (scale{}) {
+		return scale{0, 1}
+	}
+	return s
+}
+
+// given is the verdict on a number that was given for a score: what it is worth, with the number itself for an answer
+// where those are not the same.
+func (c *compiler) given() func(number float64) verdict {
+	scale, name, declared := c.scale(), c.spec.Name, c.spec.Range != nil
+	return func(number float64) verdict {
+		value, err := scale.worth(number)
+		if err != nil {
+			return unscored("scorer %s %v", name, err)
+		}
+		v := verdict{value: value}
+		if declared {
+			v.answer = decimal(number)
+		}
+		return v
+	}
+}
+
+func finite(number float64) bool { return !math.IsNaN(number) && !math.IsInf(number, 0) }
+
+// decimal is a number as people write it: 0.25, 7, 1e+21.
+func decimal(number float64) string {
+	if magnitude := math.Abs(number); magnitude >= 1e-6 && magnitude < 1e21 || number == 0 {
+		return strconv.FormatFloat(number, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(number, 'g', -1, 64)
 }

@@ -1,8 +1,11 @@
 package spec
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -163,4 +166,197 @@ func (l *loader) confidenceOf(conditions []Condition) {
 		}
 		l.confidenceOf(c.Nested)
 	}
+}
+
+// providerKeys are the keys that belong to one provider or several; the others belong to all.
+var providerKeys = map[string]string{
+	"base_url": "openai", "api_key_env": "openai", "headers": "openai",
+	"stream": "openai", "first_byte_timeout": "openai", "idle_timeout": "openai", "retries": "openai",
+	"rpm": "openai", "tpm": "openai", "max_parallel": "openai",
+	"responses": "script", "files": "script", "each": "script", "key": "script", "answers": "script", "after_last": "script",
+	"quality": "simulate", "errors": "simulate", "reply": "simulate",
+	"latency": "simulate script", "tokens": "simulate script", "sleep": "simulate script",
+}
+
+func (l *loader) checkModels(s *Suite) {
+	for i := range s.Models {
+		m := &s.Models[i].Value
+		if m.Node == nil || m.Provider == "" {
+			continue
+		}
+		for _, entry := range m.Node.Entries {
+			if owners := providerKeys[entry.Key]; owners != "" && !slices.Contains(strings.Fields(owners), m.Provider) {
+				l.add(m.Node.KeyFault(entry.Key, "it belongs to provider: "+strings.Join(strings.Fields(owners), " or "),
+					"%q means nothing for the provider %s", entry.Key, m.Provider))
+			}
+		}
+		switch m.Provider {
+		case "script":
+			l.checkScript(s.Models[i].Key, m)
+		case "openai":
+			l.checkAddress(m.Node.Get("base_url"), "base_url: http://localhost:8080/v1")
+		}
+	}
+}
+
+// mockVariables hold the replies of script models that declare none, as a JSON list.
+var mockVariables = []string{"AGENTBENCH_MOCK_RESPONSES", "DEBUG_MOCK_RESPONSES"}
+
+// checkScript wants one source of replies.
+func (l *loader) checkScript(name string, m *Model) {
+	mocked := slices.ContainsFunc(mockVariables, func(variable string) bool { return l.opt.Env(variable) != "" })
+	switch {
+	case m.Responses != nil && m.Files != nil:
+		l.add(m.Node.KeyFault("files", "keep one of them", "the model %q has responses and files", name))
+	case m.Responses == nil && m.Files == nil && !mocked:
+		l.fault(m.Node, "write responses: [...], or files, key and answers, or set "+mockVariables[0],
+			"the model %q has no replies", name)
+	case m.Files != nil && (m.Key == nil || m.Answers == nil):
+		l.fault(m.Node, "key gives the id of the task that a row answers, answers the list of replies",
+			"the model %q looks its answers up: it needs key and answers", name)
+	}
+	for _, n := range fileNodes(m.Node.Get("files")) {
+		l.checkGlob(n, false)
+	}
+	if m.Responses != nil && m.Responses.File != "" {
+		l.checkGlob(m.Responses.Node, false)
+	}
+}
+
+func fileNodes(n *source.Node) []*source.Node {
+	if n == nil {
+		return nil
+	}
+	return n.Items
+}
+
+// compileModels compiles the mappings of script models and the replies of simulated ones.
+func (l *loader) compileModels(s *Suite) {
+	mapping, simulated := compiler{l, expr.Mapping(), nil}, compiler{l, expr.Simulated(), nil}
+	for i := range s.Models {
+		m := &s.Models[i].Value
+		mapping.expr(m.Each, expr.WantList)
+		mapping.expr(m.Key, expr.WantString)
+		mapping.expr(m.Answers, expr.WantList)
+		simulated.prompt(m.Reply)
+	}
+}
+
+// Recommendation is a range of a phase's iterations that has served tasks of one kind.
+type Recommendation struct {
+	Phase    string
+	Tasks    string // what the tasks are like
+	From, To int
+}
+
+// Recommendations are the ranges that the source document of the phases gives.
+var Recommendations = []Recommendation{
+	{"planning", "most tasks", 1, 2},
+	{"planning", "complex planning", 2, 3},
+	{"execution", "simple data gathering", 2, 3},
+	{"execution", "complex data gathering", 4, 5},
+	{"execution", "very complex data gathering", 5, 10},
+	{"refinement", "simple refinement", 1, 1},
+	{"refinement", "complex refinement", 2, 3},
+}
+
+// Hints are notes on limits outside every recommended range. They are warnings that nobody need heed.
+func (l *Loop) Hints() source.Faults {
+	var hints source.Faults
+	for i := range l.Phases {
+		phase := &l.Phases[i]
+		hint := phase.Unusual()
+		if hint == "" {
+			continue
+		}
+		note := phase.Node.Fault(hint, "the phase %s may take %d iterations, which is unusual", phase.Name, phase.MaxIterations)
+		note.Warning = true
+		hints = append(hints, note)
+	}
+	return append(hints, l.stepHints()...)
+}
+
+// stepHints are notes on agents whose steps are too few for anything to come of their calls.
+func (l *Loop) stepHints() source.Faults {
+	var hints source.Faults
+	blind := slices.ContainsFunc(l.Stages(), func(s Stage) bool { return s.Agent.MaxSteps == 1 && s.Agent.callsTools() })
+	for _, agent := range l.agents() {
+		if blind && agent.MaxSteps == 1 {
+			note := agent.Node.Get("max_steps").Fault("recommended: 2-3 for simple queries, 5 for tasks with tools, 10 and more for complex ones",
+				"with one step the agent never sees what its tools give")
+			note.Warning = true
+			hints = append(hints, note)
+		}
+	}
+	return hints
+}
+
+// Unusual tells the recommended ranges where the phase's limit is outside of all of
+// them; "" where it is not.
+func (p *Phase) Unusual() string {
+	ranges := recommended(p.Name)
+	if p.MaxIterations == 0 || len(ranges) == 0 || fits(ranges, p.MaxIterations) {
+		return ""
+	}
+	return inWords(ranges)
+}
+
+func recommended(phase string) []Recommendation {
+	var ranges []Recommendation
+	for _, r := range Recommendations {
+		if r.Phase == phase {
+			ranges = append(ranges, r)
+		}
+	}
+	return ranges
+}
+
+func fits(ranges []Recommendation, n int) bool {
+	for _, r := range ranges {
+		if r.From <= n && n <= r.To {
+			return true
+		}
+	}
+	return false
+}
+
+func inWords(ranges []Recommendation) string {
+	words := make([]string, len(ranges))
+	for i, r := range ranges {
+		words[i] = fmt.Sprintf("%d-%d for %s", r.From, r.To, r.Tasks)
+		if r.From == r.To {
+			words[i] = fmt.Sprintf("%d for %s", r.From, r.Tasks)
+		}
+	}
+	return "recommended: " + strings.Join(words, ", ")
+}
+
+// didYouMean is the hint that names the closest of the known words, or all of a few.
+func didYouMean(word string, known []string) string {
+	if closest := source.Closest(word, known); closest != "" {
+		return fmt.Sprintf("did you mean %q?", closest)
+	}
+	return knownNames(known)
+}
+
+const fewNames = 12
+
+// knownNames lists the names that there are.
+func knownNames(known []string) string {
+	switch {
+	case len(known) == 0 || len(known) > fewNames:
+		return ""
+	case len(known) == 1:
+		return "there is only " + known[0]
+	}
+	return "there are " + strings.Join(known[:len(known)-1], ", ") + " and " + known[len(known)-1]
+}
+
+const longName = 60 // runes of a name that a message repeats
+
+func shorten(name string) string {
+	if runes := []rune(name); len(runes) > longName {
+		return string(runes[:longName]) + "..."
+	}
+	return name
 }

@@ -135,3 +135,268 @@ func (l *loader) checkRegexp(n *source.Node, text string) {
 		l.fault(n, expr.PatternHint(err), "%s", what)
 	}
 }
+
+// checkJudge wants somebody who judges, and what by.
+func (l *loader) checkJudge(scorer *Scorer) {
+	if (scorer.Model == "") == (scorer.Models == nil) {
+		l.fault(scorer.Node, "model is one judge, models a panel", "a scorer of type %s needs one of model and models", scorer.Type)
+	}
+	l.checkPanel(scorer.Node.Get("models"))
+	l.checkRubrics(scorer)
+	for _, choice := range scorer.Choices {
+		if !(choice.Value >= 0 && choice.Value <= 1) {
+			l.fault(choice.Node, "write what the choice is worth", "want a number from 0 to 1")
+		}
+	}
+	if scorer.Reduce != "" && max(scorer.Votes, 1)*max(len(scorer.Models), 1) == 1 {
+		n := scorer.Node.KeyFault("reduce", "write votes: 3, or models", "there is one vote, so that nothing is reduced")
+		n.Warning = true
+		l.add(n)
+	}
+}
+
+// checkPanel refuses a model that would be asked the same twice.
+func (l *loader) checkPanel(models *source.Node) {
+	if models == nil || models.Kind != source.List {
+		return
+	}
+	seen := map[string]bool{}
+	for _, n := range models.Items {
+		if seen[n.Text] {
+			l.fault(n, "votes: 2 asks each twice", "the model %q stands twice", shorten(n.Text))
+		}
+		seen[n.Text] = true
+	}
+}
+
+// checkRubrics wants one thing that is asked for, or several by their names.
+func (l *loader) checkRubrics(scorer *Scorer) {
+	switch {
+	case scorer.Type == "pairwise" && scorer.Rubric == nil:
+		l.fault(scorer.Node, "rubric: Which is more helpful?", "a scorer of type pairwise needs rubric")
+	case scorer.Type == "judge" && (scorer.Rubric == nil) == (scorer.Criteria == nil):
+		l.fault(scorer.Node, "rubric asks for one thing, criteria for several", "a scorer of type judge needs one of rubric and criteria")
+	}
+	rubrics := []*Prompt{scorer.Rubric}
+	for i := range scorer.Criteria {
+		rubrics = append(rubrics, scorer.Criteria[i].Rubric)
+	}
+	for _, rubric := range rubrics {
+		if rubric != nil && rubric.Node != nil && strings.TrimSpace(rubric.Text) == "" {
+			l.fault(rubric.Node, "write what is asked for", "the rubric is empty")
+		}
+	}
+	l.unique("criterion", len(scorer.Criteria), func(i int) (string, *source.Node) {
+		return scorer.Criteria[i].Name, scorer.Criteria[i].Node
+	})
+}
+
+// checkPair wants a configuration to stand beside, and another that it stands beside.
+func (l *loader) checkPair(s *Suite, scorer *Scorer) {
+	switch against := scorer.Against; {
+	case scorer.Node == nil || len(s.Resolved) == 0:
+	case against == "" && s.Baseline == "":
+		l.fault(scorer.Node, "write against: NAME, or a baseline in the suite", "a scorer of type pairwise needs a configuration to compare with")
+	case against != "" && s.Configuration(against) == nil:
+		l.fault(scorer.Node.Get("against"), didYouMean(against, s.names()), "there is no configuration %q", shorten(against))
+	case len(s.Resolved) == 1 && len(s.Resolved[0].Aliases) > 0:
+		l.fault(scorer.Node, "let one differ in its loop, or in set", "the configurations %s are the same, so that nothing stands beside it", shorten(strings.Join(s.names(), ", ")))
+	case len(s.Resolved) == 1:
+		l.fault(scorer.Node, "declare another one", "there is only one configuration, so that nothing stands beside it")
+	}
+	if scorer.Score != "" && scorer.Score != ScoreReturned {
+		l.add(scorer.Node.KeyFault("score", "delete it", "a scorer of type pairwise judges only what runs return"))
+	}
+}
+
+// scorerKeys are the keys that belong to some types of scorers; the others belong to all.
+var scorerKeys = map[string]string{
+	"expr": "cel json_path tool_args", "pattern": "regex", "tolerance": "numeric math", "relative": "numeric",
+	"options":     "one_of contains_all contains_any starts_with finish_reason",
+	"ignore_case": "exact contains contains_all contains_any starts_with one_of regex similarity", "trim": "exact one_of",
+	"normalize": "exact", "dialect": "is_sql", "method": "similarity", "variant": "rouge", "measure": "f1 rouge",
+	"schema": "json_schema", "schema_file": "json_schema", "check": "checks",
+	"value":   answerScorers + " " + targetScorers + " command http judge pairwise",
+	"extract": answerScorers + " " + targetScorers + " command http judge pairwise",
+	"target":  targetScorers + " json_path command http judge pairwise tools_called tools_not_called tool_order",
+	"range":   "cel latency cost tokens iterations calls command http judge",
+	"at_most": "latency cost tokens iterations calls",
+	"tools":   "tools_called tools_not_called tool_order tool_args tool_call_count no_repeated_calls",
+	"exactly": "tool_order", "every": "tool_args",
+	"min": "tool_call_count steps word_count", "max": "tool_call_count steps word_count", "equals": "tool_call_count steps word_count",
+	"delegates": "tools_called tools_not_called tool_order tool_args tool_call_count steps no_repeated_calls",
+	"scorers":   "all_of any_of", "threshold": "all_of any_of",
+	"command": "command", "url": "http", "headers": "http", "timeout": "command http judge pairwise",
+	"model": "judge pairwise", "models": "judge pairwise", "votes": "judge pairwise", "reduce": "judge pairwise", "rubric": "judge pairwise",
+	"reference": "judge pairwise", "temperature": "judge pairwise", "max_output_tokens": "judge pairwise",
+	"criteria": "judge", "choices": "judge", "against": "pairwise",
+}
+
+const (
+	// targetScorers compare an answer with the target.
+	targetScorers = "exact contains contains_all contains_any starts_with numeric math one_of similarity f1 rouge bleu json_equal"
+	// answerScorers judge an answer for itself.
+	answerScorers = "regex word_count json_schema json_path is_json is_xml is_html is_sql refusal"
+)
+
+// scorerNeeds are the keys that a type cannot do without.
+var scorerNeeds = map[string][]string{
+	"cel": {"expr"}, "json_path": {"expr"}, "tool_args": {"expr"}, "regex": {"pattern"}, "command": {"command"}, "http": {"url"},
+	"all_of": {"scorers"}, "any_of": {"scorers"},
+}
+
+// checkBounds wants some that can be kept.
+func (l *loader) checkBounds(scorer *Scorer) {
+	switch {
+	case scorer.Min == nil && scorer.Max == nil && scorer.Equals == nil:
+		l.fault(scorer.Node, "", "a scorer of type %s needs min, max or equals", scorer.Type)
+	case scorer.Equals != nil && (scorer.Min != nil || scorer.Max != nil):
+		l.add(scorer.Node.KeyFault("equals", "", "equals stands alone, without min and max"))
+	case scorer.Min != nil && scorer.Max != nil && *scorer.Min > *scorer.Max:
+		l.add(scorer.Node.KeyFault("min", "", "min %d is above max %d", *scorer.Min, *scorer.Max))
+	}
+}
+
+// checkAmount wants what an amount is held against.
+func (l *loader) checkAmount(scorer *Scorer) {
+	if (scorer.AtMost == nil) == (scorer.Range == nil) {
+		l.fault(scorer.Node, "at_most: 10 gives 1 or 0; range: [60, 5] gives 0 at 60 and beyond, 1 at 5 and below",
+			"a scorer of type %s needs one of at_most and range", scorer.Type)
+	}
+}
+
+// checkRange wants two ends that are not the same.
+func (l *loader) checkRange(scorer *Scorer) {
+	n := scorer.Node.Get("range")
+	switch {
+	case n == nil || len(scorer.Range) < 2:
+	case len(scorer.Range) > 2:
+		l.fault(n, "write [what is worth 0, what is worth 1]", "want 2 numbers, got %d", len(scorer.Range))
+	case scorer.Range[0] == scorer.Range[1]:
+		l.fault(n, "write [what is worth 0, what is worth 1]", "both ends of the range are the same")
+	case scorer.Range[1]-scorer.Range[0] > maxSpan || scorer.Range[0]-scorer.Range[1] > maxSpan:
+		l.fault(n, "", "the ends of the range are too far apart")
+	case scorer.Choices != nil:
+		l.add(scorer.Node.KeyFault("range", "choices say themselves what each is worth", "want one of choices and range"))
+	}
+}
+
+// maxSpan is how far the ends of a range may be apart: half of what fits into a number.
+const maxSpan = 1e300
+
+// maxParts is how many parts the sets of a suite may have together, so that any suite is checked within seconds.
+const maxParts = 1000
+
+// checkSets finds parts of sets that cannot be, and keys that mean something only within sets.
+func (l *loader) checkSets(s *Suite) {
+	parts := 0
+	for scorer := range s.AllScorers() {
+		if parts += len(scorer.Parts); parts > maxParts {
+			l.fault(scorer.Node, "", "the sets of a suite may have %d parts together", maxParts)
+			return
+		}
+	}
+	within := setWalk{loader: l, suite: s, done: map[*Scorer]bool{}}
+	for scorer := range s.AllScorers() {
+		for i := range scorer.Parts {
+			l.checkPart(s, scorer, i)
+		}
+		within.walk(scorer)
+	}
+	weighed := s.weighed()
+	for scorer := range s.AllScorers() {
+		if scorer.Weight != nil && !slices.Contains(weighed, scorer) {
+			f := scorer.Node.KeyFault("weight", "it counts among the scorers of an all_of", "nothing reads the weight of the scorer %q", shorten(scorer.Name))
+			f.Warning = true
+			l.add(f)
+		}
+		l.checkScore(s, scorer)
+	}
+}
+
+// checkPart wants a scorer that there is, that can be a part, and that is not one already.
+func (l *loader) checkPart(s *Suite, set *Scorer, i int) {
+	part := &set.Parts[i]
+	if part.Node == nil {
+		return
+	}
+	scorer := part.of(s.Scorers)
+	switch {
+	case scorer == nil:
+		l.fault(part.Node, s.partHint(part.Named), "there is no scorer %q", shorten(part.Named))
+	case scorer.Type == "pairwise":
+		l.fault(part.Node, "it needs two runs, and is scored when all are there", "a scorer of type pairwise cannot be a part of a set")
+	case part.Named != "" && slices.ContainsFunc(set.Parts[:i], func(p ScorerPart) bool { return p.Named == part.Named }):
+		l.fault(part.Node, "weight says how much it counts", "the scorer %q stands twice in this set", shorten(part.Named))
+	}
+}
+
+// partHint is a name that could be meant.
+func (s *Suite) partHint(name string) string {
+	var names []string
+	for i := range s.Scorers {
+		names = append(names, s.Scorers[i].Name)
+	}
+	for scorer := range s.AllScorers() {
+		if scorer.Name == name {
+			return "it stands within a set; what several sets name stands under scorers of the suite"
+		}
+	}
+	return didYouMean(name, names)
+}
+
+// setWalk finds sets that are parts of themselves.
+type setWalk struct {
+	*loader
+	suite *Suite
+	open  []*Scorer // those that we are in
+	done  map[*Scorer]bool
+}
+
+func (w *setWalk) walk(scorer *Scorer) {
+	if w.done[scorer] {
+		return
+	}
+	w.open = append(w.open, scorer)
+	for i := range scorer.Parts {
+		part := scorer.Parts[i].of(w.suite.Scorers)
+		switch {
+		case part == nil:
+		case slices.Contains(w.open, part):
+			w.fault(scorer.Parts[i].Node, "", "the scorer %q is a part of itself", shorten(part.Name))
+		default:
+			w.walk(part)
+		}
+	}
+	w.open = w.open[:len(w.open)-1]
+	w.done[scorer] = true
+}
+
+// weighed are the scorers that are parts of an all_of.
+func (s *Suite) weighed() (found []*Scorer) {
+	for scorer := range s.AllScorers() {
+		for i := range scorer.Parts {
+			if part := scorer.Parts[i].of(s.Scorers); part != nil && scorer.Type == "all_of" {
+				found = append(found, part)
+			}
+		}
+	}
+	return found
+}
+
+// checkScore wants outputs to be judged that can be, and by parts as by their sets.
+func (l *loader) checkScore(s *Suite, scorer *Scorer) {
+	if scorer.Score == ScoreWhenAsked && !scorer.Asks(s.Scorers) {
+		l.add(scorer.Node.KeyFault("score", "it costs nothing: leave score out", "the scorer %q asks nobody, so that it need not wait to be asked", shorten(scorer.Name)))
+	}
+	for i := range scorer.Parts {
+		part := scorer.Parts[i].of(s.Scorers)
+		switch own := scorer.Parts[i].Scorer; {
+		case part == nil || part.Node == nil:
+		case own != nil && own.Score != "":
+			l.add(own.Node.KeyFault("score", "write it for the set", "a scorer within a set judges what the set judges"))
+		case scorer.Score != "" && own == nil && part.Asks(s.Scorers) && fewerOutputs(part.Judges(s.Scorers), scorer.Score) != scorer.Score:
+			l.fault(scorer.Parts[i].Node, "write score: "+scorer.Score+" there, too", "the scorer %q is not asked about all that this set judges", shorten(part.Name))
+		}
+	}
+}

@@ -2,8 +2,10 @@ package spec
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -187,4 +189,419 @@ func (l *loader) compileSuite(s *Suite) {
 	if s.Tune != nil {
 		l.checkTune(s, s.Tune)
 	}
+}
+
+// checkTasks looks for the files of the tasks and for ids that stand twice in the suite itself.
+func (l *loader) checkTasks(s *Suite) {
+	t := &s.Tasks
+	if t.Node == nil {
+		return
+	}
+	l.checkInline(t.Inline)
+	switch t.Node.Kind {
+	case source.List:
+	case source.Map:
+		l.checkMapping(t)
+	default:
+		l.checkGlob(t.Node, true)
+	}
+}
+
+// mappingKeys mean something only where rows become tasks.
+var mappingKeys = []string{"each", "id", "input", "target", "vars", "metadata"}
+
+func (l *loader) checkMapping(t *Tasks) {
+	list, files := t.Node.Get("list"), t.Node.Get("files")
+	if (list == nil) == (files == nil) {
+		l.fault(t.Node, "files: [tasks.jsonl], or list: [{input: ...}]", "tasks need one of files and list")
+	}
+	for _, n := range fileNodes(files) {
+		l.checkGlob(n, true)
+	}
+	for _, key := range mappingKeys {
+		if list != nil && t.Node.Get(key) != nil {
+			l.add(t.Node.KeyFault(key, "write it in the tasks themselves", "%q says what rows of files mean; these tasks are written in the suite", key))
+		}
+	}
+	if s := t.Sample; s != nil && s.Node != nil && !s.saysHowMany() {
+		l.fault(s.Node, "n: 20 is so many, share: 0.1 a tenth", "a sample needs one of n and share")
+	}
+}
+
+// saysHowMany in one way. A number that could not be read has a fault of its own.
+func (s *Sample) saysHowMany() bool {
+	neither := s.Node.Get("n") == nil && s.Node.Get("share") == nil
+	return !neither && (s.N == 0 || s.Share == 0)
+}
+
+// checkGlob wants files of a known format behind a path. Text is one, too, where each file may be a row: in a folder
+// whatever is not rows, elsewhere what is named as text.
+func (l *loader) checkGlob(n *source.Node, text bool) {
+	at, err := l.roots.resolve(l.doc.folder, n.Text)
+	if err != nil {
+		l.fileFault(n, err)
+		return
+	}
+	files, err := at.folder.glob(at.path)
+	if err != nil {
+		l.fileFault(n, err)
+		return
+	}
+	for _, file := range files {
+		if err := readable(at.folder, file, text, strings.HasSuffix(at.path, "/")); err != nil {
+			l.fileFault(n, err)
+			return
+		}
+	}
+}
+
+func readable(f folder, file string, text, any bool) error {
+	opened, err := f.open(file, 0)
+	if err != nil {
+		return err
+	}
+	formats := taskFormats
+	if text {
+		formats = slices.Concat(taskFormats, textFormats)
+	}
+	if !(text && any) && !slices.Contains(formats, formatOf(file).ext) {
+		err = &fileError{f.name(file) + " is in no known format", "data files end in " + strings.Join(formats, ", ") + ", or in .gz behind one of these"}
+	}
+	return errors.Join(err, opened.Close())
+}
+
+// checkInline refuses ids that stand twice, and tasks that say nothing.
+func (l *loader) checkInline(tasks []InlineTask) {
+	first := make(map[string]*source.Node, len(tasks))
+	for i := range tasks {
+		t := &tasks[i]
+		id, at := t.id(i), t.Node
+		if t.Node == nil {
+			continue
+		}
+		if written := t.Node.Get("id"); written != nil {
+			at = written
+		}
+		if other, taken := first[id]; taken {
+			l.fault(at, "give one of them another id", "the task %q stands twice; first at line %d", shorten(id), other.Pos.Line)
+		} else {
+			first[id] = at
+		}
+		if t.Input == nil && t.Vars == nil {
+			l.fault(t.Node, "write input: or vars:", "this task has no input")
+		}
+	}
+}
+
+// compileTasks compiles the mapping.
+func (l *loader) compileTasks(t *Tasks) {
+	c := compiler{l, expr.Mapping(), nil}
+	c.expr(t.Each, expr.WantList)
+	c.expr(t.ID, expr.WantString)
+	c.expr(t.Input, expr.WantAny)
+	c.expr(t.Target, expr.WantAny)
+	for i := range t.Vars {
+		c.expr(&t.Vars[i].Value, expr.WantAny)
+	}
+	for i := range t.Metadata {
+		c.expr(&t.Metadata[i].Value, expr.WantAny)
+	}
+	selection := compiler{l, expr.Selection(), nil}
+	selection.expr(t.Where, expr.WantBool)
+	if t.Sample != nil {
+		selection.expr(t.Sample.By, expr.WantAny)
+	}
+}
+
+// checkMetrics finds metrics of scores that there are not, and those that can never be known.
+func (l *loader) checkMetrics(s *Suite) {
+	scorers := s.scoreNames()
+	for i := range s.Metrics {
+		m := &s.Metrics[i]
+		if m.Node == nil {
+			continue
+		}
+		l.checkMetric(m)
+		l.checkMetricScorers(m, scorers)
+		for k, n := range m.kNodes() {
+			if k < len(m.K) && m.K[k] > s.Trials {
+				l.fault(n, "raise trials, or ask for fewer", "k %d is above trials %d: it can never be known", m.K[k], s.Trials)
+			}
+		}
+		if m.Threshold != nil && (*m.Threshold <= 0 || *m.Threshold > 1) {
+			l.fault(m.Node.Get("threshold"), "scores are from 0 to 1", "want a threshold above 0 and at most 1, got %v", *m.Threshold)
+		}
+	}
+	l.uniqueMetrics(s.Metrics, scorers)
+}
+
+// checkImportedMetrics are those of a mapping, whose scores a log may name.
+func (l *loader) checkImportedMetrics(m *Import) {
+	var scorers []string
+	if m.Scores != nil {
+		scorers = m.Scores.Named.Keys()
+	}
+	for i := range m.Metrics {
+		metric := &m.Metrics[i]
+		if metric.Node == nil {
+			continue
+		}
+		l.checkMetric(metric)
+		if m.Scores == nil || m.Scores.Object == nil {
+			l.checkMetricScorers(metric, scorers)
+		}
+	}
+	l.uniqueMetrics(m.Metrics, scorers)
+}
+
+// checkMetric finds keys that do not go together.
+func (l *loader) checkMetric(m *Metric) {
+	asks := func(reducers []string) bool {
+		return slices.ContainsFunc(m.Reduce, func(r string) bool { return slices.Contains(reducers, r) })
+	}
+	if len(m.Reduce) == 0 {
+		return
+	}
+	for _, part := range []struct {
+		key    string
+		of     []string
+		needed bool
+	}{{"k", takesK, true}, {"threshold", takesThreshold, false}, {"by", []string{ReduceBestOfK}, true}} {
+		n := m.Node.Get(part.key)
+		switch {
+		case n == nil && part.needed && asks(part.of):
+			l.fault(m.Node, "", "reduce: %s needs %s", firstIn(m.Reduce, part.of), part.key)
+		case n != nil && !asks(part.of):
+			l.add(m.Node.KeyFault(part.key, "it belongs to reduce: "+strings.Join(part.of, ", "), "%q means nothing for reduce: %s", part.key, strings.Join(m.Reduce, ", ")))
+		}
+	}
+	if m.Name != "" && len(SingleMetrics([]Metric{*m}, nil)) > 1 {
+		l.fault(m.Node.Get("name"), "without name each gets one of its own", "a name is of one metric, and these are several")
+	}
+}
+
+func firstIn(words, of []string) string {
+	for _, word := range words {
+		if slices.Contains(of, word) {
+			return word
+		}
+	}
+	return ""
+}
+
+// kNodes are where the numbers k stand.
+func (m *Metric) kNodes() []*source.Node {
+	n := m.Node.Get("k")
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == source.List:
+		return n.Items
+	}
+	return []*source.Node{n}
+}
+
+func (l *loader) checkMetricScorers(m *Metric, scorers []string) {
+	if len(scorers) == 0 {
+		l.fault(m.Node, "declare scorers", "a metric is made of a score, and nothing is scored")
+		return
+	}
+	for _, named := range []struct{ key, name string }{{"score", m.Score}, {"by", m.By}} {
+		if named.name != "" && !slices.Contains(scorers, named.name) {
+			l.fault(m.Node.Get(named.key), didYouMean(named.name, scorers), "there is no scorer %q", named.name)
+		}
+	}
+}
+
+// uniqueMetrics wants names by which each metric can be read, also those that are made.
+func (l *loader) uniqueMetrics(declared []Metric, scorers []string) {
+	first := map[string]*source.Node{}
+	for i := range declared {
+		m := &declared[i]
+		if m.Node == nil {
+			continue
+		}
+		all := SingleMetrics([]Metric{*m}, scorers)
+		if m.Name != "" {
+			all = all[:min(1, len(all))] // that it stands for several is told already
+		}
+		for _, one := range all {
+			if other, taken := first[one.Name]; taken {
+				l.fault(m.Node, "give one of them another name", "the metric %q stands twice; first at line %d", one.Name, other.Pos.Line)
+				break
+			}
+			first[one.Name] = m.Node
+		}
+	}
+}
+
+// checkThreshold finds the configurations and scores that a threshold names.
+func (l *loader) checkThreshold(s *Suite, e *Expr) {
+	if e.Program == nil || len(s.Resolved) == 0 {
+		return
+	}
+	if e.reads("diff") && s.Baseline == "" {
+		l.warn(e.Node, "declare baseline: in the suite, or give run --baseline NAME", "the threshold reads diff, and the suite has no baseline")
+	}
+	for _, m := range s.Misreads(e.Program.Reads()) {
+		if m.What != "metric" || s.namesMetrics() {
+			l.unknownIn(e, m.Name, m.Known, m.What)
+		}
+	}
+}
+
+// Misreads finds what a threshold reads and the suite does not have.
+func (s *Suite) Misreads(reads []string) []Misread {
+	known := Readable{Configurations: s.names(), Scorers: s.scoreNames()}
+	for _, m := range s.SingleMetrics() {
+		known.Metrics = append(known.Metrics, m.Name)
+	}
+	return Misreads(reads, known)
+}
+
+// namesMetrics says whether all metrics have what their names are made of. Where one has not, nobody knows which are missing.
+func (s *Suite) namesMetrics() bool {
+	return !slices.ContainsFunc(s.Metrics, func(m Metric) bool {
+		counts := slices.ContainsFunc(m.Reduce, func(reduce string) bool { return slices.Contains(takesK, reduce) })
+		return m.Name == "" && (len(m.Reduce) == 0 || slices.Contains(m.Reduce, "") || counts && (len(m.K) == 0 || slices.Contains(m.K, 0)))
+	})
+}
+
+// Readable are the names by which thresholds read numbers.
+type Readable struct{ Configurations, Scorers, Metrics []string }
+
+// Misread is a name that a threshold reads and that the suite does not have.
+type Misread struct {
+	What  string // configuration, scorer or metric
+	Name  string
+	Known []string
+}
+
+// Misreads finds what a threshold reads of names that are not there.
+func Misreads(reads []string, of Readable) []Misread {
+	var found []Misread
+	find := func(what, path string, known []string) {
+		if !has(known, path) {
+			found = append(found, Misread{what, firstOf(path), known})
+		}
+	}
+	for _, read := range reads {
+		if score, ok := strings.CutPrefix(read, "diff.scores."); ok {
+			find("scorer", score, of.Scorers)
+		}
+		rest, ok := strings.CutPrefix(read, "configurations.")
+		if !ok {
+			continue
+		}
+		find("configuration", rest, of.Configurations)
+		if _, score, ok := strings.Cut(rest, ".scores."); ok {
+			find("scorer", score, of.Scorers)
+		}
+		if _, metric, ok := strings.Cut(rest, ".metrics."); ok {
+			find("metric", metric, of.Metrics)
+		}
+	}
+	return found
+}
+
+func (s *Suite) scoreNames() (names []string) {
+	for i := range s.Scorers {
+		names = append(names, s.Scorers[i].Name)
+	}
+	return names
+}
+
+// has says whether a path begins with one of the names, which may hold dots.
+func has(names []string, path string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return path == name || strings.HasPrefix(path, name+".") })
+}
+
+func (l *loader) checkScoreName(s *Suite, e *Expr, path string) {
+	if known := s.scoreNames(); !has(known, path) {
+		l.unknownIn(e, firstOf(path), known, "scorer")
+	}
+}
+
+func firstOf(path string) string {
+	first, _, _ := strings.Cut(path, ".")
+	return first
+}
+
+// unknownIn reports a name inside an expression.
+func (l *loader) unknownIn(e *Expr, name string, known []string, what string) {
+	at := max(0, strings.Index(e.Text, name))
+	l.add(e.Node.FaultAt(len([]rune(e.Text[:at])), len([]rune(name)), didYouMean(name, known), "there is no %s %q", what, name))
+}
+
+// checkLimits compares the limits with one another, and with what they limit.
+func (l *loader) checkLimits(loop *Loop) {
+	l.checkThresholds(loop.Terminate.Any)
+	limit, derived, sum := loop.EffectiveMax()
+	at := loop.limitNode()
+	absolute := loop.Guards.AbsoluteMaxIterations
+	total := limit
+	if derived && loop.allPhasesLimited() {
+		total = sum // the derived limit cannot bind
+	}
+	switch {
+	case !absolute.Off && total > absolute.Value:
+		l.fault(at, fmt.Sprintf("raise the guard: guards: {absolute_max_iterations: %d}", total),
+			"%d iterations are above the absolute limit of %d", total, absolute.Value)
+	case absolute.Off && total == 0:
+		l.warn(loop.Tree.Get("guards"), "write max_iterations, or delete absolute_max_iterations: off", "nothing limits the iterations of this loop")
+	}
+	if !derived && len(loop.Phases) > 0 && sum > limit && limit > 0 {
+		l.warn(at, "raise max_iterations or lower the phases, else the last phases may never run",
+			"the limits of the phases are %d together, above max_iterations: %d", sum, limit)
+	}
+}
+
+// checkThresholds warns of confidences that an evaluation gives only if its own expression does.
+func (l *loader) checkThresholds(conditions []Condition) {
+	for i := range conditions {
+		c := &conditions[i]
+		if threshold := c.Confidence.Threshold; c.Kind == KindConfidence && !c.Off && threshold.Value > 1 && c.Node != nil {
+			at := c.Node
+			if n := c.Node.Get("threshold"); n != nil {
+				at = n
+			}
+			l.warn(at, "confidence goes from 0 to 1; off lets the condition never hold",
+				"the threshold %v is above 1: few confidences ever reach it", threshold.Value)
+		}
+		l.checkThresholds(c.Nested)
+	}
+}
+
+func (l *Loop) allPhasesLimited() bool {
+	for i := range l.Phases {
+		if l.Phases[i].MaxIterations == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// limitNode is where the total limit comes from.
+func (l *Loop) limitNode() *source.Node {
+	var smallest *Condition
+	for i := range l.Terminate.Any {
+		c := &l.Terminate.Any[i]
+		if c.Kind == KindMaxIterations && !c.Off && (smallest == nil || c.MaxIterations < smallest.MaxIterations) {
+			smallest = c
+		}
+	}
+	if smallest != nil {
+		return smallest.Node
+	}
+	for i := range l.Phases { // one that is set from outside stands where it was written
+		if n := l.Phases[i].Node.Get("max_iterations"); n != nil && n.File != l.Tree.File {
+			return n
+		}
+	}
+	for _, key := range []string{"phases", "strategies", "loop"} {
+		if n := l.Tree.Get(key); n != nil {
+			return n
+		}
+	}
+	return l.Tree
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -208,4 +209,289 @@ func numbered(name string, n int) string {
 		return name
 	}
 	return fmt.Sprintf("%s-%d", name, n)
+}
+
+// JSONSchema describes a map of conditions.
+func (t *Tree) JSONSchema(g *source.Generator) map[string]any {
+	return conditionSchema(g.Struct(conditionKeys{}))
+}
+
+// conditionSchema allows off for every condition, and the short form of a timeout.
+func conditionSchema(schema map[string]any) map[string]any {
+	properties := schema["properties"].(map[string]any)
+	for _, kind := range kindOrder {
+		property := properties[string(kind)].(map[string]any)
+		forms := []any{property, map[string]any{"const": "off"}}
+		if kind == KindTimeout {
+			forms = append(forms, map[string]any{"type": "string", "description": "A duration."})
+		}
+		properties[string(kind)] = map[string]any{"anyOf": forms}
+	}
+	return schema
+}
+
+// JSONSchema describes one condition.
+func (c *conditionInAList) JSONSchema(g *source.Generator) map[string]any {
+	return conditionSchema(g.Struct(*c))
+}
+
+// Tree is the terminate tree of a loop together with the presets of its
+// pattern: an `any` whose entries are in the order in which they give the reason.
+type Tree struct {
+	Any []Condition
+
+	written *source.Node // nil where only presets stand
+}
+
+// Kind is the kind of a condition, and the reason it gives.
+type Kind string
+
+// The kinds; a map of conditions gives the reason in this order.
+const (
+	KindConfidence    Kind = "confidence"
+	KindWhen          Kind = "when"
+	KindRepeated      Kind = "repeated"
+	KindConsecutive   Kind = "consecutive"
+	KindNoImprovement Kind = "no_improvement"
+	KindTimeout       Kind = "timeout"
+	KindMaxIterations Kind = "max_iterations"
+	KindAny           Kind = "any"
+	KindAll           Kind = "all"
+)
+
+// Condition is one condition, or a nested any or all of them. Of the fields
+// after Off, the one named by Kind is set. A condition that is Off never holds;
+// one with a required field `off` is Off.
+type Condition struct {
+	Kind Kind
+	Name string // default: the kind, then kind-2 ...
+	Off  bool
+
+	Confidence    Confidence
+	When          *Expr
+	Repeated      Repeated
+	Consecutive   Consecutive
+	NoImprovement NoImprovement
+	Timeout       Timeout
+	MaxIterations int
+	Nested        []Condition // of any, all
+
+	Node *source.Node // nil for a preset of the pattern
+}
+
+// Confidence holds from min_iterations on when the confidence reaches the threshold.
+type Confidence struct {
+	Threshold     source.Maybe[float64] `yaml:"threshold" need:"required"`
+	MinIterations int                   `yaml:"min_iterations" min:"0"`
+}
+
+// NoImprovement holds when patience iterations in a row did not improve.
+type NoImprovement struct {
+	Patience source.Maybe[int] `yaml:"patience" need:"required" min:"1"`
+	MinDelta float64           `yaml:"min_delta" min:"0"`
+}
+
+// Repeated holds when the last values of an expression are equal.
+type Repeated struct {
+	Of    *Expr             `yaml:"of" need:"required"`
+	Times source.Maybe[int] `yaml:"times" need:"required" min:"2"`
+}
+
+// Consecutive holds when an expression was true so many times in a row.
+type Consecutive struct {
+	When  *Expr             `yaml:"when" need:"required"`
+	Times source.Maybe[int] `yaml:"times" need:"required" min:"1"`
+}
+
+// Timeout holds when so much as-if time has passed. `timeout: 60s` is short for
+// {after: 60s}.
+type Timeout struct {
+	After   source.Maybe[time.Duration] `yaml:"after" need:"required" above:"0"`
+	Cancel  *bool                       `yaml:"cancel" doc:"Also cancel the iteration in flight (default true at the top and under any, false under all)."`
+	Working bool                        `yaml:"working" doc:"Count working time only, not what was waited for rate limits."`
+}
+
+// Guards end the loop for safety. Absent ones are off, but for the absolute
+// limit, which is 10.
+type Guards struct {
+	AbsoluteMaxIterations source.Maybe[int]         `yaml:"absolute_max_iterations" min:"1" doc:"Default 10."`
+	Budget                *RunBudget                `yaml:"budget"`
+	RepeatedOutput        bool                      `yaml:"repeated_output" doc:"The output equals any earlier one of the run, within the strategy."`
+	Degradation           *Degradation              `yaml:"degradation"`
+	Stagnation            *Stagnation               `yaml:"stagnation"`
+	CircuitBreaker        *CircuitBreaker           `yaml:"circuit_breaker"`
+	Repeated              Several[NamedRepeated]    `yaml:"repeated" doc:"One {of, times} or a list of named ones."`
+	Consecutive           Several[NamedConsecutive] `yaml:"consecutive" doc:"One {when, times} or a list of named ones."`
+}
+
+// ScopeStep is the scope of guards that are asked after every step of a
+// conversing agent; the others are asked after every iteration.
+const ScopeStep = "step"
+
+// NamedRepeated is a repeated condition used as a guard.
+type NamedRepeated struct {
+	Name     string `yaml:"name"`
+	Repeated `yaml:",inline"`
+
+	Scope  string `yaml:"scope" enum:"iteration|step" doc:"After what it is asked (default iteration)."`
+	Window int    `yaml:"window" min:"2" doc:"Look for the equal values among so many (default: as many as times, so that they follow one another)."`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// NamedConsecutive is a consecutive condition used as a guard.
+type NamedConsecutive struct {
+	Name        string `yaml:"name"`
+	Consecutive `yaml:",inline"`
+	Scope       string `yaml:"scope" enum:"iteration|step" doc:"After what it is asked (default iteration)."`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// RunBudget is what one run may spend. Zero means no limit.
+type RunBudget struct {
+	Tokens  int64   `yaml:"tokens" min:"1"`
+	Calls   int64   `yaml:"calls" min:"1"`
+	CostUSD float64 `yaml:"cost_usd" above:"0" max:"1000000"`
+	Hard    bool    `yaml:"hard" doc:"Reserve every call first, so that it is never exceeded."`
+}
+
+// Degradation is so many evaluated iterations, each worse than the one before.
+type Degradation struct {
+	Window source.Maybe[int] `yaml:"window" min:"2" doc:"Default 3."`
+}
+
+// Stagnation is the same set of tool calls so many times in a row.
+type Stagnation struct {
+	Window    source.Maybe[int] `yaml:"window" min:"2" doc:"Default 3."`
+	Times     source.Maybe[int] `yaml:"times" min:"2" doc:"How often among the window (default: all of it)."`
+	Signature string            `yaml:"signature" enum:"calls|normalized|observations" doc:"What is compared (default calls)."`
+	Scope     string            `yaml:"scope" enum:"iteration|step" doc:"Of what the calls are a set (default iteration)."`
+}
+
+// CircuitBreaker is the same error so many times in a row: of iterations, and of
+// steps whose every call failed.
+type CircuitBreaker struct {
+	Threshold source.Maybe[int] `yaml:"threshold" min:"1" doc:"Default 3."`
+}
+
+// Several is a list that may be written as its only item.
+type Several[T any] []T
+
+// DecodeNode takes one mapping or a list of them.
+func (s *Several[T]) DecodeNode(n *source.Node, d *source.Decoder) {
+	if n.Kind == source.Map {
+		*s = make(Several[T], 1)
+		d.Decode(n, &(*s)[0])
+		return
+	}
+	d.DecodeTagged(n, (*[]T)(s), `minlen:"1"`)
+}
+
+// JSONSchema describes both forms.
+func (s *Several[T]) JSONSchema(g *source.Generator) map[string]any {
+	var one T
+	return map[string]any{"anyOf": []any{g.Of(&one), g.Tagged([]T(*s), `minlen:"1"`)}}
+}
+
+// DecodeNode takes a mapping, or off.
+func (x *Degradation) DecodeNode(n *source.Node, d *source.Decoder) {
+	type mapping Degradation
+	orOff(n, d, (*mapping)(x), &x.Window)
+}
+
+// DecodeNode takes a mapping, or off.
+func (x *Stagnation) DecodeNode(n *source.Node, d *source.Decoder) {
+	type mapping Stagnation
+	orOff(n, d, (*mapping)(x), &x.Window)
+}
+
+// DecodeNode takes a mapping, or off.
+func (x *CircuitBreaker) DecodeNode(n *source.Node, d *source.Decoder) {
+	type mapping CircuitBreaker
+	orOff(n, d, (*mapping)(x), &x.Threshold)
+}
+
+// orOff decodes the fields of a guard; off in place of all switches off the one that it cannot do without.
+func orOff(n *source.Node, d *source.Decoder, fields any, main *source.Maybe[int]) {
+	if isOff(n) {
+		*main = source.Maybe[int]{Set: true, Off: true}
+		return
+	}
+	d.Decode(n, fields)
+}
+
+// JSONSchema describes both forms.
+func (x *Degradation) JSONSchema(g *source.Generator) map[string]any { return structOrOff(g, *x) }
+
+// JSONSchema describes both forms.
+func (x *Stagnation) JSONSchema(g *source.Generator) map[string]any { return structOrOff(g, *x) }
+
+// JSONSchema describes both forms.
+func (x *CircuitBreaker) JSONSchema(g *source.Generator) map[string]any { return structOrOff(g, *x) }
+
+func structOrOff(g *source.Generator, value any) map[string]any {
+	return map[string]any{"anyOf": []any{g.Struct(value), map[string]any{"const": "off"}}}
+}
+
+// Evaluate is how an iteration is judged inside the loop: checks, and CEL over
+// the output and over what a judge or a program answered.
+type Evaluate struct {
+	Checks     []Check  `yaml:"checks" minlen:"1" doc:"Requirements; confidence is their weighted share unless declared."`
+	Confidence *Expr    `yaml:"confidence" doc:"CEL number."`
+	Passed     *Expr    `yaml:"passed" doc:"CEL boolean; ends the run successfully."`
+	Feedback   *Expr    `yaml:"feedback" doc:"CEL string: what the next prompt may say."`
+	Judge      *Judge   `yaml:"judge" doc:"A model that gives confidence and feedback."`
+	Command    *Command `yaml:"command" doc:"A program that gives confidence, passed and feedback, for instance a test run."`
+	FromPhase  string   `yaml:"from_phase" doc:"Evaluate only from this phase on."`
+	Fix        string   `yaml:"fix" enum:"all|one" doc:"Tell every failing check at once (all, the default) or only the first (one)."`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// Check is one requirement on the output.
+type Check struct {
+	Name     string   `yaml:"name" need:"required" minlen:"1"`
+	Expr     *Expr    `yaml:"expr" need:"required" doc:"CEL boolean; an error in it fails the check."`
+	Feedback string   `yaml:"feedback" doc:"What is told when it fails."`
+	Weight   *float64 `yaml:"weight" above:"0" doc:"Default 1."`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// Judge is a model that judges by a rubric.
+type Judge struct {
+	Model           string   `yaml:"model" need:"required" minlen:"1"`
+	Rubric          *Prompt  `yaml:"rubric" need:"required" doc:"{{ }} holds CEL; the task's input and the output are always shown."`
+	Temperature     *float64 `yaml:"temperature" min:"0" max:"2"`
+	MaxOutputTokens int      `yaml:"max_output_tokens" min:"1" max:"10000000"`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// Command is a program that judges. In YAML: a list, or {command, timeout}.
+type Command struct {
+	Argv    []string      `yaml:"command" need:"required" minlen:"1"`
+	Timeout time.Duration `yaml:"timeout" above:"0"`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// DecodeNode takes the program and its arguments, or a mapping.
+func (c *Command) DecodeNode(n *source.Node, d *source.Decoder) {
+	type mapping Command
+	switch n.Kind {
+	case source.List:
+		c.Node = n
+		d.DecodeTagged(n, &c.Argv, `minlen:"1"`)
+	case source.Map:
+		d.Decode(n, (*mapping)(c))
+	default:
+		d.Fault(n, "write the program and its arguments: [program, argument]", "want a list or a mapping")
+	}
+}
+
+// JSONSchema describes both forms.
+func (c *Command) JSONSchema(g *source.Generator) map[string]any {
+	return map[string]any{"anyOf": []any{g.Tagged(c.Argv, `minlen:"1"`), g.Struct(*c)}}
 }

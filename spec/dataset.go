@@ -2,9 +2,15 @@ package spec
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -143,4 +149,282 @@ func objectOf(named source.Named[any]) any {
 		object.Set(pair.Key, valueOf(pair.Value))
 	}
 	return object
+}
+
+// background bounds nothing: mappings have a deadline of their own.
+var background = context.Background()
+
+// rowScope is what mappings see.
+type rowScope struct{ row row }
+
+// Lookup implements expr.Scope.
+func (s rowScope) Lookup(name string) (any, bool) {
+	switch name {
+	case "doc":
+		return s.row.doc, true
+	case "row":
+		return s.row.value, true
+	case "file":
+		return s.row.name, true
+	case "line":
+		return int64(s.row.n), true
+	}
+	return nil, false
+}
+
+// mappingFault says which expression failed, and on what.
+func mappingFault(e *Expr, err error, on string) error {
+	offset := 0
+	var failed *expr.Error
+	if errors.As(err, &failed) {
+		offset = failed.Offset
+	}
+	return e.Node.FaultAt(offset, 1, "", "%v (in %s)", err, on)
+}
+
+// mapped evaluates an expression on a row; nil gives nil.
+func mapped(e *Expr, r row) (any, error) {
+	if e == nil {
+		return nil, nil
+	}
+	value, err := e.Value(background, rowScope{r})
+	if err != nil {
+		return nil, mappingFault(e, err, r.place(r.n))
+	}
+	return value, nil
+}
+
+// mappedObject evaluates named expressions on a row; none give nil.
+func mappedObject(named source.Named[Expr], r row) (any, error) {
+	if len(named) == 0 {
+		return nil, nil
+	}
+	object := expr.NewObject(len(named))
+	for i := range named {
+		value, err := mapped(&named[i].Value, r)
+		if err != nil {
+			return nil, err
+		}
+		object.Set(named[i].Key, value)
+	}
+	return object, nil
+}
+
+// task makes a task of a row by the mapping. A row without an id is called by its place.
+func (t *Tasks) task(r row) (*Task, error) {
+	task := &Task{ID: r.place(r.n)}
+	var err error
+	if t.ID != nil {
+		if task.ID, err = t.ID.String(background, rowScope{r}); err != nil {
+			return nil, mappingFault(t.ID, err, r.place(r.n))
+		}
+	}
+	if task.Input, err = mapped(t.Input, r); err != nil {
+		return nil, err
+	}
+	if task.Target, err = mapped(t.Target, r); err != nil {
+		return nil, err
+	}
+	if task.Vars, err = mappedObject(t.Vars, r); err != nil {
+		return nil, err
+	}
+	task.Metadata, err = mappedObject(t.Metadata, r)
+	return task, err
+}
+
+// needsTarget names a scorer that cannot do without a target of each task; "" where there is none, or where tasks may
+// be without one.
+func (s *Suite) needsTarget() string {
+	if s.Tasks.Targets == TargetsOptional {
+		return ""
+	}
+	for scorer := range s.AllScorers() {
+		if scorer.NeedsTarget() {
+			return scorer.Name
+		}
+	}
+	return ""
+}
+
+// NeedsTarget says that the scorer compares with the target of the task, and that nothing else takes its place.
+func (s *Scorer) NeedsTarget() bool {
+	switch s.Type {
+	case "judge", "pairwise":
+		return s.Target == nil && (s.Reference || s.asksByTarget())
+	case "json_path":
+		return s.Target == nil && s.Expr != nil && s.Expr.Program != nil && !s.Expr.Program.IsBool()
+	case "tools_called", "tools_not_called", "tool_order":
+		return s.Tools == nil && s.Target == nil
+	}
+	for of := range strings.FieldsSeq(targetScorers) {
+		if of == s.Type {
+			return s.Options == nil && s.Target == nil
+		}
+	}
+	return false
+}
+
+// asksByTarget says that what is asked for holds the target.
+func (s *Scorer) asksByTarget() bool {
+	rubrics := []*Prompt{s.Rubric}
+	for i := range s.Criteria {
+		rubrics = append(rubrics, s.Criteria[i].Rubric)
+	}
+	return slices.ContainsFunc(rubrics, func(p *Prompt) bool { return p.reads("target", "task.target") })
+}
+
+// taken are the tasks of the suite in the order in which they are run.
+func (d *Document) taken() iter.Seq2[placedTask, error] {
+	switch {
+	case d.Suite == nil || !d.Suite.Tasks.byLot():
+		return d.first(d.eligible(nil))
+	case d.Suite.Tasks.isShuffled():
+		return d.shuffled
+	}
+	return d.sampled
+}
+
+// first ends the tasks where their limit is reached.
+func (d *Document) first(tasks iter.Seq2[placedTask, error]) iter.Seq2[placedTask, error] {
+	if d.Suite == nil || d.Suite.Tasks.Limit == 0 {
+		return tasks
+	}
+	return func(yield func(placedTask, error) bool) {
+		left := d.Suite.Tasks.Limit
+		for placed, err := range tasks {
+			if !yield(placed, err) {
+				return
+			}
+			if err == nil {
+				left--
+			}
+			if left == 0 {
+				return
+			}
+		}
+	}
+}
+
+// drawing draws, where that was not done yet. The faults of a survey are those of the tasks; they are told once.
+func (d *Document) drawing() (*drawn, source.Faults) {
+	if known := d.drawn.get(); known != nil {
+		return known, nil
+	}
+	_, faults := d.CountTasks()
+	return d.drawn.get(), faults
+}
+
+// sampled streams the tasks, and leaves out those that are not drawn.
+func (d *Document) sampled(yield func(placedTask, error) bool) {
+	drawn, faults := d.drawing()
+	if faults.Err() != nil && !yield(placedTask{}, faults) {
+		return
+	}
+	lots, number := drawn.lots, int32(0)
+	for placed, err := range d.eligible(nil) {
+		switch {
+		case len(lots) == 0:
+			return
+		case err != nil:
+			continue // told by the survey
+		case number == lots[0].number:
+			if keyOf(placed.task.ID) != lots[0].key {
+				err = placed.row.changed()
+			}
+			if !yield(placed, err) {
+				return
+			}
+			lots = lots[1:]
+		}
+		number++
+	}
+}
+
+// shuffled reads the tasks from where they stand, one after the other in the order drawn.
+func (d *Document) shuffled(yield func(placedTask, error) bool) {
+	drawn, faults := d.drawing()
+	if faults.Err() != nil && !yield(placedTask{}, faults) {
+		return
+	}
+	reader := &lotReader{document: d, drawn: drawn, open: map[int32]seekable{}}
+	defer reader.close()
+	for i := range drawn.lots {
+		placed, err := reader.task(&drawn.lots[i])
+		if err == nil {
+			err = d.Suite.cluster(placed)
+		}
+		if !yield(placed, err) {
+			return
+		}
+	}
+}
+
+// changed says that a file has become another since the tasks were drawn.
+func (f *dataFile) changed() error {
+	return &fileError{what: f.name + " was changed while it was read"}
+}
+
+// place is a file: a folder, and the path below it.
+type place struct {
+	folder folder
+	path   string
+}
+
+var rooted = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_-]*):/+(.*)$`)
+
+// roots are the folders that a suite declares.
+type roots struct {
+	declared source.Named[Root]
+	base     folder // relative to which defaults are
+	getenv   func(string) string
+}
+
+// resolve finds what a path means for a file in the folder from: a path below it, or below a root.
+func (r roots) resolve(from folder, reference string) (place, error) {
+	m := rooted.FindStringSubmatch(reference)
+	if m == nil {
+		return place{from, reference}, nil
+	}
+	root, ok := r.declared.Get(m[1])
+	if !ok {
+		return place{}, &fileError{fmt.Sprintf("unknown root %q", m[1]), r.rootHint(m[1])}
+	}
+	at, err := r.folder(m[1], root)
+	return place{at, m[2]}, err
+}
+
+func (r roots) rootHint(name string) string {
+	if hint := didYouMean(name, r.declared.Keys()); hint != "" {
+		return hint
+	}
+	return fmt.Sprintf("declare it: roots: {%s: {default: ../%s}}", name, name)
+}
+
+// folder is the folder of a root: what its variable names, else its default.
+func (r roots) folder(name string, root Root) (folder, error) {
+	disk := ""
+	if root.Env != "" {
+		disk = r.getenv(root.Env)
+	}
+	if disk == "" && root.Default != "" {
+		disk = root.Default
+		if !filepath.IsAbs(disk) {
+			disk = filepath.Join(r.base.disk, filepath.FromSlash(disk))
+		}
+	}
+	if disk == "" {
+		return folder{}, &fileError{fmt.Sprintf("the root %q has no folder: %s is not set and there is no default", name, root.Env),
+			fmt.Sprintf("set %s to the folder", root.Env)}
+	}
+	if info, err := os.Stat(disk); err != nil || !info.IsDir() {
+		return folder{}, &fileError{fmt.Sprintf("the root %q names %s, which is no folder", name, disk), envHint(root)}
+	}
+	return folder{shown: name + ":/", disk: disk, root: true}, nil
+}
+
+func envHint(root Root) string {
+	if root.Env == "" {
+		return ""
+	}
+	return fmt.Sprintf("set %s to the folder", root.Env)
 }

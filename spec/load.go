@@ -2,12 +2,18 @@ package spec
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -146,4 +152,550 @@ func load(at folder, name string, text []byte, opt Options, texts map[string][]b
 		return nil, l.faults
 	}
 	return l.doc, l.faults
+}
+
+// warnOfRun tells what stands in the way of a run only: programs that are missing here, and may be there where the
+// suite will run.
+func (l *loader) warnOfRun() {
+	for _, f := range l.doc.Programs() {
+		f.Warning = true
+		l.add(f)
+	}
+}
+
+// loader reads one document.
+type loader struct {
+	opt     Options
+	texts   map[string][]byte // that take the place of files
+	doc     *Document
+	roots   roots
+	loops   map[string]*loopFile // by the name that messages show
+	flags   []setting            // of --set
+	scripts map[string]string    // hashes of programs' files, "" for what is none
+	decoder source.Decoder
+	// decoders are for loops that are made of this document's later on; nil: there are none yet.
+	decoders *sync.Pool
+	effort   effort
+	broken   map[*source.File]bool // whose text had faults
+	open     []string              // loop files that are being loaded, to find delegates that form a cycle
+	faults   source.Faults
+	errors   int // found so far, those found again included
+	seen     map[source.Fault]bool
+}
+
+// add keeps each fault once: the configurations of a sweep share most of theirs, and of warnings that differ only in
+// their numbers one is enough.
+func (l *loader) add(faults ...source.Fault) {
+	for _, f := range faults {
+		same := f
+		if f.Warning && f.Hint != "" {
+			same.What = ""
+		}
+		if !l.seen[same] {
+			l.seen[same] = true
+			l.faults = append(l.faults, f)
+		}
+		if !f.Warning {
+			l.errors++
+		}
+	}
+}
+
+func (l *loader) fault(n *source.Node, hint, format string, args ...any) {
+	l.add(n.Fault(hint, format, args...))
+}
+
+func (l *loader) warn(n *source.Node, hint, format string, args ...any) {
+	f := n.Fault(hint, format, args...)
+	f.Warning = true
+	l.add(f)
+}
+
+// fileFault reports a path that cannot be read where it is named.
+func (l *loader) fileFault(n *source.Node, err error) {
+	var known *fileError
+	if errors.As(err, &known) {
+		l.fault(n, known.hint, "%s", known.what)
+		return
+	}
+	l.fault(n, "", "%v", err)
+}
+
+// document decides whether the text is a suite, a loop or a mapping.
+func (l *loader) document(name string, text []byte) {
+	tree := l.parse(name, text)
+	switch {
+	case tree == nil:
+	case tree.Get("suite") != nil && tree.Get("loop") != nil:
+		l.fault(tree, "keep one suite or one loop a file", "this file is both a suite and a loop")
+	case tree.Get("import") != nil:
+		l.importing(tree)
+	case tree.Get("suite") != nil:
+		l.suite(tree)
+	case tree.Get("loop") != nil:
+		l.loopDocument(name, tree)
+	default:
+		l.fault(tree, "start the file with loop: NAME, suite: NAME or import: NAME", "this is neither a loop nor a suite nor a mapping")
+	}
+}
+
+func (l *loader) parse(name string, text []byte) *source.Node {
+	file := source.NewFile(name, text)
+	l.doc.Files = append(l.doc.Files, file)
+	tree, faults := source.Parse(file)
+	l.add(faults...)
+	l.broken[file] = faults.Err() != nil
+	return tree
+}
+
+// loopDocument loads a loop for itself; the models of a suite are not known then.
+func (l *loader) loopDocument(name string, tree *source.Node) {
+	file := &loopFile{name: name, folder: l.doc.folder, tree: tree}
+	l.loops[name] = file
+	l.doc.Loop = l.instance(file, l.flags)
+}
+
+// loopFile is a loop file that was read.
+type loopFile struct {
+	name   string
+	folder folder
+	tree   *source.Node // as written; nil if it is no YAML
+	made   bool         // plain was made
+	plain  *Loop        // without parameters, for delegates
+}
+
+// loopFile reads the loop that n names, once.
+func (l *loader) loopFile(n *source.Node, from folder) *loopFile {
+	at, err := l.roots.resolve(from, n.Text)
+	if err == nil {
+		at.path, err = at.folder.within(at.path)
+	}
+	if err != nil {
+		l.fileFault(n, err)
+		return nil
+	}
+	name := at.folder.name(at.path)
+	if known, ok := l.loops[name]; ok {
+		return known
+	}
+	text, known := l.texts[name]
+	if !known {
+		if text, err = at.folder.read(at.path, maxSpecBytes); err != nil {
+			l.fileFault(n, err)
+			return nil
+		}
+	}
+	file := &loopFile{name: name, folder: at.folder.sub(at.path), tree: l.parse(name, text)}
+	if file.tree != nil && file.tree.Get("loop") == nil {
+		l.fault(file.tree, "start the file with loop: NAME", "this is no loop")
+		file.tree = nil
+	}
+	l.loops[name] = file
+	return file
+}
+
+// folder is a place that files are read from and that no path leaves: not with "..", not with a symbolic link.
+type folder struct {
+	shown string // what its files' names start with in messages
+	disk  string // where it is on disk; "" for one that is embedded
+	fsys  fs.FS  // of one that is embedded
+	root  bool   // declared under roots
+}
+
+// What may be read at once. Rows of .jsonl and .csv files are streamed and have no limit together.
+const (
+	maxSpecBytes = 16 << 20
+	maxDataBytes = 1 << 30
+	// maxUnpackedBytes is for what is packed and read whole.
+	maxUnpackedBytes = 256 << 20
+	// A packed file may unpack to maxUnpackedTimes its size, and maxUnpackedFree more: logs and data sets unpack to 5 to 30
+	// times theirs, and the same line again and again to 1,000.
+	maxUnpackedTimes = 100
+	maxUnpackedFree  = 64 << 20
+	rowBytes         = 64 // what a row counts as at least
+)
+
+// fileError is a path that cannot be read, in words for people.
+type fileError struct{ what, hint string }
+
+func (e *fileError) Error() string { return e.what }
+
+// name is how messages call a file of the folder.
+func (f folder) name(file string) string {
+	if f.root {
+		return f.shown + file
+	}
+	return filepath.ToSlash(filepath.Join(f.shown, file))
+}
+
+// within refuses a path that leads out of the folder by its text alone.
+func (f folder) within(file string) (string, error) {
+	clean := path.Clean(filepath.ToSlash(file))
+	switch {
+	case path.IsAbs(clean), filepath.IsAbs(file), clean == "..", strings.HasPrefix(clean, "../"):
+		return "", f.escape(file)
+	case !fs.ValidPath(clean):
+		return "", &fileError{what: fmt.Sprintf("%q is no path", file)}
+	}
+	return clean, nil
+}
+
+func (f folder) escape(file string) error {
+	return &fileError{fmt.Sprintf("%q leads out of the folder that it is relative to", file),
+		"declare the other folder: roots: {data: {default: ../data}}, and write data:/" + path.Base(filepath.ToSlash(file))}
+}
+
+// open opens a regular file of at most limit bytes (0: of any size).
+func (f folder) open(file string, limit int64) (fs.File, error) {
+	clean, err := f.within(file)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := f.openRegular(clean)
+	if err != nil {
+		return nil, f.explain(clean, err)
+	}
+	if info, err := opened.Stat(); err == nil && limit > 0 && info.Size() > limit {
+		opened.Close()
+		return nil, &fileError{what: fmt.Sprintf("%s has %d bytes, at most %d are allowed", f.name(clean), info.Size(), limit)}
+	}
+	return opened, nil
+}
+
+var errNotRegular = errors.New("no regular file")
+
+// openRegular looks before it opens: opening a named pipe would wait for a writer.
+func (f folder) openRegular(file string) (fs.File, error) {
+	if f.fsys != nil {
+		return openRegular(f.fsys, file)
+	}
+	root, err := os.OpenRoot(f.disk)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return openRegular(root.FS(), file)
+}
+
+func openRegular(fsys fs.FS, file string) (fs.File, error) {
+	info, err := fs.Stat(fsys, file)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	return fsys.Open(file)
+}
+
+// explain says what is wrong with a file.
+func (f folder) explain(file string, err error) error {
+	switch {
+	case errors.Is(err, errNotRegular):
+		return &fileError{what: fmt.Sprintf("%s is a folder or a device, not a file", f.name(file)), hint: f.folderHint(file)}
+	case errors.Is(err, fs.ErrNotExist):
+		return &fileError{fmt.Sprintf("there is no file %s", f.name(file)), f.nearFile(file)}
+	case strings.Contains(err.Error(), "escapes from parent"): // the os package has no exported error for it
+		return f.escape(file)
+	}
+	var inside *fs.PathError
+	if errors.As(err, &inside) {
+		err = inside.Err
+	}
+	return &fileError{what: fmt.Sprintf("%s cannot be read: %v", f.name(file), err)}
+}
+
+// nearFile suggests a file of the same folder.
+func (f folder) nearFile(file string) string {
+	var names []string
+	_ = f.walk(func(fsys fs.FS) error {
+		entries, err := fs.ReadDir(fsys, path.Dir(file))
+		for _, entry := range entries {
+			names = append(names, entry.Name())
+		}
+		return err
+	})
+	if closest := source.Closest(path.Base(file), names); closest != "" {
+		return fmt.Sprintf("did you mean %q?", path.Join(path.Dir(file), closest))
+	}
+	return ""
+}
+
+// walk hands out the folder as a file system.
+func (f folder) walk(do func(fs.FS) error) error {
+	if f.fsys != nil {
+		return do(f.fsys)
+	}
+	root, err := os.OpenRoot(f.disk)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return do(root.FS())
+}
+
+// read reads a whole file.
+func (f folder) read(file string, limit int64) ([]byte, error) {
+	opened, err := f.open(file, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	text, err := io.ReadAll(io.LimitReader(opened, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("more than %d bytes", limit)
+	}
+	if err != nil {
+		return nil, f.explain(file, err)
+	}
+	return text, nil
+}
+
+// glob gives the files that a pattern means, sorted; a path without a pattern means itself, and one that ends in / the
+// files of a folder.
+func (f folder) glob(pattern string) ([]string, error) {
+	clean, err := f.within(pattern)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasSuffix(pattern, "/") {
+		return f.list(clean)
+	}
+	if !strings.ContainsAny(clean, `*?[{\`) {
+		return []string{clean}, nil
+	}
+	var files []string
+	err = f.walk(func(fsys fs.FS) error {
+		if _, err := fs.Stat(fsys, clean); err == nil {
+			files = []string{clean}
+			return nil
+		}
+		// Links that lead back to a folder above would be followed round and round.
+		files, err = doublestar.Glob(fsys, clean, doublestar.WithFilesOnly(), doublestar.WithNoFollow())
+		files = slices.DeleteFunc(files, func(file string) bool {
+			info, err := fs.Stat(fsys, file)
+			return err == nil && info.IsDir() // a link to one
+		})
+		return err
+	})
+	switch {
+	case errors.Is(err, doublestar.ErrBadPattern):
+		return nil, &fileError{what: fmt.Sprintf("%q is no pattern of file names", pattern)}
+	case err != nil:
+		return nil, f.explain(clean, err)
+	case len(files) == 0:
+		return nil, &fileError{what: fmt.Sprintf("no file matches %s", f.name(clean))}
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// list gives the files of a folder, sorted, without those that are hidden and those of the folders in it.
+func (f folder) list(dir string) ([]string, error) {
+	var files []string
+	err := f.walk(func(fsys fs.FS) error {
+		entries, err := fs.ReadDir(fsys, dir)
+		for _, entry := range entries {
+			file := path.Join(dir, entry.Name())
+			if strings.HasPrefix(entry.Name(), ".") {
+				continue
+			}
+			if info, err := fs.Stat(fsys, file); err != nil || !info.IsDir() {
+				files = append(files, file)
+			}
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &fileError{what: fmt.Sprintf("there is no folder %s", f.name(dir))}
+	case err != nil:
+		return nil, f.explain(dir, err)
+	case len(files) == 0:
+		return nil, &fileError{what: fmt.Sprintf("the folder %s holds no files", f.name(dir))}
+	}
+	return files, nil
+}
+
+// folderHint says how the files of a folder are named.
+func (f folder) folderHint(file string) (hint string) {
+	_ = f.walk(func(fsys fs.FS) error { // a hint only
+		if info, err := fs.Stat(fsys, file); err == nil && info.IsDir() {
+			hint = fmt.Sprintf("%q names all files in it", file+"/")
+		}
+		return nil
+	})
+	return hint
+}
+
+// sub is the folder of a file: what that file names is relative to it and stays below it.
+func (f folder) sub(file string) folder {
+	dir := path.Dir(file)
+	if dir == "." {
+		return f
+	}
+	below := folder{shown: f.name(dir), root: f.root}
+	if f.root {
+		below.shown += "/"
+	}
+	if f.fsys == nil {
+		below.disk = filepath.Join(f.disk, filepath.FromSlash(dir))
+		return below
+	}
+	sub, err := fs.Sub(f.fsys, dir)
+	if err != nil {
+		panic(err) // the file was opened below dir
+	}
+	below.fsys = sub
+	return below
+}
+
+// instance makes a loop out of its file with parameters set; nil if something is wrong with it. What is absent is
+// judged only where all that is written was understood.
+func (l *loader) instance(file *loopFile, settings []setting) *Loop {
+	if file.tree == nil {
+		return nil
+	}
+	before := l.errors
+	tree := l.withSettings(file.tree, settings)
+	loop := &Loop{Folder: file.folder.disk, origin: l.originOf(file, settings)}
+	l.add(l.decoder.Whole(tree, loop)...)
+	understood := l.errors == before && !l.broken[file.tree.File]
+	loop.Tree = tree
+	loop.applyPresets()
+	l.delegates(loop, file)
+	leaves := loop.leaves()
+	if understood {
+		loop.Param = paramOf(leaves)
+		l.checkLoop(loop)
+	}
+	l.checkNames(loop)
+	l.compileLoop(loop)
+	if l.errors > before || !understood {
+		return nil
+	}
+	loop.hash = l.hash(loop, file, leaves)
+	return loop
+}
+
+// withSettings applies the presets of the role, which paths can address, and the settings. A setting of the role
+// itself comes first.
+func (l *loader) withSettings(tree *source.Node, settings []setting) *source.Node {
+	isRole := func(s setting) bool { return s.path == "preset" }
+	for _, s := range settings {
+		if isRole(s) {
+			tree = withEntry(tree, "preset", s.value)
+		}
+	}
+	tree = withRole(tree)
+	tree, fault := withTotal(tree)
+	l.addIf(fault)
+	for _, s := range settings {
+		if !isRole(s) {
+			tree, fault = s.with(tree)
+			l.addIf(fault)
+		}
+	}
+	return tree
+}
+
+func (l *loader) addIf(fault *source.Fault) {
+	if fault != nil {
+		l.add(*fault)
+	}
+}
+
+const maxDelegateDepth = 5
+
+// delegates loads the loops that the agents of a loop may hand tasks to.
+func (l *loader) delegates(loop *Loop, file *loopFile) {
+	if slices.Contains(l.open, file.name) {
+		return // reported where the cycle closes
+	}
+	l.open = append(l.open, file.name)
+	defer func() { l.open = l.open[:len(l.open)-1] }()
+	for _, agent := range loop.agents() {
+		for i := range agent.Delegates {
+			l.delegate(&agent.Delegates[i], file)
+		}
+	}
+}
+
+func (l *loader) delegate(d *Delegate, file *loopFile) {
+	if d.Loop == "" || d.Node == nil {
+		return
+	}
+	at := d.Node.Get("loop")
+	named := l.loopFile(at, file.folder)
+	switch {
+	case named == nil:
+	case slices.Contains(l.open, named.name):
+		cycle := append(slices.Clone(l.open[slices.Index(l.open, named.name):]), named.name)
+		l.fault(at, "a delegate must not lead back to the loop that it serves", "delegates form a cycle: %s", strings.Join(cycle, " -> "))
+	case len(l.open) > maxDelegateDepth:
+		l.fault(at, "let the loops further up hand the tasks out", "delegates are nested deeper than %d: %s", maxDelegateDepth, strings.Join(append(slices.Clone(l.open), named.name), " -> "))
+	default:
+		d.Resolved = l.delegated(named)
+	}
+}
+
+// delegated makes the loop of a delegate once: parameters are set in the loop of the configuration only.
+func (l *loader) delegated(file *loopFile) *Loop {
+	if !file.made {
+		file.made = true
+		file.plain = l.instance(file, nil)
+	}
+	return file.plain
+}
+
+// agents are the agents that the loop declares: its own and the overrides of phases and strategies.
+func (l *Loop) agents() []*Agent {
+	agents := []*Agent{l.Agent}
+	for i := range l.Phases {
+		agents = append(agents, l.Phases[i].Agent)
+	}
+	for i := range l.Strategies {
+		agents = append(agents, l.Strategies[i].Agent)
+	}
+	return slices.DeleteFunc(agents, func(a *Agent) bool { return a == nil })
+}
+
+// Delegated are the loops to which the loop's agents hand tasks, by their files as they are written.
+func (l *Loop) Delegated() map[string]*Loop {
+	served := map[string]*Loop{}
+	for _, agent := range l.agents() {
+		for i := range agent.Delegates {
+			if d := &agent.Delegates[i]; d.Resolved != nil {
+				served[d.Loop] = d.Resolved
+			}
+		}
+	}
+	return served
+}
+
+// tools are all tools that the loop declares, those of its phases included.
+func (l *Loop) tools() iter.Seq[*Tool] {
+	return func(yield func(*Tool) bool) {
+		for _, list := range l.toolLists() {
+			for i := range list {
+				if !yield(&list[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// toolLists are the lists of tools that the loop declares.
+func (l *Loop) toolLists() [][]Tool {
+	var lists [][]Tool
+	for _, agent := range l.agents() {
+		lists = append(lists, agent.Tools)
+	}
+	for i := range l.Phases {
+		if tools := l.Phases[i].Tools; tools != nil {
+			lists = append(lists, *tools)
+		}
+	}
+	return lists
 }

@@ -1,9 +1,14 @@
 package spec
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -156,4 +161,174 @@ func replyText(value any) string {
 		return "" // values of files hold nothing that JSON cannot write
 	}
 	return string(text)
+}
+
+// PriceFile is a dated table of prices, by what the providers call their models.
+type PriceFile struct {
+	AsOf   Date                `yaml:"as_of" need:"required" doc:"The day on which they were looked up: 2026-11-01."`
+	Prices source.Named[Price] `yaml:"prices" need:"required" minlen:"1" doc:"USD per million tokens, or free."`
+}
+
+// Date is a day: 2026-11-01.
+type Date string
+
+// DecodeNode takes a date, in quotes or not.
+func (day *Date) DecodeNode(n *source.Node, d *source.Decoder) {
+	if _, err := time.Parse(time.DateOnly, n.Text); err != nil || n.Kind != source.String {
+		d.Fault(n, "", "want a date, such as 2026-11-01")
+		return
+	}
+	*day = Date(n.Text)
+}
+
+// JSONSchema describes it.
+func (day *Date) JSONSchema(*source.Generator) map[string]any {
+	return map[string]any{"type": "string", "format": "date"}
+}
+
+// priceModels gives the models that say no price of their own the one in the suite's file. It stands in the suite's
+// tree from then on, so that the resolved spec shows what was paid by.
+func (l *loader) priceModels(s *Suite) {
+	at := s.Tree.Get("prices")
+	if at == nil || s.Prices == "" {
+		return
+	}
+	file := l.priceFile(at)
+	if file == nil {
+		return
+	}
+	for i := range s.Models {
+		m, name := &s.Models[i].Value, s.Models[i].Key
+		if m.Node == nil || m.Node.Get("price") != nil {
+			continue
+		}
+		name = cmp.Or(m.Name, name)
+		found := slices.IndexFunc(file.Prices, func(p source.Pair[Price]) bool { return p.Key == name })
+		if found < 0 {
+			l.warnOfPrice(s, m, name, file)
+			continue
+		}
+		m.Price, s.PricesAsOf = &file.Prices[found].Value, string(file.AsOf)
+		m.Node.Set("price", file.Prices[found].Node)
+	}
+}
+
+// warnOfPrice tells of a model that is paid for by a price that nobody said.
+func (l *loader) warnOfPrice(s *Suite, m *Model, name string, file *PriceFile) {
+	if m.Provider != "openai" {
+		return
+	}
+	at := m.Node
+	if named := at.Get("name"); named != nil {
+		at = named
+	}
+	l.warn(at, l.priceHint(s, name, file), "%s has no price of %q: its cost is unknown", s.Prices, name)
+}
+
+func (l *loader) priceHint(s *Suite, name string, file *PriceFile) string {
+	if hint := didYouMean(name, file.Prices.Keys()); hint != "" {
+		return hint
+	}
+	return fmt.Sprintf("add it to %s, or write a price here", s.Prices)
+}
+
+// priceFile reads the file that n names.
+func (l *loader) priceFile(n *source.Node) *PriceFile {
+	at, err := l.roots.resolve(l.doc.folder, n.Text)
+	if err == nil {
+		at.path, err = at.folder.within(at.path)
+	}
+	var text []byte
+	if err == nil {
+		text, err = at.folder.read(at.path, maxSpecBytes)
+	}
+	if err != nil {
+		l.fileFault(n, err)
+		return nil
+	}
+	tree := l.parse(at.folder.name(at.path), text)
+	if tree == nil {
+		return nil
+	}
+	file := &PriceFile{}
+	l.add(source.Decode(tree, file)...)
+	return file
+}
+
+// Headers are sent with every request to a server, in the order of the file.
+type Headers source.Named[Header]
+
+// Header is what a header holds: a text, or, where Env is set, the value of that environment variable with a text
+// before it.
+type Header struct {
+	Text string
+	Env  string
+}
+
+// DecodeNode takes a mapping of names to headers.
+func (h *Headers) DecodeNode(n *source.Node, d *source.Decoder) {
+	(*source.Named[Header])(h).DecodeNode(n, d)
+	for _, header := range *h {
+		if !isHeaderName(header.Key) {
+			d.Add(n.KeyFault(header.Key, "write letters, digits and -", "this is no name of a header"))
+		} else if header.Value.Env == "" && secret.Telling(header.Key) && header.Node.Kind == source.String {
+			d.Fault(header.Node, "write {env: NAME}, or {env: NAME, prefix: \"Bearer \"}, and set the variable NAME",
+				"keys come from the environment, and %s would stand in the file", shorten(header.Key))
+		}
+	}
+}
+
+// JSONSchema describes them.
+func (h *Headers) JSONSchema(g *source.Generator) map[string]any {
+	return (*source.Named[Header])(h).JSONSchema(g)
+}
+
+// fromEnvironment is the long form of a header.
+type fromEnvironment struct {
+	Env    string `yaml:"env" need:"required" minlen:"1" doc:"The environment variable that holds the value."`
+	Prefix string `yaml:"prefix" doc:"What stands before it, such as Bearer and a space."`
+}
+
+// DecodeNode takes a text, or {env, prefix}.
+func (h *Header) DecodeNode(n *source.Node, d *source.Decoder) {
+	if n.Kind == source.Map {
+		var long fromEnvironment
+		d.Decode(n, &long)
+		h.Text, h.Env = long.Prefix, long.Env
+	} else {
+		d.Decode(n, &h.Text)
+	}
+	if strings.ContainsAny(h.Text, "\r\n\x00") {
+		d.Fault(n, "", "a header is one line")
+	}
+}
+
+// JSONSchema describes both forms.
+func (h *Header) JSONSchema(g *source.Generator) map[string]any {
+	return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, g.Struct(fromEnvironment{})}}
+}
+
+// Values are the headers as they are sent; one whose variable is not set is left out.
+func (h Headers) Values(getenv func(string) string) map[string]string {
+	values := make(map[string]string, len(h))
+	for _, header := range h {
+		value := header.Value.Text
+		if env := header.Value.Env; env != "" {
+			held := getenv(env)
+			if held == "" {
+				continue
+			}
+			value += held
+		}
+		values[header.Key] = value
+	}
+	return values
+}
+
+// isHeaderName says whether HTTP allows the name.
+func isHeaderName(name string) bool {
+	valid := func(c rune) bool {
+		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c)
+	}
+	return name != "" && strings.IndexFunc(name, func(c rune) bool { return !valid(c) }) < 0
 }

@@ -116,3 +116,308 @@ func lookup(n *source.Node, path []string) *source.Node {
 	}
 	return n
 }
+
+// paramOf is what expressions see as param: the parameters by full path, by every unambiguous suffix, and nested,
+// so that param.terminate.max_iterations, param["terminate.max_iterations"] and param.max_iterations are the same.
+func paramOf(leaves []leaf) *expr.Object {
+	param := expr.NewObject(3 * len(leaves))
+	suffixes := newSuffixes(leaves)
+	for _, leaf := range leaves {
+		if leaf.parameter {
+			nest(param, leaf.path, leaf.value)
+		}
+	}
+	for _, leaf := range leaves {
+		if leaf.parameter {
+			for _, name := range suffixes.unambiguous(leaf.path) {
+				setNew(param, name, leaf.value)
+			}
+		}
+	}
+	return param
+}
+
+func setNew(object *expr.Object, key string, value any) {
+	if _, taken := object.Get(key); !taken {
+		object.Set(key, value)
+	}
+}
+
+func nest(object *expr.Object, path string, value any) {
+	first, rest, nested := strings.Cut(path, ".")
+	if !nested {
+		object.Set(first, value)
+		return
+	}
+	below, _ := object.Get(first)
+	inner, ok := below.(*expr.Object)
+	if !ok {
+		inner = expr.NewObject(4)
+		object.Set(first, inner)
+	}
+	nest(inner, rest, value)
+}
+
+// suffixes counts the ends of paths, to find the shortest that means one path only.
+type suffixes map[string]int
+
+func newSuffixes(leaves []leaf) suffixes {
+	s := suffixes{}
+	for _, leaf := range leaves {
+		if leaf.parameter {
+			s.count(leaf.path)
+		}
+	}
+	return s
+}
+
+func (s suffixes) count(path string) {
+	for {
+		s[path]++
+		_, rest, more := strings.Cut(path, ".")
+		if !more {
+			return
+		}
+		path = rest
+	}
+}
+
+// unambiguous are the path itself and its suffixes that were counted once.
+func (s suffixes) unambiguous(path string) []string {
+	names := []string{path}
+	for {
+		_, rest, more := strings.Cut(path, ".")
+		if !more {
+			return names
+		}
+		if path = rest; s[path] == 1 {
+			names = append(names, path)
+		}
+	}
+}
+
+// shortest is the shortest suffix of a path that was counted once.
+func (s suffixes) shortest(path string) string {
+	for at := strings.LastIndexByte(path, '.'); at >= 0; at = strings.LastIndexByte(path[:at], '.') {
+		if s[path[at+1:]] == 1 {
+			return path[at+1:]
+		}
+	}
+	return path
+}
+
+// patternConditions are the conditions that a pattern presets.
+var patternConditions = map[Pattern]Condition{
+	PatternConfidence:  {Kind: KindConfidence, Confidence: Confidence{Threshold: source.Maybe[float64]{Value: 0.85, Set: true}}},
+	PatternImprovement: {Kind: KindNoImprovement, NoImprovement: NoImprovement{Patience: source.Maybe[int]{Value: 1, Set: true}}},
+}
+
+// What guards are unless the loop says otherwise.
+const (
+	defaultAbsolute = 10
+	defaultWindow   = 3
+)
+
+// applyPresets fills in what the pattern and the language preset. Presets of the role are in the tree already.
+func (l *Loop) applyPresets() {
+	l.presetCondition()
+	l.Guards.applyPresets()
+	for i := range l.Strategies {
+		l.Strategies[i].MaxIterations = cmp.Or(l.Strategies[i].MaxIterations, 1)
+	}
+	if l.Evaluate != nil {
+		l.Evaluate.Fix = cmp.Or(l.Evaluate.Fix, "all")
+		for i := range l.Evaluate.Checks {
+			one := 1.0
+			l.Evaluate.Checks[i].Weight = cmp.Or(l.Evaluate.Checks[i].Weight, &one)
+		}
+	}
+}
+
+// presetCondition adds the pattern's condition beside what is written, unless one of its kind stands anywhere in it:
+// into its place in a map, behind a list.
+func (l *Loop) presetCondition() {
+	preset, ok := patternConditions[l.Pattern]
+	if !ok || holdsKind(l.Terminate.Any, preset.Kind) {
+		return
+	}
+	preset.Name = freeName(l.Terminate.Any, string(preset.Kind))
+	at := len(l.Terminate.Any)
+	if l.Terminate.written.Get("any") == nil {
+		after := func(c Condition) bool { return c.Kind.rank() > preset.Kind.rank() }
+		if i := slices.IndexFunc(l.Terminate.Any, after); i >= 0 {
+			at = i
+		}
+	}
+	l.Terminate.Any = slices.Insert(l.Terminate.Any, at, preset)
+}
+
+// presetNode is the condition that the pattern of a tree presets, as it would be written; nil where one of its kind is
+// written already. It stands where the value does that is to be set in it.
+func presetNode(tree, at *source.Node) (Kind, *source.Node) {
+	pattern := tree.Get("pattern")
+	if pattern == nil || mentions(tree.Get("terminate"), patternConditions[Pattern(pattern.Text)].Kind) {
+		return "", nil
+	}
+	preset := patternConditions[Pattern(pattern.Text)]
+	switch preset.Kind {
+	case KindConfidence:
+		return preset.Kind, source.New(at, &source.Object{Keys: []string{"threshold"}, Values: []any{preset.Confidence.Threshold.Value}})
+	case KindNoImprovement:
+		return preset.Kind, source.New(at, &source.Object{Keys: []string{"patience"}, Values: []any{preset.NoImprovement.Patience.Value}})
+	}
+	return "", nil
+}
+
+// mentions is holdsKind of conditions that are not decoded yet.
+func mentions(n *source.Node, kind Kind) bool {
+	if n == nil {
+		return false
+	}
+	if n.Kind == source.Map && n.Get(string(kind)) != nil {
+		return true
+	}
+	for _, nested := range []Kind{KindAny, KindAll} {
+		if list := n.Get(string(nested)); list != nil && slices.ContainsFunc(list.Items, func(item *source.Node) bool { return mentions(item, kind) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func holdsKind(conditions []Condition, kind Kind) bool {
+	return slices.ContainsFunc(conditions, func(c Condition) bool { return c.Kind == kind || holdsKind(c.Nested, kind) })
+}
+
+func freeName(conditions []Condition, name string) string {
+	taken := func(name string) bool {
+		return slices.ContainsFunc(conditions, func(c Condition) bool { return c.Name == name })
+	}
+	free := name
+	for n := 2; taken(free); n++ {
+		free = numbered(name, n)
+	}
+	return free
+}
+
+func (g *Guards) applyPresets() {
+	presetTo(&g.AbsoluteMaxIterations, defaultAbsolute)
+	if g.Degradation != nil {
+		presetTo(&g.Degradation.Window, defaultWindow)
+	}
+	if g.Stagnation != nil {
+		presetTo(&g.Stagnation.Window, defaultWindow)
+		g.Stagnation.Signature = cmp.Or(g.Stagnation.Signature, "calls")
+		g.Stagnation.Scope = cmp.Or(g.Stagnation.Scope, "iteration")
+	}
+	if g.CircuitBreaker != nil {
+		presetTo(&g.CircuitBreaker.Threshold, defaultWindow)
+	}
+	for i := range g.Repeated {
+		g.Repeated[i].Name = cmp.Or(g.Repeated[i].Name, numbered("repeated", i+1))
+	}
+	for i := range g.Consecutive {
+		g.Consecutive[i].Name = cmp.Or(g.Consecutive[i].Name, numbered("consecutive", i+1))
+	}
+}
+
+func presetTo(limit *source.Maybe[int], value int) {
+	if !limit.Set {
+		*limit = source.Maybe[int]{Value: value, Set: true}
+	}
+}
+
+// rolePhases are the phases of a role, in their order.
+var rolePhases = []string{"planning", "execution", "refinement"}
+
+// roleLimits are the phase limits of the roles.
+var roleLimits = map[string][3]int{
+	"base":              {2, 3, 1},
+	"qa_specialist":     {1, 5, 2},
+	"coordinator":       {2, 3, 1},
+	"financial_analyst": {2, 3, 1},
+	"risk_analyst":      {2, 3, 1},
+}
+
+// withRole writes the role's phases, or the limits that its phases lack, into the tree, so that parameters can address
+// them. They stand where the preset stands.
+func withRole(tree *source.Node) *source.Node {
+	preset := tree.Get("preset")
+	if preset == nil {
+		return tree
+	}
+	limits, ok := roleLimits[preset.Text]
+	if !ok {
+		return tree
+	}
+	phases := tree.Get("phases")
+	switch {
+	case phases == nil:
+		phases = source.New(preset, []any{})
+		for i, name := range rolePhases {
+			phases.Append(source.New(preset, &source.Object{Keys: []string{"name", "max_iterations"}, Values: []any{name, limits[i]}}))
+		}
+	case phases.Kind == source.List:
+		phases = withLimits(phases, limits, preset)
+	}
+	return withEntry(tree, "phases", phases)
+}
+
+func withLimits(phases *source.Node, limits [3]int, preset *source.Node) *source.Node {
+	c := *phases
+	c.Items = slices.Clone(phases.Items)
+	for i, phase := range c.Items {
+		name := phase.Get("name")
+		if name == nil || phase.Get("max_iterations") != nil {
+			continue
+		}
+		if role := slices.Index(rolePhases, name.Text); role >= 0 {
+			c.Items[i] = withEntry(phase, "max_iterations", source.New(preset, limits[role]))
+		}
+	}
+	return &c
+}
+
+// withEntry returns a copy of a mapping with one more or another entry.
+func withEntry(n *source.Node, key string, value *source.Node) *source.Node {
+	c := *n
+	c.Entries = slices.Clone(n.Entries)
+	for i := range c.Entries {
+		if c.Entries[i].Key == key {
+			c.Entries[i].Value = value
+			return &c
+		}
+	}
+	c.Entries = append(c.Entries, source.Entry{Key: key, KeyPos: value.Pos, Value: value})
+	return &c
+}
+
+// withTotal moves max_iterations of the loop to where it is short for: terminate.max_iterations.
+func withTotal(tree *source.Node) (*source.Node, *source.Fault) {
+	total := tree.Get("max_iterations")
+	if total == nil {
+		return tree, nil
+	}
+	if terminate := tree.Get("terminate"); terminate != nil && terminate.Kind != source.Map {
+		return tree, nil // which is refused as it stands
+	}
+	if written := totalOf(tree.Get("terminate")); written != nil {
+		f := total.Fault("keep one of them", "max_iterations stands here and in terminate at line %d", written.Pos.Line)
+		return tree, &f
+	}
+	c := *tree
+	c.Entries = slices.DeleteFunc(slices.Clone(tree.Entries), func(e source.Entry) bool { return e.Key == "max_iterations" })
+	set := setting{path: "terminate.max_iterations", at: total.Pos, value: total}
+	return set.with(&c)
+}
+
+func totalOf(terminate *source.Node) *source.Node {
+	if total := terminate.Get("max_iterations"); total != nil {
+		return total
+	}
+	list := terminate.Get("any")
+	if i := find(list, "max_iterations"); i >= 0 {
+		return list.Items[i].Get("max_iterations")
+	}
+	return nil
+}

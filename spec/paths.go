@@ -1,9 +1,12 @@
 package spec
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -185,4 +188,419 @@ func long(key string, n *source.Node) *source.Node {
 	mapping := source.New(n, &source.Object{})
 	mapping.Set(key, n)
 	return mapping
+}
+
+// terminate returns the terminate tree n with the value at path[1:]. A name is that of an entry of the map, or of the
+// list under any; terminate.any.X is terminate.X.
+func (w *setter) terminate(n *source.Node, path []string) *source.Node {
+	i := 1
+	if len(path) > 2 && path[1] == "any" {
+		i = 2
+	}
+	if len(path) == 1 {
+		return w.value
+	}
+	c := w.shallow(n)
+	list := n.Get("any")
+	inList := list != nil && list.Kind == source.List && (find(list, path[i]) >= 0 || n.Get(path[i]) == nil)
+	switch {
+	case inList:
+		w.replace(c, "any", i, w.condition(list, path, i))
+	case n.Get(path[i]) != nil || isKind(path[i]):
+		w.replace(c, path[i], i, w.below(path[i], n.Get(path[i]), path, i+1))
+	default:
+		w.refuse(i, nearKind(path[i]), "no condition is named %q", path[i])
+	}
+	return c
+}
+
+// condition returns the list of conditions n with the value at path[i:]; path[i] names an item.
+func (w *setter) condition(n *source.Node, path []string, i int) *source.Node {
+	c := *n
+	c.Items = append([]*source.Node(nil), n.Items...)
+	j := find(n, path[i])
+	switch {
+	case j >= 0:
+		c.Items[j] = w.item(n.Items[j], path, i+1)
+	case isKind(path[i]):
+		item := w.shallow(nil)
+		w.replace(item, path[i], i, w.below(path[i], nil, path, i+1))
+		c.Items = append(c.Items, item)
+	default:
+		w.refuse(i, didYouMean(path[i], conditionNames(n)), "no condition is named %q", path[i])
+	}
+	return &c
+}
+
+// item returns an item of a list of conditions with the value at path[i:]. The kind may be named in the path or not.
+func (w *setter) item(n *source.Node, path []string, i int) *source.Node {
+	kind := kindOf(n)
+	if kind == "" {
+		return n // decoding says what is wrong with it
+	}
+	if i < len(path) && path[i] == kind && find(n.Get(kind), kind) < 0 {
+		i++
+	}
+	c := w.shallow(n)
+	w.replace(c, kind, i-1, w.below(kind, n.Get(kind), path, i))
+	return c
+}
+
+// below returns the value n of a condition with the value at path[i:]. Of a condition that only the pattern presets, the
+// fields that the path does not name keep their preset.
+func (w *setter) below(kind string, n *source.Node, path []string, i int) *source.Node {
+	if n == nil && kind == string(w.presetKind) {
+		n = w.preset
+	}
+	switch {
+	case i == len(path):
+		return w.value
+	case kind == string(KindAny) || kind == string(KindAll):
+		if n == nil || n.Kind != source.List {
+			n = source.New(w.value, []any{})
+		}
+		return w.condition(n, path, i)
+	case kind == string(KindMaxIterations) || kind == string(KindWhen):
+		w.refuse(i, "", "%s has no %q", kind, path[i])
+		return w.value
+	case kind == string(KindTimeout) && n != nil && n.Kind != source.Map && !isOff(n):
+		return w.intoMap(long("after", n), path, i)
+	}
+	return w.into(n, path, i)
+}
+
+// kindOf is the kind of condition that an item holds, "" if none.
+func kindOf(item *source.Node) string {
+	for _, entry := range item.Entries {
+		if isKind(entry.Key) {
+			return entry.Key
+		}
+	}
+	return ""
+}
+
+// conditionNames are the names in a list of conditions, as nameConditions gives them.
+func conditionNames(n *source.Node) []string {
+	if n == nil {
+		return nil
+	}
+	kinds, given := make([]string, len(n.Items)), make([]string, len(n.Items))
+	for i, item := range n.Items {
+		kinds[i] = kindOf(item)
+		if name := item.Get("name"); name != nil {
+			given[i] = name.Text
+		}
+	}
+	return fullNames(kinds, given)
+}
+
+// find is the index of the condition of that name in a list, -1 without one.
+func find(n *source.Node, name string) int {
+	for i, known := range conditionNames(n) {
+		if known == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Edited is a file in which values were changed.
+type Edited struct {
+	File *source.File // as it was read
+	Text []byte       // as it is to be
+}
+
+// EditError says why a file is not changed.
+type EditError struct{ What, Hint string }
+
+func (e *EditError) Error() string { return e.What }
+
+// Edit gives the texts of the files of a suite in which a configuration has parameters of other values; of one that is given twice the last holds. A parameter is
+// changed where its value stands: in the configuration's set, else in its loop file, unless this would change another
+// configuration; then it is added to the set. Comments and layout stay. The files are loaded again as they would be: the
+// error is a source.Faults or an *EditError where they would not mean exactly what is wanted. No file: nothing would change.
+func (d *Document) Edit(configuration string, params ...Assignment) ([]Edited, error) {
+	e, err := d.editor(configuration, params)
+	if err != nil || len(e.params) == 0 {
+		return nil, err
+	}
+	edited, err := e.try(func(a Assignment) bool { return e.set(a) != "" })
+	if err == nil {
+		return edited, nil
+	}
+	if inSet, again := e.try(func(Assignment) bool { return true }); again == nil {
+		return inSet, nil
+	}
+	return nil, err
+}
+
+// Editable says why the values of a configuration cannot be changed in files; nil where they can.
+func (d *Document) Editable(configuration string) error {
+	_, err := d.editor(configuration, nil)
+	return err
+}
+
+// editor changes the files of one configuration.
+type editor struct {
+	*Document
+	name     string // of the configuration
+	resolved *Resolved
+	at       int // of the configuration in its list
+	params   []Assignment
+	wanted   string // the hash of the loop as it is to be
+}
+
+func (d *Document) editor(configuration string, params []Assignment) (*editor, error) {
+	if d.load == nil {
+		return nil, &EditError{"this suite is not on disk", "agentbench init DIR writes one of those that ship into a folder"}
+	}
+	e := &editor{Document: d, name: configuration, resolved: d.Suite.Configuration(configuration)}
+	if e.resolved == nil {
+		return nil, &EditError{fmt.Sprintf("the suite has no configuration %q", configuration), didYouMean(configuration, d.configurationNames())}
+	}
+	e.at = slices.IndexFunc(d.Suite.Configurations, func(c Configuration) bool {
+		return c.Name == configuration && c.Node.Get("sweep") == nil
+	})
+	if e.at < 0 {
+		return nil, &EditError{configuration + " is one of a sweep, so it has no values of its own in the suite", "write it as a configuration"}
+	}
+	loop, faults := e.resolved.Loop.With(params...)
+	if loop == nil {
+		return nil, faults
+	}
+	e.wanted = loop.Hash()
+	e.params = e.needed(params)
+	return e, nil
+}
+
+// needed are the parameters without which the loop would not be the wanted one, the last of each path.
+func (e *editor) needed(params []Assignment) []Assignment {
+	for i := 0; i < len(params); i++ {
+		without := slices.Delete(slices.Clone(params), i, i+1)
+		if loop, _ := e.resolved.Loop.With(without...); loop != nil && loop.Hash() == e.wanted {
+			params, i = without, -1
+		}
+	}
+	return params
+}
+
+func (d *Document) configurationNames() (names []string) {
+	for i := range d.Suite.Resolved {
+		names = append(append(names, d.Suite.Resolved[i].Name), d.Suite.Resolved[i].Aliases...)
+	}
+	return names
+}
+
+// set is the key under which the configuration sets a parameter, "" if it does not.
+func (e *editor) set(a Assignment) string {
+	written := e.Suite.Configurations[e.at].Node.Get("set")
+	if written == nil {
+		return ""
+	}
+	for _, entry := range written.Entries {
+		if FullPath(entry.Key) == FullPath(a.Path) {
+			return entry.Key
+		}
+	}
+	return ""
+}
+
+// try changes the files, some parameters in the suite, the others in the loop, and sees whether that is what is wanted.
+func (e *editor) try(inSet func(Assignment) bool) ([]Edited, error) {
+	var set, loop []Assignment
+	for _, a := range e.params {
+		if inSet(a) {
+			set = append(set, a)
+		} else {
+			loop = append(loop, a)
+		}
+	}
+	var edited []Edited
+	if len(loop) > 0 {
+		text, err := e.loopText(loop)
+		if err != nil {
+			return nil, err
+		}
+		edited = append(edited, *text)
+	}
+	if len(set) > 0 {
+		text, err := e.suiteText(set)
+		if err != nil {
+			return nil, err
+		}
+		edited = append(edited, *text)
+	}
+	return edited, e.means(edited)
+}
+
+// loopText is the text of the loop file with parameters of other values.
+func (e *editor) loopText(params []Assignment) (*Edited, error) {
+	file := e.resolved.Loop.origin.file
+	tree := file.tree
+	for _, a := range params {
+		changed, fault := written(tree, a)
+		if fault != nil {
+			return nil, source.Faults{*fault}
+		}
+		tree = changed
+	}
+	return rewritten(file.tree, tree)
+}
+
+func rewritten(was, now *source.Node) (*Edited, error) {
+	text, fault := source.Rewrite(was, now)
+	if fault != nil {
+		return nil, source.Faults{*fault}
+	}
+	return &Edited{was.File, text}, nil
+}
+
+// written sets a parameter in the tree of a loop file, where a person would write it.
+func written(tree *source.Node, a Assignment) (*source.Node, *source.Fault) {
+	if FullPath(a.Path) == "terminate.max_iterations" && tree.Get("max_iterations") != nil {
+		return withEntry(tree, "max_iterations", a.Value), nil
+	}
+	s := setting{path: a.Path, at: a.At, value: a.Value}
+	changed, fault := s.with(tree)
+	if fault == nil {
+		return changed, nil
+	}
+	return s.with(withRole(tree)) // of a phase that only the role presets
+}
+
+// suiteText is the text of the suite whose configuration sets parameters.
+func (e *editor) suiteText(params []Assignment) (*Edited, error) {
+	tree := e.Suite.Tree.Clone()
+	configuration := tree.Get("configurations").Items[e.at]
+	set := configuration.Get("set")
+	if set == nil {
+		set = source.New(configuration, &source.Object{})
+		configuration.Set("set", set)
+	}
+	for _, a := range params {
+		key := e.set(a)
+		if key == "" {
+			key = a.Path
+		}
+		set.Set(key, a.Value)
+	}
+	return rewritten(e.Suite.Tree, tree)
+}
+
+// means loads the suite as it would be: the configuration is to be the wanted one, and all others what they are.
+func (e *editor) means(edited []Edited) error {
+	texts := maps.Clone(e.texts)
+	if texts == nil {
+		texts = map[string][]byte{}
+	}
+	for _, file := range edited {
+		texts[file.File.Name] = file.Text
+	}
+	again, faults := e.load(texts)
+	if again == nil {
+		return faults
+	}
+	for i := range e.Suite.Resolved {
+		was := &e.Suite.Resolved[i]
+		for _, name := range append([]string{was.Name}, was.Aliases...) {
+			wanted := was.Hash
+			if name == e.name {
+				wanted = e.wanted
+			}
+			if now := again.Suite.Configuration(name); now == nil || now.Hash != wanted {
+				return &EditError{fmt.Sprintf("the change would not make %s what it is to be", name), "change the files by hand"}
+			}
+		}
+	}
+	return nil
+}
+
+// dimension is a parameter of a sweep with its values.
+type dimension []setting
+
+func sweepOf(n *source.Node) []dimension {
+	if n == nil {
+		return nil
+	}
+	dimensions := make([]dimension, len(n.Entries))
+	for i, entry := range n.Entries {
+		for _, item := range entry.Value.Items {
+			dimensions[i] = append(dimensions[i], setting{path: entry.Key, at: entry.KeyPos, value: item})
+		}
+	}
+	return dimensions
+}
+
+// manyCombinations is where counting ends: a count that nobody could run need not be exact.
+const manyCombinations = int64(1_000_000_000_000)
+
+func combinations(sweep []dimension) int64 {
+	n := int64(1)
+	for _, d := range sweep {
+		n = min(n*int64(len(d)), manyCombinations)
+	}
+	return n
+}
+
+func thousands(n int64) string {
+	digits := fmt.Sprint(n)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// spread makes every combination, the last parameter changing fastest.
+func (l *loader) spread(file *loopFile, name string, base []setting, sweep []dimension) []Resolved {
+	var all []Resolved
+	names := l.sweepNames(file, base, sweep)
+	chosen := make([]int, len(sweep))
+	for range combinations(sweep) {
+		settings := append([]setting(nil), base...)
+		values := make([]string, len(sweep))
+		for i, d := range sweep {
+			settings = append(settings, d[chosen[i]])
+			values[i] = names[i] + "=" + valueText(d[chosen[i]].value)
+		}
+		all = append(all, l.resolved(file, fmt.Sprintf("%s[%s]", name, strings.Join(values, ",")), settings)...)
+		advance(chosen, sweep)
+	}
+	return all
+}
+
+func advance(chosen []int, sweep []dimension) {
+	for i := len(chosen) - 1; i >= 0; i-- {
+		if chosen[i]++; chosen[i] < len(sweep[i]) {
+			return
+		}
+		chosen[i] = 0
+	}
+}
+
+// sweepNames are the shortest suffixes of the paths of a sweep that mean no other parameter of the loop.
+func (l *loader) sweepNames(file *loopFile, base []setting, sweep []dimension) []string {
+	first := append([]setting(nil), base...)
+	paths := make([]string, len(sweep))
+	for i, d := range sweep {
+		first = append(first, d[0])
+		paths[i] = d[0].path
+	}
+	loop := &Loop{}
+	if l.decoder.Whole(l.withSettings(file.tree, first), loop).Err() == nil {
+		loop.applyPresets()
+		return loop.ShortNames(paths...)
+	}
+	return (&Loop{}).ShortNames(paths...)
+}
+
+// valueText is a value as it is written in the name of a configuration.
+func valueText(n *source.Node) string {
+	if n.Kind != source.List && n.Kind != source.Map {
+		return n.Text
+	}
+	text, err := expr.AppendJSON(nil, valueOf(n.Plain()))
+	if err != nil {
+		return "?" // it is refused when it is decoded
+	}
+	return string(text)
 }

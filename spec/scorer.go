@@ -1,9 +1,18 @@
 package spec
 
 import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -170,4 +179,259 @@ func (s *Scorer) modelNodes() []*source.Node {
 		nodes = append(nodes, n.Items...)
 	}
 	return nodes
+}
+
+// Hash identifies what the scorer does, whatever the layout of its file: what it says itself, and what it names: the
+// file of a schema, the files that its program is given, the scorers that are its parts, the models that it asks
+// (provider, name and address) and the configuration that it compares with. It is "" for one that comes from no file.
+func (s *Scorer) Hash() string {
+	if s.hash == "" && s.Node != nil {
+		return hashed(s.plainText())
+	}
+	return s.hash
+}
+
+// plainText is what the scorer says itself.
+func (s *Scorer) plainText() []byte {
+	text, err := expr.AppendJSON(nil, valueOf(s.Node.Plain()))
+	if err != nil {
+		return []byte(s.Name + "\n" + s.Type) // no value of a file is without JSON
+	}
+	return text
+}
+
+func hashed(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// hashScorers gives scorers the hashes of what they say and name.
+func (l *loader) hashScorers(s *Suite) {
+	h := scorerHashes{loader: l, suite: s}
+	for scorer := range s.AllScorers() {
+		h.hash(scorer)
+	}
+}
+
+type scorerHashes struct {
+	*loader
+	suite *Suite
+	open  []*Scorer // that are being hashed; a set that is a part of itself is a fault
+}
+
+func (h *scorerHashes) hash(s *Scorer) string {
+	if s.hash != "" || s.Node == nil || slices.Contains(h.open, s) {
+		return s.hash
+	}
+	h.open = append(h.open, s)
+	text := bytes.NewBuffer(s.plainText())
+	h.named(text, s)
+	s.hash = hashed(text.Bytes())
+	h.open = h.open[:len(h.open)-1]
+	return s.hash
+}
+
+// named writes what a scorer names. A scorer that names nothing has the hash of what it says.
+func (h *scorerHashes) named(to io.Writer, s *Scorer) {
+	if s.SchemaFile != "" {
+		fmt.Fprintf(to, "\nschema %s", s.Schema)
+	}
+	for _, argument := range s.Command {
+		h.hashFile(to, h.doc.folder, argument)
+	}
+	for _, n := range s.modelNodes() {
+		if m, ok := h.suite.Models.Get(n.Text); ok {
+			fmt.Fprintf(to, "\nmodel %q %q %q %q", n.Text, m.Provider, m.Name, m.BaseURL)
+		}
+	}
+	if s.Type == "pairwise" {
+		fmt.Fprintf(to, "\nagainst %q", cmp.Or(s.Against, h.suite.Baseline))
+	}
+	for i := range s.Parts {
+		if part := s.Parts[i].of(h.suite.Scorers); part != nil {
+			fmt.Fprintf(to, "\npart %q %s", part.Name, h.hash(part))
+		}
+	}
+}
+
+// hash identifies what a loop does: its values after presets and parameters, whatever the layout of its file, the
+// contents of the files that its programs are given, and the loops that it delegates to.
+func (l *loader) hash(loop *Loop, file *loopFile, leaves []leaf) string {
+	h := sha256.New()
+	for _, leaf := range leaves {
+		if leaf.value == nil {
+			continue // off is the same as absent
+		}
+		fmt.Fprintf(h, "%q=%T:%q\n", leaf.path, leaf.value, fmt.Sprint(leaf.value))
+	}
+	for i, stage := range loop.Stages() {
+		for _, argument := range stage.Agent.Command {
+			l.hashFile(h, file.folder, argument)
+		}
+		for _, delegate := range stage.Agent.Delegates {
+			if delegate.Resolved != nil {
+				fmt.Fprintf(h, "delegate %q=%s\n", delegate.Name, delegate.Resolved.hash)
+			}
+		}
+		loop.hashBare(h, i, stage.Agent)
+	}
+	for t := range loop.tools() {
+		for _, argument := range t.programArguments() {
+			l.hashFile(h, file.folder, argument)
+		}
+	}
+	if loop.Evaluate != nil && loop.Evaluate.Command != nil {
+		for _, argument := range loop.Evaluate.Command.Argv {
+			l.hashFile(h, file.folder, argument)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// hashBare adds what has no values: a memory without limits, and empty lists, which take the loop's tools or delegates
+// away.
+func (loop *Loop) hashBare(h io.Writer, stage int, agent *Agent) {
+	if agent.Memory != nil {
+		fmt.Fprintf(h, "stage %d has a memory\n", stage)
+	}
+	if loop.Agent != nil && len(agent.Tools) == 0 && len(loop.Agent.Tools) > 0 {
+		fmt.Fprintf(h, "stage %d has no tools\n", stage)
+	}
+	if loop.Agent != nil && len(agent.Delegates) == 0 && len(loop.Agent.Delegates) > 0 {
+		fmt.Fprintf(h, "stage %d has no delegates\n", stage)
+	}
+}
+
+// programArguments are those of the program that the tool is, or that its server is.
+func (t *Tool) programArguments() []string {
+	if t.MCP != nil {
+		return t.MCP.Command
+	}
+	return t.Command
+}
+
+// hashFile adds a program's argument if it is a file beside the loop, such as a script.
+func (l *loader) hashFile(h io.Writer, folder folder, argument string) {
+	key := folder.name(argument)
+	sum, known := l.scripts[key]
+	if !known {
+		if text, err := folder.read(argument, maxSpecBytes); err == nil {
+			sum = fmt.Sprintf("%x", sha256.Sum256(text))
+		}
+		l.scripts[key] = sum
+	}
+	if sum != "" {
+		fmt.Fprintf(h, "file %q=%s\n", argument, sum)
+	}
+}
+
+// What one load may do, so that check of any file ends within seconds and in little memory.
+const (
+	// maxCombinations of all sweeps of a suite are spread out. Who wants to try more lets tune replay them.
+	maxCombinations = 10_000
+	// maxValues are made of all loop files together, each counted for every configuration that uses it.
+	maxValues = 500_000
+	// maxEffort is the length of all different expressions. Compiling a kilobyte takes up to 15 ms.
+	maxEffort = 64 << 10
+)
+
+// effort is what a load has done so far.
+type effort struct {
+	combinations, values int64
+	expressions          int
+	compiled             map[compiledText]bool
+	toldExpressions      bool
+}
+
+type compiledText struct {
+	env  *expr.Env
+	text string
+}
+
+// affordsConfigurations says whether so many more configurations of a loop can be made, and tells the first that
+// cannot.
+func (l *loader) affordsConfigurations(at *source.Node, n int64, file *loopFile) bool {
+	const hint = "sweep fewer values; tune tries thousands without running them"
+	told := l.effort.combinations > maxCombinations || l.effort.values > maxValues
+	l.effort.combinations += n
+	l.effort.values += n * sizeOf(file.tree)
+	switch {
+	case told:
+	case l.effort.combinations > maxCombinations && n == 1:
+		l.fault(at, hint, "a suite may have %s configurations", thousands(maxCombinations))
+	case l.effort.combinations > maxCombinations:
+		count := thousands(n)
+		if n == manyCombinations {
+			count = "more than " + count
+		}
+		l.fault(at, hint, "this sweep has %s combinations; a suite may have %s", count, thousands(maxCombinations))
+	case l.effort.values > maxValues:
+		l.fault(at, hint, "the loops of all configurations have more than %s values together", thousands(maxValues))
+	default:
+		return true
+	}
+	return false
+}
+
+// sizeOf counts the values of a tree.
+func sizeOf(n *source.Node) int64 {
+	if n == nil {
+		return 0
+	}
+	size := int64(1)
+	for _, item := range n.Items {
+		size += sizeOf(item)
+	}
+	for _, entry := range n.Entries {
+		size += sizeOf(entry.Value)
+	}
+	return size
+}
+
+// affords says whether one more expression can be compiled, and tells the first that cannot. One that was met before
+// costs nothing.
+func (c compiler) affords(n *source.Node, text string, cost int) bool {
+	known := compiledText{c.env, text}
+	if !c.effort.compiled[known] {
+		if c.effort.compiled == nil {
+			c.effort.compiled = map[compiledText]bool{}
+		}
+		c.effort.compiled[known] = true
+		c.effort.expressions += cost
+	}
+	if c.effort.expressions <= maxEffort {
+		return true
+	}
+	if !c.effort.toldExpressions {
+		c.effort.toldExpressions = true
+		c.fault(n, "let expressions read parameters, or split the suite", "too many expressions: a suite may have %d KiB of different ones", maxEffort>>10)
+	}
+	return false
+}
+
+// effortOf is what compiling an expression costs: its length, and more where literals are nested, whose types take
+// long to find.
+func effortOf(text string) int {
+	const perExpression, shallow, longest = 16, 4, 4096 // what is longer is refused at once
+	depth, deepest := 0, 0
+	for _, char := range text {
+		switch char {
+		case '[', '{':
+			depth++
+			deepest = max(deepest, depth)
+		case ']', '}':
+			depth--
+		}
+	}
+	return (perExpression + min(len(text), longest)) * max(shallow, deepest) / shallow
+}
+
+// effortOfPrompt is the effort of the expressions in a text.
+func effortOfPrompt(text string) (sum int) {
+	pieces := strings.Split(strings.ReplaceAll(text, "{{{{", ""), "{{")
+	for _, piece := range pieces[1:] {
+		inside, _, _ := strings.Cut(piece, "}}")
+		sum += effortOf(inside)
+	}
+	return sum
 }

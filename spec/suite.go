@@ -1,8 +1,20 @@
+// Package spec decides what a suite or a loop file means: it loads the YAML with all files that it names, applies the
+// presets, spreads configurations and sweeps, compiles every expression in the environment of its place, and reports
+// all faults of all files at once, each where it stands.
+//
+// The stages, in order: read (files.go), decode (the types, one file for each concept), set (parameters on the tree),
+// preset, compile, check, resolve. Tasks are streamed from their files when they are asked for.
 package spec
 
 import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -79,4 +91,402 @@ type SuiteBudget struct {
 	Calls    int64         `yaml:"calls" min:"1"`
 	Tokens   int64         `yaml:"tokens" min:"1"`
 	Duration time.Duration `yaml:"duration" above:"0"`
+}
+
+// resolveAll makes all configurations of a suite. Where there are too many it makes none, which would take long.
+func (l *loader) resolveAll(s *Suite) (all []Resolved) {
+	if len(s.Configurations) > maxCombinations {
+		l.fault(s.Tree.Get("configurations").Items[maxCombinations], "", "a suite may have %s configurations", thousands(maxCombinations))
+		return nil
+	}
+	for i := range s.Configurations {
+		if c := &s.Configurations[i]; l.checkSet(c) {
+			all = append(all, l.resolve(c)...)
+		}
+	}
+	return all
+}
+
+// resolve spreads a configuration: one loop for each combination of its sweep.
+func (l *loader) resolve(c *Configuration) []Resolved {
+	file := l.loopFile(c.Node.Get("loop"), l.doc.folder)
+	if file == nil || file.tree == nil {
+		return nil
+	}
+	base := settingsOf(c.Node.Get("set"))
+	sweep := sweepOf(c.Node.Get("sweep"))
+	at := c.Node.Get("sweep")
+	if at == nil {
+		at = c.Node
+	}
+	if !l.affordsConfigurations(at, combinations(sweep), file) {
+		return nil
+	}
+	if len(sweep) == 0 {
+		return l.resolved(file, c.Name, base)
+	}
+	return l.spread(file, c.Name, base, sweep)
+}
+
+// resolved makes one configuration.
+func (l *loader) resolved(file *loopFile, name string, settings []setting) []Resolved {
+	settings = append(settings[:len(settings):len(settings)], l.flags...)
+	loop := l.instance(file, settings)
+	if loop == nil {
+		return nil
+	}
+	return []Resolved{{Name: name, Loop: loop, Params: paramsOf(settings), Hash: loop.hash}}
+}
+
+// paramsOf are the parameters by full path; of those set twice, by a file and by a flag, the last value holds.
+func paramsOf(settings []setting) []Param {
+	var params []Param
+	for _, s := range settings {
+		p := Param{Path: FullPath(s.path), Value: plainValue(s.value)}
+		if i := slices.IndexFunc(params, func(known Param) bool { return known.Path == p.Path }); i >= 0 {
+			params[i] = p
+			continue
+		}
+		params = append(params, p)
+	}
+	return params
+}
+
+// FullPath undoes the short forms of a path: max_iterations, and what stands below terminate.any.
+func FullPath(path string) string {
+	if path == "max_iterations" {
+		return "terminate." + path
+	}
+	if rest, ok := strings.CutPrefix(path, "terminate.any."); ok {
+		return "terminate." + rest
+	}
+	return path
+}
+
+// plainValue keeps whole numbers whole, as counters are in expressions.
+func plainValue(n *source.Node) any {
+	switch v := n.Plain().(type) {
+	case []any, *source.Object:
+		return valueOf(v)
+	default:
+		return v
+	}
+}
+
+func settingsOf(n *source.Node) []setting {
+	if n == nil {
+		return nil
+	}
+	settings := make([]setting, len(n.Entries))
+	for i, entry := range n.Entries {
+		settings[i] = setting{path: entry.Key, at: entry.KeyPos, value: entry.Value}
+	}
+	return settings
+}
+
+// joinEqual keeps the first of the configurations that are equal, under all their names.
+func joinEqual(all []Resolved) []Resolved {
+	var kept []Resolved
+	index := map[string]int{}
+	for _, r := range all {
+		if i, ok := index[r.Hash]; ok {
+			kept[i].Aliases = append(kept[i].Aliases, r.Name)
+			continue
+		}
+		index[r.Hash] = len(kept)
+		kept = append(kept, r)
+	}
+	return kept
+}
+
+// Configuration finds a configuration by its name or an alias; nil if there is none.
+func (s *Suite) Configuration(name string) *Resolved {
+	for i := range s.Resolved {
+		if s.Resolved[i].goesBy(name) {
+			return &s.Resolved[i]
+		}
+	}
+	return nil
+}
+
+func (r *Resolved) goesBy(name string) bool {
+	return r.Name == name || slices.Contains(r.Aliases, name)
+}
+
+// Metric is a number that is made of a score of many runs, or several such numbers: one for each way to reduce and each k.
+type Metric struct {
+	Name      string   `yaml:"name" minlen:"1" doc:"Default: of what it is made of, such as close pass@4."`
+	Score     string   `yaml:"score" minlen:"1" doc:"The scorer (default: the first)."`
+	Reduce    Reducers `yaml:"reduce" need:"required" doc:"What the trials of a task become; the metric is the mean over the tasks."`
+	K         Numbers  `yaml:"k" doc:"pass_at_k, pass_hat_k, best_of_k: of how many trials."`
+	Threshold *float64 `yaml:"threshold" doc:"pass_rate, pass_at_k, pass_hat_k: a run with this score or more is a success (default 1)."`
+	By        string   `yaml:"by" minlen:"1" doc:"best_of_k: the scorer that chooses among the trials."`
+
+	Node *source.Node `yaml:",here"`
+}
+
+// The ways to reduce the trials of a task.
+const (
+	ReduceMean     = "mean"
+	ReduceMedian   = "median"
+	ReduceMin      = "min"
+	ReduceMax      = "max"
+	ReduceStd      = "std"
+	ReducePassRate = "pass_rate"
+	ReducePassAtK  = "pass_at_k"
+	ReducePassHatK = "pass_hat_k"
+	ReduceMajority = "majority"
+	ReduceBestOfK  = "best_of_k"
+)
+
+const reducerTag reflect.StructTag = `enum:"mean|median|min|max|std|pass_rate|pass_at_k|pass_hat_k|majority|best_of_k"`
+
+// Reducers are one way to reduce, or a list of them.
+type Reducers []string
+
+// DecodeNode takes a word or a list.
+func (r *Reducers) DecodeNode(n *source.Node, d *source.Decoder) {
+	*r = oneOrMore[string](n, d, reducerTag)
+}
+
+// JSONSchema describes both forms.
+func (r *Reducers) JSONSchema(g *source.Generator) map[string]any {
+	return oneOrMoreSchema(g.Tagged("", reducerTag))
+}
+
+// Numbers are a whole number from 1, or a list of them.
+type Numbers []int
+
+const countTag reflect.StructTag = `min:"1" max:"1000000"`
+
+// DecodeNode takes a number or a list.
+func (k *Numbers) DecodeNode(n *source.Node, d *source.Decoder) { *k = oneOrMore[int](n, d, countTag) }
+
+// JSONSchema describes both forms.
+func (k *Numbers) JSONSchema(g *source.Generator) map[string]any {
+	return oneOrMoreSchema(g.Tagged(0, countTag))
+}
+
+func oneOrMore[T any](n *source.Node, d *source.Decoder, tag reflect.StructTag) []T {
+	nodes := []*source.Node{n}
+	if n.Kind == source.List {
+		if nodes = n.Items; len(nodes) == 0 {
+			d.Fault(n, "", "the list is empty")
+		}
+	}
+	values := make([]T, len(nodes))
+	for i := range nodes {
+		d.DecodeTagged(nodes[i], &values[i], tag)
+	}
+	return values
+}
+
+func oneOrMoreSchema(one map[string]any) map[string]any {
+	return map[string]any{"anyOf": []any{one, map[string]any{"type": "array", "items": one, "minItems": 1}}}
+}
+
+// SingleMetric is one number of those that metrics declare.
+type SingleMetric struct {
+	Name, Score, Reduce, By string
+	K                       int     // 0: nothing is counted
+	Threshold               float64 // 0: no success is asked for
+}
+
+// SingleMetrics are the metrics of the suite one by one. Where it groups its tasks and declares none, they are the means of
+// its scores.
+func (s *Suite) SingleMetrics() []SingleMetric {
+	if s.GroupBy != nil && s.Metrics == nil {
+		return MeansOf(s.scoreNames())
+	}
+	return SingleMetrics(s.Metrics, s.scoreNames())
+}
+
+// SingleMetrics are the metrics of the mapping one by one, where the log has those scores.
+func (m *Import) SingleMetrics(scorers []string) []SingleMetric {
+	if m.Group != nil && m.Metrics == nil {
+		return MeansOf(scorers)
+	}
+	return SingleMetrics(m.Metrics, scorers)
+}
+
+// MeansOf are the metrics that tell of groups where nothing else is asked for.
+func MeansOf(scorers []string) (all []SingleMetric) {
+	for _, name := range scorers {
+		all = append(all, (&Metric{Score: name}).single(ReduceMean, 0))
+	}
+	return all
+}
+
+// SingleMetrics are metrics one by one; those of no scorer are of the first.
+func SingleMetrics(declared []Metric, scorers []string) (all []SingleMetric) {
+	for i := range declared {
+		m := declared[i]
+		if m.Score == "" && len(scorers) > 0 {
+			m.Score = scorers[0]
+		}
+		for _, reduce := range m.Reduce {
+			if !slices.Contains(takesK, reduce) {
+				all = append(all, m.single(reduce, 0))
+				continue
+			}
+			for _, k := range m.K {
+				all = append(all, m.single(reduce, k))
+			}
+		}
+	}
+	return all
+}
+
+var (
+	takesK         = []string{ReducePassAtK, ReducePassHatK, ReduceBestOfK}
+	takesThreshold = []string{ReducePassRate, ReducePassAtK, ReducePassHatK}
+)
+
+func (m *Metric) single(reduce string, k int) SingleMetric {
+	one := SingleMetric{Name: m.Name, Score: m.Score, Reduce: reduce, K: k}
+	if slices.Contains(takesThreshold, reduce) {
+		one.Threshold = 1
+		if m.Threshold != nil {
+			one.Threshold = *m.Threshold
+		}
+	}
+	if reduce == ReduceBestOfK {
+		one.By = m.By
+	}
+	if one.Name == "" {
+		one.Name = one.says()
+	}
+	return one
+}
+
+// says is the name of a metric that has none.
+func (m *SingleMetric) says() string {
+	words := m.Score + " " + strings.ReplaceAll(m.Reduce, "_", " ")
+	switch k := strconv.Itoa(m.K); m.Reduce {
+	case ReducePassAtK:
+		words = m.Score + " pass@" + k
+	case ReducePassHatK:
+		words = m.Score + " pass^" + k
+	case ReduceBestOfK:
+		words = m.Score + " best of " + k + " by " + m.By
+	}
+	if m.Threshold != 0 && m.Threshold != 1 {
+		words += " at " + strconv.FormatFloat(m.Threshold, 'g', -1, 64)
+	}
+	return words
+}
+
+// Margins are the smallest changes that matter, by what they are of: "scores" and "amounts", the name of a scorer, or one
+// of Amounts. Those of amounts are shares: 0.1 is 10 %. In YAML `margin: 0.03` is short for {scores: 0.03}.
+type Margins struct {
+	Of source.Named[float64]
+
+	Node *source.Node
+}
+
+// The entries of Margins that stand for many.
+const (
+	AllScores  = "scores"
+	AllAmounts = "amounts"
+)
+
+// Amounts are what comparisons compare beside scores; of all of them less is better.
+var Amounts = []string{"cost_usd", "tokens", "latency_s", "iterations", "calls"}
+
+// marginBounds say what a margin may be.
+const marginBounds = `above:"0" max:"1000000"`
+
+// DecodeNode takes a number or a mapping.
+func (m *Margins) DecodeNode(n *source.Node, d *source.Decoder) {
+	m.Node = n
+	if n.Kind == source.Map {
+		for _, entry := range n.Entries {
+			named := source.Pair[float64]{Key: entry.Key, Node: entry.Value}
+			d.DecodeTagged(entry.Value, &named.Value, marginBounds)
+			m.Of = append(m.Of, named)
+		}
+		return
+	}
+	all := source.Pair[float64]{Key: AllScores, Node: n}
+	d.DecodeTagged(n, &all.Value, marginBounds)
+	m.Of = append(m.Of, all)
+}
+
+// JSONSchema describes both forms.
+func (m *Margins) JSONSchema(g *source.Generator) map[string]any {
+	number := g.Tagged(float64(0), marginBounds)
+	return map[string]any{"anyOf": []any{number, map[string]any{"type": "object", "additionalProperties": number}}}
+}
+
+// checkMargins finds margins of what no comparison compares.
+func (l *loader) checkMargins(s *Suite) {
+	if s.Margin == nil {
+		return
+	}
+	names := append([]string{AllScores, AllAmounts}, Amounts...)
+	for i := range s.Scorers {
+		names = append(names, s.Scorers[i].Name)
+	}
+	for _, m := range s.Margin.Of {
+		if !slices.Contains(names, m.Key) {
+			l.fault(m.Node, didYouMean(m.Key, names), "nothing that is compared is called %q", m.Key)
+		}
+	}
+}
+
+// SchemaSuite is the JSON Schema of suite files.
+func SchemaSuite() ([]byte, error) { return schemaOf(Suite{}, "An agentbench suite") }
+
+// SchemaLoop is the JSON Schema of loop files.
+func SchemaLoop() ([]byte, error) { return schemaOf(Loop{}, "An agentbench loop") }
+
+// SchemaImport is the JSON Schema of mappings, which import reads logs by.
+func SchemaImport() ([]byte, error) { return schemaOf(Import{}, "An agentbench import mapping") }
+
+func schemaOf(kind any, title string) ([]byte, error) {
+	schema := source.Schema(kind)
+	schema["title"] = title
+	return json.MarshalIndent(schema, "", "  ")
+}
+
+// JSON is the JSON text of a value that was written as YAML.
+type JSON []byte
+
+// DecodeNode takes a mapping.
+func (j *JSON) DecodeNode(n *source.Node, d *source.Decoder) {
+	var plain any
+	if n.Kind != source.Map {
+		d.Fault(n, "", "want a mapping")
+		return
+	}
+	d.Decode(n, &plain)
+	text, err := expr.AppendJSON(nil, valueOf(plain))
+	if err != nil {
+		d.Fault(n, "", "%v", err)
+	}
+	*j = text
+}
+
+// JSONSchema describes any mapping.
+func (j *JSON) JSONSchema(*source.Generator) map[string]any { return map[string]any{"type": "object"} }
+
+// valueOf turns a plain value of YAML into one of expressions: every number is a double there, as in JSON.
+func valueOf(plain any) any {
+	switch v := plain.(type) {
+	case int64:
+		return float64(v)
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = valueOf(v[i])
+		}
+		return list
+	case *source.Object:
+		object := expr.NewObject(len(v.Keys))
+		for i, key := range v.Keys {
+			object.Set(key, valueOf(v.Values[i]))
+		}
+		return object
+	}
+	return plain
 }

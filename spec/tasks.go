@@ -1,6 +1,21 @@
 package spec
 
-import "github.com/agentbench/agentbench/spec/source"
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/source"
+)
 
 // Tasks are where the tasks come from: a list (then only Inline is set), a file or pattern (then only Files is set), or
 // a mapping that also says which of them are taken.
@@ -112,4 +127,800 @@ func (t *Tasks) isMapped() bool {
 func (t *Tasks) JSONSchema(g *source.Generator) map[string]any {
 	path := map[string]any{"type": "string", "minLength": 1, "description": "A .jsonl, .json, .yaml or .csv file, a pattern, or a folder that ends in /."}
 	return map[string]any{"anyOf": []any{path, g.Tagged(t.Inline, `minlen:"1"`), g.Struct(*t)}}
+}
+
+// drawn says which of the tasks are taken where that is drawn by lot, and in which order. It keeps where they stand,
+// not what they say: 32 bytes of each.
+type drawn struct {
+	lots  []lot
+	files []*dataFile
+	shelf shelf
+}
+
+// lastDrawn is what was drawn last. Whoever reads tasks goes on with what was drawn when it began.
+type lastDrawn struct {
+	mu  sync.Mutex
+	now *drawn // nil: nothing was drawn yet
+}
+
+func (l *lastDrawn) get() *drawn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now
+}
+
+func (l *lastDrawn) set(d *drawn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.now = d
+}
+
+// lot is a task that may be taken.
+type lot struct {
+	key     uint64 // of its id
+	at      int64  // the byte that its row begins at, in a file that is streamed
+	n       int32  // the number of its row; of an inline task its own
+	file    int32  // -1: it is inline
+	number  int32  // among all that where lets pass
+	stratum int32
+}
+
+// keyOf stands for an id, on every platform the same.
+func keyOf(id string) uint64 {
+	sum := sha256.Sum256([]byte(id))
+	return binary.BigEndian.Uint64(sum[:8])
+}
+
+// What lots are drawn for: one does not tell of the other.
+const (
+	forSample = iota + 1
+	forShuffle
+)
+
+// lottery puts lots in an order.
+type lottery struct{ salt uint64 }
+
+func newLottery(seed int64, purpose uint64) lottery { return lottery{mix(uint64(seed) ^ mix(purpose))} }
+
+func (l lottery) compare(a, b *lot) int {
+	return cmp.Or(cmp.Compare(mix(a.key^l.salt), mix(b.key^l.salt)), cmp.Compare(a.number, b.number))
+}
+
+// mix is the finalizer of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// byLot says that which tasks are taken, or their order, is drawn.
+func (t *Tasks) byLot() bool { return t.Sample != nil || t.isShuffled() }
+
+func (t *Tasks) isShuffled() bool { return t.Shuffle != nil && t.Shuffle.On }
+
+// draw is what is drawn from the tasks of a suite while they are read.
+type draw struct {
+	tasks   *Tasks
+	seed    int64 // the suite's
+	lots    []lot
+	files   []*dataFile
+	strata  map[string]*stratum
+	size    int // tasks so far
+	nextCut int
+}
+
+// stratum is a part of the tasks that a sample is drawn from.
+type stratum struct {
+	name                string
+	number, size, taken int
+}
+
+func newDraw(s *Suite) *draw {
+	return &draw{tasks: &s.Tasks, seed: s.Seed, strata: map[string]*stratum{}, nextCut: 4096}
+}
+
+// put takes up a task.
+func (d *draw) put(placed placedTask) error {
+	of, err := d.stratumOf(placed)
+	if err != nil {
+		return err
+	}
+	l := lot{key: keyOf(placed.task.ID), at: placed.row.at, n: int32(placed.row.n), number: int32(d.size), file: -1, stratum: int32(of.number)}
+	if file := placed.row.dataFile; file != nil {
+		if len(d.files) == 0 || d.files[len(d.files)-1] != file {
+			d.files = append(d.files, file)
+		}
+		l.file = int32(len(d.files) - 1)
+	}
+	of.size++
+	d.size++
+	d.lots = append(d.lots, l)
+	if d.prunes() && len(d.lots) >= d.nextCut {
+		d.cut(false)
+		d.nextCut = max(4096, 2*len(d.lots))
+	}
+	return nil
+}
+
+func (d *draw) stratumOf(placed placedTask) (*stratum, error) {
+	name := ""
+	if d.tasks.Sample != nil {
+		var err error
+		if name, err = d.tasks.Sample.stratum(placed); err != nil {
+			return nil, err
+		}
+	}
+	of := d.strata[name]
+	if of == nil {
+		of = &stratum{name: name, number: len(d.strata)}
+		d.strata[name] = of
+	}
+	return of, nil
+}
+
+// prunes says that lots can be left away before the end.
+func (d *draw) prunes() bool {
+	if d.tasks.Sample != nil {
+		return d.tasks.Sample.N > 0
+	}
+	return d.tasks.Limit > 0
+}
+
+// keys are those of all lots.
+func (d *draw) keys() []uint64 {
+	keys := make([]uint64, len(d.lots))
+	for i := range d.lots {
+		keys[i] = d.lots[i].key
+	}
+	return keys
+}
+
+// cut leaves the lots away that are not taken whatever comes after them; in the end, all that are not taken.
+func (d *draw) cut(end bool) {
+	if d.tasks.Sample != nil {
+		d.cutSample(end)
+	}
+	if end || d.tasks.Sample == nil {
+		d.order()
+	}
+}
+
+// order puts the lots in the order in which they are run, and cuts them to the limit.
+func (d *draw) order() {
+	shuffled := newLottery(d.shuffleSeed(), forShuffle)
+	slices.SortFunc(d.lots, func(a, b lot) int {
+		if d.tasks.isShuffled() {
+			return shuffled.compare(&a, &b)
+		}
+		return cmp.Compare(a.number, b.number)
+	})
+	if limit := d.tasks.Limit; limit > 0 && len(d.lots) > limit {
+		d.lots = slices.Clip(d.lots[:limit])
+	}
+}
+
+func (d *draw) shuffleSeed() int64 {
+	if s := d.tasks.Shuffle; s != nil && s.Seed != nil {
+		return *s.Seed
+	}
+	return d.seed
+}
+
+// cutSample leaves in each stratum as many lots as are drawn from it; before the end, as many as may be.
+func (d *draw) cutSample(end bool) {
+	seed := d.seed
+	if d.tasks.Sample.Seed != nil {
+		seed = *d.tasks.Sample.Seed
+	}
+	drawn := newLottery(seed, forSample)
+	slices.SortFunc(d.lots, func(a, b lot) int {
+		return cmp.Or(cmp.Compare(a.stratum, b.stratum), drawn.compare(&a, &b))
+	})
+	quota := d.quotas()
+	kept := d.lots[:0]
+	for _, l := range d.lots {
+		if quota[l.stratum] > 0 {
+			quota[l.stratum]--
+			kept = append(kept, l)
+		}
+	}
+	d.lots = kept
+	if !end {
+		return
+	}
+	for _, s := range d.strata {
+		s.taken = 0
+	}
+	sorted := d.byNumber()
+	for i := range d.lots {
+		sorted[d.lots[i].stratum].taken++
+	}
+}
+
+func (d *draw) byNumber() []*stratum {
+	all := make([]*stratum, len(d.strata))
+	for _, s := range d.strata {
+		all[s.number] = s
+	}
+	return all
+}
+
+// quotas are how many tasks are drawn from each stratum, by its number: the same of each, or its share of all that are
+// drawn, in which those with the largest remainders are rounded up.
+func (d *draw) quotas() []int {
+	all := d.byNumber()
+	quota := make([]int, len(all))
+	if n := d.tasks.Sample.N; n > 0 {
+		for i := range quota {
+			quota[i] = n
+		}
+		return quota
+	}
+	share, left := d.tasks.Sample.Share, int(math.Round(d.tasks.Sample.Share*float64(d.size)))
+	for i, s := range all {
+		quota[i] = int(share * float64(s.size))
+		left -= quota[i]
+	}
+	rest := func(s *stratum) float64 { return share*float64(s.size) - float64(quota[s.number]) }
+	slices.SortFunc(all, func(a, b *stratum) int {
+		return cmp.Or(cmp.Compare(rest(b), rest(a)), cmp.Compare(a.name, b.name))
+	})
+	for _, s := range all[:max(0, min(left, len(all)))] {
+		quota[s.number]++
+	}
+	return quota
+}
+
+// maxStrataTold are warned of; of many strata most are small.
+const maxStrataTold = 5
+
+// warnings tell of strata that are too small for what is drawn from them.
+func (d *draw) warnings() (warnings source.Faults) {
+	sample := d.tasks.Sample
+	if sample == nil {
+		return nil
+	}
+	var small []*stratum
+	for _, s := range d.byNumber() {
+		if s.taken < sample.N || s.taken == 0 {
+			small = append(small, s)
+		}
+	}
+	slices.SortFunc(small, func(a, b *stratum) int { return cmp.Compare(a.name, b.name) })
+	for i, s := range small {
+		if i == maxStrataTold {
+			warnings = append(warnings, sample.warning("and so have %d other strata", len(small)-i))
+			break
+		}
+		warnings = append(warnings, sample.warning("%s", s.tooSmall(sample)))
+	}
+	return warnings
+}
+
+func (s *stratum) tooSmall(sample *Sample) string {
+	of := "there are"
+	if sample.By != nil {
+		of = fmt.Sprintf("the stratum %q has", shorten(s.name))
+	}
+	if sample.N > 0 {
+		return fmt.Sprintf("%s %d of the %d tasks that are to be drawn", of, s.size, sample.N)
+	}
+	return fmt.Sprintf("%s too few tasks for a share of %v: %d, of which none is drawn", of, sample.Share, s.size)
+}
+
+func (s *Sample) warning(format string, args ...any) source.Fault {
+	f := s.Node.Fault("", format, args...)
+	f.Warning = true
+	return f
+}
+
+// passes says whether a task is one that where takes.
+func (t *Tasks) passes(placed placedTask) (bool, error) {
+	if t.Where == nil || t.Where.Program == nil {
+		return true, nil
+	}
+	pass, err := t.Where.Bool(background, selectionScope{placed})
+	if err != nil {
+		return false, mappingFault(t.Where, err, placed.where())
+	}
+	return pass, nil
+}
+
+// stratum is the name of what the task is drawn from; "" for all tasks where nothing tells them apart.
+func (s *Sample) stratum(placed placedTask) (string, error) {
+	if s.By == nil || s.By.Program == nil {
+		return "", nil
+	}
+	value, err := s.By.Value(background, selectionScope{placed})
+	if err != nil {
+		return "", mappingFault(s.By, err, placed.where())
+	}
+	name, ok := ClusterName(value)
+	if !ok {
+		return "", s.By.Node.Fault("for example task.metadata.topic", "this gives %s, not text, a number or a truth value (in %s)", listOrObject(value), placed.where())
+	}
+	return name, nil
+}
+
+// selectionScope is what where and by see.
+type selectionScope struct{ placed placedTask }
+
+// Lookup implements expr.Scope.
+func (s selectionScope) Lookup(name string) (any, bool) {
+	if name == "task" {
+		return JudgedTask{s.placed.task}, true
+	}
+	if s.placed.node != nil {
+		return s.inline(name)
+	}
+	return rowScope{s.placed.row}.Lookup(name)
+}
+
+// inline is what stands in the place of a row where the task is written in the suite.
+func (s selectionScope) inline(name string) (any, bool) {
+	switch name {
+	case "row":
+		var plain any
+		source.Decode(s.placed.node, &plain)
+		return valueOf(plain), true
+	case "file":
+		return s.placed.node.File.Name, true
+	case "line":
+		return int64(s.placed.node.Pos.Line), true
+	}
+	return nil, false
+}
+
+// Assignment is a parameter and the value that it gets, both with their places, for faults to point at.
+type Assignment struct {
+	Path  string
+	At    source.Pos // of the path, in the file of the value
+	Value *source.Node
+}
+
+// origin is what a loop was made of.
+type origin struct {
+	file     *loopFile
+	settings []setting
+	roots    roots
+	loops    map[string]*loopFile
+	scripts  map[string]string
+	decoders *sync.Pool // of *source.Decoder, which know the types that they have met
+}
+
+// With is the loop with more parameters set, as `set` in a suite sets them: after those that are set already. It is
+// nil exactly if one of the faults is no warning. Loops that differ in parameters alone share what was compiled.
+func (l *Loop) With(assignments ...Assignment) (*Loop, source.Faults) {
+	set := make([]setting, len(assignments))
+	for i, a := range assignments {
+		set[i] = setting{path: a.Path, at: a.At, value: a.Value}
+	}
+	return l.with(set...)
+}
+
+func (l *Loop) with(set ...setting) (*Loop, source.Faults) {
+	settings := append(l.origin.settings[:len(l.origin.settings):len(l.origin.settings)], set...)
+	again := &loader{doc: &Document{folder: l.origin.file.folder}, roots: l.origin.roots, scripts: maps.Clone(l.origin.scripts),
+		loops: maps.Clone(l.origin.loops), seen: map[source.Fault]bool{}, broken: map[*source.File]bool{}}
+	decoder := l.origin.decoders.Get().(*source.Decoder)
+	defer l.origin.decoders.Put(decoder)
+	again.decoder, again.decoders = *decoder, l.origin.decoders
+	loop := again.instance(l.origin.file, settings)
+	*decoder = again.decoder
+	again.faults.Sort()
+	return loop, again.faults
+}
+
+// originOf remembers what a loop is made of.
+func (l *loader) originOf(file *loopFile, settings []setting) *origin {
+	if l.decoders == nil {
+		l.decoders = &sync.Pool{New: func() any { return &source.Decoder{} }}
+	}
+	return &origin{file: file, settings: settings, roots: l.roots, loops: l.loops, scripts: l.scripts, decoders: l.decoders}
+}
+
+// ParamsOf are parameters by their full paths, as a suite has those of its configurations.
+func ParamsOf(assignments []Assignment) []Param {
+	settings := make([]setting, len(assignments))
+	for i, a := range assignments {
+		settings[i] = setting{path: a.Path, at: a.At, value: a.Value}
+	}
+	return paramsOf(settings)
+}
+
+// Assign reads a setting of the command line, of the flag of that name: its value is YAML.
+func (s Setting) Assign(flag string) (Assignment, source.Faults) {
+	read, faults := s.read(flag)
+	return Assignment{Path: read.path, At: read.at, Value: read.value}, faults
+}
+
+// Text is the value as it is written in the name of a configuration.
+func (a Assignment) Text() string { return valueText(a.Value) }
+
+// ShortNames are the shortest suffixes of paths that mean no other parameter of the loop, nor each other: what the
+// parameters of a sweep are called in the names of its configurations.
+func (l *Loop) ShortNames(paths ...string) []string {
+	count := suffixes{}
+	known := map[string]bool{}
+	add := func(path string) {
+		if !known[path] {
+			known[path] = true
+			count.count(path)
+		}
+	}
+	for _, path := range paths {
+		add(FullPath(path))
+	}
+	for _, leaf := range l.leaves() {
+		if leaf.parameter {
+			add(leaf.path)
+		}
+	}
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = count.shortest(FullPath(path))
+	}
+	return names
+}
+
+// cluster gives a task the cluster and the group that the suite's expressions
+// say, if it has them. Their faults are told where the task stands.
+func (s *Suite) cluster(placed placedTask) (err error) {
+	if placed.task.Cluster, err = s.named(placed, s.Cluster, "cluster", "where it gives null, the task stands for itself"); err != nil {
+		return err
+	}
+	placed.task.Group, err = s.named(placed, s.GroupBy, "group", "where it gives null, the task is in no group")
+	return err
+}
+
+// named is the name that an expression gives to a task.
+func (s *Suite) named(placed placedTask, e *Expr, what, orNull string) (string, error) {
+	if e == nil || e.Program == nil {
+		return "", nil
+	}
+	value, err := e.Value(background, taskScope{placed.task})
+	if err != nil {
+		return "", placed.fault(orNull, "the %s of this task: %v (%s)", what, err, e.Text)
+	}
+	text, ok := ClusterName(value)
+	if !ok {
+		return "", placed.fault("for example task.metadata.topic", "the %s of this task is %s, not text, a number or a truth value (%s)", what, listOrObject(value), e.Text)
+	}
+	return text, nil
+}
+
+// ClusterName is the name of a cluster or a group; null names none.
+func ClusterName(value any) (name string, ok bool) {
+	switch v := value.(type) {
+	case nil:
+		return "", true
+	case string:
+		return v, true
+	case bool:
+		return strconv.FormatBool(v), true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	}
+	return "", false
+}
+
+func listOrObject(value any) string {
+	if _, ok := value.([]any); ok {
+		return "a list"
+	}
+	return "an object"
+}
+
+// taskScope is what expressions over a task alone see.
+type taskScope struct{ task *Task }
+
+// Lookup implements expr.Scope.
+func (s taskScope) Lookup(name string) (any, bool) {
+	if name != "task" {
+		return nil, false
+	}
+	return TaskFields{s.task}, true
+}
+
+// plainTask makes a task of a row that has the keys of a task. A file of text is the input of
+// the task that its name names. In a .csv file vars.NAME and metadata.NAME are columns.
+func plainTask(r row) (*Task, error) {
+	object, ok := r.value.(*expr.Object)
+	if !ok {
+		return nil, r.fault(r.n, `write {"id": ..., "input": ..., "target": ...}`, "want a task, an object")
+	}
+	if !r.format.rows() {
+		name, _ := object.Get("stem")
+		text, _ := object.Get("text")
+		return &Task{ID: name.(string), Input: text}, nil
+	}
+	task := &Task{ID: r.place(r.n)}
+	for i := range object.Len() {
+		key, value := object.At(i)
+		if err := task.set(key, value, r); err != nil {
+			return nil, err
+		}
+	}
+	if task.Input == nil && task.Vars == nil {
+		return nil, r.fault(r.n, "a task has input or vars", "this task has no input")
+	}
+	return task, nil
+}
+
+func (t *Task) set(key string, value any, r row) (err error) {
+	section, name, dotted := strings.Cut(key, ".")
+	switch {
+	case (key == "id" || key == "target") && value == "" && r.isCSV():
+		// an empty cell: the row has none
+	case key == "id":
+		t.ID, err = idOf(value, r)
+	case key == "input":
+		t.Input = value
+	case key == "target":
+		t.Target = value
+	case dotted && section == "vars":
+		t.Vars = withKey(t.Vars, name, value)
+	case dotted && section == "metadata":
+		t.Metadata = withKey(t.Metadata, name, value)
+	case key == "vars":
+		t.Vars, err = wantObject(key, value, r)
+	case key == "metadata":
+		t.Metadata, err = wantObject(key, value, r)
+	default:
+		return r.fault(r.n, "rows of another form need a mapping: tasks: {files: [...], input: row."+key+"}",
+			"unknown key %q: a task has id, input, target, vars and metadata", shorten(key))
+	}
+	return err
+}
+
+func withKey(object any, key string, value any) any {
+	o, ok := object.(*expr.Object)
+	if !ok {
+		o = expr.NewObject(4)
+	}
+	o.Set(key, value)
+	return o
+}
+
+func wantObject(key string, value any, r row) (any, error) {
+	if _, ok := value.(*expr.Object); !ok && value != nil {
+		return nil, r.fault(r.n, "", "%s must be an object", key)
+	}
+	return value, nil
+}
+
+// idOf takes text and, because many files have them, whole numbers.
+func idOf(value any, r row) (string, error) {
+	switch id := value.(type) {
+	case string:
+		if id != "" {
+			return id, nil
+		}
+	case float64:
+		if id == math.Trunc(id) && math.Abs(id) < 1<<53 {
+			return strconv.FormatInt(int64(id), 10), nil
+		}
+	}
+	return "", r.fault(r.n, "", "an id is text that is not empty, or a whole number")
+}
+
+// maxTaskFaults are told; who has made one mistake in 10,000 rows wants to read it once.
+const maxTaskFaults = 10
+
+// CountTasks reads the tasks, says how many are taken, and finds what is wrong with them: rows that cannot be read,
+// ids that stand twice, targets that are missing, no tasks at all. Where tasks are drawn by lot it draws them. It keeps
+// some 10 bytes of each task, and where it draws, 32 more.
+func (d *Document) CountTasks() (int, source.Faults) {
+	if d.Suite == nil {
+		return 0, nil
+	}
+	s := &survey{document: d, needy: d.Suite.needsTarget()}
+	d.survey(s)
+	s.findTwins()
+	n := s.n
+	if d.Suite.Tasks.byLot() {
+		n = s.drawTasks()
+	}
+	if n == 0 && len(s.faults) == 0 {
+		s.faults = append(s.faults, d.noTasks())
+	}
+	if s.untold > 0 {
+		s.faults = append(s.faults, source.Fault{What: fmt.Sprintf("%d further faults of tasks are not told", s.untold)})
+	}
+	return n, append(s.faults, s.warnings...)
+}
+
+// survey is what is found out about the tasks in one pass.
+type survey struct {
+	document *Document
+	draw     *draw // nil: nothing is drawn
+	n        int
+	needy    string   // the scorer that needs targets; "": none
+	keys     []uint64 // of the ids, unless the draw has all of them
+	faults   source.Faults
+	warnings source.Faults
+	untold   int
+	terse    bool // from here on faults are only counted
+}
+
+// survey reads all tasks that may be taken.
+func (d *Document) survey(s *survey) {
+	tasks := d.eligible(&s.terse)
+	if d.Suite.Tasks.byLot() {
+		s.draw = newDraw(d.Suite)
+	} else {
+		tasks = d.first(tasks)
+	}
+	for placed, err := range tasks {
+		if err == nil {
+			err = s.take(placed)
+		}
+		if err != nil {
+			s.tell(err)
+		}
+	}
+}
+
+func (s *survey) take(placed placedTask) error {
+	s.n++
+	if s.draw == nil || s.draw.prunes() {
+		s.keys = append(s.keys, keyOf(placed.task.ID))
+	}
+	if s.draw != nil {
+		if err := s.draw.put(placed); err != nil {
+			return err
+		}
+	}
+	if s.needy != "" && placed.task.Target == nil {
+		return placed.fault("write a target, or targets: optional under tasks, which leaves such runs unscored",
+			"this task has no target, and the scorer %q compares with it", s.needy)
+	}
+	return nil
+}
+
+func (s *survey) tell(err error) {
+	for _, fault := range faultsIn(err) {
+		if len(s.faults) < maxTaskFaults {
+			s.faults = append(s.faults, fault)
+		} else {
+			s.untold++
+		}
+	}
+	s.terse = len(s.faults) >= maxTaskFaults
+}
+
+// twice are the keys that were seen more than once: of ids that stand twice, or, rarely, of different ones.
+func (s *survey) twice() map[uint64]bool {
+	if s.draw != nil && !s.draw.prunes() {
+		s.keys = s.draw.keys()
+	}
+	slices.Sort(s.keys)
+	twice := map[uint64]bool{}
+	for i := 1; i < len(s.keys); i++ {
+		if s.keys[i] == s.keys[i-1] {
+			twice[s.keys[i]] = true
+		}
+	}
+	s.keys = nil
+	return twice
+}
+
+// findTwins reads the tasks again where keys of ids were seen twice, and compares the ids themselves.
+func (s *survey) findTwins() {
+	twice := s.twice()
+	if len(twice) == 0 {
+		return
+	}
+	tasks := s.document.eligible(&s.terse)
+	if s.draw == nil {
+		tasks = s.document.first(tasks)
+	}
+	first := map[string]placedTask{}
+	for placed, err := range tasks {
+		if err != nil {
+			continue // told before
+		}
+		if !twice[keyOf(placed.task.ID)] {
+			continue
+		}
+		id := placed.task.ID
+		other, known := first[id]
+		if known {
+			s.tell(placed.fault("give one of them another id", "the task %q stands twice; first at %s", shorten(id), other.where()))
+			continue
+		}
+		placed.task, placed.row.value, placed.row.doc = nil, nil, nil
+		first[id] = placed
+	}
+}
+
+// drawTasks draws what is drawn by lot, and says how many tasks that are.
+func (s *survey) drawTasks() int {
+	s.draw.cut(true)
+	s.warnings = s.draw.warnings()
+	for _, file := range s.draw.files {
+		file.terse = nil
+	}
+	s.document.drawn.set(&drawn{lots: s.draw.lots, files: s.draw.files})
+	return len(s.draw.lots)
+}
+
+// noTasks says that nothing is left, and of how many.
+func (d *Document) noTasks() source.Fault {
+	t, n := &d.Suite.Tasks, int64(0)
+	for range d.written(nil) {
+		n++
+	}
+	if t.Where != nil && n > 0 {
+		return t.Where.Node.Fault("", "this leaves none of the %s tasks", thousands(n))
+	}
+	return t.Node.Fault("", "there are no tasks")
+}
+
+func (p placedTask) where() string {
+	if p.node != nil {
+		return fmt.Sprintf("%s:%d", p.node.File.Name, p.node.Pos.Line)
+	}
+	return p.row.place(p.row.n)
+}
+
+func (p placedTask) fault(hint, format string, args ...any) error {
+	if p.node != nil {
+		return p.node.Fault(hint, format, args...)
+	}
+	return p.row.fault(p.row.n, hint, format, args...)
+}
+
+// faultsIn are the faults that an error of a row is.
+func faultsIn(err error) source.Faults {
+	var one source.Fault
+	var several source.Faults
+	switch {
+	case errors.As(err, &one):
+		return source.Faults{one}
+	case errors.As(err, &several):
+		return several
+	}
+	return source.Faults{{What: err.Error()}}
+}
+
+type TaskFields struct{ *Task }
+
+// Field gives a field by its name; vars and metadata are never null.
+func (f TaskFields) Field(name string) any {
+	if f.Task == nil {
+		return nil
+	}
+	switch name {
+	case "id":
+		return f.ID
+	case "input":
+		return f.Input
+	case "vars":
+		return orEmpty(f.Vars)
+	case "metadata":
+		return orEmpty(f.Metadata)
+	}
+	return nil
+}
+
+// JudgedTask is a task as expressions see it that never reach a loop: with its target.
+type JudgedTask struct{ *Task }
+
+// Field gives a field by its name.
+func (f JudgedTask) Field(name string) any {
+	if name == "target" && f.Task != nil {
+		return f.Target
+	}
+	return TaskFields(f).Field(name)
+}
+
+func orEmpty(object any) any {
+	if object == nil {
+		return expr.NewObject(0)
+	}
+	return object
 }

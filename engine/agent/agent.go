@@ -6,9 +6,13 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -85,4 +89,182 @@ type Result struct {
 	Ended      *record.Ended
 	// Confidence is what a program said of its own output, nil if it did not.
 	Confidence *float64
+}
+
+// Chat is an agent that sends a system prompt and a prompt to a model once an
+// iteration. Every iteration is a new conversation.
+type Chat struct {
+	Model     model.Model
+	ModelName string      // in the suite
+	Spec      *spec.Agent // of the stage, overrides applied
+}
+
+// Execute makes one call.
+func (c *Chat) Execute(ctx context.Context, turn *Turn) (Result, error) {
+	request := c.request(turn)
+	result := Result{Request: request.Hash(c.ModelName)}
+	reply, call, err := trace.Ask(ctx, model.Asked{
+		Model: c.Model, Name: c.ModelName, Role: record.RoleAgent, Hash: result.Request,
+		Request: request, Timeout: c.Spec.Timeout, Calls: turn.Calls,
+	})
+	if call != nil {
+		result.Calls = []record.Call{*call}
+	}
+	if err != nil {
+		return result, err
+	}
+	result.Thinking = reply.Thinking
+	if err := unusable(reply); err != nil {
+		return result, err
+	}
+	result.reply(reply.Text, reply.Finish, c.Spec.Reply)
+	result.Ended, err = FinalResponse(ctx, c.Spec, turn.Scope, &result)
+	return result, err
+}
+
+// Sends is the hash of the request of a turn.
+func (c *Chat) Sends(turn *Turn) (hash string, err error) {
+	return c.request(turn).Hash(c.ModelName), nil
+}
+
+func (c *Chat) request(turn *Turn) *model.Request {
+	request := &model.Request{
+		Messages:        make([]model.Message, 0, 2),
+		Temperature:     c.Spec.Temperature,
+		TopP:            c.Spec.TopP,
+		Seed:            c.Spec.Seed,
+		MaxOutputTokens: c.Spec.MaxOutputTokens,
+		JSON:            c.Spec.Reply == spec.ReplyJSON,
+		Draw: model.Draw{
+			Task: turn.Task.ID, Trial: turn.Trial, Call: turn.Calls[c.ModelName],
+			Iteration: turn.Iteration, Of: spec.JudgedTask{Task: turn.Task},
+		},
+	}
+	if turn.System != "" {
+		request.Messages = append(request.Messages, model.Message{Role: "system", Text: turn.System})
+	}
+	request.Messages = append(request.Messages, model.Message{Role: "user", Text: turn.Prompt})
+	return request
+}
+
+// unusable says why a reply gives no output and calls nothing.
+func unusable(reply *model.Reply) error {
+	switch {
+	case reply.Finish == "content_filter":
+		return &record.Error{Class: record.ContentFilter, Message: "the server's content filter stopped the reply"}
+	case len(reply.ToolCalls) > 0 || !blank(reply.Text):
+		return nil
+	case reply.Finish == "length":
+		return &record.Error{Class: record.NoAnswer, Message: "the reply is empty: the model spent its output tokens before it answered"}
+	}
+	return &record.Error{Class: record.NoAnswer, Message: "the reply is empty"}
+}
+
+// reply makes a model's reply the output.
+func (r *Result) reply(text, finish string, reply spec.Reply) {
+	r.Fault = ""
+	r.SetReply(text, reply)
+	if r.Fault != "" && finish == "length" {
+		r.Fault += " (it was cut at its limit of output tokens)"
+	}
+}
+
+// give makes what a tool gave the output: a text is taken for a reply.
+func (r *Result) give(content json.RawMessage, reply spec.Reply) {
+	value, err := expr.ParseJSON(content)
+	if text, ok := value.(string); ok && err == nil {
+		r.reply(text, "", reply)
+		return
+	}
+	if err == nil {
+		r.Output, r.Value, r.Fault = content, value, ""
+	}
+}
+
+// textOf is a text as it is, and any other JSON as it is written.
+func textOf(content json.RawMessage) string {
+	if value, err := expr.ParseJSON(content); err == nil {
+		if text, ok := value.(string); ok {
+			return text
+		}
+	}
+	return string(content)
+}
+
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// SetReply makes the output of what an agent replied: a text, or its JSON value.
+func (r *Result) SetReply(text string, reply spec.Reply) {
+	if reply == spec.ReplyJSON {
+		r.setJSON(text)
+		return
+	}
+	r.setText(text)
+}
+
+// setText makes a text the output.
+func (r *Result) setText(text string) {
+	r.Value = text
+	r.Output, _ = expr.AppendJSON(make([]byte, 0, len(text)+2), text) // a string always is JSON
+}
+
+// setJSON makes a reply's JSON value the output. Where it is not JSON the text
+// is the output, and Fault says why.
+func (r *Result) setJSON(text string) {
+	inner := model.Unfence(text)
+	value, err := expr.ParseJSON([]byte(inner))
+	if err != nil {
+		r.setText(text)
+		r.Fault = "the reply is not JSON: " + err.Error()
+		return
+	}
+	r.Value = value
+	r.Output = encode(inner, value)
+}
+
+// encode keeps the JSON as it was written, which keeps numbers of any length,
+// but for what is not UTF-8.
+func encode(text string, value any) json.RawMessage {
+	if utf8.ValidString(text) {
+		return json.RawMessage(text)
+	}
+	encoded, err := expr.AppendJSON(nil, value)
+	if err != nil {
+		return nil
+	}
+	return encoded
+}
+
+// FinalResponse says whether the output is the structured final response that
+// the agent declares, and so ends the run. An expression that fails on the
+// output, for instance at a missing field, says no; a reply that is not the JSON
+// that it was to be is never the final response.
+func FinalResponse(ctx context.Context, declared *spec.Agent, scope expr.Scope, result *Result) (*record.Ended, error) {
+	if result.Ended != nil || declared == nil || declared.FinalResponse == nil || result.Fault != "" {
+		return result.Ended, nil
+	}
+	final, err := declared.FinalResponse.Bool(ctx, withOutput{scope, result.Value})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil || !final {
+		return nil, nil
+	}
+	return &record.Ended{Reason: string(record.ReasonFinalResponse), Output: result.Output}, nil
+}
+
+// withOutput is a scope in which the iteration's output is already the last.
+type withOutput struct {
+	expr.Scope
+	output any
+}
+
+func (s withOutput) Lookup(name string) (any, bool) {
+	if name == "output" {
+		return s.output, true
+	}
+	if s.Scope == nil {
+		return nil, false
+	}
+	return s.Scope.Lookup(name)
 }

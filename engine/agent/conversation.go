@@ -3,10 +3,15 @@ package agent
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/agentbench/agentbench/engine/agent/dialect"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/engine/trace"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -82,3 +87,439 @@ func (c *Conversation) Execute(ctx context.Context, turn *Turn) (Result, error) 
 func (c *Conversation) dialect() dialect.Dialect { return dialect.Dialect(c.Spec.ToolCalls) }
 
 func (c *Conversation) maxSteps() int { return cmp.Or(c.MaxSteps, DefaultMaxSteps) }
+
+// talk is the conversation of one iteration as far as it got, live or again.
+type talk struct {
+	*Conversation
+	turn      *Turn
+	set       *tool.Set // nil where nothing is used
+	defined   []tool.Definition
+	presented []dialect.Tool // as the dialect writes them
+	tools     []model.Tool
+	prelude   prelude // of steps that are not warned
+
+	// The messages of earlier iterations and of this one; those of each inner list
+	// stand or fall together.
+	earlier, current [][]model.Message
+
+	lines []Line // what was said without tools, where there is a user
+	turns int    // of the user in this iteration
+	all   int    // of the user in the conversation
+
+	result Result
+}
+
+// begin prepares the first request of a turn.
+func (c *Conversation) begin(turn *Turn, defined []tool.Definition) *talk {
+	t := &talk{Conversation: c, turn: turn, defined: defined, presented: make([]dialect.Tool, len(defined))}
+	for i := range defined {
+		d := &defined[i]
+		t.presented[i] = dialect.Tool{
+			Tool:   model.Tool{Name: d.Name, Description: d.Description, Parameters: d.Parameters},
+			Server: d.Server, Delegate: d.Delegate,
+		}
+	}
+	t.tools = c.dialect().Tools(t.presented)
+	t.prelude = t.told(0)
+	if c.Spec.Memory != nil {
+		t.remember()
+	}
+	t.result.Prompt = turn.Prompt
+	t.current = c.dialect().Turns(turn.Prompt, nil, nil)
+	t.heard(Line{User: true, Text: turn.Prompt})
+	return t
+}
+
+// prelude is what is sent whatever was said.
+type prelude struct {
+	system []model.Message
+	tokens int64 // with the tools
+}
+
+// told is the prelude that tells of so many steps that remain; 0: of none.
+func (t *talk) told(remaining int) (p prelude) {
+	parts := dialect.Parts{Instructions: t.turn.System, Tools: t.presented, Remaining: remaining}
+	if system := t.dialect().System(parts); system != "" {
+		p.system = []model.Message{{Role: "system", Text: system}}
+	}
+	p.tokens = (&model.Request{Messages: p.system, Tools: t.tools}).InputTokens()
+	return p
+}
+
+// remaining is how many steps the model is told that it has left, the next one
+// included: in this iteration, or in the run where each iteration is one step. 0:
+// it is not told.
+func (t *talk) remaining() int {
+	left := t.maxSteps() - len(t.result.Steps)
+	if t.Spec.StepsOnce(t.User != nil) {
+		left = t.turn.Remaining
+	}
+	if left > t.Spec.WarnRemaining {
+		return 0
+	}
+	return left
+}
+
+// remember takes what was said in earlier iterations. Where nothing was, because
+// the model did not reply at all, they left nothing behind.
+func (t *talk) remember() {
+	for i := range t.turn.Earlier {
+		it := &t.turn.Earlier[i]
+		if len(it.Steps) == 0 {
+			continue
+		}
+		t.earlier = append(t.earlier, t.dialect().Turns(it.Prompt, it.Steps, it.ToolCalls)...)
+		if t.User != nil {
+			t.overhear(it)
+		}
+	}
+}
+
+// overhear takes what the user heard of an earlier iteration.
+func (t *talk) overhear(it *record.Iteration) {
+	t.heard(Line{User: true, Text: it.Prompt})
+	calls := it.ToolCalls
+	for i := range it.Steps {
+		step := &it.Steps[i]
+		of := calls[:min(step.Tools, len(calls))]
+		calls = calls[len(of):]
+		if text, said := t.said(step, of); said {
+			t.heard(Line{Text: text})
+		}
+		if step.User != "" {
+			t.heard(Line{User: true, Text: step.User})
+			t.all++
+		}
+	}
+}
+
+func (t *talk) heard(line Line) {
+	if t.User != nil {
+		t.lines = append(t.lines, line)
+	}
+}
+
+// said is what a step says to the user: a reply that calls nothing, or what a
+// tool says that converses.
+func (t *talk) said(step *record.Step, calls []record.ToolCall) (text string, said bool) {
+	if step.Tools == 0 {
+		return step.Text, true
+	}
+	for i := range calls {
+		if c := &calls[i]; c.Error == nil && t.definition(c.Tool).Converses {
+			return textOf(c.Result), true
+		}
+	}
+	return "", false
+}
+
+// definition is that of the tool of a name, the zero one where there is none.
+func (t *talk) definition(name string) tool.Definition {
+	i := slices.IndexFunc(t.defined, func(d tool.Definition) bool { return d.Name == name })
+	if i < 0 {
+		return tool.Definition{}
+	}
+	return t.defined[i]
+}
+
+// request is what is sent next, and how many messages are left out of it.
+func (t *talk) request() (request *model.Request, pruned int) {
+	request = &model.Request{
+		Tools:           t.tools,
+		Temperature:     t.Spec.Temperature,
+		TopP:            t.Spec.TopP,
+		Seed:            t.Spec.Seed,
+		MaxOutputTokens: t.Spec.MaxOutputTokens,
+		// A block in the text is no JSON: only what calls nothing is held to it.
+		JSON: t.Spec.Reply == spec.ReplyJSON && len(t.tools) == len(t.defined),
+		Draw: model.Draw{
+			Task: t.turn.Task.ID, Trial: t.turn.Trial, Call: t.turn.Calls[t.ModelName],
+			Iteration: t.turn.Iteration, Of: spec.JudgedTask{Task: t.turn.Task},
+		},
+	}
+	if len(t.tools) > 0 {
+		request.ToolChoice = t.Spec.ToolChoice
+	}
+	before := t.prelude
+	if left := t.remaining(); left > 0 {
+		before = t.told(left)
+	}
+	kept, pruned := Window(t.earlier, t.current, before.tokens, t.most())
+	request.Messages = slices.Concat(before.system, kept)
+	return request, pruned
+}
+
+// most are the tokens that may be sent; 0: as many as there are.
+func (t *talk) most() int64 {
+	if t.Spec.Memory == nil {
+		return 0
+	}
+	return int64(t.Spec.Memory.MaxTokens)
+}
+
+// follow takes a whole step into the conversation.
+func (t *talk) follow(step *record.Step, calls []record.ToolCall) {
+	t.current = append(t.current, t.dialect().Step(step, calls, len(t.result.ToolCalls)-len(calls))...)
+	if step.User != "" {
+		t.heard(Line{User: true, Text: step.User})
+		t.turns++
+		t.all++
+	}
+}
+
+// exhausted is the output of an agent that used up its steps.
+func exhausted(steps int) string { return fmt.Sprintf("Reached maximum reasoning steps (%d)", steps) }
+
+// Package memory decides which part of a conversation is sent. All of it stays in
+// the record.
+
+// how many of them are left out, so that with the fixed tokens, those of the
+// system prompt and the tools, they are estimated at most tokens; 0: all are
+// sent.
+//
+// Earlier are the turns of the iterations before, current those of the iteration
+// in progress, which begin with its prompt. A turn is left out whole: an exchange
+// without its end would be none. The prompt and the newest turn always stay,
+// whatever they take; of the others the newest do that fit without a gap.
+func Window(earlier, current [][]model.Message, fixed, most int64) (kept []model.Message, pruned int) {
+	if most <= 0 {
+		return joined(earlier, current), 0
+	}
+	prompt := current[:min(1, len(current))]
+	since := current[len(prompt):]
+	open := since[max(0, len(since)-1):]
+	left := room{left: most - fixed, bytes: textBytes(prompt) + textBytes(open)}
+
+	since = since[:len(since)-len(open)]
+	from := left.newest(since)
+	before := len(earlier)
+	if from == 0 {
+		before = left.newest(earlier)
+	}
+	return joined(earlier[before:], prompt, since[from:], open), messages(earlier[:before]) + messages(since[:from])
+}
+
+// room is what turns may still take.
+type room struct {
+	left  int64 // tokens
+	bytes int   // of what stays already
+}
+
+// newest is the place from which on all turns fit.
+func (r *room) newest(turns [][]model.Message) (from int) {
+	for from = len(turns); from > 0; from-- {
+		more := textBytes(turns[from-1 : from])
+		if model.EstimateTokens(r.bytes+more) > r.left {
+			return from
+		}
+		r.bytes += more
+	}
+	return 0
+}
+
+func textBytes(turns [][]model.Message) (n int) {
+	for _, turn := range turns {
+		for i := range turn {
+			n += turn[i].Bytes()
+		}
+	}
+	return n
+}
+
+func messages(turns [][]model.Message) (n int) {
+	for _, turn := range turns {
+		n += len(turn)
+	}
+	return n
+}
+
+// flat are the messages of all turns.
+func joined(parts ...[][]model.Message) []model.Message {
+	n := 0
+	for _, turns := range parts {
+		n += messages(turns)
+	}
+	all := make([]model.Message, 0, n)
+	for _, turns := range parts {
+		for _, turn := range turns {
+			all = append(all, turn...)
+		}
+	}
+	return all
+}
+
+// step makes one step: a reply, what it calls, and what the user answers. Over
+// says that no other one follows.
+func (t *talk) step(ctx context.Context) (over bool, err error) {
+	reply, err := t.ask(ctx)
+	if errors.Is(err, model.ErrEnded) && len(t.result.Steps) > 0 {
+		t.left(err)
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	over, err = t.act(ctx, reply)
+	if err != nil {
+		return false, err
+	}
+	if !over && len(t.result.Steps) >= t.maxSteps() {
+		t.exhaust()
+		over = true
+	}
+	over = t.after(over)
+	if !over && ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	return over, nil
+}
+
+// ask makes the model's call.
+func (t *talk) ask(ctx context.Context) (*model.Reply, error) {
+	request, pruned := t.request()
+	hash := request.Hash(t.ModelName)
+	if len(t.result.Steps) == 0 {
+		t.result.Request = hash
+	}
+	reply, call, err := trace.Ask(ctx, model.Asked{
+		Model: t.Model, Name: t.ModelName, Role: record.RoleAgent, Hash: hash,
+		Request: request, Timeout: t.Spec.Timeout, Calls: t.turn.Calls,
+	})
+	t.add(call)
+	if err == nil {
+		err = unusable(reply)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.result.Steps = append(t.result.Steps, record.Step{
+		Text: reply.Text, Thinking: t.dialect().Thinking(reply), Call: len(t.result.Calls), Pruned: pruned,
+	})
+	return reply, nil
+}
+
+// add puts down a call that was made, if one was, and the time that it took.
+func (t *talk) add(call *record.Call) {
+	if call == nil {
+		return
+	}
+	call.Start = t.result.Took
+	t.result.Took += call.Duration + call.Waited
+	t.result.Waited += call.Waited
+	t.result.Calls = append(t.result.Calls, *call)
+}
+
+// act does what a reply says.
+func (t *talk) act(ctx context.Context, reply *model.Reply) (over bool, err error) {
+	calls := t.dialect().Read(reply)
+	final, err := t.final(ctx, reply.Text)
+	switch {
+	case err != nil || final:
+		return final, err
+	case len(calls) == 0:
+		over, err = t.say(ctx, reply.Text, reply.Finish)
+	case t.late():
+		return true, nil
+	default:
+		over, err = t.use(ctx, calls)
+	}
+	if err == nil {
+		t.follow(t.last(), t.ofLast())
+	}
+	return over, err
+}
+
+// last is the newest step, and ofLast its tool calls.
+func (t *talk) last() *record.Step { return &t.result.Steps[len(t.result.Steps)-1] }
+
+func (t *talk) ofLast() []record.ToolCall {
+	return t.result.ToolCalls[len(t.result.ToolCalls)-t.last().Tools:]
+}
+
+// final says whether a reply is the structured final response, which ends the
+// run whatever it calls.
+func (t *talk) final(ctx context.Context, text string) (bool, error) {
+	if t.Spec.FinalResponse == nil || blank(text) {
+		return false, nil
+	}
+	var said Result
+	said.SetReply(text, t.Spec.Reply)
+	ended, err := FinalResponse(ctx, t.Spec, t.turn.Scope, &said)
+	if err != nil || ended == nil {
+		return false, err
+	}
+	t.result.Output, t.result.Value, t.result.Fault, t.result.Ended = said.Output, said.Value, "", ended
+	return true, nil
+}
+
+// say gives the user what the agent says, which is the output where nobody
+// answers it.
+func (t *talk) say(ctx context.Context, text, finish string) (over bool, err error) {
+	t.result.reply(text, finish, t.Spec.Reply)
+	if t.User == nil || len(t.result.Steps) >= t.maxSteps() || t.late() {
+		return true, nil
+	}
+	t.heard(Line{Text: text})
+	answer, err := t.User.Answer(ctx, t.listener())
+	t.add(answer.Call)
+	if err != nil {
+		return false, err
+	}
+	t.last().User, t.last().Unanswered = answer.Text, answer.Unanswered
+	return answer.Over || answer.Text == "", nil
+}
+
+// listener is what the user heard.
+func (t *talk) listener() *Heard {
+	return &Heard{Turn: t.turn, Lines: t.lines, Turns: t.turns, All: t.all}
+}
+
+// late cuts the iteration where a timeout of the loop has passed as-if: what
+// would follow does not begin.
+func (t *talk) late() bool {
+	late := t.turn.Late != nil && t.turn.Late(t.result.Took, t.result.Waited)
+	if late {
+		t.result.Cut = record.ReasonTimeout
+	}
+	return late
+}
+
+// after tells of a whole step.
+func (t *talk) after(over bool) bool {
+	if t.turn.AfterStep == nil {
+		return over
+	}
+	if cut := t.turn.AfterStep(&t.result); cut != "" && !over {
+		t.result.Cut = cut
+		return true
+	}
+	return over
+}
+
+// left ends the run: whoever is behind the model has nothing more to give. What
+// it said last is the output.
+func (t *talk) left(err error) {
+	request, _ := t.request()
+	t.result.Unanswered = &record.Next{Request: request.Hash(t.ModelName)}
+	if unanswered, ok := errors.AsType[*model.Unanswered](err); ok {
+		t.result.Unanswered.Reserved = &unanswered.Reserved
+	}
+	if t.result.Output == nil && !blank(t.last().Text) {
+		t.result.reply(t.last().Text, "", t.Spec.Reply)
+	}
+	t.result.Ended = &record.Ended{Reason: string(record.ReasonAgentEnded), Output: t.result.Output}
+}
+
+// exhaust ends an iteration that used up its steps.
+func (t *talk) exhaust() {
+	said := exhausted(t.maxSteps())
+	t.result.setText(said)
+	if t.Spec.Reply == spec.ReplyJSON {
+		t.result.Fault = said
+	}
+}
+
+// silence takes back what was said before something went wrong.
+func (t *talk) silence() {
+	t.result.Output, t.result.Value, t.result.Fault, t.result.Ended = nil, nil, "", nil
+}

@@ -12,9 +12,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
+	"net/http/httptrace"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -223,4 +228,200 @@ func (p *Program) now() time.Time {
 		return p.Now()
 	}
 	return time.Now()
+}
+
+// capture keeps the head and the tail of what is written, half of the limit
+// each.
+type capture struct {
+	half  int
+	head  []byte
+	tail  []byte // a ring once it is full
+	next  int    // where the ring continues
+	total int64
+}
+
+func newCapture(limit int) *capture { return &capture{half: max(1, limit/2)} }
+
+// Write never fails and never stops the writer.
+func (c *capture) Write(p []byte) (int, error) {
+	c.total += int64(len(p))
+	rest := p
+	if room := c.half - len(c.head); room > 0 {
+		n := min(room, len(rest))
+		c.head, rest = append(c.head, rest[:n]...), rest[n:]
+	}
+	if len(rest) > c.half {
+		rest = rest[len(rest)-c.half:]
+	}
+	if room := c.half - len(c.tail); room > 0 {
+		n := min(room, len(rest))
+		c.tail, rest = append(c.tail, rest[:n]...), rest[n:]
+	}
+	for len(rest) > 0 {
+		n := copy(c.tail[c.next:], rest)
+		c.next, rest = (c.next+n)%c.half, rest[n:]
+	}
+	return len(p), nil
+}
+
+// Cut is how many bytes were dropped.
+func (c *capture) Cut() int64 { return c.total - int64(len(c.head)) - int64(len(c.tail)) }
+
+// Bytes is what was kept, with a note where bytes are missing.
+func (c *capture) Bytes() []byte {
+	kept := append([]byte(nil), c.head...)
+	if cut := c.Cut(); cut > 0 {
+		kept = fmt.Appendf(kept, "\n… %d bytes cut …\n", cut)
+	}
+	kept = append(kept, c.tail[c.next:]...)
+	return append(kept, c.tail[:c.next]...)
+}
+
+// allowed are the variables that programs need to run at all. Keys are not
+// among them.
+var allowed = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "VIRTUAL_ENV",
+	"LANG", "LANGUAGE", "LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_NUMERIC", "LC_TIME", "TZ",
+	"TMPDIR", "TMP", "TEMP",
+	"SYSTEMROOT", "PATHEXT", "COMSPEC",
+}
+
+// Environment is the part of an environment that programs may see, as
+// "NAME=value".
+func Environment(getenv func(string) string) []string {
+	kept := []string{}
+	for _, name := range allowed {
+		if value := getenv(name); value != "" {
+			kept = append(kept, name+"="+value)
+		}
+	}
+	return kept
+}
+
+// find is where the program lies: a bare name is looked up in the PATH that the
+// program itself will see, and in ours where it sees none.
+func (p *Program) find() (string, error) {
+	name := p.Argv[0]
+	if filepath.Base(name) != name {
+		return name, nil
+	}
+	for _, entry := range p.Env {
+		if folders, ok := strings.CutPrefix(entry, "PATH="); ok {
+			return search(folders, name)
+		}
+	}
+	return exec.LookPath(name)
+}
+
+// search passes over relative folders: what they are relative to is not for a
+// PATH to say.
+func search(folders, name string) (string, error) {
+	for _, folder := range filepath.SplitList(folders) {
+		if !filepath.IsAbs(folder) {
+			continue
+		}
+		path, err := exec.LookPath(filepath.Join(folder, name))
+		if err == nil {
+			return path, nil
+		}
+	}
+	return "", &exec.Error{Name: name, Err: exec.ErrNotFound}
+}
+
+// Sending tells of the requests of a context whether any byte of them may have
+// reached a server. A connection that was refused, a name that does not exist and
+// a TLS handshake that failed come before the first byte of a request.
+type Sending struct {
+	mu    sync.Mutex
+	asked bool // for a connection; a transport that does not tell so tells nothing
+	uses  []use
+}
+
+// use is a connection that was taken for a request, and how much had been written
+// to it before. A nil connection is one whose bytes are not counted.
+type use struct {
+	on     *counted
+	before int64
+}
+
+// Watch watches the requests that are made with the context that it returns.
+func Watch(ctx context.Context) (context.Context, *Sending) {
+	s := &Sending{}
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GetConn: s.ask, GotConn: s.got}), s
+}
+
+func (s *Sending) ask(string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = true
+}
+
+func (s *Sending) got(info httptrace.GotConnInfo) {
+	u := use{on: countedBeneath(info.Conn)}
+	if u.on != nil {
+		u.before = u.on.written.Load()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.uses = append(s.uses, u)
+}
+
+// Began reports whether a byte of a request may have been sent. It is certain that
+// none was where no connection was ever there for one, or where nothing has been
+// written to any since; requests that share a connection count for each other. The
+// nil Sending is that of a request that was never made.
+func (s *Sending) Began() bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.asked {
+		return true
+	}
+	for _, u := range s.uses {
+		if u.on == nil || u.on.written.Load() > u.before {
+			return true
+		}
+	}
+	return false
+}
+
+// Counting makes a transport's DialContext count what is written, which Began
+// reads; without it every connection that is there counts as written to.
+func Counting(dial func(ctx context.Context, network, address string) (net.Conn, error)) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &counted{Conn: conn}, nil
+	}
+}
+
+// counted is a connection that counts the bytes that the system took for it.
+type counted struct {
+	net.Conn
+	written atomic.Int64
+}
+
+// Write implements net.Conn.
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.written.Add(int64(n))
+	return n, err
+}
+
+// countedBeneath finds the counted connection beneath one of TLS; nil: none is.
+func countedBeneath(conn net.Conn) *counted {
+	for {
+		switch c := conn.(type) {
+		case *counted:
+			return c
+		case interface{ NetConn() net.Conn }:
+			conn = c.NetConn()
+		default:
+			return nil
+		}
+	}
 }

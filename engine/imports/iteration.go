@@ -1,8 +1,13 @@
 package imports
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"math"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -215,4 +220,382 @@ func argumentsOf(given any) (json.RawMessage, error) {
 		}
 	}
 	return encode(given)
+}
+
+// identities tell runs apart. Of each task and of each run 16 bytes are kept.
+type identities struct {
+	inputs map[digest]digest // of a task's input, by its id
+	runs   map[digest]bool
+	trials map[digest]int // the highest, by configuration and task
+	// names are those of the clusters and the groups of tasks, by kind and task; the
+	// tasks without one are left out.
+	names map[digest]string
+
+	// Renamed are runs whose task's id stood for another task already, Retried
+	// those whose trial was there already, regrouped those whose task has another
+	// cluster.
+	renamed, retried, regrouped int
+}
+
+type digest [16]byte
+
+func digestOf(parts ...string) digest {
+	h := sha256.New()
+	for _, part := range parts {
+		fmt.Fprintf(h, "%d:%s", len(part), part)
+	}
+	return digest(h.Sum(nil)[:16])
+}
+
+func newIdentities() *identities {
+	return &identities{inputs: map[digest]digest{}, runs: map[digest]bool{}, trials: map[digest]int{}, names: map[digest]string{}}
+}
+
+// task gives a task its id: the one that the mapping gives, unless that stands
+// for a task with another input; then the name of the file is put before it, and
+// where that is not enough, its line. New says that the task was not there yet.
+func (ids *identities) task(id string, input []byte, file string, line int) (own string, isNew bool) {
+	sum := digestOf(string(input))
+	base := strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), path.Ext(file))
+	for n, own := range []string{id, base + ":" + id, fmt.Sprintf("%s:%d:%s", file, line, id)} {
+		known, taken := ids.inputs[digestOf(own)]
+		if taken && known != sum && n < 2 {
+			continue
+		}
+		if n > 0 {
+			ids.renamed++
+		}
+		ids.inputs[digestOf(own)] = sum
+		return own, !taken
+	}
+	return id, false
+}
+
+// trial gives a run its trial: the one that the mapping gives, unless there is
+// one; 0 or one that is there already becomes the next.
+func (ids *identities) trial(configuration, task string, declared int) int {
+	of := digestOf(configuration, task)
+	key := func(trial int) digest { return digestOf(configuration, task, fmt.Sprint(trial)) }
+	trial := declared
+	if declared > 0 && ids.runs[key(declared)] {
+		ids.retried++
+		trial = 0
+	}
+	if trial == 0 {
+		trial = ids.trials[of] + 1
+	}
+	ids.runs[key(trial)] = true
+	ids.trials[of] = max(ids.trials[of], trial)
+	return trial
+}
+
+// named is the cluster or the group of a task, as the kind says: what its first
+// run gives.
+func (ids *identities) named(kind, task string, isNew bool, given string) string {
+	known := ids.names[digestOf(kind, task)]
+	switch {
+	case isNew && given != "":
+		ids.names[digestOf(kind, task)] = given
+		return given
+	case !isNew && given != known:
+		ids.regrouped++
+	}
+	return known
+}
+
+// amount is a number that may be unknown.
+type amount struct {
+	n     int64
+	known bool
+}
+
+// spent is what a mapping tells of usage.
+type spent struct {
+	calls, input, output, cached, reasoning amount
+	// lacks says that tokens are declared, and unknown.
+	lacks bool
+	cost  amount // in 1e-12 USD
+}
+
+// meter reads usage, and turns counters that go on into what was added.
+type meter struct {
+	mapping *spec.Import
+	last    map[string]int64 // of the counters that go on
+	// restarts are how often a counter fell.
+	restarts *int
+}
+
+// begin forgets the counters that begin anew with a run, or with a file.
+func (m *meter) begin(with spec.Counting) {
+	for _, counter := range m.mapping.Cumulative {
+		if counter.Value == with {
+			delete(m.last, counter.Key)
+		}
+	}
+}
+
+// added is what a counter that goes on was raised by. One that fell was
+// restarted: what it says was added since.
+func (m *meter) added(counter string, a amount) amount {
+	if _, goesOn := m.mapping.Cumulative.Get(counter); !goesOn || !a.known {
+		return a
+	}
+	before := m.last[counter]
+	m.last[counter] = a.n
+	if a.n < before {
+		*m.restarts++
+		return a
+	}
+	return amount{a.n - before, true}
+}
+
+// read evaluates what was used.
+func (m *meter) read(u *spec.ImportedUsage, cost *spec.Expr, s *scope) (spent, error) {
+	var used spent
+	var err error
+	if used.cost, err = m.dollars(cost, s); err != nil || u == nil {
+		return used, err
+	}
+	for _, part := range []struct {
+		counter string
+		e       *spec.Expr
+		into    *amount
+	}{
+		{"calls", u.Calls, &used.calls}, {"input_tokens", u.InputTokens, &used.input}, {"output_tokens", u.OutputTokens, &used.output},
+		{"cached_tokens", u.CachedTokens, &used.cached}, {"reasoning_tokens", u.ReasoningTokens, &used.reasoning},
+	} {
+		if part.e == nil {
+			continue
+		}
+		n, known, err := whole(part.e, s)
+		if err != nil {
+			return used, err
+		}
+		*part.into = m.added(part.counter, amount{n, known})
+	}
+	used.lacks = u.InputTokens != nil && !used.input.known || u.OutputTokens != nil && !used.output.known
+	return used, nil
+}
+
+func (m *meter) dollars(e *spec.Expr, s *scope) (amount, error) {
+	usd, known, err := number(e, s)
+	switch {
+	case err != nil || !known:
+		return amount{}, err
+	case usd < 0 || usd >= float64(math.MaxInt64)/float64(record.USD):
+		return amount{}, wrong(e, "want a cost in USD from 0, got %v", usd)
+	case usd == 0 && m.mapping.UnknownCostZero:
+		return amount{}, nil
+	}
+	return m.added("cost_usd", amount{int64(math.Round(usd * float64(record.USD))), true}), nil
+}
+
+// usage is what so many calls used. What nobody knows is counted: the price, the
+// tokens, or both.
+func (u *spent) usage(calls int64) record.Usage {
+	used := record.Usage{
+		Calls: calls, InputTokens: u.input.n, OutputTokens: u.output.n, CachedTokens: u.cached.n, ReasoningTokens: u.reasoning.n,
+		Cost: record.Money(u.cost.n),
+	}
+	tokens := (u.input.known || u.output.known) && !u.lacks
+	switch {
+	case !u.cost.known && !tokens:
+		used.Unreported = calls
+	case !u.cost.known:
+		used.Unpriced = calls
+	case !tokens:
+		used.Uncounted = calls
+	}
+	return used
+}
+
+// callsOr is how many calls there were, if that is told.
+func (u *spent) callsOr(otherwise int64) int64 {
+	if u.calls.known {
+		return u.calls.n
+	}
+	return otherwise
+}
+
+// none says that nothing was called and nothing spent.
+func (u *spent) none() bool {
+	return u.calls.known && u.calls.n == 0 && u.input.n == 0 && u.output.n == 0 && u.cost.n == 0
+}
+
+// overall puts what is known of the run as a whole in place of the sum of its
+// iterations.
+func (u *spent) overall(sum record.Usage) record.Usage {
+	if !u.cost.known && !u.input.known && !u.output.known && !u.calls.known {
+		return sum
+	}
+	if !u.input.known && !u.output.known {
+		u.lacks = false
+		u.input, u.output = amount{sum.InputTokens, sum.TokensTold() && sum.Calls > 0}, amount{n: sum.OutputTokens}
+		u.cached, u.reasoning = amount{n: sum.CachedTokens}, amount{n: sum.ReasoningTokens}
+	}
+	if !u.cost.known {
+		u.cost = amount{int64(sum.Cost), sum.Priced() && sum.Calls > 0}
+	}
+	total := u.usage(u.callsOr(sum.Calls))
+	total.ToolCalls = sum.ToolCalls
+	return total
+}
+
+const noScore = "the log has no score"
+
+// scores evaluates the scores of a run or of an iteration, in their order.
+func scores(m *spec.ImportedScores, s *scope) ([]record.Score, error) {
+	if m == nil {
+		return nil, nil
+	}
+	if m.Object != nil {
+		return objectScores(m.Object, s)
+	}
+	all := make([]record.Score, 0, len(m.Named))
+	for i := range m.Named {
+		e := &m.Named[i].Value
+		v, err := value(e, s)
+		if err != nil {
+			return nil, err
+		}
+		score, err := scoreOf(e, m.Named[i].Key, v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, score)
+	}
+	return all, nil
+}
+
+// objectScores are those of an object; null has none.
+func objectScores(e *spec.Expr, s *scope) ([]record.Score, error) {
+	v, err := value(e, s)
+	if err != nil || v == nil {
+		return nil, err
+	}
+	object, ok := v.(*expr.Object)
+	if !ok {
+		return nil, wrong(e, "want an object of scores, got %s", describe(v))
+	}
+	var all []record.Score
+	for i := range object.Len() {
+		key, v := object.At(i)
+		score, err := scoreOf(e, key, v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, score)
+	}
+	return all, nil
+}
+
+// scoreOf takes a number or a truth; null is unscored.
+func scoreOf(e *spec.Expr, name string, v any) (record.Score, error) {
+	score := record.Score{Name: name}
+	switch x := v.(type) {
+	case nil:
+		score.Unscored = noScore
+	case bool:
+		if x {
+			score.Value = 1
+		}
+	default:
+		n, ok := asNumber(v)
+		if !ok {
+			return score, wrong(e, "the score %q: want a number or a truth, got %s", name, describe(v))
+		}
+		score.Value = n
+	}
+	return score, nil
+}
+
+// judged are the scores of a run together with those of its iterations.
+type judged struct {
+	run        []record.Score
+	iterations [][]record.Score // by iteration
+}
+
+// all are the scores as they are written. What a run is worth that is cut is told
+// by the scores of its iterations.
+func (j *judged) all(run *record.Run, when *spec.WhenCut) []record.Score {
+	whole := j.run
+	for _, name := range j.names() {
+		if !holds(whole, name) {
+			whole = append(whole, j.returned(run, name))
+		}
+	}
+	for i := range whole {
+		whole[i].Run = run.ID
+	}
+	written := whole
+	for i := range run.Iterations {
+		for _, s := range j.cut(i, len(run.Iterations), whole, when) {
+			s.Run, s.Iteration = run.ID, i+1
+			written = append(written, s)
+		}
+	}
+	return written
+}
+
+// cut are the scores of a run that stops at the iteration with that index, of so
+// many.
+func (j *judged) cut(i, n int, whole []record.Score, when *spec.WhenCut) []record.Score {
+	switch {
+	case when == nil || !when.Zero:
+		if i < len(j.iterations) {
+			return j.iterations[i]
+		}
+		return nil
+	case i == n-1:
+		return append([]record.Score(nil), whole...)
+	}
+	nothing := make([]record.Score, len(whole))
+	for k := range whole {
+		nothing[k] = record.Score{Name: whole[k].Name, Explanation: "cut before its end"}
+	}
+	return nothing
+}
+
+// names are those of the scores of iterations, in the order in which they occur.
+func (j *judged) names() []string {
+	var names []string
+	for _, scores := range j.iterations {
+		for i := range scores {
+			if !contains(names, scores[i].Name) {
+				names = append(names, scores[i].Name)
+			}
+		}
+	}
+	return names
+}
+
+// returned is the score of the iteration that the run returns.
+func (j *judged) returned(run *record.Run, name string) record.Score {
+	if at := run.Outcome.Returned; at > 0 && at <= len(j.iterations) {
+		for _, s := range j.iterations[at-1] {
+			if s.Name == name {
+				return s
+			}
+		}
+		return record.Score{Name: name, Unscored: noScore}
+	}
+	return record.Score{Name: name, Answer: "none"}
+}
+
+func holds(scores []record.Score, name string) bool {
+	for i := range scores {
+		if scores[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func contains(names []string, name string) bool {
+	for i := range names {
+		if names[i] == name {
+			return true
+		}
+	}
+	return false
 }

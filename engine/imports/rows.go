@@ -1,9 +1,32 @@
+// Package imports decides how the logs of other tools become records. A mapping
+// (spec.Import) says where the runs of a log are and what each was; this package
+// reads files row by row, evaluates the mapping on each, and makes of it a run as
+// a loop would have left it behind, with its scores.
+//
+// The files, in the order of the data: file.go (a file to rows), stream.go (JSON
+// without holding it whole), archive.go (members of a zip file), rows.go (what a
+// mapping calls a row), values.go (expressions to what records hold), row.go (a
+// row to a run), limits.go (under which limits it was made), iteration.go,
+// usage.go, scores.go, outcome.go (why it stopped, by the rules that the log was
+// made under), identity.go (ids that stand twice).
 package imports
 
 import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
 	"fmt"
+	"io"
+	"iter"
+	"path"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -269,4 +292,581 @@ func orBroken(s *stream, err error, what string) error {
 		return err
 	}
 	return s.broken("%s", what)
+}
+
+// Importer reads logs by one mapping. The zero value is useless; see New.
+type Importer struct {
+	mapping  *spec.Import
+	ids      *identities
+	recorded map[string]*Recorded
+	under    *underLimits
+	order    []string
+	inside   meter // of iterations
+	overall  meter // of runs
+	notes    Notes
+}
+
+// Notes are what an import found that a user should know, beside problems.
+type Notes struct {
+	Renamed int // runs whose task's id stood for another task
+	Retried int // runs whose trial was there already
+	// Regrouped are runs that give their task another cluster or group than its first
+	// run.
+	Regrouped int
+	Restarts  int // counters that fell, and count anew
+	// Parted are configurations that others were parted from, because their runs were
+	// recorded under other limits.
+	Parted  []string
+	Untimed int // runs whose time is unknown
+	// Contradicted are runs that go on after the limits that they are said to be
+	// recorded under; First is the place of the first, and its iteration.
+	Contradicted int
+	First        string
+}
+
+// New makes an importer.
+func New(m *spec.Import) *Importer {
+	im := &Importer{mapping: m, ids: newIdentities(), recorded: map[string]*Recorded{}, under: newUnderLimits(m)}
+	im.inside = meter{mapping: m, last: map[string]int64{}, restarts: &im.notes.Restarts}
+	im.overall = meter{mapping: m, last: map[string]int64{}, restarts: &im.notes.Restarts}
+	return im
+}
+
+// Notes are what was found so far.
+func (im *Importer) Notes() Notes {
+	n := im.notes
+	n.Renamed, n.Retried, n.Regrouped = im.ids.renamed, im.ids.retried, im.ids.regrouped
+	n.Parted = im.under.parted()
+	return n
+}
+
+// Configurations are the names of the configurations found so far, in the order
+// in which they were.
+func (im *Importer) Configurations() []string { return im.order }
+
+// Recorded is the loop that stands for the agent of a configuration.
+func (im *Importer) Recorded(configuration string) (*Recorded, error) {
+	if known, ok := im.recorded[configuration]; ok {
+		return known, nil
+	}
+	loop, err := im.mapping.LoopUnder(configuration, im.under.limits(configuration))
+	if err != nil {
+		return nil, fmt.Errorf("making the loop of the log: %w", err)
+	}
+	im.recorded[configuration] = &Recorded{Loop: loop, rules: stop.Compile(loop)}
+	return im.recorded[configuration], nil
+}
+
+// Imported is a run that was read.
+type Imported struct {
+	Run    *record.Run
+	Scores []record.Score
+	Task   *spec.Task
+	// NewTask says that no run of the task was read before.
+	NewTask bool
+}
+
+// Read reads a file: JSON, JSON lines or CSV by its name, a zip file by how it
+// begins. What cannot be read is an error, a *Problem; what can be read follows.
+func (im *Importer) Read(name string, r io.Reader) iter.Seq2[*Imported, error] {
+	return func(yield func(*Imported, error) bool) {
+		im.inside.begin(spec.CountsFile)
+		im.overall.begin(spec.CountsFile)
+		f := &file{name: name, shape: shapeOf(im.mapping.Each), zip: im.mapping.Zip}
+		f.give = func(found row, problem *Problem) bool {
+			if problem != nil {
+				return yield(nil, problem)
+			}
+			imported, err := im.run(found)
+			if err != nil {
+				return yield(nil, &Problem{File: found.file, Line: found.line, What: err.Error()})
+			}
+			return yield(imported, nil)
+		}
+		f.read(r)
+	}
+}
+
+// builder makes one run.
+type builder struct {
+	*Importer
+	configuration string
+	// elapsed is the last that the log told, elapsedBase what it counts from.
+	elapsed, elapsedBase time.Duration
+	lost                 bool // the duration of an iteration is unknown
+	restarts             int
+	contradicts          int // the iteration, from 1
+}
+
+// run makes a run of a row.
+func (im *Importer) run(found row) (*Imported, error) {
+	s := &scope{row: found}
+	b := &builder{Importer: im, configuration: im.mapping.Name}
+	im.inside.begin(spec.CountsRun)
+	im.overall.begin(spec.CountsRun)
+	var err error
+	if im.mapping.Configuration != nil {
+		if b.configuration, err = name(im.mapping.Configuration, s); err != nil {
+			return nil, err
+		}
+	}
+	if b.configuration, err = im.under.configuration(b.configuration, s); err != nil {
+		return nil, err
+	}
+	recorded, err := im.Recorded(b.configuration)
+	if err != nil {
+		return nil, err
+	}
+	task, err := im.task(s)
+	if err != nil {
+		return nil, err
+	}
+	run := &record.Run{Version: record.Version, Configuration: b.configuration, Loop: recorded.Loop.Hash()}
+	scored, err := b.fill(run, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.end(run, recorded, task, s); err != nil {
+		return nil, err
+	}
+	if err := b.faulted(run, s); err != nil {
+		return nil, err
+	}
+	trial, err := im.trial(s)
+	if err != nil {
+		return nil, err
+	}
+	imported := &Imported{Run: run, Task: task}
+	if err := im.identify(imported, s, trial); err != nil {
+		return nil, err
+	}
+	imported.Scores = scored.all(run, im.mapping.WhenCut)
+	im.note(b, run, s)
+	return imported, nil
+}
+
+// fill makes the iterations of a run, and sums up what they used.
+func (b *builder) fill(run *record.Run, s *scope) (*judged, error) {
+	m := b.mapping
+	scored := &judged{}
+	var err error
+	if scored.run, err = scores(m.Scores, s); err != nil {
+		return nil, err
+	}
+	used, err := b.overall.read(m.Usage, m.CostUSD, s)
+	if err != nil {
+		return nil, err
+	}
+	found, err := parts(&m.Iterations, s)
+	if err != nil {
+		return nil, err
+	}
+	run.Iterations, run.Untimed = make([]record.Iteration, 0, len(found)), m.Iterations.Elapsed == nil && m.Iterations.Duration == nil
+	for i := range found {
+		s.entry, s.i, s.after = found[i].entry, i, found[i].after
+		it, err := b.iteration(s, run.Elapsed)
+		if err != nil {
+			return nil, fmt.Errorf("iteration %d: %w", i+1, err)
+		}
+		judged, err := scores(m.Iterations.Scores, s)
+		if err != nil {
+			return nil, fmt.Errorf("iteration %d: %w", i+1, err)
+		}
+		run.Elapsed, run.Untimed = it.End, it.Untimed
+		agent, _ := it.Spent()
+		run.Usage = run.Usage.Plus(agent)
+		run.Iterations = append(run.Iterations, it)
+		scored.iterations = append(scored.iterations, judged)
+	}
+	run.Usage = used.overall(run.Usage)
+	return scored, nil
+}
+
+// faulted marks a run that failed by no fault of the agent.
+func (b *builder) faulted(run *record.Run, s *scope) error {
+	failed, err := failure(b.mapping.Fault, s)
+	if err != nil || failed == nil {
+		return err
+	}
+	if !failed.Class.Fault() {
+		run.Outcome = record.Outcome{Status: record.Failed}
+	} else {
+		run.Outcome = record.Outcome{Status: record.Faulted}
+	}
+	run.Outcome.Reason, run.Outcome.Class, run.Outcome.Fired, run.Outcome.Error = record.ReasonError, record.ByFault, string(failed.Class), failed
+	return nil
+}
+
+// identify gives a run its ids.
+func (im *Importer) identify(i *Imported, s *scope, declared int) error {
+	input, err := expr.AppendJSON(nil, i.Task.Input)
+	if err != nil {
+		return fmt.Errorf("the input: %w", err)
+	}
+	i.Task.ID, i.NewTask = im.ids.task(i.Task.ID, input, s.file, s.line)
+	i.Run.Task = i.Task.ID
+	i.Task.Cluster = im.ids.named("cluster", i.Task.ID, i.NewTask, i.Task.Cluster)
+	i.Task.Group = im.ids.named("group", i.Task.ID, i.NewTask, i.Task.Group)
+	i.Run.Cluster, i.Run.Group = i.Task.Cluster, i.Task.Group
+	i.Run.Trial = im.ids.trial(i.Run.Configuration, i.Run.Task, declared)
+	i.Run.ID = record.RunID(i.Run.Configuration, i.Run.Task, i.Run.Trial)
+	if !contains(im.order, i.Run.Configuration) {
+		im.order = append(im.order, i.Run.Configuration)
+	}
+	return nil
+}
+
+func (im *Importer) note(b *builder, run *record.Run, s *scope) {
+	im.notes.Restarts += b.restarts
+	if run.Untimed {
+		im.notes.Untimed++
+	}
+	if b.contradicts > 0 {
+		if im.notes.Contradicted++; im.notes.Contradicted == 1 {
+			im.notes.First = fmt.Sprintf("%s:%d, at iteration %d of %d", s.file, s.line, b.contradicts, len(run.Iterations))
+		}
+	}
+}
+
+// task makes the task of a row.
+func (im *Importer) task(s *scope) (*spec.Task, error) {
+	m := im.mapping
+	task := &spec.Task{ID: s.place()}
+	var err error
+	if m.Task != nil {
+		if task.ID, err = name(m.Task, s); err != nil {
+			return nil, err
+		}
+	}
+	if task.Input, err = value(m.Input, s); err != nil {
+		return nil, err
+	}
+	if task.Target, err = value(m.Target, s); err != nil {
+		return nil, err
+	}
+	if task.Vars, err = object(m.Vars, s); err != nil {
+		return nil, err
+	}
+	if task.Metadata, err = object(m.Metadata, s); err != nil {
+		return nil, err
+	}
+	if task.Cluster, err = grouped(m.Cluster, s, "cluster"); err != nil {
+		return nil, err
+	}
+	task.Group, err = grouped(m.Group, s, "group")
+	return task, err
+}
+
+// grouped is the name of a task's cluster or group, "" where it has none.
+func grouped(e *spec.Expr, s *scope, what string) (string, error) {
+	v, err := value(e, s)
+	if err != nil {
+		return "", err
+	}
+	name, ok := spec.ClusterName(v)
+	if !ok {
+		return "", wrong(e, "a %s is text, a number or a truth, got %s", what, describe(v))
+	}
+	return name, nil
+}
+
+func (im *Importer) trial(s *scope) (int, error) {
+	if im.mapping.Trial == nil {
+		return 0, nil
+	}
+	n, known, err := whole(im.mapping.Trial, s)
+	switch {
+	case err != nil:
+		return 0, err
+	case known && n < 1 || n > spec.MostTrials:
+		return 0, wrong(im.mapping.Trial, "trials are counted from 1, got %d", n)
+	}
+	return int(n), nil
+}
+
+// Problem is something that could not be read.
+type Problem struct {
+	File string
+	Line int // 0: of the file as a whole
+	What string
+}
+
+// Error names the place.
+func (p *Problem) Error() string {
+	if p.Line == 0 {
+		return p.File + ": " + p.What
+	}
+	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.What)
+}
+
+// file is a file that is being read.
+type file struct {
+	name  string
+	shape shape
+	zip   *spec.Zip
+	give  func(row, *Problem) bool
+	// ended says that who reads wants no more.
+	ended bool
+}
+
+// yield hands out a row, or what is wrong with it.
+func (f *file) yield(r row, err error) bool {
+	if err != nil {
+		return f.fail(r.line, err)
+	}
+	r.file = f.name
+	f.ended = !f.give(r, nil)
+	return !f.ended
+}
+
+// fail hands out what is wrong. It gives false: only behind a row whose end is
+// known can one go on.
+func (f *file) fail(line int, err error) bool {
+	var b *broken
+	if errors.As(err, &b) {
+		line = b.line
+	}
+	f.ended = !f.give(row{}, &Problem{File: f.name, Line: line, What: err.Error()})
+	return false
+}
+
+// read reads a file by its beginning and its name.
+func (f *file) read(r io.Reader) {
+	start := bufio.NewReader(r)
+	head, _ := start.Peek(4) // a shorter file is no zip file
+	switch ext := strings.ToLower(path.Ext(f.name)); {
+	case bytes.Equal(head, []byte("PK\x03\x04")):
+		f.archive(r, start)
+	case ext == ".csv":
+		f.table(start)
+	case ext == ".jsonl" || ext == ".ndjson":
+		f.lines(start)
+	default:
+		f.documents(newStream(start))
+	}
+}
+
+// documents reads one JSON document after the other.
+func (f *file) documents(s *stream) {
+	for n := 0; ; n++ {
+		c, err := s.peek()
+		switch {
+		case err != nil:
+			f.fail(s.line, err)
+			return
+		case c == 0 && n == 0:
+			f.fail(0, errors.New("the file is empty"))
+			return
+		case c == 0:
+			return
+		}
+		if !f.document(s) {
+			return
+		}
+	}
+}
+
+// lines reads a document a line. A line that is no JSON is told, and the next
+// lines follow.
+func (f *file) lines(r *bufio.Reader) {
+	s := newLines(r)
+	for {
+		text, line, err := s.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return
+		case err != nil:
+			f.fail(line, err)
+			return
+		case len(bytes.TrimSpace(text)) == 0:
+			continue
+		}
+		text = bytes.TrimRight(text, "\r\n") // an end that is missing is missed on this line
+		doc, err := expr.ParseJSON(text)
+		if err != nil {
+			f.fail(line, notJSON(text, line, err))
+		} else {
+			f.inMemory(doc, line)
+		}
+		if f.ended {
+			return
+		}
+	}
+}
+
+// lineReader reads lines of any length, up to mostBytes.
+type lineReader struct {
+	r    *bufio.Reader
+	buf  []byte
+	line int
+}
+
+func newLines(r *bufio.Reader) *lineReader {
+	if mark, _ := r.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
+		_, _ = r.Discard(3) // they were peeked at
+	}
+	return &lineReader{r: r}
+}
+
+// next is the next line, until the next call.
+func (l *lineReader) next() ([]byte, int, error) {
+	l.line++
+	l.buf = l.buf[:0]
+	for {
+		part, err := l.r.ReadSlice('\n')
+		if len(l.buf) == 0 && err == nil {
+			return part, l.line, nil
+		}
+		l.buf = append(l.buf, part...)
+		switch {
+		case len(l.buf) > mostBytes:
+			return nil, l.line, fmt.Errorf("a line of more than %d bytes", mostBytes)
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(l.buf) > 0, err == nil:
+			return l.buf, l.line, nil
+		default:
+			return nil, l.line, err
+		}
+	}
+}
+
+// table reads a .csv file: the first line names the columns, every value is text.
+func (f *file) table(r *bufio.Reader) {
+	newLines(r) // steps over the byte order mark
+	if f.shape.each != nil || f.shape.values || f.shape.path != nil {
+		f.fail(0, errors.New("a .csv file has a row a line, but the mapping has each"))
+		return
+	}
+	reader := csv.NewReader(r)
+	columns, err := reader.Read()
+	if err != nil {
+		f.fail(1, tableError(err))
+		return
+	}
+	columns = slices.Clone(columns)
+	for {
+		values, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			f.fail(0, tableError(err))
+			var parse *csv.ParseError
+			if !errors.As(err, &parse) || f.ended {
+				return
+			}
+			continue
+		}
+		line, _ := reader.FieldPos(0)
+		object := expr.NewObject(len(columns))
+		for i, column := range columns {
+			object.Set(column, values[i])
+		}
+		if !f.yield(row{value: object, line: line}, nil) {
+			return
+		}
+	}
+}
+
+func tableError(err error) error {
+	var parse *csv.ParseError
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("the file is empty")
+	case errors.As(err, &parse):
+		return &broken{parse.Line, "not CSV: " + parse.Err.Error()}
+	}
+	return err
+}
+
+// archive reads a zip file: the members that the mapping says are rows, or else
+// every JSON member as a file of its own.
+func (f *file) archive(r io.Reader, start io.Reader) {
+	opened, err := openZip(r)
+	if err != nil {
+		f.fail(0, err)
+		return
+	}
+	var doc any
+	if f.zip != nil && f.zip.Doc != "" {
+		if doc, err = f.memberValue(opened, f.zip.Doc); err != nil {
+			f.fail(0, err)
+			return
+		}
+	}
+	for _, member := range opened.File {
+		if !f.wants(member.Name) {
+			continue
+		}
+		f.member(member, doc)
+		if f.ended {
+			return
+		}
+	}
+}
+
+func (f *file) wants(member string) bool {
+	if f.zip == nil {
+		ext := strings.ToLower(path.Ext(member))
+		return ext == ".json" || ext == ".jsonl"
+	}
+	matched, _ := path.Match(f.zip.Rows, member) // the pattern was checked
+	return matched
+}
+
+// openZip wants a file that can be read at any place.
+func openZip(r io.Reader) (*zip.Reader, error) {
+	at, ok := r.(interface {
+		io.ReaderAt
+		io.Seeker
+	})
+	if !ok {
+		return nil, errors.New("a zip file cannot be read from a pipe")
+	}
+	size, err := at.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	return zip.NewReader(at, size)
+}
+
+// member reads a member: as a row, or as a file.
+func (f *file) member(m *zip.File, doc any) {
+	inner := &file{name: f.name + "/" + m.Name, shape: f.shape, give: f.give}
+	defer func() { f.ended = inner.ended }()
+	opened, err := m.Open()
+	if err != nil {
+		inner.fail(0, unknownMethod(m, err))
+		return
+	}
+	defer opened.Close()
+	if f.zip == nil {
+		inner.read(opened)
+		return
+	}
+	value, line, err := newStream(opened).value()
+	inner.yield(row{doc: doc, value: value, line: line}, err)
+}
+
+func (f *file) memberValue(opened *zip.Reader, name string) (any, error) {
+	for _, m := range opened.File {
+		if m.Name != name {
+			continue
+		}
+		r, err := m.Open()
+		if err != nil {
+			return nil, unknownMethod(m, err)
+		}
+		defer r.Close()
+		value, _, err := newStream(r).value()
+		return value, err
+	}
+	return nil, errors.New("the zip file has no member " + name)
+}
+
+func unknownMethod(m *zip.File, err error) error {
+	if errors.Is(err, zip.ErrAlgorithm) {
+		return errors.New(m.Name + " is compressed in a way that is not known here; unpack it and import the members")
+	}
+	return err
 }

@@ -5,8 +5,14 @@ package model
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -97,4 +103,237 @@ type Reply struct {
 	Attempts  int           // requests sent; 0 means 1
 	Unsent    int           // of these attempts, those of which no byte reached a server
 	Cached    bool
+}
+
+type besideKey struct{}
+
+// Beside prepares calls that are made beside others of the same run. Which of
+// several equal requests one of them is must not depend on which came first:
+// those of each place follow one another, and are numbered for themselves.
+func Beside(ctx context.Context, place int) context.Context {
+	return context.WithValue(ctx, besideKey{}, Place(ctx)+"/"+strconv.Itoa(place))
+}
+
+// Place tells calls apart that are made beside each other; "": nothing is beside.
+func Place(ctx context.Context) string {
+	place, _ := ctx.Value(besideKey{}).(string)
+	return place
+}
+
+// Bytes is the length of what a model reads of a message.
+func (m *Message) Bytes() int {
+	return len(m.Text) + len(m.ToolCallID) + callBytes(m.ToolCalls)
+}
+
+// Bytes is the length of what a model reads of a tool.
+func (t *Tool) Bytes() int { return len(t.Name) + len(t.Description) + len(t.Parameters) }
+
+// Bytes is the length of what a model wrote.
+func (r *Reply) Bytes() int { return len(r.Text) + len(r.Thinking) + callBytes(r.ToolCalls) }
+
+func callBytes(calls []ToolCall) int {
+	bytes := 0
+	for i := range calls {
+		bytes += len(calls[i].ID) + len(calls[i].Name) + len(calls[i].Arguments)
+	}
+	return bytes
+}
+
+// Identify gives an ID to each call that has none, or that of one before it:
+// call_1 is the first call's, and so on. Always the same calls get the same IDs.
+func Identify(calls []ToolCall) {
+	for i := range calls {
+		id := calls[i].ID
+		if id == "" {
+			id = "call_" + strconv.Itoa(i+1)
+		}
+		calls[i].ID = distinct(calls, i, id)
+	}
+}
+
+// distinct is the id with a number behind it where another call has it: one that
+// came before, or one that is yet to come and has it of its own.
+func distinct(calls []ToolCall, at int, id string) string {
+	taken := func(id string) bool {
+		same := func(c ToolCall) bool { return c.ID == id }
+		before := slices.ContainsFunc(calls[:at], same)
+		return before || id != calls[at].ID && slices.ContainsFunc(calls[at+1:], same)
+	}
+	made := id
+	for n := 2; taken(made); n++ {
+		made = id + "_" + strconv.Itoa(n)
+	}
+	return made
+}
+
+// Asked is one call of a model, on behalf of an agent or a judge.
+type Asked struct {
+	Model   Model
+	Name    string // in the suite
+	Role    record.Role
+	Hash    string // of the request
+	Request *Request
+	Timeout time.Duration  // of the call, as-if, without what it waits; 0: none
+	Calls   map[string]int // of each model so far in the run; counted on where the call was made
+}
+
+// Ask makes the call and its record, which is nil where no call was made.
+func (a *Asked) Ask(ctx context.Context) (*Reply, *record.Call, error) {
+	calling, cancel := ctx, context.CancelFunc(func() {})
+	if a.Timeout > 0 {
+		calling, cancel = WithWorkingTime(ctx, a.Timeout, context.DeadlineExceeded)
+	}
+	defer cancel()
+	reply, err := a.Model.Call(calling, a.Request)
+	if errors.Is(err, ErrEnded) || errors.Is(err, ErrRefused) {
+		return nil, nil, err
+	}
+	if a.Calls != nil {
+		a.Calls[a.Name]++
+	}
+	call := &record.Call{Role: a.Role, Model: a.Name, Request: a.Hash}
+	if err == nil {
+		call.Usage, call.Reserved, call.Finish = reply.Usage, reply.Reserved, reply.Finish
+		call.Answered = reply.Answered
+		call.Duration, call.Waited = reply.Duration, reply.Waited
+		call.Attempts, call.Unsent, call.Cached = reply.Attempts, reply.Unsent, reply.Cached
+		err = a.late(call)
+	} else {
+		err = a.failed(ctx, calling, call, err)
+	}
+	return reply, call, err
+}
+
+// late turns a call that took longer than allowed into a timeout, also where
+// its time only passed as-if.
+func (a *Asked) late(call *record.Call) error {
+	if a.Timeout <= 0 || call.Duration <= a.Timeout {
+		return nil
+	}
+	call.Duration = a.Timeout
+	call.Error = a.timedOut()
+	return call.Error
+}
+
+func (a *Asked) timedOut() *record.Error {
+	return &record.Error{Class: record.CallTimeout, Message: fmt.Sprintf("the call took longer than %v", a.Timeout)}
+}
+
+// reserved records what the run's own budget made of a call that failed.
+func reserved(call *record.Call, err error) {
+	var u *Unanswered
+	if !errors.As(err, &u) {
+		return
+	}
+	call.Reserved = &u.Reserved
+	if u.Charged != call.Usage {
+		call.Charged = &u.Charged
+	}
+}
+
+// failed records a call that gave no reply. An error of no known class is one
+// of agentbench, unless the context ended.
+func (a *Asked) failed(ctx, calling context.Context, call *record.Call, err error) error {
+	call.Duration, call.Usage = Failure(err)
+	var told *CallError
+	if errors.As(err, &told) {
+		call.Waited, call.Attempts, call.Unsent = told.Waited, told.Attempts, told.Unsent
+	}
+	reserved(call, err)
+	if a.Timeout > 0 && call.Duration > a.Timeout {
+		call.Duration = a.Timeout
+	}
+	switch {
+	case errors.As(err, &call.Error):
+	case ctx.Err() != nil:
+		return err
+	case calling.Err() != nil:
+		call.Duration, call.Error = a.Timeout, a.timedOut()
+		return call.Error
+	default:
+		call.Error = &record.Error{Class: record.Internal, Message: err.Error()}
+	}
+	return err
+}
+
+// Unfence takes the JSON out of a reply that wraps it into one pair of ``` or
+// ```json fences, with or without prose around them.
+func Unfence(text string) string {
+	trimmed := strings.TrimSpace(text)
+	start := strings.Index(trimmed, fence)
+	end := strings.LastIndex(trimmed, fence)
+	whole := start == 0 && end == len(trimmed)-len(fence)
+	if end < start+len(fence) || !whole && (strings.Count(trimmed, fence) != 2 || startsJSON(trimmed)) {
+		return trimmed
+	}
+	language, inner, lines := strings.Cut(trimmed[start+len(fence):end], "\n")
+	language = strings.TrimSpace(language)
+	if !lines || language != "" && !strings.EqualFold(language, "json") {
+		return trimmed
+	}
+	return strings.TrimSpace(inner)
+}
+
+// Verdict takes the JSON out of an answer of a judge, which may be nothing but one
+// fence. A fence within prose may be what the judge quotes: what the output says of
+// itself.
+func Verdict(text string) string {
+	text = strings.TrimSpace(text)
+	if strings.HasPrefix(text, fence) && strings.HasSuffix(text, fence) {
+		return Unfence(text)
+	}
+	return text
+}
+
+const fence = "```"
+
+func startsJSON(text string) bool { return text != "" && strings.ContainsRune("{[\"", rune(text[0])) }
+
+// Package fence decides how data are told from instructions in what a model is
+// sent: each text stands between two lines with its name and a mark that none of
+// the texts has in it. Whatever a text says, it can neither end its own part nor
+// begin another one.
+
+// Part is a text with a name, which is of the one who asks.
+type Fenced struct{ Name, Text string }
+
+// Mark is one that no text has in it, 16 digits. It follows from the texts, so
+// that equal requests stay equal.
+func FenceMark(texts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	for {
+		mark := hex.EncodeToString(sum[:8])
+		if !within(texts, mark) {
+			return mark
+		}
+		sum = sha256.Sum256(sum[:])
+	}
+}
+
+func within(texts []string, mark string) bool {
+	for _, text := range texts {
+		if strings.Contains(text, mark) {
+			return true
+		}
+	}
+	return false
+}
+
+// Write writes the parts one after the other, with an empty line after each. The
+// mark is that of their texts, among others perhaps.
+func WriteFenced(b *strings.Builder, mark string, parts ...Fenced) {
+	for _, p := range parts {
+		b.WriteString("=== " + p.Name + " " + mark + " ===\n")
+		b.WriteString(p.Text)
+		b.WriteString("\n=== end of " + p.Name + " " + mark + " ===\n\n")
+	}
+}
+
+// Shown is a text as it is, and anything else as JSON.
+func FencedText(value any) (string, error) {
+	if text, ok := value.(string); ok {
+		return text, nil
+	}
+	encoded, err := expr.AppendJSON(nil, value)
+	return string(encoded), err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -159,4 +160,299 @@ func (p *Plan) ofTask(task *spec.Task, yield func(Item, error) bool) bool {
 		}
 	}
 	return true
+}
+
+// conversations is what so many iterations use in which the agent converses: its
+// steps, the user's turns, and the tasks that it hands out.
+func (w *worst) conversations(s spec.Stage, carried, n int64) Worst {
+	steps := w.stepsOf(s.Agent)
+	total := w.steps(s, steps, carried, n)
+	if openEnded(s.Agent) {
+		total.Open = product(steps, n)
+	}
+	if w.loop.User != nil && w.loop.User.Model != "" {
+		total = total.Plus(w.turns(s, w.userTurns(steps)).Times(n))
+	}
+	for i := range s.Agent.Delegates {
+		handed := w.delegate(&s.Agent.Delegates[i])
+		handed.Handed++
+		total = total.Plus(handed.Times(product(steps, n)))
+	}
+	return total
+}
+
+// stepsOf is how many steps an agent makes in one iteration. One that can only talk
+// makes one after each turn of the user.
+func (w *worst) stepsOf(a *spec.Agent) int64 {
+	steps := w.loop.Steps(a)
+	if u := w.loop.User; u != nil && u.MaxTurns > 0 && !openEnded(a) {
+		steps = min(steps, u.MaxTurns+1)
+	}
+	return int64(steps)
+}
+
+// steps are the agent's own calls. Each sends the replies and turns before it
+// along; with a memory those of the iterations before, too.
+func (w *worst) steps(s spec.Stage, steps, carried, n int64) Worst {
+	in := series{n: steps, first: w.opening(s), more: w.perStep(s)}
+	memory := s.Agent.Memory
+	if memory == nil {
+		return w.calls(s.Agent.Model, s.Agent.MaxOutputTokens, in).Times(n)
+	}
+	in.n, in.more = product(steps, n), sum(in.more, tokensOf(0, s.Prompt)/max(1, steps)) // a prompt in every iteration
+	if in.most = int64(memory.MaxTokens); in.most > 0 {
+		in.most = max(in.most, in.first)
+	}
+	if in.first = sum(in.first, carried); in.most > 0 && (openEnded(s.Agent) || in.first > in.most) {
+		in.first = in.most // what tools give may fill it
+	}
+	return w.calls(s.Agent.Model, s.Agent.MaxOutputTokens, in)
+}
+
+// opening is what the first step of an iteration sends: instructions, tools and
+// prompt.
+func (w *worst) opening(s spec.Stage) int64 {
+	characters := w.characters
+	for i := range s.Agent.Tools {
+		t := &s.Agent.Tools[i]
+		characters += len(t.Name) + len(t.Builtin) + len(t.Description) + len(t.Parameters)
+	}
+	for i := range s.Agent.Delegates {
+		characters += len(s.Agent.Delegates[i].Name) + len(s.Agent.Delegates[i].Description)
+	}
+	return tokensOf(characters, s.Agent.System, s.Prompt)
+}
+
+// perStep is by how much a step makes the conversation longer, what tools give
+// left out.
+func (w *worst) perStep(s spec.Stage) int64 {
+	_, reply := declaredTokens(w.models[s.Agent.Model], s.Agent.MaxOutputTokens)
+	return int64(reply + w.userReply())
+}
+
+func (w *worst) userReply() int {
+	if w.loop.User == nil || w.loop.User.Model == "" {
+		return 0
+	}
+	_, reply := declaredTokens(w.models[w.loop.User.Model], 0)
+	return reply
+}
+
+// remembered is what an iteration of the stage leaves to the memories of those
+// after it.
+func (w *worst) remembered(s spec.Stage) int64 {
+	if s.Agent.Memory == nil {
+		return 0
+	}
+	return sum(tokensOf(0, s.Prompt), product(w.perStep(s), w.stepsOf(s.Agent)))
+}
+
+// userTurns are the turns of the user in one iteration: one for each step.
+func (w *worst) userTurns(steps int64) int64 {
+	if most := int64(w.loop.User.MaxTurns); most > 0 && most < steps {
+		return most
+	}
+	return steps
+}
+
+// turns are the calls of the model that plays the user.
+func (w *worst) turns(s spec.Stage, n int64) Worst {
+	in := series{n: n, first: sum(tokensOf(w.characters, w.loop.User.System), w.perStep(s)), more: w.perStep(s)}
+	return w.calls(w.loop.User.Model, 0, in)
+}
+
+// delegate is what one task costs that is handed on.
+func (w *worst) delegate(d *spec.Delegate) Worst {
+	if d.Resolved == nil {
+		return Worst{Programs: 1}
+	}
+	if known, ok := w.delegates[d.Resolved]; ok {
+		return known
+	}
+	if w.delegates == nil {
+		w.delegates = map[*spec.Loop]Worst{}
+	}
+	of := w.run(d.Resolved)
+	of.Iterations = 0 // of the run are its own
+	w.delegates[d.Resolved] = of
+	return of
+}
+
+// openEnded says that nothing limits what the agent's tools and delegates give.
+func openEnded(a *spec.Agent) bool {
+	return len(a.Tools)+len(a.Delegates) > 0
+}
+
+// Scoring is what the scorers that ask others can use at most, on some runs.
+type Scoring struct {
+	Scores int64 // of outputs that are judged
+	// Worst has the calls of models, half of which only ask again where an answer
+	// cannot be read, and the programs. Open are calls that show an output whose
+	// length nothing limits.
+	Worst
+	Posts int64 // to endpoints
+}
+
+// Plus is the sum of both.
+func (s Scoring) Plus(t Scoring) Scoring {
+	return Scoring{sum(s.Scores, t.Scores), s.Worst.Plus(t.Worst), sum(s.Posts, t.Posts)}
+}
+
+// Times is n times the same.
+func (s Scoring) Times(n int64) Scoring {
+	return Scoring{product(s.Scores, n), s.Worst.Times(n), product(s.Posts, n)}
+}
+
+// Asking is a scorer that asks others.
+type Asking struct {
+	*spec.Scorer
+	Models []string // of whom it asks each
+	every  bool     // it judges the outputs of all iterations
+	beside *spec.Resolved
+}
+
+// AskingOf are the scorers of a suite that ask others, those within sets as well.
+func AskingOf(s *spec.Suite) []Asking {
+	var all []Asking
+	for scorer := range s.AllScorers() {
+		a := Asking{Scorer: scorer, every: judgesEvery(s, scorer), Models: scorer.Models}
+		switch scorer.Type {
+		case "judge", "command", "http":
+		case "pairwise":
+			a.beside = configuration(s, scorer.Against)
+		default:
+			continue
+		}
+		if scorer.Model != "" {
+			a.Models = append([]string{scorer.Model}, a.Models...)
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// judgesEvery says whether a scorer judges every iteration, for itself or for a set that it is a part of.
+func judgesEvery(s *spec.Suite, scorer *spec.Scorer) bool {
+	for i := range s.Scorers {
+		declared := &s.Scorers[i]
+		if declared.Judges(s.Scorers) != spec.ScoreEveryIteration {
+			continue
+		}
+		for part := range declared.MadeOf(s.Scorers) {
+			if part == scorer {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// configuration is the one of that name, or the baseline; nil: it is not there.
+func configuration(s *spec.Suite, name string) *spec.Resolved {
+	if name == "" {
+		name = s.Baseline
+	}
+	at := slices.IndexFunc(s.Resolved, func(r spec.Resolved) bool { return goesBy(&r, name) })
+	if at < 0 {
+		return nil
+	}
+	return &s.Resolved[at]
+}
+
+// WorstOfRun is the worst case of the scores of one run of a configuration, on a task whose input and target have so
+// many characters.
+func (a *Asking) WorstOfRun(c *spec.Resolved, models map[string]*spec.Model, input, target int) Scoring {
+	outputs := a.outputs(c.Loop)
+	switch {
+	case a.beside != nil && a.beside.Name == c.Name:
+		return Scoring{Scores: outputs} // it is what the others are compared with
+	case a.Type == "command":
+		return Scoring{Scores: 1, Worst: Worst{Programs: 1}}.Times(outputs)
+	case a.Type == "http":
+		return Scoring{Scores: 1, Posts: 1}.Times(outputs)
+	}
+	if a.Reference {
+		input += target
+	}
+	w := worst{models: models, characters: input}
+	return Scoring{Scores: 1, Worst: a.asked(&w, c.Loop)}.Times(outputs)
+}
+
+// outputs are how many outputs of a run are judged. How a run ended may make another one of the one that it returned.
+func (a *Asking) outputs(l *spec.Loop) int64 {
+	if !a.every {
+		return 1
+	}
+	outputs := int64(MaxIterations(l))
+	if a.looksAround() {
+		outputs++
+	}
+	return outputs
+}
+
+func (a *Asking) looksAround() bool {
+	read := []*spec.Expr{a.Value, a.Target}
+	if a.Extract != nil {
+		read = append(read, a.Extract.Expr)
+	}
+	for _, e := range read {
+		if e == nil || e.Program == nil {
+			continue
+		}
+		for _, path := range e.Reads() {
+			if name, _, _ := strings.Cut(path, "."); name == "best" || name == "iterations" || name == "usage" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// instructions is about how many characters a judge is told beside the rubric.
+const instructions = 800
+
+// asked are the calls on one output: by every model for every vote, on every criterion, or in both orders; and once
+// more where the answer cannot be read, with that answer.
+func (a *Asking) asked(w *worst, l *spec.Loop) Worst {
+	shown, open := longest(l, w.models)
+	if a.beside != nil {
+		other, unlimited := longest(a.beside.Loop, w.models)
+		shown, open = sum(shown, other), open || unlimited
+	}
+	var total Worst
+	for _, name := range a.Models {
+		_, reply := declaredTokens(w.models[name], a.MaxOutputTokens)
+		for _, rubric := range a.rubrics() {
+			in := series{n: 2, first: sum(shown, tokensOf(w.characters+instructions, rubric)), more: int64(reply)}
+			total = total.Plus(w.calls(name, a.MaxOutputTokens, in))
+		}
+	}
+	total = total.Times(int64(max(1, a.Votes)))
+	if open {
+		total.Open = total.Calls
+	}
+	return total
+}
+
+// rubrics are those of all prompts.
+func (a *Asking) rubrics() (all []*spec.Prompt) {
+	if a.Type == "pairwise" {
+		return []*spec.Prompt{a.Rubric, a.Rubric}
+	}
+	for i := range a.Criteria {
+		all = append(all, a.Criteria[i].Rubric)
+	}
+	if all == nil {
+		all = []*spec.Prompt{a.Rubric}
+	}
+	return all
+}
+
+// longest is the most tokens that an output of a loop may have; open: nothing limits it.
+func longest(l *spec.Loop, models map[string]*spec.Model) (tokens int64, open bool) {
+	for _, s := range l.Stages() {
+		_, reply := declaredTokens(models[s.Agent.Model], s.Agent.MaxOutputTokens)
+		tokens, open = max(tokens, int64(reply)), open || reply == 0
+	}
+	return tokens, open
 }

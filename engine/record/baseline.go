@@ -1,9 +1,17 @@
 package record
 
 import (
+	"bufio"
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
+	"math"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -149,3 +157,616 @@ func knownVersion(version int) error {
 
 // oldest is the first version that can still be read.
 const oldest = 1
+
+// baselineRun reads what writer.baselineRun wrote. What the head tells of all runs
+// holds for one that says nothing else.
+func (r *reader) baselineRun(b *baselineRun, head *baselineHead) {
+	own, ownLoop := map[string]string(nil), false
+	for key := range r.object() {
+		switch string(key) {
+		case "scores":
+			b.scores = r.baselineScores(b.scores)
+		case "scorers":
+			own = r.hashes()
+		case "loop":
+			b.Loop, ownLoop = r.name(), true
+		default:
+			if !r.ofRun(key, &b.Signals) && !r.ofOutcome(key, &b.Outcome) {
+				r.baselineIterations(key, b)
+			}
+		}
+	}
+	if !ownLoop {
+		b.Loop = head.loop(b.Configuration)
+	}
+	for i := range b.scores {
+		s := &b.scores[i]
+		s.Scorer = head.Scorers[s.Name]
+		if hash, ok := own[s.Name]; ok {
+			s.Scorer = hash
+		}
+	}
+}
+
+// baselineIterations reads what stands in the place of the iterations.
+func (r *reader) baselineIterations(key []byte, b *baselineRun) {
+	switch string(key) {
+	case "error":
+		b.Outcome.Error = &Error{Class: ErrorClass(r.name())}
+	case "iterations":
+		b.iterations = int(r.integer())
+	case "failed":
+		b.failed = ErrorClass(r.name())
+	case "evaluated":
+		b.evaluated = r.boolean()
+	case "confidence":
+		b.rated, b.confidence = true, r.number()
+	default:
+		if r.err == nil {
+			r.err = fmt.Errorf("there is no %q in the line of a run", key)
+		}
+	}
+}
+
+// unscoredInBaseline stands for why a run is unscored: the reason may quote
+// what a model said.
+const unscoredInBaseline = "as the baseline tells, which does not say why"
+
+func (r *reader) baselineScores(scores []Score) []Score {
+	for key := range r.object() {
+		s := Score{Name: r.shared(key)}
+		if r.next() == 'n' {
+			r.word("null")
+			s.Unscored = unscoredInBaseline
+		} else {
+			s.Value = r.number()
+		}
+		scores = append(scores, s)
+	}
+	return scores
+}
+
+func (r *reader) hashes() map[string]string {
+	hashes := map[string]string{}
+	for key := range r.object() {
+		name := string(key)
+		hashes[name] = r.name()
+	}
+	return hashes
+}
+
+func (w *writer) baselineRun(r *baselineRun, head *baselineHead) {
+	w.open()
+	w.string("configuration", r.Configuration)
+	w.string("task", r.Task)
+	w.integer("trial", int64(r.Trial))
+	w.maybeString("cluster", r.Cluster)
+	w.maybeString("group", r.Group)
+	if head.loop(r.Configuration) != r.Loop {
+		w.string("loop", r.Loop)
+	}
+	w.baselineOutcome(r)
+	w.integer("elapsed_ns", int64(r.Elapsed))
+	w.maybeTrue("untimed", r.Untimed)
+	w.key("usage")
+	w.usage(&r.Usage)
+	if r.Judging != (Usage{}) {
+		w.key("judging")
+		w.usage(&r.Judging)
+	}
+	if r.User != (Usage{}) {
+		w.key("user")
+		w.usage(&r.User)
+	}
+	w.maybeTrue("simulated", r.Simulated)
+	if len(r.scores) > 0 {
+		w.key("scores")
+		w.baselineScores(r.scores)
+		w.otherScorers(r.scores, head)
+	}
+	w.close()
+}
+
+func (w *writer) baselineOutcome(r *baselineRun) {
+	o := &r.Outcome
+	w.string("status", string(o.Status))
+	w.maybeString("reason", string(o.Reason))
+	w.maybeString("class", string(o.Class))
+	w.maybeString("fired", o.Fired)
+	if o.Error != nil {
+		w.string("error", string(o.Error.Class))
+	}
+	w.maybeTrue("success", o.Success)
+	w.integer("iterations", int64(r.iterations))
+	w.maybeInteger("returned", int64(o.Returned))
+	w.maybeString("failed", string(r.failed))
+	w.maybeTrue("evaluated", r.evaluated)
+	if r.rated {
+		w.number("confidence", r.confidence)
+	}
+}
+
+// baselineScores are an object of values by the scorers' names; null is
+// unscored.
+func (w *writer) baselineScores(scores []Score) {
+	w.open()
+	for i := range scores {
+		w.name(scores[i].Name)
+		if scores[i].Unscored != "" {
+			w.to = append(w.to, "null"...)
+		} else if value := scores[i].Value; math.IsNaN(value) || math.IsInf(value, 0) {
+			w.err = fmt.Errorf("the score %s is %v", scores[i].Name, value)
+		} else {
+			w.to = appendNumber(w.to, value)
+		}
+	}
+	w.close()
+}
+
+// otherScorers are the hashes of the scorers that are not those of the head.
+func (w *writer) otherScorers(scores []Score, head *baselineHead) {
+	other := slices.DeleteFunc(slices.Clone(scores), func(s Score) bool { return head.Scorers[s.Name] == s.Scorer })
+	if len(other) == 0 {
+		return
+	}
+	w.key("scorers")
+	w.open()
+	for i := range other {
+		w.name(other[i].Name)
+		w.to = appendString(w.to, other[i].Scorer)
+	}
+	w.close()
+}
+
+// name begins a member whose key comes from outside.
+func (w *writer) name(name string) {
+	if last := w.to[len(w.to)-1]; last != '{' {
+		w.to = append(w.to, ',')
+	}
+	w.to = append(appendString(w.to, name), ':')
+}
+
+// loop is the hash of a configuration's loop, as the manifest has it.
+func (h *baselineHead) loop(configuration string) string {
+	for i := range h.Manifest.Configurations {
+		if c := &h.Manifest.Configurations[i]; c.Name == configuration {
+			return c.Loop
+		}
+	}
+	return ""
+}
+
+// openBaseline reads the head of a baseline.
+func openBaseline(path string) (*Results, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the baseline: %w", err)
+	}
+	defer f.Close()
+	for o, err := range scan(filepath.Base(path), unixLines{f}, place{}) {
+		if err != nil {
+			return nil, noBaseline(path, err)
+		}
+		head, ours, err := readBaselineHead(o.json)
+		if err != nil {
+			return nil, &NoBaseline{File: path, What: err.Error(), Ours: ours}
+		}
+		return &Results{Path: path, Manifest: head.Manifest, baseline: head}, nil
+	}
+	return nil, &NoBaseline{File: path, What: "it is empty"}
+}
+
+// noBaseline says what is wrong with the first line.
+func noBaseline(path string, err error) error {
+	var problem *Problem
+	if errors.As(err, &problem) {
+		return &NoBaseline{File: path, What: fmt.Sprintf("line %d: %s", problem.Line, problem.What), Ours: problem.What == errChecksum.Error()}
+	}
+	return fmt.Errorf("opening the baseline: %w", err)
+}
+
+// unixLines drops carriage returns, which no line has and git may add.
+type unixLines struct{ in io.Reader }
+
+func (u unixLines) Read(p []byte) (int, error) {
+	n, err := u.in.Read(p)
+	kept := p[:0]
+	for rest := p[:n]; len(rest) > 0; {
+		part, after, _ := bytes.Cut(rest, []byte{'\r'})
+		kept, rest = append(kept, part...), after
+	}
+	return len(kept), err
+}
+
+func (r *Results) baselineSignals() iter.Seq2[*Signals, error] {
+	return func(yield func(*Signals, error) bool) {
+		for run, err := range r.baselineRuns() {
+			if err != nil {
+				if !yield(nil, err) {
+					return
+				}
+				continue
+			}
+			if !yield(run.signals(), nil) {
+				return
+			}
+		}
+	}
+}
+
+// baselineScores tells only of errors of which the signals did not tell.
+func (r *Results) baselineScores() iter.Seq2[Score, error] {
+	return func(yield func(Score, error) bool) {
+		for run, err := range r.baselineRuns() {
+			var problem *Problem
+			if err != nil {
+				if !errors.As(err, &problem) && !yield(Score{}, err) {
+					return
+				}
+				continue
+			}
+			for i := range run.scores {
+				if !yield(run.scores[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// baselineRuns are the lines behind the head; a run is valid until the next one.
+// Bad lines are *Problems, and the reading goes on; any other error is the last
+// element.
+func (r *Results) baselineRuns() iter.Seq2[*baselineRun, error] {
+	return func(yield func(*baselineRun, error) bool) {
+		f, err := openFile(r.Path)
+		if err != nil {
+			yield(nil, fmt.Errorf("reading the baseline: %w", err))
+			return
+		}
+		defer f.Close()
+		in := &baselineReader{file: filepath.Base(r.Path), head: r.baseline}
+		in.runs(f, yield)
+	}
+}
+
+// baselineReader reads the lines of a baseline.
+type baselineReader struct {
+	file  string
+	head  *baselineHead
+	in    reader
+	run   baselineRun
+	last  baselineKey
+	found int
+	bad   int // lines
+	place map[string]int
+}
+
+// baselineKey is what the lines are sorted by.
+type baselineKey struct {
+	configuration int
+	task          string
+	trial         int
+}
+
+func (b *baselineReader) runs(in io.Reader, yield func(*baselineRun, error) bool) {
+	b.place = map[string]int{}
+	for i := range b.head.Manifest.Configurations {
+		b.place[b.head.Manifest.Configurations[i].Name] = i
+	}
+	b.last.configuration = -1
+	end := place{}
+	for o, err := range scan(b.file, unixLines{in}, place{}) {
+		if err == nil {
+			end = o.end()
+		}
+		if err == nil && o.line == 0 {
+			continue // the head, which was read before
+		}
+		if err == nil {
+			err = b.line(&o)
+		}
+		b.count(err)
+		if !yield(&b.run, err) {
+			return
+		}
+	}
+	if missing := b.head.Runs - b.found; missing > 0 && b.bad == 0 {
+		yield(nil, &Problem{File: b.file, Line: end.line + 1, Lines: missing, Offset: end.offset, Torn: true,
+			What: fmt.Sprintf("it breaks off: %d of %d runs are there", b.found, b.head.Runs)})
+	} else if missing < 0 {
+		yield(nil, fmt.Errorf("%s holds %d runs, and its head tells of %d: it was put together from several files", b.file, b.found, b.head.Runs))
+	}
+}
+
+func (b *baselineReader) count(err error) {
+	var problem *Problem
+	switch {
+	case err == nil:
+		b.found++
+	case errors.As(err, &problem):
+		b.bad += problem.Lines
+	}
+}
+
+// line reads a run.
+func (b *baselineReader) line(o *object) error {
+	b.in.begin(o.json)
+	b.run = baselineRun{scores: b.run.scores[:0]}
+	b.in.baselineRun(&b.run, b.head)
+	err := b.in.end()
+	if err == nil {
+		err = b.check()
+	}
+	if err != nil {
+		return o.problem(b.file, err)
+	}
+	b.run.ID = RunID(b.run.Configuration, b.run.Task, b.run.Trial)
+	for i := range b.run.scores {
+		b.run.scores[i].Run = b.run.ID
+	}
+	return nil
+}
+
+var (
+	errOrder       = errors.New("it is not behind the line before it in the order of a baseline, or is there twice")
+	errIncomplete  = errors.New("the trial or the status of the run is missing")
+	errTwiceScored = errors.New("it has two scores of one name")
+)
+
+func (b *baselineReader) twiceScored() bool {
+	for i := range b.run.scores {
+		for k := range i {
+			if b.run.scores[k].Name == b.run.scores[i].Name {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// check refuses what no writer of this package writes.
+func (b *baselineReader) check() error {
+	configuration, ok := b.place[b.run.Configuration]
+	key := baselineKey{configuration, b.run.Task, b.run.Trial}
+	impossible := b.run.amounts()
+	switch {
+	case !ok:
+		return fmt.Errorf("its manifest has no configuration %q", b.run.Configuration)
+	case b.run.Trial < 1 || b.run.Outcome.Status == "":
+		return errIncomplete
+	case impossible != nil:
+		return impossible
+	case b.twiceScored():
+		return errTwiceScored
+	case b.run.iterations < 0 || b.run.iterations > mostIterations || b.run.Outcome.Returned < 0 || b.run.Outcome.Returned > b.run.iterations:
+		return fmt.Errorf("%d iterations, of which %d is returned", b.run.iterations, b.run.Outcome.Returned)
+	case b.run.rated && b.run.Outcome.Returned == 0:
+		return errors.New("it has a confidence of no iteration")
+	case b.last.compare(key) >= 0:
+		return errOrder
+	}
+	b.last = key
+	return nil
+}
+
+// mostIterations bounds the memory that a bad number can take.
+const mostIterations = 1 << 16
+
+func (k baselineKey) compare(l baselineKey) int {
+	return cmp.Or(cmp.Compare(k.configuration, l.configuration), cmp.Compare(k.task, l.task), cmp.Compare(k.trial, l.trial))
+}
+
+// BaselineOptions say what a baseline is made of. The zero value takes all
+// configurations.
+type BaselineOptions struct {
+	// Configurations are the names of those that are kept; none means all.
+	Configurations []string
+	// Redact hides secrets, as that of [Options].
+	Redact func([]byte) []byte
+}
+
+// ErrNoneCounts is about results of which no run counts.
+var ErrNoneCounts = errors.New("no run counts")
+
+// WriteBaseline writes results as a baseline. Results with bad lines are
+// refused, a baseline is kept for long, and results of which no run counts.
+func WriteBaseline(to io.Writer, from *Results, options BaselineOptions) error {
+	b := newBaseline(from, options)
+	if err := b.read(from); err != nil {
+		return fmt.Errorf("reading the results: %w", err)
+	}
+	if t := b.totals(); t.Completed+t.Failed == 0 {
+		return ErrNoneCounts
+	}
+	if err := b.write(to); err != nil {
+		return fmt.Errorf("writing the baseline: %w", err)
+	}
+	return nil
+}
+
+// baseline is one in the making.
+type baseline struct {
+	head   baselineHead
+	place  map[string]int // of the configurations
+	runs   []baselineRun
+	at     map[string]int // the index of a run by its id
+	redact func([]byte) []byte
+}
+
+func newBaseline(from *Results, options BaselineOptions) *baseline {
+	m := from.Manifest
+	m.Volatile, m.Brief = ManifestVolatile{}, true
+	if len(options.Configurations) > 0 {
+		m.Configurations = slices.DeleteFunc(slices.Clone(m.Configurations), func(c ConfigurationHead) bool {
+			return !slices.ContainsFunc(options.Configurations, c.Called)
+		})
+	}
+	b := &baseline{
+		head:  baselineHead{Version: Version, Scorers: map[string]string{}, Manifest: m},
+		place: map[string]int{}, at: map[string]int{}, redact: options.Redact,
+	}
+	for i := range m.Configurations {
+		b.place[m.Configurations[i].Name] = i
+	}
+	if _, ok := b.place[m.Baseline]; !ok {
+		b.head.Manifest.Baseline = ""
+	}
+	return b
+}
+
+func (b *baseline) read(from *Results) error {
+	for s, err := range from.Signals() {
+		if err != nil {
+			return err
+		}
+		if s.negative() { // no reader would take it
+			return fmt.Errorf("run %s: %w", s.ID, errNegative)
+		}
+		b.add(s)
+	}
+	for s, err := range from.Scores() {
+		if err != nil {
+			return err
+		}
+		b.score(s)
+	}
+	return nil
+}
+
+// add keeps what a baseline holds of a run of a known configuration.
+func (b *baseline) add(s *Signals) {
+	if _, ok := b.place[s.Configuration]; !ok {
+		return
+	}
+	kept := brief(s)
+	if at, ok := b.at[s.ID]; ok {
+		b.runs[at] = kept
+		return
+	}
+	b.at[s.ID] = len(b.runs)
+	b.runs = append(b.runs, kept)
+}
+
+// score keeps the score of a run; of several by one scorer the last one, unless
+// it was taken back.
+func (b *baseline) score(s Score) {
+	at, ok := b.at[s.Run]
+	if !ok || s.Iteration != 0 {
+		return
+	}
+	s.Answer, s.Explanation, s.Votes = "", "", nil // not to hold them
+	run := &b.runs[at]
+	i := slices.IndexFunc(run.scores, func(t Score) bool { return t.Name == s.Name })
+	switch {
+	case i >= 0 && s.Removed:
+		run.scores = slices.Delete(run.scores, i, i+1)
+	case i >= 0:
+		run.scores[i] = s
+	case !s.Removed:
+		run.scores = append(run.scores, s)
+	}
+}
+
+// sort puts everything in the one order that a baseline has.
+func (b *baseline) sort() {
+	slices.SortFunc(b.runs, func(x, y baselineRun) int {
+		return cmp.Or(cmp.Compare(b.place[x.Configuration], b.place[y.Configuration]), cmp.Compare(x.Task, y.Task), cmp.Compare(x.Trial, y.Trial))
+	})
+	place := func(s Score) int {
+		if at := slices.Index(b.head.Manifest.Scorers, s.Name); at >= 0 {
+			return at
+		}
+		return math.MaxInt
+	}
+	b.head.Runs = len(b.runs)
+	b.head.Manifest.Totals = b.totals()
+	b.head.Schema = b.schema()
+	for i := range b.runs {
+		scores := b.runs[i].scores
+		slices.SortFunc(scores, func(x, y Score) int {
+			return cmp.Or(cmp.Compare(place(x), place(y)), cmp.Compare(x.Name, y.Name))
+		})
+		for _, s := range scores {
+			if _, known := b.head.Scorers[s.Name]; !known && s.Scorer != "" {
+				b.head.Scorers[s.Name] = s.Scorer
+			}
+		}
+	}
+}
+
+// schema is the oldest form that holds everything.
+func (b *baseline) schema() string {
+	switch {
+	case slices.ContainsFunc(b.runs, func(r baselineRun) bool { return r.Untimed || r.Signals.Total().Uncounted > 0 }):
+		return BaselineSchema
+	case slices.ContainsFunc(b.runs, func(r baselineRun) bool { return r.Group != "" }):
+		return baselineSchemas + strconv.Itoa(baselineGroups)
+	case b.head.Manifest.Totals.User != (Usage{}):
+		return baselineSchemas + strconv.Itoa(baselineUsers)
+	}
+	return baselineSchemas + strconv.Itoa(baselineOldest)
+}
+
+// totals are those of the configurations that are kept.
+func (b *baseline) totals() Totals {
+	m := &b.head.Manifest
+	t := Totals{Planned: m.Tasks * m.Trials * len(m.Configurations)}
+	for i := range b.runs {
+		t.Add(&b.runs[i].Signals)
+	}
+	return t
+}
+
+func (b *baseline) write(to io.Writer) error {
+	b.sort()
+	out := bufio.NewWriterSize(to, 1<<16)
+	for line, err := range b.lines() {
+		if err != nil {
+			return err
+		}
+		if _, err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// lines are the lines of the file, each valid until the next one.
+func (b *baseline) lines() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		line, err := b.headLine()
+		if !yield(line, err) {
+			return
+		}
+		for i := range b.runs {
+			line, err = b.line(line[:0], &b.runs[i])
+			if !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+func (b *baseline) headLine() ([]byte, error) {
+	line, err := appendObject(nil, &b.head)
+	if err != nil {
+		return nil, err
+	}
+	if b.redact != nil {
+		line = slices.Clone(b.redact(line))
+	}
+	return seal(line, 0)
+}
+
+func (b *baseline) line(dst []byte, run *baselineRun) ([]byte, error) {
+	w := writer{to: append(dst, lineHead...)}
+	w.baselineRun(run, &b.head)
+	if w.err != nil {
+		return nil, fmt.Errorf("run %s: %w", run.ID, w.err)
+	}
+	if b.redact != nil && string(b.redact(w.to)) != string(w.to) {
+		return nil, fmt.Errorf("run %s: %w", run.ID, errSecretName)
+	}
+	return seal(w.to, len(dst))
+}

@@ -1,10 +1,248 @@
 package record
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
+
+// ErrExists says that a folder holds results already.
+var ErrExists = errors.New("there are results already")
+
+// Create makes a result folder, which may be there but must hold no results, and
+// opens its journal. The caller closes it.
+func Create(dir string, m Manifest, options Options) (*Journal, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making the results folder: %w", err)
+	}
+	folder, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	j := newJournal(folder, options)
+	if err := j.create(m); err != nil {
+		return nil, errors.Join(err, j.leave())
+	}
+	go j.commit()
+	return j, nil
+}
+
+func (j *Journal) create(m Manifest) error {
+	for _, name := range append([]string{manifestFile}, fileNames[:]...) {
+		switch _, err := os.Stat(filepath.Join(j.folder.dir, name)); {
+		case err == nil:
+			return fmt.Errorf("%w in %s", ErrExists, j.folder.dir)
+		case !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("making the results folder: %w", err)
+		}
+	}
+	if err := j.WriteManifest(m); err != nil {
+		return err
+	}
+	return j.openFiles()
+}
+
+func newJournal(home *locked, options Options) *Journal {
+	j := &Journal{
+		folder: home, disk: options.Disk, delay: options.Delay, redact: options.Redact,
+		pending: &group{}, spare: &group{},
+		hurry: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
+	j.changed.L = &j.mu
+	if j.disk == nil {
+		j.disk = folder(home.dir)
+	}
+	if j.delay == 0 {
+		j.delay = defaultDelay
+	}
+	return j
+}
+
+func (j *Journal) openFiles() error {
+	for i, name := range fileNames {
+		f, err := j.disk.Append(name)
+		if err != nil {
+			return writing(err)
+		}
+		j.files[i] = f
+	}
+	return nil
+}
+
+// group is what is written and synced together.
+type group struct {
+	lines [3][]byte // for each file
+	done  []func(error)
+	since time.Time // when it began, if it is not empty
+}
+
+func (g *group) size() int { return len(g.lines[0]) + len(g.lines[1]) + len(g.lines[2]) }
+
+// add puts lines behind those that wait; they may be other ones afterwards.
+func (g *group) add(lines *[3][]byte, done func(error)) {
+	if g.size() == 0 {
+		g.since = time.Now()
+	}
+	for i := range lines {
+		if len(g.lines[i]) == 0 && len(lines[i]) > fullGroup {
+			g.lines[i], lines[i] = lines[i], g.lines[i] // not copied: it may be huge
+			continue
+		}
+		g.lines[i] = append(g.lines[i], lines[i]...)
+	}
+	if done != nil {
+		g.done = append(g.done, done)
+	}
+}
+
+// finish tells everyone what became of the group and empties it.
+func (g *group) finish(err error) {
+	for _, done := range g.done {
+		done(err)
+	}
+	clear(g.done)
+	g.done = g.done[:0]
+	for i := range g.lines {
+		g.lines[i] = emptied(g.lines[i])
+	}
+}
+
+// emptied keeps a buffer's memory, but not that of an extraordinary run.
+func emptied(buffer []byte) []byte {
+	if cap(buffer) > 2*mostPending {
+		return nil
+	}
+	return buffer[:0]
+}
+
+// commit writes one group after the other until the journal is closed.
+func (j *Journal) commit() {
+	defer close(j.ended)
+	for {
+		g, last := j.take()
+		j.settle(g)
+		j.giveBack(g)
+		if last {
+			return
+		}
+	}
+}
+
+// settle writes a group and tells everyone what became of it. A panic ends the
+// journal as an error does: who reads the error says it without its secrets,
+// which the runtime would not.
+func (j *Journal) settle(g *group) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			j.fail(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+			g.done = nil // it may have been one of them
+			g.finish(nil)
+		}
+	}()
+	g.finish(j.write(g))
+}
+
+// take waits for a group and takes it over; the last one may be empty.
+func (j *Journal) take() (g *group, last bool) {
+	if begun, wait := j.awaitFirst(); wait {
+		j.awaitOthers(begun)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	select {
+	case <-j.hurry: // it was meant for this group
+	default:
+	}
+	g, j.pending, j.spare, j.writing = j.pending, j.spare, nil, true
+	j.changed.Broadcast()
+	return g, j.closed
+}
+
+// awaitFirst waits until something is pending, and says since when it is and
+// whether to wait for more.
+func (j *Journal) awaitFirst() (begun time.Time, wait bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for j.pending.size() == 0 && !j.closed {
+		j.changed.Wait()
+	}
+	return j.pending.since, j.pending.size() < fullGroup && !j.closed
+}
+
+func (j *Journal) awaitOthers(begun time.Time) {
+	timer := time.NewTimer(j.delay - time.Since(begun))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-j.hurry:
+	}
+}
+
+// giveBack keeps the memory of a group for the one after the next.
+func (j *Journal) giveBack(g *group) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.spare, j.writing = g, false
+	j.changed.Broadcast()
+}
+
+// write writes a group; its first error is the journal's last word.
+func (j *Journal) write(g *group) error {
+	if j.err != nil || g.size() == 0 {
+		return j.err
+	}
+	err := j.writeFiles(g)
+	if err != nil {
+		j.fail(err)
+	}
+	return err
+}
+
+// fail lets nothing more be written.
+func (j *Journal) fail(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.err = err
+	j.changed.Broadcast()
+}
+
+// writeFiles has the records on the disk before it begins with the others.
+func (j *Journal) writeFiles(g *group) error {
+	if err := j.writeFile(0, g); err != nil {
+		return err
+	}
+	if err := j.writeFile(1, g); err != nil {
+		return err
+	}
+	return j.writeFile(2, g)
+}
+
+func (j *Journal) writeFile(i int, g *group) error {
+	if len(g.lines[i]) == 0 {
+		return nil
+	}
+	if _, err := j.files[i].Write(g.lines[i]); err != nil {
+		return writing(err)
+	}
+	return writing(j.files[i].Sync())
+}
+
+func writing(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("writing the results: %w", err)
+}
 
 // Journal appends finished runs to a result folder. Runs are written in groups:
 // one goroutine writes and syncs what others appended in the meantime, so that
@@ -184,4 +422,232 @@ func (j *Journal) leave() error {
 		}
 	}
 	return errors.Join(err, j.folder.unlock())
+}
+
+// The files of a result folder.
+const (
+	manifestFile = "manifest.json"
+	manifestCopy = "manifest.copy.json"
+	recordsFile  = "records.jsonl"
+	signalsFile  = "signals.jsonl"
+	scoresFile   = "scores.jsonl"
+	damagedFile  = "records.damaged.jsonl"
+	ledgerFile   = "spent.jsonl"
+	ledgerHead   = "spent.head"
+	lockFile     = "lock"
+
+	damagedLedger = "spent.damaged.jsonl"
+)
+
+// Disk is what a journal does to its folder; names are those of files in it.
+// Tests make it fail.
+type Disk interface {
+	// Append opens a file for appending and makes it where it is missing.
+	Append(name string) (File, error)
+	// Replace writes a whole file so that a crash leaves the old or the new one.
+	Replace(name string, write func(io.Writer) error) error
+	// Truncate cuts a file to that many bytes.
+	Truncate(name string, size int64) error
+}
+
+// File is a file that is being appended to.
+type File interface {
+	io.Writer
+	Sync() error
+	Close() error
+}
+
+// folder is the Disk of a real folder.
+type folder string
+
+// NotRegular refuses what stands in the place of a file of results, such as a named pipe, which would be waited for.
+type NotRegular struct {
+	Path string
+	Kind string // a folder, a named pipe
+}
+
+// Error names the file and what it is.
+func (e *NotRegular) Error() string { return fmt.Sprintf("%s is %s, not a file", e.Path, e.Kind) }
+
+func isNotRegular(err error) bool {
+	_, is := errors.AsType[*NotRegular](err)
+	return is
+}
+
+// openFile opens a file of a result folder for reading.
+func openFile(path string) (*os.File, error) { return openRegular(path, os.O_RDONLY) }
+
+// openRegular looks before it opens: to open a named pipe would wait for another process, and to read a device might
+// never end.
+func openRegular(path string, flags int) (*os.File, error) {
+	if _, err := statRegular(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, flags, 0o644)
+}
+
+func statRegular(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, &NotRegular{path, kindOf(info.Mode())}
+	}
+	return info, err
+}
+
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}
+
+func readWhole(path string) ([]byte, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+func (dir folder) Append(name string) (File, error) {
+	f, err := openRegular(filepath.Join(string(dir), name), os.O_APPEND|os.O_CREATE|os.O_WRONLY)
+	if err != nil {
+		return nil, err
+	}
+	return f, dir.sync() // the name, where the file is new
+}
+
+func (dir folder) Replace(name string, write func(io.Writer) error) error {
+	path := filepath.Join(string(dir), name)
+	if _, err := statRegular(path); isNotRegular(err) {
+		return err
+	}
+	f, err := openRegular(path+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriterSize(f, 1<<16)
+	if err = write(buffered); err == nil {
+		err = buffered.Flush()
+	}
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return err
+	}
+	return dir.sync()
+}
+
+func (dir folder) Truncate(name string, size int64) error {
+	path := filepath.Join(string(dir), name)
+	if _, err := statRegular(path); err != nil {
+		return err
+	}
+	return os.Truncate(path, size)
+}
+
+// sync makes the names in the folder durable.
+func (dir folder) sync() error {
+	d, err := os.Open(string(dir))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	err = d.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		return nil // some file systems cannot, and need not
+	}
+	return err
+}
+
+var errLocked = errors.New("locked")
+
+// InUse says that another process writes to a result folder.
+type InUse struct {
+	Dir   string
+	PID   int // 0 where it is not known
+	Since time.Time
+}
+
+// Error names the process.
+func (e *InUse) Error() string {
+	by := "another process"
+	if e.PID != 0 {
+		by = "pid " + strconv.Itoa(e.PID)
+	}
+	return fmt.Sprintf("%s is in use by %s since %s", e.Dir, by, e.Since.Format(time.DateTime))
+}
+
+// locked is a folder that no other process writes to. The kernel gives it free
+// when the process ends, in whatever way; the file itself stays.
+type locked struct {
+	dir  string
+	file *os.File
+}
+
+func lock(dir string) (*locked, error) {
+	f, err := openRegular(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR)
+	if err != nil {
+		return nil, fmt.Errorf("opening the results: %w", err)
+	}
+	if err := tryLock(f); err != nil {
+		defer f.Close()
+		if errors.Is(err, errLocked) {
+			return nil, inUse(dir, f)
+		}
+		return nil, fmt.Errorf("locking the results: %w", err)
+	}
+	if f.Truncate(0) == nil {
+		f.WriteString(strconv.Itoa(os.Getpid()) + "\n") // a hint for others; a full disk shows elsewhere
+	}
+	return &locked{dir: dir, file: f}, nil
+}
+
+// inUse reads who holds the lock; it was taken when the file was last written.
+func inUse(dir string, f *os.File) error {
+	busy := &InUse{Dir: dir}
+	if info, err := f.Stat(); err == nil {
+		busy.Since = info.ModTime()
+	}
+	text, err := os.ReadFile(f.Name())
+	if err == nil {
+		busy.PID, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+	}
+	return busy
+}
+
+func (l *locked) unlock() error { return l.file.Close() }
+
+// Problem is a fault in a file of a result folder. Readers report it as an error
+// and go on behind it.
+type Problem struct {
+	File   string // its name in the folder
+	Line   int    // the first bad line, from 1
+	Lines  int    // how many bad ones follow each other
+	Offset int64  // of the first one's first byte
+	Bytes  int64  // how many bytes they take
+	// Torn says that nothing good follows: what a crash leaves behind.
+	Torn bool
+	What string
+}
+
+// Error names the place and what is wrong there.
+func (p *Problem) Error() string {
+	more := ""
+	if p.Lines > 1 {
+		more = fmt.Sprintf(", and %d more bad lines", p.Lines-1)
+	}
+	return fmt.Sprintf("%s:%d: %s (byte %d, %d bytes%s)", p.File, p.Line, p.What, p.Offset, p.Bytes, more)
+}
+
+func isTorn(err error) bool {
+	var p *Problem
+	return errors.As(err, &p) && p.Torn
 }

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,9 +10,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -313,4 +317,203 @@ func replaceManifest(disk Disk, text []byte) error {
 		}
 	}
 	return nil
+}
+
+// Effort is what runs really took, all attempts at them together: unlike their
+// usage, which is as if nothing came from a cache and nothing was done twice.
+type Effort struct {
+	Paid     Usage         `json:"paid,omitzero"`       // what was really spent
+	Cached   int64         `json:"cached,omitempty"`    // calls that the cache answered
+	Made     int64         `json:"made,omitempty"`      // calls that it did not
+	Attempts int64         `json:"attempts,omitempty"`  // requests sent, retries included
+	Waited   time.Duration `json:"waited_ns,omitempty"` // rate limits and back-off
+}
+
+// Add counts a run.
+func (e *Effort) Add(r *Run) { e.add(&r.Volatile, r.Total().Calls) }
+
+// add counts what is volatile of a run that asked for so many calls.
+func (e *Effort) add(v *Volatile, calls int64) {
+	e.Paid = e.Paid.Plus(v.Paid)
+	e.Cached += int64(v.Cached)
+	e.Made += calls - int64(v.Cached)
+	e.Attempts += int64(v.Attempts)
+	e.Waited += v.Waited
+}
+
+// Plus is the sum of both.
+func (e Effort) Plus(f Effort) Effort {
+	e.Paid = e.Paid.Plus(f.Paid)
+	e.Cached += f.Cached
+	e.Made += f.Made
+	e.Attempts += f.Attempts
+	e.Waited += f.Waited
+	return e
+}
+
+// EffortOf is what the records of a folder say that their runs really took. It
+// reads the records; the manifest of a folder that was closed knows it already.
+func EffortOf(dir string) (Effort, error) {
+	var sum Effort
+	err := visit(dir, recordsFile, func(o *object, err error) error {
+		var run struct {
+			Usage, Judging, User struct{ Calls int64 }
+			Volatile             Volatile
+		}
+		if err != nil || json.Unmarshal(o.json, &run) != nil {
+			return nil // damage is told by those who need the runs
+		}
+		sum.add(&run.Volatile, run.Usage.Calls+run.Judging.Calls+run.User.Calls)
+		return nil
+	})
+	if err != nil {
+		return sum, fmt.Errorf("adding up what was paid: %w", err)
+	}
+	return sum, nil
+}
+
+// tries counts the records of the runs that have one which does not count: only
+// those are tried again, so that this takes no memory for the others.
+type tries map[string]int
+
+func countTries(signals iter.Seq2[placed, error]) tries {
+	t := tries{}
+	for s, err := range signals {
+		if err != nil {
+			continue // the caller meets it too
+		}
+		if _, known := t[s.ID]; known || !s.Outcome.Counts() {
+			t[s.ID]++
+		}
+	}
+	return t
+}
+
+// last takes one try off and says whether it was the last one.
+func (t tries) last(run string) bool {
+	if _, known := t[run]; !known {
+		return true
+	}
+	t[run]--
+	return t[run] == 0
+}
+
+// OutputHash tells equal outputs from different ones: 16 hexadecimal digits of
+// the SHA-256 of the output as JSON, whatever the order of its keys, its white
+// space and how its numbers and characters are written. It is "" for no output.
+func OutputHash(output json.RawMessage) string {
+	if output = bytes.TrimSpace(output); len(output) == 0 {
+		return ""
+	}
+	if output[0] == '"' && !bytes.ContainsAny(output, "\\\u2028\u2029") {
+		return hash(output) // a string that can be written in this way only
+	}
+	return hash(canonical(output, false))
+}
+
+// OutputHash is that of the output, of its bytes where they are not UTF-8: texts
+// with different bytes look the same.
+func (it *Iteration) OutputHash() string {
+	if it.NotUTF8 {
+		return hash(it.OutputB64)
+	}
+	return OutputHash(it.Output)
+}
+
+// ToolSet tells equal sets of tool calls from different ones, whatever their
+// order and that of the keys in their arguments: a hash of the sorted (tool,
+// arguments) pairs. It is "" for no calls.
+func ToolSet(calls []ToolCall) string {
+	if len(calls) == 0 {
+		return ""
+	}
+	pairs := make([][]byte, len(calls))
+	for i := range calls {
+		pairs[i] = appendString(nil, calls[i].Tool)
+		pairs[i] = append(pairs[i], Canonical(calls[i].Arguments)...)
+	}
+	slices.SortFunc(pairs, bytes.Compare)
+	return hash(bytes.Join(pairs, []byte{'\n'}))
+}
+
+// Canonical is JSON with sorted keys, without white space, and with one form for
+// equal numbers; what is no JSON stays as it is.
+func Canonical(text json.RawMessage) []byte { return canonical(text, true) }
+
+func canonical(text json.RawMessage, escapeHTML bool) []byte {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if decoder.Decode(&value) != nil {
+		return text
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(escapeHTML)
+	if encoder.Encode(withPlainNumbers(value)) != nil {
+		return text
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// withPlainNumbers writes equal numbers of a value alike: 1, 1.0 and 10e-1.
+func withPlainNumbers(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		return plainNumber(v)
+	case []any:
+		for i := range v {
+			v[i] = withPlainNumbers(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = withPlainNumbers(v[key])
+		}
+	}
+	return value
+}
+
+// plainNumber is a number without an exponent and without zeros that mean
+// nothing, at any length: no digit is rounded. One that would need many zeros
+// keeps an exponent.
+func plainNumber(n json.Number) json.Number {
+	text, negative := strings.CutPrefix(string(n), "-")
+	mantissa, power, _ := strings.Cut(strings.ToLower(text), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	exponent, err := strconv.Atoi(cmp.Or(power, "0"))
+	digits := strings.TrimLeft(whole+fraction, "0")
+	switch {
+	case digits == "":
+		return "0"
+	case err != nil:
+		return n
+	}
+	significant := strings.TrimRight(digits, "0")
+	plain := positional(significant, exponent+len(digits)-len(significant)-len(fraction))
+	if negative {
+		plain = "-" + plain
+	}
+	return json.Number(plain)
+}
+
+// mostZeros that are written in place of an exponent.
+const mostZeros = 20
+
+// positional writes digits times a power of ten.
+func positional(digits string, exponent int) string {
+	switch point := len(digits) + exponent; {
+	case exponent > mostZeros || point < -mostZeros:
+		return digits + "e" + strconv.Itoa(exponent)
+	case exponent >= 0:
+		return digits + strings.Repeat("0", exponent)
+	case point > 0:
+		return digits[:point] + "." + digits[point:]
+	default:
+		return "0." + strings.Repeat("0", -point) + digits
+	}
+}
+
+func hash(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
 }

@@ -1,12 +1,15 @@
 package record
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -225,4 +228,582 @@ func (m *merger) account(part *Part) error {
 		v.Shards = &shards
 	}
 	return nil
+}
+
+// keepOnce leaves of each run the records of one part.
+func (m *merger) keepOnce() error {
+	kept := m.records[:0]
+	for of, rest := ofOneRun(m.records); len(of) > 0; of, rest = ofOneRun(rest) {
+		chosen, err := m.choose(of)
+		if err != nil {
+			return err
+		}
+		kept = append(kept, chosen...)
+	}
+	m.records = kept
+	return nil
+}
+
+func ofOneRun(records []mergedRecord) (of, rest []mergedRecord) {
+	return splitOff(records, func(a, b *mergedRecord) bool { return a.run == b.run })
+}
+
+// splitOff gives the elements at the front that are like the first one.
+func splitOff[E any](list []E, alike func(a, b *E) bool) (front, rest []E) {
+	n := min(1, len(list))
+	for n < len(list) && alike(&list[0], &list[n]) {
+		n++
+	}
+	return list[:n], list[n:]
+}
+
+// choose gives the records of one part among those of a run.
+func (m *merger) choose(records []mergedRecord) ([]mergedRecord, error) {
+	onePart := func(a, b *mergedRecord) bool { return a.part == b.part }
+	chosen, rest := splitOff(records, onePart)
+	for len(rest) > 0 {
+		var next []mergedRecord
+		next, rest = splitOff(rest, onePart)
+		better, err := m.better(&chosen[len(chosen)-1], &next[len(next)-1])
+		if err != nil {
+			return nil, err
+		}
+		if better {
+			chosen = next
+		}
+	}
+	return chosen, nil
+}
+
+// better says whether a run is to be kept as the other part has it: where only
+// that counts; of two that do, or do not, the one whose line comes first.
+func (m *merger) better(one, other *mergedRecord) (bool, error) {
+	counts := func(r *mergedRecord) bool { return r.status == Completed || r.status == Failed }
+	if counts(one) != counts(other) {
+		return counts(other), nil
+	}
+	line, err := m.line(nil, 0, one.part, one.record)
+	if err != nil {
+		return false, err
+	}
+	otherLine, err := m.line(nil, 0, other.part, other.record)
+	if err != nil {
+		return false, err
+	}
+	first := bytes.Compare(line, otherLine)
+	if first == 0 || !counts(one) {
+		return first > 0, nil
+	}
+	same, err := sameRun(line, otherLine)
+	if err == nil && !same {
+		err = m.contradiction(one.part, other.part, one.run, "the record")
+	}
+	return first > 0, err
+}
+
+func (m *merger) contradiction(one, other int32, run, what string) error {
+	return &Contradiction{Run: run, One: m.parts[one].Dir, Other: m.parts[other].Dir, What: what}
+}
+
+// sameRun says whether two lines hold the same but for what is volatile.
+func sameRun(line, other []byte) (bool, error) {
+	one, err := lasting(line)
+	if err != nil {
+		return false, err
+	}
+	two, err := lasting(other)
+	return bytes.Equal(one, two), err
+}
+
+// lasting is a record's line without what is volatile. It changes the line.
+func lasting(line []byte) ([]byte, error) {
+	object, err := unseal(bytes.TrimSuffix(line, []byte{'\n'}))
+	if err != nil {
+		return nil, err
+	}
+	run, err := readRun(object)
+	if err != nil {
+		return nil, err
+	}
+	return appendRun(nil, run.Lasting())
+}
+
+// scoreOnce leaves of each run the scores of one part.
+func (m *merger) scoreOnce() error {
+	oneRun := func(a, b *mergedScores) bool { return a.run == b.run }
+	onePart := func(a, b *mergedScores) bool { return a.part == b.part }
+	kept := m.scores[:0]
+	for of, rest := splitOff(m.scores, oneRun); len(of) > 0; of, rest = splitOff(rest, oneRun) {
+		chosen, others := splitOff(of, onePart)
+		for len(others) > 0 {
+			var next []mergedScores
+			next, others = splitOff(others, onePart)
+			further, err := m.scoredFurther(chosen, next)
+			if err != nil {
+				return err
+			}
+			if further {
+				chosen = next
+			}
+		}
+		kept = append(kept, chosen...)
+	}
+	m.scores = kept
+	return nil
+}
+
+// scoredFurther says whether the scores of a run are to be kept as the other part
+// has them: where it was scored on from where the one stands. Where the same
+// scores count in both, the fewer lines are kept, of as many those that come first;
+// where neither goes on from the other, they contradict each other.
+func (m *merger) scoredFurther(one, other []mergedScores) (bool, error) {
+	was, before, err := m.scoresOf(one)
+	if err != nil {
+		return false, err
+	}
+	is, now, err := m.scoresOf(other)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case reflect.DeepEqual(counting(before), counting(now)):
+		return cmp.Or(cmp.Compare(len(other), len(one)), bytes.Compare(is, was)) < 0, nil
+	case bytes.HasPrefix(is, was):
+		return true, nil
+	case bytes.HasPrefix(was, is):
+		return false, nil
+	}
+	return false, m.contradiction(one[0].part, other[0].part, m.records[one[0].run].run, "the scores")
+}
+
+// scoresOf are the lines of a run in a part, and the scores in them.
+func (m *merger) scoresOf(lines []mergedScores) (text []byte, scores []Score, err error) {
+	in := new(reader)
+	for _, at := range lines {
+		line, err := m.line(nil, 2, at.part, at.line)
+		if err != nil {
+			return nil, nil, err
+		}
+		text = append(text, line...)
+		object, err := unseal(line[:len(line)-1])
+		if err != nil {
+			return nil, nil, err
+		}
+		_, more, err := in.readScores(object)
+		if err != nil {
+			return nil, nil, err
+		}
+		scores = append(scores, more...)
+	}
+	return text, scores, nil
+}
+
+// counting are the scores that count, in an order that does not depend on when
+// they were made. What came from a cache makes no difference.
+func counting(scores []Score) []Score {
+	standing := Standing(scores)
+	for i := range standing {
+		standing[i].Votes = slices.Clone(standing[i].Votes)
+		for k := range standing[i].Votes {
+			standing[i].Votes[k].Cached = false
+		}
+	}
+	slices.SortFunc(standing, func(a, b Score) int {
+		return cmp.Or(cmp.Compare(a.Iteration, b.Iteration), cmp.Compare(a.Name, b.Name))
+	})
+	return standing
+}
+
+// merger knows where the lines of all parts stand.
+type merger struct {
+	parts []Part // by their first shard
+	files [3][]*os.File
+	// records are sorted by run; those of a run are in the order of its attempts.
+	records []mergedRecord
+	scores  []mergedScores // in the order of their runs
+	done    map[string]int // finished runs of each folder that is not complete
+
+	buffer, text []byte // for lines that pass through
+
+	dropped  []error
+	totals   Totals
+	spent    Balance
+	manifest Manifest
+}
+
+// mergedRecord is where a record and its signals stand.
+type mergedRecord struct {
+	run     string
+	part    int32
+	status  Status
+	record  span
+	signals span // of no bytes where they are missing
+}
+
+// mergedScores is a line of scores.
+type mergedScores struct {
+	run  int32 // index of the run's first record
+	part int32
+	line span
+}
+
+func newMerger(parts []Part) *merger {
+	m := &merger{parts: slices.Clone(parts), done: map[string]int{}}
+	first := func(p Part) int { return p.Manifest.Volatile.Shards.Held[0].Number }
+	slices.SortStableFunc(m.parts, func(a, b Part) int { return cmp.Compare(first(a), first(b)) })
+	return m
+}
+
+func (m *merger) close() {
+	for i := range m.files {
+		for _, f := range m.files[i] {
+			if f != nil {
+				f.Close()
+			}
+		}
+	}
+}
+
+// read finds out where everything stands, and checks every line on the way.
+func (m *merger) read() error {
+	for part := range m.parts {
+		if err := m.open(part); err != nil {
+			return err
+		}
+		if err := m.readRecords(int32(part)); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(m.records, func(a, b mergedRecord) int { return cmp.Compare(a.run, b.run) })
+	if err := m.keepOnce(); err != nil {
+		return err
+	}
+	for part := range m.parts {
+		if err := m.readScores(int32(part)); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(m.scores, func(a, b mergedScores) int { return cmp.Compare(a.run, b.run) })
+	return m.scoreOnce()
+}
+
+func (m *merger) open(part int) error {
+	for i, name := range fileNames {
+		f, err := openFile(filepath.Join(m.parts[part].Dir, name))
+		if err != nil && (i == 0 || !errors.Is(err, fs.ErrNotExist)) {
+			return fmt.Errorf("reading the results: %w", err)
+		}
+		m.files[i] = append(m.files[i], f)
+	}
+	return nil
+}
+
+// each visits the good lines of a file of a part; a missing file has none.
+func (m *merger) each(part int32, file int, see func(*object) error) error {
+	f := m.files[file][part]
+	if f == nil {
+		return nil
+	}
+	for o, err := range scan(fileNames[file], io.NewSectionReader(f, 0, 1<<62), place{}) {
+		if err == nil {
+			err = see(&o)
+		}
+		if err = m.damage(part, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// damage names the folder in which a bad line stands. What a crash has left half
+// written is dropped.
+func (m *merger) damage(part int32, err error) error {
+	var bad *Problem
+	if !errors.As(err, &bad) {
+		return err
+	}
+	named := *bad
+	named.File = filepath.Join(m.parts[part].Dir, bad.File)
+	if bad.Torn && m.parts[part].Manifest.Status != StateComplete {
+		m.dropped = append(m.dropped, &named)
+		return nil
+	}
+	return &Damaged{m.parts[part].Dir, &named}
+}
+
+// Damaged says which folder a problem is in. The problem's file is its whole path.
+type Damaged struct {
+	Dir string
+	*Problem
+}
+
+func (d *Damaged) Unwrap() error { return d.Problem }
+
+func (m *merger) readRecords(part int32) error {
+	in, first := new(reader), len(m.records)
+	err := m.each(part, 0, func(o *object) error {
+		head, err := in.readHead(o.json)
+		if err != nil {
+			return o.problem(recordsFile, err)
+		}
+		m.records = append(m.records, mergedRecord{run: head.ID, part: part, status: head.Outcome.Status, record: span{o.offset, o.bytes}})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if m.parts[part].Manifest.Status != StateComplete {
+		m.done[m.parts[part].Dir] = countDone(m.records[first:])
+	}
+	return m.placeSignals(part, m.records[first:])
+}
+
+// countDone counts the runs that need not be made any more, each by its last
+// record.
+func countDone(records []mergedRecord) (done int) {
+	last := map[string]Status{}
+	for i := range records {
+		last[records[i].run] = records[i].status
+	}
+	for _, status := range last {
+		if status != Cancelled {
+			done++
+		}
+	}
+	return done
+}
+
+// placeSignals finds the signals of a part's records, as far as they go together.
+func (m *merger) placeSignals(part int32, records []mergedRecord) error {
+	in, n, apart := new(reader), 0, false
+	return m.each(part, 1, func(o *object) error {
+		head, err := signalsOf(o, (*reader).readHead, in)
+		if err != nil {
+			return err
+		}
+		if apart = apart || n == len(records) || head.ID != records[n].run || head.Bytes != records[n].record.bytes; !apart {
+			records[n].signals = span{o.offset, o.bytes}
+			n++
+		}
+		return nil
+	})
+}
+
+// readScores finds the scores of the runs that are there.
+func (m *merger) readScores(part int32) error {
+	in := new(reader)
+	return m.each(part, 2, func(o *object) error {
+		run, _, err := scoresOf(o, in)
+		if err != nil {
+			return err
+		}
+		at, found := slices.BinarySearchFunc(m.records, run, func(r mergedRecord, id string) int { return cmp.Compare(r.run, id) })
+		if found {
+			m.scores = append(m.scores, mergedScores{int32(at), part, span{o.offset, o.bytes}})
+		}
+		return nil
+	})
+}
+
+// line reads a line with its line feed, into a buffer where it is large enough.
+func (m *merger) line(buffer []byte, file int, part int32, at span) ([]byte, error) {
+	line := slices.Grow(buffer[:0], int(at.bytes))[:at.bytes]
+	if _, err := m.files[file][part].ReadAt(line, at.offset); err != nil {
+		return nil, fmt.Errorf("reading the results: %w", err)
+	}
+	return line, nil
+}
+
+func (m *merger) writeRecords(w io.Writer) error {
+	for i := range m.records {
+		r := &m.records[i]
+		if err := m.copy(w, 0, r.part, r.record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copy goes through one buffer for all lines.
+func (m *merger) copy(w io.Writer, file int, part int32, line span) error {
+	if m.buffer == nil {
+		m.buffer = make([]byte, 1<<16)
+	}
+	plain := struct{ io.Writer }{w} // whose ReadFrom would take a buffer for each
+	if _, err := io.CopyBuffer(plain, io.NewSectionReader(m.files[file][part], line.offset, line.bytes), m.buffer); err != nil {
+		return fmt.Errorf("copying the results: %w", err)
+	}
+	return nil
+}
+
+// writeSignals also counts the runs, each by its last record.
+func (m *merger) writeSignals(w io.Writer) error {
+	m.totals = Totals{}
+	var line []byte
+	in := new(reader)
+	for i := range m.records {
+		var s *Signals
+		var err error
+		if line, s, err = m.signals(emptied(line), &m.records[i], in); err != nil {
+			return err
+		}
+		if last := i+1 == len(m.records) || m.records[i+1].run != m.records[i].run; last {
+			m.totals.Add(s)
+		}
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// signals are the signals of a record and their line, made again where they are
+// missing.
+func (m *merger) signals(line []byte, r *mergedRecord, in *reader) ([]byte, *Signals, error) {
+	if r.signals.bytes == 0 {
+		return m.makeSignals(line, r)
+	}
+	text, err := m.line(m.text, 1, r.part, r.signals)
+	if err != nil {
+		return nil, nil, err
+	}
+	m.text = emptied(text)
+	line = append(line, text...)
+	object, err := unseal(text[:len(text)-1])
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := in.readSignals(object)
+	return line, s, err
+}
+
+func (m *merger) makeSignals(line []byte, r *mergedRecord) ([]byte, *Signals, error) {
+	text, err := m.line(nil, 0, r.part, r.record)
+	if err != nil {
+		return nil, nil, err
+	}
+	object, err := unseal(text[:len(text)-1])
+	if err != nil {
+		return nil, nil, err
+	}
+	run, err := readRun(object)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := run.Signals()
+	s.Bytes = r.record.bytes
+	line, err = appendSignals(line, &s)
+	return line, &s, err
+}
+
+func (m *merger) writeScores(w io.Writer) error {
+	for i := range m.scores {
+		if err := m.copy(w, 2, m.scores[i].part, m.scores[i].line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Shards say which shards of a suite a result folder holds. They are volatile:
+// results are the same however their runs were dealt.
+type Shards struct {
+	Of int `json:"of"` // how many the tasks were dealt into
+	// By is hash or weights; Deal identifies the tasks that were dealt, and the
+	// weights. Only shards of one deal belong together.
+	By   string `json:"by"`
+	Deal string `json:"deal"`
+	// Tasks are those of all shards.
+	Tasks int     `json:"tasks"`
+	Held  []Shard `json:"held"` // by number
+}
+
+// Shard is what was expected of a shard, and what was done.
+type Shard struct {
+	Number int   `json:"number"` // from 1
+	Tasks  int   `json:"tasks"`
+	Runs   int   `json:"runs"`
+	Done   int   `json:"done"` // runs that count, or had a fault
+	Status State `json:"status"`
+}
+
+// MostShards bounds how many a suite may be dealt into.
+const MostShards = 10_000
+
+// valid says that shards are numbered in their order, and that there is one.
+func (s *Shards) valid() bool {
+	last := 0
+	for i := range s.Held {
+		if s.Held[i].Number <= last {
+			return false
+		}
+		last = s.Held[i].Number
+	}
+	return last > 0 && last <= s.Of && s.Of <= MostShards
+}
+
+// Unfinished says that the shard is not done to its end.
+func (s *Shard) Unfinished() bool { return s.Status != StateComplete }
+
+// Missing are the numbers of the shards that the folder does not hold.
+func (s *Shards) Missing() (numbers []int) {
+	for number := 1; number <= s.Of; number++ {
+		if !slices.ContainsFunc(s.Held, func(h Shard) bool { return h.Number == number }) {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers
+}
+
+// Whole says that all shards are there and done; nil is a suite that was not
+// dealt.
+func (s *Shards) Whole() bool {
+	return s == nil || len(s.Held) == s.Of && !slices.ContainsFunc(s.Held, func(h Shard) bool { return h.Unfinished() })
+}
+
+// Joined are both, which hold different shards of one deal.
+func (s *Shards) Joined(other *Shards) *Shards {
+	joined := *s
+	joined.Held = slices.Concat(s.Held, other.Held)
+	slices.SortFunc(joined.Held, func(a, b Shard) int { return cmp.Compare(a.Number, b.Number) })
+	return &joined
+}
+
+// Incomplete says in words what of the suite is not there; "" where all is.
+func (s *Shards) Incomplete() string {
+	if s.Whole() {
+		return ""
+	}
+	var parts []string
+	if len(s.Held) < s.Of {
+		numbers, tasks := make([]int, len(s.Held)), 0
+		for i := range s.Held {
+			numbers[i] = s.Held[i].Number
+			tasks += s.Held[i].Tasks
+		}
+		parts = append(parts, fmt.Sprintf("only %s of %d, with %d of %d tasks", ShardNumbers(numbers), s.Of, tasks, s.Tasks))
+	}
+	for i := range s.Held {
+		if h := &s.Held[i]; h.Unfinished() {
+			parts = append(parts, fmt.Sprintf("shard %d did %d of %d runs", h.Number, h.Done, h.Runs))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// ShardNumbers names shards: shard 2, shards 1, 3 and 4, shards 1, 2, 3 and 96 more.
+func ShardNumbers(numbers []int) string {
+	const most = 8
+	if len(numbers) == 1 {
+		return fmt.Sprintf("shard %d", numbers[0])
+	}
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = fmt.Sprint(n)
+	}
+	last := len(texts) - 1
+	if len(texts) > most {
+		texts, last = append(texts[:most:most], fmt.Sprintf("%d more", len(texts)-most)), most
+	}
+	return "shards " + strings.Join(texts[:last], ", ") + " and " + texts[last]
 }

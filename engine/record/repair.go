@@ -1,11 +1,17 @@
 package record
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"io/fs"
+	"math"
+	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Repaired is the damage of a result folder: what Repair took out, and what
@@ -381,4 +387,330 @@ func visit(dir, name string, see func(*object, error) error) error {
 		}
 	}
 	return nil
+}
+
+// Damage lists the bad lines of the records of a folder. ReadSignals reads no
+// more of the records than it needs, and so does not know of all of them.
+//
+// It reads all of what is no larger than most bytes; 0 means any size. Of what
+// is larger it reads about so many bytes, at both ends and evenly between, and
+// the rest only where it finds a bad line: whole is then false where there may
+// be more.
+func Damage(dir string, most int64) (found []*Problem, whole bool, err error) {
+	f, size, err := openRecords(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, true, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer f.Close()
+	if most > 0 && size > most {
+		sound, err := soundInPlaces(f, size, most)
+		if err != nil {
+			return nil, false, fmt.Errorf("reading the records: %w", err)
+		}
+		if sound {
+			return nil, false, nil
+		}
+	}
+	found, err = badLines(f, 0, size)
+	return found, true, err
+}
+
+// badLines are those of a part of the records that begins with a line.
+func badLines(f io.ReaderAt, from, to int64) (found []*Problem, err error) {
+	for _, err := range scan(recordsFile, io.NewSectionReader(f, from, to-from), place{offset: from}) {
+		var problem *Problem
+		switch {
+		case errors.As(err, &problem):
+			found = append(found, problem)
+		case err != nil:
+			return found, fmt.Errorf("reading the records: %w", err)
+		}
+	}
+	return found, nil
+}
+
+// samples is in how many places large records are looked at.
+const samples = 64
+
+// soundInPlaces says whether the lines are good that begin in evenly spaced
+// parts of the records, the first at their beginning and the last at their end.
+func soundInPlaces(f *os.File, size, most int64) (bool, error) {
+	length := most / samples
+	for i := range int64(samples) {
+		from := (size - length) / (samples - 1) * i
+		if i == samples-1 {
+			from = size - length
+		}
+		start, err := lineAfter(f, from, size)
+		if err != nil || start > from+length { // one line, or none, fills the part
+			return false, err
+		}
+		end, err := lineAfter(f, min(from+length, size), size)
+		if err != nil {
+			return false, err
+		}
+		if bad, err := badLines(f, start, end); err != nil || len(bad) > 0 {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// lineAfter is where the first line begins at or behind an offset.
+func lineAfter(f io.ReaderAt, offset, size int64) (int64, error) {
+	if offset == 0 || offset == size {
+		return offset, nil
+	}
+	in := bufio.NewReader(io.NewSectionReader(f, offset-1, size-offset+1))
+	for at := offset - 1; ; {
+		part, err := in.ReadSlice('\n')
+		at += int64(len(part))
+		switch {
+		case err == nil || err == io.EOF:
+			return at, nil
+		case err != bufio.ErrBufferFull:
+			return 0, err
+		}
+	}
+}
+
+var errNegative = errors.New("its usage or time is negative")
+
+// impossible says what no run can have, though the line that tells of it is
+// whole: nothing of this package writes it, and sums over it would be wrong.
+func (s *Signals) impossible() error {
+	if err := s.amounts(); err != nil {
+		return err
+	}
+	if n := s.Outcome.Returned; len(s.Iterations) > 0 && (n < 0 || n > len(s.Iterations)) {
+		return fmt.Errorf("iteration %d is returned, of %d", n, len(s.Iterations))
+	}
+	for i := range s.Iterations {
+		for c := range s.Iterations[i].Calls {
+			if call := &s.Iterations[i].Calls[c]; call.Usage.negative() || call.Duration < 0 {
+				return errNegative
+			}
+		}
+	}
+	return nil
+}
+
+// amounts are impossible if one is below zero, or the trial beyond what can be
+// counted.
+func (s *Signals) amounts() error {
+	switch {
+	case s.Trial < 0 || s.Trial > math.MaxInt32:
+		return fmt.Errorf("there is no trial %d", s.Trial)
+	case s.negative():
+		return errNegative
+	}
+	return nil
+}
+
+func (s *Signals) negative() bool {
+	return s.Elapsed < 0 || s.Usage.negative() || s.Judging.negative() || s.User.negative()
+}
+
+// mostScored iterations of a run fit into a line of the records: each takes some 64 bytes
+// at least.
+const mostScored = longestLine / 64
+
+// impossibleScores says what no scores can have.
+func impossibleScores(scores []Score) error {
+	for i := range scores {
+		if scores[i].Usage.negative() {
+			return errNegative
+		}
+		if err := noIteration(scores[i].Iteration); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (line *Scored) impossible() error {
+	for i := range line.Scores {
+		if err := noIteration(line.Scores[i].Iteration); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noIteration says what no run has: who reads scores takes memory for all
+// iterations up to the last one.
+func noIteration(n int) error {
+	if n < 0 || n > mostScored {
+		return fmt.Errorf("there is no iteration %d", n)
+	}
+	return nil
+}
+
+// Compacted is what CompactScores has done to scores.jsonl.
+type Compacted struct {
+	Before, After int64 // bytes
+	// Damage are the bad lines that went.
+	Damage []*Problem
+}
+
+// CompactScores writes scores.jsonl anew with the scores that count: of several
+// by one scorer on the same thing the last one, unless it was taken back. Each run
+// has one line, where its last one stood. A crash leaves the old file or the new
+// one. Memory grows by 24 bytes a line.
+func CompactScores(dir string, options Options) (*Compacted, error) {
+	if _, err := ReadManifest(dir); err != nil {
+		return nil, err
+	}
+	home, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &compaction{disk: options.Disk, seed: maphash.MakeSeed()}
+	if c.disk == nil {
+		c.disk = folder(dir)
+	}
+	err = c.run(dir)
+	return &c.Compacted, errors.Join(err, home.unlock())
+}
+
+// compaction is scores.jsonl while it is written anew.
+type compaction struct {
+	Compacted
+	disk  Disk
+	seed  maphash.Seed
+	from  *os.File
+	lines []scoreLine
+	in    reader
+}
+
+// scoreLine is where a line stands, and whose it is.
+type scoreLine struct {
+	run uint64 // the hash of its id
+	span
+}
+
+func (c *compaction) run(dir string) error {
+	f, err := openFile(filepath.Join(dir, scoresFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the scores: %w", err)
+	}
+	defer f.Close()
+	c.from = f
+	if err := c.read(); err != nil {
+		return err
+	}
+	return writing(c.disk.Replace(scoresFile, c.write))
+}
+
+// read finds the lines of each run and puts them beside each other, the runs in
+// the order of their last lines.
+func (c *compaction) read() error {
+	last := map[uint64]int64{}
+	for o, err := range scan(scoresFile, c.from, place{}) {
+		id := ""
+		if err == nil {
+			id, _, err = scoresOf(&o, &c.in)
+		}
+		c.Before += o.bytes
+		if bad := (*Problem)(nil); errors.As(err, &bad) {
+			c.Before += bad.Bytes - o.bytes
+			c.Damage = append(c.Damage, bad)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading the scores: %w", err)
+		}
+		run := maphash.String(c.seed, id)
+		c.lines = append(c.lines, scoreLine{run, span{o.offset, o.bytes}})
+		last[run] = o.offset
+	}
+	slices.SortFunc(c.lines, func(a, b scoreLine) int {
+		return cmp.Or(cmp.Compare(last[a.run], last[b.run]), cmp.Compare(a.offset, b.offset))
+	})
+	return nil
+}
+
+func (c *compaction) write(to io.Writer) error {
+	sameRun := func(a, b *scoreLine) bool { return a.run == b.run }
+	var text []byte
+	for of, rest := splitOff(c.lines, sameRun); len(of) > 0; of, rest = splitOff(rest, sameRun) {
+		var err error
+		if text, err = c.lineOf(emptied(text), of); err != nil {
+			return err
+		}
+		c.After += int64(len(text))
+		if _, err := to.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lineOf is the one line of all lines of a run; none where nothing counts. Runs
+// whose ids share a hash have a line each.
+func (c *compaction) lineOf(text []byte, lines []scoreLine) ([]byte, error) {
+	var runs []string
+	all := map[string][]Score{}
+	for i := range lines {
+		run, scores, err := c.scores(lines[i].span)
+		if err != nil {
+			return nil, err
+		}
+		if _, known := all[run]; !known {
+			runs = append(runs, run)
+		}
+		all[run] = append(all[run], scores...)
+	}
+	for _, run := range runs {
+		standing := Standing(all[run])
+		if len(standing) == 0 {
+			continue
+		}
+		var err error
+		if text, err = appendScores(text, run, standing); err != nil {
+			return nil, err
+		}
+	}
+	return text, nil
+}
+
+func (c *compaction) scores(at span) (run string, scores []Score, err error) {
+	line := make([]byte, at.bytes)
+	if _, err := c.from.ReadAt(line, at.offset); err != nil {
+		return "", nil, fmt.Errorf("reading the scores: %w", err)
+	}
+	object, err := unseal(line[:len(line)-1])
+	if err != nil {
+		return "", nil, fmt.Errorf("reading the scores: %w", err)
+	}
+	return c.in.readScores(object)
+}
+
+// Standing are the scores that count among those of one run, which come in the
+// order in which they were made: of several by one scorer on the same thing the
+// last one, unless it was taken back. They are in the order in which their things
+// were first judged.
+func Standing(scores []Score) []Score {
+	type thing struct {
+		name      string
+		iteration int
+	}
+	at := make(map[thing]int, len(scores))
+	var last []Score
+	for _, s := range scores {
+		key := thing{s.Name, s.Iteration}
+		i, judged := at[key]
+		if !judged {
+			at[key], last = len(last), append(last, s)
+			continue
+		}
+		last[i] = s
+	}
+	return slices.DeleteFunc(last, func(s Score) bool { return s.Removed })
 }

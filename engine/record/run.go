@@ -9,8 +9,21 @@
 package record
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"math"
+	"math/bits"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Version is the schema version of everything this package writes.
@@ -332,4 +345,473 @@ type Ended struct {
 	// Tool is the name of the tool whose result it was, "" where no tool ended it.
 	Tool   string          `json:"tool,omitempty"`
 	Output json.RawMessage `json:"output,omitempty"`
+}
+
+// Status tells how a run ended, apart from whether its loop believed in it.
+type Status string
+
+// The statuses.
+const (
+	Completed Status = "completed" // a condition, a guard or the agent ended it
+	Failed    Status = "failed"    // the agent failed; the run counts
+	Faulted   Status = "fault"     // infrastructure failed; the run is excluded and retried on resume
+	Cancelled Status = "cancelled" // a signal or the suite's budget; retried on resume
+)
+
+// Outcome is how a run ended and what it returns.
+type Outcome struct {
+	Status Status `json:"status"`
+	Reason Reason `json:"reason"`
+	Class  Class  `json:"class"`
+	// Fired is the name of the condition or guard that decided.
+	Fired string `json:"fired,omitempty"`
+	// Held are the names of all leaves that held at the stop, in order.
+	Held []string `json:"held,omitempty"`
+	// Success is what the loop believed. Scores say what was true.
+	Success bool `json:"success"`
+	// Returned is the iteration whose output is returned, from 1; 0: none.
+	Returned int `json:"returned,omitempty"`
+	// Limit is that of the guard or the maximum that decided, and Used how much of
+	// it was used: times, iterations, tokens, calls or USD. 0: something else did.
+	Used  float64 `json:"used,omitempty"`
+	Limit float64 `json:"limit,omitempty"`
+	Error *Error  `json:"error,omitempty"`
+}
+
+// Counts says whether the run belongs into metrics.
+func (o *Outcome) Counts() bool { return o.Status == Completed || o.Status == Failed }
+
+// Reason is why a run stopped: one of a closed list, or "when:" and the name of
+// the condition.
+type Reason string
+
+// The reasons, in the order of decision where one exists.
+const (
+	ReasonCancelled           Reason = "cancelled"
+	ReasonSuiteBudget         Reason = "suite_budget"
+	ReasonError               Reason = "error"
+	ReasonPassed              Reason = "passed"
+	ReasonChecklistComplete   Reason = "checklist_complete"
+	ReasonStrategySucceeded   Reason = "strategy_succeeded"
+	ReasonFinalResponse       Reason = "final_response"
+	ReasonToolEnded           Reason = "tool_ended"
+	ReasonQuestionAsked       Reason = "question_asked"
+	ReasonCapability          Reason = "capability"
+	ReasonAgentEnded          Reason = "agent_ended"
+	ReasonGaveUp              Reason = "gave_up" // the agent ended the run, and the best iteration counts
+	ReasonUserEnded           Reason = "user_ended"
+	ReasonConfidence          Reason = "confidence"
+	ReasonRepeated            Reason = "repeated"
+	ReasonConsecutive         Reason = "consecutive"
+	ReasonNoImprovement       Reason = "no_improvement"
+	ReasonTimeout             Reason = "timeout"
+	ReasonStrategiesExhausted Reason = "strategies_exhausted"
+	ReasonPhasesComplete      Reason = "phases_complete"
+	ReasonMaxIterations       Reason = "max_iterations"
+	ReasonCircuitBreaker      Reason = "circuit_breaker"
+	ReasonStagnation          Reason = "stagnation"
+	ReasonRepeatedOutput      Reason = "repeated_output"
+	ReasonDegradation         Reason = "degradation"
+	ReasonBudgetTokens        Reason = "budget_tokens"
+	ReasonBudgetCalls         Reason = "budget_calls"
+	ReasonBudgetCost          Reason = "budget_cost"
+	ReasonAbsolute            Reason = "absolute_max_iterations"
+)
+
+// The reasons that only logs of other tools tell.
+const (
+	ReasonMaxSteps      Reason = "max_steps" // a limit that counts other things than iterations
+	ReasonTooManyErrors Reason = "too_many_errors"
+	ReasonEnvironment   Reason = "environment_error"
+	ReasonUnknown       Reason = "unknown" // the log does not say what cut the run
+)
+
+// ReasonWhen is the reason of a `when` condition of that name.
+func ReasonWhen(name string) Reason { return Reason("when:" + name) }
+
+// Class groups reasons.
+type Class string
+
+// The classes.
+const (
+	ByCondition Class = "condition"
+	ByGuard     Class = "guard"
+	ByAgent     Class = "agent"
+	ByBudget    Class = "budget"
+	ByFault     Class = "fault"
+	ByUnknown   Class = "unknown" // the log of another tool does not say
+)
+
+// ErrorClass says what kind of thing went wrong.
+type ErrorClass string
+
+// The error classes. Those of the first group are faults of the infrastructure:
+// the run is excluded from metrics and retried on resume. Those of the second
+// are failures of the agent: the run counts.
+const (
+	RateLimit      ErrorClass = "rate_limit"
+	Quota          ErrorClass = "quota"
+	Server         ErrorClass = "server"
+	Network        ErrorClass = "network"
+	CallTimeout    ErrorClass = "timeout"
+	Auth           ErrorClass = "auth"
+	InvalidRequest ErrorClass = "invalid_request"
+	Incomplete     ErrorClass = "incomplete"
+	BadResponse    ErrorClass = "bad_response"
+	Exhausted      ErrorClass = "exhausted"  // a script ran out of answers
+	Internal       ErrorClass = "internal"   // a panic, a fault of agentbench
+	Resources      ErrorClass = "resources"  // this machine has none left: file descriptors
+	Expression     ErrorClass = "expression" // of a condition or a prompt
+
+	ContextLength ErrorClass = "context_length"
+	ContentFilter ErrorClass = "content_filter"
+	Program       ErrorClass = "program"   // exit other than 0
+	Tool          ErrorClass = "tool"      // a tool failed, or gave nothing in time
+	BadCall       ErrorClass = "bad_call"  // a tool call that cannot be made: unknown, unreadable, wrong arguments
+	NoAnswer      ErrorClass = "no_answer" // an empty reply
+	Unjudged      ErrorClass = "unjudged"  // confidence, passed or feedback could not be evaluated on the output
+)
+
+// Fault says whether errors of the class are the infrastructure's.
+func (c ErrorClass) Fault() bool {
+	switch c {
+	case ContextLength, ContentFilter, Program, Tool, BadCall, NoAnswer, Unjudged:
+		return false
+	}
+	return true
+}
+
+// Infrastructure says whether errors of the class end the run in which they
+// occur: all faults but that of an expression in a prompt or a command, which
+// fails its iteration only.
+func (c ErrorClass) Infrastructure() bool { return c.Fault() && c != Expression }
+
+// OutOfFiles is the error of what could not be done because no file descriptor was
+// left, which is no fault of a server or a program; nil where err is another one.
+func OutOfFiles(err error) *Error {
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return &Error{Class: Resources, Message: "agentbench has no file descriptor left: " + err.Error()}
+	}
+	return nil
+}
+
+// Error is an error as it stands in a record.
+type Error struct {
+	Class   ErrorClass `json:"class"`
+	Message string     `json:"message"`
+}
+
+// Error makes it usable as a Go error.
+func (e *Error) Error() string { return string(e.Class) + ": " + e.Message }
+
+// Money is an amount in 1e-12 USD.
+type Money int64
+
+// USD is one US dollar.
+const USD Money = 1e12
+
+// Countless is the most that fits, 9.2 million USD: a sum that comes to it is no
+// amount any more, but a bound.
+const Countless Money = math.MaxInt64
+
+// Dollars is the amount in USD.
+func (m Money) Dollars() float64 { return float64(m) / float64(USD) }
+
+// Times is n times the amount, neither below zero. More than fits stays the most
+// that fits: an absurd number must not wrap into room in a budget.
+func (m Money) Times(n int64) Money {
+	high, low := bits.Mul64(uint64(max(m, 0)), uint64(max(n, 0)))
+	if high > 0 || low > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return Money(low)
+}
+
+// Plus is the sum, or the most that fits.
+func (m Money) Plus(n Money) Money { return sum(m, n) }
+
+func sum[N ~int64](a, b N) N {
+	s := a + b
+	if a > 0 && b > 0 && s < 0 {
+		return math.MaxInt64
+	}
+	return s
+}
+
+// Usage is what calls spent.
+type Usage struct {
+	Calls           int64 `json:"calls,omitempty"`
+	InputTokens     int64 `json:"input_tokens,omitempty"`     // cached ones included
+	CachedTokens    int64 `json:"cached_tokens,omitempty"`    // part of InputTokens
+	OutputTokens    int64 `json:"output_tokens,omitempty"`    // reasoning included
+	ReasoningTokens int64 `json:"reasoning_tokens,omitempty"` // part of OutputTokens
+	ToolCalls       int64 `json:"tool_calls,omitempty"`
+	Cost            Money `json:"cost_pusd,omitempty"` // 1e-12 USD, of the priced calls
+	// Unpriced counts calls whose price is unknown: then Cost is not the cost.
+	Unpriced int64 `json:"unpriced,omitempty"`
+	// Estimated counts calls whose tokens the server did not report.
+	Estimated int64 `json:"estimated,omitempty"`
+	// Uncounted counts calls of which nobody knows the tokens, those of a log that
+	// has their cost alone: then the tokens are not all that were used.
+	Uncounted int64 `json:"uncounted,omitempty"`
+	// Unreported counts runs of programs that did not say what they used: then
+	// the other numbers are not all that was used.
+	Unreported int64 `json:"unreported,omitempty"`
+}
+
+// Tokens are input and output together.
+func (u Usage) Tokens() int64 { return sum(u.InputTokens, u.OutputTokens) }
+
+// TokensTold reports whether the tokens are known, if only as estimates. Estimates
+// of which all are 0 are those of records from before Uncounted.
+func (u Usage) TokensTold() bool {
+	return u.Unreported == 0 && u.Uncounted == 0 && (u.Estimated == 0 || u.Tokens() > 0)
+}
+
+// Priced says that Cost is the whole cost.
+func (u Usage) Priced() bool { return u.Unpriced == 0 && u.Unreported == 0 }
+
+// negative says that some number is below zero, which nothing spends.
+func (u Usage) negative() bool {
+	return min(u.Calls, u.InputTokens, u.CachedTokens, u.OutputTokens, u.ReasoningTokens, u.ToolCalls,
+		int64(u.Cost), u.Unpriced, u.Estimated, u.Uncounted, u.Unreported) < 0
+}
+
+// Plus is the sum of both; tokens and cost stay the most that fits.
+func (u Usage) Plus(v Usage) Usage {
+	u.Calls += v.Calls
+	u.InputTokens = sum(u.InputTokens, v.InputTokens)
+	u.CachedTokens = sum(u.CachedTokens, v.CachedTokens)
+	u.OutputTokens = sum(u.OutputTokens, v.OutputTokens)
+	u.ReasoningTokens = sum(u.ReasoningTokens, v.ReasoningTokens)
+	u.ToolCalls += v.ToolCalls
+	u.Cost = sum(u.Cost, v.Cost)
+	u.Unpriced += v.Unpriced
+	u.Estimated += v.Estimated
+	u.Uncounted += v.Uncounted
+	u.Unreported += v.Unreported
+	return u
+}
+
+// Minus is what is left of each number when the other's is taken away, and never
+// less than nothing.
+func (u Usage) Minus(v Usage) Usage {
+	return u.each(v, func(a, b int64) int64 { return max(0, a-b) })
+}
+
+// Larger is the larger one of each number.
+func (u Usage) Larger(v Usage) Usage { return u.Plus(v.Minus(u)) }
+
+func (u Usage) each(v Usage, of func(a, b int64) int64) Usage {
+	return Usage{
+		Calls:           of(u.Calls, v.Calls),
+		InputTokens:     of(u.InputTokens, v.InputTokens),
+		CachedTokens:    of(u.CachedTokens, v.CachedTokens),
+		OutputTokens:    of(u.OutputTokens, v.OutputTokens),
+		ReasoningTokens: of(u.ReasoningTokens, v.ReasoningTokens),
+		ToolCalls:       of(u.ToolCalls, v.ToolCalls),
+		Cost:            Money(of(int64(u.Cost), int64(v.Cost))),
+		Unpriced:        of(u.Unpriced, v.Unpriced),
+		Estimated:       of(u.Estimated, v.Estimated),
+		Unreported:      of(u.Unreported, v.Unreported),
+	}
+}
+
+// Trace is what an agent that converses would do with the replies, the results
+// and the user's answers of a recorded iteration.
+type Trace struct {
+	// Requests are the hashes of what its model would be sent, one for each step.
+	// They may be fewer than the recorded steps: it would have made no more. There
+	// is one more where it would go on, or would ask once more whoever had nothing
+	// more to give.
+	Requests []string
+	// Over says that it would make no step after these.
+	Over bool
+	// Output is what it would give in place of an answer because it used up its steps,
+	// nil: it did not. Fault says why that is not the JSON that it was to be.
+	Output json.RawMessage
+	Fault  string
+	// Why says what else would differ after the last of Requests, "": nothing.
+	Why string
+}
+
+// longestPart is how many bytes of an escaped name stand in a run's id.
+const longestPart = 100
+
+// RunID is the id of a run: "default/backend-1/1". Different runs have different
+// ids. The names in it are escaped so that an id is one word with two slashes,
+// holds nothing that a terminal obeys, and stays short: white space, slashes,
+// per cents and what cannot be printed become %XX for each byte, and the end of
+// a name that is longer than 100 bytes then becomes "%~" and a hash of it.
+func RunID(configuration, task string, trial int) string {
+	return idPart(configuration) + "/" + idPart(task) + "/" + strconv.Itoa(trial)
+}
+
+func idPart(name string) string {
+	switch name {
+	case "":
+		return "%"
+	case ".", "..": // would mean something as part of a path
+		return strings.ReplaceAll(name, ".", "%2E")
+	}
+	escaped := escapeID(name)
+	if len(escaped) <= longestPart {
+		return escaped
+	}
+	sum := sha256.Sum256([]byte(name))
+	return cutID(escaped, longestPart/2) + "%~" + hex.EncodeToString(sum[:16])
+}
+
+func escapeID(name string) string {
+	if strings.IndexFunc(name, unsafeInID) < 0 {
+		return name
+	}
+	var b strings.Builder
+	for at, c := range name {
+		_, size := utf8.DecodeRuneInString(name[at:])
+		text := name[at : at+size]
+		if !unsafeInID(c) {
+			b.WriteString(text)
+			continue
+		}
+		for i := range len(text) {
+			b.WriteString("%" + strings.ToUpper(hex.EncodeToString([]byte(text[i:i+1]))))
+		}
+	}
+	return b.String()
+}
+
+// unsafeInID also holds for U+FFFD, which stands for bytes that are not UTF-8.
+func unsafeInID(c rune) bool {
+	return c == '/' || c == '%' || c == utf8.RuneError || unicode.IsSpace(c) || !unicode.IsPrint(c)
+}
+
+// cutID shortens an escaped name to at most that many bytes without breaking a
+// character or an escape.
+func cutID(escaped string, length int) string {
+	for !utf8.RuneStart(escaped[length]) {
+		length--
+	}
+	if at := strings.LastIndexByte(escaped[:length], '%'); at > length-3 {
+		length = max(at, 0)
+	}
+	return escaped[:length]
+}
+
+// errSecretName is about a run whose id cannot be written.
+var errSecretName = errors.New("the name of its task or configuration is, or looks like, a secret; name it otherwise")
+
+// runLine encodes a run without its secrets, and gives the run as its line has
+// it: what is derived from a record can be derived from the line alone.
+func (j *Journal) runLine(dst []byte, run *Run) ([]byte, *Run, error) {
+	line, err := appendRun(dst, run)
+	if err != nil || !j.secret(line[len(dst):]) {
+		return line, run, err
+	}
+	object, err := unseal(bytes.Clone(line[len(dst) : len(line)-1]))
+	if err != nil {
+		return nil, nil, err
+	}
+	clean, err := readRun(object)
+	if err != nil {
+		return nil, nil, err
+	}
+	redactTexts(reflect.ValueOf(clean).Elem(), j.redact)
+	if clean.ID != run.ID {
+		return nil, nil, errSecretName
+	}
+	line, err = appendRun(dst, clean)
+	return line, clean, err
+}
+
+// scoresLine encodes scores without secrets.
+func (j *Journal) scoresLine(dst []byte, run string, scores []Score) ([]byte, error) {
+	line, err := appendScores(dst, run, scores)
+	if err != nil || !j.secret(line[len(dst):]) {
+		return line, err
+	}
+	scores = slices.Clone(scores)
+	for i := range scores {
+		scores[i].Votes = slices.Clone(scores[i].Votes)
+	}
+	redactTexts(reflect.ValueOf(scores), j.redact)
+	return appendScores(dst, run, scores)
+}
+
+// secret says whether a text holds something that must not be written.
+func (j *Journal) secret(text []byte) bool {
+	return j.redact != nil && !bytes.Equal(j.redact(text), text)
+}
+
+// redactTexts redacts every text and every JSON value in a record. Words of a
+// closed list, such as a status, have types of their own and stay.
+func redactTexts(v reflect.Value, redact func([]byte) []byte) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() == reflect.TypeFor[string]() && v.CanSet() {
+			v.SetString(string(redact([]byte(v.String()))))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			redactTexts(v.Elem(), redact)
+		}
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes(redactJSON(v.Bytes(), redact))
+			return
+		}
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			v.SetBytes(redact(v.Bytes()))
+			return
+		}
+		for i := range v.Len() {
+			redactTexts(v.Index(i), redact)
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			redactTexts(v.Field(i), redact)
+		}
+	}
+}
+
+// redactJSON gives up a value that would be none any more.
+func redactJSON(value []byte, redact func([]byte) []byte) []byte {
+	clean := redact(value)
+	if len(value) > 0 && !json.Valid(clean) {
+		return []byte(`"[redacted]"`)
+	}
+	return clean
+}
+
+// Lasting is the run without what two equal runs may differ in: when it ran, how
+// often requests were sent and how long they waited, what came from the cache
+// and what was paid, and so for the runs of delegates. Records are compared in this form, sorted by id.
+func (r *Run) Lasting() *Run {
+	same := *r
+	same.Volatile = Volatile{}
+	same.Iterations = slices.Clone(r.Iterations)
+	for i := range same.Iterations {
+		calls := slices.Clone(same.Iterations[i].Calls)
+		for c := range calls {
+			calls[c].Waited, calls[c].Attempts, calls[c].Unsent, calls[c].Cached = 0, 0, 0, false
+		}
+		same.Iterations[i].Calls = calls
+		same.Iterations[i].ToolCalls = lastingTools(same.Iterations[i].ToolCalls)
+	}
+	return &same
+}
+
+// lastingTools are the tool calls without whether a tool was asked, and how often.
+func lastingTools(used []ToolCall) []ToolCall {
+	same := slices.Clone(used)
+	for i := range same {
+		same[i].Attempts, same[i].Cached = 0, false
+		if same[i].Delegated != nil {
+			same[i].Delegated = same[i].Delegated.Lasting()
+		}
+	}
+	return same
 }

@@ -1,5 +1,15 @@
 package record
 
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"path/filepath"
+)
+
 // Score is the judgement of one scorer on one run, or on one of its iterations.
 type Score struct {
 	Run       string `json:"run"`
@@ -34,4 +44,159 @@ type Vote struct {
 	Unscored    string  `json:"unscored,omitempty"`
 	Repaired    bool    `json:"repaired,omitempty"` // it answered in the form asked for at the second time
 	Cached      bool    `json:"cached,omitempty"`
+}
+
+// Scored are the scores that were made of a run at one time, without what they
+// say.
+type Scored struct {
+	Run    string
+	Scores []ScoreHead
+}
+
+// ScoreHead says which scorer made a score, and of what.
+type ScoreHead struct {
+	Name      string
+	Iteration int    // 0: the run, as it was returned
+	Scorer    string // the hash of the scorer's spec
+	Unscored  bool
+	Removed   bool
+}
+
+// ReadScored yields the heads of the scores of a result folder in the order in
+// which they were made; of several on the same thing by one scorer the last one
+// counts. Each is valid until the next one; the errors are as those of
+// [ReadRuns].
+func ReadScored(dir string) iter.Seq2[*Scored, error] {
+	return func(yield func(*Scored, error) bool) {
+		f, err := openFile(filepath.Join(dir, scoresFile))
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("reading the scores: %w", err))
+			return
+		}
+		defer f.Close()
+		in, line := new(reader), new(Scored)
+		for o, err := range scan(scoresFile, f, place{}) {
+			if err == nil {
+				err = in.scoredOf(&o, line)
+			}
+			if !yield(line, err) {
+				return
+			}
+		}
+	}
+}
+
+// scoredOf reads a line that was found; what is wrong with it is a *Problem.
+func (r *reader) scoredOf(o *object, line *Scored) error {
+	err := r.readScored(o.json, line)
+	if err == nil {
+		err = line.impossible()
+	}
+	if err != nil {
+		return o.problem(scoresFile, err)
+	}
+	return nil
+}
+
+func (r *reader) readScored(object []byte, line *Scored) error {
+	r.begin(object)
+	line.Scores = line.Scores[:0]
+	for key := range r.object() {
+		switch string(key) {
+		case "run":
+			line.Run = r.string()
+		case "scores":
+			for range r.list() {
+				line.Scores = append(line.Scores, r.scoreHead())
+			}
+		default:
+			r.pass()
+		}
+	}
+	return r.end()
+}
+
+func (r *reader) scoreHead() ScoreHead {
+	var s ScoreHead
+	for key := range r.object() {
+		switch string(key) {
+		case "name":
+			s.Name = r.name()
+		case "iteration":
+			s.Iteration = int(r.integer())
+		case "scorer":
+			s.Scorer = r.name()
+		case "unscored":
+			s.Unscored = len(r.quoted()) > 0
+		case "removed":
+			s.Removed = r.boolean()
+		default:
+			r.pass()
+		}
+	}
+	return s
+}
+
+// OpenScores opens the journal of a folder that holds results, for scores alone:
+// nothing else may be appended to it. It cuts off a score that a crash left half
+// written; no reader has seen that. The caller closes the journal.
+func OpenScores(dir string, options Options) (*Journal, Manifest, error) {
+	folder, err := lock(dir)
+	if err != nil {
+		return nil, Manifest{}, err
+	}
+	j := newJournal(folder, options)
+	m, err := j.openScores()
+	if err != nil {
+		return nil, m, errors.Join(err, j.leave())
+	}
+	go j.commit()
+	return j, m, nil
+}
+
+func (j *Journal) openScores() (Manifest, error) {
+	m, err := ReadManifest(j.folder.dir)
+	if err != nil {
+		return m, err
+	}
+	whole, err := wholeLines(filepath.Join(j.folder.dir, scoresFile))
+	if err != nil {
+		return m, fmt.Errorf("opening the results: %w", err)
+	}
+	if err := j.cut(scoresFile, whole); err != nil {
+		return m, err
+	}
+	f, err := j.disk.Append(scoresFile)
+	j.files[2] = f
+	return m, writing(err)
+}
+
+// wholeLines is the size of a file up to its last line feed; 0 where there is no
+// file.
+func wholeLines(path string) (int64, error) {
+	f, err := openFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	end, err := f.Seek(0, io.SeekEnd)
+	part := make([]byte, 1<<16)
+	for err == nil && end > 0 {
+		from := max(0, end-int64(len(part)))
+		part = part[:end-from]
+		if _, err = f.ReadAt(part, from); err != nil {
+			break
+		}
+		if at := bytes.LastIndexByte(part, '\n'); at >= 0 {
+			return from + int64(at) + 1, nil
+		}
+		end = from
+	}
+	return 0, err
 }

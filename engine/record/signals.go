@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"fmt"
 	"time"
 )
 
@@ -211,4 +212,542 @@ func (s *Signals) place(check *Check, marks []byte) int {
 		}
 	}
 	return len(marks)
+}
+
+// readSignals reads what writer.signals wrote.
+func (r *reader) readSignals(text []byte) (*Signals, error) {
+	r.begin(text)
+	s := &Signals{}
+	r.signals(s)
+	return s, r.end()
+}
+
+// readHead reads the front part of a record or of signals and leaves the rest:
+// version, id, bytes and status. The result is valid until the next one.
+func (r *reader) readHead(text []byte) (*Signals, error) {
+	r.begin(text)
+	r.head = Signals{}
+	s := &r.head
+	for key := range r.object() {
+		if r.ofHead(key, s) {
+			continue
+		}
+		switch string(key) {
+		case "outcome":
+			s.Outcome.Status = r.status()
+			return s, r.err
+		default:
+			r.pass()
+		}
+	}
+	r.fail()
+	return nil, r.err
+}
+
+func (r *reader) signals(s *Signals) {
+	for key := range r.object() {
+		if r.ofHead(key, s) || r.ofRun(key, s) {
+			continue
+		}
+		switch string(key) {
+		case "outcome":
+			r.outcome(&s.Outcome)
+		case "next":
+			s.Next = r.nextRequest()
+		case "checks":
+			for range r.list() {
+				s.Checks = append(s.Checks, r.checkHead())
+			}
+		case "iterations":
+			s.Iterations = listed(r, &r.iterations, r.iteration)
+		default:
+			r.pass()
+		}
+	}
+}
+
+// ofHead reads a member that records and signals begin with, if it is one.
+func (r *reader) ofHead(key []byte, s *Signals) bool {
+	switch string(key) {
+	case "v":
+		s.Version = int(r.integer())
+	case "run":
+		s.ID = r.string()
+	case "bytes":
+		s.Bytes = r.integer()
+	default:
+		return false
+	}
+	return true
+}
+
+// ofRun reads a member that signals and the lines of baselines have alike, if it
+// is one.
+func (r *reader) ofRun(key []byte, s *Signals) bool {
+	switch string(key) {
+	case "configuration":
+		s.Configuration = r.name()
+	case "task":
+		s.Task = r.string()
+	case "trial":
+		s.Trial = int(r.integer())
+	case "cluster":
+		s.Cluster = r.name()
+	case "group":
+		s.Group = r.name()
+	case "loop":
+		s.Loop = r.name()
+	case "usage":
+		r.usage(&s.Usage)
+	case "judging":
+		r.usage(&s.Judging)
+	case "user":
+		r.usage(&s.User)
+	case "elapsed_ns":
+		s.Elapsed = r.duration()
+	case "untimed":
+		s.Untimed = r.boolean()
+	case "simulated":
+		s.Simulated = r.boolean()
+	default:
+		return false
+	}
+	return true
+}
+
+// listed reads a list into memory of its own; kept is room that is used again.
+func listed[E any](r *reader, kept *[]E, element func() E) []E {
+	*kept = (*kept)[:0]
+	for range r.list() {
+		*kept = append(*kept, element())
+	}
+	return cloned(*kept)
+}
+
+func (r *reader) duration() time.Duration { return time.Duration(r.integer()) }
+
+func (r *reader) outcome(o *Outcome) {
+	for key := range r.object() {
+		if r.ofOutcome(key, o) {
+			continue
+		}
+		switch string(key) {
+		case "held":
+			for range r.list() {
+				o.Held = append(o.Held, r.name())
+			}
+		case "used":
+			o.Used = r.number()
+		case "limit":
+			o.Limit = r.number()
+		case "error":
+			o.Error = r.failure()
+		default:
+			r.pass()
+		}
+	}
+}
+
+// ofOutcome reads a member that outcomes and the lines of baselines have alike,
+// if it is one.
+func (r *reader) ofOutcome(key []byte, o *Outcome) bool {
+	switch string(key) {
+	case "status":
+		o.Status = Status(r.name())
+	case "reason":
+		o.Reason = Reason(r.name())
+	case "class":
+		o.Class = Class(r.name())
+	case "fired":
+		o.Fired = r.name()
+	case "success":
+		o.Success = r.boolean()
+	case "returned":
+		o.Returned = int(r.integer())
+	default:
+		return false
+	}
+	return true
+}
+
+func (r *reader) failure() *Error {
+	e := &Error{}
+	for key := range r.object() {
+		switch string(key) {
+		case "class":
+			e.Class = ErrorClass(r.name())
+		case "message":
+			e.Message = r.string()
+		default:
+			r.pass()
+		}
+	}
+	return e
+}
+
+func (r *reader) nextRequest() *Next {
+	n := &Next{}
+	for key := range r.object() {
+		switch string(key) {
+		case "role":
+			n.Role = Role(r.name())
+		case "phase":
+			n.Phase = r.name()
+		case "strategy":
+			n.Strategy = r.name()
+		case "request":
+			n.Request = r.string()
+		case "reserved":
+			n.Reserved = &Usage{}
+			r.usage(n.Reserved)
+		default:
+			r.pass()
+		}
+	}
+	return n
+}
+
+func (r *reader) usage(u *Usage) {
+	for key := range r.object() {
+		switch string(key) {
+		case "calls":
+			u.Calls = r.integer()
+		case "input_tokens":
+			u.InputTokens = r.integer()
+		case "cached_tokens":
+			u.CachedTokens = r.integer()
+		case "output_tokens":
+			u.OutputTokens = r.integer()
+		case "reasoning_tokens":
+			u.ReasoningTokens = r.integer()
+		case "tool_calls":
+			u.ToolCalls = r.integer()
+		case "cost_pusd":
+			u.Cost = Money(r.integer())
+		case "unpriced":
+			u.Unpriced = r.integer()
+		case "estimated":
+			u.Estimated = r.integer()
+		case "uncounted":
+			u.Uncounted = r.integer()
+		case "unreported":
+			u.Unreported = r.integer()
+		default:
+			r.pass()
+		}
+	}
+}
+
+func (r *reader) checkHead() CheckHead {
+	var c CheckHead
+	for key := range r.object() {
+		switch string(key) {
+		case "name":
+			c.Name = r.name()
+		case "weight":
+			c.Weight = r.number()
+		default:
+			r.pass()
+		}
+	}
+	return c
+}
+
+// status reads an outcome up to its status, which is its first member.
+func (r *reader) status() Status {
+	r.expect('{')
+	if string(r.quoted()) != "status" {
+		r.fail()
+	}
+	r.expect(':')
+	return Status(r.name())
+}
+
+// cloned has the length and capacity of the list; it is nil for an empty one.
+func cloned[E any](list []E) []E {
+	if len(list) == 0 {
+		return nil
+	}
+	own := make([]E, len(list))
+	copy(own, list)
+	return own
+}
+
+func (r *reader) iteration() IterationSignals {
+	var it IterationSignals
+	for key := range r.object() {
+		if r.ofEvaluation(key, &it) || r.ofEnd(key, &it) {
+			continue
+		}
+		switch string(key) {
+		case "n":
+			it.N = int(r.integer())
+		case "phase":
+			it.Phase = r.name()
+		case "strategy":
+			it.Strategy = r.name()
+		case "request":
+			it.Request = r.string()
+		case "output":
+			it.Output = r.string()
+		case "tools":
+			it.Tools = r.string()
+		case "tool_calls":
+			it.ToolCalls = int(r.integer())
+		case "steps":
+			it.Steps = int(r.integer())
+		case "calls":
+			it.Calls = listed(r, &r.calls, r.call)
+		default:
+			r.pass()
+		}
+	}
+	return it
+}
+
+// ofEvaluation reads how good an iteration is, if the member says it.
+func (r *reader) ofEvaluation(key []byte, it *IterationSignals) bool {
+	switch string(key) {
+	case "evaluated":
+		it.Evaluated = r.boolean()
+	case "confidence":
+		it.Confidence = r.number()
+	case "passed":
+		it.Passed = r.boolean()
+	case "checks":
+		it.Checks = Marks(r.name())
+	case "fault":
+		it.Fault = r.boolean()
+	case "skipped":
+		it.Skipped = r.boolean()
+	default:
+		return false
+	}
+	return true
+}
+
+// ofEnd reads how an iteration ended, and when, if the member says it.
+func (r *reader) ofEnd(key []byte, it *IterationSignals) bool {
+	switch string(key) {
+	case "cut":
+		it.Cut = r.name()
+	case "ended":
+		it.Ended = r.name()
+	case "ended_by":
+		it.EndedBy = r.name()
+	case "error":
+		it.Error = ErrorClass(r.name())
+	case "error_hash":
+		it.ErrorHash = r.name()
+	case "start_ns":
+		it.Start = r.duration()
+	case "end_ns":
+		it.End = r.duration()
+	case "untimed":
+		it.Untimed = r.boolean()
+	case "working_ns":
+		it.Working = r.duration()
+	default:
+		return false
+	}
+	return true
+}
+
+func (r *reader) call() CallSignals {
+	var c CallSignals
+	for key := range r.object() {
+		switch string(key) {
+		case "role":
+			c.Role = Role(r.name())
+		case "model":
+			c.Model = r.name()
+		case "answered":
+			c.Answered = r.string()
+		case "request":
+			c.Request = r.string()
+		case "usage":
+			r.usage(&c.Usage)
+		case "reserved":
+			c.Reserved = &Usage{}
+			r.usage(c.Reserved)
+		case "charged":
+			c.Charged = &Usage{}
+			r.usage(c.Charged)
+		case "start_ns":
+			c.Start = r.duration()
+		case "duration_ns":
+			c.Duration = r.duration()
+		case "waited_ns":
+			c.Waited = r.duration()
+		case "error":
+			c.Error = ErrorClass(r.name())
+		default:
+			r.pass()
+		}
+	}
+	return c
+}
+
+// appendSignals appends the signals as a line.
+func appendSignals(dst []byte, s *Signals) ([]byte, error) {
+	w := writer{to: append(dst, lineHead...)}
+	w.signals(s)
+	if w.err != nil {
+		return nil, fmt.Errorf("the signals of run %s cannot be written: %w", s.ID, w.err)
+	}
+	line, err := seal(w.to, len(dst))
+	if err != nil {
+		return nil, fmt.Errorf("the signals of run %s cannot be written: %w", s.ID, err)
+	}
+	return line, nil
+}
+
+func (w *writer) signals(s *Signals) {
+	w.open()
+	w.integer("v", int64(s.Version))
+	w.string("run", s.ID)
+	w.maybeInteger("bytes", s.Bytes)
+	w.string("configuration", s.Configuration)
+	w.string("task", s.Task)
+	w.integer("trial", int64(s.Trial))
+	w.maybeString("cluster", s.Cluster)
+	w.maybeString("group", s.Group)
+	w.maybeString("loop", s.Loop)
+	w.key("outcome")
+	w.outcome(&s.Outcome)
+	w.key("usage")
+	w.usage(&s.Usage)
+	if s.Judging != (Usage{}) {
+		w.key("judging")
+		w.usage(&s.Judging)
+	}
+	if s.User != (Usage{}) {
+		w.key("user")
+		w.usage(&s.User)
+	}
+	w.integer("elapsed_ns", int64(s.Elapsed))
+	w.maybeTrue("untimed", s.Untimed)
+	if s.Next != nil {
+		w.key("next")
+		w.nextRequest(s.Next)
+	}
+	w.maybeTrue("simulated", s.Simulated)
+	if len(s.Checks) > 0 {
+		w.list("checks", len(s.Checks), func(i int) { w.checkHead(&s.Checks[i]) })
+	}
+	w.list("iterations", len(s.Iterations), func(i int) { w.iteration(&s.Iterations[i]) })
+	w.close()
+}
+
+func (w *writer) outcome(o *Outcome) {
+	w.open()
+	w.string("status", string(o.Status))
+	w.string("reason", string(o.Reason))
+	w.string("class", string(o.Class))
+	w.maybeString("fired", o.Fired)
+	if len(o.Held) > 0 {
+		w.list("held", len(o.Held), func(i int) { w.to = appendString(w.to, o.Held[i]) })
+	}
+	w.boolean("success", o.Success)
+	w.maybeInteger("returned", int64(o.Returned))
+	w.maybeNumber("used", o.Used)
+	w.maybeNumber("limit", o.Limit)
+	if o.Error != nil {
+		w.key("error")
+		w.open()
+		w.string("class", string(o.Error.Class))
+		w.string("message", o.Error.Message)
+		w.close()
+	}
+	w.close()
+}
+
+func (w *writer) nextRequest(n *Next) {
+	w.open()
+	w.maybeString("role", string(n.Role))
+	w.maybeString("phase", n.Phase)
+	w.maybeString("strategy", n.Strategy)
+	w.maybeString("request", n.Request)
+	if n.Reserved != nil {
+		w.key("reserved")
+		w.usage(n.Reserved)
+	}
+	w.close()
+}
+
+func (w *writer) usage(u *Usage) {
+	w.open()
+	w.maybeInteger("calls", u.Calls)
+	w.maybeInteger("input_tokens", u.InputTokens)
+	w.maybeInteger("cached_tokens", u.CachedTokens)
+	w.maybeInteger("output_tokens", u.OutputTokens)
+	w.maybeInteger("reasoning_tokens", u.ReasoningTokens)
+	w.maybeInteger("tool_calls", u.ToolCalls)
+	w.maybeInteger("cost_pusd", int64(u.Cost))
+	w.maybeInteger("unpriced", u.Unpriced)
+	w.maybeInteger("estimated", u.Estimated)
+	w.maybeInteger("uncounted", u.Uncounted)
+	w.maybeInteger("unreported", u.Unreported)
+	w.close()
+}
+
+func (w *writer) checkHead(c *CheckHead) {
+	w.open()
+	w.string("name", c.Name)
+	w.maybeNumber("weight", c.Weight)
+	w.close()
+}
+
+func (w *writer) iteration(it *IterationSignals) {
+	w.open()
+	w.integer("n", int64(it.N))
+	w.maybeString("phase", it.Phase)
+	w.maybeString("strategy", it.Strategy)
+	w.maybeString("request", it.Request)
+	w.maybeString("output", it.Output)
+	w.maybeString("tools", it.Tools)
+	w.maybeInteger("tool_calls", int64(it.ToolCalls))
+	w.maybeInteger("steps", int64(it.Steps))
+	w.maybeTrue("evaluated", it.Evaluated)
+	w.maybeNumber("confidence", it.Confidence)
+	w.maybeTrue("passed", it.Passed)
+	w.maybeString("checks", string(it.Checks))
+	w.maybeTrue("fault", it.Fault)
+	w.maybeTrue("skipped", it.Skipped)
+	w.maybeString("cut", it.Cut)
+	w.maybeString("ended", it.Ended)
+	w.maybeString("ended_by", it.EndedBy)
+	w.maybeString("error", string(it.Error))
+	w.maybeString("error_hash", it.ErrorHash)
+	if len(it.Calls) > 0 {
+		w.list("calls", len(it.Calls), func(i int) { w.call(&it.Calls[i]) })
+	}
+	w.integer("start_ns", int64(it.Start))
+	w.integer("end_ns", int64(it.End))
+	w.maybeTrue("untimed", it.Untimed)
+	w.maybeInteger("working_ns", int64(it.Working))
+	w.close()
+}
+
+func (w *writer) call(c *CallSignals) {
+	w.open()
+	w.string("role", string(c.Role))
+	w.maybeString("model", c.Model)
+	w.maybeString("answered", c.Answered)
+	w.maybeString("request", c.Request)
+	w.key("usage")
+	w.usage(&c.Usage)
+	if c.Reserved != nil {
+		w.key("reserved")
+		w.usage(c.Reserved)
+	}
+	if c.Charged != nil {
+		w.key("charged")
+		w.usage(c.Charged)
+	}
+	w.integer("start_ns", int64(c.Start))
+	w.integer("duration_ns", int64(c.Duration))
+	w.maybeInteger("waited_ns", int64(c.Waited))
+	w.maybeString("error", string(c.Error))
+	w.close()
 }

@@ -1,13 +1,16 @@
 package replay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // follows is how far the configuration goes along with a recorded conversation.
@@ -458,4 +461,305 @@ func (p *pair) usesOther(recorded *record.Iteration) follows {
 		}
 	}
 	return follows{steps: len(recorded.Steps)}
+}
+
+// sendsOther says why the configuration would not have made the recorded
+// iteration: it would send something else, or treat the answer in another way.
+// "": it would have.
+func (w *walk) sendsOther(step stop.Step, recorded *record.Iteration) string {
+	pair, ok := w.differ.pair(step.StageIndex(), recorded)
+	switch {
+	case !ok:
+		return fmt.Sprintf("the recorded loop has no stage %q", recorded.Phase+recorded.Strategy)
+	case pair.hidden != "":
+		return pair.hidden
+	case w.shortened:
+		return anew
+	case !pair.inTime(recorded):
+		return "agent.timeout decides on a call that took this long"
+	case w.lacksSteps(pair, recorded):
+		return "the recording does not have the steps of its conversation"
+	}
+	w.converses = pair.converses
+	if w.converses {
+		return w.talksOther(step, recorded, pair)
+	}
+	if w.Renderer != nil {
+		if why, known := w.rendersOther(step, recorded); known {
+			return because(why, pair)
+		}
+	}
+	return w.declaresOther(step, recorded, pair)
+}
+
+// lacksSteps says that an agent that converses answered, and nobody knows how it
+// came to that: an import, or a loop that did not converse, made the record.
+func (w *walk) lacksSteps(pair *pair, recorded *record.Iteration) bool {
+	return pair.converses && len(recorded.Steps) == 0 && len(recorded.Output) > 0
+}
+
+// talksOther is sendsOther of an agent that converses: nothing of the iteration
+// would be as recorded.
+func (w *walk) talksOther(step stop.Step, recorded *record.Iteration, pair *pair) string {
+	if w.Renderer == nil || len(sentIn(recorded)) == 0 {
+		if why := w.declaresOther(step, recorded, pair); why != "" {
+			return why
+		}
+	}
+	w.follows = w.follow(step, recorded, pair)
+	if w.follows.steps == 0 && (len(sentIn(recorded)) > 0 || neverAsked(recorded)) {
+		return w.follows.why
+	}
+	return ""
+}
+
+const otherRequest = "it would send another request"
+
+// because says of a request that differs what is declared otherwise.
+func because(why string, p *pair) string {
+	if why == otherRequest && p.shown != "" {
+		return p.shown
+	}
+	return why
+}
+
+// rendersOther renders the request again. Known is false where that tells
+// nothing, for instance because a log has no requests.
+func (w *walk) rendersOther(step stop.Step, recorded *record.Iteration) (why string, known bool) {
+	hash, err := w.Renderer.Request(w.ctx, w.task, w.run.Trial, step, w.state)
+	var failure *record.Error
+	switch {
+	case errors.As(err, &failure) && recorded.Request == "" && recorded.Error != nil && *recorded.Error == *failure:
+		return "", true
+	case err != nil && recorded.Request != "":
+		return "its prompt cannot be rendered: " + err.Error(), true
+	case err != nil || hash == "" || recorded.Request == "":
+		return "", false
+	case hash != recorded.Request:
+		return otherRequest, true
+	}
+	return "", true
+}
+
+// declaresOther compares what is declared, and what prompts read.
+func (w *walk) declaresOther(step stop.Step, recorded *record.Iteration, pair *pair) string {
+	switch {
+	case step.Phase != recorded.Phase:
+		return fmt.Sprintf("it would be in phase %q, not %q", step.Phase, recorded.Phase)
+	case step.Strategy != recorded.Strategy:
+		return fmt.Sprintf("it would try strategy %q, not %q", step.Strategy, recorded.Strategy)
+	case pair.shown != "":
+		return pair.shown
+	case w.rejudged && pair.toldOfJudging:
+		return "the agent is told of evaluations, and they differ"
+	}
+	return ""
+}
+
+// inTime says that both limits on a call's time leave the recorded calls alone.
+func (p *pair) inTime(recorded *record.Iteration) bool {
+	if p.timeout == p.recordedTimeout {
+		return true
+	}
+	for i := range recorded.Calls {
+		c := &recorded.Calls[i]
+		switch c.Role {
+		case record.RoleJudge, record.RoleUser, record.RoleDelegate:
+			continue
+		}
+		late := c.Error != nil && c.Error.Class == record.CallTimeout
+		if late || exceeds(c.Duration, p.timeout) || exceeds(c.Duration, p.recordedTimeout) {
+			return false
+		}
+	}
+	return true
+}
+
+// exceeds is cautious at the very moment.
+func exceeds(took, limit time.Duration) bool { return limit > 0 && took >= limit }
+
+// retraced are the fields of an agent that converses which show in its requests,
+// or in how many of them it makes.
+var retraced = []string{"tools", "delegates", "memory", "max_steps", "tool_choice", "warn_remaining"}
+
+// others are the tools and delegates of an agent that are other ones than in the
+// recorded loop, by their names: why.
+type others struct {
+	tools    map[string]string
+	timeouts map[string]timeouts
+	servers  string // why those of servers are
+}
+
+// timeouts are those of a tool that differs in nothing else.
+type timeouts struct{ target, recorded time.Duration }
+
+// other says why a recorded call might have given something else.
+func (o *others) other(c *record.ToolCall) string {
+	if both, ok := o.timeouts[c.Tool]; ok && !both.inTime(c) {
+		return fmt.Sprintf("the timeout of the tool %q differs, and it took this long", c.Tool)
+	}
+	if why := o.tools[c.Tool]; why != "" || c.Server == "" {
+		return why
+	}
+	return o.servers
+}
+
+// defaultToolTimeout is that of a tool which declares none.
+const defaultToolTimeout = time.Minute
+
+// inTime says that both timeouts leave a call alone.
+func (t *timeouts) inTime(c *record.ToolCall) bool {
+	limit := defaultToolTimeout
+	for _, timeout := range []time.Duration{t.target, t.recorded} {
+		if timeout > 0 {
+			limit = min(limit, timeout)
+		}
+	}
+	return c.Error == nil && c.Duration < limit
+}
+
+// conversation compares what two agents that converse do with what they are
+// answered.
+func (c *comparison) conversation(p *pair, t, r *spec.Agent) {
+	p.tools = others{tools: map[string]string{}, timeouts: map[string]timeouts{}}
+	for i := range t.Tools {
+		if t.Tools[i].MCP == nil {
+			p.tools.compare(&t.Tools[i], r.Tools)
+		}
+	}
+	p.tools.compareServers(serversOf(t), serversOf(r))
+	for i := range t.Delegates {
+		p.tools.compareDelegate(&t.Delegates[i], r.Delegates)
+	}
+	if !declaredAlike(reflect.ValueOf(&c.target.User).Elem(), reflect.ValueOf(&c.recorded.User).Elem()) {
+		p.shown, p.user = otherUser, true
+		p.player = (modelOf(c.target.User) == "") != (modelOf(c.recorded.User) == "")
+	}
+}
+
+const otherUser = "the user differs"
+
+// modelOf is the model that plays a user, "" where none does.
+func modelOf(u *spec.User) string {
+	if u == nil {
+		return ""
+	}
+	return u.Model
+}
+
+// compare finds a tool among the recorded ones.
+func (o *others) compare(t *spec.Tool, recorded []spec.Tool) {
+	name := nameOf(t)
+	i := slices.IndexFunc(recorded, func(r spec.Tool) bool { return r.MCP == nil && nameOf(&r) == name })
+	if i < 0 {
+		return // the recorded agent could not call it
+	}
+	fields := slices.DeleteFunc(differing(t, &recorded[i]), func(field string) bool {
+		return slices.Contains(described, field)
+	})
+	switch {
+	case len(fields) == 0:
+	case len(fields) == 1 && fields[0] == "timeout":
+		o.timeouts[name] = timeouts{t.Timeout, recorded[i].Timeout}
+	default:
+		o.tools[name] = fmt.Sprintf("%s of the tool %q differs, and it is called", fields[0], name)
+	}
+}
+
+// described are the fields of a tool that the model is told, and success, which
+// package stop goes by.
+var described = []string{"name", "description", "parameters", "success"}
+
+// differOnlyInSuccess says that two lists of tools are alike but for whether the
+// loop believes in a run that one of them ends, which package stop decides.
+func differOnlyInSuccess(a, b []spec.Tool) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if fields := differing(&a[i], &b[i]); len(fields) > 1 || len(fields) == 1 && fields[0] != "success" {
+			return false
+		}
+	}
+	return true
+}
+
+// nameOf is what a model calls a tool by that is not of a server.
+func nameOf(t *spec.Tool) string { return cmp.Or(t.Name, t.Builtin) }
+
+func serversOf(a *spec.Agent) (servers []spec.Tool) {
+	for i := range a.Tools {
+		if a.Tools[i].MCP != nil {
+			servers = append(servers, a.Tools[i])
+		}
+	}
+	return servers
+}
+
+// compareServers compares servers in their order, from which they have their
+// names. Which of their tools are used, the model is told.
+func (o *others) compareServers(target, recorded []spec.Tool) {
+	if len(target) != len(recorded) {
+		o.servers = "the servers of tools differ, and one is called"
+		return
+	}
+	for i := range target {
+		t, r := target[i], recorded[i]
+		if fields := slices.DeleteFunc(differing(t.MCP, r.MCP), func(field string) bool { return field == "only" || field == "shared" }); len(fields) > 0 {
+			o.servers = fmt.Sprintf("mcp.%s differs, and a tool of the server is called", fields[0])
+		}
+		t.MCP, r.MCP = nil, nil
+		if fields := differing(&t, &r); len(fields) > 0 {
+			o.servers = fmt.Sprintf("%s of a server of tools differs, and it is called", fields[0])
+		}
+	}
+}
+
+func (o *others) compareDelegate(d *spec.Delegate, recorded []spec.Delegate) {
+	i := slices.IndexFunc(recorded, func(r spec.Delegate) bool { return r.Name == d.Name })
+	if i < 0 {
+		return
+	}
+	r := &recorded[i]
+	names := slices.DeleteFunc(differing(d, r), func(name string) bool { return name == "description" })
+	if d.Resolved != nil && r.Resolved != nil {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == "loop" })
+		if d.Resolved.Hash() != r.Resolved.Hash() {
+			names = append(names, "its loop")
+		}
+	}
+	if len(names) > 0 {
+		o.tools[d.Name] = fmt.Sprintf("%s of the delegate %q differs, and it is handed a task", names[0], d.Name)
+	}
+}
+
+// userReads are the variables that a user's turns depend on.
+func userReads(u *spec.User) []string {
+	reads := append(readsOf(u.Script), readsOf(u.Until)...)
+	if u.System != nil && u.System.Template != nil {
+		reads = append(reads, u.System.Reads()...)
+	}
+	return reads
+}
+
+// looksAtSteps says which guard decides by the steps of an iteration, and so may
+// cut it; "": none.
+func looksAtSteps(l *spec.Loop) string {
+	g := &l.Guards
+	switch converses := converses(l); {
+	case g.Stagnation != nil && g.Stagnation.Scope == spec.ScopeStep && !g.Stagnation.Window.Off && !g.Stagnation.Times.Off:
+		return "guards.stagnation looks at steps"
+	case slices.ContainsFunc(g.Repeated, func(r spec.NamedRepeated) bool { return r.Scope == spec.ScopeStep && !r.Times.Off }):
+		return "guards.repeated looks at steps"
+	case slices.ContainsFunc(g.Consecutive, func(c spec.NamedConsecutive) bool { return c.Scope == spec.ScopeStep && !c.Times.Off }):
+		return "guards.consecutive looks at steps"
+	case converses && g.CircuitBreaker != nil && !g.CircuitBreaker.Threshold.Off:
+		return "guards.circuit_breaker looks at the errors of tools"
+	}
+	return ""
+}
+
+// converses says that any agent of a loop does.
+func converses(l *spec.Loop) bool {
+	return slices.ContainsFunc(l.Stages(), func(s spec.Stage) bool { return l.Converses(s.Agent) })
 }

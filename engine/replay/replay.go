@@ -1,8 +1,75 @@
+// Package replay decides what another configuration would have done with a
+// recorded run. It reaches no model, no tool and no network.
+//
+// A run is a path: what the agent was sent, what it answered, how that was
+// judged. Decisions are a pure function of that path (package stop), so a
+// recorded run answers for every configuration that takes the same path and
+// stops no later. Replay walks the record under the rules of the other
+// configuration, iteration by iteration, and asks at each:
+//
+//   - Would it send the same? A Renderer renders the request again; its hash is
+//     held against the recorded one. Without a Renderer, texts and settings are
+//     compared as they are declared, and what the prompts read is looked at: that
+//     is never less careful. What no hash shows (tools, timeouts of a call, how a
+//     reply is read) is compared as it is declared in both cases.
+//     Of an agent that converses every request of the iteration is rendered again,
+//     given what the record answers to those before it; a step at which the two
+//     part leaves the steps before it known. Tools, delegates and the user are
+//     compared as they are declared, where they were used.
+//   - Would it judge the same? Where not, a Judge judges the recorded output
+//     again, if it can do so without a call.
+//   - Would it be cut inside the iteration: by a timeout that cancels, by a hard
+//     budget without room for the next call? The record has the times and the
+//     reservation of every call. A guard that looks at steps cuts a conversation
+//     after one of them.
+//   - Does it stop after the iteration? Package stop decides, as it does live.
+//
+// The verdict is Exact where the stop is known; Branches at an iteration where
+// the configuration would send or judge something that the record does not have,
+// so that new calls are needed; Censored where it wanted to go on and the record
+// was cut by its own limits. An agent that ended by itself censors nothing. A run
+// that ended before an iteration, because the agent had nothing more to give or a
+// budget had no room, left the request of that iteration behind.
+//
+// A stop inside an iteration returns the one before it, and what was spent is a
+// Span where a call was in flight: nobody knows what a call costs that is
+// cancelled. Everything else is a point.
+//
+// The label of a configuration is the worst of its runs: Counterfactual (the
+// agent was told its limits, and not in a request that could be rendered again),
+// else NeedsCalls, else Bounded, else PointExact. Bounded is an interval, never a
+// point.
+//
+// The conditions of STATISTICS, where they are checked: C1, blind, by the
+// requests, by what prompts read and by Options.Announced; C2, earlier, by the
+// walk, which never goes past the record; C3, scored, is the caller's: the result
+// names the iteration returned, whose score may be known or not; C4, isolated,
+// holds for runs made here, which share nothing but the suite's budget, and a run
+// that it ended is censored.
+//
+// Thousands of configurations that differ only in when a run stops are counted at
+// once: each run is walked once without any limit (a Path), Points collects their
+// conditions and guards, a Tracer evaluates these on the path, a Table has each of
+// them as bits over runs and iterations, and Count combines the bits. Any is OR, all
+// is AND at the same iteration, and a run stops at its lowest bit. Stages, and timeouts that
+// cancel, are part of the path: configurations that differ in them are walked for
+// themselves. Hard budgets, and prompts that read what they change, are left to the
+// walk of each configuration, and a test holds the one to the other.
+//
+// The files, in order: replay.go (what is asked and answered), walk.go (the walk),
+// inside.go (what cuts an iteration), conversation.go (what becomes of the steps of
+// one whose agent converses), talkers.go (in what such agents differ), end.go (where the record ends), sent.go and
+// judged.go (whether the path is the same), lump.go (what only whole runs tell), difference.go (in what two loops
+// differ), declared.go (comparing what is declared), signals.go (records without
+// texts), label.go (many runs), analysis.go (which parameters can be replayed at
+// all), apart.go (whether two recordings tell of the same); path.go, points.go,
+// trace.go, table.go, count.go and reasons.go (many configurations).
 package replay
 
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -189,3 +256,299 @@ func (r *Replay) Tells() string { return r.differ.announced(r.options.Announced)
 // Texts are what the decisions of the configuration read that signals do not
 // have, such as "output"; none: Signals serves.
 func (r *Replay) Texts() []string { return r.texts }
+
+// Label says how far what is known of a configuration can be trusted.
+type Label int
+
+// The labels, from the best to the worst.
+const (
+	PointExact     Label = iota // every run is exact
+	Bounded                     // some were cut by the recording's own limits
+	NeedsCalls                  // some branch: new calls would tell
+	Counterfactual              // the agent was told its limits, and the record cannot show what it would have done
+)
+
+// String is the word for people.
+func (l Label) String() string {
+	switch l {
+	case PointExact:
+		return "exact"
+	case Bounded:
+		return "bounded"
+	case NeedsCalls:
+		return "needs calls"
+	case Counterfactual:
+		return "counterfactual"
+	}
+	return fmt.Sprintf("Label(%d)", int(l))
+}
+
+// Label is that of one run.
+func (r *Result) Label() Label {
+	switch {
+	case r.Told:
+		return Counterfactual
+	case r.Verdict == Branches:
+		return NeedsCalls
+	case r.Verdict == Censored:
+		return Bounded
+	}
+	return PointExact
+}
+
+// Tally counts the runs of a configuration by what is known of them. The zero
+// Tally is that of no runs.
+type Tally struct {
+	Runs                      int
+	Exact, Censored, Branches int
+	Told                      int // of those that branch
+
+	worst       Label
+	least, most float64
+}
+
+// Add counts a run, and what it is worth: its score or its cost. Where that is
+// not known it lies between least and most, in [0, 1] for a share; else they are
+// the same.
+func (t *Tally) Add(r *Result, least, most float64) {
+	t.Runs++
+	t.worst = max(t.worst, r.Label())
+	switch r.Verdict {
+	case Exact:
+		t.Exact++
+	case Censored:
+		t.Censored++
+	case Branches:
+		t.Branches++
+		if r.Told {
+			t.Told++
+		}
+	}
+	t.least += least
+	t.most += most
+}
+
+// Label is the worst of the runs.
+func (t *Tally) Label() Label { return t.worst }
+
+// Mean is between which values the mean of the runs lies. It is a point only
+// where both are the same; of no runs it is 0.
+func (t *Tally) Mean() (least, most float64) {
+	if t.Runs == 0 {
+		return 0, 0
+	}
+	return t.least / float64(t.Runs), t.most / float64(t.Runs)
+}
+
+// lump is what a log tells of a run as a whole only, and not of its iterations.
+type lump struct {
+	all        record.Usage // of the agent
+	iterations int
+	cost       bool // it tells the cost so, and not the tokens alone
+}
+
+// lumpOf is nil where the iterations tell as much as the run does.
+func lumpOf(run *record.Run) *lump {
+	priced, told := run.Usage.Priced(), run.Usage.TokensTold()
+	if !priced && !told {
+		return nil
+	}
+	var found *lump
+	for i := range run.Iterations {
+		calls := run.Iterations[i].Calls
+		for k := range calls {
+			agent := calls[k].Role != record.RoleJudge && calls[k].Role != record.RoleUser
+			used := &calls[k].Usage
+			switch {
+			case !agent:
+			case priced && !used.Priced():
+				return &lump{run.Usage, len(run.Iterations), true}
+			case told && !used.TokensTold():
+				found = &lump{run.Usage, len(run.Iterations), false}
+			}
+		}
+	}
+	return found
+}
+
+// OnlyWholeCost reports whether the cost of a recorded run is known, and that of its
+// iterations is not.
+func OnlyWholeCost(run *record.Run) bool {
+	l := lumpOf(run)
+	return l != nil && l.cost
+}
+
+// span is what a run used that made so many iterations, which tell the sum of
+// themselves. The whole run used all. One that stops earlier paid at least for what
+// is known, and at most its even share: iterations grow with the conversation, and
+// do not get cheaper.
+func (l *lump) span(sum record.Usage, made int, unlike bool) Span {
+	switch {
+	case made == l.iterations && !unlike:
+		return Span{l.all, l.all}
+	case !l.cost:
+		return Span{sum, sum}
+	}
+	sum.Uncounted, sum.Unreported, sum.Unpriced = sum.Uncounted+sum.Unreported, 0, 0
+	s := Span{sum, sum}
+	share := math.Ceil(float64(l.all.Cost) * float64(made) / float64(l.iterations))
+	s.Most.Cost = max(sum.Cost, min(record.Money(share), l.all.Cost))
+	return s
+}
+
+// Lumped reports whether only the whole run tells what it used.
+func (p *Path) Lumped() bool { return p.lump != nil }
+
+// Apart says why two loops do not take the same path: in what they differ beyond
+// when they stop. "" where they differ in nothing else. It goes by what is
+// declared, and may be more cautious than a replay.
+func Apart(recorded, target *spec.Loop) string {
+	r := New(recorded, target, Options{})
+	if r.differ.evaluation.why != "" {
+		return r.differ.evaluation.why
+	}
+	before, after := recorded.Stages(), target.Stages()
+	if len(before) != len(after) || len(recorded.Phases) != len(target.Phases) {
+		return "the stages differ"
+	}
+	if why := evaluateApart(recorded.Evaluate, target.Evaluate); why != "" {
+		return why
+	}
+	for i := range after {
+		if why := r.differ.stages[i].apart(&before[i], &after[i], i < len(after)-1); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func evaluateApart(before, after *spec.Evaluate) string {
+	switch {
+	case before != nil && after == nil:
+		return "nothing is evaluated"
+	case before != nil && before.FromPhase != after.FromPhase:
+		return "evaluate.from_phase differs"
+	}
+	return ""
+}
+
+// apart compares a stage with the one in its place. Followed says that another
+// comes after it, so that its limits are part of the path.
+func (s *stage) apart(before, after *spec.Stage, followed bool) string {
+	p, ok := s.with[after.Name]
+	switch {
+	case !ok || before.Name != after.Name:
+		return fmt.Sprintf("stage %q stands where %q was", after.Name, before.Name)
+	case p.hidden != "":
+		return p.hidden
+	case p.shown != "":
+		return p.shown
+	case p.timeout != p.recordedTimeout:
+		return "agent.timeout differs"
+	case followed && before.Limit != after.Limit:
+		return fmt.Sprintf("max_iterations of %q differs", after.Name)
+	case followed && !sameExpr(before.Until, after.Until):
+		return fmt.Sprintf("until of %q differs", after.Name)
+	}
+	return ""
+}
+
+func sameExpr(a, b *spec.Expr) bool {
+	return (a == nil) == (b == nil) && (a == nil || a.Text == b.Text)
+}
+
+// end is where the record ends and the configuration goes on.
+func (w *walk) end(step stop.Step) Result {
+	next := w.run.Next
+	if next == nil || next.Role == record.RoleJudge {
+		next = &record.Next{} // nothing is known of what the agent would have been sent
+	}
+	waiting := &record.Iteration{Phase: next.Phase, Strategy: next.Strategy, Request: next.Request}
+	if w.ranDry() {
+		return w.dry(step, waiting, next)
+	}
+	if next.Reserved != nil {
+		if refused, unknown := w.reserve(next.Reserved, true); unknown == "" && refused != "" {
+			return w.stopsBefore(step, waiting, refused)
+		}
+	}
+	if w.run.Outcome.Reason == record.ReasonUnknown {
+		return w.censored(step.Iteration, "the recording ended here, and the log does not say why")
+	}
+	return w.censored(step.Iteration, fmt.Sprintf("the recording ended here: %s", w.run.Outcome.Reason))
+}
+
+// ranDry says that the agent had nothing more to give, which it says before an
+// iteration.
+func (w *walk) ranDry() bool {
+	if w.run.Outcome.Reason != record.ReasonAgentEnded {
+		return false
+	}
+	n := len(w.run.Iterations)
+	return n == 0 || w.run.Iterations[n-1].Ended == nil
+}
+
+// dry asks the agent once more. A budget comes before it.
+func (w *walk) dry(step stop.Step, waiting *record.Iteration, next *record.Next) Result {
+	model := w.differ.stages[step.StageIndex()].model
+	refused, unknown := w.reserve(next.Reserved, model)
+	switch {
+	case unknown != "":
+		return w.branches(step.Iteration, unknown)
+	case refused != "":
+		return w.stopsBefore(step, waiting, refused)
+	}
+	return w.stopsBefore(step, waiting, record.ReasonAgentEnded)
+}
+
+// stopsBefore ends the run before an iteration, if the request is the one that
+// was not answered.
+func (w *walk) stopsBefore(step stop.Step, waiting *record.Iteration, reason record.Reason) Result {
+	if why := w.sendsOther(step, waiting); why != "" {
+		return w.branches(step.Iteration, why)
+	}
+	return w.exact(w.state.StopBefore(reason))
+}
+
+// evaluate gives the iteration its evaluation: the recorded one, or that of a
+// Judge. Why says why nobody knows it.
+func (w *walk) evaluate(step stop.Step, recorded, it *record.Iteration) (why string) {
+	why = w.judgesOther(step, recorded)
+	if w.usedUp && why == "" {
+		why = reached
+	}
+	if why == "" {
+		it.Evaluation = recorded.Evaluation
+		it.Fail(recorded.Error)
+		return ""
+	}
+	if w.Judge == nil {
+		return why
+	}
+	it.Fail(nil)
+	evaluation, failure, ok := w.Judge.Judge(w.ctx, w.task, recorded, w.state)
+	if !ok {
+		return why
+	}
+	it.Evaluation = evaluation
+	it.Fail(failure)
+	return ""
+}
+
+// judgesOther says why the configuration's evaluation of a recorded iteration may
+// not be the recorded one.
+func (w *walk) judgesOther(step stop.Step, recorded *record.Iteration) string {
+	e := &w.differ.evaluation
+	moved := w.restaged || step.Phase != recorded.Phase || step.Strategy != recorded.Strategy
+	switch {
+	case e.why != "":
+		return e.why
+	case recorded.Evaluation == nil && recorded.Error == nil:
+		return "the recording does not evaluate this iteration"
+	case w.rejudged && e.readsJudging:
+		return "the evaluation reads earlier ones, and they differ"
+	case moved && e.readsStage:
+		return "the evaluation reads where the loop stands, and that differs"
+	}
+	return ""
+}

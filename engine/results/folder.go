@@ -1,9 +1,21 @@
+// Package recorded opens result folders for replay: the loops under which runs
+// were recorded, and the runs with their tasks and scores.
+//
+// The stages of the data, in order: Open reads the manifest, whose resolved spec
+// becomes a suite again (suite.go, files.go); Tasks come from the suite that the
+// user names, from the folder, or from the manifest (tasks.go); Read reads runs
+// as records or, where no text is needed, as signals (read.go), and what they
+// were worth (scores.go). What cannot be used is counted in Notes, never
+// silently left out.
 package results
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"iter"
+	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
@@ -117,4 +129,107 @@ func (f *Folder) others(now []spec.DataFile) (other []string) {
 		}
 	}
 	return other
+}
+
+// files are texts by the name of their file; all other files are those beneath.
+type files struct {
+	texts   map[string][]byte
+	beneath fs.FS
+}
+
+// Open implements [fs.FS].
+func (f files) Open(name string) (fs.File, error) {
+	if text, ok := f.texts[name]; ok {
+		return &file{Reader: bytes.NewReader(text), name: name}, nil
+	}
+	return f.beneath.Open(name)
+}
+
+// file is an open text.
+type file struct {
+	*bytes.Reader
+	name string
+}
+
+func (f *file) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *file) Close() error               { return nil }
+
+func (f *file) Name() string       { return f.name }
+func (f *file) Mode() fs.FileMode  { return 0o444 }
+func (f *file) ModTime() time.Time { return time.Time{} }
+func (f *file) IsDir() bool        { return false }
+func (f *file) Sys() any           { return nil }
+
+// tasksOf are the tasks of those ids, as far as they are known.
+func (f *Folder) tasksOf(wanted map[string]*spec.Task) error {
+	if f.tasks == nil {
+		return nil
+	}
+	for task, err := range f.tasks.Tasks() {
+		if err != nil {
+			return fmt.Errorf("reading the tasks: %w", err)
+		}
+		if known, ok := wanted[task.ID]; ok && known == nil {
+			wanted[task.ID] = task
+		}
+	}
+	return nil
+}
+
+// alike are calls and evaluations that many iterations have in common: those of a
+// log without hashes and times often say the same. Each is kept once, and nobody
+// may change it.
+type alike struct {
+	calls       map[record.Call][]record.Call
+	evaluations map[judgement]*record.Evaluation
+}
+
+// judgement is all that signals have of an evaluation without checks.
+type judgement struct {
+	confidence float64
+	passed     bool
+}
+
+// mostAlike are remembered: beyond that, what is not among them is kept for itself.
+const mostAlike = 4096
+
+// share lets an iteration without texts have what another one had.
+func (a *alike) share(it *record.Iteration) {
+	if len(it.Calls) == 1 {
+		it.Calls = a.call(it.Calls)
+	}
+	if e := it.Evaluation; e != nil && len(e.Checks) == 0 {
+		it.Evaluation = a.evaluation(e)
+	}
+}
+
+func (a *alike) call(calls []record.Call) []record.Call {
+	c := calls[0]
+	if c.Reserved != nil || c.Charged != nil || c.Error != nil {
+		return calls
+	}
+	if known, ok := a.calls[c]; ok {
+		return known
+	}
+	if a.calls == nil {
+		a.calls = map[record.Call][]record.Call{}
+	}
+	if len(a.calls) < mostAlike {
+		a.calls[c] = calls[:1:1]
+	}
+	return calls
+}
+
+func (a *alike) evaluation(e *record.Evaluation) *record.Evaluation {
+	key := judgement{e.Confidence, e.Passed}
+	if known, ok := a.evaluations[key]; ok {
+		return known
+	}
+	if a.evaluations == nil {
+		a.evaluations = map[judgement]*record.Evaluation{}
+	}
+	if len(a.evaluations) < mostAlike {
+		a.evaluations[key] = e
+	}
+	return e
 }

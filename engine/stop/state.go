@@ -2,10 +2,14 @@ package stop
 
 import (
 	"context"
+	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // State is a history of iterations and what follows from it. Expressions inside
@@ -197,4 +201,263 @@ func (s *State) forget() {
 			s.trackers[i] = tracker{}
 		}
 	}
+}
+
+// entry is an iteration of a history.
+type entry struct {
+	*record.Iteration
+	value  any
+	parsed bool
+	hash   string // of the output; "" until a guard asks for it
+	// adaptation is what these rules change for the next iteration, which is not
+	// always what those did under which it was recorded.
+	adaptation string
+}
+
+// judged: expressions can judge the output.
+func (e *entry) judged() bool { return e.Error == nil && e.Cut == "" && !e.Skipped }
+
+// passedOver: conditions on outputs do not look at it.
+func (e *entry) passedOver() bool { return e.Skipped || e.Cut != "" }
+
+// counted: evaluated or failed, so it improves or it does not.
+func (e *entry) counted() bool {
+	return !e.passedOver() && (e.Evaluation != nil || e.Error != nil)
+}
+
+// output is the parsed output, null where there is none.
+func (e *entry) output() any {
+	if !e.parsed {
+		e.parsed = true
+		e.value = parsed(e.Output)
+	}
+	return e.value
+}
+
+// outputHash tells equal outputs from different ones.
+func (e *entry) outputHash() string {
+	if e.hash == "" {
+		e.hash = e.OutputHash()
+	}
+	return e.hash
+}
+
+// parsed is JSON as expressions see it, null where there is none.
+func parsed(text []byte) any {
+	if len(text) == 0 {
+		return nil
+	}
+	value, _ := expr.ParseJSON(text)
+	return value
+}
+
+// Watched is a condition or guard that is looked at, but decides nothing.
+type Watched struct {
+	Name   string
+	Reason record.Reason
+}
+
+// Watch gives rules that decide the same and also tell, after each iteration,
+// whether other conditions (neither any nor all) and guards hold. All tells of
+// them in order: the conditions, then the guards of each set as they give the
+// reason.
+func (r *Rules) Watch(conditions []spec.Condition, guards []spec.Guards) (watching *Rules, all []Watched) {
+	w := *r
+	w.leaves, w.names, w.stepping = slices.Clone(r.leaves), slices.Clone(r.names), slices.Clone(r.stepping)
+	for i := range conditions {
+		w.add(condition(&conditions[i]))
+	}
+	for i := range guards {
+		w.compileGuards(&spec.Loop{Guards: guards[i]})
+	}
+	w.guards, w.budget = r.guards, r.budget
+	watched := w.leaves[w.decisive:]
+	w.leaves, w.names, w.stepping = slices.Clone(r.leaves), slices.Clone(r.names), slices.Clone(r.stepping)
+	for _, l := range watched {
+		all = append(all, Watched{l.name, l.reason})
+		if l.newest {
+			w.watching, w.asked = append(w.watching, ^len(w.asked)), append(w.asked, l)
+		} else {
+			w.watching = append(w.watching, w.add(l))
+		}
+	}
+	return &w, all
+}
+
+// question is an expression that leaves ask: its text, and whether a truth is
+// wanted.
+type question struct {
+	text  string
+	truth bool
+}
+
+type answer struct {
+	value any
+	truth bool
+	err   error
+}
+
+// value evaluates an expression of a leaf, once for all leaves that watch it.
+func (s *State) value(e *spec.Expr) (any, error) {
+	a, known := s.answers[question{e.Text, false}]
+	if !known {
+		a.value, a.err = e.Value(context.Background(), s)
+		s.answer(question{e.Text, false}, a)
+	}
+	return a.value, a.err
+}
+
+// truth is value for conditions.
+func (s *State) truth(e *spec.Expr) (bool, error) {
+	a, known := s.answers[question{e.Text, true}]
+	if !known {
+		a.truth, a.err = e.Bool(context.Background(), s)
+		s.answer(question{e.Text, true}, a)
+	}
+	return a.truth, a.err
+}
+
+func (s *State) answer(q question, a answer) {
+	if s.answers != nil {
+		s.answers[q] = a
+	}
+}
+
+// Held says whether a watched condition or guard held after the last iteration
+// that was decided on, or that it could not be evaluated.
+func (s *State) Held(watched int) (held bool, err error) {
+	at := s.rules.watching[watched]
+	if at < 0 {
+		return s.rules.asked[^at].judge(s, &s.unkept)
+	}
+	return s.held[at], s.watched[at-s.rules.decisive]
+}
+
+// Returned is the iteration that a run returns which stops now, by a condition
+// or guard; 0: none.
+func (s *State) Returned() int { return s.returned("") }
+
+// Believed is the highest threshold at which the loop believes in a run that
+// stops now: the best confidence, +Inf where the last iteration passed or its
+// agent completed the task, NaN where it believes at none.
+func (s *State) Believed() float64 {
+	if s.succeeded() {
+		return math.Inf(1)
+	}
+	if s.best < 0 {
+		return math.NaN()
+	}
+	return s.highest
+}
+
+// foldBest keeps the best iteration: the highest confidence, the earliest among
+// equals; under checklist the largest weighted share of checks, the latest
+// among equals.
+func (s *State) foldBest(e *entry) {
+	if !e.Evaluated() {
+		return
+	}
+	first := s.best < 0
+	if first || e.Evaluation.Confidence > s.highest {
+		s.highest = e.Evaluation.Confidence
+		if s.rules.pattern != spec.PatternChecklist {
+			s.best = s.Len() - 1
+		}
+	}
+	if s.rules.pattern != spec.PatternChecklist {
+		return
+	}
+	if share := record.Share(e.Evaluation.Checks); first || share >= s.bestShare {
+		s.best, s.bestShare = s.Len()-1, share
+	}
+}
+
+// returned is the iteration whose output the run returns, from 1; 0: none.
+func (s *State) returned(reason record.Reason) int {
+	if s.Len() > 0 {
+		e := s.last()
+		if e.Ended != nil && e.Ended.Reason == string(reason) && reason != record.ReasonGaveUp {
+			return s.Len()
+		}
+		passed := e.Evaluated() && e.Evaluation.Passed
+		if passed && s.rules.pattern != spec.PatternImprovement {
+			return s.Len()
+		}
+	}
+	switch {
+	case s.rules.evaluate == nil:
+		return s.lastOf(func(e *entry) bool { return e.Error == nil && e.Cut == "" })
+	case s.best < 0: // a log may have no evaluations
+		return s.lastOf((*entry).judged)
+	}
+	return s.best + 1
+}
+
+func (s *State) lastOf(is func(*entry) bool) int {
+	for i := s.Len() - 1; i >= 0; i-- {
+		if is(&s.history[i]) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// success is what the loop believes of a run that ran to its end: its last
+// evaluation passed, its agent completed the task, or the best confidence reached
+// the success threshold.
+func (s *State) success() bool {
+	return s.succeeded() || s.best >= 0 && s.highest >= s.rules.threshold
+}
+
+// succeeded says that the last iteration is a success whatever its confidence.
+func (s *State) succeeded() bool {
+	if s.Len() == 0 {
+		return false
+	}
+	e := s.last()
+	passed := e.Evaluated() && e.Evaluation.Passed
+	completed := e.Ended != nil && slices.Contains(s.rules.completing[e.Phase+e.Strategy], e.Ended.Tool)
+	return passed || completed
+}
+
+// callSignature is the set of an iteration's tool calls as one text: sorted, so
+// that the order of parallel calls does not matter. "" where there are none.
+// Of what each call is made tells the signature option: calls (name and
+// arguments), normalized (arguments without regard to case and white space),
+// observations (with the results).
+func callSignature(calls []record.ToolCall, option string) string {
+	if len(calls) == 0 {
+		return ""
+	}
+	parts := make([]string, len(calls))
+	for i := range calls {
+		parts[i] = calls[i].Tool + "\x00" + string(record.Canonical(calls[i].Arguments))
+		switch option {
+		case "normalized":
+			parts[i] = strings.Join(strings.Fields(strings.ToLower(parts[i])), " ")
+		case "observations":
+			parts[i] += "\x00" + string(record.Canonical(calls[i].Result)) + string(calls[i].ResultB64)
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, "\x01")
+}
+
+// errorSignature is the set of errors of tool calls that failed, all of them, as
+// one text; "" where one succeeded or there is none.
+func errorSignature(calls []record.ToolCall) string {
+	var parts []string
+	for i := range calls {
+		if calls[i].Error == nil {
+			return ""
+		}
+		parts = append(parts, calls[i].Error.Error())
+	}
+	slices.Sort(parts)
+	return strings.Join(slices.Compact(parts), "\x01")
+}
+
+// BegunTools are the tool calls that had begun at a time.
+func BegunTools(calls []record.ToolCall, at time.Duration) []record.ToolCall {
+	return slices.DeleteFunc(slices.Clone(calls), func(c record.ToolCall) bool { return c.Start > at })
 }

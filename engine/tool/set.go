@@ -1,12 +1,20 @@
 package tool
 
 import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -134,4 +142,290 @@ func short(text string) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:most], "") + " …"
+}
+
+// MaxResult is how many bytes of a result are kept: its head and its tail, half
+// of it each.
+const MaxResult = 256 << 10
+
+// bounded keeps a result from filling the conversation. What is cut is a text:
+// it is no JSON value any more.
+func bounded(content json.RawMessage) json.RawMessage {
+	if len(content) <= MaxResult {
+		return content
+	}
+	text := string(content)
+	if value, err := expr.ParseJSON(content); err == nil {
+		if written, ok := value.(string); ok {
+			text = written
+		}
+	}
+	return Text(cut(text, MaxResult))
+}
+
+// cut keeps the head and the tail of a text that is too long.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	head, between, tail := ends(text, most)
+	return strings.ToValidUTF8(head, "") + between + strings.ToValidUTF8(tail, "")
+}
+
+// ends are the head and the tail of what is too long, and what stands between them.
+func ends[T string | []byte](written T, most int) (head T, between string, tail T) {
+	half := most / 2
+	return written[:half], fmt.Sprintf("\n… %d bytes cut …\n", len(written)-2*half), written[len(written)-half:]
+}
+
+// boundedBytes keeps the head and the tail of bytes that are no text.
+func boundedBytes(written []byte) []byte {
+	if len(written) <= MaxResult {
+		return written
+	}
+	head, between, tail := ends(written, MaxResult)
+	return slices.Concat(head, []byte(between), tail)
+}
+
+// maxFault is how many bytes of what is said of a failure are kept.
+const maxFault = 4 << 10
+
+// boundedFault keeps an error from filling the conversation.
+func boundedFault(err error) error {
+	failed, ok := errors.AsType[*record.Error](err)
+	if !ok || len(failed.Message) <= maxFault {
+		return err
+	}
+	told := *failed
+	told.Message = fmt.Sprintf("%s … (%d bytes)", secret.Prefix(failed.Message, maxFault), len(failed.Message))
+	return &told
+}
+
+// Text is a text as the content of a result; bytes that are not UTF-8 become
+// U+FFFD.
+func Text(text string) json.RawMessage {
+	encoded, _ := expr.AppendJSON(make([]byte, 0, len(text)+2), strings.ToValidUTF8(text, "\uFFFD")) // a string always is JSON
+	return encoded
+}
+
+// Memory has what pure tools answered. It is safe for concurrent use, and the
+// zero value is ready. Several runs that ask the same at the same time ask once.
+type Memory struct {
+	// Lasting also keeps them beyond the process; nil: nothing does.
+	Lasting Lasting
+
+	mu    sync.Mutex
+	known map[key]*answer
+	kept  []key // of those with a result, the oldest first
+	bytes int   // of their contents
+}
+
+// Lasting keeps the answers of pure tools, and how long they took to come. It is
+// safe for concurrent use; its trouble is its own.
+type Lasting interface {
+	Recall(key [sha256.Size]byte) (content json.RawMessage, took time.Duration, ok bool)
+	Keep(key [sha256.Size]byte, name string, content json.RawMessage, took time.Duration)
+}
+
+// mostRemembered is how many bytes of contents are kept. Runs that may share
+// answers stand together in a plan, so the oldest are missed least.
+const mostRemembered = 64 << 20
+
+// answer is what a tool gave to one set of arguments, once it did.
+type answer struct {
+	given  chan struct{} // closed when there is a result, or none came
+	result *Result       // nil: none came
+}
+
+// key identifies a tool and its arguments.
+type key [sha256.Size]byte
+
+// keyOf is the same for arguments that are the same value, however written.
+func keyOf(d *Definition, arguments json.RawMessage) key {
+	h := sha256.New()
+	for _, part := range []string{"agentbench tool 1", d.Server, d.Name, d.Identity, string(d.Parameters), string(record.Canonical(arguments))} {
+		var length [8]byte
+		binary.LittleEndian.PutUint64(length[:], uint64(len(part)))
+		h.Write(length[:])
+		h.Write([]byte(part))
+	}
+	return key(h.Sum(nil))
+}
+
+// recall gives what is remembered, or asks and remembers what did not fail.
+func (m *Memory) recall(ctx context.Context, name string, k key, ask func() (Result, error)) (Result, error) {
+	for {
+		a, mine := m.join(k)
+		if mine {
+			return m.answer(k, a, func() (Result, error) { return m.last(name, k, ask) })
+		}
+		select {
+		case <-a.given:
+		case <-ctx.Done():
+			return Result{}, context.Cause(ctx)
+		}
+		if a.result != nil {
+			found := *a.result // what others hold of it is only read
+			found.Duration -= found.Waited
+			found.Cached, found.Attempts, found.Waited = true, 0, 0
+			return found, nil
+		}
+	}
+}
+
+// join gives the answer to wait for; mine says that the caller is to ask for it.
+func (m *Memory) join(k key) (a *answer, mine bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a, known := m.known[k]; known {
+		return a, false
+	}
+	if m.known == nil {
+		m.known = map[key]*answer{}
+	}
+	a = &answer{given: make(chan struct{})}
+	m.known[k] = a
+	return a, true
+}
+
+// answer asks, and lets those know who wait. Where nothing came, or the use
+// panicked, the next one asks again.
+func (m *Memory) answer(k key, a *answer, ask func() (Result, error)) (result Result, err error) {
+	given := false
+	defer func() {
+		if given {
+			a.result = &result
+		}
+		m.settle(k, a)
+		close(a.given)
+	}()
+	result, err = ask()
+	given = err == nil
+	return result, err
+}
+
+// last gives what lasts, or asks and lets it last. An answer that ends the run, or
+// is no text, is more than its content.
+func (m *Memory) last(name string, k key, ask func() (Result, error)) (Result, error) {
+	if m.Lasting == nil {
+		return ask()
+	}
+	if content, took, ok := m.Lasting.Recall(k); ok {
+		return Result{Content: content, Duration: took, Cached: true}, nil
+	}
+	result, err := ask()
+	if err == nil && result.Ended == nil && result.Bytes == nil {
+		m.Lasting.Keep(k, name, result.Content, result.Duration-result.Waited)
+	}
+	return result, err
+}
+
+// settle keeps an answer that came, and forgets one that did not.
+func (m *Memory) settle(k key, a *answer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if a.result == nil {
+		delete(m.known, k)
+		return
+	}
+	m.kept = append(m.kept, k)
+	m.bytes += a.result.size()
+	for m.bytes > mostRemembered {
+		m.bytes -= m.known[m.kept[0]].result.size()
+		delete(m.known, m.kept[0])
+		m.kept = m.kept[1:]
+	}
+}
+
+func (r *Result) size() int { return len(r.Content) + len(r.Bytes) }
+
+// Schemas are compiled once, however many sets their tools are in. The zero
+// value is ready, and safe for concurrent use.
+type Schemas struct {
+	mu   sync.Mutex
+	made map[string]*expr.JSONSchema
+}
+
+// compile also takes nil, which is any object. The schema that it gives beside
+// an error is that as well.
+func (s *Schemas) compile(text json.RawMessage) (*expr.JSONSchema, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	if s == nil {
+		return compile(text)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if made, known := s.made[string(text)]; known {
+		return made, nil
+	}
+	made, err := compile(text)
+	if err != nil {
+		return nil, err
+	}
+	if s.made == nil {
+		s.made = map[string]*expr.JSONSchema{}
+	}
+	s.made[string(text)] = made
+	return made, nil
+}
+
+// compile tells all that is wrong with a schema.
+func compile(text json.RawMessage) (*expr.JSONSchema, error) {
+	made, err := expr.CompileSchema(text)
+	if fault, ok := errors.AsType[*expr.SchemaFault](err); ok && len(fault.Violations) > 0 {
+		return nil, errors.New(told(fault.Violations))
+	}
+	return made, err
+}
+
+// violations tells what is wrong with arguments, "" where nothing is. No
+// arguments are an empty object; without a schema any object will do.
+func violations(s *expr.JSONSchema, arguments json.RawMessage) string {
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	value, err := expr.ParseJSON(arguments)
+	if err != nil {
+		return "they are not JSON: " + err.Error()
+	}
+	if _, object := value.(*expr.Object); !object {
+		return "they are no object"
+	}
+	if s == nil {
+		return ""
+	}
+	wrong, err := s.Violations(value)
+	if err != nil {
+		return "they cannot be checked: " + err.Error()
+	}
+	return told(wrong)
+}
+
+// mostViolations is how many are told of one call.
+const mostViolations = 10
+
+// told are violations and their places, in the order of both.
+func told(all []expr.Violation) string {
+	slices.SortFunc(all, func(a, b expr.Violation) int {
+		return cmp.Or(slices.Compare(a.Path, b.Path), cmp.Compare(a.What, b.What))
+	})
+	more := ""
+	if len(all) > mostViolations {
+		more = fmt.Sprintf("; and %d more", len(all)-mostViolations)
+		all = all[:mostViolations]
+	}
+	lines := make([]string, len(all))
+	for i := range all {
+		v := &all[i]
+		for _, key := range v.Path {
+			lines[i] += "/" + short(key)
+		}
+		if lines[i] != "" {
+			lines[i] += ": "
+		}
+		lines[i] += v.What
+	}
+	return strings.Join(lines, "; ") + more
 }

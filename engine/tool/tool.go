@@ -4,12 +4,22 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // Tool is something that an agent may use. Implementations are safe for
@@ -74,4 +84,295 @@ type Result struct {
 	// record, where it is a loop.
 	Calls []record.Call
 	Run   *record.Run
+}
+
+// Use uses a tool once, with arguments that were checked. A try that takes too
+// long is ended, one that failed is made again as often as the tool allows, a
+// pure tool is only asked what it was not asked before, a long result is cut,
+// and the result of a tool that breaks the loop ends the run.
+func (s *Set) Use(ctx context.Context, name string, use *Use) (Result, error) {
+	m := s.find(name)
+	if m == nil {
+		return Result{}, badCall("%s", s.unknown(name))
+	}
+	if !m.defined.Pure || s.memory == nil {
+		return m.use(ctx, use)
+	}
+	return s.memory.recall(ctx, name, keyOf(&m.defined, use.Arguments), func() (Result, error) { return m.use(ctx, use) })
+}
+
+// use asks the tool, again where it failed.
+func (m *member) use(ctx context.Context, use *Use) (result Result, err error) {
+	var before Result
+	for attempt := 1; ; attempt++ {
+		result, err = m.try(ctx, use)
+		result.Attempts, result.Duration, result.Waited = attempt, before.Duration+result.Duration, before.Waited+result.Waited
+		if attempt > m.defined.Retries || !again(err) {
+			break
+		}
+		pause := pauseBefore(attempt)
+		if err := wait(ctx, pause); err != nil {
+			return result, err
+		}
+		before = Result{Duration: result.Duration + pause, Waited: result.Waited + pause}
+	}
+	result.Content, result.Bytes, err = bounded(result.Content), boundedBytes(result.Bytes), boundedFault(err)
+	if m.defined.Breaks != "" && err == nil && result.Ended == nil {
+		result.Ended = &record.Ended{Reason: string(m.defined.Breaks), Output: result.Content}
+	}
+	return result, err
+}
+
+// try asks the tool once, for as long as it may take. One that took too long
+// took that long, however late it was noticed.
+func (m *member) try(ctx context.Context, use *Use) (Result, error) {
+	limit := m.defined.Timeout
+	if limit <= 0 {
+		return m.tool.Use(ctx, use)
+	}
+	trying, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	result, err := m.tool.Use(trying, use)
+	if err == nil || trying.Err() == nil {
+		return result, err
+	}
+	if ctx.Err() != nil {
+		return result, context.Cause(ctx)
+	}
+	result.Duration = limit
+	return result, &record.Error{Class: record.Tool, Message: fmt.Sprintf("timed out after %v", limit)}
+}
+
+// again says whether another try may do better: not where the call itself is
+// wrong, and not where the run is over.
+func again(err error) bool {
+	failed, ok := errors.AsType[*record.Error](err)
+	return ok && failed.Class == record.Tool
+}
+
+// pauseBefore is how long to wait before the next attempt.
+func pauseBefore(attempt int) time.Duration {
+	const first, most = 100 * time.Millisecond, 5 * time.Second
+	return min(most, first<<min(attempt-1, 10))
+}
+
+func wait(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Source has tools that are only known when a run has begun: those of a server.
+type Source interface {
+	// Name is how records call the source.
+	Name() string
+	// Server is all that the server tells of itself to the run in the context. It
+	// is asked at every iteration; what it said first holds for the run.
+	Server(ctx context.Context) (record.ToolServer, error)
+	// Tools are those that are used of a server that told this of itself, be it now
+	// or in a record. Nothing is asked. An error is a *record.Error: the server has
+	// not got what is asked for.
+	Tools(told record.ToolServer) ([]Tool, error)
+}
+
+// Run keeps what tools need for as long as one run takes, such as a server of its
+// own. The zero Run has begun; it is safe for concurrent use.
+type Run struct {
+	mu   sync.Mutex
+	kept map[any]*kept
+	last []func() // in the order opened
+}
+
+// kept is opened once.
+type kept struct {
+	once  sync.Once
+	value any
+	err   error
+}
+
+type runKey struct{}
+
+// WithRun begins a run within a context. Who begins it closes it. A run within a
+// run, as that of a delegate is, keeps what it needs for itself.
+func WithRun(ctx context.Context) (context.Context, *Run) {
+	r := &Run{}
+	return context.WithValue(ctx, runKey{}, r), r
+}
+
+// RunOf is the run of a context, nil where there is none.
+func RunOf(ctx context.Context) *Run {
+	r, _ := ctx.Value(runKey{}).(*Run)
+	return r
+}
+
+// Keep gives what open opened when the key was asked for first. Release, where it
+// is not nil, is called when the run is closed.
+func (r *Run) Keep(key any, open func() (value any, release func(), err error)) (any, error) {
+	r.mu.Lock()
+	k, known := r.kept[key]
+	if !known {
+		if r.kept == nil {
+			r.kept = map[any]*kept{}
+		}
+		k = &kept{}
+		r.kept[key] = k
+	}
+	r.mu.Unlock()
+	k.once.Do(func() {
+		var release func()
+		if k.value, release, k.err = open(); release != nil {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.last = append(r.last, release)
+		}
+	})
+	return k.value, k.err
+}
+
+// Close releases what was kept, the newest first.
+func (r *Run) Close() {
+	r.mu.Lock()
+	last := r.last
+	r.last = nil
+	r.mu.Unlock()
+	for _, release := range slices.Backward(last) {
+		release()
+	}
+}
+
+// Answer reads what a tool wrote. An object or a list is the content itself, and
+// so is any other text. Two objects say more:
+//
+//	{"error": "why"}                     the tool failed; beside it may stand output
+//	{"end": "capability", "output": …}   the run ends with the output
+//
+// The words for ends are those of programs. An object with other keys beside
+// these is content: many tools tell of a beginning and an end.
+func Answer(written []byte) (Result, error) {
+	trimmed := bytes.TrimSpace(written)
+	if !utf8.Valid(trimmed) {
+		return Result{Content: Text(string(trimmed)), Bytes: written}, nil
+	}
+	if len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {
+		return Result{Content: Text(string(trimmed))}, nil
+	}
+	value, err := expr.ParseJSON(trimmed)
+	if err != nil {
+		return Result{Content: Text(string(trimmed))}, nil
+	}
+	result := Result{Content: json.RawMessage(trimmed)}
+	object, _ := value.(*expr.Object)
+	if object.Len() == 0 || !only(object, "error", "end", "output") {
+		return result, nil
+	}
+	var said struct {
+		Error, End any
+		Output     json.RawMessage
+	}
+	if json.Unmarshal(trimmed, &said) != nil { // nested deeper than is read
+		return result, nil
+	}
+	if why, _ := said.Error.(string); why != "" {
+		return Result{Content: said.Output}, &record.Error{Class: record.Tool, Message: why}
+	}
+	if end, _ := said.End.(string); endsRun(record.Reason(end)) {
+		return Result{Content: said.Output, Ended: &record.Ended{Reason: end, Output: said.Output}}, nil
+	}
+	return result, nil
+}
+
+// only says whether an object has no other keys.
+func only(object *expr.Object, keys ...string) bool {
+	known := 0
+	for _, key := range keys {
+		if _, ok := object.Get(key); ok {
+			known++
+		}
+	}
+	return known == object.Len()
+}
+
+// endsRun says whether a tool may end its run for that reason. That there is
+// nothing more to give is only for an agent to say.
+func endsRun(reason record.Reason) bool {
+	switch reason {
+	case record.ReasonFinalResponse, record.ReasonToolEnded, record.ReasonQuestionAsked, record.ReasonCapability:
+		return true
+	}
+	return false
+}
+
+// known are the answers of a task: its vars' or else its metadata's `answers`, a
+// list in the order of the questions, or a mapping of questions to answers.
+type known struct {
+	list    []any
+	mapping *expr.Object
+}
+
+func answers(task *spec.Task) known {
+	if task == nil {
+		return known{}
+	}
+	for _, place := range []any{task.Vars, task.Metadata} {
+		object, _ := place.(*expr.Object)
+		if found, ok := object.Get("answers"); ok {
+			list, _ := found.([]any)
+			mapping, _ := found.(*expr.Object)
+			return known{list, mapping}
+		}
+	}
+	return known{}
+}
+
+// everything is the key of an answer to all questions that no other fits.
+const everything = "*"
+
+// to is the answer to the n-th question of a run, from 0. Of a mapping it is that
+// of the question itself, else of the longest key whose words stand in it one
+// after the other, whatever their case and what is between them.
+func (k known) to(question string, n int) (answer any, ok bool) {
+	if n < len(k.list) {
+		return k.list[n], true
+	}
+	asked, best := words(question), -1
+	for i := range k.mapping.Len() {
+		key, value := k.mapping.At(i)
+		if key == question {
+			return value, true
+		}
+		meant := words(key)
+		if len(meant) > best && (key == everything || meant != "" && strings.Contains(asked, meant)) {
+			answer, ok, best = value, true, len(meant)
+		}
+	}
+	return answer, ok
+}
+
+// words are the letters and digits of a text, in words with a blank around each.
+func words(text string) string {
+	all := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	if len(all) == 0 {
+		return ""
+	}
+	return " " + strings.Join(all, " ") + " "
+}
+
+type countKey struct{}
+
+// asked is how many questions the run in the context asked before this one.
+func asked(ctx context.Context) int {
+	run := RunOf(ctx)
+	if run == nil {
+		return 0
+	}
+	counter, err := run.Keep(countKey{}, func() (any, func(), error) { return new(atomic.Int64), nil, nil })
+	if err != nil {
+		return 0
+	}
+	return int(counter.(*atomic.Int64).Add(1)) - 1
 }

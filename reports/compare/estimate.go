@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -168,4 +169,185 @@ func orNaN(x float64, ok bool) float64 {
 		return math.NaN()
 	}
 	return x
+}
+
+// compare fills the line with what a sample of pairs says.
+func (l *Line) compare(s *sample, o *Options) {
+	l.Tasks, l.BaseTasks, l.Runs, l.LeftOut, l.Binary = len(s.tasks), len(s.tasks), s.runs, s.leftOut, s.binary && !l.Ratio
+	l.Base, l.New = s.means()
+	if len(s.tasks) == 0 {
+		l.know(nothing(), o)
+		return
+	}
+	l.Relative = l.Ratio && s.positive
+	s.settle(l.Relative)
+	if o.Sequential && !l.Ratio {
+		l.Sequential = s.sequential()
+	}
+	above, below, ties := s.counted()
+	l.Wins, l.Losses, l.Ties = above, below, ties
+	if l.Lower {
+		l.Wins, l.Losses = below, above
+	}
+	if l.Binary && s.single && !s.clustered {
+		l.know(byMcNemar(above, below, len(s.tasks), o), o)
+		return
+	}
+	if s.clustered {
+		l.Clusters = len(s.groups())
+		l.BaseClusters = l.Clusters
+	}
+	l.know(s.byFlips(o), o)
+}
+
+// know takes over an estimate, and judges by its p alone.
+func (l *Line) know(e estimate, o *Options) {
+	l.Test, l.Method, l.P, l.Adjusted = e.test, e.method, e.p, e.p
+	l.Change, l.Low, l.High = e.change, e.low, e.high
+	if l.Relative {
+		l.Change, l.Low, l.High = math.Expm1(e.change), math.Expm1(e.low), math.Expm1(e.high)
+	}
+	l.Margin = l.marginOf(o)
+	l.Differing, l.Fewest, l.contrary = e.differing, fewest(o.Alpha), e.contrary
+	l.needed, l.tooFew = e.needed, l.Paired && l.Tasks > 0 && l.Differing < l.Fewest
+	l.judge(o)
+}
+
+// nothing is the estimate of an empty sample.
+func nothing() estimate {
+	return estimate{change: math.NaN(), low: math.NaN(), high: math.NaN(), p: math.NaN(), needed: math.NaN()}
+}
+
+// mostNeeded is the number of tasks that is as good as none.
+const mostNeeded = 1e6
+
+// numberNeeded rounds up, and is more than there are: they did not do.
+func numberNeeded(change, needed float64, have int) int {
+	switch {
+	case change == 0 && have > 1, needed > mostNeeded:
+		return Beyond
+	case math.IsNaN(needed):
+		return 0
+	}
+	return max(int(math.Ceil(needed)), have+1)
+}
+
+// means are the means of the tasks' means.
+func (s *sample) means() (base, new float64) {
+	values := make([]float64, len(s.tasks))
+	for i := range s.tasks {
+		values[i] = s.tasks[i].base
+	}
+	base = meanOf(values)
+	for i := range s.tasks {
+		values[i] = s.tasks[i].new
+	}
+	return base, meanOf(values)
+}
+
+func meanOf(values []float64) float64 {
+	mean, ok := stats.Mean(values)
+	return orNaN(mean, ok)
+}
+
+// flips are the tasks whose mean of a binary score changed.
+func (p *pairs) flips(s *sample, base *Side, l *Line) (flips []Flip) {
+	if !l.Binary {
+		return nil
+	}
+	for _, t := range s.tasks {
+		if at := p.tasks[t.at]; t.change != 0 {
+			flips = append(flips, Flip{Task: base.Tasks[at.base], Base: t.base, New: t.new, BaseAt: at.base, NewAt: at.new})
+		}
+	}
+	toTheBad := func(f Flip) float64 {
+		if l.Lower {
+			return f.Base - f.New
+		}
+		return f.New - f.Base
+	}
+	slices.SortFunc(flips, func(a, b Flip) int {
+		x, y := toTheBad(a), toTheBad(b)
+		return cmp.Or(cmp.Compare(sign(x), sign(y)), -cmp.Compare(math.Abs(x), math.Abs(y)), cmp.Compare(a.BaseAt, b.BaseAt))
+	})
+	return flips
+}
+
+func sign(x float64) int { return cmp.Compare(x, 0) }
+
+// Sequential is evidence that may be looked at while tasks come in, any number of
+// times ([stats.SequentialEvidence]). Tasks count in the order in which they stand in
+// the base, which no result has a part in; clusters in that of their first tasks.
+type Sequential struct {
+	// Evidence is 1 where nothing is known, and the larger the less likely chance is;
+	// NaN where Missing says why there is none. Needed is what shows a difference:
+	// 1/alpha, times the comparisons made at once.
+	Evidence, Needed float64
+	// Units are the tasks, or clusters of them, that were weighed. After is after how
+	// many of them the evidence first was what is needed, 0: never. Verdict is what it
+	// showed then, else CannotTell.
+	Units, After int
+	Verdict      Verdict
+	Missing      string
+
+	differences []float64 // of the units, in their order
+}
+
+// sequential are the mean changes of the units, in their order.
+func (s *sample) sequential() *Sequential {
+	q := &Sequential{}
+	if !s.unit {
+		q.Missing = "scores beyond 0 and 1"
+	}
+	at, tasks := map[int32]int{}, []float64{}
+	for _, t := range s.tasks {
+		i, known := at[t.cluster]
+		if !known || t.cluster == own {
+			i = len(tasks)
+			at[t.cluster] = i
+			q.differences, tasks = append(q.differences, 0), append(tasks, 0)
+		}
+		tasks[i]++
+		q.differences[i] += t.change
+	}
+	for i, n := range tasks {
+		q.differences[i] = math.Round(q.differences[i]/n*1e9) / 1e9
+	}
+	q.Units = len(q.differences)
+	return q
+}
+
+// weigh looks at the units one after the other, of which there are so many
+// comparisons at once.
+func (q *Sequential) weigh(comparisons int, o *Options) {
+	q.Evidence, q.Needed, q.After, q.Verdict = math.NaN(), float64(max(1, comparisons))/o.Alpha, 0, CannotTell
+	if q.Missing != "" {
+		return
+	}
+	evidence, after, way, ok := stats.SequentialEvidence(q.differences, q.Needed)
+	q.Evidence, q.After = orNaN(evidence, ok), after
+	switch way {
+	case 1:
+		q.Verdict = Better
+	case -1:
+		q.Verdict = Worse
+	}
+}
+
+// weighAll weighs what was asked for of several comparisons, each quantity on its own.
+func weighAll(results []*Result, o *Options) {
+	comparisons := map[Quantity]int{}
+	for _, weigh := range []bool{false, true} {
+		for _, r := range results {
+			for i := range r.Lines {
+				switch l := &r.Lines[i]; {
+				case l.Sequential == nil:
+				case weigh:
+					l.Sequential.weigh(comparisons[l.Quantity], o)
+				default:
+					comparisons[l.Quantity]++
+				}
+			}
+		}
+	}
 }

@@ -14,8 +14,14 @@
 package pass
 
 import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/scorers"
@@ -128,4 +134,262 @@ func (p *Pass) add(j judge) {
 	}
 	p.judges = append(p.judges, j)
 	p.Counts = append(p.Counts, Count{Version: j.Version, Removed: j.removed, Found: map[string]int{}})
+}
+
+// count adds a run to what is found and wanted.
+func (p *Pass) count(w *work) {
+	for at := range p.judges {
+		c := &p.Counts[at]
+		mark := p.at(w.marks, 0, at)
+		if mark != none {
+			c.Found[p.judges[at].version(mark)]++
+		}
+		n, run := w.of(at)
+		c.Wanted += n
+		if run {
+			c.WantedOfRuns++
+		} else if mark != none && !c.Removed {
+			c.Kept++
+		}
+	}
+}
+
+func (c *Count) unscored(reason string) {
+	if c.Unscored == 0 || reason < c.Reason {
+		c.Reason = reason
+	}
+	c.Unscored++
+}
+
+// of is how many scores a judge makes of a run, and whether that of the run itself
+// is among them.
+func (w *work) of(at int) (n int, run bool) {
+	if slices.Contains(w.pairs, at) {
+		return 1, true
+	}
+	for i := range w.parts {
+		if part := &w.parts[i]; slices.Contains(part.judges, at) {
+			return len(part.iterations), part.iterations[0] == 0
+		}
+	}
+	return 0, false
+}
+
+// turn is a run whose turn it is, with its task; nil where that is not needed.
+type turn struct {
+	task *spec.Task
+	at   record.RecordPlace
+	work *work
+}
+
+// join goes through the tasks once and gives those to judge the runs of each, in
+// the order of the tasks; first those of which only scores are taken back. It
+// ends when there is nothing more to do, or when the context ends.
+func (p *Pass) join(ctx context.Context, give func(turn)) error {
+	left := len(p.entries)
+	for i := range p.entries {
+		if e := &p.entries[i]; p.works[e.work].tasks() == 0 {
+			give(turn{nil, e.at, p.take(e)})
+			left--
+		}
+	}
+	if left == 0 || ctx.Err() != nil {
+		return nil
+	}
+	tasks := p.Tasks
+	if tasks == nil {
+		tasks = func(func(*spec.Task, error) bool) {}
+	}
+	for task, err := range tasks {
+		if err != nil {
+			return fmt.Errorf("reading the tasks: %w", err)
+		}
+		for _, e := range p.of(task) {
+			if ctx.Err() != nil {
+				return nil
+			}
+			give(turn{task, e.at, p.take(e)})
+			left--
+		}
+		if left == 0 {
+			return nil
+		}
+	}
+	return p.without(left)
+}
+
+// tasks is how much of the work needs the task.
+func (w *work) tasks() int { return len(w.parts) + len(w.pairs) }
+
+// take gives an entry's work away, once.
+func (p *Pass) take(e *entry) *work {
+	w := &p.works[e.work]
+	e.work = -1
+	return w
+}
+
+// of are the entries of a task that were not given away.
+func (p *Pass) of(task *spec.Task) (all []*entry) {
+	hash := maphash.String(taskSeed, task.ID)
+	at, _ := slices.BinarySearchFunc(p.entries, hash, func(e entry, hash uint64) int { return cmp.Compare(e.task, hash) })
+	for ; at < len(p.entries) && p.entries[at].task == hash; at++ {
+		if e := &p.entries[at]; e.work >= 0 {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// without notes the runs whose task did not come.
+func (p *Pass) without(left int) error {
+	p.Taskless = left
+	runs, err := record.OpenRuns(p.Dir)
+	if err != nil {
+		return err
+	}
+	defer runs.Close()
+	first := slices.IndexFunc(p.entries, func(e entry) bool { return e.work >= 0 })
+	run, err := runs.Read(p.entries[first].at)
+	if err == nil {
+		p.FirstTaskless = run.Task
+	}
+	return nil
+}
+
+// pair has a run judged beside those of the same task and trial of other
+// configurations.
+func (m *maker) pair(ctx context.Context, task *spec.Task, run *record.Run, j *judge) []record.Score {
+	return j.alone.Pair(ctx, task, run, func(configuration string) *record.Run { return m.beside(run, configuration) })
+}
+
+// beside is the run of a configuration beside another one; nil where there is none
+// that can be read. Whether it counts the scorer sees.
+func (m *maker) beside(run *record.Run, configuration string) *record.Run {
+	if configuration == run.Configuration {
+		return run
+	}
+	other, err := m.runs.Run(record.RunID(configuration, run.Task, run.Trial))
+	var bad *record.Problem
+	if err != nil && !errors.Is(err, record.ErrNoRun) && !errors.As(err, &bad) {
+		m.fail(err)
+	}
+	return other
+}
+
+// A mark says which score there is of one scorer on one thing. Those from other
+// on are of scores that other versions of the scorer made.
+const (
+	none     byte = '-'
+	scored   byte = 's' // by this version
+	unscored byte = 'u' // by this version, which could not judge
+	other    byte = 128
+)
+
+// mostOthers are the versions that are told apart; the last one stands for those
+// beyond.
+const mostOthers = 100
+
+// mark is that of a version of the judge.
+func (j *judge) mark(version string, isUnscored bool) byte {
+	switch {
+	case version == j.Hash && isUnscored:
+		return unscored
+	case version == j.Hash:
+		return scored
+	}
+	at := slices.Index(j.others, version)
+	if at < 0 && len(j.others) < mostOthers {
+		at, j.others = len(j.others), append(j.others, strings.Clone(version))
+	} else if at < 0 {
+		at = mostOthers - 1
+	}
+	return other + byte(at)
+}
+
+// version is what made a score of that mark.
+func (j *judge) version(mark byte) string {
+	if mark < other {
+		return j.Hash
+	}
+	return j.others[mark-other]
+}
+
+// standing are the marks of all runs. Those of a run are of itself by each scorer,
+// then of its first iteration, and so on, as far as there are scores; runs that
+// are alike share them, so that a run takes some 20 bytes.
+type standing struct {
+	seed  maphash.Seed
+	of    map[uint64]int32 // by the hash of a run's id: an index of marks
+	marks []string
+	at    map[string]int32
+}
+
+// marksOf are those of a run, by their number; 0 has none.
+func (s *standing) marksOf(run string) int32 { return s.of[maphash.String(s.seed, run)] }
+
+func (s *standing) put(run string, marks []byte) {
+	n, known := s.at[string(marks)]
+	if !known {
+		n = int32(len(s.marks))
+		text := string(marks)
+		s.marks = append(s.marks, text)
+		s.at[text] = n
+	}
+	s.of[maphash.String(s.seed, run)] = n
+}
+
+// readScores finds the last score of each scorer on each thing.
+func (p *Pass) readScores() (*standing, error) {
+	s := &standing{seed: maphash.MakeSeed(), of: map[uint64]int32{}, marks: []string{""}, at: map[string]int32{"": 0}}
+	var marks []byte
+	for line, err := range record.ReadScored(p.Dir) {
+		if err != nil {
+			if err := p.unread(err); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		marks = append(marks[:0], s.marks[s.marksOf(line.Run)]...)
+		for i := range line.Scores {
+			marks = p.mark(marks, &line.Scores[i])
+		}
+		s.put(line.Run, marks)
+	}
+	return s, nil
+}
+
+// mark notes a score where one of the judges made it.
+func (p *Pass) mark(marks []byte, s *record.ScoreHead) []byte {
+	at := slices.IndexFunc(p.judges, func(j judge) bool { return j.Name == s.Name })
+	if at < 0 || s.Iteration < 0 {
+		return marks
+	}
+	place := s.Iteration*len(p.judges) + at
+	for len(marks) <= place {
+		marks = append(marks, none)
+	}
+	marks[place] = none
+	if !s.Removed {
+		marks[place] = p.judges[at].mark(s.Scorer, s.Unscored)
+	}
+	return marks
+}
+
+// at is the mark of a scorer on an iteration; 0 is the run.
+func (p *Pass) at(marks string, iteration, judge int) byte {
+	place := iteration*len(p.judges) + judge
+	if place >= len(marks) {
+		return none
+	}
+	return marks[place]
+}
+
+// unread notes bad lines; other errors end the pass.
+func (p *Pass) unread(err error) error {
+	var bad *record.Problem
+	if !errors.As(err, &bad) {
+		return err
+	}
+	p.Problems = append(p.Problems, bad)
+	return nil
 }

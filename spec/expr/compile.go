@@ -3,11 +3,14 @@ package expr
 import (
 	"fmt"
 	"math"
+	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/ext"
 )
 
 // Want says what an expression must evaluate to.
@@ -212,4 +215,348 @@ func faultAt(tree *ast.AST, node int64, what, hint string) Fault {
 		f.Offset = max(0, int(r.Start))
 	}
 	return f
+}
+
+const (
+	maxExpression = 4096 // characters
+	maxDepth      = 40   // levels of nesting, as the parser counts them
+)
+
+// Options sets the limits of an environment; the zero value has those of conditions and prompts.
+type Options struct {
+	NoEstimate bool   // accept expressions whatever their estimated cost
+	CostLimit  uint64 // what one evaluation may cost; 0 means 1,000,000
+	// Deadline is how long one evaluation may take whatever it costs; 0 means a minute. It is far beyond what the
+	// cost limit allows: a result must not depend on how busy the machine is.
+	Deadline  time.Duration
+	MaxValues int // how many values a result may hold, counted through; 0 means 1,000,000
+	// Words are the fields that hold one of a few words: comparing them with others is a fault.
+	Words map[string][]string
+}
+
+func (o Options) withDefaults() Options {
+	if o.CostLimit == 0 {
+		o.CostLimit = maxEstimate
+	}
+	if o.Deadline == 0 {
+		o.Deadline = time.Minute
+	}
+	if o.MaxValues == 0 {
+		o.MaxValues = 1_000_000
+	}
+	return o
+}
+
+// Env is the typed environment of one place of the language. It is safe for concurrent use and remembers what it
+// compiled, because the configurations of a sweep share most of their expressions.
+type Env struct {
+	cel      *cel.Env
+	provider *provider
+	options  Options
+	names    suggestions
+
+	programs  sync.Map // of programKey to *compiled
+	templates sync.Map // of string to *compiledTemplate
+}
+
+// NewEnv makes an environment of the variables. It costs about half a millisecond: make one for each place.
+func NewEnv(vars []Var, options Options) (*Env, error) {
+	declared := append(language(), withStructs(vars), cel.CustomTypeAdapter(adapter{}))
+	for _, v := range vars {
+		declared = append(declared, cel.Variable(v.Name, v.Type.cel()))
+	}
+	env, err := cel.NewEnv(declared...)
+	if err != nil {
+		return nil, fmt.Errorf("making an expression environment: %w", err)
+	}
+	e := &Env{cel: env, provider: env.CELTypeProvider().(*provider), options: options.withDefaults()}
+	e.names = newSuggestions(env, vars)
+	return e, nil
+}
+
+// language is what every environment knows: the dialect of CEL and its libraries.
+func language() []cel.EnvOption {
+	return append([]cel.EnvOption{
+		cel.OptionalTypes(),
+		cel.EagerlyValidateDeclarations(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.CrossTypeNumericComparisons(true),
+		cel.ParserRecursionLimit(maxDepth),
+		cel.ParserExpressionSizeLimit(maxExpression),
+		ext.Strings(), ext.Math(), ext.Lists(), ext.Sets(), ext.Bindings(), ext.TwoVarComprehensions(), ext.Regex(),
+		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals()),
+		ownEstimates(),
+	}, append(ownFunctions(), growingFunctions()...)...)
+}
+
+// Loop is the environment inside the loop: when, until, of and continue_if, prompts and commands. The output type is
+// String for text replies and Any for JSON and programs. There is no target here: a loop cannot be scored with the
+// answer it was shown.
+func Loop(output Type) *Env { return loopPlaces.get(output, loopVars, Options{}) }
+
+// Evaluate is the environment of checks, confidence, passed and feedback: the loop's, and what a judge or a program
+// answered.
+func Evaluate(output Type) *Env { return evaluatePlaces.get(output, evaluateVars, Options{}) }
+
+// Scorer is the environment of cel scorers and extractions, after the loop.
+func Scorer(output Type) *Env { return scorerPlaces.get(output, scorerVars, Options{}) }
+
+// JSONPath is the environment of json_path: the scorers', and the JSON that is judged.
+func JSONPath(output Type) *Env {
+	return jsonPathPlaces.get(output, func(output Type) []Var { return append(scorerVars(output), Var{"json", Any}) }, Options{})
+}
+
+// Rubric is the environment of what a judge is asked for: the task with its target. The output is shown as data, and
+// is never a part of what is asked.
+func Rubric() *Env {
+	return rubricPlace.get(Any, func(Type) []Var { return []Var{{"task", task(Var{"target", Any})}, {"target", Any}} }, Options{})
+}
+
+// Mapping is the environment of dataset mappings, of the script model and of imports: one file at a time, of any size.
+func Mapping() *Env {
+	return mappingPlaces.get(Any, mappingVars, mappingLimits)
+}
+
+// MappingIteration is the environment of what an import says of an iteration: a mapping's, and the entry of the log
+// that the iteration begins with, its index from 0, and the entries after it up to the next iteration.
+func MappingIteration() *Env {
+	return mappingIterationPlaces.get(Any, func(t Type) []Var {
+		return append(mappingVars(t), Var{"it", Any}, Var{"i", Int}, Var{"after", Any})
+	}, mappingLimits)
+}
+
+func mappingVars(Type) []Var {
+	return []Var{{"doc", Any}, {"row", Any}, {"file", String}, {"line", Int}}
+}
+
+// Selection is the environment of what takes or groups the tasks of a dataset: a task with its target, and the row that
+// it was made of.
+func Selection() *Env {
+	return selectionPlaces.get(Any, func(Type) []Var {
+		return []Var{{"task", task(Var{"target", Any})}, {"row", Any}, {"file", String}, {"line", Int}}
+	}, mappingLimits)
+}
+
+var mappingLimits = Options{NoEstimate: true, CostLimit: 1_000_000_000, Deadline: 10 * time.Minute, MaxValues: 100_000_000}
+
+// Threshold is the environment of thresholds: the metrics of every configuration by its name, and what differs between
+// a configuration and the baseline.
+func Threshold() *Env {
+	return thresholdPlaces.get(Any, func(Type) []Var {
+		return []Var{{"configurations", MapOf(Struct("metrics", append(metrics(), declaredMetrics())...))}, {"diff", diff()}}
+	}, Options{Words: map[string][]string{"verdict": Verdicts}})
+}
+
+// Verdicts are what a comparison says of a difference.
+var Verdicts = []string{"better", "worse", "same", "cannot_tell"}
+
+// Objective is the environment of tune's objective and constraints: the metrics of one configuration.
+func Objective() *Env {
+	return objectivePlaces.get(Any, func(Type) []Var { return metrics() }, Options{})
+}
+
+// Fold is the environment of `cluster`, `group_by` and `folds: {by: ...}`: the task alone.
+func Fold() *Env {
+	return foldPlaces.get(Any, func(Type) []Var { return []Var{{"task", task()}} }, Options{})
+}
+
+// Each place makes its environment when it is first needed, one for each output type.
+var loopPlaces, evaluatePlaces, scorerPlaces, mappingPlaces, mappingIterationPlaces place
+var selectionPlaces, thresholdPlaces, objectivePlaces, foldPlaces, jsonPathPlaces, rubricPlace place
+
+type place struct {
+	mu   sync.Mutex
+	envs map[string]*Env
+}
+
+func (p *place) get(output Type, vars func(Type) []Var, options Options) *Env {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if env, ok := p.envs[output.String()]; ok {
+		return env
+	}
+	env, err := NewEnv(vars(output), options)
+	if err != nil {
+		panic(fmt.Sprintf("expr: a place of the language does not compile: %v", err)) // the tables below are wrong
+	}
+	if p.envs == nil {
+		p.envs = map[string]*Env{}
+	}
+	p.envs[output.String()] = env
+	return env
+}
+
+func loopVars(output Type) []Var {
+	return append([]Var{
+		{"task", task()},
+		{"previous", iteration(output)}, // the one before the last; null before there is one
+		{"best", best(output)},          // null before there is one
+		{"outputs", MapOf(output)},      // phase -> its last output
+		{"history", ListOf(iteration(output))},
+		{"since_improvement", Int},
+		{"iteration_tool_calls", Int},
+		{"usage", usage()},
+		{"param", MapOf(Any)},
+	}, iterationFields(output)...)
+}
+
+func evaluateVars(output Type) []Var {
+	return append(loopVars(output), Var{"judge", Any}, Var{"command", Any})
+}
+
+func scorerVars(output Type) []Var {
+	return []Var{
+		{"task", task(Var{"target", Any})},
+		{"target", Any},
+		{"output", output},
+		{"best", best(output)},
+		{"iterations", ListOf(iteration(output))},
+		{"usage", usage()},
+		{"stop", Struct("stop", Var{"reason", String}, Var{"class", String}, Var{"name", String},
+			Var{"success", Bool}, Var{"status", String})},
+	}
+}
+
+func task(more ...Var) Type {
+	return Struct("task", append([]Var{{"id", String}, {"input", Any}, {"vars", MapOf(Any)}, {"metadata", MapOf(Any)}}, more...)...)
+}
+
+// iterationFields are the same at the top of the loop's environment, where they mean the last iteration, and in the
+// elements of history, which have more.
+func iterationFields(output Type) []Var {
+	return []Var{
+		{"iteration", Int}, // completed so far
+		{"phase", String},
+		{"strategy", String},
+		{"output", output},
+		{"confidence", Nullable(Double)}, // null where nothing was evaluated
+		{"passed", Bool},
+		{"feedback", String},
+		{"improvements", ListOf(String)},
+		{"checks", MapOf(Struct("check", Var{"passed", Bool}, Var{"feedback", String}))},
+		{"failing", ListOf(Struct("failing", Var{"name", String}, Var{"feedback", String}))},
+		{"error", String},
+		{"elapsed", Duration},
+		{"tool_calls", ListOf(toolCall())},
+		{"steps", Int}, // of an agent that converses, else 0
+	}
+}
+
+// iteration is an iteration that is over.
+func iteration(output Type) Type {
+	return Struct("iteration", append(iterationFields(output),
+		Var{"duration", Duration},
+		Var{"adaptation", String})...) // what changed for the next one, empty at the last
+}
+
+func best(output Type) Type {
+	return Struct("best", Var{"output", output}, Var{"confidence", Nullable(Double)}, Var{"iteration", Int})
+}
+
+func usage() Type {
+	return Struct("usage", Var{"tokens", Int}, Var{"input_tokens", Int}, Var{"output_tokens", Int}, Var{"calls", Int},
+		Var{"tool_calls", Int}, Var{"cost_usd", Double})
+}
+
+// metrics are what a configuration is measured by. Latency is in seconds.
+func metrics() []Var {
+	spread := Struct("spread", Var{"mean", Double}, Var{"sum", Double}, Var{"p50", Double}, Var{"p95", Double})
+	total := Struct("total", Var{"mean", Double}, Var{"sum", Double}, Var{"total", Double}) // both words mean the same
+	return []Var{
+		{"n", Int}, // tasks
+		{"runs", Int},
+		{"coverage", Double}, // share of the runs that count
+		{"success", Double},  // share of the runs that the loop believed to have succeeded
+		{"scores", MapOf(Struct("score", Var{"mean", Double}, Var{"n", Int}))},
+		{"iterations", spread},
+		{"latency", spread},
+		{"cost_usd", total},
+		{"tokens", total},
+		{"calls", total},
+		{"tool_calls", total},
+	}
+}
+
+// declaredMetrics are the metrics that the suite declares.
+func declaredMetrics() Var {
+	of := []Var{{"value", Double}, {"n", Int}} // tasks
+	group := Struct("group", of...)
+	return Var{"metrics", MapOf(Struct("metric", append(of[:2:2], Var{"groups", MapOf(group)})...))}
+}
+
+// diff is a configuration beside the baseline, quantity by quantity.
+func diff() Type {
+	d := Struct("difference",
+		Var{"verdict", String}, // one of Verdicts
+		Var{"base", Double},
+		Var{"new", Double},
+		Var{"change", Double}, // new - base; of amounts the ratio less 1
+		Var{"low", Double},    // the ends of its 95 % interval
+		Var{"high", Double},
+		Var{"p", Double}, // adjusted, as the verdict is
+		Var{"not_worse", Bool},
+		Var{"n", Int}, // tasks
+		Var{"wins", Int}, Var{"losses", Int}, Var{"ties", Int})
+	return Struct("diff", Var{"configuration", String}, Var{"scores", MapOf(d)}, Var{"cost_usd", d}, Var{"tokens", d},
+		Var{"latency", d}, Var{"iterations", d}, Var{"calls", d})
+}
+
+// Step is the environment of guards that look at single steps: the loop's, and the step after which they are asked.
+// What is of the last iteration there is of the last whole one; the step's own is still under way.
+func Step(output Type) *Env { return stepPlaces.get(output, stepVars, Options{}) }
+
+// Tool is the environment of a tool that is an expression. Call counts the run's tool calls before this one.
+func Tool() *Env {
+	return toolPlace.get(Any, func(Type) []Var {
+		return []Var{{"args", MapOf(Any)}, {"task", task()}, {"call", Int}}
+	}, Options{})
+}
+
+// UserUntil is the environment of what ends a conversation with a user: the user's turn, and its number in the
+// iteration, from 1.
+func UserUntil() *Env {
+	return userPlace.get(Any, func(Type) []Var {
+		return []Var{{"message", String}, {"turn", Int}, {"task", task()}}
+	}, Options{})
+}
+
+// ToolCall is the environment of what judges one tool call after the loop: the scorers', and the call.
+func ToolCall(output Type) *Env {
+	return toolCallPlaces.get(output, func(output Type) []Var { return append(scorerVars(output), Var{"call", toolCall()}) }, Options{})
+}
+
+var stepPlaces, toolPlace, userPlace, toolCallPlaces place
+
+func stepVars(output Type) []Var {
+	return append(loopVars(output), Var{"step", Struct("step",
+		Var{"number", Int}, // in its iteration, from 1
+		Var{"text", String},
+		Var{"calls", ListOf(toolCall())})})
+}
+
+// toolCall is one use of a tool. Its result is null where there is none, its error "" where it did not fail, and its
+// arguments are a text where they could not be read.
+func toolCall() Type {
+	return Struct("tool_call", Var{"tool", String}, Var{"arguments", Any}, Var{"result", Any}, Var{"error", String},
+		Var{"iteration", Int}, Var{"step", Int}) // both from 1; a program that tells of its calls has no steps: 0
+}
+
+var simulatedPlace place
+
+// Simulated is the environment of a simulated model's reply. It is the one place inside the loop that sees the target,
+// as truth: a simulated model stands in for one that knows.
+func Simulated() *Env {
+	return simulatedPlace.get(Any, func(Type) []Var {
+		return []Var{
+			{"quality", Double},    // 0 to 1
+			{"confidence", Double}, // quality as the model itself would estimate it
+			{"correct", Bool},      // true with a probability of quality
+			{"truth", Any},         // the task's target
+			{"answer", Any},        // truth where correct, else something near it
+			{"draw", Int},          // 0 to 999999, for chance of the reply's own
+			{"task", task()},
+			{"iteration", Int}, // from 1
+			{"prompt", String}, // the last message sent
+		}
+	}, Options{})
 }

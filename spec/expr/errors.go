@@ -4,8 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"sort"
 	"strings"
 
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 )
@@ -99,4 +105,316 @@ func typeName(value ref.Val) string {
 	default:
 		return "of type " + name
 	}
+}
+
+// Fault is something wrong with a text, or (Warning) something that will likely go wrong when it is evaluated.
+type Fault struct {
+	Offset  int // in characters of the source
+	Len     int // how many characters are meant; 0 if only the place is known
+	What    string
+	Hint    string // what to do about it; may be empty
+	Warning bool
+}
+
+func anyError(faults []Fault) bool {
+	for _, f := range faults {
+		if !f.Warning {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	undeclared = regexp.MustCompile(`^undeclared reference to '(.*?)' \(in container '.*'\)$`)
+	undefined  = regexp.MustCompile(`^undefined field '(.*)'$`)
+	overload   = regexp.MustCompile(`^found no matching overload for '(.*)' applied to '(.*)'$`)
+	noFields   = regexp.MustCompile(`^type '(.*)' does not support field selection$`)
+	wrapper    = regexp.MustCompile(`wrapper\((\w+)\)`)
+	member     = regexp.MustCompile(`^(.*?)\.\((.*)\)$`)
+)
+
+// explain turns cel-go's issues into faults. After a syntax error the others are consequences and left out.
+func (e *Env) explain(src string, issues *cel.Issues) []Fault {
+	var faults []Fault
+	text := []rune(src)
+	for _, issue := range issues.Errors() {
+		offset := offsetOf(text, issue.Location.Line(), issue.Location.Column())
+		if issue.ExprID == 0 && strings.Contains(issue.Message, "yntax error") {
+			return append(faults, syntaxFault(issue.Message, offset))
+		}
+		f := e.reword(issue.Message)
+		f.Offset = offset
+		f.mark(text)
+		faults = append(faults, f)
+	}
+	return faults
+}
+
+// offsetOf counts characters up to a line (from 1) and column (from 0).
+func offsetOf(text []rune, line, column int) int {
+	offset := 0
+	for ; line > 1 && offset < len(text); offset++ {
+		if text[offset] == '\n' {
+			line--
+		}
+	}
+	return min(max(0, offset+max(0, column)), len(text))
+}
+
+func syntaxFault(message string, offset int) Fault {
+	message, _, _ = strings.Cut(message, " expecting ")
+	message = strings.TrimPrefix(message, "Syntax error: ")
+	switch {
+	case strings.Contains(message, "'<EOF>'"):
+		message = "the expression ends too early"
+	case strings.HasPrefix(message, "token recognition error at: '\""), strings.HasPrefix(message, "token recognition error at: ''"):
+		message = "a string is not closed"
+	case strings.HasPrefix(message, notAToken):
+		message = "unexpected " + strings.Replace(strings.TrimPrefix(message, notAToken), " '", "'", 1)
+	case strings.Contains(message, " input "):
+		_, token, _ := strings.Cut(message, " input ")
+		message = "unexpected " + token
+	}
+	return Fault{Offset: offset, What: "syntax error: " + message, Hint: otherOperators[strings.TrimPrefix(message, "unexpected ")]}
+}
+
+const notAToken = "token recognition error at: "
+
+// otherOperators tells who writes what other languages have what CEL has.
+var otherOperators = map[string]string{
+	"'='": "write == to compare", "'and'": "write && for and", "'&'": "write && for and",
+	"'or'": "write || for or", "'|'": "write || for or", "'is'": "write == to compare",
+}
+
+// otherNames are those that other languages have for what CEL has.
+var otherNames = map[string]string{
+	"len": "size", "length": "size", "count": "size", "True": "true", "False": "false", "None": "null", "nil": "null",
+	"str": "string", "float": "double",
+}
+
+// reword says in our words what the checker says, and what to do about it.
+func (e *Env) reword(message string) Fault {
+	message = wrapper.ReplaceAllString(message, "$1 or null")
+	if m := undeclared.FindStringSubmatch(message); m != nil {
+		return Fault{What: fmt.Sprintf("unknown name %q", m[1]), Hint: e.hintAt(m[1]), Len: len([]rune(m[1]))}
+	}
+	if m := undefined.FindStringSubmatch(message); m != nil {
+		return Fault{What: fmt.Sprintf("unknown field %q", m[1]), Hint: e.names.nearField(m[1]), Len: len([]rune(m[1]))}
+	}
+	if m := overload.FindStringSubmatch(message); m != nil {
+		return Fault{What: fmt.Sprintf("%s does not take %s", operator(m[1]), operands(m[2])), Hint: overloadHint(m[1], m[2])}
+	}
+	if m := noFields.FindStringSubmatch(message); m != nil {
+		return Fault{What: fmt.Sprintf("a value of type %s has no fields", m[1]), Hint: fieldsHint(m[1])}
+	}
+	if strings.Contains(message, "recursion") {
+		return Fault{What: fmt.Sprintf("the expression is nested deeper than %d levels", maxDepth), Hint: `join a long chain as a list: [a, b].join("")`}
+	}
+	message, _, _ = strings.Cut(message, " expecting {")
+	return Fault{What: message}
+}
+
+// hintAt says what an unknown name may have meant.
+func (e *Env) hintAt(name string) string {
+	if ours, ok := otherNames[name]; ok {
+		return fmt.Sprintf("did you mean %q?", ours)
+	}
+	return e.names.near(name)
+}
+
+func fieldsHint(kind string) string {
+	if kind != "string" {
+		return ""
+	}
+	return "only objects have fields; the output of an agent is one under reply: json"
+}
+
+// mark moves the fault onto the name it speaks of, which the checker places at the dot before it.
+func (f *Fault) mark(text []rune) {
+	if f.Len == 0 {
+		return
+	}
+	end := min(len(text), f.Offset+f.Len+8)
+	name := f.What[strings.Index(f.What, `"`)+1 : len(f.What)-1]
+	if at := strings.Index(string(text[f.Offset:end]), name); at >= 0 {
+		f.Offset += len([]rune(string(text[f.Offset:end])[:at]))
+		return
+	}
+	f.Len = 0
+}
+
+// operator is how a function is written: _+_ as +.
+func operator(function string) string {
+	if name, ok := operators.FindReverse(function); ok && name != "" {
+		return name
+	}
+	switch function {
+	case operators.Conditional:
+		return "? :"
+	case operators.Index:
+		return "[ ]"
+	}
+	return strings.TrimSuffix(function, "()")
+}
+
+func operands(signature string) string {
+	if m := member.FindStringSubmatch(signature); m != nil {
+		return strings.TrimSpace(m[1] + " with (" + m[2] + ")")
+	}
+	return signature
+}
+
+func overloadHint(function, signature string) string {
+	numeric := strings.Contains(signature, "int") || strings.Contains(signature, "double")
+	switch {
+	case strings.Contains(signature, "duration") && numeric:
+		return `compare a duration with duration("60s")`
+	case strings.Contains(signature, "double") && strings.Contains(signature, "int"):
+		return "numbers of different types do not mix in arithmetic: write 10.0, or double(...)"
+	case function == operators.Add && strings.Contains(signature, "string"):
+		return "make it a text first: string(...)"
+	}
+	return ""
+}
+
+// arithmeticWarnings finds arithmetic of a dynamic value with an int: numbers of JSON are doubles, and CEL does not
+// mix them.
+func arithmeticWarnings(tree *ast.AST) []Fault {
+	var faults []Fault
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind || !arithmetic[e.AsCall().FunctionName()] {
+			return
+		}
+		args := e.AsCall().Args()
+		for i, arg := range args {
+			if len(args) == 2 && isDynamic(tree.GetType(args[1-i].ID())) && tree.GetType(arg.ID()).Kind() == types.IntKind && !isParam(args[1-i]) {
+				faults = append(faults, mixedNumbers(tree, arg))
+			}
+		}
+	}))
+	return faults
+}
+
+// isParam knows the values that do not come from JSON: parameters that are whole numbers are integers.
+func isParam(e ast.Expr) bool {
+	path, ok := (&reader{}).path(e)
+	return ok && strings.HasPrefix(path, "param.")
+}
+
+var arithmetic = map[string]bool{operators.Add: true, operators.Subtract: true, operators.Multiply: true,
+	operators.Divide: true, operators.Modulo: true}
+
+func mixedNumbers(tree *ast.AST, integer ast.Expr) Fault {
+	f := faultAt(tree, integer.ID(), "numbers of JSON are doubles, and arithmetic does not mix them with integers", "wrap it: double(...)")
+	f.Warning = true
+	if integer.Kind() == ast.LiteralKind {
+		digits := fmt.Sprint(integer.AsLiteral().Value())
+		f.Hint, f.Len = "write "+digits+".0", len(digits)
+	}
+	return f
+}
+
+func showType(t *types.Type) string {
+	name := wrapper.ReplaceAllString(cel.FormatCELType(t), "$1 or null")
+	switch t.Kind() {
+	case types.DurationKind:
+		return "a duration"
+	case types.StructKind:
+		return "a record (" + name + ")"
+	}
+	return "of type " + name
+}
+
+// suggestions are the names that somebody may have meant.
+type suggestions struct {
+	names  []string          // variables and functions
+	fields []string          // of all structs
+	paths  map[string]string // of the fields of variables, by the field: task.metadata
+}
+
+func newSuggestions(env *cel.Env, vars []Var) suggestions {
+	s := suggestions{paths: map[string]string{}}
+	for _, v := range vars {
+		s.names = append(s.names, v.Name)
+		s.fields = append(s.fields, fieldNames(v.Type)...)
+		for _, f := range v.Type.fields {
+			if s.paths[f.Name] == "" {
+				s.paths[f.Name] = v.Name + "." + f.Name
+			}
+		}
+	}
+	for name := range env.Functions() {
+		if !strings.ContainsAny(name, "_@!-") {
+			s.names = append(s.names, name)
+		}
+	}
+	for _, m := range env.Macros() {
+		s.names = append(s.names, m.Function())
+	}
+	sort.Strings(s.names)
+	sort.Strings(s.fields)
+	return s
+}
+
+func fieldNames(t Type) []string {
+	var names []string
+	if t.elem != nil {
+		return fieldNames(*t.elem)
+	}
+	for _, f := range t.fields {
+		names = append(append(names, f.Name), fieldNames(f.Type)...)
+	}
+	return names
+}
+
+func (s suggestions) near(name string) string {
+	if path := s.paths[name]; path != "" {
+		return fmt.Sprintf("did you mean %q?", path)
+	}
+	return didYouMean(name, s.names)
+}
+
+// nearField says nothing of a field that another struct has by this very name.
+func (s suggestions) nearField(name string) string {
+	if slices.Contains(s.fields, name) {
+		return ""
+	}
+	return didYouMean(name, s.fields)
+}
+
+func didYouMean(name string, known []string) string {
+	best, distance := "", max(1, len(name)/3)+1
+	for _, k := range known {
+		if d := editDistance(name, k); d > 0 && d < distance && d < len(name) {
+			best, distance = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", best)
+}
+
+// editDistance counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
+func editDistance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			replaced := last[j-1]
+			if a[i-1] != b[j-1] {
+				replaced++
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, replaced)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
 }

@@ -1,10 +1,18 @@
 package expr
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
 )
 
 // maxJSONValues is how many values json() writes: far more than a prompt can use.
@@ -70,4 +78,319 @@ func toJSON(value ref.Val) ref.Val {
 		return types.WrapErr(err)
 	}
 	return types.String(text)
+}
+
+// searches are the functions that take a regular expression, each after its text. They stand in for those of cel-go,
+// which search whatever they are given.
+var searches = map[string]func(ctx context.Context, re *Pattern, text string, more []ref.Val) (value ref.Val, steps int64, err error){
+	"matches":          matches,
+	"regex.extract":    extract,
+	"regex.extractAll": extractAll,
+	"regex.replace":    replaceMatches,
+}
+
+// stepsOfSearch are the instructions times bytes that a search makes for the price of 1: what one search may take at
+// most is what an evaluation may cost.
+const stepsOfSearch = MaxPatternSteps / maxEstimate
+
+// patternOf is the regular expression that a call is given; nil where it is no search.
+func patternOf(call ast.CallExpr) ast.Expr {
+	args := call.Args()
+	if call.IsMemberFunction() {
+		args = append([]ast.Expr{call.Target()}, args...)
+	}
+	if _, ok := searches[call.FunctionName()]; !ok || len(args) < 2 {
+		return nil
+	}
+	return args[1]
+}
+
+// search is a call of one of the searches.
+type search struct {
+	interpreter.InterpretableV2
+	args []interpreter.InterpretableV2
+	make func(ctx context.Context, re *Pattern, text string, more []ref.Val) (ref.Val, int64, error)
+	re   *Pattern // where the expression holds it
+}
+
+// bounded replaces the calls that take a regular expression by searches. These must not look like calls any more, or
+// cel-go puts its own in their place.
+func bounded(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	call, ok := i.(interpreter.InterpretableCall)
+	if !ok || searches[call.Function()] == nil {
+		return i, nil
+	}
+	s := &search{InterpretableV2: i, args: call.Args(), make: searches[call.Function()]}
+	if literal, ok := call.Args()[1].(interpreter.InterpretableConst); ok {
+		if source, ok := literal.Value().(types.String); ok {
+			s.re, _ = CompilePattern(string(source)) // a wrong one was a fault
+		}
+	}
+	return s, nil
+}
+
+// Eval implements [interpreter.Interpretable].
+func (s *search) Eval(vars interpreter.Activation) ref.Val { return s.Exec(interpreter.AsFrame(vars)) }
+
+// Exec implements [interpreter.InterpretableV2].
+func (s *search) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	args := make([]ref.Val, len(s.args))
+	for i, arg := range s.args {
+		if args[i] = arg.Exec(frame); types.IsUnknownOrError(args[i]) {
+			return args[i]
+		}
+	}
+	value, err := s.search(budgetOf(frame), args)
+	if err != nil {
+		value = types.WrapErr(err)
+	}
+	return types.LabelErrNode(s.ID(), value)
+}
+
+func (s *search) search(b *budget, args []ref.Val) (ref.Val, error) {
+	text, ok := args[0].(types.String)
+	source, also := args[1].(types.String)
+	if !ok || !also {
+		return types.NoSuchOverloadErr(), nil
+	}
+	re := s.re
+	if re == nil {
+		b.spend(int64(len(source)))
+		var err error
+		if re, err = CompilePattern(string(source)); err != nil {
+			return nil, err
+		}
+		b.spend(int64(re.Instructions()))
+	}
+	once := re.Steps(string(text))
+	if once <= MaxPatternSteps { // others are refused by the search
+		b.spend(1 + once/stepsOfSearch)
+	}
+	value, steps, err := s.make(b.ctx, re, string(text), args[2:])
+	if refused := new(*PatternError); err != nil && !errors.As(err, refused) && b.ctx.Err() != nil {
+		b.stop(Cancelled)
+	}
+	b.spend(max(0, steps-once) / stepsOfSearch)
+	return value, err
+}
+
+func matches(ctx context.Context, re *Pattern, text string, _ []ref.Val) (ref.Val, int64, error) {
+	found, err := re.Match(ctx, text)
+	return types.Bool(found), 0, err
+}
+
+// extract gives the first match, or of an expression with a group what that took, as an optional.
+func extract(ctx context.Context, re *Pattern, text string, _ []ref.Val) (ref.Val, int64, error) {
+	if err := oneGroup(re); err != nil {
+		return nil, 0, err
+	}
+	match, err := re.Find(ctx, text)
+	if match == nil || re.Groups() == 1 && match[2] == match[3] {
+		return types.OptionalNone, 0, err
+	}
+	return types.OptionalOf(types.String(taken(text, match))), 0, err
+}
+
+// extractAll gives all matches, or of an expression with a group what that took where it took something.
+func extractAll(ctx context.Context, re *Pattern, text string, _ []ref.Val) (ref.Val, int64, error) {
+	if err := oneGroup(re); err != nil {
+		return nil, 0, err
+	}
+	found := []string{}
+	steps, err := re.All(ctx, text, func(match []int) bool {
+		if part := taken(text, match); re.Groups() == 0 || part != "" {
+			found = append(found, part)
+		}
+		return true
+	})
+	return types.NewStringList(types.DefaultTypeAdapter, found), steps, err
+}
+
+func oneGroup(re *Pattern) error {
+	if re.Groups() > 1 {
+		return fmt.Errorf("regular expression has more than one capturing group: %q", re)
+	}
+	return nil
+}
+
+// taken is what the last group of a match took, or else the match.
+func taken(text string, match []int) string {
+	from, to := match[len(match)-2], match[len(match)-1]
+	if from < 0 {
+		return ""
+	}
+	return text[from:to]
+}
+
+// replaceMatches takes by what to replace matches, where \1 is a group and \\ a backslash, and how many at most.
+func replaceMatches(ctx context.Context, re *Pattern, text string, more []ref.Val) (ref.Val, int64, error) {
+	most := int64(-1)
+	if len(more) > 1 {
+		most = int64(more[1].(types.Int))
+	}
+	if most == 0 {
+		return types.String(text), 0, nil
+	}
+	var out strings.Builder
+	var failed error
+	done := 0
+	steps, err := re.All(ctx, text, func(match []int) bool {
+		out.WriteString(text[done:match[0]])
+		failed = replacement(&out, string(more[0].(types.String)), text, match)
+		done = match[1]
+		most--
+		if failed == nil && out.Len() > maxText {
+			failed = errors.New(textGrows)
+		}
+		return failed == nil && most != 0
+	})
+	out.WriteString(text[done:])
+	return types.String(out.String()), steps, errors.Join(err, failed)
+}
+
+// replacement writes what stands for a match.
+func replacement(out *strings.Builder, by, text string, match []int) error {
+	for {
+		plain, rest, found := strings.Cut(by, `\`)
+		out.WriteString(plain)
+		switch {
+		case !found:
+			return nil
+		case rest == "":
+			return fmt.Errorf(`invalid replacement string: '%s' \ not allowed at end`, by)
+		case rest[0] == '\\':
+			out.WriteByte('\\')
+		case rest[0] < '0' || rest[0] > '9':
+			return fmt.Errorf(`invalid replacement string: '%s' \ must be followed by a digit or \`, by)
+		default:
+			group := 2 * int(rest[0]-'0')
+			if group >= len(match) {
+				return fmt.Errorf("replacement string references group %d but regex has only %d group(s)", group/2, len(match)/2-1)
+			}
+			if match[group] >= 0 {
+				out.WriteString(text[match[group]:match[group+1]])
+			}
+		}
+		by = rest[1:]
+	}
+}
+
+// piece is a run of text or the inside of one {{ }}.
+type piece struct {
+	text         string
+	isExpression bool
+	offset       int // of the text in the template, in characters
+}
+
+// split cuts a template into texts and expressions. What cannot be cut is a fault at its {{.
+func split(src string) (pieces []piece, faults []Fault) {
+	var text strings.Builder
+	for pos := 0; pos < len(src); {
+		open := strings.Index(src[pos:], "{{")
+		if open < 0 {
+			text.WriteString(src[pos:])
+			break
+		}
+		text.WriteString(src[pos : pos+open])
+		pos += open
+		if strings.HasPrefix(src[pos:], "{{{{") {
+			text.WriteString("{{")
+			pos += 4
+			continue
+		}
+		at := utf8.RuneCountInString(src[:pos])
+		length := expressionEnd(src[pos+2:])
+		if length < 0 {
+			return nil, append(faults, Fault{Offset: at, Len: 2, What: "{{ without }}", Hint: "write {{{{ for two braces in the text"})
+		}
+		inside := src[pos+2 : pos+2+length]
+		if strings.TrimSpace(inside) == "" {
+			faults = append(faults, Fault{Offset: at, Len: 4, What: "nothing stands between {{ and }}"})
+		}
+		pieces = append(pieces, textPiece(&text)...)
+		pieces = append(pieces, piece{text: inside, isExpression: true, offset: at + 2})
+		pos += length + 4
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return append(pieces, textPiece(&text)...), nil
+}
+
+func textPiece(text *strings.Builder) []piece {
+	if text.Len() == 0 {
+		return nil
+	}
+	defer text.Reset()
+	return []piece{{text: text.String()}}
+}
+
+// expressionEnd finds the }} that ends an expression: not inside its strings, and not where a brace of its own is
+// still open. -1 if there is none.
+func expressionEnd(s string) int {
+	open := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"', '\'':
+			end := stringEnd(s, i)
+			if end < 0 {
+				return -1
+			}
+			i = end - 1
+		case '{':
+			open++
+		case '}':
+			if open == 0 && strings.HasPrefix(s[i:], "}}") {
+				return i
+			}
+			open = max(0, open-1)
+		case '/':
+			if strings.HasPrefix(s[i:], "//") {
+				i = commentEnd(s, i) - 1
+			}
+		}
+	}
+	return -1
+}
+
+// stringEnd is where the string literal that begins at i ends. Raw strings (r"...") have no escapes.
+func stringEnd(s string, i int) int {
+	quote := s[i : i+1]
+	if triple := strings.Repeat(quote, 3); strings.HasPrefix(s[i:], triple) {
+		quote = triple
+	}
+	raw := isRaw(s, i)
+	for j := i + len(quote); j < len(s); j++ {
+		switch {
+		case s[j] == '\\' && !raw:
+			j++
+		case strings.HasPrefix(s[j:], quote):
+			return j + len(quote)
+		}
+	}
+	return -1
+}
+
+// isRaw says whether the letters before a quote are r, R, br or rb and begin a word.
+func isRaw(s string, quote int) bool {
+	start := quote
+	for start > 0 && isLetter(s[start-1]) {
+		start--
+	}
+	prefix := strings.ToLower(s[start:quote])
+	return prefix == "r" || prefix == "br" || prefix == "rb"
+}
+
+func isLetter(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}
+
+// commentEnd is where a // comment ends: at the end of the line or at the braces.
+func commentEnd(s string, i int) int {
+	for ; i < len(s); i++ {
+		if s[i] == '\n' || strings.HasPrefix(s[i:], "}}") {
+			return i
+		}
+	}
+	return i
 }

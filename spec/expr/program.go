@@ -1,15 +1,55 @@
+// Package expr decides what the expressions of a suite mean: it compiles CEL against the typed environment of the
+// place where the expression stands, refuses what is wrong or could run away, and evaluates the rest on plain values.
+//
+// The stages: a [Type] describes a variable, [NewEnv] makes an environment of variables, [Env.Compile] and
+// [Env.Template] check a text and give a [Program] or a [Template] or the [Fault] list, and those are evaluated on a
+// [Scope]. places.go holds the environments of the language.
+//
+// # Values
+//
+// Plain values are nil, bool, float64, int64, string, [time.Duration], []any and [*Object], which keeps the order of its
+// keys. Numbers of JSON are always float64; counters of ours are int64. A scope may also hand out [Fields] for struct
+// types and [List] for lists that it does not want to copy.
+//
+// # Language
+//
+// Standard CEL with comparisons across number types, optionals (a.?b.orValue(0.0)), cel.bind, two-variable
+// comprehensions, and cel-go's libraries strings, math, lists, sets and regex. Keys of maps are strings, and every
+// comprehension over a map visits its keys in the order in which they were written. Functions of our own:
+//
+//   - mean(list) double: the mean of the numbers of the list; nulls are skipped, an empty list is an error.
+//   - sum(list) double: their sum; 0.0 for an empty list.
+//   - json(value) string: the value as JSON on one line.
+//
+// # JSON Schemas
+//
+// [CompileSchema] reads the schemas of arguments and answers ([JSONSchema]).
+//
+// # Limits
+//
+// An expression is at most 4,096 characters and 40 levels deep. When it is compiled its cost is estimated (see
+// cost.go); an estimate above 1,000,000 is a fault. What is left runs under a cost limit (see meter.go), unless its
+// estimate proves it cheap. A regular expression is bounded before it searches (pattern.go), and its steps are part
+// of the cost. There is a deadline, far beyond: results must not depend on how busy the machine is.
 package expr
 
 import (
 	"context"
 	"errors"
 	"math"
+	"math/bits"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/checker"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 )
 
@@ -157,4 +197,531 @@ func (w *watchedActivation) ResolveName(name string) (any, bool) {
 		return w.budget, true
 	}
 	return w.scope.Lookup(name)
+}
+
+// reads lists the variables and paths that a tree reads. Names bound by comprehensions are not variables.
+func reads(tree *ast.AST) []string {
+	r := reader{bound: map[string]int{}, paths: map[string]bool{}}
+	r.visit(tree.Expr())
+	sorted := make([]string, 0, len(r.paths))
+	for path := range r.paths {
+		sorted = append(sorted, path)
+	}
+	slices.Sort(sorted)
+	return sorted
+}
+
+type reader struct {
+	bound map[string]int // how often a name is bound around here
+	paths map[string]bool
+}
+
+func (r *reader) visit(e ast.Expr) {
+	if path, ok := r.path(e); ok {
+		if path != "" {
+			r.paths[path] = true
+		}
+		return
+	}
+	switch e.Kind() {
+	case ast.SelectKind:
+		r.visit(e.AsSelect().Operand())
+	case ast.CallKind:
+		if e.AsCall().IsMemberFunction() {
+			r.visit(e.AsCall().Target())
+		}
+		r.visitAll(e.AsCall().Args())
+	case ast.ListKind:
+		r.visitAll(e.AsList().Elements())
+	case ast.MapKind:
+		for _, entry := range e.AsMap().Entries() {
+			r.visit(entry.AsMapEntry().Key())
+			r.visit(entry.AsMapEntry().Value())
+		}
+	case ast.ComprehensionKind:
+		r.comprehension(e.AsComprehension())
+	}
+}
+
+func (r *reader) visitAll(all []ast.Expr) {
+	for _, e := range all {
+		r.visit(e)
+	}
+}
+
+func (r *reader) comprehension(c ast.ComprehensionExpr) {
+	r.visit(c.IterRange())
+	r.visit(c.AccuInit())
+	names := []string{c.AccuVar(), c.IterVar(), c.IterVar2()}
+	for _, name := range names {
+		r.bound[name]++
+	}
+	r.visitAll([]ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()})
+	for _, name := range names {
+		r.bound[name]--
+	}
+}
+
+// path is the dotted path that an expression is, "" for one that starts at a bound name.
+func (r *reader) path(e ast.Expr) (string, bool) {
+	switch e.Kind() {
+	case ast.IdentKind:
+		name, outermost := strings.CutPrefix(e.AsIdent(), ".")
+		if r.bound[name] > 0 && !outermost {
+			return "", true
+		}
+		return name, true
+	case ast.SelectKind:
+		return r.step(e.AsSelect().Operand(), e.AsSelect().FieldName())
+	case ast.CallKind:
+		return r.indexPath(e.AsCall())
+	}
+	return "", false
+}
+
+// indexPath follows x["key"], x.?key and x[?"key"].
+func (r *reader) indexPath(call ast.CallExpr) (string, bool) {
+	switch call.FunctionName() {
+	case operators.Index, operators.OptIndex, operators.OptSelect:
+	default:
+		return "", false
+	}
+	args := call.Args()
+	if len(args) != 2 || args[1].Kind() != ast.LiteralKind {
+		return "", false
+	}
+	if key, ok := args[1].AsLiteral().(types.String); ok {
+		return r.step(args[0], string(key))
+	}
+	return "", false
+}
+
+func (r *reader) step(operand ast.Expr, key string) (string, bool) {
+	path, ok := r.path(operand)
+	if !ok || path == "" {
+		return path, ok
+	}
+	return path + "." + key, true
+}
+
+// The meter charges an evaluation for what it does, where it can grow: every round of a comprehension, and every text
+// or list that flows into or out of a call. cel-go has a cost tracker of its own, but it is quadratic in the rounds of a
+// comprehension (its stack of values is searched to the bottom for every variable; 16,000 rounds take seconds).
+
+// charge is the price of one evaluation of a node.
+type charge struct {
+	fixed      float64
+	perChar    float64
+	perElement float64
+	squared    bool // per pair of elements
+}
+
+// of prices a node by the value that it gave.
+func (c charge) of(value ref.Val) int64 {
+	switch v := value.(type) {
+	case types.String:
+		return int64(c.fixed + c.perChar*float64(len(v)))
+	case traits.Lister, traits.Mapper:
+		n, _ := v.(traits.Sizer).Size().(types.Int)
+		if c.squared {
+			n *= n
+		}
+		return int64(c.fixed + c.perElement*float64(n))
+	}
+	return int64(c.fixed)
+}
+
+func (c charge) plus(d charge) charge {
+	return charge{c.fixed + d.fixed, c.perChar + d.perChar, c.perElement + d.perElement, c.squared || d.squared}
+}
+
+// tariff holds the charges of a tree by node.
+type tariff struct {
+	tree    *ast.AST
+	charges map[int64]charge
+}
+
+func newTariff(tree *ast.AST) *tariff {
+	t := &tariff{tree: tree, charges: map[int64]charge{}}
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.ComprehensionKind:
+			c := e.AsComprehension()
+			t.add(c.LoopStep(), charge{fixed: float64(1 + nodes(c.LoopCondition()) + nodes(c.LoopStep()))})
+		case ast.CallKind:
+			t.addCall(e)
+		}
+	}))
+	return t
+}
+
+func nodes(e ast.Expr) int {
+	n := 0
+	ast.PreOrderVisit(e, ast.NewExprVisitor(func(ast.Expr) { n++ }))
+	return n
+}
+
+func (t *tariff) add(e ast.Expr, c charge) { t.charges[e.ID()] = t.charges[e.ID()].plus(c) }
+
+// addValue charges a value that may be long.
+func (t *tariff) addValue(e ast.Expr, c charge) {
+	if e.Kind() != ast.LiteralKind && !isScalar(t.tree.GetType(e.ID())) {
+		t.add(e, c)
+	}
+}
+
+func (t *tariff) addCall(e ast.Expr) {
+	call := e.AsCall()
+	args := call.Args()
+	switch name := call.FunctionName(); name {
+	case operators.Add:
+		t.addValue(args[0], charge{perChar: copyCost})
+		// Joining lists is lazy, but doubling one 25 times must cost something before somebody walks it.
+		t.addValue(args[1], charge{perChar: copyCost, perElement: copyCost})
+	case operators.Equals, operators.NotEquals:
+		if args[0].Kind() != ast.LiteralKind && args[1].Kind() != ast.LiteralKind {
+			t.addValue(args[0], charge{perChar: scanCost, perElement: 1})
+		}
+	case operators.In:
+		t.addValue(args[1], charge{perElement: 1})
+	default:
+		if _, isOperator := operators.FindReverse(name); !isOperator && name != mapInsertFunction {
+			t.addFunction(e, call)
+		}
+	}
+}
+
+// addFunction charges what goes into a function and what comes out.
+func (t *tariff) addFunction(e ast.Expr, call ast.CallExpr) {
+	in := charge{perChar: scanCost, perElement: 1}
+	switch call.FunctionName() {
+	case "distinct", "sets.contains", "sets.equivalent", "sets.intersects":
+		in.squared = true
+	case "sort", "@sortByAssociatedKeys":
+		in.perElement = 10
+	case "size":
+		in.perElement = 0
+	}
+	if call.IsMemberFunction() {
+		t.addValue(call.Target(), in)
+	}
+	for _, arg := range call.Args() {
+		t.addValue(arg, in)
+	}
+	t.addValue(e, charge{perChar: copyCost, perElement: 1})
+}
+
+// decorate wraps the nodes that have a charge. Where an index or a field is taken of a call's result, the planner shows
+// that result once more, as an attribute that must stay one; it has been charged already.
+func (t *tariff) decorate(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	c, ok := t.charges[i.ID()]
+	if _, constant := i.(interpreter.InterpretableConst); !ok || constant {
+		return i, nil
+	}
+	delete(t.charges, i.ID())
+	return &metered{i, c}, nil
+}
+
+// metered is a node that spends of the evaluation's budget what its value is charged.
+type metered struct {
+	interpreter.InterpretableV2
+	charge charge
+}
+
+// Eval implements [interpreter.Interpretable].
+func (m *metered) Eval(vars interpreter.Activation) ref.Val { return m.Exec(interpreter.AsFrame(vars)) }
+
+// Exec implements [interpreter.InterpretableV2].
+func (m *metered) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	value := m.InterpretableV2.Exec(frame)
+	b := budgetOf(frame)
+	if text, isText := value.(types.String); isText && len(text) > maxText {
+		b.stop(TooLarge)
+	}
+	b.spend(m.charge.of(value))
+	return value
+}
+
+// budgetOf is the budget of the evaluation. Where nothing is evaluated yet, when a program is made, there is no limit.
+func budgetOf(frame *interpreter.ExecutionFrame) *budget {
+	if found, ok := frame.ResolveName(budgetName); ok {
+		return found.(*budget)
+	}
+	return &budget{ctx: context.Background(), left: math.MaxInt64, unseen: math.MinInt64}
+}
+
+// budgetName is the variable in which an evaluation carries its budget; no expression can write it.
+const budgetName = "@budget"
+
+// budget is what one evaluation may still spend. It ends the evaluation by the panic that cel-go recovers from.
+type budget struct {
+	ctx      context.Context
+	left     int64
+	deadline time.Time
+	unseen   int64     // spent since the last look at the clock
+	stopped  ErrorKind // why it ended the evaluation
+}
+
+// lookEvery is the cost, about 100 us, between two looks at the clock.
+const lookEvery = 2000
+
+func (b *budget) spend(cost int64) {
+	b.left -= cost
+	if b.left < 0 {
+		b.stop(CostExceeded)
+	}
+	if b.unseen += cost; b.unseen < lookEvery {
+		return
+	}
+	b.unseen = 0
+	if b.ctx.Err() != nil {
+		b.stop(Cancelled)
+	}
+	if time.Now().After(b.deadline) {
+		b.stop(DeadlineExceeded)
+	}
+}
+
+func (b *budget) stop(kind ErrorKind) {
+	b.stopped = kind
+	panic(interpreter.EvalCancelledError{Message: "the evaluation was stopped"})
+}
+
+// Costs are cel-go's: about 50 ns each. An expression is refused when it is compiled if its cost, with data as large
+// as assumed here, could exceed maxEstimate. What it really costs is counted while it is evaluated (meter.go).
+const (
+	maxEstimate  = 1_000_000
+	provedCheap  = 10_000 // below it neither cost nor time is watched
+	scanCost     = 0.01   // per character of a search or comparison, which Go does with vector instructions
+	copyCost     = 0.1    // per character copied
+	maxRendered  = 2048   // characters of one element in join
+	maxPieces    = 4096   // pieces that split makes with a separator that is not empty
+	maxDistinct  = 200    // elements that distinct compares with each other
+	maxJSONChars = 65_536 // characters that json() makes
+)
+
+// The sizes assumed, by how many lists or maps a value lies in: the texts of a list are together about as long as a
+// text alone, and lists in lists are short.
+var (
+	assumedElements = []uint64{1000, 100, 10}
+	assumedChars    = []uint64{65_536, 512, 128}
+)
+
+// superlinear are the functions whose time can grow faster than their input; loop-free expressions without them run
+// in time proportional to what they read.
+var superlinear = map[string]bool{"replace": true, "split": true, "join": true, "format": true, "regex.replace": true,
+	"sort": true, "@sortByAssociatedKeys": true, "distinct": true, "flatten": true, "lists.range": true,
+	"sets.contains": true, "sets.equivalent": true, "sets.intersects": true, "json": true, "strings.quote": true}
+
+// ofLists are the member functions of lists that also a dynamic value may have.
+var ofLists = map[string]bool{"sort": true, "@sortByAssociatedKeys": true, "distinct": true, "flatten": true,
+	"slice": true, "reverse": true, "join": true, "first": true, "last": true}
+
+// estimator assumes sizes for what is known only at run time.
+type estimator struct {
+	lists   map[int64]bool // the expressions that must be lists: a dynamic one is no text
+	guessed bool           // a size was assumed that nothing of ours bounds, so that the estimate proves nothing
+}
+
+func newEstimator(tree *ast.AST) *estimator {
+	e := &estimator{lists: map[int64]bool{}}
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(x ast.Expr) {
+		switch x.Kind() {
+		case ast.ComprehensionKind:
+			walked := x.AsComprehension().IterRange().ID()
+			e.lists[walked] = true
+			e.guessed = e.guessed || isDynamic(tree.GetType(walked))
+		case ast.CallKind:
+			if call := x.AsCall(); call.IsMemberFunction() && ofLists[call.FunctionName()] {
+				e.lists[call.Target().ID()] = true
+			}
+		}
+	}))
+	return e
+}
+
+// EstimateSize implements [checker.CostEstimator].
+func (e *estimator) EstimateSize(node checker.AstNode) *checker.SizeEstimate {
+	x, path := node.Expr(), node.Path()
+	if x != nil && x.Kind() == ast.IdentKind && len(path) == 0 {
+		return nil // bound by cel.bind or an accumulator: cel-go knows its size
+	}
+	size := e.sizeOf(node.Type(), within(path), x != nil && e.lists[x.ID()])
+	if size != nil && size.Max > 1 && (len(path) == 0 || path[0][0] == '@') {
+		e.guessed = true // not a part of a variable: made by the expression
+	}
+	return size
+}
+
+func (e *estimator) sizeOf(t *types.Type, depth int, walked bool) *checker.SizeEstimate {
+	switch t.Kind() {
+	case types.ListKind, types.MapKind:
+		return upTo(assumedElements[depth])
+	case types.StringKind, types.BytesKind:
+		return upTo(assumedChars[depth])
+	case types.OpaqueKind:
+		return e.sizeOf(parameter(t, 0), depth, walked)
+	case types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.DurationKind, types.TimestampKind:
+		return nil
+	case types.NullTypeKind, types.StructKind, types.TypeKind:
+		return upTo(1)
+	}
+	if walked {
+		return upTo(assumedElements[depth])
+	}
+	return upTo(assumedChars[depth])
+}
+
+func within(path []string) int {
+	depth := 0
+	for _, step := range path {
+		if strings.HasPrefix(step, "@") {
+			depth++
+		}
+	}
+	return min(depth, len(assumedElements)-1)
+}
+
+func upTo(n uint64) *checker.SizeEstimate { return &checker.SizeEstimate{Max: n} }
+
+// EstimateCallCost implements [checker.CostEstimator] for what cel-go overestimates or does not size.
+func (e *estimator) EstimateCallCost(function, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
+	switch overload {
+	case overloads.ContainsString:
+		return e.scan(*target, args[0])
+	case overloads.Equals, overloads.NotEquals:
+		return e.scanShorter(args[0], args[1])
+	case overloads.AddList:
+		return e.joinLists(args[0], args[1])
+	case "json_any":
+		return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(maxJSONChars / 10), ResultSize: upTo(maxJSONChars)}
+	case "mean_list", "sum_list":
+		return &checker.CallEstimate{CostEstimate: e.size(args[0]).MultiplyByCostFactor(1)}
+	}
+	if function == overloads.TypeConvertString {
+		return e.toText(args[0])
+	}
+	return nil
+}
+
+func (e *estimator) size(node checker.AstNode) checker.SizeEstimate {
+	if size := node.ComputedSize(); size != nil {
+		return *size
+	}
+	if size := e.EstimateSize(node); size != nil {
+		return *size
+	}
+	return checker.SizeEstimate{Max: 1}
+}
+
+func (e *estimator) scan(text, part checker.AstNode) *checker.CallEstimate {
+	chars := e.size(text).Add(e.size(part))
+	return &checker.CallEstimate{CostEstimate: chars.MultiplyByCostFactor(scanCost).Add(checker.FixedCostEstimate(1))}
+}
+
+func (e *estimator) scanShorter(a, b checker.AstNode) *checker.CallEstimate {
+	shorter := checker.SizeEstimate{Max: min(e.size(a).Max, e.size(b).Max)}
+	return &checker.CallEstimate{CostEstimate: shorter.MultiplyByCostFactor(scanCost).Add(checker.FixedCostEstimate(1))}
+}
+
+// joinLists prices what costs nothing itself, so that doubling a list again and again does not come for free.
+func (e *estimator) joinLists(a, b checker.AstNode) *checker.CallEstimate {
+	shorter := checker.SizeEstimate{Max: min(e.size(a).Max, e.size(b).Max)}
+	both := e.size(a).Add(e.size(b))
+	return &checker.CallEstimate{CostEstimate: shorter.MultiplyByCostFactor(copyCost).Add(checker.FixedCostEstimate(1)), ResultSize: &both}
+}
+
+// toText is string(x): a number, a time or a text that stays as it is.
+func (e *estimator) toText(value checker.AstNode) *checker.CallEstimate {
+	size := checker.SizeEstimate{Max: max(64, e.size(value).Max)}
+	return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(1), ResultSize: &size}
+}
+
+// ownEstimates replace those of cel-go's libraries that do not know how long the elements of a list are, or take n log n
+// for n squared.
+func ownEstimates() cel.EnvOption {
+	options := []checker.CostOption{
+		checker.OverloadCostEstimate("list_join", joinEstimate),
+		checker.OverloadCostEstimate("list_join_string", joinEstimate),
+		checker.OverloadCostEstimate("string_split_string", splitEstimate),
+		checker.OverloadCostEstimate("string_split_string_int", splitEstimate),
+		checker.OverloadCostEstimate("list_distinct", distinctEstimate),
+	}
+	for _, t := range sortable {
+		options = append(options,
+			checker.OverloadCostEstimate("list_"+t.TypeName()+"_sort", sortEstimate),
+			checker.OverloadCostEstimate("list_"+t.TypeName()+"_sortByAssociatedKeys", sortEstimate))
+	}
+	return cel.CostEstimatorOptions(options...)
+}
+
+var sortable = []*types.Type{types.IntType, types.UintType, types.DoubleType, types.BoolType, types.DurationType,
+	types.TimestampType, types.StringType, types.BytesType}
+
+func sortEstimate(c checker.CostEstimator, target *checker.AstNode, _ []checker.AstNode) *checker.CallEstimate {
+	elements := c.(*estimator).size(*target)
+	compared := elements.Multiply(checker.FixedSizeEstimate(uint64(bits.Len64(elements.Max))))
+	return &checker.CallEstimate{CostEstimate: compared.MultiplyByCostFactor(1 + scanCost*float64(assumedChars[1])), ResultSize: &elements}
+}
+
+// distinctEstimate assumes at most maxDistinct elements: the function is quadratic and history is not that long.
+func distinctEstimate(c checker.CostEstimator, target *checker.AstNode, _ []checker.AstNode) *checker.CallEstimate {
+	e := c.(*estimator)
+	e.guessed = true
+	elements := e.size(*target)
+	elements.Max = min(elements.Max, maxDistinct)
+	compared := elements.Multiply(elements)
+	return &checker.CallEstimate{CostEstimate: compared.MultiplyByCostFactor(1 + scanCost*float64(assumedChars[1])), ResultSize: &elements}
+}
+
+func joinEstimate(c checker.CostEstimator, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
+	e := c.(*estimator)
+	each := checker.FixedSizeEstimate(maxRendered)
+	if len(args) > 0 {
+		each = each.Add(e.size(args[0]))
+	}
+	chars := e.size(*target).Multiply(each)
+	return &checker.CallEstimate{CostEstimate: chars.MultiplyByCostFactor(copyCost), ResultSize: &chars}
+}
+
+func splitEstimate(c checker.CostEstimator, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
+	e := c.(*estimator)
+	chars := e.size(*target)
+	pieces := checker.SizeEstimate{Max: min(chars.Max, maxPieces)}
+	if sep, ok := literalText(args[0].Expr()); !ok || sep == "" {
+		pieces.Max = chars.Max
+	}
+	cost := chars.MultiplyByCostFactor(copyCost).Add(pieces.MultiplyByCostFactor(1))
+	return &checker.CallEstimate{CostEstimate: cost, ResultSize: &pieces}
+}
+
+func literalText(e ast.Expr) (string, bool) {
+	if e == nil || e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	text, ok := e.AsLiteral().(types.String)
+	return string(text), ok
+}
+
+// searching reports whether a tree searches with a regular expression, which has a price of its own.
+func searching(tree *ast.AST) bool {
+	found := false
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		found = found || e.Kind() == ast.CallKind && patternOf(e.AsCall()) != nil
+	}))
+	return found
+}
+
+// linear says whether a tree has no loop and no function that could take longer than proportional to its input.
+func linear(tree *ast.AST) bool {
+	ok := true
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		switch e.Kind() {
+		case ast.ComprehensionKind:
+			ok = false
+		case ast.CallKind:
+			ok = ok && !superlinear[e.AsCall().FunctionName()]
+		}
+	}))
+	return ok
 }

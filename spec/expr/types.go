@@ -1,9 +1,16 @@
 package expr
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"github.com/google/cel-go/interpreter"
 )
 
 type kind int
@@ -113,4 +120,383 @@ func (t Type) bareCEL() *cel.Type {
 		return cel.ObjectType(t.name)
 	}
 	return cel.DynType
+}
+
+// provider tells cel-go about the struct types of an environment, so that a wrong field is found at compile time.
+type provider struct {
+	types.Provider
+	structs map[string]*structType
+}
+
+type structType struct {
+	Type
+	fields map[string]*types.FieldType
+}
+
+// withStructs adds the struct types found in the variables to whatever types the environment has so far.
+func withStructs(vars []Var) cel.EnvOption {
+	return func(e *cel.Env) (*cel.Env, error) {
+		p := &provider{Provider: e.CELTypeProvider(), structs: map[string]*structType{}}
+		for _, v := range vars {
+			if err := p.add(v.Type); err != nil {
+				return nil, fmt.Errorf("declaring variable %s: %w", v.Name, err)
+			}
+		}
+		return cel.CustomTypeProvider(p)(e)
+	}
+}
+
+func (p *provider) add(t Type) error {
+	if t.elem != nil {
+		return p.add(*t.elem)
+	}
+	if t.kind != structKind {
+		return nil
+	}
+	if known, ok := p.structs[t.name]; ok {
+		if !sameFields(known.Type.fields, t.fields) {
+			return fmt.Errorf("struct %s is declared with different fields", t.name)
+		}
+		return nil
+	}
+	s := &structType{Type: t, fields: make(map[string]*types.FieldType, len(t.fields))}
+	p.structs[t.name] = s
+	for _, f := range t.fields {
+		s.fields[f.Name] = &types.FieldType{Type: f.Type.cel(), IsSet: fieldIsSet(f.Name), GetFrom: fieldGetter(f.Name)}
+		if err := p.add(f.Type); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sameFields(a, b []Var) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Name != b[i].Name || a[i].Type.String() != b[i].Type.String() {
+			return false
+		}
+	}
+	return true
+}
+
+func fieldIsSet(name string) func(any) bool {
+	return func(target any) bool {
+		record, ok := target.(Fields)
+		return ok && record.Field(name) != nil
+	}
+}
+
+func fieldGetter(name string) func(any) (any, error) {
+	missing := fmt.Errorf("there is no %s: the record before it is null", name)
+	return func(target any) (any, error) {
+		record, ok := target.(Fields)
+		if !ok {
+			return nil, missing
+		}
+		return record.Field(name), nil
+	}
+}
+
+// FindStructType implements [types.Provider].
+func (p *provider) FindStructType(name string) (*types.Type, bool) {
+	if _, ok := p.structs[name]; ok {
+		return types.NewTypeTypeWithParam(types.NewObjectType(name)), true
+	}
+	return p.Provider.FindStructType(name)
+}
+
+// FindStructFieldNames implements [types.Provider].
+func (p *provider) FindStructFieldNames(name string) ([]string, bool) {
+	s, ok := p.structs[name]
+	if !ok {
+		return p.Provider.FindStructFieldNames(name)
+	}
+	names := make([]string, 0, len(s.Type.fields))
+	for _, f := range s.Type.fields {
+		names = append(names, f.Name)
+	}
+	return names, true
+}
+
+// FindStructFieldType implements [types.Provider].
+func (p *provider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
+	if s, ok := p.structs[name]; ok {
+		f, ok := s.fields[field]
+		return f, ok
+	}
+	return p.Provider.FindStructFieldType(name, field)
+}
+
+// Fields is a record at run time: what a variable of a struct type holds. Field gives a plain value, Fields or a
+// [List]; nil for null. A record that is not there is nil itself, never a nil pointer in Fields.
+type Fields interface{ Field(name string) any }
+
+// List is a list that is read where it lies. Its elements are plain values or Fields.
+type List interface {
+	Len() int
+	At(i int) any
+}
+
+// adapter makes CEL values of plain ones. It is the only place that knows both sides.
+type adapter struct{}
+
+// NativeToValue implements [types.Adapter].
+func (a adapter) NativeToValue(value any) ref.Val {
+	switch v := value.(type) {
+	case ref.Val:
+		return v
+	case nil:
+		return types.NullValue
+	case float64:
+		return types.Double(v)
+	case string:
+		return types.String(v)
+	case bool:
+		return types.Bool(v)
+	case int64:
+		return types.Int(v)
+	case int:
+		return types.Int(v)
+	case time.Duration:
+		return types.Duration{Duration: v}
+	case *float64:
+		if v == nil {
+			return types.NullValue
+		}
+		return types.Double(*v)
+	case *Object:
+		if v == nil {
+			return types.NullValue
+		}
+		return (*objectValue)(v)
+	case []any:
+		return &listValue{items: slice(v)}
+	case []string:
+		return types.NewStringList(a, v)
+	case List:
+		return &listValue{items: v}
+	case Fields:
+		return &recordValue{record: v}
+	}
+	return types.DefaultTypeAdapter.NativeToValue(value)
+}
+
+// slice is the plain list as a List.
+type slice []any
+
+func (s slice) Len() int     { return len(s) }
+func (s slice) At(i int) any { return s[i] }
+
+// mapInsertFunction is what transformMap and transformMapEntry call in every round.
+const mapInsertFunction = "cel.@mapInsert"
+
+// ordered replaces the two places where cel-go makes maps, literals and transformMap, by ones that keep the order of
+// the keys. Go's maps would make the order of a comprehension random and a decision irreproducible.
+func ordered(tree *ast.AST) interpreter.InterpretableDecoratorV2 {
+	optional := optionalEntries(tree)
+	return func(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+		switch step := i.(type) {
+		case interpreter.InterpretableConstructor:
+			if step.Type() != types.MapType {
+				return i, nil
+			}
+			return newMapLiteral(step, optional[i.ID()]), nil
+		case interpreter.InterpretableCall:
+			if step.Function() == mapInsertFunction {
+				return &mapInsert{step}, nil
+			}
+		}
+		return i, nil
+	}
+}
+
+// optionalEntries tells which entries of which map literals are written {?key: optional}.
+func optionalEntries(tree *ast.AST) map[int64][]bool {
+	found := map[int64][]bool{}
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.MapKind {
+			return
+		}
+		var flags []bool
+		any := false
+		for _, entry := range e.AsMap().Entries() {
+			flags = append(flags, entry.AsMapEntry().IsOptional())
+			any = any || entry.AsMapEntry().IsOptional()
+		}
+		if any {
+			found[e.ID()] = flags
+		}
+	}))
+	return found
+}
+
+// mapLiteral evaluates {"key": value, ...} to an object.
+type mapLiteral struct {
+	interpreter.InterpretableConstructor
+	parts    []interpreter.InterpretableV2 // key, value, key, value ...
+	optional []bool                        // by entry; nil for none
+}
+
+func newMapLiteral(step interpreter.InterpretableConstructor, optional []bool) interpreter.InterpretableV2 {
+	m := &mapLiteral{InterpretableConstructor: step, parts: step.InitVals(), optional: optional}
+	for _, part := range m.parts {
+		if _, ok := part.(interpreter.InterpretableConst); !ok {
+			return m
+		}
+	}
+	if len(m.parts) > 0 && optional == nil {
+		return interpreter.NewConstValue(step.ID(), m.Eval(interpreter.EmptyActivation()))
+	}
+	return m
+}
+
+// Eval implements [interpreter.Interpretable].
+func (m *mapLiteral) Eval(vars interpreter.Activation) ref.Val {
+	return m.Exec(interpreter.AsFrame(vars))
+}
+
+// Exec implements [interpreter.InterpretableV2].
+func (m *mapLiteral) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	out := NewObject(len(m.parts) / 2)
+	out.inCEL = true
+	for i := 0; i < len(m.parts); i += 2 {
+		key, value := m.parts[i].Exec(frame), m.parts[i+1].Exec(frame)
+		if types.IsError(key) {
+			return key
+		}
+		if types.IsError(value) {
+			return value
+		}
+		if m.optional != nil && m.optional[i/2] {
+			opt, ok := value.(*types.Optional)
+			if !ok {
+				return types.NewErrWithNodeID(m.ID(), "the value of an optional entry is no optional")
+			}
+			if !opt.HasValue() {
+				continue
+			}
+			value = opt.GetValue()
+		}
+		if bad := put(out, key, value); bad != nil {
+			return types.LabelErrNode(m.ID(), bad)
+		}
+	}
+	return (*objectValue)(out)
+}
+
+// put adds an entry; the result is an error or nil.
+func put(o *Object, key, value ref.Val) ref.Val {
+	name, ok := key.(types.String)
+	if !ok {
+		return types.NewErr("the key of a map is of type %s, not a string", key.Type().TypeName())
+	}
+	if o.find(string(name)) >= 0 {
+		return types.NewErr("the key %q appears twice in a map", string(name))
+	}
+	o.Set(string(name), value)
+	return nil
+}
+
+// mapInsert is a step of transformMap and transformMapEntry. cel-go hands in an empty map of its own first; from then
+// on the accumulator is our object, which nobody but the comprehension sees until it ends, so it is changed in place.
+type mapInsert struct{ interpreter.InterpretableCall }
+
+// Eval implements [interpreter.Interpretable].
+func (m *mapInsert) Eval(vars interpreter.Activation) ref.Val {
+	return m.Exec(interpreter.AsFrame(vars))
+}
+
+// Exec implements [interpreter.InterpretableV2].
+func (m *mapInsert) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	args := make([]ref.Val, 0, 3)
+	for _, arg := range m.Args() {
+		value := arg.Exec(frame)
+		if types.IsError(value) {
+			return value
+		}
+		args = append(args, value)
+	}
+	target, ok := args[0].(*objectValue)
+	if !ok {
+		target = &objectValue{inCEL: true}
+	}
+	if bad := insert(target.object(), args[1:]); bad != nil {
+		return types.LabelErrNode(m.ID(), bad)
+	}
+	return target
+}
+
+// insert takes a key and a value, or one map of entries.
+func insert(target *Object, args []ref.Val) ref.Val {
+	if len(args) == 2 {
+		return put(target, args[0], args[1])
+	}
+	entries, ok := args[0].(traits.Mapper)
+	if !ok {
+		return types.NewErr("an entry of a map is of type %s", args[0].Type().TypeName())
+	}
+	for it := entries.Iterator(); it.HasNext() == types.True; {
+		key := it.Next()
+		value, _ := entries.Find(key)
+		if bad := put(target, key, value); bad != nil {
+			return bad
+		}
+	}
+	return nil
+}
+
+// maxText is how many bytes a text within an evaluation may have. The meter charges a text after it was made; what
+// makes one that is much longer than all it was given has to look before.
+const maxText = 64 << 20
+
+const textGrows = "a text grows beyond 64 MiB"
+
+// growingFunctions stand in for those of cel-go whose result can be as long as the product of what they are given:
+// replace('a', text) of 10 KB makes 100 MB, and once more a TB.
+func growingFunctions() []cel.EnvOption {
+	text, texts := cel.StringType, cel.ListType(cel.StringType)
+	return []cel.EnvOption{
+		cel.Function("replace",
+			cel.MemberOverload("string_replace_string_string", []*cel.Type{text, text, text}, text, cel.FunctionBinding(replaceText)),
+			cel.MemberOverload("string_replace_string_string_int", []*cel.Type{text, text, text, cel.IntType}, text, cel.FunctionBinding(replaceText))),
+		cel.Function("join",
+			cel.MemberOverload("list_join", []*cel.Type{texts}, text, cel.UnaryBinding(func(list ref.Val) ref.Val { return joinTexts(list, types.String("")) })),
+			cel.MemberOverload("list_join_string", []*cel.Type{texts, text}, text, cel.BinaryBinding(joinTexts))),
+	}
+}
+
+// replaceText takes a text, what to replace, by what, and how often at most.
+func replaceText(args ...ref.Val) ref.Val {
+	text, old, by := string(args[0].(types.String)), string(args[1].(types.String)), string(args[2].(types.String))
+	times := strings.Count(text, old)
+	if len(args) > 3 {
+		if most := int64(args[3].(types.Int)); most >= 0 && most < int64(times) {
+			times = int(most)
+		}
+	}
+	if grown := len(by) - len(old); grown > 0 && times > (maxText-min(len(text), maxText))/grown {
+		return types.NewErr(textGrows)
+	}
+	return types.String(strings.Replace(text, old, by, times))
+}
+
+func joinTexts(list, separator ref.Val) ref.Val {
+	between := string(separator.(types.String))
+	var texts []string
+	size := 0
+	for it := list.(traits.Lister).Iterator(); it.HasNext() == types.True; {
+		element := it.Next()
+		text, ok := element.(types.String)
+		if !ok {
+			return types.NewErr("join: invalid input: %v", element)
+		}
+		if size += len(text) + len(between); size-len(between) > maxText {
+			return types.NewErr(textGrows)
+		}
+		texts = append(texts, string(text))
+	}
+	return types.String(strings.Join(texts, between))
 }

@@ -4,7 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -210,3 +216,347 @@ func (it *iterator) ConvertToType(t ref.Type) ref.Val          { return convert(
 func (it *iterator) Equal(ref.Val) ref.Val                     { return types.False }
 func (it *iterator) Type() ref.Type                            { return types.IteratorType }
 func (it *iterator) Value() any                                { return fmt.Sprint(it.i) }
+
+// indexFrom is the number of keys from which an Object keeps a map beside its slice: below it a scan is faster.
+const indexFrom = 9
+
+// Object is a JSON-like object that keeps its keys in the order in which they were set. The zero Object is empty.
+// Once it is shared it must not be changed.
+type Object struct {
+	keys   []string
+	values []any
+	index  map[string]int
+	inCEL  bool // the values are CEL's own: made by an expression and not seen by anybody else
+}
+
+// NewObject returns an empty Object with room for n keys.
+func NewObject(n int) *Object {
+	return &Object{keys: make([]string, 0, n), values: make([]any, 0, n)}
+}
+
+// Len is the number of keys; 0 for nil.
+func (o *Object) Len() int {
+	if o == nil {
+		return 0
+	}
+	return len(o.keys)
+}
+
+// Keys are the keys in order; the caller must not change them.
+func (o *Object) Keys() []string {
+	if o == nil {
+		return nil
+	}
+	return o.keys
+}
+
+// At is the i-th key and its value.
+func (o *Object) At(i int) (string, any) { return o.keys[i], o.values[i] }
+
+// Get is the value of a key and whether there is one.
+func (o *Object) Get(key string) (any, bool) {
+	i := o.find(key)
+	if i < 0 {
+		return nil, false
+	}
+	return o.values[i], true
+}
+
+// Set adds the key at the end, or replaces its value where it stands.
+func (o *Object) Set(key string, value any) {
+	if i := o.find(key); i >= 0 {
+		o.values[i] = value
+		return
+	}
+	o.keys = append(o.keys, key)
+	o.values = append(o.values, value)
+	switch n := len(o.keys); {
+	case n > indexFrom:
+		o.index[key] = n - 1
+	case n == indexFrom:
+		o.buildIndex()
+	}
+}
+
+func (o *Object) buildIndex() {
+	o.index = make(map[string]int, 2*len(o.keys))
+	for i, key := range o.keys {
+		o.index[key] = i
+	}
+}
+
+func (o *Object) find(key string) int {
+	if o == nil {
+		return -1
+	}
+	if o.index != nil {
+		if i, ok := o.index[key]; ok {
+			return i
+		}
+		return -1
+	}
+	for i, k := range o.keys {
+		if k == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// Equal says whether two plain values are the same: numbers by value whatever their type, lists in order, objects
+// whatever the order of their keys.
+func Equal(a, b any) bool {
+	if x, ok := asNumber(a); ok {
+		y, ok := asNumber(b)
+		return ok && x == y
+	}
+	switch x := a.(type) {
+	case *Object:
+		y, ok := b.(*Object)
+		return ok && equalObjects(x, y)
+	case []any:
+		y, ok := b.([]any)
+		return ok && equalLists(x, y)
+	}
+	switch b.(type) {
+	case *Object, []any:
+		return false
+	}
+	return a == b
+}
+
+func equalObjects(a, b *Object) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for i, key := range a.Keys() {
+		other, ok := b.Get(key)
+		if !ok || !Equal(a.values[i], other) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalLists(a, b []any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if !Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func asNumber(v any) (float64, bool) {
+	switch n := v.(type) {
+	case float64:
+		return n, true
+	case int64:
+		return float64(n), true
+	case int:
+		return float64(n), true
+	}
+	return 0, false
+}
+
+// Maps is a plain value with a map for each object, as libraries that know no
+// order of keys want it.
+func Maps(value any) any {
+	switch v := value.(type) {
+	case *Object:
+		object := make(map[string]any, v.Len())
+		for i := range v.Len() {
+			key, item := v.At(i)
+			object[key] = Maps(item)
+		}
+		return object
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = Maps(v[i])
+		}
+		return list
+	}
+	return value
+}
+
+var errTooManyValues = errors.New("the result holds too many values")
+
+// plainer turns CEL values into plain ones. The static type tells which record a record is.
+type plainer struct {
+	structs map[string]*structType
+	left    int // how many values may still come
+}
+
+func (p *plainer) plain(value ref.Val, t *cel.Type) (any, error) {
+	if p.left--; p.left < 0 {
+		return nil, errTooManyValues
+	}
+	switch v := value.(type) {
+	case types.Null:
+		return nil, nil
+	case types.Bool:
+		return bool(v), nil
+	case types.Int:
+		return int64(v), nil
+	case types.Double:
+		return float64(v), nil
+	case types.String:
+		return string(v), nil
+	case types.Duration:
+		return v.Duration, nil
+	case *objectValue:
+		return p.object(v, parameter(t, 1))
+	case *recordValue:
+		return p.record(v, t)
+	case *types.Optional:
+		return p.optional(v, t)
+	case traits.Lister:
+		return p.list(v, parameter(t, 0))
+	case traits.Mapper:
+		return p.emptyMap(v)
+	}
+	return p.rare(value)
+}
+
+func (p *plainer) rare(value ref.Val) (any, error) {
+	switch v := value.(type) {
+	case types.Uint:
+		return int64(v), nil
+	case types.Bytes:
+		return string(v), nil
+	case types.Timestamp:
+		return v.Format(time.RFC3339Nano), nil
+	case ref.Type:
+		return v.TypeName(), nil
+	case *types.Err:
+		return nil, v
+	}
+	return nil, fmt.Errorf("the result is of type %s", value.Type().TypeName())
+}
+
+// parameter is the i-th parameter of a container's type, dyn where there is none.
+func parameter(t *cel.Type, i int) *cel.Type {
+	if ps := t.Parameters(); i < len(ps) {
+		return ps[i]
+	}
+	return cel.DynType
+}
+
+// object copies only what an expression made or what holds records.
+func (p *plainer) object(v *objectValue, elem *cel.Type) (any, error) {
+	if !v.inCEL && !holdsRecords(elem) {
+		return v.object(), nil
+	}
+	out := NewObject(len(v.keys))
+	for i, key := range v.keys {
+		value, err := p.plain(adapter{}.NativeToValue(v.values[i]), elem)
+		if err != nil {
+			return nil, err
+		}
+		out.Set(key, value)
+	}
+	return out, nil
+}
+
+func (p *plainer) list(v traits.Lister, elem *cel.Type) (any, error) {
+	if own, ok := v.(*listValue); ok && !holdsRecords(elem) {
+		if items, ok := own.items.(slice); ok {
+			return []any(items), nil
+		}
+	}
+	out := []any{}
+	for it := v.Iterator(); it.HasNext() == types.True; {
+		value, err := p.plain(it.Next(), elem)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, value)
+	}
+	return out, nil
+}
+
+func holdsRecords(t *cel.Type) bool {
+	if t.Kind() == types.StructKind {
+		return true
+	}
+	for _, inner := range t.Parameters() {
+		if holdsRecords(inner) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *plainer) record(v *recordValue, t *cel.Type) (any, error) {
+	s, ok := p.structs[t.TypeName()]
+	if !ok {
+		return nil, errors.New("a record cannot be a result as a whole: use its fields")
+	}
+	out := NewObject(len(s.Type.fields))
+	for _, f := range s.Type.fields {
+		value, err := p.plain(adapter{}.NativeToValue(v.record.Field(f.Name)), f.Type.cel())
+		if err != nil {
+			return nil, err
+		}
+		out.Set(f.Name, value)
+	}
+	return out, nil
+}
+
+func (p *plainer) optional(v *types.Optional, t *cel.Type) (any, error) {
+	if !v.HasValue() {
+		return nil, nil
+	}
+	return p.plain(v.GetValue(), parameter(t, 0))
+}
+
+// emptyMap is the result of a transformMap that inserted nothing; every other map is an object.
+func (p *plainer) emptyMap(v traits.Mapper) (any, error) {
+	if v.Size() != types.IntZero {
+		return nil, errors.New("the result is a map without an order")
+	}
+	return NewObject(0), nil
+}
+
+// wordFaults refuses a comparison of a field that holds one of a few words with any other word: it would be false, or
+// true, for ever.
+func wordFaults(tree *ast.AST, words map[string][]string) []Fault {
+	if len(words) == 0 {
+		return nil
+	}
+	var faults []Fault
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind || len(e.AsCall().Args()) != 2 {
+			return
+		}
+		switch args := e.AsCall().Args(); e.AsCall().FunctionName() {
+		case operators.Equals, operators.NotEquals:
+			faults = append(faults, wordFault(tree, words, args[0], args[1])...)
+			faults = append(faults, wordFault(tree, words, args[1], args[0])...)
+		case operators.In:
+			if args[1].Kind() == ast.ListKind {
+				for _, element := range args[1].AsList().Elements() {
+					faults = append(faults, wordFault(tree, words, args[0], element)...)
+				}
+			}
+		}
+	}))
+	return faults
+}
+
+func wordFault(tree *ast.AST, words map[string][]string, field, with ast.Expr) []Fault {
+	text, literal := literalText(with)
+	if field.Kind() != ast.SelectKind || !literal {
+		return nil
+	}
+	name := field.AsSelect().FieldName()
+	known := words[name]
+	if known == nil || slices.Contains(known, text) {
+		return nil
+	}
+	return []Fault{faultAt(tree, with.ID(), fmt.Sprintf("%s is never %q", name, text), "it is one of: "+strings.Join(known, ", "))}
+}

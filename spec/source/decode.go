@@ -1,8 +1,16 @@
 package source
 
 import (
+	"cmp"
+	"fmt"
 	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"gopkg.in/yaml.v3"
 )
 
 // NodeDecoder is a type that reads itself, such as "off | number" or "text | list". It sees no Null; faults go to d.
@@ -115,4 +123,590 @@ func (d *Decoder) typed(n *Node, v reflect.Value, r rules) {
 	default:
 		panic("source: no way to decode into " + v.Type().String())
 	}
+}
+
+// converter builds our tree out of yaml.v3's.
+type converter struct {
+	file   *File
+	faults Faults
+}
+
+func (c *converter) node(y *yaml.Node) *Node {
+	from := originOf(y)
+	for y.Kind == yaml.AliasNode {
+		y = y.Alias
+	}
+	n := &Node{File: c.file, Pos: c.pos(y), form: formOf(y), origin: from}
+	switch y.Kind {
+	case yaml.MappingNode:
+		n.Kind = Map
+		c.mapping(n, y)
+	case yaml.SequenceNode:
+		n.Kind = List
+		n.Items = make([]*Node, len(y.Content))
+		for i, item := range y.Content {
+			n.Items[i] = c.node(item)
+		}
+	default:
+		n.Kind, n.Text = kindOf(y.Tag), y.Value
+	}
+	c.checkTag(n, y)
+	return n
+}
+
+func originOf(y *yaml.Node) origin {
+	switch {
+	case y.Kind == yaml.AliasNode:
+		return foreign
+	case y.Anchor != "":
+		return anchored
+	}
+	return own
+}
+
+// pos is where the value itself starts: yaml.v3 points at the tag or anchor before it.
+func (c *converter) pos(y *yaml.Node) Pos {
+	p := Pos{max(y.Line, 1), max(y.Column, 1)}
+	if y.Anchor == "" && y.Style&yaml.TaggedStyle == 0 {
+		return p
+	}
+	at := c.file.at(p)
+	if at.skipProperties(); at.atEnd() {
+		return p
+	}
+	return at.pos()
+}
+
+func formOf(y *yaml.Node) form {
+	switch {
+	case y.Style&yaml.SingleQuotedStyle != 0:
+		return single
+	case y.Style&yaml.DoubleQuotedStyle != 0:
+		return double
+	case y.Style&yaml.LiteralStyle != 0:
+		return literal
+	case y.Style&yaml.FoldedStyle != 0:
+		return folded
+	case y.Style&yaml.FlowStyle != 0:
+		return flow
+	case y.Kind != yaml.ScalarNode:
+		return block
+	case y.Tag == "!!timestamp":
+		return date
+	}
+	return plain
+}
+
+func kindOf(tag string) Kind {
+	switch tag {
+	case "!!null":
+		return Null
+	case "!!bool":
+		return Bool
+	case "!!int":
+		return Int
+	case "!!float":
+		return Float
+	}
+	return String
+}
+
+// tagHint tells who wrote a text that starts with ! from who meant a tag.
+func tagHint(tag string) string {
+	if strings.HasPrefix(tag, "!!") {
+		return "delete the tag"
+	}
+	return "put text that starts with ! in quotes"
+}
+
+// checkTag allows the tags of JSON's types, as far as they agree with the value.
+func (c *converter) checkTag(n *Node, y *yaml.Node) {
+	if y.Style&yaml.TaggedStyle == 0 {
+		return
+	}
+	known := map[Kind]string{Bool: "!!bool", Int: "!!int", Float: "!!float", String: "!!str", List: "!!seq", Map: "!!map", Null: "!!null"}[n.Kind]
+	if y.Tag != known {
+		c.faults.add(n.Fault(tagHint(y.Tag), "unknown tag %s", y.Tag))
+	} else if !tagHolds(n) {
+		c.faults.add(n.Fault("delete the tag", "%s is no %s", quote(n.Text), y.Tag))
+	}
+}
+
+func tagHolds(n *Node) bool {
+	switch n.Kind {
+	case Null:
+		return n.Text == "" || n.Text == "~" || n.Text == "null"
+	case Bool:
+		return n.Text == "true" || n.Text == "false"
+	case Int:
+		return plainDigits(n.Text)
+	case Float:
+		return decimalFloat.MatchString(n.Text)
+	}
+	return true
+}
+
+func (d *Decoder) list(n *Node, v reflect.Value, r rules) {
+	if n.Kind != List {
+		d.mismatch(n, v.Type(), r)
+		return
+	}
+	d.checkLength(n, v.Type(), r)
+	items := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
+	for i, item := range n.Items {
+		if item.Kind == Null && !takesNull(v.Type().Elem()) {
+			d.Fault(item, "give a value or delete the item", "want %s, got %s", wanted(v.Type().Elem(), r.ofItems()), item.describe())
+			continue
+		}
+		d.value(item, items.Index(i), r.ofItems())
+	}
+	v.Set(items)
+}
+
+func takesNull(t reflect.Type) bool { return t.Kind() == reflect.Interface || t == nodeType }
+
+// dictionary fills a map[string]T; the order of the keys is lost.
+func (d *Decoder) dictionary(n *Node, v reflect.Value, r rules) {
+	if n.Kind != Map {
+		d.mismatch(n, v.Type(), r)
+		return
+	}
+	d.checkLength(n, v.Type(), r)
+	values := reflect.MakeMapWithSize(v.Type(), len(n.Entries))
+	for _, entry := range n.Entries {
+		value := reflect.New(v.Type().Elem()).Elem()
+		d.value(entry.Value, value, r.ofItems())
+		values.SetMapIndex(reflect.ValueOf(entry.Key).Convert(v.Type().Key()), value)
+	}
+	v.Set(values)
+}
+
+func (d *Decoder) checkLength(n *Node, t reflect.Type, r rules) {
+	if n.Len() < r.minLen {
+		d.Fault(n, "", "want %s, got %d", wantedLength(t, r.minLen), n.Len())
+	}
+}
+
+// structure fills the fields of a struct. A required key that was misspelt is not missing as well.
+func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
+	s := d.shape(v.Type())
+	if n.Kind != Map {
+		d.Fault(n, cmp.Or(hint(n, v.Type()), knownKeys(s.names())), "want %s, got %s", wanted(v.Type(), r), n.describe())
+		return
+	}
+	if s.here != nil {
+		v.FieldByIndex(s.here).Set(reflect.ValueOf(n))
+	}
+	meant := map[string]bool{}
+	for _, entry := range n.Entries {
+		if f, known := s.field(entry.Key); known {
+			d.value(entry.Value, v.FieldByIndex(f.index), f.rules)
+		} else {
+			d.Add(n.KeyFault(entry.Key, unknownHint(n, entry, s.names()), "unknown key %s", quote(entry.Key)))
+			meant[Closest(entry.Key, s.names())] = true
+		}
+	}
+	for _, f := range s.fields {
+		if f.rules.required && n.Get(f.name) == nil && !meant[f.name] {
+			d.Fault(n, f.rules.doc, "key %q is missing", f.name)
+		}
+	}
+}
+
+// fewNames are listed in a hint; of more, only the closest helps.
+const fewNames = 16
+
+func unknownHint(n *Node, entry Entry, names []string) string {
+	if n.form == flow && entry.Value.Kind == Null && entry.Value.Text == "" {
+		return quoteFlow
+	}
+	return cmp.Or(didYouMean(entry.Key, names), knownKeys(names))
+}
+
+// knownKeys is a hint where these are few enough to be read.
+func knownKeys(names []string) string {
+	if len(names) == 0 || len(names) > fewNames {
+		return ""
+	}
+	return "known keys: " + strings.Join(names, ", ")
+}
+
+func didYouMean(word string, words []string) string {
+	if closest := Closest(word, words); closest != "" {
+		return fmt.Sprintf("did you mean %q?", closest)
+	}
+	return ""
+}
+
+func (d *Decoder) mismatch(n *Node, t reflect.Type, r rules) {
+	d.Fault(n, hint(n, t), "want %s, got %s", wanted(t, r), n.describe())
+}
+
+func (d *Decoder) text(n *Node, v reflect.Value, r rules) {
+	switch {
+	case n.Kind != String || n.form == date:
+		d.mismatch(n, v.Type(), r)
+	case r.enum != nil && !slices.Contains(r.enum, n.Text):
+		d.Fault(n, cmp.Or(didYouMean(n.Text, r.enum), r.hint), "want %s, got %s", wanted(v.Type(), r), n.describe())
+	case runes(n.Text) < r.minLen:
+		d.Fault(n, "", "want %s, got %s", wanted(v.Type(), r), n.describe())
+	default:
+		v.SetString(n.Text)
+	}
+}
+
+func (d *Decoder) boolean(n *Node, v reflect.Value, r rules) {
+	if n.Kind != Bool {
+		d.mismatch(n, v.Type(), r)
+		return
+	}
+	v.SetBool(strings.EqualFold(n.Text, "true"))
+}
+
+func (d *Decoder) whole(n *Node, v reflect.Value, r rules) {
+	x, ok := n.wholeNumber()
+	if !ok || v.OverflowInt(x) || !r.allow(float64(x)) {
+		d.mismatch(n, v.Type(), r)
+		return
+	}
+	v.SetInt(x)
+}
+
+func (d *Decoder) float(n *Node, v reflect.Value, r rules) {
+	x, ok := n.decimal()
+	if !ok || !r.allow(x) {
+		d.mismatch(n, v.Type(), r)
+		return
+	}
+	v.SetFloat(x)
+}
+
+// durationPattern is what time.ParseDuration reads, without a sign and never without a unit.
+const durationPattern = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
+
+func (d *Decoder) duration(n *Node, v reflect.Value, r rules) {
+	x, err := time.ParseDuration(n.Text)
+	if n.Kind != String || err != nil || strings.ContainsAny(n.Text[:1], "+-") || n.Text == "0" || !r.allow(float64(x)) {
+		d.mismatch(n, v.Type(), r)
+		return
+	}
+	v.SetInt(int64(x))
+}
+
+// plain fills an any field, where everything is welcome that reads the same to everybody.
+func (d *Decoder) plain(n *Node, v reflect.Value) {
+	d.checkNumbers(n)
+	if value := n.Plain(); value != nil {
+		v.Set(reflect.ValueOf(value))
+	}
+}
+
+// checkNumbers refuses the numbers below n that Plain leaves as text.
+func (d *Decoder) checkNumbers(n *Node) {
+	if n.Kind == Int || n.Kind == Float {
+		if _, isText := n.number().(string); isText {
+			d.Fault(n, hint(n, reflect.TypeFor[float64]()), "want a plain decimal number or text in quotes, got %s", n.describe())
+		}
+	}
+	for _, item := range n.Items {
+		d.checkNumbers(item)
+	}
+	for _, entry := range n.Entries {
+		d.checkNumbers(entry.Value)
+	}
+}
+
+// Maybe is a value that may be switched off: `threshold: 0.9` or `threshold: off`.
+// The zero Maybe is one that nobody wrote. Limits in a field's tags apply to the value.
+type Maybe[T any] struct {
+	Value T
+	Set   bool // a value or off was written
+	Off   bool // off was written; Value is zero
+}
+
+func (Maybe[T]) inner() reflect.Type { return reflect.TypeFor[T]() }
+
+// maybe fills the fields of a Maybe.
+func (d *Decoder) maybe(n *Node, v reflect.Value, r rules) {
+	v.FieldByName("Set").SetBool(true)
+	value, off := v.FieldByName("Value"), v.FieldByName("Off")
+	switch {
+	case n.Kind == String && n.Text == "off":
+		off.SetBool(true)
+		value.SetZero()
+	case meansOff(n) && value.Kind() != reflect.Bool:
+		d.Fault(n, "write off", "want %s, got %s", wanted(v.Type(), r), n.describe())
+	default:
+		off.SetBool(false)
+		d.value(n, value, r.orOff())
+	}
+}
+
+// meansOff knows the words of those who forgot which one it is.
+func meansOff(n *Node) bool {
+	switch strings.ToLower(n.Text) {
+	case "false", "off", "no", "none", "never":
+		return n.Kind == Bool || n.Kind == String
+	}
+	return false
+}
+
+// Named is a mapping from names to values of one type, in the order of the file.
+type Named[T any] []Pair[T]
+
+// Pair is a name with its value.
+type Pair[T any] struct {
+	Key    string
+	Value  T
+	KeyPos Pos
+	Node   *Node // of the value
+}
+
+// Get returns the value of a name.
+func (named Named[T]) Get(key string) (value T, ok bool) {
+	for i := range named {
+		if named[i].Key == key {
+			return named[i].Value, true
+		}
+	}
+	return value, false
+}
+
+// Keys are the names in order.
+func (named Named[T]) Keys() []string {
+	keys := make([]string, len(named))
+	for i := range named {
+		keys[i] = named[i].Key
+	}
+	return keys
+}
+
+// DecodeNode makes Named a NodeDecoder.
+func (named *Named[T]) DecodeNode(n *Node, d *Decoder) {
+	if n.Kind != Map {
+		d.Fault(n, "write name: value", "want a mapping, got %s", n.describe())
+		return
+	}
+	*named = make(Named[T], len(n.Entries))
+	for i, entry := range n.Entries {
+		pair := &(*named)[i]
+		pair.Key, pair.KeyPos, pair.Node = entry.Key, entry.KeyPos, entry.Value
+		d.Decode(entry.Value, &pair.Value)
+	}
+}
+
+// JSONSchema makes Named a SchemaWriter.
+func (named *Named[T]) JSONSchema(g *Generator) map[string]any {
+	var value T
+	return map[string]any{"type": "object", "additionalProperties": g.Of(&value)}
+}
+
+// definitionName is the Go name of a type without the package path of a type parameter: Named[x/y.Root] is NamedRoot.
+func definitionName(t reflect.Type) string {
+	name, parameter, _ := strings.Cut(strings.TrimSuffix(t.Name(), "]"), "[")
+	item, list := strings.CutPrefix(parameter, "[]")
+	item = strings.ReplaceAll(item[strings.LastIndexByte(item, '.')+1:], "interface {}", "Any")
+	if list {
+		item += "List"
+	}
+	return name + item
+}
+
+// checkCrowd refuses, before yaml.v3 spends 300 bytes and a microsecond on each, many times more values than a file
+// may hold. It is rough: it knows quotes, comments and indented texts, where commas and colons mean nothing, but
+// it does not judge files that could just be within the limit; checkLimits does.
+func (f *File) checkCrowd() Faults {
+	if marks(f.text) <= 2*maxNodes {
+		return nil
+	}
+	c := crowd{}
+	for line := 1; line <= f.Lines(); line++ {
+		if c.line(f.Line(line)); c.values > 2*maxNodes {
+			return Faults{{File: f, Pos: Pos{line, 1}, What: tooManyValues, Hint: largeLists}}
+		}
+	}
+	return nil
+}
+
+// marks is an upper bound of the values in a text.
+func marks(text string) (n int) {
+	for _, mark := range []string{"\n", ",", ":", "- ", "[", "{"} {
+		n += strings.Count(text, mark)
+	}
+	return n
+}
+
+// crowd counts values line by line.
+type crowd struct {
+	values  int
+	quote   byte // that is open, 0 for none
+	flow    int  // open brackets
+	text    bool // an indented text may go on
+	outside int  // indentation of the line that started it
+}
+
+var startsText = regexp.MustCompile(`(^|[ \t])[|>][-+0-9]*[ \t]*(#.*)?$`)
+
+func (c *crowd) line(line string) {
+	if c.text && (isBlank(line) || leadingSpaces(line) > c.outside) {
+		return
+	}
+	if c.text = c.quote == 0 && startsText.MatchString(nearEnd(line)); c.text {
+		c.outside = leadingSpaces(line)
+	}
+	c.values++
+	start := true // of a value: where quotes and brackets have a meaning
+	for i := range len(line) {
+		b := line[i]
+		switch {
+		case c.quote != 0:
+			if b == c.quote && (i == 0 || line[i-1] != '\\') {
+				c.quote = 0
+			}
+		case start && (b == '"' || b == '\''), i > 0 && b == '\'' && line[i-1] == '\'':
+			c.quote = b
+		case start && b == '#':
+			return
+		case start && (b == '[' || b == '{'):
+			c.flow++
+		case c.flow > 0 && (b == ']' || b == '}'):
+			c.flow--
+		case c.flow > 0 && b == ',':
+			c.values++
+		}
+		start = strings.IndexByte(" \t,[{:-", b) >= 0
+	}
+}
+
+// shape is what the tags of a struct (and the methods of a type) say about its YAML.
+type shape struct {
+	hook   bool
+	maybe  reflect.Type // the T of a Maybe[T]
+	here   []int        // index of the field that receives the node
+	fields []field      // in the order of declaration, embedded ones in place
+}
+
+type field struct {
+	name  string
+	index []int
+	typ   reflect.Type
+	rules rules
+}
+
+// rules are the limits in a field's tags.
+type rules struct {
+	required        bool
+	min, max, above *bound
+	enum            []string
+	hint            string // of a word that is none of enum
+	minLen          int
+	doc             string
+	off             bool // the value of a Maybe: off is allowed beside it
+}
+
+// bound is a limit as a number (of nanoseconds, for a duration) and as it is written.
+type bound struct {
+	value float64
+	text  string
+}
+
+func (d *Decoder) shape(t reflect.Type) *shape {
+	s, known := d.shapes[t]
+	if !known {
+		s = shapeOf(t)
+		if d.shapes == nil {
+			d.shapes = map[reflect.Type]*shape{}
+		}
+		d.shapes[t] = s
+	}
+	return s
+}
+
+func shapeOf(t reflect.Type) *shape {
+	s := &shape{hook: reflect.PointerTo(t).Implements(hookType)}
+	if m, ok := reflect.Zero(t).Interface().(interface{ inner() reflect.Type }); ok {
+		s.maybe = m.inner()
+	} else if t.Kind() == reflect.Struct && !s.hook {
+		s.addFields(t, nil)
+	}
+	return s
+}
+
+func (s *shape) addFields(t reflect.Type, prefix []int) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		index := append(slices.Clone(prefix), i)
+		switch {
+		case option == "inline":
+			s.addFields(f.Type, index)
+		case option == "here":
+			s.here = index
+		case name != "" && name != "-":
+			s.fields = append(s.fields, field{name, index, f.Type, rulesOf(f.Tag)})
+		}
+	}
+}
+
+func (s *shape) field(name string) (field, bool) {
+	for _, f := range s.fields {
+		if f.name == name {
+			return f, true
+		}
+	}
+	return field{}, false
+}
+
+func (s *shape) names() []string {
+	names := make([]string, len(s.fields))
+	for i, f := range s.fields {
+		names[i] = f.name
+	}
+	return names
+}
+
+// rulesOf reads tags; one that cannot be read is a mistake of ours and panics.
+func rulesOf(tag reflect.StructTag) rules {
+	r := rules{required: tag.Get("need") == "required", doc: tag.Get("doc")}
+	r.min, r.max, r.above = boundOf(tag.Get("min")), boundOf(tag.Get("max")), boundOf(tag.Get("above"))
+	if enum := tag.Get("enum"); enum != "" {
+		r.enum, r.hint = strings.Split(enum, "|"), tag.Get("hint")
+	}
+	if minLen := tag.Get("minlen"); minLen != "" {
+		r.minLen = must(strconv.Atoi(minLen))
+	}
+	return r
+}
+
+func boundOf(text string) *bound {
+	if text == "" {
+		return nil
+	}
+	if x, err := strconv.ParseFloat(text, 64); err == nil {
+		return &bound{x, text}
+	}
+	return &bound{float64(must(time.ParseDuration(text))), text}
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic("source: a struct tag: " + err.Error())
+	}
+	return value
+}
+
+// allow tells whether a number is within the limits.
+func (r rules) allow(x float64) bool {
+	return (r.min == nil || x >= r.min.value) && (r.max == nil || x <= r.max.value) && (r.above == nil || x > r.above.value)
+}
+
+// ofItems are the rules that a list or mapping hands on to what it holds.
+func (r rules) ofItems() rules {
+	return rules{min: r.min, max: r.max, above: r.above, enum: r.enum, hint: r.hint}
+}
+
+// orOff are the rules for the value of a Maybe.
+func (r rules) orOff() rules {
+	r.off = true
+	return r
 }

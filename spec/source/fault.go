@@ -3,8 +3,11 @@ package source
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Fault is one thing wrong (or, as a warning, doubtful) at one place of a file.
@@ -105,4 +108,383 @@ func (n *Node) KeyFault(key, hint, format string, args ...any) Fault {
 		fault.File, fault.Pos, fault.Len = entry.file(), entry.KeyPos, runes(key)
 	}
 	return fault
+}
+
+// Pos is a place in a file: line and column, both 1-based, the column in code points.
+// The zero Pos means the file as a whole.
+type Pos struct{ Line, Col int }
+
+// File is a text with a name, kept by lines so that faults can show the line they point at.
+type File struct {
+	Name string
+
+	text   string // without a byte order mark
+	marked bool   // it had one
+	starts []int  // byte offset of each line in text
+	ascii  bool   // a column is a byte
+}
+
+const byteOrderMark = "\ufeff"
+
+// NewFile keeps text under the name that faults print.
+func NewFile(name string, text []byte) *File {
+	body, marked := strings.CutPrefix(string(text), byteOrderMark)
+	f := &File{Name: name, text: body, marked: marked, ascii: true}
+	f.starts = append(make([]int, 0, strings.Count(f.text, "\n")+1), 0)
+	for i := 0; i < len(f.text); {
+		f.ascii = f.ascii && f.text[i] < utf8.RuneSelf
+		width := breakWidth(f.text[i:])
+		if width > 0 {
+			f.starts = append(f.starts, i+width)
+		}
+		i += max(width, 1)
+	}
+	return f
+}
+
+// breakWidth is the number of bytes of the line break that s starts with, 0 for none.
+// NEL, LS and PS end a line too, because yaml.v3 counts them so.
+func breakWidth(s string) int {
+	switch {
+	case s[0] == '\n':
+		return 1
+	case s[0] == '\r' && len(s) > 1 && s[1] == '\n':
+		return 2
+	case s[0] == '\r':
+		return 1
+	case s[0] == 0xC2 && strings.HasPrefix(s, "\u0085"):
+		return 2
+	case s[0] == 0xE2 && (strings.HasPrefix(s, "\u2028") || strings.HasPrefix(s, "\u2029")):
+		return 3
+	}
+	return 0
+}
+
+// Line returns line number n (1-based) without its line break, "" outside the file.
+func (f *File) Line(n int) string {
+	if n < 1 || n > len(f.starts) {
+		return ""
+	}
+	end := len(f.text)
+	if n < len(f.starts) {
+		end = f.starts[n]
+	}
+	return strings.TrimRight(f.text[f.starts[n-1]:end], "\r\n\u0085\u2028\u2029")
+}
+
+// Lines is the number of lines; a text that ends in a line break has an empty last line.
+func (f *File) Lines() int { return len(f.starts) }
+
+// cursor walks over a file rune by rune and line by line.
+type cursor struct {
+	file      *File
+	line, col int    // 1-based
+	rest      string // what is left of the line
+}
+
+func (f *File) at(p Pos) cursor {
+	c := cursor{file: f, line: max(p.Line, 1), col: 1}
+	c.rest = f.Line(c.line)
+	c.skip(p.Col - 1)
+	return c
+}
+
+func (c *cursor) pos() Pos { return Pos{c.line, c.col} }
+
+// peek returns the next rune, '\n' at the end of a line.
+func (c *cursor) peek() rune {
+	if c.rest == "" {
+		return '\n'
+	}
+	r, _ := utf8.DecodeRuneInString(c.rest)
+	return r
+}
+
+// skip goes n runes on, at most to the end of the line.
+func (c *cursor) skip(n int) {
+	if c.file.ascii {
+		n = min(max(n, 0), len(c.rest))
+		c.rest, c.col = c.rest[n:], c.col+n
+		return
+	}
+	for ; n > 0 && c.rest != ""; n-- {
+		_, width := utf8.DecodeRuneInString(c.rest)
+		c.rest = c.rest[width:]
+		c.col++
+	}
+}
+
+func (c *cursor) nextLine() {
+	c.line, c.col = c.line+1, 1
+	c.rest = c.file.Line(c.line)
+}
+
+func (c *cursor) atEnd() bool { return c.line > c.file.Lines() }
+
+// blank tells that only spaces and tabs are left of the line.
+func (c *cursor) blank() bool { return isBlank(c.rest) }
+
+func (c *cursor) skipBlanks() { c.skip(len(c.rest) - len(strings.TrimLeft(c.rest, " \t"))) }
+
+func isBlank(s string) bool { return strings.TrimLeft(s, " \t") == "" }
+
+// runeEnd is the end of the rune that byte i of s belongs to.
+func runeEnd(s string, i int) int {
+	for i++; i < len(s) && !utf8.RuneStart(s[i]); i++ {
+	}
+	return i
+}
+
+// Text is the whole text of the file, a byte order mark included.
+func (f *File) Text() string {
+	if f.marked {
+		return byteOrderMark + f.text
+	}
+	return f.text
+}
+
+// Closest returns the word that the misspelt one is most likely to mean, "" when none is near: at most a third of
+// its letters (but at least one) may be wrong, missing, too many or swapped (optimal string alignment distance).
+func Closest(word string, words []string) string {
+	best, bestDistance := "", max(1, runes(word)/3)+1
+	for _, candidate := range words {
+		if normal(word) == normal(candidate) {
+			return candidate
+		}
+		if tooFar := runes(word)-runes(candidate) >= bestDistance; tooFar {
+			continue
+		}
+		if d := distance([]rune(normal(word)), []rune(normal(candidate))); d < bestDistance {
+			best, bestDistance = candidate, d
+		}
+	}
+	return best
+}
+
+// normal makes Max-Iterations and max_iterations the same.
+func normal(word string) string {
+	return strings.NewReplacer("-", "_", " ", "_").Replace(strings.ToLower(word))
+}
+
+// distance keeps three rows of the table of distances between prefixes of a and b.
+func distance(a, b []rune) int {
+	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range above {
+		above[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			substitution := above[j-1]
+			if a[i-1] != b[j-1] {
+				substitution++
+			}
+			row[j] = min(above[j]+1, row[j-1]+1, substitution)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, above, row = above, row, before
+	}
+	return above[len(b)]
+}
+
+// describe says what stands in the file, as it stands there.
+func (n *Node) describe() string {
+	switch {
+	case n.Kind == List:
+		return "a list"
+	case n.Kind == Map:
+		return "a mapping"
+	case n.Kind == Null && n.Text == "":
+		return "nothing"
+	case n.form == date:
+		return "the date " + n.Text
+	case n.Kind == String && n.form != plain:
+		return quote(n.Text)
+	}
+	return shorten(n.Text)
+}
+
+const longText = 40 // runes of the user's text that a message repeats
+
+func shorten(s string) string {
+	if runes(s) > longText {
+		return string([]rune(s)[:longText]) + "..."
+	}
+	return s
+}
+
+func quote(s string) string { return strconv.Quote(shorten(s)) }
+
+// wanted says what a type takes: "a number from 0 to 1".
+func wanted(t reflect.Type, r rules) string {
+	if t.Kind() == reflect.Pointer {
+		return wanted(t.Elem(), r)
+	}
+	if m, ok := reflect.Zero(t).Interface().(interface{ inner() reflect.Type }); ok {
+		return wanted(m.inner(), r) + " or off"
+	}
+	if r.off {
+		r.off = false
+		return wanted(t, r) + " or off"
+	}
+	switch {
+	case t == durationType:
+		return wantedDuration(r)
+	case reflect.PointerTo(t).Implements(hookType):
+		return "a value"
+	}
+	return wantedKind(t, r)
+}
+
+func wantedDuration(r rules) string {
+	if interval := r.interval(); interval != "" {
+		return "a duration" + interval + ", such as 30s"
+	}
+	return "a duration such as 30s"
+}
+
+func wantedKind(t reflect.Type, r rules) string {
+	switch t.Kind() {
+	case reflect.String:
+		return wantedText(r)
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number" + r.interval()
+	case reflect.Float64:
+		return "a number" + r.interval()
+	case reflect.Slice:
+		return "a list"
+	case reflect.Struct, reflect.Map:
+		return "a mapping"
+	}
+	return "a value"
+}
+
+func wantedText(r rules) string {
+	switch {
+	case r.enum != nil:
+		return "one of " + strings.Join(r.enum, ", ")
+	case r.minLen == 1:
+		return "text that is not empty"
+	case r.minLen > 1:
+		return fmt.Sprintf("text of at least %d characters", r.minLen)
+	}
+	return "text"
+}
+
+func wantedLength(t reflect.Type, least int) string {
+	noun := "item"
+	if t.Kind() == reflect.Map {
+		noun = "key"
+	}
+	if least > 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("at least %d %s", least, noun)
+}
+
+// interval says which numbers are allowed, "" when all are.
+func (r rules) interval() string {
+	switch {
+	case r.above != nil && r.max != nil:
+		return " above " + r.above.text + ", at most " + r.max.text
+	case r.above != nil:
+		return " above " + r.above.text
+	case r.min != nil && r.max != nil:
+		return " from " + r.min.text + " to " + r.max.text
+	case r.min != nil:
+		return " of at least " + r.min.text
+	case r.max != nil:
+		return " of at most " + r.max.text
+	}
+	return ""
+}
+
+// hint says how n becomes what t takes, "" when there is no telling.
+func hint(n *Node, t reflect.Type) string {
+	switch kind := t.Kind(); {
+	case t == durationType:
+		return durationHint(n)
+	case kind == reflect.String:
+		return quoteHint(n)
+	case kind == reflect.Bool:
+		return boolHint(n)
+	case kind == reflect.Int, kind == reflect.Int64, kind == reflect.Float64:
+		return numberHint(n, kind)
+	case kind == reflect.Slice && n.form == block:
+		return `start each item with "- "`
+	case kind == reflect.Slice && n.Kind != Map:
+		return listHint(shorten(n.Text))
+	case n.Kind == String && n.form == plain && strings.Contains(n.Text, ":"):
+		return "put a space after the colon"
+	}
+	return ""
+}
+
+// listHint says how a text is written as a list. Whether its words are one item, only its author knows.
+func listHint(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+	if len(words) < 2 || strings.ContainsAny(text, "'\"") {
+		return "write a list: [" + text + "]"
+	}
+	return "write a list: [" + strings.Join(words, ", ") + "], or [" + inList(text) + "] if it is one item"
+}
+
+// inList is a text as it stands in a flow list.
+func inList(text string) string {
+	if strings.Contains(text, ",") {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+func quoteHint(n *Node) string {
+	switch {
+	case n.Kind == Map && n.form == flow:
+		return "put text that starts with { in quotes"
+	case n.Kind == List && n.form == flow:
+		return "put text that starts with [ in quotes"
+	case n.Kind == Map || n.Kind == List:
+		return ""
+	}
+	return fmt.Sprintf(`put it in quotes: "%s"`, n.Text)
+}
+
+func boolHint(n *Node) string {
+	switch strings.ToLower(n.Text) {
+	case "yes", "on", "y", "1":
+		return "write true"
+	case "no", "off", "n", "0":
+		return "write false"
+	case "true", "false":
+		return "remove the quotes"
+	}
+	return ""
+}
+
+func durationHint(n *Node) string {
+	if _, isNumber := n.decimal(); isNumber {
+		return "write a unit: " + n.Text + "s"
+	}
+	return "write numbers with units: 500ms, 30s, 5m, 1h30m"
+}
+
+func numberHint(n *Node, kind reflect.Kind) string {
+	_, isNumber := n.decimal()
+	switch {
+	case n.Kind == String && n.form != plain && (decimalFloat.MatchString(n.Text)):
+		return "remove the quotes"
+	case n.Kind == Int && !plainDigits(n.Text):
+		return "write it in decimal digits, without a leading 0"
+	case n.Kind == Int && !isNumber, n.Kind == Float && plainDigits(n.Text):
+		return "at most 9223372036854775807 fits; put longer digits in quotes where text is wanted"
+	case n.Kind == Float && !isNumber:
+		return "write a finite number in decimal digits"
+	case n.Kind == Float && kind != reflect.Float64:
+		return "write it without a fraction or exponent"
+	}
+	return ""
 }

@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"sort"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 )
@@ -90,4 +94,410 @@ func (f *File) secondDocument() int {
 func isMarker(line, marker string) bool {
 	rest, found := strings.CutPrefix(line, marker)
 	return found && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
+}
+
+// complaint says in our words what yaml.v3 says in its own.
+type complaint struct {
+	theirs     string // how the message starts
+	what, hint string
+}
+
+const quoteFlow = `put text that holds one of , : [ ] { } # ? " in quotes`
+
+var complaints = []complaint{
+	{"did not find expected ',' or ']'", `want "," or "]" in this list`, quoteFlow},
+	{"did not find expected ',' or '}'", `want "," or "}" in this mapping`, quoteFlow},
+	{"did not find expected key", "want a key here", "keys of one mapping start in the same column"},
+	{"did not find expected '-' indicator", `want "- " here`, "items of one list start in the same column"},
+	{"did not find expected node content", "want a value here", quoteFlow},
+	{"did not find expected <document start>", "text after the end of the document", "keep one document a file"},
+	{"did not find expected alphabetic", "want a name after * or &", "put text that starts with * or & in quotes"},
+	{"did not find URI escape", "want a name after !", "put text that starts with ! in quotes"},
+	{"did not find expected whitespace or line break", "want a space here", "put text that starts with ! in quotes"},
+	{"did not find the expected '>'", "want a name after !", "put text that starts with ! in quotes"},
+	{"found undefined tag handle", "unknown tag", "put text that starts with ! in quotes"},
+	{"mapping values are not allowed", `a ": " where no value can start`, `put text that holds ": " in quotes, or correct the indentation`},
+	{"block sequence entries are not allowed", `a "- " where no list can start`, "start the list on a line of its own"},
+	{"could not find expected ':'", `want ":" after this key`, "keys of one mapping start in the same column; a long text starts with |"},
+	{"found a tab character", "a tab in the indentation", "indent with spaces"},
+	{"found unexpected end of stream", "this quote is never closed", ""},
+	{"found unexpected document indicator", `a quote is not closed before this line`, ""},
+	{"found unknown escape character", "unknown escape in double quotes", `write \\ for a backslash, or use single quotes`},
+	{"found an indentation indicator equal to 0", "want an indentation of 1 to 9 after | or >", ""},
+	{"did not find expected comment or line break", "want a line break after | or >", "start the text on the next line"},
+	{"exceeded max depth", "nested deeper than 64 levels", ""},
+}
+
+var yamlMessage = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+
+// syntaxFault places and words the one error at which yaml.v3 stops.
+func (f *File) syntaxFault(err error) Fault {
+	message := yamlMessage.ReplaceAllString(err.Error(), "$2")
+	if name, found := strings.CutPrefix(message, "unknown anchor '"); found {
+		return f.unknownAnchor(strings.TrimSuffix(name, "' referenced"))
+	}
+	fault := Fault{File: f, What: "not YAML: " + message, Pos: f.syntaxPos()}
+	for _, c := range complaints {
+		if strings.HasPrefix(message, c.theirs) {
+			fault.What, fault.Hint = c.what, c.hint
+		}
+	}
+	if strings.HasPrefix(message, "found character that cannot start") {
+		culprit := f.at(fault.Pos)
+		fault.What, fault.Hint = cannotStart(culprit.peek())
+	}
+	return fault
+}
+
+func cannotStart(r rune) (what, hint string) {
+	if r == '\t' {
+		return "a tab in the indentation", "indent with spaces"
+	}
+	return "text cannot start with " + string(r), "put it in quotes"
+}
+
+// The search for the place of a syntax error parses a prefix of the text again and again: about twenty times to find
+// the line, once a column to find the column.
+const (
+	maxLineSearch   = 256 << 10 // bytes of text
+	maxColumnSearch = 32 << 10
+	maxColumns      = 120 // tried from the end of the line
+)
+
+// syntaxPos is the place at which yaml.v3 gave up. Its message names a line only: that of the surrounding mapping,
+// or one too early, or none. But it reads from left to right, so the shortest prefix of the text that fails in the
+// same words ends at the culprit.
+func (f *File) syntaxPos() Pos {
+	wanted := parseError(f.text)
+	if len(f.text) > maxLineSearch {
+		return f.firstColumn(claimedLine(wanted))
+	}
+	fails := func(end int) bool { return parseError(f.text[:end]) == wanted }
+	line := 1 + sort.Search(f.Lines()-1, func(i int) bool { return fails(f.starts[i+1]) })
+	if len(f.text) > maxColumnSearch {
+		return f.firstColumn(line)
+	}
+	text, start := f.Line(line), f.starts[line-1]
+	column := shortestFailure(text, func(end int) bool { return fails(start + end) })
+	return Pos{line, 1 + runes(text[:column])}
+}
+
+// shortestFailure is the start of the rune at which a line begins to fail for good: within a list in brackets shorter
+// prefixes fail in the same words, so it is looked for from the end.
+func shortestFailure(line string, fails func(end int) bool) int {
+	if len(line) > maxColumns {
+		return sort.Search(len(line), func(i int) bool { return fails(runeEnd(line, i)) })
+	}
+	end := len(line)
+	for end > 0 && fails(end) {
+		_, width := utf8.DecodeLastRuneInString(line[:end])
+		end -= width
+	}
+	return end
+}
+
+func (f *File) firstColumn(line int) Pos {
+	c := f.at(Pos{min(max(line, 1), f.Lines()), 1})
+	c.skipBlanks()
+	return c.pos()
+}
+
+// claimedLine reads the line out of a message of parseError.
+func claimedLine(message string) int {
+	line, _ := strconv.Atoi(yamlMessage.ReplaceAllString(message, "$1"))
+	if strings.Contains(message, "did not find expected") { // the parser's lines are one less than the scanner's
+		return line
+	}
+	return line - 1
+}
+
+// parseError is yaml.v3's message about a text, "" when there is none. The line before the text is there because
+// yaml.v3 takes a context in the first line for no context.
+func parseError(text string) string {
+	decoder := yaml.NewDecoder(strings.NewReader("\n" + text))
+	_, err := nextDocument(decoder)
+	if err == nil { // what follows "..." is read as another document
+		_, err = nextDocument(decoder)
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return ""
+	}
+	return err.Error()
+}
+
+// unknownAnchor finds the alias, of which yaml.v3 gives no line.
+func (f *File) unknownAnchor(name string) Fault {
+	fault := Fault{File: f, Pos: Pos{1, 1}, What: "the alias *" + name + " names no anchor above it",
+		Hint: "write &" + name + " before the value that it repeats, or put text that starts with * in quotes"}
+	alias := regexp.MustCompile(`(^|[\s\[{,:-])(\*` + regexp.QuoteMeta(name) + `)($|[\s,\]}])`)
+	if at := alias.FindStringSubmatchIndex(f.text); at != nil {
+		fault.Pos, fault.Len = f.posOf(at[4]), 1+runes(name)
+	}
+	return fault
+}
+
+// checkText refuses what yaml.v3 would report without a place, or would read as something else.
+func (f *File) checkText() Faults {
+	start := Fault{File: f, Pos: Pos{1, 1}}
+	switch {
+	case len(f.text) > maxBytes:
+		start.What = fmt.Sprintf("the file has %d bytes, at most %d are allowed", len(f.text), maxBytes)
+		start.Hint = largeLists
+	case strings.HasPrefix(f.text, "\xff\xfe"), strings.HasPrefix(f.text, "\xfe\xff"):
+		start.What, start.Hint = "the file is UTF-16", "save it as UTF-8"
+	default:
+		return f.checkCharacters()
+	}
+	return Faults{start}
+}
+
+// checkCharacters finds the first character that YAML does not allow anywhere.
+func (f *File) checkCharacters() Faults {
+	if fault, found := f.directive(); found {
+		return Faults{fault}
+	}
+	for i := 0; i < len(f.text); {
+		if b := f.text[i]; b >= ' ' && b < 0x7f || b == '\n' || b == '\t' {
+			i++
+			continue
+		}
+		r, width := utf8.DecodeRuneInString(f.text[i:])
+		if what, hint := refused(r, width, f.text[i]); what != "" {
+			return Faults{{File: f, Pos: f.posOf(i), What: what, Hint: hint}}
+		}
+		i += width
+	}
+	return nil
+}
+
+func refused(r rune, width int, b byte) (what, hint string) {
+	switch {
+	case r == utf8.RuneError && width == 1:
+		return fmt.Sprintf("the byte 0x%02X is not UTF-8", b), "save the file as UTF-8"
+	case r == 0:
+		return "the NUL character is not allowed", "save the file as UTF-8 text, not as UTF-16 or binary data"
+	case r == 0xFEFF:
+		return "a byte order mark is allowed only at the start", "delete it"
+	case r == '\r' || r == 0x85 || r > 0x9f && r < 0xfffe || r > 0xffff:
+		return "", ""
+	}
+	return fmt.Sprintf("the character U+%04X is not allowed", r), fmt.Sprintf(`delete it, or write "\u%04X" in double quotes`, r)
+}
+
+// directive finds a line such as "%YAML 1.2" before the document.
+func (f *File) directive() (Fault, bool) {
+	for line := 1; line <= f.Lines(); line++ {
+		text := f.Line(line)
+		if isBlank(text) || text[0] == '#' {
+			continue
+		}
+		name, _, _ := strings.Cut(text, " ")
+		return Fault{File: f, Pos: Pos{line, 1}, Len: runes(name), What: "directives such as " + name + " are not supported",
+			Hint: "delete this line"}, text[0] == '%'
+	}
+	return Fault{}, false
+}
+
+// posOf is the place of the byte at offset.
+func (f *File) posOf(offset int) Pos {
+	line := len(f.starts)
+	for line > 1 && f.starts[line-1] > offset {
+		line--
+	}
+	return Pos{line, 1 + runes(f.text[f.starts[line-1]:offset])}
+}
+
+const (
+	largeLists    = "keep large task lists in a .jsonl file of their own"
+	tooManyValues = "more than 500,000 values, aliases expanded"
+)
+
+// surveyor measures a document without expanding it: every anchor is measured once, so bombs cost nothing.
+type surveyor struct {
+	file    *File
+	fault   *Fault // the first limit exceeded
+	open    map[*yaml.Node]bool
+	sizes   map[*yaml.Node]extent // of aliased values
+	aliases int
+}
+
+// extent is the size of a value after expansion.
+type extent struct{ nodes, depth int }
+
+// checkLimits refuses alias bombs, values that contain themselves, and too much of anything.
+func checkLimits(file *File, root *yaml.Node) Faults {
+	s := surveyor{file: file, open: map[*yaml.Node]bool{}, sizes: map[*yaml.Node]extent{}}
+	if s.measure(root, 1); s.fault != nil {
+		return Faults{*s.fault}
+	}
+	return nil
+}
+
+// refuse keeps the first fault; the rest would follow from it.
+func (s *surveyor) refuse(y *yaml.Node, hint, format string, args ...any) {
+	if s.fault == nil {
+		s.fault = &Fault{File: s.file, Pos: Pos{y.Line, y.Column}, What: fmt.Sprintf(format, args...), Hint: hint}
+	}
+}
+
+// measure gives the extent of y, which stands at the given depth.
+func (s *surveyor) measure(y *yaml.Node, depth int) extent {
+	if depth > maxDepth {
+		s.refuse(y, "", "nested deeper than %d levels", maxDepth)
+	}
+	if y.Kind == yaml.MappingNode && len(y.Content)/2 > maxKeys {
+		s.refuse(y, largeLists, "a mapping of %d keys, at most %d are allowed", len(y.Content)/2, maxKeys)
+	}
+	if s.fault != nil {
+		return extent{}
+	}
+	if y.Kind == yaml.AliasNode {
+		return s.alias(y, depth)
+	}
+	if y.Anchor != "" {
+		s.open[y] = true
+		defer delete(s.open, y)
+	}
+	total := extent{nodes: 1, depth: 1}
+	for _, child := range y.Content {
+		size := s.measure(child, depth+1)
+		total.nodes += size.nodes
+		total.depth = max(total.depth, size.depth+1)
+		if total.nodes > maxNodes {
+			s.refuse(child, largeLists, tooManyValues)
+		}
+	}
+	return total
+}
+
+func (s *surveyor) alias(y *yaml.Node, depth int) extent {
+	s.aliases++
+	switch {
+	case s.open[y.Alias]:
+		s.refuse(y, "", "the alias *%s stands inside the value that it names", y.Value)
+		return extent{}
+	case s.aliases > maxAliases:
+		s.refuse(y, "", "more than %d aliases", maxAliases)
+		return extent{}
+	}
+	size, known := s.sizes[y.Alias]
+	if !known {
+		size = s.measure(y.Alias, depth)
+		s.sizes[y.Alias] = size
+	}
+	if depth+size.depth-1 > maxDepth {
+		s.refuse(y, "", "nested deeper than %d levels", maxDepth)
+	}
+	return size
+}
+
+// layout is how the entries of a mapping are written that have lines of their own.
+type layout struct {
+	newline string
+	step    int  // spaces between a key and those below it
+	open    bool // mappings have lines for their entries rather than braces
+}
+
+// entry is a key, whose column is given, with its value.
+func (l layout) entry(key string, value *Node, col int) string {
+	text := keyText(key) + ":"
+	switch {
+	case value.Kind == List && len(value.Items) > 0:
+		for _, item := range value.Items {
+			text += l.newline + spaces(col+l.step-1) + "- " + flowText(item)
+		}
+	case value.Kind == Map && len(value.Entries) > 0 && l.open:
+		for _, e := range value.Entries {
+			text += l.newline + spaces(col+l.step-1) + l.entry(e.Key, e.Value, col+l.step)
+		}
+	default:
+		text += " " + flowText(value)
+	}
+	return text
+}
+
+const usualStep = 2
+
+// stepOf is by how much the mappings and lists in a mapping are indented.
+func stepOf(n *Node, col int) int {
+	for _, e := range n.Entries {
+		if e.Value.form == block && e.Value.origin == own && e.Value.Pos.Col > col {
+			return e.Value.Pos.Col - col
+		}
+	}
+	return usualStep
+}
+
+// prefersBlocks says that the mappings in a mapping have lines for their entries, all of them.
+func prefersBlocks(n *Node) bool {
+	blocks := false
+	for _, e := range n.Entries {
+		if e.Value.Kind != Map {
+			continue
+		}
+		if e.Value.form == flow {
+			return false
+		}
+		blocks = true
+	}
+	return blocks
+}
+
+// itemText is an item of a list: a mapping of one key needs no braces, unless the others have some.
+func itemText(item *Node, neighbour form) string {
+	if item.Kind == Map && len(item.Entries) == 1 && neighbour != flow {
+		return keyText(item.Entries[0].Key) + ": " + flowText(item.Entries[0].Value)
+	}
+	return flowText(item)
+}
+
+// flowText is a value on one line, good for any place.
+func flowText(n *Node) string {
+	switch n.Kind {
+	case Map:
+		return "{" + flowEntries(n.Entries) + "}"
+	case List:
+		texts := make([]string, len(n.Items))
+		for i := range n.Items {
+			texts[i] = flowText(n.Items[i])
+		}
+		return "[" + strings.Join(texts, ", ") + "]"
+	case String:
+		return stringText(n.Text)
+	case Null:
+		return "null"
+	}
+	return n.Text
+}
+
+func flowEntries(entries []Entry) string {
+	texts := make([]string, len(entries))
+	for i, e := range entries {
+		texts[i] = keyText(e.Key) + ": " + flowText(e.Value)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func keyText(key string) string { return stringText(key) }
+
+// plainText is what may stand without quotes anywhere, if it is no number and the like.
+var plainText = regexp.MustCompile(`^[\pL_][\pL\pN_./%+-]*( [\pL\pN_./%+-]+)*$|^[0-9.]+(ns|us|ms|s|m|h)([0-9.]+(ns|us|ms|s|m|h))*$`)
+
+// stringText is a text, in quotes where it needs them.
+func stringText(s string) string {
+	if !plainText.MatchString(s) {
+		return quoted(s, double)
+	}
+	if n, faults := Parse(NewFile("", []byte("- "+s))); faults != nil || n.Items[0].Kind != String || n.Items[0].form != plain {
+		return quoted(s, double)
+	}
+	return s
+}
+
+// quoted is a text in quotes: in single ones, if these were asked for and can hold it.
+func quoted(s string, quotes form) string {
+	if quotes == single && !strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	}
+	return strconv.Quote(s)
 }

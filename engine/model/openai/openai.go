@@ -9,19 +9,29 @@
 package openai
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"math"
+	"net"
 	"net/http"
 	"net/url"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/sashabaranov/go-openai"
+
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/spec"
-	"github.com/sashabaranov/go-openai"
 )
 
 // The limits of a call where the options say nothing.
@@ -184,4 +194,370 @@ func (m *Model) answered(request *model.Request, e *exchange, took time.Duration
 	}
 	reply.Duration = took
 	return reply, nil
+}
+
+// connections is how many idle connections to a server are kept: more than calls
+// are usually made at once, so that hardly any is made anew.
+const connections = 512
+
+const (
+	// drained is how much of an answer is read behind its end, so that its
+	// connection can be used again, and for how long.
+	drained   = 4 << 10
+	drainTime = 250 * time.Millisecond
+)
+
+// errTooLarge says that an answer was longer than allowed.
+var errTooLarge = errors.New("the answer is too long")
+
+// NewTransport makes a transport for many calls at once to few servers; the
+// default of net/http would connect anew for nearly each of them.
+func NewTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            external.Counting((&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext),
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           connections,
+		MaxIdleConnsPerHost:    connections,
+		IdleConnTimeout:        90 * time.Second,
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20,
+	}
+}
+
+// exchange is what a call and its wire tell each other.
+type exchange struct {
+	body   []byte // to be sent
+	key    string // of idempotency; "": none
+	stream bool   // the answer is to be streamed
+
+	status   int // 0: no answer began
+	header   http.Header
+	answer   []byte      // where it was not streamed
+	folded   *completion // where it was
+	unasked  bool        // it was not streamed although it was to be
+	broken   error       // why the answer is not whole
+	hopeless bool        // trying again would end the same way
+
+	sending *external.Sending // nil: nothing was ever to be sent
+}
+
+type exchangeKey struct{}
+
+func withExchange(ctx context.Context, e *exchange) context.Context {
+	return context.WithValue(ctx, exchangeKey{}, e)
+}
+
+// wire is the transport under go-openai, which has no limits, no headers and no
+// zero values of its own, and takes a stream that was cut for a whole one. The
+// context of its requests holds their exchange.
+type wire struct {
+	base        http.RoundTripper
+	query       string // of the base address: it goes behind the path
+	headers     map[string]string
+	maxResponse int64
+	firstByte   time.Duration
+	idle        time.Duration
+}
+
+// RoundTrip reads the whole answer, so that its errors are the call's and the
+// connection can be used again.
+func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
+	e := request.Context().Value(exchangeKey{}).(*exchange)
+	ctx, cancel := context.WithCancelCause(request.Context())
+	defer cancel(nil)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	ctx, e.sending = external.Watch(ctx)
+	request = request.Clone(ctx)
+	request.URL.RawQuery = w.query
+	w.setHeaders(request, e)
+	setBody(request, e.body)
+	silence := listen(w.firstByte, w.idle, cancel)
+	defer silence.stop()
+	response, err := w.base.RoundTrip(request)
+	if err != nil {
+		return nil, causeOf(ctx, err)
+	}
+	defer response.Body.Close()
+	e.status, e.header = response.StatusCode, response.Header
+	if err := w.read(e, response, silence); err != nil {
+		e.broken = causeOf(ctx, err)
+		return nil, e.broken
+	}
+	response.Body = io.NopCloser(strings.NewReader("{}")) // read here, not by go-openai
+	return response, nil
+}
+
+// causeOf is why a request ended, where its context knows better.
+func causeOf(ctx context.Context, err error) error {
+	var failed *record.Error
+	if ctx.Err() == nil || errors.As(err, &failed) || errors.Is(err, errTooLarge) {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+func (w *wire) setHeaders(request *http.Request, e *exchange) {
+	if e.stream {
+		request.Header.Set("Accept", "text/event-stream")
+	}
+	if e.key != "" {
+		request.Header.Set("Idempotency-Key", e.key)
+	}
+	for name, value := range w.headers {
+		request.Header.Set(name, value)
+	}
+}
+
+// read reads the answer, however it is sent.
+func (w *wire) read(e *exchange, response *http.Response, silence *silence) (err error) {
+	limited := &limited{from: silence.reader(response.Body), left: w.maxResponse, most: w.maxResponse}
+	if !e.stream || e.status >= 300 {
+		e.answer, err = readAll(limited, response.ContentLength)
+		return err
+	}
+	from := bufio.NewReader(limited)
+	if !isStream(from) {
+		e.unasked = true
+		e.answer, err = readAll(from, response.ContentLength)
+		return err
+	}
+	if e.folded, err = fold(from); err == nil {
+		silence.within(drainTime)
+		_, _ = io.CopyN(io.Discard, from, drained)
+	}
+	return err
+}
+
+// setBody replaces what go-openai would send.
+func setBody(request *http.Request, body []byte) {
+	if request.Body != nil {
+		request.Body.Close()
+	}
+	request.ContentLength = int64(len(body))
+	request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	request.Body = io.NopCloser(bytes.NewReader(body))
+}
+
+// chatRequest is the body of a call. That of go-openai, which is sent nowhere,
+// would leave out zeros, such as a temperature of 0, and empty texts, refuse
+// models and settings by their names, and encode every text three times.
+type chatRequest struct {
+	Model               string                               `json:"model"`
+	Messages            []message                            `json:"messages"`
+	Stream              bool                                 `json:"stream"`
+	StreamOptions       *openai.StreamOptions                `json:"stream_options,omitempty"`
+	Temperature         *float64                             `json:"temperature,omitempty"`
+	TopP                *float64                             `json:"top_p,omitempty"`
+	Seed                *int64                               `json:"seed,omitempty"`
+	MaxTokens           int                                  `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int                                  `json:"max_completion_tokens,omitempty"`
+	ResponseFormat      *openai.ChatCompletionResponseFormat `json:"response_format,omitempty"`
+	Tools               []offered                            `json:"tools,omitempty"`
+	ToolChoice          any                                  `json:"tool_choice,omitempty"`
+}
+
+type message struct {
+	Role       string     `json:"role"`
+	Text       *string    `json:"content"` // null where a message is only calls
+	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+}
+
+// body encodes a request.
+func (m *Model) body(request *model.Request) ([]byte, error) {
+	body := chatRequest{
+		Model:    m.options.Name,
+		Messages: make([]message, len(request.Messages)),
+		Stream:   m.options.Stream, Temperature: request.Temperature, TopP: request.TopP, Seed: request.Seed,
+	}
+	for i := range request.Messages {
+		body.Messages[i] = messageOf(&request.Messages[i])
+	}
+	if len(request.Tools) > 0 { // a server refuses a choice among none
+		body.Tools, body.ToolChoice = offers(request.Tools), choiceOf(request.ToolChoice)
+	}
+	if m.options.Stream {
+		body.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
+	}
+	if m.completionLimit {
+		body.MaxCompletionTokens = request.MaxOutputTokens
+	} else {
+		body.MaxTokens = request.MaxOutputTokens
+	}
+	if request.JSON {
+		body.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
+	}
+	text, err := json.Marshal(&body)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the request: %w", err)
+	}
+	return text, nil
+}
+
+// offered is a tool that the model may call.
+type offered struct {
+	Type     string `json:"type"`
+	Function struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description,omitempty"`
+		Parameters  json.RawMessage `json:"parameters"`
+	} `json:"function"`
+}
+
+// toolCall is a call that the model made.
+type toolCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function functionCall `json:"function"`
+}
+
+type functionCall struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// noParameters is the schema of a tool that declares none: there are servers that
+// refuse a tool without one.
+var noParameters = json.RawMessage(`{"type":"object","properties":{}}`)
+
+func offers(tools []model.Tool) []offered {
+	all := make([]offered, len(tools))
+	for i := range tools {
+		o := &all[i]
+		o.Type, o.Function.Name, o.Function.Description = "function", tools[i].Name, tools[i].Description
+		if o.Function.Parameters = tools[i].Parameters; len(o.Function.Parameters) == 0 {
+			o.Function.Parameters = noParameters
+		}
+	}
+	return all
+}
+
+// choiceOf is a word of the API, or the tool of that name; nil where nothing is
+// said.
+func choiceOf(choice string) any {
+	switch choice {
+	case "":
+		return nil
+	case "auto", "none", "required":
+		return choice
+	}
+	return openai.ToolChoice{Type: openai.ToolTypeFunction, Function: openai.ToolFunction{Name: choice}}
+}
+
+// messageOf keeps the content of every message, also an empty one, unless an
+// assistant has only called tools.
+func messageOf(said *model.Message) message {
+	m := message{Role: said.Role, Text: &said.Text, ToolCallID: said.ToolCallID}
+	for _, call := range said.ToolCalls {
+		m.ToolCalls = append(m.ToolCalls, toolCall{ID: call.ID, Type: "function", Function: functionCall{call.Name, call.Arguments}})
+	}
+	if said.Text == "" && m.ToolCalls != nil {
+		m.Text = nil
+	}
+	return m
+}
+
+// callsOf are the calls of an answer, with IDs.
+func callsOf(said []toolCall) []model.ToolCall {
+	if len(said) == 0 {
+		return nil
+	}
+	calls := make([]model.ToolCall, len(said))
+	for i := range said {
+		calls[i] = model.ToolCall{ID: said[i].ID, Name: said[i].Function.Name, Arguments: said[i].Function.Arguments}
+	}
+	model.Identify(calls)
+	return calls
+}
+
+// mostTokens is more than any call can use; a server that reports more is not believed.
+const mostTokens = 1 << 30
+
+// counted learns from what a server reports how far the estimates of tokens by
+// characters are off for its model. The zero value corrects nothing yet.
+type counted struct {
+	mu            sync.Mutex
+	input, output ratio
+}
+
+// ratio compares reported tokens with estimated ones.
+type ratio struct{ reported, estimated float64 }
+
+func (r *ratio) correct(estimate int64) int64 {
+	if r.estimated == 0 {
+		return estimate
+	}
+	return int64(math.Ceil(float64(estimate) * r.reported / r.estimated))
+}
+
+func (r *ratio) learn(reported, estimate int64) {
+	if estimate == 0 {
+		return
+	}
+	r.reported += float64(reported)
+	r.estimated += float64(estimate)
+}
+
+// count is a number of tokens, or of anything that is counted: a whole number in
+// whatever way it is written, 12, 12.0, 1.2e1 or "12". Anything else is not known.
+type count struct {
+	n     int64
+	known bool
+}
+
+// UnmarshalJSON takes anything.
+func (c *count) UnmarshalJSON(raw []byte) error {
+	var number json.Number // also of a text
+	if json.Unmarshal(raw, &number) != nil || number == "" {
+		return nil
+	}
+	if n, err := number.Int64(); err == nil {
+		*c = count{n, true}
+	} else if f, err := number.Float64(); err == nil && f == math.Trunc(f) && math.Abs(f) <= mostTokens {
+		*c = count{int64(f), true}
+	}
+	return nil
+}
+
+// reported is what a server says of the usage of a call.
+type reported struct {
+	Prompt     count `json:"prompt_tokens"`
+	Completion count `json:"completion_tokens"`
+	CacheHits  count `json:"prompt_cache_hit_tokens"`
+	OfPrompt   struct {
+		Cached count `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	OfCompletion struct {
+		Reasoning count `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+// usage believes the server where what it says can be; else it takes the
+// estimates, corrected by what the server has reported before.
+func (c *counted) usage(raw json.RawMessage, input, output int64) record.Usage {
+	var said reported
+	_ = json.Unmarshal(raw, &said) // what has another type is not known
+	used := record.Usage{
+		Calls: 1, InputTokens: said.Prompt.n, OutputTokens: said.Completion.n,
+		CachedTokens: max(said.CacheHits.n, said.OfPrompt.Cached.n),
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !said.Prompt.known || !said.Completion.known || !plausible(&used, &said, output) {
+		return record.Usage{Calls: 1, InputTokens: c.input.correct(input), OutputTokens: c.output.correct(output), Estimated: 1}
+	}
+	used.ReasoningTokens = max(0, min(said.OfCompletion.Reasoning.n, used.OutputTokens)) // some servers count them apart
+	c.input.learn(used.InputTokens, input)
+	c.output.learn(used.OutputTokens, output) // hidden reasoning included
+	return used
+}
+
+func plausible(used *record.Usage, said *reported, output int64) bool {
+	return used.InputTokens > 0 && used.InputTokens <= mostTokens &&
+		min(said.CacheHits.n, said.OfPrompt.Cached.n) >= 0 && used.CachedTokens <= used.InputTokens &&
+		used.OutputTokens >= 0 && used.OutputTokens <= mostTokens &&
+		(used.OutputTokens > 0 || output == 0)
 }

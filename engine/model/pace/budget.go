@@ -1,17 +1,22 @@
-// Package limit decides whether a call may be made: it keeps budgets of calls,
-// tokens and money. Every call is reserved at its worst before it is made and
-// settled at what it used, so that calls in parallel cannot overshoot as long
-// as none is worse than its reservation.
-
 package pace
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
 	"sync"
 
+	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 )
+
+// Package limit decides whether a call may be made: it keeps budgets of calls,
+// tokens and money. Every call is reserved at its worst before it is made and
+// settled at what it used, so that calls in parallel cannot overshoot as long
+// as none is worse than its reservation.
 
 // Limits are what may be spent. Zero means no limit. What exceeds them is decided
 // where replay decides it too.
@@ -161,4 +166,466 @@ func (b *Budget) Overshoot() *Overshoot {
 		return &Overshoot{Cost, int64(l.Cost), int64(s.Cost)}
 	}
 	return nil
+}
+
+// oneCall is all that is known beforehand of a call that is no model's.
+var oneCall = Worst{Expected: record.Usage{Calls: 1}, Bound: record.Usage{Calls: 1}}
+
+// Call reserves a call that is no model's, such as that of a remote agent, in the
+// budget of the context's run and in the suite's, which may be nil. It is settled
+// when the call is over, as one call; in the suite's as none where it is certain that
+// nothing was sent. Reserved is what the record has of it under
+// a budget of the run. The errors are those of models under a budget.
+func BudgetCall(ctx context.Context, suite *Budget) (settle func(unsent bool), reserved *record.Usage, err error) {
+	run, _ := ctx.Value(runKey{}).(*Budget)
+	ofRun, err := run.one(ctx)
+	if err != nil {
+		return nil, nil, &model.Unanswered{Err: err, Reserved: oneCall.Expected}
+	}
+	ofSuite, err := suite.one(ctx)
+	if err != nil {
+		ofRun.Settle(record.Settlement{Cause: record.CauseNotMade})
+		return nil, nil, err
+	}
+	if ofRun != nil {
+		reserved = &record.Usage{Calls: 1}
+	}
+	return func(unsent bool) {
+		one := record.Settlement{Paid: oneCall.Expected, Cause: record.CauseAnswered}
+		ofRun.Settle(one)
+		if unsent {
+			one = record.Settlement{Cause: record.CauseUnsent}
+		}
+		ofSuite.Settle(one)
+	}, reserved, nil
+}
+
+// one reserves one call; nil in no budget.
+func (b *Budget) one(ctx context.Context) (*Reservation, error) {
+	if b == nil {
+		return nil, nil
+	}
+	return b.Reserve(ctx, oneCall)
+}
+
+// messageTokens is what the chat formats add to a message and to the beginning
+// of the reply at most: 3 or 4 at OpenAI, 5 in the templates of open models.
+const messageTokens = 5
+
+// What servers add where there are tools: once, the words that explain to a model
+// how it calls them, of which Anthropic's are the longest with about 350 tokens;
+// and the framing of each tool and of each call that was made.
+const (
+	toolsTokens = 400
+	toolTokens  = 16
+	callTokens  = 16
+)
+
+// estimate says what calls of a model may use. It learns from what calls used.
+type estimate struct {
+	options LimitOptions
+
+	mu sync.Mutex
+	// density is the most tokens of input that were reported for each that was
+	// estimated, at least 1; longest is the longest reply seen.
+	density float64
+	longest int64
+}
+
+func newEstimate(o LimitOptions) *estimate {
+	if o.MaxOutput <= 0 {
+		o.MaxOutput = DefaultMaxOutput
+	}
+	return &estimate{options: o, density: 1, longest: o.MaxOutput}
+}
+
+// of is what a call may use. A token stands for a byte at least, so that the
+// text's length bounds its tokens.
+func (e *estimate) of(request *model.Request) Worst {
+	e.mu.Lock()
+	density, output := e.density, e.longest
+	e.mu.Unlock()
+	if request.MaxOutputTokens > 0 {
+		output = int64(request.MaxOutputTokens)
+	}
+	expected, bound := e.options.Input, e.options.Input
+	if expected == 0 {
+		framing := framingTokens(request)
+		expected = int64(math.Ceil(density * float64(request.InputTokens()+framing)))
+		bound = max(expected, request.Bytes()+framing)
+	}
+	return Worst{Expected: e.priced(expected, output), Bound: e.priced(bound, output)}
+}
+
+func framingTokens(request *model.Request) int64 {
+	tokens := messageTokens * (len(request.Messages) + 1)
+	if len(request.Tools) > 0 {
+		tokens += toolsTokens + toolTokens*len(request.Tools)
+	}
+	for i := range request.Messages {
+		tokens += callTokens * len(request.Messages[i].ToolCalls)
+	}
+	return int64(tokens)
+}
+
+func (e *estimate) priced(input, output int64) record.Usage {
+	return e.options.Price.Most().Apply(record.Usage{Calls: 1, InputTokens: input, OutputTokens: output})
+}
+
+// learn compares what a call was expected to use with what it used.
+func (e *estimate) learn(request *model.Request, used record.Usage) {
+	expected := request.InputTokens() + framingTokens(request)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.longest = max(e.longest, used.OutputTokens)
+	e.density = max(e.density, float64(used.InputTokens)/float64(expected))
+}
+
+// Price is what tokens cost, in 1e-12 USD a token. The zero Price is free.
+type Price struct {
+	Input, CachedInput, Output record.Money
+	Unknown                    bool // nobody said
+}
+
+// PriceOf is a declared price; nil is an unknown one. Cached input costs as
+// much as other input unless a price says otherwise.
+func PriceOf(p *spec.Price) Price {
+	switch {
+	case p == nil:
+		return Price{Unknown: true}
+	case p.Free:
+		return Price{}
+	}
+	price := Price{Input: perToken(p.Input), CachedInput: perToken(p.Input), Output: perToken(p.Output)}
+	if p.CachedInput != nil {
+		price.CachedInput = perToken(*p.CachedInput)
+	}
+	return price
+}
+
+// perToken turns USD per million tokens into 1e-12 USD per token.
+func perToken(usdPerMillion float64) record.Money {
+	exact := math.Round(usdPerMillion * float64(record.USD) / 1e6)
+	if exact >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	if exact < 1 && usdPerMillion > 0 {
+		return 1 // not free
+	}
+	return record.Money(exact)
+}
+
+// Most is the price with which no input costs more than it says, whether the
+// server finds it in its cache or not.
+func (p Price) Most() Price {
+	p.Input = max(p.Input, p.CachedInput)
+	return p
+}
+
+// Apply puts the cost of the tokens, or that it is unknown, into a usage.
+func (p Price) Apply(u record.Usage) record.Usage {
+	u.Cost, u.Unpriced = 0, 0
+	if p.Unknown {
+		u.Unpriced = u.Calls
+		return u
+	}
+	cached := min(u.CachedTokens, u.InputTokens)
+	u.Cost = p.Input.Times(u.InputTokens - cached).Plus(p.CachedInput.Times(cached)).Plus(p.Output.Times(u.OutputTokens))
+	return u
+}
+
+// Worst is what a call may use. What is expected rests on an estimate of the
+// prompt's tokens; the bound does not, and is at least as much.
+type Worst struct{ Expected, Bound record.Usage }
+
+// Reserve makes room for a call. There is none where even what is expected does
+// not fit beside what was spent. Where the bound fits as well, the call may be
+// made beside others; where it does not, only when no other is in flight. So
+// Reserve waits for calls in flight, for they may turn out smaller than
+// reserved. Its errors are *Refused, ErrUnpriced, the context's cause, and that the
+// ledger cannot be written.
+func (b *Budget) Reserve(ctx context.Context, worst Worst) (*Reservation, error) {
+	for {
+		reserved, wait, err := b.try(&worst)
+		if err != nil {
+			return nil, err
+		}
+		if wait == nil {
+			return reserved, nil
+		}
+		if err := await(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// await is no work of the run that waits.
+func await(ctx context.Context, wait <-chan struct{}) error {
+	defer model.Waiting(ctx)()
+	select {
+	case <-wait:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// try reserves, or gives what to wait for.
+func (b *Budget) try(worst *Worst) (_ *Reservation, wait <-chan struct{}, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.limits.Cost > 0 && worst.Expected.Unpriced > 0 {
+		return nil, nil, ErrUnpriced
+	}
+	if short := b.short(b.spent().Plus(worst.Expected)); short != "" {
+		b.refused, b.starved = true, b.short(b.paid.Plus(worst.Expected)) == ""
+		return nil, nil, &Refused{Budget: b, Resource: short}
+	}
+	r := &Reservation{budget: b, worst: worst.Expected}
+	switch {
+	case b.short(b.spent().Plus(b.reserved).Plus(worst.Bound)) == "":
+		r.worst = worst.Bound
+	case b.inFlight > 0:
+		if b.settled == nil {
+			b.settled = make(chan struct{})
+		}
+		return nil, b.settled, nil
+	}
+	if b.ledger != nil {
+		if r.entry, err = b.ledger.Reserve(r.worst); err != nil {
+			return nil, nil, err
+		}
+	}
+	b.reserved = b.reserved.Plus(r.worst)
+	b.inFlight++
+	return r, nil, nil
+}
+
+// Reservation is the room that a call in flight holds.
+type Reservation struct {
+	budget *Budget
+	worst  record.Usage
+	entry  int64 // of the ledger, if there is one
+	once   sync.Once
+}
+
+// Worst is what was reserved.
+func (r *Reservation) Worst() record.Usage { return r.worst }
+
+// Settle replaces the reservation by what became of the call. Only the first
+// settlement counts; the nil Reservation holds nothing.
+func (r *Reservation) Settle(s record.Settlement) {
+	if r == nil {
+		return
+	}
+	r.once.Do(func() { r.budget.settle(r, &s) })
+}
+
+func (b *Budget) settle(r *Reservation, s *record.Settlement) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reserved = b.reserved.Minus(r.worst)
+	b.paid, b.doubt = b.paid.Plus(s.Paid), b.doubt.Plus(s.Doubt)
+	b.inFlight--
+	if b.ledger != nil {
+		b.ledger.Settle(r.entry, r.worst, *s)
+	}
+	if b.settled != nil {
+		close(b.settled)
+		b.settled = nil
+	}
+}
+
+// ErrBudget says that a budget has no room for a call.
+var ErrBudget = errors.New("the budget is spent")
+
+// ErrUnpriced says that a call of unknown price met a budget of money.
+var ErrUnpriced = fmt.Errorf("%w: its price is unknown, and the budget limits the cost", model.ErrRefused)
+
+// Refused is the ErrBudget of a budget that has no room for a call.
+type Refused struct {
+	Budget   *Budget
+	Resource Resource
+}
+
+func (e *Refused) Error() string {
+	return fmt.Sprintf("the budget of the %s has no room for another call: %s", e.Budget.owner, e.Resource)
+}
+
+// Is makes it an ErrBudget, which is a call that was not made.
+func (e *Refused) Is(target error) bool { return target == ErrBudget || target == model.ErrRefused }
+
+// StopReason is the reason for which a run stops that meets the refusal.
+func (e *Refused) StopReason() record.Reason {
+	switch {
+	case e.Budget.owner == Suite:
+		return record.ReasonSuiteBudget
+	case e.Resource == Calls:
+		return record.ReasonBudgetCalls
+	case e.Resource == Tokens:
+		return record.ReasonBudgetTokens
+	}
+	return record.ReasonBudgetCost
+}
+
+// DefaultMaxOutput is reserved for the reply of a call that names no
+// MaxOutputTokens, as long as no longer one was seen. A longer one may overshoot
+// the budget by its excess.
+const DefaultMaxOutput = 4096
+
+// Options say how calls are priced and reserved.
+type LimitOptions struct {
+	Price Price
+	// Input is what every prompt is reserved at; 0: at an estimate by its text.
+	Input int64
+	// MaxOutput is reserved for the reply of a call that names no
+	// MaxOutputTokens; 0 means DefaultMaxOutput.
+	MaxOutput int64
+	// Simulated says that calls use what is estimated, for no server knows better.
+	Simulated bool
+}
+
+// OptionsOf says what calls of a declared model cost and may use. Where tokens are
+// declared, as for simulated models, the texts do not matter.
+func OptionsOf(m *spec.Model) LimitOptions {
+	return LimitOptions{
+		Price:     PriceOf(m.Price),
+		Input:     int64(m.Tokens.Most(m.Tokens.Input)),
+		MaxOutput: int64(m.Tokens.Most(m.Tokens.Output)),
+	}
+}
+
+// Least is the least that is reserved for any call whose reply is limited to so many
+// tokens, or to none.
+func (o LimitOptions) Least(output int64) record.Usage {
+	e := newEstimate(o)
+	if output <= 0 || output > e.longest {
+		output = e.longest
+	}
+	input := o.Input
+	if input == 0 {
+		input = framingTokens(&model.Request{Messages: make([]model.Message, 1)})
+	}
+	return e.priced(input, output)
+}
+
+// Wrap prices what a model uses and reserves every call in the budget first. A
+// nil budget has no limits. Where the budget has no room the call is not made,
+// and the error is a *Refused. What replies report corrects the estimates.
+func Limit(inner model.Model, budget *Budget, options LimitOptions) model.Model {
+	return &limited{inner: inner, suite: budget, worst: newEstimate(options)}
+}
+
+// WrapRun does the same with the budget that the context carries for one run
+// (see WithRun), and puts what was expected into the reply for the record. Its
+// estimates depend on nothing but the request: other runs must not decide where
+// this one ends.
+func LimitRun(inner model.Model, options LimitOptions) model.Model {
+	return &limited{inner: inner, perRun: true, worst: newEstimate(options)}
+}
+
+type runKey struct{}
+
+// WithRun gives the calls of one run their budget.
+func WithRun(ctx context.Context, budget *Budget) context.Context {
+	return context.WithValue(ctx, runKey{}, budget)
+}
+
+type limited struct {
+	inner  model.Model
+	suite  *Budget
+	perRun bool
+	worst  *estimate
+}
+
+// Call makes the call if the budget has room for it.
+func (m *limited) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
+	budget := m.suite
+	if m.perRun {
+		budget, _ = ctx.Value(runKey{}).(*Budget)
+	}
+	if budget == nil {
+		return m.call(ctx, request)
+	}
+	worst := m.worst.of(request)
+	reservation, err := budget.Reserve(ctx, worst)
+	if err != nil {
+		return nil, m.noted(err, &worst, record.Usage{})
+	}
+	settled := record.Settlement{Doubt: reservation.Worst(), Cause: record.CauseUnknown} // and so it stays where the model panics
+	defer func() { reservation.Settle(settled) }()
+	reply, err := m.call(ctx, request)
+	if err != nil {
+		if m.perRun {
+			settled.Doubt = worst.Expected // the bound may be reserved or not, by what is left: that must not decide later
+		}
+		settled = settlementOf(err, settled.Doubt, m.perRun)
+		return nil, m.noted(err, &worst, settled.Paid.Plus(settled.Doubt))
+	}
+	settled = record.Settlement{Paid: reply.Usage, Cause: record.CauseAnswered}
+	switch {
+	case m.perRun:
+		reply.Reserved = &worst.Expected
+	case reply.Usage.Estimated > 0 && !m.worst.options.Simulated: // what it used nobody knows: not to exceed the budget, all that was reserved
+		settled = record.Settlement{Doubt: larger(reservation.Worst(), reply.Usage), Cause: record.CauseUnreported}
+	default:
+		m.worst.learn(request, reply.Usage)
+	}
+	return reply, nil
+}
+
+// larger is a reservation, or an estimate that is more.
+func larger(reserved, estimate record.Usage) record.Usage {
+	reserved.InputTokens = max(reserved.InputTokens, estimate.InputTokens)
+	reserved.OutputTokens = max(reserved.OutputTokens, estimate.OutputTokens)
+	reserved.Cost = max(reserved.Cost, estimate.Cost)
+	reserved.Estimated = estimate.Estimated
+	return reserved
+}
+
+// noted tells what the run's own budget made of a call without an answer, for the
+// record.
+func (m *limited) noted(err error, worst *Worst, charged record.Usage) error {
+	if !m.perRun {
+		return err
+	}
+	return &model.Unanswered{Err: err, Reserved: worst.Expected, Charged: charged}
+}
+
+// call makes the call and prices it.
+func (m *limited) call(ctx context.Context, request *model.Request) (*model.Reply, error) {
+	price := &m.worst.options.Price
+	reply, err := m.inner.Call(ctx, request)
+	if err == nil {
+		reply.Usage = price.Apply(reply.Usage)
+		return reply, nil
+	}
+	var failed *model.CallError
+	if errors.As(err, &failed) {
+		failed.Usage = price.Apply(failed.Usage)
+	}
+	return nil, err
+}
+
+// settlementOf is what becomes of the reservation of a failed call: all of it is in
+// doubt where the server may have worked and nobody will ever say how much, and none
+// of it is spent where the server never received a byte. A run's own budget does
+// not tell the two apart: what it decides must not depend on when a server died.
+func settlementOf(err error, reserved record.Usage, ofRun bool) record.Settlement {
+	_, known := model.Failure(err)
+	var failed *record.Error
+	switch {
+	case errors.Is(err, model.ErrEnded), errors.Is(err, model.ErrRefused):
+		return record.Settlement{Paid: known, Cause: record.CauseNotMade}
+	case model.NeverSent(err) && !ofRun:
+		return record.Settlement{Cause: record.CauseUnsent}
+	case !errors.As(err, &failed):
+		return record.Settlement{Doubt: reserved, Cause: record.CauseInterrupted}
+	}
+	cause := record.Cause(failed.Class)
+	switch failed.Class {
+	case record.CallTimeout, record.Network, record.Incomplete, record.BadResponse, record.Internal:
+		return record.Settlement{Doubt: reserved, Cause: cause}
+	}
+	return record.Settlement{Paid: known, Cause: cause}
 }

@@ -380,3 +380,363 @@ func (g *Gate) comeBack(in time.Duration) {
 		g.admit(time.Now())
 	})
 }
+
+const (
+	// A burst of refusals comes soon where fewer calls than few were taken since
+	// the last one. One makes a guess, if at least twice as many calls were taken as
+	// refused.
+	few    = 12
+	enough = 1
+	// A proof counts as so many, and a doubt that turned out to be wrong takes so many
+	// times as many the next time.
+	stubborn = 3
+	// A doubt ends where more of the calls are refused than this share: two of five for
+	// a guess, seven of ten for a proof.
+	guessShare, proofShare = 0.4, 0.7
+	// That is known after so many refusals that no call outweighs that is taken.
+	guessEvidence, proofEvidence = 6, 16
+	// So many calls taken in a row leave nothing to doubt.
+	calmAgain = 100
+)
+
+// doubt asks whether refusals have to do with how much is asked of the server. One
+// that bears so many calls a second takes many once it is asked for fewer. One
+// that refuses as often as before refuses single calls for reasons of its own, and
+// to hold back all the others would cost time and help nobody.
+//
+// That refusals come soon again is a guess. It is proven by the first call after a
+// pause: a server that has had the pause that it asked for, and has less to do than
+// before, takes it if it takes calls at all.
+//
+// It goes by the numbers of calls alone: what was started between two that were
+// refused, and was not refused itself, counts as taken, for refusals come at once and
+// answers late. What starts in a wave arrives in any order: it is not known to have
+// been taken before another one of the wave was refused.
+type doubt struct {
+	on   bool
+	need int    // soon bursts; 0: enough
+	last uint64 // the last call that may belong to the refusals so far
+
+	// Before it is on: the soon bursts in a row, and the calls refused in them and in the
+	// burst before them, which began with the wave from.
+	soon    int
+	proven  bool
+	from    uint64
+	refused float64
+	// While it is on: what speaks against it and ends it, and what a call that is taken
+	// takes from that; one that is refused adds 1.
+	against, evidence, relief float64
+}
+
+// believes reports whether the refusal of a call says that the server has too much to
+// do, and learns from it. The call is the first of a burst or one of the others; so
+// many have started by now. Rested is a server that was to take the next call.
+func (d *doubt) believes(number, wave uint64, first, rested bool, started uint64) bool {
+	if !first {
+		if wave >= d.from {
+			d.refused++
+		}
+		return true
+	}
+	gap := 0.0
+	if number > d.last {
+		gap = float64(number - d.last - 1)
+	}
+	if d.on && d.lasts(gap) {
+		d.last = max(d.last, number)
+		return false
+	}
+	if d.last == 0 || gap >= few {
+		d.soon, d.proven, d.from, d.refused = 0, false, wave, 0
+	} else if wave > d.last+1 {
+		d.soon++
+	}
+	taken := float64(wave) - float64(d.from) - d.refused
+	if gap == 0 && rested && taken > 0 {
+		d.soon, d.proven = d.soon+stubborn, true
+	}
+	d.refused++
+	d.last = started
+	if d.soon < max(d.need, enough) || !d.proven && taken < 2*d.refused {
+		return true
+	}
+	share, evidence := guessShare, float64(guessEvidence)
+	if d.proven {
+		share, evidence = proofShare, proofEvidence
+	}
+	*d = doubt{on: true, need: d.need, last: number, evidence: evidence, relief: share / (1 - share)}
+	return false
+}
+
+// lasts reports whether the doubt outlasts a refusal behind so many calls that were
+// taken.
+func (d *doubt) lasts(gap float64) bool {
+	d.against = max(0, d.against-gap*d.relief) + 1
+	switch {
+	case d.against > d.evidence:
+		*d = doubt{need: stubborn * max(d.need, enough)}
+	case gap >= calmAgain:
+		*d = doubt{need: d.need}
+	}
+	return d.on
+}
+
+const (
+	// memory is the time constant with which the meter forgets.
+	memory = 5 * time.Second
+	// A single refusal leaves nearly all of the starts a second that were borne;
+	// several in a burst leave less.
+	afterOne, afterMore = 0.95, 0.9
+	// From there it grows by this share a second, twice as fast after 10 s, and
+	// by catchUp where it is below what was borne before.
+	patience = 0.0025
+	longTime = 10 * time.Second
+	catchUp  = 0.3
+	// hurried is by how much it grows with a refusal that is of another kind.
+	hurried = 2
+	// slowStart is by how much it grows with a success while it is not known what
+	// was borne: the refusal came within a second.
+	slowStart = 1.25
+	// slowestPace is where a server is asked again that bore nothing; beyond fastest
+	// nothing is slowed down.
+	slowestPace, fastest = 0.5, 1e6
+)
+
+// pace spaces the starts of calls at a server that has refused one, so that what
+// queued up during a cool-down does not arrive together. It is learned: what the
+// server bore before the refusal, less a little, growing again with time.
+type pace struct {
+	meter  meter
+	starts bucket  // its rate is the pace; 0: unlimited
+	borne  float64 // starts a second before the last burst of refusals
+	step   float64 // what one start counts in borne
+	bar    float64 // below it the pace grows fast; infinite: it is not known
+	cut    time.Time
+	grew   time.Time
+}
+
+func (p *pace) wait(now time.Time) time.Duration { return p.starts.wait(1, now) }
+
+func (p *pace) start(now time.Time) {
+	p.meter.add(now)
+	p.starts.take(1, now)
+}
+
+// refuse learns from the refusal of a call: it is not among what was borne.
+func (p *pace) refuse(now time.Time, firstOfBurst bool) {
+	keep := afterMore
+	if firstOfBurst {
+		keep = afterOne
+		p.borne, p.step = p.meter.perSecond(now)
+		slow := math.IsInf(p.bar, 1)
+		p.bar = max(slowestPace, p.borne*keep)
+		if now.Sub(p.meter.first) < time.Second {
+			p.bar = math.Inf(1)
+		} else if slow {
+			p.bar = max(p.bar, min(p.starts.rate/2, 4*p.borne))
+		}
+		p.cut, p.grew = now, now
+	}
+	p.meter.takeBack()
+	p.borne = max(0, p.borne-p.step)
+	rate := max(slowestPace, p.borne*keep)
+	if p.starts.rate == 0 {
+		p.starts = bucket{burst: 1, rate: rate, at: now}
+	}
+	p.starts.fill(now)
+	p.starts.rate = min(p.starts.rate, rate)
+	if p.starts.burst = 1; p.borne < p.step/2 { // what was refused comes back
+		p.starts.burst, p.starts.level, p.bar = nothing, nothing, slowestPace
+	}
+}
+
+// hurry learns that a refusal had nothing to do with the pace.
+func (p *pace) hurry(now time.Time) {
+	p.meter.takeBack()
+	p.starts.fill(now)
+	p.starts.rate = min(hurried*p.starts.rate, fastest)
+	p.bar = math.Inf(1)
+}
+
+// grow learns from a success, fresh if of a call that started since the last burst;
+// nothing where something else keeps calls waiting.
+func (p *pace) grow(now time.Time, binds, fresh bool) {
+	since := min(now.Sub(p.grew), time.Second).Seconds()
+	p.grew = now
+	if p.starts.rate == 0 || !binds {
+		return
+	}
+	p.starts.fill(now)
+	switch rate := p.starts.rate; {
+	case math.IsInf(p.bar, 1):
+		if fresh {
+			p.starts.rate = min(slowStart*p.starts.rate, fastest)
+		}
+	case rate < p.bar:
+		p.starts.rate = min(p.bar, rate*(1+catchUp*since))
+	default:
+		p.starts.rate *= 1 + patience*since*(1+now.Sub(p.cut).Seconds()/longTime.Seconds())
+	}
+}
+
+// meter is a moving average of starts a second.
+type meter struct {
+	sum       float64 // of starts, forgotten with time
+	at, first time.Time
+}
+
+func (m *meter) add(now time.Time) {
+	if m.first.IsZero() {
+		m.first, m.at = now, now
+	}
+	m.forget(now)
+	m.sum++
+}
+
+// takeBack undoes an add; it is recent.
+func (m *meter) takeBack() { m.sum = max(0, m.sum-1) }
+
+// skip leaves out a time in which nothing may start.
+func (m *meter) skip(d time.Duration) {
+	m.at = m.at.Add(d)
+}
+
+func (m *meter) forget(now time.Time) {
+	if passed := now.Sub(m.at); passed > 0 {
+		m.sum *= math.Exp(-passed.Seconds() / memory.Seconds())
+		m.at = now
+	}
+}
+
+// perSecond is the average, and what one start counts in it. Of a time shorter
+// than a second nothing can be said; it counts as one.
+func (m *meter) perSecond(now time.Time) (rate, one float64) {
+	m.forget(now)
+	known := max(now.Sub(m.first), time.Second/2).Seconds()
+	one = 1 / (memory.Seconds() * (1 - math.Exp(-known/memory.Seconds())))
+	return m.sum * one, one
+}
+
+const (
+	firstPlaces = 16 // of a server that is not known
+	// Beyond what was refused before, a window grows by one with so many
+	// successes, and the faster the longer no refusal came: then the server bears
+	// far more by now. A single refusal takes one away, so that a server that
+	// refuses now and then for other reasons does not shrink it.
+	calm  = 50
+	haste = 500 // successes without a refusal after which it grows twice as fast
+)
+
+// window is how many calls may be in flight. It doubles with every round of
+// answers (slow start) up to the threshold, which is unknown before the first
+// refusal; then it grows slowly. A refusal cuts it to what the server bore.
+type window struct {
+	size      float64
+	most      float64
+	threshold float64
+	bound     bool    // it was what bound when the last burst of refusals began
+	successes float64 // since the cut
+}
+
+// newWindow is open from the start where it is known what the server allows.
+func newWindow(parallel int, known bool) window {
+	if parallel <= 0 {
+		parallel = DefaultParallel
+	}
+	w := window{most: float64(parallel), threshold: math.Inf(1)}
+	w.size = w.most
+	if !known {
+		w.size = min(firstPlaces, w.most)
+	}
+	return w
+}
+
+func (w *window) places() int { return int(w.size) }
+
+// grow learns from a success. A window that keeps nobody waiting is large enough.
+func (w *window) grow(binds bool) {
+	w.successes++
+	switch {
+	case !binds:
+	case w.size < w.threshold:
+		w.size = min(w.most, w.size+1)
+	default:
+		w.size = min(w.most, w.size+(1+w.successes/haste)/calm)
+	}
+}
+
+// shrink learns from a refusal, with so many other calls still in flight. All but
+// the first of a burst show that the server bore even less. Where there were places
+// left, it was not their number that the server refused.
+func (w *window) shrink(first bool, others int) {
+	if first {
+		w.successes, w.bound = 0, others+1 >= w.places()
+	}
+	if !w.bound {
+		return
+	}
+	w.size = max(1, min(w.size, float64(others)))
+	if first {
+		w.threshold = w.size
+	}
+}
+
+// cut leaves no place beyond those that are taken; from there it grows slowly.
+func (w *window) cut(taken int) {
+	w.size, w.successes = min(w.size, float64(taken)), 0
+	w.threshold = w.size
+}
+
+// What may come at once of a minute's worth, as a share. The rate is lower by as
+// much, so that no minute holds more than was declared.
+const (
+	requestBurst = 1.0 / 60
+	tokenBurst   = 1.0 / 10
+)
+
+// bucket is a declared rate: it fills with time, and calls take from it. One
+// that takes more than there can ever be leaves a debt, which the next ones
+// wait for. The zero bucket allows everything.
+type bucket struct {
+	rate  float64 // a second; 0: no limit
+	burst float64
+	level float64
+	at    time.Time // of the level
+}
+
+func newBucket(perMinute int64, share float64, now time.Time) bucket {
+	if perMinute <= 0 {
+		return bucket{}
+	}
+	burst := max(1, float64(perMinute)*share)
+	rate := (float64(perMinute) - (burst - 1)) / 60
+	return bucket{rate: rate, burst: burst, level: burst, at: now}
+}
+
+// wait is how long until so much may be taken.
+func (b *bucket) wait(n int64, now time.Time) time.Duration {
+	if b.rate == 0 {
+		return 0
+	}
+	b.fill(now)
+	lacks := min(float64(n), b.burst) - b.level
+	if lacks <= 1e-9 {
+		return 0
+	}
+	return time.Duration(lacks/b.rate*float64(time.Second)) + 1
+}
+
+func (b *bucket) take(n int64, now time.Time) {
+	if b.rate == 0 {
+		return
+	}
+	b.fill(now)
+	b.level -= float64(n)
+}
+
+func (b *bucket) fill(now time.Time) {
+	if passed := now.Sub(b.at); passed > 0 {
+		b.level = min(b.burst, b.level+b.rate*passed.Seconds())
+		b.at = now
+	}
+}

@@ -1,15 +1,21 @@
 package sweep
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -198,4 +204,458 @@ func distinct(all []Candidate) []Candidate {
 		seen[c.Hash()] = true
 		return known
 	})
+}
+
+// Axis is a parameter with the values that are tried, in their order. It has
+// Values, and the ends Between which more are observed: see [Axis.Observe].
+type Axis struct {
+	Path    string
+	At      source.Pos // of the path, in the file of the values
+	Values  []*source.Node
+	Between []Ends
+	// Observed is how many values were observed, where more than are tried.
+	Observed int
+}
+
+// Ends are the least and the largest value of a parameter; durations are in
+// seconds. Node is where they stand.
+type Ends struct {
+	From, To float64
+	Node     *source.Node
+}
+
+// AxisOf is the axis of a parameter that a suite tunes.
+func AxisOf(p *source.Pair[spec.TuneRange]) Axis {
+	a := Axis{Path: p.Key, At: p.KeyPos}
+	if p.Node.Kind == source.List {
+		a.Values = p.Node.Items
+		return a
+	}
+	a.Between = []Ends{{From: p.Value.From, To: p.Value.To, Node: p.Node}}
+	return a
+}
+
+// AxisFrom reads path=a,b,c or path=from..to, or both as in path=1..9,off, which
+// stands behind the flag of that name. Values are YAML, as in a list.
+func AxisFrom(flag, text string) (Axis, source.Faults) {
+	path, values, ok := strings.Cut(text, "=")
+	if !ok || path == "" || strings.TrimSpace(values) == "" {
+		shown := source.NewFile(flag, []byte(text))
+		return Axis{}, source.Faults{{File: shown, Pos: source.Pos{Line: 1, Col: 1}, What: "want path=values",
+			Hint: "for example " + flag + " terminate.max_iterations=2,4,8 or " + flag + " terminate.max_iterations=1..10"}}
+	}
+	list, faults := listed(flag, path, values)
+	if faults.Err() != nil {
+		return Axis{}, faults
+	}
+	a := Axis{Path: path, At: source.Pos{Line: 1, Col: 1}}
+	for _, item := range list.Items {
+		ends, fault := endsOf(item)
+		switch {
+		case fault != nil:
+			return Axis{}, source.Faults{*fault}
+		case ends != nil:
+			a.Between = append(a.Between, *ends)
+		default:
+			a.Values = append(a.Values, item)
+		}
+	}
+	return a, nil
+}
+
+// listed reads values as a list, in a text that is as long as the flag.
+func listed(flag, path, values string) (*source.Node, source.Faults) {
+	blank := strings.Repeat(" ", len([]rune(path)))
+	list, faults := source.Parse(source.NewFile(flag, []byte(blank+"["+values+"]")))
+	shown := source.NewFile(flag, []byte(path+"="+values))
+	for i := range faults {
+		faults[i].File = shown
+	}
+	if faults.Err() == nil {
+		relocate(list, shown)
+		if len(list.Items) == 0 {
+			faults = source.Faults{list.Fault("", "no values for %s", path)}
+		}
+	}
+	return list, faults
+}
+
+func relocate(n *source.Node, file *source.File) {
+	n.File = file
+	for _, item := range n.Items {
+		relocate(item, file)
+	}
+	for _, entry := range n.Entries {
+		relocate(entry.Value, file)
+	}
+}
+
+// endsOf reads from..to; nil where a value is nothing like it.
+func endsOf(n *source.Node) (*Ends, *source.Fault) {
+	from, to, ok := strings.Cut(n.Text, "..")
+	if !ok {
+		return nil, nil
+	}
+	if strings.HasPrefix(to, ".") && otherRange.MatchString(n.Text) {
+		return nil, nil
+	}
+	least, isLeast := Number(from)
+	most, isMost := Number(to)
+	if !isLeast || !isMost {
+		return nil, nil
+	}
+	if least > most {
+		fault := n.Fault("write the smaller one first", "want from below to, got %s", n.Text)
+		return nil, &fault
+	}
+	return &Ends{From: least, To: most, Node: n}, nil
+}
+
+// Number reads a number, or a duration in seconds.
+func Number(text string) (float64, bool) {
+	if v, err := strconv.ParseFloat(text, 64); err == nil {
+		return v, v-v == 0
+	}
+	d, err := time.ParseDuration(text)
+	return d.Seconds(), err == nil
+}
+
+// plainNumber keeps whole numbers whole.
+func plainNumber(v float64) any {
+	if whole := int64(v); float64(whole) == v {
+		return whole
+	}
+	return v
+}
+
+// assignment sets one value.
+func (a *Axis) assignment(value *source.Node) spec.Assignment {
+	return spec.Assignment{Path: a.Path, At: a.At, Value: value}
+}
+
+// Words are the axis for people: what it has how many values of.
+func (a *Axis) Words() string {
+	if len(a.Values) == 1 {
+		return a.Path + " has 1 value"
+	}
+	return fmt.Sprintf("%s has %s values", a.Path, Thousands(int64(len(a.Values))))
+}
+
+// Thousands is a whole number in groups of three digits.
+func Thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// conflict says which parameter would get two values at once, "" where none does.
+func conflict(set []spec.Assignment, axes []Axis) string {
+	known := map[string]string{}
+	for i := range set {
+		path := spec.FullPath(set[i].Path)
+		if known[path] != "" {
+			return "the parameter " + set[i].Path + " is set twice"
+		}
+		known[path] = "set"
+	}
+	for i := range axes {
+		path := spec.FullPath(axes[i].Path)
+		switch known[path] {
+		case "set":
+			return "the parameter " + axes[i].Path + " is both set and swept"
+		case "swept":
+			return "the parameter " + axes[i].Path + " is swept twice"
+		}
+		known[path] = "swept"
+	}
+	return ""
+}
+
+// Probes are a loop with each of the values set by itself, or, where it needs
+// another parameter of the sweep, beside it. The error is a source.Faults.
+func Probes(l *spec.Loop, set []spec.Assignment, axes []Axis) ([]*spec.Loop, error) {
+	base, faults := l.With(set...)
+	if base == nil {
+		return nil, faults
+	}
+	loops, faulty := []*spec.Loop{base}, source.Faults(nil)
+	for i := range axes {
+		found, wrong := axes[i].probes(Beside(base, axes, i))
+		if wrong != nil {
+			_, wrong = axes[i].probes(base)
+		}
+		loops, faulty = append(loops, found...), append(faulty, wrong...)
+	}
+	if err := faulty.Err(); err != nil {
+		return nil, err
+	}
+	return loops, nil
+}
+
+// Beside is a loop that an axis can be probed in: the loop itself, or, where the
+// axis needs another parameter of the sweep, the loop with a value of each other.
+func Beside(base *spec.Loop, axes []Axis, which int) *spec.Loop {
+	if _, err := axes[which].probes(base); err == nil {
+		return base
+	}
+	for i := range axes {
+		if i == which {
+			continue
+		}
+		if found, _ := axes[i].probes(base); len(found) > 0 {
+			base = found[0]
+		}
+	}
+	return base
+}
+
+func (a *Axis) probes(base *spec.Loop) ([]*spec.Loop, source.Faults) {
+	var loops []*spec.Loop
+	for i := range a.Between {
+		probed, faults := a.probed(base, &a.Between[i])
+		if probed == nil {
+			return nil, faults
+		}
+		loops = append(loops, probed...)
+	}
+	for _, value := range a.Values {
+		probed, faults := base.With(a.assignment(value))
+		if probed == nil {
+			return nil, meantAsRange(faults, value.Text)
+		}
+		loops = append(loops, probed)
+	}
+	return loops, nil
+}
+
+// otherRange is how others write a range of numbers.
+var otherRange = regexp.MustCompile(`^([0-9.]*[0-9][a-z]*)\s*(?:-|–|:|\.\.\.|…)\s*([0-9.]*[0-9][a-z]*)$`)
+
+// meantAsRange says how a range is written where a value is refused that looks
+// like one.
+func meantAsRange(faults source.Faults, value string) source.Faults {
+	m := otherRange.FindStringSubmatch(value)
+	for i := range faults {
+		if m != nil && faults[i].Hint == "" {
+			faults[i].Hint = "a range is written " + m[1] + ".." + m[2]
+		}
+	}
+	return faults
+}
+
+// family is candidates that take one path and differ only in when they stop,
+// after an iteration; or one candidate of which that cannot be said.
+type family struct {
+	members []int // candidates; the first stands for all where a recording is chosen
+	points  *replay.Points
+	// configurations are those of the members; nil: the family has no points.
+	configurations []replay.Configuration
+
+	chosen    bool
+	recording int
+	walked
+}
+
+// walked is what is known of a family once its runs were walked.
+type walked struct {
+	paths  []replay.Path // by run; nil: not walked yet
+	ledger *ledger
+	tracer *replay.Tracer
+	traces []*replay.Trace
+	cursor *replay.Cursor // of all runs
+}
+
+// timing is when a candidate stops: under one configuration of points that several
+// candidates share. Points are nil where that cannot be said.
+type timing struct {
+	points        *replay.Points
+	configuration replay.Configuration
+}
+
+// kinds are the points of candidates so far. Several may ask at a time.
+type kinds struct {
+	one    sync.Mutex
+	points []*replay.Points
+}
+
+// timing finds the points that serve a loop, or begins new ones.
+func (k *kinds) timing(l *spec.Loop) timing {
+	k.one.Lock()
+	defer k.one.Unlock()
+	at := slices.IndexFunc(k.points, func(p *replay.Points) bool { return p.Serves(l) == "" })
+	if at < 0 {
+		p := replay.NewPoints(l)
+		if p.Serves(l) != "" {
+			return timing{}
+		}
+		at, k.points = len(k.points), append(k.points, p)
+	}
+	c, _ := k.points[at].Configuration(l) // it has no error where Serves has no objection
+	return timing{k.points[at], c}
+}
+
+// families are those of candidates, and of each candidate the family.
+func families(candidates []Candidate) (all []*family, of []*family) {
+	shared, known := map[*replay.Points]*family{}, &kinds{}
+	for i := range candidates {
+		if p := candidates[i].when.points; p != nil && !slices.Contains(known.points, p) {
+			known.points = append(known.points, p)
+		}
+	}
+	for i := range candidates {
+		when := candidates[i].when
+		if candidates[i].Loop != nil {
+			when = known.timing(candidates[i].Loop)
+		}
+		f := shared[when.points]
+		if f == nil {
+			f = &family{points: when.points}
+			all = append(all, f)
+		}
+		if when.points != nil {
+			shared[when.points] = f
+			f.configurations = append(f.configurations, when.configuration)
+		}
+		f.members = append(f.members, i)
+		of = append(of, f)
+	}
+	return all, of
+}
+
+// walk walks the runs of a recording once for all members.
+func (s *Sweep) walk(ctx context.Context, f *family) error {
+	if f.paths != nil {
+		return nil
+	}
+	r := &s.recordings[f.recording]
+	endless := s.options.replay(r.Loop, replay.Endless(s.candidates[f.members[0]].Declared()))
+	paths := make([]replay.Path, len(r.Runs))
+	err := each(ctx, len(paths), chunk, func(i int) {
+		paths[i] = endless.Path(ctx, r.Runs[i].Run, r.Runs[i].Task)
+	})
+	if err == nil {
+		f.paths = paths
+		s.warm(f)
+	}
+	return err
+}
+
+// warmFamilies are those of which the walks are kept: with many runs they are
+// large, and they can be made again.
+const warmFamilies = 4
+
+// warm keeps a family's walks, and forgets those of the one walked longest ago.
+func (s *Sweep) warm(f *family) {
+	s.walked = append(s.walked, f)
+	if len(s.walked) > warmFamilies {
+		cold := s.walked[0]
+		cold.walked = walked{}
+		s.walked = s.walked[1:]
+	}
+}
+
+// told says that the agent was told, other than in its requests, what a candidate
+// changes.
+func (s *Sweep) told(candidate, on int) bool {
+	r := &s.recordings[on]
+	if len(r.Announced) == 0 {
+		return false
+	}
+	return replay.New(r.Loop, s.candidates[candidate].Declared(), replay.Options{Announced: r.Announced}).Tells() != ""
+}
+
+// Loosest sets, in a loop that is to be recorded, the value of the axis under
+// which runs go on longest, so that all others can be replayed: off, else the
+// largest, of min_delta the smallest. Nothing is set where the loop is as loose by
+// itself, which includes that it has no such limit; nor where the parameter
+// decides something else than when a run stops.
+func (a *Axis) Loosest(l *spec.Loop) []spec.Assignment {
+	path := spec.FullPath(a.Path)
+	own, limited := valueAt(l, path)
+	if !limited || !stops(path) {
+		return nil
+	}
+	smaller := strings.HasSuffix(path, ".min_delta")
+	best := looseness(fmt.Sprint(own), smaller)
+	var loosest *source.Node
+	for _, value := range a.ends() {
+		if is := looseness(value.Text, smaller); is > best {
+			loosest, best = value, is
+		}
+	}
+	if loosest == nil {
+		return nil
+	}
+	return []spec.Assignment{a.assignment(loosest)}
+}
+
+// ends are the values of which one is the loosest.
+func (a *Axis) ends() []*source.Node {
+	all := slices.Clone(a.Values)
+	for i := range a.Between {
+		b := &a.Between[i]
+		for _, v := range []float64{b.From, b.To} {
+			if strings.HasSuffix(a.Path, "timeout") || strings.HasSuffix(a.Path, ".after") {
+				all = append(all, source.New(b.Node, seconds(v)))
+			} else {
+				all = append(all, source.New(b.Node, plainNumber(v)))
+			}
+		}
+	}
+	return all
+}
+
+// looseness orders values: the longer runs go on, the larger; NaN where that
+// cannot be told.
+func looseness(text string, smaller bool) float64 {
+	if text == "off" {
+		return math.Inf(1)
+	}
+	v, ok := Number(text)
+	switch {
+	case !ok:
+		return math.NaN()
+	case smaller:
+		return -v
+	}
+	return v
+}
+
+// valueAt is the value that a condition or limit of the loop has; it is not there
+// where it is absent or off.
+func valueAt(l *spec.Loop, path string) (found any, ok bool) {
+	for _, v := range l.Values() {
+		if v.Value != nil && (v.Path == path || v.Path == path+".after") { // the kind of a condition stands before its value
+			found, ok = v.Value, true
+		}
+	}
+	return found, ok
+}
+
+// stops says that a parameter is one of those that decide when a run stops.
+func stops(path string) bool {
+	section, _, _ := strings.Cut(path, ".")
+	return section == "terminate" || section == "guards" || strings.HasSuffix(path, ".max_iterations")
+}
+
+// Whole makes values of ends: every whole number between them. It is not ok where
+// the ends are no whole numbers, or too many lie between them.
+func (a *Axis) Whole() (ok bool) {
+	var values []float64
+	for i := range a.Between {
+		b := &a.Between[i]
+		if b.From != math.Trunc(b.From) || b.To != math.Trunc(b.To) || b.To-b.From >= mostObserved {
+			return false
+		}
+		for v := b.From; v <= b.To; v++ {
+			values = append(values, v)
+		}
+	}
+	if len(values) > 0 {
+		a.join(values, plainNumber)
+	}
+	a.Between = nil
+	return true
 }

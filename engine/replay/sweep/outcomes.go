@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,123 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/spec"
 )
+
+// Recording is the runs that were recorded under one configuration.
+type Recording struct {
+	Configuration string
+	Loop          *spec.Loop
+	// Announced are the paths of parameters that the agent was told other than in
+	// its requests.
+	Announced []string
+	// Scores are the names of the scores, in the order of Run.Scores.
+	Scores []string
+	// Reads say what each score depends on, in that order; nil: nobody knows.
+	Reads []Reads
+	// Bounds are the ends between which each score lies, in that order; nil: from 0
+	// to 1, and unbounded where a recorded value lies outside.
+	Bounds []Range
+	Runs   []Run // that count, ordered by task and trial
+	// Judge makes scores that no recorded one tells; nil: they are not known. Runs
+	// have their texts then, and tasks their targets.
+	Judge Judge
+
+	judged *sync.Map // by standing: scores that were made
+}
+
+// Reads says what a score depends on, so that it can be known of a run that
+// stops earlier than the recorded one.
+type Reads int
+
+// The ways. The score of an iteration is that of a run that stops there.
+const (
+	// ReadsUnknown: the score of an iteration also holds for a run that returns it
+	// and stops later; the score of a run holds for no other.
+	ReadsUnknown Reads = iota
+	// ReadsOutput: nothing but the output that is returned matters, so that the
+	// score of a run also holds for one that returns the same iteration.
+	ReadsOutput
+	// ReadsAround: it matters what is returned and what was done until the run stops,
+	// so that the score of an iteration holds only for a run that also stops there.
+	ReadsAround
+	// ReadsCourse: it matters what was done until the run stops, and not what is
+	// returned, so that the score of an iteration holds for every run that stops there.
+	ReadsCourse
+	// ReadsStop: it matters why the run stops as well, so that only the score of a run
+	// tells it, of those that stop there for the same reason.
+	ReadsStop
+)
+
+// Run is a recorded run with what it was worth.
+type Run struct {
+	replay.Recorded
+	// Scores are those of each name: that of the run as it was returned, then
+	// those of its iterations; NaN where there is none.
+	Scores [][]float64
+}
+
+// Candidate is a configuration to be tried.
+type Candidate struct {
+	Name string
+	// Loop is what is tried; nil: Declared makes it. Candidates of a grid keep none:
+	// together they would be the most that a tuning has in memory.
+	Loop *spec.Loop
+	// Params are the parameters that were set to get it, in the order declared;
+	// none: the recorded configuration itself.
+	Params []spec.Param
+	// Base is the configuration that they were set in, where there are several.
+	Base string
+
+	of   *gridding // of a candidate without a loop
+	at   int       // in the grid
+	hash string
+	when timing
+}
+
+// Declared is the loop that is tried.
+func (c *Candidate) Declared() *spec.Loop {
+	if c.Loop != nil {
+		return c.Loop
+	}
+	loop, _ := c.of.loop(c.at) // it was made before, without a fault
+	return loop
+}
+
+// Hash is that of the loop.
+func (c *Candidate) Hash() string {
+	if c.Loop != nil {
+		return c.Loop.Hash()
+	}
+	return c.hash
+}
+
+// Outcome is what a candidate makes of a recorded run.
+type Outcome struct {
+	replay.Result
+	// Scores are those of the iteration returned, by name; see Range.
+	Scores []Range
+	// Unscored says of each score why it is not known, though it is of the recorded
+	// run; nil where there is none of which to say it.
+	Unscored []Why
+}
+
+// Range is a number of which the ends are known. Both are NaN where nothing is
+// known, for example of a run that is unscored; they are the same where it is a
+// point. Where a run is censored or branches, the number may be anything that
+// the score may be.
+type Range struct{ Least, Most float64 }
+
+// Known says that it has ends.
+func (r Range) Known() bool { return !math.IsNaN(r.Least) }
+
+// Point says that both ends are known and the same.
+func (r Range) Point() bool { return r.Least == r.Most }
+
+// Hit says that it is a point of 1 or more.
+func (r Range) Hit() bool { return r.Point() && r.Least >= 1 }
+
+func point(v float64) Range { return Range{v, v} }
+
+var unknown = point(math.NaN())
 
 // Outcomes are what a candidate makes of each run, in the order of Runs. The
 // error is that of the context.
@@ -145,3 +263,142 @@ func (s *Sweep) choose(ctx context.Context, candidate int) (int, error) {
 	}
 	return best, nil
 }
+
+// Why says why a score is not known of a run; "" where it is.
+type Why string
+
+// The reasons.
+const (
+	// NotJudged: the iteration that would tell it has no score.
+	NotJudged Why = "not judged"
+	// ReturnsEarlier: the scorer reads what is returned and what was done until the
+	// run stops, and no score is of an earlier iteration seen from there.
+	ReturnsEarlier Why = "returns earlier"
+	// StopsOtherwise: the scorer reads why the run stops.
+	StopsOtherwise Why = "stops otherwise"
+	// UsesUpSteps: the agent reaches its maximum of steps in the iteration that is
+	// returned, and that output nobody judged.
+	UsesUpSteps Why = "uses up its steps"
+	// GoesOtherwise: an iteration is judged or cut otherwise than recorded, and the
+	// scorer goes by that.
+	GoesOtherwise Why = "goes otherwise"
+)
+
+// worth are the scores of a run as a candidate makes it, and leaves it behind.
+func (r *Recording) worth(run int, result *replay.Result, asIf func() *record.Run) []Range {
+	scores, _ := r.value(make([]Range, len(r.Scores)), run, result, asIf)
+	return scores
+}
+
+// value puts them into scores. Of those that are not known though the run as
+// recorded has them it says why.
+func (r *Recording) value(scores []Range, run int, result *replay.Result, asIf func() *record.Run) (all []Range, whys []Why) {
+	recorded := &r.Runs[run]
+	by := endingOf(result)
+	for s := range scores {
+		switch {
+		case result.Verdict != replay.Exact:
+			scores[s] = r.Bounds[s]
+		case !result.Outcome.Counts():
+			scores[s] = unknown // a live run would be made again
+		default:
+			v, why := r.worthOf(recorded, s, &by)
+			if why != "" && why != NotJudged {
+				if v = r.judge(run, s, &by, asIf); !math.IsNaN(v) {
+					why = ""
+				}
+			}
+			scores[s] = point(v)
+			if why != "" && !math.IsNaN(at(recorded.Scores[s], 0)) {
+				if whys == nil {
+					whys = make([]Why, len(scores))
+				}
+				whys[s] = why
+			}
+		}
+	}
+	return scores, whys
+}
+
+// ending is how a run ends, as far as scores go by it.
+type ending struct {
+	made, returned int // iterations, and the one that is returned, from 1; 0: none
+	changed        int // see replay.Result
+	usedUp         bool
+	outcome        *record.Outcome
+}
+
+func endingOf(r *replay.Result) ending {
+	return ending{r.Iterations, r.Outcome.Returned, r.Changed, r.UsedUp, &r.Outcome}
+}
+
+// asRecorded reports whether a run makes and returns what the recorded one did.
+func (e *ending) asRecorded(run *record.Run) bool {
+	return e.made == len(run.Iterations) && e.returned == run.Outcome.Returned
+}
+
+// changes reports whether a score goes by an iteration that is judged or cut
+// otherwise than recorded.
+func (e *ending) changes(reads Reads) bool {
+	switch reads {
+	case ReadsOutput:
+		return false
+	case ReadsUnknown:
+		return e.changed > 0 && e.changed <= e.returned
+	}
+	return e.changed > 0 && e.changed <= e.made
+}
+
+// sameStop reports whether scorers see the same stop.
+func sameStop(a, b *record.Outcome) bool {
+	return a.Status == b.Status && a.Reason == b.Reason && a.Class == b.Class && a.Fired == b.Fired && a.Success == b.Success
+}
+
+// worthOf is a score of a run that ends so; NaN where nobody knows it, and why. One
+// that ends as recorded is worth what was recorded.
+func (r *Recording) worthOf(run *Run, s int, by *ending) (float64, Why) {
+	values, reads := run.Scores[s], r.Reads[s]
+	asRecorded := by.asRecorded(run.Run)
+	switch {
+	case by.usedUp && by.returned == by.made && reads != ReadsCourse:
+		return math.NaN(), UsesUpSteps
+	case by.changes(reads):
+		return math.NaN(), GoesOtherwise
+	case reads == ReadsStop && !(asRecorded && sameStop(by.outcome, &run.Run.Outcome)):
+		return math.NaN(), StopsOtherwise
+	case asRecorded:
+		return known(at(values, 0))
+	case reads == ReadsCourse && by.made == 0:
+		return math.NaN(), NotJudged
+	case reads == ReadsCourse:
+		return known(at(values, by.made))
+	case reads == ReadsAround && by.returned != by.made:
+		return math.NaN(), ReturnsEarlier
+	case by.returned == 0 && (reads == ReadsOutput || len(values) > 1):
+		return 0, "" // a run that returns nothing cannot be right
+	case by.returned == 0:
+		return math.NaN(), NotJudged
+	}
+	v := at(values, by.returned)
+	if math.IsNaN(v) && reads == ReadsOutput && by.returned == run.Run.Outcome.Returned {
+		v = at(values, 0)
+	}
+	return known(v)
+}
+
+func known(v float64) (float64, Why) {
+	if math.IsNaN(v) {
+		return v, NotJudged
+	}
+	return v, ""
+}
+
+func at(values []float64, i int) float64 {
+	if i >= len(values) {
+		return math.NaN()
+	}
+	return values[i]
+}
+
+// recordedHit says that the run as it was recorded scored 1 or more.
+func (r *Run) recordedHit(s int) bool { return at(r.Scores[s], 0) >= 1 }

@@ -1,11 +1,28 @@
+// Package sweep replays many configurations on recorded runs at once: what each
+// of them would have made of every run, and the sums over all runs or parts of
+// them. Like package replay it makes no call and reads no file.
+//
+// The stages of the data, in order: a Recording is the runs of one recorded
+// configuration with their scores; a Candidate is a loop to be tried on them;
+// a Sweep holds candidates against recordings and answers with an Outcome for
+// each run, or with Totals for parts of the runs. Totals of candidates that
+// differ only in when they stop come from bit sets, of all others from Outcomes;
+// they are the same numbers either way, and a test says so.
 package sweep
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -103,4 +120,405 @@ func trials(runs []Run) []int {
 		all[i] = of[runs[i].Run.Task]
 	}
 	return all
+}
+
+// Parts are runs divided into parts, so that outcomes of many candidates are added
+// up without dividing the runs each time.
+type Parts struct {
+	runs  []Run
+	cells *cells
+}
+
+// Divide puts each run into a part, from 0; one of a part below 0 is left out.
+func Divide(runs []Run, part []int, parts int) *Parts {
+	return &Parts{runs, newCells(trials(runs), part, parts)}
+}
+
+// Sum adds up outcomes, which are those of the runs in their order, by part. Scores
+// are added up in steps of 1e-9, so that their order does not matter.
+func (p *Parts) Sum(outcomes []Outcome) []Totals { return addUp(outcomes, p.runs, p.cells) }
+
+// widest keeps one recording of each path: the one whose runs are the longest, the
+// first by name among equals. The order in which recordings come changes nothing.
+func widest(recordings []Recording) []Recording {
+	var kept []Recording
+	byName := slices.SortedStableFunc(slices.Values(recordings), func(a, b Recording) int { return cmp.Compare(a.Configuration, b.Configuration) })
+	for _, r := range byName {
+		same := slices.IndexFunc(kept, func(k Recording) bool {
+			return replay.Apart(k.Loop, r.Loop) == "" && slices.Equal(k.Announced, r.Announced)
+		})
+		switch {
+		case len(r.Runs) == 0:
+		case same < 0:
+			kept = append(kept, r)
+		case r.length() > kept[same].length():
+			kept[same] = r
+		}
+	}
+	if len(kept) == 0 {
+		return recordings[:1]
+	}
+	slices.SortStableFunc(kept, func(a, b Recording) int { return placeOf(recordings, &a) - placeOf(recordings, &b) })
+	return kept
+}
+
+// placeOf is where a recording stands among others.
+func placeOf(recordings []Recording, r *Recording) int {
+	return slices.IndexFunc(recordings, func(o Recording) bool { return o.Configuration == r.Configuration })
+}
+
+// length is the mean number of iterations of a run.
+func (r *Recording) length() float64 {
+	var sum int
+	for i := range r.Runs {
+		sum += len(r.Runs[i].Run.Iterations)
+	}
+	return float64(sum) / float64(len(r.Runs))
+}
+
+// slot is what runs are paired by.
+type slot struct {
+	task  string
+	trial int
+}
+
+func (r *Run) slot() slot { return slot{r.Run.Task, r.Run.Trial} }
+
+// paired keeps the runs that every recording has, in the order of the first.
+func paired(recordings []Recording) (kept []Recording, left int) {
+	has := map[slot]int{}
+	for i := range recordings {
+		for k := range recordings[i].Runs {
+			has[recordings[i].Runs[k].slot()]++
+		}
+	}
+	place := map[slot]int{}
+	for k := range recordings[0].Runs {
+		if at := recordings[0].Runs[k].slot(); has[at] == len(recordings) {
+			place[at] = len(place)
+		}
+	}
+	for _, r := range recordings {
+		left += len(r.Runs) - len(place)
+		runs := make([]Run, len(place))
+		for k := range r.Runs {
+			if at, ok := place[r.Runs[k].slot()]; ok {
+				runs[at] = r.Runs[k]
+			}
+		}
+		r.Runs = runs
+		kept = append(kept, r)
+	}
+	return kept, left
+}
+
+// names are the scores of all recordings, in the order in which they occur.
+func names(recordings []Recording) []string {
+	var all []string
+	for i := range recordings {
+		for _, name := range recordings[i].Scores {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// align puts the scores into the order of the names, and finds their bounds.
+func (r *Recording) align(names []string) {
+	at := make([]int, len(names))
+	reads, bounds := make([]Reads, len(names)), make([]Range, len(names))
+	for i, name := range names {
+		at[i], bounds[i] = slices.Index(r.Scores, name), Range{0, 1}
+		if at[i] >= 0 && r.Reads != nil {
+			reads[i] = r.Reads[at[i]]
+		}
+		if at[i] >= 0 && r.Bounds != nil {
+			bounds[i] = r.Bounds[at[i]]
+		}
+	}
+	declared := r.Bounds != nil
+	r.Scores, r.Reads, r.Bounds = names, reads, bounds
+	runs := make([]Run, len(r.Runs))
+	for k := range runs {
+		runs[k].Recorded, runs[k].Scores = r.Runs[k].Recorded, make([][]float64, len(names))
+		for i, from := range at {
+			if from >= 0 && from < len(r.Runs[k].Scores) {
+				runs[k].Scores[i] = r.Runs[k].Scores[from]
+			}
+		}
+	}
+	r.Runs = runs
+	if !declared {
+		r.unbind()
+	}
+}
+
+// unbind says of scores with values that lie outside of their bounds that they
+// have none.
+func (r *Recording) unbind() {
+	for k := range r.Runs {
+		for i, values := range r.Runs[k].Scores {
+			if slices.ContainsFunc(values, func(v float64) bool { return v < 0 || v > 1 }) {
+				r.Bounds[i] = Range{math.Inf(-1), math.Inf(1)}
+			}
+		}
+	}
+}
+
+// Unscored are the iterations, by the ids of recorded runs, that some candidate
+// returns and of which one of the scores is not known, though it would be if the
+// iteration was judged. What a run is worth as it was recorded is not among them.
+// The error is that of the context.
+func (s *Sweep) Unscored(ctx context.Context, scores []string) (map[string][]int, error) {
+	var which []int
+	for i, name := range s.scores {
+		if slices.Contains(scores, name) {
+			which = append(which, i)
+		}
+	}
+	missing := map[string][]int{}
+	if len(which) == 0 {
+		return missing, nil
+	}
+	for candidate := range s.candidates {
+		outcomes, err := s.Outcomes(ctx, candidate)
+		if err != nil {
+			return nil, err
+		}
+		r := &s.recordings[s.of[candidate].recording]
+		for i := range outcomes {
+			r.unscored(&r.Runs[i], &outcomes[i].Result, which, missing)
+		}
+	}
+	return missing, nil
+}
+
+// unscored adds the iteration that a run returns where it wants a score.
+func (r *Recording) unscored(run *Run, result *replay.Result, which []int, missing map[string][]int) {
+	by := endingOf(result)
+	if result.Verdict != replay.Exact || !result.Outcome.Counts() {
+		return
+	}
+	for _, score := range which {
+		if n := r.wanted(run, score, &by); n > 0 && !slices.Contains(missing[run.Run.ID], n) {
+			missing[run.Run.ID] = append(missing[run.Run.ID], n)
+		}
+	}
+}
+
+// wanted is the iteration, from 1, that would have to be judged to know what a run
+// is worth that ends so; 0: none, or that would not tell.
+func (r *Recording) wanted(run *Run, score int, by *ending) int {
+	if by.asRecorded(run.Run) || r.Reads[score] == ReadsOutput && by.returned == run.Run.Outcome.Returned {
+		return 0
+	}
+	switch _, why := r.worthOf(run, score, by); {
+	case why != NotJudged:
+		return 0
+	case r.Reads[score] == ReadsCourse:
+		return by.made
+	}
+	return by.returned
+}
+
+// Judge judges a run as a live one would be judged, by a scorer that asks nobody.
+// It is NaN where that scorer cannot.
+type Judge func(run *Run, as *record.Run, score string) float64
+
+// standing is a run that goes as recorded up to where it stops, and why it does.
+type standing struct {
+	run, score, made, returned int
+	status                     record.Status
+	reason                     record.Reason
+	class                      record.Class
+	fired                      string
+	success                    bool
+}
+
+// whole stands for the recorded run itself.
+const whole = -1
+
+// judge makes a score that no recorded one tells, of a run as it would be left
+// behind. It is NaN where the judge would not give the recorded run the score that
+// it has, because the scorer was another one.
+func (r *Recording) judge(run, s int, by *ending, asIf func() *record.Run) float64 {
+	if r.Judge == nil || asIf == nil {
+		return math.NaN()
+	}
+	of, name := &r.Runs[run], r.Scores[s]
+	if was := r.once(standing{run: run, score: s, made: whole}, func() float64 { return r.Judge(of, of.Run, name) }); was != at(of.Scores[s], 0) {
+		return math.NaN()
+	}
+	judge := func() float64 { return r.Judge(of, asIf(), name) }
+	if by.changed > 0 {
+		return judge()
+	}
+	o := by.outcome
+	return r.once(standing{run, s, by.made, by.returned, o.Status, o.Reason, o.Class, o.Fired, o.Success}, judge)
+}
+
+// once remembers what many candidates ask for.
+func (r *Recording) once(key standing, judge func() float64) float64 {
+	if known, ok := r.judged.Load(key); ok {
+		return known.(float64)
+	}
+	v := judge()
+	r.judged.Store(key, v)
+	return v
+}
+
+// AsIf is a run as a candidate would have left it behind.
+type AsIf struct {
+	Signals record.Signals
+	Scores  []record.Score // of the run, then of its iterations
+}
+
+const notTold = "the recording does not tell"
+
+// AsIf are the runs as a candidate would have left them behind, in the order of
+// Runs, under the candidate's name: those that are exact. Left is how many are
+// not. The error is that of the context.
+func (s *Sweep) AsIf(ctx context.Context, candidate int) (runs []AsIf, left int, err error) {
+	on, err := s.fit(ctx, candidate)
+	if err != nil {
+		return nil, 0, err
+	}
+	r, c := &s.recordings[on], &s.candidates[candidate]
+	replayed := s.options.replay(r.Loop, c.Declared(), r.Announced...)
+	all := make([]*AsIf, len(r.Runs))
+	err = each(ctx, len(all), chunk, func(i int) {
+		result, made := replayed.AsIf(ctx, r.Runs[i].Run, r.Runs[i].Task)
+		if made != nil {
+			all[i] = r.asIf(i, c.Name, &result, made)
+		}
+	})
+	for _, one := range all {
+		if one == nil {
+			left++
+			continue
+		}
+		runs = append(runs, *one)
+	}
+	return runs, left, err
+}
+
+func (r *Recording) asIf(i int, name string, result *replay.Result, made *record.Run) *AsIf {
+	worths := r.worth(i, result, func() *record.Run { return made })
+	made.Configuration, made.ID = name, record.RunID(name, made.Task, made.Trial)
+	one := &AsIf{Signals: made.Signals()}
+	for s, worth := range worths {
+		one.Scores = append(one.Scores, score(made.ID, r.Scores[s], 0, worth.Least))
+	}
+	for n := 1; n <= len(made.Iterations); n++ {
+		for s, values := range r.Runs[i].Scores {
+			if n < len(values) && (result.Changed == 0 || n < result.Changed || r.Reads[s] == ReadsOutput && !result.UsedUp) {
+				one.Scores = append(one.Scores, score(made.ID, r.Scores[s], n, values[n]))
+			}
+		}
+	}
+	return one
+}
+
+func score(run, name string, iteration int, value float64) record.Score {
+	s := record.Score{Run: run, Name: name, Iteration: iteration, Value: value}
+	if math.IsNaN(value) {
+		s.Value, s.Unscored = 0, notTold
+	}
+	return s
+}
+
+// NeedsTexts says why a loop can be replayed on whole records only, and not on
+// runs without texts (replay.WithoutTexts); "" where both say the same.
+func NeedsTexts(recorded, target *spec.Loop) string {
+	if texts := replay.New(recorded, target, replay.Options{}).Texts(); len(texts) > 0 {
+		return "it reads " + strings.Join(texts, ", ")
+	}
+	if _, _, cancels := stop.Compile(target).CancelAt(); cancels {
+		return "a timeout cancels the iteration in flight"
+	}
+	if budget := target.Guards.Budget; budget != nil && budget.Hard {
+		return "a hard budget cuts the iteration in flight"
+	}
+	if apart := replay.Apart(recorded, target); apart != "" {
+		return fmt.Sprintf("it takes another path: %s", apart)
+	}
+	return ""
+}
+
+// ReadsTask says whether a loop decides by what stands in the task,
+// so that it can only be replayed where the tasks are at hand.
+func ReadsTask(l *spec.Loop) bool {
+	return slices.ContainsFunc(replay.Reads(l), func(path string) bool {
+		variable, _, _ := strings.Cut(path, ".")
+		return variable == "task"
+	})
+}
+
+// Untold says what a loop goes by that a log does not tell: usage, prices or
+// times, which are then unknown and not zero. "" where it goes by nothing such.
+func Untold(l *spec.Loop, recordings []Recording) string {
+	budget := l.Guards.Budget
+	if budget == nil {
+		budget = &spec.RunBudget{}
+	}
+	reads := func(paths ...string) bool {
+		return slices.ContainsFunc(replay.Reads(l), func(path string) bool { return slices.Contains(paths, path) })
+	}
+	tokens, cost := unused(record.Usage.TokensTold), unused(record.Usage.Priced)
+	times := untimed(recordings)
+	for _, goes := range []struct {
+		by     bool
+		what   string
+		untold func(*record.Run) bool
+	}{
+		{budget.Tokens > 0, "guards.budget.tokens goes by tokens", tokens},
+		{budget.CostUSD > 0, "guards.budget.cost_usd goes by cost", cost},
+		{timed(l.Terminate.Any), "a timeout goes by time", times},
+		{reads("usage", "usage.tokens", "usage.input_tokens", "usage.output_tokens"), "an expression reads tokens", tokens},
+		{reads("usage", "usage.cost_usd"), "an expression reads the cost", cost},
+		{reads("elapsed", "best.elapsed", "previous.elapsed"), "an expression reads the time", times},
+	} {
+		if n, of := untold(recordings, goes.untold); goes.by && n > 0 {
+			return fmt.Sprintf("%s, which %s of %s recorded runs do not tell", goes.what, Thousands(n), Thousands(of))
+		}
+	}
+	return ""
+}
+
+// unused reports of a run whether it, or some iteration of it, does not tell what it
+// used: what only the whole run tells decides nothing inside it.
+func unused(told func(record.Usage) bool) func(*record.Run) bool {
+	return func(r *record.Run) bool {
+		return !told(r.Total()) || slices.ContainsFunc(r.Iterations, func(it record.Iteration) bool { return !told(it.Total()) })
+	}
+}
+
+// untimed reports of a run whether some of its times are unknown. Recordings in which
+// nothing took any time have none.
+func untimed(recordings []Recording) func(*record.Run) bool {
+	none, of := untold(recordings, func(r *record.Run) bool { return r.Elapsed == 0 })
+	return func(r *record.Run) bool {
+		return none == of || r.Untimed || slices.ContainsFunc(r.Iterations, func(it record.Iteration) bool { return it.Untimed })
+	}
+}
+
+func untold(recordings []Recording, is func(*record.Run) bool) (n, of int64) {
+	for i := range recordings {
+		for k := range recordings[i].Runs {
+			of++
+			if is(recordings[i].Runs[k].Run) {
+				n++
+			}
+		}
+	}
+	return n, of
+}
+
+// timed says that one of the conditions is a timeout.
+func timed(conditions []spec.Condition) bool {
+	return slices.ContainsFunc(conditions, func(c spec.Condition) bool {
+		return c.Kind == spec.KindTimeout && !c.Off || timed(c.Nested)
+	})
 }

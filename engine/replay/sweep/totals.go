@@ -1,8 +1,14 @@
 package sweep
 
 import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // Totals are sums over a part of the runs. Usage and time are of what is known:
@@ -116,4 +122,355 @@ func (t *Totals) weigh(trials int) {
 
 func weighed(u record.Usage, n float64) Amounts {
 	return Amounts{float64(u.Calls) / n, float64(u.InputTokens) / n, float64(u.OutputTokens) / n, float64(u.ToolCalls) / n, float64(u.Cost) / n}
+}
+
+// Sum adds up outcomes, which are those of the runs in their order, by the part
+// that each run is of: see [Divide].
+func Sum(outcomes []Outcome, runs []Run, part []int, parts int) []Totals {
+	return Divide(runs, part, parts).Sum(outcomes)
+}
+
+func addUp(outcomes []Outcome, runs []Run, all *cells) []Totals {
+	sums := make([]cell, len(all.trials))
+	for i := range outcomes {
+		if all.of[i] >= 0 {
+			sums[all.of[i]].add(&outcomes[i], &runs[i])
+		}
+	}
+	return all.totals(sums)
+}
+
+// cells divide runs by part and by the trials of their tasks, so that sums over
+// tasks follow from whole numbers.
+type cells struct {
+	of     []int // by run; -1: none
+	part   []int // by cell, which are sorted by part and trials
+	trials []int
+	parts  int
+}
+
+func newCells(trials, part []int, parts int) *cells {
+	type key struct{ part, trials int }
+	var keys []key
+	at := map[key]int{}
+	for i, p := range part {
+		if k := (key{p, trials[i]}); p >= 0 && at[k] == 0 {
+			at[k] = 1
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(a, b key) int {
+		if a.part != b.part {
+			return a.part - b.part
+		}
+		return a.trials - b.trials
+	})
+	c := &cells{of: make([]int, len(part)), parts: parts}
+	for i, k := range keys {
+		at[k] = i
+		c.part, c.trials = append(c.part, k.part), append(c.trials, k.trials)
+	}
+	for i, p := range part {
+		c.of[i] = -1
+		if p >= 0 {
+			c.of[i] = at[key{p, trials[i]}]
+		}
+	}
+	return c
+}
+
+// totals are those of the parts.
+func (c *cells) totals(sums []cell) []Totals {
+	all := make([]Totals, c.parts)
+	for i := range sums {
+		t, part := sums[i].totals(c.trials[i]), &all[c.part[i]]
+		if part.Runs == 0 {
+			*part = t
+			continue
+		}
+		part.Add(&t)
+	}
+	return all
+}
+
+// cell is a sum in the making.
+type cell struct {
+	Totals
+	scores []scoreSum
+}
+
+// scoreSum are the ends of the ranges of a score.
+type scoreSum struct{ least, most fixed }
+
+func (c *cell) grow(scores int) {
+	for len(c.Scores) < scores {
+		c.Scores = append(c.Scores, ScoreTotals{})
+	}
+	for len(c.scores) < scores {
+		c.scores = append(c.scores, scoreSum{})
+	}
+}
+
+// plus adds the sums of other runs.
+func (c *cell) plus(o *cell) {
+	c.Totals.Add(&o.Totals)
+	c.grow(len(o.scores))
+	for i := range o.scores {
+		c.scores[i].least.plus(&o.scores[i].least)
+		c.scores[i].most.plus(&o.scores[i].most)
+	}
+}
+
+func (c *cell) add(o *Outcome, run *Run) {
+	c.Runs++
+	switch {
+	case o.Verdict == replay.Exact:
+		c.exact(&o.Outcome)
+	case o.Verdict == replay.Censored:
+		c.Censored++
+	default:
+		c.Branches++
+		if o.Told {
+			c.Told++
+		}
+	}
+	c.Iterations += int64(o.Iterations)
+	used := o.Total()
+	c.Least, c.Most = c.Least.Plus(used.Least), c.Most.Plus(used.Most)
+	c.Elapsed += int64(o.Elapsed)
+	c.grow(len(o.Scores))
+	for i, r := range o.Scores {
+		if r.Known() {
+			c.Scores[i].Known++
+			c.scores[i].least.add(r.Least, 1)
+			c.scores[i].most.add(r.Most, 1)
+		}
+		if o.Verdict == replay.Exact {
+			c.Scores[i].compare(r, run.recordedHit(i))
+		}
+	}
+}
+
+func (c *cell) exact(o *record.Outcome) {
+	c.Exact++
+	if !o.Counts() {
+		c.Faults++
+	}
+	if o.Success {
+		c.Successes++
+	}
+}
+
+// compare counts hits, those lost and those gained against the recorded run.
+func (s *ScoreTotals) compare(r Range, recorded bool) {
+	switch hit := r.Hit(); {
+	case hit && recorded:
+		s.Hits++
+	case hit:
+		s.Hits, s.Gained = s.Hits+1, s.Gained+1
+	case recorded && r.Known():
+		s.Lost++
+	}
+}
+
+// totals are the sums, of tasks with so many trials each. They are made once.
+func (c *cell) totals(trials int) Totals {
+	t := c.Totals
+	for i := range c.scores {
+		t.Scores[i].Least, t.Scores[i].Most = c.scores[i].least.sum(), c.scores[i].most.sum()
+	}
+	t.weigh(trials)
+	return t
+}
+
+// fixed is a sum of numbers, each rounded to a step of 1e-9: the order in which
+// they are added does not matter.
+type fixed struct {
+	whole, steps int64
+	below, above bool // of what is infinite
+}
+
+const step = 1_000_000_000
+
+// add adds a number so many times.
+func (f *fixed) add(v float64, times int64) {
+	switch {
+	case times == 0:
+	case math.IsInf(v, -1):
+		f.below = true
+	case math.IsInf(v, 1):
+		f.above = true
+	default:
+		whole := math.Floor(v)
+		f.whole += times * int64(whole)
+		f.carry(times * int64(math.Round((v-whole)*step)))
+	}
+}
+
+// carry adds steps.
+func (f *fixed) carry(steps int64) {
+	f.steps += steps
+	f.whole += f.steps / step
+	if f.steps %= step; f.steps < 0 {
+		f.steps, f.whole = f.steps+step, f.whole-1
+	}
+}
+
+func (f *fixed) plus(o *fixed) {
+	f.whole += o.whole
+	f.carry(o.steps)
+	f.below, f.above = f.below || o.below, f.above || o.above
+}
+
+func (f *fixed) sum() float64 {
+	switch {
+	case f.above && f.below:
+		return math.NaN()
+	case f.above:
+		return math.Inf(1)
+	case f.below:
+		return math.Inf(-1)
+	}
+	return float64(f.whole) + float64(f.steps)/step
+}
+
+// Totals visits every candidate with the sums of its outcomes over each part of the
+// runs, as Sum gives them, in no order and several candidates at a time. A part is a
+// number from 0; runs of a part below 0 are left out. The error is that of the context.
+func (s *Sweep) Totals(ctx context.Context, part []int, parts int, visit func(candidate int, totals []Totals)) error {
+	into := newCells(s.tasks, part, parts)
+	for _, f := range s.families {
+		if err := s.fold(ctx, f, into, visit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fold adds up the outcomes of a family: by what changes from one member to the next,
+// or one after the other.
+func (s *Sweep) fold(ctx context.Context, f *family, into *cells, visit func(candidate int, totals []Totals)) error {
+	quick, err := s.countable(ctx, f)
+	if err != nil {
+		return err
+	}
+	counted := func(candidate int) bool { return quick && !s.told(candidate, f.recording) }
+	if quick {
+		err = s.count(ctx, f, into, func(candidate int, totals []Totals) {
+			if counted(candidate) {
+				visit(candidate, totals)
+			}
+		})
+	}
+	for _, candidate := range f.members {
+		if err != nil {
+			return err
+		}
+		if counted(candidate) {
+			continue
+		}
+		var outcomes []Outcome
+		if outcomes, err = s.Outcomes(ctx, candidate); err == nil {
+			visit(candidate, addUp(outcomes, s.recordings[f.recording].Runs, into))
+		}
+	}
+	return err
+}
+
+// ofIterations are the names of parameters that count iterations, or steps where
+// a guard looks at these.
+var ofIterations = []string{"max_iterations", "absolute_max_iterations", "min_iterations", "patience", "times", "window", "threshold"}
+
+// counts says that a parameter is a number of iterations, of steps or of turns.
+func counts(l *spec.Loop, path string) bool {
+	name := lastOf(path)
+	if !slices.Contains(ofIterations, name) && !isMaximum(l, path) && !limitsSteps(l, path) && path != "user.max_turns" {
+		return false
+	}
+	return slices.ContainsFunc(l.Values(), func(v spec.Value) bool {
+		_, whole := v.Value.(int64)
+		return v.Path == path && whole
+	})
+}
+
+func lastOf(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
+
+// limitsSteps knows how many steps an agent makes at most: that of the loop, of a
+// phase or of a strategy.
+func limitsSteps(l *spec.Loop, path string) bool {
+	return lastOf(path) == "max_steps" && (path == "agent.max_steps" || strings.HasSuffix(path, ".agent.max_steps")) && converses(l)
+}
+
+func converses(l *spec.Loop) bool {
+	return slices.ContainsFunc(l.Stages(), func(s spec.Stage) bool { return l.Converses(s.Agent) })
+}
+
+// counted is what a parameter counts of a run.
+func counted(l *spec.Loop, path string) func(*record.Run) int {
+	switch {
+	case limitsSteps(l, path):
+		return mostSteps
+	case path == "user.max_turns":
+		return mostTurns
+	case looksAtSteps(l, path):
+		return allSteps
+	}
+	return func(run *record.Run) int { return len(run.Iterations) }
+}
+
+// looksAtSteps says that a parameter is of a guard that looks at the steps of a
+// run. Iterations without any count, too: as failures, of circuit_breaker.
+func looksAtSteps(l *spec.Loop, path string) bool {
+	guard, inside := strings.CutPrefix(path, "guards.")
+	if !inside {
+		return false
+	}
+	if guard == "circuit_breaker.threshold" {
+		return converses(l)
+	}
+	scope := "guards." + strings.TrimSuffix(guard, "."+lastOf(guard)) + ".scope"
+	return slices.ContainsFunc(l.Values(), func(v spec.Value) bool { return v.Path == scope && v.Value == spec.ScopeStep })
+}
+
+func mostSteps(run *record.Run) (most int) {
+	for i := range run.Iterations {
+		most = max(most, len(run.Iterations[i].Steps))
+	}
+	return most
+}
+
+// mostTurns are those of a user.
+func mostTurns(run *record.Run) (most int) {
+	for i := range run.Iterations {
+		turns := 0
+		for _, step := range run.Iterations[i].Steps {
+			if step.User != "" {
+				turns++
+			}
+		}
+		most = max(most, turns)
+	}
+	return most
+}
+
+func allSteps(run *record.Run) (all int) {
+	for i := range run.Iterations {
+		all += max(1, len(run.Iterations[i].Steps))
+	}
+	return all
+}
+
+// upTo are the whole numbers up to the most that a run has of something.
+func upTo(recordings []Recording, of func(*record.Run) int) []float64 {
+	most := 0
+	for i := range recordings {
+		for k := range recordings[i].Runs {
+			most = max(most, of(recordings[i].Runs[k].Run))
+		}
+	}
+	values := make([]float64, most)
+	for i := range values {
+		values[i] = float64(i + 1)
+	}
+	return values
 }

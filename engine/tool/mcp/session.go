@@ -7,14 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net"
+	"net/http"
 	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -234,3 +239,290 @@ func message(err error) string {
 
 // wrapping is what the SDK says of its own parts before it says what is wrong.
 var wrapping = regexp.MustCompile(`^((calling|sending) "[a-z/]+": |rejected by transport: |connection closed: |client is closing: )+`)
+
+// link keeps a server for those who use it, one session at a time.
+type link struct {
+	options *Options
+	turn    lock // of whoever starts the server
+
+	mu     sync.Mutex
+	now    *session
+	begun  bool
+	tools  []record.ServerTool // that the server told of when it was started first
+	closed bool
+}
+
+func newLink(o *Options) *link { return &link{options: o, turn: newLock()} }
+
+// told are the tools of the server, once it was started.
+func (l *link) told() (tools []record.ServerTool, known bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tools, l.begun
+}
+
+// session is the one in use, or a new one where there is none that lives.
+func (l *link) session(ctx context.Context) (*session, error) {
+	if err := l.turn.acquire(ctx); err != nil {
+		return nil, err
+	}
+	defer l.turn.release()
+	if s := l.current(); s != nil {
+		return s, nil
+	}
+	starting, cancel := context.WithTimeout(ctx, l.options.Start)
+	defer cancel()
+	s, err := open(starting, l.options)
+	switch {
+	case err == nil:
+		return s, l.keep(s)
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case starting.Err() != nil:
+		return nil, failure(record.CallTimeout, "the server %q did not tell of its tools within %v", l.options.Name, l.options.Start)
+	}
+	return nil, err
+}
+
+func (l *link) current() *session {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now == nil {
+		return nil
+	}
+	if _, dead := l.now.dead(); dead { // and is ended now
+		l.now = nil
+	}
+	return l.now
+}
+
+func (l *link) keep(s *session) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		s.close()
+		return failure(record.Internal, "the server %q was asked for after the run's end", l.options.Name)
+	}
+	if !l.begun {
+		l.begun, l.tools = true, s.tools
+	}
+	l.now = s
+	return nil
+}
+
+// close ends the server with the run.
+func (l *link) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	if l.now != nil {
+		l.now.close()
+	}
+}
+
+// patience is how long a server may take after the end of a call to read it.
+const patience = time.Second
+
+var errNotRead = errors.New("it does not read what it is sent")
+
+// program is a server that is a program.
+type program struct {
+	*external.Session
+	kill context.CancelFunc
+}
+
+// start starts a program, which outlives the context.
+func start(ctx context.Context, p *external.Program) (*program, error) {
+	running, kill := context.WithCancel(context.WithoutCancel(ctx))
+	s, err := p.Open(running)
+	if err != nil {
+		kill()
+		return nil, err
+	}
+	return &program{s, kill}, nil
+}
+
+func (p *program) transport(s *session) sdk.Transport {
+	streams := kept{p.Session}
+	return &guarded{Transport: &sdk.IOTransport{Reader: streams, Writer: streams}, session: s, program: p}
+}
+
+// kept are streams that the protocol does not close: who closes the session does,
+// after the program could say how it ended.
+type kept struct{ io.ReadWriter }
+
+func (kept) Close() error { return nil }
+
+// fatal leaves it to the pipes: as long as they hold, an error is of one call.
+func (p *program) fatal(error) bool { return false }
+
+// close ends the program first: what is blocked on it would hold up the client.
+func (p *program) close(leave func()) {
+	_ = p.Session.Close()
+	p.kill()
+	leave()
+}
+
+// said waits a moment for the program's end, which comes after that of its output.
+func (p *program) said() string {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-p.Done():
+	case <-late.C:
+	}
+	if err := p.Err(); err != nil {
+		return message(err)
+	}
+	return ""
+}
+
+// guarded is a transport that knows when the pipes are broken.
+type guarded struct {
+	sdk.Transport
+	session *session
+	program *program
+}
+
+func (g *guarded) Connect(ctx context.Context) (sdk.Connection, error) {
+	c, err := g.Transport.Connect(ctx)
+	return &guard{Connection: c, session: g.session, program: g.program}, err
+}
+
+type guard struct {
+	sdk.Connection
+	session *session
+	program *program
+}
+
+func (g *guard) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := g.Connection.Read(ctx)
+	switch {
+	case errors.Is(err, io.EOF):
+		g.session.end(err)
+	case err != nil:
+		g.session.end(fmt.Errorf("its output is not the protocol, in which its logs have no place: %w", err))
+		g.program.kill() // nobody reads what it writes from now on
+	}
+	return m, err
+}
+
+// Write is not held up by a server that does not read: it is killed.
+func (g *guard) Write(ctx context.Context, m jsonrpc.Message) error {
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		late := time.NewTimer(patience)
+		defer late.Stop()
+		select {
+		case <-done:
+		case <-late.C:
+			g.session.end(errNotRead)
+			g.program.kill()
+		}
+	})
+	err := g.Connection.Write(ctx, m)
+	stop()
+	close(done)
+	switch {
+	case err == nil:
+		sentTo(ctx)
+	case ctx.Err() == nil:
+		g.session.end(err)
+	}
+	return err
+}
+
+// maxBody is how large one answer of an endpoint may be, with all its events: the
+// SDK has a limit for each, and asks again for those that are beyond it.
+const maxBody = 16 << 20
+
+// endpoint is a server that is reached by its address.
+type endpoint struct {
+	url    string
+	client *http.Client
+}
+
+func newEndpoint(url string, headers http.Header) *endpoint {
+	own := http.DefaultTransport.(*http.Transport).Clone()
+	own.MaxIdleConnsPerHost = 64
+	return &endpoint{url: url, client: &http.Client{Transport: &counted{own, headers}, CheckRedirect: sameHost}}
+}
+
+// sameHost follows redirects that stay where the server is.
+func sameHost(next *http.Request, before []*http.Request) error {
+	if next.URL.Host != before[0].URL.Host || len(before) > 5 {
+		return redirected{next.URL.Redacted()}
+	}
+	return nil
+}
+
+// redirected is the error of a redirect that is not followed.
+type redirected struct{ to string }
+
+func (r redirected) Error() string {
+	return "it redirects to " + r.to + ", which is not followed: write that address if it is right"
+}
+
+func (e *endpoint) transport(*session) sdk.Transport {
+	// What a server says without being asked is not waited for.
+	return &sdk.StreamableClientTransport{Endpoint: e.url, HTTPClient: e.client, MaxRetries: 1, DisableStandaloneSSE: true}
+}
+
+// fatal takes what is no answer for the end: the server forgot the session, or
+// died over the call. A new session costs nothing.
+func (e *endpoint) fatal(err error) bool { return !answered(err) }
+
+func (e *endpoint) close(leave func()) {
+	leave()
+	e.client.CloseIdleConnections()
+}
+
+func (e *endpoint) said() string { return "" }
+
+// counted sends the headers with every request, marks those that reached a server,
+// and reads no endless answers.
+type counted struct {
+	http.RoundTripper
+	headers http.Header
+}
+
+func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if len(c.headers) > 0 {
+		r = r.Clone(r.Context()) // which is not ours to change
+		maps.Copy(r.Header, c.headers)
+	}
+	answer, err := c.RoundTripper.RoundTrip(r)
+	if err == nil && answer.StatusCode != http.StatusNotFound || err != nil && !isDial(err) {
+		sentTo(r.Context())
+	}
+	if err == nil {
+		answer.Body = &limited{ReadCloser: answer.Body, left: maxBody}
+	}
+	return answer, err
+}
+
+// CloseIdleConnections is for http.Client, which asks its transport for it.
+func (c *counted) CloseIdleConnections() {
+	c.RoundTripper.(*http.Transport).CloseIdleConnections()
+}
+
+// isDial says whether an error is of a connection that never was.
+func isDial(err error) bool {
+	var failed *net.OpError
+	return errors.As(err, &failed) && failed.Op == "dial"
+}
+
+// limited is a body with an end.
+type limited struct {
+	io.ReadCloser
+	left int
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, fmt.Errorf("an answer of more than %d bytes", maxBody)
+	}
+	n, err := l.ReadCloser.Read(p[:min(len(p), l.left)])
+	l.left -= n
+	return n, err
+}

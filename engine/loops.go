@@ -1,0 +1,574 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/agent"
+	"github.com/agentbench/agentbench/engine/agent/a2a"
+	"github.com/agentbench/agentbench/engine/external"
+	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/cache"
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Options are what the spec does not say.
+type BuildOptions struct {
+	Getenv func(string) string
+	// Budget is the suite's; every call is reserved in it.
+	Budget *pace.Budget
+	// Cache keeps the answers of models that are paid for; nil: none does. The
+	// zero CacheMode is cache.On.
+	Cache     *cache.Store
+	CacheMode cache.Mode
+	// Gate is told of the gate of every model that is called over a network; nil:
+	// nobody wants to know.
+	Gate func(*pace.Gate)
+	// Shared keeps the servers of tools that all runs use together. Whoever gives it
+	// closes it after the last run; nil: there are none, each run has its own.
+	Shared *tool.Run
+}
+
+// Loops makes the loops of a suite of which nothing else is needed.
+func Loops(doc *spec.Document, configurations []spec.Resolved, o BuildOptions) ([]*loop.Loop, error) {
+	parts, err := NewParts(doc, o)
+	if err != nil {
+		return nil, err
+	}
+	return parts.Loops(configurations)
+}
+
+// loop puts one configuration together.
+func (m *models) loop(c *spec.Resolved) (*loop.Loop, error) {
+	built := &loop.Loop{
+		Rules: stop.Compile(c.Loop),
+		Param: c.Loop.Param,
+		Head:  record.Run{Configuration: c.Name, Loop: c.Hash, Simulated: m.simulated(c.Loop)},
+		Begin: m.begin(c.Loop.Guards.Budget),
+	}
+	for _, s := range c.Loop.Stages() {
+		executes, err := m.agent(c.Loop, s.Agent)
+		if err != nil {
+			return nil, err
+		}
+		built.Stages = append(built.Stages, loop.Stage{Agent: executes, System: s.Agent.System, Prompt: s.Prompt})
+	}
+	if c.Loop.Evaluate != nil {
+		evaluator, err := m.evaluator(c.Loop)
+		if err != nil {
+			return nil, err
+		}
+		built.Evaluator = evaluator
+	}
+	return built, nil
+}
+
+func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
+	if a.A2A != "" {
+		client, err := m.remote(a.A2A, a.Headers, a.Timeout)
+		return &a2a.Agent{Client: client, Spec: a}, err
+	}
+	if a.HTTP != "" {
+		return &agent.Endpoint{Endpoint: m.endpoint(a.HTTP, a.Headers), Spec: a}, nil
+	}
+	if a.Model == "" {
+		return &agent.Program{Program: m.program(l.Folder, a.Command, a.Timeout), Spec: a}, nil
+	}
+	if l.Converses(a) {
+		return m.conversation(l, a)
+	}
+	answers, err := m.named(a.Model)
+	return &agent.Chat{Model: answers, ModelName: a.Model, Spec: a}, err
+}
+
+func (m *models) program(folder string, argv []string, timeout time.Duration) external.Program {
+	return external.Program{
+		Argv: argv, Dir: folder, Env: external.Environment(m.options.Getenv), Timeout: timeout, Confinement: m.confinement,
+	}
+}
+
+func (m *models) evaluator(l *spec.Loop) (*loop.DeclaredEvaluator, error) {
+	e := &loop.DeclaredEvaluator{Spec: l.Evaluate, Pattern: l.Pattern}
+	if judge := l.Evaluate.Judge; judge != nil {
+		answers, err := m.named(judge.Model)
+		if err != nil {
+			return nil, err
+		}
+		e.Judge = answers
+	}
+	if declared := l.Evaluate.Command; declared != nil {
+		program := m.program(l.Folder, declared.Argv, declared.Timeout)
+		e.Program = &program
+	}
+	return e, nil
+}
+
+// begin prepares the context of a run: its own budget, where calls are to be
+// reserved in one, the numbers of its equal requests, and what its tools keep.
+func (m *models) begin(b *spec.RunBudget) func(context.Context) (context.Context, func()) {
+	return func(ctx context.Context) (context.Context, func()) {
+		if m.options.Cache != nil {
+			ctx = cache.WithRun(ctx)
+		}
+		if b != nil && b.Hard {
+			ctx = pace.WithRun(ctx, pace.OfRun(b))
+		}
+		ctx, run := tool.WithRun(ctx)
+		return ctx, run.Close
+	}
+}
+
+// Used are the names of the models that a loop calls, and the loops to which it
+// hands tasks.
+func Used(l *spec.Loop) []string {
+	var names []string
+	for _, s := range l.Stages() {
+		if s.Agent.Model != "" {
+			names = append(names, s.Agent.Model)
+		}
+		for i := range s.Agent.Delegates {
+			if served := s.Agent.Delegates[i].Resolved; served != nil {
+				names = append(names, Used(served)...)
+			}
+		}
+	}
+	if l.User != nil && l.User.Model != "" {
+		names = append(names, l.User.Model)
+	}
+	if l.Evaluate != nil && l.Evaluate.Judge != nil {
+		names = append(names, l.Evaluate.Judge.Model)
+	}
+	return names
+}
+
+// Parts are what a suite is run with. Its loops and those that score them ask
+// the same models, behind one gate and one cache.
+type Parts struct{ models *models }
+
+// New makes no model before something asks for it.
+func NewParts(doc *spec.Document, o BuildOptions) (*Parts, error) {
+	models, err := newModels(doc, o)
+	if err != nil {
+		return nil, err
+	}
+	return &Parts{models}, nil
+}
+
+// Loops makes a loop of every configuration, in their order. It fails where a
+// model cannot be made: a missing key, unreadable recordings.
+func (p *Parts) Loops(configurations []spec.Resolved) ([]*loop.Loop, error) {
+	var loops []*loop.Loop
+	for i := range configurations {
+		built, err := p.models.loop(&configurations[i])
+		if err != nil {
+			return nil, fmt.Errorf("configuration %q: %w", configurations[i].Name, err)
+		}
+		loops = append(loops, built)
+	}
+	return loops, nil
+}
+
+// Model is the model of that name. It is not safe for concurrent use; the model is.
+func (p *Parts) Model(name string) (model.Model, error) { return p.models.named(name) }
+
+// Program is one that starts in the suite's folder.
+func (p *Parts) Program(argv []string, timeout time.Duration) external.Program {
+	return p.models.program(p.models.doc.Dir(), argv, timeout)
+}
+
+// Endpoint fails where the variable of a header is not set.
+func (p *Parts) Endpoint(url string, headers spec.Headers) (external.Endpoint, error) {
+	_, err := p.models.headers(headers)
+	return p.models.endpoint(url, headers), err
+}
+
+// Exposed is why the programs of a document, or those of a loop's, can read keys in
+// the environment of this process and of those that started it; "" where they cannot,
+// or there are none.
+func Exposed(doc *spec.Document, getenv func(string) string) string {
+	if !doc.StartsPrograms() {
+		return ""
+	}
+	return confinement(getenv).Exposed()
+}
+
+// confinement is what holds programs, unless the user switched it off.
+func confinement(getenv func(string) string) *external.Confinement {
+	return &external.Confinement{Off: getenv(confinementVariable) == "off"}
+}
+
+// conversation is an agent that converses: it has tools, delegates, memory, a
+// user or a warning.
+func (m *models) conversation(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
+	tools, err := m.toolbox(l, a)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := m.named(a.Model)
+	if err != nil {
+		return nil, err
+	}
+	c := &agent.Conversation{Model: answers, ModelName: a.Model, Spec: a, MaxSteps: l.Steps(a), Tools: tools}
+	c.User, err = m.user(l)
+	return c, err
+}
+
+func (m *models) toolbox(l *spec.Loop, a *spec.Agent) (*agent.Toolbox, error) {
+	tools, sources, err := m.tools(l, a)
+	if err != nil {
+		return nil, err
+	}
+	delegates, err := m.delegates(l, a)
+	if err != nil {
+		return nil, err
+	}
+	return agent.NewToolbox(append(tools, delegates...), sources, m.together)
+}
+
+// user is who answers the agents of a loop, nil where nobody does.
+func (m *models) user(l *spec.Loop) (agent.User, error) {
+	if l.User == nil {
+		return nil, nil
+	}
+	answers := &agent.DeclaredUser{Spec: l.User}
+	if l.User.Model == "" {
+		return answers, nil
+	}
+	var err error
+	answers.Model, err = m.named(l.User.Model)
+	return answers, err
+}
+
+// nobody makes what is only told of.
+func nobody() *models {
+	return &models{options: BuildOptions{Getenv: func(string) string { return "" }}, servers: map[*spec.Loop]*serverNames{}}
+}
+
+// toldConversation is one that can only tell what it would send.
+func (m *models) toldConversation(l *spec.Loop, a *spec.Agent) *agent.Conversation {
+	var own []tool.Tool
+	var sources []tool.Source
+	for i := range a.Tools {
+		declared := &a.Tools[i]
+		if declared.MCP != nil {
+			sources = append(sources, m.server(l, declared))
+			continue
+		}
+		own = append(own, toldTool(declared))
+	}
+	c := &agent.Conversation{ModelName: a.Model, Spec: a, MaxSteps: l.Steps(a)}
+	c.Tools = agent.Told(append(own, toldDelegates(a)...), sources)
+	if l.User != nil {
+		c.User = &agent.DeclaredUser{Spec: l.User}
+	}
+	return c
+}
+
+// toldTool is a tool as an agent is told of it. It must not be used.
+func toldTool(declared *spec.Tool) tool.Tool {
+	if known, err := tool.Builtin(declared.Builtin, declared.Description); err == nil {
+		return known
+	}
+	return unusable{defined: defines(declared)}
+}
+
+// unusable is a tool that there is not.
+type unusable struct {
+	tool.Tool
+	defined tool.Definition
+}
+
+// Definition is what the agent is told.
+func (t unusable) Definition() tool.Definition { return t.defined }
+
+// delegates are the agents that an agent may hand tasks to: other loops of the
+// suite, and remote agents.
+func (m *models) delegates(_ *spec.Loop, a *spec.Agent) ([]tool.Tool, error) {
+	var made []tool.Tool
+	for i := range a.Delegates {
+		delegate, err := m.delegate(&a.Delegates[i])
+		if err != nil {
+			return nil, fmt.Errorf("delegate %q: %w", a.Delegates[i].Name, err)
+		}
+		made = append(made, delegate)
+	}
+	return made, nil
+}
+
+func (m *models) delegate(d *spec.Delegate) (tool.Tool, error) {
+	if d.A2A != "" {
+		client, err := m.remote(d.A2A, d.Headers, d.Timeout)
+		return &a2a.Delegate{Client: client, Name: d.Name, Description: d.Description}, err
+	}
+	built, err := m.delegated(d.Resolved)
+	return &delegate{loop: built, declared: d, serial: m.inOrder(d.Resolved)}, err
+}
+
+// remote is a remote agent as it is declared.
+func (m *models) remote(address string, declared spec.Headers, timeout time.Duration) (*a2a.Client, error) {
+	headers, err := m.headers(declared)
+	if err != nil {
+		return nil, err
+	}
+	return a2a.New(a2a.Options{Address: address, Headers: headers, Timeout: timeout, Transport: m.client.Transport, Budget: m.options.Budget})
+}
+
+// headers are as they are sent. One whose variable is not set is told before
+// anything runs: without it the server would only say no.
+func (m *models) headers(declared spec.Headers) (map[string]string, error) {
+	for _, header := range declared {
+		if name := header.Value.Env; name != "" && m.options.Getenv(name) == "" {
+			return nil, fmt.Errorf("the environment variable %s, which is to hold the header %s, is not set", name, header.Key)
+		}
+	}
+	return declared.Values(m.options.Getenv), nil
+}
+
+// delegated is a loop that serves others. It is made once, for all that hand it
+// tasks.
+func (m *models) delegated(l *spec.Loop) (*loop.Loop, error) {
+	if made, ok := m.nested[l]; ok {
+		return made, nil
+	}
+	built, err := m.loop(&spec.Resolved{Name: l.Name, Loop: l, Hash: l.Hash()})
+	if err != nil {
+		return nil, err
+	}
+	built.Begin = within
+	m.nested[l] = built
+	return built, nil
+}
+
+// within prepares a run that serves another: its calls are reserved in that
+// run's budget, and numbered among that run's; what its own tools need it keeps
+// for itself.
+func within(ctx context.Context) (context.Context, func()) {
+	ctx, run := tool.WithRun(ctx)
+	return ctx, run.Close
+}
+
+// inOrder says that a model of the loop answers by how many calls it had: tasks
+// that are handed over together must follow one another.
+func (m *models) inOrder(l *spec.Loop) bool {
+	for _, name := range Used(l) {
+		if declared, _ := m.doc.Suite.Models.Get(name); free(declared.Provider) {
+			return true
+		}
+	}
+	return false
+}
+
+// toldDelegates are the delegates of an agent as it is told of them. They must not
+// be used.
+func toldDelegates(a *spec.Agent) []tool.Tool {
+	var told []tool.Tool
+	for i := range a.Delegates {
+		told = append(told, &delegate{declared: &a.Delegates[i]})
+	}
+	return told
+}
+
+// delegate is a loop to which tasks are handed.
+type delegate struct {
+	loop     *loop.Loop
+	declared *spec.Delegate
+	serial   bool
+}
+
+// Definition is what the other agent is told of it.
+func (d *delegate) Definition() tool.Definition {
+	defined := tool.Delegation(d.declared.Name, d.declared.Description)
+	defined.Serial = d.serial
+	return defined
+}
+
+// maxDepth is how deep delegates may be nested when they run; the spec refuses
+// what would nest deeper.
+const maxDepth = 5
+
+type depthKey struct{}
+
+// Use runs the loop on the task that is handed over. Its output is the result;
+// where it fails, that is told as an error of the tool, but what fails in the
+// infrastructure under it fails whoever handed the task over, too.
+func (d *delegate) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
+	depth, _ := ctx.Value(depthKey{}).(int)
+	if depth >= maxDepth {
+		return tool.Result{}, d.failure("delegates are nested deeper than %d", maxDepth)
+	}
+	task := *use.Task
+	task.Input = use.Handed()
+	nested, cancel := d.limited(context.WithValue(ctx, depthKey{}, depth+1))
+	defer cancel()
+	run := d.loop.Within(nested, fmt.Sprintf("%s/%d", d.declared.Name, use.Number), &task, use.Trial, calls(use))
+	run.Volatile = record.Volatile{}
+	result := tool.Result{Content: run.Output(), Duration: run.Elapsed, Calls: d.calls(run), Run: run}
+	result.Waited = waited(run)
+	if d.late(run) || ctx.Err() == nil && nested.Err() != nil && run.Outcome.Status == record.Cancelled {
+		d.expire(&result)
+		return result, d.failure("timed out after %v", d.declared.Timeout)
+	}
+	return result, d.outcome(ctx, run)
+}
+
+// late says that a task took longer than it may, also where its time only passed
+// as-if. What was waited does not count.
+func (d *delegate) late(run *record.Run) bool {
+	var worked time.Duration
+	for i := range run.Iterations {
+		worked += run.Iterations[i].Working
+	}
+	return d.declared.Timeout > 0 && worked > d.declared.Timeout
+}
+
+func calls(use *tool.Use) map[string]int {
+	if use.Calls == nil {
+		return map[string]int{}
+	}
+	return use.Calls
+}
+
+// limited is a context in which a task may take as long as is declared.
+func (d *delegate) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d.declared.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return model.WithWorkingTime(ctx, d.declared.Timeout, errLate)
+}
+
+// errLate is why the loop of a delegate is cancelled that took too long.
+var errLate = errors.New("the delegate's timeout passed")
+
+// expire ends a task at its timeout: what would have begun later did not happen.
+func (d *delegate) expire(result *tool.Result) {
+	limit := d.declared.Timeout
+	kept := result.Calls[:0]
+	for _, c := range result.Calls {
+		if c.Start <= limit+result.Waited {
+			kept = append(kept, c)
+		}
+	}
+	result.Calls, result.Content, result.Duration = kept, nil, limit+result.Waited
+}
+
+// calls are those of the delegate's run and of whoever it handed tasks to itself,
+// as calls of whoever handed this one over. What they wrote stands in the run.
+func (d *delegate) calls(run *record.Run) []record.Call {
+	var all []record.Call
+	for i := range run.Iterations {
+		for _, c := range run.Iterations[i].Calls {
+			c.Role, c.Delegate = record.RoleDelegate, d.declared.Name
+			c.Stdout, c.Stderr = "", ""
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// waited is what a run waited. What calls beside each other waited, it waited once.
+func waited(run *record.Run) (sum time.Duration) {
+	for i := range run.Iterations {
+		for _, leg := range stop.Legs(&run.Iterations[i]) {
+			sum += leg.Waited
+		}
+	}
+	return sum
+}
+
+// outcome is what whoever handed the task over makes of how the run ended.
+func (d *delegate) outcome(ctx context.Context, run *record.Run) error {
+	o := &run.Outcome
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case o.Status == record.Cancelled:
+		return stopped{o.Reason}
+	case o.Status == record.Faulted && o.Error != nil:
+		return &record.Error{Class: o.Error.Class, Message: fmt.Sprintf("delegate %q: %s", d.declared.Name, o.Error.Message)}
+	case o.Status != record.Completed:
+		why := error(errors.New(string(o.Reason)))
+		if o.Error != nil {
+			why = o.Error
+		}
+		return d.failure("failed: %v", why)
+	case run.Output() == nil:
+		return d.failure("ended without an output: %s", cmp.Or(o.Fired, string(o.Reason)))
+	}
+	return nil
+}
+
+func (d *delegate) failure(format string, arguments ...any) *record.Error {
+	return &record.Error{Class: record.Tool, Message: fmt.Sprintf("the delegate %s "+format, append([]any{d.declared.Name}, arguments...)...)}
+}
+
+// stopped is the error of a run that was stopped from outside of all runs, and so
+// stops the one that it serves.
+type stopped struct{ reason record.Reason }
+
+func (s stopped) Error() string             { return "the delegate was stopped: " + string(s.reason) }
+func (s stopped) StopReason() record.Reason { return s.reason }
+
+// Offline is a loop that can tell what it would send, but has nothing that could
+// send it: it needs no model and no key. It must not be run.
+func Offline(l *spec.Loop) *loop.Loop {
+	built, nobody := &loop.Loop{Rules: stop.Compile(l), Param: l.Param}, nobody()
+	for _, s := range l.Stages() {
+		var tells agent.Agent = &agent.Chat{ModelName: s.Agent.Model, Spec: s.Agent}
+		switch {
+		case l.Converses(s.Agent):
+			tells = nobody.toldConversation(l, s.Agent)
+		case s.Agent.HTTP != "":
+			tells = &agent.Endpoint{Endpoint: external.Endpoint{URL: s.Agent.HTTP}, Spec: s.Agent}
+		case s.Agent.A2A != "":
+			tells = &a2a.Agent{Client: a2a.Told(s.Agent.A2A), Spec: s.Agent}
+		case s.Agent.Model == "":
+			tells = &agent.Program{Program: external.Program{Argv: s.Agent.Command}, Spec: s.Agent}
+		}
+		built.Stages = append(built.Stages, loop.Stage{Agent: tells, System: s.Agent.System, Prompt: s.Prompt})
+	}
+	return built
+}
+
+// Replay holds a configuration against runs that were recorded under another,
+// with requests rendered and outputs judged again. Announced are the paths of
+// parameters that the recorded agent was told other than in its requests.
+func Replay(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+	return replay.New(recorded, target, replay.Options{Renderer: Offline(target), Judge: judge(target), Announced: announced})
+}
+
+// ReplayDeclared is Replay where nobody knows the tasks: requests are compared as
+// they are declared, and outputs judged again only by what does not read the
+// task.
+func ReplayDeclared(recorded, target *spec.Loop, announced ...string) *replay.Replay {
+	o := replay.Options{Announced: announced}
+	if !replay.JudgesByTask(target) {
+		o.Judge = judge(target)
+	}
+	return replay.New(recorded, target, o)
+}
+
+// judge judges as a loop does; nil where the loop judges nothing.
+func judge(l *spec.Loop) replay.Judge {
+	if l.Evaluate == nil {
+		return nil
+	}
+	return loop.Again{Evaluator: &loop.DeclaredEvaluator{Spec: l.Evaluate, Pattern: l.Pattern}, Programs: hasPrograms(l)}
+}
+
+func hasPrograms(l *spec.Loop) bool {
+	for _, s := range l.Stages() {
+		if s.Agent.Model == "" {
+			return true
+		}
+	}
+	return false
+}

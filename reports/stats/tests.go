@@ -1,0 +1,855 @@
+package stats
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat/combin"
+)
+
+// Method says how the p of a test came about.
+type Method string
+
+const (
+	// Exact counts every case that chance could have produced.
+	Exact Method = "exact"
+	// MonteCarlo draws cases by a seed: p is (hits + 1) / (draws + 1).
+	MonteCarlo Method = "Monte Carlo"
+	// Approximate takes a distribution that holds for large samples, or for
+	// values that are themselves normal.
+	Approximate Method = "approximate"
+)
+
+// Draws is the number of cases that a Monte Carlo test draws.
+const Draws = 10_000
+
+// Test is what a test of "there is no difference" gives: its statistic, whose
+// meaning the test tells, and the chance of one at least as far off when there
+// is no difference.
+type Test struct {
+	Statistic, P float64
+	Method       Method
+}
+
+// McNemar tests pairs of zeros and ones that are won b times and lost c times:
+// twice the chance of so few of the rarer kind when each is a toss of a coin
+// (Q. McNemar, Psychometrika 12, 1947). The statistic is b - c.
+func McNemar(b, c int) (test Test, ok bool) {
+	if b < 0 || c < 0 {
+		return Test{}, false
+	}
+	p := 1.0
+	if b != c {
+		p = min(1, 2*headsAtMost(float64(min(b, c)), float64(b)+float64(c)))
+	}
+	return Test{Statistic: float64(b) - float64(c), P: p, Method: Exact}, true
+}
+
+// McNemarMidP is McNemar's p with half the chance of the case that was seen: it
+// is less cautious than the exact one, and above the level at times (M. W.
+// Fagerland, S. Lydersen and P. Laake, BMC Medical Research Methodology 13, 2013).
+func McNemarMidP(b, c int) (p float64, ok bool) {
+	exact, ok := McNemar(b, c)
+	if !ok || b == c {
+		return 1, ok
+	}
+	return exact.P - heads(float64(min(b, c)), float64(b)+float64(c)), true
+}
+
+// BonettPrice is the interval of (b-c)/n, the difference of two proportions in
+// n pairs of which b are won and c are lost (D. G. Bonett and R. M. Price,
+// Journal of Educational and Behavioral Statistics 37, 2012).
+func BonettPrice(b, c, n int, level float64) (interval Interval, ok bool) {
+	z, ok := NormalQuantile(twoSided(level))
+	if !ok || b < 0 || c < 0 || n < 1 || b > n || c > n-b {
+		return Interval{}, false
+	}
+	won, lost := float64(b+1)/float64(n+2), float64(c+1)/float64(n+2)
+	difference := won - lost
+	half := z * math.Sqrt((won+lost-difference*difference)/float64(n+2))
+	return Interval{max(-1, difference-half), min(1, difference+half)}, true
+}
+
+// mostRankWork is how many additions the exact distribution of ranks may cost.
+const mostRankWork = 100_000_000
+
+// MannWhitney tests whether values of one of two independent samples tend to be
+// larger (H. B. Mann and D. R. Whitney, Annals of Mathematical Statistics 18,
+// 1947). The statistic is U: the number of pairs which x wins, ties counting
+// half. p is exact given the ties, the chance of a U at least as far from its
+// mean; for samples too large for that, some 80 values each, it is the normal
+// one with corrections for ties and continuity.
+func MannWhitney(x, y []float64) (test Test, ok bool) {
+	all := slices.Concat(x, y)
+	if len(x) == 0 || len(y) == 0 || !isFinite(all...) {
+		return Test{}, false
+	}
+	r := rank(all)
+	sum := 0
+	for _, doubled := range r.doubled[:len(x)] {
+		sum += doubled
+	}
+	nx, ny := len(x), len(y)
+	test.Statistic = float64(sum-nx*(nx+1)) / 2
+	if rankWork(nx, ny) > mostRankWork {
+		test.P, test.Method = mannWhitneyNormal(test.Statistic, float64(nx), float64(ny), r.tieCubes()), Approximate
+		return test, true
+	}
+	test.P, test.Method = r.subsetTails(nx, sum), Exact
+	return test, true
+}
+
+func rankWork(nx, ny int) int {
+	n, few := float64(nx+ny), float64(min(nx, ny))
+	return int(min(math.MaxInt32, n*few*few*n/2))
+}
+
+func mannWhitneyNormal(u, nx, ny, cubes float64) float64 {
+	n := nx + ny
+	variance := nx * ny / 12 * (n + 1 - cubes/(n*(n-1)))
+	if variance <= 0 {
+		return 1
+	}
+	return normalTails(max(0, math.Abs(u-nx*ny/2)-0.5) / math.Sqrt(variance))
+}
+
+// subsetTails takes whole ranks as they are, which are half as many to add up.
+func (r ranking) subsetTails(size, sum int) float64 {
+	if len(r.tied) < len(r.doubled) {
+		return subsetTails(r.doubled, size, sum)
+	}
+	ranks := make([]int, len(r.doubled))
+	for i, doubled := range r.doubled {
+		ranks[i] = doubled / 2
+	}
+	return subsetTails(ranks, size, sum/2)
+}
+
+// subsetTails is the share of the subsets of a size whose sum lies at least as
+// far from the mean sum as the one seen. The smaller of a subset and what it
+// leaves is counted: both are as far from their means.
+func subsetTails(values []int, size, seen int) float64 {
+	total := 0
+	for _, v := range values {
+		total += v
+	}
+	n := len(values)
+	far := max(n*seen-size*total, size*total-n*seen)
+	size = min(size, n-size)
+	var hits, all float64
+	for sum, ways := range subsetSums(values, size) {
+		all += ways
+		if away := n*sum - size*total; away >= far || -away >= far {
+			hits += ways
+		}
+	}
+	return min(1, hits/all)
+}
+
+// subsetSums counts the subsets of a size by their sums. No value is below 0.
+func subsetSums(values []int, size int) (ways []float64) {
+	sorted := slices.Sorted(slices.Values(values))
+	upTo := make([]int, len(sorted)+1) // the sum of so many of the smallest
+	for i, v := range sorted {
+		upTo[i+1] = upTo[i] + v
+	}
+	largest := upTo[len(sorted)] - upTo[len(sorted)-size]
+	bySize := make([][]float64, size+1)
+	for k := range bySize {
+		bySize[k] = make([]float64, largest+1)
+	}
+	bySize[0][0] = 1
+	for i, v := range sorted {
+		for k := min(i+1, size); k > 0; k-- {
+			least, most := upTo[k-1], upTo[i]-upTo[i-k+1] // of k-1 values before this one
+			with, without := bySize[k][least+v:most+v+1], bySize[k-1][least:most+1]
+			for sum, n := range without {
+				with[sum] += n
+			}
+		}
+	}
+	return bySize[size]
+}
+
+// SignedRank tests whether paired differences favour one side by their ranks,
+// which one outlier cannot move far; differences of 0 are left out (F. Wilcoxon,
+// Biometrics Bulletin 1, 1945). The statistic is V, the sum of the ranks of the
+// differences above 0. p is exact given the ties; beyond some 300 differences it
+// is the normal one with corrections for ties and continuity. Differences that
+// lie within 1e-9 of the largest are tied.
+func SignedRank(differences []float64) (test Test, ok bool) {
+	return signedRank(differences, false)
+}
+
+// SignedRankPratt is SignedRank with differences of 0 ranked as well, before
+// they are left out (J. W. Pratt, JASA 54, 1959).
+func SignedRankPratt(differences []float64) (test Test, ok bool) {
+	return signedRank(differences, true)
+}
+
+func signedRank(differences []float64, rankZeros bool) (test Test, ok bool) {
+	rest, _, total := withoutZeros(differences)
+	if len(differences) == 0 || !isFinite(total) {
+		return Test{}, false
+	}
+	ranks := signedRanks(rest, (len(differences)-len(rest))*zeroOrOne(rankZeros))
+	for _, r := range ranks {
+		test.Statistic += float64(max(0, r)) / 2
+	}
+	if flipWork(ranks) <= mostFlipWork {
+		test.P, test.Method = flipWhole(ranks), Exact
+	} else {
+		test.P, test.Method = signedRankNormal(ranks), Approximate
+	}
+	return test, true
+}
+
+// signedRanks are twice the ranks of the sizes, above those of the zeros, with
+// the signs of the differences.
+func signedRanks(differences []float64, zeros int) []int {
+	sizes, largest := make([]float64, len(differences)), 0.0
+	for i, d := range differences {
+		sizes[i] = math.Abs(d)
+		largest = max(largest, sizes[i])
+	}
+	ranks := rank(rounded(sizes, tolerance*largest)).doubled
+	for i := range ranks {
+		ranks[i] += 2 * zeros
+		if differences[i] < 0 {
+			ranks[i] = -ranks[i]
+		}
+	}
+	return ranks
+}
+
+// rounded gives values that lie within a rounding error of each other one value.
+func rounded(values []float64, rounding float64) []float64 {
+	order := places(values)
+	for i := 1; i < len(order); i++ {
+		if before := values[order[i-1]]; values[order[i]]-before <= rounding {
+			values[order[i]] = before
+		}
+	}
+	return values
+}
+
+func signedRankNormal(ranks []int) float64 {
+	var sum, squares float64
+	for _, r := range ranks {
+		sum += float64(r)
+		squares += float64(r) * float64(r)
+	}
+	const continuity = 2 // V moves by 1/2, and so its doubled ranks, both sides of 0, by 2
+	if squares == 0 {
+		return 1
+	}
+	return normalTails(max(0, math.Abs(sum)-continuity) / math.Sqrt(squares))
+}
+
+func zeroOrOne(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// SignFlip tests whether paired differences favour one side: p is the share of
+// all 2^n assignments of signs whose sum lies at least as far from 0 as the sum
+// that was seen, which is the statistic (R. A. Fisher, The Design of
+// Experiments, 1935, section 21). Differences of one cluster have to be summed
+// up before, since their signs turn together.
+//
+// All assignments are counted when the differences are multiples of one step or
+// at most 20 are not 0; else 10,000 are drawn by the seed. Sums that differ by
+// 1e-9 of the sum of all sizes or less are equal.
+func SignFlip(differences []float64, seed uint64) (test Test, ok bool) {
+	sizes, seen, total := withoutZeros(differences)
+	if len(differences) == 0 || !isFinite(total) {
+		return Test{}, false
+	}
+	atLeast := math.Abs(seen) - tolerance*total
+	test = Test{Statistic: seen, Method: Exact}
+	counts, whole := steps(sizes)
+	switch {
+	case atLeast <= 0:
+		test.P = 1
+	case whole && flipWork(counts) <= mostFlipWork:
+		test.P = flipWhole(counts)
+	case len(sizes) <= mostEnumerated:
+		test.P = flipAll(sizes, atLeast)
+	default:
+		test.P, test.Method = flipDrawn(sizes, atLeast, seed), MonteCarlo
+	}
+	return test, true
+}
+
+const (
+	mostEnumerated = 20
+	mostFlipWork   = 30_000_000
+)
+
+// withoutZeros leaves out what no sign changes. Total is the sum of the sizes.
+func withoutZeros(differences []float64) (rest []float64, sum, total float64) {
+	for _, d := range differences {
+		if d != 0 {
+			rest = append(rest, d)
+		}
+		total += math.Abs(d)
+	}
+	return rest, Sum(rest), total
+}
+
+// flipWork is how many additions flipWhole needs, about.
+func flipWork(counts []int) int {
+	total := 0
+	for _, c := range counts {
+		total += max(c, -c)
+	}
+	return total * len(counts) / 2
+}
+
+// flipWhole convolves: chance[t] is that the positive counts add up to t, and
+// their sum less that of the negative ones is 2t - total.
+func flipWhole(counts []int) float64 {
+	total, seen := 0, 0
+	for _, c := range counts {
+		total, seen = total+max(c, -c), seen+c
+	}
+	chance := make([]float64, total+1)
+	chance[0] = 1
+	reached := 0
+	for _, c := range counts {
+		size := max(c, -c)
+		reached += size
+		for t := reached; t >= size; t-- {
+			chance[t] = (chance[t] + chance[t-size]) / 2
+		}
+		for t := range size {
+			chance[t] /= 2
+		}
+	}
+	return tails(chance, (total+max(seen, -seen))/2)
+}
+
+// tails is twice the chance at and above the place in a symmetric distribution.
+func tails(chance []float64, from int) (p float64) {
+	for t := len(chance) - 1; t >= from; t-- {
+		p += chance[t]
+	}
+	return min(1, 2*p)
+}
+
+// flipAll walks through all signs in Gray's order, in which one sign changes at
+// a time. The first keeps its sign: the other half mirrors this one.
+func flipAll(sizes []float64, atLeast float64) float64 {
+	flipped := append([]float64(nil), sizes...)
+	sum := Sum(flipped)
+	hits, all := 0, 1<<(len(flipped)-1)
+	for i := 1; ; i++ {
+		if math.Abs(sum) >= atLeast {
+			hits++
+		}
+		if i == all {
+			return float64(hits) / float64(all)
+		}
+		at := 1 + bits.TrailingZeros(uint(i))
+		sum -= 2 * flipped[at]
+		flipped[at] = -flipped[at]
+	}
+}
+
+// flipDrawn takes a bit of chance for each sign.
+func flipDrawn(sizes []float64, atLeast float64, seed uint64) float64 {
+	random := rand.NewPCG(seed, uint64(len(sizes)))
+	hits := 0
+	for range Draws {
+		var sum float64
+		for i := 0; i < len(sizes); i += 64 {
+			signs := random.Uint64()
+			for _, d := range sizes[i:min(i+64, len(sizes))] {
+				sum += math.Float64frombits(math.Float64bits(d) ^ signs<<63)
+				signs >>= 1
+			}
+		}
+		if math.Abs(sum) >= atLeast {
+			hits++
+		}
+	}
+	return float64(hits+1) / (Draws + 1)
+}
+
+// mostSplits is how many ways to split values in two are looked at one by one.
+const mostSplits = 1_000_000
+
+// Permutation tests whether the means of two independent samples differ: p is
+// the share of all ways to split their values into samples of the same sizes
+// whose means differ at least as much, in either direction, as the ones seen
+// (E. J. G. Pitman, Supplement to the JRSS 4, 1937). The statistic is the
+// difference of the means.
+//
+// All ways are counted when the values are multiples of one step or there are at
+// most a million; else 10,000 are drawn by the seed.
+func Permutation(x, y []float64, seed uint64) (test Test, ok bool) {
+	a, aOK := Mean(x)
+	b, bOK := Mean(y)
+	all := slices.Concat(x, y)
+	if !aOK || !bOK || !isFinite(all...) || !isFinite(spread(all)*float64(len(all))) {
+		return Test{}, false
+	}
+	test = Test{Statistic: a - b, Method: Exact}
+	s := newSplit(all, len(x))
+	counts, whole := steps(s.values)
+	switch {
+	case s.atLeast <= 0:
+		test.P = 1
+	case whole && splitWork(counts, len(x)) <= mostRankWork:
+		test.P = splitWhole(counts, len(x))
+	case combin.LogGeneralizedBinomial(float64(len(all)), float64(len(x))) <= math.Log(mostSplits):
+		test.P = s.all()
+	default:
+		test.P, test.Method = s.drawn(seed), MonteCarlo
+	}
+	return test, true
+}
+
+// split is a pool of values, moved to begin at 0, from which a sample is taken.
+type split struct {
+	values  []float64
+	size    int
+	mean    float64 // of the sum of a sample
+	atLeast float64 // how far from it the sum that was seen lies
+}
+
+func newSplit(all []float64, size int) split {
+	s := split{values: make([]float64, len(all)), size: size}
+	least := slices.Min(all)
+	for i, v := range all {
+		s.values[i] = v - least
+	}
+	total := Sum(s.values)
+	s.mean = total * float64(size) / float64(len(all))
+	s.atLeast = math.Abs(Sum(s.values[:size])-s.mean) - tolerance*total
+	return s
+}
+
+func (s split) far(sum float64) bool { return math.Abs(sum-s.mean) >= s.atLeast }
+
+func (s split) all() float64 {
+	ways := combin.NewCombinationGenerator(len(s.values), s.size)
+	picked := make([]int, s.size)
+	hits, all := 0, 0
+	for ways.Next() {
+		sum := 0.0
+		for _, at := range ways.Combination(picked) {
+			sum += s.values[at]
+		}
+		all++
+		if s.far(sum) {
+			hits++
+		}
+	}
+	return float64(hits) / float64(all)
+}
+
+func (s split) drawn(seed uint64) float64 {
+	random := rand.New(rand.NewPCG(seed, uint64(len(s.values))))
+	hits := 0
+	for range Draws {
+		sum := 0.0
+		for i := range s.size {
+			at := i + random.IntN(len(s.values)-i)
+			s.values[i], s.values[at] = s.values[at], s.values[i]
+			sum += s.values[i]
+		}
+		if s.far(sum) {
+			hits++
+		}
+	}
+	return float64(hits+1) / (Draws + 1)
+}
+
+func splitWork(counts []int, size int) int {
+	few := min(size, len(counts)-size)
+	return int(min(math.MaxInt32, float64(len(counts))*float64(few)*float64(few)*float64(slices.Max(counts)+1)/2))
+}
+
+func splitWhole(counts []int, size int) float64 {
+	seen := 0
+	for _, c := range counts[:size] {
+		seen += c
+	}
+	return subsetTails(counts, size, seen)
+}
+
+// spread is how far the values lie apart.
+func spread(values []float64) float64 { return slices.Max(values) - slices.Min(values) }
+
+// Holm adjusts the p of several tests so that the chance of a false finding
+// among all of them stays below the level (S. Holm, Scandinavian Journal of
+// Statistics 6, 1979). They come back in their order.
+func Holm(p []float64) (adjusted []float64, ok bool) {
+	order, ok := ascending(p)
+	if !ok {
+		return nil, false
+	}
+	adjusted = make([]float64, len(p))
+	reached := 0.0
+	for i, at := range order {
+		reached = max(reached, min(1, float64(len(p)-i)*p[at]))
+		adjusted[at] = reached
+	}
+	return adjusted, true
+}
+
+// Hochberg adjusts like Holm from the largest p downwards: never above Holm's,
+// but only for tests that are independent or depend on each other positively
+// (Y. Hochberg, Biometrika 75, 1988).
+func Hochberg(p []float64) (adjusted []float64, ok bool) {
+	return stepUp(p, func(rank int) float64 { return float64(len(p) - rank + 1) })
+}
+
+// BenjaminiHochberg adjusts so that the share of false ones among the findings
+// stays below the level on average (Y. Benjamini and Y. Hochberg, JRSS B 57, 1995).
+func BenjaminiHochberg(p []float64) (adjusted []float64, ok bool) {
+	return stepUp(p, func(rank int) float64 { return float64(len(p)) / float64(rank) })
+}
+
+// BenjaminiYekutieli is BenjaminiHochberg for tests that depend on each other in
+// any way (Y. Benjamini and D. Yekutieli, The Annals of Statistics 29, 2001).
+func BenjaminiYekutieli(p []float64) (adjusted []float64, ok bool) {
+	harmonic := 0.0
+	for i := len(p); i > 0; i-- {
+		harmonic += 1 / float64(i)
+	}
+	return stepUp(p, func(rank int) float64 { return harmonic * float64(len(p)) / float64(rank) })
+}
+
+// stepUp multiplies each p by the factor of its rank, 1 being the smallest, and
+// lets none exceed a larger one.
+func stepUp(p []float64, factor func(rank int) float64) (adjusted []float64, ok bool) {
+	order, ok := ascending(p)
+	if !ok {
+		return nil, false
+	}
+	adjusted = make([]float64, len(p))
+	reached := 1.0
+	for i := len(order) - 1; i >= 0; i-- {
+		reached = min(reached, factor(i+1)*p[order[i]])
+		adjusted[order[i]] = reached
+	}
+	return adjusted, true
+}
+
+// ascending are the places of the p from the smallest to the largest.
+func ascending(p []float64) (order []int, ok bool) {
+	for i := range p {
+		if !(p[i] >= 0 && p[i] <= 1) {
+			return nil, false
+		}
+	}
+	return places(p), true
+}
+
+// CochranQ tests whether several treatments of the same subjects succeed as
+// often: each row is a subject and holds a zero or a one for every treatment (W.
+// G. Cochran, Biometrika 37, 1950). For two treatments it is McNemar's test
+// without correction. The statistic is Q; p is that of the chi-squared
+// distribution, which wants some 24 values in rows that are not all equal.
+func CochranQ(rows [][]float64) (test Test, ok bool) {
+	sums, ok := columnSums(rows)
+	if !ok {
+		return Test{}, false
+	}
+	k := float64(len(sums))
+	var within, squares float64
+	for _, row := range rows {
+		for _, v := range row {
+			if v != 0 && v != 1 {
+				return Test{}, false
+			}
+		}
+		ones := Sum(row)
+		within += ones * (k - ones)
+	}
+	total := Sum(sums)
+	for _, s := range sums {
+		squares += (s - total/k) * (s - total/k)
+	}
+	return chiSquared(k*(k-1)*squares, within, k-1), true
+}
+
+// Friedman tests whether several treatments of the same subjects give values of
+// the same size, by the ranks within each row, a subject (M. Friedman, JASA 32,
+// 1937; with the correction for ties). The statistic is chi-squared with one
+// degree of freedom less than there are treatments.
+func Friedman(rows [][]float64) (test Test, ok bool) {
+	ranks := make([][]float64, len(rows))
+	var cubes float64
+	for i, row := range rows {
+		r := rank(row)
+		cubes += r.tieCubes()
+		ranks[i] = halves(r.doubled)
+	}
+	sums, ok := columnSums(ranks)
+	if _, finite := columnSums(rows); !ok || !finite {
+		return Test{}, false
+	}
+	n, k := float64(len(rows)), float64(len(sums))
+	var squares float64
+	for _, s := range sums {
+		squares += (s - n*(k+1)/2) * (s - n*(k+1)/2)
+	}
+	return chiSquared(12*squares, n*k*(k+1)-cubes/(k-1), k-1), true
+}
+
+// columnSums wants rows of one length, at least two, without NaN or infinities.
+func columnSums(rows [][]float64) (sums []float64, ok bool) {
+	if len(rows) == 0 || len(rows[0]) < 2 {
+		return nil, false
+	}
+	sums = make([]float64, len(rows[0]))
+	for _, row := range rows {
+		if len(row) != len(sums) || !isFinite(row...) {
+			return nil, false
+		}
+		for i, v := range row {
+			sums[i] += v
+		}
+	}
+	return sums, true
+}
+
+// chiSquared tests a statistic that is a ratio; where nothing varies at all
+// there is no sign of a difference.
+func chiSquared(squares, variance, degrees float64) Test {
+	if variance <= 0 {
+		return Test{P: 1, Method: Approximate}
+	}
+	statistic := squares / variance
+	return Test{Statistic: statistic, P: mathext.GammaIncRegComp(degrees/2, statistic/2), Method: Approximate}
+}
+
+func halves(doubled []int) []float64 {
+	values := make([]float64, len(doubled))
+	for i, d := range doubled {
+		values[i] = float64(d) / 2
+	}
+	return values
+}
+
+// ClusteredMean estimates the mean of all values when values of one cluster
+// depend on each other, as ClusteredMeanCR2 does: simulations show that its
+// intervals hold their level at least as well as those of CR1 at any number of
+// clusters. For clusters of one size both are the same.
+func ClusteredMean(clusters [][]float64) (estimate Estimate, ok bool) {
+	return ClusteredMeanCR2(clusters)
+}
+
+// ClusteredMeanCR1 takes the standard error of ClusteredSE and one degree of
+// freedom less than there are clusters.
+func ClusteredMeanCR1(clusters [][]float64) (estimate Estimate, ok bool) {
+	se, ok := ClusteredSE(clusters)
+	if !ok {
+		return Estimate{}, false
+	}
+	mean, _, groups := clusteredMean(clusters)
+	return Estimate{mean, se, float64(groups - 1)}, true
+}
+
+// ClusteredMeanCR2 takes the standard error that has no bias when values do not
+// depend on each other, and Satterthwaite's degrees of freedom for it: few and
+// unequal clusters are worth fewer (R. M. Bell and D. F. McCaffrey, Survey
+// Methodology 28, 2002; J. E. Pustejovsky and E. Tipton, Journal of Business &
+// Economic Statistics 36, 2018; here their matrices are those of a lone mean).
+func ClusteredMeanCR2(clusters [][]float64) (estimate Estimate, ok bool) {
+	mean, n, groups := clusteredMean(clusters)
+	if groups < 2 {
+		return Estimate{}, false
+	}
+	var variance, sizes, weights, weightSquares float64
+	for _, cluster := range clusters {
+		size := float64(len(cluster))
+		d := Sum(cluster) - mean*size
+		variance += d * d / (1 - size/n)
+		weight := size * size / (1 - size/n)
+		sizes += size * size
+		weights += weight
+		weightSquares += weight * weight
+	}
+	degrees := n * n / (sizes + (weights*weights-weightSquares)/(n*n))
+	estimate = Estimate{mean, math.Sqrt(variance) / n, degrees}
+	return estimate, isFinite(estimate.Value, estimate.SE, degrees)
+}
+
+// ranking is the places of values in ascending order.
+type ranking struct {
+	// doubled holds twice the mean rank of each value, which is whole: the
+	// smallest of n distinct values has 2, the largest 2n.
+	doubled []int
+	// tied holds how many values share each distinct value.
+	tied []int
+}
+
+func rank(values []float64) ranking {
+	order := places(values)
+	r := ranking{doubled: make([]int, len(values))}
+	for first := 0; first < len(order); {
+		next := first + 1
+		for next < len(order) && values[order[next]] == values[order[first]] {
+			next++
+		}
+		for _, at := range order[first:next] {
+			r.doubled[at] = first + 1 + next
+		}
+		r.tied = append(r.tied, next-first)
+		first = next
+	}
+	return r
+}
+
+// places are where the values stand, from the smallest to the largest.
+func places(values []float64) []int {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	return order
+}
+
+// tieCubes is the sum of t^3 - t over groups of t tied values.
+func (r ranking) tieCubes() (cubes float64) {
+	for _, tied := range r.tied {
+		t := float64(tied)
+		cubes += t*t*t - t
+	}
+	return cubes
+}
+
+// NeededT is how many independent values of the given variance Student's t test
+// needs to show that their mean differs from 0 by the difference; round it up.
+// Only the tail on the side of the difference counts, as in R's power.t.test.
+// There is no answer beyond a million values: there Power.Needed is the same.
+func (p Power) NeededT(variance, difference float64) (n float64, ok bool) {
+	byNormal, ok := p.Needed(variance, difference)
+	effect := math.Abs(difference) / math.Sqrt(variance)
+	if !ok || byNormal > manyDegrees || !(p.Alpha > 0 && p.Alpha < 1) {
+		return 0, false
+	}
+	low, high := 2.0, byNormal+100
+	if p.powerOfT(low, effect) >= p.Power {
+		return low, true
+	}
+	if p.powerOfT(high, effect) < p.Power {
+		return 0, false
+	}
+	for range 100 {
+		if middle := (low + high) / 2; p.powerOfT(middle, effect) < p.Power {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high, true
+}
+
+// powerOfT is the chance to find an effect, a difference in standard deviations.
+func (p Power) powerOfT(n, effect float64) float64 {
+	t, ok := StudentQuantile(1-p.Alpha/2, n-1)
+	if !ok {
+		return 0
+	}
+	return 1 - noncentralT(t, n-1, effect*math.Sqrt(n))
+}
+
+// noncentralT is the distribution function at t > 0 of Student's t around a
+// shift that is not below 0 (R. V. Lenth, algorithm AS 243, Applied Statistics
+// 38, 1989).
+func noncentralT(t, degrees, shift float64) float64 {
+	const enough, most = 1e-14, 10_000
+	x := t * t / (t*t + degrees)
+	half := shift * shift / 2
+	p := math.Exp(-half) / 2
+	q := math.Sqrt(2/math.Pi) * math.Exp(-half) * shift / 2
+	chance, rest := 0.0, 0.5-p
+	for j := 0.0; j < most && rest > enough; j++ {
+		chance += p*mathext.RegIncBeta(j+0.5, degrees/2, x) + q*mathext.RegIncBeta(j+1, degrees/2, x)
+		p *= half / (j + 1)
+		q *= half / (j + 1.5)
+		rest -= p
+	}
+	return min(1, chance+normalTails(shift)/2)
+}
+
+// Power is what a planned test shall hold: the level at which it finds a
+// difference (0.05) and the chance to find one that is there (0.8).
+type Power struct{ Alpha, Power float64 }
+
+// z is the sum of the normal quantiles of both.
+func (p Power) z() (level, power float64, ok bool) {
+	level, levelOK := NormalQuantile(1 - p.Alpha/2)
+	power, powerOK := NormalQuantile(p.Power)
+	return level, power, levelOK && powerOK && level+power > 0
+}
+
+// Needed is how many independent values of the given variance show that their
+// mean differs from 0 by the difference, by the normal distribution; round it
+// up. Below about 30 NeededT is more honest.
+func (p Power) Needed(variance, difference float64) (n float64, ok bool) {
+	level, power, ok := p.z()
+	n = (level + power) * (level + power) * variance / (difference * difference)
+	return n, ok && variance > 0 && isFinite(n)
+}
+
+// Detectable is the smallest difference from 0 that the mean of n independent
+// values of the given variance shows.
+func (p Power) Detectable(variance, n float64) (difference float64, ok bool) {
+	level, power, ok := p.z()
+	difference = (level + power) * math.Sqrt(variance/n)
+	return difference, ok && n > 0 && isFinite(difference)
+}
+
+// NeededMcNemar is how many pairs of zeros and ones McNemar's test needs when
+// the share won is to be found different from the share lost (R. J. Connor,
+// Biometrics 43, 1987); round it up.
+func (p Power) NeededMcNemar(won, lost float64) (pairs float64, ok bool) {
+	level, power, ok := p.z()
+	discordant, d := won+lost, won-lost
+	if !ok || !(won >= 0) || !(lost >= 0) || !(discordant <= 1) || d == 0 {
+		return 0, false
+	}
+	root := (level*math.Sqrt(discordant) + power*math.Sqrt(discordant-d*d)) / d
+	return root * root, isFinite(root * root)
+}
+
+// NeededTwoProportions is how many values each of two independent samples needs
+// to tell the proportions p1 and p2 apart (J. L. Fleiss, Statistical Methods for
+// Rates and Proportions, without continuity correction); round it up.
+func (p Power) NeededTwoProportions(p1, p2 float64) (each float64, ok bool) {
+	level, power, ok := p.z()
+	if !ok || !(p1 >= 0 && p1 <= 1) || !(p2 >= 0 && p2 <= 1) || p1 == p2 {
+		return 0, false
+	}
+	middle := (p1 + p2) / 2
+	root := (level*math.Sqrt(2*middle*(1-middle)) + power*math.Sqrt(p1*(1-p1)+p2*(1-p2))) / (p1 - p2)
+	return root * root, isFinite(root * root)
+}
+
+// PairedVariance is that of a paired difference of two means of trials: Between
+// is the variance of the true differences, Within that of one trial on either
+// side (E. Miller, arXiv 2411.00640, 2024). Power.Needed of it is a number of pairs.
+type PairedVariance struct {
+	Between          float64
+	WithinA, WithinB float64
+	TrialsA, TrialsB int
+}
+
+// Value is the variance of one pair's difference.
+func (v PairedVariance) Value() (variance float64, ok bool) {
+	variance = v.Between + v.WithinA/float64(v.TrialsA) + v.WithinB/float64(v.TrialsB)
+	return variance, v.TrialsA > 0 && v.TrialsB > 0 && variance >= 0 && isFinite(variance)
+}

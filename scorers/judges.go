@@ -1,0 +1,239 @@
+package scorers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/scorers/judge"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// defaultTimeout is that of asking once.
+const defaultTimeout = time.Minute
+
+// errNobody is why nobody is asked where a set is made without an outside.
+var errNobody = errors.New("nobody can be asked here")
+
+// judges asks models what the value is worth by a rubric, or by several criteria.
+func judges(c *compiler) comparison {
+	panel, scale, asked := c.panel(), c.judgeScale(), c.criteria()
+	c.made.needsTarget = c.spec.Reference || c.readsAny("target")
+	made, reference := c.made, c.spec.Reference
+	return func(ctx context.Context, s *subject) verdict {
+		if made.unable != nil {
+			return unscored("%v", made.unable)
+		}
+		criteria, err := asked(ctx, s)
+		if err != nil {
+			return unscored("rubric: %v", err)
+		}
+		of := judge.Case{Output: s.value, Draw: s.draw()}
+		if s.task != nil {
+			of.Input = s.task.Input
+		}
+		if reference {
+			of.Reference = s.target
+		}
+		if made.judges != spec.ScoreReturned {
+			of.Draw.Call = max(0, s.n-1) * max(1, panel.Votes) * len(criteria)
+		}
+		return judgement(panel.Judge(ctx, &of, scale, criteria))
+	}
+}
+
+// draw is that of calls on behalf of the subject.
+func (s *subject) draw() model.Draw {
+	return model.Draw{Task: s.run.Task, Trial: s.run.Trial, Iteration: s.n, Of: spec.JudgedTask{Task: s.task}}
+}
+
+// judgement is the verdict of judges.
+func judgement(j judge.Judgement) verdict {
+	for i := range j.Votes {
+		v := &j.Votes[i]
+		v.Answer, v.Unscored = short(v.Answer, maxAnswer), short(v.Unscored, maxAnswer)
+		v.Explanation = short(v.Explanation, maxExplanation)
+	}
+	return verdict{
+		value: j.Value, answer: short(j.Answer, maxAnswer), explanation: short(j.Explanation, maxExplanation),
+		unscored: j.Unscored, votes: j.Votes, usage: j.Usage,
+	}
+}
+
+// panel is who judges. Whoever cannot be asked is why the scorer is unable.
+func (c *compiler) panel() *judge.Panel {
+	p := &judge.Panel{
+		Votes: c.spec.Votes, Reduce: judge.Reduce(c.spec.Reduce), Timeout: cmp.Or(c.spec.Timeout, defaultTimeout),
+		Temperature: c.spec.Temperature, MaxOutputTokens: c.spec.MaxOutputTokens,
+	}
+	names := c.spec.Models
+	if c.spec.Model != "" {
+		names = append([]string{c.spec.Model}, names...)
+	}
+	if c.all.outside == nil {
+		c.made.unable = errNobody
+		return p
+	}
+	for _, name := range names {
+		m, err := c.all.outside.Model(name)
+		if err != nil && c.made.unable == nil {
+			c.made.unable = err
+		}
+		p.Members = append(p.Members, judge.Member{Name: name, Model: m})
+	}
+	if len(names) == 0 {
+		c.fault("", "a scorer of type %s needs model or models", c.spec.Type)
+	}
+	return p
+}
+
+// judgeScale is what may be answered.
+func (c *compiler) judgeScale() *judge.Scale {
+	numbers := c.scale()
+	scale := &judge.Scale{Worst: numbers.worst, Best: numbers.best}
+	for _, choice := range c.spec.Choices {
+		if !(choice.Value >= 0 && choice.Value <= 1) {
+			c.fault("choices", "%s is worth %s, which is not between 0 and 1", choice.Key, decimal(choice.Value))
+		}
+		scale.Choices = append(scale.Choices, judge.Choice{Word: choice.Key, Worth: choice.Value})
+	}
+	return scale
+}
+
+// criteria are what is asked for, with their rubrics as a subject has them.
+func (c *compiler) criteria() func(context.Context, *subject) ([]judge.Criterion, error) {
+	declared := c.spec.Criteria
+	if declared == nil {
+		declared = []spec.Criterion{{Rubric: c.spec.Rubric}}
+	}
+	for i := range declared {
+		if declared[i].Rubric == nil {
+			c.fault("", "a scorer of type %s needs rubric", c.spec.Type)
+			return nil
+		}
+	}
+	declared = slices.Clone(declared)
+	for i := range declared {
+		declared[i].Rubric = c.prompt(declared[i].Rubric)
+	}
+	return func(ctx context.Context, s *subject) ([]judge.Criterion, error) {
+		all := make([]judge.Criterion, len(declared))
+		for i := range declared {
+			rubric, err := declared[i].Rubric.Render(ctx, s)
+			if err != nil {
+				return nil, err
+			}
+			all[i] = judge.Criterion{Name: declared[i].Name, Rubric: rubric, Weight: 1}
+			if weight := declared[i].Weight; weight != nil {
+				all[i].Weight = *weight
+			}
+		}
+		return all, nil
+	}
+}
+
+// isBaseline is why the runs of the baseline are worth as much as those that they stand beside.
+var isBaseline = verdict{value: 0.5, answer: "tie", explanation: "it is the baseline"}
+
+// pairwise asks models whether the value is better than that of another configuration's run of the same task and trial,
+// in both orders.
+func pairwise(c *compiler) comparison {
+	panel, asked := c.panel(), c.criteria()
+	c.made.needsTarget = c.spec.Reference || c.readsAny("target")
+	c.made.against = c.against()
+	made, reference := c.made, c.spec.Reference
+	return func(ctx context.Context, s *subject) verdict {
+		if made.unable != nil {
+			return unscored("%v", made.unable)
+		}
+		other, why := s.other(ctx, made)
+		switch {
+		case why != "":
+			return unscored("%s", why)
+		case isEmpty(other):
+			return verdict{value: 1, answer: "win", explanation: "the other gave nothing"}
+		case text(s.value) == text(other):
+			return verdict{value: 0.5, answer: "tie", explanation: "both gave the same"}
+		}
+		criteria, err := asked(ctx, s)
+		if err != nil {
+			return unscored("rubric: %v", err)
+		}
+		of := judge.Pair{Output: s.value, Beside: other, Draw: s.draw()}
+		if s.task != nil {
+			of.Input = s.task.Input
+		}
+		if reference {
+			of.Reference = s.target
+		}
+		return judgement(panel.Compare(ctx, &of, criteria[0].Rubric))
+	}
+}
+
+// pairOfNothing is the verdict on no answer beside another: a tie where there is none
+// either. Runs that fail alike are worth as much as those of the baseline.
+func (s *scorer) pairOfNothing(ctx context.Context, at *subject) verdict {
+	other, why := at.other(ctx, s)
+	switch {
+	case why != "":
+		return unscored("%s", why)
+	case isEmpty(other):
+		return verdict{value: 0.5, answer: "tie", explanation: "both gave nothing"}
+	}
+	return nothing
+}
+
+// against is the configuration whose runs stand beside the others.
+func (c *compiler) against() string {
+	name := cmp.Or(c.spec.Against, c.all.baseline)
+	if name == "" && c.made.unable == nil {
+		c.made.unable = errors.New("there is no baseline to compare with")
+	}
+	for i := range c.all.resolved {
+		if r := &c.all.resolved[i]; slices.Contains(r.Aliases, name) {
+			return r.Name
+		}
+	}
+	return name
+}
+
+// other is what stands beside the subject's value, and why there is nothing.
+func (s *subject) other(ctx context.Context, by *scorer) (value any, why string) {
+	var run *record.Run
+	if s.beside != nil {
+		run = s.beside(by.against)
+	}
+	switch {
+	case run == nil:
+		return nil, "there is no run of " + by.against + " beside it"
+	case run.Outcome.Status == record.Faulted || run.Outcome.Status == record.Cancelled:
+		return nil, "the run of " + by.against + " beside it did not end by itself"
+	}
+	other := newSubject(s.task, run, s.checklists[by.against])
+	other.standAtEnd()
+	other.begin()
+	other.target = s.target
+	if err := by.answer(ctx, other); err != nil {
+		return nil, "the run of " + by.against + " beside it: " + err.Error()
+	}
+	return other.value, ""
+}
+
+// Pair judges a run beside those of other configurations, of the same task and trial, by the scorers that need these;
+// beside gives them, nil where there is none. The scores are of the run itself.
+func (s *Set) Pair(ctx context.Context, task *spec.Task, run *record.Run, beside func(configuration string) *record.Run) []record.Score {
+	at := newSubject(task, run, s.checklist[run.Configuration])
+	at.beside, at.checklists = beside, s.checklist
+	at.standAtEnd()
+	var scores []record.Score
+	for _, scorer := range s.declared {
+		if scorer.pairs {
+			scores = append(scores, scorer.score(ctx, at))
+		}
+	}
+	return scores
+}

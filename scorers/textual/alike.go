@@ -1,0 +1,523 @@
+package textual
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
+)
+
+const maxOrder = 4 // tokens of the longest run that BLEU counts
+
+// Stats are what BLEU is computed from (K. Papineni et al., BLEU: a method for automatic evaluation of machine
+// translation, 2002). Those of a corpus are the sum of those of its texts.
+type Stats struct {
+	Matches [maxOrder]int // runs of 1, 2, 3, 4 tokens that a target has as well
+	Totals  [maxOrder]int // all runs of the answer
+	Answer  int           // tokens of the answer
+	Target  int           // tokens of the target whose length is nearest
+}
+
+// StatsOf are the statistics of an answer beside its targets, in the tokens of Tokens13a. A run counts as often as the
+// one target has it that has it most often.
+func StatsOf(answer string, targets ...string) Stats {
+	got := Tokens13a(answer)
+	s := Stats{Answer: len(got)}
+	var wanted []map[gram]int
+	vocabulary := map[string]int32{}
+	for i, target := range targets {
+		want := Tokens13a(target)
+		if i == 0 || nearer(len(want), s.Target, len(got)) {
+			s.Target = len(want)
+		}
+		wanted = append(wanted, gramsOf(known(vocabulary, want, true)))
+	}
+	answered := known(vocabulary, got, false)
+	for n := range maxOrder {
+		s.Totals[n] = max(len(got)-n, 0)
+	}
+	for g, count := range gramsOf(answered) {
+		most := 0
+		for _, target := range wanted {
+			most = max(most, target[g])
+		}
+		s.Matches[g.order()-1] += min(count, most)
+	}
+	return s
+}
+
+// nearer: a is nearer to length than b is, or as near and shorter.
+func nearer(a, b, length int) bool {
+	x, y := max(a-length, length-a), max(b-length, length-b)
+	return x < y || x == y && a < b
+}
+
+// Plus are the statistics of both.
+func (s Stats) Plus(t Stats) Stats {
+	for n := range maxOrder {
+		s.Matches[n] += t.Matches[n]
+		s.Totals[n] += t.Totals[n]
+	}
+	s.Answer += t.Answer
+	s.Target += t.Target
+	return s
+}
+
+// BLEU of a corpus, as sacreBLEU computes it by default: an order without a match counts as a half, the next such one
+// as a quarter, and so on (smoothing "exp"), and one that the whole corpus is too short for as nothing.
+func (s Stats) BLEU() float64 { return s.bleu(false) }
+
+// BLEU is that of a single answer, as sacreBLEU's sentence_bleu computes it: as that of a corpus, but orders that the
+// answer is too short for are left out ("effective order").
+func BLEU(answer string, targets ...string) float64 { return StatsOf(answer, targets...).bleu(true) }
+
+func (s Stats) bleu(effective bool) float64 {
+	if s.Matches == [maxOrder]int{} {
+		return 0
+	}
+	sum, smooth, order := 0.0, 1.0, 0
+	for ; order < maxOrder && s.Totals[order] > 0; order++ {
+		matches := float64(s.Matches[order])
+		if matches == 0 {
+			smooth /= 2
+			matches = smooth
+		}
+		sum += math.Log(matches / float64(s.Totals[order]))
+	}
+	if order < maxOrder && !effective {
+		return 0
+	}
+	return s.brevity() * math.Exp(sum/float64(order))
+}
+
+// brevity is the penalty of what is shorter than its target.
+func (s Stats) brevity() float64 {
+	if s.Answer >= s.Target {
+		return 1
+	}
+	return math.Exp(1 - float64(s.Target)/float64(s.Answer))
+}
+
+// gram is a run of tokens, told by their numbers from 1; 0 stands where it ends before.
+type gram [maxOrder]int32
+
+func (g gram) order() int {
+	n := maxOrder
+	for n > 0 && g[n-1] == 0 {
+		n--
+	}
+	return n
+}
+
+// gramsOf counts the runs of tokens that are known: no other can match.
+func gramsOf(tokens []int32) map[gram]int {
+	found := map[gram]int{}
+	for i := range tokens {
+		var g gram
+		for n := 0; n < maxOrder && i+n < len(tokens) && tokens[i+n] != 0; n++ {
+			g[n] = tokens[i+n]
+			found[g]++
+		}
+	}
+	return found
+}
+
+// known are the numbers of tokens in a vocabulary, which grows by new ones or has 0 for them.
+func known(vocabulary map[string]int32, tokens []string, grows bool) []int32 {
+	numbers := make([]int32, len(tokens))
+	for i, token := range tokens {
+		n := vocabulary[token]
+		if n == 0 && grows {
+			n = int32(len(vocabulary) + 1)
+			vocabulary[token] = n
+		}
+		numbers[i] = n
+	}
+	return numbers
+}
+
+// Levenshtein is 1 - distance / length of the longer text, in code points. Two empty texts are alike. It fails where
+// the texts are too long.
+func Levenshtein(a, b string) (float64, error) {
+	all, others := []rune(a), []rune(b)
+	longer := max(len(all), len(others))
+	if longer == 0 {
+		return 1, nil
+	}
+	x, y := differing(all, others)
+	if tooLong(len(x), len(y)) {
+		return 0, errTooLong("characters", len(all), len(others))
+	}
+	return 1 - float64(distance(x, y))/float64(longer), nil
+}
+
+// differing are two texts without the beginning and the end that they share.
+func differing(x, y []rune) ([]rune, []rune) {
+	for len(x) > 0 && len(y) > 0 && x[0] == y[0] {
+		x, y = x[1:], y[1:]
+	}
+	for len(x) > 0 && len(y) > 0 && x[len(x)-1] == y[len(y)-1] {
+		x, y = x[:len(x)-1], y[:len(y)-1]
+	}
+	return x, y
+}
+
+// distance is the number of insertions, deletions and replacements between two texts. It fills 64 rows of the table at
+// a time. Within them only the differences between neighbours are kept, as bits, and below them the differences
+// between columns (G. Myers, A fast bit-vector algorithm for approximate string matching based on dynamic programming,
+// J. ACM 46, 1999).
+func distance(x, y []rune) int {
+	rows, columns, n := numbered(x, y)
+	below := make([]int8, len(y))
+	for i := range below {
+		below[i] = 1 // the first row counts up
+	}
+	equal := make([]uint64, n)
+	for len(rows) > 0 {
+		block := rows[:min(64, len(rows))]
+		rows = rows[len(block):]
+		mark(equal, block)
+		last := uint64(1) << (len(block) - 1)
+		s := steps{up: ^uint64(0)} // so does the first column
+		for j, item := range columns {
+			below[j] = s.advance(equal[item], below[j], last)
+		}
+		unmark(equal, block)
+	}
+	score := len(x)
+	for _, step := range below {
+		score += int(step)
+	}
+	return score
+}
+
+// mark tells of each item in which rows of the block it stands.
+func mark(equal []uint64, block []int32) {
+	for i, item := range block {
+		equal[item] |= 1 << i
+	}
+}
+
+func unmark(equal []uint64, block []int32) {
+	for _, item := range block {
+		equal[item] = 0
+	}
+}
+
+// steps are the differences of 64 cells from those above them: where a bit of up is set it is 1, of down -1.
+type steps struct{ up, down uint64 }
+
+// advance goes on by a column whose items are equal to that of the rows that equal tells. above is the difference of
+// the cell above from its neighbour in the column before; the result is that of the cell in the row of the bit last.
+func (s *steps) advance(equal uint64, above int8, last uint64) (below int8) {
+	vertical := equal | s.down
+	if above < 0 {
+		equal |= 1
+	}
+	diagonal := (equal&s.up + s.up) ^ s.up | equal
+	up, down := s.down|^(diagonal|s.up), s.up&diagonal
+	switch {
+	case up&last != 0:
+		below = 1
+	case down&last != 0:
+		below = -1
+	}
+	up, down = up<<1, down<<1
+	switch above {
+	case 1:
+		up |= 1
+	case -1:
+		down |= 1
+	}
+	s.up, s.down = down|^(vertical|up), up&vertical
+	return below
+}
+
+// JaroWinkler is the similarity of Jaro with Winkler's bonus for a shared beginning: 0.1 for each of at most four code
+// points, where the similarity is above 0.7 without it (W. E. Winkler, String comparator metrics and enhanced decision
+// rules in the Fellegi-Sunter model of record linkage, 1990, and the program strcmp95 of the Census Bureau). Two empty
+// texts are alike.
+func JaroWinkler(a, b string) float64 {
+	const scale, longest, enough = 0.1, 4, 0.7
+	x, y := []rune(a), []rune(b)
+	similarity := jaro(x, y)
+	if similarity <= enough {
+		return similarity
+	}
+	prefix := 0
+	for prefix < min(len(x), len(y), longest) && x[prefix] == y[prefix] {
+		prefix++
+	}
+	return similarity + float64(prefix)*scale*(1-similarity)
+}
+
+// jaro is the mean of the shares of both texts that are in the other one, near the same place, and of those in the same
+// order.
+func jaro(x, y []rune) float64 {
+	if len(x) == 0 && len(y) == 0 {
+		return 1
+	}
+	inX, inY := assigned(x, y)
+	if len(inX) == 0 {
+		return 0
+	}
+	slices.Sort(inY)
+	moved := 0
+	for i, at := range inY {
+		if x[inX[i]] != y[at] {
+			moved++
+		}
+	}
+	m := float64(len(inX))
+	return (m/float64(len(x)) + m/float64(len(y)) + (m-float64(moved/2))/m) / 3
+}
+
+// assigned gives each code point of x, in order, the first equal one of y that is free and not too far away. As what is
+// too far behind stays so, one pass is enough.
+func assigned(x, y []rune) (inX, inY []int) {
+	window := max(max(len(x), len(y))/2-1, 0)
+	free := map[rune][]int{}
+	for i, r := range y {
+		free[r] = append(free[r], i)
+	}
+	for i, r := range x {
+		queue := free[r]
+		for len(queue) > 0 && queue[0] < i-window {
+			queue = queue[1:]
+		}
+		if len(queue) > 0 && queue[0] <= i+window {
+			inX, inY = append(inX, i), append(inY, queue[0])
+			queue = queue[1:]
+		}
+		free[r] = queue
+	}
+	return inX, inY
+}
+
+// Overlap is what an answer and a target have in common: the share of what the answer has, the share of what the target
+// has, and the harmonic mean of both.
+type Overlap struct{ Precision, Recall, F1 float64 }
+
+// overlapOf is the overlap of so many items of which so many are shared.
+func overlapOf(shared, answer, target int) Overlap {
+	if shared == 0 {
+		return Overlap{}
+	}
+	p, r := float64(shared)/float64(answer), float64(shared)/float64(target)
+	return Overlap{p, r, 2 * p * r / (p + r)}
+}
+
+// counts is how often each item stands in a list.
+func counts[K comparable](items []K) map[K]int {
+	n := make(map[K]int, len(items))
+	for _, item := range items {
+		n[item]++
+	}
+	return n
+}
+
+// shared is how many items two counts have in common.
+func shared[K comparable](a, b map[K]int) int {
+	n := 0
+	for item, count := range a {
+		n += min(count, b[item])
+	}
+	return n
+}
+
+// RougeN is the overlap of the runs of n tokens, as Google's rouge_score computes it without its stemmer: tokens are
+// runs of ASCII letters and digits of the text in lower case, so that a text in other letters has none.
+func RougeN(answer, target string, n int) Overlap {
+	got, want := grams(rougeTokens(answer), n), grams(rougeTokens(target), n)
+	return overlapOf(shared(counts(got), counts(want)), len(got), len(want))
+}
+
+// RougeL is the overlap of which the longest common subsequence of both texts' tokens is shared. It fails where the
+// texts are too long.
+func RougeL(answer, target string) (Overlap, error) {
+	got, want := rougeTokens(answer), rougeTokens(target)
+	if tooLong(len(got), len(want)) {
+		return Overlap{}, errTooLong("tokens", len(got), len(want))
+	}
+	return overlapOf(subsequence(got, want), len(got), len(want)), nil
+}
+
+func rougeTokens(s string) []string {
+	var tokens []string
+	var word []byte
+	end := func() {
+		if len(word) > 0 {
+			tokens, word = append(tokens, string(word)), word[:0]
+		}
+	}
+	for _, r := range s {
+		lower := unicode.ToLower(r)
+		if lower > unicode.MaxASCII || !isASCIIWord(lower) {
+			end()
+			continue
+		}
+		word = append(word, byte(lower))
+		if r == 'İ' { // in lower case it is i and a dot, and that is no letter
+			end()
+		}
+	}
+	end()
+	return tokens
+}
+
+// grams are the runs of n tokens that hold no white space.
+func grams(tokens []string, n int) []string {
+	if n == 1 {
+		return tokens
+	}
+	found := make([]string, 0, max(len(tokens)-n+1, 0))
+	for i := 0; i+n <= len(tokens); i++ {
+		found = append(found, strings.Join(tokens[i:i+n], " "))
+	}
+	return found
+}
+
+// subsequence is the length of the longest common subsequence. It fills 64 rows of the table at a time: a bit is 0
+// where the length grows (M. Crochemore et al., A fast and practical bit-vector algorithm for the longest common
+// subsequence problem, Information Processing Letters 80, 2001).
+func subsequence(x, y []string) int {
+	rows, columns, n := numbered(x, y)
+	below := make([]uint8, len(y)) // what a column carries to the rows below
+	equal := make([]uint64, n)
+	length := 0
+	for len(rows) > 0 {
+		block := rows[:min(64, len(rows))]
+		rows = rows[len(block):]
+		mark(equal, block)
+		v := ^uint64(0)
+		for j, item := range columns {
+			matched := v & equal[item]
+			sum, carry := bits.Add64(v, matched, uint64(below[j]))
+			v, below[j] = sum|v&^equal[item], uint8(carry)
+		}
+		unmark(equal, block)
+		length += bits.OnesCount64(^v << (64 - len(block)))
+	}
+	return length
+}
+
+// SQuAD is a text in the normalisation of SQuAD's official script (evaluate-v2.0.py): in lower case, without ASCII
+// punctuation and the articles a, an and the, with single spaces.
+func SQuAD(s string) string { return strings.Join(squadTokens(s), " ") }
+
+// F1 is the overlap of the tokens of SQuAD's normalisation. Where one of the texts has none it is 1 if both have none.
+func F1(answer, target string) Overlap {
+	got, want := squadTokens(answer), squadTokens(target)
+	if len(got) == 0 || len(want) == 0 {
+		if len(got) == len(want) {
+			return Overlap{1, 1, 1}
+		}
+		return Overlap{}
+	}
+	return overlapOf(shared(counts(got), counts(want)), len(got), len(want))
+}
+
+func squadTokens(s string) []string {
+	s = cases.Lower(language.Und).String(s) // a sigma at the end of a word is the final one, as in Python
+	s = strings.Map(func(r rune) rune {
+		if isASCIIPunctuation(r) {
+			return -1
+		}
+		return r
+	}, s)
+	return strings.FieldsFunc(withoutArticles(s), isSpace)
+}
+
+// isASCIIPunctuation is Python's string.punctuation.
+func isASCIIPunctuation(r rune) bool { return r > ' ' && r < 0x7f && !isASCIIWord(r) }
+
+func isASCIIWord(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}
+
+// withoutArticles puts a space for every article that stands between what is no part of a word.
+func withoutArticles(s string) string {
+	var b strings.Builder
+	begin := -1 // of the word that goes on
+	end := func(at int) {
+		if begin < 0 {
+			return
+		}
+		switch word := s[begin:at]; word {
+		case "a", "an", "the":
+			b.WriteByte(' ')
+		default:
+			b.WriteString(word)
+		}
+		begin = -1
+	}
+	for i, r := range s {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsNumber(r):
+			end(i)
+			b.WriteRune(r)
+		case begin < 0:
+			begin = i
+		}
+	}
+	end(len(s))
+	return b.String()
+}
+
+// entities are what is read as something else before tokens are looked for, one after the other.
+var entities = [][2]string{
+	{"<skipped>", ""}, {"-\n", ""}, {"\n", " "}, {"&quot;", `"`}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"},
+}
+
+// Tokens13a are the tokens of a text in sacreBLEU's default tokenisation, which is that of NIST's mteval-v13a.pl, with
+// the white space of Unicode between tokens. Punctuation that is not ASCII's is a part of words.
+func Tokens13a(s string) []string {
+	s = strings.TrimRightFunc(s, isSpace)
+	for _, e := range entities {
+		s = strings.ReplaceAll(s, e[0], e[1])
+	}
+	b := apart(" " + s + " ")
+	b = divide(b, noDigit, isPoint, "", " ")
+	b = divide(b, isPoint, noDigit, " ", "")
+	b = divide(b, isDigit, isDash, "", " ")
+	return strings.FieldsFunc(string(b), isSpace)
+}
+
+// apart puts spaces around ASCII punctuation but the apostrophe, and but the full stop, the comma and the dash, which
+// may be of a number.
+func apart(s string) []byte {
+	b := make([]byte, 0, len(s)+len(s)/4)
+	for i := range len(s) {
+		if c := s[i]; isASCIIPunctuation(rune(c)) && !strings.ContainsRune("'.,-", rune(c)) {
+			b = append(b, ' ', c, ' ')
+		} else {
+			b = append(b, c)
+		}
+	}
+	return b
+}
+
+// divide puts a space between the bytes of every pair that is of both kinds, and more around it. A byte is of one pair
+// at most, as a match of a regular expression does not overlap with the next.
+func divide(s []byte, first, second func(byte) bool, before, after string) []byte {
+	b := make([]byte, 0, len(s)+len(s)/4)
+	for i := 0; i < len(s); i++ {
+		if i+1 == len(s) || !first(s[i]) || !second(s[i+1]) {
+			b = append(b, s[i])
+			continue
+		}
+		b = append(append(b, before...), s[i], ' ', s[i+1])
+		b = append(b, after...)
+		i++
+	}
+	return b
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+func noDigit(c byte) bool { return !isDigit(c) }
+func isPoint(c byte) bool { return c == '.' || c == ',' }
+func isDash(c byte) bool  { return c == '-' }

@@ -1,0 +1,457 @@
+package scorers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/agentbench/agentbench/scorers/textual"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// contains looks for the target in the text of the value. Of a target that is a list it gives the share that is there.
+func contains(c *compiler) comparison {
+	ignoreCase := c.spec.IgnoreCase
+	return func(_ context.Context, s *subject) verdict {
+		wanted, ok := s.target.([]any)
+		if !ok {
+			wanted = []any{s.target}
+		}
+		got := text(s.value)
+		if ignoreCase {
+			got = folded(got)
+		}
+		return shareOf(wanted, func(want string) bool {
+			if ignoreCase {
+				want = folded(want)
+			}
+			return strings.Contains(got, want)
+		})
+	}
+}
+
+func shareOf(wanted []any, there func(string) bool) verdict {
+	if len(wanted) == 0 {
+		return unscored("the target is an empty list")
+	}
+	found, missing := 0, ""
+	for _, item := range wanted {
+		switch want := text(item); {
+		case isEmpty(item):
+			return unscored("the target is empty, which every text contains")
+		case there(want):
+			found++
+		case missing == "":
+			missing = want
+		}
+	}
+	v := verdict{value: float64(found) / float64(len(wanted))}
+	if missing != "" {
+		v.explanation = quoted(missing) + " is not in it"
+	}
+	return v
+}
+
+// containsAll holds where each of the texts looked for stands in the value.
+func containsAll(c *compiler) comparison {
+	return c.lookFor(strings.Contains, func(texts, found []string, _ string) verdict {
+		missing := slices.IndexFunc(texts, func(want string) bool { return !slices.Contains(found, want) })
+		if missing < 0 {
+			return verdict{value: 1}
+		}
+		return verdict{explanation: fmt.Sprintf("%s is not in it (%d of %d are)", quoted(texts[missing]), len(found), len(texts))}
+	})
+}
+
+// lookFor looks for the options, or the items of the target, in the text of the value. A text that is empty is found
+// everywhere, so that nothing is told by it.
+func (c *compiler) lookFor(match func(got, want string) bool, judge func(texts, found []string, got string) verdict) comparison {
+	options, fold := c.options(), func(s string) string { return s }
+	if c.spec.IgnoreCase {
+		fold = folded
+	}
+	if options != nil {
+		c.made.needsTarget = false
+	}
+	return func(_ context.Context, s *subject) verdict {
+		texts, got := options, text(s.value)
+		if texts == nil {
+			texts = textsOf(s.target)
+		}
+		switch {
+		case len(texts) == 0:
+			return unscored("the target is an empty list")
+		case slices.Contains(texts, ""):
+			return unscored("the target is empty, which every text contains")
+		}
+		in := fold(got)
+		return judge(texts, slices.DeleteFunc(slices.Clone(texts), func(want string) bool { return !match(in, fold(want)) }), got)
+	}
+}
+
+// containsAny holds where one of the texts looked for stands in the value.
+func containsAny(c *compiler) comparison {
+	return c.lookFor(strings.Contains, func(texts, found []string, _ string) verdict {
+		if len(found) > 0 {
+			return verdict{value: 1}
+		}
+		return verdict{explanation: short("none of these is in it: "+strings.Join(texts, ", "), maxAnswer)}
+	})
+}
+
+// oneOf compares with each of the options, or of the items of the target, as exact does. A target that is no list is
+// the only one allowed.
+func oneOf(c *compiler) comparison {
+	same := c.sameText()
+	options := c.options()
+	if options != nil {
+		c.made.needsTarget = false
+	}
+	return func(_ context.Context, s *subject) verdict {
+		allowed := options
+		if allowed == nil {
+			allowed = textsOf(s.target)
+		}
+		if len(allowed) == 0 {
+			return unscored("%v", errNoTargets)
+		}
+		got := text(s.value)
+		fits := slices.ContainsFunc(allowed, func(option string) bool { return same(got, option) })
+		return hit(fits, "one of "+strings.Join(allowed, ", "), got)
+	}
+}
+
+// options are the texts of the options, nil where none are declared.
+func (c *compiler) options() []string {
+	if c.spec.Options == nil {
+		return nil
+	}
+	for _, option := range c.spec.Options {
+		switch option.(type) {
+		case string, bool, int64, float64:
+		default:
+			c.fault("options", "options are texts, numbers or booleans")
+			return nil
+		}
+	}
+	return textsOf(c.spec.Options)
+}
+
+var errNoTargets = errors.New("the target is an empty list")
+
+// textsOf are the texts of a list, or the one of what is no list.
+func textsOf(value any) []string {
+	list, ok := value.([]any)
+	if !ok {
+		list = []any{value}
+	}
+	texts := make([]string, len(list))
+	for i := range list {
+		texts[i] = text(list[i])
+	}
+	return texts
+}
+
+// startsWith holds where the value starts with one of the texts looked for; white space before it does not count.
+func startsWith(c *compiler) comparison {
+	starts := func(got, want string) bool {
+		return strings.HasPrefix(strings.TrimLeftFunc(got, unicode.IsSpace), want)
+	}
+	return c.lookFor(starts, func(texts, found []string, got string) verdict {
+		return hit(len(found) > 0, "one of "+strings.Join(texts, ", "), got)
+	})
+}
+
+// exact compares as texts: the number 18 equals the text "18". Letter case counts unless ignore_case is set, white
+// space at the ends does not unless trim is false.
+func exact(c *compiler) comparison {
+	if c.spec.Normalize == "squad" {
+		return exactMatch
+	}
+	same := c.sameText()
+	return func(_ context.Context, s *subject) verdict {
+		got, want := text(s.value), text(s.target)
+		return hit(same(got, want), want, got)
+	}
+}
+
+// exactMatch is that of SQuAD: the same text in its normalisation. Of a target that is a list any will do.
+func exactMatch(_ context.Context, s *subject) verdict {
+	got, targets, err := compared(s)
+	if err != nil {
+		return unscored("%v", err)
+	}
+	normalized := textual.SQuAD(got)
+	fits := slices.ContainsFunc(targets, func(want string) bool { return textual.SQuAD(want) == normalized })
+	return hit(fits, oneOfThese(targets), got)
+}
+
+// oneOfThese are texts of which any will do, as an explanation names them.
+func oneOfThese(texts []string) string {
+	if len(texts) == 1 {
+		return texts[0]
+	}
+	return "one of " + strings.Join(texts, ", ")
+}
+
+// sameText is the equality that trim and ignore_case ask for.
+func (c *compiler) sameText() func(a, b string) bool {
+	trim := c.spec.Trim == nil || *c.spec.Trim
+	ignoreCase := c.spec.IgnoreCase
+	return func(a, b string) bool {
+		if trim {
+			a, b = strings.TrimSpace(a), strings.TrimSpace(b)
+		}
+		if ignoreCase {
+			return strings.EqualFold(a, b)
+		}
+		return a == b
+	}
+}
+
+// folded is one text for all that differ only in letter case, in the sense of strings.EqualFold.
+func folded(s string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, s)
+}
+
+// regex looks for a match of the pattern (RE2) anywhere in the text of the value.
+func regex(c *compiler) comparison {
+	re := c.regexp("pattern", c.spec.Pattern)
+	if c.spec.IgnoreCase && re != nil {
+		re = c.regexp("pattern", "(?i)"+c.spec.Pattern)
+	}
+	noMatch := "no match of " + quoted(c.spec.Pattern)
+	return func(ctx context.Context, s *subject) verdict {
+		got := text(s.value)
+		if err := searchable(got); err != nil {
+			return unscored("%v", err)
+		}
+		switch found, err := re.Match(ctx, got); {
+		case err != nil:
+			return unscored("%v", err)
+		case found:
+			return verdict{value: 1}
+		}
+		return verdict{explanation: noMatch}
+	}
+}
+
+// regexp compiles what is written under a key; nil after a fault.
+func (c *compiler) regexp(key, source string) *expr.Pattern {
+	re, err := expr.CompilePattern(source)
+	if err != nil {
+		c.fault(key, "%v", err)
+	}
+	return re
+}
+
+// extraction takes the answer out of the subject's value; nil or "" where it finds none.
+type extraction func(ctx context.Context, s *subject) (any, error)
+
+// extraction compiles `extract`; nil where there is none. As an expression it sees what `value` sees, so that both are
+// one too many.
+func (c *compiler) extraction() extraction {
+	x := c.spec.Extract
+	switch {
+	case x == nil:
+		return nil
+	case x.Expr == nil:
+		re := c.regexp("extract", x.Regex)
+		return func(ctx context.Context, s *subject) (any, error) { return lastMatch(ctx, re, text(s.value)) }
+	case c.spec.Value != nil:
+		c.fault("value", "value and extract.expr are both expressions for the answer: write one of them")
+	}
+	program := c.expression(x.Expr)
+	return func(ctx context.Context, s *subject) (any, error) { return program.Value(ctx, s) }
+}
+
+// lastMatch is what the expression took out of its last match, because answers stand at the end: the first group that
+// took part in it, else the whole match; "" where nothing matches.
+func lastMatch(ctx context.Context, re *expr.Pattern, s string) (found string, err error) {
+	if err := searchable(s); err != nil {
+		return "", err
+	}
+	_, err = re.All(ctx, s, func(match []int) bool {
+		found = taken(s, match)
+		return true
+	})
+	if err != nil {
+		return "", err
+	}
+	return found, nil
+}
+
+// taken is the first group of a match that took part, else the match.
+func taken(s string, match []int) string {
+	for i := 2; i < len(match); i += 2 {
+		if match[i] >= 0 {
+			return s[match[i]:match[i+1]]
+		}
+	}
+	return s[match[0]:match[1]]
+}
+
+// numeric compares numbers. The difference may be as large as tolerance, or as the relative share of the target,
+// whichever allows more; without both it must be 0. See answer.Number for what is a number in a text.
+func numeric(c *compiler) comparison {
+	near := nearness{absolute: c.spec.Tolerance, relative: c.spec.Relative}
+	return func(_ context.Context, s *subject) verdict {
+		want, ok := number(s.target)
+		if !ok {
+			return unscored("the target is no number: %s", quoted(text(s.target)))
+		}
+		got, ok := number(s.value)
+		if !ok {
+			return verdict{explanation: "it is no number"}
+		}
+		return hit(near.holds(got, want), text(s.target), text(s.value))
+	}
+}
+
+type nearness struct{ absolute, relative *float64 }
+
+func (n nearness) holds(got, want float64) bool {
+	if got == want {
+		return true
+	}
+	allowed := 0.0
+	if n.absolute != nil {
+		allowed = *n.absolute
+	}
+	if n.relative != nil {
+		allowed = max(allowed, *n.relative*math.Abs(want))
+	}
+	return allowed > 0 && math.Abs(got-want) <= allowed+rounding(got, want)
+}
+
+// rounding is what decimal numbers may be off in binary: 1.1 is within 0.1 of 1.0.
+func rounding(a, b float64) float64 {
+	const steps = 4
+	return steps * 0x1p-52 * max(math.Abs(a), math.Abs(b))
+}
+
+// number is the finite number that a value is.
+func number(value any) (float64, bool) {
+	switch v := value.(type) {
+	case float64:
+		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+	case int64:
+		return float64(v), true
+	case string:
+		return textual.Number(v)
+	}
+	return 0, false
+}
+
+// mathematics compares final answers by what they mean: the same number however it is written, within the tolerance,
+// lists of the same, or the same expression as it is written. Of a target that is a list any will do. See package
+// answer for what is read.
+func mathematics(c *compiler) comparison {
+	var tolerance *big.Rat
+	if c.spec.Tolerance != nil {
+		tolerance = textual.Tolerance(*c.spec.Tolerance)
+	}
+	return func(_ context.Context, s *subject) verdict {
+		text, targets, err := compared(s)
+		if err != nil {
+			return unscored("%v", err)
+		}
+		got := textual.Parse(text)
+		v := verdict{answer: short(got.Text, maxAnswer)}
+		var wanted []string
+		for _, target := range targets {
+			want := textual.Parse(target)
+			if want.Text == "" {
+				return unscored("the target is empty")
+			}
+			if got.Equal(want, tolerance) {
+				v.value = 1
+				return v
+			}
+			wanted = append(wanted, want.Text)
+		}
+		v.explanation = differs(oneOfThese(wanted), got.Text)
+		return v
+	}
+}
+
+const (
+	maxAnswer      = 200     // characters of an answer that are kept
+	maxExplanation = 1000    // characters of what a judge says that are kept
+	maxQuoted      = 60      // characters of a value that an explanation shows
+	maxSearch      = 1 << 20 // bytes that are searched or parsed; what is longer is unscored
+)
+
+// text is how a value is compared as a text: a text as it is, anything else as JSON on one line, so that the number 18
+// is the text 18.
+func text(value any) string {
+	if s, ok := value.(string); ok {
+		return s
+	}
+	written, err := expr.AppendJSON(nil, value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(written)
+}
+
+// isEmpty: there is no answer in the value.
+func isEmpty(value any) bool {
+	if s, ok := value.(string); ok {
+		return strings.TrimSpace(s) == ""
+	}
+	return value == nil
+}
+
+// short cuts a text to so many characters, of which the last is then an ellipsis.
+func short(s string, characters int) string {
+	if len(s) > characters {
+		s = cut(s, characters)
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+func cut(s string, characters int) string {
+	last := 0 // where the text is cut to make room for the ellipsis
+	for i := 0; i < len(s); characters-- {
+		if characters == 1 {
+			last = i
+		}
+		if characters == 0 {
+			return s[:last] + "…"
+		}
+		_, size := utf8.DecodeRuneInString(s[i:])
+		i += size
+	}
+	return s
+}
+
+// quoted is a text as an explanation shows it: on one line, and in quotes where one would not see what is in it.
+func quoted(s string) string {
+	shown := short(s, maxQuoted)
+	if strings.TrimSpace(shown) != shown || strings.ContainsFunc(shown, unicode.IsControl) {
+		return strconv.Quote(shown)
+	}
+	return shown
+}
+
+// searchable refuses a text that is too long to be searched or parsed.
+func searchable(s string) error {
+	if len(s) > maxSearch {
+		return fmt.Errorf("the value has %d bytes; at most %d are searched", len(s), maxSearch)
+	}
+	return nil
+}
