@@ -1,5 +1,5 @@
 //go:build race
 
-package assemble
+package engine
 
 const raceEnabled = true

@@ -24,9 +24,6 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// Package command decides how a program executes an iteration: JSON on its
-// standard input, JSON or text on its standard output.
-
 // writer is how errors tell of programs.
 var programWriter = Writer{Name: "the program", Class: record.Program, Empty: "wrote nothing to its standard output"}
 
@@ -84,9 +81,6 @@ func ProgramCall(role record.Role, argv []string, hash string, done external.Fin
 	errors.As(err, &call.Error)
 	return call
 }
-
-// Package http decides how an endpoint executes an iteration: it is posted what a
-// program is given, and answers what a program writes.
 
 // DefaultTimeout is how long an answer may take where the agent says nothing of it.
 const DefaultEndpointTimeout = 10 * time.Minute
@@ -281,9 +275,8 @@ func (w *Writer) used(u *usage) (record.Usage, error) {
 	return used, nil
 }
 
-// Package envelope decides what an agent that is no model is given for an
-// iteration, and what of that which it writes is its output: programs and
-// endpoints take and answer the same.
+// Programs and endpoints are given and answer the same: JSON of an Input, and JSON or
+// text of which a part is the output.
 
 // Task is a task as agents see it: without the target.
 func Task(task *spec.Task) *expr.Object {

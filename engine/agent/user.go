@@ -1,6 +1,3 @@
-// Package user decides what a user answers to an agent that converses: the turns
-// of a script, or what a model says that plays the user.
-
 package agent
 
 import (

@@ -1,6 +1,3 @@
-// Package post decides how JSON is posted to an endpoint that is no model's: what
-// counts as an answer, and what kind of failure a failure is.
-
 package external
 
 import (

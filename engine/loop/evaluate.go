@@ -18,12 +18,9 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// Package evaluate decides what an iteration is worth inside the loop: its
-// checks, its confidence, whether it passed, and what the next iteration is
-// told. It never sees the target.
-//
-// The stages, in order: a judge (judge.go) or a program (program.go) answers,
-// the checks are held against the output (checks.go), then confidence, passed,
+// What an iteration is worth inside the loop: its checks, its confidence, whether it
+// passed, and what the next iteration learns. The target is never seen. The stages, in
+// order: a judge or a program answers, the checks are applied to the output, then confidence, passed,
 // feedback and improvements follow, each from what came before it.
 
 // confident is the confidence at which a multi_strategy loop without checks

@@ -289,8 +289,7 @@ const fence = "```"
 
 func startsJSON(text string) bool { return text != "" && strings.ContainsRune("{[\"", rune(text[0])) }
 
-// Package fence decides how data are told from instructions in what a model is
-// sent: each text stands between two lines with its name and a mark that none of
+// Data differ from instructions in what a model is sent by a fence: each text stands between two lines with its name and a mark that none of
 // the texts has in it. Whatever a text says, it can neither end its own part nor
 // begin another one.
 

@@ -1,6 +1,3 @@
-// Package builtin decides what the tools do that every suite has at hand:
-// task_completion, ask_question and converse.
-
 package tool
 
 import (

@@ -15,9 +15,6 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// Package program decides how a program is a tool: the arguments as JSON on its
-// standard input, the result on its standard output.
-
 // Tool is a program. It runs in a folder of the run's own, which its other tools
 // share and which is removed with the run; what it is, is looked up in Folder.
 type Program struct {
@@ -87,9 +84,6 @@ func Located(folder string, argv []string) []string {
 	return located
 }
 
-// Package endpoint decides how an HTTP endpoint is a tool: the arguments are
-// posted as JSON, what is answered is the result.
-
 // Tool is an endpoint.
 type Endpoint struct {
 	Defined  Definition
@@ -116,9 +110,6 @@ func (t *Endpoint) Use(ctx context.Context, use *Use) (Result, error) {
 	}
 	return Result{Duration: answer.Duration}, err
 }
-
-// Package computed decides how an expression is a tool: what it gives for the
-// arguments is the result.
 
 // Tool is an expression. It takes no as-if time.
 type Computed struct {

@@ -288,10 +288,8 @@ func fields(message []byte) (map[protowire.Number]value, error) {
 	return all, nil
 }
 
-// Package otlp sends spans to a collector: by the official SDK of OpenTelemetry and a client of OTLP over HTTP,
-// configured by OTEL_* as docs/telemetry.md says. No other package imports the SDK.
-//
-// Spans wait in a queue of the SDK's, and a run never waits for them: what does
+// Spans reach a collector by the official SDK of OpenTelemetry and a client of OTLP over HTTP,
+// configured by OTEL_* as docs/telemetry.md says. They wait in a queue of the SDK's, and a run never waits for them: what does
 // not fit into the queue, or does not reach the collector, is lost and told of.
 
 // Options are what the exporter is told beside the environment.

@@ -126,9 +126,6 @@ func Draws(seed int64, texts []string, numbers ...uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:8]), binary.LittleEndian.Uint64(sum[8:16])))
 }
 
-// Package script decides what a scripted model replies: canned replies, one per
-// call of a run, the same for every task or recorded for each.
-
 // Model replies from a script: Draw.Call is the place in the list.
 type Script struct {
 	Name string // in the suite, for messages

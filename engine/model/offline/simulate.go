@@ -13,8 +13,7 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// Package simulate decides what a simulated model replies: a seeded stand-in
-// whose replies get better from call to call, for demonstrations, capacity
+// A simulated model is a seeded stand-in whose replies get better from call to call, for demonstrations, capacity
 // planning and load tests. Nothing it says is about any real model.
 //
 // All chance is drawn from the suite's seed, the model's name, what is sent and

@@ -13,8 +13,7 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// Package limit decides whether a call may be made: it keeps budgets of calls,
-// tokens and money. Every call is reserved at its worst before it is made and
+// A budget limits calls, tokens and money. Every call is reserved at its worst before it is made and
 // settled at what it used, so that calls in parallel cannot overshoot as long
 // as none is worse than its reservation.
 

@@ -1,5 +1,5 @@
 //go:build race
 
-package limit
+package pace
 
 const raceEnabled = true

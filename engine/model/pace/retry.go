@@ -1,9 +1,3 @@
-// Package retry decides whether a failed call is tried again, and when.
-//
-// Every attempt passes what stands beneath: a budget reserves it, a gate paces
-// it. The reply, or the last error, tells apart how long the attempt that
-// counts took (Duration) and what went by besides (Waited).
-
 package pace
 
 import (
