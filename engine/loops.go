@@ -21,7 +21,7 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// Options are what the spec does not say.
+// BuildOptions are what the spec does not say.
 type BuildOptions struct {
 	Getenv func(string) string
 	// Budget is the suite's; every call is reserved in it.
@@ -154,7 +154,7 @@ func Used(l *spec.Loop) []string {
 // the same models, behind one gate and one cache.
 type Parts struct{ models *models }
 
-// New makes no model before something asks for it.
+// NewParts makes no model before something asks for it.
 func NewParts(doc *spec.Document, o BuildOptions) (*Parts, error) {
 	models, err := newModels(doc, o)
 	if err != nil {

@@ -270,10 +270,8 @@ func (t *talk) follow(step *record.Step, calls []record.ToolCall) {
 // exhausted is the output of an agent that used up its steps.
 func exhausted(steps int) string { return fmt.Sprintf("Reached maximum reasoning steps (%d)", steps) }
 
-// Package memory decides which part of a conversation is sent. All of it stays in
-// the record.
-
-// how many of them are left out, so that with the fixed tokens, those of the
+// Window is the part of a conversation that is sent, all of which stays in the record, and
+// how many messages are left out, so that with the fixed tokens, those of the
 // system prompt and the tools, they are estimated at most tokens; 0: all are
 // sent.
 //

@@ -27,7 +27,7 @@ import (
 // writer is how errors tell of programs.
 var programWriter = Writer{Name: "the program", Class: record.Program, Empty: "wrote nothing to its standard output"}
 
-// Agent is a program that executes iterations.
+// Program is a program that executes iterations.
 type Program struct {
 	Program external.Program
 	Spec    *spec.Agent // of the stage, overrides applied
@@ -69,7 +69,7 @@ func (a *Program) Sends(turn *Turn) (hash string, err error) {
 	return Hash(a.Program.Argv, stdin), nil
 }
 
-// Record is the record of a program that ran.
+// ProgramCall is the record of a program that ran.
 func ProgramCall(role record.Role, argv []string, hash string, done external.Finished, err error) record.Call {
 	call := record.Call{
 		Role: role, Model: filepath.Base(argv[0]), Request: hash,
@@ -85,7 +85,7 @@ func ProgramCall(role record.Role, argv []string, hash string, done external.Fin
 // DefaultTimeout is how long an answer may take where the agent says nothing of it.
 const DefaultEndpointTimeout = 10 * time.Minute
 
-// Agent is an endpoint that executes iterations.
+// Endpoint is an endpoint that executes iterations.
 type Endpoint struct {
 	Endpoint external.Endpoint
 	Spec     *spec.Agent // of the stage, overrides applied

@@ -16,7 +16,7 @@ import (
 // stopWord ends a conversation where `until` is not declared.
 const stopWord = "###STOP###"
 
-// User answers as a loop declares. It is safe for concurrent use.
+// DeclaredUser answers as a loop declares. It is safe for concurrent use.
 type DeclaredUser struct {
 	Spec  *spec.User
 	Model model.Model // of Spec.Model; nil where nobody is asked

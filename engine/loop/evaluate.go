@@ -27,7 +27,7 @@ import (
 // takes an output as passed.
 const confident = 0.8
 
-// Evaluator judges iterations by what a loop declares. It is safe for
+// DeclaredEvaluator judges iterations by what a loop declares. It is safe for
 // concurrent use.
 type DeclaredEvaluator struct {
 	Spec    *spec.Evaluate

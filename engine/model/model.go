@@ -293,10 +293,10 @@ func startsJSON(text string) bool { return text != "" && strings.ContainsRune("{
 // the texts has in it. Whatever a text says, it can neither end its own part nor
 // begin another one.
 
-// Part is a text with a name, which is of the one who asks.
+// Fenced is a text with a name, which is of the one who asks.
 type Fenced struct{ Name, Text string }
 
-// Mark is one that no text has in it, 16 digits. It follows from the texts, so
+// FenceMark is one that no text has in it, 16 digits. It follows from the texts, so
 // that equal requests stay equal.
 func FenceMark(texts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
@@ -318,7 +318,7 @@ func within(texts []string, mark string) bool {
 	return false
 }
 
-// Write writes the parts one after the other, with an empty line after each. The
+// WriteFenced writes the parts one after the other, with an empty line after each. The
 // mark is that of their texts, among others perhaps.
 func WriteFenced(b *strings.Builder, mark string, parts ...Fenced) {
 	for _, p := range parts {
@@ -328,7 +328,7 @@ func WriteFenced(b *strings.Builder, mark string, parts ...Fenced) {
 	}
 }
 
-// Shown is a text as it is, and anything else as JSON.
+// FencedText is a text as it is, and anything else as JSON.
 func FencedText(value any) (string, error) {
 	if text, ok := value.(string); ok {
 		return text, nil

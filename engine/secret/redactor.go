@@ -2,10 +2,10 @@
 // use, in every form in which they could come back, and whatever has the shape
 // of a key.
 //
-// The stages: a value becomes its forms (forms.go), of which one matcher finds
-// them all in one pass (matcher.go); shapes are found beside them (shapes.go);
-// what was found becomes regions that leave JSON valid (region.go), and each
-// region the word [redacted]. A Writer does it to a stream (stream.go).
+// The stages: a value becomes its forms, of which one matcher finds
+// them all in one pass (matcher.go); shapes are found beside them;
+// what was found becomes regions that leave JSON valid, and each
+// region the word [redacted]. A Writer does it to a stream.
 package secret
 
 import (

@@ -21,7 +21,7 @@ const (
 	Converse = "converse"
 )
 
-// New gives the tool of that name; a description that is not "" replaces its own.
+// Builtin gives the tool of that name; a description that is not "" replaces its own.
 func Builtin(name, description string) (Tool, error) {
 	switch name {
 	case TaskCompletion:

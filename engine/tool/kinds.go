@@ -15,7 +15,7 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// Tool is a program. It runs in a folder of the run's own, which its other tools
+// Program is a program. It runs in a folder of the run's own, which its other tools
 // share and which is removed with the run; what it is, is looked up in Folder.
 type Program struct {
 	Defined Definition
@@ -84,7 +84,7 @@ func Located(folder string, argv []string) []string {
 	return located
 }
 
-// Tool is an endpoint.
+// Endpoint is an endpoint.
 type Endpoint struct {
 	Defined  Definition
 	Endpoint external.Endpoint
@@ -111,7 +111,7 @@ func (t *Endpoint) Use(ctx context.Context, use *Use) (Result, error) {
 	return Result{Duration: answer.Duration}, err
 }
 
-// Tool is an expression. It takes no as-if time.
+// Computed is an expression. It takes no as-if time.
 type Computed struct {
 	Defined    Definition
 	Expression *spec.Expr

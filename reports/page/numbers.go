@@ -95,7 +95,7 @@ func duration(x float64) string {
 	return minus(x) + brief(math.Abs(x)/3600) + " h"
 }
 
-// Count shows a mean of counts: 2, 2.5, 1.2k.
+// Whole shows a mean of counts: 2, 2.5, 1.2k.
 func Whole(v Value) string {
 	return shape(v, func(x float64) string { return minus(x) + plain(math.Abs(x)) })
 }
@@ -224,7 +224,7 @@ func Known(number float64) Value { return Value{Number: number} }
 // Missing is none, for a reason of one or two words.
 func Missing(why string) Value { return Value{Missing: why} }
 
-// Of is a number that its function may not have been able to give, as those of
+// ValueOf is a number that its function may not have been able to give, as those of
 // reports/stats.
 func ValueOf(number float64, ok bool) Value {
 	if !ok || math.IsNaN(number) || math.IsInf(number, 0) {
@@ -273,7 +273,7 @@ func (v Value) Over(divisor float64) Value {
 	return v
 }
 
-// Over is the share of two counts.
+// Ratio is the share of two counts.
 func Ratio(part, whole int64) Value {
 	if whole == 0 {
 		return Missing(Nothing)

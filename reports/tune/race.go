@@ -45,7 +45,7 @@ const (
 	looks = 20
 )
 
-// Options are those of a race; the zero value is the usual one.
+// RaceOptions are those of a race; the zero value is the usual one.
 type RaceOptions struct {
 	Alpha  float64 // the chance to put the best out, where that is shown; 0: 0.05
 	Margin float64 // by how much a score may be behind and still be chosen, for its cost
@@ -87,7 +87,7 @@ type Out struct {
 	Behind float64
 }
 
-// New begins a race of so many arms over so many tasks.
+// NewRace begins a race of so many arms over so many tasks.
 func NewRace(arms, tasks int, o RaceOptions) *Race {
 	if o.Alpha == 0 {
 		o.Alpha = 0.05
@@ -250,7 +250,7 @@ func (r *Race) halve(standings []standing, tasks, lead int) {
 	}
 }
 
-// Order is the order in which tasks are run, or clusters of them: one that the
+// RaceOrder is the order in which tasks are run, or clusters of them: one that the
 // seed alone fixes, whatever the order in which they come.
 func RaceOrder(ids []string, seed int64) []string {
 	order := slices.Clone(ids)
@@ -266,7 +266,7 @@ func RaceOrder(ids []string, seed int64) []string {
 	return order
 }
 
-// Told is how a race of recorded paths went, for people.
+// RaceNews is how a race of recorded paths went, for people.
 type RaceNews struct {
 	Tasks int     `json:"tasks"`    // of the race, or clusters of them
 	Done  int     `json:"done"`     // that were run of the arms that are left
@@ -277,7 +277,7 @@ type RaceNews struct {
 	Arms  []RaceArm `json:"paths"` // in the order declared
 }
 
-// ToldArm is a path of the race.
+// RaceArm is a path of the race.
 type RaceArm struct {
 	Name  string `json:"name"`
 	Tasks int    `json:"tasks"` // run of it

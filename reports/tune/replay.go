@@ -153,7 +153,7 @@ type Recorded interface {
 	Recording(ctx context.Context, candidate int) (int, error)
 }
 
-// Options are what the runs do not say.
+// ReplayOptions are what the runs do not say.
 type ReplayOptions struct {
 	Suite      string
 	Simulated  []string // models
@@ -717,7 +717,7 @@ func unknownOf(o *sweep.Outcome) Unknown {
 	return Unknown{Label: LabelFault, Why: "a live run would have a fault: " + why, First: o.Iterations, Last: o.Iterations}
 }
 
-// Stops counts the ways in which exact runs stopped.
+// StopCounts counts the ways in which exact runs stopped.
 func StopCounts(outcomes []sweep.Outcome) []StopCount {
 	type way struct {
 		reason record.Reason

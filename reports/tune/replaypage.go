@@ -209,7 +209,7 @@ func WriteObject(w io.Writer, of any) error {
 	return err
 }
 
-// JSONSchema describes the JSON of replays in JSON Schema (draft 2020-12).
+// ReplayJSONSchema describes the JSON of replays in JSON Schema (draft 2020-12).
 func ReplayJSONSchema() ([]byte, error) { return reports.SchemaOf[Replay](ReplaySchema) }
 
 // Field is a column with its cells.
@@ -560,7 +560,7 @@ func (r *Replay) stopsTable() page.Table {
 	return t
 }
 
-// Note is something that a reader of a number must know. It has the kinds of
+// ReplayNote is something that a reader of a number must know. It has the kinds of
 // reports.Warning and those below.
 type ReplayNote reports.Warning
 

@@ -25,7 +25,7 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// Source are candidates and what they make of recorded runs; a *sweep.Sweep is
+// Candidates are candidates and what they make of recorded runs; a *sweep.Sweep is
 // one.
 type Candidates interface {
 	Source
@@ -42,7 +42,7 @@ type Candidates interface {
 	Lead(recording int)
 }
 
-// Options say how to choose. The zero value has all defaults.
+// ChoiceOptions say how to choose. The zero value has all defaults.
 type ChoiceOptions struct {
 	// Objective is CEL over the metrics of a configuration ([expr.Objective]);
 	// nil: the mean of the first score, or, where nothing is scored, the share of
@@ -83,7 +83,7 @@ type Term struct {
 	*expr.Program
 }
 
-// By says by which rule, with which number, and what is cheap.
+// ChoiceRule says by which rule, with which number, and what is cheap.
 type ChoiceRule struct {
 	Rule   Rule    // "": MaxLoss
 	Number float64 // most loss, or least share; 0 with the rule "": DefaultMaxLoss
@@ -114,7 +114,7 @@ const DefaultMaxLoss = 0.02
 
 var rules = []Rule{MaxLoss, Indistinguishable, WithinOneSE, AtLeast}
 
-// Among chooses among candidates by what they make of recorded runs. Only those
+// Choose chooses among candidates by what they make of recorded runs. Only those
 // that the runs answer for exactly are chosen; the recommended one is the choice by
 // all runs, or by those that are not held out, and the validation tells what such a choice is worth on tasks that it
 // has not seen. The error is that of the options, of an expression over tasks, or

@@ -1,10 +1,10 @@
 // Package judge decides how models are asked what an output is worth.
 //
 // The stages, in order: what is asked becomes prompts, one for each criterion,
-// in which the output stands as data (prompt.go); every member of a panel is
+// in which the output stands as data; every member of a panel is
 // asked each of them as often as there are votes, and once more where it cannot
-// be read what it answered (poll.go, read.go); the votes that there are make one
-// value (reduce.go).
+// be read what it answered (poll.go); the votes that there are make one
+// value.
 package judge
 
 import (

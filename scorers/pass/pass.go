@@ -2,10 +2,10 @@
 // missing, and no agent is called again.
 //
 // The stages of a pass, in order: Look reads which scores there are, by which
-// versions of their scorers (standing.go), and decides for every run that counts
-// what is to be made of it (work.go); Make goes through the tasks once, in
-// their order, reads the records of each beside it (join.go), has them judged by
-// many workers at a time (make.go), alone or beside another run (pair.go), and
+// versions of their scorers, and decides for every run that counts
+// what is to be made of it; Make goes through the tasks once, in
+// their order, reads the records of each beside it, has them judged by
+// many workers at a time (make.go), alone or beside another run, and
 // puts down what is new.
 //
 // Memory grows by some 60 bytes a run, not with trajectories or tasks: a record is

@@ -5,8 +5,7 @@
 // number from 0 to 1. What takes longer than the texts are long has a limit, and is an error beyond it.
 //
 // Answers: which number a text ends with, and whether two answers are the same number, the same numbers, or the same
-// expression. What is only layout is taken away (layout.go), what is left is read as a list, a number or a text
-// (value.go, scalar.go, unit.go), and two of these are compared, numbers exactly, as fractions (equal.go). Numbers of
+// expression. What is only layout is taken away, what is left is read as a list, a number or a text, and two of these are compared, numbers exactly, as fractions. Numbers of
 // more than 400 characters or 1000 decimal places, lists of more than 100 items and lists in lists in lists are texts.
 //
 // It is pure and knows nothing of runs and targets. It is no stable API.

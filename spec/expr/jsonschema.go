@@ -42,7 +42,7 @@ func (v *Violation) Where() string {
 	return where
 }
 
-// Fault is why a text is no schema: what the schema of schemas does not allow in
+// SchemaFault is why a text is no schema: what the schema of schemas does not allow in
 // it, or something else.
 type SchemaFault struct {
 	Violations []Violation
@@ -72,7 +72,7 @@ const (
 	url  = base + "schema"
 )
 
-// Compile makes a schema of its text. The error is a *Fault.
+// CompileSchema makes a schema of its text. The error is a *Fault.
 func CompileSchema(text []byte) (*JSONSchema, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {

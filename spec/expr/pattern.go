@@ -46,7 +46,7 @@ type counted struct {
 	instructions int
 }
 
-// Compile refuses what is no regular expression, and what is so large that it could hardly search a page.
+// CompilePattern refuses what is no regular expression, and what is so large that it could hardly search a page.
 func CompilePattern(source string) (*Pattern, error) {
 	tree, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
@@ -100,7 +100,7 @@ func (p *Pattern) Instructions() int { return p.whole.instructions }
 // Steps is what a search of a text may take: instructions times bytes.
 func (p *Pattern) Steps(text string) int64 { return int64(p.whole.instructions) * int64(len(text)) }
 
-// Error refuses a search.
+// PatternError refuses a search.
 type PatternError struct {
 	Instructions int
 	Bytes        int  // of the text, or those that its matches read one after the other

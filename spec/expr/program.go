@@ -27,8 +27,8 @@
 //
 // # Limits
 //
-// An expression is at most 4,096 characters and 40 levels deep. When it is compiled its cost is estimated (see
-// cost.go); an estimate above 1,000,000 is a fault. What is left runs under a cost limit (see meter.go), unless its
+// An expression is at most 4,096 characters and 40 levels deep. When it is compiled its cost is estimated; an
+// estimate above 1,000,000 is a fault. What is left runs under a cost limit, unless its
 // estimate proves it cheap. A regular expression is bounded before it searches (pattern.go), and its steps are part
 // of the cost. There is a deadline, far beyond: results must not depend on how busy the machine is.
 package expr
@@ -488,7 +488,7 @@ func (b *budget) stop(kind ErrorKind) {
 }
 
 // Costs are cel-go's: about 50 ns each. An expression is refused when it is compiled if its cost, with data as large
-// as assumed here, could exceed maxEstimate. What it really costs is counted while it is evaluated (meter.go).
+// as assumed here, could exceed maxEstimate. What it really costs is counted while it is evaluated.
 const (
 	maxEstimate  = 1_000_000
 	provedCheap  = 10_000 // below it neither cost nor time is watched

@@ -2,10 +2,9 @@
 // paid for is kept, and the same draw of the same request gets it again, in this
 // run's repetition, in another configuration, or after a crash.
 //
-// The stages: a request becomes a key (key.go) with its number in the run
-// (numbers.go), the key a file (store.go, entry.go) or, where it is not to be
-// written, an answer that is remembered for a while (recent.go), and equal calls
-// at the same time one call (flights.go). List and Prune look after the folder.
+// The stages: a request becomes a key with its number in the run, the key a file (store.go) or, where it is not to be
+// written, an answer that is remembered for a while, and equal calls
+// at the same time one call. List and Prune look after the folder.
 package cache
 
 import (

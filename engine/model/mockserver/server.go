@@ -2,10 +2,10 @@
 // chat-completions API of OpenAI and has no model behind it: what it replies,
 // how long it takes, whom it refuses, and which faults it shows.
 //
-// The stages of a request: it is read (request.go), counted (stats.go), held to
-// the rate limits (limits.go), meets its fault (schedule.go, kinds.go), gets a
-// reply (replies.go) in the shape of the API (completion.go), and is sent whole
-// or as a stream (payload.go).
+// The stages of a request: it is read, counted, held to
+// the rate limits, meets its fault, gets a
+// reply (replies.go) in the shape of the API, and is sent whole
+// or as a stream.
 //
 // With the same seed, equal requests get equal answers: latencies, identifiers
 // and faults by share are drawn from what was asked and how often, never from

@@ -1,4 +1,5 @@
-// Package asif decides what a call that never happens stands for: how long it
+// Package offline decides what models reply that call no server: a Script has canned
+// replies, a Simulated one draws them. A Call is what one that never happens stands for: how long it
 // would have taken and what it would have used. Chance comes from a hash of
 // what the call is, never from the order in which calls arrive, so that the
 // same suite gives the same numbers at any concurrency.
@@ -27,7 +28,7 @@ type Call struct {
 	Timeout time.Duration // of one call; 0: none
 }
 
-// Of is what calls of a declared model stand for.
+// CallOf is what calls of a declared model stand for.
 func CallOf(m *spec.Model) Call {
 	return Call{Latency: m.Latency, Tokens: m.Tokens, Sleep: m.Sleep, Timeout: m.Timeout}
 }
@@ -126,7 +127,7 @@ func Draws(seed int64, texts []string, numbers ...uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:8]), binary.LittleEndian.Uint64(sum[8:16])))
 }
 
-// Model replies from a script: Draw.Call is the place in the list.
+// Script replies from a script: Draw.Call is the place in the list.
 type Script struct {
 	Name string // in the suite, for messages
 	// ByTask has the replies by task id. Where it is nil, All serves every task.

@@ -22,7 +22,7 @@ import (
 // DefaultQuality is what a model has that declares none.
 var DefaultQuality = spec.Quality{Start: 0.5, Limit: 0.9, Rate: 0.5, Spread: 0.1, Noise: 0.05}
 
-// Model is a simulated model. Its requests must say what task they are Of where
+// Simulated is a simulated model. Its requests must say what task they are Of where
 // Reply reads the task.
 type Simulated struct {
 	Name    string // in the suite; equal settings under another name are another model
@@ -33,7 +33,7 @@ type Simulated struct {
 	Time    Call
 }
 
-// New makes a declared model. The zero quality is DefaultQuality.
+// Simulate makes a declared model. The zero quality is DefaultQuality.
 func Simulate(name string, seed int64, m *spec.Model) *Simulated {
 	s := &Simulated{Name: name, Seed: seed, Quality: m.Quality, Errors: m.Errors, Reply: m.Reply, Time: CallOf(m)}
 	if s.Quality == (spec.Quality{}) {

@@ -1,9 +1,9 @@
 // Package openai decides how a request reaches a server that speaks the
 // chat-completions API of OpenAI, and what its answer, or its failure, means.
 //
-// The stages: a request becomes a body (body.go), the wire sends it with its
-// own limits (wire.go, silence.go) and makes one answer of a stream (stream.go),
-// the answer becomes a reply (answer.go) with its usage (usage.go) or an error
+// The stages: a request becomes a body, the wire sends it with its
+// own limits and makes one answer of a stream,
+// the answer becomes a reply (answer.go) with its usage or an error
 // with a class (classify.go), whose message holds no key. It does not try again;
 // that is for a model around it.
 package openai

@@ -170,7 +170,7 @@ func (b *Budget) Overshoot() *Overshoot {
 // oneCall is all that is known beforehand of a call that is no model's.
 var oneCall = Worst{Expected: record.Usage{Calls: 1}, Bound: record.Usage{Calls: 1}}
 
-// Call reserves a call that is no model's, such as that of a remote agent, in the
+// BudgetCall reserves a call that is no model's, such as that of a remote agent, in the
 // budget of the context's run and in the suite's, which may be nil. It is settled
 // when the call is over, as one call; in the suite's as none where it is certain that
 // nothing was sent. Reserved is what the record has of it under
@@ -472,7 +472,7 @@ func (e *Refused) StopReason() record.Reason {
 // the budget by its excess.
 const DefaultMaxOutput = 4096
 
-// Options say how calls are priced and reserved.
+// LimitOptions say how calls are priced and reserved.
 type LimitOptions struct {
 	Price Price
 	// Input is what every prompt is reserved at; 0: at an estimate by its text.
@@ -508,14 +508,14 @@ func (o LimitOptions) Least(output int64) record.Usage {
 	return e.priced(input, output)
 }
 
-// Wrap prices what a model uses and reserves every call in the budget first. A
+// Limit prices what a model uses and reserves every call in the budget first. A
 // nil budget has no limits. Where the budget has no room the call is not made,
 // and the error is a *Refused. What replies report corrects the estimates.
 func Limit(inner model.Model, budget *Budget, options LimitOptions) model.Model {
 	return &limited{inner: inner, suite: budget, worst: newEstimate(options)}
 }
 
-// WrapRun does the same with the budget that the context carries for one run
+// LimitRun does the same with the budget that the context carries for one run
 // (see WithRun), and puts what was expected into the reply for the record. Its
 // estimates depend on nothing but the request: other runs must not decide where
 // this one ends.

@@ -1,18 +1,24 @@
-// Package gate decides when a call may start, so that a server is used as fully
-// as it allows and is not asked more than that. One gate serves all calls of one
-// model.
+// Package pace decides when a call may be made, whether it is made again, and whether
+// a budget has room for it. Three decorators of a model do: Retry stands around Limit,
+// which stands around a Gate, so that every attempt is reserved and paced.
+//
+// Retry tells apart how long the attempt that counts took (Duration) and what went by
+// besides (Waited).
+//
+// A Gate decides when a call may start, so that a server is used as fully as it allows
+// and is not asked more than that. One gate serves all calls of one model.
 //
 // A call starts once fewer are in flight than the window, which grows while calls
-// succeed and shrinks when the server refuses one (window.go); no pause after a
-// refusal is on; the pace that was learned from refusals (pace.go) and the
-// declared requests and tokens a minute (rate.go) have room. Calls start in the
+// succeed and shrinks when the server refuses one (window); no pause after a
+// refusal is on; the pace that was learned from refusals (pace) and the
+// declared requests and tokens a minute (bucket) have room. Calls start in the
 // order in which they came.
 //
 // A refusal is taken to mean "too much at once": all calls pause for as long as the
 // server asked, once for all that had started by then. Two things show more. Where
 // calls are refused as soon after a pause as before it, among others that are taken,
 // the server may refuse single calls for reasons of its own, and where it refuses the
-// first call after the pause that it asked for, it does: only these wait (doubt.go).
+// first call after the pause that it asked for, it does: only these wait (doubt).
 // Where it takes nothing at all, all that wait are refused like the one that was
 // sent, so that no call waits longer than the server asks of it.
 //
@@ -33,7 +39,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// Options say what the server is known to allow. Zero values: nothing is known.
+// GateOptions say what the server is known to allow. Zero values: nothing is known.
 type GateOptions struct {
 	Requests int64          // a minute
 	Tokens   int64          // a minute, input and allowed output
@@ -94,7 +100,7 @@ type ticket struct {
 	failed *model.CallError // it is refused without being made; nil: it is not
 }
 
-// New makes a gate.
+// NewGate makes a gate.
 func NewGate(o GateOptions) *Gate {
 	if o.Random == nil {
 		o.Random = rand.Float64

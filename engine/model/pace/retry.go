@@ -24,14 +24,14 @@ const (
 	badResponses    = 2 // retries after answers that are none
 )
 
-// Options say how often to try again. Zero values mean the defaults.
+// RetryOptions say how often to try again. Zero values mean the defaults.
 type RetryOptions struct {
 	Retries int            // attempts after the first; negative: none; default DefaultRetries
 	Random  func() float64 // from 0 to below 1, safe for concurrent use; default: math/rand/v2
 	Key     func() string  // of idempotency, one a call; default: crypto/rand
 }
 
-// Wrap tries the calls of a model again that failed for a while.
+// Retry tries the calls of a model again that failed for a while.
 func Retry(inner model.Model, o RetryOptions) model.Model {
 	if o.Retries == 0 {
 		o.Retries = DefaultRetries
