@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -242,6 +243,22 @@ func TestEveryPackageSaysWhatItDecides(t *testing.T) {
 		}
 		if !documented {
 			t.Errorf("package %s has no comment", name)
+		}
+	}
+}
+
+func TestTheArchitectureNamesFilesThatAreThere(t *testing.T) {
+	text, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`([a-z0-9]+/[a-z0-9/_]*\\.go)`").FindAllSubmatch(text, -1)
+	if len(named) < 10 {
+		t.Fatalf("only %d files are named", len(named))
+	}
+	for _, name := range named {
+		if _, err := os.Stat(string(name[1])); err != nil {
+			t.Error(err)
 		}
 	}
 }
