@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // mergeFlags are the flags of merge.
@@ -184,4 +185,146 @@ func lacking(all *record.Shards, parts []record.Part) string {
 		}
 	}
 	return strings.Join(texts, "; ")
+}
+
+// alike refuses two parts that are not of one suite, made and dealt in one way.
+func alike(one, other *record.Part) error {
+	lines, err := partDifferences(&one.Manifest, &other.Manifest)
+	if err != nil {
+		return fail(notMeasured, "", "comparing the specs: %w", err)
+	}
+	if len(lines) > 0 {
+		what := strings.Join(append([]string{fmt.Sprintf("%s and %s do not belong together:", one.Dir, other.Dir)}, fewest(lines)...), "\n  ")
+		return fail(wrongSpec, "shards are of one suite, with one seed, the same data and one version of agentbench", "%s", what)
+	}
+	s, t := one.Manifest.Volatile.Shards, other.Manifest.Volatile.Shards
+	switch {
+	case s.Of != t.Of:
+		return usage("deal a suite in one way", "%s is one of %d shards, %s one of %d", one.Dir, s.Of, other.Dir, t.Of)
+	case s.Deal != t.Deal || s.By != t.By:
+		return usage("give all shards the same --task, --limit and --shard-weights", "the tasks of %s and %s were dealt otherwise: by %s of %s, by %s of %s",
+			one.Dir, other.Dir, s.By, count(s.Tasks, "task", "tasks"), t.By, count(t.Tasks, "task", "tasks"))
+	}
+	return nil
+}
+
+// partDifferences says in a line each what differs between the manifests of two
+// parts, and may not.
+func partDifferences(one, other *record.Manifest) ([]string, error) {
+	var all differences
+	all.compare("suite", one.Suite, other.Suite)
+	all.compare("agentbench", one.Agentbench, other.Agentbench)
+	all.compare("trials", one.Trials, other.Trials)
+	all.compare("configurations", strings.Join(headNames(one), ", "), strings.Join(headNames(other), ", "))
+	lines := all.lines()
+	if one.SpecHash == other.SpecHash {
+		return lines, nil
+	}
+	within, err := specDifferences(one, other)
+	for _, line := range within.lines() {
+		if !strings.HasPrefix(line, "suite:") { // told already
+			lines = append(lines, line)
+		}
+	}
+	return lines, err
+}
+
+func headNames(m *record.Manifest) []string {
+	names := make([]string, len(m.Configurations))
+	for i := range m.Configurations {
+		names[i] = m.Configurations[i].Name
+	}
+	return names
+}
+
+// fewest are the first of many lines.
+func fewest(lines []string) []string {
+	if more := len(lines) - mostDifferences; more > 0 {
+		return append(lines[:mostDifferences:mostDifferences], "and "+count(more, "more difference", "more differences"))
+	}
+	return lines
+}
+
+// concludeMerge reports on merged results and judges them, as run does.
+func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *mergeFlags) error {
+	report, err := collect(f.out, m, neededRecords)
+	if err != nil {
+		return err
+	}
+	unanswered := p.judgeMerged(ctx, m, report, f)
+	if err := p.write(report, &f.reportFlags, "configurations", "curve"); err != nil {
+		return err
+	}
+	if !f.quiet {
+		fmt.Fprintf(p.err, "\nresults: %s\nmore: agentbench report %s, agentbench show %s\n", f.out, f.out, f.out)
+	}
+	if unanswered != nil {
+		return unanswered
+	}
+	return p.thresholds(report.Thresholds, f.quiet)
+}
+
+// judgeMerged puts into a report what its thresholds say, or why that cannot be
+// told, which is an error of its own.
+func (p *program) judgeMerged(ctx context.Context, m *record.Manifest, report *reports.Report, f *mergeFlags) error {
+	b, err := boundsOf(m)
+	expected, ofMade := m.Totals.Planned, f.incomplete && m.Incomplete != ""
+	if ofMade { // who allows that wants to see what is there, but no faults
+		expected = m.Totals.Runs() - m.Totals.Cancelled
+	}
+	if err == nil {
+		err = b.answerable(f.out, m, expected, report)
+	}
+	if err == nil {
+		err = p.differ(report, f.out, m, &f.againstFlags)
+	}
+	if err != nil {
+		report.Unanswered = err.Error()
+		return err
+	}
+	options := reports.ThresholdOptions{Comparison: report.Differences, MinCoverage: b.coverage(), OfMade: ofMade}
+	report.Thresholds = reports.Thresholds(ctx, report, options, append(p.readable(m, b.Thresholds, f.quiet), f.texts...))
+	return nil
+}
+
+// readable are the thresholds that read nothing of configurations which no shard
+// ran.
+func (p *program) readable(m *record.Manifest, texts []string, quiet bool) (readable []string) {
+	for _, text := range texts {
+		absent := absentIn(m, text)
+		if absent == "" {
+			readable = append(readable, text)
+		} else if !quiet {
+			fmt.Fprintf(p.err, "threshold not judged, because %s was left out: %s\n", printable(absent), text)
+		}
+	}
+	return readable
+}
+
+// absentIn names a configuration that a threshold reads and that is not there.
+func absentIn(m *record.Manifest, text string) string {
+	program, _ := expr.Threshold().Compile(text, expr.WantBool)
+	if program == nil {
+		return "" // judging it says what is wrong
+	}
+	for _, read := range program.Reads() {
+		path, ok := strings.CutPrefix(read, "configurations.")
+		if ok && !reads(m, path) {
+			name, _, _ := strings.Cut(path, ".")
+			return name
+		}
+	}
+	return ""
+}
+
+// reads says whether a path begins with the name or alias of a configuration.
+func reads(m *record.Manifest, path string) bool {
+	for i := range m.Configurations {
+		for _, name := range append([]string{m.Configurations[i].Name}, m.Configurations[i].Aliases...) {
+			if path == name || strings.HasPrefix(path, name+".") {
+				return true
+			}
+		}
+	}
+	return false
 }

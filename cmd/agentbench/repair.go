@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 func (p *program) repairCommand() *cobra.Command {
@@ -136,4 +139,13 @@ func repairText(dir string, r *record.Repaired, look bool) string {
 		fmt.Fprintf(&b, "agentbench run SUITE --out %s makes what is missing again\n", shellWord(dir))
 	}
 	return b.String()
+}
+
+// jsonLine is a value as a line of JSON that a terminal shows as it is.
+func jsonLine(value any) ([]byte, error) {
+	var line bytes.Buffer
+	encode := json.NewEncoder(&line)
+	encode.SetEscapeHTML(false)
+	err := encode.Encode(value)
+	return page.PlainJSON(line.Bytes()), err
 }

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // earlier is what former sessions left in the result folder of a job. Its zero
@@ -221,4 +226,202 @@ func countRuns(dir string, m *record.Manifest) error {
 		}
 	}
 	return nil
+}
+
+// keepEarlier leaves in a manifest what the folder holds already: who selects or
+// declares less than before does not make it smaller.
+func keepEarlier(before, m *record.Manifest) error {
+	m.Tasks, m.Trials = max(m.Tasks, before.Tasks), max(m.Trials, before.Trials)
+	if err := keepConfigurations(before, m); err != nil {
+		return err
+	}
+	for _, hash := range before.Mixed {
+		if hash != m.SpecHash && !slices.Contains(m.Mixed, hash) {
+			m.Mixed = append(m.Mixed, hash)
+		}
+	}
+	m.Totals = before.Totals
+	m.Totals.Planned = m.Tasks * m.Trials * len(m.Configurations)
+	return nil
+}
+
+// keepConfigurations adds those that only former sessions ran.
+func keepConfigurations(before, m *record.Manifest) error {
+	var resolved struct{ Configurations map[string]json.RawMessage }
+	if err := readSpec(before.Spec, &resolved); err != nil {
+		return err
+	}
+	for i := range before.Configurations {
+		head := before.Configurations[i]
+		same := func(c record.ConfigurationHead) bool { return c.Name == head.Name }
+		if slices.ContainsFunc(m.Configurations, same) {
+			continue
+		}
+		name, err := json.Marshal(head.Name)
+		if err != nil {
+			return fmt.Errorf("writing the resolved spec: %w", err)
+		}
+		loop := resolved.Configurations[head.Name]
+		if loop == nil {
+			return fmt.Errorf("the resolved spec has no configuration %q, which the manifest names", head.Name)
+		}
+		m.Configurations = append(m.Configurations, head)
+		m.Spec = slices.Concat(m.Spec[:len(m.Spec)-len("}}")], []byte{','}, name, []byte{':'}, loop, []byte("}}"))
+		if head.Name == before.Baseline && m.Baseline == "" {
+			m.Baseline = head.Name
+		}
+	}
+	var err error
+	m.SpecHash, err = specHash(m)
+	return err
+}
+
+// countLeft counts the planned runs that are still to be made.
+func (j *job) countLeft() (left int, err error) {
+	for item, err := range j.plan.Items(j.Tasks()) {
+		if err != nil {
+			return 0, fmt.Errorf("counting what is to be done: %w", err)
+		}
+		if !j.earlier.done(item.ID) {
+			left++
+		}
+	}
+	return left, nil
+}
+
+// tally counts what becomes of the runs, and lets the progress be told.
+type tally struct {
+	view *progress   // nil: nobody looks
+	any  atomic.Bool // a run was executed
+
+	mu     sync.Mutex
+	totals record.Totals
+	effort record.Effort
+	fault  *record.Error // of the run with a fault whose id comes first
+	of     string        // that run
+}
+
+// Started implements engine.Watcher.
+func (t *tally) Started(item plan.Item) {
+	if t.view != nil {
+		t.view.Started(item)
+	}
+}
+
+// Finished implements engine.Watcher.
+func (t *tally) Finished(run *record.Run, scores []record.Score) {
+	t.count(run)
+	if t.view != nil {
+		t.view.Finished(run, scores)
+	}
+}
+
+// executed counts a run that is not put down yet.
+func (t *tally) executed() {
+	t.any.Store(true)
+	if t.view != nil {
+		t.view.Executed()
+	}
+}
+
+func (t *tally) count(run *record.Run) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.totals.Add(&record.Signals{Outcome: run.Outcome, Usage: run.Usage, Judging: run.Judging, User: run.User})
+	t.effort.Add(run)
+	if run.Outcome.Status == record.Faulted && (t.fault == nil || run.ID < t.of) {
+		t.fault, t.of = run.Outcome.Error, run.ID
+	}
+}
+
+// manifest says under which spec the results of a job come to be.
+func (p *program) manifest(j *job) (record.Manifest, error) {
+	resolved, err := resolvedSpec(j.Suite, j.plan.Configurations)
+	if err != nil {
+		return record.Manifest{}, err
+	}
+	m := record.Manifest{
+		Suite: j.Suite.Name, Agentbench: version(), Seed: j.Suite.Seed, Status: record.StateRunning,
+		Spec:     p.secrets.Redact(resolved), // a new key is no other spec
+		Baseline: j.baseline(), Tasks: j.plan.Tasks, Trials: j.plan.Trials, Scorers: []string{},
+		PricesAsOf: j.Suite.PricesAsOf,
+		Totals:     record.Totals{Planned: j.plan.Runs()},
+		Volatile:   record.ManifestVolatile{Started: p.now().UTC(), Shards: shardsOf(j.plan)},
+	}
+	m.Incomplete = m.Volatile.Shards.Incomplete()
+	for i := range j.Suite.Scorers {
+		m.Scorers = append(m.Scorers, j.Suite.Scorers[i].Name)
+	}
+	m.Metrics = metricHeads(j.Suite.SingleMetrics())
+	for i := range j.Suite.Models {
+		if j.Suite.Models[i].Value.Provider == "simulate" {
+			m.Simulated = append(m.Simulated, j.Suite.Models[i].Key)
+		}
+	}
+	for i := range j.plan.Configurations {
+		head, err := configurationHead(&j.plan.Configurations[i])
+		if err != nil {
+			return m, err
+		}
+		m.Configurations = append(m.Configurations, head)
+	}
+	if m.Data, err = j.data(); err != nil {
+		return m, err
+	}
+	m.SpecHash, err = specHash(&m)
+	return m, err
+}
+
+// metricHeads are the metrics as manifests have them.
+func metricHeads(all []spec.SingleMetric) (heads []record.MetricHead) {
+	for _, m := range all {
+		heads = append(heads, record.MetricHead{Name: m.Name, Score: m.Score, Reduce: m.Reduce, K: m.K, Threshold: m.Threshold, By: m.By})
+	}
+	return heads
+}
+
+// data are the files that tasks and recorded answers come from.
+func (j *job) data() ([]record.DataFile, error) {
+	files, err := j.DataFiles()
+	if err != nil {
+		return nil, fmt.Errorf("hashing the data: %w", err)
+	}
+	var data []record.DataFile
+	for _, f := range files {
+		data = append(data, record.DataFile(f))
+	}
+	return data, nil
+}
+
+// baseline is the suite's, where its configuration is part of the plan.
+func (j *job) baseline() string {
+	for i := range j.plan.Configurations {
+		if c := &j.plan.Configurations[i]; c.Name == j.Suite.Baseline || slices.Contains(c.Aliases, j.Suite.Baseline) {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+func configurationHead(c *spec.Resolved) (record.ConfigurationHead, error) {
+	limit, derived, _ := c.Loop.EffectiveMax()
+	head := record.ConfigurationHead{Name: c.Name, Aliases: c.Aliases, Loop: c.Hash, EffectiveMax: limit}
+	if !derived {
+		head.MaxIterations = limit
+	}
+	for _, phase := range c.Loop.Phases {
+		head.Phases = append(head.Phases, record.PhaseHead{Name: phase.Name, Limit: phase.MaxIterations})
+	}
+	for _, limit := range c.Loop.StepLimits() {
+		head.Steps = append(head.Steps, record.StepsHead(limit))
+	}
+	head.Completes = slices.ContainsFunc(c.Loop.Stages(), func(s spec.Stage) bool { return len(s.Agent.Completing()) > 0 })
+	for _, param := range c.Params {
+		value, err := json.Marshal(param.Value)
+		if err != nil {
+			return head, fmt.Errorf("writing the parameter %s of %s: %w", param.Path, c.Name, err)
+		}
+		head.Params = append(head.Params, record.Param{Path: param.Path, Value: value})
+	}
+	return head, nil
 }
