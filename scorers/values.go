@@ -305,7 +305,7 @@ func taken(s string, match []int) string {
 }
 
 // numeric compares numbers. The difference may be as large as tolerance, or as the relative share of the target,
-// whichever allows more; without both it must be 0. See answer.Number for what is a number in a text.
+// whichever allows more; without both it must be 0. See textual.Number for what is a number in a text.
 func numeric(c *compiler) comparison {
 	near := nearness{absolute: c.spec.Tolerance, relative: c.spec.Relative}
 	return func(_ context.Context, s *subject) verdict {

@@ -41,7 +41,7 @@ type auditSuite struct {
 	maxLoss, share float64
 }
 
-// auditModel is a simulated model: see simulate.Model.
+// auditModel is a simulated model: see offline.Simulated.
 type auditModel struct{ start, limit, rate, spread, noise float64 }
 
 // auditLimits are a configuration; a patience of 0 is off.
@@ -131,7 +131,7 @@ type auditTrial struct {
 	right      [mostCalls]bool
 }
 
-// fresh draws trials as simulate.Model does.
+// fresh draws trials as offline.Simulated does.
 func (m *auditModel) fresh(r *rand.Rand, ease []float64) []auditTrial {
 	clamp := func(x float64) float64 { return math.Round(max(0, min(1, x))*1e4) / 1e4 }
 	all := make([]auditTrial, len(ease))

@@ -188,7 +188,7 @@ func (p *program) tuneRecorded(ctx context.Context, l *live, o *opened, today *s
 
 // live is a suite that is recorded in order to be tuned. What replay answers
 // exactly is recorded once, under the loosest values; parameters that need calls
-// make paths, each of which is recorded, and which race: see [race.Race].
+// make paths, each of which is recorded, and which race: see [tune.Race].
 type live struct {
 	*program
 	*opened // its configurations are the paths

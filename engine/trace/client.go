@@ -307,7 +307,7 @@ type Options struct {
 // DefaultPatience is short: nobody is to wait for spans.
 const DefaultPatience = 5 * time.Second
 
-// Exporter traces by sending spans. It is a telemetry.Tracer.
+// Exporter traces by sending spans. It is a Tracer.
 type Exporter struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
@@ -410,7 +410,7 @@ func (w *warnings) add(err error) {
 	w.tell(err)
 }
 
-// Start implements telemetry.Tracer.
+// Start implements Tracer.
 func (e *Exporter) Start(ctx context.Context, began *Began) (context.Context, Span) {
 	kind := trace.SpanKindInternal
 	if began.Client {
@@ -425,7 +425,7 @@ type span struct {
 	made     trace.Span
 }
 
-// End implements telemetry.Span.
+// End implements Span.
 func (s *span) End(attributes []Attribute, failed *Failure) {
 	s.made.SetAttributes(s.exporter.attributes(attributes)...)
 	if failed != nil {
