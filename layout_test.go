@@ -54,7 +54,7 @@ var soleImporters = map[string]string{
 	"gopkg.in/yaml.v3":                                                "spec/source",
 	"github.com/olekukonko/tablewriter":                               "reports/page",
 	"github.com/sashabaranov/go-openai":                               "engine/model/openai",
-	"github.com/spf13/cobra":                                          "cmd/agentbench",
+	"github.com/spf13/cobra":                                          "cmd/agentbench/command",
 	"github.com/modelcontextprotocol":                                 "engine/tool/mcp",
 	"github.com/bmatcuk/doublestar":                                   "spec",
 	"gonum.org/v1/gonum":                                              "reports/stats",
@@ -75,7 +75,7 @@ var unreachable = map[string][]string{
 // The most that there may be: packages and imports between them, and how many
 // imports lead from the command to the packages that import none. Packages that only
 // tests import are not counted.
-const mostPackages, mostImports, longestChain = 55, 230, 7
+const mostPackages, mostImports, longestChain = 45, 200, 7
 
 // packages are our packages' direct imports, tests left out.
 func packages(t *testing.T) map[string][]string {

@@ -1,0 +1,305 @@
+package command
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// yamlOf reads YAML into maps and lists.
+func yamlOf(t *testing.T, name string, text []byte) map[string]any {
+	t.Helper()
+	tree, faults := source.Parse(source.NewFile(name, text))
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plainMap(tree.Plain())
+}
+
+func plainMap(value any) map[string]any {
+	plain, _ := unordered(value).(map[string]any)
+	return plain
+}
+
+func unordered(value any) any {
+	switch v := value.(type) {
+	case *source.Object:
+		m := map[string]any{}
+		for i, key := range v.Keys {
+			m[key] = unordered(v.Values[i])
+		}
+		return m
+	case []any:
+		for i := range v {
+			v[i] = unordered(v[i])
+		}
+	}
+	return value
+}
+
+// valueAt walks maps and lists by keys and places.
+func valueAt(value any, path ...any) any {
+	for _, p := range path {
+		switch key := p.(type) {
+		case string:
+			m, _ := value.(map[string]any)
+			value = m[key]
+		case int:
+			list, _ := value.([]any)
+			if key >= len(list) {
+				return nil
+			}
+			value = list[key]
+		}
+	}
+	return value
+}
+
+// action runs action.yml as GitHub would.
+type action struct {
+	t       *testing.T
+	yaml    map[string]any
+	dir     string // the workspace
+	values  map[string]string
+	path    string
+	printed bytes.Buffer
+}
+
+func newAction(t *testing.T, dir string, with map[string]string) *action {
+	t.Helper()
+	text, err := os.ReadFile("../../../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := exec.LookPath("agentbench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &action{t: t, yaml: yamlOf(t, "action.yml", text), dir: dir, path: os.Getenv("PATH"), values: map[string]string{"github.action_path": "unused"}}
+	inputs, _ := a.yaml["inputs"].(map[string]any)
+	for name := range inputs {
+		a.values["inputs."+name], _ = valueAt(inputs, name, "default").(string)
+	}
+	a.values["inputs.binary"] = program
+	for name, value := range with {
+		if inputs[name] == nil {
+			t.Fatalf("the action has no input %q", name)
+		}
+		a.values["inputs."+name] = value
+	}
+	return a
+}
+
+var expression = regexp.MustCompile(`\$\{\{ *([a-z0-9_.-]+) *\}\}`)
+
+// expand puts the values of expressions into a text.
+func (a *action) expand(text string) string {
+	return expression.ReplaceAllStringFunc(text, func(match string) string {
+		return a.values[expression.FindStringSubmatch(match)[1]]
+	})
+}
+
+// run runs all steps and gives the exit code of the last one that failed.
+func (a *action) run() (code int) {
+	a.t.Helper()
+	steps, _ := valueAt(a.yaml, "runs", "steps").([]any)
+	for _, step := range steps {
+		if a.wanted(step) {
+			if failed := a.step(step); failed != 0 {
+				code = failed
+			}
+		}
+	}
+	return code
+}
+
+// wanted decides the conditions that the action has.
+func (a *action) wanted(step any) bool {
+	condition, _ := valueAt(step, "if").(string)
+	switch code := a.values["steps.run.outputs.exit-code"]; condition {
+	case "", "always()":
+		return true
+	case "inputs.baseline != '' && (steps.run.outputs.exit-code == '0' || steps.run.outputs.exit-code == '1')":
+		return a.values["inputs.baseline"] != "" && (code == "0" || code == "1")
+	default:
+		a.t.Fatalf("the test does not know the condition %q", condition)
+		return false
+	}
+}
+
+func (a *action) step(step any) int {
+	a.t.Helper()
+	script, _ := valueAt(step, "run").(string)
+	if shell := valueAt(step, "shell"); shell != "bash" || script == "" {
+		a.t.Fatalf("a step has the shell %v and the script %q", shell, script)
+	}
+	files := a.t.TempDir()
+	env := []string{"PATH=" + a.path, "HOME=" + files, "RUNNER_TEMP=" + files, "GITHUB_STEP_SUMMARY=" + filepath.Join(a.dir, "summary.md")}
+	for _, name := range []string{"GITHUB_OUTPUT", "GITHUB_PATH"} {
+		env = append(env, name+"="+filepath.Join(files, name))
+	}
+	declared, _ := valueAt(step, "env").(map[string]any)
+	for name, value := range declared {
+		text, _ := value.(string)
+		env = append(env, name+"="+a.expand(text))
+	}
+	code := a.bash(script, env)
+	a.take(step, filepath.Join(files, "GITHUB_OUTPUT"))
+	if added, err := os.ReadFile(filepath.Join(files, "GITHUB_PATH")); err == nil {
+		a.path = strings.TrimSpace(string(added)) + ":" + a.path
+	}
+	return code
+}
+
+// bash runs a script as GitHub does.
+func (a *action) bash(script string, env []string) int {
+	a.t.Helper()
+	file := filepath.Join(a.t.TempDir(), "step.sh")
+	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+	c := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", file)
+	c.Dir, c.Env, c.Stdout, c.Stderr = a.dir, env, &a.printed, &a.printed
+	var exit *exec.ExitError
+	if err := c.Run(); errors.As(err, &exit) {
+		return exit.ExitCode()
+	} else if err != nil {
+		a.t.Fatal(err)
+	}
+	return 0
+}
+
+// take reads the outputs of a step.
+func (a *action) take(step any, file string) {
+	id, _ := valueAt(step, "id").(string)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		a.values["steps."+id+".outputs."+name] = value
+	}
+}
+
+func needsBash(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("there is no bash")
+	}
+}
+
+// suiteFolder is a workspace with a suite and a baseline of it.
+func suiteFolder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	typed(t, 0, nil, "init", dir)
+	typed(t, 0, nil, "run", filepath.Join(dir, "suite.yaml"), "-q", "--out", filepath.Join(dir, "first"))
+	typed(t, 0, nil, "baseline", "set", "main", filepath.Join(dir, "first"), "--dir", filepath.Join(dir, "baselines"))
+	return dir
+}
+
+func TestActionIsWellFormed(t *testing.T) {
+	needsBash(t)
+	a := newAction(t, t.TempDir(), nil)
+	inputs, _ := a.yaml["inputs"].(map[string]any)
+	for name := range inputs {
+		if text, _ := valueAt(inputs, name, "description").(string); len(text) < 20 || !strings.HasSuffix(text, ".") {
+			t.Errorf("the input %s is described as %q", name, text)
+		}
+	}
+	steps, _ := valueAt(a.yaml, "runs", "steps").([]any)
+	if valueAt(a.yaml, "runs", "using") != "composite" || len(steps) < 4 {
+		t.Fatalf("it has %d steps", len(steps))
+	}
+	for _, step := range steps {
+		script, _ := valueAt(step, "run").(string)
+		check := exec.Command("bash", "-n")
+		check.Stdin = strings.NewReader(script)
+		if said, err := check.CombinedOutput(); err != nil {
+			t.Errorf("%v: %v\n%s", valueAt(step, "name"), err, said)
+		}
+		// What comes from outside reaches a script as a variable, never as its text.
+		if strings.Contains(script, "${{") {
+			t.Errorf("%v has an expression in its script", valueAt(step, "name"))
+		}
+		values, _ := valueAt(step, "env").(map[string]any)
+		for name := range values {
+			if !strings.Contains(script, "$"+name) && !strings.Contains(script, "${"+name) {
+				t.Errorf("%v does not use %s", valueAt(step, "name"), name)
+			}
+		}
+	}
+}
+
+func TestActionRunsASuite(t *testing.T) {
+	needsBash(t)
+	for _, c := range []struct {
+		name string
+		with map[string]string
+		want int
+		said string // in what is printed
+	}{
+		{"a suite", map[string]string{"suite": "suite.yaml"}, 0, "::notice title=quickstart"},
+		{"as the baseline", map[string]string{"suite": "suite.yaml", "baseline": "main", "diff-args": "--margin 0.3 --margin 50%"}, 0, "compared with `?baselines/main.jsonl"},
+		{"worse than the baseline", map[string]string{"suite": "suite.yaml", "baseline": "main", "args": " --set terminate.max_iterations=1\n --quiet "}, 1, "worse"},
+		{"a threshold that does not hold", map[string]string{"suite": "suite.yaml", "args": "--threshold configurations.default.runs<0"}, 1, "does not hold"},
+		{"no such suite", map[string]string{"suite": "sweet.yaml", "baseline": "main"}, 2, "there is no file sweet.yaml"},
+		{"a spec that is wrong", map[string]string{"suite": "wrong.yaml"}, 3, "wrong.yaml:"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := suiteFolder(t)
+			if err := os.WriteFile(filepath.Join(dir, "wrong.yaml"), []byte("suite: wrong\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			a := newAction(t, dir, c.with)
+			code := a.run()
+			if code != c.want || a.values["steps.answer.outputs.exit-code"] != string(rune('0'+c.want)) || !regexp.MustCompile(c.said).MatchString(a.printed.String()) {
+				t.Fatalf("exit code %d, %q; it printed\n%s", code, a.values["steps.answer.outputs.exit-code"], a.printed.String())
+			}
+			if c.want > 1 {
+				return
+			}
+			for file, want := range map[string]string{"summary.md": "`quickstart`", "results/comment.md": "<!-- agentbench ", "results/junit.xml": "<testsuites", "results/ci/manifest.json": `"status": "complete"`} {
+				text, err := os.ReadFile(filepath.Join(dir, file))
+				if err != nil || !strings.Contains(string(text), want) {
+					t.Errorf("%s: %v\n%s", file, err, text)
+				}
+			}
+		})
+	}
+}
+
+// A program that was downloaded is used only if it is the one that was meant.
+func TestActionChecksWhatItDownloads(t *testing.T) {
+	needsBash(t)
+	for _, tool := range []string{"curl", "sha256sum"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("there is no " + tool)
+		}
+	}
+	program, err := exec.LookPath("agentbench")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(text)
+	for sha, want := range map[string]int{hex.EncodeToString(sum[:]): 0, strings.Repeat("0", 64): 1, "": 1} {
+		a := newAction(t, t.TempDir(), map[string]string{"binary": "", "url": "file://" + program, "sha256": sha})
+		if code := a.step(valueAt(a.yaml, "runs", "steps", 0)); code != want || strings.Contains(a.printed.String(), "(go1.") != (want == 0) {
+			t.Errorf("sha256 %q: exit code %d\n%s", sha, code, a.printed.String())
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Where baselines are, unless the user says otherwise.
+const (
+	baselineFolder = "baselines"
+	baselineSuffix = ".jsonl"
+)
+
+// declareBaselines lets the user say where baselines are.
+func declareBaselines(c *cobra.Command, dir *string) {
+	c.Flags().StringVar(dir, "baselines", baselineFolder, "folder of the baselines")
+}
+
+func (p *program) baselineCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "baseline",
+		Short:   "Keep results to compare later ones with",
+		GroupID: "look",
+		Long: `Keeps results as a small file that can be committed to git: the scores and the usage of
+every run, without the trajectories. Files are baselines/NAME.jsonl, beside which
+agentbench diff --baseline NAME and run --baseline NAME look for them.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error { return unknownCommand(c, args) },
+	}
+	c.AddCommand(p.baselineSetCommand(), p.baselineListCommand(), p.baselineRemoveCommand())
+	return c
+}
+
+func (p *program) baselineSetCommand() *cobra.Command {
+	var dir string
+	var incomplete bool
+	c := &cobra.Command{
+		Use:   "set NAME DIR[:CONFIGURATION]",
+		Short: "Make a baseline of results",
+		Long: `Makes a baseline of a result folder, or of one of its configurations. A baseline of that
+name is replaced. The same results give the same bytes.`,
+		Args: arguments(2, 2, "a name and a result folder"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := namesBaseline(args[0]); err != nil {
+				return err
+			}
+			from, err := p.openPlace(args[1], dir)
+			if err != nil {
+				return err
+			}
+			return p.setBaseline(args[0], dir, from, incomplete)
+		},
+	}
+	c.Flags().StringVar(&dir, "dir", baselineFolder, "folder of the baselines")
+	c.Flags().BoolVar(&incomplete, "allow-incomplete", false, "also of results that are not complete")
+	return c
+}
+
+// setBaseline writes a baseline.
+func (p *program) setBaseline(name, dir string, from *place, incomplete bool) error {
+	m := &from.Manifest
+	if m.Status != record.StateComplete && !incomplete {
+		return fail(notMeasured, "let agentbench run make the rest, or use --allow-incomplete", "%s is not complete: it is %s", from.Path, m.Status)
+	}
+	if m.Incomplete != "" && !incomplete {
+		return fail(notMeasured, "agentbench merge joins shards; --allow-incomplete takes what is there", "%s is not complete: %s", from.Path, printable(m.Incomplete))
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fail(notMeasured, "name another folder with --dir", "making the folder of the baselines: %w", err)
+	}
+	p.learnResolved(m)
+	options := record.BaselineOptions{Redact: p.secrets.Redact}
+	if from.configuration != "" {
+		options.Configurations = []string{from.configuration}
+	}
+	file := baselineFile(dir, name)
+	err := p.replaceFile(file, func(to io.Writer) error { return record.WriteBaseline(to, from.Results, options) })
+	var damage *record.Problem
+	switch {
+	case errors.As(err, &damage):
+		return fail(notMeasured, "agentbench repair "+shellWord(from.Path)+" moves what is damaged aside and keeps the rest", "%w", err)
+	case errors.Is(err, record.ErrNoneCounts):
+		return fail(notMeasured, "agentbench show "+shellWord(from.Path)+" lists the runs", "%s holds no run that counts", from.Path)
+	case err != nil:
+		return fail(notMeasured, "", "%w", err)
+	}
+	return p.tellBaseline(name, file)
+}
+
+// tellBaseline says what a baseline holds, as it is read back.
+func (p *program) tellBaseline(name, file string) error {
+	results, err := openBaselineFile(file)
+	if err != nil {
+		return err
+	}
+	m := &results.Manifest
+	fmt.Fprintf(p.out, "%s: %s, %s of %s in %s\n", name, printable(m.Suite), count(m.Totals.Runs(), "run", "runs"),
+		count(len(m.Configurations), "configuration", "configurations"), file)
+	return nil
+}
+
+func (p *program) baselineListCommand() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the baselines",
+		Args:  arguments(0, 0, "nothing"),
+		RunE: func(*cobra.Command, []string) error {
+			names, err := baselineNames(dir)
+			if err != nil {
+				return fail(notMeasured, "", "reading the folder of the baselines: %w", err)
+			}
+			if len(names) == 0 {
+				fmt.Fprintf(p.err, "there is no baseline in %s; agentbench baseline set NAME DIR makes one\n", dir)
+			}
+			var failed error
+			for _, name := range names {
+				if err := p.tellBaseline(name, baselineFile(dir, name)); err != nil {
+					fmt.Fprintf(p.err, "agentbench: warning: %v\n", err)
+					failed = quiet(notMeasured)
+				}
+			}
+			return failed
+		},
+	}
+	c.Flags().StringVar(&dir, "dir", baselineFolder, "folder of the baselines")
+	return c
+}
+
+func (p *program) baselineRemoveCommand() *cobra.Command {
+	var dir string
+	c := &cobra.Command{
+		Use:   "remove NAME",
+		Short: "Remove a baseline",
+		Args:  arguments(1, 1, "one name"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := namesBaseline(args[0]); err != nil {
+				return err
+			}
+			err := os.Remove(baselineFile(dir, args[0]))
+			if errors.Is(err, fs.ErrNotExist) {
+				return noBaseline(args[0], dir)
+			}
+			if err != nil {
+				return fail(notMeasured, "", "removing the baseline: %w", err)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&dir, "dir", baselineFolder, "folder of the baselines")
+	return c
+}
+
+// namesBaseline refuses names that are no name of a file on every system.
+func namesBaseline(name string) error {
+	if !validBaseline(name) {
+		return usage("take letters, digits, - _ and . in it, for example main", "%q cannot be the name of a baseline", name)
+	}
+	return nil
+}
+
+func validBaseline(name string) bool {
+	return name != "" && len(name) <= longestBaseline && fileName(strings.ReplaceAll(name, ".", "-")) == strings.ReplaceAll(name, ".", "-") &&
+		!strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "-")
+}
+
+const longestBaseline = 60
+
+// noBaseline says which baselines there are.
+func noBaseline(name, dir string) error {
+	names, _ := baselineNames(dir) // a hint only
+	hint := "agentbench baseline set " + name + " DIR makes it"
+	if len(names) > 0 {
+		hint = didYouMean(name, names, "there are: "+some(names))
+	}
+	return usage(hint, "there is no baseline %q in %s", name, dir)
+}
+
+// openBaselineNamed opens the baseline of a name.
+func openBaselineNamed(name, dir string) (*place, error) {
+	if err := namesBaseline(name); err != nil {
+		return nil, err
+	}
+	file := baselineFile(dir, name)
+	if !there(file) {
+		return nil, noBaseline(name, dir)
+	}
+	results, err := openBaselineFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return &place{text: name, Results: results}, nil
+}

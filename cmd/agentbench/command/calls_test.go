@@ -1,0 +1,254 @@
+//go:build unix
+
+package command
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/loop"
+	"github.com/agentbench/agentbench/engine/model/mockserver"
+	"github.com/agentbench/agentbench/engine/model/openai"
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+	goopenai "github.com/sashabaranov/go-openai"
+)
+
+// A call of usual size: about 500 tokens are sent, 100 come back.
+var (
+	question = strings.Repeat("What is six times seven? Think well before you answer. ", 36)
+	answer   = strings.Repeat("Six times seven is forty-two. ", 13)
+)
+
+// cpu is what this process has used so far.
+func cpu(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// serve starts agentbench mock, as another process: what a server needs of the
+// processor is not its client's. It gives the server's address.
+func serve(b *testing.B, flags ...string) string {
+	b.Helper()
+	server := exec.Command("agentbench", append([]string{"mock", "--port", "0", "--reply", answer}, flags...)...)
+	stdout, err := server.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := server.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(line), "listening on "), "/v1")
+}
+
+// statsOf is what a server has counted.
+func statsOf(b *testing.B, address string) (told mockserver.Stats) {
+	b.Helper()
+	response, err := http.Get(address + "/stats?prompts=0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&told); err != nil {
+		b.Fatal(err)
+	}
+	return told
+}
+
+// callsFolder writes a suite whose runs make one call each of a server's model.
+func callsFolder(b *testing.B, address, options string, tasks int) string {
+	b.Helper()
+	dir := b.TempDir()
+	var rows strings.Builder
+	for n := range tasks {
+		fmt.Fprintf(&rows, "{\"id\": \"task-%d\", \"input\": \"the %dth time\"}\n", n, n)
+	}
+	model := fmt.Sprintf("{provider: openai, base_url: %s/v1, price: {input: 1, output: 2}, %s}", address, options)
+	for name, text := range map[string]string{
+		"a.loop.yaml": "loop: a\nagent: {model: m, max_output_tokens: 200, temperature: 0.5}\nprompt: '" + question + "{{ task.input }}'\nterminate: {max_iterations: 1}\n",
+		"suite.yaml":  "suite: calls\ntasks: tasks.jsonl\nmodels: {m: " + model + "}\nconfigurations: [{name: a, loop: a.loop.yaml}]\n",
+		"tasks.jsonl": rows.String(),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// manyCalls makes so many calls, a number of them at once.
+func manyCalls(b *testing.B, calls int64, atOnce int, call func(context.Context) error) {
+	b.Helper()
+	var made atomic.Int64
+	var working sync.WaitGroup
+	for range atOnce {
+		working.Go(func() {
+			for made.Add(1) <= calls {
+				if err := call(b.Context()); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	working.Wait()
+}
+
+// bareCall is what a program does that has nothing but go-openai, and a
+// transport that keeps its connections.
+func bareCall(address string, stream bool) func(context.Context) error {
+	config := goopenai.DefaultConfig("sk-of-a-benchmark")
+	config.BaseURL = address + "/v1"
+	config.HTTPClient = &http.Client{Transport: openai.NewTransport()}
+	client := goopenai.NewClientWithConfig(config)
+	request := goopenai.ChatCompletionRequest{
+		Model: "m", MaxCompletionTokens: 200, Temperature: 0.5,
+		Messages: []goopenai.ChatCompletionMessage{{Role: "user", Content: question}},
+	}
+	if stream {
+		request.StreamOptions = &goopenai.StreamOptions{IncludeUsage: true}
+		return func(ctx context.Context) error { return bareStream(ctx, client, request) }
+	}
+	return func(ctx context.Context) error {
+		_, err := client.CreateChatCompletion(ctx, request)
+		return err
+	}
+}
+
+func bareStream(ctx context.Context, client *goopenai.Client, request goopenai.ChatCompletionRequest) error {
+	stream, err := client.CreateChatCompletionStream(ctx, request)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	var text strings.Builder
+	for {
+		chunk, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case len(chunk.Choices) > 0:
+			text.WriteString(chunk.Choices[0].Delta.Content)
+		}
+	}
+}
+
+// wholeCall is a run of one call with all that agentbench puts around it, from
+// the prompt to the record: loop, agent, retries, budget, gate and wire.
+func wholeCall(b *testing.B, address, options string) func(context.Context) error {
+	b.Helper()
+	dir := callsFolder(b, address, options, 1)
+	doc, faults := spec.Load(filepath.Join(dir, "suite.yaml"), spec.Options{})
+	if err := faults.Err(); err != nil {
+		b.Fatal(err)
+	}
+	loops, err := engine.Loops(doc, doc.Suite.Resolved, engine.BuildOptions{
+		Getenv: func(string) string { return "sk-of-a-benchmark" }, Budget: pace.OfSuite(spec.SuiteBudget{CostUSD: 1e6}),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func(ctx context.Context) error { return runOnce(ctx, loops[0]) }
+}
+
+func runOnce(ctx context.Context, l *loop.Loop) error {
+	if run := l.Run(ctx, "run", &spec.Task{ID: "task", Input: "once more"}, 1, nil); run.Outcome.Status != record.Completed {
+		return fmt.Errorf("the run ended with %+v", run.Outcome)
+	}
+	return nil
+}
+
+// BenchmarkCalls compares the CPU of a call with that of go-openai alone. Both
+// take turns, so that other work on the machine meets both alike.
+func BenchmarkCalls(b *testing.B) {
+	address := serve(b)
+	for _, atOnce := range []int{1, 16, 256} {
+		for _, stream := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%d-at-once/stream=%v", atOnce, stream), func(b *testing.B) {
+				options := fmt.Sprintf("max_parallel: %d, stream: %v", atOnce, stream)
+				compareCalls(b, atOnce, bareCall(address, stream), wholeCall(b, address, options))
+			})
+		}
+	}
+}
+
+// compareCalls reports the CPU of two kinds of calls, and the median of its ratio.
+func compareCalls(b *testing.B, atOnce int, bare, whole func(context.Context) error) {
+	const calls = 2000
+	took := func(call func(context.Context) error) time.Duration {
+		before := cpu(b)
+		manyCalls(b, calls, atOnce, call)
+		return cpu(b) - before
+	}
+	manyCalls(b, int64(atOnce), atOnce, bare) // connects
+	manyCalls(b, int64(atOnce), atOnce, whole)
+	var ofBare, ofWhole time.Duration
+	var ratios []float64
+	for b.Loop() {
+		one, other := took(bare), took(whole)
+		ofBare, ofWhole = ofBare+one, ofWhole+other
+		ratios = append(ratios, other.Seconds()/one.Seconds())
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(float64(ofBare.Microseconds())/float64(b.N*calls), "bare-us/call")
+	b.ReportMetric(float64(ofWhole.Microseconds())/float64(b.N*calls), "cpu-us/call")
+	b.ReportMetric(ratios[len(ratios)/2], "x-bare")
+}
+
+// BenchmarkCallsInParallel runs the program: 10,240 calls at a server that takes
+// 200 ms, 256 at a time, which are 40 waves. It starts, and reports, besides.
+func BenchmarkCallsInParallel(b *testing.B) {
+	const n, atOnce, latency = 10_240, 256, 200 * time.Millisecond
+	const ideal = n / atOnce * latency
+	address := serve(b, "--latency", latency.String())
+	dir := callsFolder(b, address, fmt.Sprintf("max_parallel: %d", atOnce), n)
+	var used time.Duration // of the processor
+	for i := 0; b.Loop(); i++ {
+		run := exec.Command("agentbench", "run", "suite.yaml", "-q", "--cache", "off", "--concurrency", strconv.Itoa(atOnce), "--out", "r"+strconv.Itoa(i))
+		run.Dir = dir
+		if out, err := run.CombinedOutput(); err != nil {
+			b.Fatalf("%v: %s", err, out)
+		}
+		used += run.ProcessState.UserTime() + run.ProcessState.SystemTime()
+	}
+	told := statsOf(b, address)
+	if told.Requests != n*b.N || told.Statuses["200"] != n*b.N {
+		b.Fatalf("the server tells %+v", told)
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/ideal.Seconds(), "x-ideal")
+	b.ReportMetric(float64(used.Microseconds())/float64(b.N*n), "cpu-us/run")
+	b.ReportMetric(float64(told.MaxInFlight), "in-flight")
+	b.ReportMetric(float64(told.Connections)/float64(b.N), "connections")
+}

@@ -1,0 +1,786 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// diffFlags say what is compared, how, and what makes it fail.
+type diffFlags struct {
+	reportFlags
+	compareFlags
+	thresholdFlags
+	gateFlags
+	baseline, baselines string
+	vary                []string
+	strict, sequential  bool
+}
+
+func (p *program) diffCommand() *cobra.Command {
+	var f diffFlags
+	c := &cobra.Command{
+		Use:     "diff BASE NEW | diff --baseline NAME DIR | diff DIR",
+		Short:   "Tell whether results are better, worse, or whether one cannot tell",
+		GroupID: "look",
+		Long: `Compares results with earlier ones, task by task: each score, cost, tokens, latency,
+iterations and calls, with the interval of the difference and a verdict. BASE and NEW are
+result folders, baseline files or names of baselines; FOLDER:CONFIGURATION is one of its
+configurations. Configurations of the same name belong together; where each side has one
+only, these two. One folder alone is compared with the suite's baseline.
+
+Exit codes: 1 a gated line is worse (see --fail-on and --gate), a threshold does not hold,
+or, with --strict, the specs differ in what --vary does not name; 5 too few runs could be
+measured, the agent failed in every run of a side, or there is no task that both sides have.`,
+		Args: arguments(1, 2, "two results, or one with --baseline or the suite's baseline"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.validate(); err != nil {
+				return err
+			}
+			return p.diff(c.Context(), args, &f)
+		},
+	}
+	f.reportFlags.declare(c, reports.DiffTableNames)
+	f.compareFlags.declare(c)
+	f.thresholdFlags.declare(c)
+	f.gateFlags.declare(c)
+	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with the baseline of this name")
+	declareBaselines(c, &f.baselines)
+	c.Flags().StringArrayVar(&f.vary, "vary", nil, "a path in the spec that is meant to differ, for example models.small or agent.temperature (repeatable)")
+	c.Flags().BoolVar(&f.sequential, "sequential", false, "add the table sequential: evidence that may be looked at again and again while tasks come in")
+	c.Flags().BoolVar(&f.strict, "strict", false, "fail where the specs differ in what --vary does not name")
+	return c
+}
+
+func (f *diffFlags) validate() error {
+	return firstOf(f.reportFlags.validate(), f.compareFlags.validate(), f.thresholdFlags.validate(), f.gateFlags.validate())
+}
+
+// diff compares and says what the result means.
+func (p *program) diff(ctx context.Context, args []string, f *diffFlags) error {
+	sides, err := p.openSides(args, f)
+	if err != nil {
+		return err
+	}
+	d, err := p.compare(sides, f)
+	if err != nil {
+		return err
+	}
+	d.gate()
+	unanswered := d.judge(ctx)
+	if err := p.write(d.Comparison, &f.reportFlags); err != nil {
+		return err
+	}
+	if unanswered != nil {
+		return unanswered
+	}
+	return p.answer(d)
+}
+
+// sides are what is compared. base is new where both are in the same folder.
+type sides struct {
+	base, new *place
+	// within says that a folder's configurations are compared with its baseline.
+	within bool
+}
+
+// openSides opens what the arguments name.
+func (p *program) openSides(args []string, f *diffFlags) (*sides, error) {
+	newest, err := p.openPlace(args[len(args)-1], f.baselines)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case len(args) == 2 && f.baseline != "":
+		return nil, usage("agentbench diff --baseline NAME DIR, or agentbench diff BASE NEW", "--baseline %s stands in the place of BASE", f.baseline)
+	case len(args) == 1 && f.baseline == "":
+		return withinOne(newest)
+	}
+	var base *place
+	if f.baseline != "" {
+		base, err = openBaselineNamed(f.baseline, f.baselines)
+	} else {
+		base, err = p.openPlace(args[0], f.baselines)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &sides{base: base, new: newest}
+	if sameFile(base.Path, newest.Path) {
+		return s, s.distinct()
+	}
+	return s, nil
+}
+
+// withinOne compares the configurations of a folder with its baseline.
+func withinOne(at *place) (*sides, error) {
+	m := &at.Manifest
+	switch {
+	case m.Baseline == "":
+		return nil, usage("declare baseline: in the suite, name two results, or use --baseline NAME", "the suite of %s has no baseline to compare with", at.Path)
+	case len(m.Configurations) < 2 || at.configuration == m.Baseline:
+		return nil, usage("name two results: agentbench diff BASE NEW", "%s holds nothing beside its baseline %s", at.Path, printable(m.Baseline))
+	}
+	base := *at
+	base.configuration = m.Baseline
+	return &sides{base: &base, new: at, within: at.configuration == ""}, nil
+}
+
+// distinct refuses a comparison of results with themselves.
+func (s *sides) distinct() error {
+	if s.base.configuration == s.new.configuration || s.base.configuration == "" || s.new.configuration == "" {
+		names := configurationNames(&s.new.Manifest)
+		hint := "name two other results"
+		if len(names) > 1 {
+			hint = fmt.Sprintf("name two of its configurations: %s %s", shellWord(s.base.text+":"+names[0]), shellWord(s.new.text+":"+names[1]))
+		}
+		return usage(hint, "BASE and NEW are the same: %s", s.new.Path)
+	}
+	return nil
+}
+
+// one says that both sides are in the same folder or file.
+func (s *sides) one() bool { return s.within || sameFile(s.base.Path, s.new.Path) }
+
+// compare reads both sides and compares them.
+func (p *program) compare(s *sides, f *diffFlags) (*diffed, error) {
+	suites := []*record.Manifest{&s.new.Manifest, &s.base.Manifest}
+	options, err := f.options(suites...)
+	err = firstOf(err, f.recorded(&s.new.Manifest, &s.base.Manifest))
+	for _, name := range f.gates {
+		err = firstOf(err, compared(name, suites))
+	}
+	if err != nil {
+		return nil, err
+	}
+	options.Sequential = f.sequential || slices.Contains(f.tables, "sequential")
+	base, newest, err := p.collectBoth(s)
+	if err != nil {
+		return nil, err
+	}
+	d := &diffed{base: base, newest: newest, sides: s, flags: f}
+	if d.bounds, err = boundsOf(&s.new.Manifest); err != nil {
+		return nil, err
+	}
+	if s.within {
+		d.Comparison, err = within(newest, options, s.new)
+		return d, err
+	}
+	options.BaseName, options.NewName = s.base.text, s.new.text
+	options.BaseConfiguration, options.NewConfiguration = s.base.configuration, s.new.configuration
+	if err := p.checkVary(s, f); err != nil {
+		return nil, err
+	}
+	if options.Spec, err = specOf(s, f.vary); err != nil {
+		return nil, err
+	}
+	d.Comparison, err = reports.Diff(base, newest, options)
+	return d, incomparable(err)
+}
+
+// checkVary tells of paths that neither spec has: a slip of the pen would declare
+// nothing.
+func (p *program) checkVary(s *sides, f *diffFlags) error {
+	unknown, known, err := unknownVary(s, f.vary)
+	if err != nil {
+		return fail(notMeasured, "", "comparing the specs: %w", err)
+	}
+	for _, path := range unknown {
+		hint := didYouMean(path, known, "the table spec lists the paths that differ")
+		if f.strict {
+			return usage(hint, "--vary %s: neither spec has such a path", path)
+		}
+		fmt.Fprintf(p.err, "agentbench: warning: --vary %s: neither spec has such a path\nhint: %s\n", printable(path), printable(hint))
+	}
+	return nil
+}
+
+// within compares the configurations of a report with its baseline.
+func within(r *reports.Report, options reports.DiffOptions, at *place) (*reports.Comparison, error) {
+	c, err := reports.DiffBaseline(r, options)
+	if err == nil && c == nil {
+		return nil, fail(notMeasured, "agentbench show "+shellWord(at.Path)+" lists the runs", "in %s there are no runs of the baseline %s and of another configuration", at.Path, printable(r.Baseline))
+	}
+	return c, incomparable(err)
+}
+
+// incomparable says what to do about sides that cannot be compared.
+func incomparable(err error) error {
+	switch {
+	case errors.Is(err, compare.ErrNoCommonTask):
+		return fail(notMeasured, "are they of the same suite? --unpaired compares all runs of one with all of the other", "%w", err)
+	case errors.Is(err, reports.ErrNoPair):
+		return usage("", "%w", err)
+	case err != nil:
+		return fail(notMeasured, "", "comparing: %w", err)
+	}
+	return nil
+}
+
+// collectBoth reads what both sides say, at the same time, and tells the damage
+// of each. Where both are in one place, the reports are the same.
+func (p *program) collectBoth(s *sides) (base, newest *reports.Report, err error) {
+	if s.one() {
+		newest, err = p.collectPlace(s.new)
+		return newest, newest, err
+	}
+	defer leanly()()
+	var reading errgroup.Group
+	reading.Go(func() (err error) {
+		base, err = collectResults(s.base.Results, wholeRecords)
+		return err
+	})
+	reading.Go(func() (err error) {
+		newest, err = collectResults(s.new.Results, wholeRecords)
+		return err
+	})
+	if err := reading.Wait(); err != nil {
+		return nil, nil, err
+	}
+	p.tellDamage(newest, s.new.Results)
+	p.tellDamage(base, s.base.Results)
+	return base, newest, nil
+}
+
+// collectPlace reads what a place says, and tells its damage.
+func (p *program) collectPlace(at *place) (*reports.Report, error) {
+	defer leanly()()
+	r, err := collectResults(at.Results, wholeRecords)
+	if err == nil {
+		p.tellDamage(r, at.Results)
+	}
+	return r, err
+}
+
+// compareFlags say how results are compared.
+type compareFlags struct {
+	margins  []string
+	alpha    float64
+	unpaired bool
+}
+
+func (f *compareFlags) declare(c *cobra.Command) {
+	f.declareMargins(c)
+	c.Flags().BoolVar(&f.unpaired, "unpaired", false, "compare all runs of one side with all of the other, though tasks could be paired")
+}
+
+func (f *compareFlags) declareMargins(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.margins, "margin", nil, "smallest change that matters: of scores 0.02, of amounts 5%, of one of them close=0.05 or cost_usd=10% (repeatable)")
+	c.Flags().Float64Var(&f.alpha, "alpha", compare.DefaultAlpha, "p below which a change is shown")
+}
+
+func (f *compareFlags) validate() error {
+	if !(f.alpha > 0 && f.alpha < 1) {
+		return usage("the usual one is 0.05", "--alpha %v: want a number between 0 and 1", f.alpha)
+	}
+	for _, text := range f.margins {
+		if _, _, err := marginOf(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// options are those of a comparison: what the suites say, the first of them
+// first, and over that the flags.
+func (f *compareFlags) options(suites ...*record.Manifest) (reports.DiffOptions, error) {
+	of := margins{}
+	for i := len(suites) - 1; i >= 0; i-- {
+		maps.Copy(of, marginsOf(suites[i]))
+	}
+	for _, text := range f.margins {
+		name, value, err := marginOf(text)
+		if err != nil {
+			return reports.DiffOptions{}, err
+		}
+		if err := compared(name, suites); err != nil {
+			return reports.DiffOptions{}, err
+		}
+		of[name] = value
+	}
+	return reports.DiffOptions{Options: compare.Options{
+		Alpha: f.alpha, ScoreMargin: of.take(spec.AllScores), RatioMargin: of.take(spec.AllAmounts), Margins: of, Unpaired: f.unpaired,
+	}}, nil
+}
+
+// marginOf reads a margin: 0.02, 5%, NAME=0.05 or NAME=10%.
+func marginOf(text string) (name string, value float64, err error) {
+	number := text
+	if before, after, ok := strings.Cut(text, "="); ok {
+		name, number = before, after
+	}
+	share := strings.HasSuffix(number, "%")
+	value, err = strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
+	if err != nil || !(value >= 0 && value <= 1e6) {
+		return "", 0, usage("for example --margin 0.02 for scores, --margin 5% for amounts, --margin close=0.05", "--margin %s: want a number from 0 on", text)
+	}
+	if name == "" && !share && value > 1 {
+		return "", 0, usage("0.05 is 5 points of a score, 5% are for amounts; a score that goes further has a margin by its name", "--margin %s: scores go from 0 to 1", text)
+	}
+	if share {
+		value /= 100
+	}
+	switch {
+	case name == "" && share:
+		name = spec.AllAmounts
+	case name == "":
+		name = spec.AllScores
+	}
+	return name, value, nil
+}
+
+// compared refuses the name of what is not compared.
+func compared(name string, suites []*record.Manifest) error {
+	names := append([]string{spec.AllScores, spec.AllAmounts}, spec.Amounts...)
+	for _, m := range suites {
+		names = append(names, m.Scorers...)
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	return usage(didYouMean(name, names, "there are: "+some(names)), "nothing that is compared is called %q", name)
+}
+
+// margins are smallest changes that matter, by what they are of.
+type margins map[string]float64
+
+// take removes a margin. 0, which means the default to a comparison, becomes
+// none.
+func (m margins) take(name string) float64 {
+	value, ok := m[name]
+	delete(m, name)
+	if ok && value == 0 {
+		return -1
+	}
+	return value
+}
+
+// marginsOf reads the margins of the suite that results came from, nil where
+// there are none.
+func marginsOf(m *record.Manifest) (of margins) {
+	var resolved struct {
+		Suite struct{ Margin json.RawMessage }
+	}
+	if json.Unmarshal(m.Spec, &resolved) != nil {
+		return nil
+	}
+	var all float64
+	if json.Unmarshal(resolved.Suite.Margin, &all) == nil {
+		return margins{spec.AllScores: all}
+	}
+	if json.Unmarshal(resolved.Suite.Margin, &of) != nil {
+		return nil
+	}
+	return of
+}
+
+// gateFlags say which lines of a comparison make it fail.
+type gateFlags struct {
+	failOn string
+	gates  []string
+}
+
+// What --fail-on takes.
+const (
+	failOnWorse      = reports.FailOnWorse
+	failOnCannotTell = reports.FailOnCannotTell
+	failOnNothing    = reports.FailOnNothing
+)
+
+var failOns = []string{failOnWorse, failOnCannotTell, failOnNothing}
+
+func (f *gateFlags) declare(c *cobra.Command) {
+	c.Flags().StringVar(&f.failOn, "fail-on", failOnWorse, "exit with 1 if a gated line is worse; cannot-tell: also if one cannot tell; none: never")
+	c.Flags().StringArrayVar(&f.gates, "gate", nil, "gate this line: a score, an amount such as cost_usd, scores or amounts (repeatable; default scores)")
+	_ = c.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(failOns, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (f *gateFlags) validate() error {
+	if !slices.Contains(failOns, f.failOn) {
+		return usage(didYouMean(f.failOn, failOns, "there are: "+strings.Join(failOns, ", ")), "--fail-on %s: there is nothing of that name", f.failOn)
+	}
+	return nil
+}
+
+// thresholdFlags are CEL bounds from the command line.
+type thresholdFlags struct{ texts []string }
+
+func (f *thresholdFlags) declare(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.texts, "threshold", nil, `exit with 1 if this CEL does not hold, for example 'diff.cost_usd.change < 0.1' (repeatable)`)
+}
+
+func (f *thresholdFlags) validate() error {
+	for _, text := range f.texts {
+		if err := reports.CheckThreshold(text); err != nil {
+			return usage("docs/compare.md lists what thresholds read", "--threshold %s: %w", text, err)
+		}
+	}
+	return nil
+}
+
+// diffed is a comparison that was made.
+type diffed struct {
+	*reports.Comparison
+	base, newest *reports.Report // the same where both sides are in one place
+	bounds       bounds          // of the new side's suite
+	sides        *sides
+	flags        *diffFlags
+}
+
+// judge puts into a comparison what the thresholds say, or why that cannot be
+// told, which is an error of its own.
+func (d *diffed) judge(ctx context.Context) error {
+	if err := d.answerable(); err != nil {
+		d.Unanswered = err.Error()
+		return err
+	}
+	texts := d.flags.texts
+	for _, text := range d.bounds.Thresholds {
+		if reports.ReadsDiff(text) {
+			texts = append(texts, text)
+		}
+	}
+	d.Thresholds = reports.Thresholds(ctx, d.newest, reports.ThresholdOptions{Comparison: d.Comparison, MinCoverage: d.bounds.coverage()}, texts)
+	return nil
+}
+
+// answerable says why a comparison has no answer, if it has none.
+func (d *diffed) answerable() error {
+	least := d.bounds.coverage()
+	for i := range d.Pairs {
+		for _, side := range []*reports.PairSide{&d.Pairs[i].Base, &d.Pairs[i].New} {
+			if side.Runs == 0 || float64(side.Runs) < least*float64(side.Expected) {
+				return fail(notMeasured, "let agentbench run make the rest, or lower min_coverage in the suite", "%s: %d of %s could be measured; min_coverage is %v",
+					printable(sideName(side)), side.Runs, count(side.Expected, "run", "runs"), least)
+			}
+		}
+	}
+	return firstOf(d.agentFailed(), d.gatesOpen(), d.strict())
+}
+
+// agentFailed says that a side measured nothing, because the agent failed in every
+// run.
+func (d *diffed) agentFailed() error {
+	for _, side := range []struct {
+		at *place
+		of *reports.Report
+	}{{d.sides.base, d.base}, {d.sides.new, d.newest}} {
+		var f *failure
+		if err := agentFailedError(side.at.Path, side.of); errors.As(err, &f) {
+			return fail(f.code, f.hint, "%s: %w", printable(side.at.Path), f.err)
+		}
+	}
+	return nil
+}
+
+func sideName(s *reports.PairSide) string {
+	if s.Where == "" {
+		return s.Configuration
+	}
+	return s.Where + ":" + s.Configuration
+}
+
+// gate marks the lines that --gate names, of all pairs, and those of the scores
+// where it names none.
+func (d *diffed) gate() {
+	d.FailOn = d.flags.failOn
+	if d.FailOn == failOnNothing {
+		return
+	}
+	for line := range d.lines() {
+		line.Gated = d.isGated(line.Difference)
+	}
+}
+
+// line is a quantity of a pair.
+type line struct {
+	pair *reports.Pair
+	*reports.Difference
+}
+
+func (d *diffed) lines() iter.Seq[line] {
+	return func(yield func(line) bool) {
+		for i := range d.Pairs {
+			for k := range d.Pairs[i].Differences {
+				if !yield(line{&d.Pairs[i], &d.Pairs[i].Differences[k]}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// gatesOpen says why the gated lines have no answer, if they have none.
+func (d *diffed) gatesOpen() error {
+	for i := range d.Pairs {
+		if p := &d.Pairs[i]; len(p.Differences) == 0 && d.FailOn != failOnNothing {
+			return fail(notMeasured, "name one configuration of each side, or --fail-on none to gate nothing",
+				"%s and %s have no common task: nothing of %s could be compared", printable(sideName(&p.Base)), printable(sideName(&p.New)), printable(p.Name))
+		}
+	}
+	gated := 0
+	for line := range d.lines() {
+		if !line.Gated {
+			continue
+		}
+		gated++
+		if !line.Change.Known() {
+			return fail(notMeasured, "--gate names other lines, --fail-on none gates nothing", "%s of %s could not be compared: %s",
+				printable(line.Quantity), printable(line.pair.Name), line.Change.Why())
+		}
+		if least, all := d.bounds.coverage(), line.Runs+line.LeftOut; float64(line.Runs) < least*float64(all) {
+			return fail(notMeasured, "agentbench report tells of runs without a score or a price; --gate names other lines, --fail-on none gates nothing",
+				"%s of %s could be compared in %d of %s; min_coverage is %v", printable(line.Quantity), printable(line.pair.Name), line.Runs, count(all, "pair of runs", "pairs of runs"), least)
+		}
+	}
+	switch scored := len(d.sides.new.Manifest.Scorers)+len(d.sides.base.Manifest.Scorers) > 0; {
+	case gated > 0 || d.FailOn == failOnNothing:
+	case len(d.flags.gates) > 0:
+		return fail(notMeasured, "--fail-on none gates nothing", "the sides have nothing in common that --gate names")
+	case scored:
+		return fail(notMeasured, "--gate cost_usd gates an amount, --fail-on none nothing", "the sides have no score in common")
+	}
+	return nil
+}
+
+func (d *diffed) isGated(line *reports.Difference) bool {
+	group := spec.AllAmounts
+	if line.Score {
+		group = spec.AllScores
+	}
+	gates := d.flags.gates
+	return len(gates) == 0 && line.Score || slices.Contains(gates, line.Quantity) || slices.Contains(gates, group)
+}
+
+// answer turns a comparison into an exit code, and says why it is not 0.
+func (p *program) answer(d *diffed) error {
+	threshold := p.thresholds(d.Thresholds, false)
+	var f *failure
+	if errors.As(threshold, &f) && f.code != answerNo {
+		return threshold
+	}
+	return firstOf(p.gated(d), threshold)
+}
+
+// firstOf is the first error that is one.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gated says which gated lines fail.
+func (p *program) gated(d *diffed) error {
+	gated, wrong, untold := 0, 0, 0
+	for line := range d.lines() {
+		if line.Gated {
+			gated++
+		}
+		if d.Fails(line.Difference) {
+			wrong++
+			if line.Verdict == compare.CannotTell {
+				untold++
+			}
+			fmt.Fprintf(p.err, "%s: %s of %s\n  %s\n", strings.ReplaceAll(string(line.Verdict), "_", " "), printable(line.Quantity), printable(line.pair.Name), line.Numbers())
+		}
+	}
+	if wrong == 0 {
+		return nil
+	}
+	hint := "--fail-on none only shows it"
+	if untold == wrong {
+		hint = "agentbench plan SUITE --detect 0.05 says how many tasks show 5 points; --fail-on worse lets it pass"
+	}
+	what := "is"
+	if wrong > 1 {
+		what = "are"
+	}
+	what += " worse"
+	if d.flags.failOn == failOnCannotTell {
+		what += ", or cannot be told"
+	}
+	return fail(answerNo, hint, "%d of %s %s", wrong, count(gated, "gated line", "gated lines"), what)
+}
+
+// strict refuses differences between the specs that were not declared.
+func (d *diffed) strict() error {
+	if !d.flags.strict {
+		return nil
+	}
+	var paths []string
+	for _, s := range d.Spec {
+		if !s.Declared {
+			paths = append(paths, s.Path)
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return fail(answerNo, "--vary "+shellWord(paths[0])+" declares it", "the specs differ in %s: %s", count(len(paths), "undeclared place", "undeclared places"), printable(some(paths)))
+}
+
+// specOf are the differences between the specs of both sides, of the
+// configurations that are compared. They are declared by --vary, and where the
+// user named two configurations, by that.
+func specOf(s *sides, vary []string) ([]reports.SpecDifference, error) {
+	for _, side := range []*place{s.base, s.new} {
+		if len(side.Manifest.Spec) == 0 {
+			return []reports.SpecDifference{{Path: "suite", New: "the spec of " + side.text + " is not known"}}, nil
+		}
+	}
+	old, err := bindingOf(&s.base.Manifest)
+	if err != nil {
+		return nil, fail(notMeasured, "", "comparing the specs: %s: %w", s.base.text, err)
+	}
+	current, err := bindingOf(&s.new.Manifest)
+	if err != nil {
+		return nil, fail(notMeasured, "", "comparing the specs: %s: %w", s.new.text, err)
+	}
+	var d differences
+	d.around(old, current)
+	spec := d.declared(func(path string) bool { return varied(path, vary) })
+	for _, c := range couples(s) {
+		d = nil
+		d.loops(old, current, c.base, c.new)
+		spec = append(spec, d.declared(func(path string) bool {
+			return c.base != c.new || varied(path, vary) || varied(strings.TrimPrefix(path, "configurations."+c.new+"."), vary)
+		})...)
+	}
+	return spec, nil
+}
+
+// unknownVary are the declared paths that neither spec has, and those that both
+// have to choose from.
+func unknownVary(s *sides, vary []string) (unknown, known []string, err error) {
+	paths := map[string]bool{}
+	for _, side := range []*place{s.base, s.new} {
+		if len(side.Manifest.Spec) == 0 {
+			return nil, nil, nil // nobody knows what it has
+		}
+		b, err := bindingOf(&side.Manifest)
+		if err != nil {
+			return nil, nil, err
+		}
+		b.paths(func(path string) { paths[path] = true })
+	}
+	for _, path := range vary {
+		if !paths[aliasOf(path)] {
+			unknown = append(unknown, path)
+		}
+	}
+	if paths[aliasOf(shortMaximum)] {
+		paths[shortMaximum] = true
+	}
+	return unknown, slices.Sorted(maps.Keys(paths)), nil
+}
+
+// paths yields all paths that a spec has: those of its loops also as they stand
+// in the loop.
+func (b *binding) paths(yield func(path string)) {
+	eachPath("", b.Suite, yield)
+	eachPath("configurations", b.Configurations, yield)
+	for _, loop := range b.Configurations {
+		eachPath("", loop, yield)
+	}
+	for name := range b.Data {
+		yield(name)
+	}
+	yield("seed")
+}
+
+// eachPath yields the path of a value and of all within it, as compare does.
+func eachPath(path string, value any, yield func(path string)) {
+	if path != "" {
+		yield(path)
+	}
+	fields, _ := value.(map[string]any)
+	list, isList := value.([]any)
+	if named, ok := byName(list); isList && ok {
+		fields = named
+	} else {
+		for i := range list {
+			eachPath(path+"."+strconv.Itoa(i+1), list[i], yield)
+		}
+	}
+	for key, field := range fields {
+		eachPath(strings.TrimPrefix(path+"."+key, "."), field, yield)
+	}
+}
+
+// shortMaximum is the short form of a path, the only one.
+const shortMaximum = "max_iterations"
+
+// aliasOf is the path that a short form stands for.
+func aliasOf(path string) string {
+	if path == shortMaximum {
+		return "terminate.max_iterations"
+	}
+	return path
+}
+
+// varied says whether a path, or one that it lies below, is declared.
+func varied(path string, vary []string) bool {
+	return slices.ContainsFunc(vary, func(declared string) bool {
+		declared = aliasOf(declared)
+		return path == declared || strings.HasPrefix(path, declared+".")
+	})
+}
+
+func (d differences) declared(declared func(path string) bool) (spec []reports.SpecDifference) {
+	for i := range d {
+		was, is := d[i].values()
+		if d[i].what != "" {
+			is = d[i].what
+		}
+		spec = append(spec, reports.SpecDifference{Path: d[i].path, Base: was, New: is, Declared: declared(d[i].path)})
+	}
+	return spec
+}
+
+// coupleNames are two configurations that are compared.
+type coupleNames struct{ base, new string }
+
+// couples are the configurations that are compared, as [reports.Diff] finds
+// them.
+func couples(s *sides) (all []coupleNames) {
+	base, newest := s.base.heads(), s.new.heads()
+	if s.base.configuration != "" && s.new.configuration != "" || len(base) == 1 && len(newest) == 1 {
+		return []coupleNames{{base[0].Name, newest[0].Name}}
+	}
+	for _, n := range newest {
+		at := slices.IndexFunc(base, func(b *record.ConfigurationHead) bool {
+			return slices.ContainsFunc(append([]string{n.Name}, n.Aliases...), b.Called)
+		})
+		if at >= 0 {
+			all = append(all, coupleNames{base[at].Name, n.Name})
+		}
+	}
+	return all
+}
+
+// heads are the configurations that a place names.
+func (p *place) heads() (heads []*record.ConfigurationHead) {
+	for i := range p.Manifest.Configurations {
+		if c := &p.Manifest.Configurations[i]; p.configuration == "" || c.Called(p.configuration) {
+			heads = append(heads, c)
+		}
+	}
+	return heads
+}

@@ -1,0 +1,143 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agentbench/agentbench/spec"
+)
+
+// TestLanguageNamesEveryKey holds docs/language.md, with docs/scorers.md, against the schemas.
+func TestLanguageNamesEveryKey(t *testing.T) {
+	text := readDoc(t, "language.md") + readDoc(t, "scorers.md")
+	for _, schema := range []func() ([]byte, error){spec.SchemaSuite, spec.SchemaLoop} {
+		var tree any
+		written, err := schema()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(written, &tree); err != nil {
+			t.Fatal(err)
+		}
+		for key := range properties(tree, map[string]bool{}) {
+			if !named(text, key) {
+				t.Errorf("docs/language.md does not name the key %q", key)
+			}
+		}
+	}
+}
+
+// properties collects the names of all properties in a schema.
+func properties(node any, found map[string]bool) map[string]bool {
+	switch n := node.(type) {
+	case map[string]any:
+		if declared, ok := n["properties"].(map[string]any); ok {
+			for key := range declared {
+				found[key] = true
+			}
+		}
+		for _, child := range n {
+			properties(child, found)
+		}
+	case []any:
+		for _, child := range n {
+			properties(child, found)
+		}
+	}
+	return found
+}
+
+// TestResultsNamesEveryField holds docs/results.md, with docs/events.md and, for
+// what is compared, docs/compare.md, against what a suite leaves behind: its
+// records, events, scores and report.
+func TestResultsNamesEveryField(t *testing.T) {
+	text := readDoc(t, "results.md") + readDoc(t, "events.md") + readDoc(t, "compare.md")
+	dir := filepath.Join(t.TempDir(), "r")
+	var events, report, errs bytes.Buffer
+	do := func(out *bytes.Buffer, args ...string) {
+		if code := run(context.Background(), args, func(string) string { return "" }, strings.NewReader(""), out, &errs); code != 0 {
+			t.Fatalf("%v: exit code %d: %s", args, code, errs.String())
+		}
+	}
+	do(&events, "run", "roadmap", "-q", "--out", dir, "--events", "-")
+	do(&report, "report", dir, "--format", "json")
+	for _, file := range []string{"records.jsonl", "scores.jsonl"} {
+		lines, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		events.Write(lines)
+	}
+	written, err := json.Marshal(conversing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	events.Write(written)
+	for decoder := json.NewDecoder(&events); decoder.More(); {
+		checkKeys(t, text, decoder)
+	}
+	checkKeys(t, text, json.NewDecoder(&report))
+}
+
+func checkKeys(t *testing.T, text string, decoder *json.Decoder) {
+	t.Helper()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatal(err)
+	}
+	for key := range keys(value, map[string]bool{}) {
+		if !named(text, strings.TrimSuffix(key, "_interval")) { // X_interval stands for all of them
+			t.Errorf("docs/results.md does not name the field %q", key)
+		}
+	}
+}
+
+// keys collects the keys of all objects.
+func keys(node any, found map[string]bool) map[string]bool {
+	switch n := node.(type) {
+	case map[string]any:
+		for key, child := range n {
+			found[key] = true
+			keys(child, found)
+		}
+	case []any:
+		for _, child := range n {
+			keys(child, found)
+		}
+	}
+	return found
+}
+
+// named says whether a text has a word in code: `word`, or as part of it.
+func named(text, word string) bool {
+	inside := false
+	for _, part := range strings.Split(text, "`") {
+		if inside {
+			for _, w := range strings.FieldsFunc(part, func(r rune) bool { return !wordRune(r) }) {
+				if w == word {
+					return true
+				}
+			}
+		}
+		inside = !inside
+	}
+	return false
+}
+
+func wordRune(r rune) bool {
+	return r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+}
+
+func readDoc(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

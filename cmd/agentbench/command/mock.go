@@ -1,0 +1,200 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/model/mockserver"
+)
+
+// mockFlags say how the server of agentbench mock behaves.
+type mockFlags struct {
+	host                       string
+	port                       int
+	replies, models, faults    []string
+	file, schedule, form       string
+	latency, pause             time.Duration
+	sigma, burst               float64
+	requestsLimit, tokensLimit int
+	seed                       uint64
+}
+
+func (p *program) mockCommand() *cobra.Command {
+	var f mockFlags
+	c := &cobra.Command{
+		Use:     "mock",
+		Short:   "Serve a model that is none, with faults, to try suites on",
+		GroupID: "write",
+		Long: `Serves the chat-completions API of OpenAI on this machine, without a model behind it. It echoes the last
+message, or replies what it is told to, as slowly and as badly as it is told to. Its first line says where it
+listens: that is the base_url of a model. GET /stats counts what came, POST /reset starts anew.
+
+  agentbench mock --latency 200ms --sigma 0.5 --rpm 600
+  agentbench mock --reply '{"answer": 42}' --fault every=5:500 --fault share=0.01:cut
+  agentbench mock --schedule 'ok*2,429:retry-after=2,cut,repeat'
+
+A --fault is KIND[:OPTION=VALUE...], with every=N:, first=N:, at=N: or share=P: before it. A --schedule lists
+faults, one for each request. The kinds:
+` + kindsListing(),
+		Args: arguments(0, 0, "no arguments"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			options, err := f.options(p)
+			if err != nil {
+				return err
+			}
+			return p.mock(c.Context(), mockserver.New(options), net.JoinHostPort(f.host, strconv.Itoa(f.port)))
+		},
+	}
+	f.declare(c)
+	return c
+}
+
+func (f *mockFlags) declare(c *cobra.Command) {
+	flags := c.Flags()
+	flags.StringVar(&f.host, "host", "127.0.0.1", "address to listen on; others than the default are open to the network")
+	flags.IntVar(&f.port, "port", 8787, "port to listen on; 0 takes a free one")
+	flags.StringArrayVar(&f.replies, "reply", nil, "what to reply, in turn (repeatable; default: the last message comes back)")
+	flags.StringVar(&f.file, "replies", "", "file of replies: a YAML or JSON list of texts or of {match, reply, thinking, finish, tools, steps}")
+	flags.StringArrayVar(&f.models, "model", nil, "name for GET /v1/models (repeatable; requests may name any)")
+	flags.DurationVar(&f.latency, "latency", 0, "median time until an answer begins")
+	flags.Float64Var(&f.sigma, "sigma", 0, "spread of the latency: the sigma of a lognormal distribution")
+	flags.DurationVar(&f.pause, "pause", 0, "time between the chunks of a stream")
+	flags.IntVar(&f.requestsLimit, "rpm", 0, "requests allowed a minute (default: any number)")
+	flags.IntVar(&f.tokensLimit, "tpm", 0, "tokens allowed a minute: input and allowed output (default: any number)")
+	flags.Float64Var(&f.burst, "burst", 1, "minutes' worth of requests and tokens that may come at once")
+	flags.StringVar(&f.form, "retry-after", string(mockserver.Seconds), "how a refusal says when to come back: seconds, ms, date, none")
+	flags.StringArrayVar(&f.faults, "fault", nil, "fault to show (repeatable; the first that is due is shown)")
+	flags.StringVar(&f.schedule, "schedule", "", "what each request meets, parted by commas; before any --fault")
+	flags.Uint64Var(&f.seed, "seed", 0, "of latencies, identifiers and faults by share")
+}
+
+// kindsListing lists the kinds of faults for --help.
+func kindsListing() string {
+	var b strings.Builder
+	for _, kind := range mockserver.Kinds() {
+		options := ""
+		if isName := kind.Name[0] > '9'; isName && len(kind.Options) > 0 {
+			options = " (" + strings.Join(kind.Options, ", ") + ")"
+		}
+		fmt.Fprintf(&b, "  %-18s %s%s\n", kind.Name, kind.About, options)
+	}
+	b.WriteString("Any status from 400 to 599 is a kind, with the options retry-after, form, reset, should-retry and body.")
+	return b.String()
+}
+
+func (f *mockFlags) options(p *program) (mockserver.Options, error) {
+	o := mockserver.Options{
+		Models: f.models, Latency: mockserver.Latency{Median: f.latency, Sigma: f.sigma}, Pause: f.pause, Seed: f.seed, Now: p.now,
+		Limits: mockserver.Limits{Requests: f.requestsLimit, Tokens: f.tokensLimit, Burst: f.burst},
+	}
+	if err := f.checkNumbers(); err != nil {
+		return o, err
+	}
+	var err error
+	if o.Limits.RetryAfter, err = mockserver.ParseForm(f.form); err != nil {
+		return o, usage("", "--retry-after: %w", err)
+	}
+	if f.schedule != "" {
+		if o.Schedule, err = mockserver.ParseSchedule(f.schedule); err != nil {
+			return o, usage("agentbench mock --help lists the kinds", "--schedule: %w", err)
+		}
+	}
+	for _, text := range f.faults {
+		fault, err := mockserver.ParseRated(text)
+		if err != nil {
+			return o, usage("agentbench mock --help lists the kinds", "--fault %s: %w", text, err)
+		}
+		o.Faults = append(o.Faults, fault)
+	}
+	o.Rules, err = f.rules(p)
+	return o, err
+}
+
+func (f *mockFlags) checkNumbers() error {
+	for _, number := range []struct {
+		flag  string
+		wrong bool
+	}{
+		{"port", f.port < 0 || f.port > 65535},
+		{"latency", f.latency < 0},
+		{"sigma", !(f.sigma >= 0 && f.sigma <= 3)},
+		{"pause", f.pause < 0},
+		{"rpm", f.requestsLimit < 0},
+		{"tpm", f.tokensLimit < 0},
+		{"burst", !(f.burst > 0)},
+	} {
+		if number.wrong {
+			return usage("agentbench mock --help explains it", "--%s: that is out of range", number.flag)
+		}
+	}
+	return nil
+}
+
+// rules are the file's replies, then those of the command line for what the
+// file's do not match.
+func (f *mockFlags) rules(p *program) ([]mockserver.Rule, error) {
+	var rules []mockserver.Rule
+	if f.file != "" {
+		text, err := os.ReadFile(f.file)
+		if err != nil {
+			return nil, usage("", "reading the replies: %w", err)
+		}
+		read, faults := mockserver.ParseRules(f.file, text)
+		faults.Print(p.err)
+		if faults.Err() != nil {
+			return nil, quiet(wrongSpec)
+		}
+		rules = read
+	}
+	if len(f.replies) > 0 {
+		rules = append(rules, mockserver.Texts(f.replies...))
+	}
+	return rules, nil
+}
+
+// mock serves until a signal comes. Answers that are on their way get a second.
+func (p *program) mock(ctx context.Context, handler *mockserver.Server, address string) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fail(notMeasured, "--port 0 takes a free port", "listening on %s: %w", address, err)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	handler.Track(server)
+	fmt.Fprintf(p.out, "listening on http://%s/v1\n", listener.Addr())
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	select {
+	case err = <-served:
+	case <-ctx.Done():
+		err = shutDown(server)
+		<-served
+	}
+	if err != nil && !errors.Is(err, http.ErrServerClosed) {
+		return fail(notMeasured, "", "serving: %w", err)
+	}
+	return nil
+}
+
+// shutDown lets answers end for a second, then closes their connections.
+func shutDown(server *http.Server) error {
+	ending, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if server.Shutdown(ending) != nil {
+		return server.Close()
+	}
+	return nil
+}

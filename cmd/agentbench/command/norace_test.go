@@ -1,0 +1,7 @@
+//go:build !race
+
+package command
+
+const raceEnabled = false
+
+func exitAtOnce() {}

@@ -1,0 +1,104 @@
+package command
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/tune"
+)
+
+// replayFlags are the flags of replay.
+type replayFlags struct {
+	set, sweep []string
+	recordedFlags
+	reportFlags
+	cacheFlags
+}
+
+func (p *program) replayCommand() *cobra.Command {
+	var f replayFlags
+	c := &cobra.Command{
+		Use:     "replay DIR[:CONFIGURATION]",
+		Short:   "Tell what other configurations would have done with recorded runs, without a call",
+		GroupID: "look",
+		Long: `Walks recorded runs under other configurations. What is decided from the history alone is decided
+again, exactly; nothing is called and nothing is guessed. A configuration is labelled
+
+  exact           every run would have stopped where it is recorded
+  bounded         some would have gone on where the recording was cut: an interval, no point
+  needs calls     some would have sent or judged something else from an iteration on
+  counterfactual  the agent was told a limit that changes, and what it would have done is not recorded
+
+--set changes a parameter; several belong to one configuration. --sweep tries values: a list, or
+from..to, between which those are tried that the recorded runs tell apart, or both as in 1..9,off;
+several multiply.
+With neither, every recorded configuration is replayed; on the runs of CONFIGURATION, if it is
+named: would the others have done as well with what was answered there?
+
+Scorers with score: when_asked judge the iterations that are returned and have no score. That may
+take calls, which go through the cache and count against the suite's budget; --cache only makes none.`,
+		Example: `  agentbench replay results/nightly --set terminate.max_iterations=5
+  agentbench replay results/nightly --sweep terminate.max_iterations=1..10 --sweep terminate.no_improvement.patience=2,3,off
+  agentbench replay results/nightly:careful`,
+		Args: arguments(1, 1, "one result folder"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := firstOf(f.reportFlags.validate(), f.cacheFlags.validate()); err != nil {
+				return err
+			}
+			return p.replay(c.Context(), args[0], &f)
+		},
+	}
+	c.Flags().StringArrayVar(&f.set, "set", nil, "set a parameter: path=value (repeatable)")
+	c.Flags().StringArrayVar(&f.sweep, "sweep", nil, "try values of a parameter: path=a,b,c or path=from..to, or both (repeatable)")
+	f.recordedFlags.declare(c)
+	f.reportFlags.declare(c, tune.ReplayTableNames)
+	f.cacheFlags.declare(c)
+	return c
+}
+
+// manyRecorded is a number of runs above which memory counts for more than time.
+const manyRecorded = 25_000
+
+func (p *program) replay(ctx context.Context, place string, f *replayFlags) error {
+	set, err := p.assignments(f.set)
+	if err != nil {
+		return err
+	}
+	axes, err := p.axes("--sweep", f.sweep)
+	if err != nil {
+		return err
+	}
+	r, err := p.openRecordedRuns(place, &f.recordedFlags)
+	if err != nil {
+		return err
+	}
+	if r.folder.Manifest.Totals.Runs() > manyRecorded {
+		defer leanly()()
+	}
+	if len(set)+len(axes) == 0 && len(f.configurations) == 0 {
+		r.bases = r.all()
+	}
+	candidates, err := r.candidates(set, axes)
+	if err != nil {
+		return err
+	}
+	s, err := r.sweep(candidates)
+	if err != nil {
+		return err
+	}
+	if s, err = r.scored(ctx, s, f.cacheFlags); err != nil {
+		return err
+	}
+	return p.writeReplay(ctx, r, s, f)
+}
+
+func (p *program) writeReplay(ctx context.Context, r *recordedRuns, s *sweep.Sweep, f *replayFlags) error {
+	m := &r.folder.Manifest
+	told, err := tune.Collect(ctx, s, tune.ReplayOptions{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf, Warnings: r.left})
+	if err != nil {
+		return fail(stopped, "", "%w", err)
+	}
+	return p.write(told, &f.reportFlags)
+}

@@ -1,0 +1,645 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/model/cache"
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/tool"
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/scorers"
+	"github.com/agentbench/agentbench/scorers/pass"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	selectionFlags
+	reportFlags
+	cacheFlags
+	againstFlags
+	thresholdFlags
+	out         string
+	concurrency int
+	seed        int64
+	events      string
+	quiet       bool
+	grace       time.Duration
+	attempts    int
+	force       bool
+	all         *pflag.FlagSet
+}
+
+func (p *program) runCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:     "run SUITE",
+		Short:   "Run a suite and compare its configurations",
+		GroupID: "run",
+		Long: `Runs every task under every configuration and prints the comparison. The suite is a
+file, a folder that holds a suite.yaml, - for stdin, or one of those that ship:
+
+` + listing() + `
+
+Results go to a new folder. With --out and a folder that holds results of the same
+suite, run goes on where they end: runs that are done are not made again, those that
+had a fault or were cancelled are. The first interrupt lets the runs in flight end;
+the second one cancels them.`,
+		Args: arguments(1, 1, "one suite"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.validate(); err != nil {
+				return err
+			}
+			keepPipes()
+			return p.run(c.Context(), args[0], &f)
+		},
+	}
+	f.selectionFlags.declare(c)
+	f.reportFlags.declare(c, reports.TableNames)
+	f.cacheFlags.declare(c)
+	f.againstFlags.declare(c)
+	f.thresholdFlags.declare(c)
+	c.Flags().StringVarP(&f.out, "out", "o", "", "folder for the results (default results/SUITE-TIME-…)")
+	c.Flags().IntVar(&f.concurrency, "concurrency", 0, "runs at the same time (default: the suite's, else 8)")
+	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of what is simulated (default: the suite's)")
+	c.Flags().StringVar(&f.events, "events", "", "write what happens as JSON lines to a file; - puts it in the report's place on stdout")
+	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no notes on stderr")
+	c.Flags().DurationVar(&f.grace, "grace", 30*time.Second, "time that runs in flight have to end after an interrupt")
+	c.Flags().IntVar(&f.attempts, "attempts", 3, "how often a run with faults is tried, all sessions together")
+	c.Flags().BoolVar(&f.force, "force", false, "go on in a folder that was made with another spec")
+	f.changed, f.all = c.Flags().Changed, c.Flags()
+	return c
+}
+
+func (f *runFlags) validate() error {
+	if f.concurrency < 0 || f.concurrency == 0 && f.changed("concurrency") {
+		return usage("--concurrency 1 is one run after the other", "--concurrency %d: want at least 1", f.concurrency)
+	}
+	if f.grace < 0 {
+		return usage("--grace 0s cancels them at once", "--grace %v: want no less than 0s", f.grace)
+	}
+	if f.attempts < 1 {
+		return usage("", "--attempts %d: want at least 1", f.attempts)
+	}
+	if err := f.selectionFlags.validate(); err != nil {
+		return err
+	}
+	if err := f.cacheFlags.validate(); err != nil {
+		return err
+	}
+	return firstOf(f.againstFlags.validate(), f.thresholdFlags.validate(), f.reportFlags.validate())
+}
+
+// job is a suite that is about to run.
+type job struct {
+	*opened
+	plan   *plan.Plan
+	engine *engine.Engine
+	set    *scorers.Set
+	flags  *runFlags
+	dir    string
+	tally  *tally
+	cache  *cache.Store
+	budget *pace.Budget
+	ledger *record.Ledger // of the budget; nil: there is none
+	gates  []*pace.Gate
+	shared tool.Run // what tools keep for all runs
+	// around puts an executor around the one that takes no more runs after an
+	// interrupt; nil: none.
+	around  func(engine.Executor) engine.Executor
+	raced   func(*record.Manifest) // notes who left a race; nil: there is none
+	command string                 // "": run
+	// draining is closed once no run is to be begun any more.
+	draining <-chan struct{}
+	unpaired bool // the budget did not last for judging runs beside each other
+
+	began   time.Time
+	earlier earlier
+}
+
+// run runs a suite and reports on it.
+func (p *program) run(ctx context.Context, path string, f *runFlags) error {
+	o, planned, err := p.openPlan(path, &f.selectionFlags)
+	if err != nil {
+		return err
+	}
+	if f.changed("seed") {
+		o.Suite.Seed = f.seed
+	}
+	if f.concurrency > 0 {
+		o.Suite.Concurrency = f.concurrency
+	}
+	if err := firstOf(p.runnable(o), f.named(o.Suite), f.comparable(o.Suite, planned)); err != nil {
+		return err
+	}
+	if planned.Part != nil && !f.quiet {
+		fmt.Fprintln(p.err, partText(planned))
+	}
+	j := &job{opened: o, plan: planned, flags: f, dir: f.out, began: p.now()}
+	if j.dir == "" {
+		j.dir = freshFolder(o.Suite.Name, p.now())
+	}
+	if err := p.wire(j); err != nil {
+		return err
+	}
+	return p.execute(ctx, j)
+}
+
+// runnable refuses what cannot run here.
+func (p *program) runnable(o *opened) error {
+	faults := o.Programs()
+	p.warn(o, faults)
+	faults.Print(p.err)
+	if faults.Err() != nil {
+		return quiet(wrongSpec)
+	}
+	return nil
+}
+
+// wire makes the engine that the suite asks for.
+func (p *program) wire(j *job) error {
+	j.cache, j.budget = p.openCache(j), pace.OfSuite(j.Suite.Budget)
+	parts, err := engine.NewParts(j.Document, engine.BuildOptions{
+		Getenv: p.env, Budget: j.budget, Cache: j.cache, CacheMode: j.flags.mode, Shared: &j.shared,
+		Gate: func(g *pace.Gate) { j.gates = append(j.gates, g) },
+	})
+	if err != nil {
+		return p.unwired(err)
+	}
+	loops, err := parts.Loops(j.plan.Configurations)
+	if err != nil {
+		return p.unwired(err)
+	}
+	set, faults := scorers.New(j.Suite.Scorers, scorers.Options{Resolved: j.plan.Configurations, Baseline: j.Suite.Baseline, Outside: parts})
+	faults.Print(p.err)
+	if faults.Err() != nil {
+		return quiet(wrongSpec)
+	}
+	if err := set.Unable(); err != nil {
+		return p.unwired(err)
+	}
+	j.set, j.tally = set, &tally{}
+	j.engine = &engine.Engine{
+		Executor: engine.Pool{Workers: workers(j.Suite)},
+		Loops:    loops,
+		Score:    set.Score,
+		Watch:    j.tally,
+		Starved:  j.budget.Starved,
+		Duration: j.Suite.Budget.Duration,
+		Now:      p.now,
+	}
+	return nil
+}
+
+// unwired says why the loops of a suite cannot be made: recordings that cannot
+// be read are faults of the spec, a key that is not set is none.
+func (p *program) unwired(err error) error {
+	var fault source.Fault
+	var faults source.Faults
+	switch {
+	case errors.As(err, &faults):
+	case errors.As(err, &fault):
+		faults = source.Faults{fault}
+	default:
+		return fail(notMeasured, "keys come from OPENAI_API_KEY, or from the variable that api_key_env names; agentbench run quickstart needs none", "%w", err)
+	}
+	faults.Print(p.err)
+	return quiet(wrongSpec)
+}
+
+const defaultConcurrency = 8
+
+func workers(s *spec.Suite) int {
+	if s.Concurrency == 0 {
+		return defaultConcurrency
+	}
+	return s.Concurrency
+}
+
+// pace is what holds the calls of all models back.
+func (j *job) pace() (waiting int, backingOff time.Duration) {
+	for _, g := range j.gates {
+		s := g.Status()
+		waiting, backingOff = waiting+s.Waiting, max(backingOff, s.Cooling)
+	}
+	return waiting, backingOff
+}
+
+// execute runs a job, reports on it, and says what its end means.
+func (p *program) execute(ctx context.Context, j *job) error {
+	manifest, end, err := p.make(ctx, j)
+	if err != nil {
+		return err
+	}
+	return p.conclude(ctx, j, manifest, end)
+}
+
+// make makes the runs of a job, and puts them down.
+func (p *program) make(ctx context.Context, j *job) (*record.Manifest, ending, error) {
+	closeEvents, err := p.observe(j)
+	if err != nil {
+		return nil, ending{}, err
+	}
+	manifest, journal, err := p.begin(j)
+	if err != nil {
+		return nil, ending{}, errors.Join(err, closeEvents())
+	}
+	end, err := p.drive(ctx, j, journal)
+	j.shared.Close()
+	err = errors.Join(err, closeEvents())
+	err = errors.Join(err, p.close(j, journal, manifest, end, err))
+	if err != nil {
+		return nil, end, fail(notMeasured, safe(j)+"once the cause is gone, this goes on: "+j.again(), "%w", err)
+	}
+	return manifest, end, nil
+}
+
+// begin makes the result folder, or opens it where it is to be gone on with.
+func (p *program) begin(j *job) (*record.Manifest, *record.Journal, error) {
+	if err := newFolder(j.dir); err != nil {
+		return nil, nil, err
+	}
+	manifest, err := p.manifest(j)
+	if err != nil {
+		return nil, nil, fail(notMeasured, "", "%w", err)
+	}
+	journal, err := p.openResults(j, &manifest)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := p.keepLedger(j, &manifest, journal); err != nil {
+		return nil, nil, errors.Join(err, journal.Close())
+	}
+	return &manifest, journal, nil
+}
+
+// keepLedger opens the ledger of a job, and notes it in the manifest, so that it is
+// missed should it be lost.
+func (p *program) keepLedger(j *job, m *record.Manifest, journal *record.Journal) (err error) {
+	before := m
+	if j.earlier.found != nil {
+		before = &j.earlier.found.Manifest
+	}
+	if j.ledger, err = p.openLedger(j.dir, before, j.Suite, j.budget, j.earlier.effort.Paid); err != nil || j.ledger == nil {
+		return err
+	}
+	sealed := j.ledger.Sealed()
+	m.Volatile.Ledger = &sealed
+	if err := journal.WriteManifest(*m); err != nil {
+		return errors.Join(fail(notMeasured, "", "%w", err), j.ledger.Close())
+	}
+	return nil
+}
+
+// observe lets the events of all runs be written, if they are asked for. It comes
+// before there is a folder, unless that is where they go.
+func (p *program) observe(j *job) (end func() error, err error) {
+	path := j.flags.events
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	if filepath.Dir(path) == filepath.Clean(j.dir) {
+		if err := newFolder(j.dir); err != nil {
+			return nil, err
+		}
+	}
+	events, err := p.openEvents(path)
+	if err != nil {
+		return nil, err
+	}
+	j.engine.Observe = events.write
+	return func() error {
+		if err := unlessClosed(events.end()); err != nil {
+			return fmt.Errorf("writing the events: %w", err)
+		}
+		return nil
+	}, nil
+}
+
+// safe says that finished runs are not lost, where there are any.
+func safe(j *job) string {
+	if j.earlier.found == nil && !j.tally.any.Load() {
+		return ""
+	}
+	return "the finished runs are safe; "
+}
+
+// ending is how a plan ended.
+type ending struct {
+	engine.Summary
+	interrupted bool
+	cancelled   bool // by a second signal: whoever waits wants it to end
+}
+
+// drive runs the plan with everything that watches it.
+func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (ending, error) {
+	interrupts := p.interrupts(ctx, j.flags.grace, func() string { return safe(j) + "this goes on: " + j.again() })
+	defer interrupts.stop()
+	traced, endTrace := p.trace(interrupts.Context, j.Suite)
+	defer endTrace()
+	j.engine.Journal, j.engine.Skip, j.draining = journal, j.earlier.done, interrupts.Draining
+	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining, j.tally.executed}
+	if j.around != nil {
+		j.engine.Executor = j.around(j.engine.Executor)
+	}
+	summary, err := p.finish(traced, j, journal)
+	return ending{summary, interrupts.interrupted(), interrupts.cancelled()}, err
+}
+
+// finish does what former sessions left to be done: scores first, whose calls
+// count against the suite's budget like others, then runs.
+func (p *program) finish(ctx context.Context, j *job, journal *record.Journal) (engine.Summary, error) {
+	if err := j.rescore(ctx, journal); err != nil {
+		return engine.Summary{}, err
+	}
+	summary := engine.Summary{Stopped: record.ReasonSuiteBudget}
+	var err error
+	if !j.budget.Exhausted() || j.earlier.left(j.plan.Runs()) == 0 {
+		summary, err = p.watched(ctx, j)
+		if err == nil && summary.Stopped == "" && !closed(j.draining) {
+			var spent bool
+			if spent, err = j.scorePairs(ctx, journal); spent {
+				summary.Stopped, j.unpaired = record.ReasonSuiteBudget, true
+			}
+		}
+	}
+	return summary, err
+}
+
+// watched runs the plan and tells its progress.
+func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
+	if !j.flags.quiet {
+		view := &progress{
+			out: p.err, live: p.isTerminal(p.err), width: p.width(p.err), now: p.now,
+			total: j.plan.Runs(), budget: j.Suite.Budget, score: primary(j),
+			pace: j.pace, before: j.plan.Runs() - j.earlier.left(j.plan.Runs()), usage: j.earlier.effort.Paid,
+		}
+		j.tally.view = view
+		view.start()
+		defer view.finish()
+	}
+	return j.engine.Run(ctx, j.plan, j.Tasks())
+}
+
+// primary is the scorer that is followed, "" where there is none.
+func primary(j *job) string {
+	if len(j.Suite.Scorers) == 0 {
+		return ""
+	}
+	return j.Suite.Scorers[0].Name
+}
+
+// draining is an executor that takes no more items once a channel is closed, and
+// tells of each run that was executed, before it is put down.
+type draining struct {
+	engine.Executor
+	stop     <-chan struct{}
+	executed func()
+}
+
+// Execute implements engine.Executor.
+func (d draining) Execute(ctx context.Context, items iter.Seq2[plan.Item, error], run engine.RunFunc, deliver engine.DeliverFunc) error {
+	until := func(yield func(plan.Item, error) bool) {
+		for item, err := range items {
+			select {
+			case <-d.stop:
+				return
+			default:
+			}
+			if !yield(item, err) {
+				return
+			}
+		}
+	}
+	return d.Executor.Execute(ctx, until, run, func(ctx context.Context, item plan.Item, r *record.Run) {
+		d.executed()
+		deliver(ctx, item, r)
+	})
+}
+
+// close puts the state of the results down and closes the journal.
+func (p *program) close(j *job, journal *record.Journal, m *record.Manifest, end ending, failed error) error {
+	err := errors.Join(journal.Close(), j.sumUp(m))
+	if j.ledger != nil {
+		err = errors.Join(err, j.ledger.Close())
+		sealed := j.ledger.Sealed()
+		m.Volatile.Ledger = &sealed
+	}
+	now := p.now()
+	m.Volatile.Finished = now.UTC()
+	m.Volatile.Wall = j.earlier.wall + max(0, now.Sub(j.began)) // the clock may be set back
+	m.Volatile.Effort = j.earlier.effort.Plus(j.tally.effort)
+	switch {
+	case failed != nil || err != nil:
+		m.Status = record.StateFailed
+	case measured(m)+m.Totals.Faults < m.Totals.Planned, j.unpaired:
+		m.Status = record.StateStopped
+	default:
+		m.Status = record.StateComplete
+	}
+	tellShard(m)
+	if j.raced != nil {
+		j.raced(m)
+	}
+	return errors.Join(err, journal.WriteManifest(*m))
+}
+
+// conclude reports on results that are safe, and gives their verdict.
+func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end ending) error {
+	if end.cancelled {
+		return stoppedError(j, m, end)
+	}
+	report, err := collect(j.dir, m, neededRecords)
+	if err != nil {
+		return err
+	}
+	unanswered := p.judge(ctx, j, m, report, end)
+	write := func() error {
+		return p.write(report, &j.flags.reportFlags, "configurations", "metrics", "curve", "judges")
+	}
+	if j.flags.events == "-" {
+		write = func() error { return p.writeFiles(report, &j.flags.reportFlags) }
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	p.tellOvershoot(j.budget)
+	if !j.flags.quiet {
+		p.tellCache(j, m)
+		fmt.Fprintf(p.err, "\nresults: %s\nmore: agentbench report %s, agentbench show %s\n", j.dir, j.dir, j.dir)
+	}
+	if unanswered != nil {
+		return unanswered
+	}
+	return p.thresholds(report.Thresholds, j.flags.quiet)
+}
+
+// again is the command that goes on with a job where it was stopped.
+func (j *job) again() string {
+	words := []string{"agentbench", cmp.Or(j.command, "run"), j.path}
+	j.flags.all.Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "out", "force", "events":
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			if f.NoOptDefVal == value { // a switch
+				words = append(words, "--"+f.Name)
+			} else {
+				words = append(words, "--"+f.Name, value)
+			}
+		}
+	})
+	words = append(words, "--out", j.dir)
+	for i := range words {
+		words[i] = shellWord(words[i])
+	}
+	return strings.Join(words, " ")
+}
+
+// shellWord quotes a word where a shell would not take it as it is.
+func shellWord(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,@%+", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// rescore makes the scores that finished runs lack, because a crash came in
+// between, or because they were taken back. Those that are there stay.
+func (j *job) rescore(ctx context.Context, journal *record.Journal) error {
+	if j.earlier.found == nil || len(j.earlier.found.Unscored) == 0 {
+		return nil
+	}
+	if _, err := j.scoreMissing(ctx, journal, func(v scorers.Version) bool { return !v.Pairs }); err != nil {
+		return fmt.Errorf("scoring what was not scored: %w", err)
+	}
+	return nil
+}
+
+// scorePairs has runs judged beside each other, once all are made. spent says that
+// the budget did not last for that.
+func (j *job) scorePairs(ctx context.Context, journal *record.Journal) (spent bool, err error) {
+	if err := journal.Flush(); err != nil {
+		return false, err
+	}
+	spent, err = j.scoreMissing(ctx, journal, func(v scorers.Version) bool { return v.Pairs })
+	if err != nil {
+		return spent, fmt.Errorf("scoring runs beside each other: %w", err)
+	}
+	return spent, nil
+}
+
+// scoreMissing makes the scores that there are not by some of the scorers. What
+// those could not judge is tried again that judge runs beside others: these may
+// have been made since.
+func (j *job) scoreMissing(ctx context.Context, journal *record.Journal, by func(scorers.Version) bool) (spent bool, err error) {
+	var names []string
+	missing := true
+	for _, v := range j.set.Versions() {
+		if by(v) {
+			names = append(names, v.Name)
+			missing = missing && !v.Pairs
+		}
+	}
+	if len(names) == 0 {
+		return false, nil
+	}
+	p, err := pass.Look(pass.Options{
+		Dir: j.dir, Set: j.set, Tasks: j.Tasks(), Scorers: names, Missing: missing, Workers: workers(j.Suite), Spent: j.budget.Refused,
+	})
+	if err != nil {
+		return false, err
+	}
+	ctx, end := j.untilDraining(ctx)
+	defer end()
+	err = p.Make(ctx, journal)
+	return p.Ended(), err
+}
+
+// untilDraining is a context that ends when no run is to be begun any more: what is
+// not scored then, the next session scores.
+func (j *job) untilDraining(ctx context.Context) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case <-j.draining:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		cancel()
+		waiting.Wait()
+	}
+}
+
+// scoreWanted has some iterations of recorded runs judged by some scorers, as far
+// as they have no score, and puts the scores down. It says how many calls that
+// took. The folder has to be free.
+//
+// suite names the suite that has the scorers; "": those that were recorded.
+func (p *program) scoreWanted(ctx context.Context, dir, suite string, wanted map[string][]int, by []string, cached cacheFlags) (record.Usage, error) {
+	var used record.Usage
+	args := []string{dir}
+	if suite != "" {
+		args = append(args, suite)
+	}
+	s, err := p.openScoring(args, &scoreFlags{cacheFlags: cached, scorers: by, q: true})
+	if err != nil {
+		return used, err
+	}
+	journal, m, err := record.OpenScores(dir, p.recording())
+	if err != nil {
+		return used, unscorable(dir, err)
+	}
+	s.manifest = m
+	done, err := s.wanted(ctx, journal, wanted)
+	if err = errors.Join(err, journal.Close()); err != nil {
+		return used, fail(notMeasured, "", "%w", err)
+	}
+	for i := range done.Counts {
+		used = used.Plus(done.Counts[i].Usage)
+	}
+	s.tellProblems(done)
+	return used, s.verdict(ctx, done)
+}
+
+// wanted makes the scores of some iterations, while the folder is held.
+func (s *scoring) wanted(ctx context.Context, journal *record.Journal, wanted map[string][]int) (*pass.Pass, error) {
+	o := s.options()
+	o.Wanted, o.Scorers = wanted, slices.Clone(s.judging)
+	done, err := pass.Look(o)
+	if err != nil {
+		return nil, err
+	}
+	endLedger, err := s.keepLedger()
+	if err != nil {
+		return nil, err
+	}
+	return done, errors.Join(done.Make(ctx, journal), endLedger())
+}

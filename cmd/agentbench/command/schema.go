@@ -1,0 +1,62 @@
+package command
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/calibrate"
+	"github.com/agentbench/agentbench/reports/tune"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// schemas are what has a schema: files that people write, and what --format json
+// writes.
+var schemas = map[string]func() ([]byte, error){
+	"suite": spec.SchemaSuite, "loop": spec.SchemaLoop, "import": spec.SchemaImport, "report": reports.JSONSchema, "diff": reports.DiffJSONSchema,
+	"replay": tune.ReplayJSONSchema, "tune": tune.JSONSchema, "calibrate": calibrate.JSONSchema,
+}
+
+var schemaNames = []string{"suite", "loop", "import", "report", "diff", "replay", "tune", "calibrate"}
+
+func (p *program) schemaCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "schema suite|loop|import|report|diff|replay|tune|calibrate",
+		Short:   "Print the JSON Schema of suites, loops and mappings, or of reports and other pages",
+		GroupID: "write",
+		Long: `Prints a JSON Schema (draft 2020-12): of suites, loops or mappings, for editors; of what report,
+diff, replay, tune or calibrate write with --format json, for programs.`,
+		ValidArgs: schemaNames,
+		Args:      arguments(1, 1, "suite, loop, import, report, diff, replay, tune or calibrate"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			schema := schemas[args[0]]
+			if schema == nil {
+				return usage(didYouMean(args[0], schemaNames, "there are: "+strings.Join(schemaNames, ", ")), "there is no schema of %q", args[0])
+			}
+			text, err := schema()
+			if err != nil {
+				return fail(notMeasured, "", "making the schema: %w", err)
+			}
+			fmt.Fprintf(p.out, "%s\n", text)
+			return nil
+		},
+	}
+}
+
+// writeSchemas puts the schemas where the editor line of a suite looks for them.
+func writeSchemas(dir string) error {
+	for _, kind := range []string{"suite", "loop"} {
+		text, err := schemas[kind]()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, kind+".schema.json"), append(text, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/model/openai"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/secret"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// guard lets nothing that the program prints hold a secret, or a line that a
+// runner of CI obeys. It knows the usual key from the start, those of a suite once
+// that is loaded.
+func (p *program) guard() {
+	p.secrets = secret.New(p.env(openai.DefaultKeyEnv))
+	p.out, p.err = p.secrets.Writer(page.NewFence(&output{to: p.out})), p.secrets.Writer(page.NewFence(p.err))
+}
+
+// obeyed writes to stdout what a runner of CI is meant to obey.
+func (p *program) obeyed(write func(io.Writer) error) error {
+	if out, ok := p.out.(*secret.Writer); ok {
+		_ = out.Flush() // output knows whether it fails
+	}
+	past := p.secrets.Writer(behind[*output](p.out))
+	if err := write(past); err != nil {
+		return err
+	}
+	return past.Flush()
+}
+
+// behind is the writer of a kind that another one writes to, at last; the zero
+// value where there is none.
+func behind[W io.Writer](w io.Writer) (found W) {
+	for {
+		if wanted, ok := w.(W); ok {
+			return wanted
+		}
+		outer, ok := w.(interface{ Unwrap() io.Writer })
+		if !ok {
+			return found
+		}
+		w = outer.Unwrap()
+	}
+}
+
+// learn makes the secrets of a document known, if it has any.
+func (p *program) learn(d *spec.Document) {
+	if d.Suite != nil {
+		p.secrets.Learn(secret.Of(texts(d.Suite.Tree), p.env)...)
+	}
+	for _, l := range d.Loops() {
+		p.secrets.Learn(secret.Of(texts(l.Tree), p.env)...)
+	}
+}
+
+// texts is a file as JSON would have it, every scalar a text, and without the tasks.
+func texts(n *source.Node) any {
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == source.Map:
+		all := map[string]any{}
+		for _, entry := range n.Entries {
+			if entry.Key != "tasks" {
+				all[entry.Key] = texts(entry.Value)
+			}
+		}
+		return all
+	case n.Kind == source.List:
+		all := make([]any, len(n.Items))
+		for i, item := range n.Items {
+			all[i] = texts(item)
+		}
+		return all
+	}
+	return n.Text
+}
+
+// learnResolved makes the secrets known that results may hold: those of a version
+// that did not look everywhere.
+func (p *program) learnResolved(m *record.Manifest) {
+	var resolved any
+	if readSpec(m.Spec, &resolved) == nil {
+		p.secrets.Learn(secret.Of(resolved, p.env)...)
+	}
+}
+
+// learnLines makes the secrets known that the lines of faults may show: from the
+// lines and those before them, or from what is shown of them where they are long.
+func (p *program) learnLines(faults source.Faults) {
+	const long = 1 << 10
+	var text strings.Builder
+	faults.Print(&text)
+	for _, f := range faults {
+		if f.File == nil {
+			continue
+		}
+		before, line := "", f.File.Line(f.Pos.Line)
+		if f.Pos.Line > 1 {
+			before = f.File.Line(f.Pos.Line - 1)
+		}
+		if len(before)+len(line) <= long {
+			text.WriteString(before + "\n" + line + "\n")
+		}
+	}
+	p.secrets.Learn(secret.OfText(text.String())...)
+}
+
+// leave ends the program: a panic is told as an error, without its secrets, and
+// what was written is written to its end.
+func (p *program) leave(cause any, code int) int {
+	if cause != nil {
+		code = notMeasured
+		fmt.Fprintf(p.err, "agentbench: panic: %v\n%s", cause, debug.Stack())
+	}
+	for _, w := range []io.Writer{p.out, p.err} {
+		if w, ok := w.(*secret.Writer); ok {
+			_ = w.Flush() // output knows whether it fails
+		}
+	}
+	if err := p.failedOutput(); err != nil && code == 0 {
+		fmt.Fprintf(p.err, "agentbench: writing the output: %v\n", err)
+		code = notMeasured
+	}
+	return code
+}
+
+// output remembers the first error of a writer, so that no command has to.
+type output struct {
+	to  io.Writer
+	err error
+}
+
+// Unwrap gives the writer behind it.
+func (o *output) Unwrap() io.Writer { return o.to }
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.to.Write(p)
+	if o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// failedOutput is why not everything could be written to stdout; nil also where a
+// reader has seen enough.
+func (p *program) failedOutput() error {
+	if o := behind[*output](p.out); o != nil {
+		return unlessClosed(o.err)
+	}
+	return nil
+}
+
+// recording is how results are written.
+func (p *program) recording() record.Options { return record.Options{Redact: p.secrets.Redact} }
+
+// fileOf is the file that a writer writes to, nil where it is none.
+func fileOf(w io.Writer) *os.File { return behind[*os.File](w) }

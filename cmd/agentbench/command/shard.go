@@ -1,0 +1,252 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// shardFlags say which part of a suite is run here.
+type shardFlags struct{ shard, weights string }
+
+func (f *shardFlags) declare(c *cobra.Command) {
+	c.Flags().StringVar(&f.shard, "shard", "", "only part i of n of the tasks, as i/n; auto takes it from the variables of the CI system or of Kubernetes")
+	c.Flags().StringVar(&f.weights, "shard-weights", "", "deal the tasks by their durations in these earlier results, not by a hash of their ids")
+}
+
+// dealPlan narrows a plan to the shard that the flags name, and the suite's
+// limits to its share.
+func (p *program) dealPlan(o *opened, planned *plan.Plan, f *shardFlags) error {
+	if f.shard == "" {
+		if f.weights != "" {
+			return usage("for example --shard 1/3 --shard-weights "+shellWord(f.weights), "--shard-weights means nothing without --shard")
+		}
+		return nil
+	}
+	shard, err := p.shardNamed(f)
+	if err != nil {
+		return err
+	}
+	weights, err := durationsIn(f.weights)
+	if err != nil {
+		return err
+	}
+	if err := planned.Shard(shard, o.Tasks(), weights); err != nil {
+		return undealt(f, err)
+	}
+	return shareLimits(o.Suite, planned.Part)
+}
+
+// shardNamed reads --shard, which from then on is a plain i/n.
+func (p *program) shardNamed(f *shardFlags) (plan.Shard, error) {
+	if f.shard == "auto" {
+		shard, err := p.shardOfMachine()
+		f.shard = shard.String()
+		return shard, err
+	}
+	shard, err := plan.ParseShard(f.shard)
+	if err != nil {
+		return shard, usage("--shard 1/3 is the first of three", "--shard %s: %w", f.shard, err)
+	}
+	return shard, nil
+}
+
+// undealt says why the tasks could not be dealt.
+func undealt(f *shardFlags, err error) error {
+	var few *plan.FewTasksError
+	switch {
+	case errors.As(err, &few):
+		return usage(fmt.Sprintf("at most %d shards", few.Tasks), "--shard %s: %w", f.shard, err)
+	case errors.Is(err, plan.ErrNoWeight):
+		return usage("without --shard-weights tasks are dealt by a hash of their ids", "--shard-weights %s: %w", f.weights, err)
+	}
+	return fail(wrongSpec, "", "%w", err)
+}
+
+// shareLimits leaves a suite the part's share of its budget and of the rates of
+// its models.
+func shareLimits(s *spec.Suite, part *plan.Part) error {
+	const hint = "take fewer shards, or allow more; all shards together never get more than the suite allows"
+	var err error
+	if s.Budget, err = part.Budget(s.Budget); err != nil {
+		return usage(hint, "%w", err)
+	}
+	for i := range s.Models {
+		m := &s.Models[i]
+		if m.Value, err = part.Rates(printable(m.Key), m.Value); err != nil {
+			return usage(hint, "%w", err)
+		}
+	}
+	return nil
+}
+
+// durationsIn are how long the runs of each task took in earlier results, in the
+// mean; nil where no results are named.
+func durationsIn(path string) (map[string]time.Duration, error) {
+	if path == "" {
+		return nil, nil
+	}
+	results, err := record.Open(path)
+	if err != nil {
+		return nil, usage(resultsHint(path), "--shard-weights %s: %w", path, err)
+	}
+	return meanDurations(results.Signals())
+}
+
+// meanDurations are the means over the runs that count.
+func meanDurations(signals iter.Seq2[*record.Signals, error]) (map[string]time.Duration, error) {
+	type sum struct {
+		elapsed time.Duration
+		runs    int64
+	}
+	sums := map[string]sum{}
+	for s, err := range signals {
+		if unreadable(err) {
+			return nil, fail(notMeasured, "", "reading the weights: %w", err)
+		}
+		if err == nil && s.Outcome.Counts() && !s.Untimed {
+			of := sums[s.Task]
+			sums[s.Task] = sum{of.elapsed + s.Elapsed, of.runs + 1}
+		}
+	}
+	means := make(map[string]time.Duration, len(sums))
+	for task, of := range sums {
+		means[task] = of.elapsed / time.Duration(of.runs)
+	}
+	return means, nil
+}
+
+// partText says in words which part of a suite a plan is: shard 2 of 3, with 13
+// of 40 tasks, dealt by hash.
+func partText(planned *plan.Plan) string {
+	part := planned.Part
+	text := fmt.Sprintf("shard %d of %d, with %d of %s, dealt by %s", part.Number, part.Of, planned.Tasks, count(part.Whole(), "task", "tasks"), part.By)
+	if part.By == plan.ByWeights && part.Known < part.Whole() {
+		text += fmt.Sprintf(" (%d of them known)", part.Known)
+	}
+	return text
+}
+
+// shardsOf says in a manifest which part of the suite its folder is to hold.
+func shardsOf(planned *plan.Plan) *record.Shards {
+	part := planned.Part
+	if part == nil {
+		return nil
+	}
+	held := record.Shard{Number: part.Number, Tasks: planned.Tasks, Runs: planned.Runs(), Status: record.StateRunning}
+	return &record.Shards{Of: part.Of, By: part.By, Deal: part.Hash, Tasks: part.Whole(), Held: []record.Shard{held}}
+}
+
+// tellShard puts into the manifest what became of a shard.
+func tellShard(m *record.Manifest) {
+	s := m.Volatile.Shards
+	if s == nil {
+		return
+	}
+	s.Held[0].Runs, s.Held[0].Done, s.Held[0].Status = m.Totals.Planned, measured(m)+m.Totals.Faults, m.Status
+	m.Incomplete = s.Incomplete()
+}
+
+// sameShard refuses to add the runs of a shard to a folder that holds others.
+func sameShard(dir string, before, now *record.Manifest) error {
+	was, is := before.Volatile.Shards, now.Volatile.Shards
+	switch {
+	case is == nil && (was == nil || before.Tasks == was.Tasks): // the folder is about the whole suite
+		return nil
+	case is == nil:
+		return usage(fmt.Sprintf("--shard %d/%d goes on there; another --out starts afresh", was.Held[0].Number, was.Of),
+			"%s holds %s of %d, not the whole suite", dir, heldBy(was), was.Of)
+	case was == nil:
+		return usage("name another folder with --out", "%s holds results of the whole suite, not of shard %d of %d", dir, is.Held[0].Number, is.Of)
+	case was.Of != is.Of || !slices.Equal(numbersOf(was), numbersOf(is)) || before.Tasks != was.Held[0].Tasks:
+		return usage("give each shard a folder of its own with --out, and merge them",
+			"%s holds %s of %d, not shard %d of %d", dir, heldBy(was), was.Of, is.Held[0].Number, is.Of)
+	case was.Deal != is.Deal || was.By != is.By:
+		return usage("go on with the same tasks, --task, --limit and --shard-weights, or name another --out",
+			"%s holds shard %d of %d of tasks that were dealt otherwise", dir, is.Held[0].Number, is.Of)
+	}
+	return nil
+}
+
+func heldBy(s *record.Shards) string { return record.ShardNumbers(numbersOf(s)) }
+
+func numbersOf(s *record.Shards) []int {
+	numbers := make([]int, len(s.Held))
+	for i := range s.Held {
+		numbers[i] = s.Held[i].Number
+	}
+	return numbers
+}
+
+// shardVariable names a shard as i/n wherever nothing else does, and before all
+// else.
+const shardVariable = "AGENTBENCH_SHARD"
+
+// shardVariables are where --shard auto looks, in this order. The first index
+// that is set decides.
+var shardVariables = []struct {
+	system string
+	index  string
+	first  int      // what the index of the first shard is
+	of     []string // the first that is set
+}{
+	{"a Kubernetes indexed Job", "JOB_COMPLETION_INDEX", 0, []string{"AGENTBENCH_SHARDS", "JOB_COMPLETIONS"}},
+	{"GitLab", "CI_NODE_INDEX", 1, []string{"CI_NODE_TOTAL"}},
+	{"CircleCI", "CIRCLE_NODE_INDEX", 0, []string{"CIRCLE_NODE_TOTAL"}},
+	{"Buildkite", "BUILDKITE_PARALLEL_JOB", 0, []string{"BUILDKITE_PARALLEL_JOB_COUNT"}},
+}
+
+// shardOfMachine reads the shard from the variables of the system that runs the
+// program.
+func (p *program) shardOfMachine() (plan.Shard, error) {
+	if text := p.env(shardVariable); text != "" {
+		shard, err := plan.ParseShard(text)
+		if err != nil {
+			return shard, usage(shardVariable+"=1/3 is the first of three", "%s=%s: %w", shardVariable, printable(text), err)
+		}
+		return shard, nil
+	}
+	for _, v := range shardVariables {
+		index := p.env(v.index)
+		if index == "" {
+			continue
+		}
+		name, of := p.firstSet(v.of)
+		if of == "" {
+			return plan.Shard{}, usage("set "+name+" to the number of shards, for "+v.system+" its completions", "--shard auto: %s is set, but not how many shards there are", v.index)
+		}
+		number, err := strconv.Atoi(index)
+		if err != nil {
+			return plan.Shard{}, usage("", "--shard auto: %s=%s: want a whole number", v.index, printable(index))
+		}
+		shard, err := plan.ShardOf(strconv.Itoa(number-v.first+1), of)
+		if err != nil {
+			return shard, usage("", "--shard auto: %s=%s and %s=%s: %w", v.index, printable(index), name, printable(of), err)
+		}
+		return shard, nil
+	}
+	if p.env("CI_NODE_TOTAL") == "1" { // GitLab, of a job without parallel
+		return plan.Shard{Number: 1, Of: 1}, nil
+	}
+	return plan.Shard{}, usage("set "+shardVariable+"=i/n, or name the shard: --shard 1/3", "--shard auto: none of the variables is set that %s",
+		"Kubernetes, GitLab, CircleCI and Buildkite number jobs with")
+}
+
+// firstSet is the first variable that is set; where none is, the name of the first.
+func (p *program) firstSet(names []string) (name, value string) {
+	for _, name := range names {
+		if value := p.env(name); value != "" {
+			return name, value
+		}
+	}
+	return names[0], ""
+}

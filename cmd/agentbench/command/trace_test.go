@@ -1,0 +1,137 @@
+package command
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/agentbench/agentbench/engine/model/mockserver"
+)
+
+// tracedSuite has a model behind a server, and two tasks.
+const tracedSuite = `suite: traced
+tasks: [{id: one, input: "say ` + canaryKey + `"}, {id: two, input: b}]
+models:
+  m: {provider: openai, base_url: "MOCK", name: gpt-mock, api_key_env: TRACED_KEY, price: free}
+  canned: {provider: script, responses: ['{"score": 1}']}
+configurations: [{name: quick, loop: l.loop.yaml}]
+scorers: [{name: good, type: judge, model: canned, rubric: is it good}]
+`
+
+const tracedLoop = `loop: l
+agent: {model: m}
+prompt: "{{ task.input }}"
+terminate: {max_iterations: 2}
+`
+
+// traced runs the suite, and gives what was told and the code.
+func traced(t *testing.T) (stderr string, code int) {
+	t.Helper()
+	dir := t.TempDir()
+	mock := httptest.NewServer(mockserver.New(mockserver.Options{}))
+	t.Cleanup(mock.Close)
+	path := filepath.Join(dir, "suite.yaml")
+	for name, text := range map[string]string{"suite.yaml": strings.ReplaceAll(tracedSuite, "MOCK", mock.URL+"/v1"), "l.loop.yaml": tracedLoop} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TRACED_KEY", canaryKey)
+	var told bytes.Buffer
+	code = run(t.Context(), []string{"run", path, "--quiet", "--out", filepath.Join(dir, "r"), "--cache", "off"}, os.Getenv, nil, io.Discard, &told)
+	return told.String(), code
+}
+
+// spans are those that a collector was sent.
+type spans struct {
+	mu    sync.Mutex
+	names map[string]string // by the id
+	all   []*trace.Span
+	leaks string
+}
+
+// collectSpans starts a collector of whole traces, which the environment then names.
+func collectSpans(t *testing.T) *spans {
+	t.Helper()
+	s := &spans{names: map[string]string{}}
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		body, _ := io.ReadAll(r.Body)
+		s.leaks += leaks(body)
+		var sent collector.ExportTraceServiceRequest
+		if err := proto.Unmarshal(body, &sent); err != nil {
+			t.Error(err)
+			return
+		}
+		for _, span := range sent.ResourceSpans[0].ScopeSpans[0].Spans {
+			s.names[string(span.SpanId)] = span.Name
+			s.all = append(s.all, span)
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
+	t.Setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")
+	return s
+}
+
+// hold holds the spans to how many there are to be of each name in each other.
+func (s *spans) hold(t *testing.T, want map[string]int) {
+	t.Helper()
+	got := map[string]int{}
+	for _, span := range s.all {
+		name := span.Name
+		if parent := s.names[string(span.ParentSpanId)]; parent != "" {
+			name = parent + " > " + name
+		}
+		got[name]++
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the spans are\n%v, want\n%v", got, want)
+	}
+	if s.leaks != "" {
+		t.Errorf("a secret was sent: %s", s.leaks)
+	}
+}
+
+// A run is traced whole where the environment asks for it, and no secret leaves.
+func TestRunsAreTraced(t *testing.T) {
+	s := collectSpans(t)
+	if told, code := traced(t); code != 0 || told != "" {
+		t.Fatalf("code %d: %s", code, told)
+	}
+	s.hold(t, map[string]int{"invoke_agent quick": 2, "invoke_agent quick > iteration": 4, "iteration > chat gpt-mock": 4, "evaluate good": 2, "evaluate good > chat canned": 2})
+}
+
+// Where traces cannot be sent, it is said, and the run is what it was.
+func TestTracesThatCannotBeSent(t *testing.T) {
+	for name, c := range map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"absent":   {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, "14 of 14 spans did not reach the collector"},
+		"protocol": {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "agentbench: warning: traces: nothing is traced: OTEL_EXPORTER_OTLP_PROTOCOL=grpc"},
+		"none":     {map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "OTEL_TRACES_EXPORTER": "none"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for variable, value := range c.env {
+				t.Setenv(variable, value)
+			}
+			told, code := traced(t)
+			if code != 0 || !strings.Contains(told, c.want) || c.want == "" && told != "" {
+				t.Errorf("code %d: %s", code, told)
+			}
+		})
+	}
+}

@@ -1,0 +1,238 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/tune"
+)
+
+const (
+	liveSuite = `suite: live
+tasks: tasks.jsonl
+models:
+  weak: {provider: simulate, quality: {start: 0.05, limit: 0.2, rate: 0.3, spread: 0.1, noise: 0.04}, reply: '{"answer": {{ answer }}, "confidence": {{ confidence }}}', tokens: {input: 240, output: 90}, price: {input: 0.1, output: 0.4}}
+  good: {provider: simulate, quality: {start: 0.55, limit: 0.93, rate: 0.5, spread: 0.1, noise: 0.04}, reply: '{"answer": {{ answer }}, "confidence": {{ confidence }}}', tokens: {input: 240, output: 90}, price: {input: 0.5, output: 2.0}}
+  fine: {provider: simulate, quality: {start: 0.60, limit: 0.93, rate: 0.5, spread: 0.1, noise: 0.04}, reply: '{"answer": {{ answer }}, "confidence": {{ confidence }}}', tokens: {input: 240, output: 90}, price: {input: 0.5, output: 2.0}}
+configurations: [{name: default, loop: answer.loop.yaml}]
+scorers: [{name: right, type: numeric, value: output.answer}]
+seed: 1
+tune:
+  parameters: {agent.model: [weak, good, fine], terminate.confidence.threshold: [0.7, 0.8, 0.9], terminate.max_iterations: {from: 1, to: 6}}
+`
+	liveLoop = `loop: answer
+pattern: confidence
+agent: {model: good, system: "Reply with JSON.", reply: json, max_output_tokens: 200}
+prompt: "{{ task.input }}{{ iteration == 0 ? '' : ' Not ' + string(output.answer) }}"
+evaluate: {confidence: double(output.confidence)}
+terminate: {confidence: {threshold: 0.85}, max_iterations: 3}
+`
+)
+
+// liveFolder writes a suite of so many tasks that says how it is tuned.
+func liveFolder(t testing.TB, suite string, tasks int) string {
+	t.Helper()
+	dir := t.TempDir()
+	var lines strings.Builder
+	for i := range tasks {
+		fmt.Fprintf(&lines, `{"id": "t%03d", "input": "%d + 1", "target": %d, "metadata": {"group": %d}}`+"\n", i, i, i+1, i/4)
+	}
+	for name, text := range map[string]string{"suite.yaml": suite, "answer.loop.yaml": liveLoop, "tasks.jsonl": lines.String()} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// opened is a suite as tune opens it to record it.
+func openedLive(t *testing.T, dir string, terms tune.ChoiceOptions) (*live, error) {
+	t.Helper()
+	p := &program{env: os.Getenv, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: time.Now}
+	p.guard()
+	o, err := p.openSuite(filepath.Join(dir, "suite.yaml"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var axes []sweep.Axis
+	for i := range o.Suite.Tune.Parameters {
+		axes = append(axes, sweep.AxisOf(&o.Suite.Tune.Parameters[i]))
+	}
+	flags := &recordFlags{out: filepath.Join(dir, "r"), attempts: 1, quiet: true, grace: time.Second, concurrency: 4}
+	return p.openLive(o, &o.Suite.Resolved[0], axes, &terms, flags.running(pflag.NewFlagSet("tune", pflag.ContinueOnError)))
+}
+
+func recordedLive(t *testing.T, dir string) *recording { return recordedBy(t, dir, 4) }
+
+// recordedBy is what so many runs at once record.
+func recordedBy(t *testing.T, dir string, concurrency int) *recording {
+	t.Helper()
+	l, err := openedLive(t, dir, tune.ChoiceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.flags.concurrency = concurrency
+	made, err := l.record(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// runsBy are how many runs a folder has of each configuration.
+func runsBy(t *testing.T, dir string) map[string]int {
+	t.Helper()
+	runs := map[string]int{}
+	for r, err := range record.ReadSignals(dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs[r.Configuration]++
+	}
+	return runs
+}
+
+// What replays is recorded once, at its loosest; what needs calls makes paths, of
+// which the worse leaves the race before it has run every task. Going on in the
+// same folder decides the same, without a run.
+func TestPathsAreRaced(t *testing.T) {
+	dir := liveFolder(t, liveSuite, 80)
+	made := recordedLive(t, dir)
+	name := func(model string) string { return "default[threshold=0.9,max_iterations=6,model=" + model + "]" }
+	if got := slices.Sorted(slices.Values(made.paths)); !slices.Equal(got, []string{name("fine"), name("good")}) || made.ended != nil {
+		t.Fatalf("left are %v, ended by %v", made.paths, made.ended)
+	}
+	weak := made.raced.Arms[0]
+	if weak.Name != name("weak") || weak.Fate != tune.Worse || weak.Evidence < made.raced.Bound || made.raced.Undecided() {
+		t.Errorf("the race: %+v", made.raced)
+	}
+	runs := runsBy(t, dir+"/r")
+	if runs[name("weak")] != weak.Tasks || weak.Tasks > 40 || runs[name("good")] != 80 || runs[name("fine")] != 80 {
+		t.Errorf("runs: %v", runs)
+	}
+	again := recordedLive(t, dir)
+	if after := runsBy(t, dir+"/r"); !slices.Equal(again.paths, made.paths) || again.raced.Arms[0] != weak || after[name("weak")] != weak.Tasks {
+		t.Errorf("again: %v left, %+v, runs %v", again.paths, again.raced, after)
+	}
+}
+
+// How many runs go on at once decides nothing, and the path that leads comes
+// first: it is what losses are counted against.
+func TestARaceIsTheSameAtAnyConcurrency(t *testing.T) {
+	suite := strings.Replace(liveSuite, "[weak, good, fine]", "[weak, fine, good]", 1) // the one that leads is declared last
+	dirs := []string{liveFolder(t, suite, 60), liveFolder(t, suite, 60)}
+	one, many := recordedBy(t, dirs[0], 1), recordedBy(t, dirs[1], 16)
+	if !reflect.DeepEqual(one.raced, many.raced) || !slices.Equal(one.paths, many.paths) {
+		t.Errorf("%+v and %+v", one.raced, many.raced)
+	}
+	hits := map[string]int{}
+	for score, err := range record.ReadScores(dirs[0] + "/r") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name, _, _ := strings.Cut(score.Run, "/"); score.Iteration == 0 && score.Value >= 1 {
+			hits[name]++
+		}
+	}
+	if len(one.paths) != 2 || hits[one.paths[0]] <= hits[one.paths[1]] {
+		t.Errorf("%v come in this order with %v successes", one.paths, hits)
+	}
+}
+
+// A budget ends the race where it stands, and what is not decided then is told.
+func TestARaceKeepsTheBudget(t *testing.T) {
+	dir := liveFolder(t, liveSuite+"budget: {calls: 60}\n", 80)
+	made := recordedLive(t, dir)
+	code := 0
+	if f, ok := made.ended.(*failure); ok {
+		code = f.code
+	}
+	if code != stopped || len(made.paths) != 3 || !made.raced.Undecided() {
+		t.Errorf("ended by %v, left %v, %+v", made.ended, made.paths, made.raced)
+	}
+	if lines := strings.Join(made.raced.Lines(printable), "\n"); !strings.Contains(lines, "cannot tell which is better") {
+		t.Errorf("told:\n%s", lines)
+	}
+	calls := int64(0)
+	for r, err := range record.ReadSignals(dir + "/r") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls += r.Usage.Calls
+	}
+	if calls > 60 {
+		t.Errorf("%d calls", calls)
+	}
+}
+
+// Tasks of a cluster depend on each other: they are run together and count as one.
+func TestARaceCountsClusters(t *testing.T) {
+	dir := liveFolder(t, liveSuite+"cluster: string(task.metadata.group)\n", 80)
+	made := recordedLive(t, dir)
+	if made.raced.Tasks != 20 || made.raced.Done != 20 {
+		t.Errorf("%+v", made.raced)
+	}
+}
+
+// Without a parameter that needs calls there is nothing to race.
+func TestOnePathIsRecorded(t *testing.T) {
+	dir := liveFolder(t, strings.Replace(liveSuite, "agent.model: [weak, good, fine], ", "", 1), 10)
+	made := recordedLive(t, dir)
+	if want := "default[threshold=0.9,max_iterations=6]"; made.raced != nil || !slices.Equal(made.paths, []string{want}) || runsBy(t, dir+"/r")[want] != 10 {
+		t.Errorf("%+v", made)
+	}
+}
+
+// What has too many faults is no recording to choose by.
+func TestFaultsLeaveNothingToTune(t *testing.T) {
+	dir := liveFolder(t, strings.Replace(liveSuite, "good: {provider: simulate,", "good: {provider: simulate, errors: 0.5,", 1), 20)
+	l, err := openedLive(t, dir, tune.ChoiceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.record(t.Context()); err == nil || !strings.Contains(err.Error(), "could be measured; min_coverage is 0.95") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// Of what needs calls no value can be observed before there are runs.
+func TestARangeThatNeedsCalls(t *testing.T) {
+	dir := liveFolder(t, strings.Replace(liveSuite, "agent.model: [weak, good, fine]", "agent.temperature: {from: 0, to: 0.7}", 1), 10)
+	if _, err := openedLive(t, dir, tune.ChoiceOptions{}); err == nil || !strings.Contains(err.Error(), "agent.temperature needs calls for each value") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// Only an objective that is the mean of a score is raced by; the margin is what
+// the rule may give away.
+func TestWhatIsRacedBy(t *testing.T) {
+	dir := liveFolder(t, liveSuite, 1)
+	for _, c := range []struct {
+		terms tune.ChoiceOptions
+		want  raceTerms
+	}{
+		{tune.ChoiceOptions{}, raceTerms{"right", false, 0.02}},
+		{tune.ChoiceOptions{Objective: &tune.Term{Text: `scores["right"].mean`}, Choose: tune.ChoiceRule{Rule: tune.MaxLoss, Number: 0.1}}, raceTerms{"right", false, 0.1}},
+		{tune.ChoiceOptions{Objective: &tune.Term{Text: `scores.right.mean - cost_usd.mean`}, Choose: tune.ChoiceRule{Rule: tune.WithinOneSE}}, raceTerms{"", false, 0}},
+		{tune.ChoiceOptions{Minimize: true, Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.75}}, raceTerms{"right", true, 0.25}},
+	} {
+		l, err := openedLive(t, dir, c.terms)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l.terms != c.want {
+			t.Errorf("%+v: %+v, want %+v", c.terms, l.terms, c.want)
+		}
+	}
+}

@@ -1,7 +1,0 @@
-//go:build !race
-
-package main
-
-const raceEnabled = false
-
-func exitAtOnce() {}
