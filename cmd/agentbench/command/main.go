@@ -41,6 +41,11 @@ func Main() int {
 	return run(context.Background(), os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr)
 }
 
+// Tree returns the commands with their flags and help, for man pages and completions.
+func Tree() *cobra.Command {
+	return (&program{env: os.Getenv, in: os.Stdin, out: os.Stdout, err: os.Stderr, now: time.Now}).commands()
+}
+
 // run is the program: it does what the arguments ask for and returns the exit code.
 func run(ctx context.Context, args []string, env func(string) string, stdin io.Reader, stdout, stderr io.Writer) (code int) {
 	p := &program{env: env, in: stdin, out: stdout, err: stderr, now: time.Now}

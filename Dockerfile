@@ -1,0 +1,15 @@
+# A static program, run by a user who is not root:
+#   docker build -t agentbench .
+#   docker run --rm -v "$PWD:/work" agentbench run suite.yaml
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /agentbench ./cmd/agentbench
+
+FROM gcr.io/distroless/static-debian12:nonroot
+COPY --from=build /agentbench /usr/local/bin/agentbench
+COPY LICENSE NOTICE /usr/share/doc/agentbench/
+WORKDIR /work
+ENTRYPOINT ["/usr/local/bin/agentbench"]
