@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
@@ -151,7 +152,7 @@ func expectNoCanary(t *testing.T, dir string) {
 	suite, left := filepath.Join(dir, "suite.yaml"), written{}
 	results := func(name string) string { return filepath.Join(dir, "out", name) }
 	command := func(args ...string) {
-		if code := left.command(args...); code == wrongUsage || code == wrongSpec {
+		if code := left.command(args...); code == exit.WrongUsage || code == exit.WrongSpec {
 			t.Errorf("%q: exit code %d: %s", args, code, left["stderr of "+strings.Join(args, " ")])
 		}
 	}
@@ -197,7 +198,7 @@ func expectNoCanaryInFaults(t *testing.T, dir string, files, lines map[string]st
 			left := written{}
 			code := left.command("check", filepath.Join(dir, "suite.yaml"))
 			said := left["stderr of check "+filepath.Join(dir, "suite.yaml")]
-			if code != wrongSpec || !bytes.Contains(said, []byte("nonsense")) || bytes.Contains(said, []byte("CANARY")) {
+			if code != exit.WrongSpec || !bytes.Contains(said, []byte("nonsense")) || bytes.Contains(said, []byte("CANARY")) {
 				t.Errorf("%s: exit code %d: %s", key, code, said)
 			}
 			write(t, dir, name, text)

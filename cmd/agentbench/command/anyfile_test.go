@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/exit"
 )
 
 // largeFiles are files of at most 16 MiB that are the most work to check, each
@@ -80,7 +82,7 @@ func TestP13_CheckOfAnyFileEndsSoon(t *testing.T) {
 			c := exec.Command("agentbench", "check", "file.yaml")
 			c.Dir, c.Stdout, c.Stderr = dir, &said, &said
 			_ = c.Run() // refused or not
-			if code := c.ProcessState.ExitCode(); code != 0 && code != wrongSpec {
+			if code := c.ProcessState.ExitCode(); code != 0 && code != exit.WrongSpec {
 				t.Errorf("exit code %d", code)
 			}
 			used := c.ProcessState.UserTime() + c.ProcessState.SystemTime()

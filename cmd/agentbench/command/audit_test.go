@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/exit"
 )
 
 // The audit of the advice: random simulated suites are tuned through the command, and
@@ -464,14 +466,14 @@ func auditTuned(t *testing.T, args ...string) *auditPage {
 	t.Helper()
 	var out, errs strings.Builder
 	code := run(t.Context(), args, func(string) string { return "" }, strings.NewReader(""), &out, &errs)
-	if code != 0 && code != answerNo {
+	if code != 0 && code != exit.AnswerNo {
 		t.Fatalf("agentbench %v: exit code %d\n%s", args, code, errs.String())
 	}
 	page := &auditPage{}
 	if err := json.Unmarshal([]byte(out.String()), page); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	if (page.Recommended == nil) != (code == answerNo) {
+	if (page.Recommended == nil) != (code == exit.AnswerNo) {
 		t.Fatalf("exit code %d with %s", code, auditAnswer(page))
 	}
 	return page

@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // Where baselines are, unless the user says otherwise.
@@ -68,13 +70,13 @@ name is replaced. The same results give the same bytes.`,
 func (p *program) setBaseline(name, dir string, from *place, incomplete bool) error {
 	m := &from.Manifest
 	if m.Status != record.StateComplete && !incomplete {
-		return fail(notMeasured, "let agentbench run make the rest, or use --allow-incomplete", "%s is not complete: it is %s", from.Path, m.Status)
+		return exit.With(exit.NotMeasured, "let agentbench run make the rest, or use --allow-incomplete", "%s is not complete: it is %s", from.Path, m.Status)
 	}
 	if m.Incomplete != "" && !incomplete {
-		return fail(notMeasured, "agentbench merge joins shards; --allow-incomplete takes what is there", "%s is not complete: %s", from.Path, printable(m.Incomplete))
+		return exit.With(exit.NotMeasured, "agentbench merge joins shards; --allow-incomplete takes what is there", "%s is not complete: %s", from.Path, page.Visible(m.Incomplete))
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fail(notMeasured, "name another folder with --dir", "making the folder of the baselines: %w", err)
+		return exit.With(exit.NotMeasured, "name another folder with --dir", "making the folder of the baselines: %w", err)
 	}
 	p.learnResolved(m)
 	options := record.BaselineOptions{Redact: p.secrets.Redact}
@@ -86,11 +88,11 @@ func (p *program) setBaseline(name, dir string, from *place, incomplete bool) er
 	var damage *record.Problem
 	switch {
 	case errors.As(err, &damage):
-		return fail(notMeasured, "agentbench repair "+shellWord(from.Path)+" moves what is damaged aside and keeps the rest", "%w", err)
+		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(from.Path)+" moves what is damaged aside and keeps the rest", "%w", err)
 	case errors.Is(err, record.ErrNoneCounts):
-		return fail(notMeasured, "agentbench show "+shellWord(from.Path)+" lists the runs", "%s holds no run that counts", from.Path)
+		return exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(from.Path)+" lists the runs", "%s holds no run that counts", from.Path)
 	case err != nil:
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	return p.tellBaseline(name, file)
 }
@@ -102,8 +104,8 @@ func (p *program) tellBaseline(name, file string) error {
 		return err
 	}
 	m := &results.Manifest
-	fmt.Fprintf(p.out, "%s: %s, %s of %s in %s\n", name, printable(m.Suite), count(m.Totals.Runs(), "run", "runs"),
-		count(len(m.Configurations), "configuration", "configurations"), file)
+	fmt.Fprintf(p.out, "%s: %s, %s of %s in %s\n", name, page.Visible(m.Suite), page.Plural(m.Totals.Runs(), "run", "runs"),
+		page.Plural(len(m.Configurations), "configuration", "configurations"), file)
 	return nil
 }
 
@@ -116,7 +118,7 @@ func (p *program) baselineListCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			names, err := baselineNames(dir)
 			if err != nil {
-				return fail(notMeasured, "", "reading the folder of the baselines: %w", err)
+				return exit.With(exit.NotMeasured, "", "reading the folder of the baselines: %w", err)
 			}
 			if len(names) == 0 {
 				fmt.Fprintf(p.err, "there is no baseline in %s; agentbench baseline set NAME DIR makes one\n", dir)
@@ -125,7 +127,7 @@ func (p *program) baselineListCommand() *cobra.Command {
 			for _, name := range names {
 				if err := p.tellBaseline(name, baselineFile(dir, name)); err != nil {
 					fmt.Fprintf(p.err, "agentbench: warning: %v\n", err)
-					failed = quiet(notMeasured)
+					failed = exit.Quiet(exit.NotMeasured)
 				}
 			}
 			return failed
@@ -150,7 +152,7 @@ func (p *program) baselineRemoveCommand() *cobra.Command {
 				return noBaseline(args[0], dir)
 			}
 			if err != nil {
-				return fail(notMeasured, "", "removing the baseline: %w", err)
+				return exit.With(exit.NotMeasured, "", "removing the baseline: %w", err)
 			}
 			return nil
 		},
@@ -162,7 +164,7 @@ func (p *program) baselineRemoveCommand() *cobra.Command {
 // namesBaseline refuses names that are no name of a file on every system.
 func namesBaseline(name string) error {
 	if !validBaseline(name) {
-		return usage("take letters, digits, - _ and . in it, for example main", "%q cannot be the name of a baseline", name)
+		return exit.Usage("take letters, digits, - _ and . in it, for example main", "%q cannot be the name of a baseline", name)
 	}
 	return nil
 }
@@ -179,9 +181,9 @@ func noBaseline(name, dir string) error {
 	names, _ := baselineNames(dir) // a hint only
 	hint := "agentbench baseline set " + name + " DIR makes it"
 	if len(names) > 0 {
-		hint = didYouMean(name, names, "there are: "+some(names))
+		hint = exit.DidYouMean(name, names, "there are: "+exit.Some(names))
 	}
-	return usage(hint, "there is no baseline %q in %s", name, dir)
+	return exit.Usage(hint, "there is no baseline %q in %s", name, dir)
 }
 
 // openBaselineNamed opens the baseline of a name.

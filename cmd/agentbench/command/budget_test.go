@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
@@ -69,7 +70,7 @@ budget: {calls: 6, tokens: 1000}
 		code = run(t.Context(), args, func(string) string { return "" }, nil, &out, &errs)
 		return out.String(), errs.String(), code
 	}
-	if _, errs, code := agentbench("run", suite, "-q", "--cache", "off", "--out", results); code != notMeasured || !strings.Contains(errs, "connection refused") {
+	if _, errs, code := agentbench("run", suite, "-q", "--cache", "off", "--out", results); code != exit.NotMeasured || !strings.Contains(errs, "connection refused") {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	// four calls were reserved: three that were refused, and one of which no record tells

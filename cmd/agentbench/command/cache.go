@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
@@ -62,7 +63,7 @@ func (p *program) cachePruneCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			most, err := parseSize(size)
 			if err != nil {
-				return usage("agentbench cache prune --max-size 500MB", "--max-size: %w", err)
+				return exit.Usage("agentbench cache prune --max-size 500MB", "--max-size: %w", err)
 			}
 			return p.prune(cacheFolder(args), most)
 		},
@@ -95,9 +96,9 @@ func (p *program) entriesOf(dir string, yield func(*cache.Listed)) error {
 
 func noCache(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return usage("the cache is beside the result folder, or where --cache-dir put it", "there is no cache in %s", dir)
+		return exit.Usage("the cache is beside the result folder, or where --cache-dir put it", "there is no cache in %s", dir)
 	}
-	return fail(notMeasured, "", "%w", err)
+	return exit.Unmeasured(err)
 }
 
 // kept is what a cache holds of one model.
@@ -133,13 +134,13 @@ func (p *program) listModels(dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "%s: %s, %s\n", dir, count(total.entries, "entry", "entries"), sizeText(total.bytes))
+	fmt.Fprintf(p.out, "%s: %s, %s\n", dir, page.Plural(total.entries, "entry", "entries"), sizeText(total.bytes))
 	if total.entries == 0 {
 		return nil
 	}
 	fmt.Fprintln(p.out)
 	if _, err := page.Terminal(p.out, keptTable(models), page.Screen{Width: p.width(p.out)}); unlessClosed(err) != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	return nil
 }
@@ -153,7 +154,7 @@ func keptTable(models map[string]*kept) page.Grid {
 	byName := func(a, b *kept) int { return cmp.Compare(a.model, b.model) }
 	for _, k := range slices.SortedFunc(maps.Values(models), byName) {
 		t.Rows = append(t.Rows, []string{
-			printable(k.model), fmt.Sprint(k.entries), sizeText(k.bytes),
+			page.Visible(k.model), fmt.Sprint(k.entries), sizeText(k.bytes),
 			fmt.Sprint(k.usage.Tokens()), costOf(k.usage), k.oldest.UTC().Format(day), k.used.UTC().Format(day),
 		})
 	}
@@ -169,7 +170,7 @@ func (p *program) listEntries(dir string) error {
 			cell(e.Finish), e.Usage.Tokens(), e.Bytes, e.Created.UTC().Format(time.RFC3339), e.Used.UTC().Format(time.RFC3339))
 	})
 	if failed := unlessClosed(out.Flush()); err == nil && failed != nil {
-		return fail(notMeasured, "", "%w", failed)
+		return exit.Unmeasured(failed)
 	}
 	return err
 }
@@ -181,13 +182,13 @@ func (p *program) prune(dir string, most int64) error {
 		return noCache(dir, err)
 	}
 	fmt.Fprintf(p.out, "%s: removed %s, %s; kept %s, %s\n", dir,
-		count(done.Removed, "entry", "entries"), sizeText(done.RemovedBytes),
-		count(done.Kept, "entry", "entries"), sizeText(done.KeptBytes))
+		page.Plural(done.Removed, "entry", "entries"), sizeText(done.RemovedBytes),
+		page.Plural(done.Kept, "entry", "entries"), sizeText(done.KeptBytes))
 	return nil
 }
 
 // cell keeps a text within its column.
-func cell(text string) string { return printable(text) }
+func cell(text string) string { return page.Visible(text) }
 
 // cacheFlags say what of the cache a run may use, and where it is.
 type cacheFlags struct {
@@ -205,7 +206,7 @@ func (f *cacheFlags) declare(c *cobra.Command) {
 
 func (f *cacheFlags) validate() (err error) {
 	if f.mode, err = cache.ParseMode(f.text); err != nil {
-		return usage(didYouMean(f.text, cache.Modes, "there are: "+strings.Join(cache.Modes, ", ")), "%w", err)
+		return exit.Usage(exit.DidYouMean(f.text, cache.Modes, "there are: "+strings.Join(cache.Modes, ", ")), "%w", err)
 	}
 	return nil
 }
@@ -251,7 +252,7 @@ func (p *program) tellCache(j *job, m *record.Manifest) {
 	if s.Hits+s.Misses+s.Stored == 0 {
 		return
 	}
-	fmt.Fprintf(p.err, "cache: %s, %s, %d stored", count(int(s.Hits), "hit", "hits"), count(int(s.Misses), "miss", "misses"), s.Stored)
+	fmt.Fprintf(p.err, "cache: %s, %s, %d stored", page.Plural(int(s.Hits), "hit", "hits"), page.Plural(int(s.Misses), "miss", "misses"), s.Stored)
 	if s.Damaged > 0 {
 		fmt.Fprintf(p.err, ", %d damaged", s.Damaged)
 	}

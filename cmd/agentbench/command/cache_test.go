@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -131,7 +132,7 @@ func TestF82_OnlyTheCache(t *testing.T) {
 	if calls.Load() != made {
 		t.Error("a call was made")
 	}
-	_, said := typed(t, notMeasured, nil, "run", dir, "--out", filepath.Join(dir, "empty"), "--cache", "only", "--cache-dir", filepath.Join(dir, "none"))
+	_, said := typed(t, exit.NotMeasured, nil, "run", dir, "--out", filepath.Join(dir, "empty"), "--cache", "only", "--cache-dir", filepath.Join(dir, "none"))
 	if !strings.Contains(said, "the cache has no answer of model m to this request of task") || !strings.Contains(said, "--cache on") {
 		t.Errorf("said %s", said)
 	}

@@ -17,10 +17,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/calibrate"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
@@ -83,17 +85,17 @@ wrong; 4 an interrupt or the budget ended it; 5 no labelled output has a score, 
 func (f *calibrateFlags) validate() error {
 	switch {
 	case f.labels == "":
-		return usage("--labels labels.csv names them", "calibrate needs labels")
+		return exit.Usage("--labels labels.csv names them", "calibrate needs labels")
 	case !(f.threshold >= 0 && f.threshold <= 1):
-		return usage("scores are from 0 to 1", "--threshold %v: want a number from 0 to 1", f.threshold)
+		return exit.Usage("scores are from 0 to 1", "--threshold %v: want a number from 0 to 1", f.threshold)
 	case !(f.precision > 0 && f.precision < 1):
-		return usage("--precision 0.1 wants intervals such as 0.5–0.7", "--precision %v: want a number between 0 and 1", f.precision)
+		return exit.Usage("--precision 0.1 wants intervals such as 0.5–0.7", "--precision %v: want a number between 0 and 1", f.precision)
 	case !(f.minKappa >= -1 && f.minKappa <= 1):
-		return usage("1 is perfect agreement, 0 is chance", "--min-kappa %v: want a number from -1 to 1", f.minKappa)
+		return exit.Usage("1 is perfect agreement, 0 is chance", "--min-kappa %v: want a number from -1 to 1", f.minKappa)
 	case f.concurrency < 0 || f.concurrency == 0 && f.changed("concurrency"):
-		return usage("--concurrency 1 is one output after the other", "--concurrency %d: want at least 1", f.concurrency)
+		return exit.Usage("--concurrency 1 is one output after the other", "--concurrency %d: want at least 1", f.concurrency)
 	}
-	return firstOf(f.cacheFlags.validate(), f.reportFlags.validate())
+	return cmp.Or(f.cacheFlags.validate(), f.reportFlags.validate())
 }
 
 // calibration is a scorer that is held against labels.
@@ -129,7 +131,7 @@ func (p *program) calibrate(ctx context.Context, path string, f *calibrateFlags)
 	}
 	if len(c.faults) > 0 {
 		c.tellFaults()
-		return quiet(wrongSpec)
+		return exit.Quiet(exit.WrongSpec)
 	}
 	ended, err := c.score(ctx)
 	if err != nil {
@@ -153,15 +155,15 @@ func calibrated(s *spec.Suite, name string) (*spec.Scorer, error) {
 	at := slices.IndexFunc(s.Scorers, func(scorer spec.Scorer) bool { return scorer.Name == name })
 	switch {
 	case len(names) == 0:
-		return nil, usage("scorers: declares some", "the suite has no scorers")
+		return nil, exit.Usage("scorers: declares some", "the suite has no scorers")
 	case name == "" && len(judges) == 0:
-		return nil, usage("--scorer names one of "+some(names), "the suite has no judge")
+		return nil, exit.Usage("--scorer names one of "+exit.Some(names), "the suite has no judge")
 	case name == "":
-		return nil, usage("--scorer names one of "+some(judges), "the suite has %d judges", len(judges))
+		return nil, exit.Usage("--scorer names one of "+exit.Some(judges), "the suite has %d judges", len(judges))
 	case at < 0:
-		return nil, usage(didYouMean(name, names, "there are: "+some(names)), "the suite has no scorer %q", name)
+		return nil, exit.Usage(exit.DidYouMean(name, names, "there are: "+exit.Some(names)), "the suite has no scorer %q", name)
 	case s.Scorers[at].Type == "pairwise":
-		return nil, usage("of two outputs people say which is better, which is no label of one", "the scorer %q judges runs beside others, and cannot be held against labels", name)
+		return nil, exit.Usage("of two outputs people say which is better, which is no label of one", "the scorer %q judges runs beside others, and cannot be held against labels", name)
 	}
 	return &s.Scorers[at], nil
 }
@@ -170,10 +172,10 @@ func calibrated(s *spec.Suite, name string) (*spec.Scorer, error) {
 func (c *calibration) read() error {
 	text, err := readAll(c.in, c.flags.labels)
 	if errors.Is(err, fs.ErrNotExist) {
-		return usage(didYouMean(c.flags.labels, nearby(c.flags.labels), ""), "there is no file %s", c.flags.labels)
+		return exit.Usage(exit.DidYouMean(c.flags.labels, nearby(c.flags.labels), ""), "there is no file %s", c.flags.labels)
 	}
 	if err != nil {
-		return usage("", "reading the labels: %w", err)
+		return exit.Usage("", "reading the labels: %w", err)
 	}
 	c.labels, c.faults = calibrate.Read(c.flags.labels, text, scaleOf(c.scorer))
 	return nil
@@ -209,7 +211,7 @@ func (c *calibration) tellFaults() {
 	}
 	c.faults.Print(c.err)
 	if more > 0 {
-		fmt.Fprintf(c.err, "and %s\n", count(more, "more fault", "more faults"))
+		fmt.Fprintf(c.err, "and %s\n", page.Plural(more, "more fault", "more faults"))
 	}
 }
 
@@ -229,15 +231,15 @@ func (c *calibration) tell(ended string) error {
 	kappa := told.Kappa()
 	switch {
 	case ended != "":
-		return fail(stopped, "the same command goes on: what was paid is in the cache", "%s: %d of %s have a score", ended, told.Scored, count(told.Labels, "labelled output", "labelled outputs"))
+		return exit.With(exit.Stopped, "the same command goes on: what was paid is in the cache", "%s: %d of %s have a score", ended, told.Scored, page.Plural(told.Labels, "labelled output", "labelled outputs"))
 	case told.Scored == 0:
-		return fail(notMeasured, "--table unscored says why", "no labelled output has a score")
+		return exit.With(exit.NotMeasured, "--table unscored says why", "no labelled output has a score")
 	case o.MinKappa == nil:
 		return nil
 	case !kappa.Known():
-		return fail(notMeasured, "label outputs of which people say something else", "kappa is not defined, and --min-kappa wants %v", *o.MinKappa)
+		return exit.With(exit.NotMeasured, "label outputs of which people say something else", "kappa is not defined, and --min-kappa wants %v", *o.MinKappa)
 	case kappa.Number < *o.MinKappa:
-		return fail(answerNo, "", "kappa is %s, and --min-kappa wants %v", kappa.Exact(), *o.MinKappa)
+		return exit.With(exit.AnswerNo, "", "kappa is %s, and --min-kappa wants %v", kappa.Exact(), *o.MinKappa)
 	}
 	return nil
 }
@@ -289,9 +291,9 @@ func (c *calibration) placeable() error {
 	case len(c.faults) > 0 && len(c.labels.Labels) == 0: // they say it
 		return nil
 	case c.labels.Texts && c.flags.results != "":
-		return usage("leave out --results; or name the runs in a column run", "%s holds the outputs itself", c.flags.labels)
+		return exit.Usage("leave out --results; or name the runs in a column run", "%s holds the outputs itself", c.flags.labels)
 	case !c.labels.Texts && c.flags.results == "":
-		return usage("--results DIR names their folder", "the labels of %s are of runs", c.flags.labels)
+		return exit.Usage("--results DIR names their folder", "the labels of %s are of runs", c.flags.labels)
 	}
 	return nil
 }
@@ -311,7 +313,7 @@ func (c *calibration) placeTexts() error {
 		trials[at.of]++
 		run, err := textRun(at, trials[at.of])
 		if err != nil {
-			return fail(wrongSpec, "", "reading the labels: %w", err)
+			return exit.With(exit.WrongSpec, "", "reading the labels: %w", err)
 		}
 		at.run, at.unit = run, cmp.Or(at.task.Cluster, at.of)
 	}
@@ -344,7 +346,7 @@ func (c *calibration) findTasks() error {
 	}
 	for task, err := range c.Tasks() {
 		if err != nil {
-			return fail(wrongSpec, "", "reading the tasks: %w", err)
+			return exit.With(exit.WrongSpec, "", "reading the tasks: %w", err)
 		}
 		for _, at := range wanted[task.ID] {
 			at.task = task
@@ -365,7 +367,7 @@ func (c *calibration) placeRuns() error {
 	}
 	for i := range c.items {
 		if at := &c.items[i]; at.of == "" {
-			c.faults = append(c.faults, c.labels.Fault(at.label, "agentbench show "+shellWord(c.flags.results)+" lists the runs", "%s has no run %s", c.flags.results, at.id))
+			c.faults = append(c.faults, c.labels.Fault(at.label, "agentbench show "+exit.ShellWord(c.flags.results)+" lists the runs", "%s has no run %s", c.flags.results, at.id))
 		}
 	}
 	if err := c.findScores(wanted); err != nil || len(c.faults) > 0 {
@@ -404,7 +406,7 @@ func (c *calibration) findRuns(wanted map[string][]*labelledItem) error {
 			continue
 		}
 		if err != nil {
-			return fail(notMeasured, "", "reading the runs: %w", err)
+			return exit.With(exit.NotMeasured, "", "reading the runs: %w", err)
 		}
 		for _, at := range wanted[s.ID] {
 			at.of, at.unit, at.lost = s.Task, cmp.Or(s.Cluster, s.Task), ""
@@ -429,7 +431,7 @@ func (c *calibration) findScores(wanted map[string][]*labelledItem) error {
 			continue
 		}
 		if err != nil {
-			return fail(notMeasured, "", "reading the scores: %w", err)
+			return exit.With(exit.NotMeasured, "", "reading the scores: %w", err)
 		}
 		if s.Name != c.scorer.Name || s.Iteration != 0 {
 			continue
@@ -470,7 +472,7 @@ func (c *calibration) findRunTasks(m *record.Manifest) error {
 	}
 	other, err := folder.OtherData(c.Document)
 	if err == nil && len(other) > 0 {
-		fmt.Fprintf(c.err, "agentbench: warning: %s: not the bytes that the runs were made of, so that tasks may differ\n", some(other))
+		fmt.Fprintf(c.err, "agentbench: warning: %s: not the bytes that the runs were made of, so that tasks may differ\n", exit.Some(other))
 	}
 	return nil
 }
@@ -501,7 +503,7 @@ func (c *calibration) versions() (string, error) {
 		set, faults := scorers.New(c.Suite.Scorers, scorers.Options{Resolved: c.Suite.Resolved, Baseline: c.Suite.Baseline})
 		faults.Print(c.err)
 		if faults.Err() != nil {
-			return "", quiet(wrongSpec)
+			return "", exit.Quiet(exit.WrongSpec)
 		}
 		c.set = set.Only(c.isCalibrated)
 	}
@@ -557,7 +559,7 @@ func (c *calibration) wired(j *job) error {
 	set, faults := scorers.New(c.Suite.Scorers, scorers.Options{Resolved: c.Suite.Resolved, Baseline: c.Suite.Baseline, Outside: parts})
 	if faults.Err() != nil {
 		faults.Print(c.err)
-		return quiet(wrongSpec)
+		return exit.Quiet(exit.WrongSpec)
 	}
 	c.set = set.Only(c.isCalibrated)
 	if err := c.set.Unable(); err != nil {
@@ -620,7 +622,7 @@ func (c *calibration) openRuns() (*record.Runs, error) {
 	}
 	runs, err := record.OpenRuns(c.flags.results)
 	if err != nil {
-		return nil, fail(notMeasured, "", "reading the runs: %w", err)
+		return nil, exit.With(exit.NotMeasured, "", "reading the runs: %w", err)
 	}
 	return runs, nil
 }
@@ -649,12 +651,12 @@ func (c *calibration) tellMade(j *job, made []*labelledItem) {
 			used = used.Plus(at.score.Usage)
 		}
 	}
-	fmt.Fprintf(c.err, "%s made", count(len(made), "score", "scores"))
+	fmt.Fprintf(c.err, "%s made", page.Plural(len(made), "score", "scores"))
 	if used.Calls > 0 {
-		fmt.Fprintf(c.err, ": %s, %s as if nothing were cached", count(int(used.Calls), "call", "calls"), costOf(used))
+		fmt.Fprintf(c.err, ": %s, %s as if nothing were cached", page.Plural(int(used.Calls), "call", "calls"), costOf(used))
 	}
 	if s := j.cache.Stats(); s.Hits+s.Misses > 0 {
-		fmt.Fprintf(c.err, "; cache: %s, %s", count(int(s.Hits), "hit", "hits"), count(int(s.Misses), "miss", "misses"))
+		fmt.Fprintf(c.err, "; cache: %s, %s", page.Plural(int(s.Hits), "hit", "hits"), page.Plural(int(s.Misses), "miss", "misses"))
 	}
 	fmt.Fprintln(c.err)
 }

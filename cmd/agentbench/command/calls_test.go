@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	goopenai "github.com/sashabaranov/go-openai"
+
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
@@ -29,7 +31,6 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
-	goopenai "github.com/sashabaranov/go-openai"
 )
 
 // A call of usual size: about 500 tokens are sent, 100 come back.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -199,7 +200,7 @@ func expectClean(t *testing.T, server http.Handler, stream, thorough bool) {
 	defer listening.Close()
 	dir := gossipSuite(t, listening.URL, stream)
 	suite, results, left := filepath.Join(dir, "suite.yaml"), filepath.Join(dir, "out", "r"), written{}
-	if code := left.command("run", suite, "--out", results, "--events", filepath.Join(dir, "out", "events")); code == wrongUsage || code == wrongSpec {
+	if code := left.command("run", suite, "--out", results, "--events", filepath.Join(dir, "out", "events")); code == exit.WrongUsage || code == exit.WrongSpec {
 		t.Fatalf("exit code %d: %s", code, left)
 	}
 	for i, args := range [][]string{
@@ -251,7 +252,7 @@ func TestF70_APanicTellsNoSecret(t *testing.T) {
 		return map[string]string{"OPENAI_API_KEY": canaryKey}[name]
 	}
 	code := run(context.Background(), []string{"plan", "quickstart"}, env, strings.NewReader(""), &out, &errs)
-	if text := errs.String(); code != notMeasured || !strings.HasPrefix(text, "agentbench: panic: the terminal is ") || strings.Contains(text, canaryKey) {
+	if text := errs.String(); code != exit.NotMeasured || !strings.HasPrefix(text, "agentbench: panic: the terminal is ") || strings.Contains(text, canaryKey) {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 }
@@ -266,7 +267,7 @@ func TestF70_LinesOfFaultsTellNoSecret(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		code := run(context.Background(), []string{"check", "-"}, func(string) string { return "" }, strings.NewReader(text), &out, &out)
-		if code != wrongSpec || !strings.Contains(out.String(), "[redacted]") || leaks(out.Bytes()) != "" {
+		if code != exit.WrongSpec || !strings.Contains(out.String(), "[redacted]") || leaks(out.Bytes()) != "" {
 			t.Errorf("%s: exit code %d: %s", name, code, out.String())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
@@ -42,8 +43,8 @@ answers for other values of it, and why not further.`,
 // worse is the error with the higher exit code; the message of the other one is
 // not lost, because check prints faults as it finds them.
 func worse(a, b error) error {
-	var first, second *failure
-	if b == nil || errors.As(a, &first) && errors.As(b, &second) && first.code >= second.code {
+	var first, second *exit.Error
+	if b == nil || errors.As(a, &first) && errors.As(b, &second) && first.Code >= second.Code {
 		return a
 	}
 	return b
@@ -60,7 +61,7 @@ func (p *program) check(path string, tune bool) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "%s: %s %s is fine%s%s\n", path, kind, printable(name), about, warnings(len(o.Warnings)))
+	fmt.Fprintf(p.out, "%s: %s %s is fine%s%s\n", path, kind, page.Visible(name), about, warnings(len(o.Warnings)))
 	if !tune {
 		return nil
 	}
@@ -78,7 +79,7 @@ func (p *program) fine(o *opened) (kind, name, about string, err error) {
 	tasks, faults := o.CountTasks()
 	faults.Print(p.err)
 	if faults.Err() != nil {
-		return "", "", "", quiet(wrongSpec)
+		return "", "", "", exit.Quiet(exit.WrongSpec)
 	}
 	return "suite", o.Suite.Name, ": " + aboutSuite(o.Suite, tasks), nil
 }
@@ -107,24 +108,24 @@ func aboutLoop(l *spec.Loop) string {
 		parts = append(parts, "pattern "+string(l.Pattern))
 	}
 	if n := len(l.Phases); n > 0 {
-		parts = append(parts, count(n, "phase", "phases"))
+		parts = append(parts, page.Plural(n, "phase", "phases"))
 	}
 	if n := len(l.Strategies); n > 0 {
-		parts = append(parts, count(n, "strategy", "strategies"))
+		parts = append(parts, page.Plural(n, "strategy", "strategies"))
 	}
 	limit, _, _ := l.EffectiveMax()
 	if limit == 0 {
 		return strings.Join(append(parts, "no limit of its own"), ", ")
 	}
-	return strings.Join(append(parts, "at most "+count(limit, "iteration", "iterations")), ", ")
+	return strings.Join(append(parts, "at most "+page.Plural(limit, "iteration", "iterations")), ", ")
 }
 
 func aboutSuite(s *spec.Suite, tasks int) string {
 	trials := max(1, s.Trials)
 	parts := []string{
-		count(tasks, "task", "tasks"), count(len(s.Resolved), "configuration", "configurations"),
-		count(trials, "trial", "trials"), count(len(s.Scorers), "scorer", "scorers"),
-		count(tasks*trials*len(s.Resolved), "run", "runs"),
+		page.Plural(tasks, "task", "tasks"), page.Plural(len(s.Resolved), "configuration", "configurations"),
+		page.Plural(trials, "trial", "trials"), page.Plural(len(s.Scorers), "scorer", "scorers"),
+		page.Plural(tasks*trials*len(s.Resolved), "run", "runs"),
 	}
 	return strings.Join(parts, ", ")
 }
@@ -133,15 +134,7 @@ func warnings(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return " (" + count(n, "warning", "warnings") + ")"
-}
-
-// count is a number of things in words.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return " (" + page.Plural(n, "warning", "warnings") + ")"
 }
 
 // replayability is what can be said of a parameter of some configurations before
@@ -236,7 +229,7 @@ func (p *program) tellReplayable(d *spec.Document) error {
 		}
 		fmt.Fprintf(p.out, "\n%s:\n\n", part.head)
 		if _, err := page.Terminal(p.out, replayTable(part.rows), page.Screen{Width: p.width(p.out)}); err != nil {
-			return fail(notMeasured, "", "%w", err)
+			return exit.Unmeasured(err)
 		}
 	}
 	p.tellNotes(legend(slices.Concat(ofTune, others)))
@@ -246,7 +239,7 @@ func (p *program) tellReplayable(d *spec.Document) error {
 func replayTable(rows []replayability) page.Grid {
 	t := page.Grid{Columns: []page.GridColumn{{Head: "parameter"}, {Head: "replay", Prose: true}, {Head: "why", Prose: true}}}
 	for i := range rows {
-		t.Rows = append(t.Rows, []string{printable(rows[i].Path), string(rows[i].Class), rows[i].sentence()})
+		t.Rows = append(t.Rows, []string{page.Visible(rows[i].Path), string(rows[i].Class), rows[i].sentence()})
 	}
 	return t
 }
@@ -254,9 +247,9 @@ func replayTable(rows []replayability) page.Grid {
 // sentence says why, and of which configurations, where not of all.
 func (r *replayability) sentence() string {
 	if r.of == nil {
-		return printable(r.Why)
+		return page.Visible(r.Why)
 	}
-	return printable(fmt.Sprintf("%s (%s)", r.Why, firstNames(r.of)))
+	return page.Visible(fmt.Sprintf("%s (%s)", r.Why, firstNames(r.of)))
 }
 
 // firstNames are the first of some names, and how many more there are.
@@ -290,7 +283,7 @@ func legend(rows []replayability) (lines []string) {
 // replayed.
 func tuneNotes(s *spec.Suite) (notes []string) {
 	for _, row := range tuned(s) {
-		notes = append(notes, fmt.Sprintf("tune %s: %s: %s", printable(row.Path), row.Class, row.sentence()))
+		notes = append(notes, fmt.Sprintf("tune %s: %s: %s", page.Visible(row.Path), row.Class, row.sentence()))
 	}
 	return notes
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -20,8 +21,8 @@ func TestPrintableLeavesNothingThatATerminalObeys(t *testing.T) {
 		"bad \xff":         `bad \xff`,
 	}
 	for text, want := range cases {
-		if got := printable(text); got != want {
-			t.Errorf("printable(%q) = %q, want %q", text, got, want)
+		if got := page.Visible(text); got != want {
+			t.Errorf("page.Visible(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,9 +15,11 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -67,7 +70,7 @@ measured, the agent failed in every run of a side, or there is no task that both
 }
 
 func (f *diffFlags) validate() error {
-	return firstOf(f.reportFlags.validate(), f.compareFlags.validate(), f.thresholdFlags.validate(), f.gateFlags.validate())
+	return cmp.Or(f.reportFlags.validate(), f.compareFlags.validate(), f.thresholdFlags.validate(), f.gateFlags.validate())
 }
 
 // diff compares and says what the result means.
@@ -106,7 +109,7 @@ func (p *program) openSides(args []string, f *diffFlags) (*sides, error) {
 	}
 	switch {
 	case len(args) == 2 && f.baseline != "":
-		return nil, usage("agentbench diff --baseline NAME DIR, or agentbench diff BASE NEW", "--baseline %s stands in the place of BASE", f.baseline)
+		return nil, exit.Usage("agentbench diff --baseline NAME DIR, or agentbench diff BASE NEW", "--baseline %s stands in the place of BASE", f.baseline)
 	case len(args) == 1 && f.baseline == "":
 		return withinOne(newest)
 	}
@@ -131,9 +134,9 @@ func withinOne(at *place) (*sides, error) {
 	m := &at.Manifest
 	switch {
 	case m.Baseline == "":
-		return nil, usage("declare baseline: in the suite, name two results, or use --baseline NAME", "the suite of %s has no baseline to compare with", at.Path)
+		return nil, exit.Usage("declare baseline: in the suite, name two results, or use --baseline NAME", "the suite of %s has no baseline to compare with", at.Path)
 	case len(m.Configurations) < 2 || at.configuration == m.Baseline:
-		return nil, usage("name two results: agentbench diff BASE NEW", "%s holds nothing beside its baseline %s", at.Path, printable(m.Baseline))
+		return nil, exit.Usage("name two results: agentbench diff BASE NEW", "%s holds nothing beside its baseline %s", at.Path, page.Visible(m.Baseline))
 	}
 	base := *at
 	base.configuration = m.Baseline
@@ -146,9 +149,9 @@ func (s *sides) distinct() error {
 		names := configurationNames(&s.new.Manifest)
 		hint := "name two other results"
 		if len(names) > 1 {
-			hint = fmt.Sprintf("name two of its configurations: %s %s", shellWord(s.base.text+":"+names[0]), shellWord(s.new.text+":"+names[1]))
+			hint = fmt.Sprintf("name two of its configurations: %s %s", exit.ShellWord(s.base.text+":"+names[0]), exit.ShellWord(s.new.text+":"+names[1]))
 		}
-		return usage(hint, "BASE and NEW are the same: %s", s.new.Path)
+		return exit.Usage(hint, "BASE and NEW are the same: %s", s.new.Path)
 	}
 	return nil
 }
@@ -160,9 +163,9 @@ func (s *sides) one() bool { return s.within || sameFile(s.base.Path, s.new.Path
 func (p *program) compare(s *sides, f *diffFlags) (*diffed, error) {
 	suites := []*record.Manifest{&s.new.Manifest, &s.base.Manifest}
 	options, err := f.options(suites...)
-	err = firstOf(err, f.recorded(&s.new.Manifest, &s.base.Manifest))
+	err = cmp.Or(err, f.recorded(&s.new.Manifest, &s.base.Manifest))
 	for _, name := range f.gates {
-		err = firstOf(err, compared(name, suites))
+		err = cmp.Or(err, compared(name, suites))
 	}
 	if err != nil {
 		return nil, err
@@ -197,14 +200,14 @@ func (p *program) compare(s *sides, f *diffFlags) (*diffed, error) {
 func (p *program) checkVary(s *sides, f *diffFlags) error {
 	unknown, known, err := unknownVary(s, f.vary)
 	if err != nil {
-		return fail(notMeasured, "", "comparing the specs: %w", err)
+		return exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
 	}
 	for _, path := range unknown {
-		hint := didYouMean(path, known, "the table spec lists the paths that differ")
+		hint := exit.DidYouMean(path, known, "the table spec lists the paths that differ")
 		if f.strict {
-			return usage(hint, "--vary %s: neither spec has such a path", path)
+			return exit.Usage(hint, "--vary %s: neither spec has such a path", path)
 		}
-		fmt.Fprintf(p.err, "agentbench: warning: --vary %s: neither spec has such a path\nhint: %s\n", printable(path), printable(hint))
+		fmt.Fprintf(p.err, "agentbench: warning: --vary %s: neither spec has such a path\nhint: %s\n", page.Visible(path), page.Visible(hint))
 	}
 	return nil
 }
@@ -213,7 +216,7 @@ func (p *program) checkVary(s *sides, f *diffFlags) error {
 func within(r *reports.Report, options reports.DiffOptions, at *place) (*reports.Comparison, error) {
 	c, err := reports.DiffBaseline(r, options)
 	if err == nil && c == nil {
-		return nil, fail(notMeasured, "agentbench show "+shellWord(at.Path)+" lists the runs", "in %s there are no runs of the baseline %s and of another configuration", at.Path, printable(r.Baseline))
+		return nil, exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(at.Path)+" lists the runs", "in %s there are no runs of the baseline %s and of another configuration", at.Path, page.Visible(r.Baseline))
 	}
 	return c, incomparable(err)
 }
@@ -222,11 +225,11 @@ func within(r *reports.Report, options reports.DiffOptions, at *place) (*reports
 func incomparable(err error) error {
 	switch {
 	case errors.Is(err, compare.ErrNoCommonTask):
-		return fail(notMeasured, "are they of the same suite? --unpaired compares all runs of one with all of the other", "%w", err)
+		return exit.With(exit.NotMeasured, "are they of the same suite? --unpaired compares all runs of one with all of the other", "%w", err)
 	case errors.Is(err, reports.ErrNoPair):
-		return usage("", "%w", err)
+		return exit.Usage("", "%w", err)
 	case err != nil:
-		return fail(notMeasured, "", "comparing: %w", err)
+		return exit.With(exit.NotMeasured, "", "comparing: %w", err)
 	}
 	return nil
 }
@@ -285,7 +288,7 @@ func (f *compareFlags) declareMargins(c *cobra.Command) {
 
 func (f *compareFlags) validate() error {
 	if !(f.alpha > 0 && f.alpha < 1) {
-		return usage("the usual one is 0.05", "--alpha %v: want a number between 0 and 1", f.alpha)
+		return exit.Usage("the usual one is 0.05", "--alpha %v: want a number between 0 and 1", f.alpha)
 	}
 	for _, text := range f.margins {
 		if _, _, err := marginOf(text); err != nil {
@@ -326,10 +329,10 @@ func marginOf(text string) (name string, value float64, err error) {
 	share := strings.HasSuffix(number, "%")
 	value, err = strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
 	if err != nil || !(value >= 0 && value <= 1e6) {
-		return "", 0, usage("for example --margin 0.02 for scores, --margin 5% for amounts, --margin close=0.05", "--margin %s: want a number from 0 on", text)
+		return "", 0, exit.Usage("for example --margin 0.02 for scores, --margin 5% for amounts, --margin close=0.05", "--margin %s: want a number from 0 on", text)
 	}
 	if name == "" && !share && value > 1 {
-		return "", 0, usage("0.05 is 5 points of a score, 5% are for amounts; a score that goes further has a margin by its name", "--margin %s: scores go from 0 to 1", text)
+		return "", 0, exit.Usage("0.05 is 5 points of a score, 5% are for amounts; a score that goes further has a margin by its name", "--margin %s: scores go from 0 to 1", text)
 	}
 	if share {
 		value /= 100
@@ -352,7 +355,7 @@ func compared(name string, suites []*record.Manifest) error {
 	if slices.Contains(names, name) {
 		return nil
 	}
-	return usage(didYouMean(name, names, "there are: "+some(names)), "nothing that is compared is called %q", name)
+	return exit.Usage(exit.DidYouMean(name, names, "there are: "+exit.Some(names)), "nothing that is compared is called %q", name)
 }
 
 // margins are smallest changes that matter, by what they are of.
@@ -411,7 +414,7 @@ func (f *gateFlags) declare(c *cobra.Command) {
 
 func (f *gateFlags) validate() error {
 	if !slices.Contains(failOns, f.failOn) {
-		return usage(didYouMean(f.failOn, failOns, "there are: "+strings.Join(failOns, ", ")), "--fail-on %s: there is nothing of that name", f.failOn)
+		return exit.Usage(exit.DidYouMean(f.failOn, failOns, "there are: "+strings.Join(failOns, ", ")), "--fail-on %s: there is nothing of that name", f.failOn)
 	}
 	return nil
 }
@@ -426,7 +429,7 @@ func (f *thresholdFlags) declare(c *cobra.Command) {
 func (f *thresholdFlags) validate() error {
 	for _, text := range f.texts {
 		if err := reports.CheckThreshold(text); err != nil {
-			return usage("docs/compare.md lists what thresholds read", "--threshold %s: %w", text, err)
+			return exit.Usage("docs/compare.md lists what thresholds read", "--threshold %s: %w", text, err)
 		}
 	}
 	return nil
@@ -464,12 +467,12 @@ func (d *diffed) answerable() error {
 	for i := range d.Pairs {
 		for _, side := range []*reports.PairSide{&d.Pairs[i].Base, &d.Pairs[i].New} {
 			if side.Runs == 0 || float64(side.Runs) < least*float64(side.Expected) {
-				return fail(notMeasured, "let agentbench run make the rest, or lower min_coverage in the suite", "%s: %d of %s could be measured; min_coverage is %v",
-					printable(sideName(side)), side.Runs, count(side.Expected, "run", "runs"), least)
+				return exit.With(exit.NotMeasured, "let agentbench run make the rest, or lower min_coverage in the suite", "%s: %d of %s could be measured; min_coverage is %v",
+					page.Visible(sideName(side)), side.Runs, page.Plural(side.Expected, "run", "runs"), least)
 			}
 		}
 	}
-	return firstOf(d.agentFailed(), d.gatesOpen(), d.strict())
+	return cmp.Or(d.agentFailed(), d.gatesOpen(), d.strict())
 }
 
 // agentFailed says that a side measured nothing, because the agent failed in every
@@ -479,9 +482,9 @@ func (d *diffed) agentFailed() error {
 		at *place
 		of *reports.Report
 	}{{d.sides.base, d.base}, {d.sides.new, d.newest}} {
-		var f *failure
+		var f *exit.Error
 		if err := agentFailedError(side.at.Path, side.of); errors.As(err, &f) {
-			return fail(f.code, f.hint, "%s: %w", printable(side.at.Path), f.err)
+			return exit.With(f.Code, f.Hint, "%s: %w", page.Visible(side.at.Path), f.Err)
 		}
 	}
 	return nil
@@ -528,8 +531,8 @@ func (d *diffed) lines() iter.Seq[line] {
 func (d *diffed) gatesOpen() error {
 	for i := range d.Pairs {
 		if p := &d.Pairs[i]; len(p.Differences) == 0 && d.FailOn != failOnNothing {
-			return fail(notMeasured, "name one configuration of each side, or --fail-on none to gate nothing",
-				"%s and %s have no common task: nothing of %s could be compared", printable(sideName(&p.Base)), printable(sideName(&p.New)), printable(p.Name))
+			return exit.With(exit.NotMeasured, "name one configuration of each side, or --fail-on none to gate nothing",
+				"%s and %s have no common task: nothing of %s could be compared", page.Visible(sideName(&p.Base)), page.Visible(sideName(&p.New)), page.Visible(p.Name))
 		}
 	}
 	gated := 0
@@ -539,20 +542,20 @@ func (d *diffed) gatesOpen() error {
 		}
 		gated++
 		if !line.Change.Known() {
-			return fail(notMeasured, "--gate names other lines, --fail-on none gates nothing", "%s of %s could not be compared: %s",
-				printable(line.Quantity), printable(line.pair.Name), line.Change.Why())
+			return exit.With(exit.NotMeasured, "--gate names other lines, --fail-on none gates nothing", "%s of %s could not be compared: %s",
+				page.Visible(line.Quantity), page.Visible(line.pair.Name), line.Change.Why())
 		}
 		if least, all := d.bounds.coverage(), line.Runs+line.LeftOut; float64(line.Runs) < least*float64(all) {
-			return fail(notMeasured, "agentbench report tells of runs without a score or a price; --gate names other lines, --fail-on none gates nothing",
-				"%s of %s could be compared in %d of %s; min_coverage is %v", printable(line.Quantity), printable(line.pair.Name), line.Runs, count(all, "pair of runs", "pairs of runs"), least)
+			return exit.With(exit.NotMeasured, "agentbench report tells of runs without a score or a price; --gate names other lines, --fail-on none gates nothing",
+				"%s of %s could be compared in %d of %s; min_coverage is %v", page.Visible(line.Quantity), page.Visible(line.pair.Name), line.Runs, page.Plural(all, "pair of runs", "pairs of runs"), least)
 		}
 	}
 	switch scored := len(d.sides.new.Manifest.Scorers)+len(d.sides.base.Manifest.Scorers) > 0; {
 	case gated > 0 || d.FailOn == failOnNothing:
 	case len(d.flags.gates) > 0:
-		return fail(notMeasured, "--fail-on none gates nothing", "the sides have nothing in common that --gate names")
+		return exit.With(exit.NotMeasured, "--fail-on none gates nothing", "the sides have nothing in common that --gate names")
 	case scored:
-		return fail(notMeasured, "--gate cost_usd gates an amount, --fail-on none nothing", "the sides have no score in common")
+		return exit.With(exit.NotMeasured, "--gate cost_usd gates an amount, --fail-on none nothing", "the sides have no score in common")
 	}
 	return nil
 }
@@ -569,21 +572,11 @@ func (d *diffed) isGated(line *reports.Difference) bool {
 // answer turns a comparison into an exit code, and says why it is not 0.
 func (p *program) answer(d *diffed) error {
 	threshold := p.thresholds(d.Thresholds, false)
-	var f *failure
-	if errors.As(threshold, &f) && f.code != answerNo {
+	var f *exit.Error
+	if errors.As(threshold, &f) && f.Code != exit.AnswerNo {
 		return threshold
 	}
-	return firstOf(p.gated(d), threshold)
-}
-
-// firstOf is the first error that is one.
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(p.gated(d), threshold)
 }
 
 // gated says which gated lines fail.
@@ -598,7 +591,7 @@ func (p *program) gated(d *diffed) error {
 			if line.Verdict == compare.CannotTell {
 				untold++
 			}
-			fmt.Fprintf(p.err, "%s: %s of %s\n  %s\n", strings.ReplaceAll(string(line.Verdict), "_", " "), printable(line.Quantity), printable(line.pair.Name), line.Numbers())
+			fmt.Fprintf(p.err, "%s: %s of %s\n  %s\n", strings.ReplaceAll(string(line.Verdict), "_", " "), page.Visible(line.Quantity), page.Visible(line.pair.Name), line.Numbers())
 		}
 	}
 	if wrong == 0 {
@@ -616,7 +609,7 @@ func (p *program) gated(d *diffed) error {
 	if d.flags.failOn == failOnCannotTell {
 		what += ", or cannot be told"
 	}
-	return fail(answerNo, hint, "%d of %s %s", wrong, count(gated, "gated line", "gated lines"), what)
+	return exit.With(exit.AnswerNo, hint, "%d of %s %s", wrong, page.Plural(gated, "gated line", "gated lines"), what)
 }
 
 // strict refuses differences between the specs that were not declared.
@@ -633,7 +626,7 @@ func (d *diffed) strict() error {
 	if len(paths) == 0 {
 		return nil
 	}
-	return fail(answerNo, "--vary "+shellWord(paths[0])+" declares it", "the specs differ in %s: %s", count(len(paths), "undeclared place", "undeclared places"), printable(some(paths)))
+	return exit.With(exit.AnswerNo, "--vary "+exit.ShellWord(paths[0])+" declares it", "the specs differ in %s: %s", page.Plural(len(paths), "undeclared place", "undeclared places"), page.Visible(exit.Some(paths)))
 }
 
 // specOf are the differences between the specs of both sides, of the
@@ -647,11 +640,11 @@ func specOf(s *sides, vary []string) ([]reports.SpecDifference, error) {
 	}
 	old, err := bindingOf(&s.base.Manifest)
 	if err != nil {
-		return nil, fail(notMeasured, "", "comparing the specs: %s: %w", s.base.text, err)
+		return nil, exit.With(exit.NotMeasured, "", "comparing the specs: %s: %w", s.base.text, err)
 	}
 	current, err := bindingOf(&s.new.Manifest)
 	if err != nil {
-		return nil, fail(notMeasured, "", "comparing the specs: %s: %w", s.new.text, err)
+		return nil, exit.With(exit.NotMeasured, "", "comparing the specs: %s: %w", s.new.text, err)
 	}
 	var d differences
 	d.around(old, current)

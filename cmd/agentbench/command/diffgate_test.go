@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 )
@@ -13,12 +14,12 @@ import (
 func TestPairWithoutACommonTaskHasNoAnswer(t *testing.T) {
 	compared := reports.Pair{Name: "a", Differences: []reports.Difference{{Quantity: "right", Gated: true}}}
 	nobody := &sides{base: &place{Results: &record.Results{}}, new: &place{Results: &record.Results{}}}
-	for failOn, want := range map[string]int{failOnWorse: notMeasured, failOnCannotTell: notMeasured, failOnNothing: 0} {
+	for failOn, want := range map[string]int{failOnWorse: exit.NotMeasured, failOnCannotTell: exit.NotMeasured, failOnNothing: 0} {
 		d := &diffed{Comparison: &reports.Comparison{FailOn: failOn, Pairs: []reports.Pair{compared, {Name: "b"}}}, sides: nobody, flags: &diffFlags{}}
-		var f *failure
+		var f *exit.Error
 		code := 0
 		if err := d.gatesOpen(); errors.As(err, &f) {
-			code = f.code
+			code = f.Code
 		} else if err != nil {
 			t.Fatal(err)
 		}

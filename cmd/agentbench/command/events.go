@@ -19,11 +19,13 @@ import (
 
 	"github.com/clipperhouse/displaywidth"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/engine/trace"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -42,16 +44,16 @@ func (p *program) openEvents(path string) (*eventWriter, error) {
 		return newEventWriter(p.out, func() error { return nil }), nil
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-		return nil, usage("remove it, or name another file", "--events %s: there is such a file, and it is not empty", path)
+		return nil, exit.Usage("remove it, or name another file", "--events %s: there is such a file, and it is not empty", path)
 	}
 	// Only for writing and without waiting, so that a named pipe without a reader
 	// is noticed.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, 0o644)
 	switch {
 	case errors.Is(err, syscall.ENXIO):
-		return nil, fail(notMeasured, "start its reader first", "--events %s: nobody reads this pipe", path)
+		return nil, exit.With(exit.NotMeasured, "start its reader first", "--events %s: nobody reads this pipe", path)
 	case err != nil:
-		return nil, fail(notMeasured, "name a file that can be written to", "opening the file for events: %w", err)
+		return nil, exit.With(exit.NotMeasured, "name a file that can be written to", "opening the file for events: %w", err)
 	}
 	hiding := p.secrets.Writer(f)
 	return newEventWriter(hiding, func() error { return errors.Join(hiding.Flush(), f.Close()) }), nil
@@ -327,7 +329,7 @@ func (p *progress) line() string {
 		if name == "" {
 			name = "success"
 		}
-		parts = append(parts, fmt.Sprintf("%s %.2f", printable(name), p.sum/float64(p.scored)))
+		parts = append(parts, fmt.Sprintf("%s %.2f", page.Visible(name), p.sum/float64(p.scored)))
 	}
 	parts = append(parts, p.spent(), p.left())
 	return strings.Join(parts, " · ")

@@ -21,8 +21,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -58,7 +60,7 @@ A file may be - for stdin.`,
 			case f.print:
 				return p.printMapping(args)
 			case len(args) < 2:
-				return usage("agentbench import --help explains it", "import: want a mapping and one or more files, got %d", len(args))
+				return exit.Usage("agentbench import --help explains it", "import: want a mapping and one or more files, got %d", len(args))
 			}
 			return p.importLogs(c.Context(), args[0], args[1:], &f)
 		},
@@ -79,15 +81,15 @@ func mappingListing() string {
 
 func (p *program) printMapping(args []string) error {
 	if len(args) != 1 {
-		return usage("agentbench import --list lists them", "import --print: want the name of a mapping that ships, got %d", len(args))
+		return exit.Usage("agentbench import --list lists them", "import --print: want the name of a mapping that ships, got %d", len(args))
 	}
 	shipped, ok := suites.FindMapping(args[0])
 	if !ok {
-		return usage(didYouMean(args[0], suites.MappingNames(), "there are: "+strings.Join(suites.MappingNames(), ", ")), "no mapping %q ships", args[0])
+		return exit.Usage(exit.DidYouMean(args[0], suites.MappingNames(), "there are: "+strings.Join(suites.MappingNames(), ", ")), "no mapping %q ships", args[0])
 	}
 	text, err := fs.ReadFile(suites.MappingFiles(), shipped.File())
 	if err != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	_, err = p.out.Write(text)
 	return unlessClosed(err)
@@ -106,15 +108,15 @@ func (p *program) openMapping(path string) (*spec.Import, error) {
 		document, faults = spec.LoadFS(suites.MappingFiles(), shipped.File(), options)
 	default:
 		names := append(suites.MappingNames(), nearby(path)...)
-		return nil, usage(didYouMean(path, names, "the mappings that ship: "+strings.Join(suites.MappingNames(), ", ")), "there is no mapping %s", path)
+		return nil, exit.Usage(exit.DidYouMean(path, names, "the mappings that ship: "+strings.Join(suites.MappingNames(), ", ")), "there is no mapping %s", path)
 	}
 	if document == nil {
 		p.learnLines(faults)
 		faults.Print(p.err)
-		return nil, quiet(wrongSpec)
+		return nil, exit.Quiet(exit.WrongSpec)
 	}
 	if document.Import == nil {
-		return nil, usage("a mapping begins with import: NAME; agentbench import --print intercode shows one", "%s is no mapping", path)
+		return nil, exit.Usage("a mapping begins with import: NAME; agentbench import --print intercode shows one", "%s is no mapping", path)
 	}
 	document.Warnings.Print(p.err)
 	return document.Import, nil
@@ -145,9 +147,9 @@ func (p *program) importLogs(ctx context.Context, path string, files []string, f
 func (im *importing) conclude(failed error, interrupted bool) error {
 	switch {
 	case im.folder == nil && interrupted:
-		return fail(stopped, "", "interrupted before anything was read")
+		return exit.With(exit.Stopped, "", "interrupted before anything was read")
 	case im.folder == nil && failed == nil:
-		return fail(notMeasured, "is this the mapping for these files? agentbench import --list lists those that ship", "nothing could be read")
+		return exit.With(exit.NotMeasured, "is this the mapping for these files? agentbench import --list lists those that ship", "nothing could be read")
 	case im.folder == nil:
 		return failed
 	case failed != nil:
@@ -156,8 +158,8 @@ func (im *importing) conclude(failed error, interrupted bool) error {
 		if err := im.finish(record.StateStopped); err != nil {
 			return err
 		}
-		return fail(stopped, "what was read is in "+im.dir+"; import into another folder to have all",
-			"interrupted after %s", count(im.folder.manifest.Totals.Runs(), "run", "runs"))
+		return exit.With(exit.Stopped, "what was read is in "+im.dir+"; import into another folder to have all",
+			"interrupted after %s", page.Plural(im.folder.manifest.Totals.Runs(), "run", "runs"))
 	}
 	if err := im.finish(record.StateComplete); err != nil {
 		return err
@@ -175,11 +177,11 @@ func readableLogs(files []string) error {
 		info, err := os.Stat(file)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return usage(didYouMean(file, nearby(file), ""), "there is no file %s", file)
+			return exit.Usage(exit.DidYouMean(file, nearby(file), ""), "there is no file %s", file)
 		case err != nil:
-			return usage("", "%v", err)
+			return exit.Usage("", "%v", err)
 		case info.IsDir():
-			return usage("name the files in it: "+shellWord(file)+"/*", "%s is a folder", file)
+			return exit.Usage("name the files in it: "+exit.ShellWord(file)+"/*", "%s is a folder", file)
 		}
 	}
 	return nil
@@ -222,7 +224,7 @@ func (im *importing) readFile(ctx context.Context, path string) error {
 			im.problems.add(problem)
 			continue
 		case err != nil:
-			return fail(notMeasured, "", "%w", err)
+			return exit.Unmeasured(err)
 		}
 		if err := im.keep(imported); err != nil {
 			return err
@@ -233,7 +235,7 @@ func (im *importing) readFile(ctx context.Context, path string) error {
 	}
 	sum, err := log.sum()
 	if err != nil {
-		return fail(notMeasured, "", "reading %s: %w", path, err)
+		return exit.With(exit.NotMeasured, "", "reading %s: %w", path, err)
 	}
 	im.data = append(im.data, record.DataFile{Name: path, Hash: sum})
 	return nil
@@ -249,7 +251,7 @@ func (im *importing) keep(imported *imports.Imported) error {
 		im.folder = folder
 	}
 	if err := im.folder.add(imported); err != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	return nil
 }
@@ -257,11 +259,11 @@ func (im *importing) keep(imported *imports.Imported) error {
 // tell says what was imported, and what of it needs to be known.
 func (im *importing) tell() {
 	m := &im.folder.manifest
-	fmt.Fprintf(im.out, "%s: imported %s: %s, %s, %s, %s\n", im.dir, count(m.Totals.Runs(), "run", "runs"), count(m.Tasks, "task", "tasks"),
-		count(len(m.Configurations), "configuration", "configurations"), count(m.Trials, "trial", "trials"),
-		count(im.folder.iterations, "iteration", "iterations"))
+	fmt.Fprintf(im.out, "%s: imported %s: %s, %s, %s, %s\n", im.dir, page.Plural(m.Totals.Runs(), "run", "runs"), page.Plural(m.Tasks, "task", "tasks"),
+		page.Plural(len(m.Configurations), "configuration", "configurations"), page.Plural(m.Trials, "trial", "trials"),
+		page.Plural(im.folder.iterations, "iteration", "iterations"))
 	if n := im.problems.count; n > 0 {
-		fmt.Fprintf(im.out, "%s could not be read\n", count(n, "row or file", "rows or files"))
+		fmt.Fprintf(im.out, "%s could not be read\n", page.Plural(n, "row or file", "rows or files"))
 	}
 	notes := im.importer.Notes()
 	note := func(n int, format string, args ...any) {
@@ -269,18 +271,18 @@ func (im *importing) tell() {
 			fmt.Fprintf(im.err, "agentbench: warning: "+format+"\n", args...)
 		}
 	}
-	note(notes.Renamed, "%s had the id of another task, and got the file's name before it", count(notes.Renamed, "run", "runs"))
-	note(notes.Retried, "%s had a trial that was there already, and became the next trial", count(notes.Retried, "run", "runs"))
-	note(notes.Regrouped, "%s gave another cluster or group than the first run of the task, which holds", count(notes.Regrouped, "run", "runs"))
-	note(len(notes.Parted), "runs of %s were recorded under several limits, and are several configurations: NAME[LIMIT=VALUE]", printable(strings.Join(notes.Parted, ", ")))
-	note(notes.Restarts, "counters fell %s: they were restarted there, and what they say is counted from there", count(notes.Restarts, "time", "times"))
-	note(notes.Contradicted, "%s went on after the limits of recorded_under; the first: %s", count(notes.Contradicted, "run", "runs"), notes.First)
+	note(notes.Renamed, "%s had the id of another task, and got the file's name before it", page.Plural(notes.Renamed, "run", "runs"))
+	note(notes.Retried, "%s had a trial that was there already, and became the next trial", page.Plural(notes.Retried, "run", "runs"))
+	note(notes.Regrouped, "%s gave another cluster or group than the first run of the task, which holds", page.Plural(notes.Regrouped, "run", "runs"))
+	note(len(notes.Parted), "runs of %s were recorded under several limits, and are several configurations: NAME[LIMIT=VALUE]", page.Visible(strings.Join(notes.Parted, ", ")))
+	note(notes.Restarts, "counters fell %s: they were restarted there, and what they say is counted from there", page.Plural(notes.Restarts, "time", "times"))
+	note(notes.Contradicted, "%s went on after the limits of recorded_under; the first: %s", page.Plural(notes.Contradicted, "run", "runs"), notes.First)
 	if n := notes.Untimed; n == m.Totals.Runs() {
 		note(n, "the log has no times: the latency is unknown")
 	} else {
-		note(n, "the time of %s is unknown, so the latency is unknown", count(n, "run", "runs"))
+		note(n, "the time of %s is unknown, so the latency is unknown", page.Plural(n, "run", "runs"))
 	}
-	fmt.Fprintf(im.err, "look at it: agentbench report %s\n", shellWord(im.dir))
+	fmt.Fprintf(im.err, "look at it: agentbench report %s\n", exit.ShellWord(im.dir))
 }
 
 // importedTasks is the file of an imported folder that holds its tasks.
@@ -309,12 +311,12 @@ func (im *importing) makeFolder() (*importFolder, error) {
 	f.journal, err = record.Create(im.dir, f.manifest, im.recording())
 	switch {
 	case errors.Is(err, record.ErrExists):
-		return nil, usage("name another folder with --out", "there are results in %s already", im.dir)
+		return nil, exit.Usage("name another folder with --out", "there are results in %s already", im.dir)
 	case err != nil:
-		return nil, fail(notMeasured, "name a folder that can be written to with --out", "making the results: %w", err)
+		return nil, exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the results: %w", err)
 	}
 	if f.tasksFile, err = os.Create(filepath.Join(im.dir, importedTasks)); err != nil {
-		return nil, errors.Join(fail(notMeasured, "", "writing the tasks: %w", err), f.journal.Close())
+		return nil, errors.Join(exit.With(exit.NotMeasured, "", "writing the tasks: %w", err), f.journal.Close())
 	}
 	f.tasks = bufio.NewWriter(f.tasksFile)
 	return f, nil
@@ -381,7 +383,7 @@ func (im *importing) finish(state record.State) error {
 		err = f.journal.WriteManifest(*m)
 	}
 	if err = errors.Join(err, f.journal.Close()); err != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	return nil
 }
@@ -469,7 +471,7 @@ func (im *importing) openLog(path string) (openedLog, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fail(notMeasured, "", "%w", err)
+		return nil, exit.Unmeasured(err)
 	}
 	return &logFile{File: f, hash: sha256.New()}, nil
 }
@@ -547,14 +549,14 @@ func (p *problems) print(w io.Writer) {
 	var b bytes.Buffer
 	for i, kind := range p.kinds {
 		if i == shownProblems {
-			fmt.Fprintf(&b, "agentbench: warning: and %s of other kinds\n", count(len(p.kinds)-i, "problem", "problems"))
+			fmt.Fprintf(&b, "agentbench: warning: and %s of other kinds\n", page.Plural(len(p.kinds)-i, "problem", "problems"))
 			break
 		}
 		more := ""
 		if kind.count > 1 {
 			more = fmt.Sprintf(" (and %d more of this kind in the file)", kind.count-1)
 		}
-		fmt.Fprintf(&b, "agentbench: warning: not read: %s%s\n", printable(kind.first.Error()), more)
+		fmt.Fprintf(&b, "agentbench: warning: not read: %s%s\n", page.Visible(kind.first.Error()), more)
 	}
 	_, _ = w.Write(b.Bytes())
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -93,7 +94,7 @@ func TestAnInterruptedImportIsStopped(t *testing.T) {
 	if err != nil || code != stopped || m.Status != record.StateStopped || m.Totals.Runs() < 1 || out.Len() > 0 {
 		t.Errorf("exit code %d, %s, %+v, %v: %s", code, m.Status, m.Totals, err, errs.String())
 	}
-	if want := fmt.Sprintf("agentbench: interrupted after %s\n", count(m.Totals.Runs(), "run", "runs")); !strings.Contains(errs.String(), want) {
+	if want := fmt.Sprintf("agentbench: interrupted after %s\n", page.Plural(m.Totals.Runs(), "run", "runs")); !strings.Contains(errs.String(), want) {
 		t.Errorf("it says %q, want %q", errs.String(), want)
 	}
 	runs := 0

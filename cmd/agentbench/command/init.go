@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/suites"
 )
 
@@ -23,7 +24,7 @@ func (p *program) initCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			suite, ok := suites.Find(from)
 			if !ok {
-				return usage(didYouMean(from, suites.Names(), "there are: "+strings.Join(suites.Names(), ", ")), "there is no suite %q to start from", from)
+				return exit.Usage(exit.DidYouMean(from, suites.Names(), "there are: "+strings.Join(suites.Names(), ", ")), "there is no suite %q to start from", from)
 			}
 			return p.init(args[0], suite)
 		},
@@ -46,16 +47,16 @@ func listing() string {
 func (p *program) init(dir string, suite suites.Suite) error {
 	files, err := fs.Glob(suite.FS, "*")
 	if err != nil {
-		return fail(notMeasured, "", "listing the suite: %w", err)
+		return exit.With(exit.NotMeasured, "", "listing the suite: %w", err)
 	}
 	schemas := []string{"suite.schema.json", "loop.schema.json"}
 	for _, name := range append(files, schemas...) {
 		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			return usage("name another folder", "%s exists already, and nothing is overwritten", filepath.Join(dir, name))
+			return exit.Usage("name another folder", "%s exists already, and nothing is overwritten", filepath.Join(dir, name))
 		}
 	}
 	if err := p.writeSuite(dir, suite.FS, files); err != nil {
-		return fail(notMeasured, "name a folder that can be written to", "writing the suite: %w", err)
+		return exit.With(exit.NotMeasured, "name a folder that can be written to", "writing the suite: %w", err)
 	}
 	path := filepath.Join(dir, suites.File)
 	fmt.Fprintf(p.out, "wrote %s\nrun it: agentbench run %s\n", path, path)

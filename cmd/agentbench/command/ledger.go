@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
@@ -31,11 +32,11 @@ func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *p
 		fmt.Fprintf(p.err, "agentbench: warning: %s: %v\n", dir, damage)
 	}
 	if len(balance.Damage) > 0 {
-		fmt.Fprintf(p.err, "hint: what is unknown counts as spent; agentbench plan %s shows the ledger\n", shellWord(dir))
+		fmt.Fprintf(p.err, "hint: what is unknown counts as spent; agentbench plan %s shows the ledger\n", exit.ShellWord(dir))
 	}
 	ledger, err := record.OpenLedger(dir, balance)
 	if err != nil {
-		return nil, fail(notMeasured, "", "%w", err)
+		return nil, exit.Unmeasured(err)
 	}
 	b.Charge(balance.Paid, balance.InDoubt())
 	b.Keep(ledger)
@@ -53,20 +54,20 @@ func (p *program) balance(dir string, m *record.Manifest, s *spec.Suite, earlier
 	var lost *record.LostLedger
 	switch {
 	case errors.As(err, &lost):
-		return nil, fail(notMeasured, "agentbench repair --release "+shellWord(dir)+" begins the ledger anew with what the records prove was paid", "%w", err)
+		return nil, exit.With(exit.NotMeasured, "agentbench repair --release "+exit.ShellWord(dir)+" begins the ledger anew with what the records prove was paid", "%w", err)
 	case err != nil:
-		return nil, fail(notMeasured, "", "%w", err)
+		return nil, exit.Unmeasured(err)
 	case !balance.Kept && unlimited(&s.Budget) && unlimited(recordedBudget(m)):
 		balance.Paid = earlier
 	case !balance.Kept:
 		proven, err := record.EvidenceOf(dir)
 		if err != nil {
-			return nil, fail(notMeasured, "", "%w", err)
+			return nil, exit.Unmeasured(err)
 		}
 		balance.Paid = earlier.Larger(proven.Paid)
 	case balance.Earlier:
 		if err := splitEarlier(dir, m, s, balance); err != nil {
-			return nil, fail(notMeasured, "", "%w", err)
+			return nil, exit.Unmeasured(err)
 		}
 	}
 	return balance, nil
@@ -135,7 +136,7 @@ func (p *program) planFolder(dir string) error {
 	}
 	if m.Status == record.StateRunning { // or it was killed, or its disk was full
 		if err := countRuns(dir, &m); err != nil {
-			return fail(notMeasured, "", "%w", err)
+			return exit.Unmeasured(err)
 		}
 	}
 	suite := &spec.Suite{}
@@ -145,13 +146,13 @@ func (p *program) planFolder(dir string) error {
 			suite = whole.Suite
 		}
 	}
-	fmt.Fprintf(p.out, "%s: %d of %s are made\n", printable(m.Suite), measured(&m), count(m.Totals.Planned, "run", "runs"))
+	fmt.Fprintf(p.out, "%s: %d of %s are made\n", page.Visible(m.Suite), measured(&m), page.Plural(m.Totals.Planned, "run", "runs"))
 	balance, unknown := p.balance(dir, &m, suite, m.Volatile.Paid)
 	var lost *record.LostLedger
 	if errors.As(unknown, &lost) {
 		proven, err := record.EvidenceOf(dir)
 		if err != nil {
-			return fail(notMeasured, "", "%w", err)
+			return exit.Unmeasured(err)
 		}
 		balance = &record.Balance{Kept: true, Paid: proven.Paid}
 	} else if unknown != nil {
@@ -165,7 +166,7 @@ func (p *program) planFolder(dir string) error {
 		fmt.Fprintf(p.out, "damaged: %v\n", damage)
 	}
 	if _, err := page.Terminal(p.out, ledgerTable(recordedBudget(&m), balance), page.Screen{Width: p.width(p.out)}); err != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	notes := ledgerNotes(dir, balance)
 	switch {
@@ -222,14 +223,14 @@ func ledgerNotes(dir string, b *record.Balance) (notes []string) {
 		notes = append(notes, fmt.Sprintf("in doubt: %s: %s", spendingOf(b.Doubt[cause]), doubtful(cause)))
 	}
 	if len(notes) > 0 {
-		notes = append(notes, "what is in doubt counts as spent; agentbench repair --release "+shellWord(dir)+" releases it")
+		notes = append(notes, "what is in doubt counts as spent; agentbench repair --release "+exit.ShellWord(dir)+" releases it")
 	}
 	return notes
 }
 
 // spendingOf is a usage in a few words.
 func spendingOf(u record.Usage) string {
-	text := []string{count(int(u.Calls), "call", "calls"), count(int(u.Tokens()), "token", "tokens")}
+	text := []string{page.Plural(int(u.Calls), "call", "calls"), page.Plural(int(u.Tokens()), "token", "tokens")}
 	if u.Priced() {
 		text = append(text, dollars(u.Cost.Dollars()))
 	}

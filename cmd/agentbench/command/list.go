@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
 )
@@ -35,10 +36,10 @@ func (p *program) list(dir string, m *record.Manifest, f *showFlags) error {
 		return err
 	}
 	if len(kept) == 0 {
-		return fail(notMeasured, "agentbench show "+dir+" lists all of them", "no run of %s matches", dir)
+		return exit.With(exit.NotMeasured, "agentbench show "+dir+" lists all of them", "no run of %s matches", dir)
 	}
 	if _, err := page.Terminal(p.out, listTable(m, kept), page.Screen{Width: p.width(p.out)}); unlessClosed(err) != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	if left > 0 {
 		fmt.Fprintf(p.out, "… and %d more: --limit 0 lists all\n", left)
@@ -50,7 +51,7 @@ func (p *program) list(dir string, m *record.Manifest, f *showFlags) error {
 func (p *program) listJSON(dir string, m *record.Manifest, f *showFlags) error {
 	for run, err := range record.ReadRuns(dir) {
 		if unreadable(err) {
-			return fail(notMeasured, "", "%w", err)
+			return exit.Unmeasured(err)
 		}
 		if err != nil {
 			fmt.Fprintln(p.err, "agentbench:", err)
@@ -78,7 +79,7 @@ func (p *program) readRuns(dir string, m *record.Manifest, f *showFlags) (kept [
 	first := shortlist{most: f.limit, of: map[int][]listed{}}
 	for s, err := range record.ReadSignals(dir) {
 		if unreadable(err) {
-			return nil, 0, fail(notMeasured, "", "%w", err)
+			return nil, 0, exit.Unmeasured(err)
 		}
 		if err != nil {
 			fmt.Fprintln(p.err, "agentbench: warning:", err)
@@ -149,7 +150,7 @@ func fillScores(dir string, m *record.Manifest, runs []listed) error {
 	}
 	for s, err := range record.ReadScores(dir) {
 		if unreadable(err) {
-			return fail(notMeasured, "", "%w", err)
+			return exit.Unmeasured(err)
 		}
 		i, wanted := at[s.Run]
 		if err == nil && wanted && s.Iteration == 0 && s.Name == m.Scorers[0] {
@@ -172,7 +173,7 @@ func scoreText(s *record.Score) string {
 func listTable(m *record.Manifest, runs []listed) page.Grid {
 	scorer := "score"
 	if len(m.Scorers) > 0 {
-		scorer = printable(m.Scorers[0])
+		scorer = page.Visible(m.Scorers[0])
 	}
 	t := page.Grid{Columns: []page.GridColumn{
 		{Head: "run"}, {Head: "status"}, {Head: "stopped by"}, {Head: "iterations", Right: true},
@@ -181,7 +182,7 @@ func listTable(m *record.Manifest, runs []listed) page.Grid {
 	for i := range runs {
 		r := &runs[i]
 		t.Rows = append(t.Rows, []string{
-			printable(r.id), string(r.outcome.Status), printable(string(stoppedBy(&r.outcome))), fmt.Sprint(r.iterations),
+			page.Visible(r.id), string(r.outcome.Status), page.Visible(string(stoppedBy(&r.outcome))), fmt.Sprint(r.iterations),
 			cmp.Or(r.score, "-"), costOf(r.usage), r.seconds,
 		})
 	}

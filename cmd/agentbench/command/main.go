@@ -22,18 +22,13 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/secret"
-	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/spec/source"
 )
 
 // Main runs the command line of this process and returns its exit code.
@@ -111,7 +106,7 @@ func unknownCommand(c *cobra.Command, args []string) error {
 	for _, sub := range c.Commands() {
 		names = append(names, sub.Name())
 	}
-	return usage(didYouMean(args[0], names, "agentbench --help lists the commands"), "unknown command %q", args[0])
+	return exit.Usage(exit.DidYouMean(args[0], names, "agentbench --help lists the commands"), "unknown command %q", args[0])
 }
 
 // kinds are what the flags of a type take.
@@ -126,22 +121,13 @@ func wrongFlag(c *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &value) && kinds[value.GetFlag().Value.Type()] != "":
-		return usage(help, "--%s %s: want %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
+		return exit.Usage(help, "--%s %s: want %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
 	case !errors.As(err, &missing):
-		return usage(help, "%v", err)
+		return exit.Usage(help, "%v", err)
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	return usage(didYouMean("--"+missing.GetSpecifiedName(), names, help), "%v", err)
-}
-
-// didYouMean is the hint for a misspelt word: the word that was meant, or what
-// else helps.
-func didYouMean(word string, words []string, otherwise string) string {
-	if closest := source.Closest(word, words); closest != "" {
-		return "did you mean " + closest + "?"
-	}
-	return otherwise
+	return exit.Usage(exit.DidYouMean("--"+missing.GetSpecifiedName(), names, help), "%v", err)
 }
 
 // arguments checks how many arguments a command gets; a negative most
@@ -149,7 +135,7 @@ func didYouMean(word string, words []string, otherwise string) string {
 func arguments(least, most int, want string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < least || most >= 0 && len(args) > most {
-			return usage(c.CommandPath()+" --help explains it", "%s: want %s, got %d", c.Name(), want, len(args))
+			return exit.Usage(c.CommandPath()+" --help explains it", "%s: want %s, got %d", c.Name(), want, len(args))
 		}
 		return nil
 	}
@@ -199,116 +185,4 @@ func version() string {
 		}
 	}
 	return "devel"
-}
-
-// defaultWidth is that of output which is no terminal and whose COLUMNS is not set.
-const defaultWidth = 100
-
-// isTerminal says whether lines can be rewritten there.
-func (p *program) isTerminal(w io.Writer) bool {
-	f := fileOf(w)
-	return f != nil && term.IsTerminal(int(f.Fd())) && p.env("TERM") != "dumb" && p.env("CI") == ""
-}
-
-// width is how many cells a line may have.
-func (p *program) width(w io.Writer) int {
-	if columns, err := strconv.Atoi(p.env("COLUMNS")); err == nil && columns > 0 {
-		return columns
-	}
-	if f := fileOf(w); f != nil {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
-			return columns
-		}
-	}
-	return defaultWidth
-}
-
-// colored says whether colours are welcome: on a terminal, unless NO_COLOR is set.
-func (p *program) colored(w io.Writer) bool { return p.isTerminal(w) && p.env("NO_COLOR") == "" }
-
-// printable replaces what a terminal obeys or cannot show by visible escapes, as
-// pages do; texts of runs and names of tasks come from outside. Line feeds, too:
-// a name is part of a line.
-func printable(text string) string { return page.Visible(text) }
-
-// The exit codes that are not 0. They are stable: scripts branch on them.
-const (
-	answerNo    = 1
-	wrongUsage  = 2
-	wrongSpec   = 3
-	stopped     = 4
-	notMeasured = 5
-)
-
-// failure is an error that knows its exit code and what to do about it.
-type failure struct {
-	code int
-	err  error  // nil: everything has been said already
-	hint string // may be empty
-}
-
-func (f *failure) Error() string {
-	if f.err == nil {
-		return ""
-	}
-	return f.err.Error()
-}
-
-func (f *failure) Unwrap() error { return f.err }
-
-// fail is a failure with a message; %w keeps its cause.
-func fail(code int, hint, format string, args ...any) error {
-	return &failure{code: code, err: fmt.Errorf(format, args...), hint: hint}
-}
-
-func usage(hint, format string, args ...any) error { return fail(wrongUsage, hint, format, args...) }
-
-// quiet is a failure that has been explained already.
-func quiet(code int) error { return &failure{code: code} }
-
-// tell prints how the program failed, if it did, and gives the exit code. What
-// does not know its code is wrong usage found by the command line's library.
-func (p *program) tell(err error) int {
-	if err == nil {
-		return 0
-	}
-	var f *failure
-	if !errors.As(err, &f) {
-		f = &failure{code: wrongUsage, err: err}
-	}
-	if f.err != nil {
-		fmt.Fprintln(p.err, "agentbench: "+once(f.err.Error()))
-	}
-	if f.hint != "" {
-		fmt.Fprintln(p.err, "hint: "+printable(f.hint))
-	}
-	return f.code
-}
-
-// once leaves out the lines of joined errors that say what one before them said.
-func once(text string) string {
-	var kept []string
-	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
-		said := func(before string) bool { return strings.HasSuffix(before, line) }
-		if line == "" || !slices.ContainsFunc(kept, said) {
-			kept = append(kept, line)
-		}
-	}
-	return strings.Join(kept, "\n")
-}
-
-// some lists the first names of many, each once.
-func some(names []string) string {
-	const most = 8
-	var once []string
-	for _, name := range names {
-		if !slices.Contains(once, name) {
-			once = append(once, name)
-		}
-	}
-	names = once
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return strings.Join(names, ", ")
 }

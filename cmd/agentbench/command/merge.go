@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
@@ -38,7 +41,7 @@ Shards of other suites, seeds, data or versions of agentbench are refused, and s
 missing shards and those that did not finish, unless --allow-incomplete is given.`,
 		Args: arguments(1, -1, "the result folders of shards"),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := firstOf(f.reportFlags.validate(), f.againstFlags.validate(), f.thresholdFlags.validate())
+			err := cmp.Or(f.reportFlags.validate(), f.againstFlags.validate(), f.thresholdFlags.validate())
 			if err != nil {
 				return err
 			}
@@ -75,7 +78,7 @@ func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error
 		fmt.Fprintf(p.err, "agentbench: warning: dropped: %v\n", dropped)
 	}
 	if !f.quiet {
-		fmt.Fprintf(p.err, "merged %s of %d: %s\n", heldBy(m.Volatile.Shards), m.Volatile.Shards.Of, count(m.Totals.Runs(), "run", "runs"))
+		fmt.Fprintf(p.err, "merged %s of %d: %s\n", heldBy(m.Volatile.Shards), m.Volatile.Shards.Of, page.Plural(m.Totals.Runs(), "run", "runs"))
 	}
 	return p.concludeMerge(ctx, m, f)
 }
@@ -91,15 +94,15 @@ func unmerged(out string, err error) error {
 		if errors.As(err, &beside) {
 			out = beside.Path
 		}
-		return usage("name another folder with --out", "there is something at %s already", out)
+		return exit.Usage("name another folder with --out", "there is something at %s already", out)
 	case errors.As(err, &damaged):
-		return fail(notMeasured, "agentbench repair "+shellWord(damaged.Dir)+" moves what is damaged aside and keeps the rest", "%w", err)
+		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(damaged.Dir)+" moves what is damaged aside and keeps the rest", "%w", err)
 	case errors.As(err, &contradiction):
-		return fail(notMeasured, "agentbench show DIR "+shellWord(contradiction.Run)+" prints it; leave out the folder that is wrong", "%w", err)
+		return exit.With(exit.NotMeasured, "agentbench show DIR "+exit.ShellWord(contradiction.Run)+" prints it; leave out the folder that is wrong", "%w", err)
 	case errors.As(err, &busy):
-		return fail(notMeasured, "wait until it ends, or name another folder with --out", "%w", err)
+		return exit.With(exit.NotMeasured, "wait until it ends, or name another folder with --out", "%w", err)
 	}
-	return fail(notMeasured, "", "merging: %w", err)
+	return exit.With(exit.NotMeasured, "", "merging: %w", err)
 }
 
 // openShards reads the manifests of folders that hold shards, each named once.
@@ -108,22 +111,22 @@ func (p *program) openShards(dirs []string) ([]record.Part, error) {
 	var infos []os.FileInfo
 	for _, dir := range withoutCaches(dirs) {
 		if within, _ := filepath.Glob(filepath.Join(dir, "*", "manifest.json")); len(within) > 0 && !resultFolder(dir) {
-			return nil, usage("agentbench merge "+shellWord(dir)+"/* joins those in it", "%s itself is no shard", dir)
+			return nil, exit.Usage("agentbench merge "+exit.ShellWord(dir)+"/* joins those in it", "%s itself is no shard", dir)
 		}
 		m, err := p.openManifest(dir)
 		if err != nil {
 			return nil, err
 		}
 		if m.Volatile.Shards == nil {
-			return nil, usage("merge joins folders that were made with run --shard", "%s holds no shard, but results of the whole suite %s", dir, printable(m.Suite))
+			return nil, exit.Usage("merge joins folders that were made with run --shard", "%s holds no shard, but results of the whole suite %s", dir, page.Visible(m.Suite))
 		}
 		info, err := os.Stat(dir)
 		if err != nil {
-			return nil, fail(notMeasured, "", "%w", err)
+			return nil, exit.Unmeasured(err)
 		}
 		for i := range infos {
 			if os.SameFile(infos[i], info) {
-				return nil, usage("name each folder once", "%s and %s are one folder", parts[i].Dir, dir)
+				return nil, exit.Usage("name each folder once", "%s and %s are one folder", parts[i].Dir, dir)
 			}
 		}
 		infos = append(infos, info)
@@ -144,7 +147,7 @@ func mergeable(parts []record.Part, incomplete bool) error {
 		return err
 	}
 	if text := lacking(all, parts); text != "" && !incomplete {
-		return fail(notMeasured, "run what is missing, or merge what is there with --allow-incomplete", "%s", text)
+		return exit.With(exit.NotMeasured, "run what is missing, or merge what is there with --allow-incomplete", "%s", text)
 	}
 	return nil
 }
@@ -157,7 +160,7 @@ func joined(parts []record.Part) (*record.Shards, error) {
 		s := parts[i].Manifest.Volatile.Shards
 		for _, number := range numbersOf(s) {
 			if before, held := holder[number]; held {
-				return nil, usage("leave one of them out", "%s and %s both hold shard %d of %d", before, parts[i].Dir, number, s.Of)
+				return nil, exit.Usage("leave one of them out", "%s and %s both hold shard %d of %d", before, parts[i].Dir, number, s.Of)
 			}
 			holder[number] = parts[i].Dir
 		}
@@ -191,19 +194,19 @@ func lacking(all *record.Shards, parts []record.Part) string {
 func alike(one, other *record.Part) error {
 	lines, err := partDifferences(&one.Manifest, &other.Manifest)
 	if err != nil {
-		return fail(notMeasured, "", "comparing the specs: %w", err)
+		return exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
 	}
 	if len(lines) > 0 {
 		what := strings.Join(append([]string{fmt.Sprintf("%s and %s do not belong together:", one.Dir, other.Dir)}, fewest(lines)...), "\n  ")
-		return fail(wrongSpec, "shards are of one suite, with one seed, the same data and one version of agentbench", "%s", what)
+		return exit.With(exit.WrongSpec, "shards are of one suite, with one seed, the same data and one version of agentbench", "%s", what)
 	}
 	s, t := one.Manifest.Volatile.Shards, other.Manifest.Volatile.Shards
 	switch {
 	case s.Of != t.Of:
-		return usage("deal a suite in one way", "%s is one of %d shards, %s one of %d", one.Dir, s.Of, other.Dir, t.Of)
+		return exit.Usage("deal a suite in one way", "%s is one of %d shards, %s one of %d", one.Dir, s.Of, other.Dir, t.Of)
 	case s.Deal != t.Deal || s.By != t.By:
-		return usage("give all shards the same --task, --limit and --shard-weights", "the tasks of %s and %s were dealt otherwise: by %s of %s, by %s of %s",
-			one.Dir, other.Dir, s.By, count(s.Tasks, "task", "tasks"), t.By, count(t.Tasks, "task", "tasks"))
+		return exit.Usage("give all shards the same --task, --limit and --shard-weights", "the tasks of %s and %s were dealt otherwise: by %s of %s, by %s of %s",
+			one.Dir, other.Dir, s.By, page.Plural(s.Tasks, "task", "tasks"), t.By, page.Plural(t.Tasks, "task", "tasks"))
 	}
 	return nil
 }
@@ -240,7 +243,7 @@ func headNames(m *record.Manifest) []string {
 // fewest are the first of many lines.
 func fewest(lines []string) []string {
 	if more := len(lines) - mostDifferences; more > 0 {
-		return append(lines[:mostDifferences:mostDifferences], "and "+count(more, "more difference", "more differences"))
+		return append(lines[:mostDifferences:mostDifferences], "and "+page.Plural(more, "more difference", "more differences"))
 	}
 	return lines
 }
@@ -295,7 +298,7 @@ func (p *program) readable(m *record.Manifest, texts []string, quiet bool) (read
 		if absent == "" {
 			readable = append(readable, text)
 		} else if !quiet {
-			fmt.Fprintf(p.err, "threshold not judged, because %s was left out: %s\n", printable(absent), text)
+			fmt.Fprintf(p.err, "threshold not judged, because %s was left out: %s\n", page.Visible(absent), text)
 		}
 	}
 	return readable

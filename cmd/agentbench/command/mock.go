@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
 )
 
@@ -103,17 +104,17 @@ func (f *mockFlags) options(p *program) (mockserver.Options, error) {
 	}
 	var err error
 	if o.Limits.RetryAfter, err = mockserver.ParseForm(f.form); err != nil {
-		return o, usage("", "--retry-after: %w", err)
+		return o, exit.Usage("", "--retry-after: %w", err)
 	}
 	if f.schedule != "" {
 		if o.Schedule, err = mockserver.ParseSchedule(f.schedule); err != nil {
-			return o, usage("agentbench mock --help lists the kinds", "--schedule: %w", err)
+			return o, exit.Usage("agentbench mock --help lists the kinds", "--schedule: %w", err)
 		}
 	}
 	for _, text := range f.faults {
 		fault, err := mockserver.ParseRated(text)
 		if err != nil {
-			return o, usage("agentbench mock --help lists the kinds", "--fault %s: %w", text, err)
+			return o, exit.Usage("agentbench mock --help lists the kinds", "--fault %s: %w", text, err)
 		}
 		o.Faults = append(o.Faults, fault)
 	}
@@ -135,7 +136,7 @@ func (f *mockFlags) checkNumbers() error {
 		{"burst", !(f.burst > 0)},
 	} {
 		if number.wrong {
-			return usage("agentbench mock --help explains it", "--%s: that is out of range", number.flag)
+			return exit.Usage("agentbench mock --help explains it", "--%s: that is out of range", number.flag)
 		}
 	}
 	return nil
@@ -148,12 +149,12 @@ func (f *mockFlags) rules(p *program) ([]mockserver.Rule, error) {
 	if f.file != "" {
 		text, err := os.ReadFile(f.file)
 		if err != nil {
-			return nil, usage("", "reading the replies: %w", err)
+			return nil, exit.Usage("", "reading the replies: %w", err)
 		}
 		read, faults := mockserver.ParseRules(f.file, text)
 		faults.Print(p.err)
 		if faults.Err() != nil {
-			return nil, quiet(wrongSpec)
+			return nil, exit.Quiet(exit.WrongSpec)
 		}
 		rules = read
 	}
@@ -170,7 +171,7 @@ func (p *program) mock(ctx context.Context, handler *mockserver.Server, address 
 	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return fail(notMeasured, "--port 0 takes a free port", "listening on %s: %w", address, err)
+		return exit.With(exit.NotMeasured, "--port 0 takes a free port", "listening on %s: %w", address, err)
 	}
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	handler.Track(server)
@@ -184,7 +185,7 @@ func (p *program) mock(ctx context.Context, handler *mockserver.Server, address 
 		<-served
 	}
 	if err != nil && !errors.Is(err, http.ErrServerClosed) {
-		return fail(notMeasured, "", "serving: %w", err)
+		return exit.With(exit.NotMeasured, "", "serving: %w", err)
 	}
 	return nil
 }

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 	"github.com/agentbench/agentbench/suites"
@@ -45,7 +47,7 @@ func (p *program) openPlace(text, baselines string) (*place, error) {
 	head, ok := results.Manifest.Configuration(configuration)
 	if !ok {
 		names := configurationNames(&results.Manifest)
-		return nil, usage(didYouMean(configuration, names, "there are: "+some(names)), "%s has no configuration %q", path, configuration)
+		return nil, exit.Usage(exit.DidYouMean(configuration, names, "there are: "+exit.Some(names)), "%s has no configuration %q", path, configuration)
 	}
 	at.configuration = head.Name
 	return at, nil
@@ -76,9 +78,9 @@ func nowhere(name, baselines string) error {
 	names, _ := baselineNames(baselines) // a hint only
 	hint := "agentbench baseline set " + name + " DIR makes the baseline; " + resultsHint(name)
 	if len(names) > 0 {
-		hint = didYouMean(name, names, "there are the baselines: "+some(names)+"; "+resultsHint(name))
+		hint = exit.DidYouMean(name, names, "there are the baselines: "+exit.Some(names)+"; "+resultsHint(name))
 	}
-	return usage(hint, "there is neither a folder %s nor a baseline of that name in %s", name, baselines)
+	return exit.Usage(hint, "there is neither a folder %s nor a baseline of that name in %s", name, baselines)
 }
 
 func there(path string) bool {
@@ -105,11 +107,11 @@ func openBaselineFile(path string) (*record.Results, error) {
 	var none *record.NoBaseline
 	switch {
 	case errors.As(err, &none) && none.Ours:
-		return nil, fail(notMeasured, "agentbench baseline set makes it anew; agentbench version tells which one this is", "%w", err)
+		return nil, exit.With(exit.NotMeasured, "agentbench baseline set makes it anew; agentbench version tells which one this is", "%w", err)
 	case errors.As(err, &none):
-		return nil, usage(fileHint(path), "%s is a file, but no baseline: %s", path, none.What)
+		return nil, exit.Usage(fileHint(path), "%s is a file, but no baseline: %s", path, none.What)
 	case err != nil:
-		return nil, fail(notMeasured, "", "%w", err)
+		return nil, exit.Unmeasured(err)
 	}
 	return results, nil
 }
@@ -174,7 +176,7 @@ func (p *program) open(path string, set []spec.Setting) (*opened, error) {
 	if document == nil {
 		p.learnLines(faults)
 		faults.Print(p.err)
-		return nil, quiet(wrongSpec)
+		return nil, exit.Quiet(exit.WrongSpec)
 	}
 	p.learn(document)
 	return &opened{Document: document, path: path}, nil
@@ -189,7 +191,7 @@ func (p *program) warn(o *opened, faults source.Faults) {
 	if why := engine.Exposed(o.Document, p.env); why != "" {
 		fmt.Fprintf(p.err, `agentbench: warning: the programs that this starts can read the keys in the environment of agentbench and of what started it (%s)
 hint: docs/language.md, Programs, says how to hide them; or start agentbench without keys that the programs must not have
-`, printable(why))
+`, page.Visible(why))
 	}
 }
 
@@ -197,10 +199,10 @@ hint: docs/language.md, Programs, says how to hide them; or start agentbench wit
 func (p *program) openSuite(path string, set []spec.Setting) (*opened, error) {
 	o, err := p.open(path, set)
 	if err == nil && o.Import != nil {
-		return nil, usage("agentbench import reads logs by it", "%s is a mapping, not a suite", path)
+		return nil, exit.Usage("agentbench import reads logs by it", "%s is a mapping, not a suite", path)
 	}
 	if err == nil && o.Suite == nil {
-		return nil, usage("write a suite that names it under configurations; agentbench init DIR writes one", "%s is a loop, not a suite", path)
+		return nil, exit.Usage("write a suite that names it under configurations; agentbench init DIR writes one", "%s is a loop, not a suite", path)
 	}
 	return o, err
 }
@@ -221,7 +223,7 @@ func find(path string) (file string, shipped fs.FS, err error) {
 	if suite, ok := suites.Find(path); ok {
 		return path, suite.FS, nil
 	}
-	return "", nil, usage(didYouMean(path, nearby(path), "the suites that ship: "+strings.Join(suites.Names(), ", ")), "there is no file %s", path)
+	return "", nil, exit.Usage(exit.DidYouMean(path, nearby(path), "the suites that ship: "+strings.Join(suites.Names(), ", ")), "there is no file %s", path)
 }
 
 // inside is the suite that a folder holds, else the suite that ships under the name of
@@ -238,7 +240,7 @@ func inside(folder string) (file string, shipped fs.FS, err error) {
 	if others, _ := filepath.Glob(filepath.Join(folder, "*.suite.yaml")); len(others) > 0 { // a hint only
 		hint = "did you mean " + strings.Join(others, " or ") + "?"
 	}
-	return "", nil, usage(hint, "the folder %s holds no %s", folder, suites.File)
+	return "", nil, exit.Usage(hint, "the folder %s holds no %s", folder, suites.File)
 }
 
 // nearby are what a path that does not exist may have meant.
@@ -257,7 +259,7 @@ func settings(texts []string) ([]spec.Setting, error) {
 	for _, text := range texts {
 		path, value, ok := strings.Cut(text, "=")
 		if !ok || path == "" {
-			return nil, usage("for example --set terminate.max_iterations=5", "--set %s: want path=value", text)
+			return nil, exit.Usage("for example --set terminate.max_iterations=5", "--set %s: want path=value", text)
 		}
 		set = append(set, spec.Setting{Path: path, Value: value})
 	}
@@ -292,7 +294,7 @@ func randomDigits() string {
 // newFolder makes the folder that results go to, if it is not there.
 func newFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fail(notMeasured, "name a folder that can be written to with --out", "making the result folder: %w", err)
+		return exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the result folder: %w", err)
 	}
 	return nil
 }
@@ -301,21 +303,21 @@ func newFolder(dir string) error {
 // without a digest.
 func (p *program) openManifest(dir string) (record.Manifest, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		return record.Manifest{}, usage(fileHint(dir), "%s is a file, not a result folder", dir)
+		return record.Manifest{}, exit.Usage(fileHint(dir), "%s is a file, not a result folder", dir)
 	}
 	m, err := record.ReadManifest(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return m, usage(resultsHint(dir), "%s holds no results", dir)
+		return m, exit.Usage(resultsHint(dir), "%s holds no results", dir)
 	case err != nil:
-		return m, fail(notMeasured, manifestHint(dir, err), "%w", err)
+		return m, exit.With(exit.NotMeasured, manifestHint(dir, err), "%w", err)
 	}
 	if m.Unsealed && !p.unsealed[dir] {
 		if p.unsealed == nil {
 			p.unsealed = map[string]bool{}
 		}
 		p.unsealed[dir] = true
-		fmt.Fprintf(p.err, "agentbench: warning: %s has no digest: damage to it would go unnoticed; agentbench repair %s adds one\n", filepath.Join(dir, "manifest.json"), shellWord(dir))
+		fmt.Fprintf(p.err, "agentbench: warning: %s has no digest: damage to it would go unnoticed; agentbench repair %s adds one\n", filepath.Join(dir, "manifest.json"), exit.ShellWord(dir))
 	}
 	return m, nil
 }
@@ -342,7 +344,7 @@ func manifestHint(dir string, err error) string {
 	var kind *json.UnmarshalTypeError
 	unreadable := errors.As(err, &syntax) || errors.As(err, &kind)
 	if errors.As(err, &damaged) || unreadable && there(filepath.Join(dir, "manifest.copy.json")) {
-		return "agentbench repair " + shellWord(dir) + " restores it from its copy"
+		return "agentbench repair " + exit.ShellWord(dir) + " restores it from its copy"
 	}
 	if unreadable {
 		return "the runs stand in records.jsonl, one a line; run with another --out makes the suite again, and with the cache pays for little"

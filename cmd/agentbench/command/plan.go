@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
@@ -41,7 +43,7 @@ doubt because no answer came, and what is free.`,
 			}
 			if resultFolder(args[0]) && !there(filepath.Join(args[0], suites.File)) {
 				if c.Flags().NFlag() > 0 {
-					return usage("agentbench plan "+shellWord(args[0])+" shows its ledger", "%s is a result folder: the flags of plan are for suites", args[0])
+					return exit.Usage("agentbench plan "+exit.ShellWord(args[0])+" shows its ledger", "%s is a result folder: the flags of plan are for suites", args[0])
 				}
 				return p.planFolder(args[0])
 			}
@@ -66,17 +68,17 @@ doubt because no answer came, and what is free.`,
 func (p *program) tellPlan(o *opened, planned *plan.Plan, notes []string) error {
 	worst, err := worstCases(o, planned)
 	if err != nil {
-		return fail(wrongSpec, "", "%w", err)
+		return exit.With(exit.WrongSpec, "", "%w", err)
 	}
 	total := worst.runs()
 	if planned.Part != nil {
 		fmt.Fprintln(p.out, partText(planned))
 	}
-	fmt.Fprintf(p.out, "%s: %s × %s × %s = %s\n", printable(o.Suite.Name), count(planned.Tasks, "task", "tasks"),
-		count(len(planned.Configurations), "configuration", "configurations"), count(planned.Trials, "trial", "trials"), count(planned.Runs(), "run", "runs"))
-	fmt.Fprintf(p.out, "at most %s, %s, %s:\n\n", count(int(total.Iterations), "iteration", "iterations"), count(int(total.Calls), "call", "calls"), spending(total))
+	fmt.Fprintf(p.out, "%s: %s × %s × %s = %s\n", page.Visible(o.Suite.Name), page.Plural(planned.Tasks, "task", "tasks"),
+		page.Plural(len(planned.Configurations), "configuration", "configurations"), page.Plural(planned.Trials, "trial", "trials"), page.Plural(planned.Runs(), "run", "runs"))
+	fmt.Fprintf(p.out, "at most %s, %s, %s:\n\n", page.Plural(int(total.Iterations), "iteration", "iterations"), page.Plural(int(total.Calls), "call", "calls"), spending(total))
 	if _, err := page.Terminal(p.out, planTable(planned, worst.each), page.Screen{Width: p.width(p.out)}); err != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	if err := p.tellScoring(worst); err != nil {
 		return err
@@ -140,7 +142,7 @@ func planTable(planned *plan.Plan, each []plan.Worst) page.Grid {
 	for i := range planned.Configurations {
 		c := &planned.Configurations[i]
 		t.Rows = append(t.Rows, []string{
-			printable(c.Name), stages(c.Loop), sumOfLimits(c.Loop), limitOf(c.Loop),
+			page.Visible(c.Name), stages(c.Loop), sumOfLimits(c.Loop), limitOf(c.Loop),
 			fmt.Sprint(each[i].Calls), tokens(each[i]), cost(each[i]),
 		})
 	}
@@ -154,9 +156,9 @@ func stages(l *spec.Loop) string {
 		switch {
 		case s.Name == "":
 		case s.Limit == 0:
-			parts = append(parts, printable(s.Name))
+			parts = append(parts, page.Visible(s.Name))
 		default:
-			parts = append(parts, fmt.Sprintf("%s %d", printable(s.Name), s.Limit))
+			parts = append(parts, fmt.Sprintf("%s %d", page.Visible(s.Name), s.Limit))
 		}
 	}
 	if len(parts) == 0 {
@@ -247,22 +249,22 @@ func (p *program) tellNotes(notes []string) {
 func leftOut(s *spec.Suite, runs plan.Worst, scores plan.Scoring) []string {
 	notes, total := scoringNotes(scores), runs.Plus(scores.Worst)
 	if total.Unbounded > 0 {
-		notes = append(notes, count(int(total.Unbounded), "call has", "calls have")+" no max_output_tokens: tokens and cost are lower bounds")
+		notes = append(notes, page.Plural(int(total.Unbounded), "call has", "calls have")+" no max_output_tokens: tokens and cost are lower bounds")
 	}
 	if total.Unpriced > 0 {
-		notes = append(notes, count(int(total.Unpriced), "call has", "calls have")+" no price: the cost is unknown")
+		notes = append(notes, page.Plural(int(total.Unpriced), "call has", "calls have")+" no price: the cost is unknown")
 	}
 	if total.Programs > 0 {
-		notes = append(notes, count(int(total.Programs), "run of a program is", "runs of programs are")+" not in the tokens and the cost")
+		notes = append(notes, page.Plural(int(total.Programs), "run of a program is", "runs of programs are")+" not in the tokens and the cost")
 	}
 	if runs.Open > 0 {
-		notes = append(notes, count(int(runs.Open), "call sends", "calls send")+" along what tools gave: tokens and cost are lower bounds")
+		notes = append(notes, page.Plural(int(runs.Open), "call sends", "calls send")+" along what tools gave: tokens and cost are lower bounds")
 	}
 	if total.Handed > 0 {
-		notes = append(notes, "one task to each delegate in every step is counted, "+count(int(total.Handed), "task", "tasks")+"; an agent may hand out more")
+		notes = append(notes, "one task to each delegate in every step is counted, "+page.Plural(int(total.Handed), "task", "tasks")+"; an agent may hand out more")
 	}
 	if s.PricesAsOf != "" {
-		notes = append(notes, "prices as of "+s.PricesAsOf+", from "+printable(s.Prices))
+		notes = append(notes, "prices as of "+s.PricesAsOf+", from "+page.Visible(s.Prices))
 	}
 	return notes
 }
@@ -300,7 +302,7 @@ func overshootNote(s *spec.Suite, o plan.Overshoot) string {
 		return ""
 	}
 	return fmt.Sprintf("without max_output_tokens, %d tokens are reserved for a reply: %s in flight may exceed the budget by %s for each 1000 tokens that replies are longer",
-		pace.DefaultMaxOutput, count(o.Calls, "call", "calls"), longer)
+		pace.DefaultMaxOutput, page.Plural(o.Calls, "call", "calls"), longer)
 }
 
 func modelsOf(s *spec.Suite) map[string]*spec.Model {
@@ -327,7 +329,7 @@ func (f *powerFlags) declare(c *cobra.Command) {
 
 func (f *powerFlags) validate() (err error) {
 	if len(f.from) > 2 {
-		return usage("agentbench plan SUITE --from BASE --from NEW", "--from is given %d times", len(f.from))
+		return exit.Usage("agentbench plan SUITE --from BASE --from NEW", "--from is given %d times", len(f.from))
 	}
 	if !f.changed("detect") {
 		return nil
@@ -337,7 +339,7 @@ func (f *powerFlags) validate() (err error) {
 		f.detect /= 100
 	}
 	if err != nil || !(f.detect > 0 && f.detect < 1) {
-		return usage("0.05 or 5% is 5 points", "--detect %s: want a number between 0 and 1", f.difference)
+		return exit.Usage("0.05 or 5% is 5 points", "--detect %s: want a number between 0 and 1", f.difference)
 	}
 	return nil
 }
@@ -368,7 +370,7 @@ var discordance = []float64{0.05, 0.10, 0.15, 0.25}
 // share of them that come out differently. No difference is larger than that
 // share.
 func assumedPower(tasks, trials int) string {
-	head := count(tasks, "task", "tasks") + " can show "
+	head := page.Plural(tasks, "task", "tasks") + " can show "
 	least := leastDifference(tasks)
 	if least >= 1 {
 		return head + "no difference of success rates"
@@ -428,7 +430,7 @@ func manyOf(n float64, ok bool, one, many string) string {
 	if !ok || n > mostToTell {
 		return "more than a million " + many
 	}
-	return count(roundUp(n), one, many)
+	return page.Plural(roundUp(n), one, many)
 }
 
 // shortened says once what all parts repeat.
@@ -469,11 +471,11 @@ func (p *program) variation(from []string) (*reports.Variation, error) {
 		return p.variationTo(at, first, from[1])
 	}
 	if at.configuration != "" {
-		return nil, usage("name "+shellWord(at.Path)+" alone, or two results: --from BASE --from NEW", "--from %s is one configuration, and a difference takes two", from[0])
+		return nil, exit.Usage("name "+exit.ShellWord(at.Path)+" alone, or two results: --from BASE --from NEW", "--from %s is one configuration, and a difference takes two", from[0])
 	}
 	v, err := first.Variation()
 	if err != nil {
-		return nil, usage("name results of two configurations with scores, or two results: --from BASE --from NEW", "--from %s: %v", from[0], err)
+		return nil, exit.Usage("name results of two configurations with scores, or two results: --from BASE --from NEW", "--from %s: %v", from[0], err)
 	}
 	return v, nil
 }
@@ -493,7 +495,7 @@ func (p *program) variationTo(base *place, before *reports.Report, text string) 
 		BaseName: base.text, NewName: at.text, BaseConfiguration: base.configuration, NewConfiguration: at.configuration,
 	})
 	if err != nil {
-		return nil, usage("name two results of the same tasks, with scores", "--from %s --from %s: %v", base.text, text, err)
+		return nil, exit.Usage("name two results of the same tasks, with scores", "--from %s --from %s: %v", base.text, text, err)
 	}
 	return v, nil
 }
@@ -509,17 +511,17 @@ func (p *program) readFrom(text string) (*place, *reports.Report, error) {
 
 // measuredDifference is the smallest one of the score that a plan can show.
 func measuredDifference(v *reports.Variation, tasks, trials int) string {
-	size := count(tasks, "task", "tasks") + " × " + count(trials, "trial", "trials")
-	by := fmt.Sprintf(" by the variance of %s on %s%s%s", count(v.Pairs, "pair", "pairs"), count(v.Tasks, "task", "tasks"), clustersOf(v), atLevel)
+	size := page.Plural(tasks, "task", "tasks") + " × " + page.Plural(trials, "trial", "trials")
+	by := fmt.Sprintf(" by the variance of %s on %s%s%s", page.Plural(v.Pairs, "pair", "pairs"), page.Plural(v.Tasks, "task", "tasks"), clustersOf(v), atLevel)
 	variance, ok := v.Variance(trials)
 	smallest, shows := power.Detectable(variance, float64(tasks))
 	switch {
 	case !ok || !shows:
 		return size + ": nothing can be said" + by
 	case smallest == 0:
-		return size + " show any difference of " + printable(v.Score) + ": none was seen from task to task," + by
+		return size + " show any difference of " + page.Visible(v.Score) + ": none was seen from task to task," + by
 	}
-	return fmt.Sprintf("%s can show a difference of %s of %.3f%s", size, printable(v.Score), smallest, by)
+	return fmt.Sprintf("%s can show a difference of %s of %.3f%s", size, page.Visible(v.Score), smallest, by)
 }
 
 // clustersOf says that tasks depend on each other, and counts on others that do.
@@ -533,13 +535,13 @@ func clustersOf(v *reports.Variation) string {
 // measuredNeed is how many tasks, or how many trials, it takes.
 func measuredNeed(v *reports.Variation, difference float64, tasks, trials int) string {
 	variance, _ := v.Variance(trials)
-	of := count(trials, "trial", "trials")
+	of := page.Plural(trials, "trial", "trials")
 	text := fmt.Sprintf("to show a difference of %v takes %s of %s%s", difference, neededTasks(v, variance, difference), of, clustersOf(v))
 	if v.OneTrial {
 		return text + "; what more trials would do is unknown, for records have one of each task"
 	}
 	if enough, ok := enoughTrials(v, difference, tasks); ok {
-		return fmt.Sprintf("%s, or %s of %s", text, count(tasks, "task", "tasks"), manyOf(enough, true, "trial", "trials"))
+		return fmt.Sprintf("%s, or %s of %s", text, page.Plural(tasks, "task", "tasks"), manyOf(enough, true, "trial", "trials"))
 	}
 	return fmt.Sprintf("%s; with fewer than %s no number of trials is enough", text, neededTasks(v, v.Paired.Between, difference))
 }
@@ -600,9 +602,9 @@ func (p *program) tellScoring(w *worstCase) error {
 		return nil
 	}
 	total := w.scores()
-	fmt.Fprintf(p.out, "\nscores: at most %s, %s:\n\n", count(int(total.Calls), "call", "calls"), spending(total.Worst))
+	fmt.Fprintf(p.out, "\nscores: at most %s, %s:\n\n", page.Plural(int(total.Calls), "call", "calls"), spending(total.Worst))
 	if _, err := page.Terminal(p.out, scoringTable(w), page.Screen{Width: p.width(p.out)}); err != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	return nil
 }
@@ -615,7 +617,7 @@ func scoringTable(w *worstCase) page.Grid {
 		a, s := &w.asking[i], w.scoring[i]
 		known := s.Worst
 		known.Programs += s.Posts // what an endpoint uses is as little known
-		t.Rows = append(t.Rows, []string{printable(a.Name), whoIsAsked(a), fmt.Sprint(s.Scores), fmt.Sprint(s.Calls), tokens(known), cost(known)})
+		t.Rows = append(t.Rows, []string{page.Visible(a.Name), whoIsAsked(a), fmt.Sprint(s.Scores), fmt.Sprint(s.Calls), tokens(known), cost(known)})
 	}
 	return t
 }
@@ -628,7 +630,7 @@ func whoIsAsked(a *plan.Asking) string {
 	case "http":
 		return "an endpoint"
 	}
-	asked := count(len(a.Models), "model", "models")
+	asked := page.Plural(len(a.Models), "model", "models")
 	if a.Votes > 1 {
 		asked += fmt.Sprintf(" × %d votes", a.Votes)
 	}
@@ -644,13 +646,13 @@ func whoIsAsked(a *plan.Asking) string {
 // scoringNotes say what the numbers of scores hold, and what they leave out.
 func scoringNotes(s plan.Scoring) (notes []string) {
 	if s.Calls > 0 {
-		notes = append(notes, fmt.Sprintf("half of the %s for scores only ask again where an answer cannot be read", count(int(s.Calls), "call", "calls")))
+		notes = append(notes, fmt.Sprintf("half of the %s for scores only ask again where an answer cannot be read", page.Plural(int(s.Calls), "call", "calls")))
 	}
 	if s.Open > 0 {
-		notes = append(notes, count(int(s.Open), "call shows", "calls show")+" a judge an output whose length nothing limits: tokens and cost are lower bounds")
+		notes = append(notes, page.Plural(int(s.Open), "call shows", "calls show")+" a judge an output whose length nothing limits: tokens and cost are lower bounds")
 	}
 	if s.Posts > 0 {
-		notes = append(notes, count(int(s.Posts), "request to an endpoint is", "requests to endpoints are")+" not in the tokens and the cost, nor are those that are tried again")
+		notes = append(notes, page.Plural(int(s.Posts), "request to an endpoint is", "requests to endpoints are")+" not in the tokens and the cost, nor are those that are tried again")
 	}
 	return notes
 }
@@ -673,7 +675,7 @@ func boundsOf(m *record.Manifest) (bounds, error) {
 		return bounds{}, nil
 	}
 	if err := readSpec(m.Spec, &resolved); err != nil {
-		return bounds{}, fail(notMeasured, "", "%w", err)
+		return bounds{}, exit.Unmeasured(err)
 	}
 	b := bounds{MinCoverage: resolved.Suite.MinCoverage}
 	for _, t := range resolved.Suite.Thresholds {
@@ -694,8 +696,8 @@ func (b *bounds) coverage() float64 {
 // runs are expected.
 func (b *bounds) answerable(dir string, m *record.Manifest, expected int, report *reports.Report) error {
 	if covered, least := measured(m), b.coverage(); covered == 0 || float64(covered) < least*float64(expected) {
-		return fail(notMeasured, "agentbench show "+shellWord(dir)+" lists the runs",
-			"%d of %s could be measured; min_coverage is %v", covered, count(expected, "run", "runs"), least)
+		return exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(dir)+" lists the runs",
+			"%d of %s could be measured; min_coverage is %v", covered, page.Plural(expected, "run", "runs"), least)
 	}
-	return firstOf(agentFailedError(dir, report), unscoredError(dir, report))
+	return cmp.Or(agentFailedError(dir, report), unscoredError(dir, report))
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/agentbench/agentbench/engine/exit"
 )
 
 // block is a fenced block of a Markdown file.
@@ -85,7 +87,7 @@ func runAll(t *testing.T, lines []string) (commands int) {
 		var out bytes.Buffer
 		env := func(name string) string { return map[string]string{"COLUMNS": "100", "PATH": os.Getenv("PATH")}[name] }
 		code := run(context.Background(), append(strings.Fields(command), quietly(command)...), env, strings.NewReader(""), &out, &out)
-		if (code == wrongUsage || code == wrongSpec) && slices.Equal(lines[i+1:end], []string{"..."}) {
+		if (code == exit.WrongUsage || code == exit.WrongSpec) && slices.Equal(lines[i+1:end], []string{"..."}) {
 			t.Errorf("agentbench %s is a mistake, and the document does not say so:\n%s", command, out.String())
 		}
 		if !matches(out.String(), lines[i+1:end]) {

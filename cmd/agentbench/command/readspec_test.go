@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -39,10 +40,10 @@ func TestSpecsOfAnotherShapeAreToldInPlainWords(t *testing.T) {
 }
 
 func TestNamesAreListedOnce(t *testing.T) {
-	if got := some([]string{"right", "right", "cost_usd", "right"}); got != "right, cost_usd" {
+	if got := exit.Some([]string{"right", "right", "cost_usd", "right"}); got != "right, cost_usd" {
 		t.Errorf("%q", got)
 	}
-	if got := some(strings.Split("a b c d e f g h i j a", " ")); got != "a, b, c, d, e, f, g, h and 2 more" {
+	if got := exit.Some(strings.Split("a b c d e f g h i j a", " ")); got != "a, b, c, d, e, f, g, h and 2 more" {
 		t.Errorf("%q", got)
 	}
 }

@@ -456,7 +456,7 @@ func (r *recordedRuns) scored(ctx context.Context, s *sweep.Sweep, cached cacheF
 		return nil, fail(stopped, "what was made is kept; the same command goes on", "interrupted while scores were made")
 	case err == nil:
 		r.tellAsked(missing, names, used)
-	case !errors.As(err, &told) || told.err != nil: // else it said so
+	case !errors.As(err, &told) || told.Err != nil: // else it said so
 		r.warn("scores of iterations are missing: %v", err)
 	}
 	if r.replayed, _, err = r.folder.Read(r.selection); err != nil {

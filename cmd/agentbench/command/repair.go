@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
 )
@@ -32,7 +33,7 @@ something is damaged.`,
 		Args: arguments(1, 1, "one result folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if look && release {
-				return usage("agentbench plan "+shellWord(args[0])+" shows what is in doubt", "--dry-run and --release do not go together")
+				return exit.Usage("agentbench plan "+exit.ShellWord(args[0])+" shows what is in doubt", "--dry-run and --release do not go together")
 			}
 			return p.repair(args[0], look, release)
 		},
@@ -47,9 +48,9 @@ func (p *program) repair(dir string, look, release bool) error {
 	var manifest *record.DamagedManifest
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return usage(resultsHint(dir), "%s holds no results", dir)
+		return exit.Usage(resultsHint(dir), "%s holds no results", dir)
 	case errors.As(err, &manifest):
-		return fail(notMeasured, "the runs stand in records.jsonl, one a line; run with another --out makes the suite again, and with the cache pays for little",
+		return exit.With(exit.NotMeasured, "the runs stand in records.jsonl, one a line; run with another --out makes the suite again, and with the cache pays for little",
 			"%w, and there is no whole copy of it: nothing of it can be restored", err)
 	case err != nil:
 		return unresumable(dir, err)
@@ -64,13 +65,13 @@ func (p *program) repair(dir string, look, release bool) error {
 		text += releaseText(dir, released)
 	}
 	if _, err := fmt.Fprint(p.out, text); unlessClosed(err) != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	switch {
 	case look && !found.Whole():
-		return quiet(answerNo)
+		return exit.Quiet(exit.AnswerNo)
 	case found.LedgerLost != nil:
-		return fail(notMeasured, "agentbench repair --release "+shellWord(dir)+" begins the ledger anew with what the records prove was paid", "%w", found.LedgerLost)
+		return exit.With(exit.NotMeasured, "agentbench repair --release "+exit.ShellWord(dir)+" begins the ledger anew with what the records prove was paid", "%w", found.LedgerLost)
 	}
 	return nil
 }
@@ -96,7 +97,7 @@ func (p *program) repaired(dir string, look bool) (*record.Repaired, error) {
 
 // repairText tells the damage of a folder and what became of it.
 func repairText(dir string, r *record.Repaired, look bool) string {
-	kept := count(r.Kept, "record is", "records are") + " whole"
+	kept := page.Plural(r.Kept, "record is", "records are") + " whole"
 	if r.Whole() {
 		return fmt.Sprintf("%s: %s, and nothing is damaged\n", dir, kept)
 	}
@@ -120,23 +121,23 @@ func repairText(dir string, r *record.Repaired, look bool) string {
 		fmt.Fprintln(&b, problem)
 	}
 	if r.Unsignalled > 0 {
-		fmt.Fprintf(&b, "signals.jsonl: %s; %s from records.jsonl\n", count(r.Unsignalled, "record has no line", "records have no line"), verb("made again"))
+		fmt.Fprintf(&b, "signals.jsonl: %s; %s from records.jsonl\n", page.Plural(r.Unsignalled, "record has no line", "records have no line"), verb("made again"))
 	} else if r.Disordered {
 		fmt.Fprintf(&b, "signals.jsonl: its lines are not those of the records in their order; %s from records.jsonl\n", verb("made again"))
 	}
 	fmt.Fprintf(&b, "%s: %s", dir, kept)
 	if r.Moved > 0 {
-		fmt.Fprintf(&b, ", %s %s to records.damaged.jsonl", count(r.Moved, "line", "lines"), verb("moved"))
+		fmt.Fprintf(&b, ", %s %s to records.damaged.jsonl", page.Plural(r.Moved, "line", "lines"), verb("moved"))
 	}
 	if r.Unscored > 0 {
-		fmt.Fprintf(&b, ", %s of scores %s", count(r.Unscored, "line", "lines"), verb("dropped"))
+		fmt.Fprintf(&b, ", %s of scores %s", page.Plural(r.Unscored, "line", "lines"), verb("dropped"))
 	}
 	b.WriteString("\n")
 	for _, id := range r.Lost {
-		fmt.Fprintf(&b, "lost: %s\n", printable(id))
+		fmt.Fprintf(&b, "lost: %s\n", page.Visible(id))
 	}
 	if len(r.Lost) > 0 || r.Moved > 0 || r.Unscored > 0 {
-		fmt.Fprintf(&b, "agentbench run SUITE --out %s makes what is missing again\n", shellWord(dir))
+		fmt.Fprintf(&b, "agentbench run SUITE --out %s makes what is missing again\n", exit.ShellWord(dir))
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
@@ -41,7 +43,7 @@ runs are equal, byte for byte; what a cache saved and what was really paid is th
 told on stderr, and in JSON under "volatile". Only thresholds given here make it fail.`,
 		Args: arguments(1, 1, "one result folder or baseline file"),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := firstOf(f.reportFlags.validate(), f.againstFlags.validate(), f.thresholdFlags.validate())
+			err := cmp.Or(f.reportFlags.validate(), f.againstFlags.validate(), f.thresholdFlags.validate())
 			if err != nil {
 				return err
 			}
@@ -62,7 +64,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 		return err
 	}
 	if at.configuration != "" {
-		return usage("name "+shellWord(at.Path)+" alone", "%s is one configuration, and report compares all of them", path)
+		return exit.Usage("name "+exit.ShellWord(at.Path)+" alone", "%s is one configuration, and report compares all of them", path)
 	}
 	results := at.Results
 	if err := f.recorded(&results.Manifest); err != nil {
@@ -118,7 +120,7 @@ func anyCounts(r *reports.Report, path string) error {
 			return nil
 		}
 	}
-	return fail(notMeasured, "agentbench show "+shellWord(path)+" lists the runs", "there is no run that counts")
+	return exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(path)+" lists the runs", "there is no run that counts")
 }
 
 // garbageWhileCollecting is how much garbage may stand beside what is kept, in
@@ -155,13 +157,13 @@ func collectResults(results *record.Results, read records) (*reports.Report, err
 	if read == wholeRecords && !results.Baseline() {
 		damage, _, err := record.Damage(results.Path, mostChecked)
 		if err != nil {
-			return nil, fail(notMeasured, "", "reading the results: %w", err)
+			return nil, exit.With(exit.NotMeasured, "", "reading the results: %w", err)
 		}
 		signals = withDamage(signals, damage)
 	}
 	r, err := reports.Collect(&results.Manifest, signals, results.Scores())
 	if err != nil {
-		return nil, fail(notMeasured, "", "reading the results: %w", err)
+		return nil, exit.With(exit.NotMeasured, "", "reading the results: %w", err)
 	}
 	return r, nil
 }
@@ -189,13 +191,13 @@ func withDamage(signals iter.Seq2[*record.Signals, error], damage []*record.Prob
 
 // tellDamage says that a folder is damaged, as the report's footnotes do.
 func (p *program) tellDamage(r *reports.Report, results *record.Results) {
-	hint := "agentbench repair --dry-run " + shellWord(results.Path) + " says what is damaged"
+	hint := "agentbench repair --dry-run " + exit.ShellWord(results.Path) + " says what is damaged"
 	if results.Baseline() {
-		hint = "take " + shellWord(results.Path) + " from git again, or make it anew with agentbench baseline set"
+		hint = "take " + exit.ShellWord(results.Path) + " from git again, or make it anew with agentbench baseline set"
 	}
 	for _, w := range r.Warnings {
 		if w.Kind == reports.BadLines {
-			fmt.Fprintf(p.err, "agentbench: warning: %s\nhint: %s\n", w.Text(printable), hint)
+			fmt.Fprintf(p.err, "agentbench: warning: %s\nhint: %s\n", w.Text(page.Visible), hint)
 		}
 	}
 }
@@ -239,7 +241,7 @@ func (f *reportFlags) validate() (err error) {
 	}
 	for _, name := range f.tables {
 		if !slices.Contains(f.names, name) {
-			return usage(didYouMean(name, f.names, "there are: "+strings.Join(f.names, ", ")), "there is no table %q", name)
+			return exit.Usage(exit.DidYouMean(name, f.names, "there are: "+strings.Join(f.names, ", ")), "there is no table %q", name)
 		}
 	}
 	f.files = nil
@@ -258,10 +260,10 @@ func (f *reportFlags) formatNamed(name string) (string, error) {
 		name = "markdown"
 	}
 	if !slices.Contains(page.Formats, name) {
-		return "", usage(didYouMean(name, page.Formats, "there are: "+strings.Join(page.Formats, ", ")), "there is no format %q", name)
+		return "", exit.Usage(exit.DidYouMean(name, page.Formats, "there are: "+strings.Join(page.Formats, ", ")), "there is no format %q", name)
 	}
 	if name == "csv" && len(f.tables) > 1 {
-		return "", usage("name one with --table", "a CSV file holds one table")
+		return "", exit.Usage("name one with --table", "a CSV file holds one table")
 	}
 	return name, nil
 }
@@ -270,20 +272,20 @@ func (f *reportFlags) formatNamed(name string) (string, error) {
 func (f *reportFlags) fileNamed(text string) (file formatFile, err error) {
 	format, path, ok := strings.Cut(text, "=")
 	if !ok || path == "" || path == "-" {
-		return file, usage("--write junit=junit.xml; what goes to stdout is for --format", "--write %s: want FORMAT=FILE", text)
+		return file, exit.Usage("--write junit=junit.xml; what goes to stdout is for --format", "--write %s: want FORMAT=FILE", text)
 	}
 	if format, err = f.formatNamed(format); err != nil {
 		return file, err
 	}
 	same := func(other formatFile) bool { return filepath.Clean(other.path) == filepath.Clean(path) }
 	if slices.ContainsFunc(f.files, same) {
-		return file, usage("give each format a file of its own", "--write %s: %s is written already", text, path)
+		return file, exit.Usage("give each format a file of its own", "--write %s: %s is written already", text, path)
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return file, usage("name a file in it", "--write %s: %s is a folder", text, path)
+		return file, exit.Usage("name a file in it", "--write %s: %s is a folder", text, path)
 	}
 	if holdsResults(path) {
-		return file, usage("name another file", "--write %s: %s holds results", text, path)
+		return file, exit.Usage("name another file", "--write %s: %s holds results", text, path)
 	}
 	return formatFile{format, path}, writableFolder(filepath.Dir(path))
 }
@@ -312,7 +314,7 @@ func writableFolder(dir string) error {
 		}
 	}
 	if err != nil {
-		return fail(notMeasured, "name a file that can be written to", "--write: %w", err)
+		return exit.With(exit.NotMeasured, "name a file that can be written to", "--write: %w", err)
 	}
 	return nil
 }
@@ -335,7 +337,7 @@ func (p *program) write(of page.Page, f *reportFlags, tables ...string) error {
 		err = write(p.out)
 	}
 	if unlessClosed(err) != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	p.tellEmpty(of, f.tables)
 	return p.writeFiles(of, f)
@@ -362,7 +364,7 @@ func (p *program) writeFiles(of page.Page, f *reportFlags) error {
 		options := page.Options{Format: file.format, Width: defaultWidth, Tables: f.tables}
 		err := p.replaceFile(file.path, func(w io.Writer) error { return page.Write(w, of, options) })
 		if err != nil {
-			return fail(notMeasured, "", "--write %s=%s: %w", file.format, file.path, err)
+			return exit.With(exit.NotMeasured, "", "--write %s=%s: %w", file.format, file.path, err)
 		}
 		summary = summary || file.format == "github"
 	}
@@ -370,7 +372,7 @@ func (p *program) writeFiles(of page.Page, f *reportFlags) error {
 		return nil
 	}
 	if err := p.writeSummary(of, f); err != nil {
-		return fail(notMeasured, "GITHUB_STEP_SUMMARY names the file", "writing the summary of the step: %w", err)
+		return exit.With(exit.NotMeasured, "GITHUB_STEP_SUMMARY names the file", "writing the summary of the step: %w", err)
 	}
 	return nil
 }
@@ -498,7 +500,7 @@ func (f *runFlags) comparable(s *spec.Suite, planned *plan.Plan) error {
 	}
 	for _, text := range texts {
 		if reports.ReadsDiff(text) {
-			return fail(wrongSpec, "declare baseline: in the suite, or give --baseline NAME", "a threshold reads diff, and there is no baseline to compare with: %s", text)
+			return exit.With(exit.WrongSpec, "declare baseline: in the suite, or give --baseline NAME", "a threshold reads diff, and there is no baseline to compare with: %s", text)
 		}
 	}
 	return nil
@@ -527,7 +529,7 @@ func (f *thresholdFlags) read(misreads func(reads []string) []spec.Misread) erro
 			continue // validate has refused it
 		}
 		for _, m := range misreads(program.Reads()) {
-			return usage(didYouMean(m.Name, m.Known, "there are: "+some(m.Known)), "--threshold %s: there is no %s %q", text, m.What, m.Name)
+			return exit.Usage(exit.DidYouMean(m.Name, m.Known, "there are: "+exit.Some(m.Known)), "--threshold %s: there is no %s %q", text, m.What, m.Name)
 		}
 	}
 	return nil
@@ -546,7 +548,7 @@ func (f *runFlags) coupled(planned *plan.Plan) error {
 		m.Configurations = append(m.Configurations, record.ConfigurationHead{Name: c.Name, Aliases: c.Aliases})
 	}
 	if len(couples(&sides{base: at, new: &place{Results: &record.Results{Manifest: m}}})) == 0 {
-		return usage("the baseline has: "+some(configurationNames(&at.Manifest)), "no configuration of the suite has the name of one in the baseline %q", f.baseline)
+		return exit.Usage("the baseline has: "+exit.Some(configurationNames(&at.Manifest)), "no configuration of the suite has the name of one in the baseline %q", f.baseline)
 	}
 	return nil
 }

@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -84,7 +86,7 @@ func (p *program) openResults(j *job, m *record.Manifest) (*record.Journal, erro
 	}
 	p.tellEarlier(j, m)
 	if err := journal.WriteManifest(*m); err != nil {
-		return nil, errors.Join(fail(notMeasured, "", "%w", err), journal.Close())
+		return nil, errors.Join(exit.Unmeasured(err), journal.Close())
 	}
 	return journal, nil
 }
@@ -96,7 +98,7 @@ func (p *program) createResults(j *job, m *record.Manifest) (*record.Journal, er
 	case errors.As(err, &busy):
 		return nil, unresumable(j.dir, err)
 	case err != nil:
-		return nil, fail(notMeasured, "name a folder that can be written to with --out", "making the results: %w", err)
+		return nil, exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the results: %w", err)
 	}
 	return journal, nil
 }
@@ -107,11 +109,11 @@ func unresumable(dir string, err error) error {
 	var damage *record.Problem
 	switch {
 	case errors.As(err, &busy):
-		return fail(notMeasured, "wait until it ends, or name another folder with --out", "%w", err)
+		return exit.With(exit.NotMeasured, "wait until it ends, or name another folder with --out", "%w", err)
 	case errors.As(err, &damage):
-		return fail(notMeasured, "agentbench repair "+shellWord(dir)+" moves what is damaged aside and keeps the rest", "%w", err)
+		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(dir)+" moves what is damaged aside and keeps the rest", "%w", err)
 	}
-	return fail(notMeasured, "the finished runs are safe; once the cause is gone, the same command goes on", "%w", err)
+	return exit.With(exit.NotMeasured, "the finished runs are safe; once the cause is gone, the same command goes on", "%w", err)
 }
 
 // mostDifferences are shown of two specs.
@@ -125,14 +127,14 @@ func (p *program) sameSpec(j *job, before, now *record.Manifest) error {
 	p.learnResolved(before)
 	found, err := specDifferences(before, now)
 	if err != nil {
-		return fail(notMeasured, "", "comparing the specs: %w", err)
+		return exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
 	}
 	if len(found) == 0 { // other configurations only
 		return nil
 	}
 	lines := found.lines()
 	if more := len(lines) - mostDifferences; more > 0 {
-		lines = append(lines[:mostDifferences:mostDifferences], "and "+count(more, "more difference", "more differences"))
+		lines = append(lines[:mostDifferences:mostDifferences], "and "+page.Plural(more, "more difference", "more differences"))
 	}
 	what := strings.Join(append([]string{j.dir + " was made with another spec:"}, lines...), "\n  ")
 	if j.flags.force {
@@ -145,9 +147,9 @@ func (p *program) sameSpec(j *job, before, now *record.Manifest) error {
 		hint += "; --force adds runs of this spec to those of the other one"
 	}
 	if scorersOnly(found) {
-		hint = "agentbench score " + shellWord(j.dir) + " " + shellWord(j.path) + " judges the runs by these scorers, and then this goes on; " + hint
+		hint = "agentbench score " + exit.ShellWord(j.dir) + " " + exit.ShellWord(j.path) + " judges the runs by these scorers, and then this goes on; " + hint
 	}
-	return fail(wrongSpec, hint, "%s", what)
+	return exit.With(exit.WrongSpec, hint, "%s", what)
 }
 
 // scorersOnly says that specs differ in nothing but how runs are judged.
@@ -164,17 +166,17 @@ func (j *job) takeUp(found *record.Recovered, m *record.Manifest) error {
 	if before.Status == record.StateRunning { // it was killed
 		var err error
 		if effort, err = record.EffortOf(j.dir); err != nil {
-			return fail(notMeasured, "", "%w", err)
+			return exit.Unmeasured(err)
 		}
 	}
 	j.earlier = earlier{found: found, tries: j.flags.attempts, effort: effort, wall: before.Volatile.Wall}
 	m.Volatile = record.ManifestVolatile{Started: before.Volatile.Started, Wall: j.earlier.wall, Shards: m.Volatile.Shards, Effort: effort, Ledger: before.Volatile.Ledger}
 	if err := keepEarlier(before, m); err != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	var err error
 	if j.earlier.remaining, err = j.countLeft(); err != nil {
-		return fail(wrongSpec, "", "%w", err)
+		return exit.With(exit.WrongSpec, "", "%w", err)
 	}
 	return nil
 }
@@ -188,13 +190,13 @@ func (p *program) tellEarlier(j *job, m *record.Manifest) {
 	if j.flags.quiet {
 		return
 	}
-	text := fmt.Sprintf("continuing %s: %d of %s done", j.dir, len(found.Finished), count(m.Totals.Planned, "run is", "runs are"))
+	text := fmt.Sprintf("continuing %s: %d of %s done", j.dir, len(found.Finished), page.Plural(m.Totals.Planned, "run is", "runs are"))
 	again, givenUp := j.earlier.retried()
 	if again > 0 {
 		text += fmt.Sprintf(", %d with a fault to be tried again", again)
 	}
 	if givenUp > 0 {
-		text += fmt.Sprintf(", %d given up after %s (--attempts)", givenUp, count(j.earlier.tries, "fault", "faults"))
+		text += fmt.Sprintf(", %d given up after %s (--attempts)", givenUp, page.Plural(j.earlier.tries, "fault", "faults"))
 	}
 	if found.Rebuilt > 0 {
 		text += fmt.Sprintf(", signals of %d made again", found.Rebuilt)

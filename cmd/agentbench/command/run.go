@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
@@ -89,13 +90,13 @@ the second one cancels them.`,
 
 func (f *runFlags) validate() error {
 	if f.concurrency < 0 || f.concurrency == 0 && f.changed("concurrency") {
-		return usage("--concurrency 1 is one run after the other", "--concurrency %d: want at least 1", f.concurrency)
+		return exit.Usage("--concurrency 1 is one run after the other", "--concurrency %d: want at least 1", f.concurrency)
 	}
 	if f.grace < 0 {
-		return usage("--grace 0s cancels them at once", "--grace %v: want no less than 0s", f.grace)
+		return exit.Usage("--grace 0s cancels them at once", "--grace %v: want no less than 0s", f.grace)
 	}
 	if f.attempts < 1 {
-		return usage("", "--attempts %d: want at least 1", f.attempts)
+		return exit.Usage("", "--attempts %d: want at least 1", f.attempts)
 	}
 	if err := f.selectionFlags.validate(); err != nil {
 		return err
@@ -103,7 +104,7 @@ func (f *runFlags) validate() error {
 	if err := f.cacheFlags.validate(); err != nil {
 		return err
 	}
-	return firstOf(f.againstFlags.validate(), f.thresholdFlags.validate(), f.reportFlags.validate())
+	return cmp.Or(f.againstFlags.validate(), f.thresholdFlags.validate(), f.reportFlags.validate())
 }
 
 // job is a suite that is about to run.
@@ -145,7 +146,7 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	if f.concurrency > 0 {
 		o.Suite.Concurrency = f.concurrency
 	}
-	if err := firstOf(p.runnable(o), f.named(o.Suite), f.comparable(o.Suite, planned)); err != nil {
+	if err := cmp.Or(p.runnable(o), f.named(o.Suite), f.comparable(o.Suite, planned)); err != nil {
 		return err
 	}
 	if planned.Part != nil && !f.quiet {
@@ -167,7 +168,7 @@ func (p *program) runnable(o *opened) error {
 	p.warn(o, faults)
 	faults.Print(p.err)
 	if faults.Err() != nil {
-		return quiet(wrongSpec)
+		return exit.Quiet(exit.WrongSpec)
 	}
 	return nil
 }
@@ -189,7 +190,7 @@ func (p *program) wire(j *job) error {
 	set, faults := scorers.New(j.Suite.Scorers, scorers.Options{Resolved: j.plan.Configurations, Baseline: j.Suite.Baseline, Outside: parts})
 	faults.Print(p.err)
 	if faults.Err() != nil {
-		return quiet(wrongSpec)
+		return exit.Quiet(exit.WrongSpec)
 	}
 	if err := set.Unable(); err != nil {
 		return p.unwired(err)
@@ -217,10 +218,10 @@ func (p *program) unwired(err error) error {
 	case errors.As(err, &fault):
 		faults = source.Faults{fault}
 	default:
-		return fail(notMeasured, "keys come from OPENAI_API_KEY, or from the variable that api_key_env names; agentbench run quickstart needs none", "%w", err)
+		return exit.With(exit.NotMeasured, "keys come from OPENAI_API_KEY, or from the variable that api_key_env names; agentbench run quickstart needs none", "%w", err)
 	}
 	faults.Print(p.err)
-	return quiet(wrongSpec)
+	return exit.Quiet(exit.WrongSpec)
 }
 
 const defaultConcurrency = 8
@@ -265,7 +266,7 @@ func (p *program) make(ctx context.Context, j *job) (*record.Manifest, ending, e
 	err = errors.Join(err, closeEvents())
 	err = errors.Join(err, p.close(j, journal, manifest, end, err))
 	if err != nil {
-		return nil, end, fail(notMeasured, safe(j)+"once the cause is gone, this goes on: "+j.again(), "%w", err)
+		return nil, end, exit.With(exit.NotMeasured, safe(j)+"once the cause is gone, this goes on: "+j.again(), "%w", err)
 	}
 	return manifest, end, nil
 }
@@ -277,7 +278,7 @@ func (p *program) begin(j *job) (*record.Manifest, *record.Journal, error) {
 	}
 	manifest, err := p.manifest(j)
 	if err != nil {
-		return nil, nil, fail(notMeasured, "", "%w", err)
+		return nil, nil, exit.Unmeasured(err)
 	}
 	journal, err := p.openResults(j, &manifest)
 	if err != nil {
@@ -302,7 +303,7 @@ func (p *program) keepLedger(j *job, m *record.Manifest, journal *record.Journal
 	sealed := j.ledger.Sealed()
 	m.Volatile.Ledger = &sealed
 	if err := journal.WriteManifest(*m); err != nil {
-		return errors.Join(fail(notMeasured, "", "%w", err), j.ledger.Close())
+		return errors.Join(exit.Unmeasured(err), j.ledger.Close())
 	}
 	return nil
 }
@@ -512,20 +513,9 @@ func (j *job) again() string {
 	})
 	words = append(words, "--out", j.dir)
 	for i := range words {
-		words[i] = shellWord(words[i])
+		words[i] = exit.ShellWord(words[i])
 	}
 	return strings.Join(words, " ")
-}
-
-// shellWord quotes a word where a shell would not take it as it is.
-func shellWord(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,@%+", r)
-	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // rescore makes the scores that finished runs lack, because a crash came in
@@ -620,7 +610,7 @@ func (p *program) scoreWanted(ctx context.Context, dir, suite string, wanted map
 	s.manifest = m
 	done, err := s.wanted(ctx, journal, wanted)
 	if err = errors.Join(err, journal.Close()); err != nil {
-		return used, fail(notMeasured, "", "%w", err)
+		return used, exit.Unmeasured(err)
 	}
 	for i := range done.Counts {
 		used = used.Plus(done.Counts[i].Usage)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/calibrate"
 	"github.com/agentbench/agentbench/reports/tune"
@@ -35,11 +36,11 @@ diff, replay, tune or calibrate write with --format json, for programs.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			schema := schemas[args[0]]
 			if schema == nil {
-				return usage(didYouMean(args[0], schemaNames, "there are: "+strings.Join(schemaNames, ", ")), "there is no schema of %q", args[0])
+				return exit.Usage(exit.DidYouMean(args[0], schemaNames, "there are: "+strings.Join(schemaNames, ", ")), "there is no schema of %q", args[0])
 			}
 			text, err := schema()
 			if err != nil {
-				return fail(notMeasured, "", "making the schema: %w", err)
+				return exit.With(exit.NotMeasured, "", "making the schema: %w", err)
 			}
 			fmt.Fprintf(p.out, "%s\n", text)
 			return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
@@ -72,14 +73,14 @@ same command goes on.`,
 
 func (f *scoreFlags) validate(concurrency bool) error {
 	if f.concurrency < 0 || f.concurrency == 0 && concurrency {
-		return usage("--concurrency 1 is one run after the other", "--concurrency %d: want at least 1", f.concurrency)
+		return exit.Usage("--concurrency 1 is one run after the other", "--concurrency %d: want at least 1", f.concurrency)
 	}
 	if formats := []string{"terminal", "json"}; !slices.Contains(formats, f.format) {
-		return usage("there are: terminal, json", "there is no format %q", f.format)
+		return exit.Usage("there are: terminal, json", "there is no format %q", f.format)
 	}
 	for _, name := range f.scorers {
 		if slices.Contains(f.remove, name) {
-			return usage("", "--scorer %s and --remove %s contradict each other", name, name)
+			return exit.Usage("", "--scorer %s and --remove %s contradict each other", name, name)
 		}
 	}
 	return f.cacheFlags.validate()
@@ -94,7 +95,7 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 	if f.dry {
 		done, err := pass.Look(s.options())
 		if err != nil {
-			return fail(notMeasured, "", "%w", err)
+			return exit.Unmeasured(err)
 		}
 		return errors.Join(s.tell(done), s.tellWorst(done))
 	}
@@ -129,7 +130,7 @@ func (s *scoring) make(ctx context.Context) (*pass.Pass, error) {
 		err = journal.WriteManifest(s.manifest)
 	}
 	if err = errors.Join(err, journal.Close()); err != nil {
-		return nil, fail(notMeasured, "what was made is kept; once the cause is gone, the same command goes on", "%w", err)
+		return nil, exit.With(exit.NotMeasured, "what was made is kept; once the cause is gone, the same command goes on", "%w", err)
 	}
 	return done, nil
 }
@@ -137,7 +138,7 @@ func (s *scoring) make(ctx context.Context) (*pass.Pass, error) {
 // unscorable says why scores cannot be added to a folder.
 func unscorable(dir string, err error) error {
 	if busy := (*record.InUse)(nil); errors.As(err, &busy) {
-		return fail(notMeasured, "wait until it ends", "%w", err)
+		return exit.With(exit.NotMeasured, "wait until it ends", "%w", err)
 	}
 	return unresumable(dir, err)
 }
@@ -192,11 +193,11 @@ func (s *scoring) verdict(ctx context.Context, done *pass.Pass) error {
 	again := "what was made is kept; the same command goes on"
 	switch {
 	case done.Ended():
-		return fail(stopped, "with a larger budget in the suite the same command goes on; what was made is kept", "the suite's budget is spent")
+		return exit.With(exit.Stopped, "with a larger budget in the suite the same command goes on; what was made is kept", "the suite's budget is spent")
 	case ctx.Err() != nil:
-		return fail(stopped, again, "interrupted")
+		return exit.With(exit.Stopped, again, "interrupted")
 	case done.Runs > 0 && done.Taskless == done.Runs:
-		return fail(notMeasured, "name the suite that the runs were made of: agentbench score "+shellWord(s.dir)+" SUITE", "no run could be scored: their tasks are not at hand")
+		return exit.With(exit.NotMeasured, "name the suite that the runs were made of: agentbench score "+exit.ShellWord(s.dir)+" SUITE", "no run could be scored: their tasks are not at hand")
 	}
 	return nil
 }
@@ -424,7 +425,7 @@ func (s *scoring) tell(done *pass.Pass) error {
 		return nil
 	}
 	if _, err := page.Terminal(s.out, scoreTable(done, s.flags.dry), page.Screen{Width: s.width(s.out)}); unlessClosed(err) != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	for i := range done.Counts {
 		s.remark(&done.Counts[i])
@@ -435,10 +436,10 @@ func (s *scoring) tell(done *pass.Pass) error {
 // remark tells of a scorer what the table has no room for.
 func (s *scoring) remark(c *pass.Count) {
 	if scores, versions := c.Others(); scores > 0 && !c.Removed {
-		fmt.Fprintf(s.out, "%s: %s of runs by %s of it stood there\n", printable(c.Name), count(scores, "score", "scores"), count(versions, "other version", "other versions"))
+		fmt.Fprintf(s.out, "%s: %s of runs by %s of it stood there\n", page.Visible(c.Name), page.Plural(scores, "score", "scores"), page.Plural(versions, "other version", "other versions"))
 	}
 	if c.Unscored > 0 {
-		fmt.Fprintf(s.out, "%s: one of the reasons for what is unscored: %s\n", printable(c.Name), printable(c.Reason))
+		fmt.Fprintf(s.out, "%s: one of the reasons for what is unscored: %s\n", page.Visible(c.Name), page.Visible(c.Reason))
 	}
 }
 
@@ -459,7 +460,7 @@ func scoreTable(done *pass.Pass, dry bool) page.Grid {
 		if c.Removed {
 			version = "-"
 		}
-		row := []string{printable(c.Name), version, fmt.Sprint(c.Kept)}
+		row := []string{page.Visible(c.Name), version, fmt.Sprint(c.Kept)}
 		if dry {
 			row = append(row, fmt.Sprint(c.Wanted))
 		} else {
@@ -490,7 +491,7 @@ func (s *scoring) tellWorst(done *pass.Pass) error {
 	if s.flags.format == "json" {
 		return nil
 	}
-	_, err := fmt.Fprintf(s.out, "%s to be scored, with at most %s\n", count(done.Runs, "run is", "runs are"), count(calls, "call", "calls"))
+	_, err := fmt.Fprintf(s.out, "%s to be scored, with at most %s\n", page.Plural(done.Runs, "run is", "runs are"), page.Plural(calls, "call", "calls"))
 	return unlessClosed(err)
 }
 
@@ -519,11 +520,11 @@ func callsAtMost(s *spec.Scorer) int {
 func (s *scoring) tellProblems(done *pass.Pass) {
 	if n := len(done.Problems); n > 0 {
 		fmt.Fprintf(s.err, "agentbench: warning: %s cannot be read, the first: %v\nhint: agentbench repair --dry-run %s says what is damaged\n",
-			count(n, "place", "places"), done.Problems[0], shellWord(s.dir))
+			page.Plural(n, "place", "places"), done.Problems[0], exit.ShellWord(s.dir))
 	}
 	if done.Taskless > 0 && done.Taskless < done.Runs {
 		fmt.Fprintf(s.err, "agentbench: warning: %s of tasks that are not at hand, such as %s, and not scored\n",
-			count(done.Taskless, "run is", "runs are"), printable(strings.TrimSpace(done.FirstTaskless)))
+			page.Plural(done.Taskless, "run is", "runs are"), page.Visible(strings.TrimSpace(done.FirstTaskless)))
 	}
 }
 
@@ -574,7 +575,7 @@ func firstOfSteps(steps ...func() error) error {
 func (s *scoring) open() (err error) {
 	s.folder, err = results.OpenManifest(s.dir, s.manifest, results.Options{Suite: s.suite})
 	if err != nil {
-		return fail(notMeasured, "agentbench version tells which one this is, and the manifest which one made it", "%s cannot be scored: %w", s.dir, err)
+		return exit.With(exit.NotMeasured, "agentbench version tells which one this is, and the manifest which one made it", "%s cannot be scored: %w", s.dir, err)
 	}
 	if s.edited {
 		return nil
@@ -605,7 +606,7 @@ func (s *scoring) compile() error {
 	})
 	faults.Print(s.err)
 	if faults.Err() != nil {
-		return quiet(wrongSpec)
+		return exit.Quiet(exit.WrongSpec)
 	}
 	s.set = set
 	return nil
@@ -627,7 +628,7 @@ func (s *scoring) name() error {
 	}
 	for _, name := range s.flags.scorers {
 		if !slices.Contains(known, name) {
-			return usage(didYouMean(name, known, "there are: "+some(known)), "there is no scorer %q", name)
+			return exit.Usage(exit.DidYouMean(name, known, "there are: "+exit.Some(known)), "there is no scorer %q", name)
 		}
 	}
 	if err := s.nameRemoved(known); err != nil {
@@ -641,9 +642,9 @@ func (s *scoring) name() error {
 		}
 		if v.Asks && !s.edited && !s.asksAsRecorded(v.Name) {
 			if len(s.flags.scorers) > 0 {
-				return usage("agentbench score "+shellWord(s.dir)+" SUITE", "%s asks what is not in the folder: name the suite", v.Name)
+				return exit.Usage("agentbench score "+exit.ShellWord(s.dir)+" SUITE", "%s asks what is not in the folder: name the suite", v.Name)
 			}
-			fmt.Fprintf(s.err, "agentbench: warning: the scores of %s stay as they are: it asks what is not in the folder; name the suite\n", printable(v.Name))
+			fmt.Fprintf(s.err, "agentbench: warning: the scores of %s stay as they are: it asks what is not in the folder; name the suite\n", page.Visible(v.Name))
 			continue
 		}
 		s.judging = append(s.judging, v.Name)
@@ -653,7 +654,7 @@ func (s *scoring) name() error {
 		return s.unwired(err)
 	}
 	if len(s.judging)+len(s.remove) == 0 && !s.flags.compact {
-		return usage("agentbench score "+shellWord(s.dir)+" SUITE", "%s has no scorer that can judge here", s.dir)
+		return exit.Usage("agentbench score "+exit.ShellWord(s.dir)+" SUITE", "%s has no scorer that can judge here", s.dir)
 	}
 	return nil
 }
@@ -698,7 +699,7 @@ func (s *scoring) nameRemoved(known []string) error {
 	there := slices.Concat(s.manifest.Scorers, known)
 	for _, name := range s.flags.remove {
 		if !slices.Contains(there, name) {
-			return usage(didYouMean(name, there, "there are: "+some(there)), "there is no scorer %q", name)
+			return exit.Usage(exit.DidYouMean(name, there, "there are: "+exit.Some(there)), "there is no scorer %q", name)
 		}
 	}
 	s.remove = slices.Clone(s.flags.remove)
@@ -734,12 +735,12 @@ func (s *scoring) sameTasks() error {
 	}
 	differences, err := s.taskDifferences()
 	if err != nil {
-		return fail(wrongSpec, "", "%w", err)
+		return exit.With(exit.WrongSpec, "", "%w", err)
 	}
 	if len(differences) == 0 {
 		return nil
 	}
-	return fail(wrongSpec, "--force scores the runs with these tasks; with --again also what is up to date",
+	return exit.With(exit.WrongSpec, "--force scores the runs with these tasks; with --again also what is up to date",
 		"the tasks of the suite are not those that were run:\n  %s", strings.Join(differences, "\n  "))
 }
 
@@ -766,7 +767,7 @@ func (s *scoring) taskDifferences() (lines []string, err error) {
 	d.compare("tasks", was.Suite.Tasks, is.Suite.Tasks)
 	lines = append(lines, d.lines()...)
 	if more := len(lines) - mostDifferences; more > 0 {
-		lines = append(lines[:mostDifferences:mostDifferences], "and "+count(more, "more difference", "more differences"))
+		lines = append(lines[:mostDifferences:mostDifferences], "and "+page.Plural(more, "more difference", "more differences"))
 	}
 	return lines, nil
 }

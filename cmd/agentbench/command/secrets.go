@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
@@ -117,7 +118,7 @@ func (p *program) learnLines(faults source.Faults) {
 // what was written is written to its end.
 func (p *program) leave(cause any, code int) int {
 	if cause != nil {
-		code = notMeasured
+		code = exit.NotMeasured
 		fmt.Fprintf(p.err, "agentbench: panic: %v\n%s", cause, debug.Stack())
 	}
 	for _, w := range []io.Writer{p.out, p.err} {
@@ -127,7 +128,7 @@ func (p *program) leave(cause any, code int) int {
 	}
 	if err := p.failedOutput(); err != nil && code == 0 {
 		fmt.Fprintf(p.err, "agentbench: writing the output: %v\n", err)
-		code = notMeasured
+		code = exit.NotMeasured
 	}
 	return code
 }

@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -28,7 +30,7 @@ func (f *shardFlags) declare(c *cobra.Command) {
 func (p *program) dealPlan(o *opened, planned *plan.Plan, f *shardFlags) error {
 	if f.shard == "" {
 		if f.weights != "" {
-			return usage("for example --shard 1/3 --shard-weights "+shellWord(f.weights), "--shard-weights means nothing without --shard")
+			return exit.Usage("for example --shard 1/3 --shard-weights "+exit.ShellWord(f.weights), "--shard-weights means nothing without --shard")
 		}
 		return nil
 	}
@@ -55,7 +57,7 @@ func (p *program) shardNamed(f *shardFlags) (plan.Shard, error) {
 	}
 	shard, err := plan.ParseShard(f.shard)
 	if err != nil {
-		return shard, usage("--shard 1/3 is the first of three", "--shard %s: %w", f.shard, err)
+		return shard, exit.Usage("--shard 1/3 is the first of three", "--shard %s: %w", f.shard, err)
 	}
 	return shard, nil
 }
@@ -65,11 +67,11 @@ func undealt(f *shardFlags, err error) error {
 	var few *plan.FewTasksError
 	switch {
 	case errors.As(err, &few):
-		return usage(fmt.Sprintf("at most %d shards", few.Tasks), "--shard %s: %w", f.shard, err)
+		return exit.Usage(fmt.Sprintf("at most %d shards", few.Tasks), "--shard %s: %w", f.shard, err)
 	case errors.Is(err, plan.ErrNoWeight):
-		return usage("without --shard-weights tasks are dealt by a hash of their ids", "--shard-weights %s: %w", f.weights, err)
+		return exit.Usage("without --shard-weights tasks are dealt by a hash of their ids", "--shard-weights %s: %w", f.weights, err)
 	}
-	return fail(wrongSpec, "", "%w", err)
+	return exit.With(exit.WrongSpec, "", "%w", err)
 }
 
 // shareLimits leaves a suite the part's share of its budget and of the rates of
@@ -78,12 +80,12 @@ func shareLimits(s *spec.Suite, part *plan.Part) error {
 	const hint = "take fewer shards, or allow more; all shards together never get more than the suite allows"
 	var err error
 	if s.Budget, err = part.Budget(s.Budget); err != nil {
-		return usage(hint, "%w", err)
+		return exit.Usage(hint, "%w", err)
 	}
 	for i := range s.Models {
 		m := &s.Models[i]
-		if m.Value, err = part.Rates(printable(m.Key), m.Value); err != nil {
-			return usage(hint, "%w", err)
+		if m.Value, err = part.Rates(page.Visible(m.Key), m.Value); err != nil {
+			return exit.Usage(hint, "%w", err)
 		}
 	}
 	return nil
@@ -97,7 +99,7 @@ func durationsIn(path string) (map[string]time.Duration, error) {
 	}
 	results, err := record.Open(path)
 	if err != nil {
-		return nil, usage(resultsHint(path), "--shard-weights %s: %w", path, err)
+		return nil, exit.Usage(resultsHint(path), "--shard-weights %s: %w", path, err)
 	}
 	return meanDurations(results.Signals())
 }
@@ -111,7 +113,7 @@ func meanDurations(signals iter.Seq2[*record.Signals, error]) (map[string]time.D
 	sums := map[string]sum{}
 	for s, err := range signals {
 		if unreadable(err) {
-			return nil, fail(notMeasured, "", "reading the weights: %w", err)
+			return nil, exit.With(exit.NotMeasured, "", "reading the weights: %w", err)
 		}
 		if err == nil && s.Outcome.Counts() && !s.Untimed {
 			of := sums[s.Task]
@@ -129,7 +131,7 @@ func meanDurations(signals iter.Seq2[*record.Signals, error]) (map[string]time.D
 // of 40 tasks, dealt by hash.
 func partText(planned *plan.Plan) string {
 	part := planned.Part
-	text := fmt.Sprintf("shard %d of %d, with %d of %s, dealt by %s", part.Number, part.Of, planned.Tasks, count(part.Whole(), "task", "tasks"), part.By)
+	text := fmt.Sprintf("shard %d of %d, with %d of %s, dealt by %s", part.Number, part.Of, planned.Tasks, page.Plural(part.Whole(), "task", "tasks"), part.By)
 	if part.By == plan.ByWeights && part.Known < part.Whole() {
 		text += fmt.Sprintf(" (%d of them known)", part.Known)
 	}
@@ -163,15 +165,15 @@ func sameShard(dir string, before, now *record.Manifest) error {
 	case is == nil && (was == nil || before.Tasks == was.Tasks): // the folder is about the whole suite
 		return nil
 	case is == nil:
-		return usage(fmt.Sprintf("--shard %d/%d goes on there; another --out starts afresh", was.Held[0].Number, was.Of),
+		return exit.Usage(fmt.Sprintf("--shard %d/%d goes on there; another --out starts afresh", was.Held[0].Number, was.Of),
 			"%s holds %s of %d, not the whole suite", dir, heldBy(was), was.Of)
 	case was == nil:
-		return usage("name another folder with --out", "%s holds results of the whole suite, not of shard %d of %d", dir, is.Held[0].Number, is.Of)
+		return exit.Usage("name another folder with --out", "%s holds results of the whole suite, not of shard %d of %d", dir, is.Held[0].Number, is.Of)
 	case was.Of != is.Of || !slices.Equal(numbersOf(was), numbersOf(is)) || before.Tasks != was.Held[0].Tasks:
-		return usage("give each shard a folder of its own with --out, and merge them",
+		return exit.Usage("give each shard a folder of its own with --out, and merge them",
 			"%s holds %s of %d, not shard %d of %d", dir, heldBy(was), was.Of, is.Held[0].Number, is.Of)
 	case was.Deal != is.Deal || was.By != is.By:
-		return usage("go on with the same tasks, --task, --limit and --shard-weights, or name another --out",
+		return exit.Usage("go on with the same tasks, --task, --limit and --shard-weights, or name another --out",
 			"%s holds shard %d of %d of tasks that were dealt otherwise", dir, is.Held[0].Number, is.Of)
 	}
 	return nil
@@ -211,7 +213,7 @@ func (p *program) shardOfMachine() (plan.Shard, error) {
 	if text := p.env(shardVariable); text != "" {
 		shard, err := plan.ParseShard(text)
 		if err != nil {
-			return shard, usage(shardVariable+"=1/3 is the first of three", "%s=%s: %w", shardVariable, printable(text), err)
+			return shard, exit.Usage(shardVariable+"=1/3 is the first of three", "%s=%s: %w", shardVariable, page.Visible(text), err)
 		}
 		return shard, nil
 	}
@@ -222,22 +224,22 @@ func (p *program) shardOfMachine() (plan.Shard, error) {
 		}
 		name, of := p.firstSet(v.of)
 		if of == "" {
-			return plan.Shard{}, usage("set "+name+" to the number of shards, for "+v.system+" its completions", "--shard auto: %s is set, but not how many shards there are", v.index)
+			return plan.Shard{}, exit.Usage("set "+name+" to the number of shards, for "+v.system+" its completions", "--shard auto: %s is set, but not how many shards there are", v.index)
 		}
 		number, err := strconv.Atoi(index)
 		if err != nil {
-			return plan.Shard{}, usage("", "--shard auto: %s=%s: want a whole number", v.index, printable(index))
+			return plan.Shard{}, exit.Usage("", "--shard auto: %s=%s: want a whole number", v.index, page.Visible(index))
 		}
 		shard, err := plan.ShardOf(strconv.Itoa(number-v.first+1), of)
 		if err != nil {
-			return shard, usage("", "--shard auto: %s=%s and %s=%s: %w", v.index, printable(index), name, printable(of), err)
+			return shard, exit.Usage("", "--shard auto: %s=%s and %s=%s: %w", v.index, page.Visible(index), name, page.Visible(of), err)
 		}
 		return shard, nil
 	}
 	if p.env("CI_NODE_TOTAL") == "1" { // GitLab, of a job without parallel
 		return plan.Shard{Number: 1, Of: 1}, nil
 	}
-	return plan.Shard{}, usage("set "+shardVariable+"=i/n, or name the shard: --shard 1/3", "--shard auto: none of the variables is set that %s",
+	return plan.Shard{}, exit.Usage("set "+shardVariable+"=i/n, or name the shard: --shard 1/3", "--shard auto: none of the variables is set that %s",
 		"Kubernetes, GitLab, CircleCI and Buildkite number jobs with")
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
 )
@@ -64,7 +65,7 @@ func (f *showFlags) validate() error {
 	if f.status == "" || slices.Contains(states, f.status) {
 		return nil
 	}
-	return usage("there are: "+strings.Join(states, ", "), "there is no status %q", f.status)
+	return exit.Usage("there are: "+strings.Join(states, ", "), "there is no status %q", f.status)
 }
 
 // show tells one run.
@@ -91,7 +92,7 @@ func (p *program) show(dir string, m *record.Manifest, id string, f *showFlags) 
 	t := telling{full: f.full, width: p.width(p.out), scores: scores, manifest: m}
 	t.run(run)
 	if _, err := p.out.Write([]byte(t.String())); unlessClosed(err) != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	return nil
 }
@@ -103,7 +104,7 @@ func (p *program) line(value any) error {
 		_, err = p.out.Write(text)
 	}
 	if unlessClosed(err) != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.Unmeasured(err)
 	}
 	return nil
 }
@@ -134,7 +135,7 @@ func findRun(dir string, m *record.Manifest, id string) (*record.Run, error) {
 		return nil, noRun(dir, id)
 	}
 	if err != nil {
-		return nil, fail(notMeasured, "", "%w", err)
+		return nil, exit.Unmeasured(err)
 	}
 	return run, nil
 }
@@ -163,7 +164,7 @@ func noRun(dir, id string) error {
 		}
 	}
 	slices.Sort(known)
-	return usage(didYouMean(id, known, "agentbench show "+dir+" lists the runs"), "there is no run %q in %s", id, dir)
+	return exit.Usage(exit.DidYouMean(id, known, "agentbench show "+dir+" lists the runs"), "there is no run %q in %s", id, dir)
 }
 
 // scoresOf are the scores of one run that count.
@@ -171,7 +172,7 @@ func scoresOf(dir, run string) ([]record.Score, error) {
 	var scores []record.Score
 	for s, err := range record.ReadScores(dir) {
 		if unreadable(err) {
-			return nil, fail(notMeasured, "", "%w", err)
+			return nil, exit.Unmeasured(err)
 		}
 		if err == nil && s.Run == run {
 			scores = append(scores, s)
@@ -209,9 +210,9 @@ const longestText = 240
 
 func (t *telling) run(r *record.Run) {
 	total := r.Total()
-	fmt.Fprintf(t, "run %s\n", printable(r.ID))
+	fmt.Fprintf(t, "run %s\n", page.Visible(r.ID))
 	t.field("task", r.Task)
-	t.field("used", fmt.Sprintf("%s, %s, %s", count(len(r.Iterations), "iteration", "iterations"), usageText(total), seconds(r.Elapsed, r.Untimed)))
+	t.field("used", fmt.Sprintf("%s, %s, %s", page.Plural(len(r.Iterations), "iteration", "iterations"), usageText(total), seconds(r.Elapsed, r.Untimed)))
 	if r.Judging.Calls > 0 {
 		t.field("", "of that the evaluation: "+usageText(r.Judging))
 	}
@@ -237,7 +238,7 @@ func (t *telling) field(name, text string) {
 		if i > 0 {
 			name = ""
 		}
-		t.WriteString(strings.TrimRight(fmt.Sprintf("  %-*s%s", nameColumn-2, name, printable(line)), " ") + "\n")
+		t.WriteString(strings.TrimRight(fmt.Sprintf("  %-*s%s", nameColumn-2, name, page.Visible(line)), " ") + "\n")
 	}
 }
 
@@ -256,7 +257,7 @@ func (t *telling) iteration(it *record.Iteration) {
 	head := fmt.Sprintf("\niteration %d", it.N)
 	for _, stage := range []string{it.Phase, it.Strategy} {
 		if stage != "" {
-			head += " · " + printable(stage)
+			head += " · " + page.Visible(stage)
 		}
 	}
 	fmt.Fprintf(t, "%s · %s · %s\n", head, usageText(it.Total()), seconds(it.End-it.Start, it.Untimed))
@@ -287,7 +288,7 @@ func emptyText(it *record.Iteration) string {
 // notUTF8 says where bytes are that cannot be shown.
 func (t *telling) notUTF8(written []byte, key string) {
 	if len(written) > 0 {
-		t.field("", fmt.Sprintf("not UTF-8: --json has its %s as %s", count(len(written), "byte", "bytes"), key))
+		t.field("", fmt.Sprintf("not UTF-8: --json has its %s as %s", page.Plural(len(written), "byte", "bytes"), key))
 	}
 }
 
@@ -363,7 +364,7 @@ func (t *telling) judged(iteration int) {
 // end tells why the run stopped and what it returned.
 func (t *telling) end(r *record.Run) {
 	o := &r.Outcome
-	fmt.Fprintf(t, "\nstopped after %s: %s\n", count(len(r.Iterations), "iteration", "iterations"), printable(string(stoppedBy(o))))
+	fmt.Fprintf(t, "\nstopped after %s: %s\n", page.Plural(len(r.Iterations), "iteration", "iterations"), page.Visible(string(stoppedBy(o))))
 	why := classText(o)
 	if o.Fired != "" && o.Fired != string(o.Reason) {
 		why += ", by " + o.Fired
@@ -435,9 +436,9 @@ func usageText(u record.Usage) string {
 	if u.Unreported > 0 && u.Calls == 0 {
 		return "unknown what the program used"
 	}
-	parts := []string{count(int(u.Calls), "call", "calls")}
+	parts := []string{page.Plural(int(u.Calls), "call", "calls")}
 	if u.ToolCalls > 0 {
-		parts = append(parts, count(int(u.ToolCalls), "tool call", "tool calls"))
+		parts = append(parts, page.Plural(int(u.ToolCalls), "tool call", "tool calls"))
 	}
 	tokens := fmt.Sprintf("%d tokens in, %d out", u.InputTokens, u.OutputTokens)
 	switch {
@@ -520,7 +521,7 @@ func stepText(it *record.Iteration, at int) string {
 	}
 	text := usageText(used)
 	if n := it.Steps[at].Pruned; n > 0 {
-		text += ", " + count(n, "message", "messages") + " pruned"
+		text += ", " + page.Plural(n, "message", "messages") + " pruned"
 	}
 	return text + " · " + seconds(ended-begun, false)
 }
@@ -570,7 +571,7 @@ func (t *telling) delegated(r *record.Run) {
 	const indent = "    "
 	if !t.full {
 		t.fold("  took", fmt.Sprintf("%s, %s, %s; stopped by %s (--full)",
-			count(len(r.Iterations), "iteration", "iterations"), usageText(r.Total()), seconds(r.Elapsed, r.Untimed), stoppedBy(&r.Outcome)))
+			page.Plural(len(r.Iterations), "iteration", "iterations"), usageText(r.Total()), seconds(r.Elapsed, r.Untimed), stoppedBy(&r.Outcome)))
 		return
 	}
 	inner := telling{full: true, width: t.width - len(indent), manifest: t.manifest}
@@ -595,7 +596,7 @@ func (t *telling) said(name, text string) {
 func (t *telling) fold(name, text string) {
 	var lines []string
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		lines = append(lines, folded(printable(line), t.width-nameColumn)...)
+		lines = append(lines, folded(page.Visible(line), t.width-nameColumn)...)
 	}
 	t.field(name, strings.Join(lines, "\n"))
 }

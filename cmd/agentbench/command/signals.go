@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/agentbench/agentbench/engine/exit"
 )
 
 // interruption is what signals do to a suite. The first one closes Draining: no
@@ -49,7 +51,7 @@ func (p *program) interrupts(ctx context.Context, grace time.Duration, hint func
 		i.awaitSecond(grace)
 		cancel()
 		if i.cancelled() && !i.ends(patience) {
-			err := fail(stopped, hint(), "interrupted, without waiting for what was being computed")
+			err := exit.With(exit.Stopped, hint(), "interrupted, without waiting for what was being computed")
 			os.Exit(p.leave(nil, p.tell(err)))
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -144,7 +145,7 @@ func TestShellWords(t *testing.T) {
 	for word, want := range map[string]string{
 		"plain/file.yaml": "plain/file.yaml", "": "''", "two words": "'two words'", "a=b": "a=b", "it's": `'it'\''s'`, "$HOME": "'$HOME'",
 	} {
-		if got := shellWord(word); got != want {
+		if got := exit.ShellWord(word); got != want {
 			t.Errorf("%q becomes %s, not %s", word, got, want)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // readSpec reads what is wanted of the resolved spec in a manifest, numbers as
@@ -146,10 +147,10 @@ func (d *differences) add(path string, base, new any, what string) {
 // line is "path: what differs".
 func (d *difference) line() string {
 	if d.what != "" {
-		return printable(d.path + ": " + d.what)
+		return page.Visible(d.path + ": " + d.what)
 	}
 	was, is := d.values()
-	return printable(d.path + ": " + cmp.Or(was, "absent") + " -> " + cmp.Or(is, "absent"))
+	return page.Visible(d.path + ": " + cmp.Or(was, "absent") + " -> " + cmp.Or(is, "absent"))
 }
 
 func (d differences) lines() (lines []string) {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
 )
@@ -134,7 +135,7 @@ func expectPlain(t *testing.T, args ...string) {
 		return map[string]string{"OPENAI_API_KEY": "none", "PATH": os.Getenv("PATH")}[name]
 	}
 	code := run(context.Background(), args, env, strings.NewReader(""), &out, &errs)
-	if code == wrongUsage {
+	if code == exit.WrongUsage {
 		t.Fatalf("agentbench %q: %s", args, errs.String())
 	}
 	for name, text := range map[string]string{"stdout": out.String(), "stderr": errs.String()} {

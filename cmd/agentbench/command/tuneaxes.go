@@ -54,11 +54,11 @@ func (p *program) named(f *tuneFlags, declared *spec.Tune) ([]sweep.Axis, error)
 // fromSpec makes wrong usage a wrong spec, where the parameters stand in a suite.
 func (t *tuning) fromSpec(err error) error {
 	var f *failure
-	if !errors.As(err, &f) || f.code != wrongUsage || len(t.flags.parameters) > 0 || t.declared() == nil {
+	if !errors.As(err, &f) || f.Code != wrongUsage || len(t.flags.parameters) > 0 || t.declared() == nil {
 		return err
 	}
 	wrong := *f
-	wrong.code = wrongSpec
+	wrong.Code = wrongSpec
 	return &wrong
 }
 

@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/tune"
 )
 
@@ -155,13 +157,13 @@ func TestARaceKeepsTheBudget(t *testing.T) {
 	dir := liveFolder(t, liveSuite+"budget: {calls: 60}\n", 80)
 	made := recordedLive(t, dir)
 	code := 0
-	if f, ok := made.ended.(*failure); ok {
-		code = f.code
+	if f, ok := made.ended.(*exit.Error); ok {
+		code = f.Code
 	}
 	if code != stopped || len(made.paths) != 3 || !made.raced.Undecided() {
 		t.Errorf("ended by %v, left %v, %+v", made.ended, made.paths, made.raced)
 	}
-	if lines := strings.Join(made.raced.Lines(printable), "\n"); !strings.Contains(lines, "cannot tell which is better") {
+	if lines := strings.Join(made.raced.Lines(page.Visible), "\n"); !strings.Contains(lines, "cannot tell which is better") {
 		t.Errorf("told:\n%s", lines)
 	}
 	calls := int64(0)

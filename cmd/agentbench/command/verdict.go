@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -8,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -47,10 +50,10 @@ func answerable(j *job, m *record.Manifest, report *reports.Report, end ending) 
 		return coverageError(j, m, least)
 	}
 	if missing := j.cacheMisses(); missing > 0 {
-		return fail(notMeasured, "run once with --cache on to fill it", "the cache lacks %s, and --cache only makes no call",
-			count(int(missing), "answer", "answers"))
+		return exit.With(exit.NotMeasured, "run once with --cache on to fill it", "the cache lacks %s, and --cache only makes no call",
+			page.Plural(int(missing), "answer", "answers"))
 	}
-	return firstOf(agentFailedError(j.dir, report), unscoredError(j.dir, report))
+	return cmp.Or(agentFailedError(j.dir, report), unscoredError(j.dir, report))
 }
 
 // cacheMisses is how many answers were missing where all were to be in the cache.
@@ -90,7 +93,7 @@ func failedEverywhere(path string, all int, class reports.Count) error {
 	if cause.N < all {
 		in = fmt.Sprintf(", in %d of them", cause.N)
 	}
-	return fail(notMeasured, "agentbench show "+shellWord(path)+" lists the runs", "the agent failed in %s%s: %s", runs, in, printable(cause.Name))
+	return exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(path)+" lists the runs", "the agent failed in %s%s: %s", runs, in, page.Visible(cause.Name))
 }
 
 // agentFailed refuses to choose by runs in all of which the agent failed: every
@@ -196,11 +199,11 @@ func unscoredError(dir string, report *reports.Report) error {
 			}
 		}
 	}
-	hint := "agentbench show " + shellWord(dir) + " lists the runs"
+	hint := "agentbench show " + exit.ShellWord(dir) + " lists the runs"
 	if why != "" {
-		hint = "one of the reasons: " + printable(firstLine(why))
+		hint = "one of the reasons: " + page.Visible(firstLine(why))
 	}
-	return fail(notMeasured, hint, "the scorer %s could judge no run", printable(report.Primary()))
+	return exit.With(exit.NotMeasured, hint, "the scorer %s could judge no run", page.Visible(report.Primary()))
 }
 
 // defaultCoverage is min_coverage where the suite does not say.
@@ -220,16 +223,16 @@ func stoppedError(j *job, m *record.Manifest, end ending) error {
 	case end.interrupted:
 		why, hint = "interrupted", "the finished runs are safe; this goes on: "
 	default:
-		return fail(stopped, "without --task, --limit and --trials run makes the others", "%d of %s are made", measured(m), count(m.Totals.Planned, "run", "runs"))
+		return exit.With(exit.Stopped, "without --task, --limit and --trials run makes the others", "%d of %s are made", measured(m), page.Plural(m.Totals.Planned, "run", "runs"))
 	}
-	return fail(stopped, hint+j.again(), "%s after %d of %s", why, measured(m), count(m.Totals.Planned, "run", "runs"))
+	return exit.With(exit.Stopped, hint+j.again(), "%s after %d of %s", why, measured(m), page.Plural(m.Totals.Planned, "run", "runs"))
 }
 
 // blownError is that of a suite which was given up, because what failed would
 // fail again.
 func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
-	return fail(notMeasured, doubtHint(j)+repairs(b.Fault.Class)+"; the finished runs are safe in "+j.dir,
-		"given up after %d of %s: %s", measured(m), count(m.Totals.Planned, "run", "runs"), printable(firstLine(b.Error())))
+	return exit.With(exit.NotMeasured, doubtHint(j)+repairs(b.Fault.Class)+"; the finished runs are safe in "+j.dir,
+		"given up after %d of %s: %s", measured(m), page.Plural(m.Totals.Planned, "run", "runs"), page.Visible(firstLine(b.Error())))
 }
 
 // doubtHint says how much of the budget may not have been spent, where that is
@@ -239,7 +242,7 @@ func doubtHint(j *job) string {
 	if doubt == (record.Usage{}) || j.ledger == nil || !j.budget.Refused() && !j.budget.Exhausted() {
 		return ""
 	}
-	return spendingOf(doubt) + " of it are in doubt, because no answer came: see agentbench plan " + shellWord(j.dir) + "; "
+	return spendingOf(doubt) + " of it are in doubt, because no answer came: see agentbench plan " + exit.ShellWord(j.dir) + "; "
 }
 
 // repairs says what to do before the suite runs again.
@@ -260,11 +263,11 @@ func repairs(class record.ErrorClass) string {
 }
 
 func coverageError(j *job, m *record.Manifest, least float64) error {
-	hint := "agentbench show " + shellWord(j.dir) + " lists the runs"
+	hint := "agentbench show " + exit.ShellWord(j.dir) + " lists the runs"
 	if j.tally.fault != nil {
-		hint = "one of the faults: " + printable(firstLine(j.tally.fault.Error()))
+		hint = "one of the faults: " + page.Visible(firstLine(j.tally.fault.Error()))
 	}
-	return fail(notMeasured, hint, "%d of %s could be measured; min_coverage is %v", measured(m), count(m.Totals.Planned, "run", "runs"), least)
+	return exit.With(exit.NotMeasured, hint, "%d of %s could be measured; min_coverage is %v", measured(m), page.Plural(m.Totals.Planned, "run", "runs"), least)
 }
 
 func firstLine(text string) string {
@@ -291,11 +294,11 @@ func (p *program) thresholds(all []reports.Verdict, quietly bool) error {
 	}
 	switch {
 	case broken > 0:
-		return fail(notMeasured, "", "%d of %s cannot be judged", broken, count(len(all), "threshold", "thresholds"))
+		return exit.With(exit.NotMeasured, "", "%d of %s cannot be judged", broken, page.Plural(len(all), "threshold", "thresholds"))
 	case wrong == 1:
-		return fail(answerNo, "", "1 of %s does not hold", count(len(all), "threshold", "thresholds"))
+		return exit.With(exit.AnswerNo, "", "1 of %s does not hold", page.Plural(len(all), "threshold", "thresholds"))
 	case wrong > 0:
-		return fail(answerNo, "", "%d of %d thresholds do not hold", wrong, len(all))
+		return exit.With(exit.AnswerNo, "", "%d of %d thresholds do not hold", wrong, len(all))
 	}
 	return nil
 }
@@ -303,7 +306,7 @@ func (p *program) thresholds(all []reports.Verdict, quietly bool) error {
 func (p *program) tellThreshold(what string, v *reports.Verdict, numbers string) {
 	of := ""
 	if v.Configuration != "" {
-		of = " for " + printable(v.Configuration)
+		of = " for " + page.Visible(v.Configuration)
 	}
 	fmt.Fprintf(p.err, "threshold %s%s: %s\n", what, of, printableLines(v.Text))
 	if numbers != "" {
@@ -315,7 +318,7 @@ func (p *program) tellThreshold(what string, v *reports.Verdict, numbers string)
 func printableLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i := range lines {
-		lines[i] = printable(lines[i])
+		lines[i] = page.Visible(lines[i])
 	}
 	return strings.Join(lines, "\n  ")
 }
@@ -338,7 +341,7 @@ func (p *program) judgeable(j *job) (texts []string) {
 		if left == "" {
 			texts = append(texts, t.Text)
 		} else if !j.flags.quiet {
-			fmt.Fprintf(p.err, "threshold not judged, because %s was left out: %s\n", printable(left), t.Text)
+			fmt.Fprintf(p.err, "threshold not judged, because %s was left out: %s\n", page.Visible(left), t.Text)
 		}
 	}
 	return texts
