@@ -647,6 +647,13 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s:%d: %s (byte %d, %d bytes%s)", p.File, p.Line, p.What, p.Offset, p.Bytes, more)
 }
 
+// Unreadable reports whether an error of a reader means that a file cannot be read on; a
+// Problem alone does not: the lines behind it are read.
+func Unreadable(err error) bool {
+	var problem *Problem
+	return err != nil && !errors.As(err, &problem)
+}
+
 func isTorn(err error) bool {
 	var p *Problem
 	return errors.As(err, &p) && p.Torn

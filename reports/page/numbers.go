@@ -343,3 +343,24 @@ func Plural(n int, one, many string) string {
 	}
 	return fmt.Sprintf("%d %s", n, many)
 }
+
+// USD is an amount of money with the digits that count; see [TooMuch].
+func USD(usd float64) string {
+	switch {
+	case usd >= math.MaxInt64/1e12:
+		return TooMuch
+	case usd != 0 && usd < 0.01:
+		return fmt.Sprintf("$%.4f", usd)
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
+// Bytes is a number of bytes: 12.3 MB, with units of 1000.
+func Bytes(n int64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB"}
+	size, at := float64(n), 0
+	for size >= 1000 && at < len(units)-1 {
+		size, at = size/1000, at+1
+	}
+	return fmt.Sprintf("%.3g %s", size, units[at])
+}

@@ -5,8 +5,9 @@ import (
 	"math"
 	"testing"
 
-	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
 func TestNumbersForPeople(t *testing.T) {
@@ -82,6 +83,14 @@ func TestRelativeChanges(t *testing.T) {
 	for p, want := range map[float64]string{1: "1.000", 0.0312: "0.031", 0.001: "0.001", 0.00099: "<0.001", 4e-36: "<0.001"} {
 		if got := Chance(Known(p)); got != want {
 			t.Errorf("Chance(%v) = %q, want %q", p, got, want)
+		}
+	}
+}
+
+func TestDollarsShowSmallAmounts(t *testing.T) {
+	for usd, want := range map[float64]string{0: "$0.00", 0.00012: "$0.0001", 0.02: "$0.02", 12.345: "$12.35"} {
+		if got := USD(usd); got != want {
+			t.Errorf("USD(%v) = %s, want %s", usd, got, want)
 		}
 	}
 }

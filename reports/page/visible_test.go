@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
 func TestVisibleTexts(t *testing.T) {

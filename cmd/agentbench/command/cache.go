@@ -19,6 +19,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/trajectory"
 )
 
 // defaultCache is the cache of runs that name no result folder.
@@ -134,7 +135,7 @@ func (p *program) listModels(dir string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.out, "%s: %s, %s\n", dir, page.Plural(total.entries, "entry", "entries"), sizeText(total.bytes))
+	fmt.Fprintf(p.out, "%s: %s, %s\n", dir, page.Plural(total.entries, "entry", "entries"), page.Bytes(total.bytes))
 	if total.entries == 0 {
 		return nil
 	}
@@ -154,8 +155,8 @@ func keptTable(models map[string]*kept) page.Grid {
 	byName := func(a, b *kept) int { return cmp.Compare(a.model, b.model) }
 	for _, k := range slices.SortedFunc(maps.Values(models), byName) {
 		t.Rows = append(t.Rows, []string{
-			page.Visible(k.model), fmt.Sprint(k.entries), sizeText(k.bytes),
-			fmt.Sprint(k.usage.Tokens()), costOf(k.usage), k.oldest.UTC().Format(day), k.used.UTC().Format(day),
+			page.Visible(k.model), fmt.Sprint(k.entries), page.Bytes(k.bytes),
+			fmt.Sprint(k.usage.Tokens()), trajectory.Cost(k.usage), k.oldest.UTC().Format(day), k.used.UTC().Format(day),
 		})
 	}
 	return t
@@ -182,8 +183,8 @@ func (p *program) prune(dir string, most int64) error {
 		return noCache(dir, err)
 	}
 	fmt.Fprintf(p.out, "%s: removed %s, %s; kept %s, %s\n", dir,
-		page.Plural(done.Removed, "entry", "entries"), sizeText(done.RemovedBytes),
-		page.Plural(done.Kept, "entry", "entries"), sizeText(done.KeptBytes))
+		page.Plural(done.Removed, "entry", "entries"), page.Bytes(done.RemovedBytes),
+		page.Plural(done.Kept, "entry", "entries"), page.Bytes(done.KeptBytes))
 	return nil
 }
 
@@ -257,7 +258,7 @@ func (p *program) tellCache(j *job, m *record.Manifest) {
 		fmt.Fprintf(p.err, ", %d damaged", s.Damaged)
 	}
 	asIf := m.Totals.Used()
-	fmt.Fprintf(p.err, "; cost as if nothing were cached %s, paid %s\n", costOf(asIf), costOf(m.Volatile.Paid))
+	fmt.Fprintf(p.err, "; cost as if nothing were cached %s, paid %s\n", trajectory.Cost(asIf), trajectory.Cost(m.Volatile.Paid))
 }
 
 // units are those of sizes, the longer names first.
@@ -294,17 +295,4 @@ func cutSuffixFold(text, suffix string) (before string, found bool) {
 		return text, false
 	}
 	return text[:at], true
-}
-
-// sizeText is a number of bytes for people.
-func sizeText(bytes int64) string {
-	for _, u := range []struct {
-		name  string
-		bytes int64
-	}{{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}} {
-		if bytes >= u.bytes {
-			return fmt.Sprintf("%.3g %s", float64(bytes)/float64(u.bytes), u.name)
-		}
-	}
-	return fmt.Sprintf("%d B", bytes)
 }

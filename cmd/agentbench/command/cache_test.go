@@ -17,6 +17,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 // counted is an OpenAI-compatible server that numbers its answers.
@@ -163,7 +164,7 @@ func TestSizes(t *testing.T) {
 		}
 	}
 	for bytes, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 1234567: "1.23 MB", 5e9: "5 GB"} {
-		if got := sizeText(bytes); got != want {
+		if got := page.Bytes(bytes); got != want {
 			t.Errorf("%d: %s, want %s", bytes, got, want)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/calibrate"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/trajectory"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
@@ -653,7 +654,7 @@ func (c *calibration) tellMade(j *job, made []*labelledItem) {
 	}
 	fmt.Fprintf(c.err, "%s made", page.Plural(len(made), "score", "scores"))
 	if used.Calls > 0 {
-		fmt.Fprintf(c.err, ": %s, %s as if nothing were cached", page.Plural(int(used.Calls), "call", "calls"), costOf(used))
+		fmt.Fprintf(c.err, ": %s, %s as if nothing were cached", page.Plural(int(used.Calls), "call", "calls"), trajectory.Cost(used))
 	}
 	if s := j.cache.Stats(); s.Hits+s.Misses > 0 {
 		fmt.Fprintf(c.err, "; cache: %s, %s", page.Plural(int(s.Hits), "hit", "hits"), page.Plural(int(s.Misses), "miss", "misses"))

@@ -59,23 +59,6 @@ func TestSettingsKeepWhatStandsBehindTheFirstEqualsSign(t *testing.T) {
 	}
 }
 
-func TestShortenCountsCharactersNotBytes(t *testing.T) {
-	if got := shorten("äöü", 3); got != "äöü" {
-		t.Errorf("got %q", got)
-	}
-	if got, want := shorten("äöü and more", 4), "äöü … (8 more; --full)"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestDollarsShowSmallAmounts(t *testing.T) {
-	for usd, want := range map[float64]string{0: "$0.00", 0.00012: "$0.0001", 0.02: "$0.02", 12.345: "$12.35"} {
-		if got := dollars(usd); got != want {
-			t.Errorf("dollars(%v) = %s, want %s", usd, got, want)
-		}
-	}
-}
-
 func TestOnlyAClosedPipeIsForgiven(t *testing.T) {
 	if err := unlessClosed(errors.Join(errors.New("writing"), syscall.EPIPE)); err != nil {
 		t.Errorf("a reader that has seen enough is an error: %v", err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -73,7 +74,7 @@ func TestResultsNamesEveryField(t *testing.T) {
 		}
 		events.Write(lines)
 	}
-	written, err := json.Marshal(conversing())
+	written, err := json.Marshal(recordingtest.Conversation())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -354,13 +354,13 @@ func (p *progress) held() (parts []string) {
 func (p *progress) spent() string {
 	switch b := p.budget; {
 	case b.CostUSD > 0:
-		return fmt.Sprintf("%s of %s", dollars(p.usage.Cost.Dollars()), dollars(b.CostUSD))
+		return fmt.Sprintf("%s of %s", page.USD(p.usage.Cost.Dollars()), page.USD(b.CostUSD))
 	case b.Calls > 0:
 		return fmt.Sprintf("%d of %d calls", p.usage.Calls, b.Calls)
 	case b.Tokens > 0:
 		return fmt.Sprintf("%d of %d tokens", p.usage.Tokens(), b.Tokens)
 	case p.usage.Cost > 0:
-		return dollars(p.usage.Cost.Dollars())
+		return page.USD(p.usage.Cost.Dollars())
 	}
 	return fmt.Sprintf("%d calls", p.usage.Calls)
 }
@@ -373,14 +373,4 @@ func (p *progress) left() string {
 	elapsed := p.now().Sub(p.began)
 	left := elapsed / time.Duration(p.done) * time.Duration(max(0, p.total-p.before-p.done))
 	return left.Round(time.Second).String() + " left"
-}
-
-func dollars(usd float64) string {
-	if usd >= record.Countless.Dollars() {
-		return "over $9.2M"
-	}
-	if usd != 0 && usd < 0.01 {
-		return fmt.Sprintf("$%.4f", usd)
-	}
-	return fmt.Sprintf("$%.2f", usd)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/record/recordingtest"
 )
 
 // documentedEvents are the rows of the table in docs/events.md, in their order,
@@ -45,13 +46,13 @@ func TestS2_7_EventsDocumentHasEveryField(t *testing.T) {
 	_, fields := documentedEvents(t)
 	common := []string{"event", "run", "at_ns", "iteration", "phase", "strategy"}
 	everywhere := slices.Concat(append(slices.Collect(maps.Values(fields)), common)...)
-	wrong := conversing()
+	wrong := recordingtest.Conversation()
 	wrong.Outcome.Error = &record.Error{Class: record.Server, Message: "500"}
 	wrong.Iterations[0].Error, wrong.Iterations[0].Cut = wrong.Outcome.Error, "timeout"
 	wrong.Iterations[0].Evaluation = &record.Evaluation{Confidence: 0.5, Feedback: "no"}
-	plain := conversing()
+	plain := recordingtest.Conversation()
 	plain.Iterations[0].Prompt, plain.Iterations[0].Steps = "", nil
-	for _, run := range []*record.Run{conversing(), wrong, plain} {
+	for _, run := range []*record.Run{recordingtest.Conversation(), wrong, plain} {
 		for event := range record.Events(run) {
 			for _, key := range slices.Sorted(maps.Keys(membersOf(t, event))) {
 				if !slices.Contains(common, key) && !slices.Contains(fields[event.Type], key) {

@@ -213,7 +213,7 @@ func ledgerTable(b *spec.SuiteBudget, balance *record.Balance) page.Grid {
 	number := func(n int64) string { return fmt.Sprint(n) }
 	row("calls", b.Calls, paid.Calls, doubt.Calls, number)
 	row("tokens", b.Tokens, paid.Tokens(), doubt.Tokens(), number)
-	row("cost", int64(pace.OfSuite(*b).Limits().Cost), int64(paid.Cost), int64(doubt.Cost), func(n int64) string { return dollars(record.Money(n).Dollars()) })
+	row("cost", int64(pace.OfSuite(*b).Limits().Cost), int64(paid.Cost), int64(doubt.Cost), func(n int64) string { return page.USD(record.Money(n).Dollars()) })
 	return t
 }
 
@@ -232,7 +232,7 @@ func ledgerNotes(dir string, b *record.Balance) (notes []string) {
 func spendingOf(u record.Usage) string {
 	text := []string{page.Plural(int(u.Calls), "call", "calls"), page.Plural(int(u.Tokens()), "token", "tokens")}
 	if u.Priced() {
-		text = append(text, dollars(u.Cost.Dollars()))
+		text = append(text, page.USD(u.Cost.Dollars()))
 	}
 	return strings.Join(text, ", ")
 }
@@ -265,7 +265,7 @@ func (p *program) tellOvershoot(b *pace.Budget) {
 	}
 	limited, spent := fmt.Sprintf("%d %s", over.Limit, over.Resource), fmt.Sprint(over.Spent)
 	if over.Resource == pace.Cost {
-		limited, spent = dollars(record.Money(over.Limit).Dollars()), dollars(record.Money(over.Spent).Dollars())
+		limited, spent = page.USD(record.Money(over.Limit).Dollars()), page.USD(record.Money(over.Spent).Dollars())
 	}
 	fmt.Fprintf(p.err, "agentbench: warning: the budget of %s was exceeded: %s spent, because calls used more than was reserved for them\n", limited, spent)
 }

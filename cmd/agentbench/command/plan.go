@@ -206,7 +206,7 @@ func cost(w plan.Worst) string {
 	case w.Calls == 0 && w.Programs > 0:
 		return "unknown"
 	}
-	return bound(w, dollars(w.Cost.Dollars()))
+	return bound(w, page.USD(w.Cost.Dollars()))
 }
 
 func spending(w plan.Worst) string {
@@ -278,7 +278,7 @@ func budgetNotes(s *spec.Suite, planned *plan.Plan, total plan.Worst) (notes []s
 		}
 	}
 	b := &s.Budget
-	short(b.CostUSD > 0 && total.Cost > stop.Dollars(b.CostUSD), dollars(b.CostUSD))
+	short(b.CostUSD > 0 && total.Cost > stop.Dollars(b.CostUSD), page.USD(b.CostUSD))
 	short(b.Tokens > 0 && total.Tokens > b.Tokens, fmt.Sprintf("%d tokens", b.Tokens))
 	short(b.Calls > 0 && total.Calls > b.Calls, fmt.Sprintf("%d calls", b.Calls))
 	if note := overshootNote(s, plan.OvershootOf(planned, plan.AskingOf(s), modelsOf(s), workers(s))); note != "" {
@@ -294,7 +294,7 @@ func overshootNote(s *spec.Suite, o plan.Overshoot) string {
 	switch {
 	case o.Calls == 0:
 	case s.Budget.CostUSD > 0 && o.Per1000 > 0:
-		longer = dollars(o.Per1000.Dollars())
+		longer = page.USD(o.Per1000.Dollars())
 	case s.Budget.Tokens > 0:
 		longer = fmt.Sprintf("%d tokens", 1000*o.Calls)
 	}

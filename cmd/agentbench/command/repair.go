@@ -1,8 +1,6 @@
 package command
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -140,13 +138,4 @@ func repairText(dir string, r *record.Repaired, look bool) string {
 		fmt.Fprintf(&b, "agentbench run SUITE --out %s makes what is missing again\n", exit.ShellWord(dir))
 	}
 	return b.String()
-}
-
-// jsonLine is a value as a line of JSON that a terminal shows as it is.
-func jsonLine(value any) ([]byte, error) {
-	var line bytes.Buffer
-	encode := json.NewEncoder(&line)
-	encode.SetEscapeHTML(false)
-	err := encode.Encode(value)
-	return page.PlainJSON(line.Bytes()), err
 }

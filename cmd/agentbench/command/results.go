@@ -220,7 +220,7 @@ func (j *job) sumUp(m *record.Manifest) error {
 func countRuns(dir string, m *record.Manifest) error {
 	m.Totals = record.Totals{Planned: m.Totals.Planned}
 	for s, err := range record.ReadSignals(dir) {
-		if unreadable(err) {
+		if record.Unreadable(err) {
 			return fmt.Errorf("counting the runs: %w", err)
 		}
 		if err == nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/trajectory"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/scorers/pass"
 	"github.com/agentbench/agentbench/spec"
@@ -475,7 +476,7 @@ func scoreCost(c *pass.Count) string {
 	if !c.Asks {
 		return "-"
 	}
-	return costOf(c.Usage)
+	return trajectory.Cost(c.Usage)
 }
 
 // tellWorst says how many calls the scores take at most that would be made.

@@ -112,7 +112,7 @@ func meanDurations(signals iter.Seq2[*record.Signals, error]) (map[string]time.D
 	}
 	sums := map[string]sum{}
 	for s, err := range signals {
-		if unreadable(err) {
+		if record.Unreadable(err) {
 			return nil, exit.With(exit.NotMeasured, "", "reading the weights: %w", err)
 		}
 		if err == nil && s.Outcome.Counts() && !s.Untimed {

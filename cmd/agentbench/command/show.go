@@ -1,28 +1,23 @@
 package command
 
 import (
-	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/trajectory"
 )
 
 // showFlags are the flags of show.
 type showFlags struct {
-	limit                int
-	status               string
-	json, events, full   bool
-	configurations, task []string
+	reportFlags
+	trajectory.Filter
+	status             string
+	json, events, full bool
 }
 
 func (p *program) showCommand() *cobra.Command {
@@ -35,46 +30,62 @@ func (p *program) showCommand() *cobra.Command {
 iteration with its output, evaluation and usage, why the run stopped, and what it returned.`,
 		Args: arguments(1, 2, "a result folder, and perhaps a run"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := f.validate(); err != nil {
+			if err := f.validate(len(args) == 2); err != nil {
 				return err
 			}
 			m, err := p.openManifest(args[0])
 			if err != nil {
 				return err
 			}
-			f.configurations = ownNames(&m, f.configurations)
-			if len(args) == 1 {
-				return p.list(args[0], &m, &f)
+			for i, name := range f.Configurations {
+				if head, ok := m.Configuration(name); ok {
+					f.Configurations[i] = head.Name
+				}
 			}
-			return p.show(args[0], &m, args[1], &f)
+			switch {
+			case len(args) == 2:
+				return p.show(args[0], &m, args[1], &f)
+			case f.json:
+				return p.listRecords(args[0], &f)
+			}
+			sheet, err := trajectory.List(args[0], &m, f.Filter, func(err error) { fmt.Fprintln(p.err, "agentbench: warning:", err) })
+			if err != nil {
+				return err
+			}
+			return p.write(sheet, &f.reportFlags)
 		},
 	}
-	c.Flags().IntVar(&f.limit, "limit", 20, "list at most so many runs of each configuration; 0: all")
+	c.Flags().IntVar(&f.Most, "limit", 20, "list at most so many runs of each configuration; 0: all")
 	c.Flags().StringVar(&f.status, "status", "", "list only runs that are completed, failed, fault or cancelled")
-	c.Flags().StringArrayVar(&f.configurations, "configuration", nil, "list only runs of this configuration (repeatable)")
-	c.Flags().StringArrayVar(&f.task, "task", nil, "list only runs of this task (repeatable)")
+	c.Flags().StringArrayVar(&f.Configurations, "configuration", nil, "list only runs of this configuration (repeatable)")
+	c.Flags().StringArrayVar(&f.Tasks, "task", nil, "list only runs of this task (repeatable)")
 	c.Flags().BoolVar(&f.json, "json", false, "the records as JSON, one run a line")
 	c.Flags().BoolVar(&f.events, "events", false, "the events of the run as JSON, one a line")
 	c.Flags().BoolVar(&f.full, "full", false, "outputs and feedback in full length")
+	f.reportFlags.declare(c, trajectory.TableNames)
 	return c
 }
 
-// validate refuses a status that no run can have.
-func (f *showFlags) validate() error {
+func (f *showFlags) validate(one bool) error {
 	states := []string{string(record.Completed), string(record.Failed), string(record.Faulted), string(record.Cancelled)}
-	if f.status == "" || slices.Contains(states, f.status) {
-		return nil
+	if f.Status = record.Status(f.status); f.status != "" && !slices.Contains(states, f.status) {
+		return exit.Usage("there are: "+strings.Join(states, ", "), "there is no status %q", f.status)
 	}
-	return exit.Usage("there are: "+strings.Join(states, ", "), "there is no status %q", f.status)
+	if err := f.reportFlags.validate(); err != nil || !one {
+		return err
+	}
+	if f.format != "terminal" || len(f.writes) > 0 {
+		return exit.Usage("--json prints its record", "--format and --write are for the list of runs")
+	}
+	return nil
 }
 
 // show tells one run.
 func (p *program) show(dir string, m *record.Manifest, id string, f *showFlags) error {
-	run, err := findRun(dir, m, id)
-	if err != nil {
-		return err
-	}
+	run, scores, err := trajectory.Find(dir, m, id)
 	switch {
+	case err != nil:
+		return err
 	case f.events:
 		for event := range record.Events(run) {
 			if err := p.line(event); err != nil {
@@ -85,596 +96,23 @@ func (p *program) show(dir string, m *record.Manifest, id string, f *showFlags) 
 	case f.json:
 		return p.line(run)
 	}
-	scores, err := scoresOf(dir, run.ID)
-	if err != nil {
-		return err
-	}
-	t := telling{full: f.full, width: p.width(p.out), scores: scores, manifest: m}
-	t.run(run)
-	if _, err := p.out.Write([]byte(t.String())); unlessClosed(err) != nil {
-		return exit.Unmeasured(err)
-	}
+	fmt.Fprint(p.out, trajectory.Tell(run, trajectory.Options{Full: f.full, Width: p.width(p.out), Scores: scores}))
 	return nil
 }
 
-// line writes a value as a line of JSON.
-func (p *program) line(value any) error {
-	text, err := jsonLine(value)
-	if err == nil {
-		_, err = p.out.Write(text)
-	}
-	if unlessClosed(err) != nil {
-		return exit.Unmeasured(err)
+// listRecords prints the records themselves, in the order in which they finished.
+func (p *program) listRecords(dir string, f *showFlags) error {
+	for run, err := range record.ReadRuns(dir) {
+		switch {
+		case record.Unreadable(err):
+			return exit.Unmeasured(err)
+		case err != nil:
+			fmt.Fprintln(p.err, "agentbench:", err)
+		case f.Wants(run.Configuration, run.Task, run.Outcome.Status):
+			if err := p.line(run); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
-}
-
-// ownNames are the names under which configurations run, for names and aliases.
-func ownNames(m *record.Manifest, names []string) []string {
-	own := slices.Clone(names)
-	for i := range m.Configurations {
-		c := &m.Configurations[i]
-		for at, name := range names {
-			if slices.Contains(c.Aliases, name) {
-				own[at] = c.Name
-			}
-		}
-	}
-	return own
-}
-
-// findRun reads a run by its id. A trial may be left out where it is the first,
-// and a configuration may go by an alias.
-func findRun(dir string, m *record.Manifest, id string) (*record.Run, error) {
-	own := ownID(m, id)
-	run, err := record.Find(dir, own)
-	if errors.Is(err, record.ErrNoRun) {
-		if first, again := record.Find(dir, own+"/1"); again == nil {
-			return first, nil
-		}
-		return nil, noRun(dir, id)
-	}
-	if err != nil {
-		return nil, exit.Unmeasured(err)
-	}
-	return run, nil
-}
-
-// ownID is a run's id with the name under which its configuration runs.
-func ownID(m *record.Manifest, id string) string {
-	configuration := func(name string) string {
-		part, _, _ := strings.Cut(record.RunID(name, "", 1), "/")
-		return part + "/"
-	}
-	for i := range m.Configurations {
-		for _, alias := range m.Configurations[i].Aliases {
-			if rest, ok := strings.CutPrefix(id, configuration(alias)); ok {
-				return configuration(m.Configurations[i].Name) + rest
-			}
-		}
-	}
-	return id
-}
-
-func noRun(dir, id string) error {
-	var known []string
-	for s, err := range record.ReadSignals(dir) {
-		if err == nil {
-			known = append(known, s.ID)
-		}
-	}
-	slices.Sort(known)
-	return exit.Usage(exit.DidYouMean(id, known, "agentbench show "+dir+" lists the runs"), "there is no run %q in %s", id, dir)
-}
-
-// scoresOf are the scores of one run that count.
-func scoresOf(dir, run string) ([]record.Score, error) {
-	var scores []record.Score
-	for s, err := range record.ReadScores(dir) {
-		if unreadable(err) {
-			return nil, exit.Unmeasured(err)
-		}
-		if err == nil && s.Run == run {
-			scores = append(scores, s)
-		}
-	}
-	return record.Standing(scores), nil
-}
-
-// unreadable says that a file cannot be read on; bad lines alone do not do that.
-func unreadable(err error) bool {
-	var problem *record.Problem
-	return err != nil && !errors.As(err, &problem)
-}
-
-// shorten cuts a text to so many characters and says how many are missing.
-func shorten(text string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return strings.TrimRight(string(runes[:most]), " ") + fmt.Sprintf(" … (%d more; --full)", len(runes)-most)
-}
-
-// telling writes the trajectory of a run for people.
-type telling struct {
-	strings.Builder
-	full     bool
-	width    int
-	scores   []record.Score
-	manifest *record.Manifest
-}
-
-// longestText is how many characters of an output are shown without --full.
-const longestText = 240
-
-func (t *telling) run(r *record.Run) {
-	total := r.Total()
-	fmt.Fprintf(t, "run %s\n", page.Visible(r.ID))
-	t.field("task", r.Task)
-	t.field("used", fmt.Sprintf("%s, %s, %s", page.Plural(len(r.Iterations), "iteration", "iterations"), usageText(total), seconds(r.Elapsed, r.Untimed)))
-	if r.Judging.Calls > 0 {
-		t.field("", "of that the evaluation: "+usageText(r.Judging))
-	}
-	if r.User.Calls > 0 {
-		t.field("", "of that the user: "+usageText(r.User))
-	}
-	if r.Simulated {
-		t.field("simulated", "a simulated model had a part in it")
-	}
-	for i := range r.Iterations {
-		t.iteration(&r.Iterations[i])
-	}
-	t.end(r)
-}
-
-// nameColumn is how much of a line the names of fields take.
-const nameColumn = 14
-
-// field writes a name and a text under it; a text of several lines stays aligned.
-func (t *telling) field(name, text string) {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		if i > 0 {
-			name = ""
-		}
-		t.WriteString(strings.TrimRight(fmt.Sprintf("  %-*s%s", nameColumn-2, name, page.Visible(line)), " ") + "\n")
-	}
-}
-
-// text writes a field in the length that was asked for.
-func (t *telling) text(name, text string) {
-	if text == "" {
-		return
-	}
-	if !t.full {
-		text = shorten(text, longestText)
-	}
-	t.field(name, text)
-}
-
-func (t *telling) iteration(it *record.Iteration) {
-	head := fmt.Sprintf("\niteration %d", it.N)
-	for _, stage := range []string{it.Phase, it.Strategy} {
-		if stage != "" {
-			head += " · " + page.Visible(stage)
-		}
-	}
-	fmt.Fprintf(t, "%s · %s · %s\n", head, usageText(it.Total()), seconds(it.End-it.Start, it.Untimed))
-	if it.Prompt != "" || len(it.Steps) > 0 {
-		t.conversation(it)
-	} else {
-		t.text("thinking", it.Thinking)
-		for i := range it.ToolCalls {
-			t.text("tool", it.ToolCalls[i].Tool+" "+string(it.ToolCalls[i].Arguments))
-		}
-	}
-	t.text("output", cmp.Or(outputText(it.Output), emptyText(it)))
-	t.notUTF8(it.OutputB64, "output_b64")
-	t.trouble(it)
-	t.evaluation(it)
-	t.text("adapts", it.Adaptation)
-	t.judged(it.N)
-}
-
-// emptyText tells of an output that is there and empty.
-func emptyText(it *record.Iteration) string {
-	if string(it.Output) == `""` && len(it.OutputB64) == 0 {
-		return "(empty)"
-	}
-	return ""
-}
-
-// notUTF8 says where bytes are that cannot be shown.
-func (t *telling) notUTF8(written []byte, key string) {
-	if len(written) > 0 {
-		t.field("", fmt.Sprintf("not UTF-8: --json has its %s as %s", page.Plural(len(written), "byte", "bytes"), key))
-	}
-}
-
-// trouble tells what went wrong in an iteration.
-func (t *telling) trouble(it *record.Iteration) {
-	if it.Error != nil {
-		t.text("failed", it.Error.Error())
-	}
-	for i := range it.Calls {
-		t.text("stderr", it.Calls[i].Stderr)
-	}
-	if it.Cut != "" {
-		t.field("cut", "cancelled in flight by "+it.Cut)
-	}
-	if it.Ended != nil {
-		t.field("ended", "by the "+endedBy(record.Reason(it.Ended.Reason))+": "+it.Ended.Reason)
-	}
-}
-
-func (t *telling) evaluation(it *record.Iteration) {
-	e := it.Evaluation
-	if e == nil {
-		if it.Skipped {
-			t.field("evaluation", "none in this phase")
-		}
-		return
-	}
-	passed := "not passed"
-	if e.Passed {
-		passed = "passed"
-	}
-	t.field("confidence", fmt.Sprintf("%.4g, %s", e.Confidence, passed))
-	if len(e.Checks) > 0 {
-		t.field("checks", checksText(e.Checks))
-	}
-	t.text("feedback", e.Feedback)
-	t.text("fault", e.Fault)
-}
-
-// checksText lists the checks with a mark each.
-func checksText(checks []record.Check) string {
-	texts := make([]string, len(checks))
-	for i, c := range checks {
-		texts[i] = "✗ " + c.Name
-		if c.Passed {
-			texts[i] = "✓ " + c.Name
-		}
-		if c.Error != "" {
-			texts[i] += " (" + firstLine(c.Error) + ")"
-		}
-	}
-	return strings.Join(texts, "  ")
-}
-
-// judged writes the scores of an iteration, or of the run for iteration 0.
-func (t *telling) judged(iteration int) {
-	for i := range t.scores {
-		s := &t.scores[i]
-		if s.Iteration != iteration {
-			continue
-		}
-		text := s.Name + " " + scoreText(s)
-		for _, more := range []string{s.Unscored, s.Explanation} {
-			if more != "" {
-				text += " (" + more + ")"
-			}
-		}
-		t.text("score", text)
-		t.votes(s)
-	}
-}
-
-// end tells why the run stopped and what it returned.
-func (t *telling) end(r *record.Run) {
-	o := &r.Outcome
-	fmt.Fprintf(t, "\nstopped after %s: %s\n", page.Plural(len(r.Iterations), "iteration", "iterations"), page.Visible(string(stoppedBy(o))))
-	why := classText(o)
-	if o.Fired != "" && o.Fired != string(o.Reason) {
-		why += ", by " + o.Fired
-	}
-	t.field("why", why)
-	if also := others(o); also != "" {
-		t.field("also held", also)
-	}
-	if o.Error != nil {
-		t.text("error", o.Error.Error())
-	}
-	believed := "no"
-	if o.Success {
-		believed = "yes"
-	}
-	t.field("success", believed+", as the loop believed")
-	if o.Returned == 0 {
-		t.field("returned", "nothing")
-	} else {
-		t.field("returned", fmt.Sprintf("the output of iteration %d", o.Returned))
-	}
-	t.judged(0)
-}
-
-// endedBy is who ended a run by itself.
-func endedBy(reason record.Reason) string {
-	if reason == record.ReasonUserEnded {
-		return "user"
-	}
-	return "agent"
-}
-
-// classText says what a class of reasons means.
-func classText(o *record.Outcome) string {
-	switch o.Class {
-	case record.ByCondition:
-		return "a condition ended it by design"
-	case record.ByGuard:
-		return "a guard ended it for safety"
-	case record.ByAgent:
-		return "the " + endedBy(o.Reason) + " ended it"
-	case record.ByBudget:
-		return "the suite ended it"
-	case record.ByUnknown:
-		return "something cut it, the log does not say what"
-	}
-	if o.Status == record.Completed {
-		return "an error ended it; the run counts"
-	}
-	if o.Status == record.Failed {
-		return "the agent failed; the run counts"
-	}
-	return "a fault, not a failure: the run is in no number"
-}
-
-// others are the conditions and guards that held at the stop beside the one
-// that decided.
-func others(o *record.Outcome) string {
-	var names []string
-	for _, name := range o.Held {
-		if name != o.Fired {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
-func usageText(u record.Usage) string {
-	if u.Unreported > 0 && u.Calls == 0 {
-		return "unknown what the program used"
-	}
-	parts := []string{page.Plural(int(u.Calls), "call", "calls")}
-	if u.ToolCalls > 0 {
-		parts = append(parts, page.Plural(int(u.ToolCalls), "tool call", "tool calls"))
-	}
-	tokens := fmt.Sprintf("%d tokens in, %d out", u.InputTokens, u.OutputTokens)
-	switch {
-	case u.Uncounted > 0, u.Unreported > 0 && u.Tokens() == 0:
-		tokens = "unknown tokens"
-	case u.Estimated > 0:
-		tokens += " (estimated)"
-	}
-	if u.Unreported > 0 && u.Tokens() > 0 {
-		tokens += " (and what programs used)"
-	}
-	return strings.Join(append(parts, tokens, costOf(u)), ", ")
-}
-
-func seconds(d time.Duration, untimed bool) string {
-	if untimed {
-		return "unknown time"
-	}
-	return fmt.Sprintf("%.3g s", d.Seconds())
-}
-
-// outputText is a text as it is, and any other output as JSON.
-func outputText(output json.RawMessage) string {
-	var text string
-	if json.Unmarshal(output, &text) == nil {
-		return text
-	}
-	return string(output)
-}
-
-// conversation tells an iteration of a conversing agent step by step.
-func (t *telling) conversation(it *record.Iteration) {
-	t.said("prompt", it.Prompt)
-	calls := it.ToolCalls
-	for i := range it.Steps {
-		step := &it.Steps[i]
-		made := calls[:min(step.Tools, len(calls))]
-		calls = calls[len(made):]
-		t.WriteString("\n")
-		t.fold(fmt.Sprintf("step %d", i+1), stepText(it, i))
-		if !repeats(step) {
-			t.said("thinking", step.Thinking)
-		}
-		if last := i == len(it.Steps)-1; !last || step.Text != outputText(it.Output) {
-			t.said("reply", step.Text)
-		}
-		t.uses(made)
-		t.said("user", step.User)
-	}
-	t.uses(calls) // of a step that has no reply in the record
-}
-
-// repeats says that what was thought stands in the reply, around the calls that
-// are written there.
-func repeats(step *record.Step) bool {
-	for _, part := range strings.Split(step.Thinking, "\n\n") {
-		if !strings.Contains(step.Text, part) {
-			return false
-		}
-	}
-	return true
-}
-
-// stepText is what a step took, the user's answer included.
-func stepText(it *record.Iteration, at int) string {
-	until := len(it.Calls)
-	if at+1 < len(it.Steps) {
-		until = min(until, it.Steps[at+1].Call-1)
-	}
-	var used record.Usage
-	begun, ended := it.Start, it.Start
-	for i := max(0, it.Steps[at].Call-1); i < until; i++ {
-		c := &it.Calls[i]
-		if i == it.Steps[at].Call-1 {
-			begun = c.Start
-		}
-		if c.Role != record.RoleJudge {
-			used, ended = used.Plus(c.Usage), max(ended, c.Start+c.Duration)
-		}
-	}
-	text := usageText(used)
-	if n := it.Steps[at].Pruned; n > 0 {
-		text += ", " + page.Plural(n, "message", "messages") + " pruned"
-	}
-	return text + " · " + seconds(ended-begun, false)
-}
-
-// uses tells what was called, and what it gave.
-func (t *telling) uses(calls []record.ToolCall) {
-	for i := range calls {
-		c := &calls[i]
-		if c.Delegate != "" {
-			t.said("delegates", c.Delegate+" "+string(c.Arguments))
-		} else {
-			t.said("calls", toolText(c))
-		}
-		if len(c.Result) > 0 {
-			t.said("  gave", outputText(c.Result)+cachedText(c))
-		}
-		t.notUTF8(c.ResultB64, "result_b64")
-		if c.Error != nil {
-			t.said("  error", c.Error.Error())
-		}
-		if c.Delegated != nil {
-			t.delegated(c.Delegated)
-		}
-	}
-}
-
-func toolText(c *record.ToolCall) string {
-	name := c.Tool
-	if name == "" {
-		return "(unreadable) " + outputText(c.Arguments)
-	}
-	if c.Server != "" {
-		name += " of " + c.Server
-	}
-	return name + " " + string(c.Arguments)
-}
-
-func cachedText(c *record.ToolCall) string {
-	if c.Cached {
-		return " (remembered)"
-	}
-	return ""
-}
-
-// delegated tells of the run of another agent: how it ended, or all of it.
-func (t *telling) delegated(r *record.Run) {
-	const indent = "    "
-	if !t.full {
-		t.fold("  took", fmt.Sprintf("%s, %s, %s; stopped by %s (--full)",
-			page.Plural(len(r.Iterations), "iteration", "iterations"), usageText(r.Total()), seconds(r.Elapsed, r.Untimed), stoppedBy(&r.Outcome)))
-		return
-	}
-	inner := telling{full: true, width: t.width - len(indent), manifest: t.manifest}
-	inner.run(r)
-	for line := range strings.Lines(inner.String()) {
-		t.WriteString(strings.TrimRight(indent+line, " \n") + "\n")
-	}
-}
-
-// said writes what somebody said, or gave, in the length that was asked for.
-func (t *telling) said(name, text string) {
-	if strings.TrimSpace(text) == "" {
-		return
-	}
-	if !t.full {
-		text = shorten(text, longestText)
-	}
-	t.fold(name, text)
-}
-
-// fold writes a field in lines that fit.
-func (t *telling) fold(name, text string) {
-	var lines []string
-	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
-		lines = append(lines, folded(page.Visible(line), t.width-nameColumn)...)
-	}
-	t.field(name, strings.Join(lines, "\n"))
-}
-
-// folded breaks a line at its spaces, and a word where it is too long for a line.
-func folded(line string, width int) (lines []string) {
-	width = max(width, 20)
-	start, space, wide := 0, 0, 0
-	for i, r := range line {
-		takes := page.Width(string(r))
-		if wide+takes > width && r != ' ' {
-			at := i
-			if space > start {
-				at = space
-			}
-			lines = append(lines, unfolded(line[start:at], start))
-			start = at + len(line[at:i]) - len(strings.TrimLeft(line[at:i], " "))
-			wide = page.Width(line[start:i])
-		}
-		if r == ' ' && strings.TrimSpace(line[start:i]) != "" {
-			space = i
-		}
-		wide += takes
-	}
-	return append(lines, unfolded(line[start:], start))
-}
-
-// unfolded is a part of a line without the spaces at which it was broken; those
-// at the start of the line stay.
-func unfolded(part string, start int) string {
-	part = strings.TrimRight(part, " ")
-	if start > 0 {
-		part = strings.TrimLeft(part, " ")
-	}
-	return part
-}
-
-// votes tells what those said who were asked for a score, and what that took. A
-// single vote is the score itself, unless there is more to tell of it.
-func (t *telling) votes(s *record.Score) {
-	if len(s.Votes) > 1 || len(s.Votes) == 1 && (s.Votes[0].Repaired || s.Votes[0].Cached) {
-		for i := range s.Votes {
-			t.text("", voteText(&s.Votes[i]))
-		}
-	}
-	if s.Usage != (record.Usage{}) {
-		t.field("", "asked in "+usageText(s.Usage))
-	}
-}
-
-// voteText is one vote on a line: of whom and of what, what it is worth, and why.
-func voteText(v *record.Vote) string {
-	order := ""
-	if v.Swapped {
-		order = "second"
-	}
-	var of []string
-	for _, part := range []string{v.Criterion, v.Judge, order} {
-		if part != "" {
-			of = append(of, part)
-		}
-	}
-	text := cmp.Or(strings.Join(of, ", "), "vote") + ": "
-	if v.Unscored != "" {
-		return text + "- (" + v.Unscored + ")"
-	}
-	text += fmt.Sprintf("%.2f", v.Value)
-	if number, err := strconv.ParseFloat(v.Answer, 64); v.Answer != "" && (err != nil || number != v.Value) {
-		text += " " + v.Answer
-	}
-	if v.Repaired {
-		text += ", asked twice"
-	}
-	if v.Cached {
-		text += ", from the cache"
-	}
-	if v.Explanation != "" {
-		text += " (" + v.Explanation + ")"
-	}
-	return text
 }

@@ -1,7 +1,9 @@
 package command
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +14,9 @@ import (
 	"golang.org/x/term"
 
 	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/trajectory"
 )
 
 // defaultWidth is that of output which is no terminal and whose COLUMNS is not set.
@@ -71,6 +75,24 @@ func once(text string) string {
 	return strings.Join(kept, "\n")
 }
 
+// line writes a value as a line of JSON.
+func (p *program) line(value any) error {
+	text, err := jsonLine(value)
+	if err == nil {
+		_, err = p.out.Write(text)
+	}
+	return exit.Unmeasured(unlessClosed(err))
+}
+
+// jsonLine is a value as a line of JSON that a terminal shows as it is.
+func jsonLine(value any) ([]byte, error) {
+	var line bytes.Buffer
+	encode := json.NewEncoder(&line)
+	encode.SetEscapeHTML(false)
+	err := encode.Encode(value)
+	return page.PlainJSON(line.Bytes()), err
+}
+
 // What the files of tune still call the parts of package exit.
 const (
 	answerNo    = exit.AnswerNo
@@ -81,6 +103,8 @@ const (
 )
 
 func printable(text string) string { return page.Visible(text) }
+
+func costOf(u record.Usage) string { return trajectory.Cost(u) }
 
 type failure = exit.Error
 

@@ -7,7 +7,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // Variable names the folder of the recordings; without it they are in
@@ -86,4 +90,32 @@ func Expected(t testing.TB, key string, into any) {
 	if err := json.Unmarshal(parts[key], into); err != nil {
 		t.Fatalf("expected.json, %s: %v", key, err)
 	}
+}
+
+// Conversation is a run with what a conversation can hold.
+func Conversation() *record.Run {
+	second := time.Second
+	inner := &record.Run{ID: "research/task-1/1", Task: "task-1", Outcome: record.Outcome{Reason: record.ReasonMaxIterations, Class: record.ByCondition, Returned: 1},
+		Usage: record.Usage{Calls: 1, InputTokens: 30, OutputTokens: 3}, Elapsed: 2 * second,
+		Iterations: []record.Iteration{{N: 1, Prompt: "Find the year.", Output: json.RawMessage(`"2024"`), End: 2 * second,
+			Calls: []record.Call{{Role: record.RoleAgent, Duration: 2 * second, Usage: record.Usage{Calls: 1, InputTokens: 30, OutputTokens: 3}}},
+			Steps: []record.Step{{Text: "2024", Call: 1}}}}}
+	agent := func(start time.Duration) record.Call {
+		return record.Call{Role: record.RoleAgent, Start: start, Duration: second, Usage: record.Usage{Calls: 1, InputTokens: 100, OutputTokens: 10}}
+	}
+	return &record.Run{ID: "default/task-1/1", Task: "task-1", Elapsed: 12 * second,
+		Servers: []record.ToolServer{{Name: "filings", Tools: []record.ServerTool{{Name: "search", Description: "Finds.", Parameters: json.RawMessage(`true`)}}}},
+		Outcome: record.Outcome{Reason: record.ReasonFinalResponse, Class: record.ByAgent, Returned: 1},
+		Usage:   record.Usage{Calls: 4, InputTokens: 330, OutputTokens: 33, ToolCalls: 4}, User: record.Usage{Calls: 1, InputTokens: 7, OutputTokens: 2},
+		Iterations: []record.Iteration{{N: 1, Phase: "execution", Prompt: "How much did they earn, " + strings.Repeat("and why, ", 9) + "and for whom?",
+			End: 12 * second, Thinking: "not told twice", Output: json.RawMessage(`"It is 345."`),
+			Calls: []record.Call{agent(0), {Role: record.RoleDelegate, Delegate: "researcher", Start: second, Duration: 2 * second, Usage: inner.Usage},
+				agent(4 * second), {Role: record.RoleUser, Start: 5 * second, Duration: second, Usage: record.Usage{Calls: 1, InputTokens: 7, OutputTokens: 2}}, agent(6 * second)},
+			Steps: []record.Step{{Text: "Let me see.", Thinking: "hm", Call: 1, Tools: 4}, {Text: "Which year?", Call: 3, User: "2024", Pruned: 1}, {Text: "It is 345.", Call: 5, Pruned: 6}},
+			ToolCalls: []record.ToolCall{
+				{Tool: "search", Server: "filings", Arguments: json.RawMessage(`{"for":"it"}`), Result: json.RawMessage(`"one\n  two"`), Cached: true},
+				{Tool: "clock", Arguments: json.RawMessage(`{}`), Error: &record.Error{Class: record.Tool, Message: "exit 1"}},
+				{Arguments: json.RawMessage(`"{\"x"`), Error: &record.Error{Class: record.BadCall, Message: "the block is not JSON"}},
+				{Tool: "researcher", Delegate: "researcher", Arguments: json.RawMessage(`{"task":"Find the year."}`), Result: json.RawMessage(`"2024"`), Delegated: inner},
+			}}}}
 }
