@@ -72,8 +72,11 @@ func (t *terminal) table(p Page, of *Table) error {
 }
 
 func (t *terminal) footnotes(p Page) {
-	t.line("")
-	t.notes.each(p.WholeWarnings(), shown, func(mark, text string) {
+	whole := p.WholeWarnings()
+	if len(t.notes)+len(whole)+t.left > 0 {
+		t.line("")
+	}
+	t.notes.each(whole, shown, func(mark, text string) {
 		if mark == "" {
 			mark = "·"
 		}
