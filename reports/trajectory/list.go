@@ -64,7 +64,9 @@ func List(dir string, m *record.Manifest, f Filter, warn func(error)) (*page.She
 	}
 	sheet := &page.Sheet{
 		Kind: "runs", Suite: m.Suite, List: []page.Table{page.TableOf("runs", "Runs", fieldsOf(m), slices.Values(runs))},
-		Head: func(quote func(string) string) string { return quote(m.Suite) + " · " + page.Plural(first.seen, "run", "runs") },
+		Head: func(quote func(string) string) string {
+			return quote(m.Suite) + " · " + page.Plural(first.seen, "run", "runs")
+		},
 	}
 	if left := first.seen - len(runs); left > 0 {
 		sheet.Notes = append(sheet.Notes, page.Saying(fmt.Sprintf("%d more: --limit 0 lists all", left)))
