@@ -93,7 +93,8 @@ func (m *models) cached(name string, declared *spec.Model, pricing pace.LimitOpt
 	if free(declared.Provider) || store == nil {
 		return m.limited(name, declared, pricing)
 	}
-	identity := cache.Identity{Provider: declared.Provider, BaseURL: declared.BaseURL, Model: cmp.Or(declared.Name, name), Headers: declared.Headers}
+	server, _ := declared.Server()
+	identity := cache.Identity{Provider: "openai", BaseURL: server.BaseURL, Model: cmp.Or(declared.Name, name), Headers: declared.Headers}
 	if m.options.CacheMode == cache.Only {
 		return cache.Wrap(nil, store, identity, cache.Only), nil
 	}
@@ -152,14 +153,13 @@ func (m *models) provide(name string, declared *spec.Model) (model.Model, error)
 		}, nil
 	case "simulate":
 		return offline.Simulate(name, m.doc.Suite.Seed, declared), nil
-	case "openai":
+	default:
 		options, err := openai.FromSpec(name, declared, m.options.Getenv)
 		if err != nil {
 			return nil, err
 		}
 		return openai.New(options)
 	}
-	return nil, fmt.Errorf("model %q: there is no provider %q", name, declared.Provider)
 }
 
 // simulated says whether a simulated model has a part in the loop.

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -361,9 +362,15 @@ func (l *loader) checkCallable(n *source.Node, name string) {
 	l.fault(n.Get("name"), "write at most 64 letters, digits, _ and -", "a model cannot call the name %q", shorten(name))
 }
 
+var shellVariable = regexp.MustCompile(`\$(\{\w+\}|[A-Za-z_]\w*)`)
+
 // checkAddress wants the address of a server, for instance that.
 func (l *loader) checkAddress(n *source.Node, instance string) {
 	if n == nil || n.Kind != source.String {
+		return
+	}
+	if name := shellVariable.FindString(n.Text); name != "" {
+		l.fault(n, "write the address itself", "%s is not replaced: addresses hold no variables", name)
 		return
 	}
 	at, err := url.Parse(n.Text)

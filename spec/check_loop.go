@@ -170,13 +170,16 @@ func (l *loader) confidenceOf(conditions []Condition) {
 
 // providerKeys are the keys that belong to one provider or several; the others belong to all.
 var providerKeys = map[string]string{
-	"base_url": "openai", "api_key_env": "openai", "headers": "openai",
-	"stream": "openai", "first_byte_timeout": "openai", "idle_timeout": "openai", "retries": "openai",
-	"rpm": "openai", "tpm": "openai", "max_parallel": "openai",
+	"base_url": aServer, "api_key_env": aServer, "headers": aServer,
+	"stream": aServer, "first_byte_timeout": aServer, "idle_timeout": aServer, "retries": aServer,
+	"rpm": aServer, "tpm": aServer, "max_parallel": aServer,
 	"responses": "script", "files": "script", "each": "script", "key": "script", "answers": "script", "after_last": "script",
 	"quality": "simulate", "errors": "simulate", "reply": "simulate",
 	"latency": "simulate script", "tokens": "simulate script", "sleep": "simulate script",
 }
+
+// aServer stands for every provider whose models are called over HTTP.
+const aServer = "openai"
 
 func (l *loader) checkModels(s *Suite) {
 	for i := range s.Models {
@@ -184,16 +187,26 @@ func (l *loader) checkModels(s *Suite) {
 		if m.Node == nil || m.Provider == "" {
 			continue
 		}
+		server, calls := m.Server()
+		kind := m.Provider
+		if calls {
+			kind = aServer
+		}
 		for _, entry := range m.Node.Entries {
-			if owners := providerKeys[entry.Key]; owners != "" && !slices.Contains(strings.Fields(owners), m.Provider) {
+			if owners := providerKeys[entry.Key]; owners != "" && !slices.Contains(strings.Fields(owners), kind) {
 				l.add(m.Node.KeyFault(entry.Key, "it belongs to provider: "+strings.Join(strings.Fields(owners), " or "),
 					"%q means nothing for the provider %s", entry.Key, m.Provider))
 			}
 		}
-		switch m.Provider {
-		case "script":
+		switch {
+		case m.Provider == "script":
 			l.checkScript(s.Models[i].Key, m)
-		case "openai":
+		case calls && server.BaseURL == "" && m.Provider != aServer:
+			if slices.ContainsFunc(m.Node.Entries, func(e source.Entry) bool { return strings.Contains(m.KeyHint(e.Key), "base_url") }) {
+				continue // it is there under another name, and was refused for that
+			}
+			l.fault(m.Node, "base_url: https://RESOURCE.openai.azure.com/openai/v1", "the provider %s needs base_url", m.Provider)
+		case calls:
 			l.checkAddress(m.Node.Get("base_url"), "base_url: http://localhost:8080/v1")
 		}
 	}

@@ -15,22 +15,22 @@ import (
 
 // Model is something that answers requests.
 type Model struct {
-	Provider string        `yaml:"provider" need:"required" enum:"openai|script|simulate"`
+	Provider string        `yaml:"provider" need:"required" enum:"openai|azure|deepseek|gemini|groq|lmstudio|mistral|ollama|openrouter|together|vllm|script|simulate"`
 	Name     string        `yaml:"name" doc:"The provider's name of the model (default: the key)."`
 	Price    *Price        `yaml:"price" doc:"USD per million tokens, or free."`
 	Timeout  time.Duration `yaml:"timeout" above:"0" doc:"Of one call."`
 
-	BaseURL   string            `yaml:"base_url" doc:"openai: any compatible server."`
-	APIKeyEnv string            `yaml:"api_key_env" doc:"openai: the environment variable that holds the key (default OPENAI_API_KEY)."`
-	Headers   map[string]string `yaml:"headers" doc:"openai: sent with every request."`
+	BaseURL   string            `yaml:"base_url" doc:"Of a server: its address (default: the provider's own; azure has none)."`
+	APIKeyEnv string            `yaml:"api_key_env" doc:"Of a server: the environment variable that holds the key (default: the provider's, such as OPENAI_API_KEY)."`
+	Headers   map[string]string `yaml:"headers" doc:"Of a server: sent with every request."`
 
-	Stream           bool          `yaml:"stream" doc:"openai: let the answer come in pieces; then a server that falls silent is noticed sooner."`
-	FirstByteTimeout time.Duration `yaml:"first_byte_timeout" above:"0" doc:"openai: until the answer begins (default 120s, or timeout if that is longer)."`
-	IdleTimeout      time.Duration `yaml:"idle_timeout" above:"0" doc:"openai: between two pieces of an answer (default 60s)."`
-	Retries          *int          `yaml:"retries" min:"0" max:"100" doc:"openai: attempts after the first that fails for a while (default 3)."`
-	RPM              int64         `yaml:"rpm" min:"1" doc:"openai: requests a minute that the server allows."`
-	TPM              int64         `yaml:"tpm" min:"1" doc:"openai: tokens a minute that the server allows, input and max_output_tokens."`
-	MaxParallel      int           `yaml:"max_parallel" min:"1" doc:"openai: calls at once that the server bears (default: found out, at most 1024)."`
+	Stream           bool          `yaml:"stream" doc:"Of a server: let the answer come in pieces; then a server that falls silent is noticed sooner."`
+	FirstByteTimeout time.Duration `yaml:"first_byte_timeout" above:"0" doc:"Of a server: until the answer begins (default 120s, or timeout if that is longer)."`
+	IdleTimeout      time.Duration `yaml:"idle_timeout" above:"0" doc:"Of a server: between two pieces of an answer (default 60s)."`
+	Retries          *int          `yaml:"retries" min:"0" max:"100" doc:"Of a server: attempts after the first that fails for a while (default 3)."`
+	RPM              int64         `yaml:"rpm" min:"1" doc:"Of a server: requests a minute that the server allows."`
+	TPM              int64         `yaml:"tpm" min:"1" doc:"Of a server: tokens a minute that the server allows, input and max_output_tokens."`
+	MaxParallel      int           `yaml:"max_parallel" min:"1" doc:"Of a server: calls at once that the server bears (default: found out, at most 1024)."`
 
 	Responses *Responses `yaml:"responses" doc:"script: a file or a list of replies, one per call of a run: a text, or {text, thinking, tool_calls: [{id, name, arguments}], finish}."`
 	Files     []string   `yaml:"files" minlen:"1" doc:"script: files of recorded answers, found by task id."`
@@ -47,6 +47,39 @@ type Model struct {
 	Reply   *Prompt     `yaml:"reply" doc:"simulate: the reply; {{ }} sees quality (0 to 1), draw, task, iteration. Default: a JSON object with quality."`
 
 	Node *source.Node `yaml:",here"`
+}
+
+// KeyHint says what to write for a key that other tools have.
+func (m *Model) KeyHint(key string) string {
+	switch key {
+	case "api_key", "apikey", "apiKey", "key_env":
+		return "write api_key_env: NAME, the environment variable that holds the key; keys never stand in a suite"
+	case "max_tokens", "max_completion_tokens", "max_output_tokens", "temperature", "top_p":
+		return "it belongs to the agent of a loop: agent: {" + agentKey(key) + ": …}"
+	case "url", "api_base", "endpoint", "host":
+		return "write base_url: http://localhost:8080/v1"
+	}
+	return ""
+}
+
+// KeyHint says what to write for a key that other tools have.
+func (a *Agent) KeyHint(key string) string {
+	if name := agentKey(key); name != key {
+		return "write " + name
+	}
+	return ""
+}
+
+func agentKey(key string) string {
+	switch key {
+	case "max_tokens", "max_completion_tokens":
+		return "max_output_tokens"
+	case "system_prompt", "instructions":
+		return "system"
+	case "max_turns", "max_tool_calls":
+		return "max_steps"
+	}
+	return key
 }
 
 // Responses are canned replies: a file, or a list.
@@ -215,7 +248,7 @@ func (l *loader) priceModels(s *Suite) {
 
 // warnOfPrice tells of a model that is paid for by a price that nobody said.
 func (l *loader) warnOfPrice(s *Suite, m *Model, name string, file *PriceFile) {
-	if m.Provider != "openai" {
+	if _, calls := m.Server(); !calls {
 		return
 	}
 	at := m.Node

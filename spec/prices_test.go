@@ -1,6 +1,12 @@
 package spec
 
 import (
+	"cmp"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -57,5 +63,48 @@ func TestF41_DatesOfPrices(t *testing.T) {
 		if (faults.Err() == nil) != ok {
 			t.Errorf("%s: %v", text, faults)
 		}
+	}
+}
+
+// A provider by name has an address, a variable for its key, a row in docs/providers.md, and a place in the schema.
+func TestProvidersByName(t *testing.T) {
+	text, err := os.ReadFile("../docs/providers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	field, _ := reflect.TypeFor[Model]().FieldByName("Provider")
+	names := strings.Split(field.Tag.Get("enum"), "|")
+	var want []string
+	for _, s := range Servers() {
+		want = append(want, s.Provider)
+		row := fmt.Sprintf("| `%s` | %s | `%s`%s |", s.Provider, cmp.Or(map[string]string{"openai": "`https://api.openai.com/v1`", "azure": "yours: `base_url`"}[s.Provider], "`"+s.BaseURL+"`"), s.KeyEnv, map[bool]string{true: ", optional"}[s.Keyless])
+		if !strings.Contains(string(text), row) {
+			t.Errorf("docs/providers.md lacks %s", row)
+		}
+		if (s.BaseURL == "") != (s.Provider == "openai" || s.Provider == "azure") || s.KeyEnv == "" {
+			t.Errorf("%+v", s)
+		}
+	}
+	if want = append(want, "script", "simulate"); !slices.Equal(names, want) {
+		t.Errorf("the schema has %v, want %v", names, want)
+	}
+	for name, c := range map[string]struct {
+		model Model
+		want  Server
+	}{
+		"openai":              {Model{}, Server{Provider: "openai", KeyEnv: "OPENAI_API_KEY"}},
+		"any server":          {Model{BaseURL: "http://x/v1"}, Server{Provider: "openai", BaseURL: "http://x/v1", KeyEnv: "OPENAI_API_KEY", Keyless: true}},
+		"a key of its own":    {Model{BaseURL: "http://x/v1", APIKeyEnv: "K"}, Server{Provider: "openai", BaseURL: "http://x/v1", KeyEnv: "K"}},
+		"ollama":              {Model{Provider: "ollama"}, Server{Provider: "ollama", BaseURL: "http://localhost:11434/v1", KeyEnv: "OLLAMA_API_KEY", Keyless: true}},
+		"ollama, elsewhere":   {Model{Provider: "ollama", BaseURL: "http://gpu:11434/v1"}, Server{Provider: "ollama", BaseURL: "http://gpu:11434/v1", KeyEnv: "OLLAMA_API_KEY", Keyless: true}},
+		"a proxy before groq": {Model{Provider: "groq", BaseURL: "http://proxy/v1"}, Server{Provider: "groq", BaseURL: "http://proxy/v1", KeyEnv: "GROQ_API_KEY"}},
+	} {
+		c.model.Provider = cmp.Or(c.model.Provider, "openai")
+		if got, calls := c.model.Server(); !calls || got != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if _, calls := (&Model{Provider: "script"}).Server(); calls {
+		t.Error("a script is no server")
 	}
 }

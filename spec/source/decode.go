@@ -287,6 +287,10 @@ func (d *Decoder) checkLength(n *Node, t reflect.Type, r rules) {
 	}
 }
 
+// Hinter is implemented by structs that know what people mean by keys of other tools:
+// the hint says what to write here, "" nothing.
+type Hinter interface{ KeyHint(key string) string }
+
 // structure fills the fields of a struct. A required key that was misspelt is not missing as well.
 func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 	s := d.shape(v.Type())
@@ -302,7 +306,11 @@ func (d *Decoder) structure(n *Node, v reflect.Value, r rules) {
 		if f, known := s.field(entry.Key); known {
 			d.value(entry.Value, v.FieldByIndex(f.index), f.rules)
 		} else {
-			d.Add(n.KeyFault(entry.Key, unknownHint(n, entry, s.names()), "unknown key %s", quote(entry.Key)))
+			instead := ""
+			if h, ok := v.Addr().Interface().(Hinter); ok {
+				instead = h.KeyHint(entry.Key)
+			}
+			d.Add(n.KeyFault(entry.Key, cmp.Or(instead, unknownHint(n, entry, s.names())), "unknown key %s", quote(entry.Key)))
 			meant[Closest(entry.Key, s.names())] = true
 		}
 	}

@@ -153,8 +153,8 @@ func tracedModels(s *spec.Suite) map[string]trace.Model {
 	for i := range s.Models {
 		name, declared := s.Models[i].Key, &s.Models[i].Value
 		m := trace.Model{Provider: declared.Provider, Name: cmp.Or(declared.Name, name)}
-		if declared.Provider == "openai" {
-			m.Address, m.Port = serverOf(cmp.Or(declared.BaseURL, openai.DefaultURL))
+		if server, calls := declared.Server(); calls {
+			m.Address, m.Port = serverOf(cmp.Or(server.BaseURL, openai.DefaultURL))
 		}
 		all[name] = m
 	}

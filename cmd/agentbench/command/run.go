@@ -218,7 +218,7 @@ func (p *program) unwired(err error) error {
 	case errors.As(err, &fault):
 		faults = source.Faults{fault}
 	default:
-		return exit.With(exit.NotMeasured, "keys come from OPENAI_API_KEY, or from the variable that api_key_env names; agentbench run quickstart needs none", "%w", err)
+		return exit.With(exit.NotMeasured, "set the variable, or name another one with api_key_env; agentbench run quickstart needs no key", "%w", err)
 	}
 	faults.Print(p.err)
 	return exit.Quiet(exit.WrongSpec)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/exit"
-	"github.com/agentbench/agentbench/engine/model/openai"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/reports/page"
@@ -20,7 +19,11 @@ import (
 // runner of CI obeys. It knows the usual key from the start, those of a suite once
 // that is loaded.
 func (p *program) guard() {
-	p.secrets = secret.New(p.env(openai.DefaultKeyEnv))
+	var keys []string
+	for _, server := range spec.Servers() {
+		keys = append(keys, p.env(server.KeyEnv))
+	}
+	p.secrets = secret.New(keys...)
 	p.out, p.err = p.secrets.Writer(page.NewFence(&output{to: p.out})), p.secrets.Writer(page.NewFence(p.err))
 }
 

@@ -319,11 +319,14 @@ func TestOptionsOfAModel(t *testing.T) {
 		key     string
 		message string
 	}{
-		"the default":            {spec.Model{}, key, "sk-1", ""},
-		"a variable":             {spec.Model{APIKeyEnv: "LOCAL"}, key, "sk-2", ""},
-		"none for a local one":   {spec.Model{BaseURL: "http://localhost:1"}, none, "", ""},
-		"missing":                {spec.Model{}, none, "", `model "m": the environment variable OPENAI_API_KEY, which is to hold its key, is not set`},
-		"missing, but was named": {spec.Model{BaseURL: "http://localhost:1", APIKeyEnv: "LOCAL"}, none, "", `model "m": the environment variable LOCAL, which is to hold its key, is not set`},
+		"the default":            {spec.Model{Provider: "openai"}, key, "sk-1", ""},
+		"a variable":             {spec.Model{Provider: "openai", APIKeyEnv: "LOCAL"}, key, "sk-2", ""},
+		"none for a local one":   {spec.Model{Provider: "openai", BaseURL: "http://localhost:1"}, none, "", ""},
+		"missing":                {spec.Model{Provider: "openai"}, none, "", `model "m": the environment variable OPENAI_API_KEY, which is to hold its key, is not set`},
+		"missing, but was named": {spec.Model{Provider: "openai", BaseURL: "http://localhost:1", APIKeyEnv: "LOCAL"}, none, "", `model "m": the environment variable LOCAL, which is to hold its key, is not set`},
+		"another provider":       {spec.Model{Provider: "groq"}, key, "", `model "m": the environment variable GROQ_API_KEY, which is to hold its key, is not set`},
+		"a server of this machine gets no other's key": {spec.Model{Provider: "ollama"}, key, "", ""},
+		"no server": {spec.Model{Provider: "script"}, key, "", `model "m": unknown provider "script"`},
 	} {
 		got, err := FromSpec("m", &c.model, c.getenv)
 		if (err == nil) != (c.message == "") || err != nil && err.Error() != c.message {
@@ -332,6 +335,54 @@ func TestOptionsOfAModel(t *testing.T) {
 		if got.Key != c.key || got.Name != "m" {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// Each provider gets what its server takes: where the key is, and which parameters it knows.
+func TestProvidersByName(t *testing.T) {
+	seed := int64(7)
+	for _, server := range spec.Servers() {
+		t.Run(server.Provider, func(t *testing.T) {
+			declared := spec.Model{Provider: server.Provider, Stream: true}
+			if server.Provider == "azure" {
+				declared.BaseURL = "https://resource.openai.azure.com/openai/v1"
+			}
+			o, err := FromSpec("m", &declared, func(name string) string { return "key of " + name })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if server.Provider != "openai" && !strings.HasPrefix(o.BaseURL, "http") {
+				t.Errorf("the address is %q", o.BaseURL)
+			}
+			o.BaseURL, o.Stream = "", false
+			request := hello()
+			request.Seed, request.MaxOutputTokens = &seed, 9
+			got := capture(t, o, request)
+			bearer, key := "Bearer key of "+server.KeyEnv, ""
+			seeds := map[string]any{"seed": 7.0, "max_tokens": 9.0}
+			switch server.Provider {
+			case "azure":
+				bearer, key = "", "key of AZURE_OPENAI_API_KEY"
+				seeds = map[string]any{"seed": 7.0, "max_completion_tokens": 9.0}
+			case "gemini":
+				delete(seeds, "seed")
+			case "mistral":
+				seeds = map[string]any{"random_seed": 7.0, "max_tokens": 9.0}
+			}
+			if got.header.Get("Authorization") != bearer || got.header.Get("Api-Key") != key {
+				t.Errorf("Authorization %q, api-key %q", got.header.Get("Authorization"), got.header.Get("Api-Key"))
+			}
+			for _, name := range []string{"seed", "random_seed", "max_tokens", "max_completion_tokens"} {
+				if got.body[name] != seeds[name] {
+					t.Errorf("%s is %v, want %v", name, got.body[name], seeds[name])
+				}
+			}
+			o.Stream = true
+			text, err := connect(t, Options{Name: "m", BaseURL: "http://127.0.0.1:1", Stream: true, Quirks: o.Quirks}).body(request)
+			if has := strings.Contains(string(text), "stream_options"); err != nil || has != (server.Provider != "mistral") {
+				t.Errorf("%s %v", text, err)
+			}
+		})
 	}
 }
 

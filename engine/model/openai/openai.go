@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -40,7 +41,6 @@ const (
 	DefaultFirstByte   = 120 * time.Second
 	DefaultIdle        = 60 * time.Second
 	DefaultMaxResponse = 32 << 20
-	DefaultKeyEnv      = "OPENAI_API_KEY"
 	DefaultURL         = "https://api.openai.com/v1"
 )
 
@@ -53,6 +53,7 @@ type Options struct {
 	BaseURL     string // default: OpenAI's own
 	Key         string // "": none is sent
 	Headers     map[string]string
+	Quirks      spec.Quirks       // how the server differs from OpenAI's
 	Timeout     time.Duration     // of one call; default DefaultTimeout
 	Stream      bool              // let the answer come in pieces
 	FirstByte   time.Duration     // until the answer begins; default DefaultFirstByte, or Timeout if that is longer
@@ -63,22 +64,23 @@ type Options struct {
 }
 
 // FromSpec reads the options of a declared model. The key comes from the
-// environment; only OpenAI's own server and a declared variable demand one.
+// environment; a server on this machine, and one whose address alone is declared, may need none.
 func FromSpec(name string, m *spec.Model, getenv func(string) string) (Options, error) {
 	o := Options{
-		Name: m.Name, BaseURL: m.BaseURL, Headers: m.Headers,
+		Name: m.Name, Headers: m.Headers,
 		Timeout: m.Timeout, FirstByte: m.FirstByteTimeout, Idle: m.IdleTimeout, Stream: m.Stream,
 	}
 	if o.Name == "" {
 		o.Name = name
 	}
-	variable := m.APIKeyEnv
-	if variable == "" {
-		variable = DefaultKeyEnv
+	server, calls := m.Server()
+	if !calls {
+		return o, fmt.Errorf("model %q: unknown provider %q", name, m.Provider)
 	}
-	o.Key = strings.TrimSpace(getenv(variable))
-	if o.Key == "" && (m.APIKeyEnv != "" || m.BaseURL == "") {
-		return o, fmt.Errorf("model %q: the environment variable %s, which is to hold its key, is not set", name, variable)
+	o.BaseURL, o.Quirks = server.BaseURL, server.Quirks
+	o.Key = strings.TrimSpace(getenv(server.KeyEnv))
+	if o.Key == "" && !server.Keyless {
+		return o, fmt.Errorf("model %q: the environment variable %s, which is to hold its key, is not set", name, server.KeyEnv)
 	}
 	return o, nil
 }
@@ -102,17 +104,27 @@ func New(o Options) (*Model, error) {
 	}
 	query := base.RawQuery
 	base.RawQuery, base.Fragment = "", ""
-	config := openai.DefaultConfig(o.Key)
+	headers, bearer := o.Headers, o.Key
+	if name := o.Quirks.KeyHeader; name != "" && o.Key != "" {
+		headers, bearer = maps.Clone(o.Headers), ""
+		if headers == nil {
+			headers = map[string]string{}
+		}
+		if _, declared := headers[name]; !declared {
+			headers[name] = o.Key
+		}
+	}
+	config := openai.DefaultConfig(bearer)
 	config.BaseURL = base.String()
 	config.HTTPClient = &http.Client{
-		Transport:     &wire{base: o.Transport, query: query, headers: o.Headers, maxResponse: o.MaxResponse, firstByte: o.FirstByte, idle: o.Idle},
+		Transport:     &wire{base: o.Transport, query: query, headers: headers, maxResponse: o.MaxResponse, firstByte: o.FirstByte, idle: o.Idle},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return &Model{
 		options:         o,
 		client:          openai.NewClientWithConfig(config),
 		secrets:         secret.New(secret.OfServer(o.BaseURL, o.Key, o.Headers)...),
-		completionLimit: base.Host == "api.openai.com" || reasons(o.Name),
+		completionLimit: o.Quirks.CompletionLimit || base.Host == "api.openai.com" || reasons(o.Name),
 	}, nil
 }
 
@@ -352,6 +364,7 @@ type chatRequest struct {
 	Temperature         *float64                             `json:"temperature,omitempty"`
 	TopP                *float64                             `json:"top_p,omitempty"`
 	Seed                *int64                               `json:"seed,omitempty"`
+	RandomSeed          *int64                               `json:"random_seed,omitempty"`
 	MaxTokens           int                                  `json:"max_tokens,omitempty"`
 	MaxCompletionTokens int                                  `json:"max_completion_tokens,omitempty"`
 	ResponseFormat      *openai.ChatCompletionResponseFormat `json:"response_format,omitempty"`
@@ -379,7 +392,12 @@ func (m *Model) body(request *model.Request) ([]byte, error) {
 	if len(request.Tools) > 0 { // a server refuses a choice among none
 		body.Tools, body.ToolChoice = offers(request.Tools), choiceOf(request.ToolChoice)
 	}
-	if m.options.Stream {
+	if q := m.options.Quirks; q.NoSeed {
+		body.Seed = nil
+	} else if q.RandomSeed {
+		body.Seed, body.RandomSeed = nil, request.Seed
+	}
+	if m.options.Stream && !m.options.Quirks.NoStreamOptions {
 		body.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
 	if m.completionLimit {
