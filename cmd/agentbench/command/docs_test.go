@@ -142,3 +142,31 @@ func readDoc(t *testing.T, name string) string {
 	}
 	return string(text)
 }
+
+// TestProvidersDocument imports prices as docs/providers.md does, and loads its models.
+func TestProvidersDocument(t *testing.T) {
+	text := readDoc(t, "providers.md")
+	t.Chdir(t.TempDir())
+	table := `{"gpt-4o": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 2.5e-06, "output_cost_per_token": 1e-05}}`
+	if err := os.WriteFile("model_prices_and_context_window.json", []byte(table), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	commands := 0
+	for _, b := range blocks(text) {
+		switch b.language {
+		case "console":
+			commands += runAll(t, b.lines)
+		case "yaml":
+			suite := "suite: s\ntasks: [{input: x}]\nconfigurations: [{name: a, loop: l.yaml}]\n" + strings.Join(b.lines, "\n")
+			for name, content := range map[string]string{"l.yaml": "loop: l\nagent: {model: small}\nprompt: p\n", "s.yaml": suite} {
+				if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			commands += runAll(t, []string{"$ agentbench check s.yaml", "s.yaml: suite s is fine: 1 task, 1 configuration, 1 trial, 0 scorers, 1 run"})
+		}
+	}
+	if commands != 2 {
+		t.Errorf("found %d commands", commands)
+	}
+}

@@ -92,7 +92,7 @@ Start with:  agentbench run quickstart`,
 	root.AddGroup(&cobra.Group{ID: "write", Title: "Write a suite:"},
 		&cobra.Group{ID: "run", Title: "Run it:"}, &cobra.Group{ID: "look", Title: "Look at results:"})
 	root.SetHelpCommand(helpCommand(root))
-	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.mockCommand(), p.planCommand(),
+	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.pricesCommand(), p.mockCommand(), p.planCommand(),
 		p.runCommand(), p.scoreCommand(), p.importCommand(), p.mergeCommand(), p.reportCommand(), p.diffCommand(), p.replayCommand(), p.tuneCommand(), p.calibrateCommand(), p.baselineCommand(), p.showCommand(), p.repairCommand(), p.cacheCommand(), p.versionCommand())
 	return root
 }

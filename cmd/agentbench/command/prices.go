@@ -1,0 +1,86 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/imports"
+)
+
+func (p *program) pricesCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "prices",
+		Short:   "Make a file of prices for suites",
+		GroupID: "write",
+		Args:    arguments(0, 0, "import"),
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	var out, asOf string
+	var providers []string
+	table := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Make a file of prices from LiteLLM's model_prices_and_context_window.json",
+		Long: `Reads LiteLLM's table of models, model_prices_and_context_window.json, and writes a file of prices
+that a suite names with prices: FILE. Names are those that the provider gives its models.`,
+		Example: "  agentbench prices import model_prices_and_context_window.json --provider openai --out prices.yaml",
+		Args:    arguments(1, 1, "the file of LiteLLM's table"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return p.importPrices(args[0], asOf, out, providers)
+		},
+	}
+	table.Flags().StringVarP(&out, "out", "o", "", "write the prices to FILE (default: stdout)")
+	table.Flags().StringVar(&asOf, "as-of", "", "date of the prices (default: the day on which FILE was last changed)")
+	table.Flags().StringArrayVar(&providers, "provider", nil, "only models of this provider, as LiteLLM names it; repeatable")
+	c.AddCommand(table)
+	return c
+}
+
+func (p *program) importPrices(name, asOf, out string, providers []string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return exit.Usage("", "%w", err)
+	}
+	defer file.Close()
+	if asOf == "" {
+		info, err := file.Stat()
+		if err != nil {
+			return exit.Usage("", "%w", err)
+		}
+		asOf = info.ModTime().UTC().Format(time.DateOnly)
+	} else if _, err := time.Parse(time.DateOnly, asOf); err != nil {
+		return exit.Usage("agentbench prices import FILE --as-of 2026-11-01", "--as-of %s: want a date", asOf)
+	}
+	made, err := imports.Prices(file, providers...)
+	if err != nil {
+		return exit.Usage("", "%s: %w", name, err)
+	}
+	if out == "" {
+		_, err = io.WriteString(p.out, made.YAML(asOf))
+	} else {
+		err = os.WriteFile(out, []byte(made.YAML(asOf)), 0o666)
+	}
+	if err != nil {
+		return exit.With(exit.NotMeasured, "", "writing the prices: %w", err)
+	}
+	fmt.Fprintf(p.err, "prices of %d models as of %s\n", len(made.Models), asOf)
+	tell := func(what string, names []string) {
+		if len(names) > 0 {
+			fmt.Fprintf(p.err, "%s: %s\n", what, printable(exit.Some(names)))
+		}
+	}
+	tell("left out, the prices are 0 (a gap of the table, or free: write NAME: free)", made.Zero)
+	tell("left out, providers charge differently (choose with --provider)", made.Ambiguous)
+	var unused []string
+	for _, field := range slices.Sorted(maps.Keys(made.Unknown)) {
+		unused = append(unused, fmt.Sprintf("%s (%d models)", field, made.Unknown[field]))
+	}
+	tell("fields that are not used", unused)
+	return nil
+}

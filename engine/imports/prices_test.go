@@ -1,0 +1,60 @@
+package imports
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const liteLLM = `{
+  "sample_spec": {"litellm_provider": "one of ...", "mode": "one of: chat, ...", "input_cost_per_token": 0.0},
+  "gpt-4o": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 2.5e-06, "output_cost_per_token": 1e-05, "cache_read_input_token_cost": 1.25e-06, "max_tokens": 16384, "supports_vision": true},
+  "gpt-4o-mini": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1.5e-07, "output_cost_per_token": 6e-07},
+  "groq/llama-3.3-70b": {"litellm_provider": "groq", "mode": "chat", "input_cost_per_token": 5.9e-07, "output_cost_per_token": 7.9e-07},
+  "together/llama-3.3-70b": {"litellm_provider": "together", "mode": "chat", "input_cost_per_token": 8.8e-07, "output_cost_per_token": 8.8e-07},
+  "gemini/gemini-2.5-pro": {"litellm_provider": "gemini", "mode": "chat", "input_cost_per_token": 1.25e-06, "output_cost_per_token": 1e-05, "input_cost_per_token_above_200k_tokens": 2.5e-06},
+  "ollama/llama3": {"litellm_provider": "ollama", "mode": "chat", "input_cost_per_token": 0.0, "output_cost_per_token": 0.0},
+  "dall-e-3": {"litellm_provider": "openai", "mode": "image_generation", "input_cost_per_pixel": 4e-08}
+}`
+
+func TestPricesOfLiteLLM(t *testing.T) {
+	got, err := Prices(strings.NewReader(liteLLM))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &PriceTable{
+		Models:  []ModelPrice{{"gemini-2.5-pro", "1.25", "", "10"}, {"gpt-4o", "2.5", "1.25", "10"}, {"gpt-4o-mini", "0.15", "", "0.6"}},
+		Unknown: map[string]int{"input_cost_per_token_above_200k_tokens": 1}, Zero: []string{"llama3"}, Ambiguous: []string{"llama-3.3-70b"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+	if text := got.YAML("2026-11-01"); !strings.Contains(text, "as_of: 2026-11-01\n") || !strings.Contains(text, "  \"gpt-4o\": {input: 2.5, cached_input: 1.25, output: 10}\n") {
+		t.Errorf("%s", text)
+	}
+	got, err = Prices(strings.NewReader(liteLLM), "groq", "openai")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, m := range got.Models {
+		names = append(names, m.Name)
+	}
+	if !slices.Equal(names, []string{"gpt-4o", "gpt-4o-mini", "llama-3.3-70b"}) {
+		t.Errorf("%q", names)
+	}
+}
+
+func TestPricesThatAreWrong(t *testing.T) {
+	for table, part := range map[string]string{
+		`[]`:        "want an object of models",
+		`{"a": {}}`: "no chat model of any provider",
+		`{"a": {"mode": "chat", "input_cost_per_token": "free"}}`: `"a": input_cost_per_token: want a number`,
+		`{"a": {"mode": "chat", "input_cost_per_token": -1}}`:     "want a number that is 0 or more, got -1",
+	} {
+		if _, err := Prices(strings.NewReader(table)); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: %v", table, err)
+		}
+	}
+}
