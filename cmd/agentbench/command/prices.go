@@ -69,7 +69,7 @@ func (p *program) importPrices(name, asOf, out string, providers []string) error
 	if err != nil {
 		return exit.With(exit.NotMeasured, "", "writing the prices: %w", err)
 	}
-	fmt.Fprintf(p.err, "prices of %d models as of %s\n", len(made.Models), asOf)
+	fmt.Fprintf(p.err, "prices of %s as of %s\n", count(len(made.Models), "model", "models"), asOf)
 	tell := func(what string, names []string) {
 		if len(names) > 0 {
 			fmt.Fprintf(p.err, "%s: %s\n", what, printable(exit.Some(names)))
@@ -79,7 +79,7 @@ func (p *program) importPrices(name, asOf, out string, providers []string) error
 	tell("left out, providers charge differently (choose with --provider)", made.Ambiguous)
 	var unused []string
 	for _, field := range slices.Sorted(maps.Keys(made.Unknown)) {
-		unused = append(unused, fmt.Sprintf("%s (%d models)", field, made.Unknown[field]))
+		unused = append(unused, fmt.Sprintf("%s (%s)", field, count(made.Unknown[field], "model", "models")))
 	}
 	tell("fields that are not used", unused)
 	return nil
