@@ -8,7 +8,7 @@ import (
 	"os/exec"
 	"syscall"
 
-	"github.com/agentbench/agentbench/engine/process/confine"
+	"github.com/agentbench/agentbench/engine/external/confine"
 )
 
 // Rights that the first process of a user namespace needs to set it up. They mean
