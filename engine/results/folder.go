@@ -1,4 +1,4 @@
-// Package recorded opens result folders for replay: the loops under which runs
+// Package results opens result folders for replay: the loops under which runs
 // were recorded, and the runs with their tasks and scores.
 //
 // The stages of the data, in order: Open reads the manifest, whose resolved spec
@@ -11,7 +11,6 @@ package results
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"iter"
@@ -34,7 +33,7 @@ type Folder struct {
 	// Imported says that the runs come from the log of another tool.
 	Imported bool
 
-	recorded resolved
+	recorded *Resolved
 	tasks    *spec.Document // whose tasks the runs are of; nil: nobody knows them
 }
 
@@ -56,9 +55,9 @@ func Open(dir string, o Options) (*Folder, error) {
 
 // OpenManifest is Open where the manifest is read already.
 func OpenManifest(dir string, m record.Manifest, o Options) (*Folder, error) {
-	var r resolved
-	if err := json.Unmarshal(m.Spec, &r); err != nil {
-		return nil, fmt.Errorf("reading the recorded spec: %w", err)
+	r, err := ReadResolved(&m)
+	if err != nil {
+		return nil, err
 	}
 	document, err := r.document(dir, &m)
 	if err != nil {
@@ -66,7 +65,12 @@ func OpenManifest(dir string, m record.Manifest, o Options) (*Folder, error) {
 	}
 	f := &Folder{Path: dir, Manifest: m, Document: document, recorded: r, tasks: o.Suite}
 	if r.Import != nil {
-		f.Imported, f.Announced = true, r.Import.Announced
+		f.Imported = true
+		if announced := r.Import.Get("announced"); announced != nil {
+			if err := decode(announced, &f.Announced); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if f.tasks == nil && r.knowsTasks(dir) {
 		f.tasks = document

@@ -401,21 +401,8 @@ func variablesOf(s *spec.Scorer) (all []string) {
 	return all
 }
 
-// resolved is the resolved spec of a manifest.
-type resolved struct {
-	Suite          map[string]json.RawMessage `json:"suite"`
-	Import         *imported                  `json:"import"`
-	Configurations map[string]json.RawMessage `json:"configurations"`
-	Delegates      map[string]json.RawMessage `json:"delegates"` // loops, by the names of their files
-}
-
-// imported is what of a mapping matters for replay.
-type imported struct {
-	Announced []string `json:"announced"`
-}
-
-// tasksFile is the file of an imported folder that holds its tasks.
-const tasksFile = "tasks.jsonl"
+// TasksFile is the file of an imported folder that holds its tasks.
+const TasksFile = "tasks.jsonl"
 
 // suiteFile is the name of the suite in what faults print.
 const suiteFile = "manifest.json"
@@ -430,14 +417,14 @@ var optional = []string{"scorers", "tune", "cluster", "metrics", "group_by", "ma
 // whole is the suite of a manifest as it was recorded, with its models and its
 // budget: its scorers can ask others. That takes that everything that the suite
 // names is in the manifest.
-func (r *resolved) whole(dir string, m *record.Manifest, env func(string) string) (*spec.Document, error) {
+func (r *Resolved) whole(dir string, m *record.Manifest, env func(string) string) (*spec.Document, error) {
 	at := files{texts: map[string][]byte{}, beneath: os.DirFS(dir)}
-	suite, err := r.suite(dir, m, at.texts)
+	suite, err := r.recorded(dir, m, at.texts)
 	if err != nil {
 		return nil, err
 	}
 	for _, key := range []string{"prices", "budget"} {
-		if value, ok := r.Suite[key]; ok {
+		if value := r.Suite.Get(key); value != nil {
 			suite[key] = value
 		}
 	}
@@ -453,9 +440,9 @@ func (r *resolved) whole(dir string, m *record.Manifest, env func(string) string
 
 // document makes the suite of a manifest again, with the recorded loops for its
 // configurations. What cannot be read of optional keys is left out.
-func (r *resolved) document(dir string, m *record.Manifest) (*spec.Document, error) {
+func (r *Resolved) document(dir string, m *record.Manifest) (*spec.Document, error) {
 	at := files{texts: map[string][]byte{}, beneath: os.DirFS(dir)}
-	suite, err := r.suite(dir, m, at.texts)
+	suite, err := r.recorded(dir, m, at.texts)
 	if err == nil {
 		err = r.withModels(suite)
 	}
@@ -487,11 +474,11 @@ func drop(suite map[string]any) (dropped bool) {
 	return dropped
 }
 
-// suite is the suite as JSON, and the loops as files.
-func (r *resolved) suite(dir string, m *record.Manifest, texts map[string][]byte) (map[string]any, error) {
+// recorded is the suite as JSON, and the loops as files.
+func (r *Resolved) recorded(dir string, m *record.Manifest, texts map[string][]byte) (map[string]any, error) {
 	suite := map[string]any{}
-	for key, value := range r.Suite {
-		suite[key] = value
+	for _, f := range r.Suite {
+		suite[f.Key] = f.Value
 	}
 	for _, key := range unused {
 		delete(suite, key)
@@ -499,16 +486,16 @@ func (r *resolved) suite(dir string, m *record.Manifest, texts map[string][]byte
 	var configurations []map[string]string
 	for i := range m.Configurations {
 		name := m.Configurations[i].Name
-		loop, ok := r.Configurations[name]
-		if !ok {
+		loop := r.Configurations.Get(name)
+		if loop == nil {
 			return nil, fmt.Errorf("the manifest has no loop of the configuration %q", name)
 		}
 		file := fmt.Sprintf("loop-%d", i+1)
 		texts[file] = loop
 		configurations = append(configurations, map[string]string{"name": name, "loop": file})
 	}
-	for file, loop := range r.Delegates {
-		texts[file] = loop
+	for _, loop := range r.Delegates {
+		texts[loop.Key] = loop.Value
 	}
 	suite["configurations"] = configurations
 	suite["tasks"] = r.tasks(dir)
@@ -520,37 +507,37 @@ func (r *resolved) suite(dir string, m *record.Manifest, texts map[string][]byte
 
 // tasks are those that stand in the suite or in the folder; else one that no run
 // is of.
-func (r *resolved) tasks(dir string) any {
+func (r *Resolved) tasks(dir string) any {
 	var inline []json.RawMessage
-	if json.Unmarshal(r.Suite["tasks"], &inline) == nil {
+	if json.Unmarshal(r.Suite.Get("tasks"), &inline) == nil {
 		return inline
 	}
 	if r.tasksBeside(dir) {
-		return tasksFile
+		return TasksFile
 	}
 	return []map[string]string{{"id": "unknown", "input": "unknown"}}
 }
 
 // tasksBeside says that the tasks stand in a file of the folder.
-func (r *resolved) tasksBeside(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, tasksFile))
+func (r *Resolved) tasksBeside(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, TasksFile))
 	return r.Import != nil && err == nil
 }
 
 // knowsTasks says that the tasks of the runs are at hand.
-func (r *resolved) knowsTasks(dir string) bool {
+func (r *Resolved) knowsTasks(dir string) bool {
 	var inline []json.RawMessage
-	return json.Unmarshal(r.Suite["tasks"], &inline) == nil || r.tasksBeside(dir)
+	return json.Unmarshal(r.Suite.Get("tasks"), &inline) == nil || r.tasksBeside(dir)
 }
 
 // withModels puts models of the same names in the place of those that would call
 // something: nothing is run.
-func (r *resolved) withModels(suite map[string]any) error {
-	if r.Suite["models"] == nil {
+func (r *Resolved) withModels(suite map[string]any) error {
+	if r.Suite.Get("models") == nil {
 		return nil
 	}
 	var models map[string]json.RawMessage
-	if err := json.Unmarshal(r.Suite["models"], &models); err != nil {
+	if err := json.Unmarshal(r.Suite.Get("models"), &models); err != nil {
 		return fmt.Errorf("reading the recorded models: %w", err)
 	}
 	stand := map[string]any{}

@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
@@ -176,7 +176,7 @@ func (p *program) compare(s *sides, f *diffFlags) (*diffed, error) {
 		return nil, err
 	}
 	d := &diffed{base: base, newest: newest, sides: s, flags: f}
-	if d.bounds, err = boundsOf(&s.new.Manifest); err != nil {
+	if d.bounds, err = results.BoundsOf(&s.new.Manifest); err != nil {
 		return nil, err
 	}
 	if s.within {
@@ -303,7 +303,7 @@ func (f *compareFlags) validate() error {
 func (f *compareFlags) options(suites ...*record.Manifest) (reports.DiffOptions, error) {
 	of := margins{}
 	for i := len(suites) - 1; i >= 0; i-- {
-		maps.Copy(of, marginsOf(suites[i]))
+		maps.Copy(of, results.MarginsOf(suites[i]))
 	}
 	for _, text := range f.margins {
 		name, value, err := marginOf(text)
@@ -372,25 +372,6 @@ func (m margins) take(name string) float64 {
 	return value
 }
 
-// marginsOf reads the margins of the suite that results came from, nil where
-// there are none.
-func marginsOf(m *record.Manifest) (of margins) {
-	var resolved struct {
-		Suite struct{ Margin json.RawMessage }
-	}
-	if json.Unmarshal(m.Spec, &resolved) != nil {
-		return nil
-	}
-	var all float64
-	if json.Unmarshal(resolved.Suite.Margin, &all) == nil {
-		return margins{spec.AllScores: all}
-	}
-	if json.Unmarshal(resolved.Suite.Margin, &of) != nil {
-		return nil
-	}
-	return of
-}
-
 // gateFlags say which lines of a comparison make it fail.
 type gateFlags struct {
 	failOn string
@@ -439,7 +420,7 @@ func (f *thresholdFlags) validate() error {
 type diffed struct {
 	*reports.Comparison
 	base, newest *reports.Report // the same where both sides are in one place
-	bounds       bounds          // of the new side's suite
+	bounds       results.Bounds  // of the new side's suite
 	sides        *sides
 	flags        *diffFlags
 }
@@ -457,13 +438,13 @@ func (d *diffed) judge(ctx context.Context) error {
 			texts = append(texts, text)
 		}
 	}
-	d.Thresholds = reports.Thresholds(ctx, d.newest, reports.ThresholdOptions{Comparison: d.Comparison, MinCoverage: d.bounds.coverage()}, texts)
+	d.Thresholds = reports.Thresholds(ctx, d.newest, reports.ThresholdOptions{Comparison: d.Comparison, MinCoverage: d.bounds.MinCoverage}, texts)
 	return nil
 }
 
 // answerable says why a comparison has no answer, if it has none.
 func (d *diffed) answerable() error {
-	least := d.bounds.coverage()
+	least := d.bounds.MinCoverage
 	for i := range d.Pairs {
 		for _, side := range []*reports.PairSide{&d.Pairs[i].Base, &d.Pairs[i].New} {
 			if side.Runs == 0 || float64(side.Runs) < least*float64(side.Expected) {
@@ -545,7 +526,7 @@ func (d *diffed) gatesOpen() error {
 			return exit.With(exit.NotMeasured, "--gate names other lines, --fail-on none gates nothing", "%s of %s could not be compared: %s",
 				page.Visible(line.Quantity), page.Visible(line.pair.Name), line.Change.Why())
 		}
-		if least, all := d.bounds.coverage(), line.Runs+line.LeftOut; float64(line.Runs) < least*float64(all) {
+		if least, all := d.bounds.MinCoverage, line.Runs+line.LeftOut; float64(line.Runs) < least*float64(all) {
 			return exit.With(exit.NotMeasured, "agentbench report tells of runs without a score or a price; --gate names other lines, --fail-on none gates nothing",
 				"%s of %s could be compared in %d of %s; min_coverage is %v", page.Visible(line.Quantity), page.Visible(line.pair.Name), line.Runs, page.Plural(all, "pair of runs", "pairs of runs"), least)
 		}
@@ -638,21 +619,21 @@ func specOf(s *sides, vary []string) ([]reports.SpecDifference, error) {
 			return []reports.SpecDifference{{Path: "suite", New: "the spec of " + side.text + " is not known"}}, nil
 		}
 	}
-	old, err := bindingOf(&s.base.Manifest)
+	old, err := results.BindingOf(&s.base.Manifest)
 	if err != nil {
 		return nil, exit.With(exit.NotMeasured, "", "comparing the specs: %s: %w", s.base.text, err)
 	}
-	current, err := bindingOf(&s.new.Manifest)
+	current, err := results.BindingOf(&s.new.Manifest)
 	if err != nil {
 		return nil, exit.With(exit.NotMeasured, "", "comparing the specs: %s: %w", s.new.text, err)
 	}
-	var d differences
-	d.around(old, current)
-	spec := d.declared(func(path string) bool { return varied(path, vary) })
+	var d results.Differences
+	d.Around(old, current)
+	spec := declared(d, func(path string) bool { return varied(path, vary) })
 	for _, c := range couples(s) {
 		d = nil
-		d.loops(old, current, c.base, c.new)
-		spec = append(spec, d.declared(func(path string) bool {
+		d.Loops(old, current, c.base, c.new)
+		spec = append(spec, declared(d, func(path string) bool {
 			return c.base != c.new || varied(path, vary) || varied(strings.TrimPrefix(path, "configurations."+c.new+"."), vary)
 		})...)
 	}
@@ -667,11 +648,11 @@ func unknownVary(s *sides, vary []string) (unknown, known []string, err error) {
 		if len(side.Manifest.Spec) == 0 {
 			return nil, nil, nil // nobody knows what it has
 		}
-		b, err := bindingOf(&side.Manifest)
+		b, err := results.BindingOf(&side.Manifest)
 		if err != nil {
 			return nil, nil, err
 		}
-		b.paths(func(path string) { paths[path] = true })
+		b.Paths(func(path string) { paths[path] = true })
 	}
 	for _, path := range vary {
 		if !paths[aliasOf(path)] {
@@ -682,39 +663,6 @@ func unknownVary(s *sides, vary []string) (unknown, known []string, err error) {
 		paths[shortMaximum] = true
 	}
 	return unknown, slices.Sorted(maps.Keys(paths)), nil
-}
-
-// paths yields all paths that a spec has: those of its loops also as they stand
-// in the loop.
-func (b *binding) paths(yield func(path string)) {
-	eachPath("", b.Suite, yield)
-	eachPath("configurations", b.Configurations, yield)
-	for _, loop := range b.Configurations {
-		eachPath("", loop, yield)
-	}
-	for name := range b.Data {
-		yield(name)
-	}
-	yield("seed")
-}
-
-// eachPath yields the path of a value and of all within it, as compare does.
-func eachPath(path string, value any, yield func(path string)) {
-	if path != "" {
-		yield(path)
-	}
-	fields, _ := value.(map[string]any)
-	list, isList := value.([]any)
-	if named, ok := byName(list); isList && ok {
-		fields = named
-	} else {
-		for i := range list {
-			eachPath(path+"."+strconv.Itoa(i+1), list[i], yield)
-		}
-	}
-	for key, field := range fields {
-		eachPath(strings.TrimPrefix(path+"."+key, "."), field, yield)
-	}
 }
 
 // shortMaximum is the short form of a path, the only one.
@@ -736,13 +684,13 @@ func varied(path string, vary []string) bool {
 	})
 }
 
-func (d differences) declared(declared func(path string) bool) (spec []reports.SpecDifference) {
+func declared(d results.Differences, declared func(path string) bool) (spec []reports.SpecDifference) {
 	for i := range d {
-		was, is := d[i].values()
-		if d[i].what != "" {
-			is = d[i].what
+		was, is := d[i].Values()
+		if d[i].What != "" {
+			is = d[i].What
 		}
-		spec = append(spec, reports.SpecDifference{Path: d[i].path, Base: was, New: is, Declared: declared(d[i].path)})
+		spec = append(spec, reports.SpecDifference{Path: d[i].Path, Base: was, New: is, Declared: declared(d[i].Path)})
 	}
 	return spec
 }

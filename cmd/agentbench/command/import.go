@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -24,6 +23,7 @@ import (
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/imports"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -285,9 +285,6 @@ func (im *importing) tell() {
 	fmt.Fprintf(im.err, "look at it: agentbench report %s\n", exit.ShellWord(im.dir))
 }
 
-// importedTasks is the file of an imported folder that holds its tasks.
-const importedTasks = "tasks.jsonl"
-
 // importFolder is a result folder that runs of a log are written to.
 type importFolder struct {
 	journal    *record.Journal
@@ -315,7 +312,7 @@ func (im *importing) makeFolder() (*importFolder, error) {
 	case err != nil:
 		return nil, exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the results: %w", err)
 	}
-	if f.tasksFile, err = os.Create(filepath.Join(im.dir, importedTasks)); err != nil {
+	if f.tasksFile, err = os.Create(filepath.Join(im.dir, results.TasksFile)); err != nil {
 		return nil, errors.Join(exit.With(exit.NotMeasured, "", "writing the tasks: %w", err), f.journal.Close())
 	}
 	f.tasks = bufio.NewWriter(f.tasksFile)
@@ -405,51 +402,15 @@ func (im *importing) describe(m *record.Manifest) error {
 		}
 		m.Configurations = append(m.Configurations, head)
 	}
-	resolved, err := importedSpec(im.mapping, loops)
+	resolved, err := results.ResolveImport(im.mapping, loops)
 	if err != nil {
 		return err
 	}
-	m.Spec = im.secrets.Redact(resolved)
-	m.SpecHash, err = specHash(m)
+	if m.Spec, err = im.writtenSpec(resolved); err != nil {
+		return err
+	}
+	m.SpecHash, err = results.Hash(m)
 	return err
-}
-
-// importedSpec is the resolved spec of imported runs: a suite, the mapping, and
-// the loop of each configuration.
-func importedSpec(m *spec.Import, loops []spec.Resolved) (json.RawMessage, error) {
-	models, configurations := &source.Object{}, []any{}
-	for i := range loops {
-		models.Keys = append(models.Keys, loops[i].Name)
-		models.Values = append(models.Values, plainObject("provider", "script", "responses", []any{"recorded"}))
-		configurations = append(configurations, plainObject("name", loops[i].Name, "loop", loops[i].Name))
-	}
-	suite := plainObject("suite", m.Name, "tasks", importedTasks, "models", models, "configurations", configurations)
-	b, err := appendKey([]byte{'{'}, "suite", suite)
-	if err != nil {
-		return nil, err
-	}
-	if b, err = appendKey(append(b, ','), "import", m.Tree.Plain()); err != nil {
-		return nil, err
-	}
-	b = append(b, `,"configurations":{`...)
-	for i := range loops {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if b, err = appendKey(b, loops[i].Name, loops[i].Loop.Tree.Plain()); err != nil {
-			return nil, err
-		}
-	}
-	return append(b, "}}"...), nil
-}
-
-func plainObject(pairs ...any) *source.Object {
-	o := &source.Object{}
-	for i := 0; i < len(pairs); i += 2 {
-		key, _ := pairs[i].(string)
-		o.Keys, o.Values = append(o.Keys, key), append(o.Values, pairs[i+1])
-	}
-	return o
 }
 
 // logFile is a log that is hashed as it is read.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,7 +24,7 @@ func (p *program) openLedger(dir string, m *record.Manifest, s *spec.Suite, b *p
 	if !balance.Kept && unlimited(&s.Budget) {
 		return nil, nil
 	}
-	if !balance.Kept && balance.Paid != (record.Usage{}) && !unlimited(recordedBudget(m)) {
+	if !balance.Kept && balance.Paid != (record.Usage{}) && !unlimited(results.BudgetOf(m)) {
 		fmt.Fprintf(p.err, "agentbench: warning: %s: %s\n", dir, noLedger)
 	}
 	for _, damage := range balance.Damage {
@@ -57,7 +56,7 @@ func (p *program) balance(dir string, m *record.Manifest, s *spec.Suite, earlier
 		return nil, exit.With(exit.NotMeasured, "agentbench repair --release "+exit.ShellWord(dir)+" begins the ledger anew with what the records prove was paid", "%w", err)
 	case err != nil:
 		return nil, exit.Unmeasured(err)
-	case !balance.Kept && unlimited(&s.Budget) && unlimited(recordedBudget(m)):
+	case !balance.Kept && unlimited(&s.Budget) && unlimited(results.BudgetOf(m)):
 		balance.Paid = earlier
 	case !balance.Kept:
 		proven, err := record.EvidenceOf(dir)
@@ -86,7 +85,7 @@ func splitEarlier(dir string, m *record.Manifest, s *spec.Suite, b *record.Balan
 	for name, attempts := range proven.Unsent {
 		least := record.Usage{Calls: 1}
 		if declared, ok := s.Models.Get(name); ok {
-			least = pace.OptionsOf(&declared).Least(leastOutput(m))
+			least = pace.OptionsOf(&declared).Least(results.LeastOutput(m))
 		}
 		for range attempts {
 			unspent = unspent.Plus(least)
@@ -98,34 +97,6 @@ func splitEarlier(dir string, m *record.Manifest, s *spec.Suite, b *record.Balan
 	}
 	b.Split(proven.Paid, unspent)
 	return nil
-}
-
-// leastOutput is the smallest limit of a reply that the recorded spec declares
-// anywhere; 0: it declares none.
-func leastOutput(m *record.Manifest) (least int64) {
-	var walk func(value any)
-	walk = func(value any) {
-		switch v := value.(type) {
-		case []any:
-			for _, element := range v {
-				walk(element)
-			}
-		case map[string]any:
-			for key, element := range v {
-				if n, ok := element.(json.Number); ok && key == "max_output_tokens" {
-					if tokens, err := n.Int64(); err == nil && tokens > 0 && (least == 0 || tokens < least) {
-						least = tokens
-					}
-				}
-				walk(element)
-			}
-		}
-	}
-	var resolved map[string]any
-	if readSpec(m.Spec, &resolved) == nil {
-		walk(resolved)
-	}
-	return least
 }
 
 // planFolder shows the ledger of a result folder.
@@ -158,14 +129,14 @@ func (p *program) planFolder(dir string) error {
 	} else if unknown != nil {
 		return unknown
 	}
-	if !balance.Kept && unlimited(recordedBudget(&m)) {
+	if !balance.Kept && unlimited(results.BudgetOf(&m)) {
 		fmt.Fprintf(p.out, "there is no ledger: the suite has no budget of calls, tokens or money\n")
 		return nil
 	}
 	for _, damage := range balance.Damage {
 		fmt.Fprintf(p.out, "damaged: %v\n", damage)
 	}
-	if _, err := page.Terminal(p.out, ledgerTable(recordedBudget(&m), balance), page.Screen{Width: p.width(p.out)}); err != nil {
+	if _, err := page.Terminal(p.out, ledgerTable(results.BudgetOf(&m), balance), page.Screen{Width: p.width(p.out)}); err != nil {
 		return exit.Unmeasured(err)
 	}
 	notes := ledgerNotes(dir, balance)
@@ -177,23 +148,6 @@ func (p *program) planFolder(dir string) error {
 	}
 	p.tellNotes(notes)
 	return unknown
-}
-
-// recordedBudget is the budget of the suite as it was run last.
-func recordedBudget(m *record.Manifest) *spec.SuiteBudget {
-	var resolved struct {
-		Suite struct {
-			Budget struct {
-				Calls, Tokens int64
-				CostUSD       float64 `json:"cost_usd"`
-			}
-		}
-	}
-	if readSpec(m.Spec, &resolved) != nil {
-		return &spec.SuiteBudget{}
-	}
-	b := &resolved.Suite.Budget
-	return &spec.SuiteBudget{Calls: b.Calls, Tokens: b.Tokens, CostUSD: b.CostUSD}
 }
 
 // ledgerTable has for each resource what was paid, what is in doubt, and what is

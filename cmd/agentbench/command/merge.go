@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -214,17 +215,17 @@ func alike(one, other *record.Part) error {
 // partDifferences says in a line each what differs between the manifests of two
 // parts, and may not.
 func partDifferences(one, other *record.Manifest) ([]string, error) {
-	var all differences
-	all.compare("suite", one.Suite, other.Suite)
-	all.compare("agentbench", one.Agentbench, other.Agentbench)
-	all.compare("trials", one.Trials, other.Trials)
-	all.compare("configurations", strings.Join(headNames(one), ", "), strings.Join(headNames(other), ", "))
-	lines := all.lines()
+	var all results.Differences
+	all.Compare("suite", one.Suite, other.Suite)
+	all.Compare("agentbench", one.Agentbench, other.Agentbench)
+	all.Compare("trials", one.Trials, other.Trials)
+	all.Compare("configurations", strings.Join(headNames(one), ", "), strings.Join(headNames(other), ", "))
+	lines := linesOf(all)
 	if one.SpecHash == other.SpecHash {
 		return lines, nil
 	}
-	within, err := specDifferences(one, other)
-	for _, line := range within.lines() {
+	within, err := results.DifferencesBetween(one, other)
+	for _, line := range linesOf(within) {
 		if !strings.HasPrefix(line, "suite:") { // told already
 			lines = append(lines, line)
 		}
@@ -270,13 +271,13 @@ func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *merg
 // judgeMerged puts into a report what its thresholds say, or why that cannot be
 // told, which is an error of its own.
 func (p *program) judgeMerged(ctx context.Context, m *record.Manifest, report *reports.Report, f *mergeFlags) error {
-	b, err := boundsOf(m)
+	b, err := results.BoundsOf(m)
 	expected, ofMade := m.Totals.Planned, f.incomplete && m.Incomplete != ""
 	if ofMade { // who allows that wants to see what is there, but no faults
 		expected = m.Totals.Runs() - m.Totals.Cancelled
 	}
 	if err == nil {
-		err = b.answerable(f.out, m, expected, report)
+		err = answerableBy(&b, f.out, m, expected, report)
 	}
 	if err == nil {
 		err = p.differ(report, f.out, m, &f.againstFlags)
@@ -285,7 +286,7 @@ func (p *program) judgeMerged(ctx context.Context, m *record.Manifest, report *r
 		report.Unanswered = err.Error()
 		return err
 	}
-	options := reports.ThresholdOptions{Comparison: report.Differences, MinCoverage: b.coverage(), OfMade: ofMade}
+	options := reports.ThresholdOptions{Comparison: report.Differences, MinCoverage: b.MinCoverage, OfMade: ofMade}
 	report.Thresholds = reports.Thresholds(ctx, report, options, append(p.readable(m, b.Thresholds, f.quiet), f.texts...))
 	return nil
 }

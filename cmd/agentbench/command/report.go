@@ -19,6 +19,7 @@ import (
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
@@ -93,23 +94,23 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 }
 
 // judgeReport puts into a report what thresholds say, or why that cannot be told.
-func (p *program) judgeReport(ctx context.Context, r *reports.Report, results *record.Results, texts []string) error {
-	if err := anyCounts(r, results.Path); err != nil && len(texts) == 0 {
+func (p *program) judgeReport(ctx context.Context, r *reports.Report, of *record.Results, texts []string) error {
+	if err := anyCounts(r, of.Path); err != nil && len(texts) == 0 {
 		return err
 	}
-	m := &results.Manifest
-	b, err := boundsOf(m)
+	m := &of.Manifest
+	b, err := results.BoundsOf(m)
 	switch {
 	case len(texts) == 0: // the suite's bounds are not read
-		err = agentFailedError(results.Path, r)
+		err = agentFailedError(of.Path, r)
 	case err == nil:
-		err = b.answerable(results.Path, m, m.Totals.Planned, r)
+		err = answerableBy(&b, of.Path, m, m.Totals.Planned, r)
 	}
 	if err != nil {
 		r.Unanswered = err.Error()
 		return err
 	}
-	r.Thresholds = reports.Thresholds(ctx, r, reports.ThresholdOptions{Comparison: r.Differences, MinCoverage: b.coverage()}, texts)
+	r.Thresholds = reports.Thresholds(ctx, r, reports.ThresholdOptions{Comparison: r.Differences, MinCoverage: b.MinCoverage}, texts)
 	return nil
 }
 

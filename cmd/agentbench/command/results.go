@@ -14,6 +14,7 @@ import (
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -125,18 +126,14 @@ func (p *program) sameSpec(j *job, before, now *record.Manifest) error {
 		return nil
 	}
 	p.learnResolved(before)
-	found, err := specDifferences(before, now)
+	found, err := results.DifferencesBetween(before, now)
 	if err != nil {
 		return exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
 	}
 	if len(found) == 0 { // other configurations only
 		return nil
 	}
-	lines := found.lines()
-	if more := len(lines) - mostDifferences; more > 0 {
-		lines = append(lines[:mostDifferences:mostDifferences], "and "+page.Plural(more, "more difference", "more differences"))
-	}
-	what := strings.Join(append([]string{j.dir + " was made with another spec:"}, lines...), "\n  ")
+	what := strings.Join(append([]string{j.dir + " was made with another spec:"}, fewest(linesOf(found))...), "\n  ")
 	if j.flags.force {
 		now.Mixed = append(now.Mixed, before.SpecHash)
 		fmt.Fprintf(p.err, "agentbench: warning: %s\nagentbench: warning: the runs of both are mixed from now on\n", what)
@@ -153,9 +150,9 @@ func (p *program) sameSpec(j *job, before, now *record.Manifest) error {
 }
 
 // scorersOnly says that specs differ in nothing but how runs are judged.
-func scorersOnly(found differences) bool {
-	return !slices.ContainsFunc(found, func(d difference) bool {
-		return !strings.HasPrefix(d.path, "scorers") && !strings.HasPrefix(d.path, "metrics")
+func scorersOnly(found results.Differences) bool {
+	return !slices.ContainsFunc(found, func(d results.Difference) bool {
+		return !strings.HasPrefix(d.Path, "scorers") && !strings.HasPrefix(d.Path, "metrics")
 	})
 }
 
@@ -234,7 +231,7 @@ func countRuns(dir string, m *record.Manifest) error {
 // declares less than before does not make it smaller.
 func keepEarlier(before, m *record.Manifest) error {
 	m.Tasks, m.Trials = max(m.Tasks, before.Tasks), max(m.Trials, before.Trials)
-	if err := keepConfigurations(before, m); err != nil {
+	if err := results.KeepConfigurations(before, m); err != nil {
 		return err
 	}
 	for _, hash := range before.Mixed {
@@ -245,37 +242,6 @@ func keepEarlier(before, m *record.Manifest) error {
 	m.Totals = before.Totals
 	m.Totals.Planned = m.Tasks * m.Trials * len(m.Configurations)
 	return nil
-}
-
-// keepConfigurations adds those that only former sessions ran.
-func keepConfigurations(before, m *record.Manifest) error {
-	var resolved struct{ Configurations map[string]json.RawMessage }
-	if err := readSpec(before.Spec, &resolved); err != nil {
-		return err
-	}
-	for i := range before.Configurations {
-		head := before.Configurations[i]
-		same := func(c record.ConfigurationHead) bool { return c.Name == head.Name }
-		if slices.ContainsFunc(m.Configurations, same) {
-			continue
-		}
-		name, err := json.Marshal(head.Name)
-		if err != nil {
-			return fmt.Errorf("writing the resolved spec: %w", err)
-		}
-		loop := resolved.Configurations[head.Name]
-		if loop == nil {
-			return fmt.Errorf("the resolved spec has no configuration %q, which the manifest names", head.Name)
-		}
-		m.Configurations = append(m.Configurations, head)
-		m.Spec = slices.Concat(m.Spec[:len(m.Spec)-len("}}")], []byte{','}, name, []byte{':'}, loop, []byte("}}"))
-		if head.Name == before.Baseline && m.Baseline == "" {
-			m.Baseline = head.Name
-		}
-	}
-	var err error
-	m.SpecHash, err = specHash(m)
-	return err
 }
 
 // countLeft counts the planned runs that are still to be made.
@@ -289,6 +255,24 @@ func (j *job) countLeft() (left int, err error) {
 		}
 	}
 	return left, nil
+}
+
+// writtenSpec is a resolved spec as a manifest has it: without secrets, so that a new
+// key is no other spec.
+func (p *program) writtenSpec(r *results.Resolved) (json.RawMessage, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("writing the resolved spec: %w", err)
+	}
+	return p.secrets.Redact(text), nil
+}
+
+// linesOf say in a line each what differs between specs.
+func linesOf(found results.Differences) (lines []string) {
+	for i := range found {
+		lines = append(lines, page.Visible(found[i].Line()))
+	}
+	return lines
 }
 
 // tally counts what becomes of the runs, and lets the progress be told.
@@ -338,13 +322,17 @@ func (t *tally) count(run *record.Run) {
 
 // manifest says under which spec the results of a job come to be.
 func (p *program) manifest(j *job) (record.Manifest, error) {
-	resolved, err := resolvedSpec(j.Suite, j.plan.Configurations)
+	resolved, err := results.Resolve(j.Suite, j.plan.Configurations)
+	if err != nil {
+		return record.Manifest{}, err
+	}
+	text, err := p.writtenSpec(resolved)
 	if err != nil {
 		return record.Manifest{}, err
 	}
 	m := record.Manifest{
 		Suite: j.Suite.Name, Agentbench: version(), Seed: j.Suite.Seed, Status: record.StateRunning,
-		Spec:     p.secrets.Redact(resolved), // a new key is no other spec
+		Spec:     text,
 		Baseline: j.baseline(), Tasks: j.plan.Tasks, Trials: j.plan.Trials, Scorers: []string{},
 		PricesAsOf: j.Suite.PricesAsOf,
 		Totals:     record.Totals{Planned: j.plan.Runs()},
@@ -370,7 +358,7 @@ func (p *program) manifest(j *job) (record.Manifest, error) {
 	if m.Data, err = j.data(); err != nil {
 		return m, err
 	}
-	m.SpecHash, err = specHash(&m)
+	m.SpecHash, err = results.Hash(&m)
 	return m, err
 }
 

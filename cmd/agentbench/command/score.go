@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -219,7 +218,7 @@ func (s *scoring) takeOver() error {
 		}
 	}
 	var err error
-	s.manifest.SpecHash, err = specHash(&s.manifest)
+	s.manifest.SpecHash, err = results.Hash(&s.manifest)
 	return err
 }
 
@@ -256,133 +255,24 @@ func (s *scoring) metrics() []record.MetricHead {
 	return slices.DeleteFunc(heads, func(h record.MetricHead) bool { return !known(h.Score) || !known(h.By) })
 }
 
-// taken are the keys of a suite that go with its scorers.
-var taken = []string{"metrics", "thresholds", "budget"}
-
 // takeOverSpec puts the scorers that judge now in the place of the recorded ones,
 // with what goes with them.
 func (s *scoring) takeOverSpec() error {
-	var whole, was, is map[string]json.RawMessage
-	if err := json.Unmarshal(s.manifest.Spec, &whole); err != nil {
-		return fmt.Errorf("reading the recorded spec: %w", err)
-	}
-	if err := json.Unmarshal(whole["suite"], &was); err != nil {
-		return fmt.Errorf("reading the recorded spec: %w", err)
-	}
+	var now *results.Resolved
 	if s.edited {
-		text, err := resolvedSpec(s.suite.Suite, nil)
+		resolved, err := results.Resolve(s.suite.Suite, nil)
 		if err != nil {
 			return err
 		}
-		now := struct{ Suite map[string]json.RawMessage }{}
-		if err := json.Unmarshal(s.secrets.Redact(text), &now); err != nil {
-			return fmt.Errorf("writing the spec: %w", err)
-		}
-		is = now.Suite
-	}
-	if err := s.takeOverScorers(was, is); err != nil {
-		return err
-	}
-	if s.edited && len(s.flags.scorers) == 0 {
-		for _, key := range taken {
-			put(was, key, is[key])
-		}
-	}
-	if err := s.takeOverModels(was, is, whole["configurations"]); err != nil {
-		return err
-	}
-	var err error
-	if whole["suite"], err = json.Marshal(was); err == nil {
-		s.manifest.Spec, err = json.Marshal(whole)
-	}
-	return err
-}
-
-// put sets a key, or takes it out.
-func put(object map[string]json.RawMessage, key string, value json.RawMessage) {
-	if value == nil {
-		delete(object, key)
-		return
-	}
-	object[key] = value
-}
-
-// takeOverScorers makes the list of scorers: each as the suite has it that judges
-// now, else as it was recorded.
-func (s *scoring) takeOverScorers(was, is map[string]json.RawMessage) error {
-	old, err := namedScorers(was["scorers"])
-	if err != nil {
-		return err
-	}
-	now, err := namedScorers(is["scorers"])
-	if err != nil {
-		return err
-	}
-	var list []json.RawMessage
-	for _, name := range s.manifest.Scorers {
-		declared, ok := now[name]
-		if !ok || !slices.Contains(s.judging, name) {
-			if before, recorded := old[name]; recorded {
-				declared, ok = before, true
-			}
-		}
-		if ok {
-			list = append(list, declared)
-		}
-	}
-	if list == nil {
-		delete(was, "scorers")
-		return nil
-	}
-	was["scorers"], err = json.Marshal(list)
-	return err
-}
-
-func namedScorers(text json.RawMessage) (map[string]json.RawMessage, error) {
-	var list []json.RawMessage
-	if len(text) > 0 {
-		if err := json.Unmarshal(text, &list); err != nil {
-			return nil, fmt.Errorf("reading the scorers of the spec: %w", err)
-		}
-	}
-	named := map[string]json.RawMessage{}
-	for _, declared := range list {
-		var head struct{ Name string }
-		if err := json.Unmarshal(declared, &head); err != nil {
-			return nil, fmt.Errorf("reading the scorers of the spec: %w", err)
-		}
-		named[head.Name] = declared
-	}
-	return named, nil
-}
-
-// takeOverModels adds the models that the scorers of the suite ask, and replaces
-// those that no recorded loop asks.
-func (s *scoring) takeOverModels(was, is map[string]json.RawMessage, loops json.RawMessage) error {
-	if is["models"] == nil {
-		return nil
-	}
-	old, now := map[string]json.RawMessage{}, map[string]json.RawMessage{}
-	if len(was["models"]) > 0 {
-		if err := json.Unmarshal(was["models"], &old); err != nil {
-			return fmt.Errorf("reading the recorded models: %w", err)
-		}
-	}
-	if err := json.Unmarshal(is["models"], &now); err != nil {
-		return fmt.Errorf("reading the models: %w", err)
-	}
-	for name, declared := range now {
-		quoted, err := json.Marshal(name)
+		text, err := s.writtenSpec(resolved) // without secrets
 		if err != nil {
 			return err
 		}
-		if _, recorded := old[name]; !recorded || !bytes.Contains(loops, append([]byte(`"model":`), quoted...)) {
-			old[name] = declared
+		if now, err = results.ReadResolved(&record.Manifest{Spec: text}); err != nil {
+			return err
 		}
 	}
-	var err error
-	was["models"], err = json.Marshal(old)
-	return err
+	return results.TakeOverScorers(&s.manifest, now, s.judging, len(s.flags.scorers) == 0)
 }
 
 // takeOverData adds files of recorded answers that were not there.
@@ -753,24 +643,11 @@ func (s *scoring) taskDifferences() (lines []string, err error) {
 	for _, file := range other {
 		lines = append(lines, file+": its content has changed")
 	}
-	var was, is struct{ Suite struct{ Tasks any } }
-	now, err := resolvedSpec(s.suite.Suite, nil)
+	found, err := results.TaskDifferences(&s.manifest, s.suite.Suite)
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(readSpec(s.manifest.Spec, &was), readSpec(now, &is)); err != nil {
-		return nil, err
-	}
-	if was.Suite.Tasks == nil { // a log of another tool
-		return lines, nil
-	}
-	var d differences
-	d.compare("tasks", was.Suite.Tasks, is.Suite.Tasks)
-	lines = append(lines, d.lines()...)
-	if more := len(lines) - mostDifferences; more > 0 {
-		lines = append(lines[:mostDifferences:mostDifferences], "and "+page.Plural(more, "more difference", "more differences"))
-	}
-	return lines, nil
+	return fewest(append(lines, linesOf(found)...)), nil
 }
 
 // keepLedger opens the ledger of the folder, which is held, until the function that

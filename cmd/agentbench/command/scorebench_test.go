@@ -3,6 +3,7 @@
 package command
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -81,7 +83,7 @@ scorers:
 	if d == nil {
 		b.Fatal(faults.Err())
 	}
-	resolved, err := resolvedSpec(d.Suite, d.Suite.Resolved)
+	resolved, err := results.Resolve(d.Suite, d.Suite.Resolved)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -93,7 +95,10 @@ scorers:
 	if err != nil {
 		b.Fatal(err)
 	}
-	m.Spec, m.Data = resolved, []record.DataFile{record.DataFile(data[0])}
+	m.Data = []record.DataFile{record.DataFile(data[0])}
+	if m.Spec, err = json.Marshal(resolved); err != nil {
+		b.Fatal(err)
+	}
 	if err := errors.Join(journal.WriteManifest(m), journal.Close()); err != nil {
 		b.Fatal(err)
 	}

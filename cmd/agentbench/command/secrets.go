@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/engine/secret"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
@@ -90,10 +91,7 @@ func texts(n *source.Node) any {
 // learnResolved makes the secrets known that results may hold: those of a version
 // that did not look everywhere.
 func (p *program) learnResolved(m *record.Manifest) {
-	var resolved any
-	if readSpec(m.Spec, &resolved) == nil {
-		p.secrets.Learn(secret.Of(resolved, p.env)...)
-	}
+	p.secrets.Learn(secret.Of(results.Plain(m), p.env)...)
 }
 
 // learnLines makes the secrets known that the lines of faults may show: from the

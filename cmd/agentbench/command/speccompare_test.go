@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 )
 
 const comparedSuite = `suite: compared
@@ -83,8 +83,8 @@ func TestSpecDifferencesAreThoseThatAreWithinRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := manifestOf(t, c.files, c.args...)
-			found, err := specDifferences(&before, &now)
-			got := found.lines()
+			found, err := results.DifferencesBetween(&before, &now)
+			got := linesOf(found)
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%v\n got %q\nwant %q", err, got, c.want)
 			}
@@ -93,51 +93,6 @@ func TestSpecDifferencesAreThoseThatAreWithinRuns(t *testing.T) {
 				t.Errorf("same hash: %v", same)
 			}
 		})
-	}
-}
-
-// Tools are compared by what they are called, whatever stands before them in the
-// list and whether they have a name.
-func TestSpecDifferencesNameTools(t *testing.T) {
-	lists := func(tools string) any {
-		var list any
-		if err := json.Unmarshal([]byte(tools), &list); err != nil {
-			t.Fatal(err)
-		}
-		return list
-	}
-	const all = `[{"name": "price", "cel": "1"}, {"mcp": {"command": ["files"]}}, {"builtin": "ask_question"}]`
-	for now, want := range map[string][]string{
-		`[{"mcp": {"command": ["files"]}}, {"builtin": "ask_question"}, {"name": "price", "cel": "1"}]`: nil,
-		`[{"name": "price", "cel": "2"}, {"builtin": "ask_question"}]`: {
-			`agent.tools.mcp: {"mcp":{"command":["files"]}} -> absent`, `agent.tools.price.cel: "1" -> "2"`},
-		`[{"name": "price", "cel": "1"}, {"mcp": {"command": ["files"]}}, {"builtin": "ask_question", "description": "Ask!"}]`: {
-			`agent.tools.ask_question.description: absent -> "Ask!"`},
-	} {
-		var found differences
-		found.compare("agent.tools", lists(all), lists(now))
-		if got := found.lines(); !reflect.DeepEqual(got, want) {
-			t.Errorf("%s:\n got %q\nwant %q", now, got, want)
-		}
-	}
-}
-
-func TestSpecDifferencesNameAProgramsFile(t *testing.T) {
-	before := record.Manifest{Spec: []byte(`{"suite":{},"configurations":{"a":{}}}`), Configurations: []record.ConfigurationHead{{Name: "a", Loop: "1"}}}
-	now := before
-	now.Configurations = []record.ConfigurationHead{{Name: "a", Loop: "2"}}
-	found, err := specDifferences(&before, &now)
-	got := found.lines()
-	if want := []string{"configurations.a: a file that its programs are given has changed"}; err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%q, %v", got, err)
-	}
-}
-
-func TestExcerptsShowWhereLongTextsDiffer(t *testing.T) {
-	long := strings.Repeat("x", 100)
-	was, is := excerpt(long+"one", long+"two"), excerpt(long+"two", long+"one")
-	if was != "…"+strings.Repeat("x", beforeExcerpt)+"one" || is != "…"+strings.Repeat("x", beforeExcerpt)+"two" {
-		t.Errorf("%s, %s", was, is)
 	}
 }
 

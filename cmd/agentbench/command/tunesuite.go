@@ -15,6 +15,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
@@ -447,7 +448,7 @@ func (r *recording) end(j *job, m *record.Manifest, end ending) error {
 	if end.cancelled || end.Blown != nil {
 		return r.ended
 	}
-	least, ran := defaultCoverage, *m
+	least, ran := results.DefaultCoverage, *m
 	if j.Suite.MinCoverage != nil {
 		least = *j.Suite.MinCoverage
 	}

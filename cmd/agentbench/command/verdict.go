@@ -12,6 +12,7 @@ import (
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
@@ -39,7 +40,7 @@ func answerable(j *job, m *record.Manifest, report *reports.Report, end ending) 
 	if m.Status == record.StateStopped {
 		return stoppedError(j, m, end)
 	}
-	least := defaultCoverage
+	least := results.DefaultCoverage
 	if j.Suite.MinCoverage != nil {
 		least = *j.Suite.MinCoverage
 	}
@@ -205,9 +206,6 @@ func unscoredError(dir string, report *reports.Report) error {
 	}
 	return exit.With(exit.NotMeasured, hint, "the scorer %s could judge no run", page.Visible(report.Primary()))
 }
-
-// defaultCoverage is min_coverage where the suite does not say.
-const defaultCoverage = 0.95
 
 // measured is how many runs count.
 func measured(m *record.Manifest) int { return m.Totals.Completed + m.Totals.Failed }
