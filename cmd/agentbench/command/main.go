@@ -83,9 +83,8 @@ Start with:  agentbench run quickstart`,
 			}
 			return unknownCommand(c, args)
 		},
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		SilenceUsage:  true,
+		SilenceErrors: true,
 	}
 	root.Flags().Bool("version", false, "print the version")
 	root.SetFlagErrorFunc(wrongFlag)
@@ -94,6 +93,8 @@ Start with:  agentbench run quickstart`,
 	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.pricesCommand(), p.mockCommand(), p.planCommand(),
 		p.runCommand(), p.scoreCommand(), p.importCommand(), p.mergeCommand(), p.reportCommand(), p.diffCommand(), p.replayCommand(), p.tuneCommand(), p.calibrateCommand(), p.baselineCommand(), p.showCommand(), p.repairCommand(), p.cacheCommand(), p.versionCommand())
+	root.InitDefaultCompletionCmd()
+	p.complete(root)
 	return root
 }
 

@@ -1,0 +1,137 @@
+package command
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/suites"
+)
+
+// mostCompleted is how many runs a shell is offered.
+const mostCompleted = 1000
+
+// complete lets shells complete what only suites and results know: shipped suites,
+// configurations, runs, scorers and the paths of parameters. Mistakes on the command line
+// complete nothing, silently.
+func (p *program) complete(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "run", "check", "plan", "tune", "calibrate":
+			c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				if len(args) > 0 {
+					return nil, cobra.ShellCompDirectiveDefault
+				}
+				return suites.Names(), cobra.ShellCompDirectiveDefault // files as well
+			}
+		case "import":
+			c.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				if len(args) > 0 {
+					return nil, cobra.ShellCompDirectiveDefault
+				}
+				return suites.MappingNames(), cobra.ShellCompDirectiveDefault
+			}
+		case "show":
+			c.ValidArgsFunction = func(_ *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				if len(args) == 0 {
+					return nil, cobra.ShellCompDirectiveFilterDirs
+				}
+				return runsLike(args[0], typed), cobra.ShellCompDirectiveNoFileComp
+			}
+		case "report", "diff", "replay", "merge", "repair", "score":
+			c.ValidArgsFunction = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+		}
+		for flag, known := range map[string]func(loops) []string{"configuration": loops.configurations, "scorer": loops.scorers, "set": loops.parameters, "sweep": loops.parameters, "parameter": loops.parameters} {
+			if c.Flags().Lookup(flag) == nil {
+				continue
+			}
+			_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				if len(args) == 0 {
+					return nil, cobra.ShellCompDirectiveNoFileComp
+				}
+				directive := cobra.ShellCompDirectiveNoFileComp
+				if flag == "set" || flag == "sweep" || flag == "parameter" {
+					directive |= cobra.ShellCompDirectiveNoSpace
+				}
+				return known(p.loopsOf(args[0])), directive
+			})
+		}
+	}
+}
+
+// loops are what a suite or a result folder declares.
+type loops struct {
+	names    []string
+	loop     func(configuration string) *spec.Loop
+	declared []string // scorers
+}
+
+func (p *program) loopsOf(path string) (all loops) {
+	path, _, _ = strings.Cut(path, ":")
+	if m, err := record.ReadManifest(path); err == nil {
+		folder, err := results.OpenManifest(path, m, results.Options{})
+		if err != nil {
+			return loops{}
+		}
+		for _, c := range m.Configurations {
+			all.names = append(all.names, c.Name)
+		}
+		all.declared, all.loop = m.Scorers, folder.Loop
+		return all
+	}
+	quiet := &program{env: p.env, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: p.now, secrets: p.secrets}
+	if path == "-" {
+		return loops{}
+	}
+	suite, err := quiet.openSuite(path, nil)
+	if err != nil {
+		return loops{}
+	}
+	for i := range suite.Suite.Resolved {
+		all.names = append(all.names, suite.Suite.Resolved[i].Name)
+	}
+	for _, s := range suite.Suite.Scorers {
+		all.declared = append(all.declared, s.Name)
+	}
+	all.loop = func(name string) *spec.Loop { return suite.Suite.Configuration(name).Loop }
+	return all
+}
+
+func (l loops) configurations() []string { return l.names }
+
+func (l loops) scorers() []string { return l.declared }
+
+// parameters are the paths that --set and --sweep take, with the sign that follows.
+func (l loops) parameters() (paths []string) {
+	for _, name := range l.names {
+		if loop := l.loop(name); loop != nil {
+			for _, parameter := range replay.Analyse(loop) {
+				paths = append(paths, parameter.Path+"=")
+			}
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// runsLike are the first runs of a result folder whose ids begin so.
+func runsLike(dir, typed string) (ids []string) {
+	for s, err := range record.ReadSignals(dir) {
+		if err != nil || len(ids) == mostCompleted {
+			break
+		}
+		if strings.HasPrefix(s.ID, typed) {
+			ids = append(ids, s.ID)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
