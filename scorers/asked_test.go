@@ -310,13 +310,14 @@ func FuzzSaid(f *testing.F) {
 // well; nobody is asked.
 func TestF80_AnEmptyOutputIsNoAnswer(t *testing.T) {
 	judged := 0
-	for name, kind := range kinds() {
-		if !kind.answer || kind.pairs || name == "checks" {
+	for name := range makers() {
+		kind := (&spec.Scorer{Type: name}).Kind()
+		if !kind.Answer || kind.Pairs || name == "checks" {
 			continue
 		}
 		judged++
 		for _, not := range []string{"", ", not: true"} {
-			s := setWith(t, outside{}, "- {name: s, type: "+name+", score: returned"+needed[name]+not+"}")
+			s := setWith(t, outside{}, "- {name: s, type: "+string(name)+", score: returned"+needed[string(name)]+not+"}")
 			for _, output := range []string{``, `""`, `" \n"`, `null`} {
 				if got := shown(s.Score(t.Context(), task(t, `"x"`), run(output))[0]); got != "0 (none)" {
 					t.Errorf("%s%s: %q: %s", name, not, output, got)

@@ -20,7 +20,7 @@
 //   - A scorer of what was done (of tool calls and steps) judges an iteration by all that was done up to it, and the
 //     run by everything. A run without calls has a score, too.
 //
-// types.go is the table of the scorers; each has a file of its own.
+// makers in scorer.go has a line for each type; the functions stand in the files of their families.
 package scorers
 
 import (
@@ -392,76 +392,63 @@ func (s *Set) scoreAt(ctx context.Context, at *subject, n int, told map[*scorer]
 // comparison judges the answer of a subject. It is made once and used by many runs at the same time.
 type comparison func(ctx context.Context, s *subject) verdict
 
-// kind is a type of scorer.
-type kind struct {
-	// target: it compares with a target, and cannot judge without one.
-	target bool
-	// answer: it judges the answer. What is false here looks for itself.
-	answer bool
-	// course: it judges what was done up to an iteration, and not its output.
-	course bool
-	// pairs: it judges a run beside another one, for which both have to be there.
-	pairs bool
-	make  func(c *compiler) comparison
-}
-
-// kinds are the scorers by their type in a suite. A new one is one file and one line.
-func kinds() map[string]kind {
-	return map[string]kind{
-		"exact":       {target: true, answer: true, make: exact},
-		"contains":    {target: true, answer: true, make: contains},
-		"regex":       {answer: true, make: regex},
-		"numeric":     {target: true, answer: true, make: numeric},
-		"one_of":      {target: true, answer: true, make: oneOf},
-		"json_equal":  {target: true, answer: true, make: jsonEqual},
-		"json_schema": {answer: true, make: jsonSchema},
-		"cel":         {make: cel},
-		"checks":      {answer: true, make: checks},
+// makers are how the scorers of each type are made; spec has what else is known of a type.
+func makers() map[spec.ScorerType]func(*compiler) comparison {
+	return map[spec.ScorerType]func(*compiler) comparison{
+		"exact":       exact,
+		"contains":    contains,
+		"regex":       regex,
+		"numeric":     numeric,
+		"one_of":      oneOf,
+		"json_equal":  jsonEqual,
+		"json_schema": jsonSchema,
+		"cel":         cel,
+		"checks":      checks,
 
 		// similarity of texts
-		"similarity": {target: true, answer: true, make: similarity},
-		"f1":         {target: true, answer: true, make: f1},
-		"rouge":      {target: true, answer: true, make: rouge},
-		"bleu":       {target: true, answer: true, make: bleu},
-		"math":       {target: true, answer: true, make: mathematics},
+		"similarity": similarity,
+		"f1":         f1,
+		"rouge":      rouge,
+		"bleu":       bleu,
+		"math":       mathematics,
 
 		// forms of answers
-		"contains_all": {target: true, answer: true, make: containsAll},
-		"contains_any": {target: true, answer: true, make: containsAny},
-		"starts_with":  {target: true, answer: true, make: startsWith},
-		"word_count":   {answer: true, make: wordCount},
-		"is_json":      {answer: true, make: isJSON},
-		"json_path":    {answer: true, make: jsonPath},
-		"is_xml":       {answer: true, make: isXML},
-		"is_html":      {answer: true, make: isHTML},
-		"is_sql":       {answer: true, make: isSQL},
-		"refusal":      {answer: true, make: refusal},
+		"contains_all": containsAll,
+		"contains_any": containsAny,
+		"starts_with":  startsWith,
+		"word_count":   wordCount,
+		"is_json":      isJSON,
+		"json_path":    jsonPath,
+		"is_xml":       isXML,
+		"is_html":      isHTML,
+		"is_sql":       isSQL,
+		"refusal":      refusal,
 
 		// what was measured
-		"finish_reason": {make: finishReason},
-		"latency":       {course: true, make: latency},
-		"cost":          {course: true, make: cost},
-		"tokens":        {course: true, make: tokens},
-		"iterations":    {course: true, make: iterations},
-		"calls":         {course: true, make: modelCalls},
+		"finish_reason": finishReason,
+		"latency":       latency,
+		"cost":          cost,
+		"tokens":        tokens,
+		"iterations":    iterations,
+		"calls":         modelCalls,
 
 		// sets
-		"all_of": {make: allOf},
-		"any_of": {make: anyOf},
+		"all_of": allOf,
+		"any_of": anyOf,
 
 		// what others are asked
-		"judge":    {answer: true, make: judges},
-		"command":  {answer: true, make: command},
-		"pairwise": {answer: true, pairs: true, make: pairwise},
-		"http":     {answer: true, make: endpoint},
+		"judge":    judges,
+		"command":  command,
+		"pairwise": pairwise,
+		"http":     endpoint,
 
-		"tools_called":      {target: true, course: true, make: toolsCalled},
-		"tools_not_called":  {target: true, course: true, make: toolsNotCalled},
-		"tool_order":        {target: true, course: true, make: toolOrder},
-		"tool_args":         {course: true, make: toolArgs},
-		"tool_call_count":   {course: true, make: toolCallCount},
-		"steps":             {course: true, make: steps},
-		"no_repeated_calls": {course: true, make: noRepeatedCalls},
+		"tools_called":      toolsCalled,
+		"tools_not_called":  toolsNotCalled,
+		"tool_order":        toolOrder,
+		"tool_args":         toolArgs,
+		"tool_call_count":   toolCallCount,
+		"steps":             steps,
+		"no_repeated_calls": noRepeatedCalls,
 	}
 }
 
@@ -507,23 +494,23 @@ type compiler struct {
 func (c *compiler) scorer() *scorer {
 	s := &scorer{name: c.spec.Name, hash: c.spec.Hash(), not: c.spec.Not}
 	c.made = s
-	k, ok := kinds()[c.spec.Type]
-	if !ok {
+	kind, build := c.spec.Kind(), makers()[c.spec.Type]
+	if build == nil {
 		c.fault("type", "unknown type of scorer %q", c.spec.Type)
 		return s
 	}
-	s.needsTarget, s.needsAnswer = k.target, k.answer
+	s.needsTarget, s.needsAnswer = kind.Target, kind.Answer
 	s.asks, s.judges = c.spec.Asks(c.all.declared), c.spec.Judges(c.all.declared)
-	s.pairs = k.pairs
+	s.pairs = kind.Pairs
 	s.value, s.target = c.expression(c.spec.Value), c.expression(c.spec.Target)
 	s.extract = c.extraction()
-	s.compare = k.make(c)
-	s.readsOutput = c.readsAny("output") || k.answer && s.value == nil
+	s.compare = build(c)
+	s.readsOutput = c.readsAny("output") || kind.Answer && s.value == nil
 	s.readsBest = c.readsAny("best")
 	if s.ofRun = s.ofRun || c.readsAny("stop"); s.ofRun {
 		s.judges = spec.ScoreReturned
 	}
-	s.looksAround = s.looksAround || s.ofRun || k.course || c.readsAny("best", "iterations", "usage")
+	s.looksAround = s.looksAround || s.ofRun || kind.Course || c.readsAny("best", "iterations", "usage")
 	return s
 }
 

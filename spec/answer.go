@@ -259,13 +259,10 @@ func (d *Document) mocked() ([]Answer, error) {
 	return nil, fmt.Errorf("none of %s is set", strings.Join(mockVariables, ", "))
 }
 
-// asking are the types of scorers that ask others: models, programs, endpoints.
-var asking = []string{"command", "http", "judge", "pairwise"}
-
 // Asks says that the scorer, or something that its score is made of, asks others. All are the scorers of the suite.
 func (s *Scorer) Asks(all []Scorer) bool {
 	for part := range s.MadeOf(all) {
-		if slices.Contains(asking, part.Type) {
+		if part.Kind().Asks {
 			return true
 		}
 	}
@@ -293,7 +290,7 @@ func (s *Scorer) judgesItself() string {
 		return ScoreReturned
 	case s.Score != "":
 		return s.Score
-	case slices.Contains(asking, s.Type):
+	case s.Kind().Asks:
 		return ScoreReturned
 	}
 	return ScoreEveryIteration

@@ -41,19 +41,8 @@ func (l *loader) checkScorerReferences(s *Suite) {
 
 func (l *loader) checkScorer(scorer *Scorer) {
 	l.checkScorerKeys(scorer)
-	switch scorer.Type {
-	case "judge", "pairwise":
-		l.checkJudge(scorer)
-	case "json_schema":
-		l.checkSchema(scorer)
-	case "tool_call_count", "steps", "word_count":
-		l.checkBounds(scorer)
-	case "latency", "cost", "tokens", "iterations", "calls":
-		l.checkAmount(scorer)
-	case "http":
-		l.checkAddress(scorer.Node.Get("url"), "url: http://localhost:8080/score")
-	case "exact":
-		l.checkNormalized(scorer)
+	if check := scorer.Kind().check; check != nil {
+		check(l, scorer)
 	}
 	l.checkRange(scorer)
 	l.checkTargets(scorer)
@@ -66,15 +55,19 @@ func (l *loader) checkScorer(scorer *Scorer) {
 // checkScorerKeys refuses keys of other types, and misses those of its own.
 func (l *loader) checkScorerKeys(scorer *Scorer) {
 	for _, entry := range scorer.Node.Entries {
-		if owners := strings.Fields(scorerKeys[entry.Key]); len(owners) > 0 && !slices.Contains(owners, scorer.Type) {
+		var owners []string
+		for _, kind := range scorerKinds {
+			if slices.Contains(strings.Fields(kind.keys), entry.Key) {
+				owners = append(owners, string(kind.Type))
+			}
+		}
+		if len(owners) > 0 && !slices.Contains(owners, string(scorer.Type)) {
 			l.add(scorer.Node.KeyFault(entry.Key, "it belongs to type: "+listed(owners),
 				"%q means nothing for a scorer of type %s", entry.Key, scorer.Type))
 		}
 	}
-	for _, key := range scorerNeeds[scorer.Type] {
-		if scorer.Node.Get(key) == nil {
-			l.fault(scorer.Node, "", "a scorer of type %s needs %s", scorer.Type, key)
-		}
+	if key := scorer.Kind().needs; key != "" && scorer.Node.Get(key) == nil {
+		l.fault(scorer.Node, "", "a scorer of type %s needs %s", scorer.Type, key)
 	}
 }
 
@@ -209,42 +202,6 @@ func (l *loader) checkPair(s *Suite, scorer *Scorer) {
 	}
 }
 
-// scorerKeys are the keys that belong to some types of scorers; the others belong to all.
-var scorerKeys = map[string]string{
-	"expr": "cel json_path tool_args", "pattern": "regex", "tolerance": "numeric math", "relative": "numeric",
-	"options":     "one_of contains_all contains_any starts_with finish_reason",
-	"ignore_case": "exact contains contains_all contains_any starts_with one_of regex similarity", "trim": "exact one_of",
-	"normalize": "exact", "dialect": "is_sql", "method": "similarity", "variant": "rouge", "measure": "f1 rouge",
-	"schema": "json_schema", "schema_file": "json_schema", "check": "checks",
-	"value":   answerScorers + " " + targetScorers + " command http judge pairwise",
-	"extract": answerScorers + " " + targetScorers + " command http judge pairwise",
-	"target":  targetScorers + " json_path command http judge pairwise tools_called tools_not_called tool_order",
-	"range":   "cel latency cost tokens iterations calls command http judge",
-	"at_most": "latency cost tokens iterations calls",
-	"tools":   "tools_called tools_not_called tool_order tool_args tool_call_count no_repeated_calls",
-	"exactly": "tool_order", "every": "tool_args",
-	"min": "tool_call_count steps word_count", "max": "tool_call_count steps word_count", "equals": "tool_call_count steps word_count",
-	"delegates": "tools_called tools_not_called tool_order tool_args tool_call_count steps no_repeated_calls",
-	"scorers":   "all_of any_of", "threshold": "all_of any_of",
-	"command": "command", "url": "http", "headers": "http", "timeout": "command http judge pairwise",
-	"model": "judge pairwise", "models": "judge pairwise", "votes": "judge pairwise", "reduce": "judge pairwise", "rubric": "judge pairwise",
-	"reference": "judge pairwise", "temperature": "judge pairwise", "max_output_tokens": "judge pairwise",
-	"criteria": "judge", "choices": "judge", "against": "pairwise",
-}
-
-const (
-	// targetScorers compare an answer with the target.
-	targetScorers = "exact contains contains_all contains_any starts_with numeric math one_of similarity f1 rouge bleu json_equal"
-	// answerScorers judge an answer for itself.
-	answerScorers = "regex word_count json_schema json_path is_json is_xml is_html is_sql refusal"
-)
-
-// scorerNeeds are the keys that a type cannot do without.
-var scorerNeeds = map[string][]string{
-	"cel": {"expr"}, "json_path": {"expr"}, "tool_args": {"expr"}, "regex": {"pattern"}, "command": {"command"}, "http": {"url"},
-	"all_of": {"scorers"}, "any_of": {"scorers"},
-}
-
 // checkBounds wants some that can be kept.
 func (l *loader) checkBounds(scorer *Scorer) {
 	switch {
@@ -255,6 +212,11 @@ func (l *loader) checkBounds(scorer *Scorer) {
 	case scorer.Min != nil && scorer.Max != nil && *scorer.Min > *scorer.Max:
 		l.add(scorer.Node.KeyFault("min", "", "min %d is above max %d", *scorer.Min, *scorer.Max))
 	}
+}
+
+// checkScorerURL wants the address of an endpoint.
+func (l *loader) checkScorerURL(scorer *Scorer) {
+	l.checkAddress(scorer.Node.Get("url"), "url: http://localhost:8080/score")
 }
 
 // checkAmount wants what an amount is held against.

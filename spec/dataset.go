@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
@@ -256,12 +255,7 @@ func (s *Scorer) NeedsTarget() bool {
 	case "tools_called", "tools_not_called", "tool_order":
 		return s.Tools == nil && s.Target == nil
 	}
-	for of := range strings.FieldsSeq(targetScorers) {
-		if of == s.Type {
-			return s.Options == nil && s.Target == nil
-		}
-	}
-	return false
+	return s.Kind().Target && s.Options == nil && s.Target == nil
 }
 
 // asksByTarget says that what is asked for holds the target.

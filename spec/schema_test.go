@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -231,5 +232,23 @@ func TestMostTrials(t *testing.T) {
 	field, _ := reflect.TypeFor[Suite]().FieldByName("Trials")
 	if most := field.Tag.Get("max"); most != strconv.Itoa(MostTrials) {
 		t.Errorf("trials are at most %s, and MostTrials is %d", most, MostTrials)
+	}
+}
+
+// A key of the table that no scorer has would belong to every type.
+func TestTheTableOfScorersNamesKeysOfScorers(t *testing.T) {
+	keys := map[string]bool{}
+	for field := range reflect.TypeFor[Scorer]().Fields() {
+		keys[field.Tag.Get("yaml")] = true
+	}
+	for _, kind := range scorerKinds {
+		for _, key := range append(strings.Fields(kind.keys), strings.Fields(kind.needs)...) {
+			if !keys[key] {
+				t.Errorf("%s: scorers have no key %q", kind.Type, key)
+			}
+		}
+		if kind.needs != "" && !slices.Contains(strings.Fields(kind.keys), kind.needs) {
+			t.Errorf("%s needs %s, which is not its key", kind.Type, kind.needs)
+		}
 	}
 }

@@ -18,15 +18,15 @@ import (
 
 // Scorer judges a run after the loop, with the target.
 type Scorer struct {
-	Name    string    `yaml:"name" need:"required" minlen:"1"`
-	Type    string    `yaml:"type" need:"required" enum:"exact|contains|contains_all|contains_any|starts_with|regex|numeric|math|one_of|word_count|similarity|f1|rouge|bleu|json_equal|json_schema|json_path|is_json|is_xml|is_html|is_sql|cel|checks|refusal|finish_reason|latency|cost|tokens|iterations|calls|command|http|judge|pairwise|all_of|any_of|tools_called|tools_not_called|tool_order|tool_args|tool_call_count|steps|no_repeated_calls"`
-	Value   *Expr     `yaml:"value" doc:"CEL: what is judged (default output)."`
-	Target  *Expr     `yaml:"target" doc:"CEL: what it is judged against (default target)."`
-	Extract *Extract  `yaml:"extract" doc:"A regular expression (its first group) applied to the value, or {expr: CEL}."`
-	Not     bool      `yaml:"not" doc:"Turn a score v into 1 - v."`
-	Weight  *float64  `yaml:"weight" above:"0" max:"1000000" doc:"What it counts among the parts of an all_of (default 1)."`
-	Range   []float64 `yaml:"range" minlen:"2" doc:"[a, b]: a number of a is worth 0 and one of b 1, what lies between them in proportion. a may be the larger one."`
-	Score   string    `yaml:"score" enum:"returned|every_iteration|when_asked" doc:"What is judged: the output that a run returns, every iteration's, or, besides the one that is returned, those that a replay asks for. Default: every_iteration; of scorers that ask others (command, http, judge) returned."`
+	Name    string     `yaml:"name" need:"required" minlen:"1"`
+	Type    ScorerType `yaml:"type" need:"required"`
+	Value   *Expr      `yaml:"value" doc:"CEL: what is judged (default output)."`
+	Target  *Expr      `yaml:"target" doc:"CEL: what it is judged against (default target)."`
+	Extract *Extract   `yaml:"extract" doc:"A regular expression (its first group) applied to the value, or {expr: CEL}."`
+	Not     bool       `yaml:"not" doc:"Turn a score v into 1 - v."`
+	Weight  *float64   `yaml:"weight" above:"0" max:"1000000" doc:"What it counts among the parts of an all_of (default 1)."`
+	Range   []float64  `yaml:"range" minlen:"2" doc:"[a, b]: a number of a is worth 0 and one of b 1, what lies between them in proportion. a may be the larger one."`
+	Score   string     `yaml:"score" enum:"returned|every_iteration|when_asked" doc:"What is judged: the output that a run returns, every iteration's, or, besides the one that is returned, those that a replay asks for. Default: every_iteration; of scorers that ask others (command, http, judge) returned."`
 
 	Expr       *Expr    `yaml:"expr" doc:"cel: a boolean or a number. json_path: what stands in json, or a boolean. tool_args: a boolean over call."`
 	Pattern    string   `yaml:"pattern" doc:"regex: the expression (RE2)."`
@@ -75,6 +75,93 @@ type Scorer struct {
 
 	Node *source.Node `yaml:",here"`
 	hash string       // once the suite is loaded
+}
+
+// ScorerType is the type of a scorer: that of a row of the table of kinds.
+type ScorerType string
+
+// Words are the types, for the decoder and the schema.
+func (ScorerType) Words() (words []string) {
+	for _, kind := range scorerKinds {
+		words = append(words, string(kind.Type))
+	}
+	return words
+}
+
+// ScorerKind is what is known of all scorers of a type.
+type ScorerKind struct {
+	Type ScorerType
+	// Target: it compares with a target, and cannot judge without one.
+	Target bool
+	// Answer: it judges the answer. What is false here looks for itself.
+	Answer bool
+	// Course: it judges what was done up to an iteration, and not its output.
+	Course bool
+	// Asks: it asks others: models, programs, endpoints.
+	Asks bool
+	// Pairs: it judges a run beside another one, for which both have to be there.
+	Pairs bool
+
+	keys  string                 // those that not every type has
+	needs string                 // the key that it cannot do without; "": none, or check knows
+	check func(*loader, *Scorer) // what else has to be right
+}
+
+// Kind is the row of the scorer's type; it is zero where there is no such type.
+func (s *Scorer) Kind() ScorerKind {
+	for _, kind := range scorerKinds {
+		if kind.Type == s.Type {
+			return kind
+		}
+	}
+	return ScorerKind{}
+}
+
+// scorerKinds has a row for each type of scorer; package scorers has how they judge.
+var scorerKinds = []ScorerKind{
+	{Type: "exact", Target: true, Answer: true, keys: "value extract target ignore_case trim normalize", check: (*loader).checkNormalized},
+	{Type: "contains", Target: true, Answer: true, keys: "value extract target ignore_case"},
+	{Type: "contains_all", Target: true, Answer: true, keys: "value extract target options ignore_case"},
+	{Type: "contains_any", Target: true, Answer: true, keys: "value extract target options ignore_case"},
+	{Type: "starts_with", Target: true, Answer: true, keys: "value extract target options ignore_case"},
+	{Type: "regex", Answer: true, keys: "value extract pattern ignore_case", needs: "pattern"},
+	{Type: "numeric", Target: true, Answer: true, keys: "value extract target tolerance relative"},
+	{Type: "math", Target: true, Answer: true, keys: "value extract target tolerance"},
+	{Type: "one_of", Target: true, Answer: true, keys: "value extract target options ignore_case trim"},
+	{Type: "word_count", Answer: true, keys: "value extract min max equals", check: (*loader).checkBounds},
+	{Type: "similarity", Target: true, Answer: true, keys: "value extract target ignore_case method"},
+	{Type: "f1", Target: true, Answer: true, keys: "value extract target measure"},
+	{Type: "rouge", Target: true, Answer: true, keys: "value extract target variant measure"},
+	{Type: "bleu", Target: true, Answer: true, keys: "value extract target"},
+	{Type: "json_equal", Target: true, Answer: true, keys: "value extract target"},
+	{Type: "json_schema", Answer: true, keys: "value extract schema schema_file", check: (*loader).checkSchema},
+	{Type: "json_path", Answer: true, keys: "value extract target expr", needs: "expr"},
+	{Type: "is_json", Answer: true, keys: "value extract"},
+	{Type: "is_xml", Answer: true, keys: "value extract"},
+	{Type: "is_html", Answer: true, keys: "value extract"},
+	{Type: "is_sql", Answer: true, keys: "value extract dialect"},
+	{Type: "cel", keys: "expr range", needs: "expr"},
+	{Type: "checks", Answer: true, keys: "check"},
+	{Type: "refusal", Answer: true, keys: "value extract"},
+	{Type: "finish_reason", keys: "options"},
+	{Type: "latency", Course: true, keys: "at_most range", check: (*loader).checkAmount},
+	{Type: "cost", Course: true, keys: "at_most range", check: (*loader).checkAmount},
+	{Type: "tokens", Course: true, keys: "at_most range", check: (*loader).checkAmount},
+	{Type: "iterations", Course: true, keys: "at_most range", check: (*loader).checkAmount},
+	{Type: "calls", Course: true, keys: "at_most range", check: (*loader).checkAmount},
+	{Type: "command", Answer: true, Asks: true, keys: "value extract target timeout range command", needs: "command"},
+	{Type: "http", Answer: true, Asks: true, keys: "value extract target timeout range url headers", needs: "url", check: (*loader).checkScorerURL},
+	{Type: "judge", Answer: true, Asks: true, keys: "value extract target timeout model models votes reduce rubric reference temperature max_output_tokens range criteria choices", check: (*loader).checkJudge},
+	{Type: "pairwise", Answer: true, Asks: true, Pairs: true, keys: "value extract target timeout model models votes reduce rubric reference temperature max_output_tokens against", check: (*loader).checkJudge},
+	{Type: "all_of", keys: "scorers threshold", needs: "scorers"},
+	{Type: "any_of", keys: "scorers threshold", needs: "scorers"},
+	{Type: "tools_called", Target: true, Course: true, keys: "target tools delegates"},
+	{Type: "tools_not_called", Target: true, Course: true, keys: "target tools delegates"},
+	{Type: "tool_order", Target: true, Course: true, keys: "target tools exactly delegates"},
+	{Type: "tool_args", Course: true, keys: "expr tools every delegates", needs: "expr"},
+	{Type: "tool_call_count", Course: true, keys: "tools min max equals delegates", check: (*loader).checkBounds},
+	{Type: "steps", Course: true, keys: "min max equals delegates", check: (*loader).checkBounds},
+	{Type: "no_repeated_calls", Course: true, keys: "tools delegates"},
 }
 
 // Which outputs a scorer judges.
@@ -195,7 +282,7 @@ func (s *Scorer) Hash() string {
 func (s *Scorer) plainText() []byte {
 	text, err := expr.AppendJSON(nil, valueOf(s.Node.Plain()))
 	if err != nil {
-		return []byte(s.Name + "\n" + s.Type) // no value of a file is without JSON
+		return []byte(s.Name + "\n" + string(s.Type)) // no value of a file is without JSON
 	}
 	return text
 }

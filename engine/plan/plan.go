@@ -315,13 +315,13 @@ type Asking struct {
 func AskingOf(s *spec.Suite) []Asking {
 	var all []Asking
 	for scorer := range s.AllScorers() {
-		a := Asking{Scorer: scorer, every: judgesEvery(s, scorer), Models: scorer.Models}
-		switch scorer.Type {
-		case "judge", "command", "http":
-		case "pairwise":
-			a.beside = configuration(s, scorer.Against)
-		default:
+		kind := scorer.Kind()
+		if !kind.Asks {
 			continue
+		}
+		a := Asking{Scorer: scorer, every: judgesEvery(s, scorer), Models: scorer.Models}
+		if kind.Pairs {
+			a.beside = configuration(s, scorer.Against)
 		}
 		if scorer.Model != "" {
 			a.Models = append([]string{scorer.Model}, a.Models...)

@@ -315,17 +315,8 @@ func (f *Folder) scorer(name string) *spec.Scorer {
 	return &scorers[at]
 }
 
-// around are the variables of scorers that change with where a run stops, and
-// byCourse the types that go by all that was done until then. Those of ofOthers are
-// asked about an output, whatever else they read.
-var (
-	around   = []string{"best", "iterations", "usage"}
-	byCourse = []string{
-		"latency", "cost", "tokens", "iterations", "calls",
-		"tools_called", "tools_not_called", "tool_order", "tool_args", "tool_call_count", "steps", "no_repeated_calls",
-	}
-	ofOthers = []string{"judge", "pairwise", "command", "http"}
-)
+// around are the variables of scorers that change with where a run stops.
+var around = []string{"best", "iterations", "usage"}
 
 // deepest is how deep sets stand in sets; who loads a suite refuses those that are
 // part of themselves.
@@ -358,15 +349,15 @@ func (f *Folder) readsOf(s *spec.Scorer) sweep.Reads {
 // dependsOf goes by the type of a scorer and by what its expressions read. A set
 // depends on what its parts do.
 func (f *Folder) dependsOf(s *spec.Scorer, depth int) (d depends) {
-	variables := variablesOf(s)
+	kind, variables := s.Kind(), variablesOf(s)
 	reads := func(name string) bool { return slices.Contains(variables, name) }
-	d.course = slices.Contains(byCourse, s.Type) || slices.ContainsFunc(around, reads)
+	d.course = kind.Course || slices.ContainsFunc(around, reads)
 	d.stop = reads("stop")
 	d.iteration = s.Type == "checks" || s.Type == "finish_reason"
 	d.output = reads("output")
 	switch {
-	case len(s.Parts) > 0, d.iteration, s.Type == "cel", slices.Contains(byCourse, s.Type):
-	case s.Value == nil, slices.Contains(ofOthers, s.Type):
+	case len(s.Parts) > 0, d.iteration, s.Type == "cel", kind.Course:
+	case s.Value == nil, kind.Asks:
 		d.output = true
 	}
 	for i := range s.Parts {

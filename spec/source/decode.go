@@ -29,7 +29,7 @@ type Decoder struct {
 // Struct tags: `yaml:"name"` (fields without it are left alone), `yaml:",inline"` on an embedded struct,
 // `yaml:",here"` on a *Node field that receives the struct's own node; `need:"required"`; `min:"0"`, `max:"1"`
 // (inclusive) and `above:"0"` (exclusive) for numbers and durations; `enum:"a|b"` and `hint:"..."` of a
-// word that is none of these; `minlen:"1"` for text, lists and mappings; `doc:"..."`. On lists, limits of numbers and enum apply to the items.
+// word that is none of these (or a type with a method Words, which gives them); `minlen:"1"` for text, lists and mappings; `doc:"..."`. On lists, limits of numbers and enum apply to the items.
 //
 // Types: string, bool, int, int64, float64, time.Duration (never negative), any (as Plain gives it), *Node, structs,
 // pointers, slices, map[string]T, Maybe[T], and every NodeDecoder.
@@ -52,7 +52,7 @@ func (d *Decoder) Decode(n *Node, into any) {
 // DecodeTagged is Decode with the tags that a field of that type would have, such as `min:"0" max:"1"`.
 func (d *Decoder) DecodeTagged(n *Node, into any, tag reflect.StructTag) {
 	v := reflect.ValueOf(into).Elem()
-	d.value(n, v, rulesOf(tag))
+	d.value(n, v, rulesOf(v.Type(), tag))
 }
 
 // Fault reports a fault at n; hint may be "".
@@ -651,7 +651,7 @@ func (s *shape) addFields(t reflect.Type, prefix []int) {
 		case option == "here":
 			s.here = index
 		case name != "" && name != "-":
-			s.fields = append(s.fields, field{name, index, f.Type, rulesOf(f.Tag)})
+			s.fields = append(s.fields, field{name, index, f.Type, rulesOf(f.Type, f.Tag)})
 		}
 	}
 }
@@ -673,12 +673,15 @@ func (s *shape) names() []string {
 	return names
 }
 
-// rulesOf reads tags; one that cannot be read is a mistake of ours and panics.
-func rulesOf(tag reflect.StructTag) rules {
+// rulesOf reads the tags of a field of that type; one that cannot be read is a mistake of ours and panics.
+func rulesOf(t reflect.Type, tag reflect.StructTag) rules {
 	r := rules{required: tag.Get("need") == "required", doc: tag.Get("doc")}
 	r.min, r.max, r.above = boundOf(tag.Get("min")), boundOf(tag.Get("max")), boundOf(tag.Get("above"))
 	if enum := tag.Get("enum"); enum != "" {
 		r.enum, r.hint = strings.Split(enum, "|"), tag.Get("hint")
+	}
+	if w, ok := reflect.Zero(t).Interface().(interface{ Words() []string }); ok {
+		r.enum = w.Words()
 	}
 	if minLen := tag.Get("minlen"); minLen != "" {
 		r.minLen = must(strconv.Atoi(minLen))
