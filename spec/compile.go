@@ -255,6 +255,9 @@ func holdsThreshold(conditions []Condition) bool {
 // compileScorers compiles what scorers see: outputs of any of the loops.
 func (l *loader) compileScorers(s *Suite) {
 	output := expr.String
+	if len(s.Resolved) == 0 {
+		output = expr.Any // the loops have faults: what they reply is not known
+	}
 	for i := range s.Resolved {
 		if s.Resolved[i].Loop.outputType().String() != output.String() {
 			output = expr.Any

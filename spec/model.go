@@ -70,6 +70,34 @@ func (a *Agent) KeyHint(key string) string {
 	return ""
 }
 
+// KeyHint says where a key of suites belongs.
+func (l *Loop) KeyHint(key string) string {
+	switch key {
+	case "trials", "concurrency", "seed", "budget":
+		return fmt.Sprintf("%s belongs to the suite; agentbench run has flags for it: agentbench run --help", key)
+	case "tasks", "models", "scorers", "configurations", "thresholds", "metrics", "baseline", "prices", "margin":
+		return fmt.Sprintf("%s belongs to the suite", key)
+	case "model", "tools", "system", "temperature":
+		return fmt.Sprintf("it belongs to the agent: agent: {%s: …}", key)
+	}
+	return ""
+}
+
+// KeyHint says where a key of loops belongs.
+func (s *Suite) KeyHint(key string) string {
+	switch key {
+	case "agent", "prompt", "evaluate", "terminate", "guards", "pattern", "max_iterations":
+		return fmt.Sprintf("%s belongs to a loop: a file of its own that configurations name", key)
+	case "providers":
+		return "write models: {NAME: {provider: …}}"
+	case "tests", "dataset":
+		return "write tasks"
+	case "assert", "asserts", "evaluators", "graders":
+		return "write scorers"
+	}
+	return ""
+}
+
 func agentKey(key string) string {
 	switch key {
 	case "max_tokens", "max_completion_tokens":

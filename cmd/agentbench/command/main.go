@@ -22,6 +22,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -98,6 +99,13 @@ Start with:  agentbench run quickstart`,
 	return root
 }
 
+// elsewhere are the names that other tools have for our commands.
+var elsewhere = map[string][]string{
+	"run": {"eval", "evaluate", "test", "bench", "start", "exec"}, "report": {"view", "summary", "results", "stats"}, "diff": {"compare"},
+	"tune": {"optimize", "optimise", "sweep", "search"}, "check": {"validate", "lint"}, "show": {"list", "ls", "inspect", "logs", "trace"}, "init": {"new", "create"},
+	"repair": {"fix", "recover"}, "import": {"ingest", "load"}, "mock": {"serve", "server"}, "score": {"grade", "rescore"},
+}
+
 // unknownCommand is what the program does with words that are no command.
 func unknownCommand(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -106,6 +114,11 @@ func unknownCommand(c *cobra.Command, args []string) error {
 	var names []string
 	for _, sub := range c.Commands() {
 		names = append(names, sub.Name())
+	}
+	for name, others := range elsewhere {
+		if slices.Contains(others, args[0]) {
+			return exit.Usage("did you mean "+name+"?", "unknown command %q", args[0])
+		}
 	}
 	return exit.Usage(exit.DidYouMean(args[0], names, "agentbench --help lists the commands"), "unknown command %q", args[0])
 }

@@ -109,7 +109,7 @@ func openBaselineFile(path string) (*record.Results, error) {
 	case errors.As(err, &none) && none.Ours:
 		return nil, exit.With(exit.NotMeasured, "agentbench baseline set makes it anew; agentbench version tells which one this is", "%w", err)
 	case errors.As(err, &none):
-		return nil, exit.Usage(fileHint(path), "%s is a file, but no baseline: %s", path, none.What)
+		return nil, exit.Usage(fileHint(path), "%s is neither a result folder nor a baseline file (%s)", path, none.What)
 	case err != nil:
 		return nil, exit.Unmeasured(err)
 	}
@@ -293,6 +293,9 @@ func randomDigits() string {
 
 // newFolder makes the folder that results go to, if it is not there.
 func newFolder(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return exit.Usage("name a new folder with --out", "%s is a file; results need a folder", dir)
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the result folder: %w", err)
 	}
