@@ -27,15 +27,6 @@ type AnswerCall struct {
 	Arguments string // as they were written, or the JSON of what they are
 }
 
-// Texts are answers that are only texts.
-func Texts(texts ...string) []Answer {
-	answers := make([]Answer, len(texts))
-	for i, text := range texts {
-		answers[i].Text = text
-	}
-	return answers
-}
-
 // answerKeys are those of an object that is a reply and not what is replied: our
 // own, and those that a message of the chat-completions API has.
 var answerKeys = []string{

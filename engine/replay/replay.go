@@ -296,50 +296,6 @@ func (r *Result) Label() Label {
 	return PointExact
 }
 
-// Tally counts the runs of a configuration by what is known of them. The zero
-// Tally is that of no runs.
-type Tally struct {
-	Runs                      int
-	Exact, Censored, Branches int
-	Told                      int // of those that branch
-
-	worst       Label
-	least, most float64
-}
-
-// Add counts a run, and what it is worth: its score or its cost. Where that is
-// not known it lies between least and most, in [0, 1] for a share; else they are
-// the same.
-func (t *Tally) Add(r *Result, least, most float64) {
-	t.Runs++
-	t.worst = max(t.worst, r.Label())
-	switch r.Verdict {
-	case Exact:
-		t.Exact++
-	case Censored:
-		t.Censored++
-	case Branches:
-		t.Branches++
-		if r.Told {
-			t.Told++
-		}
-	}
-	t.least += least
-	t.most += most
-}
-
-// Label is the worst of the runs.
-func (t *Tally) Label() Label { return t.worst }
-
-// Mean is between which values the mean of the runs lies. It is a point only
-// where both are the same; of no runs it is 0.
-func (t *Tally) Mean() (least, most float64) {
-	if t.Runs == 0 {
-		return 0, 0
-	}
-	return t.least / float64(t.Runs), t.most / float64(t.Runs)
-}
-
 // lump is what a log tells of a run as a whole only, and not of its iterations.
 type lump struct {
 	all        record.Usage // of the agent

@@ -56,25 +56,12 @@ func nearer(a, b, length int) bool {
 	return x < y || x == y && a < b
 }
 
-// Plus are the statistics of both.
-func (s Stats) Plus(t Stats) Stats {
-	for n := range maxOrder {
-		s.Matches[n] += t.Matches[n]
-		s.Totals[n] += t.Totals[n]
-	}
-	s.Answer += t.Answer
-	s.Target += t.Target
-	return s
-}
-
-// BLEU of a corpus, as sacreBLEU computes it by default: an order without a match counts as a half, the next such one
-// as a quarter, and so on (smoothing "exp"), and one that the whole corpus is too short for as nothing.
-func (s Stats) BLEU() float64 { return s.bleu(false) }
-
-// BLEU is that of a single answer, as sacreBLEU's sentence_bleu computes it: as that of a corpus, but orders that the
-// answer is too short for are left out ("effective order").
+// BLEU is that of a single answer, as sacreBLEU's sentence_bleu computes it.
 func BLEU(answer string, targets ...string) float64 { return StatsOf(answer, targets...).bleu(true) }
 
+// bleu is that of a corpus, as sacreBLEU computes it by default: an order without a match counts as a half, the next such
+// one as a quarter, and so on (smoothing "exp"), and one that the whole corpus is too short for as nothing; by effective
+// order such orders are left out.
 func (s Stats) bleu(effective bool) float64 {
 	if s.Matches == [maxOrder]int{} {
 		return 0

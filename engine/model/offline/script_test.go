@@ -21,9 +21,17 @@ func ask(t *testing.T, m *Script, task string, call int) (string, error) {
 	return reply.Text, nil
 }
 
+func texts(replies ...string) []spec.Answer {
+	all := make([]spec.Answer, len(replies))
+	for i, reply := range replies {
+		all[i].Text = reply
+	}
+	return all
+}
+
 // S4.8: the replies are deterministic, one per call of a run.
 func TestS4_8_RepliesInOrder(t *testing.T) {
-	m := &Script{Name: "canned", All: spec.Texts("one", "two")}
+	m := &Script{Name: "canned", All: texts("one", "two")}
 	for range 2 { // another run starts again
 		for i, want := range m.All {
 			if got, err := ask(t, m, "x", i); got != want.Text || err != nil {
@@ -62,7 +70,7 @@ func TestRepliesThatCallTools(t *testing.T) {
 }
 
 func TestRepliesFoundByTask(t *testing.T) {
-	m := &Script{Name: "recorded", ByTask: map[string][]spec.Answer{"a": spec.Texts("A"), "b": spec.Texts("B")}, All: spec.Texts("never")}
+	m := &Script{Name: "recorded", ByTask: map[string][]spec.Answer{"a": texts("A"), "b": texts("B")}, All: texts("never")}
 	for task, want := range map[string]string{"a": "A", "b": "B"} {
 		if got, err := ask(t, m, task, 0); got != want || err != nil {
 			t.Errorf("task %s: %q, %v", task, got, err)
@@ -89,7 +97,7 @@ func TestAfterTheLastReply(t *testing.T) {
 		{End, nil, 0, "", "", true},
 	} {
 		t.Run(fmt.Sprintf("%s after %d", c.after, len(c.replies)), func(t *testing.T) {
-			m := &Script{Name: "canned", ByTask: map[string][]spec.Answer{"x": spec.Texts(c.replies...)}, AfterLast: c.after}
+			m := &Script{Name: "canned", ByTask: map[string][]spec.Answer{"x": texts(c.replies...)}, AfterLast: c.after}
 			got, err := ask(t, m, "x", c.call)
 			if got != c.want || errors.Is(err, model.ErrEnded) != c.ended {
 				t.Fatalf("got %q, %v", got, err)
@@ -106,7 +114,7 @@ func TestAfterTheLastReply(t *testing.T) {
 }
 
 func TestUnknownTask(t *testing.T) {
-	m := &Script{Name: "recorded", ByTask: map[string][]spec.Answer{"a": spec.Texts("A")}, AfterLast: Repeat}
+	m := &Script{Name: "recorded", ByTask: map[string][]spec.Answer{"a": texts("A")}, AfterLast: Repeat}
 	_, err := ask(t, m, "b", 0)
 	want := `exhausted: the script "recorded" has no replies for task "b"`
 	if err == nil || err.Error() != want {
@@ -116,7 +124,7 @@ func TestUnknownTask(t *testing.T) {
 
 // What varies belongs to the run and the call, not to the order of calls.
 func TestTimesDoNotDependOnTheOrder(t *testing.T) {
-	m := &Script{Name: "m", All: spec.Texts("a", "b", "c"), Time: Call{
+	m := &Script{Name: "m", All: texts("a", "b", "c"), Time: Call{
 		Latency: spec.Latency{Median: time.Second, Sigma: 1},
 		Tokens:  spec.TokenCounts{Input: 100, Output: 100, Spread: 0.5},
 	}}
@@ -143,7 +151,7 @@ func TestTimesDoNotDependOnTheOrder(t *testing.T) {
 }
 
 func BenchmarkCall(b *testing.B) {
-	m := &Script{Name: "canned", All: spec.Texts("reply")}
+	m := &Script{Name: "canned", All: texts("reply")}
 	request := &model.Request{Messages: []model.Message{{Role: "user", Text: "prompt"}}, Draw: model.Draw{Task: "x", Trial: 1}}
 	b.ReportAllocs()
 	for b.Loop() {
