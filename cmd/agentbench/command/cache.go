@@ -191,27 +191,6 @@ func (p *program) prune(dir string, most int64) error {
 // cell keeps a text within its column.
 func cell(text string) string { return page.Visible(text) }
 
-// cacheFlags say what of the cache a run may use, and where it is.
-type cacheFlags struct {
-	mode cache.Mode
-	text string
-	dir  string
-}
-
-func (f *cacheFlags) declare(c *cobra.Command) {
-	c.Flags().StringVar(&f.text, "cache", string(cache.On), "paid answers: "+strings.Join(cache.Modes, ", ")+" (only: make no call at all)")
-	c.Flags().StringVar(&f.dir, "cache-dir", "", "folder of the cache (default: cache, beside the result folder)")
-	// It fails only where there is no such flag.
-	_ = c.RegisterFlagCompletionFunc("cache", cobra.FixedCompletions(cache.Modes, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func (f *cacheFlags) validate() (err error) {
-	if f.mode, err = cache.ParseMode(f.text); err != nil {
-		return exit.Usage(exit.DidYouMean(f.text, cache.Modes, "there are: "+strings.Join(cache.Modes, ", ")), "%w", err)
-	}
-	return nil
-}
-
 // cacheName is the folder of the cache, beside result folders.
 const cacheName = "cache"
 

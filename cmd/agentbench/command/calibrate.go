@@ -77,8 +77,8 @@ wrong; 4 an interrupt or the budget ended it; 5 no labelled output has a score, 
 	c.Flags().Float64Var(&f.threshold, "threshold", 0.5, "a score of this or more is a yes")
 	c.Flags().Float64Var(&f.precision, "precision", 0.1, "how far intervals should reach to both sides at most")
 	c.Flags().Float64Var(&f.minKappa, "min-kappa", 0, "fail where kappa is below this")
-	c.Flags().IntVar(&f.concurrency, "concurrency", 0, "outputs that are scored at the same time (default: the suite's, else 8)")
-	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no notes on stderr")
+	concurrencyFlag(c, &f.concurrency, "outputs that are scored")
+	quietFlag(c, &f.quiet, "no notes")
 	f.changed = c.Flags().Changed
 	return c
 }
@@ -93,10 +93,8 @@ func (f *calibrateFlags) validate() error {
 		return exit.Usage("--precision 0.1 wants intervals such as 0.5–0.7", "--precision %v: want a number between 0 and 1", f.precision)
 	case !(f.minKappa >= -1 && f.minKappa <= 1):
 		return exit.Usage("1 is perfect agreement, 0 is chance", "--min-kappa %v: want a number from -1 to 1", f.minKappa)
-	case f.concurrency < 0 || f.concurrency == 0 && f.changed("concurrency"):
-		return exit.Usage("--concurrency 1 is one output after the other", "--concurrency %d: want at least 1", f.concurrency)
 	}
-	return cmp.Or(f.cacheFlags.validate(), f.reportFlags.validate())
+	return f.reportFlags.validate()
 }
 
 // calibration is a scorer that is held against labels.
@@ -526,7 +524,7 @@ func (c *calibration) score(ctx context.Context) (ended string, err error) {
 		return "", err
 	}
 	made := &job{
-		opened: c.opened, flags: &runFlags{cacheFlags: c.flags.cacheFlags}, dir: c.flags.results, budget: pace.OfSuite(c.Suite.Budget),
+		opened: c.opened, flags: &runFlags{recordFlags: recordFlags{cacheFlags: c.flags.cacheFlags}}, dir: c.flags.results, budget: pace.OfSuite(c.Suite.Budget),
 	}
 	if made.dir == "" {
 		made.dir = filepath.Join("results", "labels") // the cache is that of runs

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/spf13/cobra"
 )
 
 func TestPrintableLeavesNothingThatATerminalObeys(t *testing.T) {
@@ -42,8 +43,11 @@ func TestFreshFoldersAreSafeNamesAndDiffer(t *testing.T) {
 }
 
 func TestSettingsKeepWhatStandsBehindTheFirstEqualsSign(t *testing.T) {
-	got, err := settings([]string{"a.b=1", "evaluate.checks.x.expr=output == 'a=b, c'", "c="})
-	want := []spec.Setting{{Path: "a.b", Value: "1"}, {Path: "evaluate.checks.x.expr", Value: "output == 'a=b, c'"}, {Path: "c"}}
+	var got []spec.Setting
+	c := &cobra.Command{}
+	setFlag(c, &got, "set")
+	err := c.ParseFlags([]string{"--set", "a.b=1", "--set", "evaluate.checks.x.expr=output == 'a=b, c'"})
+	want := []spec.Setting{{Path: "a.b", Value: "1"}, {Path: "evaluate.checks.x.expr", Value: "output == 'a=b, c'"}}
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("got %v, %v", got, err)
 	}
@@ -52,8 +56,8 @@ func TestSettingsKeepWhatStandsBehindTheFirstEqualsSign(t *testing.T) {
 			t.Errorf("got %+v, want %+v", got[i], want[i])
 		}
 	}
-	for _, wrong := range []string{"a.b", "=1", ""} {
-		if _, err := settings([]string{wrong}); err == nil {
+	for _, wrong := range []string{"a.b", "=1", "", "c="} {
+		if err := c.ParseFlags([]string{"--set", wrong}); err == nil {
 			t.Errorf("--set %q was taken", wrong)
 		}
 	}

@@ -65,7 +65,7 @@ A file may be - for stdin.`,
 			return p.importLogs(c.Context(), args[0], args[1:], &f)
 		},
 	}
-	c.Flags().StringVarP(&f.out, "out", "o", "", "folder for the results (default results/MAPPING-TIME-…)")
+	outFlag(c, &f.out, "folder for the results (default results/MAPPING-TIME-…)")
 	c.Flags().BoolVar(&f.list, "list", false, "list the mappings that ship")
 	c.Flags().BoolVar(&f.print, "print", false, "print a mapping that ships, to start from")
 	return c

@@ -125,7 +125,7 @@ func unknownCommand(c *cobra.Command, args []string) error {
 
 // kinds are what the flags of a type take.
 var kinds = map[string]string{
-	"int": "a whole number", "int64": "a whole number", "float64": "a number", "bool": "true or false", "duration": "a duration such as 30s",
+	"int": "a whole number", "int64": "a whole number", "uint64": "a whole number", "float64": "a number", "bool": "true or false", "duration": "a duration such as 30s",
 }
 
 // wrongFlag explains a flag that is not there, or that cannot take its value.
@@ -133,7 +133,10 @@ func wrongFlag(c *cobra.Command, err error) error {
 	help := c.CommandPath() + " --help lists the flags"
 	var missing *pflag.NotExistError
 	var value *pflag.InvalidValueError
+	var refused *exit.Error
 	switch {
+	case errors.As(err, &refused):
+		return refused
 	case errors.As(err, &value) && kinds[value.GetFlag().Value.Type()] != "":
 		return exit.Usage(help, "--%s %s: want %s", value.GetFlag().Name, value.GetValue(), kinds[value.GetFlag().Value.Type()])
 	case !errors.As(err, &missing):

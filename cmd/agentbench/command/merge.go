@@ -52,9 +52,9 @@ missing shards and those that did not finish, unless --allow-incomplete is given
 	f.reportFlags.declare(c, reports.TableNames)
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
-	c.Flags().StringVarP(&f.out, "out", "o", "", "folder for the results (default results/SUITE-TIME-…)")
+	outFlag(c, &f.out, "folder for the results (default results/SUITE-TIME-…)")
 	c.Flags().BoolVar(&f.incomplete, "allow-incomplete", false, "merge what is there, though shards are missing or did not finish; reports begin with that")
-	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no notes on stderr")
+	quietFlag(c, &f.quiet, "no notes")
 	return c
 }
 

@@ -253,19 +253,6 @@ func nearby(path string) []string {
 	return names
 }
 
-// settings reads the values of --set.
-func settings(texts []string) ([]spec.Setting, error) {
-	var set []spec.Setting
-	for _, text := range texts {
-		path, value, ok := strings.Cut(text, "=")
-		if !ok || path == "" {
-			return nil, exit.Usage("for example --set terminate.max_iterations=5", "--set %s: want path=value", text)
-		}
-		set = append(set, spec.Setting{Path: path, Value: value})
-	}
-	return set, nil
-}
-
 // freshFolder is where the results of a suite go when the user does not say:
 // results/quickstart-20260102-150405-1f3a.
 func freshFolder(suite string, now time.Time) string {

@@ -39,7 +39,7 @@ Of a result folder: its ledger, which is what of the suite's budget was paid, wh
 doubt because no answer came, and what is free.`,
 		Args: arguments(1, 1, "one suite, or one result folder"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := errors.Join(f.validate(), power.validate()); err != nil {
+			if err := power.validate(); err != nil {
 				return err
 			}
 			if resultFolder(args[0]) && !there(filepath.Join(args[0], suites.File)) {
@@ -666,4 +666,57 @@ func answerableBy(b *results.Bounds, dir string, m *record.Manifest, expected in
 			"%d of %s could be measured; min_coverage is %v", covered, page.Plural(expected, "run", "runs"), least)
 	}
 	return cmp.Or(agentFailedError(dir, report), unscoredError(dir, report))
+}
+
+// openPlan loads a suite and plans its runs.
+func (p *program) openPlan(path string, f *selectionFlags) (*opened, *plan.Plan, error) {
+	o, err := p.openSuite(path, f.set)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.trials > 0 {
+		o.Suite.Trials = f.trials
+	}
+	tasks, faults := o.CountTasks()
+	faults.Print(p.err)
+	if faults.Err() != nil {
+		return nil, nil, exit.Quiet(exit.WrongSpec)
+	}
+	if err := o.knowsTasks(f.tasks); err != nil {
+		return nil, nil, err
+	}
+	planned, err := plan.New(o.Suite, tasks, plan.Selection{Configurations: f.configurations, Tasks: f.tasks, Limit: f.limit})
+	if err != nil {
+		return nil, nil, unknown(err)
+	}
+	return o, planned, p.dealPlan(o, planned, &f.shardFlags)
+}
+
+// knowsTasks refuses the ids of tasks that the suite does not have.
+func (o *opened) knowsTasks(wanted []string) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	var known []string
+	for task, err := range o.Tasks() {
+		if err != nil {
+			return exit.With(exit.WrongSpec, "", "%w", err)
+		}
+		known = append(known, task.ID)
+	}
+	for _, id := range wanted {
+		if !slices.Contains(known, id) {
+			return unknown(&plan.UnknownError{What: "task", Name: id, Known: known})
+		}
+	}
+	return nil
+}
+
+// unknown turns a name that does not exist into wrong usage with a hint.
+func unknown(err error) error {
+	var missing *plan.UnknownError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	return exit.Usage(exit.DidYouMean(missing.Name, missing.Known, "there are: "+exit.Some(missing.Known)), "%w", err)
 }

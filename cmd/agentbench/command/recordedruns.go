@@ -387,38 +387,6 @@ func (r *recordedRuns) rendering() func(was, target *spec.Loop, announced ...str
 	return engine.Replay
 }
 
-// assignments reads the values of --set.
-func (p *program) assignments(texts []string) ([]spec.Assignment, error) {
-	set, err := settings(texts)
-	if err != nil {
-		return nil, err
-	}
-	var all []spec.Assignment
-	for _, s := range set {
-		a, faults := s.Assign("--set")
-		if faults.Err() != nil {
-			faults.Print(p.err)
-			return nil, quiet(wrongUsage)
-		}
-		all = append(all, a)
-	}
-	return all, nil
-}
-
-// axes reads the values of --sweep.
-func (p *program) axes(flag string, texts []string) ([]sweep.Axis, error) {
-	var all []sweep.Axis
-	for _, text := range texts {
-		axis, faults := sweep.AxisFrom(flag, text)
-		if faults.Err() != nil {
-			faults.Print(p.err)
-			return nil, quiet(wrongUsage)
-		}
-		all = append(all, axis)
-	}
-	return all, nil
-}
-
 // whenAsked are the scorers that judge the iterations that a replay asks for.
 func (r *recordedRuns) whenAsked() (names []string) {
 	scorers := r.folder.Document.Suite.Scorers

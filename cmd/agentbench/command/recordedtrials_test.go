@@ -74,15 +74,15 @@ func TestReplayKeepsTrialsTogether(t *testing.T) {
 func swept(t *testing.T, dir, flag string) *sweep.Sweep {
 	t.Helper()
 	p := &program{env: func(string) string { return "" }, out: io.Discard, err: io.Discard}
-	axes, err := p.axes("--sweep", []string{flag})
-	if err != nil {
+	axis, faults := sweep.AxisFrom("--sweep", flag)
+	if err := faults.Err(); err != nil {
 		t.Fatal(err)
 	}
 	r, err := p.openRecordedRuns(dir, &recordedFlags{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	candidates, err := r.candidates(nil, axes)
+	candidates, err := r.candidates(nil, []sweep.Axis{axis})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,11 +7,13 @@ import (
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/tune"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // replayFlags are the flags of replay.
 type replayFlags struct {
-	set, sweep []string
+	set   []spec.Setting
+	sweep []sweep.Axis
 	recordedFlags
 	reportFlags
 	cacheFlags
@@ -44,14 +46,14 @@ take calls, which go through the cache and count against the suite's budget; --c
   agentbench replay results/nightly:careful`,
 		Args: arguments(1, 1, "one result folder"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := firstOf(f.reportFlags.validate(), f.cacheFlags.validate()); err != nil {
+			if err := f.reportFlags.validate(); err != nil {
 				return err
 			}
 			return p.replay(c.Context(), args[0], &f)
 		},
 	}
-	c.Flags().StringArrayVar(&f.set, "set", nil, "set a parameter: path=value (repeatable)")
-	c.Flags().StringArrayVar(&f.sweep, "sweep", nil, "try values of a parameter: path=a,b,c or path=from..to, or both (repeatable)")
+	setFlag(c, &f.set, "set a parameter")
+	axisFlag(c, &f.sweep, "sweep", "", "try values of a parameter: path=a,b,c or path=from..to, or both (repeatable)")
 	f.recordedFlags.declare(c)
 	f.reportFlags.declare(c, tune.ReplayTableNames)
 	f.cacheFlags.declare(c)
@@ -62,14 +64,7 @@ take calls, which go through the cache and count against the suite's budget; --c
 const manyRecorded = 25_000
 
 func (p *program) replay(ctx context.Context, place string, f *replayFlags) error {
-	set, err := p.assignments(f.set)
-	if err != nil {
-		return err
-	}
-	axes, err := p.axes("--sweep", f.sweep)
-	if err != nil {
-		return err
-	}
+	set, axes := assigned(f.set), f.sweep
 	r, err := p.openRecordedRuns(place, &f.recordedFlags)
 	if err != nil {
 		return err

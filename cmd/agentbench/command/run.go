@@ -33,18 +33,13 @@ import (
 type runFlags struct {
 	selectionFlags
 	reportFlags
-	cacheFlags
+	recordFlags
 	againstFlags
 	thresholdFlags
-	out         string
-	concurrency int
-	seed        int64
-	events      string
-	quiet       bool
-	grace       time.Duration
-	attempts    int
-	force       bool
-	all         *pflag.FlagSet
+	seed   int64
+	events string
+	force  bool
+	all    *pflag.FlagSet
 }
 
 func (p *program) runCommand() *cobra.Command {
@@ -73,37 +68,17 @@ the second one cancels them.`,
 	}
 	f.selectionFlags.declare(c)
 	f.reportFlags.declare(c, reports.TableNames)
-	f.cacheFlags.declare(c)
+	f.recordFlags.declare(c, "folder for the results (default results/SUITE-TIME-…)")
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
-	c.Flags().StringVarP(&f.out, "out", "o", "", "folder for the results (default results/SUITE-TIME-…)")
-	c.Flags().IntVar(&f.concurrency, "concurrency", 0, "runs at the same time (default: the suite's, else 8)")
 	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of what is simulated (default: the suite's)")
 	c.Flags().StringVar(&f.events, "events", "", "write what happens as JSON lines to a file; - puts it in the report's place on stdout")
-	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no notes on stderr")
-	c.Flags().DurationVar(&f.grace, "grace", 30*time.Second, "time that runs in flight have to end after an interrupt")
-	c.Flags().IntVar(&f.attempts, "attempts", 3, "how often a run with faults is tried, all sessions together")
 	c.Flags().BoolVar(&f.force, "force", false, "go on in a folder that was made with another spec")
-	f.changed, f.all = c.Flags().Changed, c.Flags()
+	f.all = c.Flags()
 	return c
 }
 
 func (f *runFlags) validate() error {
-	if f.concurrency < 0 || f.concurrency == 0 && f.changed("concurrency") {
-		return exit.Usage("--concurrency 1 is one run after the other", "--concurrency %d: want at least 1", f.concurrency)
-	}
-	if f.grace < 0 {
-		return exit.Usage("--grace 0s cancels them at once", "--grace %v: want no less than 0s", f.grace)
-	}
-	if f.attempts < 1 {
-		return exit.Usage("", "--attempts %d: want at least 1", f.attempts)
-	}
-	if err := f.selectionFlags.validate(); err != nil {
-		return err
-	}
-	if err := f.cacheFlags.validate(); err != nil {
-		return err
-	}
 	return cmp.Or(f.againstFlags.validate(), f.thresholdFlags.validate(), f.reportFlags.validate())
 }
 
@@ -140,7 +115,7 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.changed("seed") {
+	if f.all.Changed("seed") {
 		o.Suite.Seed = f.seed
 	}
 	if f.concurrency > 0 {

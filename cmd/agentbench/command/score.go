@@ -51,7 +51,7 @@ What was made is kept when it is interrupted, or when the suite's budget is spen
 same command goes on.`,
 		Args: arguments(1, 2, "a result folder, and perhaps a suite"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := f.validate(c.Flags().Changed("concurrency")); err != nil {
+			if err := f.validate(); err != nil {
 				return err
 			}
 			return p.score(c.Context(), args, &f)
@@ -64,17 +64,14 @@ same command goes on.`,
 	c.Flags().BoolVar(&f.dry, "dry-run", false, "only say what would be made, and how many calls that takes at most")
 	c.Flags().BoolVar(&f.compact, "compact", false, "write scores.jsonl anew with what counts")
 	c.Flags().BoolVar(&f.force, "force", false, "score also with tasks that are not those that were run")
-	c.Flags().IntVar(&f.concurrency, "concurrency", 0, "runs at the same time where others are asked (default: the suite's, else 8)")
+	concurrencyFlag(c, &f.concurrency, "where others are asked: runs")
 	c.Flags().StringVar(&f.format, "format", "terminal", "of what is told: terminal, json")
-	c.Flags().BoolVarP(&f.q, "quiet", "q", false, "no notes on stderr")
+	quietFlag(c, &f.q, "no notes")
 	f.cacheFlags.declare(c)
 	return c
 }
 
-func (f *scoreFlags) validate(concurrency bool) error {
-	if f.concurrency < 0 || f.concurrency == 0 && concurrency {
-		return exit.Usage("--concurrency 1 is one run after the other", "--concurrency %d: want at least 1", f.concurrency)
-	}
+func (f *scoreFlags) validate() error {
 	if formats := []string{"terminal", "json"}; !slices.Contains(formats, f.format) {
 		return exit.Usage("there are: terminal, json", "there is no format %q", f.format)
 	}
@@ -83,7 +80,7 @@ func (f *scoreFlags) validate(concurrency bool) error {
 			return exit.Usage("", "--scorer %s and --remove %s contradict each other", name, name)
 		}
 	}
-	return f.cacheFlags.validate()
+	return nil
 }
 
 // score scores a folder, and tells what was done.

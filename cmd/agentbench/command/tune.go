@@ -260,8 +260,8 @@ type tuneFlags struct {
 	plan          bool
 	suite         string
 	configuration string
-	set           []string
-	parameters    []string
+	set           []spec.Setting
+	parameters    []sweep.Axis
 	json          bool
 	// edit says that the recommendation is to be written into the YAML.
 	edit bool
@@ -289,13 +289,13 @@ const writesYAML = "yaml"
 func (f *tuneFlags) declare(c *cobra.Command, tables []string) {
 	f.reportFlags.declare(c, tables)
 	f.termFlags.declare(c)
-	f.recordFlags.declare(c)
+	f.recordFlags.declare(c, "folder for what a suite's runs record; recorded runs of the same suite are gone on with (default results/SUITE-TIME-…)")
 	flags := c.Flags()
 	flags.BoolVar(&f.plan, "plan", false, "only say what of a suite would be recorded, and what it may cost")
 	flags.StringVar(&f.suite, "suite", "", "the suite that the runs are of: its tune, its tasks, and the files that --write changes")
 	flags.StringVar(&f.configuration, "configuration", "", "tune the loop of this configuration (default: the baseline, else the only one)")
-	flags.StringArrayVar(&f.set, "set", nil, "set a parameter in all that is tried: path=value (repeatable)")
-	flags.StringArrayVarP(&f.parameters, "parameter", "p", nil, "a parameter and its values: path=1,2,5,off or path=1..10,off (repeatable; default: the suite's tune, else the limits of the loop)")
+	setFlag(c, &f.set, "set a parameter in all that is tried")
+	axisFlag(c, &f.parameters, "parameter", "p", "a parameter and its values: path=1,2,5,off or path=1..10,off (repeatable; default: the suite's tune, else the limits of the loop)")
 	flags.BoolVar(&f.json, "json", false, "short for --format json")
 	write := flags.Lookup("write")
 	write.NoOptDefVal = writesYAML
@@ -355,7 +355,7 @@ func (f *tuneFlags) validate() error {
 	if _, err := f.rule(); err != nil {
 		return err
 	}
-	return firstOf(f.recordFlags.validate(), f.reportFlags.validate())
+	return f.reportFlags.validate()
 }
 
 // validateHoldOut wants a share that leaves tasks on both sides, and no folds.
@@ -416,16 +416,12 @@ func (f *tuneFlags) again() string {
 		switch flag.Name {
 		case "configuration", "objective", "minimize", "choose", "cost", "folds", "hold-out", "fold-by", "seed":
 			text.WriteString(" " + shellWord("--"+flag.Name+"="+flag.Value.String()))
+		case "constraint", "set", "parameter":
+			for _, value := range flag.Value.(interface{ GetSlice() []string }).GetSlice() {
+				text.WriteString(" --" + flag.Name + " " + shellWord(value))
+			}
 		}
 	})
-	for _, given := range []struct {
-		flag   string
-		values []string
-	}{{"--constraint", f.constraints}, {"--set", f.set}, {"--parameter", f.parameters}} {
-		for _, value := range given.values {
-			text.WriteString(" " + given.flag + " " + shellWord(value))
-		}
-	}
 	return text.String()
 }
 

@@ -19,13 +19,10 @@ import (
 // else the limits that the loop has. A suite that was recorded to be tuned knows
 // them already.
 func (t *tuning) asked() (err error) {
-	if t.set, err = t.program.assignments(t.flags.set); err != nil || len(t.axes) > 0 {
-		return err
+	if t.set = assigned(t.flags.set); len(t.axes) > 0 {
+		return nil
 	}
-	if t.axes, err = t.program.named(t.flags, t.declared()); err != nil {
-		return err
-	}
-	if len(t.axes) == 0 {
+	if t.axes = namedAxes(t.flags, t.declared()); len(t.axes) == 0 {
 		t.axes = limitsOf(t.today().Loop, t.all(), true)
 	}
 	if len(t.axes) == 0 && t.folder.Imported { // a log under limits that nobody told
@@ -38,17 +35,17 @@ func (t *tuning) asked() (err error) {
 	return nil
 }
 
-// named are the parameters that somebody names: those of the flags, else of the
+// namedAxes are the parameters that somebody names: those of the flags, else of the
 // suite.
-func (p *program) named(f *tuneFlags, declared *spec.Tune) ([]sweep.Axis, error) {
-	axes, err := p.axes("--parameter", f.parameters)
-	if err != nil || len(axes) > 0 || declared == nil {
-		return axes, err
+func namedAxes(f *tuneFlags, declared *spec.Tune) []sweep.Axis {
+	axes := slices.Clone(f.parameters)
+	if len(axes) > 0 || declared == nil {
+		return axes
 	}
 	for i := range declared.Parameters {
 		axes = append(axes, sweep.AxisOf(&declared.Parameters[i]))
 	}
-	return axes, nil
+	return axes
 }
 
 // fromSpec makes wrong usage a wrong spec, where the parameters stand in a suite.

@@ -72,7 +72,7 @@ func openedLive(t *testing.T, dir string, terms tune.ChoiceOptions) (*live, erro
 		axes = append(axes, sweep.AxisOf(&o.Suite.Tune.Parameters[i]))
 	}
 	flags := &recordFlags{out: filepath.Join(dir, "r"), attempts: 1, quiet: true, grace: time.Second, concurrency: 4}
-	return p.openLive(o, &o.Suite.Resolved[0], axes, &terms, flags.running(pflag.NewFlagSet("tune", pflag.ContinueOnError)))
+	return p.openLive(o, &o.Suite.Resolved[0], axes, &terms, &runFlags{recordFlags: *flags, all: pflag.NewFlagSet("tune", pflag.ContinueOnError)})
 }
 
 func recordedLive(t *testing.T, dir string) *recording { return recordedBy(t, dir, 4) }

@@ -6,10 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
@@ -77,7 +73,7 @@ func (p *program) liveOf(o *opened, f *tuneFlags) (*live, *spec.Resolved, error)
 	if err := p.withoutComparing(o, &terms, f.quiet); err != nil {
 		return nil, nil, err
 	}
-	l, err := p.openLive(o, today, axes, &terms, f.recordFlags.running(f.all))
+	l, err := p.openLive(o, today, axes, &terms, &runFlags{recordFlags: f.recordFlags, all: f.all})
 	unusable := tuning{recordedRuns: &recordedRuns{program: p}, flags: f, suite: o}
 	return l, today, unusable.fromSpec(unusable.unusable(err))
 }
@@ -105,9 +101,9 @@ func tunedIn(o *opened, name string) (*spec.Resolved, error) {
 // axesOf are the parameters that are named, else the limits of the loop and of the
 // suite's configurations that take its path.
 func (p *program) axesOf(o *opened, today *spec.Resolved, f *tuneFlags) ([]sweep.Axis, error) {
-	axes, err := p.named(f, o.Suite.Tune)
-	if err != nil || len(axes) > 0 {
-		return axes, err
+	axes := namedAxes(f, o.Suite.Tune)
+	if len(axes) > 0 {
+		return axes, nil
 	}
 	var all []sweep.Base
 	for i := range o.Suite.Resolved {
@@ -457,41 +453,4 @@ func (r *recording) end(j *job, m *record.Manifest, end ending) error {
 		return coverageError(j, &ran, least)
 	}
 	return nil
-}
-
-// recordFlags say how a suite is recorded, as those of run do.
-type recordFlags struct {
-	cacheFlags
-	out         string
-	concurrency int
-	quiet       bool
-	grace       time.Duration
-	attempts    int
-}
-
-func (f *recordFlags) declare(c *cobra.Command) {
-	f.cacheFlags.declare(c)
-	c.Flags().StringVarP(&f.out, "out", "o", "", "folder for what a suite's runs record; recorded runs of the same suite are gone on with (default results/SUITE-TIME-…)")
-	c.Flags().IntVar(&f.concurrency, "concurrency", 0, "runs at the same time (default: the suite's, else 8)")
-	c.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no notes on stderr")
-	c.Flags().DurationVar(&f.grace, "grace", 30*time.Second, "time that runs in flight have to end after an interrupt")
-	c.Flags().IntVar(&f.attempts, "attempts", 3, "how often a run with faults is tried, all sessions together")
-}
-
-func (f *recordFlags) validate() error {
-	if f.concurrency < 0 {
-		return usage("--concurrency 1 is one run after the other", "--concurrency %d: want at least 1", f.concurrency)
-	}
-	if f.attempts < 1 {
-		return usage("", "--attempts %d: want at least 1", f.attempts)
-	}
-	return f.cacheFlags.validate()
-}
-
-// running are the flags of a run that records; all are those of the command.
-func (f *recordFlags) running(all *pflag.FlagSet) *runFlags {
-	return &runFlags{
-		selectionFlags: selectionFlags{changed: func(string) bool { return false }},
-		cacheFlags:     f.cacheFlags, out: f.out, concurrency: f.concurrency, quiet: f.quiet, grace: f.grace, attempts: f.attempts, all: all,
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/trajectory"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // defaultWidth is that of output which is no terminal and whose COLUMNS is not set.
@@ -54,7 +55,9 @@ func (p *program) tell(err error) int {
 	if !errors.As(err, &f) {
 		f = &exit.Error{Code: exit.WrongUsage, Err: err}
 	}
-	if f.Err != nil {
+	if faults, ok := f.Err.(source.Faults); ok {
+		faults.Print(p.err)
+	} else if f.Err != nil {
 		fmt.Fprintln(p.err, "agentbench: "+once(f.Err.Error()))
 	}
 	if f.Hint != "" {
