@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -300,6 +301,46 @@ func TestActionChecksWhatItDownloads(t *testing.T) {
 		a := newAction(t, t.TempDir(), map[string]string{"binary": "", "url": "file://" + program, "sha256": sha})
 		if code := a.step(valueAt(a.yaml, "runs", "steps", 0)); code != want || strings.Contains(a.printed.String(), "(go1.") != (want == 0) {
 			t.Errorf("sha256 %q: exit code %d\n%s", sha, code, a.printed.String())
+		}
+	}
+}
+
+func TestActionTakesARelease(t *testing.T) {
+	needsBash(t)
+	for _, tool := range []string{"curl", "sha256sum", "tar"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("there is no " + tool)
+		}
+	}
+	releases := t.TempDir()
+	folder := filepath.Join(releases, "v1.2.3")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\necho released \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(folder, "agentbench"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	archive := filepath.Join(folder, "agentbench_1.2.3_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz")
+	if said, err := exec.Command("tar", "-czf", archive, "-C", folder, "agentbench").CombinedOutput(); err != nil {
+		t.Fatalf("%v %s", err, said)
+	}
+	text, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(text)
+	right := hex.EncodeToString(sum[:])
+	for sums, fine := range map[string]bool{right + "  " + filepath.Base(archive) + "\n": true, strings.Repeat("0", 64) + "  " + filepath.Base(archive) + "\n": false, "": false} {
+		if err := os.WriteFile(filepath.Join(folder, "checksums.txt"), []byte(sums), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, version := range []string{"1.2.3", "v1.2.3"} {
+			a := newAction(t, t.TempDir(), map[string]string{"binary": "", "version": version, "releases": "file://" + releases})
+			code := a.step(valueAt(a.yaml, "runs", "steps", 0))
+			if (code == 0) != fine || fine && !strings.Contains(a.printed.String(), "released version") {
+				t.Errorf("version %s, checksums %q: exit code %d\n%s", version, sums, code, a.printed.String())
+			}
 		}
 	}
 }
