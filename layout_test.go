@@ -43,6 +43,7 @@ var reaches = []reach{
 	{"scorers/textual", ""},
 	{"scorers/...", "spec/... scorers/... engine/record engine/stop engine/replay engine/model/... engine/agent/... engine/tool/... engine/external/... engine/trace engine/secret"},
 	{"reports/page", ""},
+	{"reports/overview", "spec/... engine/exit engine/secret engine/record engine/stop engine/plan engine/replay engine/model/... reports/page reports/trajectory"},
 	{"reports/trajectory", "spec/source engine/exit engine/record reports/page"},
 	{"reports/tune/...", "spec/... engine/secret engine/record engine/stop engine/replay/... reports reports/compare reports/page reports/stats reports/tune"},
 	{"reports/...", "spec/expr spec/source reports/... engine/record engine/replay"},

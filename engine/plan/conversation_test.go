@@ -5,10 +5,11 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"pgregory.net/rapid"
+
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
-	"pgregory.net/rapid"
 )
 
 // A reply of toy has 50 tokens at most and no spread; the task has 400 characters, which are 100 tokens, and each

@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"iter"
 	"math"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // Worst is what a run, or all runs, can use at most.
@@ -282,4 +284,79 @@ func (u *unlimited) model(name string, maxOutput int) {
 	if m := u.models[name]; name != "" && maxOutput == 0 && (m == nil || m.Tokens.Output == 0) {
 		u.names = append(u.names, name)
 	}
+}
+
+// WorstCase is the worst case of all runs of a plan, and of their scores.
+type WorstCase struct {
+	Each []Worst // of each configuration
+	// Paid is what of them is to be paid where configurations share calls.
+	Paid    Worst
+	Asking  []Asking
+	Scoring []Scoring // of each of them
+}
+
+// WorstCaseOf is that of a plan of a suite's tasks.
+func WorstCaseOf(s *spec.Suite, p *Plan, tasks iter.Seq2[*spec.Task, error]) (*WorstCase, error) {
+	models, asking := ModelsOf(s), AskingOf(s)
+	shared := SharedBy(p.Configurations, models)
+	w := &WorstCase{Each: make([]Worst, len(p.Configurations)), Asking: asking, Scoring: make([]Scoring, len(asking))}
+	for item, err := range p.Once().Items(tasks) { // all trials have the same
+		if err != nil {
+			return nil, err
+		}
+		c, length := item.Configuration, characters(item.Task.Input)
+		w.Each[c] = w.Each[c].Plus(WorstOfRun(p.Configurations[c].Loop, models, length))
+		for i := range asking {
+			w.Scoring[i] = w.Scoring[i].Plus(asking[i].WorstOfRun(&p.Configurations[c], models, length, characters(item.Task.Target)))
+		}
+		if c == 0 {
+			w.Paid = w.Paid.Plus(shared.WorstOfTask(models, length))
+		}
+	}
+	trials := int64(p.Trials)
+	for c := range w.Each {
+		w.Each[c] = w.Each[c].Times(trials)
+	}
+	for i := range w.Scoring {
+		w.Scoring[i] = w.Scoring[i].Times(trials)
+	}
+	w.Paid = w.Paid.Times(trials)
+	return w, nil
+}
+
+// ModelsOf are the models of a suite by their names.
+func ModelsOf(s *spec.Suite) map[string]*spec.Model {
+	models := map[string]*spec.Model{}
+	for i := range s.Models {
+		models[s.Models[i].Key] = &s.Models[i].Value
+	}
+	return models
+}
+
+// Runs is the worst case of all runs together.
+func (w *WorstCase) Runs() (total Worst) {
+	for i := range w.Each {
+		total = total.Plus(w.Each[i])
+	}
+	return total
+}
+
+// Scores is the worst case of all scores together.
+func (w *WorstCase) Scores() (total Scoring) {
+	for i := range w.Scoring {
+		total = total.Plus(w.Scoring[i])
+	}
+	return total
+}
+
+// characters is the length of an input as it stands in a prompt.
+func characters(input any) int {
+	if text, ok := input.(string); ok {
+		return len(text)
+	}
+	text, err := expr.AppendJSON(nil, input)
+	if err != nil {
+		return 0
+	}
+	return len(text)
 }

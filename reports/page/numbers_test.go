@@ -94,3 +94,11 @@ func TestDollarsShowSmallAmounts(t *testing.T) {
 		}
 	}
 }
+
+func TestBytesHaveUnitsOf1000(t *testing.T) {
+	for bytes, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 1234567: "1.23 MB", 5e9: "5 GB"} {
+		if got := Bytes(bytes); got != want {
+			t.Errorf("%d: %s, want %s", bytes, got, want)
+		}
+	}
+}

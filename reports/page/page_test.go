@@ -196,3 +196,55 @@ func TestATerminalShowsChosenRows(t *testing.T) {
 		t.Errorf("CSV leaves out a dish:\n%s", all)
 	}
 }
+
+// A sheet is the same in every format; names in it are obeyed by none.
+func TestSheetsTakeEveryFormat(t *testing.T) {
+	dishes := []dish{{name: "soup|<b>", price: page.Known(4.5)}, {name: "none", price: page.Missing(page.Unknown)}}
+	sheet := &page.Sheet{
+		Kind: "menu", Suite: "noon", Head: func(quote func(string) string) string { return "menu of " + quote("noon") }, Said: page.Saying("2 dishes"),
+		Notes: []page.Words{func(quote func(string) string) string { return "cooked by " + quote("<img>") }},
+		List: []page.Table{page.TableOf("dishes", "Dishes", []page.Field[dish]{
+			{Column: page.Column{Head: "dish", Key: "dish"}, Cell: func(d dish) page.Cell { return page.Name(d.name) }},
+			{Column: page.Column{Head: "price", Key: "price_usd", Right: true}, Cell: func(d dish) page.Cell {
+				return page.Number(d.price, func(v page.Value) string { return page.Dollars(v, 2) })
+			}},
+		}, slices.Values(dishes))},
+	}
+	for format, want := range map[string]string{
+		"terminal": "menu of noon\n2 dishes\n\nDishes\ndish        price\nsoup|<b>    $4.50\nnone      unknown\n\n· cooked by <img>\n",
+		"csv":      "\"dish\",\"price_usd\"\r\n\"soup|<b>\",4.5\r\n\"none\",\r\n",
+		"json": `{
+  "schema": "agentbench/menu/1",
+  "suite": "noon",
+  "heading": "menu of noon",
+  "dishes": [
+    {
+      "dish": "soup|\u003cb\u003e",
+      "price_usd": 4.5
+    },
+    {
+      "dish": "none",
+      "price_usd": null
+    }
+  ],
+  "notes": [
+    "cooked by \u003cimg\u003e"
+  ]
+}
+`,
+	} {
+		var out bytes.Buffer
+		if err := page.Write(&out, sheet, page.Options{Format: format}); err != nil || out.String() != want {
+			t.Errorf("%s: %v\n%q, want\n%q", format, err, out.String(), want)
+		}
+	}
+	for _, format := range page.Formats {
+		var out bytes.Buffer
+		if err := page.Write(&out, sheet, page.Options{Format: format}); err != nil || out.Len() == 0 && format != "github" {
+			t.Errorf("%s: %v, %d bytes", format, err, out.Len())
+		}
+		if format != "terminal" && format != "csv" && strings.Contains(out.String(), " <img>") {
+			t.Errorf("%s lets a name be obeyed:\n%s", format, out.String())
+		}
+	}
+}

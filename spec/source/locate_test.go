@@ -4,9 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentbench/agentbench/engine/propertytest"
 	"gopkg.in/yaml.v3"
 	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
 func TestPosAtPointsAtTheWord(t *testing.T) {

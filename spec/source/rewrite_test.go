@@ -4,9 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentbench/agentbench/engine/propertytest"
 	"gopkg.in/yaml.v3"
 	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
 // put sets the value at a path of keys in a copy of a tree; a key "-" appends to a list.

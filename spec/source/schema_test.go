@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
 func compiled(t *testing.T, schema map[string]any) *jsonschema.Schema {

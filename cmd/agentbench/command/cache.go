@@ -1,25 +1,21 @@
 package command
 
 import (
-	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/trajectory"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // defaultCache is the cache of runs that name no result folder.
@@ -39,19 +35,29 @@ func (p *program) cacheCommand() *cobra.Command {
 
 func (p *program) cacheListCommand() *cobra.Command {
 	var each bool
+	var f reportFlags
 	c := &cobra.Command{
 		Use:   "list [DIR]",
 		Short: "Say what a cache holds (default: " + defaultCache + ")",
 		Args:  arguments(0, 1, "at most one folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dir := cacheFolder(args)
-			if each {
-				return p.listEntries(dir)
+			if err := f.validate(); err != nil {
+				return err
 			}
-			return p.listModels(dir)
+			dir := cacheFolder(args)
+			damaged := func(err error) { fmt.Fprintln(p.err, "agentbench:", err) }
+			if each {
+				return noCache(dir, overview.CacheEntries(p.out, dir, damaged))
+			}
+			sheet, err := overview.Cache(dir, damaged)
+			if err != nil {
+				return noCache(dir, err)
+			}
+			return p.write(sheet, &f)
 		},
 	}
 	c.Flags().BoolVar(&each, "entries", false, "one line an entry, in columns parted by tabs")
+	f.declare(c, overview.CacheTables)
 	return c
 }
 
@@ -62,7 +68,7 @@ func (p *program) cachePruneCommand() *cobra.Command {
 		Short: "Remove what was not used for longest until the cache is small enough",
 		Args:  arguments(0, 1, "at most one folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			most, err := parseSize(size)
+			most, err := source.Size(size)
 			if err != nil {
 				return exit.Usage("agentbench cache prune --max-size 500MB", "--max-size: %w", err)
 			}
@@ -80,100 +86,11 @@ func cacheFolder(args []string) string {
 	return args[0]
 }
 
-// entriesOf gives the entries that can be read, and tells of the others.
-func (p *program) entriesOf(dir string, yield func(*cache.Listed)) error {
-	for e, err := range cache.List(dir) {
-		switch {
-		case err == nil:
-			yield(&e)
-		case cache.IsDamaged(err):
-			fmt.Fprintln(p.err, "agentbench:", err)
-		default:
-			return noCache(dir, err)
-		}
-	}
-	return nil
-}
-
 func noCache(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return exit.Usage("the cache is beside the result folder, or where --cache-dir put it", "there is no cache in %s", dir)
 	}
-	return exit.Unmeasured(err)
-}
-
-// kept is what a cache holds of one model.
-type kept struct {
-	model        string
-	entries      int
-	bytes        int64
-	usage        record.Usage
-	oldest, used time.Time
-}
-
-func (k *kept) add(e *cache.Listed) {
-	k.entries, k.bytes, k.usage = k.entries+1, k.bytes+e.Bytes, k.usage.Plus(e.Usage)
-	if k.oldest.IsZero() || e.Created.Before(k.oldest) {
-		k.oldest = e.Created
-	}
-	if e.Used.After(k.used) {
-		k.used = e.Used
-	}
-}
-
-// listModels prints what the cache holds of each model.
-func (p *program) listModels(dir string) error {
-	models, total := map[string]*kept{}, kept{}
-	err := p.entriesOf(dir, func(e *cache.Listed) {
-		name := e.Provider + " " + e.Model
-		if models[name] == nil {
-			models[name] = &kept{model: name}
-		}
-		models[name].add(e)
-		total.add(e)
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(p.out, "%s: %s, %s\n", dir, page.Plural(total.entries, "entry", "entries"), page.Bytes(total.bytes))
-	if total.entries == 0 {
-		return nil
-	}
-	fmt.Fprintln(p.out)
-	if _, err := page.Terminal(p.out, keptTable(models), page.Screen{Width: p.width(p.out)}); unlessClosed(err) != nil {
-		return exit.Unmeasured(err)
-	}
-	return nil
-}
-
-func keptTable(models map[string]*kept) page.Grid {
-	t := page.Grid{Columns: []page.GridColumn{
-		{Head: "model"}, {Head: "entries", Right: true}, {Head: "size", Right: true},
-		{Head: "tokens", Right: true}, {Head: "cost", Right: true}, {Head: "oldest"}, {Head: "last used"},
-	}}
-	const day = "2006-01-02"
-	byName := func(a, b *kept) int { return cmp.Compare(a.model, b.model) }
-	for _, k := range slices.SortedFunc(maps.Values(models), byName) {
-		t.Rows = append(t.Rows, []string{
-			page.Visible(k.model), fmt.Sprint(k.entries), page.Bytes(k.bytes),
-			fmt.Sprint(k.usage.Tokens()), trajectory.Cost(k.usage), k.oldest.UTC().Format(day), k.used.UTC().Format(day),
-		})
-	}
-	return t
-}
-
-// listEntries prints every entry as it is read.
-func (p *program) listEntries(dir string) error {
-	out := bufio.NewWriter(p.out)
-	fmt.Fprintln(out, "key\tmodel\ttask\ttrial\tn\tfinish\ttokens\tbytes\tcreated\tused")
-	err := p.entriesOf(dir, func(e *cache.Listed) {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%d\t%d\t%s\t%d\t%d\t%s\t%s\n", e.Key, cell(e.Model), cell(e.Task), e.Trial, e.N,
-			cell(e.Finish), e.Usage.Tokens(), e.Bytes, e.Created.UTC().Format(time.RFC3339), e.Used.UTC().Format(time.RFC3339))
-	})
-	if failed := unlessClosed(out.Flush()); err == nil && failed != nil {
-		return exit.Unmeasured(failed)
-	}
-	return err
+	return exit.Unmeasured(unlessClosed(err))
 }
 
 // prune shrinks a cache.
@@ -187,9 +104,6 @@ func (p *program) prune(dir string, most int64) error {
 		page.Plural(done.Kept, "entry", "entries"), page.Bytes(done.KeptBytes))
 	return nil
 }
-
-// cell keeps a text within its column.
-func cell(text string) string { return page.Visible(text) }
 
 // cacheName is the folder of the cache, beside result folders.
 const cacheName = "cache"
@@ -238,40 +152,4 @@ func (p *program) tellCache(j *job, m *record.Manifest) {
 	}
 	asIf := m.Totals.Used()
 	fmt.Fprintf(p.err, "; cost as if nothing were cached %s, paid %s\n", trajectory.Cost(asIf), trajectory.Cost(m.Volatile.Paid))
-}
-
-// units are those of sizes, the longer names first.
-var units = []struct {
-	name  string
-	bytes int64
-}{
-	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
-	{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1},
-}
-
-// parseSize reads a number of bytes: 1000, 500MB, 1.5GiB.
-func parseSize(text string) (int64, error) {
-	if text == "" {
-		return 0, errors.New("want a size")
-	}
-	number, unit := text, int64(1)
-	for _, u := range units {
-		if before, ok := cutSuffixFold(text, u.name); ok {
-			number, unit = before, u.bytes
-			break
-		}
-	}
-	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-	if err != nil || !(n >= 0 && n*float64(unit) < 1<<62) {
-		return 0, fmt.Errorf("%q is not a size", text)
-	}
-	return int64(n * float64(unit)), nil
-}
-
-func cutSuffixFold(text, suffix string) (before string, found bool) {
-	at := len(text) - len(suffix)
-	if at < 0 || !strings.EqualFold(text[at:], suffix) {
-		return text, false
-	}
-	return text[:at], true
 }

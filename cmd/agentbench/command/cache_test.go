@@ -17,7 +17,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/reports/page"
 )
 
 // counted is an OpenAI-compatible server that numbers its answers.
@@ -147,25 +146,5 @@ func TestF4_ACacheThatCannotBeWritten(t *testing.T) {
 		"--cache-dir", filepath.Join(dir, "suite.yaml", "cache"))
 	if strings.Count(said, "warning: ") != 1 || calls.Load() != 6 {
 		t.Errorf("%d calls, said\n%s", calls.Load(), said)
-	}
-}
-
-func TestSizes(t *testing.T) {
-	for text, want := range map[string]int64{
-		"0": 0, "1000": 1000, "12B": 12, "1kB": 1000, "1KB": 1000, "1.5KiB": 1536, "500MB": 500e6, "2 GiB": 2 << 30, "1tb": 1e12,
-	} {
-		if got, err := parseSize(text); err != nil || got != want {
-			t.Errorf("%s: %d, %v; want %d", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "many", "-1", "NaN", "Inf", "1e30", "MB", "1PB"} {
-		if got, err := parseSize(text); err == nil {
-			t.Errorf("%s: %d", text, got)
-		}
-	}
-	for bytes, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1 kB", 1234567: "1.23 MB", 5e9: "5 GB"} {
-		if got := page.Bytes(bytes); got != want {
-			t.Errorf("%d: %s, want %s", bytes, got, want)
-		}
 	}
 }

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
-	"github.com/spf13/cobra"
 )
 
 func TestPrintableLeavesNothingThatATerminalObeys(t *testing.T) {

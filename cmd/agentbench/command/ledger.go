@@ -1,14 +1,15 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -100,7 +101,7 @@ func splitEarlier(dir string, m *record.Manifest, s *spec.Suite, b *record.Balan
 }
 
 // planFolder shows the ledger of a result folder.
-func (p *program) planFolder(dir string) error {
+func (p *program) planFolder(dir string, f *reportFlags) error {
 	m, err := p.openManifest(dir)
 	if err != nil {
 		return err
@@ -117,7 +118,6 @@ func (p *program) planFolder(dir string) error {
 			suite = whole.Suite
 		}
 	}
-	fmt.Fprintf(p.out, "%s: %d of %s are made\n", page.Visible(m.Suite), measured(&m), page.Plural(m.Totals.Planned, "run", "runs"))
 	balance, unknown := p.balance(dir, &m, suite, m.Volatile.Paid)
 	var lost *record.LostLedger
 	if errors.As(unknown, &lost) {
@@ -129,85 +129,16 @@ func (p *program) planFolder(dir string) error {
 	} else if unknown != nil {
 		return unknown
 	}
-	if !balance.Kept && unlimited(results.BudgetOf(&m)) {
-		fmt.Fprintf(p.out, "there is no ledger: the suite has no budget of calls, tokens or money\n")
-		return nil
-	}
-	for _, damage := range balance.Damage {
-		fmt.Fprintf(p.out, "damaged: %v\n", damage)
-	}
-	if _, err := page.Terminal(p.out, ledgerTable(results.BudgetOf(&m), balance), page.Screen{Width: p.width(p.out)}); err != nil {
-		return exit.Unmeasured(err)
-	}
-	notes := ledgerNotes(dir, balance)
+	sheet := overview.Ledger(&m, measured(&m), results.BudgetOf(&m), balance, "agentbench repair --release "+exit.ShellWord(dir))
 	switch {
 	case lost != nil:
-		notes = append(notes, "the ledger cannot be relied on: paid is what records and scores prove; what else was spent is unknown")
+		sheet.Notes = append(sheet.Notes, page.Saying("the ledger cannot be relied on: paid is what records and scores prove; what else was spent is unknown"))
+	case !balance.Kept && unlimited(results.BudgetOf(&m)):
+		sheet.Notes = append(sheet.Notes, page.Saying("there is no ledger: the suite has no budget of calls, tokens or money"))
 	case !balance.Kept:
-		notes = append(notes, noLedger)
+		sheet.Notes = append(sheet.Notes, page.Saying(noLedger))
 	}
-	p.tellNotes(notes)
-	return unknown
-}
-
-// ledgerTable has for each resource what was paid, what is in doubt, and what is
-// free of the limit, if there is one.
-func ledgerTable(b *spec.SuiteBudget, balance *record.Balance) page.Grid {
-	t := page.Grid{Columns: []page.GridColumn{
-		{Head: "budget"}, {Head: "limit", Right: true}, {Head: "paid", Right: true}, {Head: "in doubt", Right: true}, {Head: "free", Right: true},
-	}}
-	paid, doubt := balance.Paid, balance.InDoubt()
-	row := func(name string, limit, paid, doubt int64, text func(int64) string) {
-		limited, free := "-", "-"
-		if limit > 0 {
-			limited, free = text(limit), text(max(0, limit-paid-doubt))
-		}
-		t.Rows = append(t.Rows, []string{name, limited, text(paid), text(doubt), free})
-	}
-	number := func(n int64) string { return fmt.Sprint(n) }
-	row("calls", b.Calls, paid.Calls, doubt.Calls, number)
-	row("tokens", b.Tokens, paid.Tokens(), doubt.Tokens(), number)
-	row("cost", int64(pace.OfSuite(*b).Limits().Cost), int64(paid.Cost), int64(doubt.Cost), func(n int64) string { return page.USD(record.Money(n).Dollars()) })
-	return t
-}
-
-// ledgerNotes say what is in doubt, and why.
-func ledgerNotes(dir string, b *record.Balance) (notes []string) {
-	for _, cause := range b.Causes() {
-		notes = append(notes, fmt.Sprintf("in doubt: %s: %s", spendingOf(b.Doubt[cause]), doubtful(cause)))
-	}
-	if len(notes) > 0 {
-		notes = append(notes, "what is in doubt counts as spent; agentbench repair --release "+exit.ShellWord(dir)+" releases it")
-	}
-	return notes
-}
-
-// spendingOf is a usage in a few words.
-func spendingOf(u record.Usage) string {
-	text := []string{page.Plural(int(u.Calls), "call", "calls"), page.Plural(int(u.Tokens()), "token", "tokens")}
-	if u.Priced() {
-		text = append(text, page.USD(u.Cost.Dollars()))
-	}
-	return strings.Join(text, ", ")
-}
-
-// doubtful says what became of calls that may have cost something.
-func doubtful(cause record.Cause) string {
-	switch cause {
-	case record.CauseUnreported:
-		return "the server did not say what they used, or not in numbers that can be"
-	case record.CauseInterrupted:
-		return "in flight when their runs ended"
-	case record.CauseKilled:
-		return "in flight when the process ended"
-	case record.CauseEarlier:
-		return "an earlier version recorded no cause"
-	case record.CauseLost:
-		return "their entries in the ledger are damaged or missing"
-	case record.CauseUnknown:
-		return "they failed for an unknown cause"
-	}
-	return fmt.Sprintf("no whole answer came (%s)", cause)
+	return cmp.Or(p.write(sheet, f), unknown)
 }
 
 // tellOvershoot says that more was spent than the suite's budget allows, which

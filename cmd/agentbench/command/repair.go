@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -80,9 +81,9 @@ func releaseText(dir string, b *record.Balance) string {
 	case !b.Kept:
 		return dir + ": there is no ledger, and nothing is in doubt\n"
 	case doubt == record.Usage{}:
-		return fmt.Sprintf("%s: nothing is in doubt; %s are paid\n", dir, spendingOf(b.Paid))
+		return fmt.Sprintf("%s: nothing is in doubt; %s are paid\n", dir, overview.Spending(b.Paid))
 	default:
-		return fmt.Sprintf("%s: released %s; %s are paid\n", dir, spendingOf(doubt), spendingOf(b.Paid))
+		return fmt.Sprintf("%s: released %s; %s are paid\n", dir, overview.Spending(doubt), overview.Spending(b.Paid))
 	}
 }
 
@@ -113,7 +114,7 @@ func repairText(dir string, r *record.Repaired, look bool) string {
 		fmt.Fprintln(&b, problem)
 	}
 	if lost := r.Ledger.Doubt[record.CauseLost]; lost != (record.Usage{}) && r.LedgerLost == nil {
-		fmt.Fprintf(&b, "what is missing of the ledger counts as spent: %s\n", spendingOf(lost))
+		fmt.Fprintf(&b, "what is missing of the ledger counts as spent: %s\n", overview.Spending(lost))
 	}
 	for _, problem := range r.Damage {
 		fmt.Fprintln(&b, problem)

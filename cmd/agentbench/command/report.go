@@ -323,6 +323,11 @@ func writableFolder(dir string) error {
 // write puts a page on stdout and into the files that were asked for. Where the
 // user names no tables, people read these.
 func (p *program) write(of page.Page, f *reportFlags, tables ...string) error {
+	for _, name := range f.tables {
+		if all := of.Tables(page.Machines); !slices.ContainsFunc(all, func(t page.Table) bool { return t.Name == name }) {
+			return exit.Usage("it has: "+all[0].Name, "there is no table %q here", name)
+		}
+	}
 	options := page.Options{Format: f.format, Width: p.width(p.out), Color: p.colored(p.out), Tables: f.tables}
 	if len(options.Tables) == 0 && (f.format == "terminal" || f.format == "markdown") {
 		options.Tables = tables

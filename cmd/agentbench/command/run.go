@@ -23,6 +23,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/scorers/pass"
 	"github.com/agentbench/agentbench/spec"
@@ -125,7 +126,7 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 		return err
 	}
 	if planned.Part != nil && !f.quiet {
-		fmt.Fprintln(p.err, partText(planned))
+		fmt.Fprintln(p.err, overview.PartText(planned))
 	}
 	j := &job{opened: o, plan: planned, flags: f, dir: f.out, began: p.now()}
 	if j.dir == "" {

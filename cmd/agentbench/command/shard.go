@@ -127,17 +127,6 @@ func meanDurations(signals iter.Seq2[*record.Signals, error]) (map[string]time.D
 	return means, nil
 }
 
-// partText says in words which part of a suite a plan is: shard 2 of 3, with 13
-// of 40 tasks, dealt by hash.
-func partText(planned *plan.Plan) string {
-	part := planned.Part
-	text := fmt.Sprintf("shard %d of %d, with %d of %s, dealt by %s", part.Number, part.Of, planned.Tasks, page.Plural(part.Whole(), "task", "tasks"), part.By)
-	if part.By == plan.ByWeights && part.Known < part.Whole() {
-		text += fmt.Sprintf(" (%d of them known)", part.Known)
-	}
-	return text
-}
-
 // shardsOf says in a manifest which part of the suite its folder is to hold.
 func shardsOf(planned *plan.Plan) *record.Shards {
 	part := planned.Part

@@ -12,6 +12,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
@@ -126,11 +127,11 @@ func (p *program) planLive(l *live) error {
 	if n := len(l.paths); n > 1 {
 		paths = fmt.Sprintf("%d configurations are recorded, each under the loosest values, because they need calls of their own; they race, so that the worse ones leave early", n)
 	}
-	notes := []string{paths}
+	notes := []page.Words{page.Saying(paths)}
 	for i := range l.replayed {
-		notes = append(notes, "replayed without a call: "+tried(&l.replayed[i]))
+		notes = append(notes, page.Saying("replayed without a call: "+tried(&l.replayed[i])))
 	}
-	return p.tellPlan(l.opened, planned, notes)
+	return p.tellPlan(l.opened, planned, notes, &reportFlags{format: "terminal"})
 }
 
 // tried says which values of a parameter are tried. Counts that lie between ends

@@ -14,6 +14,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -240,7 +241,7 @@ func doubtHint(j *job) string {
 	if doubt == (record.Usage{}) || j.ledger == nil || !j.budget.Refused() && !j.budget.Exhausted() {
 		return ""
 	}
-	return spendingOf(doubt) + " of it are in doubt, because no answer came: see agentbench plan " + exit.ShellWord(j.dir) + "; "
+	return overview.Spending(doubt) + " of it are in doubt, because no answer came: see agentbench plan " + exit.ShellWord(j.dir) + "; "
 }
 
 // repairs says what to do before the suite runs again.

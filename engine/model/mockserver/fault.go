@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -106,7 +105,7 @@ func (f *Fault) set(key, value string) (err error) {
 			err = fmt.Errorf("body is one of %s, not %q", strings.Join(optionBodies, ", "), value)
 		}
 	case "size":
-		f.Size, err = parseSize(value)
+		f.Size, err = source.Size(value)
 	case "by":
 		if f.By, err = time.ParseDuration(value); err != nil || f.By < 0 {
 			err = fmt.Errorf("by is a duration such as 500ms, not %q", value)
@@ -122,21 +121,6 @@ func ParseForm(text string) (Form, error) {
 		return form, nil
 	}
 	return "", fmt.Errorf("a form of Retry-After is one of seconds, ms, date, none, not %q", text)
-}
-
-var units = map[string]int64{"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
-
-func parseSize(text string) (int64, error) {
-	number := strings.TrimRight(text, "BKMG")
-	unit, known := units[text[len(number):]]
-	if text == number {
-		unit, known = 1, true
-	}
-	n, err := strconv.ParseInt(number, 10, 32)
-	if err != nil || !known || n < 0 {
-		return 0, fmt.Errorf("a size is a number with %s, not %q", strings.Join(slices.Sorted(maps.Keys(units)), ", "), text)
-	}
-	return n * unit, nil
 }
 
 // tellRetry writes what a refusal says of trying again.

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
 func TestF10_FormsOfRetryAfter(t *testing.T) {

@@ -80,20 +80,20 @@ func TestTransientFaultsComeInTurn(t *testing.T) {
 
 func TestFaultsThatAreNone(t *testing.T) {
 	for text, says := range map[string]string{
-		"":                     `there is no fault ""`,
-		"429:retry=2":          `the fault 429 has no option "retry", only retry-after`,
-		"cut:by=2s":            `the fault cut has no option "by": it has none`,
-		"hagn":                 "did you mean hang?",
-		"200":                  `there is no fault "200"`,
-		"slow:by=-2s":          "by is a duration",
-		"huge:size=big":        "a size is a number",
-		"huge:size=9999999999": "a size is a number",
-		"429:form=days":        "a form of Retry-After is one of",
-		"500:body=png":         "body is one of api, html, empty",
-		"every=0:500":          "want a number of at least 1",
-		"share=1.5:500":        "want a share above 0, at most 1",
-		"share=NaN:500":        "want a share above 0, at most 1",
-		"often=2:500":          "says not when",
+		"":              `there is no fault ""`,
+		"429:retry=2":   `the fault 429 has no option "retry", only retry-after`,
+		"cut:by=2s":     `the fault cut has no option "by": it has none`,
+		"hagn":          "did you mean hang?",
+		"200":           `there is no fault "200"`,
+		"slow:by=-2s":   "by is a duration",
+		"huge:size=big": "is not a size",
+		"huge:size=1PB": "is not a size",
+		"429:form=days": "a form of Retry-After is one of",
+		"500:body=png":  "body is one of api, html, empty",
+		"every=0:500":   "want a number of at least 1",
+		"share=1.5:500": "want a share above 0, at most 1",
+		"share=NaN:500": "want a share above 0, at most 1",
+		"often=2:500":   "says not when",
 	} {
 		if _, err := ParseRated(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)

@@ -1,0 +1,104 @@
+package overview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// LedgerTables are the tables of a ledger.
+var LedgerTables = []string{"budget"}
+
+// Ledger is the page of what of a suite's budget was paid, what is in doubt, and what is
+// free; so many of the planned runs are made. Release is the command that releases what is
+// in doubt.
+func Ledger(m *record.Manifest, made int, b *spec.SuiteBudget, balance *record.Balance, release string) *page.Sheet {
+	sheet := &page.Sheet{
+		Kind: "ledger", Suite: m.Suite,
+		Head: func(quote func(string) string) string {
+			return fmt.Sprintf("%s: %d of %s are made", quote(m.Suite), made, page.Plural(m.Totals.Planned, "run", "runs"))
+		},
+		List: []page.Table{page.TableOf("budget", "Budget", resourceFields, slices.Values(resourcesOf(b, balance)))},
+	}
+	for _, damage := range balance.Damage {
+		sheet.Notes = append(sheet.Notes, func(quote func(string) string) string { return "damaged: " + quote(damage.Error()) })
+	}
+	for _, cause := range balance.Causes() {
+		sheet.Notes = append(sheet.Notes, page.Saying(fmt.Sprintf("in doubt: %s: %s", Spending(balance.Doubt[cause]), doubtful(cause))))
+	}
+	if len(balance.Causes()) > 0 {
+		sheet.Notes = append(sheet.Notes, func(quote func(string) string) string {
+			return "what is in doubt counts as spent; " + quote(release) + " releases it"
+		})
+	}
+	return sheet
+}
+
+// resource is one of those that a budget limits.
+type resource struct {
+	name               string
+	limit, paid, doubt int64
+	cell               func(int64) page.Cell
+}
+
+func resourcesOf(b *spec.SuiteBudget, balance *record.Balance) []resource {
+	paid, doubt := balance.Paid, balance.InDoubt()
+	usd := func(n int64) page.Cell {
+		amount := record.Money(n).Dollars()
+		return page.Cell{Text: page.USD(amount), Raw: amount}
+	}
+	return []resource{
+		{"calls", b.Calls, paid.Calls, doubt.Calls, whole},
+		{"tokens", b.Tokens, paid.Tokens(), doubt.Tokens(), whole},
+		{"cost", int64(pace.OfSuite(*b).Limits().Cost), int64(paid.Cost), int64(doubt.Cost), usd},
+	}
+}
+
+var resourceFields = []page.Field[resource]{
+	{Column: page.Column{Head: "budget", Key: "budget"}, Cell: func(r resource) page.Cell { return page.Text(r.name) }},
+	{Column: page.Column{Head: "limit", Key: "limit", Right: true}, Cell: func(r resource) page.Cell { return r.limited(r.limit) }},
+	{Column: page.Column{Head: "paid", Key: "paid", Right: true}, Cell: func(r resource) page.Cell { return r.cell(r.paid) }},
+	{Column: page.Column{Head: "in doubt", Key: "in_doubt", Right: true}, Cell: func(r resource) page.Cell { return r.cell(r.doubt) }},
+	{Column: page.Column{Head: "free", Key: "free", Right: true}, Cell: func(r resource) page.Cell { return r.limited(max(0, r.limit-r.paid-r.doubt)) }},
+}
+
+// limited is a number that there is only where there is a limit.
+func (r resource) limited(n int64) page.Cell {
+	if r.limit == 0 {
+		return page.Cell{Text: page.Nothing}
+	}
+	return r.cell(n)
+}
+
+// Spending is a usage in a few words.
+func Spending(u record.Usage) string {
+	text := []string{page.Plural(int(u.Calls), "call", "calls"), page.Plural(int(u.Tokens()), "token", "tokens")}
+	if u.Priced() {
+		text = append(text, page.USD(u.Cost.Dollars()))
+	}
+	return strings.Join(text, ", ")
+}
+
+// doubtful says what became of calls that may have cost something.
+func doubtful(cause record.Cause) string {
+	switch cause {
+	case record.CauseUnreported:
+		return "the server did not say what they used, or not in numbers that can be"
+	case record.CauseInterrupted:
+		return "in flight when their runs ended"
+	case record.CauseKilled:
+		return "in flight when the process ended"
+	case record.CauseEarlier:
+		return "an earlier version recorded no cause"
+	case record.CauseLost:
+		return "their entries in the ledger are damaged or missing"
+	case record.CauseUnknown:
+		return "they failed for an unknown cause"
+	}
+	return fmt.Sprintf("no whole answer came (%s)", cause)
+}

@@ -1,0 +1,299 @@
+// Package overview makes pages of what is not measured: what a plan would run and cost
+// (Plan), what of a budget is left (Ledger), what a cache holds (Cache), and which
+// parameters recorded runs answer for (Replayable). It decides what they show and say;
+// package page decides how they look.
+package overview
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/stop"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Plan is the page of a plan of which so many runs are made at the same time: its runs,
+// and what they call and cost at most.
+func Plan(s *spec.Suite, p *plan.Plan, w *plan.WorstCase, workers int) *page.Sheet {
+	runs, scores := w.Runs(), w.Scores()
+	sheet := &page.Sheet{
+		Kind: "plan", Suite: s.Name,
+		Head: func(quote func(string) string) string {
+			return fmt.Sprintf("%s: %s × %s × %s = %s", quote(s.Name), page.Plural(p.Tasks, "task", "tasks"),
+				page.Plural(len(p.Configurations), "configuration", "configurations"), page.Plural(p.Trials, "trial", "trials"), page.Plural(p.Runs(), "run", "runs"))
+		},
+		Said: page.Saying(fmt.Sprintf("at most %s, %s, %s", page.Plural(int(runs.Iterations), "iteration", "iterations"), page.Plural(int(runs.Calls), "call", "calls"), spending(runs))),
+		List: []page.Table{page.TableOf("configurations", "At most, by configuration", planFields, configurationsOf(p, w))},
+	}
+	if p.Part != nil {
+		sheet.Notes = append(sheet.Notes, page.Saying(PartText(p)))
+	}
+	if len(w.Asking) > 0 {
+		title := fmt.Sprintf("Scores: at most %s, %s", page.Plural(int(scores.Calls), "call", "calls"), spending(scores.Worst))
+		sheet.List = append(sheet.List, page.TableOf("scores", title, scoringFields, scorersOf(w)))
+	}
+	sheet.Notes = append(sheet.Notes, planNotes(s, p, w, workers)...)
+	return sheet
+}
+
+// PartText says in words which part of a suite a plan is: shard 2 of 3, with 13 of 40
+// tasks, dealt by hash.
+func PartText(p *plan.Plan) string {
+	part := p.Part
+	text := fmt.Sprintf("shard %d of %d, with %d of %s, dealt by %s", part.Number, part.Of, p.Tasks, page.Plural(part.Whole(), "task", "tasks"), part.By)
+	if part.By == plan.ByWeights && part.Known < part.Whole() {
+		text += fmt.Sprintf(" (%d of them known)", part.Known)
+	}
+	return text
+}
+
+// PlanTables are the tables of a plan.
+var PlanTables = []string{"configurations", "scores"}
+
+// planned is a configuration and the worst case of all its runs.
+type planned struct {
+	*spec.Resolved
+	plan.Worst
+}
+
+func configurationsOf(p *plan.Plan, w *plan.WorstCase) iter.Seq[planned] {
+	return func(yield func(planned) bool) {
+		for i := range p.Configurations {
+			if !yield(planned{&p.Configurations[i], w.Each[i]}) {
+				return
+			}
+		}
+	}
+}
+
+var planFields = []page.Field[planned]{
+	{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(c planned) page.Cell { return page.Name(c.Name) }},
+	{Column: page.Column{Head: "stages", Key: "stages", List: true}, Cell: func(c planned) page.Cell { return stages(c.Loop) }},
+	{Column: page.Column{Head: "sum", Key: "sum_of_stages", Right: true}, Cell: func(c planned) page.Cell {
+		_, _, sum := c.Loop.EffectiveMax()
+		return limit(sum, page.Nothing)
+	}},
+	{Column: page.Column{Head: "iterations\nper run", Key: "iterations_per_run", Right: true}, Cell: func(c planned) page.Cell { return limit(plan.MaxIterations(c.Loop), page.None) }},
+	{Column: page.Column{Head: "calls", Key: "calls", Right: true}, Cell: func(c planned) page.Cell { return whole(c.Calls) }},
+	{Column: page.Column{Head: "tokens", Key: "tokens", Right: true}, Cell: func(c planned) page.Cell { return tokens(c.Worst) }},
+	{Column: page.Column{Head: "cost", Key: "cost_usd", Right: true}, Cell: func(c planned) page.Cell { return cost(c.Worst) }},
+	{Column: page.Column{Key: "lower_bound", Only: page.Machines}, Cell: func(c planned) page.Cell {
+		return page.Text(map[bool]string{true: "yes", false: "no"}[isLower(c.Worst)])
+	}},
+}
+
+// whole is a number that is shown with all its digits.
+func whole(n int64) page.Cell { return page.Cell{Text: fmt.Sprint(n), Raw: int(n)} }
+
+func limit(n int, without string) page.Cell {
+	if n == 0 {
+		return page.Cell{Text: without}
+	}
+	return whole(int64(n))
+}
+
+// stages are the phases or strategies with their limits: planning 1, execution 5.
+func stages(l *spec.Loop) page.Cell {
+	var parts []string
+	for _, s := range l.Stages() {
+		switch {
+		case s.Name == "":
+		case s.Limit == 0:
+			parts = append(parts, s.Name)
+		default:
+			parts = append(parts, fmt.Sprintf("%s %d", s.Name, s.Limit))
+		}
+	}
+	if len(parts) == 0 {
+		return page.Cell{Text: page.Nothing}
+	}
+	return page.Name(strings.Join(parts, ", "))
+}
+
+// isLower reports whether tokens and cost are no upper bounds.
+func isLower(w plan.Worst) bool { return w.Unbounded > 0 || w.Programs > 0 || w.Open > 0 }
+
+func bound(w plan.Worst, number string) string {
+	if isLower(w) {
+		return "≥ " + number
+	}
+	return number
+}
+
+func tokens(w plan.Worst) page.Cell {
+	if w.Calls == 0 && w.Programs > 0 {
+		return page.Cell{Text: page.Unknown}
+	}
+	return page.Cell{Text: bound(w, fmt.Sprint(w.Tokens)), Raw: int(w.Tokens)}
+}
+
+func cost(w plan.Worst) page.Cell {
+	switch {
+	case w.Unpriced > 0:
+		return page.Cell{Text: page.Unpriced}
+	case w.Calls == 0 && w.Programs > 0:
+		return page.Cell{Text: page.Unknown}
+	}
+	return page.Cell{Text: bound(w, page.USD(w.Cost.Dollars())), Raw: w.Cost.Dollars()}
+}
+
+func spending(w plan.Worst) string {
+	switch {
+	case w.Calls == 0 && w.Programs > 0:
+		return "tokens and cost unknown"
+	case w.Unpriced > 0:
+		return tokens(w).Text + " tokens, cost unknown"
+	}
+	return tokens(w).Text + " tokens, " + cost(w).Text
+}
+
+// asked is a scorer that asks others, and the worst case of its scores.
+type asked struct {
+	*plan.Asking
+	of plan.Scoring
+}
+
+func scorersOf(w *plan.WorstCase) iter.Seq[asked] {
+	return func(yield func(asked) bool) {
+		for i := range w.Asking {
+			if !yield(asked{&w.Asking[i], w.Scoring[i]}) {
+				return
+			}
+		}
+	}
+}
+
+// known is a worst case in which what endpoints use is as little known as what programs do.
+func (a asked) known() plan.Worst {
+	known := a.of.Worst
+	known.Programs += a.of.Posts
+	return known
+}
+
+var scoringFields = []page.Field[asked]{
+	{Column: page.Column{Head: "scorer", Key: "scorer"}, Cell: func(a asked) page.Cell { return page.Name(a.Name) }},
+	{Column: page.Column{Head: "asks", Key: "asks"}, Cell: func(a asked) page.Cell { return page.Text(whoIsAsked(a.Asking)) }},
+	{Column: page.Column{Head: "scores", Key: "scores", Right: true}, Cell: func(a asked) page.Cell { return whole(a.of.Scores) }},
+	{Column: page.Column{Head: "calls", Key: "calls", Right: true}, Cell: func(a asked) page.Cell { return whole(a.of.Calls) }},
+	{Column: page.Column{Head: "tokens", Key: "tokens", Right: true}, Cell: func(a asked) page.Cell { return tokens(a.known()) }},
+	{Column: page.Column{Head: "cost", Key: "cost_usd", Right: true}, Cell: func(a asked) page.Cell { return cost(a.known()) }},
+}
+
+// whoIsAsked are those whom a scorer asks for one score: 2 models × 3 votes × 4 criteria.
+func whoIsAsked(a *plan.Asking) string {
+	switch a.Type {
+	case "command":
+		return "a program"
+	case "http":
+		return "an endpoint"
+	}
+	asked := page.Plural(len(a.Models), "model", "models")
+	if a.Votes > 1 {
+		asked += fmt.Sprintf(" × %d votes", a.Votes)
+	}
+	switch {
+	case a.Type == "pairwise":
+		asked += " × 2 orders"
+	case len(a.Criteria) > 1:
+		asked += fmt.Sprintf(" × %d criteria", len(a.Criteria))
+	}
+	return asked
+}
+
+// planNotes say what configurations share, what the numbers leave out, whether the
+// budget covers them, and which parameters of tune need runs of their own.
+func planNotes(s *spec.Suite, p *plan.Plan, w *plan.WorstCase, workers int) (notes []page.Words) {
+	runs, scores := w.Runs(), w.Scores()
+	say := func(texts ...string) {
+		for _, text := range texts {
+			notes = append(notes, page.Saying(text))
+		}
+	}
+	if w.Paid.Calls < runs.Calls {
+		say(fmt.Sprintf("configurations that begin alike share calls: at most %d of the %d are made and paid (%s), "+
+			"fewer where runs stop early; with --cache off all of them", w.Paid.Calls, runs.Calls, spending(w.Paid)))
+	}
+	say(leftOut(runs, scores)...)
+	if s.PricesAsOf != "" {
+		notes = append(notes, func(quote func(string) string) string {
+			return "prices as of " + s.PricesAsOf + ", from " + quote(s.Prices)
+		})
+	}
+	say(budgetNotes(s, p, w.Paid.Plus(scores.Worst), workers)...)
+	for _, row := range tuned(s) {
+		notes = append(notes, func(quote func(string) string) string {
+			return fmt.Sprintf("tune %s: %s: %s", quote(row.Path), row.Class, row.sentence(quote))
+		})
+	}
+	return notes
+}
+
+// leftOut says what the numbers hold that is seldom needed, and what they leave out.
+func leftOut(runs plan.Worst, scores plan.Scoring) (notes []string) {
+	total := runs.Plus(scores.Worst)
+	if scores.Calls > 0 {
+		notes = append(notes, fmt.Sprintf("half of the %s for scores only ask again where an answer cannot be read", page.Plural(int(scores.Calls), "call", "calls")))
+	}
+	if scores.Open > 0 {
+		notes = append(notes, page.Plural(int(scores.Open), "call shows", "calls show")+" a judge an output whose length nothing limits: tokens and cost are lower bounds")
+	}
+	if scores.Posts > 0 {
+		notes = append(notes, page.Plural(int(scores.Posts), "request to an endpoint is", "requests to endpoints are")+" not in the tokens and the cost, nor are those that are tried again")
+	}
+	if total.Unbounded > 0 {
+		notes = append(notes, page.Plural(int(total.Unbounded), "call has", "calls have")+" no max_output_tokens: tokens and cost are lower bounds")
+	}
+	if total.Unpriced > 0 {
+		notes = append(notes, page.Plural(int(total.Unpriced), "call has", "calls have")+" no price: the cost is unknown")
+	}
+	if total.Programs > 0 {
+		notes = append(notes, page.Plural(int(total.Programs), "run of a program is", "runs of programs are")+" not in the tokens and the cost")
+	}
+	if runs.Open > 0 {
+		notes = append(notes, page.Plural(int(runs.Open), "call sends", "calls send")+" along what tools gave: tokens and cost are lower bounds")
+	}
+	if total.Handed > 0 {
+		notes = append(notes, "one task to each delegate in every step is counted, "+page.Plural(int(total.Handed), "task", "tasks")+"; an agent may hand out more")
+	}
+	return notes
+}
+
+// budgetNotes say whether the budget of the suite covers the worst case, and
+// whether it may be exceeded. Only what is paid counts against it.
+func budgetNotes(s *spec.Suite, p *plan.Plan, total plan.Worst, workers int) (notes []string) {
+	short := func(is bool, what string) {
+		if is {
+			notes = append(notes, "the worst case exceeds the budget of "+what+": the suite may stop before its end")
+		}
+	}
+	b := &s.Budget
+	short(b.CostUSD > 0 && total.Cost > stop.Dollars(b.CostUSD), page.USD(b.CostUSD))
+	short(b.Tokens > 0 && total.Tokens > b.Tokens, fmt.Sprintf("%d tokens", b.Tokens))
+	short(b.Calls > 0 && total.Calls > b.Calls, fmt.Sprintf("%d calls", b.Calls))
+	if note := overshootNote(s, plan.OvershootOf(p, plan.AskingOf(s), plan.ModelsOf(s), workers)); note != "" {
+		notes = append(notes, note)
+	}
+	return notes
+}
+
+// overshootNote tells by how much the budget may be exceeded, where replies have
+// no limit that could be reserved.
+func overshootNote(s *spec.Suite, o plan.Overshoot) string {
+	longer := ""
+	switch {
+	case o.Calls == 0:
+	case s.Budget.CostUSD > 0 && o.Per1000 > 0:
+		longer = page.USD(o.Per1000.Dollars())
+	case s.Budget.Tokens > 0:
+		longer = fmt.Sprintf("%d tokens", 1000*o.Calls)
+	}
+	if longer == "" {
+		return ""
+	}
+	return fmt.Sprintf("without max_output_tokens, %d tokens are reserved for a reply: %s in flight may exceed the budget by %s for each 1000 tokens that replies are longer",
+		pace.DefaultMaxOutput, page.Plural(o.Calls, "call", "calls"), longer)
+}
