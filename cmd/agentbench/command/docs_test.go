@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/spec"
@@ -168,5 +170,75 @@ func TestProvidersDocument(t *testing.T) {
 	}
 	if commands != 2 {
 		t.Errorf("found %d commands", commands)
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\[[^\]\n]*\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ +(.+)$`)
+)
+
+// anchors are the headings of a page as GitHub links to them.
+func anchors(text string) map[string]bool {
+	found := map[string]bool{}
+	for _, b := range heading.FindAllStringSubmatch(text, -1) {
+		name := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, b[1])
+		found[name] = true
+	}
+	return found
+}
+
+// Links of the documents lead somewhere, and docs/README.md leads to every document.
+func TestLinksOfTheDocuments(t *testing.T) {
+	top := filepath.Join("..", "..", "..")
+	pages, err := filepath.Glob(filepath.Join(top, "docs", "*.md"))
+	if err != nil || len(pages) < 20 {
+		t.Fatal(pages, err)
+	}
+	others, err := filepath.Glob(filepath.Join(top, "*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, page := range append(pages, others...) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range link.FindAllStringSubmatch(string(text), -1) {
+			target, anchor, _ := strings.Cut(found[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			links++
+			file := page
+			if target != "" {
+				file = filepath.Join(filepath.Dir(page), target)
+			}
+			content, err := os.ReadFile(file)
+			if info, statErr := os.Stat(file); statErr == nil && info.IsDir() {
+				continue
+			}
+			if err != nil || anchor != "" && !anchors(string(content))[anchor] {
+				t.Errorf("%s links to %s, which is not there", filepath.Base(page), found[1])
+			}
+		}
+	}
+	if links < 100 {
+		t.Errorf("found %d links", links)
+	}
+	index := readDoc(t, "README.md")
+	for _, page := range pages {
+		if name := filepath.Base(page); name != "README.md" && !strings.Contains(index, "]("+name+")") {
+			t.Errorf("docs/README.md does not lead to %s", name)
+		}
 	}
 }
