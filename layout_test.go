@@ -229,23 +229,46 @@ func TestRecordsUseTheStandardLibraryOnly(t *testing.T) {
 	}
 }
 
+// stable are the packages whose API keeps its promises from one version to the next.
+var stable = []string{"spec", "engine", "engine/record", "engine/stop", "engine/replay", "reports/stats", "cmd/agentbench/command"}
+
+// The comment of a package begins with its name. All but the stable ones, and those that are internal to their tree, say
+// that they may change.
 func TestEveryPackageSaysWhatItDecides(t *testing.T) {
-	for name := range packages(t) {
-		files, _ := filepath.Glob(filepath.Join(name, "*.go"))
-		documented := false
+	const mayChange = "It is no stable API."
+	found := 0
+	for dir := range packages(t) {
+		files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+		name, comment, comments := "", "", 0
 		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
 			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.PackageClauseOnly)
 			if err != nil {
 				t.Fatal(err)
 			}
-			documented = documented || parsed.Doc != nil
+			if !strings.HasSuffix(file, "_test.go") || dir == "." {
+				name = parsed.Name.Name
+				if parsed.Doc != nil {
+					comment, comments = strings.Join(strings.Fields(parsed.Doc.Text()), " "), comments+1
+				}
+			}
 		}
-		if !documented {
-			t.Errorf("package %s has no comment", name)
+		begins := "Package " + name + " "
+		if name == "main" {
+			begins = "Command " + path.Base(dir) + " "
 		}
+		if !strings.HasPrefix(comment, begins) || comments != 1 {
+			t.Errorf("%s: want one comment that begins with %q, got %.60q", dir, begins, comment)
+		}
+		isStable := slices.Contains(stable, dir)
+		if isStable {
+			found++
+		}
+		if says := strings.Contains(comment, mayChange); says == isStable && name != "main" && !strings.Contains(dir, "internal/") {
+			t.Errorf("%s: stable %v, and its comment has %q: %v", dir, isStable, mayChange, says)
+		}
+	}
+	if found != len(stable) {
+		t.Errorf("%d of %d stable packages were found", found, len(stable))
 	}
 }
 

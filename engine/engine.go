@@ -1,6 +1,7 @@
-// Package engine runs a plan: many loops at once under one budget, every
-// outcome scored and put down before it counts as done. It owns every
-// goroutine of a run.
+// Package engine runs a plan. It builds the loops of a suite from its spec, live or
+// offline, with their models, agents, tools and evaluators (Parts); it runs many of
+// them at once under one budget, scores every outcome and writes it to the journal
+// before the run counts as done. It owns every goroutine of a run.
 package engine
 
 import (

@@ -10,6 +10,8 @@
 //
 // Two reports on the same records are equal byte for byte, in whatever order
 // the records come: sums are of integers, or of sorted values.
+//
+// It is no stable API.
 package reports
 
 import (

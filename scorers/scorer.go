@@ -21,6 +21,8 @@
 //     run by everything. A run without calls has a score, too.
 //
 // makers in scorer.go has a line for each type; the functions stand in the files of their families.
+//
+// It is no stable API.
 package scorers
 
 import (

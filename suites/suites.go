@@ -2,6 +2,8 @@
 // one for each pattern, for phases, for tools and for scorers. All of them run
 // without a key and without a network. A suite is a folder with a suite.yaml and
 // what it names.
+//
+// It is no stable API.
 package suites
 
 import (

@@ -1,6 +1,9 @@
-// Package agent decides what executes one iteration of a loop: a model that is
-// asked once, or one that converses, with tools, delegates, a memory or a user.
-// Programs, endpoints and remote agents are beneath it.
+// Package agent decides what executes one iteration of a loop: a model that is asked
+// once, or one that converses, with tools, delegates, a memory or a user; a program;
+// an endpoint. Remote agents are beneath it, in a2a, and what a model reads and writes
+// of tools in dialect.
+//
+// It is no stable API.
 package agent
 
 import (

@@ -1,5 +1,7 @@
 // Package executortest decides whether an executor keeps the contract that the
 // engine relies on. Every executor runs it in its tests.
+//
+// It is no stable API.
 package executortest
 
 import (

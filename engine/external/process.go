@@ -1,7 +1,10 @@
-// Package process decides how a program is run: bytes on its standard input,
-// bytes from its standard output, in a process group, and where possible a PID
-// namespace, of its own that is killed as a whole, with a small environment that
-// holds no keys.
+// Package external decides how what is outside of agentbench is used. A program reads
+// bytes on its standard input and writes bytes to its standard output, in a process
+// group of its own (where possible, a PID namespace) that is killed as a whole, with a
+// small environment without keys. An endpoint is sent JSON over HTTP, and the caller
+// learns whether a byte of the request was sent.
+//
+// It is no stable API.
 package external
 
 import (

@@ -1,6 +1,8 @@
-// Package loop decides what happens within one run: execute, evaluate, ask
-// stop, adapt. It declares what it needs of an agent's stage and of an
-// evaluator; whoever wires a run gives it them.
+// Package loop decides what happens within one run: execute, evaluate, ask package
+// stop, adapt. It declares what it needs of an agent's stage and of an evaluator;
+// package engine builds them.
+//
+// It is no stable API.
 package loop
 
 import (

@@ -1,6 +1,8 @@
-// Package model decides what a model is to the rest of agentbench: something
-// that answers one request with one reply. The providers are beneath it:
-// openai, script, simulate; cache, retry, limit and gate wrap any of them.
+// Package model decides what a model is to the rest of agentbench: something that
+// answers one request with one reply. Beneath it are the providers (openai, offline),
+// what wraps any of them (cache, pace), and a server for tests of suites (mockserver).
+//
+// It is no stable API.
 package model
 
 import (

@@ -1,6 +1,8 @@
 // Package plan decides which runs a suite is made of, before anything runs:
 // suite x configuration x task x trial, each run with a stable id, and what
 // they may cost at worst. It is pure.
+//
+// It is no stable API.
 package plan
 
 import (

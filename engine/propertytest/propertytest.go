@@ -2,6 +2,8 @@
 // on the same ones every time, so that a test that passed passes again. New cases
 // are explored where AGENTBENCH_EXPLORE says for how long, and the seeds of those
 // that fail become fixed cases of their test.
+//
+// It is no stable API.
 package propertytest
 
 import (

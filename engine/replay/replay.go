@@ -8,7 +8,7 @@
 // configuration, iteration by iteration, and asks at each:
 //
 //   - Would it send the same? A Renderer renders the request again; its hash is
-//     held against the recorded one. Without a Renderer, texts and settings are
+//     compared with the recorded one. Without a Renderer, texts and settings are
 //     compared as they are declared, and what the prompts read is looked at: that
 //     is never less careful. What no hash shows (tools, timeouts of a call, how a
 //     reply is read) is compared as it is declared in both cases.
@@ -26,17 +26,17 @@
 //
 // The verdict is Exact where the stop is known; Branches at an iteration where
 // the configuration would send or judge something that the record does not have,
-// so that new calls are needed; Censored where it wanted to go on and the record
+// so that new calls are needed; Censored where it wanted to continue and the record
 // was cut by its own limits. An agent that ended by itself censors nothing. A run
 // that ended before an iteration, because the agent had nothing more to give or a
 // budget had no room, left the request of that iteration behind.
 //
 // A stop inside an iteration returns the one before it, and what was spent is a
-// Span where a call was in flight: nobody knows what a call costs that is
-// cancelled. Everything else is a point.
+// Span where a call was in flight: what a cancelled call costs is
+// unknown. Everything else is a point.
 //
 // The label of a configuration is the worst of its runs: Counterfactual (the
-// agent was told its limits, and not in a request that could be rendered again),
+// agent knew its limits, and not in a request that could be rendered again),
 // else NeedsCalls, else Bounded, else PointExact. Bounded is an interval, never a
 // point.
 //
@@ -55,15 +55,6 @@
 // cancel, are part of the path: configurations that differ in them are walked for
 // themselves. Hard budgets, and prompts that read what they change, are left to the
 // walk of each configuration, and a test holds the one to the other.
-//
-// The files, in order: replay.go (what is asked and answered), walk.go (the walk),
-// inside.go (what cuts an iteration), conversation.go (what becomes of the steps of
-// one whose agent converses), talkers.go (in what such agents differ), end.go (where the record ends), sent.go and
-// judged.go (whether the path is the same), lump.go (what only whole runs tell), difference.go (in what two loops
-// differ), declared.go (comparing what is declared), signals.go (records without
-// texts), label.go (many runs), analysis.go (which parameters can be replayed at
-// all), apart.go (whether two recordings tell of the same); path.go, points.go,
-// trace.go, table.go, count.go and reasons.go (many configurations).
 package replay
 
 import (

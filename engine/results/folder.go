@@ -7,6 +7,8 @@
 // as records or, where no text is needed, as signals (read.go), and what they
 // were worth. What cannot be used is counted in Notes, never
 // silently left out.
+//
+// It is no stable API.
 package results
 
 import (

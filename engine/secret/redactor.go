@@ -6,6 +6,8 @@
 // them all in one pass (matcher.go); shapes are found beside them;
 // what was found becomes regions that leave JSON valid, and each
 // region the word [redacted]. A Writer does it to a stream.
+//
+// It is no stable API.
 package secret
 
 import (

@@ -1,7 +1,7 @@
-// Package stop decides whether a loop goes on. It folds the iterations so far
+// Package stop decides whether a loop continues. It folds the iterations so far
 // into a State and answers with the next Step, or with the Outcome of the run.
 // It has no clock, no I/O and no randomness: elapsed time and usage are data on
-// the iterations, so the live loop and replay decide alike.
+// the iterations, so that the live loop and replay decide alike.
 //
 // The stages, in order: Compile turns a declared loop into Rules, Start begins
 // a history, Append adds an executed iteration (so that it can be evaluated),

@@ -1,6 +1,8 @@
-// Package tool decides what a tool is to the rest of agentbench: something with
-// a name and a schema that answers one use with one result. The kinds are
-// beneath it: program, endpoint, computed, builtin, mcp.
+// Package tool decides what a tool is to the rest of agentbench: something with a name
+// and a schema that answers one use with one result. Programs, endpoints, expressions
+// and built-in tools are here (kinds.go, builtin.go), those of MCP servers beneath it.
+//
+// It is no stable API.
 package tool
 
 import (

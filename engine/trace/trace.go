@@ -1,11 +1,11 @@
-// Package telemetry decides what those are told who trace runs while they go on:
+// Package trace decides what a collector of OpenTelemetry learns of runs in progress:
 // a span for each run, iteration, model call and use of a tool, and for each score
-// that others are asked for, with the names
-// and attributes that the semantic conventions of OpenTelemetry have for
-// generative AI, and with those of agentbench for what these do not know.
+// that asks a model or a program, with the names and attributes of the semantic
+// conventions for generative AI, and with agentbench's own where these have none.
 //
-// Who traces is in the context, as a Tracing; the package knows no library of
-// tracing. Where nobody does, nothing is made and nothing allocated.
+// The Tracing is in the context. Without one, nothing is made and nothing allocated.
+//
+// It is no stable API.
 package trace
 
 import (

@@ -1,4 +1,4 @@
-// Package calibrate tells how well a scorer agrees with people: a judge above all,
+// Package calibrate decides how well a scorer agrees with people: a judge above all,
 // which is a model, and whose word counts no more than that.
 //
 // The stages of the data, in order: labels are read out of a CSV file, with all that is wrong with it by line and
@@ -11,6 +11,8 @@
 //
 // A Calibration is a page.Page, plain data with JSON of a documented schema. Missing
 // numbers say why and are never 0.
+//
+// It is no stable API.
 package calibrate
 
 import (

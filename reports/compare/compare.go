@@ -8,6 +8,8 @@
 // p values of several comparisons and judges. Everything is a pure function of
 // its arguments, and the order of the tasks makes no difference but to the
 // rounding of sums.
+//
+// It is no stable API.
 package compare
 
 import (

@@ -2,6 +2,8 @@
 // (Plan), what of a budget is left (Ledger), what a cache holds (Cache), and which
 // parameters recorded runs answer for (Replayable). It decides what they show and say;
 // package page decides how they look.
+//
+// It is no stable API.
 package overview
 
 import (

@@ -10,6 +10,8 @@
 // Texts from outside, for example names, are marked as such, and no format lets
 // them be obeyed: by a terminal, a browser, a spreadsheet, a reader of Markdown or
 // a runner of CI.
+//
+// It is no stable API.
 package page
 
 import (

@@ -1,5 +1,7 @@
-// Package pagetest says what a page has to be in tests: the bytes of a golden file,
+// Package pagetest decides what a page has to be in tests: the bytes of a golden file,
 // and what its schema allows.
+//
+// It is no stable API.
 package pagetest
 
 import (

@@ -1,6 +1,8 @@
-// Package trajectory tells people what runs did: one run iteration by iteration, with
+// Package trajectory decides what people read of runs: one run iteration by iteration, with
 // its conversation, its scores and why it stopped (Tell), or the runs of a result
 // folder in a table, those that went wrong first (List).
+//
+// It is no stable API.
 package trajectory
 
 import (

@@ -1,4 +1,4 @@
-// Package tune tells what recorded runs say of other configurations, and which one to
+// Package tune decides what recorded runs say of other configurations, and which one to
 // take. It makes no call and reads no file.
 //
 // The stages of the data, in order: a Source, which is a sweep, says what each

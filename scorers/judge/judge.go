@@ -5,6 +5,8 @@
 // asked each of them as often as there are votes, and once more where it cannot
 // be read what it answered (poll.go); the votes that there are make one
 // value.
+//
+// It is no stable API.
 package judge
 
 import (

@@ -1,16 +1,18 @@
-// Package pass scores the runs of a result folder: it makes the scores that are
-// missing, and no agent is called again.
+// Package pass decides which scores of recorded runs are made, and makes them: those
+// that are missing or out of date. No agent is called again.
 //
 // The stages of a pass, in order: Look reads which scores there are, by which
 // versions of their scorers, and decides for every run that counts
 // what is to be made of it; Make goes through the tasks once, in
 // their order, reads the records of each beside it, has them judged by
 // many workers at a time (make.go), alone or beside another run, and
-// puts down what is new.
+// writes what is new.
 //
 // Memory grows by some 60 bytes a run, not with trajectories or tasks: a record is
 // read when it is its turn, wherever in the file it stands, so that the order in
 // which runs finished, or folders were merged, makes no difference.
+//
+// It is no stable API.
 package pass
 
 import (

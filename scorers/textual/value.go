@@ -1,12 +1,12 @@
-// Package textual compares texts: how alike two are, with the numbers that others publish, and what a final answer
+// Package textual decides how alike two texts are, with the numbers that others publish, and what a final answer
 // means.
 //
 // Alike: edit distances, the token overlap of SQuAD, ROUGE, and BLEU as sacreBLEU computes it. Every similarity is a
 // number from 0 to 1. What takes longer than the texts are long has a limit, and is an error beyond it.
 //
 // Answers: which number a text ends with, and whether two answers are the same number, the same numbers, or the same
-// expression. What is only layout is taken away, what is left is read as a list, a number or a text, and two of these are compared, numbers exactly, as fractions. Numbers of
-// more than 400 characters or 1000 decimal places, lists of more than 100 items and lists in lists in lists are texts.
+// expression. Layout is taken away, what is left is read as a list, a number or a text, and two of these are compared,
+// numbers exactly, as fractions. Numbers of more than 400 characters or 1000 decimal places, lists of more than 100 items and lists in lists in lists are texts.
 //
 // It is pure and knows nothing of runs and targets. It is no stable API.
 package textual

@@ -31,6 +31,8 @@
 // estimate above 1,000,000 is a fault. What is left runs under a cost limit, unless its
 // estimate proves it cheap. A regular expression is bounded before it searches (pattern.go), and its steps are part
 // of the cost. There is a deadline, far beyond: results must not depend on how busy the machine is.
+//
+// It is no stable API.
 package expr
 
 import (

@@ -6,6 +6,8 @@
 // drops null items and ignores a second document.
 //
 // The stages, in order: File, Parse (characters, syntax, limits, tree), Decode or Schema, Faults.
+//
+// It is no stable API.
 package source
 
 import (

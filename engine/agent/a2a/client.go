@@ -1,6 +1,8 @@
-// Package a2a decides how a remote agent is handed a task over the
-// agent-to-agent protocol, as JSON-RPC over HTTP in both of its wires: 0.3 and
-// 1.0. The remote agent executes an iteration, or is a delegate of another agent.
+// Package a2a decides how a remote agent is given a task over the agent-to-agent
+// protocol, as JSON-RPC over HTTP in both of its versions, 0.3 and 1.0. The remote
+// agent executes an iteration, or is a delegate of another agent.
+//
+// It is no stable API.
 package a2a
 
 import (

@@ -1,6 +1,8 @@
-// Package dialect decides how a model is told of tools and other agents, how it
-// writes that it calls them, and how it is told what they gave. It is pure: the
-// same record gives the same messages.
+// Package dialect decides how a model learns which tools and other agents it can call,
+// how it writes a call, and how it reads what the call returned. It is pure: the same
+// record gives the same messages.
+//
+// It is no stable API.
 package dialect
 
 import (

@@ -6,6 +6,8 @@
 // that has this package in it. So a start costs a few milliseconds, and nobody has
 // to call it. That is why the package imports next to nothing, and why it is the one
 // place that does something before main.
+//
+// It is no stable API.
 package confine
 
 // Command is what a confined program is started with.

@@ -4,7 +4,9 @@
 //
 // The stages: a request becomes a key with its number in the run, the key a file (store.go) or, where it is not to be
 // written, an answer that is remembered for a while, and equal calls
-// at the same time one call. List and Prune look after the folder.
+// at the same time one call. List and Prune inspect the folder.
+//
+// It is no stable API.
 package cache
 
 import (

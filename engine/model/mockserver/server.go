@@ -1,5 +1,5 @@
 // Package mockserver decides how a server behaves that speaks the
-// chat-completions API of OpenAI and has no model behind it: what it replies,
+// chat-completions API of OpenAI without a model: what it replies,
 // how long it takes, whom it refuses, and which faults it shows.
 //
 // The stages of a request: it is read, counted, held to
@@ -11,6 +11,8 @@
 // and faults by share are drawn from what was asked and how often, never from
 // the order of arrival. Only counted faults, schedules and lists of replies go
 // by it.
+//
+// It is no stable API.
 package mockserver
 
 import (

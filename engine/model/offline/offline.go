@@ -3,6 +3,8 @@
 // would have taken and what it would have used. Chance comes from a hash of
 // what the call is, never from the order in which calls arrive, so that the
 // same suite gives the same numbers at any concurrency.
+//
+// It is no stable API.
 package offline
 
 import (

@@ -6,6 +6,8 @@
 // the answer becomes a reply (answer.go) with its usage or an error
 // with a class (classify.go), whose message holds no key. It does not try again;
 // that is for a model around it.
+//
+// It is no stable API.
 package openai
 
 import (

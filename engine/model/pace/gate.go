@@ -2,8 +2,8 @@
 // a budget has room for it. Three decorators of a model do: Retry stands around Limit,
 // which stands around a Gate, so that every attempt is reserved and paced.
 //
-// Retry tells apart how long the attempt that counts took (Duration) and what went by
-// besides (Waited).
+// Retry keeps apart how long the attempt that counts took (Duration) and the time
+// before it (Waited).
 //
 // A Gate decides when a call may start, so that a server is used as fully as it allows
 // and is not asked more than that. One gate serves all calls of one model.
@@ -24,6 +24,8 @@
 //
 // A call for which this machine has no file descriptor left was not sent. It waits
 // until one of those in flight has ended, and fails only where there is none.
+//
+// It is no stable API.
 package pace
 
 import (

@@ -1,6 +1,8 @@
 // Package recordingtest decides where tests find real agents' recorded runs, and
 // what is known of them. They are not part of the product: a test that needs them
 // is skipped where they are not.
+//
+// It is no stable API.
 package recordingtest
 
 import (

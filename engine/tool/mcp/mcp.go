@@ -1,7 +1,9 @@
-// Package mcp decides how the tools of an MCP server are had. A server is a
-// program that is spoken to over its standard streams, or an endpoint that speaks
+// Package mcp decides how the tools of an MCP server are listed and called. A server
+// is a program that speaks over its standard streams, or an endpoint that speaks
 // streamable HTTP. It is started when its tools are asked for, once for each run or
 // once for all, started again once when it dies, and ended with the run.
+//
+// It is no stable API.
 package mcp
 
 import (

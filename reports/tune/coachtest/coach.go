@@ -1,5 +1,7 @@
 // Package coachtest has recorded runs of a coach of interviews, and candidates that
 // differ from it, for the tests of the pages that tell of them.
+//
+// It is no stable API.
 package coachtest
 
 import (
