@@ -135,7 +135,7 @@ func TestF23_AnAnswerOf30MB(t *testing.T) {
 	const size = 30 // MiB, as the garbage collector tells
 	for _, stream := range []bool{false, true} {
 		for _, cache := range []string{"off", "on"} {
-			small, huge := heapOf(t, "100KB", stream, cache), heapOf(t, fmt.Sprintf("%dMB", size), stream, cache)
+			small, huge := heapOf(t, "100KB", stream, cache), heapOf(t, fmt.Sprintf("%dMiB", size), stream, cache)
 			t.Logf("streamed: %v, cache %s: a heap of %d MiB, %d MiB for a small answer", stream, cache, huge, small)
 			if huge-small > 4*size {
 				t.Errorf("streamed: %v, cache %s: the heap grew by %d MiB, which is more than four times the answer", stream, cache, huge-small)
