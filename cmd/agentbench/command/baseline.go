@@ -6,24 +6,18 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
-)
-
-// Where baselines are, unless the user says otherwise.
-const (
-	baselineFolder = "baselines"
-	baselineSuffix = ".jsonl"
 )
 
 // declareBaselines lets the user say where baselines are.
 func declareBaselines(c *cobra.Command, dir *string) {
-	c.Flags().StringVar(dir, "baselines", baselineFolder, "folder of the baselines")
+	c.Flags().StringVar(dir, "baselines", results.BaselineFolder, "folder of the baselines")
 }
 
 func (p *program) baselineCommand() *cobra.Command {
@@ -51,7 +45,7 @@ func (p *program) baselineSetCommand() *cobra.Command {
 name is replaced. The same results give the same bytes.`,
 		Args: arguments(2, 2, "a name and a result folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := namesBaseline(args[0]); err != nil {
+			if err := results.CheckBaseline(args[0]); err != nil {
 				return err
 			}
 			from, err := p.openPlace(args[1], dir)
@@ -61,13 +55,13 @@ name is replaced. The same results give the same bytes.`,
 			return p.setBaseline(args[0], dir, from, incomplete)
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", baselineFolder, "folder of the baselines")
+	c.Flags().StringVar(&dir, "dir", results.BaselineFolder, "folder of the baselines")
 	c.Flags().BoolVar(&incomplete, "allow-incomplete", false, "also of results that are not complete")
 	return c
 }
 
 // setBaseline writes a baseline.
-func (p *program) setBaseline(name, dir string, from *place, incomplete bool) error {
+func (p *program) setBaseline(name, dir string, from *results.Place, incomplete bool) error {
 	m := &from.Manifest
 	if m.Status != record.StateComplete && !incomplete {
 		return exit.With(exit.NotMeasured, "let agentbench run make the rest, or use --allow-incomplete", "%s is not complete: it is %s", from.Path, m.Status)
@@ -80,10 +74,10 @@ func (p *program) setBaseline(name, dir string, from *place, incomplete bool) er
 	}
 	p.learnResolved(m)
 	options := record.BaselineOptions{Redact: p.secrets.Redact}
-	if from.configuration != "" {
-		options.Configurations = []string{from.configuration}
+	if from.Configuration != "" {
+		options.Configurations = []string{from.Configuration}
 	}
-	file := baselineFile(dir, name)
+	file := results.BaselineFile(dir, name)
 	err := p.replaceFile(file, func(to io.Writer) error { return record.WriteBaseline(to, from.Results, options) })
 	var damage *record.Problem
 	switch {
@@ -99,7 +93,7 @@ func (p *program) setBaseline(name, dir string, from *place, incomplete bool) er
 
 // tellBaseline says what a baseline holds, as it is read back.
 func (p *program) tellBaseline(name, file string) error {
-	results, err := openBaselineFile(file)
+	results, err := results.OpenBaseline(file)
 	if err != nil {
 		return err
 	}
@@ -116,7 +110,7 @@ func (p *program) baselineListCommand() *cobra.Command {
 		Short: "List the baselines",
 		Args:  arguments(0, 0, "nothing"),
 		RunE: func(*cobra.Command, []string) error {
-			names, err := baselineNames(dir)
+			names, err := results.Baselines(dir)
 			if err != nil {
 				return exit.With(exit.NotMeasured, "", "reading the folder of the baselines: %w", err)
 			}
@@ -125,7 +119,7 @@ func (p *program) baselineListCommand() *cobra.Command {
 			}
 			var failed error
 			for _, name := range names {
-				if err := p.tellBaseline(name, baselineFile(dir, name)); err != nil {
+				if err := p.tellBaseline(name, results.BaselineFile(dir, name)); err != nil {
 					fmt.Fprintf(p.err, "agentbench: warning: %v\n", err)
 					failed = exit.Quiet(exit.NotMeasured)
 				}
@@ -133,7 +127,7 @@ func (p *program) baselineListCommand() *cobra.Command {
 			return failed
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", baselineFolder, "folder of the baselines")
+	c.Flags().StringVar(&dir, "dir", results.BaselineFolder, "folder of the baselines")
 	return c
 }
 
@@ -144,12 +138,12 @@ func (p *program) baselineRemoveCommand() *cobra.Command {
 		Short: "Remove a baseline",
 		Args:  arguments(1, 1, "one name"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := namesBaseline(args[0]); err != nil {
+			if err := results.CheckBaseline(args[0]); err != nil {
 				return err
 			}
-			err := os.Remove(baselineFile(dir, args[0]))
+			err := os.Remove(results.BaselineFile(dir, args[0]))
 			if errors.Is(err, fs.ErrNotExist) {
-				return noBaseline(args[0], dir)
+				return results.NoBaseline(args[0], dir)
 			}
 			if err != nil {
 				return exit.With(exit.NotMeasured, "", "removing the baseline: %w", err)
@@ -157,47 +151,6 @@ func (p *program) baselineRemoveCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", baselineFolder, "folder of the baselines")
+	c.Flags().StringVar(&dir, "dir", results.BaselineFolder, "folder of the baselines")
 	return c
-}
-
-// namesBaseline refuses names that are no name of a file on every system.
-func namesBaseline(name string) error {
-	if !validBaseline(name) {
-		return exit.Usage("take letters, digits, - _ and . in it, for example main", "%q cannot be the name of a baseline", name)
-	}
-	return nil
-}
-
-func validBaseline(name string) bool {
-	return name != "" && len(name) <= longestBaseline && fileName(strings.ReplaceAll(name, ".", "-")) == strings.ReplaceAll(name, ".", "-") &&
-		!strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "-")
-}
-
-const longestBaseline = 60
-
-// noBaseline says which baselines there are.
-func noBaseline(name, dir string) error {
-	names, _ := baselineNames(dir) // a hint only
-	hint := "agentbench baseline set " + name + " DIR makes it"
-	if len(names) > 0 {
-		hint = exit.DidYouMean(name, names, "there are: "+exit.Some(names))
-	}
-	return exit.Usage(hint, "there is no baseline %q in %s", name, dir)
-}
-
-// openBaselineNamed opens the baseline of a name.
-func openBaselineNamed(name, dir string) (*place, error) {
-	if err := namesBaseline(name); err != nil {
-		return nil, err
-	}
-	file := baselineFile(dir, name)
-	if !there(file) {
-		return nil, noBaseline(name, dir)
-	}
-	results, err := openBaselineFile(file)
-	if err != nil {
-		return nil, err
-	}
-	return &place{text: name, Results: results}, nil
 }

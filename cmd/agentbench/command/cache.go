@@ -12,6 +12,7 @@ import (
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/trajectory"
@@ -112,7 +113,7 @@ const cacheName = "cache"
 // too.
 func withoutCaches(dirs []string) []string {
 	rest := slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool {
-		return filepath.Base(filepath.Clean(dir)) == cacheName && !resultFolder(dir)
+		return filepath.Base(filepath.Clean(dir)) == cacheName && !results.IsFolder(dir)
 	})
 	if len(rest) == 0 {
 		return dirs

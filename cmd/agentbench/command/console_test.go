@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -31,14 +32,14 @@ func TestPrintableLeavesNothingThatATerminalObeys(t *testing.T) {
 
 func TestFreshFoldersAreSafeNamesAndDiffer(t *testing.T) {
 	now := time.Date(2026, 1, 2, 15, 4, 5, 0, time.FixedZone("", 3600))
-	first, second := freshFolder("../a b/ü", now), freshFolder("../a b/ü", now)
+	first, second := results.Fresh("../a b/ü", now), results.Fresh("../a b/ü", now)
 	if first == second {
 		t.Errorf("two folders of the same second are both %s", first)
 	}
 	if want := filepath.Join("results", "---a-b---20260102-140405-"); !strings.HasPrefix(first, want) {
 		t.Errorf("got %s, want %sXXXX", first, want)
 	}
-	if long := filepath.Base(freshFolder(strings.Repeat("x", 500), now)); len(long) > 100 {
+	if long := filepath.Base(results.Fresh(strings.Repeat("x", 500), now)); len(long) > 100 {
 		t.Errorf("a folder name of %d characters", len(long))
 	}
 }

@@ -96,7 +96,7 @@ func (p *program) diff(ctx context.Context, args []string, f *diffFlags) error {
 
 // sides are what is compared. base is new where both are in the same folder.
 type sides struct {
-	base, new *place
+	base, new *results.Place
 	// within says that a folder's configurations are compared with its baseline.
 	within bool
 }
@@ -113,9 +113,9 @@ func (p *program) openSides(args []string, f *diffFlags) (*sides, error) {
 	case len(args) == 1 && f.baseline == "":
 		return withinOne(newest)
 	}
-	var base *place
+	var base *results.Place
 	if f.baseline != "" {
-		base, err = openBaselineNamed(f.baseline, f.baselines)
+		base, err = results.OpenNamed(f.baseline, f.baselines)
 	} else {
 		base, err = p.openPlace(args[0], f.baselines)
 	}
@@ -123,41 +123,25 @@ func (p *program) openSides(args []string, f *diffFlags) (*sides, error) {
 		return nil, err
 	}
 	s := &sides{base: base, new: newest}
-	if sameFile(base.Path, newest.Path) {
-		return s, s.distinct()
-	}
-	return s, nil
+	return s, base.Distinct(newest)
 }
 
 // withinOne compares the configurations of a folder with its baseline.
-func withinOne(at *place) (*sides, error) {
+func withinOne(at *results.Place) (*sides, error) {
 	m := &at.Manifest
 	switch {
 	case m.Baseline == "":
 		return nil, exit.Usage("declare baseline: in the suite, name two results, or use --baseline NAME", "the suite of %s has no baseline to compare with", at.Path)
-	case len(m.Configurations) < 2 || at.configuration == m.Baseline:
+	case len(m.Configurations) < 2 || at.Configuration == m.Baseline:
 		return nil, exit.Usage("name two results: agentbench diff BASE NEW", "%s holds nothing beside its baseline %s", at.Path, page.Visible(m.Baseline))
 	}
 	base := *at
-	base.configuration = m.Baseline
-	return &sides{base: &base, new: at, within: at.configuration == ""}, nil
-}
-
-// distinct refuses a comparison of results with themselves.
-func (s *sides) distinct() error {
-	if s.base.configuration == s.new.configuration || s.base.configuration == "" || s.new.configuration == "" {
-		names := configurationNames(&s.new.Manifest)
-		hint := "name two other results"
-		if len(names) > 1 {
-			hint = fmt.Sprintf("name two of its configurations: %s %s", exit.ShellWord(s.base.text+":"+names[0]), exit.ShellWord(s.new.text+":"+names[1]))
-		}
-		return exit.Usage(hint, "BASE and NEW are the same: %s", s.new.Path)
-	}
-	return nil
+	base.Configuration = m.Baseline
+	return &sides{base: &base, new: at, within: at.Configuration == ""}, nil
 }
 
 // one says that both sides are in the same folder or file.
-func (s *sides) one() bool { return s.within || sameFile(s.base.Path, s.new.Path) }
+func (s *sides) one() bool { return s.within || s.base.Same(s.new) }
 
 // compare reads both sides and compares them.
 func (p *program) compare(s *sides, f *diffFlags) (*diffed, error) {
@@ -183,37 +167,27 @@ func (p *program) compare(s *sides, f *diffFlags) (*diffed, error) {
 		d.Comparison, err = within(newest, options, s.new)
 		return d, err
 	}
-	options.BaseName, options.NewName = s.base.text, s.new.text
-	options.BaseConfiguration, options.NewConfiguration = s.base.configuration, s.new.configuration
-	if err := p.checkVary(s, f); err != nil {
+	options.BaseName, options.NewName = s.base.Text, s.new.Text
+	options.BaseConfiguration, options.NewConfiguration = s.base.Configuration, s.new.Configuration
+	unknown, err := results.Unknown(s.base, s.new, f.vary)
+	if err != nil {
 		return nil, err
 	}
-	if options.Spec, err = specOf(s, f.vary); err != nil {
+	for _, path := range unknown {
+		if f.strict {
+			return nil, exit.Usage(path.Hint, "%w", path)
+		}
+		fmt.Fprintf(p.err, "agentbench: warning: %s\nhint: %s\n", page.Visible(path.Error()), page.Visible(path.Hint))
+	}
+	if options.Spec, err = changes(s, f.vary); err != nil {
 		return nil, err
 	}
 	d.Comparison, err = reports.Diff(base, newest, options)
 	return d, incomparable(err)
 }
 
-// checkVary tells of paths that neither spec has: a slip of the pen would declare
-// nothing.
-func (p *program) checkVary(s *sides, f *diffFlags) error {
-	unknown, known, err := unknownVary(s, f.vary)
-	if err != nil {
-		return exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
-	}
-	for _, path := range unknown {
-		hint := exit.DidYouMean(path, known, "the table spec lists the paths that differ")
-		if f.strict {
-			return exit.Usage(hint, "--vary %s: neither spec has such a path", path)
-		}
-		fmt.Fprintf(p.err, "agentbench: warning: --vary %s: neither spec has such a path\nhint: %s\n", page.Visible(path), page.Visible(hint))
-	}
-	return nil
-}
-
 // within compares the configurations of a report with its baseline.
-func within(r *reports.Report, options reports.DiffOptions, at *place) (*reports.Comparison, error) {
+func within(r *reports.Report, options reports.DiffOptions, at *results.Place) (*reports.Comparison, error) {
 	c, err := reports.DiffBaseline(r, options)
 	if err == nil && c == nil {
 		return nil, exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(at.Path)+" lists the runs", "in %s there are no runs of the baseline %s and of another configuration", at.Path, page.Visible(r.Baseline))
@@ -260,7 +234,7 @@ func (p *program) collectBoth(s *sides) (base, newest *reports.Report, err error
 }
 
 // collectPlace reads what a place says, and tells its damage.
-func (p *program) collectPlace(at *place) (*reports.Report, error) {
+func (p *program) collectPlace(at *results.Place) (*reports.Report, error) {
 	defer leanly()()
 	r, err := collectResults(at.Results, wholeRecords)
 	if err == nil {
@@ -460,7 +434,7 @@ func (d *diffed) answerable() error {
 // run.
 func (d *diffed) agentFailed() error {
 	for _, side := range []struct {
-		at *place
+		at *results.Place
 		of *reports.Report
 	}{{d.sides.base, d.base}, {d.sides.new, d.newest}} {
 		var f *exit.Error
@@ -610,118 +584,11 @@ func (d *diffed) strict() error {
 	return exit.With(exit.AnswerNo, "--vary "+exit.ShellWord(paths[0])+" declares it", "the specs differ in %s: %s", page.Plural(len(paths), "undeclared place", "undeclared places"), page.Visible(exit.Some(paths)))
 }
 
-// specOf are the differences between the specs of both sides, of the
-// configurations that are compared. They are declared by --vary, and where the
-// user named two configurations, by that.
-func specOf(s *sides, vary []string) ([]reports.SpecDifference, error) {
-	for _, side := range []*place{s.base, s.new} {
-		if len(side.Manifest.Spec) == 0 {
-			return []reports.SpecDifference{{Path: "suite", New: "the spec of " + side.text + " is not known"}}, nil
-		}
+// changes are the differences between the specs of both sides, as comparisons have them.
+func changes(s *sides, vary []string) (all []reports.SpecDifference, err error) {
+	found, err := results.Changes(s.base, s.new, vary)
+	for _, c := range found {
+		all = append(all, reports.SpecDifference(c))
 	}
-	old, err := results.BindingOf(&s.base.Manifest)
-	if err != nil {
-		return nil, exit.With(exit.NotMeasured, "", "comparing the specs: %s: %w", s.base.text, err)
-	}
-	current, err := results.BindingOf(&s.new.Manifest)
-	if err != nil {
-		return nil, exit.With(exit.NotMeasured, "", "comparing the specs: %s: %w", s.new.text, err)
-	}
-	var d results.Differences
-	d.Around(old, current)
-	spec := declared(d, func(path string) bool { return varied(path, vary) })
-	for _, c := range couples(s) {
-		d = nil
-		d.Loops(old, current, c.base, c.new)
-		spec = append(spec, declared(d, func(path string) bool {
-			return c.base != c.new || varied(path, vary) || varied(strings.TrimPrefix(path, "configurations."+c.new+"."), vary)
-		})...)
-	}
-	return spec, nil
-}
-
-// unknownVary are the declared paths that neither spec has, and those that both
-// have to choose from.
-func unknownVary(s *sides, vary []string) (unknown, known []string, err error) {
-	paths := map[string]bool{}
-	for _, side := range []*place{s.base, s.new} {
-		if len(side.Manifest.Spec) == 0 {
-			return nil, nil, nil // nobody knows what it has
-		}
-		b, err := results.BindingOf(&side.Manifest)
-		if err != nil {
-			return nil, nil, err
-		}
-		b.Paths(func(path string) { paths[path] = true })
-	}
-	for _, path := range vary {
-		if !paths[aliasOf(path)] {
-			unknown = append(unknown, path)
-		}
-	}
-	if paths[aliasOf(shortMaximum)] {
-		paths[shortMaximum] = true
-	}
-	return unknown, slices.Sorted(maps.Keys(paths)), nil
-}
-
-// shortMaximum is the short form of a path, the only one.
-const shortMaximum = "max_iterations"
-
-// aliasOf is the path that a short form stands for.
-func aliasOf(path string) string {
-	if path == shortMaximum {
-		return "terminate.max_iterations"
-	}
-	return path
-}
-
-// varied says whether a path, or one that it lies below, is declared.
-func varied(path string, vary []string) bool {
-	return slices.ContainsFunc(vary, func(declared string) bool {
-		declared = aliasOf(declared)
-		return path == declared || strings.HasPrefix(path, declared+".")
-	})
-}
-
-func declared(d results.Differences, declared func(path string) bool) (spec []reports.SpecDifference) {
-	for i := range d {
-		was, is := d[i].Values()
-		if d[i].What != "" {
-			is = d[i].What
-		}
-		spec = append(spec, reports.SpecDifference{Path: d[i].Path, Base: was, New: is, Declared: declared(d[i].Path)})
-	}
-	return spec
-}
-
-// coupleNames are two configurations that are compared.
-type coupleNames struct{ base, new string }
-
-// couples are the configurations that are compared, as [reports.Diff] finds
-// them.
-func couples(s *sides) (all []coupleNames) {
-	base, newest := s.base.heads(), s.new.heads()
-	if s.base.configuration != "" && s.new.configuration != "" || len(base) == 1 && len(newest) == 1 {
-		return []coupleNames{{base[0].Name, newest[0].Name}}
-	}
-	for _, n := range newest {
-		at := slices.IndexFunc(base, func(b *record.ConfigurationHead) bool {
-			return slices.ContainsFunc(append([]string{n.Name}, n.Aliases...), b.Called)
-		})
-		if at >= 0 {
-			all = append(all, coupleNames{base[at].Name, n.Name})
-		}
-	}
-	return all
-}
-
-// heads are the configurations that a place names.
-func (p *place) heads() (heads []*record.ConfigurationHead) {
-	for i := range p.Manifest.Configurations {
-		if c := &p.Manifest.Configurations[i]; p.configuration == "" || c.Called(p.configuration) {
-			heads = append(heads, c)
-		}
-	}
-	return heads
+	return all, err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
 )
 
@@ -13,7 +14,7 @@ import (
 // another that holds.
 func TestPairWithoutACommonTaskHasNoAnswer(t *testing.T) {
 	compared := reports.Pair{Name: "a", Differences: []reports.Difference{{Quantity: "right", Gated: true}}}
-	nobody := &sides{base: &place{Results: &record.Results{}}, new: &place{Results: &record.Results{}}}
+	nobody := &sides{base: &results.Place{Results: &record.Results{}}, new: &results.Place{Results: &record.Results{}}}
 	for failOn, want := range map[string]int{failOnWorse: exit.NotMeasured, failOnCannotTell: exit.NotMeasured, failOnNothing: 0} {
 		d := &diffed{Comparison: &reports.Comparison{FailOn: failOn, Pairs: []reports.Pair{compared, {Name: "b"}}}, sides: nobody, flags: &diffFlags{}}
 		var f *exit.Error

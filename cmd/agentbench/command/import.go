@@ -132,7 +132,7 @@ func (p *program) importLogs(ctx context.Context, path string, files []string, f
 		return err
 	}
 	if f.out == "" {
-		f.out = freshFolder(m.Name, p.now())
+		f.out = results.Fresh(m.Name, p.now())
 	}
 	im := &importing{program: p, mapping: m, importer: imports.New(m), dir: f.out, problems: newProblems()}
 	ctx, end := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -301,7 +301,7 @@ func (im *importing) makeFolder() (*importFolder, error) {
 		Suite: im.mapping.Name, Agentbench: version(), Status: record.StateRunning, Scorers: []string{}, Configurations: []record.ConfigurationHead{},
 		Volatile: record.ManifestVolatile{Started: im.now().UTC()},
 	}}
-	if err := newFolder(im.dir); err != nil {
+	if err := results.MakeFolder(im.dir); err != nil {
 		return nil, err
 	}
 	var err error

@@ -68,7 +68,7 @@ func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error
 		return err
 	}
 	if f.out == "" {
-		f.out = freshFolder(parts[0].Manifest.Suite, p.now())
+		f.out = results.Fresh(parts[0].Manifest.Suite, p.now())
 	}
 	merged, err := record.Merge(f.out, parts, record.Options{})
 	if err != nil {
@@ -111,7 +111,7 @@ func (p *program) openShards(dirs []string) ([]record.Part, error) {
 	var parts []record.Part
 	var infos []os.FileInfo
 	for _, dir := range withoutCaches(dirs) {
-		if within, _ := filepath.Glob(filepath.Join(dir, "*", "manifest.json")); len(within) > 0 && !resultFolder(dir) {
+		if within, _ := filepath.Glob(filepath.Join(dir, "*", "manifest.json")); len(within) > 0 && !results.IsFolder(dir) {
 			return nil, exit.Usage("agentbench merge "+exit.ShellWord(dir)+"/* joins those in it", "%s itself is no shard", dir)
 		}
 		m, err := p.openManifest(dir)

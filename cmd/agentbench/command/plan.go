@@ -38,7 +38,7 @@ doubt because no answer came, and what is free.`,
 			if err := cmp.Or(power.validate(), shown.validate()); err != nil {
 				return err
 			}
-			if resultFolder(args[0]) && !there(filepath.Join(args[0], suites.File)) {
+			if results.IsFolder(args[0]) && !there(filepath.Join(args[0], suites.File)) {
 				forSuites := false
 				c.Flags().Visit(func(f *pflag.Flag) {
 					forSuites = forSuites || !slices.Contains([]string{"format", "table", "write"}, f.Name)
@@ -140,7 +140,7 @@ func (p *program) variation(from []string) (*reports.Variation, error) {
 	if len(from) == 2 {
 		return p.variationTo(at, first, from[1])
 	}
-	if at.configuration != "" {
+	if at.Configuration != "" {
 		return nil, exit.Usage("name "+exit.ShellWord(at.Path)+" alone, or two results: --from BASE --from NEW", "--from %s is one configuration, and a difference takes two", from[0])
 	}
 	v, err := first.Variation()
@@ -151,27 +151,25 @@ func (p *program) variation(from []string) (*reports.Variation, error) {
 }
 
 // variationTo measures that between a place and another one.
-func (p *program) variationTo(base *place, before *reports.Report, text string) (*reports.Variation, error) {
+func (p *program) variationTo(base *results.Place, before *reports.Report, text string) (*reports.Variation, error) {
 	at, after, err := p.readFrom(text)
 	if err != nil {
 		return nil, err
 	}
-	if sameFile(base.Path, at.Path) {
-		if err := (&sides{base: base, new: at}).distinct(); err != nil {
-			return nil, err
-		}
+	if err := base.Distinct(at); err != nil {
+		return nil, err
 	}
 	v, err := reports.VariationBetween(before, after, reports.DiffOptions{
-		BaseName: base.text, NewName: at.text, BaseConfiguration: base.configuration, NewConfiguration: at.configuration,
+		BaseName: base.Text, NewName: at.Text, BaseConfiguration: base.Configuration, NewConfiguration: at.Configuration,
 	})
 	if err != nil {
-		return nil, exit.Usage("name two results of the same tasks, with scores", "--from %s --from %s: %v", base.text, text, err)
+		return nil, exit.Usage("name two results of the same tasks, with scores", "--from %s --from %s: %v", base.Text, text, err)
 	}
 	return v, nil
 }
 
-func (p *program) readFrom(text string) (*place, *reports.Report, error) {
-	at, err := p.openPlace(text, baselineFolder)
+func (p *program) readFrom(text string) (*results.Place, *reports.Report, error) {
+	at, err := p.openPlace(text, results.BaselineFolder)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -54,14 +54,14 @@ type recordedRuns struct {
 // openRecordedRuns opens DIR or DIR:CONFIGURATION. Runs are read once it is known
 // what will be replayed: see read.
 func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns, error) {
-	at, err := p.openPlace(text, baselineFolder)
+	at, err := p.openPlace(text, results.BaselineFolder)
 	if err != nil {
 		return nil, err
 	}
 	if at.Baseline() {
 		return nil, usage("name the result folder that it was made of", "%s is a baseline, which does not hold what runs did: it cannot be replayed", text)
 	}
-	r := &recordedRuns{program: p, place: at.Path, suite: f.suite, only: at.configuration}
+	r := &recordedRuns{program: p, place: at.Path, suite: f.suite, only: at.Configuration}
 	suite, err := p.tasksOf(f.suite)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (r *recordedRuns) base(names []string) error {
 	for _, name := range names {
 		head, ok := m.Configuration(name)
 		if !ok {
-			known := configurationNames(m)
+			known := results.Names(m)
 			return usage(didYouMean(name, known, "there are: "+some(known)), "%s has no configuration %q", r.place, name)
 		}
 		r.bases = append(r.bases, sweep.Base{Name: head.Name, Loop: r.folder.Loop(head.Name)})

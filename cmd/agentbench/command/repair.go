@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
 )
@@ -47,7 +48,7 @@ func (p *program) repair(dir string, look, release bool) error {
 	var manifest *record.DamagedManifest
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return exit.Usage(resultsHint(dir), "%s holds no results", dir)
+		return exit.Usage(results.Hint(dir), "%s holds no results", dir)
 	case errors.As(err, &manifest):
 		return exit.With(exit.NotMeasured, "the runs stand in records.jsonl, one a line; run with another --out makes the suite again, and with the cache pays for little",
 			"%w, and there is no whole copy of it: nothing of it can be restored", err)

@@ -64,7 +64,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if err != nil {
 		return err
 	}
-	if at.configuration != "" {
+	if at.Configuration != "" {
 		return exit.Usage("name "+exit.ShellWord(at.Path)+" alone", "%s is one configuration, and report compares all of them", path)
 	}
 	results := at.Results
@@ -285,24 +285,10 @@ func (f *reportFlags) fileNamed(text string) (file formatFile, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return file, exit.Usage("name a file in it", "--write %s: %s is a folder", text, path)
 	}
-	if holdsResults(path) {
+	if results.Holds(path) {
 		return file, exit.Usage("name another file", "--write %s: %s holds results", text, path)
 	}
 	return formatFile{format, path}, writableFolder(filepath.Dir(path))
-}
-
-// holdsResults says whether a file is a baseline, or one that runs stand in.
-func holdsResults(path string) bool {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return false // a pipe would wait for its writer
-	}
-	_, err := record.Open(path)
-	var none *record.NoBaseline
-	if err == nil || errors.As(err, &none) && none.Ours {
-		return true
-	}
-	inFolder := resultFolder(filepath.Dir(path))
-	return inFolder && slices.Contains([]string{"manifest.json", "manifest.copy.json", "records.jsonl", "signals.jsonl", "scores.jsonl", "spent.jsonl", "spent.head", "records.damaged.jsonl", "spent.damaged.jsonl", "lock"}, filepath.Base(path))
 }
 
 // writableFolder makes a folder, if it is not there, and tries to write to it.
@@ -445,7 +431,7 @@ func (f *againstFlags) declare(c *cobra.Command) {
 // before.
 func (f *againstFlags) validate() error {
 	if f.baseline != "" {
-		if _, err := openBaselineNamed(f.baseline, f.baselines); err != nil {
+		if _, err := results.OpenNamed(f.baseline, f.baselines); err != nil {
 			return err
 		}
 	}
@@ -475,7 +461,7 @@ func (p *program) differ(r *reports.Report, path string, m *record.Manifest, f *
 
 // differFrom compares a report with the baseline that was asked for.
 func (p *program) differFrom(r *reports.Report, path string, m *record.Manifest, f *againstFlags, options reports.DiffOptions) (*reports.Comparison, error) {
-	at, err := openBaselineNamed(f.baseline, f.baselines)
+	at, err := results.OpenNamed(f.baseline, f.baselines)
 	if err != nil {
 		return nil, err
 	}
@@ -483,8 +469,8 @@ func (p *program) differFrom(r *reports.Report, path string, m *record.Manifest,
 	if err != nil {
 		return nil, err
 	}
-	s := &sides{base: at, new: &place{text: path, Results: &record.Results{Path: path, Manifest: *m}}}
-	if options.Spec, err = specOf(s, nil); err != nil {
+	s := &sides{base: at, new: &results.Place{Text: path, Results: &record.Results{Path: path, Manifest: *m}}}
+	if options.Spec, err = changes(s, nil); err != nil {
 		return nil, err
 	}
 	options.BaseName = f.baseline
@@ -518,7 +504,7 @@ func (f *thresholdFlags) named(s *spec.Suite) error { return f.read(s.Misreads) 
 
 // recorded refuses those that read what no result has.
 func (f *thresholdFlags) recorded(newest *record.Manifest, others ...*record.Manifest) error {
-	known := spec.Readable{Configurations: configurationNames(newest), Scorers: slices.Clone(newest.Scorers)}
+	known := spec.Readable{Configurations: results.Names(newest), Scorers: slices.Clone(newest.Scorers)}
 	for i := range newest.Metrics {
 		known.Metrics = append(known.Metrics, newest.Metrics[i].Name)
 	}
@@ -544,7 +530,7 @@ func (f *thresholdFlags) read(misreads func(reads []string) []spec.Misread) erro
 // coupled refuses a baseline with which no planned configuration belongs
 // together.
 func (f *runFlags) coupled(planned *plan.Plan) error {
-	at, err := openBaselineNamed(f.baseline, f.baselines)
+	at, err := results.OpenNamed(f.baseline, f.baselines)
 	if err != nil {
 		return err
 	}
@@ -553,8 +539,8 @@ func (f *runFlags) coupled(planned *plan.Plan) error {
 		c := &planned.Configurations[i]
 		m.Configurations = append(m.Configurations, record.ConfigurationHead{Name: c.Name, Aliases: c.Aliases})
 	}
-	if len(couples(&sides{base: at, new: &place{Results: &record.Results{Manifest: m}}})) == 0 {
-		return exit.Usage("the baseline has: "+exit.Some(configurationNames(&at.Manifest)), "no configuration of the suite has the name of one in the baseline %q", f.baseline)
+	if len(results.Couples(at, &results.Place{Results: &record.Results{Manifest: m}})) == 0 {
+		return exit.Usage("the baseline has: "+exit.Some(results.Names(&at.Manifest)), "no configuration of the suite has the name of one in the baseline %q", f.baseline)
 	}
 	return nil
 }

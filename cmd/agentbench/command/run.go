@@ -21,6 +21,7 @@ import (
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/overview"
@@ -130,7 +131,7 @@ func (p *program) run(ctx context.Context, path string, f *runFlags) error {
 	}
 	j := &job{opened: o, plan: planned, flags: f, dir: f.out, began: p.now()}
 	if j.dir == "" {
-		j.dir = freshFolder(o.Suite.Name, p.now())
+		j.dir = results.Fresh(o.Suite.Name, p.now())
 	}
 	if err := p.wire(j); err != nil {
 		return err
@@ -249,7 +250,7 @@ func (p *program) make(ctx context.Context, j *job) (*record.Manifest, ending, e
 
 // begin makes the result folder, or opens it where it is to be gone on with.
 func (p *program) begin(j *job) (*record.Manifest, *record.Journal, error) {
-	if err := newFolder(j.dir); err != nil {
+	if err := results.MakeFolder(j.dir); err != nil {
 		return nil, nil, err
 	}
 	manifest, err := p.manifest(j)
@@ -292,7 +293,7 @@ func (p *program) observe(j *job) (end func() error, err error) {
 		return func() error { return nil }, nil
 	}
 	if filepath.Dir(path) == filepath.Clean(j.dir) {
-		if err := newFolder(j.dir); err != nil {
+		if err := results.MakeFolder(j.dir); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -97,11 +98,11 @@ func durationsIn(path string) (map[string]time.Duration, error) {
 	if path == "" {
 		return nil, nil
 	}
-	results, err := record.Open(path)
+	earlier, err := record.Open(path)
 	if err != nil {
-		return nil, exit.Usage(resultsHint(path), "--shard-weights %s: %w", path, err)
+		return nil, exit.Usage(results.Hint(path), "--shard-weights %s: %w", path, err)
 	}
-	return meanDurations(results.Signals())
+	return meanDurations(earlier.Signals())
 }
 
 // meanDurations are the means over the runs that count.

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
@@ -82,13 +83,13 @@ func (f *tuneFlags) resumes(path string) bool {
 // holdsResultsAt says that a path is a result folder, or a file that openRecorded
 // knows better than spec does.
 func holdsResultsAt(path string) bool {
-	at, _ := splitPlace(path, baselineFolder)
+	at, _ := results.SplitPlace(path, results.BaselineFolder)
 	info, err := os.Stat(at)
 	if err != nil {
 		return false
 	}
 	if info.IsDir() {
-		return resultFolder(at)
+		return results.IsFolder(at)
 	}
 	return filepath.Ext(at) == ".jsonl"
 }

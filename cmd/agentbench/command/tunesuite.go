@@ -431,7 +431,7 @@ func (l *live) job() (*job, error) {
 	}
 	j := &job{opened: l.opened, plan: planned, flags: l.flags, dir: l.flags.out, began: l.now(), command: "tune"}
 	if j.dir == "" {
-		j.dir = freshFolder(l.Suite.Name, l.now())
+		j.dir = results.Fresh(l.Suite.Name, l.now())
 	}
 	return j, l.wire(j)
 }

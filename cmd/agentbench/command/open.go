@@ -1,0 +1,146 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
+	"github.com/agentbench/agentbench/suites"
+)
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// opened is a suite or loop that was loaded from where the user said.
+type opened struct {
+	*spec.Document
+	path string // as messages name it
+}
+
+// open loads a suite or loop: a file, a folder that holds a suite, "-" for
+// stdin, or, where there is no such file, a suite that ships. Faults are
+// printed; see warn for warnings.
+func (p *program) open(path string, set []spec.Setting) (*opened, error) {
+	options := spec.Options{Env: p.env, Set: set, Stdin: p.in}
+	path, shipped, err := find(path)
+	if err != nil {
+		return nil, err
+	}
+	var document *spec.Document
+	var faults source.Faults
+	if shipped != nil {
+		document, faults = spec.LoadFS(shipped, suites.File, options)
+	} else {
+		document, faults = spec.Load(path, options)
+	}
+	if document == nil {
+		p.learnLines(faults)
+		faults.Print(p.err)
+		return nil, exit.Quiet(exit.WrongSpec)
+	}
+	p.learn(document)
+	return &opened{Document: document, path: path}, nil
+}
+
+// warn prints the warnings of a document, but for those that have become faults.
+func (p *program) warn(o *opened, faults source.Faults) {
+	known := func(w source.Fault) bool {
+		return slices.ContainsFunc(faults, func(f source.Fault) bool { return f.File == w.File && f.Pos == w.Pos })
+	}
+	slices.DeleteFunc(slices.Clone(o.Warnings), known).Print(p.err)
+	if why := engine.Exposed(o.Document, p.env); why != "" {
+		fmt.Fprintf(p.err, `agentbench: warning: the programs that this starts can read the keys in the environment of agentbench and of what started it (%s)
+hint: docs/language.md, Programs, says how to hide them; or start agentbench without keys that the programs must not have
+`, page.Visible(why))
+	}
+}
+
+// openSuite is open for what only a suite will do.
+func (p *program) openSuite(path string, set []spec.Setting) (*opened, error) {
+	o, err := p.open(path, set)
+	if err == nil && o.Import != nil {
+		return nil, exit.Usage("agentbench import reads logs by it", "%s is a mapping, not a suite", path)
+	}
+	if err == nil && o.Suite == nil {
+		return nil, exit.Usage("write a suite that names it under configurations; agentbench init DIR writes one", "%s is a loop, not a suite", path)
+	}
+	return o, err
+}
+
+// find decides what a path on the command line means: a file on disk, or the
+// folder of a suite that ships.
+func find(path string) (file string, shipped fs.FS, err error) {
+	if path == "-" {
+		return path, nil, nil
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return inside(path)
+	case !errors.Is(err, fs.ErrNotExist):
+		return path, nil, nil
+	}
+	if suite, ok := suites.Find(path); ok {
+		return path, suite.FS, nil
+	}
+	return "", nil, exit.Usage(exit.DidYouMean(path, nearby(path), "the suites that ship: "+strings.Join(suites.Names(), ", ")), "there is no file %s", path)
+}
+
+// inside is the suite that a folder holds, else the suite that ships under the name of
+// the folder: results of a suite often stand in a folder of its name.
+func inside(folder string) (file string, shipped fs.FS, err error) {
+	file = filepath.Join(folder, suites.File)
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		return file, nil, nil
+	}
+	if suite, ok := suites.Find(folder); ok {
+		return folder, suite.FS, nil
+	}
+	hint := "name the file of the suite"
+	if others, _ := filepath.Glob(filepath.Join(folder, "*.suite.yaml")); len(others) > 0 { // a hint only
+		hint = "did you mean " + strings.Join(others, " or ") + "?"
+	}
+	return "", nil, exit.Usage(hint, "the folder %s holds no %s", folder, suites.File)
+}
+
+// nearby are what a path that does not exist may have meant.
+func nearby(path string) []string {
+	names := slices.Clone(suites.Names())
+	entries, _ := os.ReadDir(filepath.Dir(path)) // a hint only
+	for _, e := range entries {
+		names = append(names, filepath.Join(filepath.Dir(path), e.Name()))
+	}
+	return names
+}
+
+// openPlace opens what a user named.
+func (p *program) openPlace(text, baselines string) (*results.Place, error) {
+	return results.OpenPlace(text, baselines, p.openManifest)
+}
+
+// openManifest reads what a result folder is about, and warns of a manifest without a
+// digest.
+func (p *program) openManifest(dir string) (record.Manifest, error) {
+	m, err := results.Manifest(dir)
+	if m.Unsealed && !p.unsealed[dir] {
+		if p.unsealed == nil {
+			p.unsealed = map[string]bool{}
+		}
+		p.unsealed[dir] = true
+		fmt.Fprintf(p.err, "agentbench: warning: %s has no digest: damage to it would go unnoticed; agentbench repair %s adds one\n", filepath.Join(dir, "manifest.json"), exit.ShellWord(dir))
+	}
+	return m, err
+}

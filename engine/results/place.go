@@ -1,0 +1,305 @@
+package results
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// Where baselines are, unless the user says otherwise.
+const (
+	BaselineFolder = "baselines"
+	baselineSuffix = ".jsonl"
+)
+
+// Place is where results are read from, as the user named it: a result folder, a
+// baseline file or the name of a baseline, and behind a colon a configuration.
+type Place struct {
+	Text          string // the folder, the file or the baseline, as it was named
+	Configuration string // "": all
+	*record.Results
+}
+
+// Heads are the configurations that a place names.
+func (p *Place) Heads() (heads []*record.ConfigurationHead) {
+	for i := range p.Manifest.Configurations {
+		if c := &p.Manifest.Configurations[i]; p.Configuration == "" || c.Called(p.Configuration) {
+			heads = append(heads, c)
+		}
+	}
+	return heads
+}
+
+// Same reports whether two places are the same folder or file.
+func (p *Place) Same(other *Place) bool {
+	a, err := os.Stat(p.Path)
+	if err != nil {
+		return false
+	}
+	b, err := os.Stat(other.Path)
+	return err == nil && os.SameFile(a, b)
+}
+
+// Distinct refuses to compare results with themselves.
+func (p *Place) Distinct(other *Place) error {
+	if !p.Same(other) || p.Configuration != other.Configuration && p.Configuration != "" && other.Configuration != "" {
+		return nil
+	}
+	names := Names(&other.Manifest)
+	hint := "name two other results"
+	if len(names) > 1 {
+		hint = fmt.Sprintf("name two of its configurations: %s %s", exit.ShellWord(p.Text+":"+names[0]), exit.ShellWord(other.Text+":"+names[1]))
+	}
+	return exit.Usage(hint, "BASE and NEW are the same: %s", other.Path)
+}
+
+// OpenPlace opens what a user named; read reads the manifest of a folder, as
+// [Manifest] does.
+func OpenPlace(text, baselines string, read func(dir string) (record.Manifest, error)) (*Place, error) {
+	path, configuration := SplitPlace(text, baselines)
+	if name, _, _ := strings.Cut(text, ":"); !there(path) && validBaseline(name) {
+		names, _ := Baselines(baselines) // a hint only
+		hint := "agentbench baseline set " + name + " DIR makes the baseline; " + Hint(name)
+		if len(names) > 0 {
+			hint = exit.DidYouMean(name, names, "there are the baselines: "+exit.Some(names)+"; "+Hint(name))
+		}
+		return nil, exit.Usage(hint, "there is neither a folder %s nor a baseline of that name in %s", name, baselines)
+	}
+	info, err := os.Stat(path)
+	at := &Place{Text: path}
+	if err == nil && !info.IsDir() {
+		at.Results, err = OpenBaseline(path)
+	} else {
+		at.Results = &record.Results{Path: path}
+		at.Manifest, err = read(path)
+	}
+	if err != nil || configuration == "" {
+		return at, err
+	}
+	head, ok := at.Manifest.Configuration(configuration)
+	if !ok {
+		names := Names(&at.Manifest)
+		return nil, exit.Usage(exit.DidYouMean(configuration, names, "there are: "+exit.Some(names)), "%s has no configuration %q", path, configuration)
+	}
+	at.Configuration = head.Name
+	return at, nil
+}
+
+// SplitPlace parts a path from a configuration. Both may hold colons: the path is the
+// shortest that is there. The name of a baseline is a path, too, where nothing else is
+// there.
+func SplitPlace(text, baselines string) (path, configuration string) {
+	if there(text) {
+		return text, ""
+	}
+	for at, c := range text {
+		if c == ':' && there(text[:at]) {
+			return text[:at], text[at+1:]
+		}
+	}
+	name, configuration, _ := strings.Cut(text, ":")
+	if file := BaselineFile(baselines, name); validBaseline(name) && there(file) {
+		return file, configuration
+	}
+	return text, ""
+}
+
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Names are the names and aliases of all configurations of a manifest.
+func Names(m *record.Manifest) (names []string) {
+	for i := range m.Configurations {
+		names = append(append(names, m.Configurations[i].Name), m.Configurations[i].Aliases...)
+	}
+	return names
+}
+
+// OpenBaseline opens a file that is to be a baseline.
+func OpenBaseline(path string) (*record.Results, error) {
+	results, err := record.Open(path)
+	var none *record.NoBaseline
+	switch {
+	case errors.As(err, &none) && none.Ours:
+		return nil, exit.With(exit.NotMeasured, "agentbench baseline set makes it anew; agentbench version tells which one this is", "%w", err)
+	case errors.As(err, &none):
+		return nil, exit.Usage(fileHint(path), "%s is neither a result folder nor a baseline file (%s)", path, none.What)
+	case err != nil:
+		return nil, exit.Unmeasured(err)
+	}
+	return results, nil
+}
+
+// OpenNamed opens the baseline of a name.
+func OpenNamed(name, dir string) (*Place, error) {
+	if err := CheckBaseline(name); err != nil {
+		return nil, err
+	}
+	if !there(BaselineFile(dir, name)) {
+		return nil, NoBaseline(name, dir)
+	}
+	results, err := OpenBaseline(BaselineFile(dir, name))
+	return &Place{Text: name, Results: results}, err
+}
+
+// BaselineFile is the file of a baseline.
+func BaselineFile(dir, name string) string { return filepath.Join(dir, name+baselineSuffix) }
+
+// Baselines are the names of the baselines of a folder, which need not be there.
+func Baselines(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), baselineSuffix); ok && !e.IsDir() && validBaseline(name) {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
+// CheckBaseline refuses names that are no name of a file on every system.
+func CheckBaseline(name string) error {
+	if !validBaseline(name) {
+		return exit.Usage("take letters, digits, - _ and . in it, for example main", "%q cannot be the name of a baseline", name)
+	}
+	return nil
+}
+
+func validBaseline(name string) bool {
+	const longest = 60
+	return name != "" && len(name) <= longest && fileName(strings.ReplaceAll(name, ".", "-")) == strings.ReplaceAll(name, ".", "-") &&
+		!strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "-")
+}
+
+// NoBaseline says which baselines there are.
+func NoBaseline(name, dir string) error {
+	names, _ := Baselines(dir) // a hint only
+	hint := "agentbench baseline set " + name + " DIR makes it"
+	if len(names) > 0 {
+		hint = exit.DidYouMean(name, names, "there are: "+exit.Some(names))
+	}
+	return exit.Usage(hint, "there is no baseline %q in %s", name, dir)
+}
+
+// Fresh is a folder for the results of a suite, such as
+// results/quickstart-20260102-150405-1f3a: the digits distinguish suites that start within
+// the same second.
+func Fresh(suite string, now time.Time) string {
+	var digits [2]byte
+	_, _ = rand.Read(digits[:]) // it never fails
+	return filepath.Join("results", fileName(suite)+"-"+now.UTC().Format("20060102-150405")+"-"+hex.EncodeToString(digits[:]))
+}
+
+// fileName keeps what is safe in the name of a folder.
+func fileName(name string) string {
+	safe := func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}
+	name = strings.Map(safe, name)
+	return name[:min(len(name), 60)]
+}
+
+// MakeFolder makes the folder that results go to, if it is not there.
+func MakeFolder(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return exit.Usage("name a new folder with --out", "%s is a file; results need a folder", dir)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the result folder: %w", err)
+	}
+	return nil
+}
+
+// IsFolder reports whether a folder is one of results: it has a manifest, or the copy of
+// one that is missing.
+func IsFolder(dir string) bool {
+	return there(filepath.Join(dir, "manifest.json")) || there(filepath.Join(dir, "manifest.copy.json"))
+}
+
+// Holds reports whether a file is a baseline, or one that a result folder consists of.
+func Holds(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false // a pipe would wait for its writer
+	}
+	_, err := record.Open(path)
+	var none *record.NoBaseline
+	if err == nil || errors.As(err, &none) && none.Ours {
+		return true
+	}
+	return IsFolder(filepath.Dir(path)) && slices.Contains([]string{"manifest.json", "manifest.copy.json", "records.jsonl", "signals.jsonl",
+		"scores.jsonl", "spent.jsonl", "spent.head", "records.damaged.jsonl", "spent.damaged.jsonl", "lock"}, filepath.Base(path))
+}
+
+// Manifest reads what a result folder is about.
+func Manifest(dir string) (record.Manifest, error) {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return record.Manifest{}, exit.Usage(fileHint(dir), "%s is a file, not a result folder", dir)
+	}
+	m, err := record.ReadManifest(dir)
+	var damaged *record.DamagedManifest
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	hint, unreadable := "agentbench version tells which one this is", errors.As(err, &syntax) || errors.As(err, &kind)
+	switch {
+	case err == nil:
+		return m, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return m, exit.Usage(Hint(dir), "%s holds no results", dir)
+	case errors.As(err, &damaged), unreadable && there(filepath.Join(dir, "manifest.copy.json")):
+		hint = "agentbench repair " + exit.ShellWord(dir) + " restores it from its copy"
+	case unreadable:
+		hint = MakeAgain
+	case errors.Is(err, fs.ErrPermission):
+		hint = ""
+	}
+	return m, exit.With(exit.NotMeasured, hint, "%w", err)
+}
+
+// MakeAgain is what helps where nothing is left of a manifest.
+const MakeAgain = "the runs stand in records.jsonl, one a line; run with another --out makes the suite again, and with the cache pays for little"
+
+// fileHint says what may have been meant by a file.
+func fileHint(file string) string {
+	folder := filepath.Dir(file)
+	if IsFolder(folder) {
+		return "did you mean " + folder + "?"
+	}
+	return Hint(folder)
+}
+
+// Hint names a result folder that may have been meant.
+func Hint(dir string) string {
+	found, _ := filepath.Glob(filepath.Join(dir, "*", "manifest.json")) // a hint only
+	if len(found) == 0 {
+		found, _ = filepath.Glob(filepath.Join("results", "*", "manifest.json"))
+	}
+	if len(found) == 0 {
+		return "agentbench run SUITE makes some"
+	}
+	modified := func(path string) (at time.Time) {
+		if info, err := os.Stat(path); err == nil {
+			at = info.ModTime()
+		}
+		return at
+	}
+	newest := slices.MaxFunc(found, func(a, b string) int { return modified(a).Compare(modified(b)) })
+	return "the newest results are in " + filepath.Dir(newest)
+}
