@@ -1,20 +1,22 @@
 package reports_test
 
 import (
+	"bytes"
 	"errors"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
+	"time"
 
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/pagetest"
+	"pgregory.net/rapid"
 )
 
 func TestOrderOfRunsAndScoresMakesNoDifference(t *testing.T) {
@@ -315,5 +317,197 @@ func thenError[T any](all []T, err error) iter.Seq2[T, error] {
 				return
 			}
 		}
+	}
+}
+
+// Costs that add up to more than can be counted are told as that: not as the most
+// that fits, and not as what is left after an overflow.
+func TestMoreMoneyThanCanBeCounted(t *testing.T) {
+	f := small(3)
+	for _, s := range f.signals {
+		if s.Configuration == "once" {
+			s.Usage.Cost = record.Countless / 2
+			for i := range s.Iterations {
+				s.Iterations[i].Calls[0].Usage.Cost = record.Countless / 2
+			}
+		}
+	}
+	r := f.collect()
+	c := r.Configurations[0]
+	for what, v := range map[string]page.Value{"mean": c.Cost.Mean, "total": c.Cost.Total, "per success": c.Cost.PerSuccess, "curve": c.Curve[0].Cost} {
+		if v.Known() || v.Missing != "over $9.2M" {
+			t.Errorf("%s: %v", what, v)
+		}
+	}
+	if c.Cost.MeanInterval.Known() || !c.Tokens.Known() {
+		t.Errorf("%+v", c)
+	}
+	text := pagetest.Written(t, r, page.Options{Width: 160})
+	if !strings.Contains(text, "over $9.2M") || strings.Contains(text, "$-") || strings.Contains(text, "-$") || strings.Contains(text, "922") {
+		t.Errorf("%s", text)
+	}
+	// One run alone is worth counting: the comparison has it, and says nothing of those that are too large.
+	f.signals[0].Usage.Cost = record.Countless
+	d := differing(t, small(3).collect(), f.collect(), reports.DiffOptions{BaseConfiguration: "once", NewConfiguration: "once"})
+	if cost := quantity(t, &d.Pairs[0], "cost_usd"); cost.Tasks != 2 || cost.LeftOut != 1 {
+		t.Errorf("%+v", cost)
+	}
+}
+
+// Tokens beyond what can be counted stay the most that fits, and no interval
+// turns below zero.
+func TestMoreTokensThanCanBeCounted(t *testing.T) {
+	f := one(3)
+	f.manifest.Trials = 2
+	for _, task := range []string{"a", "b", "c"} {
+		for trial := range 2 {
+			s := f.run(task, trial+1, 0.5)
+			s.Usage.InputTokens = math.MaxInt64
+			if task == "a" {
+				s.Usage.InputTokens = 5
+			}
+		}
+	}
+	c := f.collect().Configurations[0]
+	if got := c.InputTokensInterval; !got.Known() || got.Low.Number < 5 || c.OutputTokensInterval.Low.Number < 0 {
+		t.Errorf("%v and %v", got, c.OutputTokensInterval)
+	}
+}
+
+// effort is a folder of one run whose two calls cost a cent each as-if.
+func effort(e record.Effort) *fixture {
+	f := one(1)
+	f.scored(f.run("a", 1, 0.5, 0.6), 0, 1)
+	f.manifest.Totals.Add(f.signals[0])
+	f.manifest.Volatile.Effort = e
+	return f
+}
+
+func TestF82_WhatWasPaidIsToldWhereItDiffers(t *testing.T) {
+	cents := func(calls int64) record.Usage {
+		return record.Usage{Calls: calls, Cost: record.Money(calls) * record.USD / 100}
+	}
+	unpriced := record.Usage{Calls: 1, Unpriced: 1}
+	for name, c := range map[string]struct {
+		effort record.Effort
+		want   string
+	}{
+		"an older version did not count": {record.Effort{}, ""},
+		"all as it seems":                {record.Effort{Made: 2, Attempts: 2, Paid: cents(2)}, ""},
+		"from the cache":                 {record.Effort{Cached: 2}, "cache: 2 hits, 0 misses; cost as if nothing were cached $0.02, paid $0"},
+		"in part":                        {record.Effort{Cached: 1, Made: 1, Attempts: 1, Paid: cents(1)}, "cache: 1 hit, 1 miss; cost as if nothing were cached $0.02, paid $0.01"},
+		"tried again": {record.Effort{Made: 2, Attempts: 3, Waited: 1500 * time.Millisecond, Paid: cents(2)},
+			"cache: 0 hits, 2 misses; 3 requests sent, 1.50 s waited; cost as if nothing were cached $0.02, paid $0.02"},
+		"a run made twice": {record.Effort{Made: 3, Attempts: 3, Paid: cents(3)}, "cache: 0 hits, 3 misses; cost as if nothing were cached $0.02, paid $0.03"},
+		"unpriced":         {record.Effort{Cached: 1, Made: 1, Attempts: 1, Paid: unpriced}, "cache: 1 hit, 1 miss; cost as if nothing were cached $0.02, paid unpriced"},
+	} {
+		got := effort(c.effort).collect().Volatile
+		switch {
+		case got == nil && c.want == "":
+		case got == nil || got.Text() != c.want:
+			t.Errorf("%s: %+v, want %q", name, got, c.want)
+		}
+	}
+}
+
+// P3: what was paid is in no table, and in JSON only under "volatile".
+func TestP3_ReportsDifferOnlyInWhatIsVolatile(t *testing.T) {
+	made, cached := effort(record.Effort{Made: 2, Attempts: 2}).collect(), effort(record.Effort{Cached: 2}).collect()
+	for _, format := range []string{"terminal", "markdown", "csv"} {
+		if a, b := pagetest.Written(t, made, page.Options{Format: format}), pagetest.Written(t, cached, page.Options{Format: format}); a != b {
+			t.Errorf("%s differs: %s", format, pagetest.FirstDifference(a, b))
+		}
+	}
+	if text := pagetest.Written(t, cached, page.Options{Format: "json"}); !strings.Contains(text, `"volatile": {`) || !strings.Contains(text, `"cached": 2`) {
+		t.Errorf("JSON does not tell of the cache:\n%s", text)
+	}
+	made.Volatile, cached.Volatile = nil, nil
+	if a, b := pagetest.Written(t, made, page.Options{Format: "json"}), pagetest.Written(t, cached, page.Options{Format: "json"}); a != b {
+		t.Errorf("JSON differs: %s", pagetest.FirstDifference(a, b))
+	}
+}
+
+// F42: where a budget ended in the middle, each configuration says how many of
+// its runs are missing, and the report that they are uneven.
+func TestF42_UnequalNumbersOfRunsAreMarked(t *testing.T) {
+	f := coach(24)
+	f.manifest.Status = record.StateStopped
+	half := f.signals[:0]
+	for _, s := range f.signals {
+		if s.Configuration == "single-pass" || s.Configuration == "default" && s.Trial < 3 {
+			half = append(half, s)
+		}
+	}
+	f.signals = half
+	f.manifest.Configurations = f.manifest.Configurations[:2]
+	r := f.collect()
+	if hasWarning(r.Configurations[0].Warnings, reports.NotRun) || !hasWarning(r.Configurations[1].Warnings, reports.NotRun) {
+		t.Errorf("missing runs: %v, %v", r.Configurations[0].Warnings, r.Configurations[1].Warnings)
+	}
+	if !hasWarning(r.Warnings, reports.UnevenRuns) || !hasWarning(r.Warnings, reports.NotComplete) {
+		t.Errorf("of the report: %v", r.Warnings)
+	}
+	pagetest.Golden(t, "budget.txt", pagetest.Written(t, r, page.Options{Width: 100, Tables: []string{"configurations"}}))
+	if even := coach(24).collect(); hasWarning(even.Warnings, reports.UnevenRuns) {
+		t.Errorf("faults alone: %v", even.Warnings)
+	}
+}
+
+// F41: the report shows the day of the prices.
+func TestF41_TheDayOfThePricesIsShown(t *testing.T) {
+	f := one(1)
+	f.run("a", 1, 0.5)
+	f.manifest.PricesAsOf = "2026-11-01"
+	for _, format := range []string{"terminal", "markdown", "json"} {
+		if text := pagetest.Written(t, f.collect(), page.Options{Format: format}); !strings.Contains(text, "2026-11-01") {
+			t.Errorf("%s does not show it:\n%s", format, text)
+		}
+	}
+}
+
+// What some shards of a suite say is never taken for what all of them say.
+func TestAReportOfSomeShardsBeginsWithThat(t *testing.T) {
+	m := record.Manifest{Suite: "dealt", Incomplete: "only shard 2 of 3, with 10 of 30 tasks", Tasks: 10, Trials: 1}
+	none := func(func(*record.Signals, error) bool) {}
+	r, err := reports.Collect(&m, none, func(func(record.Score, error) bool) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range page.Formats {
+		var b bytes.Buffer
+		if err := page.Write(&b, r, page.Options{Format: format, Width: 120}); err != nil {
+			t.Fatal(err)
+		}
+		before, _, found := strings.Cut(b.String(), "only shard 2 of 3")
+		if format == "csv" { // nothing but a table, which has no row
+			found = strings.HasSuffix(strings.TrimSpace(b.String()), `,"incomplete"`)
+		}
+		if !found || strings.Contains(before, "0 configurations") {
+			t.Errorf("%s begins with something else:\n%s", format, b.String())
+		}
+	}
+}
+
+// So does a comparison, whichever side it is; CSV has it in a column of its own.
+func TestAComparisonWithSomeShardsBeginsWithThat(t *testing.T) {
+	whole, part := small(3), small(3)
+	part.manifest.Incomplete = "only shard 2 of 3"
+	for name, c := range map[string]struct{ base, new *reports.Report }{"base": {part.collect(), whole.collect()}, "new": {whole.collect(), part.collect()}} {
+		d := differing(t, c.base, c.new, reports.DiffOptions{})
+		for _, format := range []string{"terminal", "markdown", "github", "html", "comment"} {
+			before, _, found := strings.Cut(writtenDiff(t, d, page.Options{Format: format, Width: 120}), "only shard 2 of 3")
+			if !found || strings.Contains(before, "compared with") || format != "comment" && strings.Contains(before, "right") {
+				t.Errorf("%s, %s begins with something else: %s", name, format, before)
+			}
+		}
+		lines := strings.Split(strings.TrimSpace(writtenDiff(t, d, page.Options{Format: "csv"})), "\r\n")
+		for i, line := range lines {
+			if i == 0 && !strings.HasSuffix(line, `,"incomplete"`) || i > 0 && !strings.HasSuffix(line, `only shard 2 of 3"`) {
+				t.Errorf("%s: %s", name, line)
+			}
+		}
+	}
+	if text := writtenDiff(t, differing(t, whole.collect(), whole.collect(), reports.DiffOptions{BaseConfiguration: "once", NewConfiguration: "twice"}), page.Options{Format: "csv"}); strings.Contains(text, "incomplete") {
+		t.Errorf("nothing lacks:\n%s", text)
 	}
 }

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
+	"pgregory.net/rapid"
 )
 
 // The best by confidence counts at each iteration, not the last one, and runs
@@ -169,5 +169,185 @@ func TestReachedIsAShare(t *testing.T) {
 	point := cutAt(longRuns(20), 5, func(int, int) float64 { return 1 }).collect().Configurations[0].Curve[4]
 	if got := point.ReachedInterval; !near(point.Reached, 0.25, 0) || !near(got.Low, 0.11186, 1e-5) || !near(got.High, 0.46870, 1e-5) {
 		t.Errorf("%v in %v", point.Reached, got)
+	}
+}
+
+// Consistently early: reduce. Consistently at the limit: increase. One phase
+// takes too much: rebalance.
+func TestS0_6_HintsFromHowLimitsAreUsed(t *testing.T) {
+	for name, test := range map[string]struct {
+		used int // iterations in the phase "execution", of at most 6
+		want string
+	}{
+		"early":        {used: 2, want: "hardly any run reaches it: 2 would do"},
+		"at the limit": {used: 6, want: "most runs reach it: try a larger limit"},
+	} {
+		limit := phasedRuns(2, test.used, 6).collect().Configurations[0].Limits[1]
+		if limit.Hint != test.want {
+			t.Errorf("%s: hint %q, want %q", name, limit.Hint, test.want)
+		}
+	}
+	between := phasedRuns(2, 6, 6)
+	for _, s := range between.signals[:5] {
+		s.Iterations = s.Iterations[:6]
+	}
+	if hint := between.collect().Configurations[0].Limits[1].Hint; hint != "" {
+		t.Errorf("half of the runs reach the limit: hint %q, want none", hint)
+	}
+	few := phasedRuns(2, 6, 6)
+	few.signals = few.signals[:4]
+	if hint := few.collect().Configurations[0].Limits[1].Hint; hint != "" {
+		t.Errorf("four runs: hint %q, want none", hint)
+	}
+	balance := phasedRuns(1, 9, 10)
+	balance.manifest.Configurations[0].Phases[0].Limit = 8
+	if hint := balance.collect().Configurations[0].Limits[1].Hint; !strings.Contains(hint, "takes 90% of all iterations") {
+		t.Errorf("hint %q, want one on the balance", hint)
+	}
+}
+
+func TestUseOfPhaseLimits(t *testing.T) {
+	limits := phasedRuns(1, 3, 6).collect().Configurations[0].Limits
+	planning, execution, total := limits[0], limits[1], limits[2]
+	if planning.Share.Number != 0.5 || planning.Reached.Number != 0 {
+		t.Errorf("planning: %+v, want half of 2 used", planning)
+	}
+	if execution.Name != "phases.execution.max_iterations" || execution.Used.Number != 3 || execution.Share.Number != 0.5 || execution.Enough != 3 {
+		t.Errorf("execution: %+v, want half of 6 used", execution)
+	}
+	if total.Name != "max_iterations" || !total.Derived || total.Used.Number != 4 || total.Share.Number != 0.5 {
+		t.Errorf("total: %+v, want 4 of 8 used", total)
+	}
+}
+
+// A limit of 1 cannot be lowered to 1, and a maximum that only follows from the
+// phases is nothing that could be set.
+func TestNoHintAtALimitOf1NorAtADerivedMaximum(t *testing.T) {
+	unused := phasedRuns(0, 3, 6)
+	unused.manifest.Configurations[0].Phases[0].Limit = 1
+	limits := unused.collect().Configurations[0].Limits
+	if planning := limits[0]; planning.Limit != 1 || planning.Enough != 0 || planning.Hint != "" {
+		t.Errorf("planning is never used: %+v, want no hint", planning)
+	}
+	if total := limits[2]; !total.Derived || total.Enough >= total.Limit || total.Hint != "" {
+		t.Errorf("the derived maximum: %+v, want no hint", total)
+	}
+	if hint := phasedRuns(0, 3, 6).collect().Configurations[0].Limits[0].Hint; hint != "hardly any run reaches it: 1 would do" {
+		t.Errorf("of a limit of 2 that is never used: hint %q", hint)
+	}
+	reached := phasedRuns(2, 6, 6).collect().Configurations[0].Limits[2]
+	if !reached.Derived || reached.Reached.Number != 1 || reached.Hint != "" {
+		t.Errorf("a derived maximum that is reached: %+v, want no hint", reached)
+	}
+	own := phasedRuns(1, 3, 6)
+	own.manifest.Configurations[0].MaxIterations = 8
+	if hint := own.collect().Configurations[0].Limits[2].Hint; hint != "hardly any run reaches it: 4 would do" {
+		t.Errorf("of a maximum of its own: hint %q", hint)
+	}
+}
+
+// phasedRuns are ten runs with so many iterations in each of two phases.
+func phasedRuns(planning, execution, limit int) *fixture {
+	f := one(10)
+	f.manifest.Configurations[0] = record.ConfigurationHead{
+		Name: "c", EffectiveMax: 8, Phases: []record.PhaseHead{{Name: "planning", Limit: 2}, {Name: "execution", Limit: limit}},
+	}
+	for task := range 10 {
+		s := f.run(fmt.Sprint(task), 1, make([]float64, planning+execution)...)
+		for i := range s.Iterations {
+			s.Iterations[i].Phase = "execution"
+			if i < planning {
+				s.Iterations[i].Phase = "planning"
+			}
+		}
+	}
+	return f
+}
+
+func TestStops(t *testing.T) {
+	f := one(3)
+	for i, task := range []string{"a", "b", "c"} {
+		s := f.run(task, 1, make([]float64, i+1)...)
+		if i > 0 {
+			s.Outcome.Reason, s.Outcome.Fired, s.Outcome.Class = record.ReasonWhen("done"), "done", record.ByCondition
+			f.scored(s, 0, float64(i-1))
+		}
+	}
+	stops := f.collect().Configurations[0].Stops
+	if len(stops) != 2 || stops[0].Name() != "when:done" || stops[0].Runs != 2 || stops[0].Iterations.Number != 2.5 ||
+		stops[0].Score.Number != 0.5 || stops[1].Score.Known() {
+		t.Errorf("stops = %+v", stops)
+	}
+}
+
+func TestCalibration(t *testing.T) {
+	f := one(3)
+	for task, test := range map[string]struct {
+		confidence, score float64
+		believed          bool
+	}{"a": {0.9, 1, true}, "b": {0.8, 0, true}, "c": {0.4, 1, false}} {
+		s := f.run(task, 1, test.confidence)
+		s.Outcome.Success = test.believed
+		f.scored(s, 0, test.score)
+	}
+	got := f.collect().Configurations[0].Calibration
+	if got.Runs != 3 || got.Confirmed != 1 || got.FalseAlarm != 1 || got.Missed != 1 || !got.Brier.Known() ||
+		got.Confidence.Number < 0.699 || got.Confidence.Number > 0.701 || got.AUROC.Number != 0.5 {
+		t.Errorf("calibration = %+v", got)
+	}
+}
+
+// Steps are told where agents make several in an iteration: of max_steps the
+// longest iteration of each run, and all of a run beside what stopped it.
+func TestStepsInLimitsAndStops(t *testing.T) {
+	f := one(6)
+	f.manifest.Configurations[0] = record.ConfigurationHead{
+		Name: "c", MaxIterations: 2, EffectiveMax: 2,
+		Steps: []record.StepsHead{{Path: "agent.max_steps", Limit: 5}, {Path: "phases.act.agent.max_steps", Stage: "act", Limit: 4}},
+	}
+	for task := range 6 {
+		s := f.run(fmt.Sprint(task), 1, 0, 0)
+		s.Iterations[0].Steps, s.Iterations[1].Steps = 2, 3
+		s.Iterations[1].Phase = "act"
+		switch task {
+		case 1:
+			s.Iterations[0].Steps = 1
+		case 0:
+			s.Iterations[0].Steps, s.Iterations[1].Steps = 5, 4
+			s.Outcome.Reason, s.Outcome.Fired, s.Outcome.Class = record.ReasonStagnation, "stagnation", record.ByGuard
+		}
+	}
+	r := f.collect()
+	limits, stops := r.Configurations[0].Limits, r.Configurations[0].Stops
+	all, act := limits[1], limits[2]
+	if all.Name != "agent.max_steps" || all.Limit != 5 || all.Used.Number != 20.0/6 || all.Share.Number != 20.0/30 || all.Reached.Number != 1.0/6 || all.Enough != 5 {
+		t.Errorf("all steps: %+v", all)
+	}
+	if act.Name != "phases.act.agent.max_steps" || act.Used.Number != 19.0/6 || act.Reached.Number != 1.0/6 || !act.UsedInterval.Low.Known() {
+		t.Errorf("the steps of a phase: %+v", act)
+	}
+	if len(stops) != 2 || stops[0].Steps.Number != 4.8 || stops[1].Steps.Number != 9 || !stops[0].StepsInterval.Low.Known() {
+		t.Errorf("stops %+v", stops)
+	}
+	f.manifest.Configurations[0].Steps = nil
+	if stop := f.collect().Configurations[0].Stops[0]; stop.Steps.Known() {
+		t.Errorf("an agent that answers at once made %v steps", stop.Steps)
+	}
+}
+
+// Where an agent may say that the task is done, the loop believes or does not,
+// though it evaluates nothing.
+func TestALoopBelievesInCompletedTasks(t *testing.T) {
+	f := one(4)
+	for task := range 4 {
+		s := f.run(fmt.Sprint(task), 1, 0)
+		s.Iterations[0].Evaluated, s.Outcome.Success = false, task == 0
+	}
+	if share := f.collect().Configurations[0].Success; share.Known() {
+		t.Errorf("nothing is evaluated, and %v of the runs are believed", share)
+	}
+	f.manifest.Configurations[0].Completes = true
+	if share := f.collect().Configurations[0].Success; share.Number != 0.25 {
+		t.Errorf("%v of the runs are believed, want a quarter", share)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -358,6 +359,182 @@ func TestDiffOfHostileNames(t *testing.T) {
 		text := writtenDiff(t, c, page.Options{Format: format})
 		if strings.ContainsAny(text, "\x1b\u202e") || format != "json" && strings.Contains(text, "\n| x |") {
 			t.Errorf("%s holds what a terminal obeys:\n%s", format, text)
+		}
+	}
+}
+
+// What is the same is so within a margin, and the footnote says within which: a
+// quantity may have its own.
+func TestSameIsToldWithItsMargin(t *testing.T) {
+	for name, c := range map[string]struct {
+		options compare.Options
+		want    string
+		not     string
+	}{
+		"the defaults": {compare.Options{}, "within the margin: 5% of amounts", "by name"},
+		"of amounts":   {compare.Options{RatioMargin: 0.5}, "within the margin: 50% of amounts", "by name"},
+		"of a score": {compare.Options{Margins: map[string]float64{"right": 0.5}},
+			"within the margin: 5% of amounts, by name right ±0.5", "of scores"},
+		"of two amounts": {compare.Options{Margins: map[string]float64{"tokens": 0.1, "calls": 0.2}},
+			"within the margin: 5% of amounts, by name tokens 10%, calls 20%", "±"},
+		"of what is not the same": {compare.Options{Margins: map[string]float64{"right": 1e-9}}, "within the margin: 5% of amounts", "right ±"},
+	} {
+		d := differing(t, small(30).collect(), small(30).collect(), reports.DiffOptions{Options: c.options,
+			BaseConfiguration: "once", NewConfiguration: "once"})
+		text := strings.Join(strings.Fields(writtenDiff(t, d, page.Options{Width: 200})), " ")
+		if !strings.Contains(text, "same: the whole interval is "+c.want) || strings.Contains(text, c.not) {
+			t.Errorf("%s: want %q and no %q in\n%s", name, c.want, c.not, text)
+		}
+	}
+}
+
+// A pair without a common task has a row that says so, beside pairs that have
+// something to compare.
+func TestNothingCommonStandsInTheTable(t *testing.T) {
+	new := small(30)
+	for _, s := range new.signals {
+		if s.Configuration == "twice" {
+			s.Task += "!"
+			s.ID = record.RunID(s.Configuration, s.Task, s.Trial)
+		}
+	}
+	c := differing(t, small(30).collect(), new.collect(), reports.DiffOptions{})
+	if len(c.Pairs) != 2 || len(c.Pairs[0].Differences) == 0 || len(c.Pairs[1].Differences) != 0 {
+		t.Fatalf("%+v", c.Pairs)
+	}
+	for _, format := range []string{"terminal", "markdown", "html", "comment"} {
+		text := strings.Join(strings.Fields(writtenDiff(t, c, page.Options{Format: format, Width: 100})), " ")
+		if !strings.Contains(text, "there is nothing to compare: the configurations have no common task") {
+			t.Errorf("%s: nothing says so in\n%s", format, text)
+		}
+	}
+	if lines := strings.Count(writtenDiff(t, c, page.Options{Format: "csv"}), `"twice"`); lines != 1 {
+		t.Errorf("%d lines of CSV, want one without numbers", lines)
+	}
+}
+
+// table is a suite with these scores: a task a row, a configuration a column.
+func table(rows [][]float64) *fixture {
+	f := one(len(rows))
+	f.manifest.Configurations = nil
+	for c := range rows[0] {
+		name := fmt.Sprint("c", c)
+		f.manifest.Configurations = append(f.manifest.Configurations, record.ConfigurationHead{Name: name})
+		for task := range rows {
+			s := f.run(fmt.Sprint(task), 1, 0.5)
+			s.Configuration, s.ID = name, record.RunID(name, s.Task, 1)
+			f.scored(s, 0, rows[task][c])
+		}
+	}
+	return f
+}
+
+func anyDifference(r *reports.Report) string {
+	for _, w := range r.Warnings {
+		if w.Kind == reports.AnyDifference {
+			return w.Text(func(s string) string { return s })
+		}
+	}
+	return ""
+}
+
+// By hand. Of 12 tasks 4 are solved by the first alone, 4 by the first and the
+// second, 4 by all: the columns add up to 12, 8 and 4 of 24, and Q is
+// 2 (3 (144+64+16) - 576) / (4*1*2 + 4*2*1 + 0) = 12, whose tail of 2 degrees is
+// exp(-6) = 0.0025. In ranks, of 3: 3, 1.5, 1.5 four times, 2.5, 2.5, 1 four
+// times, and four ties: 30, 24 and 18, which gives 12 as well, corrected for ties.
+func TestAnyDifferenceBetweenSeveralConfigurations(t *testing.T) {
+	var rows [][]float64
+	for i := range 12 {
+		rows = append(rows, []float64{1, number(i >= 4), number(i >= 8)})
+	}
+	want := fmt.Sprintf("any difference at all in right between the 3 configurations: Cochran's Q = 12 over 12 tasks, p = %.3f", math.Exp(-6))
+	if got := anyDifference(table(rows).collect()); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, row := range rows {
+		for c := range row {
+			row[c] /= 2
+		}
+	}
+	if got := anyDifference(table(rows).collect()); !strings.HasSuffix(got, "Friedman's chi-squared = 12 over 12 tasks, p = 0.002") {
+		t.Errorf("graded: %q", got)
+	}
+	grouped := table(append(rows, rows...)) // tasks 0 and 12 are one cluster, and so on
+	for i, s := range grouped.signals {
+		s.Cluster = fmt.Sprint(i % 12)
+	}
+	if got := anyDifference(grouped.collect()); !strings.Contains(got, "Friedman's chi-squared = 12 over 12 clusters,") {
+		t.Errorf("clusters of equal tasks are worth one each: %q", got)
+	}
+	missing := table(rows)
+	missing.scores = append(missing.scores[:11], missing.scores[12:]...) // of the last task, by the first configuration
+	if got := anyDifference(missing.collect()); !strings.Contains(got, "over 11 tasks") {
+		t.Errorf("a task that one configuration has no score of: %q", got)
+	}
+	for name, f := range map[string]*fixture{"few tasks differ": table(rows[:7]), "two configurations": small(30), "equal ones": table([][]float64{{1, 1, 1}, {0, 0, 0}})} {
+		if got := anyDifference(f.collect()); got != "" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// In binary (0.1 + 0.2 + 0.3) / 3 is not what (0.3 + 0.2 + 0.1) / 3 is, nor 0.2.
+func TestRoundingIsNoDifference(t *testing.T) {
+	var rows [][]float64
+	for range 12 {
+		rows = append(rows, []float64{0.1, 0.3, 0.2}, []float64{0.2, 0.2, 0.2}, []float64{0.3, 0.1, 0.2})
+	}
+	f := table(rows)
+	for i, s := range f.signals {
+		s.Cluster = fmt.Sprint(i % len(rows) / 3)
+	}
+	if got := anyDifference(f.collect()); got != "" {
+		t.Errorf("clusters of equal means: %q", got)
+	}
+}
+
+// pairOf is two configurations with these scores: a task, then a trial.
+func pairOf(base, other [][]float64) *fixture {
+	f := one(len(base))
+	f.manifest.Trials = len(base[0])
+	f.manifest.Configurations = []record.ConfigurationHead{{Name: "base"}, {Name: "other"}}
+	for c, scores := range [][][]float64{base, other} {
+		for task := range scores {
+			for trial, value := range scores[task] {
+				s := f.run(fmt.Sprint(task), trial+1, 0.5)
+				s.Configuration = f.manifest.Configurations[c].Name
+				s.ID = record.RunID(s.Configuration, s.Task, s.Trial)
+				f.scored(s, 0, value)
+			}
+		}
+	}
+	return f
+}
+
+func TestVariationOfPairs(t *testing.T) {
+	// The differences are 0, 1, 0, 0, of variance 1/4.
+	v, err := pairOf([][]float64{{0}, {0}, {1}, {1}}, [][]float64{{0}, {1}, {1}, {1}}).collect().Variation()
+	if err != nil || v.Pairs != 1 || v.Tasks != 4 || !v.OneTrial || v.Paired.Between != 0.25 || v.Paired.WithinA != 0 || v.Score != "right" {
+		t.Errorf("one trial: %+v, %v", v, err)
+	}
+	// Trials of the base vary by 1/2 each, which more than explains that the
+	// differences 1/2, 1/2, -1/2 vary by 1/3.
+	v, err = pairOf([][]float64{{0, 1}, {0, 1}, {0, 1}}, [][]float64{{1, 1}, {1, 1}, {0, 0}}).collect().Variation()
+	if err != nil || v.OneTrial || v.Paired.WithinA != 0.5 || v.Paired.WithinB != 0 || !near(page.Value{Number: v.Paired.Between}, 1.0/3-1.0/4, 1e-12) {
+		t.Errorf("two trials: %+v, %v", v, err)
+	}
+	if variance, ok := v.Variance(4); !ok || !near(page.Value{Number: variance}, 1.0/12+1.0/8, 1e-12) {
+		t.Errorf("four trials: a variance of %v", variance)
+	}
+	few, many := pairOf([][]float64{{0}, {0}, {1}}, [][]float64{{0}, {1}, {1}}).collect(), pairOf([][]float64{{0, 1}, {0, 1}, {1, 1}}, [][]float64{{0, 1}, {1, 1}, {0, 1}}).collect()
+	v, err = reports.VariationBetween(few, many, reports.DiffOptions{BaseConfiguration: "base", NewConfiguration: "other"})
+	if err != nil || !v.OneTrial || v.Paired.WithinB == 0 {
+		t.Errorf("one trial of the base alone, whose trials vary nobody knows how much: %+v, %v", v, err)
+	}
+	for name, f := range map[string]*fixture{"a lone configuration": tauBench(), "two tasks": pairOf([][]float64{{0}, {1}}, [][]float64{{1}, {1}})} {
+		if v, err := f.collect().Variation(); err == nil {
+			t.Errorf("%s: %+v", name, v)
 		}
 	}
 }

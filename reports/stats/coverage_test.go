@@ -1,9 +1,14 @@
 package stats_test
 
 import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 
 	"github.com/agentbench/agentbench/reports/stats"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // coverage is how often an interval of level 0.95 holds the truth, by the number
@@ -148,6 +153,331 @@ func TestCoverage(t *testing.T) {
 			if got < c.low-chanceError(t, c.low) || got > c.high+chanceError(t, c.high) {
 				t.Errorf("%s, %d tasks: covers %v; want %v to %v", c.name, tasks, got, c.low, c.high)
 			}
+		}
+	}
+}
+
+// alike are two configurations that do not differ, and how a test is fooled.
+var alike = []struct {
+	name string
+	test func(w world, tasks int) (stats.Test, bool)
+}{
+	{"McNemar, 1 trial", func(w world, tasks int) (stats.Test, bool) {
+		won, lost := 0, 0
+		for range tasks {
+			p := w.beta(0.5, 2)
+			switch w.coin(p) - w.coin(p) {
+			case 1:
+				won++
+			case -1:
+				lost++
+			}
+		}
+		return stats.McNemar(won, lost)
+	}},
+	{"sign-flip, 4 trials", func(w world, tasks int) (stats.Test, bool) { return stats.SignFlip(w.differences(tasks), w.Uint64()) }},
+	{"sign-flip, graded", func(w world, tasks int) (stats.Test, bool) {
+		return stats.SignFlip(w.gradedDifferences(tasks), w.Uint64())
+	}},
+	{"sign-flip, 2 trials, in 20 clusters", func(w world, tasks int) (stats.Test, bool) {
+		gains := fill(20, func() float64 { return 0.5*w.Float64() - 0.25 })
+		clusters := w.unequal(tasks, 20, func(g int) float64 { return w.tosses(0.5+gains[g], 2) - w.tosses(0.5, 2) })
+		return stats.SignFlip(sums(clusters), w.Uint64())
+	}},
+	{"paired t, 4 trials", func(w world, tasks int) (stats.Test, bool) {
+		estimate, _ := stats.MeanOf(w.differences(tasks))
+		return estimate.Test()
+	}},
+	{"signed rank, 4 trials", func(w world, tasks int) (stats.Test, bool) { return stats.SignedRank(w.differences(tasks)) }},
+	{"signed rank of Pratt, 4 trials", func(w world, tasks int) (stats.Test, bool) {
+		return stats.SignedRankPratt(w.differences(tasks))
+	}},
+	{"Mann-Whitney, costs", func(w world, tasks int) (stats.Test, bool) {
+		return stats.MannWhitney(fill(tasks, w.skewed), fill(tasks, w.skewed))
+	}},
+	{"permutation, costs", func(w world, tasks int) (stats.Test, bool) {
+		return stats.Permutation(fill(min(tasks, 50), w.skewed), fill(min(tasks, 50), w.skewed), w.Uint64())
+	}},
+	{"Welch, graded", func(w world, tasks int) (stats.Test, bool) {
+		draw := func() float64 { return w.graded(w.beta(0.7, 3)) }
+		estimate, _ := stats.Welch(fill(tasks, draw), fill(tasks/2, draw))
+		return estimate.Test()
+	}},
+	{"Cochran, 4 configurations", func(w world, tasks int) (stats.Test, bool) {
+		return stats.CochranQ(w.rows(tasks, func(p float64) float64 { return w.coin(p) }))
+	}},
+	{"Friedman, 4 configurations", func(w world, tasks int) (stats.Test, bool) {
+		return stats.Friedman(w.rows(tasks, w.graded))
+	}},
+	{"smallest of 5 by Holm", func(w world, tasks int) (stats.Test, bool) {
+		adjusted, ok := stats.Holm(fill(5, func() float64 {
+			test, _ := stats.SignedRank(w.gradedDifferences(tasks))
+			return test.P
+		}))
+		least := 1.0
+		for _, p := range adjusted {
+			least = min(least, p)
+		}
+		return stats.Test{P: least}, ok
+	}},
+	{"evidence, looked at after every pair", func(w world, tasks int) (stats.Test, bool) {
+		won, lost, most := 0, 0, 1.0
+		for range tasks {
+			if w.coin(0.5) == 1 {
+				won++
+			} else {
+				lost++
+			}
+			evidence, _ := stats.Evidence(won, lost, 1)
+			most = max(most, evidence)
+		}
+		return stats.Test{P: 1 / most}, true
+	}},
+	{"evidence of a mean, looked at after every pair", func(w world, tasks int) (stats.Test, bool) {
+		differences, most := w.differences(tasks), 1.0
+		for n := range differences {
+			evidence, _ := stats.MeanEvidence(differences[:n+1], 0)
+			most = max(most, evidence)
+		}
+		return stats.Test{P: 1 / most}, true
+	}},
+}
+
+func (w world) differences(tasks int) []float64 {
+	return fill(tasks, func() float64 {
+		p := w.beta(0.5, 2)
+		return w.tosses(p, 4) - w.tosses(p, 4)
+	})
+}
+
+func (w world) gradedDifferences(tasks int) []float64 {
+	return fill(tasks, func() float64 {
+		quality := w.beta(0.7, 3)
+		return w.graded(quality) - w.graded(quality)
+	})
+}
+
+func (w world) rows(tasks int, value func(quality float64) float64) [][]float64 {
+	rows := make([][]float64, tasks)
+	for i := range rows {
+		quality := w.beta(0.5, 2)
+		rows[i] = fill(4, func() float64 { return value(quality) })
+	}
+	return rows
+}
+
+func sums(clusters [][]float64) []float64 {
+	all := make([]float64, len(clusters))
+	for i, cluster := range clusters {
+		all[i] = stats.Sum(cluster)
+	}
+	return all
+}
+
+func TestLevels(t *testing.T) {
+	const alpha = 0.05
+	for _, a := range alike {
+		for _, tasks := range sizes() {
+			got := share(t, func(w world) bool {
+				test, ok := a.test(w, tasks)
+				return ok && test.P <= alpha
+			})
+			t.Logf("%-40s %4d tasks: %.1f %%", a.name, tasks, 100*got)
+			if got > alpha+chanceError(t, alpha) {
+				t.Errorf("%s, %d tasks: finds %v where there is nothing", a.name, tasks, got)
+			}
+		}
+	}
+}
+
+// As many pairs as are said to be needed find the difference four times in five.
+func TestPower(t *testing.T) {
+	connor, _ := usual.NeededMcNemar(0.15, 0.05)
+	byT, _ := usual.NeededT(1, 0.5)
+	for name, finds := range map[string]func(w world) (stats.Test, bool){
+		"McNemar": func(w world) (stats.Test, bool) {
+			won, lost := 0, 0
+			for range int(connor) + 1 {
+				switch p := w.Float64(); {
+				case p < 0.15:
+					won++
+				case p < 0.20:
+					lost++
+				}
+			}
+			return stats.McNemar(won, lost)
+		},
+		"t": func(w world) (stats.Test, bool) {
+			estimate, _ := stats.MeanOf(fill(int(byT)+1, func() float64 { return w.NormFloat64() + 0.5 }))
+			return estimate.Test()
+		},
+	} {
+		got := share(t, func(w world) bool {
+			test, ok := finds(w)
+			return ok && test.P <= 0.05
+		})
+		t.Logf("%s: %.1f %%", name, 100*got)
+		if exactness := 0.06; got < 0.8-exactness-chanceError(t, 0.8) || got > 0.8+0.02+chanceError(t, 0.8) {
+			t.Errorf("%s: power %v", name, got)
+		}
+	}
+}
+
+// suites is how many synthetic suites a simulation has: enough to see a fault, or
+// as many as the environment variable AGENTBENCH_SUITES says.
+func suites(t *testing.T) int {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("nothing here runs at the same time")
+	}
+	text := os.Getenv("AGENTBENCH_SUITES")
+	if text == "" {
+		return 200
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("AGENTBENCH_SUITES is %q", text)
+	}
+	return n
+}
+
+// sizes are the numbers of tasks.
+func sizes() []int {
+	if os.Getenv("AGENTBENCH_SUITES") == "" {
+		return []int{30, 200}
+	}
+	return []int{30, 50, 200}
+}
+
+// share is in how many of the suites something holds.
+func share(t *testing.T, holds func(w world) bool) float64 {
+	t.Helper()
+	n, held := suites(t), 0
+	for i := range n {
+		if holds(world{rand.New(rand.NewPCG(uint64(i), 2026))}) {
+			held++
+		}
+	}
+	return float64(held) / float64(n)
+}
+
+// chanceError is how far such a share may lie off by chance.
+func chanceError(t *testing.T, p float64) float64 {
+	return 3.5 * math.Sqrt(p*(1-p)/float64(suites(t)))
+}
+
+// world draws suites: tasks differ in how hard they are, and trials of a task
+// depend on each other only by that.
+type world struct{ *rand.Rand }
+
+// beta is spread around its mean, the less the larger the concentration.
+func (w world) beta(mean, concentration float64) float64 {
+	return distuv.Beta{Alpha: mean * concentration, Beta: (1 - mean) * concentration, Src: w.Rand}.Rand()
+}
+
+func (w world) coin(p float64) float64 {
+	if w.Float64() < p {
+		return 1
+	}
+	return 0
+}
+
+// tosses is the mean of k coins.
+func (w world) tosses(p float64, k int) (mean float64) {
+	for range k {
+		mean += w.coin(p) / float64(k)
+	}
+	return mean
+}
+
+// graded is a score between 0 and 1 whose mean is gradedMean of the quality.
+func (w world) graded(quality float64) float64 { return w.beta(gradedMean(quality), 5) }
+
+func gradedMean(quality float64) float64 { return 0.01 + 0.98*quality }
+
+// skewed is a cost: its logarithm is normal, its mean skewedMean.
+func (w world) skewed() float64 { return math.Exp(0.8 * w.NormFloat64()) }
+
+var skewedMean = math.Exp(0.8 * 0.8 / 2)
+
+// unequal puts tasks into groups of which the first ones are larger.
+func (w world) unequal(tasks, groups int, value func(group int) float64) [][]float64 {
+	clusters := make([][]float64, groups)
+	for range tasks {
+		at := int(float64(groups) * math.Pow(w.Float64(), 1.5))
+		clusters[at] = append(clusters[at], value(at))
+	}
+	return clusters
+}
+
+// qualities are those of groups of tasks.
+func (w world) qualities(groups int) []float64 {
+	q := make([]float64, groups)
+	for i := range q {
+		q[i] = w.beta(0.7, 8)
+	}
+	return q
+}
+
+func fill(n int, draw func() float64) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = draw()
+	}
+	return values
+}
+
+func bootstrapped(above, below []float64, seed uint64) (stats.Interval, bool) {
+	level := stats.PercentileLevel(len(above), 0.95)
+	if len(above) > stats.MostResampled {
+		return stats.ExpandedRatio(above, below, level)
+	}
+	return stats.Resample(len(above), 1_000, seed).Ratio(above, below, level)
+}
+
+// Two normal populations one standard deviation apart have an area of
+// Phi(1/sqrt 2); their forecasts come in clusters that share a shift.
+func TestAUROCIntervalCoversTheArea(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	const truth, samples, groups, each = 0.76024994, 600, 40, 5
+	covered := map[bool]int{}
+	for range samples {
+		var clusters, alone [][]stats.Forecast
+		for range groups {
+			shift, outcome := random.NormFloat64()*math.Sqrt(0.8), float64(random.IntN(2))
+			var cluster []stats.Forecast
+			for range each {
+				f := stats.Forecast{Probability: outcome + shift + random.NormFloat64()*math.Sqrt(0.2), Outcome: outcome}
+				cluster, alone = append(cluster, f), append(alone, []stats.Forecast{f})
+			}
+			clusters = append(clusters, cluster)
+		}
+		for clustered, forecasts := range map[bool][][]stats.Forecast{true: clusters, false: alone} {
+			if interval, ok := stats.AUROCInterval(forecasts, 0.95); ok && interval.Low <= truth && truth <= interval.High {
+				covered[clustered]++
+			}
+		}
+	}
+	if share := float64(covered[true]) / samples; share < 0.92 || share > 0.98 {
+		t.Errorf("%.3f of the intervals cover the area", share)
+	}
+	if share := float64(covered[false]) / samples; share > 0.85 {
+		t.Errorf("%.3f of those that do not know of clusters cover it: the clusters are none", share)
+	}
+}
+
+func TestAUROCIntervalHasNoAnswer(t *testing.T) {
+	f := func(p, outcome float64) stats.Forecast { return stats.Forecast{Probability: p, Outcome: outcome} }
+	for name, clusters := range map[string][][]stats.Forecast{
+		"nothing": nil, "one cluster": {{f(0.1, 0), f(0.9, 1), f(0.2, 1)}}, "one kind": {{f(0.1, 1)}, {f(0.5, 1)}},
+		"all in order": {{f(0.1, 0)}, {f(0.5, 1)}, {f(0.6, 1)}}, "NaN": {{f(math.NaN(), 0)}, {f(0.5, 1)}, {f(0.6, 1)}}, "half an outcome": {{f(0.7, 0)}, {f(0.5, 1)}, {f(0.6, 0.5)}}, "no level": {{f(0.1, 0), f(0.2, 1)}, {f(0.5, 1), f(0.6, 0)}},
+	} {
+		level := 0.95
+		if name == "no level" {
+			level = 1
+		}
+		if interval, ok := stats.AUROCInterval(clusters, level); ok {
+			t.Errorf("%s: %v", name, interval)
 		}
 	}
 }

@@ -2,13 +2,14 @@ package stats_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/reports/stats"
+	"golang.org/x/perf/benchmath"
+	"pgregory.net/rapid"
 )
 
 // Quantiles of t: those of R, of tables beyond them, and of the normal distribution far out.
@@ -148,4 +149,84 @@ func TestQuantileStaysBetweenItsNeighbours(t *testing.T) {
 			t.Fatalf("quantiles %v and %v of %v", a, b, values)
 		}
 	})
+}
+
+// sampleOf gives benchstat a copy, since it sorts what it is given.
+func sampleOf(values []float64) *benchmath.Sample {
+	return benchmath.NewSample(slices.Clone(values), &benchmath.DefaultThresholds)
+}
+
+// benchstat compares two samples as MannWhitney does. It doubles the smaller tail,
+// which is the same but for ties in samples of different sizes.
+func TestMannWhitneyAgreesWithBenchstat(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 20).Draw(t, "n")
+		m := n
+		value := rapid.Map(rapid.IntRange(0, 12), func(v int) float64 { return float64(v) / 4 })
+		distinct := rapid.Bool().Draw(t, "distinct")
+		if distinct {
+			m = rapid.IntRange(1, 20).Draw(t, "m")
+			value = rapid.Float64Range(0, 1000)
+		}
+		all := rapid.SliceOfN(value, n+m, n+m).Draw(t, "values")
+		if distinct && len(slices.Compact(slices.Sorted(slices.Values(all)))) < n+m {
+			t.Skip("ties")
+		}
+		x, y := all[:n], all[n:]
+		want := benchmath.AssumeNothing.Compare(sampleOf(x), sampleOf(y))
+		got, ok := stats.MannWhitney(x, y)
+		if !ok || got.Method != stats.Exact || math.Abs(got.P-want.P) > closed {
+			t.Fatalf("%v, %v; benchstat has p %v", got, ok, want.P)
+		}
+	})
+}
+
+// benchstat leaves out a value on one side where that is still enough: its
+// interval lies within ours.
+func TestMedianIntervalAgreesWithBenchstat(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Float64Range(0, 1000), 1, 60).Draw(t, "values")
+		want := benchmath.AssumeNothing.Summary(sampleOf(values), 0.95)
+		got, ok := stats.MedianInterval(values, 0.95)
+		if ok != (len(want.Warnings) == 0) {
+			t.Fatalf("%v, %v; benchstat has %v, %v", got, ok, want, want.Warnings)
+		}
+		if ok && (want.Lo < got.Low || want.Hi > got.High || want.Lo != got.Low && want.Hi != got.High) {
+			t.Fatalf("%v; benchstat has %v to %v", got, want.Lo, want.Hi)
+		}
+	})
+}
+
+// Sizes as in a suite of 1,000 tasks, and where exact tests give up.
+func BenchmarkTests(b *testing.B) {
+	w := world{rand.New(rand.NewPCG(1, 1))}
+	graded, whole, twenty := w.gradedDifferences(1_000), w.differences(1_000), w.gradedDifferences(20)
+	x, y := fill(50, w.skewed), fill(50, w.skewed)
+	costs, won := fill(1_000, w.skewed), fill(1_000, func() float64 { return w.coin(0.5) })
+	points := make([][]stats.Point, 20)
+	for i := range points {
+		points[i] = make([]stats.Point, 1_000)
+		for j := range points[i] {
+			points[i][j] = stats.Point{Cost: w.skewed(), Quality: w.coin(0.5)}
+		}
+	}
+	for name, run := range map[string]func(){
+		"sign-flip, drawn":      func() { stats.SignFlip(graded, 1) },
+		"sign-flip, multiples":  func() { stats.SignFlip(whole, 1) },
+		"sign-flip, all of 20":  func() { stats.SignFlip(twenty, 1) },
+		"signed rank":           func() { stats.SignedRank(whole) },
+		"Mann-Whitney, 50":      func() { stats.MannWhitney(x, y) },
+		"permutation, drawn":    func() { stats.Permutation(x, y, 1) },
+		"McNemar":               func() { stats.McNemar(33, 12) },
+		"t quantile":            func() { stats.StudentQuantile(0.975, 49) },
+		"bootstrap of 100":      func() { stats.Resample(100, 10_000, 1).Ratio(costs[:100], won[:100], 0.95) },
+		"bootstrap of 1,000":    func() { bootstrapped(costs, won, 1) },
+		"shares of 20 on front": func() { stats.FrontShares(points, 2_000, 1) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				run()
+			}
+		})
+	}
 }

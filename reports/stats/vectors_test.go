@@ -2,9 +2,13 @@ package stats_test
 
 import (
 	"encoding/json"
+	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record/recordingtest"
+	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // The readme of the vectors states these: closed forms and exact tests, and
@@ -100,4 +104,249 @@ func readVectors(t *testing.T) (vectors map[string]json.RawMessage) {
 	t.Helper()
 	recordingtest.Decode(t, "vectors/stats_vectors.json", &vectors)
 	return vectors
+}
+
+func near(a, b, tolerance float64) bool {
+	return math.Abs(a-b) <= tolerance*max(1, math.Abs(b))
+}
+
+// same is for what may be tiny: it compares as shares of the wanted value.
+func same(t *testing.T, what string, got float64, ok bool, want, tolerance float64) {
+	t.Helper()
+	if !ok || !(math.Abs(got-want) <= tolerance*math.Abs(want)+1e-300) {
+		t.Errorf("%s = %.15g, %v; want %.15g", what, got, ok, want)
+	}
+}
+
+func within(t *testing.T, what string, got stats.Interval, ok bool, want [2]float64, tolerance float64) {
+	t.Helper()
+	if !ok || !near(got.Low, want[0], tolerance) || !near(got.High, want[1], tolerance) {
+		t.Errorf("%s = %v, %v; want %v", what, got, ok, want)
+	}
+}
+
+type proportion struct {
+	X        int        `json:"x"`
+	N        int        `json:"n"`
+	Level    float64    `json:"conf"`
+	Wilson   [2]float64 `json:"wilson"`
+	Exact    [2]float64 `json:"clopper_pearson"`
+	OneSided float64    `json:"cp_upper_one_sided"`
+}
+
+func checkProportion(t *testing.T, v proportion) {
+	got, ok := stats.Wilson(float64(v.X)/float64(v.N), float64(v.N), v.Level)
+	within(t, "Wilson", got, ok, v.Wilson, closed)
+	got, ok = stats.ClopperPearson(v.X, v.N, v.Level)
+	within(t, "ClopperPearson", got, ok, v.Exact, closed)
+	bound, ok := stats.ProportionAtMost(v.X, v.N, v.Level)
+	same(t, "ProportionAtMost", bound, ok, v.OneSided, closed)
+}
+
+type clustered struct {
+	Name     string      `json:"name"`
+	Mean     float64     `json:"mean"`
+	N        float64     `json:"n"`
+	SE       float64     `json:"se_cr1"`
+	Y        []float64   `json:"y"`
+	G        []string    `json:"g"`
+	NEff     float64     `json:"n_eff"`
+	WilsonOn *[2]float64 `json:"wilson_effective_n95"`
+	T95      [2]float64  `json:"ci95_t_cr1"`
+	CR2      float64     `json:"se_cr2"`
+	Degrees  float64     `json:"cr2_satterthwaite_df"`
+}
+
+// values are those of the vector, or those of the recording that it names.
+func (v clustered) values(t *testing.T) [][]float64 {
+	switch {
+	case v.Y != nil:
+		return stats.Grouped(v.Y, v.G)
+	case strings.HasPrefix(v.Name, "tau-bench"):
+		return tauBench(t).clusters
+	}
+	return interCode(t)
+}
+
+func checkClustered(t *testing.T, v clustered) {
+	if v.WilsonOn != nil {
+		n := stats.EffectiveN(v.Mean, v.SE, v.N)
+		same(t, v.Name+": EffectiveN", n, true, v.NEff, closed)
+		got, ok := stats.Wilson(v.Mean, n, 0.95)
+		within(t, v.Name+": Wilson on it", got, ok, *v.WilsonOn, closed)
+	}
+	clusters := v.values(t)
+	got, ok := stats.ClusteredMeanCR1(clusters)
+	same(t, v.Name+": mean", got.Value, ok, v.Mean, closed)
+	same(t, v.Name+": CR1", got.SE, ok, v.SE, closed)
+	interval, ok := got.Interval(0.95)
+	within(t, v.Name+": interval", interval, ok, v.T95, closed)
+	got, ok = stats.ClusteredMeanCR2(clusters)
+	same(t, v.Name+": CR2", got.SE, ok, v.CR2, closed)
+	same(t, v.Name+": degrees", got.Degrees, ok, v.Degrees, closed)
+	if v.WilsonOn != nil && len(clusters) >= 50 {
+		interval, ok = stats.ProportionInterval(clusters, 0.95)
+		within(t, v.Name+": ProportionInterval", interval, ok, *v.WilsonOn, closed)
+	}
+}
+
+type quantiles struct {
+	X     []float64 `json:"x"`
+	Probs []float64 `json:"probs"`
+	Type7 []float64 `json:"type7"`
+	SD    float64   `json:"sd"`
+	Geo   float64   `json:"geomean"`
+}
+
+func checkQuantiles(t *testing.T, v quantiles) {
+	slices.Sort(v.X)
+	for i, p := range v.Probs {
+		got, ok := stats.Quantile(v.X, p)
+		same(t, "Quantile", got, ok, v.Type7[i], closed)
+	}
+	variance, ok := stats.Variance(v.X)
+	same(t, "Variance", math.Sqrt(variance), ok, v.SD, closed)
+	mean, ok := stats.GeometricMean(v.X)
+	same(t, "GeometricMean", mean, ok, v.Geo, closed)
+}
+
+type calibration struct {
+	Confidence []float64 `json:"confidence"`
+	Outcome    []float64 `json:"outcome"`
+	Brier      float64   `json:"brier"`
+	AUROC      float64   `json:"auroc"`
+	ECE        float64   `json:"ece_10_equal_width"`
+	LogLoss    float64   `json:"log_loss"`
+}
+
+func checkCalibration(t *testing.T, v calibration) {
+	forecasts := make([]stats.Forecast, len(v.Confidence))
+	for i := range forecasts {
+		forecasts[i] = stats.Forecast{Probability: v.Confidence[i], Outcome: v.Outcome[i]}
+	}
+	got, ok := stats.Brier(forecasts)
+	same(t, "Brier", got, ok, v.Brier, closed)
+	got, ok = stats.AUROC(forecasts)
+	same(t, "AUROC", got, ok, v.AUROC, closed)
+	got, ok = stats.ECE(forecasts)
+	same(t, "ECE", got, ok, v.ECE, closed)
+	got, ok = stats.LogLoss(forecasts)
+	same(t, "LogLoss", got, ok, v.LogLoss, closed)
+}
+
+type distributions struct {
+	Z90 float64 `json:"z90"`
+	Z95 float64 `json:"z95"`
+	Z99 float64 `json:"z99"`
+	T49 float64 `json:"t_975_df49"`
+	T4  float64 `json:"t_975_df4"`
+	T19 float64 `json:"t_975_df19"`
+}
+
+func checkDistributions(t *testing.T, v distributions) {
+	for p, want := range map[float64]float64{0.95: v.Z90, 0.975: v.Z95, 0.995: v.Z99} {
+		got, ok := stats.NormalQuantile(p)
+		same(t, "NormalQuantile", got, ok, want, closed)
+	}
+	for degrees, want := range map[float64]float64{49: v.T49, 4: v.T4, 19: v.T19} {
+		got, ok := stats.StudentQuantile(0.975, degrees)
+		same(t, "StudentQuantile", got, ok, want, closed)
+	}
+}
+
+type medianOrders struct {
+	N        int      `json:"n"`
+	Low      int      `json:"lower_order"`
+	High     int      `json:"upper_order"`
+	Coverage *float64 `json:"coverage"`
+}
+
+func checkMedianOrders(t *testing.T, v medianOrders) {
+	low, high, coverage, ok := stats.MedianOrders(v.N, 0.95)
+	if ok != (v.Coverage != nil) || low != v.Low || high != v.High {
+		t.Errorf("MedianOrders(%d) = %d, %d, %v; want %d, %d", v.N, low, high, ok, v.Low, v.High)
+	}
+	if ok {
+		same(t, "coverage", coverage, ok, *v.Coverage, closed)
+	}
+}
+
+type correlation struct {
+	X        []float64 `json:"x"`
+	Y        []float64 `json:"y"`
+	Spearman float64   `json:"spearman"`
+	Kendall  float64   `json:"kendall_tau_b"`
+}
+
+func checkCorrelation(t *testing.T, v correlation) {
+	got, ok := stats.Spearman(v.X, v.Y)
+	same(t, "Spearman", got, ok, v.Spearman, closed)
+	got, ok = stats.KendallTauB(v.X, v.Y)
+	same(t, "KendallTauB", got, ok, v.Kendall, closed)
+}
+
+type pass struct {
+	N     int     `json:"n"`
+	C     int     `json:"c"`
+	K     int     `json:"k"`
+	Value float64 `json:"value"`
+}
+
+func checkPassAtK(t *testing.T, v pass) {
+	got, ok := stats.PassAtK(v.N, v.C, v.K)
+	same(t, "PassAtK", got, ok, v.Value, closed)
+}
+
+func checkPassHatK(t *testing.T, v pass) {
+	got, ok := stats.PassHatK(v.N, v.C, v.K)
+	same(t, "PassHatK", got, ok, v.Value, closed)
+}
+
+func checkPassUndefined(t *testing.T, v pass) {
+	_, at := stats.PassAtK(v.N, v.C, v.K)
+	if _, hat := stats.PassHatK(v.N, v.C, v.K); at || hat {
+		t.Errorf("%v has an answer", v)
+	}
+}
+
+type incidence struct {
+	Time    []float64 `json:"time"`
+	Status  []string  `json:"status"`
+	Times   []float64 `json:"times"`
+	Success []float64 `json:"success_cif_aalen_johansen"`
+	GaveUp  []float64 `json:"gave_up_cif"`
+}
+
+func checkIncidence(t *testing.T, v incidence) {
+	endings := make([]stats.Ending, len(v.Time))
+	for i := range endings {
+		cause := map[string]int{"success": succeeded, "gave_up": failed}[v.Status[i]]
+		endings[i] = stats.Ending{Time: v.Time[i], Cause: cause}
+	}
+	checkChances(t, endings, succeeded, v.Times, v.Success)
+	checkChances(t, endings, failed, v.Times, v.GaveUp)
+}
+
+type tauIncidence struct {
+	Times   []float64 `json:"times"`
+	Success []float64 `json:"success"`
+	Failed  []float64 `json:"failed"`
+}
+
+func checkTauIncidence(t *testing.T, v tauIncidence) {
+	endings := tauBench(t).endings
+	checkChances(t, endings, succeeded, v.Times, v.Success)
+	checkChances(t, endings, failed, v.Times, v.Failed)
+}
+
+func checkChances(t *testing.T, endings []stats.Ending, cause int, times, chances []float64) {
+	t.Helper()
+	got, ok := stats.CumulativeIncidence(endings, cause)
+	if !ok || len(got) != len(times) {
+		t.Fatalf("CumulativeIncidence = %v, %v; want times %v", got, ok, times)
+	}
+	for i := range got {
+		same(t, "time", got[i].Time, ok, times[i], 0)
+		same(t, "CumulativeIncidence", got[i].Chance, ok, chances[i], closed)
+	}
 }
