@@ -39,7 +39,7 @@ func TestLoopsDocument(t *testing.T) {
 func playedOut(rules *Rules, words string) string {
 	n, outcome, stopped := play(rules, history(words))
 	if !stopped {
-		return "goes on"
+		return "continues"
 	}
 	return fmt.Sprintf("%s after %d, returns %d", outcome.Reason, n, outcome.Returned)
 }
