@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -414,6 +415,30 @@ func TestF25_TheModelThatAnswered(t *testing.T) {
 		}
 		if got.Answered != want {
 			t.Errorf("%s: answered by %q", said, got.Answered)
+		}
+	}
+}
+
+// A user in the address signs in, where no key and no header does.
+func TestTheUserOfAnAddressSignsIn(t *testing.T) {
+	var sent string
+	address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent = r.Header.Get("Authorization")
+		fmt.Fprint(w, goodAnswer)
+	}))
+	address = strings.Replace(address, "http://", "http://me:pass@", 1)
+	for name, o := range map[string]Options{
+		"Basic " + base64.StdEncoding.EncodeToString([]byte("me:pass")): {BaseURL: address},
+		"Bearer key": {BaseURL: address, Key: "key"},
+		"Digest it":  {BaseURL: address, Headers: map[string]string{"Authorization": "Digest it"}},
+	} {
+		o.Name = "m"
+		m, err := New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Call(t.Context(), hello()); err != nil || sent != name {
+			t.Errorf("sent %q, not %q: %v", sent, name, err)
 		}
 	}
 }

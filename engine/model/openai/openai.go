@@ -24,6 +24,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -118,10 +119,7 @@ func New(o Options) (*Model, error) {
 	}
 	config := openai.DefaultConfig(bearer)
 	config.BaseURL = base.String()
-	config.HTTPClient = &http.Client{
-		Transport:     &wire{base: o.Transport, query: query, headers: headers, maxResponse: o.MaxResponse, firstByte: o.FirstByte, idle: o.Idle},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	config.HTTPClient = &wire{base: o.Transport, query: query, headers: headers, maxResponse: o.MaxResponse, firstByte: o.FirstByte, idle: o.Idle}
 	return &Model{
 		options:         o,
 		client:          openai.NewClientWithConfig(config),
@@ -173,14 +171,15 @@ func (m *Model) Call(ctx context.Context, request *model.Request) (*model.Reply,
 	if err != nil {
 		return nil, m.fail(&record.Error{Class: record.InvalidRequest, Message: err.Error()}, &exchange{}, 0)
 	}
-	exchange := &exchange{body: body, key: request.Idempotency, stream: m.options.Stream}
-	calling, cancel := context.WithTimeout(withExchange(ctx, exchange), m.options.Timeout)
-	defer cancel()
+	calling, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer time.AfterFunc(m.options.Timeout, func() { cancel(context.DeadlineExceeded) }).Stop()
+	exchange := &exchange{body: body, key: request.Idempotency, stream: m.options.Stream, end: cancel}
 	start := m.options.Now()
-	_, err = m.client.CreateChatCompletion(calling, openai.ChatCompletionRequest{}) // the answer is in the exchange
+	_, err = m.client.CreateChatCompletion(context.WithValue(calling, exchangeKey{}, exchange), openai.ChatCompletionRequest{})
 	took := m.options.Now().Sub(start)
 	switch {
-	case err == nil && exchange.status < 300:
+	case errors.Is(err, errAnswered) && exchange.status < 300:
 		return m.answered(request, exchange, took)
 	case ctx.Err() != nil && !exchange.sending.Began():
 		return nil, &model.Unsent{Err: context.Cause(ctx)}
@@ -241,6 +240,7 @@ func NewTransport() *http.Transport {
 
 // exchange is what a call and its wire tell each other.
 type exchange struct {
+	end    context.CancelCauseFunc
 	body   []byte // to be sent
 	key    string // of idempotency; "": none
 	stream bool   // the answer is to be streamed
@@ -258,13 +258,13 @@ type exchange struct {
 
 type exchangeKey struct{}
 
-func withExchange(ctx context.Context, e *exchange) context.Context {
-	return context.WithValue(ctx, exchangeKey{}, e)
-}
+// errAnswered keeps go-openai from decoding an answer: it is in the exchange.
+var errAnswered = errors.New("the answer was read")
 
-// wire is the transport under go-openai, which has no limits, no headers and no
+// wire is the HTTP client under go-openai, which has no limits, no headers and no
 // zero values of its own, and takes a stream that was cut for a whole one. The
-// context of its requests holds their exchange.
+// context of its requests holds their exchange. It follows no redirection: the headers
+// may hold a key.
 type wire struct {
 	base        http.RoundTripper
 	query       string // of the base address: it goes behind the path
@@ -274,40 +274,45 @@ type wire struct {
 	idle        time.Duration
 }
 
-// RoundTrip reads the whole answer, so that its errors are the call's and the
-// connection can be used again.
-func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
+// Do reads the whole answer, so that its errors are the call's and the connection can
+// be used again. The request is changed: nothing else has it. What is not errAnswered
+// is a *url.Error.
+func (w *wire) Do(request *http.Request) (*http.Response, error) {
 	e := request.Context().Value(exchangeKey{}).(*exchange)
-	ctx, cancel := context.WithCancelCause(request.Context())
-	defer cancel(nil)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	err := context.Cause(request.Context())
+	if err == nil {
+		var ctx context.Context
+		ctx, e.sending = external.Watch(request.Context())
+		err = causeOf(ctx, w.exchange(request.WithContext(ctx), e))
 	}
-	ctx, e.sending = external.Watch(ctx)
-	request = request.Clone(ctx)
+	if err == nil {
+		return nil, errAnswered
+	}
+	return nil, &url.Error{Op: "Post", URL: request.URL.Redacted(), Err: err}
+}
+
+func (w *wire) exchange(request *http.Request, e *exchange) error {
 	request.URL.RawQuery = w.query
 	w.setHeaders(request, e)
 	setBody(request, e.body)
-	silence := listen(w.firstByte, w.idle, cancel)
+	silence := listen(w.firstByte, w.idle, e.end)
 	defer silence.stop()
 	response, err := w.base.RoundTrip(request)
 	if err != nil {
-		return nil, causeOf(ctx, err)
+		return err
 	}
 	defer response.Body.Close()
 	e.status, e.header = response.StatusCode, response.Header
 	if err := w.read(e, response, silence); err != nil {
-		e.broken = causeOf(ctx, err)
-		return nil, e.broken
+		e.broken = causeOf(request.Context(), err)
 	}
-	response.Body = io.NopCloser(strings.NewReader("{}")) // read here, not by go-openai
-	return response, nil
+	return e.broken
 }
 
 // causeOf is why a request ended, where its context knows better.
 func causeOf(ctx context.Context, err error) error {
 	var failed *record.Error
-	if ctx.Err() == nil || errors.As(err, &failed) || errors.Is(err, errTooLarge) {
+	if err == nil || ctx.Err() == nil || errors.As(err, &failed) || errors.Is(err, errTooLarge) {
 		return err
 	}
 	return context.Cause(ctx)
@@ -319,6 +324,10 @@ func (w *wire) setHeaders(request *http.Request, e *exchange) {
 	}
 	if e.key != "" {
 		request.Header.Set("Idempotency-Key", e.key)
+	}
+	if user := request.URL.User; user != nil && request.Header.Get("Authorization") == "" {
+		password, _ := user.Password()
+		request.SetBasicAuth(user.Username(), password)
 	}
 	for name, value := range w.headers {
 		request.Header.Set(name, value)
@@ -530,6 +539,10 @@ type count struct {
 
 // UnmarshalJSON takes anything.
 func (c *count) UnmarshalJSON(raw []byte) error {
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		*c = count{n, true}
+		return nil
+	}
 	var number json.Number // also of a text
 	if json.Unmarshal(raw, &number) != nil || number == "" {
 		return nil
