@@ -186,7 +186,7 @@ func TestTheExampleOfTheManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(manual), "## What agents did")
+	_, section, _ := strings.Cut(string(manual), "## Tool calls and steps")
 	_, example, found := strings.Cut(section, "```yaml\nscorers:\n")
 	if !found {
 		t.Fatal("there is no example")
