@@ -11,35 +11,26 @@ import (
 	"github.com/agentbench/agentbench/reports/stats"
 )
 
-type configurationField = page.Field[*Configuration]
+type configurationFields = page.Fields[*Configuration]
 
 // configurationsTable has one row for each configuration, the most important
 // columns first.
 func configurationsTable(r *Report) page.Table {
-	fields := []configurationField{
-		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: r.nameCell},
-		forMachines(configurationField{Column: page.Column{Key: "simulated"}, Cell: func(c *Configuration) page.Cell {
-			return page.Name(c.simulatedBy())
-		}}),
-		{Column: page.Column{Head: "runs", Right: true, Only: page.People}, Cell: runsOfExpected},
-	}
+	fields := slices.Concat(nameFields(r, itself), page.Of(page.Column{Head: "runs", Right: true}, runsOfExpected).ForPeople())
 	for i := range r.Scorers {
 		fields = append(fields, scoreFields(r, i)...)
 	}
+	// What the loop says matters less where scorers say what was so.
+	believed := perRun("loop says\nsuccess", "loop says\n95%", "success", page.Percent, func(c *Configuration) (page.Value, page.Range) { return c.Success, c.SuccessInterval }).Optional()
 	if r.Primary() == "" {
-		fields = append(fields, believedFields(r)...)
+		fields = slices.Concat(fields, believed, costFields(r), paceFields(), usageFields())
+	} else {
+		fields = slices.Concat(fields, costFields(r), paceFields(), usageFields(), believed.Minor())
 	}
-	fields = append(fields, costFields(r)...)
-	fields = append(fields, paceFields()...)
-	fields = append(fields, usageFields()...)
-	if r.Primary() != "" {
-		fields = append(fields, believedFields(r)...)
-	}
-	fields = append(fields, runFields()...)
-	t := page.Table{Name: "configurations", Title: "Configurations", Columns: page.ColumnsOf(fields), Whole: true}
-	t.Fill(page.RowsOf(fields, r.each()))
-	return t
+	return page.TableOf("configurations", "Configurations", append(fields, runFields()...), r.each())
 }
+
+func itself(c *Configuration) *Configuration { return c }
 
 // each gives the configurations.
 func (r *Report) each() iter.Seq[*Configuration] {
@@ -47,6 +38,28 @@ func (r *Report) each() iter.Seq[*Configuration] {
 		for i := range r.Configurations {
 			if !yield(&r.Configurations[i]) {
 				return
+			}
+		}
+	}
+}
+
+// row is one of the things of which a configuration has several.
+type row[T any] struct {
+	*Configuration
+	of *T
+}
+
+func configurationOf[T any](r row[T]) *Configuration { return r.Configuration }
+
+// rowsOf are the rows of all configurations.
+func rowsOf[T any](r *Report, of func(*Configuration) []T) iter.Seq[row[T]] {
+	return func(yield func(row[T]) bool) {
+		for c := range r.each() {
+			all := of(c)
+			for i := range all {
+				if !yield(row[T]{c, &all[i]}) {
+					return
+				}
 			}
 		}
 	}
@@ -60,39 +73,45 @@ func runsOfExpected(c *Configuration) page.Cell {
 	return page.Cell{Text: text, Warnings: c.notesOf("", Faults, NotRun, AgentFailed, OtherModel, NotJSON)}
 }
 
+// perRun is a number of a configuration with its interval, which has a head of its
+// own; warnings of these kinds stand beside the number.
+func perRun(head, between, key string, form func(page.Value) string, of func(*Configuration) (page.Value, page.Range), warned ...WarningKind) configurationFields {
+	return append(page.Of(page.Column{Head: head, Key: key, Right: true}, func(c *Configuration) page.Cell {
+		value, _ := of(c)
+		return page.Number(value, form, c.notesOf("", warned...)...)
+	}), page.Interval(between, key, form, func(c *Configuration) page.Range { _, interval := of(c); return interval })...)
+}
+
 // scoreFields are the columns of the i-th scorer.
-func scoreFields(r *Report, i int) []configurationField {
+func scoreFields(r *Report, i int) configurationFields {
 	key, digits := r.Scorers[i], r.scoreDigits()
 	form := func(v page.Value) string { return page.Score(v, digits) }
-	number := func(key string, of func(*Score) int) configurationField {
-		return configurationField{Column: page.Column{Key: key, Right: true, Only: page.Machines},
-			Cell: func(c *Configuration) page.Cell { return page.Count(of(&c.Scores[i])) }}
+	number := func(key string, of func(*Score) int) configurationFields {
+		return page.Counted("", key, func(c *Configuration) int { return of(&c.Scores[i]) }).ForMachines()
 	}
-	return []configurationField{
-		{Column: page.Column{About: key, Key: key + "_mean", Right: true}, Cell: func(c *Configuration) page.Cell {
+	end := func(key string, of func(*Score) page.Value) configurationFields {
+		return page.Valued("", key, form, func(c *Configuration) page.Value { return of(&c.Scores[i]) }).ForMachines()
+	}
+	fields := slices.Concat(
+		page.Of(page.Column{Key: key + "_mean", Right: true}, func(c *Configuration) page.Cell {
 			return page.Number(c.Scores[i].Mean, form, c.notesOf(key, Unscored, NotScored, UnequalRuns)...)
-		}},
-		{Column: page.Column{About: key, Head: "95%", Right: true, Optional: true, Minor: i > 0, Only: page.People}, Cell: func(c *Configuration) page.Cell {
+		}).About(key),
+		page.Of(page.Column{Head: "95%", Right: true, Minor: i > 0}, func(c *Configuration) page.Cell {
 			return page.Cell{Text: interval(&c.Scores[i], form), Warnings: c.notesOf(key, NoInterval)}
-		}},
-		{Column: page.Column{About: key, Head: "hits", Right: true, Optional: true, Only: page.People}, Cell: func(c *Configuration) page.Cell {
-			return page.Text(hits(&c.Scores[i]))
-		}},
-		{Column: page.Column{Key: key + "_low", Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
-			return page.Number(c.Scores[i].Low, form)
-		}},
-		{Column: page.Column{Key: key + "_high", Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
-			return page.Number(c.Scores[i].High, form)
-		}},
-		number(key+"_successes", func(s *Score) int { return s.Successes }),
-		number(key+"_scored", func(s *Score) int { return s.Scored }),
-		number(key+"_unscored", func(s *Score) int { return s.Unscored }),
-		number(key+"_pending", func(s *Score) int { return s.Pending }),
-	}
+		}).About(key).Optional().ForPeople(),
+		page.Of(page.Column{Head: "hits", Right: true}, func(c *Configuration) page.Cell {
+			if s := &c.Scores[i]; s.Binary {
+				return page.Text(fmt.Sprintf("%d/%d", s.Successes, s.Scored))
+			}
+			return page.Text("")
+		}).About(key).Optional().ForPeople())
+	return slices.Concat(fields, end(key+"_low", func(s *Score) page.Value { return s.Low }), end(key+"_high", func(s *Score) page.Value { return s.High }),
+		number(key+"_successes", func(s *Score) int { return s.Successes }), number(key+"_scored", func(s *Score) int { return s.Scored }),
+		number(key+"_unscored", func(s *Score) int { return s.Unscored }), number(key+"_pending", func(s *Score) int { return s.Pending }))
 }
 
 func interval(s *Score, form func(page.Value) string) string {
-	between := s.onScale(page.Range{Low: s.Low, High: s.High})
+	between := onScale(s.unit, page.Range{Low: s.Low, High: s.High})
 	switch {
 	case s.Scored == 0:
 		return ""
@@ -104,65 +123,44 @@ func interval(s *Score, form func(page.Value) string) string {
 
 // onScale is an interval as it is shown: where all scores are from 0 to 1 their
 // means are, too.
-func (s *Score) onScale(between page.Range) page.Range {
-	if s.unit {
+func onScale(unit bool, between page.Range) page.Range {
+	if unit {
 		between.Low.Number, between.High.Number = max(0, between.Low.Number), min(1, between.High.Number)
 	}
 	return between
 }
 
-func hits(s *Score) string {
-	if !s.Binary {
-		return ""
-	}
-	return fmt.Sprintf("%d/%d", s.Successes, s.Scored)
-}
-
-// believedFields are what the loop says, which matters less where scorers say
-// what was so.
-func believedFields(r *Report) []configurationField {
-	return append([]configurationField{{
-		Column: page.Column{Head: "loop says\nsuccess", Key: "success", Right: true, Optional: true, Minor: r.Primary() != ""},
-		Cell:   func(c *Configuration) page.Cell { return page.Number(c.Success, page.Percent) },
-	}}, page.Interval("loop says\n95%", "success", page.Percent, func(c *Configuration) page.Range { return c.SuccessInterval })...)
-}
-
-func costFields(r *Report) []configurationField {
-	mean := configurationField{Column: page.Column{Head: "cost\nper run", Key: "cost_usd_per_run", Right: true}, Cell: func(c *Configuration) page.Cell {
-		return page.Number(c.Cost.Mean, r.dollars, c.notesOf("", Unpriced, Unreported)...)
-	}}
-	perSuccess := configurationField{Column: page.Column{Head: "cost per\nsuccess", Key: "cost_usd_per_success", Right: true}, Cell: func(c *Configuration) page.Cell {
-		return page.Number(c.Cost.PerSuccess, r.dollars, c.notesOf("", Unpriced, Unreported)...)
-	}}
-	total := configurationField{Column: page.Column{Key: "cost_usd_total", Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
-		return page.Number(c.Cost.Total, r.dollars)
-	}}
+func costFields(r *Report) configurationFields {
 	return slices.Concat(
-		[]configurationField{mean},
-		page.Interval("per run\n95%", "cost_usd_per_run", r.dollars, func(c *Configuration) page.Range { return c.Cost.MeanInterval }),
-		[]configurationField{perSuccess},
-		page.Interval("per success\n95%", "cost_usd_per_success", r.dollars, func(c *Configuration) page.Range { return c.Cost.PerSuccessInterval }),
-		[]configurationField{total})
+		perRun("cost\nper run", "per run\n95%", "cost_usd_per_run", r.dollars, func(c *Configuration) (page.Value, page.Range) { return c.Cost.Mean, c.Cost.MeanInterval }, Unpriced, Unreported),
+		perRun("cost per\nsuccess", "per success\n95%", "cost_usd_per_success", r.dollars, func(c *Configuration) (page.Value, page.Range) {
+			return c.Cost.PerSuccess, c.Cost.PerSuccessInterval
+		}, Unpriced, Unreported),
+		page.Valued("", "cost_usd_total", r.dollars, func(c *Configuration) page.Value { return c.Cost.Total }).ForMachines())
 }
 
 // runFields are how the runs went and stopped.
-func runFields() []configurationField {
-	return []configurationField{
-		{Column: page.Column{Head: "coverage", Key: "coverage", Right: true, Minor: true}, Cell: func(c *Configuration) page.Cell {
-			return page.Number(c.Coverage, page.Percent)
-		}},
-		{Column: page.Column{Head: "phase limits used", Only: page.People, List: true, Optional: true}, Cell: phasesUsed},
-		{Column: page.Column{Head: "stopped by", Key: "stops", List: true, Optional: true}, Cell: stopsInOneCell},
-		{Column: page.Column{Key: "tasks", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Tasks) }},
-		{Column: page.Column{Key: "runs", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Runs) }},
-		{Column: page.Column{Key: "expected", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Expected) }},
-		{Column: page.Column{Key: "faults", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(countAll(c.Faults)) }},
-		{Column: page.Column{Key: "agent_failed", Only: page.Machines}, Cell: func(c *Configuration) page.Cell {
-			return page.Count(countAll(c.Failures))
-		}},
-		{Column: page.Column{Key: "cancelled", Only: page.Machines}, Cell: func(c *Configuration) page.Cell { return page.Count(c.Cancelled) }},
-		{Column: page.Column{Key: "warnings", Only: page.Machines}, Cell: warningsInOneCell},
+func runFields() configurationFields {
+	count := func(key string, of func(*Configuration) int) configurationFields {
+		return page.Counted("", key, of).ForMachines()
 	}
+	return slices.Concat(
+		page.Valued("coverage", "coverage", page.Percent, func(c *Configuration) page.Value { return c.Coverage }).Minor(),
+		page.Of(page.Column{Head: "phase limits used", List: true}, phasesUsed).Optional().ForPeople(),
+		page.Of(page.Column{Head: "stopped by", Key: "stops", List: true}, stopsInOneCell).Optional(),
+		count("tasks", func(c *Configuration) int { return c.Tasks }),
+		count("runs", func(c *Configuration) int { return c.Runs }),
+		count("expected", func(c *Configuration) int { return c.Expected }),
+		count("faults", func(c *Configuration) int { return countAll(c.Faults) }),
+		count("agent_failed", func(c *Configuration) int { return countAll(c.Failures) }),
+		count("cancelled", func(c *Configuration) int { return c.Cancelled }),
+		page.Named("", "warnings", func(c *Configuration) string {
+			texts := make([]string, len(c.Warnings))
+			for i, w := range c.Warnings {
+				texts[i] = w.Text(page.Visible)
+			}
+			return strings.Join(texts, "; ")
+		}).ForMachines())
 }
 
 func phasesUsed(c *Configuration) page.Cell {
@@ -184,137 +182,85 @@ func stopsInOneCell(c *Configuration) page.Cell {
 	return page.Cell{Text: strings.Join(text, ", "), Raw: strings.Join(raw, "; "), Foreign: true}
 }
 
-func warningsInOneCell(c *Configuration) page.Cell {
-	texts := make([]string, len(c.Warnings))
-	for i, w := range c.Warnings {
-		texts[i] = w.Text(page.Visible)
-	}
-	return page.Name(strings.Join(texts, "; "))
-}
-
 // paceFields are how many iterations and how much time a run takes.
-func paceFields() []configurationField {
-	both := func(spread func(*Configuration) Spread, form func(page.Value) string) func(*Configuration) page.Cell {
-		return func(c *Configuration) page.Cell {
+func paceFields() configurationFields {
+	both := func(head string, spread func(*Configuration) *Spread, form func(page.Value) string) configurationFields {
+		return page.Of(page.Column{Head: head + "\np50 / p95", Right: true}, func(c *Configuration) page.Cell {
 			s := spread(c)
 			if !s.P50.Known() {
 				return page.Cell{Text: s.P50.Missing, Warnings: c.notesOf("", Untimed)}
 			}
 			return page.Cell{Text: page.Joined(form(s.P50), " / ", form(s.P95))}
-		}
+		}).ForPeople()
 	}
-	iterations := func(c *Configuration) Spread { return c.Iterations }
-	latency := func(c *Configuration) Spread { return c.Latency }
-	return slices.Concat(
-		[]configurationField{{Column: page.Column{Head: "iterations\np50 / p95", Right: true, Only: page.People}, Cell: both(iterations, page.Whole)}},
-		[]configurationField{{Column: page.Column{Head: "latency\np50 / p95", Right: true, Only: page.People}, Cell: both(latency, page.Seconds)}},
+	iterations := func(c *Configuration) *Spread { return &c.Iterations }
+	latency := func(c *Configuration) *Spread { return &c.Latency }
+	return slices.Concat(both("iterations", iterations, page.Whole), both("latency", latency, page.Seconds),
 		spreadFields("iterations", iterations, page.Whole), spreadFields("latency_s", latency, page.Seconds))
 }
 
 // spreadFields are the mean and the quantiles for machines, and the interval of
 // the median for people, too.
-func spreadFields(key string, spread func(*Configuration) Spread, form func(page.Value) string) []configurationField {
-	part := func(name string, value func(Spread) page.Value) configurationField {
-		return configurationField{Column: page.Column{Key: key + "_" + name, Only: page.Machines},
-			Cell: func(c *Configuration) page.Cell { return page.Number(value(spread(c)), page.Whole) }}
+func spreadFields(key string, spread func(*Configuration) *Spread, form func(page.Value) string) configurationFields {
+	part := func(name string, value func(*Spread) page.Value) configurationFields {
+		return page.Valued("", key+"_"+name, page.Whole, func(c *Configuration) page.Value { return value(spread(c)) }).ForMachines()
 	}
 	return slices.Concat(
-		[]configurationField{part("mean", func(s Spread) page.Value { return s.Mean })},
+		part("mean", func(s *Spread) page.Value { return s.Mean }),
 		page.Ends(key+"_mean", func(c *Configuration) page.Range { return spread(c).MeanInterval }),
-		[]configurationField{part("p50", func(s Spread) page.Value { return s.P50 })},
+		part("p50", func(s *Spread) page.Value { return s.P50 }),
 		page.Interval(strings.TrimSuffix(key, "_s")+"\np50 95%", key+"_p50", form, func(c *Configuration) page.Range { return spread(c).P50Interval }),
-		[]configurationField{part("p95", func(s Spread) page.Value { return s.P95 })})
+		part("p95", func(s *Spread) page.Value { return s.P95 }))
 }
 
 // usageFields are what a run uses; the judging inside the loop is part of it.
-func usageFields() []configurationField {
-	calls := amountField("calls", "calls", func(c *Configuration) page.Value { return c.Calls }, Unreported)
-	tokens := amountField("tokens", "tokens", func(c *Configuration) page.Value { return c.Tokens }, Estimated, Uncounted, Unreported)
-	toolCalls := amountField("tool\ncalls", "tool_calls", func(c *Configuration) page.Value { return c.ToolCalls })
-	return slices.Concat([]configurationField{calls}, amountInterval("calls", "calls", func(c *Configuration) page.Range { return c.CallsInterval }),
-		[]configurationField{tokens}, amountInterval("tokens", "tokens", func(c *Configuration) page.Range { return c.TokensInterval }),
-		iterationsFields(), []configurationField{
-			{Column: page.Column{Head: "tokens\nin / out", Right: true, Only: page.People, Minor: true}, Cell: inAndOut},
-			forMachines(amountField("", "input_tokens", func(c *Configuration) page.Value { return c.InputTokens })),
-		}, amountInterval("tokens in", "input_tokens", func(c *Configuration) page.Range { return c.InputTokensInterval }),
-		[]configurationField{forMachines(amountField("", "output_tokens", func(c *Configuration) page.Value { return c.OutputTokens }))},
-		amountInterval("tokens out", "output_tokens", func(c *Configuration) page.Range { return c.OutputTokensInterval }),
-		[]configurationField{page.Minor(unlessZero(toolCalls))},
-		amountInterval("tool calls", "tool_calls", func(c *Configuration) page.Range { return c.ToolCallsInterval }),
-		judgingFields(), userFields())
-}
-
-// amountField is a mean per run; warnings of these kinds stand beside it.
-func amountField(head, key string, value func(*Configuration) page.Value, warned ...WarningKind) configurationField {
-	return configurationField{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(c *Configuration) page.Cell {
-		return page.Number(value(c), page.Whole, c.notesOf("", warned...)...)
-	}}
-}
-
-func amountInterval(head, key string, of func(*Configuration) page.Range) []configurationField {
-	return page.Interval(head+"\n95%", key, page.Whole, of)
-}
-
-// iterationsFields are the mean for people, which machines have beside the
-// quantiles.
-func iterationsFields() []configurationField {
-	mean := forPeople(page.Minor(amountField("iterations\nmean", "", func(c *Configuration) page.Value { return c.Iterations.Mean })))
-	return []configurationField{mean, page.ShownInterval("mean\n95%", page.Whole, func(c *Configuration) page.Range { return c.Iterations.MeanInterval })}
-}
-
-// judgingFields are what the evaluations inside the loop used.
-func judgingFields() []configurationField {
-	return besideFields("judging", func(c *Configuration) *Judging { return &c.Judging })
-}
-
-// userFields are what the users used who answered the agents.
-func userFields() []configurationField {
-	return besideFields("user", func(c *Configuration) *Judging { return &c.User })
-}
-
-// besideFields are what was used beside the agent, in the ledger of that name.
-func besideFields(name string, of func(*Configuration) *Judging) []configurationField {
-	calls := amountField(name+"\ncalls", name+"_calls", func(c *Configuration) page.Value { return of(c).Calls })
-	tokens := amountField(name+"\ntokens", name+"_tokens", func(c *Configuration) page.Value { return of(c).Tokens })
-	cost := forMachines(amountField("", name+"_cost_usd", func(c *Configuration) page.Value { return of(c).Cost }))
+func usageFields() configurationFields {
+	amount := func(head, key string, of func(*Configuration) (page.Value, page.Range), warned ...WarningKind) configurationFields {
+		return perRun(head, strings.ReplaceAll(head, "\n", " ")+"\n95%", key, page.Whole, of, warned...)
+	}
+	rare := func(fields configurationFields) configurationFields {
+		return append(unlessZero(fields[:1]).Minor(), fields[1:]...)
+	}
+	forMachines := func(fields configurationFields) configurationFields {
+		return append(fields[:1].ForMachines(), fields[1:]...)
+	}
+	beside := func(name string, of func(*Configuration) *Judging) configurationFields {
+		return slices.Concat(
+			rare(amount(name+"\ncalls", name+"_calls", func(c *Configuration) (page.Value, page.Range) { j := of(c); return j.Calls, j.CallsInterval })),
+			rare(amount(name+"\ntokens", name+"_tokens", func(c *Configuration) (page.Value, page.Range) { j := of(c); return j.Tokens, j.TokensInterval })),
+			page.Valued("", name+"_cost_usd", page.Whole, func(c *Configuration) page.Value { return of(c).Cost }).ForMachines(),
+			page.Ends(name+"_cost_usd", func(c *Configuration) page.Range { return of(c).CostInterval }))
+	}
 	return slices.Concat(
-		[]configurationField{page.Minor(unlessZero(calls))},
-		amountInterval(name+" calls", name+"_calls", func(c *Configuration) page.Range { return of(c).CallsInterval }),
-		[]configurationField{page.Minor(unlessZero(tokens))},
-		amountInterval(name+" tokens", name+"_tokens", func(c *Configuration) page.Range { return of(c).TokensInterval }),
-		[]configurationField{cost},
-		page.Ends(name+"_cost_usd", func(c *Configuration) page.Range { return of(c).CostInterval }))
+		amount("calls", "calls", func(c *Configuration) (page.Value, page.Range) { return c.Calls, c.CallsInterval }, Unreported),
+		amount("tokens", "tokens", func(c *Configuration) (page.Value, page.Range) { return c.Tokens, c.TokensInterval }, Estimated, Uncounted, Unreported),
+		// People see the mean of what machines have beside the quantiles.
+		page.Valued("iterations\nmean", "", page.Whole, func(c *Configuration) page.Value { return c.Iterations.Mean }).Minor().ForPeople(),
+		page.ShownInterval("mean\n95%", page.Whole, func(c *Configuration) page.Range { return c.Iterations.MeanInterval }),
+		page.Of(page.Column{Head: "tokens\nin / out", Right: true, Minor: true}, func(c *Configuration) page.Cell {
+			if !c.InputTokens.Known() {
+				return page.Cell{Text: c.InputTokens.Missing}
+			}
+			return page.Cell{Text: page.Whole(c.InputTokens) + " / " + page.Whole(c.OutputTokens)}
+		}).ForPeople(),
+		forMachines(amount("tokens in", "input_tokens", func(c *Configuration) (page.Value, page.Range) { return c.InputTokens, c.InputTokensInterval })),
+		forMachines(amount("tokens out", "output_tokens", func(c *Configuration) (page.Value, page.Range) { return c.OutputTokens, c.OutputTokensInterval })),
+		rare(amount("tool\ncalls", "tool_calls", func(c *Configuration) (page.Value, page.Range) { return c.ToolCalls, c.ToolCallsInterval })),
+		beside("judging", func(c *Configuration) *Judging { return &c.Judging }), // what the evaluations inside the loop used
+		beside("user", func(c *Configuration) *Judging { return &c.User }))       // and the users who answered the agents
 }
 
 // unlessZero leaves a column out where all its numbers are 0.
-func unlessZero(f configurationField) configurationField {
-	f.Optional = true
-	form := f.Cell
-	f.Cell = func(c *Configuration) page.Cell {
+func unlessZero(f configurationFields) configurationFields {
+	form := f[0].Cell
+	f[0].Cell = func(c *Configuration) page.Cell {
 		shown := form(c)
 		if shown.Text == "0" {
 			shown.Text = ""
 		}
 		return shown
 	}
-	return f
-}
-
-func forPeople(f configurationField) configurationField {
-	f.Only = page.People
-	return f
-}
-
-func forMachines(f configurationField) configurationField {
-	f.Only = page.Machines
-	return f
-}
-
-func inAndOut(c *Configuration) page.Cell {
-	if !c.InputTokens.Known() {
-		return page.Cell{Text: c.InputTokens.Missing}
-	}
-	return page.Cell{Text: page.Whole(c.InputTokens) + " / " + page.Whole(c.OutputTokens)}
+	return f.Optional()
 }
 
 // spending adds up what the runs of each cluster spent, iteration by iteration.
@@ -509,47 +455,29 @@ func (k *Calibration) count(believed, succeeded bool) {
 func calibrationTable(r *Report) page.Table {
 	digits := r.scoreDigits()
 	form := func(v page.Value) string { return page.Score(v, digits) }
-	number := func(head, key string, of func(*Calibration) int) configurationField {
-		return configurationField{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(c *Configuration) page.Cell {
-			return page.Count(of(c.Calibration))
-		}}
-	}
-	value := func(head, key string, form func(page.Value) string, value func(*Calibration) page.Value) configurationField {
-		return configurationField{Column: page.Column{Head: head, Key: key, Right: true, Optional: true}, Cell: func(c *Configuration) page.Cell {
-			return page.Number(value(c.Calibration), form)
-		}}
-	}
-	between := func(head, key string, form func(page.Value) string, of func(*Calibration) page.Range) []configurationField {
-		return page.Interval(head, key, form, func(c *Configuration) page.Range { return of(c.Calibration) })
-	}
 	difference := func(v page.Value) string { return page.Gain(v, digits) }
-	fields := slices.Concat(nameFields(r, func(c *Configuration) *Configuration { return c }), []configurationField{
+	number := func(head, key string, of func(*Calibration) int) configurationFields {
+		return page.Counted(head, key, func(c *Configuration) int { return of(c.Calibration) })
+	}
+	value := func(head, between, key string, form func(page.Value) string, of func(*Calibration) (page.Value, page.Range)) configurationFields {
+		return perRun(head, between, key, form, func(c *Configuration) (page.Value, page.Range) { return of(c.Calibration) }).Optional()
+	}
+	fields := slices.Concat(nameFields(r, itself),
 		number("runs", "runs", func(k *Calibration) int { return k.Runs }),
-		value("confidence", "confidence_mean", form, func(k *Calibration) page.Value { return k.Confidence }),
-	}, between("confidence\n95%", "confidence_mean", form, func(k *Calibration) page.Range { return k.ConfidenceInterval }), []configurationField{
-		page.About(r.Primary(), value("", "score_mean", form, func(k *Calibration) page.Value { return k.Score })),
-	}, between("95%", "score_mean", form, func(k *Calibration) page.Range { return k.ScoreInterval }), []configurationField{
-		value("gap", "gap", difference, func(k *Calibration) page.Value { return k.Gap }),
-	}, between("gap 95%", "gap", difference, func(k *Calibration) page.Range { return k.GapInterval }), []configurationField{
+		value("confidence", "confidence\n95%", "confidence_mean", form, func(k *Calibration) (page.Value, page.Range) { return k.Confidence, k.ConfidenceInterval }),
+		value("", "95%", "score_mean", form, func(k *Calibration) (page.Value, page.Range) { return k.Score, k.ScoreInterval }).About(r.Primary()),
+		value("gap", "gap 95%", "gap", difference, func(k *Calibration) (page.Value, page.Range) { return k.Gap, k.GapInterval }),
 		number("confirmed", "confirmed", func(k *Calibration) int { return k.Confirmed }),
 		number("false\nalarms", "false_alarm", func(k *Calibration) int { return k.FalseAlarm }),
 		number("missed", "missed", func(k *Calibration) int { return k.Missed }),
-		page.Minor(value("Brier", "brier", form, func(k *Calibration) page.Value { return k.Brier })),
-	}, between("Brier 95%", "brier", form, func(k *Calibration) page.Range { return k.BrierInterval }), []configurationField{
-		page.Minor(value("AUROC", "auroc", form, func(k *Calibration) page.Value { return k.AUROC })),
-	}, between("AUROC 95%", "auroc", form, func(k *Calibration) page.Range { return k.AUROCInterval }))
-	t := page.Table{Name: "calibration", Title: "Runs that the loop believed to be successes, and what they were", Columns: page.ColumnsOf(fields)}
-	t.Fill(page.RowsOf(fields, r.calibrated()))
-	return t
-}
-
-// calibrated are the configurations that have confidences and scores.
-func (r *Report) calibrated() iter.Seq[*Configuration] {
-	return func(yield func(*Configuration) bool) {
-		for c := range r.each() {
-			if c.Calibration != nil && !yield(c) {
-				return
+		value("Brier", "Brier 95%", "brier", form, func(k *Calibration) (page.Value, page.Range) { return k.Brier, k.BrierInterval }).Minor(),
+		value("AUROC", "AUROC 95%", "auroc", form, func(k *Calibration) (page.Value, page.Range) { return k.AUROC, k.AUROCInterval }).Minor())
+	return page.Filled(page.Table{Name: "calibration", Title: "Runs that the loop believed to be successes, and what they were"}, fields,
+		func(yield func(*Configuration) bool) {
+			for c := range r.each() {
+				if c.Calibration != nil && !yield(c) {
+					return
+				}
 			}
-		}
-	}
+		})
 }

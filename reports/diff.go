@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -608,34 +607,21 @@ type flipRow struct {
 
 // flipsTable lists the tasks whose success changed, those that got worse first.
 func flipsTable(c *Comparison) page.Table {
-	ids := func(key string, of func(*Flip) []string) page.Field[flipRow] {
-		return page.Field[flipRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row flipRow) page.Cell {
-			return page.Name(strings.Join(of(row.Flip), " "))
-		}}
+	ids := func(head, key string, of func(*Flip) string) page.Fields[flipRow] {
+		return page.Named(head, key, func(row flipRow) string { return of(row.Flip) })
 	}
-	fields := []page.Field[flipRow]{
-		{Column: page.Column{Head: "configuration", Key: "configuration", Only: c.severalPairs()}, Cell: func(row flipRow) page.Cell {
-			return page.Name(row.pair.Name)
-		}},
-		{Column: page.Column{Head: "score", Key: "score"}, Cell: func(row flipRow) page.Cell { return page.Name(row.Score) }},
-		{Column: page.Column{Head: "task", Key: "task"}, Cell: func(row flipRow) page.Cell { return page.Name(row.Task) }},
-		{Column: page.Column{Head: "base", Key: "base", Right: true}, Cell: func(row flipRow) page.Cell {
-			return page.Number(row.Base, page.Short)
-		}},
-		{Column: page.Column{Head: "new", Key: "new", Right: true}, Cell: func(row flipRow) page.Cell { return page.Number(row.New, page.Short) }},
-		{Column: page.Column{Head: "run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell { return page.Name(row.both()) }},
-		{Column: page.Column{Head: "base run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell {
-			return page.Name(row.one(row.BaseRuns))
-		}},
-		{Column: page.Column{Head: "new run", Only: page.People, Optional: true}, Cell: func(row flipRow) page.Cell {
-			return page.Name(row.one(row.NewRuns))
-		}},
-		ids("base_runs", func(f *Flip) []string { return f.BaseRuns }),
-		ids("new_runs", func(f *Flip) []string { return f.NewRuns }),
-	}
-	t := page.Table{Name: "flips", Title: "Tasks that flipped", Columns: page.ColumnsOf(fields), Blocks: 1}
-	t.Rows, t.Count, t.Shares = page.RowsOf(fields, c.flips()), c.countFlips(), c.shareFlips()
-	return t
+	fields := slices.Concat(pairFields(c, func(row flipRow) *Pair { return row.pair }, false),
+		ids("score", "score", func(f *Flip) string { return f.Score }),
+		ids("task", "task", func(f *Flip) string { return f.Task }),
+		page.Valued("base", "base", page.Short, func(row flipRow) page.Value { return row.Base }),
+		page.Valued("new", "new", page.Short, func(row flipRow) page.Value { return row.New }),
+		ids("run", "", (*Flip).both).Optional().ForPeople(),
+		ids("base run", "", func(f *Flip) string { return f.one(f.BaseRuns) }).Optional().ForPeople(),
+		ids("new run", "", func(f *Flip) string { return f.one(f.NewRuns) }).Optional().ForPeople(),
+		ids("", "base_runs", func(f *Flip) string { return strings.Join(f.BaseRuns, " ") }).ForMachines(),
+		ids("", "new_runs", func(f *Flip) string { return strings.Join(f.NewRuns, " ") }).ForMachines())
+	return page.Filled(page.Table{Name: "flips", Title: "Tasks that flipped", Blocks: 1, Shares: c.shareFlips()}, fields,
+		pairRows(c, func(p *Pair) []Flip { return p.Flips }, func(p *Pair, f *Flip) flipRow { return flipRow{p, f} }))
 }
 
 // shareFlips has each configuration and score show its worst where not all flips
@@ -683,25 +669,6 @@ func (c *Comparison) severalPairs() page.Audience {
 		return page.Machines
 	}
 	return page.Everyone
-}
-
-func (c *Comparison) flips() iter.Seq[flipRow] {
-	return func(yield func(flipRow) bool) {
-		for i := range c.Pairs {
-			for f := range c.Pairs[i].Flips {
-				if !yield(flipRow{&c.Pairs[i], &c.Pairs[i].Flips[f]}) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func (c *Comparison) countFlips() (n int) {
-	for i := range c.Pairs {
-		n += len(c.Pairs[i].Flips)
-	}
-	return n
 }
 
 // both are the ids of the runs where they are the same on both sides, as in two

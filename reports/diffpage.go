@@ -155,28 +155,44 @@ type differenceRow struct {
 	*Difference
 }
 
-// differencesTable has one row for each configuration and quantity.
-func differencesTable(c *Comparison) page.Table {
-	fields := []page.Field[differenceRow]{
-		{Column: page.Column{Head: "configuration", Key: "configuration", Only: c.severalPairs()}, Cell: func(row differenceRow) page.Cell {
-			return page.Name(row.pair.Name, asNotes(c.warningsOf(row.pair))...)
-		}},
-		{Column: page.Column{Key: "simulated", Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
-			return page.Name(row.pair.simulatedBy())
-		}},
-		{Column: page.Column{Head: "quantity", Key: "quantity"}, Cell: func(row differenceRow) page.Cell { return page.Name(row.Quantity) }},
-		{Column: page.Column{Head: "verdict", Only: page.People, Warnings: asNotes(c.explain())}, Cell: func(row differenceRow) page.Cell {
-			return page.Text(row.judgement())
-		}},
-	}
-	fields = append(fields, c.numberFields()...)
-	fields = append(fields, countFields()...)
-	t := page.Table{Name: "differences", Title: "Differences", Columns: page.ColumnsOf(fields), Keys: 2, Whole: true}
-	if c.severalPairs() == page.Machines {
+// pairFields name a row's configuration, where there are several pairs, and, for
+// machines, the simulated models of either side.
+func pairFields[T any](c *Comparison, of func(T) *Pair, warned bool) page.Fields[T] {
+	return page.Of(page.Column{Head: "configuration", Key: "configuration", Only: c.severalPairs()}, func(row T) page.Cell {
+		if !warned {
+			return page.Name(of(row).Name)
+		}
+		return page.Name(of(row).Name, asNotes(c.warningsOf(of(row)))...)
+	})
+}
+
+// ofPairs fills a table of rows of the pairs, which is told where there are several.
+func ofPairs[T any](c *Comparison, t page.Table, fields page.Fields[T], rows iter.Seq[T]) page.Table {
+	if t.Keys = 2; c.severalPairs() == page.Machines {
 		t.Keys = 1
 	}
-	t.Fill(page.RowsOf(fields, c.rows()))
-	return t
+	return page.Filled(t, fields, rows)
+}
+
+// differencesTable has one row for each configuration and quantity.
+func differencesTable(c *Comparison) page.Table {
+	fields := slices.Concat(c.quantityFields("quantity"),
+		page.Of(page.Column{Head: "verdict", Warnings: asNotes(c.explain())}, func(row differenceRow) page.Cell { return page.Text(row.judgement()) }).ForPeople(),
+		c.numberFields(), countFields())
+	return ofPairs(c, page.Table{Name: "differences", Title: "Differences", Whole: true}, fields, pairRows(c, func(p *Pair) []Difference {
+		if len(p.Differences) == 0 { // a row says so
+			none := page.Missing(page.Nothing)
+			return []Difference{{Base: none, New: none, Change: none, Low: none, High: none, P: none, Adjusted: none, Verdict: compare.CannotTell}}
+		}
+		return p.Differences
+	}, newDifferenceRow))
+}
+
+// quantityFields say of which pair and of what a difference is.
+func (c *Comparison) quantityFields(called string) page.Fields[differenceRow] {
+	return slices.Concat(pairFields(c, func(row differenceRow) *Pair { return row.pair }, true),
+		page.Named("", "simulated", func(row differenceRow) string { return row.pair.simulatedBy() }).ForMachines(),
+		page.Named(called, called, func(row differenceRow) string { return row.Quantity }))
 }
 
 // simulatedBy are the models of which either side's numbers come.
@@ -189,17 +205,13 @@ func (p *Pair) simulatedBy() string {
 	return ""
 }
 
-// rows are the differences, and one for each pair that has none, to say so.
-func (c *Comparison) rows() iter.Seq[differenceRow] {
-	return func(yield func(differenceRow) bool) {
+// pairRows are the rows of all pairs.
+func pairRows[T, R any](c *Comparison, of func(*Pair) []T, row func(*Pair, *T) R) iter.Seq[R] {
+	return func(yield func(R) bool) {
 		for i := range c.Pairs {
-			p := &c.Pairs[i]
-			differences := p.Differences
-			if len(differences) == 0 {
-				differences = []Difference{nothingCompared()}
-			}
-			for d := range differences {
-				if !yield(differenceRow{p, &differences[d]}) {
+			all := of(&c.Pairs[i])
+			for k := range all {
+				if !yield(row(&c.Pairs[i], &all[k])) {
 					return
 				}
 			}
@@ -207,71 +219,55 @@ func (c *Comparison) rows() iter.Seq[differenceRow] {
 	}
 }
 
-// nothingCompared is of no quantity.
-func nothingCompared() Difference {
-	none := page.Missing(page.Nothing)
-	return Difference{Base: none, New: none, Change: none, Low: none, High: none, P: none, Adjusted: none, Verdict: compare.CannotTell}
-}
+func newDifferenceRow(p *Pair, d *Difference) differenceRow { return differenceRow{p, d} }
 
 // differences are those of all pairs.
 func (c *Comparison) differences() iter.Seq[differenceRow] {
-	return func(yield func(differenceRow) bool) {
-		for i := range c.Pairs {
-			for d := range c.Pairs[i].Differences {
-				if !yield(differenceRow{&c.Pairs[i], &c.Pairs[i].Differences[d]}) {
-					return
-				}
-			}
-		}
-	}
+	return pairRows(c, func(p *Pair) []Difference { return p.Differences }, newDifferenceRow)
 }
 
-func (c *Comparison) numberFields() []page.Field[differenceRow] {
+func (c *Comparison) numberFields() page.Fields[differenceRow] {
 	dollars := c.dollarDigits()
-	number := func(head string, value func(*Difference) page.Value) page.Field[differenceRow] {
-		return page.Field[differenceRow]{Column: page.Column{Head: head, Key: head, Right: true}, Cell: func(row differenceRow) page.Cell {
+	number := func(head string, value func(*Difference) page.Value) page.Fields[differenceRow] {
+		return page.Of(page.Column{Head: head, Key: head, Right: true}, func(row differenceRow) page.Cell {
 			return page.Number(value(row.Difference), func(v page.Value) string { return row.number(v, dollars) })
-		}}
+		})
 	}
-	machine := func(key string, value func(*Difference) page.Value) page.Field[differenceRow] {
-		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
-			return page.Number(value(row.Difference), page.Whole)
-		}}
+	machine := func(key string, value func(*Difference) page.Value) page.Fields[differenceRow] {
+		return page.Valued("", key, page.Whole, func(row differenceRow) page.Value { return value(row.Difference) }).ForMachines()
 	}
-	return []page.Field[differenceRow]{
+	return slices.Concat(
 		number("base", func(d *Difference) page.Value { return d.Base }),
 		number("new", func(d *Difference) page.Value { return d.New }),
-		{Column: page.Column{Head: "change", Key: "change", Right: true}, Cell: func(row differenceRow) page.Cell {
+		page.Of(page.Column{Head: "change", Key: "change", Right: true}, func(row differenceRow) page.Cell {
 			return page.Number(row.Change, orNothing(func(v page.Value) string { return row.change(v, dollars) }), asNotes(row.warnings())...)
-		}},
-		{Column: page.Column{Head: "95%", Right: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
-			return page.Text(row.interval(dollars))
-		}},
+		}),
+		page.Of(page.Column{Head: "95%", Right: true}, func(row differenceRow) page.Cell { return page.Text(row.interval(dollars)) }).ForPeople(),
 		machine("low", func(d *Difference) page.Value { return d.Low }),
 		machine("high", func(d *Difference) page.Value { return d.High }),
-		{Column: page.Column{Head: "p", Right: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
-			return page.Number(row.Adjusted, orNothing(page.Chance))
-		}},
+		page.Valued("p", "", orNothing(page.Chance), func(row differenceRow) page.Value { return row.Adjusted }).ForPeople(),
 		machine("p", func(d *Difference) page.Value { return d.P }),
-		machine("p_adjusted", func(d *Difference) page.Value { return d.Adjusted }),
-	}
+		machine("p_adjusted", func(d *Difference) page.Value { return d.Adjusted }))
 }
 
-func countFields() []page.Field[differenceRow] {
-	n := func(key string, value func(*Difference) int) page.Field[differenceRow] {
-		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
-			return page.Count(value(row.Difference))
-		}}
+// outcomeField counts the tasks that were won, lost or equal.
+func outcomeField() page.Fields[differenceRow] {
+	return page.Of(page.Column{Head: "won/lost\n/equal", Right: true}, func(row differenceRow) page.Cell {
+		if !row.Paired || row.Tasks == 0 {
+			return page.Text("")
+		}
+		return page.Text(fmt.Sprintf("%d/%d/%d", row.Wins, row.Losses, row.Ties))
+	}).Optional().ForPeople()
+}
+
+func countFields() page.Fields[differenceRow] {
+	n := func(key string, value func(*Difference) int) page.Fields[differenceRow] {
+		return page.Counted("", key, func(row differenceRow) int { return value(row.Difference) }).ForMachines()
 	}
-	word := func(key string, value func(*Difference) string) page.Field[differenceRow] {
-		return page.Field[differenceRow]{Column: page.Column{Key: key, Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
-			return page.Text(value(row.Difference))
-		}}
+	word := func(key string, value func(*Difference) string) page.Fields[differenceRow] {
+		return page.Worded("", key, func(row differenceRow) string { return value(row.Difference) }).ForMachines()
 	}
-	return []page.Field[differenceRow]{
-		{Column: page.Column{Head: "won/lost\n/equal", Right: true, Only: page.People, Optional: true}, Cell: func(row differenceRow) page.Cell {
-			return page.Text(row.outcomes())
-		}},
+	return slices.Concat(outcomeField(),
 		word("verdict", func(d *Difference) string { return string(d.Verdict) }),
 		word("not_worse", func(d *Difference) string { return strconv.FormatBool(d.NotWorse) }),
 		n("wins", func(d *Difference) int { return d.Wins }),
@@ -282,8 +278,7 @@ func countFields() []page.Field[differenceRow] {
 		n("clusters", func(d *Difference) int { return d.Clusters }),
 		n("clusters_needed", func(d *Difference) int { return d.ClustersNeeded }),
 		n("left_out", func(d *Difference) int { return d.LeftOut }),
-		word("test", func(d *Difference) string { return string(d.Test) }),
-	}
+		word("test", func(d *Difference) string { return string(d.Test) }))
 }
 
 // scoreDifference is how many digits of scores are shown beside each other.
@@ -335,13 +330,6 @@ func orNothing(form func(page.Value) string) func(page.Value) string {
 		}
 		return form(v)
 	}
-}
-
-func (d *Difference) outcomes() string {
-	if !d.Paired || d.Tasks == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d/%d/%d", d.Wins, d.Losses, d.Ties)
 }
 
 // judgement is the verdict; where nothing can be told, with how many tasks it
@@ -396,63 +384,36 @@ func (c *Comparison) dollarDigits() int {
 
 // sequentialTable has the evidence of each score, where that was asked for.
 func sequentialTable(c *Comparison) page.Table {
-	fields := []page.Field[differenceRow]{
-		{Column: page.Column{Head: "configuration", Key: "configuration", Only: c.severalPairs()}, Cell: func(row differenceRow) page.Cell {
-			return page.Name(row.pair.Name, asNotes(c.warningsOf(row.pair))...)
-		}},
-		{Column: page.Column{Key: "simulated", Only: page.Machines}, Cell: func(row differenceRow) page.Cell {
-			return page.Name(row.pair.simulatedBy())
-		}},
-		{Column: page.Column{Head: "score", Key: "score"}, Cell: func(row differenceRow) page.Cell { return page.Name(row.Quantity) }},
-		{Column: page.Column{Head: "verdict", Key: "verdict"}, Cell: func(row differenceRow) page.Cell {
-			return page.Cell{Text: row.Sequential.judgement(), Raw: string(row.Sequential.Verdict)}
-		}},
-		{Column: page.Column{Head: "evidence", Key: "evidence", Right: true}, Cell: func(row differenceRow) page.Cell {
-			return page.Number(row.Sequential.Evidence, weight)
-		}},
-		{Column: page.Column{Head: "needed", Key: "needed", Right: true}, Cell: func(row differenceRow) page.Cell {
-			return page.Number(page.Known(row.Sequential.Needed), weight)
-		}},
-		{Column: page.Column{Head: "shown\nafter", Key: "after", Right: true, Optional: true}, Cell: func(row differenceRow) page.Cell {
+	fields := slices.Concat(c.quantityFields("score"),
+		page.Of(page.Column{Head: "verdict", Key: "verdict"}, func(row differenceRow) page.Cell {
+			verdict := string(row.Sequential.Verdict)
+			if row.Sequential.Verdict == compare.CannotTell {
+				return page.Cell{Text: "~", Raw: verdict}
+			}
+			return page.Text(verdict)
+		}),
+		page.Valued("evidence", "evidence", weight, func(row differenceRow) page.Value { return row.Sequential.Evidence }),
+		page.Valued("needed", "needed", weight, func(row differenceRow) page.Value { return page.Known(row.Sequential.Needed) }),
+		page.Of(page.Column{Head: "shown\nafter", Key: "after", Right: true}, func(row differenceRow) page.Cell {
 			if row.Sequential.After == 0 {
 				return page.Cell{Raw: 0}
 			}
 			return page.Cell{Text: fmt.Sprint(row.Sequential.After), Raw: row.Sequential.After}
-		}},
-		{Column: page.Column{Head: "of", Key: "units", Right: true}, Cell: func(row differenceRow) page.Cell {
-			return page.Cell{Text: row.units(), Raw: row.Sequential.Units}
-		}},
-		{Column: page.Column{Head: "won/lost\n/equal", Right: true, Only: page.People, Optional: true}, Cell: func(row differenceRow) page.Cell {
-			return page.Text(row.outcomes())
-		}},
-	}
-	t := page.Table{Name: "sequential", Title: "Evidence of a difference, however often one looks", Columns: page.ColumnsOf(fields), Keys: 2}
-	if c.severalPairs() == page.Machines {
-		t.Keys = 1
-	}
-	t.Fill(page.RowsOf(fields, func(yield func(differenceRow) bool) {
+		}).Optional(),
+		page.Of(page.Column{Head: "of", Key: "units", Right: true}, func(row differenceRow) page.Cell {
+			n := row.Sequential.Units
+			if row.Clusters > 0 {
+				return page.Cell{Text: page.Plural(n, "cluster", "clusters"), Raw: n}
+			}
+			return page.Cell{Text: page.Plural(n, "task", "tasks"), Raw: n}
+		}), outcomeField())
+	return ofPairs(c, page.Table{Name: "sequential", Title: "Evidence of a difference, however often one looks"}, fields, func(yield func(differenceRow) bool) {
 		for row := range c.differences() {
 			if row.Sequential != nil && !yield(row) {
 				return
 			}
 		}
-	}))
-	return t
-}
-
-// judgement is what the evidence has shown; ~ where that is nothing yet.
-func (s *Sequential) judgement() string {
-	if s.Verdict == compare.CannotTell {
-		return "~"
-	}
-	return string(s.Verdict)
-}
-
-func (row differenceRow) units() string {
-	if row.Clusters > 0 {
-		return page.Plural(row.Sequential.Units, "cluster", "clusters")
-	}
-	return page.Plural(row.Sequential.Units, "task", "tasks")
+	})
 }
 
 // weight shows evidence, which grows by powers.

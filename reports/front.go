@@ -326,21 +326,20 @@ type FrontPoint struct{ Cost, Quality, Seconds, Share page.Value }
 
 // FrontFields are the columns of a front: what is small, what is large, the latency,
 // and how sure a row is to be on it. Cost and quality come with their heads and keys.
-func FrontFields[T any](cost, quality page.Column, dollars, score func(page.Value) string, share []page.Warning, of func(T) FrontPoint) []page.Field[T] {
+func FrontFields[T any](cost, quality page.Column, dollars, score func(page.Value) string, share []page.Warning, of func(T) FrontPoint) page.Fields[T] {
 	cost.Right, quality.Right = true, true
-	return []page.Field[T]{
-		{Column: cost, Cell: func(row T) page.Cell { return page.Number(of(row).Cost, dollars) }},
-		{Column: quality, Cell: func(row T) page.Cell { return page.Number(of(row).Quality, score) }},
-		{Column: page.Column{Head: "latency", Key: "latency_s", Right: true, Optional: true}, Cell: func(row T) page.Cell {
+	return slices.Concat(
+		page.Of(cost, func(row T) page.Cell { return page.Number(of(row).Cost, dollars) }),
+		page.Of(quality, func(row T) page.Cell { return page.Number(of(row).Quality, score) }),
+		page.Of(page.Column{Head: "latency", Key: "latency_s", Right: true}, func(row T) page.Cell {
 			if seconds := of(row).Seconds; seconds.Known() {
 				return page.Number(seconds, page.Seconds)
 			}
 			return page.Cell{}
-		}},
-		{Column: page.Column{Head: "on the\nfront", Key: "share", Right: true, Warnings: share}, Cell: func(row T) page.Cell {
+		}).Optional(),
+		page.Of(page.Column{Head: "on the\nfront", Key: "share", Right: true, Warnings: share}, func(row T) page.Cell {
 			return page.Number(of(row).Share, orNothing(page.Percent))
-		}},
-	}
+		}))
 }
 
 // table has a row for each configuration, those on the front first.
@@ -352,22 +351,17 @@ func (f *Front) table(digits int) page.Table {
 	if f.Score == "" {
 		quality.Head = "loop says\nsuccess"
 	}
-	fields := []page.Field[*FrontRow]{
-		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(r *FrontRow) page.Cell {
+	fields := slices.Concat(
+		page.Of(page.Column{Head: "configuration", Key: "configuration"}, func(r *FrontRow) page.Cell {
 			return page.Name(r.Name, r.of.report.nameCell(r.of.configuration()).Warnings...)
-		}},
-		{Column: page.Column{Key: "simulated", Only: page.Machines}, Cell: func(r *FrontRow) page.Cell { return page.Name(r.of.configuration().simulatedBy()) }},
-		{Column: page.Column{Key: "front", Only: page.Machines}, Cell: func(r *FrontRow) page.Cell { return page.Text(strconv.FormatBool(r.Front)) }},
-	}
-	fields = append(fields, FrontFields(page.Column{Head: f.costHead(), Key: f.Cost}, quality, f.costForm(), func(v page.Value) string { return page.Score(v, digits) },
-		nil, func(r *FrontRow) FrontPoint { return FrontPoint{r.Cost, r.Quality, r.Seconds, r.Share} })...)
-	fields = append(fields, []page.Field[*FrontRow]{
-		{Column: page.Column{Head: "beaten by", Key: "beaten_by", Optional: true}, Cell: func(r *FrontRow) page.Cell { return page.Name(r.BeatenBy) }},
-		{Column: page.Column{Head: "apart", Key: "apart", Optional: true}, Cell: func(r *FrontRow) page.Cell { return page.Text(r.Apart) }},
-	}...)
-	t := page.Table{Name: "front", Title: f.title(), Columns: page.ColumnsOf(fields)}
-	t.Fill(page.RowsOf(fields, f.each()))
-	return t
+		}),
+		page.Named("", "simulated", func(r *FrontRow) string { return r.of.configuration().simulatedBy() }).ForMachines(),
+		page.Worded("", "front", func(r *FrontRow) string { return strconv.FormatBool(r.Front) }).ForMachines(),
+		FrontFields(page.Column{Head: f.costHead(), Key: f.Cost}, quality, f.costForm(), func(v page.Value) string { return page.Score(v, digits) },
+			nil, func(r *FrontRow) FrontPoint { return FrontPoint{r.Cost, r.Quality, r.Seconds, r.Share} }),
+		page.Named("beaten by", "beaten_by", func(r *FrontRow) string { return r.BeatenBy }).Optional(),
+		page.Worded("apart", "apart", func(r *FrontRow) string { return r.Apart }).Optional())
+	return page.Filled(page.Table{Name: "front", Title: f.title()}, fields, f.each())
 }
 
 // title says what the front is of, and what the shares are.

@@ -277,20 +277,12 @@ func (row metricsRow) value(metric int) *MetricValue {
 // metricsTable has a column for each metric, and a row for all tasks of a
 // configuration and for each group of them.
 func metricsTable(r *Report) page.Table {
-	fields := append(nameFields(r, func(row metricsRow) *Configuration { return row.Configuration }), page.Field[metricsRow]{
-		Column: page.Column{Head: "tasks of", Key: "group", Optional: true},
-		Cell:   func(row metricsRow) page.Cell { return page.Name(row.name()) },
-	})
-	fields = append(fields, page.Field[metricsRow]{
-		Column: page.Column{Head: "tasks", Right: true, Only: page.People},
-		Cell:   func(row metricsRow) page.Cell { return page.Count(row.tasks()) },
-	})
+	fields := slices.Concat(nameFields(r, func(row metricsRow) *Configuration { return row.Configuration }),
+		page.Named("tasks of", "group", metricsRow.name).Optional(), page.Counted("tasks", "", metricsRow.tasks).ForPeople())
 	for i := range r.declared() {
 		fields = append(fields, metricFields(r, i)...)
 	}
-	t := page.Table{Keys: 2, Name: "metrics", Title: "Metrics", Columns: page.ColumnsOf(fields)}
-	t.Fill(page.RowsOf(fields, r.metricsRows()))
-	return t
+	return page.Filled(page.Table{Keys: 2, Name: "metrics", Title: "Metrics"}, fields, r.metricsRows())
 }
 
 // declared are the metrics, as the first configuration has them.
@@ -302,30 +294,19 @@ func (r *Report) declared() []Metric {
 }
 
 // metricFields are the columns of the i-th metric.
-func metricFields(r *Report, i int) []page.Field[metricsRow] {
+func metricFields(r *Report, i int) page.Fields[metricsRow] {
 	name := r.declared()[i].Name
 	form := func(v page.Value) string { return page.Score(v, r.scoreDigits()) }
-	fields := []page.Field[metricsRow]{
-		{Column: page.Column{About: name, Key: name, Right: true}, Cell: func(row metricsRow) page.Cell {
+	return slices.Concat(
+		page.Of(page.Column{Key: name, Right: true}, func(row metricsRow) page.Cell {
 			if row.group >= 0 {
 				return page.Number(row.value(i).Value, form)
 			}
 			return page.Number(row.value(i).Value, form, row.notesOf(name, TooFewTrials)...)
-		}},
-		page.About(name, page.ShownInterval("95%", form, func(row metricsRow) page.Range { return row.value(i).shown() })),
-		{Column: page.Column{Key: name + "_tasks", Only: page.Machines}, Cell: func(row metricsRow) page.Cell { return page.Count(row.value(i).Tasks) }},
-	}
-	return append(fields, page.Ends(name, func(row metricsRow) page.Range { return row.value(i).interval() })...)
-}
-
-// shown is the interval as people see it: where all tasks are worth from 0 to 1
-// their mean is, too.
-func (v *MetricValue) shown() page.Range {
-	between := v.interval()
-	if v.unit {
-		between.Low.Number, between.High.Number = max(0, between.Low.Number), min(1, between.High.Number)
-	}
-	return between
+		}).About(name),
+		page.ShownInterval("95%", form, func(row metricsRow) page.Range { return onScale(row.value(i).unit, row.value(i).interval()) }).About(name),
+		page.Counted("", name+"_tasks", func(row metricsRow) int { return row.value(i).Tasks }).ForMachines(),
+		page.Ends(name, func(row metricsRow) page.Range { return row.value(i).interval() }))
 }
 
 func (v *MetricValue) interval() page.Range { return page.Range{Low: v.Low, High: v.High} }

@@ -249,11 +249,9 @@ func (r *Report) nameCell(c *Configuration) page.Cell {
 
 // nameFields name a row's configuration and, for machines, the simulated models
 // that its numbers come from.
-func nameFields[T any](r *Report, of func(T) *Configuration) []page.Field[T] {
-	return []page.Field[T]{
-		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(row T) page.Cell { return r.nameCell(of(row)) }},
-		{Column: page.Column{Key: "simulated", Only: page.Machines}, Cell: func(row T) page.Cell { return page.Name(of(row).simulatedBy()) }},
-	}
+func nameFields[T any](r *Report, of func(T) *Configuration) page.Fields[T] {
+	return append(page.Of(page.Column{Head: "configuration", Key: "configuration"}, func(row T) page.Cell { return r.nameCell(of(row)) }),
+		page.Named("", "simulated", func(row T) string { return of(row).simulatedBy() }).ForMachines()...)
 }
 
 func (c *Configuration) simulatedBy() string {

@@ -283,27 +283,17 @@ func (s *schemas) object(t reflect.Type) map[string]any {
 
 // specTable lists what differs between the specs, what was not declared first.
 func specTable(c *Comparison) page.Table {
-	fields := []page.Field[SpecDifference]{
-		{Column: page.Column{Head: "path", Key: "path"}, Cell: func(d SpecDifference) page.Cell { return page.Name(d.Path) }},
-		{Column: page.Column{Head: "base", Key: "base", Prose: true}, Cell: func(d SpecDifference) page.Cell { return page.Name(d.Base) }},
-		{Column: page.Column{Head: "new", Key: "new", Prose: true}, Cell: func(d SpecDifference) page.Cell { return page.Name(d.New) }},
-		{Column: page.Column{Head: "declared", Only: page.People}, Cell: func(d SpecDifference) page.Cell { return page.Text(yesOrNo(d.Declared)) }},
-		{Column: page.Column{Key: "declared", Only: page.Machines}, Cell: func(d SpecDifference) page.Cell {
-			return page.Text(strconv.FormatBool(d.Declared))
-		}},
+	prose := func(key string, of func(SpecDifference) string) page.Fields[SpecDifference] {
+		return page.Of(page.Column{Head: key, Key: key, Prose: true}, func(d SpecDifference) page.Cell { return page.Name(of(d)) })
 	}
+	fields := slices.Concat(page.Named("path", "path", func(d SpecDifference) string { return d.Path }),
+		prose("base", func(d SpecDifference) string { return d.Base }), prose("new", func(d SpecDifference) string { return d.New }),
+		page.Of(page.Column{Head: "declared", Key: "declared"}, func(d SpecDifference) page.Cell {
+			return page.Cell{Text: map[bool]string{true: "yes", false: "no"}[d.Declared], Raw: strconv.FormatBool(d.Declared)}
+		}))
 	sorted := slices.Clone(c.Spec)
 	slices.SortStableFunc(sorted, func(a, b SpecDifference) int { return number(a.Declared) - number(b.Declared) })
-	t := page.Table{Name: "spec", Title: "What differs between the specs", Columns: page.ColumnsOf(fields), Blocks: 1}
-	t.Fill(page.RowsOf(fields, slices.Values(sorted)))
-	return t
-}
-
-func yesOrNo(is bool) string {
-	if is {
-		return "yes"
-	}
-	return "no"
+	return page.Filled(page.Table{Name: "spec", Title: "What differs between the specs", Blocks: 1}, fields, slices.Values(sorted))
 }
 
 func number(is bool) int {

@@ -3,7 +3,6 @@ package reports
 import (
 	"cmp"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -116,46 +115,25 @@ func mostFirst(a, b int, nameA, nameB string) int {
 	return cmp.Or(cmp.Compare(b, a), cmp.Compare(nameA, nameB))
 }
 
-type stopRow struct {
-	configuration *Configuration
-	stop          *Stop
-}
-
 // stopsTable tells which conditions, guards and limits ended the runs.
 func stopsTable(r *Report) page.Table {
-	fields := slices.Concat(nameFields(r, func(row stopRow) *Configuration { return row.configuration }), []page.Field[stopRow]{
-		{Column: page.Column{Head: "stopped by", Key: "reason"}, Cell: func(row stopRow) page.Cell {
-			return page.Cell{Text: row.stop.Name(), Raw: string(row.stop.Reason), Foreign: true}
-		}},
-		{Column: page.Column{Key: "fired", Only: page.Machines}, Cell: func(row stopRow) page.Cell { return page.Name(row.stop.Fired) }},
-		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row stopRow) page.Cell { return page.Count(row.stop.Runs) }},
-	}, stopField(page.Column{Head: "share", Key: "share"}, page.Percent, func(s *Stop) (page.Value, page.Range) { return s.Share, s.ShareInterval }),
-		stopField(page.Column{Head: "iterations", Key: "iterations_mean"}, page.Whole, func(s *Stop) (page.Value, page.Range) { return s.Iterations, s.IterationsInterval }),
-		stopField(page.Column{Head: "steps", Key: "steps_mean", Optional: true}, page.Whole, func(s *Stop) (page.Value, page.Range) { return s.Steps, s.StepsInterval }),
-		stopField(page.Column{About: r.Primary(), Head: scoreHead(r), Key: "score_mean", Optional: true}, r.shownScore(), func(s *Stop) (page.Value, page.Range) { return s.Score, s.ScoreInterval }),
-		[]page.Field[stopRow]{{Column: page.Column{Head: "class", Key: "class", Minor: true}, Cell: func(row stopRow) page.Cell {
-			return page.Name(string(row.stop.Class))
-		}}})
-	t := page.Table{Keys: 2, Name: "stops", Title: "What stopped the runs (means of the runs it stopped)", Columns: page.ColumnsOf(fields)}
-	t.Fill(page.RowsOf(fields, r.stopRows()))
-	return t
-}
-
-// stopField is a number of a stop with its interval.
-func stopField(c page.Column, form func(page.Value) string, of func(*Stop) (page.Value, page.Range)) []page.Field[stopRow] {
-	return page.Measured(c, form, func(row stopRow) (page.Value, page.Range) { return of(row.stop) })
-}
-
-func (r *Report) stopRows() iter.Seq[stopRow] {
-	return func(yield func(stopRow) bool) {
-		for c := range r.each() {
-			for i := range c.Stops {
-				if !yield(stopRow{c, &c.Stops[i]}) {
-					return
-				}
-			}
-		}
+	type stop = row[Stop]
+	number := func(head, key string, form func(page.Value) string, of func(*Stop) (page.Value, page.Range)) page.Fields[stop] {
+		return page.Measured(head, key, form, func(row stop) (page.Value, page.Range) { return of(row.of) })
 	}
+	fields := slices.Concat(nameFields(r, configurationOf[Stop]),
+		page.Of(page.Column{Head: "stopped by", Key: "reason"}, func(row stop) page.Cell {
+			return page.Cell{Text: row.of.Name(), Raw: string(row.of.Reason), Foreign: true}
+		}),
+		page.Named("", "fired", func(row stop) string { return row.of.Fired }).ForMachines(),
+		page.Counted("runs", "runs", func(row stop) int { return row.of.Runs }),
+		number("share", "share", page.Percent, func(s *Stop) (page.Value, page.Range) { return s.Share, s.ShareInterval }),
+		number("iterations", "iterations_mean", page.Whole, func(s *Stop) (page.Value, page.Range) { return s.Iterations, s.IterationsInterval }),
+		number("steps", "steps_mean", page.Whole, func(s *Stop) (page.Value, page.Range) { return s.Steps, s.StepsInterval }).Optional(),
+		number(scoreHead(r), "score_mean", r.shownScore(), func(s *Stop) (page.Value, page.Range) { return s.Score, s.ScoreInterval }).About(r.Primary()).Optional(),
+		page.Named("class", "class", func(row stop) string { return string(row.of.Class) }).Minor())
+	return page.Filled(page.Table{Keys: 2, Name: "stops", Title: "What stopped the runs (means of the runs it stopped)"}, fields,
+		rowsOf(r, func(c *Configuration) []Stop { return c.Stops }))
 }
 
 // Limit tells how much of one limit of a configuration was used: of iterations, or
@@ -311,64 +289,42 @@ func (l *Limit) phase() (name string, ok bool) {
 	return strings.CutSuffix(name, ".max_iterations")
 }
 
-type limitRow struct {
-	configuration *Configuration
-	limit         *Limit
-}
-
 // limitsTable tells how much of each iteration limit was used.
 func limitsTable(r *Report) page.Table {
-	fields := slices.Concat(nameFields(r, func(row limitRow) *Configuration { return row.configuration }), []page.Field[limitRow]{
-		{Column: page.Column{Head: "limit", Key: "limit"}, Cell: limitCell},
-		{Column: page.Column{Head: "is", Key: "value", Right: true}, Cell: func(row limitRow) page.Cell { return page.Count(row.limit.Limit) }},
-	}, limitField("used", "used_mean", page.Whole, func(l *Limit) (page.Value, page.Range) { return l.Used, l.UsedInterval }),
-		limitField("share", "share", page.Percent, func(l *Limit) (page.Value, page.Range) { return l.Share, l.ShareInterval }),
-		limitField("reached", "reached", page.Percent, func(l *Limit) (page.Value, page.Range) { return l.Reached, l.ReachedInterval }),
-		[]page.Field[limitRow]{
-			{Column: page.Column{Key: "enough", Only: page.Machines}, Cell: func(row limitRow) page.Cell { return page.Count(row.limit.Enough) }},
-			{Column: page.Column{Head: "hint", Key: "hint", Prose: true, Optional: true}, Cell: func(row limitRow) page.Cell {
-				return page.Text(row.limit.Hint)
-			}},
-		})
-	t := page.Table{Keys: 2, Name: "limits", Title: "How much of each limit was used (" + r.limitUnits() + ", means per run)", Columns: page.ColumnsOf(fields)}
-	t.Fill(page.RowsOf(fields, r.limitRows()))
-	return t
-}
-
-// limitUnits says what limits count.
-func (r *Report) limitUnits() string {
-	for row := range r.limitRows() {
-		if strings.HasSuffix(row.limit.Name, "agent.max_steps") {
-			return "iterations; of max_steps the steps of a run's longest iteration"
+	type limit = row[Limit]
+	number := func(head, key string, form func(page.Value) string, of func(*Limit) (page.Value, page.Range)) page.Fields[limit] {
+		return page.Measured(head, key, form, func(row limit) (page.Value, page.Range) { return of(row.of) })
+	}
+	fields := slices.Concat(nameFields(r, configurationOf[Limit]),
+		page.Of(page.Column{Head: "limit", Key: "limit"}, func(row limit) page.Cell { return row.of.cell() }),
+		page.Counted("is", "value", func(row limit) int { return row.of.Limit }),
+		number("used", "used_mean", page.Whole, func(l *Limit) (page.Value, page.Range) { return l.Used, l.UsedInterval }),
+		number("share", "share", page.Percent, func(l *Limit) (page.Value, page.Range) { return l.Share, l.ShareInterval }),
+		number("reached", "reached", page.Percent, func(l *Limit) (page.Value, page.Range) { return l.Reached, l.ReachedInterval }),
+		page.Counted("", "enough", func(row limit) int { return row.of.Enough }).ForMachines(),
+		page.Of(page.Column{Head: "hint", Key: "hint", Prose: true}, func(row limit) page.Cell { return page.Text(row.of.Hint) }).Optional())
+	rows := rowsOf(r, func(c *Configuration) []Limit {
+		if c.Runs == 0 {
+			return nil
+		}
+		return c.Limits
+	})
+	counted := "iterations"
+	for row := range rows {
+		if strings.HasSuffix(row.of.Name, "agent.max_steps") {
+			counted = "iterations; of max_steps the steps of a run's longest iteration"
 		}
 	}
-	return "iterations"
+	return page.Filled(page.Table{Keys: 2, Name: "limits", Title: "How much of each limit was used (" + counted + ", means per run)"}, fields, rows)
 }
 
-// limitField is a number of a limit with its interval.
-func limitField(head, key string, form func(page.Value) string, of func(*Limit) (page.Value, page.Range)) []page.Field[limitRow] {
-	return page.Measured(page.Column{Head: head, Key: key}, form, func(row limitRow) (page.Value, page.Range) { return of(row.limit) })
-}
-
-// limitCell is brief for people: "phase execution" is phases.execution.max_iterations.
-func limitCell(row limitRow) page.Cell {
-	c := page.Name(row.limit.Name)
-	if phase, ok := row.limit.phase(); ok {
+// cell is brief for people: "phase execution" is phases.execution.max_iterations.
+func (l *Limit) cell() page.Cell {
+	c := page.Name(l.Name)
+	if phase, ok := l.phase(); ok {
 		c.Text = "phase " + phase
-	} else if row.limit.Derived {
+	} else if l.Derived {
 		c.Text += " (derived)"
 	}
 	return c
-}
-
-func (r *Report) limitRows() iter.Seq[limitRow] {
-	return func(yield func(limitRow) bool) {
-		for c := range r.each() {
-			for i := range c.Limits {
-				if c.Runs > 0 && !yield(limitRow{c, &c.Limits[i]}) {
-					return
-				}
-			}
-		}
-	}
 }

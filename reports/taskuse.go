@@ -2,7 +2,6 @@ package reports
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -178,41 +177,30 @@ const manyConfigurations = 4
 // iterations of each configuration beside each other.
 func tasksTable(r *Report) page.Table {
 	digits := r.scoreDigits()
-	fields := []page.Field[Task]{{Column: page.Column{Head: "task"}, Cell: func(t Task) page.Cell { return page.Name(t.ID) }}}
+	form := func(v page.Value) string { return page.Score(v, digits) }
+	fields := page.Named("task", "", func(t Task) string { return t.ID })
 	if len(r.Configurations) > 1 && r.Primary() != "" {
-		fields = append(fields, page.Field[Task]{Column: page.Column{Head: "spread", Right: true}, Cell: func(t Task) page.Cell {
-			return page.Number(t.spread(), func(v page.Value) string { return page.Score(v, digits) })
-		}})
+		fields = append(fields, page.Valued("spread", "", form, Task.spread)...)
 	}
 	for i := range r.Configurations {
-		fields = append(fields, taskFields(r, i, digits)...)
+		named := r.nameCell(&r.Configurations[i])
+		measured := func(head string, form func(page.Value) string, of func(*TaskResult) (page.Value, page.Range)) page.Fields[Task] {
+			return page.Measured(head, "", form, func(t Task) (page.Value, page.Range) { return of(&t.Results[i]) }).About(named.Text, named.Warnings...)
+		}
+		if r.Primary() != "" {
+			fields = append(fields, measured("", form, func(t *TaskResult) (page.Value, page.Range) {
+				return t.Score, onScale(r.Configurations[i].Scores[0].unit, t.ScoreInterval)
+			})...)
+		}
+		if r.Primary() == "" || len(r.Configurations) < manyConfigurations {
+			fields = append(fields, measured("iterations", page.Whole, func(t *TaskResult) (page.Value, page.Range) { return t.Iterations, t.IterationsInterval })...)
+		}
 	}
-	t := page.Table{Name: "tasks", Title: "Tasks (means)", Columns: page.ColumnsOf(fields), Blocks: 1}
-	t.Rows, t.Count = page.RowsOf(fields, r.Tasks()), r.CountTasks()
-	return t
-}
-
-// taskFields are the columns of the i-th configuration.
-func taskFields(r *Report, i, digits int) []page.Field[Task] {
-	named := r.nameCell(&r.Configurations[i])
-	measured := func(head string, form func(page.Value) string, of func(*TaskResult) (page.Value, page.Range)) []page.Field[Task] {
-		column := page.Column{About: named.Text, Warnings: named.Warnings, Head: head}
-		return page.Measured(column, form, func(t Task) (page.Value, page.Range) { return of(&t.Results[i]) })
-	}
-	var fields []page.Field[Task]
-	if r.Primary() != "" {
-		fields = measured("", func(v page.Value) string { return page.Score(v, digits) }, func(t *TaskResult) (page.Value, page.Range) {
-			return t.Score, r.Configurations[i].Scores[0].onScale(t.ScoreInterval)
-		})
-	}
-	if r.Primary() != "" && len(r.Configurations) >= manyConfigurations {
-		return fields
-	}
-	return append(fields, measured("iterations", page.Whole, func(t *TaskResult) (page.Value, page.Range) { return t.Iterations, t.IterationsInterval })...)
+	return page.Table{Name: "tasks", Title: "Tasks (means)", Columns: page.ColumnsOf(fields), Blocks: 1, Rows: page.RowsOf(fields, r.Tasks()), Count: r.CountTasks()}
 }
 
 // spread is the difference between the best and the worst score.
-func (t *Task) spread() page.Value {
+func (t Task) spread() page.Value {
 	var scores []float64
 	for _, result := range t.Results {
 		if result.Score.Known() {
@@ -234,24 +222,18 @@ type taskRow struct {
 
 // taskRowsTable has one row for each task and configuration, for machines.
 func taskRowsTable(r *Report) page.Table {
-	measured := func(key string, of func(*TaskResult) (page.Value, page.Range)) []page.Field[taskRow] {
-		return page.Measured(page.Column{Key: key}, page.Whole, func(row taskRow) (page.Value, page.Range) { return of(&row.result) })
+	measured := func(key string, of func(*TaskResult) (page.Value, page.Range)) page.Fields[taskRow] {
+		return page.Measured("", key, page.Whole, func(row taskRow) (page.Value, page.Range) { return of(&row.result) })
 	}
 	fields := slices.Concat(
-		[]page.Field[taskRow]{{Column: page.Column{Key: "task"}, Cell: func(row taskRow) page.Cell { return page.Name(row.id) }}},
+		page.Named("", "task", func(row taskRow) string { return row.id }),
 		nameFields(r, func(row taskRow) *Configuration { return row.configuration }),
-		[]page.Field[taskRow]{{Column: page.Column{Key: "runs"}, Cell: func(row taskRow) page.Cell { return page.Count(row.result.Runs) }}},
+		page.Counted("", "runs", func(row taskRow) int { return row.result.Runs }),
 		measured("score_mean", func(t *TaskResult) (page.Value, page.Range) { return t.Score, t.ScoreInterval }),
 		measured("iterations_mean", func(t *TaskResult) (page.Value, page.Range) { return t.Iterations, t.IterationsInterval }),
 		measured("cost_usd_mean", func(t *TaskResult) (page.Value, page.Range) { return t.Cost, t.CostInterval }),
 		measured("latency_s_mean", func(t *TaskResult) (page.Value, page.Range) { return t.Seconds, t.SecondsInterval }))
-	t := page.Table{Name: "tasks", Columns: page.ColumnsOf(fields), Count: r.CountTasks() * len(r.Configurations)}
-	t.Rows = page.RowsOf(fields, r.taskRows())
-	return t
-}
-
-func (r *Report) taskRows() iter.Seq[taskRow] {
-	return func(yield func(taskRow) bool) {
+	rows := func(yield func(taskRow) bool) {
 		for task := range r.Tasks() {
 			for i, result := range task.Results {
 				if !yield(taskRow{task.ID, &r.Configurations[i], result}) {
@@ -260,11 +242,7 @@ func (r *Report) taskRows() iter.Seq[taskRow] {
 			}
 		}
 	}
-}
-
-type residueRow struct {
-	configuration *Configuration
-	part          *Part
+	return page.Table{Name: "tasks", Columns: page.ColumnsOf(fields), Rows: page.RowsOf(fields, rows), Count: r.CountTasks() * len(r.Configurations)}
 }
 
 // residueTable tells what varies inside the means of the scores, and what would
@@ -272,40 +250,23 @@ type residueRow struct {
 func residueTable(r *Report) page.Table {
 	digits := r.scoreDigits()
 	variance := func(v page.Value) string { return page.Score(v, digits+1) }
-	fields := append(nameFields(r, func(row residueRow) *Configuration { return row.configuration }), []page.Field[residueRow]{
-		{Column: page.Column{Head: "score", Key: "scorer"}, Cell: func(row residueRow) page.Cell { return page.Name(row.part.Scorer) }},
-		{Column: page.Column{Key: "tasks", Only: page.Machines}, Cell: func(row residueRow) page.Cell { return page.Count(row.part.Tasks) }},
-		residueField("trials", "trials_mean", page.Whole, func(p *Part) page.Value { return p.Trials }),
-		residueField("ICC", "icc", func(v page.Value) string { return page.Score(v, 2) }, func(p *Part) page.Value { return p.ICC }),
-		residueField("agree", "agreement", page.Percent, func(p *Part) page.Value { return p.Agreement }),
-		residueField("SE now", "se", variance, func(p *Part) page.Value { return p.SE }),
-		{Column: page.Column{Head: "advice", Key: "advice"}, Cell: func(row residueRow) page.Cell { return page.Text(row.part.Advice) }},
-		page.Wide(residueField("between\ntasks", "variance_between", variance, func(p *Part) page.Value { return p.Between })),
-		page.Wide(residueField("within\ntasks", "variance_within", variance, func(p *Part) page.Value { return p.Within })),
-	}...)
+	type part = row[Part]
+	number := func(head, key string, form func(page.Value) string, value func(*Part) page.Value) page.Fields[part] {
+		return page.Valued(head, key, form, func(row part) page.Value { return value(row.of) }).Optional()
+	}
+	fields := slices.Concat(nameFields(r, configurationOf[Part]),
+		page.Named("score", "scorer", func(row part) string { return row.of.Scorer }),
+		page.Counted("", "tasks", func(row part) int { return row.of.Tasks }).ForMachines(),
+		number("trials", "trials_mean", page.Whole, func(p *Part) page.Value { return p.Trials }),
+		number("ICC", "icc", func(v page.Value) string { return page.Score(v, 2) }, func(p *Part) page.Value { return p.ICC }),
+		number("agree", "agreement", page.Percent, func(p *Part) page.Value { return p.Agreement }),
+		number("SE now", "se", variance, func(p *Part) page.Value { return p.SE }),
+		page.Worded("advice", "advice", func(row part) string { return row.of.Advice }),
+		number("between\ntasks", "variance_between", variance, func(p *Part) page.Value { return p.Between }).Wide(),
+		number("within\ntasks", "variance_within", variance, func(p *Part) page.Value { return p.Within }).Wide())
 	for i, trials := range residueTrials {
-		head := fmt.Sprintf("SE with\n%d", trials)
-		fields = append(fields, page.Wide(residueField(head, fmt.Sprintf("se_with_%d", trials), variance, func(p *Part) page.Value { return p.With[i].SE })))
+		fields = append(fields, number(fmt.Sprintf("SE with\n%d", trials), fmt.Sprintf("se_with_%d", trials), variance, func(p *Part) page.Value { return p.With[i].SE }).Wide()...)
 	}
-	t := page.Table{Keys: 2, Name: "residue", Title: "What varies inside the means of the scores, and what would make them surer", Columns: page.ColumnsOf(fields)}
-	t.Fill(page.RowsOf(fields, r.residueRows()))
-	return t
-}
-
-func residueField(head, key string, form func(page.Value) string, value func(*Part) page.Value) page.Field[residueRow] {
-	return page.Field[residueRow]{Column: page.Column{Head: head, Key: key, Right: true, Optional: true}, Cell: func(row residueRow) page.Cell {
-		return page.Number(value(row.part), form)
-	}}
-}
-
-func (r *Report) residueRows() iter.Seq[residueRow] {
-	return func(yield func(residueRow) bool) {
-		for c := range r.each() {
-			for i := range c.Residue {
-				if !yield(residueRow{c, &c.Residue[i]}) {
-					return
-				}
-			}
-		}
-	}
+	return page.Filled(page.Table{Keys: 2, Name: "residue", Title: "What varies inside the means of the scores, and what would make them surer"}, fields,
+		rowsOf(r, func(c *Configuration) []Part { return c.Residue }))
 }

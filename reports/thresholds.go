@@ -213,27 +213,13 @@ func faultError(faults []expr.Fault) error {
 
 // thresholdsTable says which thresholds hold.
 func thresholdsTable(verdicts []Verdict) page.Table {
-	fields := []page.Field[Verdict]{
-		{Column: page.Column{Head: "threshold", Key: "threshold"}, Cell: func(v Verdict) page.Cell { return page.Name(v.Text) }},
-		{Column: page.Column{Head: "configuration", Key: "configuration", Optional: true}, Cell: func(v Verdict) page.Cell {
-			return page.Name(v.Configuration)
-		}},
-		{Column: page.Column{Head: "holds", Key: "holds"}, Cell: func(v Verdict) page.Cell { return page.Text(v.holds()) }},
-		{Column: page.Column{Head: "numbers", Key: "numbers", Prose: true}, Cell: func(v Verdict) page.Cell { return page.Name(v.numbers()) }},
-	}
-	t := page.Table{Name: page.Thresholds, Title: "Thresholds", Columns: page.ColumnsOf(fields), Whole: true}
-	t.Fill(page.RowsOf(fields, slices.Values(verdicts)))
-	return t
-}
-
-func (v *Verdict) holds() string {
-	switch v.check().State {
-	case page.Passed:
-		return "yes"
-	case page.Failed:
-		return "no"
-	}
-	return "cannot tell"
+	fields := slices.Concat(page.Named("threshold", "threshold", func(v Verdict) string { return v.Text }),
+		page.Named("configuration", "configuration", func(v Verdict) string { return v.Configuration }).Optional(),
+		page.Worded("holds", "holds", func(v Verdict) string {
+			return map[page.State]string{page.Passed: "yes", page.Failed: "no", page.Errored: "cannot tell"}[v.check().State]
+		}),
+		page.Of(page.Column{Head: "numbers", Key: "numbers", Prose: true}, func(v Verdict) page.Cell { return page.Name(v.numbers()) }))
+	return page.TableOf(page.Thresholds, "Thresholds", fields, slices.Values(verdicts))
 }
 
 // numbers are what was read, and what was wrong.

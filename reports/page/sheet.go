@@ -38,13 +38,6 @@ type Sheet struct {
 	Notes       []Words
 }
 
-// TableOf makes a table of rows.
-func TableOf[T any](name, title string, fields []Field[T], rows iter.Seq[T]) Table {
-	t := Table{Name: name, Title: title, Columns: ColumnsOf(fields), Whole: true}
-	t.Fill(RowsOf(fields, rows))
-	return t
-}
-
 // About are the kind and the suite.
 func (s *Sheet) About() (kind, suite string) { return s.Kind, s.Suite }
 

@@ -62,59 +62,6 @@ const (
 	Machines
 )
 
-// Field is a column with what makes its cells out of a T.
-type Field[T any] struct {
-	Column
-	Cell func(T) Cell
-}
-
-// About puts a name from outside over a field's head.
-func About[T any](name string, f Field[T]) Field[T] {
-	f.Column.About = name
-	return f
-}
-
-// Minor lets a field be left out on a narrow terminal.
-func Minor[T any](f Field[T]) Field[T] {
-	f.Column.Minor = true
-	return f
-}
-
-// Wide lets a field be left out on a terminal that is not wide, and without a
-// word: it adds to the field beside it.
-func Wide[T any](f Field[T]) Field[T] {
-	f.Column.Minor, f.Column.Wide = true, true
-	return f
-}
-
-// Interval is the 95 % interval of a number, in one column for people and
-// in two for machines. The key is the number's.
-func Interval[T any](head, key string, form func(Value) string, of func(T) Range) []Field[T] {
-	return append([]Field[T]{ShownInterval(head, form, of)}, Ends(key, of)...)
-}
-
-// Measured is a number in a column of its own, and its 95 % interval beside it.
-func Measured[T any](c Column, form func(Value) string, of func(T) (Value, Range)) []Field[T] {
-	c.Right = true
-	number := Field[T]{c, func(row T) Cell { value, _ := of(row); return Number(value, form) }}
-	head := strings.TrimLeft(c.Head+"\n95%", "\n")
-	return append([]Field[T]{number}, Interval(head, c.Key, form, func(row T) Range { _, between := of(row); return between })...)
-}
-
-// ShownInterval is the column for people alone.
-func ShownInterval[T any](head string, form func(Value) string, of func(T) Range) Field[T] {
-	return Wide(Field[T]{Column{Head: head, Right: true, Optional: true, Only: People},
-		func(row T) Cell { return Cell{Text: of(row).Text(form)} }})
-}
-
-// Ends are the ends of an interval for machines.
-func Ends[T any](key string, of func(T) Range) []Field[T] {
-	return []Field[T]{
-		{Column{Key: key + "_low", Only: Machines}, func(row T) Cell { return ofEnd(of(row).Low) }},
-		{Column{Key: key + "_high", Only: Machines}, func(row T) Cell { return ofEnd(of(row).High) }},
-	}
-}
-
 // slim is the table without its wide columns.
 func (t *Table) slim() *Table {
 	var keep []int
@@ -156,42 +103,6 @@ func (t *Table) few() *Table {
 		}
 	}
 	return &few
-}
-
-// ColumnsOf are the columns of fields.
-func ColumnsOf[T any](fields []Field[T]) []Column {
-	columns := make([]Column, len(fields))
-	for i := range fields {
-		columns[i] = fields[i].Column
-	}
-	return columns
-}
-
-func rowOf[T any](fields []Field[T], of T) []Cell {
-	cells := make([]Cell, len(fields))
-	for i := range fields {
-		cells[i] = fields[i].Cell(of)
-	}
-	return cells
-}
-
-// RowsOf are the rows of a sequence of Ts.
-func RowsOf[T any](fields []Field[T], all iter.Seq[T]) iter.Seq[[]Cell] {
-	return func(yield func([]Cell) bool) {
-		for of := range all {
-			if !yield(rowOf(fields, of)) {
-				return
-			}
-		}
-	}
-}
-
-// Fill gives a table its rows and counts them.
-func (t *Table) Fill(rows iter.Seq[[]Cell]) {
-	t.Rows = rows
-	for range rows {
-		t.Count++
-	}
 }
 
 // collected is the table with the columns for that audience and the rows that stay
