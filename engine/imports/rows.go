@@ -869,3 +869,52 @@ func unknownMethod(m *zip.File, err error) error {
 	}
 	return err
 }
+
+// Problems are what could not be read: of each kind the first, and how many.
+type Problems struct {
+	Count int
+	kinds []*problemKind
+	at    map[string]*problemKind
+}
+
+type problemKind struct {
+	first *Problem
+	count int
+}
+
+// Add counts a problem.
+func (p *Problems) Add(problem *Problem) {
+	const mostKinds = 1000
+	p.Count++
+	key := problem.File + "\x00" + problem.What
+	kind := p.at[key]
+	if kind == nil && len(p.kinds) < mostKinds {
+		kind = &problemKind{first: problem}
+		if p.at == nil {
+			p.at = map[string]*problemKind{}
+		}
+		p.kinds, p.at[key] = append(p.kinds, kind), kind
+	}
+	if kind != nil {
+		kind.count++
+	}
+}
+
+// Lines tell of the first kinds, in a line each, and how many others there are.
+func (p *Problems) Lines() (lines []string) {
+	const shown = 20
+	for _, kind := range p.kinds[:min(shown, len(p.kinds))] {
+		line := "not read: " + kind.first.Error()
+		if kind.count > 1 {
+			line += fmt.Sprintf(" (and %d more of this kind in the file)", kind.count-1)
+		}
+		lines = append(lines, line)
+	}
+	switch more := len(p.kinds) - shown; {
+	case more == 1:
+		lines = append(lines, "and 1 problem of other kinds")
+	case more > 1:
+		lines = append(lines, fmt.Sprintf("and %d problems of other kinds", more))
+	}
+	return lines
+}

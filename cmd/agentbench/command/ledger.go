@@ -107,7 +107,7 @@ func (p *program) planFolder(dir string, f *reportFlags) error {
 		return err
 	}
 	if m.Status == record.StateRunning { // or it was killed, or its disk was full
-		if err := countRuns(dir, &m); err != nil {
+		if err := results.Count(dir, &m); err != nil {
 			return exit.Unmeasured(err)
 		}
 	}
@@ -129,7 +129,7 @@ func (p *program) planFolder(dir string, f *reportFlags) error {
 	} else if unknown != nil {
 		return unknown
 	}
-	sheet := overview.Ledger(&m, measured(&m), results.BudgetOf(&m), balance, "agentbench repair --release "+exit.ShellWord(dir))
+	sheet := overview.Ledger(&m, results.Measured(&m), results.BudgetOf(&m), balance, "agentbench repair --release "+exit.ShellWord(dir))
 	switch {
 	case lost != nil:
 		sheet.Notes = append(sheet.Notes, page.Saying("the ledger cannot be relied on: paid is what records and scores prove; what else was spent is unknown"))

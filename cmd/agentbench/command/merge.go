@@ -3,9 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,7 +62,7 @@ func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error
 	if err != nil {
 		return err
 	}
-	if err := mergeable(parts, f.incomplete); err != nil {
+	if err := results.Mergeable(parts, f.incomplete); err != nil {
 		return err
 	}
 	if f.out == "" {
@@ -72,38 +70,16 @@ func (p *program) merge(ctx context.Context, dirs []string, f *mergeFlags) error
 	}
 	merged, err := record.Merge(f.out, parts, record.Options{})
 	if err != nil {
-		return unmerged(f.out, err)
+		return results.Unmerged(f.out, err)
 	}
 	m := &merged.Manifest
 	for _, dropped := range merged.Dropped {
 		fmt.Fprintf(p.err, "agentbench: warning: dropped: %v\n", dropped)
 	}
 	if !f.quiet {
-		fmt.Fprintf(p.err, "merged %s of %d: %s\n", heldBy(m.Volatile.Shards), m.Volatile.Shards.Of, page.Plural(m.Totals.Runs(), "run", "runs"))
+		fmt.Fprintf(p.err, "merged %s of %d: %s\n", results.HeldBy(m.Volatile.Shards), m.Volatile.Shards.Of, page.Plural(m.Totals.Runs(), "run", "runs"))
 	}
 	return p.concludeMerge(ctx, m, f)
-}
-
-// unmerged says why shards could not be joined, and what to do.
-func unmerged(out string, err error) error {
-	var damaged *record.Damaged
-	var contradiction *record.Contradiction
-	var busy *record.InUse
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		var beside *fs.PathError
-		if errors.As(err, &beside) {
-			out = beside.Path
-		}
-		return exit.Usage("name another folder with --out", "there is something at %s already", out)
-	case errors.As(err, &damaged):
-		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(damaged.Dir)+" moves what is damaged aside and keeps the rest", "%w", err)
-	case errors.As(err, &contradiction):
-		return exit.With(exit.NotMeasured, "agentbench show DIR "+exit.ShellWord(contradiction.Run)+" prints it; leave out the folder that is wrong", "%w", err)
-	case errors.As(err, &busy):
-		return exit.With(exit.NotMeasured, "wait until it ends, or name another folder with --out", "%w", err)
-	}
-	return exit.With(exit.NotMeasured, "", "merging: %w", err)
 }
 
 // openShards reads the manifests of folders that hold shards, each named once.
@@ -134,119 +110,6 @@ func (p *program) openShards(dirs []string) ([]record.Part, error) {
 		parts = append(parts, record.Part{Dir: dir, Manifest: m})
 	}
 	return parts, nil
-}
-
-// mergeable refuses parts that do not belong together, or lack something.
-func mergeable(parts []record.Part, incomplete bool) error {
-	for i := range parts[1:] {
-		if err := alike(&parts[0], &parts[i+1]); err != nil {
-			return err
-		}
-	}
-	all, err := joined(parts)
-	if err != nil {
-		return err
-	}
-	if text := lacking(all, parts); text != "" && !incomplete {
-		return exit.With(exit.NotMeasured, "run what is missing, or merge what is there with --allow-incomplete", "%s", text)
-	}
-	return nil
-}
-
-// joined are the shards of all parts; it refuses one that is there twice.
-func joined(parts []record.Part) (*record.Shards, error) {
-	holder := map[int]string{}
-	all := &record.Shards{Of: parts[0].Manifest.Volatile.Shards.Of}
-	for i := range parts {
-		s := parts[i].Manifest.Volatile.Shards
-		for _, number := range numbersOf(s) {
-			if before, held := holder[number]; held {
-				return nil, exit.Usage("leave one of them out", "%s and %s both hold shard %d of %d", before, parts[i].Dir, number, s.Of)
-			}
-			holder[number] = parts[i].Dir
-		}
-		all = all.Joined(s)
-	}
-	return all, nil
-}
-
-// lacking says which shards are missing, and which did not finish.
-func lacking(all *record.Shards, parts []record.Part) string {
-	var texts []string
-	if missing := all.Missing(); len(missing) > 0 {
-		is := "is"
-		if len(missing) > 1 {
-			is = "are"
-		}
-		texts = append(texts, fmt.Sprintf("%s of %d %s missing", record.ShardNumbers(missing), all.Of, is))
-	}
-	for i := range parts {
-		held := parts[i].Manifest.Volatile.Shards.Held
-		for s := range held {
-			if held[s].Unfinished() {
-				texts = append(texts, fmt.Sprintf("shard %d in %s did not finish", held[s].Number, parts[i].Dir))
-			}
-		}
-	}
-	return strings.Join(texts, "; ")
-}
-
-// alike refuses two parts that are not of one suite, made and dealt in one way.
-func alike(one, other *record.Part) error {
-	lines, err := partDifferences(&one.Manifest, &other.Manifest)
-	if err != nil {
-		return exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
-	}
-	if len(lines) > 0 {
-		what := strings.Join(append([]string{fmt.Sprintf("%s and %s do not belong together:", one.Dir, other.Dir)}, fewest(lines)...), "\n  ")
-		return exit.With(exit.WrongSpec, "shards are of one suite, with one seed, the same data and one version of agentbench", "%s", what)
-	}
-	s, t := one.Manifest.Volatile.Shards, other.Manifest.Volatile.Shards
-	switch {
-	case s.Of != t.Of:
-		return exit.Usage("deal a suite in one way", "%s is one of %d shards, %s one of %d", one.Dir, s.Of, other.Dir, t.Of)
-	case s.Deal != t.Deal || s.By != t.By:
-		return exit.Usage("give all shards the same --task, --limit and --shard-weights", "the tasks of %s and %s were dealt otherwise: by %s of %s, by %s of %s",
-			one.Dir, other.Dir, s.By, page.Plural(s.Tasks, "task", "tasks"), t.By, page.Plural(t.Tasks, "task", "tasks"))
-	}
-	return nil
-}
-
-// partDifferences says in a line each what differs between the manifests of two
-// parts, and may not.
-func partDifferences(one, other *record.Manifest) ([]string, error) {
-	var all results.Differences
-	all.Compare("suite", one.Suite, other.Suite)
-	all.Compare("agentbench", one.Agentbench, other.Agentbench)
-	all.Compare("trials", one.Trials, other.Trials)
-	all.Compare("configurations", strings.Join(headNames(one), ", "), strings.Join(headNames(other), ", "))
-	lines := linesOf(all)
-	if one.SpecHash == other.SpecHash {
-		return lines, nil
-	}
-	within, err := results.DifferencesBetween(one, other)
-	for _, line := range linesOf(within) {
-		if !strings.HasPrefix(line, "suite:") { // told already
-			lines = append(lines, line)
-		}
-	}
-	return lines, err
-}
-
-func headNames(m *record.Manifest) []string {
-	names := make([]string, len(m.Configurations))
-	for i := range m.Configurations {
-		names[i] = m.Configurations[i].Name
-	}
-	return names
-}
-
-// fewest are the first of many lines.
-func fewest(lines []string) []string {
-	if more := len(lines) - mostDifferences; more > 0 {
-		return append(lines[:mostDifferences:mostDifferences], "and "+page.Plural(more, "more difference", "more differences"))
-	}
-	return lines
 }
 
 // concludeMerge reports on merged results and judges them, as run does.

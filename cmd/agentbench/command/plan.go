@@ -180,7 +180,7 @@ func (p *program) readFrom(text string) (*results.Place, *reports.Report, error)
 // answerableBy says why results have no answer, if they have none, of which so many
 // runs are expected.
 func answerableBy(b *results.Bounds, dir string, m *record.Manifest, expected int, report *reports.Report) error {
-	if covered, least := measured(m), b.MinCoverage; covered == 0 || float64(covered) < least*float64(expected) {
+	if covered, least := results.Measured(m), b.MinCoverage; covered == 0 || float64(covered) < least*float64(expected) {
 		return exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(dir)+" lists the runs",
 			"%d of %s could be measured; min_coverage is %v", covered, page.Plural(expected, "run", "runs"), least)
 	}

@@ -53,13 +53,13 @@ func (p *program) repair(dir string, look, release bool) error {
 		return exit.With(exit.NotMeasured, "the runs stand in records.jsonl, one a line; run with another --out makes the suite again, and with the cache pays for little",
 			"%w, and there is no whole copy of it: nothing of it can be restored", err)
 	case err != nil:
-		return unresumable(dir, err)
+		return results.Unresumable(dir, err)
 	}
 	text := repairText(dir, found, look)
 	if release {
 		released, err := record.ReleaseLedger(dir)
 		if err != nil {
-			return unresumable(dir, err)
+			return results.Unresumable(dir, err)
 		}
 		found.LedgerLost = nil
 		text += releaseText(dir, released)

@@ -108,7 +108,7 @@ type job struct {
 	unpaired bool // the budget did not last for judging runs beside each other
 
 	began   time.Time
-	earlier earlier
+	earlier results.Earlier
 }
 
 // run runs a suite and reports on it.
@@ -253,7 +253,7 @@ func (p *program) begin(j *job) (*record.Manifest, *record.Journal, error) {
 	if err := results.MakeFolder(j.dir); err != nil {
 		return nil, nil, err
 	}
-	manifest, err := p.manifest(j)
+	manifest, err := p.writer().Manifest(j.Document, j.plan)
 	if err != nil {
 		return nil, nil, exit.Unmeasured(err)
 	}
@@ -271,10 +271,10 @@ func (p *program) begin(j *job) (*record.Manifest, *record.Journal, error) {
 // missed should it be lost.
 func (p *program) keepLedger(j *job, m *record.Manifest, journal *record.Journal) (err error) {
 	before := m
-	if j.earlier.found != nil {
-		before = &j.earlier.found.Manifest
+	if j.earlier.Found != nil {
+		before = &j.earlier.Found.Manifest
 	}
-	if j.ledger, err = p.openLedger(j.dir, before, j.Suite, j.budget, j.earlier.effort.Paid); err != nil || j.ledger == nil {
+	if j.ledger, err = p.openLedger(j.dir, before, j.Suite, j.budget, j.earlier.Effort.Paid); err != nil || j.ledger == nil {
 		return err
 	}
 	sealed := j.ledger.Sealed()
@@ -312,7 +312,7 @@ func (p *program) observe(j *job) (end func() error, err error) {
 
 // safe says that finished runs are not lost, where there are any.
 func safe(j *job) string {
-	if j.earlier.found == nil && !j.tally.any.Load() {
+	if j.earlier.Found == nil && !j.tally.any.Load() {
 		return ""
 	}
 	return "the finished runs are safe; "
@@ -331,7 +331,7 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (e
 	defer interrupts.stop()
 	traced, endTrace := p.trace(interrupts.Context, j.Suite)
 	defer endTrace()
-	j.engine.Journal, j.engine.Skip, j.draining = journal, j.earlier.done, interrupts.Draining
+	j.engine.Journal, j.engine.Skip, j.draining = journal, j.earlier.Done, interrupts.Draining
 	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining, j.tally.executed}
 	if j.around != nil {
 		j.engine.Executor = j.around(j.engine.Executor)
@@ -348,7 +348,7 @@ func (p *program) finish(ctx context.Context, j *job, journal *record.Journal) (
 	}
 	summary := engine.Summary{Stopped: record.ReasonSuiteBudget}
 	var err error
-	if !j.budget.Exhausted() || j.earlier.left(j.plan.Runs()) == 0 {
+	if !j.budget.Exhausted() || j.earlier.Remaining == 0 {
 		summary, err = p.watched(ctx, j)
 		if err == nil && summary.Stopped == "" && !closed(j.draining) {
 			var spent bool
@@ -366,7 +366,7 @@ func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
 		view := &progress{
 			out: p.err, live: p.isTerminal(p.err), width: p.width(p.err), now: p.now,
 			total: j.plan.Runs(), budget: j.Suite.Budget, score: primary(j),
-			pace: j.pace, before: j.plan.Runs() - j.earlier.left(j.plan.Runs()), usage: j.earlier.effort.Paid,
+			pace: j.pace, before: j.plan.Runs() - j.earlier.Remaining, usage: j.earlier.Effort.Paid,
 		}
 		j.tally.view = view
 		view.start()
@@ -421,17 +421,17 @@ func (p *program) close(j *job, journal *record.Journal, m *record.Manifest, end
 	}
 	now := p.now()
 	m.Volatile.Finished = now.UTC()
-	m.Volatile.Wall = j.earlier.wall + max(0, now.Sub(j.began)) // the clock may be set back
-	m.Volatile.Effort = j.earlier.effort.Plus(j.tally.effort)
+	m.Volatile.Wall = j.earlier.Wall + max(0, now.Sub(j.began)) // the clock may be set back
+	m.Volatile.Effort = j.earlier.Effort.Plus(j.tally.effort)
 	switch {
 	case failed != nil || err != nil:
 		m.Status = record.StateFailed
-	case measured(m)+m.Totals.Faults < m.Totals.Planned, j.unpaired:
+	case results.Measured(m)+m.Totals.Faults < m.Totals.Planned, j.unpaired:
 		m.Status = record.StateStopped
 	default:
 		m.Status = record.StateComplete
 	}
-	tellShard(m)
+	results.EndShard(m)
 	if j.raced != nil {
 		j.raced(m)
 	}
@@ -498,7 +498,7 @@ func (j *job) again() string {
 // rescore makes the scores that finished runs lack, because a crash came in
 // between, or because they were taken back. Those that are there stay.
 func (j *job) rescore(ctx context.Context, journal *record.Journal) error {
-	if j.earlier.found == nil || len(j.earlier.found.Unscored) == 0 {
+	if j.earlier.Found == nil || len(j.earlier.Found.Unscored) == 0 {
 		return nil
 	}
 	if _, err := j.scoreMissing(ctx, journal, func(v scorers.Version) bool { return !v.Pairs }); err != nil {

@@ -137,7 +137,7 @@ func unscorable(dir string, err error) error {
 	if busy := (*record.InUse)(nil); errors.As(err, &busy) {
 		return exit.With(exit.NotMeasured, "wait until it ends", "%w", err)
 	}
-	return unresumable(dir, err)
+	return results.Unresumable(dir, err)
 }
 
 // within makes the scores while the folder is held.
@@ -240,7 +240,7 @@ func (s *scoring) standing() []string {
 func (s *scoring) metrics() []record.MetricHead {
 	heads := slices.Clone(s.manifest.Metrics)
 	if s.edited && len(s.flags.scorers) == 0 {
-		heads = metricHeads(s.suite.Suite.SingleMetrics())
+		heads = results.Metrics(s.suite.Suite.SingleMetrics())
 		for _, head := range s.manifest.Metrics {
 			same := func(h record.MetricHead) bool { return h.Name == head.Name }
 			if !slices.Contains(s.declared(), head.Score) && !slices.ContainsFunc(heads, same) {
@@ -261,11 +261,7 @@ func (s *scoring) takeOverSpec() error {
 		if err != nil {
 			return err
 		}
-		text, err := s.writtenSpec(resolved) // without secrets
-		if err != nil {
-			return err
-		}
-		if now, err = results.ReadResolved(&record.Manifest{Spec: text}); err != nil {
+		if now, err = s.writer().Clean(resolved); err != nil {
 			return err
 		}
 	}
@@ -644,7 +640,7 @@ func (s *scoring) taskDifferences() (lines []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return fewest(append(lines, linesOf(found)...)), nil
+	return results.Fewest(append(lines, found.Lines()...)), nil
 }
 
 // keepLedger opens the ledger of the folder, which is held, until the function that

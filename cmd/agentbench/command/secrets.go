@@ -160,6 +160,11 @@ func (p *program) failedOutput() error {
 	return nil
 }
 
+// writer writes manifests.
+func (p *program) writer() results.Writer {
+	return results.Writer{Version: version(), Started: p.now(), Redact: p.secrets.Redact}
+}
+
 // recording is how results are written.
 func (p *program) recording() record.Options { return record.Options{Redact: p.secrets.Redact} }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 	"time"
 
@@ -126,57 +125,6 @@ func meanDurations(signals iter.Seq2[*record.Signals, error]) (map[string]time.D
 		means[task] = of.elapsed / time.Duration(of.runs)
 	}
 	return means, nil
-}
-
-// shardsOf says in a manifest which part of the suite its folder is to hold.
-func shardsOf(planned *plan.Plan) *record.Shards {
-	part := planned.Part
-	if part == nil {
-		return nil
-	}
-	held := record.Shard{Number: part.Number, Tasks: planned.Tasks, Runs: planned.Runs(), Status: record.StateRunning}
-	return &record.Shards{Of: part.Of, By: part.By, Deal: part.Hash, Tasks: part.Whole(), Held: []record.Shard{held}}
-}
-
-// tellShard puts into the manifest what became of a shard.
-func tellShard(m *record.Manifest) {
-	s := m.Volatile.Shards
-	if s == nil {
-		return
-	}
-	s.Held[0].Runs, s.Held[0].Done, s.Held[0].Status = m.Totals.Planned, measured(m)+m.Totals.Faults, m.Status
-	m.Incomplete = s.Incomplete()
-}
-
-// sameShard refuses to add the runs of a shard to a folder that holds others.
-func sameShard(dir string, before, now *record.Manifest) error {
-	was, is := before.Volatile.Shards, now.Volatile.Shards
-	switch {
-	case is == nil && (was == nil || before.Tasks == was.Tasks): // the folder is about the whole suite
-		return nil
-	case is == nil:
-		return exit.Usage(fmt.Sprintf("--shard %d/%d goes on there; another --out starts afresh", was.Held[0].Number, was.Of),
-			"%s holds %s of %d, not the whole suite", dir, heldBy(was), was.Of)
-	case was == nil:
-		return exit.Usage("name another folder with --out", "%s holds results of the whole suite, not of shard %d of %d", dir, is.Held[0].Number, is.Of)
-	case was.Of != is.Of || !slices.Equal(numbersOf(was), numbersOf(is)) || before.Tasks != was.Held[0].Tasks:
-		return exit.Usage("give each shard a folder of its own with --out, and merge them",
-			"%s holds %s of %d, not shard %d of %d", dir, heldBy(was), was.Of, is.Held[0].Number, is.Of)
-	case was.Deal != is.Deal || was.By != is.By:
-		return exit.Usage("go on with the same tasks, --task, --limit and --shard-weights, or name another --out",
-			"%s holds shard %d of %d of tasks that were dealt otherwise", dir, is.Held[0].Number, is.Of)
-	}
-	return nil
-}
-
-func heldBy(s *record.Shards) string { return record.ShardNumbers(numbersOf(s)) }
-
-func numbersOf(s *record.Shards) []int {
-	numbers := make([]int, len(s.Held))
-	for i := range s.Held {
-		numbers[i] = s.Held[i].Number
-	}
-	return numbers
 }
 
 // shardVariable names a shard as i/n wherever nothing else does, and before all

@@ -120,3 +120,11 @@ func closed(c <-chan struct{}) bool {
 // longer kills the program. Unlike an ignored signal, one that is caught has its
 // usual effect in the programs that are started.
 func keepPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
+
+// untilSignal is a context that ends at the first interrupt; a second one ends the
+// program at once.
+func untilSignal(ctx context.Context, also ...os.Signal) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, append(also, os.Interrupt, syscall.SIGTERM)...)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}

@@ -84,7 +84,7 @@ func TestSpecDifferencesAreThoseThatAreWithinRuns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := manifestOf(t, c.files, c.args...)
 			found, err := results.DifferencesBetween(&before, &now)
-			got := linesOf(found)
+			got := found.Lines()
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%v\n got %q\nwant %q", err, got, c.want)
 			}

@@ -449,8 +449,8 @@ func (r *recording) end(j *job, m *record.Manifest, end ending) error {
 	if j.Suite.MinCoverage != nil {
 		least = *j.Suite.MinCoverage
 	}
-	ran.Totals.Planned = measured(m) + m.Totals.Faults // a race runs less than was planned
-	if r.ended == nil && float64(measured(m)) < least*float64(ran.Totals.Planned) {
+	ran.Totals.Planned = results.Measured(m) + m.Totals.Faults // a race runs less than was planned
+	if r.ended == nil && float64(results.Measured(m)) < least*float64(ran.Totals.Planned) {
 		return coverageError(j, &ran, least)
 	}
 	return nil

@@ -58,7 +58,7 @@ func (p *program) tell(err error) int {
 	if faults, ok := f.Err.(source.Faults); ok {
 		faults.Print(p.err)
 	} else if f.Err != nil {
-		fmt.Fprintln(p.err, "agentbench: "+once(f.Err.Error()))
+		fmt.Fprintln(p.err, "agentbench: "+visibleLines(once(f.Err.Error()), "\n"))
 	}
 	if f.Hint != "" {
 		fmt.Fprintln(p.err, "hint: "+page.Visible(f.Hint))
@@ -77,6 +77,18 @@ func once(text string) string {
 	}
 	return strings.Join(kept, "\n")
 }
+
+// visibleLines shows what of a text a terminal does not, and parts its lines so.
+func visibleLines(text, separator string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i := range lines {
+		lines[i] = page.Visible(lines[i])
+	}
+	return strings.Join(lines, separator)
+}
+
+// printableLines keeps line feeds, behind which it indents.
+func printableLines(text string) string { return visibleLines(text, "\n  ") }
 
 // line writes a value as a line of JSON.
 func (p *program) line(value any) error {

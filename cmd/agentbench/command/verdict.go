@@ -45,7 +45,7 @@ func answerable(j *job, m *record.Manifest, report *reports.Report, end ending) 
 	if j.Suite.MinCoverage != nil {
 		least = *j.Suite.MinCoverage
 	}
-	if covered := measured(m); covered == 0 || float64(covered) < least*float64(m.Totals.Planned) {
+	if covered := results.Measured(m); covered == 0 || float64(covered) < least*float64(m.Totals.Planned) {
 		if end.Blown != nil {
 			return blownError(j, m, end.Blown) // too late to stop any: all had started
 		}
@@ -208,9 +208,6 @@ func unscoredError(dir string, report *reports.Report) error {
 	return exit.With(exit.NotMeasured, hint, "the scorer %s could judge no run", page.Visible(report.Primary()))
 }
 
-// measured is how many runs count.
-func measured(m *record.Manifest) int { return m.Totals.Completed + m.Totals.Failed }
-
 func stoppedError(j *job, m *record.Manifest, end ending) error {
 	if end.Blown != nil {
 		return blownError(j, m, end.Blown)
@@ -222,16 +219,16 @@ func stoppedError(j *job, m *record.Manifest, end ending) error {
 	case end.interrupted:
 		why, hint = "interrupted", "the finished runs are safe; this goes on: "
 	default:
-		return exit.With(exit.Stopped, "without --task, --limit and --trials run makes the others", "%d of %s are made", measured(m), page.Plural(m.Totals.Planned, "run", "runs"))
+		return exit.With(exit.Stopped, "without --task, --limit and --trials run makes the others", "%d of %s are made", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"))
 	}
-	return exit.With(exit.Stopped, hint+j.again(), "%s after %d of %s", why, measured(m), page.Plural(m.Totals.Planned, "run", "runs"))
+	return exit.With(exit.Stopped, hint+j.again(), "%s after %d of %s", why, results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"))
 }
 
 // blownError is that of a suite which was given up, because what failed would
 // fail again.
 func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
 	return exit.With(exit.NotMeasured, doubtHint(j)+repairs(b.Fault.Class)+"; the finished runs are safe in "+j.dir,
-		"given up after %d of %s: %s", measured(m), page.Plural(m.Totals.Planned, "run", "runs"), page.Visible(firstLine(b.Error())))
+		"given up after %d of %s: %s", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"), page.Visible(firstLine(b.Error())))
 }
 
 // doubtHint says how much of the budget may not have been spent, where that is
@@ -266,7 +263,7 @@ func coverageError(j *job, m *record.Manifest, least float64) error {
 	if j.tally.fault != nil {
 		hint = "one of the faults: " + page.Visible(firstLine(j.tally.fault.Error()))
 	}
-	return exit.With(exit.NotMeasured, hint, "%d of %s could be measured; min_coverage is %v", measured(m), page.Plural(m.Totals.Planned, "run", "runs"), least)
+	return exit.With(exit.NotMeasured, hint, "%d of %s could be measured; min_coverage is %v", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"), least)
 }
 
 func firstLine(text string) string {
@@ -313,15 +310,6 @@ func (p *program) tellThreshold(what string, v *reports.Verdict, numbers string)
 	}
 }
 
-// printableLines keeps line feeds, behind which it indents.
-func printableLines(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	for i := range lines {
-		lines[i] = page.Visible(lines[i])
-	}
-	return strings.Join(lines, "\n  ")
-}
-
 // judgeable are the thresholds that read nothing of configurations which the
 // user left out.
 func (p *program) judgeable(j *job) (texts []string) {
@@ -352,7 +340,7 @@ func (j *job) leftOutOfDiff() string {
 	switch {
 	case j.flags.baseline != "":
 		return ""
-	case j.baseline() == "":
+	case results.PlannedBaseline(j.Suite, j.plan) == "":
 		return j.Suite.Baseline
 	case len(j.plan.Configurations) == 1 && len(j.Suite.Resolved) > 1:
 		return "what is compared with " + j.Suite.Baseline

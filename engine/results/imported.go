@@ -1,0 +1,257 @@
+package results
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/imports"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
+)
+
+// Import makes a result folder of the logs of another tool.
+type Import struct {
+	*imports.Importer
+	Writer
+	Dir   string
+	Stdin io.Reader // the log "-"
+	Now   func() time.Time
+	// Problem is told what cannot be read.
+	Problem func(*imports.Problem)
+	// Manifest, once Made, is that of the folder.
+	Manifest   record.Manifest
+	Made       bool // a run was read, and there is a folder
+	Iterations int
+
+	mapping   *spec.Import
+	data      []record.DataFile
+	journal   *record.Journal
+	tasksFile *os.File
+	tasks     *bufio.Writer
+}
+
+// NewImport reads logs by a mapping.
+func NewImport(mapping *spec.Import) *Import {
+	return &Import{Importer: imports.New(mapping), mapping: mapping}
+}
+
+// Read reads files until they end, or the context does, and closes the folder. It returns
+// what could not be read or written.
+func (im *Import) Read(ctx context.Context, files []string) (err error) {
+	for _, file := range files {
+		if err == nil && ctx.Err() == nil {
+			err = im.readFile(ctx, file)
+		}
+	}
+	if !im.Made {
+		return err
+	}
+	state := record.StateComplete
+	switch {
+	case err != nil:
+		state = record.StateFailed
+	case ctx.Err() != nil:
+		state = record.StateStopped
+	}
+	return exit.Unmeasured(errors.Join(err, im.finish(state)))
+}
+
+func (im *Import) readFile(ctx context.Context, path string) error {
+	log := &logFile{from: im.Stdin, hash: sha256.New()}
+	var from io.Reader = log
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		log.from, log.file = file, file
+		from = &seekableLog{file, log}
+	}
+	for imported, err := range im.Importer.Read(path, from) {
+		var problem *imports.Problem
+		switch {
+		case errors.As(err, &problem):
+			im.Problem(problem)
+			continue
+		case err != nil:
+			return err
+		}
+		if err := im.add(imported); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil // its hash would be that of the whole file
+		}
+	}
+	sum, err := log.sum()
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	im.data = append(im.data, record.DataFile{Name: path, Hash: sum})
+	return nil
+}
+
+// begin makes the folder.
+func (im *Import) begin() (err error) {
+	im.Manifest = record.Manifest{
+		Suite: im.mapping.Name, Agentbench: im.Version, Status: record.StateRunning, Scorers: []string{}, Configurations: []record.ConfigurationHead{},
+		Volatile: record.ManifestVolatile{Started: im.Now().UTC()},
+	}
+	if err := MakeFolder(im.Dir); err != nil {
+		return err
+	}
+	im.journal, err = record.Create(im.Dir, im.Manifest, record.Options{Redact: im.Redact})
+	switch {
+	case errors.Is(err, record.ErrExists):
+		return exit.Usage("name another folder with --out", "there are results in %s already", im.Dir)
+	case err != nil:
+		return exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the results: %w", err)
+	}
+	if im.tasksFile, err = os.Create(filepath.Join(im.Dir, TasksFile)); err != nil {
+		return errors.Join(fmt.Errorf("writing the tasks: %w", err), im.journal.Close())
+	}
+	im.tasks, im.Made = bufio.NewWriter(im.tasksFile), true
+	return nil
+}
+
+// add writes a run, into a folder that is made for the first one.
+func (im *Import) add(i *imports.Imported) error {
+	if !im.Made {
+		if err := im.begin(); err != nil {
+			return err
+		}
+	}
+	if err := im.journal.Append(i.Run, i.Scores, nil); err != nil {
+		return err
+	}
+	m := &im.Manifest
+	m.Totals.Planned++
+	m.Totals.Add(&record.Signals{Outcome: i.Run.Outcome, Usage: i.Run.Usage})
+	m.Trials = max(m.Trials, i.Run.Trial)
+	im.Iterations += len(i.Run.Iterations)
+	for k := range i.Scores {
+		if name := i.Scores[k].Name; !slices.Contains(m.Scorers, name) {
+			m.Scorers = append(m.Scorers, name)
+		}
+	}
+	if !i.NewTask {
+		return nil
+	}
+	m.Tasks++
+	return im.addTask(i.Task)
+}
+
+func (im *Import) addTask(t *spec.Task) error {
+	line := expr.NewObject(5)
+	line.Set("id", t.ID)
+	line.Set("input", t.Input)
+	if t.Input == nil {
+		line.Set("input", "")
+	}
+	for _, part := range []struct {
+		key   string
+		value any
+	}{{"target", t.Target}, {"vars", t.Vars}, {"metadata", t.Metadata}} {
+		if part.value != nil {
+			line.Set(part.key, part.value)
+		}
+	}
+	text, err := expr.AppendJSON(nil, line)
+	if err != nil {
+		return fmt.Errorf("writing the tasks: %w", err)
+	}
+	_, err = im.tasks.Write(append(im.Redact(text), '\n'))
+	return err
+}
+
+// finish writes what is known only at the end, and closes the folder.
+func (im *Import) finish(state record.State) error {
+	m := &im.Manifest
+	m.Status, m.Data = state, im.data
+	m.Volatile.Finished = im.Now().UTC()
+	m.Volatile.Wall = m.Volatile.Finished.Sub(m.Volatile.Started)
+	err := im.conclude(m)
+	if err == nil {
+		err = im.tasks.Flush()
+	}
+	err = errors.Join(err, im.tasksFile.Close())
+	if err == nil {
+		err = im.journal.WriteManifest(*m)
+	}
+	return errors.Join(err, im.journal.Close())
+}
+
+// conclude puts into a manifest the suite that would have made the runs: its loops cannot
+// be run, but replayed.
+func (im *Import) conclude(m *record.Manifest) error {
+	m.Metrics = Metrics(im.mapping.SingleMetrics(m.Scorers))
+	var loops []spec.Resolved
+	for _, name := range im.Configurations() {
+		recorded, err := im.Recorded(name)
+		if err != nil {
+			return err
+		}
+		loops = append(loops, spec.Resolved{Name: name, Loop: recorded.Loop, Hash: recorded.Loop.Hash()})
+	}
+	resolved, err := ResolveImport(im.mapping, loops)
+	if err != nil {
+		return err
+	}
+	if err := im.describe(m, resolved, loops); err != nil {
+		return err
+	}
+	m.SpecHash, err = Hash(m)
+	return err
+}
+
+// logFile is a log that is hashed as it is read.
+type logFile struct {
+	from io.Reader
+	file *os.File // nil: stdin, which cannot be read at any place
+	hash hash.Hash
+	read int64
+}
+
+func (l *logFile) Read(b []byte) (int, error) {
+	n, err := l.from.Read(b)
+	l.hash.Write(b[:n])
+	l.read += int64(n)
+	return n, err
+}
+
+// seekableLog is a log of which parts can be read anywhere.
+type seekableLog struct {
+	*os.File
+	log *logFile
+}
+
+func (l *seekableLog) Read(b []byte) (int, error) { return l.log.Read(b) }
+
+// sum is the hash of the whole file, also where it was not read in its order.
+func (l *logFile) sum() (string, error) {
+	if l.file != nil {
+		if info, err := l.file.Stat(); err != nil || info.Size() != l.read {
+			l.hash.Reset()
+			if _, err := l.file.Seek(0, io.SeekStart); err != nil {
+				return "", err
+			}
+			if _, err := io.Copy(l.hash, l.file); err != nil {
+				return "", err
+			}
+		}
+	}
+	return hex.EncodeToString(l.hash.Sum(nil)[:16]), nil
+}

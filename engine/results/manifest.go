@@ -1,0 +1,147 @@
+package results
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Writer says who writes manifests, and what they leave out.
+type Writer struct {
+	Version string // of agentbench
+	Started time.Time
+	// Redact takes secrets out, so that a new key is no other spec.
+	Redact func([]byte) []byte
+}
+
+// Manifest says under which spec the runs of a plan come to be.
+func (w Writer) Manifest(d *spec.Document, planned *plan.Plan) (record.Manifest, error) {
+	m := record.Manifest{
+		Suite: d.Suite.Name, Agentbench: w.Version, Seed: d.Suite.Seed, Status: record.StateRunning,
+		Baseline: PlannedBaseline(d.Suite, planned), Tasks: planned.Tasks, Trials: planned.Trials, Scorers: []string{},
+		Metrics: Metrics(d.Suite.SingleMetrics()), PricesAsOf: d.Suite.PricesAsOf,
+		Totals:   record.Totals{Planned: planned.Runs()},
+		Volatile: record.ManifestVolatile{Started: w.Started.UTC(), Shards: shardsOf(planned)},
+	}
+	m.Incomplete = m.Volatile.Shards.Incomplete()
+	for i := range d.Suite.Scorers {
+		m.Scorers = append(m.Scorers, d.Suite.Scorers[i].Name)
+	}
+	for i := range d.Suite.Models {
+		if d.Suite.Models[i].Value.Provider == "simulate" {
+			m.Simulated = append(m.Simulated, d.Suite.Models[i].Key)
+		}
+	}
+	resolved, err := Resolve(d.Suite, planned.Configurations)
+	if err != nil {
+		return m, err
+	}
+	if err := w.describe(&m, resolved, planned.Configurations); err != nil {
+		return m, err
+	}
+	files, err := d.DataFiles()
+	if err != nil {
+		return m, fmt.Errorf("hashing the data: %w", err)
+	}
+	for _, f := range files {
+		m.Data = append(m.Data, record.DataFile(f))
+	}
+	m.SpecHash, err = Hash(&m)
+	return m, err
+}
+
+// describe puts a resolved spec and its configurations into a manifest.
+func (w Writer) describe(m *record.Manifest, resolved *Resolved, configurations []spec.Resolved) error {
+	for i := range configurations {
+		head, err := configurationHead(&configurations[i])
+		if err != nil {
+			return err
+		}
+		m.Configurations = append(m.Configurations, head)
+	}
+	var err error
+	m.Spec, err = w.text(resolved)
+	return err
+}
+
+func (w Writer) text(resolved *Resolved) (json.RawMessage, error) {
+	text, err := json.Marshal(resolved)
+	if err != nil {
+		return nil, fmt.Errorf("writing the resolved spec: %w", err)
+	}
+	return w.Redact(text), nil
+}
+
+// Clean is a resolved spec as a manifest has it: without secrets.
+func (w Writer) Clean(r *Resolved) (*Resolved, error) {
+	text, err := w.text(r)
+	if err != nil {
+		return nil, err
+	}
+	return ReadResolved(&record.Manifest{Spec: text})
+}
+
+// Metrics are the metrics as manifests have them.
+func Metrics(all []spec.SingleMetric) (heads []record.MetricHead) {
+	for _, m := range all {
+		heads = append(heads, record.MetricHead{Name: m.Name, Score: m.Score, Reduce: m.Reduce, K: m.K, Threshold: m.Threshold, By: m.By})
+	}
+	return heads
+}
+
+// PlannedBaseline is the suite's baseline, where its configuration is part of the plan.
+func PlannedBaseline(s *spec.Suite, planned *plan.Plan) string {
+	for i := range planned.Configurations {
+		if c := &planned.Configurations[i]; c.Name == s.Baseline || slices.Contains(c.Aliases, s.Baseline) {
+			return c.Name
+		}
+	}
+	return ""
+}
+
+func configurationHead(c *spec.Resolved) (record.ConfigurationHead, error) {
+	limit, derived, _ := c.Loop.EffectiveMax()
+	head := record.ConfigurationHead{Name: c.Name, Aliases: c.Aliases, Loop: c.Hash, EffectiveMax: limit}
+	if !derived {
+		head.MaxIterations = limit
+	}
+	for _, phase := range c.Loop.Phases {
+		head.Phases = append(head.Phases, record.PhaseHead{Name: phase.Name, Limit: phase.MaxIterations})
+	}
+	for _, limit := range c.Loop.StepLimits() {
+		head.Steps = append(head.Steps, record.StepsHead(limit))
+	}
+	head.Completes = slices.ContainsFunc(c.Loop.Stages(), func(s spec.Stage) bool { return len(s.Agent.Completing()) > 0 })
+	for _, param := range c.Params {
+		value, err := json.Marshal(param.Value)
+		if err != nil {
+			return head, fmt.Errorf("writing the parameter %s of %s: %w", param.Path, c.Name, err)
+		}
+		head.Params = append(head.Params, record.Param{Path: param.Path, Value: value})
+	}
+	return head, nil
+}
+
+// Count puts into a manifest what the runs of its folder come to. That of a session
+// which was killed does not say it.
+func Count(dir string, m *record.Manifest) error {
+	m.Totals = record.Totals{Planned: m.Totals.Planned}
+	for s, err := range record.ReadSignals(dir) {
+		if record.Unreadable(err) {
+			return exit.Unmeasured(fmt.Errorf("counting the runs: %w", err))
+		}
+		if err == nil {
+			m.Totals.Add(s)
+		}
+	}
+	return nil
+}
+
+// Measured is how many runs of a folder count.
+func Measured(m *record.Manifest) int { return m.Totals.Completed + m.Totals.Failed }

@@ -1,0 +1,216 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// Earlier is what former sessions left in a result folder. Its zero value is a new
+// folder's.
+type Earlier struct {
+	Found *record.Recovered // nil: a new folder
+	// Remaining is how many of the planned runs are still to be made.
+	Remaining int
+	Effort    record.Effort
+	Wall      time.Duration
+	// Mixed warns that runs of several specs are mixed from now on; "": they are not.
+	Mixed string
+
+	tries int // after which a run with faults is given up
+}
+
+// Done reports whether a run needs nothing any more: it counts, or it was given up.
+func (e *Earlier) Done(run string) bool {
+	if e.Found == nil {
+		return false
+	}
+	_, finished := e.Found.Finished[run]
+	return finished || e.Found.Faults[run] >= e.tries
+}
+
+// Text says what of a folder is done already.
+func (e *Earlier) Text(dir string, planned int) string {
+	text := fmt.Sprintf("continuing %s: %d of %s done", dir, len(e.Found.Finished), exit.Plural(planned, "run is", "runs are"))
+	again, givenUp := 0, 0
+	for _, tries := range e.Found.Faults {
+		if tries < e.tries {
+			again++
+		} else {
+			givenUp++
+		}
+	}
+	if again > 0 {
+		text += fmt.Sprintf(", %d with a fault to be tried again", again)
+	}
+	if givenUp > 0 {
+		text += fmt.Sprintf(", %d given up after %s (--attempts)", givenUp, exit.Plural(e.tries, "fault", "faults"))
+	}
+	if e.Found.Rebuilt > 0 {
+		text += fmt.Sprintf(", signals of %d made again", e.Found.Rebuilt)
+	}
+	return text
+}
+
+// OtherSpec says that a folder was made with another spec.
+type OtherSpec struct {
+	Dir         string
+	Lines       []string // what differs
+	ScorersOnly bool     // nothing but how runs are judged
+}
+
+func (e *OtherSpec) Error() string {
+	return strings.Join(append([]string{e.Dir + " was made with another spec:"}, Fewest(e.Lines)...), "\n  ")
+}
+
+// Session is what writes to a result folder.
+type Session struct {
+	Dir   string
+	Plan  *plan.Plan
+	Tasks iter.Seq2[*spec.Task, error]
+	// Force mixes runs of different specs.
+	Force bool
+	// Tries is how often a run with faults is tried.
+	Tries   int
+	Options record.Options
+	// Read reads the manifest of a folder, as [Manifest] does.
+	Read func(dir string) (record.Manifest, error)
+	// Learn is told of a manifest whose spec is going to be shown.
+	Learn func(*record.Manifest)
+}
+
+// Open opens the journal of a folder, whose results may have been begun before. The
+// manifest is then that of all sessions together.
+func (s *Session) Open(m *record.Manifest) (*record.Journal, Earlier, error) {
+	if _, err := record.ReadManifest(s.Dir); errors.Is(err, fs.ErrNotExist) {
+		return s.create(m)
+	}
+	var e Earlier
+	before, err := s.Read(s.Dir)
+	if err == nil {
+		e.Mixed, err = s.sameSpec(&before, m)
+	}
+	if err == nil {
+		err = sameShard(s.Dir, &before, m)
+	}
+	if err != nil {
+		return nil, e, err
+	}
+	journal, found, err := record.Resume(s.Dir, s.Options)
+	if err != nil {
+		return nil, e, Unresumable(s.Dir, err)
+	}
+	e.Found, e.tries = found, s.Tries
+	if err := s.takeUp(&e, m); err != nil {
+		return nil, e, errors.Join(err, journal.Close())
+	}
+	return journal, e, nil
+}
+
+func (s *Session) create(m *record.Manifest) (*record.Journal, Earlier, error) {
+	journal, err := record.Create(s.Dir, *m, s.Options)
+	var busy *record.InUse
+	switch {
+	case errors.As(err, &busy):
+		return nil, Earlier{}, Unresumable(s.Dir, err)
+	case err != nil:
+		return nil, Earlier{}, exit.With(exit.NotMeasured, "name a folder that can be written to with --out", "making the results: %w", err)
+	}
+	return journal, Earlier{Remaining: s.Plan.Runs()}, nil
+}
+
+// Unresumable says why results cannot be resumed, and what to do.
+func Unresumable(dir string, err error) error {
+	var busy *record.InUse
+	var damage *record.Problem
+	hint := "the finished runs are safe; once the cause is gone, the same command goes on"
+	switch {
+	case errors.As(err, &busy):
+		hint = "wait until it ends, or name another folder with --out"
+	case errors.As(err, &damage):
+		hint = "agentbench repair " + exit.ShellWord(dir) + " moves what is damaged aside and keeps the rest"
+	}
+	return exit.With(exit.NotMeasured, hint, "%w", err)
+}
+
+// sameSpec refuses to mix runs of different specs, unless it is forced to.
+func (s *Session) sameSpec(before, now *record.Manifest) (mixed string, err error) {
+	if before.SpecHash == now.SpecHash {
+		return "", nil
+	}
+	s.Learn(before)
+	found, err := DifferencesBetween(before, now)
+	if err != nil {
+		return "", exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
+	}
+	if len(found) == 0 { // other configurations only
+		return "", nil
+	}
+	other := &OtherSpec{Dir: s.Dir, Lines: found.Lines(), ScorersOnly: !slices.ContainsFunc(found, func(d Difference) bool {
+		return !strings.HasPrefix(d.Path, "scorers") && !strings.HasPrefix(d.Path, "metrics")
+	})}
+	if !s.Force {
+		return "", other
+	}
+	now.Mixed = append(now.Mixed, before.SpecHash)
+	return other.Error(), nil
+}
+
+// takeUp puts into a manifest what former sessions did.
+func (s *Session) takeUp(e *Earlier, m *record.Manifest) (err error) {
+	before := &e.Found.Manifest
+	e.Effort, e.Wall = before.Volatile.Effort, before.Volatile.Wall
+	if before.Status == record.StateRunning { // it was killed
+		if e.Effort, err = record.EffortOf(s.Dir); err != nil {
+			return exit.Unmeasured(err)
+		}
+	}
+	m.Volatile = record.ManifestVolatile{Started: before.Volatile.Started, Wall: e.Wall, Shards: m.Volatile.Shards, Effort: e.Effort, Ledger: before.Volatile.Ledger}
+	// Who selects or declares less than before does not make a folder smaller.
+	m.Tasks, m.Trials = max(m.Tasks, before.Tasks), max(m.Trials, before.Trials)
+	if err := KeepConfigurations(before, m); err != nil {
+		return exit.Unmeasured(err)
+	}
+	for _, hash := range before.Mixed {
+		if hash != m.SpecHash && !slices.Contains(m.Mixed, hash) {
+			m.Mixed = append(m.Mixed, hash)
+		}
+	}
+	m.Totals = before.Totals
+	m.Totals.Planned = m.Tasks * m.Trials * len(m.Configurations)
+	for item, err := range s.Plan.Items(s.Tasks) {
+		if err != nil {
+			return exit.With(exit.WrongSpec, "", "counting what is to be done: %w", err)
+		}
+		if !e.Done(item.ID) {
+			e.Remaining++
+		}
+	}
+	return nil
+}
+
+// Fewest are the first of many lines.
+func Fewest(lines []string) []string {
+	const most = 8
+	if more := len(lines) - most; more > 0 {
+		return append(lines[:most:most], "and "+exit.Plural(more, "more difference", "more differences"))
+	}
+	return lines
+}
+
+// Lines say in a line each what differs.
+func (d Differences) Lines() (lines []string) {
+	for i := range d {
+		lines = append(lines, d[i].Line())
+	}
+	return lines
+}

@@ -1,0 +1,191 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+)
+
+// shardsOf says in a manifest which part of the suite its folder is to hold.
+func shardsOf(planned *plan.Plan) *record.Shards {
+	part := planned.Part
+	if part == nil {
+		return nil
+	}
+	held := record.Shard{Number: part.Number, Tasks: planned.Tasks, Runs: planned.Runs(), Status: record.StateRunning}
+	return &record.Shards{Of: part.Of, By: part.By, Deal: part.Hash, Tasks: part.Whole(), Held: []record.Shard{held}}
+}
+
+// EndShard puts into the manifest what became of a shard.
+func EndShard(m *record.Manifest) {
+	s := m.Volatile.Shards
+	if s == nil {
+		return
+	}
+	s.Held[0].Runs, s.Held[0].Done, s.Held[0].Status = m.Totals.Planned, Measured(m)+m.Totals.Faults, m.Status
+	m.Incomplete = s.Incomplete()
+}
+
+// sameShard refuses to add the runs of a shard to a folder that holds others.
+func sameShard(dir string, before, now *record.Manifest) error {
+	was, is := before.Volatile.Shards, now.Volatile.Shards
+	switch {
+	case is == nil && (was == nil || before.Tasks == was.Tasks): // the folder is about the whole suite
+		return nil
+	case is == nil:
+		return exit.Usage(fmt.Sprintf("--shard %d/%d goes on there; another --out starts afresh", was.Held[0].Number, was.Of),
+			"%s holds %s of %d, not the whole suite", dir, HeldBy(was), was.Of)
+	case was == nil:
+		return exit.Usage("name another folder with --out", "%s holds results of the whole suite, not of shard %d of %d", dir, is.Held[0].Number, is.Of)
+	case was.Of != is.Of || !slices.Equal(numbersOf(was), numbersOf(is)) || before.Tasks != was.Held[0].Tasks:
+		return exit.Usage("give each shard a folder of its own with --out, and merge them",
+			"%s holds %s of %d, not shard %d of %d", dir, HeldBy(was), was.Of, is.Held[0].Number, is.Of)
+	case was.Deal != is.Deal || was.By != is.By:
+		return exit.Usage("go on with the same tasks, --task, --limit and --shard-weights, or name another --out",
+			"%s holds shard %d of %d of tasks that were dealt otherwise", dir, is.Held[0].Number, is.Of)
+	}
+	return nil
+}
+
+func HeldBy(s *record.Shards) string { return record.ShardNumbers(numbersOf(s)) }
+
+func numbersOf(s *record.Shards) []int {
+	numbers := make([]int, len(s.Held))
+	for i := range s.Held {
+		numbers[i] = s.Held[i].Number
+	}
+	return numbers
+}
+
+// Unmerged says why shards could not be joined, and what to do.
+func Unmerged(out string, err error) error {
+	var damaged *record.Damaged
+	var contradiction *record.Contradiction
+	var busy *record.InUse
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		var beside *fs.PathError
+		if errors.As(err, &beside) {
+			out = beside.Path
+		}
+		return exit.Usage("name another folder with --out", "there is something at %s already", out)
+	case errors.As(err, &damaged):
+		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(damaged.Dir)+" moves what is damaged aside and keeps the rest", "%w", err)
+	case errors.As(err, &contradiction):
+		return exit.With(exit.NotMeasured, "agentbench show DIR "+exit.ShellWord(contradiction.Run)+" prints it; leave out the folder that is wrong", "%w", err)
+	case errors.As(err, &busy):
+		return exit.With(exit.NotMeasured, "wait until it ends, or name another folder with --out", "%w", err)
+	}
+	return exit.With(exit.NotMeasured, "", "merging: %w", err)
+}
+
+// Mergeable refuses parts that do not belong together, or lack something.
+func Mergeable(parts []record.Part, incomplete bool) error {
+	for i := range parts[1:] {
+		if err := together(&parts[0], &parts[i+1]); err != nil {
+			return err
+		}
+	}
+	all, err := joined(parts)
+	if err != nil {
+		return err
+	}
+	if text := lacking(all, parts); text != "" && !incomplete {
+		return exit.With(exit.NotMeasured, "run what is missing, or merge what is there with --allow-incomplete", "%s", text)
+	}
+	return nil
+}
+
+// joined are the shards of all parts; it refuses one that is there twice.
+func joined(parts []record.Part) (*record.Shards, error) {
+	holder := map[int]string{}
+	all := &record.Shards{Of: parts[0].Manifest.Volatile.Shards.Of}
+	for i := range parts {
+		s := parts[i].Manifest.Volatile.Shards
+		for _, number := range numbersOf(s) {
+			if before, held := holder[number]; held {
+				return nil, exit.Usage("leave one of them out", "%s and %s both hold shard %d of %d", before, parts[i].Dir, number, s.Of)
+			}
+			holder[number] = parts[i].Dir
+		}
+		all = all.Joined(s)
+	}
+	return all, nil
+}
+
+// lacking says which shards are missing, and which did not finish.
+func lacking(all *record.Shards, parts []record.Part) string {
+	var texts []string
+	if missing := all.Missing(); len(missing) > 0 {
+		is := "is"
+		if len(missing) > 1 {
+			is = "are"
+		}
+		texts = append(texts, fmt.Sprintf("%s of %d %s missing", record.ShardNumbers(missing), all.Of, is))
+	}
+	for i := range parts {
+		held := parts[i].Manifest.Volatile.Shards.Held
+		for s := range held {
+			if held[s].Unfinished() {
+				texts = append(texts, fmt.Sprintf("shard %d in %s did not finish", held[s].Number, parts[i].Dir))
+			}
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// together refuses two parts that are not of one suite, made and dealt in one way.
+func together(one, other *record.Part) error {
+	lines, err := partDifferences(&one.Manifest, &other.Manifest)
+	if err != nil {
+		return exit.With(exit.NotMeasured, "", "comparing the specs: %w", err)
+	}
+	if len(lines) > 0 {
+		what := strings.Join(append([]string{fmt.Sprintf("%s and %s do not belong together:", one.Dir, other.Dir)}, Fewest(lines)...), "\n  ")
+		return exit.With(exit.WrongSpec, "shards are of one suite, with one seed, the same data and one version of agentbench", "%s", what)
+	}
+	s, t := one.Manifest.Volatile.Shards, other.Manifest.Volatile.Shards
+	switch {
+	case s.Of != t.Of:
+		return exit.Usage("deal a suite in one way", "%s is one of %d shards, %s one of %d", one.Dir, s.Of, other.Dir, t.Of)
+	case s.Deal != t.Deal || s.By != t.By:
+		return exit.Usage("give all shards the same --task, --limit and --shard-weights", "the tasks of %s and %s were dealt otherwise: by %s of %s, by %s of %s",
+			one.Dir, other.Dir, s.By, exit.Plural(s.Tasks, "task", "tasks"), t.By, exit.Plural(t.Tasks, "task", "tasks"))
+	}
+	return nil
+}
+
+// partDifferences says in a line each what differs between the manifests of two
+// parts, and may not.
+func partDifferences(one, other *record.Manifest) ([]string, error) {
+	var all Differences
+	all.Compare("suite", one.Suite, other.Suite)
+	all.Compare("agentbench", one.Agentbench, other.Agentbench)
+	all.Compare("trials", one.Trials, other.Trials)
+	all.Compare("configurations", strings.Join(headNames(one), ", "), strings.Join(headNames(other), ", "))
+	lines := all.Lines()
+	if one.SpecHash == other.SpecHash {
+		return lines, nil
+	}
+	within, err := DifferencesBetween(one, other)
+	for _, line := range within.Lines() {
+		if !strings.HasPrefix(line, "suite:") { // told already
+			lines = append(lines, line)
+		}
+	}
+	return lines, err
+}
+
+func headNames(m *record.Manifest) []string {
+	names := make([]string, len(m.Configurations))
+	for i := range m.Configurations {
+		names[i] = m.Configurations[i].Name
+	}
+	return names
+}
