@@ -45,8 +45,8 @@ var reaches = []reach{
 	{"reports/page", ""},
 	{"reports/overview", "spec/... engine/exit engine/secret engine/record engine/stop engine/plan engine/replay engine/model/... reports/page reports/trajectory"},
 	{"reports/trajectory", "spec/source engine/exit engine/record reports/page"},
-	{"reports/tune/...", "spec/... engine/secret engine/record engine/stop engine/replay/... reports reports/compare reports/page reports/stats reports/tune"},
-	{"reports/...", "spec/expr spec/source reports/... engine/record engine/replay"},
+	{"reports/tune/...", "spec/... engine/exit engine/secret engine/record engine/stop engine/replay/... reports reports/compare reports/page reports/stats reports/tune"},
+	{"reports/...", "spec/expr spec/source reports/... engine/exit engine/record engine/replay"},
 	{"suites/...", ""},
 }
 

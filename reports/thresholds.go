@@ -488,3 +488,13 @@ func (r *Report) Facts(group string) []page.Fact {
 	add("latency_s_p50", c.Latency.P50)
 	return facts
 }
+
+// ThresholdReads are the paths that a threshold reads; nil where it does not compile,
+// which judging it says.
+func ThresholdReads(text string) []string {
+	program, _ := expr.Threshold().Compile(text, expr.WantBool)
+	if program == nil {
+		return nil
+	}
+	return program.Reads()
+}

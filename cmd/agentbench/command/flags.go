@@ -1,6 +1,10 @@
 package command
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -9,7 +13,11 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/cache"
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
@@ -186,4 +194,223 @@ func (f *selectionFlags) declare(c *cobra.Command) {
 	wholeFlag(c, &f.limit, "limit", 1, noMost, "", "run only the first so many tasks")
 	wholeFlag(c, &f.trials, "trials", 1, spec.MostTrials, "", "repetitions of every task (default: the suite's, else 1)")
 	f.shardFlags.declare(c)
+}
+
+// compareFlags say how results are compared.
+type compareFlags struct {
+	margins  []string
+	alpha    float64
+	unpaired bool
+}
+
+func (f *compareFlags) declare(c *cobra.Command) {
+	f.declareMargins(c)
+	c.Flags().BoolVar(&f.unpaired, "unpaired", false, "compare all runs of one side with all of the other, though tasks could be paired")
+}
+
+func (f *compareFlags) declareMargins(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.margins, "margin", nil, "smallest change that matters: of scores 0.02, of amounts 5%, of one of them close=0.05 or cost_usd=10% (repeatable)")
+	c.Flags().Float64Var(&f.alpha, "alpha", reports.DefaultAlpha, "p below which a change is shown")
+}
+
+func (f *compareFlags) validate() error {
+	if !(f.alpha > 0 && f.alpha < 1) {
+		return exit.Usage("the usual one is 0.05", "--alpha %v: want a number between 0 and 1", f.alpha)
+	}
+	for _, text := range f.margins {
+		if _, _, err := results.ParseMargin(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// options are those of a comparison: what the suites say, the first of them first, and
+// over that the flags.
+func (f *compareFlags) options(suites ...*record.Manifest) (reports.DiffOptions, error) {
+	of, err := results.MarginsOver(f.margins, suites...)
+	if err != nil {
+		return reports.DiffOptions{}, err
+	}
+	var o reports.DiffOptions
+	o.Alpha, o.ScoreMargin, o.RatioMargin, o.Margins, o.Unpaired = f.alpha, of.Take(spec.AllScores), of.Take(spec.AllAmounts), of, f.unpaired
+	return o, nil
+}
+
+// gateFlags say which lines of a comparison make it fail.
+type gateFlags struct {
+	failOn string
+	gates  []string
+}
+
+func (f *gateFlags) declare(c *cobra.Command) {
+	c.Flags().StringVar(&f.failOn, "fail-on", reports.FailOnWorse, "exit with 1 if a gated line is worse; cannot-tell: also if one cannot tell; none: never")
+	c.Flags().StringArrayVar(&f.gates, "gate", nil, "gate this line: a score, an amount such as cost_usd, scores or amounts (repeatable; default scores)")
+	_ = c.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(reports.FailOns, cobra.ShellCompDirectiveNoFileComp))
+}
+
+func (f *gateFlags) validate() error {
+	if !slices.Contains(reports.FailOns, f.failOn) {
+		return exit.Usage(exit.DidYouMean(f.failOn, reports.FailOns, "there are: "+strings.Join(reports.FailOns, ", ")), "--fail-on %s: there is nothing of that name", f.failOn)
+	}
+	return nil
+}
+
+// thresholdFlags are CEL bounds from the command line.
+type thresholdFlags struct{ texts []string }
+
+func (f *thresholdFlags) declare(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.texts, "threshold", nil, `exit with 1 if this CEL does not hold, for example 'diff.cost_usd.change < 0.1' (repeatable)`)
+}
+
+func (f *thresholdFlags) validate() error {
+	for _, text := range f.texts {
+		if err := reports.CheckThreshold(text); err != nil {
+			return exit.Usage("docs/compare.md lists what thresholds read", "--threshold %s: %w", text, err)
+		}
+	}
+	return nil
+}
+
+// reportFlags say in which formats a report or a comparison is written.
+type reportFlags struct {
+	format string
+	tables []string // to be written; none: all, or the command's own choice
+	writes []string // FORMAT=FILE
+
+	files []formatFile
+	names []string // of the tables that there are
+}
+
+// formatFile is a file that gets a format of its own.
+type formatFile struct{ format, path string }
+
+func (f *reportFlags) declare(c *cobra.Command, tables []string) {
+	f.names = tables
+	c.Flags().StringVarP(&f.format, "format", "f", "terminal", strings.Join(page.Formats, ", "))
+	c.Flags().StringArrayVar(&f.tables, "table", nil, "only this table (repeatable): "+strings.Join(tables, ", "))
+	c.Flags().StringArrayVar(&f.writes, "write", nil, "also write FORMAT=FILE, for example junit=junit.xml (repeatable)")
+	// Both fail only where there is no such flag.
+	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(page.Formats, cobra.ShellCompDirectiveNoFileComp))
+	_ = c.RegisterFlagCompletionFunc("table", cobra.FixedCompletions(tables, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// validate finds what is wrong with the flags, files that cannot be written to
+// among it: who pays for runs wants to know before.
+func (f *reportFlags) validate() (err error) {
+	if f.format, err = f.formatNamed(f.format); err != nil {
+		return err
+	}
+	for _, name := range f.tables {
+		if !slices.Contains(f.names, name) {
+			return exit.Usage(exit.DidYouMean(name, f.names, "there are: "+strings.Join(f.names, ", ")), "there is no table %q", name)
+		}
+	}
+	f.files = nil
+	for _, text := range f.writes {
+		file, err := f.fileNamed(text)
+		if err != nil {
+			return err
+		}
+		f.files = append(f.files, file)
+	}
+	return nil
+}
+
+func (f *reportFlags) formatNamed(name string) (string, error) {
+	if name == "md" {
+		name = "markdown"
+	}
+	if !slices.Contains(page.Formats, name) {
+		return "", exit.Usage(exit.DidYouMean(name, page.Formats, "there are: "+strings.Join(page.Formats, ", ")), "there is no format %q", name)
+	}
+	if name == "csv" && len(f.tables) > 1 {
+		return "", exit.Usage("name one with --table", "a CSV file holds one table")
+	}
+	return name, nil
+}
+
+// fileNamed reads FORMAT=FILE.
+func (f *reportFlags) fileNamed(text string) (file formatFile, err error) {
+	format, path, ok := strings.Cut(text, "=")
+	if !ok || path == "" || path == "-" {
+		return file, exit.Usage("--write junit=junit.xml; what goes to stdout is for --format", "--write %s: want FORMAT=FILE", text)
+	}
+	if format, err = f.formatNamed(format); err != nil {
+		return file, err
+	}
+	same := func(other formatFile) bool { return filepath.Clean(other.path) == filepath.Clean(path) }
+	if slices.ContainsFunc(f.files, same) {
+		return file, exit.Usage("give each format a file of its own", "--write %s: %s is written already", text, path)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return file, exit.Usage("name a file in it", "--write %s: %s is a folder", text, path)
+	}
+	if results.Holds(path) {
+		return file, exit.Usage("name another file", "--write %s: %s holds results", text, path)
+	}
+	return formatFile{format, path}, writableFolder(filepath.Dir(path))
+}
+
+// writableFolder makes a folder, if it is not there, and tries to write to it.
+func writableFolder(dir string) error {
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		var probe *os.File
+		if probe, err = os.CreateTemp(dir, ".agentbench-*"); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+		}
+	}
+	if err != nil {
+		return exit.With(exit.NotMeasured, "name a file that can be written to", "--write: %w", err)
+	}
+	return nil
+}
+
+// againstFlags say what a report is compared with, and how.
+type againstFlags struct {
+	compareFlags
+	baseline, baselines string
+}
+
+func (f *againstFlags) declare(c *cobra.Command) {
+	f.declareMargins(c)
+	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with the baseline of this name, not with the suite's")
+	declareBaselines(c, &f.baselines)
+}
+
+// validate finds a baseline that is not there: who pays for runs wants to know
+// before.
+func (f *againstFlags) validate() error {
+	if f.baseline != "" {
+		if _, err := results.OpenNamed(f.baseline, f.baselines); err != nil {
+			return err
+		}
+	}
+	return f.compareFlags.validate()
+}
+
+// named refuses thresholds of the command line that read what the suite does not
+// have: who pays for runs wants to know before.
+func (f *thresholdFlags) named(s *spec.Suite) error { return f.read(s.Misreads) }
+
+// recorded refuses those that read what no result has.
+func (f *thresholdFlags) recorded(newest *record.Manifest, others ...*record.Manifest) error {
+	known := spec.Readable{Configurations: results.Names(newest), Scorers: slices.Clone(newest.Scorers)}
+	for i := range newest.Metrics {
+		known.Metrics = append(known.Metrics, newest.Metrics[i].Name)
+	}
+	for _, m := range others {
+		known.Scorers = append(known.Scorers, m.Scorers...)
+	}
+	return f.read(func(reads []string) []spec.Misread { return spec.Misreads(reads, known) })
+}
+
+func (f *thresholdFlags) read(misreads func(reads []string) []spec.Misread) error {
+	for _, text := range f.texts {
+		for _, m := range misreads(reports.ThresholdReads(text)) {
+			return exit.Usage(exit.DidYouMean(m.Name, m.Known, "there are: "+exit.Some(m.Known)), "--threshold %s: there is no %s %q", text, m.What, m.Name)
+		}
+	}
+	return nil
 }

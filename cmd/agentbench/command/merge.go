@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,6 @@ import (
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // mergeFlags are the flags of merge.
@@ -114,7 +114,8 @@ func (p *program) openShards(dirs []string) ([]record.Part, error) {
 
 // concludeMerge reports on merged results and judges them, as run does.
 func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *mergeFlags) error {
-	report, err := collect(f.out, m, neededRecords)
+	defer reports.Leanly()()
+	report, err := reports.Of(&record.Results{Path: f.out, Manifest: *m}, false)
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *merg
 	if unanswered != nil {
 		return unanswered
 	}
-	return p.thresholds(report.Thresholds, f.quiet)
+	return reports.Judged(report.Thresholds, f.quiet, p.note)
 }
 
 // judgeMerged puts into a report what its thresholds say, or why that cannot be
@@ -140,58 +141,32 @@ func (p *program) judgeMerged(ctx context.Context, m *record.Manifest, report *r
 		expected = m.Totals.Runs() - m.Totals.Cancelled
 	}
 	if err == nil {
-		err = answerableBy(&b, f.out, m, expected, report)
+		err = report.Answerable(f.out, m, expected, b.MinCoverage)
 	}
 	if err == nil {
 		err = p.differ(report, f.out, m, &f.againstFlags)
 	}
-	if err != nil {
-		report.Unanswered = err.Error()
-		return err
-	}
-	options := reports.ThresholdOptions{Comparison: report.Differences, MinCoverage: b.MinCoverage, OfMade: ofMade}
-	report.Thresholds = reports.Thresholds(ctx, report, options, append(p.readable(m, b.Thresholds, f.quiet), f.texts...))
-	return nil
-}
-
-// readable are the thresholds that read nothing of configurations which no shard
-// ran.
-func (p *program) readable(m *record.Manifest, texts []string, quiet bool) (readable []string) {
-	for _, text := range texts {
-		absent := absentIn(m, text)
+	var texts []string
+	for _, text := range b.Thresholds {
+		absent := absentIn(m, reports.ThresholdReads(text))
 		if absent == "" {
-			readable = append(readable, text)
-		} else if !quiet {
+			texts = append(texts, text)
+		} else if !f.quiet && err == nil {
 			fmt.Fprintf(p.err, "threshold not judged, because %s was left out: %s\n", page.Visible(absent), text)
 		}
 	}
-	return readable
+	return answered(ctx, report, err, reports.ThresholdOptions{MinCoverage: b.MinCoverage, OfMade: ofMade}, append(texts, f.texts...))
 }
 
-// absentIn names a configuration that a threshold reads and that is not there.
-func absentIn(m *record.Manifest, text string) string {
-	program, _ := expr.Threshold().Compile(text, expr.WantBool)
-	if program == nil {
-		return "" // judging it says what is wrong
-	}
-	for _, read := range program.Reads() {
+// absentIn names a configuration that a threshold reads and that no shard ran.
+func absentIn(m *record.Manifest, reads []string) string {
+	known := results.Names(m)
+	for _, read := range reads {
 		path, ok := strings.CutPrefix(read, "configurations.")
-		if ok && !reads(m, path) {
+		if ok && !slices.ContainsFunc(known, func(name string) bool { return path == name || strings.HasPrefix(path, name+".") }) {
 			name, _, _ := strings.Cut(path, ".")
 			return name
 		}
 	}
 	return ""
-}
-
-// reads says whether a path begins with the name or alias of a configuration.
-func reads(m *record.Manifest, path string) bool {
-	for i := range m.Configurations {
-		for _, name := range append([]string{m.Configurations[i].Name}, m.Configurations[i].Aliases...) {
-			if path == name || strings.HasPrefix(path, name+".") {
-				return true
-			}
-		}
-	}
-	return false
 }

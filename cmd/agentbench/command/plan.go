@@ -13,7 +13,6 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
-	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/overview"
@@ -132,7 +131,7 @@ func (p *program) powerNotes(o *opened, planned *plan.Plan, f *powerFlags) (note
 // variation measures that of one place with several configurations, or that
 // between two places.
 func (p *program) variation(from []string) (*reports.Variation, error) {
-	defer leanly()()
+	defer reports.Leanly()()
 	at, first, err := p.readFrom(from[0])
 	if err != nil {
 		return nil, err
@@ -173,18 +172,8 @@ func (p *program) readFrom(text string) (*results.Place, *reports.Report, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := collectResults(at.Results, neededRecords)
+	r, err := reports.Of(at.Results, false)
 	return at, r, err
-}
-
-// answerableBy says why results have no answer, if they have none, of which so many
-// runs are expected.
-func answerableBy(b *results.Bounds, dir string, m *record.Manifest, expected int, report *reports.Report) error {
-	if covered, least := results.Measured(m), b.MinCoverage; covered == 0 || float64(covered) < least*float64(expected) {
-		return exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(dir)+" lists the runs",
-			"%d of %s could be measured; min_coverage is %v", covered, page.Plural(expected, "run", "runs"), least)
-	}
-	return cmp.Or(agentFailedError(dir, report), unscoredError(dir, report))
 }
 
 // openPlan loads a suite and plans its runs.

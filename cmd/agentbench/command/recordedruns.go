@@ -17,6 +17,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/spec"
@@ -143,7 +144,7 @@ func (r *recordedRuns) read(loops []*spec.Loop) error {
 		selection.Configurations = []string{r.only}
 	}
 	var err error
-	defer leanly()()
+	defer reports.Leanly()()
 	if r.replayed, r.notes, err = r.folder.Read(selection); err != nil {
 		return fail(notMeasured, "", "%w", err)
 	}
@@ -489,4 +490,18 @@ func (r *recordedRuns) tellAsked(judged map[string][]int, names []string, used r
 	}
 	fmt.Fprintf(r.err, "%s of %s judged by %s: %s, %s as if nothing were cached\n", count(iterations, "iteration", "iterations"), count(len(judged), "run", "runs"),
 		printable(some(names)), count(int(used.Calls), "call", "calls"), costOf(used))
+}
+
+// agentFailed refuses to choose by runs in all of which the agent failed: every limit
+// loses nothing there.
+func (r *recordedRuns) agentFailed() error {
+	return reports.FailedEverywhere(r.place, func(yield func(*record.Run) bool) {
+		for i := range r.replayed {
+			for _, run := range r.replayed[i].Runs {
+				if !yield(run.Run) {
+					return
+				}
+			}
+		}
+	})
 }

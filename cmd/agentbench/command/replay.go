@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -70,7 +71,7 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 		return err
 	}
 	if r.folder.Manifest.Totals.Runs() > manyRecorded {
-		defer leanly()()
+		defer reports.Leanly()()
 	}
 	if len(set)+len(axes) == 0 && len(f.configurations) == 0 {
 		r.bases = r.all()

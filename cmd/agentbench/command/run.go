@@ -443,7 +443,8 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	if end.cancelled {
 		return stoppedError(j, m, end)
 	}
-	report, err := collect(j.dir, m, neededRecords)
+	defer reports.Leanly()()
+	report, err := reports.Of(&record.Results{Path: j.dir, Manifest: *m}, false)
 	if err != nil {
 		return err
 	}
@@ -465,7 +466,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	if unanswered != nil {
 		return unanswered
 	}
-	return p.thresholds(report.Thresholds, j.flags.quiet)
+	return reports.Judged(report.Thresholds, j.flags.quiet, p.note)
 }
 
 // again is the command that goes on with a job where it was stopped.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
@@ -212,7 +213,7 @@ func (t *tuning) choose(ctx context.Context, of tune.Candidates) error {
 		t.options.Tuned = t.today().Name
 	}
 	t.options.All = slices.Contains(t.flags.tables, "all")
-	defer leanly()()
+	defer reports.Leanly()()
 	tuned, err := tune.Choose(ctx, of, t.options)
 	if err != nil {
 		return t.untuned(err)

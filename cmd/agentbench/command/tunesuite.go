@@ -12,6 +12,7 @@ import (
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
@@ -167,7 +168,7 @@ func (p *program) tuneRecorded(ctx context.Context, l *live, o *opened, today *s
 			t.options.About.Warnings = append(t.options.About.Warnings, tune.ReplayNote{Kind: tune.RaceTold, More: line})
 		}
 	}
-	defer leanly()()
+	defer reports.Leanly()()
 	if err := t.grid(); err != nil {
 		return err
 	}

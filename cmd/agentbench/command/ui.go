@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -135,3 +138,123 @@ func firstOf(errs ...error) error                  { return cmp.Or(errs...) }
 func didYouMean(word string, words []string, otherwise string) string {
 	return exit.DidYouMean(word, words, otherwise)
 }
+
+// write puts a page on stdout and into the files that were asked for. Where the
+// user names no tables, people read these.
+func (p *program) write(of page.Page, f *reportFlags, tables ...string) error {
+	for _, name := range f.tables {
+		if all := of.Tables(page.Machines); !slices.ContainsFunc(all, func(t page.Table) bool { return t.Name == name }) {
+			return exit.Usage("it has: "+all[0].Name, "there is no table %q here", name)
+		}
+	}
+	options := page.Options{Format: f.format, Width: p.width(p.out), Color: p.colored(p.out), Tables: f.tables}
+	if len(options.Tables) == 0 && (f.format == "terminal" || f.format == "markdown") {
+		options.Tables = tables
+		if f.format == "markdown" && len(tables) > 0 {
+			options.Tables = append([]string{"thresholds"}, tables...)
+		}
+	}
+	write := func(w io.Writer) error { return page.Write(w, of, options) }
+	var err error
+	if f.format == "github" {
+		err = p.obeyed(write)
+	} else {
+		err = write(p.out)
+	}
+	if unlessClosed(err) != nil {
+		return exit.Unmeasured(err)
+	}
+	p.tellEmpty(of, f.tables)
+	return p.writeFiles(of, f)
+}
+
+// tellEmpty says of which tables that the user named there is nothing to show.
+func (p *program) tellEmpty(of page.Page, named []string) {
+	for _, t := range of.Tables(page.Machines) {
+		switch {
+		case t.Count > 0 || !slices.Contains(named, t.Name):
+		case t.Name == page.Thresholds:
+			fmt.Fprintln(p.err, "the table thresholds is empty: none was judged; --threshold gives one")
+		default:
+			fmt.Fprintf(p.err, "the table %s is empty\n", t.Name)
+		}
+	}
+}
+
+// writeFiles writes what --write asks for, and the summary that goes with
+// annotations.
+func (p *program) writeFiles(of page.Page, f *reportFlags) error {
+	summary := f.format == "github"
+	for _, file := range f.files {
+		options := page.Options{Format: file.format, Width: defaultWidth, Tables: f.tables}
+		err := p.replaceFile(file.path, func(w io.Writer) error { return page.Write(w, of, options) })
+		if err != nil {
+			return exit.With(exit.NotMeasured, "", "--write %s=%s: %w", file.format, file.path, err)
+		}
+		summary = summary || file.format == "github"
+	}
+	if !summary {
+		return nil
+	}
+	if err := p.writeSummary(of, f); err != nil {
+		return exit.With(exit.NotMeasured, "GITHUB_STEP_SUMMARY names the file", "writing the summary of the step: %w", err)
+	}
+	return nil
+}
+
+// replaceFile writes a file whole or not at all. What is there and no file, such
+// as a pipe, is written to as it is.
+func (p *program) replaceFile(path string, write func(io.Writer) error) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return p.writeTo(path, os.O_WRONLY, write)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".agentbench-*")
+	if err != nil {
+		return err
+	}
+	hiding := p.secrets.Writer(temporary)
+	err = errors.Join(write(hiding), hiding.Flush(), temporary.Chmod(0o644), temporary.Close())
+	if err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temporary.Name()))
+	}
+	return nil
+}
+
+// writeTo opens a file that is there, or may be made, and writes to it.
+func (p *program) writeTo(path string, flags int, write func(io.Writer) error) error {
+	file, err := os.OpenFile(path, flags, 0o644)
+	if err != nil {
+		return err
+	}
+	hiding := p.secrets.Writer(file)
+	return errors.Join(write(hiding), hiding.Flush(), file.Close())
+}
+
+// writeSummary adds a page to the summary of a step on GitHub, if there is one.
+func (p *program) writeSummary(of page.Page, f *reportFlags) error {
+	path := p.env("GITHUB_STEP_SUMMARY")
+	if path == "" {
+		return nil
+	}
+	var before int64
+	if info, err := os.Stat(path); err == nil {
+		before = info.Size()
+	}
+	return p.writeTo(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, func(w io.Writer) error {
+		return page.WriteSummary(w, of, page.Options{Format: "markdown", Tables: f.tables}, before)
+	})
+}
+
+// unlessClosed forgives a reader who has seen enough, such as head.
+func unlessClosed(err error) error {
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return nil
+	}
+	return err
+}
+
+// note writes a line to stderr.
+func (p *program) note(line string) { fmt.Fprintln(p.err, line) }

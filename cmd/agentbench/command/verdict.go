@@ -1,10 +1,8 @@
 package command
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -22,18 +20,14 @@ import (
 // judge puts into a report what its thresholds say, or why that cannot be told,
 // which is an error of its own.
 func (p *program) judge(ctx context.Context, j *job, m *record.Manifest, report *reports.Report, end ending) error {
-	if err := answerable(j, m, report, end); err != nil {
-		report.Unanswered = err.Error()
-		return err
+	err := answerable(j, m, report, end)
+	if err == nil {
+		err = p.differ(report, j.dir, m, &j.flags.againstFlags)
 	}
-	err := p.differ(report, j.dir, m, &j.flags.againstFlags)
 	if err != nil {
-		report.Unanswered = err.Error()
-		return err
+		return answered(ctx, report, err, reports.ThresholdOptions{}, nil)
 	}
-	options := reports.ThresholdOptions{Comparison: report.Differences, MinCoverage: *j.Suite.MinCoverage}
-	report.Thresholds = reports.Thresholds(ctx, report, options, append(p.judgeable(j), j.flags.texts...))
-	return nil
+	return answered(ctx, report, nil, reports.ThresholdOptions{MinCoverage: *j.Suite.MinCoverage}, append(p.judgeable(j), j.flags.texts...))
 }
 
 // answerable says why results have no answer, if they have none.
@@ -55,7 +49,7 @@ func answerable(j *job, m *record.Manifest, report *reports.Report, end ending) 
 		return exit.With(exit.NotMeasured, "run once with --cache on to fill it", "the cache lacks %s, and --cache only makes no call",
 			page.Plural(int(missing), "answer", "answers"))
 	}
-	return cmp.Or(agentFailedError(j.dir, report), unscoredError(j.dir, report))
+	return report.Answerable(j.dir, m, m.Totals.Planned, least)
 }
 
 // cacheMisses is how many answers were missing where all were to be in the cache.
@@ -64,148 +58,6 @@ func (j *job) cacheMisses() int64 {
 		return 0
 	}
 	return j.cache.Stats().Misses
-}
-
-// agentFailedError is that of results in which the agent failed in every run that
-// counts, with the commonest cause; nil where it did not, or where no run counts.
-func agentFailedError(path string, report *reports.Report) error {
-	classes := report.AllFailed()
-	if classes == nil {
-		return nil
-	}
-	all := 0
-	for _, class := range classes {
-		all += class.N
-	}
-	return failedEverywhere(path, all, classes[0])
-}
-
-// failedEverywhere says that the agent failed in all of so many runs. The path is that
-// of a result folder, or of a baseline, which holds no messages: then the commonest
-// class of errors stands for the cause.
-func failedEverywhere(path string, all int, class reports.Count) error {
-	cause := commonestFailure(path)
-	if cause.N == 0 {
-		cause = class
-	}
-	runs, in := "the only run", ""
-	if all > 1 {
-		runs = fmt.Sprintf("all %d runs", all)
-	}
-	if cause.N < all {
-		in = fmt.Sprintf(", in %d of them", cause.N)
-	}
-	return exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(path)+" lists the runs", "the agent failed in %s%s: %s", runs, in, page.Visible(cause.Name))
-}
-
-// agentFailed refuses to choose by runs in all of which the agent failed: every
-// limit loses nothing there.
-func (r *recordedRuns) agentFailed() error {
-	counts := map[string]int{}
-	all := 0
-	for i := range r.replayed {
-		for _, run := range r.replayed[i].Runs {
-			failure := failureOf(run.Run)
-			if failure == nil {
-				return nil
-			}
-			all++
-			counts[string(failure.Class)]++
-		}
-	}
-	if all == 0 {
-		return nil
-	}
-	return failedEverywhere(r.place, all, commonest(counts))
-}
-
-// failureOf is the error by which the agent failed in a run: the one that ended it,
-// or the last one where no iteration went well; nil where it did not fail.
-func failureOf(run *record.Run) (failure *record.Error) {
-	if run.Outcome.Status == record.Failed && run.Outcome.Error != nil {
-		return run.Outcome.Error
-	}
-	for i := range run.Iterations {
-		if failure = run.Iterations[i].Error; failure == nil {
-			return nil
-		}
-	}
-	return failure
-}
-
-// commonestFailure is the cause that most runs of a folder failed for, as one of them
-// tells it, and of how many; the zero value where there are no records.
-func commonestFailure(dir string) reports.Count {
-	counts, examples, several := map[string]int{}, map[string]string{}, map[string]bool{}
-	for run, err := range record.ReadRuns(dir) {
-		if err != nil || !run.Outcome.Counts() {
-			continue
-		}
-		failure := failureOf(run)
-		if failure == nil {
-			continue
-		}
-		text := firstLine(failure.Error())
-		cause := causeOf(text)
-		example, known := examples[cause]
-		several[cause] = several[cause] || known && text != example
-		if !known || text < example {
-			examples[cause] = text
-		}
-		counts[cause]++
-	}
-	most := commonest(counts)
-	cause := most.Name
-	if most.Name = examples[cause]; several[cause] {
-		most.Name += " (others differ in ids and numbers only)"
-	}
-	return most
-}
-
-// differing is what differs in messages of one cause: numbers, addresses, times and ids. What
-// a server answered with is no such number.
-var differing = regexp.MustCompile(`\bstatus \d+|\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b[0-9a-fA-F]{8,}\b|\w*\d\w*([.:,-]\w*\d\w*)*`)
-
-// causeOf is a message without what differs where the cause is the same.
-func causeOf(message string) string {
-	return differing.ReplaceAllStringFunc(message, func(text string) string {
-		if strings.HasPrefix(text, "status ") {
-			return text
-		}
-		return "#"
-	})
-}
-
-// commonest is what occurs most often, the first by name among equals.
-func commonest(counts map[string]int) (most reports.Count) {
-	for name, n := range counts {
-		if n > most.N || n == most.N && name < most.Name {
-			most = reports.Count{Name: name, N: n}
-		}
-	}
-	return most
-}
-
-// unscoredError is that of a suite whose first scorer judged no run at all; nil
-// where it judged one, or where nothing is scored.
-func unscoredError(dir string, report *reports.Report) error {
-	why := ""
-	for i := range report.Configurations {
-		c := &report.Configurations[i]
-		if len(c.Scores) == 0 || c.Scores[0].Scored > 0 {
-			return nil
-		}
-		for _, w := range c.Warnings {
-			if w.Kind == reports.Unscored && w.Name == report.Primary() {
-				why = w.More
-			}
-		}
-	}
-	hint := "agentbench show " + exit.ShellWord(dir) + " lists the runs"
-	if why != "" {
-		hint = "one of the reasons: " + page.Visible(firstLine(why))
-	}
-	return exit.With(exit.NotMeasured, hint, "the scorer %s could judge no run", page.Visible(report.Primary()))
 }
 
 func stoppedError(j *job, m *record.Manifest, end ending) error {
@@ -228,7 +80,7 @@ func stoppedError(j *job, m *record.Manifest, end ending) error {
 // fail again.
 func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
 	return exit.With(exit.NotMeasured, doubtHint(j)+repairs(b.Fault.Class)+"; the finished runs are safe in "+j.dir,
-		"given up after %d of %s: %s", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"), page.Visible(firstLine(b.Error())))
+		"given up after %d of %s: %s", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"), page.Visible(reports.FirstLine(b.Error())))
 }
 
 // doubtHint says how much of the budget may not have been spent, where that is
@@ -261,53 +113,9 @@ func repairs(class record.ErrorClass) string {
 func coverageError(j *job, m *record.Manifest, least float64) error {
 	hint := "agentbench show " + exit.ShellWord(j.dir) + " lists the runs"
 	if j.tally.fault != nil {
-		hint = "one of the faults: " + page.Visible(firstLine(j.tally.fault.Error()))
+		hint = "one of the faults: " + page.Visible(reports.FirstLine(j.tally.fault.Error()))
 	}
 	return exit.With(exit.NotMeasured, hint, "%d of %s could be measured; min_coverage is %v", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"), least)
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
-}
-
-// thresholds says which bounds hold, where it is not to be quiet, and which do
-// not, and turns them into an exit code.
-func (p *program) thresholds(all []reports.Verdict, quietly bool) error {
-	wrong, broken := 0, 0
-	for i := range all {
-		v := &all[i]
-		switch {
-		case v.Err != nil:
-			broken++
-			p.tellThreshold("cannot be judged", v, v.Err.Error())
-		case !v.OK:
-			wrong++
-			p.tellThreshold("does not hold", v, v.Detail)
-		case !quietly:
-			p.tellThreshold("holds", v, v.Detail)
-		}
-	}
-	switch {
-	case broken > 0:
-		return exit.With(exit.NotMeasured, "", "%d of %s cannot be judged", broken, page.Plural(len(all), "threshold", "thresholds"))
-	case wrong == 1:
-		return exit.With(exit.AnswerNo, "", "1 of %s does not hold", page.Plural(len(all), "threshold", "thresholds"))
-	case wrong > 0:
-		return exit.With(exit.AnswerNo, "", "%d of %d thresholds do not hold", wrong, len(all))
-	}
-	return nil
-}
-
-func (p *program) tellThreshold(what string, v *reports.Verdict, numbers string) {
-	of := ""
-	if v.Configuration != "" {
-		of = " for " + page.Visible(v.Configuration)
-	}
-	fmt.Fprintf(p.err, "threshold %s%s: %s\n", what, of, printableLines(v.Text))
-	if numbers != "" {
-		fmt.Fprintf(p.err, "  %s\n", printableLines(numbers))
-	}
 }
 
 // judgeable are the thresholds that read nothing of configurations which the

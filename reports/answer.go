@@ -1,0 +1,269 @@
+package reports
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"regexp"
+	"runtime/debug"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
+)
+
+// Leanly keeps garbage small until the function that it gives is called: lines that are
+// read leave much more behind than their numbers.
+func Leanly() (end func()) {
+	const percent = 25
+	before := debug.SetGCPercent(percent)
+	return func() { debug.SetGCPercent(before) }
+}
+
+// Of is the report of a folder or a baseline. Whole looks for damage also where nothing
+// that is needed stands.
+func Of(from *record.Results, whole bool) (*Report, error) {
+	const mostChecked = 256 << 20 // bytes; repair --dry-run checks all
+	signals := from.Signals()
+	if whole && !from.Baseline() {
+		damage, _, err := record.Damage(from.Path, mostChecked)
+		if err != nil {
+			return nil, exit.With(exit.NotMeasured, "", "reading the results: %w", err)
+		}
+		signals = withDamage(signals, damage)
+	}
+	r, err := Collect(&from.Manifest, signals, from.Scores())
+	if err != nil {
+		return nil, exit.With(exit.NotMeasured, "", "reading the results: %w", err)
+	}
+	return r, nil
+}
+
+// withDamage adds bad lines of which the signals do not tell.
+func withDamage(signals iter.Seq2[*record.Signals, error], damage []*record.Problem) iter.Seq2[*record.Signals, error] {
+	return func(yield func(*record.Signals, error) bool) {
+		told := map[string]bool{}
+		for s, err := range signals {
+			var problem *record.Problem
+			if errors.As(err, &problem) {
+				told[problem.Error()] = true
+			}
+			if !yield(s, err) {
+				return
+			}
+		}
+		for _, problem := range damage {
+			if !told[problem.Error()] && !yield(nil, problem) {
+				return
+			}
+		}
+	}
+}
+
+// Answerable says why results have no answer, if they have none, of which so many runs are
+// expected: too few could be measured, the agent failed in all of them, or nothing could
+// be scored.
+func (r *Report) Answerable(path string, m *record.Manifest, expected int, minCoverage float64) error {
+	if covered := m.Totals.Completed + m.Totals.Failed; covered == 0 || float64(covered) < minCoverage*float64(expected) {
+		return exit.With(exit.NotMeasured, listsRuns(path), "%d of %s could be measured; min_coverage is %v", covered, page.Plural(expected, "run", "runs"), minCoverage)
+	}
+	return cmp.Or(r.AgentFailed(path), r.unscored(path))
+}
+
+func listsRuns(path string) string {
+	return "agentbench show " + exit.ShellWord(path) + " lists the runs"
+}
+
+// AnyCounts is an error where nothing was measured at all.
+func (r *Report) AnyCounts(path string) error {
+	for i := range r.Configurations {
+		if r.Configurations[i].Runs > 0 {
+			return nil
+		}
+	}
+	return exit.With(exit.NotMeasured, listsRuns(path), "there is no run that counts")
+}
+
+// AgentFailed is the error of results in which the agent failed in every run that counts,
+// with the commonest cause; nil where it did not, or where no run counts.
+func (r *Report) AgentFailed(path string) error {
+	classes := r.AllFailed()
+	if classes == nil {
+		return nil
+	}
+	return failedEverywhere(path, countAll(classes), classes[0])
+}
+
+// FailedEverywhere is that error of runs that were read; nil where one went well.
+func FailedEverywhere(path string, runs iter.Seq[*record.Run]) error {
+	counts := map[string]int{}
+	all := 0
+	for run := range runs {
+		failure := failureOf(run)
+		if failure == nil {
+			return nil
+		}
+		all++
+		counts[string(failure.Class)]++
+	}
+	if all == 0 {
+		return nil
+	}
+	return failedEverywhere(path, all, commonest(counts))
+}
+
+// failedEverywhere says that the agent failed in all of so many runs. The path is that
+// of a result folder, or of a baseline, which holds no messages: then the commonest
+// class of errors stands for the cause.
+func failedEverywhere(path string, all int, class Count) error {
+	cause := commonestFailure(path)
+	if cause.N == 0 {
+		cause = class
+	}
+	runs, in := "the only run", ""
+	if all > 1 {
+		runs = fmt.Sprintf("all %d runs", all)
+	}
+	if cause.N < all {
+		in = fmt.Sprintf(", in %d of them", cause.N)
+	}
+	return exit.With(exit.NotMeasured, listsRuns(path), "the agent failed in %s%s: %s", runs, in, page.Visible(cause.Name))
+}
+
+// failureOf is the error by which the agent failed in a run: the one that ended it,
+// or the last one where no iteration went well; nil where it did not fail.
+func failureOf(run *record.Run) (failure *record.Error) {
+	if run.Outcome.Status == record.Failed && run.Outcome.Error != nil {
+		return run.Outcome.Error
+	}
+	for i := range run.Iterations {
+		if failure = run.Iterations[i].Error; failure == nil {
+			return nil
+		}
+	}
+	return failure
+}
+
+// commonestFailure is the cause that most runs of a folder failed for, as one of them
+// tells it, and of how many; the zero value where there are no records.
+func commonestFailure(dir string) Count {
+	counts, examples, several := map[string]int{}, map[string]string{}, map[string]bool{}
+	for run, err := range record.ReadRuns(dir) {
+		if err != nil || !run.Outcome.Counts() {
+			continue
+		}
+		failure := failureOf(run)
+		if failure == nil {
+			continue
+		}
+		text := FirstLine(failure.Error())
+		cause := causeOf(text)
+		example, known := examples[cause]
+		several[cause] = several[cause] || known && text != example
+		if !known || text < example {
+			examples[cause] = text
+		}
+		counts[cause]++
+	}
+	most := commonest(counts)
+	cause := most.Name
+	if most.Name = examples[cause]; several[cause] {
+		most.Name += " (others differ in ids and numbers only)"
+	}
+	return most
+}
+
+// differing is what differs in messages of one cause: numbers, addresses, times and ids. What
+// a server answered with is no such number.
+var differing = regexp.MustCompile(`\bstatus \d+|\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b|\b[0-9a-fA-F]{8,}\b|\w*\d\w*([.:,-]\w*\d\w*)*`)
+
+// causeOf is a message without what differs where the cause is the same.
+func causeOf(message string) string {
+	return differing.ReplaceAllStringFunc(message, func(text string) string {
+		if strings.HasPrefix(text, "status ") {
+			return text
+		}
+		return "#"
+	})
+}
+
+// commonest is what occurs most often, the first by name among equals.
+func commonest(counts map[string]int) (most Count) {
+	for name, n := range counts {
+		if n > most.N || n == most.N && name < most.Name {
+			most = Count{Name: name, N: n}
+		}
+	}
+	return most
+}
+
+// unscored is the error of results whose first scorer judged no run at all; nil where it
+// judged one, or where nothing is scored.
+func (r *Report) unscored(path string) error {
+	hint := listsRuns(path)
+	for i := range r.Configurations {
+		c := &r.Configurations[i]
+		if len(c.Scores) == 0 || c.Scores[0].Scored > 0 {
+			return nil
+		}
+		for _, w := range c.Warnings {
+			if w.Kind == Unscored && w.Name == r.Primary() && w.More != "" {
+				hint = "one of the reasons: " + FirstLine(w.More)
+			}
+		}
+	}
+	return exit.With(exit.NotMeasured, hint, "the scorer %s could judge no run", page.Visible(r.Primary()))
+}
+
+// FirstLine is the first line of a text.
+func FirstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}
+
+// Judged turns what thresholds say into an error, and tells each of them, but not those
+// that hold where it is to be quiet.
+func Judged(all []Verdict, quiet bool, tell func(line string)) error {
+	wrong, broken := 0, 0
+	for i := range all {
+		v := &all[i]
+		what, numbers := "holds", v.Detail
+		switch {
+		case v.Err != nil:
+			broken++
+			what, numbers = "cannot be judged", v.Err.Error()
+		case !v.OK:
+			wrong++
+			what = "does not hold"
+		case quiet:
+			continue
+		}
+		if v.Configuration != "" {
+			what += " for " + v.Configuration
+		}
+		tell(indented("threshold " + what + ": " + strings.TrimSpace(v.Text)))
+		if numbers != "" {
+			tell(indented("  " + strings.TrimSpace(numbers)))
+		}
+	}
+	switch {
+	case broken > 0:
+		return exit.With(exit.NotMeasured, "", "%d of %s cannot be judged", broken, page.Plural(len(all), "threshold", "thresholds"))
+	case wrong == 1:
+		return exit.With(exit.AnswerNo, "", "1 of %s does not hold", page.Plural(len(all), "threshold", "thresholds"))
+	case wrong > 0:
+		return exit.With(exit.AnswerNo, "", "%d of %d thresholds do not hold", wrong, len(all))
+	}
+	return nil
+}
+
+// indented keeps line feeds, behind which it indents, and shows what a terminal does not.
+func indented(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = page.Visible(lines[i])
+	}
+	return strings.Join(lines, "\n  ")
+}
