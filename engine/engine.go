@@ -44,6 +44,9 @@ type Engine struct {
 	// Starved reports whether the budget that ended the plan is full of what calls may
 	// have cost whose answers did not come, not of what was paid; nil: it never is.
 	Starved func() bool
+	// Unreachable is the model whose server was never there, which every run would meet;
+	// nil: it is not looked for.
+	Unreachable func() *Unreachable
 	// Duration limits the whole; 0: no limit.
 	Duration time.Duration
 	// Now is the clock of what is volatile in records.
@@ -194,7 +197,13 @@ func (s *session) deliver(ctx context.Context, item plan.Item, r *record.Run) {
 	if r.Outcome.Reason == record.ReasonSuiteBudget {
 		s.spent.Store(true)
 	}
-	if blown := s.fuse.after(r); blown != nil && blown.Fault.Class == record.Resources {
+	blown := s.fuse.after(r)
+	if fault := r.Outcome.Error; r.Outcome.Status == record.Faulted && fault != nil && fault.Class == record.Network && s.Unreachable != nil {
+		if server := s.Unreachable(); server != nil {
+			blown = &Blown{Configuration: r.Configuration, Row: 1, Fault: fault, Unreachable: server}
+		}
+	}
+	if blown != nil && blown.Fault.Class == record.Resources {
 		s.short.CompareAndSwap(nil, blown)
 	} else if blown != nil {
 		s.cancel(blown)
@@ -354,9 +363,20 @@ type Blown struct {
 	// Starved says that the row is shorter than it had to be: what the calls of those
 	// runs may have cost fills the suite's budget.
 	Starved bool
+	// Unreachable is the model whose server was never there; nil: it is another cause.
+	Unreachable *Unreachable
+}
+
+// Unreachable is a model at whose server nothing listens.
+type Unreachable struct {
+	Model   string
+	Address string // scheme and host
 }
 
 func (b *Blown) Error() string {
+	if b.Unreachable != nil {
+		return fmt.Sprintf("no server listens at %s, the address of model %s: %v", b.Unreachable.Address, b.Unreachable.Model, b.Fault)
+	}
 	if b.Starved {
 		return fmt.Sprintf("the last calls failed, and what they may have cost leaves no room in the suite's budget: %v", b.Fault)
 	}

@@ -274,6 +274,19 @@ func TestF14_AWrongKeyEndsThePlan(t *testing.T) {
 	}
 }
 
+// F16: a server that was never there ends the plan with the first run that asked it.
+func TestF16_AServerThatWasNeverThereEndsThePlan(t *testing.T) {
+	e, journal, p, list := bench(t, acts(func(context.Context, *agent.Turn) (agent.Result, error) {
+		return agent.Result{}, &record.Error{Class: record.Network, Message: "refused"}
+	}), 1000)
+	dead := &engine.Unreachable{Model: "m", Address: "http://here"}
+	e.Unreachable = func() *engine.Unreachable { return dead }
+	summary, err := e.Run(t.Context(), p, list)
+	if err != nil || summary.Blown == nil || summary.Blown.Unreachable != dead || summary.Stopped == "" || len(journal.runs) >= 20 {
+		t.Errorf("%+v after %d runs, error %v", summary, len(journal.runs), err)
+	}
+}
+
 // F26b: where no file descriptor is left no run is started, and those in flight end.
 func TestF26b_RunsInFlightEndWhereNoFileDescriptorIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -180,6 +180,10 @@ func (p *Parts) Loops(configurations []spec.Resolved) ([]*loop.Loop, error) {
 // Model is the model of that name. It is not safe for concurrent use; the model is.
 func (p *Parts) Model(name string) (model.Model, error) { return p.models.named(name) }
 
+// Unreachable is the first model at whose server nothing has listened since the first
+// call; nil: there is none.
+func (p *Parts) Unreachable() *Unreachable { return p.models.unreachable.Load() }
+
 // Program is one that starts in the suite's folder.
 func (p *Parts) Program(argv []string, timeout time.Duration) external.Program {
 	return p.models.program(p.models.doc.Dir(), argv, timeout)

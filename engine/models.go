@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/loop"
@@ -38,8 +39,9 @@ type models struct {
 	// confinement holds the programs of all loops.
 	confinement *external.Confinement
 	// client is that of all endpoints that are no model's.
-	client  *http.Client
-	servers map[*spec.Loop]*serverNames
+	client      *http.Client
+	servers     map[*spec.Loop]*serverNames
+	unreachable atomic.Pointer[Unreachable]
 	// together is what the tools of all loops share.
 	together tool.Options
 }
@@ -119,18 +121,18 @@ func (m *models) limited(name string, declared *spec.Model, pricing pace.LimitOp
 		pricing.Simulated = true
 		return pace.Limit(provided, m.options.Budget, pricing), nil
 	}
-	return m.patient(provided, declared, pricing), nil
+	return m.patient(name, provided, declared, pricing), nil
 }
 
 // patient tries calls again. Every attempt is reserved in the suite's budget and
 // passes the gate, so retries stand around both.
-func (m *models) patient(provided model.Model, declared *spec.Model, pricing pace.LimitOptions) model.Model {
+func (m *models) patient(name string, provided model.Model, declared *spec.Model, pricing pace.LimitOptions) model.Model {
 	g := pace.NewGate(pace.GateOptions{Requests: declared.RPM, Tokens: declared.TPM, Parallel: declared.MaxParallel})
 	if m.options.Gate != nil {
 		m.options.Gate(g)
 	}
 	paced := g.Wrap(provided)
-	var o pace.RetryOptions
+	o := pace.RetryOptions{Unreachable: func(address string) { m.unreachable.CompareAndSwap(nil, &Unreachable{name, address}) }}
 	if declared.Retries != nil {
 		o.Retries = *declared.Retries
 		if o.Retries == 0 {

@@ -160,6 +160,7 @@ type CallError struct {
 	Waited     time.Duration // beside Duration: for rate limits, to try again, and for attempts before the last
 	Attempts   int           // requests sent; 0 means 1
 	Unsent     int           // of these attempts, those of which no byte reached a server
+	Refused    string        // the server's address, where it refused the connection: nothing listens there
 }
 
 // Error gives the class and the message.

@@ -178,7 +178,7 @@ func (p *program) wire(j *job) error {
 		Loops:    loops,
 		Score:    set.Score,
 		Watch:    j.tally,
-		Starved:  j.budget.Starved,
+		Starved:  j.budget.Starved, Unreachable: parts.Unreachable,
 		Duration: j.Suite.Budget.Duration,
 		Now:      p.now,
 	}
@@ -452,14 +452,15 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	write := func() error {
 		return p.write(report, &j.flags.reportFlags, "configurations", "metrics", "curve", "judges")
 	}
-	if j.flags.events == "-" {
+	unreachable := end.Blown != nil && end.Blown.Unreachable != nil // there is nothing to show
+	if j.flags.events == "-" || unreachable {
 		write = func() error { return p.writeFiles(report, &j.flags.reportFlags) }
 	}
 	if err := write(); err != nil {
 		return err
 	}
 	p.tellOvershoot(j.budget)
-	if !j.flags.quiet {
+	if !j.flags.quiet && !unreachable {
 		p.tellCache(j, m)
 		fmt.Fprintf(p.err, "\nresults: %s\nmore: agentbench report %s, agentbench show %s\n", j.dir, j.dir, j.dir)
 	}

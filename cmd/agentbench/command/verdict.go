@@ -79,6 +79,10 @@ func stoppedError(j *job, m *record.Manifest, end ending) error {
 // blownError is that of a suite which was given up, because what failed would
 // fail again.
 func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
+	if dead := b.Unreachable; dead != nil {
+		return exit.With(exit.NotMeasured, "start the server, or set the model's base_url to its address; then: "+j.again(),
+			"no server listens at %s, the address of model %s", page.Visible(dead.Address), page.Visible(dead.Model))
+	}
 	return exit.With(exit.NotMeasured, doubtHint(j)+repairs(b.Fault.Class)+"; the finished runs are safe in "+j.dir,
 		"given up after %d of %s: %s", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"), page.Visible(reports.FirstLine(b.Error())))
 }

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
@@ -26,6 +27,9 @@ func (m *Model) fail(failed *record.Error, e *exchange, took time.Duration) erro
 	err.Retry = shouldRetry(e.header)
 	if e.hopeless {
 		err.Retry = new(bool)
+	}
+	if e.refused {
+		err.Refused = m.server
 	}
 	if !e.sending.Began() {
 		err.Unsent = 1
@@ -60,6 +64,8 @@ func (m *Model) classify(ctx context.Context, e *exchange, err error) *record.Er
 		return &record.Error{Class: record.CallTimeout, Message: shorten(err.Error())}
 	case sending != nil:
 		e.hopeless = hopeless(err)
+		dialled, _ := errors.AsType[*net.OpError](err) // not that of a proxy, which has another Op
+		e.refused = dialled != nil && dialled.Op == "dial" && errors.Is(err, syscall.ECONNREFUSED)
 		return &record.Error{Class: record.Network, Message: shorten(err.Error())}
 	}
 	return &record.Error{Class: record.InvalidRequest, Message: shorten(err.Error())}

@@ -169,6 +169,17 @@ func TestNobodyListens(t *testing.T) {
 	if !model.NeverSent(err) {
 		t.Error("a call that was refused may have cost something")
 	}
+	var call *model.CallError
+	if errors.As(err, &call); call.Refused != address {
+		t.Errorf("%q refused it, want %q", call.Refused, address)
+	}
+	proxy, _ := url.Parse(address)
+	behind := NewTransport()
+	behind.Proxy = http.ProxyURL(proxy)
+	_, err = connect(t, Options{BaseURL: "https://model.test/v1", Transport: behind}).Call(t.Context(), hello())
+	if errors.As(err, &call); call.Refused != "" {
+		t.Errorf("a proxy is taken for the server: %q", call.Refused)
+	}
 }
 
 // F16: it is certain of no call that was sent, whatever became of it, that it cost

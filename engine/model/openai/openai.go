@@ -93,6 +93,7 @@ type Model struct {
 	options Options
 	client  *openai.Client
 	secrets *secret.Redactor
+	server  string // scheme and host
 	counted counted
 	// completionLimit: the server wants max_completion_tokens, not max_tokens.
 	completionLimit bool
@@ -123,6 +124,7 @@ func New(o Options) (*Model, error) {
 	return &Model{
 		options:         o,
 		client:          openai.NewClientWithConfig(config),
+		server:          base.Scheme + "://" + base.Host,
 		secrets:         secret.New(secret.OfServer(o.BaseURL, o.Key, o.Headers)...),
 		completionLimit: o.Quirks.CompletionLimit || base.Host == "api.openai.com" || reasons(o.Name),
 	}, nil
@@ -252,6 +254,7 @@ type exchange struct {
 	unasked  bool        // it was not streamed although it was to be
 	broken   error       // why the answer is not whole
 	hopeless bool        // trying again would end the same way
+	refused  bool        // nothing listens at the server's address
 
 	sending *external.Sending // nil: nothing was ever to be sent
 }

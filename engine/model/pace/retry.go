@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
@@ -22,6 +23,7 @@ const (
 	shortestBackoff = 500 * time.Millisecond
 	longestBackoff  = 30 * time.Second
 	badResponses    = 2 // retries after answers that are none
+	refusals        = 2 // attempts at a server that has refused every connection so far
 )
 
 // RetryOptions say how often to try again. Zero values mean the defaults.
@@ -29,6 +31,9 @@ type RetryOptions struct {
 	Retries int            // attempts after the first; negative: none; default DefaultRetries
 	Random  func() float64 // from 0 to below 1, safe for concurrent use; default: math/rand/v2
 	Key     func() string  // of idempotency, one a call; default: crypto/rand
+	// Unreachable is told the address of a server at which nothing has listened since
+	// the first call, whenever a call failed for that; nil: nobody wants to know.
+	Unreachable func(address string)
 }
 
 // Retry tries the calls of a model again that failed for a while.
@@ -48,13 +53,14 @@ func Retry(inner model.Model, o RetryOptions) model.Model {
 type retrying struct {
 	inner   model.Model
 	options RetryOptions
+	reached atomic.Bool // a byte of a call was sent
 }
 
 // Call makes the call until it succeeds or is not worth another attempt.
 func (m *retrying) Call(ctx context.Context, request *model.Request) (*model.Reply, error) {
 	sent := *request
 	sent.Idempotency = m.options.Key()
-	c := call{options: &m.options}
+	c := call{options: &m.options, reached: &m.reached}
 	for {
 		reply, err := m.inner.Call(ctx, &sent)
 		if noRoom := c.noRoom(err); noRoom != nil {
@@ -62,6 +68,7 @@ func (m *retrying) Call(ctx context.Context, request *model.Request) (*model.Rep
 		}
 		c.attempts++
 		if err == nil {
+			m.reached.Store(true)
 			reply.Attempts, reply.Unsent, reply.Waited = c.attempts, c.unsent, reply.Waited+c.waited
 			return reply, nil
 		}
@@ -79,6 +86,7 @@ func (m *retrying) Call(ctx context.Context, request *model.Request) (*model.Rep
 // call is one call with its attempts.
 type call struct {
 	options  *RetryOptions
+	reached  *atomic.Bool // of the model
 	attempts int
 	unsent   int              // attempts of which no byte reached a server
 	last     *model.CallError // of the attempt before; nil: there was none
@@ -95,17 +103,24 @@ func (c *call) next(err error) (wait time.Duration, again bool) {
 		return 0, false
 	}
 	c.unsent += failed.Unsent
+	if failed.Unsent == 0 {
+		c.reached.Store(true)
+	}
+	unreachable := failed.Refused != "" && !c.reached.Load()
 	if failed.Cause.Class == record.BadResponse {
 		c.bad++
 	}
 	wait = c.wait(failed.RetryAfter)
-	if c.worthwhile(failed) && c.affordable(failed, wait) {
+	if c.worthwhile(failed) && c.affordable(failed, wait) && !(unreachable && c.attempts >= refusals) {
 		c.waited += failed.Duration + failed.Waited
 		c.last = failed
 		return wait, true
 	}
 	failed.Attempts, failed.Unsent = c.attempts, c.unsent
 	failed.Waited += c.waited
+	if unreachable && c.options.Unreachable != nil {
+		c.options.Unreachable(failed.Refused)
+	}
 	return 0, false
 }
 

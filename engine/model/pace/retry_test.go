@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -338,4 +339,42 @@ func TestF16_AttemptsThatReachedNobodyAreCounted(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// F16: a server at which nothing has listened since the first call is asked twice; one
+// that was there and went away has all the patience.
+func TestF16_AServerThatWasNeverThere(t *testing.T) {
+	refused := func() error {
+		err := model.Fail(record.Network, "refused", 0)
+		err.Unsent, err.Refused = 1, "http://here"
+		return err
+	}
+	broken := func() error { return model.Fail(record.Network, "reset", 0) }
+	for name, c := range map[string]struct {
+		fails    []error
+		attempts int
+		told     []string
+	}{
+		"never there":            {always(refused), 2, []string{"http://here"}},
+		"there at second glance": {[]error{refused()}, 2, nil},
+		"there before":           {append([]error{nil}, always(refused)...), 1 + 4, nil},
+		"reached once":           {append([]error{broken()}, always(refused)...), 4, nil},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{fails: c.fails}
+			var told []string
+			m := Retry(s, RetryOptions{Unreachable: func(address string) { told = append(told, address) }})
+			for range 2 {
+				if _, err := m.Call(t.Context(), &model.Request{}); err != nil {
+					break
+				}
+			}
+			if name == "there at second glance" {
+				s.began = s.began[:2]
+			}
+			if len(s.began) != c.attempts || !slices.Equal(told, c.told) {
+				t.Errorf("%s: %d attempts, told %q", name, len(s.began), told)
+			}
+		})
+	}
 }
