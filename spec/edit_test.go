@@ -267,3 +267,63 @@ func TestSettingAConditionTwiceIsSettingItOnce(t *testing.T) {
 		t.Errorf("%d conditions, the last of which is called %q", len(twice.Terminate.Any), twice.Terminate.Any[len(twice.Terminate.Any)-1].Name)
 	}
 }
+
+// The file of a loop is changed by itself, comments and layout stay.
+func TestEditLoop(t *testing.T) {
+	dir := t.TempDir()
+	onDisk(t, dir, editSuite, editLoop)
+	open := func() *Document {
+		d, faults := Load(filepath.Join(dir, "a.loop.yaml"), Options{})
+		if d == nil {
+			t.Fatal(faults)
+		}
+		return d
+	}
+	edited, err := open().EditLoop(assigned(t, "max_iterations=5", "terminate.confidence.threshold=0.85")...)
+	if err != nil || len(edited) != 1 || string(edited[0].Text) != strings.Replace(editLoop, "max_iterations: 3 ", "max_iterations: 5 ", 1) {
+		t.Fatalf("%v, %v", err, edited)
+	}
+	if err := ReplaceFiles(edited); err != nil {
+		t.Fatal(err)
+	}
+	if edited, err = open().EditLoop(assigned(t, "max_iterations=5")...); err != nil || len(edited) > 0 {
+		t.Errorf("%v, %v", err, edited)
+	}
+	if _, err := open().EditLoop(assigned(t, "nosuch.path=3")...); err == nil {
+		t.Error("it has no such path")
+	}
+}
+
+// Files are replaced whole, all of them or none: not where one has changed since.
+func TestReplaceFiles(t *testing.T) {
+	dir := t.TempDir()
+	d := onDisk(t, dir, editSuite, editLoop)
+	edited, err := d.Edit("wide", assigned(t, "max_iterations=7", "terminate.confidence.threshold=0.9")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop, err := d.Edit("plain", assigned(t, "max_iterations=2")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, link := filepath.Join(dir, "s.yaml"), filepath.Join(dir, "real.yaml")
+	if err := errors.Join(os.Rename(file, link), os.Symlink("real.yaml", file), os.Chmod(link, 0o640), os.WriteFile(filepath.Join(dir, "a.loop.yaml"), []byte("# mine\n"+editLoop), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if err := ReplaceFiles(append(edited, loop...)); err == nil || !strings.Contains(err.Error(), "a.loop.yaml has changed in the meantime") {
+		t.Errorf("the error is %v", err)
+	}
+	if text, _ := os.ReadFile(file); string(text) != editSuite {
+		t.Errorf("one file was replaced:\n%s", text)
+	}
+	if err := ReplaceFiles(edited); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(link)
+	if text, _ := os.ReadFile(link); err != nil || string(text) != string(edited[0].Text) || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v:\n%s", err, info.Mode(), text)
+	}
+	if names, _ := filepath.Glob(filepath.Join(dir, ".agentbench-*")); len(names) > 0 {
+		t.Errorf("left over: %v", names)
+	}
+}

@@ -1,8 +1,12 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -334,6 +338,37 @@ func (d *Document) Edit(configuration string, params ...Assignment) ([]Edited, e
 	return nil, err
 }
 
+// EditLoop gives the text of a loop file in which parameters have other values. Comments
+// and layout stay. The file is loaded again as it would be, as Edit does. No file: nothing
+// would change.
+func (d *Document) EditLoop(params ...Assignment) ([]Edited, error) {
+	if d.load == nil {
+		return nil, errNotOnDisk
+	}
+	loop, faults := d.Loop.With(params...)
+	switch {
+	case loop == nil:
+		return nil, faults
+	case loop.Hash() == d.Loop.Hash():
+		return nil, nil
+	}
+	e := editor{Document: d, resolved: &Resolved{Loop: d.Loop}, wanted: loop.Hash()}
+	edited, err := e.loopText(e.needed(params))
+	if err != nil {
+		return nil, err
+	}
+	again, faults := d.load(map[string][]byte{edited.File.Name: edited.Text})
+	switch {
+	case again == nil:
+		return nil, faults
+	case again.Loop.Hash() != e.wanted:
+		return nil, &EditError{"the change would not make the loop what it is to be", "change the file by hand"}
+	}
+	return []Edited{*edited}, nil
+}
+
+var errNotOnDisk = &EditError{"this suite is not on disk", "agentbench init DIR writes one of those that ship into a folder"}
+
 // Editable says why the values of a configuration cannot be changed in files; nil where they can.
 func (d *Document) Editable(configuration string) error {
 	_, err := d.editor(configuration, nil)
@@ -352,7 +387,7 @@ type editor struct {
 
 func (d *Document) editor(configuration string, params []Assignment) (*editor, error) {
 	if d.load == nil {
-		return nil, &EditError{"this suite is not on disk", "agentbench init DIR writes one of those that ship into a folder"}
+		return nil, errNotOnDisk
 	}
 	e := &editor{Document: d, name: configuration, resolved: d.Suite.Configuration(configuration)}
 	if e.resolved == nil {
@@ -510,6 +545,53 @@ func (e *editor) means(edited []Edited) error {
 			if now := again.Suite.Configuration(name); now == nil || now.Hash != wanted {
 				return &EditError{fmt.Sprintf("the change would not make %s what it is to be", name), "change the files by hand"}
 			}
+		}
+	}
+	return nil
+}
+
+// ReplaceFiles puts new texts in the place of files. All are written beside what they
+// replace, with its mode, before the first takes its place; a symbolic link stays one. A
+// file that has changed since it was read is an error, and then nothing is replaced.
+func ReplaceFiles(files []Edited) (err error) {
+	type replacement struct{ temporary, path string }
+	var all []replacement
+	defer func() {
+		for _, r := range all {
+			if gone := os.Remove(r.temporary); !errors.Is(gone, fs.ErrNotExist) {
+				err = errors.Join(err, gone)
+			}
+		}
+	}()
+	for _, f := range files {
+		path, err := filepath.EvalSymlinks(filepath.FromSlash(f.File.Name))
+		if err != nil {
+			return err
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		now, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if string(now) != f.File.Text() {
+			return fmt.Errorf("%s has changed in the meantime", f.File.Name)
+		}
+		temporary, err := os.CreateTemp(filepath.Dir(path), ".agentbench-*")
+		if err != nil {
+			return err
+		}
+		all = append(all, replacement{temporary.Name(), path})
+		_, err = temporary.Write(f.Text)
+		if err = errors.Join(err, temporary.Chmod(info.Mode().Perm()), temporary.Sync(), temporary.Close()); err != nil {
+			return err
+		}
+	}
+	for _, r := range all {
+		if err := os.Rename(r.temporary, r.path); err != nil {
+			return err
 		}
 	}
 	return nil

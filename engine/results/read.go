@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
@@ -48,26 +49,58 @@ type Notes struct {
 // Read reads the runs that count, a recording for each configuration that has
 // some, in the order of the manifest.
 func (f *Folder) Read(s Selection) ([]sweep.Recording, Notes, error) {
-	c := &collection{folder: f, selection: s, places: map[string]place{}, tasks: map[string]*spec.Task{}, words: map[string]string{}}
-	for run, err := range c.runs() {
-		if err == nil {
-			c.add(run)
-		} else if err = c.unread(err); err != nil {
-			return nil, c.notes, fmt.Errorf("reading the runs: %w", err)
-		}
-	}
-	for score, err := range record.ReadScores(f.Path) {
-		if err == nil {
-			c.score(&score)
-		} else if err = c.unread(err); err != nil {
-			return nil, c.notes, fmt.Errorf("reading the scores: %w", err)
-		}
+	c := f.collect(s)
+	if err := c.read(); err != nil {
+		return nil, c.notes, err
 	}
 	c.forgetRemoved()
 	if err := f.tasksOf(c.tasks); err != nil {
 		return nil, c.notes, err
 	}
 	return c.recordings(), c.notes, nil
+}
+
+func (f *Folder) collect(s Selection) *collection {
+	return &collection{folder: f, selection: s, places: map[string]place{}, tasks: map[string]*spec.Task{}, words: map[string]string{}}
+}
+
+// Following is a folder that runs are added to while they are made: what is there is
+// read once, and nothing after that. Several may add.
+type Following struct {
+	mu    sync.Mutex
+	c     *collection
+	tasks map[string]*spec.Task
+}
+
+// Follow reads the runs that count so far. tasks are those of all runs to come, by
+// their ids.
+func (f *Folder) Follow(s Selection, tasks map[string]*spec.Task) (*Following, error) {
+	l := &Following{c: f.collect(s), tasks: tasks}
+	return l, l.c.read()
+}
+
+// Add adds a run that was written, with its scores.
+func (l *Following) Add(run *record.Run, scores []record.Score) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.c.selection.Texts {
+		signals := run.Signals()
+		run = replay.WithoutTexts(&signals)
+		l.c.share(run) // not one with texts: whoever made it may be reading it
+	}
+	l.c.add(run)
+	for i := range scores {
+		l.c.score(&scores[i])
+	}
+}
+
+// Recordings are the runs so far, as Read would give them.
+func (l *Following) Recordings() []sweep.Recording {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.c.forgetRemoved()
+	l.c.tasks = l.tasks
+	return l.c.recordings()
 }
 
 // collection is a folder that is being read.
@@ -85,6 +118,26 @@ type collection struct {
 
 // place is where a run is kept.
 type place struct{ at int }
+
+// read reads the runs and their scores.
+func (c *collection) read() error {
+	for run, err := range c.runs() {
+		if err == nil {
+			c.share(run)
+			c.add(run)
+		} else if err = c.unread(err); err != nil {
+			return fmt.Errorf("reading the runs: %w", err)
+		}
+	}
+	for score, err := range record.ReadScores(c.folder.Path) {
+		if err == nil {
+			c.score(&score)
+		} else if err = c.unread(err); err != nil {
+			return fmt.Errorf("reading the scores: %w", err)
+		}
+	}
+	return nil
+}
 
 // runs are records, or signals in the form of records.
 func (c *collection) runs() iter.Seq2[*record.Run, error] {
@@ -133,9 +186,10 @@ func (c *collection) add(run *record.Run) {
 	case repeated:
 		c.notes.Repeated++
 	default:
-		c.share(run)
 		c.places[run.ID] = place{len(c.all)}
-		c.tasks[run.Task] = nil
+		if c.tasks[run.Task] == nil {
+			c.tasks[run.Task] = nil // wanted
+		}
 		c.all = append(c.all, sweep.Run{Recorded: replay.Recorded{Run: run}})
 	}
 }

@@ -4,16 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/results"
+	suite "github.com/agentbench/agentbench/spec"
 )
 
 const spec = `{
@@ -35,11 +38,7 @@ func folder(t testing.TB, resolved string, runs ...*record.Run) string {
 		t.Fatal(err)
 	}
 	for _, run := range runs {
-		scores := []record.Score{{Run: run.ID, Name: "right", Value: 1}, {Run: run.ID, Name: "right", Iteration: 1, Value: 0.25},
-			{Run: run.ID, Name: "right", Iteration: 1, Value: 0.5}, {Run: run.ID, Name: "short", Unscored: "no target"}, {Run: run.ID, Name: "late", Value: 2},
-			{Run: run.ID, Name: "gone", Value: 1}, {Run: run.ID, Name: "gone", Removed: true},
-			{Run: run.ID, Name: "right", Iteration: 2, Value: 1}, {Run: run.ID, Name: "right", Iteration: 2, Removed: true}}
-		if err := j.Append(run, scores, nil); err != nil {
+		if err := j.Append(run, scoresOf(run), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,6 +46,13 @@ func folder(t testing.TB, resolved string, runs ...*record.Run) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+func scoresOf(run *record.Run) []record.Score {
+	return []record.Score{{Run: run.ID, Name: "right", Value: 1}, {Run: run.ID, Name: "right", Iteration: 1, Value: 0.25},
+		{Run: run.ID, Name: "right", Iteration: 1, Value: 0.5}, {Run: run.ID, Name: "short", Unscored: "no target"}, {Run: run.ID, Name: "late", Value: 2},
+		{Run: run.ID, Name: "gone", Value: 1}, {Run: run.ID, Name: "gone", Removed: true},
+		{Run: run.ID, Name: "right", Iteration: 2, Value: 1}, {Run: run.ID, Name: "right", Iteration: 2, Removed: true}}
 }
 
 func made(configuration, task string, trial int, status record.Status) *record.Run {
@@ -222,4 +228,51 @@ func BenchmarkRead(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// Who follows a folder gets the runs that a reader of all of it would get, those from
+// before and those that are added, with texts and without.
+func TestFollow(t *testing.T) {
+	for _, texts := range []bool{false, true} {
+		early := made("wide", "b", 1, record.Completed)
+		later := []*record.Run{made("wide", "a", 1, record.Completed), made("wide", "a", 2, record.Cancelled), made("wide", "b", 1, record.Completed), made("none", "a", 1, record.Completed)}
+		before, err := results.Open(folder(t, spec, early), results.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := results.Open(folder(t, spec, append([]*record.Run{early}, later...)...), results.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _, err := after.Read(results.Selection{Texts: texts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := map[string]*suite.Task{}
+		for task, err := range after.Tasks() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			known[task.ID] = task
+		}
+		following, err := before.Follow(results.Selection{Texts: texts}, known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.RemoveAll(before.Path); err != nil { // nothing is read any more
+			t.Fatal(err)
+		}
+		for _, run := range later {
+			following.Add(run, scoresOf(run))
+		}
+		got := following.Recordings()
+		if len(got) != 1 || len(want) != 1 || len(got[0].Runs) != 2 || !reflect.DeepEqual(got[0].Scores, want[0].Scores) || !slices.EqualFunc(got[0].Runs, want[0].Runs, alikeRuns) {
+			t.Errorf("texts %v: got %+v, want %+v", texts, got, want)
+		}
+	}
+}
+
+// alikeRuns compares runs; scores that are not known are NaN.
+func alikeRuns(a, b sweep.Run) bool {
+	return fmt.Sprintf("%v %v", a.Scores, *a.Task) == fmt.Sprintf("%v %v", b.Scores, *b.Task) && reflect.DeepEqual(a.Run, b.Run)
 }

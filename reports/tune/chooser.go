@@ -100,58 +100,61 @@ func newChooser(ctx context.Context, of Candidates, o ChoiceOptions) (*chooser, 
 	return t, nil
 }
 
-// fill puts defaults in the place of zeros, and finds the scores.
+// Check finds what is wrong with the options where runs have such scores: before any
+// are there.
+func (o *ChoiceOptions) Check(scores []string) error {
+	rule := cmp.Or(o.Choose.Rule, MaxLoss)
+	if o.Objective != nil && (rule == WithinOneSE || rule == Indistinguishable) && readsQuantiles(o.reads()) {
+		return errNoJackknife
+	}
+	switch {
+	case !slices.Contains(rules, rule):
+		return fmt.Errorf("%q is not a rule: want one of %v", rule, rules)
+	case o.HoldOut < 0 || o.HoldOut >= 1 || o.HoldOut != o.HoldOut:
+		return fmt.Errorf("%v is not a share of tasks to hold out: want one above 0 and below 1", o.HoldOut)
+	case o.Choose.Number < 0 || o.Choose.Number > 1:
+		return fmt.Errorf("%s: %v is not a number from 0 to 1", rule, o.Choose.Number)
+	case o.Minimize && rule == MaxLoss && (o.Objective == nil || scoreRead(o.Objective, scores) >= 0):
+		return ErrLossOfSmall
+	case len(scores) == 0 && (o.Objective == nil || rule == MaxLoss):
+		return fmt.Errorf("%w: an objective and another rule than %s may serve", ErrNoScore, MaxLoss)
+	}
+	for _, path := range o.reads() {
+		if name, ok := scoreNamed(path); ok && !slices.Contains(scores, name) {
+			return &UnknownScoreError{Name: name, Known: scores}
+		}
+	}
+	return nil
+}
+
+// fill puts defaults in the place of zeros, and finds the scores. Those that are read
+// have to be known of a candidate that is chosen.
 func (t *chooser) fill() error {
+	if len(t.held.Runs) == 0 {
+		return errors.New("there are no recorded runs")
+	}
+	if err := t.ChoiceOptions.Check(t.held.Scores); err != nil {
+		return err
+	}
 	if t.Level == 0 {
 		t.Level = stats.Level
 	}
 	if t.Choose.Rule == "" {
-		t.Choose.Rule = MaxLoss
-		if t.Choose.Number == 0 {
-			t.Choose.Number = DefaultMaxLoss
-		}
-	}
-	switch {
-	case len(t.held.Runs) == 0:
-		return errors.New("there are no recorded runs")
-	case !slices.Contains(rules, t.Choose.Rule):
-		return fmt.Errorf("%q is not a rule: want one of %v", t.Choose.Rule, rules)
-	case t.HoldOut < 0 || t.HoldOut >= 1 || t.HoldOut != t.HoldOut:
-		return fmt.Errorf("%v is not a share of tasks to hold out: want one above 0 and below 1", t.HoldOut)
-	case t.Choose.Number < 0 || t.Choose.Number > 1:
-		return fmt.Errorf("%s: %v is not a number from 0 to 1", t.Choose.Rule, t.Choose.Number)
+		t.Choose.Rule, t.Choose.Number = MaxLoss, cmp.Or(t.Choose.Number, DefaultMaxLoss)
 	}
 	t.score = scoreRead(t.Objective, t.held.Scores)
 	if t.score < 0 && len(t.held.Scores) > 0 {
 		t.score = 0
 	}
-	if t.Minimize && t.Choose.Rule == MaxLoss && (t.Objective == nil || scoreRead(t.Objective, t.held.Scores) >= 0) {
-		return ErrLossOfSmall
-	}
-	if t.score < 0 && (t.Objective == nil || t.Choose.Rule == MaxLoss) {
-		return fmt.Errorf("%w: an objective and another rule than %s may serve", ErrNoScore, MaxLoss)
-	}
-	t.quantiles = readsQuantiles(t.ChoiceOptions.reads())
-	return t.readScores()
-}
-
-// readScores finds the scores that are read, which have to be known of a candidate
-// that is chosen.
-func (t *chooser) readScores() error {
 	if t.score >= 0 {
 		t.reads = append(t.reads, t.score)
 	}
+	t.quantiles = readsQuantiles(t.ChoiceOptions.reads())
 	for _, path := range t.ChoiceOptions.reads() {
-		name, ok := scoreNamed(path)
-		if !ok {
-			continue
-		}
-		at := slices.Index(t.held.Scores, name)
-		if at < 0 {
-			return &UnknownScoreError{Name: name, Known: t.held.Scores}
-		}
-		if !slices.Contains(t.reads, at) {
-			t.reads = append(t.reads, at)
+		if name, ok := scoreNamed(path); ok {
+			if at := slices.Index(t.held.Scores, name); !slices.Contains(t.reads, at) {
+				t.reads = append(t.reads, at)
+			}
 		}
 	}
 	return nil

@@ -343,7 +343,7 @@ func (a *audit) add(t *testing.T, seed uint64) {
 // the page promised.
 func (s *auditSuite) live(t *testing.T, dir string, page *auditPage) {
 	suite := filepath.Join(dir, "suite.yaml")
-	if auditTuned(t, "tune", filepath.Join(dir, "r"), "--suite", suite, "--format", "json", "--write"); t.Failed() {
+	if auditTuned(t, "tune", filepath.Join(dir, "r"), "--suite", suite, "--format", "json", "--apply"); t.Failed() {
 		return
 	}
 	var report struct {

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/mockserver"
 	"github.com/agentbench/agentbench/engine/record"
 )
@@ -326,7 +327,7 @@ func TestF3_KilledSuitesKeepTheirBudget(t *testing.T) {
 			continue
 		case <-ended:
 		}
-		if code := child.ProcessState.ExitCode(); code != stopped {
+		if code := child.ProcessState.ExitCode(); code != exit.Stopped {
 			t.Errorf("exit code %d", code)
 		}
 		break

@@ -289,7 +289,12 @@ func (f *reportFlags) declare(c *cobra.Command, tables []string) {
 	f.names = tables
 	c.Flags().StringVarP(&f.format, "format", "f", "terminal", strings.Join(page.Formats, ", "))
 	c.Flags().StringArrayVar(&f.tables, "table", nil, "only this table (repeatable): "+strings.Join(tables, ", "))
-	c.Flags().StringArrayVar(&f.writes, "write", nil, "also write FORMAT=FILE, for example junit=junit.xml (repeatable)")
+	listFlag(c, &f.writes, "write", "", "also write FORMAT=FILE, for example junit=junit.xml (repeatable)", func(text string) (string, error) {
+		if _, path, ok := strings.Cut(text, "="); !ok || path == "" || path == "-" {
+			return "", exit.Usage(writeHint(c, text), "--write %s: want FORMAT=FILE", text)
+		}
+		return text, nil
+	})
 	// Both fail only where there is no such flag.
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(page.Formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("table", cobra.FixedCompletions(tables, cobra.ShellCompDirectiveNoFileComp))
@@ -330,12 +335,17 @@ func (f *reportFlags) formatNamed(name string) (string, error) {
 	return name, nil
 }
 
+// writeHint is for a --write that has no file. What it meant to tune once, --apply does.
+func writeHint(c *cobra.Command, text string) string {
+	if c.Name() == "tune" && !strings.Contains(text, "=") {
+		return "--apply changes the YAML to what is recommended; --write json=tune.json writes the page to a file"
+	}
+	return "--write junit=junit.xml; what goes to stdout is for --format"
+}
+
 // fileNamed reads FORMAT=FILE.
 func (f *reportFlags) fileNamed(text string) (file formatFile, err error) {
-	format, path, ok := strings.Cut(text, "=")
-	if !ok || path == "" || path == "-" {
-		return file, exit.Usage("--write junit=junit.xml; what goes to stdout is for --format", "--write %s: want FORMAT=FILE", text)
-	}
+	format, path, _ := strings.Cut(text, "=")
 	if format, err = f.formatNamed(format); err != nil {
 		return file, err
 	}

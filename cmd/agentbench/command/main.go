@@ -134,7 +134,10 @@ func wrongFlag(c *cobra.Command, err error) error {
 	var missing *pflag.NotExistError
 	var value *pflag.InvalidValueError
 	var refused *exit.Error
+	var bare *pflag.ValueRequiredError
 	switch {
+	case errors.As(err, &bare) && bare.GetSpecifiedName() == "write":
+		return exit.Usage(writeHint(c, ""), "--write: want FORMAT=FILE")
 	case errors.As(err, &refused):
 		return refused
 	case errors.As(err, &value) && kinds[value.GetFlag().Value.Type()] != "":

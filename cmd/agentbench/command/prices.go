@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/imports"
+	"github.com/agentbench/agentbench/reports/page"
 )
 
 func (p *program) pricesCommand() *cobra.Command {
@@ -69,17 +70,17 @@ func (p *program) importPrices(name, asOf, out string, providers []string) error
 	if err != nil {
 		return exit.With(exit.NotMeasured, "", "writing the prices: %w", err)
 	}
-	fmt.Fprintf(p.err, "prices of %s as of %s\n", count(len(made.Models), "model", "models"), asOf)
+	fmt.Fprintf(p.err, "prices of %s as of %s\n", page.Plural(len(made.Models), "model", "models"), asOf)
 	tell := func(what string, names []string) {
 		if len(names) > 0 {
-			fmt.Fprintf(p.err, "%s: %s\n", what, printable(exit.Some(names)))
+			fmt.Fprintf(p.err, "%s: %s\n", what, page.Visible(exit.Some(names)))
 		}
 	}
 	tell("left out, the prices are 0 (a gap of the table, or free: write NAME: free)", made.Zero)
 	tell("left out, providers charge differently (choose with --provider)", made.Ambiguous)
 	var unused []string
 	for _, field := range slices.Sorted(maps.Keys(made.Unknown)) {
-		unused = append(unused, fmt.Sprintf("%s (%s)", field, count(made.Unknown[field], "model", "models")))
+		unused = append(unused, fmt.Sprintf("%s (%s)", field, page.Plural(made.Unknown[field], "model", "models")))
 	}
 	tell("fields that are not used", unused)
 	return nil

@@ -13,11 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine"
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/trajectory"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/scorers"
 	"github.com/agentbench/agentbench/spec"
@@ -60,7 +63,7 @@ func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns
 		return nil, err
 	}
 	if at.Baseline() {
-		return nil, usage("name the result folder that it was made of", "%s is a baseline, which does not hold what runs did: it cannot be replayed", text)
+		return nil, exit.Usage("name the result folder that it was made of", "%s is a baseline, which does not hold what runs did: it cannot be replayed", text)
 	}
 	r := &recordedRuns{program: p, place: at.Path, suite: f.suite, only: at.Configuration}
 	suite, err := p.tasksOf(f.suite)
@@ -69,7 +72,7 @@ func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns
 	}
 	r.folder, err = results.OpenManifest(at.Path, at.Manifest, results.Options{Suite: suite})
 	if err != nil {
-		return nil, fail(notMeasured, "agentbench version tells which one this is, and the manifest which one made it", "%s cannot be replayed: %w", at.Path, err)
+		return nil, exit.With(exit.NotMeasured, "agentbench version tells which one this is, and the manifest which one made it", "%s cannot be replayed: %w", at.Path, err)
 	}
 	if suite != nil {
 		if err := r.sameData(suite); err != nil {
@@ -95,10 +98,10 @@ func (p *program) tasksOf(path string) (*spec.Document, error) {
 func (r *recordedRuns) sameData(suite *spec.Document) error {
 	other, err := r.folder.OtherData(suite)
 	if err != nil {
-		return fail(wrongSpec, "", "%w", err)
+		return exit.With(exit.WrongSpec, "", "%w", err)
 	}
 	if len(other) > 0 {
-		r.warn("%s of --suite: not the bytes that the runs were made of, so that tasks may differ", some(other))
+		r.warn("%s of --suite: not the bytes that the runs were made of, so that tasks may differ", exit.Some(other))
 	}
 	return nil
 }
@@ -117,7 +120,7 @@ func (r *recordedRuns) base(names []string) error {
 		head, ok := m.Configuration(name)
 		if !ok {
 			known := results.Names(m)
-			return usage(didYouMean(name, known, "there are: "+some(known)), "%s has no configuration %q", r.place, name)
+			return exit.Usage(exit.DidYouMean(name, known, "there are: "+exit.Some(known)), "%s has no configuration %q", r.place, name)
 		}
 		r.bases = append(r.bases, sweep.Base{Name: head.Name, Loop: r.folder.Loop(head.Name)})
 	}
@@ -146,13 +149,13 @@ func (r *recordedRuns) read(loops []*spec.Loop) error {
 	var err error
 	defer reports.Leanly()()
 	if r.replayed, r.notes, err = r.folder.Read(selection); err != nil {
-		return fail(notMeasured, "", "%w", err)
+		return exit.With(exit.NotMeasured, "", "%w", err)
 	}
 	r.selection = selection
 	r.texts, r.apart = selection.Texts, slices.ContainsFunc(loops, r.leaves)
 	r.tellNotes()
 	if len(r.replayed) == 0 {
-		return fail(notMeasured, "agentbench show "+shellWord(r.place)+" lists the runs", "%s holds no run that counts", cmp.Or(r.only, r.place))
+		return exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(r.place)+" lists the runs", "%s holds no run that counts", cmp.Or(r.only, r.place))
 	}
 	return nil
 }
@@ -191,14 +194,14 @@ func (r *recordedRuns) tellNotes() {
 		{n.Taskless, "run is of a task that --suite or the folder does not have", "runs are of tasks that --suite or the folder does not have"},
 	} {
 		if note.count > 0 {
-			r.leftOut(count(note.count, note.one, note.many))
+			r.leftOut(page.Plural(note.count, note.one, note.many))
 		}
 	}
 	if n.BadLines > 0 {
-		lines := count(n.BadLines, "line", "lines") + " cannot be read"
+		lines := page.Plural(n.BadLines, "line", "lines") + " cannot be read"
 		r.warn("%s, the first: %s", lines, n.FirstBad)
 		r.left = append(r.left, tune.ReplayNote{Kind: tune.LeftOut, More: lines})
-		fmt.Fprintf(r.err, "hint: agentbench repair --dry-run %s says what is damaged\n", shellWord(r.place))
+		fmt.Fprintf(r.err, "hint: agentbench repair --dry-run %s says what is damaged\n", exit.ShellWord(r.place))
 	}
 	r.tellMissing()
 }
@@ -218,7 +221,7 @@ func (r *recordedRuns) tellMissing() {
 		planned -= raced * planned / max(1, len(m.Configurations))
 	}
 	if m.Status != record.StateComplete && made < planned {
-		r.leftOut(fmt.Sprintf("only %d of %s made: those that are missing may be the longer ones", made, count(planned, "run is", "runs are")))
+		r.leftOut(fmt.Sprintf("only %d of %s made: those that are missing may be the longer ones", made, page.Plural(planned, "run is", "runs are")))
 	}
 }
 
@@ -232,14 +235,14 @@ func (r *recordedRuns) leaveRaced() (raced int) {
 	for i := range m.Configurations {
 		head := &m.Configurations[i]
 		if !slices.ContainsFunc(r.replayed, func(one sweep.Recording) bool { return one.Configuration == head.Name && len(one.Runs) > 0 }) {
-			r.leftOut(printable(head.Name) + " is left out: it has no run that counts")
+			r.leftOut(page.Visible(head.Name) + " is left out: it has no run that counts")
 		}
 	}
 	r.replayed = slices.DeleteFunc(r.replayed, func(one sweep.Recording) bool {
 		head, _ := m.Configuration(one.Configuration)
 		if head.LeftRace > 0 {
 			raced++
-			r.leftOut(fmt.Sprintf("%s is left out: it left the race after %d of %s", printable(one.Configuration), head.LeftRace, count(m.Tasks, "task", "tasks")))
+			r.leftOut(fmt.Sprintf("%s is left out: it left the race after %d of %s", page.Visible(one.Configuration), head.LeftRace, page.Plural(m.Tasks, "task", "tasks")))
 		}
 		return head.LeftRace > 0
 	})
@@ -297,7 +300,7 @@ func (r *recordedRuns) probes(set []spec.Assignment, axes []sweep.Axis) ([]*spec
 // readable refuses to decide by tasks that are not at hand.
 func (r *recordedRuns) readable(loops []*spec.Loop) error {
 	if !r.folder.KnowsTasks() && slices.ContainsFunc(loops, sweep.ReadsTask) {
-		return usage("name the suite that has the tasks: --suite SUITE", "a condition reads the task, and the tasks are not in %s", r.place)
+		return exit.Usage("name the suite that has the tasks: --suite SUITE", "a condition reads the task, and the tasks are not in %s", r.place)
 	}
 	return nil
 }
@@ -310,7 +313,7 @@ func (r *recordedRuns) told(loops []*spec.Loop) error {
 	}
 	for _, l := range loops {
 		if what := sweep.Untold(l, r.replayed); what != "" {
-			return fail(notMeasured, "the mapping says where the log has it: agentbench import --help", "%s", what)
+			return exit.With(exit.NotMeasured, "the mapping says where the log has it: agentbench import --help", "%s", what)
 		}
 	}
 	return nil
@@ -341,12 +344,12 @@ func (r *recordedRuns) unusable(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &many):
-		return usage(many.Hint(), "%w", err)
+		return exit.Usage(many.Hint(), "%w", err)
 	case errors.As(err, &faults):
 		faults.Print(r.err)
-		return quiet(wrongUsage)
+		return exit.Quiet(exit.WrongUsage)
 	}
-	return usage("", "%w", err)
+	return exit.Usage("", "%w", err)
 }
 
 // sweep holds candidates against the recorded runs.
@@ -356,7 +359,7 @@ func (r *recordedRuns) sweep(candidates []sweep.Candidate) (*sweep.Sweep, error)
 		return nil, err
 	}
 	if n := s.Unpaired(); n > 0 {
-		r.leftOut(count(n, "recorded run is", "recorded runs are") + " left out: another recording has none of that task and trial")
+		r.leftOut(page.Plural(n, "recorded run is", "recorded runs are") + " left out: another recording has none of that task and trial")
 	}
 	return s, nil
 }
@@ -368,7 +371,7 @@ func (r *recordedRuns) held(candidates []sweep.Candidate) (*sweep.Sweep, error) 
 	}
 	s, err := sweep.New(r.replayed, candidates, sweep.Options{Replay: r.rendering()})
 	if err != nil {
-		return nil, fail(notMeasured, "", "%w", err)
+		return nil, exit.With(exit.NotMeasured, "", "%w", err)
 	}
 	return s, nil
 }
@@ -413,23 +416,23 @@ func (r *recordedRuns) scored(ctx context.Context, s *sweep.Sweep, cached cacheF
 	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	missing, err := s.Unscored(ctx, names)
 	if err != nil {
-		return nil, fail(stopped, "", "%w", err)
+		return nil, exit.With(exit.Stopped, "", "%w", err)
 	}
 	if len(missing) == 0 {
 		return s, nil
 	}
 	used, err := r.scoreWanted(ctx, r.place, r.suite, missing, names, cached)
-	var told *failure
+	var told *exit.Error
 	switch {
 	case ctx.Err() != nil:
-		return nil, fail(stopped, "what was made is kept; the same command goes on", "interrupted while scores were made")
+		return nil, exit.With(exit.Stopped, "what was made is kept; the same command goes on", "interrupted while scores were made")
 	case err == nil:
 		r.tellAsked(missing, names, used)
 	case !errors.As(err, &told) || told.Err != nil: // else it said so
 		r.warn("scores of iterations are missing: %v", err)
 	}
 	if r.replayed, _, err = r.folder.Read(r.selection); err != nil {
-		return nil, fail(notMeasured, "", "%w", err)
+		return nil, exit.With(exit.NotMeasured, "", "%w", err)
 	}
 	return r.held(s.Candidates())
 }
@@ -488,8 +491,8 @@ func (r *recordedRuns) tellAsked(judged map[string][]int, names []string, used r
 	for _, of := range judged {
 		iterations += len(of)
 	}
-	fmt.Fprintf(r.err, "%s of %s judged by %s: %s, %s as if nothing were cached\n", count(iterations, "iteration", "iterations"), count(len(judged), "run", "runs"),
-		printable(some(names)), count(int(used.Calls), "call", "calls"), costOf(used))
+	fmt.Fprintf(r.err, "%s of %s judged by %s: %s, %s as if nothing were cached\n", page.Plural(iterations, "iteration", "iterations"), page.Plural(len(judged), "run", "runs"),
+		page.Visible(exit.Some(names)), page.Plural(int(used.Calls), "call", "calls"), trajectory.Cost(used))
 }
 
 // agentFailed refuses to choose by runs in all of which the agent failed: every limit

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/tune"
@@ -29,7 +30,7 @@ func (p *program) replayCommand() *cobra.Command {
 		Long: `Walks recorded runs under other configurations. What is decided from the history alone is decided
 again, exactly; nothing is called and nothing is guessed. A configuration is labelled
 
-  exact           every run would have stopped where it is recorded
+  exact           every run would have exit.Stopped where it is recorded
   bounded         some would have gone on where the recording was cut: an interval, no point
   needs calls     some would have sent or judged something else from an iteration on
   counterfactual  the agent was told a limit that changes, and what it would have done is not recorded
@@ -94,7 +95,7 @@ func (p *program) writeReplay(ctx context.Context, r *recordedRuns, s *sweep.Swe
 	m := &r.folder.Manifest
 	told, err := tune.Collect(ctx, s, tune.ReplayOptions{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf, Warnings: r.left})
 	if err != nil {
-		return fail(stopped, "", "%w", err)
+		return exit.With(exit.Stopped, "", "%w", err)
 	}
 	return p.write(told, &f.reportFlags)
 }

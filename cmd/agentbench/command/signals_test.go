@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 )
 
@@ -136,7 +137,7 @@ func TestF5_RunsInFlightHaveAGraceToEnd(t *testing.T) {
 		c := startStubborn(t, "--grace", "50ms")
 		c.signal(s)
 		c.says("stopping; runs in flight have 50ms to end")
-		rest := c.ends(stopped)
+		rest := c.ends(exit.Stopped)
 		if !strings.Contains(rest, "agentbench: interrupted after 0 of 3 runs\n"+goesOn+" --grace 50ms --out r\n") {
 			t.Errorf("%v: %s", s, rest)
 		}
@@ -155,7 +156,7 @@ func TestF6_ASecondSignalEndsAtOnce(t *testing.T) {
 		c.says("stopping; runs in flight have 1h0m0s to end")
 		began := time.Now()
 		c.signal(syscall.SIGINT)
-		rest := c.ends(stopped)
+		rest := c.ends(exit.Stopped)
 		took = time.Since(began)
 		if !strings.Contains(rest, goesOn) {
 			t.Error(rest)

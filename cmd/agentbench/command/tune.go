@@ -5,35 +5,52 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/spec/expr"
 	"github.com/agentbench/agentbench/spec/source"
 	"github.com/agentbench/agentbench/suites"
 )
+
+// tuneFlags say what is tuned, and how one configuration is chosen. What a flag
+// does not say, the suite's tune does.
+type tuneFlags struct {
+	reportFlags
+	recordFlags
+	tune.Asked
+	plan          bool
+	suite         string
+	configuration string
+	set           []spec.Setting
+	parameters    []sweep.Axis
+	json          bool
+	apply         string // the loop file that is changed, or applySuite; "": nothing is changed
+	all           *pflag.FlagSet
+}
+
+// applySuite is what --apply without a file means: the files of the suite are changed.
+const applySuite = "the suite's files"
 
 func (p *program) tuneCommand() *cobra.Command {
 	var f tuneFlags
 	c := &cobra.Command{
 		Use:     "tune DIR | SUITE",
-		Short:   "Find the limits that give the most for the least, from recorded runs",
+		Short:   "Recommend loop limits from recorded runs",
 		GroupID: "look",
 		Long: `Tries many configurations of a loop on runs that were recorded, without a call, and
 recommends one: by default the cheapest that loses hardly a success. DIR is a result
@@ -43,35 +60,167 @@ the loosest limits, as its tune says. docs/tune.md tells the whole story.
 Exit codes: 0 there is a recommendation, even if it is today's configuration; 1 nothing
 satisfies what was asked for; 4 the budget or an interrupt ended the recording; 5 there is
 nothing to choose from.`,
+		Args: arguments(1, 1, "one result folder or suite"),
 		RunE: func(c *cobra.Command, args []string) error {
-			args = f.given(args)
-			if err := arguments(1, 1, "one result folder or suite")(c, args); err != nil {
-				return err
-			}
 			if err := f.validate(); err != nil {
 				return err
 			}
 			return p.tune(c.Context(), args[0], &f)
 		},
 	}
-	f.declare(c, tune.TableNames)
+	f.reportFlags.declare(c, tune.TableNames)
+	f.recordFlags.declare(c, "folder for the recorded runs of a suite; runs of the same suite in it are resumed (default results/SUITE-TIME-…)")
+	flags := c.Flags()
+	flags.StringVar(&f.Objective, "objective", "", "CEL over the metrics of a configuration, which is to be large (default: the mean of the first score)")
+	flags.BoolVar(&f.Minimize, "minimize", false, "the objective is to be small")
+	flags.StringArrayVar(&f.Constraints, "constraint", nil, "CEL over the metrics that has to hold, for example 'latency.mean < 5.0' (repeatable)")
+	flags.StringVar(&f.Choose, "choose", "", "max_loss:0.02, at_least:0.98, indistinguishable or within_one_se (default max_loss:0.02)")
+	flags.StringVar(&f.Cost, "cost", "", "CEL over the metrics that is to be small (default: cost_usd.mean, else tokens.mean, else iterations.mean)")
+	flags.IntVar(&f.Folds, "folds", 0, "parts of the tasks; chosen on all but one, reported on that one; 0: none (default 5)")
+	flags.Float64Var(&f.HoldOut, "hold-out", 0, "share of the tasks, for example 0.3: chosen on the others, reported on these; instead of folds")
+	flags.StringVar(&f.FoldBy, "fold-by", "", "CEL over task: tasks of an equal value share a fold")
+	flags.Int64Var(&f.Seed, "seed", 0, "seed of folds and resamples (default: the suite's)")
+	flags.BoolVar(&f.plan, "plan", false, "only print what of a suite would be recorded, and what it may cost")
+	flags.StringVar(&f.suite, "suite", "", "the suite that the runs are of: its tune, its tasks, and the files that --apply changes")
+	flags.StringVar(&f.configuration, "configuration", "", "tune the loop of this configuration (default: the baseline, else the only one)")
+	setFlag(c, &f.set, "set a parameter in all that is tried")
+	axisFlag(c, &f.parameters, "parameter", "p", "a parameter and its values: path=1,2,5,off or path=1..10,off (repeatable; default: the suite's tune, else the limits of the loop)")
+	flags.BoolVar(&f.json, "json", false, "short for --format json")
+	flags.StringVar(&f.apply, "apply", "", "change the YAML to what is recommended: the files of the suite, or the loop in `LOOP.yaml`")
+	flags.Lookup("apply").NoOptDefVal = applySuite
+	f.all, f.Given = flags, flags.Changed
 	return c
 }
 
-// tune recommends a configuration from what was recorded, or will be.
-func (p *program) tune(ctx context.Context, path string, f *tuneFlags) error {
-	if !holdsResultsAt(path) || f.resumes(path) {
-		return p.tuneRecording(ctx, path, f)
+func (f *tuneFlags) validate() error {
+	if f.json {
+		if f.Given("format") && f.format != "json" {
+			return exit.Usage("give one of them", "--json and --format %s do not go together", f.format)
+		}
+		f.format = "json"
 	}
-	var suite *opened
-	if f.suite != "" {
-		var err error
-		if suite, err = p.openSuite(f.suite, nil); err != nil {
+	return cmp.Or(f.Asked.Validate(), f.reportFlags.validate())
+}
+
+// tune recommends a configuration from what was recorded, or will be. What is wrong
+// with flags, suite or folder is found before a call is made or a run is written.
+func (p *program) tune(ctx context.Context, path string, f *tuneFlags) error {
+	t, err := p.openTuning(ctx, path, f)
+	switch {
+	case err != nil:
+		return err
+	case f.plan:
+		return t.live.tellPlan()
+	}
+	var ended error // why the recording ended before its end
+	if t.live != nil {
+		if ended, err = t.record(ctx); err != nil {
 			return err
 		}
-		p.warn(suite, nil)
 	}
-	return p.tuneFolder(ctx, path, suite, f)
+	return cmp.Or(ended, t.recommend(ctx))
+}
+
+// recommend chooses by the recorded runs, writes the page, and changes the YAML where
+// that was asked for.
+func (t *tuning) recommend(ctx context.Context) error {
+	defer reports.Leanly()()
+	if err := t.grid(); err != nil {
+		return err
+	}
+	of, err := t.sweep(t.candidates)
+	if err != nil {
+		return err
+	}
+	if of, err = t.scored(ctx, of, t.flags.cacheFlags); err != nil {
+		return err
+	}
+	if t.live != nil && !t.flags.quiet {
+		defer fmt.Fprintf(t.err, "\nrecorded: %s\nmore: agentbench tune %s --suite %s%s\n", t.place, exit.ShellWord(t.place), exit.ShellWord(t.opened.path), t.flags.again())
+	}
+	m := &t.folder.Manifest
+	t.options.About.Suite, t.options.About.Simulated, t.options.About.PricesAsOf = m.Suite, m.Simulated, m.PricesAsOf
+	t.options.About.Warnings = append(t.options.About.Warnings, t.left...)
+	if !t.noToday {
+		t.options.Tuned = t.today().Name
+	}
+	t.options.All = slices.Contains(t.flags.tables, "all")
+	tuned, err := tune.Choose(ctx, of, t.options)
+	if err != nil {
+		return t.unchosen(err)
+	}
+	if err := t.write(tuned, &t.flags.reportFlags); err != nil {
+		return err
+	}
+	switch {
+	case tuned.Recommended == nil && t.flags.format == "terminal":
+		return exit.Quiet(exit.AnswerNo) // the page says why
+	case tuned.Recommended == nil:
+		return exit.With(exit.AnswerNo, tuned.Answer(page.Visible).More, "nothing is recommended: %s", tuned.WhyNone)
+	case t.flags.apply == "":
+		return nil
+	}
+	return t.apply(tuned)
+}
+
+// tuning is what is tuned, on what, and how one is chosen.
+type tuning struct {
+	*recordedRuns
+	flags *tuneFlags
+	// opened is the suite that is named; nil: none is.
+	opened *opened
+	live   *live // what is recorded first; nil: it was recorded before
+	// loop is the one that --apply changes; nil: it changes the suite, or nothing.
+	loop *opened
+	// noToday: several configurations are tuned, and none of them is today's.
+	noToday    bool
+	set        []spec.Assignment
+	axes       []sweep.Axis
+	options    tune.ChoiceOptions
+	candidates []sweep.Candidate
+}
+
+// openTuning opens what is tuned, a result folder or a suite, and checks all that can
+// be checked before runs are made or read.
+func (p *program) openTuning(ctx context.Context, path string, f *tuneFlags) (*tuning, error) {
+	t := &tuning{recordedRuns: &recordedRuns{program: p}, flags: f, set: assigned(f.set)}
+	folder := p.holdsResults(path) && !f.resumes(path)
+	suite := cmp.Or(f.suite, path)
+	switch {
+	case !folder && f.suite != "":
+		return nil, exit.Usage("leave it out", "--suite names the suite of a result folder, and %s is a suite", path)
+	case folder && f.plan:
+		return nil, exit.Usage("leave it out", "--plan is for a suite, and %s is a result folder: its runs are made already", path)
+	case folder && f.suite == "":
+		suite = ""
+	}
+	if suite != "" {
+		var err error
+		if t.opened, err = p.openSuite(suite, nil); err != nil {
+			return nil, err
+		}
+		p.warn(t.opened, nil)
+	}
+	if folder {
+		runs, err := p.openRecordedRuns(path, &recordedFlags{suite: f.suite})
+		if err != nil {
+			return nil, err
+		}
+		t.recordedRuns = runs
+	} else if f.Given("seed") {
+		t.opened.Suite.Seed = f.Seed
+	}
+	for _, check := range []func() error{t.base, t.applicable, t.terms, t.parameters} {
+		if err := check(); err != nil {
+			return nil, err
+		}
+	}
+	if folder {
+		return t, nil
+	}
+	var err error
+	t.live, err = t.openLive(ctx)
+	return t, err
 }
 
 // resumes reports whether a path names a suite that ships and the folder of that name
@@ -81,9 +230,9 @@ func (f *tuneFlags) resumes(path string) bool {
 	return ships && f.out != "" && filepath.Clean(f.out) == path
 }
 
-// holdsResultsAt says that a path is a result folder, or a file that openRecorded
+// holdsResults reports whether a path is a result folder, or a file that openRecorded
 // knows better than spec does.
-func holdsResultsAt(path string) bool {
+func (p *program) holdsResults(path string) bool {
 	at, _ := results.SplitPlace(path, results.BaselineFolder)
 	info, err := os.Stat(at)
 	if err != nil {
@@ -95,63 +244,24 @@ func holdsResultsAt(path string) bool {
 	return filepath.Ext(at) == ".jsonl"
 }
 
-// tuning is what is tuned, on what, and how one is chosen.
-type tuning struct {
-	*recordedRuns
-	flags *tuneFlags
-	suite *opened // whose files --write changes; nil: not named
-	// noToday: several configurations are tuned, and none of them is today's.
-	noToday    bool
-	set        []spec.Assignment
-	axes       []sweep.Axis
-	options    tune.ChoiceOptions
-	candidates []sweep.Candidate
-}
-
-// tuneFolder recommends from the runs of a folder.
-func (p *program) tuneFolder(ctx context.Context, dir string, suite *opened, f *tuneFlags) error {
-	runs, err := p.openRecordedRuns(dir, &recordedFlags{suite: f.suite})
-	if err != nil {
-		return err
-	}
-	t := &tuning{recordedRuns: runs, flags: f, suite: suite}
-	if err := firstFailing(t.baseOnly, t.editable, t.ask, t.asked); err != nil {
-		return err
-	}
-	if err := t.grid(); err != nil {
-		return err
-	}
-	of, err := t.sweep(t.candidates)
-	if err != nil {
-		return err
-	}
-	if of, err = t.scored(ctx, of, f.cacheFlags); err != nil {
-		return err
-	}
-	return t.choose(ctx, of)
-}
-
-// firstFailing takes steps until one fails.
-func firstFailing(steps ...func() error) error {
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
+// base finds the configuration whose loop is tuned: in the suite that is named, as it is
+// now, else among those that were recorded.
+func (t *tuning) base() error {
+	wanted := cmp.Or(t.flags.configuration, t.only)
+	if t.folder == nil {
+		now, err := tunedIn(t.opened, wanted)
+		if err == nil {
+			t.bases = []sweep.Base{{Name: now.Name, Loop: now.Loop}}
 		}
+		return err
 	}
-	return nil
-}
-
-// baseOnly finds the configuration whose loop is tuned: in the suite that is named,
-// as it is now, else among those that were recorded.
-func (t *tuning) baseOnly() error {
 	m := &t.folder.Manifest
 	recorded := m.Baseline
 	if len(m.Configurations) == 1 {
 		recorded = m.Configurations[0].Name
 	}
-	wanted := cmp.Or(t.flags.configuration, t.only)
-	if t.suite != nil {
-		now, err := tunedIn(t.suite, wanted)
+	if t.opened != nil {
+		now, err := tunedIn(t.opened, wanted)
 		if err == nil {
 			t.bases = []sweep.Base{{Name: now.Name, Loop: now.Loop}}
 			return nil
@@ -161,26 +271,32 @@ func (t *tuning) baseOnly() error {
 		}
 	}
 	if wanted = cmp.Or(wanted, recorded); wanted == "" {
-		t.bases, t.noToday = t.all(), true
+		t.bases, t.noToday = t.recordedRuns.all(), true
 		slices.SortFunc(t.bases, func(a, b sweep.Base) int { return cmp.Compare(a.Name, b.Name) }) // the order in the folder changes nothing
 		return nil
 	}
 	t.bases = nil
-	return t.base([]string{wanted})
+	return t.recordedRuns.base([]string{wanted})
 }
 
-// editable refuses --write where it could not write, before anything is computed.
-func (t *tuning) editable() error {
-	if !t.flags.edit {
-		return nil
+// tunedIn is the configuration of a suite whose loop is tuned.
+func tunedIn(o *opened, name string) (*spec.Resolved, error) {
+	var known []string
+	for i := range o.Suite.Resolved {
+		known = append(known, o.Suite.Resolved[i].Name)
 	}
+	wanted := cmp.Or(name, o.Suite.Baseline)
+	if wanted == "" && len(known) == 1 {
+		wanted = known[0]
+	}
+	found := o.Suite.Configuration(wanted)
 	switch {
-	case t.suite == nil:
-		return usage("--suite SUITE names it", "--write changes the files of a suite, and no suite is named")
-	case t.noToday:
-		return usage("--configuration NAME names it", "--write changes one configuration, and %s holds several and no baseline", t.place)
+	case wanted == "":
+		return nil, exit.Usage("there are: "+exit.Some(known), "%s has %d configurations and no baseline: --configuration names the one that is tuned", o.path, len(known))
+	case found == nil:
+		return nil, exit.Usage(exit.DidYouMean(wanted, known, "there are: "+exit.Some(known)), "%s has no configuration %q", o.path, wanted)
 	}
-	return t.unedited(t.suite.Editable(t.today().Name))
+	return found, nil
 }
 
 // today is the configuration whose loop is tuned.
@@ -189,226 +305,190 @@ func (t *tuning) today() sweep.Base { return t.bases[0] }
 // declared is what the suite says of tuning; nil where it says nothing. The suite
 // that is named comes before the one that was recorded.
 func (t *tuning) declared() *spec.Tune {
-	if t.suite != nil && t.suite.Suite.Tune != nil {
-		return t.suite.Suite.Tune
+	if t.opened != nil && (t.opened.Suite.Tune != nil || t.folder == nil) {
+		return t.opened.Suite.Tune
 	}
 	return t.folder.Document.Suite.Tune
 }
 
-// ask reads how one is chosen.
-func (t *tuning) ask() (err error) {
-	m := &t.folder.Manifest
-	t.options, err = t.terms(&t.flags.termFlags, t.declared(), m.Scorers)
-	if !t.flags.termFlags.changed("seed") {
-		t.options.Seed = uint64(m.Seed)
+// terms reads how one is chosen.
+func (t *tuning) terms() (err error) {
+	var scores []string
+	var seed int64
+	if t.folder != nil {
+		scores, seed = t.folder.Manifest.Scorers, t.folder.Manifest.Seed
+	} else {
+		for i := range t.opened.Suite.Scorers {
+			scores = append(scores, t.opened.Suite.Scorers[i].Name)
+		}
+		seed = t.opened.Suite.Seed
 	}
-	t.options.About = tune.ReplayOptions{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf}
+	t.options, err = t.flags.Asked.Options(t.declared(), scores)
+	if !t.flags.Given("seed") {
+		t.options.Seed = uint64(seed)
+	}
 	return err
 }
 
-// choose recommends, says so, and changes the YAML where that was asked for.
-func (t *tuning) choose(ctx context.Context, of tune.Candidates) error {
-	t.options.About.Warnings = append(t.options.About.Warnings, t.left...)
-	if !t.noToday {
-		t.options.Tuned = t.today().Name
-	}
-	t.options.All = slices.Contains(t.flags.tables, "all")
-	defer reports.Leanly()()
-	tuned, err := tune.Choose(ctx, of, t.options)
-	if err != nil {
-		return t.untuned(err)
-	}
-	if err := t.write(tuned, &t.flags.reportFlags); err != nil {
-		return err
-	}
-	switch {
-	case tuned.Recommended == nil && t.flags.format == "terminal":
-		return quiet(answerNo) // the page says why
-	case tuned.Recommended == nil:
-		return fail(answerNo, tuned.Answer(printable).More, "nothing is recommended: %s", tuned.WhyNone)
-	}
-	if !t.flags.edit {
-		return nil
-	}
-	return t.edit(tuned)
-}
-
-// untuned says why nothing can be chosen.
-func (t *tuning) untuned(err error) error {
-	const aloneHint = "it takes more tasks, or others that belong together"
-	var unknown *tune.UnknownScoreError
-	var alone *tune.OneGroupError
-	switch {
-	case errors.As(err, &unknown):
-		return usage(didYouMean(unknown.Name, unknown.Known, "there are: "+some(unknown.Known)), "%w", err)
-	case errors.As(err, &alone) && t.flags.termFlags.changed("hold-out"):
-		return usage(aloneHint, "--hold-out %v: %w", t.options.HoldOut, err)
-	case errors.As(err, &alone):
-		return fail(wrongSpec, aloneHint, "tune.folds.hold_out: %w", err)
-	case errors.Is(err, tune.ErrLossOfSmall):
-		return usage("for example --choose within_one_se", "%w", err)
-	case errors.Is(err, context.Canceled):
-		return fail(stopped, "", "%w", err)
-	}
-	return fail(notMeasured, "", "tuning %s: %w", t.place, err)
-}
-
-// tuneFlags say what is tuned, and how one configuration is chosen. What a flag
-// does not say, the suite's tune does.
-type tuneFlags struct {
-	reportFlags
-	termFlags
-	recordFlags
-	plan          bool
-	suite         string
-	configuration string
-	set           []spec.Setting
-	parameters    []sweep.Axis
-	json          bool
-	// edit says that the recommendation is to be written into the YAML.
-	edit bool
-	all  *pflag.FlagSet
-}
-
-// termFlags say how one configuration is chosen.
-type termFlags struct {
-	objective   string
-	minimize    bool
-	constraints []string
-	choose      string
-	cost        string
-	folds       int
-	holdOut     float64
-	foldBy      string
-	seed        int64
-
-	changed func(string) bool
-}
-
-// writesYAML is what --write without a format means.
-const writesYAML = "yaml"
-
-func (f *tuneFlags) declare(c *cobra.Command, tables []string) {
-	f.reportFlags.declare(c, tables)
-	f.termFlags.declare(c)
-	f.recordFlags.declare(c, "folder for what a suite's runs record; recorded runs of the same suite are gone on with (default results/SUITE-TIME-…)")
-	flags := c.Flags()
-	flags.BoolVar(&f.plan, "plan", false, "only say what of a suite would be recorded, and what it may cost")
-	flags.StringVar(&f.suite, "suite", "", "the suite that the runs are of: its tune, its tasks, and the files that --write changes")
-	flags.StringVar(&f.configuration, "configuration", "", "tune the loop of this configuration (default: the baseline, else the only one)")
-	setFlag(c, &f.set, "set a parameter in all that is tried")
-	axisFlag(c, &f.parameters, "parameter", "p", "a parameter and its values: path=1,2,5,off or path=1..10,off (repeatable; default: the suite's tune, else the limits of the loop)")
-	flags.BoolVar(&f.json, "json", false, "short for --format json")
-	write := flags.Lookup("write")
-	write.NoOptDefVal = writesYAML
-	write.Usage = "change the YAML to what is recommended; with FORMAT=FILE write the page to a file, for example json=tune.json (repeatable)"
-	f.all, f.termFlags.changed = flags, flags.Changed
-}
-
-func (f *termFlags) declare(c *cobra.Command) {
-	flags := c.Flags()
-	flags.StringVar(&f.objective, "objective", "", "CEL over the metrics of a configuration, which is to be large (default: the mean of the first score)")
-	flags.BoolVar(&f.minimize, "minimize", false, "the objective is to be small")
-	flags.StringArrayVar(&f.constraints, "constraint", nil, "CEL over the metrics that has to hold, for example 'latency.mean < 5.0' (repeatable)")
-	flags.StringVar(&f.choose, "choose", "", "max_loss:0.02, at_least:0.98, indistinguishable or within_one_se (default max_loss:0.02)")
-	flags.StringVar(&f.cost, "cost", "", "CEL over the metrics that is to be small (default: cost_usd.mean, else tokens.mean, else iterations.mean)")
-	flags.IntVar(&f.folds, "folds", 0, "parts of the tasks; chosen on all but one, reported on that one; 0: none (default 5)")
-	flags.Float64Var(&f.holdOut, "hold-out", 0, "share of the tasks, for example 0.3: chosen on the others, reported on these; instead of folds")
-	flags.StringVar(&f.foldBy, "fold-by", "", "CEL over task: tasks of an equal value share a fold")
-	flags.Int64Var(&f.seed, "seed", 0, "seed of folds and resamples (default: the suite's)")
-}
-
-// given moves the formats behind --write from the arguments to the flag: it may
-// stand alone, so that what follows it is no value of its own.
-func (f *tuneFlags) given(args []string) (rest []string) {
-	alone := 0
-	f.writes = slices.DeleteFunc(f.writes, func(text string) bool {
-		if text == writesYAML {
-			alone++
-			return true
+// parameters finds which parameters are tuned: those of the flags, else of the suite,
+// else the limits that the loop has.
+func (t *tuning) parameters() error {
+	if t.axes = slices.Clone(t.flags.parameters); len(t.axes) == 0 && t.declared() != nil {
+		for i := range t.declared().Parameters {
+			t.axes = append(t.axes, sweep.AxisOf(&t.declared().Parameters[i]))
 		}
-		return false
-	})
-	for _, arg := range args {
-		format, _, ok := strings.Cut(arg, "=")
-		if ok && alone > 0 && (format == "md" || slices.Contains(page.Formats, format)) {
-			f.writes, alone = append(f.writes, arg), alone-1
-			continue
+	}
+	if len(t.axes) == 0 {
+		t.axes = sweep.LimitsOf(t.today().Loop, t.all(), t.folder != nil)
+		if t.folder == nil && !t.flags.quiet {
+			t.tellLoosest()
 		}
-		rest = append(rest, arg)
 	}
-	f.edit = alone > 0
-	return rest
-}
-
-func (f *tuneFlags) validate() error {
-	if f.json {
-		if f.changed("format") && f.format != "json" {
-			return usage("give one of them", "--json and --format %s do not go together", f.format)
-		}
-		f.format = "json"
+	if len(t.axes) == 0 && t.folder != nil && t.folder.Imported {
+		t.axes = sweep.UnknownLimits()
 	}
-	if f.changed("folds") && (f.folds < 0 || f.folds == 1) {
-		return usage("--folds 5 is the usual number, --folds 0 chooses and reports on the same tasks", "--folds %d: want 0, or 2 or more", f.folds)
-	}
-	if err := f.validateHoldOut(); err != nil {
-		return err
-	}
-	if _, err := f.rule(); err != nil {
-		return err
-	}
-	return f.reportFlags.validate()
-}
-
-// validateHoldOut wants a share that leaves tasks on both sides, and no folds.
-func (f *termFlags) validateHoldOut() error {
-	switch {
-	case !f.changed("hold-out"):
-		return nil
-	case f.changed("folds"):
-		return usage("give one of them", "--hold-out and --folds do not go together")
-	case !(f.holdOut > 0 && f.holdOut < 1):
-		return usage("for example --hold-out 0.3", "--hold-out %v: want a share above 0 and below 1", f.holdOut)
+	if len(t.axes) == 0 && !t.noToday {
+		return exit.Usage("--parameter path=values names one", "the loop of %s has no limit that could be tuned on recorded runs", page.Visible(t.today().Name))
 	}
 	return nil
 }
 
-// rules are those that --choose names, and whether they have a number.
-var rules = map[tune.Rule]bool{tune.MaxLoss: true, tune.AtLeast: true, tune.Indistinguishable: false, tune.WithinOneSE: false}
-
-var ruleNames = []string{string(tune.MaxLoss), string(tune.AtLeast), string(tune.Indistinguishable), string(tune.WithinOneSE)}
-
-// rule reads --choose; the zero value where it is not given.
-func (f *termFlags) rule() (tune.ChoiceRule, error) {
-	if f.choose == "" {
-		return tune.ChoiceRule{}, nil
+// all are all configurations of the folder, or of the suite that is to be recorded.
+func (t *tuning) all() (all []sweep.Base) {
+	if t.folder != nil {
+		return t.recordedRuns.all()
 	}
-	name, text, numbered := strings.Cut(f.choose, ":")
-	rule := tune.Rule(name)
-	takes, known := rules[rule]
-	switch {
-	case !known && isShare(name) && !numbered:
-		return tune.ChoiceRule{}, usage("did you mean max_loss:"+name+"?", "--choose %s: want a rule before the number", f.choose)
-	case !known:
-		return tune.ChoiceRule{}, usage(didYouMean(name, ruleNames, "there are: "+strings.Join(ruleNames, ", ")), "--choose %s: there is no such rule", f.choose)
-	case !takes && numbered:
-		return tune.ChoiceRule{}, usage("--choose "+name, "--choose %s: %s has no number", f.choose, name)
-	case rule == tune.MaxLoss && !numbered:
-		return tune.ChoiceRule{Rule: rule, Number: tune.DefaultMaxLoss}, nil
-	case !takes:
-		return tune.ChoiceRule{Rule: rule}, nil
+	for i := range t.opened.Suite.Resolved {
+		all = append(all, sweep.Base{Name: t.opened.Suite.Resolved[i].Name, Loop: t.opened.Suite.Resolved[i].Loop})
 	}
-	if !isShare(text) {
-		return tune.ChoiceRule{}, usage("for example --choose max_loss:0.02 or --choose at_least:0.98", "--choose %s: want a number from 0 to 1 behind the colon", f.choose)
-	}
-	number, _ := strconv.ParseFloat(text, 64)
-	return tune.ChoiceRule{Rule: rule, Number: number}, nil
+	return all
 }
 
-// isShare says that a text is a number from 0 to 1.
-func isShare(text string) bool {
-	number, err := strconv.ParseFloat(text, 64)
-	return err == nil && number >= 0 && number <= 1
+// tellLoosest says what a suite records in order to be tuned, where nobody named
+// parameters.
+func (t *tuning) tellLoosest() {
+	var loosest, apart []string
+	today := t.today()
+	for i := range t.axes {
+		value := fmt.Sprint(sweep.ValueIn(today.Loop, t.axes[i].Path))
+		if set := t.axes[i].Loosest(today.Loop); len(set) > 0 {
+			value = set[0].Text()
+		}
+		loosest = append(loosest, t.axes[i].Path+" "+value)
+	}
+	for _, c := range t.all() {
+		if replay.Apart(today.Loop, c.Loop) != "" {
+			apart = append(apart, page.Visible(c.Name))
+		}
+	}
+	fmt.Fprintf(t.err, "no parameters are named: %s is recorded under the loosest limits that the configurations of its path have: %s\n", page.Visible(today.Name), strings.Join(loosest, ", "))
+	if len(apart) > 0 {
+		fmt.Fprintf(t.err, "not tried, because it would take calls of its own: %s; --parameter names what differs\n", exit.Some(apart))
+	}
+}
+
+// byDefault reports whether nobody named parameters.
+func (t *tuning) byDefault() bool { return len(t.flags.parameters) == 0 && t.declared() == nil }
+
+// unusable is a mistake in what is tried: of whoever typed it, or of the suite where
+// the parameters stand there.
+func (t *tuning) unusable(err error) error {
+	var f *exit.Error
+	if !errors.As(err, &f) {
+		err = t.recordedRuns.unusable(err)
+	}
+	if !errors.As(err, &f) || f.Code != exit.WrongUsage || len(t.flags.parameters)+len(t.flags.set) > 0 || t.declared() == nil {
+		return err
+	}
+	wrong := *f
+	wrong.Code = exit.WrongSpec
+	return &wrong
+}
+
+// grid reads the runs and makes the configurations: every combination of the values, and
+// today's.
+func (t *tuning) grid() error {
+	loops, err := t.probes(t.set, t.axes)
+	if err != nil {
+		return t.unusable(err)
+	}
+	if err := t.read(loops); err != nil {
+		return err
+	}
+	if err := cmp.Or(t.told(loops), t.agentFailed()); err != nil {
+		return err
+	}
+	named := map[*source.Node]bool{}
+	for i := range t.axes {
+		for _, value := range t.axes[i].Values {
+			named[value] = true
+		}
+		if err := t.observe(t.set, t.axes, i); err != nil {
+			return t.unusable(err)
+		}
+		if t.byDefault() {
+			t.axes[i].KeepPossible(t.bases, t.set)
+		}
+	}
+	if t.byDefault() && len(t.axes) > 0 {
+		sweep.Thin(t.axes, named)
+		var tried []string
+		for i := range t.axes {
+			tried = append(tried, t.axes[i].Range())
+		}
+		fmt.Fprintf(t.err, "tried: the limits of %s, at the values that its runs tell apart: %s\n", page.Visible(t.today().Name), strings.Join(tried, ", "))
+	}
+	if today, faults := t.today().Loop.With(t.set...); faults.Err() == nil && !t.noToday {
+		sweep.KeepToday(today, len(t.bases), t.axes)
+	}
+	if t.candidates, err = sweep.Grid(t.bases, t.set, t.axes); err != nil {
+		return t.unusable(err)
+	}
+	t.addToday()
+	return nil
+}
+
+// addToday finds today's configuration among the candidates, or adds it.
+func (t *tuning) addToday() {
+	t.options.Today = -1
+	if t.noToday {
+		return
+	}
+	today := t.today().Loop.Hash()
+	t.options.Today = slices.IndexFunc(t.candidates, func(c sweep.Candidate) bool { return c.Hash() == today })
+	if t.options.Today >= 0 {
+		return
+	}
+	c := sweep.Candidate{Name: t.today().Name, Loop: t.today().Loop}
+	for _, p := range t.candidates[0].Params {
+		c.Params = append(c.Params, spec.Param{Path: p.Path, Value: sweep.ValueIn(c.Loop, p.Path)})
+	}
+	t.options.Today = len(t.candidates)
+	t.candidates = append(t.candidates, c)
+}
+
+// unchosen says why nothing can be chosen.
+func (t *tuning) unchosen(err error) error {
+	const aloneHint = "it takes more tasks, or others that belong together"
+	var unknown *tune.UnknownScoreError
+	var alone *tune.OneGroupError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &unknown):
+		return exit.Usage(exit.DidYouMean(unknown.Name, unknown.Known, "there are: "+exit.Some(unknown.Known)), "%w", err)
+	case errors.As(err, &alone) && t.flags.Given("hold-out"):
+		return exit.Usage(aloneHint, "--hold-out %v: %w", t.options.HoldOut, err)
+	case errors.As(err, &alone):
+		return exit.With(exit.WrongSpec, aloneHint, "tune.folds.hold_out: %w", err)
+	case errors.Is(err, tune.ErrLossOfSmall):
+		return exit.Usage("for example --choose within_one_se", "%w", err)
+	case errors.Is(err, context.Canceled):
+		return exit.With(exit.Stopped, "", "%w", err)
+	case t.folder == nil:
+		return exit.With(exit.WrongUsage, "", "tuning %s: %w", t.opened.path, err)
+	}
+	return exit.With(exit.NotMeasured, "", "tuning %s: %w", t.place, err)
 }
 
 // again are the flags that say what is tuned and how one is chosen, as they were given.
@@ -417,208 +497,70 @@ func (f *tuneFlags) again() string {
 	f.all.Visit(func(flag *pflag.Flag) {
 		switch flag.Name {
 		case "configuration", "objective", "minimize", "choose", "cost", "folds", "hold-out", "fold-by", "seed":
-			text.WriteString(" " + shellWord("--"+flag.Name+"="+flag.Value.String()))
+			text.WriteString(" " + exit.ShellWord("--"+flag.Name+"="+flag.Value.String()))
 		case "constraint", "set", "parameter":
 			for _, value := range flag.Value.(interface{ GetSlice() []string }).GetSlice() {
-				text.WriteString(" --" + flag.Name + " " + shellWord(value))
+				text.WriteString(" --" + flag.Name + " " + exit.ShellWord(value))
 			}
 		}
 	})
 	return text.String()
 }
 
-// terms are what a tuning is asked for: what the suite says, and over that the
-// flags.
-func (p *program) terms(f *termFlags, t *spec.Tune, scorers []string) (tune.ChoiceOptions, error) {
-	o := optionsOf(t)
-	rule, err := f.rule()
-	if err != nil {
-		return o, err
-	}
-	if rule.Rule != "" {
-		rule.Cost = o.Choose.Cost
-		o.Choose = rule
-	}
-	c := compiled{scorers: scorers}
-	if f.objective != "" {
-		o.Objective = c.metric("--objective", f.objective, expr.WantNumber)
-	}
-	if f.cost != "" {
-		o.Choose.Cost = c.metric("--cost", f.cost, expr.WantNumber)
-	}
-	if len(f.constraints) > 0 {
-		o.Constraints = nil
-	}
-	for _, text := range f.constraints {
-		if term := c.metric("--constraint", text, expr.WantBool); term != nil {
-			o.Constraints = append(o.Constraints, *term)
-		}
-	}
-	if f.foldBy != "" {
-		o.By = c.compile("--fold-by", expr.Fold(), f.foldBy, expr.WantAny)
-	}
-	if c.faults.Print(p.err); c.faults.Err() != nil {
-		return o, quiet(wrongUsage)
-	}
-	f.over(&o)
-	return o, nil
-}
-
-// over puts the flags that are no expressions over what the suite says.
-func (f *termFlags) over(o *tune.ChoiceOptions) {
-	if f.changed("minimize") {
-		o.Minimize = f.minimize
-	}
+// applicable refuses --apply where it could not change a file, before anything is
+// computed.
+func (t *tuning) applicable() (err error) {
 	switch {
-	case f.changed("hold-out"):
-		o.HoldOut = f.holdOut
-	case f.changed("folds") && f.folds == 0:
-		o.Folds, o.HoldOut = -1, 0
-	case f.changed("folds"):
-		o.Folds, o.HoldOut = f.folds, 0
-	}
-	if f.changed("seed") {
-		o.Seed = uint64(f.seed)
-	}
-}
-
-// optionsOf is what a suite asks for, whose expressions are compiled.
-func optionsOf(t *spec.Tune) (o tune.ChoiceOptions) {
-	if t == nil {
-		return o
-	}
-	o.Objective, o.Minimize = termOf(t.Objective), t.Minimize
-	for i := range t.Constraints {
-		o.Constraints = append(o.Constraints, *termOf(&t.Constraints[i]))
-	}
-	if c := t.Choose; c != nil {
-		o.Choose = tune.ChoiceRule{Rule: tune.Rule(c.Rule), Cost: termOf(c.Cost)}
-		switch o.Choose.Rule {
-		case tune.MaxLoss:
-			o.Choose.Number = tune.DefaultMaxLoss
-			if c.MaxLoss != nil {
-				o.Choose.Number = *c.MaxLoss
-			}
-		case tune.AtLeast:
-			o.Choose.Number = *c.Share
-		}
-	}
-	if t.Folds != nil {
-		o.Folds, o.By = t.Folds.K, termOf(t.Folds.By)
-		if t.Folds.HoldOut != nil {
-			o.HoldOut = *t.Folds.HoldOut
-		}
-	}
-	return o
-}
-
-func termOf(e *spec.Expr) *tune.Term {
-	if e == nil {
+	case t.flags.apply == "":
 		return nil
-	}
-	return &tune.Term{Text: e.Text, Program: e.Program}
-}
-
-// compiled gathers what is wrong with the expressions of flags.
-type compiled struct {
-	scorers []string
-	faults  source.Faults
-}
-
-// metric is an expression over the metrics of a configuration; it may only name
-// scores that there are.
-func (c *compiled) metric(flag, text string, want expr.Want) *tune.Term {
-	before := len(c.faults)
-	term := c.compile(flag, expr.Objective(), text, want)
-	for i := before; i < len(c.faults); i++ {
-		c.faults[i].Hint = c.metricHint(&c.faults[i], text)
-	}
-	if term == nil {
-		return nil
-	}
-	for _, m := range spec.Misreads(configurationReads(term.Reads()), spec.Readable{Scorers: c.scorers}) {
-		at := max(0, strings.Index(text, m.Name))
-		c.faults = append(c.faults, source.Fault{File: source.NewFile(flag, []byte(text)), Pos: source.Pos{Line: 1, Col: len([]rune(text[:at])) + 1},
-			Len: len([]rune(m.Name)), What: "there is no scorer " + quoteName(m.Name), Hint: didYouMean(m.Name, m.Known, "there are: "+some(m.Known))})
-	}
-	return term
-}
-
-// metricNames are what people call metrics.
-var metricNames = map[string]string{
-	"cost": "cost_usd.mean", "price": "cost_usd.mean", "dollars": "cost_usd.mean", "time": "latency.mean", "seconds": "latency.mean", "duration": "latency.mean",
-}
-
-// metricHint says which number over many runs was meant where a name is none.
-func (c *compiled) metricHint(f *source.Fault, text string) string {
-	characters := []rune(text)
-	from := min(len(characters), f.Pos.Col-1)
-	name := string(characters[from:min(len(characters), from+f.Len)])
-	switch {
-	case f.What == "unknown name "+strconv.Quote(name) && slices.Contains(c.scorers, name):
-		return fmt.Sprintf("did you mean scores[%q].mean?", printable(name))
-	case f.What == "unknown name "+strconv.Quote(name) && metricNames[name] != "":
-		return "did you mean " + metricNames[name] + "?"
-	case f.Hint == "" && severalNumbers.MatchString(f.What):
-		return "it has several numbers: say which, for example .mean"
-	}
-	return f.Hint
-}
-
-// severalNumbers matches the records that hold the numbers of a metric.
-var severalNumbers = regexp.MustCompile(`[( ](spread|total|score)[,)]`)
-
-// configurationReads are paths over the metrics of one configuration, as
-// thresholds would read them.
-func configurationReads(reads []string) (paths []string) {
-	for _, path := range reads {
-		if strings.HasPrefix(path, "scores.") {
-			paths = append(paths, "diff."+path)
+	case t.noToday:
+		return exit.Usage("--configuration NAME names it", "--apply changes one configuration, and %s holds several and no baseline", t.place)
+	case t.flags.apply != applySuite:
+		if t.loop, err = t.open(t.flags.apply, nil); err == nil && t.loop.Loop == nil {
+			err = exit.Usage("--apply alone changes the files of the suite", "--apply=%s: the file is no loop", t.flags.apply)
 		}
+		return err
+	case t.opened == nil:
+		return exit.Usage("--suite SUITE names it, or --apply=LOOP.yaml the file of the loop", "--apply changes the files of a suite, and no suite is named")
 	}
-	return paths
+	return t.unapplied(t.opened.Editable(t.today().Name))
 }
 
-func (c *compiled) compile(flag string, env *expr.Env, text string, want expr.Want) *tune.Term {
-	program, faults := env.Compile(text, want)
-	for _, f := range faults {
-		c.faults = append(c.faults, source.Fault{File: source.NewFile(flag, []byte(text)), Pos: source.Pos{Line: 1, Col: f.Offset + 1},
-			Len: f.Len, What: f.What, Hint: f.Hint, Warning: f.Warning})
-	}
-	if program == nil {
-		return nil
-	}
-	return &tune.Term{Text: text, Program: program}
-}
-
-func quoteName(name string) string { return `"` + printable(name) + `"` }
-
-// edit changes the files of the suite to what is recommended, and shows how.
-func (t *tuning) edit(tuned *tune.Tuning) error {
+// apply changes the files to what is recommended, and shows how.
+func (t *tuning) apply(tuned *tune.Tuning) error {
+	name := t.today().Name
 	if tuned.Unchanged {
-		fmt.Fprintf(t.err, "nothing is written: %s is what is recommended\n", printable(t.today().Name))
+		fmt.Fprintf(t.err, "no file is changed: %s is what is recommended\n", page.Visible(name))
 		return nil
 	}
 	candidate := &t.candidates[tuned.Recommended.Candidate]
-	name, params := t.today().Name, t.assignments(candidate)
-	if err := t.unchanged(candidate.Declared(), params); err != nil {
-		return err
+	params := candidate.Assignments(t.set, t.axes)
+	var known *spec.Loop
+	var where string
+	edit := func() ([]spec.Edited, error) { return t.opened.Edit(name, params...) }
+	if t.loop != nil {
+		known, where = t.loop.Loop, "the loop in "+t.loop.path
+		edit = func() ([]spec.Edited, error) { return t.loop.EditLoop(params...) }
+	} else {
+		known, where = t.opened.Suite.Configuration(name).Loop, "the configuration "+page.Visible(name)+" of "+t.opened.path
 	}
-	known := t.suite.Suite.Configuration(name).Loop
+	if loop, _ := known.With(params...); loop == nil || !reflect.DeepEqual(loop.Values(), candidate.Declared().Values()) {
+		return exit.Usage("record it again, or take over the values by hand", "--apply: %s is not the one that was recorded", where)
+	}
 	params = slices.DeleteFunc(params, func(a spec.Assignment) bool {
 		same, _ := known.With(a)
 		return same != nil && same.Hash() == known.Hash()
 	})
-	files, err := t.suite.Edit(name, params...)
+	files, err := edit()
 	if err != nil {
-		return t.unedited(err)
+		return t.unapplied(err)
 	}
 	if len(files) == 0 {
-		fmt.Fprintf(t.err, "nothing is written: %s has these values already\n", printable(name))
+		fmt.Fprintf(t.err, "no file is changed: %s has these values already\n", where)
 		return nil
 	}
-	if err := replaceFiles(files); err != nil {
-		return fail(notMeasured, "", "--write: %w", err)
+	if err := spec.ReplaceFiles(files); err != nil {
+		return exit.With(exit.NotMeasured, "", "--apply: %w", err)
 	}
 	for _, f := range files {
 		_, _ = t.err.Write(diff.Diff(f.File.Name, []byte(f.File.Text()), f.File.Name, f.Text))
@@ -626,89 +568,19 @@ func (t *tuning) edit(tuned *tune.Tuning) error {
 	return nil
 }
 
-// unchanged refuses to write where the configuration of the suite is no longer the
-// one that was recorded.
-func (t *tuning) unchanged(wanted *spec.Loop, params []spec.Assignment) error {
-	known := t.suite.Suite.Configuration(t.today().Name)
-	if loop, _ := known.Loop.With(params...); loop == nil || !reflect.DeepEqual(loop.Values(), wanted.Values()) {
-		return fail(wrongUsage, "record it again, or take over the values by hand", "--write: the configuration %s of %s is no longer the one that was recorded", printable(t.today().Name), t.suite.path)
-	}
-	return nil
-}
-
-// unedited says why nothing is written.
-func (p *program) unedited(err error) error {
+// unapplied says why no file is changed.
+func (t *tuning) unapplied(err error) error {
 	var edit *spec.EditError
 	var faults source.Faults
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &edit):
-		return fail(wrongUsage, edit.Hint, "--write: nothing is written: %w", err)
+		return exit.Usage(edit.Hint, "--apply: no file is changed: %w", err)
 	case errors.As(err, &faults):
-		fmt.Fprintln(p.err, "agentbench: --write: nothing is written:")
-		faults.Print(p.err)
-		return quiet(wrongUsage)
+		fmt.Fprintln(t.err, "agentbench: --apply: no file is changed:")
+		faults.Print(t.err)
+		return exit.Quiet(exit.WrongUsage)
 	}
-	return fail(notMeasured, "", "--write: nothing is written: %w", err)
-}
-
-// replacement is a file that is about to take the place of another one.
-type replacement struct{ temporary, path string }
-
-// replaceFiles writes all files beside those that they replace, and only then puts
-// them in their places. What has changed since it was read is left alone.
-func replaceFiles(files []spec.Edited) (err error) {
-	var all []replacement
-	defer func() {
-		for _, r := range all {
-			err = errors.Join(err, unlessGone(os.Remove(r.temporary)))
-		}
-	}()
-	for _, f := range files {
-		r, err := beside(&f)
-		if err != nil {
-			return err
-		}
-		all = append(all, r)
-	}
-	for _, r := range all {
-		if err := os.Rename(r.temporary, r.path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func unlessGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// beside writes a file next to the one that it will replace, with its mode. A
-// symbolic link stays one.
-func beside(f *spec.Edited) (replacement, error) {
-	path, err := filepath.EvalSymlinks(filepath.FromSlash(f.File.Name))
-	if err != nil {
-		return replacement{}, err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return replacement{}, err
-	}
-	now, err := os.ReadFile(path)
-	if err != nil {
-		return replacement{}, err
-	}
-	if string(now) != f.File.Text() {
-		return replacement{}, fmt.Errorf("%s has changed in the meantime", f.File.Name)
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".agentbench-*")
-	if err != nil {
-		return replacement{}, err
-	}
-	_, err = temporary.Write(f.Text)
-	return replacement{temporary.Name(), path}, errors.Join(err, temporary.Chmod(info.Mode().Perm()), temporary.Sync(), temporary.Close())
+	return exit.With(exit.NotMeasured, "", "--apply: no file is changed: %w", err)
 }

@@ -13,9 +13,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/model/cache"
 	"github.com/agentbench/agentbench/engine/record"
-	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/tune"
 )
@@ -58,21 +59,22 @@ func liveFolder(t testing.TB, suite string, tasks int) string {
 	return dir
 }
 
-// opened is a suite as tune opens it to record it.
-func openedLive(t *testing.T, dir string, terms tune.ChoiceOptions) (*live, error) {
+// openedLive is a suite as tune opens it to record it.
+func openedLive(t *testing.T, dir string, f tuneFlags) (*tuning, error) {
 	t.Helper()
 	p := &program{env: os.Getenv, in: strings.NewReader(""), out: io.Discard, err: io.Discard, now: time.Now}
 	p.guard()
-	o, err := p.openSuite(filepath.Join(dir, "suite.yaml"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var axes []sweep.Axis
-	for i := range o.Suite.Tune.Parameters {
-		axes = append(axes, sweep.AxisOf(&o.Suite.Tune.Parameters[i]))
-	}
-	flags := &recordFlags{out: filepath.Join(dir, "r"), attempts: 1, quiet: true, grace: time.Second, concurrency: 4}
-	return p.openLive(o, &o.Suite.Resolved[0], axes, &terms, &runFlags{recordFlags: *flags, all: pflag.NewFlagSet("tune", pflag.ContinueOnError)})
+	f.recordFlags = recordFlags{cacheFlags: cacheFlags{mode: cache.On}, out: filepath.Join(dir, "r"), attempts: 1, quiet: true, grace: time.Second, concurrency: 4}
+	f.all = pflag.NewFlagSet("tune", pflag.ContinueOnError)
+	f.Given = func(flag string) bool { return flag == "minimize" && f.Minimize }
+	return p.openTuning(t.Context(), filepath.Join(dir, "suite.yaml"), &f)
+}
+
+// recording is what a race left behind.
+type recording struct {
+	paths []string // that are left
+	raced *tune.RaceNews
+	ended error
 }
 
 func recordedLive(t *testing.T, dir string) *recording { return recordedBy(t, dir, 4) }
@@ -80,14 +82,19 @@ func recordedLive(t *testing.T, dir string) *recording { return recordedBy(t, di
 // recordedBy is what so many runs at once record.
 func recordedBy(t *testing.T, dir string, concurrency int) *recording {
 	t.Helper()
-	l, err := openedLive(t, dir, tune.ChoiceOptions{})
+	l, err := openedLive(t, dir, tuneFlags{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.flags.concurrency = concurrency
-	made, err := l.record(t.Context())
+	l.live.Suite.Concurrency = concurrency
+	l.live.job.engine.Executor = engine.Pool{Workers: concurrency}
+	ended, err := l.record(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	made := &recording{ended: ended}
+	if c := l.live.contest; c != nil {
+		made.paths, made.raced = c.LeftNames(), c.Told(c.Names(), c.Score)
 	}
 	return made
 }
@@ -160,7 +167,7 @@ func TestARaceKeepsTheBudget(t *testing.T) {
 	if f, ok := made.ended.(*exit.Error); ok {
 		code = f.Code
 	}
-	if code != stopped || len(made.paths) != 3 || !made.raced.Undecided() {
+	if code != exit.Stopped || len(made.paths) != 3 || !made.raced.Undecided() {
 		t.Errorf("ended by %v, left %v, %+v", made.ended, made.paths, made.raced)
 	}
 	if lines := strings.Join(made.raced.Lines(page.Visible), "\n"); !strings.Contains(lines, "cannot tell which is better") {
@@ -191,7 +198,7 @@ func TestARaceCountsClusters(t *testing.T) {
 func TestOnePathIsRecorded(t *testing.T) {
 	dir := liveFolder(t, strings.Replace(liveSuite, "agent.model: [weak, good, fine], ", "", 1), 10)
 	made := recordedLive(t, dir)
-	if want := "default[threshold=0.9,max_iterations=6]"; made.raced != nil || !slices.Equal(made.paths, []string{want}) || runsBy(t, dir+"/r")[want] != 10 {
+	if want := "default[threshold=0.9,max_iterations=6]"; made.raced != nil || runsBy(t, dir+"/r")[want] != 10 {
 		t.Errorf("%+v", made)
 	}
 }
@@ -199,42 +206,11 @@ func TestOnePathIsRecorded(t *testing.T) {
 // What has too many faults is no recording to choose by.
 func TestFaultsLeaveNothingToTune(t *testing.T) {
 	dir := liveFolder(t, strings.Replace(liveSuite, "good: {provider: simulate,", "good: {provider: simulate, errors: 0.5,", 1), 20)
-	l, err := openedLive(t, dir, tune.ChoiceOptions{})
+	l, err := openedLive(t, dir, tuneFlags{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.record(t.Context()); err == nil || !strings.Contains(err.Error(), "could be measured; min_coverage is 0.95") {
 		t.Errorf("the error is %v", err)
-	}
-}
-
-// Of what needs calls no value can be observed before there are runs.
-func TestARangeThatNeedsCalls(t *testing.T) {
-	dir := liveFolder(t, strings.Replace(liveSuite, "agent.model: [weak, good, fine]", "agent.temperature: {from: 0, to: 0.7}", 1), 10)
-	if _, err := openedLive(t, dir, tune.ChoiceOptions{}); err == nil || !strings.Contains(err.Error(), "agent.temperature needs calls for each value") {
-		t.Errorf("the error is %v", err)
-	}
-}
-
-// Only an objective that is the mean of a score is raced by; the margin is what
-// the rule may give away.
-func TestWhatIsRacedBy(t *testing.T) {
-	dir := liveFolder(t, liveSuite, 1)
-	for _, c := range []struct {
-		terms tune.ChoiceOptions
-		want  raceTerms
-	}{
-		{tune.ChoiceOptions{}, raceTerms{"right", false, 0.02}},
-		{tune.ChoiceOptions{Objective: &tune.Term{Text: `scores["right"].mean`}, Choose: tune.ChoiceRule{Rule: tune.MaxLoss, Number: 0.1}}, raceTerms{"right", false, 0.1}},
-		{tune.ChoiceOptions{Objective: &tune.Term{Text: `scores.right.mean - cost_usd.mean`}, Choose: tune.ChoiceRule{Rule: tune.WithinOneSE}}, raceTerms{"", false, 0}},
-		{tune.ChoiceOptions{Minimize: true, Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.75}}, raceTerms{"right", true, 0.25}},
-	} {
-		l, err := openedLive(t, dir, c.terms)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if l.terms != c.want {
-			t.Errorf("%+v: %+v, want %+v", c.terms, l.terms, c.want)
-		}
 	}
 }

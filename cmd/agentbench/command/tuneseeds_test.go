@@ -203,3 +203,10 @@ func TestTuneFindsWhatRunningEverythingFinds(t *testing.T) {
 		t.Errorf("%d of %d seeds found, %d otherwise without saying so", found, seeds, silent)
 	}
 }
+
+func count01(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}

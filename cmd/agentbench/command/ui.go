@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/agentbench/agentbench/engine/exit"
-	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/trajectory"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -109,34 +106,6 @@ func jsonLine(value any) ([]byte, error) {
 	encode.SetEscapeHTML(false)
 	err := encode.Encode(value)
 	return page.PlainJSON(line.Bytes()), err
-}
-
-// What the files of tune still call the parts of package exit.
-const (
-	answerNo    = exit.AnswerNo
-	wrongUsage  = exit.WrongUsage
-	wrongSpec   = exit.WrongSpec
-	stopped     = exit.Stopped
-	notMeasured = exit.NotMeasured
-)
-
-func printable(text string) string { return page.Visible(text) }
-
-func costOf(u record.Usage) string { return trajectory.Cost(u) }
-
-type failure = exit.Error
-
-func fail(code int, hint, format string, args ...any) error {
-	return exit.With(code, hint, format, args...)
-}
-func usage(hint, format string, args ...any) error { return exit.Usage(hint, format, args...) }
-func quiet(code int) error                         { return exit.Quiet(code) }
-func some(names []string) string                   { return exit.Some(names) }
-func shellWord(word string) string                 { return exit.ShellWord(word) }
-func count(n int, one, many string) string         { return page.Plural(n, one, many) }
-func firstOf(errs ...error) error                  { return cmp.Or(errs...) }
-func didYouMean(word string, words []string, otherwise string) string {
-	return exit.DidYouMean(word, words, otherwise)
 }
 
 // write puts a page on stdout and into the files that were asked for. Where the
