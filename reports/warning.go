@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,120 +17,60 @@ import (
 // 20 tasks of which 15 % differ, the smallest is 24 points (STATISTICS 3).
 const fewTasks = 20
 
+// warned gathers the warnings of what is so.
+type warned []Warning
+
+func (all *warned) add(is bool, w Warning) {
+	if is {
+		*all = append(*all, w)
+	}
+}
+
 // warnAbout lists what a reader of the configuration's numbers must know.
 func (c *collector) warnAbout(i int, s *Configuration) []Warning {
-	warnings := []Warning{}
-	add := func(w Warning) { warnings = append(warnings, w) }
-	if s.Simulated {
-		add(Warning{Kind: SimulatedModel, Name: c.simulatedName()})
-	}
-	if n := countAll(s.Faults); n > 0 {
-		add(Warning{Kind: Faults, Count: n, Of: max(s.Expected, s.Runs+n), More: countText(s.Faults)})
-	}
-	if n := s.Expected - s.Runs - countAll(s.Faults); n > 0 {
-		add(Warning{Kind: NotRun, Count: n, Of: s.Expected})
-	}
-	warnings = append(warnings, c.warnAboutAgent(i, s)...)
-	usage := c.sums[i].agent.Plus(c.sums[i].judging)
-	if usage.Unpriced > 0 {
-		add(Warning{Kind: Unpriced, Count: int(usage.Unpriced), Of: int(max(usage.Calls, usage.Unpriced))})
-	}
-	if usage.Unreported > 0 {
-		add(Warning{Kind: Unreported, Count: int(usage.Unreported)})
-	}
-	if usage.Uncounted > 0 {
-		add(Warning{Kind: Uncounted, Count: int(usage.Uncounted), Of: int(max(usage.Calls, usage.Uncounted))})
-	}
-	if n := c.sums[i].untimed; n > 0 {
-		add(Warning{Kind: Untimed, Count: int(n), Of: s.Runs})
-	}
-	if usage.Estimated > 0 && usage.TokensTold() {
-		add(Warning{Kind: Estimated, Count: int(usage.Estimated), Of: int(usage.Calls)})
-	}
-	warnings = append(warnings, c.sums[i].answeredWarnings()...)
+	all, u := warned{}, &c.sums[i]
+	usage, faults, failures := u.agent.Plus(u.judging), countAll(s.Faults), countAll(s.Failures)
+	all.add(s.Simulated, Warning{Kind: SimulatedModel, Name: cmp.Or(strings.Join(c.manifest.Simulated, ", "), "a model")})
+	all.add(faults > 0, Warning{Kind: Faults, Count: faults, Of: max(s.Expected, s.Runs+faults), More: countText(s.Faults)})
+	missing := s.Expected - s.Runs - faults
+	all.add(missing > 0, Warning{Kind: NotRun, Count: missing, Of: s.Expected})
+	all.add(failures > 0, Warning{Kind: AgentFailed, Count: failures, Of: s.Runs, More: countText(s.Failures)})
+	all.add(u.notJSON > 0, Warning{Kind: NotJSON, Count: int(u.notJSON), Of: int(u.replies)})
+	all.add(usage.Unpriced > 0, Warning{Kind: Unpriced, Count: int(usage.Unpriced), Of: int(max(usage.Calls, usage.Unpriced))})
+	all.add(usage.Unreported > 0, Warning{Kind: Unreported, Count: int(usage.Unreported)})
+	all.add(usage.Uncounted > 0, Warning{Kind: Uncounted, Count: int(usage.Uncounted), Of: int(max(usage.Calls, usage.Uncounted))})
+	all.add(u.untimed > 0, Warning{Kind: Untimed, Count: int(u.untimed), Of: s.Runs})
+	all.add(usage.Estimated > 0 && usage.TokensTold(), Warning{Kind: Estimated, Count: int(usage.Estimated), Of: int(usage.Calls)})
+	all = append(all, u.answeredWarnings()...)
 	for at := range s.Scores {
-		warnings = append(warnings, c.warnAboutScore(c.runs.scores[at], &s.Scores[at], s.Runs)...)
+		score := &s.Scores[at]
+		all.add(score.Unscored > 0, Warning{Kind: Unscored, Name: score.Name, Count: score.Unscored, Of: s.Runs, More: c.runs.scores[at].why})
+		all.add(score.Pending > 0, Warning{Kind: NotScored, Name: score.Name, Count: score.Pending, Of: s.Runs})
+		all.add(score.Scored > 0 && !score.Low.Known(), Warning{Kind: NoInterval, Name: score.Name})
+		all.add(score.Fewest != score.Most, Warning{Kind: UnequalRuns, Name: score.Name, Count: score.Fewest, Of: score.Most})
 	}
-	warnings = append(warnings, warnAboutMetrics(s.Declared)...)
-	warnings = append(warnings, warnAboutJudges(s.Judges)...)
-	if n := c.outsideCurve(i); n > 0 {
-		add(Warning{Kind: CurveCut, Count: n, Of: s.Runs})
-	}
-	if n := len(c.sums[i].versions); n > 1 {
-		add(Warning{Kind: MixedLoops, Count: n})
-	}
-	return warnings
-}
-
-// warnAboutAgent tells what would look like a bad score only.
-func (c *collector) warnAboutAgent(i int, s *Configuration) (warnings []Warning) {
-	if n := countAll(s.Failures); n > 0 {
-		warnings = append(warnings, Warning{Kind: AgentFailed, Count: n, Of: s.Runs, More: countText(s.Failures)})
-	}
-	if u := &c.sums[i]; u.notJSON > 0 {
-		warnings = append(warnings, Warning{Kind: NotJSON, Count: int(u.notJSON), Of: int(u.replies)})
-	}
-	return warnings
-}
-
-func (c *collector) warnAboutScore(of *scores, s *Score, runs int) (warnings []Warning) {
-	if s.Unscored > 0 {
-		warnings = append(warnings, Warning{Kind: Unscored, Name: s.Name, Count: s.Unscored, Of: runs, More: of.why})
-	}
-	if s.Pending > 0 {
-		warnings = append(warnings, Warning{Kind: NotScored, Name: s.Name, Count: s.Pending, Of: runs})
-	}
-	if s.Scored > 0 && !s.Low.Known() {
-		warnings = append(warnings, Warning{Kind: NoInterval, Name: s.Name})
-	}
-	if s.Fewest != s.Most {
-		warnings = append(warnings, Warning{Kind: UnequalRuns, Name: s.Name, Count: s.Fewest, Of: s.Most})
-	}
-	return warnings
-}
-
-// warnAboutMetrics tells which tasks have too few trials for a metric, or no
-// answers that are known.
-func warnAboutMetrics(all []Metric) (warnings []Warning) {
-	for i := range all {
-		m := &all[i]
-		if m.LeftOut == 0 {
-			continue
-		}
+	for at := range s.Declared {
+		m := &s.Declared[at]
 		why := "which have fewer than " + page.Plural(max(m.K, 2), "scored trial", "scored trials")
 		if m.Reduce == reduceMajority {
 			why = "of which not all answers are known"
 		}
-		warnings = append(warnings, Warning{Kind: TooFewTrials, Name: m.Name, Count: m.LeftOut, Of: m.Tasks + m.LeftOut, More: why})
+		all.add(m.LeftOut > 0, Warning{Kind: TooFewTrials, Name: m.Name, Count: m.LeftOut, Of: m.Tasks + m.LeftOut, More: why})
 	}
-	return warnings
+	for at := range s.Judges { // where asking again would have said something else
+		j := &s.Judges[at]
+		all.add(j.Noise.Known() && j.Noise.Number > noisyVotes, Warning{Kind: VotesDiffer, Name: j.Scorer, More: page.Percent(j.Noise)})
+		more := fmt.Sprintf("to stand first is worth %s, p %s", page.Score(j.First, 2), page.Chance(j.PlaceP))
+		all.add(j.PlaceP.Known() && j.PlaceP.Number < 1-stats.Level, Warning{Kind: FirstPlace, Name: j.Scorer, Of: j.Pairs, More: more})
+	}
+	cut := c.outsideCurve(i)
+	all.add(cut > 0, Warning{Kind: CurveCut, Count: cut, Of: s.Runs})
+	all.add(len(u.versions) > 1, Warning{Kind: MixedLoops, Count: len(u.versions)})
+	return all
 }
 
 // noisyVotes is the share of what trials differ by that votes may make.
 const noisyVotes = 0.5
-
-// warnAboutJudges tells where asking again would have said something else.
-func warnAboutJudges(all []Judges) (warnings []Warning) {
-	for i := range all {
-		j := &all[i]
-		if j.Noise.Known() && j.Noise.Number > noisyVotes {
-			warnings = append(warnings, Warning{Kind: VotesDiffer, Name: j.Scorer, More: page.Percent(j.Noise)})
-		}
-		if j.PlaceP.Known() && j.PlaceP.Number < 1-stats.Level {
-			more := fmt.Sprintf("to stand first is worth %s, p %s", page.Score(j.First, 2), page.Chance(j.PlaceP))
-			warnings = append(warnings, Warning{Kind: FirstPlace, Name: j.Scorer, Of: j.Pairs, More: more})
-		}
-	}
-	return warnings
-}
-
-// simulatedName lists the simulated models of the suite.
-func (c *collector) simulatedName() string {
-	if len(c.manifest.Simulated) == 0 {
-		return "a model"
-	}
-	return strings.Join(c.manifest.Simulated, ", ")
-}
 
 func countAll(counts []Count) (n int) {
 	for _, c := range counts {
@@ -148,30 +89,26 @@ func countText(counts []Count) string {
 
 // warn lists what a reader of the whole report must know.
 func (c *collector) warn(r *Report) {
-	r.Warnings = []Warning{}
-	add := func(is bool, w Warning) {
-		if is {
-			r.Warnings = append(r.Warnings, w)
-		}
-	}
-	add(r.Status == record.StateRunning, Warning{Kind: NotComplete, More: "still running, or killed"})
-	add(r.Status == record.StateStopped, Warning{Kind: NotComplete, More: "stopped before the end"})
-	add(r.Status == record.StateFailed, Warning{Kind: NotComplete, More: "failed before the end"})
+	all := warned{}
+	all.add(r.Status == record.StateRunning, Warning{Kind: NotComplete, More: "still running, or killed"})
+	all.add(r.Status == record.StateStopped, Warning{Kind: NotComplete, More: "stopped before the end"})
+	all.add(r.Status == record.StateFailed, Warning{Kind: NotComplete, More: "failed before the end"})
 	fewest, most := uneven(r.Configurations)
-	add(fewest < most, Warning{Kind: UnevenRuns, Count: fewest, Of: most})
-	add(c.badLines > 0, Warning{Kind: BadLines, Count: c.badLines, More: c.firstBad})
-	add(c.unknown > 0, Warning{Kind: UnknownRuns, Count: c.unknown})
-	add(c.repeated > 0, Warning{Kind: Repeated, Count: c.repeated})
+	all.add(fewest < most, Warning{Kind: UnevenRuns, Count: fewest, Of: most})
+	all.add(c.badLines > 0, Warning{Kind: BadLines, Count: c.badLines, More: c.firstBad})
+	all.add(c.unknown > 0, Warning{Kind: UnknownRuns, Count: c.unknown})
+	all.add(c.repeated > 0, Warning{Kind: Repeated, Count: c.repeated})
 	for _, s := range c.runs.scores {
-		add(len(s.versions) > 1, Warning{Kind: MixedScorers, Name: s.name, Count: len(s.versions)})
+		all.add(len(s.versions) > 1, Warning{Kind: MixedScorers, Name: s.name, Count: len(s.versions)})
 	}
-	add(len(c.manifest.Mixed) > 0, Warning{Kind: MixedSpecs, Count: 1 + len(c.manifest.Mixed)})
+	all.add(len(c.manifest.Mixed) > 0, Warning{Kind: MixedSpecs, Count: 1 + len(c.manifest.Mixed)})
 	few := r.TaskCount > 0 && r.TaskCount < fewTasks
-	add(few, Warning{Kind: FewTasks, Count: r.TaskCount})
-	add(!few && r.Clusters > 0 && r.Clusters < fewTasks, Warning{Kind: FewClusters, Count: r.Clusters})
+	all.add(few, Warning{Kind: FewTasks, Count: r.TaskCount})
+	all.add(!few && r.Clusters > 0 && r.Clusters < fewTasks, Warning{Kind: FewClusters, Count: r.Clusters})
 	difference, tested := c.anyDifference()
-	add(tested, difference)
-	add(len(c.runs.all) > 0, Warning{Kind: Residue, Name: r.Primary(), Of: r.Trials})
+	all.add(tested, difference)
+	all.add(len(c.runs.all) > 0, Warning{Kind: Residue, Name: r.Primary(), Of: r.Trials})
+	r.Warnings = all
 }
 
 // uneven are the fewest and the most runs that configurations have where some
@@ -244,6 +181,71 @@ const (
 	Residue        WarningKind = "residue"        // what varies inside the averages, of Of trials, by the scorer Name
 )
 
+// sayings are the texts of the warnings. In them {n}, {of}, {name} and {more} are the
+// warning's own, the last two fit for the format, {detail} is More as it is, and
+// [one|many] is chosen by Count.
+var sayings = map[WarningKind]struct {
+	text    string
+	serious bool   // it puts numbers into question, or says that some are missing
+	all     string // the text where Count is Of
+}{
+	SimulatedModel: {text: "simulated by {name}: the numbers show how the loop behaves, not how good a model is", serious: true},
+	Faults:         {text: "{n} of {of} runs had a fault ({more}) and are in no number", serious: true},
+	NotRun:         {text: "{n} of {of} runs are missing: they did not run, or were cancelled", serious: true},
+	Unpriced:       {text: "{n} of {of} calls have no price, so the cost is unknown", all: "no call has a price, so the cost is unknown"},
+	Estimated: {
+		text: "the tokens of {n} of {of} calls are estimates from the texts: none were reported",
+		all:  "the tokens are estimates from the texts: none were reported",
+	},
+	AgentFailed:  {text: "the agent failed in {n} of {of} runs ({more}), which count", serious: true},
+	NotJSON:      {text: "{n} of {of} replies were not JSON, which the loop expects, and have confidence 0", serious: true},
+	OtherModel:   {text: "{n} of {of} calls of {name} were answered by another model, as the server calls it: {more}"},
+	Unreported:   {text: "the usage of {n} [call|calls] was not reported: cost, tokens and calls are unknown"},
+	Uncounted:    {text: "the tokens of {n} of {of} calls are unknown: the log does not tell them"},
+	Untimed:      {text: "the log does not tell the times of {n} of {of} runs, so the latency is unknown"},
+	SameAs:       {text: "{name} is also {more}: equal configurations run once"},
+	Unscored:     {text: "{name} could not judge {n} of {of} runs, which are in no score: {more}", serious: true},
+	NotScored:    {text: "{n} of {of} runs have no score by {name} yet", serious: true},
+	TooFewTrials: {text: "{name} leaves out {n} of {of} tasks, {detail}", serious: true},
+	VotesDiffer:  {text: "the votes of {name} differ so much that this is {detail} of what the trials of a task differ by: more votes make the score surer"},
+	FirstPlace:   {text: "{name} depends on the place of an output, over {of} pairs: {detail}; both orders were asked, so that it moves no score"},
+	NoInterval:   {text: "no interval of {name}: it takes scores of two tasks that differ"},
+	UnequalRuns:  {text: "tasks have {n} to {of} scored runs each: the score is the mean of the tasks' means"},
+	FewTasks:     {text: "{n} [task|tasks] can show only large differences"},
+	FewClusters:  {text: "the tasks are in {n} [cluster|clusters]: they can show only large differences"},
+	CurveCut:     {text: "{n} of {of} runs have an iteration without a score and are not in the curve"},
+	MixedLoops:   {text: "the runs were made by {n} versions of the loop", serious: true},
+	MixedSpecs:   {text: "the runs were made under {n} specs, mixed by --force"},
+	MixedScorers: {text: "the scores were made by {n} versions of {name}", serious: true},
+	BadLines:     {text: "{n} [line|lines] could not be read, the first of them: {more}", serious: true},
+	UnknownRuns:  {text: "{n} [run|runs] of configurations that the suite does not have were left out", serious: true},
+	Repeated:     {text: "{n} [run is|runs are] recorded more than once and counted once", serious: true},
+	UnevenRuns:   {text: "the configurations have {n} to {of} runs: compare them with care, for their tasks differ", serious: true},
+	AnyDifference: {
+		text: "any difference at all in {name} between the {of} configurations: {detail}",
+	},
+	NotComplete: {text: "the results are not complete: {detail}", serious: true},
+
+	OtherSuite:  {text: "the sides are of different suites, {name} and {more}: tasks of one id may not be the same", serious: true},
+	SpecsDiffer: {text: "the specs differ in {n} [place|places] that [was|were] not declared: see the table of the spec, and --vary", serious: true},
+	NotCompared: {text: "{n} [configuration is|configurations are] on this side alone and not compared: {more}", serious: true},
+	NotPaired:   {text: "not paired, because {detail}: this takes many more tasks to show the same difference", serious: true},
+	NothingCommon: {
+		text: "there is nothing to compare: the configurations have no common task", serious: true,
+	},
+	OneSided:   {text: "tasks that only one side has are left out: {n} of the base, {of} of the new side", serious: true},
+	LoneTrials: {text: "runs whose trial the other side does not have are left out: {n} of the base, {of} of the new side", serious: true},
+	CoverageDiffers: {
+		text: "the coverage differs, {detail}: if runs fail where tasks are hard, the side with fewer looks better than it is", serious: true,
+	},
+	FewCommon:     {text: "{n} common [task|tasks] can show only large differences"},
+	LeftOut:       {text: "{n} of {of} pairs of runs have no {name} on a side and are left out"},
+	OneSidedScore: {text: "{name} is a score of this side alone and not compared", serious: true},
+	OtherScorer:   {text: "the sides were judged by different versions of {name}: its scores may not mean the same", serious: true},
+	ByDifferences: {text: "{name} is 0 at some task: its change is a difference, not a ratio"},
+	RanksDisagree: {text: "the ranks point one way and the mean the other: a few tasks outweigh the rest, and nothing is better or worse"},
+}
+
 // Text is the warning for people. Names and details come from outside; quote
 // makes them fit for the format.
 func (w Warning) Text(quote func(string) string) string {
@@ -251,145 +253,65 @@ func (w Warning) Text(quote func(string) string) string {
 		w.Side = ""
 		return side + ": " + w.Text(quote)
 	}
-	switch w.Kind {
-	case SimulatedModel:
-		return "simulated by " + quote(w.Name) + ": the numbers show how the loop behaves, not how good a model is"
-	case Faults:
-		return fmt.Sprintf("%d of %d runs had a fault (%s) and are in no number", w.Count, w.Of, quote(w.More))
-	case NotRun:
-		return fmt.Sprintf("%d of %d runs are missing: they did not run, or were cancelled", w.Count, w.Of)
-	case Unpriced:
-		if w.Count == w.Of {
-			return "no call has a price, so the cost is unknown"
+	said := sayings[w.Kind]
+	text := said.text
+	switch {
+	case said.all != "" && w.Count == w.Of:
+		text = said.all
+	case w.Kind == Residue: // what still varies inside the averages, and what a success is
+		over, success := "tasks", "a run has success if its loop says so: nothing is scored"
+		if w.Of > 1 {
+			over = "tasks and trials"
 		}
-		return fmt.Sprintf("%d of %d calls have no price, so the cost is unknown", w.Count, w.Of)
-	case Estimated:
-		if w.Count == w.Of {
-			return "the tokens are estimates from the texts: none were reported"
+		if w.Name != "" {
+			success = "a run has success if {name} is 1 or more"
 		}
-		return fmt.Sprintf("the tokens of %d of %d calls are estimates from the texts: none were reported", w.Count, w.Of)
-	case Residue:
-		return w.residue(quote)
+		text = "means are over " + over + ", p50 and p95 over runs; " + success
+	case w.Kind == TooFewDiffer && w.Count == 0:
+		return "no " + w.Name + " differs"
+	case w.Kind == TooFewDiffer:
+		return fmt.Sprintf("only %s: with fewer than %d no test shows anything", page.Plural(w.Count, w.Name+" differs", w.Name+"s differ"), w.Of)
+	case w.Kind == HowCompared && w.Name != "":
+		text = "{detail}, by name {name}"
+	case w.Kind == HowCompared:
+		return w.More
+	case w.Kind == HowCorrected:
+		return fmt.Sprintf("p and verdicts are corrected for %d comparisons by %s, each quantity on its own", w.Count, w.Name)
+	case text == "":
+		return strings.ReplaceAll(string(w.Kind), "_", " ")
 	}
-	return w.aboutAgents(quote)
-}
-
-func (w Warning) aboutAgents(quote func(string) string) string {
-	switch w.Kind {
-	case AgentFailed:
-		return fmt.Sprintf("the agent failed in %d of %d runs (%s), which count", w.Count, w.Of, quote(w.More))
-	case NotJSON:
-		return fmt.Sprintf("%d of %d replies were not JSON, which the loop expects, and have confidence 0", w.Count, w.Of)
-	case OtherModel:
-		return fmt.Sprintf("%d of %d calls of %s were answered by another model, as the server calls it: %s", w.Count, w.Of, quote(w.Name), quote(w.More))
-	case Unreported:
-		return "the usage of " + page.Plural(w.Count, "call", "calls") + " was not reported: cost, tokens and calls are unknown"
-	case Uncounted:
-		return fmt.Sprintf("the tokens of %d of %d calls are unknown: the log does not tell them", w.Count, w.Of)
-	case Untimed:
-		return fmt.Sprintf("the log does not tell the times of %d of %d runs, so the latency is unknown", w.Count, w.Of)
-	case SameAs:
-		return quote(w.Name) + " is also " + quote(w.More) + ": equal configurations run once"
+	for before, rest, ok := strings.Cut(text, "["); ok; before, rest, ok = strings.Cut(text, "[") {
+		choice, after, _ := strings.Cut(rest, "]")
+		one, many, _ := strings.Cut(choice, "|")
+		if w.Count != 1 {
+			one = many
+		}
+		text = before + one + after
 	}
-	return w.aboutScores(quote)
-}
-
-func (w Warning) aboutScores(quote func(string) string) string {
-	switch w.Kind {
-	case Unscored:
-		return fmt.Sprintf("%s could not judge %d of %d runs, which are in no score: %s", quote(w.Name), w.Count, w.Of, quote(w.More))
-	case NotScored:
-		return fmt.Sprintf("%d of %d runs have no score by %s yet", w.Count, w.Of, quote(w.Name))
-	case TooFewTrials:
-		return fmt.Sprintf("%s leaves out %d of %d tasks, %s", quote(w.Name), w.Count, w.Of, w.More)
-	case VotesDiffer:
-		return fmt.Sprintf("the votes of %s differ so much that this is %s of what the trials of a task differ by: more votes make the score surer", quote(w.Name), w.More)
-	case FirstPlace:
-		return fmt.Sprintf("%s depends on the place of an output, over %d pairs: %s; both orders were asked, so that it moves no score", quote(w.Name), w.Of, w.More)
-	case NoInterval:
-		return "no interval of " + quote(w.Name) + ": it takes scores of two tasks that differ"
-	case UnequalRuns:
-		return fmt.Sprintf("tasks have %d to %d scored runs each: the score is the mean of the tasks' means", w.Count, w.Of)
-	case FewTasks:
-		return fmt.Sprintf("%s can show only large differences", page.Plural(w.Count, "task", "tasks"))
-	case FewClusters:
-		return fmt.Sprintf("the tasks are in %s: they can show only large differences", page.Plural(w.Count, "cluster", "clusters"))
-	case CurveCut:
-		return fmt.Sprintf("%d of %d runs have an iteration without a score and are not in the curve", w.Count, w.Of)
-	case MixedLoops:
-		return fmt.Sprintf("the runs were made by %d versions of the loop", w.Count)
-	case MixedSpecs:
-		return fmt.Sprintf("the runs were made under %d specs, mixed by --force", w.Count)
-	case MixedScorers:
-		return fmt.Sprintf("the scores were made by %d versions of %s", w.Count, quote(w.Name))
-	}
-	return w.aboutRecords(quote)
-}
-
-func (w Warning) aboutRecords(quote func(string) string) string {
-	switch w.Kind {
-	case BadLines:
-		return fmt.Sprintf("%s could not be read, the first of them: %s", page.Plural(w.Count, "line", "lines"), quote(w.More))
-	case UnknownRuns:
-		return fmt.Sprintf("%s of configurations that the suite does not have were left out", page.Plural(w.Count, "run", "runs"))
-	case Repeated:
-		return fmt.Sprintf("%s recorded more than once and counted once", page.Plural(w.Count, "run is", "runs are"))
-	case UnevenRuns:
-		return fmt.Sprintf("the configurations have %d to %d runs: compare them with care, for their tasks differ", w.Count, w.Of)
-	case AnyDifference:
-		return fmt.Sprintf("any difference at all in %s between the %d configurations: %s", quote(w.Name), w.Of, w.More)
-	case NotComplete:
-		return "the results are not complete: " + w.More
-	}
-	return w.aboutSides(quote)
-}
-
-// residue tells what still varies inside the averages, and what a success is.
-func (w Warning) residue(quote func(string) string) string {
-	over := "tasks"
-	if w.Of > 1 {
-		over = "tasks and trials"
-	}
-	success := "a run has success if its loop says so: nothing is scored"
-	if w.Name != "" {
-		success = "a run has success if " + quote(w.Name) + " is 1 or more"
-	}
-	return "means are over " + over + ", p50 and p95 over runs; " + success
+	return strings.NewReplacer("{n}", fmt.Sprint(w.Count), "{of}", fmt.Sprint(w.Of), "{name}", quote(w.Name), "{more}", quote(w.More), "{detail}", w.More).Replace(text)
 }
 
 // Serious says that a warning puts numbers into question, or says that some are
 // missing, and is not only an explanation.
-func (w Warning) Serious() bool {
-	switch w.Kind {
-	case Faults, NotRun, AgentFailed, NotJSON, Unscored, NotScored, TooFewTrials, UnevenRuns, MixedLoops, MixedScorers,
-		BadLines, UnknownRuns, Repeated, NotComplete, SimulatedModel,
-		OtherSuite, SpecsDiffer, NotCompared, NotPaired, NothingCommon, OneSided, LoneTrials, OneSidedScore, OtherScorer, CoverageDiffers:
-		return true
-	}
-	return false
-}
+func (w Warning) Serious() bool { return sayings[w.Kind].serious }
 
 // warn lists what a reader of a pair must know.
 func (p *Pair) warn(base, new *Report, of couple) {
-	add := func(is bool, w Warning) {
-		if is {
-			p.Warnings = append(p.Warnings, w)
-		}
-	}
+	all := warned(p.Warnings)
 	common := len(p.Differences) > 0
-	add(!common, Warning{Kind: NothingCommon})
-	add(common && !p.How.Paired, Warning{Kind: NotPaired, More: p.How.Why})
-	add(p.How.Paired && p.How.BaseOnly+p.How.NewOnly > 0, Warning{Kind: OneSided, Count: p.How.BaseOnly, Of: p.How.NewOnly})
-	add(p.How.Paired && p.How.LoneBase+p.How.LoneNew > 0, Warning{Kind: LoneTrials, Count: p.How.LoneBase, Of: p.How.LoneNew})
+	all.add(!common, Warning{Kind: NothingCommon})
+	all.add(common && !p.How.Paired, Warning{Kind: NotPaired, More: p.How.Why})
+	all.add(p.How.Paired && p.How.BaseOnly+p.How.NewOnly > 0, Warning{Kind: OneSided, Count: p.How.BaseOnly, Of: p.How.NewOnly})
+	all.add(p.How.Paired && p.How.LoneBase+p.How.LoneNew > 0, Warning{Kind: LoneTrials, Count: p.How.LoneBase, Of: p.How.LoneNew})
 	x, y := p.Base.Coverage, p.New.Coverage
-	add(x.Known() && y.Known() && x.Number != y.Number, Warning{Kind: CoverageDiffers, More: page.Percent(x) + " and " + page.Percent(y)})
-	add(p.How.Paired && p.How.Tasks < fewTasks, Warning{Kind: FewCommon, Count: p.How.Tasks})
+	all.add(x.Known() && y.Known() && x.Number != y.Number, Warning{Kind: CoverageDiffers, More: page.Percent(x) + " and " + page.Percent(y)})
+	all.add(p.How.Paired && p.How.Tasks < fewTasks, Warning{Kind: FewCommon, Count: p.How.Tasks})
 	kinds := []WarningKind{SimulatedModel, Faults, NotRun, AgentFailed, NotJSON, MixedLoops, OtherModel, Estimated}
 	if base == new {
 		kinds = kinds[:1] // the report tells the others itself
 	}
-	p.Warnings = append(p.Warnings, ofSide("base", &base.Configurations[of.base], kinds)...)
-	p.Warnings = append(p.Warnings, ofSide("new", &new.Configurations[of.new], kinds)...)
+	all = append(all, ofSide("base", &base.Configurations[of.base], kinds)...)
+	p.Warnings = append(all, ofSide("new", &new.Configurations[of.new], kinds)...)
 }
 
 // ofSide are the warnings of a configuration that put a comparison into question.
@@ -403,21 +325,17 @@ func ofSide(side string, c *Configuration, kinds []WarningKind) []Warning {
 
 // warn lists what a reader of the whole comparison must know.
 func (c *Comparison) warn(base, new *Report, couples []couple, options *DiffOptions) {
-	add := func(is bool, w Warning) {
-		if is {
-			c.Warnings = append(c.Warnings, w)
-		}
-	}
-	add(base.Suite != new.Suite, Warning{Kind: OtherSuite, Name: base.Suite, More: new.Suite})
+	all := warned(c.Warnings)
+	all.add(base.Suite != new.Suite, Warning{Kind: OtherSuite, Name: base.Suite, More: new.Suite})
 	undeclared := 0
 	for _, d := range c.Spec {
 		if !d.Declared {
 			undeclared++
 		}
 	}
-	add(undeclared > 0, Warning{Kind: SpecsDiffer, Count: undeclared})
+	all.add(undeclared > 0, Warning{Kind: SpecsDiffer, Count: undeclared})
 	for _, scorer := range new.Scorers {
-		add(judgedOtherwise(base, new, scorer), Warning{Kind: OtherScorer, Name: scorer})
+		all.add(judgedOtherwise(base, new, scorer), Warning{Kind: OtherScorer, Name: scorer})
 	}
 	for _, side := range []struct {
 		name       string
@@ -429,15 +347,16 @@ func (c *Comparison) warn(base, new *Report, couples []couple, options *DiffOpti
 		{"new", new, base, options.NewConfiguration, func(of couple) int { return of.new }},
 	} {
 		rest, n := side.of.without(couples, side.compared)
-		add(n > 0 && side.chosen == "", Warning{Kind: NotCompared, Side: side.name, Count: n, More: rest})
+		all.add(n > 0 && side.chosen == "", Warning{Kind: NotCompared, Side: side.name, Count: n, More: rest})
 		for _, scorer := range side.of.Scorers {
-			add(!slices.Contains(side.beside.Scorers, scorer), Warning{Kind: OneSidedScore, Side: side.name, Name: scorer})
+			all.add(!slices.Contains(side.beside.Scorers, scorer), Warning{Kind: OneSidedScore, Side: side.name, Name: scorer})
 		}
 		for _, w := range side.of.Warnings {
 			w.Side = side.name
-			add(slices.Contains([]WarningKind{NotComplete, BadLines, UnknownRuns, Repeated, MixedScorers, MixedSpecs}, w.Kind), w)
+			all.add(slices.Contains([]WarningKind{NotComplete, BadLines, UnknownRuns, Repeated, MixedScorers, MixedSpecs}, w.Kind), w)
 		}
 	}
+	c.Warnings = all
 }
 
 // judgedOtherwise says that both sides have scores by a scorer, and not by the
@@ -560,67 +479,6 @@ const (
 	HowCompared     WarningKind = "how_compared"     // what a change, a p and a verdict is; Name: margins of single quantities
 	HowCorrected    WarningKind = "how_corrected"    // Name: the correction, over Count pairs
 )
-
-// aboutSides are the texts of warnings on comparisons.
-func (w Warning) aboutSides(quote func(string) string) string {
-	switch w.Kind {
-	case OtherSuite:
-		return "the sides are of different suites, " + quote(w.Name) + " and " + quote(w.More) + ": tasks of one id may not be the same"
-	case SpecsDiffer:
-		return fmt.Sprintf("the specs differ in %s that %s not declared: see the table of the spec, and --vary",
-			page.Plural(w.Count, "place", "places"), wasOrWere(w.Count))
-	case NotCompared:
-		return page.Plural(w.Count, "configuration is", "configurations are") + " on this side alone and not compared: " + quote(w.More)
-	case NotPaired:
-		return "not paired, because " + w.More + ": this takes many more tasks to show the same difference"
-	case NothingCommon:
-		return "there is nothing to compare: the configurations have no common task"
-	case OneSided:
-		return fmt.Sprintf("tasks that only one side has are left out: %d of the base, %d of the new side", w.Count, w.Of)
-	case LoneTrials:
-		return fmt.Sprintf("runs whose trial the other side does not have are left out: %d of the base, %d of the new side", w.Count, w.Of)
-	case CoverageDiffers:
-		return "the coverage differs, " + w.More + ": if runs fail where tasks are hard, the side with fewer looks better than it is"
-	}
-	return w.aboutDifferences(quote)
-}
-
-func (w Warning) aboutDifferences(quote func(string) string) string {
-	switch w.Kind {
-	case FewCommon:
-		return fmt.Sprintf("%s can show only large differences", page.Plural(w.Count, "common task", "common tasks"))
-	case LeftOut:
-		return fmt.Sprintf("%d of %d pairs of runs have no %s on a side and are left out", w.Count, w.Of, quote(w.Name))
-	case TooFewDiffer:
-		if w.Count == 0 {
-			return "no " + w.Name + " differs"
-		}
-		return fmt.Sprintf("only %s: with fewer than %d no test shows anything", page.Plural(w.Count, w.Name+" differs", w.Name+"s differ"), w.Of)
-	case OneSidedScore:
-		return quote(w.Name) + " is a score of this side alone and not compared"
-	case OtherScorer:
-		return "the sides were judged by different versions of " + quote(w.Name) + ": its scores may not mean the same"
-	case ByDifferences:
-		return quote(w.Name) + " is 0 at some task: its change is a difference, not a ratio"
-	case RanksDisagree:
-		return "the ranks point one way and the mean the other: a few tasks outweigh the rest, and nothing is better or worse"
-	case HowCompared:
-		if w.Name != "" {
-			return w.More + ", by name " + quote(w.Name)
-		}
-		return w.More
-	case HowCorrected:
-		return fmt.Sprintf("p and verdicts are corrected for %d comparisons by %s, each quantity on its own", w.Count, w.Name)
-	}
-	return strings.ReplaceAll(string(w.Kind), "_", " ")
-}
-
-func wasOrWere(n int) string {
-	if n == 1 {
-		return "was"
-	}
-	return "were"
-}
 
 // apart is by how much each vote of a panel is off the mean of those on its
 // question; nil where one judge voted alone, or a vote is missing.
