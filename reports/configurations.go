@@ -385,7 +385,7 @@ func (c *collector) calibration(m *measure) *Calibration {
 	k := Calibration{Brier: page.Missing(page.Nothing), AUROC: page.Missing(page.Nothing)}
 	var confidences, scores []float64
 	var forecasts []stats.Forecast
-	parts := m.calibration()
+	clusters, counts := make([][]stats.Forecast, m.groups), make([]float64, m.groups)
 	probabilities := true
 	for i, at := range m.ordered {
 		run := &c.runs.all[at]
@@ -394,49 +394,36 @@ func (c *collector) calibration(m *measure) *Calibration {
 			continue
 		}
 		k.count(run.believed, score >= success)
-		parts.add(m.clusters[i], run.confidence, score)
 		confidences, scores = append(confidences, run.confidence), append(scores, score)
-		forecast := stats.Forecast{Probability: run.confidence, Outcome: score}
-		forecasts = append(forecasts, forecast)
-		parts.forecasts[m.clusters[i]] = append(parts.forecasts[m.clusters[i]], forecast)
+		forecast, cluster := stats.Forecast{Probability: run.confidence, Outcome: score}, m.clusters[i]
+		forecasts, clusters[cluster] = append(forecasts, forecast), append(clusters[cluster], forecast)
+		counts[cluster]++
 		probabilities = probabilities && run.confidence >= 0 && run.confidence <= 1 && (score == 0 || score == 1)
 	}
 	if k.Runs == 0 {
 		return nil
 	}
+	mean := func(of func(f stats.Forecast) float64) page.Range {
+		sums := make([]float64, m.groups)
+		for cluster, all := range clusters {
+			for _, f := range all {
+				sums[cluster] += of(f)
+			}
+		}
+		return m.ratio(sums, counts, m.draws)
+	}
+	gap := func(f stats.Forecast) float64 { return f.Probability - f.Outcome }
 	k.Confidence, k.Score = page.ValueOf(stats.Mean(confidences)), page.ValueOf(stats.Mean(scores))
 	k.Gap = k.Confidence.Minus(k.Score)
-	k.ConfidenceInterval, k.ScoreInterval, k.GapInterval = parts.mean(parts.confidences), parts.mean(parts.scores), parts.mean(parts.gaps)
-	k.BrierInterval, k.AUROCInterval = rangeOf(stats.Interval{}, false), rangeOf(stats.Interval{}, false)
+	k.ConfidenceInterval = mean(func(f stats.Forecast) float64 { return f.Probability })
+	k.ScoreInterval, k.GapInterval = mean(func(f stats.Forecast) float64 { return f.Outcome }), mean(gap)
+	k.BrierInterval, k.AUROCInterval = without(page.Nothing), without(page.Nothing)
 	if probabilities {
 		k.Brier, k.AUROC = page.ValueOf(stats.Brier(forecasts)), page.ValueOf(stats.AUROC(forecasts))
-		k.BrierInterval, k.AUROCInterval = parts.mean(parts.squares), rangeOf(stats.AUROCInterval(parts.forecasts, stats.Level))
+		k.BrierInterval, k.AUROCInterval = mean(func(f stats.Forecast) float64 { return gap(f) * gap(f) }), rangeOf(stats.AUROCInterval(clusters, stats.Level))
 	}
 	return &k
 }
-
-// calibrationParts are what the runs of each cluster add to the sums.
-type calibrationParts struct {
-	*measure
-	runs, confidences, scores, gaps, squares []float64
-	forecasts                                [][]stats.Forecast
-}
-
-func (m *measure) calibration() *calibrationParts {
-	column := func() []float64 { return make([]float64, m.groups) }
-	return &calibrationParts{m, column(), column(), column(), column(), column(), make([][]stats.Forecast, m.groups)}
-}
-
-func (p *calibrationParts) add(cluster int32, confidence, score float64) {
-	gap := confidence - score
-	p.runs[cluster]++
-	p.confidences[cluster] += confidence
-	p.scores[cluster] += score
-	p.gaps[cluster] += gap
-	p.squares[cluster] += gap * gap
-}
-
-func (p *calibrationParts) mean(sums []float64) page.Range { return p.ratio(sums, p.runs, p.draws) }
 
 func (k *Calibration) count(believed, succeeded bool) {
 	k.Runs++

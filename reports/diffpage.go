@@ -68,11 +68,7 @@ func (c *Comparison) Remark(quote func(string) string) string {
 	if !c.allSimulated() {
 		return ""
 	}
-	quoted := make([]string, len(c.Simulated))
-	for i, name := range c.Simulated {
-		quoted[i] = quote(name)
-	}
-	return "simulated by " + strings.Join(quoted, ", ")
+	return page.SimulatedBy(c.Simulated, quote)
 }
 
 // allSimulated says that no number comes from a real model.
@@ -113,7 +109,7 @@ func (c *Comparison) WholeWarnings() []page.Warning {
 	if len(c.Pairs) == 1 {
 		whole = append(whole, c.warningsOf(&c.Pairs[0])...)
 	}
-	return asNotes(append(whole, c.Warnings...))
+	return page.Warnings(append(whole, c.Warnings...))
 }
 
 // Warned are all warnings, those on a pair with its name.
@@ -137,12 +133,7 @@ func (c *Comparison) Warned() iter.Seq2[string, page.Warning] {
 // WriteJSON writes the comparison as one object, whose form is that of Comparison.
 func (c *Comparison) WriteJSON(w io.Writer) error {
 	c.front()
-	text, err := page.EncodeJSON(c, "")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(text, '\n'))
-	return err
+	return page.WriteObject(w, c)
 }
 
 // DiffTableNames are the tables of a comparison, in the order in which people read
@@ -162,7 +153,7 @@ func pairFields[T any](c *Comparison, of func(T) *Pair, warned bool) page.Fields
 		if !warned {
 			return page.Name(of(row).Name)
 		}
-		return page.Name(of(row).Name, asNotes(c.warningsOf(of(row)))...)
+		return page.Name(of(row).Name, page.Warnings(c.warningsOf(of(row)))...)
 	})
 }
 
@@ -177,7 +168,7 @@ func ofPairs[T any](c *Comparison, t page.Table, fields page.Fields[T], rows ite
 // differencesTable has one row for each configuration and quantity.
 func differencesTable(c *Comparison) page.Table {
 	fields := slices.Concat(c.quantityFields("quantity"),
-		page.Of(page.Column{Head: "verdict", Warnings: asNotes(c.explain())}, func(row differenceRow) page.Cell { return page.Text(row.judgement()) }).ForPeople(),
+		page.Of(page.Column{Head: "verdict", Warnings: page.Warnings(c.explain())}, func(row differenceRow) page.Cell { return page.Text(row.judgement()) }).ForPeople(),
 		c.numberFields(), countFields())
 	return ofPairs(c, page.Table{Name: "differences", Title: "Differences", Whole: true}, fields, pairRows(c, func(p *Pair) []Difference {
 		if len(p.Differences) == 0 { // a row says so
@@ -240,7 +231,7 @@ func (c *Comparison) numberFields() page.Fields[differenceRow] {
 		number("base", func(d *Difference) page.Value { return d.Base }),
 		number("new", func(d *Difference) page.Value { return d.New }),
 		page.Of(page.Column{Head: "change", Key: "change", Right: true}, func(row differenceRow) page.Cell {
-			return page.Number(row.Change, orNothing(func(v page.Value) string { return row.change(v, dollars) }), asNotes(row.warnings())...)
+			return page.Number(row.Change, orNothing(func(v page.Value) string { return row.change(v, dollars) }), page.Warnings(row.warnings())...)
 		}),
 		page.Of(page.Column{Head: "95%", Right: true}, func(row differenceRow) page.Cell { return page.Text(row.interval(dollars)) }).ForPeople(),
 		machine("low", func(d *Difference) page.Value { return d.Low }),

@@ -244,7 +244,7 @@ func (r *Report) nameCell(c *Configuration) page.Cell {
 	if !r.allSimulated() {
 		warnings = append(warnings, c.warningsOf("", SimulatedModel)...)
 	}
-	return page.Name(c.Name, asNotes(warnings)...)
+	return page.Name(c.Name, page.Warnings(warnings)...)
 }
 
 // nameFields name a row's configuration and, for machines, the simulated models
@@ -274,16 +274,7 @@ func (c *Configuration) warningsOf(scorer string, kinds ...WarningKind) (found [
 
 // notesOf are the warnings of some kinds, as warningsOf has them, for a cell.
 func (c *Configuration) notesOf(scorer string, kinds ...WarningKind) []page.Warning {
-	return asNotes(c.warningsOf(scorer, kinds...))
-}
-
-// asNotes are warnings as a page has them.
-func asNotes(warnings []Warning) []page.Warning {
-	notes := make([]page.Warning, len(warnings))
-	for i, w := range warnings {
-		notes[i] = w
-	}
-	return notes
+	return page.Warnings(c.warningsOf(scorer, kinds...))
 }
 
 // naturally compares names as people sort them: task-2 comes before task-10.

@@ -65,14 +65,10 @@ func (r *Report) runCount() (n int) {
 
 // Remark says where nothing real was measured.
 func (r *Report) Remark(quote func(string) string) string {
-	if !r.allSimulated() || len(r.Simulated) == 0 {
+	if !r.allSimulated() {
 		return ""
 	}
-	quoted := make([]string, len(r.Simulated))
-	for i, name := range r.Simulated {
-		quoted[i] = quote(name)
-	}
-	return "simulated by " + strings.Join(quoted, ", ")
+	return page.SimulatedBy(r.Simulated, quote)
 }
 
 // Tables are all tables of a report, in the order in which people read them.
@@ -150,7 +146,7 @@ var TableNames = []string{"configurations", "metrics", "differences", "front", "
 // WholeWarnings are the warnings on the report, that nothing real was measured
 // the first of them.
 func (r *Report) WholeWarnings() []page.Warning {
-	whole := asNotes(r.Warnings)
+	whole := page.Warnings(r.Warnings)
 	if r.allSimulated() {
 		at := slices.IndexFunc(r.Configurations, func(c Configuration) bool { return c.Simulated })
 		whole = append(r.Configurations[at].notesOf("", SimulatedModel), whole...)

@@ -176,7 +176,7 @@ func (m *measure) limits(head *record.ConfigurationHead, u *sums, use *taskUse, 
 		if phase.Limit > 0 {
 			limit := measureLimit("phases."+phase.Name+".max_iterations", phase.Limit, u.inPhase(phase.Name), s.Runs)
 			limit.suggest(s.Runs)
-			m.bound(&limit, m.perTask(usedOf(use.phases, i)), m.perTask(reachedOf(use.phases, i)))
+			m.bound(&limit, m.perTask(use, usePhases+2*i, whole), m.perTask(use, usePhases+2*i+1, whole))
 			limits = append(limits, limit)
 		}
 	}
@@ -196,7 +196,7 @@ func (m *measure) limits(head *record.ConfigurationHead, u *sums, use *taskUse, 
 		}
 		limit := measureLimit(of.Path, of.Limit, used, s.Runs)
 		limit.suggest(s.Runs)
-		m.bound(&limit, m.perTask(usedOf(use.steps, i)), m.perTask(reachedOf(use.steps, i)))
+		m.bound(&limit, m.perTask(use, useSteps(head, i), whole), m.perTask(use, useSteps(head, i)+1, whole))
 		limits = append(limits, limit)
 	}
 	return limits

@@ -327,9 +327,7 @@ func (c *collector) add(s *record.Signals) {
 			c.runs.keepReturned(s)
 		}
 		c.sums[configuration].add(s, head)
-		task := c.runs.all[len(c.runs.all)-1].task
-		c.uses[configuration].add(task, s, head, c.manifest.Tasks)
-		c.uses[configuration].addSteps(task, s, head, c.manifest.Tasks)
+		c.uses[configuration].add(c.runs.all[len(c.runs.all)-1].task, s, head, c.manifest.Tasks)
 	}
 }
 

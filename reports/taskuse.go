@@ -11,60 +11,76 @@ import (
 // taskUse is what the runs of a task used together, by tasks, of what is not kept
 // run by run. All are integers, so that the order of the runs makes no difference.
 type taskUse struct {
-	// What a run used of tokens in all is kept by run, and so output is the rest.
-	input, toolCalls []int64
-	judging, user    []judgingUse
-	phases           [][]phaseUse // one for each phase of the configuration, in its order
-	steps            [][]phaseUse // one for each limit of steps: those of each run's longest iteration
+	// columns have an entry for each task, of each of the quantities below; they are
+	// empty where nothing was used. What a run used of tokens in all is kept by run,
+	// and so output is the rest.
+	columns [][]int64
 }
 
-// judgingUse is what was used beside the agent: empty where nothing was judged
-// inside the loop, and where no model answers as its user.
-type judgingUse struct {
-	calls, tokens int64
-	cost          record.Money
+// The columns. Of the judging inside the loop, and of the users who answer the
+// agents, there are calls, tokens and cost; of each phase, and then of each limit of
+// steps, what the runs used of it, and how many came up to the limit.
+const (
+	useInput = iota
+	useToolCalls
+	useJudging
+	useUser   = useJudging + 3
+	usePhases = useUser + 3
+)
+
+// add takes a run of a task. At once there is room for as many tasks as are expected.
+func (u *taskUse) add(task int32, s *record.Signals, head *record.ConfigurationHead, expected int) {
+	put := func(column int, n int64) {
+		if n == 0 {
+			return
+		}
+		for len(u.columns) <= column {
+			u.columns = append(u.columns, nil)
+		}
+		of := &u.columns[column]
+		if *of == nil {
+			*of = make([]int64, 0, min(max(expected, 0), mostExpected))
+		}
+		if missing := int(task) + 1 - len(*of); missing > 0 {
+			*of = slices.Grow(*of, missing)[:int(task)+1]
+		}
+		(*of)[task] = int64(record.Money((*of)[task]).Plus(record.Money(n))) // or the most that fits
+	}
+	limited := func(column, n, limit int) {
+		put(column, int64(n))
+		if n >= limit {
+			put(column+1, 1)
+		}
+	}
+	total := s.Total()
+	put(useInput, total.InputTokens)
+	put(useToolCalls, total.ToolCalls)
+	for i, used := range [...]*record.Usage{&s.Judging, &s.User} {
+		column := useJudging + 3*i
+		put(column, used.Calls)
+		put(column+1, used.Tokens())
+		put(column+2, int64(used.Cost))
+	}
+	for i, phase := range head.Phases {
+		n := 0
+		for k := range s.Iterations {
+			if s.Iterations[k].Phase == phase.Name {
+				n++
+			}
+		}
+		if phase.Limit > 0 {
+			limited(usePhases+2*i, n, phase.Limit)
+		}
+	}
+	for i, of := range head.Steps {
+		if n := longestIn(s, of.Stage); n > 0 {
+			limited(useSteps(head, i), n, of.Limit)
+		}
+	}
 }
 
-// phaseUse counts the iterations in a phase, or steps, and the runs that came up to
-// their limit.
-type phaseUse struct{ iterations, reached int32 }
-
-// add takes a run of a task.
-func (u *taskUse) add(task int32, s *record.Signals, head *record.ConfigurationHead, tasks int) {
-	if total := s.Total(); total.InputTokens != 0 {
-		of := room(&u.input, task, tasks)
-		*of = plus(*of, total.InputTokens)
-	}
-	if calls := s.Total().ToolCalls; calls != 0 {
-		*room(&u.toolCalls, task, tasks) += calls
-	}
-	addUse(&u.judging, task, &s.Judging, tasks)
-	addUse(&u.user, task, &s.User, tasks)
-	for i := range head.Phases {
-		if u.phases == nil {
-			u.phases = make([][]phaseUse, len(head.Phases))
-		}
-		if n, limit := iterationsIn(s, head.Phases[i].Name), head.Phases[i].Limit; n > 0 && limit > 0 {
-			of := room(&u.phases[i], task, tasks)
-			of.iterations += int32(n)
-			of.reached += int32(numberOf(n >= limit))
-		}
-	}
-}
-
-// addSteps takes the steps of a run of a task.
-func (u *taskUse) addSteps(task int32, s *record.Signals, head *record.ConfigurationHead, tasks int) {
-	for i := range head.Steps {
-		if u.steps == nil {
-			u.steps = make([][]phaseUse, len(head.Steps))
-		}
-		if n := longestIn(s, head.Steps[i].Stage); n > 0 {
-			of := room(&u.steps[i], task, tasks)
-			of.iterations += int32(n)
-			of.reached += int32(numberOf(n >= head.Steps[i].Limit))
-		}
-	}
-}
+// useSteps is the column of the i-th limit of steps.
+func useSteps(head *record.ConfigurationHead, i int) int { return usePhases + 2*len(head.Phases) + 2*i }
 
 // longestIn is how many steps the longest iteration of a stage made; "" is any.
 func longestIn(s *record.Signals, stage string) (n int) {
@@ -76,97 +92,40 @@ func longestIn(s *record.Signals, stage string) (n int) {
 	return n
 }
 
-func addUse(to *[]judgingUse, task int32, used *record.Usage, tasks int) {
-	if used.Calls == 0 && used.Tokens() == 0 && used.Cost == 0 {
-		return
-	}
-	of := room(to, task, tasks)
-	of.calls, of.tokens, of.cost = of.calls+used.Calls, plus(of.tokens, used.Tokens()), of.cost.Plus(used.Cost)
-}
-
-// plus is the sum, or the most that fits, as [record.Usage.Plus] has it.
-func plus(a, b int64) int64 { return int64(record.Money(a).Plus(record.Money(b))) }
-
-func iterationsIn(s *record.Signals, phase string) (n int) {
-	for i := range s.Iterations {
-		if s.Iterations[i].Phase == phase {
-			n++
-		}
-	}
-	return n
-}
-
-// room is the entry of a task, in a list that is made long enough for it, and at
-// once for as many tasks as are expected.
-func room[T any](list *[]T, task int32, expected int) *T {
-	if *list == nil {
-		*list = make([]T, 0, min(max(expected, 0), mostExpected))
-	}
-	if missing := int(task) + 1 - len(*list); missing > 0 {
-		*list = slices.Grow(*list, missing)[:int(task)+1]
-	}
-	return &(*list)[task]
-}
-
-// entry is that of a task, empty where it has none.
-func entry[T any](list []T, task int32) (found T) {
-	if int(task) < len(list) {
-		return list[task]
-	}
-	return found
-}
-
-// perTask adds up a number of each task by cluster.
-func (m *measure) perTask(of func(task int32) float64) []float64 {
+// perTask adds up a column by cluster.
+func (m *measure) perTask(u *taskUse, column int, unit func(int64) float64) []float64 {
 	sums := make([]float64, m.groups)
+	if column >= len(u.columns) {
+		return sums
+	}
 	for i, at := range m.ordered {
-		if task := m.runs.all[at].task; i == 0 || m.runs.all[m.ordered[i-1]].task != task {
-			sums[m.clusters[i]] += of(task)
+		if task := m.runs.all[at].task; (i == 0 || m.runs.all[m.ordered[i-1]].task != task) && int(task) < len(u.columns[column]) {
+			sums[m.clusters[i]] += unit(u.columns[column][task])
 		}
 	}
 	return sums
 }
 
-// usedOf is how much the runs of a task used of the i-th limit of a list.
-func usedOf(limits [][]phaseUse, i int) func(task int32) float64 {
-	return func(task int32) float64 { return float64(useOf(limits, i, task).iterations) }
-}
-
-// reachedOf is how many runs of a task came up to the i-th limit of a list.
-func reachedOf(limits [][]phaseUse, i int) func(task int32) float64 {
-	return func(task int32) float64 { return float64(useOf(limits, i, task).reached) }
-}
-
-func useOf(limits [][]phaseUse, i int, task int32) phaseUse {
-	if limits == nil {
-		return phaseUse{}
-	}
-	return entry(limits[i], task)
-}
+func whole(n int64) float64 { return float64(n) }
 
 // usage are the intervals of what is kept by task.
 func (m *measure) usage(use *taskUse, c *Configuration) {
-	input := m.perTask(func(task int32) float64 { return float64(entry(use.input, task)) })
-	c.InputTokensInterval = m.about(c.InputTokens, input, m.counts(), m.draws)
+	counts := m.counts()
+	interval := func(mean page.Value, column int) page.Range {
+		return m.about(mean, m.perTask(use, column, whole), counts, m.draws)
+	}
+	c.InputTokensInterval, c.ToolCallsInterval = interval(c.InputTokens, useInput), interval(c.ToolCalls, useToolCalls)
 	output := m.sums(func(r *run) float64 { return float64(r.tokens) })
-	for i := range output {
-		output[i] -= input[i]
+	for i, input := range m.perTask(use, useInput, whole) {
+		output[i] -= input
 	}
-	c.OutputTokensInterval = m.about(c.OutputTokens, output, m.counts(), m.draws)
-	toolCalls := m.perTask(func(task int32) float64 { return float64(entry(use.toolCalls, task)) })
-	c.ToolCallsInterval = m.about(c.ToolCalls, toolCalls, m.counts(), m.draws)
-	m.judging(use.judging, &c.Judging)
-	m.judging(use.user, &c.User)
-}
-
-// judging are the intervals of what was used beside the agent.
-func (m *measure) judging(use []judgingUse, mean *Judging) {
-	interval := func(mean page.Value, amount func(judgingUse) float64) page.Range {
-		return m.about(mean, m.perTask(func(task int32) float64 { return amount(entry(use, task)) }), m.counts(), m.draws)
+	c.OutputTokensInterval = m.about(c.OutputTokens, output, counts, m.draws)
+	for i, of := range [...]*Judging{&c.Judging, &c.User} {
+		column := useJudging + 3*i
+		of.CallsInterval, of.TokensInterval = interval(of.Calls, column), interval(of.Tokens, column+1)
+		cost := m.perTask(use, column+2, func(n int64) float64 { return record.Money(n).Dollars() })
+		of.CostInterval = m.about(of.Cost, cost, counts, m.draws)
 	}
-	mean.CallsInterval = interval(mean.Calls, func(j judgingUse) float64 { return float64(j.calls) })
-	mean.TokensInterval = interval(mean.Tokens, func(j judgingUse) float64 { return float64(j.tokens) })
-	mean.CostInterval = interval(mean.Cost, func(j judgingUse) float64 { return j.cost.Dollars() })
 }
 
 // manyConfigurations is the number of configurations from which on the table of

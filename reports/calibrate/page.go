@@ -71,14 +71,7 @@ func difference(v page.Value) string { return page.Gain(v, 2) }
 
 // Remark says where nothing real was measured.
 func (c *Calibration) Remark(quote func(string) string) string {
-	if len(c.Simulated) == 0 {
-		return ""
-	}
-	var quoted []string
-	for _, name := range c.Simulated {
-		quoted = append(quoted, quote(name))
-	}
-	return "simulated by " + strings.Join(quoted, ", ")
+	return page.SimulatedBy(c.Simulated, quote)
 }
 
 // Tables are all tables of a calibration.
@@ -89,12 +82,7 @@ func (c *Calibration) Tables(page.Audience) []page.Table {
 }
 
 // WholeWarnings are all notes.
-func (c *Calibration) WholeWarnings() (all []page.Warning) {
-	for _, n := range c.Notes {
-		all = append(all, n)
-	}
-	return all
-}
+func (c *Calibration) WholeWarnings() []page.Warning { return page.Warnings(c.Notes) }
 
 // Warned are all notes.
 func (c *Calibration) Warned() iter.Seq2[string, page.Warning] {
@@ -130,14 +118,7 @@ func (c *Calibration) Facts(group string) []page.Fact {
 }
 
 // WriteJSON writes the calibration as one object, whose form is that of Calibration.
-func (c *Calibration) WriteJSON(w io.Writer) error {
-	text, err := page.EncodeJSON(c, "")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(text, '\n'))
-	return err
-}
+func (c *Calibration) WriteJSON(w io.Writer) error { return page.WriteObject(w, c) }
 
 // JSONSchema describes the JSON of calibrations in JSON Schema (draft 2020-12).
 func JSONSchema() ([]byte, error) { return reports.SchemaOf[Calibration](Schema) }

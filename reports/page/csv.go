@@ -98,6 +98,16 @@ func EncodeJSON(value any, prefix string) ([]byte, error) {
 	return PlainJSON(bytes.TrimSuffix(out.Bytes(), []byte("\n"))), err
 }
 
+// WriteObject writes a value as JSON, and a line feed.
+func WriteObject(w io.Writer, of any) error {
+	text, err := EncodeJSON(of, "")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(text, '\n'))
+	return err
+}
+
 // PlainJSON is the same JSON with escapes for all that a terminal would obey or
 // hide, which stands inside strings.
 func PlainJSON(text []byte) []byte {

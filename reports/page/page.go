@@ -65,6 +65,27 @@ type Warning interface {
 	Serious() bool
 }
 
+// Warnings are those of any kind.
+func Warnings[W Warning](all []W) []Warning {
+	warnings := make([]Warning, len(all))
+	for i, w := range all {
+		warnings[i] = w
+	}
+	return warnings
+}
+
+// SimulatedBy says which models nothing real was measured with; "": none.
+func SimulatedBy(models []string, quote func(string) string) string {
+	if len(models) == 0 {
+		return ""
+	}
+	quoted := make([]string, len(models))
+	for i, name := range models {
+		quoted[i] = quote(name)
+	}
+	return "simulated by " + strings.Join(quoted, ", ")
+}
+
 // State is how a check ended.
 type State string
 

@@ -108,11 +108,7 @@ func (s *Sheet) WriteJSON(w io.Writer) error {
 	for _, n := range s.Notes {
 		notes = append(notes, n.with(same))
 	}
-	text, err := EncodeJSON(append(whole, member{"notes", notes}), "")
-	if err == nil {
-		_, err = w.Write(append(text, '\n'))
-	}
-	return err
+	return WriteObject(w, append(whole, member{"notes", notes}))
 }
 
 // object is one of JSON whose keys keep their order.
