@@ -2,10 +2,8 @@ package reports
 
 import (
 	"iter"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -35,32 +33,6 @@ type CurvePoint struct {
 	SecondsInterval      page.Range `json:"latency_s_interval"`
 	ExtraSeconds         page.Value `json:"extra_latency_s"`
 	ExtraSecondsInterval page.Range `json:"extra_latency_s_interval"`
-}
-
-// appendReturned tells for each iteration which one would be returned had the
-// run stopped there, 0 for none: the one with the highest confidence, the
-// earliest among equals; while nothing is evaluated, the last with an output. At
-// the last iteration it is what was returned.
-func appendReturned(returned []int32, s *record.Signals) []int32 {
-	best, last := 0, 0
-	for i := range s.Iterations {
-		it := &s.Iterations[i]
-		if whole := it.Error == "" && it.Cut == "" && it.Output != ""; whole {
-			last = i + 1
-			if it.Evaluated && !it.Skipped && (best == 0 || it.Confidence > s.Iterations[best-1].Confidence) {
-				best = i + 1
-			}
-		}
-		at := best
-		if best == 0 {
-			at = last
-		}
-		returned = append(returned, int32(at))
-	}
-	if n := len(s.Iterations); n > 0 {
-		returned[len(returned)-1] = int32(min(n, max(0, s.Outcome.Returned)))
-	}
-	return returned
 }
 
 // curve is empty where nothing ran.
@@ -229,56 +201,46 @@ func scoreHead(r *Report) string {
 	return ""
 }
 
-// answered is what answered in the place of a model of the suite.
-type answered struct {
-	calls, others int64    // all calls, and those that another one answered
-	names         []string // of the others, in order: the first mostAnswered
-	more          bool
+// spending adds up what the runs of each cluster spent, iteration by iteration.
+type spending struct {
+	*measure
+	counts           []float64
+	dollars, seconds stepwise
 }
 
-// mostAnswered are named: a server could find a new name for every call.
-const mostAnswered = 4
+// stepwise is an amount of each cluster: in an iteration, and up to it.
+type stepwise struct{ extra, all []float64 }
 
-func (u *sums) addAnswered(iterations []record.IterationSignals) {
-	for i := range iterations {
-		for _, call := range iterations[i].Calls {
-			if call.Model == "" {
-				continue
-			}
-			if u.answered[call.Model] == nil {
-				u.answered[call.Model] = &answered{}
-			}
-			u.answered[call.Model].add(call.Answered)
+func (m *measure) spending() *spending {
+	column := func() stepwise { return stepwise{make([]float64, m.groups), make([]float64, m.groups)} }
+	return &spending{measure: m, counts: m.counts(), dollars: column(), seconds: column()}
+}
+
+// bound finds the intervals of what runs spent up to a point of the curve, which
+// is the one behind that of the call before.
+func (s *spending) bound(p *CurvePoint) {
+	clear(s.dollars.extra)
+	clear(s.seconds.extra)
+	for i, at := range s.ordered {
+		if run := &s.runs.all[at]; p.Iteration <= int(run.iterations) {
+			step, cluster := int(run.steps)+p.Iteration-1, s.clusters[i]
+			s.dollars.extra[cluster] += float64(s.runs.stepDollars[step])
+			s.seconds.extra[cluster] += float64(s.runs.stepSeconds[step])
 		}
 	}
-}
-
-func (a *answered) add(other string) {
-	a.calls++
-	if other == "" {
-		return
-	}
-	a.others++
-	at, known := slices.BinarySearch(a.names, other)
-	if !known {
-		a.names = slices.Insert(a.names, at, other)
-	}
-	if len(a.names) > mostAnswered {
-		a.names, a.more = a.names[:mostAnswered], true
+	s.dollars.settle()
+	s.seconds.settle()
+	p.ExtraCostInterval = s.about(p.ExtraCost, s.dollars.extra, s.counts, s.curveDraws)
+	p.ExtraSecondsInterval = s.about(p.ExtraSeconds, s.seconds.extra, s.counts, s.curveDraws)
+	p.CostInterval, p.SecondsInterval = p.ExtraCostInterval, p.ExtraSecondsInterval
+	if p.Iteration > 1 {
+		p.CostInterval = s.about(p.Cost, s.dollars.all, s.counts, s.curveDraws)
+		p.SecondsInterval = s.about(p.Seconds, s.seconds.all, s.counts, s.curveDraws)
 	}
 }
 
-// answeredWarnings tell whose answers the numbers are about where that is not what the
-// suite says.
-func (u *sums) answeredWarnings() (warnings []Warning) {
-	for _, model := range slices.Sorted(maps.Keys(u.answered)) {
-		if a := u.answered[model]; a.others > 0 {
-			names := strings.Join(a.names, ", ")
-			if a.more {
-				names += " and others"
-			}
-			warnings = append(warnings, Warning{Kind: OtherModel, Name: model, Count: int(a.others), Of: int(a.calls), More: names})
-		}
+func (a *stepwise) settle() {
+	for i, extra := range a.extra {
+		a.all[i] += extra
 	}
-	return warnings
 }

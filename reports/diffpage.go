@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -418,4 +419,116 @@ func weight(v page.Value) string {
 		return page.Whole(v)
 	}
 	return strconv.FormatFloat(v.Number, 'g', 3, 64)
+}
+
+// specTable lists what differs between the specs, what was not declared first.
+func specTable(c *Comparison) page.Table {
+	prose := func(key string, of func(SpecDifference) string) page.Fields[SpecDifference] {
+		return page.Of(page.Column{Head: key, Key: key, Prose: true}, func(d SpecDifference) page.Cell { return page.Name(of(d)) })
+	}
+	fields := slices.Concat(page.Named("path", "path", func(d SpecDifference) string { return d.Path }),
+		prose("base", func(d SpecDifference) string { return d.Base }), prose("new", func(d SpecDifference) string { return d.New }),
+		page.Of(page.Column{Head: "declared", Key: "declared"}, func(d SpecDifference) page.Cell {
+			return page.Cell{Text: map[bool]string{true: "yes", false: "no"}[d.Declared], Raw: strconv.FormatBool(d.Declared)}
+		}))
+	sorted := slices.Clone(c.Spec)
+	slices.SortStableFunc(sorted, func(a, b SpecDifference) int { return number(a.Declared) - number(b.Declared) })
+	return page.Filled(page.Table{Name: "spec", Title: "What differs between the specs", Blocks: 1}, fields, slices.Values(sorted))
+}
+
+// flipRow is a flip of a pair.
+type flipRow struct {
+	pair *Pair
+	*Flip
+}
+
+// flipsTable lists the tasks whose success changed, those that got worse first.
+func flipsTable(c *Comparison) page.Table {
+	ids := func(head, key string, of func(*Flip) string) page.Fields[flipRow] {
+		return page.Named(head, key, func(row flipRow) string { return of(row.Flip) })
+	}
+	fields := slices.Concat(pairFields(c, func(row flipRow) *Pair { return row.pair }, false),
+		ids("score", "score", func(f *Flip) string { return f.Score }),
+		ids("task", "task", func(f *Flip) string { return f.Task }),
+		page.Valued("base", "base", page.Short, func(row flipRow) page.Value { return row.Base }),
+		page.Valued("new", "new", page.Short, func(row flipRow) page.Value { return row.New }),
+		ids("run", "", (*Flip).both).Optional().ForPeople(),
+		ids("base run", "", func(f *Flip) string { return f.one(f.BaseRuns) }).Optional().ForPeople(),
+		ids("new run", "", func(f *Flip) string { return f.one(f.NewRuns) }).Optional().ForPeople(),
+		ids("", "base_runs", func(f *Flip) string { return strings.Join(f.BaseRuns, " ") }).ForMachines(),
+		ids("", "new_runs", func(f *Flip) string { return strings.Join(f.NewRuns, " ") }).ForMachines())
+	return page.Filled(page.Table{Name: "flips", Title: "Tasks that flipped", Blocks: 1, Shares: c.shareFlips()}, fields,
+		pairRows(c, func(p *Pair) []Flip { return p.Flips }, func(p *Pair, f *Flip) flipRow { return flipRow{p, f} }))
+}
+
+// shareFlips has each configuration and score show its worst where not all flips
+// can be shown: what got worse comes before what got better, and of each as many
+// before any shows more.
+func (c *Comparison) shareFlips() *page.Shares {
+	type place struct {
+		better, round int
+		change        float64
+	}
+	var places []place
+	var pairs []*Pair
+	for i := range c.Pairs {
+		met := map[string]int{}
+		for f := range c.Pairs[i].Flips {
+			flip := &c.Pairs[i].Flips[f]
+			p := place{change: -math.Abs(flip.New.Number - flip.Base.Number)}
+			if !flip.worse {
+				p.better = 1
+			}
+			of := fmt.Sprint(p.better, flip.Score)
+			p.round, met[of] = met[of], met[of]+1
+			places, pairs = append(places, p), append(pairs, &c.Pairs[i])
+		}
+	}
+	s := &page.Shares{Order: make([]int, len(places)), Group: func(at int) string {
+		if len(c.Pairs) < 2 {
+			return ""
+		}
+		return pairs[at].Name
+	}}
+	for at := range s.Order {
+		s.Order[at] = at
+	}
+	slices.SortFunc(s.Order, func(a, b int) int {
+		x, y := places[a], places[b]
+		return cmp.Or(cmp.Compare(x.better, y.better), cmp.Compare(x.round, y.round), cmp.Compare(x.change, y.change), cmp.Compare(a, b))
+	})
+	return s
+}
+
+// severalPairs says who needs to be told of which pair a row is.
+func (c *Comparison) severalPairs() page.Audience {
+	if len(c.Pairs) < 2 {
+		return page.Machines
+	}
+	return page.Everyone
+}
+
+// both are the ids of the runs where they are the same on both sides, as in two
+// folders of one suite; one are those of a side where they are not.
+func (f *Flip) both() string {
+	if !slices.Equal(f.BaseRuns, f.NewRuns) {
+		return ""
+	}
+	return brackets(f.BaseRuns)
+}
+
+func (f *Flip) one(runs []string) string {
+	if slices.Equal(f.BaseRuns, f.NewRuns) {
+		return ""
+	}
+	return brackets(runs)
+}
+
+// brackets tells the first and the last of the runs of a task: default/t/1…3.
+func brackets(ids []string) string {
+	if len(ids) < 2 {
+		return strings.Join(ids, "")
+	}
+	last := ids[len(ids)-1]
+	return ids[0] + "…" + last[strings.LastIndexByte(last, '/')+1:]
 }

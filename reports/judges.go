@@ -306,191 +306,88 @@ func (c *collector) heard(scorer string, configuration int) []*judged {
 	return all
 }
 
-// Score is what one scorer says of a configuration.
-type Score struct {
-	Name string `json:"name"`
-	// Mean is the mean over tasks of the mean over their scored runs.
-	Mean page.Value `json:"mean"`
-	// Low and High are the ends of the 95 % interval of the mean: that of scores
-	// which are all 0 or 1 is stats.MeanProportionInterval, that of others
-	// stats.MeanInterval, whose ends may lie beyond the scale of the scores.
-	Low  page.Value `json:"low"`
-	High page.Value `json:"high"`
-	// Successes are the runs with a score of 1 or more.
-	Successes int `json:"successes"`
-	Tasks     int `json:"tasks"` // with a scored run
-	Scored    int `json:"scored"`
-	Unscored  int `json:"unscored"` // the scorer could not judge them
-	Pending   int `json:"pending"`  // it has not judged them yet
-	// Binary says that all scores are 0 or 1.
-	Binary bool `json:"binary"`
-	// Fewest and Most are the numbers of scored runs that a task has.
-	Fewest int `json:"fewest_per_task"`
-	Most   int `json:"most_per_task"`
-
-	unit bool // all scores are from 0 to 1
-}
-
-// success is the least score that counts as one.
-const success = 1
-
-// scores are what one scorer said of the runs that count, in columns parallel
-// to runs.all.
-type scores struct {
-	name     string
-	values   []float64 // NaN where there is none
-	unscored []bool
-	versions map[string]bool // hashes of the scorer's spec that made any of them
-	why      string          // of the reasons why runs are unscored, the first by order
-
-	// What is gathered until all scores were read, when it is known which of them
-	// count.
-	made   []uint8  // by which of the hashes, from 1; 0: by none that is known
-	hashes []string // of the scorer's spec
-	whys   map[int32]string
-}
-
-func (c *collector) scorer(name string) *scores {
-	s, ok := c.scorers[name]
-	if !ok {
-		s = &scores{name: name, versions: map[string]bool{}, whys: map[int32]string{}}
-		c.scorers[name] = s
+// apart is by how much each vote of a panel is off the mean of those on its
+// question; nil where one judge voted alone, or a vote is missing.
+func apart(votes []record.Vote, questions [][]float64) (all []float64) {
+	missing := func(v record.Vote) bool { return v.Judge == "" || v.Unscored != "" }
+	if slices.ContainsFunc(votes, missing) {
+		return nil
 	}
-	return s
-}
-
-func (c *collector) score(s *record.Score) {
-	run := c.runs.find(s.Run)
-	if run < 0 {
-		return // the run does not count
-	}
-	c.hear(run, s)
-	if s.Iteration != 0 {
-		c.scoreStep(run, s)
-		return
-	}
-	column := c.scorer(s.Name)
-	column.grow(len(c.runs.all))
-	column.put(run, s)
-	c.answers.scored(run, s)
-}
-
-// put keeps what a score says of a run in the place of what one before it said.
-func (s *scores) put(run int32, score *record.Score) {
-	delete(s.whys, run)
-	s.unscored[run], s.made[run] = false, 0
-	if s.values[run] = score.Value; score.Removed || score.Unscored != "" {
-		s.values[run] = math.NaN()
-	}
-	if score.Removed {
-		return
-	}
-	s.made[run] = s.version(score.Scorer)
-	if score.Unscored != "" {
-		s.unscored[run], s.whys[run] = true, score.Unscored
-	}
-}
-
-// mostVersions are told apart; those beyond count as the last one.
-const mostVersions = math.MaxUint8
-
-func (s *scores) version(hash string) uint8 {
-	if hash == "" {
-		return 0
-	}
-	at := slices.Index(s.hashes, hash)
-	if at < 0 && len(s.hashes) == mostVersions {
-		at = mostVersions - 1
-	} else if at < 0 {
-		at, s.hashes = len(s.hashes), append(s.hashes, strings.Clone(hash))
-	}
-	return uint8(at + 1)
-}
-
-// settle sums up what of the scores that count is told once, and says whether
-// there are any.
-func (s *scores) settle() (any bool) {
-	for run, made := range s.made {
-		if made > 0 {
-			s.versions[s.hashes[made-1]] = true
-		}
-		any = any || s.unscored[run] || !math.IsNaN(s.values[run])
-	}
-	for _, why := range s.whys {
-		if s.why == "" || why < s.why {
-			s.why = why
+	for _, of := range questions {
+		mean, _ := stats.Mean(of)
+		for _, value := range of {
+			all = append(all, value-mean)
 		}
 	}
-	s.made, s.hashes, s.whys = nil, nil, nil
-	return any
+	return all
 }
 
-// scoreStep keeps the primary scorer's scores of iterations.
-func (c *collector) scoreStep(at int32, s *record.Score) {
-	run := &c.runs.all[at]
-	if len(c.manifest.Scorers) == 0 || s.Name != c.manifest.Scorers[0] || s.Iteration < 1 || s.Iteration > int(run.iterations) {
-		return
+// noise is the variance that votes leave in the mean of them. What a judge of a
+// panel differs by from the others on every output is no part of it, since it
+// moves the scores of all trials alike.
+func noise(heard []*judged) (variance float64, ok bool) {
+	var alone []float64
+	var panel [][]float64
+	questions := 0
+	for _, one := range heard {
+		switch {
+		case len(one.apart) > 0:
+			panel, questions = append(panel, one.apart), max(questions, one.questions)
+		case one.several && !one.panel:
+			alone = append(alone, one.noise)
+		}
 	}
-	value := s.Value
-	if s.Unscored != "" || s.Removed {
-		value = math.NaN()
+	if len(panel) > 0 {
+		return panelNoise(panel, questions)
 	}
-	c.runs.stepScores[int(run.steps)+s.Iteration-1] = value
+	return stats.Mean(alone)
 }
 
-func (s *scores) grow(n int) {
-	for len(s.values) < n {
-		s.values = append(s.values, math.NaN())
-		s.unscored, s.made = append(s.unscored, false), append(s.made, 0)
+// panelNoise is what is left of the votes when the means over outputs are taken
+// from the votes at each place of the panel: the residual of two ways, outputs and
+// places, per vote.
+func panelNoise(panel [][]float64, questions int) (variance float64, ok bool) {
+	places := 0
+	for _, votes := range panel {
+		places = max(places, len(votes))
 	}
-}
-
-// of is the score of a run, where it has one; scores that are nil have none.
-func (s *scores) of(run int32) (value float64, ok bool) {
-	if s == nil || int(run) >= len(s.values) || math.IsNaN(s.values[run]) {
+	panel = slices.DeleteFunc(panel, func(votes []float64) bool { return len(votes) < places })
+	if len(panel) < 2 || places <= questions {
 		return 0, false
 	}
-	return s.values[run], true
+	left := 0.0
+	column := make([]float64, len(panel))
+	for place := range places {
+		for i := range panel {
+			column[i] = panel[i][place]
+		}
+		of, _ := stats.Variance(column) // over one less than the outputs, as wanted
+		left += of
+	}
+	return left / float64(places-questions) / float64(places), true
 }
 
-// summary sums up the scores of a configuration's runs.
-func (s *scores) summary(r *runs, configuration int) Score {
-	sum := Score{Name: s.name, Binary: true, unit: true}
-	means := taskMeans{runs: r}
-	var scored []float64
-	for group := range r.byTask(configuration) {
-		scored = scored[:0]
-		for _, run := range group {
-			if value, ok := s.of(run); ok {
-				scored = append(scored, value)
-			} else if int(run) < len(s.unscored) && s.unscored[run] {
-				sum.Unscored++
-			} else {
-				sum.Pending++
-			}
-		}
-		if means.add(group[0], scored) {
-			sum.count(scored)
+// orders are what votes on pairs are worth to the same output where it stands
+// first, and where it stands second: of each judge the n-th with the n-th, where
+// both are there.
+func orders(votes []record.Vote) (both []stats.Placed) {
+	asked := map[string]int{}
+	straight := map[string][]*record.Vote{}
+	for i := range votes {
+		if v := &votes[i]; !v.Swapped {
+			straight[v.Judge] = append(straight[v.Judge], v)
 		}
 	}
-	sum.Tasks, sum.Mean = len(means.all), page.ValueOf(stats.Mean(means.all))
-	sum.Binary = sum.Binary && sum.Scored > 0
-	interval := rangeOf(means.interval())
-	sum.Low, sum.High = interval.Low, interval.High
-	return sum
-}
-
-func (s *Score) count(scored []float64) {
-	if s.Scored == 0 {
-		s.Fewest = len(scored)
-	}
-	s.Fewest, s.Most = min(s.Fewest, len(scored)), max(s.Most, len(scored))
-	s.Scored += len(scored)
-	for _, value := range scored {
-		if value >= success {
-			s.Successes++
+	for i := range votes {
+		v := &votes[i]
+		if !v.Swapped {
+			continue
 		}
-		s.Binary = s.Binary && (value == 0 || value == 1)
-		s.unit = s.unit && value >= 0 && value <= 1
+		n := asked[v.Judge]
+		asked[v.Judge]++
+		if n < len(straight[v.Judge]) && v.Unscored == "" && straight[v.Judge][n].Unscored == "" {
+			both = append(both, stats.Placed{First: straight[v.Judge][n].Value, Second: v.Value})
+		}
 	}
+	return both
 }

@@ -16,14 +16,12 @@ package reports
 
 import (
 	"cmp"
-	"hash/maphash"
-	"math/bits"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/reports/stats"
 )
 
 // Schema names the form of a report in JSON. Its number rises when a field
@@ -177,57 +175,6 @@ type Cost struct {
 	PerSuccessInterval page.Range `json:"per_success_interval"`
 }
 
-// index numbers ids as they come and finds the numbers again, by hashes of the
-// ids. It takes half the memory of a map, which is a tenth of a report of a
-// million runs. At a million ids the chance that any two share a hash is 3 in 100
-// million.
-type index struct {
-	seed   maphash.Seed
-	hashes []uint64 // of the ids, by number
-	// slots hold numbers + 1, 0 where they are free. An id is in the slot that its
-	// hash says, or in the first that was free behind it, the last slot's next
-	// being the first. There are a power of two of them.
-	slots []int32
-}
-
-func newIndex(expected int) *index {
-	x := &index{seed: maphash.MakeSeed(), hashes: make([]uint64, 0, expected)}
-	x.resize(1 << bits.Len(uint(max(8, expected*4/3))))
-	return x
-}
-
-// find is the number of an id, -1 where it has none.
-func (x *index) find(id string) int32 {
-	return x.slots[x.slot(maphash.String(x.seed, id))] - 1
-}
-
-// add numbers an id that has no number.
-func (x *index) add(id string) {
-	if 4*(len(x.hashes)+1) > 3*len(x.slots) {
-		x.resize(2 * len(x.slots))
-	}
-	hash := maphash.String(x.seed, id)
-	x.hashes = append(x.hashes, hash)
-	x.slots[x.slot(hash)] = int32(len(x.hashes))
-}
-
-// slot is the one that holds a hash's number, else the free one for it. A quarter
-// of the slots are free, so that it ends.
-func (x *index) slot(hash uint64) int {
-	last := uint64(len(x.slots) - 1)
-	at := hash & last
-	for ; x.slots[at] != 0 && x.hashes[x.slots[at]-1] != hash; at = (at + 1) & last {
-	}
-	return int(at)
-}
-
-func (x *index) resize(slots int) {
-	x.slots = make([]int32, slots)
-	for number, hash := range x.hashes {
-		x.slots[x.slot(hash)] = int32(number + 1)
-	}
-}
-
 // allSimulated says that no number comes from a real model.
 func (r *Report) allSimulated() bool {
 	return !slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Runs > 0 && !c.Simulated }) &&
@@ -350,118 +297,53 @@ func (r *Report) extraDollars(v page.Value) string {
 	return page.ExtraDollars(v, r.dollarDigits())
 }
 
-// Part is what is left unexplained inside the mean of a score: how much tasks
-// differ, how much the trials of a task do, and what more of either would buy.
-type Part struct {
-	Scorer string `json:"scorer"`
-	Tasks  int    `json:"tasks"` // with a scored run
-	// Trials is the mean number of scored runs of a task.
-	Trials page.Value `json:"trials"`
-	// Between is the variance of what the tasks' scores truly are, Within that of
-	// the trials of one task; ICC is the share of the first in both.
-	Between page.Value `json:"variance_between"`
-	Within  page.Value `json:"variance_within"`
-	ICC     page.Value `json:"icc"`
-	// Agreement is the chance that two trials of a task both succeed or both do
-	// not, the mean over tasks with two trials or more.
-	Agreement page.Value `json:"agreement"`
-	// SE is the standard error of the mean as it is.
-	SE   page.Value   `json:"se"`
-	With []WithTrials `json:"se_with"`
-	// Advice is "more tasks" or "more trials": which of them makes the mean surer
-	// at the same number of runs, as long as there are any to be had.
-	Advice string `json:"advice"`
+// Effort compares what the runs cost as if nothing were cached with what was
+// really paid, all attempts at them together. Two results of the same runs may
+// differ in it: it is in no table, and stands in JSON under "volatile", which is
+// left out where reports are compared.
+type Effort struct {
+	Cached   int64      `json:"cached"`   // calls that the cache answered
+	Made     int64      `json:"made"`     // calls that it did not
+	Attempts int64      `json:"attempts"` // requests sent
+	Waited   page.Value `json:"waited_s"` // for rate limits, and to try again
+	AsIf     Spent      `json:"as_if"`
+	Paid     Spent      `json:"paid"`
 }
 
-// WithTrials is the standard error that as many tasks with that many trials each
-// would have.
-type WithTrials struct {
-	Trials int        `json:"trials"`
-	SE     page.Value `json:"se"`
+// Spent are the totals of usages.
+type Spent struct {
+	Calls  int64      `json:"calls"`
+	Tokens int64      `json:"tokens"`
+	Cost   page.Value `json:"cost_usd"`
 }
 
-// residueTrials are the numbers of trials that standard errors are told for.
-var residueTrials = []int{1, 2, 4, 8, 16}
-
-// worthwhile is how much of the standard error has to go with twice the trials
-// for more of them to be the advice. Twice the tasks take 29 % of it at the same
-// number of runs, but tasks have to be written.
-const worthwhile = 0.1
-
-// residue has a part for each score of a configuration whose tasks have more
-// than one scored trial; without any it is empty.
-func (c *collector) residue(configuration int) []Part {
-	parts := []Part{}
-	for _, s := range c.runs.scores {
-		if part, ok := s.part(c.runs, configuration); ok {
-			parts = append(parts, part)
-		}
+// EffortOf is the effort of the manifest's runs; nil where nothing was cached,
+// tried again or paid beyond what the runs show.
+func EffortOf(m *record.Manifest) *Effort {
+	asIf, e := m.Totals.Used(), &m.Volatile.Effort
+	if e.Made == 0 && e.Cached == 0 || e.Cached == 0 && e.Attempts <= e.Made && spentOf(asIf) == spentOf(e.Paid) {
+		return nil
 	}
-	return parts
+	return &Effort{
+		Cached: e.Cached, Made: e.Made, Attempts: e.Attempts, Waited: page.Known(e.Waited.Seconds()),
+		AsIf: spentOf(asIf), Paid: spentOf(e.Paid),
+	}
 }
 
-func (s *scores) part(r *runs, configuration int) (part Part, ok bool) {
-	tasks, means := [][]float64{}, taskMeans{runs: r}
-	for group := range r.byTask(configuration) {
-		var scored []float64
-		for _, run := range group {
-			if value, ok := s.of(run); ok {
-				scored = append(scored, value)
-			}
-		}
-		if means.add(group[0], scored) {
-			tasks = append(tasks, scored)
-		}
-	}
-	variance, ok := stats.VarianceComponents(tasks)
-	if !ok {
-		return Part{}, false
-	}
-	part = Part{
-		Scorer: s.name, Tasks: len(tasks), Trials: page.Ratio(int64(means.scored), int64(len(tasks))), Agreement: agreement(tasks),
-		Between: page.Known(variance.Between), Within: page.Known(variance.Within), ICC: page.ValueOf(variance.ICC()), SE: page.ValueOf(means.standardError()),
-	}
-	for _, trials := range residueTrials {
-		part.With = append(part.With, WithTrials{trials, page.ValueOf(variance.MeanSE(len(tasks), trials))})
-	}
-	part.Advice = advice(variance, part.Trials.Number)
-	return part, true
+func spentOf(u record.Usage) Spent {
+	return Spent{Calls: u.Calls, Tokens: u.Tokens(), Cost: totalCost(u, 1)}
 }
 
-// agreement is missing where scores are other than failures and successes.
-func agreement(tasks [][]float64) page.Value {
-	var all []float64
-	for _, scored := range tasks {
-		successes := 0
-		for _, value := range scored {
-			switch value {
-			case 0:
-			case success:
-				successes++
-			default:
-				return page.Missing(page.Nothing)
-			}
-		}
-		if chance, ok := stats.Agreement(len(scored), successes); ok {
-			all = append(all, chance)
-		}
+// Text is the effort for people, in a line.
+func (e *Effort) Text() string {
+	text := fmt.Sprintf("cache: %s, %s", page.Plural(int(e.Cached), "hit", "hits"), page.Plural(int(e.Made), "miss", "misses"))
+	if e.Attempts > e.Made {
+		text += fmt.Sprintf("; %s sent", page.Plural(int(e.Attempts), "request", "requests"))
 	}
-	return page.ValueOf(stats.Mean(all))
+	if e.Waited.Number > 0 {
+		text += ", " + page.Seconds(e.Waited) + " waited"
+	}
+	return text + fmt.Sprintf("; cost as if nothing were cached %s, paid %s", e.AsIf.cost(), e.Paid.cost())
 }
 
-// advice compares what twice the trials would do with what they cost.
-func advice(c stats.Components, trials float64) string {
-	now, twice := c.Between+c.Within/trials, c.Between+c.Within/(2*trials)
-	if now > 0 && twice <= (1-worthwhile)*(1-worthwhile)*now {
-		return "more trials"
-	}
-	return "more tasks"
-}
-
-// standardError is that of the mean of the means.
-func (t *taskMeans) standardError() (se float64, ok bool) {
-	if t.clusters != nil {
-		return stats.ClusteredSE(t.clusters)
-	}
-	return stats.StandardError(t.all)
-}
+func (s Spent) cost() string { return page.Dollars(s.Cost, 2) }

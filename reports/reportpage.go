@@ -10,7 +10,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -106,17 +105,6 @@ func (r *Report) differencesTable() page.Table {
 	t := differencesTable(c)
 	t.Title = "Differences from the baseline"
 	return t
-}
-
-// Answer is whether the thresholds hold, if that can be told.
-func (r *Report) Answer(quote func(string) string) page.Answer {
-	switch {
-	case r.Unanswered != "":
-		return page.Answer{State: page.Errored, Text: quote(r.Unanswered)}
-	case r.runCount() == 0:
-		return page.Answer{State: page.Errored, Text: "no run counts"}
-	}
-	return answerOf(r.Thresholds)
 }
 
 // Warned are all warnings, those on a configuration with its name.
@@ -275,21 +263,6 @@ func (s *schemas) object(t reflect.Type) map[string]any {
 		}
 	}
 	return map[string]any{"type": "object", "properties": properties, "required": required}
-}
-
-// specTable lists what differs between the specs, what was not declared first.
-func specTable(c *Comparison) page.Table {
-	prose := func(key string, of func(SpecDifference) string) page.Fields[SpecDifference] {
-		return page.Of(page.Column{Head: key, Key: key, Prose: true}, func(d SpecDifference) page.Cell { return page.Name(of(d)) })
-	}
-	fields := slices.Concat(page.Named("path", "path", func(d SpecDifference) string { return d.Path }),
-		prose("base", func(d SpecDifference) string { return d.Base }), prose("new", func(d SpecDifference) string { return d.New }),
-		page.Of(page.Column{Head: "declared", Key: "declared"}, func(d SpecDifference) page.Cell {
-			return page.Cell{Text: map[bool]string{true: "yes", false: "no"}[d.Declared], Raw: strconv.FormatBool(d.Declared)}
-		}))
-	sorted := slices.Clone(c.Spec)
-	slices.SortStableFunc(sorted, func(a, b SpecDifference) int { return number(a.Declared) - number(b.Declared) })
-	return page.Filled(page.Table{Name: "spec", Title: "What differs between the specs", Blocks: 1}, fields, slices.Values(sorted))
 }
 
 func number(is bool) int {

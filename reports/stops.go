@@ -31,12 +31,6 @@ type Stop struct {
 	ScoreInterval page.Range `json:"score_interval"`
 }
 
-type stopKey struct {
-	Reason record.Reason
-	Class  record.Class
-	Fired  string
-}
-
 // Name is the reason, and what fired where that says more.
 func (s *Stop) Name() string {
 	reason := string(s.Reason)
@@ -101,14 +95,6 @@ func (m *measure) stop(way int32, graded, talks bool) Stop {
 		s.StepsInterval = stopped.ratio(stopped.sums(func(r *run) float64 { return float64(r.talked) }), stopped.counts(), m.curveDraws)
 	}
 	return s
-}
-
-// primary is the primary score of a run.
-func (r *runs) primary(run int32) (score float64, ok bool) {
-	if len(r.scores) == 0 {
-		return 0, false
-	}
-	return r.scores[0].of(run)
 }
 
 func mostFirst(a, b int, nameA, nameB string) int {
@@ -208,26 +194,6 @@ func (m *measure) bound(l *Limit, used, reached []float64) {
 	l.UsedInterval = m.ratio(used, m.counts(), m.curveDraws)
 	l.ShareInterval = l.UsedInterval.Over(float64(l.Limit))
 	l.ReachedInterval = proportion(reached, m.counts())
-}
-
-// inPhase counts the runs by their iterations in a phase, where they have any.
-func (u *sums) inPhase(name string) *histogram {
-	if used := u.phases[name]; used != nil {
-		return used
-	}
-	return &histogram{}
-}
-
-// lengths counts the runs by their number of iterations.
-func (u *sums) lengths() *histogram {
-	h := &histogram{runs: make([]int64, len(u.reached)+1)}
-	for i, at := range u.reached {
-		h.runs[i+1] = at.runs
-		if i+1 < len(u.reached) {
-			h.runs[i+1] -= u.reached[i+1].runs
-		}
-	}
-	return h
 }
 
 func measureLimit(name string, limit int, used *histogram, runs int) Limit {

@@ -1,16 +1,13 @@
 package reports
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
-	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec/expr"
 )
@@ -250,39 +247,6 @@ func (v *Verdict) check() page.Check {
 	return c
 }
 
-// eachCheck yields the thresholds as checks, and says whether to go on.
-func eachCheck(verdicts []Verdict, yield func(page.Check) bool) bool {
-	for i := range verdicts {
-		if !yield(verdicts[i].check()) {
-			return false
-		}
-	}
-	return true
-}
-
-// answerOf says whether all thresholds hold.
-func answerOf(verdicts []Verdict) page.Answer {
-	count := map[page.State]int{}
-	for i := range verdicts {
-		count[verdicts[i].check().State]++
-	}
-	all := page.Plural(len(verdicts), "threshold", "thresholds")
-	switch {
-	case len(verdicts) == 0:
-		return page.Answer{State: page.Skipped, Text: "there are no thresholds"}
-	case count[page.Errored] > 0:
-		return page.Answer{State: page.Errored, Text: fmt.Sprintf("%d of %s cannot be judged", count[page.Errored], all)}
-	case count[page.Failed] == 1:
-		return page.Answer{State: page.Failed, Text: fmt.Sprintf("1 of %s does not hold", all)}
-	case count[page.Failed] > 0:
-		return page.Answer{State: page.Failed, Text: fmt.Sprintf("%d of %s do not hold", count[page.Failed], all)}
-	}
-	if len(verdicts) == 1 {
-		return page.Answer{State: page.Passed, Text: "the threshold holds"}
-	}
-	return page.Answer{State: page.Passed, Text: "all " + all + " hold"}
-}
-
 // MarshalJSON writes the threshold, the configuration that it was judged of where
 // it reads diff, its state (passed, failed or error), whether it holds over the
 // intervals (throughout, in_part, possibly, nowhere), and what was read.
@@ -299,194 +263,102 @@ type writtenVerdict struct {
 	Numbers       string     `json:"numbers,omitempty"`
 }
 
-// Checks are those of the thresholds, and one for each task of each configuration:
-// whether all its trials have success. Tasks of which no run is recorded have one
-// together. Before them stands that of the suite where it has no answer.
-func (r *Report) Checks() iter.Seq[page.Check] {
-	return func(yield func(page.Check) bool) {
-		if !eachCheck(r.Thresholds, yield) {
-			return
-		}
-		if r.Unanswered != "" && !yield(page.Check{Group: "suite", Name: r.Suite, State: page.Errored, Message: r.Unanswered, Loud: true}) {
-			return
-		}
-		for i := range r.Configurations {
-			for c := range r.checksOf(i) {
-				if !yield(c) {
-					return
-				}
-			}
-		}
+// Holding says what becomes of a threshold within the intervals of the metrics
+// that it reads. It is "" where it reads none that has an interval.
+type Holding string
+
+// The Holdings.
+const (
+	Throughout Holding = "throughout" // it holds over the whole interval
+	InPart     Holding = "in_part"    // it holds, but not over the whole interval
+	Possibly   Holding = "possibly"   // it does not hold, but would in a part of the interval
+	Nowhere    Holding = "nowhere"    // it does not hold anywhere in the interval
+)
+
+// after adds to numbers what the Holding means.
+func (h Holding) after(numbers string) string {
+	switch h {
+	case Throughout:
+		return numbers + ": holds over the whole interval"
+	case InPart:
+		return numbers + ": holds, but not over the whole interval"
+	case Possibly:
+		return numbers + ": does not hold, though a part of the interval would"
+	case Nowhere:
+		return numbers + ": does not hold anywhere in the interval"
 	}
+	return numbers
 }
 
-// checksOf are those of the i-th configuration, in natural order of the tasks.
-func (r *Report) checksOf(i int) iter.Seq[page.Check] {
-	return func(yield func(page.Check) bool) {
-		rest := r.runs.absent[i]
-		for group := range r.runs.byTask(i) {
-			task := r.runs.tasks.all[r.runs.all[group[0]].task]
-			for len(rest) > 0 && naturally(rest[0].task, task) < 0 {
-				n := sameTask(rest)
-				if !yield(r.check(i, rest[0].task, nil, rest[:n])) {
-					return
-				}
-				rest = rest[n:]
-			}
-			n := 0
-			if len(rest) > 0 && rest[0].task == task {
-				n = sameTask(rest)
-			}
-			if !yield(r.check(i, task, group, rest[:n])) {
-				return
-			}
-			rest = rest[n:]
+// mostCorners bounds the metrics whose ends are tried in all combinations. Of
+// more, all are at their low ends together, then all at their high ones.
+const mostCorners = 3
+
+// holding evaluates a threshold again with the ends of the intervals that it
+// read in the place of the numbers.
+func (j *judge) holding(ctx context.Context, program *expr.Program, pair *Pair, seen *readings, ok bool) Holding {
+	wide := seen.wide()
+	alike := true
+	for {
+		alike = j.alike(ctx, program, pair, seen, wide, ok)
+		more := seen.wide()
+		if len(more) == len(wide) {
+			break
 		}
-		for n := 0; len(rest) > 0; rest = rest[n:] {
-			n = sameTask(rest)
-			if !yield(r.check(i, rest[0].task, nil, rest[:n])) {
-				return
-			}
-		}
-		if missing, ok := r.notRun(i); ok {
-			yield(missing)
-		}
+		wide = more // at the ends it read more than before
 	}
-}
-
-// sameTask is how many of the first absent runs are of one task.
-func sameTask(all []absent) (n int) {
-	for n < len(all) && all[n].task == all[0].task {
-		n++
-	}
-	return n
-}
-
-// notRun is the check of the runs that left no record.
-func (r *Report) notRun(i int) (page.Check, bool) {
-	c := &r.Configurations[i]
-	n := c.Expected - c.Runs - len(r.runs.absent[i])
-	return page.Check{
-		Group: c.Name, Name: "(not run)", State: page.Errored, Message: fmt.Sprintf("%d of %s were not made", n, page.Plural(c.Expected, "run", "runs")),
-	}, n > 0
-}
-
-// check is that of a task: its runs that count, and those that do not. That a
-// run failed says no whatever became of the others; else one that could not be
-// measured leaves the answer open.
-func (r *Report) check(configuration int, task string, group []int32, missed []absent) page.Check {
-	t := r.tally(group)
-	c := page.Check{Group: r.Configurations[configuration].Name, Name: task, Seconds: t.seconds, Untimed: t.untimed, Message: r.told(&t, missed)}
 	switch {
-	case t.successes < t.judged:
-		c.State = page.Failed
-	case len(missed) > 0:
-		c.State = page.Errored
-	case t.judged < len(group):
-		c.State = page.Skipped
-	default:
-		c.State = page.Passed
+	case len(wide) == 0:
+		return ""
+	case ok && alike:
+		return Throughout
+	case ok:
+		return InPart
+	case alike:
+		return Nowhere
 	}
-	return c
+	return Possibly
 }
 
-// taskTally counts the runs of a task.
-type taskTally struct {
-	successes, judged, unscored, pending int
-	sum                                  float64 // of the scores
-	seconds                              float64
-	untimed                              bool
-}
-
-func (r *Report) tally(group []int32) (t taskTally) {
-	for _, at := range group {
-		t.seconds += r.runs.all[at].elapsed.Seconds()
-		t.untimed = t.untimed || r.runs.all[at].untimed
-		succeeded, known := r.runs.succeeded(at)
-		score, _ := r.runs.primary(at)
-		switch {
-		case known:
-			t.judged++
-			t.sum += score
-		case int(at) < len(r.runs.scores[0].unscored) && r.runs.scores[0].unscored[at]:
-			t.unscored++
-		default:
-			t.pending++
-		}
-		if known && succeeded {
-			t.successes++
+// alike says whether the threshold gives the same at all ends.
+func (j *judge) alike(ctx context.Context, program *expr.Program, pair *Pair, seen *readings, wide []reading, ok bool) bool {
+	alike := true
+	for _, corner := range corners(wide) {
+		there := readings{at: corner}
+		holds, err := j.holds(ctx, program, pair, &there)
+		alike = alike && (holds && err == nil) == ok
+		for _, one := range there.all {
+			seen.add(one)
 		}
 	}
-	return t
+	return alike
 }
 
-// told are the numbers of a task in words.
-func (r *Report) told(t *taskTally, missed []absent) string {
-	by := "the loop"
-	if r.Primary() != "" {
-		by = r.Primary()
-	}
-	var parts []string
-	add := func(n int, text string) {
-		if n > 0 {
-			parts = append(parts, text)
-		}
-	}
-	add(t.judged, fmt.Sprintf("%s: %d of %s with success", by, t.successes, page.Plural(t.judged, "run", "runs")))
-	if mean := t.sum / float64(max(1, t.judged)); r.Primary() != "" && t.sum != float64(t.successes) {
-		add(t.judged, "mean "+page.Known(mean).Exact())
-	}
-	add(t.unscored, fmt.Sprintf("%s could not judge %s", by, page.Plural(t.unscored, "run", "runs")))
-	add(t.pending, fmt.Sprintf("%s has not judged %s yet", by, page.Plural(t.pending, "run", "runs")))
-	faults := map[record.ErrorClass]int{}
-	cancelled := 0
-	for _, a := range missed {
-		if a.fault == "" {
-			cancelled++
-		} else {
-			faults[a.fault]++
-		}
-	}
-	add(len(faults), "with a fault: "+countText(counted(faults)))
-	add(cancelled, fmt.Sprintf("cancelled: %d", cancelled))
-	return strings.Join(parts, ", ")
-}
-
-// orderedAbsent parts the runs that do not count by configuration, each by task.
-func orderedAbsent(all map[string]absent, configurations int) [][]absent {
-	ordered := make([][]absent, configurations)
-	for _, a := range all {
-		ordered[a.configuration] = append(ordered[a.configuration], a)
-	}
-	for _, absents := range ordered {
-		slices.SortFunc(absents, func(a, b absent) int {
-			return cmp.Or(naturally(a.task, b.task), cmp.Compare(a.fault, b.fault))
-		})
-	}
-	return ordered
-}
-
-// Facts are the numbers of a configuration.
-func (r *Report) Facts(group string) []page.Fact {
-	at := slices.IndexFunc(r.Configurations, func(c Configuration) bool { return c.Name == group })
-	if at < 0 {
+// corners are the combinations of ends that are tried, by the paths of the
+// metrics.
+func corners(wide []reading) []map[string]float64 {
+	if len(wide) == 0 {
 		return nil
 	}
-	c := &r.Configurations[at]
-	facts := []page.Fact{{Name: "runs", Value: fmt.Sprintf("%d/%d", c.Runs, c.Expected)}}
-	add := func(name string, v page.Value) {
-		if v.Known() {
-			facts = append(facts, page.Fact{Name: name, Value: v.Exact()})
+	all := []map[string]float64{}
+	if len(wide) > mostCorners {
+		low, high := map[string]float64{}, map[string]float64{}
+		for _, one := range wide {
+			low[one.path], high[one.path] = one.low.Number, one.high.Number
 		}
+		return append(all, low, high)
 	}
-	for i := range c.Scores {
-		add(c.Scores[i].Name, c.Scores[i].Mean)
+	for bits := range 1 << len(wide) {
+		corner := map[string]float64{}
+		for i, one := range wide {
+			corner[one.path] = one.low.Number
+			if bits>>i&1 == 1 {
+				corner[one.path] = one.high.Number
+			}
+		}
+		all = append(all, corner)
 	}
-	add("success", c.Success)
-	add("cost_usd_per_run", c.Cost.Mean)
-	add("iterations_mean", c.Iterations.Mean)
-	add("latency_s_p50", c.Latency.P50)
-	return facts
+	return all
 }
 
 // ThresholdReads are the paths that a threshold reads; nil where it does not compile,

@@ -1,8 +1,6 @@
 package reports
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 
@@ -116,6 +114,22 @@ func (m *measure) sums(of func(*run) float64) []float64 {
 
 // counts are the runs of each cluster.
 func (m *measure) counts() []float64 { return m.sums(func(*run) float64 { return 1 }) }
+
+// perTask adds up a column by cluster.
+func (m *measure) perTask(u *taskUse, column int, unit func(int64) float64) []float64 {
+	sums := make([]float64, m.groups)
+	if column >= len(u.columns) {
+		return sums
+	}
+	for i, at := range m.ordered {
+		if task := m.runs.all[at].task; (i == 0 || m.runs.all[m.ordered[i-1]].task != task) && int(task) < len(u.columns[column]) {
+			sums[m.clusters[i]] += unit(u.columns[column][task])
+		}
+	}
+	return sums
+}
+
+func whole(n int64) float64 { return float64(n) }
 
 // mean is the interval of the mean over runs; it is missing where the mean is.
 func (m *measure) mean(of func(*run) float64, mean page.Value) page.Range {
@@ -259,6 +273,105 @@ func numberOf(is bool) float64 {
 	return 0
 }
 
+// without is no interval, for a reason.
+func without(why string) page.Range {
+	return page.Range{Low: page.Missing(why), High: page.Missing(why)}
+}
+
+// taskMeans are the means of tasks over their scored runs.
+type taskMeans struct {
+	runs *runs
+	all  []float64
+	// clusters are the same means by cluster, where any task has one.
+	clusters [][]float64
+	at       map[string]int
+	scored   int  // runs
+	graded   bool // not all scores are 0 or 1
+}
+
+// add takes the scores of a task, one of whose runs is given. It gives false
+// where there are none.
+func (t *taskMeans) add(run int32, scored []float64) bool {
+	mean, ok := stats.Mean(scored)
+	if !ok {
+		return false
+	}
+	t.scored += len(scored)
+	t.graded = t.graded || slices.ContainsFunc(scored, func(x float64) bool { return x != 0 && x != 1 })
+	t.put(t.runs.all[run].task, mean)
+	return true
+}
+
+// put takes the mean of a task.
+func (t *taskMeans) put(task int32, mean float64) {
+	t.all = append(t.all, mean)
+	if t.runs.clusters != nil {
+		t.group(t.runs.clusterOf(task), mean)
+	}
+}
+
+func (t *taskMeans) group(cluster string, mean float64) {
+	at, known := t.at[cluster]
+	if !known {
+		at = len(t.clusters)
+		t.clusters = append(t.clusters, nil)
+	}
+	t.clusters[at] = append(t.clusters[at], mean)
+	if cluster == "" || known {
+		return
+	}
+	if t.at == nil {
+		t.at = map[string]int{}
+	}
+	t.at[cluster] = at
+}
+
+// clusterSize is how many tasks a cluster has on average.
+func (t *taskMeans) clusterSize() float64 {
+	if len(t.clusters) == 0 {
+		return 1
+	}
+	return float64(len(t.all)) / float64(len(t.clusters))
+}
+
+// interval is the 95 % interval of the mean of the means: Wilson's on an
+// effective number of runs where all scores are 0 or 1, else Student's.
+func (t *taskMeans) interval() (interval stats.Interval, ok bool) {
+	switch {
+	case t.clusters == nil && t.graded:
+		return stats.MeanInterval(t.all, stats.Level)
+	case t.clusters == nil:
+		return stats.MeanProportionInterval(t.all, t.scored, stats.Level)
+	case t.graded:
+		return t.clusteredMean()
+	}
+	return t.clusteredShare()
+}
+
+func (t *taskMeans) clusteredMean() (interval stats.Interval, ok bool) {
+	estimate, ok := stats.ClusteredMean(t.clusters)
+	if !ok {
+		return stats.Interval{}, false
+	}
+	return estimate.Interval(stats.Level)
+}
+
+func (t *taskMeans) clusteredShare() (interval stats.Interval, ok bool) {
+	estimate, ok := stats.ClusteredMean(t.clusters)
+	if !ok {
+		return stats.ProportionInterval(t.clusters, stats.Level)
+	}
+	return estimate.Proportion(float64(t.scored), len(t.clusters), stats.Level)
+}
+
+// standardError is that of the mean of the means.
+func (t *taskMeans) standardError() (se float64, ok bool) {
+	if t.clusters != nil {
+		return stats.ClusteredSE(t.clusters)
+	}
+	return stats.StandardError(t.all)
+}
+
 // trialIntervals makes the intervals of what is told of a task. Its trials are
 // all that varies: they do not depend on each other.
 type trialIntervals struct {
@@ -332,154 +445,11 @@ func (t *trialIntervals) quantile(values int) page.Value {
 	return known
 }
 
-// without is no interval, for a reason.
-func without(why string) page.Range {
-	return page.Range{Low: page.Missing(why), High: page.Missing(why)}
-}
-
-// isBinary says that all primary scores of the i-th configuration are 0 or 1.
-func (r *Report) isBinary(i int) bool {
-	scores := r.Configurations[i].Scores
-	return len(scores) > 0 && scores[0].Binary
-}
-
-// Variation is by how much the configurations of a report differ from task to
-// task and from trial to trial: what it takes to say how large another suite of
-// such tasks has to be.
-type Variation struct {
-	Score string // the primary one
-	Pairs int    // of the baseline, else the first configuration, and another one
-	Tasks int    // on average
-	// ClusterSize is how many tasks a cluster has on average, 1 where each is its own.
-	ClusterSize float64
-	// Paired is the mean over the pairs. Of records with one trial a task nothing is
-	// known within tasks, and all stands between them.
-	Paired stats.PairedVariance
-	// OneTrial says that it is so of either side of a pair.
-	OneTrial bool
-}
-
-// Variance is that of a task's difference with so many trials on either side.
-func (v *Variation) Variance(trials int) (variance float64, ok bool) {
-	paired := v.Paired
-	paired.TrialsA, paired.TrialsB = trials, trials
-	return paired.Value()
-}
-
-// errNoPairs says that there is nothing whose variation could be measured.
-var errNoPairs = errors.New("no two configurations have scores of three tasks in common")
-
-// Variation measures the pairs of the baseline, else of the first configuration,
-// with each other one.
-func (r *Report) Variation() (*Variation, error) {
-	base := max(0, r.numberOf(r.Baseline))
-	v := &Variation{Score: r.Primary()}
-	for i := range r.Configurations {
-		if i != base && r.Primary() != "" {
-			v.add(r.runs.trialsByTask(base), r.runs.trialsByTask(i))
-		}
+// onScale is an interval as it is shown: where all scores are from 0 to 1 their
+// means are, too.
+func onScale(unit bool, between page.Range) page.Range {
+	if unit {
+		between.Low.Number, between.High.Number = max(0, between.Low.Number), min(1, between.High.Number)
 	}
-	return v, v.settle()
-}
-
-// VariationBetween measures the pairs of configurations that Diff would compare.
-// An error says that there are none, or that they have no score in common.
-func VariationBetween(base, new *Report, options DiffOptions) (*Variation, error) {
-	if base.Primary() != new.Primary() {
-		return nil, fmt.Errorf("their first scores are %q and %q", base.Primary(), new.Primary())
-	}
-	couples, err := coupled(base, new, &options)
-	if err != nil {
-		return nil, err
-	}
-	v := &Variation{Score: new.Primary()}
-	for _, of := range couples {
-		v.add(base.runs.trialsByTask(of.base), new.runs.trialsByTask(of.new))
-	}
-	return v, v.settle()
-}
-
-// settle makes means of the sums over pairs.
-func (v *Variation) settle() error {
-	if v.Pairs == 0 {
-		return errNoPairs
-	}
-	n := float64(v.Pairs)
-	v.Tasks /= v.Pairs
-	v.ClusterSize /= n
-	v.Paired.Between, v.Paired.WithinA, v.Paired.WithinB = v.Paired.Between/n, v.Paired.WithinA/n, v.Paired.WithinB/n
-	return nil
-}
-
-func (r *Report) numberOf(name string) int {
-	for i := range r.Configurations {
-		if r.Configurations[i].Name == name {
-			return i
-		}
-	}
-	return -1
-}
-
-// add measures a pair: the variance of the tasks' differences, less what their
-// trials alone would make of it.
-func (v *Variation) add(a, b trials) {
-	var before, after [][]float64
-	differences := taskMeans{runs: b.runs}
-	for _, task := range b.order {
-		name := b.runs.tasks.all[task]
-		x, y := a.scores[name], b.scores[name]
-		if len(x) == 0 || len(y) == 0 {
-			continue
-		}
-		from, _ := stats.Mean(x)
-		to, _ := stats.Mean(y)
-		before, after = append(before, x), append(after, y)
-		differences.put(task, to-from)
-	}
-	se, ok := differences.standardError()
-	n := float64(len(differences.all))
-	if !ok || n < 3 {
-		return
-	}
-	withinA, trialsA := within(before)
-	withinB, trialsB := within(after)
-	v.OneTrial = v.OneTrial || min(trialsA, trialsB) <= 1
-	v.Pairs++
-	v.Tasks += len(differences.all)
-	v.ClusterSize += differences.clusterSize()
-	v.Paired.Between += max(0, se*se*n-withinA/trialsA-withinB/trialsB)
-	v.Paired.WithinA += withinA
-	v.Paired.WithinB += withinB
-}
-
-// within is the variance between the trials of a task, 0 where there is one, and
-// their mean number.
-func within(tasks [][]float64) (variance, trials float64) {
-	total := 0
-	for _, scored := range tasks {
-		total += len(scored)
-	}
-	components, _ := stats.VarianceComponents(tasks)
-	return components.Within, float64(total) / float64(len(tasks))
-}
-
-// trials are the primary scores of a configuration by its tasks.
-type trials struct {
-	runs   *runs
-	order  []int32 // the numbers of the tasks
-	scores map[string][]float64
-}
-
-func (r *runs) trialsByTask(configuration int) trials {
-	t := trials{runs: r, scores: map[string][]float64{}}
-	for group := range r.byTask(configuration) {
-		task := r.all[group[0]].task
-		t.order = append(t.order, task)
-		for _, run := range group {
-			if score, ok := r.primary(run); ok {
-				t.scores[r.tasks.all[task]] = append(t.scores[r.tasks.all[task]], score)
-			}
-		}
-	}
-	return t
+	return between
 }

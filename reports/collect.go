@@ -1,0 +1,553 @@
+package reports
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// Collect reads the signals and scores of a result folder into a report. It
+// keeps some numbers for each run and nothing of its trajectory. The order in
+// which runs and scores come makes no difference, except that of several scores
+// by one scorer on the same thing the last one stands, unless it was taken back.
+//
+// Lines that cannot be read ([record.Problem]) become a warning; any other
+// error ends the collection.
+func Collect(m *record.Manifest, signals iter.Seq2[*record.Signals, error], scores iter.Seq2[record.Score, error]) (*Report, error) {
+	c := newCollector(m)
+	for s, err := range signals {
+		if err == nil {
+			c.add(s)
+		} else if err = c.unread(err); err != nil {
+			return nil, fmt.Errorf("reading signals: %w", err)
+		}
+	}
+	for s, err := range scores {
+		if err == nil {
+			c.score(&s)
+		} else if err = c.unread(err); err != nil {
+			return nil, fmt.Errorf("reading scores: %w", err)
+		}
+	}
+	return c.report(), nil
+}
+
+// collector gathers what a report is made of.
+type collector struct {
+	manifest *record.Manifest
+	runs     *runs
+	at       map[string]int32 // the number of a configuration
+	sums     []sums           // of each configuration
+	uses     []taskUse        // of each configuration
+	scorers  map[string]*scores
+	absent   map[string]absent // runs that do not count, by their id
+	answers  *answers          // nil: no metric asks for them
+	judged   map[judgedBy]map[judgedThing]*judged
+	// resamples are made once for each number of clusters and of draws.
+	resamples map[[2]int]*stats.Resamples
+	levels    map[int]float64 // of percentiles, by the number of clusters
+
+	badLines, unknown, repeated int
+	firstBad                    string
+}
+
+// absent is a run that does not count.
+type absent struct {
+	configuration int32
+	task          string
+	fault         record.ErrorClass // "" for a cancelled run
+}
+
+func newCollector(m *record.Manifest) *collector {
+	c := &collector{
+		manifest: m, runs: newRuns(m.Totals.Planned), at: map[string]int32{}, sums: make([]sums, len(m.Configurations)),
+		uses:    make([]taskUse, len(m.Configurations)),
+		scorers: map[string]*scores{}, absent: map[string]absent{}, answers: newAnswers(m.Metrics), judged: map[judgedBy]map[judgedThing]*judged{},
+		resamples: map[[2]int]*stats.Resamples{}, levels: map[int]float64{},
+	}
+	for i := range m.Configurations {
+		c.at[m.Configurations[i].Name] = int32(i)
+		c.sums[i] = newSums()
+	}
+	for _, name := range m.Scorers {
+		c.scorer(name)
+	}
+	return c
+}
+
+func (c *collector) unread(err error) error {
+	var problem *record.Problem
+	if !errors.As(err, &problem) {
+		return err
+	}
+	if c.badLines == 0 {
+		c.firstBad = problem.Error()
+	}
+	c.badLines += max(1, problem.Lines)
+	return nil
+}
+
+func (c *collector) add(s *record.Signals) {
+	configuration, ok := c.at[s.Configuration]
+	switch {
+	case !ok:
+		c.unknown++
+	case c.runs.find(s.ID) >= 0:
+		if s.Outcome.Counts() {
+			c.repeated++
+		}
+	case !s.Outcome.Counts():
+		c.addAbsent(configuration, s)
+	default:
+		delete(c.absent, s.ID) // a later attempt succeeded
+		head := &c.manifest.Configurations[configuration]
+		c.runs.add(configuration, s, head)
+		c.runs.keepSteps(s)
+		c.answers.returned(s)
+		if len(c.manifest.Scorers) > 0 {
+			c.runs.keepReturned(s)
+		}
+		c.sums[configuration].add(s, head)
+		c.uses[configuration].add(c.runs.all[len(c.runs.all)-1].task, s, head, c.manifest.Tasks)
+	}
+}
+
+// addAbsent keeps one entry for each run, the same whatever the order of its
+// attempts.
+func (c *collector) addAbsent(configuration int32, s *record.Signals) {
+	a := absent{configuration: configuration, task: strings.Clone(s.Task)}
+	if s.Outcome.Status == record.Faulted {
+		a.fault = "unknown"
+		if e := s.Outcome.Error; e != nil && e.Class != "" {
+			a.fault = e.Class
+		}
+	}
+	if before, seen := c.absent[s.ID]; !seen || a.fault > before.fault {
+		c.absent[s.ID] = a
+	}
+}
+
+func (c *collector) report() *Report {
+	m := c.manifest
+	c.runs.scores = c.orderedScores()
+	c.runs.order(len(m.Configurations))
+	c.runs.absent = orderedAbsent(c.absent, len(m.Configurations))
+	c.runs.forget()
+	r := &Report{
+		Schema: Schema, Incomplete: m.Incomplete, Suite: m.Suite, Status: m.Status, SpecHash: m.SpecHash, Seed: m.Seed, Baseline: m.Baseline,
+		TaskCount: m.Tasks, Trials: m.Trials, Clusters: c.runs.countClusters(), PricesAsOf: m.PricesAsOf, Volatile: EffortOf(m), Scorers: []string{}, Simulated: m.Simulated,
+		Configurations: make([]Configuration, len(m.Configurations)), runs: c.runs,
+	}
+	for _, s := range c.runs.scores {
+		r.Scorers = append(r.Scorers, s.name)
+	}
+	for i := range r.Configurations {
+		r.Configurations[i] = c.summarise(i)
+	}
+	c.warn(r)
+	return r
+}
+
+// orderedScores are the scores in the order in which the suite declares them;
+// those that it does not declare follow by name.
+func (c *collector) orderedScores() []*scores {
+	var ordered []*scores
+	for _, s := range c.scorers {
+		if any := s.settle(); any || slices.Contains(c.manifest.Scorers, s.name) { // else all were taken back
+			ordered = append(ordered, s)
+		}
+	}
+	place := func(s *scores) int {
+		if at := slices.Index(c.manifest.Scorers, s.name); at >= 0 {
+			return at
+		}
+		return len(c.manifest.Scorers)
+	}
+	slices.SortFunc(ordered, func(a, b *scores) int {
+		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.name, b.name))
+	})
+	return ordered
+}
+
+// run is what is kept of each run that counts, 80 bytes.
+type run struct {
+	configuration, task, trial int32
+	iterations                 int32
+	returned                   int32  // the iteration whose output is returned, 0: none
+	stop                       int32  // index of runs.stops
+	steps                      uint32 // index of its first iteration in the columns of steps
+	calls                      int32  // the most that fits where there are more
+	talked                     int32  // steps of its conversations, likewise
+	evaluated                  bool   // the returned iteration has a confidence
+	assessed                   bool   // the loop believes or does not
+	believed                   bool   // the loop believed to have succeeded
+	unpriced, unreported       bool
+	uncounted, untimed         bool // its tokens, its time are unknown
+	confidence                 float64
+	elapsed                    time.Duration
+	cost                       record.Money
+	tokens                     int64
+}
+
+// runs are the runs that count, in columns. Memory grows by the run, not by
+// what is in its trajectory.
+type runs struct {
+	all []run
+	// The columns of steps have an entry for each iteration of each run: which
+	// iteration would be returned had the run stopped there (0: none), and its
+	// score by the primary scorer, NaN where there is none; where nothing is
+	// scored they are empty. What an iteration cost and took is for intervals,
+	// which need no more than seven digits.
+	stepReturned []int32
+	stepScores   []float64
+	stepDollars  []float32
+	stepSeconds  []float32
+
+	tasks    names
+	clusters taskNames // a task without one is its own
+	groups   taskNames
+
+	stops   []stopKey
+	stopAt  map[stopKey]int32
+	scores  []*scores // in the order of the report's scorers
+	ordered [][]int32 // for each configuration its runs by task and trial
+	// absent are the runs of each configuration that do not count, by task.
+	absent [][]absent
+
+	index *index // of the runs' ids
+}
+
+// newRuns makes room for as many runs as are expected, so that what grows does
+// not have to be moved; a wrong number costs only memory.
+func newRuns(expected int) *runs {
+	expected = min(max(expected, 0), mostExpected)
+	return &runs{
+		all: make([]run, 0, expected), stepReturned: make([]int32, 0, expected), stepScores: make([]float64, 0, expected),
+		stepDollars: make([]float32, 0, expected), stepSeconds: make([]float32, 0, expected),
+		tasks: names{at: map[string]int32{}}, stopAt: map[stopKey]int32{},
+		index: newIndex(expected),
+	}
+}
+
+// mostExpected bounds the room that is made because a manifest says so.
+const mostExpected = 1 << 20
+
+// find is the index of a run, -1 where it is not kept.
+func (r *runs) find(id string) int32 { return r.index.find(id) }
+
+// add keeps a run that find does not know.
+func (r *runs) add(configuration int32, s *record.Signals, head *record.ConfigurationHead) {
+	total, task := s.Total(), r.tasks.number(s.Task)
+	r.clusters.note(task, s.Cluster, len(r.tasks.all))
+	r.groups.note(task, s.Group, len(r.tasks.all))
+	kept := run{
+		configuration: configuration, task: task, trial: int32(s.Trial),
+		iterations: int32(len(s.Iterations)), returned: int32(s.Outcome.Returned),
+		assessed: assessed(s, head), talked: talked(s),
+		stop: r.stop(&s.Outcome), steps: uint32(len(r.stepDollars)), believed: s.Outcome.Success,
+		unpriced: total.Unpriced > 0, unreported: total.Unreported > 0, uncounted: !total.TokensTold(), untimed: s.Untimed,
+		elapsed: s.Elapsed, cost: total.Cost,
+		tokens: total.Tokens(), calls: int32(min(total.Calls, math.MaxInt32)),
+	}
+	if n := s.Outcome.Returned; n > 0 && n <= len(s.Iterations) && s.Iterations[n-1].Evaluated {
+		kept.evaluated, kept.confidence = true, s.Iterations[n-1].Confidence
+	}
+	r.index.add(s.ID)
+	r.all = append(r.all, kept)
+}
+
+// talked is how many steps the agents of a run made.
+func talked(s *record.Signals) int32 {
+	steps := 0
+	for i := range s.Iterations {
+		steps += s.Iterations[i].Steps
+	}
+	return int32(min(steps, math.MaxInt32))
+}
+
+// clusterOf is a task's cluster, "" where it is its own.
+func (r *runs) clusterOf(task int32) string { return r.clusters.of(task) }
+
+// unit is what is independent of others: a cluster, else a task.
+type unit struct {
+	cluster string
+	task    int32 // where there is no cluster
+}
+
+func (r *runs) unitOf(task int32) unit {
+	if cluster := r.clusterOf(task); cluster != "" {
+		return unit{cluster: cluster}
+	}
+	return unit{task: task}
+}
+
+// countClusters is 0 where no task has a cluster.
+func (r *runs) countClusters() int {
+	if r.clusters == nil {
+		return 0
+	}
+	named, alone := map[string]bool{}, 0
+	for task := range r.tasks.all {
+		if name := r.clusterOf(int32(task)); name != "" {
+			named[name] = true
+		} else {
+			alone++
+		}
+	}
+	return len(named) + alone
+}
+
+// keepSteps keeps what the iterations of the run added last spent.
+func (r *runs) keepSteps(s *record.Signals) {
+	var before time.Duration
+	for i := range s.Iterations {
+		it := &s.Iterations[i]
+		r.stepDollars = append(r.stepDollars, float32(it.Total().Cost.Dollars()))
+		r.stepSeconds = append(r.stepSeconds, float32((it.End - before).Seconds()))
+		before = it.End
+	}
+}
+
+// keepReturned keeps what the run added last would have returned, had it stopped
+// at any of its iterations.
+func (r *runs) keepReturned(s *record.Signals) {
+	r.stepReturned = appendReturned(r.stepReturned, s)
+	for len(r.stepScores) < len(r.stepReturned) {
+		r.stepScores = append(r.stepScores, math.NaN())
+	}
+}
+
+// appendReturned tells for each iteration which one would be returned had the
+// run stopped there, 0 for none: the one with the highest confidence, the
+// earliest among equals; while nothing is evaluated, the last with an output. At
+// the last iteration it is what was returned.
+func appendReturned(returned []int32, s *record.Signals) []int32 {
+	best, last := 0, 0
+	for i := range s.Iterations {
+		it := &s.Iterations[i]
+		if whole := it.Error == "" && it.Cut == "" && it.Output != ""; whole {
+			last = i + 1
+			if it.Evaluated && !it.Skipped && (best == 0 || it.Confidence > s.Iterations[best-1].Confidence) {
+				best = i + 1
+			}
+		}
+		at := best
+		if best == 0 {
+			at = last
+		}
+		returned = append(returned, int32(at))
+	}
+	if n := len(s.Iterations); n > 0 {
+		returned[len(returned)-1] = int32(min(n, max(0, s.Outcome.Returned)))
+	}
+	return returned
+}
+
+func (r *runs) stop(o *record.Outcome) int32 {
+	key := stopKey{Reason: o.Reason, Class: o.Class, Fired: o.Fired}
+	at, ok := r.stopAt[key]
+	if !ok {
+		at = int32(len(r.stops))
+		r.stops = append(r.stops, key)
+		r.stopAt[key] = at
+	}
+	return at
+}
+
+// order sorts the runs of each configuration by task and trial, which makes
+// every sum over them independent of the order in which they came.
+func (r *runs) order(configurations int) {
+	rank := r.tasks.ranks()
+	r.ordered = make([][]int32, configurations)
+	for i := range r.all {
+		c := r.all[i].configuration
+		r.ordered[c] = append(r.ordered[c], int32(i))
+	}
+	for _, ordered := range r.ordered {
+		slices.SortFunc(ordered, func(i, j int32) int {
+			a, b := &r.all[i], &r.all[j]
+			return cmp.Or(cmp.Compare(rank[a.task], rank[b.task]), cmp.Compare(a.trial, b.trial))
+		})
+	}
+}
+
+// forget gives up what only collecting needs.
+func (r *runs) forget() { r.index, r.stopAt, r.tasks.at = nil, nil, nil }
+
+// byTask are a configuration's runs, one slice for each of its tasks.
+func (r *runs) byTask(configuration int) iter.Seq[[]int32] {
+	return r.grouped(r.ordered[configuration])
+}
+
+// grouped are runs that are ordered by task, one slice for each.
+func (r *runs) grouped(ordered []int32) iter.Seq[[]int32] {
+	return func(yield func([]int32) bool) {
+		for len(ordered) > 0 {
+			n := r.leading(ordered, r.all[ordered[0]].task)
+			if !yield(ordered[:n]) {
+				return
+			}
+			ordered = ordered[n:]
+		}
+	}
+}
+
+// leading is how many of the first runs are of that task.
+func (r *runs) leading(ordered []int32, task int32) (n int) {
+	for n < len(ordered) && r.all[ordered[n]].task == task {
+		n++
+	}
+	return n
+}
+
+// names numbers names as they come.
+type names struct {
+	all []string
+	at  map[string]int32
+}
+
+func (n *names) number(name string) int32 {
+	at, ok := n.at[name]
+	if !ok {
+		at = int32(len(n.all))
+		name = strings.Clone(name) // it may lie in a longer text
+		n.all = append(n.all, name)
+		n.at[name] = at
+	}
+	return at
+}
+
+// ranks are the places of the names in their natural order.
+func (n *names) ranks() []int32 {
+	sorted := make([]int32, len(n.all))
+	for i := range sorted {
+		sorted[i] = int32(i)
+	}
+	slices.SortFunc(sorted, func(i, j int32) int { return naturally(n.all[i], n.all[j]) })
+	ranks := make([]int32, len(n.all))
+	for place, i := range sorted {
+		ranks[i] = int32(place)
+	}
+	return ranks
+}
+
+// taskNames are names that tasks have, by their number: of clusters, or of
+// groups. They are nil where no task has one, "" where one has none.
+type taskNames []string
+
+// note keeps a task's name. All runs of a task have the same; in mixed results
+// the last by name stands, whatever the order of the runs.
+func (n *taskNames) note(task int32, name string, tasks int) {
+	if name == "" {
+		return
+	}
+	for len(*n) < tasks {
+		*n = append(*n, "")
+	}
+	if (*n)[task] < name {
+		(*n)[task] = strings.Clone(name)
+	}
+}
+
+// of is a task's name, "" where it has none.
+func (n taskNames) of(task int32) string {
+	if int(task) >= len(n) {
+		return ""
+	}
+	return n[task]
+}
+
+// distinct are the names in their natural order.
+func (n taskNames) distinct() []string {
+	seen := map[string]bool{}
+	var all []string
+	for _, name := range n {
+		if name != "" && !seen[name] {
+			seen[name] = true
+			all = append(all, name)
+		}
+	}
+	slices.SortFunc(all, naturally)
+	return all
+}
+
+// index numbers ids as they come and finds the numbers again, by hashes of the
+// ids. It takes half the memory of a map, which is a tenth of a report of a
+// million runs. At a million ids the chance that any two share a hash is 3 in 100
+// million.
+type index struct {
+	seed   maphash.Seed
+	hashes []uint64 // of the ids, by number
+	// slots hold numbers + 1, 0 where they are free. An id is in the slot that its
+	// hash says, or in the first that was free behind it, the last slot's next
+	// being the first. There are a power of two of them.
+	slots []int32
+}
+
+func newIndex(expected int) *index {
+	x := &index{seed: maphash.MakeSeed(), hashes: make([]uint64, 0, expected)}
+	x.resize(1 << bits.Len(uint(max(8, expected*4/3))))
+	return x
+}
+
+// find is the number of an id, -1 where it has none.
+func (x *index) find(id string) int32 {
+	return x.slots[x.slot(maphash.String(x.seed, id))] - 1
+}
+
+// add numbers an id that has no number.
+func (x *index) add(id string) {
+	if 4*(len(x.hashes)+1) > 3*len(x.slots) {
+		x.resize(2 * len(x.slots))
+	}
+	hash := maphash.String(x.seed, id)
+	x.hashes = append(x.hashes, hash)
+	x.slots[x.slot(hash)] = int32(len(x.hashes))
+}
+
+// slot is the one that holds a hash's number, else the free one for it. A quarter
+// of the slots are free, so that it ends.
+func (x *index) slot(hash uint64) int {
+	last := uint64(len(x.slots) - 1)
+	at := hash & last
+	for ; x.slots[at] != 0 && x.hashes[x.slots[at]-1] != hash; at = (at + 1) & last {
+	}
+	return int(at)
+}
+
+func (x *index) resize(slots int) {
+	x.slots = make([]int32, slots)
+	for number, hash := range x.hashes {
+		x.slots[x.slot(hash)] = int32(number + 1)
+	}
+}
+
+// orderedAbsent parts the runs that do not count by configuration, each by task.
+func orderedAbsent(all map[string]absent, configurations int) [][]absent {
+	ordered := make([][]absent, configurations)
+	for _, a := range all {
+		ordered[a.configuration] = append(ordered[a.configuration], a)
+	}
+	for _, absents := range ordered {
+		slices.SortFunc(absents, func(a, b absent) int {
+			return cmp.Or(naturally(a.task, b.task), cmp.Compare(a.fault, b.fault))
+		})
+	}
+	return ordered
+}
+
+type stopKey struct {
+	Reason record.Reason
+	Class  record.Class
+	Fired  string
+}

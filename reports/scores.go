@@ -1,0 +1,363 @@
+package reports
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/reports/stats"
+)
+
+// Score is what one scorer says of a configuration.
+type Score struct {
+	Name string `json:"name"`
+	// Mean is the mean over tasks of the mean over their scored runs.
+	Mean page.Value `json:"mean"`
+	// Low and High are the ends of the 95 % interval of the mean: that of scores
+	// which are all 0 or 1 is stats.MeanProportionInterval, that of others
+	// stats.MeanInterval, whose ends may lie beyond the scale of the scores.
+	Low  page.Value `json:"low"`
+	High page.Value `json:"high"`
+	// Successes are the runs with a score of 1 or more.
+	Successes int `json:"successes"`
+	Tasks     int `json:"tasks"` // with a scored run
+	Scored    int `json:"scored"`
+	Unscored  int `json:"unscored"` // the scorer could not judge them
+	Pending   int `json:"pending"`  // it has not judged them yet
+	// Binary says that all scores are 0 or 1.
+	Binary bool `json:"binary"`
+	// Fewest and Most are the numbers of scored runs that a task has.
+	Fewest int `json:"fewest_per_task"`
+	Most   int `json:"most_per_task"`
+
+	unit bool // all scores are from 0 to 1
+}
+
+// success is the least score that counts as one.
+const success = 1
+
+// scores are what one scorer said of the runs that count, in columns parallel
+// to runs.all.
+type scores struct {
+	name     string
+	values   []float64 // NaN where there is none
+	unscored []bool
+	versions map[string]bool // hashes of the scorer's spec that made any of them
+	why      string          // of the reasons why runs are unscored, the first by order
+
+	// What is gathered until all scores were read, when it is known which of them
+	// count.
+	made   []uint8  // by which of the hashes, from 1; 0: by none that is known
+	hashes []string // of the scorer's spec
+	whys   map[int32]string
+}
+
+func (c *collector) scorer(name string) *scores {
+	s, ok := c.scorers[name]
+	if !ok {
+		s = &scores{name: name, versions: map[string]bool{}, whys: map[int32]string{}}
+		c.scorers[name] = s
+	}
+	return s
+}
+
+func (c *collector) score(s *record.Score) {
+	run := c.runs.find(s.Run)
+	if run < 0 {
+		return // the run does not count
+	}
+	c.hear(run, s)
+	if s.Iteration != 0 {
+		c.scoreStep(run, s)
+		return
+	}
+	column := c.scorer(s.Name)
+	column.grow(len(c.runs.all))
+	column.put(run, s)
+	c.answers.scored(run, s)
+}
+
+// put keeps what a score says of a run in the place of what one before it said.
+func (s *scores) put(run int32, score *record.Score) {
+	delete(s.whys, run)
+	s.unscored[run], s.made[run] = false, 0
+	if s.values[run] = score.Value; score.Removed || score.Unscored != "" {
+		s.values[run] = math.NaN()
+	}
+	if score.Removed {
+		return
+	}
+	s.made[run] = s.version(score.Scorer)
+	if score.Unscored != "" {
+		s.unscored[run], s.whys[run] = true, score.Unscored
+	}
+}
+
+// mostVersions are told apart; those beyond count as the last one.
+const mostVersions = math.MaxUint8
+
+func (s *scores) version(hash string) uint8 {
+	if hash == "" {
+		return 0
+	}
+	at := slices.Index(s.hashes, hash)
+	if at < 0 && len(s.hashes) == mostVersions {
+		at = mostVersions - 1
+	} else if at < 0 {
+		at, s.hashes = len(s.hashes), append(s.hashes, strings.Clone(hash))
+	}
+	return uint8(at + 1)
+}
+
+// settle sums up what of the scores that count is told once, and says whether
+// there are any.
+func (s *scores) settle() (any bool) {
+	for run, made := range s.made {
+		if made > 0 {
+			s.versions[s.hashes[made-1]] = true
+		}
+		any = any || s.unscored[run] || !math.IsNaN(s.values[run])
+	}
+	for _, why := range s.whys {
+		if s.why == "" || why < s.why {
+			s.why = why
+		}
+	}
+	s.made, s.hashes, s.whys = nil, nil, nil
+	return any
+}
+
+// scoreStep keeps the primary scorer's scores of iterations.
+func (c *collector) scoreStep(at int32, s *record.Score) {
+	run := &c.runs.all[at]
+	if len(c.manifest.Scorers) == 0 || s.Name != c.manifest.Scorers[0] || s.Iteration < 1 || s.Iteration > int(run.iterations) {
+		return
+	}
+	value := s.Value
+	if s.Unscored != "" || s.Removed {
+		value = math.NaN()
+	}
+	c.runs.stepScores[int(run.steps)+s.Iteration-1] = value
+}
+
+func (s *scores) grow(n int) {
+	for len(s.values) < n {
+		s.values = append(s.values, math.NaN())
+		s.unscored, s.made = append(s.unscored, false), append(s.made, 0)
+	}
+}
+
+// of is the score of a run, where it has one; scores that are nil have none.
+func (s *scores) of(run int32) (value float64, ok bool) {
+	if s == nil || int(run) >= len(s.values) || math.IsNaN(s.values[run]) {
+		return 0, false
+	}
+	return s.values[run], true
+}
+
+// summary sums up the scores of a configuration's runs.
+func (s *scores) summary(r *runs, configuration int) Score {
+	sum := Score{Name: s.name, Binary: true, unit: true}
+	means := taskMeans{runs: r}
+	var scored []float64
+	for group := range r.byTask(configuration) {
+		scored = scored[:0]
+		for _, run := range group {
+			if value, ok := s.of(run); ok {
+				scored = append(scored, value)
+			} else if int(run) < len(s.unscored) && s.unscored[run] {
+				sum.Unscored++
+			} else {
+				sum.Pending++
+			}
+		}
+		if means.add(group[0], scored) {
+			sum.count(scored)
+		}
+	}
+	sum.Tasks, sum.Mean = len(means.all), page.ValueOf(stats.Mean(means.all))
+	sum.Binary = sum.Binary && sum.Scored > 0
+	interval := rangeOf(means.interval())
+	sum.Low, sum.High = interval.Low, interval.High
+	return sum
+}
+
+func (s *Score) count(scored []float64) {
+	if s.Scored == 0 {
+		s.Fewest = len(scored)
+	}
+	s.Fewest, s.Most = min(s.Fewest, len(scored)), max(s.Most, len(scored))
+	s.Scored += len(scored)
+	for _, value := range scored {
+		if value >= success {
+			s.Successes++
+		}
+		s.Binary = s.Binary && (value == 0 || value == 1)
+		s.unit = s.unit && value >= 0 && value <= 1
+	}
+}
+
+// primary is the primary score of a run.
+func (r *runs) primary(run int32) (score float64, ok bool) {
+	if len(r.scores) == 0 {
+		return 0, false
+	}
+	return r.scores[0].of(run)
+}
+
+func (r *runs) meanPrimary(group []int32) (mean float64, ok bool) {
+	var scored []float64
+	for _, at := range group {
+		if score, ok := r.primary(at); ok {
+			scored = append(scored, score)
+		}
+	}
+	return stats.Mean(scored)
+}
+
+// succeeded is what the primary scorer says; without scorers, what the loop
+// believed.
+func (r *runs) succeeded(run int32) (succeeded, known bool) {
+	if len(r.scores) == 0 {
+		return r.all[run].believed, true
+	}
+	value, ok := r.scores[0].of(run)
+	return value >= success, ok
+}
+
+// Part is what is left unexplained inside the mean of a score: how much tasks
+// differ, how much the trials of a task do, and what more of either would buy.
+type Part struct {
+	Scorer string `json:"scorer"`
+	Tasks  int    `json:"tasks"` // with a scored run
+	// Trials is the mean number of scored runs of a task.
+	Trials page.Value `json:"trials"`
+	// Between is the variance of what the tasks' scores truly are, Within that of
+	// the trials of one task; ICC is the share of the first in both.
+	Between page.Value `json:"variance_between"`
+	Within  page.Value `json:"variance_within"`
+	ICC     page.Value `json:"icc"`
+	// Agreement is the chance that two trials of a task both succeed or both do
+	// not, the mean over tasks with two trials or more.
+	Agreement page.Value `json:"agreement"`
+	// SE is the standard error of the mean as it is.
+	SE   page.Value   `json:"se"`
+	With []WithTrials `json:"se_with"`
+	// Advice is "more tasks" or "more trials": which of them makes the mean surer
+	// at the same number of runs, as long as there are any to be had.
+	Advice string `json:"advice"`
+}
+
+// WithTrials is the standard error that as many tasks with that many trials each
+// would have.
+type WithTrials struct {
+	Trials int        `json:"trials"`
+	SE     page.Value `json:"se"`
+}
+
+// residueTrials are the numbers of trials that standard errors are told for.
+var residueTrials = []int{1, 2, 4, 8, 16}
+
+// worthwhile is how much of the standard error has to go with twice the trials
+// for more of them to be the advice. Twice the tasks take 29 % of it at the same
+// number of runs, but tasks have to be written.
+const worthwhile = 0.1
+
+// residue has a part for each score of a configuration whose tasks have more
+// than one scored trial; without any it is empty.
+func (c *collector) residue(configuration int) []Part {
+	parts := []Part{}
+	for _, s := range c.runs.scores {
+		if part, ok := s.part(c.runs, configuration); ok {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+func (s *scores) part(r *runs, configuration int) (part Part, ok bool) {
+	tasks, means := [][]float64{}, taskMeans{runs: r}
+	for group := range r.byTask(configuration) {
+		var scored []float64
+		for _, run := range group {
+			if value, ok := s.of(run); ok {
+				scored = append(scored, value)
+			}
+		}
+		if means.add(group[0], scored) {
+			tasks = append(tasks, scored)
+		}
+	}
+	variance, ok := stats.VarianceComponents(tasks)
+	if !ok {
+		return Part{}, false
+	}
+	part = Part{
+		Scorer: s.name, Tasks: len(tasks), Trials: page.Ratio(int64(means.scored), int64(len(tasks))), Agreement: agreement(tasks),
+		Between: page.Known(variance.Between), Within: page.Known(variance.Within), ICC: page.ValueOf(variance.ICC()), SE: page.ValueOf(means.standardError()),
+	}
+	for _, trials := range residueTrials {
+		part.With = append(part.With, WithTrials{trials, page.ValueOf(variance.MeanSE(len(tasks), trials))})
+	}
+	part.Advice = advice(variance, part.Trials.Number)
+	return part, true
+}
+
+// agreement is missing where scores are other than failures and successes.
+func agreement(tasks [][]float64) page.Value {
+	var all []float64
+	for _, scored := range tasks {
+		successes := 0
+		for _, value := range scored {
+			switch value {
+			case 0:
+			case success:
+				successes++
+			default:
+				return page.Missing(page.Nothing)
+			}
+		}
+		if chance, ok := stats.Agreement(len(scored), successes); ok {
+			all = append(all, chance)
+		}
+	}
+	return page.ValueOf(stats.Mean(all))
+}
+
+// advice compares what twice the trials would do with what they cost.
+func advice(c stats.Components, trials float64) string {
+	now, twice := c.Between+c.Within/trials, c.Between+c.Within/(2*trials)
+	if now > 0 && twice <= (1-worthwhile)*(1-worthwhile)*now {
+		return "more trials"
+	}
+	return "more tasks"
+}
+
+// residueTable tells what varies inside the means of the scores, and what would
+// make them surer.
+func residueTable(r *Report) page.Table {
+	digits := r.scoreDigits()
+	variance := func(v page.Value) string { return page.Score(v, digits+1) }
+	type part = row[Part]
+	number := func(head, key string, form func(page.Value) string, value func(*Part) page.Value) page.Fields[part] {
+		return page.Valued(head, key, form, func(row part) page.Value { return value(row.of) }).Optional()
+	}
+	fields := slices.Concat(nameFields(r, configurationOf[Part]),
+		page.Named("score", "scorer", func(row part) string { return row.of.Scorer }),
+		page.Counted("", "tasks", func(row part) int { return row.of.Tasks }).ForMachines(),
+		number("trials", "trials_mean", page.Whole, func(p *Part) page.Value { return p.Trials }),
+		number("ICC", "icc", func(v page.Value) string { return page.Score(v, 2) }, func(p *Part) page.Value { return p.ICC }),
+		number("agree", "agreement", page.Percent, func(p *Part) page.Value { return p.Agreement }),
+		number("SE now", "se", variance, func(p *Part) page.Value { return p.SE }),
+		page.Worded("advice", "advice", func(row part) string { return row.of.Advice }),
+		number("between\ntasks", "variance_between", variance, func(p *Part) page.Value { return p.Between }).Wide(),
+		number("within\ntasks", "variance_within", variance, func(p *Part) page.Value { return p.Within }).Wide())
+	for i, trials := range residueTrials {
+		fields = append(fields, number(fmt.Sprintf("SE with\n%d", trials), fmt.Sprintf("se_with_%d", trials), variance, func(p *Part) page.Value { return p.With[i].SE }).Wide()...)
+	}
+	return page.Filled(page.Table{Keys: 2, Name: "residue", Title: "What varies inside the means of the scores, and what would make them surer"}, fields,
+		rowsOf(r, func(c *Configuration) []Part { return c.Residue }))
+}
