@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A baseline is a result folder without its trajectories, in one file that is
@@ -53,7 +54,7 @@ type baselineHead struct {
 	Manifest Manifest          `json:"manifest"`
 }
 
-// baselineRun is a line of a run.
+// baselineRun is a run as a baseline holds it.
 type baselineRun struct {
 	Signals
 	iterations int
@@ -63,6 +64,36 @@ type baselineRun struct {
 	confidence       float64
 	failed           ErrorClass // the last iteration's error, where all failed
 	scores           []Score    // in the order of the manifest, then by name
+}
+
+// baselineLine is the line of a run. What the head tells of all runs holds for one
+// that says nothing else.
+type baselineLine struct {
+	Configuration string         `json:"configuration"`
+	Task          string         `json:"task"`
+	Trial         int            `json:"trial"`
+	Cluster       string         `json:"cluster,omitempty"`
+	Group         string         `json:"group,omitempty"`
+	Loop          *string        `json:"loop,omitempty"`
+	Status        Status         `json:"status"`
+	Reason        Reason         `json:"reason,omitempty"`
+	Class         Class          `json:"class,omitempty"`
+	Fired         string         `json:"fired,omitempty"`
+	Error         *ErrorClass    `json:"error,omitempty"`
+	Success       bool           `json:"success,omitempty"`
+	Iterations    int            `json:"iterations"`
+	Returned      int            `json:"returned,omitempty"`
+	Failed        ErrorClass     `json:"failed,omitempty"`
+	Evaluated     bool           `json:"evaluated,omitempty"`
+	Confidence    *float64       `json:"confidence,omitempty"`
+	Elapsed       time.Duration  `json:"elapsed_ns"`
+	Untimed       bool           `json:"untimed,omitempty"`
+	Usage         Usage          `json:"usage"`
+	Judging       Usage          `json:"judging,omitzero"`
+	User          Usage          `json:"user,omitzero"`
+	Simulated     bool           `json:"simulated,omitempty"`
+	Scores        baselineScores `json:"scores,omitempty"`
+	Scorers       scorerHashes   `json:"scorers,omitempty"`
 }
 
 // brief keeps of a run what a baseline holds.
@@ -158,61 +189,29 @@ func knownVersion(version int) error {
 // oldest is the first version that can still be read.
 const oldest = 1
 
-// baselineRun reads what writer.baselineRun wrote. What the head tells of all runs
-// holds for one that says nothing else.
-func (r *reader) baselineRun(b *baselineRun, head *baselineHead) {
-	own, ownLoop := map[string]string(nil), false
-	for key := range r.object() {
-		switch string(key) {
-		case "scores":
-			b.scores = r.baselineScores(b.scores)
-		case "scorers":
-			own = r.hashes()
-		case "loop":
-			b.Loop, ownLoop = r.name(), true
-		default:
-			if !r.ofRun(key, &b.Signals) && !r.ofOutcome(key, &b.Outcome) {
-				r.baselineIterations(key, b)
-			}
-		}
-	}
-	if !ownLoop {
-		b.Loop = head.loop(b.Configuration)
-	}
-	for i := range b.scores {
-		s := &b.scores[i]
-		s.Scorer = head.Scorers[s.Name]
-		if hash, ok := own[s.Name]; ok {
-			s.Scorer = hash
-		}
-	}
-}
-
-// baselineIterations reads what stands in the place of the iterations.
-func (r *reader) baselineIterations(key []byte, b *baselineRun) {
-	switch string(key) {
-	case "error":
-		b.Outcome.Error = &Error{Class: ErrorClass(r.name())}
-	case "iterations":
-		b.iterations = int(r.integer())
-	case "failed":
-		b.failed = ErrorClass(r.name())
-	case "evaluated":
-		b.evaluated = r.boolean()
-	case "confidence":
-		b.rated, b.confidence = true, r.number()
-	default:
-		if r.err == nil {
-			r.err = fmt.Errorf("there is no %q in the line of a run", key)
-		}
-	}
-}
-
 // unscoredInBaseline stands for why a run is unscored: the reason may quote
 // what a model said.
 const unscoredInBaseline = "as the baseline tells, which does not say why"
 
-func (r *reader) baselineScores(scores []Score) []Score {
+// baselineScores are an object of values by the scorers' names; null is unscored.
+type baselineScores []Score
+
+func (scores *baselineScores) encode(w *writer) {
+	w.to = append(w.to, '{')
+	for i := range *scores {
+		s := &(*scores)[i]
+		w.name(s.Name)
+		if s.Unscored != "" {
+			w.to = append(w.to, "null"...)
+			continue
+		}
+		w.number(s.Value)
+		w.at("the score " + s.Name)
+	}
+	w.to = append(w.to, '}')
+}
+
+func (scores *baselineScores) decode(r *reader) {
 	for key := range r.object() {
 		s := Score{Name: r.shared(key)}
 		if r.next() == 'n' {
@@ -221,109 +220,82 @@ func (r *reader) baselineScores(scores []Score) []Score {
 		} else {
 			s.Value = r.number()
 		}
-		scores = append(scores, s)
+		*scores = append(*scores, s)
 	}
-	return scores
 }
 
-func (r *reader) hashes() map[string]string {
-	hashes := map[string]string{}
+// scorerHashes are an object of the hashes of scorers by their names, in the order
+// of the scores.
+type scorerHashes []Score
+
+func (scores *scorerHashes) encode(w *writer) {
+	w.to = append(w.to, '{')
+	for i := range *scores {
+		w.name((*scores)[i].Name)
+		w.to = appendString(w.to, (*scores)[i].Scorer)
+	}
+	w.to = append(w.to, '}')
+}
+
+func (scores *scorerHashes) decode(r *reader) {
 	for key := range r.object() {
-		name := string(key)
-		hashes[name] = r.name()
+		name := r.shared(key)
+		*scores = append(*scores, Score{Name: name, Scorer: r.string()})
 	}
-	return hashes
 }
 
-func (w *writer) baselineRun(r *baselineRun, head *baselineHead) {
-	w.open()
-	w.string("configuration", r.Configuration)
-	w.string("task", r.Task)
-	w.integer("trial", int64(r.Trial))
-	w.maybeString("cluster", r.Cluster)
-	w.maybeString("group", r.Group)
-	if head.loop(r.Configuration) != r.Loop {
-		w.string("loop", r.Loop)
-	}
-	w.baselineOutcome(r)
-	w.integer("elapsed_ns", int64(r.Elapsed))
-	w.maybeTrue("untimed", r.Untimed)
-	w.key("usage")
-	w.usage(&r.Usage)
-	if r.Judging != (Usage{}) {
-		w.key("judging")
-		w.usage(&r.Judging)
-	}
-	if r.User != (Usage{}) {
-		w.key("user")
-		w.usage(&r.User)
-	}
-	w.maybeTrue("simulated", r.Simulated)
-	if len(r.scores) > 0 {
-		w.key("scores")
-		w.baselineScores(r.scores)
-		w.otherScorers(r.scores, head)
-	}
-	w.close()
-}
-
-func (w *writer) baselineOutcome(r *baselineRun) {
+// lineOf is the line of a run.
+func (h *baselineHead) lineOf(r *baselineRun) *baselineLine {
 	o := &r.Outcome
-	w.string("status", string(o.Status))
-	w.maybeString("reason", string(o.Reason))
-	w.maybeString("class", string(o.Class))
-	w.maybeString("fired", o.Fired)
+	l := &baselineLine{
+		Configuration: r.Configuration, Task: r.Task, Trial: r.Trial, Cluster: r.Cluster, Group: r.Group,
+		Status: o.Status, Reason: o.Reason, Class: o.Class, Fired: o.Fired, Success: o.Success,
+		Iterations: r.iterations, Returned: o.Returned, Failed: r.failed, Evaluated: r.evaluated,
+		Elapsed: r.Elapsed, Untimed: r.Untimed, Usage: r.Usage, Judging: r.Judging, User: r.User, Simulated: r.Simulated, Scores: r.scores,
+		Scorers: slices.DeleteFunc(slices.Clone(r.scores), func(s Score) bool { return h.Scorers[s.Name] == s.Scorer }),
+	}
+	if h.loop(r.Configuration) != r.Loop {
+		l.Loop = &r.Loop
+	}
 	if o.Error != nil {
-		w.string("error", string(o.Error.Class))
+		l.Error = &o.Error.Class
 	}
-	w.maybeTrue("success", o.Success)
-	w.integer("iterations", int64(r.iterations))
-	w.maybeInteger("returned", int64(o.Returned))
-	w.maybeString("failed", string(r.failed))
-	w.maybeTrue("evaluated", r.evaluated)
 	if r.rated {
-		w.number("confidence", r.confidence)
+		l.Confidence = &r.confidence
 	}
+	return l
 }
 
-// baselineScores are an object of values by the scorers' names; null is
-// unscored.
-func (w *writer) baselineScores(scores []Score) {
-	w.open()
-	for i := range scores {
-		w.name(scores[i].Name)
-		if scores[i].Unscored != "" {
-			w.to = append(w.to, "null"...)
-		} else if value := scores[i].Value; math.IsNaN(value) || math.IsInf(value, 0) {
-			w.err = fmt.Errorf("the score %s is %v", scores[i].Name, value)
-		} else {
-			w.to = appendNumber(w.to, value)
+// runOf is the run of a line.
+func (h *baselineHead) runOf(l *baselineLine) baselineRun {
+	r := baselineRun{
+		Signals: Signals{
+			ID: RunID(l.Configuration, l.Task, l.Trial), Configuration: l.Configuration, Task: l.Task, Trial: l.Trial,
+			Cluster: l.Cluster, Group: l.Group, Loop: h.loop(l.Configuration),
+			Outcome: Outcome{Status: l.Status, Reason: l.Reason, Class: l.Class, Fired: l.Fired, Success: l.Success, Returned: l.Returned},
+			Elapsed: l.Elapsed, Untimed: l.Untimed, Usage: l.Usage, Judging: l.Judging, User: l.User, Simulated: l.Simulated,
+		},
+		iterations: l.Iterations, failed: l.Failed, evaluated: l.Evaluated, scores: l.Scores,
+	}
+	if l.Loop != nil {
+		r.Loop = *l.Loop
+	}
+	if l.Error != nil {
+		r.Outcome.Error = &Error{Class: *l.Error}
+	}
+	if r.rated = l.Confidence != nil; r.rated {
+		r.confidence = *l.Confidence
+	}
+	for i := range r.scores {
+		s := &r.scores[i]
+		s.Run, s.Scorer = r.ID, h.Scorers[s.Name]
+		for _, own := range l.Scorers {
+			if own.Name == s.Name {
+				s.Scorer = own.Scorer
+			}
 		}
 	}
-	w.close()
-}
-
-// otherScorers are the hashes of the scorers that are not those of the head.
-func (w *writer) otherScorers(scores []Score, head *baselineHead) {
-	other := slices.DeleteFunc(slices.Clone(scores), func(s Score) bool { return head.Scorers[s.Name] == s.Scorer })
-	if len(other) == 0 {
-		return
-	}
-	w.key("scorers")
-	w.open()
-	for i := range other {
-		w.name(other[i].Name)
-		w.to = appendString(w.to, other[i].Scorer)
-	}
-	w.close()
-}
-
-// name begins a member whose key comes from outside.
-func (w *writer) name(name string) {
-	if last := w.to[len(w.to)-1]; last != '{' {
-		w.to = append(w.to, ',')
-	}
-	w.to = append(appendString(w.to, name), ':')
+	return r
 }
 
 // loop is the hash of a configuration's loop, as the manifest has it.
@@ -343,26 +315,22 @@ func openBaseline(path string) (*Results, error) {
 		return nil, fmt.Errorf("opening the baseline: %w", err)
 	}
 	defer f.Close()
-	for o, err := range scan(filepath.Base(path), unixLines{f}, place{}) {
-		if err != nil {
-			return nil, noBaseline(path, err)
-		}
-		head, ours, err := readBaselineHead(o.json)
-		if err != nil {
-			return nil, &NoBaseline{File: path, What: err.Error(), Ours: ours}
-		}
-		return &Results{Path: path, Manifest: head.Manifest, baseline: head}, nil
+	text, err := bufio.NewReader(io.LimitReader(unixLines{f}, longestLine)).ReadBytes('\n')
+	if len(text) == 0 && err == io.EOF {
+		return nil, &NoBaseline{File: path, What: "it is empty"}
 	}
-	return nil, &NoBaseline{File: path, What: "it is empty"}
-}
-
-// noBaseline says what is wrong with the first line.
-func noBaseline(path string, err error) error {
-	var problem *Problem
-	if errors.As(err, &problem) {
-		return &NoBaseline{File: path, What: fmt.Sprintf("line %d: %s", problem.Line, problem.What), Ours: problem.What == errChecksum.Error()}
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("opening the baseline: %w", err)
 	}
-	return fmt.Errorf("opening the baseline: %w", err)
+	object, err := objectOf(filepath.Base(path), text, place{})
+	if problem := (*Problem)(nil); errors.As(err, &problem) {
+		return nil, &NoBaseline{File: path, What: "line 1: " + problem.What, Ours: problem.What == errChecksum.Error()}
+	}
+	head, ours, err := readBaselineHead(object)
+	if err != nil {
+		return nil, &NoBaseline{File: path, What: err.Error(), Ours: ours}
+	}
+	return &Results{Path: path, Manifest: head.Manifest, baseline: head}, nil
 }
 
 // unixLines drops carriage returns, which no line has and git may add.
@@ -434,7 +402,6 @@ func (r *Results) baselineRuns() iter.Seq2[*baselineRun, error] {
 type baselineReader struct {
 	file  string
 	head  *baselineHead
-	in    reader
 	run   baselineRun
 	last  baselineKey
 	found int
@@ -455,16 +422,17 @@ func (b *baselineReader) runs(in io.Reader, yield func(*baselineRun, error) bool
 		b.place[b.head.Manifest.Configurations[i].Name] = i
 	}
 	b.last.configuration = -1
-	end := place{}
-	for o, err := range scan(b.file, unixLines{in}, place{}) {
+	lines := bufio.NewReader(unixLines{in})
+	head, err := lines.ReadBytes('\n') // it was read before
+	if err != nil {
+		yield(nil, fmt.Errorf("reading the baseline: %w", err))
+		return
+	}
+	end := place{1, int64(len(head))}
+	for l, err := range walk(b.file, lines, end, readBaselineLine) {
 		if err == nil {
-			end = o.end()
-		}
-		if err == nil && o.line == 0 {
-			continue // the head, which was read before
-		}
-		if err == nil {
-			err = b.line(&o)
+			end = l.end()
+			err = b.line(l)
 		}
 		b.count(err)
 		if !yield(&b.run, err) {
@@ -489,21 +457,20 @@ func (b *baselineReader) count(err error) {
 	}
 }
 
-// line reads a run.
-func (b *baselineReader) line(o *object) error {
-	b.in.begin(o.json)
-	b.run = baselineRun{scores: b.run.scores[:0]}
-	b.in.baselineRun(&b.run, b.head)
-	err := b.in.end()
-	if err == nil {
-		err = b.check()
-	}
-	if err != nil {
-		return o.problem(b.file, err)
-	}
-	b.run.ID = RunID(b.run.Configuration, b.run.Task, b.run.Trial)
-	for i := range b.run.scores {
-		b.run.scores[i].Run = b.run.ID
+func readBaselineLine(object []byte) (line baselineLine, err error) {
+	r := readers.Get().(*reader)
+	defer readers.Put(r)
+	r.strict = true
+	err = r.decode(object, &line)
+	r.strict = false
+	return line, err
+}
+
+// line checks a run, which is the next one then.
+func (b *baselineReader) line(l *line[baselineLine]) error {
+	b.run = b.head.runOf(&l.is)
+	if err := b.check(); err != nil {
+		return l.problem(b.file, err)
 	}
 	return nil
 }
@@ -749,10 +716,13 @@ func (b *baseline) lines() iter.Seq2[[]byte, error] {
 }
 
 func (b *baseline) headLine() ([]byte, error) {
-	line, err := appendObject(nil, &b.head)
-	if err != nil {
+	object := bytes.NewBufferString(lineHead)
+	encoder := json.NewEncoder(object)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(&b.head); err != nil {
 		return nil, err
 	}
+	line := bytes.TrimSuffix(object.Bytes(), []byte{'\n'})
 	if b.redact != nil {
 		line = slices.Clone(b.redact(line))
 	}
@@ -760,13 +730,12 @@ func (b *baseline) headLine() ([]byte, error) {
 }
 
 func (b *baseline) line(dst []byte, run *baselineRun) ([]byte, error) {
-	w := writer{to: append(dst, lineHead...)}
-	w.baselineRun(run, &b.head)
-	if w.err != nil {
-		return nil, fmt.Errorf("run %s: %w", run.ID, w.err)
+	line, err := appendObject(dst, b.head.lineOf(run))
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", run.ID, err)
 	}
-	if b.redact != nil && string(b.redact(w.to)) != string(w.to) {
+	if b.redact != nil && string(b.redact(line)) != string(line) {
 		return nil, fmt.Errorf("run %s: %w", run.ID, errSecretName)
 	}
-	return seal(w.to, len(dst))
+	return seal(line, len(dst))
 }

@@ -2,102 +2,409 @@ package record
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
+	"hash/maphash"
 	"iter"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// writer appends JSON to a buffer, as encoding/json would with EscapeHTML off.
-// It exists because Signals and Score are written for every run.
+// A shape writes and reads the values of a type, by the json tags of its fields.
+// What it writes is byte for byte what encoding/json writes with EscapeHTML off,
+// and what it reads is that: compact, with the keys as the tags have them. It
+// takes a third of the time, which counts for what is written and read of every
+// run. It knows the types of this package, not all that there are.
+type shape struct {
+	write func(*writer, reflect.Value)
+	read  func(*reader, reflect.Value)
+}
+
+// coded is a type that writes and reads itself.
+type coded interface {
+	encode(*writer)
+	decode(*reader)
+}
+
+// shapes are those of the types that came so far: *shape by reflect.Type.
+var shapes sync.Map
+
+func shapeOf(t reflect.Type) *shape {
+	if known, ok := shapes.Load(t); ok {
+		return known.(*shape)
+	}
+	s, _ := shapes.LoadOrStore(t, makeShape(t, map[reflect.Type]*shape{}))
+	return s.(*shape)
+}
+
+// makeShape makes the shape of a type and those of its parts. One in the making is
+// not whole yet: a run holds runs of delegates.
+func makeShape(t reflect.Type, making map[reflect.Type]*shape) *shape {
+	if begun, ok := making[t]; ok {
+		return begun
+	}
+	s := &shape{}
+	making[t] = s
+	switch {
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[coded]()):
+		s.write = func(w *writer, v reflect.Value) { v.Addr().Interface().(coded).encode(w) }
+		s.read = func(r *reader, v reflect.Value) { v.Addr().Interface().(coded).decode(r) }
+	case t == reflect.TypeFor[time.Time]():
+		s.write, s.read = writeTime, readTime
+	case t == reflect.TypeFor[json.RawMessage]():
+		s.write, s.read = writeRaw, readRaw
+	default:
+		s.ofKind(t, making)
+	}
+	return s
+}
+
+func (s *shape) ofKind(t reflect.Type, making map[reflect.Type]*shape) {
+	switch t.Kind() {
+	case reflect.String:
+		s.write = func(w *writer, v reflect.Value) { w.to = appendString(w.to, v.String()) }
+		s.read = func(r *reader, v reflect.Value) { v.SetString(r.string()) }
+	case reflect.Int, reflect.Int64:
+		s.write = func(w *writer, v reflect.Value) { w.to = strconv.AppendInt(w.to, v.Int(), 10) }
+		s.read = func(r *reader, v reflect.Value) { v.SetInt(r.integer()) }
+	case reflect.Float64:
+		s.write = func(w *writer, v reflect.Value) { w.number(v.Float()) }
+		s.read = func(r *reader, v reflect.Value) { v.SetFloat(r.number()) }
+	case reflect.Bool:
+		s.write = func(w *writer, v reflect.Value) { w.to = strconv.AppendBool(w.to, v.Bool()) }
+		s.read = func(r *reader, v reflect.Value) { v.SetBool(r.boolean()) }
+	case reflect.Pointer:
+		s.ofPointer(t, makeShape(t.Elem(), making))
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			s.write, s.read = writeBytes, readBytes
+		} else {
+			s.ofList(makeShape(t.Elem(), making))
+		}
+	case reflect.Map:
+		s.ofMap(t, makeShape(t.Elem(), making))
+	case reflect.Struct:
+		s.ofStruct(t, making)
+	default:
+		panic("no line of a result folder holds a " + t.String())
+	}
+}
+
+func (s *shape) ofPointer(t reflect.Type, element *shape) {
+	s.write = func(w *writer, v reflect.Value) {
+		if v.IsNil() {
+			w.to = append(w.to, "null"...)
+			return
+		}
+		element.write(w, v.Elem())
+	}
+	s.read = func(r *reader, v reflect.Value) {
+		if v.IsNil() {
+			v.Set(reflect.New(t.Elem()))
+		}
+		element.read(r, v.Elem())
+	}
+}
+
+func (s *shape) ofList(element *shape) {
+	s.write = func(w *writer, v reflect.Value) {
+		if v.IsNil() {
+			w.to = append(w.to, "null"...)
+			return
+		}
+		w.to = append(w.to, '[')
+		for i := range v.Len() {
+			if i > 0 {
+				w.to = append(w.to, ',')
+			}
+			element.write(w, v.Index(i))
+		}
+		w.to = append(w.to, ']')
+	}
+	var usual atomic.Int32 // how long the last list was: most runs of a folder are alike
+	s.read = func(r *reader, v reflect.Value) {
+		v.SetZero()
+		n := 0
+		for range r.list() {
+			if n == v.Cap() {
+				v.Grow(max(1, int(usual.Load())-n))
+			}
+			v.SetLen(n + 1)
+			element.read(r, v.Index(n))
+			n++
+		}
+		if n == 0 {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		} else if last := int32(min(n, mostUsual)); usual.Load() != last {
+			usual.Store(last)
+		}
+	}
+}
+
+// mostUsual elements are made room for before they are read.
+const mostUsual = 64
+
+// ofMap writes the keys in their order. A map is read into a new one.
+func (s *shape) ofMap(t reflect.Type, element *shape) {
+	s.write = func(w *writer, v reflect.Value) {
+		if v.IsNil() {
+			w.to = append(w.to, "null"...)
+			return
+		}
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+		w.to = append(w.to, '{')
+		for _, key := range keys {
+			w.name(key.String())
+			element.write(w, v.MapIndex(key))
+		}
+		w.to = append(w.to, '}')
+	}
+	s.read = func(r *reader, v reflect.Value) {
+		v.Set(reflect.MakeMap(t))
+		for text := range r.object() {
+			key, value := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
+			key.SetString(r.shared(text))
+			element.read(r, value)
+			v.SetMapIndex(key, value)
+		}
+	}
+}
+
+// field is a member of an object.
+type field struct {
+	name  string
+	head  string // with quotes and a colon
+	index []int
+	first int // of the index; most fields have no more
+	omit  func(reflect.Value) bool
+	shape *shape
+	null  bool // it reads null by itself
+}
+
+func (f *field) of(v reflect.Value) reflect.Value {
+	if len(f.index) == 1 {
+		return v.Field(f.first)
+	}
+	return v.FieldByIndex(f.index)
+}
+
+func (s *shape) ofStruct(t reflect.Type, making map[reflect.Type]*shape) {
+	fields := fieldsOf(t, making)
+	s.write = func(w *writer, v reflect.Value) {
+		w.to = append(w.to, '{')
+		for i := range fields {
+			f := &fields[i]
+			part := f.of(v)
+			if f.omit != nil && f.omit(part) {
+				continue
+			}
+			w.comma()
+			w.to = append(w.to, f.head...)
+			f.shape.write(w, part)
+			if w.err != nil {
+				w.at(f.name)
+			}
+		}
+		w.to = append(w.to, '}')
+	}
+	s.read = func(r *reader, v reflect.Value) {
+		next := 0
+		for key := range r.object() {
+			at := fieldAt(fields, key, next)
+			if at < 0 {
+				r.unknown(key)
+				continue
+			}
+			f := &fields[at]
+			next = at + 1
+			if r.next() == 'n' && !f.null {
+				r.word("null")
+				continue
+			}
+			f.shape.read(r, f.of(v))
+		}
+	}
+}
+
+// fieldAt is where the field of a key stands, -1 for none. They mostly come in their order.
+func fieldAt(fields []field, key []byte, next int) int {
+	for i := next; i < len(fields); i++ {
+		if fields[i].name == string(key) {
+			return i
+		}
+	}
+	for i := range next {
+		if fields[i].name == string(key) {
+			return i
+		}
+	}
+	return -1
+}
+
+// fieldsOf are the fields that JSON tells, those of embedded structs in their place.
+func fieldsOf(t reflect.Type, making map[reflect.Type]*shape) (fields []field) {
+	for i := range t.NumField() {
+		in := t.Field(i)
+		name, options, _ := strings.Cut(in.Tag.Get("json"), ",")
+		switch {
+		case in.Anonymous && name == "":
+			for _, f := range fieldsOf(in.Type, making) {
+				f.index = append([]int{i}, f.index...)
+				f.first = i
+				fields = append(fields, f)
+			}
+		case !in.IsExported() || name == "-" || in.Tag.Get("line") == "-":
+		default:
+			name = cmp.Or(name, in.Name)
+			f := field{name: name, head: `"` + name + `":`, index: []int{i}, first: i, shape: makeShape(in.Type, making)}
+			f.null = in.Type == reflect.TypeFor[json.RawMessage]()
+			switch options {
+			case "omitempty":
+				f.omit = emptyOf(in.Type)
+			case "omitzero":
+				f.omit = zeroOf(in.Type)
+			}
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// emptyOf reports what omitempty leaves out.
+func emptyOf(t reflect.Type) func(reflect.Value) bool {
+	switch t.Kind() {
+	case reflect.String:
+		return func(v reflect.Value) bool { return v.Len() == 0 }
+	case reflect.Slice, reflect.Map:
+		return func(v reflect.Value) bool { return v.Len() == 0 }
+	case reflect.Struct:
+		return nil
+	}
+	return reflect.Value.IsZero
+}
+
+func zeroOf(t reflect.Type) func(reflect.Value) bool {
+	if t == reflect.TypeFor[time.Time]() {
+		return func(v reflect.Value) bool { return v.Addr().Interface().(*time.Time).IsZero() }
+	}
+	return reflect.Value.IsZero
+}
+
+func writeTime(w *writer, v reflect.Value) {
+	text, err := v.Addr().Interface().(*time.Time).MarshalJSON()
+	w.to = append(w.to, text...)
+	w.fail(err)
+}
+
+func readTime(r *reader, v reflect.Value) {
+	start := r.at
+	if r.quoted(); r.err == nil && v.Addr().Interface().(*time.Time).UnmarshalJSON(r.text[start:r.at]) != nil {
+		r.fail()
+	}
+}
+
+// writeRaw writes JSON without its white space, as encoding/json does.
+func writeRaw(w *writer, v reflect.Value) {
+	raw := v.Bytes()
+	if raw == nil {
+		w.to = append(w.to, "null"...)
+		return
+	}
+	compact := reader{text: raw}
+	if compact.pass(); compact.end() == nil {
+		w.to = append(w.to, raw...)
+		return
+	}
+	b := bytes.NewBuffer(w.to)
+	w.fail(json.Compact(b, raw))
+	w.to = b.Bytes()
+}
+
+func readRaw(r *reader, v reflect.Value) {
+	start := r.at
+	if r.pass(); r.err == nil {
+		v.SetBytes(bytes.Clone(r.text[start:r.at]))
+	}
+}
+
+func writeBytes(w *writer, v reflect.Value) {
+	if v.IsNil() {
+		w.to = append(w.to, "null"...)
+		return
+	}
+	w.to = append(base64.StdEncoding.AppendEncode(append(w.to, '"'), v.Bytes()), '"')
+}
+
+func readBytes(r *reader, v reflect.Value) {
+	text, err := base64.StdEncoding.AppendDecode([]byte{}, r.quoted())
+	if err != nil {
+		r.fail()
+	}
+	v.SetBytes(text)
+}
+
+// writer appends JSON to a buffer. The first error sticks.
 type writer struct {
 	to  []byte
 	err error
 }
 
-// key begins a member of an object.
-func (w *writer) key(name string) {
-	if last := w.to[len(w.to)-1]; last != '{' {
-		w.to = append(w.to, ',')
+// value appends a value, which a pointer points to.
+func (w *writer) value(of any) {
+	v := reflect.ValueOf(of).Elem()
+	shapeOf(v.Type()).write(w, v)
+}
+
+func (w *writer) fail(err error) {
+	if w.err == nil {
+		w.err = err
 	}
-	w.to = append(w.to, '"')
-	w.to = append(w.to, name...)
-	w.to = append(w.to, '"', ':')
 }
 
-func (w *writer) string(name, value string) {
-	w.key(name)
-	w.to = appendString(w.to, value)
-}
+// notANumber is an error that does not say yet where the number stands.
+type notANumber float64
 
-func (w *writer) integer(name string, value int64) {
-	w.key(name)
-	w.to = strconv.AppendInt(w.to, value, 10)
-}
+func (n notANumber) Error() string { return fmt.Sprintf("a number is %v", float64(n)) }
 
-func (w *writer) boolean(name string, value bool) {
-	w.key(name)
-	w.to = strconv.AppendBool(w.to, value)
+// at names the member in which there is no number.
+func (w *writer) at(name string) {
+	if n, ok := w.err.(notANumber); ok {
+		w.err = fmt.Errorf("%s is %v", name, float64(n))
+	}
 }
 
 // number refuses what JSON cannot hold.
-func (w *writer) number(name string, value float64) {
+func (w *writer) number(value float64) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		if w.err == nil {
-			w.err = fmt.Errorf("%s is %v", name, value)
-		}
+		w.fail(notANumber(value))
 		return
 	}
-	w.key(name)
 	w.to = appendNumber(w.to, value)
 }
 
-// list appends n elements.
-func (w *writer) list(name string, n int, element func(i int)) {
-	w.key(name)
-	w.to = append(w.to, '[')
-	for i := range n {
-		if i > 0 {
-			w.to = append(w.to, ',')
-		}
-		element(i)
-	}
-	w.to = append(w.to, ']')
-}
-
-func (w *writer) open()  { w.to = append(w.to, '{') }
-func (w *writer) close() { w.to = append(w.to, '}') }
-
-// The maybe methods leave the member out where encoding/json's omitempty does.
-func (w *writer) maybeString(name, value string) {
-	if value != "" {
-		w.string(name, value)
+// comma comes before every member but the first.
+func (w *writer) comma() {
+	if w.to[len(w.to)-1] != '{' {
+		w.to = append(w.to, ',')
 	}
 }
 
-func (w *writer) maybeInteger(name string, value int64) {
-	if value != 0 {
-		w.integer(name, value)
-	}
-}
-
-func (w *writer) maybeTrue(name string, value bool) {
-	if value {
-		w.boolean(name, true)
-	}
-}
-
-func (w *writer) maybeNumber(name string, value float64) {
-	if value != 0 {
-		w.number(name, value)
-	}
+// name begins a member whose key comes from outside.
+func (w *writer) name(name string) {
+	w.comma()
+	w.to = append(appendString(w.to, name), ':')
 }
 
 // appendNumber writes what encoding/json writes: ECMAScript's shortest form.
@@ -118,13 +425,21 @@ func appendString(dst []byte, value string) []byte {
 	dst = append(dst, '"')
 	done := 0
 	for i := 0; i < len(value); {
+		if plain[value[i]] {
+			i++
+			continue
+		}
 		c, size := utf8.DecodeRuneInString(value[i:])
-		if plain(c, size) {
+		if c >= utf8.RuneSelf && c != '\u2028' && c != '\u2029' && (c != utf8.RuneError || size > 1) {
 			i += size
 			continue
 		}
 		dst = append(dst, value[done:i]...)
-		dst = appendEscaped(dst, c)
+		if short := shortEscape[value[i]]; short != 0 {
+			dst = append(dst, '\\', short)
+		} else {
+			dst = fmt.Appendf(dst, `\u%04x`, c)
+		}
 		i += size
 		done = i
 	}
@@ -132,48 +447,60 @@ func appendString(dst []byte, value string) []byte {
 	return append(dst, '"')
 }
 
-func plain(c rune, size int) bool {
-	switch {
-	case c < ' ', c == '"', c == '\\', c == '\u2028', c == '\u2029':
-		return false
-	}
-	return c != utf8.RuneError || size > 1
-}
+var (
+	// plain are the bytes that stand for themselves within quotes.
+	plain = func() (is [256]bool) {
+		for c := ' '; c < utf8.RuneSelf; c++ {
+			is[c] = c != '"' && c != '\\'
+		}
+		return is
+	}()
+	// shortEscape and escaped are the escapes of one letter, forth and back.
+	shortEscape = [256]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
+	escaped     = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+)
 
-// escapes are the characters that have a short escape.
-var escapes = map[rune]string{
-	'"': `\"`, '\\': `\\`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`,
-}
-
-func appendEscaped(dst []byte, c rune) []byte {
-	if short, ok := escapes[c]; ok {
-		return append(dst, short...)
-	}
-	return fmt.Appendf(dst, `\u%04x`, c)
-}
-
-// reader reads compact JSON of a known shape from memory, about ten times as
-// fast as encoding/json. The first fault sticks; values read after it are zero.
-// Members that nobody asks for are passed over.
+// reader reads compact JSON from memory. The first fault sticks; values read after
+// it are zero. Members that nobody asks for are passed over.
 type reader struct {
 	text  []byte
 	at    int
 	err   error
 	depth int
+	// strict refuses objects with members that nobody asks for.
+	strict bool
 
-	// What is kept from one text to the next saves allocations: short strings
-	// that come again and again, and lists before their length is known.
-	names      map[string]string
-	iterations []IterationSignals
-	calls      []CallSignals
-	head       Signals
+	// names are short strings that were read, which come again and again; room is for
+	// those with escapes.
+	names *[knownNames]string
+	room  []byte
 }
 
-// begin makes the reader ready for a text. The zero reader is, too.
+const (
+	longestName = 48
+	knownNames  = 1 << 10
+	deepest     = 10_000 // values within values, as in encoding/json
+)
+
+// readers keep what is kept from one text to the next.
+var readers = sync.Pool{New: func() any { return &reader{names: new([knownNames]string)} }}
+
+// decode reads a text into a value that is zero.
+func decode(text []byte, into any) error {
+	r := readers.Get().(*reader)
+	defer readers.Put(r)
+	return r.decode(text, into)
+}
+
+func (r *reader) decode(text []byte, into any) error {
+	r.begin(text)
+	v := reflect.ValueOf(into).Elem()
+	shapeOf(v.Type()).read(r, v)
+	return r.end()
+}
+
+// begin makes the reader ready for a text.
 func (r *reader) begin(text []byte) {
-	if r.names == nil {
-		r.names = map[string]string{}
-	}
 	r.text, r.at, r.err, r.depth = text, 0, nil, 0
 }
 
@@ -186,6 +513,14 @@ func (r *reader) fail() {
 	r.at = len(r.text)
 }
 
+func (r *reader) unknown(key []byte) {
+	if r.strict && r.err == nil {
+		r.err = fmt.Errorf("there is no %q in such a line", key)
+		return
+	}
+	r.pass()
+}
+
 // next is the coming byte, 0 at the end.
 func (r *reader) next() byte {
 	if r.at < len(r.text) {
@@ -195,7 +530,7 @@ func (r *reader) next() byte {
 }
 
 func (r *reader) skip(c byte) bool {
-	if r.next() != c || r.at >= len(r.text) {
+	if r.at >= len(r.text) || r.text[r.at] != c {
 		return false
 	}
 	r.at++
@@ -208,12 +543,20 @@ func (r *reader) expect(c byte) {
 	}
 }
 
+// deeper counts a level of nesting.
+func (r *reader) deeper() {
+	if r.depth++; r.depth > deepest {
+		r.fail()
+	}
+}
+
 // object yields the keys of an object, valid until something else is read; the
 // body reads or passes over the value.
 func (r *reader) object() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		r.expect('{')
-		if r.skip('}') {
+		r.deeper()
+		if r.expect('{'); r.skip('}') {
+			r.depth--
 			return
 		}
 		for r.err == nil {
@@ -224,6 +567,7 @@ func (r *reader) object() iter.Seq[[]byte] {
 			}
 			if !r.skip(',') {
 				r.expect('}')
+				r.depth--
 				return
 			}
 		}
@@ -233,8 +577,9 @@ func (r *reader) object() iter.Seq[[]byte] {
 // list yields the indices of a list's elements.
 func (r *reader) list() iter.Seq[int] {
 	return func(yield func(int) bool) {
-		r.expect('[')
-		if r.skip(']') {
+		r.deeper()
+		if r.expect('['); r.skip(']') {
+			r.depth--
 			return
 		}
 		for i := 0; r.err == nil; i++ {
@@ -243,17 +588,15 @@ func (r *reader) list() iter.Seq[int] {
 			}
 			if !r.skip(',') {
 				r.expect(']')
+				r.depth--
 				return
 			}
 		}
 	}
 }
 
-// string reads a string into its own memory.
-func (r *reader) string() string { return string(r.quoted()) }
-
-// name reads a string; equal ones that were read before share their memory.
-func (r *reader) name() string {
+// string reads a string; equal short ones that were read before share their memory.
+func (r *reader) string() string {
 	text := r.quoted()
 	if r.err != nil {
 		return ""
@@ -261,62 +604,126 @@ func (r *reader) name() string {
 	return r.shared(text)
 }
 
-// shared is a text that shares its memory with equal ones.
+var nameSeed = maphash.MakeSeed()
+
 func (r *reader) shared(text []byte) string {
-	if known, ok := r.names[string(text)]; ok {
-		return known
+	if len(text) > longestName || r.names == nil {
+		return string(text)
 	}
-	value := string(text)
-	if len(value) <= longestName && len(r.names) < mostNames {
-		r.names[value] = value
+	known := &r.names[maphash.Bytes(nameSeed, text)%knownNames]
+	if *known != string(text) {
+		*known = string(text)
 	}
-	return value
+	return *known
 }
 
-const (
-	longestName = 48
-	mostNames   = 1 << 12
-	deepest     = 1000 // values within values; as deep as memory is cheap
-)
-
-// quoted is what stands between quotes, with escapes resolved.
+// quoted is what stands between quotes, with escapes resolved, until something else
+// is read. Bytes that are not UTF-8 become U+FFFD.
 func (r *reader) quoted() []byte {
-	start := r.at
+	text, asIs := r.span()
+	if asIs || r.err != nil {
+		return text
+	}
+	r.room = appendUnescaped(r.room[:0], text)
+	return r.room
+}
+
+// span walks over a string and gives what stands between its quotes, and whether it
+// stands for itself: it is ASCII and has no escapes.
+func (r *reader) span() (text []byte, asIs bool) {
 	r.expect('"')
-	for ; r.at < len(r.text); r.at++ {
-		switch c := r.text[r.at]; {
+	asIs = true
+	for start, i := r.at, r.at; i < len(r.text); i++ {
+		c := r.text[i]
+		switch {
+		case plain[c]:
 		case c == '"':
-			r.at++
-			return r.text[start+1 : r.at-1]
-		case c == '\\', c < ' ', c >= 0x80:
-			r.at = start
-			return r.unescaped()
+			r.at = i + 1
+			return r.text[start:i], asIs
+		case c == '\\':
+			asIs = false
+			if i++; !escapes(r.text[i:]) {
+				r.fail()
+				return nil, false
+			}
+		case c < ' ':
+			r.fail()
+			return nil, false
+		default:
+			asIs = false
 		}
 	}
 	r.fail()
-	return nil
+	return nil, false
 }
 
-// unescaped leaves strings that are not plain to encoding/json.
-func (r *reader) unescaped() []byte {
-	end := r.at + 1
-	for end < len(r.text) && r.text[end] != '"' {
-		if r.text[end] == '\\' {
-			end++
+// escapes reports whether a text begins with what may follow a backslash.
+func escapes(text []byte) bool {
+	if len(text) == 0 {
+		return false
+	}
+	_, ok := codeUnit(text)
+	return ok || escaped[text[0]] != 0
+}
+
+// codeUnit reads uXXXX.
+func codeUnit(text []byte) (unit rune, ok bool) {
+	if len(text) < 5 || text[0] != 'u' {
+		return 0, false
+	}
+	for _, c := range text[1:5] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c && c <= 'f':
+			c -= 'a' - 10
+		case 'A' <= c && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
 		}
-		end++
+		unit = unit<<4 | rune(c)
 	}
-	if end >= len(r.text) {
-		r.fail()
-		return nil
+	return unit, true
+}
+
+// appendUnescaped appends what a string stands for that span has walked over. A
+// surrogate without the other one is U+FFFD.
+func appendUnescaped(dst, text []byte) []byte {
+	for i := 0; i < len(text); {
+		c := text[i]
+		if plain[c] {
+			dst = append(dst, c)
+			i++
+			continue
+		}
+		if c != '\\' {
+			r, size := utf8.DecodeRune(text[i:])
+			dst = utf8.AppendRune(dst, r)
+			i += size
+			continue
+		}
+		if i++; text[i] != 'u' {
+			dst = append(dst, escaped[text[i]])
+			i++
+			continue
+		}
+		unit, _ := codeUnit(text[i:])
+		i += 5
+		if utf16.IsSurrogate(unit) {
+			pair := rune(utf8.RuneError)
+			if i < len(text) && text[i] == '\\' {
+				if second, ok := codeUnit(text[i+1:]); ok {
+					pair = utf16.DecodeRune(unit, second)
+				}
+			}
+			if unit = pair; pair != utf8.RuneError {
+				i += 6
+			}
+		}
+		dst = utf8.AppendRune(dst, unit)
 	}
-	var value string
-	if json.Unmarshal(r.text[r.at:end+1], &value) != nil {
-		r.fail()
-		return nil
-	}
-	r.at = end + 1
-	return []byte(value)
+	return dst
 }
 
 // integer reads a number without a fraction.
@@ -329,15 +736,10 @@ func (r *reader) integer() int64 {
 		r.at++
 	}
 	digits := r.text[start:r.at]
-	if len(digits) > 17 || len(digits) < 1 || digits[0] == '-' {
-		return r.unusualInteger(string(digits))
+	if len(digits) <= 17 && len(digits) > 0 && digits[0] != '-' {
+		return value
 	}
-	return value
-}
-
-// unusualInteger may be negative, too large, or no number.
-func (r *reader) unusualInteger(digits string) int64 {
-	value, err := strconv.ParseInt(digits, 10, 64)
+	value, err := strconv.ParseInt(string(digits), 10, 64) // it may be negative, too large, or no number
 	if err != nil {
 		r.fail()
 	}
@@ -345,28 +747,40 @@ func (r *reader) unusualInteger(digits string) int64 {
 }
 
 func (r *reader) number() float64 {
-	start := r.at
-	for numeric(r.next()) {
-		r.at++
-	}
-	text := r.text[start:r.at]
-	if len(text) == 0 || text[0] == '+' || !json.Valid(text) {
-		r.fail()
-		return 0
-	}
-	value, err := strconv.ParseFloat(string(text), 64)
+	value, err := strconv.ParseFloat(string(r.numeral()), 64)
 	if err != nil {
 		r.fail()
 	}
 	return value
 }
 
-func numeric(c byte) bool {
-	switch c {
-	case '+', '-', '.', 'e', 'E':
-		return true
+// numeral walks over a number.
+func (r *reader) numeral() []byte {
+	start := r.at
+	r.skip('-')
+	if !r.skip('0') {
+		r.digits()
 	}
-	return c >= '0' && c <= '9'
+	if r.skip('.') {
+		r.digits()
+	}
+	if r.skip('e') || r.skip('E') {
+		if !r.skip('+') {
+			r.skip('-')
+		}
+		r.digits()
+	}
+	return r.text[start:r.at]
+}
+
+func (r *reader) digits() {
+	start := r.at
+	for r.at < len(r.text) && r.text[r.at]-'0' <= 9 {
+		r.at++
+	}
+	if r.at == start {
+		r.fail()
+	}
 }
 
 func (r *reader) boolean() bool {
@@ -389,27 +803,23 @@ func (r *reader) word(word string) {
 
 // pass reads a value of any shape and drops it.
 func (r *reader) pass() {
-	r.depth++
-	defer func() { r.depth-- }()
-	switch c := r.next(); {
-	case r.depth > deepest:
-		r.fail()
-	case c == '{':
+	switch r.next() {
+	case '{':
 		for range r.object() {
 			r.pass()
 		}
-	case c == '[':
+	case '[':
 		for range r.list() {
 			r.pass()
 		}
-	case c == '"':
-		r.quoted()
-	case c == 't' || c == 'f':
+	case '"':
+		r.span()
+	case 't', 'f':
 		r.boolean()
-	case c == 'n':
+	case 'n':
 		r.word("null")
 	default:
-		r.number()
+		r.numeral()
 	}
 }
 
@@ -419,316 +829,4 @@ func (r *reader) end() error {
 		r.fail()
 	}
 	return r.err
-}
-
-// A line of records.jsonl, signals.jsonl or scores.jsonl is one JSON object and
-// a line feed. Its first key is the checksum of all that follows:
-//
-//	{"crc":"1b2d6c3f","v":1,"run":"default/backend-1/1", ...}
-//
-// The eight lower-case digits are the CRC-32C (Castagnoli) of the bytes from
-// behind their closing quote to the end of the object.
-const (
-	lineHead = `{"crc":"00000000"`
-	crcAt    = len(`{"crc":"`)
-	// longestLine bounds the memory that a damaged file can take: a longer line
-	// is neither written nor read.
-	longestLine = 256 << 20
-)
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// seal turns lineHead and the object behind it, which start at that offset of
-// the buffer, into a line. The object is compact and has at least one key.
-func seal(buffer []byte, start int) ([]byte, error) {
-	line := buffer[start:]
-	if len(line) >= longestLine {
-		return nil, fmt.Errorf("it takes %d MiB, and a line holds %d", len(line)>>20, longestLine>>20)
-	}
-	line[len(lineHead)] = ','
-	putHex(line[crcAt:len(lineHead)-1], crc32.Checksum(line[len(lineHead):], castagnoli))
-	return append(buffer, '\n'), nil
-}
-
-var (
-	errNoChecksum = errors.New("no checksum")
-	errChecksum   = errors.New("the checksum does not fit")
-)
-
-// unseal checks a line, without its line feed, and returns the object in it
-// without the checksum. The result shares the line's memory and changes it.
-func unseal(line []byte) ([]byte, error) {
-	if len(line) < len(lineHead)+2 || !bytes.HasPrefix(line, []byte(lineHead[:crcAt])) || line[len(lineHead)-1] != '"' {
-		return nil, errNoChecksum
-	}
-	var want [8]byte
-	putHex(want[:], crc32.Checksum(line[len(lineHead):], castagnoli))
-	if !bytes.Equal(line[crcAt:len(lineHead)-1], want[:]) {
-		return nil, errChecksum
-	}
-	object := line[len(lineHead):]
-	object[0] = '{'
-	return object, nil
-}
-
-func putHex(dst []byte, sum uint32) {
-	const digits = "0123456789abcdef"
-	for i := range dst {
-		dst[i] = digits[sum>>28]
-		sum <<= 4
-	}
-}
-
-// rawText is a text of a run that is not UTF-8, whole.
-type rawText struct {
-	At    string `json:"at"`     // for example iterations/0/calls/0/stderr
-	Bytes []byte `json:"base64"` // encoding/json writes bytes as base64
-}
-
-func rawTexts(r *Run) []rawText {
-	var raw []rawText
-	eachText(reflect.ValueOf(r).Elem(), "", func(at string, text reflect.Value) {
-		if s := text.String(); !utf8.ValidString(s) {
-			raw = append(raw, rawText{At: at, Bytes: []byte(s)})
-		}
-	})
-	return raw
-}
-
-func restoreRawTexts(r *Run, raw []rawText) {
-	whole := make(map[string][]byte, len(raw))
-	for _, t := range raw {
-		whole[t.At] = t.Bytes
-	}
-	eachText(reflect.ValueOf(r).Elem(), "", func(at string, text reflect.Value) {
-		if bytes, ok := whole[at]; ok {
-			text.SetString(string(bytes))
-		}
-	})
-}
-
-// eachText visits every string in a record with its path in the JSON. JSON
-// values in it (json.RawMessage) are no strings.
-func eachText(v reflect.Value, at string, visit func(at string, text reflect.Value)) {
-	switch v.Kind() {
-	case reflect.String:
-		visit(at, v)
-	case reflect.Pointer:
-		if !v.IsNil() {
-			eachText(v.Elem(), at, visit)
-		}
-	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return
-		}
-		for i := range v.Len() {
-			eachText(v.Index(i), below(at, strconv.Itoa(i)), visit)
-		}
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			return
-		}
-		for i := range v.NumField() {
-			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-			eachText(v.Field(i), below(at, name), visit)
-		}
-	}
-}
-
-func below(at, name string) string { return strings.TrimPrefix(at+"/"+name, "/") }
-
-// runLine is a run as its line holds it. Texts that are not UTF-8 stand in the
-// run with U+FFFD for each bad byte, as JSON demands, and whole in Raw.
-type runLine struct {
-	*Run
-	Raw []rawText `json:"raw,omitempty"`
-}
-
-// appendRun appends the run as a line.
-func appendRun(dst []byte, r *Run) ([]byte, error) {
-	line, err := appendRunLine(dst, r)
-	if err != nil {
-		return nil, fmt.Errorf("the record of run %s cannot be written: %w", r.ID, err)
-	}
-	return line, nil
-}
-
-func appendRunLine(dst []byte, r *Run) ([]byte, error) {
-	if r.Iterations == nil { // a list also where it is empty
-		with := *r
-		with.Iterations = []Iteration{}
-		r = &with
-	}
-	line, err := appendObject(dst, r)
-	if err != nil {
-		return nil, err
-	}
-	if bytes.Contains(line[len(dst):], []byte(`\ufffd`)) { // how encoding/json writes a bad byte
-		if line, err = appendObject(dst, &runLine{Run: r, Raw: rawTexts(r)}); err != nil {
-			return nil, err
-		}
-	}
-	return seal(line, len(dst))
-}
-
-func appendObject(dst []byte, object any) ([]byte, error) {
-	b := bytes.NewBuffer(append(dst, lineHead...))
-	encoder := json.NewEncoder(b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(object)
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
-}
-
-// readRun reads the object of a line.
-func readRun(object []byte) (*Run, error) {
-	line := runLine{Run: &Run{}}
-	if err := json.Unmarshal(object, &line); err != nil {
-		return nil, err
-	}
-	if len(line.Iterations) == 0 {
-		line.Iterations = nil
-	}
-	if len(line.Raw) > 0 {
-		restoreRawTexts(line.Run, line.Raw)
-	}
-	return line.Run, nil
-}
-
-// A line of scores.jsonl holds all scores that were made of a run at one time,
-// so that a crash leaves all of them or none:
-//
-//	{"crc":"…","run":"default/backend-1/1","scores":[{"name":"close","value":1}, …]}
-
-// appendScores appends the scores of one run as a line; their Run is not read.
-func appendScores(dst []byte, run string, scores []Score) ([]byte, error) {
-	w := writer{to: append(dst, lineHead...)}
-	w.open()
-	w.string("run", run)
-	w.list("scores", len(scores), func(i int) { w.score(&scores[i]) })
-	w.close()
-	if w.err != nil {
-		return nil, fmt.Errorf("the scores of run %s cannot be written: %w", run, w.err)
-	}
-	line, err := seal(w.to, len(dst))
-	if err != nil {
-		return nil, fmt.Errorf("the scores of run %s cannot be written: %w", run, err)
-	}
-	return line, nil
-}
-
-func (w *writer) score(s *Score) {
-	w.open()
-	w.string("name", s.Name)
-	w.maybeInteger("iteration", int64(s.Iteration))
-	w.number("value", s.Value)
-	w.maybeString("answer", s.Answer)
-	w.maybeString("explanation", s.Explanation)
-	w.maybeString("unscored", s.Unscored)
-	w.maybeString("scorer", s.Scorer)
-	if len(s.Votes) > 0 {
-		w.list("votes", len(s.Votes), func(i int) { w.vote(&s.Votes[i]) })
-	}
-	if s.Usage != (Usage{}) {
-		w.key("usage")
-		w.usage(&s.Usage)
-	}
-	w.maybeTrue("removed", s.Removed)
-	w.close()
-}
-
-func (w *writer) vote(v *Vote) {
-	w.open()
-	w.maybeString("judge", v.Judge)
-	w.maybeString("criterion", v.Criterion)
-	w.maybeTrue("swapped", v.Swapped)
-	w.number("value", v.Value)
-	w.maybeString("answer", v.Answer)
-	w.maybeString("explanation", v.Explanation)
-	w.maybeString("unscored", v.Unscored)
-	w.maybeTrue("repaired", v.Repaired)
-	w.maybeTrue("cached", v.Cached)
-	w.close()
-}
-
-// readScores reads the object of a line.
-func (r *reader) readScores(object []byte) (run string, scores []Score, err error) {
-	r.begin(object)
-	for key := range r.object() {
-		switch string(key) {
-		case "run":
-			run = r.string()
-		case "scores":
-			for range r.list() {
-				scores = append(scores, r.score())
-			}
-		default:
-			r.pass()
-		}
-	}
-	for i := range scores {
-		scores[i].Run = run
-	}
-	return run, scores, r.end()
-}
-
-func (r *reader) score() Score {
-	var s Score
-	for key := range r.object() {
-		switch string(key) {
-		case "name":
-			s.Name = r.name()
-		case "iteration":
-			s.Iteration = int(r.integer())
-		case "value":
-			s.Value = r.number()
-		case "answer":
-			s.Answer = r.string()
-		case "explanation":
-			s.Explanation = r.name()
-		case "unscored":
-			s.Unscored = r.name()
-		case "scorer":
-			s.Scorer = r.name()
-		case "votes":
-			for range r.list() {
-				s.Votes = append(s.Votes, r.vote())
-			}
-		case "usage":
-			r.usage(&s.Usage)
-		case "removed":
-			s.Removed = r.boolean()
-		default:
-			r.pass()
-		}
-	}
-	return s
-}
-
-func (r *reader) vote() Vote {
-	var v Vote
-	for key := range r.object() {
-		switch string(key) {
-		case "judge":
-			v.Judge = r.name()
-		case "criterion":
-			v.Criterion = r.name()
-		case "swapped":
-			v.Swapped = r.boolean()
-		case "value":
-			v.Value = r.number()
-		case "answer":
-			v.Answer = r.string()
-		case "explanation":
-			v.Explanation = r.string()
-		case "unscored":
-			v.Unscored = r.name()
-		case "repaired":
-			v.Repaired = r.boolean()
-		case "cached":
-			v.Cached = r.boolean()
-		default:
-			r.pass()
-		}
-	}
-	return v
 }

@@ -2,7 +2,6 @@ package record
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -134,17 +133,7 @@ func (l *Ledger) carry(disk folder, b *Balance) error {
 		}
 	}
 	l.seq++
-	line, err := l.line(func(w *writer) {
-		w.integer("v", ledgerVersion)
-		w.key("carried")
-		w.open()
-		w.key("paid")
-		w.usage(&b.Paid)
-		w.key("doubt")
-		w.usages(b.Doubt)
-		w.close()
-		w.string("cause", string(b.why))
-	})
+	line, err := l.line(&ledgerEntry{Version: ledgerVersion, Carried: &carried{b.Paid, withoutZeros(b.Doubt)}, Cause: b.why})
 	if err != nil {
 		return err
 	}
@@ -177,12 +166,7 @@ func keepAside(disk folder, name, aside string) error {
 func (l *Ledger) settleDangling(b *Balance) {
 	for _, entry := range b.dangling() {
 		reserved := b.open[entry]
-		l.append(func(w *writer) {
-			w.integer("of", entry)
-			w.key("doubt")
-			w.usage(&reserved)
-			w.string("cause", string(CauseKilled))
-		})
+		l.append(&ledgerEntry{Of: entry, Doubt: &reserved, Cause: CauseKilled})
 	}
 }
 
@@ -193,10 +177,7 @@ func (l *Ledger) Reserve(u Usage) (entry int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open = l.open.Plus(u)
-	l.append(func(w *writer) {
-		w.key("reserved")
-		w.usage(&u)
-	})
+	l.append(&ledgerEntry{Reserved: &u})
 	l.seal()
 	if l.err != nil {
 		return 0, fmt.Errorf("writing what is spent: %w", l.err)
@@ -211,17 +192,11 @@ func (l *Ledger) Settle(entry int64, reserved Usage, s Settlement) {
 	defer l.mu.Unlock()
 	l.open = l.open.Minus(reserved)
 	l.paid, l.doubt = l.paid.Plus(s.Paid), l.doubt.Plus(s.Doubt)
-	l.append(func(w *writer) {
-		w.integer("of", entry)
-		if s.Doubt != (Usage{}) {
-			w.key("doubt")
-			w.usage(&s.Doubt)
-		} else {
-			w.key("paid")
-			w.usage(&s.Paid)
-		}
-		w.string("cause", string(s.Cause))
-	})
+	e := ledgerEntry{Of: entry, Paid: &s.Paid, Cause: s.Cause}
+	if s.Doubt != (Usage{}) {
+		e.Paid, e.Doubt = nil, &s.Doubt
+	}
+	l.append(&e)
 	if s.Paid.Plus(s.Doubt).Minus(reserved) != (Usage{}) {
 		l.seal() // the last seal did not foresee it, and this entry may be lost
 	}
@@ -231,16 +206,10 @@ func (l *Ledger) Settle(entry int64, reserved Usage, s Settlement) {
 func (l *Ledger) Release(b *Balance, paid Usage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	doubt := maps.Clone(b.Doubt)
+	doubt := withoutZeros(b.Doubt)
 	more := b.prove(paid)
 	l.paid, l.doubt = l.paid.Plus(more), Usage{}
-	l.append(func(w *writer) {
-		w.key("released")
-		w.usages(doubt)
-		w.key("paid")
-		w.usage(&more)
-		w.string("cause", string(CauseRepair))
-	})
+	l.append(&ledgerEntry{Released: doubt, Paid: &more, Cause: CauseRepair})
 	l.seal()
 }
 
@@ -254,27 +223,22 @@ func (l *Ledger) Sealed() LedgerSeal {
 func (l *Ledger) atWorst() Usage { return l.paid.Plus(l.doubt).Plus(l.open) }
 
 // append writes the next entry.
-func (l *Ledger) append(fields func(*writer)) {
+func (l *Ledger) append(e *ledgerEntry) {
 	if l.err != nil {
 		return // what comes behind a torn line could not be read
 	}
 	l.seq++
 	var line []byte
-	if line, l.err = l.line(fields); l.err == nil {
+	if line, l.err = l.line(e); l.err == nil {
 		_, l.err = l.file.Write(line)
 	}
 	l.touched()
 }
 
-// line is the entry of the current number; it is valid until the next one.
-func (l *Ledger) line(fields func(*writer)) ([]byte, error) {
-	w := writer{to: append(l.buffer[:0], lineHead...)}
-	w.open()
-	w.integer("seq", l.seq)
-	fields(&w)
-	w.close()
-	var err error
-	l.buffer, err = seal(w.to, 0)
+// line is the entry with the current number; it is valid until the next one.
+func (l *Ledger) line(e *ledgerEntry) (line []byte, err error) {
+	e.Seq = l.seq
+	l.buffer, err = appendLine(l.buffer[:0], e)
 	return l.buffer, err
 }
 
@@ -286,24 +250,19 @@ func (l *Ledger) seal() {
 	}
 	atWorst := l.atWorst()
 	var line []byte
-	if line, l.err = l.line(func(w *writer) {
-		w.key("at_worst")
-		w.usage(&atWorst)
-	}); l.err == nil {
+	if line, l.err = l.line(&ledgerEntry{AtWorst: &atWorst}); l.err == nil {
 		_, l.err = l.head.WriteAt(line, 0)
 	}
 	l.touched()
 }
 
-// usages appends what several causes come to, those without anything left out.
-func (w *writer) usages(by map[Cause]Usage) {
-	w.open()
+// withoutZeros leaves out the causes of nothing.
+func withoutZeros(by map[Cause]Usage) map[Cause]Usage {
+	kept := map[Cause]Usage{}
 	for _, cause := range causes(by) {
-		u := by[cause]
-		w.key(string(cause))
-		w.usage(&u)
+		kept[cause] = by[cause]
 	}
-	w.close()
+	return kept
 }
 
 func (l *Ledger) touched() {
@@ -377,32 +336,37 @@ type Evidence struct {
 // EvidenceOf reads the records and scores of a folder.
 func EvidenceOf(dir string) (Evidence, error) {
 	found := Evidence{Unsent: map[string]int64{}}
-	err := visit(dir, recordsFile, func(o *object, err error) error {
-		var run struct {
-			Iterations []struct{ Calls []Call }
+	type called struct {
+		Iterations []struct {
+			Calls []Call `json:"calls"`
+		} `json:"iterations"`
+	}
+	for l, err := range fileLines(dir, recordsFile, reading[called]) {
+		if Unreadable(err) {
+			return found, fmt.Errorf("looking for what was paid: %w", err)
 		}
-		if err != nil || json.Unmarshal(o.json, &run) != nil {
-			return nil // damage is told by those who need the runs
+		if err != nil {
+			continue // damage is told by those who need the runs
 		}
-		for i := range run.Iterations {
-			for c := range run.Iterations[i].Calls {
-				found.add(&run.Iterations[i].Calls[c])
+		for i := range l.is.Iterations {
+			for c := range l.is.Iterations[i].Calls {
+				found.add(&l.is.Iterations[i].Calls[c])
 			}
 		}
-		return nil
-	})
-	scored := visit(dir, scoresFile, func(o *object, err error) error {
-		var line struct{ Scores []struct{ Usage Usage } }
-		if err != nil || json.Unmarshal(o.json, &line) != nil {
-			return nil
+	}
+	type paid struct {
+		Usage Usage `json:"usage"`
+	}
+	for l, err := range fileLines(dir, scoresFile, reading[scoresLine[paid]]) {
+		if Unreadable(err) {
+			return found, fmt.Errorf("looking for what was paid: %w", err)
 		}
-		for i := range line.Scores {
-			found.Paid = found.Paid.Plus(line.Scores[i].Usage)
+		if err != nil {
+			continue
 		}
-		return nil
-	})
-	if err := errors.Join(err, scored); err != nil {
-		return found, fmt.Errorf("looking for what was paid: %w", err)
+		for i := range l.is.Scores {
+			found.Paid = found.Paid.Plus(l.is.Scores[i].Usage)
+		}
 	}
 	return found, nil
 }
@@ -585,12 +549,12 @@ func (b *Balance) earlier(f io.ReaderAt) bool {
 	if err != nil {
 		return false
 	}
-	u, found, err := readAtWorst(object, new(int64))
-	if err != nil || !found || u.negative() {
+	e, err := reading[ledgerEntry](object)
+	if err != nil || e.AtWorst == nil || e.AtWorst.negative() {
 		return false
 	}
 	b.Earlier, b.why = true, CauseEarlier
-	b.Doubt[CauseEarlier] = u
+	b.Doubt[CauseEarlier] = *e.AtWorst
 	return true
 }
 
@@ -599,14 +563,13 @@ const longestEarlier = 512
 
 // fold adds the entries up, as far as they are good.
 func (b *Balance) fold(f io.Reader) error {
-	in := new(reader)
-	for o, err := range scan(ledgerFile, f, place{}) {
+	for l, err := range walk(ledgerFile, f, place{}, readEntry) {
 		if err == nil {
-			err = b.entry(&o, in)
+			err = b.entry(l)
 		}
 		switch {
 		case err == nil:
-			b.good = o.end().offset
+			b.good = l.end().offset
 		case isDamage(err):
 			b.Damage = append(b.Damage, err)
 		default:
@@ -617,44 +580,52 @@ func (b *Balance) fold(f io.Reader) error {
 }
 
 // entry adds an entry.
-func (b *Balance) entry(o *object, in *reader) error {
-	e := ledgerEntry{}
-	if err := e.read(in, o.json); err != nil {
-		return o.problem(ledgerFile, err)
-	}
+func (b *Balance) entry(l *line[ledgerEntry]) error {
+	e := &l.is
 	var gap error
-	switch missing := e.seq - b.entries - 1; {
-	case e.carried && b.entries == 0:
+	switch missing := e.Seq - b.entries - 1; {
+	case e.Carried != nil && b.entries == 0:
 	case missing < 0:
-		return o.problem(ledgerFile, fmt.Errorf("entry %d comes after entry %d", e.seq, b.entries))
+		return l.problem(ledgerFile, fmt.Errorf("entry %d comes after entry %d", e.Seq, b.entries))
 	case missing > 0 && len(b.Damage) == 0:
-		gap = o.problem(ledgerFile, fmt.Errorf("%d entries before it are missing", missing))
+		gap = l.problem(ledgerFile, fmt.Errorf("%d entries before it are missing", missing))
 	}
-	b.entries = e.seq
-	b.add(&e)
+	b.entries = e.Seq
+	b.add(e)
 	return gap
 }
 
 func (b *Balance) add(e *ledgerEntry) {
 	switch {
-	case e.carried:
-		b.Paid, b.Doubt = e.paid, e.by
-	case e.released != nil:
-		b.Paid = b.Paid.Plus(e.paid)
-		for cause, u := range e.released {
+	case e.Carried != nil:
+		b.Paid, b.Doubt = e.Carried.Paid, e.Carried.Doubt
+		if b.Doubt == nil {
+			b.Doubt = map[Cause]Usage{}
+		}
+	case e.Released != nil:
+		b.Paid = b.Paid.Plus(amount(e.Paid))
+		for cause, u := range e.Released {
 			b.Doubt[cause] = b.Doubt[cause].Minus(u)
 		}
-	case e.reserved:
-		b.open[e.seq] = e.doubt
-		b.Doubt[CauseKilled] = b.Doubt[CauseKilled].Plus(e.doubt)
+	case e.Reserved != nil:
+		b.open[e.Seq] = *e.Reserved
+		b.Doubt[CauseKilled] = b.Doubt[CauseKilled].Plus(*e.Reserved)
 	default:
-		if reserved, known := b.open[e.of]; known {
-			delete(b.open, e.of)
+		if reserved, known := b.open[e.Of]; known {
+			delete(b.open, e.Of)
 			b.Doubt[CauseKilled] = b.Doubt[CauseKilled].Minus(reserved)
 		}
-		b.Paid = b.Paid.Plus(e.paid)
-		b.Doubt[e.cause] = b.Doubt[e.cause].Plus(e.doubt)
+		b.Paid = b.Paid.Plus(amount(e.Paid))
+		b.Doubt[e.Cause] = b.Doubt[e.Cause].Plus(amount(e.Doubt))
 	}
+}
+
+// amount is nothing where an entry does not tell it.
+func amount(u *Usage) Usage {
+	if u == nil {
+		return Usage{}
+	}
+	return *u
 }
 
 // check compares the entries with what the seals say of them.
@@ -732,81 +703,37 @@ func isDamage(err error) bool {
 	return errors.As(err, &p)
 }
 
-// ledgerEntry is a line of a ledger.
+// ledgerEntry is a line of a ledger, and its seal, which tells AtWorst alone.
 type ledgerEntry struct {
-	seq, of      int64
-	version      int64
-	carried      bool
-	reserved     bool
-	paid, doubt  Usage
-	cause        Cause
-	by, released map[Cause]Usage
+	Seq      int64           `json:"seq"`
+	Version  int64           `json:"v,omitempty"`
+	Of       int64           `json:"of,omitempty"`
+	Reserved *Usage          `json:"reserved,omitempty"`
+	Carried  *carried        `json:"carried,omitempty"`
+	Released map[Cause]Usage `json:"released,omitzero"`
+	Doubt    *Usage          `json:"doubt,omitempty"`
+	Paid     *Usage          `json:"paid,omitempty"`
+	Cause    Cause           `json:"cause,omitempty"`
+	AtWorst  *Usage          `json:"at_worst,omitempty"`
 }
 
-func (e *ledgerEntry) read(r *reader, object []byte) error {
-	r.begin(object)
-	for key := range r.object() {
-		switch string(key) {
-		case "seq":
-			e.seq = r.integer()
-		case "of":
-			e.of = r.integer()
-		case "v":
-			e.version = r.integer()
-		case "reserved":
-			e.reserved = true
-			r.usage(&e.doubt)
-		case "paid":
-			r.usage(&e.paid)
-		case "doubt":
-			r.usage(&e.doubt)
-		case "cause":
-			e.cause = Cause(r.name())
-		case "carried":
-			e.carried = true
-			e.readCarried(r)
-		case "released":
-			e.released = r.usages()
-		default:
-			r.pass()
-		}
-	}
-	switch err := r.end(); {
+// carried is the balance that a ledger begins with.
+type carried struct {
+	Paid  Usage           `json:"paid"`
+	Doubt map[Cause]Usage `json:"doubt"`
+}
+
+func readEntry(object []byte) (ledgerEntry, error) {
+	e, err := reading[ledgerEntry](object)
+	switch {
 	case err != nil:
-		return err
-	case e.version > ledgerVersion:
-		return fmt.Errorf("it was written by a newer agentbench (format %d, this one knows %d)", e.version, ledgerVersion)
-	case e.seq < 1 || e.paid.negative() || e.doubt.negative():
-		return errors.New("an entry that cannot be")
+		return e, err
+	case e.Version > ledgerVersion:
+		return e, fmt.Errorf("it was written by a newer agentbench (format %d, this one knows %d)", e.Version, ledgerVersion)
+	case e.Seq < 1 || amount(e.Paid).negative() || amount(e.Doubt).negative() || amount(e.Reserved).negative() || e.Carried != nil && e.Carried.Paid.negative():
+		return e, errors.New("an entry that cannot be")
 	}
-	return nil
-}
-
-func (e *ledgerEntry) readCarried(r *reader) {
-	for key := range r.object() {
-		switch string(key) {
-		case "paid":
-			r.usage(&e.paid)
-		case "doubt":
-			e.by = r.usages()
-		default:
-			r.pass()
-		}
-	}
-	if e.by == nil {
-		e.by = map[Cause]Usage{}
-	}
-}
-
-func (r *reader) usages() map[Cause]Usage {
-	by := map[Cause]Usage{}
-	for key := range r.object() {
-		var u Usage
-		cause := Cause(key)
-		r.usage(&u)
-		by[cause] = u
-	}
-	return by
+	return e, nil
 }
 
 // readLedgerHead reads the seal beside a ledger; an error is a *Problem, or
@@ -827,29 +754,9 @@ func readLedgerHead(dir string) (*LedgerSeal, error) {
 	if err != nil {
 		return nil, damage(err)
 	}
-	s := &LedgerSeal{}
-	var found bool
-	if s.AtWorst, found, err = readAtWorst(object, &s.Entries); err != nil || !found || s.AtWorst.negative() {
+	e, err := reading[ledgerEntry](object)
+	if err != nil || e.AtWorst == nil || e.AtWorst.negative() {
 		return nil, damage(errShape)
 	}
-	return s, nil
-}
-
-// readAtWorst reads a line that says what all comes to: the seal, and the whole of
-// a ledger of the earlier format.
-func readAtWorst(object []byte, entries *int64) (u Usage, found bool, err error) {
-	r := new(reader)
-	r.begin(object)
-	for key := range r.object() {
-		switch string(key) {
-		case "seq":
-			*entries = r.integer()
-		case "at_worst":
-			found = true
-			r.usage(&u)
-		default:
-			r.pass()
-		}
-	}
-	return u, found, r.end()
+	return &LedgerSeal{Entries: e.Seq, AtWorst: *e.AtWorst}, nil
 }

@@ -359,13 +359,10 @@ func flipBit(text []byte, i, bit int) []byte {
 // unreadable one never counts as nothing.
 func TestLedgersOfTheEarlierFormat(t *testing.T) {
 	dir := t.TempDir()
-	line := writer{to: []byte(lineHead)}
-	line.open()
-	line.key("at_worst")
 	spent := Usage{Calls: 46, InputTokens: 747, OutputTokens: 4600, Cost: 9947}
-	line.usage(&spent)
-	line.close()
-	text, err := seal(line.to, 0)
+	text, err := appendLine(nil, &struct {
+		AtWorst Usage `json:"at_worst"`
+	}{spent})
 	if err != nil {
 		t.Fatal(err)
 	}

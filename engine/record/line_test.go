@@ -25,11 +25,10 @@ func readLine[V any](line []byte, read func([]byte) (V, error)) (V, error) {
 	return read(object)
 }
 
-func freshSignals(object []byte) (*Signals, error) { return new(reader).readSignals(object) }
 
 func freshScores(object []byte) ([]Score, error) {
-	_, scores, err := new(reader).readScores(object)
-	return scores, err
+	line, err := readScores(object)
+	return line.Scores, err
 }
 
 func TestARunIsReadAsItWasWritten(t *testing.T) {
@@ -75,7 +74,7 @@ func TestSignalsAreReadAsTheyWereWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		dropEmpty(reflect.ValueOf(&want))
-		got, err := readLine(line, freshSignals)
+		got, err := readLine(line, readSignals)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,12 +94,42 @@ func TestSignalsAreWrittenAsEncodingJSONDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := appendObject(nil, &signals)
+		sameAsEncodingJSON(t, line, &signals)
+	})
+}
+
+// sameAsEncodingJSON expects the line to hold what encoding/json writes.
+func sameAsEncodingJSON(t *rapid.T, line []byte, v any) {
+	t.Helper()
+	want := bytes.NewBufferString(lineHead)
+	encoder := json.NewEncoder(want)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := seal(bytes.TrimSuffix(want.Bytes(), []byte{'\n'}), 0)
+	if err != nil || !bytes.Equal(line, sealed) {
+		t.Fatalf("wrote %s\nwant  %s (%v)", line, sealed, err)
+	}
+}
+
+func TestRunsAreWrittenAndReadAsEncodingJSONDoes(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		run := anyOf[Run](t)
+		if run.Iterations == nil {
+			run.Iterations = []Iteration{}
+		}
+		line, err := appendLine(nil, &run)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want, err = seal(want, 0); err != nil || !bytes.Equal(line, want) {
-			t.Fatalf("wrote %s\nwant  %s (%v)", line, want, err)
+		sameAsEncodingJSON(t, line, &run)
+		var want Run
+		if err := json.Unmarshal(line, &want); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := readLine(line, reading[Run]); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("read %+v (%v)\nwant %+v\nline %s", got, err, want, line)
 		}
 	})
 }
@@ -228,7 +257,7 @@ func TestSignalsOfAnotherShapeAreRefused(t *testing.T) {
 		`[]`:                                 false,
 		``:                                   false,
 	} {
-		if _, err := freshSignals([]byte(object)); (err == nil) != good {
+		if _, err := readSignals([]byte(object)); (err == nil) != good {
 			t.Errorf("%.60s: %v", object, err)
 		}
 	}
@@ -265,7 +294,7 @@ func FuzzSignals(f *testing.F) {
 	f.Add([]byte(`{"other":[{"a":[1e5,"\u00e9",null,true,false]}],"v":1,"iterations":[]}`))
 	f.Add([]byte(`{"v":9223372036854775807,"elapsed_ns":-1}`))
 	f.Fuzz(func(t *testing.T, object []byte) {
-		signals, err := new(reader).readSignals(object)
+		signals, err := readSignals(object)
 		if err != nil {
 			return
 		}
@@ -273,7 +302,7 @@ func FuzzSignals(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := readLine(first, freshSignals)
+		again, err := readLine(first, readSignals)
 		if err != nil {
 			t.Fatalf("%v\nline %s", err, first)
 		}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -330,13 +329,11 @@ type Effort struct {
 }
 
 // Add counts a run.
-func (e *Effort) Add(r *Run) { e.add(&r.Volatile, r.Total().Calls) }
-
-// add counts what is volatile of a run that asked for so many calls.
-func (e *Effort) add(v *Volatile, calls int64) {
+func (e *Effort) Add(r *Run) {
+	v := &r.Volatile
 	e.Paid = e.Paid.Plus(v.Paid)
 	e.Cached += int64(v.Cached)
-	e.Made += calls - int64(v.Cached)
+	e.Made += r.Total().Calls - int64(v.Cached)
 	e.Attempts += int64(v.Attempts)
 	e.Waited += v.Waited
 }
@@ -355,19 +352,13 @@ func (e Effort) Plus(f Effort) Effort {
 // reads the records; the manifest of a folder that was closed knows it already.
 func EffortOf(dir string) (Effort, error) {
 	var sum Effort
-	err := visit(dir, recordsFile, func(o *object, err error) error {
-		var run struct {
-			Usage, Judging, User struct{ Calls int64 }
-			Volatile             Volatile
+	for l, err := range fileLines(dir, recordsFile, readRun) {
+		if Unreadable(err) {
+			return sum, fmt.Errorf("adding up what was paid: %w", err)
 		}
-		if err != nil || json.Unmarshal(o.json, &run) != nil {
-			return nil // damage is told by those who need the runs
+		if err == nil { // damage is told by those who need the runs
+			sum.Add(l.is)
 		}
-		sum.add(&run.Volatile, run.Usage.Calls+run.Judging.Calls+run.User.Calls)
-		return nil
-	})
-	if err != nil {
-		return sum, fmt.Errorf("adding up what was paid: %w", err)
 	}
 	return sum, nil
 }
@@ -376,17 +367,10 @@ func EffortOf(dir string) (Effort, error) {
 // those are tried again, so that this takes no memory for the others.
 type tries map[string]int
 
-func countTries(signals iter.Seq2[placed, error]) tries {
-	t := tries{}
-	for s, err := range signals {
-		if err != nil {
-			continue // the caller meets it too
-		}
-		if _, known := t[s.ID]; known || !s.Outcome.Counts() {
-			t[s.ID]++
-		}
+func (t tries) add(head *RunHead) {
+	if _, known := t[head.ID]; known || !head.Status.counts() {
+		t[head.ID]++
 	}
-	return t
 }
 
 // last takes one try off and says whether it was the last one.

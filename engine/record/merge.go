@@ -317,7 +317,7 @@ func sameRun(line, other []byte) (bool, error) {
 
 // lasting is a record's line without what is volatile. It changes the line.
 func lasting(line []byte) ([]byte, error) {
-	object, err := unseal(bytes.TrimSuffix(line, []byte{'\n'}))
+	object, err := objectOf(recordsFile, line, place{})
 	if err != nil {
 		return nil, err
 	}
@@ -378,22 +378,21 @@ func (m *merger) scoredFurther(one, other []mergedScores) (bool, error) {
 
 // scoresOf are the lines of a run in a part, and the scores in them.
 func (m *merger) scoresOf(lines []mergedScores) (text []byte, scores []Score, err error) {
-	in := new(reader)
 	for _, at := range lines {
 		line, err := m.line(nil, 2, at.part, at.line)
 		if err != nil {
 			return nil, nil, err
 		}
 		text = append(text, line...)
-		object, err := unseal(line[:len(line)-1])
+		object, err := objectOf(scoresFile, line, place{})
 		if err != nil {
 			return nil, nil, err
 		}
-		_, more, err := in.readScores(object)
+		more, err := readScores(object)
 		if err != nil {
 			return nil, nil, err
 		}
-		scores = append(scores, more...)
+		scores = append(scores, more.Scores...)
 	}
 	return text, scores, nil
 }
@@ -436,15 +435,15 @@ type mergedRecord struct {
 	run     string
 	part    int32
 	status  Status
-	record  span
-	signals span // of no bytes where they are missing
+	record  RecordPlace
+	signals RecordPlace // of no bytes where they are missing
 }
 
 // mergedScores is a line of scores.
 type mergedScores struct {
 	run  int32 // index of the run's first record
 	part int32
-	line span
+	line RecordPlace
 }
 
 func newMerger(parts []Part) *merger {
@@ -498,17 +497,16 @@ func (m *merger) open(part int) error {
 	return nil
 }
 
-// each visits the good lines of a file of a part; a missing file has none.
-func (m *merger) each(part int32, file int, see func(*object) error) error {
+// eachGood visits the good lines of a file of a part; a missing file has none.
+func eachGood[T any](m *merger, part int32, file int, read func([]byte) (T, error), see func(*line[T])) error {
 	f := m.files[file][part]
 	if f == nil {
 		return nil
 	}
-	for o, err := range scan(fileNames[file], io.NewSectionReader(f, 0, 1<<62), place{}) {
+	for l, err := range sectionLines(fileNames[file], f, place{}, 1<<62, read) {
 		if err == nil {
-			err = see(&o)
-		}
-		if err = m.damage(part, err); err != nil {
+			see(l)
+		} else if err = m.damage(part, err); err != nil {
 			return err
 		}
 	}
@@ -540,14 +538,9 @@ type Damaged struct {
 func (d *Damaged) Unwrap() error { return d.Problem }
 
 func (m *merger) readRecords(part int32) error {
-	in, first := new(reader), len(m.records)
-	err := m.each(part, 0, func(o *object) error {
-		head, err := in.readHead(o.json)
-		if err != nil {
-			return o.problem(recordsFile, err)
-		}
-		m.records = append(m.records, mergedRecord{run: head.ID, part: part, status: head.Outcome.Status, record: span{o.offset, o.bytes}})
-		return nil
+	first := len(m.records)
+	err := eachGood(m, part, 0, readStatus, func(l *line[RunHead]) {
+		m.records = append(m.records, mergedRecord{run: l.is.ID, part: part, status: l.is.Status, record: RecordPlace{l.offset, l.bytes}})
 	})
 	if err != nil {
 		return err
@@ -575,38 +568,27 @@ func countDone(records []mergedRecord) (done int) {
 
 // placeSignals finds the signals of a part's records, as far as they go together.
 func (m *merger) placeSignals(part int32, records []mergedRecord) error {
-	in, n, apart := new(reader), 0, false
-	return m.each(part, 1, func(o *object) error {
-		head, err := signalsOf(o, (*reader).readHead, in)
-		if err != nil {
-			return err
-		}
-		if apart = apart || n == len(records) || head.ID != records[n].run || head.Bytes != records[n].record.bytes; !apart {
-			records[n].signals = span{o.offset, o.bytes}
+	n, apart := 0, false
+	return eachGood(m, part, 1, statusOf, func(l *line[RunHead]) {
+		if apart = apart || n == len(records) || l.is.ID != records[n].run || l.is.At.bytes != records[n].record.bytes; !apart {
+			records[n].signals = RecordPlace{l.offset, l.bytes}
 			n++
 		}
-		return nil
 	})
 }
 
 // readScores finds the scores of the runs that are there.
 func (m *merger) readScores(part int32) error {
-	in := new(reader)
-	return m.each(part, 2, func(o *object) error {
-		run, _, err := scoresOf(o, in)
-		if err != nil {
-			return err
-		}
-		at, found := slices.BinarySearchFunc(m.records, run, func(r mergedRecord, id string) int { return cmp.Compare(r.run, id) })
+	return eachGood(m, part, 2, scoresOf, func(l *line[scoresLine[Score]]) {
+		at, found := slices.BinarySearchFunc(m.records, l.is.Run, func(r mergedRecord, id string) int { return cmp.Compare(r.run, id) })
 		if found {
-			m.scores = append(m.scores, mergedScores{int32(at), part, span{o.offset, o.bytes}})
+			m.scores = append(m.scores, mergedScores{int32(at), part, RecordPlace{l.offset, l.bytes}})
 		}
-		return nil
 	})
 }
 
 // line reads a line with its line feed, into a buffer where it is large enough.
-func (m *merger) line(buffer []byte, file int, part int32, at span) ([]byte, error) {
+func (m *merger) line(buffer []byte, file int, part int32, at RecordPlace) ([]byte, error) {
 	line := slices.Grow(buffer[:0], int(at.bytes))[:at.bytes]
 	if _, err := m.files[file][part].ReadAt(line, at.offset); err != nil {
 		return nil, fmt.Errorf("reading the results: %w", err)
@@ -625,7 +607,7 @@ func (m *merger) writeRecords(w io.Writer) error {
 }
 
 // copy goes through one buffer for all lines.
-func (m *merger) copy(w io.Writer, file int, part int32, line span) error {
+func (m *merger) copy(w io.Writer, file int, part int32, line RecordPlace) error {
 	if m.buffer == nil {
 		m.buffer = make([]byte, 1<<16)
 	}
@@ -640,11 +622,10 @@ func (m *merger) copy(w io.Writer, file int, part int32, line span) error {
 func (m *merger) writeSignals(w io.Writer) error {
 	m.totals = Totals{}
 	var line []byte
-	in := new(reader)
 	for i := range m.records {
 		var s *Signals
 		var err error
-		if line, s, err = m.signals(emptied(line), &m.records[i], in); err != nil {
+		if line, s, err = m.signals(emptied(line), &m.records[i]); err != nil {
 			return err
 		}
 		if last := i+1 == len(m.records) || m.records[i+1].run != m.records[i].run; last {
@@ -659,41 +640,29 @@ func (m *merger) writeSignals(w io.Writer) error {
 
 // signals are the signals of a record and their line, made again where they are
 // missing.
-func (m *merger) signals(line []byte, r *mergedRecord, in *reader) ([]byte, *Signals, error) {
-	if r.signals.bytes == 0 {
-		return m.makeSignals(line, r)
+func (m *merger) signals(line []byte, r *mergedRecord) ([]byte, *Signals, error) {
+	file, at, read := 1, r.signals, readSignals
+	if at.bytes == 0 {
+		file, at, read = 0, r.record, rebuild
 	}
-	text, err := m.line(m.text, 1, r.part, r.signals)
+	text, err := m.line(m.text, file, r.part, at)
 	if err != nil {
 		return nil, nil, err
 	}
 	m.text = emptied(text)
-	line = append(line, text...)
-	object, err := unseal(text[:len(text)-1])
+	if file == 1 {
+		line = append(line, text...)
+	}
+	object, err := objectOf(fileNames[file], text, place{offset: at.offset})
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := in.readSignals(object)
+	s, err := read(object)
+	if err == nil && file == 0 {
+		s.Bytes = at.bytes
+		line, err = appendSignals(line, s)
+	}
 	return line, s, err
-}
-
-func (m *merger) makeSignals(line []byte, r *mergedRecord) ([]byte, *Signals, error) {
-	text, err := m.line(nil, 0, r.part, r.record)
-	if err != nil {
-		return nil, nil, err
-	}
-	object, err := unseal(text[:len(text)-1])
-	if err != nil {
-		return nil, nil, err
-	}
-	run, err := readRun(object)
-	if err != nil {
-		return nil, nil, err
-	}
-	s := run.Signals()
-	s.Bytes = r.record.bytes
-	line, err = appendSignals(line, &s)
-	return line, &s, err
 }
 
 func (m *merger) writeScores(w io.Writer) error {

@@ -224,7 +224,7 @@ func (j *Journal) keepDamaged(s *survey) error {
 }
 
 // without writes a file anew without some of its parts.
-func (j *Journal) without(name string, parts []span) error {
+func (j *Journal) without(name string, parts []RecordPlace) error {
 	if len(parts) == 0 {
 		return nil
 	}
@@ -246,9 +246,6 @@ func (j *Journal) without(name string, parts []span) error {
 	}))
 }
 
-// span is a part of a file.
-type span struct{ offset, bytes int64 }
-
 // recordLine is what a line of signals says of a record.
 type recordLine struct {
 	run   string
@@ -262,60 +259,58 @@ type survey struct {
 	lines    []recordLine    // the whole records
 	told     int             // how many of them have signals, in their order
 	others   []recordLine    // what the other lines of signals say
-	records  []span          // to be taken out
-	scores   []span
+	records  []RecordPlace   // to be taken out
+	scores   []RecordPlace
 }
 
 func (s *survey) look(dir string) error {
 	if size, err := sizeOfRecords(dir); err == nil && size == noRecords {
 		return fmt.Errorf("%s is gone: the signals stand for themselves, and nothing can be repaired", filepath.Join(dir, recordsFile))
 	}
-	in := new(reader)
-	if err := visit(dir, recordsFile, func(o *object, err error) error { return s.record(o, err, in) }); err != nil {
-		return err
+	for l, err := range fileLines(dir, recordsFile, readStatus) {
+		if err := s.record(l, err); err != nil {
+			return err
+		}
 	}
-	if err := visit(dir, signalsFile, func(o *object, err error) error { return s.signals(o, err, in) }); err != nil {
-		return err
+	for l, err := range fileLines(dir, signalsFile, statusOf) {
+		if err := s.signals(l, err); err != nil {
+			return err
+		}
 	}
 	s.compareSignals()
-	return visit(dir, scoresFile, func(o *object, err error) error { return s.score(o, err, in) })
-}
-
-func (s *survey) record(o *object, err error, in *reader) error {
-	var head *Signals
-	if err == nil {
-		if head, err = in.readHead(o.json); err != nil {
-			err = o.problem(recordsFile, err)
+	for l, err := range fileLines(dir, scoresFile, scoresOf) {
+		if err := s.score(l, err); err != nil {
+			return err
 		}
-	}
-	if err != nil {
-		bad, err := s.bad(err)
-		if bad != nil {
-			s.records = append(s.records, span{bad.Offset, bad.Bytes})
-			s.Moved += bad.Lines
-		}
-		return err
-	}
-	s.lines = append(s.lines, recordLine{head.ID, o.bytes})
-	if s.Kept++; head.Outcome.Counts() {
-		s.finished[head.ID] = true
 	}
 	return nil
 }
 
-func (s *survey) signals(o *object, err error, in *reader) error {
-	var head *Signals
-	if err == nil {
-		head, err = signalsOf(o, (*reader).readHead, in)
+func (s *survey) record(l *line[RunHead], err error) error {
+	if err != nil {
+		bad, err := s.bad(err)
+		if bad != nil {
+			s.records = append(s.records, RecordPlace{bad.Offset, bad.Bytes})
+			s.Moved += bad.Lines
+		}
+		return err
 	}
+	s.lines = append(s.lines, recordLine{l.is.ID, l.bytes})
+	if s.Kept++; l.is.Status.counts() {
+		s.finished[l.is.ID] = true
+	}
+	return nil
+}
+
+func (s *survey) signals(l *line[RunHead], err error) error {
 	if err != nil {
 		_, err = s.bad(err)
 		return err
 	}
-	if head.Outcome.Counts() && !s.finished[head.ID] {
-		s.Lost = append(s.Lost, head.ID)
+	if l.is.Status.counts() && !s.finished[l.is.ID] {
+		s.Lost = append(s.Lost, l.is.ID)
 	}
-	switch line := (recordLine{head.ID, head.Bytes}); {
+	switch line := (recordLine{l.is.ID, l.is.At.bytes}); {
 	case s.told < len(s.lines) && s.lines[s.told] == line:
 		s.told++
 	default:
@@ -340,21 +335,17 @@ func (s *survey) compareSignals() {
 	s.Disordered = len(s.others) > 0 && s.RecordsWhole()
 }
 
-func (s *survey) score(o *object, err error, in *reader) error {
-	var run string
-	if err == nil {
-		run, _, err = scoresOf(o, in)
-	}
+func (s *survey) score(l *line[scoresLine[Score]], err error) error {
 	switch {
 	case err != nil:
 		bad, err := s.bad(err)
 		if bad != nil {
-			s.scores = append(s.scores, span{bad.Offset, bad.Bytes})
+			s.scores = append(s.scores, RecordPlace{bad.Offset, bad.Bytes})
 			s.Unscored += bad.Lines
 		}
 		return err
-	case !s.finished[run]:
-		s.scores = append(s.scores, span{o.offset, o.bytes})
+	case !s.finished[l.is.Run]:
+		s.scores = append(s.scores, RecordPlace{l.offset, l.bytes})
 		s.Unscored++
 	}
 	return nil
@@ -368,25 +359,6 @@ func (s *survey) bad(err error) (*Problem, error) {
 	}
 	s.Damage = append(s.Damage, damage)
 	return damage, nil
-}
-
-// visit shows the objects of a file and the problems between them. A missing
-// file has none.
-func visit(dir, name string, see func(*object, error) error) error {
-	f, err := openFile(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading the results: %w", err)
-	}
-	defer f.Close()
-	for o, err := range scan(name, f, place{}) {
-		if err := see(&o, err); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Damage lists the bad lines of the records of a folder. ReadSignals reads no
@@ -420,7 +392,7 @@ func Damage(dir string, most int64) (found []*Problem, whole bool, err error) {
 
 // badLines are those of a part of the records that begins with a line.
 func badLines(f io.ReaderAt, from, to int64) (found []*Problem, err error) {
-	for _, err := range scan(recordsFile, io.NewSectionReader(f, from, to-from), place{offset: from}) {
+	for _, err := range sectionLines(recordsFile, f, place{offset: from}, to, checked) {
 		var problem *Problem
 		switch {
 		case errors.As(err, &problem):
@@ -485,8 +457,8 @@ func (s *Signals) impossible() error {
 	if err := s.amounts(); err != nil {
 		return err
 	}
-	if n := s.Outcome.Returned; len(s.Iterations) > 0 && (n < 0 || n > len(s.Iterations)) {
-		return fmt.Errorf("iteration %d is returned, of %d", n, len(s.Iterations))
+	if err := noneReturned(s.Outcome.Returned, len(s.Iterations)); err != nil {
+		return err
 	}
 	for i := range s.Iterations {
 		for c := range s.Iterations[i].Calls {
@@ -494,6 +466,14 @@ func (s *Signals) impossible() error {
 				return errNegative
 			}
 		}
+	}
+	return nil
+}
+
+// noneReturned says that the iteration that is returned is not there.
+func noneReturned(returned, iterations int) error {
+	if iterations > 0 && (returned < 0 || returned > iterations) {
+		return fmt.Errorf("iteration %d is returned, of %d", returned, iterations)
 	}
 	return nil
 }
@@ -517,28 +497,6 @@ func (s *Signals) negative() bool {
 // mostScored iterations of a run fit into a line of the records: each takes some 64 bytes
 // at least.
 const mostScored = longestLine / 64
-
-// impossibleScores says what no scores can have.
-func impossibleScores(scores []Score) error {
-	for i := range scores {
-		if scores[i].Usage.negative() {
-			return errNegative
-		}
-		if err := noIteration(scores[i].Iteration); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (line *Scored) impossible() error {
-	for i := range line.Scores {
-		if err := noIteration(line.Scores[i].Iteration); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // noIteration says what no run has: who reads scores takes memory for all
 // iterations up to the last one.
@@ -583,13 +541,12 @@ type compaction struct {
 	seed  maphash.Seed
 	from  *os.File
 	lines []scoreLine
-	in    reader
 }
 
 // scoreLine is where a line stands, and whose it is.
 type scoreLine struct {
 	run uint64 // the hash of its id
-	span
+	RecordPlace
 }
 
 func (c *compaction) run(dir string) error {
@@ -612,23 +569,19 @@ func (c *compaction) run(dir string) error {
 // the order of their last lines.
 func (c *compaction) read() error {
 	last := map[uint64]int64{}
-	for o, err := range scan(scoresFile, c.from, place{}) {
-		id := ""
-		if err == nil {
-			id, _, err = scoresOf(&o, &c.in)
-		}
-		c.Before += o.bytes
+	for l, err := range walk(scoresFile, c.from, place{}, scoresOf) {
 		if bad := (*Problem)(nil); errors.As(err, &bad) {
-			c.Before += bad.Bytes - o.bytes
+			c.Before += bad.Bytes
 			c.Damage = append(c.Damage, bad)
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("reading the scores: %w", err)
 		}
-		run := maphash.String(c.seed, id)
-		c.lines = append(c.lines, scoreLine{run, span{o.offset, o.bytes}})
-		last[run] = o.offset
+		c.Before += l.bytes
+		run := maphash.String(c.seed, l.is.Run)
+		c.lines = append(c.lines, scoreLine{run, RecordPlace{l.offset, l.bytes}})
+		last[run] = l.offset
 	}
 	slices.SortFunc(c.lines, func(a, b scoreLine) int {
 		return cmp.Or(cmp.Compare(last[a.run], last[b.run]), cmp.Compare(a.offset, b.offset))
@@ -658,7 +611,7 @@ func (c *compaction) lineOf(text []byte, lines []scoreLine) ([]byte, error) {
 	var runs []string
 	all := map[string][]Score{}
 	for i := range lines {
-		run, scores, err := c.scores(lines[i].span)
+		run, scores, err := c.scores(lines[i].RecordPlace)
 		if err != nil {
 			return nil, err
 		}
@@ -680,16 +633,13 @@ func (c *compaction) lineOf(text []byte, lines []scoreLine) ([]byte, error) {
 	return text, nil
 }
 
-func (c *compaction) scores(at span) (run string, scores []Score, err error) {
-	line := make([]byte, at.bytes)
-	if _, err := c.from.ReadAt(line, at.offset); err != nil {
-		return "", nil, fmt.Errorf("reading the scores: %w", err)
-	}
-	object, err := unseal(line[:len(line)-1])
+func (c *compaction) scores(at RecordPlace) (run string, scores []Score, err error) {
+	object, err := objectAt(scoresFile, c.from, place{offset: at.offset}, at.bytes)
 	if err != nil {
-		return "", nil, fmt.Errorf("reading the scores: %w", err)
+		return "", nil, err
 	}
-	return c.in.readScores(object)
+	line, err := readScores(object)
+	return line.Run, line.Scores, err
 }
 
 // Standing are the scores that count among those of one run, which come in the

@@ -1,14 +1,11 @@
 package record
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -102,10 +99,10 @@ type Runs struct {
 	err   error
 }
 
-// placedID is where the record of a run stands: 16 bytes for each.
+// placedID is where the record of a run stands: 24 bytes for each.
 type placedID struct {
-	id     uint64 // hashed
-	offset int64
+	id uint64 // hashed
+	at RecordPlace
 }
 
 // RunHead is what a run is of, and where its record stands.
@@ -118,6 +115,8 @@ type RunHead struct {
 	Returned      int // the iteration whose output is returned, 0: none
 	Iterations    int
 	At            RecordPlace
+
+	version int
 }
 
 // RecordPlace is where a record stands.
@@ -143,18 +142,12 @@ func (r *Runs) Close() error { return r.file.Close() }
 // [ReadRuns].
 func (r *Runs) Heads() iter.Seq2[*RunHead, error] {
 	return func(yield func(*RunHead, error) bool) {
-		head := new(RunHead)
-		for s, err := range placedSignals(r.dir, r.size, (*reader).readCounts) {
-			if err == nil && !s.Outcome.Counts() {
+		for s, err := range placedSignals(r.dir, r.size, counts) {
+			if err == nil && !s.is.Status.counts() {
 				continue
 			}
-			if err == nil {
-				*head = RunHead{
-					ID: s.ID, Configuration: s.Configuration, Task: s.Task, Trial: s.Trial, Status: s.Outcome.Status,
-					Returned: s.Outcome.Returned, Iterations: len(s.Iterations), At: RecordPlace{s.offset, s.Bytes},
-				}
-			}
-			if !yield(head, err) {
+			s.is.At.offset = s.offset
+			if !yield(&s.is, err) {
 				return
 			}
 		}
@@ -163,16 +156,20 @@ func (r *Runs) Heads() iter.Seq2[*RunHead, error] {
 
 // Read reads the record at a place.
 func (r *Runs) Read(at RecordPlace) (*Run, error) {
-	line := make([]byte, at.bytes)
-	if _, err := r.file.ReadAt(line, at.offset); err != nil {
-		return nil, fmt.Errorf("reading the records: %w", err)
+	return runAt(r.file, place{offset: at.offset}, at.bytes)
+}
+
+func runAt(records io.ReaderAt, at place, bytes int64) (*Run, error) {
+	object, err := objectAt(recordsFile, records, at, bytes)
+	if err != nil {
+		return nil, err
 	}
-	o := object{place: place{offset: at.offset}, bytes: at.bytes}
-	var err error
-	if o.json, err = unseal(bytes.TrimSuffix(line, []byte{'\n'})); err != nil {
-		return nil, o.problem(recordsFile, err)
+	run, err := runOf(object)
+	if err != nil {
+		l := line[*Run]{place: at, bytes: bytes}
+		return nil, l.problem(recordsFile, err)
 	}
-	return runOf(&o)
+	return run, nil
 }
 
 // Run reads the run of that id; of one that was tried again, the last record. The
@@ -184,7 +181,7 @@ func (r *Runs) Run(id string) (*Run, error) {
 	}
 	hashed := maphash.String(r.seed, id)
 	for i := r.behind(hashed) - 1; i >= 0 && r.byID[i].id == hashed; i-- {
-		run, err := r.at(r.byID[i].offset)
+		run, err := r.Read(r.byID[i].at)
 		if err != nil {
 			return nil, err
 		}
@@ -208,63 +205,16 @@ func (r *Runs) behind(hashed uint64) int {
 
 // place finds out where the record of each run stands. Bad lines have no id.
 func (r *Runs) place() {
-	for s, err := range placedSignals(r.dir, r.size, (*reader).readHead) {
-		var bad *Problem
+	for s, err := range placedSignals(r.dir, r.size, statuses) {
 		switch {
-		case errors.As(err, &bad):
-		case err != nil:
+		case Unreadable(err):
 			r.err = err
 			return
-		default:
-			r.byID = append(r.byID, placedID{maphash.String(r.seed, s.ID), s.offset})
+		case err == nil:
+			r.byID = append(r.byID, placedID{maphash.String(r.seed, s.is.ID), RecordPlace{s.offset, s.is.At.bytes}})
 		}
 	}
-	slices.SortFunc(r.byID, func(a, b placedID) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.offset, b.offset)) })
-}
-
-// at reads the record that begins at an offset.
-func (r *Runs) at(offset int64) (*Run, error) {
-	from := place{offset: offset}
-	for o, err := range scan(recordsFile, io.NewSectionReader(r.file, offset, r.size-offset), from) {
-		if err != nil {
-			return nil, err
-		}
-		return runOf(&o)
-	}
-	return nil, io.ErrUnexpectedEOF
-}
-
-// readCounts reads what a RunHead holds. The iterations are empty: only their
-// number is told. The result is valid until the next one.
-func (r *reader) readCounts(text []byte) (*Signals, error) {
-	r.begin(text)
-	r.head = Signals{}
-	s := &r.head
-	for key := range r.object() {
-		if r.ofHead(key, s) {
-			continue
-		}
-		switch string(key) {
-		case "configuration":
-			s.Configuration = r.name()
-		case "task":
-			s.Task = r.string()
-		case "trial":
-			s.Trial = int(r.integer())
-		case "outcome":
-			r.outcome(&s.Outcome)
-		case "iterations":
-			r.iterations = r.iterations[:0]
-			for range r.list() {
-				r.pass()
-				r.iterations = append(r.iterations, IterationSignals{})
-			}
-			s.Iterations = r.iterations
-		default:
-			r.pass()
-		}
-	}
-	return s, r.end()
+	slices.SortFunc(r.byID, func(a, b placedID) int { return cmp.Or(cmp.Compare(a.id, b.id), a.at.Compare(b.at)) })
 }
 
 // ErrNoRun says that a folder holds no run of that id.
@@ -284,16 +234,20 @@ func ReadRuns(dir string) iter.Seq2[*Run, error] {
 			return
 		}
 		defer f.Close()
-		tries := countTries(placedSignals(dir, size, (*reader).readHead))
-		for o, err := range scan(recordsFile, io.NewSectionReader(f, 0, size), place{}) {
-			var run *Run
-			if err == nil {
-				run, err = runOf(&o)
-			}
-			if err == nil && !tries.last(run.ID) {
+		signals, err := derivedSignals(dir, size)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		tries := signals.tries()
+		for l, err := range sectionLines(recordsFile, f, place{}, size, runOf) {
+			if err == nil && !tries.last(l.is.ID) {
 				continue
 			}
-			if !yield(run, err) {
+			if err != nil {
+				l = &line[*Run]{}
+			}
+			if !yield(l.is, err) {
 				return
 			}
 		}
@@ -315,12 +269,12 @@ func ReadSignals(dir string) iter.Seq2[*Signals, error] {
 			yield(nil, err)
 			return
 		}
-		tries := countTries(signals.placed((*reader).readHead))
-		for s, err := range signals.placed((*reader).readSignals) {
-			if err == nil && !tries.last(s.ID) {
+		tries := signals.tries()
+		for s, err := range placedIn(signals, whole) {
+			if err == nil && !tries.last(s.is.ID) {
 				continue
 			}
-			if !yield(s.Signals, err) {
+			if !yield(s.is, err) {
 				return
 			}
 		}
@@ -332,26 +286,12 @@ func ReadSignals(dir string) iter.Seq2[*Signals, error] {
 // runs whose records were lost; it holds none of a run that does not count.
 func ReadScores(dir string) iter.Seq2[Score, error] {
 	return func(yield func(Score, error) bool) {
-		f, err := openFile(filepath.Join(dir, scoresFile))
-		if errors.Is(err, fs.ErrNotExist) {
-			return
-		}
-		if err != nil {
-			yield(Score{}, fmt.Errorf("reading the scores: %w", err))
-			return
-		}
-		defer f.Close()
-		in := new(reader)
-		for o, err := range scan(scoresFile, f, place{}) {
-			var scores []Score
-			if err == nil {
-				_, scores, err = scoresOf(&o, in)
-			}
+		for l, err := range fileLines(dir, scoresFile, scoresOf) {
 			if err != nil {
-				scores = []Score{{}}
+				l = &line[scoresLine[Score]]{is: scoresLine[Score]{Scores: []Score{{}}}}
 			}
-			for i := range scores {
-				if !yield(scores[i], err) {
+			for i := range l.is.Scores {
+				if !yield(l.is.Scores[i], err) {
 					return
 				}
 			}
@@ -367,62 +307,15 @@ func Find(dir, run string) (*Run, error) {
 	}
 	defer f.Close()
 	found, length := place{}, int64(0)
-	for s, err := range placedSignals(dir, size, (*reader).readHead) {
-		if err == nil && s.ID == run {
-			found, length = s.place, s.Bytes
+	for s, err := range placedSignals(dir, size, statuses) {
+		if err == nil && s.is.ID == run {
+			found, length = s.place, s.is.At.bytes
 		}
 	}
 	if length == 0 {
 		return nil, fmt.Errorf("%w in %s: %q", ErrNoRun, dir, run)
 	}
-	for o, err := range scan(recordsFile, io.NewSectionReader(f, found.offset, length), found) {
-		if err != nil {
-			return nil, err
-		}
-		return runOf(&o)
-	}
-	return nil, io.ErrUnexpectedEOF
-}
-
-// runOf, like the functions below it, tells of a line that is whole but cannot be read as
-// a *Problem: another version may have written it.
-func runOf(o *object) (*Run, error) {
-	run, err := readRun(o.json)
-	if err == nil {
-		err = knownVersion(run.Version)
-	}
-	if err == nil {
-		err = (&Signals{Trial: run.Trial, Elapsed: run.Elapsed, Usage: run.Usage, Judging: run.Judging, User: run.User}).amounts()
-	}
-	if err != nil {
-		return nil, o.problem(recordsFile, err)
-	}
-	return run, nil
-}
-
-func signalsOf(o *object, read readFunc, in *reader) (*Signals, error) {
-	s, err := read(in, o.json)
-	if err == nil {
-		err = knownVersion(s.Version)
-	}
-	if err == nil {
-		err = s.impossible()
-	}
-	if err != nil {
-		return nil, o.problem(signalsFile, err)
-	}
-	return s, nil
-}
-
-func scoresOf(o *object, in *reader) (run string, scores []Score, err error) {
-	run, scores, err = in.readScores(o.json)
-	if err == nil {
-		err = impossibleScores(scores)
-	}
-	if err != nil {
-		err = o.problem(scoresFile, err)
-	}
-	return run, scores, err
+	return runAt(f, found, length)
 }
 
 func openRecords(dir string) (*os.File, int64, error) {
@@ -436,120 +329,4 @@ func openRecords(dir string) (*os.File, int64, error) {
 		return nil, 0, fmt.Errorf("reading the records: %w", err)
 	}
 	return f, info.Size(), nil
-}
-
-// place is where a line of a file begins.
-type place struct {
-	line   int // lines before it
-	offset int64
-}
-
-// object is the content of a good line. Its JSON is valid until the next one.
-type object struct {
-	place
-	bytes int64 // of the whole line
-	json  []byte
-}
-
-func (o *object) end() place { return place{o.line + 1, o.offset + o.bytes} }
-
-// scanner takes a file apart into lines.
-type scanner struct {
-	name string
-	in   *bufio.Reader
-	at   place
-	long []byte // a line that is longer than the reader's buffer
-}
-
-// scan yields the objects of a file's lines and, where lines are bad, a *Problem
-// for all of them that follow each other. Any other error is the last element.
-// The input begins at the given place of the file.
-func scan(name string, in io.Reader, at place) iter.Seq2[object, error] {
-	s := &scanner{name: name, in: bufio.NewReaderSize(in, 1<<16), at: at}
-	return func(yield func(object, error) bool) {
-		var bad *Problem
-		for {
-			o, err := s.next()
-			if err == io.EOF {
-				break
-			}
-			if problem, ok := err.(*Problem); ok {
-				bad = bad.and(problem)
-				continue
-			}
-			if bad != nil && !yield(object{}, bad) {
-				return
-			}
-			bad = nil
-			if !yield(o, err) || err != nil {
-				return
-			}
-		}
-		if bad != nil {
-			bad.Torn = true
-			yield(object{}, bad)
-		}
-	}
-}
-
-// and joins the next bad line to the ones before it.
-func (p *Problem) and(next *Problem) *Problem {
-	if p == nil {
-		return next
-	}
-	p.Lines, p.Bytes = p.Lines+next.Lines, p.Bytes+next.Bytes
-	return p
-}
-
-// next is the object of the next line, io.EOF at the end.
-func (s *scanner) next() (object, error) {
-	o := object{place: s.at}
-	line, size, err := s.line()
-	if size == 0 {
-		return o, err
-	}
-	o.bytes = size
-	s.at = o.end()
-	switch {
-	case err == io.EOF:
-		err = errors.New("a line that breaks off")
-	case err == nil:
-		o.json, err = unseal(line)
-	case !errors.Is(err, errTooLong):
-		return o, err
-	}
-	if err != nil {
-		return o, o.problem(s.name, err)
-	}
-	return o, nil
-}
-
-func (o *object) problem(file string, err error) *Problem {
-	return &Problem{File: file, Line: o.line + 1, Lines: 1, Offset: o.offset, Bytes: o.bytes, What: err.Error()}
-}
-
-var errTooLong = fmt.Errorf("a line of more than %d MiB", longestLine>>20)
-
-// line is the next line without its line feed, and its size with it.
-func (s *scanner) line() (line []byte, size int64, err error) {
-	s.long = s.long[:0]
-	for {
-		part, err := s.in.ReadSlice('\n')
-		size += int64(len(part))
-		if err == nil && len(s.long) == 0 {
-			return part[:len(part)-1], size, nil
-		}
-		if size <= longestLine {
-			s.long = append(s.long, part...)
-		}
-		switch {
-		case err == bufio.ErrBufferFull:
-			continue
-		case err != nil:
-			return nil, size, err
-		case size > longestLine:
-			return nil, size, errTooLong
-		}
-		return s.long[:len(s.long)-1], size, nil
-	}
 }

@@ -73,21 +73,17 @@ func (j *Journal) resume(r *Recovered) error {
 // recoverRecords returns the ids of the finished runs in their order and how far
 // the good records reach.
 func (j *Journal) recoverRecords(r *Recovered) (order []string, size int64, err error) {
-	in := new(reader)
-	size, err = j.eachLine(recordsFile, r, func(o *object, err error) error {
+	size, err = eachLine(j, recordsFile, r, readStatus, func(l *line[RunHead], err error) error {
 		if err != nil {
 			return err
 		}
-		head, err := in.readHead(o.json)
-		if err != nil {
-			return o.problem(recordsFile, err)
-		}
-		if _, known := r.Finished[head.ID]; !known && head.Outcome.Counts() {
+		head := &l.is
+		if _, known := r.Finished[head.ID]; !known && head.Status.counts() {
 			r.Finished[head.ID] = struct{}{}
 			order = append(order, head.ID)
 			delete(r.Faults, head.ID)
 		}
-		if _, finished := r.Finished[head.ID]; !finished && head.Outcome.Status == Faulted {
+		if _, finished := r.Finished[head.ID]; !finished && head.Status == Faulted {
 			r.Faults[head.ID]++
 		}
 		return nil
@@ -101,18 +97,15 @@ func (j *Journal) recoverRecords(r *Recovered) (order []string, size int64, err 
 // recoverScores finds the runs that lack scores. Damaged scores are made again
 // too; their lines stay.
 func (j *Journal) recoverScores(r *Recovered, order []string) error {
-	in, line, scored := new(reader), new(Scored), map[string]uint64{}
-	_, err := j.eachLine(scoresFile, r, func(o *object, err error) error {
-		if err == nil {
-			if err = in.readScored(o.json, line); err != nil {
-				err = o.problem(scoresFile, err)
-			}
-		}
+	scored := map[string]uint64{}
+	_, err := eachLine(j, scoresFile, r, reading[Scored], func(l *line[Scored], err error) error {
 		if damage := (*Problem)(nil); errors.As(err, &damage) {
 			r.Problems = append(r.Problems, damage)
 			return nil
 		}
-		scored[line.Run] = judgedBy(r.Manifest.Scorers, line.Scores, scored[line.Run])
+		if err == nil {
+			scored[l.is.Run] = judgedBy(r.Manifest.Scorers, l.is.Scores, scored[l.is.Run])
+		}
 		return err
 	})
 	if err != nil {
@@ -160,7 +153,7 @@ func (j *Journal) cutSignals(r *Recovered, size int64) (place, error) {
 	if err != nil {
 		return missing, err
 	}
-	for s, err := range signals.written((*reader).readHead) {
+	for s, err := range writtenSignals(signals, statuses) {
 		var damage *Problem
 		if errors.As(err, &damage) {
 			r.Problems = append(r.Problems, damage)
@@ -169,7 +162,7 @@ func (j *Journal) cutSignals(r *Recovered, size int64) (place, error) {
 		if err != nil {
 			return missing, err
 		}
-		missing, keep = s.end(), s.written
+		missing, keep = s.end(), s.written.offset
 	}
 	return missing, j.cut(signalsFile, keep)
 }
@@ -195,11 +188,11 @@ func (j *Journal) rebuildSignals(r *Recovered, from place, size int64) error {
 		return nil
 	}
 	g := &group{}
-	for s, err := range rebuiltSignals(j.folder.dir, from, size) {
+	for s, err := range rebuiltSignals(j.folder.dir, from, size, whole) {
 		if err != nil {
 			return err
 		}
-		if g.lines[1], err = appendSignals(g.lines[1], s.Signals); err != nil {
+		if g.lines[1], err = appendSignals(g.lines[1], s.is); err != nil {
 			return err
 		}
 		r.Rebuilt++
@@ -215,42 +208,61 @@ func (j *Journal) rebuildSignals(r *Recovered, from place, size int64) error {
 
 // eachLine visits the lines of a file and the errors between them, cuts off a
 // torn end, and returns the size that is left. A missing file has no lines.
-func (j *Journal) eachLine(name string, r *Recovered, visit func(*object, error) error) (int64, error) {
-	f, err := openFile(filepath.Join(j.folder.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("opening the results: %w", err)
-	}
-	defer f.Close()
-	var size int64
-	for o, err := range scan(name, f, place{}) {
-		var torn *Problem
-		if errors.As(err, &torn) && torn.Torn {
+func eachLine[T any](j *Journal, name string, r *Recovered, read func([]byte) (T, error), visit func(*line[T], error) error) (size int64, err error) {
+	for l, err := range fileLines(j.folder.dir, name, read) {
+		if torn := (*Problem)(nil); errors.As(err, &torn) && torn.Torn {
 			r.Problems = append(r.Problems, torn)
 			break
 		}
-		if err := visit(&o, err); err != nil {
+		if err := visit(l, err); err != nil {
 			return 0, err
 		}
 		if err == nil {
-			size = o.end().offset
+			size = l.end().offset
 		}
 	}
 	return size, j.cut(name, size)
 }
 
-// placed are the signals of a run and the place of its record.
-type placed struct {
-	*Signals
+// placed is what was read of a run's signals, and the place of its record.
+type placed[S signalled] struct {
+	is S
 	place
-	written int64 // the offset behind their line in signals.jsonl; 0: rebuilt
+	written place // behind their line in signals.jsonl; zero: rebuilt
 }
 
-func (p *placed) end() place { return place{p.line + 1, p.offset + p.Bytes} }
+func (p *placed[S]) end() place {
+	_, bytes := p.is.record()
+	return place{p.line + 1, p.offset + bytes}
+}
 
-type readFunc func(r *reader, text []byte) (*Signals, error)
+// signalled is what is read of signals: all, or as much as is needed.
+type signalled interface {
+	// record tells the run and how long its record is.
+	record() (run string, bytes int64)
+}
+
+func (s *Signals) record() (run string, bytes int64) { return s.ID, s.Bytes }
+func (h RunHead) record() (run string, bytes int64)  { return h.ID, h.At.bytes }
+
+// form is how signals are read, and how they are made of a record.
+type form[S signalled] struct {
+	read    func(signals []byte) (S, error)
+	rebuild func(*Signals) S
+}
+
+var (
+	whole    = form[*Signals]{signalsOf, func(s *Signals) *Signals { return s }}
+	counts   = form[RunHead]{countsOf, headOf}
+	statuses = form[RunHead]{statusOf, headOf}
+)
+
+func headOf(s *Signals) RunHead {
+	return RunHead{
+		ID: s.ID, Configuration: s.Configuration, Task: s.Task, Trial: s.Trial, Status: s.Outcome.Status,
+		Returned: s.Outcome.Returned, Iterations: len(s.Iterations), At: RecordPlace{bytes: s.Bytes},
+	}
+}
 
 // noRecords is the size of records that are missing.
 const noRecords = -1
@@ -278,21 +290,27 @@ type derived struct {
 	// what stands behind them where that is of other records.
 	fits   int64
 	misfit *Problem
+	// counted are the tries of the runs that it holds; reach is how much of the
+	// records these are.
+	counted tries
+	reach   int64
 }
 
 // derivedSignals finds out how far the signals fit the first size bytes of the
 // records. A line says how long its record is, so all of them fit where the record
 // at the place of the last one is of its run.
 func derivedSignals(dir string, size int64) (*derived, error) {
-	d := &derived{dir: dir, size: size, fits: math.MaxInt64}
+	d := &derived{dir: dir, size: size, fits: math.MaxInt64, counted: tries{}}
+	var last placed[RunHead]
+	for s, err := range writtenSignals(d, statuses) {
+		if err == nil {
+			last = *s
+			d.counted.add(&s.is)
+		}
+	}
+	d.reach = last.end().offset
 	if size == noRecords {
 		return d, nil
-	}
-	var last placedLine
-	for s, err := range d.written((*reader).readHead) {
-		if err == nil {
-			last = lineOf(&s)
-		}
 	}
 	f, _, err := openRecords(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -302,58 +320,47 @@ func derivedSignals(dir string, size int64) (*derived, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if last.bytes == 0 || last.fits(f) {
+	if last.is.At.bytes == 0 || fits(&last, f) {
 		return d, nil
 	}
-	return d, d.cut(f, last)
-}
-
-// placedLine is a line of signals.jsonl and the place of its record.
-type placedLine struct {
-	place
-	run     string
-	bytes   int64 // of the record
-	written place // behind the line
-}
-
-func lineOf(s *placed) placedLine {
-	return placedLine{place: s.place, run: s.ID, bytes: s.Bytes, written: place{s.line + 1, s.written}}
+	return d, d.cut(f, &last)
 }
 
 // fits reports whether the record at the place of a line is of its run. One that is
 // damaged does not say.
-func (l *placedLine) fits(records io.ReaderAt) bool {
-	for o, err := range scan(recordsFile, io.NewSectionReader(records, l.offset, l.bytes), l.place) {
-		if err != nil {
-			return false
-		}
-		head, err := new(reader).readHead(o.json)
-		return err == nil && o.bytes == l.bytes && head.ID == l.run
+func fits(l *placed[RunHead], records io.ReaderAt) bool {
+	object, err := objectAt(recordsFile, records, l.place, l.is.At.bytes)
+	if err != nil {
+		return false
 	}
-	return false
+	head, err := readStatus(object)
+	return err == nil && head.ID == l.is.ID
 }
 
 // cut finds the last line that fits. Where a whole record stands among those of the
 // lines behind it, these are not in their places.
-func (d *derived) cut(records io.ReaderAt, last placedLine) error {
-	var good, bad placedLine
-	for s, err := range d.written((*reader).readHead) {
+func (d *derived) cut(records io.ReaderAt, last *placed[RunHead]) error {
+	var good, bad placed[RunHead]
+	for l, err := range writtenSignals(d, statuses) {
 		if err != nil {
 			break
 		}
-		switch line := lineOf(&s); {
-		case line.fits(records):
-			good, bad = line, placedLine{}
-		case bad.bytes == 0:
-			bad = line
+		switch {
+		case fits(l, records):
+			good, bad = *l, placed[RunHead]{}
+		case bad.is.At.bytes == 0:
+			bad = *l
 		}
 	}
-	from, to := good.offset+good.bytes, last.offset+last.bytes
-	for o, err := range scan(recordsFile, io.NewSectionReader(records, from, d.size-from), place{good.written.line, from}) {
+	from := good.end()
+	if good.is.ID == "" {
+		from = place{}
+	}
+	for l, err := range sectionLines(recordsFile, records, from, d.size, checked) {
 		switch {
 		case err != nil && !isDamage(err):
 			return err
-		case err == nil && o.offset < to:
+		case err == nil && l.offset < last.end().offset:
 			d.fits = good.written.offset
 			d.misfit = &Problem{
 				File: signalsFile, Line: bad.written.line, Lines: 1, Offset: d.fits, Bytes: bad.written.offset - d.fits,
@@ -365,27 +372,39 @@ func (d *derived) cut(records io.ReaderAt, last placedLine) error {
 	return nil
 }
 
+// tries counts the records of the runs that are tried again.
+func (d *derived) tries() tries {
+	if d.size == noRecords || d.misfit == nil && d.reach == d.size {
+		return d.counted
+	}
+	t := tries{}
+	for s, err := range placedIn(d, statuses) {
+		if err == nil { // else the caller meets it too
+			t.add(&s.is)
+		}
+	}
+	return t
+}
+
 // placedSignals yields the signals of all records in the first size bytes of
-// records.jsonl, those that are superseded too. The signals of a run tell how
-// long its record is, so that what signals.jsonl lacks is found without reading
-// the records before.
-//
-// They are read with readSignals, or with readHead where no more is needed.
-func placedSignals(dir string, size int64, read readFunc) iter.Seq2[placed, error] {
-	return func(yield func(placed, error) bool) {
+// records.jsonl, those that are superseded too, in a form that holds what is needed.
+// The signals of a run tell how long its record is, so that what signals.jsonl lacks
+// is found without reading the records before.
+func placedSignals[S signalled](dir string, size int64, as form[S]) iter.Seq2[*placed[S], error] {
+	return func(yield func(*placed[S], error) bool) {
 		d, err := derivedSignals(dir, size)
 		if err != nil {
-			yield(placed{}, err)
+			yield(new(placed[S]), err)
 			return
 		}
-		d.placed(read)(yield)
+		placedIn(d, as)(yield)
 	}
 }
 
-func (d *derived) placed(read readFunc) iter.Seq2[placed, error] {
-	return func(yield func(placed, error) bool) {
+func placedIn[S signalled](d *derived, as form[S]) iter.Seq2[*placed[S], error] {
+	return func(yield func(*placed[S], error) bool) {
 		at := place{}
-		for s, err := range d.written(read) {
+		for s, err := range writtenSignals(d, as) {
 			if !yield(s, err) || isNotRegular(err) {
 				return
 			}
@@ -396,7 +415,7 @@ func (d *derived) placed(read readFunc) iter.Seq2[placed, error] {
 		if d.size <= at.offset {
 			return
 		}
-		for s, err := range rebuiltSignals(d.dir, at, d.size) {
+		for s, err := range rebuiltSignals(d.dir, at, d.size, as) {
 			if !yield(s, err) {
 				return
 			}
@@ -404,26 +423,26 @@ func (d *derived) placed(read readFunc) iter.Seq2[placed, error] {
 	}
 }
 
-// written yields what signals.jsonl holds, up to its first bad line, to one that is
+// writtenSignals yields what signals.jsonl holds, up to its first bad line, to one that is
 // not of the record in its place, or to a run whose record does not end within the
 // size. Without records there is nothing to make signals from, and bad lines are
-// passed over.
-func (d *derived) written(read readFunc) iter.Seq2[placed, error] {
-	return func(yield func(placed, error) bool) {
+// passed over. What it yields is valid until the next one.
+func writtenSignals[S signalled](d *derived, as form[S]) iter.Seq2[*placed[S], error] {
+	return func(yield func(*placed[S], error) bool) {
+		s, at := new(placed[S]), place{}
 		f, err := openFile(filepath.Join(d.dir, signalsFile))
 		if isNotRegular(err) {
-			yield(placed{}, err)
+			yield(s, err)
 			return
 		}
 		if err != nil {
 			return // then all are rebuilt
 		}
 		defer f.Close()
-		at, in := place{}, new(reader)
-		for o, err := range scan(signalsFile, f, place{}) {
-			s := placed{place: at, written: o.end().offset}
+		for l, err := range walk(signalsFile, f, place{}, as.read) {
+			*s = placed[S]{place: at}
 			if err == nil {
-				s.Signals, err = signalsOf(&o, read, in)
+				s.is, s.written = l.is, l.end()
 			}
 			if d.size == noRecords {
 				if !yield(s, err) {
@@ -431,16 +450,16 @@ func (d *derived) written(read readFunc) iter.Seq2[placed, error] {
 				}
 				continue
 			}
-			if err == nil && o.offset >= d.fits {
+			if err == nil && l.offset >= d.fits {
 				err = d.misfit
 			}
 			if err != nil {
 				if !isTorn(err) {
-					yield(placed{}, err)
+					yield(new(placed[S]), err)
 				}
 				return
 			}
-			if s.Bytes <= 0 || s.end().offset > d.size || !yield(s, nil) {
+			if _, bytes := s.is.record(); bytes <= 0 || s.end().offset > d.size || !yield(s, nil) {
 				return
 			}
 			at = s.end()
@@ -449,24 +468,19 @@ func (d *derived) written(read readFunc) iter.Seq2[placed, error] {
 }
 
 // rebuiltSignals makes signals from the records between a place and an offset.
-func rebuiltSignals(dir string, from place, to int64) iter.Seq2[placed, error] {
-	return func(yield func(placed, error) bool) {
+func rebuiltSignals[S signalled](dir string, from place, to int64, as form[S]) iter.Seq2[*placed[S], error] {
+	return func(yield func(*placed[S], error) bool) {
 		f, _, err := openRecords(dir)
 		if err != nil {
-			yield(placed{}, err)
+			yield(new(placed[S]), err)
 			return
 		}
 		defer f.Close()
-		for o, err := range scan(recordsFile, io.NewSectionReader(f, from.offset, to-from.offset), from) {
-			s := placed{place: o.place}
-			var run *Run
+		for l, err := range sectionLines(recordsFile, f, from, to, rebuild) {
+			s := &placed[S]{}
 			if err == nil {
-				run, err = runOf(&o)
-			}
-			if err == nil {
-				signals := run.Signals()
-				signals.Bytes = o.bytes
-				s.Signals = &signals
+				l.is.Bytes = l.bytes
+				s.is, s.place = as.rebuild(l.is), l.place
 			}
 			if !yield(s, err) {
 				return

@@ -379,7 +379,9 @@ type Outcome struct {
 }
 
 // Counts says whether the run belongs into metrics.
-func (o *Outcome) Counts() bool { return o.Status == Completed || o.Status == Failed }
+func (o *Outcome) Counts() bool { return o.Status.counts() }
+
+func (s Status) counts() bool { return s == Completed || s == Failed }
 
 // Reason is why a run stopped: one of a closed list, or "when:" and the name of
 // the condition.

@@ -12,7 +12,7 @@ import (
 
 // Score is the judgement of one scorer on one run, or on one of its iterations.
 type Score struct {
-	Run       string `json:"run"`
+	Run       string `json:"run" line:"-"`
 	Name      string `json:"name"`
 	Iteration int    `json:"iteration,omitempty"` // 0: the run, as it was returned
 	// Value is meaningless where Unscored is set.
@@ -49,17 +49,17 @@ type Vote struct {
 // Scored are the scores that were made of a run at one time, without what they
 // say.
 type Scored struct {
-	Run    string
-	Scores []ScoreHead
+	Run    string      `json:"run"`
+	Scores []ScoreHead `json:"scores"`
 }
 
 // ScoreHead says which scorer made a score, and of what.
 type ScoreHead struct {
-	Name      string
-	Iteration int    // 0: the run, as it was returned
-	Scorer    string // the hash of the scorer's spec
-	Unscored  bool
-	Removed   bool
+	Name      string `json:"name"`
+	Iteration int    `json:"iteration,omitempty"` // 0: the run, as it was returned
+	Scorer    string `json:"scorer,omitempty"`    // the hash of the scorer's spec
+	Unscored  string `json:"unscored,omitempty"`  // why it could not judge
+	Removed   bool   `json:"removed,omitempty"`
 }
 
 // ReadScored yields the heads of the scores of a result folder in the order in
@@ -68,76 +68,15 @@ type ScoreHead struct {
 // [ReadRuns].
 func ReadScored(dir string) iter.Seq2[*Scored, error] {
 	return func(yield func(*Scored, error) bool) {
-		f, err := openFile(filepath.Join(dir, scoresFile))
-		if errors.Is(err, fs.ErrNotExist) {
-			return
-		}
-		if err != nil {
-			yield(nil, fmt.Errorf("reading the scores: %w", err))
-			return
-		}
-		defer f.Close()
-		in, line := new(reader), new(Scored)
-		for o, err := range scan(scoresFile, f, place{}) {
-			if err == nil {
-				err = in.scoredOf(&o, line)
+		for l, err := range fileLines(dir, scoresFile, scoredOf) {
+			if err != nil {
+				l = &line[Scored]{}
 			}
-			if !yield(line, err) {
+			if !yield(&l.is, err) {
 				return
 			}
 		}
 	}
-}
-
-// scoredOf reads a line that was found; what is wrong with it is a *Problem.
-func (r *reader) scoredOf(o *object, line *Scored) error {
-	err := r.readScored(o.json, line)
-	if err == nil {
-		err = line.impossible()
-	}
-	if err != nil {
-		return o.problem(scoresFile, err)
-	}
-	return nil
-}
-
-func (r *reader) readScored(object []byte, line *Scored) error {
-	r.begin(object)
-	line.Scores = line.Scores[:0]
-	for key := range r.object() {
-		switch string(key) {
-		case "run":
-			line.Run = r.string()
-		case "scores":
-			for range r.list() {
-				line.Scores = append(line.Scores, r.scoreHead())
-			}
-		default:
-			r.pass()
-		}
-	}
-	return r.end()
-}
-
-func (r *reader) scoreHead() ScoreHead {
-	var s ScoreHead
-	for key := range r.object() {
-		switch string(key) {
-		case "name":
-			s.Name = r.name()
-		case "iteration":
-			s.Iteration = int(r.integer())
-		case "scorer":
-			s.Scorer = r.name()
-		case "unscored":
-			s.Unscored = len(r.quoted()) > 0
-		case "removed":
-			s.Removed = r.boolean()
-		default:
-			r.pass()
-		}
-	}
-	return s
 }
 
 // OpenScores opens the journal of a folder that holds results, for scores alone:

@@ -62,16 +62,16 @@ func TestHeadsOfScoresAreThoseOfTheScores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, got := new(reader), new(Scored)
-		if err := in.readScored(object, got); err != nil || got.Run != "default/task-1/1" || len(got.Scores) != len(scores) {
+		got, err := reading[Scored](object)
+		if err != nil || got.Run != "default/task-1/1" || len(got.Scores) != len(scores) {
 			t.Fatalf("read %+v, %v", got, err)
 		}
-		_, read, err := in.readScores(object)
+		read, err := readScores(object)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, s := range read {
-			want := ScoreHead{Name: s.Name, Iteration: s.Iteration, Scorer: s.Scorer, Unscored: s.Unscored != "", Removed: s.Removed}
+		for i, s := range read.Scores {
+			want := ScoreHead{Name: s.Name, Iteration: s.Iteration, Scorer: s.Scorer, Unscored: s.Unscored, Removed: s.Removed}
 			if got.Scores[i] != want {
 				t.Errorf("read %+v, want %+v", got.Scores[i], want)
 			}

@@ -372,7 +372,7 @@ func (p *Pass) mark(marks []byte, s *record.ScoreHead) []byte {
 	}
 	marks[place] = none
 	if !s.Removed {
-		marks[place] = p.judges[at].mark(s.Scorer, s.Unscored)
+		marks[place] = p.judges[at].mark(s.Scorer, s.Unscored != "")
 	}
 	return marks
 }

@@ -1,0 +1,619 @@
+package record
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"iter"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// A line of records.jsonl, signals.jsonl or scores.jsonl is one JSON object and
+// a line feed. Its first key is the checksum of all that follows:
+//
+//	{"crc":"1b2d6c3f","v":1,"run":"default/backend-1/1", ...}
+//
+// The eight lower-case digits are the CRC-32C (Castagnoli) of the bytes from
+// behind their closing quote to the end of the object.
+const (
+	lineHead = `{"crc":"00000000"`
+	crcAt    = len(`{"crc":"`)
+	// longestLine bounds the memory that a damaged file can take: a longer line
+	// is neither written nor read.
+	longestLine = 256 << 20
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// seal turns lineHead and the object behind it, which start at that offset of
+// the buffer, into a line. The object is compact and has at least one key.
+func seal(buffer []byte, start int) ([]byte, error) {
+	line := buffer[start:]
+	if len(line) >= longestLine {
+		return nil, fmt.Errorf("it takes %d MiB, and a line holds %d", len(line)>>20, longestLine>>20)
+	}
+	line[len(lineHead)] = ','
+	putHex(line[crcAt:len(lineHead)-1], crc32.Checksum(line[len(lineHead):], castagnoli))
+	return append(buffer, '\n'), nil
+}
+
+var (
+	errNoChecksum = errors.New("no checksum")
+	errChecksum   = errors.New("the checksum does not fit")
+)
+
+// unseal checks a line, without its line feed, and returns the object in it
+// without the checksum. The result shares the line's memory and changes it.
+func unseal(line []byte) ([]byte, error) {
+	if len(line) < len(lineHead)+2 || !bytes.HasPrefix(line, []byte(lineHead[:crcAt])) || line[len(lineHead)-1] != '"' {
+		return nil, errNoChecksum
+	}
+	var want [8]byte
+	putHex(want[:], crc32.Checksum(line[len(lineHead):], castagnoli))
+	if !bytes.Equal(line[crcAt:len(lineHead)-1], want[:]) {
+		return nil, errChecksum
+	}
+	object := line[len(lineHead):]
+	object[0] = '{'
+	return object, nil
+}
+
+func putHex(dst []byte, sum uint32) {
+	const digits = "0123456789abcdef"
+	for i := range dst {
+		dst[i] = digits[sum>>28]
+		sum <<= 4
+	}
+}
+
+// rawText is a text of a run that is not UTF-8, whole.
+type rawText struct {
+	At    string `json:"at"`     // for example iterations/0/calls/0/stderr
+	Bytes []byte `json:"base64"` // encoding/json writes bytes as base64
+}
+
+func rawTexts(r *Run) []rawText {
+	var raw []rawText
+	eachText(reflect.ValueOf(r).Elem(), "", func(at string, text reflect.Value) {
+		if s := text.String(); !utf8.ValidString(s) {
+			raw = append(raw, rawText{At: at, Bytes: []byte(s)})
+		}
+	})
+	return raw
+}
+
+func restoreRawTexts(r *Run, raw []rawText) {
+	whole := make(map[string][]byte, len(raw))
+	for _, t := range raw {
+		whole[t.At] = t.Bytes
+	}
+	eachText(reflect.ValueOf(r).Elem(), "", func(at string, text reflect.Value) {
+		if bytes, ok := whole[at]; ok {
+			text.SetString(string(bytes))
+		}
+	})
+}
+
+// eachText visits every string in a record with its path in the JSON. JSON
+// values in it (json.RawMessage) are no strings.
+func eachText(v reflect.Value, at string, visit func(at string, text reflect.Value)) {
+	switch v.Kind() {
+	case reflect.String:
+		visit(at, v)
+	case reflect.Pointer:
+		if !v.IsNil() {
+			eachText(v.Elem(), at, visit)
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return
+		}
+		for i := range v.Len() {
+			eachText(v.Index(i), below(at, strconv.Itoa(i)), visit)
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			eachText(v.Field(i), below(at, name), visit)
+		}
+	}
+}
+
+func below(at, name string) string { return strings.TrimPrefix(at+"/"+name, "/") }
+
+// runLine is a run as its line holds it. Texts that are not UTF-8 stand in the
+// run with U+FFFD for each bad byte, as JSON demands, and whole in Raw.
+type runLine struct {
+	Run
+	Raw []rawText `json:"raw,omitempty"`
+}
+
+// appendObject appends the object of a line, to which v points; seal turns it into
+// the line.
+func appendObject(dst []byte, v any) ([]byte, error) {
+	w := writer{to: append(dst, lineHead...)}
+	w.value(v)
+	return w.to, w.err
+}
+
+func appendLine(dst []byte, v any) ([]byte, error) {
+	line, err := appendObject(dst, v)
+	if err != nil {
+		return nil, err
+	}
+	return seal(line, len(dst))
+}
+
+// unwritten says of which run something cannot be written.
+func unwritten(what, run string, line []byte, err error) ([]byte, error) {
+	if err != nil {
+		return nil, fmt.Errorf("the %s of run %s cannot be written: %w", what, run, err)
+	}
+	return line, nil
+}
+
+// appendRun appends the run as a line.
+func appendRun(dst []byte, r *Run) ([]byte, error) {
+	if r.Iterations == nil { // a list also where it is empty
+		with := *r
+		with.Iterations = []Iteration{}
+		r = &with
+	}
+	line, err := appendObject(dst, r)
+	if err == nil && bytes.Contains(line[len(dst):], []byte(`\ufffd`)) { // how a bad byte is written
+		line, err = appendObject(dst, &runLine{Run: *r, Raw: rawTexts(r)})
+	}
+	if err == nil {
+		line, err = seal(line, len(dst))
+	}
+	return unwritten("record", r.ID, line, err)
+}
+
+// readRun reads the object of a line.
+func readRun(object []byte) (*Run, error) {
+	line := &runLine{}
+	if err := decode(object, line); err != nil {
+		return nil, err
+	}
+	if len(line.Iterations) == 0 {
+		line.Iterations = nil
+	}
+	if len(line.Raw) > 0 {
+		restoreRawTexts(&line.Run, line.Raw)
+	}
+	return &line.Run, nil
+}
+
+// runOf, like signalsOf, statusOf, countsOf, scoresOf and scoredOf, refuses what another
+// version has written, and what cannot be.
+func runOf(object []byte) (*Run, error) {
+	run, err := readRun(object)
+	if err != nil {
+		return nil, err
+	}
+	s := Signals{Trial: run.Trial, Elapsed: run.Elapsed, Usage: run.Usage, Judging: run.Judging, User: run.User}
+	return run, cmp.Or(knownVersion(run.Version), s.amounts())
+}
+
+// appendSignals appends the signals as a line.
+func appendSignals(dst []byte, s *Signals) ([]byte, error) {
+	if s.Iterations == nil {
+		with := *s
+		with.Iterations = []IterationSignals{}
+		s = &with
+	}
+	line, err := appendLine(dst, s)
+	return unwritten("signals", s.ID, line, err)
+}
+
+func readSignals(object []byte) (*Signals, error) {
+	s := &Signals{}
+	if err := decode(object, s); err != nil {
+		return nil, err
+	}
+	if len(s.Iterations) == 0 {
+		s.Iterations = nil
+	}
+	return s, nil
+}
+
+func signalsOf(object []byte) (*Signals, error) {
+	s, err := readSignals(object)
+	if err != nil {
+		return nil, err
+	}
+	return s, cmp.Or(knownVersion(s.Version), s.impossible())
+}
+
+// rebuild makes the signals of a record.
+func rebuild(record []byte) (*Signals, error) {
+	run, err := runOf(record)
+	if err != nil {
+		return nil, err
+	}
+	s := run.Signals()
+	return &s, nil
+}
+
+// readStatus reads the front part of a record or of signals and leaves the rest:
+// version, id, bytes and status.
+func readStatus(object []byte) (head RunHead, err error) {
+	r := readers.Get().(*reader)
+	defer readers.Put(r)
+	r.begin(object)
+	for key := range r.object() {
+		switch string(key) {
+		case "v":
+			head.version = int(r.integer())
+		case "run":
+			head.ID = string(r.quoted())
+		case "bytes":
+			head.At.bytes = r.integer()
+		case "outcome":
+			if r.expect('{'); string(r.quoted()) == "status" {
+				r.expect(':')
+				head.Status = Status(r.string())
+				return head, r.err
+			}
+			r.fail()
+		default:
+			r.pass()
+		}
+	}
+	r.fail()
+	return head, r.err
+}
+
+func statusOf(object []byte) (RunHead, error) {
+	head, err := readStatus(object)
+	return head, cmp.Or(err, knownVersion(head.version))
+}
+
+// countsOf reads all that a RunHead holds.
+func countsOf(object []byte) (RunHead, error) {
+	var line struct {
+		Version       int        `json:"v"`
+		ID            string     `json:"run"`
+		Bytes         int64      `json:"bytes"`
+		Configuration string     `json:"configuration"`
+		Task          string     `json:"task"`
+		Trial         int        `json:"trial"`
+		Outcome       Outcome    `json:"outcome"`
+		Iterations    []struct{} `json:"iterations"`
+	}
+	err := decode(object, &line)
+	head := RunHead{
+		ID: line.ID, Configuration: line.Configuration, Task: line.Task, Trial: line.Trial, Status: line.Outcome.Status,
+		Returned: line.Outcome.Returned, Iterations: len(line.Iterations), At: RecordPlace{bytes: line.Bytes},
+	}
+	possible := &Signals{Trial: line.Trial}
+	return head, cmp.Or(err, knownVersion(line.Version), possible.amounts(), noneReturned(head.Returned, head.Iterations))
+}
+
+// A line of scores.jsonl holds all scores that were made of a run at one time,
+// so that a crash leaves all of them or none:
+//
+//	{"crc":"…","run":"default/backend-1/1","scores":[{"name":"close","value":1}, …]}
+type scoresLine[S any] struct {
+	Run    string `json:"run"`
+	Scores []S    `json:"scores"`
+}
+
+// appendScores appends the scores of one run as a line; their Run is not read.
+func appendScores(dst []byte, run string, scores []Score) ([]byte, error) {
+	line, err := appendLine(dst, &scoresLine[Score]{run, scores})
+	return unwritten("scores", run, line, err)
+}
+
+func readScores(object []byte) (line scoresLine[Score], err error) {
+	err = decode(object, &line)
+	for i := range line.Scores {
+		line.Scores[i].Run = line.Run
+	}
+	return line, err
+}
+
+func scoresOf(object []byte) (scoresLine[Score], error) {
+	line, err := readScores(object)
+	for i := range line.Scores {
+		s := &line.Scores[i]
+		if err == nil && s.Usage.negative() {
+			err = errNegative
+		}
+		err = cmp.Or(err, noIteration(s.Iteration))
+	}
+	return line, err
+}
+
+func scoredOf(object []byte) (Scored, error) {
+	line, err := reading[Scored](object)
+	for i := range line.Scores {
+		err = cmp.Or(err, noIteration(line.Scores[i].Iteration))
+	}
+	return line, err
+}
+
+// reading reads what a line holds of a type.
+func reading[T any](object []byte) (value T, err error) {
+	err = decode(object, &value)
+	return value, err
+}
+
+// checked reads nothing: it is for those who want to know whether a line is whole.
+func checked([]byte) (none struct{}, err error) { return none, nil }
+
+// place is where a line of a file begins.
+type place struct {
+	line   int // lines before it
+	offset int64
+}
+
+// line is a good line of a file, and what was made of it.
+type line[T any] struct {
+	place
+	bytes int64 // of the whole line
+	is    T
+}
+
+func (l *line[T]) end() place { return place{l.line + 1, l.offset + l.bytes} }
+
+func (l *line[T]) problem(file string, err error) *Problem {
+	return &Problem{File: file, Line: l.line + 1, Lines: 1, Offset: l.offset, Bytes: l.bytes, What: err.Error()}
+}
+
+// objectAt reads the line at a place of a file, and gives the object in it.
+func objectAt(file string, in io.ReaderAt, at place, bytes int64) ([]byte, error) {
+	text := make([]byte, bytes)
+	if _, err := in.ReadAt(text, at.offset); err != nil {
+		return nil, fmt.Errorf("reading the results: %w", err)
+	}
+	return objectOf(file, text, at)
+}
+
+// objectOf is the object in a line that stood at a place. It shares its memory and
+// changes it.
+func objectOf(file string, text []byte, at place) (object []byte, err error) {
+	end := len(text) - 1
+	if end < 0 || text[end] != '\n' {
+		err = errTorn
+	} else {
+		object, err = unseal(text[:end])
+	}
+	if err != nil {
+		l := line[struct{}]{place: at, bytes: int64(len(text))}
+		return nil, l.problem(file, err)
+	}
+	return object, nil
+}
+
+var (
+	errTorn    = errors.New("a line that breaks off")
+	errTooLong = fmt.Errorf("a line of more than %d MiB", longestLine>>20)
+)
+
+// fileLines are the lines of a file of a result folder; a missing file has none.
+func fileLines[T any](dir, name string, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
+	return func(yield func(*line[T], error) bool) {
+		f, err := openFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("reading the results: %w", err))
+			return
+		}
+		defer f.Close()
+		walk(name, f, place{}, read)(yield)
+	}
+}
+
+// sectionLines are those of a part of a file, which begins with a line.
+func sectionLines[T any](name string, in io.ReaderAt, from place, to int64, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
+	return walk(name, io.NewSectionReader(in, from.offset, to-from.offset), from, read)
+}
+
+// walk yields the lines of a file in their order, each valid until the next one, as
+// read makes them of the objects in them; the input begins at the given place of the
+// file. What is wrong with a line is a *Problem. One tells of all lines that follow
+// each other and are not whole; what read refuses has one of its own. Any other error
+// is the last element.
+//
+// Lines are read in blocks, as many at the same time as there are processors, so read
+// must be safe for concurrent use.
+func walk[T any](name string, in io.Reader, from place, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
+	return func(yield func(*line[T], error) bool) {
+		w := &walker[T]{name: name, in: in, read: read}
+		defer w.wait()
+		var bad *Problem
+		for b := w.next(); b != nil; b = w.next() {
+			for i := range b.lines {
+				l := &b.lines[i]
+				l.place, from = from, place{from.line + 1, from.offset + l.bytes}
+				if l.broken != nil {
+					bad = bad.and(l.problem(name, l.broken))
+					continue
+				}
+				if bad != nil && !yield(nil, bad) {
+					return
+				}
+				bad = nil
+				var err error
+				if l.refused != nil {
+					err = l.problem(name, l.refused)
+				}
+				if !yield(&l.line, err) {
+					return
+				}
+			}
+			w.free = append(w.free, b)
+		}
+		if bad != nil && w.err == nil {
+			bad.Torn = true
+		}
+		if bad != nil && !yield(nil, bad) {
+			return
+		}
+		if w.err != nil {
+			yield(nil, w.err)
+		}
+	}
+}
+
+// and joins the next bad line to the ones before it.
+func (p *Problem) and(next *Problem) *Problem {
+	if p == nil {
+		return next
+	}
+	p.Lines, p.Bytes = p.Lines+next.Lines, p.Bytes+next.Bytes
+	return p
+}
+
+// walker reads a file block by block.
+type walker[T any] struct {
+	name  string
+	in    io.Reader
+	read  func([]byte) (T, error)
+	rest  []byte // the beginning of a line that the next block goes on with
+	ended bool   // nothing is left to be read
+	err   error  // why that is so, where it is not the end
+
+	ahead []*block[T] // those in the works, in their order
+	free  []*block[T]
+}
+
+// block is a part of a file: whole lines, the last one perhaps without its end.
+type block[T any] struct {
+	text  []byte
+	long  int64 // the length of a line that stands in its place and is too long
+	lines []blockLine[T]
+	done  chan struct{}
+}
+
+// blockLine is a line that may not be good: it is not whole, or read refuses it.
+type blockLine[T any] struct {
+	line[T]
+	broken, refused error
+}
+
+const blockSize = 128 << 10
+
+// next is the next block whose lines were read; nil at the end. The first one is read
+// before others are begun: it may be all there is, or all that is wanted.
+func (w *walker[T]) next() *block[T] {
+	for first := w.free == nil; !w.ended && len(w.ahead) <= runtime.GOMAXPROCS(0); {
+		b := w.fill()
+		w.ahead = append(w.ahead, b)
+		if first {
+			b.parse(w.read)
+			break
+		}
+		go b.parse(w.read)
+	}
+	if len(w.ahead) == 0 {
+		return nil
+	}
+	b := w.ahead[0]
+	w.ahead = slices.Delete(w.ahead, 0, 1)
+	<-b.done
+	return b
+}
+
+// wait waits for the blocks that nobody wants any more.
+func (w *walker[T]) wait() {
+	for _, b := range w.ahead {
+		<-b.done
+	}
+}
+
+// fill reads the text of a block.
+func (w *walker[T]) fill() *block[T] {
+	b := &block[T]{done: make(chan struct{}, 1)}
+	if last := len(w.free) - 1; last >= 0 {
+		b, w.free = w.free[last], w.free[:last]
+	}
+	b.long, b.text = 0, append(slices.Grow(emptied(b.text), blockSize), w.rest...)
+	w.rest = emptied(w.rest)
+	for {
+		from := len(b.text)
+		n, err := io.ReadFull(w.in, b.text[from:cap(b.text)])
+		b.text = b.text[:from+n]
+		end := from + bytes.LastIndexByte(b.text[from:], '\n') + 1
+		switch {
+		case err == io.EOF || err == io.ErrUnexpectedEOF:
+			w.ended = true
+			return b
+		case err != nil:
+			w.ended, w.err = true, err
+			b.text = b.text[:end]
+			return b
+		case end > from:
+			w.rest = append(w.rest, b.text[end:]...)
+			b.text = b.text[:end]
+			return b
+		case len(b.text) >= longestLine:
+			w.skip(b)
+			return b
+		}
+		b.text = slices.Grow(b.text, len(b.text))
+	}
+}
+
+// skip reads on to the end of a line that is too long.
+func (w *walker[T]) skip(b *block[T]) {
+	b.long, b.text = int64(len(b.text)), b.text[:0]
+	for part := b.text[:blockSize]; ; {
+		n, err := io.ReadFull(w.in, part)
+		end := bytes.IndexByte(part[:n], '\n') + 1
+		if end == 0 {
+			b.long += int64(n)
+		} else {
+			b.long += int64(end)
+			w.rest = append(w.rest, part[end:n]...)
+		}
+		if w.ended = err != nil && len(w.rest) == 0; w.ended || end > 0 {
+			return
+		}
+	}
+}
+
+// parse takes the text apart into lines.
+func (b *block[T]) parse(read func([]byte) (T, error)) {
+	defer func() { b.done <- struct{}{} }()
+	b.lines = b.lines[:0]
+	if b.long > 0 {
+		b.lines = append(b.lines, blockLine[T]{line: line[T]{bytes: b.long}, broken: errTooLong})
+	}
+	for text := b.text; len(text) > 0; {
+		end, whole := bytes.IndexByte(text, '\n')+1, true
+		if end == 0 {
+			end, whole = len(text), false
+		}
+		l := blockLine[T]{line: line[T]{bytes: int64(end)}}
+		switch {
+		case !whole:
+			l.broken = errTorn
+		case end > longestLine:
+			l.broken = errTooLong
+		default:
+			var object []byte
+			if object, l.broken = unseal(text[:end-1]); l.broken == nil {
+				l.is, l.refused = read(object)
+			}
+		}
+		b.lines, text = append(b.lines, l), text[end:]
+	}
+}
