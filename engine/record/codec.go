@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"iter"
 	"math"
+	"math/bits"
 	"reflect"
 	"slices"
 	"strconv"
@@ -220,37 +221,46 @@ func (s *shape) ofStruct(t reflect.Type, making map[reflect.Type]*shape) {
 		w.to = append(w.to, '}')
 	}
 	s.read = func(r *reader, v reflect.Value) {
-		next := 0
-		for key := range r.object() {
-			at := fieldAt(fields, key, next)
-			if at < 0 {
-				r.unknown(key)
-				continue
-			}
-			f := &fields[at]
-			next = at + 1
-			if r.next() == 'n' && !f.null {
+		r.deeper()
+		if r.expect('{'); r.skip('}') {
+			r.depth--
+			return
+		}
+		for next := 0; r.err == nil; {
+			at := r.fieldOf(fields, next)
+			switch {
+			case at < 0:
+			case r.next() == 'n' && !fields[at].null:
 				r.word("null")
-				continue
+			default:
+				fields[at].shape.read(r, fields[at].of(v))
 			}
-			f.shape.read(r, f.of(v))
+			next = at + 1
+			if !r.skip(',') {
+				r.expect('}')
+				r.depth--
+				return
+			}
 		}
 	}
 }
 
-// fieldAt is where the field of a key stands, -1 for none. They mostly come in their order.
-func fieldAt(fields []field, key []byte, next int) int {
+// fieldOf reads a key and says which field it is of. Fields mostly come in their order.
+// A member that has none is passed over: -1.
+func (r *reader) fieldOf(fields []field, next int) int {
+	rest := r.text[r.at:]
 	for i := next; i < len(fields); i++ {
-		if fields[i].name == string(key) {
+		if head := fields[i].head; len(rest) > len(head) && rest[1] == head[1] && string(rest[:len(head)]) == head {
+			r.at += len(head)
 			return i
 		}
 	}
-	for i := range next {
-		if fields[i].name == string(key) {
-			return i
-		}
+	key := r.quoted()
+	at := slices.IndexFunc(fields, func(f field) bool { return f.name == string(key) })
+	if r.expect(':'); at < 0 && r.err == nil {
+		r.unknown(key)
 	}
-	return -1
+	return at
 }
 
 // fieldsOf are the fields that JSON tells, those of embedded structs in their place.
@@ -478,7 +488,8 @@ type reader struct {
 
 const (
 	longestName = 48
-	knownNames  = 1 << 10
+	knownBits   = 10
+	knownNames  = 1 << knownBits
 	deepest     = 10_000 // values within values, as in encoding/json
 )
 
@@ -604,13 +615,17 @@ func (r *reader) string() string {
 	return r.shared(text)
 }
 
-var nameSeed = maphash.MakeSeed()
-
+// shared is a text that shares its memory with equal ones. Its place among those that
+// are known depends on its ends, where ids differ.
 func (r *reader) shared(text []byte) string {
 	if len(text) > longestName || r.names == nil {
 		return string(text)
 	}
-	known := &r.names[maphash.Bytes(nameSeed, text)%knownNames]
+	var ends [16]byte
+	copy(ends[:8], text)
+	copy(ends[8:], text[max(0, len(text)-8):])
+	hash := (binary.LittleEndian.Uint64(ends[:]) ^ bits.RotateLeft64(binary.LittleEndian.Uint64(ends[8:]), 29)) * 0x9e3779b97f4a7c15
+	known := &r.names[hash>>(64-knownBits)]
 	if *known != string(text) {
 		*known = string(text)
 	}

@@ -436,7 +436,7 @@ func sectionLines[T any](name string, in io.ReaderAt, from place, to int64, read
 // must be safe for concurrent use.
 func walk[T any](name string, in io.Reader, from place, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
 	return func(yield func(*line[T], error) bool) {
-		w := &walker[T]{name: name, in: in, read: read}
+		w := &walker[T]{in: in, read: read, room: blockSize}
 		defer w.wait()
 		var bad *Problem
 		for b := w.next(); b != nil; b = w.next() {
@@ -484,7 +484,6 @@ func (p *Problem) and(next *Problem) *Problem {
 
 // walker reads a file block by block.
 type walker[T any] struct {
-	name  string
 	in    io.Reader
 	read  func([]byte) (T, error)
 	rest  []byte // the beginning of a line that the next block goes on with
@@ -493,6 +492,7 @@ type walker[T any] struct {
 
 	ahead []*block[T] // those in the works, in their order
 	free  []*block[T]
+	room  int // for the text of a block
 }
 
 // block is a part of a file: whole lines, the last one perhaps without its end.
@@ -509,12 +509,15 @@ type blockLine[T any] struct {
 	broken, refused error
 }
 
-const blockSize = 128 << 10
+const (
+	blockSize = 128 << 10
+	mostAhead = 1 << 20 // bytes of blocks in the works, but for the next one
+)
 
 // next is the next block whose lines were read; nil at the end. The first one is read
 // before others are begun: it may be all there is, or all that is wanted.
 func (w *walker[T]) next() *block[T] {
-	for first := w.free == nil; !w.ended && len(w.ahead) <= runtime.GOMAXPROCS(0); {
+	for first := w.free == nil; !w.ended && len(w.ahead) <= min(runtime.GOMAXPROCS(0), mostAhead/w.room); {
 		b := w.fill()
 		w.ahead = append(w.ahead, b)
 		if first {
@@ -545,7 +548,7 @@ func (w *walker[T]) fill() *block[T] {
 	if last := len(w.free) - 1; last >= 0 {
 		b, w.free = w.free[last], w.free[:last]
 	}
-	b.long, b.text = 0, append(slices.Grow(emptied(b.text), blockSize), w.rest...)
+	b.long, b.text = 0, append(slices.Grow(emptied(b.text), w.room), w.rest...)
 	w.rest = emptied(w.rest)
 	for {
 		from := len(b.text)
@@ -568,7 +571,8 @@ func (w *walker[T]) fill() *block[T] {
 			w.skip(b)
 			return b
 		}
-		b.text = slices.Grow(b.text, len(b.text))
+		w.room = 4 * len(b.text)
+		b.text = slices.Grow(b.text, w.room-len(b.text))
 	}
 }
 
