@@ -25,7 +25,6 @@ func readLine[V any](line []byte, read func([]byte) (V, error)) (V, error) {
 	return read(object)
 }
 
-
 func freshScores(object []byte) ([]Score, error) {
 	line, err := readScores(object)
 	return line.Scores, err

@@ -554,7 +554,7 @@ func (w *walker[T]) fill() *block[T] {
 		from := len(b.text)
 		n, err := io.ReadFull(w.in, b.text[from:cap(b.text)])
 		b.text = b.text[:from+n]
-		end := from + bytes.LastIndexByte(b.text[from:], '\n') + 1
+		end := bytes.LastIndexByte(b.text, '\n') + 1
 		switch {
 		case err == io.EOF || err == io.ErrUnexpectedEOF:
 			w.ended = true
@@ -563,7 +563,7 @@ func (w *walker[T]) fill() *block[T] {
 			w.ended, w.err = true, err
 			b.text = b.text[:end]
 			return b
-		case end > from:
+		case end > 0:
 			w.rest = append(w.rest, b.text[end:]...)
 			b.text = b.text[:end]
 			return b
