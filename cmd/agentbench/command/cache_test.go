@@ -1,16 +1,22 @@
 package command
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -147,4 +153,275 @@ func TestF4_ACacheThatCannotBeWritten(t *testing.T) {
 	if strings.Count(said, "warning: ") != 1 || calls.Load() != 6 {
 		t.Errorf("%d calls, said\n%s", calls.Load(), said)
 	}
+}
+
+// What is computed here is computed from the files as they lie on the disk, with
+// arithmetic of its own: nothing that reads or sums up in the product has a part.
+
+// rawRun is of a line of records.jsonl what is added up here.
+type rawRun struct {
+	Run, Configuration, Task string
+	Outcome                  struct{ Status string }
+	Usage                    struct {
+		Calls        int   `json:"calls"`
+		InputTokens  int   `json:"input_tokens"`
+		OutputTokens int   `json:"output_tokens"`
+		Cost         int64 `json:"cost_pusd"`
+	}
+	Elapsed int64 `json:"elapsed_ns"`
+
+	score float64
+}
+
+// rawRuns are the runs that count, in some folders, with their scores.
+func rawRuns(t *testing.T, dirs ...string) []rawRun {
+	t.Helper()
+	byID := map[string]rawRun{}
+	for _, dir := range dirs {
+		for _, line := range rawLines(t, dir, "records.jsonl") {
+			var r rawRun
+			if err := json.Unmarshal(line, &r); err != nil {
+				t.Fatal(err)
+			}
+			byID[r.Run] = r // of several tries the last one stands
+		}
+	}
+	for _, dir := range dirs {
+		for _, line := range rawLines(t, dir, "scores.jsonl") {
+			var s struct {
+				Run    string
+				Scores []struct {
+					Iteration int
+					Value     float64
+				}
+			}
+			if err := json.Unmarshal(line, &s); err != nil {
+				t.Fatal(err)
+			}
+			for _, score := range s.Scores {
+				if r := byID[s.Run]; score.Iteration == 0 {
+					r.score = score.Value
+					byID[s.Run] = r
+				}
+			}
+		}
+	}
+	maps.DeleteFunc(byID, func(_ string, r rawRun) bool {
+		return r.Outcome.Status != "completed" && r.Outcome.Status != "failed"
+	})
+	return slices.Collect(maps.Values(byID))
+}
+
+func rawLines(t *testing.T, dir, name string) (lines [][]byte) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewScanner(bytes.NewReader(text))
+	in.Buffer(nil, 1<<24)
+	for in.Scan() {
+		lines = append(lines, bytes.Clone(in.Bytes()))
+	}
+	return lines
+}
+
+// totals is what a report says of a configuration.
+type totals struct {
+	Name   string
+	Runs   int
+	Tasks  int
+	Calls  int                     `json:"total_calls"`
+	Tokens int                     `json:"total_tokens"`
+	Cost   struct{ Total float64 } `json:"cost_usd"`
+	Scores []struct {
+		Mean      float64
+		Successes int
+	}
+}
+
+func reported(t *testing.T, dir string) map[string]totals {
+	t.Helper()
+	text, _ := typed(t, 0, nil, "report", dir, "--format", "json")
+	var r struct{ Configurations []totals }
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]totals{}
+	for _, c := range r.Configurations {
+		of[c.Name] = c
+	}
+	return of
+}
+
+// The whole, the merged shards, and what is added up from the lines that the
+// shards left behind say the same.
+func TestMergedShardsAddUpToWhatTheirLinesSay(t *testing.T) {
+	dir := dealtSuite(t)
+	suite := filepath.Join(dir, "suite.yaml")
+	at := func(name ...any) string { return filepath.Join(dir, fmt.Sprint(name...)) }
+	typed(t, 1, nil, "run", suite, "-q", "--out", at("whole"))
+	var shards []string
+	for i := range 3 {
+		shards = append(shards, at("shard", i+1))
+		typed(t, 0, nil, "run", suite, "-q", "--out", shards[i], "--shard", fmt.Sprintf("%d/3", i+1))
+	}
+	typed(t, 1, nil, append([]string{"merge", "-q", "--out", at("merged")}, shards...)...)
+	sums := map[string]*totals{}
+	scores := map[string]map[string][]float64{} // by configuration and task
+	for _, r := range rawRuns(t, shards...) {
+		if sums[r.Configuration] == nil {
+			sums[r.Configuration], scores[r.Configuration] = &totals{}, map[string][]float64{}
+		}
+		of := sums[r.Configuration]
+		of.Runs, of.Calls, of.Tokens = of.Runs+1, of.Calls+r.Usage.Calls, of.Tokens+r.Usage.InputTokens+r.Usage.OutputTokens
+		of.Cost.Total += float64(r.Usage.Cost) / 1e12
+		scores[r.Configuration][r.Task] = append(scores[r.Configuration][r.Task], r.score)
+	}
+	if len(sums) != 2 || sums["once"].Runs == 0 {
+		t.Fatalf("%d configurations", len(sums))
+	}
+	for _, folder := range []string{"whole", "merged"} {
+		for name, got := range reported(t, at(folder)) {
+			want := sums[name]
+			mean, successes := 0.0, 0
+			for _, trials := range scores[name] {
+				for _, score := range trials {
+					mean += score / float64(len(trials)) / float64(len(scores[name]))
+					successes += int(score)
+				}
+			}
+			if got.Runs != want.Runs || got.Tasks != len(scores[name]) || got.Calls != want.Calls || got.Tokens != want.Tokens ||
+				math.Abs(got.Cost.Total-want.Cost.Total) > 1e-12 || math.Abs(got.Scores[0].Mean-mean) > 1e-9 || got.Scores[0].Successes != successes {
+				t.Errorf("%s, %s: %+v; the lines say %+v, a mean of %v and %d successes", folder, name, got, want, mean, successes)
+			}
+		}
+	}
+}
+
+// By hash: the tasks in the order of the SHA-256 of their ids, cut into parts
+// that differ by one at most. By weights: the longest first, each to the shard
+// that has the least.
+func TestShardsAreDealtAsTheManualSays(t *testing.T) {
+	dir := dealtSuite(t)
+	suite := filepath.Join(dir, "suite.yaml")
+	whole := filepath.Join(dir, "whole")
+	typed(t, 1, nil, "run", suite, "-q", "--out", whole)
+	ids := make([]string, 11)
+	for n := range ids {
+		ids[n] = fmt.Sprint("t", n)
+	}
+	inOrder := func(a, b string) int {
+		x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
+		return bytes.Compare(x[:], y[:])
+	}
+	slices.SortFunc(ids, inOrder)
+	var dealt []string
+	for i, of := range tasksOfShards(t, suite, 4) {
+		slices.SortFunc(of, inOrder)
+		if len(of) < 2 || len(of) > 3 {
+			t.Errorf("shard %d of 4 has %d of 11 tasks", i+1, len(of))
+		}
+		dealt = append(dealt, of...)
+	}
+	if !slices.Equal(dealt, ids) {
+		t.Errorf("dealt %v, by hash %v", dealt, ids)
+	}
+
+	elapsed, runs := map[string]int64{}, map[string]int64{}
+	for _, r := range rawRuns(t, whole) {
+		elapsed[r.Task], runs[r.Task] = elapsed[r.Task]+r.Elapsed, runs[r.Task]+1
+	}
+	longestFirst := slices.Clone(ids)
+	slices.SortStableFunc(longestFirst, func(a, b string) int { return int(elapsed[b]/runs[b]/1000 - elapsed[a]/runs[a]/1000) })
+	loads, want := make([]int64, 3), make([][]string, 3)
+	for _, id := range longestFirst {
+		least := 0
+		for s := range loads {
+			if loads[s] < loads[least] {
+				least = s
+			}
+		}
+		loads[least], want[least] = loads[least]+elapsed[id]/runs[id]/1000, append(want[least], id)
+	}
+	for i, of := range tasksOfShards(t, suite, 3, "--shard-weights", whole) {
+		slices.Sort(of)
+		slices.Sort(want[i])
+		if !slices.Equal(of, want[i]) {
+			t.Errorf("shard %d of 3 has %v, by durations %v", i+1, of, want[i])
+		}
+	}
+}
+
+// tasksOfShards are the tasks that each shard has run.
+func tasksOfShards(t *testing.T, suite string, of int, more ...string) (shards [][]string) {
+	t.Helper()
+	for i := range of {
+		dir := filepath.Join(t.TempDir(), "r")
+		typed(t, 0, nil, append([]string{"run", suite, "-q", "--out", dir, "--shard", fmt.Sprintf("%d/%d", i+1, of)}, more...)...)
+		tasks := map[string]bool{}
+		for _, line := range rawLines(t, dir, "records.jsonl") {
+			var r rawRun
+			if err := json.Unmarshal(line, &r); err != nil {
+				t.Fatal(err)
+			}
+			tasks[r.Task] = true
+		}
+		shards = append(shards, slices.Collect(maps.Keys(tasks)))
+	}
+	return shards
+}
+
+// The power of `plan --from` is Miller's formula on the scores as they lie there:
+// the variance of a task's difference is that of the true ones, and that of its
+// trials by their number; (1.95996 + 0.84162)² of it over the square of a
+// difference is how many tasks show it.
+func TestPlanFromRecordsIsMillersFormula(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	typed(t, 0, nil, "run", "quickstart", "-q", "--out", dir)
+	trials := map[string]map[string][]float64{}
+	for _, r := range rawRuns(t, dir) {
+		if trials[r.Configuration] == nil {
+			trials[r.Configuration] = map[string][]float64{}
+		}
+		trials[r.Configuration][r.Task] = append(trials[r.Configuration][r.Task], r.score)
+	}
+	var between, within float64
+	for _, other := range []string{"default", "thorough"} {
+		var differences []float64
+		ownWithin := 0.0
+		for task, before := range trials["single-pass"] {
+			after := trials[other][task]
+			differences = append(differences, meanByHand(after)-meanByHand(before))
+			ownWithin += (varianceByHand(before) + varianceByHand(after)) / 120
+		}
+		between += max(0, varianceByHand(differences)-ownWithin/3) / 2
+		within += ownWithin / 2
+	}
+	const z = 1.959963985 + 0.841621234
+	variance := between + within/4
+	for _, want := range []string{
+		fmt.Sprintf("120 tasks × 4 trials can show a difference of right of %.3f by", z*math.Sqrt(variance/120)),
+		fmt.Sprintf("to show a difference of 0.1 takes %.0f tasks of 4 trials, or 120 tasks of %.0f trials",
+			math.Ceil(z*z*variance/0.01), math.Ceil(within/(120*0.01/(z*z)-between))),
+	} {
+		if text, _ := typed(t, 0, map[string]string{"COLUMNS": "300"}, "plan", "quickstart", "--from", dir, "--detect", "10%", "--trials", "4"); !strings.Contains(text, want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+}
+
+func meanByHand(values []float64) (mean float64) {
+	for _, x := range values {
+		mean += x / float64(len(values))
+	}
+	return mean
+}
+
+func varianceByHand(values []float64) (variance float64) {
+	mean := meanByHand(values)
+	for _, x := range values {
+		variance += (x - mean) * (x - mean) / float64(len(values)-1)
+	}
+	return variance
 }

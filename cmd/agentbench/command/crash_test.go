@@ -2,9 +2,11 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -12,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -334,5 +337,269 @@ func TestF3_KilledSuitesKeepTheirBudget(t *testing.T) {
 	}
 	if n := calls.Load(); n > budget || n < budget/2 {
 		t.Errorf("%d calls under a budget of %d", n, budget)
+	}
+}
+
+// sessionsForFaults is how often a run is tried at most: the default of --attempts.
+const sessionsForFaults = 3
+
+// TestF10_F21_EveryFifthAnswerIsAFault runs a suite at a server whose every
+// fifth answer is a fault, each kind in turn that may pass: all runs end scored,
+// within the attempts that they have. AGENTBENCH_FAULTS=2000 makes that many runs.
+func TestF10_F21_EveryFifthAnswerIsAFault(t *testing.T) {
+	runs, err := strconv.Atoi(cmp.Or(os.Getenv("AGENTBENCH_FAULTS"), "150"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	schedule, err := mockserver.ParseSchedule("ok*4," + strings.Join(passing(), ",ok*4,") + ",repeat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mock := mockserver.New(mockserver.Options{Rules: []mockserver.Rule{mockserver.Texts("a reply of several chunks")}, Schedule: schedule})
+	server := httptest.NewServer(mock)
+	defer server.Close()
+	folder := faultySuite(t, server.URL, runs/2)
+	sessions := 0
+	for scored := 0; scored < runs; scored = scoredIn(t, filepath.Join(folder, "r")) {
+		if sessions++; sessions > sessionsForFaults {
+			t.Fatalf("%d of %d runs are scored after %d sessions", scored, runs, sessionsForFaults)
+		}
+		runFaulty(t, folder)
+	}
+	told := mock.Stats(0)
+	if shown := faultsIn(&told); shown < runs/5 || shown != told.Requests/5 || len(told.Faults) != len(passing()) {
+		t.Errorf("%d faults in %d requests", shown, told.Requests)
+	}
+	t.Logf("%d runs scored in %d sessions: %d requests, %d faults of %d kinds", runs, sessions, told.Requests, faultsIn(&told), len(told.Faults))
+}
+
+// passing are the kinds of faults that another attempt may survive.
+func passing() (kinds []string) {
+	for _, kind := range mockserver.Kinds() {
+		switch kind.Class {
+		case record.RateLimit, record.Server, record.Network, record.CallTimeout, record.Incomplete, record.BadResponse:
+			if !slices.Contains(kind.Options, "size") { // those come again as large
+				kinds = append(kinds, kind.Name)
+			}
+		}
+	}
+	return kinds
+}
+
+// faultySuite asks a server for whole answers and for streams.
+func faultySuite(t *testing.T, address string, tasks int) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	var rows strings.Builder
+	for n := range tasks {
+		fmt.Fprintf(&rows, "{\"id\": \"t%d\", \"input\": \"task %d\", \"target\": \"a reply of several chunks\"}\n", n, n)
+	}
+	loop := "loop: %s\nagent: {model: %[1]s}\nprompt: '{{ task.input }}'\nterminate: {max_iterations: 1}\n"
+	model := fmt.Sprintf("{provider: openai, base_url: %s/v1, price: free, first_byte_timeout: 1s, idle_timeout: 500ms, stream: ", address)
+	for name, text := range map[string]string{
+		"tasks.jsonl": rows.String(), "whole.yaml": fmt.Sprintf(loop, "whole"), "stream.yaml": fmt.Sprintf(loop, "stream"),
+		"suite.yaml": "suite: faults\ntasks: tasks.jsonl\nmodels: {whole: " + model + "false}, stream: " + model + "true}}\n" +
+			"configurations: [{name: whole, loop: whole.yaml}, {name: stream, loop: stream.yaml}]\nscorers: [{name: right, type: exact}]\nconcurrency: 32\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// runFaulty makes one session. Runs that had faults are no reason to fail.
+func runFaulty(t *testing.T, folder string) {
+	t.Helper()
+	child := exec.Command("agentbench", "run", "suite.yaml", "-q", "--cache", "off", "--out", "r")
+	child.Dir, child.Env = folder, append(os.Environ(), "OPENAI_API_KEY=none")
+	out, err := child.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == notMeasured) {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// scoredIn counts the runs of a folder that completed with the right answer.
+func scoredIn(t *testing.T, folder string) (scored int) {
+	t.Helper()
+	right := map[string]bool{}
+	for score, err := range record.ReadScores(folder) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		right[score.Run] = score.Unscored == "" && score.Value == 1
+	}
+	for run, err := range record.ReadRuns(folder) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run.Outcome.Status == record.Completed && right[run.ID] {
+			scored++
+		}
+	}
+	return scored
+}
+
+func faultsIn(told *mockserver.Stats) (shown int) {
+	for _, times := range told.Faults {
+		shown += times
+	}
+	return shown
+}
+
+// TestF23_AnAnswerOf30MB: a whole suite, from the call to the record, needs at most
+// four times the size of a huge answer besides what it needs for a small one.
+func TestF23_AnAnswerOf30MB(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector holds more; .ci/run runs this without it")
+	}
+	const size = 30 // MiB, as the garbage collector tells
+	for _, stream := range []bool{false, true} {
+		for _, cache := range []string{"off", "on"} {
+			small, huge := heapOf(t, "100KB", stream, cache), heapOf(t, fmt.Sprintf("%dMiB", size), stream, cache)
+			t.Logf("streamed: %v, cache %s: a heap of %d MiB, %d MiB for a small answer", stream, cache, huge, small)
+			if huge-small > 4*size {
+				t.Errorf("streamed: %v, cache %s: the heap grew by %d MiB, which is more than four times the answer", stream, cache, huge-small)
+			}
+		}
+	}
+}
+
+// heapOf is the largest heap, in MiB, of a run with an answer of this size.
+func heapOf(t *testing.T, size string, stream bool, cache string) (most int) {
+	t.Helper()
+	fault, err := mockserver.ParseRated("huge:size=" + size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(mockserver.New(mockserver.Options{Faults: []mockserver.Rated{fault}}))
+	defer server.Close()
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"a.yaml":     "loop: a\nagent: {model: m}\nprompt: write much\nterminate: {max_iterations: 1}\n",
+		"suite.yaml": fmt.Sprintf("suite: huge\ntasks: [{input: x}]\nmodels: {m: {provider: openai, base_url: %s/v1, price: free, stream: %v}}\nconfigurations: [{name: a, loop: a.yaml}]\n", server.URL, stream),
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	child := exec.Command("agentbench", "run", "suite.yaml", "-q", "--cache", cache, "--cache-dir", "cache", "--out", "r")
+	child.Dir, child.Env = folder, append(os.Environ(), "OPENAI_API_KEY=none", "GODEBUG=gctrace=1", "GOGC=100")
+	out, err := child.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %.2000s", err, out)
+	}
+	if runs, err := os.Stat(filepath.Join(folder, "r", "records.jsonl")); err != nil || size != "100KB" && runs.Size() < 30<<20 {
+		t.Fatalf("the record: %v, %v", runs, err)
+	}
+	for _, heaps := range regexp.MustCompile(`(\d+)->(\d+)->\d+ MB`).FindAllSubmatch(out, -1) { // before and at the end of each collection
+		for _, heap := range heaps[1:] {
+			n, _ := strconv.Atoi(string(heap))
+			most = max(most, n)
+		}
+	}
+	return most
+}
+
+// scoringFault is a scorer that cannot judge, and why.
+type scoringFault struct{ name, scorer, why string }
+
+// scoringFaults are those that bad input makes; at is a server of judges and endpoints.
+func scoringFaults(at string) []scoringFault {
+	command := func(script string) string {
+		return `type: command, timeout: 3s, command: [sh, -c, "` + script + `"]`
+	}
+	return []scoringFault{
+		{"not-a-number", `type: cel, expr: "0.0 / double(size(output) - size(output))"`, "scorer not-a-number gave NaN, which is not between 0 and 1"},
+		{"infinite", `type: cel, expr: "1.0 / double(size(output) - size(output))"`, "scorer infinite gave +Inf, which is not between 0 and 1"},
+		{"too-much", `type: cel, expr: "7.0"`, "scorer too-much gave 7, which is not between 0 and 1"},
+		{"out-of-range", `type: cel, expr: "7.0", range: [1, 5]`, "scorer out-of-range gave 7, which is not between 1 and 5"},
+		{"wrong-type", `type: cel, expr: "double(task.metadata.none)"`, `there is no key "none"`},
+		{"long", `type: regex, value: "string(task.vars.long)", pattern: x`, "the value has 2000000 bytes; at most 1048576 are searched"},
+		{"no-target", `type: exact, target: "null"`, "the target is missing"},
+		{"hangs", command("sleep 300 & wait"), `the program "sh" took longer than 3s and was killed`},
+		{"crashes", command("echo broken >&2; exit 3"), `the program "sh" failed: exit status 3: broken`},
+		{"garbage", command("echo fine"), "reading the answer: it is not JSON"},
+		{"silent", command("true"), "reading the answer: it is not JSON"},
+		{"program-nan", command("echo NaN"), "reading the answer: it is not JSON"},
+		{"program-too-much", command("echo 7"), "scorer program-too-much gave 7, which is not between 0 and 1"},
+		{"floods", command("yes | head -c 300000"), `the program "sh" wrote 300000 bytes; 262144 are allowed`},
+		{"not-there", "type: http, url: '" + at + "/404'", "the endpoint: HTTP 404"},
+		{"prose-endpoint", "type: http, url: '" + at + "/prose'", "reading the answer: it is not JSON"},
+		{"prose", "type: judge, model: prose, rubric: good", "bad_response: the judge's answer cannot be read: it is not JSON"},
+		{"out-of-scale", "type: judge, model: seven, rubric: good", "its score 7 is not between 0 and 1, and that twice"},
+		{"no-key", "type: judge, model: refuses, rubric: good", "auth: "},
+		{"half-a-panel", "type: judge, models: [prose, seven, fine], rubric: good", "2 of 3 votes failed: bad_response"},
+		{"part", "type: all_of, scorers: [garbage, right]", "garbage: reading the answer: it is not JSON"},
+	}
+}
+
+// judging answers judges and endpoints in every way that is no score.
+func judging(t *testing.T) (address string) {
+	said := map[string]string{"prose": "Good work!", "seven": `{"score": 7}`, "fine": `{"score": 1}`}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/prose", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, said["prose"]) })
+	for name, text := range said {
+		mux.HandleFunc("/"+name+"/v1/chat/completions", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"choices":[{"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`, text)
+		})
+	}
+	mux.HandleFunc("/refuses/v1/chat/completions", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func scoringSuite(t *testing.T, address string, faults []scoringFault) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	suite := "suite: scoring\ntasks: [{id: a, input: x, target: x, vars: {long: " + strings.Repeat("y", 2_000_000) + "}, metadata: {level: 1}}]\n" +
+		"configurations: [{name: default, loop: l.yaml}]\nmodels:\n  echo: {provider: script, responses: [x]}\n"
+	for _, name := range []string{"prose", "seven", "fine", "refuses"} {
+		suite += fmt.Sprintf("  %s: {provider: openai, base_url: '%s/%[1]s/v1', price: free, stream: false}\n", name, address)
+	}
+	suite += "scorers:\n- {name: right, type: exact}\n"
+	for _, f := range faults {
+		suite += "- {name: " + f.name + ", " + f.scorer + "}\n"
+	}
+	for name, text := range map[string]string{"suite.yaml": suite, "l.yaml": "loop: l\nagent: {model: echo}\nprompt: x\nmax_iterations: 1\n"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// TestF80_WhatCannotBeJudgedIsUnscored runs a suite whose every scorer but one cannot judge, each for another reason: the
+// run ends, no such score is a number, all are counted with their reason, and the one that can judge is not hindered.
+func TestF80_WhatCannotBeJudgedIsUnscored(t *testing.T) {
+	at := judging(t)
+	faults := scoringFaults(at)
+	folder := scoringSuite(t, at, faults)
+	run := exec.Command("agentbench", "run", "suite.yaml", "-q", "--out", "r")
+	run.Dir, run.Env = folder, append(os.Environ(), "OPENAI_API_KEY=none")
+	table, err := run.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, table)
+	}
+	made := map[string]record.Score{}
+	for score, err := range record.ReadScores(filepath.Join(folder, "r")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[score.Name] = score
+	}
+	if right := made["right"]; right.Value != 1 || right.Unscored != "" {
+		t.Errorf("the scorer that can judge: %+v", right)
+	}
+	told := strings.Join(strings.Fields(string(table)), " ")
+	for _, f := range faults {
+		if score := made[f.name]; !strings.Contains(score.Unscored, f.why) || score.Value != 0 || score.Answer != "" {
+			t.Errorf("%s: %+v, want %s", f.name, score, f.why)
+		}
+		if !regexp.MustCompile(regexp.QuoteMeta(f.name) + ` could not judge 1 of 1 runs?, which (is|are) in no score: \S`).MatchString(told) {
+			t.Errorf("%s is not counted in\n%s", f.name, table)
+		}
 	}
 }

@@ -4,13 +4,22 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/record/recordingtest"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -241,4 +250,422 @@ func TestLinksOfTheDocuments(t *testing.T) {
 			t.Errorf("docs/README.md does not lead to %s", name)
 		}
 	}
+}
+
+// block is a fenced block of a Markdown file.
+type block struct {
+	language string
+	lines    []string
+}
+
+var fenced = regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$")
+
+func blocks(text string) (all []block) {
+	for _, match := range fenced.FindAllStringSubmatch(text, -1) {
+		all = append(all, block{match[1], strings.Split(strings.TrimSuffix(match[2], "\n"), "\n")})
+	}
+	return all
+}
+
+// TestReadme writes the files that the README shows and runs its commands, in
+// their order. A line of three dots stands for any lines. TestCompareDocument
+// does the same for docs/compare.md.
+func TestReadme(t *testing.T) { runDocument(t, "../../../README.md", 5) }
+
+func TestCompareDocument(t *testing.T) { runDocument(t, "../../../docs/compare.md", 2) }
+
+func TestCalibrateDocument(t *testing.T) { runDocument(t, "../../../docs/calibrate.md", 3) }
+
+func TestScoreDocument(t *testing.T) { runDocument(t, "../../../docs/score.md", 5) }
+
+func runDocument(t *testing.T, path string, least int) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	commands := 0
+	for _, b := range blocks(string(text)) {
+		switch b.language {
+		case "yaml", "csv":
+			writeNamed(t, b.lines)
+		case "jsonl":
+			if err := os.WriteFile("log.jsonl", []byte(strings.Join(b.lines, "\n")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		case "console":
+			commands += runAll(t, b.lines)
+		}
+	}
+	if commands < least {
+		t.Errorf("found %d commands in %s", commands, path)
+	}
+}
+
+// writeNamed writes a block under the name in its first line.
+func writeNamed(t *testing.T, lines []string) {
+	name, ok := strings.CutPrefix(lines[0], "# ")
+	if !ok {
+		t.Fatalf("a block does not start with its file's name: %q", lines[0])
+	}
+	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// runAll runs the commands of a block and compares what they print.
+func runAll(t *testing.T, lines []string) (commands int) {
+	for i := 0; i < len(lines); {
+		command, ok := strings.CutPrefix(lines[i], "$ agentbench ")
+		if !ok {
+			t.Fatalf("want a command, found %q", lines[i])
+		}
+		end := i + 1
+		for end < len(lines) && !strings.HasPrefix(lines[end], "$ ") {
+			end++
+		}
+		var out bytes.Buffer
+		env := func(name string) string { return map[string]string{"COLUMNS": "100", "PATH": os.Getenv("PATH")}[name] }
+		code := run(context.Background(), append(strings.Fields(command), quietly(command)...), env, strings.NewReader(""), &out, &out)
+		if (code == exit.WrongUsage || code == exit.WrongSpec) && slices.Equal(lines[i+1:end], []string{"..."}) {
+			t.Errorf("agentbench %s is a mistake, and the document does not say so:\n%s", command, out.String())
+		}
+		if !matches(out.String(), lines[i+1:end]) {
+			t.Errorf("agentbench %s printed\n%s\nwhile the document shows\n%s", command, out.String(), strings.Join(lines[i+1:end], "\n"))
+		}
+		i = end
+		commands++
+	}
+	return commands
+}
+
+// quietly leaves the progress and the notes of run out.
+func quietly(command string) []string {
+	if strings.HasPrefix(command, "run ") {
+		return []string{"--quiet"}
+	}
+	return nil
+}
+
+// matches compares lines; three dots stand for any number of them.
+func matches(got string, want []string) bool {
+	var pattern strings.Builder
+	for _, line := range want {
+		if line == "..." {
+			pattern.WriteString("(.*\n)*?")
+		} else {
+			pattern.WriteString(regexp.QuoteMeta(line) + "\n")
+		}
+	}
+	return regexp.MustCompile("^" + pattern.String() + "$").MatchString(got)
+}
+
+// What report, diff, replay and tune print as JSON is what schema says of it.
+func TestJSONKeepsToItsSchema(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "r")
+	printed(t, "run", "application", "-q", "--out", dir)
+	for kind, args := range map[string][]string{
+		"report": {"report", dir, "--format", "json"},
+		"diff":   {"diff", dir + ":one-try", dir + ":two-tries", "--format", "json"},
+		"replay": {"replay", dir, "--format", "json"},
+		"tune":   {"tune", dir, "--configuration", "two-tries", "-p", "terminate.max_iterations=1,2", "--choose", "at_least:0.5", "--format", "json"},
+	} {
+		schema, err := jsonschema.UnmarshalJSON(strings.NewReader(printed(t, "schema", kind)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiler := jsonschema.NewCompiler()
+		if err := compiler.AddResource("schema.json", schema); err != nil {
+			t.Fatal(err)
+		}
+		compiled, err := compiler.Compile("schema.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(printed(t, args...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := compiled.Validate(value); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
+// printed is what a command writes to stdout.
+func printed(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if code := run(context.Background(), args, func(string) string { return "" }, strings.NewReader(""), &out, &errs); code != 0 {
+		t.Fatalf("agentbench %q: exit code %d: %s", args, code, errs.String())
+	}
+	return out.String()
+}
+
+// mcpExample is a server of tools that scripts start.
+func mcpExample() {
+	server := mcp.NewServer(&mcp.Implementation{Name: "example", Version: "1"}, nil)
+	type number struct {
+		N int `json:"n"`
+	}
+	type nothing struct{}
+	mcp.AddTool(server, &mcp.Tool{Name: "double", Description: "Doubles a number."}, func(_ context.Context, _ *mcp.CallToolRequest, in number) (*mcp.CallToolResult, number, error) {
+		return nil, number{2 * in.N}, nil
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "pid", Description: "Tells which process this is."}, func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint("process ", os.Getpid())}}}, nil, nil
+	})
+	mcp.AddTool(server, &mcp.Tool{Name: "die", Description: "Ends the server."}, func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, any, error) {
+		fmt.Fprintln(os.Stderr, "out of luck")
+		os.Exit(3)
+		return nil, nil, nil
+	})
+	_ = server.Run(context.Background(), &mcp.StdioTransport{})
+}
+
+// Every example of the language of agents is run, with scripted models.
+func TestAgentsDocument(t *testing.T) { runDocument(t, "../../../docs/agents.md", 20) }
+
+func TestDatasetsDocument(t *testing.T) { runDocument(t, "../../../docs/datasets.md", 4) }
+
+// TestMetricsDocument runs the examples of docs/metrics.md.
+func TestMetricsDocument(t *testing.T) {
+	text := readDoc(t, "metrics.md")
+	t.Chdir(t.TempDir())
+	commands := 0
+	for _, b := range blocks(text) {
+		switch b.language {
+		case "jsonl":
+			if err := os.WriteFile("log.jsonl", []byte(strings.Join(b.lines, "\n")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		case "yaml":
+			writeNamed(t, b.lines)
+		case "console":
+			commands += runAll(t, b.lines)
+		}
+	}
+	if commands < 4 {
+		t.Errorf("found %d commands", commands)
+	}
+}
+
+// The examples of scorers that ask others are run. What a server of MySQL says of the statements in them stands in
+// mysqlSays.
+func TestProgramScorersDocument(t *testing.T) {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, "mysql"), []byte(mysqlSays), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	runDocument(t, "../../../docs/program-scorers.md", 5)
+}
+
+const mysqlSays = `#!/bin/sh
+case $(cat) in
+'SET @s = "SELECT count(*) FROM \"users\""; SET sql_mode = ANSI; PREPARE p FROM @s;')
+	echo "ERROR 1146 (42S02) at line 1: Table 'test.users' doesn't exist" >&2; exit 1 ;;
+'SET @s = "SHOW TABLES"; SET sql_mode = ANSI; PREPARE p FROM @s;') ;;
+'SET @s = "SELECT FROM names"; SET sql_mode = ANSI; PREPARE p FROM @s;')
+	echo "ERROR 1064 (42000) at line 1: You have an error in your SQL syntax; check the manual that corresponds to your MySQL server version for the right syntax to use near 'FROM names' at line 1" >&2; exit 1 ;;
+*)
+	echo "ERROR 2002 (HY000): Can't connect to local MySQL server through socket '/run/mysqld/mysqld.sock' (2)" >&2; exit 1 ;;
+esac
+`
+
+func TestJudgesDocument(t *testing.T) { runDocument(t, "../../../docs/judges.md", 3) }
+
+// documentedEvents are the rows of the table in docs/events.md, in their order,
+// with their fields.
+func documentedEvents(t *testing.T) (names []record.EventType, fields map[record.EventType][]string) {
+	t.Helper()
+	fields = map[record.EventType][]string{}
+	for line := range strings.Lines(readDoc(t, "events.md")) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
+			continue
+		}
+		name := record.EventType(strings.Trim(cells[1], " `"))
+		names = append(names, name)
+		for i, part := range strings.Split(cells[3], "`") {
+			if i%2 == 1 {
+				fields[name] = append(fields[name], part)
+			}
+		}
+	}
+	return names, fields
+}
+
+func TestS2_7_EventsDocumentHasEveryEvent(t *testing.T) {
+	names, _ := documentedEvents(t)
+	if !slices.Equal(names, record.EventTypes()) {
+		t.Errorf("docs/events.md has the events\n%v, there are\n%v", names, record.EventTypes())
+	}
+}
+
+// Every event of a run, and of one that went wrong, has the fields that the
+// document says, and no others; every field of an event is documented somewhere.
+func TestS2_7_EventsDocumentHasEveryField(t *testing.T) {
+	_, fields := documentedEvents(t)
+	common := []string{"event", "run", "at_ns", "iteration", "phase", "strategy"}
+	everywhere := slices.Concat(append(slices.Collect(maps.Values(fields)), common)...)
+	wrong := recordingtest.Conversation()
+	wrong.Outcome.Error = &record.Error{Class: record.Server, Message: "500"}
+	wrong.Iterations[0].Error, wrong.Iterations[0].Cut = wrong.Outcome.Error, "timeout"
+	wrong.Iterations[0].Evaluation = &record.Evaluation{Confidence: 0.5, Feedback: "no"}
+	plain := recordingtest.Conversation()
+	plain.Iterations[0].Prompt, plain.Iterations[0].Steps = "", nil
+	for _, run := range []*record.Run{recordingtest.Conversation(), wrong, plain} {
+		for event := range record.Events(run) {
+			for _, key := range slices.Sorted(maps.Keys(membersOf(t, event))) {
+				if !slices.Contains(common, key) && !slices.Contains(fields[event.Type], key) {
+					t.Errorf("docs/events.md does not say that %s has %s", event.Type, key)
+				}
+			}
+		}
+	}
+	for i := range reflect.TypeFor[record.Event]().NumField() {
+		name, _, _ := strings.Cut(reflect.TypeFor[record.Event]().Field(i).Tag.Get("json"), ",")
+		if !slices.Contains(everywhere, name) {
+			t.Errorf("docs/events.md does not name %s", name)
+		}
+	}
+}
+
+func membersOf(t *testing.T, event record.Event) map[string]json.RawMessage {
+	t.Helper()
+	line, err := json.Marshal(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(line, &members); err != nil {
+		t.Fatal(err)
+	}
+	return members
+}
+
+// TestEventsDocument plays the document.
+func TestEventsDocument(t *testing.T) { runDocument(t, "../../../docs/events.md", 2) }
+
+// TestFeaturesNamesTestsOfEveryFeature: docs/features.md has one row for each
+// feature, in their order, with tests that there are; one of them is named after
+// the row.
+func TestFeaturesNamesTestsOfEveryFeature(t *testing.T) {
+	tests := testsByName(t)
+	wanted := featureRows()
+	for line := range strings.Lines(readDoc(t, "features.md")) {
+		id, _, isRow := strings.Cut(strings.TrimPrefix(line, "| "), " |")
+		if !isRow || !strings.HasPrefix(id, "S") {
+			continue
+		}
+		if len(wanted) == 0 || id != wanted[0] {
+			t.Fatalf("the row %q stands where %q should", id, wanted)
+		}
+		wanted = wanted[1:]
+		provesFeature(t, id, line, tests)
+	}
+	if len(wanted) > 0 {
+		t.Errorf("these rows are missing: %v", wanted)
+	}
+}
+
+// provesFeature holds the tests of a row against those that there are.
+func provesFeature(t *testing.T, id, line string, tests map[string]bool) {
+	t.Helper()
+	after := regexp.MustCompile(strings.ReplaceAll(id, ".", "_") + `(_|\.|$)`)
+	named := false
+	for _, found := range namedTest.FindAllStringSubmatch(line, -1) {
+		if !tests[found[1]] {
+			t.Errorf("%s: there is no test %s", id, found[1])
+		}
+		named = named || after.MatchString(found[1])
+	}
+	for _, found := range namedScript.FindAllStringSubmatch(line, -1) {
+		if _, err := os.Stat(filepath.Join("../../../testdata", found[1])); err != nil {
+			t.Errorf("%s: there is no script %s", id, found[1])
+		}
+		named = named || after.MatchString(found[1])
+	}
+	if !named {
+		t.Errorf("%s has no test of its name: %s", id, line)
+	}
+}
+
+// featureRows are the rows that have to be there.
+func featureRows() []string {
+	var rows []string
+	for series, last := range []int{8, 15, 8, 6, 9} {
+		for n := 1; n <= last; n++ {
+			rows = append(rows, fmt.Sprintf("S%d.%d", series, n))
+		}
+	}
+	return rows
+}
+
+var (
+	namedTest   = regexp.MustCompile("`(\\w+\\.(?:Test|Fuzz)\\w+)`")
+	namedScript = regexp.MustCompile("`((?:script|spec)/\\w+\\.txtar)`")
+)
+
+// TestFaultsNamesTestsOfEveryFault: docs/faults.md has a row for each promise
+// and each fault that is not about what is still to be built, with tests that
+// there are; none has two.
+func TestFaultsNamesTestsOfEveryFault(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/faults.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := testsByName(t)
+	for _, named := range namedTest.FindAllStringSubmatch(string(text), -1) {
+		if !tests[named[1]] {
+			t.Errorf("there is no test %s", named[1])
+		}
+	}
+	for _, named := range namedScript.FindAllStringSubmatch(string(text), -1) {
+		if _, err := os.Stat(filepath.Join("../../../testdata", named[1])); err != nil {
+			t.Errorf("there is no script %s", named[1])
+		}
+	}
+	for _, row := range faultRows() {
+		at := regexp.MustCompile(`(?m)^\| `+row+` \|.*$`).FindAllString(string(text), -1)
+		if len(at) != 1 || !namedTest.MatchString(at[0]) && !namedScript.MatchString(at[0]) {
+			t.Errorf("%s has no test, or not one row: %q", row, at)
+		}
+	}
+}
+
+// faultRows are the rows that have to be there.
+func faultRows() []string {
+	rows := []string{"F9b"}
+	for _, each := range []struct {
+		letter      string
+		first, last int
+	}{{"P", 1, 22}, {"F", 1, 26}, {"F", 30, 45}, {"F", 50, 61}, {"F", 70, 78}, {"F", 80, 83}, {"F", 85, 85}} {
+		for n := each.first; n <= each.last; n++ {
+			rows = append(rows, fmt.Sprintf("%s%d", each.letter, n))
+		}
+	}
+	return rows
+}
+
+// testsByName are all tests, each by its folder and its name.
+func testsByName(t *testing.T) map[string]bool {
+	t.Helper()
+	tests := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	err := filepath.WalkDir("../../..", func(path string, entry os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range declared.FindAllStringSubmatch(string(text), -1) {
+			tests[filepath.Base(filepath.Dir(path))+"."+found[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tests
 }

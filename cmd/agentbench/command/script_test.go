@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/external"
 )
 
@@ -69,4 +71,13 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %s", name)
 		},
 	})
+}
+
+func TestNamesAreListedOnce(t *testing.T) {
+	if got := exit.Some([]string{"right", "right", "cost_usd", "right"}); got != "right, cost_usd" {
+		t.Errorf("%q", got)
+	}
+	if got := exit.Some(strings.Split("a b c d e f g h i j a", " ")); got != "a, b, c, d, e, f, g, h and 2 more" {
+		t.Errorf("%q", got)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,12 +14,21 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 	"unicode"
 
+	"github.com/spf13/cobra"
+
+	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // steering is what a terminal obeys or hides, in JSON and double quotes of YAML:
@@ -156,5 +166,197 @@ func write(t *testing.T, dir, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestPrintableLeavesNothingThatATerminalObeys(t *testing.T) {
+	cases := map[string]string{
+		"plain text, 文字 🚀": "plain text, 文字 🚀",
+		"two\n::error::x":  `two\n::error::x`,
+		"\x1b[31mred":      `\x1b[31mred`,
+		"\a\r\u202e\u200b": `\x07\r\u202e\u200b`,
+		"bad \xff":         `bad \xff`,
+	}
+	for text, want := range cases {
+		if got := page.Visible(text); got != want {
+			t.Errorf("page.Visible(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestFreshFoldersAreSafeNamesAndDiffer(t *testing.T) {
+	now := time.Date(2026, 1, 2, 15, 4, 5, 0, time.FixedZone("", 3600))
+	first, second := results.Fresh("../a b/ü", now), results.Fresh("../a b/ü", now)
+	if first == second {
+		t.Errorf("two folders of the same second are both %s", first)
+	}
+	if want := filepath.Join("results", "---a-b---20260102-140405-"); !strings.HasPrefix(first, want) {
+		t.Errorf("got %s, want %sXXXX", first, want)
+	}
+	if long := filepath.Base(results.Fresh(strings.Repeat("x", 500), now)); len(long) > 100 {
+		t.Errorf("a folder name of %d characters", len(long))
+	}
+}
+
+func TestSettingsKeepWhatStandsBehindTheFirstEqualsSign(t *testing.T) {
+	var got []spec.Setting
+	c := &cobra.Command{}
+	setFlag(c, &got, "set")
+	err := c.ParseFlags([]string{"--set", "a.b=1", "--set", "evaluate.checks.x.expr=output == 'a=b, c'"})
+	want := []spec.Setting{{Path: "a.b", Value: "1"}, {Path: "evaluate.checks.x.expr", Value: "output == 'a=b, c'"}}
+	if err != nil || len(got) != len(want) {
+		t.Fatalf("got %v, %v", got, err)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got %+v, want %+v", got[i], want[i])
+		}
+	}
+	for _, wrong := range []string{"a.b", "=1", "", "c="} {
+		if err := c.ParseFlags([]string{"--set", wrong}); err == nil {
+			t.Errorf("--set %q was taken", wrong)
+		}
+	}
+}
+
+func TestOnlyAClosedPipeIsForgiven(t *testing.T) {
+	if err := unlessClosed(errors.Join(errors.New("writing"), syscall.EPIPE)); err != nil {
+		t.Errorf("a reader that has seen enough is an error: %v", err)
+	}
+	if unlessClosed(syscall.ENOSPC) == nil {
+		t.Error("a full disk is forgiven")
+	}
+}
+
+// finishedRun is a run for which half a dollar was paid, and as much saved.
+func finishedRun(status record.Status, success bool) *record.Run {
+	return &record.Run{
+		Outcome:    record.Outcome{Status: status, Success: success},
+		Iterations: []record.Iteration{{N: 1, Evaluation: &record.Evaluation{}}},
+		Usage:      record.Usage{Calls: 4, Cost: record.USD},
+		Volatile:   record.Volatile{Paid: record.Usage{Calls: 2, Cost: record.USD / 2}},
+	}
+}
+
+func TestProgressIsAPlainLineEveryFewSecondsWithoutATerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := &progress{out: &out, now: time.Now, total: 4, budget: spec.SuiteBudget{CostUSD: 2.5}}
+		p.start()
+		p.Started(plan.Item{})
+		p.Started(plan.Item{})
+		time.Sleep(4 * time.Second)
+		p.Finished(finishedRun(record.Completed, true), nil)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		p.Started(plan.Item{})
+		p.Finished(finishedRun(record.Completed, false), nil)
+		p.Finished(finishedRun(record.Faulted, false), nil)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		p.finish()
+		want := "1 of 4 runs · 1 in flight · success 1.00 · $0.50 of $2.50 · 15s left\n" +
+			"3 of 4 runs · 0 in flight · 1 faults · success 0.50 · $1.50 of $2.50 · 3s left\n"
+		if out.String() != want {
+			t.Errorf("got\n%swant\n%s", out.String(), want)
+		}
+	})
+}
+
+// A panic of the goroutine that tells the progress is that of finish, whose
+// caller hides secrets; until then runs can be counted.
+func TestF8_APanicOfTheProgressIsThatOfItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &progress{out: io.Discard, now: time.Now, total: 2, pace: func() (int, time.Duration) { panic("no pace") }}
+		p.start()
+		time.Sleep(plainInterval)
+		synctest.Wait()
+		p.Finished(finishedRun(record.Completed, true), nil)
+		defer func() {
+			if cause := fmt.Sprint(recover()); !strings.HasPrefix(cause, "no pace\n") {
+				t.Errorf("finish panics with %q", cause)
+			}
+		}()
+		p.finish()
+	})
+}
+
+func TestProgressFollowsTheFirstScorer(t *testing.T) {
+	p := &progress{now: time.Now, total: 3, score: "right"}
+	p.Finished(finishedRun(record.Completed, false), []record.Score{
+		{Name: "right", Iteration: 1, Value: 0}, {Name: "right", Value: 1}, {Name: "other", Value: 0},
+	})
+	p.Finished(finishedRun(record.Completed, true), []record.Score{{Name: "right", Unscored: "no target"}})
+	if line := p.line(); !strings.Contains(line, "right 1.00 · $1.00 ·") {
+		t.Errorf("line %q", line)
+	}
+}
+
+func TestProgressTellsNoSuccessWhereNothingIsEvaluated(t *testing.T) {
+	p := &progress{now: time.Now, total: 3}
+	p.Finished(&record.Run{Outcome: record.Outcome{Status: record.Completed}}, nil)
+	if line := p.line(); strings.Contains(line, "success") {
+		t.Errorf("line %q", line)
+	}
+}
+
+func TestProgressRewritesOneLineOnATerminalAndLeavesItEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := &progress{out: &out, live: true, width: 30, now: time.Now, total: 1000}
+		p.start()
+		p.Started(plan.Item{})
+		time.Sleep(liveInterval)
+		synctest.Wait()
+		p.finish()
+		want := clearLine + "0 of 1000 runs · 1 in flight…" + clearLine
+		if got := out.String(); !strings.HasPrefix(want, got[:20]) || strings.Contains(got, "\n") || !strings.HasSuffix(got, clearLine) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// A run that waits for the disk is in flight no more, and not done yet.
+func TestProgressTellsWhatHoldsItUp(t *testing.T) {
+	waiting, backingOff := 0, time.Duration(0)
+	p := &progress{now: time.Now, total: 5, pace: func() (int, time.Duration) { return waiting, backingOff }}
+	for range 3 {
+		p.Started(plan.Item{})
+	}
+	p.Executed()
+	p.Executed()
+	if line, want := p.line(), "0 of 5 runs · 1 in flight · 2 being saved · 0 calls"; !strings.HasPrefix(line, want) {
+		t.Errorf("line %q, want %q", line, want)
+	}
+	p.Finished(finishedRun(record.Completed, true), nil)
+	p.Finished(finishedRun(record.Completed, true), nil)
+	waiting, backingOff = 7, 2345*time.Millisecond
+	if line, want := p.line(), "2 of 5 runs · 1 in flight · 7 waiting for rate limit · backing off 2.3s · success"; !strings.HasPrefix(line, want) {
+		t.Errorf("line %q, want %q", line, want)
+	}
+}
+
+// A run that is delivered is in flight no more, though it is not safe yet.
+func TestRunsThatAreDeliveredAreNotInFlight(t *testing.T) {
+	view := &progress{now: time.Now, total: 3}
+	tally := &tally{view: view}
+	items := func(yield func(plan.Item, error) bool) {
+		_ = yield(plan.Item{ID: "a"}, nil) && yield(plan.Item{ID: "b"}, nil)
+	}
+	run := func(_ context.Context, item plan.Item) *record.Run {
+		tally.Started(item)
+		return finishedRun(record.Completed, true)
+	}
+	delivered := 0
+	deliver := func(_ context.Context, _ plan.Item, r *record.Run) {
+		if delivered++; view.started-view.executed != 0 || view.executed-view.done != delivered {
+			t.Errorf("%d started, %d executed, %d done", view.started, view.executed, view.done)
+		}
+	}
+	if err := (draining{engine.Pool{Workers: 1}, nil, tally.executed}).Execute(t.Context(), items, run, deliver); err != nil || delivered != 2 {
+		t.Errorf("%d delivered, %v", delivered, err)
+	}
+	if !tally.any.Load() {
+		t.Error("nothing ran")
 	}
 }
