@@ -45,6 +45,7 @@ var reaches = []reach{
 	{"reports/page", ""},
 	{"reports/overview", "spec/... engine/exit engine/secret engine/record engine/stop engine/plan engine/replay engine/model/... reports/page reports/trajectory"},
 	{"reports/trajectory", "spec/source engine/exit engine/record reports/page"},
+	{"reports/calibrate", "spec/... engine/exit engine/secret engine/record reports reports/compare reports/page reports/stats"},
 	{"reports/tune/...", "spec/... engine/exit engine/secret engine/record engine/stop engine/replay/... reports reports/compare reports/page reports/stats reports/tune"},
 	{"reports/...", "spec/expr spec/source reports/... engine/exit engine/record engine/replay"},
 	{"suites/...", ""},
