@@ -135,7 +135,7 @@ func (p *program) cacheAt(dir string) *cache.Store {
 	return cache.Open(dir, cache.Options{Now: p.now, Redact: p.secrets.String, Warn: func(err error) {
 		line := fmt.Sprintf("agentbench: warning: %v; the suite goes on, but its answers are not kept", err)
 		if p.isTerminal(p.err) {
-			line = clearLine + line
+			line = overview.ClearLine + line
 		}
 		fmt.Fprintln(p.err, line)
 	}})

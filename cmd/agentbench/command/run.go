@@ -92,7 +92,7 @@ type job struct {
 	set    *scorers.Set
 	flags  *runFlags
 	dir    string
-	tally  *tally
+	tally  *overview.Tally
 	cache  *cache.Store
 	budget *pace.Budget
 	ledger *record.Ledger // of the budget; nil: there is none
@@ -172,7 +172,7 @@ func (p *program) wire(j *job) error {
 	if err := set.Unable(); err != nil {
 		return p.unwired(err)
 	}
-	j.set, j.tally = set, &tally{}
+	j.set, j.tally = set, &overview.Tally{}
 	j.engine = &engine.Engine{
 		Executor: engine.Pool{Workers: workers(j.Suite)},
 		Loops:    loops,
@@ -312,7 +312,7 @@ func (p *program) observe(j *job) (end func() error, err error) {
 
 // safe says that finished runs are not lost, where there are any.
 func safe(j *job) string {
-	if j.earlier.Found == nil && !j.tally.any.Load() {
+	if j.earlier.Found == nil && !j.tally.Any.Load() {
 		return ""
 	}
 	return "the finished runs are safe; "
@@ -332,7 +332,7 @@ func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (e
 	traced, endTrace := p.trace(interrupts.Context, j.Suite)
 	defer endTrace()
 	j.engine.Journal, j.engine.Skip, j.draining = journal, j.earlier.Done, interrupts.Draining
-	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining, j.tally.executed}
+	j.engine.Executor = draining{j.engine.Executor, interrupts.Draining, j.tally.Executed}
 	if j.around != nil {
 		j.engine.Executor = j.around(j.engine.Executor)
 	}
@@ -363,24 +363,18 @@ func (p *program) finish(ctx context.Context, j *job, journal *record.Journal) (
 // watched runs the plan and tells its progress.
 func (p *program) watched(ctx context.Context, j *job) (engine.Summary, error) {
 	if !j.flags.quiet {
-		view := &progress{
-			out: p.err, live: p.isTerminal(p.err), width: p.width(p.err), now: p.now,
-			total: j.plan.Runs(), budget: j.Suite.Budget, score: primary(j),
-			pace: j.pace, before: j.plan.Runs() - j.earlier.Remaining, usage: j.earlier.Effort.Paid,
+		view := &overview.Progress{
+			Out: p.err, Live: p.isTerminal(p.err), Width: p.width(p.err), Now: p.now, Total: j.plan.Runs(), Budget: j.Suite.Budget,
+			Pace: j.pace, Before: j.plan.Runs() - j.earlier.Remaining, Usage: j.earlier.Effort.Paid,
 		}
-		j.tally.view = view
-		view.start()
-		defer view.finish()
+		if len(j.Suite.Scorers) > 0 {
+			view.Score = j.Suite.Scorers[0].Name
+		}
+		j.tally.View = view
+		view.Start()
+		defer view.Finish()
 	}
 	return j.engine.Run(ctx, j.plan, j.Tasks())
-}
-
-// primary is the scorer that is followed, "" where there is none.
-func primary(j *job) string {
-	if len(j.Suite.Scorers) == 0 {
-		return ""
-	}
-	return j.Suite.Scorers[0].Name
 }
 
 // draining is an executor that takes no more items once a channel is closed, and
@@ -422,7 +416,7 @@ func (p *program) close(j *job, journal *record.Journal, m *record.Manifest, end
 	now := p.now()
 	m.Volatile.Finished = now.UTC()
 	m.Volatile.Wall = j.earlier.Wall + max(0, now.Sub(j.began)) // the clock may be set back
-	m.Volatile.Effort = j.earlier.Effort.Plus(j.tally.effort)
+	m.Volatile.Effort = j.earlier.Effort.Plus(j.tally.Effort)
 	switch {
 	case failed != nil || err != nil:
 		m.Status = record.StateFailed

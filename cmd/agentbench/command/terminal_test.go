@@ -16,7 +16,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 	"unicode"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
+	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -229,134 +229,28 @@ func TestOnlyAClosedPipeIsForgiven(t *testing.T) {
 }
 
 // finishedRun is a run for which half a dollar was paid, and as much saved.
-func finishedRun(status record.Status, success bool) *record.Run {
-	return &record.Run{
-		Outcome:    record.Outcome{Status: status, Success: success},
-		Iterations: []record.Iteration{{N: 1, Evaluation: &record.Evaluation{}}},
-		Usage:      record.Usage{Calls: 4, Cost: record.USD},
-		Volatile:   record.Volatile{Paid: record.Usage{Calls: 2, Cost: record.USD / 2}},
-	}
-}
-
-func TestProgressIsAPlainLineEveryFewSecondsWithoutATerminal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		p := &progress{out: &out, now: time.Now, total: 4, budget: spec.SuiteBudget{CostUSD: 2.5}}
-		p.start()
-		p.Started(plan.Item{})
-		p.Started(plan.Item{})
-		time.Sleep(4 * time.Second)
-		p.Finished(finishedRun(record.Completed, true), nil)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		p.Started(plan.Item{})
-		p.Finished(finishedRun(record.Completed, false), nil)
-		p.Finished(finishedRun(record.Faulted, false), nil)
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		p.finish()
-		want := "1 of 4 runs · 1 in flight · success 1.00 · $0.50 of $2.50 · 15s left\n" +
-			"3 of 4 runs · 0 in flight · 1 faults · success 0.50 · $1.50 of $2.50 · 3s left\n"
-		if out.String() != want {
-			t.Errorf("got\n%swant\n%s", out.String(), want)
-		}
-	})
-}
-
-// A panic of the goroutine that tells the progress is that of finish, whose
-// caller hides secrets; until then runs can be counted.
-func TestF8_APanicOfTheProgressIsThatOfItsEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := &progress{out: io.Discard, now: time.Now, total: 2, pace: func() (int, time.Duration) { panic("no pace") }}
-		p.start()
-		time.Sleep(plainInterval)
-		synctest.Wait()
-		p.Finished(finishedRun(record.Completed, true), nil)
-		defer func() {
-			if cause := fmt.Sprint(recover()); !strings.HasPrefix(cause, "no pace\n") {
-				t.Errorf("finish panics with %q", cause)
-			}
-		}()
-		p.finish()
-	})
-}
-
-func TestProgressFollowsTheFirstScorer(t *testing.T) {
-	p := &progress{now: time.Now, total: 3, score: "right"}
-	p.Finished(finishedRun(record.Completed, false), []record.Score{
-		{Name: "right", Iteration: 1, Value: 0}, {Name: "right", Value: 1}, {Name: "other", Value: 0},
-	})
-	p.Finished(finishedRun(record.Completed, true), []record.Score{{Name: "right", Unscored: "no target"}})
-	if line := p.line(); !strings.Contains(line, "right 1.00 · $1.00 ·") {
-		t.Errorf("line %q", line)
-	}
-}
-
-func TestProgressTellsNoSuccessWhereNothingIsEvaluated(t *testing.T) {
-	p := &progress{now: time.Now, total: 3}
-	p.Finished(&record.Run{Outcome: record.Outcome{Status: record.Completed}}, nil)
-	if line := p.line(); strings.Contains(line, "success") {
-		t.Errorf("line %q", line)
-	}
-}
-
-func TestProgressRewritesOneLineOnATerminalAndLeavesItEmpty(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
-		p := &progress{out: &out, live: true, width: 30, now: time.Now, total: 1000}
-		p.start()
-		p.Started(plan.Item{})
-		time.Sleep(liveInterval)
-		synctest.Wait()
-		p.finish()
-		want := clearLine + "0 of 1000 runs · 1 in flight…" + clearLine
-		if got := out.String(); !strings.HasPrefix(want, got[:20]) || strings.Contains(got, "\n") || !strings.HasSuffix(got, clearLine) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
-}
-
-// A run that waits for the disk is in flight no more, and not done yet.
-func TestProgressTellsWhatHoldsItUp(t *testing.T) {
-	waiting, backingOff := 0, time.Duration(0)
-	p := &progress{now: time.Now, total: 5, pace: func() (int, time.Duration) { return waiting, backingOff }}
-	for range 3 {
-		p.Started(plan.Item{})
-	}
-	p.Executed()
-	p.Executed()
-	if line, want := p.line(), "0 of 5 runs · 1 in flight · 2 being saved · 0 calls"; !strings.HasPrefix(line, want) {
-		t.Errorf("line %q, want %q", line, want)
-	}
-	p.Finished(finishedRun(record.Completed, true), nil)
-	p.Finished(finishedRun(record.Completed, true), nil)
-	waiting, backingOff = 7, 2345*time.Millisecond
-	if line, want := p.line(), "2 of 5 runs · 1 in flight · 7 waiting for rate limit · backing off 2.3s · success"; !strings.HasPrefix(line, want) {
-		t.Errorf("line %q, want %q", line, want)
-	}
-}
-
 // A run that is delivered is in flight no more, though it is not safe yet.
 func TestRunsThatAreDeliveredAreNotInFlight(t *testing.T) {
-	view := &progress{now: time.Now, total: 3}
-	tally := &tally{view: view}
+	view := &overview.Progress{Now: time.Now, Total: 3}
+	tally := &overview.Tally{View: view}
 	items := func(yield func(plan.Item, error) bool) {
 		_ = yield(plan.Item{ID: "a"}, nil) && yield(plan.Item{ID: "b"}, nil)
 	}
 	run := func(_ context.Context, item plan.Item) *record.Run {
 		tally.Started(item)
-		return finishedRun(record.Completed, true)
+		return &record.Run{Outcome: record.Outcome{Status: record.Completed}}
 	}
 	delivered := 0
 	deliver := func(_ context.Context, _ plan.Item, r *record.Run) {
-		if delivered++; view.started-view.executed != 0 || view.executed-view.done != delivered {
-			t.Errorf("%d started, %d executed, %d done", view.started, view.executed, view.done)
+		delivered++
+		if flying, saving := view.InFlight(); flying != 0 || saving != delivered {
+			t.Errorf("%d delivered: %d in flight, %d being saved", delivered, flying, saving)
 		}
 	}
-	if err := (draining{engine.Pool{Workers: 1}, nil, tally.executed}).Execute(t.Context(), items, run, deliver); err != nil || delivered != 2 {
+	if err := (draining{engine.Pool{Workers: 1}, nil, tally.Executed}).Execute(t.Context(), items, run, deliver); err != nil || delivered != 2 {
 		t.Errorf("%d delivered, %v", delivered, err)
 	}
-	if !tally.any.Load() {
+	if !tally.Any.Load() {
 		t.Error("nothing ran")
 	}
 }

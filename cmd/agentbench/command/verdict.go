@@ -116,8 +116,8 @@ func repairs(class record.ErrorClass) string {
 
 func coverageError(j *job, m *record.Manifest, least float64) error {
 	hint := "agentbench show " + exit.ShellWord(j.dir) + " lists the runs"
-	if j.tally.fault != nil {
-		hint = "one of the faults: " + page.Visible(reports.FirstLine(j.tally.fault.Error()))
+	if j.tally.Fault != nil {
+		hint = "one of the faults: " + page.Visible(reports.FirstLine(j.tally.Fault.Error()))
 	}
 	return exit.With(exit.NotMeasured, hint, "%d of %s could be measured; min_coverage is %v", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"), least)
 }

@@ -1,0 +1,89 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/model/openai"
+	"github.com/agentbench/agentbench/engine/secret"
+	"github.com/agentbench/agentbench/engine/trace"
+	"github.com/agentbench/agentbench/spec"
+)
+
+// TraceOptions are what tracing takes of the outside.
+type TraceOptions struct {
+	Getenv  func(string) string
+	Version string // of agentbench
+	Secrets *secret.Redactor
+	// Warn is told what cannot be traced, from any goroutine.
+	Warn func(error)
+}
+
+// Traced is a context whose runs of a suite are traced, where the environment asks for it,
+// until the function that it gives is called.
+func Traced(ctx context.Context, s *spec.Suite, o TraceOptions) (context.Context, func()) {
+	wanted, err := trace.Wanted(o.Getenv)
+	if err != nil {
+		o.Warn(fmt.Errorf("nothing is traced: %w", err))
+	}
+	if !wanted {
+		return ctx, func() {}
+	}
+	o.learn()
+	exporter, err := trace.Open(ctx, trace.Options{Version: o.Version, Redact: o.Secrets.String, Warn: o.Warn})
+	if err != nil {
+		o.Warn(err)
+		return ctx, func() {}
+	}
+	traced := trace.With(ctx, &trace.Tracing{Tracer: exporter, Models: tracedModels(s), Contents: trace.Contents(o.Getenv)})
+	return traced, func() {
+		if err := exporter.Close(); err != nil {
+			o.Warn(err)
+		}
+	}
+}
+
+// learn makes the secrets known that a collector is called with.
+func (o *TraceOptions) learn() {
+	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"} {
+		headers := map[string]string{}
+		for pair := range strings.SplitSeq(o.Getenv(prefix+"HEADERS"), ",") {
+			name, value, _ := strings.Cut(pair, "=")
+			if decoded, err := url.PathUnescape(value); err == nil {
+				value = decoded
+			}
+			headers[strings.TrimSpace(name)] = strings.TrimSpace(value)
+		}
+		o.Secrets.Learn(secret.OfServer(o.Getenv(prefix+"ENDPOINT"), "", headers)...)
+	}
+}
+
+// tracedModels is what traces say of a suite's models.
+func tracedModels(s *spec.Suite) map[string]trace.Model {
+	all := map[string]trace.Model{}
+	for i := range s.Models {
+		name, declared := s.Models[i].Key, &s.Models[i].Value
+		m := trace.Model{Provider: declared.Provider, Name: cmp.Or(declared.Name, name)}
+		if server, calls := declared.Server(); calls {
+			m.Address, m.Port = serverOf(cmp.Or(server.BaseURL, openai.DefaultURL))
+		}
+		all[name] = m
+	}
+	return all
+}
+
+// serverOf is the host and the port of an address.
+func serverOf(address string) (host string, port int) {
+	base, err := url.Parse(address)
+	if err != nil {
+		return "", 0
+	}
+	if port, err = strconv.Atoi(base.Port()); err != nil {
+		port = map[string]int{"http": 80, "https": 443}[base.Scheme]
+	}
+	return base.Hostname(), port
+}

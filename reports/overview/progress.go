@@ -1,0 +1,276 @@
+package overview
+
+import (
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentbench/agentbench/engine/plan"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/page"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/clipperhouse/displaywidth"
+)
+
+// How often the progress is told: rewritten on a terminal, a plain line elsewhere.
+const (
+	liveInterval  = 200 * time.Millisecond
+	plainInterval = 5 * time.Second
+)
+
+// Progress tells how far a suite has come. It is the engine's watcher.
+type Progress struct {
+	Out    io.Writer
+	Live   bool // a terminal, where one line is rewritten
+	Width  int  // of the terminal, in cells
+	Now    func() time.Time
+	Total  int // runs planned
+	Before int // of them done by earlier sessions
+	Budget spec.SuiteBudget
+	// Score is the name of the scorer that is followed, "" for what the loops believe.
+	Score string
+	// Pace is how many calls wait for a rate limit, and for how long none will be
+	// made because the server refused some; nil: nothing is known.
+	Pace func() (waiting int, backingOff time.Duration)
+
+	mu       sync.Mutex
+	began    time.Time
+	started  int
+	executed int // of those started
+	done     int // of those executed: they are safe
+	faults   int
+	sum      float64 // of the scores
+	scored   int
+	Usage    record.Usage // paid, also by earlier sessions
+	stop     chan struct{}
+	ended    sync.WaitGroup
+	broken   error // the panic of who tells it
+}
+
+// Start tells the progress from time to time until Finish is called.
+func (p *Progress) Start() {
+	p.began, p.stop = p.Now(), make(chan struct{})
+	every := plainInterval
+	if p.Live {
+		every = liveInterval
+	}
+	p.ended.Go(func() {
+		defer func() {
+			if cause := recover(); cause != nil {
+				p.broken = fmt.Errorf("%v\n%s", cause, debug.Stack())
+			}
+		}()
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				p.show()
+			case <-p.stop:
+				return
+			}
+		}
+	})
+}
+
+// Finish tells nothing more and leaves the terminal's line empty. A panic comes
+// up again here, where it is said without its secrets.
+func (p *Progress) Finish() {
+	close(p.stop)
+	p.ended.Wait()
+	if p.Live {
+		fmt.Fprint(p.Out, ClearLine)
+	}
+	if p.broken != nil {
+		panic(p.broken)
+	}
+}
+
+// Started implements engine.Watcher.
+func (p *Progress) Started(plan.Item) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.started++
+}
+
+// Executed counts a run that is still to be put down.
+func (p *Progress) Executed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.executed++
+}
+
+// Finished implements engine.Watcher.
+func (p *Progress) Finished(run *record.Run, scores []record.Score) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	p.executed = max(p.executed, p.done)
+	p.Usage = p.Usage.Plus(run.Volatile.Paid)
+	if !run.Outcome.Counts() {
+		p.faults++
+		return
+	}
+	if value, ok := p.judged(run, scores); ok {
+		p.sum += value
+		p.scored++
+	}
+}
+
+// judged is the number that is followed. A loop that evaluates nothing believes
+// nothing.
+func (p *Progress) judged(run *record.Run, scores []record.Score) (float64, bool) {
+	if p.Score == "" {
+		evaluated := func(it record.Iteration) bool { return it.Evaluation != nil }
+		return asNumber(run.Outcome.Success), slices.ContainsFunc(run.Iterations, evaluated)
+	}
+	for _, s := range scores {
+		if s.Name == p.Score && s.Iteration == 0 {
+			return s.Value, s.Unscored == ""
+		}
+	}
+	return 0, false
+}
+
+func asNumber(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// ClearLine goes to the start of the terminal's line and empties it.
+const ClearLine = "\r\x1b[K"
+
+func (p *Progress) show() {
+	line := p.line()
+	if p.Live {
+		fmt.Fprint(p.Out, ClearLine+displaywidth.TruncateString(line, max(20, p.Width-1), "…"))
+		return
+	}
+	fmt.Fprintln(p.Out, line)
+}
+
+func (p *Progress) line() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	flying, saving := p.inFlight()
+	parts := []string{fmt.Sprintf("%d of %d runs", p.Before+p.done, p.Total), fmt.Sprintf("%d in flight", flying)}
+	if saving > 0 {
+		parts = append(parts, fmt.Sprintf("%d being saved", saving))
+	}
+	parts = append(parts, p.held()...)
+	if p.faults > 0 {
+		parts = append(parts, fmt.Sprintf("%d faults", p.faults))
+	}
+	if p.scored > 0 {
+		name := p.Score
+		if name == "" {
+			name = "success"
+		}
+		parts = append(parts, fmt.Sprintf("%s %.2f", page.Visible(name), p.sum/float64(p.scored)))
+	}
+	parts = append(parts, p.spent(), p.left())
+	return strings.Join(parts, " · ")
+}
+
+// InFlight is how many runs are being made, and how many are made and not safe yet.
+func (p *Progress) InFlight() (flying, saving int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.inFlight()
+}
+
+func (p *Progress) inFlight() (flying, saving int) {
+	return max(0, p.started-p.executed), p.executed - p.done
+}
+
+// held tells what keeps calls from being made.
+func (p *Progress) held() (parts []string) {
+	if p.Pace == nil {
+		return nil
+	}
+	waiting, backingOff := p.Pace()
+	if waiting > 0 {
+		parts = append(parts, fmt.Sprintf("%d waiting for rate limit", waiting))
+	}
+	if backingOff > 0 {
+		parts = append(parts, fmt.Sprintf("backing off %v", backingOff.Round(100*time.Millisecond)))
+	}
+	return parts
+}
+
+// spent names what was spent of the budget; without one, the cost or the calls.
+func (p *Progress) spent() string {
+	switch b := p.Budget; {
+	case b.CostUSD > 0:
+		return fmt.Sprintf("%s of %s", page.USD(p.Usage.Cost.Dollars()), page.USD(b.CostUSD))
+	case b.Calls > 0:
+		return fmt.Sprintf("%d of %d calls", p.Usage.Calls, b.Calls)
+	case b.Tokens > 0:
+		return fmt.Sprintf("%d of %d tokens", p.Usage.Tokens(), b.Tokens)
+	case p.Usage.Cost > 0:
+		return page.USD(p.Usage.Cost.Dollars())
+	}
+	return fmt.Sprintf("%d calls", p.Usage.Calls)
+}
+
+// left is the time that the other runs need if they take as long as those before.
+func (p *Progress) left() string {
+	if p.done == 0 {
+		return "time left unknown"
+	}
+	elapsed := p.Now().Sub(p.began)
+	left := elapsed / time.Duration(p.done) * time.Duration(max(0, p.Total-p.Before-p.done))
+	return left.Round(time.Second).String() + " left"
+}
+
+// Tally counts what becomes of the runs, and lets the progress be told.
+type Tally struct {
+	View *Progress   // nil: nobody looks
+	Any  atomic.Bool // a run was executed
+
+	mu     sync.Mutex
+	Totals record.Totals
+	Effort record.Effort
+	Fault  *record.Error // of the run with a fault whose id comes first
+	of     string        // that run
+}
+
+// Started implements engine.Watcher.
+func (t *Tally) Started(item plan.Item) {
+	if t.View != nil {
+		t.View.Started(item)
+	}
+}
+
+// Finished implements engine.Watcher.
+func (t *Tally) Finished(run *record.Run, scores []record.Score) {
+	t.count(run)
+	if t.View != nil {
+		t.View.Finished(run, scores)
+	}
+}
+
+// Executed counts a run that is not put down yet.
+func (t *Tally) Executed() {
+	t.Any.Store(true)
+	if t.View != nil {
+		t.View.Executed()
+	}
+}
+
+func (t *Tally) count(run *record.Run) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.Totals.Add(&record.Signals{Outcome: run.Outcome, Usage: run.Usage, Judging: run.Judging, User: run.User})
+	t.Effort.Add(run)
+	if run.Outcome.Status == record.Faulted && (t.Fault == nil || run.ID < t.of) {
+		t.Fault, t.of = run.Outcome.Error, run.ID
+	}
+}
