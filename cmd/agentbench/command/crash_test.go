@@ -414,8 +414,8 @@ func runFaulty(t *testing.T, folder string) {
 	child := exec.Command("agentbench", "run", "suite.yaml", "-q", "--cache", "off", "--out", "r")
 	child.Dir, child.Env = folder, append(os.Environ(), "OPENAI_API_KEY=none")
 	out, err := child.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == notMeasured) {
+	var failed *exec.ExitError
+	if err != nil && !(errors.As(err, &failed) && failed.ExitCode() == exit.NotMeasured) {
 		t.Fatalf("%v: %s", err, out)
 	}
 }

@@ -351,7 +351,7 @@ func TestAnInterruptedImportIsStopped(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := run(ctx, []string{"import", mapping, "-", "--out", results}, func(string) string { return "" }, &interrupting{3, cancel}, &out, &errs)
 	m, err := record.ReadManifest(results)
-	if err != nil || code != stopped || m.Status != record.StateStopped || m.Totals.Runs() < 1 || out.Len() > 0 {
+	if err != nil || code != exit.Stopped || m.Status != record.StateStopped || m.Totals.Runs() < 1 || out.Len() > 0 {
 		t.Errorf("exit code %d, %s, %+v, %v: %s", code, m.Status, m.Totals, err, errs.String())
 	}
 	if want := fmt.Sprintf("agentbench: interrupted after %s\n", page.Plural(m.Totals.Runs(), "run", "runs")); !strings.Contains(errs.String(), want) {
