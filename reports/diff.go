@@ -515,26 +515,16 @@ type amount struct {
 
 // amounts are the quantities besides scores.
 var amounts = []amount{
-	{"cost_usd", func(r *run) float64 { return r.cost.Dollars() }, (*run).noCost},
-	{"tokens", func(r *run) float64 { return float64(r.tokens) }, (*run).noTokens},
-	{"latency_s", func(r *run) float64 { return r.elapsed.Seconds() }, (*run).noTime},
-	{"iterations", func(r *run) float64 { return float64(r.iterations) }, (*run).always},
-	{"calls", func(r *run) float64 { return float64(r.calls) }, (*run).noUsage},
+	{"cost_usd", func(r *run) float64 { return r.cost.Dollars() }, func(r *run) string { return costOr(r.cost, r.unpriced, r.unreported).Missing }},
+	{"tokens", func(r *run) float64 { return float64(r.tokens) }, func(r *run) string { return unknownIf(r.uncounted) }},
+	{"latency_s", func(r *run) float64 { return r.elapsed.Seconds() }, func(r *run) string { return unknownIf(r.untimed) }},
+	{"iterations", func(r *run) float64 { return float64(r.iterations) }, func(r *run) string { return "" }},
+	{"calls", func(r *run) float64 { return float64(r.calls) }, func(r *run) string { return unknownIf(r.unreported) }},
 }
 
 func amountNamed(name string) *amount {
 	return &amounts[slices.IndexFunc(amounts, func(a amount) bool { return a.name == name })]
 }
-
-func (r *run) noCost() string {
-	return costOr(r.cost, r.unpriced, r.unreported).Missing
-}
-
-func (r *run) noUsage() string { return unknownIf(r.unreported) }
-
-func (r *run) noTokens() string { return unknownIf(r.uncounted) }
-
-func (r *run) noTime() string { return unknownIf(r.untimed) }
 
 func unknownIf(is bool) string {
 	if is {
@@ -542,8 +532,6 @@ func unknownIf(is bool) string {
 	}
 	return ""
 }
-
-func (r *run) always() string { return "" }
 
 // side is what is compared of the i-th configuration: its runs that count, in
 // the natural order of their tasks.

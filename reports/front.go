@@ -134,7 +134,7 @@ func (c *contender) measure(cost *amount) {
 // of what the loop believed.
 func (r *runs) meanSuccess(group []int32) (mean float64, ok bool) {
 	if len(r.scores) > 0 {
-		return r.meanPrimary(group)
+		return stats.Mean(r.primaries(group))
 	}
 	var believed []float64
 	for _, at := range group {

@@ -383,12 +383,7 @@ type trialIntervals struct {
 
 // bound finds the intervals of a task's means over some runs.
 func (t *trialIntervals) bound(result *TaskResult, runs *runs, group []int32, isBinary bool) {
-	t.values = t.values[:0]
-	for _, at := range group {
-		if score, ok := runs.primary(at); ok {
-			t.values = append(t.values, score)
-		}
-	}
+	t.values = runs.primaries(group)
 	if isBinary {
 		result.ScoreInterval = t.share(result.Score)
 	} else {

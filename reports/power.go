@@ -190,7 +190,7 @@ var errNoPairs = errors.New("no two configurations have scores of three tasks in
 // Variation measures the pairs of the baseline, else of the first configuration,
 // with each other one.
 func (r *Report) Variation() (*Variation, error) {
-	base := max(0, r.numberOf(r.Baseline))
+	base := max(0, slices.IndexFunc(r.Configurations, func(c Configuration) bool { return c.Name == r.Baseline }))
 	v := &Variation{Score: r.Primary()}
 	for i := range r.Configurations {
 		if i != base && r.Primary() != "" {
@@ -227,15 +227,6 @@ func (v *Variation) settle() error {
 	v.ClusterSize /= n
 	v.Paired.Between, v.Paired.WithinA, v.Paired.WithinB = v.Paired.Between/n, v.Paired.WithinA/n, v.Paired.WithinB/n
 	return nil
-}
-
-func (r *Report) numberOf(name string) int {
-	for i := range r.Configurations {
-		if r.Configurations[i].Name == name {
-			return i
-		}
-	}
-	return -1
 }
 
 // add measures a pair: the variance of the tasks' differences, less what their
@@ -293,10 +284,8 @@ func (r *runs) trialsByTask(configuration int) trials {
 	for group := range r.byTask(configuration) {
 		task := r.all[group[0]].task
 		t.order = append(t.order, task)
-		for _, run := range group {
-			if score, ok := r.primary(run); ok {
-				t.scores[r.tasks.all[task]] = append(t.scores[r.tasks.all[task]], score)
-			}
+		if scored := r.primaries(group); len(scored) > 0 {
+			t.scores[r.tasks.all[task]] = scored
 		}
 	}
 	return t

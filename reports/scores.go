@@ -158,6 +158,16 @@ func (s *scores) of(run int32) (value float64, ok bool) {
 	return s.values[run], true
 }
 
+// among are the scores of those runs that have one.
+func (s *scores) among(group []int32) (scored []float64) {
+	for _, run := range group {
+		if value, ok := s.of(run); ok {
+			scored = append(scored, value)
+		}
+	}
+	return scored
+}
+
 // summary sums up the scores of a configuration's runs.
 func (s *scores) summary(r *runs, configuration int) Score {
 	sum := Score{Name: s.name, Binary: true, unit: true}
@@ -208,14 +218,12 @@ func (r *runs) primary(run int32) (score float64, ok bool) {
 	return r.scores[0].of(run)
 }
 
-func (r *runs) meanPrimary(group []int32) (mean float64, ok bool) {
-	var scored []float64
-	for _, at := range group {
-		if score, ok := r.primary(at); ok {
-			scored = append(scored, score)
-		}
+// primaries are the primary scores of those runs that have one.
+func (r *runs) primaries(group []int32) []float64 {
+	if len(r.scores) == 0 {
+		return nil
 	}
-	return stats.Mean(scored)
+	return r.scores[0].among(group)
 }
 
 // succeeded is what the primary scorer says; without scorers, what the loop
@@ -281,13 +289,7 @@ func (c *collector) residue(configuration int) []Part {
 func (s *scores) part(r *runs, configuration int) (part Part, ok bool) {
 	tasks, means := [][]float64{}, taskMeans{runs: r}
 	for group := range r.byTask(configuration) {
-		var scored []float64
-		for _, run := range group {
-			if value, ok := s.of(run); ok {
-				scored = append(scored, value)
-			}
-		}
-		if means.add(group[0], scored) {
+		if scored := s.among(group); means.add(group[0], scored) {
 			tasks = append(tasks, scored)
 		}
 	}

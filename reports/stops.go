@@ -75,11 +75,6 @@ func (m *measure) stop(way int32, graded, talks bool) Stop {
 		iterations += int64(m.runs.all[at].iterations)
 		steps += int64(m.runs.all[at].talked)
 	}
-	var scores []float64
-	for _, at := range scored.ordered {
-		score, _ := m.runs.primary(at)
-		scores = append(scores, score)
-	}
 	key, runs := m.runs.stops[way], len(stopped.ordered)
 	s := Stop{
 		Reason: key.Reason, Class: key.Class, Fired: key.Fired, Runs: runs,
@@ -87,7 +82,7 @@ func (m *measure) stop(way int32, graded, talks bool) Stop {
 		ShareInterval:      m.share(func(r *run) bool { return r.stop == way }, anyRun),
 		Iterations:         page.Ratio(iterations, int64(runs)),
 		IterationsInterval: stopped.ratio(stopped.sums(func(r *run) float64 { return float64(r.iterations) }), stopped.counts(), m.curveDraws),
-		Score:              page.ValueOf(stats.Mean(scores)), ScoreInterval: scored.meanScore(graded),
+		Score:              page.ValueOf(stats.Mean(m.runs.primaries(scored.ordered))), ScoreInterval: scored.meanScore(graded),
 		Steps: page.Missing(page.Nothing), StepsInterval: rangeOf(stats.Interval{}, false),
 	}
 	if talks {
@@ -234,16 +229,9 @@ func balance(phases []Limit, s *Configuration) {
 		share := phases[i].Used.Number / used
 		if share > dominating && share > float64(phases[i].Limit)/planned+beyondPlan {
 			hint := fmt.Sprintf("takes %.0f%% of all iterations: check the balance of the phases", share*100)
-			phases[i].Hint = joinHints(phases[i].Hint, hint)
+			phases[i].Hint = strings.TrimPrefix(phases[i].Hint+"; "+hint, "; ")
 		}
 	}
-}
-
-func joinHints(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + "; " + b
 }
 
 // phase is the name of the phase that the limit is of.

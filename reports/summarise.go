@@ -31,7 +31,7 @@ func (c *collector) summarise(i int) Configuration {
 	}
 	m := c.measure(i)
 	s.Declared = c.metrics(i, m)
-	s.SuccessInterval = m.share((*run).claims, (*run).judgedItself)
+	s.SuccessInterval = m.share(func(r *run) bool { return r.believed }, func(r *run) bool { return r.assessed })
 	s.Iterations = c.spread(m, func(r *run) int64 { return int64(r.iterations) }, 1)
 	s.Latency = noSpread
 	if u.untimed == 0 {
@@ -286,7 +286,7 @@ func (r *runs) scoredByAll(all int) (rows [][]float64, configurations int) {
 	for column, i := range with {
 		for group := range r.byTask(i) {
 			task := r.all[group[0]].task
-			if mean, ok := r.meanPrimary(group); ok {
+			if mean, ok := stats.Mean(r.primaries(group)); ok {
 				cells[int(task)*configurations+column] = settled(mean)
 				filled[task]++
 			}

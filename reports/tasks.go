@@ -62,20 +62,16 @@ func (r *Report) CountTasks() int { return len(r.runs.tasks.all) }
 func (r *runs) taskResult(group []int32) TaskResult {
 	var iterations int64
 	var cost record.Money
-	var scored []float64
 	var isUnpriced, isUnreported bool
 	for _, at := range group {
 		run := &r.all[at]
 		iterations += int64(run.iterations)
 		cost = cost.Plus(run.cost)
 		isUnpriced, isUnreported = isUnpriced || run.unpriced, isUnreported || run.unreported
-		if score, ok := r.primary(at); ok {
-			scored = append(scored, score)
-		}
 	}
 	runs := int64(len(group))
 	result := TaskResult{
-		Runs: len(group), Score: page.ValueOf(stats.Mean(scored)), Iterations: page.Ratio(iterations, runs),
+		Runs: len(group), Score: page.ValueOf(stats.Mean(r.primaries(group))), Iterations: page.Ratio(iterations, runs),
 		Cost: page.Missing(page.Nothing), Seconds: r.meanSeconds(group),
 	}
 	if runs > 0 {
