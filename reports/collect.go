@@ -278,6 +278,8 @@ func talked(s *record.Signals) int32 {
 // clusterOf is a task's cluster, "" where it is its own.
 func (r *runs) clusterOf(task int32) string { return r.clusters.of(task) }
 
+func (r *runs) clusterOfRun(at int32) string { return r.clusterOf(r.all[at].task) }
+
 // unit is what is independent of others: a cluster, else a task.
 type unit struct {
 	cluster string

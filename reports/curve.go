@@ -69,7 +69,7 @@ func (c *collector) curve(configuration int, m *measure) []CurvePoint {
 // that of the gain.
 func (s *curveScores) bound(p *CurvePoint) {
 	s.changes.Clear()
-	means := taskMeans{runs: s.runs}
+	means := Means{}
 	for place, group := range s.runs.inCurveByTask(s.ordered) {
 		s.before, s.scored = s.before[:0], s.scored[:0]
 		for _, run := range group {
@@ -78,10 +78,10 @@ func (s *curveScores) bound(p *CurvePoint) {
 			score, _ = s.runs.scoreAt(run, p.Iteration-1)
 			s.before = append(s.before, score)
 		}
-		means.add(group[0], s.scored)
+		means.Add(s.runs.clusterOfRun(group[0]), s.scored)
 		s.changes.Add(s.clusters[place], s.before, s.scored)
 	}
-	p.Score, p.ScoreInterval = page.ValueOf(stats.Mean(means.all)), rangeOf(means.interval())
+	p.Score, p.ScoreInterval = page.ValueOf(stats.Mean(means.All)), means.Interval()
 	p.GainInterval = rangeOf(stats.Interval{}, false)
 	if p.Iteration > 1 {
 		p.GainInterval = rangeOf(s.changes.Interval())

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -278,98 +279,86 @@ func without(why string) page.Range {
 	return page.Range{Low: page.Missing(why), High: page.Missing(why)}
 }
 
-// taskMeans are the means of tasks over their scored runs.
-type taskMeans struct {
-	runs *runs
-	all  []float64
-	// clusters are the same means by cluster, where any task has one.
-	clusters [][]float64
-	at       map[string]int
-	scored   int  // runs
-	graded   bool // not all scores are 0 or 1
+// Means are the means of tasks over their scored runs, of which the mean is taken,
+// and what is known of that one. The zero value holds none.
+type Means struct {
+	All []float64 // of each task
+	// Clusters are the same means by cluster, a task without one on its own; nil where
+	// no task has one.
+	Clusters [][]float64
+	at       map[string]int // of the named clusters
+	Scored   int            // runs
+	graded   bool           // not all scores are 0 or 1
+	Beyond   bool           // not all are from 0 to 1
 }
 
-// add takes the scores of a task, one of whose runs is given. It gives false
-// where there are none.
-func (t *taskMeans) add(run int32, scored []float64) bool {
-	mean, ok := stats.Mean(scored)
-	if !ok {
+// Add takes the scores of a task, and gives false where there are none.
+func (t *Means) Add(cluster string, scored []float64) bool {
+	if len(scored) == 0 {
 		return false
 	}
-	t.scored += len(scored)
-	t.graded = t.graded || slices.ContainsFunc(scored, func(x float64) bool { return x != 0 && x != 1 })
-	t.put(t.runs.all[run].task, mean)
+	for _, x := range scored {
+		t.graded, t.Beyond = t.graded || x != 0 && x != 1, t.Beyond || x < 0 || x > 1
+	}
+	t.Scored += len(scored)
+	t.Put(cluster, stats.Sum(scored)/float64(len(scored)))
 	return true
 }
 
-// put takes the mean of a task.
-func (t *taskMeans) put(task int32, mean float64) {
-	t.all = append(t.all, mean)
-	if t.runs.clusters != nil {
-		t.group(t.runs.clusterOf(task), mean)
-	}
-}
-
-func (t *taskMeans) group(cluster string, mean float64) {
-	at, known := t.at[cluster]
-	if !known {
-		at = len(t.clusters)
-		t.clusters = append(t.clusters, nil)
-	}
-	t.clusters[at] = append(t.clusters[at], mean)
-	if cluster == "" || known {
+// Put takes the mean of a task.
+func (t *Means) Put(cluster string, mean float64) {
+	if t.All = append(t.All, mean); cluster == "" && t.at == nil {
 		return
 	}
-	if t.at == nil {
+	if t.at == nil { // none had a cluster before
 		t.at = map[string]int{}
+		for _, alone := range t.All[:len(t.All)-1] {
+			t.Clusters = append(t.Clusters, []float64{alone})
+		}
 	}
-	t.at[cluster] = at
+	at, known := t.at[cluster]
+	if !known {
+		at, t.Clusters = len(t.Clusters), append(t.Clusters, nil)
+		if cluster != "" {
+			t.at[cluster] = at
+		}
+	}
+	t.Clusters[at] = append(t.Clusters[at], mean)
 }
 
 // clusterSize is how many tasks a cluster has on average.
-func (t *taskMeans) clusterSize() float64 {
-	if len(t.clusters) == 0 {
-		return 1
-	}
-	return float64(len(t.all)) / float64(len(t.clusters))
+func (t *Means) clusterSize() float64 {
+	return float64(len(t.All)) / float64(cmp.Or(len(t.Clusters), len(t.All), 1))
 }
 
-// interval is the 95 % interval of the mean of the means: Wilson's on an
-// effective number of runs where all scores are 0 or 1, else Student's.
-func (t *taskMeans) interval() (interval stats.Interval, ok bool) {
+// Interval is the 95 % interval of the mean of the means: Wilson's on an
+// effective number of runs where all scores are 0 or 1, else Student's, whose ends
+// may lie beyond the scale of the scores.
+func (t *Means) Interval() page.Range {
 	switch {
-	case t.clusters == nil && t.graded:
-		return stats.MeanInterval(t.all, stats.Level)
-	case t.clusters == nil:
-		return stats.MeanProportionInterval(t.all, t.scored, stats.Level)
+	case t.Clusters == nil && t.graded:
+		return rangeOf(stats.MeanInterval(t.All, stats.Level))
+	case t.Clusters == nil:
+		return rangeOf(stats.MeanProportionInterval(t.All, t.Scored, stats.Level))
+	}
+	estimate, ok := stats.ClusteredMean(t.Clusters)
+	switch {
+	case t.graded && ok:
+		return rangeOf(estimate.Interval(stats.Level))
 	case t.graded:
-		return t.clusteredMean()
+		return without(page.Nothing)
+	case ok:
+		return rangeOf(estimate.Proportion(float64(t.Scored), len(t.Clusters), stats.Level))
 	}
-	return t.clusteredShare()
-}
-
-func (t *taskMeans) clusteredMean() (interval stats.Interval, ok bool) {
-	estimate, ok := stats.ClusteredMean(t.clusters)
-	if !ok {
-		return stats.Interval{}, false
-	}
-	return estimate.Interval(stats.Level)
-}
-
-func (t *taskMeans) clusteredShare() (interval stats.Interval, ok bool) {
-	estimate, ok := stats.ClusteredMean(t.clusters)
-	if !ok {
-		return stats.ProportionInterval(t.clusters, stats.Level)
-	}
-	return estimate.Proportion(float64(t.scored), len(t.clusters), stats.Level)
+	return rangeOf(stats.ProportionInterval(t.Clusters, stats.Level))
 }
 
 // standardError is that of the mean of the means.
-func (t *taskMeans) standardError() (se float64, ok bool) {
-	if t.clusters != nil {
-		return stats.ClusteredSE(t.clusters)
+func (t *Means) standardError() (se float64, ok bool) {
+	if t.Clusters != nil {
+		return stats.ClusteredSE(t.Clusters)
 	}
-	return stats.StandardError(t.all)
+	return stats.StandardError(t.All)
 }
 
 // trialIntervals makes the intervals of what is told of a task. Its trials are

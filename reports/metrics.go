@@ -247,7 +247,7 @@ func (c *collector) madeOf(head *record.MetricHead) *reducer {
 
 // over is the metric of the tasks whose runs are given.
 func (r *reducer) over(m *measure, tasks iter.Seq[[]int32], draws int) MetricValue {
-	means := &taskMeans{runs: r.runs}
+	means := &Means{}
 	v := MetricValue{}
 	scored := 0
 	for group := range tasks {
@@ -261,18 +261,18 @@ func (r *reducer) over(m *measure, tasks iter.Seq[[]int32], draws int) MetricVal
 		case !ok:
 			v.LeftOut++
 		case r.isMean():
-			means.add(group[0], t.values)
+			means.Add(r.runs.clusterOfRun(group[0]), t.values)
 		default:
-			means.put(r.runs.all[group[0]].task, value)
+			means.Put(r.runs.clusterOfRun(group[0]), value)
 		}
 	}
-	v.Tasks, v.Value = len(means.all), page.ValueOf(stats.Mean(means.all))
+	v.Tasks, v.Value = len(means.All), page.ValueOf(stats.Mean(means.All))
 	if v.Tasks == 0 {
 		v.Value = r.why(scored)
 		v.Low, v.High = v.Value, v.Value
 		return v
 	}
-	v.unit = slices.Min(means.all) >= 0 && slices.Max(means.all) <= 1
+	v.unit = slices.Min(means.All) >= 0 && slices.Max(means.All) <= 1
 	between := r.interval(m, means, draws)
 	v.Low, v.High = between.Low, between.High
 	return v
@@ -363,21 +363,21 @@ func (r *reducer) successes(t *taskTrials) (n int) {
 // interval is that of the mean of the tasks' numbers: of means over runs as
 // scores have it, of others by resampling the tasks, or the clusters of them.
 // Where all tasks are worth 0, or all 1, a bootstrap would say that it is sure.
-func (r *reducer) interval(m *measure, means *taskMeans, draws int) page.Range {
+func (r *reducer) interval(m *measure, means *Means, draws int) page.Range {
 	if r.isMean() {
-		return rangeOf(means.interval())
+		return means.Interval()
 	}
-	above, below := means.all, make([]float64, len(means.all))
+	above, below := means.All, make([]float64, len(means.All))
 	for i := range below {
 		below[i] = 1
 	}
-	if means.clusters != nil {
-		above, below = make([]float64, len(means.clusters)), make([]float64, len(means.clusters))
-		for i, of := range means.clusters {
+	if means.Clusters != nil {
+		above, below = make([]float64, len(means.Clusters)), make([]float64, len(means.Clusters))
+		for i, of := range means.Clusters {
 			above[i], below[i] = stats.Sum(of), float64(len(of))
 		}
 	}
-	if first := means.all[0]; (first == 0 || first == 1) && r.Reduce != reduceStd && allEqual(means.all) {
+	if first := means.All[0]; (first == 0 || first == 1) && r.Reduce != reduceStd && allEqual(means.All) {
 		return rangeOf(stats.Wilson(first, float64(len(above)), stats.Level))
 	}
 	some := *m

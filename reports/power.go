@@ -233,7 +233,7 @@ func (v *Variation) settle() error {
 // trials alone would make of it.
 func (v *Variation) add(a, b trials) {
 	var before, after [][]float64
-	differences := taskMeans{runs: b.runs}
+	differences := Means{}
 	for _, task := range b.order {
 		name := b.runs.tasks.all[task]
 		x, y := a.scores[name], b.scores[name]
@@ -243,10 +243,10 @@ func (v *Variation) add(a, b trials) {
 		from, _ := stats.Mean(x)
 		to, _ := stats.Mean(y)
 		before, after = append(before, x), append(after, y)
-		differences.put(task, to-from)
+		differences.Put(b.runs.clusterOf(task), to-from)
 	}
 	se, ok := differences.standardError()
-	n := float64(len(differences.all))
+	n := float64(len(differences.All))
 	if !ok || n < 3 {
 		return
 	}
@@ -254,7 +254,7 @@ func (v *Variation) add(a, b trials) {
 	withinB, trialsB := within(after)
 	v.OneTrial = v.OneTrial || min(trialsA, trialsB) <= 1
 	v.Pairs++
-	v.Tasks += len(differences.all)
+	v.Tasks += len(differences.All)
 	v.ClusterSize += differences.clusterSize()
 	v.Paired.Between += max(0, se*se*n-withinA/trialsA-withinB/trialsB)
 	v.Paired.WithinA += withinA

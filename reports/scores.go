@@ -171,7 +171,7 @@ func (s *scores) among(group []int32) (scored []float64) {
 // summary sums up the scores of a configuration's runs.
 func (s *scores) summary(r *runs, configuration int) Score {
 	sum := Score{Name: s.name, Binary: true, unit: true}
-	means := taskMeans{runs: r}
+	means := Means{}
 	var scored []float64
 	for group := range r.byTask(configuration) {
 		scored = scored[:0]
@@ -184,13 +184,13 @@ func (s *scores) summary(r *runs, configuration int) Score {
 				sum.Pending++
 			}
 		}
-		if means.add(group[0], scored) {
+		if means.Add(r.clusterOfRun(group[0]), scored) {
 			sum.count(scored)
 		}
 	}
-	sum.Tasks, sum.Mean = len(means.all), page.ValueOf(stats.Mean(means.all))
+	sum.Tasks, sum.Mean = len(means.All), page.ValueOf(stats.Mean(means.All))
 	sum.Binary = sum.Binary && sum.Scored > 0
-	interval := rangeOf(means.interval())
+	interval := means.Interval()
 	sum.Low, sum.High = interval.Low, interval.High
 	return sum
 }
@@ -287,9 +287,9 @@ func (c *collector) residue(configuration int) []Part {
 }
 
 func (s *scores) part(r *runs, configuration int) (part Part, ok bool) {
-	tasks, means := [][]float64{}, taskMeans{runs: r}
+	tasks, means := [][]float64{}, Means{}
 	for group := range r.byTask(configuration) {
-		if scored := s.among(group); means.add(group[0], scored) {
+		if scored := s.among(group); means.Add(r.clusterOfRun(group[0]), scored) {
 			tasks = append(tasks, scored)
 		}
 	}
@@ -298,7 +298,7 @@ func (s *scores) part(r *runs, configuration int) (part Part, ok bool) {
 		return Part{}, false
 	}
 	part = Part{
-		Scorer: s.name, Tasks: len(tasks), Trials: page.Ratio(int64(means.scored), int64(len(tasks))), Agreement: agreement(tasks),
+		Scorer: s.name, Tasks: len(tasks), Trials: page.Ratio(int64(means.Scored), int64(len(tasks))), Agreement: agreement(tasks),
 		Between: page.Known(variance.Between), Within: page.Known(variance.Within), ICC: page.ValueOf(variance.ICC()), SE: page.ValueOf(means.standardError()),
 	}
 	for _, trials := range residueTrials {

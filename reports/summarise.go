@@ -55,10 +55,6 @@ func (c *collector) summarise(i int) Configuration {
 	return s
 }
 
-func (r *run) claims() bool { return r.believed }
-
-func (r *run) judgedItself() bool { return r.assessed }
-
 // noSpread is that of a number which some run does not tell.
 var noSpread = Spread{
 	Mean: page.Missing(page.Unknown), P50: page.Missing(page.Unknown), P95: page.Missing(page.Unknown),

@@ -13,6 +13,7 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/stats"
 	"github.com/agentbench/agentbench/spec"
@@ -352,7 +353,7 @@ const Success = 1
 // that are scored as recorded are so here.
 func (b *Held) score(s int, outcomes []sweep.Outcome, exact bool) Score {
 	sum := Score{Name: b.Scores[s]}
-	least, most := taskMeans{}, taskMeans{}
+	least, most := reports.Means{}, reports.Means{}
 	for t := range b.Tasks {
 		task := &b.Tasks[t]
 		var low, high []float64
@@ -371,8 +372,8 @@ func (b *Held) score(s int, outcomes []sweep.Outcome, exact bool) Score {
 			exact = exact && r.Least == r.Most
 			sum.count(r, before, outcomes[i].Verdict == replay.Exact)
 		}
-		least.add(task.Cluster, low)
-		most.add(task.Cluster, high)
+		least.Add(task.Cluster, low)
+		most.Add(task.Cluster, high)
 	}
 	sum.fill(&least, &most, exact)
 	return sum
@@ -413,93 +414,27 @@ func (sum *Score) count(r sweep.Range, before float64, exact bool) {
 }
 
 // fill gives the mean, or its bounds, or says why there is neither.
-func (sum *Score) fill(least, most *taskMeans, exact bool) {
+func (sum *Score) fill(least, most *reports.Means, exact bool) {
 	none := page.Missing(page.Unscored)
 	sum.Mean, sum.Interval, sum.Bounds = none, page.Range{Low: none, High: none}, page.Range{Low: none, High: none}
-	if len(least.all) == 0 || sum.Unscored > 0 {
+	if len(least.All) == 0 || sum.Unscored > 0 {
 		return
 	}
 	if exact {
-		sum.Mean, sum.Interval, sum.unit = least.end(), least.interval(), !least.beyond
+		sum.Mean, sum.Interval, sum.unit = meanOf(least), least.Interval(), !least.Beyond
 		return
 	}
 	sum.Mean = page.Missing(page.Nothing)
-	sum.Bounds = page.Range{Low: least.end(), High: most.end()}
+	sum.Bounds = page.Range{Low: meanOf(least), High: meanOf(most)}
 }
 
-// taskMeans are the means of tasks over their runs.
-type taskMeans struct {
-	all      []float64
-	clusters [][]float64
-	at       map[string]int // the place of a named cluster
-	scored   int
-	graded   bool // not all scores are 0 or 1
-	beyond   bool // not all are from 0 to 1
-}
-
-// add takes the scores of a task's runs; without any the task does not count.
-func (t *taskMeans) add(cluster string, scores []float64) {
-	if len(scores) == 0 {
-		return
-	}
-	mean := stats.Sum(scores) / float64(len(scores))
-	for _, x := range scores {
-		t.graded = t.graded || x != 0 && x != 1
-		t.beyond = t.beyond || x < 0 || x > 1
-	}
-	t.scored += len(scores)
-	t.all = append(t.all, mean)
-	place, known := t.at[cluster]
-	if !known {
-		place = len(t.clusters)
-		t.clusters = append(t.clusters, nil)
-		if t.at == nil {
-			t.at = map[string]int{}
-		}
-		if cluster != "" {
-			t.at[cluster] = place
-		}
-	}
-	t.clusters[place] = append(t.clusters[place], mean)
-}
-
-// end is the mean, which is none where a score may be anything.
-func (t *taskMeans) end() page.Value {
-	mean, ok := stats.Mean(t.all)
+// meanOf is the mean of means, which is none where a score may be anything.
+func meanOf(means *reports.Means) page.Value {
+	mean, ok := stats.Mean(means.All)
 	if !ok || math.IsInf(mean, 0) {
 		return page.Missing(page.Unbounded)
 	}
 	return page.Known(mean)
-}
-
-// interval is the 95 % interval of the mean of the means, as reports have it: its
-// ends may lie beyond the scale of the scores.
-func (t *taskMeans) interval() page.Range {
-	interval, ok := t.estimate()
-	if !ok {
-		return page.Range{Low: page.Missing(page.Nothing), High: page.Missing(page.Nothing)}
-	}
-	return page.Range{Low: page.ValueOf(interval.Low, true), High: page.ValueOf(interval.High, true)}
-}
-
-func (t *taskMeans) estimate() (interval stats.Interval, ok bool) {
-	clustered := len(t.at) > 0
-	switch {
-	case !clustered && t.graded:
-		return stats.MeanInterval(t.all, stats.Level)
-	case !clustered:
-		return stats.MeanProportionInterval(t.all, t.scored, stats.Level)
-	}
-	estimate, ok := stats.ClusteredMean(t.clusters)
-	switch {
-	case t.graded && !ok:
-		return stats.Interval{}, false
-	case t.graded:
-		return estimate.Interval(stats.Level)
-	case !ok:
-		return stats.ProportionInterval(t.clusters, stats.Level)
-	}
-	return estimate.Proportion(float64(t.scored), len(t.clusters), stats.Level)
 }
 
 // Spending is something that a run takes, as whole numbers of a small unit.
