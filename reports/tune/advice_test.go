@@ -6,10 +6,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
@@ -35,7 +37,7 @@ func phased(n int, loop *spec.Loop, of func(run int) map[string]int) *table {
 func phases(planning, execution, refinement int) *spec.Loop {
 	return &spec.Loop{Phases: []spec.Phase{
 		{Name: "planning", MaxIterations: planning, Node: &source.Node{}}, {Name: "execution", MaxIterations: execution, Node: &source.Node{}},
-		{Name: "refinement", MaxIterations: refinement, Node: &source.Node{}},
+		{Name: "refinement", MaxIterations: refinement, Until: &spec.Expr{}, Node: &source.Node{}},
 	}}
 }
 
@@ -87,6 +89,7 @@ func TestNoAdviceWithoutNeed(t *testing.T) {
 		{100, func(run int) map[string]int { return of(1+toInt(run < 79), run) }, map[string]tune.Advice{"refinement": tune.Raise}},
 		{100, func(run int) map[string]int { return of(1+toInt(run < 4), run) }, map[string]tune.Advice{"refinement": tune.Raise, "planning": tune.NoAdvice}}, // 4 % reach it
 		{100, func(run int) map[string]int { return of(toInt(run < 50), run) }, map[string]tune.Advice{"refinement": tune.Raise, "planning": tune.Lower}},
+		{100, func(run int) map[string]int { return of(2, run) }, map[string]tune.Advice{"refinement": tune.Raise}}, // nothing but its limit ends planning
 	} {
 		all := limitsOf(t, phased(c.runs, phases(2, 3, 1), c.of))
 		for _, phase := range []string{"planning", "execution", "refinement"} {
@@ -241,5 +244,79 @@ func TestAnotherPathIsHeldAgainstTheFirstRecording(t *testing.T) {
 	got := tuned(t, source, tune.ChoiceOptions{})
 	if got.Recommended == nil || got.Recommended.Candidate != 0 {
 		t.Errorf("%s: %s", name(got.Recommended), fmt.Sprint(got.Why, got.WhyNone))
+	}
+}
+
+// Advice on today's limit does not contradict what is recommended.
+func TestAdviceAgreesWithTheRecommendation(t *testing.T) {
+	const n = 100
+	right := map[int]int{1: 40, 2: 80, 3: 90, 4: 92}
+	all, order := map[limits][]cell{}, []limits{}
+	for k := 4; k >= 1; k-- {
+		all[limits{k}], order = cells(n, right[k], k, int64(k)), append(order, limits{k})
+	}
+	for _, c := range []struct {
+		today, recommended int
+		share              float64
+		to                 int
+	}{{1, 4, 1, 4}, {1, 2, 0.8, 2}, {3, 2, 0.8, 0}, {2, 2, 0.8, 3}} {
+		source := made(n, 1, all, order...)
+		for i := range source.candidates {
+			l := &spec.Loop{}
+			l.Terminate.Any = []spec.Condition{{Kind: spec.KindMaxIterations, MaxIterations: 4 - i}}
+			source.candidates[i].Loop = l
+		}
+		got := tuned(t, source, tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: c.share}, Today: 4 - c.today})
+		if want := fmt.Sprintf("[%d 0 0]", c.recommended); got.Recommended.Name != want {
+			t.Fatalf("recommends %s, want %s", got.Recommended.Name, want)
+		}
+		last := got.Limits[len(got.Limits)-1]
+		if last.Limit != c.today || last.To != c.to || (last.Advice == tune.Raise) != (c.to > 0) {
+			t.Errorf("today %d, recommended %d: %+v, want to %d", c.today, c.recommended, last, c.to)
+		}
+	}
+}
+
+// What costs as much, is worth as much and takes as long as today's configuration is no
+// reason to change it, nor something to guess.
+func TestTiesKeepToday(t *testing.T) {
+	const n = 40
+	all := map[limits][]cell{{3, 2}: cells(n, 30, 3, 3), {3, 1}: cells(n, 30, 3, 3)}
+	tie := func() *table {
+		source := made(n, 1, all, limits{3, 2}, limits{3, 1})
+		source.outcomes[1][0].Outcome.Success = true // one run ends for another reason
+		return source
+	}
+	got := tuned(t, tie(), tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: tune.AtLeast, Number: 0.9}})
+	if name(got.Recommended) != "[3 2 0]" || name(got.Best) != "[3 2 0]" || !got.Unchanged {
+		t.Errorf("recommended %s, best %s, unchanged %v", name(got.Recommended), name(got.Best), got.Unchanged)
+	}
+	got = tuned(t, tie(), tune.ChoiceOptions{}) // 40 tasks are too few to show a loss of at most 2 %
+	if got.Recommended != nil || name(got.Best) != "[3 2 0]" || got.Guess != nil {
+		t.Errorf("recommended %s, best %s, guess %+v", name(got.Recommended), name(got.Best), got.Guess)
+	}
+	all[limits{3, 1}] = cells(n, 30, 2, 2)
+	if got = tuned(t, tie(), tune.ChoiceOptions{}); got.Guess == nil || got.Guess.Name != "[3 1 0]" {
+		t.Errorf("a cheaper one is no guess: %+v", got.Guess)
+	}
+}
+
+// A saving that is shown to count as the same is called little; a larger one is not.
+func TestLittleIsSaved(t *testing.T) {
+	const n = 400
+	for steps, little := range map[int]bool{96: true, 60: false} {
+		fewer := cells(n, 300, steps, int64(steps))
+		for i := range n / 2 { // half of the runs ended by themselves
+			fewer[2*i] = cell{fewer[2*i].score, 100, 100}
+		}
+		source := made(n, 1, map[limits][]cell{{100}: cells(n, 300, 100, 100), {98}: fewer}, limits{100}, limits{98})
+		got := tuned(t, source, tune.ChoiceOptions{})
+		var text strings.Builder
+		if err := page.Write(&text, got, page.Options{Format: "terminal", Width: 300}); err != nil {
+			t.Fatal(err)
+		}
+		if name(got.Recommended) != "[98 0 0]" || strings.Contains(text.String(), "little is saved: cost_usd fall by 2%") != little {
+			t.Errorf("%d steps: recommended %s\n%s", steps, name(got.Recommended), text.String())
+		}
 	}
 }

@@ -102,6 +102,18 @@ func (t *chooser) take(order []int, subset int, allow func(candidate int) (bool,
 		return nil
 	}
 	c.candidate = t.kept(c.candidate)
+	if today := t.today(); today >= 0 && today != c.candidate && slices.Contains(order, today) && t.ties(today, c.candidate, subset) {
+		before := *c
+		ok, err := allow(today)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			*c = before
+		} else {
+			c.candidate = today
+		}
+	}
 	decided, last, looked := *c, c.candidate, 0
 	for ; at < len(order) && len(decided.next) < mostNext && looked < nextLooked; at++ {
 		if t.value[subset][order[at]] <= t.value[subset][last] {
@@ -145,6 +157,11 @@ func (t *chooser) kept(chosen int) int {
 	return slices.MinFunc(t.steps.rungs[t.steps.rung[chosen]].candidates, func(a, b int) int {
 		return cmp.Or(cmp.Compare(t.changed(a), t.changed(b)), cmp.Compare(t.rank[a], t.rank[b]))
 	})
+}
+
+// ties reports whether two candidates cost as much, are worth as much and take as long.
+func (t *chooser) ties(a, b, subset int) bool {
+	return t.pointOf(a, subset) == t.pointOf(b, subset)
 }
 
 // changed is in how many parameters a candidate differs from today's configuration.
@@ -303,10 +320,14 @@ func (t *chooser) choices(ctx context.Context, r *Tuning, choice *chosen) (err e
 	if r.Recording, err = t.choice(ctx, theRecording); err != nil {
 		return err
 	}
+	best := choice.best
+	if today := t.today(); best >= 0 && today >= 0 && t.can[today] && t.within[t.chosenOn][today] && t.ties(today, best, t.chosenOn) {
+		best = today // no other is better
+	}
 	for _, one := range []struct {
 		into **Choice
 		at   int
-	}{{&r.Recommended, choice.candidate}, {&r.Today, t.today()}, {&r.Best, choice.best}} {
+	}{{&r.Recommended, choice.candidate}, {&r.Today, t.today()}, {&r.Best, best}} {
 		if one.at < 0 {
 			continue
 		}
@@ -484,7 +505,7 @@ func (t *chooser) whyNone(subset int, c *chosen) string {
 	alpha := t.steps.largest()
 	if least := t.atMost(0, units, 1-alpha); least > t.Choose.Number && t.Choose.Number > 0 {
 		needed := math.Ceil(math.Log(alpha) / math.Log(1-t.Choose.Number))
-		text = fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes %.0f to show so little", text, page.Plural(units, strings.TrimSuffix(what, "s"), what), percent(least), needed)
+		text = fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes at least %.0f to show so little", text, page.Plural(units, strings.TrimSuffix(what, "s"), what), percent(least), needed)
 	}
 	if least, ok := t.leastShown(subset); ok {
 		text = fmt.Sprintf("%s; the least that these can show is --choose max_loss:%v", text, roundedUp(least))

@@ -73,8 +73,9 @@ func (t *chooser) shownValue(value float64) page.Value {
 // guessCheap guesses, among the configurations that lose at most half of what is
 // allowed on the tasks that there are, the one that takes the fewest tasks to prove,
 // the cheapest among equals. What makes of every run what was recorded loses nothing
-// by definition: that needs no proof.
+// by definition: that needs no proof. What is no cheaper is nothing to guess.
 func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
+	recorded, _ := t.price.of(ctx, t.scope(t.recordedSums[t.chosenOn])) // NaN, where it is not known
 	for _, i := range t.unbeaten(t.ordered(t.chosenOn), t.chosenOn) {
 		level := 1 - t.steps.rungs[t.steps.rung[i]].alpha
 		l, err := t.lossInFull(ctx, i, t.chosenOn, level)
@@ -87,7 +88,7 @@ func (t *chooser) guessCheap(ctx context.Context, r *Tuning) error {
 				return err
 			}
 		}
-		if share > t.Choose.Number/2 || math.IsInf(l.most, 0) || t.print[i] == t.recordedPrint {
+		if share > t.Choose.Number/2 || math.IsInf(l.most, 0) || t.print[i] == t.recordedPrint || t.cost[t.chosenOn][i] >= recorded-slack(recorded) {
 			continue
 		}
 		units, _ := t.lossUnits(t.chosenOn)

@@ -32,7 +32,7 @@ const (
 func (t *chooser) limits(ctx context.Context, r *Tuning, choice *chosen) error {
 	for _, of := range t.described(choice) {
 		loop := t.candidates[of.candidate].Declared()
-		if err := t.used(ctx, r, of, loop); err != nil {
+		if err := t.used(ctx, r, of, loop, choice); err != nil {
 			return err
 		}
 		for i := range loop.Phases {
@@ -47,7 +47,7 @@ func (t *chooser) limits(ctx context.Context, r *Tuning, choice *chosen) error {
 
 // used measures the limits of a configuration that is exact. Of another one only
 // the runs that ended early are known, which never come near its limits.
-func (t *chooser) used(ctx context.Context, r *Tuning, of described, loop *spec.Loop) error {
+func (t *chooser) used(ctx context.Context, r *Tuning, of described, loop *spec.Loop, choice *chosen) error {
 	if t.standing[of.candidate] == notExact {
 		return nil
 	}
@@ -60,6 +60,7 @@ func (t *chooser) used(ctx context.Context, r *Tuning, of described, loop *spec.
 		if err := t.advise(ctx, of.candidate, &l, used); err != nil {
 			return err
 		}
+		t.agree(&l, choice.candidate)
 		r.Limits = append(r.Limits, l)
 	}
 	return nil
@@ -162,6 +163,7 @@ func (u *use) limits(loop *spec.Loop) (all []LimitUse) {
 		}
 		used := u.stage(stage.Name)
 		l := u.limit(kind+stage.Name+".max_iterations", stage.Limit, used.made)
+		l.fixed = stage.Until == nil
 		if u.all > 0 {
 			l.OfCost = page.Known(used.spent / u.all)
 		}
@@ -218,7 +220,7 @@ func (t *chooser) advise(ctx context.Context, candidate int, l *LimitUse, u *use
 		return nil
 	}
 	switch {
-	case l.Reached.Number >= oftenReached && t.gainsByMore(candidate, l):
+	case l.Reached.Number >= oftenReached && t.gainsByMore(candidate, l) && !t.always(l):
 		l.Advice, l.To = Raise, l.Limit+1
 		if path, ok := t.axis(l.Path); ok {
 			if more, ok := t.beside(candidate, path, 1); ok {
@@ -240,6 +242,30 @@ func (t *chooser) advise(ctx context.Context, candidate int, l *LimitUse, u *use
 	return err
 }
 
+// always says that a phase or strategy makes as many iterations as it may because nothing
+// else ends it: that all runs do says nothing, and no other value was tried.
+func (t *chooser) always(l *LimitUse) bool {
+	_, tried := t.axis(l.Path)
+	return l.fixed && l.Reached.Number == 1 && !tried
+}
+
+// agree makes the advice on today's limit one with the recommendation, which went by more
+// than the use of one limit: the limit that it raises is raised to the same, and what it
+// changes the other way is not advised on.
+func (t *chooser) agree(l *LimitUse, recommended int) {
+	path, ok := t.axis(l.Path)
+	if recommended < 0 || !ok || l.Of != "today" || l.Advice != Raise && l.Advice != Lower {
+		return
+	}
+	switch to, whole := t.param(recommended, path).(float64); {
+	case !whole:
+	case l.Advice == Raise && int(to) > l.Limit:
+		l.To = int(to)
+	case l.Advice == Raise, int(to) > l.Limit:
+		l.Advice, l.To, l.Step = NoAdvice, 0, nil
+	}
+}
+
 // gainsByMore says that a larger limit may be worth something: what is known of one
 // step more and of one step less does not say otherwise.
 func (t *chooser) gainsByMore(candidate int, l *LimitUse) bool {
@@ -257,7 +283,7 @@ func (t *chooser) gainsByMore(candidate int, l *LimitUse) bool {
 // axis is the parameter of that path, which candidates may write short.
 func (t *chooser) axis(full string) (path int, ok bool) {
 	for i, p := range t.paths {
-		if p == full || strings.HasSuffix(full, "."+p) {
+		if spec.FullPath(p) == full {
 			return i, true
 		}
 	}

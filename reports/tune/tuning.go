@@ -412,6 +412,8 @@ type LimitUse struct {
 	Advice  Advice     `json:"advice"`   // "" where there is none
 	To      int        `json:"to"`       // the limit advised; 0: none
 	Step    *Step      `json:"one_more"` // what it brings, where replay knows
+
+	fixed bool // nothing but the limit ends the phase
 }
 
 // Advice is what the use of a limit suggests.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -405,6 +406,7 @@ const (
 	Alone       reports.WarningKind = "alone"
 	AfterAll    reports.WarningKind = "after_the_choice" // Name: a BoundMethod, Count: its tests
 	FewForRule  reports.WarningKind = "few_for_the_rule" // Name: the rule, Count: tasks or clusters
+	LittleSaved reports.WarningKind = "little_saved"     // Name: the quantity, More: its change
 )
 
 // The kinds of notes that the choosing makes.
@@ -446,6 +448,9 @@ func (t *Tuning) chosenNotes() []Note {
 	if t.Why != "" {
 		notes = append([]Note{{Kind: ChosenBy, Name: t.Terms.Cost, More: t.Why}}, notes...)
 	}
+	if name, change := t.littleSaved(); name != "" {
+		notes = append(notes, Note{Kind: LittleSaved, Name: name, More: change})
+	}
 	if t.Terms.WhyCost != "" {
 		notes = append(notes, Note{Kind: OtherCost, Name: t.Terms.Cost, More: t.Terms.WhyCost})
 	}
@@ -463,6 +468,25 @@ func (t *Tuning) chosenNotes() []Note {
 		notes = append(notes, Note{Kind: Against, Name: t.Terms.Score})
 	}
 	return notes
+}
+
+// littleSaved is the quantity that is saved, and its change, where that is shown to be too
+// little to matter, and nothing that is scored gets better; "" where it is not so.
+func (t *Tuning) littleSaved() (quantity, change string) {
+	v := t.versus()
+	if v == nil || v.What != "today" || t.Recommended == nil {
+		return "", ""
+	}
+	for i := range v.All {
+		d := &v.All[i]
+		switch cost, _, _ := strings.Cut(t.Terms.Cost, "."); {
+		case d.isScore() && d.Verdict == compare.Better:
+			return "", ""
+		case !d.isScore() && d.Verdict == compare.Same && d.Change.Number < 0 && (d.Quantity == cost || d.Quantity == cost+"_s"):
+			quantity, change = d.Quantity, page.Percent(page.Known(-d.Change.Number))
+		}
+	}
+	return quantity, change
 }
 
 // luckNotes say how much of the gain was found and how much was there.
@@ -559,6 +583,8 @@ func (n Note) tuning(quote func(string) string) string {
 			return "the best objective is the smallest " + quote(n.Name)
 		}
 		return "the best objective is the largest " + quote(n.Name)
+	case LittleSaved:
+		return fmt.Sprintf("little is saved: %s fall by %s from task to task, which counts as the same (within %s); a change is hardly worth it", quote(n.Name), n.More, page.Percent(page.Known(compare.DefaultRatioMargin)))
 	case OtherCost:
 		return "the cost is " + quote(n.Name) + ": " + plainly(n.More, quote)
 	case LuckyGoal:

@@ -852,6 +852,9 @@ func (l *LimitUse) ofAll() page.Value {
 func (l *LimitUse) advice(t *Tuning) string {
 	switch l.Advice {
 	case Raise:
+		if text := l.brings(t); text != "" && l.Of == "recommended" { // the rule knows, and took less
+			return "most runs reach it" + text
+		}
 		return "most runs reach it: try a larger limit" + l.to() + l.brings(t)
 	case Lower:
 		return "hardly any run comes near it: try a smaller limit" + l.to()
