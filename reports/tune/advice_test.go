@@ -247,6 +247,27 @@ func TestAnotherPathIsHeldAgainstTheFirstRecording(t *testing.T) {
 	}
 }
 
+// A phase that only its limit ends is not advised on because one value was tried; where
+// several were, what they bring is told.
+func TestNoAdviceOnAPhaseThatOnlyItsLimitEnds(t *testing.T) {
+	for tried, want := range map[int]tune.Advice{1: tune.NoAdvice, 2: tune.Raise} {
+		source := phased(100, phases(2, 3, 1), func(int) map[string]int { return map[string]int{"planning": 2, "execution": 3, "refinement": 1} })
+		path := "phases.planning.max_iterations"
+		source.candidates[0].Params = []spec.Param{{Path: path, Value: 2.0}}
+		if tried == 2 {
+			other := source.candidates[0]
+			other.Name, other.Params, other.Loop = "other", []spec.Param{{Path: path, Value: 1.0}}, phases(1, 3, 1)
+			source.candidates, source.outcomes = append(source.candidates, other), append(source.outcomes, slices.Clone(source.outcomes[0]))
+			for i := range source.outcomes[1] {
+				source.outcomes[1][i].Iterations, source.outcomes[1][i].Scores = 5, []sweep.Range{{Least: 0, Most: 0}}
+			}
+		}
+		if got := limitsOf(t, source)[path]; got.Advice != want {
+			t.Errorf("%d values tried: %+v, want %q", tried, got, want)
+		}
+	}
+}
+
 // Advice on today's limit does not contradict what is recommended.
 func TestAdviceAgreesWithTheRecommendation(t *testing.T) {
 	const n = 100
@@ -314,6 +335,9 @@ func TestLittleIsSaved(t *testing.T) {
 		var text strings.Builder
 		if err := page.Write(&text, got, page.Options{Format: "terminal", Width: 300}); err != nil {
 			t.Fatal(err)
+		}
+		if strings.Contains(got.Answer(page.Visible).Text, "than today, which counts as the same") != little {
+			t.Errorf("%d steps: %s", steps, got.Answer(page.Visible).Text)
 		}
 		if name(got.Recommended) != "[98 0 0]" || strings.Contains(text.String(), "little is saved: cost_usd fall by 2%") != little {
 			t.Errorf("%d steps: recommended %s\n%s", steps, name(got.Recommended), text.String())

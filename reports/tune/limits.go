@@ -245,8 +245,8 @@ func (t *chooser) advise(ctx context.Context, candidate int, l *LimitUse, u *use
 // always says that a phase or strategy makes as many iterations as it may because nothing
 // else ends it: that all runs do says nothing, and no other value was tried.
 func (t *chooser) always(l *LimitUse) bool {
-	_, tried := t.axis(l.Path)
-	return l.fixed && l.Reached.Number == 1 && !tried
+	path, tried := t.axis(l.Path)
+	return l.fixed && l.Reached.Number == 1 && !(tried && len(t.values[path]) > 1)
 }
 
 // agree makes the advice on today's limit one with the recommendation, which went by more

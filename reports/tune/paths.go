@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/replay"
@@ -75,6 +76,49 @@ func PathsOf(base *spec.Resolved, set []spec.Assignment, axes []sweep.Axis) (*Pa
 		}
 	}
 	return p, nil
+}
+
+// ConfigurationOf is the configuration of a suite whose loop is tuned: the one that is
+// named, else the baseline, else the only one. path names the suite in errors.
+func ConfigurationOf(s *spec.Suite, path, name string) (*spec.Resolved, error) {
+	var known []string
+	for i := range s.Resolved {
+		known = append(known, s.Resolved[i].Name)
+	}
+	if name = cmp.Or(name, s.Baseline); name == "" && len(known) == 1 {
+		name = known[0]
+	}
+	found := s.Configuration(name)
+	switch {
+	case name == "":
+		return nil, exit.Usage("there are: "+exit.Some(known), "%s has %d configurations and no baseline: --configuration names the one that is tuned", path, len(known))
+	case found == nil:
+		return nil, exit.Usage(exit.DidYouMean(name, known, "there are: "+exit.Some(known)), "%s has no configuration %q", path, name)
+	}
+	return found, nil
+}
+
+// Loosest says what a suite records in order to be tuned where nobody named parameters,
+// and which of its configurations are not tried, in lines.
+func Loosest(today sweep.Base, all []sweep.Base, axes []sweep.Axis) (lines []string) {
+	var loosest, apart []string
+	for i := range axes {
+		value := fmt.Sprint(sweep.ValueIn(today.Loop, axes[i].Path))
+		if set := axes[i].Loosest(today.Loop); len(set) > 0 {
+			value = set[0].Text()
+		}
+		loosest = append(loosest, axes[i].Path+" "+value)
+	}
+	for _, c := range all {
+		if replay.Apart(today.Loop, c.Loop) != "" {
+			apart = append(apart, page.Visible(c.Name))
+		}
+	}
+	lines = append(lines, fmt.Sprintf("no parameters are named: %s is recorded under the loosest limits that the configurations of its path have: %s", page.Visible(today.Name), strings.Join(loosest, ", ")))
+	if len(apart) > 0 {
+		lines = append(lines, "not tried, because it would take calls of its own: "+exit.Some(apart)+"; --parameter names what differs")
+	}
+	return lines
 }
 
 // Names are those of the paths.

@@ -116,6 +116,9 @@ func (t *Tuning) Answer(quote func(string) string) page.Answer {
 		parts[0] = t.advised(quote) + t.stable() + ": " + scored + "; " + t.kept(quote)
 	}
 	if saved := t.saved(quote); saved != "" {
+		if little, _ := t.littleSaved(); little != "" {
+			saved += ", which counts as the same"
+		}
 		parts = append(parts, saved)
 	}
 	if lucky := t.lucky(quote); lucky != "" {

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/agentbench/agentbench/engine/exit"
-	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports"
@@ -249,7 +248,7 @@ func (p *program) holdsResults(path string) bool {
 func (t *tuning) base() error {
 	wanted := cmp.Or(t.flags.configuration, t.only)
 	if t.folder == nil {
-		now, err := tunedIn(t.opened, wanted)
+		now, err := tune.ConfigurationOf(t.opened.Suite, t.opened.path, wanted)
 		if err == nil {
 			t.bases = []sweep.Base{{Name: now.Name, Loop: now.Loop}}
 		}
@@ -261,7 +260,7 @@ func (t *tuning) base() error {
 		recorded = m.Configurations[0].Name
 	}
 	if t.opened != nil {
-		now, err := tunedIn(t.opened, wanted)
+		now, err := tune.ConfigurationOf(t.opened.Suite, t.opened.path, wanted)
 		if err == nil {
 			t.bases = []sweep.Base{{Name: now.Name, Loop: now.Loop}}
 			return nil
@@ -277,26 +276,6 @@ func (t *tuning) base() error {
 	}
 	t.bases = nil
 	return t.recordedRuns.base([]string{wanted})
-}
-
-// tunedIn is the configuration of a suite whose loop is tuned.
-func tunedIn(o *opened, name string) (*spec.Resolved, error) {
-	var known []string
-	for i := range o.Suite.Resolved {
-		known = append(known, o.Suite.Resolved[i].Name)
-	}
-	wanted := cmp.Or(name, o.Suite.Baseline)
-	if wanted == "" && len(known) == 1 {
-		wanted = known[0]
-	}
-	found := o.Suite.Configuration(wanted)
-	switch {
-	case wanted == "":
-		return nil, exit.Usage("there are: "+exit.Some(known), "%s has %d configurations and no baseline: --configuration names the one that is tuned", o.path, len(known))
-	case found == nil:
-		return nil, exit.Usage(exit.DidYouMean(wanted, known, "there are: "+exit.Some(known)), "%s has no configuration %q", o.path, wanted)
-	}
-	return found, nil
 }
 
 // today is the configuration whose loop is tuned.
@@ -341,7 +320,9 @@ func (t *tuning) parameters() error {
 	if len(t.axes) == 0 {
 		t.axes = sweep.LimitsOf(t.today().Loop, t.all(), t.folder != nil)
 		if t.folder == nil && !t.flags.quiet {
-			t.tellLoosest()
+			for _, line := range tune.Loosest(t.today(), t.all(), t.axes) {
+				fmt.Fprintln(t.err, line)
+			}
 		}
 	}
 	if len(t.axes) == 0 && t.folder != nil && t.folder.Imported {
@@ -362,29 +343,6 @@ func (t *tuning) all() (all []sweep.Base) {
 		all = append(all, sweep.Base{Name: t.opened.Suite.Resolved[i].Name, Loop: t.opened.Suite.Resolved[i].Loop})
 	}
 	return all
-}
-
-// tellLoosest says what a suite records in order to be tuned, where nobody named
-// parameters.
-func (t *tuning) tellLoosest() {
-	var loosest, apart []string
-	today := t.today()
-	for i := range t.axes {
-		value := fmt.Sprint(sweep.ValueIn(today.Loop, t.axes[i].Path))
-		if set := t.axes[i].Loosest(today.Loop); len(set) > 0 {
-			value = set[0].Text()
-		}
-		loosest = append(loosest, t.axes[i].Path+" "+value)
-	}
-	for _, c := range t.all() {
-		if replay.Apart(today.Loop, c.Loop) != "" {
-			apart = append(apart, page.Visible(c.Name))
-		}
-	}
-	fmt.Fprintf(t.err, "no parameters are named: %s is recorded under the loosest limits that the configurations of its path have: %s\n", page.Visible(today.Name), strings.Join(loosest, ", "))
-	if len(apart) > 0 {
-		fmt.Fprintf(t.err, "not tried, because it would take calls of its own: %s; --parameter names what differs\n", exit.Some(apart))
-	}
 }
 
 // byDefault reports whether nobody named parameters.
@@ -444,27 +402,11 @@ func (t *tuning) grid() error {
 	if t.candidates, err = sweep.Grid(t.bases, t.set, t.axes); err != nil {
 		return t.unusable(err)
 	}
-	t.addToday()
-	return nil
-}
-
-// addToday finds today's configuration among the candidates, or adds it.
-func (t *tuning) addToday() {
 	t.options.Today = -1
-	if t.noToday {
-		return
+	if !t.noToday {
+		t.candidates, t.options.Today = sweep.WithToday(t.candidates, t.today())
 	}
-	today := t.today().Loop.Hash()
-	t.options.Today = slices.IndexFunc(t.candidates, func(c sweep.Candidate) bool { return c.Hash() == today })
-	if t.options.Today >= 0 {
-		return
-	}
-	c := sweep.Candidate{Name: t.today().Name, Loop: t.today().Loop}
-	for _, p := range t.candidates[0].Params {
-		c.Params = append(c.Params, spec.Param{Path: p.Path, Value: sweep.ValueIn(c.Loop, p.Path)})
-	}
-	t.options.Today = len(t.candidates)
-	t.candidates = append(t.candidates, c)
+	return nil
 }
 
 // unchosen says why nothing can be chosen.

@@ -263,3 +263,16 @@ func (c *Candidate) Assignments(set []spec.Assignment, axes []Axis) []spec.Assig
 	}
 	return all
 }
+
+// WithToday finds among candidates the one that a loop is, or adds it, and gives its place.
+func WithToday(candidates []Candidate, today Base) (all []Candidate, at int) {
+	hash := today.Loop.Hash()
+	if at = slices.IndexFunc(candidates, func(c Candidate) bool { return c.Hash() == hash }); at >= 0 {
+		return candidates, at
+	}
+	c := Candidate{Name: today.Name, Loop: today.Loop}
+	for _, p := range candidates[0].Params {
+		c.Params = append(c.Params, spec.Param{Path: p.Path, Value: ValueIn(c.Loop, p.Path)})
+	}
+	return append(candidates, c), len(candidates)
+}
