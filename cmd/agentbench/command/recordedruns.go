@@ -31,6 +31,7 @@ import (
 type recordedFlags struct {
 	configurations []string
 	suite          string
+	opened         *opened // the suite, where it is open already
 }
 
 func (f *recordedFlags) declare(c *cobra.Command) {
@@ -66,7 +67,7 @@ func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns
 		return nil, exit.Usage("name the result folder that it was made of", "%s is a baseline, which does not hold what runs did: it cannot be replayed", text)
 	}
 	r := &recordedRuns{program: p, place: at.Path, suite: f.suite, only: at.Configuration}
-	suite, err := p.tasksOf(f.suite)
+	suite, err := p.tasksOf(f)
 	if err != nil {
 		return nil, err
 	}
@@ -82,16 +83,15 @@ func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns
 	return r, r.base(f.configurations)
 }
 
-// tasksOf loads the suite of --suite.
-func (p *program) tasksOf(path string) (*spec.Document, error) {
-	if path == "" {
-		return nil, nil
+// tasksOf is the suite of --suite; nil where none is named.
+func (p *program) tasksOf(f *recordedFlags) (_ *spec.Document, err error) {
+	if f.opened == nil && f.suite != "" {
+		f.opened, err = p.openSuite(f.suite, nil)
 	}
-	o, err := p.openSuite(path, nil)
-	if err != nil {
+	if f.opened == nil {
 		return nil, err
 	}
-	return o.Document, nil
+	return f.opened.Document, nil
 }
 
 // sameData warns of data that has changed since the runs were made.

@@ -201,7 +201,7 @@ func (p *program) openTuning(ctx context.Context, path string, f *tuneFlags) (*t
 		p.warn(t.opened, nil)
 	}
 	if folder {
-		runs, err := p.openRecordedRuns(path, &recordedFlags{suite: f.suite})
+		runs, err := p.openRecordedRuns(path, &recordedFlags{suite: f.suite, opened: t.opened})
 		if err != nil {
 			return nil, err
 		}

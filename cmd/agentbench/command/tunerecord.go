@@ -108,7 +108,7 @@ func (t *tuning) record(ctx context.Context) (ended, err error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, err := t.openRecordedRuns(j.dir, &recordedFlags{suite: t.opened.path})
+	runs, err := t.openRecordedRuns(j.dir, &recordedFlags{suite: t.opened.path, opened: t.opened})
 	if err != nil {
 		return nil, err
 	}
