@@ -62,6 +62,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if err := f.recorded(&results.Manifest); err != nil {
 		return err
 	}
+	defer reports.Leanly()()
 	r, err := p.collect(results)
 	if err != nil {
 		return err
