@@ -1,10 +1,18 @@
 package spec
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/agentbench/agentbench/spec/expr"
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 const toolLoop = `loop: l
@@ -101,5 +109,187 @@ phases:
 	d.Loop.User = &User{}
 	if steps := d.Loop.Steps(d.Loop.Stages()[0].Agent); steps != 100 {
 		t.Errorf("with a user: %d steps", steps)
+	}
+}
+
+func fromJSON(t *testing.T, text string) any {
+	t.Helper()
+	value, err := expr.ParseJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// A reply is a text, an object of ours, or a message as the API has it.
+func TestAnswersWithToolCalls(t *testing.T) {
+	lookup := []AnswerCall{{ID: "c1", Name: "lookup", Arguments: `{"q":"x"}`}}
+	for text, want := range map[string]Answer{
+		`"plain"`:                           {Text: "plain"},
+		`{"text": "a", "thinking": "b"}`:    {Text: "a", Thinking: "b"},
+		`{"content": "a"}`:                  {Text: "a"},
+		`{"text": "a", "finish": "length"}`: {Text: "a", Finish: "length"},
+		`{"tool_calls": [{"id": "c1", "name": "lookup", "arguments": {"q": "x"}}]}`:                                                                              {ToolCalls: lookup},
+		`{"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": "{\"q\":\"x\"}"}}]}`: {ToolCalls: lookup},
+		`{"role": "assistant", "content": "a", "tool_calls": null, "cost": 3}`:                                                                                   {Text: "a"},
+		`{"text": "a", "tool_calls": [{"name": "f"}, {"name": "g", "arguments": "not JSON"}]}`: {
+			Text: "a", ToolCalls: []AnswerCall{{Name: "f", Arguments: "{}"}, {Name: "g", Arguments: "not JSON"}},
+		},
+		`{"reasoning_content": "b", "content": ""}`: {Thinking: "b"},
+	} {
+		got, err := answerOf(fromJSON(t, text))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, %v", text, got, err)
+		}
+	}
+}
+
+// Objects that a model is to reply as they are stay what they were.
+func TestAnswersThatAreJSON(t *testing.T) {
+	for _, text := range []string{
+		`{"answer":42}`, `{"content":"a","score":1}`, `{"thinking":"b","answer":"c"}`, `{"finish":"x"}`, `{"role":"user","content":"a","name":"n"}`, `[{"tool_calls":[]}]`, `42`, `null`,
+	} {
+		got, err := answerOf(fromJSON(t, text))
+		if err != nil || !reflect.DeepEqual(got, Answer{Text: text}) {
+			t.Errorf("%s: got %+v, %v", text, got, err)
+		}
+	}
+}
+
+func TestAnswersThatAreWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"text": "a", "content": "b"}`:            "write text or content, not both",
+		`{"text": 5}`:                              "text is to be a text",
+		`{"tool_calls": 3}`:                        "tool_calls is to be a list of {name, arguments}",
+		`{"tool_calls": [{}, {}]}`:                 "tool call 1: it has no name",
+		`{"tool_calls": [{"name": "f"}, "g"]}`:     "tool call 2: want {name, arguments}",
+		`{"tool_calls": [{"name": 1}]}`:            "tool call 1: name is to be a text",
+		`{"tool_calls": [{"function": "lookup"}]}`: "tool call 1: function is to hold {name, arguments}",
+	} {
+		if _, err := answerOf(fromJSON(t, text)); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// A wrong reply is found where it stands: in the suite, in a file, in a variable.
+func TestWrongAnswersHaveAPlace(t *testing.T) {
+	suite := func(model string) string {
+		return "suite: s\ntasks: [{input: x}]\nmodels: {m: {provider: script" + model + "}}\nconfigurations: [{name: a, loop: l.yaml}]\n"
+	}
+	const loop, replies = "loop: l\nagent: {model: m}\nprompt: p\n", "\"a\"\n{\"tool_calls\": 3}\n"
+	bad := fstest.MapFS{"s.yaml": {Data: []byte(suite(", responses: [a, {tool_calls: 3}]"))}, "l.yaml": {Data: []byte(loop)}}
+	_, faults := LoadFS(bad, "s.yaml", Options{Env: onlyPath})
+	if told := printed(faults); !strings.Contains(told, "s.yaml:3:47: tool_calls is to be a list") {
+		t.Errorf("in a suite: %s", told)
+	}
+	env := map[string]string{"AGENTBENCH_MOCK_RESPONSES": `["a", {"tool_calls": [{}]}]`}
+	for model, want := range map[string]string{
+		", responses: r.jsonl": "r.jsonl:2:1: tool_calls is to be a list",
+		"":                     "$AGENTBENCH_MOCK_RESPONSES:1:1: reply 2: tool call 1: it has no name",
+		", files: [r.jsonl], key: string(line), answers: '[row]'": "s.yaml:3:",
+	} {
+		d := loadedWith(t, Options{Env: func(name string) string { return env[name] }}, "s.yaml", suite(model), "l.yaml", loop, "r.jsonl", replies)
+		_, err := d.Answers("m")
+		var fault source.Fault
+		if !errors.As(err, &fault) || !strings.Contains(fault.Error(), want) {
+			t.Errorf("%s: got %v, want %s", model, err, want)
+		}
+	}
+}
+
+// F41: a price in the suite wins over the file's; the file's is found by the provider's name of the model, and the
+// resolved suite shows it. The prices have a date if any is used.
+func TestF41_PricesOfTheFile(t *testing.T) {
+	files := fstest.MapFS{
+		"l.yaml":      {Data: []byte("loop: l\nagent: {model: m}\nprompt: p\n")},
+		"prices.yaml": {Data: []byte("as_of: 2026-11-01\nprices: {gpt-4o: {input: 2.5, cached_input: 1.25, output: 10}, m: free}\n")},
+	}
+	load := func(models string) *Suite {
+		files["suite.yaml"] = &fstest.MapFile{Data: []byte("suite: s\ntasks: [{input: x}]\nprices: prices.yaml\nmodels: {m: " + models +
+			"}\nconfigurations: [{name: a, loop: l.yaml}]\n")}
+		doc, faults := LoadFS(files, "suite.yaml", Options{})
+		if doc == nil {
+			t.Fatal(faults)
+		}
+		return doc.Suite
+	}
+	for name, c := range map[string]struct {
+		model string
+		input float64
+		free  bool
+		asOf  string
+	}{
+		"by the provider's name": {"{provider: openai, name: gpt-4o}", 2.5, false, "2026-11-01"},
+		"by the key":             {"{provider: openai}", 0, true, "2026-11-01"},
+		"the suite's own wins":   {"{provider: openai, name: gpt-4o, price: {input: 1, output: 1}}", 1, false, ""},
+	} {
+		s := load(c.model)
+		m, _ := s.Models.Get("m")
+		if m.Price == nil || m.Price.Input != c.input || m.Price.Free != c.free || s.PricesAsOf != c.asOf {
+			t.Errorf("%s: %+v as of %q", name, m.Price, s.PricesAsOf)
+		}
+		if s.Tree.Get("models").Get("m").Get("price") == nil {
+			t.Errorf("%s: the resolved suite shows no price", name)
+		}
+	}
+	if s := load("{provider: openai, name: unknown}"); s.Models[0].Value.Price != nil || s.PricesAsOf != "" {
+		t.Errorf("an unknown model has the price %+v as of %q", s.Models[0].Value.Price, s.PricesAsOf)
+	}
+}
+
+// A date has the form that the schema says.
+func TestF41_DatesOfPrices(t *testing.T) {
+	for text, ok := range map[string]bool{
+		"2026-11-01": true, `"2026-11-01"`: true, "2026-02-30": false, "2026-1-1": false, "1 November 2026": false, "20261101": false, "2026": false,
+	} {
+		tree, _ := source.Parse(source.NewFile("p.yaml", []byte("as_of: "+text+"\nprices: {m: free}\n")))
+		faults := source.Decode(tree, &PriceFile{})
+		if (faults.Err() == nil) != ok {
+			t.Errorf("%s: %v", text, faults)
+		}
+	}
+}
+
+// A provider by name has an address, a variable for its key, a row in docs/providers.md, and a place in the schema.
+func TestProvidersByName(t *testing.T) {
+	text, err := os.ReadFile("../docs/providers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	field, _ := reflect.TypeFor[Model]().FieldByName("Provider")
+	names := strings.Split(field.Tag.Get("enum"), "|")
+	var want []string
+	for _, s := range Servers() {
+		want = append(want, s.Provider)
+		row := fmt.Sprintf("| `%s` | %s | `%s`%s |", s.Provider, cmp.Or(map[string]string{"openai": "`https://api.openai.com/v1`", "azure": "yours: `base_url`"}[s.Provider], "`"+s.BaseURL+"`"), s.KeyEnv, map[bool]string{true: ", optional"}[s.Keyless])
+		if !strings.Contains(string(text), row) {
+			t.Errorf("docs/providers.md lacks %s", row)
+		}
+		if (s.BaseURL == "") != (s.Provider == "openai" || s.Provider == "azure") || s.KeyEnv == "" {
+			t.Errorf("%+v", s)
+		}
+	}
+	if want = append(want, "script", "simulate"); !slices.Equal(names, want) {
+		t.Errorf("the schema has %v, want %v", names, want)
+	}
+	for name, c := range map[string]struct {
+		model Model
+		want  Server
+	}{
+		"openai":              {Model{}, Server{Provider: "openai", KeyEnv: "OPENAI_API_KEY"}},
+		"any server":          {Model{BaseURL: "http://x/v1"}, Server{Provider: "openai", BaseURL: "http://x/v1", KeyEnv: "OPENAI_API_KEY", Keyless: true}},
+		"a key of its own":    {Model{BaseURL: "http://x/v1", APIKeyEnv: "K"}, Server{Provider: "openai", BaseURL: "http://x/v1", KeyEnv: "K"}},
+		"ollama":              {Model{Provider: "ollama"}, Server{Provider: "ollama", BaseURL: "http://localhost:11434/v1", KeyEnv: "OLLAMA_API_KEY", Keyless: true}},
+		"ollama, elsewhere":   {Model{Provider: "ollama", BaseURL: "http://gpu:11434/v1"}, Server{Provider: "ollama", BaseURL: "http://gpu:11434/v1", KeyEnv: "OLLAMA_API_KEY", Keyless: true}},
+		"a proxy before groq": {Model{Provider: "groq", BaseURL: "http://proxy/v1"}, Server{Provider: "groq", BaseURL: "http://proxy/v1", KeyEnv: "GROQ_API_KEY"}},
+	} {
+		c.model.Provider = cmp.Or(c.model.Provider, "openai")
+		if got, calls := c.model.Server(); !calls || got != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	if _, calls := (&Model{Provider: "script"}).Server(); calls {
+		t.Error("a script is no server")
 	}
 }

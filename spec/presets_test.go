@@ -3,9 +3,13 @@ package spec
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
+
+	"github.com/agentbench/agentbench/spec/source"
 )
 
 // loaded loads a suite or loop out of files given as name and text in turn; the first is the one to load.
@@ -209,5 +213,276 @@ func TestS3_5_FinalResponseIsDeclared(t *testing.T) {
 	l := loaded(t, "l.yaml", "loop: l\nagent: {model: m, reply: json, final_response: has(output.answer)}\nprompt: p\nphases: [{name: a, agent: {temperature: 0}}]\n").Loop
 	if l.Stages()[0].Agent.FinalResponse.Program == nil {
 		t.Error("final_response is not compiled, or not inherited by the phase")
+	}
+}
+
+// assigned reads settings as the command line has them.
+func assigned(t testing.TB, settings ...string) []Assignment {
+	t.Helper()
+	var all []Assignment
+	for _, text := range settings {
+		path, value, _ := strings.Cut(text, "=")
+		a, faults := Setting{path, value}.Assign("--set")
+		if faults.Err() != nil {
+			t.Fatal(faults)
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+const withLoop = parameterLoop + `pattern: improvement
+terminate: {timeout: 60s, repeated: {of: output, times: off}, when: "iteration > param.terminate.max_iterations"}
+max_iterations: 9
+`
+
+// TestWithIsSet: what is set on a loaded loop is what a suite sets.
+func TestWithIsSet(t *testing.T) {
+	for _, settings := range [][]string{
+		{"max_iterations=4"},
+		{"terminate.any.max_iterations=4"},
+		{"terminate.no_improvement.patience=off"},
+		{"terminate.no_improvement.min_delta=0.1"},
+		{"terminate.confidence={threshold: 0.7, min_iterations: 2}"},
+		{"terminate.repeated.times=3", "terminate.timeout.cancel=false"},
+		{"preset=qa_specialist"},
+		{"phases.execution.max_iterations=7", "preset=qa_specialist"},
+		{"guards.absolute_max_iterations=20", "max_iterations=12"},
+		{"agent.temperature=0.5"},
+		{"evaluate.checks.v1.2.weight=3"},
+	} {
+		var set []string
+		for _, s := range settings {
+			path, value, _ := strings.Cut(s, "=")
+			set = append(set, fmt.Sprintf("%q: %s", path, value))
+		}
+		want := withSet(t, withLoop, strings.Join(set, ", "))
+		got, faults := withSet(t, withLoop, "").With(assigned(t, settings...)...)
+		if got == nil {
+			t.Errorf("%v: %v", settings, faults)
+			continue
+		}
+		if !reflect.DeepEqual(got.Values(), want.Values()) || got.Hash() != want.Hash() {
+			t.Errorf("%v: got %v, want %v", settings, got.Values(), want.Values())
+		}
+	}
+}
+
+// TestWithLeavesTheLoopAlone: a loop that parameters are set on stays what it was, and takes others afterwards.
+func TestWithLeavesTheLoopAlone(t *testing.T) {
+	base := withSet(t, withLoop, "max_iterations: 8")
+	before := base.Values()
+	one, _ := base.With(assigned(t, "max_iterations=2")...)
+	two, _ := one.With(assigned(t, "terminate.timeout=30s")...)
+	back, _ := two.With(assigned(t, "max_iterations=8", "terminate.timeout=60s")...)
+	if !reflect.DeepEqual(base.Values(), before) || one.Hash() == base.Hash() || two.Hash() == one.Hash() || back.Hash() != base.Hash() {
+		t.Error("the loops are", base.Hash(), one.Hash(), two.Hash(), back.Hash())
+	}
+	if limit, _, _ := two.EffectiveMax(); limit != 2 {
+		t.Error("a second setting forgets the first: the limit is", limit)
+	}
+}
+
+// TestWithRefuses: faults are those of a suite, and point into the flag.
+func TestWithRefuses(t *testing.T) {
+	base := withSet(t, withLoop, "max_iterations: 8")
+	for setting, want := range map[string]string{
+		"max_iterationz=4":                    `--set:1:1: unknown key "max_iterationz"`,
+		"terminate.no_improvment.patience=4":  `--set:1:11: no condition is named "no_improvment"`,
+		"terminate.max_iterations=2.5":        "--set:1:26: want a whole number of at least 1 or off, got 2.5",
+		"terminate.max_iterations=0":          "--set:1:26: want a whole number of at least 1 or off, got 0",
+		"phases.refining.max_iterations=1":    `--set:1:8: nothing in phases is named "refining"`,
+		"terminate.confidence.threshold=high": "--set:1:32: want",
+	} {
+		loop, faults := base.With(assigned(t, setting)...)
+		if loop != nil || len(faults) == 0 || !strings.HasPrefix(faults.Error(), want) {
+			t.Errorf("%s: %v, want %s", setting, faults, want)
+		}
+	}
+	_, faults := Setting{"max_iterations", "[1"}.Assign("--sweep")
+	if faults.Err() == nil || !strings.HasPrefix(faults.Error(), "--sweep:1:") {
+		t.Error("what is no YAML:", faults)
+	}
+}
+
+// TestWithAtOnce: several may set parameters on one loop at the same time.
+func TestWithAtOnce(t *testing.T) {
+	base := withSet(t, withLoop, "max_iterations: 8")
+	var all sync.WaitGroup
+	hashes := make([]string, 8)
+	for i := range hashes {
+		value, _ := Setting{"max_iterations", "3"}.Assign("--set")
+		all.Go(func() {
+			loop, _ := base.With(value)
+			hashes[i] = loop.Hash()
+		})
+	}
+	all.Wait()
+	for _, hash := range hashes {
+		if hash != hashes[0] || hash == base.Hash() {
+			t.Error("equal settings give", hashes)
+		}
+	}
+}
+
+// BenchmarkWith makes 10,000 loops of one.
+func BenchmarkWith(b *testing.B) {
+	base := loaded(b, "l.yaml", benchLoop).Loop
+	var values []*source.Node
+	for i := range 10_000 {
+		values = append(values, source.New(nil, float64(i)/10_000))
+	}
+	for b.Loop() {
+		for _, value := range values {
+			if loop, faults := base.With(Assignment{Path: "terminate.confidence.threshold", Value: value}); loop == nil {
+				b.Fatal(faults)
+			}
+		}
+	}
+}
+
+const manyChecks = "loop: l\nagent: {model: m}\nprompt: p\nevaluate:\n  checks:\n"
+
+func checksOf(n int, check string) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "  - {name: c%d, expr: \"%s\"}\n", i, strings.ReplaceAll(check, "%d", fmt.Sprint(i)))
+	}
+	return manyChecks + b.String()
+}
+
+// P13: there is an end to what one load does, and the first thing that is too much is told once.
+func TestP13_EffortIsLimited(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"different expressions": {checksOf(3000, "iteration > %d"), "too many expressions: a suite may have 64 KiB of different ones"},
+		"one expression often":  {checksOf(3000, "iteration > 1"), ""},
+		"many, as is usual":     {checksOf(500, "iteration > %d"), ""},
+		"a long prompt":         {"loop: l\nagent: {model: m}\nprompt: \"" + strings.Repeat("prose {{ iteration }} {{{{ ", 1000) + "\"\n", ""},
+		"a prompt of places":    {"loop: l\nagent: {model: m}\nprompt: \"" + strings.Repeat("{{ iteration }}", 3000) + "\"\n", "too many expressions: a suite may have 64 KiB of different ones"},
+	} {
+		_, faults := loadText(c.text)
+		if len(faults) != min(1, len(c.want)) || len(faults) == 1 && faults[0].What != c.want {
+			t.Errorf("%s: got %.300v, want %s", name, faults, c.want)
+		}
+	}
+}
+
+func TestP13_ConfigurationsAreLimited(t *testing.T) {
+	const suite = "suite: s\ntasks: [{input: x}]\nmodels: {m: {provider: script, responses: [a]}}\nconfigurations:\n"
+	var many strings.Builder
+	for i := range maxCombinations + 5 {
+		fmt.Fprintf(&many, "- {name: c%d, loop: small.yaml}\n", i)
+	}
+	seeds := strings.TrimSuffix(strings.Repeat("1, ", 600), ", ")
+	for name, c := range map[string]struct{ text, want string }{
+		"configurations": {suite + many.String(), "a suite may have 10,000 configurations"},
+		"a large loop":   {suite + "- {name: c, loop: large.yaml, sweep: {agent.seed: [" + seeds + "]}}\n", "the loops of all configurations have more than 500,000 values together"},
+	} {
+		_, faults := LoadFS(fstest.MapFS{
+			"suite.yaml": {Data: []byte(c.text)},
+			"small.yaml": {Data: []byte("loop: l\nagent: {model: m}\nprompt: p\n")},
+			"large.yaml": {Data: []byte(checksOf(300, "iteration > 1"))},
+		}, "suite.yaml", Options{Env: onlyPath})
+		if len(faults) != 1 || faults[0].What != c.want {
+			t.Errorf("%s: got %.300v, want %s", name, faults, c.want)
+		}
+	}
+}
+
+const resolveLoop = "loop: l\npattern: confidence\nagent: {model: m}\nprompt: p\nevaluate: {passed: \"true\"}\n"
+
+func resolved(t *testing.T, configurations string, more ...string) *Suite {
+	t.Helper()
+	files := append([]string{"s.yaml", "suite: s\ntasks: [{input: x}]\nmodels: {m: {provider: script, responses: [a]}}\nconfigurations:\n" + configurations, "l.yaml", resolveLoop}, more...)
+	return loaded(t, files...).Suite
+}
+
+func namesOf(s *Suite) string {
+	var names []string
+	for _, r := range s.Resolved {
+		name := r.Name
+		if len(r.Aliases) > 0 {
+			name += "=" + strings.Join(r.Aliases, "=")
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+func TestSweepNames(t *testing.T) {
+	cases := []struct{ sweep, want string }{
+		{"terminate.confidence.threshold: [0.75, off]", "s[threshold=0.75] s[threshold=off]"},
+		{"terminate.confidence.threshold: [0.75], max_iterations: [1, 2]", "s[threshold=0.75,max_iterations=1] s[threshold=0.75,max_iterations=2]"},
+		{"terminate.confidence.threshold: [0.7], guards.circuit_breaker.threshold: [2]", "s[confidence.threshold=0.7,circuit_breaker.threshold=2]"},
+		{"terminate.confidence: [{threshold: 0.7}, off]", `s[confidence={"threshold":0.7}] s[confidence=off]`},
+		{"agent.temperature: [0, 0.50]", "s[temperature=0] s[temperature=0.50]"},
+	}
+	for _, c := range cases {
+		if got := namesOf(resolved(t, "  - {name: s, loop: l.yaml, sweep: {"+c.sweep+"}}\n")); got != c.want {
+			t.Errorf("%s\ngot  %s\nwant %s", c.sweep, got, c.want)
+		}
+	}
+}
+
+func TestSweepOrder(t *testing.T) {
+	s := resolved(t, "  - {name: s, loop: l.yaml, sweep: {max_iterations: [2, 1], terminate.confidence.threshold: [0.5, 0.4]}}\n")
+	want := "s[max_iterations=2,threshold=0.5] s[max_iterations=2,threshold=0.4] s[max_iterations=1,threshold=0.5] s[max_iterations=1,threshold=0.4]"
+	if got := namesOf(s); got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+func TestEqualConfigurationsRunOnce(t *testing.T) {
+	s := resolved(t, `  - {name: default, loop: l.yaml}
+  - {name: written, loop: l.yaml, set: {terminate.confidence.threshold: 0.850}}
+  - {name: off, loop: l.yaml, set: {terminate.confidence: off}}
+  - {name: also-off, loop: l.yaml, set: {terminate.confidence.threshold: off}}
+  - {name: short, loop: l.yaml, set: {max_iterations: 3}}
+  - {name: long, loop: l.yaml, set: {terminate.max_iterations: 3}}
+  - {name: commented, loop: m.yaml}
+  - {name: other, loop: o.yaml}
+`, "m.yaml", "# another layout\nloop: \"l\"\nprompt: |-\n  p\nagent:\n  model: m # a model\nevaluate:\n  passed: 'true'\npattern: confidence\n", "o.yaml", strings.Replace(resolveLoop, "prompt: p", "prompt: q", 1))
+	if got, want := namesOf(s), "default=written=commented off=also-off short=long other"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if s.Configuration("commented") != &s.Resolved[0] || s.Configuration("nothing") != nil {
+		t.Error("an alias does not find its configuration")
+	}
+}
+
+// A program's script is part of the loop: another text, another loop.
+func TestHashCoversScripts(t *testing.T) {
+	hash := func(script string) string {
+		d := loaded(t, "s.yaml", "suite: s\ntasks: [{input: x}]\nconfigurations: [{name: a, loop: sub/l.yaml}]\n",
+			"sub/l.yaml", "loop: l\nagent: {command: [sh, agent.sh, /etc/passwd, ../s.yaml]}\n", "sub/agent.sh", script)
+		return d.Suite.Resolved[0].Hash
+	}
+	one, again, two := hash("echo 1"), hash("echo 1"), hash("echo 2")
+	if one != again || one == two {
+		t.Error("the hash does not follow the script")
+	}
+}
+
+func TestHashCoversDelegates(t *testing.T) {
+	hash := func(prompt string) string {
+		d := loaded(t, "s.yaml", "suite: s\ntasks: [{input: x}]\nmodels: {m: {provider: script, responses: [a]}}\nconfigurations: [{name: a, loop: l.yaml}]\n",
+			"l.yaml", "loop: l\nagent: {model: m, delegates: [{name: d, loop: d.yaml}]}\nprompt: p\n", "d.yaml", "loop: d\nagent: {model: m}\nprompt: "+prompt+"\n")
+		return d.Suite.Resolved[0].Hash
+	}
+	if hash("p") == hash("q") {
+		t.Error("the hash does not follow the delegate")
+	}
+}
+
+// Every leaf of a loop moves its hash.
+func TestHashMoves(t *testing.T) {
+	base := withSet(t, parameterLoop, "").hash
+	for _, set := range []string{"max_iterations: 5", "agent.temperature: 0", "agent.reply: json", `prompt: "q"`, "evaluate.checks.length.weight: 2",
+		"evaluate.fix: one", "terminate.when: iteration > 2", "terminate.timeout: 5s", "terminate.timeout: {after: 5s, cancel: false}",
+		"guards.absolute_max_iterations: 11", "guards.absolute_max_iterations: off", "guards.budget.tokens: 5", "guards.repeated_output: true",
+		"phases.planning.max_iterations: 1", "phases.planning.until: passed", "evaluate.command: [echo]", "on_error.continue_if: passed"} {
+		if withSet(t, parameterLoop, set).hash == base {
+			t.Errorf("setting %s leaves the hash", set)
+		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -282,4 +284,244 @@ func TestEnvironmentsAreSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// F56: without the static estimate, as in dataset mappings, a text must not outgrow memory before it is charged.
+func TestF56_TextsDoNotOutgrowMemory(t *testing.T) {
+	env, scope := testEnv(t, Options{NoEstimate: true, CostLimit: 1e9, Deadline: time.Minute}), bombScope()
+	for name, src := range map[string]string{
+		"replace by itself":       "text.replace('a', text)",
+		"replace again":           "text.replace('a', text.substring(0, 1000)).replace('a', text)",
+		"replace at most":         "text.replace('a', text, 9000)",
+		"replace nothing":         "text.replace('', text)",
+		"split and join":          "text.split('').join(text)",
+		"join what was joined":    "text.split('').map(x, text).join()",
+		"doubling, then a glance": "cel.bind(a, text.split('').map(x, text.substring(0, 6000)).join(), (a + a).size())",
+	} {
+		program, faults := env.Compile(src, WantAny)
+		if program == nil {
+			t.Errorf("%s: %+v", name, faults)
+			continue
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := program.Value(t.Context(), scope)
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), "a text grows beyond 64 MiB") {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<30 {
+			t.Errorf("%s: took %d MiB", name, used>>20)
+		}
+	}
+}
+
+func TestReplaceAndJoin(t *testing.T) {
+	env, scope := testEnv(t, Options{}), testScope()
+	for src, want := range map[string]string{
+		`"banana".replace("a", "")`:                 "bnn",
+		`"banana".replace("a", "oo")`:               "boonoonoo",
+		`"banana".replace("a", "o", 2)`:             "bonona",
+		`"banana".replace("a", "o", 0)`:             "banana",
+		`"banana".replace("a", "o", -1)`:            "bonono",
+		`"äb".replace("", "-")`:                     "-ä-b-",
+		`"äb".replace("", "-", 2)`:                  "-ä-b",
+		`"banana".replace("x", "y")`:                "banana",
+		`["a", "b", "c"].join()`:                    "abc",
+		`["a", "b", "c"].join(", ")`:                "a, b, c",
+		`["a"].join(", ")`:                          "a",
+		`["a", "b"].filter(x, x == "z").join(", ")`: "",
+	} {
+		program, faults := env.Compile(src, WantString)
+		if program == nil {
+			t.Errorf("%s: %+v", src, faults)
+			continue
+		}
+		if got, err := program.String(t.Context(), scope); got != want || err != nil {
+			t.Errorf("%s is %q, error %v; want %q", src, got, err, want)
+		}
+	}
+}
+
+type vars map[string]any
+
+func (v vars) Lookup(name string) (any, bool) { value, ok := v[name]; return value, ok }
+
+type record map[string]any
+
+func (r record) Field(name string) any { return r[name] }
+
+// The expressions of the language's examples, each in its place.
+func TestExamplesCompile(t *testing.T) {
+	cases := []struct {
+		env  *Env
+		want Want
+		src  string
+	}{
+		{Evaluate(Any), WantBool, `output.name != ""`},
+		{Evaluate(Any), WantBool, `output.email.matches("^[^@]+@[^@]+[.][^@]+$")`},
+		{Evaluate(Any), WantBool, `output.years >= 0 && output.years < 60`},
+		{Evaluate(Any), WantBool, `size(output.skills) >= 3`},
+		{Evaluate(Any), WantBool, `has(output.name) && has(output.date) && has(output.amount)`},
+		{Evaluate(Any), WantBool, `output.date.matches("^[0-9]{4}-[0-9]{2}-[0-9]{2}$")`},
+		{Evaluate(Any), WantNumber, `has(output.confidence) ? double(output.confidence) : 0.0`},
+		{Evaluate(Any), WantBool, `size(output.detailed_feedback) >= 200`},
+		{Evaluate(Any), WantNumber, `double(output.reward)`},
+		{Loop(String), WantBool, `iteration_tool_calls == 0`},
+		{Loop(String), WantBool, `usage.cost_usd > 0.05`},
+		{Loop(String), WantBool, `best != null && best.confidence > 0.5`},
+		{Loop(String), WantBool, `confidence >= 0.9 && iteration >= 2`},
+		{Loop(String), WantBool, `confidence != null && confidence > 1`},
+		{Loop(Any), WantAny, `output.action`},
+		{Loop(Any), WantAny, `output.observation`},
+		{Loop(Any), WantAny, `output.valid == false ? output.observation : null`},
+		{Loop(Any), WantBool, `output.valid == false`},
+		{Mapping(), WantList, `doc.map(key, doc[key])`},
+		{Mapping(), WantList, `doc`},
+		{Mapping(), WantString, `string(int(row.task_id))`},
+		{Mapping(), WantAny, `row.query`},
+		{Mapping(), WantAny, `row.hardness`},
+		{Mapping(), WantList, `row.turn_history.actions.transformList(i, action, {
+        "action": action,
+        "observation": row.turn_history.observations[i],
+        "reward": row.turn_history.rewards[i],
+        "valid": i < size(row.turn_history.valid_action) ? row.turn_history.valid_action[i] : null})`},
+		{Scorer(Any), WantBool, `double(best.output.reward) >= 1.0`},
+		{Scorer(Any), WantBool, `output.overall_score >= 1 && output.overall_score <= 10`},
+		{Scorer(Any), WantAny, `output.overall_score`},
+		{Threshold(), WantBool, `configurations["default"].scores["close"].mean >= 0.7`},
+		{Threshold(), WantBool, `configurations["default"].cost_usd.mean <= 0.02`},
+		{Objective(), WantNumber, `scores["close"].mean`},
+		{Objective(), WantBool, `cost_usd.mean <= 0.02`},
+		{Fold(), WantAny, `task.metadata.database`},
+	}
+	for _, c := range cases {
+		if _, faults := c.env.Compile(c.src, c.want); len(faults) > 0 {
+			t.Errorf("%s: %+v", c.src, faults)
+		}
+	}
+}
+
+func TestExamplePromptsCompile(t *testing.T) {
+	cases := []struct {
+		env *Env
+		src string
+	}{
+		{Loop(Any), "Fill in this job application as JSON: {{ task.input }}\n{{ failing.map(c, \"- \" + c.name + \": \" + c.feedback).join(\"\\n\") }}"},
+		{Loop(Any), "Earlier attempts said: {{ feedback }}\n{{ task.input }}"},
+		{Loop(String), "Carry out the plan. {{ feedback }}"},
+		{Loop(Any), "Analyse this {{ task.vars.interview_type }} interview.\n{{ task.input }}\n{{ feedback == \"\" ? \"\" : \"Improve on the previous attempt: \" + feedback }}"},
+		{Loop(String), `{{ iteration == 0
+     ? "Write a roadmap for: " + task.input
+     : "Improve this roadmap.\n\n" + best.output + "\n\nWhat to improve: " + feedback }}`},
+	}
+	for _, c := range cases {
+		if _, faults := c.env.Template(c.src); len(faults) > 0 {
+			t.Errorf("%s: %+v", c.src, faults)
+		}
+	}
+}
+
+func declared(env *Env) []string {
+	var names []string
+	for _, v := range env.cel.Variables() {
+		names = append(names, v.Name())
+	}
+	return names
+}
+
+// A loop that could see the target could be scored with the answer it was shown.
+func TestNoTargetInsideTheLoop(t *testing.T) {
+	for name, env := range map[string]*Env{"loop": Loop(Any), "evaluate": Evaluate(Any), "loop of texts": Loop(String), "fold": Fold(), "step": Step(Any), "tool": Tool(), "user": UserUntil()} {
+		for _, src := range []string{"target", "task.target", "has(task.target)"} {
+			if program, _ := env.Compile(src, WantAny); program != nil {
+				t.Errorf("%s sees %s", name, src)
+			}
+		}
+	}
+	for _, src := range []string{"call.arguments == target && call.iteration == 1", "call.result == 'a'"} {
+		if program, faults := ToolCall(Any).Compile(src, WantBool); program == nil {
+			t.Errorf("a scorer of tool calls does not see %s: %+v", src, faults)
+		}
+	}
+	for _, src := range []string{"target == output", "task.target == output", "iterations[0].output == target", "stop.success"} {
+		if program, faults := Scorer(Any).Compile(src, WantBool); program == nil {
+			t.Errorf("a scorer does not see %s: %+v", src, faults)
+		}
+	}
+}
+
+func TestEvaluateSeesTheLoopAndTheJudge(t *testing.T) {
+	inside := declared(Evaluate(Any))
+	for _, name := range append(declared(Loop(Any)), "judge", "command") {
+		if !slices.Contains(inside, name) {
+			t.Errorf("evaluate does not see %s", name)
+		}
+	}
+	for _, name := range []string{"judge", "command"} {
+		if program, _ := Loop(Any).Compile(name, WantAny); program != nil {
+			t.Errorf("the loop sees %s", name)
+		}
+	}
+}
+
+func TestWhatOfStepsIsSeen(t *testing.T) {
+	calls := func(of string) []string {
+		return []string{of + ".exists(c, c.tool == 'find' && c.arguments.q == 'x' && c.error == '' && c.step == 1)", of + ".all(c, c.result == null)"}
+	}
+	for name, c := range map[string]struct {
+		env     *Env
+		sources []string
+	}{
+		"loop":   {Loop(String), append(append(calls("tool_calls"), calls("history[0].tool_calls")...), "steps > history[0].steps")},
+		"scorer": {Scorer(Any), append(calls("iterations[0].tool_calls"), "iterations[0].steps == 5")},
+		"step":   {Step(String), append(calls("step.calls"), "step.number > 1 && step.text == output && iteration == 1")},
+		"tool":   {Tool(), []string{"args.a == task.vars.a && call > 1"}},
+		"user":   {UserUntil(), []string{"message.contains(task.vars.stop) && turn > 1"}},
+	} {
+		for _, src := range c.sources {
+			if program, faults := c.env.Compile(src, WantBool); program == nil {
+				t.Errorf("%s: %s: %+v", name, src, faults)
+			}
+		}
+	}
+	if program, _ := Loop(Any).Compile("step", WantAny); program != nil {
+		t.Error("the loop sees a step")
+	}
+}
+
+func TestOutputTypeFollowsTheReply(t *testing.T) {
+	if program, faults := Loop(String).Compile("output + best.output + previous.output + outputs.draft + history[0].output", WantString); program == nil {
+		t.Errorf("texts: %+v", faults)
+	}
+	if program, _ := Loop(String).Compile("output.field", WantAny); program != nil {
+		t.Error("a text has a field")
+	}
+	if program, faults := Loop(Any).Compile("output.field == best.output.field && outputs.draft.field == history[0].output.field", WantBool); program == nil {
+		t.Errorf("JSON: %+v", faults)
+	}
+}
+
+func TestPlacesAreMadeOnce(t *testing.T) {
+	first := Loop(Any)
+	if first != Loop(Any) {
+		t.Error("an environment was made twice")
+	}
+	if first == Loop(String) {
+		t.Error("two output types share an environment")
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	for _, src := range []string{`scores["x"].mean >= 0.5`, `iterations.p95 <= 3.0 && latency.mean < 20.0`, `cost_usd.total < 1.0`, `iterations.sum + latency.sum + cost_usd.sum + tokens.sum < 1.0`, `n > 10 && coverage == 1.0`} {
+		if program, faults := Objective().Compile(src, WantBool); program == nil {
+			t.Errorf("%s: %+v", src, faults)
+		}
+	}
+	scores := NewObject(1)
+	scores.Set("x", record{"mean": 0.5})
+	program, _ := Objective().Compile(`scores["y"].mean >= 0.5`, WantBool)
+	if _, err := program.Bool(t.Context(), vars{"scores": scores}); err == nil || err.Error() != `there is no key "y"` {
+		t.Errorf("an unknown score: %v", err)
+	}
 }
