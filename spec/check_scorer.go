@@ -11,18 +11,13 @@ import (
 
 // checkScorers finds what is wrong with the scorers by themselves, those within sets included.
 func (l *loader) checkScorers(s *Suite) {
-	l.checkScorerNames(s)
-	for scorer := range s.AllScorers() {
+	all := slices.Collect(s.AllScorers()) // the parts of sets are told by their names, too
+	l.unique("scorer", len(all), func(i int) (string, *source.Node) { return all[i].Name, all[i].Node })
+	for _, scorer := range all {
 		if scorer.Node != nil && scorer.Type != "" {
 			l.checkScorer(scorer)
 		}
 	}
-}
-
-// checkScorerNames refuses names that stand twice: the parts of sets are told by theirs, too.
-func (l *loader) checkScorerNames(s *Suite) {
-	all := slices.Collect(s.AllScorers())
-	l.unique("scorer", len(all), func(i int) (string, *source.Node) { return all[i].Name, all[i].Node })
 }
 
 // checkScorerReferences finds what a scorer names and the suite does not have.

@@ -22,7 +22,9 @@ func (l *loader) suite(tree *source.Node) {
 	l.roots.declared = s.Roots
 	l.checkRoots(s)
 	l.priceModels(s)
-	l.checkConfigurationNames(s)
+	l.unique("configuration", len(s.Configurations), func(i int) (string, *source.Node) {
+		return s.Configurations[i].Name, s.Configurations[i].Node
+	})
 	s.Resolved = joinEqual(l.resolveAll(s))
 	l.checkModels(s)
 	l.checkScorers(s)
@@ -48,12 +50,6 @@ func (l *loader) checkRoots(s *Suite) {
 			l.fault(root.Node, "write {env: AGENTBENCH_DATA, default: ../data}", "a root needs env, default or both")
 		}
 	}
-}
-
-func (l *loader) checkConfigurationNames(s *Suite) {
-	l.unique("configuration", len(s.Configurations), func(i int) (string, *source.Node) {
-		return s.Configurations[i].Name, s.Configurations[i].Node
-	})
 }
 
 // checkSet says whether a configuration can be resolved: it names a loop, and each parameter once.

@@ -73,7 +73,7 @@ func loadDisk(path string, opt Options, texts map[string][]byte) (*Document, sou
 	if !known {
 		var err error
 		if text, err = readTrusted(path); err != nil {
-			return nil, at.unreadable(path, err)
+			return nil, faultOfFile(path, at.explain(filepath.Base(path), err))
 		}
 	}
 	d, faults := load(at, name, text, opt, texts)
@@ -117,10 +117,6 @@ func readTrusted(path string) ([]byte, error) {
 	}
 	defer file.Close()
 	return io.ReadAll(io.LimitReader(file, maxSpecBytes+1))
-}
-
-func (f folder) unreadable(path string, err error) source.Faults {
-	return faultOfFile(path, f.explain(filepath.Base(path), err))
 }
 
 // faultOfFile is a fault that has no place in a text.
@@ -233,7 +229,9 @@ func (l *loader) document(name string, text []byte) {
 	case tree.Get("suite") != nil:
 		l.suite(tree)
 	case tree.Get("loop") != nil:
-		l.loopDocument(name, tree)
+		file := &loopFile{name: name, folder: l.doc.folder, tree: tree}
+		l.loops[name] = file
+		l.doc.Loop = l.instance(file, l.flags) // the models of a suite are not known
 	default:
 		l.fault(tree, "start the file with loop: NAME, suite: NAME or import: NAME", "this is neither a loop nor a suite nor a mapping")
 	}
@@ -246,13 +244,6 @@ func (l *loader) parse(name string, text []byte) *source.Node {
 	l.add(faults...)
 	l.broken[file] = faults.Err() != nil
 	return tree
-}
-
-// loopDocument loads a loop for itself; the models of a suite are not known then.
-func (l *loader) loopDocument(name string, tree *source.Node) {
-	file := &loopFile{name: name, folder: l.doc.folder, tree: tree}
-	l.loops[name] = file
-	l.doc.Loop = l.instance(file, l.flags)
 }
 
 // loopFile is a loop file that was read.

@@ -87,7 +87,7 @@ func mistakeIn(text JSON) mistake {
 func deepest(violations []expr.Violation) (m mistake) {
 	var all []string
 	for _, v := range violations {
-		if c := compareLocations(v.Path, m.path); c < 0 || len(all) == 0 {
+		if c := cmp.Or(cmp.Compare(len(m.path), len(v.Path)), slices.Compare(v.Path, m.path)); c < 0 || len(all) == 0 {
 			m.path, all = v.Path, []string{v.What}
 		} else if c == 0 && !slices.Contains(all, v.What) {
 			all = append(all, v.What)
@@ -96,10 +96,6 @@ func deepest(violations []expr.Violation) (m mistake) {
 	slices.Sort(all)
 	m.what = strings.Join(all, "; ")
 	return m
-}
-
-func compareLocations(a, b []string) int {
-	return cmp.Or(cmp.Compare(len(b), len(a)), slices.Compare(a, b))
 }
 
 // lookup is the node that keys and indices lead to, as far as there is one.
@@ -130,17 +126,13 @@ func paramOf(leaves []leaf) *expr.Object {
 	for _, leaf := range leaves {
 		if leaf.parameter {
 			for _, name := range suffixes.unambiguous(leaf.path) {
-				setNew(param, name, leaf.value)
+				if _, taken := param.Get(name); !taken {
+					param.Set(name, leaf.value)
+				}
 			}
 		}
 	}
 	return param
-}
-
-func setNew(object *expr.Object, key string, value any) {
-	if _, taken := object.Get(key); !taken {
-		object.Set(key, value)
-	}
 }
 
 func nest(object *expr.Object, path string, value any) {

@@ -202,15 +202,11 @@ func joinEqual(all []Resolved) []Resolved {
 // Configuration finds a configuration by its name or an alias; nil if there is none.
 func (s *Suite) Configuration(name string) *Resolved {
 	for i := range s.Resolved {
-		if s.Resolved[i].goesBy(name) {
+		if r := &s.Resolved[i]; r.Name == name || slices.Contains(r.Aliases, name) {
 			return &s.Resolved[i]
 		}
 	}
 	return nil
-}
-
-func (r *Resolved) goesBy(name string) bool {
-	return r.Name == name || slices.Contains(r.Aliases, name)
 }
 
 // Metric is a number that is made of a score of many runs, or several such numbers: one for each way to reduce and each k.

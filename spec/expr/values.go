@@ -274,14 +274,10 @@ func (o *Object) Set(key string, value any) {
 	case n > indexFrom:
 		o.index[key] = n - 1
 	case n == indexFrom:
-		o.buildIndex()
-	}
-}
-
-func (o *Object) buildIndex() {
-	o.index = make(map[string]int, 2*len(o.keys))
-	for i, key := range o.keys {
-		o.index[key] = i
+		o.index = make(map[string]int, 2*n)
+		for i, key := range o.keys {
+			o.index[key] = i
+		}
 	}
 }
 

@@ -233,15 +233,10 @@ func (w *rewriter) replace(was, now *Node) {
 		return
 	}
 	if was.form == block || from == to {
-		from = w.behindKey(from)
+		from = len(strings.TrimRight(w.file.text[:from], " \t\r\n")) // behind the colon or the dash
 		text = " " + text
 	}
 	w.put(from, to, text)
-}
-
-// behindKey is the offset behind the colon or the dash before a value.
-func (w *rewriter) behindKey(from int) int {
-	return len(strings.TrimRight(w.file.text[:from], " \t\r\n"))
 }
 
 // textLike is a value in the notation of the one that it replaces.
