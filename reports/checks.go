@@ -51,7 +51,7 @@ func (c *Comparison) Checks() iter.Seq[page.Check] {
 // failures: it passes, and its message says what it is.
 func (c *Comparison) check(row *differenceRow) page.Check {
 	d := row.Difference
-	k := page.Check{Group: row.pair.Name, Name: d.Quantity, State: page.Passed, Message: d.told(), Loud: d.Gated}
+	k := page.Check{Group: row.pair.Name, Name: d.Quantity, State: page.Passed, Message: d.message(), Loud: d.Gated}
 	switch {
 	case c.Fails(d):
 		k.State = page.Failed
@@ -65,8 +65,8 @@ func (c *Comparison) check(row *differenceRow) page.Check {
 	return k
 }
 
-// told is the verdict with the numbers.
-func (d *Difference) told() string {
+// message is the verdict with the numbers.
+func (d *Difference) message() string {
 	text := fmt.Sprintf("%s: %s -> %s, change %s", words(d.Verdict), d.Base.Exact(), d.New.Exact(), d.Change.Exact())
 	if d.Low.Known() {
 		text += fmt.Sprintf(" [%s, %s]", d.Low.Exact(), d.High.Exact())
@@ -280,7 +280,7 @@ func (r *Report) notRun(i int) (page.Check, bool) {
 // measured leaves the answer open.
 func (r *Report) check(configuration int, task string, group []int32, missed []absent) page.Check {
 	t := r.tally(group)
-	c := page.Check{Group: r.Configurations[configuration].Name, Name: task, Seconds: t.seconds, Untimed: t.untimed, Message: r.told(&t, missed)}
+	c := page.Check{Group: r.Configurations[configuration].Name, Name: task, Seconds: t.seconds, Untimed: t.untimed, Message: r.taskMessage(&t, missed)}
 	switch {
 	case t.successes < t.judged:
 		c.State = page.Failed
@@ -324,8 +324,8 @@ func (r *Report) tally(group []int32) (t taskTally) {
 	return t
 }
 
-// told are the numbers of a task in words.
-func (r *Report) told(t *taskTally, missed []absent) string {
+// taskMessage is the numbers of a task in words.
+func (r *Report) taskMessage(t *taskTally, missed []absent) string {
 	by := "the loop"
 	if r.Primary() != "" {
 		by = r.Primary()

@@ -187,7 +187,7 @@ type run struct {
 	stop                       int32  // index of runs.stops
 	steps                      uint32 // index of its first iteration in the columns of steps
 	calls                      int32  // the most that fits where there are more
-	talked                     int32  // steps of its conversations, likewise
+	agentSteps                 int32  // steps of its conversations, likewise
 	evaluated                  bool   // the returned iteration has a confidence
 	assessed                   bool   // the loop believes or does not
 	believed                   bool   // the loop believed to have succeeded
@@ -253,7 +253,7 @@ func (r *runs) add(configuration int32, s *record.Signals, head *record.Configur
 	kept := run{
 		configuration: configuration, task: task, trial: int32(s.Trial),
 		iterations: int32(len(s.Iterations)), returned: int32(s.Outcome.Returned),
-		assessed: assessed(s, head), talked: talked(s),
+		assessed: assessed(s, head), agentSteps: agentSteps(s),
 		stop: r.stop(&s.Outcome), steps: uint32(len(r.stepDollars)), believed: s.Outcome.Success,
 		unpriced: total.Unpriced > 0, unreported: total.Unreported > 0, uncounted: !total.TokensTold(), untimed: s.Untimed,
 		elapsed: s.Elapsed, cost: total.Cost,
@@ -266,8 +266,8 @@ func (r *runs) add(configuration int32, s *record.Signals, head *record.Configur
 	r.all = append(r.all, kept)
 }
 
-// talked is how many steps the agents of a run made.
-func talked(s *record.Signals) int32 {
+// agentSteps is how many steps the agents of a run made.
+func agentSteps(s *record.Signals) int32 {
 	steps := 0
 	for i := range s.Iterations {
 		steps += s.Iterations[i].Steps

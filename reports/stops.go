@@ -50,7 +50,7 @@ func (c *collector) stops(configuration int, m *measure) []Stop {
 	stops, graded := []Stop{}, m.graded()
 	for i, n := range runs {
 		if n > 0 {
-			stops = append(stops, m.stop(int32(i), graded, c.talks(configuration)))
+			stops = append(stops, m.stop(int32(i), graded, c.countsSteps(configuration)))
 		}
 	}
 	slices.SortFunc(stops, func(a, b Stop) int {
@@ -59,21 +59,21 @@ func (c *collector) stops(configuration int, m *measure) []Stop {
 	return stops
 }
 
-// talks says that agents of the configuration make steps, and that it is known how
+// countsSteps says that agents of the configuration make steps, and that it is known how
 // many.
-func (c *collector) talks(configuration int) bool {
+func (c *collector) countsSteps(configuration int) bool {
 	return !c.manifest.Brief && len(c.manifest.Configurations[configuration].Steps) > 0
 }
 
 // stop measures the runs that stopped in one way. The means of these runs vary
 // with the tasks that have any.
-func (m *measure) stop(way int32, graded, talks bool) Stop {
+func (m *measure) stop(way int32, graded, countsSteps bool) Stop {
 	stopped := m.among(func(at int32) bool { return m.runs.all[at].stop == way })
 	scored := stopped.among(func(at int32) bool { _, ok := m.runs.primary(at); return ok })
 	var iterations, steps int64
 	for _, at := range stopped.ordered {
 		iterations += int64(m.runs.all[at].iterations)
-		steps += int64(m.runs.all[at].talked)
+		steps += int64(m.runs.all[at].agentSteps)
 	}
 	key, runs := m.runs.stops[way], len(stopped.ordered)
 	s := Stop{
@@ -85,9 +85,9 @@ func (m *measure) stop(way int32, graded, talks bool) Stop {
 		Score:              page.ValueOf(stats.Mean(m.runs.primaries(scored.ordered))), ScoreInterval: scored.meanScore(graded),
 		Steps: page.Missing(page.Nothing), StepsInterval: rangeOf(stats.Interval{}, false),
 	}
-	if talks {
+	if countsSteps {
 		s.Steps = page.Ratio(steps, int64(runs))
-		s.StepsInterval = stopped.ratio(stopped.sums(func(r *run) float64 { return float64(r.talked) }), stopped.counts(), m.curveDraws)
+		s.StepsInterval = stopped.ratio(stopped.sums(func(r *run) float64 { return float64(r.agentSteps) }), stopped.counts(), m.curveDraws)
 	}
 	return s
 }

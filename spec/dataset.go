@@ -314,21 +314,21 @@ func (d *Document) sampled(yield func(placedTask, error) bool) {
 	if faults.Err() != nil && !yield(placedTask{}, faults) {
 		return
 	}
-	lots, number := drawn.lots, int32(0)
+	candidates, number := drawn.candidates, int32(0)
 	for placed, err := range d.eligible(nil) {
 		switch {
-		case len(lots) == 0:
+		case len(candidates) == 0:
 			return
 		case err != nil:
 			continue // told by the survey
-		case number == lots[0].number:
-			if keyOf(placed.task.ID) != lots[0].key {
+		case number == candidates[0].number:
+			if keyOf(placed.task.ID) != candidates[0].key {
 				err = placed.row.changed()
 			}
 			if !yield(placed, err) {
 				return
 			}
-			lots = lots[1:]
+			candidates = candidates[1:]
 		}
 		number++
 	}
@@ -340,10 +340,10 @@ func (d *Document) shuffled(yield func(placedTask, error) bool) {
 	if faults.Err() != nil && !yield(placedTask{}, faults) {
 		return
 	}
-	reader := &lotReader{document: d, drawn: drawn, open: map[int32]seekable{}}
+	reader := &candidateReader{document: d, drawn: drawn, open: map[int32]seekable{}}
 	defer reader.close()
-	for i := range drawn.lots {
-		placed, err := reader.task(&drawn.lots[i])
+	for i := range drawn.candidates {
+		placed, err := reader.task(&drawn.candidates[i])
 		if err == nil {
 			err = d.Suite.cluster(placed)
 		}

@@ -157,8 +157,8 @@ func TestCutsLoseNothing(t *testing.T) {
 		}
 		once.cut(true)
 		often.cut(true)
-		if !slices.Equal(once.lots, often.lots) {
-			t.Fatalf("%v, cut often %v", once.lots, often.lots)
+		if !slices.Equal(once.candidates, often.candidates) {
+			t.Fatalf("%v, cut often %v", once.candidates, often.candidates)
 		}
 	})
 }

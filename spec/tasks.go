@@ -132,9 +132,9 @@ func (t *Tasks) JSONSchema(g *source.Generator) map[string]any {
 // drawn says which of the tasks are taken where that is drawn by lot, and in which order. It keeps where they stand,
 // not what they say: 32 bytes of each.
 type drawn struct {
-	lots  []lot
-	files []*dataFile
-	shelf shelf
+	candidates []candidate
+	files      []*dataFile
+	unpacking  unpacking
 }
 
 // lastDrawn is what was drawn last. Whoever reads tasks goes on with what was drawn when it began.
@@ -155,8 +155,8 @@ func (l *lastDrawn) set(d *drawn) {
 	l.now = d
 }
 
-// lot is a task that may be taken.
-type lot struct {
+// candidate is a task that may be taken.
+type candidate struct {
 	key     uint64 // of its id
 	at      int64  // the byte that its row begins at, in a file that is streamed
 	n       int32  // the number of its row; of an inline task its own
@@ -171,18 +171,18 @@ func keyOf(id string) uint64 {
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
-// What lots are drawn for: one does not tell of the other.
+// What candidates are drawn for: one does not tell of the other.
 const (
 	forSample = iota + 1
 	forShuffle
 )
 
-// lottery puts lots in an order.
+// lottery puts candidates in an order.
 type lottery struct{ salt uint64 }
 
 func newLottery(seed int64, purpose uint64) lottery { return lottery{mix(uint64(seed) ^ mix(purpose))} }
 
-func (l lottery) compare(a, b *lot) int {
+func (l lottery) compare(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(mix(a.key^l.salt), mix(b.key^l.salt)), cmp.Compare(a.number, b.number))
 }
 
@@ -201,13 +201,13 @@ func (t *Tasks) isShuffled() bool { return t.Shuffle != nil && t.Shuffle.On }
 
 // draw is what is drawn from the tasks of a suite while they are read.
 type draw struct {
-	tasks   *Tasks
-	seed    int64 // the suite's
-	lots    []lot
-	files   []*dataFile
-	strata  map[string]*stratum
-	size    int // tasks so far
-	nextCut int
+	tasks      *Tasks
+	seed       int64 // the suite's
+	candidates []candidate
+	files      []*dataFile
+	strata     map[string]*stratum
+	size       int // tasks so far
+	nextCut    int
 }
 
 // stratum is a part of the tasks that a sample is drawn from.
@@ -226,7 +226,7 @@ func (d *draw) put(placed placedTask) error {
 	if err != nil {
 		return err
 	}
-	l := lot{key: keyOf(placed.task.ID), at: placed.row.at, n: int32(placed.row.n), number: int32(d.size), file: -1, stratum: int32(of.number)}
+	l := candidate{key: keyOf(placed.task.ID), at: placed.row.at, n: int32(placed.row.n), number: int32(d.size), file: -1, stratum: int32(of.number)}
 	if file := placed.row.dataFile; file != nil {
 		if len(d.files) == 0 || d.files[len(d.files)-1] != file {
 			d.files = append(d.files, file)
@@ -235,10 +235,10 @@ func (d *draw) put(placed placedTask) error {
 	}
 	of.size++
 	d.size++
-	d.lots = append(d.lots, l)
-	if d.prunes() && len(d.lots) >= d.nextCut {
+	d.candidates = append(d.candidates, l)
+	if d.prunes() && len(d.candidates) >= d.nextCut {
 		d.cut(false)
-		d.nextCut = max(4096, 2*len(d.lots))
+		d.nextCut = max(4096, 2*len(d.candidates))
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func (d *draw) stratumOf(placed placedTask) (*stratum, error) {
 	return of, nil
 }
 
-// prunes says that lots can be left away before the end.
+// prunes says that candidates can be left away before the end.
 func (d *draw) prunes() bool {
 	if d.tasks.Sample != nil {
 		return d.tasks.Sample.N > 0
@@ -267,16 +267,16 @@ func (d *draw) prunes() bool {
 	return d.tasks.Limit > 0
 }
 
-// keys are those of all lots.
+// keys are those of all candidates.
 func (d *draw) keys() []uint64 {
-	keys := make([]uint64, len(d.lots))
-	for i := range d.lots {
-		keys[i] = d.lots[i].key
+	keys := make([]uint64, len(d.candidates))
+	for i := range d.candidates {
+		keys[i] = d.candidates[i].key
 	}
 	return keys
 }
 
-// cut leaves the lots away that are not taken whatever comes after them; in the end, all that are not taken.
+// cut leaves the candidates away that are not taken whatever comes after them; in the end, all that are not taken.
 func (d *draw) cut(end bool) {
 	if d.tasks.Sample != nil {
 		d.cutSample(end)
@@ -286,17 +286,17 @@ func (d *draw) cut(end bool) {
 	}
 }
 
-// order puts the lots in the order in which they are run, and cuts them to the limit.
+// order puts the candidates in the order in which they are run, and cuts them to the limit.
 func (d *draw) order() {
 	shuffled := newLottery(d.shuffleSeed(), forShuffle)
-	slices.SortFunc(d.lots, func(a, b lot) int {
+	slices.SortFunc(d.candidates, func(a, b candidate) int {
 		if d.tasks.isShuffled() {
 			return shuffled.compare(&a, &b)
 		}
 		return cmp.Compare(a.number, b.number)
 	})
-	if limit := d.tasks.Limit; limit > 0 && len(d.lots) > limit {
-		d.lots = slices.Clip(d.lots[:limit])
+	if limit := d.tasks.Limit; limit > 0 && len(d.candidates) > limit {
+		d.candidates = slices.Clip(d.candidates[:limit])
 	}
 }
 
@@ -307,25 +307,25 @@ func (d *draw) shuffleSeed() int64 {
 	return d.seed
 }
 
-// cutSample leaves in each stratum as many lots as are drawn from it; before the end, as many as may be.
+// cutSample leaves in each stratum as many candidates as are drawn from it; before the end, as many as may be.
 func (d *draw) cutSample(end bool) {
 	seed := d.seed
 	if d.tasks.Sample.Seed != nil {
 		seed = *d.tasks.Sample.Seed
 	}
 	drawn := newLottery(seed, forSample)
-	slices.SortFunc(d.lots, func(a, b lot) int {
+	slices.SortFunc(d.candidates, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.stratum, b.stratum), drawn.compare(&a, &b))
 	})
 	quota := d.quotas()
-	kept := d.lots[:0]
-	for _, l := range d.lots {
+	kept := d.candidates[:0]
+	for _, l := range d.candidates {
 		if quota[l.stratum] > 0 {
 			quota[l.stratum]--
 			kept = append(kept, l)
 		}
 	}
-	d.lots = kept
+	d.candidates = kept
 	if !end {
 		return
 	}
@@ -333,8 +333,8 @@ func (d *draw) cutSample(end bool) {
 		s.taken = 0
 	}
 	sorted := d.byNumber()
-	for i := range d.lots {
-		sorted[d.lots[i].stratum].taken++
+	for i := range d.candidates {
+		sorted[d.candidates[i].stratum].taken++
 	}
 }
 
@@ -844,8 +844,8 @@ func (s *survey) drawTasks() int {
 	for _, file := range s.draw.files {
 		file.terse = nil
 	}
-	s.document.drawn.set(&drawn{lots: s.draw.lots, files: s.draw.files})
-	return len(s.draw.lots)
+	s.document.drawn.set(&drawn{candidates: s.draw.candidates, files: s.draw.files})
+	return len(s.draw.candidates)
 }
 
 // noTasks says that nothing is left, and of how many.

@@ -35,7 +35,7 @@ func (c *Calibration) Answer(func(string) string) page.Answer {
 		return page.Answer{State: page.Errored, Text: "no labelled output has a score"}
 	}
 	a := &c.Agreement[0]
-	answer := page.Answer{State: page.Undecided, Text: "agreement " + form(a.Same) + ", " + a.told()}
+	answer := page.Answer{State: page.Undecided, Text: "agreement " + form(a.Same) + ", " + a.message()}
 	switch kappa := c.Kappa(); {
 	case c.MinKappa == nil:
 	case !kappa.Known():
@@ -48,8 +48,8 @@ func (c *Calibration) Answer(func(string) string) page.Answer {
 	return answer
 }
 
-// told is the kappa with its interval.
-func (a *Agreement) told() string {
+// message is the kappa with its interval.
+func (a *Agreement) message() string {
 	kappa, interval := a.kappa()
 	name := "kappa "
 	if a.Weighted.Known() {

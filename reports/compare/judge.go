@@ -160,9 +160,9 @@ func correct(results []*Result, adjust func([]float64) ([]float64, bool), o *Opt
 	}
 }
 
-// lot is one side of a comparison without pairs: the means of its tasks, by
+// unpaired is one side of a comparison without pairs: the means of its tasks, by
 // cluster.
-type lot struct {
+type unpaired struct {
 	groups        [][]float64
 	tasks         int
 	clustered     bool // some cluster holds several tasks
@@ -171,9 +171,9 @@ type lot struct {
 }
 
 // apart are the values of a side.
-func apart(s *Side, c *Column) *lot {
+func apart(s *Side, c *Column) *unpaired {
 	clusters := numbered(s.Clusters)
-	l := &lot{binary: true, clustered: clusters != nil}
+	l := &unpaired{binary: true, clustered: clusters != nil}
 	grouped := map[int32][]float64{}
 	for task := range s.Tasks {
 		mean, ok := l.mean(c.Values[s.Starts[task]:s.Starts[task+1]])
@@ -192,7 +192,7 @@ func apart(s *Side, c *Column) *lot {
 }
 
 // mean is that of a task's runs.
-func (l *lot) mean(values []float64) (mean float64, ok bool) {
+func (l *unpaired) mean(values []float64) (mean float64, ok bool) {
 	var sum, n float64
 	for _, x := range values {
 		if math.IsNaN(x) {
@@ -210,10 +210,10 @@ func (l *lot) mean(values []float64) (mean float64, ok bool) {
 }
 
 // means are those of all tasks.
-func (l *lot) means() []float64 { return slices.Concat(l.groups...) }
+func (l *unpaired) means() []float64 { return slices.Concat(l.groups...) }
 
 // compareApart fills the line with what two independent samples say.
-func (l *Line) compareApart(base, new *lot, o *Options) {
+func (l *Line) compareApart(base, new *unpaired, o *Options) {
 	l.Tasks, l.BaseTasks, l.Runs = new.tasks, base.tasks, base.runs+new.runs
 	l.LeftOut, l.Binary = base.leftOut+new.leftOut, base.binary && new.binary && !l.Ratio
 	x, y := base.means(), new.means()
@@ -236,7 +236,7 @@ func (l *Line) compareApart(base, new *lot, o *Options) {
 // byWelch estimates the difference of the means over tasks, of amounts that of
 // their logarithms, with standard errors by cluster. It is what is tested, but for
 // amounts of tasks without clusters: theirs are the ranks.
-func byWelch(base, new *lot, l *Line, o *Options) estimate {
+func byWelch(base, new *unpaired, l *Line, o *Options) estimate {
 	x, y := base.groups, new.groups
 	if l.Relative {
 		x, y = logs(x), logs(y)

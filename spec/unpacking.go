@@ -10,16 +10,16 @@ import (
 	"sync"
 )
 
-// shelf holds what cannot be read in any order from where it is: what is packed lies unpacked in a file without a name,
+// unpacking holds what cannot be read in any order from where it is: what is packed lies unpacked in a file without a name,
 // and what is read whole in memory.
-type shelf struct {
+type unpacking struct {
 	mu       sync.Mutex
 	unpacked map[*dataFile]*os.File
 	whole    map[*dataFile][]row
 }
 
 // take gives a file in a form in which its rows can be read in any order.
-func (s *shelf) take(file *dataFile, each *Expr) (from seekable, err error) {
+func (s *unpacking) take(file *dataFile, each *Expr) (from seekable, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if file.whole {
@@ -34,7 +34,7 @@ func (s *shelf) take(file *dataFile, each *Expr) (from seekable, err error) {
 	return from, err
 }
 
-func (s *shelf) text(file *dataFile) (readerAt, error) {
+func (s *unpacking) text(file *dataFile) (readerAt, error) {
 	if !file.format.packed {
 		opened, err := file.folder.open(file.path, 0)
 		if err != nil {
@@ -55,7 +55,7 @@ type kept struct{ io.ReaderAt }
 // Close implements io.Closer.
 func (kept) Close() error { return nil }
 
-func (s *shelf) rows(file *dataFile, each *Expr) (rows []row, err error) {
+func (s *unpacking) rows(file *dataFile, each *Expr) (rows []row, err error) {
 	if known, ok := s.whole[file]; ok {
 		return known, nil
 	}
@@ -73,7 +73,7 @@ func (s *shelf) rows(file *dataFile, each *Expr) (rows []row, err error) {
 }
 
 // unpack copies the text of a file to one without a name, which is gone with the process.
-func (s *shelf) unpack(file *dataFile) (*os.File, error) {
+func (s *unpacking) unpack(file *dataFile) (*os.File, error) {
 	if known, ok := s.unpacked[file]; ok {
 		return known, nil
 	}
@@ -98,8 +98,8 @@ func (s *shelf) unpack(file *dataFile) (*os.File, error) {
 	return text, nil
 }
 
-// lotReader reads tasks in the order of their lots.
-type lotReader struct {
+// candidateReader reads tasks in the order of their candidates.
+type candidateReader struct {
 	document *Document
 	drawn    *drawn
 	open     map[int32]seekable
@@ -121,8 +121,8 @@ type readerAt interface {
 // maxSeekable are kept open at a time.
 const maxSeekable = 64
 
-// task reads the task of a lot.
-func (r *lotReader) task(l *lot) (placedTask, error) {
+// task reads the task of a candidate.
+func (r *candidateReader) task(l *candidate) (placedTask, error) {
 	tasks := &r.document.Suite.Tasks
 	if l.file < 0 {
 		return tasks.inline(int(l.n) - 1), nil
@@ -139,7 +139,7 @@ func (r *lotReader) task(l *lot) (placedTask, error) {
 	return placed, err
 }
 
-func (r *lotReader) row(l *lot) (row, error) {
+func (r *candidateReader) row(l *candidate) (row, error) {
 	file := r.drawn.files[l.file]
 	if !file.format.rows() {
 		return file.textRow()
@@ -161,21 +161,21 @@ func (r *lotReader) row(l *lot) (row, error) {
 }
 
 // seekable opens a file, or finds it open.
-func (r *lotReader) seekable(number int32, file *dataFile) (seekable, error) {
+func (r *candidateReader) seekable(number int32, file *dataFile) (seekable, error) {
 	if known, ok := r.open[number]; ok {
 		return known, nil
 	}
 	if len(r.open) == maxSeekable {
 		r.close()
 	}
-	from, err := r.drawn.shelf.take(file, r.document.Suite.Tasks.Each)
+	from, err := r.drawn.unpacking.take(file, r.document.Suite.Tasks.Each)
 	if err == nil {
 		r.open[number] = from
 	}
 	return from, err
 }
 
-func (r *lotReader) close() {
+func (r *candidateReader) close() {
 	for number, from := range r.open {
 		if from.text != nil {
 			from.text.Close()
@@ -185,7 +185,7 @@ func (r *lotReader) close() {
 }
 
 // rowAt reads the row that a reader begins with.
-func (f *dataFile) rowAt(text *bufio.Reader, l *lot, columns []string) (row, error) {
+func (f *dataFile) rowAt(text *bufio.Reader, l *candidate, columns []string) (row, error) {
 	if !f.isCSV() {
 		line, err := readLine(text)
 		if err != nil {
