@@ -625,7 +625,7 @@ func costTerm(asked *Term, known usageKnown) term {
 
 // reads are the paths that the terms of a tuning read.
 func (o *ChoiceOptions) reads() (paths []string) {
-	terms := append([]*Term{o.Objective, o.Choose.Cost}, pointers(o.Constraints)...)
+	terms := append([]*Term{o.Objective, o.Choose.Cost}, slices.Collect(eachOf(o.Constraints))...)
 	for _, t := range terms {
 		if t != nil {
 			paths = append(paths, t.Reads()...)
@@ -646,13 +646,6 @@ func (o *ChoiceOptions) ScoresRead(first string) (names []string) {
 		}
 	}
 	return names
-}
-
-func pointers(terms []Term) (all []*Term) {
-	for i := range terms {
-		all = append(all, &terms[i])
-	}
-	return all
 }
 
 // readsQuantiles says that a path needs every run, not sums.

@@ -352,7 +352,7 @@ func (k *Columns) Spent() []Field {
 
 func (k *Columns) amount(head, key string, form func(page.Value) string, of func(*Configuration) *Amount) []Field {
 	known := false
-	for c := range rowsOf(k.Configurations) {
+	for c := range eachOf(k.Configurations) {
 		known = known || of(c).Mean.Known() || of(c).Bounds.Known()
 	}
 	text := func(head string, cell func(*Configuration) string) Field {
@@ -397,7 +397,7 @@ func (k *Columns) scoreForm() func(page.Value) string {
 // dollarDigits is how many digits amounts of money have, the same everywhere.
 func (k *Columns) dollarDigits() int {
 	return page.DollarDigits(func(yield func(page.Value) bool) {
-		for c := range rowsOf(k.Configurations) {
+		for c := range eachOf(k.Configurations) {
 			if !yield(c.Cost.Mean) || !yield(c.Cost.Bounds.Low) {
 				return
 			}
@@ -422,23 +422,11 @@ func (r *Replay) configurationsTable() page.Table {
 	for i := 1; i < len(r.Scorers); i++ {
 		fields = slices.Concat(fields, columns.Score(i), columns.change(i))
 	}
-	t := page.Table{Name: "configurations", Title: "Configurations (means per run)", Columns: page.ColumnsOf(fields), Keys: 1, Whole: len(r.Configurations) <= wholeRows}
-	t.Fill(page.RowsOf(fields, rowsOf(r.Configurations)))
-	return t
+	return page.Filled(page.Table{Name: "configurations", Title: "Configurations (means per run)", Keys: 1, Whole: len(r.Configurations) <= wholeRows}, fields, eachOf(r.Configurations))
 }
 
 // wholeRows is how many configurations a terminal shows without leaving any out.
 const wholeRows = 50
-
-func rowsOf(all []Configuration) iter.Seq[*Configuration] {
-	return func(yield func(*Configuration) bool) {
-		for i := range all {
-			if !yield(&all[i]) {
-				return
-			}
-		}
-	}
-}
 
 // labelFields say which configuration it is, and how far its numbers go.
 func (r *Replay) labelFields(columns *Columns) []Field {
@@ -498,9 +486,7 @@ func (r *Replay) unknownTable() page.Table {
 		{Column: page.Column{Key: "last_iteration", Only: page.Machines}, Cell: func(row unknownRow) page.Cell { return page.Count(row.Last) }},
 		{Column: page.Column{Head: "why", Key: "why", Prose: true}, Cell: func(row unknownRow) page.Cell { return page.Name(row.Why) }},
 	}
-	t := page.Table{Name: "unknown", Title: r.unknownTitle(), Columns: page.ColumnsOf(fields), Keys: 2}
-	t.Fill(page.RowsOf(fields, r.unknown()))
-	return t
+	return page.Filled(page.Table{Name: "unknown", Title: r.unknownTitle(), Keys: 2}, fields, r.unknown())
 }
 
 // unknownTitle says that there are faults where there are.
@@ -521,7 +507,7 @@ func (u *Unknown) from() string {
 
 func (r *Replay) unknown() func(func(unknownRow) bool) {
 	return func(yield func(unknownRow) bool) {
-		for c := range rowsOf(r.Configurations) {
+		for c := range eachOf(r.Configurations) {
 			for i := range c.Unknown {
 				if !yield(unknownRow{c, &c.Unknown[i]}) {
 					return
@@ -549,7 +535,7 @@ func (r *Replay) stopsTable() page.Table {
 	}
 	t := page.Table{Name: "stops", Title: "What stops the runs (of those that are exact)", Columns: page.ColumnsOf(fields), Keys: 2}
 	t.Fill(page.RowsOf(fields, func(yield func(stopRow) bool) {
-		for c := range rowsOf(r.Configurations) {
+		for c := range eachOf(r.Configurations) {
 			for i := range c.Stops {
 				if !yield(stopRow{c, &c.Stops[i]}) {
 					return

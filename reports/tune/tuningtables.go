@@ -81,9 +81,7 @@ func (t *Tuning) choiceTable() page.Table {
 		fields = append(fields, t.termFields()...)
 	}
 	fields = append(fields, lifted(as.Spent())...)
-	table := page.Table{Name: "choice", Title: "Choice (means per run)", Columns: page.ColumnsOf(fields), Keys: 1, Whole: true}
-	table.Fill(page.RowsOf(fields, t.choices()))
-	return table
+	return page.Filled(page.Table{Name: "choice", Title: "Choice (means per run)", Keys: 1, Whole: true}, fields, t.choices())
 }
 
 func scorersOf(c *Configuration) (names []string) {
@@ -175,9 +173,7 @@ func (t *Tuning) changesTable() page.Table {
 
 // tableOf has one row for each of a list.
 func tableOf[T any](name, title string, keys int, fields []page.Field[*T], all []T) page.Table {
-	t := page.Table{Name: name, Title: title, Columns: page.ColumnsOf(fields), Keys: keys}
-	t.Fill(page.RowsOf(fields, eachOf(all)))
-	return t
+	return page.Filled(page.Table{Name: name, Title: title, Keys: keys}, fields, eachOf(all))
 }
 
 func eachOf[T any](all []T) iter.Seq[*T] {
@@ -228,9 +224,7 @@ func (t *Tuning) differencesTable() page.Table {
 		}},
 		{Column: page.Column{Key: "tasks", Only: page.Machines}, Cell: func(row differenceRow) page.Cell { return page.Count(row.Tasks) }},
 	}, savingFields())
-	table := page.Table{Name: "differences", Title: "The recommended configuration, task by task", Columns: page.ColumnsOf(fields), Keys: 2}
-	table.Fill(page.RowsOf(fields, t.differences()))
-	return table
+	return page.Filled(page.Table{Name: "differences", Title: "The recommended configuration, task by task", Keys: 2}, fields, t.differences())
 }
 
 // savingFields are what 1,000 runs save.
@@ -423,9 +417,9 @@ func (t *Tuning) allTable() page.Table {
 		{Column: page.Column{About: t.Terms.Cost, Key: "cost", Right: true}, Cell: func(a *AllRow) page.Cell { return page.Number(a.ChoiceCost, cost) }},
 		{Column: page.Column{About: t.Terms.objectiveName(), Key: "objective", Right: true}, Cell: func(a *AllRow) page.Cell { return page.Number(a.Objective, objectiveForm) }},
 		{Column: page.Column{Head: "successes", Key: "successes", Right: true}, Cell: func(a *AllRow) page.Cell { return a.Counted.hits() }},
-		{Column: page.Column{Head: "lost", Key: "lost", Right: true}, Cell: func(a *AllRow) page.Cell { return whole(a.Lost) }},
+		counts("lost", "lost", func(a *AllRow) int { return a.Lost }),
 		{Column: lostMost, Cell: func(a *AllRow) page.Cell { return a.most() }},
-		{Column: page.Column{Head: "gained", Key: "gained", Right: true}, Cell: func(a *AllRow) page.Cell { return whole(a.Gained) }},
+		counts("gained", "gained", func(a *AllRow) int { return a.Gained }),
 		{Column: page.Column{Head: "iterations\nin all", Key: "iterations", Right: true}, Cell: func(a *AllRow) page.Cell { return a.Counted.made() }},
 	}
 	return tableOf("all", "All configurations that can be chosen, the cheapest first", 1, fields, t.All)
@@ -477,6 +471,11 @@ func (c *Counted) hits() page.Cell {
 // made are the iterations of all runs together, each counted.
 func (c *Counted) made() page.Cell {
 	return page.Cell{Text: fmt.Sprint(c.Iterations), Raw: c.Iterations}
+}
+
+// counts is a column of counts with all their digits.
+func counts[T any](head, key string, of func(T) int) page.Field[T] {
+	return page.Field[T]{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(row T) page.Cell { return whole(of(row)) }}
 }
 
 // whole is a count with all its digits.
@@ -535,9 +534,7 @@ func (t *Tuning) foldsTable() page.Table {
 		counted("chosen on:\nsuccesses", "train_successes", train, (*Counted).hits),
 		counted("chosen on:\niterations", "train_iterations", train, (*Counted).made),
 	}
-	table := page.Table{Name: "folds", Title: "The same choice on tasks that it was not made on (sums)", Columns: page.ColumnsOf(fields), Keys: 1}
-	table.Fill(page.RowsOf(fields, t.foldRows()))
-	return table
+	return page.Filled(page.Table{Name: "folds", Title: "The same choice on tasks that it was not made on (sums)", Keys: 1}, fields, t.foldRows())
 }
 
 // sumCosts are what the runs of the folds cost.
@@ -610,16 +607,11 @@ func (t *Tuning) curveTable() page.Table {
 			return page.Number(of(s), form)
 		}}
 	}
-	count := func(head, key string, of func(*CurveStep) int) page.Field[*CurveStep] {
-		return page.Field[*CurveStep]{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(s *CurveStep) page.Cell {
-			return whole(of(s))
-		}}
-	}
 	fields := []page.Field[*CurveStep]{
-		count("stop\nat", "iteration", func(s *CurveStep) int { return s.Iteration }),
-		count("runs", "reached", func(s *CurveStep) int { return s.Reached }),
-		count("successes", "successes", func(s *CurveStep) int { return s.Hits }),
-		count("extra", "extra_successes", func(s *CurveStep) int { return s.Extra }),
+		counts("stop\nat", "iteration", func(s *CurveStep) int { return s.Iteration }),
+		counts("runs", "reached", func(s *CurveStep) int { return s.Reached }),
+		counts("successes", "successes", func(s *CurveStep) int { return s.Hits }),
+		counts("extra", "extra_successes", func(s *CurveStep) int { return s.Extra }),
 		number("score", "score", func(v page.Value) string { return page.Score(v, 3) }, func(s *CurveStep) page.Value { return s.Score }),
 		number("chance of\na success", "hazard", page.Percent, func(s *CurveStep) page.Value { return s.Hazard }),
 		number("cost\nin all", "cost", cost, func(s *CurveStep) page.Value { return s.Cost }),
@@ -657,14 +649,10 @@ func (t *Tuning) stopsTable() page.Table {
 			return page.Cell{Text: row.Name, Raw: string(row.Reason), Foreign: true}
 		}},
 		{Column: page.Column{Key: "fired", Only: page.Machines}, Cell: func(row endRow) page.Cell { return page.Name(row.Fired) }},
-		{Column: page.Column{Head: "runs", Key: "runs", Right: true}, Cell: func(row endRow) page.Cell {
-			return whole(row.Runs)
-		}},
+		counts("runs", "runs", func(row endRow) int { return row.Runs }),
 		{Column: page.Column{Head: "share", Key: "share", Right: true}, Cell: func(row endRow) page.Cell { return page.Number(row.Share, orNothing(page.Percent)) }},
 	}
-	table := page.Table{Name: "stops", Title: "Which limit ends the runs", Columns: page.ColumnsOf(fields), Keys: 2}
-	table.Fill(page.RowsOf(fields, t.ends()))
-	return table
+	return page.Filled(page.Table{Name: "stops", Title: "Which limit ends the runs", Keys: 2}, fields, t.ends())
 }
 
 // notKnown is the way to stop of runs whose end is not known.
@@ -698,34 +686,24 @@ func (t *Tuning) repeats(i int) bool {
 
 // excludedTable says which constraints exclude how many.
 func (t *Tuning) excludedTable() page.Table {
-	count := func(head, key string, of func(*Excluded) int) page.Field[*Excluded] {
-		return page.Field[*Excluded]{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(e *Excluded) page.Cell {
-			return whole(of(e))
-		}}
-	}
 	fields := []page.Field[*Excluded]{
 		{Column: page.Column{Head: "constraint", Key: "constraint"}, Cell: func(e *Excluded) page.Cell { return page.Name(e.Constraint) }},
-		count("excludes", "candidates", func(e *Excluded) int { return e.Candidates }),
-		count("alone", "alone", func(e *Excluded) int { return e.Alone }),
-		count("a number\nis missing", "unknown", func(e *Excluded) int { return e.Unknown }),
+		counts("excludes", "candidates", func(e *Excluded) int { return e.Candidates }),
+		counts("alone", "alone", func(e *Excluded) int { return e.Alone }),
+		counts("a number\nis missing", "unknown", func(e *Excluded) int { return e.Unknown }),
 	}
 	return tableOf("excluded", "What constraints exclude (configurations)", 1, fields, t.Tried.Excluded)
 }
 
 // unknownTable says why configurations are not exact.
 func (t *Tuning) unknownTable() page.Table {
-	count := func(head, key string, of func(*NotExact) int) page.Field[*NotExact] {
-		return page.Field[*NotExact]{Column: page.Column{Head: head, Key: key, Right: true}, Cell: func(n *NotExact) page.Cell {
-			return whole(of(n))
-		}}
-	}
 	score := func(n *NotExact) page.Range { return n.Score }
 	fields := slices.Concat([]page.Field[*NotExact]{
 		{Column: page.Column{Head: "configuration", Key: "configuration"}, Cell: func(n *NotExact) page.Cell { return page.Name(n.Name) }},
 		{Column: page.Column{Head: "label", Key: "label"}, Cell: func(n *NotExact) page.Cell { return page.Text(n.Label) }},
-		count("exact\nruns", "exact", func(n *NotExact) int { return n.Exact }),
-		count("cut\nruns", "censored", func(n *NotExact) int { return n.Censored }),
-		count("other\npath", "branches", func(n *NotExact) int { return n.Branches }),
+		counts("exact\nruns", "exact", func(n *NotExact) int { return n.Exact }),
+		counts("cut\nruns", "censored", func(n *NotExact) int { return n.Censored }),
+		counts("other\npath", "branches", func(n *NotExact) int { return n.Branches }),
 		{Column: page.Column{About: t.Terms.Score, Head: "bounds", Right: true, Only: page.People, Optional: true}, Cell: func(n *NotExact) page.Cell {
 			return page.Cell{Text: n.Score.Text(func(v page.Value) string { return page.Score(v, 3) })}
 		}},
@@ -769,9 +747,7 @@ func (t *Tuning) neighboursTable() page.Table {
 			return page.Number(row.PerSuccess, orEmpty(t.costForm(t.perSuccess()...)))
 		}},
 	}
-	table := page.Table{Name: "neighbours", Title: "One step less, one step more", Columns: page.ColumnsOf(fields), Keys: 4}
-	table.Fill(page.RowsOf(fields, t.steps()))
-	return table
+	return page.Filled(page.Table{Name: "neighbours", Title: "One step less, one step more", Keys: 4}, fields, t.steps())
 }
 
 func (t *Tuning) steps() func(func(stepRow) bool) {
