@@ -73,7 +73,7 @@ func rerun(t *testing.T, model string, k int) (solved, turns int) {
 // said that it was told, they would be those of the page, which are not what the
 // agent really did.
 func TestReplayOfMINT(t *testing.T) {
-	skipRaces(t)
+	skipLong(t)
 	var want map[string]mintModel
 	expectedPart(t, "mint", &want)
 	models := mintModels(t)
@@ -116,7 +116,7 @@ when_cut: 0
 
 // Runs that were made under five limits are five configurations, each with its own.
 func TestImportOfFiveLimitsAtOnce(t *testing.T) {
-	skipRaces(t)
+	skipLong(t)
 	const model = "gpt-3.5-turbo-0613"
 	mapping := filepath.Join(t.TempDir(), "mint.yaml")
 	if err := os.WriteFile(mapping, []byte(fiveLimits), 0o600); err != nil {
@@ -244,7 +244,7 @@ func TestAnnouncedLimitsDocument(t *testing.T) {
 // What stopping earlier would have given is not shown of an agent that knows its
 // limit; usage that only whole runs tell is nothing to choose by.
 func TestTuneOfMINT(t *testing.T) {
-	skipRaces(t)
+	skipLong(t)
 	dir := imported(t, mintMapping(t, true), "mint/gpt-3.5-turbo-0613.json")
 	page := string(says(t, "tune", dir, "-p", "max_iterations=1,2,3,4,5"))
 	for _, want := range []string{"4 of 5 configurations are not exact (4 counterfactual) and cannot be recommended", "is not shown, because the agent knows its", "cheap is by iterations.mean"} {

@@ -68,9 +68,7 @@ func repeated(n int, line string) string {
 
 // P13: checking any file takes at most 2 s of a processor and 256 MiB.
 func TestP13_CheckOfAnyFileEndsSoon(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector takes ten times as long")
-	}
+	skipLong(t)
 	const most, memory = 2 * time.Second, 256 << 20
 	dir := t.TempDir()
 	write(t, dir, "l.yaml", aLoop("p"))

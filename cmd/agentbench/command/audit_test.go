@@ -255,8 +255,8 @@ func TestAudit(t *testing.T) {
 		if n, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
-	} else if testing.Short() || raceEnabled {
-		n = 2
+	} else {
+		skipLong(t)
 	}
 	if text := os.Getenv("AGENTBENCH_AUDIT_FROM"); text != "" {
 		from, _ = strconv.ParseUint(text, 10, 64)

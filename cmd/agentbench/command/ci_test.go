@@ -245,6 +245,7 @@ func TestActionIsWellFormed(t *testing.T) {
 }
 
 func TestActionRunsASuite(t *testing.T) {
+	skipLong(t)
 	needsBash(t)
 	for _, c := range []struct {
 		name string
@@ -284,6 +285,7 @@ func TestActionRunsASuite(t *testing.T) {
 
 // A program that was downloaded is used only if it is the one that was meant.
 func TestActionChecksWhatItDownloads(t *testing.T) {
+	skipLong(t)
 	needsBash(t)
 	for _, tool := range []string{"curl", "sha256sum"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -308,6 +310,7 @@ func TestActionChecksWhatItDownloads(t *testing.T) {
 }
 
 func TestActionTakesARelease(t *testing.T) {
+	skipLong(t)
 	needsBash(t)
 	for _, tool := range []string{"curl", "sha256sum", "tar"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -402,6 +405,7 @@ func script(value any) string {
 }
 
 func TestCIOnGitLab(t *testing.T) {
+	skipLong(t)
 	pipeline := ciBlocks(t)[".gitlab-ci.yml"]
 	dir := suiteFolder(t)
 	jobs, _ := valueAt(pipeline, "agentbench", "parallel").(int64)
@@ -443,6 +447,7 @@ func runActions(t *testing.T, dir string, job any, matrix string) (exits []int, 
 }
 
 func TestCIOnGitHub(t *testing.T) {
+	skipLong(t)
 	needsBash(t)
 	files := ciBlocks(t)
 	dir := suiteFolder(t)
@@ -470,6 +475,7 @@ func TestCIOnGitHub(t *testing.T) {
 
 // The comment of an earlier push is found by its marker and replaced.
 func TestCIComment(t *testing.T) {
+	skipLong(t)
 	needsBash(t)
 	dir := suiteFolder(t)
 	typed(t, 0, nil, "report", filepath.Join(dir, "first"), "--write", "comment="+filepath.Join(dir, "comment.md"))
@@ -501,6 +507,7 @@ func TestCIComment(t *testing.T) {
 }
 
 func TestCIOnKubernetes(t *testing.T) {
+	skipLong(t)
 	files := ciBlocks(t)
 	run, compare := files["agentbench-run.yaml"], files["agentbench-compare.yaml"]
 	shards, _ := valueAt(run, "spec", "completions").(int64)

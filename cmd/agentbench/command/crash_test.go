@@ -28,11 +28,13 @@ import (
 )
 
 // AGENTBENCH_KILLS=200 kills that often, a suite of 2,000 runs instead of one
-// of 100.
+// of 100; short tests kill eight times.
 func wantedKills(t *testing.T, otherwise int) (kills, tasks int) {
 	t.Helper()
 	text := os.Getenv("AGENTBENCH_KILLS")
-	if text == "" {
+	if text == "" && testing.Short() {
+		return min(otherwise, 8), 50
+	} else if text == "" {
 		return otherwise, 50
 	}
 	kills, err := strconv.Atoi(text)
@@ -451,9 +453,7 @@ func faultsIn(told *mockserver.Stats) (shown int) {
 // TestF23_AnAnswerOf30MB: a whole suite, from the call to the record, needs at most
 // four times the size of a huge answer besides what it needs for a small one.
 func TestF23_AnAnswerOf30MB(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector holds more; .ci/run runs this without it")
-	}
+	skipLong(t)
 	const size = 30 // MiB, as the garbage collector tells
 	for _, stream := range []bool{false, true} {
 		for _, cache := range []string{"off", "on"} {

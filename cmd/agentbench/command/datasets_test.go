@@ -349,6 +349,7 @@ func (c commands) run(code int, args ...string) string {
 // Two models' recorded solutions of GSM8K, run into two folders, give exactly the
 // numbers of expected.json, from the folders and from a baseline.
 func TestDiffOfRecordedGSM8K(t *testing.T) {
+	skipLong(t)
 	data := recordingtest.Folder(t)
 	known := knownOfGSM8K(t, data)
 	suite, err := filepath.Abs(filepath.Join("..", "..", "..", "testdata", "recorded", "gsm8k.suite.yaml"))

@@ -315,6 +315,8 @@ func writeNamed(t *testing.T, lines []string) {
 
 // runAll runs the commands of a block and compares what they print.
 func runAll(t *testing.T, lines []string) (commands int) {
+	t.Helper()
+	skipLong(t)
 	for i := 0; i < len(lines); {
 		command, ok := strings.CutPrefix(lines[i], "$ agentbench ")
 		if !ok {

@@ -244,7 +244,7 @@ var interCode = map[string]string{
 // Every rule of expected.json that the InterCode agents could have run under, by
 // import and replay.
 func TestReplayOfInterCode(t *testing.T) {
-	skipRaces(t)
+	skipLong(t)
 	for key, files := range interCode {
 		t.Run(key, func(t *testing.T) {
 			var want interCodeExpected
@@ -269,7 +269,7 @@ func TestReplayOfTau2(t *testing.T) {
 		Seconds []expectedRow `json:"timeout_s"`
 	}
 	expectedPart(t, "tau2_claude-sonnet-4-5_airline", &want)
-	skipRaces(t)
+	skipLong(t)
 	dir := imported(t, "tau2", "tau2/claude-sonnet-4-5_airline.json")
 	for _, rule := range []rule{
 		{"max_steps", want.Steps, "max_iterations", steps},
@@ -290,7 +290,7 @@ func TestReplayOfTauBench(t *testing.T) {
 		Beyond struct{ Lower, Upper float64 } `json:"bounds_beyond_30"`
 	}
 	expectedPart(t, "taubench_gpt-4o_airline", &want)
-	skipRaces(t)
+	skipLong(t)
 	dir := imported(t, "tau-bench", "taubench/gpt-4o-airline.json")
 	for _, rule := range []rule{
 		{"max_steps", want.Steps, "max_iterations", steps},
@@ -305,13 +305,6 @@ func TestReplayOfTauBench(t *testing.T) {
 		if row.Label != "bounded" || row.Exact != 195 || s.Mean != nil || s.Bounds == nil || !near(s.Bounds[0], want.Beyond.Lower) || !near(s.Bounds[1], want.Beyond.Upper) {
 			t.Errorf("beyond the recording, %d steps: %s, %v, %v; want bounds from %v to %v and no point", k, row.Label, s.Mean, s.Bounds, want.Beyond.Lower, want.Beyond.Upper)
 		}
-	}
-}
-
-func skipRaces(t *testing.T) {
-	t.Helper()
-	if raceEnabled {
-		t.Skip("the race detector takes ten times as long")
 	}
 }
 
@@ -356,7 +349,7 @@ func tells(t *testing.T, all map[string]declaredMetric, name string, tasks int, 
 // The mapping that ships tells pass^k of tau-bench as the leaderboard does: .420
 // .273 .220 .200.
 func TestPassHatKOfTauBench(t *testing.T) {
-	skipRaces(t)
+	skipLong(t)
 	var of struct {
 		Published map[string]any
 		MaxSteps  []map[string]any `json:"max_steps"`
@@ -380,7 +373,7 @@ func TestPassHatKOfTauBench(t *testing.T) {
 // The samples of Game of 24 give pass@k and pass^k of expected.json, and groups of
 // the tasks give the whole.
 func TestPassOfKOfGame24(t *testing.T) {
-	skipRaces(t)
+	skipLong(t)
 	for log, key := range map[string]string{"cot_100.json": "tot_game24_cot_100", "tot_b5.json": "tot_game24_tot_b5"} {
 		var of struct {
 			Tasks   int
@@ -454,7 +447,7 @@ func tauBenchTrials(t *testing.T, table string) (values []string, chances [][]fl
 // Trials of a task stay together when they are replayed, so that pass^k and
 // pass@k are those of real runs with another limit.
 func TestReplayKeepsTrialsTogether(t *testing.T) {
-	skipRaces(t)
+	skipLong(t)
 	dir := imported(t, "tau-bench", "taubench/gpt-4o-airline.json")
 	for table, flag := range map[string]struct{ path, form string }{
 		"max_steps":          {"max_iterations", "%s"},
@@ -629,7 +622,7 @@ type tunedExpected struct {
 // Tuning on the runs of InterCode: chosen on four folds and counted on the fifth,
 // the front of all 300 configurations, and the cheapest that reaches a share.
 func TestTuneOfInterCode(t *testing.T) {
-	skipRaces(t)
+	skipLong(t)
 	for key, files := range interCode {
 		t.Run(key, func(t *testing.T) {
 			var want tunedExpected
@@ -651,7 +644,7 @@ func TestTuneOfInterCode(t *testing.T) {
 
 // The same, said in YAML: tune records the suite once, and recommends from that.
 func TestTuneOfInterCodeInYAML(t *testing.T) {
-	skipRaces(t)
+	skipLong(t)
 	var want tunedExpected
 	expectedPart(t, "intercode_bash_gpt-4", &want)
 	suite, err := filepath.Abs("../../../testdata/recorded/intercode-bash-tune.suite.yaml")

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,10 +53,29 @@ func flip() {
 	}
 }
 
+// skipLong leaves a test to the part test of .ci/run: it takes long, or does one
+// thing at a time, or the race detector would distort it.
+func skipLong(t *testing.T) {
+	t.Helper()
+	if testing.Short() || raceEnabled {
+		t.Skip("a long test; it runs without -short and the race detector")
+	}
+}
+
+const scripts = "../../../testdata/script"
+
+// concurrent are the scripts of short tests, which the race detector watches: each
+// does several things at once, and together they reach every part that does.
+var concurrent = strings.Fields(`
+	S0_4_phases S1_11_S2_8_budget_of_a_run S2_7_S4_7_conversations S4_5_tools_through_mcp S4_8_mock_responses
+	agents_that_fail application budget cache check dead_server events fuse in_use interrupt mock other_model
+	pairwise programs_and_keys rate_limits resume resume_delegates roadmap score sequential shard summaries tools
+	tune_default`)
+
 // TestScripts runs what users type: testdata/script, a behaviour a file.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "../../../testdata/script",
+	params := testscript.Params{
+		Dir:                 scripts,
 		UpdateScripts:       os.Getenv("UPDATE") != "",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -70,7 +90,14 @@ func TestScripts(t *testing.T) {
 			}
 			return false, fmt.Errorf("unknown condition %s", name)
 		},
-	})
+	}
+	if testing.Short() {
+		params.Dir = ""
+		for _, name := range concurrent {
+			params.Files = append(params.Files, filepath.Join(scripts, name+".txtar"))
+		}
+	}
+	testscript.Run(t, params)
 }
 
 func TestNamesAreListedOnce(t *testing.T) {

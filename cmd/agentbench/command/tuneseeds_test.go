@@ -169,9 +169,7 @@ func tunedAt(t *testing.T, dir string, seed int) (chosen string, calls int64, ca
 // twentieth of the calls; where it does not, it says that it cannot tell.
 // AGENTBENCH_SEEDS says how many seeds.
 func TestTuneFindsWhatRunningEverythingFinds(t *testing.T) {
-	if raceEnabled {
-		t.Skip("8,700 runs for each seed take long under the race detector; TestARaceIsTheSameAtAnyConcurrency runs there")
-	}
+	skipLong(t) // TestARaceIsTheSameAtAnyConcurrency runs there
 	seeds := 2
 	if n, err := strconv.Atoi(os.Getenv("AGENTBENCH_SEEDS")); err == nil {
 		seeds = n
