@@ -209,10 +209,6 @@ func sentIn(it *record.Iteration) []string {
 // go, up to the first call of the evaluation.
 func (w *walk) converse(step stop.Step, p *pass, recorded *record.Iteration, judged int) {
 	p.Calls, p.Working, p.End = recorded.Calls[:judged:judged], 0, recorded.Start
-	if w.signals {
-		w.talkOfSignals(p, recorded, judged)
-		return
-	}
 	t := &talk{walk: w, p: p, watch: w.state.Watch(), waited: w.waited, ended: recorded.End}
 	legs := stop.Legs(&p.Iteration)
 	for i := range legs {
@@ -414,34 +410,6 @@ func (t *talk) watches(step int) bool {
 	t.p.End, t.p.Working, t.p.Ended = m.End, m.Working, nil
 	t.p.cut(reason)
 	return true
-}
-
-const noSteps = "signals do not tell what happened in the conversation before it was cut"
-
-// talkOfSignals takes a conversation as a whole.
-func (w *walk) talkOfSignals(p *pass, recorded *record.Iteration, judged int) {
-	p.End, p.Working = recorded.End, recorded.Working
-	if judged < len(recorded.Calls) {
-		p.End = recorded.Calls[judged].Start
-		for _, c := range recorded.Calls[judged:] {
-			p.Working -= c.Duration
-		}
-	}
-	for i := range p.Calls {
-		c := &p.Calls[i]
-		if refused, unknown := w.reserve(c.Reserved, w.reserves(c, true)); refused != "" || unknown != "" {
-			p.unknown = noSteps
-			return
-		}
-		w.charge(c)
-	}
-	at, cancels := w.cutAt(p)
-	switch {
-	case cancels && p.End >= at, w.follows.ranOut && w.hasNoRoom(): // what takes no time may have been left at the very end
-		p.unknown = noSteps
-	case judged == len(recorded.Calls) && recorded.Cut != "" && !w.judgeCut(recorded):
-		w.recordedCut(p, recorded)
-	}
 }
 
 // usesOther says before which step the agent uses a tool, or a delegate, that is

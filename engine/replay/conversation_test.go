@@ -68,21 +68,6 @@ func TestAConversationWhosePromptFailed(t *testing.T) {
 	}
 }
 
-// Signals do not say what of the end of a conversation a timeout left that passed
-// at that very time, nor what a budget refused there.
-func TestSignalsAtTheEndOfAConversation(t *testing.T) {
-	r := recordedRun(record.ReasonMaxIterations, 0.2)
-	r.Iterations[0].Steps = []record.Step{{Call: 1, Text: "a"}}
-	sig := r.Signals()
-	wide := declared(t, talkingLoop)
-	for limit, want := range map[time.Duration]Verdict{time.Minute: Branches, 2 * time.Minute: Censored} {
-		got, err := New(wide, declared(t, talkingLoop+"terminate: {timeout: "+limit.String()+"}\n"), Options{}).Signals(context.Background(), &sig, task)
-		if err != nil || got.Verdict != want {
-			t.Errorf("%v: %+v %v", limit, got, err)
-		}
-	}
-}
-
 // A timeout on working time cut a step that used several tools. What the first of
 // them waited put the end off, though the longest one waited nothing: a
 // configuration whose timeout is longer would have used more of them.

@@ -114,7 +114,7 @@ func drawRuns(t *rapid.T, l *spec.Loop) []Recorded {
 	var runs []Recorded
 	for range draw(t, "runs", 1, 2, 63, 64, 65, 150) {
 		w.seed++
-		runs = append(runs, Recorded{w.run(l), task})
+		runs = append(runs, Recorded{Run: w.run(l), Task: task})
 	}
 	return runs
 }
@@ -241,9 +241,9 @@ func TestTheEndOfAPhaseMayFail(t *testing.T) {
 		}
 		c, _ := p.Configuration(target)
 		configurations = append(configurations, c)
-		along(t, l, target, []Recorded{{run, task}})
+		along(t, l, target, []Recorded{{Run: run, Task: task}})
 	}
-	only := table(p, l, []Recorded{{run, task}}, []int{0})
+	only := table(p, l, []Recorded{{Run: run, Task: task}}, []int{0})
 	cursor, believed := only.Cursor(), make([]int, 1)
 	for i, want := range []struct {
 		end      End
@@ -269,7 +269,7 @@ func TestEndsByTimeoutsThatCancel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := []Recorded{{recordedRun(record.ReasonMaxIterations, 0.2, 0.4, 0.6), task}, {recordedRun(record.ReasonMaxIterations, 0.2, 0.9, 0.4), task}}
+	runs := []Recorded{{Run: recordedRun(record.ReasonMaxIterations, 0.2, 0.4, 0.6), Task: task}, {Run: recordedRun(record.ReasonMaxIterations, 0.2, 0.9, 0.4), Task: task}}
 	along(t, l, l, runs)
 	all := table(p, l, runs, []int{0, 0})
 	cursor := all.Cursor()

@@ -15,7 +15,7 @@ var (
 // Run is a run of the loop in another draw of the world.
 func (w *world) Run(l *spec.Loop) Recorded {
 	w.seed++
-	return Recorded{w.run(l), task}
+	return Recorded{Run: w.run(l), Task: task}
 }
 
 // Options render and judge as a loop does in the world.

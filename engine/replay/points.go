@@ -265,12 +265,6 @@ func general(l *spec.Loop) string {
 	return ""
 }
 
-// Recorded is a run and its task.
-type Recorded struct {
-	Run  *record.Run
-	Task *spec.Task
-}
-
 // Table is recorded runs as bit sets over decision points: those after each
 // iteration. A vector has a bit for every run and iteration, 64 runs to a word and
 // the words of one group of 64 runs beside one another, iteration after

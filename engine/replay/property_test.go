@@ -226,45 +226,6 @@ func TestRecordedOutputsAreJudgedAgain(t *testing.T) {
 	}
 }
 
-// Signals tell the same as the record, or say that they do not: what was used
-// inside an iteration that a timeout cut is a span.
-func TestSignalsSuffice(t *testing.T) {
-	same, texts := 0, 0
-	check(t, func(t *rapid.T) {
-		w, tight := drawWorld(t), drawLoop(t, false)
-		wide := widest(tight)
-		recorded := w.run(wide)
-		replay, signals := New(wide, tight, Options{}), recorded.Signals()
-		r, err := replay.Signals(context.Background(), &signals, task)
-		if err != nil {
-			texts++
-			return
-		}
-		whole := replay.Run(context.Background(), recorded, task)
-		if r.Verdict != Exact && strings.HasPrefix(r.Why, "signals") {
-			return
-		}
-		same++
-		if r.Verdict != whole.Verdict || r.At != whole.At || r.Iterations != whole.Iterations || r.Elapsed != whole.Elapsed || !reflect.DeepEqual(noMessage(r.Outcome), noMessage(whole.Outcome)) {
-			t.Fatalf("signals %+v\nrecord  %+v\n%s", r, whole, told(recorded))
-		}
-		if r.Total().Most.Cost != whole.Total().Most.Cost || r.Total().Least.Cost != whole.Total().Least.Cost || r.Total().Least.ToolCalls > whole.Total().Least.ToolCalls || r.Total().Most.ToolCalls < whole.Total().Most.ToolCalls {
-			t.Fatalf("signals %+v, record %+v", r.Total(), whole.Total())
-		}
-	})
-	if same < texts/10 {
-		t.Errorf("%d of signals, %d needed texts", same, texts)
-	}
-}
-
-// noMessage is an outcome as signals have it: of an error only the class.
-func noMessage(o record.Outcome) record.Outcome {
-	if o.Error != nil {
-		o.Error = &record.Error{Class: o.Error.Class}
-	}
-	return o
-}
-
 // A run replayed under its own configuration is itself.
 func TestARunIsItself(t *testing.T) {
 	check(t, func(t *rapid.T) {

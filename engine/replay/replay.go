@@ -61,7 +61,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/record"
@@ -221,31 +220,12 @@ func asIf(run *record.Run, result *Result, iterations []*record.Iteration) *reco
 	return &made
 }
 
-// TextsError says that a configuration reads texts, which signals do not have.
-type TextsError struct{ Reads []string }
-
-// Error names what is read.
-func (e *TextsError) Error() string {
-	return fmt.Sprintf("the configuration reads %s, which signals do not have: replay needs the records", strings.Join(e.Reads, ", "))
-}
-
-// Signals replays a run of which only signals are known. Requests are compared
-// as they are declared, and nothing is judged again. The error is a *TextsError:
-// conditions and guards that read texts need the whole record.
-func (r *Replay) Signals(ctx context.Context, s *record.Signals, task *spec.Task) (Result, error) {
-	if len(r.texts) > 0 {
-		return Result{}, &TextsError{r.texts}
-	}
-	w := &walk{Replay: r, Options: Options{Announced: r.options.Announced}, ctx: ctx, run: WithoutTexts(s), task: task, signals: true}
-	return w.walk(), nil
-}
-
 // Tells is the path of a parameter in which the configuration differs and that
 // the recorded agent was told other than in its requests; "" without one.
 func (r *Replay) Tells() string { return r.differ.announced(r.options.Announced) }
 
 // Texts are what the decisions of the configuration read that signals do not
-// have, such as "output"; none: Signals serves.
+// have, such as "output"; none: a run that is packed serves.
 func (r *Replay) Texts() []string { return r.texts }
 
 // Label says how far what is known of a configuration can be trusted.

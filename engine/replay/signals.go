@@ -15,20 +15,8 @@ import (
 	"github.com/agentbench/agentbench/spec"
 )
 
-// WithoutTexts is a run whose texts are hashes: equal where the texts are, so
+// iterationOf is an iteration whose texts are hashes: equal where the texts are, so
 // that what only compares them decides alike. Its tool calls have no times.
-func WithoutTexts(s *record.Signals) *record.Run {
-	r := &record.Run{
-		Version: s.Version, ID: s.ID, Configuration: s.Configuration, Task: s.Task, Trial: s.Trial, Cluster: s.Cluster, Group: s.Group, Loop: s.Loop,
-		Outcome: s.Outcome, Usage: s.Usage, Judging: s.Judging, User: s.User, Elapsed: s.Elapsed, Untimed: s.Untimed, Next: s.Next, Simulated: s.Simulated,
-		Iterations: make([]record.Iteration, len(s.Iterations)),
-	}
-	for i := range s.Iterations {
-		r.Iterations[i] = iterationOf(s, &s.Iterations[i])
-	}
-	return r
-}
-
 func iterationOf(s *record.Signals, sig *record.IterationSignals) record.Iteration {
 	it := record.Iteration{
 		N: sig.N, Phase: sig.Phase, Strategy: sig.Strategy, Request: sig.Request, Skipped: sig.Skipped, Cut: sig.Cut,

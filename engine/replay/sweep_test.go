@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/agentbench/agentbench/engine/propertytest"
+	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/spec"
@@ -76,6 +77,35 @@ func TestASweepIsItsReplays(t *testing.T) {
 	})
 	if len(labels) < 4 {
 		t.Errorf("only %v: the property says little", labels)
+	}
+}
+
+// Where a loop needs no texts, the signals of a run say what its record says, packed
+// or not, whatever was unpacked before in the same room.
+func TestSignalsSuffice(t *testing.T) {
+	same, texts, words, room := 0, 0, replay.Words{}, replay.Room{}
+	propertytest.CheckCases(t, 3000, func(t *rapid.T) {
+		w, tight := replay.DrawWorld(t), replay.DrawLoop(t, false)
+		wide := replay.Widest(tight)
+		recorded := w.Run(wide)
+		if sweep.NeedsTexts(wide, tight) != "" {
+			texts++
+			return
+		}
+		same++
+		replayed, signals := replay.New(wide, tight, replay.Options{}), recorded.Run.Signals()
+		packed := words.Pack(&signals)
+		r, whole := replayed.Run(context.Background(), packed.Whole(&room), recorded.Task), replayed.Run(context.Background(), recorded.Run, recorded.Task)
+		if whole.Outcome.Error != nil { // signals have the class alone
+			whole.Outcome.Error = &record.Error{Class: whole.Outcome.Error.Class}
+			r.Outcome.Error = &record.Error{Class: r.Outcome.Error.Class}
+		}
+		if !reflect.DeepEqual(r, whole) {
+			t.Fatalf("signals %+v\nrecord  %+v", r, whole)
+		}
+	})
+	if same < 100 || texts < 100 {
+		t.Errorf("%d of signals, %d needed texts: the property says little", same, texts)
 	}
 }
 

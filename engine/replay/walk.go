@@ -26,8 +26,6 @@ type walk struct {
 	state *stop.State
 	made  []*record.Iteration
 	lump  *lump // nil: the iterations tell what they used
-	// signals says that the run has hashes for texts.
-	signals bool
 
 	converses bool    // the agent of this iteration does
 	follows   follows // and goes along so far
@@ -127,9 +125,6 @@ func (w *walk) keep(p *pass) {
 	landed := p.Iteration
 	if p.late {
 		landed.Calls = slices.DeleteFunc(slices.Clone(p.Calls), func(c record.Call) bool { return p.flying(&c) })
-		if p.someTools {
-			landed.ToolCalls = nil
-		}
 	}
 	w.saw.least(&landed)
 }
@@ -411,8 +406,6 @@ type pass struct {
 	before record.Reason
 	// unknown and censored say why nobody can tell how the iteration goes.
 	unknown, censored string
-	// someTools says that nobody knows how many of the tools were used.
-	someTools bool
 	// late says that a timeout cut it earlier than anything cut the recorded one.
 	late bool
 }
@@ -516,7 +509,6 @@ func (w *walk) execute(p *pass, recorded *record.Iteration, judged int) {
 		p.before = refused
 	case w.late(p):
 		p.Ended = nil
-		w.toolsUsed(p)
 	case refused != "":
 		p.cut(refused)
 	case judged == len(recorded.Calls) && recorded.Cut != "" && !w.judgeCut(recorded):
@@ -572,9 +564,6 @@ func (p *pass) cut(reason record.Reason) {
 func (w *walk) unsaid(p *pass) {
 	p.Ended, p.Output, p.Thinking = nil, nil, ""
 	p.NotUTF8, p.OutputB64 = false, nil
-	if w.signals && len(p.ToolCalls) > 0 && len(p.Calls) > 0 {
-		p.unknown = "signals do not tell which tools were used before the budget was spent"
-	}
 	p.ToolCalls = stop.BegunTools(p.ToolCalls, p.End)
 }
 
@@ -584,25 +573,10 @@ func (w *walk) late(p *pass) bool {
 	if !cancels || p.End <= at {
 		return false
 	}
-	if w.signals && w.converses {
-		p.unknown = noSteps
-		return true
-	}
 	p.cut(record.ReasonTimeout)
 	m := stop.Clip(w.rules, &p.Iteration, w.waited)
 	p.End, p.Working, p.late = m.End, m.Working, true
 	return true
-}
-
-// toolsUsed drops the tools that the agent did not come to use before it was cut.
-func (w *walk) toolsUsed(p *pass) {
-	if !w.signals {
-		return
-	}
-	p.someTools = true
-	if s := w.target.Guards.Stagnation; s != nil && !s.Window.Off && len(p.ToolCalls) > 0 {
-		p.unknown = "signals do not tell which tools were used before the run was cut"
-	}
 }
 
 // cutAt is the as-if time at which a timeout cancels the iteration in flight.

@@ -61,7 +61,7 @@ func (f *Folder) Read(s Selection) ([]sweep.Recording, Notes, error) {
 }
 
 func (f *Folder) collect(s Selection) *collection {
-	return &collection{folder: f, selection: s, places: map[string]place{}, tasks: map[string]*spec.Task{}, words: map[string]string{}}
+	return &collection{folder: f, selection: s, places: map[string]place{}, tasks: map[string]*spec.Task{}, words: &replay.Words{}}
 }
 
 // Following is a folder that runs are added to while they are made: what is there is
@@ -83,12 +83,12 @@ func (f *Folder) Follow(s Selection, tasks map[string]*spec.Task) (*Following, e
 func (l *Following) Add(run *record.Run, scores []record.Score) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	one := replay.Recorded{Run: run} // whoever made it may be reading it
 	if !l.c.selection.Texts {
 		signals := run.Signals()
-		run = replay.WithoutTexts(&signals)
-		l.c.share(run) // not one with texts: whoever made it may be reading it
+		one = l.c.words.Pack(&signals)
 	}
-	l.c.add(run)
+	l.c.add(one)
 	for i := range scores {
 		l.c.score(&scores[i])
 	}
@@ -111,8 +111,7 @@ type collection struct {
 	scores    []string
 	places    map[string]place // by the id of a run
 	tasks     map[string]*spec.Task
-	words     map[string]string // that many runs have in common, each kept once
-	alike     alike
+	words     *replay.Words // that many runs have in common, each kept once
 	notes     Notes
 }
 
@@ -123,7 +122,6 @@ type place struct{ at int }
 func (c *collection) read() error {
 	for run, err := range c.runs() {
 		if err == nil {
-			c.share(run)
 			c.add(run)
 		} else if err = c.unread(err); err != nil {
 			return fmt.Errorf("reading the runs: %w", err)
@@ -139,18 +137,26 @@ func (c *collection) read() error {
 	return nil
 }
 
-// runs are records, or signals in the form of records.
-func (c *collection) runs() iter.Seq2[*record.Run, error] {
-	if c.selection.Texts {
-		return record.ReadRuns(c.folder.Path)
-	}
-	return func(yield func(*record.Run, error) bool) {
-		for s, err := range record.ReadSignals(c.folder.Path) {
-			var run *record.Run
-			if err == nil {
-				run = replay.WithoutTexts(s)
+// runs are records, or signals that are packed.
+func (c *collection) runs() iter.Seq2[replay.Recorded, error] {
+	return func(yield func(replay.Recorded, error) bool) {
+		if c.selection.Texts {
+			for run, err := range record.ReadRuns(c.folder.Path) {
+				if err == nil {
+					c.share(run)
+				}
+				if !yield(replay.Recorded{Run: run}, err) {
+					return
+				}
 			}
-			if !yield(run, err) {
+			return
+		}
+		for s, err := range record.ReadSignals(c.folder.Path) {
+			var packed replay.Recorded
+			if err == nil {
+				packed = c.words.Pack(s)
+			}
+			if !yield(packed, err) {
 				return
 			}
 		}
@@ -170,7 +176,8 @@ func (c *collection) unread(err error) error {
 	return nil
 }
 
-func (c *collection) add(run *record.Run) {
+func (c *collection) add(one replay.Recorded) {
+	run := one.Run
 	head, known := c.folder.Manifest.Configuration(run.Configuration)
 	_, repeated := c.places[run.ID]
 	switch {
@@ -190,47 +197,34 @@ func (c *collection) add(run *record.Run) {
 		if c.tasks[run.Task] == nil {
 			c.tasks[run.Task] = nil // wanted
 		}
-		c.all = append(c.all, sweep.Run{Recorded: replay.Recorded{Run: run}})
+		c.all = append(c.all, sweep.Run{Recorded: one})
 	}
 }
 
 // share keeps words that many runs have in common once.
 func (c *collection) share(run *record.Run) {
-	for _, word := range []*string{&run.Configuration, &run.Task, &run.Loop, &run.Cluster, &run.Group, &run.Outcome.Fired} {
-		c.once(word)
+	once := func(words ...*string) {
+		for _, word := range words {
+			*word = c.words.Word(*word)
+		}
 	}
+	once(&run.Configuration, &run.Task, &run.Loop, &run.Cluster, &run.Group, &run.Outcome.Fired)
 	for i := range run.Iterations {
 		it := &run.Iterations[i]
-		c.once(&it.Phase)
-		c.once(&it.Strategy)
+		once(&it.Phase, &it.Strategy)
 		for k := range it.Calls {
 			call := &it.Calls[k]
-			c.once(&call.Model)
+			once(&call.Model)
 			if call.Request == it.Request {
 				call.Request = it.Request
 			}
 		}
 		if it.Evaluation != nil {
 			for k := range it.Evaluation.Checks {
-				c.once(&it.Evaluation.Checks[k].Name)
+				once(&it.Evaluation.Checks[k].Name)
 			}
 		}
-		if !c.selection.Texts {
-			c.alike.share(it)
-		}
 	}
-}
-
-func (c *collection) once(word *string) {
-	if *word == "" {
-		return
-	}
-	known, ok := c.words[*word]
-	if !ok {
-		known = *word
-		c.words[known] = known
-	}
-	*word = known
 }
 
 func (c *collection) wanted(configuration string) bool {
@@ -289,7 +283,7 @@ func (c *collection) score(s *record.Score) {
 		return
 	}
 	run := &c.all[at.at]
-	if s.Iteration < 0 || s.Iteration > len(run.Run.Iterations) {
+	if s.Iteration < 0 || s.Iteration > run.Iterations() {
 		return
 	}
 	values := c.values(run, c.name(s.Name))
@@ -338,7 +332,7 @@ func (c *collection) values(run *sweep.Run, name int) []float64 {
 		run.Scores = append(run.Scores, nil)
 	}
 	if run.Scores[name] == nil {
-		run.Scores[name] = slices.Repeat([]float64{math.NaN()}, 1+len(run.Run.Iterations))
+		run.Scores[name] = slices.Repeat([]float64{math.NaN()}, 1+run.Iterations())
 	}
 	return run.Scores[name]
 }

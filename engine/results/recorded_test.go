@@ -106,8 +106,8 @@ func TestRead(t *testing.T) {
 		if first.Task.Input != "y" || first.Task.ID != "a" {
 			t.Errorf("texts %v: the task is %+v", texts, first.Task)
 		}
-		if whole := string(first.Run.Iterations[0].Output) == `"yes"`; whole != texts {
-			t.Errorf("texts %v: the output is %s", texts, first.Run.Iterations[0].Output)
+		if output := first.Whole(nil).Iterations[0].Output; (string(output) == `"yes"`) != texts {
+			t.Errorf("texts %v: the output is %s", texts, output)
 		}
 		right, short, late := first.Scores[0], first.Scores[1], first.Scores[3]
 		if right[0] != 1 || right[1] != 0.5 || !math.IsNaN(right[2]) || !math.IsNaN(short[0]) || late[0] != 2 {

@@ -361,7 +361,7 @@ func (t *chooser) change(r *Tuning, to int) {
 
 // choice describes a candidate.
 func (t *chooser) choice(ctx context.Context, candidate int) (*Choice, error) {
-	outcomes, of := t.held.Recorded, &sweep.Candidate{Name: LabelRecorded}
+	outcomes, of := t.held.Recorded(), &sweep.Candidate{Name: LabelRecorded}
 	if candidate != theRecording {
 		var err error
 		if outcomes, err = t.Outcomes(ctx, candidate); err != nil {

@@ -291,7 +291,7 @@ func (r *everyRun) into(s *sums, fold []int, without int) {
 // today's and of the recording end.
 func (t *chooser) ends(ctx context.Context, r *Tuning, choice *chosen) error {
 	for _, of := range append(t.described(choice), described{"recording", theRecording}) {
-		outcomes := t.held.Recorded
+		outcomes := t.held.Recorded()
 		if of.candidate != theRecording {
 			var err error
 			if outcomes, err = t.Outcomes(ctx, of.candidate); err != nil {
@@ -563,9 +563,9 @@ func (t *chooser) profile(ctx context.Context, candidate int) (*profile, error) 
 		}
 		p = &profile{cells}
 	case candidate == theRecording:
-		p = t.profileOf(t.held.Recorded)
+		p = t.profileOf(t.held.Recorded())
 	default:
-		p = t.profileOf(Hold(t.Recordings()[theRecording-candidate].Runs, t.held.Scores).Recorded)
+		p = t.profileOf(Hold(t.Recordings()[theRecording-candidate].Runs, t.held.Scores).Recorded())
 	}
 	if len(t.profiles) >= mostProfiles {
 		clear(t.profiles)

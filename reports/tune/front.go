@@ -139,15 +139,16 @@ func (t *chooser) curve(_ context.Context, r *Tuning, _ *chosen) error {
 	}
 	loop := freed(t.Recordings()[0].Loop)
 	var steps []step
-	left, spent := 0, t.ofIteration()
+	left, spent, room := 0, t.ofIteration(), &replay.Room{}
 	for i := range t.held.Tasks {
 		for _, run := range t.held.Tasks[i].Runs {
-			scores := t.scoresAt(&t.held.Runs[run], loop)
+			whole := t.held.Runs[run].Whole(room)
+			scores := t.scoresAt(&t.held.Runs[run], whole, loop)
 			if scores == nil {
 				left++
 				continue
 			}
-			steps = extend(steps, t.held.Runs[run].Run, scores, spent)
+			steps = extend(steps, whole, scores, spent)
 		}
 	}
 	if left > 0 {
@@ -199,15 +200,15 @@ func freed(loop *spec.Loop) *spec.Loop {
 
 // scoresAt are the scores of a run had it stopped after each of its iterations; nil
 // where one is not known.
-func (t *chooser) scoresAt(run *sweep.Run, loop *spec.Loop) []float64 {
-	values, n := run.Scores[t.score], len(run.Run.Iterations)
+func (t *chooser) scoresAt(run *sweep.Run, whole *record.Run, loop *spec.Loop) []float64 {
+	values, n := run.Scores[t.score], len(whole.Iterations)
 	if n == 0 || len(values) == 0 || math.IsNaN(values[0]) {
 		return nil
 	}
 	state := stop.Compile(loop).Start(run.Task, loop.Param)
 	scores := make([]float64, n)
 	for i := range n {
-		state.Fold(&run.Run.Iterations[i])
+		state.Fold(&whole.Iterations[i])
 		at := state.Returned()
 		switch {
 		case i == n-1:

@@ -299,7 +299,8 @@ func (t *chooser) changeOf(from, to standingOfOne, change float64, turned bool) 
 func (t *chooser) total(outcomes []sweep.Outcome) (sum float64) {
 	of := t.unitOfCost()
 	for i := range outcomes {
-		_, most := of.Of(&outcomes[i])
+		used := outcomes[i].Total()
+		_, most := of.Of(&outcomes[i], &used)
 		sum += float64(most) / of.Unit
 	}
 	return sum

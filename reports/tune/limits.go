@@ -94,10 +94,10 @@ func (t *chooser) use(ctx context.Context, candidate int) (*use, error) {
 		return nil, err
 	}
 	runs, spent := t.Recordings()[on].Runs, t.ofIteration()
-	u := &use{}
+	u, room := &use{}, &replay.Room{}
 	for i := range outcomes {
 		if outcomes[i].Verdict == replay.Exact {
-			u.add(outcomes[i].Iterations, runs[i].Run, spent)
+			u.add(outcomes[i].Iterations, runs[i].Whole(room), spent)
 		}
 	}
 	return u, nil
@@ -145,7 +145,8 @@ func (t *chooser) ofIteration() func(it *record.Iteration) float64 {
 	return func(it *record.Iteration) float64 {
 		o.Usage.Most, o.Judging.Most = it.Spent()
 		o.User.Most = it.SpentByUser()
-		_, most := unit.Of(o)
+		used := o.Total()
+		_, most := unit.Of(o, &used)
 		return float64(most) / unit.Unit
 	}
 }

@@ -319,7 +319,7 @@ func (t *chooser) recordingOn(ctx context.Context, recording, subset int) (value
 	}
 	scope := t.scope(t.sum(p, subset))
 	if t.quantiles {
-		everyRunOf(Hold(t.Recordings()[recording].Runs, t.held.Scores).Recorded).into(scope.sums, t.fold, subset-1)
+		everyRunOf(Hold(t.Recordings()[recording].Runs, t.held.Scores).Recorded()).into(scope.sums, t.fold, subset-1)
 	}
 	value, _ = t.goal.of(ctx, scope)
 	if t.Minimize {
@@ -414,7 +414,7 @@ func (t *chooser) against(ctx context.Context, r *Tuning, choice *chosen) error 
 			return err
 		}
 	}
-	return t.compare(ctx, r, "recording", LabelRecorded, t.held.Recorded, mine)
+	return t.compare(ctx, r, "recording", LabelRecorded, t.held.Recorded(), mine)
 }
 
 func (t *chooser) compare(ctx context.Context, r *Tuning, what, name string, base, mine []sweep.Outcome) error {
@@ -509,10 +509,11 @@ func (t *chooser) amountsKnown() []amountOfRun {
 	var all []amountOfRun
 	add := func(name string, s *Spending) {
 		all = append(all, amountOfRun{name, func(o *sweep.Outcome) float64 {
-			if s.Missing(o.Total().Most) != "" {
+			used := o.Total()
+			if s.Missing(used.Most) != "" {
 				return math.NaN()
 			}
-			_, most := s.Of(o)
+			_, most := s.Of(o, &used)
 			return float64(most) / s.Unit
 		}})
 	}

@@ -69,7 +69,7 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 		m.fails, m.unknown = append(m.fails, make([]uint64, (n+63)/64)), append(m.unknown, make([]uint64, (n+63)/64))
 	}
 	t.measured = m
-	t.recordedCells = t.profileOf(t.held.Recorded)
+	t.recordedCells = t.profileOf(t.held.Recorded())
 	for s := range subsets {
 		t.recordedSums = append(t.recordedSums, t.sum(t.recordedCells, s))
 	}
@@ -78,7 +78,7 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 	}
 	recorded, seed := t.recordedKnown(), maphash.MakeSeed()
 	t.sums, t.print = make([][]sums, n), make([]uint64, n)
-	t.recordedPrint = printOf(seed, sweep.Sum(t.held.Recorded, t.held.Runs, t.fold, max(1, t.folds)))
+	t.recordedPrint = printOf(seed, sweep.Sum(t.held.Recorded(), t.held.Runs, t.fold, max(1, t.folds)))
 	err = t.Totals(ctx, t.fold, max(1, t.folds), func(i int, totals []sweep.Totals) {
 		t.labels[i], t.standing[i], t.exact[i] = t.stand(totals, recorded)
 		t.print[i], t.sums[i] = printOf(seed, totals), make([]sums, len(totals))
@@ -121,9 +121,9 @@ func (t *chooser) over(s *sums, candidate, subset int) *sums {
 // recorded.
 func (t *chooser) recordedKnown() []int {
 	known := make([]int, len(t.reads))
-	for i := range t.held.Recorded {
+	for i := range t.held.Recorded() {
 		for k, s := range t.reads {
-			known[k] += count(ScoreOf(&t.held.Recorded[i], s).Known())
+			known[k] += count(ScoreOf(&t.held.Recorded()[i], s).Known())
 		}
 	}
 	return known
@@ -407,10 +407,12 @@ type usageKnown struct {
 // byIteration forgets what only whole runs tell: nobody knows it of a run that
 // stops earlier.
 func (k usageKnown) byIteration(runs []sweep.Run) usageKnown {
+	room := &replay.Room{}
 	for i := range runs {
-		k.lumps = k.lumps || replay.OnlyWholeCost(runs[i].Run)
-		for j := range runs[i].Run.Iterations {
-			told := runs[i].Run.Iterations[j].Total()
+		run := runs[i].Whole(room)
+		k.lumps = k.lumps || replay.OnlyWholeCost(run)
+		for j := range run.Iterations {
+			told := run.Iterations[j].Total()
 			k.cost = k.cost && told.Unreported == 0 && told.Unpriced == 0
 			k.tokens = k.tokens && told.TokensTold()
 		}
@@ -420,8 +422,8 @@ func (k usageKnown) byIteration(runs []sweep.Run) usageKnown {
 
 func knownOf(held *Held) (k usageKnown) {
 	var used record.Usage
-	for i := range held.Recorded {
-		used = used.Plus(held.Recorded[i].Total().Most)
+	for i := range held.Recorded() {
+		used = used.Plus(held.Recorded()[i].Total().Most)
 	}
 	k.cost = used.Unreported == 0 && used.Unpriced == 0 && used.Cost > 0
 	k.tokens = used.TokensTold() && used.Tokens() > 0

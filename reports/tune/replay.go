@@ -152,6 +152,8 @@ type Recorded interface {
 	Recordings() []sweep.Recording
 	// Recording is the index of the one that a candidate is replayed on.
 	Recording(ctx context.Context, candidate int) (int, error)
+	// Visit tells what candidates make of the runs: see [sweep.Sweep.Visit].
+	Visit(ctx context.Context, candidates []int, visitor func() func(k, run int, o *sweep.Outcome)) error
 }
 
 // ReplayOptions are what the runs do not say.
@@ -182,32 +184,59 @@ func Collect(ctx context.Context, of Recorded, o ReplayOptions) (*Replay, error)
 			r.Configurations = append(r.Configurations, held[i].asRecorded(name))
 		}
 	}
-	for i := range candidates {
-		c, err := replayed(ctx, of, i, held)
+	all := make([]int, len(candidates))
+	for i := range all {
+		all[i] = i
+	}
+	for some := range slices.Chunk(all, max(1, mostTaken/max(1, len(of.Runs())*(1+len(r.Scorers))))) {
+		made, err := replayed(ctx, of, some, held)
 		if err != nil {
-			return nil, fmt.Errorf("replaying %s: %w", candidates[i].Name, err)
+			return nil, fmt.Errorf("replaying %s: %w", candidates[some[0]].Name, err)
 		}
-		r.Configurations = append(r.Configurations, c)
+		r.Configurations = append(r.Configurations, made...)
 	}
 	r.whole(held, o)
 	return r, nil
 }
 
-// replayed is a candidate on the recording that it is replayed on.
-func replayed(ctx context.Context, of Recorded, i int, held []*Held) (c Configuration, err error) {
-	at, err := of.Recording(ctx, i)
-	if err != nil {
-		return c, err
+// mostTaken is of how many runs and scores it is kept at a time what candidates make of
+// them.
+const mostTaken = 2_000_000
+
+// replayed are candidates, each on the recording that it is replayed on.
+func replayed(ctx context.Context, of Recorded, candidates []int, held []*Held) ([]Configuration, error) {
+	all, on := make([]*taken, len(candidates)), make([]int, len(candidates))
+	for k, i := range candidates {
+		at, err := of.Recording(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		on[k], all[k] = at, held[at].take()
 	}
-	outcomes, err := of.Outcomes(ctx, i)
+	var workers [][]tally // by candidate
+	err := of.Visit(ctx, candidates, func() func(int, int, *sweep.Outcome) {
+		sums := make([]tally, len(candidates))
+		workers = append(workers, sums)
+		return func(k, run int, o *sweep.Outcome) {
+			sums[k].add(o)
+			all[k].keep(run, o)
+		}
+	})
 	if err != nil {
-		return c, err
+		return nil, err
 	}
-	candidate := &of.Candidates()[i]
-	c = held[at].Configuration(candidate, outcomes)
-	c.Recording = of.Recordings()[at].Configuration
-	c.Recorded = len(c.Params) == 0 && c.Name == c.Recording
-	return c, nil
+	made := make([]Configuration, len(candidates))
+	for k, i := range candidates {
+		var sum tally
+		for _, sums := range workers {
+			sum.plus(&sums[k])
+		}
+		c := held[on[k]].configuration(&of.Candidates()[i], &sum, all[k])
+		c.Recording = of.Recordings()[on[k]].Configuration
+		c.Recorded = len(c.Params) == 0 && c.Name == c.Recording
+		made[k] = c
+	}
+	return made, nil
 }
 
 // whole fills in what holds for all configurations.
@@ -226,34 +255,171 @@ func (r *Replay) whole(held []*Held, o ReplayOptions) {
 
 // asRecorded is what was recorded.
 func (b *Held) asRecorded(name string) Configuration {
-	c := b.Configuration(&sweep.Candidate{Name: name}, b.Recorded)
+	var sum tally
+	all := b.take()
+	for i := range b.Runs {
+		o := asItWas(&b.Runs[i])
+		sum.add(&o)
+		all.keep(i, &o)
+	}
+	c := b.configuration(&sweep.Candidate{Name: name}, &sum, all)
 	c.Recording, c.Recorded, c.Label = name, true, LabelRecorded
 	return c
 }
 
 // Configuration is what a candidate makes of the runs.
 func (b *Held) Configuration(candidate *sweep.Candidate, outcomes []sweep.Outcome) Configuration {
-	c := Configuration{
-		Name: candidate.Name, Params: Params(candidate.Params), Runs: len(outcomes), Scores: []Score{}, Warnings: []ReplayNote{},
-		Stops: StopCounts(outcomes), Unknown: Unknowns(outcomes),
-	}
-	label := replay.PointExact
+	var sum tally
+	all := b.take()
 	for i := range outcomes {
-		o := &outcomes[i]
-		label = max(label, o.Label())
-		c.Exact += count(o.Verdict == replay.Exact && !o.Excluded())
-		c.Faults += count(o.Excluded())
-		c.Censored += count(o.Verdict == replay.Censored)
-		c.Branches += count(o.Verdict == replay.Branches)
-		c.Told += count(o.Told)
+		sum.add(&outcomes[i])
+		all.keep(i, &outcomes[i])
 	}
-	c.Label = label.String()
+	return b.configuration(candidate, &sum, all)
+}
+
+func (b *Held) configuration(candidate *sweep.Candidate, sum *tally, all *taken) Configuration {
+	c := Configuration{
+		Name: candidate.Name, Params: Params(candidate.Params), Runs: sum.runs, Scores: []Score{}, Warnings: []ReplayNote{},
+		Exact: sum.exact, Faults: sum.faults, Censored: sum.censored, Branches: sum.branches, Told: sum.told,
+		Label: sum.label.String(), Stops: sum.stops(), Unknown: sum.unknowns(),
+	}
 	for s := range b.Scores {
-		c.Scores = append(c.Scores, b.score(s, outcomes, label == replay.PointExact))
+		c.Scores = append(c.Scores, b.score(s, all, sum.label == replay.PointExact))
 	}
-	b.amounts(&c, outcomes)
+	b.amounts(&c, sum, all)
 	c.note()
 	return c
+}
+
+// tally counts what a configuration makes of some of the runs.
+type tally struct {
+	label                                         replay.Label // the worst
+	runs, exact, faults, censored, branches, told int
+	ways                                          map[way]int
+	reasons                                       map[reason]*Unknown
+	spent                                         [len(spendings)]total // of the runs without a fault
+}
+
+// way is how an exact run stops.
+type way struct {
+	reason record.Reason
+	fired  string
+}
+
+// reason is why a run is not exact, or would have a fault.
+type reason struct {
+	label replay.Label
+	why   string
+}
+
+func (t *tally) add(o *sweep.Outcome) {
+	excluded := o.Excluded()
+	exact := o.Verdict == replay.Exact && !excluded
+	t.label = max(t.label, o.Label())
+	t.runs++
+	t.exact += count(exact)
+	t.faults += count(excluded)
+	t.censored += count(o.Verdict == replay.Censored)
+	t.branches += count(o.Verdict == replay.Branches)
+	t.told += count(o.Told)
+	if t.ways == nil {
+		t.ways, t.reasons = map[way]int{}, map[reason]*Unknown{}
+	}
+	if exact {
+		t.ways[way{o.Outcome.Reason, o.Outcome.Fired}]++
+	} else {
+		t.unknown(o)
+	}
+	if excluded {
+		return
+	}
+	used := o.Total()
+	for i, s := range spendings {
+		least, most := s.Of(o, &used)
+		t.spent[i].add(&total{least, most, o.Verdict != replay.Exact, s.Missing(used.Most)})
+	}
+}
+
+// unknown adds why a run is not exact, or would have a fault.
+func (t *tally) unknown(o *sweep.Outcome) {
+	one := Unknown{Label: o.Label().String(), Why: o.Why, Runs: 1, First: o.At, Last: o.At}
+	if o.Excluded() {
+		why := o.Outcome.Fired
+		if o.Outcome.Error != nil {
+			why = o.Outcome.Error.Error()
+		}
+		one = Unknown{Label: LabelFault, Why: "a live run would have a fault: " + why, Runs: 1, First: o.Iterations, Last: o.Iterations}
+	}
+	t.gather(reason{o.Label(), one.Why}, &one)
+}
+
+func (t *tally) gather(key reason, u *Unknown) {
+	known := t.reasons[key]
+	if known == nil {
+		known = &Unknown{Label: u.Label, Why: u.Why, First: u.First, Last: u.Last}
+		t.reasons[key] = known
+	}
+	known.Runs, known.First, known.Last = known.Runs+u.Runs, min(known.First, u.First), max(known.Last, u.Last)
+}
+
+// plus adds other runs.
+func (t *tally) plus(o *tally) {
+	if t.ways == nil {
+		t.ways, t.reasons = map[way]int{}, map[reason]*Unknown{}
+	}
+	t.label = max(t.label, o.label)
+	t.runs, t.exact, t.faults = t.runs+o.runs, t.exact+o.exact, t.faults+o.faults
+	t.censored, t.branches, t.told = t.censored+o.censored, t.branches+o.branches, t.told+o.told
+	for key, n := range o.ways {
+		t.ways[key] += n
+	}
+	for key, u := range o.reasons {
+		t.gather(key, u)
+	}
+	for i := range t.spent {
+		t.spent[i].add(&o.spent[i])
+	}
+}
+
+// taken is what a configuration makes of each run, as far as its scores need it.
+type taken struct {
+	scores int
+	as     []runAs
+	ranges []sweep.Range // by run and score
+	whys   []sweep.Why   // by run and score; nil: none is told
+}
+
+// runAs is how a run ends: with a fault, exactly, or in no known way.
+type runAs uint8
+
+const (
+	unknownEnd runAs = iota
+	exactEnd
+	faultyEnd
+)
+
+// take makes room for what a configuration makes of the runs.
+func (b *Held) take() *taken {
+	n := len(b.Runs)
+	return &taken{scores: len(b.Scores), as: make([]runAs, n), ranges: make([]sweep.Range, n*len(b.Scores)), whys: make([]sweep.Why, n*len(b.Scores))}
+}
+
+// keep keeps what is made of a run.
+func (t *taken) keep(run int, o *sweep.Outcome) {
+	switch {
+	case o.Excluded():
+		t.as[run] = faultyEnd
+		return
+	case o.Verdict == replay.Exact:
+		t.as[run] = exactEnd
+	}
+	for s := range t.scores {
+		t.ranges[run*t.scores+s] = ScoreOf(o, s)
+		if s < len(o.Unscored) {
+			t.whys[run*t.scores+s] = o.Unscored[s]
+		}
+	}
 }
 
 // primary is the score that says what a success is, "" where nothing is scored.
@@ -287,11 +453,14 @@ func count(is bool) int {
 type Held struct {
 	Scores    []string
 	Runs      []sweep.Run
-	Recorded  []sweep.Outcome // the runs as they were
-	before    []total         // what they took, by spending; nil: not added up yet
 	Tasks     []Task
 	Clusters  int
 	Simulated bool
+
+	recorded []sweep.Outcome // see Recorded; nil: not made yet
+	before   *tally          // of what was recorded; nil: not added up yet
+	timed    bool
+	lumped   int // runs of which only the whole tells its cost
 }
 
 // Task is a task with the places of its runs.
@@ -303,10 +472,13 @@ type Task struct {
 // Hold makes ready runs with scores of these names.
 func Hold(runs []sweep.Run, scores []string) *Held {
 	b := &Held{Scores: scores, Runs: runs}
-	at, clusters := map[string]int{}, map[string]bool{}
+	at, clusters, room := map[string]int{}, map[string]bool{}, &replay.Room{}
+	timed, took := true, false
 	for i := range b.Runs {
-		run := b.Runs[i].Run
-		b.Recorded = append(b.Recorded, asItWas(&b.Runs[i]))
+		run := b.Runs[i].Whole(room)
+		timed = timed && !run.Untimed && !slices.ContainsFunc(run.Iterations, func(it record.Iteration) bool { return it.Untimed })
+		took = took || run.Elapsed > 0
+		b.lumped += count(replay.OnlyWholeCost(run))
 		place, known := at[run.Task]
 		if !known {
 			place = len(b.Tasks)
@@ -319,14 +491,25 @@ func Hold(runs []sweep.Run, scores []string) *Held {
 		}
 		b.Simulated = b.Simulated || run.Simulated
 	}
-	b.Clusters = len(clusters)
+	b.Clusters, b.timed = len(clusters), timed && took
 	return b
+}
+
+// Recorded are the runs as they were.
+func (b *Held) Recorded() []sweep.Outcome {
+	if b.recorded == nil {
+		b.recorded = make([]sweep.Outcome, len(b.Runs))
+		for i := range b.Runs {
+			b.recorded[i] = asItWas(&b.Runs[i])
+		}
+	}
+	return b.recorded
 }
 
 // asItWas is what a recorded run says of the configuration that made it.
 func asItWas(run *sweep.Run) sweep.Outcome {
 	o := sweep.Outcome{Result: replay.Result{
-		Verdict: replay.Exact, Outcome: run.Run.Outcome, Iterations: len(run.Run.Iterations),
+		Verdict: replay.Exact, Outcome: run.Run.Outcome, Iterations: run.Iterations(),
 		Usage:   replay.Span{Least: run.Run.Usage, Most: run.Run.Usage},
 		Judging: replay.Span{Least: run.Run.Judging, Most: run.Run.Judging},
 		User:    replay.Span{Least: run.Run.User, Most: run.Run.User},
@@ -351,26 +534,27 @@ const Success = 1
 
 // score sums up a score. It is a point only where all runs are exact, and all
 // that are scored as recorded are so here.
-func (b *Held) score(s int, outcomes []sweep.Outcome, exact bool) Score {
+func (b *Held) score(s int, all *taken, exact bool) Score {
 	sum := Score{Name: b.Scores[s]}
 	least, most := reports.Means{}, reports.Means{}
+	var low, high []float64
 	for t := range b.Tasks {
 		task := &b.Tasks[t]
-		var low, high []float64
+		low, high = low[:0], high[:0]
 		for _, i := range task.Runs {
-			if outcomes[i].Excluded() {
+			if all.as[i] == faultyEnd {
 				continue
 			}
-			r, before := ScoreOf(&outcomes[i], s), ScoreOf(&b.Recorded[i], s).Least
+			r, before := all.ranges[i*all.scores+s], pointOf(at(b.Runs[i].Scores, s)).Least
 			if math.IsNaN(r.Least) || math.IsNaN(r.Most) {
 				if !math.IsNaN(before) {
-					sum.miss(whyOf(&outcomes[i], s))
+					sum.miss(cmp.Or(all.whys[i*all.scores+s], sweep.NotJudged))
 				}
 				continue
 			}
 			low, high = append(low, r.Least), append(high, r.Most)
 			exact = exact && r.Least == r.Most
-			sum.count(r, before, outcomes[i].Verdict == replay.Exact)
+			sum.count(r, before, all.as[i] == exactEnd)
 		}
 		least.Add(task.Cluster, low)
 		most.Add(task.Cluster, high)
@@ -387,12 +571,12 @@ func ScoreOf(o *sweep.Outcome, s int) sweep.Range {
 	return o.Scores[s]
 }
 
-// whyOf is why the s-th score of a run is not known.
-func whyOf(o *sweep.Outcome, s int) sweep.Why {
-	if s < len(o.Unscored) && o.Unscored[s] != "" {
-		return o.Unscored[s]
+// at is the i-th list; nil where there are fewer.
+func at(lists [][]float64, i int) []float64 {
+	if i >= len(lists) {
+		return nil
 	}
-	return sweep.NotJudged
+	return lists[i]
 }
 
 // whys are the reasons in the order in which notes give them.
@@ -439,25 +623,24 @@ func meanOf(means *reports.Means) page.Value {
 
 // Spending is something that a run takes, as whole numbers of a small unit.
 type Spending struct {
-	Of   func(o *sweep.Outcome) (least, most int64)
-	Unit float64 // so many are 1 for the reader
+	Of   func(o *sweep.Outcome, used *replay.Span) (least, most int64) // used is the outcome's total
+	Unit float64                                                       // so many are 1 for the reader
 	// Missing is why a run does not say it, "" where it does.
 	Missing func(u record.Usage) string
 }
 
 // What runs take.
 var (
-	Iterations = Spending{func(o *sweep.Outcome) (int64, int64) { return int64(o.Iterations), int64(o.Iterations) }, 1, reported}
+	Iterations = Spending{func(o *sweep.Outcome, _ *replay.Span) (int64, int64) { return int64(o.Iterations), int64(o.Iterations) }, 1, reported}
 	Calls      = Spending{used(func(u record.Usage) int64 { return u.Calls }), 1, unreported}
 	Tokens     = Spending{used(record.Usage.Tokens), 1, tokensUntold}
 	Cost       = Spending{used(func(u record.Usage) int64 { return int64(u.Cost) }), float64(record.USD), unpriced}
-	Time       = Spending{func(o *sweep.Outcome) (int64, int64) { return int64(o.Elapsed), int64(o.Elapsed) }, float64(time.Second), reported}
+	Time       = Spending{func(o *sweep.Outcome, _ *replay.Span) (int64, int64) { return int64(o.Elapsed), int64(o.Elapsed) }, float64(time.Second), reported}
 )
 
-func used(of func(record.Usage) int64) func(*sweep.Outcome) (int64, int64) {
-	return func(o *sweep.Outcome) (least, most int64) {
-		span := o.Total()
-		return of(span.Least), of(span.Most)
+func used(of func(record.Usage) int64) func(*sweep.Outcome, *replay.Span) (int64, int64) {
+	return func(_ *sweep.Outcome, used *replay.Span) (least, most int64) {
+		return of(used.Least), of(used.Most)
 	}
 }
 
@@ -487,55 +670,39 @@ func unpriced(u record.Usage) string {
 // spendings are those that are shown, in the order of amounts.
 var spendings = [...]*Spending{&Iterations, &Calls, &Tokens, &Cost, &Time}
 
-// amounts fills in what the runs take.
-func (b *Held) amounts(c *Configuration, outcomes []sweep.Outcome) {
+// amounts fills in what the runs take. Those that would have a fault are in no number,
+// nor in what the others took as recorded.
+func (b *Held) amounts(c *Configuration, sum *tally, all *taken) {
 	if b.before == nil {
-		b.before = totalsOf(b.Recorded)
+		b.before = b.tookBefore(func(int) bool { return true })
 	}
-	before, counted := b.before, outcomes
-	if c.Faults > 0 {
-		before, counted = totalsOf(alike(b.Recorded, outcomes)), alike(outcomes, outcomes)
+	before := b.before
+	if sum.faults > 0 {
+		before = b.tookBefore(func(run int) bool { return all.as[run] != faultyEnd })
 	}
 	for i, into := range [...]*Amount{&c.Iterations, &c.Calls, &c.Tokens, &c.Cost, &c.Latency} {
-		*into = spendings[i].amount(counted, before[i])
+		*into = spendings[i].amount(sum.runs-sum.faults, &sum.spent[i], &before.spent[i])
 	}
-	if !b.Timed() {
+	if !b.timed {
 		c.Latency = noAmount(page.Unknown)
 	}
 }
 
-// alike are those of the runs that would be in the numbers.
-func alike(of, outcomes []sweep.Outcome) (kept []sweep.Outcome) {
-	for i := range outcomes {
-		if !outcomes[i].Excluded() {
-			kept = append(kept, of[i])
+// tookBefore adds up some of the runs as they were recorded.
+func (b *Held) tookBefore(in func(run int) bool) *tally {
+	sum := &tally{}
+	for i := range b.Runs {
+		if in(i) {
+			o := asItWas(&b.Runs[i])
+			sum.add(&o)
 		}
 	}
-	return kept
-}
-
-// totalsOf are what runs take, by spending.
-func totalsOf(outcomes []sweep.Outcome) []total {
-	all := make([]total, len(spendings))
-	for i, of := range spendings {
-		all[i] = of.total(outcomes)
-	}
-	return all
+	return sum
 }
 
 // Timed reports whether the times are known, of all iterations of all runs, and some
 // run took any.
-func (b *Held) Timed() bool {
-	took := false
-	for i := range b.Runs {
-		run := b.Runs[i].Run
-		if run.Untimed || slices.ContainsFunc(run.Iterations, func(it record.Iteration) bool { return it.Untimed }) {
-			return false
-		}
-		took = took || run.Elapsed > 0
-	}
-	return took
-}
+func (b *Held) Timed() bool { return b.timed }
 
 // total is what runs take at least and at most. open says that there is no most:
 // some run would have gone on.
@@ -545,27 +712,20 @@ type total struct {
 	missing     string
 }
 
-func (s *Spending) total(outcomes []sweep.Outcome) (t total) {
-	for i := range outcomes {
-		o := &outcomes[i]
-		least, most := s.Of(o)
-		t.least, t.most = t.least+least, t.most+most
-		t.open = t.open || o.Verdict != replay.Exact
-		t.missing = max(t.missing, s.Missing(o.Total().Most))
-	}
-	return t
+func (t *total) add(o *total) {
+	t.least, t.most = t.least+o.least, t.most+o.most
+	t.open, t.missing = t.open || o.open, max(t.missing, o.missing)
 }
 
-// amount is the mean per run, and what is saved of the recorded.
-func (s *Spending) amount(outcomes []sweep.Outcome, before total) Amount {
-	t := s.total(outcomes)
+// amount is the mean of so many runs, and what is saved of the recorded.
+func (s *Spending) amount(runs int, t, before *total) Amount {
 	switch {
-	case len(outcomes) == 0:
+	case runs == 0:
 		return noAmount(page.Nothing)
 	case t.missing != "":
 		return noAmount(t.missing)
 	}
-	scale := s.Unit * float64(len(outcomes))
+	scale := s.Unit * float64(runs)
 	a := noAmount(page.Nothing)
 	if t.least == t.most && !t.open {
 		a.Mean = page.Known(float64(t.least) / scale)
@@ -577,7 +737,7 @@ func (s *Spending) amount(outcomes []sweep.Outcome, before total) Amount {
 }
 
 // save tells what is saved, where it is known what was spent before.
-func (a *Amount) save(t, before total) {
+func (a *Amount) save(t, before *total) {
 	if before.missing != "" || before.least == 0 {
 		return
 	}
@@ -590,7 +750,7 @@ func (a *Amount) save(t, before total) {
 }
 
 // end is the end of bounds that may have none.
-func (t total) end(x float64) page.Value {
+func (t *total) end(x float64) page.Value {
 	if t.open {
 		return page.Missing(page.Unbounded)
 	}
@@ -608,31 +768,21 @@ const LabelFault = "fault"
 // Unknowns gathers why runs are not exact, or would have a fault: the worst first,
 // then what holds for most of them.
 func Unknowns(outcomes []sweep.Outcome) []Unknown {
-	type reason struct {
-		label replay.Label
-		why   string
-	}
-	at, all, labels := map[reason]int{}, []Unknown{}, []replay.Label{}
+	t := tally{reasons: map[reason]*Unknown{}}
 	for i := range outcomes {
-		o := &outcomes[i]
-		if o.Verdict == replay.Exact && !o.Excluded() {
-			continue
+		if o := &outcomes[i]; o.Verdict != replay.Exact || o.Excluded() {
+			t.unknown(o)
 		}
-		one := unknownOf(o)
-		key := reason{o.Label(), one.Why}
-		place, known := at[key]
-		if !known {
-			place = len(all)
-			at[key] = place
-			all = append(all, one)
-			labels = append(labels, key.label)
-		}
-		u := &all[place]
-		u.Runs, u.First, u.Last = u.Runs+1, min(u.First, one.First), max(u.Last, one.Last)
 	}
+	return t.unknowns()
+}
+
+func (t *tally) unknowns() []Unknown {
+	all := []Unknown{}
 	rank := map[string]replay.Label{}
-	for i := range all {
-		rank[all[i].Label] = labels[i] // a fault comes last
+	for key, u := range t.reasons {
+		all = append(all, *u)
+		rank[u.Label] = key.label // a fault comes last
 	}
 	slices.SortFunc(all, func(a, b Unknown) int {
 		return cmp.Or(cmp.Compare(rank[b.Label], rank[a.Label]), cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.First, b.First), cmp.Compare(a.Why, b.Why))
@@ -640,45 +790,27 @@ func Unknowns(outcomes []sweep.Outcome) []Unknown {
 	return all
 }
 
-// unknownOf is why a run is not exact, or would have a fault.
-func unknownOf(o *sweep.Outcome) Unknown {
-	if !o.Excluded() {
-		return Unknown{Label: o.Label().String(), Why: o.Why, First: o.At, Last: o.At}
-	}
-	why := o.Outcome.Fired
-	if o.Outcome.Error != nil {
-		why = o.Outcome.Error.Error()
-	}
-	return Unknown{Label: LabelFault, Why: "a live run would have a fault: " + why, First: o.Iterations, Last: o.Iterations}
-}
-
 // StopCounts counts the ways in which exact runs stopped.
 func StopCounts(outcomes []sweep.Outcome) []StopCount {
-	type way struct {
-		reason record.Reason
-		fired  string
-	}
-	at, all, exact := map[way]int{}, []StopCount{}, 0
+	t := tally{ways: map[way]int{}}
 	for i := range outcomes {
-		o := &outcomes[i]
-		if o.Verdict != replay.Exact || o.Excluded() {
-			continue
+		if o := &outcomes[i]; o.Verdict == replay.Exact && !o.Excluded() {
+			t.exact++
+			t.ways[way{o.Outcome.Reason, o.Outcome.Fired}]++
 		}
-		exact++
-		key := way{o.Outcome.Reason, o.Outcome.Fired}
-		place, known := at[key]
-		if !known {
-			place = len(all)
-			at[key] = place
-			all = append(all, StopCount{Name: stopName(key.reason, key.fired), Reason: key.reason, Fired: key.fired})
-		}
-		all[place].Runs++
 	}
-	for i := range all {
-		all[i].Share = page.Ratio(int64(all[i].Runs), int64(exact))
+	return t.stops()
+}
+
+func (t *tally) stops() []StopCount {
+	all := []StopCount{}
+	for key, n := range t.ways {
+		all = append(all, StopCount{
+			Name: stopName(key.reason, key.fired), Reason: key.reason, Fired: key.fired, Runs: n, Share: page.Ratio(int64(n), int64(t.exact)),
+		})
 	}
 	slices.SortFunc(all, func(a, b StopCount) int {
-		return cmp.Or(cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Fired, b.Fired))
+		return cmp.Or(cmp.Compare(b.Runs, a.Runs), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Fired, b.Fired), cmp.Compare(a.Reason, b.Reason))
 	})
 	return all
 }

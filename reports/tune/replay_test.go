@@ -180,6 +180,15 @@ func (f *fewer) Runs() []sweep.Run                                      { return
 func (f *fewer) Recordings() []sweep.Recording                          { return []sweep.Recording{f.recording} }
 func (f *fewer) Recording(context.Context, int) (int, error)            { return 0, nil }
 func (f *fewer) Outcomes(context.Context, int) ([]sweep.Outcome, error) { return f.outcomes, nil }
+func (f *fewer) Visit(_ context.Context, candidates []int, visitor func() func(k, run int, o *sweep.Outcome)) error {
+	visit := visitor()
+	for run := range f.outcomes {
+		for k := range candidates {
+			visit(k, run, &f.outcomes[run])
+		}
+	}
+	return nil
+}
 
 // used are as many outcomes as the recording has runs, each of an iteration that
 // cost between two amounts.

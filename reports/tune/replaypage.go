@@ -698,13 +698,13 @@ func (r *Replay) wholeNotes(held []*Held) []ReplayNote {
 	var unreported, untold, unpriced, whole int
 	times := true
 	for _, b := range held {
-		for i := range b.Recorded {
-			used := b.Recorded[i].Total().Least
+		for i := range b.Runs {
+			used := b.Runs[i].Run.Total()
 			unreported += count(used.Unreported > 0)
 			untold += count(used.Unreported == 0 && !used.TokensTold())
 			unpriced += count(used.Unreported == 0 && used.Unpriced > 0)
-			whole += count(replay.OnlyWholeCost(b.Runs[i].Run))
 		}
+		whole += b.lumped
 		times = times && b.Timed()
 	}
 	add(r.Simulated != nil, ReplayNote{Kind: reports.SimulatedModel, Name: namesOf(r.Simulated)})

@@ -20,16 +20,13 @@ import (
 // count adds up what the members of a family make of the runs of each cell: by what
 // changes from one member to the next.
 func (s *Sweep) count(ctx context.Context, f *family, into *cells, visit func(candidate int, totals []Totals)) error {
-	if err := s.trace(ctx, f); err != nil {
-		return err
-	}
 	table, order := f.tracer.Table(f.traces, into.of), inOrder(f.configurations)
 	stretch := max(64, len(order)/(4*runtime.GOMAXPROCS(0)))
 	stretches := slices.Collect(slices.Chunk(order, stretch))
 	return each(ctx, len(stretches), 1, func(i int) {
 		cursor, a := table.Cursor(), s.adding(f, into)
 		for run, at := range into.of {
-			if at >= 0 && len(f.paths[run].Made) > 0 {
+			if at >= 0 && f.traces[run].Iterations() > 0 {
 				a.add(run, 0, 1)
 			}
 		}
@@ -85,9 +82,6 @@ func inOrder(configurations []replay.Configuration) []int {
 func (s *Sweep) Sums(ctx context.Context, candidate int, p *Parts) ([]Totals, error) {
 	f := s.of[candidate]
 	quick, err := s.countable(ctx, f)
-	if err == nil && quick {
-		err = s.trace(ctx, f)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +98,7 @@ func (s *Sweep) Sums(ctx context.Context, candidate int, p *Parts) ([]Totals, er
 	f.cursor.Move(c)
 	a := s.adding(f, p.cells)
 	for run, end := range f.cursor.Ends() {
-		if at := p.cells.of[run]; at >= 0 && len(f.paths[run].Made) > 0 {
+		if at := p.cells.of[run]; at >= 0 && f.traces[run].Iterations() > 0 {
 			a.add(run, end, 1)
 			a.believed[at] += count(end > 0 && f.ledger.believed[f.ledger.from[run]+int(end)] >= c.Threshold)
 		}
@@ -116,43 +110,20 @@ func (s *Sweep) Sums(ctx context.Context, candidate int, p *Parts) ([]Totals, er
 // the same for all members.
 func (s *Sweep) adding(f *family, into *cells) *adding {
 	a := f.ledger.adding(into)
-	r := &s.recordings[f.recording]
-	for run, at := range into.of {
-		if at < 0 || len(f.paths[run].Made) > 0 {
-			continue
+	for run, o := range f.ledger.empty {
+		if at := into.of[run]; at >= 0 {
+			if a.empty == nil {
+				a.empty = make([]cell, len(into.trials))
+			}
+			a.runs[at]--
+			a.empty[at].add(o, &s.recordings[f.recording].Runs[run])
 		}
-		if a.empty == nil {
-			a.empty = make([]cell, len(into.trials))
-		}
-		a.runs[at]--
-		o := Outcome{Result: replay.NewStops(s.candidates[f.members[0]].Declared()).Along(&f.paths[run])}
-		o.Scores = r.worth(run, &o.Result, nil)
-		a.empty[at].add(&o, &r.Runs[run])
 	}
 	return a
 }
 
-// trace walks the runs and evaluates the conditions of all members on them.
-func (s *Sweep) trace(ctx context.Context, f *family) error {
-	if f.traces != nil {
-		return nil
-	}
-	tracer := f.points.Tracer()
-	traces := make([]*replay.Trace, len(f.paths))
-	err := each(ctx, len(traces), chunk, func(i int) {
-		trace := tracer.Trace(&f.paths[i])
-		traces[i] = &trace
-	})
-	if err == nil {
-		err = f.ledger.fill(ctx, traces)
-	}
-	if err == nil {
-		f.tracer, f.traces = tracer, traces
-	}
-	return err
-}
-
-// countable walks the runs of a family and reports whether its members can be counted.
+// countable walks the runs of a family, evaluates the conditions of all members on
+// them, and reports whether its members can be counted.
 func (s *Sweep) countable(ctx context.Context, f *family) (bool, error) {
 	if f.points == nil {
 		return false, nil
@@ -160,13 +131,46 @@ func (s *Sweep) countable(ctx context.Context, f *family) (bool, error) {
 	if _, err := s.fit(ctx, f.members[0]); err != nil {
 		return false, err
 	}
-	if err := s.walk(ctx, f); err != nil {
+	if f.ledger != nil {
+		return f.ledger.whole, nil
+	}
+	r, endless, tracer := &s.recordings[f.recording], s.endless(f, f.recording), f.points.Tracer()
+	eachPath := func(do func(run int, path *replay.Path)) error {
+		return eachOn(ctx, len(r.Runs), chunk, func() func(int) {
+			room := &replay.Room{}
+			return func(run int) {
+				path := endless.Path(ctx, r.Runs[run].Whole(room), r.Runs[run].Task)
+				do(run, &path)
+			}
+		})
+	}
+	stops := replay.NewStops(s.candidates[f.members[0]].Declared())
+	l, traces := newLedger(r), make([]*replay.Trace, len(r.Runs))
+	if !l.whole {
+		f.ledger = l
+		return false, nil
+	}
+	err := eachPath(func(run int, path *replay.Path) {
+		trace := tracer.Trace(path)
+		traces[run] = &trace
+		l.look(run, path, &trace)
+		if trace.Iterations() == 0 {
+			o := &Outcome{Result: stops.Along(path)}
+			o.Scores = r.worth(run, &o.Result, nil)
+			l.leave(run, o)
+		}
+	})
+	if err != nil {
 		return false, err
 	}
-	if f.ledger == nil {
-		f.ledger = newLedger(&s.recordings[f.recording], f.paths)
+	if l.begin(traces); l.whole {
+		err = eachPath(func(run int, path *replay.Path) { l.fill(run, path, traces[run]) })
 	}
-	return f.ledger.whole, nil
+	if err == nil {
+		f.ledger, f.tracer, f.traces = l, tracer, traces
+		s.warm(f)
+	}
+	return l.whole, err
 }
 
 // mostObserved is how many observed values of one parameter are tried. Where
@@ -364,8 +368,8 @@ func fromIterations(recordings []Recording, of func(*record.Iteration) (float64,
 func fromRuns(recordings []Recording, of func(*record.Run) []float64) []float64 {
 	seen := map[float64]bool{}
 	for i := range recordings {
-		for k := range recordings[i].Runs {
-			for _, v := range of(recordings[i].Runs[k].Run) {
+		for run := range recordings[i].whole() {
+			for _, v := range of(run) {
 				seen[v] = true
 			}
 		}

@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -458,10 +457,9 @@ type family struct {
 	walked
 }
 
-// walked is what is known of a family once its runs were walked.
+// walked is what is known of a family once its runs were walked, without limits.
 type walked struct {
-	paths  []replay.Path // by run; nil: not walked yet
-	ledger *ledger
+	ledger *ledger // nil: not walked yet
 	tracer *replay.Tracer
 	traces []*replay.Trace
 	cursor *replay.Cursor // of all runs
@@ -522,24 +520,6 @@ func families(candidates []Candidate) (all []*family, of []*family) {
 		of = append(of, f)
 	}
 	return all, of
-}
-
-// walk walks the runs of a recording once for all members.
-func (s *Sweep) walk(ctx context.Context, f *family) error {
-	if f.paths != nil {
-		return nil
-	}
-	r := &s.recordings[f.recording]
-	endless := s.options.replay(r.Loop, replay.Endless(s.candidates[f.members[0]].Declared()))
-	paths := make([]replay.Path, len(r.Runs))
-	err := each(ctx, len(paths), chunk, func(i int) {
-		paths[i] = endless.Path(ctx, r.Runs[i].Run, r.Runs[i].Task)
-	})
-	if err == nil {
-		f.paths = paths
-		s.warm(f)
-	}
-	return err
 }
 
 // warmFamilies are those of which the walks are kept: with many runs they are

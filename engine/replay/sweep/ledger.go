@@ -1,10 +1,9 @@
 package sweep
 
 import (
-	"context"
 	"math"
 	"slices"
-	"sync/atomic"
+	"sync"
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
@@ -15,7 +14,6 @@ import (
 // hold whole numbers, so that one can be taken away again.
 type ledger struct {
 	recording *Recording
-	paths     []replay.Path
 	from      []int // by run: its first row
 	rows      []int64
 	// believed is, by row, the highest threshold at which the loop believes in a run
@@ -25,9 +23,18 @@ type ledger struct {
 	// are of what a run is worth, which is not known where an expression failed.
 	columns []int
 	worths  int
+	// empty are the outcomes of runs without an iteration, the same for all members.
+	empty map[int]*Outcome
 	// whole says that nothing is too large, or too odd, to be added up: what only whole
 	// runs tell is no sum over iterations.
 	whole bool
+
+	// While the runs are walked: what they use and take in all, and which of all columns
+	// have a number.
+	walking sync.Mutex
+	spent   [len(fields)]float64
+	took    float64
+	seen    []bool
 }
 
 // The columns, in their order: what is made, then what a run is worth, for each score
@@ -68,34 +75,58 @@ var fields = [...]func(*record.Usage) *int64{
 	func(u *record.Usage) *int64 { return &u.Unreported },
 }
 
-// newLedger finds out whether the outcomes of a family can be added up by rows.
-func newLedger(r *Recording, paths []replay.Path) *ledger {
-	l := &ledger{recording: r, paths: paths, whole: !needsOutcomes(r, paths)}
-	var spent [len(fields)]float64
-	var took float64
-	for i := range paths {
-		l.whole = l.whole && !paths[i].Lumped()
-		before := int64(0)
-		for _, it := range paths[i].Made {
-			usage := it.Total()
-			for f, field := range fields {
-				v := *field(&usage)
-				l.whole, spent[f] = l.whole && v >= 0, spent[f]+float64(v)
-			}
-			l.whole, took = l.whole && int64(it.End) >= before, took+float64(int64(it.End)-before)
-			before = int64(it.End)
-		}
-		flown := inFlight(&paths[i])
-		for f, field := range fields {
-			v := *field(&flown)
-			l.whole, spent[f] = l.whole && v >= 0, spent[f]+float64(v)
-		}
+// newLedger has no rows yet. That why a run stops decides on a score no sum tells.
+func newLedger(r *Recording) *ledger {
+	l := &ledger{
+		recording: r, empty: map[int]*Outcome{}, seen: make([]bool, ofScores+ofScore*len(r.Scores)),
+		whole: !slices.Contains(r.Reads, ReadsStop) && (r.Judge == nil || !slices.Contains(r.Reads, ReadsAround)),
 	}
-	l.whole = l.whole && max(took, slices.Max(spent[:])) < most
 	for s := range r.Scores {
-		l.whole = l.whole && l.addsUp(s)
+		l.whole = l.whole && r.addsUp(s)
 	}
 	return l
+}
+
+// look finds out whether the outcomes of a run can be added up by rows, and what
+// columns they need. Nor does a sum tell of a run that is judged again.
+func (l *ledger) look(run int, p *replay.Path, trace *replay.Trace) {
+	whole := !p.Lumped() && (l.recording.Judge == nil || p.End.Changed == 0)
+	var spent [len(fields)]float64
+	var took float64
+	add := func(usage record.Usage) {
+		for f, field := range fields {
+			v := *field(&usage)
+			whole, spent[f] = whole && v >= 0, spent[f]+float64(v)
+		}
+	}
+	before := int64(0)
+	for _, it := range p.Made {
+		add(it.Total())
+		whole, took = whole && int64(it.End) >= before, took+float64(int64(it.End)-before)
+		before = int64(it.End)
+	}
+	add(inFlight(p))
+	seen := make([]bool, len(l.seen))
+	l.eachRow(run, p, trace, func(_ int, row []int64) {
+		for column, v := range row {
+			seen[column] = seen[column] || v != 0
+		}
+	})
+	l.walking.Lock()
+	defer l.walking.Unlock()
+	l.whole, l.took = l.whole && whole, l.took+took
+	for f := range spent {
+		l.spent[f] += spent[f]
+	}
+	for column, is := range seen {
+		l.seen[column] = l.seen[column] || is
+	}
+}
+
+func (l *ledger) leave(run int, o *Outcome) {
+	l.walking.Lock()
+	defer l.walking.Unlock()
+	l.empty[run] = o
 }
 
 // inFlight is what calls may have used that were in flight when the run was cut.
@@ -107,29 +138,20 @@ func inFlight(p *replay.Path) (u record.Usage) {
 	return u
 }
 
-// needsOutcomes reports whether scores are known only of each run by itself: why it
-// stops no sum tells, nor does one judge again.
-func needsOutcomes(r *Recording, paths []replay.Path) bool {
-	if slices.Contains(r.Reads, ReadsStop) {
-		return true
-	}
-	return r.Judge != nil && (slices.Contains(r.Reads, ReadsAround) || slices.ContainsFunc(paths, func(p replay.Path) bool { return p.End.Changed > 0 }))
-}
-
 // most is what a sum may reach.
 const most = 1 << 62
 
 // addsUp reports whether the known values of a score can be added up in steps.
-func (l *ledger) addsUp(s int) bool {
+func (r *Recording) addsUp(s int) bool {
 	largest := 0.0
-	for i := range l.paths {
-		for _, v := range l.recording.Runs[i].Scores[s] {
+	for i := range r.Runs {
+		for _, v := range r.Runs[i].Scores[s] {
 			if !math.IsNaN(v) {
 				largest = max(largest, math.Abs(v))
 			}
 		}
 	}
-	return largest*step*float64(len(l.paths)) < most
+	return largest*step*float64(len(r.Runs)) < most
 }
 
 // inSteps is a number in steps, as fixed adds it.
@@ -139,50 +161,41 @@ func inSteps(v float64) int64 {
 	return f.whole*step + f.steps
 }
 
-// fill makes the rows.
-func (l *ledger) fill(ctx context.Context, traces []*replay.Trace) error {
+// begin makes room for the rows, once all runs were looked at.
+func (l *ledger) begin(traces []*replay.Trace) {
 	n := 0
 	for _, trace := range traces {
 		l.from = append(l.from, n)
 		n += 1 + trace.Iterations()
 	}
-	width := ofScores + ofScore*len(l.recording.Scores)
-	seen := make([]atomic.Bool, width)
-	err := each(ctx, len(traces), chunk, func(run int) {
-		l.eachRow(run, traces[run], make([]int64, width), func(_ int, row []int64) {
-			for column, v := range row {
-				if v != 0 && !seen[column].Load() {
-					seen[column].Store(true)
-				}
-			}
-		})
-	})
-	for column := range seen {
-		if seen[column].Load() {
+	if l.whole = l.whole && max(l.took, slices.Max(l.spent[:])) < most; !l.whole {
+		return
+	}
+	for column, is := range l.seen {
+		if is {
 			l.columns = append(l.columns, column)
 			l.worths += count(column >= ofFaults)
 		}
 	}
-	if err != nil {
-		return err
-	}
 	l.rows, l.believed = make([]int64, n*len(l.columns)), make([]float64, n)
-	return each(ctx, len(traces), chunk, func(run int) {
-		l.eachRow(run, traces[run], make([]int64, width), func(n int, row []int64) {
-			at := l.from[run] + n
-			for k, column := range l.columns {
-				l.rows[at*len(l.columns)+k] = row[column]
-			}
-			if l.believed[at] = math.NaN(); n > 0 {
-				_, l.believed[at] = traces[run].After(n)
-			}
-		})
+}
+
+// fill fills in the rows of a run.
+func (l *ledger) fill(run int, p *replay.Path, trace *replay.Trace) {
+	l.eachRow(run, p, trace, func(n int, row []int64) {
+		at := l.from[run] + n
+		for k, column := range l.columns {
+			l.rows[at*len(l.columns)+k] = row[column]
+		}
+		if l.believed[at] = math.NaN(); n > 0 {
+			_, l.believed[at] = trace.After(n)
+		}
 	})
 }
 
 // eachRow visits the rows of a run with all columns.
-func (l *ledger) eachRow(run int, trace *replay.Trace, row []int64, visit func(n int, row []int64)) {
-	p := &l.paths[run]
+func (l *ledger) eachRow(run int, p *replay.Path, trace *replay.Trace, visit func(n int, row []int64)) {
+	row := make([]int64, len(l.seen))
 	for n := 1; n <= len(p.Made); n++ {
 		it := p.Made[n-1]
 		usage := it.Total()
@@ -198,7 +211,7 @@ func (l *ledger) eachRow(run int, trace *replay.Trace, row []int64, visit func(n
 		if n <= trace.Iterations() {
 			returned, _ := trace.After(n)
 			row[ofStops], row[ofFaults] = 1, int64(count(n == len(p.Made) && p.Faults()))
-			l.worth(run, n, returned, row)
+			l.worth(run, p, n, returned, row)
 			visit(n, row)
 		}
 	}
@@ -208,8 +221,8 @@ func (l *ledger) eachRow(run int, trace *replay.Trace, row []int64, visit func(n
 }
 
 // worth fills in what a run is worth that stops after so many iterations.
-func (l *ledger) worth(run, made, returned int, row []int64) {
-	p, of := &l.paths[run], &l.recording.Runs[run]
+func (l *ledger) worth(run int, p *replay.Path, made, returned int, row []int64) {
+	of := &l.recording.Runs[run]
 	by := ending{made: made, returned: returned, changed: p.End.Changed, usedUp: p.End.UsedUp && made == len(p.Made)}
 	for s := range l.recording.Scores {
 		row, v := row[ofScores+s*ofScore:][:ofScore], math.NaN()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -132,64 +133,121 @@ var unknown = point(math.NaN())
 // Outcomes are what a candidate makes of each run, in the order of Runs. The
 // error is that of the context.
 func (s *Sweep) Outcomes(ctx context.Context, candidate int) ([]Outcome, error) {
-	on, err := s.fit(ctx, candidate)
-	if err != nil {
-		return nil, err
-	}
-	if f := s.of[candidate]; f.points != nil && !s.told(candidate, on) {
-		return s.along(ctx, candidate, f)
-	}
-	return s.outcomes(ctx, candidate, on)
-}
-
-// along are those on the paths of the candidate's family.
-func (s *Sweep) along(ctx context.Context, candidate int, f *family) ([]Outcome, error) {
-	if err := s.walk(ctx, f); err != nil {
-		return nil, err
-	}
-	stops, r := replay.NewStops(s.candidates[candidate].Declared()), &s.recordings[f.recording]
-	asIf := func(i int, result *replay.Result) *record.Run { return f.paths[i].AsIf(r.Runs[i].Run, result) }
-	if !s.judgesAlike(candidate, f.recording) {
-		asIf = nil
-	}
-	return r.outcomes(ctx, func(i int) replay.Result { return stops.Along(&f.paths[i]) }, asIf)
-}
-
-// judgesAlike reports whether the best iteration is found alike in a candidate and a
-// recording, so that whoever judges recorded runs can judge those of the candidate.
-func (s *Sweep) judgesAlike(candidate, on int) bool {
-	checklist := func(l *spec.Loop) bool { return l.Pattern == spec.PatternChecklist }
-	return checklist(s.candidates[candidate].Declared()) == checklist(s.recordings[on].Loop)
-}
-
-// outcomes are those on a recording, by a walk of its own.
-func (s *Sweep) outcomes(ctx context.Context, candidate, on int) ([]Outcome, error) {
-	r := &s.recordings[on]
-	replayed := s.options.replay(r.Loop, s.candidates[candidate].Declared(), r.Announced...)
-	asIf := func(i int, _ *replay.Result) *record.Run {
-		_, made := replayed.AsIf(ctx, r.Runs[i].Run, r.Runs[i].Task)
-		return made
-	}
-	if !s.judgesAlike(candidate, on) {
-		asIf = nil
-	}
-	return r.outcomes(ctx, func(i int) replay.Result { return replayed.Run(ctx, r.Runs[i].Run, r.Runs[i].Task) }, asIf)
-}
-
-// outcomes are results with what they are worth. asIf gives the runs that are left
-// behind, nil where nobody can judge them.
-func (r *Recording) outcomes(ctx context.Context, replayed func(run int) replay.Result, asIf func(run int, result *replay.Result) *record.Run) ([]Outcome, error) {
-	n := len(r.Scores)
-	all, scores := make([]Outcome, len(r.Runs)), make([]Range, n*len(r.Runs))
-	err := each(ctx, len(all), chunk, func(i int) {
-		all[i].Result = replayed(i)
-		var left func() *record.Run
-		if asIf != nil {
-			left = func() *record.Run { return asIf(i, &all[i].Result) }
+	n, runs := len(s.scores), len(s.Runs())
+	all, scores := make([]Outcome, runs), make([]Range, n*runs)
+	err := s.Visit(ctx, []int{candidate}, func() func(int, int, *Outcome) {
+		return func(_, run int, o *Outcome) {
+			all[run] = *o
+			all[run].Scores = scores[n*run : n*(run+1) : n*(run+1)]
+			copy(all[run].Scores, o.Scores)
 		}
-		all[i].Scores, all[i].Unscored = r.value(scores[n*i:n*(i+1):n*(i+1)], i, &all[i].Result, left)
 	})
 	return all, err
+}
+
+// Visit tells what candidates make of each run: the outcomes of one run after the
+// other, and of several runs at a time. It asks for a visitor for every worker,
+// which is given the place among the candidates, the run, and an outcome that is
+// valid until the next one. The error is that of the context.
+func (s *Sweep) Visit(ctx context.Context, candidates []int, visitor func() func(k, run int, o *Outcome)) error {
+	courses := make([][]*course, len(s.recordings))
+	for k, candidate := range candidates {
+		on, err := s.fit(ctx, candidate)
+		if err != nil {
+			return err
+		}
+		courses[on] = s.join(courses[on], k, candidate, on)
+	}
+	return s.visit(ctx, courses, visitor)
+}
+
+func (s *Sweep) visit(ctx context.Context, courses [][]*course, visitor func() func(k, run int, o *Outcome)) error {
+	return eachOn(ctx, len(s.Runs()), chunk, func() func(run int) {
+		visit, room, o := visitor(), &replay.Room{}, &Outcome{}
+		scores := make([]Range, len(s.scores))
+		return func(run int) {
+			for on := range courses {
+				if len(courses[on]) == 0 {
+					continue
+				}
+				r := &s.recordings[on]
+				whole, task := r.Runs[run].Whole(room), r.Runs[run].Task
+				for _, c := range courses[on] {
+					c.each(ctx, whole, task, &o.Result, func(one *asked, path *replay.Path) {
+						var asIf func() *record.Run
+						if r.Judge != nil && one.judged {
+							asIf = func() *record.Run { return one.asIf(ctx, whole, task, path, &o.Result) }
+						}
+						o.Scores, o.Unscored = r.value(scores, run, &o.Result, asIf)
+						visit(one.k, run, o)
+					})
+				}
+			}
+		}
+	})
+}
+
+// course is candidates that take one path of a run, or one that takes its own.
+type course struct {
+	family  *family
+	endless *replay.Replay // nil: the candidate takes its own path
+	asked   []asked
+}
+
+// asked is a candidate that is replayed.
+type asked struct {
+	k      int
+	stops  *replay.Stops
+	replay *replay.Replay
+	// judged says that the best iteration is found alike in the candidate and the
+	// recording, so that whoever judges recorded runs can judge those of the candidate.
+	judged bool
+}
+
+// join adds a candidate to the courses on a recording.
+func (s *Sweep) join(courses []*course, k, candidate, on int) []*course {
+	f, r, loop := s.of[candidate], &s.recordings[on], s.candidates[candidate].Declared()
+	one := asked{k: k, judged: (loop.Pattern == spec.PatternChecklist) == (r.Loop.Pattern == spec.PatternChecklist)}
+	if f.points == nil || s.told(candidate, on) {
+		one.replay = s.options.replay(r.Loop, loop, r.Announced...)
+		return append(courses, &course{asked: []asked{one}})
+	}
+	one.stops = replay.NewStops(loop)
+	at := slices.IndexFunc(courses, func(c *course) bool { return c.family == f })
+	if at < 0 {
+		at, courses = len(courses), append(courses, &course{family: f, endless: s.endless(f, on)})
+	}
+	courses[at].asked = append(courses[at].asked, one)
+	return courses
+}
+
+// endless walks the paths of a family.
+func (s *Sweep) endless(f *family, on int) *replay.Replay {
+	return s.options.replay(s.recordings[on].Loop, replay.Endless(s.candidates[f.members[0]].Declared()))
+}
+
+// each puts the result of one candidate after the other into its place. The path is nil
+// where a candidate takes its own.
+func (c *course) each(ctx context.Context, run *record.Run, task *spec.Task, into *replay.Result, visit func(one *asked, path *replay.Path)) {
+	if c.endless == nil {
+		*into = c.asked[0].replay.Run(ctx, run, task)
+		visit(&c.asked[0], nil)
+		return
+	}
+	path := c.endless.Path(ctx, run, task)
+	for i := range c.asked {
+		*into = c.asked[i].stops.Along(&path)
+		visit(&c.asked[i], &path)
+	}
+}
+
+// asIf is the run that a candidate leaves behind with such a result.
+func (a *asked) asIf(ctx context.Context, run *record.Run, task *spec.Task, path *replay.Path, result *replay.Result) *record.Run {
+	if path != nil {
+		return path.AsIf(run, result)
+	}
+	_, made := a.replay.AsIf(ctx, run, task)
+	return made
 }
 
 // chunk is how many runs a worker takes at a time.
@@ -197,9 +255,15 @@ const chunk = 64
 
 // each does something with each of n things, on all processors.
 func each(ctx context.Context, n, chunk int, do func(i int)) error {
+	return eachOn(ctx, n, chunk, func() func(int) { return do })
+}
+
+// eachOn is each with something of its own for every worker.
+func eachOn(ctx context.Context, n, chunk int, worker func() func(i int)) error {
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) {
+		do := worker()
 		workers.Go(func() {
 			for ctx.Err() == nil {
 				from := int(next.Add(int64(chunk))) - chunk
@@ -247,18 +311,21 @@ func (s *Sweep) choose(ctx context.Context, candidate int) (int, error) {
 	}
 	best, most := 0, -1
 	for i := range s.recordings {
-		outcomes, err := s.outcomes(ctx, candidate, i)
+		r := &s.recordings[i]
+		replayed, exact := s.options.replay(r.Loop, s.candidates[candidate].Declared(), r.Announced...), atomic.Int64{}
+		err := eachOn(ctx, len(r.Runs), chunk, func() func(int) {
+			room := &replay.Room{}
+			return func(run int) {
+				if result := replayed.Run(ctx, r.Runs[run].Whole(room), r.Runs[run].Task); result.Verdict == replay.Exact {
+					exact.Add(1)
+				}
+			}
+		})
 		if err != nil {
 			return 0, err
 		}
-		exact := 0
-		for k := range outcomes {
-			if outcomes[k].Verdict == replay.Exact {
-				exact++
-			}
-		}
-		if exact > most {
-			best, most = i, exact
+		if n := int(exact.Load()); n > most {
+			best, most = i, n
 		}
 	}
 	return best, nil
@@ -333,8 +400,8 @@ func endingOf(r *replay.Result) ending {
 }
 
 // asRecorded reports whether a run makes and returns what the recorded one did.
-func (e *ending) asRecorded(run *record.Run) bool {
-	return e.made == len(run.Iterations) && e.returned == run.Outcome.Returned
+func (e *ending) asRecorded(run *Run) bool {
+	return e.made == run.Iterations() && e.returned == run.Run.Outcome.Returned
 }
 
 // changes reports whether a score goes by an iteration that is judged or cut
@@ -358,7 +425,7 @@ func sameStop(a, b *record.Outcome) bool {
 // that ends as recorded is worth what was recorded.
 func (r *Recording) worthOf(run *Run, s int, by *ending) (float64, Why) {
 	values, reads := run.Scores[s], r.Reads[s]
-	asRecorded := by.asRecorded(run.Run)
+	asRecorded := by.asRecorded(run)
 	switch {
 	case by.usedUp && by.returned == by.made && reads != ReadsCourse:
 		return math.NaN(), UsesUpSteps

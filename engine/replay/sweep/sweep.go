@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -173,9 +174,21 @@ func placeOf(recordings []Recording, r *Recording) int {
 func (r *Recording) length() float64 {
 	var sum int
 	for i := range r.Runs {
-		sum += len(r.Runs[i].Run.Iterations)
+		sum += r.Runs[i].Iterations()
 	}
 	return float64(sum) / float64(len(r.Runs))
+}
+
+// whole are the runs with their iterations, each valid until the next.
+func (r *Recording) whole() iter.Seq[*record.Run] {
+	return func(yield func(*record.Run) bool) {
+		room := &replay.Room{}
+		for i := range r.Runs {
+			if !yield(r.Runs[i].Whole(room)) {
+				return
+			}
+		}
+	}
 }
 
 // slot is what runs are paired by.
@@ -284,17 +297,19 @@ func (s *Sweep) Unscored(ctx context.Context, scores []string) (map[string][]int
 	if len(which) == 0 {
 		return missing, nil
 	}
-	for candidate := range s.candidates {
-		outcomes, err := s.Outcomes(ctx, candidate)
-		if err != nil {
-			return nil, err
-		}
-		r := &s.recordings[s.of[candidate].recording]
-		for i := range outcomes {
-			r.unscored(&r.Runs[i], &outcomes[i].Result, which, missing)
-		}
+	all := make([]int, len(s.candidates))
+	for i := range all {
+		all[i] = i
 	}
-	return missing, nil
+	var one sync.Mutex
+	return missing, s.Visit(ctx, all, func() func(int, int, *Outcome) {
+		return func(candidate, run int, o *Outcome) {
+			r := &s.recordings[s.of[candidate].recording]
+			one.Lock()
+			defer one.Unlock()
+			r.unscored(&r.Runs[run], &o.Result, which, missing)
+		}
+	})
 }
 
 // unscored adds the iteration that a run returns where it wants a score.
@@ -313,7 +328,7 @@ func (r *Recording) unscored(run *Run, result *replay.Result, which []int, missi
 // wanted is the iteration, from 1, that would have to be judged to know what a run
 // is worth that ends so; 0: none, or that would not tell.
 func (r *Recording) wanted(run *Run, score int, by *ending) int {
-	if by.asRecorded(run.Run) || r.Reads[score] == ReadsOutput && by.returned == run.Run.Outcome.Returned {
+	if by.asRecorded(run) || r.Reads[score] == ReadsOutput && by.returned == run.Run.Outcome.Returned {
 		return 0
 	}
 	switch _, why := r.worthOf(run, score, by); {
@@ -391,7 +406,7 @@ func (s *Sweep) AsIf(ctx context.Context, candidate int) (runs []AsIf, left int,
 	replayed := s.options.replay(r.Loop, c.Declared(), r.Announced...)
 	all := make([]*AsIf, len(r.Runs))
 	err = each(ctx, len(all), chunk, func(i int) {
-		result, made := replayed.AsIf(ctx, r.Runs[i].Run, r.Runs[i].Task)
+		result, made := replayed.AsIf(ctx, r.Runs[i].Whole(nil), r.Runs[i].Task)
 		if made != nil {
 			all[i] = r.asIf(i, c.Name, &result, made)
 		}
@@ -432,7 +447,7 @@ func score(run, name string, iteration int, value float64) record.Score {
 }
 
 // NeedsTexts says why a loop can be replayed on whole records only, and not on
-// runs without texts (replay.WithoutTexts); "" where both say the same.
+// runs without texts (replay.Words); "" where both say the same.
 func NeedsTexts(recorded, target *spec.Loop) string {
 	if texts := replay.New(recorded, target, replay.Options{}).Texts(); len(texts) > 0 {
 		return "it reads " + strings.Join(texts, ", ")
@@ -442,6 +457,9 @@ func NeedsTexts(recorded, target *spec.Loop) string {
 	}
 	if budget := target.Guards.Budget; budget != nil && budget.Hard {
 		return "a hard budget cuts the iteration in flight"
+	}
+	if converses(target) && timed(target.Terminate.Any, func(t *spec.Timeout) bool { return t.Working }) {
+		return "a timeout goes by the working time, which the tools of a conversation tell"
 	}
 	if apart := replay.Apart(recorded, target); apart != "" {
 		return fmt.Sprintf("it takes another path: %s", apart)
@@ -477,7 +495,7 @@ func Untold(l *spec.Loop, recordings []Recording) string {
 	}{
 		{budget.Tokens > 0, "guards.budget.tokens goes by tokens", tokens},
 		{budget.CostUSD > 0, "guards.budget.cost_usd goes by cost", cost},
-		{timed(l.Terminate.Any), "a timeout goes by time", times},
+		{timed(l.Terminate.Any, func(*spec.Timeout) bool { return true }), "a timeout goes by time", times},
 		{reads("usage", "usage.tokens", "usage.input_tokens", "usage.output_tokens"), "an expression reads tokens", tokens},
 		{reads("usage", "usage.cost_usd"), "an expression reads the cost", cost},
 		{reads("elapsed", "best.elapsed", "previous.elapsed"), "an expression reads the time", times},
@@ -508,9 +526,9 @@ func untimed(recordings []Recording) func(*record.Run) bool {
 
 func untold(recordings []Recording, is func(*record.Run) bool) (n, of int64) {
 	for i := range recordings {
-		for k := range recordings[i].Runs {
+		for run := range recordings[i].whole() {
 			of++
-			if is(recordings[i].Runs[k].Run) {
+			if is(run) {
 				n++
 			}
 		}
@@ -518,9 +536,9 @@ func untold(recordings []Recording, is func(*record.Run) bool) (n, of int64) {
 	return n, of
 }
 
-// timed says that one of the conditions is a timeout.
-func timed(conditions []spec.Condition) bool {
+// timed says that one of the conditions is such a timeout.
+func timed(conditions []spec.Condition, is func(*spec.Timeout) bool) bool {
 	return slices.ContainsFunc(conditions, func(c spec.Condition) bool {
-		return c.Kind == spec.KindTimeout && !c.Off || timed(c.Nested)
+		return !c.Off && (c.Kind == spec.KindTimeout && is(&c.Timeout) || timed(c.Nested, is))
 	})
 }

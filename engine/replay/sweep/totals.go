@@ -339,42 +339,66 @@ func (f *fixed) sum() float64 {
 // number from 0; runs of a part below 0 are left out. The error is that of the context.
 func (s *Sweep) Totals(ctx context.Context, part []int, parts int, visit func(candidate int, totals []Totals)) error {
 	into := newCells(s.tasks, part, parts)
+	var others []int // that are not counted
 	for _, f := range s.families {
-		if err := s.fold(ctx, f, into, visit); err != nil {
+		quick, err := s.countable(ctx, f)
+		if err != nil {
+			return err
+		}
+		counted := func(candidate int) bool { return quick && !s.told(candidate, f.recording) }
+		if quick {
+			err = s.count(ctx, f, into, func(candidate int, totals []Totals) {
+				if counted(candidate) {
+					visit(candidate, totals)
+				}
+			})
+		}
+		if err != nil {
+			return err
+		}
+		for _, candidate := range f.members {
+			if !counted(candidate) {
+				others = append(others, candidate)
+			}
+		}
+	}
+	for some := range slices.Chunk(others, max(1, mostSums/len(into.trials))) {
+		if err := s.sum(ctx, some, into, visit); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fold adds up the outcomes of a family: by what changes from one member to the next,
-// or one after the other.
-func (s *Sweep) fold(ctx context.Context, f *family, into *cells, visit func(candidate int, totals []Totals)) error {
-	quick, err := s.countable(ctx, f)
+// mostSums are made at a time.
+const mostSums = 20_000
+
+// sum adds up the outcomes of candidates.
+func (s *Sweep) sum(ctx context.Context, candidates []int, into *cells, visit func(candidate int, totals []Totals)) error {
+	var workers [][]cell // by candidate and cell
+	n := len(into.trials)
+	err := s.Visit(ctx, candidates, func() func(int, int, *Outcome) {
+		sums := make([]cell, len(candidates)*n)
+		workers = append(workers, sums)
+		return func(k, run int, o *Outcome) {
+			if at := into.of[run]; at >= 0 {
+				sums[k*n+at].add(o, &s.recordings[s.of[candidates[k]].recording].Runs[run])
+			}
+		}
+	})
 	if err != nil {
 		return err
 	}
-	counted := func(candidate int) bool { return quick && !s.told(candidate, f.recording) }
-	if quick {
-		err = s.count(ctx, f, into, func(candidate int, totals []Totals) {
-			if counted(candidate) {
-				visit(candidate, totals)
+	for k, candidate := range candidates {
+		sums := workers[0][k*n : (k+1)*n]
+		for _, other := range workers[1:] {
+			for at := range sums {
+				sums[at].plus(&other[k*n+at])
 			}
-		})
+		}
+		visit(candidate, into.totals(sums))
 	}
-	for _, candidate := range f.members {
-		if err != nil {
-			return err
-		}
-		if counted(candidate) {
-			continue
-		}
-		var outcomes []Outcome
-		if outcomes, err = s.Outcomes(ctx, candidate); err == nil {
-			visit(candidate, addUp(outcomes, s.recordings[f.recording].Runs, into))
-		}
-	}
-	return err
+	return nil
 }
 
 // ofIterations are the names of parameters that count iterations, or steps where
@@ -464,8 +488,8 @@ func allSteps(run *record.Run) (all int) {
 func upTo(recordings []Recording, of func(*record.Run) int) []float64 {
 	most := 0
 	for i := range recordings {
-		for k := range recordings[i].Runs {
-			most = max(most, of(recordings[i].Runs[k].Run))
+		for run := range recordings[i].whole() {
+			most = max(most, of(run))
 		}
 	}
 	values := make([]float64, most)
