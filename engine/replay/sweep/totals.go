@@ -362,7 +362,7 @@ func (s *Sweep) Totals(ctx context.Context, part []int, parts int, visit func(ca
 			}
 		}
 	}
-	for some := range slices.Chunk(others, max(1, mostSums/len(into.trials))) {
+	for some := range slices.Chunk(others, max(1, mostSums/max(1, len(into.trials)))) {
 		if err := s.sum(ctx, some, into, visit); err != nil {
 			return err
 		}
