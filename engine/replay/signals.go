@@ -159,6 +159,12 @@ func Reads(l *spec.Loop) []string {
 	return reads
 }
 
+// ReadsParameters reports whether anything reads a parameter by which a loop sends,
+// judges or decides.
+func ReadsParameters(l *spec.Loop) bool {
+	return readsAny(append(Reads(l), NewPoints(l).reads()...), []string{"param"})
+}
+
 // JudgesByTask says that a loop evaluates by what stands in the task.
 func JudgesByTask(l *spec.Loop) bool {
 	return l.Evaluate != nil && readsAny(evaluationReads(l.Evaluate), []string{"task"})

@@ -1,8 +1,11 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
 )
 
@@ -173,12 +177,14 @@ func (s *Sweep) visit(ctx context.Context, courses [][]*course, visitor func() f
 				r := &s.recordings[on]
 				whole, task := r.Runs[run].Whole(room), r.Runs[run].Task
 				for _, c := range courses[on] {
-					c.each(ctx, whole, task, &o.Result, func(one *asked, path *replay.Path) {
+					c.each(ctx, whole, task, &o.Result, func(one *asked, path *replay.Path, again bool) {
 						var asIf func() *record.Run
 						if r.Judge != nil && one.judged {
 							asIf = func() *record.Run { return one.asIf(ctx, whole, task, path, &o.Result) }
 						}
-						o.Scores, o.Unscored = r.value(scores, run, &o.Result, asIf)
+						if !again || asIf != nil {
+							o.Scores, o.Unscored = r.value(scores, run, &o.Result, asIf)
+						}
 						visit(one.k, run, o)
 					})
 				}
@@ -187,11 +193,13 @@ func (s *Sweep) visit(ctx context.Context, courses [][]*course, visitor func() f
 	})
 }
 
-// course is candidates that take one path of a run, or one that takes its own.
+// course is candidates that take one path of a run, or each its own: one of them, or
+// those that differ in one limit of a hard budget alone.
 type course struct {
 	family  *family
-	endless *replay.Replay // nil: the candidate takes its own path
-	asked   []asked
+	endless *replay.Replay // nil: each takes its own path
+	asked   []asked        // where each takes its own, the one with the smallest limit first
+	chain   chain
 }
 
 // asked is a candidate that is replayed.
@@ -199,6 +207,7 @@ type asked struct {
 	k      int
 	stops  *replay.Stops
 	replay *replay.Replay
+	limit  float64 // of the chain
 	// judged says that the best iteration is found alike in the candidate and the
 	// recording, so that whoever judges recorded runs can judge those of the candidate.
 	judged bool
@@ -210,7 +219,18 @@ func (s *Sweep) join(courses []*course, k, candidate, on int) []*course {
 	one := asked{k: k, judged: (loop.Pattern == spec.PatternChecklist) == (r.Loop.Pattern == spec.PatternChecklist)}
 	if f.points == nil || s.told(candidate, on) {
 		one.replay = s.options.replay(r.Loop, loop, r.Announced...)
-		return append(courses, &course{asked: []asked{one}})
+		var in chain
+		if len(r.Announced) == 0 {
+			in, one.limit = s.candidates[candidate].chain(loop)
+		}
+		at := slices.IndexFunc(courses, func(c *course) bool { return in != chain{} && c.chain == in })
+		if at < 0 {
+			return append(courses, &course{chain: in, asked: []asked{one}})
+		}
+		c := courses[at]
+		place, _ := slices.BinarySearchFunc(c.asked, one.limit, func(a asked, limit float64) int { return cmp.Compare(a.limit, limit) })
+		c.asked = slices.Insert(c.asked, place, one)
+		return courses
 	}
 	one.stops = replay.NewStops(loop)
 	at := slices.IndexFunc(courses, func(c *course) bool { return c.family == f })
@@ -227,18 +247,111 @@ func (s *Sweep) endless(f *family, on int) *replay.Replay {
 }
 
 // each puts the result of one candidate after the other into its place. The path is nil
-// where a candidate takes its own.
-func (c *course) each(ctx context.Context, run *record.Run, task *spec.Task, into *replay.Result, visit func(one *asked, path *replay.Path)) {
+// where a candidate takes its own; again says that the result is the one before, but for
+// the limit that decided.
+func (c *course) each(ctx context.Context, run *record.Run, task *spec.Task, into *replay.Result, visit func(one *asked, path *replay.Path, again bool)) {
 	if c.endless == nil {
-		*into = c.asked[0].replay.Run(ctx, run, task)
-		visit(&c.asked[0], nil)
+		c.eachOfChain(ctx, run, task, into, visit)
 		return
 	}
 	path := c.endless.Path(ctx, run, task)
 	for i := range c.asked {
 		*into = c.asked[i].stops.Along(&path)
-		visit(&c.asked[i], &path)
+		visit(&c.asked[i], &path, false)
 	}
+}
+
+// eachOfChain replays those of which the result is not known from others: a larger
+// limit ends a run no earlier, so that between two limits that end it alike all do.
+func (c *course) eachOfChain(ctx context.Context, run *record.Run, task *spec.Task, into *replay.Result, visit func(one *asked, path *replay.Path, again bool)) {
+	results, own := make([]*replay.Result, len(c.asked)), make([]bool, len(c.asked))
+	ask := func(i int) {
+		result := c.asked[i].replay.Run(ctx, run, task)
+		results[i] = &result
+	}
+	var between func(low, high int)
+	between = func(low, high int) {
+		if high-low < 2 {
+			return
+		}
+		a, b := results[low], results[high]
+		decides := a.Outcome.Limit == c.asked[low].limit && b.Outcome.Limit == c.asked[high].limit
+		if endAlike(a, b) && (decides || a.Outcome.Limit == b.Outcome.Limit) {
+			for i := low + 1; i < high; i++ {
+				results[i], own[i] = a, decides
+			}
+			return
+		}
+		middle := (low + high) / 2
+		ask(middle)
+		between(low, middle)
+		between(middle, high)
+	}
+	last := len(c.asked) - 1
+	if ask(0); last > 0 {
+		ask(last)
+		between(0, last)
+	}
+	for i := range c.asked {
+		again := i > 0 && results[i] == results[i-1]
+		if !again {
+			*into = *results[i]
+		}
+		if own[i] {
+			into.Outcome.Limit = c.asked[i].limit
+		}
+		visit(&c.asked[i], nil, again)
+	}
+}
+
+// endAlike reports whether two results are the same but for the limit that decided.
+func endAlike(a, b *replay.Result) bool {
+	x, y := &a.Outcome, &b.Outcome
+	return a.Verdict == b.Verdict && a.At == b.At && a.Why == b.Why && a.Told == b.Told && a.Iterations == b.Iterations &&
+		a.Usage == b.Usage && a.Judging == b.Judging && a.User == b.User && a.Elapsed == b.Elapsed && a.Changed == b.Changed && a.UsedUp == b.UsedUp &&
+		sameStop(x, y) && x.Returned == y.Returned && x.Used == y.Used && slices.Equal(x.Held, y.Held) && reflect.DeepEqual(x.Error, y.Error)
+}
+
+// chain is what candidates have in common that differ in one limit of a hard budget,
+// which nothing reads that is sent, judged or decided.
+type chain struct {
+	of   *gridding
+	path string // of the limit
+	rest string // the other parameters
+}
+
+// chain is that of a candidate of a grid, and its limit as outcomes tell it.
+func (c *Candidate) chain(loop *spec.Loop) (in chain, limit float64) {
+	budget := loop.Guards.Budget
+	if c.of == nil || budget == nil || !budget.Hard || replay.ReadsParameters(loop) {
+		return chain{}, 0
+	}
+	limits, most := stop.LimitsOf(budget), 0
+	for i := range c.of.axes {
+		if n := len(c.of.axes[i].Values); n > most {
+			at := 0.0
+			switch spec.FullPath(c.of.axes[i].Path) {
+			case "guards.budget.calls":
+				at = float64(limits.Calls)
+			case "guards.budget.tokens":
+				at = float64(limits.Tokens)
+			case "guards.budget.cost_usd":
+				at = float64(limits.Cost) / float64(record.USD)
+			}
+			if at > 0 {
+				in, limit, most = chain{of: c.of, path: c.of.axes[i].Path}, at, n
+			}
+		}
+	}
+	for _, p := range c.Params {
+		if p.Path != in.path {
+			in.rest += fmt.Sprintf("%s=%v,", p.Path, p.Value)
+		}
+	}
+	if most == 0 {
+		return chain{}, 0
+	}
+	return in, limit
 }
 
 // asIf is the run that a candidate leaves behind with such a result.

@@ -2,16 +2,21 @@ package sweep
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/replay"
 	"github.com/agentbench/agentbench/spec"
+	"pgregory.net/rapid"
 )
 
 func declared(t testing.TB, text string) *spec.Loop {
@@ -303,5 +308,75 @@ func TestLead(t *testing.T) {
 	}
 	if after := outcomes(t, s, 1)[0].Scores[0]; after != before {
 		t.Errorf("%v became %v", before, after)
+	}
+}
+
+// What candidates make of runs under hard budgets is what each makes of them alone,
+// though most are not replayed.
+func TestChainsAreTheirReplays(test *testing.T) {
+	ways, parameters := map[record.Reason]int{}, "prompt: '{{ param.guards.budget.calls }} left'\n"
+	propertytest.CheckCases(test, 150, func(t *rapid.T) {
+		number := func(label string, most int64) int64 { return rapid.Int64Range(0, most).Draw(t, label) }
+		budget := "guards: {budget: {calls: 30, tokens: 900, cost_usd: 30, hard: true}}\n"
+		loop := plain
+		if rapid.Bool().Draw(t, "tells") {
+			loop = strings.Replace(plain, "prompt: hello\n", parameters, 1)
+		}
+		var runs []Run
+		for i := range 5 {
+			one := run(fmt.Sprint("t", i), 1, make([]float64, number("iterations", 6))...)
+			for n := range one.Run.Iterations {
+				it := &one.Run.Iterations[n]
+				it.Evaluation.Confidence = float64(number("confidence", 10)) / 10
+				for range number("calls", 2) {
+					it.Calls = append(it.Calls, it.Calls[0])
+				}
+				for k := range it.Calls {
+					c := &it.Calls[k]
+					c.Usage = record.Usage{Calls: number("made", 1), InputTokens: number("tokens", 40), Cost: record.Money(number("cost", 3)) * record.USD}
+					more := c.Usage.Plus(record.Usage{OutputTokens: number("reserved", 40), Cost: record.Money(number("more", 2)) * record.USD})
+					if c.Reserved = &more; number("unreserved", 30) == 0 {
+						c.Reserved = nil
+					}
+				}
+				one.Run.Usage = one.Run.Usage.Plus(it.Total())
+			}
+			runs = append(runs, one)
+		}
+		axes := []Axis{axis(test, "guards.budget.calls=1,2,3,4,5,6,8,10,12"), axis(test, "guards.budget.cost_usd=1,2,3,4,5,7,9,11,14,20"), axis(test, "max_iterations=2,5"), axis(test, "guards.budget.tokens=20,50,90,120,200")}
+		axes = slices.DeleteFunc(axes, func(Axis) bool { return rapid.Bool().Draw(t, "left out") })
+		candidates, err := Grid([]Base{{Name: "wide", Loop: declared(test, loop+budget+"max_iterations: 6\n")}}, nil, axes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := New([]Recording{recorded(test, loop+budget+"max_iterations: 6\n", runs...)}, candidates, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		together, all := make([][]Outcome, len(candidates)), make([]int, len(candidates))
+		for i := range all {
+			all[i], together[i] = i, make([]Outcome, len(runs))
+		}
+		if err := s.Visit(context.Background(), all, func() func(int, int, *Outcome) {
+			return func(k, run int, o *Outcome) {
+				together[k][run] = *o
+				together[k][run].Scores = slices.Clone(o.Scores)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for i := range candidates {
+			for run, alone := range outcomes(test, s, i) {
+				ways[alone.Outcome.Reason]++
+				if fmt.Sprintf("%+v", together[i][run]) != fmt.Sprintf("%+v", alone) {
+					t.Fatalf("%s, run %d:\n%+v, want\n%+v", candidates[i].Name, run, together[i][run], alone)
+				}
+			}
+		}
+	})
+	for _, reason := range []record.Reason{"", record.ReasonBudgetCalls, record.ReasonBudgetTokens, record.ReasonBudgetCost, record.ReasonMaxIterations} {
+		if ways[reason] < 100 {
+			test.Errorf("%d ended by %q: the property says little", ways[reason], reason)
+		}
 	}
 }
