@@ -16,7 +16,7 @@ type Recorded struct {
 
 	packed string // the iterations, as [coder.iteration] writes them; "" where Run has them
 	made   int32  // how many they are
-	words  *Words
+	words  []string // those so far when it was packed; nil: it is not
 }
 
 // Iterations is how many the run has.
@@ -46,7 +46,7 @@ func (r *Recorded) Whole(room *Room) *record.Run {
 	room.outputs.free()
 	room.run = *r.Run
 	room.run.Iterations = room.iterations.take(int(r.made))
-	c := coder{words: r.words, in: r.packed, room: room}
+	c := coder{all: r.words, in: r.packed, room: room}
 	for i := range room.run.Iterations {
 		c.iteration(&room.run.Iterations[i])
 	}
@@ -54,7 +54,7 @@ func (r *Recorded) Whole(room *Room) *record.Run {
 }
 
 // Words are those that the packed runs of a recording have in common. Packing adds
-// to them; they are read-only from then on.
+// to them, and changes nothing of runs that are packed already.
 type Words struct {
 	all []string
 	at  map[string]int
@@ -73,7 +73,7 @@ func (w *Words) Pack(s *record.Signals) Recorded {
 		c.iteration(&it)
 	}
 	w.out = c.out
-	return Recorded{Run: run, packed: string(c.out), made: int32(len(s.Iterations)), words: w}
+	return Recorded{Run: run, packed: string(c.out), made: int32(len(s.Iterations)), words: w.all}
 }
 
 // Word is a word that is kept once.
@@ -129,7 +129,8 @@ func (s *shelf[T]) take(n int) []T {
 // coder writes values to bytes, or reads them from there: what they consist of is
 // told once for both. It knows what iterations have of which only signals are known.
 type coder struct {
-	words   *Words
+	words   *Words // of one that writes
+	all     []string
 	writing bool
 	out     []byte
 	in      string
@@ -314,5 +315,5 @@ func (c *coder) word(v *string) {
 	}
 	at := 0
 	integer(c, &at)
-	*v = c.words.all[at]
+	*v = c.all[at]
 }
