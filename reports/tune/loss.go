@@ -160,18 +160,25 @@ func (t *chooser) clusteredLoss(ctx context.Context, candidate, subset int, leve
 		return loss{}, err
 	}
 	var l loss
-	byUnit := make([][]float64, t.units)
+	known := make([]int, t.units)
 	for c := range cells {
-		if !t.in(c, subset) {
-			continue
-		}
-		s := &cells[c]
-		l.lost, l.gained, l.runs = l.lost+int(s.lost), l.gained+int(s.gained), l.runs+int(s.known)
-		for i := range s.known {
-			byUnit[t.cellUnit[c]] = append(byUnit[t.cellUnit[c]], float64(count(i < s.lost)))
+		if s := &cells[c]; t.in(c, subset) {
+			l.lost, l.gained, l.runs = l.lost+int(s.lost), l.gained+int(s.gained), l.runs+int(s.known)
+			known[t.cellUnit[c]] += int(s.known)
 		}
 	}
 	if !t.graded && l.gained == 0 {
+		byUnit, room := make([][]float64, t.units), make([]float64, l.runs)
+		for unit, n := range known {
+			byUnit[unit], room = room[:0:n], room[n:]
+		}
+		for c := range cells {
+			for i := range cells[c].known {
+				if t.in(c, subset) {
+					byUnit[t.cellUnit[c]] = append(byUnit[t.cellUnit[c]], float64(count(i < cells[c].lost)))
+				}
+			}
+		}
 		l.most = shareAtMost(byUnit, level)
 		return l, nil
 	}

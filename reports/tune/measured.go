@@ -78,13 +78,21 @@ func (t *chooser) measure(ctx context.Context) (err error) {
 	}
 	recorded, seed := t.recordedKnown(), maphash.MakeSeed()
 	t.sums, t.print = make([][]sums, n), make([]uint64, n)
+	var one sync.Mutex
+	alike := map[uint64][]sums{} // by print: what candidates have in common is kept once
 	t.recordedPrint = printOf(seed, sweep.Sum(t.held.Recorded(), t.held.Runs, t.fold, max(1, t.folds)))
 	err = t.Totals(ctx, t.fold, max(1, t.folds), func(i int, totals []sweep.Totals) {
 		t.labels[i], t.standing[i], t.exact[i] = t.stand(totals, recorded)
-		t.print[i], t.sums[i] = printOf(seed, totals), make([]sums, len(totals))
-		for f := range totals {
-			t.sums[i][f].add(&totals[f])
+		t.print[i] = printOf(seed, totals)
+		one.Lock()
+		if t.sums[i] = alike[t.print[i]]; t.sums[i] == nil {
+			t.sums[i] = make([]sums, len(totals))
+			for f := range totals {
+				t.sums[i][f].add(&totals[f])
+			}
+			alike[t.print[i]] = t.sums[i]
 		}
+		one.Unlock()
 		if t.standing[i] == notExact {
 			t.measureLeast(ctx, i, totals)
 		}

@@ -46,7 +46,10 @@ type rung struct {
 // stepsOf arranges the candidates that can be chosen.
 func (t *chooser) stepsOf(ctx context.Context) (*steps, error) {
 	s := &steps{rung: make([]int, len(t.candidates))}
-	looserUp := t.looserUp()
+	looserUp, unordered := t.looserUp(), make([]bool, len(t.paths))
+	for path, values := range t.values {
+		unordered[path] = len(values) > 2 && slices.ContainsFunc(values, func(v any) bool { _, kind := amountOf(v); return kind == 2 || kind == 3 })
+	}
 	parts := map[string]int{}
 	partOf, onReference := make([]int, len(t.candidates)), []bool{}
 	var members [][]int
@@ -58,7 +61,7 @@ func (t *chooser) stepsOf(ctx context.Context) (*steps, error) {
 		if err != nil {
 			return nil, err
 		}
-		key := fmt.Sprint(on, t.unordered(i))
+		key := fmt.Sprint(on, t.unordered(i, unordered))
 		at, known := parts[key]
 		if !known {
 			at = len(members)
@@ -117,9 +120,9 @@ func sharesOf(onReference []bool, alpha float64) []float64 {
 // unordered are the places of a candidate on axes whose values have no order, as
 // texts have none, and that of its base. Of two values one is the looser, whatever
 // they are.
-func (t *chooser) unordered(candidate int) (places []int) {
+func (t *chooser) unordered(candidate int, unordered []bool) (places []int) {
 	for path := range t.paths {
-		if slices.ContainsFunc(t.values[path], func(v any) bool { _, kind := amountOf(v); return kind == 2 || kind == 3 }) && len(t.values[path]) > 2 {
+		if unordered[path] {
 			places = append(places, t.at[candidate][path])
 		}
 	}
