@@ -14,8 +14,8 @@ type Recorded struct {
 	Run  *record.Run
 	Task *spec.Task
 
-	packed string // the iterations, as [coder.iteration] writes them; "" where Run has them
-	made   int32  // how many they are
+	packed string   // the iterations, as [coder.iteration] writes them; "" where Run has them
+	made   int32    // how many they are
 	words  []string // those so far when it was packed; nil: it is not
 }
 
