@@ -141,3 +141,21 @@ func (d *Document) ReadFile(reference string) ([]byte, error) {
 	}
 	return at.folder.read(at.path, maxSpecBytes)
 }
+
+// Hints are the hints of all loops of a document, each once.
+func (d *Document) Hints() (hints source.Faults) {
+	switch {
+	case d.Loop != nil:
+		return d.Loop.Hints()
+	case d.Suite == nil:
+		return nil
+	}
+	for i := range d.Suite.Resolved {
+		for _, hint := range d.Suite.Resolved[i].Loop.Hints() {
+			if !slices.Contains(hints, hint) {
+				hints = append(hints, hint)
+			}
+		}
+	}
+	return hints
+}

@@ -145,3 +145,92 @@ func Count(dir string, m *record.Manifest) error {
 
 // Measured is how many runs of a folder count.
 func Measured(m *record.Manifest) int { return m.Totals.Completed + m.Totals.Failed }
+
+// Rescored is how the runs of a folder are judged from now on.
+type Rescored struct {
+	Writer
+	Scorers []string // of the suite, in its order
+	Judging []string // those that judged now
+	Removed []string // those whose scores were taken back
+	// Suite was edited since the runs were made; nil: its scorers are the recorded ones.
+	Suite *spec.Document
+	// Whole says that all scorers of the suite judge, and not only some.
+	Whole bool
+}
+
+// Into puts into a manifest by which scorers its runs are judged.
+func (r *Rescored) Into(m *record.Manifest) (err error) {
+	known := m.Scorers
+	m.Scorers = []string{}
+	for _, name := range r.Scorers { // first those of the suite
+		if !slices.Contains(r.Removed, name) && (slices.Contains(r.Judging, name) || slices.Contains(known, name)) {
+			m.Scorers = append(m.Scorers, name)
+		}
+	}
+	for _, name := range known {
+		if !slices.Contains(m.Scorers, name) && !slices.Contains(r.Removed, name) {
+			m.Scorers = append(m.Scorers, name)
+		}
+	}
+	m.Metrics = r.metrics(m)
+	if r.Suite == nil && len(r.Removed) == 0 {
+		return nil
+	}
+	var now *Resolved
+	if r.Suite != nil {
+		if now, err = Resolve(r.Suite.Suite, nil); err == nil {
+			now, err = r.Clean(now)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := TakeOverScorers(m, now, r.Judging, r.Whole); err != nil {
+		return err
+	}
+	if r.Suite != nil { // files of recorded answers that were not there
+		files, err := r.Suite.DataFiles()
+		if err != nil {
+			return fmt.Errorf("hashing the data: %w", err)
+		}
+		for _, f := range files {
+			if !slices.ContainsFunc(m.Data, func(d record.DataFile) bool { return d.Name == f.Name }) {
+				m.Data = append(m.Data, record.DataFile(f))
+			}
+		}
+	}
+	m.SpecHash, err = Hash(m)
+	return err
+}
+
+// metrics are those of the suite, and those of other scorers that there are.
+func (r *Rescored) metrics(m *record.Manifest) []record.MetricHead {
+	heads := slices.Clone(m.Metrics)
+	if r.Suite != nil && r.Whole {
+		heads = Metrics(r.Suite.Suite.SingleMetrics())
+		declared := DeclaredScorers(m)
+		for _, head := range m.Metrics {
+			same := func(h record.MetricHead) bool { return h.Name == head.Name }
+			if !slices.Contains(declared, head.Score) && !slices.ContainsFunc(heads, same) {
+				heads = append(heads, head)
+			}
+		}
+	}
+	known := func(name string) bool { return name == "" || slices.Contains(m.Scorers, name) }
+	return slices.DeleteFunc(heads, func(h record.MetricHead) bool { return !known(h.Score) || !known(h.By) })
+}
+
+// DeclaredScorers are the scorers that the recorded suite declares, those that judged the
+// log of another tool not among them.
+func DeclaredScorers(m *record.Manifest) (names []string) {
+	var recorded struct {
+		Suite struct{ Scorers []struct{ Name string } }
+	}
+	if json.Unmarshal(m.Spec, &recorded) != nil {
+		return nil // it declares none that can be read
+	}
+	for _, scorer := range recorded.Suite.Scorers {
+		names = append(names, scorer.Name)
+	}
+	return names
+}

@@ -214,3 +214,11 @@ func (d Differences) Lines() (lines []string) {
 	}
 	return lines
 }
+
+// Unscorable says why scores cannot be added to a folder.
+func Unscorable(dir string, err error) error {
+	if busy := (*record.InUse)(nil); errors.As(err, &busy) {
+		return exit.With(exit.NotMeasured, "wait until it ends", "%w", err)
+	}
+	return Unresumable(dir, err)
+}

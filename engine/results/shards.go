@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
@@ -188,4 +190,91 @@ func headNames(m *record.Manifest) []string {
 		names[i] = m.Configurations[i].Name
 	}
 	return names
+}
+
+// shardVariable names a shard as i/n wherever nothing else does, and before all
+// else.
+const shardVariable = "AGENTBENCH_SHARD"
+
+// shardVariables are where --shard auto looks, in this order. The first index
+// that is set decides.
+var shardVariables = []struct {
+	system string
+	index  string
+	first  int      // what the index of the first shard is
+	of     []string // the first that is set
+}{
+	{"a Kubernetes indexed Job", "JOB_COMPLETION_INDEX", 0, []string{"AGENTBENCH_SHARDS", "JOB_COMPLETIONS"}},
+	{"GitLab", "CI_NODE_INDEX", 1, []string{"CI_NODE_TOTAL"}},
+	{"CircleCI", "CIRCLE_NODE_INDEX", 0, []string{"CIRCLE_NODE_TOTAL"}},
+	{"Buildkite", "BUILDKITE_PARALLEL_JOB", 0, []string{"BUILDKITE_PARALLEL_JOB_COUNT"}},
+}
+
+// ShardOfMachine reads the shard from the variables of the system that runs the
+// program.
+func ShardOfMachine(env func(string) string) (plan.Shard, error) {
+	if text := env(shardVariable); text != "" {
+		shard, err := plan.ParseShard(text)
+		if err != nil {
+			return shard, exit.Usage(shardVariable+"=1/3 is the first of three", "%s=%s: %w", shardVariable, text, err)
+		}
+		return shard, nil
+	}
+	for _, v := range shardVariables {
+		index := env(v.index)
+		if index == "" {
+			continue
+		}
+		name, of := firstSet(env, v.of)
+		if of == "" {
+			return plan.Shard{}, exit.Usage("set "+name+" to the number of shards, for "+v.system+" its completions", "--shard auto: %s is set, but not how many shards there are", v.index)
+		}
+		number, err := strconv.Atoi(index)
+		if err != nil {
+			return plan.Shard{}, exit.Usage("", "--shard auto: %s=%s: want a whole number", v.index, index)
+		}
+		shard, err := plan.ShardOf(strconv.Itoa(number-v.first+1), of)
+		if err != nil {
+			return shard, exit.Usage("", "--shard auto: %s=%s and %s=%s: %w", v.index, index, name, of, err)
+		}
+		return shard, nil
+	}
+	if env("CI_NODE_TOTAL") == "1" { // GitLab, of a job without parallel
+		return plan.Shard{Number: 1, Of: 1}, nil
+	}
+	return plan.Shard{}, exit.Usage("set "+shardVariable+"=i/n, or name the shard: --shard 1/3", "--shard auto: none of the variables is set that %s",
+		"Kubernetes, GitLab, CircleCI and Buildkite number jobs with")
+}
+
+// firstSet is the first variable that is set; where none is, the name of the first.
+func firstSet(env func(string) string, names []string) (name, value string) {
+	for _, name := range names {
+		if value := env(name); value != "" {
+			return name, value
+		}
+	}
+	return names[0], ""
+}
+
+// Durations are how long the runs of each task took in earlier results, in the mean over
+// the runs that count.
+func Durations(path string) (map[string]time.Duration, error) {
+	earlier, err := record.Open(path)
+	if err != nil {
+		return nil, exit.Usage(Hint(path), "--shard-weights %s: %w", path, err)
+	}
+	sums, runs := map[string]time.Duration{}, map[string]time.Duration{}
+	for s, err := range earlier.Signals() {
+		if record.Unreadable(err) {
+			return nil, exit.With(exit.NotMeasured, "", "reading the weights: %w", err)
+		}
+		if err == nil && s.Outcome.Counts() && !s.Untimed {
+			sums[s.Task] += s.Elapsed
+			runs[s.Task]++
+		}
+	}
+	for task := range sums {
+		sums[task] /= runs[task]
+	}
+	return sums, nil
 }

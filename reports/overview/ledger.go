@@ -102,3 +102,63 @@ func doubtful(cause record.Cause) string {
 	}
 	return fmt.Sprintf("no whole answer came (%s)", cause)
 }
+
+// Released says what was released.
+func Released(dir string, b *record.Balance) string {
+	switch doubt := b.InDoubt(); {
+	case !b.Kept:
+		return dir + ": there is no ledger, and nothing is in doubt\n"
+	case doubt == record.Usage{}:
+		return fmt.Sprintf("%s: nothing is in doubt; %s are paid\n", dir, Spending(b.Paid))
+	default:
+		return fmt.Sprintf("%s: released %s; %s are paid\n", dir, Spending(doubt), Spending(b.Paid))
+	}
+}
+
+// Repaired tells the damage of a folder and what became of it; word is the folder as a shell
+// takes it.
+func Repaired(dir, word string, r *record.Repaired, look bool) string {
+	kept := page.Plural(r.Kept, "record is", "records are") + " whole"
+	if r.Whole() {
+		return fmt.Sprintf("%s: %s, and nothing is damaged\n", dir, kept)
+	}
+	var b strings.Builder
+	verb := func(done string) string {
+		if look {
+			return "to be " + done
+		}
+		return done
+	}
+	if r.Manifest != nil {
+		fmt.Fprintf(&b, "%v; %s from manifest.copy.json\n", r.Manifest, verb("restored"))
+	}
+	for _, problem := range r.Ledger.Damage {
+		fmt.Fprintln(&b, problem)
+	}
+	if lost := r.Ledger.Doubt[record.CauseLost]; lost != (record.Usage{}) && r.LedgerLost == nil {
+		fmt.Fprintf(&b, "what is missing of the ledger counts as spent: %s\n", Spending(lost))
+	}
+	for _, problem := range r.Damage {
+		fmt.Fprintln(&b, problem)
+	}
+	if r.Unsignalled > 0 {
+		fmt.Fprintf(&b, "signals.jsonl: %s; %s from records.jsonl\n", page.Plural(r.Unsignalled, "record has no line", "records have no line"), verb("made again"))
+	} else if r.Disordered {
+		fmt.Fprintf(&b, "signals.jsonl: its lines are not those of the records in their order; %s from records.jsonl\n", verb("made again"))
+	}
+	fmt.Fprintf(&b, "%s: %s", dir, kept)
+	if r.Moved > 0 {
+		fmt.Fprintf(&b, ", %s %s to records.damaged.jsonl", page.Plural(r.Moved, "line", "lines"), verb("moved"))
+	}
+	if r.Unscored > 0 {
+		fmt.Fprintf(&b, ", %s of scores %s", page.Plural(r.Unscored, "line", "lines"), verb("dropped"))
+	}
+	b.WriteString("\n")
+	for _, id := range r.Lost {
+		fmt.Fprintf(&b, "lost: %s\n", page.Visible(id))
+	}
+	if len(r.Lost) > 0 || r.Moved > 0 || r.Unscored > 0 {
+		fmt.Fprintf(&b, "agentbench run SUITE --out %s makes what is missing again\n", word)
+	}
+	return b.String()
+}

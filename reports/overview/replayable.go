@@ -181,3 +181,42 @@ func (r *replayability) sentence(quote func(string) string) string {
 	}
 	return quote(fmt.Sprintf("%s (%s)", r.Why, names))
 }
+
+// Check is a document that has no faults, and the number of its tasks, where it is a suite.
+func Check(d *spec.Document, file string, tasks int) Checked {
+	switch {
+	case d.Loop != nil:
+		return Checked{d, file, "loop", d.Loop.Name, aboutLoop(d.Loop)}
+	case d.Import != nil:
+		return Checked{d, file, "import", d.Import.Name, ""}
+	}
+	return Checked{d, file, "suite", d.Suite.Name, aboutSuite(d.Suite, tasks)}
+}
+
+func aboutLoop(l *spec.Loop) string {
+	var parts []string
+	if l.Pattern != spec.PatternNone {
+		parts = append(parts, "pattern "+string(l.Pattern))
+	}
+	if n := len(l.Phases); n > 0 {
+		parts = append(parts, page.Plural(n, "phase", "phases"))
+	}
+	if n := len(l.Strategies); n > 0 {
+		parts = append(parts, page.Plural(n, "strategy", "strategies"))
+	}
+	limit, _, _ := l.EffectiveMax()
+	if limit == 0 {
+		return strings.Join(append(parts, "no limit of its own"), ", ")
+	}
+	return strings.Join(append(parts, "at most "+page.Plural(limit, "iteration", "iterations")), ", ")
+}
+
+func aboutSuite(s *spec.Suite, tasks int) string {
+	trials := max(1, s.Trials)
+	parts := []string{
+		page.Plural(tasks, "task", "tasks"), page.Plural(len(s.Resolved), "configuration", "configurations"),
+		page.Plural(trials, "trial", "trials"), page.Plural(len(s.Scorers), "scorer", "scorers"),
+		page.Plural(tasks*trials*len(s.Resolved), "run", "runs"),
+	}
+	return strings.Join(parts, ", ")
+}

@@ -395,3 +395,48 @@ func (p *Pass) unread(err error) error {
 	p.Problems = append(p.Problems, bad)
 	return nil
 }
+
+// CallsAtMost is how many calls one score takes, each answer asked for twice.
+// Scorers of the suite that are parts of another one count for themselves.
+func CallsAtMost(s *spec.Scorer) int {
+	asked := max(1, len(s.Models)) * max(1, s.Votes) * max(1, len(s.Criteria))
+	switch s.Type {
+	case "command", "http":
+		return 1
+	case "judge":
+		return 2 * asked
+	case "pairwise":
+		return 4 * asked // in both orders
+	}
+	calls := 0
+	for _, part := range s.Parts {
+		if part.Scorer != nil {
+			calls += CallsAtMost(part.Scorer)
+		}
+	}
+	return calls
+}
+
+// StartsPrograms reports whether a scorer of a suite, or a part of it, is a program.
+func StartsPrograms(s *spec.Suite, scorer *spec.Scorer) bool {
+	return startsPrograms(s, scorer, map[string]bool{})
+}
+
+func startsPrograms(s *spec.Suite, scorer *spec.Scorer, seen map[string]bool) bool {
+	seen[scorer.Name] = true
+	if scorer.Type == "command" {
+		return true
+	}
+	for _, part := range scorer.Parts {
+		inner := part.Scorer
+		for i := range s.Scorers {
+			if other := &s.Scorers[i]; inner == nil && other.Name == part.Named {
+				inner = other
+			}
+		}
+		if inner != nil && !seen[inner.Name] && startsPrograms(s, inner, seen) {
+			return true
+		}
+	}
+	return false
+}

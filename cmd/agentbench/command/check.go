@@ -3,15 +3,12 @@ package command
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/reports/page"
-	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/source"
 )
 
@@ -94,67 +91,16 @@ func (p *program) check(path string) (*overview.Checked, error) {
 		return nil, err
 	}
 	p.warn(o, nil)
-	hintsOf(o.Document).Print(p.err)
-	c := &overview.Checked{Document: o.Document, File: path}
-	switch {
-	case o.Loop != nil:
-		c.Kind, c.Name, c.About = "loop", o.Loop.Name, aboutLoop(o.Loop)
-		return c, nil
-	case o.Import != nil:
-		c.Kind, c.Name = "import", o.Import.Name
-		return c, nil
-	}
-	tasks, faults := o.CountTasks()
-	faults.Print(p.err)
-	if faults.Err() != nil {
-		return nil, exit.Quiet(exit.WrongSpec)
-	}
-	c.Kind, c.Name, c.About = "suite", o.Suite.Name, aboutSuite(o.Suite, tasks)
-	return c, nil
-}
-
-// hintsOf are the hints of all loops of a document, each once.
-func hintsOf(d *spec.Document) (hints source.Faults) {
-	switch {
-	case d.Loop != nil:
-		return d.Loop.Hints()
-	case d.Suite == nil:
-		return nil
-	}
-	for i := range d.Suite.Resolved {
-		for _, hint := range d.Suite.Resolved[i].Loop.Hints() {
-			if !slices.Contains(hints, hint) {
-				hints = append(hints, hint)
-			}
+	o.Hints().Print(p.err)
+	tasks := 0
+	if o.Suite != nil {
+		var faults source.Faults
+		tasks, faults = o.CountTasks()
+		faults.Print(p.err)
+		if faults.Err() != nil {
+			return nil, exit.Quiet(exit.WrongSpec)
 		}
 	}
-	return hints
-}
-
-func aboutLoop(l *spec.Loop) string {
-	var parts []string
-	if l.Pattern != spec.PatternNone {
-		parts = append(parts, "pattern "+string(l.Pattern))
-	}
-	if n := len(l.Phases); n > 0 {
-		parts = append(parts, page.Plural(n, "phase", "phases"))
-	}
-	if n := len(l.Strategies); n > 0 {
-		parts = append(parts, page.Plural(n, "strategy", "strategies"))
-	}
-	limit, _, _ := l.EffectiveMax()
-	if limit == 0 {
-		return strings.Join(append(parts, "no limit of its own"), ", ")
-	}
-	return strings.Join(append(parts, "at most "+page.Plural(limit, "iteration", "iterations")), ", ")
-}
-
-func aboutSuite(s *spec.Suite, tasks int) string {
-	trials := max(1, s.Trials)
-	parts := []string{
-		page.Plural(tasks, "task", "tasks"), page.Plural(len(s.Resolved), "configuration", "configurations"),
-		page.Plural(trials, "trial", "trials"), page.Plural(len(s.Scorers), "scorer", "scorers"),
-		page.Plural(tasks*trials*len(s.Resolved), "run", "runs"),
-	}
-	return strings.Join(parts, ", ")
+	checked := overview.Check(o.Document, path, tasks)
+	return &checked, nil
 }

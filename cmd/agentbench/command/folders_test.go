@@ -171,8 +171,7 @@ func TestShardOfTheMachine(t *testing.T) {
 		{env: map[string]string{"CI_NODE_INDEX": "0", "CI_NODE_TOTAL": "2"}, fail: "CI_NODE_INDEX=0 and CI_NODE_TOTAL=2: "},
 		{env: map[string]string{"CI_NODE_TOTAL": "3"}, fail: "none of the variables is set"},
 	} {
-		p := &program{env: func(name string) string { return c.env[name] }}
-		got, err := p.shardOfMachine()
+		got, err := results.ShardOfMachine(func(name string) string { return c.env[name] })
 		switch {
 		case c.fail == "" && (err != nil || got.String() != c.want):
 			t.Errorf("%v: %v, %v", c.env, got, err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
 	"github.com/agentbench/agentbench/reports/overview"
-	"github.com/agentbench/agentbench/reports/page"
 )
 
 func (p *program) repairCommand() *cobra.Command {
@@ -50,19 +48,19 @@ func (p *program) repair(dir string, look, release bool) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return exit.Usage(results.Hint(dir), "%s holds no results", dir)
 	case errors.As(err, &manifest):
-		return exit.With(exit.NotMeasured, "the runs stand in records.jsonl, one a line; run with another --out makes the suite again, and with the cache pays for little",
+		return exit.With(exit.NotMeasured, results.MakeAgain,
 			"%w, and there is no whole copy of it: nothing of it can be restored", err)
 	case err != nil:
 		return results.Unresumable(dir, err)
 	}
-	text := repairText(dir, found, look)
+	text := overview.Repaired(dir, exit.ShellWord(dir), found, look)
 	if release {
 		released, err := record.ReleaseLedger(dir)
 		if err != nil {
 			return results.Unresumable(dir, err)
 		}
 		found.LedgerLost = nil
-		text += releaseText(dir, released)
+		text += overview.Released(dir, released)
 	}
 	if _, err := fmt.Fprint(p.out, text); unlessClosed(err) != nil {
 		return exit.Unmeasured(err)
@@ -76,68 +74,9 @@ func (p *program) repair(dir string, look, release bool) error {
 	return nil
 }
 
-// releaseText says what was released.
-func releaseText(dir string, b *record.Balance) string {
-	switch doubt := b.InDoubt(); {
-	case !b.Kept:
-		return dir + ": there is no ledger, and nothing is in doubt\n"
-	case doubt == record.Usage{}:
-		return fmt.Sprintf("%s: nothing is in doubt; %s are paid\n", dir, overview.Spending(b.Paid))
-	default:
-		return fmt.Sprintf("%s: released %s; %s are paid\n", dir, overview.Spending(doubt), overview.Spending(b.Paid))
-	}
-}
-
 func (p *program) repaired(dir string, look bool) (*record.Repaired, error) {
 	if look {
 		return record.Inspect(dir)
 	}
 	return record.Repair(dir, record.Options{})
-}
-
-// repairText tells the damage of a folder and what became of it.
-func repairText(dir string, r *record.Repaired, look bool) string {
-	kept := page.Plural(r.Kept, "record is", "records are") + " whole"
-	if r.Whole() {
-		return fmt.Sprintf("%s: %s, and nothing is damaged\n", dir, kept)
-	}
-	var b strings.Builder
-	verb := func(done string) string {
-		if look {
-			return "to be " + done
-		}
-		return done
-	}
-	if r.Manifest != nil {
-		fmt.Fprintf(&b, "%v; %s from manifest.copy.json\n", r.Manifest, verb("restored"))
-	}
-	for _, problem := range r.Ledger.Damage {
-		fmt.Fprintln(&b, problem)
-	}
-	if lost := r.Ledger.Doubt[record.CauseLost]; lost != (record.Usage{}) && r.LedgerLost == nil {
-		fmt.Fprintf(&b, "what is missing of the ledger counts as spent: %s\n", overview.Spending(lost))
-	}
-	for _, problem := range r.Damage {
-		fmt.Fprintln(&b, problem)
-	}
-	if r.Unsignalled > 0 {
-		fmt.Fprintf(&b, "signals.jsonl: %s; %s from records.jsonl\n", page.Plural(r.Unsignalled, "record has no line", "records have no line"), verb("made again"))
-	} else if r.Disordered {
-		fmt.Fprintf(&b, "signals.jsonl: its lines are not those of the records in their order; %s from records.jsonl\n", verb("made again"))
-	}
-	fmt.Fprintf(&b, "%s: %s", dir, kept)
-	if r.Moved > 0 {
-		fmt.Fprintf(&b, ", %s %s to records.damaged.jsonl", page.Plural(r.Moved, "line", "lines"), verb("moved"))
-	}
-	if r.Unscored > 0 {
-		fmt.Fprintf(&b, ", %s of scores %s", page.Plural(r.Unscored, "line", "lines"), verb("dropped"))
-	}
-	b.WriteString("\n")
-	for _, id := range r.Lost {
-		fmt.Fprintf(&b, "lost: %s\n", page.Visible(id))
-	}
-	if len(r.Lost) > 0 || r.Moved > 0 || r.Unscored > 0 {
-		fmt.Fprintf(&b, "agentbench run SUITE --out %s makes what is missing again\n", exit.ShellWord(dir))
-	}
-	return b.String()
 }

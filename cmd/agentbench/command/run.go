@@ -578,7 +578,7 @@ func (p *program) scoreWanted(ctx context.Context, dir, suite string, wanted map
 	}
 	journal, m, err := record.OpenScores(dir, p.recording())
 	if err != nil {
-		return used, unscorable(dir, err)
+		return used, results.Unscorable(dir, err)
 	}
 	s.manifest = m
 	done, err := s.wanted(ctx, journal, wanted)

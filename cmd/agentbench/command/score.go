@@ -2,15 +2,12 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -96,9 +93,8 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 		}
 		return errors.Join(s.tell(done), s.tellWorst(done))
 	}
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	done, err := s.make(ctx)
 	if err != nil {
 		return err
@@ -119,7 +115,7 @@ func (p *program) score(ctx context.Context, args []string, f *scoreFlags) error
 func (s *scoring) make(ctx context.Context) (*pass.Pass, error) {
 	journal, m, err := record.OpenScores(s.dir, s.recording())
 	if err != nil {
-		return nil, unscorable(s.dir, err)
+		return nil, results.Unscorable(s.dir, err)
 	}
 	s.manifest = m
 	done, err := s.within(ctx, journal)
@@ -130,14 +126,6 @@ func (s *scoring) make(ctx context.Context) (*pass.Pass, error) {
 		return nil, exit.With(exit.NotMeasured, "what was made is kept; once the cause is gone, the same command goes on", "%w", err)
 	}
 	return done, nil
-}
-
-// unscorable says why scores cannot be added to a folder.
-func unscorable(dir string, err error) error {
-	if busy := (*record.InUse)(nil); errors.As(err, &busy) {
-		return exit.With(exit.NotMeasured, "wait until it ends", "%w", err)
-	}
-	return results.Unresumable(dir, err)
 }
 
 // within makes the scores while the folder is held.
@@ -153,7 +141,14 @@ func (s *scoring) within(ctx context.Context, journal *record.Journal) (*pass.Pa
 	if err := errors.Join(done.Make(ctx, journal), endLedger()); err != nil {
 		return nil, err
 	}
-	return done, s.takeOver()
+	now := results.Rescored{Writer: s.writer(), Judging: s.judging, Removed: s.remove, Whole: len(s.flags.scorers) == 0}
+	for _, v := range s.set.Versions() {
+		now.Scorers = append(now.Scorers, v.Name)
+	}
+	if s.edited {
+		now.Suite = s.suite
+	}
+	return done, now.Into(&s.manifest)
 }
 
 // options are those of a pass over the folder.
@@ -177,7 +172,7 @@ func (s *scoring) options() pass.Options {
 func (s *scoring) compact() error {
 	done, err := record.CompactScores(s.dir, s.recording())
 	if err != nil {
-		return unscorable(s.dir, err)
+		return results.Unscorable(s.dir, err)
 	}
 	if !s.flags.q {
 		fmt.Fprintf(s.err, "scores.jsonl: %d bytes, before %d\n", done.After, done.Before)
@@ -195,89 +190,6 @@ func (s *scoring) verdict(ctx context.Context, done *pass.Pass) error {
 		return exit.With(exit.Stopped, again, "interrupted")
 	case done.Runs > 0 && done.Taskless == done.Runs:
 		return exit.With(exit.NotMeasured, "name the suite that the runs were made of: agentbench score "+exit.ShellWord(s.dir)+" SUITE", "no run could be scored: their tasks are not at hand")
-	}
-	return nil
-}
-
-// takeOver puts into the manifest by which scorers the runs are judged now.
-func (s *scoring) takeOver() error {
-	s.manifest.Scorers = s.standing()
-	s.manifest.Metrics = s.metrics()
-	if !s.edited && len(s.remove) == 0 {
-		return nil
-	}
-	if err := s.takeOverSpec(); err != nil {
-		return err
-	}
-	if s.edited {
-		if err := s.takeOverData(); err != nil {
-			return err
-		}
-	}
-	var err error
-	s.manifest.SpecHash, err = results.Hash(&s.manifest)
-	return err
-}
-
-// standing are the names of the scorers that have judged: those of the suite in
-// its order, then the others.
-func (s *scoring) standing() []string {
-	names := []string{}
-	for _, v := range s.set.Versions() {
-		if !slices.Contains(s.remove, v.Name) && (slices.Contains(s.judging, v.Name) || slices.Contains(s.manifest.Scorers, v.Name)) {
-			names = append(names, v.Name)
-		}
-	}
-	for _, name := range s.manifest.Scorers {
-		if !slices.Contains(names, name) && !slices.Contains(s.remove, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// metrics are those of the suite, and those of other scorers that there are.
-func (s *scoring) metrics() []record.MetricHead {
-	heads := slices.Clone(s.manifest.Metrics)
-	if s.edited && len(s.flags.scorers) == 0 {
-		heads = results.Metrics(s.suite.Suite.SingleMetrics())
-		for _, head := range s.manifest.Metrics {
-			same := func(h record.MetricHead) bool { return h.Name == head.Name }
-			if !slices.Contains(s.declared(), head.Score) && !slices.ContainsFunc(heads, same) {
-				heads = append(heads, head)
-			}
-		}
-	}
-	known := func(name string) bool { return name == "" || slices.Contains(s.manifest.Scorers, name) }
-	return slices.DeleteFunc(heads, func(h record.MetricHead) bool { return !known(h.Score) || !known(h.By) })
-}
-
-// takeOverSpec puts the scorers that judge now in the place of the recorded ones,
-// with what goes with them.
-func (s *scoring) takeOverSpec() error {
-	var now *results.Resolved
-	if s.edited {
-		resolved, err := results.Resolve(s.suite.Suite, nil)
-		if err != nil {
-			return err
-		}
-		if now, err = s.writer().Clean(resolved); err != nil {
-			return err
-		}
-	}
-	return results.TakeOverScorers(&s.manifest, now, s.judging, len(s.flags.scorers) == 0)
-}
-
-// takeOverData adds files of recorded answers that were not there.
-func (s *scoring) takeOverData() error {
-	files, err := s.suite.DataFiles()
-	if err != nil {
-		return fmt.Errorf("hashing the data: %w", err)
-	}
-	for _, f := range files {
-		if !slices.ContainsFunc(s.manifest.Data, func(d record.DataFile) bool { return d.Name == f.Name }) {
-			s.manifest.Data = append(s.manifest.Data, record.DataFile(f))
-		}
 	}
 	return nil
 }
@@ -368,7 +280,7 @@ func (s *scoring) tellWorst(done *pass.Pass) error {
 	for i := range done.Counts {
 		for k := range s.suite.Suite.Scorers {
 			if scorer := &s.suite.Suite.Scorers[k]; scorer.Name == done.Counts[i].Name {
-				calls += done.Counts[i].Wanted * callsAtMost(scorer)
+				calls += done.Counts[i].Wanted * pass.CallsAtMost(scorer)
 			}
 		}
 	}
@@ -377,27 +289,6 @@ func (s *scoring) tellWorst(done *pass.Pass) error {
 	}
 	_, err := fmt.Fprintf(s.out, "%s to be scored, with at most %s\n", page.Plural(done.Runs, "run is", "runs are"), page.Plural(calls, "call", "calls"))
 	return unlessClosed(err)
-}
-
-// callsAtMost is how many calls one score takes, each answer asked for twice.
-// Scorers of the suite that are parts of another one count for themselves.
-func callsAtMost(s *spec.Scorer) int {
-	asked := max(1, len(s.Models)) * max(1, s.Votes) * max(1, len(s.Criteria))
-	switch s.Type {
-	case "command", "http":
-		return 1
-	case "judge":
-		return 2 * asked
-	case "pairwise":
-		return 4 * asked // in both orders
-	}
-	calls := 0
-	for _, part := range s.Parts {
-		if part.Scorer != nil {
-			calls += callsAtMost(part.Scorer)
-		}
-	}
-	return calls
 }
 
 // tellProblems warns of what could not be scored.
@@ -442,17 +333,12 @@ func (p *program) openScoring(args []string, f *scoreFlags) (*scoring, error) {
 		p.warn(o, nil)
 		s.suite = o.Document
 	}
-	return s, firstOfSteps(s.open, s.sameTasks, s.compile, s.name)
-}
-
-// firstOfSteps goes on as long as nothing fails.
-func firstOfSteps(steps ...func() error) error {
-	for _, step := range steps {
+	for _, step := range []func() error{s.open, s.sameTasks, s.compile, s.name} {
 		if err := step(); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return s, nil
 }
 
 // open opens the folder as it was recorded.
@@ -551,27 +437,7 @@ func (s *scoring) asksAsRecorded(name string) bool {
 	}
 	for i := range s.suite.Suite.Scorers {
 		if scorer := &s.suite.Suite.Scorers[i]; scorer.Name == name {
-			return !s.startsPrograms(scorer, map[string]bool{})
-		}
-	}
-	return false
-}
-
-// startsPrograms says whether a scorer, or a part of it, is a program.
-func (s *scoring) startsPrograms(scorer *spec.Scorer, seen map[string]bool) bool {
-	seen[scorer.Name] = true
-	if scorer.Type == "command" {
-		return true
-	}
-	for _, part := range scorer.Parts {
-		inner := part.Scorer
-		for i := range s.suite.Suite.Scorers {
-			if other := &s.suite.Suite.Scorers[i]; inner == nil && other.Name == part.Named {
-				inner = other
-			}
-		}
-		if inner != nil && !seen[inner.Name] && s.startsPrograms(inner, seen) {
-			return true
+			return !pass.StartsPrograms(s.suite.Suite, scorer)
 		}
 	}
 	return false
@@ -588,28 +454,13 @@ func (s *scoring) nameRemoved(known []string) error {
 	}
 	s.remove = slices.Clone(s.flags.remove)
 	if s.edited && len(s.flags.scorers) == 0 {
-		for _, name := range s.declared() {
+		for _, name := range results.DeclaredScorers(&s.manifest) {
 			if !slices.Contains(known, name) && !slices.Contains(s.remove, name) {
 				s.remove = append(s.remove, name)
 			}
 		}
 	}
 	return nil
-}
-
-// declared are the scorers that the recorded suite declares, those that judged the
-// log of another tool not among them.
-func (s *scoring) declared() (names []string) {
-	var recorded struct {
-		Suite struct{ Scorers []struct{ Name string } }
-	}
-	if json.Unmarshal(s.manifest.Spec, &recorded) != nil {
-		return nil // it declares none that can be read
-	}
-	for _, scorer := range recorded.Suite.Scorers {
-		names = append(names, scorer.Name)
-	}
-	return names
 }
 
 // sameTasks refuses tasks that are not those that were run.
