@@ -487,11 +487,11 @@ func swept(t *testing.T, dir, flag string) *sweep.Sweep {
 	if err != nil {
 		t.Fatal(err)
 	}
-	candidates, err := r.candidates(nil, []sweep.Axis{axis})
+	candidates, err := r.Candidates(nil, []sweep.Axis{axis})
 	if err != nil {
 		t.Fatal(err)
 	}
-	of, err := r.sweep(candidates)
+	of, err := r.Sweep(candidates)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,17 +71,17 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 	if err != nil {
 		return err
 	}
-	if r.folder.Manifest.Totals.Runs() > manyRecorded {
+	if r.Folder.Manifest.Totals.Runs() > manyRecorded {
 		defer reports.Leanly()()
 	}
 	if len(set)+len(axes) == 0 && len(f.configurations) == 0 {
-		r.bases = r.all()
+		r.Bases = r.All()
 	}
-	candidates, err := r.candidates(set, axes)
+	candidates, err := r.Candidates(set, axes)
 	if err != nil {
 		return err
 	}
-	s, err := r.sweep(candidates)
+	s, err := r.Sweep(candidates)
 	if err != nil {
 		return err
 	}
@@ -92,8 +92,8 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 }
 
 func (p *program) writeReplay(ctx context.Context, r *recordedRuns, s *sweep.Sweep, f *replayFlags) error {
-	m := &r.folder.Manifest
-	told, err := tune.Collect(ctx, s, tune.ReplayOptions{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf, Warnings: r.left})
+	m := &r.Folder.Manifest
+	told, err := tune.Collect(ctx, s, tune.ReplayOptions{Suite: m.Suite, Simulated: m.Simulated, PricesAsOf: m.PricesAsOf, Warnings: r.left()})
 	if err != nil {
 		return exit.With(exit.Stopped, "", "%w", err)
 	}

@@ -127,7 +127,7 @@ func (t *tuning) recommend(ctx context.Context) error {
 	if err := t.grid(); err != nil {
 		return err
 	}
-	of, err := t.sweep(t.candidates)
+	of, err := t.Sweep(t.candidates)
 	if err != nil {
 		return err
 	}
@@ -135,11 +135,11 @@ func (t *tuning) recommend(ctx context.Context) error {
 		return err
 	}
 	if t.live != nil && !t.flags.quiet {
-		defer fmt.Fprintf(t.err, "\nrecorded: %s\nmore: agentbench tune %s --suite %s%s\n", t.place, exit.ShellWord(t.place), exit.ShellWord(t.opened.path), t.flags.again())
+		defer fmt.Fprintf(t.err, "\nrecorded: %s\nmore: agentbench tune %s --suite %s%s\n", t.Path, exit.ShellWord(t.Path), exit.ShellWord(t.opened.path), t.flags.again())
 	}
-	m := &t.folder.Manifest
+	m := &t.Folder.Manifest
 	t.options.About.Suite, t.options.About.Simulated, t.options.About.PricesAsOf = m.Suite, m.Simulated, m.PricesAsOf
-	t.options.About.Warnings = append(t.options.About.Warnings, t.left...)
+	t.options.About.Warnings = append(t.options.About.Warnings, t.left()...)
 	if !t.noToday {
 		t.options.Tuned = t.today().Name
 	}
@@ -182,7 +182,7 @@ type tuning struct {
 // openTuning opens what is tuned, a result folder or a suite, and checks all that can
 // be checked before runs are made or read.
 func (p *program) openTuning(ctx context.Context, path string, f *tuneFlags) (*tuning, error) {
-	t := &tuning{recordedRuns: &recordedRuns{program: p}, flags: f, set: assigned(f.set)}
+	t := &tuning{recordedRuns: &recordedRuns{program: p, Recorded: &results.Recorded{}}, flags: f, set: assigned(f.set)}
 	folder := p.holdsResults(path) && !f.resumes(path)
 	suite := cmp.Or(f.suite, path)
 	switch {
@@ -246,15 +246,15 @@ func (p *program) holdsResults(path string) bool {
 // base finds the configuration whose loop is tuned: in the suite that is named, as it is
 // now, else among those that were recorded.
 func (t *tuning) base() error {
-	wanted := cmp.Or(t.flags.configuration, t.only)
-	if t.folder == nil {
+	wanted := cmp.Or(t.flags.configuration, t.Only)
+	if t.Folder == nil {
 		now, err := tune.ConfigurationOf(t.opened.Suite, t.opened.path, wanted)
 		if err == nil {
-			t.bases = []sweep.Base{{Name: now.Name, Loop: now.Loop}}
+			t.Bases = []sweep.Base{{Name: now.Name, Loop: now.Loop}}
 		}
 		return err
 	}
-	m := &t.folder.Manifest
+	m := &t.Folder.Manifest
 	recorded := m.Baseline
 	if len(m.Configurations) == 1 {
 		recorded = m.Configurations[0].Name
@@ -262,7 +262,7 @@ func (t *tuning) base() error {
 	if t.opened != nil {
 		now, err := tune.ConfigurationOf(t.opened.Suite, t.opened.path, wanted)
 		if err == nil {
-			t.bases = []sweep.Base{{Name: now.Name, Loop: now.Loop}}
+			t.Bases = []sweep.Base{{Name: now.Name, Loop: now.Loop}}
 			return nil
 		}
 		if _, known := m.Configuration(wanted); !known && (wanted != "" || recorded != "") {
@@ -270,32 +270,32 @@ func (t *tuning) base() error {
 		}
 	}
 	if wanted = cmp.Or(wanted, recorded); wanted == "" {
-		t.bases, t.noToday = t.recordedRuns.all(), true
-		slices.SortFunc(t.bases, func(a, b sweep.Base) int { return cmp.Compare(a.Name, b.Name) }) // the order in the folder changes nothing
+		t.Bases, t.noToday = t.recordedRuns.All(), true
+		slices.SortFunc(t.Bases, func(a, b sweep.Base) int { return cmp.Compare(a.Name, b.Name) }) // the order in the folder changes nothing
 		return nil
 	}
-	t.bases = nil
-	return t.recordedRuns.base([]string{wanted})
+	t.Bases = nil
+	return t.SetBases([]string{wanted})
 }
 
 // today is the configuration whose loop is tuned.
-func (t *tuning) today() sweep.Base { return t.bases[0] }
+func (t *tuning) today() sweep.Base { return t.Bases[0] }
 
 // declared is what the suite says of tuning; nil where it says nothing. The suite
 // that is named comes before the one that was recorded.
 func (t *tuning) declared() *spec.Tune {
-	if t.opened != nil && (t.opened.Suite.Tune != nil || t.folder == nil) {
+	if t.opened != nil && (t.opened.Suite.Tune != nil || t.Folder == nil) {
 		return t.opened.Suite.Tune
 	}
-	return t.folder.Document.Suite.Tune
+	return t.Folder.Document.Suite.Tune
 }
 
 // terms reads how one is chosen.
 func (t *tuning) terms() (err error) {
 	var scores []string
 	var seed int64
-	if t.folder != nil {
-		scores, seed = t.folder.Manifest.Scorers, t.folder.Manifest.Seed
+	if t.Folder != nil {
+		scores, seed = t.Folder.Manifest.Scorers, t.Folder.Manifest.Seed
 	} else {
 		for i := range t.opened.Suite.Scorers {
 			scores = append(scores, t.opened.Suite.Scorers[i].Name)
@@ -318,14 +318,14 @@ func (t *tuning) parameters() error {
 		}
 	}
 	if len(t.axes) == 0 {
-		t.axes = sweep.LimitsOf(t.today().Loop, t.all(), t.folder != nil)
-		if t.folder == nil && !t.flags.quiet {
+		t.axes = sweep.LimitsOf(t.today().Loop, t.all(), t.Folder != nil)
+		if t.Folder == nil && !t.flags.quiet {
 			for _, line := range tune.Loosest(t.today(), t.all(), t.axes) {
 				fmt.Fprintln(t.err, line)
 			}
 		}
 	}
-	if len(t.axes) == 0 && t.folder != nil && t.folder.Imported {
+	if len(t.axes) == 0 && t.Folder != nil && t.Folder.Imported {
 		t.axes = sweep.UnknownLimits()
 	}
 	if len(t.axes) == 0 && !t.noToday {
@@ -336,8 +336,8 @@ func (t *tuning) parameters() error {
 
 // all are all configurations of the folder, or of the suite that is to be recorded.
 func (t *tuning) all() (all []sweep.Base) {
-	if t.folder != nil {
-		return t.recordedRuns.all()
+	if t.Folder != nil {
+		return t.recordedRuns.All()
 	}
 	for i := range t.opened.Suite.Resolved {
 		all = append(all, sweep.Base{Name: t.opened.Suite.Resolved[i].Name, Loop: t.opened.Suite.Resolved[i].Loop})
@@ -353,7 +353,7 @@ func (t *tuning) byDefault() bool { return len(t.flags.parameters) == 0 && t.dec
 func (t *tuning) unusable(err error) error {
 	var f *exit.Error
 	if !errors.As(err, &f) {
-		err = t.recordedRuns.unusable(err)
+		err = results.Unusable(err)
 	}
 	if !errors.As(err, &f) || f.Code != exit.WrongUsage || len(t.flags.parameters)+len(t.flags.set) > 0 || t.declared() == nil {
 		return err
@@ -366,14 +366,14 @@ func (t *tuning) unusable(err error) error {
 // grid reads the runs and makes the configurations: every combination of the values, and
 // today's.
 func (t *tuning) grid() error {
-	loops, err := t.probes(t.set, t.axes)
+	loops, err := t.Probes(t.set, t.axes)
 	if err != nil {
 		return t.unusable(err)
 	}
-	if err := t.read(loops); err != nil {
+	if err := t.ReadFor(loops); err != nil {
 		return err
 	}
-	if err := cmp.Or(t.told(loops), t.agentFailed()); err != nil {
+	if err := cmp.Or(t.Told(loops), t.agentFailed()); err != nil {
 		return err
 	}
 	named := map[*source.Node]bool{}
@@ -381,11 +381,11 @@ func (t *tuning) grid() error {
 		for _, value := range t.axes[i].Values {
 			named[value] = true
 		}
-		if err := t.observe(t.set, t.axes, i); err != nil {
+		if err := t.Observe(t.set, t.axes, i); err != nil {
 			return t.unusable(err)
 		}
 		if t.byDefault() {
-			t.axes[i].KeepPossible(t.bases, t.set)
+			t.axes[i].KeepPossible(t.Bases, t.set)
 		}
 	}
 	if t.byDefault() && len(t.axes) > 0 {
@@ -397,9 +397,9 @@ func (t *tuning) grid() error {
 		fmt.Fprintf(t.err, "tried: the limits of %s, at the values that its runs tell apart: %s\n", page.Visible(t.today().Name), strings.Join(tried, ", "))
 	}
 	if today, faults := t.today().Loop.With(t.set...); faults.Err() == nil && !t.noToday {
-		sweep.KeepToday(today, len(t.bases), t.axes)
+		sweep.KeepToday(today, len(t.Bases), t.axes)
 	}
-	if t.candidates, err = sweep.Grid(t.bases, t.set, t.axes); err != nil {
+	if t.candidates, err = sweep.Grid(t.Bases, t.set, t.axes); err != nil {
 		return t.unusable(err)
 	}
 	t.options.Today = -1
@@ -427,10 +427,10 @@ func (t *tuning) unchosen(err error) error {
 		return exit.Usage("for example --choose within_one_se", "%w", err)
 	case errors.Is(err, context.Canceled):
 		return exit.With(exit.Stopped, "", "%w", err)
-	case t.folder == nil:
+	case t.Folder == nil:
 		return exit.With(exit.WrongUsage, "", "tuning %s: %w", t.opened.path, err)
 	}
-	return exit.With(exit.NotMeasured, "", "tuning %s: %w", t.place, err)
+	return exit.With(exit.NotMeasured, "", "tuning %s: %w", t.Path, err)
 }
 
 // again are the flags that say what is tuned and how one is chosen, as they were given.
@@ -456,7 +456,7 @@ func (t *tuning) applicable() (err error) {
 	case t.flags.apply == "":
 		return nil
 	case t.noToday:
-		return exit.Usage("--configuration NAME names it", "--apply changes one configuration, and %s holds several and no baseline", t.place)
+		return exit.Usage("--configuration NAME names it", "--apply changes one configuration, and %s holds several and no baseline", t.Path)
 	case t.flags.apply != applySuite:
 		if t.loop, err = t.open(t.flags.apply, nil); err == nil && t.loop.Loop == nil {
 			err = exit.Usage("--apply alone changes the files of the suite", "--apply=%s: the file is no loop", t.flags.apply)

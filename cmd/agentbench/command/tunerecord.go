@@ -112,7 +112,7 @@ func (t *tuning) record(ctx context.Context) (ended, err error) {
 	if err != nil {
 		return nil, err
 	}
-	runs.bases = t.bases
+	runs.Bases = t.Bases
 	t.recordedRuns = runs
 	if c := t.live.contest; c != nil {
 		for _, line := range c.Told(c.Names(), c.Score).Lines(page.Visible) {

@@ -1,0 +1,360 @@
+package results
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/agentbench/agentbench/engine/exit"
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/engine/replay"
+	"github.com/agentbench/agentbench/engine/replay/sweep"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/source"
+)
+
+// Recorded are the runs of a folder that are replayed.
+type Recorded struct {
+	*Folder
+	Only  string // the configuration whose runs are replayed; "": all
+	Bases []sweep.Base
+	Texts bool // the runs were read with their texts
+	Apart bool // something that is tried takes the path of no recording
+	// Selection is what was read, and Replayed are the runs. Notes and Left tell what of
+	// the folder is not among them.
+	Selection Selection
+	Replayed  []sweep.Recording
+	Notes     Notes
+	Left      []string
+
+	RecordedOptions
+}
+
+// RecordedOptions are what a folder does not say.
+type RecordedOptions struct {
+	// Warn is told of what is left out.
+	Warn func(text string)
+	// Lean surrounds the reading of runs.
+	Lean func() (end func())
+	// Judge judges runs again; it may return nil. Replay makes replays that render
+	// requests; nil: the runs have no texts for it.
+	Judge  func() sweep.Judge
+	Replay func() func(was, target *spec.Loop, announced ...string) *replay.Replay
+}
+
+// OpenRecorded opens the folder of a place for replays in some configurations; none: in
+// all. Runs are read once it is known what will be replayed: see ReadFor.
+func OpenRecorded(at *Place, suite *spec.Document, configurations []string, o RecordedOptions) (*Recorded, error) {
+	if at.Baseline() {
+		return nil, exit.Usage("name the result folder that it was made of", "%s is a baseline, which does not hold what runs did: it cannot be replayed", at.Text)
+	}
+	folder, err := OpenManifest(at.Path, at.Manifest, Options{Suite: suite})
+	if err != nil {
+		return nil, exit.With(exit.NotMeasured, "agentbench version tells which one this is, and the manifest which one made it", "%s cannot be replayed: %w", at.Path, err)
+	}
+	r := &Recorded{Folder: folder, Only: at.Configuration, RecordedOptions: o}
+	if suite != nil {
+		other, err := folder.OtherData(suite)
+		if err != nil {
+			return nil, exit.With(exit.WrongSpec, "", "%w", err)
+		}
+		if len(other) > 0 {
+			o.Warn(exit.Some(other) + " of --suite: not the bytes that the runs were made of, so that tasks may differ")
+		}
+	}
+	return r, r.SetBases(configurations)
+}
+
+// SetBases finds the configurations that parameters are set in.
+func (r *Recorded) SetBases(names []string) error {
+	m := &r.Manifest
+	if len(names) == 0 && r.Only != "" {
+		names = []string{r.Only}
+	}
+	for _, name := range names {
+		head, ok := m.Configuration(name)
+		if !ok {
+			known := Names(m)
+			return exit.Usage(exit.DidYouMean(name, known, "there are: "+exit.Some(known)), "%s has no configuration %q", r.Path, name)
+		}
+		r.Bases = append(r.Bases, sweep.Base{Name: head.Name, Loop: r.Loop(head.Name)})
+	}
+	if len(names) == 0 {
+		r.Bases = r.All()
+	}
+	return nil
+}
+
+// All are all configurations of the folder.
+func (r *Recorded) All() []sweep.Base {
+	var all []sweep.Base
+	for i := range r.Manifest.Configurations {
+		name := r.Manifest.Configurations[i].Name
+		all = append(all, sweep.Base{Name: name, Loop: r.Loop(name)})
+	}
+	return all
+}
+
+// ReadFor reads the runs as far as loops that will be replayed need them.
+func (r *Recorded) ReadFor(loops []*spec.Loop) error {
+	selection := Selection{Texts: r.needTexts(loops) || len(r.judgesAround()) > 0}
+	if r.Only != "" {
+		selection.Configurations = []string{r.Only}
+	}
+	var err error
+	defer r.Lean()()
+	if r.Replayed, r.Notes, err = r.Read(selection); err != nil {
+		return exit.With(exit.NotMeasured, "", "%w", err)
+	}
+	r.Selection = selection
+	r.Texts, r.Apart = selection.Texts, slices.ContainsFunc(loops, r.leaves)
+	r.tellNotes()
+	if len(r.Replayed) == 0 {
+		return exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(r.Path)+" lists the runs", "%s holds no run that counts", cmp.Or(r.Only, r.Path))
+	}
+	return nil
+}
+
+// needTexts says whether one of the loops reads what signals do not have.
+func (r *Recorded) needTexts(loops []*spec.Loop) bool {
+	return slices.ContainsFunc(r.All(), func(base sweep.Base) bool {
+		return slices.ContainsFunc(loops, func(l *spec.Loop) bool { return sweep.NeedsTexts(base.Loop, l) != "" })
+	})
+}
+
+// leaves says that a loop takes the path of no recorded configuration.
+func (r *Recorded) leaves(l *spec.Loop) bool {
+	return !slices.ContainsFunc(r.All(), func(base sweep.Base) bool { return replay.Apart(base.Loop, l) == "" })
+}
+
+// leaveOut tells of runs that are not among those that are replayed, at once and on
+// the page.
+func (r *Recorded) leaveOut(text string) {
+	r.Warn(text)
+	r.Left = append(r.Left, text)
+}
+
+// tellNotes tells what of the folder is not among the runs.
+func (r *Recorded) tellNotes() {
+	n := &r.Notes
+	for _, note := range []struct {
+		count     int
+		one, many string
+	}{
+		{n.Faults, "run with a fault is left out", "runs with a fault are left out"},
+		{n.Cancelled, "cancelled run is left out", "cancelled runs are left out"},
+		{n.Strangers, "run of no configuration of the manifest is left out", "runs of no configuration of the manifest are left out"},
+		{n.Others, "run was made by another loop than the folder's, and is left out", "runs were made by another loop than the folder's, and are left out"},
+		{n.Repeated, "run stands in the folder twice, and counts once", "runs stand in the folder twice, and count once"},
+		{n.Taskless, "run is of a task that --suite or the folder does not have", "runs are of tasks that --suite or the folder does not have"},
+	} {
+		if note.count > 0 {
+			r.leaveOut(exit.Plural(note.count, note.one, note.many))
+		}
+	}
+	if n.BadLines > 0 {
+		lines := exit.Plural(n.BadLines, "line", "lines") + " cannot be read"
+		r.Warn(fmt.Sprintf("%s, the first: %s\nhint: agentbench repair --dry-run %s says what is damaged", lines, n.FirstBad, exit.ShellWord(r.Path)))
+		r.Left = append(r.Left, lines)
+	}
+	r.tellMissing()
+}
+
+// tellMissing warns of a folder whose runs have not all been made: those that end
+// soon come first.
+func (r *Recorded) tellMissing() {
+	raced := r.leaveRaced()
+	m := &r.Manifest
+	planned, made := m.Totals.Planned, r.Notes.Faults+r.Notes.Cancelled
+	for i := range r.Replayed {
+		made += len(r.Replayed[i].Runs)
+	}
+	if r.Only != "" {
+		planned /= max(1, len(m.Configurations))
+	} else {
+		planned -= raced * planned / max(1, len(m.Configurations))
+	}
+	if m.Status != record.StateComplete && made < planned {
+		r.leaveOut(fmt.Sprintf("only %d of %s made: those that are missing may be the longer ones", made, exit.Plural(planned, "run is", "runs are")))
+	}
+}
+
+// leaveRaced leaves out the configurations that left a race, and counts them: they
+// have the first tasks only, on which the others are not to be compared.
+func (r *Recorded) leaveRaced() (raced int) {
+	if r.Only != "" {
+		return 0
+	}
+	m := &r.Manifest
+	for i := range m.Configurations {
+		head := &m.Configurations[i]
+		if !slices.ContainsFunc(r.Replayed, func(one sweep.Recording) bool { return one.Configuration == head.Name && len(one.Runs) > 0 }) {
+			r.leaveOut(head.Name + " is left out: it has no run that counts")
+		}
+	}
+	r.Replayed = slices.DeleteFunc(r.Replayed, func(one sweep.Recording) bool {
+		head, _ := m.Configuration(one.Configuration)
+		if head.LeftRace > 0 {
+			raced++
+			r.leaveOut(fmt.Sprintf("%s is left out: it left the race after %d of %s", one.Configuration, head.LeftRace, exit.Plural(m.Tasks, "task", "tasks")))
+		}
+		return head.LeftRace > 0
+	})
+	return raced
+}
+
+// Candidates make the configurations that are tried: every combination of axes,
+// with parameters set before, in every base. Runs are read by then.
+func (r *Recorded) Candidates(set []spec.Assignment, axes []sweep.Axis) ([]sweep.Candidate, error) {
+	if err := sweep.Affords(1, axes); err != nil {
+		return nil, Unusable(err)
+	}
+	loops, err := r.Probes(set, axes)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.ReadFor(loops); err != nil {
+		return nil, err
+	}
+	if err := r.Told(loops); err != nil {
+		return nil, err
+	}
+	for i := range axes {
+		if err := r.Observe(set, axes, i); err != nil {
+			return nil, err
+		}
+	}
+	all, err := sweep.Grid(r.Bases, set, axes)
+	return all, Unusable(err)
+}
+
+// Probes are loops that have each of the values once: what a combination reads,
+// one of them reads. Parameters that no base has are a mistake; where one has them, the others are left out.
+func (r *Recorded) Probes(set []spec.Assignment, axes []sweep.Axis) ([]*spec.Loop, error) {
+	var loops []*spec.Loop
+	var bases []sweep.Base
+	var first error
+	for _, base := range r.Bases {
+		found, err := sweep.Probes(base.Loop, set, axes)
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			continue
+		}
+		loops, bases = append(loops, found...), append(bases, base)
+	}
+	if len(bases) == 0 {
+		return nil, Unusable(first)
+	}
+	r.Bases = bases
+	return loops, r.readable(loops)
+}
+
+// readable refuses to decide by tasks that are not at hand.
+func (r *Recorded) readable(loops []*spec.Loop) error {
+	if !r.KnowsTasks() && slices.ContainsFunc(loops, sweep.ReadsTask) {
+		return exit.Usage("name the suite that has the tasks: --suite SUITE", "a condition reads the task, and the tasks are not in %s", r.Path)
+	}
+	return nil
+}
+
+// Told refuses to decide by what the log of another tool does not tell: that
+// would take it for zero.
+func (r *Recorded) Told(loops []*spec.Loop) error {
+	if !r.Imported {
+		return nil
+	}
+	for _, l := range loops {
+		if what := sweep.Untold(l, r.Replayed); what != "" {
+			return exit.With(exit.NotMeasured, "the mapping says where the log has it: agentbench import --help", "%s", what)
+		}
+	}
+	return nil
+}
+
+// Observe finds the values of one of the axes, if it has ends, in the first base
+// that has the parameter.
+func (r *Recorded) Observe(set []spec.Assignment, axes []sweep.Axis, which int) error {
+	axis := &axes[which]
+	base, faults := r.Bases[0].Loop.With(set...)
+	if base == nil {
+		return Unusable(faults)
+	}
+	if err := axis.Observe(sweep.Beside(base, axes, which), r.Replayed); err != nil {
+		return Unusable(err)
+	}
+	if axis.Observed > 0 {
+		r.Warn(fmt.Sprintf("%s: %d values were observed, of which %d are tried, evenly by rank", axis.Path, axis.Observed, len(axis.Values)))
+	}
+	return nil
+}
+
+// Sweep holds candidates against the recorded runs.
+func (r *Recorded) Sweep(candidates []sweep.Candidate) (*sweep.Sweep, error) {
+	s, err := r.Held(candidates)
+	if err != nil {
+		return nil, err
+	}
+	if n := s.Unpaired(); n > 0 {
+		r.leaveOut(exit.Plural(n, "recorded run is", "recorded runs are") + " left out: another recording has none of that task and trial")
+	}
+	return s, nil
+}
+
+// Held are candidates held against what was read.
+func (r *Recorded) Held(candidates []sweep.Candidate) (*sweep.Sweep, error) {
+	for i := range r.Replayed {
+		r.Replayed[i].Judge = r.Judge()
+	}
+	s, err := sweep.New(r.Replayed, candidates, sweep.Options{Replay: r.Replay()})
+	if err != nil {
+		return nil, exit.With(exit.NotMeasured, "", "%w", err)
+	}
+	return s, nil
+}
+
+// judgesAround are the scorers that ask nobody and of whose scores those of
+// iterations tell only some: they judge the runs again that a replay gives.
+func (r *Recorded) judgesAround() (names []string) {
+	if !r.KnowsTasks() {
+		return nil
+	}
+	all := r.Document.Suite.Scorers
+	for i := range all {
+		switch r.Reads(all[i].Name) {
+		case sweep.ReadsAround, sweep.ReadsStop:
+			if !all[i].Asks(all) {
+				names = append(names, all[i].Name)
+			}
+		}
+	}
+	return names
+}
+
+// WhenAsked are the scorers that judge the iterations that a replay asks for.
+func (r *Recorded) WhenAsked() (names []string) {
+	scorers := r.Document.Suite.Scorers
+	for i := range scorers {
+		if scorers[i].Score == spec.ScoreWhenAsked {
+			names = append(names, scorers[i].Name)
+		}
+	}
+	return names
+}
+
+// Unusable is a mistake in what was asked for, as wrong usage.
+func Unusable(err error) error {
+	var faults source.Faults
+	var many *sweep.TooMany
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &many):
+		return exit.Usage(many.Hint(), "%w", err)
+	case errors.As(err, &faults):
+		return &exit.Error{Code: exit.WrongUsage, Err: faults}
+	}
+	return exit.Usage("", "%w", err)
+}
