@@ -18,7 +18,7 @@ const (
 	FailOnNothing    = "none"
 )
 
-// Fails says whether a gated difference makes the comparison fail.
+// Fails reports whether a gated difference makes the comparison fail.
 func (c *Comparison) Fails(d *Difference) bool {
 	switch c.FailOn {
 	case FailOnWorse:

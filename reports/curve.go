@@ -118,7 +118,7 @@ func (r *runs) inCurveByTask(ordered []int32) iter.Seq2[int, []int32] {
 	}
 }
 
-// inCurve says that the run has a score wherever it might have stopped.
+// inCurve reports whether the run has a score wherever it might have stopped.
 func (r *runs) inCurve(run int32) bool {
 	for i := range r.all[run].iterations {
 		if _, ok := r.scoreAt(run, int(i)+1); !ok {

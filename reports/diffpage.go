@@ -72,7 +72,7 @@ func (c *Comparison) Remark(quote func(string) string) string {
 	return page.SimulatedBy(c.Simulated, quote)
 }
 
-// allSimulated says that no number comes from a real model.
+// allSimulated reports whether no number comes from a real model.
 func (c *Comparison) allSimulated() bool {
 	for i := range c.Pairs {
 		sides := 0

@@ -316,7 +316,7 @@ func (c *contender) aside() FrontRow {
 	return r
 }
 
-// beats says that a row is as cheap, as good and as fast as another one.
+// beats reports whether a row is as cheap, as good and as fast as another one.
 func (r *FrontRow) beats(other *FrontRow) bool {
 	return r.Cost.Number <= other.Cost.Number && r.Quality.Number >= other.Quality.Number && r.Seconds.Number <= other.Seconds.Number
 }

@@ -191,7 +191,7 @@ func (m *measure) among(is func(at int32) bool) *measure {
 	return &some
 }
 
-// graded says that some primary score is neither 0 nor 1.
+// graded reports whether some primary score is neither 0 nor 1.
 func (m *measure) graded() bool {
 	return slices.ContainsFunc(m.ordered, func(at int32) bool {
 		score, ok := m.runs.primary(at)

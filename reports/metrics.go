@@ -289,7 +289,7 @@ func (r *reducer) why(scored int) page.Value {
 	return page.Missing(page.FewTrials)
 }
 
-// isMean says that the metric is a mean over runs, which has the intervals of
+// isMean reports whether the metric is a mean over runs, which has the intervals of
 // scores.
 func (r *reducer) isMean() bool { return r.Reduce == reduceMean || r.Reduce == reducePassRate }
 

@@ -175,7 +175,7 @@ type Cost struct {
 	PerSuccessInterval page.Range `json:"per_success_interval"`
 }
 
-// allSimulated says that no number comes from a real model.
+// allSimulated reports whether no number comes from a real model.
 func (r *Report) allSimulated() bool {
 	return !slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Runs > 0 && !c.Simulated }) &&
 		slices.ContainsFunc(r.Configurations, func(c Configuration) bool { return c.Simulated })

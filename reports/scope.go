@@ -233,7 +233,7 @@ func (r *ranged) exact() string {
 	return text
 }
 
-// isWide says that there is an interval.
+// isWide reports whether there is an interval.
 func (r *ranged) isWide() bool {
 	return r.value.Known() && r.low.Known() && r.high.Known() && r.low.Number < r.high.Number
 }

@@ -59,7 +59,7 @@ func (c *collector) stops(configuration int, m *measure) []Stop {
 	return stops
 }
 
-// countsSteps says that agents of the configuration make steps, and that it is known how
+// countsSteps reports whether agents of the configuration make steps, and it is known how
 // many.
 func (c *collector) countsSteps(configuration int) bool {
 	return !c.manifest.Brief && len(c.manifest.Configurations[configuration].Steps) > 0

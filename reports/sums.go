@@ -69,7 +69,7 @@ func (u *sums) add(s *record.Signals, head *record.ConfigurationHead) {
 	}
 }
 
-// assessed says that the loop believes or does not: an iteration was evaluated, or
+// assessed reports whether the loop has a belief at all: an iteration was evaluated, or
 // its agent could have said that the task is done.
 func assessed(s *record.Signals, head *record.ConfigurationHead) bool {
 	return head.Completes || slices.ContainsFunc(s.Iterations, func(it record.IterationSignals) bool { return it.Evaluated })

@@ -92,7 +92,7 @@ func (r *runs) meanSeconds(group []int32) page.Value {
 	return page.ValueOf(stats.Ratio(elapsed.Seconds(), float64(len(group))))
 }
 
-// isBinary says that all primary scores of the i-th configuration are 0 or 1.
+// isBinary reports whether all primary scores of the i-th configuration are 0 or 1.
 func (r *Report) isBinary(i int) bool {
 	scores := r.Configurations[i].Scores
 	return len(scores) > 0 && scores[0].Binary

@@ -64,7 +64,7 @@ func CheckThreshold(text string) error {
 	return nil
 }
 
-// ReadsDiff says whether a threshold reads what differs from the baseline.
+// ReadsDiff reports whether a threshold reads what differs from the baseline.
 func ReadsDiff(text string) bool {
 	program, _ := expr.Threshold().Compile(text, expr.WantBool)
 	return program != nil && readsDiff(program)
@@ -320,7 +320,7 @@ func (j *judge) holding(ctx context.Context, program *expr.Program, pair *Pair, 
 	return Possibly
 }
 
-// alike says whether the threshold gives the same at all ends.
+// alike reports whether the threshold gives the same at all ends.
 func (j *judge) alike(ctx context.Context, program *expr.Program, pair *Pair, seen *readings, wide []reading, ok bool) bool {
 	alike := true
 	for _, corner := range corners(wide) {

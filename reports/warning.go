@@ -291,7 +291,7 @@ func (w Warning) Text(quote func(string) string) string {
 	return strings.NewReplacer("{n}", fmt.Sprint(w.Count), "{of}", fmt.Sprint(w.Of), "{name}", quote(w.Name), "{more}", quote(w.More), "{detail}", w.More).Replace(text)
 }
 
-// Serious says that a warning puts numbers into question, or says that some are
+// Serious reports whether a warning puts numbers into question, or says that some are
 // missing, and is not only an explanation.
 func (w Warning) Serious() bool { return sayings[w.Kind].serious }
 
@@ -359,7 +359,7 @@ func (c *Comparison) warn(base, new *Report, couples []couple, options *DiffOpti
 	c.Warnings = all
 }
 
-// judgedOtherwise says that both sides have scores by a scorer, and not by the
+// judgedOtherwise reports whether both sides have scores by a scorer, and not by the
 // same versions of it.
 func judgedOtherwise(base, new *Report, scorer string) bool {
 	x, y := base.scorerVersions(scorer), new.scorerVersions(scorer)

@@ -131,7 +131,7 @@ func (l *Loop) Stages() []Stage {
 	return stages
 }
 
-// RepliesText says that every stage's output is a text.
+// RepliesText reports whether every stage's output is a text.
 func (l *Loop) RepliesText() bool {
 	for _, s := range l.Stages() {
 		if s.Agent.Model == "" || s.Agent.Reply == ReplyJSON {
@@ -147,7 +147,7 @@ const (
 	defaultStepsWithUser = 100
 )
 
-// Converses says that an agent of the loop makes steps: it is a model that has tools, delegates, memory or a user, or
+// Converses reports whether an agent of the loop makes steps: it is a model that has tools, delegates, memory or a user, or
 // is told what remains. Any other one answers once.
 func (l *Loop) Converses(a *Agent) bool {
 	return a.Model != "" && (a.callsTools() || a.Memory != nil || a.WarnRemaining > 0 || l.User != nil)
@@ -196,7 +196,7 @@ func (l *Loop) StepLimits() (limits []StepLimit) {
 	return limits
 }
 
-// StepsOnce says that each iteration of the agent is one step: it has nothing to call, and no user answers it. Blocks in
+// StepsOnce reports whether each iteration of the agent is one step: it has nothing to call, and no user answers it. Blocks in
 // its text are calls nonetheless, and are answered.
 func (a *Agent) StepsOnce(answered bool) bool {
 	blocks := a.ToolCalls != "" && a.ToolCalls != "native"

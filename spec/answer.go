@@ -250,7 +250,7 @@ func (d *Document) mocked() ([]Answer, error) {
 	return nil, fmt.Errorf("none of %s is set", strings.Join(mockVariables, ", "))
 }
 
-// Asks says that the scorer, or something that its score is made of, asks others. All are the scorers of the suite.
+// Asks reports whether the scorer, or something that its score is made of, asks others. All are the scorers of the suite.
 func (s *Scorer) Asks(all []Scorer) bool {
 	for part := range s.MadeOf(all) {
 		if part.Kind().Asks {
@@ -291,7 +291,7 @@ func fewerOutputs(a, b string) string {
 	return outputs[max(0, min(slices.Index(outputs, a), slices.Index(outputs, b)))]
 }
 
-// readsStop says that the scorer reads how the run stopped, which iterations do not know.
+// readsStop reports whether the scorer reads how the run stopped, which iterations do not know.
 func (s *Scorer) readsStop() bool {
 	reads := s.Value.reads("stop") || s.Target.reads("stop") || s.Expr.reads("stop")
 	return reads || s.Extract != nil && s.Extract.Expr.reads("stop")

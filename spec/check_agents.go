@@ -240,7 +240,7 @@ func (t *Tool) kinds() []string {
 // taskCompletion is the tool by which an agent says that the task is done.
 const taskCompletion = "task_completion"
 
-// completes says that a run that the tool ends is a success of the loop.
+// completes reports whether a run that the tool ends is a success of the loop.
 func (t *Tool) completes() bool {
 	if t.Success != nil {
 		return *t.Success

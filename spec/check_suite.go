@@ -52,7 +52,7 @@ func (l *loader) checkRoots(s *Suite) {
 	}
 }
 
-// checkSet says whether a configuration can be resolved: it names a loop, and each parameter once.
+// checkSet reports whether a configuration can be resolved: it names a loop, and each parameter once.
 func (l *loader) checkSet(c *Configuration) bool {
 	if c.Node == nil || c.Loop == "" {
 		return false
@@ -455,7 +455,7 @@ func (s *Suite) Misreads(reads []string) []Misread {
 	return Misreads(reads, known)
 }
 
-// namesMetrics says whether all metrics have what their names are made of. Where one has not, nobody knows which are missing.
+// namesMetrics reports whether all metrics have what their names are made of. Where one has not, nobody knows which are missing.
 func (s *Suite) namesMetrics() bool {
 	return !slices.ContainsFunc(s.Metrics, func(m Metric) bool {
 		counts := slices.ContainsFunc(m.Reduce, func(reduce string) bool { return slices.Contains(takesK, reduce) })
@@ -507,7 +507,7 @@ func (s *Suite) scoreNames() (names []string) {
 	return names
 }
 
-// has says whether a path begins with one of the names, which may hold dots.
+// has reports whether a path begins with one of the names, which may hold dots.
 func has(names []string, path string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return path == name || strings.HasPrefix(path, name+".") })
 }

@@ -196,7 +196,7 @@ func (c compiler) checkReads(n *source.Node, reads []string) {
 	}
 }
 
-// asksFirst says that an expression asks whether a parameter is there.
+// asksFirst reports whether an expression asks whether a parameter is there.
 func asksFirst(text string) bool {
 	return strings.Contains(text, "has(param") || strings.Contains(text, "param.?") || strings.Contains(text, "param[?") ||
 		strings.Contains(text, " in param")
@@ -225,12 +225,12 @@ func nearParam(name string, param *expr.Object) string {
 	}))
 }
 
-// reads says whether an expression reads a variable, or one of several paths.
+// reads reports whether an expression reads a variable, or one of several paths.
 func (e *Expr) reads(paths ...string) bool {
 	return e != nil && e.Program != nil && readsAny(e.Program.Reads(), paths)
 }
 
-// reads says whether what stands in {{ }} reads a variable, or one of several paths.
+// reads reports whether what stands in {{ }} reads a variable, or one of several paths.
 func (p *Prompt) reads(paths ...string) bool {
 	return p != nil && p.Template != nil && readsAny(p.Template.Reads(), paths)
 }

@@ -245,7 +245,7 @@ func (s *Suite) needsTarget() string {
 	return ""
 }
 
-// NeedsTarget says that the scorer compares with the target of the task, and that nothing else takes its place.
+// NeedsTarget reports whether the scorer compares with the target of the task, and nothing else takes its place.
 func (s *Scorer) NeedsTarget() bool {
 	switch s.Type {
 	case "judge", "pairwise":
@@ -258,7 +258,7 @@ func (s *Scorer) NeedsTarget() bool {
 	return s.Kind().Target && s.Options == nil && s.Target == nil
 }
 
-// asksByTarget says that what is asked for holds the target.
+// asksByTarget reports whether what is asked for holds the target.
 func (s *Scorer) asksByTarget() bool {
 	rubrics := []*Prompt{s.Rubric}
 	for i := range s.Criteria {

@@ -190,7 +190,7 @@ func (c *Counting) JSONSchema(*source.Generator) map[string]any {
 // Counters are what may be declared cumulative.
 var Counters = []string{"cost_usd", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "calls"}
 
-// Evaluates says that the log has evaluations of iterations.
+// Evaluates reports whether the log has evaluations of iterations.
 func (m *Import) Evaluates() bool {
 	return m.Iterations.Confidence != nil || m.Iterations.Passed != nil
 }
@@ -387,7 +387,7 @@ func (l *loader) checkRecordedUnder(m *Import) {
 	}
 }
 
-// isLimit says whether a loop could have a limit of that path: one that none has would never be found to differ, and
+// isLimit reports whether a loop could have a limit of that path: one that none has would never be found to differ, and
 // what was announced would be taken for what was not.
 func isLimit(loop *Loop, path string) (hint string, ok bool) {
 	section, _, below := strings.Cut(path, ".")

@@ -386,7 +386,7 @@ func (h Headers) Values(getenv func(string) string) map[string]string {
 	return values
 }
 
-// isHeaderName says whether HTTP allows the name.
+// isHeaderName reports whether HTTP allows the name.
 func isHeaderName(name string) bool {
 	valid := func(c rune) bool {
 		return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("!#$%&'*+-.^_`|~", c)

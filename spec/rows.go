@@ -383,7 +383,7 @@ func stem(file string) string {
 	return strings.TrimSuffix(name, path.Ext(name))
 }
 
-// rows says that the file holds rows; any other is text, and one row.
+// rows reports whether the file holds rows; any other is text, and one row.
 func (f format) rows() bool { return slices.Contains(taskFormats, f.ext) }
 
 func (f format) streamed() bool { return f.ext == ".jsonl" || f.ext == ".csv" }

@@ -435,7 +435,7 @@ type compiledText struct {
 	text string
 }
 
-// affordsConfigurations says whether so many more configurations of a loop can be made, and tells the first that
+// affordsConfigurations reports whether so many more configurations of a loop can be made, and tells the first that
 // cannot.
 func (l *loader) affordsConfigurations(at *source.Node, n int64, file *loopFile) bool {
 	const hint = "sweep fewer values; tune tries thousands without running them"
@@ -475,7 +475,7 @@ func sizeOf(n *source.Node) int64 {
 	return size
 }
 
-// affords says whether one more expression can be compiled, and tells the first that cannot. One that was met before
+// affords reports whether one more expression can be compiled, and tells the first that cannot. One that was met before
 // costs nothing.
 func (c compiler) affords(n *source.Node, text string, cost int) bool {
 	known := compiledText{c.env, text}

@@ -118,7 +118,7 @@ func (t *Tasks) DecodeNode(n *source.Node, d *source.Decoder) {
 	}
 }
 
-// isMapped says that rows become tasks by expressions.
+// isMapped reports whether rows become tasks by expressions.
 func (t *Tasks) isMapped() bool {
 	return t.ID != nil || t.Input != nil || t.Target != nil || t.Vars != nil || t.Metadata != nil
 }
@@ -194,7 +194,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// byLot says that which tasks are taken, or their order, is drawn.
+// byLot reports whether which tasks are taken, or their order, is drawn.
 func (t *Tasks) byLot() bool { return t.Sample != nil || t.isShuffled() }
 
 func (t *Tasks) isShuffled() bool { return t.Shuffle != nil && t.Shuffle.On }
@@ -259,7 +259,7 @@ func (d *draw) stratumOf(placed placedTask) (*stratum, error) {
 	return of, nil
 }
 
-// prunes says that candidates can be left away before the end.
+// prunes reports whether candidates can be left away before the end.
 func (d *draw) prunes() bool {
 	if d.tasks.Sample != nil {
 		return d.tasks.Sample.N > 0
@@ -415,7 +415,7 @@ func (s *Sample) warning(format string, args ...any) source.Fault {
 	return f
 }
 
-// passes says whether a task is one that where takes.
+// passes reports whether a task is one that where takes.
 func (t *Tasks) passes(placed placedTask) (bool, error) {
 	if t.Where == nil || t.Where.Program == nil {
 		return true, nil

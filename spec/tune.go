@@ -225,7 +225,7 @@ func (l *loader) checkObjective(s *Suite, e *Expr) {
 	}
 }
 
-// FitsInto says whether a loop has a place for the parameter of that path: its first value can be set there.
+// FitsInto reports whether a loop has a place for the parameter of that path: its first value can be set there.
 func (t *TuneRange) FitsInto(l *Loop, path string) bool {
 	return t.Node != nil && tryOn(l.Tree, setting{path: path, at: t.Node.Pos, value: firstValue(t.Node)}).Err() == nil
 }

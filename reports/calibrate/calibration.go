@@ -231,7 +231,7 @@ func (m *measure) group() {
 	}
 }
 
-// ordered says that what labels say has distances.
+// ordered reports whether what labels say has distances.
 func (m *measure) ordered() bool { return m.Labels.Kind != YesNo }
 
 // rated is what two say of a pair, and whether both do.

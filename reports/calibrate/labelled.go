@@ -28,7 +28,7 @@ type Labelled struct {
 	unit string
 }
 
-// Missing says that there is something to judge, and no score.
+// Missing reports whether there is something to judge, and no score.
 func (l *Labelled) Missing() bool { return l.Score == nil && l.Lost == "" }
 
 // Labels are the labelled outputs of a file.

@@ -98,7 +98,7 @@ func (s *Scale) turned(value float64) float64 {
 	return value
 }
 
-// holds says that a number is on the scale.
+// holds reports whether a number is on the scale.
 func (s *Scale) holds(x float64) bool {
 	from, to := s.ends()
 	return min(from, to) <= x && x <= max(from, to)
@@ -421,13 +421,13 @@ func (f *File) kind(scale *Scale) Kind {
 
 func isTruth(text string) bool { _, ok := truths[text]; return ok }
 
-// isNumber says that a text is one that means neither yes nor no.
+// isNumber reports whether a text is one that means neither yes nor no.
 func isNumber(text string) bool {
 	_, err := strconv.ParseFloat(text, 64)
 	return err == nil && !isTruth(text)
 }
 
-// misses says that a number is not on the scale.
+// misses reports whether a number is not on the scale.
 func (s *Scale) misses(text string) bool {
 	x, err := strconv.ParseFloat(text, 64)
 	return err != nil || !s.holds(x)

@@ -339,7 +339,7 @@ func (n Note) Text(quote func(string) string) string {
 	return string(n.Kind)
 }
 
-// Serious says that numbers are missing or in question.
+// Serious reports whether numbers are missing or in question.
 func (n Note) Serious() bool {
 	switch n.Kind {
 	case NoScores, OneLabel, OneScore, Rare, ZerosOnes:

@@ -207,7 +207,7 @@ type Line struct {
 	contrary bool
 }
 
-// clustered says that tasks depend on each other.
+// clustered reports whether tasks depend on each other.
 func (l *Line) clustered() bool { return l.Clusters > 0 }
 
 // Flip is a task whose success changed.

@@ -51,7 +51,7 @@ func (l *Line) need() {
 	}
 }
 
-// within says that the whole interval is inside the margin.
+// within reports whether the whole interval is inside the margin.
 func (l *Line) within(o *Options) bool {
 	switch {
 	case o.margin(l.Quantity) == 0:

@@ -233,7 +233,7 @@ func ValueOf(number float64, ok bool) Value {
 	return Known(number)
 }
 
-// Known says that there is a number.
+// Known reports whether there is a number.
 func (v Value) Known() bool { return v.Missing == "" }
 
 // MarshalJSON writes the number, or null.
@@ -308,7 +308,7 @@ func (v Value) Why() string {
 // list of both, or null; an end that is null where the other is not is open.
 type Range struct{ Low, High Value }
 
-// Known says that there is an interval.
+// Known reports whether there is an interval.
 func (r Range) Known() bool { return r.Low.Known() || r.High.Known() }
 
 // Over is the interval of the number divided by one above 0.

@@ -161,7 +161,7 @@ func (t *ratings) agreement(drawn []uint8) (observed, byChance float64) {
 	return observed / n, byChance / n / n
 }
 
-// varied says that chance does not agree on everything, but for rounding.
+// varied reports whether chance does not agree on everything, but for rounding.
 func (t *ratings) varied(byChance float64) bool { return 1-byChance > tolerance }
 
 // drawn is the kappa of clusters that were drawn so often.

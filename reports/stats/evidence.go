@@ -257,7 +257,7 @@ func (r *Resamples) Ratio(numerators, denominators []float64, level float64) (in
 	return percentiles(ratios, level)
 }
 
-// proportional says that all clusters have the same ratio, but for rounding.
+// proportional reports whether all clusters have the same ratio, but for rounding.
 func proportional(numerators, denominators []float64) bool {
 	ratio, ok := Ratio(Sum(numerators), Sum(denominators))
 	for i, numerator := range numerators {
@@ -317,7 +317,7 @@ func percentiles(numbers []float64, level float64) (interval Interval, ok bool) 
 	return interval, interval.spans()
 }
 
-// spans says that the ends differ by more than rounding.
+// spans reports whether the ends differ by more than rounding.
 func (i Interval) spans() bool {
 	return i.High-i.Low > tolerance*max(math.Abs(i.Low), min(math.Abs(i.High), math.MaxFloat64))
 }

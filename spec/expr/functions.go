@@ -371,7 +371,7 @@ func stringEnd(s string, i int) int {
 	return -1
 }
 
-// isRaw says whether the letters before a quote are r, R, br or rb and begin a word.
+// isRaw reports whether the letters before a quote are r, R, br or rb and begin a word.
 func isRaw(s string, quote int) bool {
 	start := quote
 	for start > 0 && isLetter(s[start-1]) {

@@ -73,7 +73,7 @@ type Program struct {
 // A path goes as deep as the expression names it; param["a.b"] is "param.a.b".
 func (p *Program) Reads() []string { return p.reads }
 
-// IsBool says that every result is true or false, which is known before there is one.
+// IsBool reports whether every result is true or false, which is known before there is one.
 func (p *Program) IsBool() bool { return p.tree.GetType(p.tree.Expr().ID()).Kind() == types.BoolKind }
 
 // Bool evaluates a condition.
@@ -714,7 +714,7 @@ func searching(tree *ast.AST) bool {
 	return found
 }
 
-// linear says whether a tree has no loop and no function that could take longer than proportional to its input.
+// linear reports whether a tree has no loop and no function that could take longer than proportional to its input.
 func linear(tree *ast.AST) bool {
 	ok := true
 	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {

@@ -299,7 +299,7 @@ func (o *Object) find(key string) int {
 	return -1
 }
 
-// Equal says whether two plain values are the same: numbers by value whatever their type, lists in order, objects
+// Equal reports whether two plain values are the same: numbers by value whatever their type, lists in order, objects
 // whatever the order of their keys.
 func Equal(a, b any) bool {
 	if x, ok := asNumber(a); ok {

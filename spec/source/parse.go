@@ -428,7 +428,7 @@ func stepOf(n *Node, col int) int {
 	return usualStep
 }
 
-// prefersBlocks says that the mappings in a mapping have lines for their entries, all of them.
+// prefersBlocks reports whether the mappings in a mapping have lines for their entries, all of them.
 func prefersBlocks(n *Node) bool {
 	blocks := false
 	for _, e := range n.Entries {

@@ -30,7 +30,7 @@ func Rewrite(was, now *Node) ([]byte, *Fault) {
 	return text, nil
 }
 
-// Equal says that two trees have the same values, wherever and however they are written.
+// Equal reports whether two trees have the same values, wherever and however they are written.
 func (n *Node) Equal(other *Node) bool {
 	if n == other {
 		return true
@@ -113,7 +113,7 @@ func (w *rewriter) node(was, now *Node) {
 	}
 }
 
-// keeps says that no key is gone.
+// keeps reports whether no key is gone.
 func keeps(was, now *Node) bool {
 	return !slices.ContainsFunc(was.Entries, func(e Entry) bool { return now.index(e.Key) < 0 })
 }
@@ -176,7 +176,7 @@ func (w *rewriter) putLines(end int, value *Node, lines string) {
 	w.put(at, at, lines)
 }
 
-// strips says that a text below | or > is to lose the line breaks at its end. One that is not ends the file without one.
+// strips reports whether a text below | or > is to lose the line breaks at its end. One that is not ends the file without one.
 func (w *rewriter) strips(n *Node) bool {
 	header, _, _ := strings.Cut(w.file.text[w.offset(n.Pos):], "\n")
 	indicator, _, _ := strings.Cut(header, "#")

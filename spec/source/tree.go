@@ -230,7 +230,7 @@ func (w *rewriter) endOf(e Entry) int {
 // aliasEntry is a key with an alias for a value.
 var aliasEntry = regexp.MustCompile(`^[^*]*\*[^\s,\[\]{}]+`)
 
-// indented says that n is a text on lines of its own, below | or >.
+// indented reports whether n is a text on lines of its own, below | or >.
 func (n *Node) indented() bool { return n.form == literal || n.form == folded }
 
 // endOfFlow is the offset behind the bracket that closes a mapping or list.
