@@ -430,8 +430,8 @@ func (b *Balance) InDoubt() (sum Usage) {
 	return sum
 }
 
-// AtWorst is what counts as spent.
-func (b *Balance) AtWorst() Usage { return b.Paid.Plus(b.InDoubt()) }
+// atWorst is what counts as spent.
+func (b *Balance) atWorst() Usage { return b.Paid.Plus(b.InDoubt()) }
 
 // Causes are those of what is in doubt, in a fixed order.
 func (b *Balance) Causes() []Cause { return causes(b.Doubt) }
@@ -676,7 +676,7 @@ func (b *Balance) begun(dir string, s *seals) (bool, error) {
 		return false, nil
 	}
 	proven, err := EvidenceOf(dir)
-	return proven.Paid.Minus(b.AtWorst()) == Usage{}, err
+	return proven.Paid.Minus(b.atWorst()) == Usage{}, err
 }
 
 // without makes the most of a ledger of which entries are missing: what a seal says
@@ -694,7 +694,7 @@ func (b *Balance) without(dir, what string, s *seals) error {
 		return &LostLedger{Dir: dir, What: errors.Join(b.Damage...).Error()}
 	}
 	b.rewrite, b.damaged, b.why = true, true, CauseLost
-	b.Doubt[CauseLost] = b.Doubt[CauseLost].Plus(known.AtWorst.Minus(b.AtWorst()))
+	b.Doubt[CauseLost] = b.Doubt[CauseLost].Plus(known.AtWorst.Minus(b.atWorst()))
 	return nil
 }
 

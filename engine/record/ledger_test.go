@@ -175,7 +175,7 @@ func TestF2_NoDamageToALedgerIsSpentTwice(t *testing.T) {
 		if errors.As(err, &lost) {
 			return nil
 		}
-		if err != nil || len(b.Damage) == 0 || !atLeast(b.AtWorst(), atWorst) {
+		if err != nil || len(b.Damage) == 0 || !atLeast(b.atWorst(), atWorst) {
 			t.Fatalf("%s: %+v, %v; at worst it is %+v", what, b, err, atWorst)
 		}
 		return b
@@ -200,7 +200,7 @@ func TestF2_NoDamageToALedgerIsSpentTwice(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		mended := balanceOf(t, dir, m)
-		if len(mended.Damage) > 0 || mended.AtWorst() != b.AtWorst() || !atLeast(again.Sealed().AtWorst, atWorst) {
+		if len(mended.Damage) > 0 || mended.atWorst() != b.atWorst() || !atLeast(again.Sealed().AtWorst, atWorst) {
 			t.Fatalf("%s, mended: %+v, before %+v", what, mended, b)
 		}
 	}
@@ -313,7 +313,7 @@ func TestF2_ACallThatCostMoreThanReservedIsSealedAtOnce(t *testing.T) {
 		l.Settle(entry, aCall, s)
 		writeFile(t, dir, ledgerFile, before)
 		b := balanceOf(t, dir, &Manifest{Status: StateRunning})
-		if want := aCall.Plus(anAnswer); b.AtWorst() != want || len(b.Damage) != 1 {
+		if want := aCall.Plus(anAnswer); b.atWorst() != want || len(b.Damage) != 1 {
 			t.Errorf("%+v, want %+v", b, want)
 		}
 	}
@@ -369,7 +369,7 @@ func TestLedgersOfTheEarlierFormat(t *testing.T) {
 	longer := append(text, "0000}}\n"...)
 	for _, text := range [][]byte{text, longer} {
 		writeFile(t, dir, ledgerFile, text)
-		if b := balanceOf(t, dir, &Manifest{}); !b.Earlier || b.Doubt[CauseEarlier] != spent || b.AtWorst() != spent {
+		if b := balanceOf(t, dir, &Manifest{}); !b.Earlier || b.Doubt[CauseEarlier] != spent || b.atWorst() != spent {
 			t.Errorf("%s: %+v", text, b)
 		}
 	}
@@ -421,7 +421,7 @@ func TestReleasingALedger(t *testing.T) {
 	if err != nil || released.InDoubt() != aCall.Plus(aCall) || released.Paid != paid {
 		t.Fatalf("%+v, %v", released, err)
 	}
-	if b := balanceOf(t, dir, &Manifest{}); b.AtWorst() != paid || len(b.Damage) > 0 {
+	if b := balanceOf(t, dir, &Manifest{}); b.atWorst() != paid || len(b.Damage) > 0 {
 		t.Errorf("%+v, want %+v", b, paid)
 	}
 	text := readFile(t, dir, ledgerFile)
@@ -430,7 +430,7 @@ func TestReleasingALedger(t *testing.T) {
 	if released, err = ReleaseLedger(dir); err != nil || len(released.Damage) == 0 {
 		t.Fatalf("%+v, %v", released, err)
 	}
-	if b := balanceOf(t, dir, &Manifest{}); b.AtWorst() != (Usage{}) || len(b.Damage) > 0 {
+	if b := balanceOf(t, dir, &Manifest{}); b.atWorst() != (Usage{}) || len(b.Damage) > 0 {
 		t.Errorf("%+v", b)
 	}
 	if aside := readFile(t, dir, damagedLedger); !bytes.Equal(aside, flipBit(text, 40, 0)) {

@@ -404,10 +404,10 @@ func (it *Iteration) OutputHash() string {
 	return OutputHash(it.Output)
 }
 
-// ToolSet tells equal sets of tool calls from different ones, whatever their
+// toolSet tells equal sets of tool calls from different ones, whatever their
 // order and that of the keys in their arguments: a hash of the sorted (tool,
 // arguments) pairs. It is "" for no calls.
-func ToolSet(calls []ToolCall) string {
+func toolSet(calls []ToolCall) string {
 	if len(calls) == 0 {
 		return ""
 	}

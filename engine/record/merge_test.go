@@ -376,7 +376,7 @@ func TestMergeMakesMissingSignals(t *testing.T) {
 			t.Errorf("%s:\n%s\nwant:\n%s", name, text, before[name])
 		}
 	}
-	if spent := balanceOf(t, out, &Manifest{}); spent.Doubt[CauseKilled].Calls != 21 || spent.AtWorst().Calls != 21 {
+	if spent := balanceOf(t, out, &Manifest{}); spent.Doubt[CauseKilled].Calls != 21 || spent.atWorst().Calls != 21 {
 		t.Errorf("spent %+v", spent)
 	}
 }

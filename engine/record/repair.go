@@ -46,11 +46,11 @@ type Repaired struct {
 
 // Whole reports whether nothing is to be repaired.
 func (r *Repaired) Whole() bool {
-	return r.RecordsWhole() && r.Manifest == nil && r.LedgerLost == nil && len(r.Ledger.Damage) == 0
+	return r.recordsWhole() && r.Manifest == nil && r.LedgerLost == nil && len(r.Ledger.Damage) == 0
 }
 
-// RecordsWhole reports whether no record, signal or score is to be repaired.
-func (r *Repaired) RecordsWhole() bool {
+// recordsWhole reports whether no record, signal or score is to be repaired.
+func (r *Repaired) recordsWhole() bool {
 	return len(r.Damage) == 0 && len(r.Lost) == 0 && r.Unscored == 0 && r.Unsignalled == 0 && !r.Disordered
 }
 
@@ -122,7 +122,7 @@ func (j *Journal) repairAll(s *survey, m *Manifest) error {
 			return err
 		}
 	}
-	if s.RecordsWhole() {
+	if s.recordsWhole() {
 		return nil
 	}
 	return j.repair(s)
@@ -332,7 +332,7 @@ func (s *survey) compareSignals() {
 			s.Unsignalled++
 		}
 	}
-	s.Disordered = len(s.others) > 0 && s.RecordsWhole()
+	s.Disordered = len(s.others) > 0 && s.recordsWhole()
 }
 
 func (s *survey) score(l *line[scoresLine[Score]], err error) error {

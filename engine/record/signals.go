@@ -48,7 +48,7 @@ type IterationSignals struct {
 	Strategy string `json:"strategy,omitempty"`
 	// Request is the hash of what the agent was sent.
 	Request string `json:"request,omitempty"`
-	// Output is the hash of the output (OutputHash), Tools the ToolSet of the tool calls.
+	// Output is the hash of the output (OutputHash), Tools the toolSet of the tool calls.
 	Output    string `json:"output,omitempty"`
 	Tools     string `json:"tools,omitempty"`
 	ToolCalls int    `json:"tool_calls,omitempty"`
@@ -147,7 +147,7 @@ func (r *Run) Signals() Signals {
 func (s *Signals) reduce(it *Iteration) IterationSignals {
 	sig := IterationSignals{
 		N: it.N, Phase: it.Phase, Strategy: it.Strategy, Request: it.Request,
-		Output: it.OutputHash(), Tools: ToolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls), Steps: len(it.Steps),
+		Output: it.OutputHash(), Tools: toolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls), Steps: len(it.Steps),
 		Skipped: it.Skipped, Cut: it.Cut, Calls: callSignals(it.Calls),
 		Start: it.Start, End: it.End, Untimed: it.Untimed, Working: it.Working,
 	}

@@ -90,11 +90,11 @@ func TestHashesTellEqualFromDifferent(t *testing.T) {
 		{"a text with escapes", OutputHash([]byte(`"caf\u00e9 <b>"`)), OutputHash([]byte(`"café <b>"`)), true},
 		{"a text with a line separator", OutputHash([]byte(`"\u2028"`)), OutputHash([]byte("\"\u2028\"")), true},
 		{"no output and none", OutputHash(nil), "", true},
-		{"calls in another order", ToolSet([]ToolCall{a, b}), ToolSet([]ToolCall{b, c}), true},
-		{"a call with its keys in another order", ToolSet([]ToolCall{call("f", `{"x":1,"y":2}`)}), ToolSet([]ToolCall{call("f", `{"y":2.0,"x":1}`)}), true},
-		{"a call twice", ToolSet([]ToolCall{a}), ToolSet([]ToolCall{a, a}), false},
-		{"other arguments", ToolSet([]ToolCall{a}), ToolSet([]ToolCall{call("find", `{"q":2}`)}), false},
-		{"no calls", ToolSet(nil), "", true},
+		{"calls in another order", toolSet([]ToolCall{a, b}), toolSet([]ToolCall{b, c}), true},
+		{"a call with its keys in another order", toolSet([]ToolCall{call("f", `{"x":1,"y":2}`)}), toolSet([]ToolCall{call("f", `{"y":2.0,"x":1}`)}), true},
+		{"a call twice", toolSet([]ToolCall{a}), toolSet([]ToolCall{a, a}), false},
+		{"other arguments", toolSet([]ToolCall{a}), toolSet([]ToolCall{call("find", `{"q":2}`)}), false},
+		{"no calls", toolSet(nil), "", true},
 	} {
 		if (x.this == x.that) != x.equal {
 			t.Errorf("%s: %q and %q", x.name, x.this, x.that)
