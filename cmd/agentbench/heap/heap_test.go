@@ -1,0 +1,45 @@
+package heap
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+	"time"
+)
+
+// A small heap grows to one size, a larger one by a share.
+func TestGrowth(t *testing.T) {
+	for live, want := range map[uint64]int{0: most, 1 << 20: most, 4 << 20: 300, 8 << 20: 100, 10 << 20: least, 16 << 20: least, 1 << 40: least} {
+		if got := growth(live); got != want {
+			t.Errorf("%d bytes in use: %d%%, want %d%%", live, got, want)
+		}
+	}
+}
+
+func percent() int {
+	now := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(now)
+	return int(now[0].Value.Uint64())
+}
+
+// Each collection decides about the next, unless somebody wants less garbage.
+func TestKeep(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(25))
+	kept := make([]byte, 64<<20)
+	defer runtime.KeepAlive(kept)
+	runtime.GC()
+	if adjust(); percent() != 25 {
+		t.Errorf("somebody wants 25%%, and it grows by %d%%", percent())
+	}
+	if !ours {
+		t.Skip("GOGC or GOMEMLIMIT is set")
+	}
+	debug.SetGCPercent(most)
+	Keep()
+	for deadline := time.Now().Add(10 * time.Second); percent() != least; runtime.GC() {
+		if time.Now().After(deadline) {
+			t.Fatalf("64 MiB are in use, and it grows by %d%%", percent())
+		}
+	}
+}
