@@ -8,14 +8,96 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
+
+// received is what a collector was sent.
+type received struct {
+	mu       sync.Mutex
+	spans    []*trace.Span
+	resource []*common.KeyValue
+	headers  []http.Header
+	paths    []string
+}
+
+// collect starts a collector, which the environment then names.
+func collect(t *testing.T) *received {
+	t.Helper()
+	got := &received{}
+	server := httptest.NewServer(got)
+	t.Cleanup(server.Close)
+	t.Setenv(endpointVariable, server.URL)
+	return got
+}
+
+// ServeHTTP implements http.Handler.
+func (r *received) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	body, err := io.ReadAll(request.Body)
+	var sent collector.ExportTraceServiceRequest
+	if err != nil || proto.Unmarshal(body, &sent) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.headers, r.paths = append(r.headers, request.Header), append(r.paths, request.URL.Path)
+	for _, of := range sent.ResourceSpans {
+		r.resource = of.Resource.Attributes
+		for _, in := range of.ScopeSpans {
+			r.spans = append(r.spans, in.Spans...)
+		}
+	}
+	w.Header().Set("Content-Type", "application/x-protobuf")
+}
+
+// span is the one of that name.
+func (r *received) span(t *testing.T, name string) *trace.Span {
+	t.Helper()
+	i := slices.IndexFunc(r.spans, func(s *trace.Span) bool { return s.Name == name })
+	if i < 0 {
+		var names []string
+		for _, s := range r.spans {
+			names = append(names, s.Name)
+		}
+		t.Fatalf("there is no span %q among %q", name, names)
+	}
+	return r.spans[i]
+}
+
+// values are attributes as Go values, by their keys.
+func values(attributes []*common.KeyValue) map[string]any {
+	all := map[string]any{}
+	for _, a := range attributes {
+		switch v := a.Value.Value.(type) {
+		case *common.AnyValue_StringValue:
+			all[a.Key] = v.StringValue
+		case *common.AnyValue_IntValue:
+			all[a.Key] = v.IntValue
+		case *common.AnyValue_DoubleValue:
+			all[a.Key] = v.DoubleValue
+		case *common.AnyValue_BoolValue:
+			all[a.Key] = v.BoolValue
+		case *common.AnyValue_ArrayValue:
+			var texts []string
+			for _, item := range v.ArrayValue.Values {
+				texts = append(texts, item.GetStringValue())
+			}
+			all[a.Key] = texts
+		}
+	}
+	return all
+}
 
 var batch = []*traces.ResourceSpans{{ScopeSpans: []*traces.ScopeSpans{{Spans: []*traces.Span{{Name: "one"}, {Name: "two"}}}}}}
 
@@ -134,9 +216,13 @@ func TestWhatCollectorsAnswer(t *testing.T) {
 		"refuses":     {400, []byte("no tenant"), 1, 0, "the collector answered 400 Bad Request: no tenant"},
 		"takes one":   {200, partly, 1, 0, "the collector rejected 1 spans: too old"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			sender, err := newClient("1.2.3", 5*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
 			tries := 0
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			sender.http.Transport = answering(func(w http.ResponseWriter) {
 				tries++
 				w.Header().Set("Content-Type", "application/x-protobuf")
 				w.Header().Set("Retry-After", "1")
@@ -144,18 +230,27 @@ func TestWhatCollectorsAnswer(t *testing.T) {
 					w.WriteHeader(c.first)
 					_, _ = w.Write(c.answer)
 				}
-			}))
-			defer server.Close()
+			})
 			began := time.Now()
 			got := ""
-			if err := upload(t, server, nil); err != nil {
+			if err := sender.UploadTraces(t.Context(), batch); err != nil {
 				got = err.Error()
 			}
-			if took := time.Since(began); got != c.want || tries != c.tries || took < c.least {
-				t.Errorf("%q after %d tries and %v; want %q after %d and %v", got, tries, took, c.want, c.tries, c.least)
+			if took := time.Since(began); got != c.want || tries != c.tries || took < c.least || took > 2*c.least {
+				t.Errorf("%s: %q after %d tries and %v; want %q after %d and %v", name, got, tries, took, c.want, c.tries, c.least)
 			}
 		})
 	}
+}
+
+// answering is a collector that no connection leads to.
+type answering func(http.ResponseWriter)
+
+// RoundTrip implements http.RoundTripper.
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	a(w)
+	return w.Result(), nil
 }
 
 func TestCollectorsWithTheirOwnCertificate(t *testing.T) {
