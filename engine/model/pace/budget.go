@@ -546,6 +546,11 @@ func (m *limited) Call(ctx context.Context, request *model.Request) (*model.Repl
 	if budget == nil {
 		return m.call(ctx, request)
 	}
+	return m.reserved(ctx, budget, request)
+}
+
+// reserved is a call that the budget has room for.
+func (m *limited) reserved(ctx context.Context, budget *Budget, request *model.Request) (*model.Reply, error) {
 	worst := m.worst.of(request)
 	reservation, err := budget.Reserve(ctx, worst)
 	if err != nil {
