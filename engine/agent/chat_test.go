@@ -5,11 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 	"github.com/agentbench/agentbench/spec/expr"
@@ -252,4 +258,256 @@ func FuzzUnfence(f *testing.F) {
 			t.Errorf("%q: output %s, value %v, %v", text, r.Output, r.Value, err)
 		}
 	})
+}
+
+// S3.5: a structured final response ends the loop at once and is returned whole.
+func TestS3_5_FinalResponse(t *testing.T) {
+	for reply, want := range map[string]bool{
+		`{"final": true, "answer": [1, {"b": 2}]}`: true,
+		`{"final": false}`:                         false,
+		`{"thought": "not yet"}`:                   false, // an error in the expression is no final response
+		`final`:                                    false, // nor is a reply that is not JSON
+	} {
+		program, faults := expr.Loop(expr.Any).Compile(`output == "final" || bool(output.final)`, expr.WantBool)
+		if len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		a := spec.Agent{Reply: spec.ReplyJSON, FinalResponse: &spec.Expr{Program: program}}
+		result, err := chat(says(reply, "stop"), a).Execute(t.Context(), turn())
+		if err != nil {
+			t.Fatalf("%s: %v", reply, err)
+		}
+		if (result.Ended != nil) != want {
+			t.Errorf("%s: ended %+v", reply, result.Ended)
+		}
+		if e := result.Ended; e != nil && (e.Reason != string(record.ReasonFinalResponse) || string(e.Output) != reply) {
+			t.Errorf("%s: ended %+v with %s", reply, e, e.Output)
+		}
+	}
+}
+
+// scripted replies with one text, and keeps what it was sent.
+type scripted struct {
+	text string
+	sent *model.Request
+}
+
+func (s *scripted) Call(_ context.Context, request *model.Request) (*model.Reply, error) {
+	s.sent = request
+	return &model.Reply{Text: s.text, Finish: "stop"}, nil
+}
+
+// variables are what expressions see.
+type variables map[string]any
+
+func (v variables) Lookup(name string) (any, bool) { value, ok := v[name]; return value, ok }
+
+func declared(t *testing.T, user string) *spec.User {
+	t.Helper()
+	doc, faults := spec.LoadFS(fstest.MapFS{"l.yaml": {Data: []byte("loop: l\nagent: {model: m}\nprompt: p\nuser: " + user)}}, "l.yaml", spec.Options{})
+	if faults.Err() != nil {
+		t.Fatal(faults)
+	}
+	return doc.Loop.User
+}
+
+// heard is a conversation with so many turns of the user, of which those before were in earlier iterations.
+func heard(before, turns int) *Heard {
+	task := &spec.Task{ID: "t", Input: "tea"}
+	return &Heard{
+		Turn:  &Turn{Task: task, Scope: variables{"task": spec.TaskFields{Task: task}}, Calls: map[string]int{}},
+		Lines: []Line{{User: true, Text: "I want tea."}, {Text: "How much?"}},
+		Turns: turns, All: before + turns,
+	}
+}
+
+// The user's turns end with the script, with until, with max_turns; and only as recorded are they the same again.
+func TestAnswers(t *testing.T) {
+	const script = `script: "['Two.', 'And rice ###STOP###', 'Bye']"`
+	for _, c := range []struct {
+		name, user    string
+		before, turns int
+		text          string
+		over          bool
+	}{
+		{"the first turn", "{" + script + "}", 0, 0, "Two.", false},
+		{"the next, in another iteration", "{" + script + "}", 1, 0, "And rice ###STOP###", true},
+		{"until is another", "{" + script + ", until: message == 'Bye'}", 0, 1, "And rice ###STOP###", false},
+		{"until holds", "{" + script + ", until: message == 'Bye'}", 1, 1, "Bye", true},
+		{"until counts the turns of the iteration", "{" + script + ", until: turn == 2}", 0, 1, "And rice ###STOP###", true},
+		{"the script is over", "{" + script + "}", 1, 2, "", true},
+		{"max_turns of the iteration", "{" + script + ", max_turns: 1}", 0, 1, "", true},
+		{"a turn of each iteration", "{" + script + ", max_turns: 1}", 1, 0, "And rice ###STOP###", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			u := &DeclaredUser{Spec: declared(t, c.user)}
+			got, err := u.Answer(t.Context(), heard(c.before, c.turns))
+			if err != nil || got.Text != c.text || got.Over != c.over || got.Call != nil {
+				t.Errorf("got %+v, %v", got, err)
+			}
+			again, why, err := u.Again(t.Context(), heard(c.before, c.turns), got)
+			if err != nil || why != "" || again != got {
+				t.Errorf("again %+v, %q, %v", again, why, err)
+			}
+			if _, why, err = u.Again(t.Context(), heard(c.before, c.turns), Answer{Text: "Three."}); why == "" || err != nil {
+				t.Errorf("something else was said, and that is all the same: %v", err)
+			}
+		})
+	}
+}
+
+// A model that plays the user hears the agent as the one who asks it, and is told what it wants.
+func TestAModelAnswers(t *testing.T) {
+	m := &scripted{text: " Two packs. ###STOP### \n"}
+	u := &DeclaredUser{Spec: declared(t, `{model: m, system: "You want {{ task.input }}."}`), Model: m}
+	got, err := u.Answer(t.Context(), heard(0, 0))
+	if err != nil || got.Text != "Two packs. ###STOP###" || !got.Over || got.Call == nil || got.Call.Role != record.RoleUser {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	want := []model.Message{{Role: "system", Text: "You want tea."}, {Role: "assistant", Text: "I want tea."}, {Role: "user", Text: "How much?"}}
+	if len(m.sent.Messages) != len(want) {
+		t.Fatalf("sent %+v", m.sent.Messages)
+	}
+	for i := range want {
+		if sent := m.sent.Messages[i]; sent.Role != want[i].Role || sent.Text != want[i].Text {
+			t.Errorf("message %d is %+v, want %+v", i, sent, want[i])
+		}
+	}
+	if again, why, err := u.Again(t.Context(), heard(0, 0), got); err != nil || why != "" || !again.Over {
+		t.Errorf("again %+v, %q, %v", again, why, err)
+	}
+	u.Spec = declared(t, `{model: m, system: "You want rice."}`)
+	if _, why, _ := u.Again(t.Context(), heard(0, 0), got); why == "" {
+		t.Error("the user wants something else, and is asked the same")
+	}
+	if _, why, _ := u.Again(t.Context(), heard(0, 0), Answer{}); why == "" {
+		t.Error("the user was not asked, and would be")
+	}
+}
+
+// What is no text, and what cannot be evaluated, is a fault of the expression.
+func TestScriptsThatCannotBeRead(t *testing.T) {
+	for _, user := range []string{`{script: "[1]"}`, `{script: "[string(task.vars.none)]"}`, `{script: "['a']", until: "task.vars.none == 1"}`} {
+		u := &DeclaredUser{Spec: declared(t, user)}
+		_, err := u.Answer(t.Context(), heard(0, 0))
+		if failed, ok := err.(*record.Error); !ok || failed.Class != record.Expression {
+			t.Errorf("%s: %v", user, err)
+		}
+	}
+}
+
+// turn are messages of four tokens each, but for the first, which has more.
+func memoryTurn(name string, messages, more int) []model.Message {
+	made := make([]model.Message, messages)
+	for i := range made {
+		made[i].Text = fmt.Sprintf("%-16s", fmt.Sprint(name, ".", i))
+	}
+	made[0].Text += strings.Repeat("x", 4*more)
+	return made
+}
+
+func told(messages []model.Message) string {
+	names := make([]string, len(messages))
+	for i, m := range messages {
+		names[i], _, _ = strings.Cut(m.Text, " ")
+	}
+	return strings.Join(names, " ")
+}
+
+func TestS2_5_TheOldestTurnsAreLeftOut(t *testing.T) {
+	earlier := [][]model.Message{memoryTurn("p1", 1, 0), memoryTurn("a1", 3, 0), memoryTurn("b1", 1, 0)}
+	current := [][]model.Message{memoryTurn("p2", 1, 0), memoryTurn("a2", 2, 0), memoryTurn("b2", 3, 0)}
+	for _, c := range []struct {
+		most   int64
+		want   string
+		pruned int
+	}{
+		{0, "p1.0 a1.0 a1.1 a1.2 b1.0 p2.0 a2.0 a2.1 b2.0 b2.1 b2.2", 0},
+		{54, "p1.0 a1.0 a1.1 a1.2 b1.0 p2.0 a2.0 a2.1 b2.0 b2.1 b2.2", 0},
+		{53, "a1.0 a1.1 a1.2 b1.0 p2.0 a2.0 a2.1 b2.0 b2.1 b2.2", 1},
+		{50, "a1.0 a1.1 a1.2 b1.0 p2.0 a2.0 a2.1 b2.0 b2.1 b2.2", 1},
+		{49, "b1.0 p2.0 a2.0 a2.1 b2.0 b2.1 b2.2", 4}, // of an exchange no part stays
+		{37, "p2.0 a2.0 a2.1 b2.0 b2.1 b2.2", 5},
+		{33, "p2.0 b2.0 b2.1 b2.2", 7},
+		{1, "p2.0 b2.0 b2.1 b2.2", 7}, // the open exchange and its prompt stay
+	} {
+		kept, pruned := Window(earlier, current, 10, c.most)
+		if told(kept) != c.want || pruned != c.pruned {
+			t.Errorf("%d tokens: %s, %d pruned; want %s, %d", c.most, told(kept), pruned, c.want, c.pruned)
+		}
+	}
+	large := [][]model.Message{memoryTurn("p", 1, 0), memoryTurn("a", 1, 0), memoryTurn("large", 2, 9), memoryTurn("b", 1, 0)}
+	if kept, pruned := Window(earlier, large, 0, 16); told(kept) != "p.0 b.0" || pruned != 8 {
+		t.Errorf("there is no gap in what stays: %s, %d pruned", told(kept), pruned)
+	}
+	if kept, pruned := Window(nil, nil, 0, 1); len(kept) != 0 || pruned != 0 {
+		t.Errorf("of nothing: %v, %d", kept, pruned)
+	}
+	if kept, _ := Window(earlier, current[:1], 0, 8); told(kept) != "b1.0 p2.0" {
+		t.Errorf("at the first step: %s", told(kept))
+	}
+}
+
+func drawTurns(t *rapid.T, name string, least int) [][]model.Message {
+	turns := make([][]model.Message, rapid.IntRange(least, 6).Draw(t, name))
+	for i := range turns {
+		turns[i] = memoryTurn(fmt.Sprint(name, i), rapid.IntRange(1, 4).Draw(t, "messages"), rapid.IntRange(0, 5).Draw(t, "more"))
+		for j := range turns[i] {
+			if rapid.Bool().Draw(t, "calls") {
+				turns[i][j].ToolCalls = []model.ToolCall{{ID: "call_1", Name: "search", Arguments: `{"for": "something"}`}}
+			}
+		}
+	}
+	return turns
+}
+
+func tokens(messages []model.Message) int64 {
+	return (&model.Request{Messages: messages}).InputTokens()
+}
+
+func TestS2_5_WhatStaysIsWholeAndFits(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		earlier, current := drawTurns(t, "earlier", 0), drawTurns(t, "current", 1)
+		fixed := rapid.Int64Range(0, 40).Draw(t, "fixed")
+		most := rapid.Int64Range(1, 400).Draw(t, "most")
+		kept, pruned := Window(earlier, current, fixed, most)
+
+		all := slices.Concat(slices.Concat(earlier...), slices.Concat(current...))
+		if len(kept)+pruned != len(all) {
+			t.Fatalf("%d messages stay and %d are pruned, of %d", len(kept), pruned, len(all))
+		}
+		if !slices.ContainsFunc(selections(earlier, current), func(s []model.Message) bool { return reflect.DeepEqual(s, kept) }) {
+			t.Fatalf("%s is no prompt with the newest turns", told(kept))
+		}
+		least := selections(earlier, current)[0]
+		if fixed+tokens(kept) > most && len(kept) > len(least) {
+			t.Fatalf("%d tokens stay, %d are allowed", fixed+tokens(kept), most)
+		}
+		more, _ := Window(earlier, current, fixed, most+1)
+		if len(more) < len(kept) || len(more) > len(kept) && fixed+tokens(more) <= most {
+			t.Fatalf("%d tokens hold %s, one more %s", most, told(kept), told(more))
+		}
+	})
+}
+
+// selections are all that may stay, the fewest first.
+func selections(earlier, current [][]model.Message) (all [][]model.Message) {
+	since := current[1:]
+	for n := min(1, len(since)); n <= len(since); n++ {
+		all = append(all, slices.Concat(current[0], slices.Concat(since[len(since)-n:]...)))
+	}
+	for n := 1; n <= len(earlier); n++ {
+		all = append(all, slices.Concat(slices.Concat(earlier[len(earlier)-n:]...), slices.Concat(current...)))
+	}
+	return all
+}
+
+func BenchmarkWindow(b *testing.B) {
+	var turns [][]model.Message
+	for i := range 1000 {
+		turns = append(turns, memoryTurn(fmt.Sprint(i), 3, 10))
+	}
+	for b.Loop() {
+		Window(turns, turns, 1000, 16000)
+	}
 }

@@ -15,9 +15,11 @@ import (
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/model/offline"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/stop"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // acts is an agent that does what a function says.
@@ -296,5 +298,289 @@ func TestLiveEventsAreThoseOfTheRecord(t *testing.T) {
 	}
 	if !reflect.DeepEqual(live, recorded) || len(live) < 10 {
 		t.Errorf("live events\n%+v\nevents of the record\n%+v", live, recorded)
+	}
+}
+
+// again judges an iteration with an output, recorded as given, by a declared
+// evaluation.
+func again(t *testing.T, a Again, it *record.Iteration) (*record.Evaluation, *record.Error, bool) {
+	t.Helper()
+	task := &spec.Task{ID: "t"}
+	state := stop.Compile(&spec.Loop{Agent: &spec.Agent{Model: "m", Reply: spec.ReplyJSON}, Evaluate: a.Evaluator.Spec}).Start(task, nil)
+	unjudged := *it
+	unjudged.Evaluation, unjudged.Error = nil, nil
+	state.Append(&unjudged, nil)
+	return a.Judge(t.Context(), task, it, state)
+}
+
+func TestRecordedOutputsAreJudgedAgain(t *testing.T) {
+	recorded := &record.Iteration{N: 1, Output: []byte(`{"c": 0.7}`), Evaluation: &record.Evaluation{Confidence: 0.1}}
+	a := Again{Evaluator: &DeclaredEvaluator{Spec: &spec.Evaluate{Confidence: compile(t, "double(output.c)", expr.WantNumber), Passed: compile(t, "confidence > 0.5", expr.WantBool)}}}
+	v, failure, ok := again(t, a, recorded)
+	if !ok || failure != nil || v.Confidence != 0.7 || !v.Passed {
+		t.Errorf("%+v, %v, %v", v, failure, ok)
+	}
+	_, failure, ok = again(t, a, &record.Iteration{N: 1, Output: []byte(`{}`), Evaluation: &record.Evaluation{}})
+	if !ok || failure == nil || failure.Class != record.Unjudged {
+		t.Errorf("an output without a confidence: %v, %v", failure, ok)
+	}
+	v, _, ok = again(t, a, &record.Iteration{N: 1, Output: []byte(`"no JSON"`), Evaluation: &record.Evaluation{Fault: "no JSON"}})
+	if !ok || v.Fault != "no JSON" || v.Confidence != 0 {
+		t.Errorf("a reply that is not JSON: %+v, %v", v, ok)
+	}
+}
+
+func TestWhatCannotBeJudgedAgain(t *testing.T) {
+	evaluated := &record.Iteration{N: 1, Output: []byte(`{"c": 0.7}`), Evaluation: &record.Evaluation{}}
+	confidence := compile(t, "0.5", expr.WantNumber)
+	for name, c := range map[string]struct {
+		again Again
+		it    *record.Iteration
+	}{
+		"with a judge":                     {Again{Evaluator: &DeclaredEvaluator{Spec: &spec.Evaluate{Judge: &spec.Judge{Model: "j"}}, Judge: &offline.Script{}}}, evaluated},
+		"with a program":                   {Again{Evaluator: &DeclaredEvaluator{Spec: &spec.Evaluate{Command: &spec.Command{Argv: []string{"x"}}}}}, evaluated},
+		"a program's own confidence":       {Again{Evaluator: &DeclaredEvaluator{Spec: &spec.Evaluate{Passed: compile(t, "true", expr.WantBool)}}, Programs: true}, evaluated},
+		"what the recording did not judge": {Again{Evaluator: &DeclaredEvaluator{Spec: &spec.Evaluate{Confidence: confidence}}}, &record.Iteration{N: 1, Output: []byte(`1`)}},
+		"an iteration that failed":         {Again{Evaluator: &DeclaredEvaluator{Spec: &spec.Evaluate{Confidence: confidence}}}, &record.Iteration{N: 1, Error: &record.Error{Class: record.Program}}},
+	} {
+		if _, _, ok := again(t, c.again, c.it); ok {
+			t.Errorf("%s: it was judged", name)
+		}
+	}
+}
+
+// talks makes two steps of a call of a second, two tools beside each other that
+// take two, and in the first an answer of the user in one.
+func talks(_ context.Context, turn *agent.Turn) (agent.Result, error) {
+	r := agent.Result{Prompt: turn.Prompt, Value: "a", Output: []byte(`"a"`), Servers: []record.ToolServer{{Name: "s"}}}
+	if len(turn.Servers) > 0 {
+		r.Servers = nil
+	}
+	call := func(role record.Role, waited time.Duration) {
+		r.Calls = append(r.Calls, record.Call{Role: role, Start: r.Took, Duration: time.Second, Waited: waited, Usage: record.Usage{Calls: 1}})
+		r.Took += time.Second + waited
+		r.Waited += waited
+	}
+	call(record.RoleAgent, time.Second)
+	r.Steps = append(r.Steps, record.Step{Text: "one", Call: 1, User: "go on"})
+	call(record.RoleUser, 0)
+	if r.Cut = turn.AfterStep(&r); r.Cut != "" {
+		return r, nil
+	}
+	call(record.RoleAgent, 0)
+	r.Steps = append(r.Steps, record.Step{Text: "two", Call: 3, Tools: 2})
+	for range 2 {
+		r.ToolCalls = append(r.ToolCalls, record.ToolCall{Tool: "look", Start: r.Took, Duration: 2 * time.Second, Result: []byte(`1`)})
+	}
+	r.Took += 2 * time.Second
+	r.Cut = turn.AfterStep(&r)
+	return r, nil
+}
+
+func TestTimesAndLedgersOfAConversation(t *testing.T) {
+	r := play(t.Context(), build(t, "prompt: p\nmax_iterations: 2", acts(talks)))
+	second := r.Iterations[1]
+	if second.Start != 6*time.Second || second.End != 12*time.Second || second.Working != 5*time.Second || r.Elapsed != 12*time.Second {
+		t.Errorf("%v to %v, %v of it working; elapsed %v", second.Start, second.End, second.Working, r.Elapsed)
+	}
+	var starts []time.Duration
+	for _, c := range second.Calls {
+		starts = append(starts, c.Start)
+	}
+	if want := []time.Duration{6 * time.Second, 8 * time.Second, 9 * time.Second}; !slices.Equal(starts, want) || second.ToolCalls[1].Start != 10*time.Second {
+		t.Errorf("calls begin at %v, the tools at %v", starts, second.ToolCalls[1].Start)
+	}
+	if r.Usage.Calls != 4 || r.Usage.ToolCalls != 4 || r.User.Calls != 2 || r.Total().Calls != 6 || r.Volatile.Paid.Calls != 6 {
+		t.Errorf("the agent used %+v, the user %+v, paid %+v", r.Usage, r.User, r.Volatile.Paid)
+	}
+	if want := []record.ToolServer{{Name: "s"}}; !reflect.DeepEqual(r.Servers, want) {
+		t.Errorf("servers %+v", r.Servers)
+	}
+}
+
+// What an agent is told of the run so far.
+func TestWhatAConversingAgentIsTold(t *testing.T) {
+	type told struct{ earlier, tools, remaining, servers int }
+	var got []told
+	l := build(t, "prompt: p\nmax_iterations: 3", acts(func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+		got = append(got, told{len(turn.Earlier), turn.ToolCalls, turn.Remaining, len(turn.Servers)})
+		return talks(ctx, turn)
+	}))
+	play(t.Context(), l)
+	if want := []told{{0, 0, 3, 0}, {1, 2, 2, 1}, {2, 4, 1, 1}}; !slices.Equal(got, want) {
+		t.Errorf("told %+v, want %+v", got, want)
+	}
+}
+
+// A timeout that passes as-if within a conversation leaves what had begun; what
+// was in flight counts whole.
+func TestATimeoutWithinAConversation(t *testing.T) {
+	for _, c := range []struct {
+		after        string
+		calls, tools int
+		steps        int
+		user         string
+		until        time.Duration
+	}{
+		{"1s", 1, 0, 1, "", time.Second},
+		{"2500ms", 2, 0, 1, "go on", 2500 * time.Millisecond},
+		{"3500ms", 3, 0, 2, "go on", 3500 * time.Millisecond},
+		{"5s", 3, 2, 2, "go on", 5 * time.Second},
+		{"{after: 4s, working: true}", 3, 2, 2, "go on", 5 * time.Second},
+	} {
+		var told []record.Event
+		l := build(t, "prompt: p\nterminate: {timeout: "+c.after+"}", acts(talks))
+		r := l.Run(t.Context(), "c/t/1", &spec.Task{ID: "t"}, 1, func(e record.Event) { told = append(told, e) })
+		it := r.Iterations[0]
+		if it.Cut != "timeout" || r.Outcome.Reason != record.ReasonTimeout || it.End != c.until || r.Elapsed != c.until {
+			t.Errorf("%s: cut %q, ended by %s at %v", c.after, it.Cut, r.Outcome.Reason, it.End)
+		}
+		if len(it.Calls) != c.calls || len(it.ToolCalls) != c.tools || len(it.Steps) != c.steps || it.Steps[0].User != c.user {
+			t.Errorf("%s: %d calls, tools %+v, steps %+v", c.after, len(it.Calls), it.ToolCalls, it.Steps)
+		}
+		if !reflect.DeepEqual(told, slices.Collect(record.Events(r))) {
+			t.Errorf("%s: told of %+v", c.after, told)
+		}
+	}
+}
+
+// A prompt that cannot be rendered after an iteration with steps has all of its
+// events told.
+func TestEventsAfterAConversation(t *testing.T) {
+	l := build(t, "prompt: '{{ iteration == 1 ? string(int(feedback)) : \"p\" }}'\nmax_iterations: 3\non_error: {continue_if: 'true'}", acts(talks))
+	var told []record.Event
+	r := l.Run(t.Context(), "c/t/1", &spec.Task{ID: "t"}, 1, func(e record.Event) { told = append(told, e) })
+	if len(r.Iterations) != 3 || r.Iterations[1].Error == nil {
+		t.Fatalf("%+v", r.Outcome)
+	}
+	if recorded := slices.Collect(record.Events(r)); !reflect.DeepEqual(told, recorded) {
+		t.Errorf("told of %+v\nrecorded %+v", told, recorded)
+	}
+}
+
+// converses calls a tool at each of its steps, each in a second, until it is cut
+// or made so many.
+func converses(steps int, stepped func(n int)) acts {
+	return func(_ context.Context, turn *agent.Turn) (agent.Result, error) {
+		result := agent.Result{Prompt: turn.Prompt, Value: "a", Output: []byte(`"a"`)}
+		for n := range steps {
+			result.Calls = append(result.Calls, record.Call{Role: record.RoleAgent, Start: result.Took, Duration: time.Second})
+			result.Took += time.Second
+			result.Steps = append(result.Steps, record.Step{Text: "look", Call: n + 1, Tools: 1})
+			result.ToolCalls = append(result.ToolCalls, record.ToolCall{Tool: "look", Arguments: json.RawMessage(`{}`), Result: json.RawMessage(`1`), Start: result.Took})
+			cut := turn.AfterStep(&result)
+			stepped(n)
+			if result.Cut = cut; cut != "" {
+				break
+			}
+		}
+		return result, nil
+	}
+}
+
+func TestS2_7_StepsAreStreamedAsTheyHappen(t *testing.T) {
+	for name, c := range map[string]struct {
+		loop  string
+		steps int
+	}{
+		"whole":                {"prompt: p\nmax_iterations: 2", 3},
+		"cut by a guard":       {"prompt: p\nguards: {stagnation: {window: 2, scope: step}}", 3},
+		"cut by a timeout":     {"prompt: p\nterminate: {timeout: 2s}", 4},
+		"in later iterations":  {"prompt: p\nmax_iterations: 3\nguards: {stagnation: {window: 5, scope: step}}", 2},
+		"of an iteration each": {"prompt: p\nmax_iterations: 3", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var live []record.Event
+			replies := 0
+			l := build(t, "phases: [{name: only, tools: [{name: look, cel: \"1\"}]}]\n"+c.loop, converses(c.steps, func(n int) {
+				told := slices.ContainsFunc(live, func(e record.Event) bool { return e.Type == record.AgentResponse && e.Step == n+1 })
+				if told {
+					replies++
+				}
+			}))
+			r := l.Run(t.Context(), "c/t/1", &spec.Task{ID: "t"}, 1, func(e record.Event) { live = append(live, e) })
+			if recorded := slices.Collect(record.Events(r)); !reflect.DeepEqual(live, recorded) {
+				t.Errorf("live events\n%+v\nevents of the record\n%+v", live, recorded)
+			}
+			if replies == 0 {
+				t.Error("no step was told before its iteration ended")
+			}
+		})
+	}
+}
+
+// S3.6: a run that failed, had a fault or was cancelled ends as others do: with the
+// number of its iterations, its episode and the end of its agent, once each.
+func TestS3_6_RunsThatWentWrongEndTheAgent(t *testing.T) {
+	fails := func(class record.ErrorClass) func(context.CancelFunc) acts {
+		return func(context.CancelFunc) acts {
+			return func(context.Context, *agent.Turn) (agent.Result, error) {
+				return agent.Result{}, &record.Error{Class: class, Message: "oh"}
+			}
+		}
+	}
+	cancels := func(at int, calls ...record.Call) func(context.CancelFunc) acts {
+		return func(cancel context.CancelFunc) acts {
+			return func(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
+				if turn.Iteration < at {
+					return says("a", "ab")(ctx, turn)
+				}
+				cancel()
+				return agent.Result{Calls: calls}, ctx.Err()
+			}
+		}
+	}
+	for name, c := range map[string]struct {
+		loop       string
+		agent      func(context.CancelFunc) acts
+		status     record.Status
+		reason     record.Reason
+		class      record.Class
+		iterations int
+		episode    record.EpisodeOutcome
+		payload    string
+	}{
+		"the agent failed":             {"", fails(record.Program), record.Failed, record.ReasonError, record.ByFault, 1, record.EpisodeFailed, "program: oh"},
+		"a fault":                      {"", fails(record.Network), record.Faulted, record.ReasonError, record.ByFault, 1, record.EpisodeFailed, "network: oh"},
+		"a fault of an expression":     {"terminate: {when: 'task.vars.missing == 1'}", func(context.CancelFunc) acts { return says("a") }, record.Faulted, record.ReasonError, record.ByFault, 1, record.EpisodeFailed, "expression: "},
+		"cancelled before a call":      {"", cancels(1), record.Cancelled, record.ReasonCancelled, record.ByBudget, 0, record.EpisodeFailed, "stopped by cancelled"},
+		"cancelled after a call":       {"", cancels(1, record.Call{Role: record.RoleAgent}), record.Cancelled, record.ReasonCancelled, record.ByBudget, 1, record.EpisodeFailed, "stopped by cancelled"},
+		"cancelled between iterations": {"", cancels(3), record.Cancelled, record.ReasonCancelled, record.ByBudget, 2, record.EpisodeFailed, "stopped by cancelled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var live []record.Event
+			r := build(t, "prompt: p\n"+c.loop, c.agent(cancel)).Run(ctx, "c/t/1", &spec.Task{ID: "t"}, 1, func(e record.Event) { live = append(live, e) })
+			if r.Outcome.Status != c.status {
+				t.Fatalf("the outcome is %+v, want %s", r.Outcome, c.status)
+			}
+			if recorded := slices.Collect(record.Events(r)); !reflect.DeepEqual(live, recorded) {
+				t.Errorf("live events\n%+v\nevents of the record\n%+v", live, recorded)
+			}
+			var ends []record.Event
+			for _, e := range live {
+				switch e.Type {
+				case record.TurnCompleted, record.EpisodeRecorded, record.AgentEnded:
+					ends = append(ends, e)
+				}
+			}
+			if len(ends) != 3 || !reflect.DeepEqual(ends, live[max(0, len(live)-3):]) {
+				t.Fatalf("the run ends with %+v", ends)
+			}
+			turn, episode, end := ends[0], ends[1], ends[2]
+			if turn.Type != record.TurnCompleted || *turn.Iterations != c.iterations {
+				t.Errorf("%+v after %d iterations", turn, *turn.Iterations)
+			}
+			if episode.Type != record.EpisodeRecorded || episode.Outcome != c.episode {
+				t.Errorf("episode %+v", episode)
+			}
+			if end.Type != record.AgentEnded || end.Reason != c.reason || end.Class != c.class || *end.Success || end.Error != r.Outcome.Error {
+				t.Errorf("end %+v", end)
+			}
+			if end.Payload == nil || !strings.HasPrefix(end.Payload.Error, c.payload) {
+				t.Errorf("payload %+v, want %q", end.Payload, c.payload)
+			}
+		})
 	}
 }

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"html"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/agentbench/agentbench/engine/propertytest"
 	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
 )
 
 const canary = "sk-CANARY/7f3a+9b2c&5d1e-4c8f"
@@ -282,6 +284,71 @@ func BenchmarkClean(b *testing.B) {
 	for b.Loop() {
 		if len(r.Redact(text)) != len(text) {
 			b.Fatal("changed")
+		}
+	}
+}
+
+func TestF70_PrefixesEndBetweenWords(t *testing.T) {
+	long := strings.Repeat("a", 600)
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"short", 10, "short"},
+		{"the key sk-0123456789 is wrong", 15, "the key "},
+		{"the key sk-0123456789 is wrong", 21, "the key sk-0123456789"},
+		{"the key sk-0123456789 is wrong", 22, "the key sk-0123456789 "},
+		{"the key sk-0123456789", 21, "the key sk-0123456789"},
+		{`{"key":"sk%2D0123"}`, 12, `{"key":"`},
+		{"é€€", 3, "é"},
+		{"x " + long, 500, "x " + long[:498]},
+		{"onewordonly", 5, "oneword"[:5]},
+	} {
+		if got := Prefix(c.text, c.most); got != c.want {
+			t.Errorf("%d of %s: got %q, want %q", c.most, c.text, got, c.want)
+		}
+	}
+}
+
+func TestF70_SecretsInLinesThatCouldNotBeRead(t *testing.T) {
+	for text, want := range map[string][]string{
+		`base_url: "http://me:hidden-word@host/v1"`:                                                {"hidden-word"},
+		`base_url: http://hidden-word@host/v1`:                                                     {"hidden-word"},
+		`  3 | …hidden-word@host/v1`:                                                               {"hidden-word"},
+		`base_url: http://host/v1?api_key=hidden-word`:                                             {"hidden-word"},
+		`headers: {X-Api-Key: hidden-word, X-Title: mine}`:                                         {"hidden-word"},
+		`headers: {"Authorization": "Bearer hidden-word"}`:                                         {"Bearer hidden-word"},
+		`  cookie: [hidden-word`:                                                                   {"hidden-word"},
+		`  api_key: hidden-word # really`:                                                          {"hidden-word # really"},
+		`m: {key: task.identifier, api_key_env: SOME_VARIABLE_ID}`:                                 nil,
+		`tokens: {input: 10000000}`:                                                                nil,
+		`url: "http://host/v1?sv=1&sig=hidden%2Bword"`:                                             {"hidden%2Bword", "hidden+word"},
+		`url: http://host/v1?X-Amz-Signature=hidden-word&x=shown`:                                  {"hidden-word"},
+		`command: [ask, --api-key, hidden-word, --max-tokens, 10]`:                                 {"hidden-word"},
+		`command: ["ask", "--token=hidden-word", "shown-word"]`:                                    {"hidden-word"},
+		"- --api-key\n- hidden-word":                                                               {"hidden-word"},
+		`command: [sh, -c, "ask --password hidden-word shown"]`:                                    {"hidden-word"},
+		`command: [ask, --key-file, shown-word, --tokenizer, gpt]`:                                 nil,
+		`command: [ask, --connection-string, "Server=x;Password=hidden-word;Database=shown-word"]`: {"hidden-word", "hidden-word;Database=shown-word"},
+		`command: [ask, "Server=x;Password=hidden, word;Database=shown-word"]`:                     {"hidden,", "hidden", "hidden, word"},
+		`command: [curl, -ume:hidden-word]`:                                                        {"hidden-word"},
+		"- -u\n- me:hidden-word":                                                                   {"hidden-word"},
+		`command: [ask, PGPASSWORD=hidden-word, PGUSER=shown-word]`:                                {"hidden-word"},
+		`url: https://host/cb#access_token=hidden-word&state=shown-word`:                           {"hidden-word"},
+		`  env: PGHOST=hidden-word`:                                                                {"hidden-word"},
+		`  env: [PGUSER, hidden-word]`:                                                             {"hidden-word"},
+		"  env:\n  - hidden-word":                                                                  {"hidden-word"},
+		`headers: {X-Team: {env: "hidden word", prefix: shown-word}}`:                              {"hidden word"},
+		`headers: {X-Team: {env: [hidden-word]}, X-Title: shown-word}`:                             {"hidden-word"},
+		`headers: {X-Team: {env: {a: hidden-word}}}`:                                               {"hidden-word"},
+		`api_key_env: hidden2word`:                                                                 {"hidden2word"},
+		`headers: {X-Team: {env: TEAM_2, prefix: "shown-word "}}`:                                  nil,
+		`  env: [PGUSER, TEAM_2, http_proxy, ProgramFiles]`:                                        nil,
+		`prompt: "ask me@home.example: {{ task.input }}"`:                                          nil,
+	} {
+		if got := OfText(text); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", text, got)
 		}
 	}
 }

@@ -2,15 +2,24 @@ package stop
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"pgregory.net/rapid"
+
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // load gives the rules of a loop of which only what matters is written.
@@ -269,4 +278,278 @@ func TestTheHistoryHasTheAdaptationsOfItsRules(t *testing.T) {
 	if took := all.(historyList).At(1).(iterationFields).Field("duration"); took != time.Second {
 		t.Errorf("the second iteration took %v, want 1s", took)
 	}
+}
+
+// TestOrderOfDecision takes away, one after the other, whatever gives the
+// reason of a run at whose second iteration everything holds at once.
+func TestOrderOfDecision(t *testing.T) {
+	const loop = `guards: {circuit_breaker: {threshold: 1}, stagnation: {window: 2}, repeated_output: true, degradation: {window: 2},
+  repeated: {of: output, times: 2}, consecutive: {when: 'true', times: 2}, budget: {tokens: 200, calls: 2, cost_usd: 0.02}, absolute_max_iterations: 2}
+evaluate: {confidence: 0.5, passed: 'false'}
+phases: [{name: only, prompt: p, max_iterations: 2}]
+terminate: {max_iterations: 2, timeout: 2s, no_improvement: {patience: 1}, consecutive: {when: 'true', times: 2}, repeated: {of: output, times: 2}, when: iteration == 2, confidence: {threshold: 0.1, min_iterations: 2}}
+`
+	rules := load(t, loop)
+	iterations := history("0.5/a=x 0.4p/a=x")
+	last := iterations[1]
+	last.Ended = &record.Ended{Reason: string(record.ReasonFinalResponse)}
+	last.Cut = string(record.ReasonSuiteBudget)
+
+	expect := func(want record.Reason) {
+		t.Helper()
+		if _, outcome, _ := play(rules, iterations); outcome.Reason != want {
+			t.Errorf("the reason is %s, want %s", outcome.Reason, want)
+		}
+	}
+	expect(record.ReasonSuiteBudget)
+	last.Cut = string(record.ReasonCancelled)
+	expect(record.ReasonCancelled)
+	last.Cut = ""
+	last.Error = &record.Error{Class: record.Program, Message: "x"}
+	rules.continueIf = compiled(t, "false", expr.WantBool)
+	expect(record.ReasonError)
+	last.Error = nil
+	expect(record.ReasonPassed)
+	last.Evaluation.Passed = false
+	expect(record.ReasonFinalResponse)
+	last.Ended = nil
+	for _, want := range []record.Reason{
+		record.ReasonConfidence, "when:when", record.ReasonRepeated, record.ReasonConsecutive, record.ReasonNoImprovement, record.ReasonTimeout,
+	} {
+		expect(want)
+		rules.tree = rules.tree[1:]
+	}
+	expect(record.ReasonPhasesComplete)
+	rules.phases = []spec.Phase{{Name: "only"}}
+	expect(record.ReasonMaxIterations)
+	rules.maxima = nil
+	for _, want := range []record.Reason{
+		record.ReasonStagnation, record.ReasonRepeatedOutput, record.ReasonDegradation, record.ReasonRepeated, record.ReasonConsecutive,
+		record.ReasonBudgetTokens, record.ReasonBudgetCalls, record.ReasonBudgetCost, record.ReasonAbsolute,
+	} {
+		rules.guards = slices.DeleteFunc(rules.guards, func(i int) bool { return rules.leaves[i].reason == record.ReasonCircuitBreaker })
+		expect(want)
+		rules.guards = rules.guards[1:]
+	}
+}
+
+// TestTheReasonDoesNotMoveTheStop: what holds earlier stops earlier, whatever
+// its place in the order.
+func TestTheReasonDoesNotMoveTheStop(t *testing.T) {
+	decide(t, []decision{
+		{"the last of the guards before the first of the conditions", "guards: {absolute_max_iterations: 1}\nterminate: {confidence: {threshold: 0.5}}", "0.1 0.9", 1, record.ReasonAbsolute, "", false, 1},
+	})
+}
+
+func TestAllLeavesThatHeldAreRecorded(t *testing.T) {
+	_, outcome, _ := play(load(t, "terminate: {confidence: {threshold: 0.5}, max_iterations: 1, timeout: 1s}"), history("0.6"))
+	if want := []string{"confidence", "timeout", "max_iterations"}; !slices.Equal(outcome.Held, want) {
+		t.Errorf("held %v, want %v", outcome.Held, want)
+	}
+}
+
+func TestAnExpressionThatFailsStopsTheRun(t *testing.T) {
+	for _, loop := range []string{
+		"terminate: {when: output.missing > 1.0}",
+		"terminate: {repeated: {of: output.missing, times: 2}}",
+		"phases: [{name: a, prompt: p, until: output.missing == 1.0}, {name: b, prompt: p}]",
+		"guards: {consecutive: {when: output.missing == 1.0, times: 2}}",
+	} {
+		n, outcome, ok := play(load(t, loop), history("0.5"))
+		if !ok || n != 1 || outcome.Reason != record.ReasonError || outcome.Status != record.Faulted || outcome.Error.Class != record.Expression {
+			t.Errorf("%s: stopped %v with %+v, want a fault of the expression", loop, ok, outcome)
+		}
+	}
+	_, outcome, _ := play(load(t, "terminate: {when: output.missing > 1.0}"), history("0.5p"))
+	if outcome.Reason != record.ReasonPassed {
+		t.Errorf("a run that passed stops for %s", outcome.Reason)
+	}
+}
+
+func TestStopBefore(t *testing.T) {
+	for reason, want := range map[record.Reason]record.Status{
+		record.ReasonAgentEnded: record.Completed, record.ReasonCancelled: record.Cancelled,
+		record.ReasonSuiteBudget: record.Cancelled, record.ReasonBudgetCalls: record.Completed,
+	} {
+		s := load(t, "").Start(&spec.Task{}, nil)
+		s.Fold(history("0.9")[0])
+		outcome := s.StopBefore(reason)
+		if outcome.Status != want || outcome.Reason != reason || outcome.Returned != 1 || outcome.Success != (want == record.Completed) {
+			t.Errorf("%s: %+v, want status %s and the best output", reason, outcome, want)
+		}
+	}
+}
+
+// Of two timeouts only the one that came holds.
+func TestATimeoutThatDidNotCutDoesNotHold(t *testing.T) {
+	rules := load(t, "terminate: {any: [{name: long, timeout: 9s}, {name: short, timeout: 2s}]}")
+	it := &record.Iteration{N: 1, Cut: "timeout", End: 2 * time.Second}
+	d := rules.Start(&spec.Task{}, nil).Fold(it)
+	if !d.Stop || d.Outcome.Fired != "short" || len(d.Outcome.Held) != 1 {
+		t.Errorf("%+v", d.Outcome)
+	}
+}
+
+// A timeout on working time cuts before the calls in flight have worked so long.
+func TestATimeoutOnWorkingTimeHoldsWhereItCut(t *testing.T) {
+	rules := load(t, "terminate: {timeout: {after: 2s, working: true}}")
+	d := rules.Start(&spec.Task{}, nil).Fold(&record.Iteration{N: 1, Cut: "timeout", Working: time.Second, End: 2 * time.Second})
+	if !d.Stop || d.Outcome.Reason != record.ReasonTimeout {
+		t.Errorf("%+v", d.Outcome)
+	}
+}
+
+// 0.29 USD is not 0.289999999999.
+func TestBudgetsOfMoneyAreRounded(t *testing.T) {
+	for usd, want := range map[float64]record.Money{0.29: 290_000_000_000, 0: 0, 1e-15: 1, 1e30: 1<<63 - 1} {
+		if got := Dollars(usd); got != want {
+			t.Errorf("%v USD are %d, want %d", usd, got, want)
+		}
+	}
+	limits := LimitsOf(&spec.RunBudget{Calls: 2, Tokens: 100, CostUSD: 0.29})
+	for name, c := range map[string]struct {
+		usage record.Usage
+		want  record.Reason
+	}{
+		"all of it":     {record.Usage{Calls: 2, InputTokens: 60, OutputTokens: 40, Cost: 290_000_000_000}, ""},
+		"a call more":   {record.Usage{Calls: 3, InputTokens: 200}, record.ReasonBudgetCalls},
+		"a token more":  {record.Usage{InputTokens: 101, Cost: record.USD}, record.ReasonBudgetTokens},
+		"a little more": {record.Usage{Cost: 290_000_000_001}, record.ReasonBudgetCost},
+	} {
+		if got := limits.Short(c.usage); got != c.want {
+			t.Errorf("%s: short of %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// What is left of an iteration that a timeout cut is cut at the same place again:
+// what tools waited that are left out puts nothing off, and one that would have
+// begun at the very end is left out.
+func TestWhatWasCutIsCutAgainAtTheSamePlace(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		seconds := func(most int, what string) time.Duration {
+			return time.Duration(rapid.IntRange(0, most).Draw(t, what)) * time.Second
+		}
+		rules := Compile(&spec.Loop{Terminate: spec.Tree{Any: []spec.Condition{{
+			Kind:    spec.KindTimeout,
+			Timeout: spec.Timeout{After: set(max(1, seconds(9, "after"))), Cancel: new(true), Working: rapid.Bool().Draw(t, "working")},
+		}}}})
+		it := &record.Iteration{N: 1, Calls: []record.Call{{Role: record.RoleAgent, Duration: time.Second}}}
+		serial := time.Second
+		for range rapid.IntRange(1, 5).Draw(t, "tools") {
+			c := record.ToolCall{Tool: "t", Waited: seconds(3, "waited"), Start: time.Second}
+			c.Duration = c.Waited + seconds(3, "working")
+			if rapid.Bool().Draw(t, "serial") {
+				c.Start, serial = serial, serial+c.Duration
+			}
+			it.ToolCalls = append(it.ToolCalls, c)
+		}
+		it.Steps = []record.Step{{Call: 1, Tools: len(it.ToolCalls)}}
+		once := Clip(rules, it, 0)
+		for _, c := range it.ToolCalls {
+			if c.Start >= once.End {
+				t.Fatalf("a tool began at %v, and all ended at %v", c.Start, once.End)
+			}
+		}
+		left := len(it.ToolCalls)
+		if twice := Clip(rules, it, 0); twice != once || len(it.ToolCalls) != left {
+			t.Fatalf("%+v with %d tools, then %+v with %d", once, left, twice, len(it.ToolCalls))
+		}
+	})
+}
+
+// A history that begins in the memory of another one goes as if it were alone.
+func TestRestartForgets(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		rules, earlier, later := rulesOf(t, drawTree(t)...), drawHistory(t), drawHistory(t)
+		fresh, used := rules.Start(nil, nil), rules.Start(nil, nil)
+		for _, it := range earlier {
+			if used.Fold(it).Stop {
+				break
+			}
+		}
+		used.Restart(&spec.Task{ID: "another"}, nil)
+		if value, _ := used.Lookup("best"); value != nil || used.Len() != 0 {
+			t.Fatalf("%d iterations are left, the best of which is %v", used.Len(), value)
+		}
+		for i, it := range later {
+			want, got := fresh.Fold(it), used.Fold(it)
+			if !reflect.DeepEqual(got, want) || fresh.Usage() != used.Usage() {
+				t.Fatalf("iteration %d: %+v, want %+v", i+1, got, want)
+			}
+			if want.Stop {
+				return
+			}
+		}
+	})
+}
+
+// TestS2_1_RemainingIterations: what warnings near the limit go by.
+func TestS2_1_RemainingIterations(t *testing.T) {
+	const unlimited = "guards: {absolute_max_iterations: off}\n"
+	const phases = "phases: [{name: a, prompt: x, max_iterations: 2}, {name: b, prompt: x, max_iterations: 1}]\n"
+	for _, c := range []struct {
+		loop, history string
+		want          int
+	}{
+		{"", "", 10},
+		{"", "0 0", 8},
+		{"guards: {absolute_max_iterations: 3}", "0 0", 1},
+		{"max_iterations: 5", "0", 4},
+		{"terminate: {any: [{max_iterations: 5}, {any: [{max_iterations: 4}]}]}", "0", 3},
+		{unlimited + "terminate: {all: [{max_iterations: 5}, {confidence: {threshold: 0.5}}]}", "0", 0},
+		{unlimited, "0", 0},
+		{phases, "", 3},
+		{phases, "0 0", 1},
+		{unlimited + "phases: [{name: a, prompt: x, until: passed}, {name: b, prompt: x, max_iterations: 1}]", "", 2}, // the derived limit
+		{unlimited + "phases: [{name: a, prompt: x, until: confidence > 0.5}, {name: b, prompt: x, max_iterations: 2}]", "0 0.6", 1},
+		{phases + "terminate: {max_iterations: 8}", "0 0", 1},
+		{"pattern: multi_strategy\nstrategies: [{name: a, max_iterations: 2}, {name: b}]", "0", 2},
+	} {
+		s := load(t, c.loop).Start(nil, nil)
+		for _, it := range history(c.history) {
+			if s.Fold(it).Stop {
+				t.Fatalf("%s: %s stops", c.loop, c.history)
+			}
+		}
+		if got := s.Remaining(); got != c.want {
+			t.Errorf("%s after %q: %d remain, want %d", c.loop, c.history, got, c.want)
+		}
+	}
+}
+
+var (
+	docExample = regexp.MustCompile("(?s)```yaml\n(.*?)```\n```\n(.*?)```")
+)
+
+// TestLoopsDocument plays every history of docs/loops.md.
+func TestLoopsDocument(t *testing.T) {
+	text, err := os.ReadFile("../../docs/loops.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := docExample.FindAllStringSubmatch(string(text), -1)
+	if blocks := strings.Count(string(text), "```yaml"); len(examples) != blocks || blocks < 20 {
+		t.Fatalf("%d of %d examples have histories", len(examples), blocks)
+	}
+	for _, example := range examples {
+		rules := load(t, example[1])
+		for line := range strings.Lines(example[2]) {
+			words, want, ok := strings.Cut(strings.TrimSpace(line), "->")
+			if !ok {
+				t.Fatalf("%q says no result", line)
+			}
+			if got := playedOut(rules, words); got != strings.TrimSpace(want) {
+				t.Errorf("%s%s gives %q, the document says %q", example[1], words, got, strings.TrimSpace(want))
+			}
+		}
+	}
+}
+
+func playedOut(rules *Rules, words string) string {
+	n, outcome, stopped := play(rules, history(words))
+	if !stopped {
+		return "continues"
+	}
+	return fmt.Sprintf("%s after %d, returns %d", outcome.Reason, n, outcome.Returned)
 }

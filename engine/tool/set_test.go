@@ -4,12 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/agentbench/agentbench/engine/external"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
+	"github.com/agentbench/agentbench/spec/expr"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -153,4 +160,247 @@ func FuzzCheck(f *testing.F) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+func set(t *testing.T, names ...string) *Set {
+	t.Helper()
+	var tools []Tool
+	for _, name := range names {
+		made, err := Builtin(name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools = append(tools, made)
+	}
+	s, err := NewSet(tools, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// S2.4: task_completion ends the run with whatever JSON its result is.
+func TestS2_4_TaskCompletion(t *testing.T) {
+	s := set(t, TaskCompletion)
+	for _, given := range []string{`"done"`, `{"a": [1]}`, `12.50`, `null`} {
+		arguments := json.RawMessage(`{"result": ` + given + `}`)
+		if failed := s.Check(TaskCompletion, arguments); failed != nil {
+			t.Errorf("%s: %v", given, failed)
+		}
+		result, err := s.Use(t.Context(), TaskCompletion, &Use{Arguments: arguments})
+		if err != nil || result.Ended == nil || result.Ended.Reason != string(record.ReasonToolEnded) || string(result.Ended.Output) != given {
+			t.Errorf("%s: got %+v, %v", given, result, err)
+		}
+	}
+	if failed := s.Check(TaskCompletion, json.RawMessage(`{"text": "done"}`)); failed == nil {
+		t.Error("a completion without a result is let through")
+	}
+}
+
+func TestConverseSaysItsMessage(t *testing.T) {
+	s := set(t, Converse)
+	result, err := s.Use(t.Context(), Converse, &Use{Arguments: json.RawMessage(`{"message": "hello"}`)})
+	if d, _ := s.Definition(Converse); err != nil || string(result.Content) != `"hello"` || result.Ended != nil || !d.Converses {
+		t.Errorf("got %+v, %v", result, err)
+	}
+}
+
+func parsed(t *testing.T, text string) any {
+	t.Helper()
+	value, err := expr.ParseJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// S2.4: a question is answered by the task, or ends the run.
+func TestS2_4_AskQuestion(t *testing.T) {
+	s := set(t, AskQuestion)
+	for _, c := range []struct {
+		name, vars, metadata string
+		questions, want      []string // "": it ends the run
+	}{
+		{"nothing to say", `{}`, `{}`, []string{"Who?"}, []string{""}},
+		{"in their order", `{"answers": ["a", {"b": 1}]}`, `{}`, []string{"1?", "2?", "3?"}, []string{`"a"`, `{"b":1}`, ""}},
+		{"by the question", `{"answers": {"Who?": "me", "Where?": "here"}}`, `{}`, []string{"Where?", "Who?"}, []string{`"here"`, `"me"`}},
+		{"by words", `{"answers": {"budget": "10", "travel budget": "20"}}`, `{}`,
+			[]string{"What is your BUDGET?", "What is the travel-budget of 2024?", "And the budgets?"}, []string{`"10"`, `"20"`, ""}},
+		{"for all others", `{"answers": {"*": "I do not know", "name": "Ann"}}`, `{}`, []string{"Your name?", "Your age?"}, []string{`"Ann"`, `"I do not know"`}},
+		{"of the metadata", `{"x": 1}`, `{"answers": ["m"]}`, []string{"?"}, []string{`"m"`}},
+		{"of both", `{"answers": ["v"]}`, `{"answers": ["m", "m"]}`, []string{"?", "?"}, []string{`"v"`, ""}},
+		{"of no kind that is known", `{"answers": "yes"}`, `{}`, []string{"?"}, []string{""}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, run := WithRun(t.Context())
+			defer run.Close()
+			task := &spec.Task{Vars: parsed(t, c.vars), Metadata: parsed(t, c.metadata)}
+			for i, question := range c.questions {
+				arguments, _ := json.Marshal(map[string]string{"question": question})
+				result, err := s.Use(ctx, AskQuestion, &Use{Arguments: arguments, Task: task})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ended := result.Ended; c.want[i] == "" {
+					if asked, _ := json.Marshal(question); ended == nil || ended.Reason != string(record.ReasonQuestionAsked) || string(ended.Output) != string(asked) {
+						t.Errorf("%s: got %+v", question, result)
+					}
+				} else if ended != nil || string(result.Content) != c.want[i] {
+					t.Errorf("%s: got %s, %+v", question, result.Content, ended)
+				}
+			}
+		})
+	}
+	if _, err := s.Use(t.Context(), AskQuestion, &Use{Arguments: json.RawMessage(`{"question": "?"}`)}); err != nil {
+		t.Errorf("without a task: %v", err)
+	}
+}
+
+func TestDescriptions(t *testing.T) {
+	if _, err := Builtin("fly", ""); err == nil {
+		t.Error("there is a tool fly")
+	}
+	made, err := Builtin(Converse, "Talk.")
+	if err != nil || made.Definition().Description != "Talk." {
+		t.Errorf("got %v, %v", made, err)
+	}
+	set(t, TaskCompletion, AskQuestion, Converse) // their schemas compile
+}
+
+func computed(t *testing.T, text string) *Computed {
+	t.Helper()
+	program, faults := expr.Tool().Compile(text, expr.WantAny)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	return &Computed{Defined: Definition{Name: "t"}, Expression: &spec.Expr{Program: program}}
+}
+
+func TestAnExpressionIsATool(t *testing.T) {
+	vars := expr.NewObject(1)
+	vars.Set("rate", 1.5)
+	use := Use{Arguments: []byte(`{"a": 2, "b": {"c": [1]}, "n": "x"}`), Task: &spec.Task{ID: "task-1", Input: "in", Vars: vars}, Number: 3}
+	for text, want := range map[string]string{
+		`args.a * 2.0`:                 `4`,
+		`args`:                         `{"a":2,"b":{"c":[1]},"n":"x"}`,
+		`args.n + "\n"`:                `"x\n"`,
+		`task.id + task.input`:         `"task-1in"`,
+		`args.a * task.vars.rate`:      `3`,
+		`call`:                         `3`,
+		`[args.a, null, true]`:         `[2,null,true]`,
+		`"{\"error\": \"a text\"}"`:    `"{\"error\": \"a text\"}"`,
+		`{"temperature": args.b.c[0]}`: `{"temperature":1}`,
+		`call > 2 ? "late" : "early"`:  `"late"`,
+	} {
+		result, err := computed(t, text).Use(t.Context(), &use)
+		if err != nil || string(result.Content) != want || result.Duration != 0 || result.Ended != nil {
+			t.Errorf("%s: got %s, %v; want %s", text, result.Content, err, want)
+		}
+	}
+}
+
+func TestAnExpressionMayEndTheRunOrFail(t *testing.T) {
+	ends := computed(t, `{"end": "capability", "output": args.x}`)
+	result, err := ends.Use(t.Context(), &Use{Arguments: []byte(`{"x": [1]}`)})
+	if err != nil || result.Ended == nil || result.Ended.Reason != "capability" || string(result.Ended.Output) != "[1]" {
+		t.Errorf("got %+v, %v", result, err)
+	}
+	for text, want := range map[string]string{
+		`{"error": "the record is locked"}`: "the record is locked",
+		`args.missing`:                      "missing",
+		`1.0 / 0.0`:                         "",
+		`[1][args.size() + 5]`:              "the list has no element 5",
+	} {
+		_, err := computed(t, text).Use(t.Context(), &Use{})
+		failed, ok := errors.AsType[*record.Error](err)
+		if !ok || failed.Class != record.Tool || !strings.Contains(failed.Message, want) {
+			t.Errorf("%s: got %v", text, err)
+		}
+	}
+}
+
+// The target is not for tools: they stand inside the loop.
+func TestAnExpressionDoesNotSeeTheTarget(t *testing.T) {
+	if _, faults := expr.Tool().Compile(`task.target`, expr.WantAny); len(faults) == 0 {
+		t.Error("it compiles")
+	}
+}
+
+func BenchmarkUse(b *testing.B) {
+	program, faults := expr.Tool().Compile(`args.a * 2.0`, expr.WantAny)
+	if len(faults) > 0 {
+		b.Fatal(faults)
+	}
+	c := &Computed{Expression: &spec.Expr{Program: program}}
+	use := &Use{Arguments: []byte(`{"a": 2}`), Task: &spec.Task{}}
+	for b.Loop() {
+		if _, err := c.Use(b.Context(), use); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func served(t *testing.T, handler http.HandlerFunc) *Set {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	client := external.NewClient()
+	t.Cleanup(func() {
+		client.CloseIdleConnections()
+		server.Close()
+	})
+	set, err := NewSet([]Tool{&Endpoint{
+		Defined:  Definition{Name: "t", Timeout: 300 * time.Millisecond},
+		Endpoint: external.Endpoint{URL: server.URL, Client: client},
+	}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func endpointSays(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func hangs(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
+
+// S4.9, F30, F31: what an endpoint answers is the result, or told as an error.
+func TestAnEndpointIsATool(t *testing.T) {
+	for name, c := range map[string]struct {
+		handler               http.HandlerFunc
+		content, failed, ends string
+	}{
+		"what is posted": {func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }, `{"a":1}`, "", ""},
+		"text":           {endpointSays(201, "made\n"), `"made"`, "", ""},
+		"an end":         {endpointSays(200, `{"end": "capability", "output": 1}`), `1`, "", "capability"},
+		"an error":       {endpointSays(200, `{"error": "no"}`), ``, "no", ""},
+		"a failure":      {endpointSays(500, "oops"), ``, "HTTP 500: oops", ""},
+		"no key":         {endpointSays(401, ""), ``, "HTTP 401", ""},
+		"it hangs":       {hangs, ``, "timed out after 300ms", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, err := served(t, c.handler).Use(t.Context(), "t", &Use{Arguments: []byte(`{"a":1}`)})
+			failed, ok := errors.AsType[*record.Error](err)
+			if string(result.Content) != c.content || ok != (c.failed != "") || ok && *failed != (record.Error{Class: record.Tool, Message: c.failed}) {
+				t.Errorf("got %s, %v", result.Content, err)
+			}
+			if (result.Ended != nil) != (c.ends != "") || result.Duration <= 0 {
+				t.Errorf("got %+v", result)
+			}
+		})
+	}
+}
+
+// F34: a long answer keeps its head and tail.
+func TestF34_ALongAnswer(t *testing.T) {
+	result, err := served(t, endpointSays(200, strings.Repeat("x", 1<<20))).Use(t.Context(), "t", &Use{})
+	if err != nil || len(result.Content) > MaxResult+100 || !strings.Contains(string(result.Content), " bytes cut …") {
+		t.Errorf("kept %d bytes, %v", len(result.Content), err)
+	}
 }

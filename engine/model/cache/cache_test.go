@@ -1,7 +1,9 @@
 package cache
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,8 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 var openAI = Identity{Provider: "openai", Model: "m"}
@@ -330,5 +336,309 @@ func TestCallsBesideEachOtherAreToldApart(t *testing.T) {
 	first := answers(0, 1, 2, 1, 0, 2)
 	if again := answers(2, 1, 2, 0, 1, 0); !reflect.DeepEqual(first, again) || inner.calls.Load() != 6 {
 		t.Errorf("first %v, then %v after %d calls", first, again, inner.calls.Load())
+	}
+}
+
+func keyOf(i Identity, request *model.Request, n int) Key { return sum(i.prefix(), request).nth(n) }
+
+// notSent are the fields of a request that cannot change the answer.
+var notSent = []string{"Draw", "Idempotency"}
+
+// Every other field of a request and every one of a message is part of the key.
+// A field that is added to them and not to Request.Sum fails here.
+func TestEverythingThatIsSentIsPartOfTheKey(t *testing.T) {
+	base := func() *model.Request {
+		return &model.Request{Messages: []model.Message{{Role: "user", Text: "x"}}}
+	}
+	want := keyOf(openAI, base(), 0)
+	if keyOf(openAI, base(), 0) != want {
+		t.Fatal("equal requests have different keys")
+	}
+	for i := range reflect.TypeFor[model.Request]().NumField() {
+		if field := reflect.TypeFor[model.Request]().Field(i); !slices.Contains(notSent, field.Name) {
+			request := base()
+			change(t, reflect.ValueOf(request).Elem().Field(i))
+			if keyOf(openAI, request, 0) == want {
+				t.Errorf("%s is not part of the key", field.Name)
+			}
+		}
+	}
+	for i := range reflect.TypeFor[model.Message]().NumField() {
+		request := base()
+		change(t, reflect.ValueOf(&request.Messages[0]).Elem().Field(i))
+		if keyOf(openAI, request, 0) == want {
+			t.Errorf("Message.%s is not part of the key", reflect.TypeFor[model.Message]().Field(i).Name)
+		}
+	}
+}
+
+// change sets a field to something else.
+func change(t *testing.T, v reflect.Value) {
+	t.Helper()
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+	case reflect.Slice:
+		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
+	case reflect.String:
+		v.SetString(v.String() + "y")
+	case reflect.Int, reflect.Int64:
+		v.SetInt(v.Int() + 1)
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	default:
+		t.Fatalf("the test cannot change a %v", v.Type())
+	}
+}
+
+// Of the draw, what a run may differ in without asking anything else is not
+// part of the key.
+func TestTheDrawInTheKey(t *testing.T) {
+	draw := model.Draw{Task: "a", Trial: 1}
+	request := func(d model.Draw) *model.Request { return &model.Request{Draw: d} }
+	want := keyOf(openAI, request(draw), 0)
+	for name, c := range map[string]struct {
+		draw model.Draw
+		n    int
+		same bool
+	}{
+		"another task":                   {model.Draw{Task: "b", Trial: 1}, 0, false},
+		"another trial":                  {model.Draw{Task: "a", Trial: 2}, 0, false},
+		"another repetition":             {draw, 1, false},
+		"later in the run":               {model.Draw{Task: "a", Trial: 1, Call: 4, Iteration: 3}, 0, true},
+		"with a target that is not sent": {model.Draw{Task: "a", Trial: 1, Of: spec.TaskFields{Task: &spec.Task{ID: "a"}}}, 0, true},
+	} {
+		if same := keyOf(openAI, request(c.draw), c.n) == want; same != c.same {
+			t.Errorf("%s: the same key is %v", name, same)
+		}
+	}
+}
+
+func TestTheIdentityInTheKey(t *testing.T) {
+	base := Identity{Provider: "openai", BaseURL: "http://a/v1", Model: "m", Headers: map[string]string{"X-Route": "one", "Authorization": "1"}}
+	with := func(change func(*Identity)) Identity {
+		i := base
+		i.Headers = map[string]string{"X-Route": "one", "Authorization": "1"}
+		change(&i)
+		return i
+	}
+	want := keyOf(base, ask("x"), 0)
+	for name, c := range map[string]struct {
+		identity Identity
+		same     bool
+	}{
+		"provider":           {with(func(i *Identity) { i.Provider = "other" }), false},
+		"server":             {with(func(i *Identity) { i.BaseURL = "http://b/v1" }), false},
+		"name":               {with(func(i *Identity) { i.Model = "n" }), false},
+		"border":             {with(func(i *Identity) { i.BaseURL, i.Model = "http://a/v", "1m" }), false},
+		"header":             {with(func(i *Identity) { i.Headers["X-Route"] = "two" }), false},
+		"another header":     {with(func(i *Identity) { i.Headers["X-More"] = "" }), false},
+		"a query":            {with(func(i *Identity) { i.BaseURL += "?version=2" }), false},
+		"a user":             {with(func(i *Identity) { i.BaseURL = "http://me:password@a/v1?api_key=1" }), true},
+		"slash at the end":   {with(func(i *Identity) { i.BaseURL += "/" }), true},
+		"case of a header":   {with(func(i *Identity) { delete(i.Headers, "X-Route"); i.Headers["x-route"] = "one" }), true},
+		"another credential": {with(func(i *Identity) { i.Headers["Authorization"] = "2"; i.Headers["api-key"] = "3" }), true},
+	} {
+		if same := keyOf(c.identity, ask("x"), 0) == want; same != c.same {
+			t.Errorf("%s: the same key is %v", name, same)
+		}
+	}
+}
+
+func TestParseMode(t *testing.T) {
+	for _, text := range Modes {
+		if mode, err := ParseMode(text); err != nil || string(mode) != text {
+			t.Errorf("%s: %q, %v", text, mode, err)
+		}
+	}
+	if mode, err := ParseMode(""); mode != On || err != nil {
+		t.Errorf("default: %q, %v", mode, err)
+	}
+	if _, err := ParseMode("maybe"); err == nil {
+		t.Error("maybe is a mode")
+	}
+}
+
+func someEntry() *entry {
+	return &entry{
+		Head: Head{
+			Key: strings.Repeat("ab", 32), Provider: "openai", Model: "m", Task: "a", Trial: 1, N: 2,
+			Created: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Finish: "stop",
+			Usage: record.Usage{Calls: 1, InputTokens: 2, OutputTokens: 3, Cost: 4}, Duration: time.Second,
+		},
+		text: "The answer\nis 42.", thinking: "Six times seven?",
+		calls: []model.ToolCall{{ID: "call_1", Name: "multiply", Arguments: `{"a": 6, "b": 7}`}},
+	}
+}
+
+func encoded(t rapid.TB, e *entry) []byte {
+	t.Helper()
+	b, err := e.encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// decode(encode(e)) = e, also for replies that are no text.
+func TestAnEntryIsReadAsItWasWritten(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		want := someEntry()
+		want.text = string(rapid.SliceOf(rapid.Byte()).Draw(t, "text"))
+		want.thinking = string(rapid.SliceOf(rapid.Byte()).Draw(t, "thinking"))
+		want.calls = rapid.SliceOfN(rapid.Custom(anyCall), 0, 3).Draw(t, "calls")
+		want.Task, want.Model = rapid.String().Draw(t, "task"), rapid.String().Draw(t, "model")
+		want.N, want.Trial = rapid.Int().Draw(t, "n"), rapid.Int().Draw(t, "trial")
+		want.Duration = time.Duration(rapid.Int64().Draw(t, "duration"))
+		want.Usage.Cost = record.Money(rapid.Int64().Draw(t, "cost"))
+		want.Usage.Estimated = rapid.Int64().Draw(t, "estimated")
+		want.Created = time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "created"), 5).UTC()
+		got, err := decode(encoded(t, want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.TextBytes, want.ThinkingBytes = len(want.text), len(want.thinking)
+		want.ToolCallBytes = got.ToolCallBytes
+		if len(want.calls) == 0 {
+			want.calls, want.ToolCallBytes = nil, 0
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("got  %+v\nwant %+v", got, want)
+		}
+	})
+}
+
+func anyCall(t *rapid.T) model.ToolCall {
+	return model.ToolCall{ID: rapid.String().Draw(t, "id"), Name: rapid.String().Draw(t, "name"), Arguments: rapid.String().Draw(t, "arguments")}
+}
+
+// An entry of before there were tool calls is read as it was.
+func TestEntriesOfBeforeToolCalls(t *testing.T) {
+	const old = "agentbench cache 1 %s %s\n%s\nThe answerhm"
+	head := `{"key":"ab","provider":"openai","model":"m","task":"a","trial":1,"n":0,"created":"2026-01-02T03:04:05Z","finish":"stop","usage":{"calls":1},"duration_ns":5,"text_bytes":10,"thinking_bytes":2}`
+	got, err := decode(fmt.Appendf(nil, old, checksum([]byte(head)), checksum([]byte("The answerhm")), head))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &model.Reply{Text: "The answer", Thinking: "hm", Finish: "stop", Usage: record.Usage{Calls: 1}, Duration: 5, Cached: true}
+	if reply := got.reply(); !reflect.DeepEqual(reply, want) {
+		t.Errorf("got %+v", reply)
+	}
+}
+
+// F2: whatever bit flips and wherever it is cut, an entry is whole or none.
+func TestF2_DamageIsSeen(t *testing.T) {
+	whole := encoded(t, someEntry())
+	for cut := range len(whole) {
+		if _, err := decode(whole[:cut]); err == nil {
+			t.Fatalf("cut at %d of %d it is read", cut, len(whole))
+		}
+	}
+	if _, err := decode(append(bytes.Clone(whole), 'x')); err == nil {
+		t.Error("with more behind it, it is read")
+	}
+	for bit := range 8 * len(whole) {
+		damaged := bytes.Clone(whole)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		if _, err := decode(damaged); err == nil {
+			t.Fatalf("with bit %d of byte %d flipped it is read", bit%8, bit/8)
+		}
+	}
+}
+
+// Nothing that is read as an entry is written as another one.
+func FuzzDecode(f *testing.F) {
+	whole, err := someEntry().encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add(whole[:firstLine])
+	f.Add([]byte(magic + "00000000 00000000\n\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		first, err := decode(content)
+		if err != nil {
+			return
+		}
+		again, err := decode(encoded(t, first))
+		if err != nil || !reflect.DeepEqual(again, first) {
+			t.Errorf("read %+v, then %+v (%v)", first, again, err)
+		}
+	})
+}
+
+// encode is the entry as a file holds it.
+func (e *entry) encode() ([]byte, error) {
+	var b bytes.Buffer
+	err := e.write(&b)
+	return b.Bytes(), err
+}
+
+// A number that is taken is the lowest that no other equal request has.
+func TestNumbersAreTheLowestFree(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		requests := []Key{{1}, {2}}
+		n, held := numbersOf(WithRun(context.Background())), map[Key][]int{}
+		for range rapid.IntRange(0, 40).Draw(t, "steps") {
+			k := rapid.SampledFrom(requests).Draw(t, "request")
+			if len(held[k]) > 0 && rapid.Bool().Draw(t, "fails") {
+				failed := rapid.SampledFrom(held[k]).Draw(t, "number")
+				n.giveBack(k, failed)
+				held[k] = slices.DeleteFunc(held[k], func(h int) bool { return h == failed })
+				continue
+			}
+			want := 0
+			for slices.Contains(held[k], want) {
+				want++
+			}
+			got := n.take(k)
+			if got != want {
+				t.Fatalf("got %d, want %d beside %v", got, want, held[k])
+			}
+			held[k] = append(held[k], got)
+		}
+	})
+}
+
+func TestToolsAreRememberedByMode(t *testing.T) {
+	key := [32]byte{1}
+	for mode, want := range map[Mode]struct{ same, later bool }{
+		"": {true, true}, On: {true, true}, Read: {true, false}, Only: {true, false}, Write: {false, true}, Off: {false, false},
+	} {
+		dir := t.TempDir()
+		tools := Tools{Store: Open(dir, Options{}), Mode: mode}
+		if _, _, ok := tools.Recall(key); ok {
+			t.Errorf("%s: there is an answer at first", mode)
+		}
+		tools.Keep(key, "calculator", json.RawMessage(`{"a":1}`), time.Second)
+		if _, _, ok := tools.Recall(key); ok != want.same {
+			t.Errorf("%s: recalled %v", mode, ok)
+		}
+		content, took, ok := Tools{Store: Open(dir, Options{})}.Recall(key)
+		if ok != want.later || ok && (string(content) != `{"a":1}` || took != time.Second) {
+			t.Errorf("%s: another session recalls %s, %v, %v", mode, content, took, ok)
+		}
+	}
+}
+
+// What cannot be read, is a model's or holds a secret is not an answer.
+func TestToolsRecallNothingElse(t *testing.T) {
+	dir := t.TempDir()
+	s := Open(dir, Options{Redact: func(text string) string { return strings.ReplaceAll(text, "CANARY", "***") }})
+	tools := Tools{Store: s}
+	s.save(Key{1}, &entry{Head: Head{Provider: "openai", Model: "m"}, text: "hello"})
+	tools.Keep(Key{2}, "t", json.RawMessage(`1`), 0)
+	if err := os.WriteFile(s.path(Key{2}), []byte("damaged"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tools.Keep(Key{3}, "t", json.RawMessage(`"CANARY"`), 0)
+	if _, _, ok := tools.Recall(Key{3}); !ok {
+		t.Error("an answer with a secret is forgotten at once")
+	}
+	later := Tools{Store: Open(dir, Options{})}
+	for i := range 4 {
+		if content, _, ok := later.Recall(Key{byte(i)}); ok {
+			t.Errorf("%d: recalled %s", i, content)
+		}
 	}
 }

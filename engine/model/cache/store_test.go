@@ -1,18 +1,24 @@
 package cache
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/agentbench/agentbench/engine/model"
+	"github.com/agentbench/agentbench/engine/record"
 )
 
 // onlyFile is the one file of a cache.
@@ -215,4 +221,269 @@ func TestTheLastUse(t *testing.T) {
 			t.Errorf("last used %v ago, now %v ago", c.used, got)
 		}
 	}
+}
+
+// slow is a model that takes its time; each call ends as told.
+type slow struct {
+	calls atomic.Int64
+	end   func(call int64) (*model.Reply, error)
+}
+
+func (s *slow) Call(ctx context.Context, _ *model.Request) (*model.Reply, error) {
+	call := s.calls.Add(1)
+	select {
+	case <-time.After(time.Second):
+		return s.end(call)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func fine(int64) (*model.Reply, error) {
+	return &model.Reply{Text: "fine", Finish: "stop", Usage: record.Usage{Calls: 1}}, nil
+}
+
+// together lets n runs ask the same at once and gives what each of them got.
+func together(ctx context.Context, m model.Model, n int) (replies []*model.Reply, failed int) {
+	replies = make([]*model.Reply, n)
+	var errs atomic.Int64
+	var asking sync.WaitGroup
+	for i := range n {
+		asking.Go(func() {
+			reply, err := m.Call(WithRun(ctx), ask("x"))
+			if replies[i] = reply; err != nil {
+				errs.Add(1)
+			}
+		})
+	}
+	asking.Wait()
+	return replies, int(errs.Load())
+}
+
+func TestEqualCallsInFlightAreMadeOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, store := &slow{end: fine}, Open(t.TempDir(), Options{})
+		replies, failed := together(t.Context(), Wrap(inner, store, openAI, On), 64)
+		paid := 0
+		for i, reply := range replies {
+			if reply.Text != "fine" {
+				t.Errorf("run %d got %+v", i, reply)
+			}
+			if !reply.Cached {
+				paid++
+			}
+			for _, other := range replies[:i] {
+				if other == reply {
+					t.Fatal("two runs share a reply, which others may change")
+				}
+			}
+		}
+		if n := inner.calls.Load(); n != 1 || paid != 1 || failed != 0 {
+			t.Errorf("%d calls, %d paid, %d failed", n, paid, failed)
+		}
+		if got := store.Stats(); got != (Stats{Hits: 63, Misses: 1, Stored: 1}) {
+			t.Errorf("stats %+v", got)
+		}
+	})
+}
+
+// Whether it failed or gave an answer that is not kept: who waited for it tries
+// itself.
+func TestWhoWaitedInVainTriesItself(t *testing.T) {
+	for name, end := range map[string]func() (*model.Reply, error){
+		"error":    func() (*model.Reply, error) { return nil, model.Fail(record.Server, "no", 0) },
+		"filtered": func() (*model.Reply, error) { return &model.Reply{Finish: "content_filter"}, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner := &slow{end: func(call int64) (*model.Reply, error) {
+					if call == 1 {
+						return end()
+					}
+					return fine(call)
+				}}
+				replies, _ := together(t.Context(), Wrap(inner, Open(t.TempDir(), Options{}), openAI, On), 8)
+				good := 0
+				for _, reply := range replies {
+					if reply != nil && reply.Text == "fine" {
+						good++
+					}
+				}
+				if n := inner.calls.Load(); n != 2 || good != 7 {
+					t.Errorf("%d calls, %d good answers", n, good)
+				}
+			})
+		})
+	}
+}
+
+// The context of who makes the call is not that of who waits for it.
+func TestContextsOfWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &slow{end: fine}
+		m := Wrap(inner, Open(t.TempDir(), Options{}), openAI, On)
+		var asking sync.WaitGroup
+		defer asking.Wait()
+		impatient := func(patience time.Duration, wants bool) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			start := time.Now()
+			_, err := m.Call(ctx, ask("x"))
+			if wants != (err == nil) || !wants && (time.Since(start) != patience || !errors.Is(err, context.DeadlineExceeded)) {
+				t.Errorf("patience %v: %v after %v", patience, err, time.Since(start))
+			}
+		}
+		asking.Go(func() { impatient(500*time.Millisecond, false) }) // leads
+		synctest.Wait()
+		asking.Go(func() { impatient(200*time.Millisecond, false) }) // waits
+		asking.Go(func() { impatient(time.Minute, true) })           // waits, then leads
+		asking.Wait()
+		if n := inner.calls.Load(); n != 2 {
+			t.Errorf("%d calls", n)
+		}
+	})
+}
+
+// A panic of the one that makes the call leaves nobody waiting.
+func TestF8_APanicLandsTheFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := &slow{end: func(call int64) (*model.Reply, error) {
+			if call == 1 {
+				panic("boom")
+			}
+			return fine(call)
+		}}
+		m := Wrap(inner, Open(t.TempDir(), Options{}), openAI, On)
+		var asking sync.WaitGroup
+		var good, panics atomic.Int64
+		for range 4 {
+			asking.Go(func() {
+				defer func() {
+					if recover() != nil {
+						panics.Add(1)
+					}
+				}()
+				if _, err := m.Call(t.Context(), ask("x")); err == nil {
+					good.Add(1)
+				}
+			})
+		}
+		asking.Wait()
+		if good.Load() != 3 || panics.Load() != 1 {
+			t.Errorf("%d good, %d panics", good.Load(), panics.Load())
+		}
+	})
+}
+
+// The environment of a copy of this test that fills a cache.
+const (
+	fillDir  = "AGENTBENCH_TEST_CACHE_FILL"
+	fillFrom = "AGENTBENCH_TEST_CACHE_FROM"
+	fillTo   = "AGENTBENCH_TEST_CACHE_TO"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(fillDir); dir != "" {
+		os.Exit(fillAsProcess(dir))
+	}
+	os.Exit(m.Run())
+}
+
+// fillAsProcess asks for a range of texts, says so, and gives the exit code.
+func fillAsProcess(dir string) int {
+	from, _ := strconv.Atoi(os.Getenv(fillFrom))
+	to, _ := strconv.Atoi(os.Getenv(fillTo))
+	store := Open(dir, Options{Warn: func(err error) { fmt.Fprintln(os.Stderr, err) }})
+	m := Wrap(&counting{}, store, openAI, On)
+	for i := from; i < to; i++ {
+		text := fmt.Sprint(i % 100)
+		reply, err := m.Call(context.Background(), ask(text))
+		if err != nil || !strings.HasSuffix(reply.Text, " to "+text) {
+			fmt.Fprintf(os.Stderr, "asked %s: %+v, %v\n", text, reply, err)
+			return 1
+		}
+		fmt.Println(text)
+	}
+	return 0
+}
+
+func filling(t *testing.T, dir string, from, to int) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), self)
+	c.Env = append(os.Environ(), fillDir+"="+dir, fmt.Sprintf("%s=%d", fillFrom, from), fmt.Sprintf("%s=%d", fillTo, to))
+	return c
+}
+
+// Processes with one cache get answers to what they asked, and leave nothing
+// but whole entries.
+func TestTwoProcessesAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	var processes []*exec.Cmd
+	var outputs []*strings.Builder
+	for i := range 2 {
+		c, output := filling(t, dir, 50*i, 50*i+400), &strings.Builder{}
+		c.Stderr = output
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		processes, outputs = append(processes, c), append(outputs, output)
+	}
+	for i, c := range processes {
+		if err := c.Wait(); err != nil || outputs[i].Len() > 0 {
+			t.Errorf("process %d: %v\n%s", i, err, outputs[i])
+		}
+	}
+	checkWhole(t, dir, 100, 0)
+}
+
+// checkWhole expects so many whole entries, and at most so many left-over files.
+func checkWhole(t *testing.T, dir string, entries, leftOver int) {
+	t.Helper()
+	for path, content := range contents(t, dir) {
+		if strings.Contains(path, temporaryPrefix) {
+			leftOver--
+			continue
+		}
+		entries--
+		if _, err := decode([]byte(content)); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if entries > 0 || leftOver < 0 {
+		t.Errorf("%d entries are missing, %d left-over files are too many", entries, -leftOver)
+	}
+}
+
+// F1, P2: a process killed while it writes leaves whole entries, and what it had
+// answered is not called again.
+func TestF1_KilledWhileItWrites(t *testing.T) {
+	dir := t.TempDir()
+	const kills = 8
+	for kill := range kills {
+		c := filling(t, dir, 10*kill, 1<<30)
+		answered, err := c.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(answered)
+		for range 5 + 3*kill {
+			lines.Scan()
+		}
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait() // it was killed
+		offline := Wrap(nil, Open(dir, Options{}), openAI, Only)
+		for i := 10 * kill; i < 10*kill+5+3*kill; i++ {
+			checkAnswer(t, offline, t.Context(), fmt.Sprint(i%100))
+		}
+	}
+	checkWhole(t, dir, 5, kills)
 }

@@ -1,25 +1,131 @@
 package openai
 
 import (
+	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"os"
 	"reflect"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/model/pace"
+	"github.com/agentbench/agentbench/engine/propertytest"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/spec"
 )
+
+// canary is the key of all tests. No message may hold it.
+const canary = "sk-CANARY+/0123456789"
+
+const goodAnswer = `{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"hi","reasoning_content":"because"},"finish_reason":"stop"}],"usage":{"prompt_tokens":30,"completion_tokens":20,"total_tokens":50,"prompt_tokens_details":{"cached_tokens":10},"completion_tokens_details":{"reasoning_tokens":5}}}`
+
+// step is one answer of the fault server.
+type step struct {
+	status  int // 0: 200
+	header  map[string]string
+	body    string
+	instead func(w http.ResponseWriter, r *http.Request) // of all of the above
+}
+
+func (s step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // else the request's context does not end with the connection
+	if s.instead != nil {
+		s.instead(w, r)
+		return
+	}
+	for name, value := range s.header {
+		w.Header().Set(name, value)
+	}
+	if s.status != 0 {
+		w.WriteHeader(s.status)
+	}
+	fmt.Fprint(w, s.body)
+}
+
+func serve(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func connect(t *testing.T, o Options) *Model {
+	t.Helper()
+	if o.Name == "" {
+		o.Name = "m"
+	}
+	if o.Key == "" {
+		o.Key = canary
+	}
+	m, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func hello() *model.Request {
+	return &model.Request{Messages: []model.Message{{Role: "user", Text: "hello"}}}
+}
+
+// withoutSecrets fails the test if a message holds the key in any form.
+func withoutSecrets(t *testing.T, message string) {
+	t.Helper()
+	quoted, _ := json.Marshal(canary)
+	for _, form := range []string{
+		canary, url.QueryEscape(canary), url.PathEscape(canary), strings.Trim(string(quoted), `"`),
+		base64.StdEncoding.EncodeToString([]byte(canary)), base64.RawURLEncoding.EncodeToString([]byte(canary)),
+	} {
+		if strings.Contains(message, form) {
+			t.Errorf("the key leaks: %s", message)
+		}
+	}
+}
+
+// fixed is a clock that stands.
+func fixed() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+
+// newTLS is a server with a certificate that nobody trusts.
+func newTLS(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(body(200, goodAnswer))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// direct is a transport that knows no names: a look-up fails as it would where
+// the name does not exist, without asking anybody.
+func direct() *http.Transport {
+	transport := NewTransport()
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasPrefix(address, "agentbench.invalid") {
+			return nil, &net.DNSError{Err: "no such host", Name: address, IsNotFound: true}
+		}
+		return dial(ctx, network, address)
+	}
+	return transport
+}
 
 func TestReply(t *testing.T) {
 	m := connect(t, Options{BaseURL: serve(t, body(200, goodAnswer)), Now: ticking(time.Second)})
@@ -440,5 +546,106 @@ func TestTheUserOfAnAddressSignsIn(t *testing.T) {
 		if _, err := m.Call(t.Context(), hello()); err != nil || sent != name {
 			t.Errorf("sent %q, not %q: %v", sent, name, err)
 		}
+	}
+}
+
+// recorder keeps the body that it is to send, and gives a good answer.
+type recorder struct{ body []byte }
+
+// RoundTrip implements http.RoundTripper.
+func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
+	r.body, _ = io.ReadAll(request.Body)
+	if int64(len(r.body)) != request.ContentLength {
+		panic("the length of the body is another than the header tells")
+	}
+	answer := io.NopCloser(bytes.NewReader([]byte(goodAnswer)))
+	return &http.Response{StatusCode: http.StatusOK, Body: answer, ContentLength: int64(len(goodAnswer)), Request: request}, nil
+}
+
+// texts are any, and such as could be taken for something else.
+var texts = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{`{"stream":false}`, `"`, `\`, "<&>\u2028\x00", ""}))
+
+// Whatever the texts are, they arrive as they are, and nothing besides.
+func TestTextsArriveAsTheyAre(t *testing.T) {
+	propertytest.Check(t, func(t *rapid.T) {
+		sent := &recorder{}
+		stream := rapid.Bool().Draw(t, "stream")
+		m, err := New(Options{Name: "m" + texts.Draw(t, "name"), BaseURL: "http://mock", Key: canary, Stream: stream, Transport: sent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := &model.Request{JSON: rapid.Bool().Draw(t, "JSON"), Temperature: float(0.5)}
+		want := map[string]any{"model": m.options.Name, "stream": stream, "temperature": 0.5}
+		var messages []any
+		for range rapid.IntRange(1, 3).Draw(t, "messages") {
+			text := texts.Draw(t, "text")
+			request.Messages = append(request.Messages, model.Message{Role: "user", Text: text})
+			messages = append(messages, map[string]any{"role": "user", "content": text})
+		}
+		want["messages"] = messages
+		if stream {
+			want["stream_options"] = map[string]any{"include_usage": true}
+		}
+		if request.JSON {
+			want["response_format"] = map[string]any{"type": "json_object"}
+		}
+		_, _ = m.Call(t.Context(), request) // the answer is none of a stream
+		var got map[string]any
+		if err := json.Unmarshal(sent.body, &got); err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v, sent %s\nwant %v", err, sent.body, want)
+		}
+	})
+}
+
+// heap is how much the process holds.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse
+}
+
+// F23, P12: an answer of 100 MB, or of the gigabytes of AGENTBENCH_HUGE, is
+// given up at 32 MiB, and while it comes the process grows by at most twice that.
+func TestF23_AHugeAnswerTakesLittleMemory(t *testing.T) {
+	megabytes := 100
+	if gigabytes, err := strconv.Atoi(os.Getenv("AGENTBENCH_HUGE")); err == nil {
+		megabytes = 1000 * gigabytes
+	}
+	piece := []byte(strings.Repeat("a", 1<<20))
+	for name, stream := range map[string]string{
+		"whole": `{"choices":[{"message":{"content":"`, "streamed": `data: {"choices":[{"delta":{"content":"`, "an error": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var most uint64
+			runtime.GC()
+			before := heap()
+			address := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				if name == "an error" {
+					w.WriteHeader(500)
+				}
+				_, _ = io.WriteString(w, stream)
+				for range megabytes {
+					if _, err := w.Write(piece); err != nil {
+						return
+					}
+					mu.Lock()
+					most = max(most, heap())
+					mu.Unlock()
+				}
+			}))
+			_, err := connect(t, Options{BaseURL: address, Stream: name == "streamed"}).Call(t.Context(), hello())
+			var failed *record.Error
+			if !errors.As(err, &failed) || failed.Class != record.BadResponse || !strings.Contains(failed.Message, "more than 33554432 bytes") {
+				t.Errorf("got %v", err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if most = max(most, heap()); most > before+2*DefaultMaxResponse {
+				t.Errorf("the process grew by %d MiB", (most-before)>>20)
+			}
+			t.Logf("grew by %d MiB", (int64(most)-int64(before))>>20)
+		})
 	}
 }

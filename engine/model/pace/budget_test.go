@@ -3,13 +3,18 @@ package pace
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/agentbench/agentbench/engine/model"
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/spec"
 )
 
 // paid is the settlement of an answered call.
@@ -258,5 +263,325 @@ func TestF3_ALedgerKnowsOfACallBeforeItIsMade(t *testing.T) {
 	}
 	if _, err := b.Reserve(t.Context(), Worst{Expected: call, Bound: call}); err == nil {
 		t.Error("a call that no ledger can tell of is made")
+	}
+}
+
+// F43: what a call may use, with and without limits of its own.
+func TestF43_WhatACallMayUse(t *testing.T) {
+	long := &model.Request{Messages: []model.Message{{Text: "12345678"}, {Text: "1234"}}} // 3 tokens, 12 bytes
+	limited := *long
+	limited.MaxOutputTokens = 7
+	const framing = 3 * messageTokens
+	tools := &model.Request{ // 3 bytes of tools and 5 of a call beside the 4 of text
+		Messages:        []model.Message{{Text: "1234", ToolCalls: []model.ToolCall{{ID: "1", Name: "f", Arguments: "{ }"}}}},
+		Tools:           []model.Tool{{Name: "f", Parameters: []byte("{}")}},
+		MaxOutputTokens: 7,
+	}
+	const withTools = 2*messageTokens + toolsTokens + toolTokens + callTokens
+	for name, c := range map[string]struct {
+		request         *model.Request
+		options         LimitOptions
+		expected, bound record.Usage
+	}{
+		"a limit":           {&limited, LimitOptions{}, usage(3+framing, 7), usage(12+framing, 7)},
+		"the default":       {long, LimitOptions{}, usage(3+framing, DefaultMaxOutput), usage(12+framing, DefaultMaxOutput)},
+		"tools":             {tools, LimitOptions{}, usage(3+withTools, 7), usage(12+withTools, 7)},
+		"declared tokens":   {long, LimitOptions{Input: 90, MaxOutput: 20}, usage(90, 20), usage(90, 20)},
+		"declared, limited": {&limited, LimitOptions{Input: 90, MaxOutput: 20}, usage(90, 7), usage(90, 7)},
+	} {
+		c.options.Price = Price{}
+		if got := newEstimate(c.options).of(c.request); got.Expected != c.expected || got.Bound != c.bound {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func usage(input, output int64) record.Usage {
+	return record.Usage{Calls: 1, InputTokens: input, OutputTokens: output}
+}
+
+// What replies report corrects the estimates of the suite's budget upwards.
+func TestF43_EstimatesLearn(t *testing.T) {
+	unlimited := &model.Request{Messages: request.Messages} // 2 tokens and 10 of framing
+	for name, c := range map[string]struct {
+		reported, want record.Usage
+	}{
+		"as estimated":    {usage(12, 10), usage(12, DefaultMaxOutput)},
+		"fewer tokens":    {usage(1, 10), usage(12, DefaultMaxOutput)},
+		"a denser prompt": {usage(30, 10), usage(30, DefaultMaxOutput)},
+		"a longer reply":  {usage(12, 9000), usage(12, 9000)},
+	} {
+		m := Limit(answers{used: c.reported}, NewBudget(Suite, Limits{Calls: 5}), LimitOptions{}).(*limited)
+		if _, err := m.Call(t.Context(), unlimited); err != nil {
+			t.Fatal(err)
+		}
+		got := m.worst.of(unlimited)
+		if got.Expected != c.want || got.Bound.InputTokens < got.Expected.InputTokens {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}
+
+// The hard budget of a run decides by the request alone: what other runs used
+// must not decide where this one ends.
+func TestF84_ReservationsOfARunDependOnNothingElse(t *testing.T) {
+	m := LimitRun(answers{used: usage(5000, 9000)}, LimitOptions{})
+	var first record.Usage
+	for i := range 3 {
+		reply, err := m.Call(WithRun(t.Context(), OfRun(&spec.RunBudget{Tokens: 5000})), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = *reply.Reserved
+		} else if *reply.Reserved != first {
+			t.Errorf("run %d reserved %+v, the first one %+v", i, *reply.Reserved, first)
+		}
+	}
+}
+
+// Input that is dearer from the server's cache is reserved at that price.
+func TestF41_ReservationsAreOfTheDearestPrice(t *testing.T) {
+	cached := 3.0
+	e := newEstimate(LimitOptions{Price: PriceOf(&spec.Price{Input: 1, CachedInput: &cached, Output: 1}), Input: 10, MaxOutput: 5})
+	if got, want := e.of(request).Bound.Cost, record.Money(10*3_000_000+50*1_000_000); got != want {
+		t.Errorf("%d is reserved, want %d", got, want)
+	}
+}
+
+// F24, F41: what a server says of its tokens and a slip in a price never make a cost below zero.
+func TestF41_CostIsNeverBelowZero(t *testing.T) {
+	half := 0.5
+	for name, c := range map[string]struct {
+		price spec.Price
+		usage record.Usage
+		want  record.Money
+	}{
+		"cached tokens cost their own price": {spec.Price{Input: 1, CachedInput: &half, Output: 2}, record.Usage{InputTokens: 10, CachedTokens: 4, OutputTokens: 1}, 10_000_000},
+		"a price beyond all money":           {spec.Price{Input: 1e30, Output: 1}, record.Usage{InputTokens: 2}, math.MaxInt64},
+		"tokens beyond all money":            {spec.Price{Input: 1, Output: 1000}, record.Usage{InputTokens: 1, OutputTokens: math.MaxInt64}, math.MaxInt64},
+		"tokens below zero":                  {spec.Price{Input: 1, Output: 1}, record.Usage{InputTokens: -5, OutputTokens: -5}, 0},
+		"more cached tokens than input":      {spec.Price{Input: 1, CachedInput: &half, Output: 1}, record.Usage{InputTokens: 10, CachedTokens: 100}, 5_000_000},
+	} {
+		if got := PriceOf(&c.price).Apply(c.usage).Cost; got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// failing is a model whose calls end in an error.
+type failingBeneath struct{ err error }
+
+func (f failingBeneath) Call(context.Context, *model.Request) (*model.Reply, error) {
+	return nil, f.err
+}
+
+// What a run's own budget made of a call without an answer can be recorded: it
+// does not depend on what is left of the budget.
+func TestARunsBudgetTellsOfFailedCalls(t *testing.T) {
+	request := &model.Request{Messages: []model.Message{{Role: "user", Text: "a prompt of some length"}}, MaxOutputTokens: 10}
+	known := record.Usage{Calls: 1, InputTokens: 3}
+	for name, c := range map[string]struct {
+		err     error
+		tokens  int64 // of the budget; 0: no limit
+		charged func(reserved record.Usage) record.Usage
+	}{
+		"a call that used something known": {&model.CallError{Cause: &record.Error{Class: record.ContextLength}, Usage: known}, 0, func(record.Usage) record.Usage { return known }},
+		"a call nobody knows of":           {model.Fail(record.Network, "gone", 0), 0, func(reserved record.Usage) record.Usage { return reserved }},
+		"one with little room":             {model.Fail(record.Network, "gone", 0), 32, func(reserved record.Usage) record.Usage { return reserved }},
+		"an agent that ended":              {model.ErrEnded, 0, func(record.Usage) record.Usage { return record.Usage{} }},
+		"a refusal":                        {model.ErrEnded, 1, func(record.Usage) record.Usage { return record.Usage{} }},
+	} {
+		budget := NewBudget(Run, Limits{Tokens: c.tokens})
+		_, err := LimitRun(failingBeneath{c.err}, LimitOptions{}).Call(WithRun(t.Context(), budget), request)
+		var told *model.Unanswered
+		if !errors.As(err, &told) {
+			t.Errorf("%s: the error %v does not tell", name, err)
+			continue
+		}
+		if told.Reserved.OutputTokens != 10 || told.Reserved.InputTokens == 0 || told.Charged != c.charged(told.Reserved) || budget.Spent() != told.Charged {
+			t.Errorf("%s: reserved %+v, charged %+v, spent %+v", name, told.Reserved, told.Charged, budget.Spent())
+		}
+		if refused := c.tokens == 1; errors.Is(err, model.ErrRefused) != refused {
+			t.Errorf("%s: refused is %v", name, !refused)
+		}
+	}
+}
+
+// situation is a suite that meets its budget: what may be spent, what calls
+// cost, and how many runs make them at once.
+type situation struct {
+	suite, run Limits // of the suite, and of each run under a hard budget
+	price      Price
+	runs       int
+	calls      int  // that each run would make
+	dense      bool // prompts have more tokens than expected, at most one a byte
+}
+
+// situationOf draws a situation in which a budget is often met.
+func situationOf(chance *rand.Rand) situation {
+	s := situation{runs: 1 << chance.IntN(9), calls: 1 + chance.IntN(4), dense: chance.IntN(4) == 0}
+	declared := spec.Price{Input: 10 * chance.Float64(), Output: 40 * chance.Float64()}
+	cached := declared.Input * 2 * chance.Float64()
+	declared.CachedInput = &cached
+	s.price = PriceOf(&declared)
+	all := int64(s.runs * s.calls)
+	s.suite = limitsOf(chance, s.price, all)
+	s.run = limitsOf(chance, s.price, int64(s.calls))
+	return s
+}
+
+// limitsOf are limits that so many calls may meet, or not. Some are absent.
+func limitsOf(chance *rand.Rand, p Price, calls int64) (l Limits) {
+	const usual = 300 // tokens of a call
+	if chance.IntN(2) == 0 {
+		l.Calls = 1 + chance.Int64N(2*calls)
+	}
+	if chance.IntN(2) == 0 {
+		l.Tokens = 1 + chance.Int64N(2*usual*calls)
+	}
+	if chance.IntN(2) == 0 {
+		l.Cost = 1 + record.Money(chance.Int64N(int64(p.Input.Plus(p.Output))*usual*calls+1))
+	}
+	return l
+}
+
+// F40, P7: however many calls run at once, no more is ever spent than the budget
+// of the suite and the hard budgets of its runs, where replies stay within what
+// was reserved. Prompts denser than expected exceed by what one call has too
+// much.
+func TestF40_NoBudgetIsExceeded(t *testing.T) {
+	suites := 10_000
+	if testing.Short() || raceEnabled {
+		suites = 500
+	}
+	met := 0
+	for seed := range suites {
+		s := situationOf(rand.New(rand.NewPCG(uint64(seed), 40)))
+		budget, refused, err := s.play(t.Context(), uint64(seed))
+		if err != nil {
+			t.Fatalf("suite %d, %+v: %v", seed, s, err)
+		}
+		if budget.Reserved() != (record.Usage{}) {
+			t.Fatalf("suite %d: %+v stays reserved", seed, budget.Reserved())
+		}
+		if refused {
+			met++
+		}
+	}
+	if met < suites/4 || met > suites*9/10 {
+		t.Errorf("%d of %d suites met their budget: the property says little", met, suites)
+	}
+}
+
+// play makes the calls of all runs, and says whether any was refused by the
+// suite.
+func (s *situation) play(ctx context.Context, seed uint64) (*Budget, bool, error) {
+	budget := NewBudget(Suite, s.suite)
+	inner := Limit(&within{situation: s, seed: seed, budget: budget}, budget, LimitOptions{Price: s.price})
+	outer := LimitRun(inner, LimitOptions{Price: s.price})
+	results := make([]error, s.runs)
+	var runs sync.WaitGroup
+	for i := range s.runs {
+		runs.Go(func() { results[i] = s.oneRun(ctx, outer, i) })
+	}
+	runs.Wait()
+	refused := false
+	for _, err := range results {
+		if err == errSuiteRefused {
+			refused = true
+		} else if err != nil {
+			return budget, refused, err
+		}
+	}
+	return budget, refused, s.exceeded("the suite", budget, s.suite)
+}
+
+var errSuiteRefused = fmt.Errorf("the suite's budget refused")
+
+func (s *situation) oneRun(ctx context.Context, m model.Model, run int) error {
+	own := NewBudget(Run, s.run)
+	ctx = WithRun(ctx, own)
+	for call := range s.calls {
+		request := &model.Request{MaxOutputTokens: 1 + (run*7+call*31)%400, Draw: model.Draw{Trial: run, Call: call}}
+		request.Messages = []model.Message{{Role: "user", Text: strings.Repeat("x", (run*131+call*17)%1500)}}
+		_, err := m.Call(ctx, request)
+		var refused *Refused
+		if errors.As(err, &refused) && refused.Budget.owner == Suite {
+			return errSuiteRefused
+		} else if refused != nil {
+			break
+		}
+		if err := s.exceeded("a run", own, s.run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exceeded says that more was spent than allowed.
+func (s *situation) exceeded(whose string, b *Budget, l Limits) error {
+	if s.dense {
+		excess := int64(1500 + messageTokens) // tokens of one call, all of them unexpected
+		l.Tokens += excess * min(1, l.Tokens)
+		l.Cost += s.price.Most().Input.Times(excess) * min(1, l.Cost)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if short := l.Short(b.spent()); short != "" {
+		return fmt.Errorf("%s spent %+v of %+v", whose, b.spent(), l)
+	}
+	if short := l.Short(b.spent().Plus(b.reserved)); short != "" {
+		return fmt.Errorf("%s spent %+v and reserved %+v of %+v", whose, b.spent(), b.reserved, l)
+	}
+	return nil
+}
+
+// within is a model whose calls use something within their reservation, and
+// fail in all the ways in which calls do.
+type within struct {
+	situation *situation
+	seed      uint64
+	budget    *Budget
+}
+
+func (m *within) Call(_ context.Context, request *model.Request) (*model.Reply, error) {
+	if err := m.situation.exceeded("the suite", m.budget, m.situation.suite); err != nil {
+		return nil, err
+	}
+	chance := rand.New(rand.NewPCG(m.seed, uint64(request.Draw.Trial*1000+request.Draw.Call)))
+	switch chance.IntN(13) {
+	case 0:
+		return nil, model.Fail(record.Server, "500", 0)
+	case 1:
+		return nil, model.Fail(record.Incomplete, "cut", 0)
+	case 2:
+		return nil, context.Canceled
+	case 3:
+		refused := model.Fail(record.Network, "refused", 0)
+		refused.Unsent = 1
+		return nil, refused
+	}
+	most := request.InputTokens() + framingTokens(request)
+	if m.situation.dense {
+		most = request.Bytes() + framingTokens(request)
+	}
+	used := record.Usage{Calls: 1, InputTokens: chance.Int64N(most + 1), OutputTokens: chance.Int64N(int64(request.MaxOutputTokens) + 1)}
+	used.CachedTokens = chance.Int64N(used.InputTokens + 1)
+	return &model.Reply{Text: "yes", Usage: used}, nil
+}
+
+func TestABudgetTellsThatItRefusedACall(t *testing.T) {
+	b := NewBudget(Suite, Limits{Tokens: 100})
+	r, err := b.Reserve(context.Background(), exactly(tokens(100)))
+	if err != nil || b.Refused() {
+		t.Fatalf("refused %v, %v", b.Refused(), err)
+	}
+	r.Settle(paid(tokens(100)))
+	if b.Refused() {
+		t.Error("it refused a call that it made room for")
+	}
+	if _, err := b.Reserve(context.Background(), exactly(tokens(1))); err == nil || !b.Refused() {
+		t.Errorf("refused %v, %v", b.Refused(), err)
 	}
 }
