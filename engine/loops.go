@@ -55,12 +55,9 @@ func (m *models) loop(c *spec.Resolved) (*loop.Loop, error) {
 		Head:  record.Run{Configuration: c.Name, Loop: c.Hash, Simulated: m.simulated(c.Loop)},
 		Begin: m.begin(c.Loop.Guards.Budget),
 	}
-	for _, s := range c.Loop.Stages() {
-		executes, err := m.agent(c.Loop, s.Agent)
-		if err != nil {
-			return nil, err
-		}
-		built.Stages = append(built.Stages, loop.Stage{Agent: executes, System: s.Agent.System, Prompt: s.Prompt})
+	var err error
+	if built.Stages, err = m.stages(c.Loop); err != nil {
+		return nil, err
 	}
 	if c.Loop.Evaluate != nil {
 		evaluator, err := m.evaluator(c.Loop)
@@ -70,6 +67,20 @@ func (m *models) loop(c *spec.Resolved) (*loop.Loop, error) {
 		built.Evaluator = evaluator
 	}
 	return built, nil
+}
+
+// stages are the agents of a loop. Offline they tell what they would send as live ones
+// do, and nothing can fail.
+func (m *models) stages(l *spec.Loop) ([]loop.Stage, error) {
+	var stages []loop.Stage
+	for _, s := range l.Stages() {
+		executes, err := m.agent(l, s.Agent)
+		if err != nil {
+			return nil, err
+		}
+		stages = append(stages, loop.Stage{Agent: executes, System: s.Agent.System, Prompt: s.Prompt})
+	}
+	return stages, nil
 }
 
 func (m *models) agent(l *spec.Loop, a *spec.Agent) (agent.Agent, error) {
@@ -235,7 +246,10 @@ func (m *models) toolbox(l *spec.Loop, a *spec.Agent) (*agent.Toolbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	return agent.NewToolbox(append(tools, delegates...), sources, m.together)
+	if tools = append(tools, delegates...); m.offline {
+		return agent.Told(tools, sources), nil
+	}
+	return agent.NewToolbox(tools, sources, m.together)
 }
 
 // user is who answers the agents of a loop, nil where nobody does.
@@ -250,39 +264,6 @@ func (m *models) user(l *spec.Loop) (agent.User, error) {
 	var err error
 	answers.Model, err = m.named(l.User.Model)
 	return answers, err
-}
-
-// nobody makes what is only told of.
-func nobody() *models {
-	return &models{options: BuildOptions{Getenv: func(string) string { return "" }}, servers: map[*spec.Loop]*serverNames{}}
-}
-
-// toldConversation is one that can only tell what it would send.
-func (m *models) toldConversation(l *spec.Loop, a *spec.Agent) *agent.Conversation {
-	var own []tool.Tool
-	var sources []tool.Source
-	for i := range a.Tools {
-		declared := &a.Tools[i]
-		if declared.MCP != nil {
-			sources = append(sources, m.server(l, declared))
-			continue
-		}
-		own = append(own, toldTool(declared))
-	}
-	c := &agent.Conversation{ModelName: a.Model, Spec: a, MaxSteps: l.Steps(a)}
-	c.Tools = agent.Told(append(own, toldDelegates(a)...), sources)
-	if l.User != nil {
-		c.User = &agent.DeclaredUser{Spec: l.User}
-	}
-	return c
-}
-
-// toldTool is a tool as an agent is told of it. It must not be used.
-func toldTool(declared *spec.Tool) tool.Tool {
-	if known, err := tool.Builtin(declared.Builtin, declared.Description); err == nil {
-		return known
-	}
-	return unusable{defined: defines(declared)}
 }
 
 // unusable is a tool that there is not.
@@ -309,6 +290,9 @@ func (m *models) delegates(_ *spec.Loop, a *spec.Agent) ([]tool.Tool, error) {
 }
 
 func (m *models) delegate(d *spec.Delegate) (tool.Tool, error) {
+	if m.offline {
+		return &delegate{declared: d}, nil
+	}
 	if d.A2A != "" {
 		client, err := m.remote(d.A2A, d.Headers, d.Timeout)
 		return &a2a.Delegate{Client: client, Name: d.Name, Description: d.Description}, err
@@ -319,6 +303,9 @@ func (m *models) delegate(d *spec.Delegate) (tool.Tool, error) {
 
 // remote is a remote agent as it is declared.
 func (m *models) remote(address string, declared spec.Headers, timeout time.Duration) (*a2a.Client, error) {
+	if m.offline {
+		return a2a.Told(address), nil
+	}
 	headers, err := m.headers(declared)
 	if err != nil {
 		return nil, err
@@ -369,16 +356,6 @@ func (m *models) inOrder(l *spec.Loop) bool {
 		}
 	}
 	return false
-}
-
-// toldDelegates are the delegates of an agent as it is told of them. They must not
-// be used.
-func toldDelegates(a *spec.Agent) []tool.Tool {
-	var told []tool.Tool
-	for i := range a.Delegates {
-		told = append(told, &delegate{declared: &a.Delegates[i]})
-	}
-	return told
 }
 
 // delegate is a loop to which tasks are handed.
@@ -524,22 +501,9 @@ func (s stopped) StopReason() record.Reason { return s.reason }
 // Offline is a loop that can tell what it would send, but has nothing that could
 // send it: it needs no model and no key. It must not be run.
 func Offline(l *spec.Loop) *loop.Loop {
-	built, nobody := &loop.Loop{Rules: stop.Compile(l), Param: l.Param}, nobody()
-	for _, s := range l.Stages() {
-		var tells agent.Agent = &agent.Chat{ModelName: s.Agent.Model, Spec: s.Agent}
-		switch {
-		case l.Converses(s.Agent):
-			tells = nobody.toldConversation(l, s.Agent)
-		case s.Agent.HTTP != "":
-			tells = &agent.Endpoint{Endpoint: external.Endpoint{URL: s.Agent.HTTP}, Spec: s.Agent}
-		case s.Agent.A2A != "":
-			tells = &a2a.Agent{Client: a2a.Told(s.Agent.A2A), Spec: s.Agent}
-		case s.Agent.Model == "":
-			tells = &agent.Program{Program: external.Program{Argv: s.Agent.Command}, Spec: s.Agent}
-		}
-		built.Stages = append(built.Stages, loop.Stage{Agent: tells, System: s.Agent.System, Prompt: s.Prompt})
-	}
-	return built
+	nobody := &models{offline: true, options: BuildOptions{Getenv: func(string) string { return "" }}, servers: map[*spec.Loop]*serverNames{}}
+	stages, _ := nobody.stages(l)
+	return &loop.Loop{Rules: stop.Compile(l), Param: l.Param, Stages: stages}
 }
 
 // Replay holds a configuration against runs that were recorded under another,

@@ -34,6 +34,7 @@ const confinementVariable = "AGENTBENCH_PIDNS"
 type models struct {
 	doc     *spec.Document
 	options BuildOptions
+	offline bool // nothing is made that could be called: agents only tell what they would send
 	made    map[string]model.Model
 	nested  map[*spec.Loop]*loop.Loop // those that serve others
 	// confinement holds the programs of all loops.
@@ -71,6 +72,9 @@ func (o *BuildOptions) memory() *tool.Memory {
 // the outside: the run's budget of as-if usage, the cache, and around each
 // attempt what patient gives it.
 func (m *models) named(name string) (model.Model, error) {
+	if m.offline {
+		return nil, nil
+	}
 	if made, ok := m.made[name]; ok {
 		return made, nil
 	}
@@ -199,6 +203,8 @@ func (m *models) tool(l *spec.Loop, declared *spec.Tool) (tool.Tool, error) {
 	switch {
 	case declared.Builtin != "":
 		return tool.Builtin(declared.Builtin, declared.Description)
+	case m.offline:
+		return unusable{defined: defined}, nil
 	case declared.CEL != nil:
 		defined.Pure, defined.Timeout = false, 0 // to evaluate it anew costs nothing
 		return &tool.Computed{Defined: defined, Expression: declared.CEL}, nil
