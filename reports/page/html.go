@@ -5,13 +5,9 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
-	"fmt"
-	"html/template"
 	"io"
+	"strings"
 )
-
-//go:embed page.html
-var htmlText string
 
 // htmlStyle is the only style of the page: its policy names the hash.
 //
@@ -21,66 +17,81 @@ var htmlStyle string
 // htmlRows is how many rows of a table a page has.
 const htmlRows = 2000
 
-// htmlPage is what the template is filled with. All texts in it are escaped by
-// html/template; the style alone is our own.
-type htmlPage struct {
-	Policy  string
-	Style   template.CSS
-	Heading string
-	Answer  *htmlAnswer // nil: nothing to answer
-	Tables  []htmlTable
-	Notes   [][2]string // mark and text
-}
+// htmlSafe keeps a text a text, within elements and within attributes in quotes. It
+// replaces what html/template does, which is not used: for a template may name any
+// method, the linker would keep all of them, 5 MB.
+var htmlSafe = strings.NewReplacer("\x00", "\uFFFD", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "+", "&#43;", "<", "&lt;", ">", "&gt;")
 
-type htmlAnswer struct{ State, Text string }
+// htmlWriter writes a page. Errors come with Flush.
+type htmlWriter struct{ *bufio.Writer }
 
-type htmlTable struct {
-	Title   string
-	Columns []GridColumn
-	Rows    [][]htmlCell
-	More    string
-}
-
-type htmlCell struct {
-	Text  string
-	Right bool
+// put writes markup, in which each %s stands for a text.
+func (w htmlWriter) put(markup string, texts ...string) {
+	for _, text := range texts {
+		before, after, _ := strings.Cut(markup, "%s")
+		_, _ = w.WriteString(before)
+		_, _ = htmlSafe.WriteString(w, text)
+		markup = after
+	}
+	_, _ = w.WriteString(markup)
 }
 
 // writeHTML writes one file that needs no other one: no script, nothing from
 // the network, and a policy that forbids both.
-func writeHTML(w io.Writer, p Page, options Options) error {
-	page := htmlPage{Policy: htmlPolicy(), Style: template.CSS(htmlStyle), Heading: p.Heading(shown)}
+func writeHTML(to io.Writer, p Page, options Options) error {
+	w := htmlWriter{bufio.NewWriter(to)}
+	w.put(`<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="%s">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="referrer" content="no-referrer">
+<title>%s</title>
+<style>`, htmlPolicy(), p.Heading(shown))
+	_, _ = w.WriteString(htmlStyle)
+	w.put("</style>\n</head>\n<body>\n<h1>%s</h1>\n", p.Heading(shown))
 	if a := p.Answer(shown); a.State != Skipped {
-		page.Answer = &htmlAnswer{string(a.State), a.State.mark() + " " + a.String()}
+		w.put("<p class=\"answer %s\">%s</p>\n", string(a.State), a.State.mark()+" "+a.String())
 	}
 	var notes footnotes
 	for _, t := range wanted(p, options, People) {
-		page.Tables = append(page.Tables, htmlTableOf(p, &t, &notes))
+		w.table(p, &t, &notes)
 	}
-	notes.each(p.WholeWarnings(), shown, func(mark, text string) { page.Notes = append(page.Notes, [2]string{mark, text}) })
-	parsed, err := template.New("page").Parse(htmlText)
-	if err != nil {
-		return fmt.Errorf("reading the template: %w", err)
-	}
-	out := bufio.NewWriter(w) // the template writes piece by piece
-	if err := parsed.Execute(out, page); err != nil {
-		return err
-	}
-	return out.Flush()
+	w.put("<ul class=\"notes\">\n")
+	notes.each(p.WholeWarnings(), shown, func(mark, text string) { w.put("<li>%s %s</li>\n", mark, text) })
+	w.put("</ul>\n</body>\n</html>\n")
+	return w.Flush()
 }
 
-func htmlTableOf(p Page, t *Table, notes *footnotes) htmlTable {
+func (w htmlWriter) table(p Page, t *Table, notes *footnotes) {
 	laid := laidOut(t, htmlRows, notes, shown, func(text string) string { return text })
-	out := htmlTable{Title: titled(p, t, shown), Columns: laid.Columns}
-	for _, row := range laid.Rows {
-		cells := make([]htmlCell, len(row))
-		for i, text := range row {
-			cells[i] = htmlCell{text, laid.Columns[i].Right}
+	w.put("<h2>%s</h2>\n<div class=\"scroll\">\n<table>\n<thead>\n<tr>", titled(p, t, shown))
+	cell := func(name string, right bool, text string) {
+		if w.put("<" + name); right {
+			w.put(` class="right"`)
 		}
-		out.Rows = append(out.Rows, cells)
+		w.put(">%s</"+name+">", text)
 	}
-	out.More = t.more(len(laid.Rows), shown)
-	return out
+	for _, c := range laid.Columns {
+		between := ""
+		if c.Name != "" && c.Head != "" {
+			between = "\n"
+		}
+		cell("th", c.Right, c.Name+between+c.Head)
+	}
+	w.put("</tr>\n</thead>\n<tbody>\n")
+	for _, row := range laid.Rows {
+		w.put("<tr>")
+		for i, text := range row {
+			cell("td", laid.Columns[i].Right, text)
+		}
+		w.put("</tr>\n")
+	}
+	w.put("</tbody>\n</table>\n</div>\n")
+	if more := t.more(len(laid.Rows), shown); more != "" {
+		w.put("<p class=\"more\">%s</p>\n", more)
+	}
 }
 
 // htmlPolicy lets nothing be loaded or run but the style, by its hash.
