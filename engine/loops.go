@@ -35,8 +35,11 @@ type BuildOptions struct {
 	Gate func(*pace.Gate)
 	// Shared keeps the servers of tools that all runs use together. Whoever gives it
 	// closes it after the last run; nil: there are none, each run has its own.
-	Shared *tool.Run
+	Shared *Shared
 }
+
+// Shared is what the tools of all runs keep together.
+type Shared = tool.Run
 
 // Loops makes the loops of a suite of which nothing else is needed.
 func Loops(doc *spec.Document, configurations []spec.Resolved, o BuildOptions) ([]*loop.Loop, error) {

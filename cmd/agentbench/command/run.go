@@ -22,7 +22,6 @@ import (
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
-	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/overview"
 	"github.com/agentbench/agentbench/scorers"
@@ -97,7 +96,7 @@ type job struct {
 	budget *pace.Budget
 	ledger *record.Ledger // of the budget; nil: there is none
 	gates  []*pace.Gate
-	shared tool.Run // what tools keep for all runs
+	shared engine.Shared
 	// around puts an executor around the one that takes no more runs after an
 	// interrupt; nil: none.
 	around  func(engine.Executor) engine.Executor
