@@ -53,17 +53,17 @@ var reaches = []reach{
 
 // soleImporters are the only packages that import a library.
 var soleImporters = map[string]string{
-	"github.com/google/cel-go":                                        "spec/expr",
-	"gopkg.in/yaml.v3":                                                "spec/source",
-	"github.com/olekukonko/tablewriter":                               "reports/page",
-	"github.com/sashabaranov/go-openai":                               "engine/model/openai",
-	"github.com/spf13/cobra":                                          "cmd/agentbench/command cmd/agentbench/release",
-	"github.com/modelcontextprotocol":                                 "engine/tool/mcp",
-	"github.com/bmatcuk/doublestar":                                   "spec",
-	"html/template":                                                   "a test", // it keeps every exported method, 5 MB
-	"gonum.org/v1/gonum":                                              "reports/stats",
-	"gonum.org/v1/gonum/stat/distuv":                                  "a test", // it links lapack
-	"go.opentelemetry.io/otel":                                        "engine/trace",
+	"github.com/google/cel-go":          "spec/expr",
+	"gopkg.in/yaml.v3":                  "spec/source",
+	"github.com/olekukonko/tablewriter": "reports/page",
+	"github.com/sashabaranov/go-openai": "engine/model/openai",
+	"github.com/spf13/cobra":            "cmd/agentbench/command cmd/agentbench/release",
+	"github.com/modelcontextprotocol":   "engine/tool/mcp",
+	"github.com/bmatcuk/doublestar":     "spec",
+	"html/template":                     "a test", // it keeps every exported method, 5 MB
+	"gonum.org/v1/gonum":                "reports/stats",
+	"gonum.org/v1/gonum/stat/distuv":    "a test", // it links lapack
+	"go.opentelemetry.io/otel":          "engine/trace",
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp": "a test", // it links gRPC
 	"go.opentelemetry.io/proto/otlp/collector":                        "a test", // so does this
 	"github.com/sqlc-dev/meyer":                                       "scorers",
