@@ -47,6 +47,8 @@ type Comparison struct {
 	// Unanswered says why no threshold was judged, as in a Report.
 	Unanswered string    `json:"unanswered,omitempty"`
 	Thresholds []Verdict `json:"thresholds,omitempty"` // those that were judged, if any
+	// Again is the command line that made it, "" where there is none.
+	Again string `json:"-"`
 
 	margins   map[string]float64 // of single quantities, in place of the two above
 	base, new *Report

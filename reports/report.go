@@ -67,6 +67,9 @@ type Report struct {
 	Thresholds []Verdict `json:"thresholds,omitempty"`
 	// Volatile may differ where all else is the same; nil: there is nothing to tell.
 	Volatile *Effort `json:"volatile,omitempty"`
+	// Where is the place of the results as a word of a shell, for commands that say more; "":
+	// they are nowhere.
+	Where string `json:"-"`
 
 	runs     *runs
 	compared bool // Differences was looked for

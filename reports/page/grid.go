@@ -37,6 +37,9 @@ type Grid struct {
 	// with the same name leave it empty.
 	Keys int
 	Rows [][]string
+
+	looks [][]Look                       // of the cells
+	dress func(line, look string) string // nil: no cell has a look
 }
 
 // Width is the number of terminal columns that a line of text takes, the same
@@ -206,9 +209,26 @@ func (b *block) cells(t *Grid) [][]string {
 			now = min(now, lines(cells[1:]))
 		}
 		cells[0] = strings.Join(name[:now], "\n")
+		b.dress(t, r, cells)
 		all[r], name = cells, name[now:]
 	}
 	return all
+}
+
+// dress gives the lines of a row's cells their looks.
+func (b *block) dress(t *Grid, row int, cells []string) {
+	if t.dress == nil {
+		return
+	}
+	for i, c := range b.columns {
+		if look := string(t.looks[row][c]); look != "" {
+			lines := strings.Split(cells[i], "\n")
+			for l := range lines {
+				lines[l] = t.dress(lines[l], look)
+			}
+			cells[i] = strings.Join(lines, "\n")
+		}
+	}
 }
 
 func (b *block) row(t *Grid, row []string) []string {

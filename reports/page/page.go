@@ -184,10 +184,21 @@ type Options struct {
 	Format string
 	Width  int  // in terminal columns; 0 means 80
 	Color  bool // on a terminal
+	// Summary shows the summary of a page that has one, on a terminal and where no
+	// tables are named.
+	Summary bool
 	// Tables are the names of the tables to write, in their order; none means
 	// all of them, and the first one in CSV, which holds one table only. JSON
 	// and JUnit always hold everything.
 	Tables []string
+}
+
+// columns are those of the terminal.
+func (o *Options) columns() int {
+	if o.Width <= 0 {
+		return 80
+	}
+	return o.Width
 }
 
 func (o *Options) isTerminal() bool { return o.Format == "" || o.Format == "terminal" }

@@ -209,6 +209,7 @@ type Cell struct {
 	// Foreign says that the text comes from outside, for example a name.
 	Foreign  bool
 	Warnings []Warning
+	Look     Look
 }
 
 // Number makes a cell of a value.
@@ -271,6 +272,11 @@ func laidOut(t *Table, limit int, notes *footnotes, foreign, own func(string) st
 			}
 		}
 		out.Rows = append(out.Rows, cells)
+		looks := make([]Look, len(row))
+		for c := range row {
+			looks[c] = row[c].Look
+		}
+		out.looks = append(out.looks, looks)
 	}
 	return out
 }

@@ -25,10 +25,10 @@ type terminal struct {
 }
 
 func writeTerminal(w io.Writer, p Page, options Options) error {
-	t := terminal{width: options.Width, color: options.Color}
-	if t.width <= 0 {
-		t.width = 80
+	if of, ok := p.(Summarised); ok && options.Summary && len(options.Tables) == 0 {
+		return writeSummary(w, p, of.Summary(shown), options)
 	}
+	t := terminal{width: options.columns(), color: options.Color}
 	t.paragraph("", p.Heading(shown), bold)
 	if a := p.Answer(shown); a.State != Skipped {
 		t.paragraph("", a.Text, "")
@@ -102,10 +102,23 @@ func (t *terminal) paragraph(mark, text, look string) {
 
 func (t *terminal) line(text string) { t.out.WriteString(text + "\n") }
 
-// The looks of lines, as ANSI's SGR.
+// The looks of lines and cells, as ANSI's SGR.
 const (
-	bold  = "1"
-	faint = "2"
+	bold   = "1"
+	faint  = "2"
+	good   = "32" // green
+	bad    = "31" // red
+	warned = "33" // yellow
+)
+
+// Look is how a cell stands out where there is colour.
+type Look string
+
+// The looks of cells.
+const (
+	Good Look = good
+	Bad  Look = bad
+	Best Look = bold + ";" + good
 )
 
 func (t *terminal) dressed(line, look string) string {

@@ -126,7 +126,7 @@ func TestF82_OnlyTheCache(t *testing.T) {
 	var results [2]map[string]record.Run
 	for i := range reports {
 		out := filepath.Join(dir, fmt.Sprint("offline", i))
-		reports[i], _ = typed(t, 0, nil, "run", dir, "--out", out, "--cache", "only", "--cache-dir", kept)
+		reports[i], _ = typed(t, 0, nil, "run", dir, "--all", "--out", out, "--cache", "only", "--cache-dir", kept)
 		results[i] = recordsIn(t, out)
 	}
 	if reports[0] != reports[1] {
@@ -260,7 +260,7 @@ func TestMergedShardsAddUpToWhatTheirLinesSay(t *testing.T) {
 	dir := dealtSuite(t)
 	suite := filepath.Join(dir, "suite.yaml")
 	at := func(name ...any) string { return filepath.Join(dir, fmt.Sprint(name...)) }
-	typed(t, 1, nil, "run", suite, "-q", "--out", at("whole"))
+	typed(t, 1, nil, "run", suite, "-q", "--all", "--out", at("whole"))
 	var shards []string
 	for i := range 3 {
 		shards = append(shards, at("shard", i+1))

@@ -101,7 +101,7 @@ func (c *crashes) run(out string, most time.Duration) session {
 	c.Helper()
 	events := filepath.Join(c.folder, "events")
 	os.Remove(events) // it may not be there
-	child := exec.Command("agentbench", "run", "suite.yaml", "-q", "--out", out, "--events", "events")
+	child := exec.Command("agentbench", "run", "suite.yaml", "-q", "--all", "--out", out, "--events", "events")
 	var stdout, stderr bytes.Buffer
 	child.Dir, child.Stdout, child.Stderr = c.folder, &stdout, &stderr
 	child.Env = append(os.Environ(), c.env...)
@@ -577,7 +577,7 @@ func TestF80_WhatCannotBeJudgedIsUnscored(t *testing.T) {
 	at := judging(t)
 	faults := scoringFaults(at)
 	folder := scoringSuite(t, at, faults)
-	run := exec.Command("agentbench", "run", "suite.yaml", "-q", "--out", "r")
+	run := exec.Command("agentbench", "run", "suite.yaml", "-q", "--all", "--out", "r")
 	run.Dir, run.Env = folder, append(os.Environ(), "OPENAI_API_KEY=none")
 	table, err := run.CombinedOutput()
 	if err != nil {

@@ -26,6 +26,7 @@ type diffFlags struct {
 	baseline, baselines string
 	vary                []string
 	strict, sequential  bool
+	again               string // the command line
 }
 
 func (p *program) diffCommand() *cobra.Command {
@@ -46,10 +47,12 @@ specs differ in what --vary does not name; 5 there is too little to compare.`,
 			if err != nil {
 				return err
 			}
+			f.again = commandLine(append([]string{"diff"}, args...), c.Flags(), "all", "format", "write", "table", "color", "no-color")
 			return p.diff(c.Context(), args, &f)
 		},
 	}
 	f.reportFlags.declare(c, reports.DiffTableNames)
+	f.declareAll(c)
 	f.compareFlags.declare(c)
 	f.thresholdFlags.declare(c)
 	f.gateFlags.declare(c)
@@ -100,6 +103,7 @@ func (p *program) diff(ctx context.Context, args []string, f *diffFlags) error {
 		readsDiff := slices.DeleteFunc(bounds.Thresholds, func(text string) bool { return !reports.ReadsDiff(text) })
 		compared.Thresholds = reports.Thresholds(ctx, newest, reports.ThresholdOptions{Comparison: compared, MinCoverage: bounds.MinCoverage}, append(f.texts, readsDiff...))
 	}
+	compared.Again = f.again
 	if err := p.write(compared, &f.reportFlags); err != nil {
 		return err
 	}

@@ -272,6 +272,8 @@ func blocks(text string) (all []block) {
 // does the same for docs/compare.md.
 func TestReadme(t *testing.T) { runDocument(t, "../../../README.md", 5) }
 
+func TestStartDocument(t *testing.T) { runDocument(t, "../../../docs/start.md", 6) }
+
 func TestCompareDocument(t *testing.T) { runDocument(t, "../../../docs/compare.md", 2) }
 
 func TestCalibrateDocument(t *testing.T) { runDocument(t, "../../../docs/calibrate.md", 3) }

@@ -277,6 +277,7 @@ type reportFlags struct {
 	format string
 	tables []string // to be written; none: all, or the command's own choice
 	writes []string // FORMAT=FILE
+	all    bool     // tables, in the place of a summary
 
 	files []formatFile
 	names []string // of the tables that there are
@@ -298,6 +299,11 @@ func (f *reportFlags) declare(c *cobra.Command, tables []string) {
 	// Both fail only where there is no such flag.
 	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(page.Formats, cobra.ShellCompDirectiveNoFileComp))
 	_ = c.RegisterFlagCompletionFunc("table", cobra.FixedCompletions(tables, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// declareAll is for commands whose page has a summary.
+func (f *reportFlags) declareAll(c *cobra.Command) {
+	c.Flags().BoolVar(&f.all, "all", false, "show all tables on the terminal, not the summary")
 }
 
 // validate finds what is wrong with the flags, files that cannot be written to

@@ -27,6 +27,7 @@ var refusedValues = map[string]map[string]string{
 	"json":             {"perhaps": "true or false"},
 	"margin":           {"x": "margin"},
 	"quiet":            {"perhaps": "true or false"},
+	"all":              {"maybe": "true or false"},
 	"seed":             {"one": "a whole number", "0.5": "a whole number"},
 	"set":              {"path": "want path=value", "=1": "want path=value", "a.b=": "no value for a.b", "a=[1": "in this list"},
 	"table":            {"nosuch": "there is no table"},
@@ -48,7 +49,7 @@ func TestSharedFlagsRefuseTheSame(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		c.InitDefaultHelpFlag()
-		c.Flags().VisitAll(func(f *pflag.Flag) { having[f.Name] = append(having[f.Name], c) })
+		c.NonInheritedFlags().VisitAll(func(f *pflag.Flag) { having[f.Name] = append(having[f.Name], c) })
 		for _, below := range c.Commands() {
 			walk(below)
 		}

@@ -58,7 +58,7 @@ func TestMergedShardsAreTheWhole(t *testing.T) {
 	dir := dealtSuite(t)
 	suite := filepath.Join(dir, "suite.yaml")
 	at := func(name ...any) string { return filepath.Join(dir, fmt.Sprint(name...)) }
-	want, _ := typed(t, 1, nil, "run", suite, "-q", "--out", at("whole"))
+	want, _ := typed(t, 1, nil, "run", suite, "-q", "--all", "--out", at("whole"))
 	for _, c := range []struct {
 		name string
 		of   int
@@ -76,7 +76,7 @@ func TestMergedShardsAreTheWhole(t *testing.T) {
 			typed(t, code, nil, append([]string{"run", suite, "-q", "--out", shards[i], "--shard", fmt.Sprintf("%d/%d", i+1, c.of)}, c.more...)...)
 		}
 		slices.Reverse(shards)
-		got, _ := typed(t, 1, nil, append([]string{"merge", "-q", "--out", at(c.name)}, shards...)...)
+		got, _ := typed(t, 1, nil, append([]string{"merge", "-q", "--all", "--out", at(c.name)}, shards...)...)
 		if got != want {
 			t.Errorf("%s: merge prints\n%s\nrun\n%s", c.name, got, want)
 		}
@@ -113,8 +113,8 @@ func sameResults(t *testing.T, dir, whole string) {
 		t.Errorf("%s holds\n%s\nthe whole\n%s", filepath.Base(dir), got, want)
 	}
 	for _, format := range page.Formats {
-		got, _ := typed(t, 0, nil, "report", dir, "--format", format)
-		want, _ := typed(t, 0, nil, "report", whole, "--format", format)
+		got, _ := typed(t, 0, nil, "report", dir, "--all", "--format", format)
+		want, _ := typed(t, 0, nil, "report", whole, "--all", "--format", format)
 		if format == "json" {
 			got, want = volatileEffort.ReplaceAllString(got, ""), volatileEffort.ReplaceAllString(want, "")
 		}

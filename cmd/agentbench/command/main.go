@@ -64,6 +64,8 @@ type program struct {
 	out io.Writer // results only
 	err io.Writer
 	now func() time.Time
+	// color is auto, always or never.
+	color string
 	// secrets are what out, err and all files are kept free of.
 	secrets *secret.Redactor
 	// unsealed are the folders of which it was told that their manifest has no digest.
@@ -89,6 +91,7 @@ Start with:  agentbench run quickstart`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	p.colorFlags(root.PersistentFlags())
 	root.Flags().Bool("version", false, "print the version")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddGroup(&cobra.Group{ID: "write", Title: "Write a suite:"},

@@ -48,6 +48,7 @@ missing shards and those that did not finish, unless --allow-incomplete is given
 		},
 	}
 	f.reportFlags.declare(c, reports.TableNames)
+	f.declareAll(c)
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
 	outFlag(c, &f.out, "folder for the results (default results/SUITE-TIME-…)")
@@ -119,12 +120,13 @@ func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *merg
 	if err != nil {
 		return err
 	}
+	report.Where = exit.ShellWord(f.out)
 	unanswered := p.judgeMerged(ctx, m, report, f)
 	if err := p.write(report, &f.reportFlags, "configurations", "curve"); err != nil {
 		return err
 	}
 	if !f.quiet {
-		fmt.Fprintf(p.err, "\nresults: %s\nmore: agentbench report %s, agentbench show %s\n", f.out, f.out, f.out)
+		fmt.Fprintf(p.err, "results: %s\n", f.out)
 	}
 	if unanswered != nil {
 		return unanswered

@@ -43,6 +43,7 @@ told on stderr, and in JSON under "volatile". Only thresholds given here make it
 		},
 	}
 	f.reportFlags.declare(c, reports.TableNames)
+	f.declareAll(c)
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
 	return c
@@ -71,6 +72,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 		return err
 	}
 	unanswered := p.judgeReport(ctx, r, results, f.texts)
+	r.Where = exit.ShellWord(path)
 	if err := p.write(r, &f.reportFlags); err != nil {
 		return err
 	}

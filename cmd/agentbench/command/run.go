@@ -8,7 +8,6 @@ import (
 	"iter"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -69,6 +68,7 @@ the second one cancels them.`,
 	}
 	f.selectionFlags.declare(c)
 	f.reportFlags.declare(c, reports.TableNames)
+	f.declareAll(c)
 	f.recordFlags.declare(c, "folder for the results (default results/SUITE-TIME-…)")
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
@@ -441,6 +441,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	if err != nil {
 		return err
 	}
+	report.Where = exit.ShellWord(j.dir)
 	unanswered := p.judge(ctx, j, m, report, end)
 	write := func() error {
 		return p.write(report, &j.flags.reportFlags, "configurations", "metrics", "curve", "judges")
@@ -455,7 +456,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	p.tellOvershoot(j.budget)
 	if !j.flags.quiet && !unreachable {
 		p.tellCache(j, m)
-		fmt.Fprintf(p.err, "\nresults: %s\nmore: agentbench report %s, agentbench show %s\n", j.dir, j.dir, j.dir)
+		fmt.Fprintf(p.err, "results: %s\n", j.dir)
 	}
 	if unanswered != nil {
 		return unanswered
@@ -463,31 +464,9 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	return reports.Judged(report.Thresholds, j.flags.quiet, p.note)
 }
 
-// again is the command that goes on with a job where it was stopped.
+// again is the command that resumes a job where it was stopped.
 func (j *job) again() string {
-	words := []string{"agentbench", cmp.Or(j.command, "run"), j.path}
-	j.flags.all.Visit(func(f *pflag.Flag) {
-		switch f.Name {
-		case "out", "force", "events":
-			return
-		}
-		values := []string{f.Value.String()}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, value := range values {
-			if f.NoOptDefVal == value { // a switch
-				words = append(words, "--"+f.Name)
-			} else {
-				words = append(words, "--"+f.Name, value)
-			}
-		}
-	})
-	words = append(words, "--out", j.dir)
-	for i := range words {
-		words[i] = exit.ShellWord(words[i])
-	}
-	return strings.Join(words, " ")
+	return commandLine([]string{cmp.Or(j.command, "run"), j.path}, j.flags.all, "out", "force", "events", "all", "color", "no-color") + " --out " + exit.ShellWord(j.dir)
 }
 
 // rescore makes the scores that finished runs lack, because a crash came in

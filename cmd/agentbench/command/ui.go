@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/agentbench/agentbench/engine/exit"
@@ -42,8 +43,39 @@ func (p *program) width(w io.Writer) int {
 	return defaultWidth
 }
 
-// colored says whether colours are welcome: on a terminal, unless NO_COLOR is set.
-func (p *program) colored(w io.Writer) bool { return p.isTerminal(w) && p.env("NO_COLOR") == "" }
+// colored reports whether colours are wanted: always, never, or by themselves on a
+// terminal, unless NO_COLOR is set.
+func (p *program) colored(w io.Writer) bool {
+	switch p.color {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return p.isTerminal(w) && p.env("NO_COLOR") == ""
+}
+
+// colorFlags say whether there is colour.
+func (p *program) colorFlags(flags *pflag.FlagSet) {
+	whens := []string{"auto", "always", "never"}
+	p.color = whens[0]
+	set := func(text string) error {
+		if !slices.Contains(whens, text) {
+			return exit.Usage("there are: "+strings.Join(whens, ", "), "--color %s", text)
+		}
+		p.color = text
+		return nil
+	}
+	flags.Var(&checked{"string", set, func() string { return p.color }}, "color", "colour: auto, always, never")
+	no := flags.VarPF(&checked{"bool", func(text string) error {
+		no, err := strconv.ParseBool(text)
+		if no {
+			p.color = "never"
+		}
+		return err
+	}, func() string { return "false" }}, "no-color", "", "the same as --color never")
+	no.NoOptDefVal = "true"
+}
 
 // tell prints how the program failed, if it did, and gives the exit code. What
 // does not know its code is wrong usage found by the command line's library.
@@ -90,6 +122,30 @@ func visibleLines(text, separator string) string {
 // printableLines keeps line feeds, behind which it indents.
 func printableLines(text string) string { return visibleLines(text, "\n  ") }
 
+// commandLine is a command of agentbench with the flags that were given to it.
+func commandLine(words []string, flags *pflag.FlagSet, without ...string) string {
+	flags.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		switch {
+		case slices.Contains(without, f.Name):
+		case f.NoOptDefVal != "" && f.NoOptDefVal == f.Value.String(): // a switch
+			words = append(words, "--"+f.Name)
+		default:
+			for _, value := range values {
+				words = append(words, "--"+f.Name, value)
+			}
+		}
+	})
+	line := "agentbench"
+	for _, word := range words {
+		line += " " + exit.ShellWord(word)
+	}
+	return line
+}
+
 // line writes a value as a line of JSON.
 func (p *program) line(value any) error {
 	text, err := jsonLine(value)
@@ -109,19 +165,16 @@ func jsonLine(value any) ([]byte, error) {
 }
 
 // write puts a page on stdout and into the files that were asked for. Where the
-// user names no tables, people read these.
+// user names no tables, Markdown has these.
 func (p *program) write(of page.Page, f *reportFlags, tables ...string) error {
 	for _, name := range f.tables {
 		if all := of.Tables(page.Machines); !slices.ContainsFunc(all, func(t page.Table) bool { return t.Name == name }) {
 			return exit.Usage("it has: "+all[0].Name, "there is no table %q here", name)
 		}
 	}
-	options := page.Options{Format: f.format, Width: p.width(p.out), Color: p.colored(p.out), Tables: f.tables}
-	if len(options.Tables) == 0 && (f.format == "terminal" || f.format == "markdown") {
-		options.Tables = tables
-		if f.format == "markdown" && len(tables) > 0 {
-			options.Tables = append([]string{"thresholds"}, tables...)
-		}
+	options := page.Options{Format: f.format, Width: p.width(p.out), Color: p.colored(p.out), Summary: !f.all, Tables: f.tables}
+	if len(f.tables) == 0 && f.format == "markdown" && len(tables) > 0 {
+		options.Tables = append([]string{"thresholds"}, tables...)
 	}
 	write := func(w io.Writer) error { return page.Write(w, of, options) }
 	var err error

@@ -1,0 +1,492 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/compare"
+	"github.com/agentbench/agentbench/reports/page"
+)
+
+// Summary is a row for each configuration, the winner marked, and what the curve and
+// the limits of the best one say.
+func (r *Report) Summary(quote func(string) string) page.Summary {
+	r.compare()
+	winner, best := r.winner()
+	s := page.Summary{Head: r.summaryHead(quote), State: r.Answer(quote), Table: r.summaryTable(winner, best)}
+	for name, w := range r.Warned() {
+		if text := w.Text(quote); w.Serious() && (name != "" || !r.allSimulated() || !isSimulated(w)) {
+			if name != "" {
+				text = quote(name) + ": " + text
+			}
+			s.Serious = append(s.Serious, text)
+		}
+	}
+	switch {
+	case winner >= 0 && len(r.Configurations) > 1:
+		s.Lines = append(s.Lines, "* shown to be better than the others, or as good and cheaper")
+	case best >= 0 && len(r.Configurations) > 1 && len(r.Scorers) > 0:
+		s.Lines = append(s.Lines, "inconclusive: no configuration is shown to be the best")
+	}
+	if best >= 0 {
+		if gains := r.gains(&r.Configurations[best], quote); gains != "" {
+			s.Lines = append(s.Lines, gains)
+		}
+	}
+	limited, stop := r.mostLimited()
+	if limited != nil {
+		s.Lines = append(s.Lines, fmt.Sprintf("%s of the runs of %s end at max_iterations (%s)", page.Percent(stop.Share), quote(limited.Name), page.Whole(stop.Iterations)))
+	} else if best >= 0 && r.Configurations[best].Iterations.Mean.Number > 1 {
+		limited = &r.Configurations[best]
+	}
+	if r.Where == "" {
+		return s
+	}
+	s.Next = append(s.Next, page.Command{For: "all tables", Line: "agentbench report " + r.Where + " --all"})
+	if limited != nil {
+		s.Next = append(s.Next, page.Command{For: "best limits", Line: "agentbench tune " + r.Where + " --configuration " + quote(limited.Name)})
+	}
+	return s
+}
+
+// summaryHead is the heading without what the table says.
+func (r *Report) summaryHead(quote func(string) string) string {
+	head := r.Heading(quote)
+	if r.Differences != nil && r.Differences.Pairs[0].Base.Where == "" {
+		head = strings.TrimSuffix(head, " · baseline "+quote(r.Baseline))
+	}
+	if r.allSimulated() {
+		head += " · SIMULATED"
+	}
+	return head
+}
+
+// isSimulated holds for the warning that nothing real was measured, which the head
+// of a summary says.
+func isSimulated(w page.Warning) bool {
+	of, ok := w.(Warning)
+	return ok && of.Kind == SimulatedModel
+}
+
+// winner is the configuration with the highest primary score, if it is shown to be
+// the highest: each other one is shown to be worse, or the same and no cheaper. Of
+// several that are shown to be the same it is the cheapest. -1: none is shown. best
+// is the one with the highest mean, whatever is shown.
+//
+// Every other configuration is tested at alpha divided by how many there are, so
+// that one which is not the best wins in at most alpha of all suites.
+func (r *Report) winner() (winner, best int) {
+	best = -1
+	for i := range r.Configurations {
+		if c := &r.Configurations[i]; c.primary().Known() && (best < 0 || c.betterThan(&r.Configurations[best])) {
+			best = i
+		}
+	}
+	if best < 0 || len(r.Scorers) == 0 {
+		return -1, best
+	}
+	winner = best
+	for range r.Configurations {
+		cheaper, shown := r.challenger(winner)
+		if !shown {
+			return -1, best
+		}
+		if cheaper < 0 {
+			return winner, best
+		}
+		winner = cheaper
+	}
+	return -1, best
+}
+
+// primary is the mean of the first score, or where there is none the share of the
+// runs that the loop takes for a success.
+func (c *Configuration) primary() page.Value {
+	switch {
+	case c.Runs == 0:
+		return page.Missing(page.Nothing)
+	case len(c.Scores) == 0:
+		return c.Success
+	}
+	return c.Scores[0].Mean
+}
+
+// betterThan holds for the higher score, among equal ones for the lower cost.
+func (c *Configuration) betterThan(other *Configuration) bool {
+	a, b := c.primary().Number, other.primary().Number
+	return a > b || a == b && c.cheaperThan(other)
+}
+
+func (c *Configuration) cheaperThan(other *Configuration) bool {
+	return c.Cost.Mean.Known() && other.Cost.Mean.Known() && c.Cost.Mean.Number < other.Cost.Mean.Number
+}
+
+// challenger is the cheapest configuration that is shown to be the same as another and
+// is cheaper, -1: none. It is not shown that the other wins where any is neither worse
+// nor the same.
+func (r *Report) challenger(of int) (cheaper int, shown bool) {
+	cheaper = -1
+	c, err := DiffBaseline(r, r.winnerOptions(of))
+	if err != nil || c == nil {
+		return -1, err == nil && len(r.Configurations) == 1
+	}
+	for i := range c.Pairs {
+		d := c.Pairs[i].primary()
+		if d == nil || d.Verdict != compare.Worse && d.Verdict != compare.Same {
+			return -1, false
+		}
+		at, _ := r.named(c.Pairs[i].New.Configuration)
+		if d.Verdict == compare.Same && r.Configurations[at].cheaperThan(&r.Configurations[of]) &&
+			(cheaper < 0 || r.Configurations[at].cheaperThan(&r.Configurations[cheaper])) {
+			cheaper = at
+		}
+	}
+	return cheaper, true
+}
+
+// winnerOptions compare all others with one, by the margins of the report.
+func (r *Report) winnerOptions(with int) DiffOptions {
+	options := DiffOptions{BaseConfiguration: r.Configurations[with].Name}
+	if d := r.Differences; d != nil {
+		options.Alpha, options.ScoreMargin, options.RatioMargin, options.Margins = d.Alpha, d.ScoreMargin, d.RatioMargin, d.margins
+	}
+	options.Options = options.Filled()
+	options.Alpha /= float64(max(1, len(r.Configurations)-1))
+	return options
+}
+
+// primary is the difference of the first score, nil where it is not compared.
+func (p *Pair) primary() *Difference {
+	if len(p.Differences) > 0 && p.Differences[0].Score {
+		return &p.Differences[0]
+	}
+	return nil
+}
+
+// summaryRow is a configuration with what it is compared with; nil: nothing.
+type summaryRow struct {
+	*Configuration
+	place int
+	pair  *Pair
+}
+
+// summaryTable has the winner marked; the best rows stay the longest.
+func (r *Report) summaryTable(winner, best int) page.Table {
+	pairs := map[string]*Pair{}
+	if r.Differences != nil {
+		for i := range r.Differences.Pairs {
+			pairs[r.Differences.Pairs[i].New.Configuration] = &r.Differences.Pairs[i]
+		}
+	}
+	form := r.shownScore()
+	fields := []page.Field[summaryRow]{
+		{Column: page.Column{}, Cell: func(row summaryRow) page.Cell {
+			cell := page.Name("  " + row.Name)
+			if row.place == winner && len(r.Configurations) > 1 {
+				cell.Text, cell.Look = "* "+row.Name, page.Best
+			}
+			return cell
+		}},
+		{Column: page.Column{About: r.Primary(), Right: true}, Cell: func(row summaryRow) page.Cell {
+			return page.Number(row.primary(), form)
+		}},
+		{Column: page.Column{Optional: true}, Cell: func(row summaryRow) page.Cell { return page.Text(r.bar(row.primary())) }},
+		{Column: page.Column{Head: "cost/run", Right: true}, Cell: func(row summaryRow) page.Cell { return page.Number(row.Cost.Mean, r.dollars) }},
+		{Column: page.Column{Head: "time/run", Right: true}, Cell: func(row summaryRow) page.Cell {
+			return page.Number(row.Latency.Mean, page.Seconds)
+		}},
+		{Column: page.Column{Head: "vs. baseline", Prose: true, Optional: true}, Cell: func(row summaryRow) page.Cell {
+			if row.pair == nil {
+				return page.Text(map[bool]string{true: "baseline"}[len(pairs) > 0 && row.Name == r.Baseline])
+			}
+			return row.pair.summary()
+		}},
+	}
+	if r.Primary() == "" {
+		fields[1].Column = page.Column{Head: "loop says\nsuccess", Right: true}
+		fields[1].Cell = func(row summaryRow) page.Cell { return page.Number(row.primary(), page.Percent) }
+	}
+	rows := make([]summaryRow, len(r.Configurations))
+	order := make([]int, len(rows))
+	for i := range rows {
+		rows[i], order[i] = summaryRow{&r.Configurations[i], i, pairs[r.Configurations[i].Name]}, i
+	}
+	rank := func(at int) int {
+		switch {
+		case at == winner, at == best:
+			return 0
+		case rows[at].Name == r.Baseline:
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(rows[b].primary().Number, rows[a].primary().Number))
+	})
+	t := page.Table{Columns: page.ColumnsOf(fields), Keys: 1, Shares: &page.Shares{Order: order}}
+	t.Fill(page.RowsOf(fields, slices.Values(rows)))
+	return t
+}
+
+// barWidth is how many characters a bar takes.
+const barWidth = 10
+
+// bar shows scores from 0 to 1 as a share of 1, others as a share of the highest; ""
+// where one is below 0.
+func (r *Report) bar(v page.Value) string {
+	most, unit := 0.0, true
+	for c := range r.each() {
+		if score := c.primary(); score.Known() {
+			if score.Number < 0 {
+				return ""
+			}
+			most, unit = max(most, score.Number), unit && (len(c.Scores) == 0 || c.Scores[0].unit)
+		}
+	}
+	if unit {
+		most = 1
+	}
+	if !v.Known() || most == 0 {
+		return ""
+	}
+	return page.Bar(v.Number/most, barWidth)
+}
+
+// summary is what a pair says of the first score and of the cost.
+func (p *Pair) summary() page.Cell {
+	d := p.primary()
+	if d == nil {
+		return page.Cell{}
+	}
+	cell := page.Text(d.summary())
+	switch d.Verdict {
+	case compare.Better:
+		cell.Look = page.Good
+	case compare.Worse:
+		cell.Look = page.Bad
+	}
+	for i := range p.Differences {
+		cost := &p.Differences[i]
+		switch {
+		case cost.Score || cost.Quantity != "cost_usd" || cost.Verdict == compare.CannotTell:
+		case cost.Verdict == compare.Same:
+			cell.Text += ", same cost"
+		default:
+			cell.Text += ", cost " + cost.summary()
+		}
+	}
+	return cell
+}
+
+// summary is a verdict with the change that it is of.
+func (d *Difference) summary() string {
+	switch {
+	case d.Verdict == compare.Same:
+		return "same"
+	case d.Verdict == compare.CannotTell, !d.Change.Known():
+		return "inconclusive"
+	case d.Relative:
+		return "×" + factor(1+d.Change.Number)
+	}
+	return page.Gain(d.Change, 2)
+}
+
+// factor has two digits that count.
+func factor(x float64) string {
+	switch {
+	case x >= 9.95:
+		return fmt.Sprintf("%.0f", x)
+	case x >= 0.995:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.2f", x)
+}
+
+// gains are what each iteration adds to the first score; "" where there are fewer
+// than three, or one is not known.
+func (r *Report) gains(c *Configuration, quote func(string) string) string {
+	if len(c.Curve) < 3 {
+		return ""
+	}
+	var gains []float64
+	for i := range c.Curve {
+		gain := c.Curve[i].Gain
+		if i == 0 {
+			gain = c.Curve[i].Score
+		}
+		if !gain.Known() {
+			return ""
+		}
+		gains = append(gains, gain.Number)
+	}
+	last := &c.Curve[len(c.Curve)-1]
+	text := fmt.Sprintf("gain per iteration of %s %s  iteration %d adds %s", quote(c.Name), page.Spark(gains), last.Iteration, page.Gain(last.Gain, r.scoreDigits()))
+	if last.ExtraCost.Known() {
+		text += " for " + r.dollars(last.ExtraCost)
+	}
+	return text
+}
+
+// mostLimited is the configuration of which the most runs end at a maximum of
+// iterations above 1, and that stop; nil where fewer than a fifth of its runs do.
+func (r *Report) mostLimited() (most *Configuration, at *Stop) {
+	const worthTelling = 0.2
+	for c := range r.each() {
+		for i := range c.Stops {
+			stop := &c.Stops[i]
+			if stop.Reason != record.ReasonMaxIterations || stop.Share.Number < worthTelling || stop.Iterations.Number <= 1 {
+				continue
+			}
+			if at == nil || stop.Share.Number > at.Share.Number {
+				most, at = c, stop
+			}
+		}
+	}
+	return most, at
+}
+
+// Summary is a row for each quantity of a pair, or for each of several pairs.
+func (c *Comparison) Summary(quote func(string) string) page.Summary {
+	s := page.Summary{Head: c.Heading(quote), State: c.Answer(quote), Table: c.summaryTable()}
+	if c.allSimulated() {
+		s.Head += " · SIMULATED"
+	}
+	for _, w := range c.WholeWarnings() {
+		if w.Serious() && !(c.allSimulated() && isSimulated(w)) {
+			s.Serious = append(s.Serious, w.Text(quote))
+		}
+	}
+	if len(c.Pairs) > 1 {
+		for i := range c.Pairs {
+			for _, w := range c.warningsOf(&c.Pairs[i]) {
+				if w.Serious() {
+					s.Serious = append(s.Serious, quote(c.Pairs[i].Name)+": "+w.Text(quote))
+				}
+			}
+		}
+	}
+	s.Lines = c.facts(quote)
+	if c.Again != "" {
+		s.Next = []page.Command{{For: "all tables", Line: c.Again + " --all"}}
+	}
+	return s
+}
+
+// facts are how the tasks came out, how many more it would take, and in how many
+// places the specs differ.
+func (c *Comparison) facts(quote func(string) string) (lines []string) {
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		d, of := p.primary(), ""
+		if d == nil || d.Tasks == 0 {
+			continue
+		}
+		if len(c.Pairs) > 1 {
+			of = " of " + quote(p.Name)
+		}
+		if d.Paired && len(c.Pairs) == 1 {
+			lines = append(lines, fmt.Sprintf("%s is higher on %s, lower on %d, equal on %d", quote(d.Quantity), page.Plural(d.Wins, "task", "tasks"), d.Losses, d.Ties))
+		}
+		if needed := d.judgement(); d.Verdict == compare.CannotTell && strings.HasPrefix(needed, "~ ") {
+			lines = append(lines, fmt.Sprintf("%s%s is inconclusive: a change of %s would show with about %s", quote(d.Quantity), of, page.Gain(d.Change, scoreDifference), strings.TrimPrefix(needed, "~ ")))
+		}
+	}
+	if n := len(c.Spec); n > 0 {
+		lines = append(lines, "the specs differ in "+page.Plural(n, "place", "places"))
+	}
+	return lines
+}
+
+func (c *Comparison) summaryTable() page.Table {
+	if len(c.Pairs) == 1 {
+		return c.quantityRows()
+	}
+	fields := []page.Field[*Pair]{
+		{Column: page.Column{Head: "configuration"}, Cell: func(p *Pair) page.Cell { return page.Name(p.Name) }},
+		{Column: page.Column{Head: "base", About: c.Primary, Right: true}, Cell: func(p *Pair) page.Cell {
+			return sideCell(p.primary(), func(d *Difference) page.Value { return d.Base })
+		}},
+		{Column: page.Column{Head: "new", About: c.Primary, Right: true}, Cell: func(p *Pair) page.Cell {
+			return sideCell(p.primary(), func(d *Difference) page.Value { return d.New })
+		}},
+		{Column: page.Column{Head: "change"}, Cell: (*Pair).summary},
+	}
+	order := make([]int, len(c.Pairs))
+	for i := range order {
+		order[i] = i
+	}
+	severity := map[compare.Verdict]int{compare.Worse: 0, compare.Better: 1, compare.CannotTell: 2, compare.Same: 3}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(severity[c.Pairs[a].verdict()], severity[c.Pairs[b].verdict()]) })
+	t := page.Table{Columns: page.ColumnsOf(fields), Keys: 1, Shares: &page.Shares{Order: order}}
+	t.Fill(page.RowsOf(fields, func(yield func(*Pair) bool) {
+		for i := range c.Pairs {
+			if !yield(&c.Pairs[i]) {
+				return
+			}
+		}
+	}))
+	return t
+}
+
+// verdict is that of the first score.
+func (p *Pair) verdict() compare.Verdict {
+	if d := p.primary(); d != nil {
+		return d.Verdict
+	}
+	return compare.CannotTell
+}
+
+func sideCell(d *Difference, of func(*Difference) page.Value) page.Cell {
+	if d == nil {
+		return page.Cell{}
+	}
+	return page.Number(of(d), func(v page.Value) string { return page.Score(v, scoreDifference) })
+}
+
+// quantityRows are the differences of the only pair.
+func (c *Comparison) quantityRows() page.Table {
+	dollars := c.dollarDigits()
+	number := func(head string, of func(*Difference) page.Value) page.Field[*Difference] {
+		return page.Field[*Difference]{Column: page.Column{Head: head, Right: true}, Cell: func(d *Difference) page.Cell {
+			return page.Number(of(d), func(v page.Value) string { return d.number(v, dollars) })
+		}}
+	}
+	fields := []page.Field[*Difference]{
+		{Column: page.Column{Head: "quantity"}, Cell: func(d *Difference) page.Cell { return page.Name(d.Quantity) }},
+		{Column: page.Column{Head: "verdict"}, Cell: func(d *Difference) page.Cell {
+			cell := page.Text(string(d.Verdict))
+			switch d.Verdict {
+			case compare.Better:
+				cell.Look = page.Good
+			case compare.Worse:
+				cell.Look = page.Bad
+			case compare.CannotTell:
+				cell.Text = "inconclusive"
+			}
+			return cell
+		}},
+		number("base", func(d *Difference) page.Value { return d.Base }),
+		number("new", func(d *Difference) page.Value { return d.New }),
+		{Column: page.Column{Head: "change", Right: true}, Cell: func(d *Difference) page.Cell {
+			return page.Number(d.Change, orNothing(func(v page.Value) string { return d.change(v, dollars) }))
+		}},
+		{Column: page.Column{Head: "95%", Right: true}, Cell: func(d *Difference) page.Cell { return page.Text(d.interval(dollars)) }},
+	}
+	rows := c.Pairs[0].Differences
+	order := make([]int, len(rows))
+	for i := range order {
+		order[i] = i
+	}
+	t := page.Table{Columns: page.ColumnsOf(fields), Keys: 1, Shares: &page.Shares{Order: order}}
+	t.Fill(page.RowsOf(fields, func(yield func(*Difference) bool) {
+		for i := range rows {
+			if !yield(&rows[i]) {
+				return
+			}
+		}
+	}))
+	return t
+}
