@@ -338,17 +338,6 @@ func (t *talk) refusesNext() bool {
 	return true
 }
 
-// hasNoRoom says that the budget refuses the call to which nobody would have
-// answered, or may do so.
-func (w *walk) hasNoRoom() bool {
-	next := w.run.Next
-	if next == nil {
-		next = &record.Next{}
-	}
-	refused, unknown := w.reserve(next.Reserved, true)
-	return refused != "" || unknown != ""
-}
-
 // wholeLast says that the last step of a recorded conversation was made whole,
 // the user's answer included, before something happened to the iteration.
 func (w *walk) wholeLast(it *record.Iteration) bool {

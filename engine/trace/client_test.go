@@ -17,7 +17,6 @@ import (
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
-	trace "go.opentelemetry.io/proto/otlp/trace/v1"
 	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
@@ -25,7 +24,7 @@ import (
 // received is what a collector was sent.
 type received struct {
 	mu       sync.Mutex
-	spans    []*trace.Span
+	spans    []*traces.Span
 	resource []*common.KeyValue
 	headers  []http.Header
 	paths    []string
@@ -62,9 +61,9 @@ func (r *received) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 }
 
 // span is the one of that name.
-func (r *received) span(t *testing.T, name string) *trace.Span {
+func (r *received) span(t *testing.T, name string) *traces.Span {
 	t.Helper()
-	i := slices.IndexFunc(r.spans, func(s *trace.Span) bool { return s.Name == name })
+	i := slices.IndexFunc(r.spans, func(s *traces.Span) bool { return s.Name == name })
 	if i < 0 {
 		var names []string
 		for _, s := range r.spans {

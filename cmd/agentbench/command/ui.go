@@ -119,9 +119,6 @@ func visibleLines(text, separator string) string {
 	return strings.Join(lines, separator)
 }
 
-// printableLines keeps line feeds, behind which it indents.
-func printableLines(text string) string { return visibleLines(text, "\n  ") }
-
 // commandLine is a command of agentbench with the flags that were given to it.
 func commandLine(words []string, flags *pflag.FlagSet, without ...string) string {
 	flags.Visit(func(f *pflag.Flag) {
