@@ -123,14 +123,36 @@ func tuning(t *testing.T) *tune.Tuning {
 func TestTuneGolden(t *testing.T) {
 	r := tuning(t)
 	for name, options := range map[string]page.Options{
-		"tune.80.txt":     {},
-		"tune.200.txt":    {Width: 200},
-		"tune.md":         {Format: "markdown"},
-		"tune.comment.md": {Format: "comment"},
-		"tune.choice.csv": {Format: "csv"},
-		"tune.json":       {Format: "json"},
+		"tune.80.txt":      {},
+		"tune.summary.txt": {Summary: true},
+		"tune.200.txt":     {Width: 200},
+		"tune.md":          {Format: "markdown"},
+		"tune.comment.md":  {Format: "comment"},
+		"tune.choice.csv":  {Format: "csv"},
+		"tune.json":        {Format: "json"},
 	} {
 		pagetest.Golden(t, name, pagetest.Written(t, r, options))
+	}
+}
+
+// The first screen has at most 15 lines of 80 columns, marks what is recommended, and
+// offers to change the YAML only where that can be done.
+func TestTheSummaryOfTune(t *testing.T) {
+	r := tuning(t)
+	r.Again = "agentbench tune results --configuration=default"
+	for _, applies := range []bool{false, true} {
+		r.Applies = applies
+		text := pagetest.Written(t, r, page.Options{Summary: true})
+		if lines := strings.Count(text, "\n"); lines > page.SummaryLines || !strings.Contains(text, "\n* recommended") {
+			t.Errorf("%d lines:\n%s", lines, text)
+		}
+		if strings.Contains(text, " --apply") != applies || !strings.Contains(text, r.Again+" --all") {
+			t.Errorf("applies: %v:\n%s", applies, text)
+		}
+	}
+	r.Recommended, r.WhyNone, r.Applies = nil, "of 5 configurations none satisfies the constraints", true
+	if text := pagetest.Written(t, r, page.Options{Summary: true}); strings.Contains(text, "--apply") || strings.Contains(text, "\n* ") {
+		t.Errorf("nothing is recommended:\n%s", text)
 	}
 }
 

@@ -57,7 +57,12 @@ type Tuning struct {
 	Alternatives []Choice `json:"alternatives"`
 	// Against compares the recommended configuration with today's and with the
 	// recording.
-	Against    []Versus    `json:"against"`
+	Against []Versus `json:"against"`
+	// Again is the command line that tunes the same runs, "" where there is none;
+	// Applies says that it can take --apply.
+	Again   string `json:"-"`
+	Applies bool   `json:"-"`
+
 	Validation *Validation `json:"validation"` // nil: none, a note says why
 	Luck       *Luck       `json:"luck"`       // nil where Validation is, or chose nothing
 	Front      []FrontRow  `json:"front"`      // the cheapest first

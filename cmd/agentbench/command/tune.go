@@ -68,6 +68,7 @@ nothing to choose from.`,
 		},
 	}
 	f.reportFlags.declare(c, tune.TableNames)
+	f.declareAll(c)
 	f.recordFlags.declare(c, "folder for the recorded runs of a suite; runs of the same suite in it are resumed (default results/SUITE-TIME-…)")
 	flags := c.Flags()
 	flags.StringVar(&f.Objective, "objective", "", "CEL over the metrics of a configuration, which is to be large (default: the mean of the first score)")
@@ -135,7 +136,11 @@ func (t *tuning) recommend(ctx context.Context) error {
 		return err
 	}
 	if t.live != nil && !t.flags.quiet {
-		defer fmt.Fprintf(t.err, "\nrecorded: %s\nmore: agentbench tune %s --suite %s%s\n", t.Path, exit.ShellWord(t.Path), exit.ShellWord(t.opened.path), t.flags.again())
+		text := fmt.Sprintf("recorded: %s\n", t.Path)
+		if len(t.flags.tables) > 0 || t.flags.format != "terminal" { // else the summary says it
+			text += fmt.Sprintf("more: agentbench tune %s --suite %s%s\n", exit.ShellWord(t.Path), exit.ShellWord(t.opened.path), t.flags.again())
+		}
+		defer fmt.Fprint(t.err, text)
 	}
 	m := &t.Folder.Manifest
 	t.options.About.Suite, t.options.About.Simulated, t.options.About.PricesAsOf = m.Suite, m.Simulated, m.PricesAsOf
@@ -148,6 +153,11 @@ func (t *tuning) recommend(ctx context.Context) error {
 	if err != nil {
 		return t.unchosen(err)
 	}
+	tuned.Again, tuned.Applies = "agentbench tune "+exit.ShellWord(t.Path), t.opened != nil && !t.noToday
+	if t.opened != nil {
+		tuned.Again += " --suite " + exit.ShellWord(t.opened.path)
+	}
+	tuned.Again += t.flags.again()
 	if err := t.write(tuned, &t.flags.reportFlags); err != nil {
 		return err
 	}

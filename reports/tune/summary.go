@@ -1,0 +1,88 @@
+package tune
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/agentbench/agentbench/reports"
+	"github.com/agentbench/agentbench/reports/page"
+)
+
+// Summary is what to do and what it is chosen over: today's configuration, the
+// recommended one, the recording and the best one.
+func (t *Tuning) Summary(quote func(string) string) page.Summary {
+	s := page.Summary{Head: t.Heading(quote), State: t.Answer(quote), Table: t.summaryTable()}
+	simulated := t.Remark(quote) != ""
+	if simulated {
+		s.Head += " · SIMULATED"
+	}
+	for _, w := range t.WholeWarnings() {
+		switch n, ok := w.(Note); {
+		case simulated && ok && n.Kind == reports.SimulatedModel:
+		case w.Serious():
+			s.Serious = append(s.Serious, w.Text(quote))
+		case ok && n.Kind == NotTried:
+			s.Lines = append(s.Lines, w.Text(quote))
+		}
+	}
+	if changed := t.changed(quote); changed != "" {
+		s.Lines = append([]string{changed}, s.Lines...)
+	}
+	if t.Again == "" {
+		return s
+	}
+	s.Next = []page.Command{{For: "all tables", Line: t.Again + " --all"}}
+	if t.Recommended != nil && !t.Unchanged && t.Applies {
+		s.Next = append(s.Next, page.Command{For: "change the YAML", Line: t.Again + " --apply"})
+	}
+	return s
+}
+
+// changed are the parameters that change, with their values; "" where none does.
+func (t *Tuning) changed(quote func(string) string) string {
+	changes := make([]string, len(t.Changes))
+	for i, c := range t.Changes {
+		changes[i] = fmt.Sprintf("%s %s → %s", quote(c.Path), quote(c.From), quote(c.To))
+	}
+	return strings.Join(changes, ", ")
+}
+
+// summaryTable is the table of the choice without its alternatives. The rows that
+// matter the least come last, and have no room first.
+func (t *Tuning) summaryTable() page.Table {
+	var rows []choiceRow
+	for row := range t.choices() {
+		if row.role != "next" {
+			rows = append(rows, row)
+		}
+	}
+	costs := t.meanCosts()
+	fields := []page.Field[choiceRow]{
+		{Column: page.Column{}, Cell: func(row choiceRow) page.Cell {
+			cell := page.Text("  " + row.role)
+			if strings.Contains(row.role, "recommended") {
+				cell.Text, cell.Look = "* "+row.role, page.Best
+			}
+			return cell
+		}},
+		{Column: page.Column{Head: "configuration", Prose: true}, Cell: func(row choiceRow) page.Cell {
+			return page.Name(strings.ReplaceAll(row.Name, ",", ", "))
+		}},
+		{Column: page.Column{About: t.Terms.Score, Right: true}, Cell: func(row choiceRow) page.Cell { return page.Text(row.scoreText(t.Terms.Score)) }},
+		{Column: page.Column{Head: "cost/run", Right: true}, Cell: func(row choiceRow) page.Cell {
+			return page.Number(row.Cost.Mean, func(v page.Value) string { return page.Dollars(v, page.DollarDigits(slices.Values(costs))) })
+		}},
+		{Column: page.Column{Head: "time/run", Right: true}, Cell: func(row choiceRow) page.Cell { return page.Number(row.Latency.Mean, page.Seconds) }},
+		{Column: page.Column{Head: "lost", Right: true}, Cell: func(row choiceRow) page.Cell {
+			if row.Recorded {
+				return page.Cell{}
+			}
+			return page.Count(row.Lost)
+		}},
+	}
+	table := page.Table{Columns: page.ColumnsOf(fields), Keys: 1}
+	table.Fill(page.RowsOf(fields, iter.Seq[choiceRow](slices.Values(rows))))
+	return table
+}
