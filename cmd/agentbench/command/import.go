@@ -24,6 +24,7 @@ import (
 // importFlags are the flags of import.
 type importFlags struct {
 	out         string
+	quiet       bool
 	list, print bool
 }
 
@@ -56,6 +57,7 @@ A file may be - for stdin.`,
 		},
 	}
 	outFlag(c, &f.out, "folder for the results (default results/MAPPING-TIME-…)")
+	quietFlag(c, &f.quiet, "no notes, only what could not be read,")
 	c.Flags().BoolVar(&f.list, "list", false, "list the mappings that ship")
 	c.Flags().BoolVar(&f.print, "print", false, "print a mapping that ships, to start from")
 	return c
@@ -142,6 +144,9 @@ func (p *program) importLogs(ctx context.Context, path string, files []string, f
 			"interrupted after %s", page.Plural(im.Manifest.Totals.Runs(), "run", "runs"))
 	}
 	p.tellImport(im, problems.Count)
+	if !f.quiet {
+		p.noteImport(im)
+	}
 	return nil
 }
 
@@ -164,7 +169,7 @@ func readableLogs(files []string) error {
 	return nil
 }
 
-// tellImport says what was imported, and what of it needs to be known.
+// tellImport reports what was imported.
 func (p *program) tellImport(im *results.Import, unread int) {
 	m := &im.Manifest
 	fmt.Fprintf(p.out, "%s: imported %s: %s, %s, %s, %s\n", im.Dir, page.Plural(m.Totals.Runs(), "run", "runs"), page.Plural(m.Tasks, "task", "tasks"),
@@ -173,7 +178,11 @@ func (p *program) tellImport(im *results.Import, unread int) {
 	if unread > 0 {
 		fmt.Fprintf(p.out, "%s could not be read\n", page.Plural(unread, "row or file", "rows or files"))
 	}
-	notes := im.Notes()
+}
+
+// noteImport reports what needs to be known of what was imported.
+func (p *program) noteImport(im *results.Import) {
+	m, notes := &im.Manifest, im.Notes()
 	note := func(n int, format string, args ...any) {
 		if n > 0 {
 			fmt.Fprintf(p.err, "agentbench: warning: "+format+"\n", args...)
