@@ -31,15 +31,7 @@ func configurationsTable(r *Report) page.Table {
 func itself(c *Configuration) *Configuration { return c }
 
 // each gives the configurations.
-func (r *Report) each() iter.Seq[*Configuration] {
-	return func(yield func(*Configuration) bool) {
-		for i := range r.Configurations {
-			if !yield(&r.Configurations[i]) {
-				return
-			}
-		}
-	}
-}
+func (r *Report) each() iter.Seq[*Configuration] { return page.EachOf(r.Configurations) }
 
 // row is one of the things of which a configuration has several.
 type row[T any] struct {

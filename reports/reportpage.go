@@ -21,7 +21,10 @@ import (
 func (r *Report) About() (kind, suite string) { return "report", r.Suite }
 
 // Heading is what a reader needs to know before the first table.
-func (r *Report) Heading(quote func(string) string) string {
+func (r *Report) Heading(quote func(string) string) string { return r.headed(quote, r.comparedWith()) }
+
+// headed is the heading with a baseline; "": without.
+func (r *Report) headed(quote func(string) string, baseline string) string {
 	var parts []string
 	if r.Incomplete != "" {
 		parts = append(parts, "incomplete: "+quote(r.Incomplete))
@@ -35,7 +38,7 @@ func (r *Report) Heading(quote func(string) string) string {
 		size += fmt.Sprintf(" × %d trials", r.Trials)
 	}
 	parts = append(parts, size, page.Plural(r.runCount(), "run", "runs"))
-	if baseline := r.comparedWith(); baseline != "" {
+	if baseline != "" {
 		parts = append(parts, "baseline "+quote(baseline))
 	}
 	if r.PricesAsOf != "" {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
@@ -16,7 +17,10 @@ import (
 func (r *Report) Summary(quote func(string) string) page.Summary {
 	r.compare()
 	winner, best := r.winner()
-	s := page.Summary{Head: r.summaryHead(quote), State: r.Answer(quote), Table: r.summaryTable(winner, best)}
+	s := page.Summary{Head: r.headed(quote, r.comparedElsewhere()), State: r.Answer(quote), Table: r.summaryTable(winner, best)}
+	if r.allSimulated() {
+		s.Head += " · SIMULATED"
+	}
 	for name, w := range r.Warned() {
 		if text := w.Text(quote); w.Serious() && (name != "" || !r.allSimulated() || !isSimulated(w)) {
 			if name != "" {
@@ -47,21 +51,17 @@ func (r *Report) Summary(quote func(string) string) page.Summary {
 	}
 	s.Next = append(s.Next, page.Command{For: "all tables", Line: "agentbench report " + r.Where + " --all"})
 	if limited != nil {
-		s.Next = append(s.Next, page.Command{For: "best limits", Line: "agentbench tune " + r.Where + " --configuration " + quote(limited.Name)})
+		s.Next = append(s.Next, page.Command{For: "best limits", Line: "agentbench tune " + r.Where + " --configuration " + quote(exit.ShellWord(limited.Name))})
 	}
 	return s
 }
 
-// summaryHead is the heading without what the table says.
-func (r *Report) summaryHead(quote func(string) string) string {
-	head := r.Heading(quote)
-	if r.Differences != nil && r.Differences.Pairs[0].Base.Where == "" {
-		head = strings.TrimSuffix(head, " · baseline "+quote(r.Baseline))
+// comparedElsewhere is the baseline, "" where it has a row of the table.
+func (r *Report) comparedElsewhere() string {
+	if d := r.Differences; d != nil && d.Pairs[0].Base.Where == "" {
+		return ""
 	}
-	if r.allSimulated() {
-		head += " · SIMULATED"
-	}
-	return head
+	return r.comparedWith()
 }
 
 // isSimulated holds for the warning that nothing real was measured, which the head
@@ -76,8 +76,8 @@ func isSimulated(w page.Warning) bool {
 // several that are shown to be the same it is the cheapest. -1: none is shown. best
 // is the one with the highest mean, whatever is shown.
 //
-// Every other configuration is tested at alpha divided by how many there are, so
-// that one which is not the best wins in at most alpha of all suites.
+// One that is not the best wins in at most alpha of all suites: every other one has to
+// be worse, after the correction for so many comparisons.
 func (r *Report) winner() (winner, best int) {
 	best = -1
 	for i := range r.Configurations {
@@ -151,10 +151,11 @@ func (r *Report) challenger(of int) (cheaper int, shown bool) {
 func (r *Report) winnerOptions(with int) DiffOptions {
 	options := DiffOptions{BaseConfiguration: r.Configurations[with].Name}
 	if d := r.Differences; d != nil {
-		options.Alpha, options.ScoreMargin, options.RatioMargin, options.Margins = d.Alpha, d.ScoreMargin, d.RatioMargin, d.margins
+		options.Alpha, options.ScoreMargin, options.Margins = d.Alpha, d.ScoreMargin, d.margins
+		if d.ScoreMargin == 0 {
+			options.ScoreMargin = -1 // none, where 0 is the default
+		}
 	}
-	options.Options = options.Filled()
-	options.Alpha /= float64(max(1, len(r.Configurations)-1))
 	return options
 }
 
@@ -226,9 +227,7 @@ func (r *Report) summaryTable(winner, best int) page.Table {
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(rows[b].primary().Number, rows[a].primary().Number))
 	})
-	t := page.Table{Columns: page.ColumnsOf(fields), Keys: 1, Shares: &page.Shares{Order: order}}
-	t.Fill(page.RowsOf(fields, slices.Values(rows)))
-	return t
+	return page.Filled(page.Table{Keys: 1, Shares: &page.Shares{Order: order}}, fields, slices.Values(rows))
 }
 
 // barWidth is how many characters a bar takes.
@@ -255,18 +254,24 @@ func (r *Report) bar(v page.Value) string {
 	return page.Bar(v.Number/most, barWidth)
 }
 
-// summary is what a pair says of the first score and of the cost.
+// lookOf is how a verdict stands out.
+func lookOf(v compare.Verdict) page.Look {
+	return map[compare.Verdict]page.Look{compare.Better: page.Good, compare.Worse: page.Bad}[v]
+}
+
+// summary is what a pair says of the first score and of the cost. The factor of the
+// cost is that of the means beside it.
 func (p *Pair) summary() page.Cell {
 	d := p.primary()
 	if d == nil {
 		return page.Cell{}
 	}
-	cell := page.Text(d.summary())
+	cell := page.Cell{Text: "inconclusive", Look: lookOf(d.Verdict)}
 	switch d.Verdict {
-	case compare.Better:
-		cell.Look = page.Good
-	case compare.Worse:
-		cell.Look = page.Bad
+	case compare.Same:
+		cell.Text = "same"
+	case compare.Better, compare.Worse:
+		cell.Text = page.Gain(d.Change, 2)
 	}
 	for i := range p.Differences {
 		cost := &p.Differences[i]
@@ -274,24 +279,11 @@ func (p *Pair) summary() page.Cell {
 		case cost.Score || cost.Quantity != "cost_usd" || cost.Verdict == compare.CannotTell:
 		case cost.Verdict == compare.Same:
 			cell.Text += ", same cost"
-		default:
-			cell.Text += ", cost " + cost.summary()
+		case cost.Base.Number > 0:
+			cell.Text += ", cost ×" + factor(cost.New.Number/cost.Base.Number)
 		}
 	}
 	return cell
-}
-
-// summary is a verdict with the change that it is of.
-func (d *Difference) summary() string {
-	switch {
-	case d.Verdict == compare.Same:
-		return "same"
-	case d.Verdict == compare.CannotTell, !d.Change.Known():
-		return "inconclusive"
-	case d.Relative:
-		return "×" + factor(1+d.Change.Number)
-	}
-	return page.Gain(d.Change, 2)
 }
 
 // factor has two digits that count.
@@ -394,6 +386,9 @@ func (c *Comparison) facts(quote func(string) string) (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s%s is inconclusive: a change of %s would show with about %s", quote(d.Quantity), of, page.Gain(d.Change, scoreDifference), strings.TrimPrefix(needed, "~ ")))
 		}
 	}
+	if len(c.Pairs) == 1 && slices.ContainsFunc(c.Pairs[0].Differences, func(d Difference) bool { return d.Relative }) {
+		lines = append(lines, "change in %: the geometric mean of the tasks' ratios")
+	}
 	if n := len(c.Spec); n > 0 {
 		lines = append(lines, "the specs differ in "+page.Plural(n, "place", "places"))
 	}
@@ -420,15 +415,7 @@ func (c *Comparison) summaryTable() page.Table {
 	}
 	severity := map[compare.Verdict]int{compare.Worse: 0, compare.Better: 1, compare.CannotTell: 2, compare.Same: 3}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(severity[c.Pairs[a].verdict()], severity[c.Pairs[b].verdict()]) })
-	t := page.Table{Columns: page.ColumnsOf(fields), Keys: 1, Shares: &page.Shares{Order: order}}
-	t.Fill(page.RowsOf(fields, func(yield func(*Pair) bool) {
-		for i := range c.Pairs {
-			if !yield(&c.Pairs[i]) {
-				return
-			}
-		}
-	}))
-	return t
+	return page.Filled(page.Table{Keys: 1, Shares: &page.Shares{Order: order}}, fields, page.EachOf(c.Pairs))
 }
 
 // verdict is that of the first score.
@@ -457,16 +444,11 @@ func (c *Comparison) quantityRows() page.Table {
 	fields := []page.Field[*Difference]{
 		{Column: page.Column{Head: "quantity"}, Cell: func(d *Difference) page.Cell { return page.Name(d.Quantity) }},
 		{Column: page.Column{Head: "verdict"}, Cell: func(d *Difference) page.Cell {
-			cell := page.Text(string(d.Verdict))
-			switch d.Verdict {
-			case compare.Better:
-				cell.Look = page.Good
-			case compare.Worse:
-				cell.Look = page.Bad
-			case compare.CannotTell:
-				cell.Text = "inconclusive"
+			text := string(d.Verdict)
+			if d.Verdict == compare.CannotTell {
+				text = "inconclusive"
 			}
-			return cell
+			return page.Cell{Text: text, Look: lookOf(d.Verdict)}
 		}},
 		number("base", func(d *Difference) page.Value { return d.Base }),
 		number("new", func(d *Difference) page.Value { return d.New }),
@@ -475,18 +457,5 @@ func (c *Comparison) quantityRows() page.Table {
 		}},
 		{Column: page.Column{Head: "95%", Right: true}, Cell: func(d *Difference) page.Cell { return page.Text(d.interval(dollars)) }},
 	}
-	rows := c.Pairs[0].Differences
-	order := make([]int, len(rows))
-	for i := range order {
-		order[i] = i
-	}
-	t := page.Table{Columns: page.ColumnsOf(fields), Keys: 1, Shares: &page.Shares{Order: order}}
-	t.Fill(page.RowsOf(fields, func(yield func(*Difference) bool) {
-		for i := range rows {
-			if !yield(&rows[i]) {
-				return
-			}
-		}
-	}))
-	return t
+	return page.Filled(page.Table{Keys: 1}, fields, page.EachOf(c.Pairs[0].Differences))
 }

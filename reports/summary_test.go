@@ -148,6 +148,20 @@ func TestWinner(t *testing.T) {
 	}
 }
 
+// Without a margin nothing is the same, and so nothing wins by being cheaper.
+func TestWinnerWithoutAMargin(t *testing.T) {
+	f := rates(400, rate{"a", 0.8, 2}, rate{"b", 0.8, 1})
+	f.manifest.Baseline = "a"
+	r := f.collect()
+	var err error
+	if r.Differences, err = reports.DiffBaseline(r, reports.DiffOptions{Options: compare.Options{ScoreMargin: -1}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := winnerOf(t, r); got != "" {
+		t.Errorf("the winner is %q", got)
+	}
+}
+
 // Where all configurations are equally good, none may win often: a winner that is not
 // the best is one in alpha of the suites at most.
 func TestWinnerByChanceIsRare(t *testing.T) {

@@ -124,6 +124,17 @@ func Filled[T any](t Table, fields []Field[T], rows iter.Seq[T]) Table {
 	return t
 }
 
+// EachOf are pointers to the elements of a list.
+func EachOf[T any](all []T) iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range all {
+			if !yield(&all[i]) {
+				return
+			}
+		}
+	}
+}
+
 // TableOf makes a table of which no row is left out.
 func TableOf[T any](name, title string, fields []Field[T], rows iter.Seq[T]) Table {
 	return Filled(Table{Name: name, Title: title, Whole: true}, fields, rows)

@@ -635,7 +635,7 @@ func costTerm(asked *Term, known usageKnown) term {
 
 // reads are the paths that the terms of a tuning read.
 func (o *ChoiceOptions) reads() (paths []string) {
-	terms := append([]*Term{o.Objective, o.Choose.Cost}, slices.Collect(eachOf(o.Constraints))...)
+	terms := append([]*Term{o.Objective, o.Choose.Cost}, slices.Collect(page.EachOf(o.Constraints))...)
 	for _, t := range terms {
 		if t != nil {
 			paths = append(paths, t.Reads()...)

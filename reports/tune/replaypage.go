@@ -352,7 +352,7 @@ func (k *Columns) Spent() []Field {
 
 func (k *Columns) amount(head, key string, form func(page.Value) string, of func(*Configuration) *Amount) []Field {
 	known := false
-	for c := range eachOf(k.Configurations) {
+	for c := range page.EachOf(k.Configurations) {
 		known = known || of(c).Mean.Known() || of(c).Bounds.Known()
 	}
 	text := func(head string, cell func(*Configuration) string) Field {
@@ -397,7 +397,7 @@ func (k *Columns) scoreForm() func(page.Value) string {
 // dollarDigits is how many digits amounts of money have, the same everywhere.
 func (k *Columns) dollarDigits() int {
 	return page.DollarDigits(func(yield func(page.Value) bool) {
-		for c := range eachOf(k.Configurations) {
+		for c := range page.EachOf(k.Configurations) {
 			if !yield(c.Cost.Mean) || !yield(c.Cost.Bounds.Low) {
 				return
 			}
@@ -422,7 +422,7 @@ func (r *Replay) configurationsTable() page.Table {
 	for i := 1; i < len(r.Scorers); i++ {
 		fields = slices.Concat(fields, columns.Score(i), columns.change(i))
 	}
-	return page.Filled(page.Table{Name: "configurations", Title: "Configurations (means per run)", Keys: 1, Whole: len(r.Configurations) <= wholeRows}, fields, eachOf(r.Configurations))
+	return page.Filled(page.Table{Name: "configurations", Title: "Configurations (means per run)", Keys: 1, Whole: len(r.Configurations) <= wholeRows}, fields, page.EachOf(r.Configurations))
 }
 
 // wholeRows is how many configurations a terminal shows without leaving any out.
@@ -507,7 +507,7 @@ func (u *Unknown) from() string {
 
 func (r *Replay) unknown() func(func(unknownRow) bool) {
 	return func(yield func(unknownRow) bool) {
-		for c := range eachOf(r.Configurations) {
+		for c := range page.EachOf(r.Configurations) {
 			for i := range c.Unknown {
 				if !yield(unknownRow{c, &c.Unknown[i]}) {
 					return
@@ -535,7 +535,7 @@ func (r *Replay) stopsTable() page.Table {
 	}
 	t := page.Table{Name: "stops", Title: "What stops the runs (of those that are exact)", Columns: page.ColumnsOf(fields), Keys: 2}
 	t.Fill(page.RowsOf(fields, func(yield func(stopRow) bool) {
-		for c := range eachOf(r.Configurations) {
+		for c := range page.EachOf(r.Configurations) {
 			for i := range c.Stops {
 				if !yield(stopRow{c, &c.Stops[i]}) {
 					return

@@ -2,7 +2,6 @@ package tune
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -82,7 +81,5 @@ func (t *Tuning) summaryTable() page.Table {
 			return page.Count(row.Lost)
 		}},
 	}
-	table := page.Table{Columns: page.ColumnsOf(fields), Keys: 1}
-	table.Fill(page.RowsOf(fields, iter.Seq[choiceRow](slices.Values(rows))))
-	return table
+	return page.Filled(page.Table{Keys: 1}, fields, slices.Values(rows))
 }

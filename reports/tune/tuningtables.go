@@ -173,17 +173,7 @@ func (t *Tuning) changesTable() page.Table {
 
 // tableOf has one row for each of a list.
 func tableOf[T any](name, title string, keys int, fields []page.Field[*T], all []T) page.Table {
-	return page.Filled(page.Table{Name: name, Title: title, Keys: keys}, fields, eachOf(all))
-}
-
-func eachOf[T any](all []T) iter.Seq[*T] {
-	return func(yield func(*T) bool) {
-		for i := range all {
-			if !yield(&all[i]) {
-				return
-			}
-		}
-	}
+	return page.Filled(page.Table{Name: name, Title: title, Keys: keys}, fields, page.EachOf(all))
 }
 
 type differenceRow struct {
