@@ -538,6 +538,25 @@ func unknownIf(is bool) string {
 // side is what is compared of the i-th configuration: its runs that count, in
 // the natural order of their tasks.
 func (r *Report) side(i int) *compare.Side {
+	s, ordered := r.bareSide(i), r.runs.ordered[i]
+	for _, scores := range r.runs.scores {
+		s.Columns = append(s.Columns, scores.column(ordered))
+	}
+	for i := range amounts {
+		s.Columns = append(s.Columns, r.runs.column(i, ordered))
+	}
+	return s
+}
+
+// primarySide has the first score alone.
+func (r *Report) primarySide(i int) *compare.Side {
+	s := r.bareSide(i)
+	s.Columns = []compare.Column{r.runs.scores[0].column(r.runs.ordered[i])}
+	return s
+}
+
+// bareSide has no column.
+func (r *Report) bareSide(i int) *compare.Side {
 	ordered := r.runs.ordered[i]
 	s := &compare.Side{Name: r.Configurations[i].Name, Trials: make([]int32, len(ordered))}
 	var start int32
@@ -553,12 +572,6 @@ func (r *Report) side(i int) *compare.Side {
 	s.Starts = append(s.Starts, start)
 	for at, run := range ordered {
 		s.Trials[at] = r.runs.all[run].trial
-	}
-	for _, scores := range r.runs.scores {
-		s.Columns = append(s.Columns, scores.column(ordered))
-	}
-	for i := range amounts {
-		s.Columns = append(s.Columns, r.runs.column(i, ordered))
 	}
 	return s
 }

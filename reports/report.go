@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/record"
+	"github.com/agentbench/agentbench/reports/compare"
 	"github.com/agentbench/agentbench/reports/page"
 )
 
@@ -70,6 +71,8 @@ type Report struct {
 	// Where is the place of the results as a word of a shell, for commands that say more; "":
 	// they are nowhere.
 	Where string `json:"-"`
+	// Options are how configurations are compared where none are given.
+	Options compare.Options `json:"-"`
 
 	runs     *runs
 	compared bool // Differences was looked for

@@ -92,7 +92,7 @@ func (r *Report) compare() {
 		return
 	}
 	r.compared = true
-	r.Differences, _ = DiffBaseline(r, DiffOptions{})
+	r.Differences, _ = DiffBaseline(r, DiffOptions{Options: r.Options})
 	if r.Differences != nil {
 		r.Differences.DropFlips()
 	}

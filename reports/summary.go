@@ -85,7 +85,7 @@ func (r *Report) winner() (winner, best int) {
 			best = i
 		}
 	}
-	if best < 0 || len(r.Scorers) == 0 {
+	if best < 0 || len(r.Scorers) == 0 || r.runs == nil {
 		return -1, best
 	}
 	winner = best
@@ -128,35 +128,32 @@ func (c *Configuration) cheaperThan(other *Configuration) bool {
 // is cheaper, -1: none. It is not shown that the other wins where any is neither worse
 // nor the same.
 func (r *Report) challenger(of int) (cheaper int, shown bool) {
-	cheaper = -1
-	c, err := DiffBaseline(r, r.winnerOptions(of))
-	if err != nil || c == nil {
-		return -1, err == nil && len(r.Configurations) == 1
-	}
-	for i := range c.Pairs {
-		d := c.Pairs[i].primary()
-		if d == nil || d.Verdict != compare.Worse && d.Verdict != compare.Same {
+	x := r.primarySide(of)
+	var others []int
+	var results []*compare.Result
+	for i := range r.Configurations {
+		if i == of || r.Configurations[i].Runs == 0 {
+			continue
+		}
+		result, err := compare.Sides(x, r.primarySide(i), r.Options)
+		if err != nil { // no task is common
 			return -1, false
 		}
-		at, _ := r.named(c.Pairs[i].New.Configuration)
-		if d.Verdict == compare.Same && r.Configurations[at].cheaperThan(&r.Configurations[of]) &&
-			(cheaper < 0 || r.Configurations[at].cheaperThan(&r.Configurations[cheaper])) {
+		others, results = append(others, i), append(results, result)
+	}
+	compare.Correct(results, r.Options)
+	cheaper = -1
+	for i, at := range others {
+		c := &r.Configurations[at]
+		switch verdict := results[i].Lines[0].Verdict; {
+		case verdict == compare.Worse:
+		case verdict != compare.Same:
+			return -1, false
+		case c.cheaperThan(&r.Configurations[of]) && (cheaper < 0 || c.cheaperThan(&r.Configurations[cheaper])):
 			cheaper = at
 		}
 	}
 	return cheaper, true
-}
-
-// winnerOptions compare all others with one, by the margins of the report.
-func (r *Report) winnerOptions(with int) DiffOptions {
-	options := DiffOptions{BaseConfiguration: r.Configurations[with].Name}
-	if d := r.Differences; d != nil {
-		options.Alpha, options.ScoreMargin, options.Margins = d.Alpha, d.ScoreMargin, d.margins
-		if d.ScoreMargin == 0 {
-			options.ScoreMargin = -1 // none, where 0 is the default
-		}
-	}
-	return options
 }
 
 // primary is the difference of the first score, nil where it is not compared.

@@ -142,6 +142,7 @@ func (p *program) differ(r *reports.Report, path string, m *record.Manifest, f *
 	if err != nil {
 		return err
 	}
+	r.Options = options.Options
 	if f.baseline == "" {
 		r.Differences, err = reports.DiffBaseline(r, options)
 	} else {
