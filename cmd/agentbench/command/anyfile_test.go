@@ -3,11 +3,8 @@
 package command
 
 import (
-	"bytes"
 	"fmt"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -76,19 +73,14 @@ func TestP13_CheckOfAnyFileEndsSoon(t *testing.T) {
 	for name, text := range largeFiles {
 		t.Run(name, func(t *testing.T) {
 			write(t, dir, "file.yaml", text())
-			var said bytes.Buffer
-			c := exec.Command("agentbench", "check", "file.yaml")
-			c.Dir, c.Stdout, c.Stderr = dir, &said, &said
-			_ = c.Run() // refused or not
-			if code := c.ProcessState.ExitCode(); code != 0 && code != exit.WrongSpec {
+			code, used, peak, _, said := spent(t, dir, "check", "file.yaml")
+			if code != 0 && code != exit.WrongSpec { // refused or not
 				t.Errorf("exit code %d", code)
 			}
-			used := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-			peak := c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 			if used > most || peak > memory {
-				t.Errorf("took %v and %d MiB: %.200s", used, peak>>20, said.String())
+				t.Errorf("took %v and %d MiB: %.200s", used, peak>>20, said)
 			}
-			t.Logf("%v, %d MiB: %.100s", used, peak>>20, said.String())
+			t.Logf("%v, %d MiB: %.100s", used, peak>>20, said)
 		})
 	}
 }

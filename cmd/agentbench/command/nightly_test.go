@@ -4,6 +4,7 @@ package command
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // nightly skips what takes minutes, unless AGENTBENCH_NIGHTLY is set.
@@ -44,18 +46,51 @@ func manyRuns(t *testing.T, tasks int) (dir string) {
 }
 
 // peak runs the program in a folder, and gives the most memory that it held.
-func peak(t *testing.T, dir string, args ...string) (bytes int64, stdout string) {
+func peak(t *testing.T, dir string, args ...string) (held int64, stdout string) {
 	t.Helper()
-	c := exec.Command("agentbench", args...)
-	c.Dir, c.Stderr = dir, os.Stderr
-	out, err := c.Output()
+	code, used, held, out, said := spent(t, dir, args...)
+	if code != 0 {
+		t.Fatalf("agentbench %q: exit code %d: %s", args, code, said)
+	}
+	t.Logf("agentbench %s: %v of processor time, %d MiB", strings.Join(args, " "), used, held>>20)
+	return held, out
+}
+
+// spent runs the program in a folder, and gives its exit code, its processor time, the
+// most memory that it held, and what it printed. Linux counts for a process what the
+// one that starts it holds, too; so a small one starts it, and tells.
+func spent(t *testing.T, dir string, args ...string) (code int, used time.Duration, peak int64, stdout, stderr string) {
+	t.Helper()
+	told := filepath.Join(t.TempDir(), "told")
+	var out, said bytes.Buffer
+	c := exec.Command("measured", append([]string{told, "agentbench"}, args...)...)
+	c.Dir, c.Stdout, c.Stderr = dir, &out, &said
+	if err := c.Run(); err != nil {
+		t.Fatalf("%v: %s", err, said.String())
+	}
+	text, err := os.ReadFile(told)
 	if err != nil {
-		t.Fatalf("agentbench %q: %v", args, err)
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscan(string(text), &code, &used, &peak); err != nil {
+		t.Fatal(err)
+	}
+	return code, used, peak, out.String(), said.String()
+}
+
+// measured FILE COMMAND ARGS... runs a command, and writes its exit code, nanoseconds of
+// processor time, and the bytes that it held at most to a file.
+func measured() {
+	c := exec.Command(os.Args[2], os.Args[3:]...)
+	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := c.Run(); c.ProcessState == nil {
+		panic(err)
 	}
 	used := c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-	bytes = c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
-	t.Logf("agentbench %s: %v of processor time, %d MiB", strings.Join(args, " "), used, bytes>>20)
-	return bytes, string(out)
+	told := fmt.Sprintln(c.ProcessState.ExitCode(), int64(used), c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
+	if err := os.WriteFile(os.Args[1], []byte(told), 0o644); err != nil {
+		panic(err)
+	}
 }
 
 // F60, F61, P16: a million runs, their report, and going on where nothing is
