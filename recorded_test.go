@@ -98,7 +98,7 @@ func byName(t *testing.T, suite *spec.Suite, all map[string]*counts, name string
 			return all[c.Name]
 		}
 	}
-	t.Fatalf("there is no configuration %q", name)
+	t.Fatalf("unknown configuration %q", name)
 	return nil
 }
 

@@ -80,7 +80,7 @@ func (m *models) named(name string) (model.Model, error) {
 	}
 	declared, ok := m.doc.Suite.Models.Get(name)
 	if !ok {
-		return nil, fmt.Errorf("there is no model %q", name)
+		return nil, fmt.Errorf("unknown model %q", name)
 	}
 	pricing := pace.OptionsOf(&declared)
 	answers, err := m.cached(name, &declared, pricing)

@@ -30,7 +30,7 @@ func (o outside) Model(name string) (model.Model, error) {
 	if m := o.models[name]; m != nil {
 		return m, nil
 	}
-	return nil, errors.New("there is no model " + name)
+	return nil, errors.New("unknown model " + name)
 }
 
 func (o outside) Program(argv []string, timeout time.Duration) external.Program {

@@ -81,7 +81,7 @@ func (c *compiler) part(declared *spec.ScorerPart) part {
 	}
 	at := slices.IndexFunc(c.all.declared, func(s spec.Scorer) bool { return s.Name == declared.Named })
 	if at < 0 {
-		c.fault("scorers", "there is no scorer %q", declared.Named)
+		c.fault("scorers", "unknown scorer %q", declared.Named)
 		return part{}
 	}
 	made := c.all.at(at)

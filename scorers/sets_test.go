@@ -186,7 +186,7 @@ func TestSetsLieBetweenTheirParts(t *testing.T) {
 
 func TestSetsThatCannotBe(t *testing.T) {
 	for _, c := range []struct{ scorers, want string }{
-		{"- {name: a, type: all_of, scorers: [b]}", `there is no scorer "b"`},
+		{"- {name: a, type: all_of, scorers: [b]}", `unknown scorer "b"`},
 		{"- {name: a, type: all_of, scorers: [b]}\n- {name: b, type: any_of, scorers: [a]}", `the scorer "a" is a part of itself`},
 		{"- {name: a, type: all_of}", "a scorer of type all_of needs scorers"},
 		{"- {name: a, type: cel, expr: '1.0', range: [1, 1]}", "want two different numbers"},

@@ -141,7 +141,7 @@ func (l *loader) checkEvaluate(loop *Loop) {
 		phases = append(phases, loop.Phases[i].Name)
 	}
 	if !slices.Contains(phases, e.FromPhase) {
-		l.fault(e.Node.Get("from_phase"), didYouMean(e.FromPhase, phases), "there is no phase %q", e.FromPhase)
+		l.fault(e.Node.Get("from_phase"), didYouMean(e.FromPhase, phases), "unknown phase %q", e.FromPhase)
 	}
 }
 

@@ -186,7 +186,7 @@ func (l *loader) checkPair(s *Suite, scorer *Scorer) {
 	case against == "" && s.Baseline == "":
 		l.fault(scorer.Node, "write against: NAME, or a baseline in the suite", "a scorer of type pairwise needs a configuration to compare with")
 	case against != "" && s.Configuration(against) == nil:
-		l.fault(scorer.Node.Get("against"), didYouMean(against, s.names()), "there is no configuration %q", shorten(against))
+		l.fault(scorer.Node.Get("against"), didYouMean(against, s.names()), "unknown configuration %q", shorten(against))
 	case len(s.Resolved) == 1 && len(s.Resolved[0].Aliases) > 0:
 		l.fault(scorer.Node, "let one differ in its loop, or in set", "the configurations %s are the same, so that nothing stands beside it", shorten(strings.Join(s.names(), ", ")))
 	case len(s.Resolved) == 1:
@@ -280,7 +280,7 @@ func (l *loader) checkPart(s *Suite, set *Scorer, i int) {
 	scorer := part.of(s.Scorers)
 	switch {
 	case scorer == nil:
-		l.fault(part.Node, s.partHint(part.Named), "there is no scorer %q", shorten(part.Named))
+		l.fault(part.Node, s.partHint(part.Named), "unknown scorer %q", shorten(part.Named))
 	case scorer.Type == "pairwise":
 		l.fault(part.Node, "it needs two runs, and is scored when all are there", "a scorer of type pairwise cannot be a part of a set")
 	case part.Named != "" && slices.ContainsFunc(set.Parts[:i], func(p ScorerPart) bool { return p.Named == part.Named }):

@@ -81,7 +81,7 @@ func (l *loader) checkSet(c *Configuration) bool {
 // checkReferences finds names that mean nothing in this suite.
 func (l *loader) checkReferences(s *Suite) {
 	if s.Baseline != "" && len(s.Resolved) > 0 && s.Configuration(s.Baseline) == nil {
-		l.fault(s.Tree.Get("baseline"), didYouMean(s.Baseline, s.names()), "there is no configuration %q", s.Baseline)
+		l.fault(s.Tree.Get("baseline"), didYouMean(s.Baseline, s.names()), "unknown configuration %q", s.Baseline)
 	}
 	for i := range s.Resolved {
 		l.checkLoopModels(s, s.Resolved[i].Loop, s.Budget.CostUSD > 0)
@@ -404,7 +404,7 @@ func (l *loader) checkMetricScorers(m *Metric, scorers []string) {
 	}
 	for _, named := range []struct{ key, name string }{{"score", m.Score}, {"by", m.By}} {
 		if named.name != "" && !slices.Contains(scorers, named.name) {
-			l.fault(m.Node.Get(named.key), didYouMean(named.name, scorers), "there is no scorer %q", named.name)
+			l.fault(m.Node.Get(named.key), didYouMean(named.name, scorers), "unknown scorer %q", named.name)
 		}
 	}
 }
@@ -526,7 +526,7 @@ func firstOf(path string) string {
 // unknownIn reports a name inside an expression.
 func (l *loader) unknownIn(e *Expr, name string, known []string, what string) {
 	at := max(0, strings.Index(e.Text, name))
-	l.add(e.Node.FaultAt(len([]rune(e.Text[:at])), len([]rune(name)), didYouMean(name, known), "there is no %s %q", what, name))
+	l.add(e.Node.FaultAt(len([]rune(e.Text[:at])), len([]rune(name)), didYouMean(name, known), "unknown %s %q", what, name))
 }
 
 // checkLimits compares the limits with one another, and with what they limit.

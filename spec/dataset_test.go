@@ -437,7 +437,7 @@ func TestABlankLineWithoutAnEndIsReadOnce(t *testing.T) {
 
 func TestFoldersThatCannotBeRead(t *testing.T) {
 	for tasks, want := range map[string]string{
-		"none/":     "there is no folder none",
+		"none/":     "folder not found: none",
 		"cases":     "cases is a folder or a device, not a file",
 		"hidden/":   "the folder hidden holds no files",
 		"../cases/": `"../cases/" leads out of the folder that it is relative to`,

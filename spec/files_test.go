@@ -95,11 +95,11 @@ func TestTheFileItself(t *testing.T) {
 	must(t, os.Symlink("suite/suite.yaml", filepath.Join(dir, "../link.yaml")))
 	for name, want := range map[string]string{
 		"suite.yaml":         "",
-		"siute.yaml":         `there is no file`,
+		"siute.yaml":         `file not found`,
 		"pipe.yaml":          "is a folder or a device, not a file",
 		".":                  "is a folder or a device, not a file",
 		"big.yaml":           "at most 16777216 are allowed",
-		"../link.yaml":       "there is no file", // what it names is relative to where it stands
+		"../link.yaml":       "file not found", // what it names is relative to where it stands
 		"suite.yaml/no.yaml": "cannot be read: not a directory",
 	} {
 		_, faults := Load(filepath.Join(dir, name), Options{})

@@ -385,7 +385,7 @@ func (f folder) explain(file string, err error) error {
 	case errors.Is(err, errNotRegular):
 		return &fileError{what: fmt.Sprintf("%s is a folder or a device, not a file", f.name(file)), hint: f.folderHint(file)}
 	case errors.Is(err, fs.ErrNotExist):
-		return &fileError{fmt.Sprintf("there is no file %s", f.name(file)), f.nearFile(file)}
+		return &fileError{fmt.Sprintf("file not found: %s", f.name(file)), f.nearFile(file)}
 	case strings.Contains(err.Error(), "escapes from parent"): // the os package has no exported error for it
 		return f.escape(file)
 	}
@@ -499,7 +499,7 @@ func (f folder) list(dir string) ([]string, error) {
 	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, &fileError{what: fmt.Sprintf("there is no folder %s", f.name(dir))}
+		return nil, &fileError{what: fmt.Sprintf("folder not found: %s", f.name(dir))}
 	case err != nil:
 		return nil, f.explain(dir, err)
 	case len(files) == 0:

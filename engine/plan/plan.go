@@ -69,7 +69,7 @@ type UnknownError struct {
 	Known      []string
 }
 
-func (e *UnknownError) Error() string { return fmt.Sprintf("there is no %s %q", e.What, e.Name) }
+func (e *UnknownError) Error() string { return fmt.Sprintf("unknown %s %q", e.What, e.Name) }
 
 func choose(all []spec.Resolved, names []string) ([]spec.Resolved, error) {
 	var chosen []spec.Resolved

@@ -37,7 +37,7 @@ func Builtin(name, description string) (Tool, error) {
 		defined.Converses = true
 		return &says{defined, "message"}, nil
 	}
-	return nil, fmt.Errorf("there is no built-in tool %q", name)
+	return nil, fmt.Errorf("unknown built-in tool %q", name)
 }
 
 func define(name, description, usual, argument, schema string) Definition {

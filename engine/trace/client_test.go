@@ -69,7 +69,7 @@ func (r *received) span(t *testing.T, name string) *traces.Span {
 		for _, s := range r.spans {
 			names = append(names, s.Name)
 		}
-		t.Fatalf("there is no span %q among %q", name, names)
+		t.Fatalf("unknown span %q among %q", name, names)
 	}
 	return r.spans[i]
 }

@@ -213,12 +213,12 @@ func Write(w io.Writer, p Page, options Options) error {
 		"html": writeHTML, "junit": writeJUnit, "github": writeGitHub, "comment": writeComment,
 	}[options.Format]
 	if !ok {
-		return fmt.Errorf("there is no format %q: the formats are %s", options.Format, strings.Join(Formats, ", "))
+		return fmt.Errorf("unknown format %q: the formats are %s", options.Format, strings.Join(Formats, ", "))
 	}
 	names := namesOf(p.Tables(People))
 	for _, name := range options.Tables {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("there is no table %q: the tables are %s", name, strings.Join(names, ", "))
+			return fmt.Errorf("unknown table %q: the tables are %s", name, strings.Join(names, ", "))
 		}
 	}
 	if err := write(w, p, options); err != nil {

@@ -169,10 +169,10 @@ func TestThresholdsComeFirst(t *testing.T) {
 
 func TestWriteRefuses(t *testing.T) {
 	for want, options := range map[string]page.Options{
-		`there is no format "xml": the formats are terminal, markdown`: {Format: "xml"},
-		`there is no table "wines": the tables are dishes`:             {Tables: []string{"wines"}},
+		`unknown format "xml": the formats are terminal, markdown`: {Format: "xml"},
+		`unknown table "wines": the tables are dishes`:             {Tables: []string{"wines"}},
 		`writing the report: a CSV file holds one table: name one`:     {Format: "csv", Tables: []string{"dishes", "dishes"}},
-		`there is no table "thresholds": the tables are dishes`:        {Tables: []string{page.Thresholds}},
+		`unknown table "thresholds": the tables are dishes`:        {Tables: []string{page.Thresholds}},
 	} {
 		var out bytes.Buffer
 		if err := page.Write(&out, noon(), options); err == nil || !strings.HasPrefix(err.Error(), want) || out.Len() > 0 {

@@ -256,5 +256,5 @@ func noRun(dir, id string) error {
 		}
 	}
 	slices.Sort(known)
-	return exit.Usage(exit.DidYouMean(id, known, "agentbench show "+dir+" lists the runs"), "there is no run %q in %s", id, dir)
+	return exit.Usage(exit.DidYouMean(id, known, "agentbench show "+dir+" lists the runs"), "unknown run %q in %s", id, dir)
 }

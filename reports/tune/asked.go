@@ -211,7 +211,7 @@ func (c *compiler) metric(flag, text string, want expr.Want) *Term {
 	for _, m := range spec.Misreads(reads, spec.Readable{Scorers: c.scorers}) {
 		at := max(0, strings.Index(text, m.Name))
 		c.faults = append(c.faults, source.Fault{File: source.NewFile(flag, []byte(text)), Pos: source.Pos{Line: 1, Col: len([]rune(text[:at])) + 1},
-			Len: len([]rune(m.Name)), What: `there is no scorer "` + page.Visible(m.Name) + `"`, Hint: exit.DidYouMean(m.Name, m.Known, "there are: "+exit.Some(m.Known))})
+			Len: len([]rune(m.Name)), What: `unknown scorer "` + page.Visible(m.Name) + `"`, Hint: exit.DidYouMean(m.Name, m.Known, "there are: "+exit.Some(m.Known))})
 	}
 	return term
 }

@@ -257,7 +257,7 @@ func TestActionRunsASuite(t *testing.T) {
 		{"as the baseline", map[string]string{"suite": "suite.yaml", "baseline": "main", "diff-args": "--margin 0.3 --margin 50%"}, 0, "compared with `?baselines/main.jsonl"},
 		{"worse than the baseline", map[string]string{"suite": "suite.yaml", "baseline": "main", "args": " --set terminate.max_iterations=1\n --quiet "}, 1, "worse"},
 		{"a threshold that does not hold", map[string]string{"suite": "suite.yaml", "args": "--threshold configurations.default.runs<0"}, 1, "does not hold"},
-		{"no such suite", map[string]string{"suite": "sweet.yaml", "baseline": "main"}, 2, "there is no file sweet.yaml"},
+		{"no such suite", map[string]string{"suite": "sweet.yaml", "baseline": "main"}, 2, "file not found: sweet.yaml"},
 		{"a spec that is wrong", map[string]string{"suite": "wrong.yaml"}, 3, "wrong.yaml:"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -314,7 +314,7 @@ func (f *reportFlags) validate() (err error) {
 	}
 	for _, name := range f.tables {
 		if !slices.Contains(f.names, name) {
-			return exit.Usage(exit.DidYouMean(name, f.names, "there are: "+strings.Join(f.names, ", ")), "there is no table %q", name)
+			return exit.Usage(exit.DidYouMean(name, f.names, "there are: "+strings.Join(f.names, ", ")), "unknown table %q", name)
 		}
 	}
 	f.files = nil
@@ -333,7 +333,7 @@ func (f *reportFlags) formatNamed(name string) (string, error) {
 		name = "markdown"
 	}
 	if !slices.Contains(page.Formats, name) {
-		return "", exit.Usage(exit.DidYouMean(name, page.Formats, "there are: "+strings.Join(page.Formats, ", ")), "there is no format %q", name)
+		return "", exit.Usage(exit.DidYouMean(name, page.Formats, "there are: "+strings.Join(page.Formats, ", ")), "unknown format %q", name)
 	}
 	if name == "csv" && len(f.tables) > 1 {
 		return "", exit.Usage("name one with --table", "a CSV file holds one table")
@@ -425,7 +425,7 @@ func (f *thresholdFlags) recorded(newest *record.Manifest, others ...*record.Man
 func (f *thresholdFlags) read(misreads func(reads []string) []spec.Misread) error {
 	for _, text := range f.texts {
 		for _, m := range misreads(reports.ThresholdReads(text)) {
-			return exit.Usage(exit.DidYouMean(m.Name, m.Known, "there are: "+exit.Some(m.Known)), "--threshold %s: there is no %s %q", text, m.What, m.Name)
+			return exit.Usage(exit.DidYouMean(m.Name, m.Known, "there are: "+exit.Some(m.Known)), "--threshold %s: unknown %s %q", text, m.What, m.Name)
 		}
 	}
 	return nil

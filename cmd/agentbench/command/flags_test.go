@@ -18,11 +18,11 @@ var refusedValues = map[string]map[string]string{
 	"allow-incomplete": {"perhaps": "true or false"},
 	"alpha":            {"0": "between 0 and 1", "1": "between 0 and 1", "much": "a number"},
 	"attempts":         {"0": "at least 1", "-1": "at least 1", "many": "a whole number"},
-	"cache":            {"of": "there is no cache mode"},
+	"cache":            {"of": "unknown cache mode"},
 	"concurrency":      {"0": "at least 1", "-3": "at least 1", "2.5": "a whole number"},
 	"dry-run":          {"perhaps": "true or false"},
 	"force":            {"perhaps": "true or false"},
-	"format":           {"htm": "there is no format"},
+	"format":           {"htm": "unknown format"},
 	"grace":            {"-5s": "no less than 0s", "5": "a duration"},
 	"json":             {"perhaps": "true or false"},
 	"margin":           {"x": "margin"},
@@ -30,9 +30,9 @@ var refusedValues = map[string]map[string]string{
 	"all":              {"maybe": "true or false"},
 	"seed":             {"one": "a whole number", "0.5": "a whole number"},
 	"set":              {"path": "want path=value", "=1": "want path=value", "a.b=": "no value for a.b", "a=[1": "in this list"},
-	"table":            {"nosuch": "there is no table"},
+	"table":            {"nosuch": "unknown table"},
 	"trials":           {"0": "want 1 to", "-1": "want 1 to", "1000001": "want 1 to"},
-	"write":            {"nosuch=file": "there is no format", "json=": "FORMAT=FILE"},
+	"write":            {"nosuch=file": "unknown format", "json=": "FORMAT=FILE"},
 }
 
 // otherMeaning are flags of one name that mean different things, and those whose values

@@ -24,7 +24,7 @@ func (p *program) initCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			suite, ok := suites.Find(from)
 			if !ok {
-				return exit.Usage(exit.DidYouMean(from, suites.Names(), "there are: "+strings.Join(suites.Names(), ", ")), "there is no suite %q to start from", from)
+				return exit.Usage(exit.DidYouMean(from, suites.Names(), "there are: "+strings.Join(suites.Names(), ", ")), "unknown suite %q to start from", from)
 			}
 			return p.init(args[0], suite)
 		},

@@ -96,7 +96,7 @@ func find(path string) (file string, shipped fs.FS, err error) {
 	if suite, ok := suites.Find(path); ok {
 		return path, suite.FS, nil
 	}
-	return "", nil, exit.Usage(exit.DidYouMean(path, nearby(path), "the suites that ship: "+strings.Join(suites.Names(), ", ")), "there is no file %s", path)
+	return "", nil, exit.Usage(exit.DidYouMean(path, nearby(path), "the suites that ship: "+strings.Join(suites.Names(), ", ")), "file not found: %s", path)
 }
 
 // inside is the suite that a folder holds, else the suite that ships under the name of

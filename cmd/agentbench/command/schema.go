@@ -36,7 +36,7 @@ diff, replay, tune or calibrate write with --format json, for programs.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			schema := schemas[args[0]]
 			if schema == nil {
-				return exit.Usage(exit.DidYouMean(args[0], schemaNames, "there are: "+strings.Join(schemaNames, ", ")), "there is no schema of %q", args[0])
+				return exit.Usage(exit.DidYouMean(args[0], schemaNames, "there are: "+strings.Join(schemaNames, ", ")), "unknown schema %q", args[0])
 			}
 			text, err := schema()
 			if err != nil {

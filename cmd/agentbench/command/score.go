@@ -70,7 +70,7 @@ same command goes on.`,
 
 func (f *scoreFlags) validate() error {
 	if formats := []string{"terminal", "json"}; !slices.Contains(formats, f.format) {
-		return exit.Usage("there are: terminal, json", "there is no format %q", f.format)
+		return exit.Usage("there are: terminal, json", "unknown format %q", f.format)
 	}
 	for _, name := range f.scorers {
 		if slices.Contains(f.remove, name) {
@@ -398,7 +398,7 @@ func (s *scoring) name() error {
 	}
 	for _, name := range s.flags.scorers {
 		if !slices.Contains(known, name) {
-			return exit.Usage(exit.DidYouMean(name, known, "there are: "+exit.Some(known)), "there is no scorer %q", name)
+			return exit.Usage(exit.DidYouMean(name, known, "there are: "+exit.Some(known)), "unknown scorer %q", name)
 		}
 	}
 	if err := s.nameRemoved(known); err != nil {
@@ -449,7 +449,7 @@ func (s *scoring) nameRemoved(known []string) error {
 	there := slices.Concat(s.manifest.Scorers, known)
 	for _, name := range s.flags.remove {
 		if !slices.Contains(there, name) {
-			return exit.Usage(exit.DidYouMean(name, there, "there are: "+exit.Some(there)), "there is no scorer %q", name)
+			return exit.Usage(exit.DidYouMean(name, there, "there are: "+exit.Some(there)), "unknown scorer %q", name)
 		}
 	}
 	s.remove = slices.Clone(s.flags.remove)

@@ -69,7 +69,7 @@ iteration with its output, evaluation and usage, why the run stopped, and what i
 func (f *showFlags) validate(one bool) error {
 	states := []string{string(record.Completed), string(record.Failed), string(record.Faulted), string(record.Cancelled)}
 	if f.Status = record.Status(f.status); f.status != "" && !slices.Contains(states, f.status) {
-		return exit.Usage("there are: "+strings.Join(states, ", "), "there is no status %q", f.status)
+		return exit.Usage("there are: "+strings.Join(states, ", "), "unknown status %q", f.status)
 	}
 	if err := f.reportFlags.validate(); err != nil || !one {
 		return err

@@ -166,7 +166,7 @@ func jsonLine(value any) ([]byte, error) {
 func (p *program) write(of page.Page, f *reportFlags, tables ...string) error {
 	for _, name := range f.tables {
 		if all := of.Tables(page.Machines); !slices.ContainsFunc(all, func(t page.Table) bool { return t.Name == name }) {
-			return exit.Usage("it has: "+all[0].Name, "there is no table %q here", name)
+			return exit.Usage("it has: "+all[0].Name, "unknown table %q here", name)
 		}
 	}
 	options := page.Options{Format: f.format, Width: p.width(p.out), Color: p.colored(p.out), Summary: !f.all, Tables: f.tables}

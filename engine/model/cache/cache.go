@@ -318,7 +318,7 @@ func ParseMode(text string) (Mode, error) {
 	case On, Off, Read, Write, Only:
 		return mode, nil
 	}
-	return "", fmt.Errorf("there is no cache mode %q", text)
+	return "", fmt.Errorf("unknown cache mode %q", text)
 }
 
 type runKey struct{}

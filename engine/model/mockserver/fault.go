@@ -76,9 +76,9 @@ func named(name string) (Fault, error) {
 		names = append(names, known.Name)
 	}
 	if closest := source.Closest(name, names); closest != "" {
-		return Fault{}, fmt.Errorf("there is no fault %q: did you mean %s?", name, closest)
+		return Fault{}, fmt.Errorf("unknown fault %q: did you mean %s?", name, closest)
 	}
-	return Fault{}, fmt.Errorf("there is no fault %q", name)
+	return Fault{}, fmt.Errorf("unknown fault %q", name)
 }
 
 func listed(options []string) string {

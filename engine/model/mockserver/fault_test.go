@@ -303,11 +303,11 @@ func TestTransientFaultsComeInTurn(t *testing.T) {
 
 func TestFaultsThatAreNone(t *testing.T) {
 	for text, says := range map[string]string{
-		"":              `there is no fault ""`,
+		"":              `unknown fault ""`,
 		"429:retry=2":   `the fault 429 has no option "retry", only retry-after`,
 		"cut:by=2s":     `the fault cut has no option "by": it has none`,
 		"hagn":          "did you mean hang?",
-		"200":           `there is no fault "200"`,
+		"200":           `unknown fault "200"`,
 		"slow:by=-2s":   "by is a duration",
 		"huge:size=big": "is not a size",
 		"huge:size=1PB": "is not a size",
@@ -322,7 +322,7 @@ func TestFaultsThatAreNone(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	for text, says := range map[string]string{"ok*0": "how often is a number", "ok,": `no fault ""`, "repeat": `no fault "repeat"`, "repeat,ok": `no fault "repeat"`} {
+	for text, says := range map[string]string{"ok*0": "how often is a number", "ok,": `unknown fault ""`, "repeat": `unknown fault "repeat"`, "repeat,ok": `unknown fault "repeat"`} {
 		if _, err := ParseSchedule(text); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v", text, err)
 		}
