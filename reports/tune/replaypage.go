@@ -110,18 +110,8 @@ func (r *Replay) labels() (counts map[string]int, of int) {
 }
 
 // Remark says where nothing real was measured.
-func (r *Replay) Remark(quote func(string) string) string { return SimulatedBy(r.Simulated, quote) }
-
-// SimulatedBy says which models were simulated; "" where none were.
-func SimulatedBy(models []string, quote func(string) string) string {
-	if len(models) == 0 {
-		return ""
-	}
-	quoted := make([]string, len(models))
-	for i, name := range models {
-		quoted[i] = quote(name)
-	}
-	return "simulated by " + strings.Join(quoted, ", ")
+func (r *Replay) Remark(quote func(string) string) string {
+	return page.SimulatedBy(r.Simulated, quote)
 }
 
 // Tables are all tables of a replay.
@@ -130,7 +120,7 @@ func (r *Replay) Tables(page.Audience) []page.Table {
 }
 
 // WholeWarnings are those on the replay.
-func (r *Replay) WholeWarnings() []page.Warning { return Warnings(r.Warnings) }
+func (r *Replay) WholeWarnings() []page.Warning { return page.Warnings(r.Warnings) }
 
 // Warned are all warnings, those on a configuration with its name.
 func (r *Replay) Warned() iter.Seq2[string, page.Warning] {
@@ -197,17 +187,7 @@ func (r *Replay) Facts(group string) (facts []page.Fact) {
 }
 
 // WriteJSON writes the replay as one object, whose form is that of Replay.
-func (r *Replay) WriteJSON(w io.Writer) error { return WriteObject(w, r) }
-
-// WriteObject writes a page as one object.
-func WriteObject(w io.Writer, of any) error {
-	text, err := page.EncodeJSON(of, "")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(text, '\n'))
-	return err
-}
+func (r *Replay) WriteJSON(w io.Writer) error { return page.WriteObject(w, r) }
 
 // ReplayJSONSchema describes the JSON of replays in JSON Schema (draft 2020-12).
 func ReplayJSONSchema() ([]byte, error) { return reports.SchemaOf[Replay](ReplaySchema) }
@@ -627,15 +607,6 @@ func (n ReplayNote) Serious() bool {
 		return true
 	}
 	return reports.Warning(n).Serious()
-}
-
-// Warnings are notes as a page has them.
-func Warnings[N page.Warning](notes []N) []page.Warning {
-	warnings := make([]page.Warning, len(notes))
-	for i, n := range notes {
-		warnings[i] = n
-	}
-	return warnings
 }
 
 // notesOf are those of some kinds, about one scorer where that is named.

@@ -42,7 +42,7 @@ func (t *Tuning) Heading(quote func(string) string) string {
 
 // Remark says where nothing real was measured.
 func (t *Tuning) Remark(quote func(string) string) string {
-	return SimulatedBy(t.Simulated, quote)
+	return page.SimulatedBy(t.Simulated, quote)
 }
 
 // Tables are all tables of a tuning.
@@ -54,7 +54,7 @@ func (t *Tuning) Tables(page.Audience) []page.Table {
 }
 
 // WholeWarnings are all notes but those in cells.
-func (t *Tuning) WholeWarnings() []page.Warning { return Warnings(t.wholeNotes()) }
+func (t *Tuning) WholeWarnings() []page.Warning { return page.Warnings(t.wholeNotes()) }
 
 // Warned are all notes on the tuning, and those on its configurations.
 func (t *Tuning) Warned() iter.Seq2[string, page.Warning] {
@@ -98,7 +98,7 @@ func (t *Tuning) Facts(group string) (facts []page.Fact) {
 }
 
 // WriteJSON writes the tuning as one object, whose form is that of Tuning.
-func (t *Tuning) WriteJSON(w io.Writer) error { return WriteObject(w, t) }
+func (t *Tuning) WriteJSON(w io.Writer) error { return page.WriteObject(w, t) }
 
 // JSONSchema describes the JSON of tunings in JSON Schema (draft 2020-12).
 func JSONSchema() ([]byte, error) { return reports.SchemaOf[Tuning](Schema) }

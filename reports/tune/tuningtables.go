@@ -145,7 +145,7 @@ func (t *Tuning) flips(row choiceRow, n int) page.Cell {
 }
 
 // lostMost is the column of the bounds of single configurations.
-var lostMost = page.Column{Head: "at most, if\ntried alone", Key: "lost_most", Right: true, Warnings: Warnings([]Note{{Kind: Alone}})}
+var lostMost = page.Column{Head: "at most, if\ntried alone", Key: "lost_most", Right: true, Warnings: page.Warnings([]Note{{Kind: Alone}})}
 
 // most is the bound, and says where it is of the mean and not of a share of runs.
 func (l *Loss) most() page.Cell {
@@ -201,7 +201,7 @@ func (t *Tuning) differencesTable() page.Table {
 		}},
 		number("base", func(d *Difference) page.Value { return d.Base }),
 		number("new", func(d *Difference) page.Value { return d.New }),
-		{Column: page.Column{Head: "change", Key: "change", Right: true, Warnings: Warnings([]Note{{Kind: ByRatios}})}, Cell: func(row differenceRow) page.Cell {
+		{Column: page.Column{Head: "change", Key: "change", Right: true, Warnings: page.Warnings([]Note{{Kind: ByRatios}})}, Cell: func(row differenceRow) page.Cell {
 			return page.Number(row.Change, orNothing(row.changeForm()))
 		}},
 		{Column: page.Column{Head: "95%", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
@@ -365,11 +365,11 @@ func (t *Tuning) frontTable() page.Table {
 		notes = append(notes, Note{Kind: OffTheFront, Count: t.Unpriced})
 	}
 	fields := []page.Field[*FrontRow]{
-		{Column: page.Column{Head: "configuration", Key: "configuration", Warnings: Warnings(notes)}, Cell: func(f *FrontRow) page.Cell { return page.Name(f.Name) }},
+		{Column: page.Column{Head: "configuration", Key: "configuration", Warnings: page.Warnings(notes)}, Cell: func(f *FrontRow) page.Cell { return page.Name(f.Name) }},
 		{Column: page.Column{Head: "", Key: "role", Optional: true}, Cell: func(f *FrontRow) page.Cell { return page.Text(f.role()) }},
 	}
 	fields = append(fields, reports.FrontFields(page.Column{About: t.Terms.Cost, Key: "cost"}, page.Column{About: t.Terms.objectiveName(), Key: "objective"}, cost, objectiveForm,
-		Warnings([]Note{{Kind: OnTheFront}}), func(f *FrontRow) reports.FrontPoint {
+		page.Warnings([]Note{{Kind: OnTheFront}}), func(f *FrontRow) reports.FrontPoint {
 			return reports.FrontPoint{Cost: f.ChoiceCost, Quality: f.Objective, Seconds: f.Seconds, Share: f.Share}
 		})...)
 	fields = append(fields, []page.Field[*FrontRow]{
