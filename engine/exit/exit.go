@@ -94,7 +94,8 @@ func ShellWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Plural is a number of things: 1 run, 2 runs.
+// Plural is a number of things: 1 run, 2 runs. It is page.Plural for packages that may
+// not reach reports/page, which itself reaches none of ours.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
