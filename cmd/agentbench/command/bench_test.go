@@ -35,11 +35,17 @@ func BenchmarkTune(b *testing.B) {
 		thresholds = append(thresholds, fmt.Sprintf("%.4f", 0.5+float64(i)*0.0049))
 	}
 	args := []string{"tune", dir, "-p", "terminate.max_iterations=1,2,3,4,5,6,7,8,9,10", "-p", "terminate.confidence.threshold=" + strings.Join(thresholds, ",")}
+	benchCommand(b, "10000 recorded runs · 1010 configurations tried", args...)
+}
+
+// benchCommand measures a command as a process of its own, and expects it to print a text.
+func benchCommand(b *testing.B, text string, args ...string) {
+	b.Helper()
 	var held int64
 	var used time.Duration
 	for b.Loop() {
 		c := exec.Command("agentbench", args...)
-		if out, err := c.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("10000 recorded runs · 1010 configurations tried")) {
+		if out, err := c.CombinedOutput(); err != nil || !bytes.Contains(out, []byte(text)) {
 			b.Fatalf("%v\n%s", err, out)
 		}
 		used += c.ProcessState.UserTime() + c.ProcessState.SystemTime()
@@ -112,18 +118,7 @@ func BenchmarkDiff(b *testing.B) {
 }
 
 func benchDiff(b *testing.B, args ...string) {
-	var held int64
-	var used time.Duration
-	for b.Loop() {
-		c := exec.Command("agentbench", append([]string{"diff", "--fail-on", "none"}, args...)...)
-		if out, err := c.CombinedOutput(); err != nil {
-			b.Fatalf("%v\n%s", err, out)
-		}
-		used += c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-		held = max(held, c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
-	}
-	b.ReportMetric(used.Seconds()/float64(b.N), "cpu-s")
-	b.ReportMetric(float64(held>>20), "MiB")
+	benchCommand(b, "", append([]string{"diff", "--fail-on", "none"}, args...)...)
 }
 
 // writeCompared makes a result folder whose numbers differ from those of another
@@ -183,18 +178,7 @@ func BenchmarkScore(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			home := b.TempDir()
 			dir := scoredFolder(b, home, n)
-			var held int64
-			var used time.Duration
-			for b.Loop() {
-				c := exec.Command("agentbench", "score", dir, filepath.Join(home, "suite.yaml"), "--again", "-q")
-				if out, err := c.CombinedOutput(); err != nil {
-					b.Fatalf("%v\n%s", err, out)
-				}
-				used += c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-				held = max(held, c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
-			}
-			b.ReportMetric(used.Seconds()/float64(b.N), "cpu-s")
-			b.ReportMetric(float64(held)/(1<<20), "MiB")
+			benchCommand(b, "", "score", dir, filepath.Join(home, "suite.yaml"), "--again", "-q")
 			b.ReportMetric(float64(sizeOf(b, dir, "records.jsonl")>>20), "MiB-records")
 		})
 	}
@@ -273,18 +257,7 @@ func BenchmarkReport(b *testing.B) {
 		b.Run(fmt.Sprintf("%d/%d", runs, bytes), func(b *testing.B) {
 			dir := b.TempDir()
 			writeRuns(b, dir, runs, strings.Repeat("ten bytes ", bytes/10))
-			var held int64
-			var used time.Duration
-			for b.Loop() {
-				c := exec.Command("agentbench", "report", dir)
-				if out, err := c.CombinedOutput(); err != nil {
-					b.Fatalf("%v\n%s", err, out)
-				}
-				used += c.ProcessState.UserTime() + c.ProcessState.SystemTime()
-				held = max(held, c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss<<10)
-			}
-			b.ReportMetric(used.Seconds()/float64(b.N), "cpu-s")
-			b.ReportMetric(float64(held>>20), "MiB")
+			benchCommand(b, "", "report", dir)
 			b.ReportMetric(float64(sizeOf(b, dir, "records.jsonl")>>20), "MiB-records")
 			b.ReportMetric(float64(sizeOf(b, dir, "signals.jsonl")>>20), "MiB-signals")
 		})

@@ -276,24 +276,7 @@ func TestShellWords(t *testing.T) {
 
 // TestImportDocument runs the examples of docs/import.md.
 func TestImportDocument(t *testing.T) {
-	text := readDoc(t, "import.md")
-	t.Chdir(t.TempDir())
-	commands := 0
-	for _, b := range blocks(text) {
-		switch b.language {
-		case "jsonl":
-			if err := os.WriteFile("log.jsonl", []byte(strings.Join(b.lines, "\n")), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		case "yaml":
-			writeNamed(t, b.lines)
-		case "console":
-			commands += runAll(t, b.lines)
-		}
-	}
-	if commands < 4 {
-		t.Errorf("found %d commands", commands)
-	}
+	runDocument(t, "../../../docs/import.md", 4)
 	if _, faults := spec.Load("chat.yaml", spec.Options{}); len(faults) > 0 {
 		t.Error(faults)
 	}
