@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agentbench/agentbench/engine/loop"
 	"github.com/agentbench/agentbench/engine/model/pace"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
@@ -307,6 +308,20 @@ func TestHeadersOfRemoteAgents(t *testing.T) {
 	}
 }
 
+// built has the loops of s.yaml, for an environment without variables.
+func built(t *testing.T, files fstest.MapFS) (*spec.Document, []*loop.Loop) {
+	t.Helper()
+	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
+	if err := faults.Err(); err != nil {
+		t.Fatal(err)
+	}
+	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc, loops
+}
+
 // delegating runs a loop that hands tasks to another, with the models and the rest
 // of its agent and of itself as given.
 func delegating(t *testing.T, models, agent, rest string) *record.Run {
@@ -316,14 +331,7 @@ func delegating(t *testing.T, models, agent, rest string) *record.Run {
 		"l.yaml":        {Data: []byte("loop: l\nagent: {model: m, " + agent + "delegates: [{name: research, loop: research.yaml}]}\nprompt: go\n" + rest)},
 		"research.yaml": {Data: []byte("loop: research\nagent: {model: reader}\nprompt: 'look for {{ task.input }}'\nterminate: {max_iterations: 2}\n")},
 	}
-	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
-	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, loops := built(t, files)
 	return loops[0].Run(t.Context(), "r", &spec.Task{ID: "t", Input: "x"}, 1, nil)
 }
 
@@ -447,14 +455,7 @@ phases:
 // steps are warned of. Without network, what was sent is told again.
 func TestALoopConverses(t *testing.T) {
 	files := fstest.MapFS{"s.yaml": {Data: []byte(talking)}, "l.yaml": {Data: []byte(inPhases)}}
-	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
-	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc, loops := built(t, files)
 	task := onlyTask(t, doc)
 	run := loops[0].Run(t.Context(), "c/t/1", task, 1, nil)
 	if run.Outcome.Reason != record.ReasonPhasesComplete || len(run.Iterations) != 2 {

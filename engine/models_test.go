@@ -372,14 +372,7 @@ func pair(t *testing.T, loop, set, change string) (replay.Result, *record.Run) {
 		text = replaced(text, old, with)
 	}
 	files := fstest.MapFS{"s.yaml": {Data: []byte(text)}, "l.yaml": {Data: []byte("loop: l\n" + loop)}}
-	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
-	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc, loops := built(t, files)
 	task := &spec.Task{ID: "t", Input: "x"}
 	recorded := loops[0].Run(t.Context(), "r", task, 1, nil)
 	live := loops[len(loops)-1].Run(t.Context(), "r", task, 1, nil)
@@ -444,14 +437,7 @@ func played(t *testing.T, loop string, replies ...string) *record.Run {
 		"s.yaml": {Data: fmt.Appendf(nil, "suite: s\ntasks: [{id: t, input: go}]\nmodels: {m: {provider: script, responses: [%s]}}\nconfigurations: [{name: c, loop: l.yaml}]\n", strings.Join(replies, ", "))},
 		"l.yaml": {Data: []byte("loop: l\nagent: {model: m}\nprompt: '{{ feedback }}'\n" + loop)},
 	}
-	doc, faults := spec.LoadFS(files, "s.yaml", spec.Options{})
-	if err := faults.Err(); err != nil {
-		t.Fatal(err)
-	}
-	loops, err := Loops(doc, doc.Suite.Resolved, BuildOptions{Getenv: func(string) string { return "" }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc, loops := built(t, files)
 	return loops[0].Run(t.Context(), "c/t/1", onlyTask(t, doc), 1, nil)
 }
 
