@@ -463,8 +463,10 @@ func (f *tuneFlags) again() string {
 // computed.
 func (t *tuning) applicable() (err error) {
 	switch {
-	case t.flags.apply == "":
+	case !t.flags.Given("apply"):
 		return nil
+	case t.flags.apply == "":
+		return exit.Usage("--apply alone changes the files of the suite", "--apply=: want a loop file")
 	case t.noToday:
 		return exit.Usage("--configuration NAME names it", "--apply changes one configuration, and %s holds several and no baseline", t.Path)
 	case t.flags.apply != applySuite:
@@ -476,6 +478,34 @@ func (t *tuning) applicable() (err error) {
 		return exit.Usage("--suite SUITE names it, or --apply=LOOP.yaml the file of the loop", "--apply changes the files of a suite, and no suite is named")
 	}
 	return t.unapplied(t.opened.Editable(t.today().Name))
+}
+
+// appliesTo refuses an --apply=LOOP.yaml whose loop differs from the tuned one in more
+// than the parameters that are tried or set, and what belongs to the same condition.
+func (t *tuning) appliesTo() error {
+	if t.loop == nil {
+		return nil
+	}
+	var changing []string
+	for i := range t.axes {
+		changing = append(changing, t.axes[i].Path)
+	}
+	for _, s := range t.set {
+		changing = append(changing, s.Path)
+	}
+	for i, path := range changing {
+		parts := strings.Split(spec.FullPath(path), ".")
+		changing[i] = strings.Join(parts[:min(2, len(parts))], ".") + "."
+	}
+	others := func(l *spec.Loop) []spec.Value {
+		return slices.DeleteFunc(l.Values(), func(v spec.Value) bool {
+			return slices.ContainsFunc(changing, func(prefix string) bool { return strings.HasPrefix(v.Path+".", prefix) })
+		})
+	}
+	if !reflect.DeepEqual(others(t.loop.Loop), others(t.today().Loop)) {
+		return exit.Usage("--apply alone changes the files of the suite", "--apply: the loop in %s is not that of %s", t.loop.path, page.Visible(t.today().Name))
+	}
+	return nil
 }
 
 // apply changes the files to what is recommended, and shows how.

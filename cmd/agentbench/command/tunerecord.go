@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -30,7 +31,7 @@ type live struct {
 // openLive prepares the recording of a suite, up to its first call, and checks what else
 // would fail after it.
 func (t *tuning) openLive(ctx context.Context) (*live, error) {
-	if err := t.options.RefuseComparing(t.opened.Suite.Scorers); err != nil {
+	if err := cmp.Or(t.appliesTo(), t.options.RefuseComparing(t.opened.Suite.Scorers)); err != nil {
 		return nil, err
 	}
 	if left := tune.Comparing(t.opened.Suite.Scorers); len(left) > 0 && !t.flags.quiet {
