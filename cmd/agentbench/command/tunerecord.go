@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
@@ -40,6 +41,15 @@ func (t *tuning) openLive(ctx context.Context) (*live, error) {
 	paths, err := tune.PathsOf(t.opened.Suite.Configuration(t.today().Name), t.set, t.axes)
 	if err != nil {
 		return nil, t.unusable(err)
+	}
+	var models []string
+	for i := range t.opened.Suite.Models {
+		models = append(models, t.opened.Suite.Models[i].Key)
+	}
+	for i := range paths.Configurations {
+		if name := paths.Configurations[i].Loop.Agent.Model; name != "" && !slices.Contains(models, name) {
+			return nil, t.unusable(exit.Usage(exit.DidYouMean(name, models, "there are: "+exit.Some(models)), "%s has no model %q", t.opened.path, name))
+		}
 	}
 	t.axes = paths.Axes
 	document := *t.opened.Document
