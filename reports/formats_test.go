@@ -170,8 +170,8 @@ func TestMarkdownIsCutAtWholeRows(t *testing.T) {
 func TestWriteRefusesWhatIsNotThere(t *testing.T) {
 	r := small(1).collect()
 	for want, options := range map[string]page.Options{
-		`unknown format "pdf"`:   {Format: "pdf"},
-		`unknown table "task"`:   {Tables: []string{"task"}},
+		`unknown format "pdf"`:       {Format: "pdf"},
+		`unknown table "task"`:       {Tables: []string{"task"}},
 		`a CSV file holds one table`: {Format: "csv", Tables: []string{"tasks", "stops"}},
 	} {
 		if err := page.Write(io.Discard, r, options); err == nil || !strings.Contains(err.Error(), want) {

@@ -171,7 +171,7 @@ func TestWriteRefuses(t *testing.T) {
 	for want, options := range map[string]page.Options{
 		`unknown format "xml": the formats are terminal, markdown`: {Format: "xml"},
 		`unknown table "wines": the tables are dishes`:             {Tables: []string{"wines"}},
-		`writing the report: a CSV file holds one table: name one`:     {Format: "csv", Tables: []string{"dishes", "dishes"}},
+		`writing the report: a CSV file holds one table: name one`: {Format: "csv", Tables: []string{"dishes", "dishes"}},
 		`unknown table "thresholds": the tables are dishes`:        {Tables: []string{page.Thresholds}},
 	} {
 		var out bytes.Buffer
