@@ -53,7 +53,7 @@ func (e *Earlier) Text(dir string, planned int) string {
 		text += fmt.Sprintf(", %d with a fault to be tried again", again)
 	}
 	if givenUp > 0 {
-		text += fmt.Sprintf(", %d given up after %s (--attempts)", givenUp, exit.Plural(e.tries, "fault", "faults"))
+		text += fmt.Sprintf(", %d aborted after %s (--attempts)", givenUp, exit.Plural(e.tries, "fault", "faults"))
 	}
 	if e.Found.Rebuilt > 0 {
 		text += fmt.Sprintf(", signals of %d made again", e.Found.Rebuilt)
@@ -132,12 +132,12 @@ func (s *Session) create(m *record.Manifest) (*record.Journal, Earlier, error) {
 func Unresumable(dir string, err error) error {
 	var busy *record.InUse
 	var damage *record.Problem
-	hint := "the finished runs are safe; once the cause is gone, the same command goes on"
+	hint := "finished runs are saved; fix the cause and rerun the same command to resume"
 	switch {
 	case errors.As(err, &busy):
 		hint = "wait until it ends, or name another folder with --out"
 	case errors.As(err, &damage):
-		hint = "agentbench repair " + exit.ShellWord(dir) + " moves what is damaged aside and keeps the rest"
+		hint = "agentbench repair " + exit.ShellWord(dir) + " moves the damaged lines aside and keeps the rest"
 	}
 	return exit.With(exit.NotMeasured, hint, "%w", err)
 }

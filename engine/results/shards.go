@@ -41,7 +41,7 @@ func sameShard(dir string, before, now *record.Manifest) error {
 	case is == nil && (was == nil || before.Tasks == was.Tasks): // the folder is about the whole suite
 		return nil
 	case is == nil:
-		return exit.Usage(fmt.Sprintf("--shard %d/%d goes on there; another --out starts afresh", was.Held[0].Number, was.Of),
+		return exit.Usage(fmt.Sprintf("--shard %d/%d goes on there; use another --out to start again", was.Held[0].Number, was.Of),
 			"%s holds %s of %d, not the whole suite", dir, HeldBy(was), was.Of)
 	case was == nil:
 		return exit.Usage("name another folder with --out", "%s holds results of the whole suite, not of shard %d of %d", dir, is.Held[0].Number, is.Of)
@@ -78,7 +78,7 @@ func Unmerged(out string, err error) error {
 		}
 		return exit.Usage("name another folder with --out", "there is something at %s already", out)
 	case errors.As(err, &damaged):
-		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(damaged.Dir)+" moves what is damaged aside and keeps the rest", "%w", err)
+		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(damaged.Dir)+" moves the damaged lines aside and keeps the rest", "%w", err)
 	case errors.As(err, &contradiction):
 		return exit.With(exit.NotMeasured, "agentbench show DIR "+exit.ShellWord(contradiction.Run)+" prints it; leave out the folder that is wrong", "%w", err)
 	case errors.As(err, &busy):

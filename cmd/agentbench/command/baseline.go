@@ -17,17 +17,17 @@ import (
 
 // declareBaselines lets the user say where baselines are.
 func declareBaselines(c *cobra.Command, dir *string) {
-	c.Flags().StringVar(dir, "baselines", results.BaselineFolder, "folder of the baselines")
+	c.Flags().StringVar(dir, "baselines", results.BaselineFolder, "folder with the baselines")
 }
 
 func (p *program) baselineCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "baseline",
-		Short:   "Keep results to compare later ones with",
+		Short:   "Keep results as a baseline for later comparisons",
 		GroupID: "look",
-		Long: `Keeps results as a small file that can be committed to git: the scores and the usage of
-every run, without the trajectories. Files are baselines/NAME.jsonl, beside which
-agentbench diff --baseline NAME and run --baseline NAME look for them.`,
+		Long: `Keeps results as a small file that can be committed to git: scores and usage of every
+run, without the trajectories. Files are baselines/NAME.jsonl; diff, run and report
+find them by --baseline NAME.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error { return unknownCommand(c, args) },
 	}
@@ -40,8 +40,8 @@ func (p *program) baselineSetCommand() *cobra.Command {
 	var incomplete bool
 	c := &cobra.Command{
 		Use:   "set NAME DIR[:CONFIGURATION]",
-		Short: "Make a baseline of results",
-		Long: `Makes a baseline of a result folder, or of one of its configurations. A baseline of that
+		Short: "Save results as a baseline",
+		Long: `Saves a result folder, or one of its configurations, as a baseline. A baseline of that
 name is replaced. The same results give the same bytes.`,
 		Args: arguments(2, 2, "a name and a result folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -55,8 +55,8 @@ name is replaced. The same results give the same bytes.`,
 			return p.setBaseline(args[0], dir, from, incomplete)
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", results.BaselineFolder, "folder of the baselines")
-	c.Flags().BoolVar(&incomplete, "allow-incomplete", false, "also of results that are not complete")
+	c.Flags().StringVar(&dir, "dir", results.BaselineFolder, "folder with the baselines")
+	c.Flags().BoolVar(&incomplete, "allow-incomplete", false, "allow results that are not complete")
 	return c
 }
 
@@ -64,10 +64,10 @@ name is replaced. The same results give the same bytes.`,
 func (p *program) setBaseline(name, dir string, from *results.Place, incomplete bool) error {
 	m := &from.Manifest
 	if m.Status != record.StateComplete && !incomplete {
-		return exit.With(exit.NotMeasured, "let agentbench run make the rest, or use --allow-incomplete", "%s is not complete: it is %s", from.Path, m.Status)
+		return exit.With(exit.NotMeasured, "resume it with agentbench run, or use --allow-incomplete", "%s is not complete: it is %s", from.Path, m.Status)
 	}
 	if m.Incomplete != "" && !incomplete {
-		return exit.With(exit.NotMeasured, "agentbench merge joins shards; --allow-incomplete takes what is there", "%s is not complete: %s", from.Path, page.Visible(m.Incomplete))
+		return exit.With(exit.NotMeasured, "agentbench merge joins shards; --allow-incomplete saves the part that is there", "%s is not complete: %s", from.Path, page.Visible(m.Incomplete))
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return exit.With(exit.NotMeasured, "name another folder with --dir", "making the folder of the baselines: %w", err)
@@ -82,7 +82,7 @@ func (p *program) setBaseline(name, dir string, from *results.Place, incomplete 
 	var damage *record.Problem
 	switch {
 	case errors.As(err, &damage):
-		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(from.Path)+" moves what is damaged aside and keeps the rest", "%w", err)
+		return exit.With(exit.NotMeasured, "agentbench repair "+exit.ShellWord(from.Path)+" moves the damaged lines aside and keeps the rest", "%w", err)
 	case errors.Is(err, record.ErrNoneCounts):
 		return exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(from.Path)+" lists the runs", "%s holds no run that counts", from.Path)
 	case err != nil:
@@ -115,7 +115,7 @@ func (p *program) baselineListCommand() *cobra.Command {
 				return exit.With(exit.NotMeasured, "", "reading the folder of the baselines: %w", err)
 			}
 			if len(names) == 0 {
-				fmt.Fprintf(p.err, "there is no baseline in %s; agentbench baseline set NAME DIR makes one\n", dir)
+				fmt.Fprintf(p.err, "no baselines in %s; agentbench baseline set NAME DIR saves one\n", dir)
 			}
 			var failed error
 			for _, name := range names {
@@ -127,7 +127,7 @@ func (p *program) baselineListCommand() *cobra.Command {
 			return failed
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", results.BaselineFolder, "folder of the baselines")
+	c.Flags().StringVar(&dir, "dir", results.BaselineFolder, "folder with the baselines")
 	return c
 }
 
@@ -151,6 +151,6 @@ func (p *program) baselineRemoveCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", results.BaselineFolder, "folder of the baselines")
+	c.Flags().StringVar(&dir, "dir", results.BaselineFolder, "folder with the baselines")
 	return c
 }

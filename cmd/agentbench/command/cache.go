@@ -25,7 +25,7 @@ var defaultCache = filepath.Join("results", cacheName)
 func (p *program) cacheCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "cache",
-		Short:   "Look after the answers that were paid for",
+		Short:   "Inspect and prune the response cache",
 		GroupID: "look",
 		Args:    arguments(0, 0, "list or prune"),
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -39,7 +39,7 @@ func (p *program) cacheListCommand() *cobra.Command {
 	var f reportFlags
 	c := &cobra.Command{
 		Use:   "list [DIR]",
-		Short: "Say what a cache holds (default: " + defaultCache + ")",
+		Short: "List what the cache holds, by model (default: " + defaultCache + ")",
 		Args:  arguments(0, 1, "at most one folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := f.validate(); err != nil {
@@ -57,7 +57,7 @@ func (p *program) cacheListCommand() *cobra.Command {
 			return p.write(sheet, &f)
 		},
 	}
-	c.Flags().BoolVar(&each, "entries", false, "one line an entry, in columns parted by tabs")
+	c.Flags().BoolVar(&each, "entries", false, "list every entry, in tab-separated columns")
 	f.declare(c, overview.CacheTables)
 	return c
 }
@@ -66,7 +66,7 @@ func (p *program) cachePruneCommand() *cobra.Command {
 	var size string
 	c := &cobra.Command{
 		Use:   "prune [DIR] --max-size SIZE",
-		Short: "Remove what was not used for longest until the cache is small enough",
+		Short: "Remove the least recently used entries until the cache fits",
 		Args:  arguments(0, 1, "at most one folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			most, err := source.Size(size)
@@ -76,7 +76,7 @@ func (p *program) cachePruneCommand() *cobra.Command {
 			return p.prune(cacheFolder(args), most)
 		},
 	}
-	c.Flags().StringVar(&size, "max-size", "", "how much may stay: 500MB, 2GiB, 0")
+	c.Flags().StringVar(&size, "max-size", "", "maximum size of the cache: 500MB, 2GiB, 0")
 	return c
 }
 
@@ -89,7 +89,7 @@ func cacheFolder(args []string) string {
 
 func noCache(dir string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return exit.Usage("the cache is beside the result folder, or where --cache-dir put it", "there is no cache in %s", dir)
+		return exit.Usage("the cache is next to the result folder, or where --cache-dir says", "no cache found in %s", dir)
 	}
 	return exit.Unmeasured(unlessClosed(err))
 }
@@ -133,7 +133,7 @@ func (p *program) openCache(j *job) *cache.Store {
 // cacheAt is the cache in a folder.
 func (p *program) cacheAt(dir string) *cache.Store {
 	return cache.Open(dir, cache.Options{Now: p.now, Redact: p.secrets.String, Warn: func(err error) {
-		line := fmt.Sprintf("agentbench: warning: %v; the suite goes on, but its answers are not kept", err)
+		line := fmt.Sprintf("agentbench: warning: %v; the suite continues, but answers are not cached", err)
 		if p.isTerminal(p.err) {
 			line = overview.ClearLine + line
 		}

@@ -42,19 +42,19 @@ func (p *program) calibrateCommand() *cobra.Command {
 	var f calibrateFlags
 	c := &cobra.Command{
 		Use:     "calibrate SUITE --labels FILE",
-		Short:   "Compare a judge, or any scorer, with what people say of the same outputs",
+		Short:   "Measure how well a judge or other scorer agrees with human labels",
 		GroupID: "look",
-		Long: `Compares the scores of one scorer with labels that people gave. The labels stand in a CSV file whose header is one of
+		Long: `Compares the scores of one scorer with human labels. The labels are a CSV file with one of these headers:
 
-  task,output,label               the outputs stand in the file, and are scored now
-  run,label                       of runs in the folder of --results
+  task,output,label               outputs are in the file, and are scored now
+  run,label                       labels of runs in the folder of --results
   configuration,task,trial,label  the same
 
-A label is yes or no, a number of the scorer's range, or one of the judge's choices; label2 may hold what another person
-said. Scores that are missing or out of date are made, through the cache. docs/calibrate.md says what the numbers mean.
+A label is yes or no, a number in the scorer's range, or one of the judge's choices; label2 may hold the label of a
+second person. Missing or outdated scores are computed, through the cache. docs/calibrate.md explains the numbers.
 
-Exit codes: 1 kappa is below --min-kappa; 3 the suite or the labels are wrong; 4 an interrupt or the budget ended it;
-5 no labelled output has a score, or there is no kappa.`,
+Exit codes: 1 kappa is below --min-kappa; 3 the suite or the labels are wrong; 4 interrupted, or the budget is spent;
+5 no labelled output has a score, or kappa is undefined.`,
 		Args: arguments(1, 1, "one suite"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.validate(); err != nil {
@@ -65,14 +65,14 @@ Exit codes: 1 kappa is below --min-kappa; 3 the suite or the labels are wrong; 4
 	}
 	f.reportFlags.declare(c, calibrate.TableNames)
 	f.cacheFlags.declare(c)
-	c.Flags().StringVar(&f.labels, "labels", "", "CSV file with what people said; - for stdin")
-	c.Flags().StringVar(&f.scorer, "scorer", "", "the scorer (default: the only judge of the suite)")
-	c.Flags().StringVar(&f.results, "results", "", "the result folder whose runs are labelled")
-	c.Flags().Float64Var(&f.threshold, "threshold", 0.5, "a score of this or more is a yes")
-	c.Flags().Float64Var(&f.precision, "precision", 0.1, "how far intervals should reach to both sides at most")
-	c.Flags().Float64Var(&f.minKappa, "min-kappa", 0, "fail where kappa is below this")
-	concurrencyFlag(c, &f.concurrency, "outputs that are scored")
-	quietFlag(c, &f.quiet, "no notes")
+	c.Flags().StringVar(&f.labels, "labels", "", "CSV `FILE` with the labels; - for stdin")
+	c.Flags().StringVar(&f.scorer, "scorer", "", "scorer to calibrate (default: the only judge of the suite)")
+	c.Flags().StringVar(&f.results, "results", "", "result folder with the labelled runs")
+	c.Flags().Float64Var(&f.threshold, "threshold", 0.5, "scores from here on count as yes")
+	c.Flags().Float64Var(&f.precision, "precision", 0.1, "wanted half-width of intervals")
+	c.Flags().Float64Var(&f.minKappa, "min-kappa", 0, "exit with 1 if kappa is below this")
+	concurrencyFlag(c, &f.concurrency, "outputs scored")
+	quietFlag(c, &f.quiet, "hide notes")
 	f.changed = c.Flags().Changed
 	return c
 }
@@ -298,7 +298,7 @@ const calibrateGrace = 30 * time.Second
 
 // judgeAll judges outputs, many at the same time.
 func (c *calibration) judgeAll(ctx context.Context, missing []*calibrate.Labelled) (interrupted bool, err error) {
-	interrupts := c.interrupts(ctx, calibrateGrace, func() string { return "the same command goes on with the answers that are in the cache" })
+	interrupts := c.interrupts(ctx, calibrateGrace, func() string { return "rerun the same command to continue with the cached answers" })
 	defer interrupts.stop()
 	var runs *record.Runs // nil: the outputs stand beside the labels
 	if !c.labels.Texts {

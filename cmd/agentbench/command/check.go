@@ -17,14 +17,14 @@ func (p *program) checkCommand() *cobra.Command {
 	var f reportFlags
 	c := &cobra.Command{
 		Use:     "check FILE...",
-		Short:   "Find everything that is wrong with suites, loops and mappings",
+		Short:   "Check suites, loops and mappings for errors",
 		GroupID: "write",
-		Long: `Reads suites, loops and mappings with all files that they name, and prints every fault at
-its place with a hint. A file may be - for stdin, or the name of a suite that ships.
+		Long: `Reads suites, loops and mappings with all their files, and prints every error with its
+place and a hint. FILE can be - for stdin, or the name of a suite that ships.
 Exits with 3 if anything is wrong.
 
-With --tune it says of each parameter, those of tune first, how far a recorded run
-answers for other values of it, and why not further.`,
+--tune lists the parameters, those under tune first: which values recorded runs can
+answer for, and why not others.`,
 		Args: arguments(1, -1, "one or more files"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := f.validate(); err != nil {
@@ -33,7 +33,7 @@ answers for other values of it, and why not further.`,
 			return p.checkAll(args, tune, &f)
 		},
 	}
-	c.Flags().BoolVar(&tune, "tune", false, "say which parameters can be replayed, and which need new runs")
+	c.Flags().BoolVar(&tune, "tune", false, "list which parameters can be replayed, and which need new runs")
 	f.declare(c, overview.ReplayTables)
 	return c
 }

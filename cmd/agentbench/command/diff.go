@@ -33,14 +33,14 @@ func (p *program) diffCommand() *cobra.Command {
 	var f diffFlags
 	c := &cobra.Command{
 		Use:     "diff BASE NEW | diff --baseline NAME DIR | diff DIR",
-		Short:   "Tell whether results are better, worse, or whether one cannot tell",
+		Short:   "Compare two results: better, worse, same or inconclusive",
 		GroupID: "look",
-		Long: `Compares results with earlier ones, task by task, with intervals and verdicts. BASE and NEW are result folders,
-baseline files or names of baselines; FOLDER:CONFIGURATION is one of its configurations. One folder alone is
+		Long: `Compares two results task by task, with intervals and verdicts. BASE and NEW are result folders, baseline files or
+names of baselines; FOLDER:CONFIGURATION selects one configuration. With one folder alone, its configurations are
 compared with the suite's baseline.
 
-Exit codes: 1 a gated line is worse (see --fail-on and --gate), a threshold does not hold, or, with --strict, the
-specs differ in what --vary does not name; 5 there is too little to compare.`,
+Exit codes: 1 a gated line is worse (see --fail-on and --gate), a threshold fails, or, with --strict, the specs differ
+in a path that --vary does not name; 5 too little to compare.`,
 		Args: arguments(1, 2, "two results, or one with --baseline or the suite's baseline"),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := cmp.Or(f.reportFlags.validate(), f.compareFlags.validate(), f.thresholdFlags.validate(), f.gateFlags.validate())
@@ -56,11 +56,11 @@ specs differ in what --vary does not name; 5 there is too little to compare.`,
 	f.compareFlags.declare(c)
 	f.thresholdFlags.declare(c)
 	f.gateFlags.declare(c)
-	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with the baseline of this name")
+	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with this baseline")
 	declareBaselines(c, &f.baselines)
-	c.Flags().StringArrayVar(&f.vary, "vary", nil, "a path in the spec that is meant to differ, for example models.small or agent.temperature (repeatable)")
-	c.Flags().BoolVar(&f.sequential, "sequential", false, "add the table sequential: evidence that may be looked at again and again while tasks come in")
-	c.Flags().BoolVar(&f.strict, "strict", false, "fail where the specs differ in what --vary does not name")
+	c.Flags().StringArrayVar(&f.vary, "vary", nil, "path in the spec that may differ, for example models.small or agent.temperature (repeatable)")
+	c.Flags().BoolVar(&f.sequential, "sequential", false, "add the table sequential: evidence that stays valid however often you look while tasks come in")
+	c.Flags().BoolVar(&f.strict, "strict", false, "exit with 1 if the specs differ in a path that --vary does not name")
 	return c
 }
 
@@ -134,7 +134,7 @@ func (p *program) openSides(args []string, f *diffFlags) (*sides, error) {
 	var base *results.Place
 	switch m := &newest.Manifest; {
 	case len(args) == 2 && f.baseline != "":
-		return nil, exit.Usage("agentbench diff --baseline NAME DIR, or agentbench diff BASE NEW", "--baseline %s stands in the place of BASE", f.baseline)
+		return nil, exit.Usage("agentbench diff --baseline NAME DIR, or agentbench diff BASE NEW", "--baseline %s already is BASE", f.baseline)
 	case f.baseline != "":
 		base, err = results.OpenNamed(f.baseline, f.baselines)
 	case len(args) == 2:
@@ -142,7 +142,7 @@ func (p *program) openSides(args []string, f *diffFlags) (*sides, error) {
 	case m.Baseline == "":
 		return nil, exit.Usage("declare baseline: in the suite, name two results, or use --baseline NAME", "the suite of %s has no baseline to compare with", newest.Path)
 	case len(m.Configurations) < 2 || newest.Configuration == m.Baseline:
-		return nil, exit.Usage("name two results: agentbench diff BASE NEW", "%s holds nothing beside its baseline %s", newest.Path, m.Baseline)
+		return nil, exit.Usage("name two results: agentbench diff BASE NEW", "%s holds only its baseline %s", newest.Path, m.Baseline)
 	default:
 		within := *newest
 		within.Configuration = m.Baseline
@@ -159,7 +159,7 @@ func (p *program) compare(s *sides, base, newest *reports.Report, options report
 	if s.within {
 		compared, err := reports.DiffBaseline(newest, options)
 		if err == nil && compared == nil {
-			return nil, exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(s.new.Path)+" lists the runs", "in %s there are no runs of the baseline %s and of another configuration", s.new.Path, newest.Baseline)
+			return nil, exit.With(exit.NotMeasured, "agentbench show "+exit.ShellWord(s.new.Path)+" lists the runs", "%s has no runs of the baseline %s and of another configuration", s.new.Path, newest.Baseline)
 		}
 		return compared, reports.Incomparable(err)
 	}

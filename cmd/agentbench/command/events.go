@@ -32,14 +32,14 @@ func (p *program) openEvents(path string) (*eventWriter, error) {
 		return newEventWriter(p.out, func() error { return nil }), nil
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
-		return nil, exit.Usage("remove it, or name another file", "--events %s: there is such a file, and it is not empty", path)
+		return nil, exit.Usage("remove it, or name another file", "--events %s: the file exists and is not empty", path)
 	}
 	// Only for writing and without waiting, so that a named pipe without a reader
 	// is noticed.
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, 0o644)
 	switch {
 	case errors.Is(err, syscall.ENXIO):
-		return nil, exit.With(exit.NotMeasured, "start its reader first", "--events %s: nobody reads this pipe", path)
+		return nil, exit.With(exit.NotMeasured, "start its reader first", "--events %s: the pipe has no reader", path)
 	case err != nil:
 		return nil, exit.With(exit.NotMeasured, "name a file that can be written to", "opening the file for events: %w", err)
 	}

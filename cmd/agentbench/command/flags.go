@@ -84,7 +84,7 @@ type list struct {
 func (l *list) GetSlice() []string { return l.texts }
 
 func concurrencyFlag(c *cobra.Command, to *int, what string) {
-	wholeFlag(c, to, "concurrency", 1, noMost, "--concurrency 1 is one after the other", what+" at the same time (default: the suite's, else 8)")
+	wholeFlag(c, to, "concurrency", 1, noMost, "--concurrency 1 is one after the other", "maximum "+what+" at the same time (default: the suite's, else 8)")
 }
 
 func quietFlag(c *cobra.Command, to *bool, what string) {
@@ -145,8 +145,8 @@ func (f *cacheFlags) declare(c *cobra.Command) {
 			return exit.Usage(exit.DidYouMean(text, cache.Modes, "there are: "+strings.Join(cache.Modes, ", ")), "%w", err)
 		}
 		return nil
-	}, func() string { return string(f.mode) }}, "cache", "paid answers: "+strings.Join(cache.Modes, ", ")+" (only: make no call at all)")
-	c.Flags().StringVar(&f.dir, "cache-dir", "", "folder of the cache (default: cache, beside the result folder)")
+	}, func() string { return string(f.mode) }}, "cache", "response cache: "+strings.Join(cache.Modes, ", ")+" (never call a model)")
+	c.Flags().StringVar(&f.dir, "cache-dir", "", "folder of the response cache (default: cache, next to the result folder)")
 	// It fails only where there is no such flag.
 	_ = c.RegisterFlagCompletionFunc("cache", cobra.FixedCompletions(cache.Modes, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -166,7 +166,7 @@ func (f *recordFlags) declare(c *cobra.Command, out string) {
 	f.grace, f.attempts = 30*time.Second, 3
 	outFlag(c, &f.out, out)
 	concurrencyFlag(c, &f.concurrency, "runs")
-	quietFlag(c, &f.quiet, "no progress and no notes")
+	quietFlag(c, &f.quiet, "hide progress and notes")
 	c.Flags().Var(&checked{"duration", func(text string) error {
 		d, err := time.ParseDuration(text)
 		if err == nil && d < 0 {
@@ -174,8 +174,8 @@ func (f *recordFlags) declare(c *cobra.Command, out string) {
 		}
 		f.grace = d
 		return err
-	}, func() string { return f.grace.String() }}, "grace", "time that runs in flight have to end after an interrupt")
-	wholeFlag(c, &f.attempts, "attempts", 1, noMost, "", "how often a run with faults is tried, all sessions together")
+	}, func() string { return f.grace.String() }}, "grace", "grace period for running tasks after an interrupt")
+	wholeFlag(c, &f.attempts, "attempts", 1, noMost, "", "maximum attempts of a run with faults, resumed sessions included")
 }
 
 // selectionFlags narrow or change what a suite runs.
@@ -191,7 +191,7 @@ func (f *selectionFlags) declare(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.tasks, "task", nil, "run only this task (repeatable)")
 	c.Flags().StringArrayVar(&f.configurations, "configuration", nil, "run only this configuration (repeatable)")
 	setFlag(c, &f.set, "set a parameter in every configuration")
-	wholeFlag(c, &f.limit, "limit", 1, noMost, "", "run only the first so many tasks")
+	wholeFlag(c, &f.limit, "limit", 1, noMost, "", "run only the first N tasks")
 	wholeFlag(c, &f.trials, "trials", 1, spec.MostTrials, "", "repetitions of every task (default: the suite's, else 1)")
 	f.shardFlags.declare(c)
 }
@@ -205,12 +205,12 @@ type compareFlags struct {
 
 func (f *compareFlags) declare(c *cobra.Command) {
 	f.declareMargins(c)
-	c.Flags().BoolVar(&f.unpaired, "unpaired", false, "compare all runs of one side with all of the other, though tasks could be paired")
+	c.Flags().BoolVar(&f.unpaired, "unpaired", false, "use an unpaired test")
 }
 
 func (f *compareFlags) declareMargins(c *cobra.Command) {
-	c.Flags().StringArrayVar(&f.margins, "margin", nil, "smallest change that matters: of scores 0.02, of amounts 5%, of one of them close=0.05 or cost_usd=10% (repeatable)")
-	c.Flags().Float64Var(&f.alpha, "alpha", reports.DefaultAlpha, "p below which a change is shown")
+	c.Flags().StringArrayVar(&f.margins, "margin", nil, "smallest change that counts: 0.02 for scores, 5% for amounts, close=0.05 or cost_usd=10% for one (repeatable)")
+	c.Flags().Float64Var(&f.alpha, "alpha", reports.DefaultAlpha, "significance level")
 }
 
 func (f *compareFlags) validate() error {
@@ -244,14 +244,14 @@ type gateFlags struct {
 }
 
 func (f *gateFlags) declare(c *cobra.Command) {
-	c.Flags().StringVar(&f.failOn, "fail-on", reports.FailOnWorse, "exit with 1 if a gated line is worse; cannot-tell: also if one cannot tell; none: never")
-	c.Flags().StringArrayVar(&f.gates, "gate", nil, "gate this line: a score, an amount such as cost_usd, scores or amounts (repeatable; default scores)")
+	c.Flags().StringVar(&f.failOn, "fail-on", reports.FailOnWorse, "exit with 1 if a gated line is: worse, cannot-tell (worse or inconclusive), none (never)")
+	c.Flags().StringArrayVar(&f.gates, "gate", nil, "line that can fail the command: a score, an amount such as cost_usd, scores or amounts (repeatable; default scores)")
 	_ = c.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(reports.FailOns, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (f *gateFlags) validate() error {
 	if !slices.Contains(reports.FailOns, f.failOn) {
-		return exit.Usage(exit.DidYouMean(f.failOn, reports.FailOns, "there are: "+strings.Join(reports.FailOns, ", ")), "--fail-on %s: there is nothing of that name", f.failOn)
+		return exit.Usage(exit.DidYouMean(f.failOn, reports.FailOns, "there are: "+strings.Join(reports.FailOns, ", ")), "--fail-on %s: unknown value", f.failOn)
 	}
 	return nil
 }
@@ -260,7 +260,7 @@ func (f *gateFlags) validate() error {
 type thresholdFlags struct{ texts []string }
 
 func (f *thresholdFlags) declare(c *cobra.Command) {
-	c.Flags().StringArrayVar(&f.texts, "threshold", nil, `exit with 1 if this CEL does not hold, for example 'diff.cost_usd.change < 0.1' (repeatable)`)
+	c.Flags().StringArrayVar(&f.texts, "threshold", nil, `CEL condition; exit with 1 if it is false, for example 'diff.cost_usd.change < 0.1' (repeatable)`)
 }
 
 func (f *thresholdFlags) validate() error {
@@ -288,9 +288,9 @@ type formatFile struct{ format, path string }
 
 func (f *reportFlags) declare(c *cobra.Command, tables []string) {
 	f.names = tables
-	c.Flags().StringVarP(&f.format, "format", "f", "terminal", strings.Join(page.Formats, ", "))
-	c.Flags().StringArrayVar(&f.tables, "table", nil, "only this table (repeatable): "+strings.Join(tables, ", "))
-	listFlag(c, &f.writes, "write", "", "also write FORMAT=FILE, for example junit=junit.xml (repeatable)", func(text string) (string, error) {
+	c.Flags().StringVarP(&f.format, "format", "f", "terminal", "output format: "+strings.Join(page.Formats, ", "))
+	c.Flags().StringArrayVar(&f.tables, "table", nil, "show only this table (repeatable): "+strings.Join(tables, ", "))
+	listFlag(c, &f.writes, "write", "", "also write a file: `FORMAT=FILE`, for example junit=junit.xml (repeatable)", func(text string) (string, error) {
 		if _, path, ok := strings.Cut(text, "="); !ok || path == "" || path == "-" {
 			return "", exit.Usage(writeHint(c, text), "--write %s: want FORMAT=FILE", text)
 		}
@@ -303,7 +303,7 @@ func (f *reportFlags) declare(c *cobra.Command, tables []string) {
 
 // declareAll is for commands whose page has a summary.
 func (f *reportFlags) declareAll(c *cobra.Command) {
-	c.Flags().BoolVar(&f.all, "all", false, "show all tables on the terminal, not the summary")
+	c.Flags().BoolVar(&f.all, "all", false, "show all tables instead of the summary")
 }
 
 // validate finds what is wrong with the flags, files that cannot be written to
@@ -391,7 +391,7 @@ type againstFlags struct {
 
 func (f *againstFlags) declare(c *cobra.Command) {
 	f.declareMargins(c)
-	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with the baseline of this name, not with the suite's")
+	c.Flags().StringVar(&f.baseline, "baseline", "", "compare with this baseline (default: the suite's)")
 	declareBaselines(c, &f.baselines)
 }
 

@@ -32,16 +32,16 @@ func (p *program) importCommand() *cobra.Command {
 	var f importFlags
 	c := &cobra.Command{
 		Use:     "import MAPPING FILE...",
-		Short:   "Make records of the logs of other tools",
+		Short:   "Import logs of other tools as results",
 		GroupID: "run",
-		Long: `Reads logs by a mapping, a YAML file of CEL expressions, into a result folder, which
-report, diff and show read as any other. A mapping is a file, or the name of one that ships:
+		Long: `Imports logs with a mapping, a YAML file of CEL expressions, into a result folder for
+report, diff, show, replay and tune. A mapping is a file, or the name of one that ships:
 
 ` + mappingListing() + `
 
-What cannot be read is told and left out; it exits with 5 only if nothing could be read.
-Interrupted, it keeps what it has read and exits with 4.
-A file may be - for stdin.`,
+Unreadable entries are reported and skipped; the exit code is 5 only if nothing could be
+read. After an interrupt it keeps what it has read and exits with 4.
+FILE can be - for stdin.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -56,10 +56,10 @@ A file may be - for stdin.`,
 			return p.importLogs(c.Context(), args[0], args[1:], &f)
 		},
 	}
-	outFlag(c, &f.out, "folder for the results (default results/MAPPING-TIME-…)")
-	quietFlag(c, &f.quiet, "no notes, only what could not be read,")
+	outFlag(c, &f.out, "result folder (default results/MAPPING-TIME-…)")
+	quietFlag(c, &f.quiet, "hide notes, except for unreadable entries,")
 	c.Flags().BoolVar(&f.list, "list", false, "list the mappings that ship")
-	c.Flags().BoolVar(&f.print, "print", false, "print a mapping that ships, to start from")
+	c.Flags().BoolVar(&f.print, "print", false, "print a mapping that ships, as a starting point")
 	return c
 }
 
@@ -77,7 +77,7 @@ func (p *program) printMapping(args []string) error {
 	}
 	shipped, ok := suites.FindMapping(args[0])
 	if !ok {
-		return exit.Usage(exit.DidYouMean(args[0], suites.MappingNames(), "there are: "+strings.Join(suites.MappingNames(), ", ")), "no mapping %q ships", args[0])
+		return exit.Usage(exit.DidYouMean(args[0], suites.MappingNames(), "there are: "+strings.Join(suites.MappingNames(), ", ")), "unknown mapping %q", args[0])
 	}
 	text, err := fs.ReadFile(suites.MappingFiles(), shipped.File())
 	if err != nil {
@@ -100,7 +100,7 @@ func (p *program) openMapping(path string) (*spec.Import, error) {
 		document, faults = spec.LoadFS(suites.MappingFiles(), shipped.File(), options)
 	default:
 		names := append(suites.MappingNames(), nearby(path)...)
-		return nil, exit.Usage(exit.DidYouMean(path, names, "the mappings that ship: "+strings.Join(suites.MappingNames(), ", ")), "there is no mapping %s", path)
+		return nil, exit.Usage(exit.DidYouMean(path, names, "the mappings that ship: "+strings.Join(suites.MappingNames(), ", ")), "unknown mapping %s", path)
 	}
 	if document == nil {
 		p.learnLines(faults)
@@ -108,7 +108,7 @@ func (p *program) openMapping(path string) (*spec.Import, error) {
 		return nil, exit.Quiet(exit.WrongSpec)
 	}
 	if document.Import == nil {
-		return nil, exit.Usage("a mapping begins with import: NAME; agentbench import --print intercode shows one", "%s is no mapping", path)
+		return nil, exit.Usage("a mapping begins with import: NAME; agentbench import --print intercode shows one", "%s is not a mapping", path)
 	}
 	document.Warnings.Print(p.err)
 	return document.Import, nil

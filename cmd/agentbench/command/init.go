@@ -17,19 +17,19 @@ func (p *program) initCommand() *cobra.Command {
 	var from string
 	c := &cobra.Command{
 		Use:     "init DIR",
-		Short:   "Write a working suite to start from",
+		Short:   "Write a working example suite",
 		GroupID: "write",
-		Long:    "Writes a suite with its loops and tasks into a folder, with comments. It runs as it is, without a key.\n\nThe suites:\n" + listing(),
+		Long:    "Writes a commented suite with its loops and tasks into a folder. It runs at once, without an API key.\n\nThe suites:\n" + listing(),
 		Args:    arguments(1, 1, "a folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			suite, ok := suites.Find(from)
 			if !ok {
-				return exit.Usage(exit.DidYouMean(from, suites.Names(), "there are: "+strings.Join(suites.Names(), ", ")), "unknown suite %q to start from", from)
+				return exit.Usage(exit.DidYouMean(from, suites.Names(), "there are: "+strings.Join(suites.Names(), ", ")), "unknown suite %q", from)
 			}
 			return p.init(args[0], suite)
 		},
 	}
-	c.Flags().StringVar(&from, "from", "quickstart", "the suite to start from")
+	c.Flags().StringVar(&from, "from", "quickstart", "suite to copy")
 	_ = c.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(suites.Names(), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	return c
 }

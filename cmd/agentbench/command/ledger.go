@@ -54,7 +54,7 @@ func (p *program) balance(dir string, m *record.Manifest, s *spec.Suite, earlier
 	var lost *record.LostLedger
 	switch {
 	case errors.As(err, &lost):
-		return nil, exit.With(exit.NotMeasured, "agentbench repair --release "+exit.ShellWord(dir)+" begins the ledger anew with what the records prove was paid", "%w", err)
+		return nil, exit.With(exit.NotMeasured, "agentbench repair --release "+exit.ShellWord(dir)+" rebuilds the ledger from what the records prove was paid", "%w", err)
 	case err != nil:
 		return nil, exit.Unmeasured(err)
 	case !balance.Kept && unlimited(&s.Budget) && unlimited(results.BudgetOf(m)):
@@ -134,7 +134,7 @@ func (p *program) planFolder(dir string, f *reportFlags) error {
 	case lost != nil:
 		sheet.Notes = append(sheet.Notes, page.Saying("the ledger cannot be relied on: paid is what records and scores prove; what else was spent is unknown"))
 	case !balance.Kept && unlimited(results.BudgetOf(&m)):
-		sheet.Notes = append(sheet.Notes, page.Saying("there is no ledger: the suite has no budget of calls, tokens or money"))
+		sheet.Notes = append(sheet.Notes, page.Saying("no ledger: the suite has no budget of calls, tokens or money"))
 	case !balance.Kept:
 		sheet.Notes = append(sheet.Notes, page.Saying(noLedger))
 	}

@@ -76,8 +76,8 @@ func (p *program) commands() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "agentbench",
 		Short: "Which agent loop, with which limits, gives the most quality per dollar and second?",
-		Long: `agentbench tunes agent loops: it runs loops that are declared in YAML on tasks,
-under a budget, and compares their configurations by quality, cost and time.
+		Long: `agentbench runs agent loops that are declared in YAML, scores every run, compares
+configurations by quality, cost and time, and recommends iteration limits.
 
 Start with:  agentbench run quickstart`,
 		Args: cobra.ArbitraryArgs,
@@ -95,7 +95,7 @@ Start with:  agentbench run quickstart`,
 	root.Flags().Bool("version", false, "print the version")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddGroup(&cobra.Group{ID: "write", Title: "Write a suite:"},
-		&cobra.Group{ID: "run", Title: "Run it:"}, &cobra.Group{ID: "look", Title: "Look at results:"})
+		&cobra.Group{ID: "run", Title: "Run it:"}, &cobra.Group{ID: "look", Title: "Read and compare results:"})
 	root.SetHelpCommand(helpCommand(root))
 	root.AddCommand(p.initCommand(), p.checkCommand(), p.schemaCommand(), p.pricesCommand(), p.mockCommand(), p.planCommand(),
 		p.runCommand(), p.scoreCommand(), p.importCommand(), p.mergeCommand(), p.reportCommand(), p.diffCommand(), p.replayCommand(), p.tuneCommand(), p.calibrateCommand(), p.baselineCommand(), p.showCommand(), p.repairCommand(), p.cacheCommand(), p.versionCommand())
@@ -171,7 +171,7 @@ func arguments(least, most int, want string) cobra.PositionalArgs {
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Explain a command",
+		Short: "Show the help of a command",
 		RunE: func(_ *cobra.Command, args []string) error {
 			found, _, err := root.Find(args)
 			if err != nil || found == root && len(args) > 0 {

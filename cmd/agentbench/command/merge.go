@@ -30,14 +30,14 @@ func (p *program) mergeCommand() *cobra.Command {
 	var f mergeFlags
 	c := &cobra.Command{
 		Use:     "merge DIR...",
-		Short:   "Join the shards of a suite, and compare its configurations",
+		Short:   "Merge the shards of a suite and compare its configurations",
 		GroupID: "run",
-		Long: `Joins result folders that run --shard made into a new one, which is what one run of the
-whole suite would have left behind, prints its comparison and judges its thresholds.
-The order of the folders makes no difference, and some shards may be merged first.
+		Long: `Merges result folders of run --shard into a new one, equal to that of one run of the
+whole suite, prints the comparison and checks the thresholds. The order of the folders
+makes no difference, and merged folders can be merged again.
 
-Shards of other suites, seeds, data or versions of agentbench are refused, and so are
-missing shards and those that did not finish, unless --allow-incomplete is given.`,
+Shards of another suite, seed, data set or version of agentbench are refused. So are
+missing and unfinished shards, unless --allow-incomplete is given.`,
 		Args: arguments(1, -1, "the result folders of shards"),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := cmp.Or(f.reportFlags.validate(), f.againstFlags.validate(), f.thresholdFlags.validate())
@@ -51,9 +51,9 @@ missing shards and those that did not finish, unless --allow-incomplete is given
 	f.declareAll(c)
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
-	outFlag(c, &f.out, "folder for the results (default results/SUITE-TIME-…)")
-	c.Flags().BoolVar(&f.incomplete, "allow-incomplete", false, "merge what is there, though shards are missing or did not finish; reports begin with that")
-	quietFlag(c, &f.quiet, "no notes")
+	outFlag(c, &f.out, "result folder (default results/SUITE-TIME-…)")
+	c.Flags().BoolVar(&f.incomplete, "allow-incomplete", false, "merge even if shards are missing or unfinished; reports will say so")
+	quietFlag(c, &f.quiet, "hide notes")
 	return c
 }
 
@@ -89,14 +89,14 @@ func (p *program) openShards(dirs []string) ([]record.Part, error) {
 	var infos []os.FileInfo
 	for _, dir := range withoutCaches(dirs) {
 		if within, _ := filepath.Glob(filepath.Join(dir, "*", "manifest.json")); len(within) > 0 && !results.IsFolder(dir) {
-			return nil, exit.Usage("agentbench merge "+exit.ShellWord(dir)+"/* joins those in it", "%s itself is no shard", dir)
+			return nil, exit.Usage("agentbench merge "+exit.ShellWord(dir)+"/* merges those in it", "%s itself is not a shard", dir)
 		}
 		m, err := p.openManifest(dir)
 		if err != nil {
 			return nil, err
 		}
 		if m.Volatile.Shards == nil {
-			return nil, exit.Usage("merge joins folders that were made with run --shard", "%s holds no shard, but results of the whole suite %s", dir, page.Visible(m.Suite))
+			return nil, exit.Usage("merge is for folders of run --shard", "%s is not a shard: it holds results of the whole suite %s", dir, page.Visible(m.Suite))
 		}
 		info, err := os.Stat(dir)
 		if err != nil {
@@ -104,7 +104,7 @@ func (p *program) openShards(dirs []string) ([]record.Part, error) {
 		}
 		for i := range infos {
 			if os.SameFile(infos[i], info) {
-				return nil, exit.Usage("name each folder once", "%s and %s are one folder", parts[i].Dir, dir)
+				return nil, exit.Usage("name each folder once", "%s and %s are the same folder", parts[i].Dir, dir)
 			}
 		}
 		infos = append(infos, info)

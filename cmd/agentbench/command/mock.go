@@ -35,18 +35,18 @@ func (p *program) mockCommand() *cobra.Command {
 	var f mockFlags
 	c := &cobra.Command{
 		Use:     "mock",
-		Short:   "Serve a model that is none, with faults, to try suites on",
+		Short:   "Run a mock OpenAI-compatible server with fault injection",
 		GroupID: "write",
-		Long: `Serves the chat-completions API of OpenAI on this machine, without a model behind it. It echoes the last
-message, or replies what it is told to, as slowly and as badly as it is told to. Its first line says where it
-listens: that is the base_url of a model. GET /stats counts what came, POST /reset starts anew.
+		Long: `Serves OpenAI's chat-completions API on this machine, without a model. It echoes the last message or gives the
+replies of --reply and --replies, with the latency, limits and faults that the flags set. Its first line is the
+address to use as the base_url of a model. GET /stats counts requests, POST /reset starts again.
 
   agentbench mock --latency 200ms --sigma 0.5 --rpm 600
   agentbench mock --reply '{"answer": 42}' --fault every=5:500 --fault share=0.01:cut
   agentbench mock --schedule 'ok*2,429:retry-after=2,cut,repeat'
 
-A --fault is KIND[:OPTION=VALUE...], with every=N:, first=N:, at=N: or share=P: before it. A --schedule lists
-faults, one for each request. The kinds:
+A --fault is KIND[:OPTION=VALUE...], preceded by every=N:, first=N:, at=N: or share=P:. A --schedule lists faults,
+one for each request. The kinds:
 ` + kindsListing(),
 		Args: arguments(0, 0, "no arguments"),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -63,21 +63,21 @@ faults, one for each request. The kinds:
 
 func (f *mockFlags) declare(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.host, "host", "127.0.0.1", "address to listen on; others than the default are open to the network")
+	flags.StringVar(&f.host, "host", "127.0.0.1", "address to listen on; any but the default is open to the network")
 	flags.IntVar(&f.port, "port", 8787, "port to listen on; 0 takes a free one")
-	flags.StringArrayVar(&f.replies, "reply", nil, "what to reply, in turn (repeatable; default: the last message comes back)")
-	flags.StringVar(&f.file, "replies", "", "file of replies: a YAML or JSON list of texts or of {match, reply, thinking, finish, tools, steps}")
-	flags.StringArrayVar(&f.models, "model", nil, "name for GET /v1/models (repeatable; requests may name any)")
-	flags.DurationVar(&f.latency, "latency", 0, "median time until an answer begins")
+	flags.StringArrayVar(&f.replies, "reply", nil, "reply; several are used in turn (repeatable; default: echo the last message)")
+	flags.StringVar(&f.file, "replies", "", "`FILE` of replies: a YAML or JSON list of texts or of {match, reply, thinking, finish, tools, steps}")
+	flags.StringArrayVar(&f.models, "model", nil, "name listed by GET /v1/models (repeatable; requests may name any)")
+	flags.DurationVar(&f.latency, "latency", 0, "median time until a reply begins")
 	flags.Float64Var(&f.sigma, "sigma", 0, "spread of the latency: the sigma of a lognormal distribution")
 	flags.DurationVar(&f.pause, "pause", 0, "time between the chunks of a stream")
-	flags.IntVar(&f.requestsLimit, "rpm", 0, "requests allowed a minute (default: any number)")
-	flags.IntVar(&f.tokensLimit, "tpm", 0, "tokens allowed a minute: input and allowed output (default: any number)")
-	flags.Float64Var(&f.burst, "burst", 1, "minutes' worth of requests and tokens that may come at once")
-	flags.StringVar(&f.form, "retry-after", string(mockserver.Seconds), "how a refusal says when to come back: seconds, ms, date, none")
-	flags.StringArrayVar(&f.faults, "fault", nil, "fault to show (repeatable; the first that is due is shown)")
-	flags.StringVar(&f.schedule, "schedule", "", "what each request meets, parted by commas; before any --fault")
-	flags.Uint64Var(&f.seed, "seed", 0, "of latencies, identifiers and faults by share")
+	flags.IntVar(&f.requestsLimit, "rpm", 0, "requests per minute (default: unlimited)")
+	flags.IntVar(&f.tokensLimit, "tpm", 0, "tokens per minute, input plus allowed output (default: unlimited)")
+	flags.Float64Var(&f.burst, "burst", 1, "burst size, in minutes of rpm and tpm")
+	flags.StringVar(&f.form, "retry-after", string(mockserver.Seconds), "form of the Retry-After header: seconds, ms, date, none")
+	flags.StringArrayVar(&f.faults, "fault", nil, "fault to inject (repeatable; the first that applies is used)")
+	flags.StringVar(&f.schedule, "schedule", "", "fault of each request, comma-separated; precedes any --fault")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of latencies, ids and random faults")
 }
 
 // kindsListing lists the kinds of faults for --help.
@@ -136,7 +136,7 @@ func (f *mockFlags) checkNumbers() error {
 		{"burst", !(f.burst > 0)},
 	} {
 		if number.wrong {
-			return exit.Usage("agentbench mock --help explains it", "--%s: that is out of range", number.flag)
+			return exit.Usage("agentbench mock --help explains it", "--%s: out of range", number.flag)
 		}
 	}
 	return nil

@@ -26,12 +26,12 @@ func (p *program) planCommand() *cobra.Command {
 	var shown reportFlags
 	c := &cobra.Command{
 		Use:     "plan SUITE|DIR",
-		Short:   "Say what a suite would run and cost at most, or what of a folder's budget is left",
+		Short:   "Show what a suite would run and cost at most, or how much budget is left",
 		GroupID: "run",
-		Long: `Of a suite: its runs, and what they call and cost at most, without running it.
+		Long: `For a suite: its runs, and the maximum of calls and cost, without running it.
 
-Of a result folder: its ledger, which is what of the suite's budget was paid, what is in
-doubt because no answer came, and what is free.`,
+For a result folder: its budget ledger: what is spent, what is in doubt because no
+answer came, and what is left.`,
 		Args: arguments(1, 1, "one suite, or one result folder"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := cmp.Or(power.validate(), shown.validate()); err != nil {
@@ -43,7 +43,7 @@ doubt because no answer came, and what is free.`,
 					forSuites = forSuites || !slices.Contains([]string{"format", "table", "write"}, f.Name)
 				})
 				if forSuites {
-					return exit.Usage("agentbench plan "+exit.ShellWord(args[0])+" shows its ledger", "%s is a result folder: the flags of plan are for suites", args[0])
+					return exit.Usage("agentbench plan "+exit.ShellWord(args[0])+" shows its ledger", "%s is a result folder, and these flags are for suites", args[0])
 				}
 				return p.planFolder(args[0], &shown)
 			}
@@ -85,8 +85,8 @@ type powerFlags struct {
 }
 
 func (f *powerFlags) declare(c *cobra.Command) {
-	c.Flags().StringVar(&f.difference, "detect", "", "say how many tasks or trials it takes to show such a difference of the score, for example 0.05 or 5%")
-	c.Flags().StringArrayVar(&f.from, "from", nil, "earlier results or a baseline by whose variance to go: of two configurations or more, or twice, as diff BASE NEW")
+	c.Flags().StringVar(&f.difference, "detect", "", "show how many tasks or trials it takes to detect a score difference, for example 0.05 or 5%")
+	c.Flags().StringArrayVar(&f.from, "from", nil, "earlier results or a baseline to take the variance from: one of two or more configurations, or two as in diff BASE NEW")
 	f.changed = c.Flags().Changed
 }
 
@@ -140,7 +140,7 @@ func (p *program) variation(from []string) (*reports.Variation, error) {
 		return p.variationTo(at, first, from[1])
 	}
 	if at.Configuration != "" {
-		return nil, exit.Usage("name "+exit.ShellWord(at.Path)+" alone, or two results: --from BASE --from NEW", "--from %s is one configuration, and a difference takes two", from[0])
+		return nil, exit.Usage("name "+exit.ShellWord(at.Path)+" alone, or two results: --from BASE --from NEW", "--from %s is one configuration; a difference needs two", from[0])
 	}
 	v, err := first.Variation()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 func (p *program) pricesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "prices",
-		Short:   "Make a file of prices for suites",
+		Short:   "Make a price file for suites",
 		GroupID: "write",
 		Args:    arguments(0, 0, "import"),
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
@@ -27,9 +27,9 @@ func (p *program) pricesCommand() *cobra.Command {
 	var providers []string
 	table := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Make a file of prices from LiteLLM's model_prices_and_context_window.json",
-		Long: `Reads LiteLLM's table of models, model_prices_and_context_window.json, and writes a file of prices
-that a suite names with prices: FILE. Names are those that the provider gives its models.`,
+		Short: "Make a price file from LiteLLM's model_prices_and_context_window.json",
+		Long: `Converts LiteLLM's model_prices_and_context_window.json into a price file, which a suite uses with
+prices: FILE. Models have the names of their provider.`,
 		Example: "  agentbench prices import model_prices_and_context_window.json --provider openai --out prices.yaml",
 		Args:    arguments(1, 1, "the file of LiteLLM's table"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -37,8 +37,8 @@ that a suite names with prices: FILE. Names are those that the provider gives it
 		},
 	}
 	table.Flags().StringVarP(&out, "out", "o", "", "write the prices to FILE (default: stdout)")
-	table.Flags().StringVar(&asOf, "as-of", "", "date of the prices (default: the day on which FILE was last changed)")
-	table.Flags().StringArrayVar(&providers, "provider", nil, "only models of this provider, as LiteLLM names it; repeatable")
+	table.Flags().StringVar(&asOf, "as-of", "", "date of the prices (default: the day FILE was last changed)")
+	table.Flags().StringArrayVar(&providers, "provider", nil, "only models of this provider, as LiteLLM names it (repeatable)")
 	c.AddCommand(table)
 	return c
 }

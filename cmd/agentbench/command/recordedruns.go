@@ -32,8 +32,8 @@ type recordedFlags struct {
 }
 
 func (f *recordedFlags) declare(c *cobra.Command) {
-	c.Flags().StringArrayVar(&f.configurations, "configuration", nil, "set the parameters in this recorded configuration (repeatable; default: in all that were recorded)")
-	c.Flags().StringVar(&f.suite, "suite", "", "the suite that has the tasks, where they are not in the folder")
+	c.Flags().StringArrayVar(&f.configurations, "configuration", nil, "recorded configuration to change (repeatable; default: all)")
+	c.Flags().StringVar(&f.suite, "suite", "", "suite with the tasks, if they are not in the result folder")
 }
 
 // recordedRuns is a result folder that is replayed.
@@ -122,7 +122,7 @@ func (r *recordedRuns) scored(ctx context.Context, s *sweep.Sweep, cached cacheF
 	var told *exit.Error
 	switch {
 	case ctx.Err() != nil:
-		return nil, exit.With(exit.Stopped, "what was made is kept; the same command goes on", "interrupted while scores were made")
+		return nil, exit.With(exit.Stopped, "finished scores are saved; rerun the same command to continue", "interrupted while scoring")
 	case err == nil:
 		r.tellAsked(missing, names, used)
 	case !errors.As(err, &told) || told.Err != nil: // else it said so

@@ -17,17 +17,15 @@ func (p *program) repairCommand() *cobra.Command {
 	var look, release bool
 	c := &cobra.Command{
 		Use:     "repair DIR",
-		Short:   "Make a damaged result folder whole again",
+		Short:   "Repair a damaged result folder",
 		GroupID: "look",
-		Long: `Keeps every good line of the records, moves the damaged ones to records.damaged.jsonl,
-makes the signals again, drops scores of runs that are no longer there, and says what
-was lost. Then run with --out DIR makes the lost runs again. A damaged manifest.json is
-restored from its copy, and a damaged ledger of the budget is written anew: what its
-bad entries came to counts as spent.
+		Long: `Keeps every intact record, moves damaged lines to records.damaged.jsonl, rebuilds the
+signals, drops scores of lost runs, and lists what was lost. Afterwards run --out DIR
+reruns the lost runs. A damaged manifest.json is restored from its copy. A damaged
+budget ledger is rebuilt: what its bad entries add up to counts as spent.
 
-With --release the budget is also given back what is in doubt: what calls may have cost
-whose answers did not come. With --dry-run it changes nothing and exits with 1 where
-something is damaged.`,
+--release also returns to the budget what is in doubt: the possible cost of calls that
+got no answer. --dry-run changes nothing and exits with 1 if anything is damaged.`,
 		Args: arguments(1, 1, "one result folder"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if look && release {
@@ -36,8 +34,8 @@ something is damaged.`,
 			return p.repair(args[0], look, release)
 		},
 	}
-	c.Flags().BoolVar(&look, "dry-run", false, "only say what is damaged")
-	c.Flags().BoolVar(&release, "release", false, "release what is in doubt of the budget")
+	c.Flags().BoolVar(&look, "dry-run", false, "only list the damage")
+	c.Flags().BoolVar(&release, "release", false, "return what is in doubt to the budget")
 	return c
 }
 
@@ -49,7 +47,7 @@ func (p *program) repair(dir string, look, release bool) error {
 		return exit.Usage(results.Hint(dir), "%s holds no results", dir)
 	case errors.As(err, &manifest):
 		return exit.With(exit.NotMeasured, results.MakeAgain,
-			"%w, and there is no whole copy of it: nothing of it can be restored", err)
+			"%w, and it has no intact copy: it cannot be restored", err)
 	case err != nil:
 		return results.Unresumable(dir, err)
 	}
@@ -69,7 +67,7 @@ func (p *program) repair(dir string, look, release bool) error {
 	case look && !found.Whole():
 		return exit.Quiet(exit.AnswerNo)
 	case found.LedgerLost != nil:
-		return exit.With(exit.NotMeasured, "agentbench repair --release "+exit.ShellWord(dir)+" begins the ledger anew with what the records prove was paid", "%w", found.LedgerLost)
+		return exit.With(exit.NotMeasured, "agentbench repair --release "+exit.ShellWord(dir)+" rebuilds the ledger from what the records prove was paid", "%w", found.LedgerLost)
 	}
 	return nil
 }

@@ -25,24 +25,24 @@ func (p *program) replayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
 		Use:     "replay DIR[:CONFIGURATION]",
-		Short:   "Tell what other configurations would have done with recorded runs, without a call",
+		Short:   "Evaluate configurations on recorded runs, without model calls",
 		GroupID: "look",
-		Long: `Walks recorded runs under other configurations. What is decided from the history alone is decided
-again, exactly; nothing is called and nothing is guessed. A configuration is labelled
+		Long: `Applies other configurations to recorded runs. Each stop decision is computed again from the
+recorded history, exactly: no agent is called and nothing is estimated. The labels of a configuration:
 
-  exact           every run would have exit.Stopped where it is recorded
-  bounded         some would have gone on where the recording was cut: an interval, no point
-  needs calls     some would have sent or judged something else from an iteration on
-  counterfactual  the agent was told a limit that changes, and what it would have done is not recorded
+  exact           every run would have stopped at a recorded iteration
+  bounded         some runs would have continued past the end of the recording: an interval
+  needs calls     some runs would have sent or evaluated something else from an iteration on
+  counterfactual  a changed limit was announced to the agent, so its behaviour is unknown
 
---set changes a parameter; several belong to one configuration. --sweep tries values: a list, or
-from..to, between which those are tried that the recorded runs tell apart, or both as in 1..9,off;
-several multiply.
-With neither, every recorded configuration is replayed; on the runs of CONFIGURATION, if it is
-named: would the others have done as well with what was answered there?
+--set changes a parameter; several --set make one configuration. --sweep tries values: a list, a
+range from..to (only values that make a difference on the recorded runs), or both as in 1..9,off;
+several --sweep multiply.
+Without either, every recorded configuration is replayed; with DIR:CONFIGURATION, on the runs of
+that configuration.
 
-Scorers with score: when_asked judge the iterations that are returned and have no score. That may
-take calls, which go through the cache and count against the suite's budget; --cache only makes none.`,
+Scorers with score: when_asked score the returned iterations that have no score yet. This may take
+calls, which use the cache and count against the suite's budget; --cache only makes no calls.`,
 		Example: `  agentbench replay results/nightly --set terminate.max_iterations=5
   agentbench replay results/nightly --sweep terminate.max_iterations=1..10 --sweep terminate.no_improvement.patience=2,3,off
   agentbench replay results/nightly:careful`,

@@ -30,9 +30,9 @@ func (p *program) reportCommand() *cobra.Command {
 		Use:     "report DIR | FILE",
 		Short:   "Compare the configurations in a result folder",
 		GroupID: "look",
-		Long: `Compares the configurations in a result folder, or in a baseline file. Reports of equal
-runs are equal, byte for byte; what a cache saved and what was really paid is therefore
-told on stderr, and in JSON under "volatile". Only thresholds given here make it fail.`,
+		Long: `Compares the configurations in a result folder or baseline file. Equal runs give equal
+reports, byte for byte, so what the cache saved and what was really paid goes to stderr,
+and in JSON to "volatile". Only thresholds given with --threshold can fail it.`,
 		Args: arguments(1, 1, "one result folder or baseline file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			err := cmp.Or(f.reportFlags.validate(), f.againstFlags.validate(), f.thresholdFlags.validate())
@@ -190,7 +190,7 @@ func (f *runFlags) comparable(s *spec.Suite, planned *plan.Plan) error {
 	}
 	for _, text := range texts {
 		if reports.ReadsDiff(text) {
-			return exit.With(exit.WrongSpec, "declare baseline: in the suite, or give --baseline NAME", "a threshold reads diff, and there is no baseline to compare with: %s", text)
+			return exit.With(exit.WrongSpec, "declare baseline: in the suite, or add --baseline NAME", "a threshold reads diff, but no baseline is set: %s", text)
 		}
 	}
 	return nil

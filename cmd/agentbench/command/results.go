@@ -20,12 +20,12 @@ func (p *program) openResults(j *job, m *record.Manifest) (*record.Journal, erro
 	var other *results.OtherSpec
 	switch {
 	case errors.As(err, &other):
-		hint := "another --out starts afresh"
+		hint := "use another --out to start again"
 		if j.flags.all.Lookup("force") != nil {
-			hint += "; --force adds runs of this spec to those of the other one"
+			hint += "; --force resumes anyway and mixes the runs of both"
 		}
 		if other.ScorersOnly {
-			hint = "agentbench score " + exit.ShellWord(j.dir) + " " + exit.ShellWord(j.path) + " judges the runs by these scorers, and then this goes on; " + hint
+			hint = "agentbench score " + exit.ShellWord(j.dir) + " " + exit.ShellWord(j.path) + " rescores the runs, then rerun this command; " + hint
 		}
 		return nil, exit.With(exit.WrongSpec, hint, "%w", err)
 	case err != nil || earlier.Found == nil:

@@ -53,10 +53,13 @@ file, a folder that holds a suite.yaml, - for stdin, or one of those that ship:
 
 ` + listing() + `
 
-Results go to a new folder. With --out and a folder that holds results of the same
-suite, run goes on where they end: runs that are done are not made again, those that
-had a fault or were cancelled are. The first interrupt lets the runs in flight end;
-the second one cancels them.`,
+Results go to a new folder. If --out names a folder with results of the same suite,
+run resumes: finished runs are kept, missing, faulty and cancelled ones are run. The
+first interrupt stops new runs and lets running ones finish (see --grace); the second
+one cancels them.
+
+Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
+4 interrupted, or the budget is spent; 5 too few runs could be measured.`,
 		Args: arguments(1, 1, "one suite"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.validate(); err != nil {
@@ -69,12 +72,12 @@ the second one cancels them.`,
 	f.selectionFlags.declare(c)
 	f.reportFlags.declare(c, reports.TableNames)
 	f.declareAll(c)
-	f.recordFlags.declare(c, "folder for the results (default results/SUITE-TIME-…)")
+	f.recordFlags.declare(c, "result folder; results of the same suite in it are resumed (default results/SUITE-TIME-…)")
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)
-	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of what is simulated (default: the suite's)")
-	c.Flags().StringVar(&f.events, "events", "", "write what happens as JSON lines to a file; - puts it in the report's place on stdout")
-	c.Flags().BoolVar(&f.force, "force", false, "go on in a folder that was made with another spec")
+	c.Flags().Int64Var(&f.seed, "seed", 0, "seed of simulated models (default: the suite's)")
+	c.Flags().StringVar(&f.events, "events", "", "write events as JSON Lines to `FILE`; - for stdout, instead of the report")
+	c.Flags().BoolVar(&f.force, "force", false, "resume even if the spec changed")
 	f.all = c.Flags()
 	return c
 }
@@ -242,7 +245,7 @@ func (p *program) make(ctx context.Context, j *job) (*record.Manifest, ending, e
 	err = errors.Join(err, closeEvents())
 	err = errors.Join(err, p.close(j, journal, manifest, end, err))
 	if err != nil {
-		return nil, end, exit.With(exit.NotMeasured, safe(j)+"once the cause is gone, this goes on: "+j.again(), "%w", err)
+		return nil, end, exit.With(exit.NotMeasured, safe(j)+"fix the cause and resume with: "+j.again(), "%w", err)
 	}
 	return manifest, end, nil
 }
@@ -314,7 +317,7 @@ func safe(j *job) string {
 	if j.earlier.Found == nil && !j.tally.Any.Load() {
 		return ""
 	}
-	return "the finished runs are safe; "
+	return "finished runs are saved; "
 }
 
 // ending is how a plan ended.
@@ -326,7 +329,7 @@ type ending struct {
 
 // drive runs the plan with everything that watches it.
 func (p *program) drive(ctx context.Context, j *job, journal *record.Journal) (ending, error) {
-	interrupts := p.interrupts(ctx, j.flags.grace, func() string { return safe(j) + "this goes on: " + j.again() })
+	interrupts := p.interrupts(ctx, j.flags.grace, func() string { return safe(j) + "resume with: " + j.again() })
 	defer interrupts.stop()
 	traced, endTrace := p.trace(interrupts.Context, j.Suite)
 	defer endTrace()

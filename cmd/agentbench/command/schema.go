@@ -27,10 +27,10 @@ var schemaNames = []string{"suite", "loop", "import", "report", "diff", "replay"
 func (p *program) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "schema suite|loop|import|report|diff|replay|tune|calibrate",
-		Short:   "Print the JSON Schema of suites, loops and mappings, or of reports and other pages",
+		Short:   "Print JSON Schemas: of suites, loops and mappings, and of JSON output",
 		GroupID: "write",
-		Long: `Prints a JSON Schema (draft 2020-12): of suites, loops or mappings, for editors; of what report,
-diff, replay, tune or calibrate write with --format json, for programs.`,
+		Long: `Prints a JSON Schema (draft 2020-12): of suites, loops or mappings, for editors; or of the output
+of report, diff, replay, tune or calibrate with --format json, for programs.`,
 		ValidArgs: schemaNames,
 		Args:      arguments(1, 1, "suite, loop, import, report, diff, replay, tune or calibrate"),
 		RunE: func(_ *cobra.Command, args []string) error {

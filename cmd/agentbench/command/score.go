@@ -37,15 +37,15 @@ func (p *program) scoreCommand() *cobra.Command {
 	var f scoreFlags
 	c := &cobra.Command{
 		Use:     "score DIR [SUITE]",
-		Short:   "Make the scores of recorded runs that are missing or out of date",
+		Short:   "Compute missing or outdated scores of recorded runs",
 		GroupID: "look",
-		Long: `Judges the runs in a result folder, without a call of an agent: it makes the scores that
-are missing or unscored, or that another version of their scorer made, and adds them to
-scores.jsonl, where the last one counts. The scorers are those of SUITE, which may have
-been edited since, or those that the folder was made with.
+		Long: `Scores recorded runs without running an agent: computes scores that are missing, unscored
+or of another version of their scorer, and appends them to scores.jsonl, where the last
+one counts. The scorers are those of SUITE, which may have been edited, or those of the
+folder.
 
-What was made is kept when it is interrupted, or when the suite's budget is spent; the
-same command goes on.`,
+After an interrupt, or when the suite's budget is spent, finished scores are saved; rerun
+the same command to continue.`,
 		Args: arguments(1, 2, "a result folder, and perhaps a suite"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.validate(); err != nil {
@@ -54,16 +54,16 @@ same command goes on.`,
 			return p.score(c.Context(), args, &f)
 		},
 	}
-	c.Flags().StringArrayVar(&f.scorers, "scorer", nil, "only by this scorer (repeatable)")
-	c.Flags().StringArrayVar(&f.remove, "remove", nil, "take the scores of this scorer back (repeatable)")
-	c.Flags().BoolVar(&f.again, "again", false, "make also those that are up to date")
-	c.Flags().BoolVar(&f.iterations, "iterations", false, "every iteration also by scorers that ask others")
-	c.Flags().BoolVar(&f.dry, "dry-run", false, "only say what would be made, and how many calls that takes at most")
-	c.Flags().BoolVar(&f.compact, "compact", false, "write scores.jsonl anew with what counts")
-	c.Flags().BoolVar(&f.force, "force", false, "score also with tasks that are not those that were run")
-	concurrencyFlag(c, &f.concurrency, "where others are asked: runs")
-	c.Flags().StringVar(&f.format, "format", "terminal", "of what is told: terminal, json")
-	quietFlag(c, &f.q, "no notes")
+	c.Flags().StringArrayVar(&f.scorers, "scorer", nil, "compute only this scorer (repeatable)")
+	c.Flags().StringArrayVar(&f.remove, "remove", nil, "remove this scorer's scores (repeatable)")
+	c.Flags().BoolVar(&f.again, "again", false, "rescore everything")
+	c.Flags().BoolVar(&f.iterations, "iterations", false, "score every iteration, also with scorers that call models or programs")
+	c.Flags().BoolVar(&f.dry, "dry-run", false, "only show what would be scored, and the maximum of calls")
+	c.Flags().BoolVar(&f.compact, "compact", false, "rewrite scores.jsonl without superseded scores")
+	c.Flags().BoolVar(&f.force, "force", false, "score even if the tasks changed since the runs")
+	concurrencyFlag(c, &f.concurrency, "runs scored")
+	c.Flags().StringVar(&f.format, "format", "terminal", "output format: terminal, json")
+	quietFlag(c, &f.q, "hide notes")
 	f.cacheFlags.declare(c)
 	return c
 }
@@ -123,7 +123,7 @@ func (s *scoring) make(ctx context.Context) (*pass.Pass, error) {
 		err = journal.WriteManifest(s.manifest)
 	}
 	if err = errors.Join(err, journal.Close()); err != nil {
-		return nil, exit.With(exit.NotMeasured, "what was made is kept; once the cause is gone, the same command goes on", "%w", err)
+		return nil, exit.With(exit.NotMeasured, "finished scores are saved; rerun the same command to continue", "%w", err)
 	}
 	return done, nil
 }
@@ -182,14 +182,14 @@ func (s *scoring) compact() error {
 
 // verdict is what the end of a pass means.
 func (s *scoring) verdict(ctx context.Context, done *pass.Pass) error {
-	again := "what was made is kept; the same command goes on"
+	again := "finished scores are saved; rerun the same command to continue"
 	switch {
 	case done.Ended():
-		return exit.With(exit.Stopped, "with a larger budget in the suite the same command goes on; what was made is kept", "the suite's budget is spent")
+		return exit.With(exit.Stopped, "finished scores are saved; raise the budget in the suite and rerun the same command", "the suite's budget is spent")
 	case ctx.Err() != nil:
 		return exit.With(exit.Stopped, again, "interrupted")
 	case done.Runs > 0 && done.Taskless == done.Runs:
-		return exit.With(exit.NotMeasured, "name the suite that the runs were made of: agentbench score "+exit.ShellWord(s.dir)+" SUITE", "no run could be scored: their tasks are not at hand")
+		return exit.With(exit.NotMeasured, "name the suite of the runs: agentbench score "+exit.ShellWord(s.dir)+" SUITE", "no run could be scored: the tasks are not in the folder")
 	}
 	return nil
 }
@@ -345,7 +345,7 @@ func (p *program) openScoring(args []string, f *scoreFlags) (*scoring, error) {
 func (s *scoring) open() (err error) {
 	s.folder, err = results.OpenManifest(s.dir, s.manifest, results.Options{Suite: s.suite})
 	if err != nil {
-		return exit.With(exit.NotMeasured, "agentbench version tells which one this is, and the manifest which one made it", "%s cannot be scored: %w", s.dir, err)
+		return exit.With(exit.NotMeasured, "compare agentbench version with the version in manifest.json", "%s cannot be scored: %w", s.dir, err)
 	}
 	if s.edited {
 		return nil
@@ -412,9 +412,9 @@ func (s *scoring) name() error {
 		}
 		if v.Asks && !s.edited && !s.asksAsRecorded(v.Name) {
 			if len(s.flags.scorers) > 0 {
-				return exit.Usage("agentbench score "+exit.ShellWord(s.dir)+" SUITE", "%s asks what is not in the folder: name the suite", v.Name)
+				return exit.Usage("agentbench score "+exit.ShellWord(s.dir)+" SUITE", "scorer %s needs the suite, which is not in the folder", v.Name)
 			}
-			fmt.Fprintf(s.err, "agentbench: warning: the scores of %s stay as they are: it asks what is not in the folder; name the suite\n", page.Visible(v.Name))
+			fmt.Fprintf(s.err, "agentbench: warning: the scores of %s are unchanged: it needs the suite, which is not in the folder\n", page.Visible(v.Name))
 			continue
 		}
 		s.judging = append(s.judging, v.Name)
@@ -424,7 +424,7 @@ func (s *scoring) name() error {
 		return s.unwired(err)
 	}
 	if len(s.judging)+len(s.remove) == 0 && !s.flags.compact {
-		return exit.Usage("agentbench score "+exit.ShellWord(s.dir)+" SUITE", "%s has no scorer that can judge here", s.dir)
+		return exit.Usage("agentbench score "+exit.ShellWord(s.dir)+" SUITE", "%s has no scorer that can run here", s.dir)
 	}
 	return nil
 }
@@ -475,7 +475,7 @@ func (s *scoring) sameTasks() error {
 	if len(differences) == 0 {
 		return nil
 	}
-	return exit.With(exit.WrongSpec, "--force scores the runs with these tasks; with --again also what is up to date",
+	return exit.With(exit.WrongSpec, "--force scores the runs with these tasks; add --again to rescore everything",
 		"the tasks of the suite are not those that were run:\n  %s", strings.Join(differences, "\n  "))
 }
 

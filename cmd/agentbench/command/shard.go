@@ -18,8 +18,8 @@ import (
 type shardFlags struct{ shard, weights string }
 
 func (f *shardFlags) declare(c *cobra.Command) {
-	c.Flags().StringVar(&f.shard, "shard", "", "only part i of n of the tasks, as i/n; auto takes it from the variables of the CI system or of Kubernetes")
-	c.Flags().StringVar(&f.weights, "shard-weights", "", "deal the tasks by their durations in these earlier results, not by a hash of their ids")
+	c.Flags().StringVar(&f.shard, "shard", "", "run part `I/N` of the tasks; auto reads it from the variables of the CI system or Kubernetes")
+	c.Flags().StringVar(&f.weights, "shard-weights", "", "balance shards by task duration in the earlier results in `DIR` (default: by a hash of the task ids)")
 }
 
 // dealPlan narrows a plan to the shard that the flags name, and the suite's
@@ -27,7 +27,7 @@ func (f *shardFlags) declare(c *cobra.Command) {
 func (p *program) dealPlan(o *opened, planned *plan.Plan, f *shardFlags) error {
 	if f.shard == "" {
 		if f.weights != "" {
-			return exit.Usage("for example --shard 1/3 --shard-weights "+exit.ShellWord(f.weights), "--shard-weights means nothing without --shard")
+			return exit.Usage("for example --shard 1/3 --shard-weights "+exit.ShellWord(f.weights), "--shard-weights needs --shard")
 		}
 		return nil
 	}
@@ -68,7 +68,7 @@ func undealt(f *shardFlags, err error) error {
 	case errors.As(err, &few):
 		return exit.Usage(fmt.Sprintf("at most %d shards", few.Tasks), "--shard %s: %w", f.shard, err)
 	case errors.Is(err, plan.ErrNoWeight):
-		return exit.Usage("without --shard-weights tasks are dealt by a hash of their ids", "--shard-weights %s: %w", f.weights, err)
+		return exit.Usage("without --shard-weights tasks are assigned by a hash of their ids", "--shard-weights %s: %w", f.weights, err)
 	}
 	return exit.With(exit.WrongSpec, "", "%w", err)
 }

@@ -24,9 +24,9 @@ func (p *program) showCommand() *cobra.Command {
 	var f showFlags
 	c := &cobra.Command{
 		Use:     "show DIR [RUN]",
-		Short:   "List the runs in a result folder, or tell one of them and why it stopped",
+		Short:   "List the runs in a result folder, or show one and why it stopped",
 		GroupID: "look",
-		Long: `Without a run: lists the runs. With the id of a run, such as default/task-1/1: every
+		Long: `Without RUN: lists the runs. With the id of a run, such as default/task-1/1: shows every
 iteration with its output, evaluation and usage, why the run stopped, and what it returned.`,
 		Args: arguments(1, 2, "a result folder, and perhaps a run"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -55,13 +55,13 @@ iteration with its output, evaluation and usage, why the run stopped, and what i
 			return p.write(sheet, &f.reportFlags)
 		},
 	}
-	c.Flags().IntVar(&f.Most, "limit", 20, "list at most so many runs of each configuration; 0: all")
-	c.Flags().StringVar(&f.status, "status", "", "list only runs that are completed, failed, fault or cancelled")
+	c.Flags().IntVar(&f.Most, "limit", 20, "list at most N runs of each configuration; 0: all")
+	c.Flags().StringVar(&f.status, "status", "", "list only runs with this status: completed, failed, fault, cancelled")
 	c.Flags().StringArrayVar(&f.Configurations, "configuration", nil, "list only runs of this configuration (repeatable)")
 	c.Flags().StringArrayVar(&f.Tasks, "task", nil, "list only runs of this task (repeatable)")
-	c.Flags().BoolVar(&f.json, "json", false, "the records as JSON, one run a line")
-	c.Flags().BoolVar(&f.events, "events", false, "the events of the run as JSON, one a line")
-	c.Flags().BoolVar(&f.full, "full", false, "outputs and feedback in full length")
+	c.Flags().BoolVar(&f.json, "json", false, "print the records as JSON Lines")
+	c.Flags().BoolVar(&f.events, "events", false, "print the events of the run as JSON Lines")
+	c.Flags().BoolVar(&f.full, "full", false, "show outputs and feedback in full")
 	f.reportFlags.declare(c, trajectory.TableNames)
 	return c
 }

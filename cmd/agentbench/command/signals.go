@@ -51,7 +51,7 @@ func (p *program) interrupts(ctx context.Context, grace time.Duration, hint func
 		i.awaitSecond(grace)
 		cancel()
 		if i.cancelled() && !i.ends(patience) {
-			err := exit.With(exit.Stopped, hint(), "interrupted, without waiting for what was being computed")
+			err := exit.With(exit.Stopped, hint(), "interrupted, without waiting for running computations")
 			os.Exit(p.leave(nil, p.tell(err)))
 		}
 	})

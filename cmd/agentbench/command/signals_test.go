@@ -123,7 +123,7 @@ func (c *child) expectStopped() {
 	}
 }
 
-const goesOn = "hint: the finished runs are safe; this goes on: agentbench run suite.yaml"
+const goesOn = "hint: finished runs are saved; resume with: agentbench run suite.yaml"
 
 // ignoresHangup is read before any test listens to signals, which ends that.
 var ignoresHangup = signal.Ignored(syscall.SIGHUP)

@@ -51,14 +51,14 @@ func (p *program) tuneCommand() *cobra.Command {
 		Use:     "tune DIR | SUITE",
 		Short:   "Recommend loop limits from recorded runs",
 		GroupID: "look",
-		Long: `Tries many configurations of a loop on runs that were recorded, without a call, and
-recommends one: by default the cheapest that loses hardly a success. DIR is a result
-folder; it answers for what stops no later than it did. SUITE is recorded first, under
-the loosest limits, as its tune says. docs/tune.md tells the whole story.
+		Long: `Evaluates many configurations of a loop on recorded runs, without model calls, and
+recommends one: by default the cheapest that keeps the score within 2 points. DIR is a
+result folder; its runs answer for limits up to those they were recorded with. SUITE is
+recorded first, under the loosest limits of its tune section. See docs/tune.md.
 
-Exit codes: 0 there is a recommendation, even if it is today's configuration; 1 nothing
-satisfies what was asked for; 4 the budget or an interrupt ended the recording; 5 there is
-nothing to choose from.`,
+Exit codes: 0 a configuration is recommended, possibly the current one; 1 nothing meets
+the constraints, or nothing is proven; 4 the recording was interrupted or its budget is
+spent; 5 nothing to choose from.`,
 		Args: arguments(1, 1, "one result folder or suite"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.validate(); err != nil {
@@ -69,24 +69,24 @@ nothing to choose from.`,
 	}
 	f.reportFlags.declare(c, tune.TableNames)
 	f.declareAll(c)
-	f.recordFlags.declare(c, "folder for the recorded runs of a suite; runs of the same suite in it are resumed (default results/SUITE-TIME-…)")
+	f.recordFlags.declare(c, "result folder for recording a suite; runs of the same suite in it are resumed (default results/SUITE-TIME-…)")
 	flags := c.Flags()
-	flags.StringVar(&f.Objective, "objective", "", "CEL over the metrics of a configuration, which is to be large (default: the mean of the first score)")
-	flags.BoolVar(&f.Minimize, "minimize", false, "the objective is to be small")
-	flags.StringArrayVar(&f.Constraints, "constraint", nil, "CEL over the metrics that has to hold, for example 'latency.mean < 5.0' (repeatable)")
-	flags.StringVar(&f.Choose, "choose", "", "max_loss:0.02, at_least:0.98, indistinguishable or within_one_se (default max_loss:0.02)")
-	flags.StringVar(&f.Cost, "cost", "", "CEL over the metrics that is to be small (default: cost_usd.mean, else tokens.mean, else iterations.mean)")
-	flags.IntVar(&f.Folds, "folds", 0, "parts of the tasks; chosen on all but one, reported on that one; 0: none (default 5)")
-	flags.Float64Var(&f.HoldOut, "hold-out", 0, "share of the tasks, for example 0.3: chosen on the others, reported on these; instead of folds")
-	flags.StringVar(&f.FoldBy, "fold-by", "", "CEL over task: tasks of an equal value share a fold")
-	flags.Int64Var(&f.Seed, "seed", 0, "seed of folds and resamples (default: the suite's)")
-	flags.BoolVar(&f.plan, "plan", false, "only print what of a suite would be recorded, and what it may cost")
-	flags.StringVar(&f.suite, "suite", "", "the suite that the runs are of: its tune, its tasks, and the files that --apply changes")
+	flags.StringVar(&f.Objective, "objective", "", "CEL over the metrics of a configuration, to maximize (default: the mean of the first score)")
+	flags.BoolVar(&f.Minimize, "minimize", false, "minimize the objective")
+	flags.StringArrayVar(&f.Constraints, "constraint", nil, "CEL over the metrics that must hold, for example 'latency.mean < 5.0' (repeatable)")
+	flags.StringVar(&f.Choose, "choose", "", "rule of choice: max_loss:0.02, at_least:0.98, indistinguishable or within_one_se (default max_loss:0.02)")
+	flags.StringVar(&f.Cost, "cost", "", "CEL over the metrics, to minimize (default: cost_usd.mean, else tokens.mean, else iterations.mean)")
+	flags.IntVar(&f.Folds, "folds", 0, "folds of cross-validation over the tasks; 0: none (default 5)")
+	flags.Float64Var(&f.HoldOut, "hold-out", 0, "share of the tasks to hold out, for example 0.3; instead of folds")
+	flags.StringVar(&f.FoldBy, "fold-by", "", "CEL over task: tasks with the same value share a fold")
+	flags.Int64Var(&f.Seed, "seed", 0, "seed of folds and bootstrap (default: the suite's)")
+	flags.BoolVar(&f.plan, "plan", false, "only show what would be recorded and its maximum cost")
+	flags.StringVar(&f.suite, "suite", "", "suite of the runs in DIR: for its tune section, its tasks, and the files that --apply changes")
 	flags.StringVar(&f.configuration, "configuration", "", "tune the loop of this configuration (default: the baseline, else the only one)")
-	setFlag(c, &f.set, "set a parameter in all that is tried")
-	axisFlag(c, &f.parameters, "parameter", "p", "a parameter and its values: path=1,2,5,off or path=1..10,off (repeatable; default: the suite's tune, else the limits of the loop)")
+	setFlag(c, &f.set, "set a parameter in every configuration that is tried")
+	axisFlag(c, &f.parameters, "parameter", "p", "parameter and values: path=1,2,5,off or path=1..10,off (repeatable; default: the suite's tune, else the limits of the loop)")
 	flags.BoolVar(&f.json, "json", false, "short for --format json")
-	flags.StringVar(&f.apply, "apply", "", "change the YAML to what is recommended: the files of the suite, or the loop in `LOOP.yaml`")
+	flags.StringVar(&f.apply, "apply", "", "write the recommended values into the files of the suite, or only the limits into `LOOP.yaml`")
 	flags.Lookup("apply").NoOptDefVal = applySuite
 	f.all, f.Given = flags, flags.Changed
 	return c
@@ -199,7 +199,7 @@ func (p *program) openTuning(ctx context.Context, path string, f *tuneFlags) (*t
 	case !folder && f.suite != "":
 		return nil, exit.Usage("leave it out", "--suite names the suite of a result folder, and %s is a suite", path)
 	case folder && f.plan:
-		return nil, exit.Usage("leave it out", "--plan is for a suite, and %s is a result folder: its runs are made already", path)
+		return nil, exit.Usage("leave it out", "--plan is for a suite, and %s is a result folder: its runs are recorded already", path)
 	case folder && f.suite == "":
 		suite = ""
 	}
@@ -339,7 +339,7 @@ func (t *tuning) parameters() error {
 		t.axes = sweep.UnknownLimits()
 	}
 	if len(t.axes) == 0 && !t.noToday {
-		return exit.Usage("--parameter path=values names one", "the loop of %s has no limit that could be tuned on recorded runs", page.Visible(t.today().Name))
+		return exit.Usage("--parameter path=values names one", "the loop of %s has no limit that recorded runs can tune", page.Visible(t.today().Name))
 	}
 	return nil
 }
@@ -471,11 +471,11 @@ func (t *tuning) applicable() (err error) {
 		return exit.Usage("--configuration NAME names it", "--apply changes one configuration, and %s holds several and no baseline", t.Path)
 	case t.flags.apply != applySuite:
 		if t.loop, err = t.open(t.flags.apply, nil); err == nil && t.loop.Loop == nil {
-			err = exit.Usage("--apply alone changes the files of the suite", "--apply=%s: the file is no loop", t.flags.apply)
+			err = exit.Usage("--apply alone changes the files of the suite", "--apply=%s: the file is not a loop", t.flags.apply)
 		}
 		return err
 	case t.opened == nil:
-		return exit.Usage("--suite SUITE names it, or --apply=LOOP.yaml the file of the loop", "--apply changes the files of a suite, and no suite is named")
+		return exit.Usage("add --suite SUITE, or write --apply=LOOP.yaml", "--apply needs the suite or the loop file to change")
 	}
 	return t.unapplied(t.opened.Editable(t.today().Name))
 }
@@ -527,7 +527,7 @@ func (t *tuning) apply(tuned *tune.Tuning) error {
 		known, where = t.opened.Suite.Configuration(name).Loop, "the configuration "+page.Visible(name)+" of "+t.opened.path
 	}
 	if loop, _ := known.With(params...); loop == nil || !reflect.DeepEqual(loop.Values(), candidate.Declared().Values()) {
-		return exit.Usage("record it again, or take over the values by hand", "--apply: %s is not the one that was recorded", where)
+		return exit.Usage("record it again, or edit the values by hand", "--apply: %s is not the one that was recorded", where)
 	}
 	params = slices.DeleteFunc(params, func(a spec.Assignment) bool {
 		same, _ := known.With(a)

@@ -158,7 +158,7 @@ func (l *live) race(ctx context.Context) (ended, err error) {
 	case err != nil:
 		return nil, err
 	case r.Failed != nil:
-		return nil, exit.With(exit.NotMeasured, safe(j)+"once the cause is gone, this goes on: "+j.again(), "looking at the race: %w", r.Failed)
+		return nil, exit.With(exit.NotMeasured, safe(j)+"fix the cause and resume with: "+j.again(), "looking at the race: %w", r.Failed)
 	}
 	return recordedEnough(j, m, end)
 }

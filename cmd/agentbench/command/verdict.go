@@ -67,11 +67,11 @@ func stoppedError(j *job, m *record.Manifest, end ending) error {
 	var why, hint string
 	switch {
 	case end.Stopped == record.ReasonSuiteBudget:
-		why, hint = "the suite's budget is spent", doubtHint(j)+"the finished runs are safe; with a larger budget in the suite, this goes on: "
+		why, hint = "the suite's budget is spent", doubtHint(j)+"finished runs are saved; raise the budget in the suite and resume with: "
 	case end.interrupted:
-		why, hint = "interrupted", "the finished runs are safe; this goes on: "
+		why, hint = "interrupted", "finished runs are saved; resume with: "
 	default:
-		return exit.With(exit.Stopped, "without --task, --limit and --trials run makes the others", "%d of %s are made", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"))
+		return exit.With(exit.Stopped, "run without --task, --limit and --trials for the others", "%d of %s are finished", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"))
 	}
 	return exit.With(exit.Stopped, hint+j.again(), "%s after %d of %s", why, results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"))
 }
@@ -83,8 +83,8 @@ func blownError(j *job, m *record.Manifest, b *engine.Blown) error {
 		return exit.With(exit.NotMeasured, "start the server, or set the model's base_url to its address; then: "+j.again(),
 			"no server listens at %s, the address of model %s", page.Visible(dead.Address), page.Visible(dead.Model))
 	}
-	return exit.With(exit.NotMeasured, doubtHint(j)+repairs(b.Fault.Class)+"; the finished runs are safe in "+j.dir,
-		"given up after %d of %s: %s", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"), page.Visible(reports.FirstLine(b.Error())))
+	return exit.With(exit.NotMeasured, doubtHint(j)+repairs(b.Fault.Class)+"; finished runs are saved in "+j.dir,
+		"aborted after %d of %s: %s", results.Measured(m), page.Plural(m.Totals.Planned, "run", "runs"), page.Visible(reports.FirstLine(b.Error())))
 }
 
 // doubtHint says how much of the budget may not have been spent, where that is
@@ -111,7 +111,7 @@ func repairs(class record.ErrorClass) string {
 	case record.RateLimit:
 		return "declare rpm, tpm or max_parallel of the model, or run with a smaller --concurrency"
 	}
-	return "the server or the way to it does not work; try again later"
+	return "the server or the network fails; try again later"
 }
 
 func coverageError(j *job, m *record.Manifest, least float64) error {
