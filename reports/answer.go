@@ -6,21 +6,12 @@ import (
 	"fmt"
 	"iter"
 	"regexp"
-	"runtime/debug"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/reports/page"
 )
-
-// Leanly keeps garbage small until the function that it gives is called: lines that are
-// read leave much more behind than their numbers.
-func Leanly() (end func()) {
-	const percent = 25
-	before := debug.SetGCPercent(percent)
-	return func() { debug.SetGCPercent(before) }
-}
 
 // Of is the report of a folder or a baseline. Whole looks for damage also where nothing
 // that is needed stands.

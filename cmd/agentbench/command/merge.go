@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/results"
@@ -115,7 +116,7 @@ func (p *program) openShards(dirs []string) ([]record.Part, error) {
 
 // concludeMerge reports on merged results and judges them, as run does.
 func (p *program) concludeMerge(ctx context.Context, m *record.Manifest, f *mergeFlags) error {
-	defer reports.Leanly()()
+	defer heap.Leanly()()
 	report, err := reports.Of(&record.Results{Path: f.out, Manifest: *m}, false)
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/results"
@@ -131,7 +132,7 @@ func (p *program) powerNotes(o *opened, planned *plan.Plan, f *powerFlags) (note
 // variation measures that of one place with several configurations, or that
 // between two places.
 func (p *program) variation(from []string) (*reports.Variation, error) {
-	defer reports.Leanly()()
+	defer heap.Leanly()()
 	at, first, err := p.readFrom(from[0])
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/record"
@@ -56,7 +57,7 @@ func (p *program) openRecordedRuns(text string, f *recordedFlags) (*recordedRuns
 	r := &recordedRuns{program: p, suite: f.suite}
 	at.Text = text
 	r.Recorded, err = results.OpenRecorded(at, suite, f.configurations, results.RecordedOptions{
-		Warn: r.warnOf, Lean: reports.Leanly, Judge: r.judge, Replay: r.rendering,
+		Warn: r.warnOf, Lean: heap.Leanly, Judge: r.judge, Replay: r.rendering,
 	})
 	return r, err
 }

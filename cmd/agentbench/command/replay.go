@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
-	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
 )
@@ -72,7 +72,7 @@ func (p *program) replay(ctx context.Context, place string, f *replayFlags) erro
 		return err
 	}
 	if r.Folder.Manifest.Totals.Runs() > manyRecorded {
-		defer reports.Leanly()()
+		defer heap.Leanly()()
 	}
 	if len(set)+len(axes) == 0 && len(f.configurations) == 0 {
 		r.Bases = r.All()

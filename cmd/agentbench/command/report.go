@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/plan"
 	"github.com/agentbench/agentbench/engine/record"
@@ -63,7 +64,7 @@ func (p *program) report(ctx context.Context, path string, f *judgedFlags) error
 	if err := f.recorded(&results.Manifest); err != nil {
 		return err
 	}
-	defer reports.Leanly()()
+	defer heap.Leanly()()
 	r, err := p.collect(results)
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func answered(ctx context.Context, r *reports.Report, unanswered error, o report
 
 // collect reads what results say, and tells their damage.
 func (p *program) collect(from *record.Results) (*reports.Report, error) {
-	defer reports.Leanly()()
+	defer heap.Leanly()()
 	r, err := reports.Of(from, true)
 	if err == nil {
 		p.tellDamage(r, from)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/model/cache"
@@ -439,7 +440,7 @@ func (p *program) conclude(ctx context.Context, j *job, m *record.Manifest, end 
 	if end.cancelled {
 		return stoppedError(j, m, end)
 	}
-	defer reports.Leanly()()
+	defer heap.Leanly()()
 	report, err := reports.Of(&record.Results{Path: j.dir, Manifest: *m}, false)
 	if err != nil {
 		return err

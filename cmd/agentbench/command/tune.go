@@ -15,10 +15,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/agentbench/agentbench/cmd/agentbench/heap"
 	"github.com/agentbench/agentbench/engine/exit"
 	"github.com/agentbench/agentbench/engine/replay/sweep"
 	"github.com/agentbench/agentbench/engine/results"
-	"github.com/agentbench/agentbench/reports"
 	"github.com/agentbench/agentbench/reports/page"
 	"github.com/agentbench/agentbench/reports/tune"
 	"github.com/agentbench/agentbench/spec"
@@ -124,7 +124,7 @@ func (p *program) tune(ctx context.Context, path string, f *tuneFlags) error {
 // recommend chooses by the recorded runs, writes the page, and changes the YAML where
 // that was asked for.
 func (t *tuning) recommend(ctx context.Context) error {
-	defer reports.Leanly()()
+	defer heap.Leanly()()
 	if err := t.grid(); err != nil {
 		return err
 	}

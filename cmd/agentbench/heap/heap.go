@@ -12,13 +12,15 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 )
 
 const (
 	// room is the size that a small heap grows to.
 	room = 16 << 20
-	// A heap grows by at least that share of what is in use, and by at most, in percent.
-	least, most = 60, 400
+	// A heap grows by at most that share of what is in use, in percent, and by at least
+	// one of the others.
+	most, usual, lean = 400, 60, 25
 )
 
 // The first part of it happens before the libraries fill their tables. A program that
@@ -26,12 +28,15 @@ const (
 var ours = begin()
 
 func begin() bool {
+	least.Store(usual)
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return false
 	}
 	debug.SetGCPercent(most)
 	return true
 }
+
+var least atomic.Int32
 
 // Keep decides after each collection, which knows what is in use, when the next one is
 // to come.
@@ -44,11 +49,18 @@ func Keep() {
 	}
 }
 
+// Leanly keeps the garbage of a large heap small until the function that it returns is
+// called: lines that are read leave much more behind than their numbers.
+func Leanly() (end func()) {
+	before := least.Swap(lean)
+	return func() { least.Store(before) }
+}
+
 func adjust() {
 	now := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/gogc:percent"}}
 	metrics.Read(now)
 	percent, was := growth(now[0].Value.Uint64()), int(now[1].Value.Uint64())
-	if was < least || percent > was*9/10 && percent < was*11/10 { // somebody wants less; or it is not worth stopping the world
+	if was < lean || percent > was*9/10 && percent < was*11/10 { // somebody wants less; or it is not worth stopping the world
 		return
 	}
 	debug.SetGCPercent(percent)
@@ -56,5 +68,5 @@ func adjust() {
 
 // growth is by how many percent a heap grows of which so many bytes are in use.
 func growth(live uint64) int {
-	return min(most, max(least, 100*(room-int(live))/int(max(live, 1))))
+	return min(most, max(int(least.Load()), 100*(room-int(live))/int(max(live, 1))))
 }

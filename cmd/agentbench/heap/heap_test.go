@@ -10,9 +10,15 @@ import (
 
 // A small heap grows to one size, a larger one by a share.
 func TestGrowth(t *testing.T) {
-	for live, want := range map[uint64]int{0: most, 1 << 20: most, 4 << 20: 300, 8 << 20: 100, 10 << 20: least, 16 << 20: least, 1 << 40: least} {
+	for live, want := range map[uint64]int{0: most, 1 << 20: most, 4 << 20: 300, 8 << 20: 100, 10 << 20: usual, 16 << 20: usual, 1 << 40: usual} {
 		if got := growth(live); got != want {
 			t.Errorf("%d bytes in use: %d%%, want %d%%", live, got, want)
+		}
+	}
+	defer Leanly()()
+	for live, want := range map[uint64]int{1 << 20: most, 8 << 20: 100, 16 << 20: lean, 1 << 40: lean} {
+		if got := growth(live); got != want {
+			t.Errorf("%d bytes in use, leanly: %d%%, want %d%%", live, got, want)
 		}
 	}
 }
@@ -25,19 +31,19 @@ func percent() int {
 
 // Each collection decides about the next, unless somebody wants less garbage.
 func TestKeep(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(25))
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	kept := make([]byte, 64<<20)
 	defer runtime.KeepAlive(kept)
 	runtime.GC()
-	if adjust(); percent() != 25 {
-		t.Errorf("somebody wants 25%%, and it grows by %d%%", percent())
+	if adjust(); percent() != 20 {
+		t.Errorf("somebody wants 20%%, and it grows by %d%%", percent())
 	}
 	if !ours {
 		t.Skip("GOGC or GOMEMLIMIT is set")
 	}
 	debug.SetGCPercent(most)
 	Keep()
-	for deadline := time.Now().Add(10 * time.Second); percent() != least; runtime.GC() {
+	for deadline := time.Now().Add(10 * time.Second); percent() != usual; runtime.GC() {
 		if time.Now().After(deadline) {
 			t.Fatalf("64 MiB are in use, and it grows by %d%%", percent())
 		}
