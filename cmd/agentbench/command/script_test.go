@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	exitAtOnce()
-	testscript.Main(m, map[string]func(){"agentbench": func() { os.Exit(Main()) }, "mcp-example": mcpExample, "filings-mcp": serveFilings, "bc": calculate, "reseal": reseal, "flip": flip, "measured": measured})
+	testscript.Main(m, map[string]func(){"agentbench": func() { os.Exit(Main()) }, "mcp-example": mcpExample, "filings-mcp": serveFilings, "bc": calculate, "reseal": reseal, "flip": flip, "measured": measured, "screen": screen})
 }
 
 // reseal makes the digest of a manifest that a script has changed.
