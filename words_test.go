@@ -374,6 +374,54 @@ func TestTheDocumentsHaveNoneOfThePhrases(t *testing.T) {
 	}
 }
 
+// texts are what programs say: literals of Go files, help and messages among them, without tests and
+// without what is said to models, whose words are part of recorded requests.
+func texts(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	for dir := range packages(t) {
+		files, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") || slices.Contains(toModels, filepath.ToSlash(file)) {
+				continue
+			}
+			tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(tree, func(n ast.Node) bool {
+				if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+					if text, err := strconv.Unquote(literal.Value); err == nil && strings.Contains(text, " ") {
+						all[filepath.ToSlash(file)] = append(all[filepath.ToSlash(file)], text)
+					}
+				}
+				return true
+			})
+		}
+	}
+	return all
+}
+
+// toModels are the files whose literals are said to models.
+var toModels = []string{"engine/agent/dialect/system.go", "engine/agent/dialect/fenced.go", "engine/agent/dialect/xml.go", "scorers/judge/prompts.go"}
+
+// What programs say has none of the phrases either.
+func TestTheProgramHasNoneOfThePhrases(t *testing.T) {
+	read := 0
+	for file, all := range texts(t) {
+		for _, text := range all {
+			read++
+			for _, phrase := range found(text) {
+				_, phrase, _ = strings.Cut(phrase, ": ")
+				t.Errorf("%s: %s\n\t%.200q", file, phrase, text)
+			}
+		}
+	}
+	if read < 3000 {
+		t.Errorf("only %d texts were read", read)
+	}
+}
+
 // proseOf is a page without its code; lines keep their places.
 func proseOf(text string) string {
 	var prose strings.Builder
