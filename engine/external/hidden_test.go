@@ -32,7 +32,7 @@ func asNobody(cmd *exec.Cmd) {
 func TestMain(m *testing.M) {
 	if how := os.Getenv("AGENTBENCH_TEST_BURGLAR"); how != "" {
 		fmt.Print(burgle(how == "with force"))
-		return
+		syscall.Exit(0) // at once, also under the race detector
 	}
 	os.Exit(m.Run())
 }
