@@ -364,6 +364,9 @@ func TestDamagedPackedFiles(t *testing.T) {
 }
 
 func TestFilesThatUnpackToTooMuch(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thing at a time, for long; it runs without -short")
+	}
 	zeros := strings.Repeat(" ", 1<<20)
 	parts := make([]string, maxUnpackedBytes>>20+1)
 	for i := range parts {
@@ -377,6 +380,9 @@ func TestFilesThatUnpackToTooMuch(t *testing.T) {
 
 // C.23: what a packed file costs to read is bounded by its size, in bytes and in rows.
 func TestPackedFilesUnpackToSoManyTimesTheirSize(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thing at a time, for long; it runs without -short")
+	}
 	const mib = 1 << 20
 	for name, c := range map[string]struct {
 		file, part string

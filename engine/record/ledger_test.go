@@ -154,6 +154,9 @@ func TestF3_ALedgerSaysWhatWasSpent(t *testing.T) {
 // F2: of a ledger, any bit that flips and any end that is missing is told, and what
 // was spent counts all the same; the next session has it in a ledger that is whole.
 func TestF2_NoDamageToALedgerIsSpentTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thing at a time, for long; it runs without -short")
+	}
 	home := t.TempDir()
 	ended := filepath.Join(home, "ended")
 	if err := os.Mkdir(ended, 0o755); err != nil {

@@ -300,6 +300,9 @@ func TestTheErrorRateIsShared(t *testing.T) {
 // Many configurations lose more than is allowed, each by chance less in some draw: the
 // stated bound holds for the one that is taken, single bounds do not.
 func TestTheBoundHoldsAfterTheChoice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thing at a time, for long; it runs without -short")
+	}
 	const draws, n, candidates, truth = 100, 100, 48, 0.07
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, rule := range []tune.ChoiceRule{{Rule: tune.MaxLoss, Number: 0.06}, {Rule: tune.AtLeast, Number: 0.97}} {

@@ -162,6 +162,9 @@ func inAnotherOrder(source *table) *table {
 
 // What the choice makes of the tasks that are held out does not change the choice.
 func TestTheHeldOutRunsDoNotMoveTheChoice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one thing at a time, for long; it runs without -short")
+	}
 	for seed, by := range choosing {
 		o := tune.ChoiceOptions{HoldOut: 0.4, Seed: 9, Choose: by, Today: -1}
 		source := random(60, 1, uint64(seed))

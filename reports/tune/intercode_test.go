@@ -205,6 +205,9 @@ type dataset struct {
 
 func datasets(t testing.TB) map[string]dataset {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("one thing at a time, for long; it runs without -short")
+	}
 	var want struct {
 		SQL  expected `json:"intercode_sql_gpt-4"`
 		Bash expected `json:"intercode_bash_gpt-4"`
