@@ -359,7 +359,7 @@ func (c *Comparison) Summary(quote func(string) string) page.Summary {
 	}
 	s.Lines = c.facts(quote)
 	if c.Again != "" {
-		s.Next = []page.Command{{For: "all tables", Line: c.Again + " --all"}}
+		s.Next = []page.Command{{For: "all tables", Line: c.Again + " --all", Short: "the same command with --all"}}
 	}
 	return s
 }

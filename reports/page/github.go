@@ -109,7 +109,14 @@ func writeComment(w io.Writer, p Page, options Options) error {
 	if a := p.Answer(code); a.State == Skipped {
 		fmt.Fprintf(&m, "### %s\n", p.Heading(code))
 	} else {
-		fmt.Fprintf(&m, "### %s %s\n\n%s\n", a.State.mark(), a.String(), p.Heading(code))
+		fmt.Fprintf(&m, "### %s %s\n\n", a.State.mark(), a.Text)
+		for _, more := range a.More {
+			fmt.Fprintf(&m, "- %s\n", more)
+		}
+		if len(a.More) > 0 {
+			m.WriteString("\n")
+		}
+		fmt.Fprintln(&m, p.Heading(code))
 	}
 	m.refused()
 	small, whole := p.Tables(People)[0].narrow(commentColumns)

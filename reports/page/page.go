@@ -103,15 +103,12 @@ const (
 type Answer struct {
 	State State
 	Text  string
-	More  string // a line of its own where there is room for one
+	More  []string // sentences, each on a line of its own where there is room for it
 }
 
 // String is all of it in one line.
 func (a Answer) String() string {
-	if a.More == "" {
-		return a.Text
-	}
-	return a.Text + "; " + a.More
+	return strings.Join(append([]string{a.Text}, a.More...), "; ")
 }
 
 // Check is a question to the results and what they answer.

@@ -28,11 +28,16 @@ type Summary struct {
 	Next []Command
 }
 
-// Command is a command line and what it is for.
-type Command struct{ For, Line string }
+// Command is a command line and what it is for. Short names it in words where the line
+// takes more than two lines of the screen; "": it never does.
+type Command struct{ For, Line, Short string }
 
 // SummaryLines is how many lines a summary has at most.
 const SummaryLines = 15
+
+// leastTable is how many lines of the table there is always room for: its head and
+// two rows.
+const leastTable = 3
 
 // leastRows is how many rows of its table a summary shows even where warnings
 // then have no room.
@@ -41,12 +46,12 @@ const leastRows = 5
 func writeSummary(w io.Writer, p Page, s Summary, options Options) error {
 	t := terminal{width: options.columns(), color: options.Color}
 	t.paragraph("", s.Head, bold)
-	t.state(&s.State)
 	end := t.part(func(end *terminal) {
 		for _, next := range s.Next {
 			end.command(next)
 		}
 	})
+	t.state(&s.State, SummaryLines-end.lines()-leastTable)
 	room := SummaryLines - t.lines() - end.lines()
 	table, err := t.summaryTable(&s, room)
 	if err != nil {
@@ -59,18 +64,27 @@ func writeSummary(w io.Writer, p Page, s Summary, options Options) error {
 	return err
 }
 
-// state is the answer, in the colour of its state.
-func (t *terminal) state(a *Answer) {
-	look := map[State]string{Passed: good, Failed: bad, Errored: bad}[a.State]
-	if a.State != Skipped {
-		t.paragraph("", a.String(), look)
+// state is the answer, in the colour of its state, and those of its sentences that fit
+// into so many lines.
+func (t *terminal) state(a *Answer, room int) {
+	if a.State == Skipped {
+		return
+	}
+	t.paragraph("", a.Text, map[State]string{Passed: good, Failed: bad, Errored: bad}[a.State])
+	for _, more := range a.More {
+		if part := t.part(func(part *terminal) { part.paragraph("", more, "") }); t.lines()+part.lines() <= room {
+			t.out.Write(part.out.Bytes())
+		}
 	}
 }
 
 func (t *terminal) command(c Command) {
 	const indent = "  "
-	line := c.For + ": " + c.Line
-	for i, part := range Wrap(line, t.width-len(indent)) {
+	lines := Wrap(c.For+": "+c.Line, t.width-len(indent))
+	if len(lines) > 2 && c.Short != "" {
+		lines = Wrap(c.For+": "+c.Short, t.width-len(indent))
+	}
+	for i, part := range lines {
 		if i > 0 {
 			part = indent + part
 		}

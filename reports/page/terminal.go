@@ -32,8 +32,8 @@ func writeTerminal(w io.Writer, p Page, options Options) error {
 	t.paragraph("", p.Heading(shown), bold)
 	if a := p.Answer(shown); a.State != Skipped {
 		t.paragraph("", a.Text, "")
-		if a.More != "" {
-			t.paragraph("", a.More, "")
+		for _, more := range a.More {
+			t.paragraph("", more, "")
 		}
 	}
 	for _, table := range wanted(p, options, People) {

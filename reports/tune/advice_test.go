@@ -336,10 +336,10 @@ func TestLittleIsSaved(t *testing.T) {
 		if err := page.Write(&text, got, page.Options{Format: "terminal", Width: 300}); err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(got.Answer(page.Visible).Text, "than today, which counts as the same") != little {
-			t.Errorf("%d steps: %s", steps, got.Answer(page.Visible).Text)
+		if strings.Contains(got.Answer(page.Visible).String(), "than today, which counts as the same") != little {
+			t.Errorf("%d steps: %s", steps, got.Answer(page.Visible).String())
 		}
-		if name(got.Recommended) != "[98 0 0]" || strings.Contains(text.String(), "little is saved: cost_usd fall by 2%") != little {
+		if name(got.Recommended) != "[98 0 0]" || strings.Contains(text.String(), "little is saved: cost_usd falls by 2%") != little {
 			t.Errorf("%d steps: recommended %s\n%s", steps, name(got.Recommended), text.String())
 		}
 	}

@@ -248,7 +248,7 @@ func TestWhatPassesAndIsBeatenIsNamed(t *testing.T) {
 	const n = 200
 	source := made(n, 1, map[limits][]cell{{3}: cells(n, 160, 3, 30), {2}: cells(n, 100, 2, 20), {1}: cells(n, 160, 1, 10)}, limits{3}, limits{2}, limits{1})
 	got := tuned(t, source, tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: tune.MaxLoss, Number: 0.05}, Today: -1})
-	if want := "[3 0 0] is shown to lose at most 5%, but [1 0 0] beats it, which is not"; got.Recommended != nil || got.WhyNone != want {
+	if want := "[3 0 0] is proven to lose at most 5%, but [1 0 0], which is not, beats it"; got.Recommended != nil || got.WhyNone != want {
 		t.Errorf("%s (%s), want none: %s", name(got.Recommended), got.WhyNone, want)
 	}
 }

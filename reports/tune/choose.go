@@ -499,16 +499,16 @@ func (t *chooser) whyNone(subset int, c *chosen) string {
 		return "the rule allows none"
 	}
 	if c.passing >= 0 {
-		return fmt.Sprintf("%s is shown to lose at most %s, but %s beats it, which is not", t.candidates[c.passing].Name, percent(t.Choose.Number), t.candidates[c.by].Name)
+		return fmt.Sprintf("%s is proven to lose at most %s, but %s, which is not, beats it", t.candidates[c.passing].Name, percent(t.Choose.Number), t.candidates[c.by].Name)
 	}
-	text := fmt.Sprintf("no configuration is shown to lose at most %s", percent(t.Choose.Number))
+	text := fmt.Sprintf("no configuration is proven to lose at most %s", percent(t.Choose.Number))
 	alpha := t.steps.largest()
 	if least := t.atMost(0, units, 1-alpha); least > t.Choose.Number && t.Choose.Number > 0 {
 		needed := math.Ceil(math.Log(alpha) / math.Log(1-t.Choose.Number))
-		text = fmt.Sprintf("%s: of %s none lost leaves up to %s, and it takes at least %.0f to show so little", text, page.Plural(units, strings.TrimSuffix(what, "s"), what), percent(least), needed)
+		text = fmt.Sprintf("%s: %s prove %s at best, it takes at least %.0f", text, page.Plural(units, strings.TrimSuffix(what, "s"), what), percent(least), needed)
 	}
 	if least, ok := t.leastShown(subset); ok {
-		text = fmt.Sprintf("%s; the least that these can show is --choose max_loss:%v", text, roundedUp(least))
+		text = fmt.Sprintf("%s; the smallest bound that they prove is --choose max_loss:%v", text, roundedUp(least))
 	}
 	return text
 }

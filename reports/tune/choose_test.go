@@ -142,7 +142,7 @@ func TestTheHintOfFewRunsIsFollowed(t *testing.T) {
 		"20 tasks, three trials": {func() tune.Candidates { return few(20, 3) }, "[1 0 0]"},
 		"three paths, which share the error rate": {func() tune.Candidates { return threePaths("tight", "default", "loose") }, "loose"},
 	} {
-		_, hint, ok := strings.Cut(tuned(t, c.source(), tune.ChoiceOptions{}).WhyNone, "; the least that these can show is --choose max_loss:")
+		_, hint, ok := strings.Cut(tuned(t, c.source(), tune.ChoiceOptions{}).WhyNone, "; the smallest bound that they prove is --choose max_loss:")
 		least, err := strconv.ParseFloat(hint, 64)
 		if !ok || err != nil {
 			t.Fatalf("%s: no hint: %q", what, hint)
@@ -161,7 +161,7 @@ func TestTrialsOfATaskAreNotIndependent(t *testing.T) {
 	const tasks, trials = 60, 4
 	source := made(tasks, trials, map[limits][]cell{{2}: cells(tasks*trials, 200, 2, 2), {1}: cells(tasks*trials, 200, 1, 1)}, limits{2}, limits{1})
 	got := tuned(t, source, tune.ChoiceOptions{})
-	if got.Recommended != nil || !strings.Contains(got.WhyNone, "of 60 tasks") {
+	if got.Recommended != nil || !strings.Contains(got.WhyNone, ": 60 tasks prove 4.87% at best") {
 		t.Errorf("%s (%s), want none: 0 of 60 tasks leave 4.9 %%", name(got.Recommended), got.WhyNone)
 	}
 	alone := tuned(t, source, tune.ChoiceOptions{Choose: tune.ChoiceRule{Rule: tune.MaxLoss, Number: 0.05}})
@@ -400,7 +400,7 @@ func TestTodayThatIsNotAnsweredForIsNoMeasure(t *testing.T) {
 			t.Errorf("advice on a limit of today: %+v", l)
 		}
 	}
-	if answer := got.Answer(strconv.Quote).Text; !strings.Contains(answer, "less than the recording") {
+	if answer := got.Answer(strconv.Quote).String(); !strings.Contains(answer, "less than the recording") {
 		t.Errorf("%q saves against what is not known", answer)
 	}
 }

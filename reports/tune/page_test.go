@@ -2,6 +2,7 @@ package tune_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -150,7 +151,11 @@ func TestTheSummaryOfTune(t *testing.T) {
 			t.Errorf("applies: %v:\n%s", applies, text)
 		}
 	}
-	r.Recommended, r.WhyNone, r.Applies = nil, "of 5 configurations none satisfies the constraints", true
+	r.Again += " --parameter terminate.confidence.threshold=" + strings.Repeat("0.123456,", 1000) + "1"
+	if text := pagetest.Written(t, r, page.Options{Summary: true}); strings.Count(text, "\n") > page.SummaryLines || !strings.Contains(text, "\nall tables: the same command with --all\n") {
+		t.Errorf("a long command:\n%s", text)
+	}
+	r.Again, r.Recommended, r.WhyNone, r.Applies = "agentbench tune results", nil, "of 5 configurations none satisfies the constraints", true
 	if text := pagetest.Written(t, r, page.Options{Summary: true}); strings.Contains(text, "--apply") || strings.Contains(text, "\n* ") {
 		t.Errorf("nothing is recommended:\n%s", text)
 	}
@@ -170,46 +175,51 @@ func TestTheAnswerOfTune(t *testing.T) {
 	quoted := func(text string) string { return "<" + text + ">" }
 	take := tuning(t)
 	if a := take.Answer(quoted); a.State != page.Passed || a.Text !=
-		"take <max_iterations=5> instead of <max_iterations=9> (chosen in 1 of 2 folds): <right> 0.667 instead of 0.667–0.817; against the recording 15 of 120 runs lose their success, 2 gain one (the mean score falls by at most 0.200, 95% sure); 1,000 runs take $0.08 (7%) and 670 s (7%) less than the recording" {
-		t.Errorf("%s: %s", a.State, a.Text)
+		"take <max_iterations=5> (chosen in 1 of 2 folds)" || !slices.Equal(a.More, []string{
+		"<right> is 0.667; today it is 0.667–0.817",
+		"1,000 runs take $0.08 (7%) and 670 s (7%) less than the recording",
+		"compared with the recording, 15 of 120 runs lose their success and 2 gain one",
+		"95% confidence: the mean score falls by at most 0.200",
+	}) {
+		t.Errorf("%s: %s", a.State, a.String())
 	}
 	take.Recommended.Lost, take.Recommended.Gained, take.Bound.Net = 2, 0, false
-	if a := take.Answer(quoted); !strings.Contains(a.Text, "; against the recording 2 of 120 runs lose their success (at most 20.0% of the runs, 95% sure); ") {
+	if a := take.Answer(quoted); !strings.HasSuffix(a.String(), "; compared with the recording, 2 of 120 runs lose their success; 95% confidence: at most 20.0% of the runs lose their success") {
 		t.Errorf("without gains: %s", a.Text)
 	}
 	take.Recommended.Gained, take.Bound.Most, take.Bound.Net = 9, known(-0.02), true
-	if a := take.Answer(quoted); !strings.Contains(a.Text, ", 9 gain one (the mean score rises by at least 0.020, 95% sure); ") {
+	if a := take.Answer(quoted); !strings.HasSuffix(a.String(), " and 9 gain one; 95% confidence: the mean score rises by at least 0.020") {
 		t.Errorf("more gained than lost: %s", a.Text)
 	}
 	take.Today.Scores[0].Mean = known(0.66671)
-	if a := take.Answer(quoted); !strings.Contains(a.Text, ": <right> 0.667, as today; against the recording ") {
+	if a := take.Answer(quoted); !strings.Contains(a.String(), "; <right> is 0.667, the same as today; ") {
 		t.Errorf("as good as today: %s", a.Text)
 	}
 	take.References = 2
-	if a := take.Answer(quoted); !strings.Contains(a.Text, "; against <wide> as recorded 2 of 120 runs ") {
+	if a := take.Answer(quoted); !strings.Contains(a.String(), "; compared with <wide> as recorded, 2 of 120 runs ") {
 		t.Errorf("several recordings: %s", a.Text)
 	}
 	take.Today, take.References = nil, 1
-	if a := take.Answer(quoted); !strings.Contains(a.Text, ": <right> 0.667 instead of 0.775 as recorded; ") {
+	if a := take.Answer(quoted); !strings.Contains(a.String(), "; <right> is 0.667; as recorded it is 0.775; ") {
 		t.Errorf("without today: %s", a.Text)
 	}
 	take.Recommended.Scores[0].Scored, take.Recommended.Scores[0].Mean = 0, none
-	if a := take.Answer(quoted); !strings.Contains(a.Text, ": whether it loses successes is not known, because no run is scored; ") {
+	if a := take.Answer(quoted); !strings.HasSuffix(a.String(), "; its losses are unknown, because no run is scored") {
 		t.Errorf("unscored: %s", a.Text)
 	}
 	keep := tuning(t)
 	keep.Unchanged, keep.Today = true, keep.Recommended
-	if a := keep.Answer(same); a.State != page.Passed || !strings.HasPrefix(a.Text, "keep today's limits, max_iterations=5 (chosen in 1 of 2 folds): ") {
+	if a := keep.Answer(same); a.State != page.Passed || a.Text != "keep today's limits, max_iterations=5 (chosen in 1 of 2 folds)" {
 		t.Errorf("%s: %s", a.State, a.Text)
 	}
 	keep.Against = append([]tune.Versus{{What: "today", Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(5)}}}}, keep.Against...)
-	if a := keep.Answer(same); !strings.HasSuffix(a.Text, "less than the recording") {
+	if a := keep.Answer(same); !strings.Contains(a.String(), "less than the recording; ") {
 		t.Errorf("it saves against itself: %s", a.Text)
 	}
 	both := tuning(t)
 	both.Against = append(both.Against, tune.Versus{What: "today", Saved: []tune.Saving{{Quantity: "cost_usd", Saved: known(5)}, {Quantity: "latency_s", Saved: known(-90)}}})
-	if a := both.Answer(same); !strings.HasSuffix(a.Text, "; 1,000 runs take $5.00 less, but 90.0 s more than today") {
-		t.Error(a.Text)
+	if a := both.Answer(same); !strings.Contains(a.String(), "; 1,000 runs take $5.00 less, but 90.0 s more than today; ") {
+		t.Error(a.String())
 	}
 	nothing := tuning(t)
 	nothing.Recommended, nothing.WhyNone = nil, `of 5 configurations none satisfies scores["a@b"].mean > 0.5`
@@ -220,13 +230,14 @@ func TestTheAnswerOfTune(t *testing.T) {
 		guess tune.Guess
 		want  string
 	}{
-		{tune.Guess{Name: "a@b", Lost: 1, Runs: 40, Tasks: 149}, "best guess: <a@b> (loses 1 of 40 runs), 149 tasks would prove it"},
-		{tune.Guess{Name: "c", Lost: 2, Gained: 1, Runs: 40}, "best guess: <c> (loses 2 of 40 runs, gains 1)"},
-		{tune.Guess{Name: "d", Recorded: true, Value: known(0.192), Best: known(0.177), Tasks: 300}, "best guess: <d> as recorded (0.192; the best that could be recommended has 0.177), 300 tasks would prove it"},
-		{tune.Guess{Name: "e", Least: true, Value: known(0.5), Best: known(0.4), Tasks: 90}, "best guess: <e> (at least 0.500; the best that could be recommended has 0.400), 90 tasks recorded under it would prove it"},
+		{tune.Guess{Name: "a@b", Lost: 1, Runs: 40, Tasks: 149}, "best guess, not proven: <a@b> loses 1 of 40 runs; 149 tasks would prove it"},
+		{tune.Guess{Name: "c", Lost: 2, Gained: 1, Runs: 40}, "best guess, not proven: <c> loses 2 of 40 runs and gains 1"},
+		{tune.Guess{Name: "d", Recorded: true, Value: known(0.192), Best: known(0.177), Tasks: 300}, "best guess, not proven: <d> as recorded has 0.192, the best that could be recommended has 0.177; 300 tasks would prove it"},
+		{tune.Guess{Name: "d", Recorded: true, Value: known(0.192), Best: known(0.177)}, "best guess: <d> as recorded has 0.192, the best that could be recommended has 0.177"},
+		{tune.Guess{Name: "e", Least: true, Value: known(0.5), Best: known(0.4), Tasks: 90}, "best guess, not proven: <e> has at least 0.500, the best that could be recommended has 0.400; 90 tasks recorded under it would prove it"},
 	} {
 		nothing.Guess = &c.guess
-		if a := nothing.Answer(quoted); a.More != c.want {
+		if a := nothing.Answer(quoted); !slices.Equal(a.More, []string{c.want}) {
 			t.Errorf("%q, want %q", a.More, c.want)
 		}
 	}
@@ -243,21 +254,21 @@ func TestTheAnswerTellsWhatIsLuck(t *testing.T) {
 		apparent, honest, high float64
 		want                   string
 	}{
-		{0.083, 0, 0.1, "; on tasks that did not choose, right changes by 0.000 against the recording, not +0.083"},
-		{0, -0.167, -0.024, "; on tasks that did not choose, right changes by -0.167 against the recording, not 0.000"},
+		{0.083, 0, 0.1, "; on held-out tasks, right changes by 0.000, not +0.083, compared with the recording; "},
+		{0, -0.167, -0.024, "; on held-out tasks, right changes by -0.167, not 0.000, compared with the recording; "},
 		{0.083, 0.07, 0.1, ""},
 		{-0.108, -0.12, -0.06, ""},
 	} {
 		r := tuning(t)
 		r.Luck.Objective = tune.Gain{Apparent: known(c.apparent), Honest: known(c.honest), HonestInterval: between(-0.309, c.high), Luck: known(c.apparent - c.honest)}
-		text := r.Answer(same).Text
-		if c.want == "" && strings.Contains(text, "did not choose") || !strings.HasSuffix(text, c.want) {
+		text := r.Answer(same).String()
+		if c.want == "" && strings.Contains(text, "held-out") || !strings.Contains(text, c.want) {
 			t.Errorf("%v: %s", c, text)
 		}
 	}
 	none := tuning(t)
 	none.Validation.Folds[0].Chosen, none.Validation.Agree = -1, 0
-	if text := none.Answer(same).Text; !strings.Contains(text, " (without a fifth of the tasks, too few are left to choose): ") {
+	if text := none.Answer(same).Text; !strings.Contains(text, " (too few tasks to test the choice on folds)") {
 		t.Error(text)
 	}
 }
@@ -269,8 +280,8 @@ func TestTuneTellsNoSavingsThatItDoesNotKnow(t *testing.T) {
 		{Quantity: "cost_usd", Saved: page.Missing(page.Unpriced), Interval: noRange}, {Quantity: "latency_s", Saved: page.Missing(page.Unknown), Interval: noRange},
 		{Quantity: "tokens", Saved: page.Missing(page.Unknown), Interval: noRange}, {Quantity: "iterations", Saved: known(-360), Interval: noRange},
 	}
-	text := r.Answer(func(text string) string { return text }).Text
-	if strings.Contains(text, "$") || strings.Contains(text, "less") || !strings.HasSuffix(text, "1,000 runs take 360 iterations more than the recording") {
+	text := r.Answer(func(text string) string { return text }).String()
+	if strings.Contains(text, "$") || strings.Contains(text, "less") || !strings.Contains(text, "; 1,000 runs take 360 iterations more than the recording; ") {
 		t.Error(text)
 	}
 }
@@ -319,14 +330,14 @@ func TestSentencesQuoteWhatIsNotPlain(t *testing.T) {
 	}
 }
 
-// Where the tasks left out gain more than the sample, none of it is luck; a verb
+// Where held-out tasks gain more than those of the choice, nothing is overfitting; a verb
 // goes with how many do something, not with of how many.
 func TestTheWordsOfNotesFitTheirNumbers(t *testing.T) {
 	r := tuning(t)
 	r.Luck.Objective.Apparent, r.Luck.Objective.Luck, r.Tried.Exact = known(0.108), known(-0.008), 4
-	text := pagetest.Written(t, r, page.Options{Width: 200})
+	text := strings.Join(strings.Fields(pagetest.Written(t, r, page.Options{Width: 200})), " ")
 	for _, want := range []string{
-		"on tasks left out, so that none of it is luck", "so that $0.000010 of it is luck",
+		"(-0.180…-0.060) on held-out tasks ·", "(-$0.000090…-$0.000050) on held-out tasks; the difference is overfitting ·",
 		"1 of 5 configurations is not exact (",
 	} {
 		if !strings.Contains(text, want) {
@@ -334,8 +345,8 @@ func TestTheWordsOfNotesFitTheirNumbers(t *testing.T) {
 		}
 	}
 	r.Recommended.Lost, r.Recommended.Gained = 1, 1
-	if a := r.Answer(func(text string) string { return text }); !strings.Contains(a.Text, "1 of 120 runs loses its success, 1 gains one (") {
-		t.Error(a.Text)
+	if a := r.Answer(func(text string) string { return text }); !strings.Contains(a.String(), "1 of 120 runs loses its success and 1 gains one; ") {
+		t.Error(a.String())
 	}
 }
 
@@ -343,12 +354,12 @@ func TestTheWordsOfNotesFitTheirNumbers(t *testing.T) {
 func TestNothingIsLuckWhereNothingIsGained(t *testing.T) {
 	keep := tuning(t)
 	keep.Unchanged, keep.Today = true, keep.Recommended
-	if text := pagetest.Written(t, keep, page.Options{Width: 80}); !strings.Contains(text, "keep today's limits") || strings.Contains(text, "luck") {
+	if text := pagetest.Written(t, keep, page.Options{Width: 80}); !strings.Contains(text, "keep today's limits") || strings.Contains(text, "overfitting") {
 		t.Error(text)
 	}
 	loses := tuning(t)
 	loses.Luck.Objective.Luck = known(-0.008)
-	if text := pagetest.Written(t, loses, page.Options{Width: 200}); !strings.Contains(text, "-0.108 in the sample, -0.120 (-0.180…-0.060) on tasks left out\n") {
+	if text := pagetest.Written(t, loses, page.Options{Width: 200}); !strings.Contains(text, "-0.108 on the tasks of the choice, and by -0.120 (-0.180…-0.060) on held-out tasks\n") {
 		t.Error(text)
 	}
 }
@@ -357,7 +368,7 @@ func TestNothingIsLuckWhereNothingIsGained(t *testing.T) {
 func TestThePageNamesWhatIsTunedAndRulesThatWiden(t *testing.T) {
 	r := tuning(t)
 	r.Tuned = "default"
-	const few = "allows the more loss the fewer tasks there are, and here are 60 tasks: --choose max_loss:0.02 bounds what is lost"
+	const few = "allows more loss with fewer tasks, and here are only 60 tasks: --choose max_loss:0.02 bounds the loss"
 	for rule, want := range map[string]bool{"max_loss": false, "at_least": false, "within_one_se": true, "indistinguishable": true} {
 		r.Terms.Rule = rule
 		text := pagetest.Written(t, r, page.Options{Width: 200})
@@ -366,7 +377,7 @@ func TestThePageNamesWhatIsTunedAndRulesThatWiden(t *testing.T) {
 		}
 	}
 	r.Tasks, r.Terms.Rule = 100, "within_one_se"
-	if text := pagetest.Written(t, r, page.Options{Width: 200}); strings.Contains(text, "allows the more loss") {
+	if text := pagetest.Written(t, r, page.Options{Width: 200}); strings.Contains(text, "allows more loss") {
 		t.Errorf("of 100 tasks:\n%s", text)
 	}
 }

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,9 +33,10 @@ func (t *Tuning) Summary(quote func(string) string) page.Summary {
 	if t.Again == "" {
 		return s
 	}
-	s.Next = []page.Command{{For: "all tables", Line: t.Again + " --all"}}
+	short := cmp.Or(t.AgainInShort, "the same command")
+	s.Next = []page.Command{{For: "all tables", Line: t.Again + " --all", Short: short + " with --all"}}
 	if t.Recommended != nil && !t.Unchanged && t.Applies {
-		s.Next = append(s.Next, page.Command{For: "change the YAML", Line: t.Again + " --apply"})
+		s.Next = append(s.Next, page.Command{For: "change the YAML", Line: t.Again + " --apply", Short: short + " with --apply"})
 	}
 	return s
 }
@@ -67,7 +69,7 @@ func (t *Tuning) summaryTable() page.Table {
 			return cell
 		}},
 		{Column: page.Column{Head: "configuration", Prose: true}, Cell: func(row choiceRow) page.Cell {
-			return page.Name(strings.ReplaceAll(row.Name, ",", ", "))
+			return page.Name(spaced(row.Name))
 		}},
 		{Column: page.Column{About: t.Terms.Score, Right: true}, Cell: func(row choiceRow) page.Cell { return page.Text(row.scoreText(t.Terms.Score)) }},
 		{Column: page.Column{Head: "cost/run", Right: true}, Cell: func(row choiceRow) page.Cell {

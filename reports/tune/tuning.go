@@ -58,10 +58,12 @@ type Tuning struct {
 	// Against compares the recommended configuration with today's and with the
 	// recording.
 	Against []Versus `json:"against"`
-	// Again is the command line that tunes the same runs, "" where there is none;
-	// Applies says that it can take --apply.
-	Again   string `json:"-"`
-	Applies bool   `json:"-"`
+	// Again is the command line that tunes the same runs, "" where there is none, and
+	// AgainInShort stands for a long one: "" for "the same command". Applies says that
+	// it can take --apply.
+	Again        string `json:"-"`
+	AgainInShort string `json:"-"`
+	Applies      bool   `json:"-"`
 
 	Validation *Validation `json:"validation"` // nil: none, a note says why
 	Luck       *Luck       `json:"luck"`       // nil where Validation is, or chose nothing

@@ -103,55 +103,32 @@ func (t *Tuning) WriteJSON(w io.Writer) error { return page.WriteObject(w, t) }
 // JSONSchema describes the JSON of tunings in JSON Schema (draft 2020-12).
 func JSONSchema() ([]byte, error) { return reports.SchemaOf[Tuning](Schema) }
 
-// Answer is what to do, what it costs in quality, and what it saves.
+// Answer is what to do, and in a sentence each what becomes of the score, of the spending
+// and of the recorded successes.
 func (t *Tuning) Answer(quote func(string) string) page.Answer {
 	switch {
 	case t.Runs == 0:
 		return page.Answer{State: page.Errored, Text: "no run counts"}
+	case t.Recommended == nil && t.Guess == nil:
+		return page.Answer{State: page.Failed, Text: "nothing is recommended: " + plainly(t.WhyNone, quote)}
 	case t.Recommended == nil:
-		return page.Answer{State: page.Failed, Text: "nothing is recommended: " + plainly(t.WhyNone, quote), More: t.guessed(quote)}
+		return page.Answer{State: page.Failed, Text: "nothing is recommended: " + plainly(t.WhyNone, quote), More: []string{t.Guess.text(quote)}}
 	}
-	parts := []string{t.advised(quote) + t.stable() + ": " + t.kept(quote)}
-	if scored := t.scores(quote); scored != "" {
-		parts[0] = t.advised(quote) + t.stable() + ": " + scored + "; " + t.kept(quote)
+	advice := "take "
+	if t.Unchanged {
+		advice = "keep today's limits, "
 	}
-	if saved := t.saved(quote); saved != "" {
-		if little, _ := t.littleSaved(); little != "" {
-			saved += ", which counts as the same"
+	a := page.Answer{State: page.Passed, Text: advice + quote(spaced(t.Recommended.Name)) + t.stable()}
+	for _, sentence := range append([]string{t.scores(quote), t.saved(quote), t.lucky(quote)}, t.kept(quote)...) {
+		if sentence != "" {
+			a.More = append(a.More, sentence)
 		}
-		parts = append(parts, saved)
 	}
-	if lucky := t.lucky(quote); lucky != "" {
-		parts = append(parts, lucky)
-	}
-	return page.Answer{State: page.Passed, Text: strings.Join(parts, "; ")}
+	return a
 }
 
-// advised names what to take.
-func (t *Tuning) advised(quote func(string) string) string {
-	switch name := quote(t.Recommended.Name); {
-	case t.Unchanged:
-		return "keep today's limits, " + name
-	case t.Today != nil:
-		return "take " + name + " instead of " + quote(t.Today.Name)
-	default:
-		return "take " + name
-	}
-}
-
-// lucky says what is left of a gain on tasks that did not choose, where that is less
-// than half of it, and where it is a loss that is shown.
-func (t *Tuning) lucky(quote func(string) string) string {
-	if t.Luck == nil || !t.Terms.isScore() || t.Unchanged {
-		return ""
-	}
-	gain := &t.Luck.Objective
-	worse := gain.HonestInterval.Known() && gain.HonestInterval.High.Number < 0 && gain.Apparent.Number >= 0
-	if !gain.Honest.Known() || !worse && !(gain.Apparent.Number > 0 && gain.Honest.Number < gain.Apparent.Number/2) {
-		return ""
-	}
-	return fmt.Sprintf("on tasks that did not choose, %s changes by %s against %s, not %s", quote(t.Terms.Score), page.Gain(gain.Honest, 3), overWhat(t.Luck.Over), page.Gain(gain.Apparent, 3))
-}
+// spaced is the name of a configuration that can be broken into lines.
+func spaced(name string) string { return strings.ReplaceAll(name, ",", ", ") }
 
 // stable says in how many folds the same was chosen, "" where there are none.
 func (t *Tuning) stable() string {
@@ -159,36 +136,34 @@ func (t *Tuning) stable() string {
 		return ""
 	}
 	if !slices.ContainsFunc(t.Validation.Folds, func(f Fold) bool { return f.Chosen >= 0 }) {
-		return " (without a fifth of the tasks, too few are left to choose)"
+		return " (too few tasks to test the choice on folds)"
 	}
 	return fmt.Sprintf(" (chosen in %d of %s)", t.Validation.Agree, page.Plural(len(t.Validation.Folds), "fold", "folds"))
 }
 
-// guessed is the best guess in a line, "" where there is none.
-func (t *Tuning) guessed(quote func(string) string) string {
-	g := t.Guess
-	if g == nil {
-		return ""
-	}
-	text := "best guess: " + quote(g.Name)
-	switch value := objectiveForm(g.Value); {
-	case g.Recorded:
-		text += fmt.Sprintf(" as recorded (%s; the best that could be recommended has %s)", value, objectiveForm(g.Best))
-	case g.Least:
-		text += fmt.Sprintf(" (at least %s; the best that could be recommended has %s)", value, objectiveForm(g.Best))
-	default:
-		text += fmt.Sprintf(" (loses %d of %d runs)", g.Lost, g.Runs)
-		if g.Gained > 0 {
-			text = strings.TrimSuffix(text, ")") + fmt.Sprintf(", gains %d)", g.Gained)
-		}
-	}
+// text is the best guess in a sentence.
+func (g *Guess) text(quote func(string) string) string {
+	text, value, best := quote(spaced(g.Name)), objectiveForm(g.Value), objectiveForm(g.Best)
 	switch {
-	case g.Tasks == 0:
-		return text
+	case g.Recorded:
+		text += fmt.Sprintf(" as recorded has %s, the best that could be recommended has %s", value, best)
 	case g.Least:
-		return fmt.Sprintf("%s, %s recorded under it would prove it", text, page.Plural(g.Tasks, "task", "tasks"))
+		text += fmt.Sprintf(" has at least %s, the best that could be recommended has %s", value, best)
+	case g.Gained > 0:
+		text += fmt.Sprintf(" loses %d of %d runs and gains %d", g.Lost, g.Runs, g.Gained)
+	default:
+		text += fmt.Sprintf(" loses %d of %d runs", g.Lost, g.Runs)
 	}
-	return fmt.Sprintf("%s, %s would prove it", text, page.Plural(g.Tasks, "task", "tasks"))
+	tasks := page.Plural(g.Tasks, "task", "tasks")
+	switch {
+	case g.Tasks == 0 && g.Recorded:
+		return "best guess: " + text
+	case g.Tasks == 0:
+		return "best guess, not proven: " + text
+	case g.Least:
+		return "best guess, not proven: " + text + "; " + tasks + " recorded under it would prove it"
+	}
+	return "best guess, not proven: " + text + "; " + tasks + " would prove it"
 }
 
 // scores are what the score becomes and what it is today, or in the recording
@@ -198,21 +173,21 @@ func (t *Tuning) scores(quote func(string) string) string {
 	if now == "" {
 		return ""
 	}
-	text := quote(t.Terms.Score) + " " + now
-	before, as, from := t.Recording, ", as recorded", " as recorded"
+	before, as := t.Recording, "as recorded"
 	if t.Today != nil && !t.Unchanged {
-		before, as, from = t.Today, ", as today", ""
+		before, as = t.Today, "today"
 	}
-	if before == nil {
-		return text
+	was := ""
+	if before != nil {
+		was = before.scoreText(t.Terms.Score)
 	}
-	switch was := before.scoreText(t.Terms.Score); was {
+	switch text := quote(t.Terms.Score) + " is " + now; was {
 	case "":
 		return text
 	case now:
-		return text + as
+		return text + ", the same as " + strings.TrimPrefix(as, "as ")
 	default:
-		return text + " instead of " + was + from
+		return fmt.Sprintf("%s; %s it is %s", text, as, was)
 	}
 }
 
@@ -231,52 +206,6 @@ func (c *Choice) scoreText(score string) string {
 	return ""
 }
 
-// reference names what losses are counted against.
-func (t *Tuning) reference(quote func(string) string) string {
-	if t.References > 1 {
-		return quote(t.Reference) + " as recorded"
-	}
-	return "the recording"
-}
-
-// kept says what becomes of the recorded successes.
-func (t *Tuning) kept(quote func(string) string) string {
-	r := t.Recommended
-	if r.scored(t.Terms.Score) == 0 {
-		return "whether it loses successes is not known, because no run is scored"
-	}
-	lost := "against " + t.reference(quote) + " no success is lost"
-	if r.Lost > 0 {
-		lost = fmt.Sprintf("against %s %d of %s %s", t.reference(quote), r.Lost, page.Plural(r.Runs, "run", "runs"), verb(r.Lost, "loses its success", "lose their success"))
-	}
-	if r.Gained > 0 {
-		lost += fmt.Sprintf(", %d %s one", r.Gained, verb(r.Gained, "gains", "gain"))
-	}
-	if t.Bound != nil && t.Bound.Most.Known() {
-		lost += " (" + t.Bound.atMost() + ", 95% sure)"
-	}
-	return lost
-}
-
-// atMost is the bound in words.
-func (b *Bound) atMost() string {
-	switch most := b.Most.Number; {
-	case !b.Net:
-		return "at most " + precisely(b.Most) + " of the runs"
-	case most < 0:
-		return "the mean score rises by at least " + page.Score(page.Known(-most), 3)
-	}
-	return "the mean score falls by at most " + page.Score(b.Most, 3)
-}
-
-// precisely shows a share with a digit behind the point.
-func precisely(v page.Value) string {
-	if !v.Known() {
-		return page.Score(v, 1)
-	}
-	return page.Score(page.Value{Number: v.Number * 100, Missing: v.Missing}, 1) + "%"
-}
-
 // saved says what 1,000 runs save against today's configuration, or against the
 // recording where there is none or it stays: money and time, else what is known.
 func (t *Tuning) saved(quote func(string) string) string {
@@ -286,8 +215,7 @@ func (t *Tuning) saved(quote func(string) string) string {
 	}
 	var less, more []string
 	tell := func(quantity string) {
-		text, saves := v.savedOf(quantity)
-		switch {
+		switch text, saves := v.savedOf(quantity); {
 		case text == "":
 		case saves:
 			less = append(less, text)
@@ -302,25 +230,83 @@ func (t *Tuning) saved(quote func(string) string) string {
 		}
 	}
 	tell("latency_s")
-	if v.What == "today" {
-		return inAll(less, more, "today")
+	text := strings.Join(less, " and ") + " less"
+	switch {
+	case len(less)+len(more) == 0:
+		return ""
+	case len(less) == 0:
+		text = strings.Join(more, " and ") + " more"
+	case len(more) > 0:
+		text += ", but " + strings.Join(more, " and ") + " more"
 	}
-	return inAll(less, more, t.reference(quote))
+	against := "today"
+	if v.What != "today" {
+		against = t.reference(quote)
+	}
+	if little, _ := t.littleSaved(); little != "" {
+		against += ", which counts as the same"
+	}
+	return "1,000 runs take " + text + " than " + against
 }
 
-// inAll is what 1,000 runs take less and more.
-func inAll(less, more []string, against string) string {
-	var parts []string
-	if len(less) > 0 {
-		parts = append(parts, strings.Join(less, " and ")+" less")
-	}
-	if len(more) > 0 {
-		parts = append(parts, strings.Join(more, " and ")+" more")
-	}
-	if len(parts) == 0 {
+// lucky says what is left of a gain on held-out tasks, where that is less than half of
+// it, and where it is a loss that is shown.
+func (t *Tuning) lucky(quote func(string) string) string {
+	if t.Luck == nil || !t.Terms.isScore() || t.Unchanged {
 		return ""
 	}
-	return "1,000 runs take " + strings.Join(parts, ", but ") + " than " + against
+	gain := &t.Luck.Objective
+	worse := gain.HonestInterval.Known() && gain.HonestInterval.High.Number < 0 && gain.Apparent.Number >= 0
+	if !gain.Honest.Known() || !worse && !(gain.Apparent.Number > 0 && gain.Honest.Number < gain.Apparent.Number/2) {
+		return ""
+	}
+	return fmt.Sprintf("on held-out tasks, %s changes by %s, not %s, compared with %s", quote(t.Terms.Score), page.Gain(gain.Honest, 3), page.Gain(gain.Apparent, 3), overWhat(t.Luck.Over))
+}
+
+// kept are what becomes of the recorded successes, and the bound of that.
+func (t *Tuning) kept(quote func(string) string) []string {
+	r := t.Recommended
+	if r.scored(t.Terms.Score) == 0 {
+		return []string{"its losses are unknown, because no run is scored"}
+	}
+	text := "compared with " + t.reference(quote) + ", no run loses its success"
+	if r.Lost > 0 {
+		text = fmt.Sprintf("compared with %s, %d of %s %s", t.reference(quote), r.Lost, page.Plural(r.Runs, "run", "runs"), verb(r.Lost, "loses its success", "lose their success"))
+	}
+	if r.Gained > 0 {
+		text += fmt.Sprintf(" and %d %s one", r.Gained, verb(r.Gained, "gains", "gain"))
+	}
+	if t.Bound == nil || !t.Bound.Most.Known() {
+		return []string{text}
+	}
+	return []string{text, "95% confidence: " + t.Bound.text()}
+}
+
+// text is the bound in words.
+func (b *Bound) text() string {
+	switch most := b.Most.Number; {
+	case !b.Net:
+		return "at most " + precisely(b.Most) + " of the runs lose their success"
+	case most < 0:
+		return "the mean score rises by at least " + page.Score(page.Known(-most), 3)
+	}
+	return "the mean score falls by at most " + page.Score(b.Most, 3)
+}
+
+// reference names what losses are counted against.
+func (t *Tuning) reference(quote func(string) string) string {
+	if t.References > 1 {
+		return quote(t.Reference) + " as recorded"
+	}
+	return "the recording"
+}
+
+// precisely shows a share with a digit behind the point.
+func precisely(v page.Value) string {
+	if !v.Known() {
+		return page.Score(v, 1)
+	}
+	return page.Score(page.Value{Number: v.Number * 100, Missing: v.Missing}, 1) + "%"
 }
 
 // versus is the comparison that matters more to a reader.
@@ -485,8 +471,10 @@ func (t *Tuning) littleSaved() (quantity, change string) {
 		switch cost, _, _ := strings.Cut(t.Terms.Cost, "."); {
 		case d.isScore() && d.Verdict == compare.Better:
 			return "", ""
-		case !d.isScore() && d.Verdict == compare.Same && d.Change.Number < 0 && (d.Quantity == cost || d.Quantity == cost+"_s"):
-			quantity, change = d.Quantity, page.Percent(page.Known(-d.Change.Number))
+		case d.Verdict == compare.Same && (d.Quantity == cost || d.Quantity == cost+"_s"):
+			if share := v.share(d.Quantity); share.Known() && share.Number > 0 && share.Number <= compare.DefaultRatioMargin {
+				quantity, change = d.Quantity, page.Percent(share)
+			}
 		}
 	}
 	return quantity, change
@@ -496,30 +484,33 @@ func (t *Tuning) littleSaved() (quantity, change string) {
 func (t *Tuning) luckNotes() (notes []Note) {
 	if l := t.Luck; l != nil && !t.Unchanged {
 		if l.Objective.Luck.Known() {
-			notes = append(notes, Note{Kind: LuckyGoal, Count: t.Tried.Candidates, Name: l.Over, More: l.Objective.told(func(v page.Value) string { return page.Gain(v, 3) })})
+			notes = append(notes, Note{Kind: LuckyGoal, Name: l.Over, More: l.Objective.told(1, func(v page.Value) string { return page.Gain(v, 3) })})
 		}
 		if l.Cost.Luck.Known() {
-			notes = append(notes, Note{Kind: LuckyCost, Count: t.Tried.Candidates, Name: l.Over, More: l.Cost.told(t.costForm(l.Cost.Apparent, l.Cost.Luck))})
+			notes = append(notes, Note{Kind: LuckyCost, Name: l.Over, More: l.Cost.told(-1, plus(t.costForm(l.Cost.Apparent, l.Cost.Luck)))})
 		}
 	}
 	return notes
 }
 
-// told is a gain as it looks and as it is.
-func (g *Gain) told(form func(page.Value) string) string {
-	text := fmt.Sprintf("%s in the sample, %s", form(g.Apparent), form(g.Honest))
-	if g.HonestInterval.Known() {
-		text += " (" + g.HonestInterval.Text(form) + ")"
+// told is a change as it looks where the choice was made, and as it is on held-out tasks;
+// sign is -1 where a gain is a decrease.
+func (g *Gain) told(sign float64, form func(page.Value) string) string {
+	turned := func(v page.Value) page.Value {
+		v.Number *= sign
+		return v
 	}
-	text += " on tasks left out"
-	if g.Apparent.Number <= 0 && g.Luck.Number <= 0 {
-		return text // no gain was found that could be luck
+	text := fmt.Sprintf("changes by %s on the tasks of the choice, and by %s", form(turned(g.Apparent)), form(turned(g.Honest)))
+	if i := g.HonestInterval; i.Known() && sign < 0 {
+		text += " (" + page.Range{Low: turned(i.High), High: turned(i.Low)}.Text(form) + ")"
+	} else if i.Known() {
+		text += " (" + i.Text(form) + ")"
 	}
-	luck := "none"
+	text += " on held-out tasks"
 	if g.Luck.Number > 0 {
-		luck = form(g.Luck)
+		text += "; the difference is overfitting"
 	}
-	return text + ", so that " + luck + " of it is luck"
+	return text
 }
 
 // leftNotes say which candidates could not be chosen.
@@ -563,37 +554,27 @@ func (t *Tried) labels() string {
 // notes on replays, those above and those that the choosing makes.
 type Note ReplayNote
 
-// Text is the note for people.
-func (n Note) Text(quote func(string) string) string {
-	for _, text := range []string{n.tuning(quote), n.computed()} {
-		if text != "" {
-			return text
-		}
-	}
-	return ReplayNote(n).Text(quote)
-}
-
 // Serious says that numbers are missing or in question.
 func (n Note) Serious() bool { return ReplayNote(n).Serious() }
 
-// tuning is a note about how it was chosen; "" where it is another.
-func (n Note) tuning(quote func(string) string) string {
+// Text is the note for people.
+func (n Note) Text(quote func(string) string) string {
 	switch n.Kind {
 	case ChosenBy:
-		return "recommended is " + plainly(n.More, quote) + "; cheap is by " + quote(n.Name)
+		return "recommended is " + plainly(n.More, quote) + "; the cost is " + quote(n.Name)
 	case ByObjective:
 		if n.Count > 0 {
-			return "the best objective is the smallest " + quote(n.Name)
+			return "the objective is the smallest " + quote(n.Name)
 		}
-		return "the best objective is the largest " + quote(n.Name)
+		return "the objective is the largest " + quote(n.Name)
 	case LittleSaved:
-		return fmt.Sprintf("little is saved: %s fall by %s from task to task, which counts as the same (within %s); a change is hardly worth it", quote(n.Name), n.More, page.Percent(page.Known(compare.DefaultRatioMargin)))
+		return fmt.Sprintf("little is saved: %s falls by %s, which counts as the same (within %s); the change is hardly worth it", quote(n.Name), n.More, page.Percent(page.Known(compare.DefaultRatioMargin)))
 	case OtherCost:
 		return "the cost is " + quote(n.Name) + ": " + plainly(n.More, quote)
 	case LuckyGoal:
-		return fmt.Sprintf("luck: chosen from %s, the objective against %s is %s", page.Plural(n.Count, "configuration", "configurations"), overWhat(n.Name), n.More)
+		return fmt.Sprintf("overfitting check: compared with %s, the objective %s", overWhat(n.Name), n.More)
 	case LuckyCost:
-		return fmt.Sprintf("luck: chosen from %s, what a run saves against %s is %s", page.Plural(n.Count, "configuration", "configurations"), overWhat(n.Name), n.More)
+		return fmt.Sprintf("overfitting check: compared with %s, the cost of a run %s", overWhat(n.Name), n.More)
 	case NotTried:
 		return fmt.Sprintf("%d of %s %s not exact (%s) and cannot be recommended", n.Count, page.Plural(n.Of, "configuration", "configurations"), verb(n.Count, "is", "are"), n.More)
 	case CannotTake:
@@ -601,20 +582,32 @@ func (n Note) tuning(quote func(string) string) string {
 	case OffTheFront:
 		return page.Plural(n.Count, "configuration of unknown cost is", "configurations of unknown cost are") + " not on the front"
 	case ByRatios:
-		return "change: of scores the mean of the tasks' differences, of amounts the geometric mean of their ratios; percentages of what 1,000 runs save are of the means, here and in the first lines"
+		return "change: of scores the mean difference of the tasks, of amounts the ratio of the means; verdict and p of amounts are by the ratios of the tasks"
 	case Alone:
-		return "95% bound of what it loses, if no other configuration had been tried; the bound in the first lines holds after a choice among all"
+		return "95% bound of the loss, not corrected for choosing one of many configurations; the bound in the first lines is corrected"
 	case AfterAll:
 		if n.Name == string(InSteps) {
-			return "the bound in the first lines holds after the choice: limits are tested from the loosest to tighter ones, and configurations that are equally many steps away share the error rate"
+			return "the bound in the first lines is corrected for the choice: configurations are tested from the loosest limits to tighter ones, and those equally many steps away share the error rate"
 		}
-		return fmt.Sprintf("the bound in the first lines holds after the choice: the error rate is divided by the %s that differ in some run", page.Plural(n.Count, "configuration", "configurations"))
+		return fmt.Sprintf("the bound in the first lines is corrected for the choice: the error rate is divided by the %s that differ in some run", page.Plural(n.Count, "configuration", "configurations"))
 	case FewForRule:
-		return fmt.Sprintf("%s allows the more loss the fewer tasks there are, and here are %s: --choose max_loss:0.02 bounds what is lost", n.Name, page.Plural(n.Count, n.More, n.More+"s"))
+		return fmt.Sprintf("%s allows more loss with fewer tasks, and here are only %s: --choose max_loss:0.02 bounds the loss", n.Name, page.Plural(n.Count, n.More, n.More+"s"))
 	case OnTheFront:
-		return "how often it is on the front when the tasks are drawn anew"
+		return "share of the bootstrap samples of the tasks in which it is on the front"
+	case FrontThinned:
+		return fmt.Sprintf("shares are computed among %d of the %d configurations on the front, and are slightly too large", n.Count, n.Of)
+	case FrontBounded:
+		return fmt.Sprintf("shares are computed among the %d of %d different configurations that are on the front or next to it", n.Count, n.Of)
+	case NoFolds:
+		return "there are too few independent tasks to test the choice on held-out ones: what is recommended looks better than it is"
+	case FoldsWithout:
+		return fmt.Sprintf("the rule finds nothing in %s; the sums are without them", page.Plural(n.Count, "fold", "folds"))
+	case CurveTold:
+		return "results of stopping earlier are unknown, because the agent knows its limit: " + n.More
+	case LossByUnits:
+		return fmt.Sprintf("runs of one %s depend on each other: bounds of losses count %s", n.Name, page.Plural(n.Count, n.Name, n.Name+"s"))
 	}
-	return ""
+	return ReplayNote(n).Text(quote)
 }
 
 // verb is the form of a verb that goes with so many, of however many.
@@ -630,25 +623,6 @@ func overWhat(over string) string {
 		return "today's configuration"
 	}
 	return "the recording"
-}
-
-// computed is a note that the choosing makes; "" where it is another.
-func (n Note) computed() string {
-	switch n.Kind {
-	case FrontThinned:
-		return fmt.Sprintf("of the %[2]d configurations on the front %[1]d compete when the tasks are drawn anew: their shares are rather too large", n.Count, n.Of)
-	case FrontBounded:
-		return fmt.Sprintf("of %d different configurations the %d on or next to the front compete when the tasks are drawn anew", n.Of, n.Count)
-	case NoFolds:
-		return "there are too few tasks that stand for themselves to choose by some and report on others: what is recommended looks better than it is"
-	case FoldsWithout:
-		return fmt.Sprintf("in %s the rule finds nothing: the sums are without them", page.Plural(n.Count, "fold", "folds"))
-	case CurveTold:
-		return "what stopping earlier would have given is not shown, because the agent knows its limit: " + n.More
-	case LossByUnits:
-		return fmt.Sprintf("runs of one %s depend on each other: bounds of what is lost are by %s", n.Name, page.Plural(n.Count, n.Name, n.Name+"s"))
-	}
-	return ""
 }
 
 // costForm is how the cost of the choice is shown, money with the digits that all
@@ -698,7 +672,11 @@ func (t *Tuning) meanCosts() (all []page.Value) {
 
 // extraCost shows a change of the cost of the choice.
 func (t *Tuning) extraCost() func(page.Value) string {
-	form := t.costForm(t.meanCosts()...)
+	return plus(t.costForm(t.meanCosts()...))
+}
+
+// plus shows increases with their sign.
+func plus(form func(page.Value) string) func(page.Value) string {
 	return func(v page.Value) string {
 		if !v.Known() || v.Number <= 0 {
 			return form(v)

@@ -145,7 +145,7 @@ func (t *Tuning) flips(row choiceRow, n int) page.Cell {
 }
 
 // lostMost is the column of the bounds of single configurations.
-var lostMost = page.Column{Head: "at most, if\ntried alone", Key: "lost_most", Right: true, Warnings: page.Warnings([]Note{{Kind: Alone}})}
+var lostMost = page.Column{Head: "95% bound,\nuncorrected", Key: "lost_most", Right: true, Warnings: page.Warnings([]Note{{Kind: Alone}})}
 
 // most is the bound, and says where it is of the mean and not of a share of runs.
 func (l *Loss) most() page.Cell {
@@ -202,9 +202,16 @@ func (t *Tuning) differencesTable() page.Table {
 		number("base", func(d *Difference) page.Value { return d.Base }),
 		number("new", func(d *Difference) page.Value { return d.New }),
 		{Column: page.Column{Head: "change", Key: "change", Right: true, Warnings: page.Warnings([]Note{{Kind: ByRatios}})}, Cell: func(row differenceRow) page.Cell {
-			return page.Number(row.Change, orNothing(row.changeForm()))
+			cell := page.Number(row.Change, orNothing(row.changeForm()))
+			if share := row.against.share(row.Quantity); row.Relative && share.Known() {
+				cell.Text = page.Relative(page.Known(-share.Number))
+			}
+			return cell
 		}},
 		{Column: page.Column{Head: "95%", Right: true, Optional: true, Only: page.People}, Cell: func(row differenceRow) page.Cell {
+			if row.Relative { // of the ratios of the tasks, and not of the means
+				return page.Cell{}
+			}
 			return page.Cell{Text: changed(row.Interval, row.changeForm())}
 		}},
 	}, page.Ends("change", func(row differenceRow) page.Range { return row.Interval }), []page.Field[differenceRow]{
@@ -524,7 +531,7 @@ func (t *Tuning) foldsTable() page.Table {
 		counted("chosen on:\nsuccesses", "train_successes", train, (*Counted).hits),
 		counted("chosen on:\niterations", "train_iterations", train, (*Counted).made),
 	}
-	return page.Filled(page.Table{Name: "folds", Title: "The same choice on tasks that it was not made on (sums)", Keys: 1}, fields, t.foldRows())
+	return page.Filled(page.Table{Name: "folds", Title: "The rule on held-out tasks (sums)", Keys: 1}, fields, t.foldRows())
 }
 
 // sumCosts are what the runs of the folds cost.
@@ -608,13 +615,13 @@ func (t *Tuning) curveTable() page.Table {
 		number("+cost", "extra_cost", cost, func(s *CurveStep) page.Value { return s.ExtraCost }),
 		number("per\nsuccess", "cost_per_success", orNothing(cost), func(s *CurveStep) page.Value { return s.PerSuccess }),
 		number("per extra\nsuccess", "cost_per_extra_success", orNothing(cost), func(s *CurveStep) page.Value { return s.PerExtra }),
-		{Column: page.Column{Head: "going on,\nat best", Only: page.People, Right: true, Optional: true}, Cell: func(s *CurveStep) page.Cell {
+		{Column: page.Column{Head: "continuing,\nat best", Only: page.People, Right: true, Optional: true}, Cell: func(s *CurveStep) page.Cell {
 			return page.Cell{Text: s.ahead(cost)}
 		}},
 		{Column: page.Column{Key: "ahead", Only: page.Machines}, Cell: func(s *CurveStep) page.Cell { return page.Number(s.Ahead, cost) }},
 		{Column: page.Column{Key: "ahead_to", Only: page.Machines}, Cell: func(s *CurveStep) page.Cell { return page.Count(s.AheadTo) }},
 	}
-	return tableOf("curve", "If every recorded run stopped at this iteration, and what a success more costs", 1, fields, t.Curve)
+	return tableOf("curve", "If every recorded run stopped at this iteration, and what an extra success costs", 1, fields, t.Curve)
 }
 
 // ahead is the least cost of an extra success from here on, where it takes more
@@ -857,5 +864,5 @@ func (t *Tuning) rangesTable() page.Table {
 		{Column: page.Column{Head: "is", Key: "value", Right: true}, Cell: func(r *RangeHint) page.Cell { return whole(r.Limit) }},
 		{Column: page.Column{Head: "hint", Key: "hint", Prose: true}, Cell: func(r *RangeHint) page.Cell { return page.Text(r.Hint) }},
 	}
-	return tableOf("ranges", "Limits of phases beside the usual ones", 2, fields, t.Ranges)
+	return tableOf("ranges", "Phase limits outside the usual range", 2, fields, t.Ranges)
 }

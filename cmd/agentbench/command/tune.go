@@ -157,15 +157,20 @@ func (t *tuning) recommend(ctx context.Context) error {
 	if t.opened != nil {
 		tuned.Again += " --suite " + exit.ShellWord(t.opened.path)
 	}
+	if t.live != nil {
+		tuned.AgainInShort = tuned.Again + " and the same flags"
+	}
 	tuned.Again += t.flags.again()
 	if err := t.write(tuned, &t.flags.reportFlags); err != nil {
 		return err
 	}
 	switch {
+	case tuned.Recommended == nil && t.flags.apply != "":
+		return exit.With(exit.AnswerNo, "", "--apply changes nothing: no configuration is recommended")
 	case tuned.Recommended == nil && t.flags.format == "terminal":
 		return exit.Quiet(exit.AnswerNo) // the page says why
 	case tuned.Recommended == nil:
-		return exit.With(exit.AnswerNo, tuned.Answer(page.Visible).More, "nothing is recommended: %s", tuned.WhyNone)
+		return exit.With(exit.AnswerNo, strings.Join(tuned.Answer(page.Visible).More, "; "), "nothing is recommended: %s", tuned.WhyNone)
 	case t.flags.apply == "":
 		return nil
 	}
