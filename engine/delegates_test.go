@@ -62,7 +62,7 @@ const (
 // delegate's.
 func TestS4_6_ALoopTakesATask(t *testing.T) {
 	d := handedTo(t, oneModel, onePass, ", description: finds things")
-	defined := d.Definition()
+	defined := d.Definition
 	if !defined.Delegate || defined.Name != "research" || defined.Description != "finds things" || !strings.Contains(string(defined.Parameters), `"task"`) {
 		t.Errorf("%+v", defined)
 	}
@@ -201,7 +201,7 @@ func TestF37_ABombOfTasksStaysInTheBudget(t *testing.T) {
 // The suite's budget ends whoever handed a task over, too: what a delegate could
 // not do for want of money is no answer.
 func TestTheSuitesBudgetEndsWhoHandedOver(t *testing.T) {
-	d := handedTo(t, oneModel, onePass, "").(*delegate)
+	d := &delegate{declared: &spec.Delegate{Name: "research"}}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	run := &record.Run{Outcome: record.Outcome{Status: record.Cancelled, Reason: record.ReasonSuiteBudget}}
@@ -230,7 +230,7 @@ func TestWhichDelegatesFollowOneAnother(t *testing.T) {
 		oneModel: true,
 		"{m: {provider: openai, base_url: 'http://127.0.0.1:1', price: free}}": false,
 	} {
-		if got := handedTo(t, models, onePass, "").Definition().Serial; got != serial {
+		if got := handedTo(t, models, onePass, "").Serial; got != serial {
 			t.Errorf("%s: serial %v", models, got)
 		}
 	}

@@ -250,7 +250,7 @@ func (m *models) toolbox(l *spec.Loop, a *spec.Agent) (*agent.Toolbox, error) {
 		return nil, err
 	}
 	if tools = append(tools, delegates...); m.offline {
-		return agent.Told(tools, sources), nil
+		return agent.OfflineToolbox(tools, sources), nil
 	}
 	return agent.NewToolbox(tools, sources, m.together)
 }
@@ -269,15 +269,6 @@ func (m *models) user(l *spec.Loop) (agent.User, error) {
 	return answers, err
 }
 
-// unusable is a tool that there is not.
-type unusable struct {
-	tool.Tool
-	defined tool.Definition
-}
-
-// Definition is what the agent is told.
-func (t unusable) Definition() tool.Definition { return t.defined }
-
 // delegates are the agents that an agent may hand tasks to: other loops of the
 // suite, and remote agents.
 func (m *models) delegates(_ *spec.Loop, a *spec.Agent) ([]tool.Tool, error) {
@@ -294,20 +285,25 @@ func (m *models) delegates(_ *spec.Loop, a *spec.Agent) ([]tool.Tool, error) {
 
 func (m *models) delegate(d *spec.Delegate) (tool.Tool, error) {
 	if m.offline {
-		return &delegate{declared: d}, nil
+		return tool.Tool{Definition: tool.Delegation(d.Name, d.Description)}, nil
 	}
 	if d.A2A != "" {
 		client, err := m.remote(d.A2A, d.Headers, d.Timeout)
-		return &a2a.Delegate{Client: client, Name: d.Name, Description: d.Description}, err
+		if err != nil {
+			return tool.Tool{}, err
+		}
+		return client.Delegate(d.Name, d.Description), nil
 	}
 	built, err := m.delegated(d.Resolved)
-	return &delegate{loop: built, declared: d, serial: m.inOrder(d.Resolved)}, err
+	defined := tool.Delegation(d.Name, d.Description)
+	defined.Serial = m.inOrder(d.Resolved)
+	return tool.Tool{Definition: defined, Use: (&delegate{loop: built, declared: d}).use}, err
 }
 
 // remote is a remote agent as it is declared.
 func (m *models) remote(address string, declared spec.Headers, timeout time.Duration) (*a2a.Client, error) {
 	if m.offline {
-		return a2a.Told(address), nil
+		return a2a.Offline(address), nil
 	}
 	headers, err := m.headers(declared)
 	if err != nil {
@@ -365,14 +361,6 @@ func (m *models) inOrder(l *spec.Loop) bool {
 type delegate struct {
 	loop     *loop.Loop
 	declared *spec.Delegate
-	serial   bool
-}
-
-// Definition is what the other agent is told of it.
-func (d *delegate) Definition() tool.Definition {
-	defined := tool.Delegation(d.declared.Name, d.declared.Description)
-	defined.Serial = d.serial
-	return defined
 }
 
 // maxDepth is how deep delegates may be nested when they run; the spec refuses
@@ -381,10 +369,10 @@ const maxDepth = 5
 
 type depthKey struct{}
 
-// Use runs the loop on the task that is handed over. Its output is the result;
+// use runs the loop on the task that is handed over. Its output is the result;
 // where it fails, that is told as an error of the tool, but what fails in the
 // infrastructure under it fails whoever handed the task over, too.
-func (d *delegate) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
+func (d *delegate) use(ctx context.Context, use *tool.Use) (tool.Result, error) {
 	depth, _ := ctx.Value(depthKey{}).(int)
 	if depth >= maxDepth {
 		return tool.Result{}, d.failure("delegates are nested deeper than %d", maxDepth)

@@ -204,20 +204,20 @@ func (m *models) tool(l *spec.Loop, declared *spec.Tool) (tool.Tool, error) {
 	case declared.Builtin != "":
 		return tool.Builtin(declared.Builtin, declared.Description)
 	case m.offline:
-		return unusable{defined: defined}, nil
+		return tool.Tool{Definition: defined}, nil
 	case declared.CEL != nil:
 		defined.Pure, defined.Timeout = false, 0 // to evaluate it anew costs nothing
-		return &tool.Computed{Defined: defined, Expression: declared.CEL}, nil
+		return tool.Computed(defined, declared.CEL), nil
 	case declared.HTTP != "":
 		defined.Identity = "http " + declared.HTTP + m.sent(declared.Headers)
-		return &tool.Endpoint{Defined: defined, Endpoint: m.endpoint(declared.HTTP, declared.Headers)}, nil
+		return tool.Endpoint(defined, m.endpoint(declared.HTTP, declared.Headers)), nil
 	case len(declared.Command) > 0:
 		p := m.program(l.Folder, declared.Command, 0)
 		p.Env = append(p.Env, m.environment(declared.Env)...)
 		defined.Identity = "program " + identity(tool.Located(l.Folder, declared.Command)) + m.handed(declared.Env)
-		return &tool.Program{Defined: defined, Program: p, Folder: l.Folder}, nil
+		return tool.Program(defined, p, l.Folder), nil
 	}
-	return nil, fmt.Errorf("the tool %q does nothing", declared.Name)
+	return tool.Tool{}, fmt.Errorf("the tool %q does nothing", declared.Name)
 }
 
 // defines is what the declaration says, whatever kind of tool it is.

@@ -29,8 +29,8 @@ type Agent interface {
 	Execute(ctx context.Context, turn *Turn) (Result, error)
 }
 
-// Sender is an agent that can tell what it would send without doing so: the hash
-// that the result's Request would be.
+// Sender is an agent that knows what it would send without doing so: the hash that the
+// result's Request would be.
 type Sender interface {
 	Sends(turn *Turn) (hash string, err error)
 }
@@ -44,7 +44,7 @@ type Turn struct {
 	Strategy  string
 	System    string
 	Prompt    string
-	Elapsed   time.Duration  // as-if, since the start of the run
+	Elapsed   time.Duration  // virtual time since the start of the run
 	Calls     map[string]int // calls of each model so far in the run; Execute counts on
 	ToolCalls int            // calls of tools so far in the run
 	// Earlier are the run's iterations so far: what a memory is made of. They are
@@ -54,14 +54,14 @@ type Turn struct {
 	// another one adds it to the Result. A replay has them of the record.
 	Servers []record.ToolServer
 	// Remaining is how many iterations the loop's limit leaves, this one included;
-	// 0: it has none. An agent is told of it that makes one step in each.
+	// 0: it has none. Only an agent that makes one step in each knows it.
 	Remaining int
-	// AfterStep is told of every whole step of a conversing agent: the result so
-	// far, whose last step it is. Where it gives a reason, the agent makes no
-	// further step and the result is Cut; nil: nobody wants to know.
+	// AfterStep is called after every whole step of a conversing agent with the result
+	// so far, whose last step it is. Where it gives a reason, the agent makes no
+	// further step and the result is Cut; nil: never called.
 	AfterStep func(sofar *Result) (cut record.Reason)
-	// Late says that nothing more begins in an iteration that took so long, of which
-	// so much was waited, because a timeout of the loop has passed. Nil: none has.
+	// Late reports whether a timeout of the loop has passed in an iteration that took so
+	// long, of which so much was waited, so that nothing more begins. Nil: none has.
 	Late func(took, waited time.Duration) bool
 	// Scope has what expressions see. A program reads of it, as JSON: task
 	// (without target), iteration, phase, strategy, feedback, previous, best.
@@ -74,23 +74,23 @@ type Result struct {
 	Output   json.RawMessage // JSON: a string for a text reply
 	Bytes    []byte          // what was written as output, where it is not UTF-8
 	Value    any             // the output as expressions see it
-	Fault    string          // why a reply that was to be JSON is not; Output is then the text
+	Fault    string          // why a reply that should be JSON is not; Output is then the text
 	Thinking string
 	// Calls and ToolCalls begin as long after the start of the iteration as their
 	// Start says. Where Took is 0 the calls follow one another instead.
 	Calls     []record.Call
 	ToolCalls []record.ToolCall
-	Took      time.Duration       // as-if
+	Took      time.Duration       // virtual time
 	Waited    time.Duration       // part of Took: for rate limits and the like
 	Prompt    string              // what a conversing agent was given
 	Steps     []record.Step       // of a conversing agent
 	Servers   []record.ToolServer // that were asked for their tools in this iteration
 	Cut       record.Reason       // why AfterStep ended it, "": it did not
-	// Unanswered is the request to which whoever is behind a conversing agent had
-	// nothing more to give.
+	// Unanswered is the request of a conversing agent to which its model had nothing
+	// more to give.
 	Unanswered *record.Next
 	Ended      *record.Ended
-	// Confidence is what a program said of its own output, nil if it did not.
+	// Confidence is a program's in its own output, nil if it gave none.
 	Confidence *float64
 }
 
@@ -131,18 +131,8 @@ func (c *Chat) Sends(turn *Turn) (hash string, err error) {
 }
 
 func (c *Chat) request(turn *Turn) *model.Request {
-	request := &model.Request{
-		Messages:        make([]model.Message, 0, 2),
-		Temperature:     c.Spec.Temperature,
-		TopP:            c.Spec.TopP,
-		Seed:            c.Spec.Seed,
-		MaxOutputTokens: c.Spec.MaxOutputTokens,
-		JSON:            c.Spec.Reply == spec.ReplyJSON,
-		Draw: model.Draw{
-			Task: turn.Task.ID, Trial: turn.Trial, Call: turn.Calls[c.ModelName],
-			Iteration: turn.Iteration, Of: spec.JudgedTask{Task: turn.Task},
-		},
-	}
+	request := turn.request(c.Spec, c.ModelName)
+	request.JSON = c.Spec.Reply == spec.ReplyJSON
 	if turn.System != "" {
 		request.Messages = append(request.Messages, model.Message{Role: "system", Text: turn.System})
 	}
@@ -150,17 +140,30 @@ func (c *Chat) request(turn *Turn) *model.Request {
 	return request
 }
 
-// unusable says why a reply gives no output and calls nothing.
+// request is one without messages, of the agent's next call of the model.
+func (t *Turn) request(a *spec.Agent, modelName string) *model.Request {
+	return &model.Request{
+		Temperature: a.Temperature, TopP: a.TopP, Seed: a.Seed, MaxOutputTokens: a.MaxOutputTokens, Draw: t.draw(modelName),
+	}
+}
+
+func (t *Turn) draw(modelName string) model.Draw {
+	return model.Draw{
+		Task: t.Task.ID, Trial: t.Trial, Call: t.Calls[modelName], Iteration: t.Iteration, Of: spec.JudgedTask{Task: t.Task},
+	}
+}
+
+// unusable is why a reply gives no output and calls nothing, nil where it does.
 func unusable(reply *model.Reply) error {
 	switch {
 	case reply.Finish == "content_filter":
-		return &record.Error{Class: record.ContentFilter, Message: "the server's content filter stopped the reply"}
+		return record.Errorf(record.ContentFilter, "the server's content filter stopped the reply")
 	case len(reply.ToolCalls) > 0 || !blank(reply.Text):
 		return nil
 	case reply.Finish == "length":
-		return &record.Error{Class: record.NoAnswer, Message: "the reply is empty: the model spent its output tokens before it answered"}
+		return record.Errorf(record.NoAnswer, "the reply is empty: the model spent its output tokens before it answered")
 	}
-	return &record.Error{Class: record.NoAnswer, Message: "the reply is empty"}
+	return record.Errorf(record.NoAnswer, "the reply is empty")
 }
 
 // reply makes a model's reply the output.
@@ -172,7 +175,7 @@ func (r *Result) reply(text, finish string, reply spec.Reply) {
 	}
 }
 
-// give makes what a tool gave the output: a text is taken for a reply.
+// give makes what a tool gave the output; a text is read like a reply.
 func (r *Result) give(content json.RawMessage, reply spec.Reply) {
 	value, err := expr.ParseJSON(content)
 	if text, ok := value.(string); ok && err == nil {
@@ -196,11 +199,21 @@ func textOf(content json.RawMessage) string {
 
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// SetReply makes the output of what an agent replied: a text, or its JSON value.
+// SetReply makes the output of what an agent replied: a text, or its JSON value, as it
+// was written, which keeps numbers of any length. Where the reply is to be JSON and is
+// not, the text is the output and Fault is the reason.
 func (r *Result) SetReply(text string, reply spec.Reply) {
 	if reply == spec.ReplyJSON {
-		r.setJSON(text)
-		return
+		inner := model.Unfence(text)
+		value, err := expr.ParseJSON([]byte(inner))
+		if err == nil {
+			r.Value, r.Output = value, json.RawMessage(inner)
+			if !utf8.ValidString(inner) {
+				r.Output, _ = expr.AppendJSON(nil, value)
+			}
+			return
+		}
+		r.Fault = "the reply is not JSON: " + err.Error()
 	}
 	r.setText(text)
 }
@@ -211,37 +224,9 @@ func (r *Result) setText(text string) {
 	r.Output, _ = expr.AppendJSON(make([]byte, 0, len(text)+2), text) // a string always is JSON
 }
 
-// setJSON makes a reply's JSON value the output. Where it is not JSON the text
-// is the output, and Fault says why.
-func (r *Result) setJSON(text string) {
-	inner := model.Unfence(text)
-	value, err := expr.ParseJSON([]byte(inner))
-	if err != nil {
-		r.setText(text)
-		r.Fault = "the reply is not JSON: " + err.Error()
-		return
-	}
-	r.Value = value
-	r.Output = encode(inner, value)
-}
-
-// encode keeps the JSON as it was written, which keeps numbers of any length,
-// but for what is not UTF-8.
-func encode(text string, value any) json.RawMessage {
-	if utf8.ValidString(text) {
-		return json.RawMessage(text)
-	}
-	encoded, err := expr.AppendJSON(nil, value)
-	if err != nil {
-		return nil
-	}
-	return encoded
-}
-
-// FinalResponse says whether the output is the structured final response that
-// the agent declares, and so ends the run. An expression that fails on the
-// output, for instance at a missing field, says no; a reply that is not the JSON
-// that it was to be is never the final response.
+// FinalResponse is how the run ends where the output is the structured final response
+// that the agent declares; nil where it is not. Where the expression fails on the output,
+// for instance at a missing field, or the reply is not the JSON that it was to be, it is not.
 func FinalResponse(ctx context.Context, declared *spec.Agent, scope expr.Scope, result *Result) (*record.Ended, error) {
 	if result.Ended != nil || declared == nil || declared.FinalResponse == nil || result.Fault != "" {
 		return result.Ended, nil

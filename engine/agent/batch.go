@@ -9,7 +9,6 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -22,16 +21,16 @@ import (
 
 // use is one call of a step.
 type use struct {
-	call    record.ToolCall
-	defined tool.Definition
-	asked   tool.Use
-	beside  bool // it is made beside others
-	result  tool.Result
-	err     error
-	broken  error // a panic
+	call     record.ToolCall
+	defined  tool.Definition
+	asked    tool.Use
+	parallel bool
+	result   tool.Result
+	err      error
+	broken   error // a panic
 }
 
-// use uses the tools that a reply calls, and puts down what they gave in the
+// use uses the tools that a reply calls, and records what they gave in the
 // order of the calls.
 func (t *talk) use(ctx context.Context, calls []dialect.Call) (over bool, err error) {
 	uses := make([]use, len(calls))
@@ -49,8 +48,8 @@ func (t *talk) use(ctx context.Context, calls []dialect.Call) (over bool, err er
 	return false, nil
 }
 
-// check says what is wrong with a call, before any of the step is made. So many
-// of the iteration stand before it.
+// check finds what is wrong with a call, before any call of the step is made. So many
+// calls of the iteration come before it.
 func (t *talk) check(u *use, c *dialect.Call, before int) {
 	u.defined, _ = t.set.Definition(c.Tool)
 	u.call = record.ToolCall{Tool: c.Tool, ID: c.ID, Server: cmp.Or(u.defined.Server, c.Server), Arguments: c.Arguments}
@@ -65,22 +64,22 @@ func (t *talk) check(u *use, c *dialect.Call, before int) {
 	u.asked = tool.Use{Arguments: c.Arguments, Task: t.turn.Task, Trial: t.turn.Trial, Number: t.turn.ToolCalls + before}
 }
 
-// mostBeside is how many calls of one step are made at the same time: a reply may
-// have thousands, each of them a program. As-if they begin
+// mostParallel is how many calls of one step are made at the same time: a reply may
+// have thousands, each of them a program. In virtual time they begin
 // together, however long they waited for one another.
-const mostBeside = 16
+const mostParallel = 16
 
-// run makes the calls that can be made: those that follow one another here, the
-// others beside them. It returns when all are over.
+// run makes the calls that can be made: serial ones one after another here, the
+// others in parallel. It returns when all are over.
 func (t *talk) run(ctx context.Context, uses []use) {
 	before := maps.Clone(t.turn.Calls)
-	free := make(chan struct{}, mostBeside)
-	var beside sync.WaitGroup
+	free := make(chan struct{}, mostParallel)
+	var running sync.WaitGroup
 	for i := range uses {
 		u := &uses[i]
-		if u.beside = u.call.Error == nil && !u.defined.Serial && len(uses) > 1; u.beside {
+		if u.parallel = u.call.Error == nil && !u.defined.Serial && len(uses) > 1; u.parallel {
 			u.asked.Calls = maps.Clone(before)
-			beside.Go(func() {
+			running.Go(func() {
 				free <- struct{}{}
 				defer func() { <-free }()
 				u.make(model.Beside(ctx, i+1), t.set)
@@ -88,18 +87,26 @@ func (t *talk) run(ctx context.Context, uses []use) {
 		}
 	}
 	for i := range uses {
-		if u := &uses[i]; u.call.Error == nil && !u.beside {
+		if u := &uses[i]; u.call.Error == nil && !u.parallel {
 			u.asked.Calls = t.turn.Calls
 			u.make(ctx, t.set)
 		}
 	}
-	beside.Wait()
+	running.Wait()
 	for i := range uses {
-		t.count(&uses[i], before)
+		u := &uses[i]
+		if u.broken != nil {
+			panic(u.broken)
+		}
+		if u.parallel {
+			for name, made := range u.asked.Calls {
+				t.turn.Calls[name] += made - before[name]
+			}
+		}
 	}
 }
 
-// make makes a call. A panic is kept for who waits for all calls.
+// make makes a call. A panic is kept until all calls are over.
 func (u *use) make(ctx context.Context, set *tool.Set) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -112,30 +119,26 @@ func (u *use) make(ctx context.Context, set *tool.Set) {
 	span.End(trace.Used{Duration: r.Duration, Cached: r.Cached, Attempts: r.Attempts, Content: r.Content}, u.err)
 }
 
-// count adds the calls of models that were made beside others.
-func (t *talk) count(u *use, before map[string]int) {
-	if u.broken != nil {
-		panic(u.broken)
-	}
-	if !u.beside {
-		return
-	}
-	for name, made := range u.asked.Calls {
-		t.turn.Calls[name] += made - before[name]
-	}
-}
-
-// settle puts down what the calls gave, each in its time. The error is that of
+// settle records what the calls gave, each at its time. The error is that of
 // the iteration: the context ended, or something of the infrastructure failed.
 func (t *talk) settle(uses []use) (err error) {
-	beside := span{over: t.result.Took}
-	after, longest := beside, beside
+	begin := span{over: t.result.Took}
+	after, longest := begin, begin
 	ended := make([]span, len(uses))
 	for i := range uses {
 		u := &uses[i]
-		took := u.note(beside)
+		took := u.note(begin)
 		if u.defined.Serial {
-			took = u.note(behind(after, beside, ended[:i]))
+			// A serial call follows the one before it, or a parallel one that was over at
+			// the same time: the record does not say which, and a replay has to find the same.
+			from := after
+			for _, one := range slices.Backward(ended[:i]) {
+				if after.over > begin.over && one.over == after.over {
+					from = one
+					break
+				}
+			}
+			took = u.note(from)
 			after = took
 		}
 		ended[i] = took
@@ -149,18 +152,6 @@ func (t *talk) settle(uses []use) (err error) {
 	}
 	t.result.Took, t.result.Waited = longest.over, t.result.Waited+longest.waited
 	return err
-}
-
-// behind is what a call follows, among those before it that began beside it: the
-// last one that was over at that time. The record does not say which it was of
-// several, and a replay has to find the same.
-func behind(after, beside span, ended []span) span {
-	for _, one := range slices.Backward(ended) {
-		if after.over > beside.over && one.over == after.over {
-			return one
-		}
-	}
-	return after
 }
 
 // span is when something was over, and what of it was waited.
@@ -185,7 +176,7 @@ func (u *use) note(from span) span {
 }
 
 // fatal is the error of a call that ends the iteration: one that is not the
-// tool's. The model is told of all others.
+// tool's. All others are results for the model.
 func (u *use) fatal() error {
 	var failed *record.Error
 	if errors.As(u.err, &failed) && !failed.Class.Infrastructure() {
@@ -219,12 +210,12 @@ type Toolbox struct {
 	set     *tool.Set // of its own; nil: nothing can be used
 }
 
-// Told has tools of which an agent can be told, and that nobody may use.
-func Told(own []tool.Tool, sources []tool.Source) *Toolbox {
+// OfflineToolbox has tools that are only described and never used.
+func OfflineToolbox(own []tool.Tool, sources []tool.Source) *Toolbox {
 	return &Toolbox{own: own, sources: sources}
 }
 
-// NewToolbox fails where the agent's own tools cannot stand beside each other.
+// NewToolbox fails where two of the agent's own tools have one name, or one has a wrong schema.
 func NewToolbox(own []tool.Tool, sources []tool.Source, o tool.Options) (*Toolbox, error) {
 	set, err := tool.NewSet(own, o)
 	if err != nil {
@@ -233,8 +224,8 @@ func NewToolbox(own []tool.Tool, sources []tool.Source, o tool.Options) (*Toolbo
 	return &Toolbox{own: own, sources: sources, options: o, set: set}, nil
 }
 
-// open gives the tools that the run in the context can use. Servers of which it
-// knows nothing yet are asked; they are given as well.
+// open gives the tools that the run in the context can use, made once for the run. Servers
+// that are not among those known are asked; they are given as well.
 func (b *Toolbox) open(ctx context.Context, known []record.ToolServer) (set *tool.Set, asked []record.ToolServer, err error) {
 	if b == nil {
 		set, err = tool.NewSet(nil, tool.Options{})
@@ -244,7 +235,7 @@ func (b *Toolbox) open(ctx context.Context, known []record.ToolServer) (set *too
 		return b.set, nil, nil
 	}
 	for _, source := range b.sources {
-		if _, told := tells(known, source.Name()); told {
+		if find(known, source.Name()) != nil {
 			continue
 		}
 		server, err := source.Server(ctx)
@@ -253,42 +244,25 @@ func (b *Toolbox) open(ctx context.Context, known []record.ToolServer) (set *too
 		}
 		asked = append(asked, server)
 	}
-	set, err = b.kept(ctx, slices.Concat(known, asked))
-	return set, asked, err
-}
-
-// kept is the set of all tools, made once for a run.
-func (b *Toolbox) kept(ctx context.Context, servers []record.ToolServer) (*tool.Set, error) {
-	run := tool.RunOf(ctx)
-	if run == nil {
-		return b.together(servers)
-	}
-	set, err := run.Keep(b, func() (any, func(), error) {
-		set, err := b.together(servers)
+	kept, err := tool.RunOf(ctx).Keep(b, func() (any, func(), error) {
+		all, err := b.tools(slices.Concat(known, asked))
+		if err != nil {
+			return nil, nil, err
+		}
+		set, err := tool.NewSet(all, b.options)
+		if err != nil {
+			err = record.Errorf(record.InvalidRequest, "%v", err)
+		}
 		return set, nil, err
 	})
 	if err != nil {
-		return nil, err
+		return nil, asked, err
 	}
-	return set.(*tool.Set), nil
+	return kept.(*tool.Set), asked, nil
 }
 
-// together has the tools of its own and those of servers that told this of
-// themselves.
-func (b *Toolbox) together(servers []record.ToolServer) (*tool.Set, error) {
-	all, err := b.tools(servers)
-	if err != nil {
-		return nil, err
-	}
-	set, err := tool.NewSet(all, b.options)
-	if err != nil {
-		return nil, &record.Error{Class: record.InvalidRequest, Message: err.Error()}
-	}
-	return set, nil
-}
-
-// defined is what open's set would tell of its tools, of which nothing is asked.
-// It fails where a server is not known.
+// defined are the definitions of open's set, without a call. It fails where a server is not
+// known.
 func (b *Toolbox) defined(servers []record.ToolServer) ([]tool.Definition, error) {
 	if b == nil {
 		return nil, nil
@@ -296,58 +270,50 @@ func (b *Toolbox) defined(servers []record.ToolServer) ([]tool.Definition, error
 	all, err := b.tools(servers)
 	definitions := make([]tool.Definition, len(all))
 	for i := range all {
-		definitions[i] = all[i].Definition()
+		definitions[i] = all[i].Definition
 	}
 	return definitions, err
 }
 
+// tools are all tools, each under a name that every API takes and no other tool has.
 func (b *Toolbox) tools(servers []record.ToolServer) ([]tool.Tool, error) {
 	all := slices.Clone(b.own)
 	taken := names{}
-	for _, own := range b.own {
-		taken[own.Definition().Name] = 1
+	for i := range b.own {
+		taken[b.own[i].Name] = 1
 	}
 	for _, source := range b.sources {
-		told, known := tells(servers, source.Name())
-		if !known {
-			return nil, &record.Error{Class: record.Internal, Message: "nothing is known of the server " + source.Name()}
+		server := find(servers, source.Name())
+		if server == nil {
+			return nil, record.Errorf(record.Internal, "unknown server %q", source.Name())
 		}
-		used, err := source.Tools(told)
+		used, err := source.Tools(*server)
 		if err != nil {
 			return nil, err
 		}
 		for _, t := range used {
-			all = append(all, taken.apart(t))
+			t.Name = taken.free(t.Name, tool.Callable(t.Server)+"__"+t.Name)
+			all = append(all, t)
 		}
 	}
 	return all, nil
 }
 
-func tells(servers []record.ToolServer, name string) (told record.ToolServer, known bool) {
+func find(servers []record.ToolServer, name string) *record.ToolServer {
 	i := slices.IndexFunc(servers, func(s record.ToolServer) bool { return s.Name == name })
 	if i < 0 {
-		return told, false
+		return nil
 	}
-	return servers[i], true
+	return &servers[i]
 }
 
 // names are those that are taken, and how often each was asked for.
 type names map[string]int
 
-// apart is the tool under a name that every API takes and no other tool has: its
-// server's stands before it where it is taken, and a number behind that where that
-// is taken as well.
-func (n names) apart(t tool.Tool) tool.Tool {
-	defined := t.Definition()
-	name := n.free(defined.Name, strings.Map(callable, defined.Server)+"__"+defined.Name)
-	if name == defined.Name {
-		return t
-	}
-	defined.Name = name
-	return renamed{t, defined}
-}
-
+// free is the name where that is free, else the longer one, with a number where that
+// is taken as well. APIs take names of up to 64 characters.
 func (n names) free(name, longer string) string {
+	short := func(name, end string) string { return name[:min(len(name), 64-len(end))] + end }
 	name, longer = short(name, ""), short(longer, "")
 	if name == "" || n[name] > 0 {
 		name = longer
@@ -358,28 +324,4 @@ func (n names) free(name, longer string) string {
 	}
 	n[name]++
 	return name
-}
-
-// short keeps a name and what follows it to the length that APIs allow.
-func short(name, end string) string {
-	const most = 64
-	return name[:min(len(name), most-len(end))] + end
-}
-
-// renamed is a tool under another name.
-type renamed struct {
-	tool.Tool
-	defined tool.Definition
-}
-
-// Definition has the name.
-func (r renamed) Definition() tool.Definition { return r.defined }
-
-// callable keeps what the names of functions may have.
-func callable(r rune) rune {
-	switch {
-	case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-		return r
-	}
-	return '_'
 }

@@ -431,19 +431,19 @@ func TestS2_5_TheOldestTurnsAreLeftOut(t *testing.T) {
 		{33, "p2.0 b2.0 b2.1 b2.2", 7},
 		{1, "p2.0 b2.0 b2.1 b2.2", 7}, // the open exchange and its prompt stay
 	} {
-		kept, pruned := Window(earlier, current, 10, c.most)
+		kept, pruned := window(earlier, current, 10, c.most)
 		if told(kept) != c.want || pruned != c.pruned {
 			t.Errorf("%d tokens: %s, %d pruned; want %s, %d", c.most, told(kept), pruned, c.want, c.pruned)
 		}
 	}
 	large := [][]model.Message{memoryTurn("p", 1, 0), memoryTurn("a", 1, 0), memoryTurn("large", 2, 9), memoryTurn("b", 1, 0)}
-	if kept, pruned := Window(earlier, large, 0, 16); told(kept) != "p.0 b.0" || pruned != 8 {
+	if kept, pruned := window(earlier, large, 0, 16); told(kept) != "p.0 b.0" || pruned != 8 {
 		t.Errorf("there is no gap in what stays: %s, %d pruned", told(kept), pruned)
 	}
-	if kept, pruned := Window(nil, nil, 0, 1); len(kept) != 0 || pruned != 0 {
+	if kept, pruned := window(nil, nil, 0, 1); len(kept) != 0 || pruned != 0 {
 		t.Errorf("of nothing: %v, %d", kept, pruned)
 	}
-	if kept, _ := Window(earlier, current[:1], 0, 8); told(kept) != "b1.0 p2.0" {
+	if kept, _ := window(earlier, current[:1], 0, 8); told(kept) != "b1.0 p2.0" {
 		t.Errorf("at the first step: %s", told(kept))
 	}
 }
@@ -470,7 +470,7 @@ func TestS2_5_WhatStaysIsWholeAndFits(t *testing.T) {
 		earlier, current := drawTurns(t, "earlier", 0), drawTurns(t, "current", 1)
 		fixed := rapid.Int64Range(0, 40).Draw(t, "fixed")
 		most := rapid.Int64Range(1, 400).Draw(t, "most")
-		kept, pruned := Window(earlier, current, fixed, most)
+		kept, pruned := window(earlier, current, fixed, most)
 
 		all := slices.Concat(slices.Concat(earlier...), slices.Concat(current...))
 		if len(kept)+pruned != len(all) {
@@ -483,7 +483,7 @@ func TestS2_5_WhatStaysIsWholeAndFits(t *testing.T) {
 		if fixed+tokens(kept) > most && len(kept) > len(least) {
 			t.Fatalf("%d tokens stay, %d are allowed", fixed+tokens(kept), most)
 		}
-		more, _ := Window(earlier, current, fixed, most+1)
+		more, _ := window(earlier, current, fixed, most+1)
 		if len(more) < len(kept) || len(more) > len(kept) && fixed+tokens(more) <= most {
 			t.Fatalf("%d tokens hold %s, one more %s", most, told(kept), told(more))
 		}
@@ -508,6 +508,6 @@ func BenchmarkWindow(b *testing.B) {
 		turns = append(turns, memoryTurn(fmt.Sprint(i), 3, 10))
 	}
 	for b.Loop() {
-		Window(turns, turns, 1000, 16000)
+		window(turns, turns, 1000, 16000)
 	}
 }

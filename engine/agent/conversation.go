@@ -20,14 +20,14 @@ import (
 // answered by a user.
 //
 // What it sends is a function of the turn and of the iteration's record so far,
-// so that Retrace can tell it of any recorded iteration.
+// so that Retrace can compute it for any recorded iteration.
 type Conversation struct {
-	Model     model.Model // nil: it can only tell what it would send
+	Model     model.Model // nil: it can only compute what it would send
 	ModelName string      // in the suite
 	Spec      *spec.Agent // of the stage, overrides applied
-	MaxSteps  int         // model calls of an iteration; 0: DefaultMaxSteps
+	MaxSteps  int         // model calls of an iteration; 0: 5
 	Tools     *Toolbox    // nil: none
-	User      User        // nil: nobody answers
+	User      User        // nil: none
 }
 
 // User answers a conversing agent where it calls no tool.
@@ -35,8 +35,8 @@ type User interface {
 	// Answer gives the user's turn. Its call, where there is one, is given with an
 	// error as well.
 	Answer(ctx context.Context, heard *Heard) (Answer, error)
-	// Again gives the turn again that a record has. Why says that it would be
-	// another one; nobody is asked.
+	// Again gives the turn again that a record has, without a call. Why it would be
+	// another one, "": it would not.
 	Again(ctx context.Context, heard *Heard, recorded Answer) (a Answer, why string, err error)
 }
 
@@ -64,9 +64,6 @@ type Line struct {
 	Text string
 }
 
-// DefaultMaxSteps is how many steps an iteration may have where nothing is said.
-const DefaultMaxSteps = 5
-
 // Execute converses until the model calls no tool, or something ends it.
 func (c *Conversation) Execute(ctx context.Context, turn *Turn) (Result, error) {
 	set, asked, err := c.Tools.open(ctx, turn.Servers)
@@ -78,21 +75,21 @@ func (c *Conversation) Execute(ctx context.Context, turn *Turn) (Result, error) 
 	for over := false; !over && err == nil; {
 		over, err = t.step(ctx)
 	}
-	if err != nil {
-		t.silence()
+	if err != nil { // what was said before something went wrong is not the output
+		t.result.Output, t.result.Value, t.result.Fault, t.result.Ended = nil, nil, "", nil
 	}
 	return t.result, err
 }
 
 func (c *Conversation) dialect() dialect.Dialect { return dialect.Dialect(c.Spec.ToolCalls) }
 
-func (c *Conversation) maxSteps() int { return cmp.Or(c.MaxSteps, DefaultMaxSteps) }
+func (c *Conversation) maxSteps() int { return cmp.Or(c.MaxSteps, 5) }
 
 // talk is the conversation of one iteration as far as it got, live or again.
 type talk struct {
 	*Conversation
 	turn      *Turn
-	set       *tool.Set // nil where nothing is used
+	set       *tool.Set // nil in a retrace
 	defined   []tool.Definition
 	presented []dialect.Tool // as the dialect writes them
 	tools     []model.Tool
@@ -120,7 +117,7 @@ func (c *Conversation) begin(turn *Turn, defined []tool.Definition) *talk {
 		}
 	}
 	t.tools = c.dialect().Tools(t.presented)
-	t.prelude = t.told(0)
+	t.prelude = t.before(0)
 	if c.Spec.Memory != nil {
 		t.remember()
 	}
@@ -136,8 +133,8 @@ type prelude struct {
 	tokens int64 // with the tools
 }
 
-// told is the prelude that tells of so many steps that remain; 0: of none.
-func (t *talk) told(remaining int) (p prelude) {
+// before is the prelude that warns of so many steps that remain; 0: of none.
+func (t *talk) before(remaining int) (p prelude) {
 	parts := dialect.Parts{Instructions: t.turn.System, Tools: t.presented, Remaining: remaining}
 	if system := t.dialect().System(parts); system != "" {
 		p.system = []model.Message{{Role: "system", Text: system}}
@@ -146,22 +143,8 @@ func (t *talk) told(remaining int) (p prelude) {
 	return p
 }
 
-// remaining is how many steps the model is told that it has left, the next one
-// included: in this iteration, or in the run where each iteration is one step. 0:
-// it is not told.
-func (t *talk) remaining() int {
-	left := t.maxSteps() - len(t.result.Steps)
-	if t.Spec.StepsOnce(t.User != nil) {
-		left = t.turn.Remaining
-	}
-	if left > t.Spec.WarnRemaining {
-		return 0
-	}
-	return left
-}
-
-// remember takes what was said in earlier iterations. Where nothing was, because
-// the model did not reply at all, they left nothing behind.
+// remember takes what was said in earlier iterations. Those in which the model did not
+// reply at all left nothing behind.
 func (t *talk) remember() {
 	for i := range t.turn.Earlier {
 		it := &t.turn.Earlier[i]
@@ -224,37 +207,29 @@ func (t *talk) definition(name string) tool.Definition {
 
 // request is what is sent next, and how many messages are left out of it.
 func (t *talk) request() (request *model.Request, pruned int) {
-	request = &model.Request{
-		Tools:           t.tools,
-		Temperature:     t.Spec.Temperature,
-		TopP:            t.Spec.TopP,
-		Seed:            t.Spec.Seed,
-		MaxOutputTokens: t.Spec.MaxOutputTokens,
-		// A block in the text is no JSON: only what calls nothing is held to it.
-		JSON: t.Spec.Reply == spec.ReplyJSON && len(t.tools) == len(t.defined),
-		Draw: model.Draw{
-			Task: t.turn.Task.ID, Trial: t.turn.Trial, Call: t.turn.Calls[t.ModelName],
-			Iteration: t.turn.Iteration, Of: spec.JudgedTask{Task: t.turn.Task},
-		},
-	}
+	request = t.turn.request(t.Spec, t.ModelName)
+	request.Tools = t.tools
+	// A block in the text is not JSON: only a reply that calls nothing has to be.
+	request.JSON = t.Spec.Reply == spec.ReplyJSON && len(t.tools) == len(t.defined)
 	if len(t.tools) > 0 {
 		request.ToolChoice = t.Spec.ToolChoice
 	}
-	before := t.prelude
-	if left := t.remaining(); left > 0 {
-		before = t.told(left)
+	// How many steps are left, the next one included: in this iteration, or in the run
+	// where each iteration is one step.
+	left, before := t.maxSteps()-len(t.result.Steps), t.prelude
+	if t.Spec.StepsOnce(t.User != nil) {
+		left = t.turn.Remaining
 	}
-	kept, pruned := Window(t.earlier, t.current, before.tokens, t.most())
+	if left > 0 && left <= t.Spec.WarnRemaining {
+		before = t.before(left)
+	}
+	most := int64(0)
+	if t.Spec.Memory != nil {
+		most = int64(t.Spec.Memory.MaxTokens)
+	}
+	kept, pruned := window(t.earlier, t.current, before.tokens, most)
 	request.Messages = slices.Concat(before.system, kept)
 	return request, pruned
-}
-
-// most are the tokens that may be sent; 0: as many as there are.
-func (t *talk) most() int64 {
-	if t.Spec.Memory == nil {
-		return 0
-	}
-	return int64(t.Spec.Memory.MaxTokens)
 }
 
 // follow takes a whole step into the conversation.
@@ -267,21 +242,18 @@ func (t *talk) follow(step *record.Step, calls []record.ToolCall) {
 	}
 }
 
-// exhausted is the output of an agent that used up its steps.
-func exhausted(steps int) string { return fmt.Sprintf("Reached maximum reasoning steps (%d)", steps) }
-
-// Window is the part of a conversation that is sent, all of which stays in the record, and
+// window is the part of a conversation that is sent, all of which stays in the record, and
 // how many messages are left out, so that with the fixed tokens, those of the
 // system prompt and the tools, they are estimated at most tokens; 0: all are
 // sent.
 //
 // Earlier are the turns of the iterations before, current those of the iteration
-// in progress, which begin with its prompt. A turn is left out whole: an exchange
-// without its end would be none. The prompt and the newest turn always stay,
-// whatever they take; of the others the newest do that fit without a gap.
-func Window(earlier, current [][]model.Message, fixed, most int64) (kept []model.Message, pruned int) {
+// in progress, which begin with its prompt. A turn is left out as a whole: half an exchange
+// means nothing. The prompt and the newest turn always stay,
+// whatever they take; of the others the newest that fit without a gap.
+func window(earlier, current [][]model.Message, fixed, most int64) (kept []model.Message, pruned int) {
 	if most <= 0 {
-		return joined(earlier, current), 0
+		return slices.Concat(slices.Concat(earlier, current)...), 0
 	}
 	prompt := current[:min(1, len(current))]
 	since := current[len(prompt):]
@@ -294,7 +266,10 @@ func Window(earlier, current [][]model.Message, fixed, most int64) (kept []model
 	if from == 0 {
 		before = left.newest(earlier)
 	}
-	return joined(earlier[before:], prompt, since[from:], open), messages(earlier[:before]) + messages(since[:from])
+	for _, turn := range slices.Concat(earlier[:before], since[:from]) {
+		pruned += len(turn)
+	}
+	return slices.Concat(slices.Concat(earlier[before:], prompt, since[from:], open)...), pruned
 }
 
 // room is what turns may still take.
@@ -324,30 +299,8 @@ func textBytes(turns [][]model.Message) (n int) {
 	return n
 }
 
-func messages(turns [][]model.Message) (n int) {
-	for _, turn := range turns {
-		n += len(turn)
-	}
-	return n
-}
-
-// flat are the messages of all turns.
-func joined(parts ...[][]model.Message) []model.Message {
-	n := 0
-	for _, turns := range parts {
-		n += messages(turns)
-	}
-	all := make([]model.Message, 0, n)
-	for _, turns := range parts {
-		for _, turn := range turns {
-			all = append(all, turn...)
-		}
-	}
-	return all
-}
-
 // step makes one step: a reply, what it calls, and what the user answers. Over
-// says that no other one follows.
+// reports that no other one follows.
 func (t *talk) step(ctx context.Context) (over bool, err error) {
 	reply, err := t.ask(ctx)
 	if errors.Is(err, model.ErrEnded) && len(t.result.Steps) > 0 {
@@ -365,7 +318,11 @@ func (t *talk) step(ctx context.Context) (over bool, err error) {
 		t.exhaust()
 		over = true
 	}
-	over = t.after(over)
+	if t.turn.AfterStep != nil {
+		if cut := t.turn.AfterStep(&t.result); cut != "" && !over {
+			t.result.Cut, over = cut, true
+		}
+	}
 	if !over && ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
@@ -396,7 +353,7 @@ func (t *talk) ask(ctx context.Context) (*model.Reply, error) {
 	return reply, nil
 }
 
-// add puts down a call that was made, if one was, and the time that it took.
+// add records a call, if one was made, and the time that it took.
 func (t *talk) add(call *record.Call) {
 	if call == nil {
 		return
@@ -407,7 +364,7 @@ func (t *talk) add(call *record.Call) {
 	t.result.Calls = append(t.result.Calls, *call)
 }
 
-// act does what a reply says.
+// act does what a reply asks for.
 func (t *talk) act(ctx context.Context, reply *model.Reply) (over bool, err error) {
 	calls := t.dialect().Read(reply)
 	final, err := t.final(ctx, reply.Text)
@@ -434,7 +391,7 @@ func (t *talk) ofLast() []record.ToolCall {
 	return t.result.ToolCalls[len(t.result.ToolCalls)-t.last().Tools:]
 }
 
-// final says whether a reply is the structured final response, which ends the
+// final reports whether a reply is the structured final response, which ends the
 // run whatever it calls.
 func (t *talk) final(ctx context.Context, text string) (bool, error) {
 	if t.Spec.FinalResponse == nil || blank(text) {
@@ -450,8 +407,8 @@ func (t *talk) final(ctx context.Context, text string) (bool, error) {
 	return true, nil
 }
 
-// say gives the user what the agent says, which is the output where nobody
-// answers it.
+// say gives the user what the agent says, which is the output where no answer
+// follows.
 func (t *talk) say(ctx context.Context, text, finish string) (over bool, err error) {
 	t.result.reply(text, finish, t.Spec.Reply)
 	if t.User == nil || len(t.result.Steps) >= t.maxSteps() || t.late() {
@@ -472,7 +429,7 @@ func (t *talk) listener() *Heard {
 	return &Heard{Turn: t.turn, Lines: t.lines, Turns: t.turns, All: t.all}
 }
 
-// late cuts the iteration where a timeout of the loop has passed as-if: what
+// late cuts the iteration where a timeout of the loop has passed in virtual time: what
 // would follow does not begin.
 func (t *talk) late() bool {
 	late := t.turn.Late != nil && t.turn.Late(t.result.Took, t.result.Waited)
@@ -482,20 +439,7 @@ func (t *talk) late() bool {
 	return late
 }
 
-// after tells of a whole step.
-func (t *talk) after(over bool) bool {
-	if t.turn.AfterStep == nil {
-		return over
-	}
-	if cut := t.turn.AfterStep(&t.result); cut != "" && !over {
-		t.result.Cut = cut
-		return true
-	}
-	return over
-}
-
-// left ends the run: whoever is behind the model has nothing more to give. What
-// it said last is the output.
+// left ends the run: the model has nothing more to give. What it said last is the output.
 func (t *talk) left(err error) {
 	request, _ := t.request()
 	t.result.Unanswered = &record.Next{Request: request.Hash(t.ModelName)}
@@ -510,14 +454,9 @@ func (t *talk) left(err error) {
 
 // exhaust ends an iteration that used up its steps.
 func (t *talk) exhaust() {
-	said := exhausted(t.maxSteps())
+	said := fmt.Sprintf("Reached maximum reasoning steps (%d)", t.maxSteps())
 	t.result.setText(said)
 	if t.Spec.Reply == spec.ReplyJSON {
 		t.result.Fault = said
 	}
-}
-
-// silence takes back what was said before something went wrong.
-func (t *talk) silence() {
-	t.result.Output, t.result.Value, t.result.Fault, t.result.Ended = nil, nil, "", nil
 }

@@ -129,8 +129,8 @@ func TestS2_3_WrongCallsAreTold(t *testing.T) {
 // calls that fails does not.
 func TestS2_4_ABreakingToolEndsTheRun(t *testing.T) {
 	done := gives("done", `{"answer": 42}`, 0)
-	done.defined.Breaks = record.ReasonToolEnded
-	done.defined.Parameters = json.RawMessage(`{"type":"object","required":["sure"]}`)
+	done.Breaks = record.ReasonToolEnded
+	done.Parameters = json.RawMessage(`{"type":"object","required":["sure"]}`)
 	c, m := stage(t, spec.Agent{}, []tool.Tool{done, echo()}, calls("done", `{}`), calls("done", `{"sure":1}`, "echo", `{"text":"also"}`), says("never"))
 	result := converse(t, c, turn())
 	if len(m.sent) != 2 || result.Ended == nil || result.Ended.Reason != "tool_ended" || result.Ended.Tool != "done" || string(result.Output) != `{"answer": 42}` {
@@ -144,7 +144,7 @@ func TestS2_4_ABreakingToolEndsTheRun(t *testing.T) {
 // A tool may end the run in another way, and a text that it gives is a reply like
 // the model's.
 func TestAToolMayEndTheRun(t *testing.T) {
-	ends := &does{tool.Definition{Name: "ends"}, func(context.Context, *tool.Use) (tool.Result, error) {
+	ends := tool.Tool{Definition: tool.Definition{Name: "ends"}, Use: func(context.Context, *tool.Use) (tool.Result, error) {
 		return tool.Result{Ended: &record.Ended{Reason: "capability", Output: json.RawMessage(`"{\"a\":1}"`)}}, nil
 	}}
 	c, _ := stage(t, spec.Agent{Reply: spec.ReplyJSON}, []tool.Tool{ends}, calls("ends", ""))
@@ -195,8 +195,8 @@ func TestS2_5_MemoryIsSentAndPruned(t *testing.T) {
 // of the calls.
 func TestS3_4_CallsOfAStepRunInParallel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := func(name string, takes time.Duration) *does {
-			return &does{tool.Definition{Name: name}, func(context.Context, *tool.Use) (tool.Result, error) {
+		slow := func(name string, takes time.Duration) tool.Tool {
+			return tool.Tool{Definition: tool.Definition{Name: name}, Use: func(context.Context, *tool.Use) (tool.Result, error) {
 				time.Sleep(takes)
 				return tool.Result{Content: tool.Text(name), Duration: takes}, nil
 			}}
@@ -280,8 +280,8 @@ func TestS4_1_FencedCalls(t *testing.T) {
 }
 
 // researcher is a delegate whose run makes two calls.
-func researcher() *does {
-	return &does{tool.Delegation("researcher", "Looks things up."), func(_ context.Context, use *tool.Use) (tool.Result, error) {
+func researcher() tool.Tool {
+	return tool.Tool{Definition: tool.Delegation("researcher", "Looks things up."), Use: func(_ context.Context, use *tool.Use) (tool.Result, error) {
 		use.Calls["m"] += 2
 		return tool.Result{
 			Content: tool.Text("found " + use.Handed()), Duration: 3 * time.Second, Run: &record.Run{ID: "r"},
@@ -335,7 +335,7 @@ func TestS4_4_TheSystemPromptTellsOfAgents(t *testing.T) {
 func TestDelegatesCountOn(t *testing.T) {
 	for _, serial := range []bool{false, true} {
 		d := researcher()
-		d.defined.Serial = serial
+		d.Serial = serial
 		both := calls("researcher", `{"task":"a"}`, "researcher", `{"task":"b"}`)
 		c, _ := stage(t, spec.Agent{}, []tool.Tool{d}, both, says("ok"))
 		of := turn()
@@ -354,8 +354,8 @@ func TestDelegatesCountOn(t *testing.T) {
 // it was counted, also where two calls before it were over at the same time.
 func TestWhatWasWaitedIsThatOfTheRecord(t *testing.T) {
 	one := gives("one", "ok", time.Second)
-	one.defined.Serial = true
-	one.use = func(context.Context, *tool.Use) (tool.Result, error) {
+	one.Serial = true
+	one.Use = func(context.Context, *tool.Use) (tool.Result, error) {
 		return tool.Result{Content: tool.Text("ok"), Duration: time.Second, Waited: time.Second / 4}, nil
 	}
 	c, _ := stage(t, spec.Agent{}, []tool.Tool{one, gives("beside", "ok", time.Second)}, calls("one", "{}", "beside", "{}", "one", "{}"), says("ok"))
@@ -370,7 +370,7 @@ func TestWhatWasWaitedIsThatOfTheRecord(t *testing.T) {
 func TestDelegatesBesideEachOtherHaveTheirPlaces(t *testing.T) {
 	places := make([]string, 4)
 	d := researcher()
-	d.use = func(ctx context.Context, use *tool.Use) (tool.Result, error) {
+	d.Use = func(ctx context.Context, use *tool.Use) (tool.Result, error) {
 		places[use.Number] = model.Place(ctx)
 		return tool.Result{Content: tool.Text("ok")}, nil
 	}
@@ -479,7 +479,7 @@ func TestToolChoice(t *testing.T) {
 // What a tool is told of the run.
 func TestWhatAToolIsTold(t *testing.T) {
 	var numbers []int
-	asks := &does{tool.Definition{Name: "asks", Serial: true}, func(_ context.Context, use *tool.Use) (tool.Result, error) {
+	asks := tool.Tool{Definition: tool.Definition{Name: "asks", Serial: true}, Use: func(_ context.Context, use *tool.Use) (tool.Result, error) {
 		numbers = append(numbers, use.Number)
 		if use.Trial != 1 || use.Task.ID != "t" {
 			t.Errorf("told %+v", use)
@@ -521,7 +521,7 @@ func TestAfterStep(t *testing.T) {
 // Where a timeout has passed as-if, tools are not used and users not asked.
 func TestWhatComesTooLateIsNotDone(t *testing.T) {
 	for name, reply := range map[string]model.Reply{"a call": calls("luck", `{}`), "a question": says("how?")} {
-		c, m := stage(t, spec.Agent{}, []tool.Tool{&does{tool.Definition{Name: "luck"}, nil}}, reply, says("never"))
+		c, m := stage(t, spec.Agent{}, []tool.Tool{tool.Tool{Definition: tool.Definition{Name: "luck"}, Use: nil}}, reply, says("never"))
 		c.User = patient{}
 		of := turn()
 		of.Late = func(took, _ time.Duration) bool { return took >= time.Second }
@@ -536,7 +536,7 @@ func TestWhatComesTooLateIsNotDone(t *testing.T) {
 func TestTheEndOfTheRunEndsItsTools(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	waits := &does{tool.Definition{Name: "waits"}, func(ctx context.Context, _ *tool.Use) (tool.Result, error) {
+	waits := tool.Tool{Definition: tool.Definition{Name: "waits"}, Use: func(ctx context.Context, _ *tool.Use) (tool.Result, error) {
 		cancel(cause)
 		<-ctx.Done()
 		return tool.Result{}, context.Cause(ctx)
@@ -554,8 +554,8 @@ func TestTheEndOfTheRunEndsItsTools(t *testing.T) {
 // A panic of a tool reaches whoever runs the agent, after all tools are over.
 func TestAPanicOfATool(t *testing.T) {
 	var over bool
-	breaks := &does{tool.Definition{Name: "breaks"}, func(context.Context, *tool.Use) (tool.Result, error) { panic("it broke") }}
-	takes := &does{tool.Definition{Name: "takes"}, func(context.Context, *tool.Use) (tool.Result, error) {
+	breaks := tool.Tool{Definition: tool.Definition{Name: "breaks"}, Use: func(context.Context, *tool.Use) (tool.Result, error) { panic("it broke") }}
+	takes := tool.Tool{Definition: tool.Definition{Name: "takes"}, Use: func(context.Context, *tool.Use) (tool.Result, error) {
 		time.Sleep(time.Second)
 		over = true
 		return tool.Result{}, nil
@@ -576,7 +576,7 @@ func TestAPanicOfATool(t *testing.T) {
 func TestTheEndOfTheRunEndsTheConversation(t *testing.T) {
 	cause := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	ends := &does{tool.Definition{Name: "ends"}, func(context.Context, *tool.Use) (tool.Result, error) {
+	ends := tool.Tool{Definition: tool.Definition{Name: "ends"}, Use: func(context.Context, *tool.Use) (tool.Result, error) {
 		cancel(cause)
 		return tool.Result{}, nil
 	}}
@@ -590,7 +590,7 @@ func TestTheEndOfTheRunEndsTheConversation(t *testing.T) {
 // takes as long as the longest, as-if.
 func TestF35_ManyCallsInOneStep(t *testing.T) {
 	var now, most atomic.Int64
-	takes := &does{tool.Definition{Name: "takes"}, func(context.Context, *tool.Use) (tool.Result, error) {
+	takes := tool.Tool{Definition: tool.Definition{Name: "takes"}, Use: func(context.Context, *tool.Use) (tool.Result, error) {
 		if n := now.Add(1); n > most.Load() {
 			most.Store(n)
 		}

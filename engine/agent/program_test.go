@@ -96,7 +96,7 @@ func TestFailures(t *testing.T) {
 			if len(result.Calls) != 1 || result.Calls[0].Error == nil || *result.Calls[0].Error != c.want {
 				t.Errorf("calls %+v", result.Calls)
 			}
-			if used := result.Calls[0].Usage; used != Unreported {
+			if used := result.Calls[0].Usage; used != unreported {
 				t.Errorf("it used %+v", used)
 			}
 		})
@@ -179,7 +179,7 @@ func FuzzRead(f *testing.F) {
 		if wantJSON {
 			reply = spec.ReplyJSON
 		}
-		if err := programWriter.Read(stdout, reply, &result, &call); err != nil {
+		if err := programWriter.read(stdout, reply, &result, &call); err != nil {
 			var failed *record.Error
 			if !errors.As(err, &failed) {
 				t.Fatalf("no class: %v", err)

@@ -7,9 +7,9 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-// Retrace tells what the agent would send at each step of a recorded iteration,
-// given the replies, the results and the user's answers that stand in the record,
-// and whether it would be done after them. Nobody is asked anything. The error is
+// Retrace computes what the agent would send at each step of a recorded iteration,
+// given the recorded replies, results and answers of the user,
+// and whether it would be done after them. It makes no call. The error is
 // that of an expression.
 func (c *Conversation) Retrace(ctx context.Context, turn *Turn, recorded *record.Iteration) (trace record.Trace, err error) {
 	defined, err := c.Tools.defined(turn.Servers)
@@ -28,11 +28,6 @@ func (c *Conversation) Retrace(ctx context.Context, turn *Turn, recorded *record
 	return r.trace, nil
 }
 
-// ranDry says that whoever is behind the model had nothing more to give.
-func (r *retrace) ranDry() bool {
-	return len(r.recorded.Steps) > 0 && r.recorded.Ended != nil && r.recorded.Ended.Reason == string(record.ReasonAgentEnded)
-}
-
 // retrace is a recorded conversation as far as it was followed.
 type retrace struct {
 	*talk
@@ -40,10 +35,15 @@ type retrace struct {
 	trace    record.Trace
 }
 
-// send puts down what would be sent next.
+// send notes what would be sent next.
 func (r *retrace) send() {
 	request, _ := r.request()
 	r.trace.Requests = append(r.trace.Requests, request.Hash(r.ModelName))
+}
+
+// ranDry reports whether the model had nothing more to give.
+func (r *retrace) ranDry() bool {
+	return len(r.recorded.Steps) > 0 && r.recorded.Ended != nil && r.recorded.Ended.Reason == string(record.ReasonAgentEnded)
 }
 
 // step follows a recorded step, from 0.
@@ -78,7 +78,7 @@ func (r *retrace) step(ctx context.Context, i int) error {
 	return err
 }
 
-// over ends the conversation with a step, at which the user is not asked any more.
+// over ends the conversation with a step, after which the user is not asked.
 func (r *retrace) over(i int) {
 	r.trace.Over = true
 	if r.recorded.Steps[i].User != "" || r.answered(i) != nil {
@@ -86,7 +86,7 @@ func (r *retrace) over(i int) {
 	}
 }
 
-// ends says whether one of a step's calls ends the run: because it always does,
+// ends reports whether one of a step's calls ends the run: because it always does,
 // or because it did.
 func (r *retrace) ends(i int, calls []record.ToolCall) bool {
 	if len(calls) > 0 && i == len(r.recorded.Steps)-1 && r.recorded.Ended != nil {
@@ -110,21 +110,17 @@ func (r *retrace) answer(ctx context.Context, i int, text string) error {
 	said := &r.recorded.Steps[i]
 	recorded := Answer{Text: said.User, Unanswered: said.Unanswered, Call: r.answered(i)}
 	answer, why, err := r.User.Again(ctx, r.listener(), recorded)
-	if why != "" && r.cutBeforeUser(i, &recorded) {
-		return nil
-	}
 	if why != "" {
+		if r.recorded.Cut != "" && i == len(r.recorded.Steps)-1 && recorded == (Answer{}) {
+			// Something cut the iteration before the user answered: all that is known
+			// is that the user would have been asked.
+			return nil
+		}
 		why = fmt.Sprintf("at step %d %s", i+1, why)
 	}
 	r.last().User, r.trace.Why = answer.Text, why
 	r.trace.Over = why == "" && (answer.Over || answer.Text == "")
 	return err
-}
-
-// cutBeforeUser says that something cut the iteration before its user answered a
-// step. Whether the user would have been asked is all that can be told again.
-func (r *retrace) cutBeforeUser(i int, recorded *Answer) bool {
-	return r.recorded.Cut != "" && i == len(r.recorded.Steps)-1 && *recorded == Answer{}
 }
 
 // answered is the call of a recorded step's user, nil where there is none.

@@ -73,10 +73,10 @@ func (b *babbler) write(reply *model.Reply, name, given, id string) {
 func bench(ends bool) []tool.Tool {
 	done, late, helper := gives("done", `{"a":1}`, time.Second), gives("late", `[1,"two"]`, 2*time.Second), researcher()
 	if ends {
-		done.defined.Breaks = record.ReasonToolEnded
+		done.Breaks = record.ReasonToolEnded
 	}
-	late.defined.Serial = true
-	helper.defined.Name = "helper"
+	late.Serial = true
+	helper.Name = "helper"
 	return []tool.Tool{echo(), fails("luck", record.Tool), done, late, converses(), helper}
 }
 
@@ -92,7 +92,7 @@ func (remote) Server(context.Context) (record.ToolServer, error) {
 func (remote) Tools(told record.ToolServer) (tools []tool.Tool, err error) {
 	for _, t := range told.Tools {
 		far := gives(t.Name, `"far"`, time.Second)
-		far.defined.Server, far.defined.Description = told.Name, t.Description
+		far.Server, far.Description = told.Name, t.Description
 		tools = append(tools, far)
 	}
 	return tools, nil
@@ -127,7 +127,7 @@ func drawn(t *rapid.T, tt *testing.T) (live, twin *agent.Conversation) {
 		MaxSteps: rapid.IntRange(0, 6).Draw(t, "steps"),
 	}
 	other := *live
-	other.Model, other.Tools = nil, agent.Told(tools, servers)
+	other.Model, other.Tools = nil, agent.OfflineToolbox(tools, servers)
 	live.User, other.User = answering(t, tt)
 	return live, &other
 }
@@ -235,7 +235,7 @@ func TestRetraceUnderAnotherConfiguration(t *testing.T) {
 	result := converse(t, live, turn())
 	it := iterationOf(1, &result, nil)
 	breaking := bench(true)
-	breaking[0].(*does).defined.Breaks = record.ReasonToolEnded
+	breaking[0].Breaks = record.ReasonToolEnded
 	for name, c := range map[string]struct {
 		change   func(c *agent.Conversation)
 		requests int
@@ -245,7 +245,7 @@ func TestRetraceUnderAnotherConfiguration(t *testing.T) {
 		"none":               {func(*agent.Conversation) {}, 4, true, ""},
 		"fewer steps":        {func(c *agent.Conversation) { c.MaxSteps = 2 }, 2, true, ""},
 		"as many steps":      {func(c *agent.Conversation) { c.MaxSteps = 4 }, 4, true, ""},
-		"a tool that breaks": {func(c *agent.Conversation) { c.Tools = agent.Told(breaking, nil) }, 1, true, ""},
+		"a tool that breaks": {func(c *agent.Conversation) { c.Tools = agent.OfflineToolbox(breaking, nil) }, 1, true, ""},
 		"nobody answers":     {func(c *agent.Conversation) { c.User = nil }, 3, true, "it would not ask the user after step 3"},
 		"no step to answer":  {func(c *agent.Conversation) { c.MaxSteps = 3 }, 3, true, "it would not ask the user after step 3"},
 		"another answer":     {func(c *agent.Conversation) { c.User = &agent.DeclaredUser{Spec: scripted(t, `["b"]`)} }, 3, false, "at step 3 the user would say something else"},
@@ -254,7 +254,7 @@ func TestRetraceUnderAnotherConfiguration(t *testing.T) {
 		"a final response":   {func(c *agent.Conversation) { c.Spec = &spec.Agent{FinalResponse: condition(t, `output == "one"`)} }, 3, true, "it would not ask the user after step 3"},
 	} {
 		other := *live
-		other.Tools = agent.Told(tools, nil)
+		other.Tools = agent.OfflineToolbox(tools, nil)
 		c.change(&other)
 		trace, err := other.Retrace(t.Context(), turn(), it)
 		if err != nil || len(trace.Requests) != c.requests || trace.Over != c.over || trace.Why != c.why {

@@ -72,7 +72,7 @@ func (many) Server(context.Context) (record.ToolServer, error) {
 
 func (m many) Tools(record.ToolServer) (all []tool.Tool, err error) {
 	for _, name := range m {
-		all = append(all, &does{tool.Definition{Name: name, Server: "a server"}, nil})
+		all = append(all, tool.Tool{Definition: tool.Definition{Name: name, Server: "a server"}, Use: nil})
 	}
 	return all, nil
 }
@@ -186,7 +186,7 @@ func TestTenThousandToolCalls(t *testing.T) {
 	for range 100 {
 		many = append(many, "luck", `{}`)
 	}
-	luck := &does{tool.Definition{Name: "luck", Timeout: time.Minute}, func(context.Context, *tool.Use) (tool.Result, error) {
+	luck := tool.Tool{Definition: tool.Definition{Name: "luck", Timeout: time.Minute}, Use: func(context.Context, *tool.Use) (tool.Result, error) {
 		return tool.Result{}, &record.Error{Class: record.Tool, Message: "none"}
 	}}
 	c := &agent.Conversation{Model: &caller{calls(many...), says("ok")}, ModelName: "m", Spec: &spec.Agent{}, MaxSteps: 20, Tools: toolbox(t, luck)}

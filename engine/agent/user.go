@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/model"
@@ -19,7 +18,7 @@ const stopWord = "###STOP###"
 // DeclaredUser answers as a loop declares. It is safe for concurrent use.
 type DeclaredUser struct {
 	Spec  *spec.User
-	Model model.Model // of Spec.Model; nil where nobody is asked
+	Model model.Model // of Spec.Model; nil without one
 }
 
 // Answer gives the user's next turn.
@@ -72,8 +71,7 @@ func (u *DeclaredUser) Again(ctx context.Context, heard *Heard, recorded Answer)
 		return a, askedOther, nil
 	case recorded.Call == nil:
 		return a, "the user would be asked for an answer", nil
-	}
-	if request.Hash(u.Spec.Model) != recorded.Call.Request {
+	case request.Hash(u.Spec.Model) != recorded.Call.Request:
 		return a, askedOther, nil
 	}
 	a, err = u.turn(ctx, heard, recorded)
@@ -82,7 +80,7 @@ func (u *DeclaredUser) Again(ctx context.Context, heard *Heard, recorded Answer)
 
 const askedOther = "the user would be asked something else"
 
-// silent says that the user has had all turns of an iteration.
+// silent reports whether the user has had all turns of an iteration.
 func (u *DeclaredUser) silent(heard *Heard) bool {
 	return u.Spec.MaxTurns > 0 && heard.Turns >= u.Spec.MaxTurns
 }
@@ -94,18 +92,18 @@ func (u *DeclaredUser) read(ctx context.Context, heard *Heard) (Answer, error) {
 	case ctx.Err() != nil:
 		return Answer{}, context.Cause(ctx)
 	case err != nil:
-		return Answer{}, fault("the user's script", err)
+		return Answer{}, record.Errorf(record.Expression, "the user's script: %v", err)
 	case heard.All >= len(turns):
 		return Answer{Over: true}, nil
 	}
 	text, ok := turns[heard.All].(string)
 	if !ok {
-		return Answer{}, fault("the user's script", fmt.Errorf("turn %d is no text", heard.All+1))
+		return Answer{}, record.Errorf(record.Expression, "the user's script: turn %d is not a text", heard.All+1)
 	}
 	return u.turn(ctx, heard, Answer{Text: text})
 }
 
-// turn says whether the conversation is over with an answer.
+// turn finds out whether the conversation is over with an answer.
 func (u *DeclaredUser) turn(ctx context.Context, heard *Heard, a Answer) (Answer, error) {
 	if u.Spec.Until == nil {
 		a.Over = strings.Contains(a.Text, stopWord)
@@ -116,17 +114,13 @@ func (u *DeclaredUser) turn(ctx context.Context, heard *Heard, a Answer) (Answer
 	case ctx.Err() != nil:
 		return a, context.Cause(ctx)
 	case err != nil:
-		return a, fault("the user's until", err)
+		return a, record.Errorf(record.Expression, "the user's until: %v", err)
 	}
 	a.Over = over
 	return a, nil
 }
 
-func fault(of string, err error) error {
-	return &record.Error{Class: record.Expression, Message: of + ": " + err.Error()}
-}
-
-// scope has the user's turn beside what expressions see.
+// scope adds the user's turn to what expressions see.
 type scope struct {
 	expr.Scope
 	message string
@@ -144,21 +138,15 @@ func (s scope) Lookup(name string) (any, bool) {
 	return s.Scope.Lookup(name)
 }
 
-// request shows the conversation from the user's side: what the agent said is
-// what the model is told that plays the user.
+// request shows the conversation from the user's side: the agent's texts are those of a
+// user to the model that plays the user.
 func (u *DeclaredUser) request(ctx context.Context, heard *Heard) (*model.Request, error) {
 	turn := heard.Turn
-	request := &model.Request{
-		Messages: make([]model.Message, 0, 1+len(heard.Lines)),
-		Draw: model.Draw{
-			Task: turn.Task.ID, Trial: turn.Trial, Call: turn.Calls[u.Spec.Model],
-			Iteration: turn.Iteration, Of: spec.JudgedTask{Task: turn.Task},
-		},
-	}
+	request := &model.Request{Messages: make([]model.Message, 0, 1+len(heard.Lines)), Draw: turn.draw(u.Spec.Model)}
 	if u.Spec.System != nil {
 		text, err := u.Spec.System.Render(ctx, turn.Scope)
 		if err != nil {
-			return nil, fault("rendering what the user is told", err)
+			return nil, record.Errorf(record.Expression, "rendering the user's system prompt: %v", err)
 		}
 		request.Messages = append(request.Messages, model.Message{Role: "system", Text: text})
 	}

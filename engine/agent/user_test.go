@@ -31,9 +31,9 @@ func scripted(t testing.TB, script string) *spec.User {
 }
 
 // converses is the tool that says something to the user.
-func converses() *does {
+func converses() tool.Tool {
 	d := echo()
-	d.defined.Name, d.defined.Converses = "converse", true
+	d.Name, d.Converses = "converse", true
 	return d
 }
 
@@ -198,7 +198,7 @@ func TestAUserWhoHasNothingMoreToSay(t *testing.T) {
 // output that it comes to.
 func TestAFaultOfWhatWasSaidBefore(t *testing.T) {
 	ended := gives("end", `{"a": 1}`, 0)
-	ended.defined.Breaks = record.ReasonToolEnded
+	ended.Breaks = record.ReasonToolEnded
 	final := compiled(t, expr.Loop(expr.Any), `output.a == 1`, expr.WantBool)
 	for name, c := range map[string]struct {
 		final *spec.Expr
@@ -247,35 +247,25 @@ func calls(of ...string) (reply model.Reply) {
 	return reply
 }
 
-// does is a tool made of a function.
-type does struct {
-	defined tool.Definition
-	use     func(ctx context.Context, use *tool.Use) (tool.Result, error)
-}
-
-func (d *does) Definition() tool.Definition { return d.defined }
-
-func (d *does) Use(ctx context.Context, use *tool.Use) (tool.Result, error) { return d.use(ctx, use) }
-
 // gives is a tool that gives the same after so long.
-func gives(name, content string, after time.Duration) *does {
-	return &does{tool.Definition{Name: name}, func(context.Context, *tool.Use) (tool.Result, error) {
+func gives(name, content string, after time.Duration) tool.Tool {
+	return tool.Tool{Definition: tool.Definition{Name: name}, Use: func(context.Context, *tool.Use) (tool.Result, error) {
 		return tool.Result{Content: json.RawMessage(content), Duration: after}, nil
 	}}
 }
 
 // fails is a tool that always fails.
-func fails(name string, class record.ErrorClass) *does {
-	return &does{tool.Definition{Name: name}, func(context.Context, *tool.Use) (tool.Result, error) {
+func fails(name string, class record.ErrorClass) tool.Tool {
+	return tool.Tool{Definition: tool.Definition{Name: name}, Use: func(context.Context, *tool.Use) (tool.Result, error) {
 		return tool.Result{Duration: time.Second}, &record.Error{Class: class, Message: "no such luck"}
 	}}
 }
 
 // echo gives its argument `text`, which it needs.
-func echo() *does {
-	return &does{
-		tool.Definition{Name: "echo", Description: "Says it again.", Parameters: json.RawMessage(`{"type":"object","required":["text"],"properties":{"text":{"type":"string"}}}`)},
-		func(_ context.Context, use *tool.Use) (tool.Result, error) {
+func echo() tool.Tool {
+	return tool.Tool{
+		Definition: tool.Definition{Name: "echo", Description: "Says it again.", Parameters: json.RawMessage(`{"type":"object","required":["text"],"properties":{"text":{"type":"string"}}}`)},
+		Use: func(_ context.Context, use *tool.Use) (tool.Result, error) {
 			var given struct{ Text string }
 			err := json.Unmarshal(use.Arguments, &given)
 			return tool.Result{Content: tool.Text(given.Text)}, err

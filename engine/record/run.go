@@ -14,6 +14,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 	"reflect"
@@ -505,6 +506,11 @@ type Error struct {
 
 // Error makes it usable as a Go error.
 func (e *Error) Error() string { return string(e.Class) + ": " + e.Message }
+
+// Errorf is an error of a class with a formatted message.
+func Errorf(class ErrorClass, format string, args ...any) *Error {
+	return &Error{Class: class, Message: fmt.Sprintf(format, args...)}
+}
 
 // Money is an amount in 1e-12 USD.
 type Money int64

@@ -116,10 +116,10 @@ func drawStepGuards(t *rapid.T, g *spec.Guards) {
 func (w *world) talker(l *spec.Loop, a *spec.Agent, named func(string) model.Model) agent.Agent {
 	var tools []tool.Tool
 	for i := range a.Tools {
-		tools = append(tools, &gadget{world: w, declared: &a.Tools[i]})
+		tools = append(tools, (&gadget{world: w, declared: &a.Tools[i]}).tool())
 	}
 	for i := range a.Delegates {
-		tools = append(tools, &colleague{w, named("d"), &a.Delegates[i]})
+		tools = append(tools, (&colleague{w, named("d"), &a.Delegates[i]}).tool())
 	}
 	box, err := agent.NewToolbox(tools, nil, tool.Options{})
 	if err != nil {
@@ -139,18 +139,18 @@ type gadget struct {
 	declared *spec.Tool
 }
 
-// Definition is as declared.
-func (g *gadget) Definition() tool.Definition {
+// tool is as declared.
+func (g *gadget) tool() tool.Tool {
 	d := tool.Definition{Name: nameOf(g.declared), Description: g.declared.Description, Parameters: []byte(g.declared.Parameters), Serial: nameOf(g.declared) == read}
 	if g.declared.BreaksLoop {
 		d.Breaks = record.ReasonToolEnded
 	}
 	d.Converses = g.declared.Builtin == converse
-	return d
+	return tool.Tool{Definition: d, Use: g.use}
 }
 
-// Use takes time, and may fail.
-func (g *gadget) Use(_ context.Context, use *tool.Use) (tool.Result, error) {
+// use takes time, and may fail.
+func (g *gadget) use(_ context.Context, use *tool.Use) (tool.Result, error) {
 	dice := g.world.dice("tool", &model.Request{
 		Messages: []model.Message{{Text: fmt.Sprint(g.declared.Command, nameOf(g.declared), string(use.Arguments))}}, Draw: model.Draw{Call: use.Number},
 	})
@@ -176,15 +176,15 @@ type colleague struct {
 	declared *spec.Delegate
 }
 
-// Definition is as declared.
-func (c *colleague) Definition() tool.Definition {
+// tool is as declared.
+func (c *colleague) tool() tool.Tool {
 	d := tool.Delegation(c.declared.Name, c.declared.Description)
 	d.Serial = true
-	return d
+	return tool.Tool{Definition: d, Use: c.use}
 }
 
-// Use makes calls.
-func (c *colleague) Use(ctx context.Context, use *tool.Use) (result tool.Result, err error) {
+// use makes calls.
+func (c *colleague) use(ctx context.Context, use *tool.Use) (result tool.Result, err error) {
 	for n := range 2 {
 		request := &model.Request{
 			Messages: []model.Message{{Role: "user", Text: fmt.Sprint(use.Handed(), c.declared.Timeout, n)}}, MaxOutputTokens: 40,

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// The tools.
+// The built-in tools.
 const (
 	// TaskCompletion ends the run with its result.
 	TaskCompletion = "task_completion"
@@ -23,69 +24,51 @@ const (
 
 // Builtin gives the tool of that name; a description that is not "" replaces its own.
 func Builtin(name, description string) (Tool, error) {
+	t := Tool{Definition: Definition{Name: name}}
+	var usual, argument, schema string
 	switch name {
 	case TaskCompletion:
-		defined := define(name, description, "Finish the task with its result.", "result", `{"description": "What the task was to give."}`)
-		defined.Breaks = record.ReasonToolEnded
-		return &says{defined, "result"}, nil
+		usual, argument, schema = "Finish the task with its result.", "result", `{"description": "What the task was to give."}`
+		t.Breaks = record.ReasonToolEnded
 	case AskQuestion:
-		defined := define(name, description, "Ask a question that has to be answered before the task can go on.", "question", `{"type": "string", "minLength": 1}`)
-		defined.Serial = true // answers may stand in an order
-		return &asks{defined}, nil
+		usual, argument, schema = "Ask a question that has to be answered before the task can go on.", "question", `{"type": "string", "minLength": 1}`
+		t.Serial = true // the task may answer in an order
 	case Converse:
-		defined := define(name, description, "Say something to the user and wait for the answer.", "message", `{"type": "string", "minLength": 1}`)
-		defined.Converses = true
-		return &says{defined, "message"}, nil
+		usual, argument, schema = "Say something to the user and wait for the answer.", "message", `{"type": "string", "minLength": 1}`
+		t.Converses = true
+	default:
+		return Tool{}, fmt.Errorf("unknown built-in tool %q", name)
 	}
-	return nil, fmt.Errorf("unknown built-in tool %q", name)
+	t.Description = cmp.Or(description, usual)
+	t.Parameters = json.RawMessage(fmt.Sprintf(
+		`{"type":"object","required":[%[1]q],"additionalProperties":false,"properties":{%[1]q:%[2]s}}`, argument, schema))
+	t.Use = func(ctx context.Context, use *Use) (Result, error) {
+		var given map[string]json.RawMessage
+		if err := json.Unmarshal(use.Arguments, &given); err != nil {
+			return Result{}, badCall("the arguments are no object: %v", err)
+		}
+		if name == AskQuestion {
+			return ask(ctx, use, given[argument])
+		}
+		return Result{Content: given[argument]}, nil
+	}
+	return t, nil
 }
 
-func define(name, description, usual, argument, schema string) Definition {
-	if description == "" {
-		description = usual
+// ask answers a question as the task does, or ends the run with it.
+func ask(ctx context.Context, use *Use, written json.RawMessage) (Result, error) {
+	var question string
+	if err := json.Unmarshal(written, &question); err != nil {
+		return Result{}, badCall("the arguments are wrong: %v", err)
 	}
-	return Definition{Name: name, Description: description, Parameters: json.RawMessage(fmt.Sprintf(
-		`{"type":"object","required":[%[1]q],"additionalProperties":false,"properties":{%[1]q:%[2]s}}`, argument, schema))}
-}
-
-// says gives one of its arguments as the result.
-type says struct {
-	defined  Definition
-	argument string
-}
-
-// Definition is the tool's.
-func (s *says) Definition() Definition { return s.defined }
-
-// Use gives the argument.
-func (s *says) Use(_ context.Context, use *Use) (Result, error) {
-	var given map[string]json.RawMessage
-	if err := json.Unmarshal(use.Arguments, &given); err != nil {
-		return Result{}, &record.Error{Class: record.BadCall, Message: "the arguments are no object: " + err.Error()}
-	}
-	return Result{Content: given[s.argument]}, nil
-}
-
-// asks gives what the task answers.
-type asks struct{ defined Definition }
-
-// Definition is the tool's.
-func (a *asks) Definition() Definition { return a.defined }
-
-// Use answers the question, or ends the run with it.
-func (a *asks) Use(ctx context.Context, use *Use) (Result, error) {
-	var given struct{ Question string }
-	if err := json.Unmarshal(use.Arguments, &given); err != nil {
-		return Result{}, &record.Error{Class: record.BadCall, Message: "the arguments are wrong: " + err.Error()}
-	}
-	answer, known := answers(use.Task).to(given.Question, asked(ctx))
+	answer, known := answers(use.Task).to(question, asked(ctx))
 	if !known {
-		question := Text(given.Question)
-		return Result{Content: question, Ended: &record.Ended{Reason: string(record.ReasonQuestionAsked), Output: question}}, nil
+		said := Text(question)
+		return Result{Content: said, Ended: &record.Ended{Reason: string(record.ReasonQuestionAsked), Output: said}}, nil
 	}
 	content, err := expr.AppendJSON(nil, answer)
 	if err != nil {
-		return Result{}, &record.Error{Class: record.Tool, Message: "the task's answer cannot be told: " + err.Error()}
+		return Result{}, record.Errorf(record.Tool, "the task's answer cannot be told: %v", err)
 	}
 	return Result{Content: content}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/agentbench/agentbench/engine/external"
@@ -15,53 +16,45 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// Program is a program. It runs in a folder of the run's own, which its other tools
-// share and which is removed with the run; what it is, is looked up in Folder.
-type Program struct {
-	Defined Definition
-	Program external.Program
-	Folder  string
+// Program is a tool that is a program. It runs in a folder of the run's own, which its other
+// tools share and which is removed with the run; the program itself is looked up in folder.
+// Its timeout is that of the definition.
+func Program(d Definition, p external.Program, folder string) Tool {
+	return Tool{d, func(ctx context.Context, use *Use) (Result, error) {
+		p := p
+		dir, remove, err := scratch(ctx)
+		if ours := record.OutOfFiles(err); ours != nil {
+			return Result{}, ours
+		}
+		if err != nil {
+			return Result{}, record.Errorf(record.Internal, "creating a folder for tools to run in: %v; does TMPDIR exist, with room?", err)
+		}
+		defer remove()
+		p.Argv, p.Dir, p.Timeout, p.Cuts, p.Called = Located(folder, p.Argv), dir, -1, true, "the tool"
+		done, err := p.Run(ctx, append(slices.Clone(use.arguments()), '\n'))
+		result, wrong := Answer(done.Stdout)
+		result.Duration = done.Duration
+		if err == nil {
+			return result, wrong
+		}
+		if why, ok := errors.AsType[*record.Error](err); ok && why.Class != record.Resources {
+			err = &record.Error{Class: record.Tool, Message: why.Message}
+		}
+		result.Ended = nil
+		if string(result.Content) == `""` { // it gave nothing before
+			result.Content = nil
+		}
+		return result, err
+	}}
 }
 
-// Definition is what was declared.
-func (t *Program) Definition() Definition { return t.Defined }
-
-// Use runs the program once. How long it may take is its user's affair.
-func (t *Program) Use(ctx context.Context, use *Use) (Result, error) {
-	folder, remove, err := scratch(ctx)
-	if ours := record.OutOfFiles(err); ours != nil {
-		return Result{}, ours
+// arguments are those given, {} where there are none.
+func (u *Use) arguments() json.RawMessage {
+	if len(u.Arguments) == 0 {
+		return json.RawMessage("{}")
 	}
-	if err != nil {
-		return Result{}, &record.Error{Class: record.Internal, Message: "there is no folder for tools to run in: " + err.Error() + "; is TMPDIR there, with room?"}
-	}
-	defer remove()
-	p := t.Program
-	p.Argv, p.Dir, p.Timeout, p.Cuts, p.Called = Located(t.Folder, p.Argv), folder, -1, true, "the tool"
-	done, err := p.Run(ctx, append(arguments(use), '\n'))
-	result, wrong := Answer(done.Stdout)
-	result.Duration = done.Duration
-	if err == nil {
-		return result, wrong
-	}
-	if why, ok := errors.AsType[*record.Error](err); ok && why.Class != record.Resources {
-		err = programFailed(why.Message)
-	}
-	result.Ended = nil
-	if string(result.Content) == `""` { // it gave nothing before
-		result.Content = nil
-	}
-	return result, err
+	return u.Arguments
 }
-
-func arguments(use *Use) []byte {
-	if len(use.Arguments) == 0 {
-		return []byte("{}")
-	}
-	return append([]byte(nil), use.Arguments...)
-}
-
-func programFailed(message string) error { return &record.Error{Class: record.Tool, Message: message} }
 
 // Located has the whole paths of a program and of those of its arguments that
 // name files beneath the folder: it will run in another one.
@@ -84,75 +77,54 @@ func Located(folder string, argv []string) []string {
 	return located
 }
 
-// Endpoint is an endpoint.
-type Endpoint struct {
-	Defined  Definition
-	Endpoint external.Endpoint
+// Endpoint is a tool that is an endpoint, to which the arguments are posted.
+func Endpoint(d Definition, e external.Endpoint) Tool {
+	return Tool{d, func(ctx context.Context, use *Use) (Result, error) {
+		answer, err := e.Post(ctx, use.arguments())
+		if err == nil {
+			result, wrong := Answer(answer.Body)
+			result.Duration = answer.Duration
+			return result, wrong
+		}
+		if why, ok := errors.AsType[*record.Error](err); ok {
+			err = &record.Error{Class: record.Tool, Message: why.Message}
+		}
+		return Result{Duration: answer.Duration}, err
+	}}
 }
 
-// Definition is what was declared.
-func (t *Endpoint) Definition() Definition { return t.Defined }
-
-// Use posts the arguments once.
-func (t *Endpoint) Use(ctx context.Context, use *Use) (Result, error) {
-	body := use.Arguments
-	if len(body) == 0 {
-		body = []byte("{}")
-	}
-	answer, err := t.Endpoint.Post(ctx, body)
-	if err == nil {
-		result, wrong := Answer(answer.Body)
-		result.Duration = answer.Duration
-		return result, wrong
-	}
-	if why, ok := errors.AsType[*record.Error](err); ok {
-		err = &record.Error{Class: record.Tool, Message: why.Message}
-	}
-	return Result{Duration: answer.Duration}, err
+// Computed is a tool that is an expression. It takes no virtual time. An expression that fails
+// on the arguments is an error of the tool.
+func Computed(d Definition, expression *spec.Expr) Tool {
+	return Tool{d, func(ctx context.Context, use *Use) (Result, error) {
+		content, object, err := computed(ctx, expression, use)
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return Result{}, context.Cause(ctx)
+		case err != nil:
+			return Result{}, &record.Error{Class: record.Tool, Message: err.Error()}
+		case object:
+			return Answer(content)
+		}
+		return Result{Content: content}, nil
+	}}
 }
 
-// Computed is an expression. It takes no as-if time.
-type Computed struct {
-	Defined    Definition
-	Expression *spec.Expr
-}
-
-// Definition is what was declared.
-func (t *Computed) Definition() Definition { return t.Defined }
-
-// Use evaluates the expression. What is wrong with it on these arguments is told
-// to whoever called it.
-func (t *Computed) Use(ctx context.Context, use *Use) (Result, error) {
-	arguments := use.Arguments
-	if len(arguments) == 0 {
-		arguments = json.RawMessage("{}")
-	}
-	given, err := expr.ParseJSON(arguments)
+func computed(ctx context.Context, expression *spec.Expr, use *Use) (content json.RawMessage, object bool, err error) {
+	given, err := expr.ParseJSON(use.arguments())
 	if err != nil {
-		return failed(ctx, err)
+		return nil, false, err
 	}
-	value, err := t.Expression.Value(ctx, scope{given, use})
+	value, err := expression.Value(ctx, scope{given, use})
 	if err != nil {
-		return failed(ctx, err)
+		return nil, false, err
 	}
 	if text, ok := value.(string); ok {
-		return Result{Content: Text(text)}, nil
+		return Text(text), false, nil
 	}
-	written, err := expr.AppendJSON(nil, value)
-	if err != nil {
-		return failed(ctx, err)
-	}
-	if _, object := value.(*expr.Object); object {
-		return Answer(written)
-	}
-	return Result{Content: written}, nil
-}
-
-func failed(ctx context.Context, err error) (Result, error) {
-	if ctx.Err() != nil {
-		return Result{}, context.Cause(ctx)
-	}
-	return Result{}, &record.Error{Class: record.Tool, Message: err.Error()}
+	content, err = expr.AppendJSON(nil, value)
+	_, object = value.(*expr.Object)
+	return content, object, err
 }
 
 // scope is what the expression sees.
@@ -194,8 +166,8 @@ func (u *Use) Handed() string {
 type scratchKey struct{}
 
 // scratch is the folder in which the programs of a run work: empty at first, and
-// removed when the run is closed. A program may have removed it, and the next one
-// is given it anew. Outside of a run it is the caller's to remove.
+// removed when the run is closed. Where a program removed it, it is made again.
+// Outside of a run the caller removes it.
 func scratch(ctx context.Context) (folder string, remove func(), err error) {
 	run := RunOf(ctx)
 	if run == nil {

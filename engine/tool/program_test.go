@@ -21,18 +21,28 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 )
 
-func argv(argv ...string) *Program {
-	return &Program{
-		Defined: Definition{Name: "t", Timeout: time.Minute},
-		Program: external.Program{Argv: argv, Env: external.Environment(os.Getenv), Confinement: &external.Confinement{}},
+// located is a program, and the folder in which it is looked up.
+type located struct {
+	external.Program
+	folder  string
+	timeout time.Duration
+}
+
+func argv(argv ...string) *located {
+	return &located{
+		Program: external.Program{Argv: argv, Env: external.Environment(os.Getenv), Confinement: &external.Confinement{}}, timeout: time.Minute,
 	}
 }
 
-func shell(script string) *Program { return argv("sh", "-c", script) }
+func (p *located) tool() Tool {
+	return Program(Definition{Name: "t", Timeout: p.timeout}, p.Program, p.folder)
+}
 
-func use(t testing.TB, ctx context.Context, p *Program, arguments string) (Result, error) {
+func shell(script string) *located { return argv("sh", "-c", script) }
+
+func use(t testing.TB, ctx context.Context, p *located, arguments string) (Result, error) {
 	t.Helper()
-	set, err := NewSet([]Tool{p}, Options{})
+	set, err := NewSet([]Tool{p.tool()}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +82,7 @@ func TestF31_AToolThatCrashes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "plain"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for want, p := range map[string]*Program{
+	for want, p := range map[string]*located{
 		"the tool failed: exit status 3: the reason":                                         shell("echo so far; echo first >&2; echo the reason >&2; exit 3"),
 		"the tool failed: exit status 1":                                                     shell("exit 1"),
 		"the tool failed: signal: segmentation fault":                                        shell("kill -SEGV $$"),
@@ -81,7 +91,7 @@ func TestF31_AToolThatCrashes(t *testing.T) {
 		"the tool was not found; a path is relative to the folder of the file that names it": argv("./no-such"),
 		"no such city": shell(`echo '{"error": "no such city"}'`),
 	} {
-		p.Folder = folder
+		p.folder = folder
 		result, err := use(t, t.Context(), p, "{}")
 		if message(err) != want || result.Ended != nil {
 			t.Errorf("got %q, want %q", message(err), want)
@@ -137,10 +147,10 @@ func TestF30_AProgramThatHangs(t *testing.T) {
 	m := mark()
 	p := shell("sh -c 'sleep 300; true' " + m + " & sleep 300; true")
 	p.Program.Argv = append(p.Program.Argv, m)
-	p.Defined.Timeout = 300 * time.Millisecond
+	p.timeout = 300 * time.Millisecond
 	begin := time.Now()
 	result, err := use(t, t.Context(), p, "{}")
-	if message(err) != "timed out after 300ms" || result.Duration != p.Defined.Timeout {
+	if message(err) != "timed out after 300ms" || result.Duration != p.timeout {
 		t.Errorf("got %v after %v", err, result.Duration)
 	}
 	if took := time.Since(begin); took > 1300*time.Millisecond {
@@ -198,9 +208,9 @@ func TestF34_AnEndlessOutput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := shell(script)
-			p.Defined.Timeout = 3 * time.Second // a start takes a while under the race detector
+			p.timeout = 3 * time.Second // a start takes a while under the race detector
 			if name == "then it ends" {
-				p.Defined.Timeout = time.Minute
+				p.timeout = time.Minute
 			}
 			result, err := use(t, t.Context(), p, "{}")
 			if (err == nil) != (name == "then it ends") {
@@ -223,7 +233,7 @@ func TestF39_AToolSeesOnlyWhatItIsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := argv("sh", "tool.sh", "-x")
-	p.Folder = folder
+	p.folder = folder
 	p.Program.Env = append(external.Environment(os.Getenv), "GIVEN=1")
 	result, err := use(t, t.Context(), p, "{}")
 	said := string(result.Content)

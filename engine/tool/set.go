@@ -36,29 +36,27 @@ type Set struct {
 	memory  *Memory
 }
 
-// member is a tool with what is known of it.
+// member is a tool with its schema; nil takes any object.
 type member struct {
-	tool    Tool
-	defined Definition
-	schema  *expr.JSONSchema
+	Tool
+	schema *expr.JSONSchema
 }
 
 // NewSet fails where two tools have one name, and where the parameters of a tool
-// of the suite's own are no JSON Schema. Those of a server's tool are then not
-// checked: what is wrong with them is not the suite's to put right.
+// of the suite's own are not a JSON Schema. Arguments of a server's tool are then not
+// checked: the suite cannot repair what is wrong with its schema.
 func NewSet(tools []Tool, o Options) (*Set, error) {
 	s := &Set{at: make(map[string]int, len(tools)), memory: o.Memory}
 	for _, t := range tools {
-		m := member{tool: t, defined: t.Definition()}
-		if _, taken := s.at[m.defined.Name]; taken {
-			return nil, fmt.Errorf("two tools are called %q", m.defined.Name)
+		if _, taken := s.at[t.Name]; taken {
+			return nil, fmt.Errorf("two tools are called %q", t.Name)
 		}
-		var err error
-		if m.schema, err = o.Schemas.compile(m.defined.Parameters); err != nil && m.defined.Server == "" {
-			return nil, fmt.Errorf("the parameters of the tool %q are no JSON Schema: %w", m.defined.Name, err)
+		schema, err := o.Schemas.compile(t.Parameters)
+		if err != nil && t.Server == "" {
+			return nil, fmt.Errorf("the parameters of the tool %q are not a JSON Schema: %w", t.Name, err)
 		}
-		s.at[m.defined.Name] = len(s.members)
-		s.members = append(s.members, m)
+		s.at[t.Name] = len(s.members)
+		s.members = append(s.members, member{t, schema})
 	}
 	return s, nil
 }
@@ -67,7 +65,7 @@ func NewSet(tools []Tool, o Options) (*Set, error) {
 func (s *Set) Definitions() []Definition {
 	all := make([]Definition, len(s.members))
 	for i := range s.members {
-		all[i] = s.members[i].defined
+		all[i] = s.members[i].Definition
 	}
 	return all
 }
@@ -78,7 +76,7 @@ func (s *Set) Definition(name string) (Definition, bool) {
 	if m == nil {
 		return Definition{}, false
 	}
-	return m.defined, true
+	return m.Definition, true
 }
 
 func (s *Set) find(name string) *member {
@@ -92,8 +90,8 @@ func (s *Set) find(name string) *member {
 // MaxArguments is how many bytes the arguments of one call may have.
 const MaxArguments = 1 << 20
 
-// Check says what is wrong with a call, all of it, so that whoever made it can
-// put it right at once; nil: it can be made. Its class is always BadCall.
+// Check reports everything that is wrong with a call, so that the model can correct it at
+// once; nil: the call can be made. Its class is always BadCall.
 func (s *Set) Check(name string, arguments json.RawMessage) *record.Error {
 	m := s.find(name)
 	switch {
@@ -108,31 +106,27 @@ func (s *Set) Check(name string, arguments json.RawMessage) *record.Error {
 	return nil
 }
 
-// mostNames is how many tools are named where one is not there.
-const mostNames = 30
-
 func (s *Set) unknown(name string) string {
+	const most = 30 // names that are listed
 	names := make([]string, len(s.members))
 	for i := range s.members {
-		names[i] = s.members[i].defined.Name
+		names[i] = s.members[i].Name
 	}
 	said := fmt.Sprintf("there is no tool %q", short(name))
 	if near := source.Closest(name, names); near != "" {
 		said += fmt.Sprintf("; did you mean %q?", near)
 	}
-	more := ""
-	if len(names) > mostNames {
-		more = fmt.Sprintf(" and %d more", len(names)-mostNames)
-		names = names[:mostNames]
-	}
-	if len(names) == 0 {
+	switch more := len(names) - most; {
+	case len(names) == 0:
 		return said + "; there are none"
+	case more > 0:
+		return fmt.Sprintf("%s; the tools are %s and %d more", said, strings.Join(names[:most], ", "), more)
 	}
-	return said + "; the tools are " + strings.Join(names, ", ") + more
+	return said + "; the tools are " + strings.Join(names, ", ")
 }
 
 func badCall(format string, args ...any) *record.Error {
-	return &record.Error{Class: record.BadCall, Message: fmt.Sprintf(format, args...)}
+	return record.Errorf(record.BadCall, format, args...)
 }
 
 // short keeps what a model made up from filling the message.
@@ -148,8 +142,7 @@ func short(text string) string {
 // of it each.
 const MaxResult = 256 << 10
 
-// bounded keeps a result from filling the conversation. What is cut is a text:
-// it is no JSON value any more.
+// bounded keeps a result from filling the conversation. What is cut becomes a text.
 func bounded(content json.RawMessage) json.RawMessage {
 	if len(content) <= MaxResult {
 		return content
@@ -160,31 +153,26 @@ func bounded(content json.RawMessage) json.RawMessage {
 			text = written
 		}
 	}
-	return Text(cut(text, MaxResult))
-}
-
-// cut keeps the head and the tail of a text that is too long.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
+	if len(text) <= MaxResult {
+		return Text(text)
 	}
-	head, between, tail := ends(text, most)
-	return strings.ToValidUTF8(head, "") + between + strings.ToValidUTF8(tail, "")
+	head, between, tail := headAndTail(text)
+	return Text(strings.ToValidUTF8(head, "") + between + strings.ToValidUTF8(tail, ""))
 }
 
-// ends are the head and the tail of what is too long, and what stands between them.
-func ends[T string | []byte](written T, most int) (head T, between string, tail T) {
-	half := most / 2
-	return written[:half], fmt.Sprintf("\n… %d bytes cut …\n", len(written)-2*half), written[len(written)-half:]
-}
-
-// boundedBytes keeps the head and the tail of bytes that are no text.
+// boundedBytes keeps the head and the tail of bytes that are not text.
 func boundedBytes(written []byte) []byte {
 	if len(written) <= MaxResult {
 		return written
 	}
-	head, between, tail := ends(written, MaxResult)
+	head, between, tail := headAndTail(written)
 	return slices.Concat(head, []byte(between), tail)
+}
+
+// headAndTail are the head and the tail of what is too long, and the note between them.
+func headAndTail[T string | []byte](written T) (head T, between string, tail T) {
+	const half = MaxResult / 2
+	return written[:half], fmt.Sprintf("\n… %d bytes cut …\n", len(written)-2*half), written[len(written)-half:]
 }
 
 // maxFault is how many bytes of what is said of a failure are kept.
@@ -196,9 +184,7 @@ func boundedFault(err error) error {
 	if !ok || len(failed.Message) <= maxFault {
 		return err
 	}
-	told := *failed
-	told.Message = fmt.Sprintf("%s … (%d bytes)", secret.Prefix(failed.Message, maxFault), len(failed.Message))
-	return &told
+	return record.Errorf(failed.Class, "%s … (%d bytes)", secret.Prefix(failed.Message, maxFault), len(failed.Message))
 }
 
 // Text is a text as the content of a result; bytes that are not UTF-8 become
@@ -221,20 +207,20 @@ type Memory struct {
 }
 
 // Lasting keeps the answers of pure tools, and how long they took to come. It is
-// safe for concurrent use; its trouble is its own.
+// safe for concurrent use and handles its own errors.
 type Lasting interface {
 	Recall(key [sha256.Size]byte) (content json.RawMessage, took time.Duration, ok bool)
 	Keep(key [sha256.Size]byte, name string, content json.RawMessage, took time.Duration)
 }
 
 // mostRemembered is how many bytes of contents are kept. Runs that may share
-// answers stand together in a plan, so the oldest are missed least.
+// answers are neighbours in a plan, so the oldest are missed least.
 const mostRemembered = 64 << 20
 
-// answer is what a tool gave to one set of arguments, once it did.
+// answer is what a tool gave for one set of arguments.
 type answer struct {
-	given  chan struct{} // closed when there is a result, or none came
-	result *Result       // nil: none came
+	over   chan struct{} // closed when the call ended
+	result *Result       // nil: it failed
 }
 
 // key identifies a tool and its arguments.
@@ -255,17 +241,26 @@ func keyOf(d *Definition, arguments json.RawMessage) key {
 // recall gives what is remembered, or asks and remembers what did not fail.
 func (m *Memory) recall(ctx context.Context, name string, k key, ask func() (Result, error)) (Result, error) {
 	for {
-		a, mine := m.join(k)
-		if mine {
-			return m.answer(k, a, func() (Result, error) { return m.last(name, k, ask) })
+		m.mu.Lock()
+		a, known := m.known[k]
+		if !known {
+			if m.known == nil {
+				m.known = map[key]*answer{}
+			}
+			a = &answer{over: make(chan struct{})}
+			m.known[k] = a
+		}
+		m.mu.Unlock()
+		if !known {
+			return m.answer(name, k, a, ask)
 		}
 		select {
-		case <-a.given:
+		case <-a.over:
 		case <-ctx.Done():
 			return Result{}, context.Cause(ctx)
 		}
 		if a.result != nil {
-			found := *a.result // what others hold of it is only read
+			found := *a.result // others hold it, too: it is only read
 			found.Duration -= found.Waited
 			found.Cached, found.Attempts, found.Waited = true, 0, 0
 			return found, nil
@@ -273,48 +268,26 @@ func (m *Memory) recall(ctx context.Context, name string, k key, ask func() (Res
 	}
 }
 
-// join gives the answer to wait for; mine says that the caller is to ask for it.
-func (m *Memory) join(k key) (a *answer, mine bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if a, known := m.known[k]; known {
-		return a, false
-	}
-	if m.known == nil {
-		m.known = map[key]*answer{}
-	}
-	a = &answer{given: make(chan struct{})}
-	m.known[k] = a
-	return a, true
-}
-
-// answer asks, and lets those know who wait. Where nothing came, or the use
-// panicked, the next one asks again.
-func (m *Memory) answer(k key, a *answer, ask func() (Result, error)) (result Result, err error) {
+// answer takes the answer that lasts, or asks, and wakes those who wait. Where the call
+// failed or panicked, the next one asks again. An answer that ends the run, or is not
+// text, is more than its content and does not last.
+func (m *Memory) answer(name string, k key, a *answer, ask func() (Result, error)) (result Result, err error) {
 	given := false
 	defer func() {
 		if given {
 			a.result = &result
 		}
 		m.settle(k, a)
-		close(a.given)
+		close(a.over)
 	}()
+	if m.Lasting != nil {
+		if content, took, ok := m.Lasting.Recall(k); ok {
+			given = true
+			return Result{Content: content, Duration: took, Cached: true}, nil
+		}
+	}
 	result, err = ask()
-	given = err == nil
-	return result, err
-}
-
-// last gives what lasts, or asks and lets it last. An answer that ends the run, or
-// is no text, is more than its content.
-func (m *Memory) last(name string, k key, ask func() (Result, error)) (Result, error) {
-	if m.Lasting == nil {
-		return ask()
-	}
-	if content, took, ok := m.Lasting.Recall(k); ok {
-		return Result{Content: content, Duration: took, Cached: true}, nil
-	}
-	result, err := ask()
-	if err == nil && result.Ended == nil && result.Bytes == nil {
+	if given = err == nil; given && m.Lasting != nil && result.Ended == nil && result.Bytes == nil {
 		m.Lasting.Keep(k, name, result.Content, result.Duration-result.Waited)
 	}
 	return result, err
@@ -346,42 +319,36 @@ type Schemas struct {
 	made map[string]*expr.JSONSchema
 }
 
-// compile also takes nil, which is any object. The schema that it gives beside
-// an error is that as well.
+// compile also takes nil, which is any object. Beside an error it gives that, too.
 func (s *Schemas) compile(text json.RawMessage) (*expr.JSONSchema, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
-	if s == nil {
-		return compile(text)
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if made, known := s.made[string(text)]; known {
+			return made, nil
+		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if made, known := s.made[string(text)]; known {
-		return made, nil
+	made, err := expr.CompileSchema(text)
+	if fault, ok := errors.AsType[*expr.SchemaFault](err); ok && len(fault.Violations) > 0 {
+		err = errors.New(listed(fault.Violations))
 	}
-	made, err := compile(text)
 	if err != nil {
 		return nil, err
 	}
-	if s.made == nil {
-		s.made = map[string]*expr.JSONSchema{}
+	if s != nil {
+		if s.made == nil {
+			s.made = map[string]*expr.JSONSchema{}
+		}
+		s.made[string(text)] = made
 	}
-	s.made[string(text)] = made
 	return made, nil
 }
 
-// compile tells all that is wrong with a schema.
-func compile(text json.RawMessage) (*expr.JSONSchema, error) {
-	made, err := expr.CompileSchema(text)
-	if fault, ok := errors.AsType[*expr.SchemaFault](err); ok && len(fault.Violations) > 0 {
-		return nil, errors.New(told(fault.Violations))
-	}
-	return made, err
-}
-
-// violations tells what is wrong with arguments, "" where nothing is. No
-// arguments are an empty object; without a schema any object will do.
+// violations are what is wrong with arguments, "" where nothing is. Missing arguments are
+// an empty object; without a schema any object is right.
 func violations(s *expr.JSONSchema, arguments json.RawMessage) string {
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
@@ -400,21 +367,19 @@ func violations(s *expr.JSONSchema, arguments json.RawMessage) string {
 	if err != nil {
 		return "they cannot be checked: " + err.Error()
 	}
-	return told(wrong)
+	return listed(wrong)
 }
 
-// mostViolations is how many are told of one call.
-const mostViolations = 10
-
-// told are violations and their places, in the order of both.
-func told(all []expr.Violation) string {
+// listed are violations with their places, in the order of both.
+func listed(all []expr.Violation) string {
+	const most = 10
 	slices.SortFunc(all, func(a, b expr.Violation) int {
 		return cmp.Or(slices.Compare(a.Path, b.Path), cmp.Compare(a.What, b.What))
 	})
 	more := ""
-	if len(all) > mostViolations {
-		more = fmt.Sprintf("; and %d more", len(all)-mostViolations)
-		all = all[:mostViolations]
+	if len(all) > most {
+		more = fmt.Sprintf("; and %d more", len(all)-most)
+		all = all[:most]
 	}
 	lines := make([]string, len(all))
 	for i := range all {

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -21,20 +20,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// made is a tool that a test makes up.
-type made struct {
-	defined Definition
-	uses    func(ctx context.Context, use *Use) (Result, error)
-}
-
-func (m made) Definition() Definition { return m.defined }
-
-func (m made) Use(ctx context.Context, use *Use) (Result, error) { return m.uses(ctx, use) }
-
 func named(names ...string) []Tool {
 	tools := make([]Tool, len(names))
 	for i, name := range names {
-		tools[i] = made{defined: Definition{Name: name}}
+		tools[i] = Tool{Definition: Definition{Name: name}}
 	}
 	return tools
 }
@@ -55,7 +44,7 @@ const searchParameters = `{
 
 // S2.3, F35: what cannot be called is told of, all of it, with its places.
 func TestS2_3_F35_WrongCallsAreExplained(t *testing.T) {
-	search := made{defined: Definition{Name: "search", Parameters: json.RawMessage(searchParameters)}}
+	search := Tool{Definition: Definition{Name: "search", Parameters: json.RawMessage(searchParameters)}}
 	s := newSet(t, Options{}, append(named("calculator", "task_completion"), search)...)
 	for _, c := range []struct{ name, tool, arguments, want string }{
 		{"fine", "search", `{"query": "go", "limit": 3, "tags": ["a"]}`, ""},
@@ -93,7 +82,7 @@ func TestLongListsAreCutInErrors(t *testing.T) {
 		t.Errorf("got %v", failed)
 	}
 	only := `{"items": {"type": "string"}}`
-	s := newSet(t, Options{}, made{defined: Definition{Name: "t", Parameters: json.RawMessage(`{"properties": {"l": ` + only + `}}`)}})
+	s := newSet(t, Options{}, Tool{Definition: Definition{Name: "t", Parameters: json.RawMessage(`{"properties": {"l": ` + only + `}}`)}})
 	failed = s.Check("t", json.RawMessage(`{"l": [1,2,3,4,5,6,7,8,9,10,11,12]}`))
 	if failed == nil || !strings.HasSuffix(failed.Message, "; and 2 more") {
 		t.Errorf("got %v", failed)
@@ -106,10 +95,10 @@ func TestLongListsAreCutInErrors(t *testing.T) {
 func TestSetsThatCannotBe(t *testing.T) {
 	for want, tools := range map[string][]Tool{
 		`two tools are called "a"`: named("a", "a"),
-		`the parameters of the tool "t" are no JSON Schema: it refers to file:///etc/passwd, and only what stands in the schema itself is read`: {
-			made{defined: Definition{Name: "t", Parameters: json.RawMessage(`{"$ref": "file:///etc/passwd"}`)}}},
-		`the parameters of the tool "t" are no JSON Schema: /type: got string, want array; /type: value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'`: {
-			made{defined: Definition{Name: "t", Parameters: json.RawMessage(`{"type": "text"}`)}}},
+		`the parameters of the tool "t" are not a JSON Schema: it refers to file:///etc/passwd, and only what stands in the schema itself is read`: {
+			Tool{Definition: Definition{Name: "t", Parameters: json.RawMessage(`{"$ref": "file:///etc/passwd"}`)}}},
+		`the parameters of the tool "t" are not a JSON Schema: /type: got string, want array; /type: value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'`: {
+			Tool{Definition: Definition{Name: "t", Parameters: json.RawMessage(`{"type": "text"}`)}}},
 	} {
 		if _, err := NewSet(tools, Options{}); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -119,7 +108,7 @@ func TestSetsThatCannotBe(t *testing.T) {
 
 // What a server's schema does wrong is not the agent's fault.
 func TestASchemaOfAServerThatIsNoneAllowsEverything(t *testing.T) {
-	s := newSet(t, Options{Schemas: &Schemas{}}, made{defined: Definition{Name: "t", Server: "s", Parameters: json.RawMessage(`{"type": "text"}`)}})
+	s := newSet(t, Options{Schemas: &Schemas{}}, Tool{Definition: Definition{Name: "t", Server: "s", Parameters: json.RawMessage(`{"type": "text"}`)}})
 	if failed := s.Check("t", json.RawMessage(`{"x": 1}`)); failed != nil {
 		t.Errorf("got %v", failed)
 	}
@@ -146,7 +135,7 @@ func FuzzCheck(f *testing.F) {
 	for _, text := range []string{"", "{}", `{"query": "go"}`, `{"query": 1, "limit": 1.5}`, "[", `{"a":{"a":`, "\xff", `{"limit": 1e400}`} {
 		f.Add("search", text)
 	}
-	s := newSet(f, Options{}, made{defined: Definition{Name: "search", Parameters: json.RawMessage(searchParameters)}})
+	s := newSet(f, Options{}, Tool{Definition: Definition{Name: "search", Parameters: json.RawMessage(searchParameters)}})
 	f.Fuzz(func(t *testing.T, name, arguments string) {
 		failed := s.Check(name, json.RawMessage(arguments))
 		if failed != nil && (failed.Class != record.BadCall || failed.Message == "" || len(failed.Message) > 5000) {
@@ -261,19 +250,19 @@ func TestDescriptions(t *testing.T) {
 		t.Error("there is a tool fly")
 	}
 	made, err := Builtin(Converse, "Talk.")
-	if err != nil || made.Definition().Description != "Talk." {
+	if err != nil || made.Description != "Talk." {
 		t.Errorf("got %v, %v", made, err)
 	}
 	set(t, TaskCompletion, AskQuestion, Converse) // their schemas compile
 }
 
-func computed(t *testing.T, text string) *Computed {
+func computedTool(t *testing.T, text string) Tool {
 	t.Helper()
 	program, faults := expr.Tool().Compile(text, expr.WantAny)
 	if len(faults) > 0 {
 		t.Fatal(faults)
 	}
-	return &Computed{Defined: Definition{Name: "t"}, Expression: &spec.Expr{Program: program}}
+	return Computed(Definition{Name: "t"}, &spec.Expr{Program: program})
 }
 
 func TestAnExpressionIsATool(t *testing.T) {
@@ -292,7 +281,7 @@ func TestAnExpressionIsATool(t *testing.T) {
 		`{"temperature": args.b.c[0]}`: `{"temperature":1}`,
 		`call > 2 ? "late" : "early"`:  `"late"`,
 	} {
-		result, err := computed(t, text).Use(t.Context(), &use)
+		result, err := computedTool(t, text).Use(t.Context(), &use)
 		if err != nil || string(result.Content) != want || result.Duration != 0 || result.Ended != nil {
 			t.Errorf("%s: got %s, %v; want %s", text, result.Content, err, want)
 		}
@@ -300,7 +289,7 @@ func TestAnExpressionIsATool(t *testing.T) {
 }
 
 func TestAnExpressionMayEndTheRunOrFail(t *testing.T) {
-	ends := computed(t, `{"end": "capability", "output": args.x}`)
+	ends := computedTool(t, `{"end": "capability", "output": args.x}`)
 	result, err := ends.Use(t.Context(), &Use{Arguments: []byte(`{"x": [1]}`)})
 	if err != nil || result.Ended == nil || result.Ended.Reason != "capability" || string(result.Ended.Output) != "[1]" {
 		t.Errorf("got %+v, %v", result, err)
@@ -311,7 +300,7 @@ func TestAnExpressionMayEndTheRunOrFail(t *testing.T) {
 		`1.0 / 0.0`:                         "",
 		`[1][args.size() + 5]`:              "the list has no element 5",
 	} {
-		_, err := computed(t, text).Use(t.Context(), &Use{})
+		_, err := computedTool(t, text).Use(t.Context(), &Use{})
 		failed, ok := errors.AsType[*record.Error](err)
 		if !ok || failed.Class != record.Tool || !strings.Contains(failed.Message, want) {
 			t.Errorf("%s: got %v", text, err)
@@ -331,7 +320,7 @@ func BenchmarkUse(b *testing.B) {
 	if len(faults) > 0 {
 		b.Fatal(faults)
 	}
-	c := &Computed{Expression: &spec.Expr{Program: program}}
+	c := Computed(Definition{}, &spec.Expr{Program: program})
 	use := &Use{Arguments: []byte(`{"a": 2}`), Task: &spec.Task{}}
 	for b.Loop() {
 		if _, err := c.Use(b.Context(), use); err != nil {
@@ -348,10 +337,9 @@ func served(t *testing.T, handler http.HandlerFunc) *Set {
 		client.CloseIdleConnections()
 		server.Close()
 	})
-	set, err := NewSet([]Tool{&Endpoint{
-		Defined:  Definition{Name: "t", Timeout: 300 * time.Millisecond},
-		Endpoint: external.Endpoint{URL: server.URL, Client: client},
-	}}, Options{})
+	set, err := NewSet([]Tool{
+		Endpoint(Definition{Name: "t", Timeout: 300 * time.Millisecond}, external.Endpoint{URL: server.URL, Client: client}),
+	}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

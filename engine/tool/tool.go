@@ -10,7 +10,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -24,24 +23,24 @@ import (
 	"github.com/agentbench/agentbench/spec/expr"
 )
 
-// Tool is something that an agent may use. Implementations are safe for
-// concurrent use.
+// Tool is something that an agent may use. Use is safe for concurrent use; it is nil where
+// the tool is only described, as in a replay.
 //
-// An error is a *record.Error, which the agent is told, or the context's cause,
+// The error of Use is a *record.Error, which the agent gets, or the context's cause,
 // which ends the run. The Result may hold what there was before the error.
-type Tool interface {
-	Definition() Definition
-	Use(ctx context.Context, use *Use) (Result, error)
+type Tool struct {
+	Definition
+	Use func(ctx context.Context, use *Use) (Result, error)
 }
 
-// Definition is what is told of a tool, and how it is to be used.
+// Definition is what an agent knows of a tool, and how the tool is used.
 type Definition struct {
 	Name        string
 	Description string
 	Parameters  json.RawMessage // JSON Schema of the arguments, an object; nil: any object
 	Server      string          // of MCP; "" is a tool of the suite's own
-	// Identity is what is run or asked, beside what is told: pure tools of one
-	// identity answer from one memory.
+	// Identity is what is run or asked: pure tools of one identity answer from one
+	// memory.
 	Identity string
 	Timeout  time.Duration // of one try; 0: the tool sees to it itself
 	Retries  int           // how often a use that failed is tried again
@@ -73,6 +72,17 @@ type Use struct {
 	Calls map[string]int
 }
 
+// Callable is a name in the letters that APIs allow in the names of functions.
+func Callable(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+}
+
 // Result is what a use gave.
 type Result struct {
 	Content  json.RawMessage // JSON: a string for a text
@@ -97,30 +107,35 @@ func (s *Set) Use(ctx context.Context, name string, use *Use) (Result, error) {
 	if m == nil {
 		return Result{}, badCall("%s", s.unknown(name))
 	}
-	if !m.defined.Pure || s.memory == nil {
+	if !m.Pure || s.memory == nil {
 		return m.use(ctx, use)
 	}
-	return s.memory.recall(ctx, name, keyOf(&m.defined, use.Arguments), func() (Result, error) { return m.use(ctx, use) })
+	return s.memory.recall(ctx, name, keyOf(&m.Definition, use.Arguments), func() (Result, error) { return m.use(ctx, use) })
 }
 
-// use asks the tool, again where it failed.
+// use asks the tool, and again where another try may do better: not where the call itself
+// is wrong, and not where the run is over.
 func (m *member) use(ctx context.Context, use *Use) (result Result, err error) {
+	const firstPause, longestPause = 100 * time.Millisecond, 5 * time.Second
 	var before Result
 	for attempt := 1; ; attempt++ {
 		result, err = m.try(ctx, use)
 		result.Attempts, result.Duration, result.Waited = attempt, before.Duration+result.Duration, before.Waited+result.Waited
-		if attempt > m.defined.Retries || !again(err) {
+		failed, ok := errors.AsType[*record.Error](err)
+		if attempt > m.Retries || !ok || failed.Class != record.Tool {
 			break
 		}
-		pause := pauseBefore(attempt)
-		if err := wait(ctx, pause); err != nil {
-			return result, err
+		pause := min(longestPause, firstPause<<min(attempt-1, 10))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return result, context.Cause(ctx)
 		}
 		before = Result{Duration: result.Duration + pause, Waited: result.Waited + pause}
 	}
 	result.Content, result.Bytes, err = bounded(result.Content), boundedBytes(result.Bytes), boundedFault(err)
-	if m.defined.Breaks != "" && err == nil && result.Ended == nil {
-		result.Ended = &record.Ended{Reason: string(m.defined.Breaks), Output: result.Content}
+	if m.Breaks != "" && err == nil && result.Ended == nil {
+		result.Ended = &record.Ended{Reason: string(m.Breaks), Output: result.Content}
 	}
 	return result, err
 }
@@ -128,45 +143,20 @@ func (m *member) use(ctx context.Context, use *Use) (result Result, err error) {
 // try asks the tool once, for as long as it may take. One that took too long
 // took that long, however late it was noticed.
 func (m *member) try(ctx context.Context, use *Use) (Result, error) {
-	limit := m.defined.Timeout
-	if limit <= 0 {
-		return m.tool.Use(ctx, use)
+	if m.Timeout <= 0 {
+		return m.Tool.Use(ctx, use)
 	}
-	trying, cancel := context.WithTimeout(ctx, limit)
+	trying, cancel := context.WithTimeout(ctx, m.Timeout)
 	defer cancel()
-	result, err := m.tool.Use(trying, use)
-	if err == nil || trying.Err() == nil {
+	result, err := m.Tool.Use(trying, use)
+	switch {
+	case err == nil || trying.Err() == nil:
 		return result, err
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return result, context.Cause(ctx)
 	}
-	result.Duration = limit
-	return result, &record.Error{Class: record.Tool, Message: fmt.Sprintf("timed out after %v", limit)}
-}
-
-// again says whether another try may do better: not where the call itself is
-// wrong, and not where the run is over.
-func again(err error) bool {
-	failed, ok := errors.AsType[*record.Error](err)
-	return ok && failed.Class == record.Tool
-}
-
-// pauseBefore is how long to wait before the next attempt.
-func pauseBefore(attempt int) time.Duration {
-	const first, most = 100 * time.Millisecond, 5 * time.Second
-	return min(most, first<<min(attempt-1, 10))
-}
-
-func wait(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	result.Duration = m.Timeout
+	return result, record.Errorf(record.Tool, "timed out after %v", m.Timeout)
 }
 
 // Source has tools that are only known when a run has begun: those of a server.
@@ -213,8 +203,13 @@ func RunOf(ctx context.Context) *Run {
 }
 
 // Keep gives what open opened when the key was asked for first. Release, where it
-// is not nil, is called when the run is closed.
+// is not nil, is called when the run is closed. The nil Run opens anew every time, and
+// releases nothing.
 func (r *Run) Keep(key any, open func() (value any, release func(), err error)) (any, error) {
+	if r == nil {
+		value, _, err := open()
+		return value, err
+	}
 	r.mu.Lock()
 	k, known := r.kept[key]
 	if !known {
@@ -269,7 +264,13 @@ func Answer(written []byte) (Result, error) {
 	}
 	result := Result{Content: json.RawMessage(trimmed)}
 	object, _ := value.(*expr.Object)
-	if object.Len() == 0 || !only(object, "error", "end", "output") {
+	known := 0
+	for _, key := range []string{"error", "end", "output"} {
+		if _, ok := object.Get(key); ok {
+			known++
+		}
+	}
+	if known == 0 || known < object.Len() {
 		return result, nil
 	}
 	var said struct {
@@ -280,34 +281,17 @@ func Answer(written []byte) (Result, error) {
 		return result, nil
 	}
 	if why, _ := said.Error.(string); why != "" {
-		return Result{Content: said.Output}, &record.Error{Class: record.Tool, Message: why}
+		return Result{Content: said.Output}, record.Errorf(record.Tool, "%s", why)
 	}
-	if end, _ := said.End.(string); endsRun(record.Reason(end)) {
+	if end, _ := said.End.(string); slices.Contains(ends, record.Reason(end)) {
 		return Result{Content: said.Output, Ended: &record.Ended{Reason: end, Output: said.Output}}, nil
 	}
 	return result, nil
 }
 
-// only says whether an object has no other keys.
-func only(object *expr.Object, keys ...string) bool {
-	known := 0
-	for _, key := range keys {
-		if _, ok := object.Get(key); ok {
-			known++
-		}
-	}
-	return known == object.Len()
-}
-
-// endsRun says whether a tool may end its run for that reason. That there is
-// nothing more to give is only for an agent to say.
-func endsRun(reason record.Reason) bool {
-	switch reason {
-	case record.ReasonFinalResponse, record.ReasonToolEnded, record.ReasonQuestionAsked, record.ReasonCapability:
-		return true
-	}
-	return false
-}
+// ends are the reasons for which a tool may end its run. Only an agent can report that it
+// has nothing more to give.
+var ends = []record.Reason{record.ReasonFinalResponse, record.ReasonToolEnded, record.ReasonQuestionAsked, record.ReasonCapability}
 
 // known are the answers of a task: its vars' or else its metadata's `answers`, a
 // list in the order of the questions, or a mapping of questions to answers.
@@ -368,13 +352,6 @@ type countKey struct{}
 
 // asked is how many questions the run in the context asked before this one.
 func asked(ctx context.Context) int {
-	run := RunOf(ctx)
-	if run == nil {
-		return 0
-	}
-	counter, err := run.Keep(countKey{}, func() (any, func(), error) { return new(atomic.Int64), nil, nil })
-	if err != nil {
-		return 0
-	}
+	counter, _ := RunOf(ctx).Keep(countKey{}, func() (any, func(), error) { return new(atomic.Int64), nil, nil })
 	return int(counter.(*atomic.Int64).Add(1)) - 1
 }

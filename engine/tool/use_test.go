@@ -25,7 +25,7 @@ var fails = &record.Error{Class: record.Tool, Message: "no"}
 // F30, S4.9: a tool that hangs is left after its time, and the agent is told.
 func TestF30_AToolThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hangs := made{Definition{Name: "t", Timeout: 300 * time.Millisecond}, func(ctx context.Context, _ *Use) (Result, error) {
+		hangs := Tool{Definition{Name: "t", Timeout: 300 * time.Millisecond}, func(ctx context.Context, _ *Use) (Result, error) {
 			<-ctx.Done()
 			return Result{Content: Text("so far"), Duration: time.Hour}, context.Cause(ctx)
 		}}
@@ -44,7 +44,7 @@ func TestF30_AToolThatHangs(t *testing.T) {
 func TestTheEndOfARunIsNoFailureOfATool(t *testing.T) {
 	over := errors.New("the run is over")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	tool := made{Definition{Name: "t", Timeout: time.Hour, Retries: 3}, func(ctx context.Context, _ *Use) (Result, error) {
+	tool := Tool{Definition{Name: "t", Timeout: time.Hour, Retries: 3}, func(ctx context.Context, _ *Use) (Result, error) {
 		cancel(over)
 		<-ctx.Done()
 		return Result{}, fails
@@ -72,7 +72,7 @@ func TestRetries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				uses := 0
-				tool := made{Definition{Name: "t", Retries: c.retries}, func(context.Context, *Use) (Result, error) {
+				tool := Tool{Definition{Name: "t", Retries: c.retries}, func(context.Context, *Use) (Result, error) {
 					time.Sleep(time.Second)
 					if uses++; uses <= c.failures {
 						return Result{Duration: time.Second}, c.failed
@@ -94,7 +94,7 @@ func TestRetries(t *testing.T) {
 
 // S2.4: any tool may end the run with its result.
 func TestS2_4_AToolThatBreaksTheLoop(t *testing.T) {
-	tool := made{Definition{Name: "t", Breaks: record.ReasonToolEnded}, func(_ context.Context, use *Use) (Result, error) {
+	tool := Tool{Definition{Name: "t", Breaks: record.ReasonToolEnded}, func(_ context.Context, use *Use) (Result, error) {
 		if string(use.Arguments) == "" {
 			return Result{}, fails
 		}
@@ -139,7 +139,7 @@ func TestF34_LongResultsAreCut(t *testing.T) {
 // F34: what a tool says of its failure is cut as well.
 func TestF34_LongErrorsAreCut(t *testing.T) {
 	long := &record.Error{Class: record.Tool, Message: strings.Repeat("é no ", 1_000_000)}
-	fails := made{Definition{Name: "t"}, func(context.Context, *Use) (Result, error) { return Result{}, long }}
+	fails := Tool{Definition{Name: "t"}, func(context.Context, *Use) (Result, error) { return Result{}, long }}
 	_, err := newSet(t, Options{}, fails).Use(t.Context(), "t", &Use{})
 	failed, ok := errors.AsType[*record.Error](err)
 	if !ok || failed.Class != record.Tool || !utf8.ValidString(failed.Message) || !strings.HasPrefix(failed.Message, "é no é no ") {
@@ -159,7 +159,7 @@ func TestF34_BytesThatAreNoTextAreKept(t *testing.T) {
 		"JSON":   {"{\"a\":\"\xff\"}", "{\"a\":\"\xff\"}"},
 		"many":   {strings.Repeat("\xff", MaxResult+7), strings.Repeat("\xff", MaxResult/2) + "\n… 7 bytes cut …\n" + strings.Repeat("\xff", MaxResult/2)},
 	} {
-		says := made{Definition{Name: "t", Pure: true}, func(context.Context, *Use) (Result, error) { return Answer([]byte(c.written)) }}
+		says := Tool{Definition{Name: "t", Pure: true}, func(context.Context, *Use) (Result, error) { return Answer([]byte(c.written)) }}
 		kept := lasting{}
 		for range 2 { // two sessions
 			result, err := newSet(t, Options{Memory: &Memory{Lasting: kept}}, says).Use(t.Context(), "t", &Use{})
@@ -224,7 +224,7 @@ func FuzzAnswer(f *testing.F) {
 
 // counted is a pure tool that counts how often it is asked.
 func counted(asked *atomic.Int64, identity string) Tool {
-	return made{Definition{Name: "t", Pure: true, Identity: identity}, func(_ context.Context, use *Use) (Result, error) {
+	return Tool{Definition{Name: "t", Pure: true, Identity: identity}, func(_ context.Context, use *Use) (Result, error) {
 		n := asked.Add(1)
 		if string(use.Arguments) == `{"fail":true}` {
 			return Result{}, fails
@@ -272,7 +272,7 @@ func (l lasting) Keep(k [32]byte, _ string, content json.RawMessage, took time.D
 func TestAnAnswerThatIsKnownIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
-		late := made{Definition{Name: "t", Pure: true, Retries: 1}, func(context.Context, *Use) (Result, error) {
+		late := Tool{Definition{Name: "t", Pure: true, Retries: 1}, func(context.Context, *Use) (Result, error) {
 			if tries++; tries == 1 {
 				return Result{}, fails
 			}
@@ -308,7 +308,7 @@ func TestPureToolsAreAskedOnceInAllSessions(t *testing.T) {
 func TestRunsThatAskTheSameAtOnceAskOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
-		slow := made{Definition{Name: "t", Pure: true}, func(ctx context.Context, _ *Use) (Result, error) {
+		slow := Tool{Definition{Name: "t", Pure: true}, func(ctx context.Context, _ *Use) (Result, error) {
 			time.Sleep(time.Second)
 			if asked.Add(1) == 1 {
 				return Result{}, fails // who waits then tries itself
@@ -342,7 +342,7 @@ func TestRunsThatAskTheSameAtOnceAskOnce(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	m := &Memory{}
 	big := Text(strings.Repeat("x", MaxResult-10))
-	s := newSet(t, Options{Memory: m}, made{Definition{Name: "t", Pure: true}, func(context.Context, *Use) (Result, error) { return Result{Content: big}, nil }})
+	s := newSet(t, Options{Memory: m}, Tool{Definition{Name: "t", Pure: true}, func(context.Context, *Use) (Result, error) { return Result{Content: big}, nil }})
 	for i := range 2 * mostRemembered / len(big) {
 		arguments, _ := expr.AppendJSON(nil, []any{i})
 		if _, err := s.Use(t.Context(), "t", &Use{Arguments: arguments}); err != nil {

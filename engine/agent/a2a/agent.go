@@ -2,13 +2,13 @@ package a2a
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/agentbench/agentbench/engine/agent"
 	"github.com/agentbench/agentbench/engine/external"
@@ -16,7 +16,6 @@ import (
 	"github.com/agentbench/agentbench/engine/record"
 	"github.com/agentbench/agentbench/engine/tool"
 	"github.com/agentbench/agentbench/spec"
-	"github.com/agentbench/agentbench/spec/expr"
 )
 
 // Agent is a remote agent that executes iterations. Those of one run are one
@@ -26,16 +25,13 @@ type Agent struct {
 	Spec   *spec.Agent // of the stage, overrides applied
 }
 
-// unreported is the usage of a task: a call whose own calls nobody tells of.
-var unreported = record.Usage{Calls: 1, Unreported: 1}
-
-// Execute hands the prompt over and takes the answer as the output. A question
-// ends the run: nobody is there to answer it.
+// Execute sends the prompt and takes the answer as the output. A question
+// ends the run: no user is there to answer it.
 func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, error) {
 	said := words(turn)
 	result := agent.Result{Request: a.Client.Hash(said)}
-	talk := a.Client.talk(ctx)
-	answer, call, err := a.Client.asked(ctx, said, talk.id())
+	conversation := a.Client.conversation(ctx)
+	answer, call, err := a.Client.asked(ctx, said, *conversation.Load())
 	if call != nil {
 		call.Role = record.RoleA2A
 		result.Calls = []record.Call{*call}
@@ -43,7 +39,9 @@ func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, er
 	if err != nil {
 		return result, err
 	}
-	talk.goOn(answer.Context)
+	if answer.Context != "" { // without it, the answer is of the conversation before
+		conversation.Store(&answer.Context)
+	}
 	result.SetReply(answer.reply(a.Spec.Reply), a.Spec.Reply)
 	if answer.Asks() {
 		result.Ended = &record.Ended{Reason: string(record.ReasonQuestionAsked), Output: result.Output}
@@ -53,12 +51,12 @@ func (a *Agent) Execute(ctx context.Context, turn *agent.Turn) (agent.Result, er
 	return result, err
 }
 
-// Sends is the hash of what the agent would be told.
+// Sends is the hash of what the agent would be sent.
 func (a *Agent) Sends(turn *agent.Turn) (hash string, err error) {
 	return a.Client.Hash(words(turn)), nil
 }
 
-// words are what the agent is told: the prompt, or the task's input where the loop
+// words are what the agent is sent: the prompt, or the task's input where the loop
 // has none.
 func words(turn *agent.Turn) string {
 	if turn.Prompt != "" {
@@ -70,8 +68,8 @@ func words(turn *agent.Turn) string {
 	return fmt.Sprint(turn.Task.Input)
 }
 
-// asked hands over a task and makes the record of it, which is nil where a budget
-// had no room for it.
+// asked sends a task and makes the record of the call, which is nil where a budget
+// had no room for it. How many calls the agent makes itself is unknown.
 func (c *Client) asked(ctx context.Context, text, conversation string) (Answer, *record.Call, error) {
 	settle, reserved, err := pace.BudgetCall(ctx, c.options.Budget)
 	if err != nil {
@@ -82,9 +80,11 @@ func (c *Client) asked(ctx context.Context, text, conversation string) (Answer, 
 	watched, sending := external.Watch(ctx)
 	answer, took, err := c.Send(watched, text, conversation)
 	unsent = err != nil && !sending.Began()
-	call := &record.Call{Model: c.Name(), Request: c.Hash(text), Usage: unreported, Reserved: reserved, Duration: took}
+	call := &record.Call{
+		Model: c.Name(), Request: c.Hash(text), Usage: record.Usage{Calls: 1, Unreported: 1}, Reserved: reserved, Duration: took,
+	}
 	if err == nil && answer.Text == "" {
-		err = failure(record.NoAnswer, "the remote agent's answer is empty")
+		err = record.Errorf(record.NoAnswer, "the remote agent's answer is empty")
 	}
 	errors.As(err, &call.Error)
 	return answer, call, err
@@ -99,37 +99,18 @@ func (a *Answer) reply(want spec.Reply) string {
 	return a.Text
 }
 
-// talk is the conversation of a run with an agent.
-type talk struct {
-	mu   sync.Mutex
-	name string // as the agent calls it
-}
+// conversationKey is the agent: clients of several phases speak to one.
+type conversationKey struct{ address string }
 
-// talkKey is the agent: clients of several phases speak to one.
-type talkKey struct{ address string }
-
-// talk is that of the context's run; outside of a run every task begins one.
-func (c *Client) talk(ctx context.Context) *talk {
-	run := tool.RunOf(ctx)
-	if run == nil {
-		return &talk{}
-	}
-	kept, _ := run.Keep(talkKey{c.options.Address}, func() (any, func(), error) { return &talk{}, nil, nil })
-	return kept.(*talk)
-}
-
-func (t *talk) id() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.name
-}
-
-// goOn notes the conversation that an answer is of; one that does not say is of
-// that before.
-func (t *talk) goOn(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.name = cmp.Or(name, t.name)
+// conversation is the name that the agent gave its conversation with the context's run;
+// outside of a run every task begins a new one.
+func (c *Client) conversation(ctx context.Context) *atomic.Pointer[string] {
+	kept, _ := tool.RunOf(ctx).Keep(conversationKey{c.options.Address}, func() (any, func(), error) {
+		name := new(atomic.Pointer[string])
+		name.Store(new(string))
+		return name, nil, nil
+	})
+	return kept.(*atomic.Pointer[string])
 }
 
 // Answer is what a remote agent made of a task so far: a message, or a task.
@@ -152,10 +133,10 @@ const (
 	rejected      = "rejected"
 )
 
-// Asks says that the answer is a question.
+// Asks reports whether the answer is a question.
 func (a *Answer) Asks() bool { return a.State == inputRequired }
 
-// pending says that the task goes on.
+// pending reports whether the task has not ended.
 func (a *Answer) pending() bool {
 	switch a.State {
 	case completed, inputRequired, authRequired, canceled, failedState, rejected:
@@ -172,13 +153,13 @@ func (a *Answer) failed() error {
 	}
 	switch a.State {
 	case failedState:
-		return failure(record.Program, "the remote agent failed%s", because)
+		return record.Errorf(record.Program, "the remote agent failed%s", because)
 	case rejected:
-		return failure(record.Program, "the remote agent rejected the task%s", because)
+		return record.Errorf(record.Program, "the remote agent rejected the task%s", because)
 	case canceled:
-		return failure(record.Incomplete, "the remote agent's task was cancelled%s", because)
+		return record.Errorf(record.Incomplete, "the remote agent's task was cancelled%s", because)
 	case authRequired:
-		return failure(record.Auth, "the remote agent wants to know who asks%s", because)
+		return record.Errorf(record.Auth, "the remote agent wants to know who asks%s", because)
 	}
 	return nil
 }
@@ -234,7 +215,7 @@ type part struct {
 func readAnswer(text json.RawMessage) (Answer, error) {
 	var r result
 	if err := json.Unmarshal(text, &r); err != nil {
-		return Answer{}, failure(record.BadResponse, "the remote agent's answer is not what the protocol promises: %v", err)
+		return Answer{}, record.Errorf(record.BadResponse, "the remote agent's answer is not what the protocol promises: %v", err)
 	}
 	switch {
 	case r.Task != nil:
@@ -247,30 +228,41 @@ func readAnswer(text json.RawMessage) (Answer, error) {
 		m := message{Parts: r.Parts, ContextID: r.ContextID}
 		return m.answer(), nil
 	}
-	return Answer{}, failure(record.BadResponse, "the remote agent's answer is neither a message nor a task: %s", shorten(string(text)))
+	return Answer{}, record.Errorf(record.BadResponse, "the remote agent's answer is neither a message nor a task: %s", shorten(string(text)))
 }
 
 func (m *message) answer() Answer {
 	a := Answer{State: completed, Context: m.ContextID}
-	a.add(m.Parts)
+	a.Text = a.read(m.Parts)
 	return a
 }
 
-// answer takes what a task made; of one that made nothing, what is said beside
-// its state, and where nothing is, the agent's last word.
+// answer is what a task made; of one that made nothing, the message of
+// its state, and without one the agent's last message.
 func (t *task) answer() (Answer, error) {
 	if t.Status == nil || t.ID == "" {
-		return Answer{}, failure(record.BadResponse, "the remote agent's task has no id or no status")
+		return Answer{}, record.Errorf(record.BadResponse, "the remote agent's task has no id or no status")
 	}
 	a := Answer{State: stateOf(t.Status.State), Context: t.ContextID, Task: t.ID}
 	if a.State == completed {
-		a.take(t.Artifacts)
+		var all []string // of very many artifacts, perhaps
+		for i := range t.Artifacts {
+			if text := a.read(t.Artifacts[i].Parts); text != "" {
+				all = append(all, text)
+			}
+		}
+		a.Text = strings.Join(all, "\n\n")
 	}
 	if a.Text == "" && t.Status.Message != nil {
-		a.add(t.Status.Message.Parts)
+		a.Text = a.read(t.Status.Message.Parts)
 	}
 	if a.Text == "" && !a.pending() {
-		a.add(t.lastWord())
+		for _, said := range slices.Backward(t.History) {
+			if said.Role == "agent" || said.Role == "ROLE_AGENT" {
+				a.Text = a.read(said.Parts)
+				break
+			}
+		}
 	}
 	return a, nil
 }
@@ -280,29 +272,6 @@ func stateOf(state string) string {
 	state = strings.ToLower(strings.TrimPrefix(state, "TASK_STATE_"))
 	return strings.ReplaceAll(state, "_", "-")
 }
-
-func (t *task) lastWord() []part {
-	for i := len(t.History) - 1; i >= 0; i-- {
-		if said := &t.History[i]; said.Role == "agent" || said.Role == "ROLE_AGENT" {
-			return said.Parts
-		}
-	}
-	return nil
-}
-
-// take has the texts of all artifacts, of which there may be very many.
-func (a *Answer) take(made []artifact) {
-	var all []string
-	for i := range made {
-		if text := a.read(made[i].Parts); text != "" {
-			all = append(all, text)
-		}
-	}
-	a.Text = strings.Join(all, "\n\n")
-}
-
-// add has the text of a message.
-func (a *Answer) add(parts []part) { a.Text = a.read(parts) }
 
 // read is an artifact or a message as text: its texts as they stand, for they may
 // be pieces of one, data and files on lines of their own.
@@ -351,35 +320,26 @@ func fileText(name, address string, encoded int) string {
 	return fmt.Sprintf("[file %s, %d bytes]", name, encoded/4*3)
 }
 
-// Delegate is a remote agent that another agent hands tasks to. Every task is a
-// conversation of its own.
-type Delegate struct {
-	Client      *Client
-	Name        string
-	Description string
-}
-
-// Definition is what the other agent is told of it.
-func (d *Delegate) Definition() tool.Definition { return tool.Delegation(d.Name, d.Description) }
-
-// Use hands the task over. A question of the agent is its answer: who handed the
-// task over can do so again with what was missing. What goes wrong with the agent
-// is told as an error of the tool.
-func (d *Delegate) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
-	answer, call, err := d.Client.asked(ctx, use.Handed(), "")
-	if call == nil {
-		return tool.Result{}, err
-	}
-	call.Role, call.Delegate = record.RoleDelegate, d.Name
-	result := tool.Result{Duration: call.Duration, Calls: []record.Call{*call}}
-	var failed *record.Error
-	if errors.As(err, &failed) {
-		return result, failure(record.Tool, "%s", failed.Error())
-	}
-	if err == nil {
-		result.Content = answer.content()
-	}
-	return result, err
+// Delegate is a remote agent as a tool, to which another agent hands tasks. Every task is a
+// conversation of its own. A question is an answer: the other agent can hand the task
+// over again with what was missing. A failure of the remote agent is an error of the tool.
+func (c *Client) Delegate(name, description string) tool.Tool {
+	return tool.Tool{Definition: tool.Delegation(name, description), Use: func(ctx context.Context, use *tool.Use) (tool.Result, error) {
+		answer, call, err := c.asked(ctx, use.Handed(), "")
+		if call == nil {
+			return tool.Result{}, err
+		}
+		call.Role, call.Delegate = record.RoleDelegate, name
+		result := tool.Result{Duration: call.Duration, Calls: []record.Call{*call}}
+		var failed *record.Error
+		if errors.As(err, &failed) {
+			return result, record.Errorf(record.Tool, "%v", failed)
+		}
+		if err == nil {
+			result.Content = answer.content()
+		}
+		return result, err
+	}}
 }
 
 // content is data where the answer is nothing else, and text otherwise.
@@ -387,6 +347,5 @@ func (a *Answer) content() json.RawMessage {
 	if len(a.Data) == 1 && !a.Prose {
 		return a.Data[0]
 	}
-	text, _ := expr.AppendJSON(nil, a.Text) // a string always is JSON
-	return text
+	return tool.Text(a.Text)
 }

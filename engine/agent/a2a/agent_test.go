@@ -122,7 +122,7 @@ func TestS4_6_ARemoteAgentTakesATask(t *testing.T) {
 		"too much of it": {"completed", `[{"text":"` + strings.Repeat("x", 10<<20) + `"}]`, `"` + strings.Repeat("x", 10<<20) + `"`, ""},
 	} {
 		f := &fake{t: t, wire: wire03, states: []string{c.state}, parts: c.parts}
-		d := &Delegate{Client: f.client(t, Options{}), Name: "auditor", Description: "checks"}
+		d := f.client(t, Options{}).Delegate("auditor", "checks")
 		result, err := d.Use(t.Context(), handing("2+2"))
 		told := ""
 		if err != nil {
@@ -135,7 +135,7 @@ func TestS4_6_ARemoteAgentTakesATask(t *testing.T) {
 			t.Errorf("%s: %+v", name, call)
 		}
 	}
-	if defined := (&Delegate{Name: "auditor"}).Definition(); !defined.Delegate || defined.Name != "auditor" {
+	if defined := new(Client).Delegate("auditor", "").Definition; !defined.Delegate || defined.Name != "auditor" {
 		t.Errorf("%+v", defined)
 	}
 }
@@ -147,7 +147,7 @@ func TestTheEndOfARunEndsWhatWasHandedOver(t *testing.T) {
 		enough := errors.New("enough")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, enough)
 		defer cancel()
-		d := &Delegate{Client: f.client(t, Options{}), Name: "auditor"}
+		d := f.client(t, Options{}).Delegate("auditor", "")
 		if result, err := d.Use(ctx, handing("x")); err != enough || len(result.Calls) != 1 {
 			t.Error(err)
 		}
@@ -161,7 +161,8 @@ func TestTheEndOfARunEndsWhatWasHandedOver(t *testing.T) {
 // them together.
 func TestF37_TasksForRemoteAgentsAreInTheBudget(t *testing.T) {
 	f := &fake{t: t, wire: wire10, states: []string{"TASK_STATE_COMPLETED"}, parts: `[{"text":"four"}]`}
-	d := &Delegate{Client: f.client(t, Options{}), Name: "auditor"}
+	client := f.client(t, Options{})
+	d := client.Delegate("auditor", "")
 	run := pace.NewBudget(pace.Run, pace.Limits{Calls: 20})
 	ctx := pace.WithRun(t.Context(), run)
 	var all sync.WaitGroup
@@ -180,7 +181,7 @@ func TestF37_TasksForRemoteAgentsAreInTheBudget(t *testing.T) {
 	if len(f.texts) != 20 || refused.Load() != 30 || run.Spent().Calls != 20 {
 		t.Errorf("%d tasks, %d refused, %d paid", len(f.texts), refused.Load(), run.Spent().Calls)
 	}
-	a := &Agent{Client: d.Client, Spec: &spec.Agent{}}
+	a := &Agent{Client: client, Spec: &spec.Agent{}}
 	if result, err := a.Execute(ctx, turn("x")); !errors.Is(err, pace.ErrBudget) || len(result.Calls) != 0 || result.Request == "" {
 		t.Errorf("%v, %+v", err, result)
 	}

@@ -1,8 +1,10 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -19,16 +21,6 @@ type endpoint struct {
 	url    string
 	wire   wire
 	tenant string // "": none
-}
-
-// of names a task, as the parameter of get and cancel.
-func (e *endpoint) of(id string) map[string]any { return e.with(map[string]any{"id": id}) }
-
-func (e *endpoint) with(params map[string]any) map[string]any {
-	if e.tenant != "" {
-		params["tenant"] = e.tenant
-	}
-	return params
 }
 
 // endpoint is what the agent's card says. A card that could not be read is asked
@@ -65,7 +57,8 @@ func (c *Client) findCard(ctx context.Context) ([]byte, error) {
 		at := *c.address
 		at.Path = strings.TrimSuffix(at.Path, "/") + place
 		text, err := c.get(ctx, at.String())
-		if err == nil || !missing(err) {
+		refused, ok := errors.AsType[*statusError](err)
+		if !ok || refused.status != http.StatusNotFound && refused.status != http.StatusGone {
 			return text, err
 		}
 		if first == nil {
@@ -78,7 +71,7 @@ func (c *Client) findCard(ctx context.Context) ([]byte, error) {
 func (c *Client) get(ctx context.Context, address string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, failure(record.InvalidRequest, "asking for the agent's card: %v", err)
+		return nil, record.Errorf(record.InvalidRequest, "asking for the agent's card: %v", err)
 	}
 	status, text, err := c.do(request, maxCard)
 	if err != nil {
@@ -112,11 +105,7 @@ type face struct {
 func (c *card) faces() []face {
 	all := c.Supported
 	if c.URL != "" {
-		transport := c.Transport
-		if transport == "" {
-			transport = jsonRPC
-		}
-		all = append(all, face{URL: c.URL, Binding: transport, Version: c.Version})
+		all = append(all, face{URL: c.URL, Binding: cmp.Or(c.Transport, jsonRPC), Version: c.Version})
 	}
 	for _, f := range c.Additional {
 		all = append(all, face{URL: f.URL, Binding: f.Transport, Version: c.Version})
@@ -126,18 +115,18 @@ func (c *card) faces() []face {
 
 const jsonRPC = "JSONRPC"
 
-// readCard takes the newest wire that both speak. The agent must stand where it
-// was addressed: a card does not send tasks and keys elsewhere.
+// readCard takes the newest wire that both speak. The agent must have the host that
+// it was addressed at: a card does not send tasks and keys elsewhere.
 func readCard(text []byte, address *url.URL) (*endpoint, error) {
 	var read card
 	if err := json.Unmarshal(text, &read); err != nil {
-		return nil, failure(record.BadResponse, "the agent's card is not what the protocol promises: %v", err)
+		return nil, record.Errorf(record.BadResponse, "the agent's card is not what the protocol promises: %v", err)
 	}
 	var best *endpoint
 	var others []string
 	for _, f := range read.faces() {
 		spoken := wireOf(f.Version)
-		if f.Binding != jsonRPC || spoken == "" {
+		if f.Binding != jsonRPC || spoken == (wire{}) {
 			others = append(others, strings.TrimSpace(f.Binding+" "+f.Version))
 			continue
 		}
@@ -146,27 +135,20 @@ func readCard(text []byte, address *url.URL) (*endpoint, error) {
 		}
 	}
 	if best == nil {
-		return nil, failure(record.InvalidRequest, "the agent's card offers nothing that can be spoken here, JSONRPC 0.3 or 1.0; it has %s", listed(others))
+		return nil, record.Errorf(record.InvalidRequest, "the agent's card offers neither JSONRPC 0.3 nor 1.0; it has %s", cmp.Or(strings.Join(others, ", "), "no interface"))
 	}
 	at, err := address.Parse(best.url)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, failure(record.BadResponse, "the agent's card names %q, which is no http or https address", best.url)
+		return nil, record.Errorf(record.BadResponse, "the agent's card names %q, which is not an http or https address", best.url)
 	}
 	if !sameHost(at.Hostname(), address.Hostname()) {
-		return nil, failure(record.InvalidRequest, "the agent's card sends tasks on to another host, %s: give that as the address if it is right", at.Host)
+		return nil, record.Errorf(record.InvalidRequest, "the agent's card names another host, %s: set that as the address if it is right", at.Host)
 	}
 	best.url = at.String()
 	return best, nil
 }
 
-func listed(offers []string) string {
-	if len(offers) == 0 {
-		return "none"
-	}
-	return strings.Join(offers, ", ")
-}
-
-// wireOf is how a version is spoken; a card that names none is an old one.
+// wireOf is how a version is spoken; a card without a version is an old one.
 func wireOf(version string) wire {
 	switch {
 	case version == "" || strings.HasPrefix(version, "0.2") || strings.HasPrefix(version, "0.3"):
@@ -174,11 +156,11 @@ func wireOf(version string) wire {
 	case version == "1" || strings.HasPrefix(version, "1."):
 		return wire10
 	}
-	return ""
+	return wire{}
 }
 
-// sameHost also takes all names of this machine for one: an agent here often
-// tells the address that it listens at.
+// sameHost takes all names of this machine for one: an agent here often
+// names the address that it listens at.
 func sameHost(a, b string) bool { return strings.EqualFold(a, b) || local(a) && local(b) }
 
 func local(host string) bool {

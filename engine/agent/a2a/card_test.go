@@ -18,13 +18,13 @@ func TestCards(t *testing.T) {
 		`{"supportedInterfaces":[{"url":"/b","protocolBinding":"JSONRPC","protocolVersion":"1.1"}],"url":"/a",` + old + `}`:                                           "1.0 http://a.test:80/b",
 		`{"supportedInterfaces":[{"url":"/b","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`:                                                                     "it has GRPC 1.0",
 		`{"supportedInterfaces":[{"url":"/b","protocolBinding":"JSONRPC","protocolVersion":"2.0"}]}`:                                                                  "it has JSONRPC 2.0",
-		`{}`:                             "it has none",
+		`{}`:                             "it has no interface",
 		`[]`:                             "not what the protocol promises",
 		`<html>`:                         "not what the protocol promises",
-		`{"url":"http://b.test/rpc"}`:    "sends tasks on to another host, b.test",
+		`{"url":"http://b.test/rpc"}`:    "names another host, b.test",
 		`{"url":"http://localhost/rpc"}`: "another host",
-		`{"url":"ftp://a.test/rpc"}`:     "no http or https address",
-		`{"url":"http://a.test/%zz"}`:    "no http or https address",
+		`{"url":"ftp://a.test/rpc"}`:     "not an http or https address",
+		`{"url":"http://a.test/%zz"}`:    "not an http or https address",
 	} {
 		address, _ := url.Parse("http://a.test:80/below")
 		got, err := readCard([]byte(card), address)
@@ -32,7 +32,7 @@ func TestCards(t *testing.T) {
 		if err != nil {
 			told = err.Error()
 		} else {
-			told = string(got.wire) + " " + got.url
+			told = got.wire.version + " " + got.url
 		}
 		if !strings.Contains(told, want) {
 			t.Errorf("%s: %s, want %s", card, told, want)

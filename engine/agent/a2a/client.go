@@ -32,12 +32,11 @@ const (
 	DefaultTimeout     = 10 * time.Minute
 	DefaultMaxResponse = 16 << 20
 	maxCard            = 1 << 20
-	// cancelTime is how long a remote agent has to take note that nobody waits for
-	// its task any more.
+	// cancelTime is how long a remote agent has to acknowledge that its task is cancelled.
 	cancelTime = 2 * time.Second
 )
 
-// Options say which agent it is, and how long it is waited for.
+// Options are the agent's address, and the limits of its tasks.
 type Options struct {
 	Address     string            // below which the agent's card lies, or the card itself
 	Headers     map[string]string // of every request, for instance with a key
@@ -59,7 +58,7 @@ type Client struct {
 	card *endpoint // nil: not known yet
 }
 
-// New makes a client. Nothing is sent; it fails on an address that is none.
+// New makes a client. Nothing is sent; it fails on an invalid address.
 func New(o Options) (*Client, error) {
 	address, err := url.Parse(o.Address)
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
@@ -80,22 +79,22 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
-// Told is a client that can only tell what it would send. It must not send.
-func Told(address string) *Client { return &Client{options: Options{Address: address}} }
+// Offline is a client that only computes hashes. It must not send.
+func Offline(address string) *Client { return &Client{options: Options{Address: address}} }
 
 // Name is how records call the agent: its host.
 func (c *Client) Name() string { return c.address.Host }
 
-// Hash identifies what the agent is told, as records name a request. Which
-// conversation it belongs to is not in it: that name is the agent's own.
+// Hash identifies a task, as records name a request. The conversation is not in it:
+// the agent chooses its name.
 func (c *Client) Hash(text string) string {
 	sum := sha256.Sum256([]byte(c.options.Address + "\x00" + text))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Send hands over a task and waits for its answer. The conversation is the
+// Send sends a task and waits for its answer. The conversation is the
 // Context of an earlier answer, "" begins a new one. Errors are *record.Error and
-// the context's cause; a task that is not waited for any more is cancelled.
+// the context's cause; a task is cancelled when the wait for it ends.
 func (c *Client) Send(ctx context.Context, text, conversation string) (answer Answer, took time.Duration, err error) {
 	waiting, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
@@ -107,18 +106,18 @@ func (c *Client) Send(ctx context.Context, text, conversation string) (answer An
 		err = context.Cause(ctx)
 	case err != nil && waiting.Err() != nil:
 		took = c.options.Timeout
-		err = failure(record.CallTimeout, "the remote agent took longer than %v", c.options.Timeout)
+		err = record.Errorf(record.CallTimeout, "the remote agent took longer than %v", c.options.Timeout)
 	}
 	return answer, took, err
 }
 
-// converse sends the task, and asks for it until it is over.
+// converse sends the task, and polls it until it is over.
 func (c *Client) converse(ctx context.Context, text, conversation string) (Answer, error) {
 	to, err := c.endpoint(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
-	result, err := c.call(ctx, to, to.wire.send(), to.wire.message(text, conversation, rand.Text()))
+	result, err := c.call(ctx, to, to.wire.send, to.wire.message(text, conversation, rand.Text()))
 	if err != nil {
 		return Answer{}, err
 	}
@@ -135,31 +134,33 @@ func (c *Client) converse(ctx context.Context, text, conversation string) (Answe
 	return task, task.failed()
 }
 
-// The pauses between two questions after a task: a tenth of what it has taken so
+// The pauses between two polls of a task: a tenth of what it has taken so
 // far, so that what is measured is at most a tenth too long.
 const (
 	shortestPause = 25 * time.Millisecond
 	longestPause  = 2 * time.Second
-	lostQuestions = 3 // so many in a row may fail
+	lostPolls     = 3 // so many in a row may fail
 )
 
-// await asks after a task until it is over. Whoever gives up waiting cancels it.
+// await polls a task until it is over, and cancels it where the context ends first.
 func (c *Client) await(ctx context.Context, to *endpoint, task Answer) (Answer, error) {
 	begin, lost := c.options.Now(), 0
 	for task.pending() {
 		pause := min(max(c.options.Now().Sub(begin)/10, shortestPause), longestPause)
-		if err := sleep(ctx, pause); err != nil {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
 			c.cancel(ctx, to, task.Task)
-			return task, err
+			return task, ctx.Err()
 		}
-		next, err := c.ask(ctx, to, task.Task)
+		next, err := c.poll(ctx, to, task.Task)
 		switch {
 		case err == nil:
 			task, lost = next, 0
 		case ctx.Err() != nil:
 			c.cancel(ctx, to, task.Task)
 			return task, err
-		case !passing(err) || lost+1 >= lostQuestions:
+		case !passing(err) || lost+1 >= lostPolls:
 			return task, err
 		default:
 			lost++
@@ -168,35 +169,23 @@ func (c *Client) await(ctx context.Context, to *endpoint, task Answer) (Answer, 
 	return task, nil
 }
 
-func (c *Client) ask(ctx context.Context, to *endpoint, id string) (Answer, error) {
-	result, err := c.call(ctx, to, to.wire.get(), to.of(id))
+func (c *Client) poll(ctx context.Context, to *endpoint, id string) (Answer, error) {
+	result, err := c.call(ctx, to, to.wire.get, map[string]any{"id": id})
 	if err != nil {
 		return Answer{}, err
 	}
 	answer, err := readAnswer(result)
 	if err == nil && answer.Task != id {
-		return answer, failure(record.BadResponse, "asked after task %q the remote agent tells of %q", id, answer.Task)
+		return answer, record.Errorf(record.BadResponse, "asked for task %q the remote agent answers about task %q", id, answer.Task)
 	}
 	return answer, err
 }
 
-// cancel tells the agent that nobody waits for the task any more. What it says to
-// that changes nothing.
+// cancel asks the agent to stop the task. Its answer changes nothing.
 func (c *Client) cancel(ctx context.Context, to *endpoint, id string) {
 	bounded, done := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer done()
-	_, _ = c.call(bounded, to, to.wire.cancel(), to.of(id))
-}
-
-func sleep(ctx context.Context, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	_, _ = c.call(bounded, to, to.wire.cancel, map[string]any{"id": id})
 }
 
 // rpcRequest is one JSON-RPC request. One connection carries one at a time, so
@@ -223,17 +212,20 @@ const requestID = "1"
 
 // call makes one JSON-RPC request and gives its result.
 func (c *Client) call(ctx context.Context, to *endpoint, method string, params map[string]any) (json.RawMessage, error) {
-	body, err := json.Marshal(rpcRequest{Version: "2.0", ID: requestID, Method: method, Params: to.with(params)})
+	if to.tenant != "" {
+		params["tenant"] = to.tenant
+	}
+	body, err := json.Marshal(rpcRequest{Version: "2.0", ID: requestID, Method: method, Params: params})
 	if err != nil {
-		return nil, failure(record.Internal, "encoding the request: %v", err)
+		return nil, record.Errorf(record.Internal, "encoding the request: %v", err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, failure(record.InvalidRequest, "%s: %v", method, err)
+		return nil, record.Errorf(record.InvalidRequest, "%s: %v", method, err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	if to.wire == wire10 {
-		request.Header.Set("A2A-Version", string(wire10))
+		request.Header.Set("A2A-Version", wire10.version)
 	}
 	status, text, err := c.do(request, c.options.MaxResponse)
 	if err != nil {
@@ -253,11 +245,11 @@ func (c *Client) read(status int, text []byte, method string) (json.RawMessage, 
 	case status != http.StatusOK:
 		return nil, c.refused(status, text, method)
 	case err != nil:
-		return nil, failure(record.BadResponse, "%s: the answer is not JSON-RPC: %s", method, c.secrets.String(shorten(string(text))))
+		return nil, record.Errorf(record.BadResponse, "%s: the answer is not JSON-RPC: %s", method, c.secrets.String(shorten(string(text))))
 	case len(response.Result) == 0 || string(response.Result) == "null":
-		return nil, failure(record.BadResponse, "%s: the answer has neither a result nor an error", method)
+		return nil, record.Errorf(record.BadResponse, "%s: the answer has neither a result nor an error", method)
 	case string(response.ID) != `"`+requestID+`"`:
-		return nil, failure(record.BadResponse, "%s: the answer is to another request, %s", method, shorten(string(response.ID)))
+		return nil, record.Errorf(record.BadResponse, "%s: the answer is to another request, %s", method, shorten(string(response.ID)))
 	}
 	return response.Result, nil
 }
@@ -271,17 +263,17 @@ func (c *Client) do(request *http.Request, most int64) (status int, text []byte,
 	response, err := c.http.Do(request)
 	if err != nil {
 		if ours := record.OutOfFiles(err); ours != nil {
-			return 0, nil, failure(ours.Class, "%s", c.secrets.String(shorten(ours.Message)))
+			return 0, nil, record.Errorf(ours.Class, "%s", c.secrets.String(shorten(ours.Message)))
 		}
-		return 0, nil, failure(record.Network, "%s", c.secrets.String(shorten(err.Error())))
+		return 0, nil, record.Errorf(record.Network, "%s", c.secrets.String(shorten(err.Error())))
 	}
 	defer response.Body.Close()
 	text, err = io.ReadAll(io.LimitReader(response.Body, most+1))
 	switch {
 	case err != nil:
-		return 0, nil, failure(record.Incomplete, "the connection ended inside the answer: %v", err)
+		return 0, nil, record.Errorf(record.Incomplete, "the connection ended inside the answer: %v", err)
 	case int64(len(text)) > most:
-		return 0, nil, failure(record.BadResponse, "the answer is longer than %d bytes", most)
+		return 0, nil, record.Errorf(record.BadResponse, "the answer is longer than %d bytes", most)
 	}
 	return response.StatusCode, text, nil
 }
@@ -317,7 +309,7 @@ func (c *Client) refused(status int, text []byte, what string) error {
 	} else if told := strings.TrimSpace(string(text)); told != "" {
 		message += ": " + told
 	}
-	return &statusError{status, failure(class, "%s", c.secrets.String(shorten(message)))}
+	return &statusError{status, record.Errorf(class, "%s", c.secrets.String(shorten(message)))}
 }
 
 // told classes an error by its code: those of JSON-RPC, and of them the
@@ -330,10 +322,10 @@ func (c *Client) told(e *rpcError, method string) error {
 	case -32006:
 		class = record.BadResponse
 	}
-	return failure(class, "%s: error %d: %s", method, e.Code, c.secrets.String(shorten(e.Message)))
+	return record.Errorf(class, "%s: error %d: %s", method, e.Code, c.secrets.String(shorten(e.Message)))
 }
 
-// statusError is an error that came with a status of HTTP.
+// statusError is an error that came with an HTTP status.
 type statusError struct {
 	status int
 	cause  *record.Error
@@ -342,12 +334,7 @@ type statusError struct {
 func (e *statusError) Error() string { return e.cause.Error() }
 func (e *statusError) Unwrap() error { return e.cause }
 
-func missing(err error) bool {
-	var told *statusError
-	return errors.As(err, &told) && (told.status == http.StatusNotFound || told.status == http.StatusGone)
-}
-
-// passing says whether a question that failed so may be asked again.
+// passing reports whether a poll that failed so may be repeated.
 func passing(err error) bool {
 	var failed *record.Error
 	if !errors.As(err, &failed) {
@@ -360,10 +347,6 @@ func passing(err error) bool {
 	return false
 }
 
-func failure(class record.ErrorClass, format string, arguments ...any) *record.Error {
-	return &record.Error{Class: class, Message: fmt.Sprintf(format, arguments...)}
-}
-
 // shorten keeps messages readable.
 func shorten(text string) string {
 	const most = 500
@@ -374,45 +357,21 @@ func shorten(text string) string {
 }
 
 // wire is a version of the protocol, as it is spoken over JSON-RPC.
-type wire string
+type wire struct{ version, send, get, cancel string }
 
 // The wires. Until 0.3 methods have the names of resources, and parts and results
-// say of what kind they are; since 1.0 the wire is that of protobuf's JSON.
-const (
-	wire03 wire = "0.3"
-	wire10 wire = "1.0"
+// name their kinds; since 1.0 the wire is that of protobuf's JSON.
+var (
+	wire03 = wire{"0.3", "message/send", "tasks/get", "tasks/cancel"}
+	wire10 = wire{"1.0", "SendMessage", "GetTask", "CancelTask"}
 )
 
-func (w wire) send() string {
-	if w == wire10 {
-		return "SendMessage"
-	}
-	return "message/send"
-}
-
-func (w wire) get() string {
-	if w == wire10 {
-		return "GetTask"
-	}
-	return "tasks/get"
-}
-
-func (w wire) cancel() string {
-	if w == wire10 {
-		return "CancelTask"
-	}
-	return "tasks/cancel"
-}
-
-// accepted are the kinds of output that can be used.
-var accepted = []string{"text/plain", "application/json"}
-
 // message is the parameter of send. The agent is asked to answer at once, with a
-// task that is asked after: only a task that is known can be cancelled, and long
+// task that is polled: only a task that is known can be cancelled, and long
 // answers do not outlive what lies between.
 func (w wire) message(text, conversation, id string) map[string]any {
 	message := map[string]any{"messageId": id}
-	configuration := map[string]any{"acceptedOutputModes": accepted}
+	configuration := map[string]any{"acceptedOutputModes": []string{"text/plain", "application/json"}}
 	if conversation != "" {
 		message["contextId"] = conversation
 	}

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agentbench/agentbench/engine/external"
@@ -81,53 +83,54 @@ func (s *Server) Server(ctx context.Context) (record.ToolServer, error) {
 	if err != nil {
 		return record.ToolServer{}, err
 	}
-	tools, err := v.tools(ctx)
-	return record.ToolServer{Name: s.options.Name, Tools: tools}, err
+	tools, known := v.link.told()
+	if !known {
+		begun, err := v.session(ctx)
+		if err != nil {
+			return record.ToolServer{}, err
+		}
+		tools = begun.tools
+	}
+	return record.ToolServer{Name: s.options.Name, Tools: tools}, nil
 }
 
 // Tools are those that are used of a server that told this of itself.
 func (s *Server) Tools(told record.ToolServer) ([]tool.Tool, error) {
-	if err := s.known(told.Tools); err != nil {
-		return nil, err
+	o := &s.options
+	for _, name := range slices.Concat(o.Only, o.Pure) {
+		if !slices.ContainsFunc(told.Tools, func(t record.ServerTool) bool { return t.Name == name }) {
+			return nil, record.Errorf(record.InvalidRequest, "the server %q has no tool %q; it has %s", o.Name, name, names(told.Tools))
+		}
 	}
 	var used []tool.Tool
 	for i := range told.Tools {
-		if t := &told.Tools[i]; s.options.Only == nil || slices.Contains(s.options.Only, t.Name) {
-			used = append(used, &remote{server: s, name: t.Name, definition: s.definition(t)})
+		if t := &told.Tools[i]; o.Only == nil || slices.Contains(o.Only, t.Name) {
+			used = append(used, s.tool(t))
 		}
 	}
 	return used, nil
 }
 
-// definition tells of a tool under a name that models may write.
-func (s *Server) definition(t *record.ServerTool) tool.Definition {
-	return tool.Definition{
-		Name: writable(t.Name), Description: t.Description, Parameters: t.Parameters,
+// tool is one of the server's under a name that models may write. The time that it takes to
+// start a dead server again is part of its use.
+func (s *Server) tool(t *record.ServerTool) tool.Tool {
+	defined := tool.Definition{
+		Name: tool.Callable(t.Name), Description: t.Description, Parameters: t.Parameters,
 		Server: s.options.Name, Identity: s.identity + " " + t.Name,
 		Timeout: s.options.Timeout, Retries: s.options.Retries,
 		Pure: slices.Contains(s.options.Pure, t.Name),
 	}
-}
-
-// writable is a name in the letters that APIs allow in the names of functions.
-func writable(name string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
-			return r
+	name := t.Name // as the server calls it
+	return tool.Tool{Definition: defined, Use: func(ctx context.Context, use *tool.Use) (tool.Result, error) {
+		v, err := s.visit(ctx)
+		if err != nil {
+			return tool.Result{}, err
 		}
-		return '_'
-	}, name)
-}
-
-// known holds what is asked for against what there is.
-func (s *Server) known(all []record.ServerTool) error {
-	for _, name := range slices.Concat(s.options.Only, s.options.Pure) {
-		if !slices.ContainsFunc(all, func(t record.ServerTool) bool { return t.Name == name }) {
-			return failure(record.InvalidRequest, "the server %q has no tool %q; it has %s", s.options.Name, name, names(all))
-		}
-	}
-	return nil
+		begin := s.options.Now()
+		result, err := v.call(ctx, &request{name: name, arguments: use.Arguments, pure: defined.Pure})
+		result.Duration = s.options.Now().Sub(begin)
+		return result, err
+	}}
 }
 
 // names lists tools, some of them where there are many.
@@ -146,32 +149,6 @@ func names(all []record.ServerTool) string {
 	return strings.Join(list, ", ")
 }
 
-// remote is one tool of a server.
-type remote struct {
-	server     *Server
-	name       string // as the server calls it
-	definition tool.Definition
-}
-
-func (r *remote) Definition() tool.Definition { return r.definition }
-
-// Use calls the tool. The time that it takes to start a dead server again is part
-// of the use.
-func (r *remote) Use(ctx context.Context, use *tool.Use) (tool.Result, error) {
-	v, err := r.server.visit(ctx)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	begin := r.server.options.Now()
-	result, err := v.call(ctx, &request{name: r.name, arguments: use.Arguments, pure: r.definition.Pure})
-	result.Duration = r.server.options.Now().Sub(begin)
-	return result, err
-}
-
-func failure(class record.ErrorClass, format string, args ...any) *record.Error {
-	return &record.Error{Class: class, Message: fmt.Sprintf(format, args...)}
-}
-
 // maxFault is how much of what a server says of an error is told.
 const maxFault = 4 << 10
 
@@ -179,11 +156,11 @@ const maxFault = 4 << 10
 func result(answer *sdk.CallToolResult, attempts int) (tool.Result, error) {
 	r := tool.Result{Attempts: attempts}
 	if answer.IsError {
-		return r, failure(record.Tool, "%s", fault(answer))
+		return r, record.Errorf(record.Tool, "%s", fault(answer))
 	}
 	var err error
 	if r.Content, err = content(answer); err != nil {
-		return r, failure(record.Tool, "the answer cannot be read: %v", err)
+		return r, record.Errorf(record.Tool, "the answer cannot be read: %v", err)
 	}
 	return r, nil
 }
@@ -286,8 +263,8 @@ func marshal(value any) (json.RawMessage, error) {
 type visit struct {
 	link   *link
 	name   string
-	turn   lock
-	now    *session // nil: none yet, or it died
+	turn   *semaphore.Weighted // of 1: waiting for it ends with a context
+	now    *session            // nil: none yet, or it died
 	deaths int
 	why    string // of the last death
 }
@@ -299,8 +276,7 @@ type request struct {
 	pure      bool
 }
 
-// What a run keeps is known by what the server is: stages that declare the same
-// one have it together.
+// A run keeps these by the server's identity: stages that declare the same server share them.
 type (
 	visitKey string
 	linkKey  string
@@ -310,14 +286,11 @@ type (
 func (s *Server) visit(ctx context.Context) (*visit, error) {
 	run := tool.RunOf(ctx)
 	if run == nil {
-		return nil, failure(record.Internal, "the server %q was asked for its tools outside of a run", s.options.Name)
+		return nil, record.Errorf(record.Internal, "the server %q was asked for its tools outside of a run", s.options.Name)
 	}
-	v, err := run.Keep(visitKey(s.identity), func() (any, func(), error) {
-		return &visit{link: s.link(run), name: s.options.Name, turn: newLock()}, nil, nil
+	v, _ := run.Keep(visitKey(s.identity), func() (any, func(), error) { // it never fails
+		return &visit{link: s.link(run), name: s.options.Name, turn: semaphore.NewWeighted(1)}, nil, nil
 	})
-	if err != nil {
-		return nil, err
-	}
 	return v.(*visit), nil
 }
 
@@ -326,8 +299,8 @@ func (s *Server) link(run *tool.Run) *link {
 	if s.options.Shared != nil {
 		run = s.options.Shared
 	}
-	l, _ := run.Keep(linkKey(s.identity), func() (any, func(), error) { // it never fails
-		l := newLink(&s.options)
+	l, _ := run.Keep(linkKey(s.identity), func() (any, func(), error) {
+		l := &link{options: &s.options, turn: semaphore.NewWeighted(1)}
 		return l, l.close, nil
 	})
 	return l.(*link)
@@ -343,24 +316,12 @@ func (o *Options) identity() string {
 	return fmt.Sprintf("mcp %x", sha256.Sum256([]byte(is)))
 }
 
-// tools are those that the server told of first.
-func (v *visit) tools(ctx context.Context) ([]record.ServerTool, error) {
-	if told, known := v.link.told(); known {
-		return told, nil
-	}
-	s, err := v.session(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return s.tools, nil
-}
-
 // session is one that lives, as far as can be told.
 func (v *visit) session(ctx context.Context) (*session, error) {
-	if err := v.turn.acquire(ctx); err != nil {
-		return nil, err
+	if v.turn.Acquire(ctx, 1) != nil {
+		return nil, context.Cause(ctx)
 	}
-	defer v.turn.release()
+	defer v.turn.Release(1)
 	if v.now != nil {
 		why, dead := v.now.dead()
 		if !dead {
@@ -369,7 +330,7 @@ func (v *visit) session(ctx context.Context) (*session, error) {
 		v.now, v.why, v.deaths = nil, why, v.deaths+1
 	}
 	if v.deaths > 1 {
-		return nil, failure(record.Tool, "the server %q died again: %s", v.name, v.why)
+		return nil, record.Errorf(record.Tool, "the server %q died again: %s", v.name, v.why)
 	}
 	s, err := v.link.session(ctx)
 	if err != nil && ctx.Err() == nil {
@@ -384,8 +345,11 @@ func (v *visit) session(ctx context.Context) (*session, error) {
 func (v *visit) call(ctx context.Context, r *request) (tool.Result, error) {
 	for attempt := 1; ; attempt++ {
 		s, err := v.session(ctx)
-		if err != nil {
-			return tool.Result{Attempts: attempt}, told(ctx, err)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return tool.Result{Attempts: attempt}, context.Cause(ctx)
+		case err != nil: // whatever class it has, to the agent it is an error of the tool
+			return tool.Result{Attempts: attempt}, record.Errorf(record.Tool, "%s", message(err))
 		}
 		answer, sent, err := s.call(ctx, r)
 		if err == nil {
@@ -396,9 +360,9 @@ func (v *visit) call(ctx context.Context, r *request) (tool.Result, error) {
 		case ctx.Err() != nil:
 			return tool.Result{Attempts: attempt}, context.Cause(ctx)
 		case !dead:
-			return tool.Result{Attempts: attempt}, failure(record.Tool, "%s", refusal(err))
+			return tool.Result{Attempts: attempt}, record.Errorf(record.Tool, "%s", refusal(err))
 		case sent && !r.pure:
-			return tool.Result{Attempts: attempt}, failure(record.Tool, "the server %q died during the call: %s", v.name, why)
+			return tool.Result{Attempts: attempt}, record.Errorf(record.Tool, "the server %q died during the call: %s", v.name, why)
 		}
 	}
 }
@@ -415,28 +379,3 @@ func refusal(err error) string {
 	}
 	return "the answer has no result"
 }
-
-// told is an error as an agent is told it: whatever the server's fault is, it is
-// one of the tool to whoever uses it.
-func told(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return failure(record.Tool, "%s", message(err))
-}
-
-// lock is a mutex that is not waited for longer than a context lasts.
-type lock chan struct{}
-
-func newLock() lock { return make(lock, 1) }
-
-func (l lock) acquire(ctx context.Context) error {
-	select {
-	case l <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (l lock) release() { <-l }

@@ -182,7 +182,7 @@ func TestAServerRefusesACall(t *testing.T) {
 	}
 	tools, _ := s.Tools(told)
 	for _, one := range tools {
-		if one.Definition().Name == "double" {
+		if one.Name == "double" {
 			_, err = one.Use(ctx, &tool.Use{Arguments: []byte(`{"n":"x"}`)})
 			fails(t, err, record.Tool, "validating")
 		}

@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -68,7 +70,7 @@ func open(ctx context.Context, o *Options) (s *session, err error) {
 			return nil, failed
 		}
 		s, err = dial(ctx, o.Name, program, version)
-		if err == nil || ctx.Err() != nil || classOf(err) != record.Server {
+		if broke, ok := errors.AsType[*record.Error](err); ctx.Err() != nil || !ok || broke.Class != record.Server {
 			break
 		}
 	}
@@ -94,7 +96,7 @@ func dial(ctx context.Context, name string, p peer, version string) (*session, e
 	}
 	s.end(err)
 	s.close()
-	return nil, failure(class(err), "the server %q cannot be used: %s", name, s.why)
+	return nil, record.Errorf(class(err), "the server %q cannot be used: %s", name, s.why)
 }
 
 // class is what kind of fault it is when a session cannot begin.
@@ -110,13 +112,6 @@ func class(err error) record.ErrorClass {
 		return record.InvalidRequest
 	}
 	return record.BadResponse
-}
-
-func classOf(err error) record.ErrorClass {
-	if failed, ok := errors.AsType[*record.Error](err); ok {
-		return failed.Class
-	}
-	return ""
 }
 
 // list asks for all tools.
@@ -217,12 +212,6 @@ func (s *session) close() {
 	})
 }
 
-// answered says whether an error is the server's answer to the call.
-func answered(err error) bool {
-	var answer *jsonrpc.Error
-	return errors.As(err, &answer)
-}
-
 // message is an error without the names of the protocol's parts.
 func message(err error) string {
 	if failed, ok := errors.AsType[*record.Error](err); ok {
@@ -243,7 +232,7 @@ var wrapping = regexp.MustCompile(`^((calling|sending) "[a-z/]+": |rejected by t
 // link keeps a server for those who use it, one session at a time.
 type link struct {
 	options *Options
-	turn    lock // of whoever starts the server
+	turn    *semaphore.Weighted // of 1: to start the server
 
 	mu     sync.Mutex
 	now    *session
@@ -251,8 +240,6 @@ type link struct {
 	tools  []record.ServerTool // that the server told of when it was started first
 	closed bool
 }
-
-func newLink(o *Options) *link { return &link{options: o, turn: newLock()} }
 
 // told are the tools of the server, once it was started.
 func (l *link) told() (tools []record.ServerTool, known bool) {
@@ -263,10 +250,10 @@ func (l *link) told() (tools []record.ServerTool, known bool) {
 
 // session is the one in use, or a new one where there is none that lives.
 func (l *link) session(ctx context.Context) (*session, error) {
-	if err := l.turn.acquire(ctx); err != nil {
-		return nil, err
+	if l.turn.Acquire(ctx, 1) != nil {
+		return nil, context.Cause(ctx)
 	}
-	defer l.turn.release()
+	defer l.turn.Release(1)
 	if s := l.current(); s != nil {
 		return s, nil
 	}
@@ -279,7 +266,7 @@ func (l *link) session(ctx context.Context) (*session, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case starting.Err() != nil:
-		return nil, failure(record.CallTimeout, "the server %q did not tell of its tools within %v", l.options.Name, l.options.Start)
+		return nil, record.Errorf(record.CallTimeout, "the server %q did not tell of its tools within %v", l.options.Name, l.options.Start)
 	}
 	return nil, err
 }
@@ -301,7 +288,7 @@ func (l *link) keep(s *session) error {
 	defer l.mu.Unlock()
 	if l.closed {
 		s.close()
-		return failure(record.Internal, "the server %q was asked for after the run's end", l.options.Name)
+		return record.Errorf(record.Internal, "the server %q was asked for after the run's end", l.options.Name)
 	}
 	if !l.begun {
 		l.begun, l.tools = true, s.tools
@@ -470,7 +457,10 @@ func (e *endpoint) transport(*session) sdk.Transport {
 
 // fatal takes what is no answer for the end: the server forgot the session, or
 // died over the call. A new session costs nothing.
-func (e *endpoint) fatal(err error) bool { return !answered(err) }
+func (e *endpoint) fatal(err error) bool {
+	_, answered := errors.AsType[*jsonrpc.Error](err)
+	return !answered
+}
 
 func (e *endpoint) close(leave func()) {
 	leave()
