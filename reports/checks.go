@@ -51,7 +51,7 @@ func (c *Comparison) Checks() iter.Seq[page.Check] {
 // failures: it passes, and its message says what it is.
 func (c *Comparison) check(row *differenceRow) page.Check {
 	d := row.Difference
-	k := page.Check{Group: row.pair.Name, Name: d.Quantity, State: page.Passed, Message: d.message(), Loud: d.Gated}
+	k := page.Check{Group: row.pair.Name, Name: d.Quantity, State: page.Passed, Message: d.message(), Loud: d.Gated, Score: !d.Gated}
 	switch {
 	case c.Fails(d):
 		k.State = page.Failed
@@ -271,7 +271,7 @@ func (r *Report) notRun(i int) (page.Check, bool) {
 	c := &r.Configurations[i]
 	n := c.Expected - c.Runs - len(r.runs.absent[i])
 	return page.Check{
-		Group: c.Name, Name: "(not run)", State: page.Errored, Message: fmt.Sprintf("%d of %s were not made", n, page.Plural(c.Expected, "run", "runs")),
+		Group: c.Name, Name: "(not run)", State: page.Errored, Score: true, Message: fmt.Sprintf("%d of %s were not run", n, page.Plural(c.Expected, "run", "runs")),
 	}, n > 0
 }
 
@@ -280,7 +280,7 @@ func (r *Report) notRun(i int) (page.Check, bool) {
 // measured leaves the answer open.
 func (r *Report) check(configuration int, task string, group []int32, missed []absent) page.Check {
 	t := r.tally(group)
-	c := page.Check{Group: r.Configurations[configuration].Name, Name: task, Seconds: t.seconds, Untimed: t.untimed, Message: r.taskMessage(&t, missed)}
+	c := page.Check{Group: r.Configurations[configuration].Name, Name: task, Score: true, Seconds: t.seconds, Untimed: t.untimed, Message: r.taskMessage(&t, missed)}
 	switch {
 	case t.successes < t.judged:
 		c.State = page.Failed

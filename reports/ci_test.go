@@ -359,7 +359,7 @@ func TestJUnitFoldsTrialsIntoCases(t *testing.T) {
 		"both":      "1.000 error: right: 1 of 1 run with success, with a fault: server 1, cancelled: 1",
 		"unscored":  "1.000 skipped: right could not judge 1 run",
 		"pending":   "1.000 skipped: right has not judged 1 run yet",
-		"(not run)": "0.000 error: 7 of 24 runs were not made",
+		"(not run)": "0.000 error: 7 of 24 runs were not run",
 	}
 	for name := range want {
 		if got[name] != want[name] {

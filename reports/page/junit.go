@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -13,8 +14,9 @@ import (
 // a case for each check. A case that failed is a failure, one that could not be
 // measured an error, and one of which nothing says yes or no is skipped. Each
 // case has at most one of them, as most readers of the format demand.
-func writeJUnit(w io.Writer, p Page, _ Options) error {
-	suites := junitSuites(p)
+func writeJUnit(w io.Writer, p Page, options Options) error {
+	checks := junitChecks(p, options.Cases)
+	suites := junitSuites(checks)
 	out := bufio.NewWriter(w) // the encoder writes case by case
 	out.WriteString(xml.Header)
 	x := junit{xml.NewEncoder(out)}
@@ -23,7 +25,7 @@ func writeJUnit(w io.Writer, p Page, _ Options) error {
 	if err := x.EncodeToken(root); err != nil {
 		return err
 	}
-	if err := x.cases(p, suites); err != nil {
+	if err := x.cases(p, checks, suites); err != nil {
 		return err
 	}
 	if err := x.EncodeToken(root.End()); err != nil {
@@ -36,13 +38,39 @@ func writeJUnit(w io.Writer, p Page, _ Options) error {
 	return out.Flush()
 }
 
+// junitChecks are the checks of one kind. Where a page has none of that kind, its answer is the only one: readers of the
+// format refuse a file without cases.
+func junitChecks(p Page, cases string) iter.Seq[Check] {
+	return func(yield func(Check) bool) {
+		none := true
+		for c := range p.Checks() {
+			if cases == "thresholds" && c.Score || cases == "scores" && !c.Score {
+				continue
+			}
+			none = false
+			if !yield(c) {
+				return
+			}
+		}
+		if !none {
+			return
+		}
+		raw := func(text string) string { return text }
+		a := p.Answer(raw)
+		if a.State == Undecided {
+			a.State = Skipped
+		}
+		yield(Check{Group: "suite", Name: p.Heading(raw), State: a.State, Message: a.String()})
+	}
+}
+
 // junit writes suite after suite, and holds no more than a case.
 type junit struct{ *xml.Encoder }
 
 // cases writes the suites with their cases; each group of checks is one.
-func (x junit) cases(p Page, suites []junitSuite) (err error) {
+func (x junit) cases(p Page, checks iter.Seq[Check], suites []junitSuite) (err error) {
 	at := -1
-	for c := range p.Checks() {
+	for c := range checks {
 		if at < 0 || c.Group != suites[at].group {
 			if at >= 0 {
 				err = x.end(p, suites, at)
@@ -110,8 +138,8 @@ type junitSuite struct {
 }
 
 // junitSuites are the groups of checks, counted.
-func junitSuites(p Page) (suites []junitSuite) {
-	for c := range p.Checks() {
+func junitSuites(checks iter.Seq[Check]) (suites []junitSuite) {
+	for c := range checks {
 		if last := len(suites) - 1; last < 0 || suites[last].group != c.Group {
 			suites = append(suites, junitSuite{group: c.Group, count: map[State]int{}})
 		}

@@ -120,6 +120,8 @@ type Check struct {
 	Untimed     bool    // Seconds is unknown
 	// Loud says that a failure is worth an annotation of its own.
 	Loud bool
+	// Score says that the check only shows scores: that it fails does not make the command fail.
+	Score bool
 }
 
 // Fact is a number or a text with its name.
@@ -188,7 +190,12 @@ type Options struct {
 	// all of them, and the first one in CSV, which holds one table only. JSON
 	// and JUnit always hold everything.
 	Tables []string
+	// Cases are the checks that JUnit has as test cases, one of JUnitCases; "" is both.
+	Cases string
 }
+
+// JUnitCases are the checks that JUnit can have: those that make the command fail, those that only show scores, or both.
+var JUnitCases = []string{"thresholds", "scores", "both"}
 
 // columns are those of the terminal.
 func (o *Options) columns() int {

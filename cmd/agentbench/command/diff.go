@@ -44,7 +44,7 @@ Exit codes: 1 a gated line is worse (see --fail-on and --gate), a threshold fail
 in a path that --vary does not name; 5 too little to compare.`,
 		Args: arguments(1, 2, "two results, or one with --baseline or the suite's baseline"),
 		RunE: func(c *cobra.Command, args []string) error {
-			err := cmp.Or(f.reportFlags.validate(), f.compareFlags.validate(), f.thresholdFlags.validate(), f.gateFlags.validate())
+			err := cmp.Or(f.reportFlags.validate(), f.compareFlags.validate(), f.thresholdFlags.validate())
 			if err != nil {
 				return err
 			}
@@ -54,6 +54,7 @@ in a path that --vary does not name; 5 too little to compare.`,
 	}
 	f.reportFlags.declare(c, reports.DiffTableNames)
 	f.declareAll(c)
+	f.declareCases(c)
 	f.compareFlags.declare(c)
 	f.thresholdFlags.declare(c)
 	f.gateFlags.declare(c)

@@ -83,6 +83,22 @@ type list struct {
 
 func (l *list) GetSlice() []string { return l.texts }
 
+// choiceFlag declares a flag whose value is one of a few words; an empty one keeps the default.
+func choiceFlag(c *cobra.Command, to *string, name string, words []string, use string) {
+	c.Flags().Var(&checked{"string", func(text string) error {
+		switch {
+		case text == "":
+			return nil
+		case !slices.Contains(words, text):
+			return exit.Usage(exit.DidYouMean(text, words, "use one of: "+strings.Join(words, ", ")), "--%s %s: unknown value", name, text)
+		}
+		*to = text
+		return nil
+	}, func() string { return *to }}, name, use)
+	// It fails only where there is no such flag.
+	_ = c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
 func concurrencyFlag(c *cobra.Command, to *int, what string) {
 	wholeFlag(c, to, "concurrency", 1, noMost, "--concurrency 1 is one after the other", "maximum "+what+" at the same time (default: the suite's, else 8)")
 }
@@ -140,15 +156,8 @@ type cacheFlags struct {
 
 func (f *cacheFlags) declare(c *cobra.Command) {
 	f.mode = cache.On
-	c.Flags().Var(&checked{"string", func(text string) (err error) {
-		if f.mode, err = cache.ParseMode(text); err != nil {
-			return exit.Usage(exit.DidYouMean(text, cache.Modes, "there are: "+strings.Join(cache.Modes, ", ")), "%w", err)
-		}
-		return nil
-	}, func() string { return string(f.mode) }}, "cache", "response cache: "+strings.Join(cache.Modes, ", ")+" (never call a model)")
+	choiceFlag(c, (*string)(&f.mode), "cache", cache.Modes, "response cache: "+strings.Join(cache.Modes, ", ")+" (never call a model)")
 	c.Flags().StringVar(&f.dir, "cache-dir", "", "folder of the response cache (default: cache, next to the result folder)")
-	// It fails only where there is no such flag.
-	_ = c.RegisterFlagCompletionFunc("cache", cobra.FixedCompletions(cache.Modes, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // recordFlags say how a suite is recorded.
@@ -244,16 +253,9 @@ type gateFlags struct {
 }
 
 func (f *gateFlags) declare(c *cobra.Command) {
-	c.Flags().StringVar(&f.failOn, "fail-on", reports.FailOnWorse, "exit with 1 if a gated line is: worse, cannot-tell (worse or inconclusive), none (never)")
+	f.failOn = reports.FailOnWorse
+	choiceFlag(c, &f.failOn, "fail-on", reports.FailOns, "exit with 1 if a gated line is: worse, cannot-tell (worse or inconclusive), none (never)")
 	c.Flags().StringArrayVar(&f.gates, "gate", nil, "line that can fail the command: a score, an amount such as cost_usd, scores or amounts (repeatable; default scores)")
-	_ = c.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(reports.FailOns, cobra.ShellCompDirectiveNoFileComp))
-}
-
-func (f *gateFlags) validate() error {
-	if !slices.Contains(reports.FailOns, f.failOn) {
-		return exit.Usage(exit.DidYouMean(f.failOn, reports.FailOns, "there are: "+strings.Join(reports.FailOns, ", ")), "--fail-on %s: unknown value", f.failOn)
-	}
-	return nil
 }
 
 // thresholdFlags are CEL bounds from the command line.
@@ -278,6 +280,7 @@ type reportFlags struct {
 	tables []string // to be written; none: all, or the command's own choice
 	writes []string // FORMAT=FILE
 	all    bool     // tables, in the place of a summary
+	cases  string   // of JUnit; "": all
 
 	files []formatFile
 	names []string // of the tables that there are
@@ -304,6 +307,12 @@ func (f *reportFlags) declare(c *cobra.Command, tables []string) {
 // declareAll is for commands whose page has a summary.
 func (f *reportFlags) declareAll(c *cobra.Command) {
 	c.Flags().BoolVar(&f.all, "all", false, "show all tables instead of the summary")
+}
+
+// declareCases is for commands whose JUnit has cases of scores.
+func (f *reportFlags) declareCases(c *cobra.Command) {
+	f.cases = page.JUnitCases[0]
+	choiceFlag(c, &f.cases, "junit-cases", page.JUnitCases, "test cases in JUnit: "+strings.Join(page.JUnitCases, ", ")+" (thresholds: a case fails only if the command does)")
 }
 
 // validate finds what is wrong with the flags, files that cannot be written to

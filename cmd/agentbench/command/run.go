@@ -73,6 +73,7 @@ Exit codes: 0 success; 1 a threshold fails; 2 wrong usage; 3 the suite is wrong;
 	f.selectionFlags.declare(c)
 	f.reportFlags.declare(c, reports.TableNames)
 	f.declareAll(c)
+	f.declareCases(c)
 	f.recordFlags.declare(c, "result folder; results of the same suite in it are resumed (default results/SUITE-TIME-…)")
 	f.againstFlags.declare(c)
 	f.thresholdFlags.declare(c)

@@ -169,7 +169,7 @@ func (p *program) write(of page.Page, f *reportFlags, tables ...string) error {
 			return exit.Usage("it has: "+all[0].Name, "unknown table %q here", name)
 		}
 	}
-	options := page.Options{Format: f.format, Width: p.width(p.out), Color: p.colored(p.out), Summary: !f.all, Tables: f.tables}
+	options := page.Options{Format: f.format, Width: p.width(p.out), Color: p.colored(p.out), Summary: !f.all, Tables: f.tables, Cases: f.cases}
 	if len(f.tables) == 0 && f.format == "markdown" && len(tables) > 0 {
 		options.Tables = append([]string{"thresholds"}, tables...)
 	}
@@ -205,7 +205,7 @@ func (p *program) tellEmpty(of page.Page, named []string) {
 func (p *program) writeFiles(of page.Page, f *reportFlags) error {
 	summary := f.format == "github"
 	for _, file := range f.files {
-		options := page.Options{Format: file.format, Width: defaultWidth, Tables: f.tables}
+		options := page.Options{Format: file.format, Width: defaultWidth, Tables: f.tables, Cases: f.cases}
 		err := p.replaceFile(file.path, func(w io.Writer) error { return page.Write(w, of, options) })
 		if err != nil {
 			return exit.With(exit.NotMeasured, "", "--write %s=%s: %w", file.format, file.path, err)

@@ -310,17 +310,6 @@ const (
 // Modes are all modes, the default first.
 var Modes = []string{string(On), string(Off), string(Read), string(Write), string(Only)}
 
-// ParseMode reads a mode; "" is the default.
-func ParseMode(text string) (Mode, error) {
-	switch mode := Mode(text); mode {
-	case "":
-		return On, nil
-	case On, Off, Read, Write, Only:
-		return mode, nil
-	}
-	return "", fmt.Errorf("unknown cache mode %q", text)
-}
-
 type runKey struct{}
 
 // WithRun begins a run: the calls under the context are numbered, so that the

@@ -445,20 +445,6 @@ func TestTheIdentityInTheKey(t *testing.T) {
 	}
 }
 
-func TestParseMode(t *testing.T) {
-	for _, text := range Modes {
-		if mode, err := ParseMode(text); err != nil || string(mode) != text {
-			t.Errorf("%s: %q, %v", text, mode, err)
-		}
-	}
-	if mode, err := ParseMode(""); mode != On || err != nil {
-		t.Errorf("default: %q, %v", mode, err)
-	}
-	if _, err := ParseMode("maybe"); err == nil {
-		t.Error("maybe is a mode")
-	}
-}
-
 func someEntry() *entry {
 	return &entry{
 		Head: Head{
