@@ -587,8 +587,8 @@ func (b *baseline) read(from *Results) error {
 		if err != nil {
 			return err
 		}
-		if s.negative() { // no reader would take it
-			return fmt.Errorf("run %s: %w", s.ID, errNegative)
+		if err := s.amounts(); err != nil { // no reader would take it
+			return fmt.Errorf("run %s: %w", s.ID, err)
 		}
 		b.add(s)
 	}

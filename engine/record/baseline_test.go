@@ -239,7 +239,7 @@ func TestBaselineTellsItsDamage(t *testing.T) {
 		"a configuration":    {lines[0] + sealed(t, `"configuration":"x","task":"a","trial":1,"status":"completed","iterations":1`), `b.jsonl:2: its manifest has no configuration "x"`, 0},
 		"no status":          {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"iterations":1`), "b.jsonl:2: the trial or the status", 0},
 		"an absurd number":   {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":99999999999`), "b.jsonl:2: 99999999999 iterations", 0},
-		"a huge trial":       {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":4294967297,"status":"completed","iterations":1`), "b.jsonl:2: there is no trial 4294967297", 0},
+		"a huge trial":       {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":4294967297,"status":"completed","iterations":1`), "b.jsonl:2: invalid trial 4294967297", 0},
 		"a negative cost":    {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"usage":{"cost_pusd":-1}`), "b.jsonl:2: its usage or time is negative", 0},
 		"a negative time":    {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"elapsed_ns":-1`), "b.jsonl:2: its usage or time is negative", 0},
 		"a score twice":      {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"scores":{"x":1,"x":0}`), "b.jsonl:2: it has two scores of one name", 0},

@@ -105,7 +105,7 @@ func (g *group) add(lines *[3][]byte, done func(error)) {
 	}
 }
 
-// finish tells everyone what became of the group and empties it.
+// finish reports to everyone what became of the group, and empties it.
 func (g *group) finish(err error) {
 	for _, done := range g.done {
 		done(err)
@@ -128,58 +128,36 @@ func emptied(buffer []byte) []byte {
 // commit writes one group after the other until the journal is closed.
 func (j *Journal) commit() {
 	defer close(j.ended)
-	for {
-		g, last := j.take()
+	for last := false; !last; {
+		j.await()
+		j.mu.Lock()
+		select {
+		case <-j.hurry: // it was meant for this group
+		default:
+		}
+		g := j.pending
+		j.pending, j.spare, j.writing, last = j.spare, nil, true, j.closed
+		j.changed.Broadcast()
+		j.mu.Unlock()
 		j.settle(g)
-		j.giveBack(g)
-		if last {
-			return
-		}
+		j.mu.Lock()
+		j.spare, j.writing = g, false // its memory is for the group after the next
+		j.changed.Broadcast()
+		j.mu.Unlock()
 	}
 }
 
-// settle writes a group and tells everyone what became of it. A panic ends the
-// journal as an error does: who reads the error says it without its secrets,
-// which the runtime would not.
-func (j *Journal) settle(g *group) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			j.fail(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
-			g.done = nil // it may have been one of them
-			g.finish(nil)
-		}
-	}()
-	g.finish(j.write(g))
-}
-
-// take waits for a group and takes it over; the last one may be empty.
-func (j *Journal) take() (g *group, last bool) {
-	if begun, wait := j.awaitFirst(); wait {
-		j.awaitOthers(begun)
-	}
+// await waits until something is pending, and then for more of it.
+func (j *Journal) await() {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	select {
-	case <-j.hurry: // it was meant for this group
-	default:
-	}
-	g, j.pending, j.spare, j.writing = j.pending, j.spare, nil, true
-	j.changed.Broadcast()
-	return g, j.closed
-}
-
-// awaitFirst waits until something is pending, and says since when it is and
-// whether to wait for more.
-func (j *Journal) awaitFirst() (begun time.Time, wait bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	for j.pending.size() == 0 && !j.closed {
 		j.changed.Wait()
 	}
-	return j.pending.since, j.pending.size() < fullGroup && !j.closed
-}
-
-func (j *Journal) awaitOthers(begun time.Time) {
+	begun, wait := j.pending.since, j.pending.size() < fullGroup && !j.closed
+	j.mu.Unlock()
+	if !wait {
+		return
+	}
 	timer := time.NewTimer(j.delay - time.Since(begun))
 	defer timer.Stop()
 	select {
@@ -188,24 +166,24 @@ func (j *Journal) awaitOthers(begun time.Time) {
 	}
 }
 
-// giveBack keeps the memory of a group for the one after the next.
-func (j *Journal) giveBack(g *group) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.spare, j.writing = g, false
-	j.changed.Broadcast()
-}
-
-// write writes a group; its first error is the journal's last word.
-func (j *Journal) write(g *group) error {
-	if j.err != nil || g.size() == 0 {
-		return j.err
+// settle writes a group and reports to everyone what became of it; the first error is the
+// journal's last word. A panic ends the journal as an error does: who reads the error says
+// it without its secrets, which the runtime would not.
+func (j *Journal) settle(g *group) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			j.fail(fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+			g.done = nil // it may have been one of them
+			g.finish(nil)
+		}
+	}()
+	err := j.err
+	if err == nil {
+		if err = j.writeFiles(g); err != nil {
+			j.fail(err)
+		}
 	}
-	err := j.writeFiles(g)
-	if err != nil {
-		j.fail(err)
-	}
-	return err
+	g.finish(err)
 }
 
 // fail lets nothing more be written.
@@ -218,23 +196,18 @@ func (j *Journal) fail(err error) {
 
 // writeFiles has the records on the disk before it begins with the others.
 func (j *Journal) writeFiles(g *group) error {
-	if err := j.writeFile(0, g); err != nil {
-		return err
+	for i, lines := range g.lines {
+		if len(lines) == 0 {
+			continue
+		}
+		if _, err := j.files[i].Write(lines); err != nil {
+			return writing(err)
+		}
+		if err := j.files[i].Sync(); err != nil {
+			return writing(err)
+		}
 	}
-	if err := j.writeFile(1, g); err != nil {
-		return err
-	}
-	return j.writeFile(2, g)
-}
-
-func (j *Journal) writeFile(i int, g *group) error {
-	if len(g.lines[i]) == 0 {
-		return nil
-	}
-	if _, err := j.files[i].Write(g.lines[i]); err != nil {
-		return writing(err)
-	}
-	return writing(j.files[i].Sync())
+	return nil
 }
 
 func writing(err error) error {
@@ -296,7 +269,7 @@ var ErrClosed = errors.New("the journal is closed")
 
 // Append encodes a finished run and its scores and has them written. It returns
 // as soon as they are encoded, or, when the disk is slow, as soon as there is
-// room; it takes no reference to its arguments. Where it returns an error, the
+// room; it keeps no reference to its arguments. Where it returns an error, the
 // run is not written and done is never called.
 //
 // done, where it is not nil, is called once: with nil when the record and the
@@ -345,10 +318,6 @@ func (j *Journal) append(done func(error), encode func(*[3][]byte) error) error 
 	if err := encode(lines); err != nil {
 		return err
 	}
-	return j.enqueue(lines, done)
-}
-
-func (j *Journal) enqueue(lines *[3][]byte, done func(error)) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for j.pending.size() > mostPending && j.err == nil && !j.closed {
@@ -371,7 +340,7 @@ func (j *Journal) enqueue(lines *[3][]byte, done func(error)) error {
 func (j *Journal) hurryUp() {
 	select {
 	case j.hurry <- struct{}{}:
-	default: // it was told already
+	default: // one is waiting to be read
 	}
 }
 
@@ -450,6 +419,23 @@ type Disk interface {
 	Truncate(name string, size int64) error
 }
 
+// replaceWith writes a whole file that consists of a text.
+func replaceWith(disk Disk, name string, text []byte) error {
+	return disk.Replace(name, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// appendTo appends to a file, and syncs it.
+func appendTo(disk Disk, name string, write func(io.Writer) error) error {
+	to, err := disk.Append(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(to), to.Sync(), to.Close())
+}
+
 // File is a file that is being appended to.
 type File interface {
 	io.Writer
@@ -469,11 +455,6 @@ type NotRegular struct {
 // Error names the file and what it is.
 func (e *NotRegular) Error() string { return fmt.Sprintf("%s is %s, not a file", e.Path, e.Kind) }
 
-func isNotRegular(err error) bool {
-	_, is := errors.AsType[*NotRegular](err)
-	return is
-}
-
 // openFile opens a file of a result folder for reading.
 func openFile(path string) (*os.File, error) { return openRegular(path, os.O_RDONLY) }
 
@@ -488,22 +469,24 @@ func openRegular(path string, flags int) (*os.File, error) {
 
 func statRegular(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, &NotRegular{path, kindOf(info.Mode())}
+	if err != nil || info.Mode().IsRegular() {
+		return info, err
 	}
-	return info, err
+	kind := "a device"
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		kind = "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		kind = "a named pipe"
+	case mode&fs.ModeSocket != 0:
+		kind = "a socket"
+	}
+	return info, &NotRegular{path, kind}
 }
 
-func kindOf(mode fs.FileMode) string {
-	switch {
-	case mode.IsDir():
-		return "a folder"
-	case mode&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
-	}
-	return "a device"
+func isNotRegular(err error) bool {
+	_, is := errors.AsType[*NotRegular](err)
+	return is
 }
 
 func readWhole(path string) ([]byte, error) {
@@ -599,28 +582,22 @@ func lock(dir string) (*locked, error) {
 	}
 	if err := tryLock(f); err != nil {
 		defer f.Close()
-		if errors.Is(err, errLocked) {
-			return nil, inUse(dir, f)
+		if !errors.Is(err, errLocked) {
+			return nil, fmt.Errorf("locking the results: %w", err)
 		}
-		return nil, fmt.Errorf("locking the results: %w", err)
+		busy := &InUse{Dir: dir}
+		if info, err := f.Stat(); err == nil { // it was locked when the file was last written
+			busy.Since = info.ModTime()
+		}
+		if text, err := os.ReadFile(f.Name()); err == nil {
+			busy.PID, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		}
+		return nil, busy
 	}
 	if f.Truncate(0) == nil {
 		f.WriteString(strconv.Itoa(os.Getpid()) + "\n") // a hint for others; a full disk shows elsewhere
 	}
 	return &locked{dir: dir, file: f}, nil
-}
-
-// inUse reads who holds the lock; it was taken when the file was last written.
-func inUse(dir string, f *os.File) error {
-	busy := &InUse{Dir: dir}
-	if info, err := f.Stat(); err == nil {
-		busy.Since = info.ModTime()
-	}
-	text, err := os.ReadFile(f.Name())
-	if err == nil {
-		busy.PID, _ = strconv.Atoi(strings.TrimSpace(string(text)))
-	}
-	return busy
 }
 
 func (l *locked) unlock() error { return l.file.Close() }
@@ -647,14 +624,16 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s:%d: %s (byte %d, %d bytes%s)", p.File, p.Line, p.What, p.Offset, p.Bytes, more)
 }
 
-// Unreadable reports whether an error of a reader means that a file cannot be read on; a
-// Problem alone does not: the lines behind it are read.
-func Unreadable(err error) bool {
-	var problem *Problem
-	return err != nil && !errors.As(err, &problem)
+// Unreadable reports whether an error of a reader means that the rest of a file cannot be
+// read; after a Problem alone the lines behind it are read.
+func Unreadable(err error) bool { return err != nil && !isDamage(err) }
+
+func isDamage(err error) bool {
+	_, is := errors.AsType[*Problem](err)
+	return is
 }
 
 func isTorn(err error) bool {
-	var p *Problem
-	return errors.As(err, &p) && p.Torn
+	p, is := errors.AsType[*Problem](err)
+	return is && p.Torn
 }

@@ -105,10 +105,11 @@ func OpenLedger(dir string, b *Balance) (*Ledger, error) {
 func (l *Ledger) begin(dir string, b *Balance) (err error) {
 	disk := folder(dir)
 	if b.rewrite {
-		if err := l.carry(disk, b); err != nil {
-			return err
-		}
-	} else if err := disk.Truncate(ledgerFile, b.good); err != nil {
+		err = l.carry(disk, b)
+	} else {
+		err = disk.Truncate(ledgerFile, b.good)
+	}
+	if err != nil {
 		return err
 	}
 	if l.head, err = openRegular(filepath.Join(dir, ledgerHead), os.O_CREATE|os.O_WRONLY); err != nil {
@@ -118,17 +119,24 @@ func (l *Ledger) begin(dir string, b *Balance) (err error) {
 		return err
 	}
 	l.doubt = b.InDoubt()
-	if !b.rewrite {
-		l.settleDangling(b)
+	for _, entry := range slices.Sorted(maps.Keys(b.open)) { // calls in flight when a process ended stay in doubt
+		reserved := b.open[entry]
+		l.append(&ledgerEntry{Of: entry, Doubt: &reserved, Cause: CauseKilled})
 	}
 	l.seal()
 	return l.err
 }
 
-// carry writes the ledger anew: one entry that holds the balance.
+// carry writes the ledger anew: one entry that holds the balance. What was damaged is
+// kept aside.
 func (l *Ledger) carry(disk folder, b *Balance) error {
 	if b.damaged {
-		if err := keepAside(disk, ledgerFile, damagedLedger); err != nil {
+		from, err := openFile(filepath.Join(string(disk), ledgerFile))
+		if err == nil {
+			defer from.Close()
+			err = appendTo(disk, damagedLedger, func(w io.Writer) error { _, err := io.Copy(w, from); return err })
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -137,37 +145,7 @@ func (l *Ledger) carry(disk folder, b *Balance) error {
 	if err != nil {
 		return err
 	}
-	return disk.Replace(ledgerFile, func(to io.Writer) error {
-		_, err := to.Write(line)
-		return err
-	})
-}
-
-// keepAside appends a file to another one, if it is there.
-func keepAside(disk folder, name, aside string) error {
-	from, err := openFile(filepath.Join(string(disk), name))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := disk.Append(aside)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Sync(), to.Close())
-}
-
-// settleDangling ends the calls that were in flight when a process ended: they stay
-// in doubt.
-func (l *Ledger) settleDangling(b *Balance) {
-	for _, entry := range b.dangling() {
-		reserved := b.open[entry]
-		l.append(&ledgerEntry{Of: entry, Doubt: &reserved, Cause: CauseKilled})
-	}
+	return replaceWith(disk, ledgerFile, line)
 }
 
 // Reserve puts down what a call may cost before it is made, and gives the number to
@@ -256,12 +234,9 @@ func (l *Ledger) seal() {
 	l.touched()
 }
 
-// withoutZeros leaves out the causes of nothing.
 func withoutZeros(by map[Cause]Usage) map[Cause]Usage {
-	kept := map[Cause]Usage{}
-	for _, cause := range causes(by) {
-		kept[cause] = by[cause]
-	}
+	kept := maps.Clone(by)
+	maps.DeleteFunc(kept, func(_ Cause, u Usage) bool { return u == Usage{} })
 	return kept
 }
 
@@ -295,15 +270,12 @@ func (l *Ledger) syncing() {
 	}
 }
 
-// errLedgerClosed is why nothing is written any more.
-var errLedgerClosed = errors.New("the ledger is closed")
-
-// Close seals the ledger and gives the first error of all writes.
+// Close seals the ledger and returns the first error of all writes.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	l.seal()
 	err := l.err
-	l.err = errors.Join(l.err, errLedgerClosed)
+	l.err = errors.Join(l.err, errors.New("the ledger is closed"))
 	l.mu.Unlock()
 	close(l.closing)
 	<-l.ended
@@ -333,7 +305,7 @@ type Evidence struct {
 	Unsent map[string]int64
 }
 
-// EvidenceOf reads the records and scores of a folder.
+// EvidenceOf reads the records and scores of a folder. Damage is left to those who need the runs.
 func EvidenceOf(dir string) (Evidence, error) {
 	found := Evidence{Unsent: map[string]int64{}}
 	type called struct {
@@ -346,7 +318,7 @@ func EvidenceOf(dir string) (Evidence, error) {
 			return found, fmt.Errorf("looking for what was paid: %w", err)
 		}
 		if err != nil {
-			continue // damage is told by those who need the runs
+			continue
 		}
 		for i := range l.is.Iterations {
 			for c := range l.is.Iterations[i].Calls {
@@ -417,10 +389,7 @@ type LostLedger struct {
 	Dir, What string
 }
 
-// Error names the folder.
-func (e *LostLedger) Error() string {
-	return fmt.Sprintf("what was spent of the budget is unknown: %s", e.What)
-}
+func (e *LostLedger) Error() string { return "what was spent of the budget is unknown: " + e.What }
 
 // InDoubt is all that is in doubt.
 func (b *Balance) InDoubt() (sum Usage) {
@@ -434,14 +403,7 @@ func (b *Balance) InDoubt() (sum Usage) {
 func (b *Balance) atWorst() Usage { return b.Paid.Plus(b.InDoubt()) }
 
 // Causes are those of what is in doubt, in a fixed order.
-func (b *Balance) Causes() []Cause { return causes(b.Doubt) }
-
-func causes(by map[Cause]Usage) []Cause {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(by)), func(c Cause) bool { return by[c] == Usage{} })
-}
-
-// dangling are the entries that reserve what was never settled, in their order.
-func (b *Balance) dangling() []int64 { return slices.Sorted(maps.Keys(b.open)) }
+func (b *Balance) Causes() []Cause { return slices.Sorted(maps.Keys(withoutZeros(b.Doubt))) }
 
 // Split says of a ledger of the earlier format what of it was paid, and what is
 // certain not to have been spent. What was paid may be more than there is: some of it
@@ -478,32 +440,42 @@ func (b *Balance) join(other *Balance) {
 // ReadLedger reads what the ledger of a folder comes to, whose manifest is given.
 // Where the file, its seal and what the manifest has noted of it contradict each
 // other, what is missing counts as spent. The error is a *LostLedger where that
-// cannot be told.
+// is unknown.
 func ReadLedger(dir string, m *Manifest) (*Balance, error) {
 	b := &Balance{Doubt: map[Cause]Usage{}, open: map[int64]Usage{}, rewrite: true, why: CauseBegun}
-	seals := seals{noted: m.Volatile.Ledger, final: m.Status != StateRunning}
-	if seals.head, seals.err = readLedgerHead(dir); seals.err != nil && !isDamage(seals.err) && !errors.Is(seals.err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading what was spent: %w", seals.err)
+	s := seals{noted: m.Volatile.Ledger, final: m.Status != StateRunning}
+	if s.head, s.err = readLedgerHead(dir); s.err != nil && !isDamage(s.err) && !errors.Is(s.err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading what was spent: %w", s.err)
 	}
 	f, err := openFile(filepath.Join(dir, ledgerFile))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if b.Kept = seals.any(); !b.Kept {
+	if errors.Is(err, fs.ErrNotExist) {
+		if b.Kept = s.head != nil || s.noted != nil || isDamage(s.err); !b.Kept {
 			return b, nil
 		}
-		return b, b.without(dir, ledgerFile+": it is missing", &seals)
-	case err != nil:
+		return b, b.without(dir, ledgerFile+": it is missing", &s)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("reading what was spent: %w", err)
 	}
 	defer f.Close()
 	b.Kept = true
-	if seals.head == nil && seals.noted == nil && b.earlier(f) {
+	if s.head == nil && s.noted == nil && b.earlier(f) {
 		return b, nil
 	}
-	if err := b.fold(f); err != nil {
-		return nil, fmt.Errorf("reading what was spent: %w", err)
+	for l, err := range walk(ledgerFile, f, place{}, readEntry) {
+		if err == nil {
+			err = b.entry(l)
+		}
+		switch {
+		case err == nil:
+			b.good = l.end().offset
+		case isDamage(err):
+			b.Damage = append(b.Damage, err)
+		default:
+			return nil, fmt.Errorf("reading what was spent: %w", err)
+		}
 	}
-	return b, b.check(dir, &seals)
+	return b, b.check(dir, &s)
 }
 
 // seals are what else is known of a ledger than its entries.
@@ -513,9 +485,6 @@ type seals struct {
 	noted *LedgerSeal // by the manifest; nil: nothing
 	final bool        // noted when the last session ended
 }
-
-// any reports whether there is, or was, a ledger.
-func (s *seals) any() bool { return s.head != nil || s.noted != nil || isDamage(s.err) }
 
 // best is the seal that knows of as many entries as were read, or more; nil where
 // there is none that can be relied on.
@@ -539,50 +508,21 @@ func (s *seals) most() (entries int64) {
 
 // earlier reads the one line that the earlier format had.
 func (b *Balance) earlier(f io.ReaderAt) bool {
-	text := make([]byte, longestEarlier+1)
+	const longest = 512 // more than it ever took
+	text := make([]byte, longest+1)
 	n, err := f.ReadAt(text, 0)
-	line, _, whole := bytes.Cut(text[:n], []byte{'\n'})
-	if err != io.EOF || !whole {
-		return false
-	}
-	object, err := unseal(line)
-	if err != nil {
-		return false
-	}
-	e, err := reading[ledgerEntry](object)
-	if err != nil || e.AtWorst == nil || e.AtWorst.negative() {
+	seal, wrong := readSeal(ledgerFile, text[:n])
+	if err != io.EOF || wrong != nil {
 		return false
 	}
 	b.Earlier, b.why = true, CauseEarlier
-	b.Doubt[CauseEarlier] = *e.AtWorst
+	b.Doubt[CauseEarlier] = seal.AtWorst
 	return true
 }
 
-// longestEarlier is more than the earlier format ever took.
-const longestEarlier = 512
-
-// fold adds the entries up, as far as they are good.
-func (b *Balance) fold(f io.Reader) error {
-	for l, err := range walk(ledgerFile, f, place{}, readEntry) {
-		if err == nil {
-			err = b.entry(l)
-		}
-		switch {
-		case err == nil:
-			b.good = l.end().offset
-		case isDamage(err):
-			b.Damage = append(b.Damage, err)
-		default:
-			return err
-		}
-	}
-	return nil
-}
-
 // entry adds an entry.
-func (b *Balance) entry(l *line[ledgerEntry]) error {
+func (b *Balance) entry(l *line[ledgerEntry]) (gap error) {
 	e := &l.is
-	var gap error
 	switch missing := e.Seq - b.entries - 1; {
 	case e.Carried != nil && b.entries == 0:
 	case missing < 0:
@@ -591,11 +531,6 @@ func (b *Balance) entry(l *line[ledgerEntry]) error {
 		gap = l.problem(ledgerFile, fmt.Errorf("%d entries before it are missing", missing))
 	}
 	b.entries = e.Seq
-	b.add(e)
-	return gap
-}
-
-func (b *Balance) add(e *ledgerEntry) {
 	switch {
 	case e.Carried != nil:
 		b.Paid, b.Doubt = e.Carried.Paid, e.Carried.Doubt
@@ -618,6 +553,7 @@ func (b *Balance) add(e *ledgerEntry) {
 		b.Paid = b.Paid.Plus(amount(e.Paid))
 		b.Doubt[e.Cause] = b.Doubt[e.Cause].Plus(amount(e.Doubt))
 	}
+	return gap
 }
 
 // amount is nothing where an entry does not tell it.
@@ -635,48 +571,31 @@ func (b *Balance) check(dir string, s *seals) error {
 	case s.most() > b.entries:
 		return b.without(dir, fmt.Sprintf(ledgerFile+": of %d entries %d are there", s.most(), b.entries), s)
 	case torn && s.head != nil: // a call that was never made, or was over and is in doubt
-		b.rewrite = false
-		return nil
 	case len(b.Damage) > 0 || b.entries == 0:
 		return b.without(dir, "", s)
-	}
-	if s.head == nil {
-		return b.unsealed(dir, s)
-	}
-	b.rewrite = false
-	return nil
-}
-
-// unsealed is a ledger of whole entries without a seal. An end of it may be missing as
-// well, unless the manifest tells how many entries there were, or it was just begun.
-func (b *Balance) unsealed(dir string, s *seals) error {
-	what := ledgerHead + ": it is missing"
-	if isDamage(s.err) {
-		what = ledgerHead + ": it cannot be read"
-	}
-	if s.best(b.entries) == nil {
-		begun, err := b.begun(dir, s)
+	case s.head == nil: // the end of the entries may be missing as well
+		what := ledgerHead + ": it is missing"
+		if isDamage(s.err) {
+			what = ledgerHead + ": it cannot be read"
+		}
+		if s.best(b.entries) != nil {
+			b.Damage = append(b.Damage, errors.New(what+"; all entries that it is to seal are whole"))
+			break
+		}
+		// A ledger that was begun and not used yet has its first entry alone, and nothing tells of more.
+		if b.entries > 1 || s.noted != nil {
+			return b.without(dir, what+", and the end of "+ledgerFile+" may be missing as well", s)
+		}
+		proven, err := EvidenceOf(dir)
 		if err != nil {
 			return err
 		}
-		if !begun {
+		if proven.Paid.Minus(b.atWorst()) != (Usage{}) {
 			return b.without(dir, what+", and the end of "+ledgerFile+" may be missing as well", s)
 		}
-	} else {
-		b.Damage = append(b.Damage, errors.New(what+"; all entries that it is to seal are whole"))
 	}
 	b.rewrite = false
 	return nil
-}
-
-// begun reports whether a ledger was begun and not used yet: it has its first entry
-// alone, and nothing else tells of more.
-func (b *Balance) begun(dir string, s *seals) (bool, error) {
-	if b.entries > 1 || s.noted != nil {
-		return false, nil
-	}
-	proven, err := EvidenceOf(dir)
-	return proven.Paid.Minus(b.atWorst()) == Usage{}, err
 }
 
 // without makes the most of a ledger of which entries are missing: what a seal says
@@ -696,11 +615,6 @@ func (b *Balance) without(dir, what string, s *seals) error {
 	b.rewrite, b.damaged, b.why = true, true, CauseLost
 	b.Doubt[CauseLost] = b.Doubt[CauseLost].Plus(known.AtWorst.Minus(b.atWorst()))
 	return nil
-}
-
-func isDamage(err error) bool {
-	var p *Problem
-	return errors.As(err, &p)
 }
 
 // ledgerEntry is a line of a ledger, and its seal, which tells AtWorst alone.
@@ -743,20 +657,18 @@ func readLedgerHead(dir string) (*LedgerSeal, error) {
 	if err != nil {
 		return nil, err
 	}
-	damage := func(err error) error {
-		return &Problem{File: ledgerHead, Line: 1, Lines: 1, Bytes: int64(len(text)), What: err.Error()}
-	}
-	line, _, whole := bytes.Cut(text, []byte{'\n'})
-	if !whole {
-		return nil, damage(errors.New("a line that breaks off"))
-	}
-	object, err := unseal(line)
+	return readSeal(ledgerHead, text)
+}
+
+// readSeal reads the first line of a text; what a longer seal left behind it counts for nothing.
+func readSeal(file string, text []byte) (*LedgerSeal, error) {
+	object, err := objectOf(file, text[:bytes.IndexByte(text, '\n')+1], place{})
 	if err != nil {
-		return nil, damage(err)
+		return nil, err
 	}
 	e, err := reading[ledgerEntry](object)
 	if err != nil || e.AtWorst == nil || e.AtWorst.negative() {
-		return nil, damage(errShape)
+		return nil, &Problem{File: file, Line: 1, Lines: 1, Bytes: int64(len(text)), What: errShape.Error()}
 	}
 	return &LedgerSeal{Entries: e.Seq, AtWorst: *e.AtWorst}, nil
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -307,11 +306,7 @@ func manifestDigest(text, digits []byte) string {
 // it: a crash leaves one of the two as it was.
 func replaceManifest(disk Disk, text []byte) error {
 	for _, name := range []string{manifestFile, manifestCopy} {
-		err := disk.Replace(name, func(w io.Writer) error {
-			_, err := w.Write(text)
-			return err
-		})
-		if err != nil {
+		if err := replaceWith(disk, name, text); err != nil {
 			return writing(err)
 		}
 	}

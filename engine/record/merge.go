@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -35,14 +37,14 @@ func (c *Contradiction) Error() string {
 }
 
 // Merge joins the parts of a suite in a new folder, which appears whole or not at
-// all. The caller has seen to it that the parts are of one spec and one deal, and
+// all. The caller has checked that the parts are of one spec and one partition, and
 // hold different shards.
 //
 // Records, signals and scores are copied line by line, sorted by run, so that the
 // result does not depend on the order of the parts, or on which were merged
 // before. A run that several parts hold is kept once; where it differs in more
 // than what is volatile, the error is a *Contradiction. Its scores are those of the
-// part that was scored on from where the others stand; where there is no such part
+// part that was scored on from what the others have; where there is no such part
 // and not the same scores count in all, they contradict each other. Damage is an error that
 // is a *Problem, except for a torn end of a part that is not complete. Memory
 // grows with the number of runs, not with their trajectories.
@@ -51,7 +53,9 @@ func Merge(out string, parts []Part, options Options) (*Merged, error) {
 	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(err, fmt.Errorf("%w: %s", fs.ErrExist, out))
 	}
-	m := newMerger(parts)
+	m := &merger{parts: slices.Clone(parts), done: map[string]int{}, buffer: make([]byte, 1<<16)}
+	first := func(p Part) int { return p.Manifest.Volatile.Shards.Held[0].Number }
+	slices.SortStableFunc(m.parts, func(a, b Part) int { return cmp.Compare(first(a), first(b)) })
 	defer m.close()
 	if err := m.read(); err != nil {
 		return nil, err
@@ -72,12 +76,14 @@ func (m *merger) build(out string, options Options) error {
 	if err != nil {
 		return err
 	}
-	disk := options.Disk
-	if disk == nil {
-		disk = folder(beside)
+	left, err := os.ReadDir(beside) // what a crash left behind of an earlier merge
+	for _, e := range left {
+		if e.Name() != lockFile {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(beside, e.Name())))
+		}
 	}
-	if err = clearOut(beside); err == nil {
-		err = m.write(disk, beside)
+	if err = writing(err); err == nil {
+		err = m.write(newJournal(home, options).disk, beside)
 	}
 	if err == nil {
 		err = writing(os.Rename(beside, out))
@@ -108,36 +114,24 @@ func ours(dir string) error {
 	return writing(err)
 }
 
-// clearOut removes what a crash left behind of an earlier merge.
-func clearOut(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return writing(err)
-	}
-	for _, e := range entries {
-		if e.Name() != lockFile {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
-		}
-	}
-	return writing(err)
-}
-
-// write puts all files of the result down.
+// write writes all files of the result.
 func (m *merger) write(disk Disk, dir string) error {
-	steps := []struct {
-		name  string
-		write func(io.Writer) error
-	}{{recordsFile, m.writeRecords}, {signalsFile, m.writeSignals}, {scoresFile, m.writeScores}}
-	for _, s := range steps {
-		if err := disk.Replace(s.name, s.write); err != nil {
+	for i, write := range []func(io.Writer) error{m.writeRecords, m.writeSignals, m.writeScores} {
+		if err := disk.Replace(fileNames[i], write); err != nil {
 			return writing(err)
 		}
 	}
 	if err := m.join(); err != nil {
 		return err
 	}
-	if m.spent.Kept {
-		if err := m.writeLedger(dir); err != nil {
+	if m.spent.Kept { // a ledger begins with what those of all parts come to
+		ledger, err := OpenLedger(dir, &m.spent)
+		if err != nil {
+			return err
+		}
+		sealed := ledger.Sealed()
+		m.manifest.Volatile.Ledger = &sealed
+		if err := ledger.Close(); err != nil {
 			return err
 		}
 	}
@@ -148,20 +142,10 @@ func (m *merger) write(disk Disk, dir string) error {
 	return replaceManifest(disk, text)
 }
 
-// writeLedger begins a ledger with what those of all parts come to.
-func (m *merger) writeLedger(dir string) error {
-	ledger, err := OpenLedger(dir, &m.spent)
-	if err != nil {
-		return err
-	}
-	sealed := ledger.Sealed()
-	m.manifest.Volatile.Ledger = &sealed
-	return ledger.Close()
-}
-
 // join makes the manifest of all parts from theirs, after their runs were counted.
 func (m *merger) join() error {
 	all := m.parts[0].Manifest // that with the first shard, whatever the order
+	all.Scorers = slices.Clone(all.Scorers)
 	v := &all.Volatile
 	for i := range m.parts {
 		part := &m.parts[i].Manifest
@@ -173,7 +157,11 @@ func (m *merger) join() error {
 			continue
 		}
 		all.Mixed = slices.Concat(all.Mixed, part.Mixed)
-		all.Scorers = joinedNames(all.Scorers, part.Scorers)
+		for _, name := range part.Scorers {
+			if !slices.Contains(all.Scorers, name) {
+				all.Scorers = append(all.Scorers, name)
+			}
+		}
 		v.Shards = v.Shards.Joined(part.Volatile.Shards)
 		v.Effort = v.Effort.Plus(part.Volatile.Effort)
 		v.Wall += part.Volatile.Wall
@@ -194,17 +182,6 @@ func (m *merger) join() error {
 	}
 	m.manifest = all
 	return nil
-}
-
-// joinedNames are the names of both, those of the first in front.
-func joinedNames(first, second []string) []string {
-	joined := slices.Clone(first)
-	for _, name := range second {
-		if !slices.Contains(joined, name) {
-			joined = append(joined, name)
-		}
-	}
-	return joined
 }
 
 // account sums up what a part spent, and what a session that was killed could
@@ -230,22 +207,26 @@ func (m *merger) account(part *Part) error {
 	return nil
 }
 
-// keepOnce leaves of each run the records of one part.
-func (m *merger) keepOnce() error {
-	kept := m.records[:0]
-	for of, rest := ofOneRun(m.records); len(of) > 0; of, rest = ofOneRun(rest) {
-		chosen, err := m.choose(of)
-		if err != nil {
-			return err
+// keepOnce leaves of each run what one part holds of it. Better reports whether that is
+// to be the other part.
+func keepOnce[E any](list []E, oneRun, onePart func(a, b *E) bool, better func(one, other []E) (bool, error)) ([]E, error) {
+	kept := list[:0]
+	for of, rest := splitOff(list, oneRun); len(of) > 0; of, rest = splitOff(rest, oneRun) {
+		chosen, others := splitOff(of, onePart)
+		for len(others) > 0 {
+			var next []E
+			next, others = splitOff(others, onePart)
+			isBetter, err := better(chosen, next)
+			if err != nil {
+				return nil, err
+			}
+			if isBetter {
+				chosen = next
+			}
 		}
 		kept = append(kept, chosen...)
 	}
-	m.records = kept
-	return nil
-}
-
-func ofOneRun(records []mergedRecord) (of, rest []mergedRecord) {
-	return splitOff(records, func(a, b *mergedRecord) bool { return a.run == b.run })
+	return kept, nil
 }
 
 // splitOff gives the elements at the front that are like the first one.
@@ -257,30 +238,13 @@ func splitOff[E any](list []E, alike func(a, b *E) bool) (front, rest []E) {
 	return list[:n], list[n:]
 }
 
-// choose gives the records of one part among those of a run.
-func (m *merger) choose(records []mergedRecord) ([]mergedRecord, error) {
-	onePart := func(a, b *mergedRecord) bool { return a.part == b.part }
-	chosen, rest := splitOff(records, onePart)
-	for len(rest) > 0 {
-		var next []mergedRecord
-		next, rest = splitOff(rest, onePart)
-		better, err := m.better(&chosen[len(chosen)-1], &next[len(next)-1])
-		if err != nil {
-			return nil, err
-		}
-		if better {
-			chosen = next
-		}
-	}
-	return chosen, nil
-}
-
-// better says whether a run is to be kept as the other part has it: where only
+// better reports whether a run is to be kept as the other part has it: where only
 // that counts; of two that do, or do not, the one whose line comes first.
-func (m *merger) better(one, other *mergedRecord) (bool, error) {
-	counts := func(r *mergedRecord) bool { return r.status == Completed || r.status == Failed }
-	if counts(one) != counts(other) {
-		return counts(other), nil
+func (m *merger) better(records, others []mergedRecord) (bool, error) {
+	one, other := &records[len(records)-1], &others[len(others)-1]
+	counts := one.status.counts()
+	if counts != other.status.counts() {
+		return !counts, nil
 	}
 	line, err := m.line(nil, 0, one.part, one.record)
 	if err != nil {
@@ -291,11 +255,15 @@ func (m *merger) better(one, other *mergedRecord) (bool, error) {
 		return false, err
 	}
 	first := bytes.Compare(line, otherLine)
-	if first == 0 || !counts(one) {
+	if first == 0 || !counts {
 		return first > 0, nil
 	}
-	same, err := sameRun(line, otherLine)
-	if err == nil && !same {
+	was, err := lasting(line)
+	if err != nil {
+		return false, err
+	}
+	is, err := lasting(otherLine)
+	if err == nil && !bytes.Equal(was, is) {
 		err = m.contradiction(one.part, other.part, one.run, "the record")
 	}
 	return first > 0, err
@@ -303,16 +271,6 @@ func (m *merger) better(one, other *mergedRecord) (bool, error) {
 
 func (m *merger) contradiction(one, other int32, run, what string) error {
 	return &Contradiction{Run: run, One: m.parts[one].Dir, Other: m.parts[other].Dir, What: what}
-}
-
-// sameRun says whether two lines hold the same but for what is volatile.
-func sameRun(line, other []byte) (bool, error) {
-	one, err := lasting(line)
-	if err != nil {
-		return false, err
-	}
-	two, err := lasting(other)
-	return bytes.Equal(one, two), err
 }
 
 // lasting is a record's line without what is volatile. It changes the line.
@@ -328,34 +286,10 @@ func lasting(line []byte) ([]byte, error) {
 	return appendRun(nil, run.Lasting())
 }
 
-// scoreOnce leaves of each run the scores of one part.
-func (m *merger) scoreOnce() error {
-	oneRun := func(a, b *mergedScores) bool { return a.run == b.run }
-	onePart := func(a, b *mergedScores) bool { return a.part == b.part }
-	kept := m.scores[:0]
-	for of, rest := splitOff(m.scores, oneRun); len(of) > 0; of, rest = splitOff(rest, oneRun) {
-		chosen, others := splitOff(of, onePart)
-		for len(others) > 0 {
-			var next []mergedScores
-			next, others = splitOff(others, onePart)
-			further, err := m.scoredFurther(chosen, next)
-			if err != nil {
-				return err
-			}
-			if further {
-				chosen = next
-			}
-		}
-		kept = append(kept, chosen...)
-	}
-	m.scores = kept
-	return nil
-}
-
-// scoredFurther says whether the scores of a run are to be kept as the other part
-// has them: where it was scored on from where the one stands. Where the same
+// scoredFurther reports whether the scores of a run are to be kept as the other part
+// has them: where it was scored on from what the one has. Where the same
 // scores count in both, the fewer lines are kept, of as many those that come first;
-// where neither goes on from the other, they contradict each other.
+// where neither continues the other, they contradict each other.
 func (m *merger) scoredFurther(one, other []mergedScores) (bool, error) {
 	was, before, err := m.scoresOf(one)
 	if err != nil {
@@ -446,13 +380,6 @@ type mergedScores struct {
 	line RecordPlace
 }
 
-func newMerger(parts []Part) *merger {
-	m := &merger{parts: slices.Clone(parts), done: map[string]int{}}
-	first := func(p Part) int { return p.Manifest.Volatile.Shards.Held[0].Number }
-	slices.SortStableFunc(m.parts, func(a, b Part) int { return cmp.Compare(first(a), first(b)) })
-	return m
-}
-
 func (m *merger) close() {
 	for i := range m.files {
 		for _, f := range m.files[i] {
@@ -464,72 +391,67 @@ func (m *merger) close() {
 }
 
 // read finds out where everything stands, and checks every line on the way.
-func (m *merger) read() error {
+func (m *merger) read() (err error) {
 	for part := range m.parts {
-		if err := m.open(part); err != nil {
-			return err
+		for i, name := range fileNames {
+			f, err := openFile(filepath.Join(m.parts[part].Dir, name))
+			if err != nil && (i == 0 || !errors.Is(err, fs.ErrNotExist)) {
+				return fmt.Errorf("reading the results: %w", err)
+			}
+			m.files[i] = append(m.files[i], f)
 		}
 		if err := m.readRecords(int32(part)); err != nil {
 			return err
 		}
 	}
 	slices.SortStableFunc(m.records, func(a, b mergedRecord) int { return cmp.Compare(a.run, b.run) })
-	if err := m.keepOnce(); err != nil {
+	m.records, err = keepOnce(m.records, func(a, b *mergedRecord) bool { return a.run == b.run }, func(a, b *mergedRecord) bool { return a.part == b.part }, m.better)
+	if err != nil {
 		return err
 	}
 	for part := range m.parts {
-		if err := m.readScores(int32(part)); err != nil {
+		err := eachGood(m, int32(part), 2, scoresOf, func(l *line[scoresLine[Score]]) {
+			at, found := slices.BinarySearchFunc(m.records, l.is.Run, func(r mergedRecord, id string) int { return cmp.Compare(r.run, id) })
+			if found {
+				m.scores = append(m.scores, mergedScores{int32(at), int32(part), RecordPlace{l.offset, l.bytes}})
+			}
+		})
+		if err != nil {
 			return err
 		}
 	}
 	slices.SortStableFunc(m.scores, func(a, b mergedScores) int { return cmp.Compare(a.run, b.run) })
-	return m.scoreOnce()
+	m.scores, err = keepOnce(m.scores, func(a, b *mergedScores) bool { return a.run == b.run }, func(a, b *mergedScores) bool { return a.part == b.part }, m.scoredFurther)
+	return err
 }
 
-func (m *merger) open(part int) error {
-	for i, name := range fileNames {
-		f, err := openFile(filepath.Join(m.parts[part].Dir, name))
-		if err != nil && (i == 0 || !errors.Is(err, fs.ErrNotExist)) {
-			return fmt.Errorf("reading the results: %w", err)
-		}
-		m.files[i] = append(m.files[i], f)
-	}
-	return nil
-}
-
-// eachGood visits the good lines of a file of a part; a missing file has none.
+// eachGood visits the good lines of a file of a part; a missing file has none. A bad line is
+// an error that names the folder, but what a crash has left half written is dropped.
 func eachGood[T any](m *merger, part int32, file int, read func([]byte) (T, error), see func(*line[T])) error {
 	f := m.files[file][part]
 	if f == nil {
 		return nil
 	}
 	for l, err := range sectionLines(fileNames[file], f, place{}, 1<<62, read) {
-		if err == nil {
+		bad, damaged := errors.AsType[*Problem](err)
+		switch {
+		case err == nil:
 			see(l)
-		} else if err = m.damage(part, err); err != nil {
+		case !damaged:
 			return err
+		default:
+			named := *bad
+			named.File = filepath.Join(m.parts[part].Dir, bad.File)
+			if !bad.Torn || m.parts[part].Manifest.Status == StateComplete {
+				return &Damaged{m.parts[part].Dir, &named}
+			}
+			m.dropped = append(m.dropped, &named)
 		}
 	}
 	return nil
 }
 
-// damage names the folder in which a bad line stands. What a crash has left half
-// written is dropped.
-func (m *merger) damage(part int32, err error) error {
-	var bad *Problem
-	if !errors.As(err, &bad) {
-		return err
-	}
-	named := *bad
-	named.File = filepath.Join(m.parts[part].Dir, bad.File)
-	if bad.Torn && m.parts[part].Manifest.Status != StateComplete {
-		m.dropped = append(m.dropped, &named)
-		return nil
-	}
-	return &Damaged{m.parts[part].Dir, &named}
-}
-
-// Damaged says which folder a problem is in. The problem's file is its whole path.
+// Damaged is a problem in a folder that is merged. The problem's file is its whole path.
 type Damaged struct {
 	Dir string
 	*Problem
@@ -545,44 +467,20 @@ func (m *merger) readRecords(part int32) error {
 	if err != nil {
 		return err
 	}
-	if m.parts[part].Manifest.Status != StateComplete {
-		m.done[m.parts[part].Dir] = countDone(m.records[first:])
-	}
-	return m.placeSignals(part, m.records[first:])
-}
-
-// countDone counts the runs that need not be made any more, each by its last
-// record.
-func countDone(records []mergedRecord) (done int) {
-	last := map[string]Status{}
-	for i := range records {
-		last[records[i].run] = records[i].status
-	}
-	for _, status := range last {
-		if status != Cancelled {
-			done++
+	records := m.records[first:]
+	if m.parts[part].Manifest.Status != StateComplete { // each run is as its last record has it
+		last := map[string]Status{}
+		for i := range records {
+			last[records[i].run] = records[i].status
 		}
+		maps.DeleteFunc(last, func(_ string, s Status) bool { return s == Cancelled })
+		m.done[m.parts[part].Dir] = len(last)
 	}
-	return done
-}
-
-// placeSignals finds the signals of a part's records, as far as they go together.
-func (m *merger) placeSignals(part int32, records []mergedRecord) error {
-	n, apart := 0, false
+	n, apart := 0, false // as far as signals and records go together
 	return eachGood(m, part, 1, statusOf, func(l *line[RunHead]) {
 		if apart = apart || n == len(records) || l.is.ID != records[n].run || l.is.At.bytes != records[n].record.bytes; !apart {
 			records[n].signals = RecordPlace{l.offset, l.bytes}
 			n++
-		}
-	})
-}
-
-// readScores finds the scores of the runs that are there.
-func (m *merger) readScores(part int32) error {
-	return eachGood(m, part, 2, scoresOf, func(l *line[scoresLine[Score]]) {
-		at, found := slices.BinarySearchFunc(m.records, l.is.Run, func(r mergedRecord, id string) int { return cmp.Compare(r.run, id) })
-		if found {
-			m.scores = append(m.scores, mergedScores{int32(at), part, RecordPlace{l.offset, l.bytes}})
 		}
 	})
 }
@@ -608,9 +506,6 @@ func (m *merger) writeRecords(w io.Writer) error {
 
 // copy goes through one buffer for all lines.
 func (m *merger) copy(w io.Writer, file int, part int32, line RecordPlace) error {
-	if m.buffer == nil {
-		m.buffer = make([]byte, 1<<16)
-	}
 	plain := struct{ io.Writer }{w} // whose ReadFrom would take a buffer for each
 	if _, err := io.CopyBuffer(plain, io.NewSectionReader(m.files[file][part], line.offset, line.bytes), m.buffer); err != nil {
 		return fmt.Errorf("copying the results: %w", err)
@@ -675,11 +570,11 @@ func (m *merger) writeScores(w io.Writer) error {
 }
 
 // Shards say which shards of a suite a result folder holds. They are volatile:
-// results are the same however their runs were dealt.
+// results are the same whatever the partition.
 type Shards struct {
-	Of int `json:"of"` // how many the tasks were dealt into
-	// By is hash or weights; Deal identifies the tasks that were dealt, and the
-	// weights. Only shards of one deal belong together.
+	Of int `json:"of"` // how many parts the tasks were divided into
+	// By is hash or weights; Deal identifies the tasks that were divided, and the
+	// weights. Only shards of one partition belong together.
 	By   string `json:"by"`
 	Deal string `json:"deal"`
 	// Tasks are those of all shards.
@@ -696,10 +591,10 @@ type Shard struct {
 	Status State `json:"status"`
 }
 
-// MostShards bounds how many a suite may be dealt into.
+// MostShards bounds how many parts a suite may be divided into.
 const MostShards = 10_000
 
-// valid says that shards are numbered in their order, and that there is one.
+// valid reports whether shards are numbered in their order, and there is one.
 func (s *Shards) valid() bool {
 	last := 0
 	for i := range s.Held {
@@ -711,7 +606,7 @@ func (s *Shards) valid() bool {
 	return last > 0 && last <= s.Of && s.Of <= MostShards
 }
 
-// Unfinished says that the shard is not done to its end.
+// Unfinished reports whether some of the shard's runs are left to do.
 func (s *Shard) Unfinished() bool { return s.Status != StateComplete }
 
 // Missing are the numbers of the shards that the folder does not hold.
@@ -724,13 +619,12 @@ func (s *Shards) Missing() (numbers []int) {
 	return numbers
 }
 
-// Whole says that all shards are there and done; nil is a suite that was not
-// dealt.
+// Whole reports whether all shards are there and done; nil is a suite without shards.
 func (s *Shards) Whole() bool {
 	return s == nil || len(s.Held) == s.Of && !slices.ContainsFunc(s.Held, func(h Shard) bool { return h.Unfinished() })
 }
 
-// Joined are both, which hold different shards of one deal.
+// Joined are both, which hold different shards of one partition.
 func (s *Shards) Joined(other *Shards) *Shards {
 	joined := *s
 	joined.Held = slices.Concat(s.Held, other.Held)
@@ -768,11 +662,11 @@ func ShardNumbers(numbers []int) string {
 	}
 	texts := make([]string, len(numbers))
 	for i, n := range numbers {
-		texts[i] = fmt.Sprint(n)
+		texts[i] = strconv.Itoa(n)
+	}
+	if more := len(texts) - most; more > 0 {
+		texts = append(texts[:most], fmt.Sprintf("%d more", more))
 	}
 	last := len(texts) - 1
-	if len(texts) > most {
-		texts, last = append(texts[:most:most], fmt.Sprintf("%d more", len(texts)-most)), most
-	}
 	return "shards " + strings.Join(texts[:last], ", ") + " and " + texts[last]
 }

@@ -132,7 +132,7 @@ func TestSignalsStandForThemselvesWithoutRecords(t *testing.T) {
 // are made from the records again, or left out and told.
 func TestImpossibleSignalsAreDamage(t *testing.T) {
 	for name, c := range map[string]struct{ was, is, want string }{
-		"a huge trial":         {`"trial":1`, `"trial":4294967297`, "there is no trial 4294967297"},
+		"a huge trial":         {`"trial":1`, `"trial":4294967297`, "invalid trial 4294967297"},
 		"negative tokens":      {`"input_tokens":100`, `"input_tokens":-100`, "its usage or time is negative"},
 		"a negative call":      {`"usage":{"calls":1,"input_tokens":100`, `"usage":{"calls":-1,"input_tokens":100`, "its usage or time is negative"},
 		"another iteration":    {`"returned":2`, `"returned":4`, "iteration 4 is returned, of 2"},
@@ -166,9 +166,9 @@ func TestImpossibleSignalsAreDamage(t *testing.T) {
 // who read them, and take no memory; compacting leaves them out.
 func TestImpossibleScoresAreDamage(t *testing.T) {
 	for members, want := range map[string]string{
-		`"iteration":4611686018427387904`:        "there is no iteration 4611686018427387904",
-		`"iteration":1000000000`:                 "there is no iteration 1000000000",
-		`"iteration":-1`:                         "there is no iteration -1",
+		`"iteration":4611686018427387904`:        "invalid iteration 4611686018427387904",
+		`"iteration":1000000000`:                 "invalid iteration 1000000000",
+		`"iteration":-1`:                         "invalid iteration -1",
 		`"usage":{"calls":-1}`:                   "its usage or time is negative",
 		`"usage":{"calls":1,"input_tokens":-50}`: "its usage or time is negative",
 	} {
@@ -204,7 +204,7 @@ func TestImpossibleRecordsAreDamage(t *testing.T) {
 	object := bytes.Replace(line, []byte(`"trial":1`), []byte(`"trial":4294967297`), 1)
 	_, members, _ := bytes.Cut(bytes.TrimSuffix(object, []byte("}\n")), []byte(`",`))
 	writeFile(t, dir, recordsFile, []byte(sealed(t, string(members))))
-	if runs, problems := collected(t, ReadRuns(dir)); len(runs) != 0 || len(problems) != 1 || problems[0].What != "there is no trial 4294967297" {
+	if runs, problems := collected(t, ReadRuns(dir)); len(runs) != 0 || len(problems) != 1 || problems[0].What != "invalid trial 4294967297" {
 		t.Errorf("%v, %v", runs, problems)
 	}
 }

@@ -65,9 +65,12 @@ func Inspect(dir string) (*Repaired, error) { return repair(dir, Options{}, fals
 func Repair(dir string, options Options) (*Repaired, error) { return repair(dir, options, true) }
 
 func repair(dir string, options Options, change bool) (*Repaired, error) {
-	m, wrong, err := restorable(dir)
-	if err != nil {
-		return nil, err
+	m, wrong := ReadManifest(dir)
+	if wrong != nil {
+		var err error
+		if m, err = readManifest(filepath.Join(dir, manifestCopy)); err != nil || m.Unsealed {
+			return nil, wrong
+		}
 	}
 	folder, err := lock(dir)
 	if err != nil {
@@ -76,45 +79,29 @@ func repair(dir string, options Options, change bool) (*Repaired, error) {
 	j := newJournal(folder, options)
 	s := &survey{finished: map[string]bool{}}
 	s.Manifest, s.Unsealed = wrong, m.Unsealed
-	err = s.look(dir)
-	if err == nil {
-		err = s.lookAtLedger(dir, &m)
+	if err = s.look(dir); err == nil {
+		if s.Ledger, err = ReadLedger(dir, &m); errors.As(err, &s.LedgerLost) {
+			err = nil
+		}
 	}
 	if err == nil && change {
-		err = j.repairAll(s, &m)
+		err = j.repair(s, &m)
 	}
 	return &s.Repaired, errors.Join(err, j.leave())
 }
 
-// restorable reads the manifest of a folder, or else its copy; wrong is why it was
-// the copy.
-func restorable(dir string) (m Manifest, wrong, err error) {
-	m, wrong = ReadManifest(dir)
-	if wrong == nil {
-		return m, nil, nil
-	}
-	m, err = readManifest(filepath.Join(dir, manifestCopy))
-	if err != nil || m.Unsealed {
-		return m, nil, wrong
-	}
-	return m, wrong, nil
-}
-
-func (s *survey) lookAtLedger(dir string, m *Manifest) (err error) {
-	if s.Ledger, err = ReadLedger(dir, m); errors.As(err, &s.LedgerLost) {
-		return nil
-	}
-	return err
-}
-
-func (j *Journal) repairAll(s *survey, m *Manifest) error {
+// repair changes the files in an order that keeps each of them readable without
+// the next ones: signals would lie about records that have moved, so they go
+// first and are made last.
+func (j *Journal) repair(s *survey, m *Manifest) error {
+	dir := j.folder.dir
 	if s.Manifest != nil || s.Unsealed {
 		if err := j.WriteManifest(*m); err != nil {
 			return err
 		}
 	}
 	if s.LedgerLost == nil && len(s.Ledger.Damage) > 0 {
-		ledger, err := OpenLedger(j.folder.dir, s.Ledger)
+		ledger, err := OpenLedger(dir, s.Ledger)
 		if err == nil {
 			err = ledger.Close()
 		}
@@ -125,58 +112,7 @@ func (j *Journal) repairAll(s *survey, m *Manifest) error {
 	if s.recordsWhole() {
 		return nil
 	}
-	return j.repair(s)
-}
-
-// ReleaseLedger releases all that is in doubt, and returns what that was. Of a
-// ledger that cannot be read, has lost entries, or told no causes, what records and
-// scores prove to be paid stays.
-func ReleaseLedger(dir string) (*Balance, error) {
-	m, err := ReadManifest(dir)
-	if err != nil {
-		return nil, err
-	}
-	folder, err := lock(dir)
-	if err != nil {
-		return nil, err
-	}
-	b, err := releaseLedger(dir, &m)
-	return b, errors.Join(err, folder.unlock())
-}
-
-func releaseLedger(dir string, m *Manifest) (*Balance, error) {
-	b, err := ReadLedger(dir, m)
-	var lost *LostLedger
-	if !errors.As(err, &lost) && (err != nil || !b.Kept) {
-		return b, err
-	}
-	proven := Evidence{}
-	if lost != nil || b.Earlier || b.Doubt[CauseLost] != (Usage{}) {
-		if proven, err = EvidenceOf(dir); err != nil {
-			return nil, err
-		}
-	}
-	switch {
-	case lost != nil:
-		b.rewrite, b.damaged, b.why = true, true, CauseRepair
-		b.Paid, b.Doubt = proven.Paid, map[Cause]Usage{}
-	case b.Earlier:
-		b.Split(proven.Paid, Usage{})
-	}
-	ledger, err := OpenLedger(dir, b)
-	if err != nil {
-		return nil, err
-	}
-	ledger.Release(b, proven.Paid)
-	return b, ledger.Close()
-}
-
-// repair changes the files in an order that keeps each of them readable without
-// the next ones: signals would lie about records that have moved, so they go
-// first and are made last.
-func (j *Journal) repair(s *survey) error {
-	dir := j.folder.dir
-	if err := j.keepDamaged(s); err != nil {
+	if err := j.keepDamaged(s.records); err != nil {
 		return err
 	}
 	if err := j.cut(signalsFile, 0); err != nil {
@@ -198,9 +134,50 @@ func (j *Journal) repair(s *survey) error {
 	return j.rebuildSignals(&Recovered{}, place{}, info.Size())
 }
 
-// keepDamaged appends the bad lines of the records to a file of their own.
-func (j *Journal) keepDamaged(s *survey) error {
-	if len(s.records) == 0 {
+// ReleaseLedger releases all that is in doubt, and returns what that was. Of a
+// ledger that cannot be read, has lost entries, or recorded no causes, what records and
+// scores prove to be paid stays.
+func ReleaseLedger(dir string) (*Balance, error) {
+	m, err := ReadManifest(dir)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	b, err := releaseLedger(dir, &m)
+	return b, errors.Join(err, folder.unlock())
+}
+
+func releaseLedger(dir string, m *Manifest) (*Balance, error) {
+	b, err := ReadLedger(dir, m)
+	_, lost := errors.AsType[*LostLedger](err)
+	if !lost && (err != nil || !b.Kept) {
+		return b, err
+	}
+	proven := Evidence{}
+	if lost || b.Earlier || b.Doubt[CauseLost] != (Usage{}) {
+		if proven, err = EvidenceOf(dir); err != nil {
+			return nil, err
+		}
+	}
+	if lost {
+		b.rewrite, b.damaged, b.why = true, true, CauseRepair
+		b.Paid, b.Doubt = proven.Paid, map[Cause]Usage{}
+	} else if b.Earlier {
+		b.Split(proven.Paid, Usage{})
+	}
+	ledger, err := OpenLedger(dir, b)
+	if err != nil {
+		return nil, err
+	}
+	ledger.Release(b, proven.Paid)
+	return b, ledger.Close()
+}
+// keepDamaged appends bad lines of the records to a file of their own.
+func (j *Journal) keepDamaged(lines []RecordPlace) error {
+	if len(lines) == 0 {
 		return nil
 	}
 	from, _, err := openRecords(j.folder.dir)
@@ -208,19 +185,17 @@ func (j *Journal) keepDamaged(s *survey) error {
 		return err
 	}
 	defer from.Close()
-	to, err := j.disk.Append(damagedFile)
-	if err != nil {
-		return writing(err)
-	}
-	for _, bad := range s.records {
-		if _, err = io.Copy(to, io.NewSectionReader(from, bad.offset, bad.bytes)); err == nil {
-			_, err = to.Write([]byte{'\n'}) // the end of one that was torn; else a gap
+	return writing(appendTo(j.disk, damagedFile, func(to io.Writer) error {
+		for _, bad := range lines {
+			if _, err := io.Copy(to, io.NewSectionReader(from, bad.offset, bad.bytes)); err != nil {
+				return err
+			}
+			if _, err := to.Write([]byte{'\n'}); err != nil { // the end of one that was torn; else a gap
+				return err
+			}
 		}
-		if err != nil {
-			break
-		}
-	}
-	return writing(errors.Join(err, to.Sync(), to.Close()))
+		return nil
+	}))
 }
 
 // without writes a file anew without some of its parts.
@@ -257,108 +232,81 @@ type survey struct {
 	Repaired
 	finished map[string]bool // the runs with a whole record that counts
 	lines    []recordLine    // the whole records
-	told     int             // how many of them have signals, in their order
-	others   []recordLine    // what the other lines of signals say
 	records  []RecordPlace   // to be taken out
 	scores   []RecordPlace
 }
 
 func (s *survey) look(dir string) error {
 	if size, err := sizeOfRecords(dir); err == nil && size == noRecords {
-		return fmt.Errorf("%s is gone: the signals stand for themselves, and nothing can be repaired", filepath.Join(dir, recordsFile))
+		return fmt.Errorf("%s is missing: the signals are all that is left, and nothing can be repaired", filepath.Join(dir, recordsFile))
+	}
+	// damage notes bad lines, which go out of a file; other errors end the survey.
+	damage := func(err error, out *[]RecordPlace, lines *int) error {
+		bad, is := errors.AsType[*Problem](err)
+		if !is {
+			return err
+		}
+		s.Damage = append(s.Damage, bad)
+		*out, *lines = append(*out, RecordPlace{bad.Offset, bad.Bytes}), *lines+bad.Lines
+		return nil
 	}
 	for l, err := range fileLines(dir, recordsFile, readStatus) {
-		if err := s.record(l, err); err != nil {
-			return err
+		if err != nil {
+			if err := damage(err, &s.records, &s.Moved); err != nil {
+				return err
+			}
+			continue
+		}
+		s.lines = append(s.lines, recordLine{l.is.ID, l.bytes})
+		if s.Kept++; l.is.Status.counts() {
+			s.finished[l.is.ID] = true
 		}
 	}
-	for l, err := range fileLines(dir, signalsFile, statusOf) {
-		if err := s.signals(l, err); err != nil {
-			return err
-		}
+	if err := s.lookAtSignals(dir, damage); err != nil {
+		return err
 	}
-	s.compareSignals()
 	for l, err := range fileLines(dir, scoresFile, scoresOf) {
-		if err := s.score(l, err); err != nil {
-			return err
+		if err != nil {
+			if err := damage(err, &s.scores, &s.Unscored); err != nil {
+				return err
+			}
+		} else if !s.finished[l.is.Run] {
+			s.scores = append(s.scores, RecordPlace{l.offset, l.bytes})
+			s.Unscored++
 		}
 	}
 	return nil
 }
 
-func (s *survey) record(l *line[RunHead], err error) error {
-	if err != nil {
-		bad, err := s.bad(err)
-		if bad != nil {
-			s.records = append(s.records, RecordPlace{bad.Offset, bad.Bytes})
-			s.Moved += bad.Lines
+// lookAtSignals finds the records that no line of signals is of, and the other way round.
+func (s *survey) lookAtSignals(dir string, damage func(err error, out *[]RecordPlace, lines *int) error) error {
+	signalled, others := 0, map[recordLine]int{} // records that have signals, in their order; what the other lines say
+	for l, err := range fileLines(dir, signalsFile, statusOf) {
+		if err != nil {
+			if err := damage(err, new([]RecordPlace), new(int)); err != nil {
+				return err
+			}
+			continue
 		}
-		return err
+		if l.is.Status.counts() && !s.finished[l.is.ID] {
+			s.Lost = append(s.Lost, l.is.ID)
+		}
+		if of := (recordLine{l.is.ID, l.is.At.bytes}); signalled < len(s.lines) && s.lines[signalled] == of {
+			signalled++
+		} else {
+			others[of]++
+		}
 	}
-	s.lines = append(s.lines, recordLine{l.is.ID, l.bytes})
-	if s.Kept++; l.is.Status.counts() {
-		s.finished[l.is.ID] = true
-	}
-	return nil
-}
-
-func (s *survey) signals(l *line[RunHead], err error) error {
-	if err != nil {
-		_, err = s.bad(err)
-		return err
-	}
-	if l.is.Status.counts() && !s.finished[l.is.ID] {
-		s.Lost = append(s.Lost, l.is.ID)
-	}
-	switch line := (recordLine{l.is.ID, l.is.At.bytes}); {
-	case s.told < len(s.lines) && s.lines[s.told] == line:
-		s.told++
-	default:
-		s.others = append(s.others, line)
-	}
-	return nil
-}
-
-// compareSignals finds the records that no line of signals is of.
-func (s *survey) compareSignals() {
-	others := map[recordLine]int{}
-	for _, line := range s.others {
-		others[line]++
-	}
-	for _, line := range s.lines[s.told:] {
+	disordered := len(others) > 0
+	for _, line := range s.lines[signalled:] {
 		if others[line] > 0 {
 			others[line]--
 		} else {
 			s.Unsignalled++
 		}
 	}
-	s.Disordered = len(s.others) > 0 && s.recordsWhole()
-}
-
-func (s *survey) score(l *line[scoresLine[Score]], err error) error {
-	switch {
-	case err != nil:
-		bad, err := s.bad(err)
-		if bad != nil {
-			s.scores = append(s.scores, RecordPlace{bad.Offset, bad.Bytes})
-			s.Unscored += bad.Lines
-		}
-		return err
-	case !s.finished[l.is.Run]:
-		s.scores = append(s.scores, RecordPlace{l.offset, l.bytes})
-		s.Unscored++
-	}
+	s.Disordered = disordered && s.recordsWhole()
 	return nil
-}
-
-// bad notes damage; other errors end the survey.
-func (s *survey) bad(err error) (*Problem, error) {
-	var damage *Problem
-	if !errors.As(err, &damage) {
-		return nil, err
-	}
-	s.Damage = append(s.Damage, damage)
-	return damage, nil
 }
 
 // Damage lists the bad lines of the records of a folder. ReadSignals reads no
@@ -393,11 +341,9 @@ func Damage(dir string, most int64) (found []*Problem, whole bool, err error) {
 // badLines are those of a part of the records that begins with a line.
 func badLines(f io.ReaderAt, from, to int64) (found []*Problem, err error) {
 	for _, err := range sectionLines(recordsFile, f, place{offset: from}, to, checked) {
-		var problem *Problem
-		switch {
-		case errors.As(err, &problem):
+		if problem, is := errors.AsType[*Problem](err); is {
 			found = append(found, problem)
-		case err != nil:
+		} else if err != nil {
 			return found, fmt.Errorf("reading the records: %w", err)
 		}
 	}
@@ -451,13 +397,10 @@ func lineAfter(f io.ReaderAt, offset, size int64) (int64, error) {
 
 var errNegative = errors.New("its usage or time is negative")
 
-// impossible says what no run can have, though the line that tells of it is
-// whole: nothing of this package writes it, and sums over it would be wrong.
+// impossible says what no run can have, though its line is whole: nothing of this
+// package writes it, and sums over it would be wrong.
 func (s *Signals) impossible() error {
-	if err := s.amounts(); err != nil {
-		return err
-	}
-	if err := noneReturned(s.Outcome.Returned, len(s.Iterations)); err != nil {
+	if err := cmp.Or(s.amounts(), noneReturned(s.Outcome.Returned, len(s.Iterations))); err != nil {
 		return err
 	}
 	for i := range s.Iterations {
@@ -470,7 +413,6 @@ func (s *Signals) impossible() error {
 	return nil
 }
 
-// noneReturned says that the iteration that is returned is not there.
 func noneReturned(returned, iterations int) error {
 	if iterations > 0 && (returned < 0 || returned > iterations) {
 		return fmt.Errorf("iteration %d is returned, of %d", returned, iterations)
@@ -481,28 +423,24 @@ func noneReturned(returned, iterations int) error {
 // amounts are impossible if one is below zero, or the trial beyond what can be
 // counted.
 func (s *Signals) amounts() error {
-	switch {
-	case s.Trial < 0 || s.Trial > math.MaxInt32:
-		return fmt.Errorf("there is no trial %d", s.Trial)
-	case s.negative():
+	if s.Trial < 0 || s.Trial > math.MaxInt32 {
+		return fmt.Errorf("invalid trial %d", s.Trial)
+	}
+	if s.Elapsed < 0 || s.Usage.negative() || s.Judging.negative() || s.User.negative() {
 		return errNegative
 	}
 	return nil
-}
-
-func (s *Signals) negative() bool {
-	return s.Elapsed < 0 || s.Usage.negative() || s.Judging.negative() || s.User.negative()
 }
 
 // mostScored iterations of a run fit into a line of the records: each takes some 64 bytes
 // at least.
 const mostScored = longestLine / 64
 
-// noIteration says what no run has: who reads scores takes memory for all
+// noIteration refuses iterations that no run has: who reads scores takes memory for all
 // iterations up to the last one.
 func noIteration(n int) error {
 	if n < 0 || n > mostScored {
-		return fmt.Errorf("there is no iteration %d", n)
+		return fmt.Errorf("invalid iteration %d", n)
 	}
 	return nil
 }
@@ -526,30 +464,12 @@ func CompactScores(dir string, options Options) (*Compacted, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &compaction{disk: options.Disk, seed: maphash.MakeSeed()}
-	if c.disk == nil {
-		c.disk = folder(dir)
-	}
-	err = c.run(dir)
-	return &c.Compacted, errors.Join(err, home.unlock())
+	c := &Compacted{}
+	err = c.compact(dir, newJournal(home, options).disk)
+	return c, errors.Join(err, home.unlock())
 }
 
-// compaction is scores.jsonl while it is written anew.
-type compaction struct {
-	Compacted
-	disk  Disk
-	seed  maphash.Seed
-	from  *os.File
-	lines []scoreLine
-}
-
-// scoreLine is where a line stands, and whose it is.
-type scoreLine struct {
-	run uint64 // the hash of its id
-	RecordPlace
-}
-
-func (c *compaction) run(dir string) error {
+func (c *Compacted) compact(dir string, disk Disk) error {
 	f, err := openFile(filepath.Join(dir, scoresFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -558,88 +478,84 @@ func (c *compaction) run(dir string) error {
 		return fmt.Errorf("reading the scores: %w", err)
 	}
 	defer f.Close()
-	c.from = f
-	if err := c.read(); err != nil {
+	lines, err := c.readLines(f)
+	if err != nil {
 		return err
 	}
-	return writing(c.disk.Replace(scoresFile, c.write))
+	return writing(disk.Replace(scoresFile, func(to io.Writer) error {
+		sameRun := func(a, b *scoreLine) bool { return a.run == b.run }
+		var text []byte
+		for of, rest := splitOff(lines, sameRun); len(of) > 0; of, rest = splitOff(rest, sameRun) {
+			if text, err = appendStanding(emptied(text), f, of); err != nil {
+				return err
+			}
+			c.After += int64(len(text))
+			if _, err := to.Write(text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
 }
 
-// read finds the lines of each run and puts them beside each other, the runs in
+// readLines finds the lines of each run and puts them beside each other, the runs in
 // the order of their last lines.
-func (c *compaction) read() error {
-	last := map[uint64]int64{}
-	for l, err := range walk(scoresFile, c.from, place{}, scoresOf) {
-		if bad := (*Problem)(nil); errors.As(err, &bad) {
+func (c *Compacted) readLines(f io.Reader) (lines []scoreLine, err error) {
+	seed, last := maphash.MakeSeed(), map[uint64]int64{}
+	for l, err := range walk(scoresFile, f, place{}, scoresOf) {
+		if bad, is := errors.AsType[*Problem](err); is {
 			c.Before += bad.Bytes
 			c.Damage = append(c.Damage, bad)
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("reading the scores: %w", err)
+			return nil, fmt.Errorf("reading the scores: %w", err)
 		}
 		c.Before += l.bytes
-		run := maphash.String(c.seed, l.is.Run)
-		c.lines = append(c.lines, scoreLine{run, RecordPlace{l.offset, l.bytes}})
+		run := maphash.String(seed, l.is.Run)
+		lines = append(lines, scoreLine{run, RecordPlace{l.offset, l.bytes}})
 		last[run] = l.offset
 	}
-	slices.SortFunc(c.lines, func(a, b scoreLine) int {
+	slices.SortFunc(lines, func(a, b scoreLine) int {
 		return cmp.Or(cmp.Compare(last[a.run], last[b.run]), cmp.Compare(a.offset, b.offset))
 	})
-	return nil
+	return lines, nil
 }
 
-func (c *compaction) write(to io.Writer) error {
-	sameRun := func(a, b *scoreLine) bool { return a.run == b.run }
-	var text []byte
-	for of, rest := splitOff(c.lines, sameRun); len(of) > 0; of, rest = splitOff(rest, sameRun) {
-		var err error
-		if text, err = c.lineOf(emptied(text), of); err != nil {
-			return err
-		}
-		c.After += int64(len(text))
-		if _, err := to.Write(text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lineOf is the one line of all lines of a run; none where nothing counts. Runs
-// whose ids share a hash have a line each.
-func (c *compaction) lineOf(text []byte, lines []scoreLine) ([]byte, error) {
+// appendStanding appends the one line of all lines of a run; none where nothing counts.
+// Runs whose ids share a hash have a line each.
+func appendStanding(text []byte, f io.ReaderAt, lines []scoreLine) ([]byte, error) {
 	var runs []string
 	all := map[string][]Score{}
-	for i := range lines {
-		run, scores, err := c.scores(lines[i].RecordPlace)
+	for _, l := range lines {
+		object, err := objectAt(scoresFile, f, place{offset: l.offset}, l.bytes)
 		if err != nil {
 			return nil, err
 		}
-		if _, known := all[run]; !known {
-			runs = append(runs, run)
+		line, err := readScores(object)
+		if err != nil {
+			return nil, err
 		}
-		all[run] = append(all[run], scores...)
+		if _, known := all[line.Run]; !known {
+			runs = append(runs, line.Run)
+		}
+		all[line.Run] = append(all[line.Run], line.Scores...)
 	}
 	for _, run := range runs {
-		standing := Standing(all[run])
-		if len(standing) == 0 {
-			continue
-		}
-		var err error
-		if text, err = appendScores(text, run, standing); err != nil {
-			return nil, err
+		if standing := Standing(all[run]); len(standing) > 0 {
+			var err error
+			if text, err = appendScores(text, run, standing); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return text, nil
 }
 
-func (c *compaction) scores(at RecordPlace) (run string, scores []Score, err error) {
-	object, err := objectAt(scoresFile, c.from, place{offset: at.offset}, at.bytes)
-	if err != nil {
-		return "", nil, err
-	}
-	line, err := readScores(object)
-	return line.Run, line.Scores, err
+// scoreLine is where a line stands, and whose it is.
+type scoreLine struct {
+	run uint64 // the hash of its id
+	RecordPlace
 }
 
 // Standing are the scores that count among those of one run, which come in the
@@ -655,12 +571,11 @@ func Standing(scores []Score) []Score {
 	var last []Score
 	for _, s := range scores {
 		key := thing{s.Name, s.Iteration}
-		i, judged := at[key]
-		if !judged {
+		if i, judged := at[key]; judged {
+			last[i] = s
+		} else {
 			at[key], last = len(last), append(last, s)
-			continue
 		}
-		last[i] = s
 	}
 	return slices.DeleteFunc(last, func(s Score) bool { return s.Removed })
 }

@@ -93,10 +93,8 @@ type Runs struct {
 	file *os.File
 	size int64
 
-	index sync.Once
 	seed  maphash.Seed
-	byID  []placedID
-	err   error
+	index func() ([]placedID, error) // of all records
 }
 
 // placedID is where the record of a run stands: 24 bytes for each.
@@ -131,7 +129,9 @@ func OpenRuns(dir string) (*Runs, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Runs{dir: dir, file: f, size: size, seed: maphash.MakeSeed()}, nil
+	r := &Runs{dir: dir, file: f, size: size, seed: maphash.MakeSeed()}
+	r.index = sync.OnceValues(r.places)
+	return r, nil
 }
 
 // Close closes the file.
@@ -175,46 +175,34 @@ func runAt(records io.ReaderAt, at place, bytes int64) (*Run, error) {
 // Run reads the run of that id; of one that was tried again, the last record. The
 // first call reads the heads of all. The error is ErrNoRun where there is none.
 func (r *Runs) Run(id string) (*Run, error) {
-	r.index.Do(r.place)
-	if r.err != nil {
-		return nil, r.err
+	all, err := r.index()
+	if err != nil {
+		return nil, err
 	}
 	hashed := maphash.String(r.seed, id)
-	for i := r.behind(hashed) - 1; i >= 0 && r.byID[i].id == hashed; i-- {
-		run, err := r.Read(r.byID[i].at)
-		if err != nil {
-			return nil, err
-		}
-		if run.ID == id {
-			return run, nil
+	at, _ := slices.BinarySearchFunc(all, hashed, func(p placedID, id uint64) int { return cmp.Compare(p.id, id) })
+	for ; at < len(all) && all[at].id == hashed; at++ {
+		run, err := r.Read(all[at].at)
+		if err != nil || run.ID == id {
+			return run, err
 		}
 	}
 	return nil, fmt.Errorf("%w in %s: %q", ErrNoRun, r.dir, id)
 }
 
-// behind is the index behind the last record of a hashed id.
-func (r *Runs) behind(hashed uint64) int {
-	at, _ := slices.BinarySearchFunc(r.byID, hashed, func(p placedID, id uint64) int {
-		if p.id <= id {
-			return -1
-		}
-		return 1
-	})
-	return at
-}
-
-// place finds out where the record of each run stands. Bad lines have no id.
-func (r *Runs) place() {
+// places finds out where the record of each run stands, the last record of each first.
+// Bad lines have no id.
+func (r *Runs) places() (all []placedID, err error) {
 	for s, err := range placedSignals(r.dir, r.size, statuses) {
-		switch {
-		case Unreadable(err):
-			r.err = err
-			return
-		case err == nil:
-			r.byID = append(r.byID, placedID{maphash.String(r.seed, s.is.ID), RecordPlace{s.offset, s.is.At.bytes}})
+		if Unreadable(err) {
+			return nil, err
+		}
+		if err == nil {
+			all = append(all, placedID{maphash.String(r.seed, s.is.ID), RecordPlace{s.offset, s.is.At.bytes}})
 		}
 	}
-	slices.SortFunc(r.byID, func(a, b placedID) int { return cmp.Or(cmp.Compare(a.id, b.id), a.at.Compare(b.at)) })
+	slices.SortFunc(all, func(a, b placedID) int { return cmp.Or(cmp.Compare(a.id, b.id), b.at.Compare(a.at)) })
+	return all, nil
 }
 
 // ErrNoRun says that a folder holds no run of that id.
@@ -224,7 +212,7 @@ var ErrNoRun = errors.New("no such run")
 // finished, each once: of a run that was tried again, the last record. Memory
 // does not grow with the number of runs.
 //
-// An error that is a *Problem tells of bad lines, and the reading goes on; any
+// An error that is a *Problem is about bad lines, and the lines behind them are read; any
 // other error is the last element.
 func ReadRuns(dir string) iter.Seq2[*Run, error] {
 	return func(yield func(*Run, error) bool) {
@@ -241,11 +229,10 @@ func ReadRuns(dir string) iter.Seq2[*Run, error] {
 		}
 		tries := signals.tries()
 		for l, err := range sectionLines(recordsFile, f, place{}, size, runOf) {
-			if err == nil && !tries.last(l.is.ID) {
-				continue
-			}
 			if err != nil {
 				l = &line[*Run]{}
+			} else if !tries.last(l.is.ID) {
+				continue
 			}
 			if !yield(l.is, err) {
 				return

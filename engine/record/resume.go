@@ -78,12 +78,14 @@ func (j *Journal) recoverRecords(r *Recovered) (order []string, size int64, err 
 			return err
 		}
 		head := &l.is
-		if _, known := r.Finished[head.ID]; !known && head.Status.counts() {
+		_, finished := r.Finished[head.ID]
+		switch {
+		case finished:
+		case head.Status.counts():
 			r.Finished[head.ID] = struct{}{}
 			order = append(order, head.ID)
 			delete(r.Faults, head.ID)
-		}
-		if _, finished := r.Finished[head.ID]; !finished && head.Status == Faulted {
+		case head.Status == Faulted:
 			r.Faults[head.ID]++
 		}
 		return nil
@@ -97,21 +99,35 @@ func (j *Journal) recoverRecords(r *Recovered) (order []string, size int64, err 
 // recoverScores finds the runs that lack scores. Damaged scores are made again
 // too; their lines stay.
 func (j *Journal) recoverScores(r *Recovered, order []string) error {
-	scored := map[string]uint64{}
+	const mostJudges = 64 // scorers that have a bit of their own; those beyond share the last one
+	scorers := r.Manifest.Scorers
+	scored := map[string]uint64{} // by the id of a run: bits of those who judged it
 	_, err := eachLine(j, scoresFile, r, reading[Scored], func(l *line[Scored], err error) error {
-		if damage := (*Problem)(nil); errors.As(err, &damage) {
+		if damage, is := errors.AsType[*Problem](err); is {
 			r.Problems = append(r.Problems, damage)
 			return nil
 		}
-		if err == nil {
-			scored[l.is.Run] = judgedBy(r.Manifest.Scorers, l.is.Scores, scored[l.is.Run])
+		if err != nil {
+			return err
 		}
-		return err
+		by := scored[l.is.Run]
+		for _, s := range l.is.Scores {
+			at := slices.Index(scorers, s.Name)
+			if at < 0 || s.Iteration != 0 {
+				continue
+			}
+			bit := uint64(1) << min(at, mostJudges-1)
+			if by |= bit; s.Removed {
+				by &^= bit
+			}
+		}
+		scored[l.is.Run] = by
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	all := judgedByAll(r.Manifest.Scorers)
+	all := uint64(1)<<min(len(scorers), mostJudges) - 1
 	for _, id := range order {
 		if by, ok := scored[id]; !ok || by&all != all {
 			r.Unscored = append(r.Unscored, id)
@@ -120,42 +136,18 @@ func (j *Journal) recoverScores(r *Recovered, order []string) error {
 	return nil
 }
 
-// mostJudges are the scorers that are told apart by a run's bits; those beyond
-// share the last one.
-const mostJudges = 64
 
-// judgedByAll has a bit for each scorer.
-func judgedByAll(scorers []string) uint64 {
-	return 1<<min(len(scorers), mostJudges) - 1
-}
-
-// judgedBy are the scorers that have judged a run, after these scores of it.
-func judgedBy(scorers []string, scores []ScoreHead, by uint64) uint64 {
-	for _, s := range scores {
-		at := slices.Index(scorers, s.Name)
-		if at < 0 || s.Iteration != 0 {
-			continue
-		}
-		bit := uint64(1) << min(at, mostJudges-1)
-		if by |= bit; s.Removed {
-			by &^= bit
-		}
-	}
-	return by
-}
 
 // cutSignals leaves of signals.jsonl what belongs to the first size bytes of the
 // records, and returns the place of the first record without signals.
-func (j *Journal) cutSignals(r *Recovered, size int64) (place, error) {
-	var missing place
-	var keep int64
+func (j *Journal) cutSignals(r *Recovered, size int64) (missing place, err error) {
 	signals, err := derivedSignals(j.folder.dir, size)
 	if err != nil {
 		return missing, err
 	}
+	keep := int64(0)
 	for s, err := range writtenSignals(signals, statuses) {
-		var damage *Problem
-		if errors.As(err, &damage) {
+		if damage, is := errors.AsType[*Problem](err); is {
 			r.Problems = append(r.Problems, damage)
 			break
 		}
@@ -210,7 +202,7 @@ func (j *Journal) rebuildSignals(r *Recovered, from place, size int64) error {
 // torn end, and returns the size that is left. A missing file has no lines.
 func eachLine[T any](j *Journal, name string, r *Recovered, read func([]byte) (T, error), visit func(*line[T], error) error) (size int64, err error) {
 	for l, err := range fileLines(j.folder.dir, name, read) {
-		if torn := (*Problem)(nil); errors.As(err, &torn) && torn.Torn {
+		if torn, is := errors.AsType[*Problem](err); is && torn.Torn {
 			r.Problems = append(r.Problems, torn)
 			break
 		}
@@ -231,19 +223,15 @@ type placed[S signalled] struct {
 	written place // behind their line in signals.jsonl; zero: rebuilt
 }
 
-func (p *placed[S]) end() place {
-	_, bytes := p.is.record()
-	return place{p.line + 1, p.offset + bytes}
-}
+func (p *placed[S]) end() place { return place{p.line + 1, p.offset + p.is.record()} }
 
 // signalled is what is read of signals: all, or as much as is needed.
 type signalled interface {
-	// record tells the run and how long its record is.
-	record() (run string, bytes int64)
+	record() (bytes int64) // how long the record is
 }
 
-func (s *Signals) record() (run string, bytes int64) { return s.ID, s.Bytes }
-func (h RunHead) record() (run string, bytes int64)  { return h.ID, h.At.bytes }
+func (s *Signals) record() (bytes int64) { return s.Bytes }
+func (h RunHead) record() (bytes int64)  { return h.At.bytes }
 
 // form is how signals are read, and how they are made of a record.
 type form[S signalled] struct {
@@ -459,7 +447,7 @@ func writtenSignals[S signalled](d *derived, as form[S]) iter.Seq2[*placed[S], e
 				}
 				return
 			}
-			if _, bytes := s.is.record(); bytes <= 0 || s.end().offset > d.size || !yield(s, nil) {
+			if s.is.record() <= 0 || s.end().offset > d.size || !yield(s, nil) {
 				return
 			}
 			at = s.end()

@@ -102,7 +102,7 @@ func (j *Journal) openScores() (Manifest, error) {
 		return m, err
 	}
 	whole, err := wholeLines(filepath.Join(j.folder.dir, scoresFile))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return m, fmt.Errorf("opening the results: %w", err)
 	}
 	if err := j.cut(scoresFile, whole); err != nil {
@@ -113,20 +113,15 @@ func (j *Journal) openScores() (Manifest, error) {
 	return m, writing(err)
 }
 
-// wholeLines is the size of a file up to its last line feed; 0 where there is no
-// file.
+// wholeLines is the size of a file up to its last line feed.
 func wholeLines(path string) (int64, error) {
 	f, err := openFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
 	end, err := f.Seek(0, io.SeekEnd)
-	part := make([]byte, 1<<16)
-	for err == nil && end > 0 {
+	for part := make([]byte, 1<<16); err == nil && end > 0; {
 		from := max(0, end-int64(len(part)))
 		part = part[:end-from]
 		if _, err = f.ReadAt(part, from); err != nil {
