@@ -63,7 +63,7 @@ func New(suite *spec.Suite, tasks int, only Selection) (*Plan, error) {
 	return p, nil
 }
 
-// UnknownError says that a selection names something that does not exist.
+// UnknownError means that a selection names something that does not exist.
 type UnknownError struct {
 	What, Name string
 	Known      []string
@@ -280,7 +280,7 @@ func (w *worst) delegate(d *spec.Delegate) Worst {
 	return of
 }
 
-// openEnded says that nothing limits what the agent's tools and delegates give.
+// openEnded reports whether nothing limits what the agent's tools and delegates give.
 func openEnded(a *spec.Agent) bool {
 	return len(a.Tools)+len(a.Delegates) > 0
 }
@@ -333,7 +333,7 @@ func AskingOf(s *spec.Suite) []Asking {
 	return all
 }
 
-// judgesEvery says whether a scorer judges every iteration, for itself or for a set that it is a part of.
+// judgesEvery reports whether a scorer judges every iteration, for itself or for a set that it is a part of.
 func judgesEvery(s *spec.Suite, scorer *spec.Scorer) bool {
 	for i := range s.Scorers {
 		declared := &s.Scorers[i]

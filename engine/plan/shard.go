@@ -77,13 +77,13 @@ type Part struct {
 	Number int // from 1
 }
 
-// has says whether a task belongs to the part.
+// has reports whether a task belongs to the part.
 func (p *Part) has(task string) bool { return p.of(keyOf(task)) == p.Number-1 }
 
-// ErrNoWeight says that weights are known of none of the tasks.
+// ErrNoWeight means that weights are known of none of the tasks.
 var ErrNoWeight = errors.New("none of the tasks is known there")
 
-// FewTasksError says that there are fewer tasks than shards.
+// FewTasksError means that there are fewer tasks than shards.
 type FewTasksError struct{ Tasks, Shards int }
 
 func (e *FewTasksError) Error() string {
@@ -248,7 +248,7 @@ func (d *Deal) of(key taskKey) int {
 	return at
 }
 
-// TooSmallError says that a limit leaves nothing for some shard.
+// TooSmallError means that a limit leaves nothing for some shard.
 type TooSmallError struct {
 	What   string
 	Shards int
@@ -506,7 +506,7 @@ func textOf(values []spec.Value, counts func(path string) bool) string {
 	return text.String()
 }
 
-// inCommon says whether a value matters to what all stages send. Conditions and
+// inCommon reports whether a value matters to what all stages send. Conditions and
 // guards only decide when a run stops.
 func inCommon(path string) bool {
 	section, _, _ := strings.Cut(path, ".")
@@ -538,7 +538,7 @@ func leftAt(l *spec.Loop, s *spec.Stage) string {
 	return text
 }
 
-// shares says whether runs of the loop can share calls: its models are cached,
+// shares reports whether runs of the loop can share calls: its models are cached,
 // and nothing else has a part in what they are sent. Conversations are not shared:
 // what tools give, and what a user says, may differ.
 func shares(l *spec.Loop, models map[string]*spec.Model) bool {
@@ -555,7 +555,7 @@ func shares(l *spec.Loop, models map[string]*spec.Model) bool {
 	return e == nil || e.Command == nil && (e.Judge == nil || cached(e.Judge.Model))
 }
 
-// readsLimits says whether what decides when to stop may show in what is sent.
+// readsLimits reports whether what decides when to stop may show in what is sent.
 func readsLimits(l *spec.Loop) bool {
 	for _, s := range l.Stages() {
 		if s.Agent.WarnRemaining > 0 || readsAny(readsOf(s.Prompt, s.Agent.System)) || s.Agent.FinalResponse != nil && readsAny(s.Agent.FinalResponse.Reads()) {
@@ -590,7 +590,7 @@ func readsOf(prompts ...*spec.Prompt) (reads []string) {
 	return reads
 }
 
-// readsAny says whether one of the paths is a parameter, or counts by one.
+// readsAny reports whether one of the paths is a parameter, or counts by one.
 func readsAny(paths []string) bool {
 	for _, path := range paths {
 		if variable, _, _ := strings.Cut(path, "."); variable == "param" || variable == "since_improvement" {

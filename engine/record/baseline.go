@@ -54,18 +54,6 @@ type baselineHead struct {
 	Manifest Manifest          `json:"manifest"`
 }
 
-// baselineRun is a run as a baseline holds it.
-type baselineRun struct {
-	Signals
-	iterations int
-	// rated says that the returned iteration has a confidence, evaluated that any
-	// iteration was evaluated.
-	rated, evaluated bool
-	confidence       float64
-	failed           ErrorClass // the last iteration's error, where all failed
-	scores           []Score    // in the order of the manifest, then by name
-}
-
 // baselineLine is the line of a run. What the head tells of all runs holds for one
 // that says nothing else.
 type baselineLine struct {
@@ -96,46 +84,65 @@ type baselineLine struct {
 	Scorers       scorerHashes   `json:"scorers,omitempty"`
 }
 
-// brief keeps of a run what a baseline holds.
-func brief(s *Signals) baselineRun {
-	b := baselineRun{Signals: *s, iterations: len(s.Iterations)}
+// lineOf keeps of a run what a baseline holds.
+func lineOf(s *Signals) baselineLine {
+	o := &s.Outcome
+	l := baselineLine{
+		Configuration: s.Configuration, Task: s.Task, Trial: s.Trial, Cluster: s.Cluster, Group: s.Group,
+		Status: o.Status, Reason: o.Reason, Class: o.Class, Fired: o.Fired, Success: o.Success, Iterations: len(s.Iterations), Returned: o.Returned,
+		Elapsed: s.Elapsed, Untimed: s.Untimed, Usage: s.Usage, Judging: s.Judging, User: s.User, Simulated: s.Simulated,
+	}
+	loop := s.Loop // not to hold the signals
+	if l.Loop = &loop; o.Error != nil {
+		l.Error = &o.Error.Class
+	}
 	failed := 0
 	for i := range s.Iterations {
 		it := &s.Iterations[i]
-		b.evaluated = b.evaluated || it.Evaluated
+		l.Evaluated = l.Evaluated || it.Evaluated
 		if it.Error != "" {
 			failed++
-			b.failed = it.Error
+			l.Failed = it.Error
 		}
 	}
-	if failed < b.iterations {
-		b.failed = ""
+	if failed < l.Iterations {
+		l.Failed = ""
 	}
-	if n := s.Outcome.Returned; n > 0 && n <= b.iterations && s.Iterations[n-1].Evaluated {
-		b.rated, b.confidence = true, s.Iterations[n-1].Confidence
+	if n := o.Returned; n > 0 && n <= l.Iterations && s.Iterations[n-1].Evaluated {
+		confidence := s.Iterations[n-1].Confidence
+		l.Confidence = &confidence
 	}
-	b.Iterations, b.Checks, b.Outcome.Held = nil, nil, nil
-	return b
+	return l
 }
 
-// signals is the run as a result folder would have it, as far as it is known.
-func (b *baselineRun) signals() *Signals {
-	s := b.Signals
-	s.Version = Version
-	s.Iterations = make([]IterationSignals, b.iterations)
+// signals is the run of a line as a result folder would have it, as far as it is known.
+func (h *baselineHead) signals(l *baselineLine) *Signals {
+	s := &Signals{
+		Version: Version, ID: RunID(l.Configuration, l.Task, l.Trial), Configuration: l.Configuration, Task: l.Task, Trial: l.Trial,
+		Cluster: l.Cluster, Group: l.Group, Loop: h.loop(l.Configuration),
+		Outcome: Outcome{Status: l.Status, Reason: l.Reason, Class: l.Class, Fired: l.Fired, Success: l.Success, Returned: l.Returned},
+		Elapsed: l.Elapsed, Untimed: l.Untimed, Usage: l.Usage, Judging: l.Judging, User: l.User, Simulated: l.Simulated,
+		Iterations: make([]IterationSignals, l.Iterations),
+	}
+	if l.Loop != nil {
+		s.Loop = *l.Loop
+	}
+	if l.Error != nil {
+		s.Outcome.Error = &Error{Class: *l.Error}
+	}
 	for i := range s.Iterations {
-		s.Iterations[i] = IterationSignals{N: i + 1, Error: b.failed, Evaluated: b.evaluated && !b.rated}
+		s.Iterations[i] = IterationSignals{N: i + 1, Error: l.Failed, Evaluated: l.Evaluated && l.Confidence == nil}
 	}
-	if b.rated {
-		returned := &s.Iterations[s.Outcome.Returned-1]
-		returned.Evaluated, returned.Confidence = true, b.confidence
-	} else if n := s.Outcome.Returned; n > 0 {
-		s.Iterations[n-1].Evaluated = false
+	if n := l.Returned; n > 0 {
+		returned := &s.Iterations[n-1]
+		if returned.Evaluated = l.Confidence != nil; returned.Evaluated {
+			returned.Confidence = *l.Confidence
+		}
 	}
-	return &s
+	return s
 }
 
-// readBaselineHead reads the object of the first line. ours says that it is that
+// readBaselineHead reads the object of the first line. ours means that it is that
 // of a baseline, of whatever version.
 func readBaselineHead(object []byte) (head *baselineHead, ours bool, err error) {
 	var form struct {
@@ -244,60 +251,6 @@ func (scores *scorerHashes) decode(r *reader) {
 	}
 }
 
-// lineOf is the line of a run.
-func (h *baselineHead) lineOf(r *baselineRun) *baselineLine {
-	o := &r.Outcome
-	l := &baselineLine{
-		Configuration: r.Configuration, Task: r.Task, Trial: r.Trial, Cluster: r.Cluster, Group: r.Group,
-		Status: o.Status, Reason: o.Reason, Class: o.Class, Fired: o.Fired, Success: o.Success,
-		Iterations: r.iterations, Returned: o.Returned, Failed: r.failed, Evaluated: r.evaluated,
-		Elapsed: r.Elapsed, Untimed: r.Untimed, Usage: r.Usage, Judging: r.Judging, User: r.User, Simulated: r.Simulated, Scores: r.scores,
-		Scorers: slices.DeleteFunc(slices.Clone(r.scores), func(s Score) bool { return h.Scorers[s.Name] == s.Scorer }),
-	}
-	if h.loop(r.Configuration) != r.Loop {
-		l.Loop = &r.Loop
-	}
-	if o.Error != nil {
-		l.Error = &o.Error.Class
-	}
-	if r.rated {
-		l.Confidence = &r.confidence
-	}
-	return l
-}
-
-// runOf is the run of a line.
-func (h *baselineHead) runOf(l *baselineLine) baselineRun {
-	r := baselineRun{
-		Signals: Signals{
-			ID: RunID(l.Configuration, l.Task, l.Trial), Configuration: l.Configuration, Task: l.Task, Trial: l.Trial,
-			Cluster: l.Cluster, Group: l.Group, Loop: h.loop(l.Configuration),
-			Outcome: Outcome{Status: l.Status, Reason: l.Reason, Class: l.Class, Fired: l.Fired, Success: l.Success, Returned: l.Returned},
-			Elapsed: l.Elapsed, Untimed: l.Untimed, Usage: l.Usage, Judging: l.Judging, User: l.User, Simulated: l.Simulated,
-		},
-		iterations: l.Iterations, failed: l.Failed, evaluated: l.Evaluated, scores: l.Scores,
-	}
-	if l.Loop != nil {
-		r.Loop = *l.Loop
-	}
-	if l.Error != nil {
-		r.Outcome.Error = &Error{Class: *l.Error}
-	}
-	if r.rated = l.Confidence != nil; r.rated {
-		r.confidence = *l.Confidence
-	}
-	for i := range r.scores {
-		s := &r.scores[i]
-		s.Run, s.Scorer = r.ID, h.Scorers[s.Name]
-		for _, own := range l.Scorers {
-			if own.Name == s.Name {
-				s.Scorer = own.Scorer
-			}
-		}
-	}
-	return r
-}
-
 // loop is the hash of a configuration's loop, as the manifest has it.
 func (h *baselineHead) loop(configuration string) string {
 	for i := range h.Manifest.Configurations {
@@ -348,33 +301,37 @@ func (u unixLines) Read(p []byte) (int, error) {
 
 func (r *Results) baselineSignals() iter.Seq2[*Signals, error] {
 	return func(yield func(*Signals, error) bool) {
-		for run, err := range r.baselineRuns() {
-			if err != nil {
-				if !yield(nil, err) {
-					return
-				}
-				continue
+		for l, err := range r.baselineLines() {
+			var s *Signals
+			if err == nil {
+				s = r.baseline.signals(l)
 			}
-			if !yield(run.signals(), nil) {
+			if !yield(s, err) {
 				return
 			}
 		}
 	}
 }
 
-// baselineScores tells only of errors of which the signals did not tell.
+// baselineScores yields only the errors that the signals did not.
 func (r *Results) baselineScores() iter.Seq2[Score, error] {
 	return func(yield func(Score, error) bool) {
-		for run, err := range r.baselineRuns() {
-			var problem *Problem
+		for l, err := range r.baselineLines() {
+			if Unreadable(err) && !yield(Score{}, err) {
+				return
+			}
 			if err != nil {
-				if !errors.As(err, &problem) && !yield(Score{}, err) {
-					return
-				}
 				continue
 			}
-			for i := range run.scores {
-				if !yield(run.scores[i], nil) {
+			id := RunID(l.Configuration, l.Task, l.Trial)
+			for _, s := range l.Scores {
+				s.Run, s.Scorer = id, r.baseline.Scorers[s.Name]
+				for _, own := range l.Scorers {
+					if own.Name == s.Name {
+						s.Scorer = own.Scorer
+					}
+				}
+				if !yield(s, nil) {
 					return
 				}
 			}
@@ -382,78 +339,50 @@ func (r *Results) baselineScores() iter.Seq2[Score, error] {
 	}
 }
 
-// baselineRuns are the lines behind the head; a run is valid until the next one.
-// Bad lines are *Problems, and the reading goes on; any other error is the last
+// baselineLines are the lines behind the head, each valid until the next one.
+// Bad lines are *Problems, and the lines behind them are read; any other error is the last
 // element.
-func (r *Results) baselineRuns() iter.Seq2[*baselineRun, error] {
-	return func(yield func(*baselineRun, error) bool) {
+func (r *Results) baselineLines() iter.Seq2[*baselineLine, error] {
+	return func(yield func(*baselineLine, error) bool) {
 		f, err := openFile(r.Path)
 		if err != nil {
 			yield(nil, fmt.Errorf("reading the baseline: %w", err))
 			return
 		}
 		defer f.Close()
-		in := &baselineReader{file: filepath.Base(r.Path), head: r.baseline}
-		in.runs(f, yield)
-	}
-}
-
-// baselineReader reads the lines of a baseline.
-type baselineReader struct {
-	file  string
-	head  *baselineHead
-	run   baselineRun
-	last  baselineKey
-	found int
-	bad   int // lines
-	place map[string]int
-}
-
-// baselineKey is what the lines are sorted by.
-type baselineKey struct {
-	configuration int
-	task          string
-	trial         int
-}
-
-func (b *baselineReader) runs(in io.Reader, yield func(*baselineRun, error) bool) {
-	b.place = map[string]int{}
-	for i := range b.head.Manifest.Configurations {
-		b.place[b.head.Manifest.Configurations[i].Name] = i
-	}
-	b.last.configuration = -1
-	lines := bufio.NewReader(unixLines{in})
-	head, err := lines.ReadBytes('\n') // it was read before
-	if err != nil {
-		yield(nil, fmt.Errorf("reading the baseline: %w", err))
-		return
-	}
-	end := place{1, int64(len(head))}
-	for l, err := range walk(b.file, lines, end, readBaselineLine) {
-		if err == nil {
-			end = l.end()
-			err = b.line(l)
-		}
-		b.count(err)
-		if !yield(&b.run, err) {
+		in := bufio.NewReader(unixLines{f})
+		first, err := in.ReadBytes('\n') // it was read before
+		if err != nil {
+			yield(nil, fmt.Errorf("reading the baseline: %w", err))
 			return
 		}
-	}
-	if missing := b.head.Runs - b.found; missing > 0 && b.bad == 0 {
-		yield(nil, &Problem{File: b.file, Line: end.line + 1, Lines: missing, Offset: end.offset, Torn: true,
-			What: fmt.Sprintf("it breaks off: %d of %d runs are there", b.found, b.head.Runs)})
-	} else if missing < 0 {
-		yield(nil, fmt.Errorf("%s holds %d runs, and its head tells of %d: it was put together from several files", b.file, b.found, b.head.Runs))
-	}
-}
-
-func (b *baselineReader) count(err error) {
-	var problem *Problem
-	switch {
-	case err == nil:
-		b.found++
-	case errors.As(err, &problem):
-		b.bad += problem.Lines
+		file, end, order := filepath.Base(r.Path), place{1, int64(len(first))}, orderOf(&r.Manifest)
+		found, bad := 0, 0
+		var last baselineLine
+		for l, err := range walk(file, in, end, readBaselineLine) {
+			if err == nil {
+				end = l.end()
+				if wrong := order.check(&last, &l.is); wrong != nil {
+					err = l.problem(file, wrong)
+				}
+			}
+			var line *baselineLine
+			if problem, is := errors.AsType[*Problem](err); is {
+				bad += problem.Lines
+			} else if err == nil {
+				found++
+				line, last = &l.is, l.is
+			}
+			if !yield(line, err) {
+				return
+			}
+		}
+		if missing := r.baseline.Runs - found; missing > 0 && bad == 0 {
+			yield(nil, &Problem{File: file, Line: end.line + 1, Lines: missing, Offset: end.offset, Torn: true,
+				What: fmt.Sprintf("it breaks off: %d of %d runs are there", found, r.baseline.Runs)})
+		} else if missing < 0 {
+			yield(nil, fmt.Errorf("%s holds %d runs, and its head says %d: it was made of several files", file, found, r.baseline.Runs))
+		}
 	}
 }
 
@@ -466,62 +395,49 @@ func readBaselineLine(object []byte) (line baselineLine, err error) {
 	return line, err
 }
 
-// line checks a run, which is the next one then.
-func (b *baselineReader) line(l *line[baselineLine]) error {
-	b.run = b.head.runOf(&l.is)
-	if err := b.check(); err != nil {
-		return l.problem(b.file, err)
+// baselineOrder is the order of lines: by the places of their configurations, by task, by trial.
+type baselineOrder map[string]int
+
+func orderOf(m *Manifest) baselineOrder {
+	order := baselineOrder{}
+	for i := range m.Configurations {
+		order[m.Configurations[i].Name] = i
 	}
-	return nil
+	return order
 }
 
-var (
-	errOrder       = errors.New("it is not behind the line before it in the order of a baseline, or is there twice")
-	errIncomplete  = errors.New("the trial or the status of the run is missing")
-	errTwiceScored = errors.New("it has two scores of one name")
-)
-
-func (b *baselineReader) twiceScored() bool {
-	for i := range b.run.scores {
-		for k := range i {
-			if b.run.scores[k].Name == b.run.scores[i].Name {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// check refuses what no writer of this package writes.
-func (b *baselineReader) check() error {
-	configuration, ok := b.place[b.run.Configuration]
-	key := baselineKey{configuration, b.run.Task, b.run.Trial}
-	impossible := b.run.amounts()
-	switch {
-	case !ok:
-		return fmt.Errorf("its manifest has no configuration %q", b.run.Configuration)
-	case b.run.Trial < 1 || b.run.Outcome.Status == "":
-		return errIncomplete
-	case impossible != nil:
-		return impossible
-	case b.twiceScored():
-		return errTwiceScored
-	case b.run.iterations < 0 || b.run.iterations > mostIterations || b.run.Outcome.Returned < 0 || b.run.Outcome.Returned > b.run.iterations:
-		return fmt.Errorf("%d iterations, of which %d is returned", b.run.iterations, b.run.Outcome.Returned)
-	case b.run.rated && b.run.Outcome.Returned == 0:
-		return errors.New("it has a confidence of no iteration")
-	case b.last.compare(key) >= 0:
-		return errOrder
-	}
-	b.last = key
-	return nil
+func (o baselineOrder) compare(x, y *baselineLine) int {
+	return cmp.Or(cmp.Compare(o[x.Configuration], o[y.Configuration]), cmp.Compare(x.Task, y.Task), cmp.Compare(x.Trial, y.Trial))
 }
 
 // mostIterations bounds the memory that a bad number can take.
 const mostIterations = 1 << 16
 
-func (k baselineKey) compare(l baselineKey) int {
-	return cmp.Or(cmp.Compare(k.configuration, l.configuration), cmp.Compare(k.task, l.task), cmp.Compare(k.trial, l.trial))
+// check refuses what no writer of this package writes.
+func (o baselineOrder) check(last, l *baselineLine) error {
+	_, ok := o[l.Configuration]
+	impossible := (&Signals{Trial: l.Trial, Elapsed: l.Elapsed, Usage: l.Usage, Judging: l.Judging, User: l.User}).amounts()
+	names := make(map[string]bool, len(l.Scores))
+	for i := range l.Scores {
+		names[l.Scores[i].Name] = true
+	}
+	switch {
+	case !ok:
+		return fmt.Errorf("its manifest has no configuration %q", l.Configuration)
+	case l.Trial < 1 || l.Status == "":
+		return errors.New("the trial or the status of the run is missing")
+	case impossible != nil:
+		return impossible
+	case len(names) < len(l.Scores):
+		return errors.New("it has two scores of one name")
+	case l.Iterations < 0 || l.Iterations > mostIterations || l.Returned < 0 || l.Returned > l.Iterations:
+		return fmt.Errorf("%d iterations, of which %d is returned", l.Iterations, l.Returned)
+	case l.Confidence != nil && l.Returned == 0:
+		return errors.New("it has a confidence of no iteration")
+	case last.Status != "" && o.compare(last, l) >= 0:
+		return errors.New("it is not behind the line before it in the order of a baseline, or is there twice")
+	}
+	return nil
 }
 
 // BaselineOptions say what a baseline is made of. The zero value takes all
@@ -555,8 +471,8 @@ func WriteBaseline(to io.Writer, from *Results, options BaselineOptions) error {
 // baseline is one in the making.
 type baseline struct {
 	head   baselineHead
-	place  map[string]int // of the configurations
-	runs   []baselineRun
+	order  baselineOrder
+	runs   []baselineLine
 	at     map[string]int // the index of a run by its id
 	redact func([]byte) []byte
 }
@@ -569,17 +485,11 @@ func newBaseline(from *Results, options BaselineOptions) *baseline {
 			return !slices.ContainsFunc(options.Configurations, c.Called)
 		})
 	}
-	b := &baseline{
-		head:  baselineHead{Version: Version, Scorers: map[string]string{}, Manifest: m},
-		place: map[string]int{}, at: map[string]int{}, redact: options.Redact,
+	order := orderOf(&m)
+	if _, ok := order[m.Baseline]; !ok {
+		m.Baseline = ""
 	}
-	for i := range m.Configurations {
-		b.place[m.Configurations[i].Name] = i
-	}
-	if _, ok := b.place[m.Baseline]; !ok {
-		b.head.Manifest.Baseline = ""
-	}
-	return b
+	return &baseline{head: baselineHead{Version: Version, Scorers: map[string]string{}, Manifest: m}, order: order, at: map[string]int{}, redact: options.Redact}
 }
 
 func (b *baseline) read(from *Results) error {
@@ -603,16 +513,15 @@ func (b *baseline) read(from *Results) error {
 
 // add keeps what a baseline holds of a run of a known configuration.
 func (b *baseline) add(s *Signals) {
-	if _, ok := b.place[s.Configuration]; !ok {
+	if _, ok := b.order[s.Configuration]; !ok {
 		return
 	}
-	kept := brief(s)
-	if at, ok := b.at[s.ID]; ok {
-		b.runs[at] = kept
-		return
+	at, ok := b.at[s.ID]
+	if !ok {
+		at, b.runs = len(b.runs), append(b.runs, baselineLine{})
+		b.at[s.ID] = at
 	}
-	b.at[s.ID] = len(b.runs)
-	b.runs = append(b.runs, kept)
+	b.runs[at] = lineOf(s)
 }
 
 // score keeps the score of a run; of several by one scorer the last one, unless
@@ -624,55 +533,66 @@ func (b *baseline) score(s Score) {
 	}
 	s.Answer, s.Explanation, s.Votes = "", "", nil // not to hold them
 	run := &b.runs[at]
-	i := slices.IndexFunc(run.scores, func(t Score) bool { return t.Name == s.Name })
+	i := slices.IndexFunc(run.Scores, func(t Score) bool { return t.Name == s.Name })
 	switch {
 	case i >= 0 && s.Removed:
-		run.scores = slices.Delete(run.scores, i, i+1)
+		run.Scores = slices.Delete(run.Scores, i, i+1)
 	case i >= 0:
-		run.scores[i] = s
+		run.Scores[i] = s
 	case !s.Removed:
-		run.scores = append(run.scores, s)
+		run.Scores = append(run.Scores, s)
 	}
 }
 
-// sort puts everything in the one order that a baseline has.
+// sort puts everything in the one order that a baseline has, and says in the head what
+// is the same for most runs.
 func (b *baseline) sort() {
-	slices.SortFunc(b.runs, func(x, y baselineRun) int {
-		return cmp.Or(cmp.Compare(b.place[x.Configuration], b.place[y.Configuration]), cmp.Compare(x.Task, y.Task), cmp.Compare(x.Trial, y.Trial))
-	})
-	place := func(s Score) int {
-		if at := slices.Index(b.head.Manifest.Scorers, s.Name); at >= 0 {
+	slices.SortFunc(b.runs, func(x, y baselineLine) int { return b.order.compare(&x, &y) })
+	m := &b.head.Manifest
+	b.head.Runs, m.Totals = len(b.runs), b.totals()
+	b.head.Schema = b.schema()
+	scorerAt := func(s Score) int {
+		if at := slices.Index(m.Scorers, s.Name); at >= 0 {
 			return at
 		}
 		return math.MaxInt
 	}
-	b.head.Runs = len(b.runs)
-	b.head.Manifest.Totals = b.totals()
-	b.head.Schema = b.schema()
 	for i := range b.runs {
-		scores := b.runs[i].scores
-		slices.SortFunc(scores, func(x, y Score) int {
-			return cmp.Or(cmp.Compare(place(x), place(y)), cmp.Compare(x.Name, y.Name))
+		run := &b.runs[i]
+		slices.SortFunc(run.Scores, func(x, y Score) int {
+			return cmp.Or(cmp.Compare(scorerAt(x), scorerAt(y)), cmp.Compare(x.Name, y.Name))
 		})
-		for _, s := range scores {
+		for _, s := range run.Scores {
 			if _, known := b.head.Scorers[s.Name]; !known && s.Scorer != "" {
 				b.head.Scorers[s.Name] = s.Scorer
 			}
 		}
 	}
+	for i := range b.runs {
+		run := &b.runs[i]
+		if run.Loop != nil && *run.Loop == b.head.loop(run.Configuration) {
+			run.Loop = nil
+		}
+		run.Scorers = slices.DeleteFunc(slices.Clone(scorerHashes(run.Scores)), func(s Score) bool { return b.head.Scorers[s.Name] == s.Scorer })
+	}
 }
 
 // schema is the oldest form that holds everything.
 func (b *baseline) schema() string {
-	switch {
-	case slices.ContainsFunc(b.runs, func(r baselineRun) bool { return r.Untimed || r.Signals.Total().Uncounted > 0 }):
-		return BaselineSchema
-	case slices.ContainsFunc(b.runs, func(r baselineRun) bool { return r.Group != "" }):
-		return baselineSchemas + strconv.Itoa(baselineGroups)
-	case b.head.Manifest.Totals.User != (Usage{}):
-		return baselineSchemas + strconv.Itoa(baselineUsers)
+	number := baselineOldest
+	if b.head.Manifest.Totals.User != (Usage{}) {
+		number = baselineUsers
 	}
-	return baselineSchemas + strconv.Itoa(baselineOldest)
+	for i := range b.runs {
+		r := &b.runs[i]
+		switch {
+		case r.Untimed || r.Usage.Uncounted+r.Judging.Uncounted+r.User.Uncounted > 0:
+			return BaselineSchema
+		case r.Group != "":
+			number = baselineGroups
+		}
+	}
+	return baselineSchemas + strconv.Itoa(number)
 }
 
 // totals are those of the configurations that are kept.
@@ -680,7 +600,8 @@ func (b *baseline) totals() Totals {
 	m := &b.head.Manifest
 	t := Totals{Planned: m.Tasks * m.Trials * len(m.Configurations)}
 	for i := range b.runs {
-		t.Add(&b.runs[i].Signals)
+		r := &b.runs[i]
+		t.Add(&Signals{Outcome: Outcome{Status: r.Status}, Usage: r.Usage, Judging: r.Judging, User: r.User})
 	}
 	return t
 }
@@ -688,30 +609,18 @@ func (b *baseline) totals() Totals {
 func (b *baseline) write(to io.Writer) error {
 	b.sort()
 	out := bufio.NewWriterSize(to, 1<<16)
-	for line, err := range b.lines() {
+	line, err := b.headLine()
+	for i := 0; ; i++ {
+		if err == nil {
+			_, err = out.Write(line)
+		}
 		if err != nil {
 			return err
 		}
-		if _, err := out.Write(line); err != nil {
-			return err
+		if i == len(b.runs) {
+			return out.Flush()
 		}
-	}
-	return out.Flush()
-}
-
-// lines are the lines of the file, each valid until the next one.
-func (b *baseline) lines() iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		line, err := b.headLine()
-		if !yield(line, err) {
-			return
-		}
-		for i := range b.runs {
-			line, err = b.line(line[:0], &b.runs[i])
-			if !yield(line, err) {
-				return
-			}
-		}
+		line, err = b.line(line[:0], &b.runs[i])
 	}
 }
 
@@ -729,13 +638,13 @@ func (b *baseline) headLine() ([]byte, error) {
 	return seal(line, 0)
 }
 
-func (b *baseline) line(dst []byte, run *baselineRun) ([]byte, error) {
-	line, err := appendObject(dst, b.head.lineOf(run))
-	if err != nil {
-		return nil, fmt.Errorf("run %s: %w", run.ID, err)
+func (b *baseline) line(dst []byte, run *baselineLine) ([]byte, error) {
+	line, err := appendObject(dst, run)
+	if err == nil && b.redact != nil && string(b.redact(line)) != string(line) {
+		err = errSecretName
 	}
-	if b.redact != nil && string(b.redact(line)) != string(line) {
-		return nil, fmt.Errorf("run %s: %w", run.ID, errSecretName)
+	if err != nil {
+		return nil, fmt.Errorf("run %s: %w", RunID(run.Configuration, run.Task, run.Trial), err)
 	}
 	return seal(line, len(dst))
 }

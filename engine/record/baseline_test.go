@@ -235,7 +235,7 @@ func TestBaselineTellsItsDamage(t *testing.T) {
 		"a line that is cut": {good[:len(good)-20], "b.jsonl:5: a line that breaks off", 3},
 		"a line twice":       {good + lines[4], "b.jsonl:6: it is not behind", 4},
 		"another order":      {strings.Join(swapped, ""), "b.jsonl:4: it is not behind", 3},
-		"an unknown key":     {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"new":1`), `b.jsonl:2: there is no "new"`, 0},
+		"an unknown key":     {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"new":1`), `b.jsonl:2: unknown key "new"`, 0},
 		"a configuration":    {lines[0] + sealed(t, `"configuration":"x","task":"a","trial":1,"status":"completed","iterations":1`), `b.jsonl:2: its manifest has no configuration "x"`, 0},
 		"no status":          {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"iterations":1`), "b.jsonl:2: the trial or the status", 0},
 		"an absurd number":   {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":99999999999`), "b.jsonl:2: 99999999999 iterations", 0},
@@ -243,7 +243,7 @@ func TestBaselineTellsItsDamage(t *testing.T) {
 		"a negative cost":    {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"usage":{"cost_pusd":-1}`), "b.jsonl:2: its usage or time is negative", 0},
 		"a negative time":    {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"elapsed_ns":-1`), "b.jsonl:2: its usage or time is negative", 0},
 		"a score twice":      {lines[0] + sealed(t, `"configuration":"default","task":"a","trial":1,"status":"completed","iterations":1,"scores":{"x":1,"x":0}`), "b.jsonl:2: it has two scores of one name", 0},
-		"a line too many":    {good + sealed(t, `"configuration":"other","task":"zz","trial":9,"status":"completed","iterations":1`), "b.jsonl holds 5 runs, and its head tells of 4", 5},
+		"a line too many":    {good + sealed(t, `"configuration":"other","task":"zz","trial":9,"status":"completed","iterations":1`), "b.jsonl holds 5 runs, and its head says 4", 5},
 		"a conflict":         {lines[0] + "<<<<<<< HEAD\n" + strings.Join(lines[1:], ""), "b.jsonl:2: no checksum", 4},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -358,7 +358,7 @@ func TestBaselineKeepsWhatItIsGiven(t *testing.T) {
 		scores := 0
 		for back, err := range file.Scores() {
 			scores++
-			if err != nil || back.Run != s.ID || back.Value != b.runs[0].scores[0].Value {
+			if err != nil || back.Run != s.ID || back.Value != b.runs[0].Scores[0].Value {
 				rt.Fatalf("%+v, %v", back, err)
 			}
 		}

@@ -526,7 +526,7 @@ func (r *reader) fail() {
 
 func (r *reader) unknown(key []byte) {
 	if r.strict && r.err == nil {
-		r.err = fmt.Errorf("there is no %q in such a line", key)
+		r.err = fmt.Errorf("unknown key %q", key)
 		return
 	}
 	r.pass()
@@ -838,7 +838,7 @@ func (r *reader) pass() {
 	}
 }
 
-// end tells whether everything was read, and read well.
+// end reports whether everything was read, and read well.
 func (r *reader) end() error {
 	if r.err == nil && r.at != len(r.text) {
 		r.fail()

@@ -138,9 +138,6 @@ type Payload struct {
 	Stagnation bool    `json:"stagnation,omitempty"`
 }
 
-// converses says that the iteration is a conversation.
-func (it *Iteration) converses() bool { return it.Prompt != "" || len(it.Steps) > 0 }
-
 // StepEvents are the events of a step of r.Iterations[i], from 0; the first
 // step's begin with those of the iteration's start. Of the run, only its id and
 // that iteration up to the step are read, so they can be made as soon as the step
@@ -158,18 +155,6 @@ func StepEvents(r *Run, i, step int) []Event {
 	return inIteration(r, it, append(events, stepEvents(it, step, before)...))
 }
 
-func conversationEvents(it *Iteration) []Event {
-	events, before := beginning(it), 0
-	for i := range it.Steps {
-		events = append(events, stepEvents(it, i, before)...)
-		before += it.Steps[i].Tools
-	}
-	if before < len(it.ToolCalls) { // of a step that has no reply in the record
-		events = append(events, toolEvents(it.ToolCalls[before:], len(it.Steps)+1, before+1, it.Cut != "")...)
-	}
-	return events
-}
-
 func beginning(it *Iteration) []Event {
 	return []Event{{Type: IterationStarted, At: it.Start}, {Type: UserMessage, At: it.Start, Text: it.Prompt}}
 }
@@ -179,50 +164,47 @@ func beginning(it *Iteration) []Event {
 func stepEvents(it *Iteration, at, before int) []Event {
 	step := &it.Steps[at]
 	response := Event{Type: AgentResponse, Step: at + 1, At: it.Start, Text: step.Text, Thinking: step.Thinking, Pruned: step.Pruned}
-	if call := it.call(step.Call); call != nil {
+	if step.Call >= 1 && step.Call <= len(it.Calls) {
+		call := &it.Calls[step.Call-1]
 		response.At, response.Usage = call.Start+call.Duration, &call.Usage
 	}
 	first := min(before, len(it.ToolCalls))
 	made := it.ToolCalls[first:min(first+step.Tools, len(it.ToolCalls))]
 	cut := it.Cut != "" && at == len(it.Steps)-1
 	events := append([]Event{response}, toolEvents(made, at+1, before+1, cut)...)
-	if step.User != "" {
-		events = append(events, Event{Type: UserMessage, Step: at + 1, At: max(response.At, it.userAnswered(at)), Text: step.User})
+	if step.User == "" {
+		return events
 	}
-	return events
-}
-
-// call is one of the iteration's calls, from 1; nil where there is none.
-func (it *Iteration) call(n int) *Call {
-	if n < 1 || n > len(it.Calls) {
-		return nil
+	answer := Event{Type: UserMessage, Step: at + 1, At: response.At, Text: step.User}
+	until := len(it.Calls) // of the model that plays the user, if one does
+	if at+1 < len(it.Steps) {
+		until = min(until, it.Steps[at+1].Call-1)
 	}
-	return &it.Calls[n-1]
-}
-
-// userAnswered is when the model that plays the user had answered a step; 0 where
-// none does.
-func (it *Iteration) userAnswered(step int) (at time.Duration) {
-	until := len(it.Calls)
-	if step+1 < len(it.Steps) {
-		until = min(until, it.Steps[step+1].Call-1)
-	}
-	for n := max(0, it.Steps[step].Call); n < until; n++ {
+	for n := max(0, step.Call); n < until; n++ {
 		if c := &it.Calls[n]; c.Role == RoleUser {
-			at = c.Start + c.Duration
+			answer.At = max(response.At, c.Start+c.Duration)
 		}
 	}
-	return at
+	return append(events, answer)
 }
 
 // toolEvents are in the order of time: the calls of one step may overlap. First
-// is the number of the first call, 0 where nobody converses. Cut says that calls
+// is the number of the first call, 0 where nobody converses. With cut, calls
 // without a result were in flight when the iteration was cut.
 func toolEvents(calls []ToolCall, step, first int, cut bool) []Event {
 	events := make([]Event, 0, 2*len(calls))
 	for i := range calls {
 		c := &calls[i]
-		called, returned := eventsOf(c)
+		called := Event{Type: ToolCalled, At: c.Start, Tool: c.Tool, Arguments: c.Arguments}
+		returned := Event{Type: ToolReturned, At: c.Start + c.Duration, Tool: c.Tool, Result: c.Result, Error: c.Error, Cached: c.Cached}
+		if c.Delegate != "" { // a task that is handed over
+			called.Type, called.Tool, called.Delegate = DelegationRequested, "", c.Delegate
+			returned.Type, returned.Tool, returned.Delegate = DelegationReturned, "", c.Delegate
+			if c.Delegated != nil {
+				used := c.Delegated.Total()
+				returned.Usage = &used
+			}
+		}
 		if first > 0 {
 			called.Step, called.Call, called.Server = step, first+i, c.Server
 			returned.Step, returned.Call, returned.Server = step, first+i, c.Server
@@ -235,46 +217,20 @@ func toolEvents(calls []ToolCall, step, first int, cut bool) []Event {
 	return events
 }
 
-// eventsOf are what is told of a call of a tool, or of a task that is handed over.
-func eventsOf(c *ToolCall) (called, returned Event) {
-	called = Event{Type: ToolCalled, At: c.Start, Tool: c.Tool, Arguments: c.Arguments}
-	returned = Event{Type: ToolReturned, At: c.Start + c.Duration, Tool: c.Tool, Result: c.Result, Error: c.Error, Cached: c.Cached}
-	if c.Delegate == "" {
-		return called, returned
-	}
-	called.Type, called.Tool, called.Delegate = DelegationRequested, "", c.Delegate
-	returned.Type, returned.Tool, returned.Delegate = DelegationReturned, "", c.Delegate
-	if c.Delegated != nil {
-		used := c.Delegated.Total()
-		returned.Usage = &used
-	}
-	return called, returned
-}
-
 // Events derives the events of a run from its record, in their order: StartEvents,
 // the IterationEvents of each iteration, EndEvents.
 func Events(r *Run) iter.Seq[Event] {
-	return func(yield func(Event) bool) {
-		parts := [][]Event{StartEvents(r)}
-		for i := range r.Iterations {
-			parts = append(parts, IterationEvents(r, i))
-		}
-		for _, part := range append(parts, EndEvents(r)) {
-			for _, e := range part {
-				if !yield(e) {
-					return
-				}
-			}
-		}
+	parts := [][]Event{StartEvents(r)}
+	for i := range r.Iterations {
+		parts = append(parts, IterationEvents(r, i))
 	}
+	return slices.Values(slices.Concat(append(parts, EndEvents(r))...))
 }
 
 // StartEvents are the events before the first iteration. Of the run, only its
 // id, configuration, task and trial are read.
 func StartEvents(r *Run) []Event {
-	return []Event{{
-		Type: RunStarted, Run: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: r.Trial,
-	}}
+	return []Event{{Type: RunStarted, Run: r.ID, Configuration: r.Configuration, Task: r.Task, Trial: r.Trial}}
 }
 
 // IterationEvents are the events of r.Iterations[i]. Of the run, only its id and
@@ -283,26 +239,19 @@ func StartEvents(r *Run) []Event {
 func IterationEvents(r *Run, i int) []Event {
 	it := &r.Iterations[i]
 	var events []Event
-	if it.converses() {
-		events = conversationEvents(it)
+	if it.Prompt != "" || len(it.Steps) > 0 { // a conversation
+		events = beginning(it)
+		before := 0
+		for i := range it.Steps {
+			events = append(events, stepEvents(it, i, before)...)
+			before += it.Steps[i].Tools
+		}
+		if before < len(it.ToolCalls) { // of a step that has no reply in the record
+			events = append(events, toolEvents(it.ToolCalls[before:], len(it.Steps)+1, before+1, it.Cut != "")...)
+		}
 	} else {
 		events = append([]Event{{Type: IterationStarted, At: it.Start, Thinking: it.Thinking}}, toolEvents(it.ToolCalls, 0, 0, false)...)
 	}
-	events = append(events, resultEvents(it)...)
-	return inIteration(r, it, append(events, completed(it)))
-}
-
-// inIteration says of events to which iteration they belong.
-func inIteration(r *Run, it *Iteration, events []Event) []Event {
-	for e := range events {
-		events[e].Run, events[e].Iteration = r.ID, it.N
-		events[e].Phase, events[e].Strategy = it.Phase, it.Strategy
-	}
-	return events
-}
-
-func resultEvents(it *Iteration) []Event {
-	var events []Event
 	if len(it.Output) > 0 {
 		events = append(events, Event{Type: Message, At: it.answered(), Output: it.Output})
 	}
@@ -310,25 +259,29 @@ func resultEvents(it *Iteration) []Event {
 		events = append(events, Event{Type: IterationFailed, At: it.End, Error: it.Error, Cut: it.Cut, Confidence: it.Confidence})
 	}
 	if e := it.Evaluation; e != nil {
-		events = append(events, Event{Type: Evaluated, At: it.End,
-			Confidence: &e.Confidence, Passed: &e.Passed, Feedback: e.Feedback})
+		events = append(events, Event{Type: Evaluated, At: it.End, Confidence: &e.Confidence, Passed: &e.Passed, Feedback: e.Feedback})
 	}
 	if it.Adaptation != "" {
 		events = append(events, Event{Type: Adapted, At: it.End, Adaptation: it.Adaptation})
 	}
-	return events
-}
-
-func completed(it *Iteration) Event {
 	usage, judging := it.Spent()
-	e := Event{Type: IterationCompleted, At: it.End, Usage: &usage, Latency: it.End - it.Start}
+	completed := Event{Type: IterationCompleted, At: it.End, Usage: &usage, Latency: it.End - it.Start}
 	if judging != (Usage{}) {
-		e.Judging = &judging
+		completed.Judging = &judging
 	}
 	if user := it.SpentByUser(); user != (Usage{}) {
-		e.User = &user
+		completed.User = &user
 	}
-	return e
+	return inIteration(r, it, append(events, completed))
+}
+
+// inIteration notes in events to which iteration they belong.
+func inIteration(r *Run, it *Iteration, events []Event) []Event {
+	for e := range events {
+		events[e].Run, events[e].Iteration = r.ID, it.N
+		events[e].Phase, events[e].Strategy = it.Phase, it.Strategy
+	}
+	return events
 }
 
 // answered is when the agent had given its output: after the last call that was
@@ -349,51 +302,36 @@ func (it *Iteration) answered() time.Duration {
 // EndEvents are the events after the last iteration, the same three on every way
 // out.
 func EndEvents(r *Run) []Event {
-	iterations, confidence, steps := len(r.Iterations), r.lastConfidence(), 0
+	iterations, success, steps, plural := len(r.Iterations), r.Outcome.Success, 0, "s"
 	for i := range r.Iterations {
 		steps += len(r.Iterations[i].Steps)
 	}
-	success := r.Outcome.Success
+	if iterations == 1 {
+		plural = ""
+	}
+	episode := EpisodeFailed
+	switch {
+	case success:
+		episode = EpisodeSuccess
+	case r.Outcome.Counts() && r.Output() != nil:
+		episode = EpisodePartial
+	}
+	confidence := 0.0 // of the last iteration that was evaluated or failed
+	for _, it := range slices.Backward(r.Iterations) {
+		if it.Error == nil && it.Evaluation != nil {
+			confidence = it.Evaluation.Confidence
+		}
+		if it.Error != nil || it.Evaluation != nil {
+			break
+		}
+	}
 	return []Event{
 		{Type: TurnCompleted, Run: r.ID, At: r.Elapsed, Iterations: &iterations, Steps: steps},
-		{Type: EpisodeRecorded, Run: r.ID, At: r.Elapsed, Action: r.Configuration,
-			Description: r.describe(), Outcome: r.episode(), Confidence: &confidence},
+		{Type: EpisodeRecorded, Run: r.ID, At: r.Elapsed, Action: r.Configuration, Outcome: episode, Confidence: &confidence,
+			Description: fmt.Sprintf("task %s, trial %d: %d iteration%s, ended by %s", r.Task, r.Trial, iterations, plural, r.Outcome.Reason)},
 		{Type: AgentEnded, Run: r.ID, At: r.Elapsed, Reason: r.Outcome.Reason, Class: r.Outcome.Class,
 			Success: &success, Output: r.Output(), Error: r.Outcome.Error, Payload: r.payload()},
 	}
-}
-
-func (r *Run) describe() string {
-	plural := "s"
-	if len(r.Iterations) == 1 {
-		plural = ""
-	}
-	return fmt.Sprintf("task %s, trial %d: %d iteration%s, ended by %s",
-		r.Task, r.Trial, len(r.Iterations), plural, r.Outcome.Reason)
-}
-
-func (r *Run) episode() EpisodeOutcome {
-	switch {
-	case r.Outcome.Success:
-		return EpisodeSuccess
-	case r.Outcome.Counts() && r.Output() != nil:
-		return EpisodePartial
-	}
-	return EpisodeFailed
-}
-
-// lastConfidence is that of the last iteration that was evaluated or failed, 0
-// where there is none.
-func (r *Run) lastConfidence() float64 {
-	for _, it := range slices.Backward(r.Iterations) {
-		switch {
-		case it.Error != nil:
-			return 0
-		case it.Evaluation != nil:
-			return it.Evaluation.Confidence
-		}
-	}
-	return 0
 }
 
 // payload is nil where the run ended by design or by its agent, but for the
@@ -416,41 +354,24 @@ func (r *Run) payload() *Payload {
 	return p
 }
 
-// limits says which guard ended a run.
+// limits says which guard ended a run, and what was used of its limit where the record
+// has that.
 func (o *Outcome) limits() string {
-	switch o.Reason {
-	case ReasonBudgetTokens, ReasonBudgetCalls, ReasonBudgetCost:
-		return o.spent()
-	case ReasonStagnation:
-		return "the same tool calls again and again" + o.times()
-	case ReasonRepeatedOutput:
-		return "the output of an earlier iteration again"
-	case ReasonRepeated:
-		return "the same value again and again" + o.times()
-	case ReasonConsecutive:
-		return "the expression was true in a row" + o.times()
-	case ReasonDegradation:
-		return "the confidence fell from iteration to iteration" + o.times()
-	}
-	return "stopped by " + string(o.Reason)
-}
-
-// times is how often something was found, "" in records that do not tell.
-func (o *Outcome) times() string {
-	if o.Limit == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (%.0f times)", o.Used)
-}
-
-// spent says what of a budget was used.
-func (o *Outcome) spent() string {
-	units := map[Reason]string{ReasonBudgetTokens: "%.0f of %.0f tokens used", ReasonBudgetCalls: "%.0f of %.0f calls made", ReasonBudgetCost: "$%.6g of $%.6g spent"}
+	found := map[Reason]string{
+		ReasonStagnation: "the same tool calls again and again", ReasonRepeatedOutput: "the output of an earlier iteration again",
+		ReasonRepeated: "the same value again and again", ReasonConsecutive: "the expression was true in a row",
+		ReasonDegradation: "the confidence fell from iteration to iteration",
+	}[o.Reason]
+	spent := map[Reason]string{ReasonBudgetTokens: "%.0f of %.0f tokens used", ReasonBudgetCalls: "%.0f of %.0f calls made", ReasonBudgetCost: "$%.6g of $%.6g spent"}[o.Reason]
 	switch {
-	case o.Limit == 0:
+	case found != "" && (o.Limit == 0 || o.Reason == ReasonRepeatedOutput):
+		return found
+	case found != "":
+		return fmt.Sprintf("%s (%.0f times)", found, o.Used)
+	case spent == "" || o.Limit == 0:
 		return "stopped by " + string(o.Reason)
 	case o.Used < o.Limit:
-		return fmt.Sprintf(units[o.Reason]+", no room for another call", o.Used, o.Limit)
+		return fmt.Sprintf(spent+", no room for another call", o.Used, o.Limit)
 	}
-	return fmt.Sprintf(units[o.Reason], o.Used, o.Limit)
+	return fmt.Sprintf(spent, o.Used, o.Limit)
 }

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// ErrExists says that a folder holds results already.
+// ErrExists means that a folder holds results already.
 var ErrExists = errors.New("there are results already")
 
 // Create makes a result folder, which may be there but must hold no results, and
@@ -552,7 +552,7 @@ func (dir folder) sync() error {
 
 var errLocked = errors.New("locked")
 
-// InUse says that another process writes to a result folder.
+// InUse means that another process writes to a result folder.
 type InUse struct {
 	Dir   string
 	PID   int // 0 where it is not known
@@ -610,7 +610,7 @@ type Problem struct {
 	Lines  int    // how many bad ones follow each other
 	Offset int64  // of the first one's first byte
 	Bytes  int64  // how many bytes they take
-	// Torn says that nothing good follows: what a crash leaves behind.
+	// Torn means that nothing good follows: what a crash leaves behind.
 	Torn bool
 	What string
 }

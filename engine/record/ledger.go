@@ -362,7 +362,7 @@ var unsentMessage = regexp.MustCompile(`^Post "[^"]*": (proxyconnect tcp: )?(dia
 
 // Balance is what a ledger says of a suite's budget.
 type Balance struct {
-	// Kept says that there is a ledger. Without one nothing is known to be spent.
+	// Kept means that there is a ledger. Without one nothing is known to be spent.
 	Kept bool
 	Paid Usage
 	// Doubt is what calls may have used whose answers did not come, by what became of
@@ -371,7 +371,7 @@ type Balance struct {
 	// Damage is what was wrong with the ledger. What damaged and missing entries came
 	// to is known from the seal, and is in doubt.
 	Damage []error
-	// Earlier says that the ledger is of the format that told no causes: all of it is
+	// Earlier means that the ledger is of the format that told no causes: all of it is
 	// in doubt.
 	Earlier bool
 
@@ -383,7 +383,7 @@ type Balance struct {
 	why     Cause
 }
 
-// LostLedger says that it is unknown what was spent: neither the ledger nor its seal
+// LostLedger means that it is unknown what was spent: neither the ledger nor its seal
 // can be read.
 type LostLedger struct {
 	Dir, What string

@@ -34,7 +34,7 @@ type Manifest struct {
 	Data   []DataFile `json:"data,omitempty"` // the files that tasks and recorded answers came from
 	Seed   int64      `json:"seed"`
 	Status State      `json:"status"`
-	// Brief says that the results are a baseline's: of iterations little more
+	// Brief means that the results are a baseline's: of iterations little more
 	// than their number is known.
 	Brief bool `json:"brief,omitempty"`
 
@@ -56,7 +56,7 @@ type Manifest struct {
 	// Volatile is left out where manifests are compared byte for byte.
 	Volatile ManifestVolatile `json:"volatile,omitzero"`
 
-	// Unsealed says that the file had no digest: whether it is as it was written is
+	// Unsealed means that the file had no digest: whether it is as it was written is
 	// unknown.
 	Unsealed bool `json:"-"`
 }
@@ -105,7 +105,7 @@ type ConfigurationHead struct {
 	EffectiveMax  int `json:"effective_max,omitempty"`
 	// Steps are the limits of the steps that agents make within one iteration.
 	Steps []StepsHead `json:"steps,omitempty"`
-	// Completes says that an agent may end a run as a success of the loop.
+	// Completes means that an agent may end a run as a success of the loop.
 	Completes bool `json:"completes,omitempty"`
 	// LeftRace is after how many tasks, or clusters of them, it left a race: it has no
 	// runs of the others. 0: it did not.

@@ -29,7 +29,7 @@ type Merged struct {
 	Dropped []error
 }
 
-// Contradiction says that two folders hold one run with different content.
+// Contradiction means that two folders hold one run with different content.
 type Contradiction struct{ Run, One, Other, What string }
 
 func (c *Contradiction) Error() string {

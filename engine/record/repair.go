@@ -27,18 +27,18 @@ type Repaired struct {
 	// as signals.jsonl names them.
 	Lost []string
 	// Unsignalled is how many whole records had no signals, which are made again.
-	// Disordered says that the others are not in the order of the records.
+	// Disordered means that the others are not in the order of the records.
 	Unsignalled int
 	Disordered  bool
 	// Unscored is how many lines of scores were dropped: bad ones, and those of
 	// runs that have no whole record.
 	Unscored int
 	// Manifest is what was wrong with the manifest, which was restored from its copy;
-	// nil: nothing. Unsealed says that it has no digest: it gets one.
+	// nil: nothing. Unsealed means that it has no digest: it gets one.
 	Manifest error
 	Unsealed bool
 	// Ledger is what the ledger comes to; what was wrong with it is its Damage. What
-	// damaged entries came to stays in doubt. LedgerLost says that it cannot be read:
+	// damaged entries came to stays in doubt. LedgerLost means that it cannot be read:
 	// it stays as it is.
 	Ledger     *Balance
 	LedgerLost *LostLedger
@@ -175,6 +175,7 @@ func releaseLedger(dir string, m *Manifest) (*Balance, error) {
 	ledger.Release(b, proven.Paid)
 	return b, ledger.Close()
 }
+
 // keepDamaged appends bad lines of the records to a file of their own.
 func (j *Journal) keepDamaged(lines []RecordPlace) error {
 	if len(lines) == 0 {
@@ -353,7 +354,7 @@ func badLines(f io.ReaderAt, from, to int64) (found []*Problem, err error) {
 // samples is in how many places large records are looked at.
 const samples = 64
 
-// soundInPlaces says whether the lines are good that begin in evenly spaced
+// soundInPlaces reports whether the lines are good that begin in evenly spaced
 // parts of the records, the first at their beginning and the last at their end.
 func soundInPlaces(f *os.File, size, most int64) (bool, error) {
 	length := most / samples

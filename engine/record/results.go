@@ -38,7 +38,7 @@ func Open(path string) (*Results, error) {
 	return &Results{Path: path, Manifest: m}, nil
 }
 
-// Baseline says that the results are a baseline file.
+// Baseline reports whether the results are a baseline file.
 func (r *Results) Baseline() bool { return r.baseline != nil }
 
 // Signals are the runs, as [ReadSignals] gives them. Those of a baseline have
@@ -70,7 +70,7 @@ func (m *Manifest) Configuration(name string) (*ConfigurationHead, bool) {
 	return nil, false
 }
 
-// Called says whether this is the configuration's name or an alias.
+// Called reports whether this is the configuration's name or an alias.
 func (c *ConfigurationHead) Called(name string) bool {
 	return c.Name == name || slices.Contains(c.Aliases, name)
 }
@@ -78,7 +78,7 @@ func (c *ConfigurationHead) Called(name string) bool {
 // NoBaseline says why a file is no baseline.
 type NoBaseline struct {
 	File, What string
-	// Ours says that it is one after all, but damaged or of another version.
+	// Ours means that it is one after all, but damaged or of another version.
 	Ours bool
 }
 
@@ -205,7 +205,7 @@ func (r *Runs) places() (all []placedID, err error) {
 	return all, nil
 }
 
-// ErrNoRun says that a folder holds no run of that id.
+// ErrNoRun means that a folder holds no run of that id.
 var ErrNoRun = errors.New("no such run")
 
 // ReadRuns yields the runs of a result folder in the order in which they

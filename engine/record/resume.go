@@ -136,8 +136,6 @@ func (j *Journal) recoverScores(r *Recovered, order []string) error {
 	return nil
 }
 
-
-
 // cutSignals leaves of signals.jsonl what belongs to the first size bytes of the
 // records, and returns the place of the first record without signals.
 func (j *Journal) cutSignals(r *Recovered, size int64) (missing place, err error) {

@@ -56,7 +56,7 @@ type Run struct {
 	// Elapsed is the as-if time of the run: the durations of its calls and
 	// programs and what was waited for them, not agentbench's own work.
 	Elapsed time.Duration `json:"elapsed_ns"`
-	// Untimed says that the elapsed time is unknown, and Elapsed no more than a lower
+	// Untimed means that the elapsed time is unknown, and Elapsed no more than a lower
 	// bound: the run comes from a log without its times.
 	Untimed bool `json:"untimed,omitempty"`
 	// Next is the request at which the run ended: the agent had nothing more to
@@ -65,7 +65,7 @@ type Run struct {
 	Next *Next `json:"next,omitempty"`
 	// Servers are those whose tools the agent could use, as they told of them.
 	Servers []ToolServer `json:"servers,omitempty"`
-	// Simulated says that a simulated model had a part in the run.
+	// Simulated means that a simulated model had a part in the run.
 	Simulated bool `json:"simulated,omitempty"`
 	// Volatile is left out where records are compared byte for byte.
 	Volatile Volatile `json:"volatile,omitzero"`
@@ -101,7 +101,7 @@ type Iteration struct {
 	Request string `json:"request,omitempty"`
 	// Output is JSON: a string where the agent replies text.
 	Output json.RawMessage `json:"output,omitempty"`
-	// NotUTF8 says that the agent wrote bytes that are not UTF-8: Output has U+FFFD
+	// NotUTF8 means that the agent wrote bytes that are not UTF-8: Output has U+FFFD
 	// in their places, OutputB64 is what was written.
 	NotUTF8    bool        `json:"not_utf8,omitempty"`
 	OutputB64  []byte      `json:"output_b64,omitempty"`
@@ -121,7 +121,7 @@ type Iteration struct {
 	// 0: see Fail.
 	Error      *Error   `json:"error,omitempty"`
 	Confidence *float64 `json:"confidence,omitempty"`
-	// Skipped says that the loop does not evaluate in this phase: conditions,
+	// Skipped means that the loop does not evaluate in this phase: conditions,
 	// guards and best pass over the iteration.
 	Skipped bool `json:"skipped,omitempty"`
 	// Cut names what cancelled the iteration in flight: a timeout, a budget, a
@@ -130,7 +130,7 @@ type Iteration struct {
 	// Start and End are as-if times since the start of the run.
 	Start time.Duration `json:"start_ns"`
 	End   time.Duration `json:"end_ns"`
-	// Untimed says that End is unknown, and no more than a lower bound.
+	// Untimed means that End is unknown, and no more than a lower bound.
 	Untimed bool `json:"untimed,omitempty"`
 	// Working is the part of End-Start that was not waited for rate limits.
 	Working time.Duration `json:"working_ns,omitempty"`
@@ -157,7 +157,7 @@ func (it *Iteration) SpentByUser() (user Usage) {
 	return user
 }
 
-// Evaluated says that there is an evaluation to go by: one that conditions,
+// Evaluated reports whether there is an evaluation to go by: one that conditions,
 // scores and the choice of the best may read.
 func (it *Iteration) Evaluated() bool {
 	return it.Evaluation != nil && it.Error == nil && it.Cut == "" && !it.Skipped
@@ -314,7 +314,7 @@ type ToolCall struct {
 	Duration  time.Duration `json:"duration_ns"`
 	Waited    time.Duration `json:"waited_ns,omitempty"` // part of Duration: for rate limits and the like
 	Error     *Error        `json:"error,omitempty"`
-	// Cached says that a pure tool was not asked: its answer to the same arguments
+	// Cached means that a pure tool was not asked: its answer to the same arguments
 	// was known.
 	Cached   bool `json:"cached,omitempty"`
 	Attempts int  `json:"attempts,omitempty"` // 0 means 1
@@ -379,7 +379,7 @@ type Outcome struct {
 	Error *Error  `json:"error,omitempty"`
 }
 
-// Counts says whether the run belongs into metrics.
+// Counts reports whether the run belongs into metrics.
 func (o *Outcome) Counts() bool { return o.Status.counts() }
 
 func (s Status) counts() bool { return s == Completed || s == Failed }
@@ -475,7 +475,7 @@ const (
 	Unjudged      ErrorClass = "unjudged"  // confidence, passed or feedback could not be evaluated on the output
 )
 
-// Fault says whether errors of the class are the infrastructure's.
+// Fault reports whether errors of the class are the infrastructure's.
 func (c ErrorClass) Fault() bool {
 	switch c {
 	case ContextLength, ContentFilter, Program, Tool, BadCall, NoAnswer, Unjudged:
@@ -484,7 +484,7 @@ func (c ErrorClass) Fault() bool {
 	return true
 }
 
-// Infrastructure says whether errors of the class end the run in which they
+// Infrastructure reports whether errors of the class end the run in which they
 // occur: all faults but that of an expression in a prompt or a command, which
 // fails its iteration only.
 func (c ErrorClass) Infrastructure() bool { return c.Fault() && c != Expression }
@@ -576,10 +576,10 @@ func (u Usage) TokensTold() bool {
 	return u.Unreported == 0 && u.Uncounted == 0 && (u.Estimated == 0 || u.Tokens() > 0)
 }
 
-// Priced says that Cost is the whole cost.
+// Priced reports whether Cost is the whole cost.
 func (u Usage) Priced() bool { return u.Unpriced == 0 && u.Unreported == 0 }
 
-// negative says that some number is below zero, which nothing spends.
+// negative reports whether some number is below zero, which nothing spends.
 func (u Usage) negative() bool {
 	return min(u.Calls, u.InputTokens, u.CachedTokens, u.OutputTokens, u.ReasoningTokens, u.ToolCalls,
 		int64(u.Cost), u.Unpriced, u.Estimated, u.Uncounted, u.Unreported) < 0
@@ -604,26 +604,24 @@ func (u Usage) Plus(v Usage) Usage {
 // Minus is what is left of each number when the other's is taken away, and never
 // less than nothing.
 func (u Usage) Minus(v Usage) Usage {
-	return u.each(v, func(a, b int64) int64 { return max(0, a-b) })
+	left := func(a, b int64) int64 { return max(0, a-b) }
+	return Usage{
+		Calls:           left(u.Calls, v.Calls),
+		InputTokens:     left(u.InputTokens, v.InputTokens),
+		CachedTokens:    left(u.CachedTokens, v.CachedTokens),
+		OutputTokens:    left(u.OutputTokens, v.OutputTokens),
+		ReasoningTokens: left(u.ReasoningTokens, v.ReasoningTokens),
+		ToolCalls:       left(u.ToolCalls, v.ToolCalls),
+		Cost:            max(0, u.Cost-v.Cost),
+		Unpriced:        left(u.Unpriced, v.Unpriced),
+		Estimated:       left(u.Estimated, v.Estimated),
+		Uncounted:       left(u.Uncounted, v.Uncounted),
+		Unreported:      left(u.Unreported, v.Unreported),
+	}
 }
 
 // Larger is the larger one of each number.
 func (u Usage) Larger(v Usage) Usage { return u.Plus(v.Minus(u)) }
-
-func (u Usage) each(v Usage, of func(a, b int64) int64) Usage {
-	return Usage{
-		Calls:           of(u.Calls, v.Calls),
-		InputTokens:     of(u.InputTokens, v.InputTokens),
-		CachedTokens:    of(u.CachedTokens, v.CachedTokens),
-		OutputTokens:    of(u.OutputTokens, v.OutputTokens),
-		ReasoningTokens: of(u.ReasoningTokens, v.ReasoningTokens),
-		ToolCalls:       of(u.ToolCalls, v.ToolCalls),
-		Cost:            Money(of(int64(u.Cost), int64(v.Cost))),
-		Unpriced:        of(u.Unpriced, v.Unpriced),
-		Estimated:       of(u.Estimated, v.Estimated),
-		Unreported:      of(u.Unreported, v.Unreported),
-	}
-}
 
 // Trace is what an agent that converses would do with the replies, the results
 // and the user's answers of a recorded iteration.
@@ -633,7 +631,7 @@ type Trace struct {
 	// is one more where it would go on, or would ask once more whoever had nothing
 	// more to give.
 	Requests []string
-	// Over says that it would make no step after these.
+	// Over means that it would make no step after these.
 	Over bool
 	// Output is what it would give in place of an answer because it used up its steps,
 	// nil: it did not. Fault says why that is not the JSON that it was to be.
@@ -662,48 +660,36 @@ func idPart(name string) string {
 	case ".", "..": // would mean something as part of a path
 		return strings.ReplaceAll(name, ".", "%2E")
 	}
-	escaped := escapeID(name)
+	unsafe := func(c rune) bool { // U+FFFD also comes of bytes that are not UTF-8
+		return c == '/' || c == '%' || c == utf8.RuneError || unicode.IsSpace(c) || !unicode.IsPrint(c)
+	}
+	escaped := name
+	if strings.IndexFunc(name, unsafe) >= 0 {
+		var b strings.Builder
+		for at, c := range name {
+			_, size := utf8.DecodeRuneInString(name[at:])
+			if !unsafe(c) {
+				b.WriteString(name[at : at+size])
+				continue
+			}
+			for i := range size {
+				fmt.Fprintf(&b, "%%%02X", name[at+i])
+			}
+		}
+		escaped = b.String()
+	}
 	if len(escaped) <= longestPart {
 		return escaped
 	}
-	sum := sha256.Sum256([]byte(name))
-	return cutID(escaped, longestPart/2) + "%~" + hex.EncodeToString(sum[:16])
-}
-
-func escapeID(name string) string {
-	if strings.IndexFunc(name, unsafeInID) < 0 {
-		return name
-	}
-	var b strings.Builder
-	for at, c := range name {
-		_, size := utf8.DecodeRuneInString(name[at:])
-		text := name[at : at+size]
-		if !unsafeInID(c) {
-			b.WriteString(text)
-			continue
-		}
-		for i := range len(text) {
-			b.WriteString("%" + strings.ToUpper(hex.EncodeToString([]byte(text[i:i+1]))))
-		}
-	}
-	return b.String()
-}
-
-// unsafeInID also holds for U+FFFD, which stands for bytes that are not UTF-8.
-func unsafeInID(c rune) bool {
-	return c == '/' || c == '%' || c == utf8.RuneError || unicode.IsSpace(c) || !unicode.IsPrint(c)
-}
-
-// cutID shortens an escaped name to at most that many bytes without breaking a
-// character or an escape.
-func cutID(escaped string, length int) string {
+	length := longestPart / 2 // no character and no escape is broken
 	for !utf8.RuneStart(escaped[length]) {
 		length--
 	}
 	if at := strings.LastIndexByte(escaped[:length], '%'); at > length-3 {
 		length = max(at, 0)
 	}
-	return escaped[:length]
+	sum := sha256.Sum256([]byte(name))
+	return escaped[:length] + "%~" + hex.EncodeToString(sum[:16])
 }
 
 // errSecretName is about a run whose id cannot be written.
@@ -746,7 +732,7 @@ func (j *Journal) scoresLine(dst []byte, run string, scores []Score) ([]byte, er
 	return appendScores(dst, run, scores)
 }
 
-// secret says whether a text holds something that must not be written.
+// secret reports whether a text holds something that must not be written.
 func (j *Journal) secret(text []byte) bool {
 	return j.redact != nil && !bytes.Equal(j.redact(text), text)
 }
@@ -764,17 +750,17 @@ func redactTexts(v reflect.Value, redact func([]byte) []byte) {
 			redactTexts(v.Elem(), redact)
 		}
 	case reflect.Slice:
-		if v.Type() == reflect.TypeFor[json.RawMessage]() {
-			v.SetBytes(redactJSON(v.Bytes(), redact))
+		if v.Type().Elem().Kind() != reflect.Uint8 {
+			for i := range v.Len() {
+				redactTexts(v.Index(i), redact)
+			}
 			return
 		}
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			v.SetBytes(redact(v.Bytes()))
-			return
+		clean := redact(v.Bytes())
+		if v.Type() == reflect.TypeFor[json.RawMessage]() && v.Len() > 0 && !json.Valid(clean) {
+			clean = []byte(`"[redacted]"`)
 		}
-		for i := range v.Len() {
-			redactTexts(v.Index(i), redact)
-		}
+		v.SetBytes(clean)
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
 			return
@@ -785,15 +771,6 @@ func redactTexts(v reflect.Value, redact func([]byte) []byte) {
 	}
 }
 
-// redactJSON gives up a value that would be none any more.
-func redactJSON(value []byte, redact func([]byte) []byte) []byte {
-	clean := redact(value)
-	if len(value) > 0 && !json.Valid(clean) {
-		return []byte(`"[redacted]"`)
-	}
-	return clean
-}
-
 // Lasting is the run without what two equal runs may differ in: when it ran, how
 // often requests were sent and how long they waited, what came from the cache
 // and what was paid, and so for the runs of delegates. Records are compared in this form, sorted by id.
@@ -802,24 +779,19 @@ func (r *Run) Lasting() *Run {
 	same.Volatile = Volatile{}
 	same.Iterations = slices.Clone(r.Iterations)
 	for i := range same.Iterations {
-		calls := slices.Clone(same.Iterations[i].Calls)
-		for c := range calls {
-			calls[c].Waited, calls[c].Attempts, calls[c].Unsent, calls[c].Cached = 0, 0, 0, false
+		it := &same.Iterations[i]
+		it.Calls, it.ToolCalls = slices.Clone(it.Calls), slices.Clone(it.ToolCalls)
+		for c := range it.Calls {
+			call := &it.Calls[c]
+			call.Waited, call.Attempts, call.Unsent, call.Cached = 0, 0, 0, false
 		}
-		same.Iterations[i].Calls = calls
-		same.Iterations[i].ToolCalls = lastingTools(same.Iterations[i].ToolCalls)
+		for t := range it.ToolCalls {
+			used := &it.ToolCalls[t]
+			used.Attempts, used.Cached = 0, false
+			if used.Delegated != nil {
+				used.Delegated = used.Delegated.Lasting()
+			}
+		}
 	}
 	return &same
-}
-
-// lastingTools are the tool calls without whether a tool was asked, and how often.
-func lastingTools(used []ToolCall) []ToolCall {
-	same := slices.Clone(used)
-	for i := range same {
-		same[i].Attempts, same[i].Cached = 0, false
-		if same[i].Delegated != nil {
-			same[i].Delegated = same[i].Delegated.Lasting()
-		}
-	}
-	return same
 }

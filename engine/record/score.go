@@ -35,7 +35,7 @@ type Score struct {
 type Vote struct {
 	Judge     string `json:"judge,omitempty"`     // the model; "": the only one there is
 	Criterion string `json:"criterion,omitempty"` // that was asked for
-	// Swapped says that the output stood second, beside another's.
+	// Swapped means that the output stood second, beside another's.
 	Swapped bool `json:"swapped,omitempty"`
 	// Value is meaningless where Unscored is set.
 	Value       float64 `json:"value"`

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"slices"
 	"time"
 )
 
@@ -137,61 +138,53 @@ func (r *Run) Signals() Signals {
 		s.Outcome.Error = &Error{Class: e.Class}
 	}
 	for i := range r.Iterations {
-		s.Iterations[i] = s.reduce(&r.Iterations[i])
+		it := &r.Iterations[i]
+		sig := &s.Iterations[i]
+		*sig = IterationSignals{
+			N: it.N, Phase: it.Phase, Strategy: it.Strategy, Request: it.Request,
+			Output: it.OutputHash(), Tools: toolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls), Steps: len(it.Steps),
+			Skipped: it.Skipped, Cut: it.Cut, Start: it.Start, End: it.End, Untimed: it.Untimed, Working: it.Working,
+		}
+		sig.Calls = slices.Grow(sig.Calls, len(it.Calls))
+		for c := range it.Calls {
+			c := &it.Calls[c]
+			call := CallSignals{
+				Role: c.Role, Model: c.Model, Answered: c.Answered, Request: c.Request, Usage: c.Usage,
+				Reserved: c.Reserved, Charged: c.Charged, Start: c.Start, Duration: c.Duration, Waited: c.Waited,
+			}
+			if c.Error != nil {
+				call.Error = c.Error.Class
+			}
+			sig.Calls = append(sig.Calls, call)
+		}
+		if e := it.Evaluation; e != nil {
+			sig.Evaluated, sig.Confidence, sig.Passed, sig.Fault = true, e.Confidence, e.Passed, e.Fault != ""
+			sig.Checks = s.mark(e.Checks)
+		}
+		if it.Ended != nil {
+			sig.Ended, sig.EndedBy = it.Ended.Reason, it.Ended.Tool
+		}
+		if it.Error != nil {
+			sig.Error, sig.ErrorHash = it.Error.Class, hash([]byte(it.Error.Error()))
+		}
 	}
 	return s
 }
 
-// reduce leaves the texts of an iteration out, and adds its checks that are new
-// to s.Checks.
-func (s *Signals) reduce(it *Iteration) IterationSignals {
-	sig := IterationSignals{
-		N: it.N, Phase: it.Phase, Strategy: it.Strategy, Request: it.Request,
-		Output: it.OutputHash(), Tools: toolSet(it.ToolCalls), ToolCalls: len(it.ToolCalls), Steps: len(it.Steps),
-		Skipped: it.Skipped, Cut: it.Cut, Calls: callSignals(it.Calls),
-		Start: it.Start, End: it.End, Untimed: it.Untimed, Working: it.Working,
-	}
-	if e := it.Evaluation; e != nil {
-		sig.Evaluated, sig.Confidence, sig.Passed, sig.Fault = true, e.Confidence, e.Passed, e.Fault != ""
-		sig.Checks = s.mark(e.Checks)
-	}
-	if it.Ended != nil {
-		sig.Ended, sig.EndedBy = it.Ended.Reason, it.Ended.Tool
-	}
-	if it.Error != nil {
-		sig.Error, sig.ErrorHash = it.Error.Class, hash([]byte(it.Error.Error()))
-	}
-	return sig
-}
-
-func callSignals(calls []Call) []CallSignals {
-	if len(calls) == 0 {
-		return nil
-	}
-	signals := make([]CallSignals, len(calls))
-	for i := range calls {
-		c := &calls[i]
-		signals[i] = CallSignals{
-			Role: c.Role, Model: c.Model, Answered: c.Answered, Request: c.Request, Usage: c.Usage,
-			Reserved: c.Reserved, Charged: c.Charged, Start: c.Start, Duration: c.Duration, Waited: c.Waited,
-		}
-		if c.Error != nil {
-			signals[i].Error = c.Error.Class
-		}
-	}
-	return signals
-}
-
+// mark gives the results of checks, and adds those that are new to s.Checks. Checks of one
+// name and weight have heads of their own.
 func (s *Signals) mark(checks []Check) Marks {
 	if len(checks) == 0 {
 		return ""
 	}
 	marks := bytes.Repeat([]byte{'-'}, len(s.Checks))
 	for i := range checks {
-		at := s.place(&checks[i], marks)
+		head, at := CheckHead{Name: checks[i].Name, Weight: checks[i].Weight}, 0
+		for at < len(marks) && (marks[at] != '-' || s.Checks[at] != head) {
+			at++
+		}
 		if at == len(marks) {
-			s.Checks = append(s.Checks, CheckHead{Name: checks[i].Name, Weight: checks[i].Weight})
-			marks = append(marks, '-')
+			s.Checks, marks = append(s.Checks, head), append(marks, '-')
 		}
 		marks[at] = '0'
 		if checks[i].Passed {
@@ -199,16 +192,4 @@ func (s *Signals) mark(checks []Check) Marks {
 		}
 	}
 	return Marks(marks)
-}
-
-// place is the index of a check's head, or len(marks) where it has none that is
-// not marked yet.
-func (s *Signals) place(check *Check, marks []byte) int {
-	head := CheckHead{Name: check.Name, Weight: check.Weight}
-	for i := range marks {
-		if marks[i] == '-' && s.Checks[i] == head {
-			return i
-		}
-	}
-	return len(marks)
 }

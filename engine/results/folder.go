@@ -32,7 +32,7 @@ type Folder struct {
 	// Announced are the paths of parameters that the agents of imported runs were
 	// told.
 	Announced []string
-	// Imported says that the runs come from the log of another tool.
+	// Imported means that the runs come from the log of another tool.
 	Imported bool
 
 	recorded *Resolved
@@ -99,7 +99,7 @@ func (f *Folder) Whole(env func(string) string) (*spec.Document, error) {
 // Tasks are those that are at hand; see KnowsTasks.
 func (f *Folder) Tasks() iter.Seq2[*spec.Task, error] { return f.tasks.Tasks() }
 
-// KnowsTasks says that the tasks are at hand. Without them requests are compared
+// KnowsTasks reports whether the tasks are at hand. Without them requests are compared
 // as they are declared, and expressions that read the task cannot be evaluated.
 func (f *Folder) KnowsTasks() bool { return f.tasks != nil }
 

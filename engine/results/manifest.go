@@ -154,7 +154,7 @@ type Rescored struct {
 	Removed []string // those whose scores were taken back
 	// Suite was edited since the runs were made; nil: its scorers are the recorded ones.
 	Suite *spec.Document
-	// Whole says that all scorers of the suite judge, and not only some.
+	// Whole means that all scorers of the suite judge, and not only some.
 	Whole bool
 }
 

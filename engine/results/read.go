@@ -23,7 +23,7 @@ import (
 type Selection struct {
 	// Configurations are the names of those that are read; none: all.
 	Configurations []string
-	// Texts says that outputs and tool calls are needed as they are. Without them a
+	// Texts means that outputs and tool calls are needed as they are. Without them a
 	// run has hashes in their place, takes a fraction of the memory, and can be
 	// replayed only where nothing reads them: see [sweep.NeedsTexts].
 	Texts bool
@@ -502,7 +502,7 @@ func (r *Resolved) document(dir string, m *record.Manifest) (*spec.Document, err
 	}
 }
 
-// drop takes the optional keys out, and says whether there was one.
+// drop takes the optional keys out, and reports whether there was one.
 func drop(suite map[string]any) (dropped bool) {
 	for _, key := range optional {
 		if _, ok := suite[key]; ok {
@@ -557,13 +557,13 @@ func (r *Resolved) tasks(dir string) any {
 	return []map[string]string{{"id": "unknown", "input": "unknown"}}
 }
 
-// tasksBeside says that the tasks stand in a file of the folder.
+// tasksBeside reports whether the tasks stand in a file of the folder.
 func (r *Resolved) tasksBeside(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, TasksFile))
 	return r.Import != nil && err == nil
 }
 
-// knowsTasks says that the tasks of the runs are at hand.
+// knowsTasks reports whether the tasks of the runs are at hand.
 func (r *Resolved) knowsTasks(dir string) bool {
 	var inline []json.RawMessage
 	return json.Unmarshal(r.Suite.Get("tasks"), &inline) == nil || r.tasksBeside(dir)

@@ -116,14 +116,14 @@ func (r *Recorded) ReadFor(loops []*spec.Loop) error {
 	return nil
 }
 
-// needTexts says whether one of the loops reads what signals do not have.
+// needTexts reports whether one of the loops reads what signals do not have.
 func (r *Recorded) needTexts(loops []*spec.Loop) bool {
 	return slices.ContainsFunc(r.All(), func(base sweep.Base) bool {
 		return slices.ContainsFunc(loops, func(l *spec.Loop) bool { return sweep.NeedsTexts(base.Loop, l) != "" })
 	})
 }
 
-// leaves says that a loop takes the path of no recorded configuration.
+// leaves reports whether a loop takes the path of no recorded configuration.
 func (r *Recorded) leaves(l *spec.Loop) bool {
 	return !slices.ContainsFunc(r.All(), func(base sweep.Base) bool { return replay.Apart(base.Loop, l) == "" })
 }

@@ -61,7 +61,7 @@ func (e *Earlier) Text(dir string, planned int) string {
 	return text
 }
 
-// OtherSpec says that a folder was made with another spec.
+// OtherSpec means that a folder was made with another spec.
 type OtherSpec struct {
 	Dir         string
 	Lines       []string // what differs

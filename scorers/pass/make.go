@@ -52,7 +52,7 @@ func (p *Pass) Make(ctx context.Context, journal Journal) error {
 // errSpent ends a pass of which nobody is asked any more.
 var errSpent = errors.New("nobody can be asked any more")
 
-// Ended says that a pass ended before everything was done, because nobody could be
+// Ended reports whether a pass ended before everything was done, because nobody could be
 // asked any more.
 func (p *Pass) Ended() bool { return p.spent }
 

@@ -49,7 +49,7 @@ type Options struct {
 	Remove []string
 	// Workers judge at the same time; default 1.
 	Workers int
-	// Spent says that nobody can be asked any more.
+	// Spent means that nobody can be asked any more.
 	Spent func() bool
 	// Made is told of every run that was scored, one at a time; nil: nobody is.
 	Made func(scores []record.Score)
