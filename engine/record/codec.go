@@ -57,73 +57,62 @@ func makeShape(t reflect.Type, making map[reflect.Type]*shape) *shape {
 	}
 	s := &shape{}
 	making[t] = s
-	switch {
+	switch kind := t.Kind(); {
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[coded]()):
 		s.write = func(w *writer, v reflect.Value) { v.Addr().Interface().(coded).encode(w) }
 		s.read = func(r *reader, v reflect.Value) { v.Addr().Interface().(coded).decode(r) }
+		return s
 	case t == reflect.TypeFor[time.Time]():
 		s.write, s.read = writeTime, readTime
 	case t == reflect.TypeFor[json.RawMessage]():
 		s.write, s.read = writeRaw, readRaw
-	default:
-		s.ofKind(t, making)
-	}
-	return s
-}
-
-func (s *shape) ofKind(t reflect.Type, making map[reflect.Type]*shape) {
-	switch t.Kind() {
-	case reflect.String:
+	case kind == reflect.String:
 		s.write = func(w *writer, v reflect.Value) { w.to = appendString(w.to, v.String()) }
 		s.read = func(r *reader, v reflect.Value) { v.SetString(r.string()) }
-	case reflect.Int, reflect.Int64:
+	case kind == reflect.Int || kind == reflect.Int64:
 		s.write = func(w *writer, v reflect.Value) { w.to = strconv.AppendInt(w.to, v.Int(), 10) }
 		s.read = func(r *reader, v reflect.Value) { v.SetInt(r.integer()) }
-	case reflect.Float64:
+	case kind == reflect.Float64:
 		s.write = func(w *writer, v reflect.Value) { w.number(v.Float()) }
 		s.read = func(r *reader, v reflect.Value) { v.SetFloat(r.number()) }
-	case reflect.Bool:
+	case kind == reflect.Bool:
 		s.write = func(w *writer, v reflect.Value) { w.to = strconv.AppendBool(w.to, v.Bool()) }
 		s.read = func(r *reader, v reflect.Value) { v.SetBool(r.boolean()) }
-	case reflect.Pointer:
-		s.ofPointer(t, makeShape(t.Elem(), making))
-	case reflect.Slice:
-		if t.Elem().Kind() == reflect.Uint8 {
-			s.write, s.read = writeBytes, readBytes
-		} else {
-			s.ofList(makeShape(t.Elem(), making))
+	case kind == reflect.Pointer:
+		element := makeShape(t.Elem(), making)
+		s.write = func(w *writer, v reflect.Value) { element.write(w, v.Elem()) }
+		s.read = func(r *reader, v reflect.Value) {
+			if v.IsNil() {
+				v.Set(reflect.New(t.Elem()))
+			}
+			element.read(r, v.Elem())
 		}
-	case reflect.Map:
+	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		s.write, s.read = writeBytes, readBytes
+	case kind == reflect.Slice:
+		s.ofList(makeShape(t.Elem(), making))
+	case kind == reflect.Map:
 		s.ofMap(t, makeShape(t.Elem(), making))
-	case reflect.Struct:
+	case kind == reflect.Struct:
 		s.ofStruct(t, making)
 	default:
 		panic("no line of a result folder holds a " + t.String())
 	}
-}
-
-func (s *shape) ofPointer(t reflect.Type, element *shape) {
-	s.write = func(w *writer, v reflect.Value) {
-		if v.IsNil() {
-			w.to = append(w.to, "null"...)
-			return
+	switch write := s.write; t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		s.write = func(w *writer, v reflect.Value) {
+			if v.IsNil() {
+				w.to = append(w.to, "null"...)
+				return
+			}
+			write(w, v)
 		}
-		element.write(w, v.Elem())
 	}
-	s.read = func(r *reader, v reflect.Value) {
-		if v.IsNil() {
-			v.Set(reflect.New(t.Elem()))
-		}
-		element.read(r, v.Elem())
-	}
+	return s
 }
 
 func (s *shape) ofList(element *shape) {
 	s.write = func(w *writer, v reflect.Value) {
-		if v.IsNil() {
-			w.to = append(w.to, "null"...)
-			return
-		}
 		w.to = append(w.to, '[')
 		for i := range v.Len() {
 			if i > 0 {
@@ -133,6 +122,7 @@ func (s *shape) ofList(element *shape) {
 		}
 		w.to = append(w.to, ']')
 	}
+	const mostUsual = 64   // elements are made room for before they are read
 	var usual atomic.Int32 // how long the last list was: most runs of a folder are alike
 	s.read = func(r *reader, v reflect.Value) {
 		v.SetZero()
@@ -153,16 +143,9 @@ func (s *shape) ofList(element *shape) {
 	}
 }
 
-// mostUsual elements are made room for before they are read.
-const mostUsual = 64
-
 // ofMap writes the keys in their order. A map is read into a new one.
 func (s *shape) ofMap(t reflect.Type, element *shape) {
 	s.write = func(w *writer, v reflect.Value) {
-		if v.IsNil() {
-			w.to = append(w.to, "null"...)
-			return
-		}
 		keys := v.MapKeys()
 		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
 		w.to = append(w.to, '{')
@@ -245,7 +228,7 @@ func (s *shape) ofStruct(t reflect.Type, making map[reflect.Type]*shape) {
 	}
 }
 
-// fieldOf reads a key and says which field it is of. Fields mostly come in their order.
+// fieldOf reads a key and gives the index of its field. Fields mostly come in their order.
 // A member that has none is passed over: -1.
 func (r *reader) fieldOf(fields []field, next int) int {
 	rest := r.text[r.at:]
@@ -257,8 +240,12 @@ func (r *reader) fieldOf(fields []field, next int) int {
 	}
 	key := r.quoted()
 	at := slices.IndexFunc(fields, func(f field) bool { return f.name == string(key) })
-	if r.expect(':'); at < 0 && r.err == nil {
-		r.unknown(key)
+	switch r.expect(':'); {
+	case at >= 0 || r.err != nil:
+	case r.strict:
+		r.err = fmt.Errorf("unknown key %q", key)
+	default:
+		r.pass()
 	}
 	return at
 }
@@ -295,9 +282,7 @@ func fieldsOf(t reflect.Type, making map[reflect.Type]*shape) (fields []field) {
 // emptyOf reports what omitempty leaves out.
 func emptyOf(t reflect.Type) func(reflect.Value) bool {
 	switch t.Kind() {
-	case reflect.String:
-		return func(v reflect.Value) bool { return v.Len() == 0 }
-	case reflect.Slice, reflect.Map:
+	case reflect.String, reflect.Slice, reflect.Map:
 		return func(v reflect.Value) bool { return v.Len() == 0 }
 	case reflect.Struct:
 		return nil
@@ -328,10 +313,6 @@ func readTime(r *reader, v reflect.Value) {
 // writeRaw writes JSON without its white space, as encoding/json does.
 func writeRaw(w *writer, v reflect.Value) {
 	raw := v.Bytes()
-	if raw == nil {
-		w.to = append(w.to, "null"...)
-		return
-	}
 	compact := reader{text: raw}
 	if compact.pass(); compact.end() == nil {
 		w.to = append(w.to, raw...)
@@ -350,10 +331,6 @@ func readRaw(r *reader, v reflect.Value) {
 }
 
 func writeBytes(w *writer, v reflect.Value) {
-	if v.IsNil() {
-		w.to = append(w.to, "null"...)
-		return
-	}
 	w.to = append(base64.StdEncoding.AppendEncode(append(w.to, '"'), v.Bytes()), '"')
 }
 
@@ -388,7 +365,7 @@ type notANumber float64
 
 func (n notANumber) Error() string { return fmt.Sprintf("a number is %v", float64(n)) }
 
-// at names the member in which there is no number.
+// at names the member whose number cannot be written.
 func (w *writer) at(name string) {
 	if n, ok := w.err.(notANumber); ok {
 		w.err = fmt.Errorf("%s is %v", name, float64(n))
@@ -458,7 +435,7 @@ func appendString(dst []byte, value string) []byte {
 }
 
 var (
-	// plain are the bytes that stand for themselves within quotes.
+	// plain are the bytes that need no escape within quotes.
 	plain = func() (is [256]bool) {
 		for c := ' '; c < utf8.RuneSelf; c++ {
 			is[c] = c != '"' && c != '\\'
@@ -471,13 +448,13 @@ var (
 )
 
 // reader reads compact JSON from memory. The first fault sticks; values read after
-// it are zero. Members that nobody asks for are passed over.
+// it are zero. Members without a field are passed over.
 type reader struct {
 	text  []byte
 	at    int
 	err   error
 	depth int
-	// strict refuses objects with members that nobody asks for.
+	// strict refuses objects with members without a field.
 	strict bool
 
 	// names are short strings that were read, which come again and again; room is for
@@ -522,14 +499,6 @@ func (r *reader) fail() {
 		r.err = fmt.Errorf("%w at byte %d", errShape, r.at)
 	}
 	r.at = len(r.text)
-}
-
-func (r *reader) unknown(key []byte) {
-	if r.strict && r.err == nil {
-		r.err = fmt.Errorf("unknown key %q", key)
-		return
-	}
-	r.pass()
 }
 
 // next is the coming byte, 0 at the end.
@@ -643,42 +612,32 @@ func (r *reader) quoted() []byte {
 	return r.room
 }
 
-// span walks over a string and gives what stands between its quotes, and whether it
-// stands for itself: it is ASCII and has no escapes.
+// span walks over a string and gives what stands between its quotes, and whether that is
+// its value: it is ASCII and has no escapes.
 func (r *reader) span() (text []byte, asIs bool) {
 	r.expect('"')
 	asIs = true
 	for start, i := r.at, r.at; i < len(r.text); i++ {
 		c := r.text[i]
-		switch {
-		case plain[c]:
-		case c == '"':
+		if plain[c] {
+			continue
+		}
+		if c == '"' {
 			r.at = i + 1
 			return r.text[start:i], asIs
-		case c == '\\':
-			asIs = false
-			if i++; !escapes(r.text[i:]) {
-				r.fail()
-				return nil, false
+		}
+		if asIs = false; c < ' ' {
+			break
+		}
+		if c == '\\' {
+			i++
+			if _, ok := codeUnit(r.text[i:]); !ok && (i == len(r.text) || escaped[r.text[i]] == 0) {
+				break
 			}
-		case c < ' ':
-			r.fail()
-			return nil, false
-		default:
-			asIs = false
 		}
 	}
 	r.fail()
 	return nil, false
-}
-
-// escapes reports whether a text begins with what may follow a backslash.
-func escapes(text []byte) bool {
-	if len(text) == 0 {
-		return false
-	}
-	_, ok := codeUnit(text)
-	return ok || escaped[text[0]] != 0
 }
 
 // codeUnit reads uXXXX.
