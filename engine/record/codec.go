@@ -348,12 +348,6 @@ type writer struct {
 	err error
 }
 
-// value appends a value, which a pointer points to.
-func (w *writer) value(of any) {
-	v := reflect.ValueOf(of).Elem()
-	shapeOf(v.Type()).write(w, v)
-}
-
 func (w *writer) fail(err error) {
 	if w.err == nil {
 		w.err = err

@@ -83,34 +83,12 @@ type rawText struct {
 	Bytes []byte `json:"base64"` // encoding/json writes bytes as base64
 }
 
-func rawTexts(r *Run) []rawText {
-	var raw []rawText
-	eachText(reflect.ValueOf(r).Elem(), "", func(at string, text reflect.Value) {
-		if s := text.String(); !utf8.ValidString(s) {
-			raw = append(raw, rawText{At: at, Bytes: []byte(s)})
-		}
-	})
-	return raw
-}
-
-func restoreRawTexts(r *Run, raw []rawText) {
-	whole := make(map[string][]byte, len(raw))
-	for _, t := range raw {
-		whole[t.At] = t.Bytes
-	}
-	eachText(reflect.ValueOf(r).Elem(), "", func(at string, text reflect.Value) {
-		if bytes, ok := whole[at]; ok {
-			text.SetString(string(bytes))
-		}
-	})
-}
-
 // eachText visits every string in a record with its path in the JSON. JSON
-// values in it (json.RawMessage) are no strings.
+// values in it (json.RawMessage) are not among them.
 func eachText(v reflect.Value, at string, visit func(at string, text reflect.Value)) {
 	switch v.Kind() {
 	case reflect.String:
-		visit(at, v)
+		visit(strings.TrimPrefix(at, "/"), v)
 	case reflect.Pointer:
 		if !v.IsNil() {
 			eachText(v.Elem(), at, visit)
@@ -120,7 +98,7 @@ func eachText(v reflect.Value, at string, visit func(at string, text reflect.Val
 			return
 		}
 		for i := range v.Len() {
-			eachText(v.Index(i), below(at, strconv.Itoa(i)), visit)
+			eachText(v.Index(i), at+"/"+strconv.Itoa(i), visit)
 		}
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
@@ -128,15 +106,13 @@ func eachText(v reflect.Value, at string, visit func(at string, text reflect.Val
 		}
 		for i := range v.NumField() {
 			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-			eachText(v.Field(i), below(at, name), visit)
+			eachText(v.Field(i), at+"/"+name, visit)
 		}
 	}
 }
 
-func below(at, name string) string { return strings.TrimPrefix(at+"/"+name, "/") }
-
-// runLine is a run as its line holds it. Texts that are not UTF-8 stand in the
-// run with U+FFFD for each bad byte, as JSON demands, and whole in Raw.
+// runLine is a run as its line holds it. Texts that are not UTF-8 have U+FFFD in the run
+// for each bad byte, as JSON demands, and are whole in Raw.
 type runLine struct {
 	Run
 	Raw []rawText `json:"raw,omitempty"`
@@ -146,7 +122,8 @@ type runLine struct {
 // the line.
 func appendObject(dst []byte, v any) ([]byte, error) {
 	w := writer{to: append(dst, lineHead...)}
-	w.value(v)
+	to := reflect.ValueOf(v).Elem()
+	shapeOf(to.Type()).write(&w, to)
 	return w.to, w.err
 }
 
@@ -158,7 +135,7 @@ func appendLine(dst []byte, v any) ([]byte, error) {
 	return seal(line, len(dst))
 }
 
-// unwritten says of which run something cannot be written.
+// unwritten names the run of which something cannot be written.
 func unwritten(what, run string, line []byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the %s of run %s cannot be written: %w", what, run, err)
@@ -175,7 +152,13 @@ func appendRun(dst []byte, r *Run) ([]byte, error) {
 	}
 	line, err := appendObject(dst, r)
 	if err == nil && bytes.Contains(line[len(dst):], []byte(`\ufffd`)) { // how a bad byte is written
-		line, err = appendObject(dst, &runLine{Run: *r, Raw: rawTexts(r)})
+		whole := &runLine{Run: *r}
+		eachText(reflect.ValueOf(r).Elem(), "", func(at string, text reflect.Value) {
+			if s := text.String(); !utf8.ValidString(s) {
+				whole.Raw = append(whole.Raw, rawText{At: at, Bytes: []byte(s)})
+			}
+		})
+		line, err = appendObject(dst, whole)
 	}
 	if err == nil {
 		line, err = seal(line, len(dst))
@@ -193,7 +176,15 @@ func readRun(object []byte) (*Run, error) {
 		line.Iterations = nil
 	}
 	if len(line.Raw) > 0 {
-		restoreRawTexts(&line.Run, line.Raw)
+		whole := make(map[string][]byte, len(line.Raw))
+		for _, raw := range line.Raw {
+			whole[raw.At] = raw.Bytes
+		}
+		eachText(reflect.ValueOf(&line.Run).Elem(), "", func(at string, text reflect.Value) {
+			if bytes, ok := whole[at]; ok {
+				text.SetString(string(bytes))
+			}
+		})
 	}
 	return &line.Run, nil
 }
@@ -428,7 +419,7 @@ func sectionLines[T any](name string, in io.ReaderAt, from place, to int64, read
 
 // walk yields the lines of a file in their order, each valid until the next one, as
 // read makes them of the objects in them; the input begins at the given place of the
-// file. What is wrong with a line is a *Problem. One tells of all lines that follow
+// file. What is wrong with a line is a *Problem. There is one for all lines that follow
 // each other and are not whole; what read refuses has one of its own. Any other error
 // is the last element.
 //
@@ -437,14 +428,23 @@ func sectionLines[T any](name string, in io.ReaderAt, from place, to int64, read
 func walk[T any](name string, in io.Reader, from place, read func([]byte) (T, error)) iter.Seq2[*line[T], error] {
 	return func(yield func(*line[T], error) bool) {
 		w := &walker[T]{in: in, read: read, room: blockSize}
-		defer w.wait()
-		var bad *Problem
+		defer func() {
+			for _, b := range w.ahead { // that are not wanted any more
+				<-b.done
+			}
+		}()
+		var bad *Problem // of the lines before
 		for b := w.next(); b != nil; b = w.next() {
 			for i := range b.lines {
 				l := &b.lines[i]
 				l.place, from = from, place{from.line + 1, from.offset + l.bytes}
-				if l.broken != nil {
-					bad = bad.and(l.problem(name, l.broken))
+				switch {
+				case l.broken == nil:
+				case bad == nil:
+					bad = l.problem(name, l.broken)
+					continue
+				default:
+					bad.Lines, bad.Bytes = bad.Lines+1, bad.Bytes+l.bytes
 					continue
 				}
 				if bad != nil && !yield(nil, bad) {
@@ -461,11 +461,11 @@ func walk[T any](name string, in io.Reader, from place, read func([]byte) (T, er
 			}
 			w.free = append(w.free, b)
 		}
-		if bad != nil && w.err == nil {
-			bad.Torn = true
-		}
-		if bad != nil && !yield(nil, bad) {
-			return
+		if bad != nil {
+			bad.Torn = w.err == nil
+			if !yield(nil, bad) {
+				return
+			}
 		}
 		if w.err != nil {
 			yield(nil, w.err)
@@ -473,20 +473,11 @@ func walk[T any](name string, in io.Reader, from place, read func([]byte) (T, er
 	}
 }
 
-// and joins the next bad line to the ones before it.
-func (p *Problem) and(next *Problem) *Problem {
-	if p == nil {
-		return next
-	}
-	p.Lines, p.Bytes = p.Lines+next.Lines, p.Bytes+next.Bytes
-	return p
-}
-
 // walker reads a file block by block.
 type walker[T any] struct {
 	in    io.Reader
 	read  func([]byte) (T, error)
-	rest  []byte // the beginning of a line that the next block goes on with
+	rest  []byte // the beginning of the next block's first line
 	ended bool   // nothing is left to be read
 	err   error  // why that is so, where it is not the end
 
@@ -498,7 +489,7 @@ type walker[T any] struct {
 // block is a part of a file: whole lines, the last one perhaps without its end.
 type block[T any] struct {
 	text  []byte
-	long  int64 // the length of a line that stands in its place and is too long
+	long  int64 // the length of a line that is too long, instead of a text; 0: none
 	lines []blockLine[T]
 	done  chan struct{}
 }
@@ -533,13 +524,6 @@ func (w *walker[T]) next() *block[T] {
 	w.ahead = slices.Delete(w.ahead, 0, 1)
 	<-b.done
 	return b
-}
-
-// wait waits for the blocks that nobody wants any more.
-func (w *walker[T]) wait() {
-	for _, b := range w.ahead {
-		<-b.done
-	}
 }
 
 // fill reads the text of a block.
